@@ -1,0 +1,90 @@
+# make demo | test | bench | docs | format: each makes .venv, installs what it needs from PyPI, builds, runs.
+# Builds are kept in build/: after a change only what depends on it is compiled again.
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+RELEASE := build/release
+PREFIX := $(CURDIR)/build/prefix
+
+export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help demo test bench docs format install system cpp test-cpp test-python test-includes test-consumer test-wheel clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make demo    a robot falls and stands; table and pictures (about five minutes the first time)"
+	@echo "make test    every test: C++, Python, dependency rule, C++ consumer, clean wheel"
+	@echo "make bench   time per step and per Jacobian, beside MuJoCo"
+	@echo "make docs    API pages in build/docs"
+	@echo "make format  clang-format and ruff"
+
+demo: install
+	$(VENV)/bin/coulomb demo
+
+test: test-includes test-cpp test-python test-consumer test-wheel
+
+bench: install
+	$(PY) benchmarks/run.py
+
+docs: install
+	$(PY) -m pip install --quiet $$($(PY) tools/requirements.py docs)
+	$(VENV)/bin/pdoc --output-directory build/docs coulomb
+	@echo "open build/docs/index.html"
+
+format: $(VENV)/.installed
+	$(PY) -m pip install --quiet $$($(PY) tools/requirements.py format)
+	find src python tests examples -name '*.[ch]pp' | xargs $(VENV)/bin/clang-format -i
+	$(VENV)/bin/ruff format . && $(VENV)/bin/ruff check --fix .
+
+# --- what they stand on -------------------------------------------------------------------------------------------------------
+
+system:
+	@PYTHON="$(PYTHON)" sh tools/check_system.sh
+
+$(VENV)/.installed: pyproject.toml tools/requirements.py | system
+	$(PYTHON) -m venv $(VENV)
+	$(PY) -m pip install --quiet --upgrade pip
+	$(PY) tools/requirements.py build runtime test > $(VENV)/requirements.txt
+	$(PY) -m pip install --quiet cmake ninja -r $(VENV)/requirements.txt
+	@touch $@
+
+# The package, built into $(VENV) without build isolation so that the build folder can be kept.
+install: $(VENV)/.installed
+	$(PY) -m pip install --quiet --no-build-isolation --no-deps --force-reinstall -C "build-dir=build/{wheel_tag}" .
+
+# The library, its C++ tests, and an install prefix.
+cpp: $(VENV)/.installed
+	cmake --preset release -DPython_EXECUTABLE="$(CURDIR)/$(PY)" -DCMAKE_INSTALL_PREFIX="$(PREFIX)" --log-level=NOTICE
+	cmake --build $(RELEASE)
+	cmake --install $(RELEASE) > $(RELEASE)/install.log
+
+test-includes:
+	$(PYTHON) tests/check_includes.py
+
+test-cpp: cpp
+	ctest --test-dir $(RELEASE) --output-on-failure --no-tests=error --parallel $(JOBS)
+
+test-python: install
+	$(PY) -m pytest tests
+
+test-consumer: cpp install
+	sh tools/check_consumer.sh "$(PREFIX)" build/consumer-prefix
+	sh tools/check_consumer.sh "$$($(PY) tools/cmeel_prefix.py)" build/consumer-wheel
+
+# pip install . as a user does it: build isolation, an empty environment. Repeated only when a source changed.
+WHEEL_SOURCES := $(shell find src python cmake CMakeLists.txt pyproject.toml -type f -not -name '*.pyc' 2>/dev/null)
+test-wheel: build/clean_env/.installed
+build/clean_env/.installed: $(WHEEL_SOURCES) | system
+	rm -rf build/clean_env
+	$(PYTHON) -m venv build/clean_env
+	build/clean_env/bin/python -m pip install --quiet --upgrade pip
+	build/clean_env/bin/python -m pip install --quiet .
+	cd build/clean_env && bin/python -c "import coulomb; print('coulomb', coulomb.__version__, 'from', coulomb.__file__)"
+	sh tools/check_consumer.sh "$$(build/clean_env/bin/python tools/cmeel_prefix.py)" build/consumer-clean
+	@touch $@
+
+clean:
+	rm -rf build

@@ -1,0 +1,13 @@
+# Compiler flags, as an interface target that the library, the bindings and the tests share.
+#
+# No -march: the binary runs on every x86-64, and units that see Eigen types must match the Pinocchio wheels (plain SSE2, 16-byte
+# alignment). Wider SIMD is chosen at load time, function by function (simd.hpp). No -ffast-math: NaN and Inf must stay detectable.
+add_library(coulomb_flags INTERFACE)
+target_compile_features(coulomb_flags INTERFACE cxx_std_20)
+target_compile_options(coulomb_flags INTERFACE -fno-math-errno -Wall -Wextra -Wno-missing-field-initializers)
+if(COULOMB_WERROR)
+  target_compile_options(coulomb_flags INTERFACE -Werror)
+endif()
+set(CMAKE_CXX_FLAGS_RELEASE "-O3 -DNDEBUG")
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)

@@ -1,0 +1,41 @@
+# libcoulomb from src/coulomb.
+#
+# Only the loaders see Pinocchio, Coal and Eigen: they are an object library of their own, so that an include anywhere else does not
+# compile. No public header needs them; a C++ user needs Coulomb's headers only.
+file(GLOB_RECURSE coulomb_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/src/coulomb/*.cpp")
+set(loader_sources ${coulomb_sources})
+list(FILTER loader_sources INCLUDE REGEX "/model/(urdf[a-z_]*|pinocchio_[a-z_]+|convex_hull)\\.cpp$")
+set(mjcf_sources ${coulomb_sources})
+list(FILTER mjcf_sources INCLUDE REGEX "/model/mjcf\\.cpp$")
+list(REMOVE_ITEM coulomb_sources ${loader_sources})
+
+add_library(coulomb SHARED ${coulomb_sources})
+add_library(coulomb::coulomb ALIAS coulomb)
+target_include_directories(
+  coulomb PUBLIC "$<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/src>" "$<INSTALL_INTERFACE:${install_include}>")
+target_compile_features(coulomb PUBLIC cxx_std_20)
+target_link_libraries(coulomb PRIVATE $<BUILD_INTERFACE:coulomb_flags>)
+if(NOT CMAKE_CXX_FLAGS MATCHES "sanitize")
+  target_link_options(coulomb PRIVATE LINKER:-z,defs)
+endif()
+if(NOT in_wheel)  # a wheel keeps no symbolic links: it would hold the library three times
+  set_target_properties(coulomb PROPERTIES SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} VERSION ${PROJECT_VERSION})
+endif()
+
+if(loader_sources)
+  set(loader_libraries pinocchio::pinocchio_default pinocchio::pinocchio_collision pinocchio::pinocchio_parsers coal::coal)
+  add_library(coulomb_loaders OBJECT ${loader_sources})
+  target_include_directories(coulomb_loaders PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}/src")
+  target_link_libraries(coulomb_loaders PRIVATE coulomb_flags ${loader_libraries})
+  target_sources(coulomb PRIVATE $<TARGET_OBJECTS:coulomb_loaders>)
+  # By file, not by target: the exported package must not ask its users for Pinocchio's and Coal's targets.
+  foreach(library IN LISTS loader_libraries)
+    target_link_libraries(coulomb PRIVATE $<TARGET_FILE:${library}>)
+  endforeach()
+endif()
+
+# With the MuJoCo C library, MJCF files can be read from C++. In a wheel Python does that (cmake/CoulombDependencies.cmake).
+if(mujoco_library AND mjcf_sources)
+  set_source_files_properties(${mjcf_sources} PROPERTIES COMPILE_DEFINITIONS COULOMB_HAS_MUJOCO=1 INCLUDE_DIRECTORIES "${mujoco_include}")
+  target_link_libraries(coulomb PRIVATE "${mujoco_library}")
+endif()

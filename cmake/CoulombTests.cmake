@@ -1,0 +1,23 @@
+# C++ tests: every tests/unit/<folder>/test_<thing>.cpp is one executable; tests/reference/*.cpp also see Pinocchio and Coal.
+# coulomb_add_test(<file> <libraries>...)
+function(coulomb_add_test file)
+  file(RELATIVE_PATH name "${CMAKE_CURRENT_SOURCE_DIR}/tests" "${file}")
+  string(REGEX REPLACE "\\.cpp$" "" name "${name}")
+  string(REPLACE "/" "." name "${name}")
+  add_executable(${name} "${file}")
+  target_include_directories(${name} PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}/tests/unit" "${CMAKE_CURRENT_SOURCE_DIR}/tests")
+  target_link_libraries(${name} PRIVATE coulomb coulomb_flags ${ARGN})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/tests")
+  add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")
+  set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+endfunction()
+
+file(GLOB unit_tests CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/tests/unit/*/test_*.cpp")
+foreach(file IN LISTS unit_tests)
+  coulomb_add_test("${file}")
+endforeach()
+
+file(GLOB reference_tests CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/tests/reference/*.cpp")
+foreach(file IN LISTS reference_tests)
+  coulomb_add_test("${file}" pinocchio::pinocchio_default pinocchio::pinocchio_collision pinocchio::pinocchio_parsers coal::coal)
+endforeach()

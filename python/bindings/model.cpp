@@ -1,0 +1,184 @@
+// Model: the immutable arrays of a scene, as read-only numpy views.
+#include "coulomb/model/model.hpp"
+
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "arrays.hpp"
+#include "coulomb/model/configuration.hpp"
+#include "module.hpp"
+
+namespace coulomb::python {
+
+namespace {
+
+using Class = nb::class_<Model>;
+
+/// A property that shows one of Model's arrays as a read-only view of `width` columns.
+template <typename T>
+void array_property(Class& cls, const char* name, std::vector<T> Model::*member, std::size_t width, const char* doc) {
+  cls.def_prop_ro(
+      name, [member, width](nb::handle self) { return view(nb::cast<const Model&>(self).*member, self, width); },
+      nb::sig((std::string("def ") + name + "(self) -> numpy.ndarray").c_str()), doc);
+}
+
+const char* joint_type_name(JointType type) {
+  static const char* names[] = {"free", "ball", "slide", "hinge"};
+  return names[static_cast<int>(type)];
+}
+
+const char* shape_type_name(ShapeType type) {
+  static const char* names[] = {"half_space", "sphere", "capsule", "cylinder", "box", "ellipsoid", "mesh"};
+  return names[static_cast<int>(type)];
+}
+
+void bind_bodies(Class& cls) {
+  cls.def_ro("body_names", &Model::body_names, "Names of the bodies; [0] is the world.");
+  array_property(cls, "body_parent", &Model::body_parent, 1, "(num_bodies,) parent body; -1 for the world.");
+  array_property(cls, "body_pos", &Model::body_pos, 3, "(num_bodies, 3) m: frame in the parent's frame at zero joint motion.");
+  array_property(cls, "body_quat", &Model::body_quat, 4, "(num_bodies, 4) wxyz: frame in the parent's frame at zero joint motion.");
+  array_property(cls, "body_mass", &Model::body_mass, 1, "(num_bodies,) kg.");
+  array_property(cls, "body_com", &Model::body_com, 3, "(num_bodies, 3) m: centre of mass in the body frame.");
+  array_property(cls, "body_inertia", &Model::body_inertia, 6,
+                 "(num_bodies, 6) kg m^2: Ixx Ixy Iyy Ixz Iyz Izz about the centre of mass, body axes.");
+}
+
+void bind_joints(Class& cls) {
+  cls.def_ro("joint_names", &Model::joint_names, "Names of the joints.");
+  cls.def_prop_ro(
+      "joint_types",
+      [](const Model& model) {
+        std::vector<std::string> names;
+        for (JointType type : model.joint_type) names.emplace_back(joint_type_name(type));
+        return names;
+      },
+      "Type of each joint: 'free', 'ball', 'slide' or 'hinge'.");
+  array_property(cls, "joint_body", &Model::joint_body, 1, "(num_joints,) the body that the joint moves.");
+  array_property(cls, "joint_q", &Model::joint_q, 1, "(num_joints,) first index in q.");
+  array_property(cls, "joint_v", &Model::joint_v, 1, "(num_joints,) first index in v.");
+  array_property(cls, "joint_pos", &Model::joint_pos, 3, "(num_joints, 3) m: anchor in the body frame.");
+  array_property(cls, "joint_axis", &Model::joint_axis, 3, "(num_joints, 3) unit axis in the body frame.");
+  array_property(cls, "joint_limited", &Model::joint_limited, 1, "(num_joints,) 1 where the joint has limits.");
+  array_property(cls, "joint_lower", &Model::joint_lower, 1, "(num_joints,) m or rad.");
+  array_property(cls, "joint_upper", &Model::joint_upper, 1, "(num_joints,) m or rad.");
+  array_property(cls, "joint_stiffness", &Model::joint_stiffness, 1, "(num_joints,) N/m or N m/rad: passive spring.");
+  array_property(cls, "q_neutral", &Model::q_neutral, 1, "(nq,) the configuration in which the model was described.");
+  array_property(cls, "q_spring", &Model::q_spring, 1, "(nq,) rest configuration of the springs.");
+  array_property(cls, "dof_body", &Model::dof_body, 1, "(nv,) the body that the degree of freedom moves.");
+  array_property(cls, "dof_joint", &Model::dof_joint, 1, "(nv,) the joint of the degree of freedom.");
+  array_property(cls, "dof_damping", &Model::dof_damping, 1, "(nv,) N s/m or N m s/rad.");
+  array_property(cls, "dof_armature", &Model::dof_armature, 1, "(nv,) kg or kg m^2.");
+  array_property(cls, "dof_dry_friction", &Model::dof_dry_friction, 1, "(nv,) N or N m.");
+}
+
+void bind_geometries(Class& cls) {
+  cls.def_ro("geometry_names", &Model::geometry_names, "Names of the geometries.");
+  cls.def_prop_ro(
+      "geometry_types",
+      [](const Model& model) {
+        std::vector<std::string> names;
+        for (ShapeType type : model.geometry_type) names.emplace_back(shape_type_name(type));
+        return names;
+      },
+      "Shape of each geometry: 'half_space', 'sphere', 'capsule', 'cylinder', 'box', 'ellipsoid' or 'mesh'.");
+  array_property(cls, "geometry_body", &Model::geometry_body, 1, "(num_geometries,) the body that carries the geometry.");
+  array_property(cls, "geometry_mesh", &Model::geometry_mesh, 1, "(num_geometries,) index for mesh_vertices, or -1.");
+  array_property(cls, "geometry_pos", &Model::geometry_pos, 3, "(num_geometries, 3) m, in the body frame.");
+  array_property(cls, "geometry_quat", &Model::geometry_quat, 4, "(num_geometries, 4) wxyz, in the body frame.");
+  array_property(cls, "geometry_size", &Model::geometry_size, 3,
+                 "(num_geometries, 3) m: radius and half-length, half-sides or semi-axes.");
+  array_property(cls, "geometry_friction", &Model::geometry_friction, 1, "(num_geometries,) Coulomb friction coefficient.");
+  array_property(cls, "geometry_restitution", &Model::geometry_restitution, 1, "(num_geometries,) coefficient of restitution.");
+  array_property(cls, "geometry_compliance", &Model::geometry_compliance, 1, "(num_geometries,) m/(N s).");
+  array_property(cls, "pair_a", &Model::pair_a, 1, "(num_pairs,) first geometry of each pair that may touch.");
+  array_property(cls, "pair_b", &Model::pair_b, 1, "(num_pairs,) second geometry of each pair that may touch.");
+  array_property(cls, "pair_friction", &Model::pair_friction, 1, "(num_pairs,) combined friction coefficient.");
+  array_property(cls, "pair_restitution", &Model::pair_restitution, 1, "(num_pairs,) combined restitution.");
+  cls.def(
+      "mesh_vertices",
+      [](nb::handle self, int mesh) {
+        const Model& model = nb::cast<const Model&>(self);
+        if (mesh < 0 || mesh >= static_cast<int>(model.meshes.size()))
+          throw nb::index_error(("mesh: " + std::to_string(mesh) + " is not one of the " + std::to_string(model.meshes.size()) +
+                                 " meshes").c_str());
+        return view(model.meshes[static_cast<std::size_t>(mesh)]->vertices, self, 3);
+      },
+      nb::arg("mesh"), nb::sig("def mesh_vertices(self, mesh: int) -> numpy.ndarray"),
+      "(n, 3) m: vertices of a convex mesh, in its geometry's frame.");
+}
+
+void bind_configurations(Class& cls) {
+  cls.def(
+      "neutral", [](const Model& model) {
+        ArrayOut q = new_array(model.nq), v = new_array(model.nv);
+        neutral(model, q.data);
+        std::memset(v.data, 0, static_cast<std::size_t>(model.nv) * sizeof(double));
+        return nb::make_tuple(q.array, v.array);
+      },
+      nb::sig("def neutral(self) -> tuple[numpy.ndarray, numpy.ndarray]"), "q (nq,) as the model was described, and v (nv,) zero.");
+  cls.def(
+      "integrate", [](const Model& model, nb::handle q, nb::handle dq) {
+        const ArrayIn q_in(q, "q", {model.nq}), dq_in(dq, "dq", {model.nv});
+        check_configuration(model, q_in.data(), "q");
+        ArrayOut out = new_array(model.nq);
+        integrate(model, q_in.data(), dq_in.data(), out.data);
+        return out.array;
+      },
+      nb::arg("q"), nb::arg("dq"), nb::sig("def integrate(self, q: numpy.ndarray, dq: numpy.ndarray) -> numpy.ndarray"),
+      "q (+) dq: q (nq,), dq (nv,) in the tangent space (rotations: body axes). Returns (nq,).");
+  cls.def(
+      "difference", [](const Model& model, nb::handle q0, nb::handle q1) {
+        const ArrayIn q0_in(q0, "q0", {model.nq}), q1_in(q1, "q1", {model.nq});
+        check_configuration(model, q0_in.data(), "q0");
+        check_configuration(model, q1_in.data(), "q1");
+        ArrayOut out = new_array(model.nv);
+        difference(model, q0_in.data(), q1_in.data(), out.data);
+        return out.array;
+      },
+      nb::arg("q0"), nb::arg("q1"), nb::sig("def difference(self, q0: numpy.ndarray, q1: numpy.ndarray) -> numpy.ndarray"),
+      "The dq (nv,) with integrate(q0, dq) = q1, rotations the short way round.");
+}
+
+void bind_extras(Class& cls) {
+  nb::class_<Actuator>(cls, "Actuator", "A motor on one joint: force = gear * clamp(gain * clamp(u) + bias).")
+      .def_ro("name", &Actuator::name)
+      .def_ro("joint", &Actuator::joint)
+      .def_prop_ro("gear", [](const Actuator& a) { return to_numpy(a.gear); })
+      .def_prop_ro("gain", [](const Actuator& a) { return to_numpy(a.gain); }, "gain = gain[0] + gain[1] length + gain[2] velocity")
+      .def_prop_ro("bias", [](const Actuator& a) { return to_numpy(a.bias); }, "bias = bias[0] + bias[1] length + bias[2] velocity")
+      .def_ro("control_limited", &Actuator::control_limited)
+      .def_ro("force_limited", &Actuator::force_limited)
+      .def_prop_ro("control_range", [](const Actuator& a) { return to_numpy(a.control_range); })
+      .def_prop_ro("force_range", [](const Actuator& a) { return to_numpy(a.force_range); });
+  nb::class_<Keyframe>(cls, "Keyframe", "A stored state: q, v and u.")
+      .def_ro("name", &Keyframe::name)
+      .def_prop_ro("q", [](const Keyframe& k) { return to_numpy(k.q); })
+      .def_prop_ro("v", [](const Keyframe& k) { return to_numpy(k.v); })
+      .def_prop_ro("u", [](const Keyframe& k) { return to_numpy(k.u); });
+  cls.def_ro("actuators", &Model::actuators, "The actuators, in the order of u.");
+  cls.def_ro("keyframes", &Model::keyframes, "States that came with the model.");
+  cls.def_ro("ignored", &Model::ignored, "What the loaders ignored, one line each.");
+}
+
+}  // namespace
+
+void bind_model(nb::module_& module) {
+  Class cls(module, "Model", "An immutable scene. Shareable between simulators and threads. Arrays are read-only views.");
+  cls.def_ro("nq", &Model::nq, "Size of q.")
+      .def_ro("nv", &Model::nv, "Size of v and of tangent vectors.")
+      .def_ro("nu", &Model::nu, "Size of u: one entry per actuator.")
+      .def_ro("num_bodies", &Model::num_bodies)
+      .def_ro("num_joints", &Model::num_joints)
+      .def_ro("num_geometries", &Model::num_geometries)
+      .def_prop_ro("num_pairs", [](const Model& model) { return model.pair_a.size(); })
+      .def_ro("timestep", &Model::timestep, "s: the scene's own time step.")
+      .def_prop_ro("gravity", [](const Model& model) { return to_numpy(model.gravity); }, "(3,) m/s^2.");
+  bind_configurations(cls);
+  bind_bodies(cls);
+  bind_joints(cls);
+  bind_geometries(cls);
+  bind_extras(cls);
+}
+
+}  // namespace coulomb::python

@@ -1,0 +1,12 @@
+// coulomb._core: what Python sees of libcoulomb. One file per folder of src/coulomb; no physics here.
+#include "module.hpp"
+
+#include "coulomb/version.hpp"
+
+NB_MODULE(_core, module) {
+  module.doc() = "Bindings of libcoulomb; use them through the package coulomb.";
+  module.attr("__version__") = coulomb::version();
+  coulomb::python::bind_model(module);
+  coulomb::python::bind_scene(module);
+  coulomb::python::bind_solvers(module);
+}

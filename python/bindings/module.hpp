@@ -1,0 +1,13 @@
+// The parts of the module, in the order of the folders of src/coulomb.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace coulomb::python {
+
+void bind_model(nanobind::module_& module);
+void bind_scene(nanobind::module_& module);
+void bind_solvers(nanobind::module_& module);
+void bind_stepping(nanobind::module_& module);
+
+}  // namespace coulomb::python

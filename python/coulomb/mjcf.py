@@ -1,0 +1,95 @@
+"""Reads MJCF with MuJoCo's own compiler and hands the compiled arrays to the core (src/coulomb/model/mujoco_arrays)."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+_INTEGERS = """
+    body_parentid body_mocapid jnt_type jnt_bodyid jnt_qposadr jnt_dofadr jnt_limited jnt_actfrclimited
+    geom_type geom_bodyid geom_dataid geom_contype geom_conaffinity geom_condim geom_priority
+    mesh_vertadr mesh_vertnum mesh_graphadr mesh_graph pair_geom1 pair_geom2 pair_dim exclude_signature
+    actuator_trntype actuator_trnid actuator_dyntype actuator_gaintype actuator_biastype actuator_ctrladr actuator_ctrlnum
+    actuator_outadr actuator_outnum actuator_ctrllimited actuator_forcelimited actuator_group actuator_plugin
+    eq_type eq_obj1id eq_obj2id eq_objtype eq_active0 site_bodyid tendon_limited
+""".split()
+_REALS = """
+    qpos0 qpos_spring body_pos body_quat body_mass body_ipos body_iquat body_inertia body_gravcomp
+    jnt_pos jnt_axis jnt_range jnt_stiffness jnt_stiffnesspoly jnt_springyield jnt_actfrcrange jnt_margin jnt_solref jnt_solimp
+    dof_damping dof_dampingpoly dof_armature dof_frictionloss dof_solref dof_solimp
+    geom_pos geom_quat geom_size geom_friction geom_margin geom_gap geom_solref geom_solimp geom_surfacevel geom_adhesion
+    mesh_vert pair_friction pair_margin pair_gap pair_solref pair_solimp pair_adhesion
+    actuator_gear actuator_gainprm actuator_biasprm actuator_ctrlrange actuator_forcerange actuator_delay
+    actuator_damping actuator_dampingpoly actuator_armature eq_data eq_solref eq_solimp site_pos site_quat
+    tendon_stiffness tendon_stiffnesspoly tendon_damping tendon_dampingpoly tendon_frictionloss tendon_armature
+    key_qpos key_qvel key_ctrl
+""".split()
+_COUNTS = """
+    nq nv nu nactuator nbody njnt ngeom nmesh npair nexclude neq nkey ntendon nsensor nsite ncam nlight nskin nmocap nflex nplugin
+""".split()
+_INTEGER_OPTIONS = "integrator cone solver iterations noslip_iterations disableflags enableflags disableactuator".split()
+_REAL_OPTIONS = "gravity timestep density viscosity impratio".split()
+
+
+def compile_mjcf(path_or_xml):
+    """The compiled ``mujoco.MjModel`` of a path or an XML string (anything that starts with ``<``).
+
+    Raises ValueError with MuJoCo's message, naming the file; FileNotFoundError if there is no such file.
+    """
+    try:
+        import mujoco
+    except ImportError as error:
+        raise ImportError("reading MJCF needs the 'mujoco' package: pip install mujoco") from error
+    text = os.fspath(path_or_xml)
+    is_xml = text.lstrip().startswith("<")
+    if not is_xml and not os.path.isfile(text):
+        raise FileNotFoundError(f"MJCF: no such file: {text!r}")
+    restore = None
+    if hasattr(mujoco, "set_mju_user_warning"):  # otherwise MuJoCo writes MUJOCO_LOG.TXT where the user stands
+        restore = mujoco.get_mju_user_warning() if hasattr(mujoco, "get_mju_user_warning") else None
+        mujoco.set_mju_user_warning(lambda message: None)
+    try:
+        return mujoco.MjModel.from_xml_string(text) if is_xml else mujoco.MjModel.from_xml_path(text)
+    except (ValueError, RuntimeError, mujoco.FatalError) as error:
+        raise ValueError(f"MJCF {'string' if is_xml else repr(text)}: {error}") from error
+    finally:
+        if hasattr(mujoco, "set_mju_user_warning"):
+            mujoco.set_mju_user_warning(restore)
+
+
+def _names(model, addresses):
+    table = bytes(model.names)
+    return [table[a : table.index(b"\0", a)].decode(errors="replace") for a in addresses]
+
+
+def mujoco_arrays(model):
+    """A compiled ``mujoco.MjModel`` as a dict: name (str), reals and integers (name -> flat list), names (kind -> list of str).
+
+    Fields that this MuJoCo version does not have are left out.
+    """
+    integers = {key: np.asarray(getattr(model, key)).astype(np.int64).ravel() for key in _INTEGERS if hasattr(model, key)}
+    reals = {key: np.asarray(getattr(model, key), dtype=float).ravel() for key in _REALS if hasattr(model, key)}
+    integers.update({key: [int(getattr(model, key))] for key in _COUNTS if hasattr(model, key)})
+    for key in _INTEGER_OPTIONS:
+        if hasattr(model.opt, key):
+            integers["opt_" + key] = [int(getattr(model.opt, key))]
+    for key in _REAL_OPTIONS:
+        if hasattr(model.opt, key):
+            reals["opt_" + key] = np.asarray(getattr(model.opt, key), dtype=float).ravel()
+    kinds = {"body": "body", "joint": "jnt", "geom": "geom", "mesh": "mesh", "actuator": "actuator", "equality": "eq",
+             "key": "key", "tendon": "tendon"}
+    names = {kind: _names(model, getattr(model, f"name_{short}adr")) for kind, short in kinds.items()}
+    table = bytes(model.names)
+    title = table[: table.index(b"\0")].decode(errors="replace") or "mjcf"
+    return {
+        "name": title,
+        "reals": {key: [float(x) for x in value] for key, value in reals.items()},
+        "integers": {key: [int(x) for x in value] for key, value in integers.items()},
+        "names": names,
+    }
+
+
+def read_mjcf(path_or_xml):
+    """``mujoco_arrays(compile_mjcf(path_or_xml))``."""
+    return mujoco_arrays(compile_mjcf(path_or_xml))

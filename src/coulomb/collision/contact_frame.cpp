@@ -1,0 +1,18 @@
+// Tangents of a contact and how they turn with its normal (Duff et al. 2017, "Building an orthonormal basis, revisited").
+#include "coulomb/collision/contact.hpp"
+
+namespace coulomb {
+
+void contact_frame(const double normal[3], double t1[3], double t2[3]) {
+  const double x = normal[0], y = normal[1], s = normal[2] < 0 ? -1.0 : 1.0;
+  const double c = -1.0 / (s + normal[2]), d = x * y * c;
+  t1[0] = 1.0 + s * x * x * c, t1[1] = s * d, t1[2] = -s * x;
+  t2[0] = d, t2[1] = s + y * y * c, t2[2] = -y;
+}
+
+double contact_frame_spin(const double normal[3], const double dnormal[3]) {
+  const double s = normal[2] < 0 ? -1.0 : 1.0;
+  return (normal[1] * dnormal[0] - normal[0] * dnormal[1]) / (s + normal[2]);
+}
+
+}  // namespace coulomb

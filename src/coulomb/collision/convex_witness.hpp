@@ -1,0 +1,38 @@
+// The exact finish of a convex pair: from a GJK or EPA simplex to the features that touch, and from these the normal, depth and
+// witnesses to rounding: closed forms for vertices, edges and faces, Newton's method on the optimality of the support functions
+// for smooth ones, (F_A + F_B + Phi) dn + E l = P (p_A - p_B) (COLLISION, "The rule").
+#pragma once
+
+#include "coulomb/collision/epa.hpp"
+#include "coulomb/collision/support_patch.hpp"
+
+namespace coulomb {
+
+/// A feature of a core near its witness.
+struct CoreFeature {
+  Feature kind = Feature::vertex;
+  double point[3] = {0, 0, 0};      ///< witness on the core
+  double direction[3] = {0, 0, 0};  ///< edge, line: unit direction
+  double low = 0, high = 0;         ///< edge, line: extent along direction, from `point`
+  double normal[3] = {0, 0, 0};     ///< face: outward normal
+  int face = -1;                    ///< face: index (cylinder cap: 0 up, 1 down)
+  int id = 0;                       ///< the same for the same physical feature at every step
+};
+
+/// Normal from B to A, signed distance and surface witnesses (radii included) of a pair.
+struct Witness {
+  double normal[3], distance, point_a[3], point_b[3];
+  CoreFeature a, b;
+};
+
+/// Exact witness from the simplex and the approximate normal; false when no choice of features passes the checks (supports agree,
+/// witness inside its feature), and then `out` holds the simplex' own values.
+bool refine_witness(const Shape& a, const Shape& b, const Simplex& simplex, const double normal[3], Witness& out);
+
+/// Finishes a given pair of features; `normal` is the first guess. No checks beyond convergence.
+bool solve_features(const Shape& a, const Shape& b, const double normal[3], Witness& w);
+
+/// The SurfacePatch of one side: outward normal and feature to the other area's routine.
+void witness_patches(const Shape& a, const Shape& b, const Witness& w, Contact& contact);
+
+}  // namespace coulomb

@@ -1,0 +1,124 @@
+// The collision stage: filter, then each candidate pair by the routine registered for its two shapes. A new shape pair is one
+// routine (primitives_common.hpp says its signature) and one line in the table below.
+#include "coulomb/collision/detect.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "coulomb/collision/convex_convex.hpp"
+#include "coulomb/collision/filter.hpp"
+#include "coulomb/collision/primitives_half_space.hpp"
+#include "coulomb/collision/primitives_round.hpp"
+#include "coulomb/small_math.hpp"
+
+namespace coulomb {
+namespace {
+
+constexpr int num_shape_types = static_cast<int>(ShapeType::mesh) + 1;
+
+struct PairTable {
+  std::array<CollidePair, num_shape_types * num_shape_types> routine{};
+
+  constexpr void add(ShapeType a, ShapeType b, CollidePair collide) {
+    routine[static_cast<int>(a) * num_shape_types + static_cast<int>(b)] = collide;
+  }
+  constexpr CollidePair find(ShapeType a, ShapeType b) const {
+    return routine[static_cast<int>(a) * num_shape_types + static_cast<int>(b)];
+  }
+};
+
+/// Rows with a smaller type first; a pair met the other way round is flipped afterwards.
+constexpr PairTable make_table() {
+  PairTable t;
+  for (int a = static_cast<int>(ShapeType::sphere); a < num_shape_types; ++a)
+    for (int b = a; b < num_shape_types; ++b) t.add(ShapeType(a), ShapeType(b), collide_convex);
+  t.add(ShapeType::half_space, ShapeType::sphere, collide_half_space_sphere);
+  t.add(ShapeType::half_space, ShapeType::capsule, collide_half_space_capsule);
+  t.add(ShapeType::half_space, ShapeType::cylinder, collide_half_space_cylinder);
+  t.add(ShapeType::half_space, ShapeType::box, collide_half_space_box);
+  t.add(ShapeType::half_space, ShapeType::ellipsoid, collide_half_space_ellipsoid);
+  t.add(ShapeType::half_space, ShapeType::mesh, collide_half_space_mesh);
+  t.add(ShapeType::sphere, ShapeType::sphere, collide_sphere_sphere);
+  t.add(ShapeType::sphere, ShapeType::capsule, collide_sphere_capsule);
+  t.add(ShapeType::sphere, ShapeType::cylinder, collide_sphere_cylinder);
+  t.add(ShapeType::sphere, ShapeType::box, collide_sphere_box);
+  t.add(ShapeType::capsule, ShapeType::capsule, collide_capsule_capsule);
+  return t;
+}
+constexpr PairTable table = make_table();
+
+void pose_shape(const Model& model, const CollisionWorkspace& w, int g, Shape& shape) {
+  shape.type = model.geometry_type[g];
+  shape.size = &model.geometry_size[3 * g];
+  shape.mesh = shape.type == ShapeType::mesh ? model.meshes[model.geometry_mesh[g]].get() : nullptr;
+  std::copy_n(&w.geometry_position[3 * g], 3, shape.position);
+  std::copy_n(&w.geometry_rotation[9 * g], 9, shape.rotation);
+}
+
+/// Exchanges the roles of A and B: the normal still points from B to A.
+void flip_contact(Contact& c) {
+  for (double& x : c.normal) x = -x;
+  std::swap(c.point_a, c.point_b);
+  std::swap(c.a, c.b);
+  c.reference_on_a = !c.reference_on_a;
+}
+
+/// Hands on the staged contacts in the order of their features and clears the stage.
+void publish(const Model& model, int pair, int count, bool flipped, CollisionWorkspace& w) {
+  int order[max_contacts_per_pair];
+  for (int k = 0; k < count; ++k) {
+    int at = k;
+    while (at > 0 && w.staging[order[at - 1]].feature > w.staging[k].feature) order[at] = order[at - 1], --at;
+    order[at] = k;
+  }
+  const int a = model.pair_a[pair], b = model.pair_b[pair];
+  for (int k = 0; k < count; ++k) {
+    Contact& c = w.staging[order[k]];
+    if (flipped) flip_contact(c);
+    c.pair = pair;
+    c.geometry_a = a, c.geometry_b = b;
+    c.body_a = model.geometry_body[a], c.body_b = model.geometry_body[b];
+    c.size = std::min(w.filter.size[a], w.filter.size[b]);
+    w.contacts.push_back(c);
+  }
+  for (int k = 0; k < count; ++k) w.staging[k] = Contact{};
+}
+
+}  // namespace
+
+void CollisionCache::reset() {
+  for (Pair& pair : pairs) pair = Pair{};
+}
+
+CollisionWorkspace::CollisionWorkspace(const Model& model)
+    : geometry_position(3 * model.num_geometries), geometry_rotation(9 * model.num_geometries), filter(model) {
+  filter_center.resize(3 * filter.padded);
+  filter_radius.resize(filter.padded);
+  scratch.resize(3 * model.num_geometries);
+  posed.resize(model.num_geometries);
+  hits.resize(filter.padded);
+  staging.resize(max_contacts_per_pair);
+  candidates.reserve(model.pair_a.size());
+  contacts.reserve(8 * std::min<std::size_t>(model.pair_a.size(), 64));
+}
+
+void detect_contacts(const Model& model, const double* body_position, const double* body_rotation,
+                     const CollisionOptions& options, CollisionCache& cache, CollisionWorkspace& workspace) {
+  workspace.contacts.clear();
+  if (cache.pairs.size() != model.pair_a.size()) cache.pairs.resize(model.pair_a.size());
+  filter_pairs(model, body_position, body_rotation, workspace);
+  for (const int pair : workspace.candidates) {
+    int a = model.pair_a[pair], b = model.pair_b[pair];
+    const bool flipped = model.geometry_type[a] > model.geometry_type[b];
+    if (flipped) std::swap(a, b);
+    const CollidePair collide = table.find(model.geometry_type[a], model.geometry_type[b]);
+    if (collide == nullptr) continue;  // two half-spaces
+    Shape shape_a, shape_b;
+    pose_shape(model, workspace, a, shape_a);
+    pose_shape(model, workspace, b, shape_b);
+    const int count = collide(shape_a, shape_b, model.pair_margin[pair], options, cache.pairs[pair], workspace.staging.data());
+    if (count > 0) publish(model, pair, count, flipped, workspace);
+  }
+}
+
+}  // namespace coulomb

@@ -1,0 +1,51 @@
+// detect_contacts: from body poses to contact points. Filter (spheres, oriented boxes) -> narrow phase by shape pair -> at most
+// four points per pair. Reads the model, the poses and the cache; writes contacts and the cache; knows nothing of constraints.
+#pragma once
+
+#include <vector>
+
+#include "coulomb/collision/contact.hpp"
+#include "coulomb/collision/filter.hpp"
+#include "coulomb/collision/shape.hpp"
+#include "coulomb/model/model.hpp"
+
+namespace coulomb {
+
+struct CollisionOptions {
+  bool stateless = false;             ///< ignore and do not write the cache's hysteresis (points kept from step to step)
+  bool frozen_cache = false;          ///< read the cache, do not write it: for derivative and finite-difference checks
+};
+
+/// Memory from step to step: separating axes, support hints, the points kept. Part of the state: copying it copies the memory,
+/// equal state and equal cache give equal contacts, bit for bit.
+struct CollisionCache {
+  struct Pair {
+    double axis[3] = {0, 0, 0};       ///< last separating axis or normal, zero if unknown
+    int hint_a = -1, hint_b = -1;     ///< last support vertices (hill climbing)
+    int num_kept = 0;                 ///< manifold points kept from the last step
+    int kept[8] = {0};                ///< their feature ids
+    int reference = -1;               ///< reference face choice: -1 unknown, else 2*face + (0: on A, 1: on B)
+  };
+  std::vector<Pair> pairs;            ///< one per Model pair
+  void reset();
+};
+
+/// Buffers of the collision stage, sized once from the model.
+struct CollisionWorkspace {
+  explicit CollisionWorkspace(const Model& model);
+  std::vector<double> geometry_position;   ///< num_geometries x 3, world; filled for geometries that passed the sphere test
+  std::vector<double> geometry_rotation;   ///< num_geometries x 9, row major; likewise
+  std::vector<Contact> contacts;           ///< result, ordered by pair then feature
+  std::vector<float> filter_center, filter_radius;  ///< 3 rows x padded geometries; padded geometries
+  std::vector<int> candidates;             ///< pairs that passed the filter, ascending
+  std::vector<double> scratch;             ///< num_geometries x 3: world centres of the bounding spheres
+  FilterTables filter;                     ///< what the filter knows of the model
+  std::vector<std::uint8_t> posed, hits;   ///< geometry pose filled; one row's hits
+  std::vector<Contact> staging;            ///< one pair's contacts, in their default state between pairs
+};
+
+/// body_position: num_bodies x 3, body_rotation: num_bodies x 9 row major (world from body).
+void detect_contacts(const Model& model, const double* body_position, const double* body_rotation,
+                     const CollisionOptions& options, CollisionCache& cache, CollisionWorkspace& workspace);
+
+}  // namespace coulomb

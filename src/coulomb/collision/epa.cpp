@@ -1,0 +1,176 @@
+// Expanding polytope on fixed arrays: triangles are scanned for the nearest, the visible ones are replaced by a fan over their
+// horizon. Small polytopes (tens of triangles) make the scans cheaper than any queue.
+#include "coulomb/collision/epa.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "coulomb/small_math.hpp"
+
+namespace coulomb {
+
+namespace {
+
+constexpr int max_vertices = 96, max_faces = 256, max_edges = 256;
+
+struct Face {
+  int v[3];
+  double n[3], d;
+};
+
+struct Polytope {
+  MinkowskiVertex vertex[max_vertices];
+  Face face[max_faces];
+  int num_vertices, num_faces;
+};
+
+bool add_face(Polytope& p, int i, int j, int k) {
+  if (p.num_faces == max_faces) return false;
+  Face& f = p.face[p.num_faces++];
+  f.v[0] = i, f.v[1] = j, f.v[2] = k;
+  double e1[3], e2[3];
+  sub3(p.vertex[j].w, p.vertex[i].w, e1), sub3(p.vertex[k].w, p.vertex[i].w, e2);
+  cross3(e1, e2, f.n);
+  const double area = norm3(f.n);
+  if (!(area > 1e-14 * (dot3(e1, e1) + dot3(e2, e2)))) {  // a sliver never is the nearest; it keeps the surface closed
+    f.n[0] = f.n[1] = f.n[2] = 0, f.d = 1e300;
+    return true;
+  }
+  for (double& c : f.n) c /= area;
+  f.d = dot3(f.n, p.vertex[i].w);
+  return true;
+}
+
+// Adds support points until the simplex is a tetrahedron; false when A - B is flat.
+bool grow(const Shape& a, const Shape& b, int hints[2], Simplex& s, double scale, double normal[3]) {
+  const double small = 1e-10 * scale;
+  if (s.count < 1) {
+    const double x[3] = {1, 0, 0};
+    minkowski_support(a, b, x, hints, s.v[s.count++]);
+  }
+  const auto far = [&](const double* w) {  // distance to the affine hull of the simplex
+    double r[3], e[3], f[3], n[3];
+    sub3(w, s.v[0].w, r);
+    if (s.count == 1) return norm3(r);
+    sub3(s.v[1].w, s.v[0].w, e);
+    if (s.count == 2) {
+      cross3(r, e, n);
+      return norm3(n) / norm3(e);
+    }
+    sub3(s.v[2].w, s.v[0].w, f);
+    cross3(e, f, n);
+    return std::abs(dot3(r, n)) / norm3(n);
+  };
+  while (s.count < 4) {
+    double dirs[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
+    int num = 3;
+    if (s.count == 2) {
+      double e[3], t[3];
+      sub3(s.v[1].w, s.v[0].w, e);
+      for (int i = 0; i < 3; ++i) {
+        copy3(dirs[i], t);
+        cross3(e, t, dirs[i]);
+      }
+    } else if (s.count == 3) {
+      double e[3], f[3];
+      sub3(s.v[1].w, s.v[0].w, e), sub3(s.v[2].w, s.v[0].w, f);
+      cross3(e, f, dirs[0]);
+      num = 1;
+    }
+    double best = small;
+    MinkowskiVertex found, trial;
+    for (int i = 0; i < 2 * num; ++i) {
+      const double sign = i & 1 ? -1.0 : 1.0, d[3] = {sign * dirs[i / 2][0], sign * dirs[i / 2][1], sign * dirs[i / 2][2]};
+      minkowski_support(a, b, d, hints, trial);
+      const double distance = far(trial.w);
+      if (distance > best) best = distance, found = trial;
+    }
+    if (!(best > small)) {
+      copy3(dirs[s.count == 3 ? 0 : 2], normal);
+      if (!(norm3(normal) > 0)) copy3(dirs[0], normal);
+      const double length = norm3(normal);
+      for (int i = 0; i < 3; ++i) normal[i] = length > 0 ? normal[i] / length : (i == 2 ? 1.0 : 0.0);
+      return false;
+    }
+    s.v[s.count++] = found;
+  }
+  return true;
+}
+
+// Removes the faces that see `w`, fans their horizon to the new vertex. False when full or nothing is visible.
+bool expand(Polytope& p, const MinkowskiVertex& next, double tolerance) {
+  if (p.num_vertices == max_vertices) return false;
+  int edges[max_edges][2], num_edges = 0;
+  const int num_before = p.num_faces;
+  for (int i = 0; i < p.num_faces;) {
+    const Face f = p.face[i];
+    const bool sliver = f.d > 1e299;
+    if (sliver || !(dot3(f.n, next.w) - f.d > tolerance)) {
+      ++i;
+      continue;
+    }
+    for (int k = 0; k < 3; ++k) {
+      const int u = f.v[k], v = f.v[(k + 1) % 3];
+      int e = 0;
+      while (e < num_edges && !(edges[e][0] == v && edges[e][1] == u)) ++e;
+      if (e < num_edges) {
+        edges[e][0] = edges[--num_edges][0], edges[e][1] = edges[num_edges][1];
+      } else {
+        if (num_edges == max_edges) return false;
+        edges[num_edges][0] = u, edges[num_edges++][1] = v;
+      }
+    }
+    p.face[i] = p.face[--p.num_faces];
+  }
+  if (p.num_faces == num_before) return false;
+  p.vertex[p.num_vertices] = next;
+  const int index = p.num_vertices++;
+  for (int e = 0; e < num_edges; ++e)
+    if (!add_face(p, edges[e][0], edges[e][1], index)) return false;
+  return true;
+}
+
+void take_face(const Polytope& p, const Face& f, Simplex& s) {
+  double x[3][3], m[3], weight[3], sum = 0, projection[3] = {f.d * f.n[0], f.d * f.n[1], f.d * f.n[2]};
+  for (int k = 0; k < 3; ++k) sub3(p.vertex[f.v[k]].w, projection, x[k]);
+  for (int k = 0; k < 3; ++k) {
+    cross3(x[(k + 1) % 3], x[(k + 2) % 3], m);
+    weight[k] = std::max(0.0, dot3(m, f.n));
+    sum += weight[k];
+  }
+  s.count = 3;
+  for (int c = 0; c < 3; ++c) s.closest[c] = projection[c];
+  for (int k = 0; k < 3; ++k) s.v[k] = p.vertex[f.v[k]], s.weight[k] = sum > 0 ? weight[k] / sum : 1.0 / 3;
+}
+
+}  // namespace
+
+double epa(const Shape& a, const Shape& b, double tolerance, int hints[2], Simplex& simplex, double normal[3], bool& solid) {
+  const double scale = bounding_radius(a) + bounding_radius(b);
+  solid = grow(a, b, hints, simplex, scale, normal);
+  if (!solid) return 0;
+  Polytope p;
+  p.num_vertices = 4, p.num_faces = 0;
+  for (int i = 0; i < 4; ++i) p.vertex[i] = simplex.v[i];
+  double e[3], f[3], g[3], n[3];
+  sub3(p.vertex[1].w, p.vertex[0].w, e), sub3(p.vertex[2].w, p.vertex[0].w, f), sub3(p.vertex[3].w, p.vertex[0].w, g);
+  cross3(e, f, n);
+  if (dot3(n, g) > 0) std::swap(p.vertex[1], p.vertex[2]);
+  add_face(p, 0, 1, 2), add_face(p, 0, 3, 1), add_face(p, 0, 2, 3), add_face(p, 1, 3, 2);
+  const double slack = 1e-13 * scale;
+  Face nearest = p.face[0];
+  for (;;) {
+    int best = 0;
+    for (int i = 1; i < p.num_faces; ++i)
+      if (p.face[i].d < p.face[best].d) best = i;
+    nearest = p.face[best];
+    MinkowskiVertex next;
+    minkowski_support(a, b, nearest.n, hints, next);
+    if (dot3(nearest.n, next.w) - nearest.d <= std::max(tolerance, slack) || !expand(p, next, slack)) break;
+  }
+  take_face(p, nearest, simplex);
+  for (int i = 0; i < 3; ++i) normal[i] = -nearest.n[i];
+  return std::max(0.0, nearest.d);
+}
+
+}  // namespace coulomb

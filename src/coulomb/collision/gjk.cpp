@@ -1,0 +1,159 @@
+// GJK with closest points of segments, triangles and tetrahedra by Voronoi regions; ends when no support point makes progress.
+#include "coulomb/collision/gjk.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "coulomb/small_math.hpp"
+
+namespace coulomb {
+
+namespace {
+
+// Closest points to the origin: weights of the vertices; return the bit mask of the vertices that carry weight.
+unsigned closest_segment(const double* p, const double* q, double* weight) {
+  double d[3];
+  sub3(q, p, d);
+  const double dd = dot3(d, d), t = dd > 0 ? -dot3(p, d) : 0.0;
+  if (t <= 0) return weight[0] = 1, weight[1] = 0, 1u;
+  if (t >= dd) return weight[0] = 0, weight[1] = 1, 2u;
+  weight[1] = t / dd, weight[0] = 1 - weight[1];
+  return 3u;
+}
+
+unsigned closest_triangle(const double* p, const double* q, const double* r, double* weight) {
+  double pq[3], pr[3], n[3], m[3];
+  sub3(q, p, pq), sub3(r, p, pr);
+  cross3(pq, pr, n);
+  const double nn = dot3(n, n);
+  if (nn > 1e-28 * dot3(pq, pq) * dot3(pr, pr)) {
+    cross3(q, r, m);
+    const double u = dot3(m, n);
+    cross3(r, p, m);
+    const double v = dot3(m, n);
+    cross3(p, q, m);
+    const double w = dot3(m, n);
+    if (u > 0 && v > 0 && w > 0) {
+      const double s = 1.0 / (u + v + w);
+      weight[0] = u * s, weight[1] = v * s, weight[2] = w * s;
+      return 7u;
+    }
+  }
+  // Outside: the best of the three sides.
+  const double* point[3] = {p, q, r};
+  double best = 1e300;
+  unsigned mask = 0;
+  for (int i = 0; i < 3; ++i) {
+    const int j = (i + 1) % 3;
+    double l[2], x[3];
+    const unsigned side = closest_segment(point[i], point[j], l);
+    for (int c = 0; c < 3; ++c) x[c] = l[0] * point[i][c] + l[1] * point[j][c];
+    const double d = dot3(x, x);
+    if (d >= best) continue;
+    best = d;
+    weight[0] = weight[1] = weight[2] = 0;
+    weight[i] = l[0], weight[j] = l[1];
+    mask = (side & 1 ? 1u << i : 0u) | (side & 2 ? 1u << j : 0u);
+  }
+  return mask;
+}
+
+// Inside: all four bits.
+unsigned closest_tetrahedron(const MinkowskiVertex* v, double* weight) {
+  static constexpr int faces[4][4] = {{0, 1, 2, 3}, {0, 3, 1, 2}, {0, 2, 3, 1}, {1, 3, 2, 0}};
+  double best = 1e300, result[4] = {0, 0, 0, 0};
+  unsigned mask = 15u;
+  for (const auto& f : faces) {
+    double pq[3], pr[3], ps[3], n[3];
+    sub3(v[f[1]].w, v[f[0]].w, pq), sub3(v[f[2]].w, v[f[0]].w, pr), sub3(v[f[3]].w, v[f[0]].w, ps);
+    cross3(pq, pr, n);
+    const double height = dot3(n, ps), origin = -dot3(n, v[f[0]].w);
+    const bool flat = std::abs(height) <= 1e-12 * norm3(n) * norm3(ps);
+    if (!flat && height * origin >= 0) continue;
+    double l[3], x[3];
+    const unsigned side = closest_triangle(v[f[0]].w, v[f[1]].w, v[f[2]].w, l);
+    for (int c = 0; c < 3; ++c) x[c] = l[0] * v[f[0]].w[c] + l[1] * v[f[1]].w[c] + l[2] * v[f[2]].w[c];
+    const double d = dot3(x, x);
+    if (d >= best) continue;
+    best = d, mask = 0;
+    for (double& r : result) r = 0;
+    for (int k = 0; k < 3; ++k) {
+      result[f[k]] = l[k];
+      if (side >> k & 1) mask |= 1u << f[k];
+    }
+  }
+  if (best < 1e300)
+    for (int k = 0; k < 4; ++k) weight[k] = result[k];
+  return mask;
+}
+
+// Reduces the simplex to the vertices that carry its closest point; true if it holds the origin.
+bool reduce(Simplex& s) {
+  unsigned mask = 1u;
+  if (s.count == 1) s.weight[0] = 1;
+  if (s.count == 2) mask = closest_segment(s.v[0].w, s.v[1].w, s.weight);
+  if (s.count == 3) mask = closest_triangle(s.v[0].w, s.v[1].w, s.v[2].w, s.weight);
+  if (s.count == 4) {
+    mask = closest_tetrahedron(s.v, s.weight);
+    if (mask == 15u) return true;
+  }
+  int n = 0;
+  double x[3] = {0, 0, 0};
+  for (int i = 0; i < s.count; ++i) {
+    if (!(mask >> i & 1)) continue;
+    if (n != i) s.v[n] = s.v[i], s.weight[n] = s.weight[i];
+    axpy3(s.weight[n], s.v[n].w, x);
+    ++n;
+  }
+  s.count = n;
+  copy3(x, s.closest);
+  return false;
+}
+
+}  // namespace
+
+void minkowski_support(const Shape& a, const Shape& b, const double direction[3], int hints[2], MinkowskiVertex& out) {
+  const double opposite[3] = {-direction[0], -direction[1], -direction[2]};
+  out.ia = core_support(a, direction, out.a, hints[0]);
+  out.ib = core_support(b, opposite, out.b, hints[1]);
+  sub3(out.a, out.b, out.w);
+}
+
+GjkStatus gjk(const Shape& a, const Shape& b, double reach, double tolerance, double axis[3], int hints[2], Simplex& simplex) {
+  double d[3] = {-axis[0], -axis[1], -axis[2]};
+  if (!(dot3(d, d) > 0)) d[0] = d[1] = 0, d[2] = -1;
+  simplex.count = 0;
+  double previous = 1e300, scale2 = 0;
+  for (int iteration = 0; iteration < 64; ++iteration) {
+    MinkowskiVertex& next = simplex.v[simplex.count];
+    minkowski_support(a, b, d, hints, next);
+    const double bound = -dot3(d, next.w);  // n·w with n = -d: a lower bound of the distance times |d|
+    if (bound > 0 && bound * bound > reach * reach * dot3(d, d)) {
+      for (int i = 0; i < 3; ++i) axis[i] = -d[i];
+      return GjkStatus::beyond;
+    }
+    scale2 = std::max(scale2, dot3(next.w, next.w));
+    if (iteration > 0) {
+      const double vv = dot3(simplex.closest, simplex.closest);
+      bool known = vv - bound <= std::max(tolerance, 1e-15) * vv;
+      for (int i = 0; i < simplex.count && !known; ++i)
+        known = next.w[0] == simplex.v[i].w[0] && next.w[1] == simplex.v[i].w[1] && next.w[2] == simplex.v[i].w[2];
+      if (known) return GjkStatus::apart;
+    }
+    const Simplex before = simplex;
+    ++simplex.count;
+    if (reduce(simplex)) return GjkStatus::overlap;
+    const double vv = dot3(simplex.closest, simplex.closest);
+    if (vv <= 1e-20 * scale2) return GjkStatus::overlap;
+    if (vv >= previous) {  // rounding stops the descent
+      simplex = before;
+      return GjkStatus::apart;
+    }
+    previous = vv;
+    copy3(simplex.closest, axis);
+    for (int i = 0; i < 3; ++i) d[i] = -simplex.closest[i];
+  }
+  return GjkStatus::apart;
+}
+
+}  // namespace coulomb

@@ -1,0 +1,123 @@
+#include "coulomb/constraints/constraint_rows.hpp"
+
+#include <algorithm>
+
+#include "coulomb/small_math.hpp"
+
+namespace coulomb {
+
+void ConstraintRows::clear() {
+  body_rows.clear();
+  dof_rows.clear();
+  keys.clear();
+  blocks.clear();
+  bias.clear();
+  compliance.clear();
+  num_rows = num_blocks = 0;
+}
+
+Bias one_sided_bias(const ConstraintOptions& options, double phi) {
+  const double h = options.timestep;
+  if (phi >= 0) return {phi / h, 1 / h};
+  const double violation = phi + options.slop;
+  if (violation >= 0) return {0, 0};
+  const double value = options.baumgarte * violation / h;
+  if (value < -options.max_correction_speed) return {-options.max_correction_speed, 0};
+  return {value, options.baumgarte / h};
+}
+
+Bias two_sided_bias(const ConstraintOptions& options, double phi) {
+  const double slope = options.baumgarte / options.timestep;
+  const double value = slope * phi;
+  if (value > options.max_correction_speed) return {options.max_correction_speed, 0};
+  if (value < -options.max_correction_speed) return {-options.max_correction_speed, 0};
+  return {value, slope};
+}
+
+void link_twists(const Model& model, const DynamicsWorkspace& dynamics, const double* x, double* link_twist) {
+  const double* J = dynamics.columns.data();
+  for (int d = 0; d < model.nv; ++d) {
+    double* out = link_twist + 8 * d;
+    const int parent = model.dof_parent[d];
+    for (int i = 0; i < 6; ++i) out[i] = (parent >= 0 ? link_twist[8 * parent + i] : 0.0) + J[8 * d + i] * x[d];
+  }
+}
+
+const double* body_link_twist(const Model& model, const double* link_twist, int body) {
+  static constexpr double zero[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+  const int d = model.body_last_dof[body];
+  return d >= 0 ? link_twist + 8 * d : zero;
+}
+
+void relative_point(const Model& model, const DynamicsWorkspace& dynamics, int body, const double* p, double* r) {
+  const int tree = model.body_tree[body];
+  if (tree < 0) copy3(p, r);
+  else sub3(p, dynamics.reference.data() + 3 * tree, r);
+}
+
+namespace {
+
+// Velocity of the material point r (relative to the tree's reference) under a twist.
+void point_velocity(const double* twist, const double* r, double* out) {
+  copy3(twist, out);
+  add_cross3(twist + 3, r, out);
+}
+
+void add_wrench(const Model& model, const DynamicsWorkspace& dynamics, int body, const double* p, const double* f,
+                const double* torque, double sign, double* wrench) {
+  const int d = model.body_last_dof[body];
+  if (d < 0) return;
+  double r[3], moment[3];
+  relative_point(model, dynamics, body, p, r);
+  cross3(r, f, moment);
+  for (int i = 0; i < 3; ++i) {
+    wrench[8 * d + i] += sign * f[i];
+    wrench[8 * d + 3 + i] += sign * (moment[i] + torque[i]);
+  }
+}
+
+}  // namespace
+
+void apply_rows(const Model& model, const DynamicsWorkspace& dynamics, const ConstraintRows& rows, const double* x,
+                const double* link_twist, double* out) {
+  for (const BodyRows& b : rows.body_rows) {
+    const double* twist_a = body_link_twist(model, link_twist, b.body_a);
+    const double* twist_b = body_link_twist(model, link_twist, b.body_b);
+    double r[3], va[3], vb[3], u[3];
+    relative_point(model, dynamics, b.body_a, b.point_a, r);
+    point_velocity(twist_a, r, va);
+    relative_point(model, dynamics, b.body_b, b.point_b, r);
+    point_velocity(twist_b, r, vb);
+    sub3(va, vb, u);
+    for (int i = 0; i < 3; ++i) out[b.row + i] = dot3(b.axes[i], u);
+    if (b.size == 6)
+      for (int i = 0; i < 3; ++i) out[b.row + 3 + i] = b.torque_scale * (twist_a[3 + i] - twist_b[3 + i]);
+  }
+  for (const DofRow& d : rows.dof_rows) {
+    out[d.row] = 0;
+    for (int i = 0; i < d.num; ++i) out[d.row] += d.coefficient[i] * x[d.dof[i]];
+  }
+}
+
+void apply_rows_transposed(const Model& model, const DynamicsWorkspace& dynamics, const ConstraintRows& rows,
+                           const double* lambda, double* wrench, double* out) {
+  std::fill_n(wrench, 8 * model.nv, 0.0);
+  for (const BodyRows& b : rows.body_rows) {
+    double f[3] = {0, 0, 0}, torque[3] = {0, 0, 0};
+    for (int i = 0; i < 3; ++i) axpy3(lambda[b.row + i], b.axes[i], f);
+    if (b.size == 6)
+      for (int i = 0; i < 3; ++i) torque[i] = b.torque_scale * lambda[b.row + 3 + i];
+    add_wrench(model, dynamics, b.body_a, b.point_a, f, torque, 1, wrench);
+    add_wrench(model, dynamics, b.body_b, b.point_b, f, torque, -1, wrench);
+  }
+  for (int d = model.nv - 1; d >= 0; --d) {
+    out[d] += dot6(dynamics.columns.data() + 8 * d, wrench + 8 * d);
+    const int parent = model.dof_parent[d];
+    if (parent < 0) continue;
+    for (int i = 0; i < 6; ++i) wrench[8 * parent + i] += wrench[8 * d + i];
+  }
+  for (const DofRow& d : rows.dof_rows)
+    for (int i = 0; i < d.num; ++i) out[d.dof[i]] += d.coefficient[i] * lambda[d.row];
+}
+
+}  // namespace coulomb

@@ -1,0 +1,99 @@
+// The rows of one step's constraint problem, as geometry: who moves them, and what changes when the bodies move. Two kinds cover every
+// law: rows on the relative twist of two bodies (contact, connect, weld) and rows on a few joint velocities (limit, dry friction, joint
+// equality). The laws themselves (cone, limit, box, equality) are the blocks of solvers/constraint_problem.hpp; value rows are built by
+// contact_rows, equality_rows and joint_rows, their derivatives by row_derivatives.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "coulomb/collision/contact.hpp"
+#include "coulomb/dynamics/dynamics.hpp"
+#include "coulomb/model/model.hpp"
+#include "coulomb/solvers/constraint_problem.hpp"
+
+namespace coulomb {
+
+/// How constraints are stabilised and when they bounce; part of the step's definition, differentiated as it stands.
+struct ConstraintOptions {
+  double timestep = 1e-3;
+  double baumgarte = 0.2;              ///< share of a position error removed per step, in [0, 1]
+  double slop = 1e-5;                  ///< metres (or radians) of penetration that Baumgarte leaves alone
+  double max_correction_speed = 1.0;   ///< m/s (rad/s): the bias never asks for more
+  double restitution_threshold = 1e-2; ///< m/s: slower approaches do not bounce
+};
+
+/// Rows on the relative motion of two bodies at two material points: `size` = 3 (axes on the velocity difference) or 6 (and on the
+/// difference of angular velocities).
+struct BodyRows {
+  int row = 0, size = 3, block = 0;
+  int body_a = 0, body_b = 0;
+  int contact = -1;                    ///< index into the step's contacts; -1: equality
+  double point_a[3], point_b[3];       ///< world; equal for a contact
+  double axes[3][3];                   ///< row directions in world axes (t1, t2, n for a contact)
+  double torque_scale = 1;             ///< weight of the angular rows
+  double dbias_dphi = 0;               ///< normal row (contact) or every row (equality): bias change per change of position error
+  double restitution = 0;              ///< active coefficient e of the normal row; 0 when it does not bounce
+  double phi[6] = {0, 0, 0, 0, 0, 0};  ///< position error of the rows (contact: distance in phi[2])
+  double rotation_error[9];            ///< weld: R_a R_b^T of the two frames, row major
+};
+
+/// A row on up to three joint velocities.
+struct DofRow {
+  int row = 0, block = 0, num = 1;
+  int dof[3] = {0, 0, 0};
+  double coefficient[3] = {0, 0, 0};
+  double dcoefficient[3][3] = {{0}};   ///< d coefficient_i / dq_(dof j)
+  double dbias_dphi = 0;               ///< dphi/dq is the row of coefficients
+  double phi = 0;
+};
+
+struct ConstraintRows {
+  std::vector<BodyRows> body_rows;
+  std::vector<DofRow> dof_rows;
+  std::vector<std::uint64_t> keys;     ///< per block: identity from step to step (warm start)
+  std::vector<Block> blocks;
+  std::vector<double> bias, compliance;  ///< per row: beta; R (empty: none)
+  int num_rows = 0, num_blocks = 0;
+  void clear();
+};
+
+/// Velocity of every dof's link: link_twist[8 d ..] = sum of J_i x_i over i <= d, about the tree's reference point.
+void link_twists(const Model& model, const DynamicsWorkspace& dynamics, const double* x, double* link_twist);
+
+/// Twist (8 doubles) of a body out of link_twists; a zero twist for bodies fixed to the world.
+const double* body_link_twist(const Model& model, const double* link_twist, int body);
+
+/// r = p - (reference point of the body's tree); the world's reference is the origin.
+void relative_point(const Model& model, const DynamicsWorkspace& dynamics, int body, const double* p, double* r);
+
+/// out[row] = J x for every row, x given by its link twists and itself.
+void apply_rows(const Model& model, const DynamicsWorkspace& dynamics, const ConstraintRows& rows, const double* x,
+                const double* link_twist, double* out);
+
+/// out (nv) += J^T lambda. wrench: scratch, nv x 8.
+void apply_rows_transposed(const Model& model, const DynamicsWorkspace& dynamics, const ConstraintRows& rows,
+                           const double* lambda, double* wrench, double* out);
+
+/// One constraint law adds its rows, blocks and biases (velocities before the step and free velocities are known).
+struct RowContext {
+  const Model& model;
+  const DynamicsWorkspace& dynamics;
+  const ConstraintOptions& options;
+  const double *q, *v, *v_free;
+  const double* twist;                 ///< link twists at v
+};
+void add_contact_rows(const RowContext& context, const std::vector<Contact>& contacts, ConstraintRows& rows);
+void add_equality_rows(const RowContext& context, ConstraintRows& rows);
+void add_joint_limit_rows(const RowContext& context, ConstraintRows& rows);
+void add_dry_friction_rows(const RowContext& context, ConstraintRows& rows);
+
+/// Baumgarte bias of a position error (negative: violated) and its slope: speculative +phi/h when open, share of the violation
+/// beyond the slop when violated (THEORY 2, 9.4).
+struct Bias {
+  double value = 0, slope = 0;
+};
+Bias one_sided_bias(const ConstraintOptions& options, double phi);
+Bias two_sided_bias(const ConstraintOptions& options, double phi);
+
+}  // namespace coulomb

@@ -1,0 +1,60 @@
+// Contact rows: three per contact, (t1, t2, n), n from B to A; bias of the normal row: restitution, else speculative or Baumgarte
+// (THEORY 2; Simple eqs. 39-41).
+#include "coulomb/constraints/constraint_rows.hpp"
+#include "coulomb/small_math.hpp"
+
+namespace coulomb {
+namespace {
+
+double approach_velocity(const RowContext& context, const Contact& contact) {
+  double velocity[3] = {0, 0, 0};
+  for (const double sign : {1.0, -1.0}) {
+    const int body = sign > 0 ? contact.body_a : contact.body_b;
+    const double* twist = body_link_twist(context.model, context.twist, body);
+    double r[3], w[3];
+    relative_point(context.model, context.dynamics, body, contact.point, r);
+    cross3(twist + 3, r, w);
+    for (int i = 0; i < 3; ++i) velocity[i] += sign * (twist[i] + w[i]);
+  }
+  return dot3(contact.normal, velocity);
+}
+
+}  // namespace
+
+void add_contact_rows(const RowContext& context, const std::vector<Contact>& contacts, ConstraintRows& rows) {
+  const Model& model = context.model;
+  for (int i = 0; i < static_cast<int>(contacts.size()); ++i) {
+    const Contact& contact = contacts[i];
+    BodyRows b;
+    b.row = rows.num_rows, b.block = rows.num_blocks, b.contact = i;
+    b.body_a = contact.body_a, b.body_b = contact.body_b;
+    copy3(contact.point, b.point_a);
+    copy3(contact.point, b.point_b);
+    contact_frame(contact.normal, b.axes[0], b.axes[1]);
+    copy3(contact.normal, b.axes[2]);
+    b.phi[2] = contact.distance;
+
+    const double approach = approach_velocity(context, contact);
+    Bias normal = one_sided_bias(context.options, contact.distance);
+    const double e = model.pair_restitution[contact.pair];
+    if (e > 0 && approach < -context.options.restitution_threshold) {
+      b.restitution = e;
+      normal = {e * approach, 0};
+    }
+    b.dbias_dphi = normal.slope;
+    rows.bias.insert(rows.bias.end(), {0.0, 0.0, normal.value});
+    rows.compliance.insert(rows.compliance.end(), {0.0, 0.0, model.pair_compliance[contact.pair]});
+
+    Block block;
+    block.type = BlockType::cone, block.row = b.row, block.size = 3;
+    block.mu = model.pair_friction[contact.pair];
+    block.speculative = contact.distance > 0;
+    rows.blocks.push_back(block);
+    rows.keys.push_back((std::uint64_t(1) << 60) | (std::uint64_t(contact.pair) << 32) | std::uint32_t(contact.feature));
+    rows.body_rows.push_back(b);
+    rows.num_rows += 3;
+    ++rows.num_blocks;
+  }
+}
+
+}  // namespace coulomb

@@ -1,0 +1,206 @@
+#include "coulomb/constraints/row_derivatives.hpp"
+
+#include <algorithm>
+
+#include "coulomb/small_math.hpp"
+
+// A contact's row r at the point p, A minus B:  c = r . (v_A(p) - v_B(p)) + beta.
+//   kinematics at a point and direction fixed in the world:  J_k . (V x* e) + psi_dot_k . e,  e = (r, p x r)
+//   moving point and frame:  dr . u + (r x (w_A - w_B)) . dp + (dbeta/dPhi) dPhi
+// with u the relative velocity and V, w, u at v+ (the normal row of a bouncing contact: at v+ + e v).
+// The impulse f at p:  df = lambda_n dn - n (lambda_t . dn), since the frame does not spin about n (the cone cannot see it); the
+// inverse-dynamics derivative holds f at a material point of each body, so what is added is (dp - v_X(p)) x f.
+
+namespace coulomb {
+namespace {
+
+struct Velocity {
+  double twist_a[6], twist_b[6];
+};
+
+Velocity row_velocity(const Model& model, const BodyRows& b, const RowVelocities& velocities, double restitution) {
+  Velocity out;
+  const double* a_plus = body_link_twist(model, velocities.twist_plus, b.body_a);
+  const double* b_plus = body_link_twist(model, velocities.twist_plus, b.body_b);
+  const double* a = body_link_twist(model, velocities.twist, b.body_a);
+  const double* bb = body_link_twist(model, velocities.twist, b.body_b);
+  for (int i = 0; i < 6; ++i) {
+    out.twist_a[i] = restitution == 0 ? a_plus[i] : a_plus[i] + restitution * a[i];
+    out.twist_b[i] = restitution == 0 ? b_plus[i] : b_plus[i] + restitution * bb[i];
+  }
+  return out;
+}
+
+// G += (l_v, l_w + r x l_v): a covector on the twist at the point, taken to the reference point.
+void add_point_covector(const double* l, const double* r, double* G) {
+  double moment[3];
+  cross3(r, l, moment);
+  for (int i = 0; i < 3; ++i) {
+    G[i] += l[i];
+    G[3 + i] += l[3 + i] + moment[i];
+  }
+}
+
+void kinematic_row(const double* twist, const double* e, double sign, double* G_out, double* e_out) {
+  cross_force(twist, e, G_out);
+  for (int i = 0; i < 6; ++i) {
+    G_out[i] *= sign;
+    e_out[i] = sign * e[i];
+  }
+}
+
+struct Geometry {
+  double r_a[3], r_b[3];
+};
+
+void contact_block(const Model& model, const BodyRows& b, const ContactMotion& motion, const RowVelocities& velocities,
+                   const Geometry& at, BodyRowDerivative& out) {
+  for (int i = 0; i < 3; ++i) {
+    const Velocity w = row_velocity(model, b, velocities, i == 2 ? b.restitution : 0.0);
+    const double* r = b.axes[i];
+    double e[6], eta[3], u[3], va[3], vb[3], spin[3];
+    copy3(r, e);
+    cross3(at.r_a, r, e + 3);
+    kinematic_row(w.twist_a, e, 1, out.G_a[i], out.e_a[i]);
+    cross3(at.r_b, r, e + 3);
+    kinematic_row(w.twist_b, e, -1, out.G_b[i], out.e_b[i]);
+    cross3(w.twist_a + 3, at.r_a, va);
+    cross3(w.twist_b + 3, at.r_b, vb);
+    for (int j = 0; j < 3; ++j) u[j] = w.twist_a[j] + va[j] - w.twist_b[j] - vb[j];
+    sub3(w.twist_a + 3, w.twist_b + 3, spin);
+    cross3(r, spin, eta);
+    double du_dn[3];  // dr . u as a covector on dn
+    const double normal_speed = dot3(b.axes[2], u);
+    for (int j = 0; j < 3; ++j) du_dn[j] = i == 2 ? u[j] : -normal_speed * r[j];
+    double l[12];
+    for (int c = 0; c < 12; ++c) {
+      l[c] = 0;
+      for (int j = 0; j < 3; ++j) l[c] += du_dn[j] * motion.dnormal[j][c] + eta[j] * motion.dpoint[j][c];
+      if (i == 2) l[c] += b.dbias_dphi * motion.ddistance[c];
+    }
+    add_point_covector(l, at.r_a, out.G_a[i]);
+    add_point_covector(l + 6, at.r_b, out.G_b[i]);
+  }
+}
+
+void equality_block(const Model& model, const BodyRows& b, const RowVelocities& velocities, const Geometry& at,
+                    BodyRowDerivative& out) {
+  const Velocity w = row_velocity(model, b, velocities, 0);
+  for (int i = 0; i < b.size; ++i) {
+    for (const double sign : {1.0, -1.0}) {
+      const double *twist = sign > 0 ? w.twist_a : w.twist_b, *r = sign > 0 ? at.r_a : at.r_b;
+      double *G = sign > 0 ? out.G_a[i] : out.G_b[i], *e_out = sign > 0 ? out.e_a[i] : out.e_b[i];
+      double e[6] = {0, 0, 0, 0, 0, 0};
+      if (i < 3) {
+        copy3(b.axes[i], e);
+        cross3(r, e, e + 3);
+      } else {
+        e[i] = b.torque_scale;
+      }
+      kinematic_row(twist, e, sign, G, e_out);
+      if (i < 3) {
+        double l[6] = {0, 0, 0, 0, 0, 0};
+        cross3(b.axes[i], twist + 3, l);
+        for (int j = 0; j < 3; ++j) l[j] = sign * (l[j] + b.dbias_dphi * b.axes[i][j]);
+        add_point_covector(l, r, G);
+      } else {
+        const double* E = b.rotation_error;
+        const double trace = E[0] + E[4] + E[8], scale = 0.5 * sign * b.dbias_dphi * b.torque_scale;
+        for (int j = 0; j < 3; ++j) {
+          const double entry = sign > 0 ? E[3 * (i - 3) + j] : E[3 * j + i - 3];
+          G[3 + j] += scale * ((j == i - 3 ? trace : 0.0) - entry);
+        }
+      }
+    }
+  }
+}
+
+// Columns of M on a twist at the point p, taken to the reference point: M_w -= M_v [r]x.
+void shift_columns(double M[6][6], const double* r) {
+  for (int i = 0; i < 6; ++i) {
+    const double* m = M[i];
+    double t[3];
+    cross3(r, m, t);  // -(M_v [r]x) as a row is r x M_v
+    for (int j = 0; j < 3; ++j) M[i][3 + j] += t[j];
+  }
+}
+
+void wrench_change(const BodyRows& b, const ContactMotion& motion, const double* lambda, const Geometry& at,
+                   double on_a[2][6][6], double on_b[2][6][6]) {
+  const double *t1 = b.axes[0], *t2 = b.axes[1], *n = b.axes[2];
+  const double ln = lambda[b.row + 2];
+  double tangential[3], f[3];
+  for (int i = 0; i < 3; ++i) {
+    tangential[i] = lambda[b.row] * t1[i] + lambda[b.row + 1] * t2[i];
+    f[i] = tangential[i] + ln * n[i];
+  }
+  for (int c = 0; c < 12; ++c) {
+    const double dn[3] = {motion.dnormal[0][c], motion.dnormal[1][c], motion.dnormal[2][c]};
+    const double along = dot3(tangential, dn);
+    double df[3], shift_a[3], shift_b[3], moment_a[3], moment_b[3];
+    for (int i = 0; i < 3; ++i) {
+      df[i] = ln * dn[i] - along * n[i];
+      shift_a[i] = motion.dpoint[i][c] - (c == i ? 1.0 : 0.0);
+      shift_b[i] = motion.dpoint[i][c] - (c == 6 + i ? 1.0 : 0.0);
+    }
+    cross3(at.r_a, df, moment_a);
+    add_cross3(shift_a, f, moment_a);
+    cross3(at.r_b, df, moment_b);
+    add_cross3(shift_b, f, moment_b);
+    const int side = c / 6, column = c % 6;
+    for (int i = 0; i < 3; ++i) {
+      on_a[side][i][column] = df[i];
+      on_a[side][3 + i][column] = moment_a[i];
+      on_b[side][i][column] = -df[i];
+      on_b[side][3 + i][column] = -moment_b[i];
+    }
+  }
+  shift_columns(on_a[0], at.r_a);
+  shift_columns(on_b[0], at.r_a);
+  shift_columns(on_a[1], at.r_b);
+  shift_columns(on_b[1], at.r_b);
+}
+
+PairWrenchDerivative& find_pair(std::vector<PairWrenchDerivative>& pairs, int a, int b) {
+  for (PairWrenchDerivative& p : pairs)
+    if (p.body_a == a && p.body_b == b) return p;
+  PairWrenchDerivative fresh{};
+  fresh.body_a = a, fresh.body_b = b;
+  pairs.push_back(fresh);
+  return pairs.back();
+}
+
+void add6(const double from[6][6], double to[6][6]) {
+  for (int i = 0; i < 6; ++i)
+    for (int j = 0; j < 6; ++j) to[i][j] += from[i][j];
+}
+
+}  // namespace
+
+void row_derivatives(const Model& model, const DynamicsWorkspace& dynamics, const ConstraintRows& rows,
+                     const std::vector<Contact>& contacts, const RowVelocities& velocities, const double* lambda,
+                     const std::vector<unsigned char>& inactive, RowDerivatives& out) {
+  out.blocks.resize(rows.body_rows.size());
+  out.motions.resize(contacts.size());
+  out.wrenches.clear();
+  for (std::size_t i = 0; i < rows.body_rows.size(); ++i) {
+    const BodyRows& b = rows.body_rows[i];
+    if (inactive[b.block]) continue;
+    Geometry at;
+    relative_point(model, dynamics, b.body_a, b.point_a, at.r_a);
+    relative_point(model, dynamics, b.body_b, b.point_b, at.r_b);
+    if (b.contact < 0) {
+      equality_block(model, b, velocities, at, out.blocks[i]);
+      continue;
+    }
+    ContactMotion& motion = out.motions[b.contact];
+    contact_motion(contacts[b.contact], motion);
+    contact_block(model, b, motion, velocities, at, out.blocks[i]);
+    double on_a[2][6][6], on_b[2][6][6];
+    wrench_change(b, motion, lambda, at, on_a, on_b);
+    PairWrenchDerivative& pair = find_pair(out.wrenches, b.body_a, b.body_b);
+    add6(on_a[0], pair.aa), add6(on_a[1], pair.ab), add6(on_b[0], pair.ba), add6(on_b[1], pair.bb);
+  }
+}
+
+}  // namespace coulomb

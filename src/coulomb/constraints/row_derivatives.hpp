@@ -1,0 +1,55 @@
+// How the rows' velocities and forces change with q (THEORY T5, T6; KERNELS "Row derivative"): contact points and frames move
+// by contact_motion, everything else by kinematics. Forward: sparse columns s and dense additions to r. Reverse: one sweep.
+#pragma once
+
+#include <vector>
+
+#include "coulomb/constraints/constraint_rows.hpp"
+
+namespace coulomb {
+
+/// Six-vectors of one block of BodyRows. For dof k of body A's path: s[row][k] = J_k . G_a[row] + psi_dot_k . e_a[row], likewise B.
+struct BodyRowDerivative {
+  double G_a[6][6], G_b[6][6];         ///< on the columns J_k
+  double e_a[6][6], e_b[6][6];         ///< on the column rates psi_dot_k at the velocity of the row
+};
+
+/// Change of the wrenches on a pair of bodies per unit twist of either (about the trees' reference points), contacts summed.
+struct PairWrenchDerivative {
+  int body_a = 0, body_b = 0;
+  double aa[6][6], ab[6][6], ba[6][6], bb[6][6];  ///< [on][by], row major; already with the sign of each body
+};
+
+struct RowDerivatives {
+  std::vector<BodyRowDerivative> blocks;      ///< one per BodyRows
+  std::vector<PairWrenchDerivative> wrenches; ///< one per pair of bodies in contact
+  std::vector<ContactMotion> motions;         ///< one per contact
+};
+
+/// The velocities that rows see: link twists and column rates at v+ (all rows) and at v (bouncing normal rows).
+struct RowVelocities {
+  const double *twist_plus, *rate_plus;  ///< nv x 8
+  const double *twist, *rate;            ///< nv x 8
+};
+
+/// lambda: impulses of all rows. separating[block] != 0: the block carries no impulse and its row derivative is not needed.
+void row_derivatives(const Model& model, const DynamicsWorkspace& dynamics, const ConstraintRows& rows,
+                     const std::vector<Contact>& contacts, const RowVelocities& velocities, const double* lambda,
+                     const std::vector<unsigned char>& inactive, RowDerivatives& out);
+
+/// Dense s (num_rows x ld, zeroed by the caller for active rows): d(J v+ + beta)/dq at fixed v+.
+void fill_row_columns(const Model& model, const DynamicsWorkspace& dynamics, const ConstraintRows& rows,
+                      const RowVelocities& velocities, const double* v_plus, const RowDerivatives& derivatives,
+                      const std::vector<unsigned char>& inactive, double* s, int ld);
+
+/// r_T[k][d] += d(J^T lambda)_d / dq_k of the moving contact points and frames, and of turning joint rows.
+void add_wrench_columns(const Model& model, const DynamicsWorkspace& dynamics, const ConstraintRows& rows,
+                        const RowDerivatives& derivatives, const double* lambda, double* r_T, int ld);
+
+/// Reverse of both: out_q[k] += sum_rows z s[row][k] + sum_d y_d (added wrench columns)[k][d]. scratch: 4 x nv x 8.
+void row_derivatives_vjp(const Model& model, const DynamicsWorkspace& dynamics, const ConstraintRows& rows,
+                         const RowVelocities& velocities, const double* v_plus, const RowDerivatives& derivatives,
+                         const std::vector<unsigned char>& inactive, const double* lambda, const double* z, const double* y,
+                         double* scratch, double* out_q);
+
+}  // namespace coulomb

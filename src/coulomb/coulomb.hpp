@@ -1,0 +1,9 @@
+// Everything that users of the library need: #include <coulomb/coulomb.hpp>.
+#pragma once
+
+#include "coulomb/model/configuration.hpp"     // neutral, integrate, difference
+#include "coulomb/model/model.hpp"             // Model
+#include "coulomb/model/scene.hpp"             // Scene: builds a Model
+#include "coulomb/solvers/contact_problem.hpp" // ContactProblem: the friction problem by itself
+#include "coulomb/stepping/simulator.hpp"      // Simulator: steps and their derivatives
+#include "coulomb/version.hpp"

@@ -1,0 +1,57 @@
+// Inverse dynamics (Newton-Euler): F_b = I A + V x* (I V) per body, summed over subtrees; tau_k = J_k . F + armature_k a_k.
+#include "coulomb/dynamics/acceleration.hpp"
+#include "coulomb/simd.hpp"
+
+namespace coulomb {
+namespace {
+
+/// a may be null: zero accelerations.
+COULOMB_SIMD void newton_euler(const Model& model, DynamicsWorkspace& ws, const double* a, double* tau) {
+  double* force = ws.link.data();  // rows of 32, only the first 6 used here
+  for (int b = 1; b < model.num_bodies; ++b) {
+    if (model.body_tree[b] < 0) continue;
+    Spatial twist = load6(&ws.body_twist[8 * model.body_parent[b]]), acceleration = parent_acceleration(model, ws, b);
+    const int first = model.body_first_joint[b], end = first + model.body_num_joints[b];
+    for (int j = first; j < end; ++j) accelerate_over_joint(model, ws, j, a, twist, acceleration, nullptr);
+    store6(&ws.body_acceleration[8 * b], acceleration);
+    const double* inertia = &ws.inertia[12 * b];
+    store6(force + 32 * b, inertia_times(inertia, acceleration) + cross_force(twist, inertia_times(inertia, twist)));
+  }
+  for (int b = model.num_bodies - 1; b > 0; --b) {
+    if (model.body_tree[b] < 0) continue;
+    const Spatial f = load6(force + 32 * b);
+    const int first = model.body_first_dof[b], end = first + model.body_num_dofs[b], parent = model.body_parent[b];
+    for (int d = first; d < end; ++d)
+      tau[d] = dot(load6(&ws.columns[8 * d]), f) + (a ? model.dof_armature[d] * a[d] : 0.0);
+    if (model.body_tree[parent] >= 0) store6(force + 32 * parent, load6(force + 32 * parent) + f);
+  }
+}
+
+}  // namespace
+
+void bias(const Model& model, DynamicsWorkspace& ws) { newton_euler(model, ws, nullptr, ws.bias.data()); }
+
+void inverse_dynamics(const Model& model, DynamicsWorkspace& ws, const double* a, double* tau) { newton_euler(model, ws, a, tau); }
+
+double kinetic_energy(const Model& model, const DynamicsWorkspace& ws) {
+  double twice = 0;
+  for (int b = 1; b < model.num_bodies; ++b) {
+    if (model.body_tree[b] < 0) continue;
+    const Spatial twist = load6(&ws.body_twist[8 * b]);
+    twice += dot(twist, inertia_times(&ws.inertia[12 * b], twist));
+  }
+  for (int d = 0; d < model.nv; ++d) twice += model.dof_armature[d] * ws.velocity[d] * ws.velocity[d];
+  return 0.5 * twice;
+}
+
+double potential_energy(const Model& model, const DynamicsWorkspace& ws) {
+  const Vec3 gravity{model.gravity[0], model.gravity[1], model.gravity[2]};
+  double energy = 0;
+  for (int b = 1; b < model.num_bodies; ++b) {
+    const Vec3 com = load3(&ws.body_position[3 * b]) + multiply3(&ws.body_rotation[9 * b], load3(&model.body_com[3 * b]));
+    energy -= model.body_mass[b] * dot(gravity, com);
+  }
+  return energy;
+}
+
+}  // namespace coulomb

@@ -1,0 +1,90 @@
+// First half of the derivatives of ID'(q, v, a) = ID(q, v, a) - sum J^T f: what each body adds, composites over subtrees, and
+// five vectors per dof. The second half is the pair kernel (derivative_pairs.cpp) or, in reverse, inverse_dynamics_vjp.cpp.
+//
+//   P = v (mc)^T + [w] S,  K = 2 (tr P 1 - P),  p linear momentum,  F = I A + V x* (I V) - phi     (additive per link)
+//   Coriolis operator D(v, w) = (-2 p x w, K w),   force operator C(v, w) = (f_s x w, E w)
+//   a = I J,  b = 2 p x J_v + K^T J_w,  c = -(J_v x f_s + E^T J_w),  u = J x* F + I psi_ddot + D psi_dot - C J,  w = I chi + D J
+#include "coulomb/dynamics/acceleration.hpp"
+#include "coulomb/simd.hpp"
+
+namespace coulomb {
+namespace {
+
+// rows of 32 in DynamicsWorkspace::link
+constexpr int at_momentum = 0, at_k = 3, at_force = 12, at_contact_force = 18, at_contact_moment = 21;
+
+inline void store_link(const double* inertia, Spatial twist, Spatial acceleration, double* link) {
+  const Spatial momentum = inertia_times(inertia, twist);
+  const Spatial force = inertia_times(inertia, acceleration) + cross_force(twist, momentum);
+  const double* s = inertia + 4;  // xx xy yy xz yz zz
+  const Vec3 mc = load3(inertia + 1), v = twist.linear, w = twist.angular;
+  const Vec3 s0{s[0], s[1], s[3]}, s1{s[1], s[2], s[4]}, s2{s[3], s[4], s[5]};
+  const Vec3 p0 = v.x * mc + w.y * s2 - w.z * s1;  // rows of P
+  const Vec3 p1 = v.y * mc + w.z * s0 - w.x * s2;
+  const Vec3 p2 = v.z * mc + w.x * s1 - w.y * s0;
+  store3(link + at_momentum, momentum.linear);
+  double* k = link + at_k;
+  k[0] = 2 * (p1.y + p2.z), k[1] = -2 * p0.y, k[2] = -2 * p0.z;
+  k[3] = -2 * p1.x, k[4] = 2 * (p0.x + p2.z), k[5] = -2 * p1.z;
+  k[6] = -2 * p2.x, k[7] = -2 * p2.y, k[8] = 2 * (p0.x + p1.y);
+  store6(link + at_force, force);
+}
+
+inline void subtract_forces(const BodyForces& forces, int b, double* link) {
+  const double* wrench = &forces.wrench[8 * b];
+  for (int i = 0; i < 6; ++i) link[at_force + i] -= wrench[i];
+  for (int i = 0; i < 3; ++i) link[at_contact_force + i] = wrench[i];
+  for (int i = 0; i < 9; ++i) link[at_contact_moment + i] = forces.moment[9 * b + i];
+}
+
+inline void store_dof_vectors(const DynamicsWorkspace& ws, const double* inertia, const double* link, bool with_forces, int d,
+                              double* out) {
+  const Spatial column = load6(&ws.columns[8 * d]), rate = load6(&ws.column_rate[8 * d]);
+  const Vec3 momentum = load3(link + at_momentum);
+  const double* k = link + at_k;
+  const auto coriolis = [&](Spatial m) { return Spatial{-2.0 * cross(momentum, m.angular), multiply3(k, m.angular)}; };
+  const Vec3 b = 2.0 * cross(momentum, column.linear) + multiply3_transposed(k, column.angular);
+  Spatial u = cross_force(column, load6(link + at_force)) + inertia_times(inertia, load6(&ws.column_acceleration[8 * d])) + coriolis(rate);
+  Vec3 c;
+  if (with_forces) {
+    const Vec3 f = load3(link + at_contact_force);
+    const double* e = link + at_contact_moment;
+    c = -(cross(column.linear, f) + multiply3_transposed(e, column.angular));
+    u = u - Spatial{cross(f, column.angular), multiply3(e, column.angular)};
+  }
+  store3(out + 6, b);
+  store3(out + 9, c);
+  store6(out + 12, u);
+  store6(out + 18, inertia_times(inertia, load6(&ws.column_chi[8 * d])) + coriolis(column));
+}
+
+COULOMB_SIMD void prepare_sweeps(const Model& model, DynamicsWorkspace& ws, const double* a, const BodyForces* forces) {
+  for (int b = 1; b < model.num_bodies; ++b) {
+    if (model.body_tree[b] < 0) continue;
+    Spatial twist = load6(&ws.body_twist[8 * model.body_parent[b]]), acceleration = parent_acceleration(model, ws, b);
+    const int first = model.body_first_joint[b], end = first + model.body_num_joints[b];
+    for (int j = first; j < end; ++j) accelerate_over_joint(model, ws, j, a, twist, acceleration, ws.column_acceleration.data());
+    store6(&ws.body_acceleration[8 * b], acceleration);
+    store_link(&ws.inertia[12 * b], twist, acceleration, &ws.link[32 * b]);
+    if (forces) subtract_forces(*forces, b, &ws.link[32 * b]);
+  }
+  const int used = forces ? 32 : 18;
+  for (int b = model.num_bodies - 1; b > 0; --b) {
+    if (model.body_tree[b] < 0) continue;
+    const double* link = &ws.link[32 * b];
+    const int first = model.body_first_dof[b], end = first + model.body_num_dofs[b], parent = model.body_parent[b];
+    for (int d = first; d < end; ++d)
+      store_dof_vectors(ws, &ws.composite[12 * b], link, forces != nullptr, d, &ws.vectors[24 * d]);
+    if (model.body_tree[parent] < 0) continue;
+    double* to = &ws.link[32 * parent];
+    for (int i = 0; i < used; ++i) to[i] += link[i];
+  }
+}
+
+}  // namespace
+
+void prepare_derivatives(const Model& model, DynamicsWorkspace& ws, const double* a, const BodyForces* forces) {
+  prepare_sweeps(model, ws, a, forces);
+}
+
+}  // namespace coulomb

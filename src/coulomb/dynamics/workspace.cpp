@@ -1,0 +1,71 @@
+// Sizes of the dynamics workspace and the per-body force accumulator. Everything starts at zero: padding, entries of unrelated
+// dofs and bodies fixed to the world are never written again.
+#include "coulomb/dynamics/dynamics.hpp"
+#include "coulomb/dynamics/spatial.hpp"
+
+#include <algorithm>
+
+namespace coulomb {
+
+DynamicsWorkspace::DynamicsWorkspace(const Model& model) {
+  nv = model.nv;
+  ld = (nv + 7) / 8 * 8;
+  const std::size_t bodies = model.num_bodies, dofs = nv;
+  // packed rows are written in blocks of 8 that run over into the next row, which is written later
+  const std::size_t packed = model.dof_path.size() + 8, dense = dofs * ld;
+  int depth = 0;
+  for (int d : model.dof_depth) depth = std::max(depth, d + 1);
+  path_capacity = (depth + 7) / 8 * 8;
+
+  reference.assign(3 * static_cast<std::size_t>(model.num_trees), 0.0);
+  body_rotation.assign(9 * bodies, 0.0);
+  body_position.assign(3 * bodies, 0.0);
+  body_quaternion.assign(4 * bodies, 0.0);
+  body_twist.assign(8 * bodies, 0.0);
+  body_acceleration.assign(8 * bodies, 0.0);
+  inertia.assign(12 * bodies, 0.0);
+  composite.assign(12 * bodies, 0.0);
+  link.assign(32 * bodies, 0.0);
+  columns.assign(8 * dofs, 0.0);
+  column_rate.assign(8 * dofs, 0.0);
+  column_chi.assign(8 * dofs, 0.0);
+  column_acceleration.assign(8 * dofs, 0.0);
+  vectors.assign(24 * dofs, 0.0);
+  velocity.assign(dofs, 0.0);
+  bias.assign(dofs, 0.0);
+  mass.assign(packed, 0.0);
+  factor_l.assign(packed, 0.0);
+  factor_d.assign(dofs, 0.0);
+  u_hat.assign(dense, 0.0);
+  id_dq_T.assign(dense, 0.0);
+  id_dv_T.assign(dense, 0.0);
+  pair_lower_dq.assign(packed, 0.0);
+  pair_upper_dq.assign(packed, 0.0);
+  pair_lower_dv.assign(packed, 0.0);
+  pair_upper_dv.assign(packed, 0.0);
+  // path stacks of the pair kernel (21 streams), packed L^-1, the vjp's dof sums (18 per dof)
+  scratch.assign(std::max({21 * static_cast<std::size_t>(path_capacity), packed, 18 * dofs}), 0.0);
+}
+
+BodyForces::BodyForces(const Model& model)
+    : wrench(8 * static_cast<std::size_t>(model.num_bodies), 0.0), moment(9 * static_cast<std::size_t>(model.num_bodies), 0.0) {}
+
+void BodyForces::clear() {
+  std::fill(wrench.begin(), wrench.end(), 0.0);
+  std::fill(moment.begin(), moment.end(), 0.0);
+}
+
+void add_body_force(const Model& model, const DynamicsWorkspace& ws, BodyForces& forces, int body, const double point_world[3],
+                    const double force_world[3]) {
+  const int tree = model.body_tree[body];
+  if (tree < 0) return;
+  const Vec3 f = load3(force_world), p = load3(point_world) - load3(&ws.reference[3 * tree]);
+  double* wrench = &forces.wrench[8 * body];
+  store6(wrench, load6(wrench) + Spatial{f, cross(p, f)});
+  double* e = &forces.moment[9 * body];
+  const double pf = dot(p, f), fs[3] = {f.x, f.y, f.z}, ps[3] = {p.x, p.y, p.z};
+  for (int i = 0; i < 3; ++i)
+    for (int j = 0; j < 3; ++j) e[3 * i + j] += fs[i] * ps[j] - (i == j ? pf : 0.0);
+}
+
+}  // namespace coulomb

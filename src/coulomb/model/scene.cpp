@@ -1,0 +1,256 @@
+// The verbs of Scene: each checks its arguments, makes a SceneParts of its own and appends it, so that an error changes nothing.
+#include "coulomb/model/scene.hpp"
+
+#include <set>
+#include <utility>
+
+#include "coulomb/model/checks.hpp"
+#include "coulomb/model/convex_mesh.hpp"
+#include "coulomb/model/mjcf.hpp"
+#include "coulomb/model/mujoco_arrays.hpp"
+#include "coulomb/model/pinocchio_loader.hpp"
+#include "coulomb/model/shape_inertia.hpp"
+#include "coulomb/model/urdf.hpp"
+
+namespace coulomb {
+namespace {
+
+template <class Part>
+const std::string& name_of(const Part& part) { return part.name; }
+inline const std::string& name_of(const KeyframePart& part) { return part.values.name; }
+inline std::string& name_of(KeyframePart& part) { return part.values.name; }
+template <class Part>
+std::string& name_of(Part& part) { return part.name; }
+
+/// The name itself, or the first of name_2, name_3, ... that is free.
+std::string free_name(const std::set<std::string>& taken, const std::string& name) {
+  if (!taken.count(name)) return name;
+  for (int i = 2;; ++i) {
+    std::string candidate = name + "_" + std::to_string(i);
+    if (!taken.count(candidate)) return candidate;
+  }
+}
+
+template <class Part>
+std::set<std::string> names_in(const std::vector<Part>& parts) {
+  std::set<std::string> names;
+  for (const Part& part : parts) names.insert(name_of(part));
+  return names;
+}
+
+/// Appends with names made unique; `first` skips the world body.
+template <class Part>
+void append_named(std::vector<Part>& to, std::vector<Part>& from, std::size_t first = 0) {
+  std::set<std::string> taken = names_in(to);
+  for (std::size_t i = first; i < from.size(); ++i) {
+    name_of(from[i]) = free_name(taken, name_of(from[i]));
+    taken.insert(name_of(from[i]));
+    to.push_back(std::move(from[i]));
+  }
+}
+
+/// Indices of what is about to be appended, moved behind what is already there.
+void shift_indices(SceneParts& p, const SceneParts& base) {
+  const int bodies = static_cast<int>(base.bodies.size()) - 1, joints = static_cast<int>(base.joints.size());
+  const int geometries = static_cast<int>(base.geometries.size()), meshes = static_cast<int>(base.meshes.size());
+  auto body = [bodies](int b) { return b > 0 ? b + bodies : b; };
+  auto joint = [joints](int j) { return j >= 0 ? j + joints : j; };
+  int nq = 0, nv = 0;
+  for (const JointPart& j : base.joints) {
+    nq += j.type == JointType::free ? 7 : j.type == JointType::ball ? 4 : 1;
+    nv += j.type == JointType::free ? 6 : j.type == JointType::ball ? 3 : 1;
+  }
+  for (BodyPart& b : p.bodies) b.parent = body(b.parent);
+  for (JointPart& j : p.joints) j.body = body(j.body);
+  for (GeometryPart& g : p.geometries) {
+    g.body = body(g.body);
+    if (g.mesh >= 0) g.mesh += meshes;
+    if (g.no_collision_group >= 0) g.no_collision_group += base.num_collision_groups;
+  }
+  for (PairPart& pair : p.pairs) pair.a += geometries, pair.b += geometries;
+  for (auto& exclude : p.excludes) exclude = {body(exclude[0]), body(exclude[1])};
+  for (Actuator& a : p.actuators) a.joint = joint(a.joint);
+  for (Equality& e : p.equalities)
+    e.body_a = body(e.body_a), e.body_b = body(e.body_b), e.joint_a = joint(e.joint_a), e.joint_b = joint(e.joint_b);
+  for (KeyframePart& k : p.keyframes)
+    k.first_q += nq, k.first_v += nv, k.first_u += static_cast<int>(base.actuators.size());
+  for (PinocchioMap& map : p.pinocchio_maps)
+    for (PinocchioJoint& j : map.joints) j.q += nq, j.v += nv;
+}
+
+template <class T>
+void merge_option(std::optional<T>& mine, const std::optional<T>& theirs, const char* what, const std::string& name) {
+  if (!theirs) return;
+  if (mine && *mine != *theirs)
+    throw std::invalid_argument(std::string(what) + " of '" + name + "' differs from that of a file added before: set Scene's own " +
+                                what + " or use_options = false");
+  mine = theirs;
+}
+
+}  // namespace
+
+Scene::Scene(const SceneOptions& options) : options_(options) {
+  if (options.gravity) checks::finite("Scene: gravity", options.gravity->data(), 3);
+  if (options.timestep) checks::positive("Scene: timestep", *options.timestep);
+  checks::not_negative("Scene: contact_margin", options.contact_margin);
+}
+
+SceneElement Scene::append(SceneParts parts, const std::string& name) {
+  SceneParts next = parts_;  // a scene is small: a copy buys the promise that an error changes nothing
+  SceneElement element;
+  element.name = name;
+  element.first_body = static_cast<int>(next.bodies.size());
+  element.first_joint = static_cast<int>(next.joints.size());
+  element.first_geometry = static_cast<int>(next.geometries.size());
+  element.num_bodies = static_cast<int>(parts.bodies.size()) - 1;
+  element.num_joints = static_cast<int>(parts.joints.size());
+  element.num_geometries = static_cast<int>(parts.geometries.size());
+  if (!options_.gravity) merge_option(next.gravity, parts.gravity, "gravity", name);
+  if (!options_.timestep) merge_option(next.timestep, parts.timestep, "timestep", name);
+  shift_indices(parts, next);
+  append_named(next.bodies, parts.bodies, 1);
+  append_named(next.joints, parts.joints);
+  append_named(next.geometries, parts.geometries);
+  append_named(next.actuators, parts.actuators);
+  append_named(next.equalities, parts.equalities);
+  append_named(next.keyframes, parts.keyframes);
+  append_named(next.pinocchio_maps, parts.pinocchio_maps);
+  auto add = [](auto& to, auto& from) { to.insert(to.end(), from.begin(), from.end()); };
+  add(next.meshes, parts.meshes);
+  add(next.pairs, parts.pairs);
+  add(next.excludes, parts.excludes);
+  add(next.ignored, parts.ignored);
+  next.num_collision_groups += parts.num_collision_groups;
+  next.filter_parent_child = next.filter_parent_child && parts.filter_parent_child;
+  parts_ = std::move(next);
+  return element;
+}
+
+SceneElement Scene::add_ground(const GroundOptions& options) {
+  const std::string what = "add_ground '" + options.name + "'";
+  checks::material(what, options.friction, options.restitution, options.compliance);
+  checks::finite(what + " height", &options.height, 1);
+  const Vec3 normal = checks::unit_vector(what + " normal", options.normal);
+  const bool default_name = options.name == "ground" || options.name.empty();
+  if (!default_name && names_in(parts_.geometries).count(options.name))
+    throw std::invalid_argument("add_ground: name '" + options.name + "' is taken by another geometry");
+  SceneParts parts;
+  GeometryPart g;
+  g.name = options.name.empty() ? "ground" : options.name;
+  g.type = ShapeType::half_space;
+  g.placement = {{options.height * normal[0], options.height * normal[1], options.height * normal[2]}, quaternion_z_to(normal)};
+  g.friction = options.friction, g.restitution = options.restitution, g.compliance = options.compliance;
+  parts.geometries.push_back(g);
+  return append(std::move(parts), g.name);
+}
+
+SceneElement Scene::add_shape(ShapeType type, const std::array<double, 3>& size, std::shared_ptr<const ConvexMesh> mesh,
+                              const char* kind, const ShapeOptions& options) {
+  const std::string what = std::string("add_") + kind + (options.name.empty() ? "" : " '" + options.name + "'");
+  checks::finite(what + " position", options.position.data(), 3);
+  const Quat quaternion = checks::unit_quaternion(what + " quaternion", options.quaternion);
+  checks::material(what, options.friction, options.restitution, options.compliance);
+  if (options.mass && options.density) throw std::invalid_argument(what + ": mass and density are both given, one is enough");
+  if (options.mass) checks::positive(what + " mass", *options.mass);
+  if (options.density) checks::positive(what + " density", *options.density);
+  if (!options.name.empty() && (names_in(parts_.bodies).count(options.name) || names_in(parts_.geometries).count(options.name)))
+    throw std::invalid_argument(what + ": name '" + options.name + "' is taken by another element");
+
+  SceneParts parts;
+  BodyPart body;
+  auto taken = names_in(parts_.bodies);
+  taken.merge(names_in(parts_.geometries));
+  body.name = options.name.empty() ? free_name(taken, kind) : options.name;
+  body.placement = {options.position, quaternion};
+  const MassProperties solid = solid_properties(type, size, mesh.get());
+  body.mass = options.mass ? *options.mass : options.density.value_or(1000.0) * solid.mass;
+  body.com = solid.com;
+  for (int i = 0; i < 6; ++i) body.inertia[i] = options.inertia ? (*options.inertia)[i] : solid.inertia[i] * (body.mass / solid.mass);
+  check_inertia(what, body.mass, body.com, body.inertia);
+  parts.bodies.push_back(body);
+  if (!options.fixed) {
+    JointPart joint;
+    joint.name = body.name + "_joint";
+    joint.type = JointType::free;
+    joint.body = 1;
+    for (int i = 0; i < 3; ++i) joint.q_neutral[i] = options.position[i];
+    for (int i = 0; i < 4; ++i) joint.q_neutral[3 + i] = quaternion[i];
+    joint.q_spring = joint.q_neutral;
+    parts.joints.push_back(joint);
+  }
+  GeometryPart g;
+  g.name = body.name;
+  g.type = type;
+  g.body = 1;
+  g.size = size;
+  g.friction = options.friction, g.restitution = options.restitution, g.compliance = options.compliance;
+  if (mesh) g.mesh = 0, parts.meshes.push_back(std::move(mesh));
+  parts.geometries.push_back(g);
+  return append(std::move(parts), body.name);
+}
+
+SceneElement Scene::add_box(const std::array<double, 3>& size, const ShapeOptions& options) {
+  for (int i = 0; i < 3; ++i) checks::positive("add_box '" + options.name + "' size[" + std::to_string(i) + "]", size[i]);
+  return add_shape(ShapeType::box, {size[0] / 2, size[1] / 2, size[2] / 2}, nullptr, "box", options);
+}
+
+SceneElement Scene::add_sphere(double radius, const ShapeOptions& options) {
+  checks::positive("add_sphere '" + options.name + "' radius", radius);
+  return add_shape(ShapeType::sphere, {radius, 0, 0}, nullptr, "sphere", options);
+}
+
+SceneElement Scene::add_capsule(double radius, double length, const ShapeOptions& options) {
+  checks::positive("add_capsule '" + options.name + "' radius", radius);
+  checks::positive("add_capsule '" + options.name + "' length", length);
+  return add_shape(ShapeType::capsule, {radius, length / 2, 0}, nullptr, "capsule", options);
+}
+
+SceneElement Scene::add_cylinder(double radius, double length, const ShapeOptions& options) {
+  checks::positive("add_cylinder '" + options.name + "' radius", radius);
+  checks::positive("add_cylinder '" + options.name + "' length", length);
+  return add_shape(ShapeType::cylinder, {radius, length / 2, 0}, nullptr, "cylinder", options);
+}
+
+SceneElement Scene::add_ellipsoid(const std::array<double, 3>& semi_axes, const ShapeOptions& options) {
+  for (int i = 0; i < 3; ++i) checks::positive("add_ellipsoid '" + options.name + "' semi_axes[" + std::to_string(i) + "]", semi_axes[i]);
+  return add_shape(ShapeType::ellipsoid, semi_axes, nullptr, "ellipsoid", options);
+}
+
+SceneElement Scene::add_mesh(const std::vector<double>& vertices, const ShapeOptions& options) {
+  const std::string what = "add_mesh '" + options.name + "' vertices";
+  if (vertices.size() % 3 != 0 || vertices.size() < 12)
+    throw std::invalid_argument(what + ": " + std::to_string(vertices.size()) + " coordinates; at least four points of three are needed");
+  checks::finite(what, vertices.data(), static_cast<int>(vertices.size()));
+  return add_shape(ShapeType::mesh, {0, 0, 0}, make_convex_hull(vertices, options.name.empty() ? "mesh" : options.name), "mesh", options);
+}
+
+SceneElement Scene::add_mujoco_arrays(const MujocoArrays& arrays, const MjcfOptions& options) {
+  SceneParts parts = translate_mujoco_arrays(arrays);
+  if (!options.use_options) parts.gravity.reset(), parts.timestep.reset();
+  return append(std::move(parts), options.name.empty() ? arrays.name : options.name);
+}
+
+SceneElement Scene::add_mjcf(const std::string& path_or_xml, const MjcfOptions& options) {
+  return add_mujoco_arrays(read_mjcf(path_or_xml), options);
+}
+
+SceneElement Scene::add_urdf(const std::string& path_or_xml, const UrdfOptions& options) {
+  std::string name = options.name;
+  SceneParts parts = read_urdf(path_or_xml, options, name);
+  return append(std::move(parts), name);
+}
+
+SceneElement Scene::add_pinocchio(const std::string& model_buffer, const std::string& geometry_buffer,
+                                  const PinocchioOptions& options) {
+  std::string name = options.name;
+  SceneParts parts = read_pinocchio_buffers(model_buffer, geometry_buffer, options, name);
+  return append(std::move(parts), name);
+}
+
+std::shared_ptr<const Model> Scene::build() const {
+  const Vec3 gravity = options_.gravity ? *options_.gravity : parts_.gravity.value_or(Vec3{0, 0, -9.81});
+  const double timestep = options_.timestep ? *options_.timestep : parts_.timestep.value_or(1e-3);
+  return build_model(parts_, gravity, timestep, options_.contact_margin);
+}
+
+}  // namespace coulomb

@@ -1,0 +1,205 @@
+// build_model: SceneParts to Model. Bodies, joints and geometries are copied to flat arrays, index arrays follow
+// (topology.hpp), then the pairs of geometries that may touch are listed with their combined materials.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <stdexcept>
+#include <utility>
+
+#include "coulomb/model/checks.hpp"
+#include "coulomb/model/scene_parts.hpp"
+#include "coulomb/model/topology.hpp"
+
+namespace coulomb {
+namespace {
+
+template <class Values>
+void push(std::vector<double>& to, const Values& values, int n) { to.insert(to.end(), values.begin(), values.begin() + n); }
+
+void copy_bodies(const SceneParts& parts, Model& m) {
+  m.num_bodies = static_cast<int>(parts.bodies.size());
+  for (const BodyPart& b : parts.bodies) {
+    m.body_names.push_back(b.name);
+    m.body_parent.push_back(b.parent);
+    push(m.body_pos, b.placement.pos, 3);
+    push(m.body_quat, b.placement.quat, 4);
+    m.body_mass.push_back(b.mass);
+    push(m.body_com, b.com, 3);
+    push(m.body_inertia, b.inertia, 6);
+  }
+}
+
+void copy_joints(const SceneParts& parts, Model& m) {
+  for (const JointPart& j : parts.joints) {
+    const int nq = joint_num_q(j.type), nv = joint_num_v(j.type);
+    m.joint_names.push_back(j.name);
+    m.joint_type.push_back(j.type);
+    m.joint_body.push_back(j.body);
+    push(m.joint_pos, j.pos, 3);
+    push(m.joint_axis, j.axis, 3);
+    m.joint_limited.push_back(j.limited);
+    m.joint_lower.push_back(j.lower);
+    m.joint_upper.push_back(j.upper);
+    m.joint_stiffness.push_back(j.stiffness);
+    m.joint_actuator_lower.push_back(j.actuator_lower);
+    m.joint_actuator_upper.push_back(j.actuator_upper);
+    push(m.q_neutral, j.q_neutral, nq);
+    push(m.q_spring, j.q_spring, nq);
+    push(m.dof_damping, j.damping, nv);
+    push(m.dof_armature, j.armature, nv);
+    push(m.dof_dry_friction, j.dry_friction, nv);
+  }
+}
+
+void copy_geometries(const SceneParts& parts, Model& m) {
+  m.num_geometries = static_cast<int>(parts.geometries.size());
+  m.meshes = parts.meshes;
+  for (const GeometryPart& g : parts.geometries) {
+    m.geometry_names.push_back(g.name);
+    m.geometry_type.push_back(g.type);
+    m.geometry_body.push_back(g.body);
+    m.geometry_mesh.push_back(g.mesh);
+    push(m.geometry_pos, g.placement.pos, 3);
+    push(m.geometry_quat, g.placement.quat, 4);
+    push(m.geometry_size, g.size, 3);
+    m.geometry_friction.push_back(g.condim == 1 ? 0.0 : g.friction.value_or(1.0));
+    m.geometry_restitution.push_back(g.restitution.value_or(0.0));
+    m.geometry_compliance.push_back(g.compliance);
+  }
+}
+
+/// Which bodies count as one for the collision filter: a body without joints belongs to its parent; a mocap body is its own.
+std::vector<int> weld_groups(const SceneParts& parts) {
+  std::vector<bool> has_joint(parts.bodies.size(), false);
+  for (const JointPart& j : parts.joints) has_joint[j.body] = true;
+  std::vector<int> group(parts.bodies.size(), 0);
+  for (std::size_t b = 1; b < parts.bodies.size(); ++b)
+    group[b] = has_joint[b] || parts.bodies[b].mocap ? static_cast<int>(b) : group[parts.bodies[b].parent];
+  return group;
+}
+
+class PairFilter {
+ public:
+  PairFilter(const SceneParts& parts, const Model& model) : parts_(parts), model_(model), group_(weld_groups(parts)) {
+    for (const auto& e : parts.excludes) excluded_.insert(std::minmax(e[0], e[1]));
+  }
+  bool can_move_apart(const GeometryPart& a, const GeometryPart& b) const {
+    if (a.type == ShapeType::half_space && b.type == ShapeType::half_space) return false;
+    if (model_.body_tree[a.body] < 0 && model_.body_tree[b.body] < 0) return false;  // both fixed to the world
+    return group_[a.body] != group_[b.body];
+  }
+  bool operator()(const GeometryPart& a, const GeometryPart& b) const {
+    if (!can_move_apart(a, b)) return false;
+    if (!((a.contype & b.conaffinity) || (b.contype & a.conaffinity))) return false;
+    if (a.no_collision_group >= 0 && a.no_collision_group == b.no_collision_group) return false;
+    const int ga = group_[a.body], gb = group_[b.body];
+    if (parts_.filter_parent_child && ga != 0 && gb != 0 && (parent_group(ga) == gb || parent_group(gb) == ga)) return false;
+    return !excluded_.count(std::minmax(a.body, b.body));
+  }
+
+ private:
+  int parent_group(int group) const { return group_[parts_.bodies[group].parent]; }
+  const SceneParts& parts_;
+  const Model& model_;
+  std::vector<int> group_;
+  std::set<std::pair<int, int>> excluded_;
+};
+
+/// Unset: the partner's; both set: the larger; none set: the default.
+double combine(const std::optional<double>& a, const std::optional<double>& b, double standard) {
+  if (a && b) return std::max(*a, *b);
+  return a ? *a : b.value_or(standard);
+}
+
+struct PairMaterial {
+  double friction, restitution, compliance;
+};
+
+PairMaterial combine_materials(const GeometryPart& a, const GeometryPart& b) {
+  PairMaterial out{combine(a.friction, b.friction, 1.0), combine(a.restitution, b.restitution, 0.0), a.compliance + b.compliance};
+  int condim = std::max(a.condim, b.condim);
+  if (a.priority != b.priority) {  // MuJoCo: the geometry of higher priority decides alone
+    const GeometryPart& chief = a.priority > b.priority ? a : b;
+    condim = chief.condim;
+    if (chief.friction) out.friction = *chief.friction;
+    if (chief.restitution) out.restitution = *chief.restitution;
+  }
+  if (condim == 1) out.friction = 0;
+  return out;
+}
+
+void list_pairs(const SceneParts& parts, double margin, Model& m) {
+  const PairFilter may_collide(parts, m);
+  std::map<std::pair<int, int>, PairMaterial> pairs;  // sorted by (a, b)
+  const int n = m.num_geometries;
+  for (int a = 0; a < n; ++a)
+    for (int b = a + 1; b < n; ++b)
+      if (may_collide(parts.geometries[a], parts.geometries[b]))
+        pairs.emplace(std::pair(a, b), combine_materials(parts.geometries[a], parts.geometries[b]));
+  for (const PairPart& p : parts.pairs) {
+    const auto key = std::minmax(p.a, p.b);
+    const GeometryPart &a = parts.geometries[key.first], &b = parts.geometries[key.second];
+    if (!may_collide.can_move_apart(a, b)) continue;
+    PairMaterial material = combine_materials(a, b);
+    if (p.friction) material.friction = *p.friction;
+    if (p.restitution) material.restitution = *p.restitution;
+    pairs[std::pair<int, int>(key)] = material;
+  }
+  for (const auto& [key, material] : pairs) {
+    m.pair_a.push_back(key.first);
+    m.pair_b.push_back(key.second);
+    m.pair_friction.push_back(material.friction);
+    m.pair_restitution.push_back(material.restitution);
+    m.pair_compliance.push_back(material.compliance);
+    m.pair_margin.push_back(margin);
+  }
+}
+
+void copy_keyframes(const SceneParts& parts, Model& m) {
+  for (const KeyframePart& k : parts.keyframes) {
+    Keyframe full{k.values.name, m.q_neutral, std::vector<double>(m.nv, 0.0), std::vector<double>(m.nu, 0.0)};
+    std::copy(k.values.q.begin(), k.values.q.end(), full.q.begin() + k.first_q);
+    std::copy(k.values.v.begin(), k.values.v.end(), full.v.begin() + k.first_v);
+    std::copy(k.values.u.begin(), k.values.u.end(), full.u.begin() + k.first_u);
+    m.keyframes.push_back(std::move(full));
+  }
+}
+
+/// Without a robot read by Pinocchio: the model Pinocchio would have with the same joints, in our order.
+PinocchioMap default_map(const Model& m) {
+  PinocchioMap map{"model", m.nq, m.nv, {}};
+  for (int j = 0; j < m.num_joints; ++j) {
+    using Kind = PinocchioJoint::Kind;
+    const Kind kind = m.joint_type[j] == JointType::free ? Kind::free : m.joint_type[j] == JointType::ball ? Kind::ball : Kind::scalar;
+    map.joints.push_back({kind, m.joint_q[j], m.joint_v[j], m.joint_q[j], m.joint_v[j], {0, 0, 0}, {1, 0, 0, 0}});
+  }
+  return map;
+}
+
+}  // namespace
+
+std::shared_ptr<const Model> build_model(const SceneParts& parts, const Vec3& gravity, double timestep, double contact_margin) {
+  auto model = std::make_shared<Model>();
+  Model& m = *model;
+  m.gravity = gravity;
+  m.timestep = timestep;
+  copy_bodies(parts, m);
+  copy_joints(parts, m);
+  copy_geometries(parts, m);
+  finalize_topology(m);
+  m.actuators = parts.actuators;
+  m.nu = static_cast<int>(m.actuators.size());
+  m.equalities = parts.equalities;
+  m.ignored = parts.ignored;
+  copy_keyframes(parts, m);
+  m.pinocchio_maps = parts.pinocchio_maps;
+  if (m.pinocchio_maps.empty()) m.pinocchio_maps.push_back(default_map(m));
+  for (int b = 1; b < m.num_bodies; ++b)
+    if (m.body_tree[b] >= 0)
+      check_inertia("body '" + m.body_names[b] + "'", parts.bodies[b].mass, parts.bodies[b].com, parts.bodies[b].inertia);
+  check_mass_matrix(m);
+  list_pairs(parts, contact_margin, m);
+  return model;
+}
+
+}  // namespace coulomb

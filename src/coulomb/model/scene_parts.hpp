@@ -1,0 +1,94 @@
+// What every loader hands to the Scene: bodies, joints, geometries and the rest as lists of small structs, indices local to the list
+// (body 0 is the world). The Scene appends lists to one another; build_model flattens the whole into a Model.
+#pragma once
+
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "coulomb/model/model.hpp"
+#include "coulomb/model/placement.hpp"
+
+namespace coulomb {
+
+struct BodyPart {
+  std::string name;
+  int parent = 0;
+  Placement placement;                    ///< in the parent's frame at zero joint motion
+  double mass = 0;
+  Vec3 com{0, 0, 0};
+  std::array<double, 6> inertia{};        ///< Ixx Ixy Iyy Ixz Iyz Izz about the com, body axes
+  bool mocap = false;                     ///< fixed, but no part of the world for the parent-child filter (MuJoCo)
+};
+
+struct JointPart {
+  static constexpr double infinity = std::numeric_limits<double>::infinity();
+  std::string name;
+  JointType type = JointType::hinge;
+  int body = 0;
+  Vec3 pos{0, 0, 0}, axis{0, 0, 1};
+  bool limited = false;
+  double lower = 0, upper = 0;
+  double stiffness = 0;
+  double actuator_lower = -infinity, actuator_upper = infinity;
+  std::array<double, 7> q_neutral{}, q_spring{};             ///< first 1, 4 or 7 entries
+  std::array<double, 6> damping{}, armature{}, dry_friction{};  ///< first 1, 3 or 6 entries
+};
+
+struct GeometryPart {
+  std::string name;
+  ShapeType type = ShapeType::sphere;
+  int body = 0, mesh = -1;
+  Placement placement;
+  Vec3 size{0, 0, 0};
+  std::optional<double> friction, restitution;  ///< unset: the partner's
+  double compliance = 0;
+  unsigned contype = 1, conaffinity = 1;
+  int priority = 0, condim = 3;           ///< MuJoCo's meaning; condim 1: frictionless
+  int no_collision_group = -1;            ///< geometries of one group >= 0 do not collide with one another (explicit pairs still do)
+};
+
+struct PairPart {
+  int a = 0, b = 0;                       ///< geometries; collide whatever their masks say
+  std::optional<double> friction, restitution;  ///< unset: combined from the geometries
+};
+
+struct KeyframePart {
+  Keyframe values;                        ///< of the joints and actuators from these indices on
+  int first_q = 0, first_v = 0, first_u = 0;
+};
+
+struct SceneParts {
+  SceneParts() { bodies.push_back({.name = "world", .parent = -1}); }
+  std::vector<BodyPart> bodies;
+  std::vector<JointPart> joints;          ///< sorted by body
+  std::vector<GeometryPart> geometries;
+  std::vector<std::shared_ptr<const ConvexMesh>> meshes;
+  std::vector<PairPart> pairs;
+  std::vector<std::array<int, 2>> excludes;  ///< bodies
+  std::vector<Actuator> actuators;
+  std::vector<Equality> equalities;
+  std::vector<KeyframePart> keyframes;
+  std::vector<PinocchioMap> pinocchio_maps;
+  std::vector<std::string> ignored;
+  int num_collision_groups = 0;
+  bool filter_parent_child = true;
+  // options that the file itself sets
+  std::optional<Vec3> gravity;
+  std::optional<double> timestep;
+};
+
+/// Flattens parts into a Model: index arrays, collision pairs, neutral configuration; checks that the model can be simulated.
+/// Throws std::invalid_argument that names the element and the value.
+std::shared_ptr<const Model> build_model(const SceneParts& parts, const Vec3& gravity, double timestep, double contact_margin);
+
+/// Throws std::invalid_argument unless mass and inertia are those of some rigid body: mass >= 0, and the matrix
+/// tr(I)/2 - I (second moments) positive semi-definite, which includes the triangle inequality. `what` opens the message.
+void check_inertia(const std::string& what, double mass, const Vec3& com, const std::array<double, 6>& inertia);
+
+/// Throws unless the mass matrix at the neutral configuration is positive definite; names the joint that has no inertia to move.
+void check_mass_matrix(const Model& model);
+
+}  // namespace coulomb

@@ -1,0 +1,21 @@
+// Storage of a ConstraintProblem: grows only, so that a step with fewer contacts allocates nothing.
+#include "coulomb/solvers/constraint_problem.hpp"
+
+#include <algorithm>
+
+namespace coulomb {
+
+void ConstraintProblem::resize(int rows) {
+  n = rows;
+  ld = (rows + 7) & ~7;
+  const std::size_t matrix = static_cast<std::size_t>(ld) * static_cast<std::size_t>(rows);
+  if (G.size() < matrix) G.resize(matrix);
+  if (g.size() < static_cast<std::size_t>(ld)) g.resize(ld);
+  if (R.size() < static_cast<std::size_t>(ld)) R.resize(ld);
+  std::fill(G.begin(), G.begin() + static_cast<std::ptrdiff_t>(matrix), 0.0);
+  std::fill(g.begin(), g.begin() + ld, 0.0);
+  std::fill(R.begin(), R.begin() + ld, 0.0);
+  blocks.clear();
+}
+
+}  // namespace coulomb

@@ -1,0 +1,66 @@
+// ConstraintProblem: the problem of one step as the solvers see it (THEORY 2). No robots here: G, g and blocks.
+//
+//   c = G lambda + g + R lambda,  every block's (lambda, c) admissible:
+//   cone       K_mu contains lambda, orthogonal to c + (0, 0, mu |c_T|) in K_mu^*     3 rows (t1, t2, n)
+//   limit      0 <= lambda  orthogonal to  c >= 0                                     1 row
+//   box        |lambda| <= bound; lambda = -bound if c > 0, +bound if c < 0            1 row  (joint dry friction)
+//   equality   c = 0                                                                   1..6 rows
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace coulomb {
+
+enum class BlockType : std::uint8_t { cone, limit, box, equality };
+enum class Mode : std::uint8_t { separating, sticking, sliding, active, lower, upper };
+
+struct Block {
+  BlockType type = BlockType::cone;
+  int row = 0, size = 3;
+  double mu = 0;        ///< cone: friction coefficient
+  double bound = 0;     ///< box: h * tau_dry
+  bool speculative = false;  ///< its g counts in the scale only when negative (a gap that is still open)
+};
+
+struct ConstraintProblem {
+  int n = 0, ld = 0;              ///< rows; leading dimension of G (n rounded up to 8)
+  std::vector<double> G;          ///< ld x n row major, symmetric positive semi-definite, padding zero
+  std::vector<double> g;          ///< n
+  std::vector<double> R;          ///< n, compliance >= 0 (usually zero)
+  std::vector<Block> blocks;      ///< in row order
+  void resize(int rows);          ///< grows storage only when needed
+};
+
+enum class SolveStatus : std::uint8_t { solved, relaxed, max_iterations, infeasible, failed };
+
+/// automatic: the ladder of ladder.cpp; the others run one algorithm by itself.
+enum class SolverMethod : std::uint8_t { automatic, ac_lm, admm, pgs };
+
+struct SolverSettings {
+  SolverMethod method = SolverMethod::automatic;
+  double tolerance = 1e-10;       ///< on the scaled residual (SOLVER "Scaling, residual, modes")
+  int max_iterations = 3000;      ///< budget of the last rung
+  bool canonical = true;          ///< pick the canonical impulses where they are not unique
+};
+
+/// What a solve starts from: aligned with the blocks of the problem at hand. known[b] = 0: no memory of block b.
+struct WarmStart {
+  std::vector<double> lambda;
+  std::vector<std::uint8_t> known;
+  std::vector<Mode> mode;
+};
+
+struct SolverResult {
+  std::vector<double> lambda, c;  ///< n
+  std::vector<Mode> modes;        ///< one per block
+  std::vector<double> margin;     ///< one per block: distance to the border of its mode, relative to the problem's scale (small: a tie)
+  double residual = 0;
+  double relaxation = 0;          ///< compliance added (scaled) when status is relaxed
+  int iterations = 0;
+  bool canonical = true;          ///< false: impulses are not unique and the canonical choice could not be reached
+  int rung = 0;                   ///< which rung of the ladder solved it
+  SolveStatus status = SolveStatus::solved;
+};
+
+}  // namespace coulomb

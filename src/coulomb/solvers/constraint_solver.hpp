@@ -1,0 +1,44 @@
+// ConstraintSolver: problem in, impulses, modes and residual out. Holds the workspace; storage only grows, so that solving
+// problems of sizes seen before allocates nothing. One solver per thread; the result depends on the arguments alone.
+//
+// Statuses: solved (residual <= tolerance), relaxed (solved after adding the scaled compliance result.relaxation to the diagonal),
+// infeasible (impulses would have to be infinite; the relaxed solution at result.relaxation is returned), max_iterations (a single
+// method ran out of its budget), failed (best iterate). Bad numbers in the problem give `failed` with zero impulses, never NaN.
+#pragma once
+
+#include "coulomb/solvers/first_order.hpp"
+
+namespace coulomb {
+
+class ConstraintSolver {
+ public:
+  /// warm: aligned with problem.blocks, or null for a cold start.
+  void solve(const ConstraintProblem& problem, const SolverSettings& settings, const WarmStart* warm, SolverResult& result);
+
+  /// One Newton step at the modes of `result`, kept if it lowers the residual. The last stage of every solve, so that gradients
+  /// find a point as accurate as they need and switching them on changes no bit. True: kept.
+  bool polish(const ConstraintProblem& problem, SolverResult& result);
+
+ private:
+  void start(const SolverSettings& settings, const WarmStart* warm);
+  bool run_method(const SolverSettings& settings, const WarmStart* warm, SolverResult& result);
+  bool climb(const SolverSettings& settings, const WarmStart* warm, SolverResult& result);
+  bool newton(Iterate& iterate, double kappa, double delta_max, int max_iterations);
+  bool admm(const Iterate& from, int budget, int first_milestone);
+  bool homotopy();
+  bool is_infeasible();
+  void relax(SolverResult& result, bool infeasible);
+  void choose_canonical(SolverResult& result);
+  bool polish_best();
+  void finish(SolverResult& result);
+  void keep_if_better(const Iterate& candidate);
+
+  ScaledProblem scaled_;
+  NewtonSolver newton_;
+  AdmmSolver admm_;
+  Iterate start_, best_, trial_;
+  double tolerance_ = 1e-10;
+  int iterations_ = 0;
+};
+
+}  // namespace coulomb

@@ -1,0 +1,65 @@
+// ContactProblem: the friction problem by itself, for users who bring their own G and g (n = 3 contacts, rows t1, t2, normal).
+//
+//   c = (G + diag R) lambda + g,   K_mu contains lambda, orthogonal to c + (0, 0, mu ||c_T||) in the dual cone   (Simple eq. 10)
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "coulomb/solvers/constraint_solver.hpp"
+#include "coulomb/solvers/linearization.hpp"
+
+namespace coulomb {
+
+struct ContactSolution {
+  std::vector<double> impulse, velocity;   ///< n
+  std::vector<Mode> modes;                 ///< per contact: separating, sticking, sliding
+  std::vector<double> margin;              ///< per contact; below 1e-8 a tie (linearization.hpp says which side is taken)
+  double residual = 0, relaxation = 0;
+  int iterations = 0;
+  SolveStatus status = SolveStatus::solved;
+};
+
+struct ContactDerivatives {
+  int n = 0, num_contacts = 0;
+  std::vector<double> dlambda_dg;          ///< n x n, row major; also K of dlambda = K (dG lambda)
+  std::vector<double> dlambda_dmu;         ///< n x num_contacts, row major
+  bool deficient = false;                  ///< impulses not unique: least-norm derivative
+};
+
+class ContactProblem {
+ public:
+  /// G: n x n row major, symmetric positive semi-definite; g: n; mu: n / 3; R: empty or n, compliance >= 0.
+  /// Throws std::invalid_argument naming argument, element and value.
+  ContactProblem(const std::vector<double>& G, const std::vector<double>& g, const std::vector<double>& mu,
+                 const std::vector<double>& R = {});
+
+  /// warm: empty, or n impulses to start from.
+  const ContactSolution& solve(SolverMethod method = SolverMethod::automatic, double tolerance = 1e-10, int max_iterations = 3000,
+                               const std::vector<double>& warm = {});
+  const ContactSolution& solution() const { return solution_; }
+  /// Of the last solve (solves first if there was none).
+  ContactDerivatives derivatives();
+  /// dlambda = K (dG lambda) for a symmetric change dG (n x n) of G.
+  std::vector<double> dlambda_along_dG(const std::vector<double>& dG);
+
+  int size() const { return problem_.n; }
+  int num_contacts() const { return static_cast<int>(problem_.blocks.size()); }
+
+ private:
+  void linearize();
+
+  ConstraintProblem problem_;
+  ConstraintSolver solver_;
+  SolverResult result_;
+  ContactSolution solution_;
+  ProblemLinearization linearization_;
+  bool solved_ = false, linearized_ = false;
+};
+
+/// "auto", "ac_lm", "admm", "pgs"; throws std::invalid_argument otherwise.
+SolverMethod solver_method_from_name(const std::string& name);
+const char* name_of(Mode mode);
+const char* name_of(SolveStatus status);
+
+}  // namespace coulomb

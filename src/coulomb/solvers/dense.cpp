@@ -1,0 +1,211 @@
+// Dense kernels. Elimination copies the pivot row into a vector that is zero left of the diagonal, so that every row update runs
+// over whole aligned chunks of eight and has no remainder loop.
+#include "coulomb/solvers/dense.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "coulomb/simd.hpp"
+
+#define COULOMB_INLINE inline __attribute__((always_inline))
+
+namespace coulomb::dense {
+namespace {
+
+COULOMB_INLINE double dot(const double* __restrict a, const double* __restrict b, int n) {
+  double s[8] = {0, 0, 0, 0, 0, 0, 0, 0};  // eight chains: the sum may be vectorised without reassociation
+  int i = 0;
+  for (; i + 8 <= n; i += 8)
+    for (int j = 0; j < 8; ++j) s[j] += a[i + j] * b[i + j];
+  double tail = 0;
+  for (; i < n; ++i) tail += a[i] * b[i];
+  return tail + (((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7])));
+}
+
+COULOMB_INLINE void subtract(double* __restrict y, double a, const double* __restrict x, int begin, int end) {
+  for (int j = begin; j < end; j += 8)
+    for (int l = 0; l < 8; ++l) y[j + l] -= a * x[j + l];
+}
+
+// Triangular solves on W columns: row i of X minus sum_k T(i, k) X_k, the sum kept in registers. T(i, k) = T[i * si + k * sk].
+template <int W>
+COULOMB_INLINE void substitute_row(const double* T, int sk, int k0, int k1, double* X, int ldx, double* __restrict row,
+                                   double inverse) {
+  double acc[W];
+  for (int w = 0; w < W; ++w) acc[w] = row[w];
+  for (int k = k0; k < k1; ++k) {
+    const double t = T[static_cast<long>(k) * sk];
+    const double* xk = X + static_cast<long>(k) * ldx;
+    for (int w = 0; w < W; ++w) acc[w] -= t * xk[w];
+  }
+  for (int w = 0; w < W; ++w) row[w] = acc[w] * inverse;
+}
+
+template <int W>
+COULOMB_INLINE void forward(const double* T, int n, int si, int sk, bool unit, double* X, int ldx) {
+  for (int i = 0; i < n; ++i) {
+    const double* Ti = T + static_cast<long>(i) * si;
+    substitute_row<W>(Ti, sk, 0, i, X, ldx, X + static_cast<long>(i) * ldx, unit ? 1.0 : 1.0 / Ti[static_cast<long>(i) * sk]);
+  }
+}
+
+template <int W>
+COULOMB_INLINE void backward(const double* T, int n, int si, int sk, bool unit, double* X, int ldx) {
+  for (int i = n - 1; i >= 0; --i) {
+    const double* Ti = T + static_cast<long>(i) * si;
+    substitute_row<W>(Ti, sk, i + 1, n, X, ldx, X + static_cast<long>(i) * ldx, unit ? 1.0 : 1.0 / Ti[static_cast<long>(i) * sk]);
+  }
+}
+
+template <int W>
+COULOMB_INLINE void two_sweeps(const double* A, int n, int ld, bool transposed, int kind, double* X, int ldx) {
+  // kind 0: LU, 1: Cholesky factor U (forward with U^T, backward with U)
+  if (kind == 1) {
+    forward<W>(A, n, 1, ld, false, X, ldx);
+    backward<W>(A, n, ld, 1, false, X, ldx);
+  } else if (!transposed) {
+    forward<W>(A, n, ld, 1, true, X, ldx);
+    backward<W>(A, n, ld, 1, false, X, ldx);
+  } else {
+    forward<W>(A, n, 1, ld, false, X, ldx);
+    backward<W>(A, n, 1, ld, true, X, ldx);
+  }
+}
+
+COULOMB_SIMD void sweep_columns(const double* A, int n, int ld, bool transposed, int kind, double* X, int ldx, int cols) {
+  int j = 0;
+  for (; j + 16 <= cols; j += 16) two_sweeps<16>(A, n, ld, transposed, kind, X + j, ldx);
+  for (; j + 8 <= cols; j += 8) two_sweeps<8>(A, n, ld, transposed, kind, X + j, ldx);
+  for (; j + 4 <= cols; j += 4) two_sweeps<4>(A, n, ld, transposed, kind, X + j, ldx);
+  for (; j < cols; ++j) two_sweeps<1>(A, n, ld, transposed, kind, X + j, ldx);
+}
+
+void swap_rows(double* X, int ldx, int cols, int i, int k) {
+  if (i != k) std::swap_ranges(X + static_cast<long>(i) * ldx, X + static_cast<long>(i) * ldx + cols, X + static_cast<long>(k) * ldx);
+}
+
+}  // namespace
+
+COULOMB_SIMD void add_weighted_rows(const double* A, int n, int ld, const double* x, double* __restrict y) {
+  for (int i = 0; i < n; ++i) {
+    const double xi = x[i];
+    if (xi != 0.0) subtract(y, -xi, A + static_cast<long>(i) * ld, 0, ld);
+  }
+}
+
+COULOMB_SIMD void multiply(const double* A, int lda, const double* B, int ldb, double* C, int ldc, int m, int k, int cols) {
+  for (int i = 0; i < m; ++i) {
+    double* __restrict Ci = C + static_cast<long>(i) * ldc;
+    for (int j = 0; j < cols; ++j) Ci[j] = 0;
+    for (int l = 0; l < k; ++l) {
+      const double a = A[static_cast<long>(i) * lda + l];
+      const double* Bl = B + static_cast<long>(l) * ldb;
+      for (int j = 0; j < cols; ++j) Ci[j] += a * Bl[j];
+    }
+  }
+}
+
+COULOMB_SIMD void multiply_transposed(const double* A, int lda, const double* B, int ldb, double* C, int ldc, int m, int k,
+                                      int cols) {
+  for (int i = 0; i < m; ++i) {
+    double* __restrict Ci = C + static_cast<long>(i) * ldc;
+    for (int j = 0; j < cols; ++j) Ci[j] = 0;
+    for (int l = 0; l < k; ++l) {
+      const double a = A[static_cast<long>(l) * lda + i];
+      const double* Bl = B + static_cast<long>(l) * ldb;
+      for (int j = 0; j < cols; ++j) Ci[j] += a * Bl[j];
+    }
+  }
+}
+
+COULOMB_SIMD double cholesky(double* A, int n, int ld, double* work) {
+  double ratio = 1;
+  double* diagonal = work;  // entries before elimination
+  for (int i = 0; i < n; ++i) diagonal[i] = A[static_cast<long>(i) * ld + i];
+  for (int k = 0; k < n; ++k) {
+    double* row = A + static_cast<long>(k) * ld;
+    const double pivot = row[k];
+    if (!(pivot > 0)) return pivot == pivot ? 0.0 : pivot;
+    ratio = std::min(ratio, pivot / diagonal[k]);
+    const double inverse = 1.0 / std::sqrt(pivot);
+    for (int j = k & ~7; j < ld; j += 8)
+      for (int l = 0; l < 8; ++l) row[j + l] *= inverse;
+    for (int i = k + 1; i < n; ++i) {
+      const double u = row[i];
+      if (u != 0.0) subtract(A + static_cast<long>(i) * ld, u, row, i & ~7, ld);
+    }
+  }
+  return ratio;
+}
+
+COULOMB_SIMD void cholesky_solve(const double* U, int n, int ld, double* x) {
+  for (int k = 0; k < n; ++k) {
+    const double* row = U + static_cast<long>(k) * ld;
+    const double xk = x[k] /= row[k];
+    for (int j = k + 1; j < n; ++j) x[j] -= xk * row[j];
+  }
+  for (int k = n - 1; k >= 0; --k) {
+    const double* row = U + static_cast<long>(k) * ld;
+    x[k] = (x[k] - dot(row + k + 1, x + k + 1, n - k - 1)) / row[k];
+  }
+}
+
+void cholesky_solve(const double* U, int n, int ld, double* X, int ldx, int cols) {
+  sweep_columns(U, n, ld, false, 1, X, ldx, cols);
+}
+
+COULOMB_SIMD double lu(double* A, int n, int ld, int* pivot, double* work) {
+  double largest = 0, smallest = INFINITY;
+  for (int i = 0; i < n; ++i)
+    for (int j = 0; j < n; ++j) largest = std::max(largest, std::abs(A[static_cast<long>(i) * ld + j]));
+  for (int k = 0; k < n; ++k) {
+    int best = k;
+    double value = std::abs(A[static_cast<long>(k) * ld + k]);
+    for (int i = k + 1; i < n; ++i) {
+      const double candidate = std::abs(A[static_cast<long>(i) * ld + k]);
+      if (candidate > value) value = candidate, best = i;
+    }
+    pivot[k] = best;
+    if (!(value > 0)) return value == value ? 0.0 : value;
+    smallest = std::min(smallest, value);
+    double* row = A + static_cast<long>(k) * ld;
+    if (best != k) {
+      double* __restrict other = A + static_cast<long>(best) * ld;
+      for (int j = 0; j < ld; ++j) {
+        const double t = row[j];
+        row[j] = other[j];
+        other[j] = t;
+      }
+    }
+    const int begin = (k + 1) & ~7;
+    for (int j = begin; j < ld; ++j) work[j] = j > k ? row[j] : 0.0;
+    const double inverse = 1.0 / row[k];
+    for (int i = k + 1; i < n; ++i) {
+      double* target = A + static_cast<long>(i) * ld;
+      const double l = target[k] *= inverse;
+      if (l != 0.0) subtract(target, l, work, begin, ld);
+    }
+  }
+  return n == 0 ? 1.0 : smallest / largest;
+}
+
+COULOMB_SIMD void lu_solve(const double* LU, int n, int ld, const int* pivot, double* x) {
+  for (int k = 0; k < n; ++k) std::swap(x[k], x[pivot[k]]);
+  for (int k = 1; k < n; ++k) x[k] -= dot(LU + static_cast<long>(k) * ld, x, k);
+  for (int k = n - 1; k >= 0; --k) {
+    const double* row = LU + static_cast<long>(k) * ld;
+    x[k] = (x[k] - dot(row + k + 1, x + k + 1, n - k - 1)) / row[k];
+  }
+}
+
+void lu_solve(const double* LU, int n, int ld, const int* pivot, double* X, int ldx, int cols) {
+  for (int k = 0; k < n; ++k) swap_rows(X, ldx, cols, k, pivot[k]);
+  sweep_columns(LU, n, ld, false, 0, X, ldx, cols);
+}
+
+void lu_solve_transposed(const double* LU, int n, int ld, const int* pivot, double* X, int ldx, int cols) {
+  sweep_columns(LU, n, ld, true, 0, X, ldx, cols);
+  for (int k = n - 1; k >= 0; --k) swap_rows(X, ldx, cols, k, pivot[k]);
+}
+
+}  // namespace coulomb::dense

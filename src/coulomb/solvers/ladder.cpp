@@ -1,0 +1,279 @@
+// The ladder of algorithms: cheap and usually sufficient first, each rung keeping the best iterate.
+//   0 AC-LM from the warm start   1 Gauss-Seidel sweeps, AC-LM   2 AC-LM from zero, strongly damped   3 ADMM handing over to AC-LM
+//   4 compliance homotopy         5 ADMM with the full budget    6 relaxed by the smallest compliance that solves   7 failed
+#include <algorithm>
+#include <cmath>
+
+#include "coulomb/solvers/constraint_solver.hpp"
+
+namespace coulomb {
+namespace {
+
+constexpr double canonical_shift = 1e-6;   // compliance, centred at zero, that makes the impulses unique
+constexpr double unique_pivot = 1e-6;      // pivots above this: the impulses are unique
+constexpr double exact = 1e-13;            // a residual that no further step improves
+
+double norm(const std::vector<double>& v, int n) {
+  double sum = 0;
+  for (int i = 0; i < n; ++i) sum += v[i] * v[i];
+  return std::sqrt(sum);
+}
+
+void copy(const Iterate& from, Iterate& to, int ld) {
+  std::copy(from.lambda.begin(), from.lambda.begin() + ld, to.lambda.begin());
+  std::copy(from.c.begin(), from.c.begin() + ld, to.c.begin());
+  to.residual = from.residual;
+}
+
+void zero(const ScaledProblem& problem, Iterate& iterate) {
+  std::fill(iterate.lambda.begin(), iterate.lambda.begin() + problem.ld, 0.0);
+  iterate.evaluate(problem);
+}
+
+}  // namespace
+
+void ConstraintSolver::keep_if_better(const Iterate& candidate) {
+  if (candidate.residual < best_.residual) copy(candidate, best_, scaled_.ld);
+}
+
+void ConstraintSolver::start(const SolverSettings& settings, const WarmStart* warm) {
+  tolerance_ = settings.tolerance;
+  iterations_ = 0;
+  newton_.pivot_ratio = 1;
+  newton_.last_delta = 0;
+  for (Iterate* iterate : {&start_, &best_, &trial_}) iterate->resize(scaled_.ld);
+  std::fill(start_.lambda.begin(), start_.lambda.begin() + scaled_.ld, 0.0);
+  if (warm != nullptr) {
+    for (int b = 0; b < scaled_.num_blocks; ++b) {
+      if (!warm->known[b]) continue;
+      for (int i = scaled_.blocks[b].row; i < scaled_.blocks[b].row + scaled_.blocks[b].size; ++i)
+        start_.lambda[i] = warm->lambda[i] / (scaled_.inverse_root[i] * scaled_.ref);
+    }
+  }
+  start_.evaluate(scaled_);
+  if (!std::isfinite(start_.residual)) zero(scaled_, start_);
+  copy(start_, best_, scaled_.ld);
+}
+
+bool ConstraintSolver::newton(Iterate& iterate, double kappa, double delta_max, int max_iterations) {
+  NewtonOptions options;
+  options.tolerance = tolerance_;
+  options.kappa = kappa;
+  options.delta_max = delta_max;
+  options.max_iterations = max_iterations;
+  return newton_.solve(scaled_, options, iterate, iterations_);
+}
+
+bool ConstraintSolver::admm(const Iterate& from, int budget, int first_milestone) {
+  admm_.start(scaled_, from);
+  for (int done = 0, chunk = first_milestone; done < budget; done += chunk, chunk = std::min(done, budget - done)) {
+    if (admm_.run(scaled_, chunk, tolerance_, trial_, iterations_) || newton(trial_, 0.01, 0.03, 12)) {
+      copy(trial_, best_, scaled_.ld);
+      return true;
+    }
+    keep_if_better(trial_);
+    if (budget - done <= chunk) break;
+  }
+  return false;
+}
+
+bool ConstraintSolver::homotopy() {
+  zero(scaled_, trial_);
+  for (double d = 1; d > 1e-7; d *= 0.3) {
+    scaled_.set_shift(d);
+    trial_.evaluate(scaled_);
+    newton(trial_, 0.1, 1, 15);
+  }
+  scaled_.set_shift(0);
+  trial_.evaluate(scaled_);
+  const bool solved = newton(trial_, 0.01, 0.03, 25);
+  keep_if_better(trial_);
+  return solved;
+}
+
+// Impulses that grow as the inverse of the compliance, with a velocity that does not vanish, against g.
+bool ConstraintSolver::is_infeasible() {
+  copy(best_, trial_, scaled_.ld);
+  double size[3];
+  bool solved = true;
+  const double shift[3] = {1e-3, 1e-5, 1e-7};
+  for (int i = 0; i < 3 && solved; ++i) {
+    scaled_.set_shift(shift[i]);
+    trial_.evaluate(scaled_);
+    solved = newton(trial_, shift[i], shift[i], 25);   // a larger proximal term than the compliance would only creep
+    size[i] = norm(trial_.lambda, scaled_.n);
+    if (i == 1) solved = solved && size[1] > 10 * size[0];
+  }
+  double work = 0;
+  for (int i = 0; i < scaled_.n; ++i) work += scaled_.g[i] * trial_.lambda[i];
+  scaled_.set_shift(0);
+  return solved && size[2] > 50 * size[1] && size[2] * shift[2] > 1e-6 && work < 0;
+}
+
+void ConstraintSolver::relax(SolverResult& result, bool infeasible) {
+  result.rung = 6;
+  for (double shift : {1e-8, 1e-6, 1e-4, 1e-2, 1.0}) {
+    if (infeasible && shift < 1e-5) continue;   // impulses of the order of 1 / shift help nobody
+    scaled_.set_shift(shift);
+    copy(best_, trial_, scaled_.ld);
+    trial_.evaluate(scaled_);
+    if (!std::isfinite(trial_.residual)) zero(scaled_, trial_);
+    bool solved = newton(trial_, shift, shift, 25);
+    for (double kappa : {0.1, 0.3}) {
+      if (solved) break;
+      zero(scaled_, trial_);
+      solved = newton(trial_, kappa, 1, 40);
+    }
+    if (!solved && shift > 1e-5) {
+      zero(scaled_, start_);
+      solved = admm(start_, 300, 30);
+      if (solved) copy(best_, trial_, scaled_.ld);
+    }
+    if (!solved) continue;
+    copy(trial_, best_, scaled_.ld);
+    result.relaxation = shift;
+    result.status = infeasible ? SolveStatus::infeasible : SolveStatus::relaxed;
+    return;
+  }
+  scaled_.set_shift(0);
+  best_.evaluate(scaled_);
+  result.rung = 7;
+  result.status = infeasible ? SolveStatus::infeasible : SolveStatus::failed;
+}
+
+bool ConstraintSolver::climb(const SolverSettings& settings, const WarmStart* warm, SolverResult& result) {
+  NewtonOptions options;
+  options.tolerance = tolerance_;
+  if (warm != nullptr) {
+    options.undamped_first = true;
+    options.known = warm->mode.empty() ? nullptr : warm->known.data();   // impulses alone are a warm start too
+    options.modes = warm->mode.data();
+  }
+  result.rung = 0;
+  if (newton_.solve(scaled_, options, best_, iterations_)) return true;
+
+  result.rung = 1;
+  copy(start_, trial_, scaled_.ld);
+  sweep_pgs(scaled_, 4, tolerance_, trial_, iterations_);
+  if (!std::isfinite(trial_.residual)) zero(scaled_, trial_);
+  const bool rescued = newton(trial_, 0.01, 0.03, 25);
+  keep_if_better(trial_);
+  if (rescued) return true;
+
+  if (is_infeasible()) {
+    relax(result, true);
+    return false;
+  }
+  result.rung = 2;
+  zero(scaled_, trial_);
+  const bool damped = newton(trial_, 0.3, 1, 40);
+  keep_if_better(trial_);
+  if (damped) return true;
+
+  result.rung = 3;
+  if (admm(start_, std::min(300, settings.max_iterations), 30)) return true;
+  result.rung = 4;
+  if (homotopy()) return true;
+  result.rung = 5;
+  zero(scaled_, start_);
+  if (settings.max_iterations > 300 && admm(start_, settings.max_iterations, 500)) return true;
+  relax(result, false);
+  return false;
+}
+
+bool ConstraintSolver::run_method(const SolverSettings& settings, const WarmStart* warm, SolverResult& result) {
+  bool solved = best_.residual <= tolerance_;
+  if (settings.method == SolverMethod::automatic) return climb(settings, warm, result);
+  if (!solved && settings.method == SolverMethod::ac_lm) solved = newton(best_, 1, 0.03, std::min(settings.max_iterations, 100));
+  if (!solved && settings.method == SolverMethod::pgs) {
+    solved = sweep_pgs(scaled_, settings.max_iterations, tolerance_, best_, iterations_);
+  }
+  if (!solved && settings.method == SolverMethod::admm) {
+    admm_.start(scaled_, start_);
+    solved = admm_.run(scaled_, settings.max_iterations, tolerance_, best_, iterations_);
+  }
+  if (!solved) result.status = SolveStatus::max_iterations;
+  return solved;
+}
+
+// Where impulses are not unique: the limit of a vanishing compliance centred at zero, whatever the start was.
+void ConstraintSolver::choose_canonical(SolverResult& result) {
+  copy(best_, trial_, scaled_.ld);
+  NewtonOptions options;
+  options.tolerance = exact;
+  options.kappa = 0.01;
+  options.max_iterations = 10;
+  options.undamped_first = true;
+  options.stall_below = 1e-11;
+  scaled_.set_shift(canonical_shift);
+  trial_.evaluate(scaled_);
+  newton_.solve(scaled_, options, trial_, iterations_);
+  const bool found = trial_.residual <= 1e-10;
+  scaled_.set_shift(0);
+  trial_.evaluate(scaled_);
+  options.kappa = 1e-4;
+  newton_.solve(scaled_, options, trial_, iterations_);
+  result.canonical = found && trial_.residual <= tolerance_;
+  if (result.canonical) copy(trial_, best_, scaled_.ld);
+}
+
+bool ConstraintSolver::polish_best() {
+  if (best_.residual <= exact) return false;
+  NewtonOptions options;
+  options.tolerance = exact;
+  options.max_iterations = 1;
+  options.undamped_first = true;
+  const double before = best_.residual;
+  newton_.solve(scaled_, options, best_, iterations_);
+  return best_.residual < before;
+}
+
+void ConstraintSolver::finish(SolverResult& result) {
+  const int ld = scaled_.ld, num_blocks = scaled_.num_blocks;
+  if (static_cast<int>(result.lambda.capacity()) < ld) result.lambda.reserve(ld), result.c.reserve(ld);
+  if (static_cast<int>(result.modes.capacity()) < num_blocks) result.modes.reserve(num_blocks), result.margin.reserve(num_blocks);
+  result.lambda.resize(scaled_.n);
+  result.c.resize(scaled_.n);
+  result.modes.resize(num_blocks);
+  result.margin.resize(num_blocks);
+  scaled_.from_scaled(best_.lambda.data(), best_.c.data(), result.lambda.data(), result.c.data());
+  for (int b = 0; b < num_blocks; ++b)
+    result.margin[b] = scaled_.margin(b, best_.lambda.data(), best_.c.data(), result.modes[b]);
+  result.residual = best_.residual;
+  result.iterations = iterations_;
+}
+
+void ConstraintSolver::solve(const ConstraintProblem& problem, const SolverSettings& settings, const WarmStart* warm,
+                             SolverResult& result) {
+  result.status = SolveStatus::solved;
+  result.relaxation = 0;
+  result.rung = 0;
+  result.canonical = true;
+  scaled_.assign(problem);
+  start(settings, warm);
+  if (!std::isfinite(best_.residual)) {   // not a problem at all: bad numbers in G or g
+    finish(result);
+    std::fill(result.lambda.begin(), result.lambda.end(), 0.0);
+    std::fill(result.c.begin(), result.c.end(), 0.0);
+    result.status = SolveStatus::failed;
+    return;
+  }
+  const bool solved = run_method(settings, warm, result);
+  if (solved && settings.canonical && newton_.pivot_ratio < unique_pivot + 100 * newton_.last_delta) choose_canonical(result);
+  polish_best();
+  finish(result);
+}
+
+bool ConstraintSolver::polish(const ConstraintProblem& problem, SolverResult& result) {
+  scaled_.assign(problem);
+  if (result.relaxation > 0) scaled_.set_shift(result.relaxation);
+  for (Iterate* iterate : {&start_, &best_, &trial_}) iterate->resize(scaled_.ld);
+  scaled_.to_scaled(result.lambda.data(), best_.lambda.data());
+  best_.evaluate(scaled_);
+  iterations_ = result.iterations;
+  const bool better = polish_best();
+  if (better) finish(result);
+  return better;
+}
+
+}  // namespace coulomb

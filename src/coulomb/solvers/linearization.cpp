@@ -1,0 +1,169 @@
+// Derivative of a solved constraint problem: (T4) with one factorisation for forward and reverse mode.
+#include "coulomb/solvers/linearization.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "coulomb/simd.hpp"
+#include "coulomb/solvers/dense.hpp"
+
+namespace coulomb {
+namespace {
+
+constexpr double deficient_pivot = 1e-6;
+constexpr double rank_threshold = 1e-9;
+
+COULOMB_SIMD void add_row(double a, const double* __restrict x, int n, double* __restrict y) {
+  for (int j = 0; j < n; ++j) y[j] += a * x[j];
+}
+
+template <class Vector>
+double* grown(Vector& v, std::size_t size) {
+  if (v.size() < size) v.resize(size);
+  return v.data();
+}
+
+}  // namespace
+
+void ProblemLinearization::build(const ConstraintProblem& problem, const SolverResult& result) {
+  scaled_.assign(problem);
+  if (result.relaxation > 0) scaled_.set_shift(result.relaxation);
+  grown(lambda_, scaled_.ld);
+  grown(c_, scaled_.ld);
+  grown(direction_, scaled_.ld);
+  if (static_cast<int>(modes_.size()) < scaled_.num_blocks) modes_.resize(static_cast<std::size_t>(scaled_.num_blocks));
+  scaled_.to_scaled(result.lambda.data(), lambda_.data());
+  scaled_.velocity(lambda_.data(), c_.data());
+  for (int b = 0; b < scaled_.num_blocks; ++b) {
+    modes_[b] = scaled_.mode(b, lambda_.data(), c_.data());   // for the direction and alpha
+    modes_[b].mode = result.modes[b];
+    modes_[b].k = std::clamp(modes_[b].k, 0.0, 1.0);
+  }
+  system_.set_modes(scaled_, modes_.data(), true);
+  const bool factorised = system_.factorise(scaled_, 0);
+  deficient_ = system_.size > 0 && !(factorised && system_.pivot_ratio >= deficient_pivot);
+  if (deficient_) {
+    system_.assemble(scaled_, 0);
+    inverse_.compute(system_.A.data(), system_.size, system_.ld, rank_threshold);
+  }
+}
+
+/// out = B Y or C^T Y, the scaling included.
+void ProblemLinearization::gather(bool of_b, const double* Y, double* out, int ncols, int ld) const {
+  for (int i = 0; i < system_.size; ++i) {
+    const ReducedRow& r = system_.rows[i];
+    double* target = out + static_cast<long>(i) * ld;
+    std::fill(target, target + ncols, 0.0);
+    const double d = scaled_.inverse_root[r.row];
+    if (of_b ? r.one_b : r.one_c) {
+      add_row(d, Y + static_cast<long>(of_b ? r.row_b : r.row_c) * ld, ncols, target);
+      continue;
+    }
+    const double* a = of_b ? r.b : r.c;
+    for (int k = 0; k < 3; ++k)
+      if (a[k] != 0) add_row(d * a[k], Y + static_cast<long>(r.row + k) * ld, ncols, target);
+  }
+}
+
+/// out = B^T x or C x, the scaling included.
+void ProblemLinearization::scatter(bool of_b, const double* x, double* out, int ncols, int ld) const {
+  for (int i = 0; i < scaled_.n; ++i) std::fill(out + static_cast<long>(i) * ld, out + static_cast<long>(i) * ld + ncols, 0.0);
+  for (int i = 0; i < system_.size; ++i) {
+    const ReducedRow& r = system_.rows[i];
+    const double* source = x + static_cast<long>(i) * ld;
+    const double d = scaled_.inverse_root[r.row];
+    if (of_b ? r.one_b : r.one_c) {
+      add_row(d, source, ncols, out + static_cast<long>(of_b ? r.row_b : r.row_c) * ld);
+      continue;
+    }
+    const double* a = of_b ? r.b : r.c;
+    for (int k = 0; k < 3; ++k)
+      if (a[k] != 0) add_row(d * a[k], source, ncols, out + static_cast<long>(r.row + k) * ld);
+  }
+}
+
+void ProblemLinearization::reduced_rows(const double* Y, double* BY, int ncols, int ld) const { gather(true, Y, BY, ncols, ld); }
+void ProblemLinearization::expand_transposed(const double* Y, double* CtY, int ncols, int ld) const { gather(false, Y, CtY, ncols, ld); }
+void ProblemLinearization::expand(const double* x, double* Cx, int ncols, int ld) const { scatter(false, x, Cx, ncols, ld); }
+void ProblemLinearization::reduced_rows_transposed(const double* x, double* Btx, int ncols, int ld) const {
+  scatter(true, x, Btx, ncols, ld);
+}
+
+void ProblemLinearization::solve_reduced(double* rhs, int ncols, int ld) {
+  if (deficient_) {
+    inverse_.solve(rhs, ld, ncols);
+  } else if (system_.symmetric) {
+    dense::cholesky_solve(system_.A.data(), system_.size, system_.ld, rhs, ld, ncols);
+  } else {
+    dense::lu_solve(system_.A.data(), system_.size, system_.ld, system_.pivot.data(), rhs, ld, ncols);
+  }
+}
+
+void ProblemLinearization::solve_reduced_transposed(double* rhs, int ncols, int ld) {
+  if (deficient_) {
+    inverse_.solve_transposed(rhs, ld, ncols);
+  } else if (system_.symmetric) {
+    dense::cholesky_solve(system_.A.data(), system_.size, system_.ld, rhs, ld, ncols);
+  } else {
+    dense::lu_solve_transposed(system_.A.data(), system_.size, system_.ld, system_.pivot.data(), rhs, ld, ncols);
+  }
+}
+
+void ProblemLinearization::solve(const double* s, double* dlambda, int ncols, int ld) {
+  double* x = grown(buffer_, static_cast<std::size_t>(system_.size) * static_cast<std::size_t>(ld));
+  gather(true, s, x, ncols, ld);
+  solve_reduced(x, ncols, ld);
+  for (int i = 0; i < system_.size; ++i)
+    for (int j = 0; j < ncols; ++j) x[static_cast<long>(i) * ld + j] = -x[static_cast<long>(i) * ld + j];
+  scatter(false, x, dlambda, ncols, ld);
+}
+
+void ProblemLinearization::solve_transposed(const double* w, double* z, int ncols, int ld) {
+  double* x = grown(buffer_, static_cast<std::size_t>(system_.size) * static_cast<std::size_t>(ld));
+  gather(false, w, x, ncols, ld);
+  solve_reduced_transposed(x, ncols, ld);
+  for (int i = 0; i < system_.size; ++i)
+    for (int j = 0; j < ncols; ++j) x[static_cast<long>(i) * ld + j] = -x[static_cast<long>(i) * ld + j];
+  scatter(true, x, z, ncols, ld);
+}
+
+void ProblemLinearization::solve_transposed(const double* w, double* z) { solve_transposed(w, z, 1, 1); }
+
+void ProblemLinearization::operator_matrix(double* K, int ld) {
+  for (int i = 0; i < scaled_.n; ++i) {
+    std::fill(K + static_cast<long>(i) * ld, K + static_cast<long>(i) * ld + ld, 0.0);
+    K[static_cast<long>(i) * ld + i] = 1;
+  }
+  solve(K, K, scaled_.n, ld);
+}
+
+void ProblemLinearization::response(const double* p, double* out) {
+  std::fill(c_.begin(), c_.begin() + scaled_.ld, 0.0);
+  dense::add_weighted_rows(scaled_.G.data(), scaled_.n, scaled_.ld, p, c_.data());
+  for (int i = 0; i < scaled_.n; ++i) c_[i] /= scaled_.inverse_root[i];
+  solve(c_.data(), out, 1, 1);
+  for (int i = 0; i < scaled_.n; ++i) out[i] += p[i] * scaled_.inverse_root[i];
+}
+
+void ProblemLinearization::dlambda_dmu(int block, double* out) {
+  double* p = direction_.data();
+  std::fill(p, p + scaled_.ld, 0.0);
+  const int row = scaled_.blocks[block].row;
+  if (modes_[block].mode == Mode::sliding) {   // p = lambda_N n, n the direction of the friction impulse
+    const double normal = lambda_[row + 2] * scaled_.ref;
+    p[row] = normal * modes_[block].nx;
+    p[row + 1] = normal * modes_[block].ny;
+  }
+  response(p, out);
+}
+
+void ProblemLinearization::dlambda_dbound(int block, double* out) {
+  double* p = direction_.data();
+  std::fill(p, p + scaled_.ld, 0.0);
+  const int row = scaled_.blocks[block].row;
+  if (modes_[block].mode == Mode::upper) p[row] = 1 / scaled_.inverse_root[row];
+  if (modes_[block].mode == Mode::lower) p[row] = -1 / scaled_.inverse_root[row];
+  response(p, out);
+}
+
+}  // namespace coulomb

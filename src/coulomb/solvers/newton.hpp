@@ -1,0 +1,46 @@
+// AC-LM: the semismooth Newton method of Alart and Curnier in contact space, with a proximal term tied to the residual.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "coulomb/solvers/reduced_system.hpp"
+
+namespace coulomb {
+
+/// Scaled impulses, their velocities and residual. Storage grows only.
+struct Iterate {
+  std::vector<double> lambda, c;
+  double residual = 0;
+  void resize(int ld);
+  void evaluate(const ScaledProblem& problem);   ///< c and residual of lambda
+};
+
+struct NewtonOptions {
+  double tolerance = 1e-10;
+  double kappa = 1, delta_max = 0.03;     ///< delta = clamp(kappa * residual, 1e-9, delta_max)
+  int max_iterations = 12;
+  bool undamped_first = false;            ///< delta = 1e-9 in the first step (warm start)
+  const std::uint8_t* known = nullptr;    ///< per block: take `modes` in the first step
+  const Mode* modes = nullptr;
+  double stall_below = 0;                 ///< below this residual, stop as soon as a step does not halve it
+};
+
+class NewtonSolver {
+ public:
+  /// From `iterate` (evaluated); leaves the best iterate there. True: residual <= tolerance. Adds to `iterations`.
+  bool solve(const ScaledProblem& problem, const NewtonOptions& options, Iterate& iterate, int& iterations);
+  double pivot_ratio = 1;                 ///< of the last factorisation: small where impulses are not unique
+  double last_delta = 0;                  ///< and its proximal term, which hides pivots below it
+
+ private:
+  void choose_modes(const ScaledProblem& problem, const NewtonOptions& options, bool first);
+  bool step(const ScaledProblem& problem, double delta);
+
+  ReducedSystem system_;
+  Iterate current_, next_;
+  std::vector<BlockMode> modes_;
+  std::vector<double> x_;
+};
+
+}  // namespace coulomb

@@ -1,0 +1,64 @@
+// ReducedSystem: the linear system of a set of modes, A = B G C + Q of THEORY (T4), in scaled variables. The Newton solver takes
+// its steps with it and ProblemLinearization differentiates with it.
+//
+//   separating   no unknown, lambda = 0              box at a bound   no unknown, lambda = +-bound
+//   sticking, limit, equality, box within its bounds  lambda itself, row c = 0
+//   sliding      (lambda_N, lambda_perp), lambda_T = mu lambda_N n + lambda_perp n_perp
+//                rows c_N = 0 and k c_perp + (1 - k) lambda_perp = 0, k = 1 / (1 + alpha), alpha = ||c_T|| / (mu lambda_N)
+//                mu = 0: lambda_N alone
+#pragma once
+
+#include <vector>
+
+#include "coulomb/solvers/scaled_problem.hpp"
+
+namespace coulomb {
+
+/// One unknown and its equation: lambda += c x on rows `row` .. `row` + 2 (or on `row` alone), equation b . c_rows + q x = 0.
+struct ReducedRow {
+  int row = 0;
+  bool one_c = true, one_b = true;   ///< the coefficient on its own single row is 1: row_c, row_b
+  int row_c = 0, row_b = 0;
+  double c[3] = {0, 0, 0}, b[3] = {0, 0, 0};
+  double q = 0, damping = 1;         ///< factor of the proximal term
+};
+
+class ReducedSystem {
+ public:
+  /// unit_columns: scales each column of C to length one, so that the least-norm x is the least-norm lambda.
+  void set_modes(const ScaledProblem& problem, const BlockMode* modes, bool unit_columns = false);
+  /// A + delta diag(damping), factorised: Cholesky if nothing slides, else LU. False: singular or not finite.
+  bool factorise(const ScaledProblem& problem, double delta);
+  void assemble(const ScaledProblem& problem, double delta);   ///< A alone, all of it
+  void solve(double* x);                                       ///< one right-hand side, in place
+
+  int size = 0, ld = 0;
+  bool symmetric = true;             ///< nothing slides
+  double pivot_ratio = 1;            ///< of the last factorisation
+  std::vector<ReducedRow> rows;
+  std::vector<double> fixed;         ///< n: lambda of the blocks without unknowns
+  std::vector<double> A;             ///< ld x size: the matrix, then its factor
+  std::vector<int> pivot;
+
+  double coordinate(const ReducedRow& r, const double* lambda) const {   ///< x of an impulse (least squares)
+    if (r.one_c) return lambda[r.row_c];
+    const double* l = lambda + r.row;
+    if (r.one_b) return l[2] / r.c[2];   // the normal unknown of a sliding contact
+    return (r.c[0] * l[0] + r.c[1] * l[1]) / (r.c[0] * r.c[0] + r.c[1] * r.c[1]);
+  }
+  static double equation(const ReducedRow& r, const double* c) {          ///< b . c
+    return r.one_b ? c[r.row_b] : r.b[0] * c[r.row] + r.b[1] * c[r.row + 1] + r.b[2] * c[r.row + 2];
+  }
+  static void expand(const ReducedRow& r, double x, double* lambda) {     ///< lambda += c x
+    if (r.one_c) {
+      lambda[r.row_c] += x;
+    } else {
+      for (int i = 0; i < 3; ++i) lambda[r.row + i] += r.c[i] * x;
+    }
+  }
+
+ private:
+  std::vector<double> work_;
+};
+
+}  // namespace coulomb

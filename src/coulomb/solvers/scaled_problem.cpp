@@ -1,0 +1,202 @@
+// Scaling, residual, modes and margins of the constraint problem (definitions in the header).
+#include "coulomb/solvers/scaled_problem.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "coulomb/simd.hpp"
+#include "coulomb/solvers/dense.hpp"
+
+namespace coulomb {
+namespace {
+
+constexpr double tie = 1e-8;
+
+double norm2(double x, double y) { return std::sqrt(x * x + y * y); }
+
+COULOMB_SIMD void scale_matrix(const double* G, const double* d, int n, int ld, double* __restrict out) {
+  for (int i = 0; i < n; ++i) {
+    const double di = d[i];
+    for (int j = 0; j < ld; ++j) out[static_cast<long>(i) * ld + j] = G[static_cast<long>(i) * ld + j] * di * d[j];
+  }
+}
+
+template <class Vector>
+void grow(Vector& v, int size) {
+  if (v.size() < static_cast<std::size_t>(size)) v.resize(size);
+}
+
+}  // namespace
+
+void project_cone(double mu, double* p) {
+  const double t = norm2(p[0], p[1]);
+  if (t <= mu * p[2]) return;
+  const double along = p[2] + mu * t;
+  if (along <= 0) {
+    p[0] = p[1] = p[2] = 0;
+    return;
+  }
+  const double normal = along / (1 + mu * mu), tangent = t > 0 ? mu * normal / t : 0.0;
+  p[0] *= tangent;
+  p[1] *= tangent;
+  p[2] = normal;
+}
+
+void ScaledProblem::assign(const ConstraintProblem& problem) {
+  n = problem.n;
+  ld = problem.ld;
+  blocks = problem.blocks.data();
+  num_blocks = static_cast<int>(problem.blocks.size());
+  grow(G, ld * n);
+  grow(g, ld);
+  grow(inverse_root, ld);
+  grow(diagonal_, ld);
+  grow(bound, num_blocks);
+  double largest = 0;
+  for (int b = 0; b < num_blocks; ++b) {
+    double trace = 0;
+    for (int i = blocks[b].row; i < blocks[b].row + blocks[b].size; ++i) trace += problem.G[static_cast<long>(i) * ld + i] + problem.R[i];
+    bound[b] = trace / blocks[b].size;  // borrowed until the scale is known
+    largest = std::max(largest, bound[b]);
+  }
+  if (!(largest > 0)) largest = 1;
+  ref = 0;
+  for (int b = 0; b < num_blocks; ++b) {
+    const Block& block = blocks[b];
+    const double d = 1.0 / std::sqrt(bound[b] > 1e-14 * largest ? bound[b] : largest);
+    double size = 0;
+    for (int i = block.row; i < block.row + block.size; ++i) {
+      inverse_root[i] = d;
+      size += problem.g[i] * problem.g[i];
+    }
+    size = block.speculative ? std::max(0.0, -problem.g[block.row + block.size - 1]) : std::sqrt(size);
+    ref = std::max(ref, size * d);
+  }
+  if (!(ref > 0)) ref = 1;
+  for (int i = n; i < ld; ++i) inverse_root[i] = 0;
+  scale_matrix(problem.G.data(), inverse_root.data(), n, ld, G.data());
+  for (int i = 0; i < ld; ++i) g[i] = i < n ? problem.g[i] * inverse_root[i] / ref : 0.0;
+  for (int i = 0; i < n; ++i)
+    diagonal_[i] = G[static_cast<long>(i) * ld + i] += problem.R[i] * inverse_root[i] * inverse_root[i];
+  for (int b = 0; b < num_blocks; ++b) bound[b] = blocks[b].bound / (inverse_root[blocks[b].row] * ref);
+}
+
+void ScaledProblem::set_shift(double shift) {
+  for (int i = 0; i < n; ++i) G[static_cast<long>(i) * ld + i] = diagonal_[i] + shift;
+}
+
+void ScaledProblem::velocity(const double* lambda, double* c) const {
+  std::copy(g.begin(), g.begin() + ld, c);
+  dense::add_weighted_rows(G.data(), n, ld, lambda, c);
+}
+
+double ScaledProblem::block_residual(int b, const double* lambda, const double* c) const {
+  const Block& block = blocks[b];
+  const double *l = lambda + block.row, *v = c + block.row;
+  switch (block.type) {
+    case BlockType::cone: {
+      double p[3] = {l[0] - v[0], l[1] - v[1], l[2] - v[2] - block.mu * norm2(v[0], v[1])};
+      project_cone(block.mu, p);
+      const double x = l[0] - p[0], y = l[1] - p[1], z = l[2] - p[2];
+      return std::sqrt(x * x + y * y + z * z);
+    }
+    case BlockType::limit: return std::abs(l[0] - std::max(0.0, l[0] - v[0]));
+    case BlockType::box: return std::abs(l[0] - std::clamp(l[0] - v[0], -bound[b], bound[b]));
+    default: {
+      double sum = 0;
+      for (int i = 0; i < block.size; ++i) sum += v[i] * v[i];
+      return std::sqrt(sum);
+    }
+  }
+}
+
+double ScaledProblem::residual(const double* lambda, const double* c) const {
+  double worst = 0;
+  for (int b = 0; b < num_blocks; ++b) {
+    const double r = block_residual(b, lambda, c);
+    if (!(r <= worst)) worst = r;  // lets NaN through
+    if (worst != worst) break;
+  }
+  return worst;
+}
+
+void ScaledProblem::project(double* lambda) const {
+  for (int b = 0; b < num_blocks; ++b) {
+    double* l = lambda + blocks[b].row;
+    if (blocks[b].type == BlockType::cone) project_cone(blocks[b].mu, l);
+    if (blocks[b].type == BlockType::limit) l[0] = std::max(0.0, l[0]);
+    if (blocks[b].type == BlockType::box) l[0] = std::clamp(l[0], -bound[b], bound[b]);
+  }
+}
+
+void ScaledProblem::to_scaled(const double* lambda, double* scaled) const {
+  for (int i = 0; i < n; ++i) scaled[i] = lambda[i] / (inverse_root[i] * ref);
+  for (int i = n; i < ld; ++i) scaled[i] = 0;
+}
+
+void ScaledProblem::from_scaled(const double* scaled, const double* scaled_c, double* lambda, double* c) const {
+  for (int i = 0; i < n; ++i) {
+    lambda[i] = scaled[i] * inverse_root[i] * ref;
+    c[i] = scaled_c[i] * ref / inverse_root[i];
+  }
+}
+
+BlockMode ScaledProblem::mode(int b, const double* lambda, const double* c) const {
+  const Block& block = blocks[b];
+  const double *l = lambda + block.row, *v = c + block.row;
+  BlockMode m;
+  if (block.type == BlockType::equality) {
+    m.mode = Mode::active;
+  } else if (block.type == BlockType::limit) {
+    m.mode = l[0] - v[0] > 0 ? Mode::active : Mode::separating;
+  } else if (block.type == BlockType::box) {
+    const double z = l[0] - v[0];
+    m.mode = z > bound[b] ? Mode::upper : z < -bound[b] ? Mode::lower : Mode::sticking;
+    if (bound[b] <= 0) m.mode = z > 0 ? Mode::upper : Mode::lower;  // no friction: never c = 0
+  } else {
+    const double zn = l[2] - v[2];
+    if (!(zn > 0)) return m;
+    const double zx = l[0] - v[0], zy = l[1] - v[1], t = norm2(zx, zy), r = block.mu * zn;
+    if (block.mu > 0 && t <= r) {
+      m.mode = Mode::sticking;
+    } else {
+      m.mode = Mode::sliding;
+      if (t > 0) m.nx = zx / t, m.ny = zy / t, m.k = r / t;
+    }
+  }
+  return m;
+}
+
+double ScaledProblem::margin(int b, const double* lambda, const double* c, Mode& label) const {
+  const Block& block = blocks[b];
+  const double *l = lambda + block.row, *v = c + block.row;
+  if (block.type == BlockType::equality) {
+    label = Mode::active;
+    return std::numeric_limits<double>::infinity();
+  }
+  const double z = l[block.size - 1] - v[block.size - 1];
+  if (block.type == BlockType::limit) {
+    label = z > tie ? Mode::active : Mode::separating;
+    return std::abs(z);
+  }
+  if (block.type == BlockType::box) {
+    const double outside = std::abs(z) - bound[b];
+    label = outside <= tie && bound[b] > 0 ? Mode::sticking : z > 0 ? Mode::upper : Mode::lower;
+    return bound[b] > 0 ? std::abs(outside) : std::numeric_limits<double>::infinity();
+  }
+  const double t = norm2(l[0] - v[0], l[1] - v[1]);
+  const double outside = (t - block.mu * z) / std::sqrt(1 + block.mu * block.mu);
+  if (z <= tie) {
+    label = Mode::separating;
+    return std::abs(z);
+  }
+  if (block.mu == 0) {
+    label = Mode::sliding;
+    return z;
+  }
+  label = outside <= tie ? Mode::sticking : Mode::sliding;
+  return std::min(std::abs(outside), z);
+}
+
+}  // namespace coulomb

@@ -1,0 +1,54 @@
+// ScaledProblem: the constraint problem in the variables in which tolerances mean something.
+//
+// Per block s = tr(G~_ii) / size (the largest of all where it is below 1e-14 of it: rows of zeros), one scalar a block so that a cone stays the same cone;
+// lambda^ = sqrt(s) lambda / ref, c^ = c / (sqrt(s) ref), G^ = D G~ D with D = 1 / sqrt(s), and ref = max ||g_i|| / sqrt(s_i), to which
+// a speculative block contributes |min(g_N, 0)| only. Residual, the maximum over the blocks of
+//   cone      ||lambda - P_K(lambda - c - [0, 0, mu ||c_T||])||      P_K: projection on the friction cone
+//   limit     |lambda - max(0, lambda - c)|
+//   box       |lambda - clamp(lambda - c, -bound, bound)|
+//   equality  ||c||                                                  all in scaled variables: relative to ref
+// Zero exactly at the solutions of the nonlinear complementarity problem (Simple eq. 10; THEORY 2).
+#pragma once
+
+#include <vector>
+
+#include "coulomb/solvers/constraint_problem.hpp"
+
+namespace coulomb {
+
+/// Mode of a block at an iterate; for a sliding cone also the direction n of its friction impulse and k = 1 / (1 + alpha).
+struct BlockMode {
+  Mode mode = Mode::separating;
+  double nx = 1, ny = 0, k = 1;
+};
+
+class ScaledProblem {
+ public:
+  void assign(const ConstraintProblem& problem);
+  void set_shift(double shift);                                ///< adds a scaled compliance to the whole diagonal
+  void velocity(const double* lambda, double* c) const;        ///< c = G lambda + g, all scaled
+  double residual(const double* lambda, const double* c) const;
+  void project(double* lambda) const;                          ///< on the set of admissible impulses, block by block
+  void to_scaled(const double* lambda, double* scaled) const;
+  void from_scaled(const double* scaled, const double* scaled_c, double* lambda, double* c) const;
+  BlockMode mode(int block, const double* lambda, const double* c) const;
+  /// Distance of z = lambda - c to the border of the mode; sets `mode` to the label that SolverResult reports (ties below 1e-8
+  /// go to separating before sticking before sliding, and inside before a bound).
+  double margin(int block, const double* lambda, const double* c, Mode& mode) const;
+
+  int n = 0, ld = 0, num_blocks = 0;
+  const Block* blocks = nullptr;      ///< of the problem assigned last
+  double ref = 1;
+  std::vector<double> G, g;           ///< scaled; ld x n, n
+  std::vector<double> inverse_root;   ///< n: 1 / sqrt(s) of the row's block
+  std::vector<double> bound;          ///< per block, scaled (boxes)
+
+ private:
+  double block_residual(int block, const double* lambda, const double* c) const;
+  std::vector<double> diagonal_;
+};
+
+/// Projection of (x, y, z) on the cone ||(x, y)|| <= mu z.
+void project_cone(double mu, double* point);
+
+}  // namespace coulomb

@@ -1,0 +1,113 @@
+// AC-LM. Every step solves (A + delta D)(x - x_old) = -(A x_old + B g) with THEORY's (T4) matrix A of the current modes; delta
+// falls with the residual, so the last steps are Newton's and the first ones cannot run away along null spaces of A.
+#include <algorithm>
+#include <cmath>
+
+#include "coulomb/solvers/newton.hpp"
+
+namespace coulomb {
+namespace {
+
+bool possible(const Block& block, Mode mode) {
+  switch (block.type) {
+    case BlockType::cone: return mode == Mode::separating || mode == Mode::sliding || (mode == Mode::sticking && block.mu > 0);
+    case BlockType::limit: return mode == Mode::separating || mode == Mode::active;
+    case BlockType::box: return mode == Mode::lower || mode == Mode::upper || (mode == Mode::sticking && block.bound > 0);
+    default: return mode == Mode::active;
+  }
+}
+
+}  // namespace
+
+void Iterate::resize(int ld) {
+  if (static_cast<int>(lambda.size()) >= ld) return;
+  lambda.resize(static_cast<std::size_t>(ld));
+  c.resize(static_cast<std::size_t>(ld));
+}
+
+void Iterate::evaluate(const ScaledProblem& problem) {
+  problem.velocity(lambda.data(), c.data());
+  residual = problem.residual(lambda.data(), c.data());
+}
+
+void NewtonSolver::choose_modes(const ScaledProblem& problem, const NewtonOptions& options, bool first) {
+  for (int b = 0; b < problem.num_blocks; ++b) {
+    modes_[b] = problem.mode(b, current_.lambda.data(), current_.c.data());
+    if (!first || options.known == nullptr || !options.known[b]) continue;
+    const Block& block = problem.blocks[b];
+    const Mode remembered = options.modes[b];
+    if (!possible(block, remembered)) continue;
+    if (remembered == Mode::sliding && block.mu > 0) {
+      // the direction of the remembered impulse is surer than that of z, whose c is of another step
+      const double x = current_.lambda[block.row], y = current_.lambda[block.row + 1], t = std::sqrt(x * x + y * y);
+      if (!(t > 0)) continue;
+      if (modes_[b].mode != Mode::sliding) modes_[b].k = 1;
+      modes_[b].nx = x / t;
+      modes_[b].ny = y / t;
+    }
+    modes_[b].mode = remembered;
+  }
+}
+
+bool NewtonSolver::step(const ScaledProblem& problem, double delta) {
+  system_.set_modes(problem, modes_.data());
+  std::copy(system_.fixed.begin(), system_.fixed.begin() + problem.ld, next_.lambda.begin());
+  double* x = x_.data();
+  for (int i = 0; i < system_.size; ++i)
+    ReducedSystem::expand(system_.rows[i], system_.coordinate(system_.rows[i], current_.lambda.data()), next_.lambda.data());
+  if (system_.size > 0) {
+    if (!system_.factorise(problem, delta)) return false;
+    pivot_ratio = system_.pivot_ratio;
+    last_delta = delta;
+    problem.velocity(next_.lambda.data(), next_.c.data());
+    for (int i = 0; i < system_.size; ++i) {
+      const ReducedRow& r = system_.rows[i];
+      x[i] = -ReducedSystem::equation(r, next_.c.data());
+      if (r.q != 0) x[i] -= r.q * system_.coordinate(r, current_.lambda.data());
+    }
+    system_.solve(x);
+    for (int i = 0; i < system_.size; ++i) ReducedSystem::expand(system_.rows[i], x[i], next_.lambda.data());
+  }
+  next_.evaluate(problem);
+  return std::isfinite(next_.residual);
+}
+
+bool NewtonSolver::solve(const ScaledProblem& problem, const NewtonOptions& options, Iterate& iterate, int& iterations) {
+  if (iterate.residual <= options.tolerance) return true;
+  current_.resize(problem.ld);
+  next_.resize(problem.ld);
+  if (static_cast<int>(x_.size()) < problem.ld) x_.resize(static_cast<std::size_t>(problem.ld));
+  if (static_cast<int>(modes_.size()) < problem.num_blocks) modes_.resize(static_cast<std::size_t>(problem.num_blocks));
+  std::copy(iterate.lambda.begin(), iterate.lambda.begin() + problem.ld, current_.lambda.begin());
+  std::copy(iterate.c.begin(), iterate.c.begin() + problem.ld, current_.c.begin());
+  current_.residual = iterate.residual;
+  double boost = 1;
+  for (int it = 0; it < options.max_iterations; ++it) {
+    ++iterations;
+    double delta = std::clamp(options.kappa * current_.residual, 1e-9, options.delta_max);
+    if (it == 0 && options.undamped_first) delta = 1e-9;
+    choose_modes(problem, options, it == 0);
+    if (!step(problem, delta * boost)) {
+      boost *= 100;
+      if (boost > 1e12) break;
+      continue;
+    }
+    boost = 1;
+    const bool stalled = !(next_.residual <= 0.5 * current_.residual);
+    if (stalled && it >= 4 && next_.residual > 1e-7) {
+      for (int i = 0; i < problem.ld; ++i) next_.lambda[i] = 0.5 * (next_.lambda[i] + current_.lambda[i]);
+      next_.evaluate(problem);
+    }
+    std::swap(current_, next_);
+    if (current_.residual < iterate.residual) {
+      std::copy(current_.lambda.begin(), current_.lambda.begin() + problem.ld, iterate.lambda.begin());
+      std::copy(current_.c.begin(), current_.c.begin() + problem.ld, iterate.c.begin());
+      iterate.residual = current_.residual;
+      if (iterate.residual <= options.tolerance) return true;
+    }
+    if (stalled && iterate.residual < options.stall_below) break;
+  }
+  return false;
+}
+
+}  // namespace coulomb

@@ -1,0 +1,27 @@
+// Forces that joints make: actuators tau_u(u, q, v), passive springs and dampers, with their derivatives.
+#pragma once
+
+#include <vector>
+
+#include "coulomb/model/model.hpp"
+
+namespace coulomb {
+
+/// Generalised forces of one state and their sparse derivatives. A joint's force depends on its own coordinates only, so a row holds the
+/// columns of its own joint: dtau_dq[6 d + j] = d tau_d / d q_(first dof of the joint + j).
+struct JointForces {
+  explicit JointForces(const Model& model);
+  std::vector<double> tau;              ///< nv: actuators + springs + explicit part -D v of the dampers
+  std::vector<double> dtau_dq, dtau_dv; ///< nv x 6
+  std::vector<double> dtau_du;          ///< nu x 6: column of actuator k over its joint's dofs
+  std::vector<double> actuator_force;   ///< nu: after gain, bias and force clamp
+  bool any_dq = false;                  ///< some dtau_dq is non-zero
+  std::vector<double> moment;           ///< nu x 6 (scratch)
+};
+
+/// q: nq, v: nv, u: nu.
+void joint_forces(const Model& model, const double* q, const double* v, const double* u, JointForces& out);
+
+int joint_num_dofs(JointType type);
+
+}  // namespace coulomb

@@ -1,0 +1,209 @@
+#include "coulomb/stepping/simulator.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "coulomb/model/configuration.hpp"
+#include "coulomb/small_math.hpp"
+
+namespace coulomb {
+namespace {
+
+constexpr double tie_margin = 1e-8;
+
+std::string number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", value);
+  return text;
+}
+
+[[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument(what); }
+
+void check_range(const char* name, double value, double low, double high, bool open_low) {
+  const bool ok = std::isfinite(value) && value <= high && (open_low ? value > low : value >= low);
+  if (!ok) refuse(std::string(name) + ": got " + number(value) + ", expected a number in " + (open_low ? "(" : "[") + number(low) + ", " + number(high) + "]");
+}
+
+void check_finite(const char* name, const double* x, int n) {
+  for (int i = 0; i < n; ++i)
+    if (!std::isfinite(x[i])) refuse(std::string(name) + "[" + std::to_string(i) + "] is " + number(x[i]) + ", expected a finite number");
+}
+
+void check_size(const char* name, std::size_t size, std::size_t expected) {
+  if (size != expected) refuse(std::string(name) + " has " + std::to_string(size) + " elements, expected " + std::to_string(expected));
+}
+
+SolverMethod solver_method(const std::string& name) {
+  if (name == "automatic") return SolverMethod::automatic;
+  if (name == "ac_lm") return SolverMethod::ac_lm;
+  if (name == "admm") return SolverMethod::admm;
+  if (name == "pgs") return SolverMethod::pgs;
+  refuse("solver: got \"" + name + "\", expected \"automatic\", \"ac_lm\", \"admm\" or \"pgs\"");
+}
+
+StepOptions step_options(const Model& model, const SimulatorOptions& o) {
+  StepOptions out;
+  out.constraints.timestep = o.timestep == 0 ? model.timestep : o.timestep;
+  check_range("timestep", out.constraints.timestep, 0, 1, true);
+  if (out.constraints.timestep < 1e-9) refuse("timestep: got " + number(out.constraints.timestep) + ", expected at least 1e-9 s");
+  if (o.contact != "ncp") refuse("contact: got \"" + o.contact + "\", expected \"ncp\"");
+  if (o.stepper != "semi_implicit") refuse("stepper: got \"" + o.stepper + "\", expected \"semi_implicit\"");
+  check_range("tolerance", o.tolerance, 0, 1e-2, true);
+  check_range("baumgarte", o.baumgarte, 0, 1, false);
+  check_range("slop", o.slop, 0, 1, false);
+  check_range("max_correction_speed", o.max_correction_speed, 0, 1e6, true);
+  check_range("restitution_threshold", o.restitution_threshold, 0, 1e6, false);
+  if (o.max_iterations < 1) refuse("max_iterations: got " + std::to_string(o.max_iterations) + ", expected at least 1");
+  out.constraints.baumgarte = o.baumgarte, out.constraints.slop = o.slop;
+  out.constraints.max_correction_speed = o.max_correction_speed;
+  out.constraints.restitution_threshold = o.restitution_threshold;
+  out.collision.stateless = !o.patches;
+  out.solver.method = solver_method(o.solver);
+  out.solver.tolerance = o.tolerance, out.solver.max_iterations = o.max_iterations, out.solver.canonical = o.canonical_impulses;
+  out.warm_start = o.warm_start;
+  return out;
+}
+
+const char* reason(SolveStatus status) {
+  switch (status) {
+    case SolveStatus::solved: return "solved";
+    case SolveStatus::relaxed: return "relaxed: the constraint problem was solved after adding compliance";
+    case SolveStatus::max_iterations: return "max_iterations: the solver ran out of its budget";
+    case SolveStatus::infeasible: return "infeasible: the constraints contradict one another; a relaxed solution was used";
+    case SolveStatus::failed: return "failed: no solution was found; the best iterate was used";
+  }
+  return "unknown";
+}
+
+}  // namespace
+
+Simulator::Simulator(std::shared_ptr<const Model> model, SimulatorOptions options)
+    : model_(std::move(model)), options_(std::move(options)),
+      step_options_(model_ ? step_options(*model_, options_) : throw std::invalid_argument("model: got a null pointer")),
+      memory_(*model_), record_(std::make_unique<StepRecord>(*model_)),
+      linearization_(std::make_unique<StepLinearization>(*model_)) {
+  options_.timestep = step_options_.constraints.timestep;
+}
+
+void Simulator::step(const double* q, const double* v, const double* u, const double* tau, const double* fext, double* q_next,
+                     double* v_next) {
+  const Model& m = *model_;
+  check_configuration(m, q, "q");
+  check_finite("v", v, m.nv);
+  if (u) check_finite("u", u, m.nu);
+  if (tau) check_finite("tau", tau, m.nv);
+  if (fext) check_finite("fext", fext, 6 * m.num_bodies);
+  StepRecord& r = *record_;
+  const auto take = [](const double* from, std::vector<double>& to) {
+    if (from) std::copy_n(from, to.size(), to.begin());
+    else std::fill(to.begin(), to.end(), 0.0);
+  };
+  take(q, r.q), take(v, r.v), take(u, r.u), take(tau, r.tau);
+  r.fext.resize(fext ? 6 * m.num_bodies : 0);
+  take(fext, r.fext);
+  linearized_ = false;
+  semi_implicit_step(m, step_options_, solver_, memory_, r);
+  std::copy(r.q_next.begin(), r.q_next.end(), q_next);
+  std::copy(r.v_next.begin(), r.v_next.end(), v_next);
+}
+
+void Simulator::step(const State& state, const std::vector<double>& u, State& next, const std::vector<double>& tau,
+                     const std::vector<double>& fext) {
+  const Model& m = *model_;
+  check_size("q", state.q.size(), m.nq);
+  check_size("v", state.v.size(), m.nv);
+  if (!u.empty() || m.nu == 0) check_size("u", u.size(), m.nu);
+  if (!tau.empty()) check_size("tau", tau.size(), m.nv);
+  if (!fext.empty()) check_size("fext", fext.size(), 6 * m.num_bodies);
+  next.q.resize(m.nq);
+  next.v.resize(m.nv);
+  step(state.q.data(), state.v.data(), u.empty() ? nullptr : u.data(), tau.empty() ? nullptr : tau.data(),
+       fext.empty() ? nullptr : fext.data(), next.q.data(), next.v.data());
+}
+
+StepStatus Simulator::status() const {
+  StepStatus out;
+  if (!record_->valid) {
+    out.reason = "no step was taken";
+    return out;
+  }
+  const SolverResult& s = record_->solution;
+  out.converged = s.status == SolveStatus::solved;
+  out.iterations = s.iterations, out.residual = s.residual, out.relaxation = s.relaxation;
+  out.reason = reason(s.status);
+  return out;
+}
+
+std::vector<ContactReport> Simulator::contacts() const {
+  std::vector<ContactReport> out;
+  const StepRecord& r = *record_;
+  const Model& m = *model_;
+  if (!r.valid) return out;
+  std::vector<double> velocity(r.rows.num_rows), twist(8 * m.nv);
+  link_twists(m, r.dynamics, r.v_next.data(), twist.data());
+  apply_rows(m, r.dynamics, r.rows, r.v_next.data(), twist.data(), velocity.data());
+  for (const BodyRows& b : r.rows.body_rows) {
+    if (b.contact < 0) continue;
+    const Contact& c = r.collision.contacts[b.contact];
+    ContactReport report{};
+    report.geometry_a = m.geometry_names[c.geometry_a], report.geometry_b = m.geometry_names[c.geometry_b];
+    report.body_a = m.body_names[c.body_a], report.body_b = m.body_names[c.body_b];
+    copy3(c.point, report.point);
+    copy3(c.normal, report.normal);
+    report.depth = -c.distance;
+    for (int i = 0; i < 3; ++i) {
+      axpy3(r.solution.lambda[b.row + i], b.axes[i], report.impulse);
+      axpy3(velocity[b.row + i], b.axes[i], report.velocity);
+    }
+    report.friction = m.pair_friction[c.pair];
+    report.mode = r.solution.modes[b.block];
+    report.margin = r.solution.margin[b.block];
+    report.tie = report.margin < tie_margin;
+    if (report.mode != Mode::separating) {
+      ContactMotion motion;
+      contact_motion(c, motion);
+      report.frozen = motion.frozen;
+    }
+    out.push_back(std::move(report));
+  }
+  return out;
+}
+
+const StepLinearization& Simulator::linearization() {
+  if (!record_->valid) throw std::logic_error("derivatives: no step was taken yet");
+  if (!linearized_) linearization_->prepare(*model_, step_options_, *record_);
+  linearized_ = true;
+  return *linearization_;
+}
+
+const StepDerivatives& Simulator::derivatives() {
+  linearization();
+  return linearization_->jacobian();
+}
+
+StepCotangent Simulator::vjp(const double* dq1, const double* dv1) {
+  check_finite("dq1", dq1, model_->nv);
+  check_finite("dv1", dv1, model_->nv);
+  linearization();
+  StepCotangent out;
+  linearization_->vjp(dq1, dv1, out);
+  return out;
+}
+
+void Simulator::jvp(const double* dq, const double* dv, const double* du, const double* dtau, double* dq1, double* dv1) {
+  if (dq) check_finite("dq", dq, model_->nv);
+  if (dv) check_finite("dv", dv, model_->nv);
+  if (du) check_finite("du", du, model_->nu);
+  if (dtau) check_finite("dtau", dtau, model_->nv);
+  linearization();
+  linearization_->jvp(dq, dv, du, dtau, dq1, dv1);
+}
+
+void Simulator::reset() {
+  memory_.reset();
+  record_->valid = false;
+  linearized_ = false;
+}
+
+}  // namespace coulomb

@@ -1,0 +1,108 @@
+// Simulator: one model, one time step, one memory. The door for users; everything behind it is plain functions on plain structs.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "coulomb/model/model.hpp"
+#include "coulomb/stepping/semi_implicit.hpp"
+#include "coulomb/stepping/step_linearization.hpp"
+
+namespace coulomb {
+
+struct SimulatorOptions {
+  double timestep = 0;                 ///< seconds; 0: the model's own
+  std::string contact = "ncp";         ///< contact law
+  std::string stepper = "semi_implicit";
+  std::string solver = "automatic";    ///< "automatic" (AC-LM with fall-backs) | "ac_lm" | "admm" | "pgs"
+  double tolerance = 1e-10;            ///< scaled residual of the constraint problem
+  int max_iterations = 3000;           ///< budget of the solver's last rung
+  double baumgarte = 0.2;              ///< share of a position error removed per step, [0, 1]
+  double slop = 1e-5;                  ///< m, rad: violation that Baumgarte leaves alone
+  double max_correction_speed = 1.0;   ///< m/s, rad/s
+  double restitution_threshold = 1e-2; ///< m/s: slower approaches do not bounce
+  bool patches = true;                 ///< remember manifold points from step to step (hysteresis); false: stateless
+  bool warm_start = true;
+  bool canonical_impulses = true;      ///< choose the canonical impulses where they are not unique
+};
+
+struct State {
+  std::vector<double> q, v;
+};
+
+/// How the last step went. converged: the constraint problem was solved as posed.
+struct StepStatus {
+  bool converged = true;
+  int iterations = 0;
+  double residual = 0;
+  double relaxation = 0;
+  std::string reason;                  ///< "solved", or why not
+};
+
+/// One contact of the last step, in world axes; impulse acts on A, its opposite on B.
+struct ContactReport {
+  std::string geometry_a, geometry_b, body_a, body_b;
+  double point[3], normal[3];          ///< m; unit, from B to A
+  double depth = 0;                    ///< m, > 0 penetrating
+  double impulse[3];                   ///< N s
+  double velocity[3];                  ///< m/s: of A relative to B at the point, after the step
+  double friction = 0;
+  Mode mode = Mode::separating;
+  bool tie = false;                    ///< on the border of two modes: the gradient is that of the side reported in `mode`
+  double margin = 0;                   ///< distance to the border, relative to the problem's scale
+  bool frozen = false;                 ///< no local derivative of the geometry exists; the declared fall-back is used
+};
+
+class Simulator {
+ public:
+  explicit Simulator(std::shared_ptr<const Model> model, SimulatorOptions options = {});
+
+  /// One step from (q, v) under u (nu), extra joint forces tau (nv) and body wrenches fext (num_bodies x 6); empty: zero. Throws
+  /// std::invalid_argument naming argument, element and value; numerical trouble is in status().
+  void step(const State& state, const std::vector<double>& u, State& next, const std::vector<double>& tau = {},
+            const std::vector<double>& fext = {});
+  /// In place.
+  void step(State& state, const std::vector<double>& u = {}) { step(state, u, state); }
+  /// The same on raw arrays of the model's sizes; tau, fext, u may be null (zero). Checks every value.
+  void step(const double* q, const double* v, const double* u, const double* tau, const double* fext, double* q_next,
+            double* v_next);
+
+  StepStatus status() const;
+  std::vector<ContactReport> contacts() const;
+  const StepRecord& record() const { return *record_; }
+
+  /// Jacobian of the last step; valid until the next one. Throws std::logic_error before the first step.
+  const StepDerivatives& derivatives();
+  /// Cotangents of (q, v, u, tau) for cotangents of (q1, v1), all in tangent spaces: dq1, dv1 of size nv.
+  StepCotangent vjp(const double* dq1, const double* dv1);
+  /// Tangents of (q1, v1) for tangents of the inputs; null: zero.
+  void jvp(const double* dq, const double* dv, const double* du, const double* dtau, double* dq1, double* dv1);
+
+  /// Forgets the last step: the next one starts cold.
+  void reset();
+  /// The memory that steps carry on (contact features, impulses): save and restore for exact replays and finite differences.
+  const StepMemory& memory() const { return memory_; }
+  void set_memory(const StepMemory& memory) { memory_ = memory; }
+  /// While frozen, steps read the memory and do not write it.
+  void freeze_memory(bool frozen) { step_options_.collision.frozen_cache = frozen; }
+
+  const Model& model() const { return *model_; }
+  std::shared_ptr<const Model> shared_model() const { return model_; }
+  const SimulatorOptions& options() const { return options_; }
+  double timestep() const { return step_options_.constraints.timestep; }
+
+ private:
+  const StepLinearization& linearization();
+
+  std::shared_ptr<const Model> model_;
+  SimulatorOptions options_;
+  StepOptions step_options_;
+  StepMemory memory_;
+  ConstraintSolver solver_;
+  std::unique_ptr<StepRecord> record_;
+  std::unique_ptr<StepLinearization> linearization_;
+  bool linearized_ = false;
+};
+
+}  // namespace coulomb

@@ -1,0 +1,233 @@
+#include "coulomb/stepping/step_linearization.hpp"
+
+#include <algorithm>
+
+#include "coulomb/dense_kernels.hpp"
+#include "coulomb/model/configuration.hpp"
+#include "coulomb/small_math.hpp"
+
+namespace coulomb {
+namespace {
+
+void grow(std::vector<double>& v, std::size_t size) {
+  if (v.size() < size) v.resize(size);
+}
+
+void add_torque(const Model& model, BodyForces& forces, int body, const double* torque) {
+  if (model.body_last_dof[body] < 0) return;
+  double* wrench = forces.wrench.data() + 8 * body;
+  double* E = forces.moment.data() + 9 * body;
+  for (int i = 0; i < 3; ++i) wrench[3 + i] += torque[i];
+  E[1] -= torque[2], E[2] += torque[1], E[3] += torque[2], E[5] -= torque[0], E[6] -= torque[1], E[7] += torque[0];
+}
+
+}  // namespace
+
+StepLinearization::StepLinearization(const Model& model)
+    : model_(&model), forces_(model), rate_next_(8 * model.nv), body_twist_(8 * model.num_bodies), w_(model.nv),
+      scratch_(32 * model.nv + 8) {
+  const std::size_t square = std::size_t(model.nv) * padded(model.nv);
+  minv_.resize(square), P_T_.resize(square), r_q_.resize(square), r_v_.resize(square), out_.resize(square);
+  derivatives_.nv = model.nv, derivatives_.nu = model.nu;
+  derivatives_.A_T.resize(std::size_t(4) * model.nv * model.nv);
+  derivatives_.B_T.resize(std::size_t(2) * model.nu * model.nv);
+  derivatives_.B_tau_T.resize(std::size_t(2) * model.nv * model.nv);
+}
+
+RowVelocities StepLinearization::row_velocities() const {
+  return {record_->twist_next.data(), rate_next_.data(), record_->twist.data(), record_->dynamics.column_rate.data()};
+}
+
+// Forces of the step (impulses / h) at material points of the bodies, as ID' wants them.
+void StepLinearization::collect_forces() {
+  const StepRecord& r = *record_;
+  const double h = options_->constraints.timestep;
+  forces_.clear();
+  for (const BodyRows& b : r.rows.body_rows) {
+    if (inactive_[b.block]) continue;
+    double f[3] = {0, 0, 0}, minus[3], torque[3] = {0, 0, 0};
+    for (int i = 0; i < 3; ++i) axpy3(r.solution.lambda[b.row + i] / h, b.axes[i], f);
+    for (int i = 0; i < 3; ++i) minus[i] = -f[i];
+    add_body_force(*model_, r.dynamics, forces_, b.body_a, b.point_a, f);
+    add_body_force(*model_, r.dynamics, forces_, b.body_b, b.point_b, minus);
+    if (b.size == 3) continue;
+    for (int i = 0; i < 3; ++i) torque[i] = b.torque_scale * r.solution.lambda[b.row + 3 + i] / h;
+    add_torque(*model_, forces_, b.body_a, torque);
+    for (double& t : torque) t = -t;
+    add_torque(*model_, forces_, b.body_b, torque);
+  }
+  if (r.fext.empty()) return;
+  for (int b = 1; b < model_->num_bodies; ++b) {
+    double com[3];
+    rotate(r.dynamics.body_rotation.data() + 9 * b, model_->body_com.data() + 3 * b, com);
+    add3(com, r.dynamics.body_position.data() + 3 * b, com);
+    add_body_force(*model_, r.dynamics, forces_, b, com, r.fext.data() + 6 * b);
+    add_torque(*model_, forces_, b, r.fext.data() + 6 * b + 3);
+  }
+}
+
+void StepLinearization::prepare(const Model& model, const StepOptions& options, StepRecord& record) {
+  model_ = &model, options_ = &options, record_ = &record;
+  have_jacobian_ = false;
+  const ConstraintRows& rows = record.rows;
+  inactive_.assign(rows.num_blocks, 0);
+  for (int b = 0; b < rows.num_blocks; ++b) {
+    const Mode mode = record.solution.modes[b];
+    inactive_[b] = mode == Mode::separating || mode == Mode::lower || mode == Mode::upper;
+  }
+  link_twists(model, record.dynamics, record.v_next.data(), record.twist_next.data());
+  velocities(model, record.dynamics, record.v_next.data(), body_twist_.data(), rate_next_.data());
+  problem_.build(record.problem, record.solution);
+  collect_forces();
+  prepare_derivatives(model, record.dynamics, record.acceleration.data(), &forces_);
+  coulomb::row_derivatives(model, record.dynamics, rows, record.collision.contacts, row_velocities(),
+                           record.solution.lambda.data(), inactive_, rows_);
+  const int n = rows.num_rows, m = problem_.reduced_size(), ld = record.dynamics.ld;
+  const std::size_t depth = std::max({n, m, ld}) + 8;
+  grow(coefficients_, depth);
+  if (indices_.size() < depth) indices_.resize(depth);
+  grow(lambda_bar_, 2 * std::size_t(n) + 8);
+  grow(YM_, std::size_t(n) * ld), grow(s_, std::size_t(n) * ld);
+  grow(W_, std::size_t(m) * ld), grow(BYM_, std::size_t(m) * ld), grow(Bs_, std::size_t(m) * ld);
+}
+
+// Mh^-1, the reduced rows' W and B J Mh^-1, and P^T.
+void StepLinearization::response_matrices() {
+  const DynamicsWorkspace& dynamics = record_->dynamics;
+  const int nv = model_->nv, ld = dynamics.ld, n = record_->rows.num_rows, m = problem_.reduced_size();
+  std::fill(minv_.begin(), minv_.end(), 0.0);
+  multiply_add(minv_.data(), ld, nv, ld, dynamics.u_hat.data(), 1, ld, nv, dynamics.u_hat.data(), ld, 1.0, coefficients_.data(),
+               indices_.data());
+  std::copy(minv_.begin(), minv_.end(), P_T_.begin());
+  if (m == 0) return;
+  std::fill_n(YM_.data(), std::size_t(n) * ld, 0.0);
+  multiply_add(YM_.data(), ld, n, ld, record_->assembly.Y.data(), ld, 1, nv, dynamics.u_hat.data(), ld, 1.0,
+               coefficients_.data(), indices_.data());
+  problem_.reduced_rows(YM_.data(), BYM_.data(), ld, ld);
+  problem_.expand_transposed(YM_.data(), W_.data(), ld, ld);
+  problem_.solve_reduced_transposed(W_.data(), ld, ld);
+  multiply_add(P_T_.data(), ld, nv, ld, BYM_.data(), 1, ld, m, W_.data(), ld, -1.0, coefficients_.data(), indices_.data());
+}
+
+// r_q, r_v (transposed) and s; the velocity columns are then P r - W^T B s.
+void StepLinearization::right_hand_sides() {
+  const Model& model = *model_;
+  StepRecord& r = *record_;
+  const int nv = model.nv, ld = r.dynamics.ld;
+  const double h = options_->constraints.timestep;
+  for (std::size_t i = 0; i < r_q_.size(); ++i) {
+    r_q_[i] = -h * r.dynamics.id_dq_T[i];
+    r_v_[i] = -h * r.dynamics.id_dv_T[i];
+  }
+  for (int d = 0; d < nv; ++d) {
+    const int first = model.joint_v[model.dof_joint[d]], count = joint_num_dofs(model.joint_type[model.dof_joint[d]]);
+    for (int j = 0; j < count; ++j) {
+      r_q_[std::size_t(first + j) * ld + d] += h * r.joint_forces.dtau_dq[6 * d + j];
+      r_v_[std::size_t(first + j) * ld + d] += h * r.joint_forces.dtau_dv[6 * d + j];
+    }
+    const int start = model.dof_row[d];
+    for (int k = 0; k <= model.dof_depth[d]; ++k) {
+      const int i = model.dof_path[start + k];
+      const double mass = r.dynamics.mass[start + k] + (i == d ? r.implicit_damping[d] : 0.0);
+      r_v_[std::size_t(i) * ld + d] += mass;
+      if (i != d) r_v_[std::size_t(d) * ld + i] += mass;
+    }
+  }
+  add_wrench_columns(model, r.dynamics, r.rows, rows_, r.solution.lambda.data(), r_q_.data(), ld);
+}
+
+// Position part of `count` columns (dq1, dv1) whose velocity part is in place.
+void StepLinearization::chain_position(double* columns_T, int count, bool of_q) {
+  const int nv = model_->nv;
+  const double h = options_->constraints.timestep;
+  for (int k = 0; k < count; ++k) {
+    double* row = columns_T + std::size_t(2) * nv * k;
+    for (int d = 0; d < nv; ++d) row[d] = h * row[nv + d];
+  }
+  for (int d = 0; d < nv; ++d) w_[d] = h * record_->v_next[d];
+  // a row holds dq1^T: right-multiplying by (d(+)/dw)^T applies d(+)/dw to every column
+  times_integrate_jacobian(*model_, w_.data(), IntegrateArgument::w, true, columns_T, 2 * nv, count);
+  if (!of_q) return;
+  double* identity = out_.data();
+  const int ld = record_->dynamics.ld;
+  std::fill(out_.begin(), out_.end(), 0.0);
+  for (int d = 0; d < nv; ++d) identity[std::size_t(d) * ld + d] = 1;
+  times_integrate_jacobian(*model_, w_.data(), IntegrateArgument::q, true, identity, ld, nv);
+  for (int k = 0; k < count; ++k)
+    for (int d = 0; d < nv; ++d) columns_T[std::size_t(2) * nv * k + d] += identity[std::size_t(k) * ld + d];
+}
+
+const StepDerivatives& StepLinearization::jacobian() {
+  if (have_jacobian_) return derivatives_;
+  const Model& model = *model_;
+  StepRecord& r = *record_;
+  const int nv = model.nv, nu = model.nu, ld = r.dynamics.ld, n = r.rows.num_rows, m = problem_.reduced_size();
+  const double h = options_->constraints.timestep;
+  derivative_pairs(model, r.dynamics);
+  response_matrices();
+  right_hand_sides();
+
+  double* A = derivatives_.A_T.data();
+  const auto velocity_columns = [&](const std::vector<double>& r_T, const double* Bs, double* target) {
+    std::fill(out_.begin(), out_.end(), 0.0);
+    multiply_add(out_.data(), ld, nv, ld, r_T.data(), ld, 1, nv, P_T_.data(), ld, 1.0, coefficients_.data(), indices_.data());
+    if (Bs) multiply_add(out_.data(), ld, nv, ld, Bs, 1, ld, m, W_.data(), ld, -1.0, coefficients_.data(), indices_.data());
+    for (int k = 0; k < nv; ++k) std::copy_n(out_.data() + std::size_t(k) * ld, nv, target + std::size_t(2) * nv * k + nv);
+  };
+  const double* Bs = nullptr;
+  if (m > 0) {
+    std::fill_n(s_.data(), std::size_t(n) * ld, 0.0);
+    fill_row_columns(model, r.dynamics, r.rows, row_velocities(), r.v_next.data(), rows_, inactive_, s_.data(), ld);
+    problem_.reduced_rows(s_.data(), Bs_.data(), ld, ld);
+    Bs = Bs_.data();
+  }
+  velocity_columns(r_q_, Bs, A);
+  Bs = nullptr;
+  if (m > 0 && std::any_of(r.rows.body_rows.begin(), r.rows.body_rows.end(), [](const BodyRows& b) { return b.restitution != 0; })) {
+    std::fill_n(s_.data(), std::size_t(n) * ld, 0.0);  // a bouncing row's bias is e J v
+    for (const BodyRows& b : r.rows.body_rows) {
+      if (b.restitution == 0 || inactive_[b.block]) continue;
+      bounce_row(b, s_.data() + std::size_t(b.row + 2) * ld);
+    }
+    problem_.reduced_rows(s_.data(), Bs_.data(), ld, ld);
+    Bs = Bs_.data();
+  }
+  velocity_columns(r_v_, Bs, A + std::size_t(2) * nv * nv);
+  chain_position(A, nv, true);
+  chain_position(A + std::size_t(2) * nv * nv, nv, false);
+
+  for (int k = 0; k < nv; ++k)
+    for (int d = 0; d < nv; ++d)
+      derivatives_.B_tau_T[std::size_t(2) * nv * k + nv + d] = h * P_T_[std::size_t(k) * ld + d];
+  chain_position(derivatives_.B_tau_T.data(), nv, false);
+  for (int k = 0; k < nu; ++k) {
+    double* row = derivatives_.B_T.data() + std::size_t(2) * nv * k;
+    std::fill_n(row, 2 * nv, 0.0);
+    const int joint = model.actuators[k].joint, first = model.joint_v[joint];
+    for (int j = 0; j < joint_num_dofs(model.joint_type[joint]); ++j) {
+      const double gain = r.joint_forces.dtau_du[6 * k + j];
+      if (gain == 0) continue;
+      const double* column = derivatives_.B_tau_T.data() + std::size_t(2) * nv * (first + j);
+      for (int d = 0; d < 2 * nv; ++d) row[d] += gain * column[d];
+    }
+  }
+  have_jacobian_ = true;
+  return derivatives_;
+}
+
+// e n . (v_A(p) - v_B(p)) as a row on v.
+void StepLinearization::bounce_row(const BodyRows& b, double* row) const {
+  for (const double sign : {1.0, -1.0}) {
+    const int body = sign > 0 ? b.body_a : b.body_b, last = model_->body_last_dof[body];
+    if (last < 0) continue;
+    double r[3], e[6];
+    relative_point(*model_, record_->dynamics, body, b.point_a, r);
+    copy3(b.axes[2], e);
+    cross3(r, e, e + 3);
+    const int* path = model_->dof_path.data() + model_->dof_row[last];
+    for (int k = 0; k <= model_->dof_depth[last]; ++k)
+      row[path[k]] += sign * b.restitution * dot6(record_->dynamics.columns.data() + 8 * path[k], e);
+  }
+}
+
+}  // namespace coulomb

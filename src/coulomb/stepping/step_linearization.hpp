@@ -1,0 +1,73 @@
+// StepLinearization: the derivative of one recorded step (THEORY 3 to 5, T4 to T6), all from one factorisation.
+//
+//   dv+ = P r - W^T B s,   P = Mh^-1 - W^T (B J Mh^-1),   W = A^-T C^T J Mh^-1,   Mh = M + h D
+//   r_q = -h dID'/dq + h dtau/dq + d(J^T lambda),  r_v = Mh - h db/dv + h dtau/dv,  r_tau = h,  s = d(J v+ + beta)
+//   dq+ = (d(+)/dq) dq + h (d(+)/dw) dv+
+//
+// ID' holds contact impulses at material points; their motion is in row_derivatives. Forward mode forms P once; reverse mode (vjp)
+// sweeps the tree and forms no matrix.
+#pragma once
+
+#include <vector>
+
+#include "coulomb/constraints/row_derivatives.hpp"
+#include "coulomb/solvers/linearization.hpp"
+#include "coulomb/stepping/semi_implicit.hpp"
+#include "coulomb/stepping/step_record.hpp"
+
+namespace coulomb {
+
+/// Jacobian of a step in tangent spaces. A_T: 2nv x 2nv, row k is the column of A for the k-th entry of (q, v), holding (dq1, dv1);
+/// B_T: nu rows for the controls; B_tau_T: nv rows for the joint forces.
+struct StepDerivatives {
+  int nv = 0, nu = 0;
+  std::vector<double> A_T, B_T, B_tau_T;
+};
+
+struct StepCotangent {
+  std::vector<double> q, v, u, tau;    ///< nv, nv, nu, nv
+};
+
+class StepLinearization {
+ public:
+  explicit StepLinearization(const Model& model);
+
+  /// Prepares everything that forward and reverse mode share. The record must stay unchanged while this is used.
+  void prepare(const Model& model, const StepOptions& options, StepRecord& record);
+
+  const StepDerivatives& jacobian();
+  /// dq1, dv1: cotangents of the next state (nv each).
+  void vjp(const double* dq1, const double* dv1, StepCotangent& out);
+  /// Any of the inputs may be null: zero.
+  void jvp(const double* dq, const double* dv, const double* du, const double* dtau, double* dq1, double* dv1);
+
+  const RowDerivatives& row_derivatives() const { return rows_; }
+  bool frozen(int contact) const { return rows_.motions[contact].frozen; }
+
+ private:
+  RowVelocities row_velocities() const;
+  void collect_forces();
+  void response_matrices();
+  void right_hand_sides();
+  void chain_position(double* columns_T, int count, bool of_q);
+  void bounce_row(const BodyRows& rows, double* row) const;
+  void add_bounce_cotangent(const double* z, double* out);
+
+  const Model* model_ = nullptr;
+  const StepOptions* options_ = nullptr;
+  StepRecord* record_ = nullptr;
+  BodyForces forces_;
+  RowDerivatives rows_;
+  ProblemLinearization problem_;
+  std::vector<unsigned char> inactive_;
+  std::vector<double> rate_next_, body_twist_;            // column rates at v+
+  std::vector<double> minv_, YM_, W_, BYM_, s_, Bs_, P_T_; // nv x ld, rows x ld, ...
+  std::vector<double> r_q_, r_v_, out_;                   // nv x ld
+  std::vector<double> w_, scratch_, lambda_bar_;
+  std::vector<double> coefficients_;
+  std::vector<int> indices_;
+  StepDerivatives derivatives_;
+  bool have_jacobian_ = false;
+};
+
+}  // namespace coulomb

@@ -1,0 +1,40 @@
+// StepRecord: everything that one step computed and that the way back needs. Never recomputed, overwritten by the next step.
+#pragma once
+
+#include <vector>
+
+#include "coulomb/collision/detect.hpp"
+#include "coulomb/constraints/assemble.hpp"
+#include "coulomb/constraints/constraint_rows.hpp"
+#include "coulomb/dynamics/dynamics.hpp"
+#include "coulomb/solvers/constraint_solver.hpp"
+#include "coulomb/stepping/joint_forces.hpp"
+
+namespace coulomb {
+
+struct StepRecord {
+  explicit StepRecord(const Model& model);
+
+  // inputs
+  std::vector<double> q, v, u, tau;      ///< state, controls, extra joint forces
+  std::vector<double> fext;              ///< num_bodies x 6: world force and torque at each body's centre of mass; empty: none
+  // results
+  std::vector<double> q_next, v_next;
+  std::vector<double> acceleration;      ///< (v_next - v) / h
+  std::vector<double> v_free;
+  // stages
+  DynamicsWorkspace dynamics;
+  CollisionWorkspace collision;          ///< .contacts
+  JointForces joint_forces;
+  std::vector<double> implicit_damping;  ///< nv: h D, on the diagonal of M
+  ConstraintRows rows;
+  AssemblyWorkspace assembly;
+  ConstraintProblem problem;
+  WarmStart warm_start;
+  SolverResult solution;
+  std::vector<double> twist, twist_next; ///< nv x 8: link twists at v and at v_next
+  std::vector<double> scratch;           ///< nv x 8
+  bool valid = false;
+};
+
+}  // namespace coulomb
