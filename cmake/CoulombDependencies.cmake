@@ -18,7 +18,7 @@ endif()
 
 set(dependency_hint "run `pip install 'libpinocchio[build]==4.1.*' 'libcoal[build]==3.0.*' 'cmeel-eigen==3.4.1'` and pass \
 -DPython_EXECUTABLE=<that environment's python>, or set CMAKE_PREFIX_PATH")
-foreach(package IN ITEMS "Eigen3 3.4" "coal 3.0.3" "pinocchio 4.1")
+foreach(package IN ITEMS "Eigen3 3.4" "coal 3.0.3" "pinocchio 4.1" "Boost 1.74 COMPONENTS serialization")
   separate_arguments(package)
   list(GET package 0 name)
   find_package(${package} CONFIG QUIET)

@@ -5,14 +5,23 @@
 if(in_wheel)
   set_target_properties(coulomb PROPERTIES INSTALL_RPATH "$ORIGIN")
 else()
-  set_target_properties(coulomb PROPERTIES INSTALL_RPATH "$ORIGIN;${cmeel_prefix}/lib" INSTALL_RPATH_USE_LINK_PATH ON)
+  set(run_path "$ORIGIN")
+  if(cmeel_prefix)
+    list(APPEND run_path "${cmeel_prefix}/lib")
+  endif()
+  if(mujoco_library)
+    get_filename_component(mujoco_folder "${mujoco_library}" DIRECTORY)
+    list(APPEND run_path "${mujoco_folder}")
+  endif()
+  set_target_properties(coulomb PROPERTIES INSTALL_RPATH "${run_path}" INSTALL_RPATH_USE_LINK_PATH ON)
 endif()
 
 include(CMakePackageConfigHelpers)
 install(TARGETS coulomb EXPORT coulombTargets COMPONENT cpp
   LIBRARY DESTINATION "${install_lib}" COMPONENT cpp
   RUNTIME DESTINATION "${install_lib}" COMPONENT cpp)
-install(DIRECTORY src/coulomb DESTINATION "${install_include}" COMPONENT cpp FILES_MATCHING PATTERN "*.hpp")
+install(DIRECTORY src/coulomb DESTINATION "${install_include}" COMPONENT cpp
+  FILES_MATCHING PATTERN "*.hpp" PATTERN "pinocchio_parts.hpp" EXCLUDE)  # the one header that needs Pinocchio's own
 install(EXPORT coulombTargets NAMESPACE coulomb:: DESTINATION "${install_lib}/cmake/coulomb" COMPONENT cpp)
 configure_package_config_file(cmake/coulombConfig.cmake.in coulombConfig.cmake INSTALL_DESTINATION "${install_lib}/cmake/coulomb")
 write_basic_package_version_file(coulombConfigVersion.cmake COMPATIBILITY SameMinorVersion)

@@ -23,7 +23,8 @@ if(NOT in_wheel)  # a wheel keeps no symbolic links: it would hold the library t
 endif()
 
 if(loader_sources)
-  set(loader_libraries pinocchio::pinocchio_default pinocchio::pinocchio_collision pinocchio::pinocchio_parsers coal::coal)
+  set(loader_libraries pinocchio::pinocchio_default pinocchio::pinocchio_collision pinocchio::pinocchio_parsers coal::coal
+                       Boost::serialization)
   add_library(coulomb_loaders OBJECT ${loader_sources})
   target_include_directories(coulomb_loaders PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}/src")
   target_link_libraries(coulomb_loaders PRIVATE coulomb_flags ${loader_libraries})
@@ -36,6 +37,6 @@ endif()
 
 # With the MuJoCo C library, MJCF files can be read from C++. In a wheel Python does that (cmake/CoulombDependencies.cmake).
 if(mujoco_library AND mjcf_sources)
-  set_source_files_properties(${mjcf_sources} PROPERTIES COMPILE_DEFINITIONS COULOMB_HAS_MUJOCO=1 INCLUDE_DIRECTORIES "${mujoco_include}")
+  set_source_files_properties(${mjcf_sources} PROPERTIES COMPILE_DEFINITIONS COULOMB_WITH_MUJOCO INCLUDE_DIRECTORIES "${mujoco_include}")
   target_link_libraries(coulomb PRIVATE "${mujoco_library}")
 endif()

@@ -22,7 +22,7 @@ STANDS_ON = {
     "optim": {"model", "dynamics", "collision", "solvers", "constraints", "stepping", "rollout"},
 }
 OUTSIDE = re.compile(r"^(pinocchio|coal|hpp|urdf|Eigen|boost|mujoco|assimp|octomap|libqhull\w*|nanobind)(/|\.|$)")
-LOADERS = re.compile(r"^src/coulomb/model/(urdf\w*|pinocchio_\w+|convex_hull|mjcf)\.cpp$")
+LOADERS = re.compile(r"^src/coulomb/model/((urdf\w*|pinocchio_\w+|convex_hull|mjcf)\.cpp|pinocchio_parts\.hpp)$")
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^">]+)[">]', re.MULTILINE)
 
 

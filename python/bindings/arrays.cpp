@@ -38,7 +38,7 @@ nb::object ArrayIn::convert(nb::handle object, const char* name) {
     throw nb::value_error((std::string(name) + ": not an array of numbers: " + error.what()).c_str());
   }
   if (!safe) {
-    const std::string dtype = nb::cast<std::string>(nb::str(nb::object(array.attr("dtype"))));
+    const std::string dtype = nb::str(nb::object(array.attr("dtype"))).c_str();
     throw nb::type_error((std::string(name) + ": expected float64, got elements of type " + dtype).c_str());
   }
   // ascontiguousarray makes a scalar one-dimensional: keep its shape for the message.

@@ -9,4 +9,5 @@ NB_MODULE(_core, module) {
   coulomb::python::bind_model(module);
   coulomb::python::bind_scene(module);
   coulomb::python::bind_solvers(module);
+  coulomb::python::bind_stepping(module);
 }

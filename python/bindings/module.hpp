@@ -3,9 +3,14 @@
 
 #include <nanobind/nanobind.h>
 
+namespace coulomb {
+struct Model;
+}
+
 namespace coulomb::python {
 
 void bind_model(nanobind::module_& module);
+void bind_pin_coordinates(nanobind::class_<Model>& model);
 void bind_scene(nanobind::module_& module);
 void bind_solvers(nanobind::module_& module);
 void bind_stepping(nanobind::module_& module);

@@ -1,12 +1,14 @@
 // Scene: the verbs that build a Model. The Python class coulomb.Scene adds what needs Python packages (add_mjcf, add_pinocchio).
 #include "coulomb/model/scene.hpp"
 
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include "arrays.hpp"
+#include "coulomb/model/mujoco_arrays.hpp"
 #include "module.hpp"
 
 namespace coulomb::python {
@@ -114,6 +116,14 @@ void bind_loaders(nb::class_<Scene>& cls) {
       "Meshes become convex. actuators: one motor per joint degree of freedom, limited to the effort limit. What the loader ignores "
       "is listed in Model.ignored.\n\nValueError: names the element that cannot be read or is not supported.");
   cls.def(
+      "_add_mujoco_arrays",
+      [](Scene& scene, const std::string& file_name, const std::map<std::string, std::vector<double>>& reals,
+         const std::map<std::string, std::vector<int>>& integers, const std::map<std::string, std::vector<std::string>>& names,
+         bool use_options, const std::string& name) {
+        return scene.add_mujoco_arrays({file_name, reals, integers, names}, {use_options, name});
+      },
+      nb::arg("file_name"), nb::arg("reals"), nb::arg("integers"), nb::arg("names"), nb::arg("use_options"), nb::arg("name"));
+  cls.def(
       "_add_pinocchio",
       [](Scene& scene, nb::bytes model, nb::bytes geometry, nb::object position, nb::object quaternion, Number friction,
          Number restitution, double compliance, bool actuators, const std::string& name) {
@@ -173,7 +183,7 @@ void bind_scene(nb::module_& module) {
       "and 0). compliance: m/(N s), velocity per impulse.");
   bind_shapes(cls);
   bind_loaders(cls);
-  cls.def("build", [](const Scene& scene) { return scene.build(); }, "Checks everything and returns the immutable Model.");
+  cls.def("build", [](const Scene& scene) { return std::const_pointer_cast<Model>(scene.build()); }, "Checks everything and returns the immutable Model.");
 }
 
 }  // namespace coulomb::python

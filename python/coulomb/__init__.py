@@ -1,5 +1,51 @@
-"""Coulomb: a differentiable rigid-body simulator for robotics."""
+"""Coulomb: a differentiable rigid-body simulator for robotics.
 
-from ._core import Model, __version__
+    scene = coulomb.Scene()
+    scene.add_ground(friction=0.8)
+    scene.add_urdf("robot.urdf", floating_base=True, position=(0, 0, 0.5))
+    model = scene.build()                      # or coulomb.load("robot.urdf", ground=True)
+    sim = coulomb.Simulator(model, timestep=1e-3)
+    q, v = model.neutral()
+    q1, v1 = sim.step(q, v)
+    d = sim.derivatives()                      # d.A = d(q1, v1)/d(q, v), d.B = d(q1, v1)/du
 
-__all__ = ["Model", "__version__"]
+Conventions: SI units; quaternions (w, x, y, z); a free joint has q = (x, y, z, qw, qx, qy, qz) and v = (velocity of the frame's
+origin in world axes, angular velocity in body axes), as in MuJoCo. Derivatives are in the tangent space of Model.integrate. Arrays
+are numpy float64. Invalid input raises ValueError or TypeError that names the argument; numerical trouble is a status.
+"""
+
+from ._core import (
+    Contact,
+    ContactDerivatives,
+    ContactProblem,
+    ContactSolution,
+    Model,
+    Rollout,
+    SceneElement,
+    Simulator,
+    StepCotangent,
+    StepDerivatives,
+    StepStatus,
+    __version__,
+)
+from .gradients import GradientCheck, check_gradients
+from .scene import Scene, load
+
+__all__ = [
+    "Contact",
+    "ContactDerivatives",
+    "ContactProblem",
+    "ContactSolution",
+    "GradientCheck",
+    "Model",
+    "Rollout",
+    "Scene",
+    "SceneElement",
+    "Simulator",
+    "StepCotangent",
+    "StepDerivatives",
+    "StepStatus",
+    "__version__",
+    "check_gradients",
+    "load",
+]

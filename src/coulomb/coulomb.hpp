@@ -4,6 +4,7 @@
 #include "coulomb/model/configuration.hpp"     // neutral, integrate, difference
 #include "coulomb/model/model.hpp"             // Model
 #include "coulomb/model/scene.hpp"             // Scene: builds a Model
+#include "coulomb/rollout/rollout.hpp"         // rollout: many steps in a row
 #include "coulomb/solvers/contact_problem.hpp" // ContactProblem: the friction problem by itself
 #include "coulomb/stepping/simulator.hpp"      // Simulator: steps and their derivatives
 #include "coulomb/version.hpp"

@@ -6,7 +6,8 @@
 //   [E^T              0] [l ] = [E^T (a or b)             ]      u_X: velocity of body X's material point at its own witness.
 // K = F_A + F_B + Phi is only inverted on the complement of E; the inverse is written once per contact as
 //   dn = C r + sum_j G_j c_j,   l_j = G_j·(r - K dn),
-// G_j being dual to the flat directions E_j, and applied to the twelve unit twists. Start reading at contact_motion.
+// G_j being dual to the flat directions E_j, and applied to unit twists. The six columns of A are solved for, those of B
+// follow by rigid motion. Start reading at contact_motion.
 #include <cmath>
 
 #include "coulomb/collision/contact.hpp"
@@ -124,7 +125,7 @@ bool prepare_solve(const Contact& c, TangentSolve& s) {
 
 void move_support(const Contact& c, const TangentSolve& s, ContactMotion& motion) {
   const double* n = c.normal;
-  for (int column = 0; column < 12; ++column) {
+  for (int column = 0; column < 6; ++column) {
     const UnitMotion m = unit_motion(c, column);
     double r[3], relative[3], fa[3], fb[3], dn[3], kdn[3];
     sub3(m.u_a, m.u_b, relative);
@@ -152,7 +153,7 @@ bool move_reference_vertex(const Contact& c, ContactMotion& motion) {
   const double* m = c.incident_normal;
   const double slope = dot3(m, c.normal);
   if (!(std::abs(slope) > smallest_crossing)) return false;
-  for (int column = 0; column < 12; ++column) {
+  for (int column = 0; column < 6; ++column) {
     const UnitMotion v = unit_motion(c, column);
     const double* dn = c.reference_on_a ? v.a : v.b;
     double gap[3], dp[3];
@@ -189,7 +190,7 @@ bool move_edge_crossing(const Contact& c, ContactMotion& motion) {
   const bool incident_a = !c.reference_on_a;
   const double* at = incident_a ? c.point_a : c.point_b;
   const double sign = incident_a ? 1.0 : -1.0;
-  for (int column = 0; column < 12; ++column) {
+  for (int column = 0; column < 6; ++column) {
     const UnitMotion v = unit_motion(c, column);
     const double* dn = c.reference_on_a ? v.a : v.b;
     double incident[3], reference[3], relative[3], dp[3];
@@ -210,11 +211,28 @@ bool move_edge_crossing(const Contact& c, ContactMotion& motion) {
 /// holds at every stationary direction whatever the curvature.
 void move_frozen(const Contact& c, ContactMotion& motion) {
   motion.frozen = true;
-  for (int column = 0; column < 12; ++column) {
+  for (int column = 0; column < 6; ++column) {
     const UnitMotion m = unit_motion(c, column);
     double relative[3];
     sub3(m.u_a, m.u_b, relative);
     store(m.a, m.middle, dot3(c.normal, relative), column, motion);
+  }
+}
+
+/// Moving both bodies as one moves the contact rigidly, and by nothing else, under every rule: B's columns are that minus A's.
+void complete_by_rigid_motion(const Contact& c, ContactMotion& motion) {
+  for (int k = 0; k < 3; ++k) {
+    double w[3] = {0, 0, 0}, turned[3];
+    w[k] = 1;
+    cross3(w, c.normal, turned);
+    for (int i = 0; i < 3; ++i) {
+      motion.dnormal[i][6 + k] = -motion.dnormal[i][k];
+      motion.dnormal[i][9 + k] = turned[i] - motion.dnormal[i][3 + k];
+      motion.dpoint[i][6 + k] = w[i] - motion.dpoint[i][k];
+      motion.dpoint[i][9 + k] = -motion.dpoint[i][3 + k];
+    }
+    motion.ddistance[6 + k] = -motion.ddistance[k];
+    motion.ddistance[9 + k] = -motion.ddistance[3 + k];
   }
 }
 
@@ -235,6 +253,7 @@ void contact_motion(const Contact& contact, ContactMotion& motion) {
     case MotionRule::frozen: break;
   }
   if (!solved) move_frozen(contact, motion);
+  complete_by_rigid_motion(contact, motion);
 }
 
 }  // namespace coulomb

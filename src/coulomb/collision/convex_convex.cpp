@@ -28,6 +28,13 @@ bool convex_witness(const Shape& a, const Shape& b, double margin, double axis[3
       for (int i = 0; i < 3; ++i) n[i] = simplex.closest[i] / length;
     } else {
       bool solid;
+      if (smooth) {  // the last normal makes a poor first tetrahedron: grow it from the centres
+        double ca[3], cb[3], start[3];
+        bounding_center(a, ca), bounding_center(b, cb);
+        sub3(ca, cb, start);
+        Simplex cold;
+        if (gjk(a, b, 1e30, tolerance, start, hints, cold) == GjkStatus::overlap) simplex = cold;
+      }
       epa(a, b, smooth ? 0.1 * tolerance * scale : 0.0, hints, simplex, n, solid);
       if (!solid) {
         for (int i = 0; i < simplex.count; ++i) simplex.weight[i] = i == 0 ? 1.0 : 0.0;

@@ -18,6 +18,10 @@ void evaluate(const Shape& s, CoreFeature& f, const double* w, double* F) {
     rotate_transposed(s.rotation, w, local);
     for (int i = 0; i < 3; ++i) q[i] = s.size[i] * s.size[i] * local[i];
     const double h = std::sqrt(dot3(q, local));
+    if (!(h > 0)) {  // no extent along w
+      copy3(s.position, f.point);
+      return;
+    }
     rotate(s.rotation, q, Qw);
     for (int i = 0; i < 3; ++i) f.point[i] = s.position[i] + Qw[i] / h;
     for (int i = 0; i < 3; ++i)
@@ -100,7 +104,8 @@ bool newton(const Shape& a, const Shape& b, double* n, CoreFeature& fa, CoreFeat
       x[row_b] = -dot3(n, fb.direction);
     }
     double residual = 0;
-    for (int i = 0; i < size; ++i) residual = std::max(residual, std::abs(x[i]));
+    for (int i = 0; i < size; ++i) residual = std::abs(x[i]) < residual ? residual : std::abs(x[i]);  // keeps a NaN
+    if (!(residual < 1e30)) return false;
     if (residual < 2e-16 || iteration == 16) break;
     if (!solve_small(size, A, x)) return residual < 1e-13;
     const double length = std::hypot(x[0], x[1]), limit = length > 0.3 ? 0.3 / length : 1.0;
@@ -197,7 +202,7 @@ bool polyhedral_feature(const Shape& s, const Simplex& simplex, bool second, con
   }
   if (!has_faces(s)) return false;
   double cosine;
-  f.face = best_face(s, outward, id[0], cosine);
+  f.face = best_face(s, outward, cosine);
   f.kind = Feature::face, f.id = f.face;
   face_normal(s, f.face, f.normal);
   const double offset = face_offset(s, f.face);
@@ -264,12 +269,31 @@ bool inside_face(const Shape& s, int face, const double* normal, const double* p
 bool supports_agree(const Shape& a, const Shape& b, const Witness& w, double slack) {
   double p[3];
   const double inward[3] = {-w.normal[0], -w.normal[1], -w.normal[2]};
-  int hint = w.a.kind == Feature::vertex ? w.a.id : 0;
+  int hint = w.a.kind == Feature::vertex ? w.a.id : -1;
   core_support(a, inward, p, hint);
   if (dot3(p, inward) > dot3(w.a.point, inward) + slack) return false;
-  hint = w.b.kind == Feature::vertex ? w.b.id : 0;
+  hint = w.b.kind == Feature::vertex ? w.b.id : -1;
   core_support(b, w.normal, p, hint);
   return dot3(p, w.normal) <= dot3(w.b.point, w.normal) + slack;
+}
+
+// Removes what rounding left of p_A - p_B across n (corners that all but touch), half from each side.
+void align_witnesses(const double* n, Witness& w) {
+  double d[3];
+  sub3(w.a.point, w.b.point, d);
+  axpy3(-dot3(d, n), n, d);
+  axpy3(-0.5, d, w.a.point), axpy3(0.5, d, w.b.point);
+}
+
+// Of two faces the one along n carries it; true when that is A's.
+bool face_of_a_leads(const Witness& w) { return dot3(w.a.normal, w.normal) <= -dot3(w.b.normal, w.normal); }
+
+// A cap that leans against the other's face touches with its rim.
+bool leaning_cap(const Shape& s, const CoreFeature& f, const double* n) {
+  if (s.type != ShapeType::cylinder || f.kind != Feature::face) return false;
+  double across[3];
+  cross3(f.normal, n, across);
+  return dot3(across, across) > 0.02 * 0.02;  // below: COLLISION choice 5
 }
 
 bool within_extent(const CoreFeature& f, double slack) {
@@ -284,7 +308,7 @@ bool solve_features(const Shape& a, const Shape& b, const double normal[3], Witn
   copy3(normal, n);
   double F[9];
   if (w.a.kind == Feature::face || w.b.kind == Feature::face) {
-    const bool on_a = w.a.kind == Feature::face && (w.b.kind != Feature::face || dot3(w.a.normal, n) < -dot3(w.b.normal, n));
+    const bool on_a = w.a.kind == Feature::face && (w.b.kind != Feature::face || face_of_a_leads(w));
     const CoreFeature& reference = on_a ? w.a : w.b;
     CoreFeature& other = on_a ? w.b : w.a;
     const double sign = on_a ? -1.0 : 1.0;
@@ -294,7 +318,7 @@ bool solve_features(const Shape& a, const Shape& b, const double normal[3], Witn
     if (is_curved(shape, other) && other.kind != Feature::line) evaluate(shape, other, opposite, F);
     else if (other.kind != Feature::vertex && other.kind != Feature::round) {
       double p[3];  // edge or face in the plane: its deepest point, near the simplex' own
-      int hint = 0;
+      int hint = -1;
       core_support(shape, opposite, p, hint);
       const double lift = dot3(p, opposite) - dot3(other.point, opposite);
       if (lift > 1e-9 * scale) copy3(p, other.point);
@@ -320,6 +344,7 @@ bool solve_features(const Shape& a, const Shape& b, const double normal[3], Witn
   }
   double d[3];
   sub3(w.a.point, w.b.point, d);
+  align_witnesses(n, w);
   w.distance = dot3(d, n) - core_radius(a) - core_radius(b);
   copy3(w.a.point, w.point_a), copy3(w.b.point, w.point_b);
   axpy3(-core_radius(a), n, w.point_a), axpy3(core_radius(b), n, w.point_b);
@@ -340,7 +365,8 @@ bool refine_witness(const Shape& a, const Shape& b, const Simplex& simplex, cons
         w.a = fa[i], w.b = fb[j];
         if (!solve_features(a, b, normal, w)) continue;
         const double turn = dot3(w.normal, normal);
-        if (!(turn > 0.8) || !supports_agree(a, b, w, slack)) continue;
+        if (!(turn > 0.8) || leaning_cap(a, w.a, w.normal) || leaning_cap(b, w.b, w.normal)) continue;
+        if (!supports_agree(a, b, w, slack)) continue;
         if (!within_extent(w.a, slack) || !within_extent(w.b, slack)) continue;
         if (w.a.kind == Feature::face && !inside_face(a, w.a.face, w.a.normal, w.b.point, 1e-9 * scale)) continue;
         if (w.b.kind == Feature::face && !inside_face(b, w.b.face, w.b.normal, w.a.point, 1e-9 * scale)) continue;
@@ -355,6 +381,7 @@ bool refine_witness(const Shape& a, const Shape& b, const Simplex& simplex, cons
     axpy3(simplex.weight[i], simplex.v[i].a, w.a.point), axpy3(simplex.weight[i], simplex.v[i].b, w.b.point);
   double d[3];
   sub3(w.a.point, w.b.point, d);
+  align_witnesses(normal, w);
   w.distance = dot3(d, normal) - core_radius(a) - core_radius(b);
   copy3(w.a.point, w.point_a), copy3(w.b.point, w.point_b);
   axpy3(-core_radius(a), normal, w.point_a), axpy3(core_radius(b), normal, w.point_b);
@@ -368,7 +395,8 @@ void witness_patches(const Shape& a, const Shape& b, const Witness& w, Contact& 
   const double inward[3] = {-w.normal[0], -w.normal[1], -w.normal[2]};
   Feature kind_a = w.a.kind, kind_b = w.b.kind;
   // Two flat features with dependent directions: one of them carries n, the other is held fixed on its body (COLLISION, choice 1).
-  if (kind_a == Feature::face && (kind_b == Feature::face || kind_b == Feature::edge)) kind_b = Feature::vertex;
+  if (kind_a == Feature::face && kind_b == Feature::face) (face_of_a_leads(w) ? kind_b : kind_a) = Feature::vertex;
+  if (kind_a == Feature::face && kind_b == Feature::edge) kind_b = Feature::vertex;
   if (kind_b == Feature::face && kind_a == Feature::edge) kind_a = Feature::vertex;
   if (kind_a == Feature::face && kind_b == Feature::line && b.type == ShapeType::capsule) kind_b = Feature::round;
   if (kind_b == Feature::face && kind_a == Feature::line && a.type == ShapeType::capsule) kind_a = Feature::round;

@@ -51,8 +51,9 @@ void pose_shape(const Model& model, const CollisionWorkspace& w, int g, Shape& s
   shape.type = model.geometry_type[g];
   shape.size = &model.geometry_size[3 * g];
   shape.mesh = shape.type == ShapeType::mesh ? model.meshes[model.geometry_mesh[g]].get() : nullptr;
-  std::copy_n(&w.geometry_position[3 * g], 3, shape.position);
-  std::copy_n(&w.geometry_rotation[9 * g], 9, shape.rotation);
+  const double* pose = &w.pose[g];
+  for (int i = 0; i < 9; ++i) shape.rotation[i] = pose[i * w.filter.padded];
+  for (int i = 0; i < 3; ++i) shape.position[i] = pose[(9 + i) * w.filter.padded];
 }
 
 /// Exchanges the roles of A and B: the normal still points from B to A.
@@ -63,7 +64,7 @@ void flip_contact(Contact& c) {
   c.reference_on_a = !c.reference_on_a;
 }
 
-/// Hands on the staged contacts in the order of their features and clears the stage.
+/// Hands on the staged contacts in the order of their features.
 void publish(const Model& model, int pair, int count, bool flipped, CollisionWorkspace& w) {
   int order[max_contacts_per_pair];
   for (int k = 0; k < count; ++k) {
@@ -81,7 +82,6 @@ void publish(const Model& model, int pair, int count, bool flipped, CollisionWor
     c.size = std::min(w.filter.size[a], w.filter.size[b]);
     w.contacts.push_back(c);
   }
-  for (int k = 0; k < count; ++k) w.staging[k] = Contact{};
 }
 
 }  // namespace
@@ -91,11 +91,12 @@ void CollisionCache::reset() {
 }
 
 CollisionWorkspace::CollisionWorkspace(const Model& model)
-    : geometry_position(3 * model.num_geometries), geometry_rotation(9 * model.num_geometries), filter(model) {
+    : filter(model) {
+  pose.resize(15 * filter.padded);
   filter_center.resize(3 * filter.padded);
   filter_radius.resize(filter.padded);
-  scratch.resize(3 * model.num_geometries);
-  posed.resize(model.num_geometries);
+  for (auto* list : {&box_first, &box_second, &box_pair, &touch}) list->resize(model.pair_a.size());
+  box_margin.resize(model.pair_a.size());
   hits.resize(filter.padded);
   staging.resize(max_contacts_per_pair);
   candidates.reserve(model.pair_a.size());

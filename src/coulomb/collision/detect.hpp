@@ -33,15 +33,15 @@ struct CollisionCache {
 /// Buffers of the collision stage, sized once from the model.
 struct CollisionWorkspace {
   explicit CollisionWorkspace(const Model& model);
-  std::vector<double> geometry_position;   ///< num_geometries x 3, world; filled for geometries that passed the sphere test
-  std::vector<double> geometry_rotation;   ///< num_geometries x 9, row major; likewise
+  std::vector<double> pose;                ///< 15 rows of padded geometries, world: rotation row major, position, centre
   std::vector<Contact> contacts;           ///< result, ordered by pair then feature
   std::vector<float> filter_center, filter_radius;  ///< 3 rows x padded geometries; padded geometries
   std::vector<int> candidates;             ///< pairs that passed the filter, ascending
-  std::vector<double> scratch;             ///< num_geometries x 3: world centres of the bounding spheres
   FilterTables filter;                     ///< what the filter knows of the model
-  std::vector<std::uint8_t> posed, hits;   ///< geometry pose filled; one row's hits
-  std::vector<Contact> staging;            ///< one pair's contacts, in their default state between pairs
+  std::vector<std::uint8_t> hits;          ///< one row's hits
+  std::vector<int> box_first, box_second, box_pair, touch;  ///< pairs on their way to the box test, and its result
+  std::vector<double> box_margin;
+  std::vector<Contact> staging;            ///< one pair's contacts, overwritten by the next
 };
 
 /// body_position: num_bodies x 3, body_rotation: num_bodies x 9 row major (world from body).

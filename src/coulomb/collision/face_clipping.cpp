@@ -49,9 +49,9 @@ void disc_flat(const Shape& s, int face, Flat& f) {
 }
 
 // The face of s most along `direction`, with its cosine; false if it has none. For cylinders the caps.
-bool flat_towards(const Shape& s, const double* direction, int vertex, int& face, double& cosine) {
+bool flat_towards(const Shape& s, const double* direction, int& face, double& cosine) {
   if (has_faces(s)) {
-    face = best_face(s, direction, vertex, cosine);
+    face = best_face(s, direction, cosine);
     return true;
   }
   if (s.type != ShapeType::cylinder) return false;
@@ -350,8 +350,8 @@ bool choose_reference(const Shape& a, const Shape& b, const Witness& w, int& ref
   const double inward[3] = {-w.normal[0], -w.normal[1], -w.normal[2]};
   int face_a = -1, face_b = -1;
   double cosine;
-  const double sin_a = flat_towards(a, inward, w.a.id, face_a, cosine) && cosine > 0 ? face_sine(a, face_a, w.normal) : 1.0;
-  const double sin_b = flat_towards(b, w.normal, w.b.id, face_b, cosine) && cosine > 0 ? face_sine(b, face_b, w.normal) : 1.0;
+  const double sin_a = flat_towards(a, inward, face_a, cosine) && cosine > 0 ? face_sine(a, face_a, w.normal) : 1.0;
+  const double sin_b = flat_towards(b, w.normal, face_b, cosine) && cosine > 0 ? face_sine(b, face_b, w.normal) : 1.0;
   if (sin_a > alignment_sine && sin_b > alignment_sine) return false;
   bool on_a = sin_a <= sin_b + 1e-12;
   if (sin_a <= alignment_sine && sin_b <= alignment_sine && reference >= 0) {
@@ -377,7 +377,7 @@ int clip_manifold(const Shape& a, const Shape& b, const Witness& w, double margi
             1e-12 * (bounding_radius(a) + bounding_radius(b)), out};
   int incident_face;
   double cosine;
-  const bool flat = flat_towards(other, towards, -1, incident_face, cosine);
+  const bool flat = flat_towards(other, towards, incident_face, cosine);
   if (flat && (other.type != ShapeType::cylinder || cosine >= std::sqrt(1 - cap_sine * cap_sine))) {
     make_flat(other, incident_face, incident);
     clip_vertices(clip, incident);

@@ -17,10 +17,10 @@ constexpr int lanes = 16;
 int round_up(int n) { return (n + lanes - 1) / lanes * lanes; }
 
 /// Bounding box of one geometry in its own frame, and its sphere and smallest size.
-void bound_geometry(const Model& model, int g, FilterTables& t) {
+void bound_geometry(const Model& model, int g, FilterTables& t, double* centre) {
   const double* size = &model.geometry_size[3 * g];
-  double* half = &t.box_half[3 * g];
-  const auto set = [half](double x, double y, double z) { half[0] = x, half[1] = y, half[2] = z; };
+  double half[3] = {0, 0, 0};
+  const auto set = [&half](double x, double y, double z) { half[0] = x, half[1] = y, half[2] = z; };
   double radius = 0;
   switch (model.geometry_type[g]) {
     case ShapeType::half_space: set(INFINITY, INFINITY, INFINITY), radius = INFINITY; break;
@@ -32,7 +32,7 @@ void bound_geometry(const Model& model, int g, FilterTables& t) {
     case ShapeType::mesh: {
       const ConvexMesh& mesh = *model.meshes[model.geometry_mesh[g]];
       set(mesh.aabb_half[0], mesh.aabb_half[1], mesh.aabb_half[2]);
-      copy3(mesh.aabb_center.data(), &t.box_local[3 * g]);
+      copy3(mesh.aabb_center.data(), centre);
       for (int v = 0; v < mesh.num_vertices(); ++v) {
         double d[3];
         sub3(&mesh.vertices[3 * v], mesh.aabb_center.data(), d);
@@ -41,24 +41,35 @@ void bound_geometry(const Model& model, int g, FilterTables& t) {
       break;
     }
   }
+  for (int i = 0; i < 3; ++i) t.box_half[i * t.padded + g] = half[i];
   t.radius[g] = radius;
   t.size[g] = std::min({half[0], half[1], half[2]});
 }
 
-/// Centres of the bounding spheres in world axes, as doubles for the boxes and as floats for the spheres.
-void place_centres(const Model& model, const double* body_position, const double* body_rotation, CollisionWorkspace& w) {
-  const FilterTables& t = w.filter;
-  float* x = w.filter_center.data();
-  float* y = x + t.padded;
-  float* z = y + t.padded;
-  for (const int g : t.used) {
-    const int body = model.geometry_body[g];
-    double* centre = &w.scratch[3 * g];
-    rotate(body_rotation + 9 * body, &t.box_center[3 * g], centre);
-    add3(centre, body_position + 3 * body, centre);
-    x[g] = static_cast<float>(centre[0]), y[g] = static_cast<float>(centre[1]), z[g] = static_cast<float>(centre[2]);
-    const double shift = 4e-7 * (std::abs(centre[0]) + std::abs(centre[1]) + std::abs(centre[2]));
-    w.filter_radius[g] = static_cast<float>(t.reach[g] * (1 + 1e-6) + shift);
+/// Rows of the poses, one value per geometry each: 9 rotation, 3 position, 3 centre.
+constexpr int position_row = 9, centre_row = 12;
+
+/// World poses of all geometries and, in single precision, their bounding spheres.
+COULOMB_SIMD void pose_rows(int n, int stride, const int* __restrict body, const double* __restrict position,
+                            const double* __restrict rotation, const double* __restrict local, const double* __restrict reach,
+                            double* __restrict world, float* __restrict sphere, float* __restrict radius) {
+  for (int g = 0; g < n; ++g) {
+    const double* R = rotation + 9 * body[g];
+    const double* p = position + 3 * body[g];
+    const double* l = local + g;
+    double* w = world + g;
+    double sum = 0;
+    for (int i = 0; i < 3; ++i) {
+      const double x = R[3 * i], y = R[3 * i + 1], z = R[3 * i + 2];
+      for (int j = 0; j < 3; ++j)
+        w[(3 * i + j) * stride] = x * l[j * stride] + y * l[(3 + j) * stride] + z * l[(6 + j) * stride];
+      w[(9 + i) * stride] = p[i] + (x * l[9 * stride] + y * l[10 * stride] + z * l[11 * stride]);
+      const double c = p[i] + (x * l[12 * stride] + y * l[13 * stride] + z * l[14 * stride]);
+      w[(12 + i) * stride] = c;
+      sphere[i * stride + g] = static_cast<float>(c);
+      sum += std::abs(c);
+    }
+    radius[g] = static_cast<float>(reach[g] * (1 + 1e-6) + 4e-7 * sum);
   }
 }
 
@@ -72,100 +83,105 @@ COULOMB_SIMD void test_row(const float* __restrict x, const float* __restrict y,
   }
 }
 
-void pose_geometry(const Model& model, const double* body_position, const double* body_rotation, int g,
-                   CollisionWorkspace& w) {
-  if (w.posed[g]) return;
-  w.posed[g] = 1;
-  const int body = model.geometry_body[g];
-  multiply3(body_rotation + 9 * body, &w.filter.rotation[9 * g], &w.geometry_rotation[9 * g]);
-  rotate(body_rotation + 9 * body, &model.geometry_pos[3 * g], &w.geometry_position[3 * g]);
-  add3(&w.geometry_position[3 * g], body_position + 3 * body, &w.geometry_position[3 * g]);
+/// Oriented boxes of the listed pairs: touch[k] = 0 when one of 15 axes keeps them farther apart than the margin. An axis of length
+/// <= 1 needs no scaling: the test only becomes more careful. world: rows of poses; half: 3 rows.
+COULOMB_SIMD void test_boxes(int count, int stride, const int* __restrict first, const int* __restrict second,
+                             const double* __restrict margins, const double* __restrict world, const double* __restrict half,
+                             int* __restrict touch) {
+  for (int k = 0; k < count; ++k) {
+    const double* A = world + first[k];
+    const double* B = world + second[k];
+    const double ha[3] = {half[first[k]], half[stride + first[k]], half[2 * stride + first[k]]};
+    const double hb[3] = {half[second[k]], half[stride + second[k]], half[2 * stride + second[k]]};
+    const double dx = B[12 * stride] - A[12 * stride], dy = B[13 * stride] - A[13 * stride], dz = B[14 * stride] - A[14 * stride];
+    const double margin = margins[k] + 1e-12 * (ha[0] + ha[1] + ha[2] + hb[0] + hb[1] + hb[2]);
+    double t[3], R[9], S[9];
+    for (int i = 0; i < 3; ++i) {
+      t[i] = A[i * stride] * dx + A[(3 + i) * stride] * dy + A[(6 + i) * stride] * dz;
+      for (int j = 0; j < 3; ++j) {
+        R[3 * i + j] = A[i * stride] * B[j * stride] + A[(3 + i) * stride] * B[(3 + j) * stride] +
+                       A[(6 + i) * stride] * B[(6 + j) * stride];
+        S[3 * i + j] = std::abs(R[3 * i + j]) + 1e-12;
+      }
+    }
+    double gap = -1e300;  // the largest over the axes
+    for (int i = 0; i < 3; ++i) {
+      const double along = std::abs(t[i]) - (ha[i] + S[3 * i] * hb[0] + S[3 * i + 1] * hb[1] + S[3 * i + 2] * hb[2]);
+      gap = gap > along ? gap : along;
+    }
+    for (int j = 0; j < 3; ++j) {
+      const double along = std::abs(t[0] * R[j] + t[1] * R[3 + j] + t[2] * R[6 + j]) -
+                           (hb[j] + ha[0] * S[j] + ha[1] * S[3 + j] + ha[2] * S[6 + j]);
+      gap = gap > along ? gap : along;
+    }
+    for (int i = 0; i < 3; ++i)
+      for (int j = 0; j < 3; ++j) {
+        const int i1 = (i + 1) % 3, i2 = (i + 2) % 3, j1 = (j + 1) % 3, j2 = (j + 2) % 3;
+        const double along =
+            std::abs(t[i2] * R[3 * i1 + j] - t[i1] * R[3 * i2 + j]) -
+            (ha[i1] * S[3 * i2 + j] + ha[i2] * S[3 * i1 + j] + hb[j1] * S[3 * i + j2] + hb[j2] * S[3 * i + j1]);
+        gap = gap > along ? gap : along;
+      }
+    touch[k] = gap <= margin;
+  }
 }
 
-double largest(const double* half) { return std::max({half[0], half[1], half[2]}); }
-
-/// Boxes overlap within `margin` unless one of 15 axes separates them. An axis of length <= 1 needs no scaling: the test only
-/// becomes more careful.
-bool boxes_touch(const CollisionWorkspace& w, int a, int b, double margin) {
-  const double* Ra = &w.geometry_rotation[9 * a];
-  const double* Rb = &w.geometry_rotation[9 * b];
-  const double* ha = &w.filter.box_half[3 * a];
-  const double* hb = &w.filter.box_half[3 * b];
-  double d[3], t[3], R[9], S[9];
-  sub3(&w.scratch[3 * b], &w.scratch[3 * a], d);
-  rotate_transposed(Ra, d, t);
-  for (int i = 0; i < 3; ++i)
-    for (int j = 0; j < 3; ++j) {
-      R[3 * i + j] = Ra[i] * Rb[j] + Ra[3 + i] * Rb[3 + j] + Ra[6 + i] * Rb[6 + j];
-      S[3 * i + j] = std::abs(R[3 * i + j]) + 1e-12;
-    }
-  margin += 1e-12 * (largest(ha) + largest(hb));
-  for (int i = 0; i < 3; ++i)
-    if (std::abs(t[i]) > ha[i] + dot3(S + 3 * i, hb) + margin) return false;
-  for (int j = 0; j < 3; ++j)
-    if (std::abs(t[0] * R[j] + t[1] * R[3 + j] + t[2] * R[6 + j]) >
-        hb[j] + ha[0] * S[j] + ha[1] * S[3 + j] + ha[2] * S[6 + j] + margin) return false;
-  for (int i = 0; i < 3; ++i) {
-    const int i1 = (i + 1) % 3, i2 = (i + 2) % 3;
-    for (int j = 0; j < 3; ++j) {
-      const int j1 = (j + 1) % 3, j2 = (j + 2) % 3;
-      const double reach = ha[i1] * S[3 * i2 + j] + ha[i2] * S[3 * i1 + j] + hb[j1] * S[3 * i + j2] + hb[j2] * S[3 * i + j1];
-      if (std::abs(t[i2] * R[3 * i1 + j] - t[i1] * R[3 * i2 + j]) > reach + margin) return false;
-    }
+/// Boxes of the listed geometries against the half-space (up, offset): touch[k] = 0 when farther above it than the margin.
+COULOMB_SIMD void test_plane(int count, int stride, const int* __restrict other, const double* __restrict margins, double ux,
+                             double uy, double uz, double offset, const double* __restrict world, const double* __restrict half,
+                             int* __restrict touch) {
+  for (int k = 0; k < count; ++k) {
+    const double* B = world + other[k];
+    const double height = ux * B[12 * stride] + uy * B[13 * stride] + uz * B[14 * stride] - offset;
+    double reach = margins[k] + 1e-12 * (1 + std::abs(height) + std::abs(offset));
+    for (int i = 0; i < 3; ++i)
+      reach += std::abs(ux * B[i * stride] + uy * B[(3 + i) * stride] + uz * B[(6 + i) * stride]) * half[i * stride + other[k]];
+    touch[k] = height <= reach;
   }
-  return true;
 }
 
 /// A ball against a box: the distance of its centre from the box.
 bool ball_touches_box(const CollisionWorkspace& w, int ball, int box, double margin) {
-  double d[3], q[3], gap2 = 0;
-  sub3(&w.scratch[3 * ball], &w.scratch[3 * box], d);
-  rotate_transposed(&w.geometry_rotation[9 * box], d, q);
+  const int stride = w.filter.padded;
+  const double* A = &w.pose[ball];
+  const double* B = &w.pose[box];
+  double d[3], gap2 = 0;
+  for (int i = 0; i < 3; ++i) d[i] = A[(centre_row + i) * stride] - B[(centre_row + i) * stride];
   for (int i = 0; i < 3; ++i) {
-    const double out = std::max(std::abs(q[i]) - w.filter.box_half[3 * box + i], 0.0);
+    const double q = B[i * stride] * d[0] + B[(3 + i) * stride] * d[1] + B[(6 + i) * stride] * d[2];
+    const double out = std::max(std::abs(q) - w.filter.box_half[i * stride + box], 0.0);
     gap2 += out * out;
   }
   const double reach = std::max(w.filter.radius[ball] + margin, 0.0) * (1 + 1e-12);
   return gap2 <= reach * reach;
 }
 
-bool boxes_of_pair_touch(const Model& model, const CollisionWorkspace& w, int pair) {
-  const int a = model.pair_a[pair], b = model.pair_b[pair];
-  const bool ball_a = model.geometry_type[a] == ShapeType::sphere, ball_b = model.geometry_type[b] == ShapeType::sphere;
-  if (ball_a) return ball_touches_box(w, a, b, model.pair_margin[pair]);
-  if (ball_b) return ball_touches_box(w, b, a, model.pair_margin[pair]);
-  return boxes_touch(w, a, b, model.pair_margin[pair]);
-}
-
-/// Half-space against the box of the other geometry.
-void test_half_spaces(const Model& model, const double* body_position, const double* body_rotation, CollisionWorkspace& w) {
-  for (const int pair : w.filter.half_space_pairs) {
-    int plane = model.pair_a[pair], other = model.pair_b[pair];
-    if (model.geometry_type[plane] != ShapeType::half_space) std::swap(plane, other);
-    if (model.geometry_type[other] == ShapeType::half_space) continue;
-    pose_geometry(model, body_position, body_rotation, plane, w);
-    const double* R = &w.geometry_rotation[9 * plane];
-    const double up[3] = {R[2], R[5], R[8]};
-    double d[3];
-    sub3(&w.scratch[3 * other], &w.geometry_position[3 * plane], d);
-    const double height = dot3(up, d), margin = model.pair_margin[pair], slack = 1e-12 * (1 + std::abs(height));
-    if (!(height <= w.filter.radius[other] + margin + slack)) continue;
-    pose_geometry(model, body_position, body_rotation, other, w);
-    double local[3], reach = 0;
-    rotate_transposed(&w.geometry_rotation[9 * other], up, local);
-    for (int i = 0; i < 3; ++i) reach += std::abs(local[i]) * w.filter.box_half[3 * other + i];
-    if (height <= reach + margin + slack) w.candidates.push_back(pair);
+void test_half_spaces(CollisionWorkspace& w) {
+  const FilterTables& t = w.filter;
+  for (const FilterTables::Plane& plane : t.planes) {
+    const double* P = &w.pose[plane.geometry];
+    const double up[3] = {P[2 * t.padded], P[5 * t.padded], P[8 * t.padded]};
+    double offset = 0;
+    for (int i = 0; i < 3; ++i) offset += up[i] * P[(position_row + i) * t.padded];
+    const int count = static_cast<int>(plane.pair.size());
+    test_plane(count, t.padded, plane.other.data(), plane.margin.data(), up[0], up[1], up[2], offset, w.pose.data(),
+               t.box_half.data(), w.touch.data());
+    for (int k = 0; k < count; ++k)
+      if (w.touch[k]) w.candidates.push_back(plane.pair[k]);
   }
 }
 
-void test_rows(const Model& model, const double* body_position, const double* body_rotation, CollisionWorkspace& w) {
+/// Spheres first; the pairs that pass go through their boxes together, balls one by one.
+void test_rows(const Model& model, CollisionWorkspace& w) {
   const FilterTables& t = w.filter;
   const float* x = w.filter_center.data();
   const float* y = x + t.padded;
   const float* z = y + t.padded;
   const float* r = w.filter_radius.data();
+  int num_boxes = 0;
   for (const FilterTables::Row& row : t.rows) {
     const int i = row.geometry, n = row.end - row.begin;
+    const bool ball = model.geometry_type[i] == ShapeType::sphere;
     test_row(x + row.begin, y + row.begin, z + row.begin, r + row.begin, &t.allowed[row.offset], x[i], y[i], z[i], r[i], n,
              w.hits.data());
     for (int block = 0; block < n; block += 8) {
@@ -174,13 +190,32 @@ void test_rows(const Model& model, const double* body_position, const double* bo
       if (any == 0) continue;
       for (int j = block; j < block + 8; ++j) {
         if (!w.hits[j]) continue;
-        const int pair = t.pair_of[row.offset + j];
-        pose_geometry(model, body_position, body_rotation, i, w);
-        pose_geometry(model, body_position, body_rotation, row.begin + j, w);
-        if (boxes_of_pair_touch(model, w, pair)) w.candidates.push_back(pair);
+        const int pair = t.pair_of[row.offset + j], other = row.begin + j;
+        const double margin = model.pair_margin[pair];
+        if (ball) {
+          if (ball_touches_box(w, i, other, margin)) w.candidates.push_back(pair);
+        } else if (model.geometry_type[other] == ShapeType::sphere) {
+          if (ball_touches_box(w, other, i, margin)) w.candidates.push_back(pair);
+        } else {
+          w.box_first[num_boxes] = i, w.box_second[num_boxes] = other;
+          w.box_margin[num_boxes] = margin, w.box_pair[num_boxes++] = pair;
+        }
       }
     }
   }
+  test_boxes(num_boxes, t.padded, w.box_first.data(), w.box_second.data(), w.box_margin.data(), w.pose.data(),
+             t.box_half.data(), w.touch.data());
+  for (int k = 0; k < num_boxes; ++k)
+    if (w.touch[k]) w.candidates.push_back(w.box_pair[k]);
+}
+
+void add_half_space_pair(const Model& model, int pair, std::vector<FilterTables::Plane>& planes) {
+  int plane = model.pair_a[pair], other = model.pair_b[pair];
+  if (model.geometry_type[plane] != ShapeType::half_space) std::swap(plane, other);
+  if (model.geometry_type[other] == ShapeType::half_space) return;
+  auto at = std::find_if(planes.begin(), planes.end(), [plane](const auto& p) { return p.geometry == plane; });
+  if (at == planes.end()) at = planes.insert(planes.end(), FilterTables::Plane{plane, {}, {}, {}});
+  at->other.push_back(other), at->pair.push_back(pair), at->margin.push_back(model.pair_margin[pair]);
 }
 
 }  // namespace
@@ -188,22 +223,24 @@ void test_rows(const Model& model, const double* body_position, const double* bo
 FilterTables::FilterTables(const Model& model) {
   const int n = model.num_geometries, num_pairs = static_cast<int>(model.pair_a.size());
   padded = round_up(n);
-  box_center.resize(3 * n), box_local.resize(3 * n), box_half.resize(3 * n), rotation.resize(9 * n);
+  box_half.resize(3 * padded), local.resize(15 * padded);
   radius.resize(n), reach.resize(n), size.resize(n);
-  std::vector<char> seen(n, 0);
   for (int g = 0; g < n; ++g) {
-    bound_geometry(model, g, *this);
-    quaternion_to_matrix(&model.geometry_quat[4 * g], &rotation[9 * g]);
-    rotate(&rotation[9 * g], &box_local[3 * g], &box_center[3 * g]);
-    add3(&box_center[3 * g], &model.geometry_pos[3 * g], &box_center[3 * g]);
+    double R[9], box[3] = {0, 0, 0}, centre[3];
+    bound_geometry(model, g, *this, box);
+    quaternion_to_matrix(&model.geometry_quat[4 * g], R);
+    rotate(R, box, centre);
+    add3(centre, &model.geometry_pos[3 * g], centre);
+    for (int i = 0; i < 9; ++i) local[i * padded + g] = R[i];
+    for (int i = 0; i < 3; ++i) {
+      local[(position_row + i) * padded + g] = model.geometry_pos[3 * g + i];
+      local[(centre_row + i) * padded + g] = centre[i];
+    }
     reach[g] = radius[g];
   }
   for (int p = 0; p < num_pairs; ++p)
-    for (const int g : {model.pair_a[p], model.pair_b[p]}) {
+    for (const int g : {model.pair_a[p], model.pair_b[p]})
       reach[g] = std::max(reach[g], radius[g] + 0.5 * std::max(model.pair_margin[p], 0.0));
-      if (!seen[g]) seen[g] = 1, used.push_back(g);
-    }
-  std::sort(used.begin(), used.end());
   for (int p = 0; p < num_pairs;) {
     const int a = model.pair_a[p];
     int end = p;
@@ -221,7 +258,7 @@ FilterTables::FilterTables(const Model& model) {
     for (; p < end; ++p) {
       const int b = model.pair_b[p];
       if (model.geometry_type[a] == ShapeType::half_space || model.geometry_type[b] == ShapeType::half_space) {
-        half_space_pairs.push_back(p);
+        add_half_space_pair(model, p, planes);
         continue;
       }
       allowed[start + b - row.begin] = 1, pair_of[start + b - row.begin] = p, any = true;
@@ -232,14 +269,13 @@ FilterTables::FilterTables(const Model& model) {
 }
 
 void filter_pairs(const Model& model, const double* body_position, const double* body_rotation, CollisionWorkspace& w) {
+  const FilterTables& t = w.filter;
   w.candidates.clear();
-  std::fill(w.posed.begin(), w.posed.end(), 0);
-  place_centres(model, body_position, body_rotation, w);
-  test_half_spaces(model, body_position, body_rotation, w);
-  const std::size_t from_half_spaces = w.candidates.size();
-  test_rows(model, body_position, body_rotation, w);
-  if (from_half_spaces > 0 && !std::is_sorted(w.candidates.begin(), w.candidates.end()))
-    std::sort(w.candidates.begin(), w.candidates.end());
+  pose_rows(model.num_geometries, t.padded, model.geometry_body.data(), body_position, body_rotation, t.local.data(),
+            t.reach.data(), w.pose.data(), w.filter_center.data(), w.filter_radius.data());
+  test_half_spaces(w);
+  test_rows(model, w);
+  if (!std::is_sorted(w.candidates.begin(), w.candidates.end())) std::sort(w.candidates.begin(), w.candidates.end());
 }
 
 }  // namespace coulomb

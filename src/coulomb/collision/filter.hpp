@@ -17,24 +17,27 @@ struct FilterTables {
   struct Row {
     int geometry = 0, begin = 0, end = 0, offset = 0;  ///< offset: where the row starts in allowed and pair_of
   };
+  /// A half-space and its partners.
+  struct Plane {
+    int geometry = 0;
+    std::vector<int> other, pair;
+    std::vector<double> margin;
+  };
   explicit FilterTables(const Model& model);
 
   int padded = 0;                      ///< num_geometries rounded up to 16
   std::vector<Row> rows;
   std::vector<std::uint8_t> allowed;   ///< 1 where (row, column) is a pair of two bounded shapes
   std::vector<int> pair_of;            ///< aligned with allowed: the pair's index
-  std::vector<int> half_space_pairs;   ///< pairs with a half-space, ascending
-  std::vector<double> box_center;      ///< num_geometries x 3: centre of box and sphere, body frame
-  std::vector<double> box_local;       ///< num_geometries x 3: the same in the geometry frame
-  std::vector<double> box_half;        ///< num_geometries x 3: half sides along the geometry's axes
+  std::vector<Plane> planes;
+  std::vector<double> local;           ///< 15 rows of `padded`: rotation, position, centre of box and sphere in the body frame
+  std::vector<double> box_half;        ///< 3 rows of `padded`: half sides along the geometry's axes
   std::vector<double> radius;          ///< bounding sphere
   std::vector<double> reach;           ///< radius + half the largest margin of the geometry's pairs
   std::vector<double> size;            ///< smallest size, metres
-  std::vector<double> rotation;        ///< num_geometries x 9: body from geometry
-  std::vector<int> used;               ///< geometries that appear in some pair
 };
 
-/// Fills workspace.candidates, ascending, and the poses of the geometries concerned.
+/// Fills workspace.candidates, ascending, and workspace.pose.
 void filter_pairs(const Model& model, const double* body_position, const double* body_rotation, CollisionWorkspace& workspace);
 
 }  // namespace coulomb

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "coulomb/collision/primitives_half_space.hpp"
+#include "coulomb/model/convex_mesh.hpp"
 
 namespace coulomb {
 namespace {
@@ -154,7 +155,11 @@ int collide_half_space_mesh(const Shape& a, const Shape& b, double margin, const
   const bool many = num_vertices > few_vertices, write = !options.stateless && !options.frozen_cache;
   const double band = 2 * band_fraction * norm3(mesh.aabb_half.data());
   if (many) {
-    const int hint = options.stateless || cache.hint_b < 0 || cache.hint_b >= num_vertices ? 0 : cache.hint_b;
+    int hint = options.stateless || cache.hint_b < 0 || cache.hint_b >= num_vertices ? -1 : cache.hint_b;
+    if (hint < 0) {
+      const double down[3] = {-plane.up[0], -plane.up[1], -plane.up[2]};
+      hint = mesh.support_start.empty() ? 0 : mesh.support_vertices[mesh.support_start[direction_cell(down)]];
+    }
     const int deepest = climb_down(mesh, plane, hint);
     if (write) cache.hint_b = deepest;
     const double height = plane.height(deepest);

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 
+#include "coulomb/model/convex_mesh.hpp"
 #include "coulomb/small_math.hpp"
 
 namespace coulomb {
@@ -19,9 +20,22 @@ void to_world(const Shape& s, const double* local, double* out) {
   for (int i = 0; i < 3; ++i) out[i] += s.position[i];
 }
 
-// Brute force for small meshes; above that, climbing along edges: a vertex not below any of its neighbours is a global maximum.
+// The best of the vertices listed for directions like d: whatever the hint, the same vertex. Meshes without that table: brute force
+// when small, else climbing along edges, as a vertex not below any of its neighbours is a global maximum.
 int mesh_support(const ConvexMesh& mesh, const double* d, int hint) {
   const double* v = mesh.vertices.data();
+  if (!mesh.support_start.empty()) {
+    const int cell = direction_cell(d);
+    const int* k = mesh.support_vertices.data() + mesh.support_start[cell];
+    const int* end = mesh.support_vertices.data() + mesh.support_start[cell + 1];
+    int best = *k;
+    double best_value = dot3(v + 3 * best, d);
+    while (++k < end) {
+      const double value = dot3(v + 3 * *k, d);
+      if (value > best_value) best_value = value, best = *k;
+    }
+    return best;
+  }
   const int n = mesh.num_vertices();
   if (n <= 12 || mesh.neighbour_start.empty()) {
     int best = 0;
@@ -57,7 +71,7 @@ double bounding_radius(const Shape& shape) {
   switch (shape.type) {
     case ShapeType::sphere: return s[0];
     case ShapeType::capsule: return s[0] + s[1];
-    case ShapeType::cylinder: return std::hypot(s[0], s[1]);
+    case ShapeType::cylinder: return std::sqrt(s[0] * s[0] + s[1] * s[1]);
     case ShapeType::box: return norm3(s);
     case ShapeType::ellipsoid: return std::max({s[0], s[1], s[2]});
     case ShapeType::mesh: return norm3(shape.mesh->aabb_half.data());
@@ -165,9 +179,9 @@ int face_vertex(const Shape& shape, int face, int k) {
   return shape.type == ShapeType::box ? box_faces[face][k] : shape.mesh->face_vertices[shape.mesh->face_start[face] + k];
 }
 
-// A mesh's best face: climbing over face neighbours. The cosine to a fixed direction has no local maximum on a convex
-// polyhedron's dual other than faces around the support vertex, so a scan is needed only when no neighbour data exist.
-int best_face(const Shape& shape, const double direction[3], int, double& cosine) {
+// A mesh's best face: the support vertex holds d in its normal cone, whose corners are the normals of the faces around it; from
+// the best of these over face neighbours while the cosine grows.
+int best_face(const Shape& shape, const double direction[3], double& cosine) {
   double d[3];
   rotate_transposed(shape.rotation, direction, d);
   const double length = norm3(d);
@@ -178,12 +192,23 @@ int best_face(const Shape& shape, const double direction[3], int, double& cosine
     cosine = std::abs(d[axis]) / length;
     return 2 * axis + (d[axis] >= 0 ? 0 : 1);
   }
-  const double* normals = shape.mesh->face_normals.data();
+  const ConvexMesh& mesh = *shape.mesh;
+  const double* normals = mesh.face_normals.data();
   int best = 0;
-  double best_value = -2;
-  for (int f = 0; f < shape.mesh->num_faces(); ++f) {
+  double best_value = -2 * length;
+  const auto offer = [&](int f) {
     const double value = dot3(normals + 3 * f, d);
     if (value > best_value) best_value = value, best = f;
+  };
+  if (mesh.vertex_face_start.empty() || mesh.num_faces() <= 24) {
+    for (int f = 0; f < mesh.num_faces(); ++f) offer(f);
+  } else {
+    const int vertex = mesh_support(mesh, d, -1);
+    for (int k = mesh.vertex_face_start[vertex]; k < mesh.vertex_face_start[vertex + 1]; ++k) offer(mesh.vertex_faces[k]);
+    for (int from = -1; from != best;) {
+      from = best;
+      for (int k = mesh.face_start[from]; k < mesh.face_start[from + 1]; ++k) offer(mesh.face_neighbour[k]);
+    }
   }
   cosine = best_value / length;
   return best;

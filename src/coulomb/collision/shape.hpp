@@ -41,8 +41,8 @@ void face_normal(const Shape& shape, int face, double normal[3]);       ///< wor
 double face_offset(const Shape& shape, int face);                        ///< n.x of the face's plane, world
 int face_size(const Shape& shape, int face);
 int face_vertex(const Shape& shape, int face, int k);                    ///< counter-clockwise from outside
-/// The face whose normal is closest to `direction` among those that hold `vertex` (mesh: climbs from there); its cosine.
-int best_face(const Shape& shape, const double direction[3], int vertex, double& cosine);
+/// The face whose normal is closest to `direction`; its cosine.
+int best_face(const Shape& shape, const double direction[3], double& cosine);
 /// True when the two vertices are joined by an edge.
 bool are_neighbours(const Shape& shape, int u, int v);
 

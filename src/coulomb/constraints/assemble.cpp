@@ -27,7 +27,7 @@ void body_path_rows(const Model& model, const DynamicsWorkspace& dynamics, int b
   const int first = model.body_first_dof[body];
   for (int d = first; d < first + model.body_num_dofs[body]; ++d) {
     const double* J = dynamics.columns.data() + 8 * d;
-    const double* u = w.u_rows.data() + model.dof_row[d];
+    const double* u = dynamics.u_rows.data() + model.dof_row[d];
     for (int i = 0; i < 6; ++i) {
       if (J[i] == 0) continue;
       for (int k = 0; k <= model.dof_depth[d]; ++k) out[i * w.path_ld + k] += J[i] * u[k];
@@ -68,21 +68,12 @@ void add_block(const Model& model, const DynamicsWorkspace& dynamics, const Body
   }
 }
 
-void pack_factor(const Model& model, const DynamicsWorkspace& dynamics, AssemblyWorkspace& w) {
-  for (int d = 0; d < model.nv; ++d) {
-    const int start = model.dof_row[d];
-    for (int k = 0; k <= model.dof_depth[d]; ++k)
-      w.u_rows[start + k] = dynamics.u_hat[std::size_t(model.dof_path[start + k]) * dynamics.ld + d];
-  }
-}
-
 }  // namespace
 
 AssemblyWorkspace::AssemblyWorkspace(const Model& model) {
   int longest = 0;
   for (int d = 0; d < model.nv; ++d) longest = std::max(longest, model.dof_depth[d] + 1);
   path_ld = padded(longest);
-  u_rows.resize(model.dof_path.size() + 8);
   body_rows.resize(std::size_t(6) * path_ld * model.num_bodies);
   body_done.resize(model.num_bodies);
   twist_free.resize(8 * model.nv);
@@ -103,13 +94,12 @@ void assemble_problem(const Model& model, const DynamicsWorkspace& dynamics, con
   std::fill_n(w.Yt.data(), std::size_t(nv) * ldn, 0.0);
   std::fill(w.body_done.begin(), w.body_done.end(), 0);
 
-  pack_factor(model, dynamics, w);
   for (const BodyRows& b : rows.body_rows) add_block(model, dynamics, b, ld, w);
   for (const DofRow& d : rows.dof_rows)
     for (int i = 0; i < d.num; ++i) {
       const int start = model.dof_row[d.dof[i]];
       for (int k = 0; k <= model.dof_depth[d.dof[i]]; ++k)
-        w.Y[std::size_t(d.row) * ld + model.dof_path[start + k]] += d.coefficient[i] * w.u_rows[start + k];
+        w.Y[std::size_t(d.row) * ld + model.dof_path[start + k]] += d.coefficient[i] * dynamics.u_rows[start + k];
     }
   for (int i = 0; i < n; ++i)
     for (int k = 0; k < nv; ++k) w.Yt[std::size_t(k) * ldn + i] = w.Y[std::size_t(i) * ld + k];

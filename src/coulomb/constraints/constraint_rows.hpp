@@ -18,7 +18,7 @@ namespace coulomb {
 struct ConstraintOptions {
   double timestep = 1e-3;
   double baumgarte = 0.2;              ///< share of a position error removed per step, in [0, 1]
-  double slop = 1e-5;                  ///< metres (or radians) of penetration that Baumgarte leaves alone
+  double slop = 0;                     ///< metres (or radians) of penetration that Baumgarte leaves alone
   double max_correction_speed = 1.0;   ///< m/s (rad/s): the bias never asks for more
   double restitution_threshold = 1e-2; ///< m/s: slower approaches do not bounce
 };

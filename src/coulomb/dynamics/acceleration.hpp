@@ -11,7 +11,7 @@
 namespace coulomb {
 
 /// Advances (twist, acceleration) over joint j. a may be null (zero); psi_ddot (nv x 8) may be null (not wanted).
-inline void accelerate_over_joint(const Model& model, const DynamicsWorkspace& ws, int j, const double* a, Spatial& twist,
+COULOMB_INLINE void accelerate_over_joint(const Model& model, const DynamicsWorkspace& ws, int j, const double* a, Spatial& twist,
                                   Spatial& acceleration, double* psi_ddot) {
   int d = model.joint_v[j], count = 1;
   const JointType type = model.joint_type[j];
@@ -34,7 +34,7 @@ inline void accelerate_over_joint(const Model& model, const DynamicsWorkspace& w
 }
 
 /// A of a body's parent: the parent's, or -gravity where the parent is fixed to the world.
-inline Spatial parent_acceleration(const Model& model, const DynamicsWorkspace& ws, int b) {
+COULOMB_INLINE Spatial parent_acceleration(const Model& model, const DynamicsWorkspace& ws, int b) {
   const int parent = model.body_parent[b];
   if (model.body_tree[parent] >= 0) return load6(&ws.body_acceleration[8 * parent]);
   return {{-model.gravity[0], -model.gravity[1], -model.gravity[2]}, {}};

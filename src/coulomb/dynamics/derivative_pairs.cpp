@@ -17,11 +17,11 @@ constexpr int num_streams = 21;  // J 0-5, psi_dot_w 6-8, psi_ddot 9-14, chi 15-
 
 
 /// Load, blend, store: a scalar store would stall the vector load that follows.
-inline void set_lane(double* block, int lane, double value) {
+COULOMB_INLINE void set_lane(double* block, int lane, double value) {
   for (int i = 0; i < 8; ++i) block[i] = i == lane ? value : block[i];
 }
 
-inline void push(const DynamicsWorkspace& ws, int d, int depth, double* __restrict stack, int capacity) {
+COULOMB_INLINE void push(const DynamicsWorkspace& ws, int d, int depth, double* __restrict stack, int capacity) {
   const int block = depth & ~7, lane = depth - block;
   double* at = stack + block;
   const double *column = &ws.columns[8 * d], *rate = &ws.column_rate[8 * d], *ddot = &ws.column_acceleration[8 * d],

@@ -33,7 +33,8 @@ struct DynamicsWorkspace {
   std::vector<double> mass;            ///< packed M (armature included, joint damping not)
   std::vector<double> factor_l;        ///< packed L, unit diagonal implied in the last entry of a row
   std::vector<double> factor_d;        ///< nv: D
-  std::vector<double> u_hat;           ///< nv x ld: U_hat[k][i], row k non-zero for i in [k, dof_subtree_end[k]); M_hat^-1 = U_hat^T U_hat
+  std::vector<double> u_rows;          ///< packed rows: U[d][k] D_k^(-1/2) for k on d's root path, U = L^-1
+  std::vector<double> u_hat;           ///< nv x ld, by expand_factor: U_hat[k][i] = u_rows of i at k, row k non-zero for i in [k, dof_subtree_end[k]); M_hat^-1 = U_hat^T U_hat
   std::vector<double> bias;            ///< nv: b(q, v) = ID(q, v, 0), gravity included
   // inverse-dynamics derivatives
   std::vector<double> id_dq_T;         ///< nv x ld: [k][d] = d ID'_d / dq_k   (tangent space of q)
@@ -47,6 +48,7 @@ struct DynamicsWorkspace {
   std::vector<double> column_acceleration;  ///< nv x 8: psi_ddot_k
   std::vector<double> pair_lower_dq, pair_upper_dq, pair_lower_dv, pair_upper_dv;  ///< packed rows of the pair kernel
   int path_capacity = 0;               ///< longest root path rounded up to 8
+  std::vector<double> factor_work;     ///< nv x path_capacity: rows of the factor while it is computed
   std::vector<double> scratch;
   std::vector<double> link;            ///< per-body composites and additive quantities
   std::vector<double> vectors;         ///< per-dof vectors a, b, c, u, w of the derivative kernel
@@ -77,9 +79,11 @@ void velocities(const Model& model, const DynamicsWorkspace& ws, const double* v
 void mass_matrix(const Model& model, DynamicsWorkspace& ws);
 /// y = M x. After mass_matrix; y may not alias x.
 void multiply_mass(const Model& model, const DynamicsWorkspace& ws, const double* x, double* y);
-/// Factor of M + diag(extra_diagonal) (nv, or nullptr for M) and its u_hat. After mass_matrix. False when a pivot is not
+/// Factor of M + diag(extra_diagonal) (nv, or nullptr for M) and its u_rows. After mass_matrix. False when a pivot is not
 /// positive (M is not positive definite): that pivot is replaced by a tiny positive one and the factor stays finite.
 bool factor(const Model& model, const double* extra_diagonal, DynamicsWorkspace& ws);
+/// u_hat, the dense form of u_rows. After factor.
+void expand_factor(const Model& model, DynamicsWorkspace& ws);
 /// x = (M + diag)^-1 x by the sparse factor. After factor.
 void solve_mass(const Model& model, const DynamicsWorkspace& ws, double* x);
 

@@ -1,7 +1,8 @@
-// M + diag = L^T D L with the tree's sparsity (no fill-in: row d of L lives on d's root path), and u_hat from U = L^-1, which has
-// the same pattern: u_hat[k][i] = U[i][k] D_k^(-1/2), so (M + diag)^-1 = u_hat^T u_hat. An ancestor's row is a prefix of its
-// descendant's, so every inner loop runs over contiguous memory.
+// M + diag = L^T D L with the tree's sparsity (no fill-in: row d of L lives on d's root path), and U = L^-1, which has the same
+// pattern: u_rows is U D^(-1/2) packed, u_hat[k][i] = U[i][k] D_k^(-1/2), so (M + diag)^-1 = u_hat^T u_hat. An ancestor's row is a
+// prefix of its descendant's, so every inner loop runs over contiguous memory.
 #include "coulomb/dynamics/dynamics.hpp"
+#include "coulomb/dynamics/lanes.hpp"
 #include "coulomb/simd.hpp"
 
 #include <cmath>
@@ -10,78 +11,105 @@
 namespace coulomb {
 namespace {
 
-COULOMB_SIMD bool factor_rows(const Model& model, const double* __restrict mass, const double* extra, double* __restrict l,
-                              double* __restrict diagonal) {
-  const int nv = model.nv;
-  const int* row_start = model.dof_row.data();
+COULOMB_INLINE void copy_blocks(const double* from, int last, double* to) {
+  for (int block = 0; block <= last; block += 8) store_lanes(to + block, load_lanes(from + block));
+}
+
+/// Rows are worked on with a stride of `capacity`, a multiple of 8: the lanes behind a row's own entries fill with numbers nobody
+/// reads, and no loop has a remainder.
+COULOMB_SIMD bool factor_rows(const int* __restrict row_start, const int* __restrict path_all, int nv, const double* __restrict mass,
+                              const double* __restrict extra, int capacity, double* __restrict work, double* __restrict diagonal) {
   bool positive = true;
-  for (int i = 0; i < row_start[nv]; ++i) l[i] = mass[i];
-  if (extra)
-    for (int d = 0; d < nv; ++d) l[row_start[d + 1] - 1] += extra[d];
+  for (int d = 0; d < nv; ++d) {
+    const int depth = row_start[d + 1] - row_start[d] - 1;
+    copy_blocks(mass + row_start[d], depth, work + d * capacity);
+  }
   for (int k = nv - 1; k >= 0; --k) {
     const int depth = row_start[k + 1] - row_start[k] - 1;
-    double* row = l + row_start[k];
-    const int* path = &model.dof_path[row_start[k]];
-    double pivot = row[depth];
+    double* row = work + k * capacity;
+    const int* path = path_all + row_start[k];
+    double pivot = row[depth] + (extra ? extra[k] : 0.0);
     if (!(pivot > 0 && pivot <= std::numeric_limits<double>::max())) {
       positive = false;
       pivot = 1e-12;
     }
     diagonal[k] = pivot;
     const double inverse = 1.0 / pivot;
-    for (int i = depth - 1; i >= 0; --i) {
+    int i = depth - 1;
+    for (; i >= 8; --i) {
+      double* target = work + path[i] * capacity;
       const double scale = row[i] * inverse;
-      double* __restrict target = l + row_start[path[i]];
-      for (int j = 0; j <= i; ++j) target[j] -= scale * row[j];
-      row[i] = scale;
+      for (int block = 0; block <= i; block += 8) store_lanes(target + block, load_lanes(target + block) - scale * load_lanes(row + block));
     }
+    const Lanes first = load_lanes(row);
+    for (; i >= 0; --i) {
+      double* target = work + path[i] * capacity;
+      store_lanes(target, load_lanes(target) - (row[i] * inverse) * first);
+    }
+    for (int block = 0; block < depth; block += 8) store_lanes(row + block, inverse * load_lanes(row + block));
     row[depth] = 1.0;
   }
   return positive;
 }
 
-COULOMB_SIMD void invert_rows(const Model& model, const double* __restrict l, const double* __restrict diagonal, int ld,
-                              double* __restrict u, double* __restrict u_hat) {
-  const int nv = model.nv;
-  const int* row_start = model.dof_row.data();
+/// Packs L and computes U D^(-1/2) row by row. `stack` holds the rows of U on the current root path, zero behind their diagonal;
+/// `scales` the D^(-1/2) of that path.
+COULOMB_SIMD void invert_rows(const int* __restrict row_start, int nv, const double* __restrict work, const double* __restrict diagonal,
+                              int capacity, double* __restrict stack, double* __restrict scales, double* __restrict l,
+                              double* __restrict u_rows) {
   for (int d = 0; d < nv; ++d) {
-    const int depth = row_start[d + 1] - row_start[d] - 1;
-    const int* path = &model.dof_path[row_start[d]];
-    const double* row = l + row_start[d];
-    double* __restrict out = u + row_start[d];
-    for (int i = 0; i < depth; ++i) out[i] = 0.0;
-    out[depth] = 1.0;
-    for (int i = 0; i < depth; ++i) {
-      const double scale = row[i];
-      const double* ancestor = u + row_start[path[i]];
-      for (int j = 0; j <= i; ++j) out[j] -= scale * ancestor[j];
+    const int start = row_start[d], depth = row_start[d + 1] - start - 1, own = depth & ~7;
+    const double* row = work + d * capacity;
+    copy_blocks(row, depth, l + start);
+    const double scale = 1.0 / std::sqrt(diagonal[d]);
+    const LaneMask diagonal_lane = lane_at(depth - own);
+    store_lanes(scales + own, select(diagonal_lane, broadcast(scale), load_lanes(scales + own)));
+    double* out = stack + depth * capacity;
+    for (int block = 0; block <= own; block += 8) {
+      Lanes sum = block == own ? select(diagonal_lane, broadcast(1.0), Lanes{}) : Lanes{};
+      for (int i = block; i < depth; ++i) sum -= row[i] * load_lanes(stack + i * capacity + block);
+      store_lanes(out + block, sum);
+      store_lanes(u_rows + start + block, sum * load_lanes(scales + block));
     }
-  }
-  for (int d = 0; d < nv; ++d)
-    for (int i = row_start[d]; i < row_start[d + 1]; ++i) u_hat[model.dof_path[i] * ld + d] = u[i];
-  for (int k = 0; k < nv; ++k) {
-    const double scale = 1.0 / std::sqrt(diagonal[k]);
-    for (int i = k; i < model.dof_subtree_end[k]; ++i) u_hat[k * ld + i] *= scale;
   }
 }
 
 }  // namespace
 
 bool factor(const Model& model, const double* extra_diagonal, DynamicsWorkspace& ws) {
-  const bool positive = factor_rows(model, ws.mass.data(), extra_diagonal, ws.factor_l.data(), ws.factor_d.data());
-  invert_rows(model, ws.factor_l.data(), ws.factor_d.data(), ws.ld, ws.scratch.data(), ws.u_hat.data());
+  const int* start = model.dof_row.data();
+  const int capacity = ws.path_capacity;
+  double *work = ws.factor_work.data(), *stack = ws.scratch.data();
+  const bool positive = factor_rows(start, model.dof_path.data(), model.nv, ws.mass.data(), extra_diagonal, capacity, work,
+                                    ws.factor_d.data());
+  invert_rows(start, model.nv, work, ws.factor_d.data(), capacity, stack, stack + capacity * capacity, ws.factor_l.data(),
+              ws.u_rows.data());
   return positive;
 }
 
-void solve_mass(const Model& model, const DynamicsWorkspace& ws, double* x) {
-  const double* l = ws.factor_l.data();
-  const int* start = model.dof_row.data();
-  const int* path = model.dof_path.data();
-  for (int d = model.nv - 1; d >= 0; --d)  // x = L^-T x
-    for (int i = start[d]; i < start[d + 1] - 1; ++i) x[path[i]] -= l[i] * x[d];
-  for (int d = 0; d < model.nv; ++d) x[d] /= ws.factor_d[d];
-  for (int d = 0; d < model.nv; ++d)  // x = L^-1 x
-    for (int i = start[d]; i < start[d + 1] - 1; ++i) x[d] -= l[i] * x[path[i]];
+void expand_factor(const Model& model, DynamicsWorkspace& ws) {
+  const double* __restrict rows = ws.u_rows.data();
+  double* __restrict u_hat = ws.u_hat.data();
+  const int *start = model.dof_row.data(), *path = model.dof_path.data();
+  const int ld = ws.ld;
+  for (int d = 0; d < model.nv; ++d)
+    for (int i = start[d]; i < start[d + 1]; ++i) u_hat[path[i] * ld + d] = rows[i];
+}
+
+void solve_mass(const Model& model, const DynamicsWorkspace& ws, double* __restrict x) {
+  const double *__restrict l = ws.factor_l.data(), *__restrict diagonal = ws.factor_d.data();
+  const int *__restrict start = model.dof_row.data(), *__restrict path = model.dof_path.data();
+  const int nv = model.nv;
+  for (int d = nv - 1; d >= 0; --d) {  // x = L^-T x
+    const double value = x[d];
+    for (int i = start[d]; i < start[d + 1] - 1; ++i) x[path[i]] -= l[i] * value;
+  }
+  for (int d = 0; d < nv; ++d) x[d] /= diagonal[d];
+  for (int d = 0; d < nv; ++d) {  // x = L^-1 x
+    double value = x[d];
+    for (int i = start[d]; i < start[d + 1] - 1; ++i) value -= l[i] * x[path[i]];
+    x[d] = value;
+  }
 }
 
 }  // namespace coulomb

@@ -11,7 +11,7 @@
 namespace coulomb {
 namespace {
 
-void store_rotation_column(double* column, Vec3 axis, Vec3 point) { store6(column, {cross(point, axis), axis}); }
+COULOMB_INLINE void store_rotation_column(double* column, Vec3 axis, Vec3 point) { store6(column, {cross(point, axis), axis}); }
 
 /// Moves the frame (position, quaternion) by one joint. Anchors are kept in world coordinates in `columns` until the reference
 /// point is known, which for a root body is only after its last joint.
@@ -21,7 +21,7 @@ struct Frame {
   double rotation[9];
 };
 
-void rotate_about(Frame& frame, const double* local, Vec3 anchor, const double* joint_pos) {
+COULOMB_INLINE void rotate_about(Frame& frame, const double* local, Vec3 anchor, const double* joint_pos) {
   double product[4];
   quaternion_multiply(frame.quaternion, local, product);
   for (int i = 0; i < 4; ++i) frame.quaternion[i] = product[i];
@@ -30,11 +30,11 @@ void rotate_about(Frame& frame, const double* local, Vec3 anchor, const double* 
 }
 
 /// Body axes as three rotation columns; the linear part holds the anchor for now.
-void store_body_axes(double* columns, const double* r, Vec3 anchor) {
+COULOMB_INLINE void store_body_axes(double* columns, const double* r, Vec3 anchor) {
   for (int i = 0; i < 3; ++i) store6(columns + 8 * i, {anchor, {r[i], r[3 + i], r[6 + i]}});
 }
 
-inline void move_by_joint(const Model& model, int j, const double* q_all, Frame& frame, double* columns_all) {
+COULOMB_INLINE void move_by_joint(const Model& model, int j, const double* q_all, Frame& frame, double* columns_all) {
   const double* q = q_all + model.joint_q[j];
   const double* pos = &model.joint_pos[3 * j];
   const Vec3 anchor = frame.position + multiply3(frame.rotation, load3(pos));
@@ -71,7 +71,7 @@ inline void move_by_joint(const Model& model, int j, const double* q_all, Frame&
 }
 
 /// Turns the anchors left in the rotation columns of a body into moments about o.
-inline void finish_columns(const Model& model, int b, Vec3 o, double* columns_all) {
+COULOMB_INLINE void finish_columns(const Model& model, int b, Vec3 o, double* columns_all) {
   const int end = model.body_first_dof[b] + model.body_num_dofs[b];
   for (int d = model.body_first_dof[b]; d < end; ++d) {
     double* column = columns_all + 8 * d;
@@ -81,7 +81,7 @@ inline void finish_columns(const Model& model, int b, Vec3 o, double* columns_al
   }
 }
 
-inline void store_inertia(const Model& model, int b, const double* r, Vec3 from_reference, double* out) {
+COULOMB_INLINE void store_inertia(const Model& model, int b, const double* r, Vec3 from_reference, double* out) {
   const double m = model.body_mass[b];
   const double* i = &model.body_inertia[6 * b];  // xx xy yy xz yz zz
   const double half = 0.5 * (i[0] + i[2] + i[5]);

@@ -20,7 +20,7 @@ COULOMB_SIMD void composite_sweep(const Model& model, const double* inertia, dou
 }
 
 /// Writes value into lane `lane` of the block of 8 by load, blend, store: a scalar store would stall the vector load after it.
-inline void set_lane(double* block, int lane, double value) {
+COULOMB_INLINE void set_lane(double* block, int lane, double value) {
   for (int i = 0; i < 8; ++i) block[i] = i == lane ? value : block[i];
 }
 

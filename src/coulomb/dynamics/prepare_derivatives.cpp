@@ -13,7 +13,7 @@ namespace {
 // rows of 32 in DynamicsWorkspace::link
 constexpr int at_momentum = 0, at_k = 3, at_force = 12, at_contact_force = 18, at_contact_moment = 21;
 
-inline void store_link(const double* inertia, Spatial twist, Spatial acceleration, double* link) {
+COULOMB_INLINE void store_link(const double* inertia, Spatial twist, Spatial acceleration, double* link) {
   const Spatial momentum = inertia_times(inertia, twist);
   const Spatial force = inertia_times(inertia, acceleration) + cross_force(twist, momentum);
   const double* s = inertia + 4;  // xx xy yy xz yz zz
@@ -30,19 +30,19 @@ inline void store_link(const double* inertia, Spatial twist, Spatial acceleratio
   store6(link + at_force, force);
 }
 
-inline void subtract_forces(const BodyForces& forces, int b, double* link) {
+COULOMB_INLINE void subtract_forces(const BodyForces& forces, int b, double* link) {
   const double* wrench = &forces.wrench[8 * b];
   for (int i = 0; i < 6; ++i) link[at_force + i] -= wrench[i];
   for (int i = 0; i < 3; ++i) link[at_contact_force + i] = wrench[i];
   for (int i = 0; i < 9; ++i) link[at_contact_moment + i] = forces.moment[9 * b + i];
 }
 
-inline void store_dof_vectors(const DynamicsWorkspace& ws, const double* inertia, const double* link, bool with_forces, int d,
+COULOMB_INLINE void store_dof_vectors(const DynamicsWorkspace& ws, const double* inertia, const double* link, bool with_forces, int d,
                               double* out) {
   const Spatial column = load6(&ws.columns[8 * d]), rate = load6(&ws.column_rate[8 * d]);
   const Vec3 momentum = load3(link + at_momentum);
   const double* k = link + at_k;
-  const auto coriolis = [&](Spatial m) { return Spatial{-2.0 * cross(momentum, m.angular), multiply3(k, m.angular)}; };
+  const auto coriolis = [&](Spatial m) __attribute__((always_inline)) { return Spatial{-2.0 * cross(momentum, m.angular), multiply3(k, m.angular)}; };
   const Vec3 b = 2.0 * cross(momentum, column.linear) + multiply3_transposed(k, column.angular);
   Spatial u = cross_force(column, load6(link + at_force)) + inertia_times(inertia, load6(&ws.column_acceleration[8 * d])) + coriolis(rate);
   Vec3 c;

@@ -3,26 +3,34 @@
 
 #include <cmath>
 
+/// Helpers of COULOMB_SIMD functions: GCC inlines plain inline functions of any size into a clone for another architecture only
+/// when told to, and a call would fall back to baseline code without fused multiply-adds.
+#if defined(__GNUC__)
+#define COULOMB_INLINE inline __attribute__((always_inline))
+#else
+#define COULOMB_INLINE inline
+#endif
+
 namespace coulomb {
 
 struct Vec3 {
   double x = 0, y = 0, z = 0;
 };
 
-inline Vec3 load3(const double* p) { return {p[0], p[1], p[2]}; }
-inline void store3(double* p, Vec3 a) { p[0] = a.x, p[1] = a.y, p[2] = a.z; }
-inline Vec3 operator+(Vec3 a, Vec3 b) { return {a.x + b.x, a.y + b.y, a.z + b.z}; }
-inline Vec3 operator-(Vec3 a, Vec3 b) { return {a.x - b.x, a.y - b.y, a.z - b.z}; }
-inline Vec3 operator-(Vec3 a) { return {-a.x, -a.y, -a.z}; }
-inline Vec3 operator*(double s, Vec3 a) { return {s * a.x, s * a.y, s * a.z}; }
-inline double dot(Vec3 a, Vec3 b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
-inline Vec3 cross(Vec3 a, Vec3 b) { return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x}; }
+COULOMB_INLINE Vec3 load3(const double* p) { return {p[0], p[1], p[2]}; }
+COULOMB_INLINE void store3(double* p, Vec3 a) { p[0] = a.x, p[1] = a.y, p[2] = a.z; }
+COULOMB_INLINE Vec3 operator+(Vec3 a, Vec3 b) { return {a.x + b.x, a.y + b.y, a.z + b.z}; }
+COULOMB_INLINE Vec3 operator-(Vec3 a, Vec3 b) { return {a.x - b.x, a.y - b.y, a.z - b.z}; }
+COULOMB_INLINE Vec3 operator-(Vec3 a) { return {-a.x, -a.y, -a.z}; }
+COULOMB_INLINE Vec3 operator*(double s, Vec3 a) { return {s * a.x, s * a.y, s * a.z}; }
+COULOMB_INLINE double dot(Vec3 a, Vec3 b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
+COULOMB_INLINE Vec3 cross(Vec3 a, Vec3 b) { return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x}; }
 
 /// A 3 x 3 row-major matrix times a vector, and its transpose times a vector.
-inline Vec3 multiply3(const double* m, Vec3 a) {
+COULOMB_INLINE Vec3 multiply3(const double* m, Vec3 a) {
   return {m[0] * a.x + m[1] * a.y + m[2] * a.z, m[3] * a.x + m[4] * a.y + m[5] * a.z, m[6] * a.x + m[7] * a.y + m[8] * a.z};
 }
-inline Vec3 multiply3_transposed(const double* m, Vec3 a) {
+COULOMB_INLINE Vec3 multiply3_transposed(const double* m, Vec3 a) {
   return {m[0] * a.x + m[3] * a.y + m[6] * a.z, m[1] * a.x + m[4] * a.y + m[7] * a.z, m[2] * a.x + m[5] * a.y + m[8] * a.z};
 }
 
@@ -31,24 +39,24 @@ struct Spatial {
   Vec3 linear, angular;
 };
 
-inline Spatial load6(const double* p) { return {load3(p), load3(p + 3)}; }
-inline void store6(double* p, Spatial a) { store3(p, a.linear), store3(p + 3, a.angular); }
-inline Spatial operator+(Spatial a, Spatial b) { return {a.linear + b.linear, a.angular + b.angular}; }
-inline Spatial operator-(Spatial a, Spatial b) { return {a.linear - b.linear, a.angular - b.angular}; }
-inline Spatial operator*(double s, Spatial a) { return {s * a.linear, s * a.angular}; }
-inline double dot(Spatial a, Spatial b) { return dot(a.linear, b.linear) + dot(a.angular, b.angular); }
+COULOMB_INLINE Spatial load6(const double* p) { return {load3(p), load3(p + 3)}; }
+COULOMB_INLINE void store6(double* p, Spatial a) { store3(p, a.linear), store3(p + 3, a.angular); }
+COULOMB_INLINE Spatial operator+(Spatial a, Spatial b) { return {a.linear + b.linear, a.angular + b.angular}; }
+COULOMB_INLINE Spatial operator-(Spatial a, Spatial b) { return {a.linear - b.linear, a.angular - b.angular}; }
+COULOMB_INLINE Spatial operator*(double s, Spatial a) { return {s * a.linear, s * a.angular}; }
+COULOMB_INLINE double dot(Spatial a, Spatial b) { return dot(a.linear, b.linear) + dot(a.angular, b.angular); }
 
 /// m1 x m2 of two twists.
-inline Spatial cross_motion(Spatial a, Spatial b) {
+COULOMB_INLINE Spatial cross_motion(Spatial a, Spatial b) {
   return {cross(a.angular, b.linear) + cross(a.linear, b.angular), cross(a.angular, b.angular)};
 }
 /// m x* phi of a twist and a wrench.
-inline Spatial cross_force(Spatial m, Spatial phi) {
+COULOMB_INLINE Spatial cross_force(Spatial m, Spatial phi) {
   return {cross(m.angular, phi.linear), cross(m.angular, phi.angular) + cross(m.linear, phi.linear)};
 }
 
 /// Inertia row (stride 12): mass, mass * centre (3), second moments S = int r r^T as xx xy yy xz yz zz, 2 pads.
-inline Spatial inertia_times(const double* inertia, Spatial m) {
+COULOMB_INLINE Spatial inertia_times(const double* inertia, Spatial m) {
   const double* s = inertia + 4;
   const double trace = s[0] + s[2] + s[5];
   const Vec3 mc = load3(inertia + 1), v = m.linear, w = m.angular;
@@ -58,21 +66,21 @@ inline Spatial inertia_times(const double* inertia, Spatial m) {
 }
 
 /// Quaternion (w, x, y, z) product, out may not alias.
-inline void quaternion_multiply(const double* a, const double* b, double* out) {
+COULOMB_INLINE void quaternion_multiply(const double* a, const double* b, double* out) {
   out[0] = a[0] * b[0] - a[1] * b[1] - a[2] * b[2] - a[3] * b[3];
   out[1] = a[0] * b[1] + a[1] * b[0] + a[2] * b[3] - a[3] * b[2];
   out[2] = a[0] * b[2] - a[1] * b[3] + a[2] * b[0] + a[3] * b[1];
   out[3] = a[0] * b[3] + a[1] * b[2] - a[2] * b[1] + a[3] * b[0];
 }
 /// Unit quaternion along q; the identity when q has no direction, so that no NaN spreads.
-inline void quaternion_normalize(const double* q, double* out) {
+COULOMB_INLINE void quaternion_normalize(const double* q, double* out) {
   const double n = std::sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
   const bool fine = n > 1e-150;
   const double s = fine ? 1.0 / n : 0.0;
   out[0] = fine ? s * q[0] : 1.0, out[1] = s * q[1], out[2] = s * q[2], out[3] = s * q[3];
 }
 /// Row-major rotation matrix of a unit quaternion.
-inline void quaternion_to_matrix(const double* q, double* r) {
+COULOMB_INLINE void quaternion_to_matrix(const double* q, double* r) {
   const double x2 = 2 * q[1], y2 = 2 * q[2], z2 = 2 * q[3];
   const double wx = q[0] * x2, wy = q[0] * y2, wz = q[0] * z2, xx = q[1] * x2, xy = q[1] * y2, xz = q[1] * z2,
                yy = q[2] * y2, yz = q[2] * z2, zz = q[3] * z2;

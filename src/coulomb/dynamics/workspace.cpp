@@ -36,15 +36,18 @@ DynamicsWorkspace::DynamicsWorkspace(const Model& model) {
   mass.assign(packed, 0.0);
   factor_l.assign(packed, 0.0);
   factor_d.assign(dofs, 0.0);
+  u_rows.assign(packed, 0.0);
   u_hat.assign(dense, 0.0);
+  factor_work.assign(dofs * path_capacity, 0.0);
   id_dq_T.assign(dense, 0.0);
   id_dv_T.assign(dense, 0.0);
   pair_lower_dq.assign(packed, 0.0);
   pair_upper_dq.assign(packed, 0.0);
   pair_lower_dv.assign(packed, 0.0);
   pair_upper_dv.assign(packed, 0.0);
-  // path stacks of the pair kernel (21 streams), packed L^-1, the vjp's dof sums (18 per dof)
-  scratch.assign(std::max({21 * static_cast<std::size_t>(path_capacity), packed, 18 * dofs}), 0.0);
+  // path stacks of the pair kernel (21 streams), L^-1 rows of a root path and their scales, the vjp's dof sums (18 per dof)
+  scratch.assign(std::max({21 * static_cast<std::size_t>(path_capacity), static_cast<std::size_t>(path_capacity + 1) * path_capacity,
+                           18 * dofs}), 0.0);
 }
 
 BodyForces::BodyForces(const Model& model)

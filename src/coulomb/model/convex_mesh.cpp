@@ -231,6 +231,54 @@ void fill_adjacency(ConvexMesh& mesh) {
   if (mesh.num_vertices() - edges + mesh.num_faces() != 2) fail(mesh.name, "surface is not a single closed one");
 }
 
+void fill_vertex_faces(ConvexMesh& mesh) {
+  std::vector<std::vector<int>> around(mesh.num_vertices());
+  for (int f = 0; f < mesh.num_faces(); ++f)
+    for (int k = mesh.face_start[f]; k < mesh.face_start[f + 1]; ++k) around[mesh.face_vertices[k]].push_back(f);
+  mesh.vertex_face_start.push_back(0);
+  for (const auto& faces : around) {
+    mesh.vertex_faces.insert(mesh.vertex_faces.end(), faces.begin(), faces.end());
+    mesh.vertex_face_start.push_back(static_cast<int>(mesh.vertex_faces.size()));
+  }
+}
+
+/// Supports by cell of directions: every vertex but those that one of five others exceeds along all four corners of the cell,
+/// and so along every direction in it.
+void fill_support_cells(ConvexMesh& mesh, double size) {
+  const int n = mesh.num_vertices();
+  std::vector<std::array<double, 4>> height(n);
+  for (int cell = 0; cell < 6 * direction_cells * direction_cells; ++cell) {
+    const int side = cell / (direction_cells * direction_cells), axis = side / 2;
+    const int i = cell / direction_cells % direction_cells, j = cell % direction_cells;
+    int rival[5] = {0, 0, 0, 0, 0};
+    const auto sum = [&height](int v) { return height[v][0] + height[v][1] + height[v][2] + height[v][3]; };
+    double d[4][3];
+    for (int k = 0; k < 4; ++k) {
+      d[k][axis] = side % 2 == 0 ? 1 : -1;
+      d[k][axis == 2 ? 0 : axis + 1] = 2.0 * (i + k % 2) / direction_cells - 1;
+      d[k][axis == 0 ? 2 : axis - 1] = 2.0 * (j + k / 2) / direction_cells - 1;
+    }
+    for (int v = 0; v < n; ++v) {
+      for (int k = 0; k < 4; ++k) {
+        height[v][k] = dot3(&mesh.vertices[3 * v], d[k]);
+        if (height[v][k] > height[rival[k]][k]) rival[k] = v;
+      }
+      if (sum(v) > sum(rival[4])) rival[4] = v;
+    }
+    mesh.support_start.push_back(static_cast<int>(mesh.support_vertices.size()));
+    for (int v = 0; v < n; ++v) {
+      bool exceeded = false;
+      for (const int u : rival) {
+        double lead = INFINITY;
+        for (int k = 0; k < 4; ++k) lead = std::min(lead, height[u][k] - height[v][k]);
+        exceeded = exceeded || lead > 1e-12 * size;
+      }
+      if (!exceeded) mesh.support_vertices.push_back(v);
+    }
+  }
+  mesh.support_start.push_back(static_cast<int>(mesh.support_vertices.size()));
+}
+
 void fill_bounds(ConvexMesh& mesh) {
   for (int i = 0; i < 3; ++i) {
     double low = INFINITY, high = -INFINITY, sum = 0;
@@ -268,6 +316,8 @@ std::shared_ptr<const ConvexMesh> make_convex_mesh(const std::vector<double>& ve
   mesh->name = name;
   fill_faces(surface, loops, *mesh);
   fill_adjacency(*mesh);
+  fill_vertex_faces(*mesh);
+  fill_support_cells(*mesh, surface.size);
   fill_bounds(*mesh);
   check_convex(*mesh, surface.size);
   return mesh;

@@ -28,6 +28,10 @@ struct ConvexMesh {
   std::vector<int> neighbour_start;        ///< num_vertices + 1 offsets into neighbours: vertices joined by an edge
   std::vector<int> neighbours;
   std::vector<int> face_neighbour;         ///< aligned with face_vertices: the face across edge (v_i, v_{i+1})
+  std::vector<int> vertex_face_start;      ///< num_vertices + 1 offsets into vertex_faces: faces around each vertex
+  std::vector<int> vertex_faces;
+  std::vector<int> support_start;          ///< offsets into support_vertices, one per cell of directions (direction_cell)
+  std::vector<int> support_vertices;       ///< the vertices that may be farthest along some direction of the cell
   std::array<double, 3> center{};          ///< an interior point (mean of vertices)
   std::array<double, 3> aabb_center{}, aabb_half{};  ///< bounding box in the geometry frame
   std::string name;

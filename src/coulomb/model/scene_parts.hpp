@@ -61,7 +61,7 @@ struct KeyframePart {
 };
 
 struct SceneParts {
-  SceneParts() { bodies.push_back({.name = "world", .parent = -1}); }
+  SceneParts() : bodies(1) { bodies[0].name = "world", bodies[0].parent = -1; }
   std::vector<BodyPart> bodies;
   std::vector<JointPart> joints;          ///< sorted by body
   std::vector<GeometryPart> geometries;

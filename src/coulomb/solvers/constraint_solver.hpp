@@ -28,6 +28,7 @@ class ConstraintSolver {
   bool homotopy();
   bool is_infeasible();
   void relax(SolverResult& result, bool infeasible);
+  bool may_be_redundant() const;
   void choose_canonical(SolverResult& result);
   bool polish_best();
   void finish(SolverResult& result);

@@ -11,6 +11,7 @@ namespace {
 
 constexpr double canonical_shift = 1e-6;   // compliance, centred at zero, that makes the impulses unique
 constexpr double unique_pivot = 1e-6;      // pivots above this: the impulses are unique
+constexpr double corner = 1e-8;            // lambda_N and c_N both below: a tie
 constexpr double exact = 1e-13;            // a residual that no further step improves
 
 double norm(const std::vector<double>& v, int n) {
@@ -196,6 +197,18 @@ bool ConstraintSolver::run_method(const SolverSettings& settings, const WarmStar
   return solved;
 }
 
+// A small pivot, or a contact that touches without an impulse: the corner of a set of solutions has no small pivot.
+bool ConstraintSolver::may_be_redundant() const {
+  if (newton_.pivot_ratio < unique_pivot + 1000 * newton_.last_delta) return true;
+  for (int b = 0; b < scaled_.num_blocks; ++b) {
+    const Block& block = scaled_.blocks[b];
+    const int normal = block.row + block.size - 1;
+    if (block.type != BlockType::cone && block.type != BlockType::limit) continue;
+    if (std::abs(best_.lambda[normal]) < corner && std::abs(best_.c[normal]) < corner) return true;
+  }
+  return false;
+}
+
 // Where impulses are not unique: the limit of a vanishing compliance centred at zero, whatever the start was.
 void ConstraintSolver::choose_canonical(SolverResult& result) {
   copy(best_, trial_, scaled_.ld);
@@ -259,7 +272,7 @@ void ConstraintSolver::solve(const ConstraintProblem& problem, const SolverSetti
     return;
   }
   const bool solved = run_method(settings, warm, result);
-  if (solved && settings.canonical && newton_.pivot_ratio < unique_pivot + 100 * newton_.last_delta) choose_canonical(result);
+  if (solved && settings.canonical && may_be_redundant()) choose_canonical(result);
   polish_best();
   finish(result);
 }

@@ -58,6 +58,34 @@ void collect_rows(const Model& model, const StepOptions& options, StepRecord& r)
   add_dry_friction_rows(context, r.rows);
 }
 
+// Takes the position correction out of contacts and joint limits: bodies stop where they are instead of separating. False: there was none.
+bool drop_corrections(ConstraintRows& rows, ConstraintProblem& problem) {
+  bool any = false;
+  const auto drop = [&](int row, double& slope) {
+    problem.g[row] -= rows.bias[row];
+    rows.bias[row] = slope = 0;
+    any = true;
+  };
+  for (BodyRows& b : rows.body_rows)
+    if (b.contact >= 0 && b.restitution == 0 && rows.bias[b.row + 2] < 0) drop(b.row + 2, b.dbias_dphi);
+  for (DofRow& d : rows.dof_rows)
+    if (rows.blocks[d.block].type == BlockType::limit && rows.bias[d.row] < 0) drop(d.row, d.dbias_dphi);
+  return any;
+}
+
+// A correction can contradict the other constraints (a self-contact locked by friction cannot separate); the velocity problem
+// without it is the one that has to hold, so it is what a failed solve falls back to.
+void solve(const StepOptions& options, ConstraintSolver& solver, StepRecord& r) {
+  const WarmStart* warm = options.warm_start ? &r.warm_start : nullptr;
+  r.corrections_dropped = false;
+  solver.solve(r.problem, options.solver, warm, r.solution);
+  if (r.solution.status == SolveStatus::solved || !drop_corrections(r.rows, r.problem)) return;
+  const int iterations = r.solution.iterations;
+  r.corrections_dropped = true;
+  solver.solve(r.problem, options.solver, warm, r.solution);
+  r.solution.iterations += iterations;
+}
+
 // Impulses and modes of the last step for the blocks that persist. Contact impulses are kept in world axes, since frames jump.
 void recall(const StepMemory& memory, const ConstraintRows& rows, WarmStart& warm) {
   warm.lambda.assign(rows.num_rows, 0.0);
@@ -141,7 +169,7 @@ void semi_implicit_step(const Model& model, const StepOptions& options, Constrai
   collect_rows(model, options, r);
   assemble_problem(model, r.dynamics, r.rows, r.v_free.data(), r.assembly, r.problem);
   if (options.warm_start) recall(memory, r.rows, r.warm_start);
-  solver.solve(r.problem, options.solver, options.warm_start ? &r.warm_start : nullptr, r.solution);
+  solve(options, solver, r);
   advance(model, options.constraints.timestep, r);
   if (!options.collision.frozen_cache) remember(r.rows, r.solution, memory);
   r.valid = true;

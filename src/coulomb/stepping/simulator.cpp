@@ -4,6 +4,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "coulomb/collision/neutral_overlaps.hpp"
 #include "coulomb/model/configuration.hpp"
 #include "coulomb/small_math.hpp"
 
@@ -76,11 +77,17 @@ const char* reason(SolveStatus status) {
   return "unknown";
 }
 
+std::shared_ptr<const Model> simulated_model(std::shared_ptr<const Model> model, const SimulatorOptions& options) {
+  if (!model) refuse("model: got a null pointer");
+  if (!options.exclude_neutral_overlaps) return model;
+  return without_pairs(model, neutral_overlaps(*model));
+}
+
 }  // namespace
 
 Simulator::Simulator(std::shared_ptr<const Model> model, SimulatorOptions options)
-    : model_(std::move(model)), options_(std::move(options)),
-      step_options_(model_ ? step_options(*model_, options_) : throw std::invalid_argument("model: got a null pointer")),
+    : model_(simulated_model(std::move(model), options)), options_(std::move(options)),
+      step_options_(step_options(*model_, options_)),
       memory_(*model_), record_(std::make_unique<StepRecord>(*model_)),
       linearization_(std::make_unique<StepLinearization>(*model_)) {
   options_.timestep = step_options_.constraints.timestep;
@@ -132,6 +139,7 @@ StepStatus Simulator::status() const {
   out.converged = s.status == SolveStatus::solved;
   out.iterations = s.iterations, out.residual = s.residual, out.relaxation = s.relaxation;
   out.reason = reason(s.status);
+  if (record_->corrections_dropped) out.reason += "; position correction left out, it contradicted the constraints";
   return out;
 }
 

@@ -19,11 +19,12 @@ struct SimulatorOptions {
   double tolerance = 1e-10;            ///< scaled residual of the constraint problem
   int max_iterations = 3000;           ///< budget of the solver's last rung
   double baumgarte = 0.2;              ///< share of a position error removed per step, [0, 1]
-  double slop = 1e-5;                  ///< m, rad: violation that Baumgarte leaves alone
+  double slop = 0;                     ///< m, rad: violation that Baumgarte leaves alone
   double max_correction_speed = 1.0;   ///< m/s, rad/s
   double restitution_threshold = 1e-2; ///< m/s: slower approaches do not bounce
   bool patches = true;                 ///< remember manifold points from step to step (hysteresis); false: stateless
   bool warm_start = true;
+  bool exclude_neutral_overlaps = true;///< leave out pairs of one robot's own geometries that overlap in its neutral pose
   bool canonical_impulses = true;      ///< choose the canonical impulses where they are not unique
 };
 

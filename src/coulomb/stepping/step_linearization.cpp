@@ -93,6 +93,7 @@ void StepLinearization::prepare(const Model& model, const StepOptions& options, 
 
 // Mh^-1, the reduced rows' W and B J Mh^-1, and P^T.
 void StepLinearization::response_matrices() {
+  expand_factor(*model_, record_->dynamics);
   const DynamicsWorkspace& dynamics = record_->dynamics;
   const int nv = model_->nv, ld = dynamics.ld, n = record_->rows.num_rows, m = problem_.reduced_size();
   std::fill(minv_.begin(), minv_.end(), 0.0);

@@ -32,6 +32,7 @@ struct StepRecord {
   ConstraintProblem problem;
   WarmStart warm_start;
   SolverResult solution;
+  bool corrections_dropped = false;      ///< solved without position correction, which contradicted the constraints
   std::vector<double> twist, twist_next; ///< nv x 8: link twists at v and at v_next
   std::vector<double> scratch;           ///< nv x 8
   bool valid = false;

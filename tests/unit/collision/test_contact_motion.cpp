@@ -47,7 +47,7 @@ void compare(Scene& scene, const CollisionOptions& options, const CollisionCache
     ++tally.frozen;
     return;
   }
-  const double h = 1e-4;
+  const double h = 1e-5;
   double error = 0, scale = 1;
   for (int column = 0; column < 12; ++column) {
     const double steps[4] = {h, -h, 2 * h, -2 * h}, weight[4] = {8, -8, -1, 1};
@@ -77,7 +77,7 @@ void compare(Scene& scene, const CollisionOptions& options, const CollisionCache
     }
     double slope = 1;
     for (int i = 0; i < 3; ++i) slope = std::max({slope, std::abs(dn[i]), std::abs(dp[i])});
-    if (bend > 1e-3 && slope < 100) {  // an honest error of order one moves the point by h = 1e-4 only
+    if (bend > 1e-4 && slope < 100) {  // an honest error of order one moves the point by h = 1e-5 only
       ++tally.kinks;
       return;
     }

@@ -102,6 +102,7 @@ void factor_inverts(const Scene& s, bool with_extra) {
   std::vector<double> extra = random.vector(m.nv);
   for (double& e : extra) e = std::abs(e);
   CHECK(factor(m, with_extra ? extra.data() : nullptr, ws));
+  expand_factor(m, ws);
   std::vector<double> x = s.a, back(m.nv), dense(m.nv);
   solve_mass(m, ws, x.data());
   multiply_mass(m, ws, x.data(), back.data());
@@ -151,8 +152,8 @@ void far_from_origin(const Scene& s) {
   for (int j = 0; j < m.num_joints; ++j)
     if (m.joint_type[j] == JointType::free) q[m.joint_q[j]] += 1048576.0, moved = true;
   if (!moved) return;
-  for (auto [ws, at] : {std::pair{&near, &s.q}, std::pair{&far, &q}}) {
-    kinematics(m, at->data(), *ws);
+  for (DynamicsWorkspace* ws : {&near, &far}) {
+    kinematics(m, ws == &near ? s.q.data() : q.data(), *ws);
     velocities(m, s.v.data(), *ws);
     mass_matrix(m, *ws);
     bias(m, *ws);

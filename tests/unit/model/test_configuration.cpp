@@ -63,7 +63,7 @@ void series_join() {
       const double a[3] = {0.6 * t * (1 - 1e-14), 0.8 * t * (1 - 1e-14), 0}, b[3] = {0.6 * t * (1 + 1e-14), 0.8 * t * (1 + 1e-14), 0};
       integrate_jacobian_times(m, a, argument, false, below, 3, 3);
       integrate_jacobian_times(m, b, argument, false, above, 3, 3);
-      for (int i = 0; i < 9; ++i) CHECK_NEAR(below[i], above[i], 2e-15);
+      for (int i = 0; i < 9; ++i) CHECK_NEAR(below[i], above[i], 1e-14);
     }
 }
 

@@ -1,0 +1,116 @@
+"""The benchmark's table and the files in results/: what was measured, with which versions, on which kind of machine."""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+from importlib import metadata
+from pathlib import Path
+
+import coulomb
+
+PACKAGES = ["coulomb", "mujoco", "numpy", "libpinocchio", "libcoal", "gymnasium", "example-robot-data"]
+COLUMNS = [  # title, key of "us" or a function of a robot's result
+    ("robot", None),
+    ("nv", "nv"),
+    ("contacts", "contacts"),
+    ("MuJoCo pyr", "mujoco_step_pyramidal"),
+    ("MuJoCo ell", "mujoco_step_elliptic"),
+    ("step", "coulomb_step_warm"),
+    ("step cold", "coulomb_step_cold"),
+    ("step replay", "coulomb_step_replay"),
+    ("+Jacobian", "coulomb_jacobian_warm"),
+    ("+J cold", "coulomb_jacobian_cold"),
+    ("+J replay", "coulomb_jacobian_replay"),
+    ("+vjp", "coulomb_vjp_warm"),
+    ("MuJoCo FD", "mujoco_jacobian_fd"),
+]
+RATIOS = [("step/pyr", "coulomb_step_warm"), ("+J/pyr", "coulomb_jacobian_warm"), ("+vjp/pyr", "coulomb_vjp_warm")]
+EXPLANATION = """\
+Mean over the states of the per-state median, µs; one Python call per step in both engines, one core. MuJoCo: Newton, Euler, its warm
+start; pyr, ell: friction cone; FD: mjd_transitionFD, one-sided, pyramidal. Coulomb: step alone, with the full Jacobian (+J), with one
+reverse-mode product (+vjp). Memory: of the step before (no word), none (cold), of this very step (replay). Ratios: to MuJoCo pyr."""
+
+
+def cpu_model():
+    """The processor's name; no host name."""
+    try:
+        match = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.M)
+        if match:
+            family = {k: m.group(1) for k in ("cpu family", "model") if (m := re.search(rf"^{k}\s*:\s*(\d+)$", Path("/proc/cpuinfo").read_text(), re.M))}
+            return match.group(1).strip(), family
+    except OSError:
+        pass
+    return platform.processor() or platform.machine(), {}
+
+
+def compiler():
+    """The compiler that built the library, as it signed it in the binary's .comment section."""
+    module = Path(coulomb._core.__file__)
+    libraries = [*module.parent.parent.glob("cmeel.prefix/lib/libcoulomb.so*"), module]
+    for file in libraries:
+        signs = sorted(set(re.findall(rb"(?:GCC: \([^)\0]*\) [0-9.]+|clang version [0-9.]+)", file.read_bytes())))
+        if signs:
+            return ", ".join(sign.decode() for sign in signs)
+    return "unknown"
+
+
+def environment(core):
+    versions = {}
+    for name in PACKAGES:
+        try:
+            versions[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    name, family = cpu_model()
+    versions.setdefault("coulomb", coulomb.__version__)
+    return {
+        "cpu": name,
+        **{key.replace(" ", "_"): int(value) for key, value in family.items()},
+        "pinned_core": core,
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "compiler": compiler(),
+        "versions": versions,
+    }
+
+
+def table(results):
+    """The lines of a Markdown table, also easy to read as text."""
+    titles = [title for title, _ in COLUMNS + RATIOS]
+    rows = []
+    for name, result in results.items():
+        us = result["us"]
+        row = [name, str(result["nv"]), f"{result['contacts']:.1f}"]
+        row += [f"{us[key]:.0f}" if us[key] >= 1000 else f"{us[key]:.1f}" for _, key in COLUMNS[3:]]
+        row += [f"{us[key] / us['mujoco_step_pyramidal']:.2f}" for _, key in RATIOS]
+        rows.append(row)
+    widths = [max(len(row[i]) for row in [titles, *rows]) for i in range(len(titles))]
+    lines = ["| " + " | ".join(cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths))) + " |" for row in [titles, *rows]]
+    lines.insert(1, "|" + "|".join("-" * (w + 1) + ("-" if i == 0 else ":") for i, w in enumerate(widths)) + "|")
+    return lines
+
+
+def notes(results):
+    unsolved = [f"{name}: {r['not_converged']} of {r['states']}" for name, r in results.items() if r["not_converged"]]
+    sources = sorted({r["source"] for r in results.values()})
+    lines = ["Robots: " + ", ".join(sources) + "."]
+    if unsolved:
+        lines.append("Coulomb's steps that did not converge: " + "; ".join(unsolved) + ".")
+    return lines
+
+
+def write(folder, date, quick, env, results):
+    """<date>-<cpu>.json and .md; returns their paths."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    cpu = re.sub(r"[^a-z0-9]+", "-", env["cpu"].lower()).strip("-")
+    stem = folder / (f"{date}-{cpu}" + ("-quick" if quick else ""))
+    data = {"date": date, "quick": quick, "unit": "us", "environment": env, "robots": results}
+    stem.with_suffix(".json").write_text(json.dumps(data, indent=2) + "\n")
+    versions = ", ".join(f"{name} {version}" for name, version in env["versions"].items())
+    text = [f"# {date}, {env['cpu']}", "", *table(results), "", EXPLANATION, "", *notes(results), "",
+            f"{env['compiler']}; Python {env['python']}; {versions}." + (" Quick run: few repetitions." if quick else ""), ""]
+    stem.with_suffix(".md").write_text("\n".join(text))
+    return [stem.with_suffix(".json"), stem.with_suffix(".md")]

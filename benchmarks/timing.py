@@ -1,0 +1,160 @@
+"""Stopwatches: both engines through one Python call per step, the state put in place before the clock starts.
+
+Every quantity is timed in short blocks that take turns on each state, so that a change of the machine's pace meets all of them.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter_ns
+
+import mujoco
+import numpy as np
+
+import coulomb
+
+CONES = {"pyramidal": mujoco.mjtCone.mjCONE_PYRAMIDAL, "elliptic": mujoco.mjtCone.mjCONE_ELLIPTIC}
+FD_STEP = 1e-6
+
+
+def clock_cost():
+    """ns between two readings of the clock with nothing between them."""
+    samples = []
+    for _ in range(2000):
+        start = perf_counter_ns()
+        samples.append(perf_counter_ns() - start)
+    return float(np.median(samples))
+
+
+class MujocoTimer:
+    """mj_step with the Newton solver, Euler, one cone; state and warm start copied in before every step."""
+
+    def __init__(self, model, cone):
+        model.opt.solver, model.opt.integrator = mujoco.mjtSolver.mjSOL_NEWTON, mujoco.mjtIntegrator.mjINT_EULER
+        self.model, self.cone = model, CONES[cone]
+        self.data = mujoco.MjData(model)
+        self.A, self.B = np.zeros((2 * model.nv, 2 * model.nv)), np.zeros((2 * model.nv, model.nu))
+
+    def place(self, state):
+        self.q, self.v, self.w = state["q"], state["v"], state["w"]
+        self.model.opt.cone = self.cone
+        mujoco.mj_resetData(self.model, self.data)
+
+    def _put(self):
+        data = self.data
+        data.qpos[:], data.qvel[:] = self.q, self.v
+        data.qacc_warmstart[:] = self.w
+
+    def step(self, repeats, out):
+        model, data, call = self.model, self.data, mujoco.mj_step
+        for _ in range(repeats):
+            self._put()
+            start = perf_counter_ns()
+            call(model, data)
+            out.append(perf_counter_ns() - start)
+
+    def jacobian(self, repeats, out):
+        model, data, call, A, B = self.model, self.data, mujoco.mjd_transitionFD, self.A, self.B
+        for _ in range(repeats):
+            self._put()
+            start = perf_counter_ns()
+            call(model, data, FD_STEP, False, A, B, None, None)
+            out.append(perf_counter_ns() - start)
+
+
+class CoulombTimer:
+    """Simulator.step alone, with derivatives(), with vjp(); each from nothing (cold), from the memory of the step before (warm),
+    or from the memory of this very step (replay)."""
+
+    def __init__(self, model):
+        self.sim = coulomb.Simulator(model)
+        random = np.random.default_rng(0)
+        self.dq, self.dv = random.normal(size=model.nv), random.normal(size=model.nv)
+
+    def place(self, state):
+        self.q, self.v = state["q"], state["v"]
+        sim = self.sim
+        sim.reset()
+        empty = sim.memory
+        # Both engines' Euler: v = v0 + h a, q = q0 (+) h v. So the step before can be had back from MuJoCo's last acceleration.
+        h = sim.timestep
+        sim.step(sim.model.integrate(self.q, -h * self.v), self.v - h * state["w"])
+        before = sim.memory
+        sim.step(self.q, self.v)
+        self.memories = {"cold": empty, "warm": before, "replay": sim.memory}
+
+    def step(self, start_from, repeats, out):
+        sim, q, v, memory = self.sim, self.q, self.v, self.memories[start_from]
+        call = sim.step
+        for _ in range(repeats):
+            sim.memory = memory
+            start = perf_counter_ns()
+            call(q, v)
+            out.append(perf_counter_ns() - start)
+
+    def jacobian(self, start_from, repeats, out):
+        sim, q, v, memory = self.sim, self.q, self.v, self.memories[start_from]
+        step, derivatives = sim.step, sim.derivatives
+        for _ in range(repeats):
+            sim.memory = memory
+            start = perf_counter_ns()
+            step(q, v)
+            d = derivatives()
+            out.append(perf_counter_ns() - start)
+            del d
+
+    def vjp(self, start_from, repeats, out):
+        sim, q, v, memory = self.sim, self.q, self.v, self.memories[start_from]
+        step, vjp, dq, dv = sim.step, sim.vjp, self.dq, self.dv
+        for _ in range(repeats):
+            sim.memory = memory
+            start = perf_counter_ns()
+            step(q, v)
+            g = vjp(dq, dv)
+            out.append(perf_counter_ns() - start)
+            del g
+
+
+def time_robot(robot, rounds, repeats, progress):
+    """Mean over states of the per-state median, µs, as a dict; with counts of contacts and of steps that did not converge."""
+    ours = CoulombTimer(robot.model)
+    theirs = {cone: MujocoTimer(robot.mujoco_model, cone) for cone in CONES}
+    fd_repeats = max(1, repeats // 8)
+    quantities = {f"mujoco_step_{cone}": (lambda out, t=t: t.step(repeats, out), t) for cone, t in theirs.items()}
+    for start_from in ("warm", "cold", "replay"):
+        for name in ("step", "jacobian", "vjp"):
+            method = getattr(ours, name)
+            quantities[f"coulomb_{name}_{start_from}"] = (lambda out, m=method, s=start_from: m(s, repeats, out), ours)
+    medians = {name: [] for name in [*quantities, "mujoco_jacobian_fd"]}
+    overhead = clock_cost()
+    contacts, unsolved, mujoco_contacts = [], 0, []
+    zero = np.zeros(robot.model.nv)
+    for i in range(len(robot.q)):
+        state = {"q": robot.q[i].copy(), "v": robot.v[i].copy(), "w": zero if robot.w is None else robot.w[i].copy()}
+        ours.place(state)
+        contacts.append(len(ours.sim.contacts))
+        unsolved += not ours.sim.status.converged
+        samples = {name: [] for name in medians}
+        for _ in range(rounds):
+            for name, (measure, timer) in quantities.items():
+                if timer is not ours:
+                    timer.place(state)
+                if not samples[name]:
+                    measure([])  # warms the caches
+                measure(samples[name])
+            pyramidal = theirs["pyramidal"]
+            pyramidal.place(state)
+            pyramidal.jacobian(fd_repeats, samples["mujoco_jacobian_fd"])
+        mujoco_contacts.append(pyramidal.data.ncon)
+        for name, values in samples.items():
+            medians[name].append((np.median(values) - overhead) * 1e-3)
+        progress(i + 1, len(robot.q))
+    return {
+        "nv": robot.model.nv,
+        "pairs": int(robot.model.num_pairs),
+        "states": len(robot.q),
+        "contacts": float(np.mean(contacts)),
+        "contacts_mujoco": float(np.mean(mujoco_contacts)),
+        "not_converged": unsolved,
+        "source": robot.source,
+        "us": {name: float(np.mean(values)) for name, values in medians.items()},
+    }

@@ -1,0 +1,203 @@
+"""The command ``coulomb`` (also ``python -m coulomb``): demo, simulate MODEL, check MODEL."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+from pathlib import Path
+
+import numpy as np
+
+
+def _positive(text):
+    value = float(text)
+    if not (np.isfinite(value) and value > 0):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
+    return value
+
+
+def _count(text):
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive integer")
+    return value
+
+
+def _parser():
+    parser = argparse.ArgumentParser(prog="coulomb", description="Differentiable rigid-body simulation.")
+    parser.add_argument("--version", action="store_true", help="print the version and stop")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    demo = commands.add_parser("demo", help="a quadruped falls and stands; contacts, Jacobian, timings, pictures")
+    demo.add_argument("--output", default="output/demo", metavar="FOLDER", help="for the pictures (default: %(default)s)")
+    demo.add_argument("--quick", action="store_true", help="a shorter run")
+
+    def model_command(name, text):
+        command = commands.add_parser(name, help=text)
+        command.add_argument("model", metavar="MODEL", help="a .urdf file, or an MJCF .xml file")
+        command.add_argument("--timestep", type=_positive, metavar="S", help="seconds (default: the model's, or 0.001)")
+        command.add_argument("--no-ground", action="store_true", help="do not add the plane z = 0 (MJCF: never added)")
+        command.add_argument("--fixed-base", action="store_true", help="URDF: hold the base instead of letting it fly")
+        command.add_argument("--height", type=float, default=None, metavar="M", help="URDF: height of the base (default: it just clears the ground)")
+        command.add_argument("--package-dir", action="append", default=[], metavar="FOLDER", help="URDF: where package:// is looked up")
+        command.add_argument("--keyframe", type=int, metavar="K", help="start from the K-th state stored in the model")
+        return command
+
+    simulate = model_command("simulate", "steps a model without control")
+    simulate.add_argument("--duration", type=_positive, default=1.0, metavar="S", help="seconds (default: %(default)s)")
+    simulate.add_argument("--output", metavar="FILE", help="a .png of the last state, or a .csv of every state")
+    check = model_command("check", "gradients against finite differences, on random states in contact")
+    check.add_argument("--states", type=_count, default=20, metavar="N", help="(default: %(default)s)")
+    check.add_argument("--tolerance", type=_positive, default=1e-6, help="relative error that passes (default: %(default)s)")
+    check.add_argument("--step", type=_positive, default=1e-6, help="size of the differences (default: %(default)s)")
+    check.add_argument("--seed", type=int, default=0, help="of the random states (default: %(default)s)")
+    return parser
+
+
+def _load(options):
+    """The model and where it starts."""
+    from . import Scene
+    from .kinematics import lowest_point
+
+    path = Path(options.model)
+    if not path.is_file():
+        raise ValueError(f"MODEL: no such file: {options.model!r}")
+    urdf = path.suffix.lower() == ".urdf"
+
+    def build(height):
+        scene = Scene()
+        if urdf:
+            if not options.no_ground:
+                scene.add_ground()
+            scene.add_urdf(path, floating_base=not options.fixed_base, position=(0, 0, height), package_dirs=options.package_dir)
+        else:
+            if options.fixed_base or options.height is not None or options.package_dir:
+                raise ValueError("--fixed-base, --height, --package-dir: only for URDF; an MJCF file says itself how bodies are attached")
+            scene.add_mjcf(path)
+        return scene.build()
+
+    model = build(options.height or 0.0)
+    if urdf and options.height is None and not options.fixed_base and not options.no_ground:
+        model = build(1e-3 - lowest_point(model, model.neutral()[0]))
+    q, v = model.neutral()
+    if options.keyframe is not None:
+        if not 0 <= options.keyframe < len(model.keyframes):
+            raise ValueError(f"--keyframe: got {options.keyframe}, the model has {len(model.keyframes)}")
+        q, v = model.keyframes[options.keyframe].q, model.keyframes[options.keyframe].v
+    print(f"{path.name}: {model.num_bodies - 1} bodies, {model.nv} degrees of freedom, {model.nu} actuators, {model.num_geometries} geometries")
+    for line in model.ignored:
+        print(f"  ignored: {line}")
+    return model, q, v
+
+
+def _simulate(options):
+    from . import Simulator
+    from .kinematics import energy
+
+    suffix = Path(options.output).suffix.lower() if options.output else None
+    if suffix not in (None, ".png", ".csv"):
+        raise ValueError(f"--output: got {options.output!r}, expected a name that ends in .png or .csv")
+    model, q, v = _load(options)
+    sim = Simulator(model, timestep=options.timestep)
+    steps = max(1, round(options.duration / sim.timestep))
+    rows, unsolved = [], 0
+    print(f"\n  {'time s':>8} {'kinetic J':>11} {'potential J':>11} {'contacts':>8} {'residual':>9}  status")
+    for k in range(1, steps + 1):
+        before = q
+        q, v = sim.step(q, v)
+        status = sim.status
+        unsolved += not status.converged
+        if suffix == ".csv":
+            rows.append([k * sim.timestep, *q, *v, len(sim.contacts), status.residual, status.reason])
+        if k == 1 or k == steps or k % max(1, steps // 10) == 0:
+            kinetic, potential = energy(model, q, v)
+            print(f"  {k * sim.timestep:8.3f} {kinetic:11.4g} {potential:11.4g} {len(sim.contacts):8d} {status.residual:9.0e}  {status.reason}", flush=True)
+    print(f"{unsolved} of {steps} steps were not solved as posed")
+    if options.output:
+        Path(options.output).parent.mkdir(parents=True, exist_ok=True)
+        if suffix == ".png":
+            from .pictures import scene_picture
+
+            scene_picture(model, before, sim.contacts, sim.timestep, options.output, f"{Path(options.model).name}, {steps * sim.timestep:g} s")
+        else:
+            with open(options.output, "w", newline="") as file:
+                writer = csv.writer(file)
+                writer.writerow(["time", *[f"q{i}" for i in range(model.nq)], *[f"v{i}" for i in range(model.nv)], "contacts", "residual", "status"])
+                writer.writerows(rows)
+        print(options.output)
+    return 0
+
+
+def _random_states(model, sim, q, v, options):
+    """States along a fall under random controls, moved a little so that no contact sits on the border of touching."""
+    random = np.random.default_rng(options.seed)
+    limits = [a.control_range if a.control_limited else np.array([-1.0, 1.0]) for a in model.actuators]
+    found, u, start = [], np.zeros(model.nu), (q, v)
+    for k in range(200 * options.states):
+        if k % 50 == 0:
+            u = np.array([random.uniform(*(0.1 * limit)) for limit in limits])
+        q, v = sim.step(q, v, u)
+        if not (np.isfinite(q).all() and np.abs(v).max(initial=0) < 100):
+            q, v = start
+            sim.reset()
+        if sim.contacts and k % 20 == 0:
+            found.append((model.integrate(q, 1e-3 * random.normal(size=model.nv)), v + 1e-2 * random.normal(size=model.nv), u))
+        if len(found) == options.states:
+            break
+    while not found or len(found) < min(options.states, 3):  # nothing touches: check the free motion
+        found.append((model.integrate(start[0], 0.1 * random.normal(size=model.nv)), random.normal(size=model.nv), u))
+    return found
+
+
+def _check(options):
+    from . import Simulator
+    from .checks import check_gradients
+
+    model, q, v = _load(options)
+    sim = Simulator(model, timestep=options.timestep)
+    blocks = ["dv_dq", "dv_dv", "dv_du", "dv_dtau", "dq_dq", "dq_dv"]
+    print(f"\n  state contacts  {' '.join(f'{name:>8}' for name in blocks)}  columns compared")
+    failed, left_out, columns = 0, 0, 0
+    for number, (q, v, u) in enumerate(_random_states(model, sim, q, v, options)):
+        sim.reset()
+        result = check_gradients(sim, q, v, u, step=options.step, tolerance=options.tolerance)
+        failed += not (result.passed or (result.compared == 0 and result.converged))
+        left_out, columns = left_out + result.columns - result.compared, columns + result.columns
+        errors = " ".join(f"{result.errors[name]:8.0e}" if name in result.errors else f"{'-':>8}" for name in blocks)
+        remark = "" if result.converged else f"  not converged: {sim.status.reason}"
+        if result.changed:
+            remark += f"  ({result.changed[0][0]}[{result.changed[0][1]}]: {result.changed[0][2]})"
+        print(f"  {number:5d} {result.contacts:8d}  {errors}  {result.compared} of {result.columns}{remark}", flush=True)
+    print(f"{failed} states failed at tolerance {options.tolerance:g}; {left_out} of {columns} columns left out because the step has no "
+          "two-sided derivative there")
+    return 1 if failed or left_out == columns else 0
+
+
+def main(arguments=None):
+    """Runs the command; returns its exit code: 0, 1 (a check failed), 2 (bad input) or 130 (interrupted)."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.version:
+        from . import __version__
+
+        print(__version__)
+        return 0
+    if options.command is None:
+        parser.print_help()
+        return 2
+    try:
+        if options.command == "demo":
+            from .demo import run
+
+            return run(options.output, options.quick)
+        return {"simulate": _simulate, "check": _check}[options.command](options)
+    except (ValueError, TypeError, ImportError, OSError, RuntimeError) as error:
+        print(f"coulomb {options.command}: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("\ninterrupted", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

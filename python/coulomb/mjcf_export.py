@@ -1,0 +1,83 @@
+"""A Model as an MJCF string: to run the same robot in MuJoCo, for comparisons of speed. Primitives, joints, motors and limits; what MuJoCo
+does differently (soft contact) stays MuJoCo's. Rotors' inertia, dry friction and damping included; meshes by their vertices."""
+
+from __future__ import annotations
+
+import numpy as np
+
+_GEOM = {"half_space": "plane", "sphere": "sphere", "capsule": "capsule", "cylinder": "cylinder", "box": "box", "ellipsoid": "ellipsoid",
+         "mesh": "mesh"}
+
+
+def _numbers(values):
+    return " ".join(f"{float(x):.17g}" for x in np.atleast_1d(values))
+
+
+def _geom(model, index):
+    kind = model.geometry_types[index]
+    size = "1 1 0.1" if kind == "half_space" else _numbers(model.geometry_size[index])
+    size = f'mesh="m{index}"' if kind == "mesh" else f'size="{size}"'
+    return (f'<geom type="{_GEOM[kind]}" {size} pos="{_numbers(model.geometry_pos[index])}" quat="{_numbers(model.geometry_quat[index])}" '
+            f'friction="{_numbers(model.geometry_friction[index])} 0 0"/>')
+
+
+def _joint(model, joint):
+    kind, dof = model.joint_types[joint], model.joint_v[joint]
+    if kind == "free":
+        return f'<freejoint name="j{joint}"/>'
+    limits = ""
+    if model.joint_limited[joint]:
+        limits = f'limited="true" range="{_numbers([model.joint_lower[joint], model.joint_upper[joint]])}"'
+    axis = "" if kind == "ball" else f'axis="{_numbers(model.joint_axis[joint])}"'
+    return (f'<joint name="j{joint}" type="{kind}" pos="{_numbers(model.joint_pos[joint])}" {axis} {limits} '
+            f'damping="{_numbers(model.dof_damping[dof])}" armature="{_numbers(model.dof_armature[dof])}" '
+            f'frictionloss="{_numbers(model.dof_dry_friction[dof])}" stiffness="{_numbers(model.joint_stiffness[joint])}"/>')
+
+
+def _body(model, body, children):
+    xx, xy, yy, xz, yz, zz = model.body_inertia[body]
+    lines = [f'<body name="b{body}" pos="{_numbers(model.body_pos[body])}" quat="{_numbers(model.body_quat[body])}">']
+    if model.body_mass[body] > 0:
+        lines.append(f'<inertial pos="{_numbers(model.body_com[body])}" mass="{_numbers(model.body_mass[body])}" '
+                     f'fullinertia="{_numbers([xx, yy, zz, xy, xz, yz])}"/>')
+    lines += [_joint(model, joint) for joint in np.flatnonzero(model.joint_body == body)]
+    lines += [_geom(model, index) for index in np.flatnonzero(model.geometry_body == body)]
+    lines += [_body(model, child, children) for child in children[body]]
+    return "\n".join([*lines, "</body>"])
+
+
+def to_mjcf(model, timestep=None):
+    """An MJCF string that describes the Model to MuJoCo; bodies that never touch here do not there. Equalities are not written.
+
+    q, v and u mean the same in both."""
+    children = {body: [] for body in range(model.num_bodies)}
+    for body in range(1, model.num_bodies):
+        children[int(model.body_parent[body])].append(body)
+    touching = {tuple(sorted((int(model.geometry_body[a]), int(model.geometry_body[b])))) for a, b in zip(model.pair_a, model.pair_b)}
+    excludes = [f'<exclude body1="b{a}" body2="b{b}"/>' for a in range(1, model.num_bodies) for b in range(a + 1, model.num_bodies)
+                if (a, b) not in touching]
+    motors = []
+    for a in model.actuators:
+        limits = f'ctrllimited="true" ctrlrange="{_numbers(a.control_range)}"' if a.control_limited else ""
+        motors.append(f'<general joint="j{a.joint}" gear="{_numbers(a.gear)}" gainprm="{_numbers(a.gain[0])}" {limits}/>')
+    meshes = [f'<mesh name="m{i}" inertia="convex" vertex="{_numbers(model.mesh_vertices(m).ravel())}"/>'
+              for i, m in enumerate(model.geometry_mesh) if m >= 0]
+    world = [_geom(model, index) for index in np.flatnonzero(model.geometry_body == 0)]
+    world += [_body(model, child, children) for child in children[0]]
+    newline = "\n"
+    return f"""<mujoco>
+<compiler angle="radian" autolimits="false" balanceinertia="false" boundmass="0" boundinertia="0"/>
+<option timestep="{timestep or model.timestep:.17g}" gravity="{_numbers(model.gravity)}"/>
+<asset>
+{newline.join(meshes)}
+</asset>
+<worldbody>
+{newline.join(world)}
+</worldbody>
+<contact>
+{newline.join(excludes)}
+</contact>
+<actuator>
+{newline.join(motors)}
+</actuator>
+</mujoco>"""

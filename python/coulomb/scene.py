@@ -1,0 +1,112 @@
+"""Scene: the verbs that build a Model. Shapes and URDF are in the core; MJCF and ``pin`` objects need Python packages."""
+
+from __future__ import annotations
+
+import os
+
+from . import _core
+
+
+class Scene(_core.Scene):
+    """Builds a Model: add the ground, shapes and robots, then ``build()``. SI units throughout.
+
+    gravity: (3,) m/s^2 (default (0, 0, -9.81), or what an MJCF file says); timestep: s (default 1e-3, or what an MJCF file says);
+    contact_margin: m, contacts are made below this distance.
+
+    Every verb raises ValueError that names argument, element and value, and then leaves the scene as it was.
+    """
+
+    def add_urdf(self, path, *, package_dirs=(), **options):
+        """A robot from a URDF file (a path) or string.
+
+        floating_base: bool. position (3,) m and quaternion (4,) w x y z: of the base, world. package_dirs: where ``package://`` is
+        looked up. friction, restitution: unset means the partner's. compliance: m/(N s). self_collision: links that are not
+        neighbours collide. actuators: one motor per joint degree of freedom, limited to the effort limit. ignore_mimic: treat mimic
+        joints as independent instead of refusing them. name: default is the robot's name in the file. Meshes become convex. What is
+        ignored is listed in ``Model.ignored``.
+        """
+        if isinstance(package_dirs, (str, os.PathLike)):
+            package_dirs = [package_dirs]
+        return super().add_urdf(os.fspath(path), package_dirs=[os.fspath(d) for d in package_dirs], **options)
+
+    def add_mjcf(self, path_or_xml, *, use_options=True, name=""):
+        """Bodies, joints, geometries, actuators, equalities and keyframes of an MJCF file (a path) or string.
+
+        use_options: take gravity and time step from the file. Compiled by the ``mujoco`` package. What has no influence on the motion
+        is listed in ``Model.ignored``; what has but is not supported is a ValueError.
+        """
+        from .mjcf import read_mjcf
+
+        return self.add_mujoco_model(read_mjcf(path_or_xml), use_options=use_options, name=name)
+
+    def add_mujoco_model(self, model, *, use_options=True, name=""):
+        """The same from a compiled ``mujoco.MjModel`` (or the dict that ``coulomb.mjcf.mujoco_arrays`` makes of one)."""
+        if not isinstance(model, dict):
+            from .mjcf import mujoco_arrays
+
+            model = mujoco_arrays(model)
+        return self._add_mujoco_arrays(model["name"], model["reals"], model["integers"], model["names"], use_options, name)
+
+    def add_pinocchio(
+        self,
+        model,
+        geometry_model=None,
+        *,
+        position=(0.0, 0.0, 0.0),
+        quaternion=(1.0, 0.0, 0.0, 0.0),
+        friction=None,
+        restitution=None,
+        compliance=0.0,
+        actuators=True,
+        name="",
+    ):
+        """A ``pin.Model`` and its collision ``pin.GeometryModel`` (None: no shapes). Meshes become convex.
+
+        position (3,) m, quaternion (4,) w x y z: of a fixed base, or the neutral place of a free one. The objects are not changed.
+        """
+        import pinocchio
+
+        def buffer(thing):
+            stream = pinocchio.serialization.StreamBuffer()
+            thing.saveToBinary(stream)
+            return stream.tobytes()
+
+        if not isinstance(model, pinocchio.Model):
+            raise TypeError(f"model: expected a pinocchio.Model, got {type(model).__name__}")
+        geometry = b""
+        if geometry_model is not None:
+            if not isinstance(geometry_model, pinocchio.GeometryModel):
+                raise TypeError(f"geometry_model: expected a pinocchio.GeometryModel, got {type(geometry_model).__name__}")
+            geometry_model = geometry_model.copy()
+            for thing in geometry_model.geometryObjects:  # a mesh buffer would carry its whole bounding-volume tree
+                if hasattr(thing.geometry, "buildConvexHull"):
+                    thing.geometry.buildConvexHull(True, "Qt")
+                    thing.geometry = thing.geometry.convex
+            geometry = buffer(geometry_model)
+        return self._add_pinocchio(
+            buffer(model), geometry, position, quaternion, friction, restitution, compliance, actuators, name
+        )
+
+
+def load(path, *, ground=False, floating_base=False, package_dirs=(), friction=None, **scene_options):
+    """The Model of a robot's file, in one line: ``coulomb.load("robot.urdf", ground=True)``.
+
+    path: URDF (.urdf) or MJCF (anything else, or an XML string that starts with ``<mujoco``). ground: add the plane z = 0.
+    floating_base, package_dirs: for URDF. friction: of the ground and of a URDF's links. scene_options: those of Scene.
+    """
+    text = os.fspath(path)
+    head = text.lstrip()
+    is_xml = head.startswith("<")
+    is_urdf = "<robot" in head if is_xml else text.lower().endswith(".urdf")
+    if not is_xml and not os.path.isfile(text):
+        raise FileNotFoundError(f"path: no such file: {text!r}")
+    scene = Scene(**scene_options)
+    if ground:
+        scene.add_ground(friction=friction)
+    if is_urdf:
+        scene.add_urdf(text, floating_base=floating_base, package_dirs=package_dirs, friction=friction)
+    else:
+        if floating_base or package_dirs:
+            raise ValueError("floating_base, package_dirs: only for URDF; an MJCF file says itself how its bodies are attached")
+        scene.add_mjcf(text)
+    return scene.build()

@@ -1,0 +1,43 @@
+#include "coulomb/collision/neutral_overlaps.hpp"
+
+#include <algorithm>
+
+#include "coulomb/collision/detect.hpp"
+#include "coulomb/dynamics/dynamics.hpp"
+
+namespace coulomb {
+
+std::vector<int> neutral_overlaps(const Model& model, double depth) {
+  DynamicsWorkspace dynamics(model);
+  CollisionWorkspace workspace(model);
+  CollisionCache cache;
+  cache.pairs.resize(model.pair_a.size());
+  kinematics(model, model.q_neutral.data(), dynamics);
+  detect_contacts(model, dynamics.body_position.data(), dynamics.body_rotation.data(), {}, cache, workspace);
+  std::vector<int> out;
+  for (const Contact& contact : workspace.contacts) {
+    const int tree = model.body_tree[contact.body_a];
+    if (tree < 0 || tree != model.body_tree[contact.body_b] || contact.distance > -depth) continue;
+    if (out.empty() || out.back() != contact.pair) out.push_back(contact.pair);
+  }
+  return out;
+}
+
+std::shared_ptr<const Model> without_pairs(std::shared_ptr<const Model> model, const std::vector<int>& pairs) {
+  if (pairs.empty()) return model;
+  auto out = std::make_shared<Model>(*model);
+  const auto drop = [&](auto& values) {
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if (!std::binary_search(pairs.begin(), pairs.end(), static_cast<int>(i))) values[kept++] = values[i];
+    values.resize(kept);
+  };
+  drop(out->pair_a), drop(out->pair_b), drop(out->pair_friction), drop(out->pair_restitution), drop(out->pair_compliance),
+      drop(out->pair_margin);
+  for (int pair : pairs)
+    out->ignored.push_back("pair " + model->geometry_names[model->pair_a[pair]] + ", " + model->geometry_names[model->pair_b[pair]] +
+                           ": overlaps in the neutral pose, left out of the simulation");
+  return out;
+}
+
+}  // namespace coulomb

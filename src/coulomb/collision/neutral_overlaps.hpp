@@ -1,0 +1,17 @@
+// Pairs of one robot's own geometries that overlap in its neutral pose: neighbours' shells, hulls fatter than the links. Such a pair
+// asks the solver to separate what the joints hold together; contact laws have no answer. They are found once and left out.
+#pragma once
+
+#include <vector>
+
+#include "coulomb/model/model.hpp"
+
+namespace coulomb {
+
+/// Indices into Model::pair_* of pairs within one kinematic tree that penetrate by more than `depth` metres at q_neutral.
+std::vector<int> neutral_overlaps(const Model& model, double depth = 1e-4);
+
+/// The model without these pairs; the same object when there are none.
+std::shared_ptr<const Model> without_pairs(std::shared_ptr<const Model> model, const std::vector<int>& pairs);
+
+}  // namespace coulomb

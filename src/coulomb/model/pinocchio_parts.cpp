@@ -1,0 +1,218 @@
+// pinocchio::Model to SceneParts: one body per joint, its frame the joint's; pin's limits, damping, dry friction and effort limits.
+#include "coulomb/model/pinocchio_parts.hpp"
+
+#include <coal/BVH/BVH_model.h>
+#include <coal/shape/convex.h>
+#include <coal/shape/geometric_shapes.h>
+
+#include <functional>
+#include <stdexcept>
+
+#include "coulomb/model/checks.hpp"
+#include "coulomb/model/convex_mesh.hpp"
+
+namespace coulomb {
+namespace {
+
+Placement placement_of(const pinocchio::SE3& M) {
+  double R[9];
+  for (int i = 0; i < 3; ++i)
+    for (int j = 0; j < 3; ++j) R[3 * i + j] = M.rotation()(i, j);
+  return {{M.translation()[0], M.translation()[1], M.translation()[2]}, quaternion_from_matrix(R)};
+}
+
+/// What one pin joint is for us: a sequence of joints on one body.
+struct JointShape {
+  std::vector<std::pair<JointType, Vec3>> joints;
+  PinocchioJoint::Kind kind = PinocchioJoint::Kind::scalar;
+};
+
+JointShape shape_of(const pinocchio::JointModel& joint, const std::string& what) {
+  using namespace pinocchio;
+  using Kind = PinocchioJoint::Kind;
+  const std::string type = joint.shortname();
+  const Vec3 x{1, 0, 0}, y{0, 1, 0}, z{0, 0, 1};
+  auto vec = [](const auto& v) { return Vec3{v[0], v[1], v[2]}; };
+  auto aligned = [&](char c) { return c == 'X' ? x : c == 'Y' ? y : z; };
+  if (type == "JointModelFreeFlyer") return {{{coulomb::JointType::free, z}}, Kind::free};
+  if (type == "JointModelSpherical") return {{{coulomb::JointType::ball, z}}, Kind::ball};
+  if (type == "JointModelSphericalZYX")
+    return {{{coulomb::JointType::hinge, z}, {coulomb::JointType::hinge, y}, {coulomb::JointType::hinge, x}}, Kind::scalar};
+  if (type == "JointModelTranslation")
+    return {{{coulomb::JointType::slide, x}, {coulomb::JointType::slide, y}, {coulomb::JointType::slide, z}}, Kind::scalar};
+  if (type == "JointModelPlanar")
+    return {{{coulomb::JointType::slide, x}, {coulomb::JointType::slide, y}, {coulomb::JointType::hinge, z}}, Kind::planar};
+  if (type.size() == 12 && type.compare(0, 11, "JointModelR") == 0) return {{{coulomb::JointType::hinge, aligned(type[11])}}, Kind::scalar};
+  if (type.size() == 12 && type.compare(0, 11, "JointModelP") == 0) return {{{coulomb::JointType::slide, aligned(type[11])}}, Kind::scalar};
+  if (type.size() == 14 && type.compare(0, 13, "JointModelRUB") == 0)
+    return {{{coulomb::JointType::hinge, aligned(type[13])}}, Kind::continuous};
+  if (auto j = boost::get<JointModelRevoluteUnaligned>(&joint.toVariant())) return {{{coulomb::JointType::hinge, vec(j->axis)}}, Kind::scalar};
+  if (auto j = boost::get<JointModelPrismaticUnaligned>(&joint.toVariant())) return {{{coulomb::JointType::slide, vec(j->axis)}}, Kind::scalar};
+  if (auto j = boost::get<JointModelRevoluteUnboundedUnaligned>(&joint.toVariant()))
+    return {{{coulomb::JointType::hinge, vec(j->axis)}}, Kind::continuous};
+  throw std::invalid_argument(what + ": joint type " + type + " is not supported");
+}
+
+class Translator {
+ public:
+  Translator(const pinocchio::Model& model, const PinocchioOptions& options, std::string source)
+      : m_(model), options_(options), source_(std::move(source)), body_(model.joints.size(), 0) {
+    parts_.pinocchio_maps.push_back({options.name, model.nq, model.nv, {}});
+  }
+
+  SceneParts run(const pinocchio::GeometryModel* geometry, bool self_collision) {
+    BodyPart base;  // what is fixed to a fixed base
+    base.name = link_name(0, "base");
+    base.placement = {options_.position, options_.quaternion};
+    fill_inertia(base, m_.inertias[0]);
+    const bool floating = m_.joints.size() > 1 && m_.joints[1].shortname() == "JointModelFreeFlyer";
+    if (!floating) parts_.bodies.push_back(base), body_[0] = 1;
+    add_children(0);
+    if (geometry) add_geometries(*geometry, self_collision);
+    return std::move(parts_);
+  }
+
+ private:
+  std::string link_name(pinocchio::JointIndex joint, const std::string& fallback) const {
+    for (const auto& frame : m_.frames)
+      if (frame.type == pinocchio::BODY && frame.parentJoint == joint && frame.name != "universe") return frame.name;
+    return fallback;
+  }
+
+  void fill_inertia(BodyPart& body, const pinocchio::Inertia& Y) const {
+    body.mass = Y.mass();
+    for (int i = 0; i < 3; ++i) body.com[i] = Y.lever()[i];
+    const auto I = Y.inertia().matrix();
+    body.inertia = {I(0, 0), I(0, 1), I(1, 1), I(0, 2), I(1, 2), I(2, 2)};
+    check_inertia(source_ + ": link '" + body.name + "'", body.mass, body.com, body.inertia);
+  }
+
+  void add_children(pinocchio::JointIndex parent) {
+    for (pinocchio::JointIndex j = 1; j < m_.joints.size(); ++j)
+      if (m_.parents[j] == parent) add_joint(j), add_children(j);
+  }
+
+  void add_joint(pinocchio::JointIndex j) {
+    const std::string what = source_ + ": joint '" + m_.names[j] + "'";
+    const JointShape shape = shape_of(m_.joints[j], what);
+    const bool free = shape.kind == PinocchioJoint::Kind::free;
+    if (free && m_.parents[j] != 0) throw std::invalid_argument(what + ": a free joint below the root is not supported");
+    BodyPart body;
+    body.name = link_name(j, m_.names[j]);
+    body.parent = free ? 0 : body_[m_.parents[j]];
+    body.placement = placement_of(m_.jointPlacements[j]);
+    const Placement pin_base = body.placement;
+    if (free) body.placement = compose({options_.position, options_.quaternion}, body.placement);
+    fill_inertia(body, m_.inertias[j]);
+    body_[j] = static_cast<int>(parts_.bodies.size());
+    parts_.bodies.push_back(body);
+    auto& map = parts_.pinocchio_maps[0].joints;
+    const int pin_q = m_.idx_qs[j], pin_v = m_.idx_vs[j], n = static_cast<int>(shape.joints.size());
+    if (shape.kind != PinocchioJoint::Kind::scalar || n == 1)
+      map.push_back({shape.kind, pin_q, pin_v, nq_, nv_, pin_base.pos, pin_base.quat});
+    for (int i = 0; i < n; ++i) {
+      if (shape.kind == PinocchioJoint::Kind::scalar && n > 1)
+        map.push_back({shape.kind, pin_q + i, pin_v + i, nq_, nv_, {0, 0, 0}, {1, 0, 0, 0}});
+      add_single(j, n > 1 ? m_.names[j] + "_" + std::to_string(i) : m_.names[j], shape, i, what);
+    }
+  }
+
+  void add_single(pinocchio::JointIndex j, const std::string& name, const JointShape& shape, int i, const std::string& what) {
+    JointPart part;
+    part.name = name;
+    part.type = shape.joints[i].first;
+    part.axis = checks::unit_vector(what + " axis", shape.joints[i].second);
+    part.body = body_[j];
+    const bool scalar = part.type == JointType::hinge || part.type == JointType::slide;
+    const bool free = part.type == JointType::free;
+    const int nv = scalar ? 1 : free ? 6 : 3, q = m_.idx_qs[j] + i, v = m_.idx_vs[j] + i;
+    if (!scalar) part.q_neutral[free ? 3 : 0] = 1;
+    if (free) {
+      const Placement& p = parts_.bodies[part.body].placement;
+      std::copy(p.pos.begin(), p.pos.end(), part.q_neutral.begin());
+      std::copy(p.quat.begin(), p.quat.end(), part.q_neutral.begin() + 3);
+    }
+    part.q_spring = part.q_neutral;
+    const bool bounded = scalar && shape.kind == PinocchioJoint::Kind::scalar;
+    if (bounded) set_limits(part, m_.lowerPositionLimit[q], m_.upperPositionLimit[q], what);
+    for (int k = 0; k < nv; ++k) {
+      part.damping[k] = m_.damping[v + k], part.armature[k] = m_.armature[v + k];
+      part.dry_friction[k] = m_.upperDryFrictionLimit[v + k];
+      checks::not_negative(what + " damping", part.damping[k]);
+      checks::not_negative(what + " armature", part.armature[k]);
+      checks::not_negative(what + " friction", part.dry_friction[k]);
+    }
+    if (scalar && options_.actuators && m_.joints[j].shortname() != "JointModelPlanar") add_motor(name, m_.upperEffortLimit[v]);
+    parts_.joints.push_back(part);
+    nq_ += scalar ? 1 : free ? 7 : 4, nv_ += nv;
+  }
+
+  void set_limits(JointPart& part, double lower, double upper, const std::string& what) {
+    if (std::isnan(lower) || std::isnan(upper) || lower > upper)
+      throw std::invalid_argument(what + " limits: (" + checks::text(lower) + ", " + checks::text(upper) + ") is no interval");
+    part.limited = std::abs(lower) < 1e20 || std::abs(upper) < 1e20;
+    part.lower = lower, part.upper = upper;
+  }
+
+  void add_motor(const std::string& name, double effort) {
+    Actuator motor;
+    motor.name = name;
+    motor.joint = static_cast<int>(parts_.joints.size());
+    motor.control_limited = effort > 0 && effort < 1e20;
+    if (motor.control_limited) motor.control_range = {-effort, effort};
+    parts_.actuators.push_back(motor);
+  }
+
+  void add_geometries(const pinocchio::GeometryModel& geometry, bool self_collision) {
+    if (!self_collision) parts_.num_collision_groups = 1;
+    for (const auto& object : geometry.geometryObjects) {
+      GeometryPart part;
+      part.name = object.name;
+      part.body = body_[object.parentJoint];
+      part.placement = placement_of(object.placement);
+      part.friction = options_.friction, part.restitution = options_.restitution, part.compliance = options_.compliance;
+      if (!self_collision) part.no_collision_group = 0;
+      set_shape(part, *object.geometry);
+      parts_.geometries.push_back(part);
+    }
+    for (const auto& pair : geometry.collisionPairs)
+      parts_.pairs.push_back({static_cast<int>(pair.first), static_cast<int>(pair.second), {}, {}});
+  }
+
+  void set_shape(GeometryPart& part, const coal::CollisionGeometry& g) {
+    auto points = [&](const std::vector<coal::Vec3s>& from, std::size_t n) {
+      std::vector<double> out;
+      for (std::size_t i = 0; i < n; ++i) out.insert(out.end(), {from[i][0], from[i][1], from[i][2]});
+      part.type = ShapeType::mesh;
+      part.mesh = static_cast<int>(parts_.meshes.size());
+      parts_.meshes.push_back(make_convex_hull(out, part.name));
+    };
+    if (auto s = dynamic_cast<const coal::Sphere*>(&g)) part.type = ShapeType::sphere, part.size = {s->radius, 0, 0};
+    else if (auto s = dynamic_cast<const coal::Box*>(&g)) part.type = ShapeType::box, part.size = {s->halfSide[0], s->halfSide[1], s->halfSide[2]};
+    else if (auto s = dynamic_cast<const coal::Capsule*>(&g)) part.type = ShapeType::capsule, part.size = {s->radius, s->halfLength, 0};
+    else if (auto s = dynamic_cast<const coal::Cylinder*>(&g)) part.type = ShapeType::cylinder, part.size = {s->radius, s->halfLength, 0};
+    else if (auto s = dynamic_cast<const coal::Ellipsoid*>(&g)) part.type = ShapeType::ellipsoid, part.size = {s->radii[0], s->radii[1], s->radii[2]};
+    else if (auto s = dynamic_cast<const coal::ConvexBase*>(&g)) points(*s->points, s->num_points);
+    else if (auto s = dynamic_cast<const coal::BVHModelBase*>(&g)) points(*s->vertices, s->num_vertices);
+    else
+      throw std::invalid_argument(source_ + ": geometry '" + part.name + "': this shape cannot collide; use primitives or a convex decomposition");
+    const int used = part.type == ShapeType::sphere ? 1 : part.type == ShapeType::mesh ? 0 : part.type == ShapeType::capsule || part.type == ShapeType::cylinder ? 2 : 3;
+    for (int i = 0; i < used; ++i) checks::positive(source_ + ": geometry '" + part.name + "' size", part.size[i]);
+  }
+
+  const pinocchio::Model& m_;
+  const PinocchioOptions& options_;
+  std::string source_;
+  std::vector<int> body_;
+  SceneParts parts_;
+  int nq_ = 0, nv_ = 0;
+};
+
+}  // namespace
+
+SceneParts pinocchio_parts(const pinocchio::Model& model, const pinocchio::GeometryModel* geometry, const PinocchioOptions& options,
+                           bool self_collision, const std::string& source) {
+  return Translator(model, options, source).run(geometry, self_collision);
+}
+
+}  // namespace coulomb
