@@ -28,21 +28,22 @@ COLUMNS = [  # title, key of "us" or a function of a robot's result
 ]
 RATIOS = [("step/pyr", "coulomb_step_warm"), ("+J/pyr", "coulomb_jacobian_warm"), ("+vjp/pyr", "coulomb_vjp_warm")]
 EXPLANATION = """\
-Mean over the states of the per-state median, µs; one Python call per step in both engines, one core. MuJoCo: Newton, Euler, its warm
-start; pyr, ell: friction cone; FD: mjd_transitionFD, one-sided, pyramidal. Coulomb: step alone, with the full Jacobian (+J), with one
-reverse-mode product (+vjp). Memory: of the step before (no word), none (cold), of this very step (replay). Ratios: to MuJoCo pyr."""
+Mean over the states of the per-state median, µs; one Python call per step in both engines, one core.
+MuJoCo: Newton, Euler, its warm start; pyr, ell: friction cone; FD: mjd_transitionFD, one-sided, pyramidal.
+Coulomb: step alone, with the full Jacobian (+J), with one reverse-mode product (+vjp).
+Its memory: of the step before (no word), none (cold), of this very step (replay).
+Contacts: Coulomb's / MuJoCo's. Ratios: to MuJoCo pyr."""
 
 
 def cpu_model():
-    """The processor's name; no host name."""
+    """(the processor's name, its family and model numbers)"""
     try:
-        match = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.M)
-        if match:
-            family = {k: m.group(1) for k in ("cpu family", "model") if (m := re.search(rf"^{k}\s*:\s*(\d+)$", Path("/proc/cpuinfo").read_text(), re.M))}
-            return match.group(1).strip(), family
+        text = Path("/proc/cpuinfo").read_text()
+        fields = dict(re.findall(r"^(model name|cpu family|model)\s*:\s*(.+?)\s*$", text, re.M))
     except OSError:
-        pass
-    return platform.processor() or platform.machine(), {}
+        fields = {}
+    name = fields.pop("model name", None) or platform.processor() or platform.machine()
+    return name, {key: int(value) for key, value in fields.items() if value.isdigit()}
 
 
 def compiler():
@@ -50,7 +51,7 @@ def compiler():
     module = Path(coulomb._core.__file__)
     libraries = [*module.parent.parent.glob("cmeel.prefix/lib/libcoulomb.so*"), module]
     for file in libraries:
-        signs = sorted(set(re.findall(rb"(?:GCC: \([^)\0]*\) [0-9.]+|clang version [0-9.]+)", file.read_bytes())))
+        signs = sorted(set(re.findall(rb"GCC: \([^)\0]*\) [0-9.]+|clang version [0-9.]+", file.read_bytes())))
         if signs:
             return ", ".join(sign.decode() for sign in signs)
     return "unknown"
@@ -67,7 +68,7 @@ def environment(core):
     versions.setdefault("coulomb", coulomb.__version__)
     return {
         "cpu": name,
-        **{key.replace(" ", "_"): int(value) for key, value in family.items()},
+        **{"cpu_" + key.removeprefix("cpu "): value for key, value in family.items()},
         "pinned_core": core,
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
@@ -82,12 +83,15 @@ def table(results):
     rows = []
     for name, result in results.items():
         us = result["us"]
-        row = [name, str(result["nv"]), f"{result['contacts']:.1f}"]
+        row = [name, str(result["nv"]), f"{result['contacts']:.1f} / {result['contacts_mujoco']:.1f}"]
         row += [f"{us[key]:.0f}" if us[key] >= 1000 else f"{us[key]:.1f}" for _, key in COLUMNS[3:]]
         row += [f"{us[key] / us['mujoco_step_pyramidal']:.2f}" for _, key in RATIOS]
         rows.append(row)
     widths = [max(len(row[i]) for row in [titles, *rows]) for i in range(len(titles))]
-    lines = ["| " + " | ".join(cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths))) + " |" for row in [titles, *rows]]
+    lines = []
+    for row in [titles, *rows]:
+        cells = [cell.rjust(width) if i else cell.ljust(width) for i, (cell, width) in enumerate(zip(row, widths))]
+        lines.append("| " + " | ".join(cells) + " |")
     lines.insert(1, "|" + "|".join("-" * (w + 1) + ("-" if i == 0 else ":") for i, w in enumerate(widths)) + "|")
     return lines
 
@@ -96,6 +100,9 @@ def notes(results):
     unsolved = [f"{name}: {r['not_converged']} of {r['states']}" for name, r in results.items() if r["not_converged"]]
     sources = sorted({r["source"] for r in results.values()})
     lines = ["Robots: " + ", ".join(sources) + "."]
+    left_out = [f"{name}: {r['pairs_left_out']}" for name, r in results.items() if r["pairs_left_out"]]
+    if left_out:
+        lines.append("Pairs that overlap in the neutral pose, kept by MuJoCo only: " + "; ".join(left_out) + ".")
     if unsolved:
         lines.append("Coulomb's steps that did not converge: " + "; ".join(unsolved) + ".")
     return lines
@@ -110,7 +117,7 @@ def write(folder, date, quick, env, results):
     data = {"date": date, "quick": quick, "unit": "us", "environment": env, "robots": results}
     stem.with_suffix(".json").write_text(json.dumps(data, indent=2) + "\n")
     versions = ", ".join(f"{name} {version}" for name, version in env["versions"].items())
-    text = [f"# {date}, {env['cpu']}", "", *table(results), "", EXPLANATION, "", *notes(results), "",
-            f"{env['compiler']}; Python {env['python']}; {versions}." + (" Quick run: few repetitions." if quick else ""), ""]
+    machine = f"{env['compiler']}; Python {env['python']}; {versions}." + (" Quick run: few repetitions." if quick else "")
+    text = [f"# {date}, {env['cpu']}", "", *table(results), "", EXPLANATION, "", *notes(results), "", machine, ""]
     stem.with_suffix(".md").write_text("\n".join(text))
     return [stem.with_suffix(".json"), stem.with_suffix(".md")]

@@ -1,7 +1,8 @@
 """The robots of the benchmark and their states in contact.
 
-With a folder of models (`<robot>/model.xml`, `<robot>/states.npz` with q, v and w, MuJoCo's warm start), exactly those states. Without
-one, robots that packages ship (gymnasium, example-robot-data), with states sampled from falls that MuJoCo simulates.
+With a folder of models (`<robot>/model.xml`, `<robot>/states.npz` with q, v and w, MuJoCo's warm start), exactly those
+states. Without one, robots that packages ship (gymnasium, example-robot-data), with states sampled from falls that MuJoCo
+simulates.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ FALLS = 3
 
 @dataclass
 class Robot:
-    """One robot in both engines. q (n, nq), v (n, nv), w (n, nv): MuJoCo's acceleration of the step before, its warm start."""
+    """One robot in both engines. q (n, nq), v (n, nv); w (n, nv): MuJoCo's last acceleration, its warm start."""
 
     name: str
     source: str
@@ -38,7 +39,8 @@ def find_robots(folder, wanted):
     """(robots to load as a list of (name, function that loads), messages about those that are missing)."""
     folder = Path(folder)
     if folder.is_dir():
-        names = sorted((p.parent.name for p in folder.glob("*/states.npz")), key=lambda n: (ORDER.index(n) if n in ORDER else 99, n))
+        names = sorted(p.parent.name for p in folder.glob("*/states.npz"))
+        names.sort(key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
         loaders = {name: (lambda name=name: _from_folder(folder / name)) for name in names}
         missing = []
     else:

@@ -26,8 +26,9 @@ MODELS = Path(os.environ.get("COULOMB_BENCH_MODELS") or HERE.parent.parent / "sh
 
 def arguments():
     parser = argparse.ArgumentParser(description="Coulomb's step and derivatives beside MuJoCo's step.")
-    parser.add_argument("--models", type=Path, default=MODELS, help="folder of <robot>/model.xml and states.npz (COULOMB_BENCH_MODELS)")
-    parser.add_argument("--robots", type=lambda text: text.split(","), default=None, help="names, with commas; default: all")
+    models_help = "folder of <robot>/model.xml and states.npz (COULOMB_BENCH_MODELS); without it, packages' robots"
+    parser.add_argument("--models", type=Path, default=MODELS, help=models_help)
+    parser.add_argument("--robots", type=lambda text: text.split(","), help="names, with commas; default: all")
     parser.add_argument("--quick", action="store_true", help="fewer repetitions")
     parser.add_argument("--output", type=Path, default=HERE / "results", help="folder of the result files")
     return parser.parse_args()
@@ -44,9 +45,12 @@ def pin_to_one_core():
 
 def progress(name):
     """A counter on the terminal; silent elsewhere."""
-    if not sys.stderr.isatty():
-        return lambda done, total: None
-    return lambda done, total: print(f"\r{name}: state {done} of {total} ", end="\n" if done == total else "", file=sys.stderr, flush=True)
+
+    def show(done, total):
+        if sys.stderr.isatty():
+            print(f"\r{name}: state {done} of {total} ", end="\n" if done == total else "", file=sys.stderr, flush=True)
+
+    return show
 
 
 def main():
@@ -66,7 +70,8 @@ def main():
         results[name] = time_robot(robot, rounds, repeats, progress(name))
         gc.enable()
     env = report.environment(core)
-    print(*report.table(results), "", report.EXPLANATION, *report.notes(results), f"{env['cpu']}; {env['compiler']}", sep="\n")
+    print(*report.table(results), "", report.EXPLANATION, *report.notes(results), sep="\n")
+    print(f"{env['cpu']}; {env['compiler']}")
     for path in report.write(options.output, datetime.date.today().isoformat(), options.quick, env, results):
         print("written:", path)
 

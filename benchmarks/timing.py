@@ -1,6 +1,7 @@
 """Stopwatches: both engines through one Python call per step, the state put in place before the clock starts.
 
-Every quantity is timed in short blocks that take turns on each state, so that a change of the machine's pace meets all of them.
+Every quantity is timed in short blocks that take turns on each state, so that a change of the machine's pace meets all of
+them.
 """
 
 from __future__ import annotations
@@ -62,8 +63,8 @@ class MujocoTimer:
 
 
 class CoulombTimer:
-    """Simulator.step alone, with derivatives(), with vjp(); each from nothing (cold), from the memory of the step before (warm),
-    or from the memory of this very step (replay)."""
+    """Simulator.step alone, with derivatives(), with vjp(); each from nothing (cold), from the memory of the step before
+    (warm), or from the memory of this very step (replay)."""
 
     def __init__(self, model):
         self.sim = coulomb.Simulator(model)
@@ -75,7 +76,7 @@ class CoulombTimer:
         sim = self.sim
         sim.reset()
         empty = sim.memory
-        # Both engines' Euler: v = v0 + h a, q = q0 (+) h v. So the step before can be had back from MuJoCo's last acceleration.
+        # Both engines' Euler: v = v0 + h a, q = q0 (+) h v. So MuJoCo's last acceleration gives back the step before.
         h = sim.timestep
         sim.step(sim.model.integrate(self.q, -h * self.v), self.v - h * state["w"])
         before = sim.memory
@@ -129,7 +130,8 @@ def time_robot(robot, rounds, repeats, progress):
     contacts, unsolved, mujoco_contacts = [], 0, []
     zero = np.zeros(robot.model.nv)
     for i in range(len(robot.q)):
-        state = {"q": robot.q[i].copy(), "v": robot.v[i].copy(), "w": zero if robot.w is None else robot.w[i].copy()}
+        w = zero if robot.w is None else robot.w[i].copy()
+        state = {"q": robot.q[i].copy(), "v": robot.v[i].copy(), "w": w}
         ours.place(state)
         contacts.append(len(ours.sim.contacts))
         unsolved += not ours.sim.status.converged
@@ -150,7 +152,8 @@ def time_robot(robot, rounds, repeats, progress):
         progress(i + 1, len(robot.q))
     return {
         "nv": robot.model.nv,
-        "pairs": int(robot.model.num_pairs),
+        "pairs": int(ours.sim.model.num_pairs),
+        "pairs_left_out": int(robot.model.num_pairs - ours.sim.model.num_pairs),
         "states": len(robot.q),
         "contacts": float(np.mean(contacts)),
         "contacts_mujoco": float(np.mean(mujoco_contacts)),

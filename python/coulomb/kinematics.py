@@ -70,20 +70,27 @@ def _centres(model, q):
     return positions + np.einsum("bij,bj->bi", turns, model.body_com), turns
 
 
-def lowest_point(model, q):
-    """The least height (m) of the geometries of moving bodies at q; 0 if there are none. Half-spaces do not count."""
+def lowest_points(model, q, bodies):
+    """The least height (m) of the geometries of each of these bodies at q; inf for a body without. Half-spaces do not count."""
     positions, turns = body_frames(model, q)
-    lowest = []
+    lowest = {int(body): np.inf for body in bodies}
     for geometry, body in enumerate(model.geometry_body):
         kind, size = model.geometry_types[geometry], model.geometry_size[geometry]
-        if kind == "half_space" or body == 0:
+        if kind == "half_space" or int(body) not in lowest:
             continue
         up = (turns[body] @ rotation(model.geometry_quat[geometry]))[2]
         height = (positions[body] + turns[body] @ model.geometry_pos[geometry])[2]
-        around = np.hypot(up[0], up[1])
-        reach = {"sphere": size[0], "capsule": size[0] + size[1] * abs(up[2]), "cylinder": size[0] * around + size[1] * abs(up[2]),
-                 "box": float(np.abs(up) @ size), "ellipsoid": float(np.linalg.norm(up * size))}.get(kind)
         if kind == "mesh":
             reach = -float((model.mesh_vertices(model.geometry_mesh[geometry]) @ up).min())
-        lowest.append(height - reach)
-    return min(lowest, default=0.0)
+        else:
+            around, along = np.hypot(up[0], up[1]), abs(up[2])
+            reach = {"sphere": size[0], "capsule": size[0] + size[1] * along, "cylinder": size[0] * around + size[1] * along,
+                     "box": np.abs(up) @ size, "ellipsoid": np.linalg.norm(up * size)}[kind]
+        lowest[int(body)] = min(lowest[int(body)], float(height - reach))
+    return [lowest[int(body)] for body in bodies]
+
+
+def lowest_point(model, q):
+    """The least height (m) of the geometries of the moving bodies at q; 0 if there are none. Half-spaces do not count."""
+    lowest = min(lowest_points(model, q, range(1, model.num_bodies)), default=np.inf)
+    return lowest if np.isfinite(lowest) else 0.0

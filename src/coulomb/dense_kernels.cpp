@@ -3,32 +3,44 @@
 #include "coulomb/simd.hpp"
 
 namespace coulomb {
+namespace {
+// Four doubles: one AVX register, two SSE registers. Unaligned by declaration.
+typedef double Lanes __attribute__((vector_size(32), aligned(8), may_alias));
+}  // namespace
 
-// Row by row: collect the non-zero coefficients, then add four rows of B at a time, so that `out` is loaded once per four.
+// Row by row: collect the non-zero coefficients, then run down the rows of B with 16 (8) columns of `out` held in registers.
 COULOMB_SIMD void multiply_add(double* out, int ldo, int rows, int cols, const double* A, int row_stride, int col_stride,
                                int depth, const double* B, int ldb, double scale, double* coefficients, int* indices) {
   for (int i = 0; i < rows; ++i) {
     int n = 0;
+    const double* a = A + static_cast<long>(i) * row_stride;
     for (int k = 0; k < depth; ++k) {
-      const double a = A[i * row_stride + k * col_stride];
-      coefficients[n] = scale * a;
-      indices[n] = k;
-      n += a != 0.0;
+      const double value = a[static_cast<long>(k) * col_stride];
+      coefficients[n] = scale * value;
+      indices[n] = k * ldb;
+      n += value != 0.0;
     }
-    double* __restrict__ o = out + i * ldo;
-    int t = 0;
-    for (; t + 4 <= n; t += 4) {
-      const double c0 = coefficients[t], c1 = coefficients[t + 1], c2 = coefficients[t + 2], c3 = coefficients[t + 3];
-      const double* __restrict__ b0 = B + indices[t] * ldb;
-      const double* __restrict__ b1 = B + indices[t + 1] * ldb;
-      const double* __restrict__ b2 = B + indices[t + 2] * ldb;
-      const double* __restrict__ b3 = B + indices[t + 3] * ldb;
-      for (int j = 0; j < cols; ++j) o[j] += c0 * b0[j] + c1 * b1[j] + c2 * b2[j] + c3 * b3[j];
+    double* o = out + static_cast<long>(i) * ldo;
+    int j = 0;
+    for (; j + 16 <= cols; j += 16) {
+      Lanes* target = reinterpret_cast<Lanes*>(o + j);
+      Lanes s0 = target[0], s1 = target[1], s2 = target[2], s3 = target[3];
+      for (int t = 0; t < n; ++t) {
+        const Lanes* b = reinterpret_cast<const Lanes*>(B + indices[t] + j);
+        const double c = coefficients[t];
+        s0 += c * b[0], s1 += c * b[1], s2 += c * b[2], s3 += c * b[3];
+      }
+      target[0] = s0, target[1] = s1, target[2] = s2, target[3] = s3;
     }
-    for (; t < n; ++t) {
-      const double c = coefficients[t];
-      const double* __restrict__ b = B + indices[t] * ldb;
-      for (int j = 0; j < cols; ++j) o[j] += c * b[j];
+    for (; j < cols; j += 8) {
+      Lanes* target = reinterpret_cast<Lanes*>(o + j);
+      Lanes s0 = target[0], s1 = target[1];
+      for (int t = 0; t < n; ++t) {
+        const Lanes* b = reinterpret_cast<const Lanes*>(B + indices[t] + j);
+        const double c = coefficients[t];
+        s0 += c * b[0], s1 += c * b[1];
+      }
+      target[0] = s0, target[1] = s1;
     }
   }
 }

@@ -2,6 +2,7 @@
 #include "coulomb/collision/filter.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -53,22 +54,26 @@ constexpr int position_row = 9, centre_row = 12;
 COULOMB_SIMD void pose_rows(int n, int stride, const int* __restrict body, const double* __restrict position,
                             const double* __restrict rotation, const double* __restrict local, const double* __restrict reach,
                             double* __restrict world, float* __restrict sphere, float* __restrict radius) {
-  for (int g = 0; g < n; ++g) {
-    const double* R = rotation + 9 * body[g];
-    const double* p = position + 3 * body[g];
-    const double* l = local + g;
-    double* w = world + g;
-    double sum = 0;
-    for (int i = 0; i < 3; ++i) {
-      const double x = R[3 * i], y = R[3 * i + 1], z = R[3 * i + 2];
-      for (int j = 0; j < 3; ++j)
-        w[(3 * i + j) * stride] = x * l[j * stride] + y * l[(3 + j) * stride] + z * l[(6 + j) * stride];
-      w[(9 + i) * stride] = p[i] + (x * l[9 * stride] + y * l[10 * stride] + z * l[11 * stride]);
-      const double c = p[i] + (x * l[12 * stride] + y * l[13 * stride] + z * l[14 * stride]);
-      w[(12 + i) * stride] = c;
-      sphere[i * stride + g] = static_cast<float>(c);
-      sum += std::abs(c);
+  const double *l0 = local, *l1 = local + 3 * stride, *l2 = local + 6 * stride;  // columns of the five vectors placed
+  const double *p = local + 9 * stride, *c = local + 12 * stride;
+  for (int i = 0; i < 3; ++i) {
+    double* __restrict w = world + 3 * i * stride;
+    double* __restrict wp = world + (9 + i) * stride;
+    double* __restrict wc = world + (12 + i) * stride;
+    for (int g = 0; g < n; ++g) {
+      const double x = rotation[9 * body[g] + 3 * i], y = rotation[9 * body[g] + 3 * i + 1];
+      const double z = rotation[9 * body[g] + 3 * i + 2], at = position[3 * body[g] + i];
+      w[g] = x * l0[g] + y * l1[g] + z * l2[g];
+      w[stride + g] = x * l0[stride + g] + y * l1[stride + g] + z * l2[stride + g];
+      w[2 * stride + g] = x * l0[2 * stride + g] + y * l1[2 * stride + g] + z * l2[2 * stride + g];
+      wp[g] = at + (x * p[g] + y * p[stride + g] + z * p[2 * stride + g]);
+      wc[g] = at + (x * c[g] + y * c[stride + g] + z * c[2 * stride + g]);
     }
+  }
+  const double* centre = world + 12 * stride;
+  for (int k = 0; k < 3 * stride; ++k) sphere[k] = static_cast<float>(centre[k]);
+  for (int g = 0; g < n; ++g) {
+    const double sum = std::abs(centre[g]) + std::abs(centre[stride + g]) + std::abs(centre[2 * stride + g]);
     radius[g] = static_cast<float>(reach[g] * (1 + 1e-6) + 4e-7 * sum);
   }
 }
@@ -171,6 +176,14 @@ void test_half_spaces(CollisionWorkspace& w) {
   }
 }
 
+/// Position in memory of the first byte of the word that is not zero; clears it.
+int take_byte(std::uint64_t& word) {
+  const bool little = std::endian::native == std::endian::little;
+  const int byte = (little ? std::countr_zero(word) : std::countl_zero(word)) / 8;
+  word &= ~(std::uint64_t{255} << 8 * (little ? byte : 7 - byte));
+  return byte;
+}
+
 /// Spheres first; the pairs that pass go through their boxes together, balls one by one.
 void test_rows(const Model& model, CollisionWorkspace& w) {
   const FilterTables& t = w.filter;
@@ -187,10 +200,8 @@ void test_rows(const Model& model, CollisionWorkspace& w) {
     for (int block = 0; block < n; block += 8) {
       std::uint64_t any;
       std::memcpy(&any, &w.hits[block], 8);
-      if (any == 0) continue;
-      for (int j = block; j < block + 8; ++j) {
-        if (!w.hits[j]) continue;
-        const int pair = t.pair_of[row.offset + j], other = row.begin + j;
+      while (any != 0) {
+        const int j = block + take_byte(any), pair = t.pair_of[row.offset + j], other = row.begin + j;
         const double margin = model.pair_margin[pair];
         if (ball) {
           if (ball_touches_box(w, i, other, margin)) w.candidates.push_back(pair);

@@ -126,7 +126,7 @@ void shift_columns(double M[6][6], const double* r) {
 }
 
 void wrench_change(const BodyRows& b, const ContactMotion& motion, const double* lambda, const Geometry& at,
-                   double on_a[2][6][6], double on_b[2][6][6]) {
+                   bool moving_a, bool moving_b, double on_a[2][6][6], double on_b[2][6][6]) {
   const double *t1 = b.axes[0], *t2 = b.axes[1], *n = b.axes[2];
   const double ln = lambda[b.row + 2];
   double tangential[3], f[3];
@@ -134,7 +134,7 @@ void wrench_change(const BodyRows& b, const ContactMotion& motion, const double*
     tangential[i] = lambda[b.row] * t1[i] + lambda[b.row + 1] * t2[i];
     f[i] = tangential[i] + ln * n[i];
   }
-  for (int c = 0; c < 12; ++c) {
+  for (int c = moving_a ? 0 : 6; c < (moving_b ? 12 : 6); ++c) {
     const double dn[3] = {motion.dnormal[0][c], motion.dnormal[1][c], motion.dnormal[2][c]};
     const double along = dot3(tangential, dn);
     double df[3], shift_a[3], shift_b[3], moment_a[3], moment_b[3];
@@ -155,10 +155,8 @@ void wrench_change(const BodyRows& b, const ContactMotion& motion, const double*
       on_b[side][3 + i][column] = -moment_b[i];
     }
   }
-  shift_columns(on_a[0], at.r_a);
-  shift_columns(on_b[0], at.r_a);
-  shift_columns(on_a[1], at.r_b);
-  shift_columns(on_b[1], at.r_b);
+  if (moving_a) shift_columns(on_a[0], at.r_a), shift_columns(on_b[0], at.r_a);
+  if (moving_b) shift_columns(on_a[1], at.r_b), shift_columns(on_b[1], at.r_b);
 }
 
 PairWrenchDerivative& find_pair(std::vector<PairWrenchDerivative>& pairs, int a, int b) {
@@ -197,9 +195,11 @@ void row_derivatives(const Model& model, const DynamicsWorkspace& dynamics, cons
     contact_motion(contacts[b.contact], motion);
     contact_block(model, b, motion, velocities, at, out.blocks[i]);
     double on_a[2][6][6], on_b[2][6][6];
-    wrench_change(b, motion, lambda, at, on_a, on_b);
+    const bool moving_a = model.body_last_dof[b.body_a] >= 0, moving_b = model.body_last_dof[b.body_b] >= 0;
+    wrench_change(b, motion, lambda, at, moving_a, moving_b, on_a, on_b);
     PairWrenchDerivative& pair = find_pair(out.wrenches, b.body_a, b.body_b);
-    add6(on_a[0], pair.aa), add6(on_a[1], pair.ab), add6(on_b[0], pair.ba), add6(on_b[1], pair.bb);
+    if (moving_a) add6(on_a[0], pair.aa), add6(on_b[0], pair.ba);
+    if (moving_b) add6(on_a[1], pair.ab), add6(on_b[1], pair.bb);
   }
 }
 

@@ -29,30 +29,50 @@ void add_transposed6(const double M[6][6], const double* x, double* out) {
     for (int j = 0; j < 6; ++j) out[j] += M[i][j] * x[i];
 }
 
-void add_generalised(const Model& model, const DynamicsWorkspace& dynamics, int body, const double* wrench, double* out) {
+// Jacobian columns of a body's path, component by component, so that products run along the path.
+constexpr int max_path = 64;
+struct PathColumns {
+  const int* path = nullptr;
+  int length = 0;
+  double component[6][max_path];
+};
+
+void gather_path(const Model& model, const DynamicsWorkspace& dynamics, int body, PathColumns& out) {
   const int last = model.body_last_dof[body];
+  out.length = last < 0 ? 0 : model.dof_depth[last] + 1;
   if (last < 0) return;
-  const int* path = model.dof_path.data() + model.dof_row[last];
-  for (int k = 0; k <= model.dof_depth[last]; ++k) out[path[k]] += dot6(dynamics.columns.data() + 8 * path[k], wrench);
+  out.path = model.dof_path.data() + model.dof_row[last];
+  if (out.length > max_path) return;
+  for (int k = 0; k < out.length; ++k)
+    for (int i = 0; i < 6; ++i) out.component[i][k] = dynamics.columns[8 * out.path[k] + i];
 }
 
-// Columns of one side: every dof of `by` moves it and changes the wrenches on both bodies.
-void wrench_columns_side(const Model& model, const DynamicsWorkspace& dynamics, int by, const double on_a[6][6],
-                         const double on_b[6][6], int body_a, int body_b, double* r_T, int ld) {
-  const int last = model.body_last_dof[by];
-  if (last < 0) return;
-  const int* path = model.dof_path.data() + model.dof_row[last];
-  for (int k = 0; k <= model.dof_depth[last]; ++k) {
+void add_generalised(const DynamicsWorkspace& dynamics, const PathColumns& p, const double* wrench, double* out) {
+  if (p.length > max_path) {
+    for (int k = 0; k < p.length; ++k) out[p.path[k]] += dot6(dynamics.columns.data() + 8 * p.path[k], wrench);
+    return;
+  }
+  double value[max_path];
+  for (int k = 0; k < p.length; ++k)
+    value[k] = (wrench[0] * p.component[0][k] + wrench[1] * p.component[1][k]) + (wrench[2] * p.component[2][k] + wrench[3] * p.component[3][k]) +
+               (wrench[4] * p.component[4][k] + wrench[5] * p.component[5][k]);
+  for (int k = 0; k < p.length; ++k) out[p.path[k]] += value[k];
+}
+
+// Columns of one side: every dof of its path moves it and changes the wrenches on both bodies.
+void wrench_columns_side(const DynamicsWorkspace& dynamics, const PathColumns& by, const double on_a[6][6], const double on_b[6][6],
+                         const PathColumns& a, const PathColumns& b, double* r_T, int ld) {
+  for (int k = 0; k < by.length; ++k) {
     double wrench[6];
-    const double* J = dynamics.columns.data() + 8 * path[k];
-    double* out = r_T + std::size_t(path[k]) * ld;
-    if (model.body_last_dof[body_a] >= 0) {
+    const double* J = dynamics.columns.data() + 8 * by.path[k];
+    double* out = r_T + std::size_t(by.path[k]) * ld;
+    if (a.length > 0) {
       multiply6(on_a, J, wrench);
-      add_generalised(model, dynamics, body_a, wrench, out);
+      add_generalised(dynamics, a, wrench, out);
     }
-    if (model.body_last_dof[body_b] >= 0) {
+    if (b.length > 0) {
       multiply6(on_b, J, wrench);
-      add_generalised(model, dynamics, body_b, wrench, out);
+      add_generalised(dynamics, b, wrench, out);
     }
   }
 }
@@ -95,8 +115,11 @@ void fill_row_columns(const Model& model, const DynamicsWorkspace& dynamics, con
 void add_wrench_columns(const Model& model, const DynamicsWorkspace& dynamics, const ConstraintRows& rows,
                         const RowDerivatives& derivatives, const double* lambda, double* r_T, int ld) {
   for (const PairWrenchDerivative& p : derivatives.wrenches) {
-    wrench_columns_side(model, dynamics, p.body_a, p.aa, p.ba, p.body_a, p.body_b, r_T, ld);
-    wrench_columns_side(model, dynamics, p.body_b, p.ab, p.bb, p.body_a, p.body_b, r_T, ld);
+    PathColumns a, b;
+    gather_path(model, dynamics, p.body_a, a);
+    gather_path(model, dynamics, p.body_b, b);
+    wrench_columns_side(dynamics, a, p.aa, p.ba, a, b, r_T, ld);
+    wrench_columns_side(dynamics, b, p.ab, p.bb, a, b, r_T, ld);
   }
   for (const DofRow& d : rows.dof_rows)
     for (int j = 0; j < d.num; ++j)
