@@ -103,6 +103,13 @@ def notes(results):
     left_out = [f"{name}: {r['pairs_left_out']}" for name, r in results.items() if r["pairs_left_out"]]
     if left_out:
         lines.append("Pairs that overlap in the neutral pose, kept by MuJoCo only: " + "; ".join(left_out) + ".")
+    slow = []
+    for name, r in results.items():
+        mean, worst = r["us"]["coulomb_step_warm"], r["us_slowest_state"]["coulomb_step_warm"]
+        if worst > 4 * mean:
+            slow.append(f"{name} {worst:.0f} (mean {mean:.1f}, median {r['us_median_state']['coulomb_step_warm']:.1f})")
+    if slow:
+        lines.append("Steps whose slowest state takes more than four times the mean, µs: " + "; ".join(slow) + ".")
     if unsolved:
         lines.append("Coulomb's steps that did not converge: " + "; ".join(unsolved) + ".")
     return lines
@@ -117,7 +124,9 @@ def write(folder, date, quick, env, results):
     data = {"date": date, "quick": quick, "unit": "us", "environment": env, "robots": results}
     stem.with_suffix(".json").write_text(json.dumps(data, indent=2) + "\n")
     versions = ", ".join(f"{name} {version}" for name, version in env["versions"].items())
-    machine = f"{env['compiler']}; Python {env['python']}; {versions}." + (" Quick run: few repetitions." if quick else "")
+    machine = f"{env['compiler']}; Python {env['python']}; {versions}."
+    if quick:
+        machine += " Quick run: few repetitions."
     text = [f"# {date}, {env['cpu']}", "", *table(results), "", EXPLANATION, "", *notes(results), "", machine, ""]
     stem.with_suffix(".md").write_text("\n".join(text))
     return [stem.with_suffix(".json"), stem.with_suffix(".md")]

@@ -1,11 +1,11 @@
 """Stopwatches: both engines through one Python call per step, the state put in place before the clock starts.
 
-Every quantity is timed in short blocks that take turns on each state, so that a change of the machine's pace meets all of
-them.
+Every quantity is timed in short blocks that take turns on each state: a change of the machine's pace meets all of them.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from time import perf_counter_ns
 
 import mujoco
@@ -76,7 +76,7 @@ class CoulombTimer:
         sim = self.sim
         sim.reset()
         empty = sim.memory
-        # Both engines' Euler: v = v0 + h a, q = q0 (+) h v. So MuJoCo's last acceleration gives back the step before.
+        # Both engines' Euler is v = v0 + h a, q = q0 (+) h v: MuJoCo's last acceleration gives back the step before.
         h = sim.timestep
         sim.step(sim.model.integrate(self.q, -h * self.v), self.v - h * state["w"])
         before = sim.memory
@@ -116,15 +116,14 @@ class CoulombTimer:
 
 
 def time_robot(robot, rounds, repeats, progress):
-    """Mean over states of the per-state median, µs, as a dict; with counts of contacts and of steps that did not converge."""
+    """Mean (also median, slowest) over the states of the per-state median, µs; contacts, steps that did not converge."""
     ours = CoulombTimer(robot.model)
     theirs = {cone: MujocoTimer(robot.mujoco_model, cone) for cone in CONES}
     fd_repeats = max(1, repeats // 8)
-    quantities = {f"mujoco_step_{cone}": (lambda out, t=t: t.step(repeats, out), t) for cone, t in theirs.items()}
+    quantities = {f"mujoco_step_{cone}": (timer, timer.step) for cone, timer in theirs.items()}
     for start_from in ("warm", "cold", "replay"):
         for name in ("step", "jacobian", "vjp"):
-            method = getattr(ours, name)
-            quantities[f"coulomb_{name}_{start_from}"] = (lambda out, m=method, s=start_from: m(s, repeats, out), ours)
+            quantities[f"coulomb_{name}_{start_from}"] = (ours, partial(getattr(ours, name), start_from))
     medians = {name: [] for name in [*quantities, "mujoco_jacobian_fd"]}
     overhead = clock_cost()
     contacts, unsolved, mujoco_contacts = [], 0, []
@@ -137,12 +136,11 @@ def time_robot(robot, rounds, repeats, progress):
         unsolved += not ours.sim.status.converged
         samples = {name: [] for name in medians}
         for _ in range(rounds):
-            for name, (measure, timer) in quantities.items():
+            for name, (timer, measure) in quantities.items():
                 if timer is not ours:
                     timer.place(state)
-                if not samples[name]:
-                    measure([])  # warms the caches
-                measure(samples[name])
+                measure(2, [])  # warms the caches
+                measure(repeats, samples[name])
             pyramidal = theirs["pyramidal"]
             pyramidal.place(state)
             pyramidal.jacobian(fd_repeats, samples["mujoco_jacobian_fd"])
@@ -160,4 +158,6 @@ def time_robot(robot, rounds, repeats, progress):
         "not_converged": unsolved,
         "source": robot.source,
         "us": {name: float(np.mean(values)) for name, values in medians.items()},
+        "us_median_state": {name: float(np.median(values)) for name, values in medians.items()},
+        "us_slowest_state": {name: float(np.max(values)) for name, values in medians.items()},
     }

@@ -188,7 +188,8 @@ int collide_half_space_mesh(const Shape& a, const Shape& b, double margin, const
       std::copy(chosen, chosen + count, cache.kept);
     }
   }
-  std::sort(chosen, chosen + count);
+  for (int k = 1; k < count; ++k)
+    for (int i = k; i > 0 && chosen[i] < chosen[i - 1]; --i) std::swap(chosen[i], chosen[i - 1]);
   int written = 0;
   for (int k = 0; k < count; ++k) {
     const double distance = plane.height(chosen[k]);

@@ -162,7 +162,8 @@ bool ConstraintSolver::climb(const SolverSettings& settings, const WarmStart* wa
   if (rescued) return true;
 
   if (is_infeasible()) {
-    relax(result, true);
+    if (settings.last_rung <= 2) result.status = SolveStatus::infeasible;
+    else relax(result, true);
     return false;
   }
   result.rung = 2;
@@ -170,6 +171,10 @@ bool ConstraintSolver::climb(const SolverSettings& settings, const WarmStart* wa
   const bool damped = newton(trial_, 0.3, 1, 40);
   keep_if_better(trial_);
   if (damped) return true;
+  if (settings.last_rung <= 2) {
+    result.status = SolveStatus::max_iterations;
+    return false;
+  }
 
   result.rung = 3;
   if (admm(start_, std::min(300, settings.max_iterations), 30)) return true;

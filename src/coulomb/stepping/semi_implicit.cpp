@@ -58,19 +58,24 @@ void collect_rows(const Model& model, const StepOptions& options, StepRecord& r)
   add_dry_friction_rows(context, r.rows);
 }
 
-// Takes the position correction out of contacts and joint limits: bodies stop where they are instead of separating. False: there was none.
-bool drop_corrections(ConstraintRows& rows, ConstraintProblem& problem) {
-  bool any = false;
+bool has_corrections(const ConstraintRows& rows) {
+  for (const BodyRows& b : rows.body_rows)
+    if (b.contact >= 0 && b.restitution == 0 && rows.bias[b.row + 2] < 0) return true;
+  for (const DofRow& d : rows.dof_rows)
+    if (rows.blocks[d.block].type == BlockType::limit && rows.bias[d.row] < 0) return true;
+  return false;
+}
+
+// Takes the position correction out of contacts and joint limits: bodies stop where they are instead of separating.
+void drop_corrections(ConstraintRows& rows, ConstraintProblem& problem) {
   const auto drop = [&](int row, double& slope) {
     problem.g[row] -= rows.bias[row];
     rows.bias[row] = slope = 0;
-    any = true;
   };
   for (BodyRows& b : rows.body_rows)
     if (b.contact >= 0 && b.restitution == 0 && rows.bias[b.row + 2] < 0) drop(b.row + 2, b.dbias_dphi);
   for (DofRow& d : rows.dof_rows)
     if (rows.blocks[d.block].type == BlockType::limit && rows.bias[d.row] < 0) drop(d.row, d.dbias_dphi);
-  return any;
 }
 
 // A correction can contradict the other constraints (a self-contact locked by friction cannot separate); the velocity problem
@@ -78,8 +83,12 @@ bool drop_corrections(ConstraintRows& rows, ConstraintProblem& problem) {
 void solve(const StepOptions& options, ConstraintSolver& solver, StepRecord& r) {
   const WarmStart* warm = options.warm_start ? &r.warm_start : nullptr;
   r.corrections_dropped = false;
-  solver.solve(r.problem, options.solver, warm, r.solution);
-  if (r.solution.status == SolveStatus::solved || !drop_corrections(r.rows, r.problem)) return;
+  SolverSettings settings = options.solver;
+  const bool corrections = has_corrections(r.rows);
+  if (corrections) settings.last_rung = 2;
+  solver.solve(r.problem, settings, warm, r.solution);
+  if (r.solution.status == SolveStatus::solved || !corrections) return;
+  drop_corrections(r.rows, r.problem);
   const int iterations = r.solution.iterations;
   r.corrections_dropped = true;
   solver.solve(r.problem, options.solver, warm, r.solution);
