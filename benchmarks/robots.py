@@ -1,8 +1,8 @@
 """The robots of the benchmark and their states in contact.
 
-With a folder of models (`<robot>/model.xml`, `<robot>/states.npz` with q, v and w, MuJoCo's warm start), exactly
-those states. Without one, robots that packages ship (gymnasium, example-robot-data), with states sampled from falls that MuJoCo
-simulates.
+With a folder of models (`<robot>/model.xml`, `<robot>/states.npz` with q, v and w, MuJoCo's warm start), exactly those
+states. Without one, robots that packages ship (gymnasium, example-robot-data), with states sampled from falls that
+MuJoCo simulates.
 """
 
 from __future__ import annotations

@@ -63,8 +63,8 @@ class MujocoTimer:
 
 
 class CoulombTimer:
-    """Simulator.step alone, with derivatives(), with vjp(); each from nothing (cold), from the memory of the step before
-    (warm), or from the memory of this very step (replay)."""
+    """Simulator.step alone, with derivatives(), with vjp(); each from nothing (cold), from the memory of the step
+    before (warm), or from the memory of this very step (replay)."""
 
     def __init__(self, model):
         self.sim = coulomb.Simulator(model)
@@ -116,7 +116,7 @@ class CoulombTimer:
 
 
 def time_robot(robot, rounds, repeats, progress):
-    """Mean (also median, slowest) over the states of the per-state median, µs; contacts, steps that did not converge."""
+    """Mean, median, slowest over the states of the per-state median, µs; contacts, steps that did not converge."""
     ours = CoulombTimer(robot.model)
     theirs = {cone: MujocoTimer(robot.mujoco_model, cone) for cone in CONES}
     fd_repeats = max(1, repeats // 8)

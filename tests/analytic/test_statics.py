@@ -89,6 +89,8 @@ def test_a_spinning_box_stops(side, spin, friction):
 def test_a_semicircular_arch_needs_its_thickness(thickness, falls):
     """15 voussoirs, thickness over mean radius at the limit: .1063 (limit analysis)."""
     model = voussoir_arch(thickness, count=15, friction=0.7)
-    _, trajectory = simulate(model, 1.0)
+    sim = coulomb.Simulator(model, timestep=1e-3)
+    trajectory = sim.rollout(*model.neutral(), steps=1000)
+    assert falls or trajectory.converged
     sag = trajectory.q[0, 7 * 7 + 2] - trajectory.q[-1, 7 * 7 + 2]  # of the keystone
     assert (sag > 0.02) if falls else (abs(sag) < 1e-4)

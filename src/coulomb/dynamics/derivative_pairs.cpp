@@ -4,71 +4,73 @@
 //   row k, column d != k: dq = J_k . u_d                                              dv = J_k . w_d
 //
 // Inside one ball (or the rotations of one free joint), for k < d, J_k . (J_d x* F) is subtracted from the upper dq entry: both
-// rotations act on the same frame, so the order of a stack of hinges does not apply. The vectors J, psi_dot_w, psi_ddot, chi of
-// the root path are a stack in structure-of-arrays form; rows come out packed in blocks of 8 and are scattered afterwards.
+// rotations act on the same frame, so the order of a stack of hinges does not apply.
+//
+// The outputs hold a row per differentiated dof r. Its entries at the dofs that r moves are lower ones, those at its ancestors
+// upper ones, with r's own vectors the same throughout and the other factor in structure-of-arrays form over all dofs: eight
+// entries at once, written where they belong. The lanes of unrelated dofs are masked to zero.
 #include "coulomb/dynamics/dynamics.hpp"
-#include "coulomb/dynamics/spatial.hpp"
+#include "coulomb/dynamics/lanes.hpp"
 #include "coulomb/simd.hpp"
 
 namespace coulomb {
 namespace {
 
-constexpr int num_streams = 21;  // J 0-5, psi_dot_w 6-8, psi_ddot 9-14, chi 15-20
+// streams of ws.scratch, each of length ld
+constexpr int at_column = 0, at_a = 6, at_b = 12, at_c = 15;
 
-
-/// Load, blend, store: a scalar store would stall the vector load that follows.
-COULOMB_INLINE void set_lane(double* block, int lane, double value) {
-  for (int i = 0; i < 8; ++i) block[i] = i == lane ? value : block[i];
-}
-
-COULOMB_INLINE void push(const DynamicsWorkspace& ws, int d, int depth, double* __restrict stack, int capacity) {
-  const int block = depth & ~7, lane = depth - block;
-  double* at = stack + block;
-  const double *column = &ws.columns[8 * d], *rate = &ws.column_rate[8 * d], *ddot = &ws.column_acceleration[8 * d],
-               *chi = &ws.column_chi[8 * d];
-  for (int i = 0; i < 6; ++i) set_lane(at + i * capacity, lane, column[i]);
-  for (int i = 0; i < 3; ++i) set_lane(at + (6 + i) * capacity, lane, rate[3 + i]);
-  for (int i = 0; i < 6; ++i) set_lane(at + (9 + i) * capacity, lane, ddot[i]);
-  for (int i = 0; i < 6; ++i) set_lane(at + (15 + i) * capacity, lane, chi[i]);
-}
-
-COULOMB_SIMD void pair_rows(const Model& model, const DynamicsWorkspace& ws, double* __restrict stack, double* __restrict lower_dq,
-                            double* __restrict upper_dq, double* __restrict lower_dv, double* __restrict upper_dv) {
-  const int n = ws.path_capacity;
-  for (int d = 0; d < model.nv; ++d) {
-    const int depth = model.dof_depth[d], row = model.dof_row[d];
-    push(ws, d, depth, stack, n);
-    const double *x = &ws.vectors[24 * d], *a = x, *b = x + 6, *c = x + 9, *u = x + 12, *w = x + 18;
-    for (int k = 0; k <= depth; k += 8) {
-      const double *j = stack + k, *rate = j + 6 * n, *ddot = j + 9 * n, *chi = j + 15 * n;
-      for (int i = 0; i < 8; ++i) {
-        const double j0 = j[i], j1 = j[n + i], j2 = j[2 * n + i], j3 = j[3 * n + i], j4 = j[4 * n + i], j5 = j[5 * n + i];
-        lower_dq[row + k + i] = ddot[i] * a[0] + ddot[n + i] * a[1] + ddot[2 * n + i] * a[2] + ddot[3 * n + i] * a[3] +
-                                ddot[4 * n + i] * a[4] + ddot[5 * n + i] * a[5] + rate[i] * b[0] + rate[n + i] * b[1] +
-                                rate[2 * n + i] * b[2] + j3 * c[0] + j4 * c[1] + j5 * c[2];
-        lower_dv[row + k + i] = chi[i] * a[0] + chi[n + i] * a[1] + chi[2 * n + i] * a[2] + chi[3 * n + i] * a[3] +
-                                chi[4 * n + i] * a[4] + chi[5 * n + i] * a[5] + j3 * b[0] + j4 * b[1] + j5 * b[2];
-        upper_dq[row + k + i] = j0 * u[0] + j1 * u[1] + j2 * u[2] + j3 * u[3] + j4 * u[4] + j5 * u[5];
-        upper_dv[row + k + i] = j0 * w[0] + j1 * w[1] + j2 * w[2] + j3 * w[3] + j4 * w[4] + j5 * w[5];
-      }
-    }
+COULOMB_SIMD void gather_streams(const double* __restrict columns, const double* __restrict vectors, int nv, int ld,
+                                 double* __restrict streams) {
+  for (int d = 0; d < nv; ++d) {
+    for (int i = 0; i < 6; ++i) streams[i * ld + d] = columns[8 * d + i];
+    for (int i = 0; i < 12; ++i) streams[(at_a + i) * ld + d] = vectors[24 * d + i];
   }
 }
 
-void scatter(const Model& model, DynamicsWorkspace& ws) {
-  const int ld = ws.ld;
-  double *__restrict dq = ws.id_dq_T.data(), *__restrict dv = ws.id_dv_T.data();
-  for (int d = 0; d < model.nv; ++d) {
-    const int start = model.dof_row[d], last = model.dof_row[d + 1] - 1;
-    for (int i = start; i < last; ++i) {
-      const int k = model.dof_path[i];
-      dq[k * ld + d] = ws.pair_lower_dq[i];
-      dv[k * ld + d] = ws.pair_lower_dv[i];
-      dq[d * ld + k] = ws.pair_upper_dq[i];
-      dv[d * ld + k] = ws.pair_upper_dv[i];
+/// sum_i x_i stream_i over one block; the first `count` streams from `at`.
+template <int count>
+COULOMB_INLINE Lanes combine(const double* __restrict x, const double* __restrict at, int ld) {
+  Lanes sum = x[0] * load_lanes(at);
+  for (int i = 1; i < count; ++i) sum += x[i] * load_lanes(at + i * ld);
+  return sum;
+}
+
+/// The dofs' vectors that pair_rows broadcasts, by dof; rows of 8, `vectors` of 24.
+struct DofVectors {
+  const double *column, *rate, *ddot, *chi, *vectors;
+};
+
+COULOMB_SIMD void pair_rows(DofVectors dofs, const int* __restrict subtree_end, const unsigned char* __restrict ancestors, int nv, int ld,
+                            const double* __restrict streams, double* __restrict dq, double* __restrict dv) {
+  for (int r = 0; r < nv; ++r) {
+    const int own = r & ~7, end = subtree_end[r];
+    const double *u = dofs.vectors + 24 * r + 12, *w = u + 6, *axis = dofs.column + 8 * r + 3, *rate = dofs.rate + 8 * r + 3,
+                 *ddot = dofs.ddot + 8 * r, *chi = dofs.chi + 8 * r;
+    double *out_q = dq + r * ld, *out_v = dv + r * ld;
+    Lanes own_q{}, own_v{};
+    for (int block = 0; block <= own; block += 8) {
+      const unsigned char bits = ancestors[(r * ld + block) >> 3];
+      if (bits == 0) continue;
+      const LaneMask mask = lanes_of_bits(bits);
+      const Lanes upper_q = keep(mask, combine<6>(u, streams + block, ld)), upper_v = keep(mask, combine<6>(w, streams + block, ld));
+      if (block == own) {
+        own_q = upper_q, own_v = upper_v;
+      } else {
+        store_lanes(out_q + block, upper_q);
+        store_lanes(out_v + block, upper_v);
+      }
     }
-    dq[d * ld + d] = ws.pair_lower_dq[last];
-    dv[d * ld + d] = ws.pair_lower_dv[last];
+    for (int block = own; block < end; block += 8) {
+      const double *a = streams + at_a * ld + block, *b = streams + at_b * ld + block, *c = streams + at_c * ld + block;
+      Lanes lower_q = combine<6>(ddot, a, ld) + (combine<3>(rate, b, ld) + combine<3>(axis, c, ld));
+      Lanes lower_v = combine<6>(chi, a, ld) + combine<3>(axis, b, ld);
+      const unsigned bits = bits_below(end - block) & ~(block == own ? bits_below(r - own) : 0u);
+      const LaneMask mask = lanes_of_bits(bits);
+      lower_q = keep(mask, lower_q), lower_v = keep(mask, lower_v);
+      if (block == own) lower_q += own_q, lower_v += own_v;
+      store_lanes(out_q + block, lower_q);
+      store_lanes(out_v + block, lower_v);
+    }
   }
 }
 
@@ -88,9 +90,10 @@ void correct_balls(const Model& model, DynamicsWorkspace& ws) {
 }  // namespace
 
 void derivative_pairs(const Model& model, DynamicsWorkspace& ws) {
-  pair_rows(model, ws, ws.scratch.data(), ws.pair_lower_dq.data(), ws.pair_upper_dq.data(), ws.pair_lower_dv.data(),
-            ws.pair_upper_dv.data());
-  scatter(model, ws);
+  gather_streams(ws.columns.data(), ws.vectors.data(), ws.nv, ws.ld, ws.scratch.data());
+  const DofVectors dofs{ws.columns.data(), ws.column_rate.data(), ws.column_acceleration.data(), ws.column_chi.data(), ws.vectors.data()};
+  pair_rows(dofs, model.dof_subtree_end.data(), ws.ancestors.data(), ws.nv, ws.ld, ws.scratch.data(), ws.id_dq_T.data(),
+            ws.id_dv_T.data());
   correct_balls(model, ws);
 }
 

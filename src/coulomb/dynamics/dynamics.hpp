@@ -46,7 +46,7 @@ struct DynamicsWorkspace {
   std::vector<double> velocity;        ///< nv: the v given last to velocities()
   std::vector<double> body_acceleration;    ///< num_bodies x 8: A, with -gravity at the root
   std::vector<double> column_acceleration;  ///< nv x 8: psi_ddot_k
-  std::vector<double> pair_lower_dq, pair_upper_dq, pair_lower_dv, pair_upper_dv;  ///< packed rows of the pair kernel
+  std::vector<unsigned char> ancestors;     ///< nv x ld / 8: bit i of byte (d, block): dof 8 block + i is a strict ancestor of d
   int path_capacity = 0;               ///< longest root path rounded up to 8
   std::vector<double> factor_work;     ///< nv x path_capacity: rows of the factor while it is computed
   std::vector<double> scratch;

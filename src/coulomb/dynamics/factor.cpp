@@ -62,7 +62,7 @@ COULOMB_SIMD void invert_rows(const int* __restrict row_start, int nv, const dou
     const double* row = work + d * capacity;
     copy_blocks(row, depth, l + start);
     const double scale = 1.0 / std::sqrt(diagonal[d]);
-    const LaneMask diagonal_lane = lane_at(depth - own);
+    const LaneMask diagonal_lane = lanes_of_bits(1u << (depth - own));
     store_lanes(scales + own, select(diagonal_lane, broadcast(scale), load_lanes(scales + own)));
     double* out = stack + depth * capacity;
     for (int block = 0; block <= own; block += 8) {

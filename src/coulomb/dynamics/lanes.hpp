@@ -17,18 +17,20 @@ typedef long long LaneMask __attribute__((vector_size(64)));
 COULOMB_INLINE Lanes load_lanes(const double* p) { return *reinterpret_cast<const UnalignedLanes*>(p); }
 COULOMB_INLINE void store_lanes(double* p, const Lanes& x) { *reinterpret_cast<UnalignedLanes*>(p) = x; }
 
-/// All ones in lanes below n, zeros elsewhere; n in 0 .. 8.
-COULOMB_INLINE LaneMask lanes_below(int n) {
-  const long long m = n;
-  return LaneMask{0, 1, 2, 3, 4, 5, 6, 7} < LaneMask{m, m, m, m, m, m, m, m};
+/// Lane i all ones where bit i is set, else zero. Compilers lower this comparison well, orderings of integers badly.
+COULOMB_INLINE LaneMask lanes_of_bits(unsigned bits) {
+  const long long m = bits;
+  return ((m + LaneMask{}) & LaneMask{1, 2, 4, 8, 16, 32, 64, 128}) != LaneMask{};
 }
-COULOMB_INLINE LaneMask lane_at(int n) {
-  const long long m = n;
-  return LaneMask{0, 1, 2, 3, 4, 5, 6, 7} == LaneMask{m, m, m, m, m, m, m, m};
+/// Bits of the lanes below n >= 0.
+COULOMB_INLINE unsigned bits_below(int n) { return n >= 8 ? 0xffu : (1u << n) - 1u; }
+/// x where the mask is set, 0 elsewhere.
+COULOMB_INLINE Lanes keep(const LaneMask& mask, const Lanes& x) {
+  return reinterpret_cast<Lanes>(mask & reinterpret_cast<LaneMask>(x));
 }
 COULOMB_INLINE Lanes select(const LaneMask& mask, const Lanes& yes, const Lanes& no) {
   return reinterpret_cast<Lanes>((mask & reinterpret_cast<LaneMask>(yes)) | (~mask & reinterpret_cast<LaneMask>(no)));
 }
-COULOMB_INLINE Lanes broadcast(double x) { return Lanes{x, x, x, x, x, x, x, x}; }
+COULOMB_INLINE Lanes broadcast(double x) { return x + Lanes{}; }  // an initialiser list becomes eight inserts
 
 }  // namespace coulomb

@@ -2,53 +2,61 @@
 // the armature on the diagonal. Rows are packed along root paths, so the columns J_k of a row are a stack in
 // structure-of-arrays form and a row is computed in blocks of 8 without gathers.
 #include "coulomb/dynamics/dynamics.hpp"
-#include "coulomb/dynamics/spatial.hpp"
+#include "coulomb/dynamics/lanes.hpp"
 #include "coulomb/simd.hpp"
 
 namespace coulomb {
 namespace {
 
-COULOMB_SIMD void composite_sweep(const Model& model, const double* inertia, double* composite) {
-  for (int i = 0; i < 12 * model.num_bodies; ++i) composite[i] = inertia[i];
-  for (int b = model.num_bodies - 1; b > 0; --b) {
-    const int parent = model.body_parent[b];
-    if (model.body_tree[parent] < 0) continue;
+COULOMB_SIMD void composite_sweep(const int* __restrict parents, const int* __restrict trees, int num_bodies,
+                                  const double* __restrict inertia, double* __restrict composite) {
+  for (int i = 0; i < 12 * num_bodies; ++i) composite[i] = inertia[i];
+  for (int b = num_bodies - 1; b > 0; --b) {
+    const int parent = parents[b];
+    if (trees[parent] < 0) continue;
     double* to = composite + 12 * parent;
     const double* from = composite + 12 * b;
     for (int i = 0; i < 12; ++i) to[i] += from[i];
   }
 }
 
-/// Writes value into lane `lane` of the block of 8 by load, blend, store: a scalar store would stall the vector load after it.
-COULOMB_INLINE void set_lane(double* block, int lane, double value) {
-  for (int i = 0; i < 8; ++i) block[i] = i == lane ? value : block[i];
-}
+struct DofTables {
+  const int *depth, *row, *body;
+  const double* armature;
+};
 
-COULOMB_SIMD void mass_rows(const Model& model, const double* columns, const double* composite, int capacity, double* __restrict stack,
-                            double* __restrict vectors, double* __restrict mass) {
-  for (int d = 0; d < model.nv; ++d) {
-    const int depth = model.dof_depth[d], block = depth & ~7;
+COULOMB_SIMD void mass_rows(DofTables dofs, int nv, const double* __restrict columns, const double* __restrict composite, int capacity,
+                            double* __restrict stack, double* __restrict vectors, double* __restrict mass) {
+  for (int d = 0; d < nv; ++d) {
+    const int depth = dofs.depth[d], block = depth & ~7;
     const double* column = columns + 8 * d;
-    for (int i = 0; i < 6; ++i) set_lane(stack + i * capacity + block, depth - block, column[i]);
-    const Spatial a = inertia_times(composite + 12 * model.dof_body[d], load6(column));
+    const LaneMask lane = lanes_of_bits(1u << (depth - block));
+    // load, blend, store: a scalar store would stall the vector load after it
+    for (int i = 0; i < 6; ++i) {
+      double* at = stack + i * capacity + block;
+      store_lanes(at, select(lane, broadcast(column[i]), load_lanes(at)));
+    }
+    const Spatial a = inertia_times(composite + 12 * dofs.body[d], load6(column));
     store6(vectors + 24 * d, a);
     const double a0 = a.linear.x, a1 = a.linear.y, a2 = a.linear.z, a3 = a.angular.x, a4 = a.angular.y, a5 = a.angular.z;
-    double* row = mass + model.dof_row[d];
+    double* row = mass + dofs.row[d];
     for (int k = 0; k <= depth; k += 8) {
       const double* s = stack + k;
-      for (int i = 0; i < 8; ++i)
-        row[k + i] = s[i] * a0 + s[capacity + i] * a1 + s[2 * capacity + i] * a2 + s[3 * capacity + i] * a3 +
-                     s[4 * capacity + i] * a4 + s[5 * capacity + i] * a5;
+      const Lanes linear = a0 * load_lanes(s) + a1 * load_lanes(s + capacity) + a2 * load_lanes(s + 2 * capacity);
+      s += 3 * capacity;
+      const Lanes angular = a3 * load_lanes(s) + a4 * load_lanes(s + capacity) + a5 * load_lanes(s + 2 * capacity);
+      store_lanes(row + k, linear + angular);
     }
-    row[depth] += model.dof_armature[d];
+    row[depth] += dofs.armature[d];
   }
 }
 
 }  // namespace
 
 void mass_matrix(const Model& model, DynamicsWorkspace& ws) {
-  composite_sweep(model, ws.inertia.data(), ws.composite.data());
-  mass_rows(model, ws.columns.data(), ws.composite.data(), ws.path_capacity, ws.scratch.data(), ws.vectors.data(), ws.mass.data());
+  composite_sweep(model.body_parent.data(), model.body_tree.data(), model.num_bodies, ws.inertia.data(), ws.composite.data());
+  const DofTables dofs{model.dof_depth.data(), model.dof_row.data(), model.dof_body.data(), model.dof_armature.data()};
+  mass_rows(dofs, model.nv, ws.columns.data(), ws.composite.data(), ws.path_capacity, ws.scratch.data(), ws.vectors.data(), ws.mass.data());
 }
 
 void multiply_mass(const Model& model, const DynamicsWorkspace& ws, const double* x, double* y) {

@@ -41,13 +41,12 @@ DynamicsWorkspace::DynamicsWorkspace(const Model& model) {
   factor_work.assign(dofs * path_capacity, 0.0);
   id_dq_T.assign(dense, 0.0);
   id_dv_T.assign(dense, 0.0);
-  pair_lower_dq.assign(packed, 0.0);
-  pair_upper_dq.assign(packed, 0.0);
-  pair_lower_dv.assign(packed, 0.0);
-  pair_upper_dv.assign(packed, 0.0);
-  // path stacks of the pair kernel (21 streams), L^-1 rows of a root path and their scales, the vjp's dof sums (18 per dof)
-  scratch.assign(std::max({21 * static_cast<std::size_t>(path_capacity), static_cast<std::size_t>(path_capacity + 1) * path_capacity,
-                           18 * dofs}), 0.0);
+  ancestors.assign(dense / 8, 0);
+  for (int d = 0; d < nv; ++d)
+    for (int k = model.dof_parent[d]; k >= 0; k = model.dof_parent[k])
+      ancestors[(static_cast<std::size_t>(d) * ld + k) / 8] |= static_cast<unsigned char>(1u << (k % 8));
+  // streams of the pair kernel and the vjp's dof sums (18 per dof), L^-1 rows of a root path and their scales
+  scratch.assign(std::max(18 * static_cast<std::size_t>(ld), static_cast<std::size_t>(path_capacity + 1) * path_capacity), 0.0);
 }
 
 BodyForces::BodyForces(const Model& model)

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "coulomb/collision/neutral_overlaps.hpp"
+#include "coulomb/stepping/neutral_overlaps.hpp"
 #include "coulomb/model/configuration.hpp"
 #include "coulomb/small_math.hpp"
 

@@ -1,4 +1,4 @@
-#include "coulomb/collision/neutral_overlaps.hpp"
+#include "coulomb/stepping/neutral_overlaps.hpp"
 
 #include <algorithm>
 
