@@ -100,7 +100,12 @@ def notes(results):
     unsolved = [f"{name}: {r['not_converged']} of {r['states']}" for name, r in results.items() if r["not_converged"]]
     sources = sorted({r["source"] for r in results.values()})
     lines = ["Robots: " + ", ".join(sources) + "."]
-    left_out = [f"{name}: {r['pairs_left_out']}" for name, r in results.items() if r["pairs_left_out"]]
+    left_out = []
+    for name, r in results.items():
+        if r["pairs_left_out"]:
+            left_out.append(f"{name} {r['pairs_left_out']}")
+            if "mujoco_step_same_pairs" in r["us"]:
+                left_out[-1] += f" (without them MuJoCo pyr takes {r['us']['mujoco_step_same_pairs']:.1f} µs)"
     if left_out:
         lines.append("Pairs that overlap in the neutral pose, kept by MuJoCo only: " + "; ".join(left_out) + ".")
     slow = []

@@ -33,6 +33,7 @@ class Robot:
     q: np.ndarray
     v: np.ndarray
     w: np.ndarray | None
+    same_pairs: object = None  # MuJoCo's model without the pairs that Coulomb leaves out, if there are any
 
 
 def find_robots(folder, wanted):
@@ -58,7 +59,28 @@ def _from_folder(folder):
     mj = compile_mjcf(folder / "model.xml")
     w = np.ascontiguousarray(states["w"], dtype=float) if "w" in states else None
     q, v = (np.ascontiguousarray(states[key], dtype=float) for key in "qv")
-    return Robot(folder.name, "model.xml and states.npz of a models folder", mj, _coulomb_model(mj), q, v, w)
+    model = _coulomb_model(mj)
+    same_pairs = _with_excludes(folder / "model.xml", mj, left_out_bodies(model))
+    return Robot(folder.name, "model.xml and states.npz of a models folder", mj, model, q, v, w, same_pairs)
+
+
+def left_out_bodies(model):
+    """Pairs of bodies none of whose geometries are tested for contact, though the model has pairs of them."""
+    simulated = coulomb.Simulator(model).model
+    bodies = [
+        {frozenset((int(m.geometry_body[a]), int(m.geometry_body[b]))) for a, b in zip(m.pair_a, m.pair_b)}
+        for m in (model, simulated)
+    ]
+    return [sorted(pair) for pair in bodies[0] - bodies[1]]
+
+
+def _with_excludes(path, mj, body_pairs):
+    if not body_pairs or not hasattr(mujoco, "MjSpec"):
+        return None
+    spec = mujoco.MjSpec.from_file(str(path))
+    for a, b in body_pairs:
+        spec.add_exclude(bodyname1=mj.body(a).name, bodyname2=mj.body(b).name)
+    return spec.compile()
 
 
 def _coulomb_model(mj):

@@ -121,6 +121,9 @@ def time_robot(robot, rounds, repeats, progress):
     theirs = {cone: MujocoTimer(robot.mujoco_model, cone) for cone in CONES}
     fd_repeats = max(1, repeats // 8)
     quantities = {f"mujoco_step_{cone}": (timer, timer.step) for cone, timer in theirs.items()}
+    if robot.same_pairs is not None:
+        timer = MujocoTimer(robot.same_pairs, "pyramidal")
+        quantities["mujoco_step_same_pairs"] = (timer, timer.step)
     for start_from in ("warm", "cold", "replay"):
         for name in ("step", "jacobian", "vjp"):
             quantities[f"coulomb_{name}_{start_from}"] = (ours, partial(getattr(ours, name), start_from))

@@ -78,7 +78,7 @@ ARM = """<mujoco><option gravity="0 0 -9.81"/><worldbody>
   <body pos="0 0 .15"><joint name="a" axis="0 0 1" armature=".01"/><geom type="capsule" fromto="0 0 0 .4 0 0" size=".03"/>
     <body pos=".4 0 0"><joint name="b" axis="0 0 1"/><geom type="capsule" fromto=".07 0 0 .4 0 0" size=".03" friction="0.4"/>
   </body></body>
-  <body pos=".7 .1298 .0999"><freejoint/><geom type="box" size=".1 .1 .1" mass="1" friction="0.5"/></body></worldbody>
+  <body pos=".62 .1298 .0999"><freejoint/><geom type="box" size=".1 .1 .1" mass="1" friction="0.5"/></body></worldbody>
   <actuator><motor joint="a" gear="2"/><position joint="b" kp="20" kv="1"/></actuator></mujoco>"""
 
 
@@ -86,6 +86,7 @@ def arm_pushes_box(random):
     scene = coulomb.Scene()
     scene.add_mjcf(ARM)
     model, q, v = _state(scene, random, 0.02)
+    q[:2] = 0.001, 0.0005  # not parallel to the box
     v[0] += 0.5
     return model, q, v
 
@@ -120,7 +121,7 @@ def equalities(random):
     scene.add_mjcf(EQUALITY)
     model = scene.build()
     q, v = model.neutral()
-    return model, model.integrate(q, 0.01 * random.normal(size=model.nv)), v + random.normal(size=model.nv)
+    return model, model.integrate(q, 0.003 * random.normal(size=model.nv)), v + random.normal(size=model.nv)
 
 
 def bounce(random):

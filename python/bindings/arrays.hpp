@@ -84,11 +84,11 @@ inline nb::object to_numpy(const std::vector<double>& source) {
   return to_numpy(source.data(), static_cast<Py_ssize_t>(source.size()));
 }
 
-/// A read-only view of (size) or (size / width, width) elements that keeps `owner` alive.
+/// A read-only view of (size / width, width) elements, or (size) for width 1 unless `matrix`, that keeps `owner` alive.
 template <typename T>
-nb::object view(const std::vector<T>& source, nb::handle owner, std::size_t width = 1) {
+nb::object view(const std::vector<T>& source, nb::handle owner, std::size_t width = 1, bool matrix = false) {
   const std::size_t shape[2] = {source.size() / width, width};
-  return nb::cast(nb::ndarray<nb::numpy, const T>(source.data(), width == 1 ? 1 : 2, shape, owner));
+  return nb::cast(nb::ndarray<nb::numpy, const T>(source.data(), width == 1 && !matrix ? 1 : 2, shape, owner));
 }
 
 }  // namespace coulomb::python

@@ -204,11 +204,11 @@ void bind_rollout(nb::module_& module) {
       .def_ro("steps", &Rollout::steps, "T")
       .def_prop_ro("q", [](nb::handle self) {
         const auto& r = nb::cast<const Rollout&>(self);
-        return view(r.q, self, r.q.size() / (static_cast<std::size_t>(r.steps) + 1));
+        return view(r.q, self, r.q.size() / (static_cast<std::size_t>(r.steps) + 1), true);
       }, nb::sig("def q(self) -> numpy.ndarray"), "(T + 1, nq)")
       .def_prop_ro("v", [](nb::handle self) {
         const auto& r = nb::cast<const Rollout&>(self);
-        return view(r.v, self, r.v.size() / (static_cast<std::size_t>(r.steps) + 1));
+        return view(r.v, self, r.v.size() / (static_cast<std::size_t>(r.steps) + 1), true);
       }, nb::sig("def v(self) -> numpy.ndarray"), "(T + 1, nv)")
       .def_ro("status", &Rollout::status, "One StepStatus per step.")
       .def_ro("converged", &Rollout::converged, "Every step converged.");

@@ -40,7 +40,7 @@ def _parser():
         command.add_argument("--fixed-base", action="store_true", help="URDF: hold the base instead of letting it fly")
         command.add_argument("--height", type=float, default=None, metavar="M", help="URDF: height of the base (default: it just clears the ground)")
         command.add_argument("--package-dir", action="append", default=[], metavar="FOLDER", help="URDF: where package:// is looked up")
-        command.add_argument("--keyframe", type=int, metavar="K", help="start from the K-th state stored in the model")
+        command.add_argument("--keyframe", type=int, metavar="K", help="start from the K-th state stored in the model (default: the first, if there is one)")
         return command
 
     simulate = model_command("simulate", "steps a model without control")
@@ -80,10 +80,11 @@ def _load(options):
     if urdf and options.height is None and not options.fixed_base and not options.no_ground:
         model = build(1e-3 - lowest_point(model, model.neutral()[0]))
     q, v = model.neutral()
-    if options.keyframe is not None:
-        if not 0 <= options.keyframe < len(model.keyframes):
-            raise ValueError(f"--keyframe: got {options.keyframe}, the model has {len(model.keyframes)}")
-        q, v = model.keyframes[options.keyframe].q, model.keyframes[options.keyframe].v
+    keyframe = options.keyframe if options.keyframe is not None else (0 if model.keyframes else None)
+    if keyframe is not None:
+        if not 0 <= keyframe < len(model.keyframes):
+            raise ValueError(f"--keyframe: got {keyframe}, the model has {len(model.keyframes)}")
+        q, v = model.keyframes[keyframe].q, model.keyframes[keyframe].v
     print(f"{path.name}: {model.num_bodies - 1} bodies, {model.nv} degrees of freedom, {model.nu} actuators, {model.num_geometries} geometries")
     for line in model.ignored:
         print(f"  ignored: {line}")
@@ -154,7 +155,7 @@ def _check(options):
     from .checks import check_gradients
 
     model, q, v = _load(options)
-    sim = Simulator(model, timestep=options.timestep)
+    sim = Simulator(model, timestep=options.timestep, tolerance=1e-14)  # differences are to see the step, not the tolerance
     blocks = ["dv_dq", "dv_dv", "dv_du", "dv_dtau", "dq_dq", "dq_dv"]
     print(f"\n  state contacts  {' '.join(f'{name:>8}' for name in blocks)}  columns compared")
     failed, left_out, columns = 0, 0, 0

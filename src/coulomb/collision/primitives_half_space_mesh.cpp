@@ -175,17 +175,17 @@ int collide_half_space_mesh(const Shape& a, const Shape& b, double margin, const
   int chosen[4], count;
   if (!many && c.count <= 4) {
     count = c.count;
-    std::copy(c.vertex, c.vertex + count, chosen);
+    for (int k = 0; k < count; ++k) chosen[k] = c.vertex[k];
   } else {
     double area;
     count = choose_four(plane, c, chosen, area);
     if (many && !options.stateless && cache_fits(cache, num_vertices) && keep_old(plane, c, cache, band, area)) {
       count = cache.num_kept;
-      std::copy(cache.kept, cache.kept + count, chosen);
+      for (int k = 0; k < count; ++k) chosen[k] = cache.kept[k];
     }
     if (many && write) {
       cache.num_kept = count;
-      std::copy(chosen, chosen + count, cache.kept);
+      for (int k = 0; k < count; ++k) cache.kept[k] = chosen[k];
     }
   }
   for (int k = 1; k < count; ++k)

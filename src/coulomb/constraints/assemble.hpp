@@ -11,7 +11,6 @@ namespace coulomb {
 struct AssemblyWorkspace {
   explicit AssemblyWorkspace(const Model& model);
   int path_ld = 0;                     ///< longest root path, padded
-  std::vector<double> u_rows;          ///< packed rows of U D^-1/2 along root paths
   std::vector<double> body_rows;       ///< num_bodies x 6 x path_ld: sum over path dofs of J_d (x) u_row_d
   std::vector<unsigned char> body_done;
   std::vector<double> Y;               ///< rows x ld(nv)
