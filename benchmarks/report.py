@@ -97,7 +97,12 @@ def table(results):
 
 
 def notes(results):
-    unsolved = [f"{name}: {r['not_converged']} of {r['states']}" for name, r in results.items() if r["not_converged"]]
+    unsolved = [
+        f"{name}, {count} of {r['states']}: {reason}"
+        for name, r in results.items()
+        for reason, count in r["status"].items()
+        if reason != "solved"
+    ]
     sources = sorted({r["source"] for r in results.values()})
     lines = ["Robots: " + ", ".join(sources) + "."]
     left_out = []
@@ -116,7 +121,7 @@ def notes(results):
     if slow:
         lines.append("Steps whose slowest state takes more than four times the mean, µs: " + "; ".join(slow) + ".")
     if unsolved:
-        lines.append("Coulomb's steps that did not converge: " + "; ".join(unsolved) + ".")
+        lines.append("Coulomb's steps with another status than 'solved': " + ". ".join(unsolved) + ".")
     return lines
 
 

@@ -5,6 +5,7 @@ Every quantity is timed in short blocks that take turns on each state: a change 
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import partial
 from time import perf_counter_ns
 
@@ -116,7 +117,7 @@ class CoulombTimer:
 
 
 def time_robot(robot, rounds, repeats, progress):
-    """Mean, median, slowest over the states of the per-state median, µs; contacts, steps that did not converge."""
+    """Mean, median, slowest over the states of the per-state median, µs; contacts, statuses."""
     ours = CoulombTimer(robot.model)
     theirs = {cone: MujocoTimer(robot.mujoco_model, cone) for cone in CONES}
     fd_repeats = max(1, repeats // 8)
@@ -129,14 +130,14 @@ def time_robot(robot, rounds, repeats, progress):
             quantities[f"coulomb_{name}_{start_from}"] = (ours, partial(getattr(ours, name), start_from))
     medians = {name: [] for name in [*quantities, "mujoco_jacobian_fd"]}
     overhead = clock_cost()
-    contacts, unsolved, mujoco_contacts = [], 0, []
+    contacts, mujoco_contacts, reasons = [], [], Counter()
     zero = np.zeros(robot.model.nv)
     for i in range(len(robot.q)):
         w = zero if robot.w is None else robot.w[i].copy()
         state = {"q": robot.q[i].copy(), "v": robot.v[i].copy(), "w": w}
         ours.place(state)
         contacts.append(len(ours.sim.contacts))
-        unsolved += not ours.sim.status.converged
+        reasons[ours.sim.status.reason] += 1
         samples = {name: [] for name in medians}
         for _ in range(rounds):
             for name, (timer, measure) in quantities.items():
@@ -158,7 +159,7 @@ def time_robot(robot, rounds, repeats, progress):
         "states": len(robot.q),
         "contacts": float(np.mean(contacts)),
         "contacts_mujoco": float(np.mean(mujoco_contacts)),
-        "not_converged": unsolved,
+        "status": dict(reasons),
         "source": robot.source,
         "us": {name: float(np.mean(values)) for name, values in medians.items()},
         "us_median_state": {name: float(np.median(values)) for name, values in medians.items()},

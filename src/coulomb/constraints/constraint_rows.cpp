@@ -26,14 +26,6 @@ Bias one_sided_bias(const ConstraintOptions& options, double phi) {
   return {value, options.baumgarte / h};
 }
 
-Bias two_sided_bias(const ConstraintOptions& options, double phi) {
-  const double slope = options.baumgarte / options.timestep;
-  const double value = slope * phi;
-  if (value > options.max_correction_speed) return {options.max_correction_speed, 0};
-  if (value < -options.max_correction_speed) return {-options.max_correction_speed, 0};
-  return {value, slope};
-}
-
 void link_twists(const Model& model, const DynamicsWorkspace& dynamics, const double* x, double* link_twist) {
   const double* J = dynamics.columns.data();
   for (int d = 0; d < model.nv; ++d) {

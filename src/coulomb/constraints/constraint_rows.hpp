@@ -19,7 +19,7 @@ struct ConstraintOptions {
   double timestep = 1e-3;
   double baumgarte = 0.2;              ///< share of a position error removed per step, in [0, 1]
   double slop = 0;                     ///< metres (or radians) of penetration that Baumgarte leaves alone
-  double max_correction_speed = 1.0;   ///< m/s (rad/s): the bias never asks for more
+  double max_correction_speed = 1.0;   ///< m/s (rad/s): the bias of contacts and limits never asks for more
   double restitution_threshold = 1e-2; ///< m/s: slower approaches do not bounce
 };
 
@@ -88,12 +88,11 @@ void add_equality_rows(const RowContext& context, ConstraintRows& rows);
 void add_joint_limit_rows(const RowContext& context, ConstraintRows& rows);
 void add_dry_friction_rows(const RowContext& context, ConstraintRows& rows);
 
-/// Baumgarte bias of a position error (negative: violated) and its slope: speculative +phi/h when open, share of the violation
+/// Bias of a one-sided position error (negative: violated) and its slope: speculative +phi/h when open, share of the violation
 /// beyond the slop when violated (THEORY 2, 9.4).
 struct Bias {
   double value = 0, slope = 0;
 };
 Bias one_sided_bias(const ConstraintOptions& options, double phi);
-Bias two_sided_bias(const ConstraintOptions& options, double phi);
 
 }  // namespace coulomb

@@ -11,7 +11,6 @@ void place(const DynamicsWorkspace& dynamics, int body, const double* local, dou
   add3(world, dynamics.body_position.data() + 3 * body, world);
 }
 
-// Slope 0 on a saturated row; the same slope on all rows that are not: BodyRows keeps one, so saturation acts on the whole block.
 void add_bodies(const RowContext& context, int index, ConstraintRows& rows) {
   const Equality& equality = context.model.equalities[index];
   BodyRows b;
@@ -37,11 +36,8 @@ void add_bodies(const RowContext& context, int index, ConstraintRows& rows) {
     b.phi[3] = 0.5 * (E[7] - E[5]), b.phi[4] = 0.5 * (E[2] - E[6]), b.phi[5] = 0.5 * (E[3] - E[1]);
     for (int i = 3; i < 6; ++i) b.phi[i] *= b.torque_scale;
   }
-  const double limit = context.options.max_correction_speed, slope = context.options.baumgarte / context.options.timestep;
-  double largest = 0;
-  for (int i = 0; i < b.size; ++i) largest = std::max(largest, std::abs(slope * b.phi[i]));
-  b.dbias_dphi = largest > limit ? 0 : slope;
-  for (int i = 0; i < b.size; ++i) rows.bias.push_back(largest > limit ? slope * b.phi[i] * (limit / largest) : slope * b.phi[i]);
+  b.dbias_dphi = context.options.baumgarte / context.options.timestep;
+  for (int i = 0; i < b.size; ++i) rows.bias.push_back(b.dbias_dphi * b.phi[i]);
   rows.blocks.push_back({BlockType::equality, b.row, b.size, 0, 0, false});
   rows.keys.push_back((std::uint64_t(2) << 60) | std::uint64_t(index));
   rows.num_rows += b.size;
@@ -72,9 +68,8 @@ void add_joints(const RowContext& context, int index, ConstraintRows& rows) {
     row.dcoefficient[1][1] = -curvature;
   }
   row.phi = a - value;
-  const Bias correction = two_sided_bias(context.options, row.phi);
-  row.dbias_dphi = correction.slope;
-  rows.bias.push_back(correction.value);
+  row.dbias_dphi = context.options.baumgarte / context.options.timestep;
+  rows.bias.push_back(row.dbias_dphi * row.phi);
   rows.blocks.push_back({BlockType::equality, row.row, 1, 0, 0, false});
   rows.keys.push_back((std::uint64_t(2) << 60) | std::uint64_t(index));
   ++rows.num_rows;
