@@ -43,6 +43,8 @@ void project_cone(double mu, double* p) {
   p[2] = normal;
 }
 
+constexpr double immovable = 1e-20;  // scaled diagonal of a row of zeros, up to rounding
+
 void ScaledProblem::assign(const ConstraintProblem& problem) {
   n = problem.n;
   ld = problem.ld;
@@ -79,6 +81,11 @@ void ScaledProblem::assign(const ConstraintProblem& problem) {
   for (int i = 0; i < ld; ++i) g[i] = i < n ? problem.g[i] * inverse_root[i] / ref : 0.0;
   for (int i = 0; i < n; ++i)
     diagonal_[i] = G[static_cast<long>(i) * ld + i] += problem.R[i] * inverse_root[i] * inverse_root[i];
+  // A tangential direction that nothing can move (planar robots): unit compliance makes its impulse zero, the least-norm choice,
+  // and keeps G regular. c = 0 there as before.
+  for (int b = 0; b < num_blocks; ++b)
+    for (int i = blocks[b].row; blocks[b].type == BlockType::cone && i < blocks[b].row + 2; ++i)
+      if (diagonal_[i] < immovable && problem.g[i] == 0) diagonal_[i] = G[static_cast<long>(i) * ld + i] = 1;
   for (int b = 0; b < num_blocks; ++b) bound[b] = blocks[b].bound / (inverse_root[blocks[b].row] * ref);
 }
 
