@@ -86,6 +86,7 @@ class GeometryTranslator {
     part.placement = {f_.row<3>("geom_pos", g), f_.row<4>("geom_quat", g)};
     if (type != mj::plane && type != mj::mesh) part.size = f_.row<3>("geom_size", g);
     part.friction = f_.row<3>("geom_friction", g)[0];
+    checks::not_negative(what + " friction", *part.friction);
     part.contype = contacts_ ? static_cast<unsigned>(f_.integer("geom_contype", g)) : 0u;
     part.conaffinity = contacts_ ? static_cast<unsigned>(f_.integer("geom_conaffinity", g)) : 0u;
     part.priority = f_.integer("geom_priority", g, 0);
@@ -106,6 +107,7 @@ class GeometryTranslator {
     const std::string what = "pair " + std::to_string(p);
     if (f_.real("pair_adhesion", p, 0) != 0) refuse(what, "adhesion is not supported");
     const int dim = f_.integer("pair_dim", p, 3);
+    checks::not_negative(what + " friction", friction[0]);
     if (dim > 1 && friction[0] != friction[1])
       refuse(what, "anisotropic friction (" + checks::text(friction[0]) + ", " + checks::text(friction[1]) + ") is not supported");
     parts_.pairs.push_back({index_[f_.integer("pair_geom1", p)], index_[f_.integer("pair_geom2", p)], dim == 1 ? 0.0 : friction[0], {}});
