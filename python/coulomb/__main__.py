@@ -152,7 +152,7 @@ def _random_states(model, sim, q, v, options):
 
 def _check(options):
     from . import Simulator
-    from .checks import check_gradients
+    from .gradients import check_gradients
 
     model, q, v = _load(options)
     sim = Simulator(model, timestep=options.timestep, tolerance=1e-14)  # differences are to see the step, not the tolerance

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from . import Scene, Simulator
-from .checks import check_gradients
+from .gradients import check_gradients
 
 TIMESTEP = 1e-3
 STANDING = np.array([0.0, 0.8, -1.6] * 4)  # hip, thigh, calf of each leg, rad
