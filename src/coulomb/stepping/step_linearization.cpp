@@ -27,7 +27,7 @@ StepLinearization::StepLinearization(const Model& model)
     : model_(&model), forces_(model), rate_next_(8 * model.nv), body_twist_(8 * model.num_bodies), w_(model.nv),
       scratch_(32 * model.nv + 8) {
   const std::size_t square = std::size_t(model.nv) * padded(model.nv);
-  minv_.resize(square), P_T_.resize(square), r_q_.resize(square), r_v_.resize(square), out_.resize(square);
+  P_T_.resize(square), r_q_.resize(square), r_v_.resize(square), out_.resize(square);
   derivatives_.nv = model.nv, derivatives_.nu = model.nu;
   derivatives_.A_T.resize(std::size_t(4) * model.nv * model.nv);
   derivatives_.B_T.resize(std::size_t(2) * model.nu * model.nv);
@@ -87,7 +87,7 @@ void StepLinearization::prepare(const Model& model, const StepOptions& options, 
   grow(coefficients_, depth);
   if (indices_.size() < depth) indices_.resize(depth);
   grow(lambda_bar_, 2 * std::size_t(n) + 8);
-  grow(YM_, std::size_t(n) * ld), grow(s_, std::size_t(n) * ld);
+  grow(reduced_, std::size_t(m) * ld), grow(s_, std::size_t(n) * ld);
   grow(W_, std::size_t(m) * ld), grow(BYM_, std::size_t(m) * ld), grow(Bs_, std::size_t(m) * ld);
 }
 
@@ -95,17 +95,26 @@ void StepLinearization::prepare(const Model& model, const StepOptions& options, 
 void StepLinearization::response_matrices() {
   expand_factor(*model_, record_->dynamics);
   const DynamicsWorkspace& dynamics = record_->dynamics;
-  const int nv = model_->nv, ld = dynamics.ld, n = record_->rows.num_rows, m = problem_.reduced_size();
-  std::fill(minv_.begin(), minv_.end(), 0.0);
-  multiply_add(minv_.data(), ld, nv, ld, dynamics.u_hat.data(), 1, ld, nv, dynamics.u_hat.data(), ld, 1.0, coefficients_.data(),
+  const int nv = model_->nv, ld = dynamics.ld, m = problem_.reduced_size();
+  std::fill(P_T_.begin(), P_T_.end(), 0.0);
+  multiply_add(P_T_.data(), ld, nv, ld, dynamics.u_hat.data(), 1, ld, nv, dynamics.u_hat.data(), ld, 1.0, coefficients_.data(),
                indices_.data());
-  std::copy(minv_.begin(), minv_.end(), P_T_.begin());
   if (m == 0) return;
-  std::fill_n(YM_.data(), std::size_t(n) * ld, 0.0);
-  multiply_add(YM_.data(), ld, n, ld, record_->assembly.Y.data(), ld, 1, nv, dynamics.u_hat.data(), ld, 1.0,
-               coefficients_.data(), indices_.data());
-  problem_.reduced_rows(YM_.data(), BYM_.data(), ld, ld);
-  problem_.expand_transposed(YM_.data(), W_.data(), ld, ld);
+  // reduced rows first: B Y and C^T Y have fewer rows than Y, and are the same when nothing slides
+  const double* Y = record_->assembly.Y.data();
+  const auto times_u_hat = [&](std::vector<double>& out) {
+    std::fill_n(out.data(), std::size_t(m) * ld, 0.0);
+    multiply_add(out.data(), ld, m, ld, reduced_.data(), ld, 1, nv, dynamics.u_hat.data(), ld, 1.0, coefficients_.data(),
+                 indices_.data());
+  };
+  problem_.reduced_rows(Y, reduced_.data(), ld, ld);
+  times_u_hat(BYM_);
+  if (problem_.symmetric()) {
+    std::copy_n(BYM_.data(), std::size_t(m) * ld, W_.data());
+  } else {
+    problem_.expand_transposed(Y, reduced_.data(), ld, ld);
+    times_u_hat(W_);
+  }
   problem_.solve_reduced_transposed(W_.data(), ld, ld);
   multiply_add(P_T_.data(), ld, nv, ld, BYM_.data(), 1, ld, m, W_.data(), ld, -1.0, coefficients_.data(), indices_.data());
 }

@@ -61,7 +61,7 @@ class StepLinearization {
   ProblemLinearization problem_;
   std::vector<unsigned char> inactive_;
   std::vector<double> rate_next_, body_twist_;            // column rates at v+
-  std::vector<double> minv_, YM_, W_, BYM_, s_, Bs_, P_T_; // nv x ld, rows x ld, ...
+  std::vector<double> reduced_, W_, BYM_, s_, Bs_, P_T_; // nv x ld, rows x ld, ...
   std::vector<double> r_q_, r_v_, out_;                   // nv x ld
   std::vector<double> w_, scratch_, lambda_bar_;
   std::vector<double> coefficients_;
