@@ -145,8 +145,10 @@ def main():
         place, J = trajectory.analytic(start)
         _, D = trajectory.differences(start)
         rows = np.array([trajectory.adjoint(start, w) for w in np.eye(2)])
-        print(f"\nunknown {kind}: {steps} steps; at the start the Jacobian of q_T differs from finite differences by "
-              f"{np.linalg.norm(J - D) / np.linalg.norm(J):.1e}, forward from reverse by {np.linalg.norm(J - rows) / np.linalg.norm(J):.1e}")
+        print(
+            f"\nunknown {kind}: {steps} steps; at the start the Jacobian of q_T differs from finite differences by "
+            f"{np.linalg.norm(J - D) / np.linalg.norm(J):.1e}, forward from reverse by {np.linalg.norm(J - rows) / np.linalg.norm(J):.1e}"
+        )
         assert np.linalg.norm(J - rows) < 1e-8 * np.linalg.norm(J)
         if kind == "velocity":
             error = np.linalg.norm(J - closed_form(start, steps)) / np.linalg.norm(J)
@@ -160,13 +162,23 @@ def main():
                 distances, theta = solve(trajectory, target, start, method, gradients, count)
                 curves[f"{method}, {gradients}"] = distances
                 best[kind, method, gradients] = distances.min()
-                print(f"  {method:<16} {gradients:<11} {len(distances):3d} iterations, {trajectory.rolls:4d} trajectories: "
-                      f"distance {distances[-1]:.1e} m, |theta - true| {np.linalg.norm(theta - true):.1e}")
-        print(convergence_picture(curves, folder / f"simple_cube_{kind}.png", f"Sliding cube, unknown initial {kind}", "|q_T - q*| [m]"))
-    print("\npublished (figure 3, curves only): Gauss-Newton with analytic gradients is accurate for the velocity and stalls for the impulse;")
+                print(
+                    f"  {method:<16} {gradients:<11} {len(distances):3d} iterations, {trajectory.rolls:4d} trajectories: "
+                    f"distance {distances[-1]:.1e} m, |theta - true| {np.linalg.norm(theta - true):.1e}"
+                )
+        print(
+            convergence_picture(
+                curves, folder / f"simple_cube_{kind}.png", f"Sliding cube, unknown initial {kind}", "|q_T - q*| [m]"
+            )
+        )
+    print(
+        "\npublished (figure 3, curves only): Gauss-Newton with analytic gradients is accurate for the velocity and stalls for the impulse;"
+    )
     print("gradient descent with finite differences blows up at changes of mode.")
-    print(f"here: Gauss-Newton with analytic gradients reaches {best['velocity', 'Gauss-Newton', 'analytic']:.1e} m for the velocity and "
-          f"{best['impulse', 'Gauss-Newton', 'analytic']:.1e} m for the impulse.")
+    print(
+        f"here: Gauss-Newton with analytic gradients reaches {best['velocity', 'Gauss-Newton', 'analytic']:.1e} m for the velocity and "
+        f"{best['impulse', 'Gauss-Newton', 'analytic']:.1e} m for the impulse."
+    )
     assert best["velocity", "Gauss-Newton", "analytic"] < 1e-8
     assert best["impulse", "Gauss-Newton", "analytic"] < 1e-8
 

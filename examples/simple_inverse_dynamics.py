@@ -113,7 +113,11 @@ def go1_task(turn, joints, load=None):
 
 
 def legs(hip, thigh, calf, which=("FL", "FR", "RL", "RR")):
-    return {f"{leg}_{part}_joint": angle for leg in which for part, angle in (("hip", hip), ("thigh", thigh), ("calf", calf))}
+    return {
+        f"{leg}_{part}_joint": angle
+        for leg in which
+        for part, angle in (("hip", hip), ("thigh", thigh), ("calf", calf))
+    }
 
 
 def hand_stand():
@@ -121,12 +125,20 @@ def hand_stand():
     model = build("go1_description/urdf/go1.urdf")
     joints = {**legs(0, -0.6, -0.9, ("FL", "FR")), **legs(0, 1.0, -1.6, ("RL", "RR"))}
     foot = model.body_names.index("FL_calf")
-    sole = max((g for g in range(model.num_geometries) if model.geometry_body[g] == foot and model.geometry_types[g] == "sphere"))
+    sole = max(
+        (
+            g
+            for g in range(model.num_geometries)
+            if model.geometry_body[g] == foot and model.geometry_types[g] == "sphere"
+        )
+    )
 
     def lean(q):
         positions, turns = body_frames(model, q)
         centres = positions + np.einsum("bij,bj->bi", turns, model.body_com)
-        return (model.body_mass @ centres / model.body_mass.sum() - positions[foot] - turns[foot] @ model.geometry_pos[sole])[0]
+        return (
+            model.body_mass @ centres / model.body_mass.sum() - positions[foot] - turns[foot] @ model.geometry_pos[sole]
+        )[0]
 
     q, v = turned_until(model, joints, lean, 1.25)
     return model, q, v, None
@@ -137,9 +149,18 @@ def push_up():
     model = build("g1_description/urdf/g1_29dof_rev_1_0.urdf")
     joints = {}
     for side, sign in (("left", 1), ("right", -1)):
-        joints.update({f"{side}_shoulder_pitch_joint": -1.5, f"{side}_shoulder_roll_joint": 0.15 * sign, f"{side}_elbow_joint": 0.9,
-                       f"{side}_ankle_pitch_joint": -0.3})
-    ends = [next(i for i, name in enumerate(model.body_names) if name.startswith(start)) for start in ("left_wrist_yaw", "left_ankle_roll")]
+        joints.update(
+            {
+                f"{side}_shoulder_pitch_joint": -1.5,
+                f"{side}_shoulder_roll_joint": 0.15 * sign,
+                f"{side}_elbow_joint": 0.9,
+                f"{side}_ankle_pitch_joint": -0.3,
+            }
+        )
+    ends = [
+        next(i for i, name in enumerate(model.body_names) if name.startswith(start))
+        for start in ("left_wrist_yaw", "left_ankle_roll")
+    ]
 
     def slope(q):
         hand, foot = lowest_points(model, q, ends)
@@ -171,16 +192,26 @@ def main():
             curves[name + ("" if gradients == "analytic" else ", differences")] = errors
             below = np.flatnonzero(errors < 1e-5)
             reached = f"below 1e-5 after {below[0]} iterations" if len(below) else "never below 1e-5"
-            print(f"{name:<28} {gradients:<11} {len(sim.contacts):2d} contacts: |v+ - v*| from {errors[0]:.1e} to {errors[-1]:.1e}, "
-                  f"{reached}; largest torque {np.abs(torque).max():.1f} N m", flush=True)
+            print(
+                f"{name:<28} {gradients:<11} {len(sim.contacts):2d} contacts: |v+ - v*| from {errors[0]:.1e} to {errors[-1]:.1e}, "
+                f"{reached}; largest torque {np.abs(torque).max():.1f} N m",
+                flush=True,
+            )
             if gradients == "analytic":
                 results[name] = below[0] if len(below) else None
                 if not options.quick:
                     file = folder / ("simple_" + name.lower().replace(" ", "_") + ".png")
                     print("  ", scene_picture(model, q, sim.contacts, TIMESTEP, file, name))
     claims = [("published: 1e-5 after about 10 iterations", 1e-5, 10)]
-    print(convergence_picture(curves, folder / "simple_inverse_dynamics.png", "Torques by Gauss-Newton through the contact", "|v+ - v*|",
-                              claims=claims))
+    print(
+        convergence_picture(
+            curves,
+            folder / "simple_inverse_dynamics.png",
+            "Torques by Gauss-Newton through the contact",
+            "|v+ - v*|",
+            claims=claims,
+        )
+    )
     print("published: about 10 iterations to 1e-5 (Go1; the others are videos); finite differences stall higher.")
     for name, count in results.items():
         assert count is not None and count <= 12, f"{name}: not below 1e-5 within 12 iterations"

@@ -16,7 +16,12 @@ def voussoir_arch(thickness, count=15, friction=0.7, radius=1.0, depth=0.3, dens
         angles = (math.pi * i / count, math.pi * (i + 1) / count)
         middle = radius * np.array([math.cos(sum(angles) / 2), 0, math.sin(sum(angles) / 2)])
         corners = [
-            (r * math.cos(a), y, r * math.sin(a)) for a in angles for r in (inner, outer) for y in (-depth / 2, depth / 2)
+            (r * math.cos(a), y, r * math.sin(a))
+            for a in angles
+            for r in (inner, outer)
+            for y in (-depth / 2, depth / 2)
         ]
-        scene.add_mesh(np.array(corners) - middle, density=density, position=middle, friction=friction, name=f"voussoir{i}")
+        scene.add_mesh(
+            np.array(corners) - middle, density=density, position=middle, friction=friction, name=f"voussoir{i}"
+        )
     return scene.build()

@@ -29,7 +29,9 @@ def _parser():
     parser.add_argument("--version", action="store_true", help="print the version and stop")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     demo = commands.add_parser("demo", help="a quadruped falls and stands; contacts, Jacobian, timings, pictures")
-    demo.add_argument("--output", default="output/demo", metavar="FOLDER", help="for the pictures (default: %(default)s)")
+    demo.add_argument(
+        "--output", default="output/demo", metavar="FOLDER", help="for the pictures (default: %(default)s)"
+    )
     demo.add_argument("--quick", action="store_true", help="a shorter run")
 
     def model_command(name, text):
@@ -38,9 +40,22 @@ def _parser():
         command.add_argument("--timestep", type=_positive, metavar="S", help="seconds (default: the model's, or 0.001)")
         command.add_argument("--no-ground", action="store_true", help="do not add the plane z = 0 (MJCF: never added)")
         command.add_argument("--fixed-base", action="store_true", help="URDF: hold the base instead of letting it fly")
-        command.add_argument("--height", type=float, default=None, metavar="M", help="URDF: height of the base (default: it just clears the ground)")
-        command.add_argument("--package-dir", action="append", default=[], metavar="FOLDER", help="URDF: where package:// is looked up")
-        command.add_argument("--keyframe", type=int, metavar="K", help="start from the K-th state stored in the model (default: the first, if there is one)")
+        command.add_argument(
+            "--height",
+            type=float,
+            default=None,
+            metavar="M",
+            help="URDF: height of the base (default: it just clears the ground)",
+        )
+        command.add_argument(
+            "--package-dir", action="append", default=[], metavar="FOLDER", help="URDF: where package:// is looked up"
+        )
+        command.add_argument(
+            "--keyframe",
+            type=int,
+            metavar="K",
+            help="start from the K-th state stored in the model (default: the first, if there is one)",
+        )
         return command
 
     simulate = model_command("simulate", "steps a model without control")
@@ -48,7 +63,9 @@ def _parser():
     simulate.add_argument("--output", metavar="FILE", help="a .png of the last state, or a .csv of every state")
     check = model_command("check", "gradients against finite differences, on random states in contact")
     check.add_argument("--states", type=_count, default=20, metavar="N", help="(default: %(default)s)")
-    check.add_argument("--tolerance", type=_positive, default=1e-6, help="relative error that passes (default: %(default)s)")
+    check.add_argument(
+        "--tolerance", type=_positive, default=1e-6, help="relative error that passes (default: %(default)s)"
+    )
     check.add_argument("--step", type=_positive, default=1e-6, help="size of the differences (default: %(default)s)")
     check.add_argument("--seed", type=int, default=0, help="of the random states (default: %(default)s)")
     return parser
@@ -69,10 +86,14 @@ def _load(options):
         if urdf:
             if not options.no_ground:
                 scene.add_ground()
-            scene.add_urdf(path, floating_base=not options.fixed_base, position=(0, 0, height), package_dirs=options.package_dir)
+            scene.add_urdf(
+                path, floating_base=not options.fixed_base, position=(0, 0, height), package_dirs=options.package_dir
+            )
         else:
             if options.fixed_base or options.height is not None or options.package_dir:
-                raise ValueError("--fixed-base, --height, --package-dir: only for URDF; an MJCF file says itself how bodies are attached")
+                raise ValueError(
+                    "--fixed-base, --height, --package-dir: only for URDF; an MJCF file says itself how bodies are attached"
+                )
             scene.add_mjcf(path)
         return scene.build()
 
@@ -85,7 +106,9 @@ def _load(options):
         if not 0 <= keyframe < len(model.keyframes):
             raise ValueError(f"--keyframe: got {keyframe}, the model has {len(model.keyframes)}")
         q, v = model.keyframes[keyframe].q, model.keyframes[keyframe].v
-    print(f"{path.name}: {model.num_bodies - 1} bodies, {model.nv} degrees of freedom, {model.nu} actuators, {model.num_geometries} geometries")
+    print(
+        f"{path.name}: {model.num_bodies - 1} bodies, {model.nv} degrees of freedom, {model.nu} actuators, {model.num_geometries} geometries"
+    )
     for line in model.ignored:
         print(f"  ignored: {line}")
     return model, q, v
@@ -112,18 +135,37 @@ def _simulate(options):
             rows.append([k * sim.timestep, *q, *v, len(sim.contacts), status.residual, status.reason])
         if k == 1 or k == steps or k % max(1, steps // 10) == 0:
             kinetic, potential = energy(model, q, v)
-            print(f"  {k * sim.timestep:8.3f} {kinetic:11.4g} {potential:11.4g} {len(sim.contacts):8d} {status.residual:9.0e}  {status.reason}", flush=True)
+            print(
+                f"  {k * sim.timestep:8.3f} {kinetic:11.4g} {potential:11.4g} {len(sim.contacts):8d} {status.residual:9.0e}  {status.reason}",
+                flush=True,
+            )
     print(f"{unsolved} of {steps} steps were not solved as posed")
     if options.output:
         Path(options.output).parent.mkdir(parents=True, exist_ok=True)
         if suffix == ".png":
             from .pictures import scene_picture
 
-            scene_picture(model, before, sim.contacts, sim.timestep, options.output, f"{Path(options.model).name}, {steps * sim.timestep:g} s")
+            scene_picture(
+                model,
+                before,
+                sim.contacts,
+                sim.timestep,
+                options.output,
+                f"{Path(options.model).name}, {steps * sim.timestep:g} s",
+            )
         else:
             with open(options.output, "w", newline="") as file:
                 writer = csv.writer(file)
-                writer.writerow(["time", *[f"q{i}" for i in range(model.nq)], *[f"v{i}" for i in range(model.nv)], "contacts", "residual", "status"])
+                writer.writerow(
+                    [
+                        "time",
+                        *[f"q{i}" for i in range(model.nq)],
+                        *[f"v{i}" for i in range(model.nv)],
+                        "contacts",
+                        "residual",
+                        "status",
+                    ]
+                )
                 writer.writerows(rows)
         print(options.output)
     return 0
@@ -142,7 +184,9 @@ def _random_states(model, sim, q, v, options):
             q, v = start
             sim.reset()
         if sim.contacts and k % 20 == 0:
-            found.append((model.integrate(q, 1e-3 * random.normal(size=model.nv)), v + 1e-2 * random.normal(size=model.nv), u))
+            found.append(
+                (model.integrate(q, 1e-3 * random.normal(size=model.nv)), v + 1e-2 * random.normal(size=model.nv), u)
+            )
         if len(found) == options.states:
             break
     while not found or len(found) < min(options.states, 3):  # nothing touches: check the free motion
@@ -155,22 +199,28 @@ def _check(options):
     from .gradients import check_gradients
 
     model, q, v = _load(options)
-    sim = Simulator(model, timestep=options.timestep, tolerance=1e-14)  # differences are to see the step, not the tolerance
+    sim = Simulator(
+        model, timestep=options.timestep, tolerance=1e-14
+    )  # differences are to see the step, not the tolerance
     blocks = ["dv_dq", "dv_dv", "dv_du", "dv_dtau", "dq_dq", "dq_dv"]
     print(f"\n  state contacts  {' '.join(f'{name:>8}' for name in blocks)}  columns compared")
     failed, left_out, columns = 0, 0, 0
-    for number, (q, v, u) in enumerate(_random_states(model, sim, q, v, options)):
+    for number, state in enumerate(_random_states(model, sim, q, v, options)):
         sim.reset()
-        result = check_gradients(sim, q, v, u, step=options.step, tolerance=options.tolerance)
+        result = check_gradients(sim, *state, step=options.step, tolerance=options.tolerance)
         failed += not (result.passed or (result.compared == 0 and result.converged))
         left_out, columns = left_out + result.columns - result.compared, columns + result.columns
         errors = " ".join(f"{result.errors[name]:8.0e}" if name in result.errors else f"{'-':>8}" for name in blocks)
         remark = "" if result.converged else f"  not converged: {sim.status.reason}"
         if result.changed:
             remark += f"  ({result.changed[0][0]}[{result.changed[0][1]}]: {result.changed[0][2]})"
-        print(f"  {number:5d} {result.contacts:8d}  {errors}  {result.compared} of {result.columns}{remark}", flush=True)
-    print(f"{failed} states failed at tolerance {options.tolerance:g}; {left_out} of {columns} columns left out because the step has no "
-          "two-sided derivative there")
+        print(
+            f"  {number:5d} {result.contacts:8d}  {errors}  {result.compared} of {result.columns}{remark}", flush=True
+        )
+    print(
+        f"{failed} states failed at tolerance {options.tolerance:g}; {left_out} of {columns} columns left out because the step has no "
+        "two-sided derivative there"
+    )
     return 1 if failed or left_out == columns else 0
 
 

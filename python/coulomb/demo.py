@@ -28,7 +28,9 @@ def robot_path(relative):
         if str(file).endswith("example-robot-data/robots/" + relative):
             path = Path(file.locate()).resolve()
             return path, path.parents[len(Path(relative).parts) + 1]
-    raise RuntimeError(f"the installed 'example-robot-data' has no robots/{relative}; version 4 or newer has: pip install -U example-robot-data")
+    raise RuntimeError(
+        f"the installed 'example-robot-data' has no robots/{relative}; version 4 or newer has: pip install -U example-robot-data"
+    )
 
 
 def go1(height=0.42, friction=0.8, **scene_options):
@@ -159,13 +161,17 @@ def _print_jacobians(sim, chosen):
         print(f"  {label:<10} {_modes(sim.contacts):<28} {errors}   {check.compared} of {check.columns}")
         for name, index, reason in check.changed[:2]:
             print(f"             left out: {name}[{index}]: {reason}")
-    print(f"  {'agree to 1e-6' if passed else 'DISAGREE'}"
-          f" (states in contact are moved {PRESS * 1e6:.0f} µm into the ground: at distance 0 the two sides differ)")
+    print(
+        f"  {'agree to 1e-6' if passed else 'DISAGREE'}"
+        f" (states in contact are moved {PRESS * 1e6:.0f} µm into the ground: at distance 0 the two sides differ)"
+    )
     return passed
 
 
 def _print_times(model, sim, contact_states, passes):
-    print(f"\nTime per call from Python, µs, over {len(contact_states)} states of the landing and standing (fastest of {passes} passes)")
+    print(
+        f"\nTime per call from Python, µs, over {len(contact_states)} states of the landing and standing (fastest of {passes} passes)"
+    )
     step, jacobian = _coulomb_times(sim, contact_states, passes)
     print(f"  {'':<34} {'step':>9} {'Jacobian':>9}")
     print(f"  {'Coulomb, exact cone, analytic':<34} {step:9.1f} {jacobian:9.1f}")
@@ -174,8 +180,10 @@ def _print_times(model, sim, contact_states, passes):
         print("  MuJoCo is not installed: pip install mujoco")
         return
     print(f"  {'MuJoCo ' + times[2] + ', soft, differences':<34} {times[0]:9.1f} {times[1]:9.1f}")
-    print(f"  step: {step / times[0]:.2f} of MuJoCo's; step and Jacobian: {(step + jacobian) / times[0]:.2f} of MuJoCo's step; "
-          f"Jacobian: {times[1] / jacobian:.0f} times faster than differences")
+    print(
+        f"  step: {step / times[0]:.2f} of MuJoCo's; step and Jacobian: {(step + jacobian) / times[0]:.2f} of MuJoCo's step; "
+        f"Jacobian: {times[1] / jacobian:.0f} times faster than differences"
+    )
 
 
 def run(output, quick=False):
@@ -184,8 +192,10 @@ def run(output, quick=False):
     model = go1()
     seconds = 1.0 if quick else 2.0
     weight = float(np.sum(model.body_mass) * 9.81)
-    print(f"Unitree Go1: {model.nv} degrees of freedom, {model.nu} motors, {model.num_geometries} geometries, {model.num_pairs} pairs that may "
-          f"touch\nfalls from {model.neutral()[0][2]} m, tilted, at 0.6 m/s; joint springs hold it; step {TIMESTEP * 1e3:g} ms\n")
+    print(
+        f"Unitree Go1: {model.nv} degrees of freedom, {model.nu} motors, {model.num_geometries} geometries, {model.num_pairs} pairs that may "
+        f"touch\nfalls from {model.neutral()[0][2]} m, tilted, at 0.6 m/s; joint springs hold it; step {TIMESTEP * 1e3:g} ms\n"
+    )
     print(f"  {'time s':>6} {'height m':>9} {'speed m/s':>9} {'support N':>10}  {'residual':>8}  contacts")
     show = {round(t, 3) for t in (0.001, 0.1, 0.16, 0.18, 0.2, 0.25, 0.3, 0.5, 1.0, 1.5, 2.0)}
     failures, sliding = [], []
@@ -198,13 +208,17 @@ def run(output, quick=False):
             sliding.append(round(t / TIMESTEP) - 1)
         if round(t, 3) in show:
             support = sum(abs(c.impulse[2]) for c in sim.contacts) / TIMESTEP
-            print(f"  {t:6.3f} {q[2]:9.4f} {np.linalg.norm(v[:3]):9.4f} {support:10.1f}  {sim.status.residual:8.0e}  {_modes(sim.contacts)}",
-                  flush=True)
+            print(
+                f"  {t:6.3f} {q[2]:9.4f} {np.linalg.norm(v[:3]):9.4f} {support:10.1f}  {sim.status.residual:8.0e}  {_modes(sim.contacts)}",
+                flush=True,
+            )
 
     sim, states = fall_and_stand(model, seconds, report)
     support = sum(abs(c.impulse[2]) for c in sim.contacts) / TIMESTEP
     stands = abs(support / weight - 1) < 0.05 and states[-1][0][2] > 0.2
-    print(f"  weight {weight:.1f} N: {'it stands' if stands else 'IT DOES NOT STAND'}; steps not solved as posed: {len(failures)} of {len(states)}")
+    print(
+        f"  weight {weight:.1f} N: {'it stands' if stands else 'IT DOES NOT STAND'}; steps not solved as posed: {len(failures)} of {len(states)}"
+    )
     for t, reason in failures[:3]:
         print(f"    at {t:.3f} s: {reason}")
 
@@ -214,7 +228,9 @@ def run(output, quick=False):
     chosen = {"in the air": states[50]}
     for label, k in (("sliding", middle), ("standing", len(states) - 1)):
         chosen[label] = (_pressed(states[k][0]), *states[k][1:])
-    exact = Simulator(model, timestep=TIMESTEP, tolerance=1e-15)  # so that differences see the step, not the solver's tolerance
+    exact = Simulator(
+        model, timestep=TIMESTEP, tolerance=1e-15
+    )  # so that differences see the step, not the solver's tolerance
     right = _print_jacobians(exact, chosen)
     _print_times(model, sim, states[200:1000], 2 if quick else 5)
     _draw(model, exact, states, middle, chosen, folder)
@@ -243,7 +259,14 @@ def _draw(model, sim, states, middle, chosen, folder):
         if label == "sliding":
             curves[f"{label}, forward"] = (sizes, forward)
     note = f"Above {PRESS:.0e} m the differences step across the border of touching and are wrong; for small steps they drown in rounding."
-    paths.append(error_picture(curves, folder / "jacobian_error.png", "Finite differences against the analytic Jacobian of one step",
-                               "relative difference, Frobenius", note))
+    paths.append(
+        error_picture(
+            curves,
+            folder / "jacobian_error.png",
+            "Finite differences against the analytic Jacobian of one step",
+            "relative difference, Frobenius",
+            note,
+        )
+    )
     for path in paths:
         print(f"  {path}")

@@ -112,7 +112,11 @@ def _difference(before, after):
         return f"{len(before)} contacts become {len(after)}"
     for a, b in zip(before, after):
         if a != b:
-            return f"{a[0]} on {a[1]}: {a[2]} becomes {b[2]}" if a[:2] == b[:2] else f"{a[0]} on {a[1]} becomes {b[0]} on {b[1]}"
+            return (
+                f"{a[0]} on {a[1]}: {a[2]} becomes {b[2]}"
+                if a[:2] == b[:2]
+                else f"{a[0]} on {a[1]} becomes {b[0]} on {b[1]}"
+            )
     return "the same"
 
 
@@ -132,7 +136,9 @@ def check_gradients(sim, q, v, u=None, tau=None, *, wrt=_INPUTS, step=1e-6, tole
     wrt = [wrt] if isinstance(wrt, str) else list(wrt)
     unknown = [name for name in wrt if name not in _INPUTS]
     if unknown or not wrt:
-        raise ValueError(f"wrt: got {unknown[0]!r}, expected some of {', '.join(_INPUTS)}" if unknown else "wrt: names no input")
+        raise ValueError(
+            f"wrt: got {unknown[0]!r}, expected some of {', '.join(_INPUTS)}" if unknown else "wrt: names no input"
+        )
     for name, value in (("step", step), ("tolerance", tolerance)):
         if not (np.isfinite(value) and value > 0):
             raise ValueError(f"{name}: got {value}, expected a positive number")
@@ -159,7 +165,10 @@ def check_gradients(sim, q, v, u=None, tau=None, *, wrt=_INPUTS, step=1e-6, tole
 
 
 def _compare(result, function, base, wrt, h):
-    nv, sizes = function.model.nv, {"q": function.model.nv, "v": function.model.nv, "u": function.model.nu, "tau": function.model.nv}
+    nv, sizes = (
+        function.model.nv,
+        {"q": function.model.nv, "v": function.model.nv, "u": function.model.nu, "tau": function.model.nv},
+    )
     result.differences = np.full(result.analytic.shape, np.nan)
     noise = _ROUNDING * (1 + np.linalg.norm(np.concatenate([function.q1, function.v1])))
     first = 0

@@ -41,7 +41,9 @@ def body_frames(model, q):
             else:
                 fixed_point = position + turn @ anchor
                 hinge = types[joint] == "hinge"
-                turn = turn @ (_turn(axis, q[first] - model.q_neutral[first]) if hinge else rotation(q[first : first + 4]))
+                turn = turn @ (
+                    _turn(axis, q[first] - model.q_neutral[first]) if hinge else rotation(q[first : first + 4])
+                )
                 position = fixed_point - turn @ anchor
         positions[body], rotations[body] = position, turn
     return positions, rotations
@@ -84,8 +86,13 @@ def lowest_points(model, q, bodies):
             reach = -float((model.mesh_vertices(model.geometry_mesh[geometry]) @ up).min())
         else:
             around, along = np.hypot(up[0], up[1]), abs(up[2])
-            reach = {"sphere": size[0], "capsule": size[0] + size[1] * along, "cylinder": size[0] * around + size[1] * along,
-                     "box": np.abs(up) @ size, "ellipsoid": np.linalg.norm(up * size)}[kind]
+            reach = {
+                "sphere": size[0],
+                "capsule": size[0] + size[1] * along,
+                "cylinder": size[0] * around + size[1] * along,
+                "box": np.abs(up) @ size,
+                "ellipsoid": np.linalg.norm(up * size),
+            }[kind]
         lowest[int(body)] = min(lowest[int(body)], float(height - reach))
     return [lowest[int(body)] for body in bodies]
 

@@ -28,7 +28,9 @@ _REALS = """
 _COUNTS = """
     nq nv nu nactuator nbody njnt ngeom nmesh npair nexclude neq nkey ntendon nsensor nsite ncam nlight nskin nmocap nflex nplugin
 """.split()
-_INTEGER_OPTIONS = "integrator cone solver iterations noslip_iterations disableflags enableflags disableactuator".split()
+_INTEGER_OPTIONS = (
+    "integrator cone solver iterations noslip_iterations disableflags enableflags disableactuator".split()
+)
 _REAL_OPTIONS = "gravity timestep density viscosity impratio".split()
 
 
@@ -68,7 +70,9 @@ def mujoco_arrays(model):
 
     Fields that this MuJoCo version does not have are left out.
     """
-    integers = {key: np.asarray(getattr(model, key)).astype(np.int64).ravel() for key in _INTEGERS if hasattr(model, key)}
+    integers = {
+        key: np.asarray(getattr(model, key)).astype(np.int64).ravel() for key in _INTEGERS if hasattr(model, key)
+    }
     reals = {key: np.asarray(getattr(model, key), dtype=float).ravel() for key in _REALS if hasattr(model, key)}
     integers.update({key: [int(getattr(model, key))] for key in _COUNTS if hasattr(model, key)})
     for key in _INTEGER_OPTIONS:
@@ -77,8 +81,16 @@ def mujoco_arrays(model):
     for key in _REAL_OPTIONS:
         if hasattr(model.opt, key):
             reals["opt_" + key] = np.asarray(getattr(model.opt, key), dtype=float).ravel()
-    kinds = {"body": "body", "joint": "jnt", "geom": "geom", "mesh": "mesh", "actuator": "actuator", "equality": "eq",
-             "key": "key", "tendon": "tendon"}
+    kinds = {
+        "body": "body",
+        "joint": "jnt",
+        "geom": "geom",
+        "mesh": "mesh",
+        "actuator": "actuator",
+        "equality": "eq",
+        "key": "key",
+        "tendon": "tendon",
+    }
     names = {kind: _names(model, getattr(model, f"name_{short}adr")) for kind, short in kinds.items()}
     table = bytes(model.names)
     title = table[: table.index(b"\0")].decode(errors="replace") or "mjcf"

@@ -5,8 +5,15 @@ from __future__ import annotations
 
 import numpy as np
 
-_GEOM = {"half_space": "plane", "sphere": "sphere", "capsule": "capsule", "cylinder": "cylinder", "box": "box", "ellipsoid": "ellipsoid",
-         "mesh": "mesh"}
+_GEOM = {
+    "half_space": "plane",
+    "sphere": "sphere",
+    "capsule": "capsule",
+    "cylinder": "cylinder",
+    "box": "box",
+    "ellipsoid": "ellipsoid",
+    "mesh": "mesh",
+}
 
 
 def _numbers(values):
@@ -17,8 +24,10 @@ def _geom(model, index):
     kind = model.geometry_types[index]
     size = "1 1 0.1" if kind == "half_space" else _numbers(model.geometry_size[index])
     size = f'mesh="m{index}"' if kind == "mesh" else f'size="{size}"'
-    return (f'<geom type="{_GEOM[kind]}" {size} pos="{_numbers(model.geometry_pos[index])}" quat="{_numbers(model.geometry_quat[index])}" '
-            f'friction="{_numbers(model.geometry_friction[index])} 0 0"/>')
+    return (
+        f'<geom type="{_GEOM[kind]}" {size} pos="{_numbers(model.geometry_pos[index])}" quat="{_numbers(model.geometry_quat[index])}" '
+        f'friction="{_numbers(model.geometry_friction[index])} 0 0"/>'
+    )
 
 
 def _joint(model, joint):
@@ -29,17 +38,21 @@ def _joint(model, joint):
     if model.joint_limited[joint]:
         limits = f'limited="true" range="{_numbers([model.joint_lower[joint], model.joint_upper[joint]])}"'
     axis = "" if kind == "ball" else f'axis="{_numbers(model.joint_axis[joint])}"'
-    return (f'<joint name="j{joint}" type="{kind}" pos="{_numbers(model.joint_pos[joint])}" {axis} {limits} '
-            f'damping="{_numbers(model.dof_damping[dof])}" armature="{_numbers(model.dof_armature[dof])}" '
-            f'frictionloss="{_numbers(model.dof_dry_friction[dof])}" stiffness="{_numbers(model.joint_stiffness[joint])}"/>')
+    return (
+        f'<joint name="j{joint}" type="{kind}" pos="{_numbers(model.joint_pos[joint])}" {axis} {limits} '
+        f'damping="{_numbers(model.dof_damping[dof])}" armature="{_numbers(model.dof_armature[dof])}" '
+        f'frictionloss="{_numbers(model.dof_dry_friction[dof])}" stiffness="{_numbers(model.joint_stiffness[joint])}"/>'
+    )
 
 
 def _body(model, body, children):
     xx, xy, yy, xz, yz, zz = model.body_inertia[body]
     lines = [f'<body name="b{body}" pos="{_numbers(model.body_pos[body])}" quat="{_numbers(model.body_quat[body])}">']
     if model.body_mass[body] > 0:
-        lines.append(f'<inertial pos="{_numbers(model.body_com[body])}" mass="{_numbers(model.body_mass[body])}" '
-                     f'fullinertia="{_numbers([xx, yy, zz, xy, xz, yz])}"/>')
+        lines.append(
+            f'<inertial pos="{_numbers(model.body_com[body])}" mass="{_numbers(model.body_mass[body])}" '
+            f'fullinertia="{_numbers([xx, yy, zz, xy, xz, yz])}"/>'
+        )
     lines += [_joint(model, joint) for joint in np.flatnonzero(model.joint_body == body)]
     lines += [_geom(model, index) for index in np.flatnonzero(model.geometry_body == body)]
     lines += [_body(model, child, children) for child in children[body]]
@@ -53,15 +66,27 @@ def to_mjcf(model, timestep=None):
     children = {body: [] for body in range(model.num_bodies)}
     for body in range(1, model.num_bodies):
         children[int(model.body_parent[body])].append(body)
-    touching = {tuple(sorted((int(model.geometry_body[a]), int(model.geometry_body[b])))) for a, b in zip(model.pair_a, model.pair_b)}
-    excludes = [f'<exclude body1="b{a}" body2="b{b}"/>' for a in range(1, model.num_bodies) for b in range(a + 1, model.num_bodies)
-                if (a, b) not in touching]
+    touching = {
+        tuple(sorted((int(model.geometry_body[a]), int(model.geometry_body[b]))))
+        for a, b in zip(model.pair_a, model.pair_b)
+    }
+    excludes = [
+        f'<exclude body1="b{a}" body2="b{b}"/>'
+        for a in range(1, model.num_bodies)
+        for b in range(a + 1, model.num_bodies)
+        if (a, b) not in touching
+    ]
     motors = []
     for a in model.actuators:
         limits = f'ctrllimited="true" ctrlrange="{_numbers(a.control_range)}"' if a.control_limited else ""
-        motors.append(f'<general joint="j{a.joint}" gear="{_numbers(a.gear)}" gainprm="{_numbers(a.gain[0])}" {limits}/>')
-    meshes = [f'<mesh name="m{i}" inertia="convex" vertex="{_numbers(model.mesh_vertices(m).ravel())}"/>'
-              for i, m in enumerate(model.geometry_mesh) if m >= 0]
+        motors.append(
+            f'<general joint="j{a.joint}" gear="{_numbers(a.gear)}" gainprm="{_numbers(a.gain[0])}" {limits}/>'
+        )
+    meshes = [
+        f'<mesh name="m{i}" inertia="convex" vertex="{_numbers(model.mesh_vertices(m).ravel())}"/>'
+        for i, m in enumerate(model.geometry_mesh)
+        if m >= 0
+    ]
     world = [_geom(model, index) for index in np.flatnonzero(model.geometry_body == 0)]
     world += [_body(model, child, children) for child in children[0]]
     newline = "\n"

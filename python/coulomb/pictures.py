@@ -23,7 +23,9 @@ def _pyplot():
 def _revolve(radii_and_heights, sides=14):
     """Quads of a body of revolution around z."""
     angles = np.linspace(0, 2 * np.pi, sides + 1)
-    rings = [np.stack([r * np.cos(angles), r * np.sin(angles), np.full(sides + 1, z)], axis=1) for r, z in radii_and_heights]
+    rings = [
+        np.stack([r * np.cos(angles), r * np.sin(angles), np.full(sides + 1, z)], axis=1) for r, z in radii_and_heights
+    ]
     return [np.array([a[i], a[i + 1], b[i + 1], b[i]]) for a, b in zip(rings, rings[1:]) for i in range(sides)]
 
 
@@ -98,12 +100,21 @@ def scene_picture(model, q, contacts, timestep, path, title="", view=(14, -60)):
     if ground:
         x, y = np.meshgrid(*[np.linspace(centre[i] - reach, centre[i] + reach, 9) for i in (0, 1)])
         axes.plot_wireframe(x, y, np.full_like(x, min(low, 0.0)), color="#bbbbbb", linewidth=0.5, zorder=0)
-    axes.add_collection3d(Poly3DCollection(polygons, facecolors=shades, edgecolors=(0.15, 0.2, 0.3, 0.35), linewidths=0.35, zorder=1))
+    axes.add_collection3d(
+        Poly3DCollection(polygons, facecolors=shades, edgecolors=(0.15, 0.2, 0.3, 0.35), linewidths=0.35, zorder=1)
+    )
     for contact, force in forces:
         colour = MODE_COLOURS.get(contact.mode, "#7570b3")
         axes.scatter(*contact.point, color=colour, s=18, zorder=3, depthshade=False)
         if largest > 0:
-            axes.quiver(*contact.point, *(force * 0.75 * reach / largest), color=colour, linewidth=2.2, arrow_length_ratio=0.12, zorder=4)
+            axes.quiver(
+                *contact.point,
+                *(force * 0.75 * reach / largest),
+                color=colour,
+                linewidth=2.2,
+                arrow_length_ratio=0.12,
+                zorder=4,
+            )
     modes = sorted({c.mode for c, _ in forces})
     handles = [Line2D([], [], color=MODE_COLOURS.get(m, "#7570b3"), lw=2.2, label=f"contact force, {m}") for m in modes]
     if handles:
@@ -151,12 +162,22 @@ def convergence_picture(curves, path, title, ylabel, xlabel="iteration", claims=
     figure, axes = plt.subplots(figsize=(7, 4.6))
     for (label, values), marker in zip(curves.items(), "osd^v*Px"):
         values = np.maximum(np.asarray(values, dtype=float), 1e-17)
-        axes.semilogy(range(len(values)), values, marker=marker if len(values) < 60 else None, markersize=4, label=label)
+        axes.semilogy(
+            range(len(values)), values, marker=marker if len(values) < 60 else None, markersize=4, label=label
+        )
     for label, level, iteration in claims:
         axes.axhline(level, color="#555555", linestyle="--", linewidth=1)
         if iteration is not None:
             axes.axvline(iteration, color="#555555", linestyle=":", linewidth=1)
-        axes.annotate(label, (0.99, level), xycoords=("axes fraction", "data"), ha="right", va="bottom", fontsize=8.5, color="#555555")
+        axes.annotate(
+            label,
+            (0.99, level),
+            xycoords=("axes fraction", "data"),
+            ha="right",
+            va="bottom",
+            fontsize=8.5,
+            color="#555555",
+        )
     axes.set(xlabel=xlabel, ylabel=ylabel, title=title)
     axes.grid(True, which="major", alpha=0.3)
     axes.legend(frameon=False, fontsize=9)

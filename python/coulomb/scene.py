@@ -45,7 +45,9 @@ class Scene(_core.Scene):
             from .mjcf import mujoco_arrays
 
             model = mujoco_arrays(model)
-        return self._add_mujoco_arrays(model["name"], model["reals"], model["integers"], model["names"], use_options, name)
+        return self._add_mujoco_arrays(
+            model["name"], model["reals"], model["integers"], model["names"], use_options, name
+        )
 
     def add_pinocchio(
         self,
@@ -76,7 +78,9 @@ class Scene(_core.Scene):
         geometry = b""
         if geometry_model is not None:
             if not isinstance(geometry_model, pinocchio.GeometryModel):
-                raise TypeError(f"geometry_model: expected a pinocchio.GeometryModel, got {type(geometry_model).__name__}")
+                raise TypeError(
+                    f"geometry_model: expected a pinocchio.GeometryModel, got {type(geometry_model).__name__}"
+                )
             geometry_model = geometry_model.copy()
             for thing in geometry_model.geometryObjects:  # a mesh buffer would carry its whole bounding-volume tree
                 if hasattr(thing.geometry, "buildConvexHull"):
@@ -107,6 +111,8 @@ def load(path, *, ground=False, floating_base=False, package_dirs=(), friction=N
         scene.add_urdf(text, floating_base=floating_base, package_dirs=package_dirs, friction=friction)
     else:
         if floating_base or package_dirs:
-            raise ValueError("floating_base, package_dirs: only for URDF; an MJCF file says itself how its bodies are attached")
+            raise ValueError(
+                "floating_base, package_dirs: only for URDF; an MJCF file says itself how its bodies are attached"
+            )
         scene.add_mjcf(text)
     return scene.build()

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from scenes.basics import GRAVITY, simulate
 
 import coulomb
+from scenes.basics import GRAVITY, simulate
 
 
 def free_body(inertia, gravity=(0, 0, 0)):
@@ -73,5 +73,7 @@ def test_the_middle_axis_turns_over():
     model = free_body((1, 2, 3))
     _, trajectory = simulate(model, 8.0, v=[0, 0, 0, 0.1, 2, 0])
     assert crossings(trajectory.v[:, 4], 1e-3)[0] == pytest.approx(3.793118, rel=1e-3)
-    assert crossings(trajectory.v[1:, 5], 1e-3)[0] == pytest.approx(7.586237, rel=1e-3)  # where the body is at (.1, -2, 0)
+    assert crossings(trajectory.v[1:, 5], 1e-3)[0] == pytest.approx(
+        7.586237, rel=1e-3
+    )  # where the body is at (.1, -2, 0)
     assert trajectory.v[7586, 4] < -1.9

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from scenes.basics import force, simulate
 
 import coulomb
+from scenes.basics import force, simulate
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from scenes.basics import GRAVITY, Slope, force, simulate
 
-import coulomb
+from scenes.basics import GRAVITY, Slope, force, simulate
 
 RADIUS = 0.1
 

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from scenes.basics import GRAVITY, Slope, force, semi_implicit_distance, simulate
 
 import coulomb
+from scenes.basics import GRAVITY, Slope, force, semi_implicit_distance, simulate
 
 
 def block_on_slope(degrees, friction):

@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from scenes.arch import voussoir_arch
-from scenes.basics import GRAVITY, Slope, force, simulate
 
 import coulomb
+from scenes.arch import voussoir_arch
+from scenes.basics import GRAVITY, Slope, force, simulate
 
 
 def tilt(q):
@@ -19,7 +19,9 @@ def stack(masses, side=0.2, friction=0.5):
     scene = coulomb.Scene(gravity=(0, 0, -GRAVITY))
     scene.add_ground(friction=friction)
     for i, mass in enumerate(masses):
-        scene.add_box((side, side, side), mass=mass, position=(0, 0, side * (i + 0.5)), friction=friction, name=f"box{i}")
+        scene.add_box(
+            (side, side, side), mass=mass, position=(0, 0, side * (i + 0.5)), friction=friction, name=f"box{i}"
+        )
     return scene.build()
 
 

@@ -56,7 +56,9 @@ def _jacobian(sim, q, v, u, h):
             step = h if k < 2 * model.nv else h / sim.timestep
             numeric[:, k] = (4 * (half_plus - half_minus) / step - (plus - minus) / (2 * step)) / 3
             bend, half_bend = np.linalg.norm(plus + minus), np.linalg.norm(half_plus + half_minus)
-            if bend > 1e-12 * (1 + np.linalg.norm(v1)) / h * 1e-2 and half_bend > 0.4 * bend:  # h^2 makes a quarter, a kink a half
+            if (
+                bend > 1e-12 * (1 + np.linalg.norm(v1)) / h * 1e-2 and half_bend > 0.4 * bend
+            ):  # h^2 makes a quarter, a kink a half
                 return analytic, None
         return analytic, numeric
     finally:

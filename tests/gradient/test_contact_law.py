@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from scenes import robots
-from scenes.contacts import CONTACT_SCENES
 
 import coulomb
+from scenes import robots
+from scenes.contacts import CONTACT_SCENES
 
 TOLERANCE = 1e-8
 
@@ -18,7 +18,14 @@ def violations(sim, approach, restitution=0.0):
     contacts = sim.contacts
     impulse_scale = max(np.linalg.norm(c.impulse) for c in contacts)
     speed_scale = max(1.0, max(np.linalg.norm(c.velocity) for c in contacts))
-    worst = {"cone": 0.0, "pushes": 0.0, "no approach": 0.0, "complementary": 0.0, "opposes the slip": 0.0, "sticks": 0.0}
+    worst = {
+        "cone": 0.0,
+        "pushes": 0.0,
+        "no approach": 0.0,
+        "complementary": 0.0,
+        "opposes the slip": 0.0,
+        "sticks": 0.0,
+    }
 
     def note(name, value):
         worst[name] = max(worst[name], float(value))

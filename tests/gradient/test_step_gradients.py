@@ -6,10 +6,10 @@ States where a contact changes within the differences have no two-sided derivati
 import numpy as np
 import pytest
 from differences import jacobian, relative_error
-from scenes import robots
-from scenes.contacts import CONTACT_SCENES
 
 import coulomb
+from scenes import robots
+from scenes.contacts import CONTACT_SCENES
 
 TOLERANCE = 1e-6
 

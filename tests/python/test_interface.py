@@ -41,7 +41,9 @@ def test_reverse_and_forward_mode_are_adjoint(sim):
     w, x = random.normal(size=(2, 6)), random.normal(size=(3, 6))
     g, (dq, dv) = sim.vjp(*w), sim.jvp(dq=x[0], dv=x[1], dtau=x[2])
     assert w[0] @ dq + w[1] @ dv == pytest.approx(g.q @ x[0] + g.v @ x[1] + g.tau @ x[2], rel=1e-10)
-    assert np.allclose(sim.derivatives().A @ np.r_[x[0], x[1]] + sim.derivatives().B_tau @ x[2], np.r_[dq, dv], rtol=1e-10)
+    assert np.allclose(
+        sim.derivatives().A @ np.r_[x[0], x[1]] + sim.derivatives().B_tau @ x[2], np.r_[dq, dv], rtol=1e-10
+    )
 
 
 def test_derivatives_outlive_the_next_step(sim):

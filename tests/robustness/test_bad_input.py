@@ -46,7 +46,13 @@ def refuses_and_keeps(sim, arguments, name):
 def test_non_finite_numbers(model, name, bad):
     sim = coulomb.Simulator(model)
     q, v = model.neutral()
-    good = {"q": q, "v": v, "u": np.zeros(model.nu), "tau": np.zeros(model.nv), "fext": np.zeros((model.num_bodies, 6))}[name]
+    good = {
+        "q": q,
+        "v": v,
+        "u": np.zeros(model.nu),
+        "tau": np.zeros(model.nv),
+        "fext": np.zeros((model.num_bodies, 6)),
+    }[name]
     for index in {0, good.size // 2, good.size - 1}:
         value = good.copy()
         value.flat[index] = bad
@@ -59,7 +65,9 @@ def test_wrong_sizes(model, name, shape):
     refuses_and_keeps(coulomb.Simulator(model), {name: np.zeros(shape)}, name)
 
 
-@pytest.mark.parametrize("quaternion", [(0, 0, 0, 0), (2, 0, 0, 0), (1, 0.1, 0, 0), (1e-200, 0, 0, 0), (1e200, 0, 0, 0)])
+@pytest.mark.parametrize(
+    "quaternion", [(0, 0, 0, 0), (2, 0, 0, 0), (1, 0.1, 0, 0), (1e-200, 0, 0, 0), (1e200, 0, 0, 0)]
+)
 def test_quaternions_that_are_not_unit(model, quaternion):
     q, _ = model.neutral()
     q[3:7] = quaternion
@@ -165,7 +173,8 @@ def test_options_of_the_ground(options):
 
 
 @pytest.mark.parametrize(
-    "options", [{"gravity": (0, 0, np.nan)}, {"gravity": (0, 0)}, {"timestep": -1}, {"timestep": np.nan}, {"contact_margin": -1}]
+    "options",
+    [{"gravity": (0, 0, np.nan)}, {"gravity": (0, 0)}, {"timestep": -1}, {"timestep": np.nan}, {"contact_margin": -1}],
 )
 def test_options_of_a_scene(options):
     with pytest.raises(ValueError, match=next(iter(options))):
@@ -205,7 +214,9 @@ URDF = {
     "not XML": "<robot",
     "no link": "<robot name='r'/>",
     "cycle": f"<robot name='r'><link name='a'>{LINK}</link><link name='b'>{LINK}</link>"
-    + "".join(f"<joint name='{p}{c}' type='fixed'><parent link='{p}'/><child link='{c}'/></joint>" for p, c in ("ab", "ba"))
+    + "".join(
+        f"<joint name='{p}{c}' type='fixed'><parent link='{p}'/><child link='{c}'/></joint>" for p, c in ("ab", "ba")
+    )
     + "</robot>",
     "unknown parent": f"<robot name='r'><link name='a'>{LINK}</link><joint name='j' type='fixed'><parent link='x'/>"
     "<child link='a'/></joint></robot>",
@@ -221,7 +232,7 @@ URDF = {
 def test_urdf_that_cannot_be_read(text):
     scene = coulomb.Scene()
     scene.add_sphere(0.1)
-    before = scene.build()
+    scene.build()
     with pytest.raises(ValueError):
         scene.add_urdf(text, floating_base=True)
         scene.build()
@@ -233,7 +244,9 @@ def test_files_that_are_not_there(path):
         coulomb.load(path)
 
 
-@pytest.mark.parametrize("call", [lambda s: s.derivatives(), lambda s: s.vjp(np.zeros(6), np.zeros(6)), lambda s: s.jvp()])
+@pytest.mark.parametrize(
+    "call", [lambda s: s.derivatives(), lambda s: s.vjp(np.zeros(6), np.zeros(6)), lambda s: s.jvp()]
+)
 def test_derivatives_before_the_first_step(call):
     scene = coulomb.Scene()
     scene.add_sphere(0.1)

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from scenes.contacts import CONTACT_SCENES
 
 import coulomb
+from scenes.contacts import CONTACT_SCENES
 
 
 def run(sim, q, v, steps, derivatives=False):
