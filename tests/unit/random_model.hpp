@@ -77,7 +77,8 @@ inline void add_random_joint(Model& m, JointType type, Random& random) {
   m.joint_actuator_lower.push_back(-HUGE_VAL);
   m.joint_actuator_upper.push_back(HUGE_VAL);
   std::vector<double> q0;
-  if (type == JointType::free) q0 = {random.uniform(-1, 1), random.uniform(-1, 1), random.uniform(-1, 1), quat[0], quat[1], quat[2], quat[3]};
+  if (type == JointType::free)
+    q0 = {random.uniform(-1, 1), random.uniform(-1, 1), random.uniform(-1, 1), quat[0], quat[1], quat[2], quat[3]};
   else if (type == JointType::ball) q0 = {1, 0, 0, 0};
   else q0 = {random.uniform(-0.5, 0.5)};
   m.q_neutral.insert(m.q_neutral.end(), q0.begin(), q0.end());
@@ -89,10 +90,13 @@ inline Model random_model(std::uint64_t seed, int num_bodies = 14) {
   Model m;
   m.gravity = {random.uniform(-3, 3), random.uniform(-3, 3), -9.81};
   add_random_body(m, -1, random);
-  std::vector<int> ancestors{0};  // the path to the last body: candidates for the next parent keep the order depth first
+  std::vector<int> ancestors{
+      0};  // the path to the last body: candidates for the next parent keep the order depth first
   for (int b = 1; b <= num_bodies; ++b) {
     const bool floating = b == 3 || (b > 3 && random.integer(0, 9) == 0);
-    int up = b <= 3 || floating ? static_cast<int>(ancestors.size()) - 1 : random.integer(0, 5) < 4 ? 0 : random.integer(0, 2);
+    int up = b <= 3 || floating         ? static_cast<int>(ancestors.size()) - 1
+             : random.integer(0, 5) < 4 ? 0
+                                        : random.integer(0, 2);
     while (up-- > 0 && ancestors.size() > 1) ancestors.pop_back();
     const int parent = ancestors.back();
     add_random_body(m, parent, random);

@@ -85,8 +85,9 @@ inline std::shared_ptr<const ConvexMesh> box_mesh(double x, double y, double z) 
   std::vector<double> v;
   for (int k = 0; k < 8; ++k)
     for (double c : {k & 1 ? x : -x, k & 2 ? y : -y, k & 4 ? z : -z}) v.push_back(c);
-  return make_convex_mesh(v, {0, 2, 1, 1, 2, 3, 4, 5, 6, 5, 7, 6, 0, 1, 4, 1, 5, 4, 2, 6, 3, 3, 6, 7, 0, 4, 2, 2, 4, 6, 1, 3, 5, 3, 7, 5},
-                          "box");
+  return make_convex_mesh(
+      v, {0, 2, 1, 1, 2, 3, 4, 5, 6, 5, 7, 6, 0, 1, 4, 1, 5, 4, 2, 6, 3, 3, 6, 7, 0, 4, 2, 2, 4, 6, 1, 3, 5, 3, 7, 5},
+      "box");
 }
 
 /// A faceted ellipsoid: `rings` rings of `segments` vertices and two poles.
@@ -95,7 +96,8 @@ inline std::shared_ptr<const ConvexMesh> faceted_ellipsoid(double x, double y, d
   for (int r = 1; r <= rings; ++r)
     for (int s = 0; s < segments; ++s) {
       const double theta = M_PI * r / (rings + 1), phi = 2 * M_PI * (s + 0.5 * (r % 2)) / segments;
-      for (double c : {x * std::sin(theta) * std::cos(phi), y * std::sin(theta) * std::sin(phi), z * std::cos(theta)}) v.push_back(c);
+      for (double c : {x * std::sin(theta) * std::cos(phi), y * std::sin(theta) * std::sin(phi), z * std::cos(theta)})
+        v.push_back(c);
     }
   v.insert(v.end(), {0, 0, -z});
   std::vector<int> t;

@@ -20,16 +20,20 @@ struct Named {
 };
 
 std::vector<Named> shapes() {
-  return {{"half-space", ShapeType::half_space, {0, 0, 0}, nullptr}, {"sphere", ShapeType::sphere, {0.11, 0, 0}, nullptr},
-          {"capsule", ShapeType::capsule, {0.07, 0.15, 0}, nullptr}, {"cylinder", ShapeType::cylinder, {0.09, 0.12, 0}, nullptr},
-          {"box", ShapeType::box, {0.1, 0.13, 0.08}, nullptr},       {"ellipsoid", ShapeType::ellipsoid, {0.08, 0.11, 0.14}, nullptr},
+  return {{"half-space", ShapeType::half_space, {0, 0, 0}, nullptr},
+          {"sphere", ShapeType::sphere, {0.11, 0, 0}, nullptr},
+          {"capsule", ShapeType::capsule, {0.07, 0.15, 0}, nullptr},
+          {"cylinder", ShapeType::cylinder, {0.09, 0.12, 0}, nullptr},
+          {"box", ShapeType::box, {0.1, 0.13, 0.08}, nullptr},
+          {"ellipsoid", ShapeType::ellipsoid, {0.08, 0.11, 0.14}, nullptr},
           {"mesh", ShapeType::mesh, {0, 0, 0}, faceted_ellipsoid(0.1, 0.12, 0.09, 3, 6)}};
 }
 
 const Contact* find(const std::vector<Contact>& contacts, const Contact& like) {
   for (const Contact& c : contacts)
     if (c.feature == like.feature && c.rule == like.rule && c.reference_on_a == like.reference_on_a &&
-        c.a.num_flat == like.a.num_flat && c.b.num_flat == like.b.num_flat) return &c;
+        c.a.num_flat == like.a.num_flat && c.b.num_flat == like.b.num_flat)
+      return &c;
   return nullptr;
 }
 
@@ -71,8 +75,10 @@ void compare(Scene& scene, const CollisionOptions& options, const CollisionCache
       dphi += weight[k] * c->distance / (12 * h);
       for (int i = 0; i < 3; ++i) {  // second differences: a jump to another vertex or face shows
         const double away = k % 2 == 0 ? 1 : -1;
-        bend = std::max(bend, std::abs(c->normal[i] - contact.normal[i] - away * (k / 2 + 1) * h * motion.dnormal[i][column]));
-        bend = std::max(bend, std::abs(c->point[i] - contact.point[i] - away * (k / 2 + 1) * h * motion.dpoint[i][column]));
+        bend = std::max(
+            bend, std::abs(c->normal[i] - contact.normal[i] - away * (k / 2 + 1) * h * motion.dnormal[i][column]));
+        bend = std::max(bend,
+                        std::abs(c->point[i] - contact.point[i] - away * (k / 2 + 1) * h * motion.dpoint[i][column]));
       }
     }
     double slope = 1;
@@ -82,7 +88,8 @@ void compare(Scene& scene, const CollisionOptions& options, const CollisionCache
       return;
     }
     for (int i = 0; i < 3; ++i) {
-      error = std::max({error, std::abs(dn[i] - motion.dnormal[i][column]), std::abs(dp[i] - motion.dpoint[i][column])});
+      error =
+          std::max({error, std::abs(dn[i] - motion.dnormal[i][column]), std::abs(dp[i] - motion.dpoint[i][column])});
       scale = std::max({scale, std::abs(dn[i]), std::abs(dp[i])});
     }
     error = std::max(error, std::abs(dphi - motion.ddistance[column]));
@@ -108,7 +115,8 @@ void sample_pair(const Named& a, const Named& b, Random& random, bool aligned, T
     random.rotation(scene.body_rotation(2));
     if (aligned) {
       std::memcpy(scene.body_rotation(2), scene.body_rotation(1), sizeof(double) * 9);
-      const double none[3] = {0, 0, 0}, tilt[3] = {random.uniform(-.01, .01), random.uniform(-.01, .01), random.uniform(-1, 1)};
+      const double none[3] = {0, 0, 0},
+                   tilt[3] = {random.uniform(-.01, .01), random.uniform(-.01, .01), random.uniform(-1, 1)};
       double world[3];
       rotate(scene.body_rotation(1), tilt, world);
       move_body(scene, 2, none, none, world);

@@ -75,8 +75,8 @@ int check_motion(const Shape& a, const Shape& b, Random& random, double toleranc
         for (int x = 0; x < 3; ++x) error = std::max(error, std::abs(jump[x] / (2 * h) - motion_point[x]));
         CHECK_NEAR(error, 0, 100 * tolerance);
         if ((std::abs(fd - motion_distance) > tolerance || error > 100 * tolerance) && std::getenv("VERBOSE"))
-          std::printf("  types %d %d rule %d points %d distance %g flat %d %d error %g\n", (int)a.type, (int)b.type, (int)c[k].rule, n,
-                      c[k].distance, c[k].a.num_flat, c[k].b.num_flat, error);
+          std::printf("  types %d %d rule %d points %d distance %g flat %d %d error %g\n", (int)a.type, (int)b.type,
+                      (int)c[k].rule, n, c[k].distance, c[k].a.num_flat, c[k].b.num_flat, error);
       }
   }
   return compared;
@@ -189,7 +189,8 @@ void degenerate() {
   Random random(5);
   Contact c[8];
   const double zero[3] = {0, 0, 0}, one[3] = {1, 1, 1};
-  const ShapeType types[5] = {ShapeType::sphere, ShapeType::capsule, ShapeType::cylinder, ShapeType::box, ShapeType::ellipsoid};
+  const ShapeType types[5] = {ShapeType::sphere, ShapeType::capsule, ShapeType::cylinder, ShapeType::box,
+                              ShapeType::ellipsoid};
   for (const double* size_a : {zero, one})
     for (const ShapeType ta : types)
       for (const ShapeType tb : types) {
@@ -213,8 +214,8 @@ int main() {
   degenerate();
   Random random(11);
   int compared = 0;
-  const ShapeType types[6] = {ShapeType::sphere, ShapeType::capsule, ShapeType::cylinder,
-                              ShapeType::box, ShapeType::ellipsoid, ShapeType::mesh};
+  const ShapeType types[6] = {ShapeType::sphere, ShapeType::capsule,   ShapeType::cylinder,
+                              ShapeType::box,    ShapeType::ellipsoid, ShapeType::mesh};
   for (const ShapeType ta : types)
     for (const ShapeType tb : types)
       for (int trial = 0; trial < 8; ++trial) {

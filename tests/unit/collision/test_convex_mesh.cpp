@@ -25,7 +25,8 @@ void check_adjacency(const ConvexMesh& mesh) {
   for (int f = 0; f < mesh.num_faces(); ++f) {
     const int begin = mesh.face_start[f], end = mesh.face_start[f + 1];
     for (int k = begin; k < end; ++k) {
-      const int u = mesh.face_vertices[k], v = mesh.face_vertices[k + 1 == end ? begin : k + 1], g = mesh.face_neighbour[k];
+      const int u = mesh.face_vertices[k], v = mesh.face_vertices[k + 1 == end ? begin : k + 1],
+                g = mesh.face_neighbour[k];
       CHECK(g != f);
       bool found = false;
       const int gb = mesh.face_start[g], ge = mesh.face_start[g + 1];
@@ -54,7 +55,8 @@ int main() {
 
   // doubled vertices, inward triangles, a vertex in the middle of an edge and one in the middle of a face
   std::vector<double> cloud;
-  for (int k = 0; k < 8; ++k) for (int i = 0; i < 3; ++i) cloud.push_back(k >> i & 1 ? 0.1 : -0.1);
+  for (int k = 0; k < 8; ++k)
+    for (int i = 0; i < 3; ++i) cloud.push_back(k >> i & 1 ? 0.1 : -0.1);
   cloud.insert(cloud.end(), {0, 0, 0, 0.05, 0, 0.1, 0.1, 0.1, 0.1, 0.1, 0, 0.1});
   const auto hull = make_convex_hull(cloud, "cube");
   CHECK(hull->num_vertices() == 8 && hull->num_faces() == 6);
@@ -70,10 +72,12 @@ int main() {
   CHECK(ball->num_vertices() == 300);
   check_adjacency(*ball);
 
-  CHECK(error_of([] { make_convex_hull({0, 0, 0, 1, 0, 0, 0, 1, 0, 1, 1, 0, .5, .2, 0}, "flat"); }).find("flat") != std::string::npos);
+  CHECK(error_of([] { make_convex_hull({0, 0, 0, 1, 0, 0, 0, 1, 0, 1, 1, 0, .5, .2, 0}, "flat"); }).find("flat") !=
+        std::string::npos);
   CHECK(error_of([] { make_convex_hull({0, 0, 0, 1, 0, 0, 0, 1, 0}, "few"); }).find("few") != std::string::npos);
   const std::vector<double> v{0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1};
-  CHECK(error_of([&] { make_convex_mesh(v, {0, 2, 1, 0, 1, 3, 1, 2, 3, 0, 3, 9}, "t"); }).find("triangles[11]") != std::string::npos);
+  CHECK(error_of([&] { make_convex_mesh(v, {0, 2, 1, 0, 1, 3, 1, 2, 3, 0, 3, 9}, "t"); }).find("triangles[11]") !=
+        std::string::npos);
   CHECK(error_of([&] { make_convex_mesh(v, {0, 2, 1, 0, 1, 3, 1, 2, 3, 0, 3, 1}, "t"); }) != "");
   CHECK(make_convex_mesh(v, {0, 1, 2, 0, 3, 1, 1, 3, 2, 0, 2, 3}, "inward")->num_faces() == 4);
   return report();

@@ -1,7 +1,7 @@
 // Every convex pair against duality: a normal whose support gap equals the distance of two points that lie in the shapes proves a
 // separated pair optimal; overlapping pairs are searched for a shallower direction.
-#include <cstdlib>
 #include <cstdio>
+#include <cstdlib>
 
 #include "../check.hpp"
 #include "convex_helpers.hpp"
@@ -60,7 +60,8 @@ void check_pair(const Shape& a, const Shape& b, Random& random) {
   if (error > 1e-12) {
     ++raw;
     if (std::getenv("VERBOSE"))
-      std::printf("types %d %d distance %g error %g kinds %d %d\n", (int)a.type, (int)b.type, w.distance, error, (int)w.a.kind, (int)w.b.kind);
+      std::printf("types %d %d distance %g error %g kinds %d %d\n", (int)a.type, (int)b.type, w.distance, error,
+                  (int)w.a.kind, (int)w.b.kind);
   }
   // The direction between corners that all but touch is known to rounding over distance.
   CHECK_NEAR(gap, w.distance, 1e-12 + (w.distance > 1e-10 ? 1e-15 / w.distance : 0.0));
@@ -105,8 +106,8 @@ void check_near(Shape a, const Shape& b, Random& random) {
 
 int main() {
   Random random(1);
-  const ShapeType types[6] = {ShapeType::sphere, ShapeType::capsule, ShapeType::cylinder,
-                              ShapeType::box, ShapeType::ellipsoid, ShapeType::mesh};
+  const ShapeType types[6] = {ShapeType::sphere, ShapeType::capsule,   ShapeType::cylinder,
+                              ShapeType::box,    ShapeType::ellipsoid, ShapeType::mesh};
   for (const ShapeType ta : types)
     for (const ShapeType tb : types)
       for (int trial = 0; trial < 30; ++trial) {

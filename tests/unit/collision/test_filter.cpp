@@ -99,7 +99,9 @@ int main() {
         const Contact &c = w.contacts[k], &d = again.contacts[k];
         CHECK(c.distance == d.distance && c.feature == d.feature);
         CHECK(c.geometry_a < c.geometry_b && c.body_a == c.geometry_a + 1 && c.size > 0);
-        if (k > 0) CHECK(w.contacts[k - 1].pair < c.pair || (w.contacts[k - 1].pair == c.pair && w.contacts[k - 1].feature < c.feature));
+        if (k > 0)
+          CHECK(w.contacts[k - 1].pair < c.pair ||
+                (w.contacts[k - 1].pair == c.pair && w.contacts[k - 1].feature < c.feature));
       }
     }
     std::printf("margin %g: %d pairs, %d candidates, %d touching\n", margin, 20 * num_pairs, candidates, touching);

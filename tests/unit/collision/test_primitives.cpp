@@ -18,7 +18,8 @@ struct Posed {
   double size[3];
   std::shared_ptr<const ConvexMesh> mesh;
   Shape shape;
-  Posed(ShapeType type, double x, double y, double z, std::shared_ptr<const ConvexMesh> m = nullptr) : size{x, y, z}, mesh(m) {
+  Posed(ShapeType type, double x, double y, double z, std::shared_ptr<const ConvexMesh> m = nullptr)
+      : size{x, y, z}, mesh(m) {
     shape.type = type, shape.size = size, shape.mesh = mesh.get();
   }
   Posed(const Posed&) = delete;
@@ -103,7 +104,8 @@ void coincident() {
   c.size = 0.1;
   contact_motion(c, motion);
   CHECK(motion.frozen);
-  for (const auto& row : motion.dpoint) for (double x : row) CHECK(std::isfinite(x));
+  for (const auto& row : motion.dpoint)
+    for (double x : row) CHECK(std::isfinite(x));
   Posed p(ShapeType::capsule, 0.1, 0.3, 0), q(ShapeType::capsule, 0.1, 0.2, 0);
   Contact two[8];
   CHECK(collide_capsule_capsule(p.shape, q.shape, 0, {}, cache, two) == 2);
@@ -129,7 +131,8 @@ void standing_prism() {
   std::vector<int> t;
   const int n = 40;
   for (int k = 0; k < n; ++k)
-    for (double z : {-0.1, 0.1}) v.insert(v.end(), {0.1 * std::cos(2 * M_PI * k / n), 0.1 * std::sin(2 * M_PI * k / n), z});
+    for (double z : {-0.1, 0.1})
+      v.insert(v.end(), {0.1 * std::cos(2 * M_PI * k / n), 0.1 * std::sin(2 * M_PI * k / n), z});
   for (int k = 0; k < n; ++k) {
     const int a = 2 * k, b = 2 * ((k + 1) % n);
     t.insert(t.end(), {a, b, a + 1, b, b + 1, a + 1});
@@ -167,9 +170,11 @@ void standing_prism() {
 int main() {
   Random random;
   const auto few = faceted_ellipsoid(0.1, 0.12, 0.09, 3, 6), many = faceted_ellipsoid(0.1, 0.12, 0.09, 12, 20);
-  Posed sphere(ShapeType::sphere, 0.1, 0, 0), other(ShapeType::sphere, 0.15, 0, 0), capsule(ShapeType::capsule, 0.07, 0.15, 0),
-      thin(ShapeType::capsule, 0.05, 0.2, 0), cylinder(ShapeType::cylinder, 0.09, 0.12, 0), box(ShapeType::box, 0.1, 0.13, 0.08),
-      ellipsoid(ShapeType::ellipsoid, 0.08, 0.11, 0.14), small(ShapeType::mesh, 0, 0, 0, few), large(ShapeType::mesh, 0, 0, 0, many);
+  Posed sphere(ShapeType::sphere, 0.1, 0, 0), other(ShapeType::sphere, 0.15, 0, 0),
+      capsule(ShapeType::capsule, 0.07, 0.15, 0), thin(ShapeType::capsule, 0.05, 0.2, 0),
+      cylinder(ShapeType::cylinder, 0.09, 0.12, 0), box(ShapeType::box, 0.1, 0.13, 0.08),
+      ellipsoid(ShapeType::ellipsoid, 0.08, 0.11, 0.14), small(ShapeType::mesh, 0, 0, 0, few),
+      large(ShapeType::mesh, 0, 0, 0, many);
   half_space(collide_half_space_sphere, sphere, random);
   half_space(collide_half_space_capsule, capsule, random);
   half_space(collide_half_space_cylinder, cylinder, random);

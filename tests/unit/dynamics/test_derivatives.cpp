@@ -18,12 +18,13 @@ struct PointForce {
 
 void world_point(const DynamicsWorkspace& ws, const PointForce& p, double* out) {
   const double *r = &ws.body_rotation[9 * p.body], *x = &ws.body_position[3 * p.body];
-  for (int i = 0; i < 3; ++i) out[i] = x[i] + r[3 * i] * p.local[0] + r[3 * i + 1] * p.local[1] + r[3 * i + 2] * p.local[2];
+  for (int i = 0; i < 3; ++i)
+    out[i] = x[i] + r[3 * i] * p.local[0] + r[3 * i + 1] * p.local[1] + r[3 * i + 2] * p.local[2];
 }
 
 /// ID' = ID - sum J^T f, with the wrench of each force taken to the tree's reference point of this q.
-std::vector<double> loaded_inverse_dynamics(const Model& m, DynamicsWorkspace& ws, const double* q, const double* v, const double* a,
-                                            const std::vector<PointForce>& points) {
+std::vector<double> loaded_inverse_dynamics(const Model& m, DynamicsWorkspace& ws, const double* q, const double* v,
+                                            const double* a, const std::vector<PointForce>& points) {
   kinematics(m, q, ws);
   velocities(m, v, ws);
   std::vector<double> tau(m.nv);
@@ -93,7 +94,8 @@ void check_model(std::uint64_t seed, int bodies, bool with_forces) {
   inverse_dynamics_vjp(m, ws, a.data(), with_forces ? &forces : nullptr, y.data(), again_q.data(), again_v.data());
   for (int k = 0; k < nv; ++k) {
     double expected_q = 0, expected_v = 0;
-    for (int d = 0; d < nv; ++d) expected_q += y[d] * ws.id_dq_T[k * ws.ld + d], expected_v += y[d] * ws.id_dv_T[k * ws.ld + d];
+    for (int d = 0; d < nv; ++d)
+      expected_q += y[d] * ws.id_dq_T[k * ws.ld + d], expected_v += y[d] * ws.id_dv_T[k * ws.ld + d];
     CHECK_NEAR(out_q[k] / scale, expected_q / scale, 1e-13);
     CHECK_NEAR(out_v[k] / scale, expected_v / scale, 1e-13);
     CHECK(out_q[k] == again_q[k] && out_v[k] == again_v[k]);

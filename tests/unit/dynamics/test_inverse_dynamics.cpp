@@ -24,7 +24,8 @@ struct Scene {
 std::vector<double> dense_mass(const Model& m, const DynamicsWorkspace& ws) {
   std::vector<double> dense(m.nv * m.nv);
   for (int d = 0; d < m.nv; ++d)
-    for (int i = m.dof_row[d]; i < m.dof_row[d + 1]; ++i) dense[d * m.nv + m.dof_path[i]] = dense[m.dof_path[i] * m.nv + d] = ws.mass[i];
+    for (int i = m.dof_row[d]; i < m.dof_row[d + 1]; ++i)
+      dense[d * m.nv + m.dof_path[i]] = dense[m.dof_path[i] * m.nv + d] = ws.mass[i];
   return dense;
 }
 
@@ -57,7 +58,8 @@ void twists_match_finite_differences(const Scene& s) {
         p[i] = at(ws) - (tree >= 0 ? ws.reference[3 * tree + i] : 0);
       }
       const double *t = &ws.body_twist[8 * b], *w = t + 3;
-      const double expected[3] = {t[0] + w[1] * p[2] - w[2] * p[1], t[1] + w[2] * p[0] - w[0] * p[2], t[2] + w[0] * p[1] - w[1] * p[0]};
+      const double expected[3] = {t[0] + w[1] * p[2] - w[2] * p[1], t[1] + w[2] * p[0] - w[0] * p[2],
+                                  t[2] + w[0] * p[1] - w[1] * p[0]};
       for (int i = 0; i < 3; ++i) worst = std::max(worst, std::abs(expected[i] - rate[i]));
     }
   }

@@ -60,7 +60,8 @@ void series_join() {
   for (double t : {0.03, 0.3})
     for (auto argument : {IntegrateArgument::q, IntegrateArgument::w}) {
       double below[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, above[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
-      const double a[3] = {0.6 * t * (1 - 1e-14), 0.8 * t * (1 - 1e-14), 0}, b[3] = {0.6 * t * (1 + 1e-14), 0.8 * t * (1 + 1e-14), 0};
+      const double a[3] = {0.6 * t * (1 - 1e-14), 0.8 * t * (1 - 1e-14), 0},
+                   b[3] = {0.6 * t * (1 + 1e-14), 0.8 * t * (1 + 1e-14), 0};
       integrate_jacobian_times(m, a, argument, false, below, 3, 3);
       integrate_jacobian_times(m, b, argument, false, above, 3, 3);
       for (int i = 0; i < 9; ++i) CHECK_NEAR(below[i], above[i], 1e-14);

@@ -37,11 +37,12 @@ int main() {
   CHECK_NEAR(model->body_inertia[6], 2.0 / 12 * (0.16 + 0.36), 1e-15);
   CHECK_NEAR(model->body_mass[2], 1000 * 4.0 / 3 * std::numbers::pi * 1e-3, 1e-12);
   CHECK_NEAR(model->q_neutral[2], 0.1, 0);
-  CHECK(model->pair_a.size() == 5);  // ground-box, ground-sphere, box-sphere, box-capsule, sphere-capsule; not ground-capsule
-  CHECK_NEAR(model->pair_friction[0], 0.8, 0);      // the partner's
-  CHECK_NEAR(model->pair_friction[1], 0.8, 0);      // the larger
+  CHECK(model->pair_a.size() ==
+        5);  // ground-box, ground-sphere, box-sphere, box-capsule, sphere-capsule; not ground-capsule
+  CHECK_NEAR(model->pair_friction[0], 0.8, 0);  // the partner's
+  CHECK_NEAR(model->pair_friction[1], 0.8, 0);  // the larger
   CHECK_NEAR(model->pair_restitution[1], 0.5, 0);
-  CHECK_NEAR(model->pair_friction[3], 1.0, 0);      // none set
+  CHECK_NEAR(model->pair_friction[3], 1.0, 0);  // none set
 
   const double nan = std::numeric_limits<double>::quiet_NaN();
   CHECK(refuses([&] { scene.add_box({0.2, -1, 0.2}); }, "size[1]"));

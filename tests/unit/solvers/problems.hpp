@@ -40,8 +40,8 @@ inline Vec3 unit(Vec3 a) {
 
 /// All bodies first, then the rows. Bodies of six degrees of freedom (linear, angular, about their own centres) and the rows that join them.
 struct World {
-  std::vector<double> inverse_mass;   ///< per dof
-  std::vector<double> v;              ///< free velocity
+  std::vector<double> inverse_mass;  ///< per dof
+  std::vector<double> v;             ///< free velocity
   std::vector<Vec3> center;
   std::vector<std::vector<double>> J;
   std::vector<Block> blocks;
@@ -134,12 +134,13 @@ inline double violation(const ConstraintProblem& p, const std::vector<double>& l
     double bad = 0;
     if (b.type == BlockType::cone) {
       const double lt = std::hypot(l[0], l[1]), ct = std::hypot(c[0], c[1]);
-      bad = std::max(bad, (lt - b.mu * l[2]) / l_size);               // cone
+      bad = std::max(bad, (lt - b.mu * l[2]) / l_size);  // cone
       bad = std::max(bad, -l[2] / l_size);
-      bad = std::max(bad, -c[2] / g_size);                            // no approach
+      bad = std::max(bad, -c[2] / g_size);  // no approach
       const double big = std::max(l_size, std::abs(l[2]));
-      bad = std::max(bad, std::abs(l[2] * c[2]) / (big * g_size));    // complementarity
-      bad = std::max(bad, std::abs(l[0] * c[0] + l[1] * c[1] + b.mu * l[2] * ct) / (big * g_size));  // maximum dissipation
+      bad = std::max(bad, std::abs(l[2] * c[2]) / (big * g_size));  // complementarity
+      bad = std::max(bad,
+                     std::abs(l[0] * c[0] + l[1] * c[1] + b.mu * l[2] * ct) / (big * g_size));  // maximum dissipation
     } else if (b.type == BlockType::limit) {
       bad = std::max({-l[0] / l_size, -c[0] / g_size, std::abs(l[0] * c[0]) / (std::max(l_size, l[0]) * g_size)});
     } else if (b.type == BlockType::box) {
@@ -156,7 +157,8 @@ inline double violation(const ConstraintProblem& p, const std::vector<double>& l
 inline void add_box_on_ground(World& w, int body, double mu, double half = 0.1, double bias = 0) {
   for (double sx : {-1.0, 1.0})
     for (double sy : {-1.0, 1.0})
-      w.add_contact(body, -1, {w.center[body][0] + sx * half, w.center[body][1] + sy * half, w.center[body][2] - half}, {0, 0, 1}, mu, bias);
+      w.add_contact(body, -1, {w.center[body][0] + sx * half, w.center[body][1] + sy * half, w.center[body][2] - half},
+                    {0, 0, 1}, mu, bias);
 }
 
 inline World stack(int boxes, double ratio, double mu, Vec3 push = {0, 0, 0}) {
@@ -178,17 +180,20 @@ inline World random_world(std::uint64_t seed, int contacts, int bodies, bool ext
   for (int i = 0; i < bodies; ++i)
     w.add_body(std::exp(r.normal()), 0.02 * std::exp(r.normal()), vector(0.3), vector(0.3), vector(1.0));
   for (int i = 0; i < contacts; ++i) {
-    const int a = static_cast<int>(r.uniform(0, bodies)), other = static_cast<int>(r.uniform(-1, bodies)), b = other == a ? -1 : other;
+    const int a = static_cast<int>(r.uniform(0, bodies)), other = static_cast<int>(r.uniform(-1, bodies)),
+              b = other == a ? -1 : other;
     Vec3 n = vector(1.0);
-    n[2] = std::abs(n[2]) + 0.5;   // one half-space of normals: separation is always possible
+    n[2] = std::abs(n[2]) + 0.5;  // one half-space of normals: separation is always possible
     if (b > a) n = {-n[0], -n[1], -n[2]};
     const Vec3 arm = vector(0.2);
-    w.add_contact(a, b, {w.center[a][0] + arm[0], w.center[a][1] + arm[1], w.center[a][2] + arm[2]}, n, r.uniform(0.05, 1.2));
+    w.add_contact(a, b, {w.center[a][0] + arm[0], w.center[a][1] + arm[1], w.center[a][2] + arm[2]}, n,
+                  r.uniform(0.05, 1.2));
   }
   if (extras) {
     for (BlockType type : {BlockType::limit, BlockType::box, BlockType::equality, BlockType::limit, BlockType::box}) {
       std::vector<double> row(w.v.size(), 0.0);
-      for (int i = 0; i < 3; ++i) row[static_cast<std::size_t>(r.uniform(0, static_cast<double>(row.size())))] = r.normal();
+      for (int i = 0; i < 3; ++i)
+        row[static_cast<std::size_t>(r.uniform(0, static_cast<double>(row.size())))] = r.normal();
       w.add_row(type, row, type == BlockType::box ? r.uniform(0.01, 0.3) : 0);
     }
   }

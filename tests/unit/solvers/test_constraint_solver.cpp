@@ -22,7 +22,8 @@ namespace {
 
 constexpr double law_tolerance = 2e-10;
 
-SolverResult solve(const ConstraintProblem& p, SolverMethod method = SolverMethod::automatic, const WarmStart* warm = nullptr) {
+SolverResult solve(const ConstraintProblem& p, SolverMethod method = SolverMethod::automatic,
+                   const WarmStart* warm = nullptr) {
   ConstraintSolver solver;
   SolverSettings settings;
   settings.method = method;
@@ -48,7 +49,8 @@ void expect_solved(const World& w) {
 
 double difference(const std::vector<double>& a, const std::vector<double>& b) {
   double worst = 0, size = 1e-300;
-  for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::abs(a[i] - b[i])), size = std::max(size, std::abs(a[i]));
+  for (std::size_t i = 0; i < a.size(); ++i)
+    worst = std::max(worst, std::abs(a[i] - b[i])), size = std::max(size, std::abs(a[i]));
   return worst / size;
 }
 
@@ -100,7 +102,8 @@ void test_known_answers() {
     CHECK_NEAR(r.lambda[1], 1, 1e-12);
     CHECK_NEAR(r.lambda[2], -0.5, 1e-15);
     CHECK_NEAR(r.lambda[3], -0.25, 1e-12);
-    CHECK(r.modes[0] == Mode::active && r.modes[1] == Mode::sticking && r.modes[2] == Mode::lower && r.modes[3] == Mode::active);
+    CHECK(r.modes[0] == Mode::active && r.modes[1] == Mode::sticking && r.modes[2] == Mode::lower &&
+          r.modes[3] == Mode::active);
   }
   {  // nothing to do
     ConstraintProblem p;
@@ -125,7 +128,7 @@ void test_hard_problems() {
     }
     expect_solved(w);
   }
-  for (double mu : {0.5, 1.5, 3.0})    // Painleve: a rod pushed along its inclined axis, large friction
+  for (double mu : {0.5, 1.5, 3.0})  // Painleve: a rod pushed along its inclined axis, large friction
     for (double angle : {0.3, 0.8, 1.2}) {
       World w;
       w.add_body(1, 1.0 / 12, {0.5 * std::cos(angle), 0, 0.5 * std::sin(angle)}, {-1, 0, -0.02}, {0, 0.3, 0});
@@ -134,12 +137,13 @@ void test_hard_problems() {
     }
   for (int seed = 0; seed < 60; ++seed) {
     expect_solved(random_world(seed, 4 + seed % 9, 3));
-    expect_solved(random_world(seed, 10, 2));               // rank deficient
+    expect_solved(random_world(seed, 10, 2));  // rank deficient
     expect_solved(random_world(seed, 5, 3, true));
   }
-  for (int seed = 0; seed < 20; ++seed) {                   // badly scaled: bodies of 1e-5 to 1e5 kg
+  for (int seed = 0; seed < 20; ++seed) {  // badly scaled: bodies of 1e-5 to 1e5 kg
     World w = random_world(seed, 5, 3);
-    for (std::size_t k = 0; k < w.inverse_mass.size(); ++k) w.inverse_mass[k] *= std::pow(10.0, 5.0 * (static_cast<double>(k / 6) - 1));
+    for (std::size_t k = 0; k < w.inverse_mass.size(); ++k)
+      w.inverse_mass[k] *= std::pow(10.0, 5.0 * (static_cast<double>(k / 6) - 1));
     expect_solved(w);
   }
 }
@@ -195,7 +199,7 @@ void test_degenerate() {
 }
 
 void test_methods_agree() {
-  int compared = 0, other = 0;   // Coulomb friction may have several solutions; a method may find another one, rarely
+  int compared = 0, other = 0;  // Coulomb friction may have several solutions; a method may find another one, rarely
   for (int seed = 0; seed < 40; ++seed) {
     const World w = random_world(1000 + seed, 3 + seed % 4, 4);
     const ConstraintProblem p = w.problem();

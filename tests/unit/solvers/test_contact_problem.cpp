@@ -13,7 +13,8 @@ namespace {
 
 using Vector = std::vector<double>;
 
-void expect_rejected(const Vector& G, const Vector& g, const Vector& mu, const std::string& words, const Vector& R = {}) {
+void expect_rejected(const Vector& G, const Vector& g, const Vector& mu, const std::string& words,
+                     const Vector& R = {}) {
   std::string message;
   try {
     ContactProblem p(G, g, mu, R);
@@ -21,7 +22,8 @@ void expect_rejected(const Vector& G, const Vector& g, const Vector& mu, const s
     message = e.what();
   }
   CHECK(message.find(words) != std::string::npos);
-  if (message.find(words) == std::string::npos) std::printf("  message: '%s', wanted '%s'\n", message.c_str(), words.c_str());
+  if (message.find(words) == std::string::npos)
+    std::printf("  message: '%s', wanted '%s'\n", message.c_str(), words.c_str());
 }
 
 }  // namespace
@@ -50,13 +52,13 @@ int main() {
     CHECK_NEAR(s.impulse[2], 1, 1e-10);
     CHECK_NEAR(s.velocity[0], 0.5, 1e-10);
   }
-  const ContactDerivatives d = p.derivatives();   // lambda_x = mu g_N, lambda_N = -g_N
+  const ContactDerivatives d = p.derivatives();  // lambda_x = mu g_N, lambda_N = -g_N
   CHECK_NEAR(d.dlambda_dg[2], 0.5, 1e-12);
   CHECK_NEAR(d.dlambda_dg[8], -1, 1e-12);
   CHECK_NEAR(d.dlambda_dg[0], 0, 1e-12);
   CHECK_NEAR(d.dlambda_dmu[0], -1, 1e-12);
   CHECK_NEAR(d.dlambda_dmu[2], 0, 1e-12);
-  const Vector along = p.dlambda_along_dG({0, 0, 0, 0, 0, 0, 0, 0, 1});   // lambda_N = 1 / G_NN
+  const Vector along = p.dlambda_along_dG({0, 0, 0, 0, 0, 0, 0, 0, 1});  // lambda_N = 1 / G_NN
   CHECK_NEAR(along[2], -1, 1e-12);
   CHECK_NEAR(along[0], 0.5, 1e-12);
 

@@ -86,7 +86,7 @@ void test_pseudo_inverse(int n, int rank) {
   dense::multiply(P.data(), n, A.data(), ld, PA.data(), n, n, n, n);
   dense::multiply(PA.data(), n, P.data(), n, PAP.data(), n, n, n, n);
   dense::multiply(AP.data(), n, A.data(), ld, APA.data(), n, n, n, n);
-  for (int i = 0; i < n; ++i)      // the four conditions of Moore and Penrose
+  for (int i = 0; i < n; ++i)  // the four conditions of Moore and Penrose
     for (int j = 0; j < n; ++j) {
       CHECK_NEAR(at(AP, n, i, j), at(AP, n, j, i), 1e-10);
       CHECK_NEAR(at(PA, n, i, j), at(PA, n, j, i), 1e-10);

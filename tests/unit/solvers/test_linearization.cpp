@@ -57,7 +57,8 @@ Vector differences(Make make, const SolverResult& near, double h) {
 
 void compare(const Vector& a, const Vector& b, double tolerance) {
   double size = 1e-300, worst = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) size = std::max({size, std::abs(a[i]), std::abs(b[i])}), worst = std::max(worst, std::abs(a[i] - b[i]));
+  for (std::size_t i = 0; i < a.size(); ++i)
+    size = std::max({size, std::abs(a[i]), std::abs(b[i])}), worst = std::max(worst, std::abs(a[i] - b[i]));
   CHECK_NEAR(worst / size, 0, tolerance);
 }
 
@@ -71,18 +72,21 @@ void test_world(const World& w, std::uint64_t seed) {
   ProblemLinearization lin;
   lin.build(s.problem, s.result);
   bool slides = false;
-  for (std::size_t b = 0; b < s.result.modes.size(); ++b) slides = slides || (s.result.modes[b] == Mode::sliding && s.problem.blocks[b].mu > 0);
-  if (lin.deficient() && slides) return;   // v is not unique either: nothing to compare with
+  for (std::size_t b = 0; b < s.result.modes.size(); ++b)
+    slides = slides || (s.result.modes[b] == Mode::sliding && s.problem.blocks[b].mu > 0);
+  if (lin.deficient() && slides) return;  // v is not unique either: nothing to compare with
   ++count.used;
   count.deficient += lin.deficient();
   for (Mode m : s.result.modes) {
-    count.sticking += m == Mode::sticking, count.sliding += m == Mode::sliding, count.separating += m == Mode::separating;
+    count.sticking += m == Mode::sticking, count.sliding += m == Mode::sliding,
+        count.separating += m == Mode::separating;
     count.active += m == Mode::active, count.bound += m == Mode::lower || m == Mode::upper;
   }
   const int n = s.problem.n;
   Random random(seed);
   auto check = [&](const Vector& analytic, const Vector& numeric, double tolerance) {
-    lin.deficient() ? compare(times(s.problem, analytic), times(s.problem, numeric), tolerance) : compare(analytic, numeric, tolerance);
+    lin.deficient() ? compare(times(s.problem, analytic), times(s.problem, numeric), tolerance)
+                    : compare(analytic, numeric, tolerance);
   };
   {  // dg through the free velocity
     Vector dv(w.v.size()), ds(n, 0.0), dl(n);
@@ -90,7 +94,15 @@ void test_world(const World& w, std::uint64_t seed) {
     for (int i = 0; i < n; ++i)
       for (std::size_t k = 0; k < dv.size(); ++k) ds[i] += w.J[i][k] * dv[k];
     lin.solve(ds.data(), dl.data(), 1, 1);
-    check(dl, differences([&](double e) { World q = w; for (std::size_t k = 0; k < dv.size(); ++k) q.v[k] += e * dv[k]; return q.problem(); }, s.result, 1e-4), 1e-6);
+    check(dl,
+          differences(
+              [&](double e) {
+                World q = w;
+                for (std::size_t k = 0; k < dv.size(); ++k) q.v[k] += e * dv[k];
+                return q.problem();
+              },
+              s.result, 1e-4),
+          1e-6);
   }
   {  // dG: the masses
     Vector dm(w.v.size()), ds(n, 0.0), dl(n);
@@ -99,7 +111,15 @@ void test_world(const World& w, std::uint64_t seed) {
     for (int i = 0; i < n; ++i)
       for (std::size_t k = 0; k < dm.size(); ++k) ds[i] += w.J[i][k] * w.inverse_mass[k] * dm[k] * f[k];
     lin.solve(ds.data(), dl.data(), 1, 1);
-    check(dl, differences([&](double e) { World q = w; for (std::size_t k = 0; k < dm.size(); ++k) q.inverse_mass[k] *= 1 + e * dm[k]; return q.problem(); }, s.result, 1e-4), 1e-6);
+    check(dl,
+          differences(
+              [&](double e) {
+                World q = w;
+                for (std::size_t k = 0; k < dm.size(); ++k) q.inverse_mass[k] *= 1 + e * dm[k];
+                return q.problem();
+              },
+              s.result, 1e-4),
+          1e-6);
   }
   for (std::size_t b = 0; b < w.blocks.size(); ++b) {
     const Block& block = w.blocks[b];
@@ -107,13 +127,29 @@ void test_world(const World& w, std::uint64_t seed) {
     if (block.type == BlockType::cone && block.mu > 0) {
       lin.dlambda_dmu(static_cast<int>(b), dl.data());
       if (s.result.modes[b] == Mode::sliding)
-        check(dl, differences([&](double e) { World q = w; q.blocks[b].mu += e; return q.problem(); }, s.result, 1e-4), 1e-6);
+        check(dl,
+              differences(
+                  [&](double e) {
+                    World q = w;
+                    q.blocks[b].mu += e;
+                    return q.problem();
+                  },
+                  s.result, 1e-4),
+              1e-6);
       else
         for (double x : dl) CHECK(x == 0);
     }
     if (block.type == BlockType::box && s.result.modes[b] != Mode::sticking) {
       lin.dlambda_dbound(static_cast<int>(b), dl.data());
-      check(dl, differences([&](double e) { World q = w; q.blocks[b].bound += e; return q.problem(); }, s.result, 1e-5), 1e-6);
+      check(dl,
+            differences(
+                [&](double e) {
+                  World q = w;
+                  q.blocks[b].bound += e;
+                  return q.problem();
+                },
+                s.result, 1e-5),
+            1e-6);
     }
   }
   // transposed, several columns, the operator itself
@@ -126,7 +162,9 @@ void test_world(const World& w, std::uint64_t seed) {
   for (int i = 0; i < n; ++i) {
     left += u[i] * dl[i], right += z[i] * sr[i], size += std::abs(u[i] * dl[i]) + std::abs(z[i] * sr[i]);
     double sum = -dl[i];
-    for (int j = 0; j < n; ++j) sum += K[static_cast<std::size_t>(i) * n + j] * sr[j], norm = std::max(norm, std::abs(K[static_cast<std::size_t>(i) * n + j]));
+    for (int j = 0; j < n; ++j)
+      sum += K[static_cast<std::size_t>(i) * n + j] * sr[j],
+          norm = std::max(norm, std::abs(K[static_cast<std::size_t>(i) * n + j]));
     worst = std::max(worst, std::abs(sum));
   }
   CHECK_NEAR(left, right, 1e-12 * (size + norm));
@@ -138,20 +176,21 @@ void test_world(const World& w, std::uint64_t seed) {
 int main() {
   for (int seed = 0; seed < 120; ++seed) test_world(random_world(seed, 1 + seed % 5, 3), seed);
   for (int seed = 0; seed < 60; ++seed) test_world(random_world(500 + seed, 2, 3, true), seed);
-  for (int seed = 0; seed < 30; ++seed) {   // redundant sticking: four points, shoved a little
+  for (int seed = 0; seed < 30; ++seed) {  // redundant sticking: four points, shoved a little
     Random r(seed);
     World w;
-    w.add_body(1, 0.01, {0, 0, 0.1}, {0.01 * r.normal(), 0.01 * r.normal(), -0.1}, {0.05 * r.normal(), 0.05 * r.normal(), 0.05 * r.normal()});
+    w.add_body(1, 0.01, {0, 0, 0.1}, {0.01 * r.normal(), 0.01 * r.normal(), -0.1},
+               {0.05 * r.normal(), 0.05 * r.normal(), 0.05 * r.normal()});
     add_box_on_ground(w, 0, 0.8);
     test_world(w, seed);
   }
-  for (int seed = 0; seed < 10; ++seed) {   // no friction at all
+  for (int seed = 0; seed < 10; ++seed) {  // no friction at all
     World w = random_world(seed, 3, 3);
     for (Block& b : w.blocks) b.mu = 0;
     test_world(w, seed);
   }
-  std::printf("%d problems: sticking %d sliding %d separating %d active %d at a bound %d, deficient %d\n", count.used, count.sticking,
-              count.sliding, count.separating, count.active, count.bound, count.deficient);
+  std::printf("%d problems: sticking %d sliding %d separating %d active %d at a bound %d, deficient %d\n", count.used,
+              count.sticking, count.sliding, count.separating, count.active, count.bound, count.deficient);
   CHECK(count.used > 100 && count.sliding > 30 && count.sticking > 50 && count.bound > 10 && count.deficient > 10);
   return report();
 }
