@@ -6,9 +6,7 @@ namespace coulomb::python {
 namespace {
 
 // numpy's functions, looked up once; never released, so that nothing runs after the interpreter's end.
-nb::handle numpy_function(const char* name) {
-  return nb::object(nb::module_::import_("numpy").attr(name)).release();
-}
+nb::handle numpy_function(const char* name) { return nb::object(nb::module_::import_("numpy").attr(name)).release(); }
 
 double* elements(nb::handle array) {
   Py_buffer buffer;
@@ -20,7 +18,8 @@ double* elements(nb::handle array) {
 
 std::string shape_text(const Py_ssize_t* shape, std::size_t n) {
   std::string text = "(";
-  for (std::size_t i = 0; i < n; ++i) text += (i ? ", " : "") + (shape[i] < 0 ? std::string("any") : std::to_string(shape[i]));
+  for (std::size_t i = 0; i < n; ++i)
+    text += (i ? ", " : "") + (shape[i] < 0 ? std::string("any") : std::to_string(shape[i]));
   return text + (n == 1 ? ",)" : ")");
 }
 
@@ -82,7 +81,8 @@ nb::object to_numpy(const double* source, Py_ssize_t size) {
 nb::object to_numpy(const double* source, Py_ssize_t rows, Py_ssize_t columns, Py_ssize_t leading_dimension) {
   ArrayOut out = new_array(rows, columns);
   for (Py_ssize_t i = 0; i < rows; ++i)
-    std::memcpy(out.data + i * columns, source + i * leading_dimension, static_cast<std::size_t>(columns) * sizeof(double));
+    std::memcpy(out.data + i * columns, source + i * leading_dimension,
+                static_cast<std::size_t>(columns) * sizeof(double));
   return std::move(out.array);
 }
 

@@ -36,8 +36,10 @@ const char* shape_type_name(ShapeType type) {
 void bind_bodies(Class& cls) {
   cls.def_ro("body_names", &Model::body_names, "Names of the bodies; [0] is the world.");
   array_property(cls, "body_parent", &Model::body_parent, 1, "(num_bodies,) parent body; -1 for the world.");
-  array_property(cls, "body_pos", &Model::body_pos, 3, "(num_bodies, 3) m: frame in the parent's frame at zero joint motion.");
-  array_property(cls, "body_quat", &Model::body_quat, 4, "(num_bodies, 4) wxyz: frame in the parent's frame at zero joint motion.");
+  array_property(cls, "body_pos", &Model::body_pos, 3,
+                 "(num_bodies, 3) m: frame in the parent's frame at zero joint motion.");
+  array_property(cls, "body_quat", &Model::body_quat, 4,
+                 "(num_bodies, 4) wxyz: frame in the parent's frame at zero joint motion.");
   array_property(cls, "body_mass", &Model::body_mass, 1, "(num_bodies,) kg.");
   array_property(cls, "body_com", &Model::body_com, 3, "(num_bodies, 3) m: centre of mass in the body frame.");
   array_property(cls, "body_inertia", &Model::body_inertia, 6,
@@ -82,14 +84,17 @@ void bind_geometries(Class& cls) {
         return names;
       },
       "Shape of each geometry: 'half_space', 'sphere', 'capsule', 'cylinder', 'box', 'ellipsoid' or 'mesh'.");
-  array_property(cls, "geometry_body", &Model::geometry_body, 1, "(num_geometries,) the body that carries the geometry.");
+  array_property(cls, "geometry_body", &Model::geometry_body, 1,
+                 "(num_geometries,) the body that carries the geometry.");
   array_property(cls, "geometry_mesh", &Model::geometry_mesh, 1, "(num_geometries,) index for mesh_vertices, or -1.");
   array_property(cls, "geometry_pos", &Model::geometry_pos, 3, "(num_geometries, 3) m, in the body frame.");
   array_property(cls, "geometry_quat", &Model::geometry_quat, 4, "(num_geometries, 4) wxyz, in the body frame.");
   array_property(cls, "geometry_size", &Model::geometry_size, 3,
                  "(num_geometries, 3) m: radius and half-length, half-sides or semi-axes.");
-  array_property(cls, "geometry_friction", &Model::geometry_friction, 1, "(num_geometries,) Coulomb friction coefficient.");
-  array_property(cls, "geometry_restitution", &Model::geometry_restitution, 1, "(num_geometries,) coefficient of restitution.");
+  array_property(cls, "geometry_friction", &Model::geometry_friction, 1,
+                 "(num_geometries,) Coulomb friction coefficient.");
+  array_property(cls, "geometry_restitution", &Model::geometry_restitution, 1,
+                 "(num_geometries,) coefficient of restitution.");
   array_property(cls, "geometry_compliance", &Model::geometry_compliance, 1, "(num_geometries,) m/(N s).");
   array_property(cls, "pair_a", &Model::pair_a, 1, "(num_pairs,) first geometry of each pair that may touch.");
   array_property(cls, "pair_b", &Model::pair_b, 1, "(num_pairs,) second geometry of each pair that may touch.");
@@ -100,25 +105,29 @@ void bind_geometries(Class& cls) {
       [](nb::handle self, int mesh) {
         const Model& model = nb::cast<const Model&>(self);
         if (mesh < 0 || mesh >= static_cast<int>(model.meshes.size()))
-          throw nb::index_error(("mesh: " + std::to_string(mesh) + " is not one of the " + std::to_string(model.meshes.size()) +
-                                 " meshes").c_str());
+          throw nb::index_error(("mesh: " + std::to_string(mesh) + " is not one of the " +
+                                 std::to_string(model.meshes.size()) + " meshes")
+                                    .c_str());
         return view(model.meshes[static_cast<std::size_t>(mesh)]->vertices, self, 3);
       },
       nb::arg("mesh"), nb::sig("def mesh_vertices(self, mesh: int) -> numpy.ndarray"),
-      "(n, 3) m: vertices of a convex mesh, in its geometry's frame.");
+      "(n, 3) m: vertices of a convex mesh, in its geometry's frame. IndexError if there is no such mesh.");
 }
 
 void bind_configurations(Class& cls) {
   cls.def(
-      "neutral", [](const Model& model) {
+      "neutral",
+      [](const Model& model) {
         ArrayOut q = new_array(model.nq), v = new_array(model.nv);
         neutral(model, q.data);
         std::memset(v.data, 0, static_cast<std::size_t>(model.nv) * sizeof(double));
         return nb::make_tuple(q.array, v.array);
       },
-      nb::sig("def neutral(self) -> tuple[numpy.ndarray, numpy.ndarray]"), "q (nq,) as the model was described, and v (nv,) zero.");
+      nb::sig("def neutral(self) -> tuple[numpy.ndarray, numpy.ndarray]"),
+      "q (nq,) as the model was described, and v (nv,) zero.");
   cls.def(
-      "integrate", [](const Model& model, nb::handle q, nb::handle dq) {
+      "integrate",
+      [](const Model& model, nb::handle q, nb::handle dq) {
         const ArrayIn q_in(q, "q", {model.nq}), dq_in(dq, "dq", {model.nv});
         check_configuration(model, q_in.data(), "q");
         ArrayOut out = new_array(model.nq);
@@ -126,9 +135,11 @@ void bind_configurations(Class& cls) {
         return out.array;
       },
       nb::arg("q"), nb::arg("dq"), nb::sig("def integrate(self, q: numpy.ndarray, dq: numpy.ndarray) -> numpy.ndarray"),
-      "q (+) dq: q (nq,), dq (nv,) in the tangent space (rotations: body axes). Returns (nq,).");
+      "q (+) dq: q (nq,), dq (nv,) in the tangent space (m, rad; rotations: body axes). Returns (nq,).\n\n"
+      "ValueError: names argument, element and value.");
   cls.def(
-      "difference", [](const Model& model, nb::handle q0, nb::handle q1) {
+      "difference",
+      [](const Model& model, nb::handle q0, nb::handle q1) {
         const ArrayIn q0_in(q0, "q0", {model.nq}), q1_in(q1, "q1", {model.nq});
         check_configuration(model, q0_in.data(), "q0");
         check_configuration(model, q1_in.data(), "q1");
@@ -136,26 +147,39 @@ void bind_configurations(Class& cls) {
         difference(model, q0_in.data(), q1_in.data(), out.data);
         return out.array;
       },
-      nb::arg("q0"), nb::arg("q1"), nb::sig("def difference(self, q0: numpy.ndarray, q1: numpy.ndarray) -> numpy.ndarray"),
-      "The dq (nv,) with integrate(q0, dq) = q1, rotations the short way round.");
+      nb::arg("q0"), nb::arg("q1"),
+      nb::sig("def difference(self, q0: numpy.ndarray, q1: numpy.ndarray) -> numpy.ndarray"),
+      "The dq (nv,) with integrate(q0, dq) = q1, rotations the short way round.\n\nValueError: names argument, element "
+      "and value.");
 }
 
 void bind_extras(Class& cls) {
   nb::class_<Actuator>(cls, "Actuator", "A motor on one joint: force = gear * clamp(gain * clamp(u) + bias).")
-      .def_ro("name", &Actuator::name)
-      .def_ro("joint", &Actuator::joint)
-      .def_prop_ro("gear", [](const Actuator& a) { return to_numpy(a.gear); })
-      .def_prop_ro("gain", [](const Actuator& a) { return to_numpy(a.gain); }, "gain = gain[0] + gain[1] length + gain[2] velocity")
-      .def_prop_ro("bias", [](const Actuator& a) { return to_numpy(a.bias); }, "bias = bias[0] + bias[1] length + bias[2] velocity")
-      .def_ro("control_limited", &Actuator::control_limited)
-      .def_ro("force_limited", &Actuator::force_limited)
-      .def_prop_ro("control_range", [](const Actuator& a) { return to_numpy(a.control_range); })
-      .def_prop_ro("force_range", [](const Actuator& a) { return to_numpy(a.force_range); });
+      .def_ro("name", &Actuator::name, "Name in the robot's file.")
+      .def_ro("joint", &Actuator::joint, "Index of the joint that it drives.")
+      .def_prop_ro(
+          "gear", [](const Actuator& a) { return to_numpy(a.gear); },
+          "(6,) force on each degree of freedom of the joint per unit of the actuator's force; hinge and slide: [0].")
+      .def_prop_ro(
+          "gain", [](const Actuator& a) { return to_numpy(a.gain); },
+          "gain = gain[0] + gain[1] length + gain[2] velocity")
+      .def_prop_ro(
+          "bias", [](const Actuator& a) { return to_numpy(a.bias); },
+          "bias = bias[0] + bias[1] length + bias[2] velocity")
+      .def_ro("control_limited", &Actuator::control_limited, "u is clamped to control_range.")
+      .def_ro("force_limited", &Actuator::force_limited, "The force before the gear is clamped to force_range.")
+      .def_prop_ro(
+          "control_range", [](const Actuator& a) { return to_numpy(a.control_range); },
+          "(2,) lower and upper, in units of u.")
+      .def_prop_ro(
+          "force_range", [](const Actuator& a) { return to_numpy(a.force_range); }, "(2,) lower and upper, N or N m.");
   nb::class_<Keyframe>(cls, "Keyframe", "A stored state: q, v and u.")
-      .def_ro("name", &Keyframe::name)
-      .def_prop_ro("q", [](const Keyframe& k) { return to_numpy(k.q); })
-      .def_prop_ro("v", [](const Keyframe& k) { return to_numpy(k.v); })
-      .def_prop_ro("u", [](const Keyframe& k) { return to_numpy(k.u); });
+      .def_ro("name", &Keyframe::name, "Name in the robot's file.")
+      .def_prop_ro(
+          "q", [](const Keyframe& k) { return to_numpy(k.q); }, "(nq,)")
+      .def_prop_ro(
+          "v", [](const Keyframe& k) { return to_numpy(k.v); }, "(nv,)")
+      .def_prop_ro("u", [](const Keyframe& k) { return to_numpy(k.u); }, "(nu,)");
   cls.def_ro("actuators", &Model::actuators, "The actuators, in the order of u.");
   cls.def_ro("keyframes", &Model::keyframes, "States that came with the model.");
   cls.def_ro("ignored", &Model::ignored, "What the loaders ignored, one line each.");
@@ -164,14 +188,17 @@ void bind_extras(Class& cls) {
 }  // namespace
 
 void bind_model(nb::module_& module) {
-  Class cls(module, "Model", "An immutable scene. Shareable between simulators and threads. Arrays are read-only views.");
+  Class cls(module, "Model",
+            "An immutable scene. Shareable between simulators and threads. Arrays are read-only views.");
   cls.def_ro("nq", &Model::nq, "Size of q.")
       .def_ro("nv", &Model::nv, "Size of v and of tangent vectors.")
       .def_ro("nu", &Model::nu, "Size of u: one entry per actuator.")
-      .def_ro("num_bodies", &Model::num_bodies)
-      .def_ro("num_joints", &Model::num_joints)
-      .def_ro("num_geometries", &Model::num_geometries)
-      .def_prop_ro("num_pairs", [](const Model& model) { return model.pair_a.size(); })
+      .def_ro("num_bodies", &Model::num_bodies, "Number of bodies, the world included.")
+      .def_ro("num_joints", &Model::num_joints, "Number of joints.")
+      .def_ro("num_geometries", &Model::num_geometries, "Number of geometries.")
+      .def_prop_ro(
+          "num_pairs", [](const Model& model) { return model.pair_a.size(); },
+          "Number of pairs of geometries that may touch.")
       .def_ro("timestep", &Model::timestep, "s: the scene's own time step.")
       .def_prop_ro("gravity", [](const Model& model) { return to_numpy(model.gravity); }, "(3,) m/s^2.");
   bind_configurations(cls);

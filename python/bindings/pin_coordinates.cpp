@@ -22,12 +22,14 @@ const PinocchioMap& find_map(const Model& model, const Robot& robot) {
     if (robot ? map.name == *robot : model.pinocchio_maps.size() == 1) return map;
     names += (names.empty() ? "'" : ", '") + map.name + "'";
   }
-  throw nb::value_error(("robot: got " + (robot ? "'" + *robot + "'" : std::string("None")) + ", expected one of " + names).c_str());
+  throw nb::value_error(
+      ("robot: got " + (robot ? "'" + *robot + "'" : std::string("None")) + ", expected one of " + names).c_str());
 }
 
 void check_finite(const ArrayIn& array, const char* name) {
   for (std::size_t i = 0; i < array.size(); ++i)
-    if (!std::isfinite(array.data()[i])) throw nb::value_error((std::string(name) + "[" + std::to_string(i) + "] is not finite").c_str());
+    if (!std::isfinite(array.data()[i]))
+      throw nb::value_error((std::string(name) + "[" + std::to_string(i) + "] is not finite").c_str());
 }
 
 nb::object to_pin(const Model& model, nb::handle q, nb::handle v, const Robot& robot) {
@@ -57,15 +59,20 @@ nb::object from_pin(const Model& model, nb::handle q, nb::handle v, const Robot&
 
 void bind_pin_coordinates(nb::class_<Model>& cls) {
   cls.def("to_pinocchio", &to_pin, nb::arg("q"), nb::arg("v"), nb::arg("robot") = nb::none(),
-          nb::sig("def to_pinocchio(self, q: numpy.ndarray, v: numpy.ndarray, robot: str | None = None) -> tuple[numpy.ndarray, numpy.ndarray]"),
-          "q (nq,), v (nv,) in the coordinates of the `pin` model of one robot (needed only if there are several): quaternions x y z w, a "
+          nb::sig("def to_pinocchio(self, q: numpy.ndarray, v: numpy.ndarray, robot: str | None = None) -> "
+                  "tuple[numpy.ndarray, numpy.ndarray]"),
+          "q (nq,), v (nv,) in the coordinates of the `pin` model of one robot (needed only if there are several): "
+          "quaternions x y z w, a "
           "free joint's linear velocity in body axes, continuous joints as (cos, sin).");
   cls.def("from_pinocchio", &from_pin, nb::arg("q"), nb::arg("v"), nb::arg("robot") = nb::none(),
-          nb::sig("def from_pinocchio(self, q: numpy.ndarray, v: numpy.ndarray, robot: str | None = None) -> tuple[numpy.ndarray, "
+          nb::sig("def from_pinocchio(self, q: numpy.ndarray, v: numpy.ndarray, robot: str | None = None) -> "
+                  "tuple[numpy.ndarray, "
                   "numpy.ndarray]"),
-          "The inverse of to_pinocchio; what is not part of the robot is neutral and at rest. Angles of continuous joints in (-pi, pi].");
+          "The inverse of to_pinocchio; what is not part of the robot is neutral and at rest. Angles of continuous "
+          "joints in (-pi, pi].");
   cls.def(
-      "pinocchio_tangent", [](const Model& model, nb::handle q, const Robot& robot) {
+      "pinocchio_tangent",
+      [](const Model& model, nb::handle q, const Robot& robot) {
         const PinocchioMap& map = find_map(model, robot);
         const ArrayIn q_in(q, "q", {model.nq});
         check_configuration(model, q_in.data(), "q");
@@ -73,7 +80,8 @@ void bind_pin_coordinates(nb::class_<Model>& cls) {
         pinocchio_tangent(model, map, q_in.data(), out.data);
         return out.array;
       },
-      nb::arg("q"), nb::arg("robot") = nb::none(), nb::sig("def pinocchio_tangent(self, q: numpy.ndarray, robot: str | None = None) -> numpy.ndarray"),
+      nb::arg("q"), nb::arg("robot") = nb::none(),
+      nb::sig("def pinocchio_tangent(self, q: numpy.ndarray, robot: str | None = None) -> numpy.ndarray"),
       "T (nv of pin, nv): v_pin = T v, dq_pin = T dq; a Jacobian of pin becomes ours by J_pin T.");
 }
 

@@ -145,13 +145,13 @@ void bind_loaders(nb::class_<Scene>& cls) {
 
 void bind_scene(nb::module_& module) {
   nb::class_<SceneElement>(module, "SceneElement", "What a verb of Scene added: names and indices into the Model that build() returns.")
-      .def_ro("name", &SceneElement::name)
-      .def_ro("first_body", &SceneElement::first_body)
-      .def_ro("num_bodies", &SceneElement::num_bodies)
-      .def_ro("first_joint", &SceneElement::first_joint)
-      .def_ro("num_joints", &SceneElement::num_joints)
-      .def_ro("first_geometry", &SceneElement::first_geometry)
-      .def_ro("num_geometries", &SceneElement::num_geometries)
+      .def_ro("name", &SceneElement::name, "As given, or made unique: box, box_2, ...")
+      .def_ro("first_body", &SceneElement::first_body, "Index into Model.body_names.")
+      .def_ro("num_bodies", &SceneElement::num_bodies, "Bodies added.")
+      .def_ro("first_joint", &SceneElement::first_joint, "Index into Model.joint_names.")
+      .def_ro("num_joints", &SceneElement::num_joints, "Joints added.")
+      .def_ro("first_geometry", &SceneElement::first_geometry, "Index into Model.geometry_names.")
+      .def_ro("num_geometries", &SceneElement::num_geometries, "Geometries added.")
       .def("__repr__", [](const SceneElement& element) { return "<" + element.name + ">"; });
 
   nb::class_<Scene> cls(module, "Scene");
@@ -179,11 +179,12 @@ void bind_scene(nb::module_& module) {
       },
       nb::arg("friction") = nb::none(), nb::arg("restitution") = nb::none(), nb::kw_only(), nb::arg("compliance") = 0.0,
       nb::arg("height") = 0.0, nb::arg("normal") = nb::make_tuple(0.0, 0.0, 1.0), nb::arg("name") = "ground",
-      "The half-space below the plane through height * normal (m). friction, restitution: unset means the partner's (both unset: 1 "
-      "and 0). compliance: m/(N s), velocity per impulse.");
+      "The half-space below the plane through height * normal. height: m. normal: (3,), any length > 0. friction, restitution: unset "
+      "means the partner's (both unset: 1 and 0). compliance: m/(N s), velocity per impulse. name: of the geometry.\n\nValueError: names "
+      "the argument and its value; the scene is then as it was.");
   bind_shapes(cls);
   bind_loaders(cls);
-  cls.def("build", [](const Scene& scene) { return std::const_pointer_cast<Model>(scene.build()); }, "Checks everything and returns the immutable Model.");
+  cls.def("build", [](const Scene& scene) { return std::const_pointer_cast<Model>(scene.build()); }, "Checks everything and returns the immutable Model.\n\nValueError: names what is wrong.");
 }
 
 }  // namespace coulomb::python

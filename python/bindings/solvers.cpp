@@ -45,30 +45,42 @@ nb::object along_dG(const Derivatives& derivatives, nb::handle dG) {
 
 void bind_solution(nb::module_& module) {
   nb::class_<ContactSolution>(module, "ContactSolution", "What ContactProblem.solve found.")
-      .def_prop_ro("impulse", [](const ContactSolution& s) { return to_numpy(s.impulse); }, nb::sig("def impulse(self) -> numpy.ndarray"),
-                   "(3 n,) N s: (t1, t2, normal) per contact.")
-      .def_prop_ro("velocity", [](const ContactSolution& s) { return to_numpy(s.velocity); },
-                   nb::sig("def velocity(self) -> numpy.ndarray"), "(3 n,) m/s: c = (G + diag R) impulse + g.")
-      .def_prop_ro("modes", [](const ContactSolution& s) { return mode_names(s.modes); },
-                   "Per contact: 'separating', 'sticking' or 'sliding'.")
-      .def_prop_ro("margin", [](const ContactSolution& s) { return to_numpy(s.margin); }, nb::sig("def margin(self) -> numpy.ndarray"),
-                   "(n,) distance to the border of the mode, relative to the problem's scale; below 1e-8: a tie.")
+      .def_prop_ro(
+          "impulse", [](const ContactSolution& s) { return to_numpy(s.impulse); },
+          nb::sig("def impulse(self) -> numpy.ndarray"), "(3 n,) N s: (t1, t2, normal) per contact.")
+      .def_prop_ro(
+          "velocity", [](const ContactSolution& s) { return to_numpy(s.velocity); },
+          nb::sig("def velocity(self) -> numpy.ndarray"), "(3 n,) m/s: c = (G + diag R) impulse + g.")
+      .def_prop_ro(
+          "modes", [](const ContactSolution& s) { return mode_names(s.modes); },
+          "Per contact: 'separating', 'sticking' or 'sliding'.")
+      .def_prop_ro(
+          "margin", [](const ContactSolution& s) { return to_numpy(s.margin); },
+          nb::sig("def margin(self) -> numpy.ndarray"),
+          "(n,) distance to the border of the mode, relative to the problem's scale; below 1e-8: a tie.")
       .def_ro("residual", &ContactSolution::residual, "Scaled residual of the complementarity conditions.")
-      .def_ro("relaxation", &ContactSolution::relaxation, "Compliance added (scaled) when status is 'relaxed' or 'infeasible'.")
-      .def_ro("iterations", &ContactSolution::iterations)
-      .def_prop_ro("status", [](const ContactSolution& s) { return std::string(name_of(s.status)); },
-                   "'solved', 'relaxed', 'max_iterations', 'infeasible' or 'failed'.");
+      .def_ro("relaxation", &ContactSolution::relaxation,
+              "Compliance added (scaled) when status is 'relaxed' or 'infeasible'.")
+      .def_ro("iterations", &ContactSolution::iterations, "Iterations of all the algorithms that were tried.")
+      .def_prop_ro(
+          "status", [](const ContactSolution& s) { return std::string(name_of(s.status)); },
+          "'solved', 'relaxed', 'max_iterations', 'infeasible' or 'failed'.");
   nb::class_<Derivatives>(module, "ContactDerivatives", "Derivatives of the impulses of a solved ContactProblem.")
-      .def_prop_ro("dlambda_dg", [](const Derivatives& d) { return to_numpy(d.values.dlambda_dg.data(), d.values.n, d.values.n, d.values.n); },
-                   nb::sig("def dlambda_dg(self) -> numpy.ndarray"), "(3 n, 3 n)")
-      .def_prop_ro("dlambda_dmu",
-                   [](const Derivatives& d) {
-                     return to_numpy(d.values.dlambda_dmu.data(), d.values.n, d.values.num_contacts, d.values.num_contacts);
-                   },
-                   nb::sig("def dlambda_dmu(self) -> numpy.ndarray"), "(3 n, n)")
-      .def_prop_ro("deficient", [](const Derivatives& d) { return d.values.deficient; },
-                   "True: the impulses are not unique, these are the derivatives of least norm.")
-      .def("dlambda_along_dG", &along_dG, nb::arg("dG"), nb::sig("def dlambda_along_dG(self, dG: numpy.ndarray) -> numpy.ndarray"),
+      .def_prop_ro(
+          "dlambda_dg",
+          [](const Derivatives& d) { return to_numpy(d.values.dlambda_dg.data(), d.values.n, d.values.n, d.values.n); },
+          nb::sig("def dlambda_dg(self) -> numpy.ndarray"), "(3 n, 3 n), kg: d impulse / d g.")
+      .def_prop_ro(
+          "dlambda_dmu",
+          [](const Derivatives& d) {
+            return to_numpy(d.values.dlambda_dmu.data(), d.values.n, d.values.num_contacts, d.values.num_contacts);
+          },
+          nb::sig("def dlambda_dmu(self) -> numpy.ndarray"), "(3 n, n), N s: d impulse / d mu.")
+      .def_prop_ro(
+          "deficient", [](const Derivatives& d) { return d.values.deficient; },
+          "True: the impulses are not unique, these are the derivatives of least norm.")
+      .def("dlambda_along_dG", &along_dG, nb::arg("dG"),
+           nb::sig("def dlambda_along_dG(self, dG: numpy.ndarray) -> numpy.ndarray"),
            "(3 n,): change of the impulses for a symmetric change dG (3 n, 3 n) of G.");
 }
 
@@ -76,21 +88,25 @@ void bind_solution(nb::module_& module) {
 
 void bind_solvers(nb::module_& module) {
   bind_solution(module);
-  nb::class_<ContactProblem>(module, "ContactProblem",
-                             "The Coulomb friction problem by itself: c = (G + diag R) impulse + g, impulse in the cone of each contact, "
-                             "orthogonal to c + (0, 0, mu |c_T|) in the dual cone (De Saxce). Rows per contact: t1, t2, normal.")
+  nb::class_<ContactProblem>(
+      module, "ContactProblem",
+      "The Coulomb friction problem by itself: c = (G + diag R) impulse + g, impulse in the cone of each contact, "
+      "orthogonal to c + (0, 0, mu |c_T|) in the dual cone (De Saxce). Rows per contact: t1, t2, normal.")
       .def(
           "__init__",
           [](ContactProblem* self, nb::object G, nb::object g, nb::object mu, nb::object R) {
             const ArrayIn g_in(g, "g", {-1});
             const auto n = static_cast<Py_ssize_t>(g_in.size());
-            if (n == 0 || n % 3 != 0) throw nb::value_error(("g: expected 3 entries per contact, got " + std::to_string(n)).c_str());
-            new (self) ContactProblem(ArrayIn(G, "G", {n, n}).vector(), g_in.vector(), ArrayIn(mu, "mu", {n / 3}).vector(),
-                                      optional_vector(R, "R", n));
+            if (n == 0 || n % 3 != 0)
+              throw nb::value_error(("g: expected 3 entries per contact, got " + std::to_string(n)).c_str());
+            new (self) ContactProblem(ArrayIn(G, "G", {n, n}).vector(), g_in.vector(),
+                                      ArrayIn(mu, "mu", {n / 3}).vector(), optional_vector(R, "R", n));
           },
           nb::arg("G"), nb::arg("g"), nb::arg("mu"), nb::arg("R") = nb::none(),
-          nb::sig("def __init__(self, G: numpy.ndarray, g: numpy.ndarray, mu: numpy.ndarray, R: numpy.ndarray | None = None) -> None"),
-          "G: (3 n, 3 n) symmetric positive semi-definite (Delassus matrix, 1/kg). g: (3 n,) m/s. mu: (n,) >= 0. R: (3 n,) >= 0, "
+          nb::sig("def __init__(self, G: numpy.ndarray, g: numpy.ndarray, mu: numpy.ndarray, R: numpy.ndarray | None = "
+                  "None) -> None"),
+          "G: (3 n, 3 n) symmetric positive semi-definite (Delassus matrix, 1/kg). g: (3 n,) m/s. mu: (n,) >= 0. R: (3 "
+          "n,) >= 0, "
           "compliance.\n\nValueError: names argument, element and value.")
       .def(
           "solve",
@@ -100,16 +116,20 @@ void bind_solvers(nb::module_& module) {
           },
           nb::kw_only(), nb::arg("method") = "auto", nb::arg("tolerance") = 1e-10, nb::arg("max_iterations") = 3000,
           nb::arg("warm") = nb::none(),
-          "method: 'auto', 'ac_lm', 'admm' or 'pgs'. warm: (3 n,) impulses to start from. Never raises for numerical trouble: see "
-          "ContactSolution.status.")
+          "A ContactSolution. method: 'auto' (AC-LM with fall-backs), 'ac_lm', 'admm' or 'pgs'. tolerance: scaled "
+          "residual. max_iterations: budget of the last fall-back. warm: (3 n,) impulses to start from, N "
+          "s.\n\nValueError: "
+          "names the argument and its value. Never raises for numerical trouble: see ContactSolution.status.")
       .def(
           "derivatives",
           [](ContactProblem& self) {
             ContactDerivatives values = self.derivatives();
             return Derivatives{std::move(values), self.solution().impulse};
           },
-          "Of the last solve (solves first if there was none).")
-      .def_prop_ro("num_contacts", &ContactProblem::num_contacts);
+          "ContactDerivatives of the last solve (solves first if there was none), by the implicit function theorem on "
+          "the modes (Simple, section III). At a tie: those of the modes reported; where impulses are not unique: of "
+          "least norm.")
+      .def_prop_ro("num_contacts", &ContactProblem::num_contacts, "n: number of contacts.");
 }
 
 }  // namespace coulomb::python

@@ -69,19 +69,20 @@ void input_block(Derivatives& cls, const char* name, Part of, bool by_u, const c
 
 void bind_derivatives(nb::module_& module) {
   Derivatives cls(module, "StepDerivatives",
-                  "Jacobian of one step in tangent space: dq as in Model.integrate, dv as in v. Arrays are read-only views.");
-  cls.def_ro("nv", &StepDerivatives::nv).def_ro("nu", &StepDerivatives::nu);
+                  "Jacobian of one step in tangent space: dq as in Model.integrate, dv as in v. By the implicit function theorem on "
+                  "the modes of the contacts (Simple, section III; docs/conventions.md: which side at ties). Arrays are read-only views.");
+  cls.def_ro("nv", &StepDerivatives::nv, "Size of tangent vectors.").def_ro("nu", &StepDerivatives::nu, "Number of controls.");
   state_block(cls, "A", Part::all, Part::all, "(2 nv, 2 nv) d(q1, v1)/d(q, v)");
-  state_block(cls, "dq_dq", Part::q, Part::q, "(nv, nv)");
-  state_block(cls, "dq_dv", Part::q, Part::v, "(nv, nv)");
-  state_block(cls, "dv_dq", Part::v, Part::q, "(nv, nv)");
-  state_block(cls, "dv_dv", Part::v, Part::v, "(nv, nv)");
+  state_block(cls, "dq_dq", Part::q, Part::q, "(nv, nv) dq1/dq");
+  state_block(cls, "dq_dv", Part::q, Part::v, "(nv, nv) dq1/dv, s");
+  state_block(cls, "dv_dq", Part::v, Part::q, "(nv, nv) dv1/dq, 1/s");
+  state_block(cls, "dv_dv", Part::v, Part::v, "(nv, nv) dv1/dv");
   input_block(cls, "B", Part::all, true, "(2 nv, nu) d(q1, v1)/du");
-  input_block(cls, "dq_du", Part::q, true, "(nv, nu)");
-  input_block(cls, "dv_du", Part::v, true, "(nv, nu)");
+  input_block(cls, "dq_du", Part::q, true, "(nv, nu) dq1/du");
+  input_block(cls, "dv_du", Part::v, true, "(nv, nu) dv1/du");
   input_block(cls, "B_tau", Part::all, false, "(2 nv, nv) d(q1, v1)/dtau");
-  input_block(cls, "dq_dtau", Part::q, false, "(nv, nv)");
-  input_block(cls, "dv_dtau", Part::v, false, "(nv, nv)");
+  input_block(cls, "dq_dtau", Part::q, false, "(nv, nv) dq1/dtau, m/N or rad/(N m)");
+  input_block(cls, "dv_dtau", Part::v, false, "(nv, nv) dv1/dtau, s/kg or 1/(N m s)");
 
   const auto vector_property = [](auto& c, const char* name, std::vector<double> StepCotangent::*member, const char* doc) {
     c.def_prop_ro(name, [member](const StepCotangent& g) { return to_numpy(g.*member); },
@@ -89,15 +90,15 @@ void bind_derivatives(nb::module_& module) {
   };
   nb::class_<StepCotangent> cotangent(module, "StepCotangent", "Gradient of a function of (q1, v1) with respect to the inputs of the step.");
   vector_property(cotangent, "q", &StepCotangent::q, "(nv,) tangent space of q");
-  vector_property(cotangent, "v", &StepCotangent::v, "(nv,)");
-  vector_property(cotangent, "u", &StepCotangent::u, "(nu,)");
-  vector_property(cotangent, "tau", &StepCotangent::tau, "(nv,)");
+  vector_property(cotangent, "v", &StepCotangent::v, "(nv,) with respect to v");
+  vector_property(cotangent, "u", &StepCotangent::u, "(nu,) with respect to the controls");
+  vector_property(cotangent, "tau", &StepCotangent::tau, "(nv,) with respect to the joint forces");
 }
 
 void bind_reports(nb::module_& module) {
   nb::class_<StepStatus>(module, "StepStatus", "How the last step went.")
       .def_ro("converged", &StepStatus::converged, "The constraint problem was solved as posed, to the tolerance.")
-      .def_ro("iterations", &StepStatus::iterations)
+      .def_ro("iterations", &StepStatus::iterations, "Iterations of all the algorithms that were tried.")
       .def_ro("residual", &StepStatus::residual, "Scaled residual of the constraint problem.")
       .def_ro("relaxation", &StepStatus::relaxation, "Compliance that had to be added (scaled); 0 if none.")
       .def_ro("reason", &StepStatus::reason, "'solved', or why not.")
@@ -112,10 +113,10 @@ void bind_reports(nb::module_& module) {
     return [member](const ContactReport& c) { return to_numpy(c.*member, 3); };
   };
   nb::class_<ContactReport>(module, "Contact", "One contact of the last step, world axes. The impulse acts on A, its opposite on B.")
-      .def_ro("geometry_a", &ContactReport::geometry_a)
-      .def_ro("geometry_b", &ContactReport::geometry_b)
-      .def_ro("body_a", &ContactReport::body_a)
-      .def_ro("body_b", &ContactReport::body_b)
+      .def_ro("geometry_a", &ContactReport::geometry_a, "Name of the geometry A.")
+      .def_ro("geometry_b", &ContactReport::geometry_b, "Name of the geometry B.")
+      .def_ro("body_a", &ContactReport::body_a, "Name of the body that carries A.")
+      .def_ro("body_b", &ContactReport::body_b, "Name of the body that carries B.")
       .def_prop_ro("point", triple(&ContactReport::point), nb::sig("def point(self) -> numpy.ndarray"), "(3,) m")
       .def_prop_ro("normal", triple(&ContactReport::normal), nb::sig("def normal(self) -> numpy.ndarray"), "(3,) unit, from B to A")
       .def_ro("depth", &ContactReport::depth, "m; positive: penetrating")
@@ -205,11 +206,11 @@ void bind_rollout(nb::module_& module) {
       .def_prop_ro("q", [](nb::handle self) {
         const auto& r = nb::cast<const Rollout&>(self);
         return view(r.q, self, r.q.size() / (static_cast<std::size_t>(r.steps) + 1), true);
-      }, nb::sig("def q(self) -> numpy.ndarray"), "(T + 1, nq)")
+      }, nb::sig("def q(self) -> numpy.ndarray"), "(T + 1, nq): q0 first.")
       .def_prop_ro("v", [](nb::handle self) {
         const auto& r = nb::cast<const Rollout&>(self);
         return view(r.v, self, r.v.size() / (static_cast<std::size_t>(r.steps) + 1), true);
-      }, nb::sig("def v(self) -> numpy.ndarray"), "(T + 1, nv)")
+      }, nb::sig("def v(self) -> numpy.ndarray"), "(T + 1, nv): v0 first.")
       .def_ro("status", &Rollout::status, "One StepStatus per step.")
       .def_ro("converged", &Rollout::converged, "Every step converged.");
 }
@@ -250,23 +251,27 @@ void bind_simulator(nb::module_& module) {
   cls.def("rollout", &run, nb::arg("q0"), nb::arg("v0"), nb::arg("U") = nb::none(), nb::kw_only(), nb::arg("steps") = nb::none(),
           nb::sig("def rollout(self, q0: numpy.ndarray, v0: numpy.ndarray, U: numpy.ndarray | None = None, *, steps: int | None = None) "
                   "-> Rollout"),
-          "T steps from (q0, v0) under U (T, nu), or `steps` steps without control. Starts from reset().");
+          "T steps from (q0, v0) under U (T, nu), or `steps` steps without control. Starts from reset(). Returns a Rollout.\n\n"
+          "ValueError: names argument, element and value.");
   cls.def_prop_ro("status", &Simulator::status, "StepStatus of the last step.");
   cls.def_prop_ro("contacts", &Simulator::contacts, "List of Contact of the last step.");
   cls.def("derivatives", [](Simulator& sim) { return StepDerivatives(sim.derivatives()); },
           "StepDerivatives of the last step; stay valid afterwards. RuntimeError before the first step.");
   cls.def("vjp", &vjp, nb::arg("dq1"), nb::arg("dv1"), nb::sig("def vjp(self, dq1: numpy.ndarray, dv1: numpy.ndarray) -> StepCotangent"),
-          "Reverse mode: cotangents (nv,) of q1 and v1 to those of q, v, u and tau.");
+          "Reverse mode: cotangents (nv,) of q1 and v1 to the StepCotangent of q, v, u and tau, without forming a matrix.\n\nRuntimeError "
+          "before the first step.");
   cls.def("jvp", &jvp, nb::arg("dq") = nb::none(), nb::arg("dv") = nb::none(), nb::arg("du") = nb::none(), nb::arg("dtau") = nb::none(),
           nb::sig("def jvp(self, dq: numpy.ndarray | None = None, dv: numpy.ndarray | None = None, du: numpy.ndarray | None = None, "
                   "dtau: numpy.ndarray | None = None) -> tuple[numpy.ndarray, numpy.ndarray]"),
-          "Forward mode: tangents of the inputs (None: zero) to those (nv,) of q1 and v1.");
+          "Forward mode: tangents dq, dv, dtau (nv,) and du (nu,) of the inputs (None: zero) to those (nv,) of q1 and v1.\n\nRuntimeError "
+          "before the first step.");
   cls.def("reset", &Simulator::reset, "Forgets the last step: the next one starts cold.");
   cls.def_prop_rw("memory", [](const Simulator& sim) { return StepMemory(sim.memory()); },
                   [](Simulator& sim, const StepMemory& memory) { sim.set_memory(memory); },
                   "A copy of what steps carry on; assign it to replay a step exactly.");
   cls.def("freeze_memory", &Simulator::freeze_memory, nb::arg("frozen"), "While frozen, steps read the memory and do not write it.");
-  cls.def_prop_ro("model", [](const Simulator& sim) { return std::const_pointer_cast<Model>(sim.shared_model()); });
+  cls.def_prop_ro("model", [](const Simulator& sim) { return std::const_pointer_cast<Model>(sim.shared_model()); },
+                  "The Model that is simulated: the one given, without the pairs that overlap in the neutral pose (see its `ignored`).");
   cls.def_prop_ro("timestep", &Simulator::timestep, "s");
 }
 
