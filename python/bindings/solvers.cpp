@@ -32,6 +32,7 @@ std::vector<double> optional_vector(nb::handle object, const char* name, Py_ssiz
 nb::object along_dG(const Derivatives& derivatives, nb::handle dG) {
   const Py_ssize_t n = derivatives.values.n;
   const ArrayIn change(dG, "dG", {n, n});
+  change.finite("dG");
   std::vector<double> s(static_cast<std::size_t>(n), 0.0);
   for (Py_ssize_t i = 0; i < n; ++i)
     for (Py_ssize_t j = 0; j < n; ++j) s[i] += change.data()[i * n + j] * derivatives.impulse[j];
@@ -60,7 +61,7 @@ void bind_solution(nb::module_& module) {
           "(n,) distance to the border of the mode, relative to the problem's scale; below 1e-8: a tie.")
       .def_ro("residual", &ContactSolution::residual, "Scaled residual of the complementarity conditions.")
       .def_ro("relaxation", &ContactSolution::relaxation,
-              "Compliance added (scaled) when status is 'relaxed' or 'infeasible'.")
+              "Compliance added to the diagonal of G when status is 'relaxed' or 'infeasible'.")
       .def_ro("iterations", &ContactSolution::iterations, "Iterations of all the algorithms that were tried.")
       .def_prop_ro(
           "status", [](const ContactSolution& s) { return std::string(name_of(s.status)); },
@@ -79,7 +80,7 @@ void bind_solution(nb::module_& module) {
       .def_prop_ro(
           "deficient", [](const Derivatives& d) { return d.values.deficient; },
           "True: the impulses are not unique, these are the derivatives of least norm.")
-      .def("dlambda_along_dG", &along_dG, nb::arg("dG"),
+      .def("dlambda_along_dG", &along_dG, nb::arg("dG").none(),
            nb::sig("def dlambda_along_dG(self, dG: numpy.ndarray) -> numpy.ndarray"),
            "(3 n,): change of the impulses for a symmetric change dG (3 n, 3 n) of G.");
 }
@@ -97,12 +98,12 @@ void bind_solvers(nb::module_& module) {
           [](ContactProblem* self, nb::object G, nb::object g, nb::object mu, nb::object R) {
             const ArrayIn g_in(g, "g", {-1});
             const auto n = static_cast<Py_ssize_t>(g_in.size());
-            if (n == 0 || n % 3 != 0)
+            if (n % 3 != 0)
               throw nb::value_error(("g: expected 3 entries per contact, got " + std::to_string(n)).c_str());
             new (self) ContactProblem(ArrayIn(G, "G", {n, n}).vector(), g_in.vector(),
                                       ArrayIn(mu, "mu", {n / 3}).vector(), optional_vector(R, "R", n));
           },
-          nb::arg("G"), nb::arg("g"), nb::arg("mu"), nb::arg("R") = nb::none(),
+          nb::arg("G").none(), nb::arg("g").none(), nb::arg("mu").none(), nb::arg("R") = nb::none(),
           nb::sig("def __init__(self, G: numpy.ndarray, g: numpy.ndarray, mu: numpy.ndarray, R: numpy.ndarray | None = "
                   "None) -> None"),
           "G: (3 n, 3 n) symmetric positive semi-definite (Delassus matrix, 1/kg). g: (3 n,) m/s. mu: (n,) >= 0. R: (3 "

@@ -100,7 +100,7 @@ void bind_reports(nb::module_& module) {
       .def_ro("converged", &StepStatus::converged, "The constraint problem was solved as posed, to the tolerance.")
       .def_ro("iterations", &StepStatus::iterations, "Iterations of all the algorithms that were tried.")
       .def_ro("residual", &StepStatus::residual, "Scaled residual of the constraint problem.")
-      .def_ro("relaxation", &StepStatus::relaxation, "Compliance that had to be added (scaled); 0 if none.")
+      .def_ro("relaxation", &StepStatus::relaxation, "Compliance that had to be added to the diagonal of G; 0 if none.")
       .def_ro("reason", &StepStatus::reason, "'solved', or why not.")
       .def("__bool__", [](const StepStatus& s) { return s.converged; })
       .def("__repr__", [](const StepStatus& s) {

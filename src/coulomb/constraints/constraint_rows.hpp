@@ -17,7 +17,7 @@ namespace coulomb {
 /// How constraints are stabilised and when they bounce; part of the step's definition, differentiated as it stands.
 struct ConstraintOptions {
   double timestep = 1e-3;
-  double baumgarte = 0.2;              ///< share of a position error removed per step, in [0, 1]
+  double baumgarte = 0.1;              ///< share of a position error removed per step, in [0, 1]
   double slop = 0;                     ///< metres (or radians) of penetration that Baumgarte leaves alone
   double max_correction_speed = 1.0;   ///< m/s (rad/s): the bias of contacts and limits never asks for more
   double restitution_threshold = 1e-2; ///< m/s: slower approaches do not bounce

@@ -57,7 +57,7 @@ struct SolverResult {
   std::vector<Mode> modes;        ///< one per block
   std::vector<double> margin;     ///< one per block: distance to the border of its mode, relative to the problem's scale (small: a tie)
   double residual = 0;
-  double relaxation = 0;          ///< compliance added (scaled) when status is relaxed
+  double relaxation = 0;          ///< compliance added when status is relaxed
   int iterations = 0;
   bool canonical = true;          ///< false: impulses are not unique and the canonical choice could not be reached
   int rung = 0;                   ///< which rung of the ladder solved it

@@ -1,11 +1,12 @@
 // ConstraintSolver: problem in, impulses, modes and residual out. Holds the workspace; storage only grows, so that solving
 // problems of sizes seen before allocates nothing. One solver per thread; the result depends on the arguments alone.
 //
-// Statuses: solved (residual <= tolerance), relaxed (solved after adding the scaled compliance result.relaxation to the diagonal),
+// Statuses: solved (residual <= tolerance), relaxed (solved after adding the compliance result.relaxation to the diagonal),
 // infeasible (impulses would have to be infinite; the relaxed solution at result.relaxation is returned), max_iterations (a single
 // method ran out of its budget), failed (best iterate). Bad numbers in the problem give `failed` with zero impulses, never NaN.
 #pragma once
 
+#include "coulomb/solvers/canonical.hpp"
 #include "coulomb/solvers/first_order.hpp"
 
 namespace coulomb {
@@ -18,6 +19,9 @@ class ConstraintSolver {
   /// One Newton step at the modes of `result`, kept if it lowers the residual. The last stage of every solve, so that gradients
   /// find a point as accurate as they need and switching them on changes no bit. True: kept.
   bool polish(const ConstraintProblem& problem, SolverResult& result);
+
+  /// The problem with a compliance on every row (relative to the size of G), from a solution without; false: not found.
+  bool solve_compliant(const ConstraintProblem& problem, double compliance, SolverResult& result);
 
  private:
   void start(const SolverSettings& settings, const WarmStart* warm);
@@ -37,6 +41,7 @@ class ConstraintSolver {
   ScaledProblem scaled_;
   NewtonSolver newton_;
   AdmmSolver admm_;
+  CanonicalChoice canonical_;
   Iterate start_, best_, trial_;
   double tolerance_ = 1e-10;
   int iterations_ = 0;

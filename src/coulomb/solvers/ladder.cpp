@@ -9,7 +9,7 @@
 namespace coulomb {
 namespace {
 
-constexpr double canonical_shift = 1e-6;   // compliance, centred at zero, that makes the impulses unique
+constexpr double canonical_compliance = 1e-6;   // relative to G, centred at zero: makes the impulses unique
 constexpr double unique_pivot = 1e-6;      // pivots above this: the impulses are unique
 constexpr double corner = 1e-8;            // lambda_N and c_N both below: a tie
 constexpr double exact = 1e-13;            // a residual that no further step improves
@@ -113,9 +113,9 @@ bool ConstraintSolver::is_infeasible() {
 
 void ConstraintSolver::relax(SolverResult& result, bool infeasible) {
   result.rung = 6;
-  for (double shift : {1e-8, 1e-6, 1e-4, 1e-2, 1.0}) {
+  for (double shift : {1e-8, 1e-6, 1e-4, 1e-2, 1.0, 1e2}) {
     if (infeasible && shift < 1e-5) continue;   // impulses of the order of 1 / shift help nobody
-    scaled_.set_shift(shift);
+    scaled_.set_compliance(shift * scaled_.typical);
     copy(best_, trial_, scaled_.ld);
     trial_.evaluate(scaled_);
     if (!std::isfinite(trial_.residual)) zero(scaled_, trial_);
@@ -132,7 +132,7 @@ void ConstraintSolver::relax(SolverResult& result, bool infeasible) {
     }
     if (!solved) continue;
     copy(trial_, best_, scaled_.ld);
-    result.relaxation = shift;
+    result.relaxation = shift * scaled_.typical;
     result.status = infeasible ? SolveStatus::infeasible : SolveStatus::relaxed;
     return;
   }
@@ -223,7 +223,7 @@ void ConstraintSolver::choose_canonical(SolverResult& result) {
   options.max_iterations = 10;
   options.undamped_first = true;
   options.stall_below = 1e-11;
-  scaled_.set_shift(canonical_shift);
+  scaled_.set_compliance(canonical_compliance * scaled_.typical);
   trial_.evaluate(scaled_);
   newton_.solve(scaled_, options, trial_, iterations_);
   const bool found = trial_.residual <= 1e-10;
@@ -231,8 +231,8 @@ void ConstraintSolver::choose_canonical(SolverResult& result) {
   trial_.evaluate(scaled_);
   options.kappa = 1e-4;
   newton_.solve(scaled_, options, trial_, iterations_);
-  result.canonical = found && trial_.residual <= tolerance_;
-  if (result.canonical) copy(trial_, best_, scaled_.ld);
+  result.canonical = found && trial_.residual <= tolerance_ && canonical_.centre(scaled_, tolerance_, trial_);
+  if (trial_.residual <= tolerance_) copy(trial_, best_, scaled_.ld);
 }
 
 bool ConstraintSolver::polish_best() {
@@ -282,9 +282,27 @@ void ConstraintSolver::solve(const ConstraintProblem& problem, const SolverSetti
   finish(result);
 }
 
+bool ConstraintSolver::solve_compliant(const ConstraintProblem& problem, double compliance, SolverResult& result) {
+  scaled_.assign(problem);
+  scaled_.set_compliance(compliance * scaled_.typical);
+  for (Iterate* iterate : {&start_, &best_, &trial_}) iterate->resize(scaled_.ld);
+  scaled_.to_scaled(result.lambda.data(), best_.lambda.data());
+  best_.evaluate(scaled_);
+  iterations_ = 0;
+  NewtonOptions options;
+  options.tolerance = 1e-16;
+  options.kappa = 1e-4;
+  options.undamped_first = true;
+  options.stall_below = 1e-13;
+  newton_.solve(scaled_, options, best_, iterations_);
+  result.relaxation = compliance * scaled_.typical;
+  finish(result);
+  return best_.residual <= 1e-12;
+}
+
 bool ConstraintSolver::polish(const ConstraintProblem& problem, SolverResult& result) {
   scaled_.assign(problem);
-  if (result.relaxation > 0) scaled_.set_shift(result.relaxation);
+  if (result.relaxation > 0) scaled_.set_compliance(result.relaxation);
   for (Iterate* iterate : {&start_, &best_, &trial_}) iterate->resize(scaled_.ld);
   scaled_.to_scaled(result.lambda.data(), best_.lambda.data());
   best_.evaluate(scaled_);

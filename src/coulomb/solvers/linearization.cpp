@@ -27,7 +27,7 @@ double* grown(Vector& v, std::size_t size) {
 
 void ProblemLinearization::build(const ConstraintProblem& problem, const SolverResult& result) {
   scaled_.assign(problem);
-  if (result.relaxation > 0) scaled_.set_shift(result.relaxation);
+  if (result.relaxation > 0) scaled_.set_compliance(result.relaxation);
   grown(lambda_, scaled_.ld);
   grown(c_, scaled_.ld);
   grown(direction_, scaled_.ld);

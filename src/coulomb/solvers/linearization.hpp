@@ -30,6 +30,7 @@ class ProblemLinearization {
   int rows() const { return scaled_.n; }
   int reduced_size() const { return system_.size; }
   bool symmetric() const { return system_.symmetric && !deficient_; }   ///< nothing slides: B = C^T, A symmetric
+  bool slides() const { return !system_.symmetric; }
   bool deficient() const { return deficient_; }       ///< impulses are not unique here: least-norm answer
   int rank() const { return deficient_ ? inverse_.rank : system_.size; }
 

@@ -55,7 +55,7 @@ void ScaledProblem::assign(const ConstraintProblem& problem) {
   grow(inverse_root, ld);
   grow(diagonal_, ld);
   grow(bound, num_blocks);
-  double largest = 0;
+  double largest = 0, smallest = std::numeric_limits<double>::infinity();
   for (int b = 0; b < num_blocks; ++b) {
     double trace = 0;
     for (int i = blocks[b].row; i < blocks[b].row + blocks[b].size; ++i) trace += problem.G[static_cast<long>(i) * ld + i] + problem.R[i];
@@ -63,6 +63,9 @@ void ScaledProblem::assign(const ConstraintProblem& problem) {
     largest = std::max(largest, bound[b]);
   }
   if (!(largest > 0)) largest = 1;
+  for (int b = 0; b < num_blocks; ++b)
+    if (bound[b] > 1e-14 * largest) smallest = std::min(smallest, bound[b]);
+  typical = std::exp2(std::round(0.5 * std::log2(largest * std::min(smallest, largest))));
   ref = 0;
   for (int b = 0; b < num_blocks; ++b) {
     const Block& block = blocks[b];
@@ -91,6 +94,10 @@ void ScaledProblem::assign(const ConstraintProblem& problem) {
 
 void ScaledProblem::set_shift(double shift) {
   for (int i = 0; i < n; ++i) G[static_cast<long>(i) * ld + i] = diagonal_[i] + shift;
+}
+
+void ScaledProblem::set_compliance(double compliance) {
+  for (int i = 0; i < n; ++i) G[static_cast<long>(i) * ld + i] = diagonal_[i] + compliance * inverse_root[i] * inverse_root[i];
 }
 
 void ScaledProblem::velocity(const double* lambda, double* c) const {

@@ -25,7 +25,9 @@ struct BlockMode {
 class ScaledProblem {
  public:
   void assign(const ConstraintProblem& problem);
-  void set_shift(double shift);                                ///< adds a scaled compliance to the whole diagonal
+  void set_shift(double shift);                                ///< adds to the whole scaled diagonal
+  /// Adds the same physical compliance to every row: unlike a scaled shift it does not vary with the state, and needs no derivative.
+  void set_compliance(double compliance);
   void velocity(const double* lambda, double* c) const;        ///< c = G lambda + g, all scaled
   double residual(const double* lambda, const double* c) const;
   void project(double* lambda) const;                          ///< on the set of admissible impulses, block by block
@@ -39,6 +41,7 @@ class ScaledProblem {
   int n = 0, ld = 0, num_blocks = 0;
   const Block* blocks = nullptr;      ///< of the problem assigned last
   double ref = 1;
+  double typical = 1;                 ///< size of G: the power of two next to the geometric mean of the extreme block traces
   std::vector<double> G, g;           ///< scaled; ld x n, n
   std::vector<double> inverse_root;   ///< n: 1 / sqrt(s) of the row's block
   std::vector<double> bound;          ///< per block, scaled (boxes)

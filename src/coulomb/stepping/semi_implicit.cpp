@@ -139,6 +139,8 @@ void remember(const ConstraintRows& rows, const SolverResult& solution, StepMemo
   }
 }
 
+}  // namespace
+
 // v+ = v_free + M^-1 J^T lambda, q+ = q (+) h v+.
 void advance(const Model& model, double h, StepRecord& r) {
   std::fill(r.v_next.begin(), r.v_next.end(), 0.0);
@@ -153,8 +155,6 @@ void advance(const Model& model, double h, StepRecord& r) {
   }
   integrate(model, r.q.data(), r.scratch.data(), r.q_next.data());
 }
-
-}  // namespace
 
 StepRecord::StepRecord(const Model& model)
     : q(model.nq), v(model.nv), u(model.nu), tau(model.nv), q_next(model.nq), v_next(model.nv), acceleration(model.nv),

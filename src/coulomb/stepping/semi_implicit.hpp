@@ -34,4 +34,7 @@ struct StepMemory {
 void semi_implicit_step(const Model& model, const StepOptions& options, ConstraintSolver& solver, StepMemory& memory,
                         StepRecord& record);
 
+/// The last stage by itself: v_next, acceleration and q_next of record.solution.
+void advance(const Model& model, double timestep, StepRecord& record);
+
 }  // namespace coulomb

@@ -18,7 +18,7 @@ struct SimulatorOptions {
   std::string solver = "automatic";    ///< "automatic" (AC-LM with fall-backs) | "ac_lm" | "admm" | "pgs"
   double tolerance = 1e-10;            ///< scaled residual of the constraint problem
   int max_iterations = 3000;           ///< budget of the solver's last rung
-  double baumgarte = 0.2;              ///< share of a position error removed per step, [0, 1]
+  double baumgarte = 0.1;              ///< share of a position error removed per step, [0, 1]
   double slop = 0;                     ///< m, rad: violation that Baumgarte leaves alone
   double max_correction_speed = 1.0;   ///< m/s, rad/s
   double restitution_threshold = 1e-2; ///< m/s: slower approaches do not bounce

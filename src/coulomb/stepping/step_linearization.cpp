@@ -5,6 +5,7 @@
 #include "coulomb/dense_kernels.hpp"
 #include "coulomb/model/configuration.hpp"
 #include "coulomb/small_math.hpp"
+#include "coulomb/stepping/limit_linearization.hpp"
 
 namespace coulomb {
 namespace {
@@ -33,6 +34,9 @@ StepLinearization::StepLinearization(const Model& model)
   derivatives_.B_T.resize(std::size_t(2) * model.nu * model.nv);
   derivatives_.B_tau_T.resize(std::size_t(2) * model.nv * model.nv);
 }
+
+StepLinearization::StepLinearization(const StepLinearization& other) : StepLinearization(*other.model_) {}
+StepLinearization::~StepLinearization() = default;
 
 RowVelocities StepLinearization::row_velocities() const {
   return {record_->twist_next.data(), rate_next_.data(), record_->twist.data(), record_->dynamics.column_rate.data()};
@@ -78,6 +82,12 @@ void StepLinearization::prepare(const Model& model, const StepOptions& options, 
   link_twists(model, record.dynamics, record.v_next.data(), record.twist_next.data());
   velocities(model, record.dynamics, record.v_next.data(), body_twist_.data(), rate_next_.data());
   problem_.build(record.problem, record.solution);
+  use_limit_ = ambiguous_ = false;
+  if (problem_.deficient() && problem_.slides() && record.solution.relaxation == 0) {
+    if (!limit_) limit_ = std::make_unique<LimitLinearization>(model);
+    use_limit_ = record.solution.canonical && limit_->prepare(model, options, record);
+    ambiguous_ = !use_limit_;
+  }
   collect_forces();
   prepare_derivatives(model, record.dynamics, record.acceleration.data(), &forces_);
   coulomb::row_derivatives(model, record.dynamics, rows, record.collision.contacts, row_velocities(),
@@ -169,6 +179,12 @@ void StepLinearization::chain_position(double* columns_T, int count, bool of_q) 
 
 const StepDerivatives& StepLinearization::jacobian() {
   if (have_jacobian_) return derivatives_;
+  have_jacobian_ = true;
+  derivatives_.ambiguous = ambiguous_;
+  if (use_limit_) {
+    limit_->jacobian(derivatives_);
+    return derivatives_;
+  }
   const Model& model = *model_;
   StepRecord& r = *record_;
   const int nv = model.nv, nu = model.nu, ld = r.dynamics.ld, n = r.rows.num_rows, m = problem_.reduced_size();
@@ -221,7 +237,6 @@ const StepDerivatives& StepLinearization::jacobian() {
       for (int d = 0; d < 2 * nv; ++d) row[d] += gain * column[d];
     }
   }
-  have_jacobian_ = true;
   return derivatives_;
 }
 

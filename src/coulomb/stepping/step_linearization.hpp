@@ -8,6 +8,7 @@
 // sweeps the tree and forms no matrix.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "coulomb/constraints/row_derivatives.hpp"
@@ -22,15 +23,21 @@ namespace coulomb {
 struct StepDerivatives {
   int nv = 0, nu = 0;
   std::vector<double> A_T, B_T, B_tau_T;
+  /// Impulses are not unique, the next velocity depends on the choice and the choice has no derivative here: of least norm.
+  bool ambiguous = false;
 };
 
 struct StepCotangent {
   std::vector<double> q, v, u, tau;    ///< nv, nv, nu, nv
 };
 
+class LimitLinearization;
+
 class StepLinearization {
  public:
   explicit StepLinearization(const Model& model);
+  StepLinearization(const StepLinearization& other);   ///< a fresh one for the same model
+  ~StepLinearization();
 
   /// Prepares everything that forward and reverse mode share. The record must stay unchanged while this is used.
   void prepare(const Model& model, const StepOptions& options, StepRecord& record);
@@ -42,6 +49,8 @@ class StepLinearization {
   void jvp(const double* dq, const double* dv, const double* du, const double* dtau, double* dq1, double* dv1);
 
   const RowDerivatives& row_derivatives() const { return rows_; }
+  /// The next velocity depends on a choice among impulses that has no derivative here: the least-norm one is given.
+  bool ambiguous() const { return ambiguous_; }
   bool frozen(int contact) const { return rows_.motions[contact].frozen; }
 
  private:
@@ -50,6 +59,7 @@ class StepLinearization {
   void response_matrices();
   void right_hand_sides();
   void chain_position(double* columns_T, int count, bool of_q);
+  void vjp_from_jacobian(const double* dq1, const double* dv1, StepCotangent& out);
   void bounce_row(const BodyRows& rows, double* row) const;
   void add_bounce_cotangent(const double* z, double* out);
 
@@ -67,7 +77,8 @@ class StepLinearization {
   std::vector<double> coefficients_;
   std::vector<int> indices_;
   StepDerivatives derivatives_;
-  bool have_jacobian_ = false;
+  bool have_jacobian_ = false, ambiguous_ = false, use_limit_ = false;
+  std::unique_ptr<LimitLinearization> limit_;            // made when first needed
 };
 
 }  // namespace coulomb

@@ -12,6 +12,7 @@
 namespace coulomb {
 
 void StepLinearization::vjp(const double* dq1, const double* dv1, StepCotangent& out) {
+  if (use_limit_) return vjp_from_jacobian(dq1, dv1, out);
   const Model& model = *model_;
   StepRecord& r = *record_;
   const int nv = model.nv, n = r.rows.num_rows;
@@ -64,6 +65,21 @@ void StepLinearization::vjp(const double* dq1, const double* dv1, StepCotangent&
     for (int j = 0; j < joint_num_dofs(model.joint_type[joint]); ++j)
       out.u[k] += r.joint_forces.dtau_du[6 * k + j] * out.tau[first + j];
   }
+}
+
+void StepLinearization::vjp_from_jacobian(const double* dq1, const double* dv1, StepCotangent& out) {
+  const StepDerivatives& J = jacobian();
+  const int nv = model_->nv;
+  const auto project = [&](const double* columns_T, int count, std::vector<double>& to) {
+    to.assign(count, 0.0);
+    for (int k = 0; k < count; ++k)
+      for (int d = 0; d < nv; ++d)
+        to[k] += columns_T[std::size_t(2) * nv * k + d] * dq1[d] + columns_T[std::size_t(2) * nv * k + nv + d] * dv1[d];
+  };
+  project(J.A_T.data(), nv, out.q);
+  project(J.A_T.data() + std::size_t(2) * nv * nv, nv, out.v);
+  project(J.B_T.data(), model_->nu, out.u);
+  project(J.B_tau_T.data(), nv, out.tau);
 }
 
 // out += sum over bouncing rows of z e J_n^T.

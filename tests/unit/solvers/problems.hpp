@@ -127,7 +127,7 @@ inline double violation(const ConstraintProblem& p, const std::vector<double>& l
     const double s = block_scale(p, b), g_size = ref * std::sqrt(s), l_size = ref / std::sqrt(s);
     double c[6] = {0};
     for (int i = 0; i < b.size; ++i) {
-      c[i] = p.g[b.row + i] + (p.R[b.row + i] + relaxation * s) * lambda[b.row + i];
+      c[i] = p.g[b.row + i] + (p.R[b.row + i] + relaxation) * lambda[b.row + i];
       for (int j = 0; j < p.n; ++j) c[i] += p.G[static_cast<std::size_t>(b.row + i) * p.ld + j] * lambda[j];
     }
     const double* l = lambda.data() + b.row;
