@@ -14,7 +14,7 @@ import numpy as np
 
 import coulomb
 from coulomb.demo import STANDING, robot_path
-from coulomb.kinematics import body_frames, lowest_point, lowest_points
+from coulomb.kinematics import lowest_point, lowest_points
 from coulomb.pictures import convergence_picture, scene_picture
 
 TIMESTEP = 1e-3
@@ -134,7 +134,7 @@ def hand_stand():
     )
 
     def lean(q):
-        positions, turns = body_frames(model, q)
+        positions, turns = model.body_placements(q)
         centres = positions + np.einsum("bij,bj->bi", turns, model.body_com)
         return (
             model.body_mass @ centres / model.body_mass.sum() - positions[foot] - turns[foot] @ model.geometry_pos[sole]

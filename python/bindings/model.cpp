@@ -202,6 +202,7 @@ void bind_model(nb::module_& module) {
       .def_ro("timestep", &Model::timestep, "s: the scene's own time step.")
       .def_prop_ro("gravity", [](const Model& model) { return to_numpy(model.gravity); }, "(3,) m/s^2.");
   bind_configurations(cls);
+  bind_dynamics(cls);
   bind_pin_coordinates(cls);
   bind_bodies(cls);
   bind_joints(cls);

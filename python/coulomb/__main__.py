@@ -116,7 +116,6 @@ def _load(options):
 
 def _simulate(options):
     from . import Simulator
-    from .kinematics import energy
 
     suffix = Path(options.output).suffix.lower() if options.output else None
     if suffix not in (None, ".png", ".csv"):
@@ -134,7 +133,7 @@ def _simulate(options):
         if suffix == ".csv":
             rows.append([k * sim.timestep, *q, *v, len(sim.contacts), status.residual, status.reason])
         if k == 1 or k == steps or k % max(1, steps // 10) == 0:
-            kinetic, potential = energy(model, q, v)
+            kinetic, potential = model.energy(q, v)
             print(
                 f"  {k * sim.timestep:8.3f} {kinetic:11.4g} {potential:11.4g} {len(sim.contacts):8d} {status.residual:9.0e}  {status.reason}",
                 flush=True,

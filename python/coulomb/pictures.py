@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from .kinematics import body_frames, rotation
-
 MODE_COLOURS = {"sticking": "#1b7837", "sliding": "#d95f02", "separating": "#999999"}
 
 
@@ -78,15 +76,13 @@ def scene_picture(model, q, contacts, timestep, path, title="", view=(14, -60)):
 
     figure = plt.figure(figsize=(8, 6.4))
     axes = figure.add_subplot(projection="3d", computed_zorder=False)
-    positions, turns = body_frames(model, q)
+    positions, turns = model.geometry_placements(q)
     polygons, shades, light = [], [], np.array([0.35, -0.6, 0.72])
     for geometry, body in enumerate(model.geometry_body):
         if not model.body_mass[body] > 0 and model.geometry_types[geometry] == "half_space":
             continue
-        turn = turns[body] @ rotation(model.geometry_quat[geometry])
-        place = positions[body] + turns[body] @ model.geometry_pos[geometry]
         for face in _faces(model, geometry):
-            polygon = face @ turn.T + place
+            polygon = face @ turns[geometry].T + positions[geometry]
             normal = np.cross(polygon[2] - polygon[0], polygon[1] - polygon[-1])
             length = np.linalg.norm(normal)
             brightness = 0.62 + 0.38 * abs(normal @ light) / length if length > 0 else 0.8

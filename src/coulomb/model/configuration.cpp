@@ -59,12 +59,15 @@ void rotation_block(const double* w, IntegrateArgument argument, double* j) {
   const double sin_1 = small ? 1 - t2 / 6 * (1 - t2 / 20 * (1 - t2 / 42)) : std::sin(t) / t;
   const double half = std::sin(0.5 * t);
   const double cos_2 = small ? 0.5 - t2 / 24 * (1 - t2 / 30 * (1 - t2 / 56)) : 2 * half * half / t2;
-  const double sin_3 = t < 0.3 ? 1.0 / 6 - t2 / 120 * (1 - t2 / 42 * (1 - t2 / 72 * (1 - t2 / 110 * (1 - t2 / 156)))) : (t - std::sin(t)) / (t2 * t);
-  const double first = argument == IntegrateArgument::q ? sin_1 : cos_2, second = argument == IntegrateArgument::q ? cos_2 : sin_3;
+  const double sin_3 = t < 0.3 ? 1.0 / 6 - t2 / 120 * (1 - t2 / 42 * (1 - t2 / 72 * (1 - t2 / 110 * (1 - t2 / 156))))
+                               : (t - std::sin(t)) / (t2 * t);
+  const double first = argument == IntegrateArgument::q ? sin_1 : cos_2,
+               second = argument == IntegrateArgument::q ? cos_2 : sin_3;
   const double cross[9] = {0, -w[2], w[1], w[2], 0, -w[0], -w[1], w[0], 0};
   for (int r = 0; r < 3; ++r)
     for (int c = 0; c < 3; ++c)
-      j[3 * r + c] = (r == c ? 1 - second * t2 : 0.0) - first * cross[3 * r + c] + second * w[r] * w[c];  // [w]^2 = w w^T - t^2 1
+      j[3 * r + c] =
+          (r == c ? 1 - second * t2 : 0.0) - first * cross[3 * r + c] + second * w[r] * w[c];  // [w]^2 = w w^T - t^2 1
 }
 
 template <class Visit>
@@ -118,7 +121,8 @@ void difference(const Model& model, const double* q0, const double* q1, double* 
 void check_configuration(const Model& model, const double* q, const char* argument, double tolerance) {
   for (int i = 0; i < model.nq; ++i)
     if (!std::isfinite(q[i]))
-      throw std::invalid_argument(std::string(argument) + "[" + std::to_string(i) + "] = " + std::to_string(q[i]) + " is not finite");
+      throw std::invalid_argument(std::string(argument) + "[" + std::to_string(i) + "] = " + std::to_string(q[i]) +
+                                  " is not finite");
   for_each_rotation(model, [&](int iq, int) {
     const double* r = q + iq;
     const double n = std::sqrt(r[0] * r[0] + r[1] * r[1] + r[2] * r[2] + r[3] * r[3]);
@@ -128,12 +132,22 @@ void check_configuration(const Model& model, const double* q, const char* argume
   });
 }
 
+void check_vector(const std::vector<double>& x, int size, const char* argument) {
+  if (static_cast<int>(x.size()) != size)
+    throw std::invalid_argument(std::string(argument) + ": has " + std::to_string(x.size()) + " elements, expected " +
+                                std::to_string(size));
+  for (int i = 0; i < size; ++i)
+    if (!std::isfinite(x[i]))
+      throw std::invalid_argument(std::string(argument) + "[" + std::to_string(i) + "] = " + std::to_string(x[i]) +
+                                  " is not finite");
+}
+
 void normalize_configuration(const Model& model, double* q) {
   for_each_rotation(model, [&](int iq, int) { normalize_quaternion(q + iq); });
 }
 
-void integrate_jacobian_times(const Model& model, const double* w, IntegrateArgument argument, bool transposed, double* a, int ld,
-                              int columns) {
+void integrate_jacobian_times(const Model& model, const double* w, IntegrateArgument argument, bool transposed,
+                              double* a, int ld, int columns) {
   for_each_rotation(model, [&](int, int iv) {
     double j[9];
     rotation_block(w + iv, argument, j);
@@ -148,8 +162,8 @@ void integrate_jacobian_times(const Model& model, const double* w, IntegrateArgu
   });
 }
 
-void times_integrate_jacobian(const Model& model, const double* w, IntegrateArgument argument, bool transposed, double* a, int ld,
-                              int rows) {
+void times_integrate_jacobian(const Model& model, const double* w, IntegrateArgument argument, bool transposed,
+                              double* a, int ld, int rows) {
   for_each_rotation(model, [&](int, int iv) {
     double j[9];
     rotation_block(w + iv, argument, j);

@@ -15,6 +15,8 @@ void difference(const Model& model, const double* q0, const double* q1, double* 
 /// Throws std::invalid_argument naming `argument`, the element and its value when an entry of q is not finite or a quaternion's
 /// norm differs from 1 by more than tolerance.
 void check_configuration(const Model& model, const double* q, const char* argument, double tolerance = 1e-6);
+/// Throws std::invalid_argument naming `argument` (and element and value) when x has another size or an entry that is not finite.
+void check_vector(const std::vector<double>& x, int size, const char* argument);
 /// Scales the quaternions of q to unit length.
 void normalize_configuration(const Model& model, double* q);
 
@@ -23,10 +25,10 @@ void normalize_configuration(const Model& model, double* q);
 enum class IntegrateArgument { q, w };
 
 /// a := J a, or J^T a when transposed; a has nv rows of `columns` entries, row stride ld. (A vector: columns = ld = 1.)
-void integrate_jacobian_times(const Model& model, const double* w, IntegrateArgument argument, bool transposed, double* a, int ld,
-                              int columns);
+void integrate_jacobian_times(const Model& model, const double* w, IntegrateArgument argument, bool transposed,
+                              double* a, int ld, int columns);
 /// a := a J, or a J^T when transposed; a has `rows` rows of nv entries, row stride ld.
-void times_integrate_jacobian(const Model& model, const double* w, IntegrateArgument argument, bool transposed, double* a, int ld,
-                              int rows);
+void times_integrate_jacobian(const Model& model, const double* w, IntegrateArgument argument, bool transposed,
+                              double* a, int ld, int rows);
 
 }  // namespace coulomb

@@ -3,6 +3,9 @@
 
 #include <pinocchio/parsers/urdf.hpp>
 
+#include <boost/property_tree/xml_parser.hpp>
+
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -42,13 +45,66 @@ std::string load(const std::string& path) {
 std::vector<std::string> package_folders(const std::string& path, bool is_xml, std::vector<std::string> folders) {
   if (is_xml) return folders;
   auto folder = std::filesystem::absolute(path).parent_path();
-  for (int i = 0; i < 6 && folder.has_relative_path(); ++i, folder = folder.parent_path()) folders.push_back(folder.string());
+  for (int i = 0; i < 6 && folder.has_relative_path(); ++i, folder = folder.parent_path())
+    folders.push_back(folder.string());
   return folders;
+}
+
+struct Mimic {
+  std::string joint, leader;
+  double multiplier = 1, offset = 0;
+};
+
+/// The <mimic> elements of the joints that move; those of fixed joints say nothing.
+std::vector<Mimic> mimics(const std::string& xml, const std::string& source) {
+  std::vector<Mimic> out;
+  if (count_tag(xml, "mimic") == 0) return out;
+  boost::property_tree::ptree tree;
+  try {
+    std::istringstream stream(xml);
+    boost::property_tree::read_xml(stream, tree);
+    for (const auto& [tag, joint] : tree.get_child("robot")) {
+      const auto mimic = joint.get_child_optional("mimic");
+      if (tag != "joint" || !mimic || joint.get("<xmlattr>.type", "") == "fixed") continue;
+      out.push_back({joint.get<std::string>("<xmlattr>.name"), mimic->get<std::string>("<xmlattr>.joint"), 1, 0});
+      if (mimic->get_optional<std::string>("<xmlattr>.multiplier"))
+        out.back().multiplier = mimic->get<double>("<xmlattr>.multiplier");
+      if (mimic->get_optional<std::string>("<xmlattr>.offset"))
+        out.back().offset = mimic->get<double>("<xmlattr>.offset");
+    }
+  } catch (const std::exception& error) {
+    throw std::invalid_argument(source + ": <mimic>" + (out.empty() ? "" : " of joint '" + out.back().joint + "'") +
+                                ": " + error.what());
+  }
+  return out;
+}
+
+/// q = offset + multiplier * q_leader as an equality, for each mimic joint.
+void couple(const std::vector<Mimic>& mimics, const std::string& source, SceneParts& parts) {
+  const auto find = [&](const std::string& name, const std::string& what) {
+    const auto at =
+        std::find_if(parts.joints.begin(), parts.joints.end(), [&](const JointPart& j) { return j.name == name; });
+    if (at == parts.joints.end() || (at->type != JointType::hinge && at->type != JointType::slide))
+      throw std::invalid_argument(what + ": '" + name + "' is no joint with one degree of freedom");
+    return static_cast<int>(at - parts.joints.begin());
+  };
+  for (const Mimic& mimic : mimics) {
+    const std::string what = source + ": <mimic> of joint '" + mimic.joint + "'";
+    checks::finite(what + " multiplier", &mimic.multiplier, 1);
+    checks::finite(what + " offset", &mimic.offset, 1);
+    Equality equality;
+    equality.name = mimic.joint + "_mimic";
+    equality.type = EqualityType::joint;
+    equality.joint_a = find(mimic.joint, what), equality.joint_b = find(mimic.leader, what);
+    equality.poly = {mimic.offset, mimic.multiplier, 0, 0, 0};
+    parts.equalities.push_back(equality);
+  }
 }
 
 void list_ignored(const std::string& xml, const std::string& source, SceneParts& parts) {
   for (const char* tag : {"transmission", "gazebo", "sensor", "visual", "safety_controller", "calibration"})
-    if (const int n = count_tag(xml, tag); n > 0) parts.ignored.push_back(source + ": " + std::to_string(n) + " <" + tag + "> elements");
+    if (const int n = count_tag(xml, tag); n > 0)
+      parts.ignored.push_back(source + ": " + std::to_string(n) + " <" + tag + "> elements");
   if (xml.find("velocity=") != std::string::npos) parts.ignored.push_back(source + ": joint velocity limits");
 }
 
@@ -61,10 +117,9 @@ SceneParts read_urdf(const std::string& path_or_xml, const UrdfOptions& options,
   const std::string xml = without_comments(is_xml ? path_or_xml : load(path_or_xml));
   if (count_tag(xml, "robot") != 1 || xml.find("</robot") == std::string::npos)
     throw std::invalid_argument(source + ": needs exactly one complete <robot> element");
-  if (xml.find("<!DOCTYPE") != std::string::npos) throw std::invalid_argument(source + ": DOCTYPE declarations are not accepted");
-  const int mimic = count_tag(xml, "mimic");
-  if (mimic > 0 && !options.ignore_mimic)
-    throw std::invalid_argument(source + ": " + std::to_string(mimic) + " <mimic> joints would move on their own; pass ignore_mimic = true to accept that");
+  if (xml.find("<!DOCTYPE") != std::string::npos)
+    throw std::invalid_argument(source + ": DOCTYPE declarations are not accepted");
+  const std::vector<Mimic> followers = mimics(xml, source);
   PinocchioOptions common;
   checks::finite("add_urdf position", options.position.data(), 3);
   common.quaternion = checks::unit_quaternion("add_urdf quaternion", options.quaternion);
@@ -74,12 +129,11 @@ SceneParts read_urdf(const std::string& path_or_xml, const UrdfOptions& options,
   pinocchio::Model model;
   pinocchio::GeometryModel geometry;
   try {
-    if (options.floating_base)
-      pinocchio::urdf::buildModelFromXML(xml, pinocchio::JointModelFreeFlyer(), model);
-    else
-      pinocchio::urdf::buildModelFromXML(xml, model);
+    if (options.floating_base) pinocchio::urdf::buildModelFromXML(xml, pinocchio::JointModelFreeFlyer(), model);
+    else pinocchio::urdf::buildModelFromXML(xml, model);
     std::istringstream stream(xml);
-    pinocchio::urdf::buildGeom(model, stream, pinocchio::COLLISION, geometry, package_folders(path_or_xml, is_xml, options.package_dirs));
+    pinocchio::urdf::buildGeom(model, stream, pinocchio::COLLISION, geometry,
+                               package_folders(path_or_xml, is_xml, options.package_dirs));
   } catch (const std::exception& error) {
     throw std::invalid_argument(source + ": " + error.what());
   }
@@ -87,7 +141,10 @@ SceneParts read_urdf(const std::string& path_or_xml, const UrdfOptions& options,
   common.name = name;
   SceneParts parts = pinocchio_parts(model, &geometry, common, options.self_collision, source);
   list_ignored(xml, source, parts);
-  if (mimic > 0) parts.ignored.push_back(source + ": " + std::to_string(mimic) + " <mimic> elements: their joints are independent");
+  if (!options.ignore_mimic) couple(followers, source, parts);
+  else if (!followers.empty())
+    parts.ignored.push_back(source + ": " + std::to_string(followers.size()) +
+                            " <mimic> elements: their joints are independent");
   if (!options.self_collision) parts.ignored.push_back(source + ": self-collision is off");
   return parts;
 }

@@ -3,19 +3,21 @@
 #include <algorithm>
 #include <cmath>
 
+#include "coulomb/model/configuration.hpp"
 #include "coulomb/small_math.hpp"
 
 // Actuator k on joint j (MuJoCo's meaning): length l = gear . (q or its rotation vector), speed s = m . v,
 //   force = clamp_f( (g0 + g1 l + g2 s) clamp_u(u) + b0 + b1 l + b2 s ),  tau_j += m force,  tau_j clamped per joint,
 // where the moment m is the gear, turned into the body's axes for a transmission in the parent's frame.
+// A position servo (g0 = -b1 alone) on a ball joint goes the short way round: u - l is taken modulo a turn, 2 pi |gear|.
 // At a clamp the derivative is the saturated side's: zero.
 
 namespace coulomb {
 namespace {
 
 struct Transmission {
-  double length = 0, dlength[6] = {0};                  // d length / dq
-  double moment[6] = {0}, dmoment[6][6] = {{0}};        // dmoment[i][j] = d moment_i / dq_j
+  double length = 0, dlength[6] = {0};            // d length / dq
+  double moment[6] = {0}, dmoment[6][6] = {{0}};  // dmoment[i][j] = d moment_i / dq_j
 };
 
 void rotation_vector(const double* quaternion, double* phi, double* inverse_jacobian) {
@@ -65,6 +67,15 @@ Transmission transmission(const Model& model, const Actuator& actuator, const do
   return t;
 }
 
+/// The control nearest to the length among those that mean the same rotation.
+double nearest_turn(const Model& model, const Actuator& actuator, double length, double u) {
+  const bool servo =
+      actuator.gain[0] != 0 && actuator.gain[1] == 0 && actuator.gain[2] == 0 && actuator.bias[1] == -actuator.gain[0];
+  const double turn = 2 * M_PI * norm3(actuator.gear.data());
+  if (!servo || model.joint_type[actuator.joint] != JointType::ball || turn == 0) return u;
+  return length + std::remainder(u - length, turn);
+}
+
 void add_actuator(const Model& model, int k, const double* q, const double* v, double u, JointForces& out) {
   const Actuator& actuator = model.actuators[k];
   const int first = model.joint_v[actuator.joint], n = joint_num_dofs(model.joint_type[actuator.joint]);
@@ -76,6 +87,7 @@ void add_actuator(const Model& model, int k, const double* q, const double* v, d
     if (u < actuator.control_range[0]) u = actuator.control_range[0], du = 0;
     else if (u > actuator.control_range[1]) u = actuator.control_range[1], du = 0;
   }
+  u = nearest_turn(model, actuator, t.length, u);
   const double gain = actuator.gain[0] + actuator.gain[1] * t.length + actuator.gain[2] * speed;
   double force = gain * u + actuator.bias[0] + actuator.bias[1] * t.length + actuator.bias[2] * speed;
   double df_dl = actuator.gain[1] * u + actuator.bias[1], df_ds = actuator.gain[2] * u + actuator.bias[2];
@@ -115,7 +127,8 @@ void add_linear_spring(double stiffness, double stretch, int d, int column, Join
 }
 
 // tau = -k log(q_spring^-1 q), derivative -k Jr^-1.
-void add_rotation_spring(double stiffness, const double* q, const double* rest, int first, int column, JointForces& out) {
+void add_rotation_spring(double stiffness, const double* q, const double* rest, int first, int column,
+                         JointForces& out) {
   double relative[4], phi[3], inverse[9];
   quaternion_conjugate_multiply(rest, q, relative);
   rotation_vector(relative, phi, inverse);
@@ -140,6 +153,18 @@ void add_spring(const Model& model, int j, const double* q, JointForces& out) {
   }
 }
 
+void clear(JointForces& out) {
+  std::fill(out.tau.begin(), out.tau.end(), 0.0);
+  std::fill(out.dtau_dq.begin(), out.dtau_dq.end(), 0.0);
+  std::fill(out.dtau_dv.begin(), out.dtau_dv.end(), 0.0);
+}
+
+void check_state(const Model& model, const std::vector<double>& q, const std::vector<double>& v) {
+  check_vector(q, model.nq, "q");
+  check_configuration(model, q.data(), "q");
+  check_vector(v, model.nv, "v");
+}
+
 }  // namespace
 
 int joint_num_dofs(JointType type) { return type == JointType::free ? 6 : type == JointType::ball ? 3 : 1; }
@@ -149,13 +174,19 @@ JointForces::JointForces(const Model& model)
       moment(6 * model.nu) {}
 
 void joint_forces(const Model& model, const double* q, const double* v, const double* u, JointForces& out) {
-  std::fill(out.tau.begin(), out.tau.end(), 0.0);
-  std::fill(out.dtau_dq.begin(), out.dtau_dq.end(), 0.0);
-  std::fill(out.dtau_dv.begin(), out.dtau_dv.end(), 0.0);
+  clear(out);
+  add_actuator_forces(model, q, v, u, out);
+  add_passive_forces(model, q, v, out);
+}
+
+void add_actuator_forces(const Model& model, const double* q, const double* v, const double* u, JointForces& out) {
   for (int k = 0; k < model.nu; ++k) add_actuator(model, k, q, v, u[k], out);
-  if (model.nu > 0)
-    for (int j = 0; j < model.num_joints; ++j)
-      if (joint_num_dofs(model.joint_type[j]) == 1) clamp_joint(model, j, out);
+  if (model.nu == 0) return;
+  for (int j = 0; j < model.num_joints; ++j)
+    if (joint_num_dofs(model.joint_type[j]) == 1) clamp_joint(model, j, out);
+}
+
+void add_passive_forces(const Model& model, const double* q, const double* v, JointForces& out) {
   for (int j = 0; j < model.num_joints; ++j)
     if (model.joint_stiffness[j] != 0) add_spring(model, j, q, out);
   for (int d = 0; d < model.nv; ++d) {
@@ -163,6 +194,22 @@ void joint_forces(const Model& model, const double* q, const double* v, const do
     out.tau[d] -= model.dof_damping[d] * v[d];
     out.dtau_dv[6 * d + column] -= model.dof_damping[d];
   }
+}
+
+std::vector<double> passive_forces(const Model& model, const std::vector<double>& q, const std::vector<double>& v) {
+  check_state(model, q, v);
+  JointForces out(model);
+  add_passive_forces(model, q.data(), v.data(), out);
+  return out.tau;
+}
+
+std::vector<double> actuator_forces(const Model& model, const std::vector<double>& q, const std::vector<double>& v,
+                                    const std::vector<double>& u) {
+  check_state(model, q, v);
+  check_vector(u, model.nu, "u");
+  JointForces out(model);
+  add_actuator_forces(model, q.data(), v.data(), u.data(), out);
+  return out.tau;
 }
 
 }  // namespace coulomb

@@ -1,0 +1,114 @@
+#include "coulomb/dynamics/dynamics_queries.hpp"
+
+#include "coulomb/dynamics/dynamics.hpp"
+#include "coulomb/model/configuration.hpp"
+#include "coulomb/small_math.hpp"
+
+namespace coulomb {
+namespace {
+
+using Values = std::vector<double>;
+
+DynamicsWorkspace at(const Model& model, const Values& q) {
+  check_vector(q, model.nq, "q");
+  check_configuration(model, q.data(), "q");
+  DynamicsWorkspace ws(model);
+  kinematics(model, q.data(), ws);
+  return ws;
+}
+
+DynamicsWorkspace at(const Model& model, const Values& q, const Values& v) {
+  check_vector(v, model.nv, "v");
+  DynamicsWorkspace ws = at(model, q);
+  velocities(model, v.data(), ws);
+  return ws;
+}
+
+/// The packed rows of M as a dense symmetric matrix.
+Values dense_mass(const Model& model, const DynamicsWorkspace& ws) {
+  const std::size_t nv = static_cast<std::size_t>(model.nv);
+  Values out(nv * nv, 0.0);
+  for (std::size_t d = 0; d < nv; ++d)
+    for (int i = model.dof_row[d]; i <= model.dof_row[d] + model.dof_depth[d]; ++i) {
+      const std::size_t k = static_cast<std::size_t>(model.dof_path[i]);
+      out[d * nv + k] = out[k * nv + d] = ws.mass[i];
+    }
+  return out;
+}
+
+/// Transpose of nv rows of leading dimension ld.
+Values transposed(const Values& rows, int nv, int ld) {
+  Values out(static_cast<std::size_t>(nv) * nv);
+  for (int k = 0; k < nv; ++k)
+    for (int d = 0; d < nv; ++d) out[static_cast<std::size_t>(d) * nv + k] = rows[static_cast<std::size_t>(k) * ld + d];
+  return out;
+}
+
+/// 1/2 k |q - q_spring|^2; rotations by their rotation vector.
+double spring_energy(const Model& model, const Values& q) {
+  Values stretch(model.nv);
+  difference(model, model.q_spring.data(), q.data(), stretch.data());
+  double energy = 0;
+  for (int d = 0; d < model.nv; ++d)
+    energy += 0.5 * model.joint_stiffness[model.dof_joint[d]] * stretch[d] * stretch[d];
+  return energy;
+}
+
+}  // namespace
+
+Values mass_matrix(const Model& model, const Values& q) {
+  DynamicsWorkspace ws = at(model, q);
+  mass_matrix(model, ws);
+  return dense_mass(model, ws);
+}
+
+Values bias(const Model& model, const Values& q, const Values& v) {
+  DynamicsWorkspace ws = at(model, q, v);
+  bias(model, ws);
+  return ws.bias;
+}
+
+Values inverse_dynamics(const Model& model, const Values& q, const Values& v, const Values& a) {
+  check_vector(a, model.nv, "a");
+  DynamicsWorkspace ws = at(model, q, v);
+  Values tau(model.nv);
+  inverse_dynamics(model, ws, a.data(), tau.data());
+  return tau;
+}
+
+InverseDynamicsDerivatives inverse_dynamics_derivatives(const Model& model, const Values& q, const Values& v,
+                                                        const Values& a) {
+  check_vector(a, model.nv, "a");
+  DynamicsWorkspace ws = at(model, q, v);
+  mass_matrix(model, ws);
+  const Values mass = dense_mass(model, ws);
+  inverse_dynamics_derivatives(model, ws, a.data(), nullptr);
+  return {transposed(ws.id_dq_T, ws.nv, ws.ld), transposed(ws.id_dv_T, ws.nv, ws.ld), mass};
+}
+
+Placements body_placements(const Model& model, const Values& q) {
+  const DynamicsWorkspace ws = at(model, q);
+  return {ws.body_position, ws.body_rotation};
+}
+
+Placements geometry_placements(const Model& model, const Values& q) {
+  const DynamicsWorkspace ws = at(model, q);
+  Placements out{Values(3 * static_cast<std::size_t>(model.num_geometries)),
+                 Values(9 * static_cast<std::size_t>(model.num_geometries))};
+  for (int g = 0; g < model.num_geometries; ++g) {
+    const double* turn = &ws.body_rotation[9 * model.geometry_body[g]];
+    double local[9];
+    quaternion_to_matrix(&model.geometry_quat[4 * g], local);
+    multiply3(turn, local, &out.rotations[9 * g]);
+    rotate(turn, &model.geometry_pos[3 * g], &out.positions[3 * g]);
+    add3(&out.positions[3 * g], &ws.body_position[3 * model.geometry_body[g]], &out.positions[3 * g]);
+  }
+  return out;
+}
+
+Energy energy(const Model& model, const Values& q, const Values& v) {
+  const DynamicsWorkspace ws = at(model, q, v);
+  return {kinetic_energy(model, ws), potential_energy(model, ws) + spring_energy(model, q)};
+}
+
+}  // namespace coulomb

@@ -1,0 +1,44 @@
+// The rigid-body quantities of one state, for users: checked input, plain arrays out, no workspace to keep. The step itself calls
+// the kernels of dynamics.hpp; these are the same kernels behind one door.
+//
+//   M(q) a + b(q, v) = tau + J^T f          (THEORY T1)
+//
+// Sizes: q nq, v and a nv. Matrices are dense, row major. Derivatives are in the tangent space of integrate(). Every function throws
+// std::invalid_argument that names argument, element and value.
+#pragma once
+
+#include <vector>
+
+#include "coulomb/model/model.hpp"
+
+namespace coulomb {
+
+/// Derivatives of inverse dynamics, nv x nv each; dtau_da is the mass matrix.
+struct InverseDynamicsDerivatives {
+  std::vector<double> dtau_dq, dtau_dv, dtau_da;
+};
+
+/// World poses: positions (n x 3) and rotations (n x 9, row major, world from local).
+struct Placements {
+  std::vector<double> positions, rotations;
+};
+
+struct Energy {
+  double kinetic = 0;    ///< J: 1/2 v^T M v, rotor inertias (armature) included
+  double potential = 0;  ///< J: gravity (zero at the world's origin) and joint springs
+};
+
+/// M (nv x nv), armature included.
+std::vector<double> mass_matrix(const Model& model, const std::vector<double>& q);
+/// b = ID(q, v, 0) (nv): Coriolis, centrifugal and gravity forces.
+std::vector<double> bias(const Model& model, const std::vector<double>& q, const std::vector<double>& v);
+/// tau = M a + b (nv): what joints, passive forces and contacts together must give.
+std::vector<double> inverse_dynamics(const Model& model, const std::vector<double>& q, const std::vector<double>& v,
+                                     const std::vector<double>& a);
+InverseDynamicsDerivatives inverse_dynamics_derivatives(const Model& model, const std::vector<double>& q,
+                                                        const std::vector<double>& v, const std::vector<double>& a);
+Placements body_placements(const Model& model, const std::vector<double>& q);
+Placements geometry_placements(const Model& model, const std::vector<double>& q);
+Energy energy(const Model& model, const std::vector<double>& q, const std::vector<double>& v);
+
+}  // namespace coulomb

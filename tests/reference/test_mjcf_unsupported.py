@@ -1,0 +1,144 @@
+"""What the MJCF loader does not support: refused where the motion would change, listed in Model.ignored where it would not."""
+
+import re
+
+import pytest
+
+import coulomb
+
+BODY = '<body name="b"><joint name="j" axis="0 1 0"{joint}/><geom name="g" type="box" size=".1 .2 .3"{geom}/><site name="s"/>{inside}</body>'
+
+
+def document(option="", asset="", joint="", geom="", inside="", world="", after="", body=""):
+    inner = BODY.format(joint=joint, geom=geom, inside=inside).replace('name="b"', f'name="b"{body}')
+    return f'<mujoco>{option}<asset>{asset}</asset><worldbody>{inner}<body name="c" pos="2 0 0"><freejoint name="k"/><geom name="h" size=".1"/></body>{world}</worldbody>{after}</mujoco>'
+
+
+TENDON = '<tendon><fixed name="t"{}><joint joint="j" coef="1"/></fixed></tendon>'
+ACTUATOR = "<actuator>{}</actuator>"
+REFUSED = {
+    "tendon stiffness": (dict(after=TENDON.format(' stiffness="3"')), "tendon 't': stiffness 3"),
+    "tendon damping": (dict(after=TENDON.format(' damping="3"')), "tendon 't': damping 3"),
+    "tendon friction": (dict(after=TENDON.format(' frictionloss="3"')), "tendon 't': frictionloss 3"),
+    "tendon armature": (dict(after=TENDON.format(' armature="3"')), "tendon 't': armature 3"),
+    "tendon limit": (dict(after=TENDON.format(' range="0 1" limited="true"')), "tendon 't': length limits"),
+    "tendon actuator": (dict(after=TENDON.format("") + ACTUATOR.format('<motor tendon="t"/>')), "trntype 3"),
+    "tendon equality": (
+        dict(after=TENDON.format("") + '<equality><tendon tendon1="t"/></equality>'),
+        "equality 'equality0': only connect, weld and joint equalities are supported (type 3)",
+    ),
+    "site actuator": (dict(after=ACTUATOR.format('<motor site="s" gear="0 0 1 0 0 0"/>')), "trntype 4"),
+    "slider-crank": (
+        dict(
+            world='<site name="s2"/>', after=ACTUATOR.format('<motor slidersite="s" cranksite="s2" cranklength="1"/>')
+        ),
+        "trntype 2",
+    ),
+    "adhesion actuator": (dict(after=ACTUATOR.format('<adhesion body="c" ctrlrange="0 1" gain="1"/>')), "trntype 5"),
+    "muscle": (dict(after=ACTUATOR.format('<muscle joint="j" lengthrange="0 1"/>')), "dyntype 4"),
+    "cylinder": (dict(after=ACTUATOR.format('<cylinder joint="j"/>')), "dyntype 2"),
+    "integrated velocity": (
+        dict(after=ACTUATOR.format('<intvelocity joint="j" actrange="-1 1" kp="1"/>')),
+        "dyntype 1",
+    ),
+    "filtered motor": (dict(after=ACTUATOR.format('<general joint="j" dyntype="filter" dynprm="0.1"/>')), "dyntype 2"),
+    "activation": (dict(after=ACTUATOR.format('<general joint="j" dyntype="integrator"/>')), "dyntype 1"),
+    "delayed motor": (
+        dict(after=ACTUATOR.format('<motor joint="j" nsample="2" interp="zoh" delay="0.01"/>')),
+        "actuator 'actuator0': delay",
+    ),
+    "density": (dict(option='<option density="1.2"/>'), "option: fluid forces"),
+    "viscosity": (dict(option='<option viscosity="0.1"/>'), "option: fluid forces"),
+    "override": (
+        dict(option='<option><flag override="enable"/></option>'),
+        "option: flag override (contact parameter override)",
+    ),
+    "gravity compensation": (dict(body=' gravcomp="1"'), "body 'b': gravcomp"),
+    "height field": (
+        dict(
+            asset='<hfield name="f" nrow="2" ncol="2" size="1 1 1 1" elevation="0 0 0 1"/>',
+            world='<geom type="hfield" hfield="f"/>',
+        ),
+        "geom 'geom0': height fields cannot collide",
+    ),
+    "polynomial stiffness": (dict(joint=' stiffness="1 2 3"'), "joint 'j': polynomial stiffness"),
+    "polynomial damping": (dict(joint=' damping="1 2 3"'), "joint 'j': polynomial damping"),
+    "plastic spring": (dict(joint=' stiffness="1" springyield="0.3"'), "joint 'j': springyield (plastic springs)"),
+    "moving surface": (dict(geom=' surfacevel="1 0 0 0 0 0"'), "geom 'g': surfacevel (moving surfaces)"),
+    "adhesive geom": (dict(geom=' adhesion="1"'), "geom 'g': adhesion"),
+    "anisotropic pair": (
+        dict(after='<contact><pair geom1="g" geom2="h" friction="0.5 0.6"/></contact>'),
+        "pair 0: anisotropic friction (0.5, 0.6)",
+    ),
+    "cloth": (
+        dict(
+            world='<flexcomp name="cloth" type="grid" count="3 3 1" spacing=".1 .1 .1" radius="0.01" dim="2" mass="1"/>'
+        ),
+        "flex: deformable bodies",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused(case):
+    parts, why = REFUSED[case]
+    with pytest.raises(ValueError, match=r"^MJCF: .*" + re.escape(why)):
+        coulomb.load(document(**parts))
+
+
+LISTED = {
+    "slack tendon": (dict(after=TENDON.format("")), "1 tendons that exert no force"),
+    "sensor": (dict(after='<sensor><accelerometer site="s"/></sensor>'), "1 sensors"),
+    "site": (dict(), "1 sites"),
+    "camera": (dict(inside="<camera/>"), "1 cameras"),
+    "light": (dict(inside="<light/>"), "1 lights"),
+    "mocap body": (dict(world='<body name="m" mocap="true"/>'), "1 mocap bodies"),
+    "solref of a geom": (dict(geom=' solref="0.01 1"'), "(solref, solimp) of 1 geoms"),
+    "solimp of a limit": (
+        dict(joint=' range="-10 10" solimplimit="0.5 0.6 0.01"'),
+        "(solref, solimp) of 1 joint limits",
+    ),
+    "solref of a friction loss": (
+        dict(joint=' frictionloss="1" solreffriction="0.01 1"'),
+        "(solref, solimp) of 1 joint friction losses",
+    ),
+    "solref of an equality": (
+        dict(after='<equality><joint joint1="j" solref="0.01 1"/></equality>'),
+        "(solref, solimp) of 1 equalities",
+    ),
+    "solref of a pair": (
+        dict(after='<contact><pair geom1="g" geom2="h" solref="0.01 1"/></contact>'),
+        "(solref, solimp) of 1 contact pairs",
+    ),
+    "margin": (dict(geom=' margin="0.01"'), "geom_margin of 1"),
+    "gap": (dict(geom=' margin="0.01" gap="0.01"'), "geom_gap of 1"),
+    "margin of a limit": (dict(joint=' margin="0.01" range="-10 10"'), "jnt_margin of 1"),
+    "torsional friction": (dict(geom=' condim="4"'), "torsional and rolling friction (condim 4 or 6) of 1"),
+    "integrator": (dict(option='<option integrator="RK4"/>'), "integrator RK4"),
+    "cone": (dict(option='<option cone="elliptic"/>'), "cone elliptic"),
+    "solver": (dict(option='<option solver="PGS"/>'), "solver and iterations"),
+    "noslip": (dict(option='<option noslip_iterations="3"/>'), "noslip_iterations"),
+    "picture mesh": (
+        dict(
+            asset='<mesh name="f" vertex="0 0 0 1 0 0 0 1 0 0 0 1"/>',
+            world='<geom type="mesh" mesh="f" contype="0" conaffinity="0"/>',
+        ),
+        "1 geoms that cannot collide",
+    ),
+    "disabled group": (
+        dict(
+            option='<option actuatorgroupdisable="2"/>', after=ACTUATOR.format('<motor name="m" joint="j" group="2"/>')
+        ),
+        "actuator 'm' is disabled",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", LISTED)
+def test_listed(case):
+    parts, line = LISTED[case]
+    assert any(line in ignored for ignored in coulomb.load(document(**parts)).ignored)
+
+
+def test_a_plain_model_lists_nothing_but_its_site():
+    assert coulomb.load(document()).ignored == ["1 sites"]
