@@ -88,8 +88,6 @@ void assemble_problem(const Model& model, const DynamicsWorkspace& dynamics, con
   if (n == 0) return;
   if (w.Y.size() < std::size_t(n) * ld) w.Y.resize(std::size_t(n) * ld);
   if (w.Yt.size() < std::size_t(nv) * ldn) w.Yt.resize(std::size_t(nv) * ldn);
-  const std::size_t depth = std::max(n, ld) + 8;
-  if (w.coefficients.size() < depth) w.coefficients.resize(depth), w.indices.resize(depth);
   std::fill_n(w.Y.data(), std::size_t(n) * ld, 0.0);
   std::fill_n(w.Yt.data(), std::size_t(nv) * ldn, 0.0);
   std::fill(w.body_done.begin(), w.body_done.end(), 0);
@@ -104,8 +102,7 @@ void assemble_problem(const Model& model, const DynamicsWorkspace& dynamics, con
   for (int i = 0; i < n; ++i)
     for (int k = 0; k < nv; ++k) w.Yt[std::size_t(k) * ldn + i] = w.Y[std::size_t(i) * ld + k];
 
-  multiply_add(problem.G.data(), problem.ld, n, ldn, w.Y.data(), ld, 1, nv, w.Yt.data(), ldn, 1.0, w.coefficients.data(),
-               w.indices.data());
+  multiply(Product::set, rows_of(w.Y.data(), n, nv, ld), w.Yt.data(), problem.G.data(), ldn, ldn, w.product);
   link_twists(model, dynamics, v_free, w.twist_free.data());
   apply_rows(model, dynamics, rows, v_free, w.twist_free.data(), problem.g.data());
   for (int i = 0; i < n; ++i) problem.g[i] += rows.bias[i];

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "coulomb/constraints/constraint_rows.hpp"
+#include "coulomb/dense_kernels.hpp"
 
 namespace coulomb {
 
@@ -15,8 +16,7 @@ struct AssemblyWorkspace {
   std::vector<unsigned char> body_done;
   std::vector<double> Y;               ///< rows x ld(nv)
   std::vector<double> Yt;              ///< nv x ld(rows)
-  std::vector<double> coefficients;    ///< scratch for multiply_add
-  std::vector<int> indices;
+  ProductScratch product;
   std::vector<double> twist_free;      ///< nv x 8
 };
 

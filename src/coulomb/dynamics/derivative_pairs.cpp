@@ -10,8 +10,8 @@
 // upper ones, with r's own vectors the same throughout and the other factor in structure-of-arrays form over all dofs: eight
 // entries at once, written where they belong. The lanes of unrelated dofs are masked to zero.
 #include "coulomb/dynamics/dynamics.hpp"
-#include "coulomb/dynamics/lanes.hpp"
-#include "coulomb/simd.hpp"
+#include "coulomb/dynamics/spatial.hpp"
+#include "coulomb/lanes.hpp"
 
 namespace coulomb {
 namespace {
@@ -28,10 +28,11 @@ COULOMB_SIMD void gather_streams(const double* __restrict columns, const double*
 }
 
 /// sum_i x_i stream_i over one block; the first `count` streams from `at`.
-template <int count>
-COULOMB_INLINE Lanes combine(const double* __restrict x, const double* __restrict at, int ld) {
-  Lanes sum = x[0] * load_lanes(at);
-  for (int i = 1; i < count; ++i) sum += x[i] * load_lanes(at + i * ld);
+template <int width, int count>
+COULOMB_INLINE Lanes<width> combine(const double* __restrict x, const double* __restrict at, int ld) {
+  Lanes<width> sum = x[0] * load_lanes<width>(at);
+#pragma GCC unroll 6
+  for (int i = 1; i < count; ++i) sum += x[i] * load_lanes<width>(at + i * ld);
   return sum;
 }
 
@@ -40,19 +41,20 @@ struct DofVectors {
   const double *column, *rate, *ddot, *chi, *vectors;
 };
 
-COULOMB_SIMD void pair_rows(DofVectors dofs, const int* __restrict subtree_end, const unsigned char* __restrict ancestors, int nv, int ld,
-                            const double* __restrict streams, double* __restrict dq, double* __restrict dv) {
+template <int width>
+COULOMB_INLINE void pair_rows_lanes(DofVectors dofs, const int* __restrict subtree_end, const unsigned char* __restrict ancestors, int nv,
+                                    int ld, const double* __restrict streams, double* __restrict dq, double* __restrict dv) {
   for (int r = 0; r < nv; ++r) {
     const int own = r & ~7, end = subtree_end[r];
     const double *u = dofs.vectors + 24 * r + 12, *w = u + 6, *axis = dofs.column + 8 * r + 3, *rate = dofs.rate + 8 * r + 3,
                  *ddot = dofs.ddot + 8 * r, *chi = dofs.chi + 8 * r;
     double *out_q = dq + r * ld, *out_v = dv + r * ld;
-    Lanes own_q{}, own_v{};
+    auto own_q = broadcast<width>(0.0), own_v = broadcast<width>(0.0);
     for (int block = 0; block <= own; block += 8) {
       const unsigned char bits = ancestors[(r * ld + block) >> 3];
       if (bits == 0) continue;
-      const LaneMask mask = lanes_of_bits(bits);
-      const Lanes upper_q = keep(mask, combine<6>(u, streams + block, ld)), upper_v = keep(mask, combine<6>(w, streams + block, ld));
+      const auto mask = lanes_of_bits<width>(bits);
+      const auto upper_q = keep(mask, combine<width, 6>(u, streams + block, ld)), upper_v = keep(mask, combine<width, 6>(w, streams + block, ld));
       if (block == own) {
         own_q = upper_q, own_v = upper_v;
       } else {
@@ -62,10 +64,10 @@ COULOMB_SIMD void pair_rows(DofVectors dofs, const int* __restrict subtree_end, 
     }
     for (int block = own; block < end; block += 8) {
       const double *a = streams + at_a * ld + block, *b = streams + at_b * ld + block, *c = streams + at_c * ld + block;
-      Lanes lower_q = combine<6>(ddot, a, ld) + (combine<3>(rate, b, ld) + combine<3>(axis, c, ld));
-      Lanes lower_v = combine<6>(chi, a, ld) + combine<3>(axis, b, ld);
+      auto lower_q = combine<width, 6>(ddot, a, ld) + (combine<width, 3>(rate, b, ld) + combine<width, 3>(axis, c, ld));
+      auto lower_v = combine<width, 6>(chi, a, ld) + combine<width, 3>(axis, b, ld);
       const unsigned bits = bits_below(end - block) & ~(block == own ? bits_below(r - own) : 0u);
-      const LaneMask mask = lanes_of_bits(bits);
+      const auto mask = lanes_of_bits<width>(bits);
       lower_q = keep(mask, lower_q), lower_v = keep(mask, lower_v);
       if (block == own) lower_q += own_q, lower_v += own_v;
       store_lanes(out_q + block, lower_q);
@@ -73,6 +75,11 @@ COULOMB_SIMD void pair_rows(DofVectors dofs, const int* __restrict subtree_end, 
     }
   }
 }
+
+COULOMB_SIMD_BY_WIDTH(void, pair_rows,
+                      (DofVectors dofs, const int* __restrict subtree_end, const unsigned char* __restrict ancestors, int nv, int ld,
+                       const double* __restrict streams, double* __restrict dq, double* __restrict dv),
+                      (dofs, subtree_end, ancestors, nv, ld, streams, dq, dv))
 
 void correct_balls(const Model& model, DynamicsWorkspace& ws) {
   for (int joint = 0; joint < model.num_joints; ++joint) {

@@ -2,8 +2,7 @@
 // pattern: u_rows is U D^(-1/2) packed, u_hat[k][i] = U[i][k] D_k^(-1/2), so (M + diag)^-1 = u_hat^T u_hat. An ancestor's row is a
 // prefix of its descendant's, so every inner loop runs over contiguous memory.
 #include "coulomb/dynamics/dynamics.hpp"
-#include "coulomb/dynamics/lanes.hpp"
-#include "coulomb/simd.hpp"
+#include "coulomb/lanes.hpp"
 
 #include <cmath>
 #include <limits>
@@ -11,18 +10,21 @@
 namespace coulomb {
 namespace {
 
+template <int width>
 COULOMB_INLINE void copy_blocks(const double* from, int last, double* to) {
-  for (int block = 0; block <= last; block += 8) store_lanes(to + block, load_lanes(from + block));
+  for (int block = 0; block <= last; block += 8) store_lanes(to + block, load_lanes<width>(from + block));
 }
 
 /// Rows are worked on with a stride of `capacity`, a multiple of 8: the lanes behind a row's own entries fill with numbers nobody
 /// reads, and no loop has a remainder.
-COULOMB_SIMD bool factor_rows(const int* __restrict row_start, const int* __restrict path_all, int nv, const double* __restrict mass,
-                              const double* __restrict extra, int capacity, double* __restrict work, double* __restrict diagonal) {
+template <int width>
+COULOMB_INLINE bool factor_rows_lanes(const int* __restrict row_start, const int* __restrict path_all, int nv,
+                                      const double* __restrict mass, const double* __restrict extra, int capacity,
+                                      double* __restrict work, double* __restrict diagonal) {
   bool positive = true;
   for (int d = 0; d < nv; ++d) {
     const int depth = row_start[d + 1] - row_start[d] - 1;
-    copy_blocks(mass + row_start[d], depth, work + d * capacity);
+    copy_blocks<width>(mass + row_start[d], depth, work + d * capacity);
   }
   for (int k = nv - 1; k >= 0; --k) {
     const int depth = row_start[k + 1] - row_start[k] - 1;
@@ -39,40 +41,53 @@ COULOMB_SIMD bool factor_rows(const int* __restrict row_start, const int* __rest
     for (; i >= 8; --i) {
       double* target = work + path[i] * capacity;
       const double scale = row[i] * inverse;
-      for (int block = 0; block <= i; block += 8) store_lanes(target + block, load_lanes(target + block) - scale * load_lanes(row + block));
+      for (int block = 0; block <= i; block += 8) 
+        store_lanes(target + block, load_lanes<width>(target + block) - scale * load_lanes<width>(row + block));
     }
-    const Lanes first = load_lanes(row);
+    const auto first = load_lanes<width>(row);
     for (; i >= 0; --i) {
       double* target = work + path[i] * capacity;
-      store_lanes(target, load_lanes(target) - (row[i] * inverse) * first);
+      store_lanes(target, load_lanes<width>(target) - (row[i] * inverse) * first);
     }
-    for (int block = 0; block < depth; block += 8) store_lanes(row + block, inverse * load_lanes(row + block));
+    for (int block = 0; block < depth; block += 8) store_lanes(row + block, inverse * load_lanes<width>(row + block));
     row[depth] = 1.0;
   }
   return positive;
 }
 
+COULOMB_SIMD_BY_WIDTH(bool, factor_rows,
+                      (const int* __restrict row_start, const int* __restrict path_all, int nv, const double* __restrict mass,
+                       const double* __restrict extra, int capacity, double* __restrict work, double* __restrict diagonal),
+                      (row_start, path_all, nv, mass, extra, capacity, work, diagonal))
+
 /// Packs L and computes U D^(-1/2) row by row. `stack` holds the rows of U on the current root path, zero behind their diagonal;
 /// `scales` the D^(-1/2) of that path.
-COULOMB_SIMD void invert_rows(const int* __restrict row_start, int nv, const double* __restrict work, const double* __restrict diagonal,
-                              int capacity, double* __restrict stack, double* __restrict scales, double* __restrict l,
-                              double* __restrict u_rows) {
+template <int width>
+COULOMB_INLINE void invert_rows_lanes(const int* __restrict row_start, int nv, const double* __restrict work,
+                                      const double* __restrict diagonal, int capacity, double* __restrict stack,
+                                      double* __restrict scales, double* __restrict l, double* __restrict u_rows) {
   for (int d = 0; d < nv; ++d) {
     const int start = row_start[d], depth = row_start[d + 1] - start - 1, own = depth & ~7;
     const double* row = work + d * capacity;
-    copy_blocks(row, depth, l + start);
+    copy_blocks<width>(row, depth, l + start);
     const double scale = 1.0 / std::sqrt(diagonal[d]);
-    const LaneMask diagonal_lane = lanes_of_bits(1u << (depth - own));
-    store_lanes(scales + own, select(diagonal_lane, broadcast(scale), load_lanes(scales + own)));
+    const auto diagonal_lane = lanes_of_bits<width>(1u << (depth - own));
+    store_lanes(scales + own, select(diagonal_lane, broadcast<width>(scale), load_lanes<width>(scales + own)));
     double* out = stack + depth * capacity;
     for (int block = 0; block <= own; block += 8) {
-      Lanes sum = block == own ? select(diagonal_lane, broadcast(1.0), Lanes{}) : Lanes{};
-      for (int i = block; i < depth; ++i) sum -= row[i] * load_lanes(stack + i * capacity + block);
+      Lanes<width> sum = block == own ? keep(diagonal_lane, broadcast<width>(1.0)) : broadcast<width>(0.0);
+      for (int i = block; i < depth; ++i) sum -= row[i] * load_lanes<width>(stack + i * capacity + block);
       store_lanes(out + block, sum);
-      store_lanes(u_rows + start + block, sum * load_lanes(scales + block));
+      store_lanes(u_rows + start + block, sum * load_lanes<width>(scales + block));
     }
   }
 }
+
+COULOMB_SIMD_BY_WIDTH(void, invert_rows,
+                      (const int* __restrict row_start, int nv, const double* __restrict work, const double* __restrict diagonal,
+                       int capacity, double* __restrict stack, double* __restrict scales, double* __restrict l,
+                       double* __restrict u_rows),
+                      (row_start, nv, work, diagonal, capacity, stack, scales, l, u_rows))
 
 }  // namespace
 

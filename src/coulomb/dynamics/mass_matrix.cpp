@@ -2,8 +2,8 @@
 // the armature on the diagonal. Rows are packed along root paths, so the columns J_k of a row are a stack in
 // structure-of-arrays form and a row is computed in blocks of 8 without gathers.
 #include "coulomb/dynamics/dynamics.hpp"
-#include "coulomb/dynamics/lanes.hpp"
-#include "coulomb/simd.hpp"
+#include "coulomb/dynamics/spatial.hpp"
+#include "coulomb/lanes.hpp"
 
 namespace coulomb {
 namespace {
@@ -25,16 +25,17 @@ struct DofTables {
   const double* armature;
 };
 
-COULOMB_SIMD void mass_rows(DofTables dofs, int nv, const double* __restrict columns, const double* __restrict composite, int capacity,
-                            double* __restrict stack, double* __restrict vectors, double* __restrict mass) {
+template <int width>
+COULOMB_INLINE void mass_rows_lanes(DofTables dofs, int nv, const double* __restrict columns, const double* __restrict composite,
+                                    int capacity, double* __restrict stack, double* __restrict vectors, double* __restrict mass) {
   for (int d = 0; d < nv; ++d) {
     const int depth = dofs.depth[d], block = depth & ~7;
     const double* column = columns + 8 * d;
-    const LaneMask lane = lanes_of_bits(1u << (depth - block));
+    const LaneMask<width> lane = lanes_of_bits<width>(1u << (depth - block));
     // load, blend, store: a scalar store would stall the vector load after it
     for (int i = 0; i < 6; ++i) {
       double* at = stack + i * capacity + block;
-      store_lanes(at, select(lane, broadcast(column[i]), load_lanes(at)));
+      store_lanes(at, select(lane, broadcast<width>(column[i]), load_lanes<width>(at)));
     }
     const Spatial a = inertia_times(composite + 12 * dofs.body[d], load6(column));
     store6(vectors + 24 * d, a);
@@ -42,14 +43,19 @@ COULOMB_SIMD void mass_rows(DofTables dofs, int nv, const double* __restrict col
     double* row = mass + dofs.row[d];
     for (int k = 0; k <= depth; k += 8) {
       const double* s = stack + k;
-      const Lanes linear = a0 * load_lanes(s) + a1 * load_lanes(s + capacity) + a2 * load_lanes(s + 2 * capacity);
+      const auto linear = a0 * load_lanes<width>(s) + a1 * load_lanes<width>(s + capacity) + a2 * load_lanes<width>(s + 2 * capacity);
       s += 3 * capacity;
-      const Lanes angular = a3 * load_lanes(s) + a4 * load_lanes(s + capacity) + a5 * load_lanes(s + 2 * capacity);
+      const auto angular = a3 * load_lanes<width>(s) + a4 * load_lanes<width>(s + capacity) + a5 * load_lanes<width>(s + 2 * capacity);
       store_lanes(row + k, linear + angular);
     }
     row[depth] += dofs.armature[d];
   }
 }
+
+COULOMB_SIMD_BY_WIDTH(void, mass_rows,
+                      (DofTables dofs, int nv, const double* __restrict columns, const double* __restrict composite, int capacity,
+                       double* __restrict stack, double* __restrict vectors, double* __restrict mass),
+                      (dofs, nv, columns, composite, capacity, stack, vectors, mass))
 
 }  // namespace
 

@@ -3,13 +3,7 @@
 
 #include <cmath>
 
-/// Helpers of COULOMB_SIMD functions: GCC inlines plain inline functions of any size into a clone for another architecture only
-/// when told to, and a call would fall back to baseline code without fused multiply-adds.
-#if defined(__GNUC__)
-#define COULOMB_INLINE inline __attribute__((always_inline))
-#else
-#define COULOMB_INLINE inline
-#endif
+#include "coulomb/simd.hpp"
 
 namespace coulomb {
 

@@ -93,9 +93,6 @@ void StepLinearization::prepare(const Model& model, const StepOptions& options, 
   coulomb::row_derivatives(model, record.dynamics, rows, record.collision.contacts, row_velocities(),
                            record.solution.lambda.data(), inactive_, rows_);
   const int n = rows.num_rows, m = problem_.reduced_size(), ld = record.dynamics.ld;
-  const std::size_t depth = std::max({n, m, ld}) + 8;
-  grow(coefficients_, depth);
-  if (indices_.size() < depth) indices_.resize(depth);
   grow(lambda_bar_, 2 * std::size_t(n) + 8);
   grow(reduced_, std::size_t(m) * ld), grow(s_, std::size_t(n) * ld);
   grow(W_, std::size_t(m) * ld), grow(BYM_, std::size_t(m) * ld), grow(Bs_, std::size_t(m) * ld);
@@ -106,16 +103,13 @@ void StepLinearization::response_matrices() {
   expand_factor(*model_, record_->dynamics);
   const DynamicsWorkspace& dynamics = record_->dynamics;
   const int nv = model_->nv, ld = dynamics.ld, m = problem_.reduced_size();
-  std::fill(P_T_.begin(), P_T_.end(), 0.0);
-  multiply_add(P_T_.data(), ld, nv, ld, dynamics.u_hat.data(), 1, ld, nv, dynamics.u_hat.data(), ld, 1.0, coefficients_.data(),
-               indices_.data());
+  const double* u_hat = dynamics.u_hat.data();
+  multiply(Product::set, transposed(u_hat, nv, nv, ld), u_hat, P_T_.data(), ld, ld, product_);
   if (m == 0) return;
   // reduced rows first: B Y and C^T Y have fewer rows than Y, and are the same when nothing slides
   const double* Y = record_->assembly.Y.data();
   const auto times_u_hat = [&](std::vector<double>& out) {
-    std::fill_n(out.data(), std::size_t(m) * ld, 0.0);
-    multiply_add(out.data(), ld, m, ld, reduced_.data(), ld, 1, nv, dynamics.u_hat.data(), ld, 1.0, coefficients_.data(),
-                 indices_.data());
+    multiply(Product::set, rows_of(reduced_.data(), m, nv, ld), u_hat, out.data(), ld, ld, product_);
   };
   problem_.reduced_rows(Y, reduced_.data(), ld, ld);
   times_u_hat(BYM_);
@@ -126,7 +120,7 @@ void StepLinearization::response_matrices() {
     times_u_hat(W_);
   }
   problem_.solve_reduced_transposed(W_.data(), ld, ld);
-  multiply_add(P_T_.data(), ld, nv, ld, BYM_.data(), 1, ld, m, W_.data(), ld, -1.0, coefficients_.data(), indices_.data());
+  multiply(Product::subtract, transposed(BYM_.data(), nv, m, ld), W_.data(), P_T_.data(), ld, ld, product_);
 }
 
 // r_q, r_v (transposed) and s; the velocity columns are then P r - W^T B s.
@@ -195,9 +189,8 @@ const StepDerivatives& StepLinearization::jacobian() {
 
   double* A = derivatives_.A_T.data();
   const auto velocity_columns = [&](const std::vector<double>& r_T, const double* Bs, double* target) {
-    std::fill(out_.begin(), out_.end(), 0.0);
-    multiply_add(out_.data(), ld, nv, ld, r_T.data(), ld, 1, nv, P_T_.data(), ld, 1.0, coefficients_.data(), indices_.data());
-    if (Bs) multiply_add(out_.data(), ld, nv, ld, Bs, 1, ld, m, W_.data(), ld, -1.0, coefficients_.data(), indices_.data());
+    multiply(Product::set, rows_of(r_T.data(), nv, nv, ld), P_T_.data(), out_.data(), ld, ld, product_);
+    if (Bs) multiply(Product::subtract, transposed(Bs, nv, m, ld), W_.data(), out_.data(), ld, ld, product_);
     for (int k = 0; k < nv; ++k) std::copy_n(out_.data() + std::size_t(k) * ld, nv, target + std::size_t(2) * nv * k + nv);
   };
   const double* Bs = nullptr;

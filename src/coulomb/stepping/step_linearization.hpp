@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "coulomb/constraints/row_derivatives.hpp"
+#include "coulomb/dense_kernels.hpp"
 #include "coulomb/solvers/linearization.hpp"
 #include "coulomb/stepping/semi_implicit.hpp"
 #include "coulomb/stepping/step_record.hpp"
@@ -74,8 +75,7 @@ class StepLinearization {
   std::vector<double> reduced_, W_, BYM_, s_, Bs_, P_T_; // nv x ld, rows x ld, ...
   std::vector<double> r_q_, r_v_, out_;                   // nv x ld
   std::vector<double> w_, scratch_, lambda_bar_;
-  std::vector<double> coefficients_;
-  std::vector<int> indices_;
+  ProductScratch product_;
   StepDerivatives derivatives_;
   bool have_jacobian_ = false, ambiguous_ = false, use_limit_ = false;
   std::unique_ptr<LimitLinearization> limit_;            // made when first needed
