@@ -51,6 +51,11 @@ def _parser():
             "--package-dir", action="append", default=[], metavar="FOLDER", help="URDF: where package:// is looked up"
         )
         command.add_argument(
+            "--ignore-mimic",
+            action="store_true",
+            help="URDF: treat mimic joints as independent instead of refusing them",
+        )
+        command.add_argument(
             "--keyframe",
             type=int,
             metavar="K",
@@ -87,12 +92,17 @@ def _load(options):
             if not options.no_ground:
                 scene.add_ground()
             scene.add_urdf(
-                path, floating_base=not options.fixed_base, position=(0, 0, height), package_dirs=options.package_dir
+                path,
+                floating_base=not options.fixed_base,
+                position=(0, 0, height),
+                package_dirs=options.package_dir,
+                ignore_mimic=options.ignore_mimic,
             )
         else:
-            if options.fixed_base or options.height is not None or options.package_dir:
+            if options.fixed_base or options.height is not None or options.package_dir or options.ignore_mimic:
                 raise ValueError(
-                    "--fixed-base, --height, --package-dir: only for URDF; an MJCF file says itself how bodies are attached"
+                    "--fixed-base, --height, --package-dir, --ignore-mimic: only for URDF; an MJCF file says itself how "
+                    "bodies are attached"
                 )
             scene.add_mjcf(path)
         return scene.build()
@@ -110,7 +120,7 @@ def _load(options):
         f"{path.name}: {model.num_bodies - 1} bodies, {model.nv} degrees of freedom, {model.nu} actuators, {model.num_geometries} geometries"
     )
     for line in model.ignored:
-        print(f"  ignored: {line}")
+        print(f"  ignored: {line.replace(str(path), path.name)}")
     return model, q, v
 
 
@@ -171,10 +181,21 @@ def _simulate(options):
 
 
 def _random_states(model, sim, q, v, options):
-    """States along a fall under random controls, moved a little so that no contact sits on the border of touching."""
+    """States along a fall under random controls, moved a little off the borders of touching, preferably such that still touch."""
     random = np.random.default_rng(options.seed)
     limits = [a.control_range if a.control_limited else np.array([-1.0, 1.0]) for a in model.actuators]
     found, u, start = [], np.zeros(model.nu), (q, v)
+
+    def moved(q, v):
+        return model.integrate(q, 1e-4 * random.normal(size=model.nv)), v + 1e-2 * random.normal(size=model.nv), u
+
+    def touches(state):
+        memory = sim.memory
+        sim.step(*state)
+        touching = any(contact.mode != "separating" for contact in sim.contacts)
+        sim.memory = memory
+        return touching
+
     for k in range(200 * options.states):
         if k % 50 == 0:
             u = np.array([random.uniform(*(0.1 * limit)) for limit in limits])
@@ -183,13 +204,13 @@ def _random_states(model, sim, q, v, options):
             q, v = start
             sim.reset()
         if sim.contacts and k % 20 == 0:
-            found.append(
-                (model.integrate(q, 1e-3 * random.normal(size=model.nv)), v + 1e-2 * random.normal(size=model.nv), u)
-            )
+            candidates = [moved(q, v) for _ in range(8)]
+            found.append(next((state for state in candidates if touches(state)), candidates[0]))
         if len(found) == options.states:
             break
     while not found or len(found) < min(options.states, 3):  # nothing touches: check the free motion
-        found.append((model.integrate(start[0], 0.1 * random.normal(size=model.nv)), random.normal(size=model.nv), u))
+        q, v = start
+        found.append((model.integrate(q, 0.1 * random.normal(size=model.nv)), random.normal(size=model.nv), u))
     return found
 
 

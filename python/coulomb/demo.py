@@ -14,7 +14,8 @@ from .gradients import check_gradients
 TIMESTEP = 1e-3
 STANDING = np.array([0.0, 0.8, -1.6] * 4)  # hip, thigh, calf of each leg, rad
 STIFFNESS, DAMPING = 60.0, 2.0  # N m/rad, N m s/rad
-PRESS = 5e-6  # m: the states whose derivatives are checked lie this deep in the ground, off the border of touching
+PRESS = 2e-5  # m: the states whose derivatives are checked lie this deep in the ground, off the border of touching
+JOSTLE = 0.03  # m/s, rad/s: speed added to the standing robot, off the border of the joints' dry friction
 
 
 def robot_path(relative):
@@ -117,10 +118,10 @@ def _mujoco_times(model, states, passes):
     return (_microseconds(step, states, passes), _microseconds(derive, states[::8], 1), mujoco.__version__)
 
 
-def _pressed(q):
+def _off_borders(q, v, jostle=0.0):
     lowered = q.copy()
     lowered[2] -= PRESS
-    return lowered
+    return lowered, v + jostle * np.random.default_rng(0).normal(size=v.size)
 
 
 def _error_curves(sim, q, v, u):
@@ -163,7 +164,8 @@ def _print_jacobians(sim, chosen):
             print(f"             left out: {name}[{index}]: {reason}")
     print(
         f"  {'agree to 1e-6' if passed else 'DISAGREE'}"
-        f" (states in contact are moved {PRESS * 1e6:.0f} µm into the ground: at distance 0 the two sides differ)"
+        f"; states in contact are moved off the borders where two sides differ: {PRESS * 1e6:.0f} µm into the ground, "
+        f"standing jostled by {JOSTLE * 100:.0f} cm/s"
     )
     return passed
 
@@ -226,11 +228,11 @@ def run(output, quick=False):
     folder.mkdir(parents=True, exist_ok=True)
     middle = sliding[len(sliding) // 2] if sliding else len(states) // 5
     chosen = {"in the air": states[50]}
-    for label, k in (("sliding", middle), ("standing", len(states) - 1)):
-        chosen[label] = (_pressed(states[k][0]), *states[k][1:])
-    exact = Simulator(
-        model, timestep=TIMESTEP, tolerance=1e-15
-    )  # so that differences see the step, not the solver's tolerance
+    for label, k, jostle in (("sliding", middle, 0.0), ("standing", len(states) - 1, JOSTLE)):
+        q, v, u = states[k]
+        chosen[label] = (*_off_borders(q, v, jostle), u)
+    # An exact solver, so that differences see the step and not its tolerance.
+    exact = Simulator(model, timestep=TIMESTEP, tolerance=1e-14)
     right = _print_jacobians(exact, chosen)
     _print_times(model, sim, states[200:1000], 2 if quick else 5)
     _draw(model, exact, states, middle, chosen, folder)
@@ -258,7 +260,10 @@ def _draw(model, sim, states, middle, chosen, folder):
         curves[f"{label}, central"] = (sizes, central)
         if label == "sliding":
             curves[f"{label}, forward"] = (sizes, forward)
-    note = f"Above {PRESS:.0e} m the differences step across the border of touching and are wrong; for small steps they drown in rounding."
+    note = (
+        f"Above {PRESS * 1e6:.0f} µm the differences step across the border of touching and are wrong;\n"
+        "small steps drown in rounding."
+    )
     paths.append(
         error_picture(
             curves,

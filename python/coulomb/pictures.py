@@ -18,6 +18,20 @@ def _pyplot():
     return pyplot
 
 
+STYLE = {
+    "font.size": 10.5,
+    "axes.titlesize": 11.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.25,
+    "lines.linewidth": 1.6,
+    "legend.frameon": False,
+    "legend.fontsize": 9,
+}
+COLOURS = ("#1f5a99", "#d95f02", "#1b7837", "#7b3294", "#8c6d1f", "#b2182b", "#444444")
+
+
 def _revolve(radii_and_heights, sides=14):
     """Quads of a body of revolution around z."""
     angles = np.linspace(0, 2 * np.pi, sides + 1)
@@ -68,64 +82,80 @@ def _faces(model, geometry):
     return []
 
 
-def scene_picture(model, q, contacts, timestep, path, title="", view=(14, -60)):
-    """Draws the geometries at q and the contact forces (impulse / timestep) as arrows, coloured by mode. Returns path."""
-    plt = _pyplot()
-    from matplotlib.lines import Line2D
-    from mpl_toolkits.mplot3d.art3d import Poly3DCollection
-
-    figure = plt.figure(figsize=(8, 6.4))
-    axes = figure.add_subplot(projection="3d", computed_zorder=False)
+def _polygons(model, q):
+    """World polygons, face colours and edge colours of all geometries but half-spaces."""
     positions, turns = model.geometry_placements(q)
-    polygons, shades, light = [], [], np.array([0.35, -0.6, 0.72])
-    for geometry, body in enumerate(model.geometry_body):
-        if not model.body_mass[body] > 0 and model.geometry_types[geometry] == "half_space":
-            continue
+    polygons, faces, edges, light = [], [], [], np.array([0.35, -0.6, 0.72])
+    for geometry in range(model.num_geometries):
+        flat = model.geometry_types[geometry] == "box"
         for face in _faces(model, geometry):
             polygon = face @ turns[geometry].T + positions[geometry]
             normal = np.cross(polygon[2] - polygon[0], polygon[1] - polygon[-1])
             length = np.linalg.norm(normal)
-            brightness = 0.62 + 0.38 * abs(normal @ light) / length if length > 0 else 0.8
+            shade = 0.62 + 0.38 * abs(normal @ light) / length if length > 0 else 0.8
+            colour = (0.55 * shade, 0.69 * shade, 0.88 * shade, 0.8)
             polygons.append(polygon)
-            shades.append((0.52 * brightness, 0.66 * brightness, 0.86 * brightness, 0.62))
+            faces.append(colour)
+            edges.append((0.15, 0.2, 0.3, 0.5) if flat else colour)
+    return polygons, faces, edges
+
+
+def _ground(axes, centre, reach):
+    """Lines at round distances on z = 0; returns their distance (m)."""
+    spacing = 10 ** np.floor(np.log10(reach))
+    spacing = spacing / 2 if reach / spacing < 2 else spacing
+    low = np.ceil((centre[:2] - reach) / spacing) * spacing
+    high = np.floor((centre[:2] + reach) / spacing) * spacing
+    for x in np.arange(low[0], high[0] + spacing / 2, spacing):
+        axes.plot([x, x], [low[1], high[1]], [0, 0], color="#c4c4c4", linewidth=0.7, zorder=0)
+    for y in np.arange(low[1], high[1] + spacing / 2, spacing):
+        axes.plot([low[0], high[0]], [y, y], [0, 0], color="#c4c4c4", linewidth=0.7, zorder=0)
+    return spacing
+
+
+def scene_picture(model, q, contacts, timestep, path, title="", view=(14, -60)):
+    """Draws the geometries at q and the contact forces (impulse / timestep) as arrows, coloured by mode. Returns path.
+
+    q: (nq,). contacts: Simulator.contacts. timestep: s. path: of the image. title: above it. view: elevation and azimuth, degrees.
+    ImportError if matplotlib is missing.
+    """
+    plt = _pyplot()
+    from matplotlib.lines import Line2D
+    from mpl_toolkits.mplot3d.art3d import Poly3DCollection
+
+    figure = plt.figure(figsize=(6.4, 5.2))
+    axes = figure.add_axes((0, 0, 1, 0.94), projection="3d", computed_zorder=False)
+    polygons, faces, edges = _polygons(model, q)
     cloud = np.concatenate(polygons) if polygons else np.zeros((1, 3))
     forces = [(c, _force_on_upper(c) / timestep) for c in contacts]
-    centre, reach = (cloud.max(0) + cloud.min(0)) / 2, max(0.55 * np.ptp(cloud, axis=0).max(), 0.05)
+    centre, reach = (cloud.max(0) + cloud.min(0)) / 2, max(0.5 * np.ptp(cloud, axis=0).max(), 0.05)
     largest = max((np.linalg.norm(f) for _, f in forces), default=0.0)
-    low, ground = cloud[:, 2].min(), "half_space" in model.geometry_types
-    if ground:
-        x, y = np.meshgrid(*[np.linspace(centre[i] - reach, centre[i] + reach, 9) for i in (0, 1)])
-        axes.plot_wireframe(x, y, np.full_like(x, min(low, 0.0)), color="#bbbbbb", linewidth=0.5, zorder=0)
-    axes.add_collection3d(
-        Poly3DCollection(polygons, facecolors=shades, edgecolors=(0.15, 0.2, 0.3, 0.35), linewidths=0.35, zorder=1)
-    )
+    notes = []
+    if "half_space" in model.geometry_types:
+        notes.append(f"grid {_ground(axes, centre, 1.15 * reach):.3g} m")
+    axes.add_collection3d(Poly3DCollection(polygons, facecolors=faces, edgecolors=edges, linewidths=0.3, zorder=1))
     for contact, force in forces:
         colour = MODE_COLOURS.get(contact.mode, "#7570b3")
-        axes.scatter(*contact.point, color=colour, s=18, zorder=3, depthshade=False)
-        if largest > 0:
-            axes.quiver(
-                *contact.point,
-                *(force * 0.75 * reach / largest),
-                color=colour,
-                linewidth=2.2,
-                arrow_length_ratio=0.12,
-                zorder=4,
-            )
+        axes.scatter(*contact.point, color=colour, s=16, zorder=3, depthshade=False)
+        if np.linalg.norm(force) > 1e-3 * largest:
+            arrow = force * 0.7 * reach / largest
+            axes.quiver(*contact.point, *arrow, color=colour, linewidth=2.2, arrow_length_ratio=0.14, zorder=4)
     modes = sorted({c.mode for c, _ in forces})
-    handles = [Line2D([], [], color=MODE_COLOURS.get(m, "#7570b3"), lw=2.2, label=f"contact force, {m}") for m in modes]
+    handles = [
+        Line2D([], [], color=MODE_COLOURS.get(m, "#7570b3"), lw=2.2, marker="o", ms=4, label=f"contact force, {m}")
+        for m in modes
+    ]
     if handles:
-        axes.legend(handles=handles, loc="upper right", frameon=False)
-    scale = f"longest arrow {largest:.3g} N" if largest > 0 else "no contact force"
-    axes.set(xlabel="x [m]", ylabel="y [m]", zlabel="z [m]", title=f"{title}\n{scale}".strip())
-    axes.set_xlim(centre[0] - reach, centre[0] + reach)
-    axes.set_ylim(centre[1] - reach, centre[1] + reach)
-    axes.set_zlim(low, low + 1.5 * reach)
-    axes.set_box_aspect((1, 1, 0.75))
+        figure.legend(handles=handles, loc="upper right", bbox_to_anchor=(0.99, 0.93), frameon=False, fontsize=9.5)
+    notes.append(f"longest arrow {largest:.3g} N" if largest > 0 else "no contact force")
+    figure.text(0.5, 0.985, title, ha="center", va="top", fontsize=13)
+    figure.text(0.02, 0.02, ", ".join(notes), fontsize=9.5, color="#555555")
+    for axis, middle in (("x", centre[0]), ("y", centre[1]), ("z", centre[2])):
+        getattr(axes, f"set_{axis}lim")(middle - reach, middle + reach)
+    axes.set_box_aspect((1, 1, 1), zoom=1.5)
     axes.view_init(*view)
-    for axis in (axes.xaxis, axes.yaxis, axes.zaxis):
-        axis.set_major_locator(plt.MaxNLocator(4))
-        axis.set_pane_color((1, 1, 1, 0))
-    figure.savefig(path, dpi=130, bbox_inches="tight")
+    axes.set_axis_off()
+    figure.savefig(path, dpi=160)
     plt.close(figure)
     return path
 
@@ -136,47 +166,49 @@ def _force_on_upper(contact):
     return impulse if contact.normal[2] >= 0 else -impulse
 
 
+def _draw_curves(axes, draw, curves):
+    """One colour per label; the curves of finite differences are dashed, with open marks, in the colour of their partner."""
+    colours = {}
+    for label, (x, y) in curves.items():
+        dashed = label.endswith("differences")
+        colour = colours.setdefault(
+            label.removesuffix("differences").removesuffix("analytic").rstrip(", "), len(colours)
+        )
+        marks = {} if len(x) > 60 else {"marker": "osD^vP*"[colour % 7], "markersize": 7 if dashed else 4}
+        marks["markerfacecolor"] = "none" if dashed else COLOURS[colour % 7]
+        draw(x, y, "--" if dashed else "-", color=COLOURS[colour % 7], label=label, **marks)
+    axes.legend()
+
+
 def error_picture(curves, path, title, ylabel="relative error", note=None):
-    """curves: label -> (step sizes, errors), drawn log-log. Returns path."""
+    """Errors over the step size of finite differences. curves: label -> (step sizes, errors), drawn log-log. Returns path."""
     plt = _pyplot()
-    figure, axes = plt.subplots(figsize=(7, 4.6))
-    for (label, (sizes, errors)), marker in zip(curves.items(), "osd^v*"):
-        axes.loglog(sizes, errors, marker=marker, markersize=4.5, label=label)
-    axes.set(xlabel="finite-difference step size [m, rad, m/s, rad/s]", ylabel=ylabel, title=title)
-    axes.grid(True, which="major", alpha=0.3)
-    axes.legend(frameon=False)
-    if note:
-        figure.text(0.5, -0.03, note, ha="center", fontsize=8.5, color="#555555")
-    figure.savefig(path, dpi=130, bbox_inches="tight")
-    plt.close(figure)
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(figsize=(6.6, 4.3))
+        _draw_curves(axes, axes.loglog, curves)
+        axes.set(xlabel="step size of the differences [m, rad, m/s, rad/s]", ylabel=ylabel, title=title)
+        if note:
+            figure.text(0.5, -0.02, note, ha="center", va="top", fontsize=9, color="#555555")
+        figure.savefig(path, dpi=160, bbox_inches="tight")
+        plt.close(figure)
     return path
 
 
 def convergence_picture(curves, path, title, ylabel, xlabel="iteration", claims=()):
-    """curves: label -> values per iteration, log y. claims: (label, level, iteration or None) drawn as dashed lines. Returns path."""
+    """curves: label -> values per iteration, log y. claims: (label, level, iteration or None), dashed lines. Returns path."""
     plt = _pyplot()
-    figure, axes = plt.subplots(figsize=(7, 4.6))
-    for (label, values), marker in zip(curves.items(), "osd^v*Px"):
-        values = np.maximum(np.asarray(values, dtype=float), 1e-17)
-        axes.semilogy(
-            range(len(values)), values, marker=marker if len(values) < 60 else None, markersize=4, label=label
-        )
-    for label, level, iteration in claims:
-        axes.axhline(level, color="#555555", linestyle="--", linewidth=1)
-        if iteration is not None:
-            axes.axvline(iteration, color="#555555", linestyle=":", linewidth=1)
-        axes.annotate(
-            label,
-            (0.99, level),
-            xycoords=("axes fraction", "data"),
-            ha="right",
-            va="bottom",
-            fontsize=8.5,
-            color="#555555",
-        )
-    axes.set(xlabel=xlabel, ylabel=ylabel, title=title)
-    axes.grid(True, which="major", alpha=0.3)
-    axes.legend(frameon=False, fontsize=9)
-    figure.savefig(path, dpi=130, bbox_inches="tight")
-    plt.close(figure)
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(figsize=(6.6, 4.3))
+        lines = {k: (np.arange(len(v)), np.maximum(np.asarray(v, dtype=float), 1e-17)) for k, v in curves.items()}
+        _draw_curves(axes, axes.semilogy, lines)
+        for label, level, iteration in claims:
+            axes.axhline(level, color="#555555", linestyle=":", linewidth=1.2)
+            if iteration is not None:
+                axes.plot([iteration], [level], marker="x", color="black", markersize=9, markeredgewidth=2)
+            place = {"xy": (0.99, level), "xycoords": ("axes fraction", "data"), "ha": "right", "va": "bottom"}
+            axes.annotate(label, fontsize=9, color="#444444", **place)
+        axes.set(xlabel=xlabel, ylabel=ylabel, title=title)
+        axes.xaxis.set_major_locator(plt.MaxNLocator(integer=True))
+        figure.savefig(path, dpi=160, bbox_inches="tight")
+        plt.close(figure)
     return path
