@@ -1,6 +1,8 @@
 // The slow half of arrays.hpp: conversions, error messages, new arrays.
 #include "arrays.hpp"
 
+#include <cmath>
+
 namespace coulomb::python {
 
 namespace {
@@ -56,6 +58,22 @@ void ArrayIn::check_shape(const char* name, std::initializer_list<Py_ssize_t> sh
   throw nb::value_error((std::string(name) + ": expected shape " + shape_text(shape.begin(), shape.size()) + ", got " +
                          shape_text(buffer_.shape, static_cast<std::size_t>(buffer_.ndim)))
                             .c_str());
+}
+
+const ArrayIn& ArrayIn::finite(const char* name) const {
+  for (std::size_t i = 0; i < size(); ++i) {
+    if (std::isfinite(data()[i])) continue;
+    std::string at;  // the element's place, one index per axis
+    std::size_t rest = i;
+    for (int axis = buffer_.ndim - 1; axis >= 0; --axis) {
+      const auto extent = static_cast<std::size_t>(buffer_.shape[axis]);
+      at = std::to_string(rest % extent) + (at.empty() ? "" : ", ") + at;
+      rest /= extent;
+    }
+    const char* value = std::isnan(data()[i]) ? "nan" : data()[i] > 0 ? "inf" : "-inf";
+    throw nb::value_error((std::string(name) + "[" + at + "] is " + value + ", expected a finite number").c_str());
+  }
+  return *this;
 }
 
 ArrayOut new_array(Py_ssize_t size) {

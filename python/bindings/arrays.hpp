@@ -35,6 +35,9 @@ class ArrayIn {
   ArrayIn(const ArrayIn&) = delete;
   ArrayIn& operator=(const ArrayIn&) = delete;
 
+  /// Throws a ValueError that names argument, element and value where an element is NaN or infinite.
+  const ArrayIn& finite(const char* name) const;
+
   const double* data() const { return static_cast<const double*>(buffer_.buf); }
   Py_ssize_t shape(int axis) const { return buffer_.shape[axis]; }
   std::size_t size() const { return static_cast<std::size_t>(buffer_.len) / sizeof(double); }

@@ -5,6 +5,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cmath>
+
 #include "arrays.hpp"
 #include "coulomb/model/configuration.hpp"
 #include "module.hpp"
@@ -130,11 +132,15 @@ void bind_configurations(Class& cls) {
       [](const Model& model, nb::handle q, nb::handle dq) {
         const ArrayIn q_in(q, "q", {model.nq}), dq_in(dq, "dq", {model.nv});
         check_configuration(model, q_in.data(), "q");
+        dq_in.finite("dq");
         ArrayOut out = new_array(model.nq);
         integrate(model, q_in.data(), dq_in.data(), out.data);
+        for (int i = 0; i < model.nq; ++i)
+          if (!std::isfinite(out.data[i])) throw nb::value_error("dq: too large, q (+) dq overflows");
         return out.array;
       },
-      nb::arg("q"), nb::arg("dq"), nb::sig("def integrate(self, q: numpy.ndarray, dq: numpy.ndarray) -> numpy.ndarray"),
+      nb::arg("q").none(), nb::arg("dq").none(),
+      nb::sig("def integrate(self, q: numpy.ndarray, dq: numpy.ndarray) -> numpy.ndarray"),
       "q (+) dq: q (nq,), dq (nv,) in the tangent space (m, rad; rotations: body axes). Returns (nq,).\n\n"
       "ValueError: names argument, element and value.");
   cls.def(
@@ -147,7 +153,7 @@ void bind_configurations(Class& cls) {
         difference(model, q0_in.data(), q1_in.data(), out.data);
         return out.array;
       },
-      nb::arg("q0"), nb::arg("q1"),
+      nb::arg("q0").none(), nb::arg("q1").none(),
       nb::sig("def difference(self, q0: numpy.ndarray, q1: numpy.ndarray) -> numpy.ndarray"),
       "The dq (nv,) with integrate(q0, dq) = q1, rotations the short way round.\n\nValueError: names argument, element "
       "and value.");
@@ -201,6 +207,9 @@ void bind_model(nb::module_& module) {
           "Number of pairs of geometries that may touch.")
       .def_ro("timestep", &Model::timestep, "s: the scene's own time step.")
       .def_prop_ro("gravity", [](const Model& model) { return to_numpy(model.gravity); }, "(3,) m/s^2.");
+  // Immutable: a copy is the same object.
+  cls.def("__copy__", [](nb::handle self) { return nb::borrow(self); })
+      .def("__deepcopy__", [](nb::handle self, nb::handle) { return nb::borrow(self); }, nb::arg("memo"));
   bind_configurations(cls);
   bind_dynamics(cls);
   bind_pin_coordinates(cls);

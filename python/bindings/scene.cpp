@@ -22,8 +22,9 @@ std::array<double, N> read(nb::handle object, const char* name) {
   return ArrayIn(object, name, {static_cast<Py_ssize_t>(N)}).array<N>();
 }
 
-ShapeOptions shape_options(Number mass, Number density, nb::handle position, nb::handle quaternion, Number friction, Number restitution,
-                           double compliance, nb::handle inertia, bool fixed, const std::string& name) {
+ShapeOptions shape_options(Number mass, Number density, nb::handle position, nb::handle quaternion, Number friction,
+                           Number restitution, double compliance, nb::handle inertia, bool fixed,
+                           const std::string& name) {
   ShapeOptions options;
   options.mass = mass;
   options.density = density;
@@ -43,57 +44,72 @@ template <typename... Leading, typename Make, typename... Names>
 void shape_verb(nb::class_<Scene>& cls, const char* verb, const char* doc, Make make, Names... names) {
   cls.def(
       verb,
-      [make](Scene& scene, Leading... leading, Number mass, Number density, nb::object position, nb::object quaternion, Number friction,
-             Number restitution, double compliance, nb::object inertia, bool fixed, const std::string& name) {
+      [make](Scene& scene, Leading... leading, Number mass, Number density, nb::object position, nb::object quaternion,
+             Number friction, Number restitution, double compliance, nb::object inertia, bool fixed,
+             const std::string& name) {
         return make(scene, leading...,
-                    shape_options(mass, density, position, quaternion, friction, restitution, compliance, inertia, fixed, name));
+                    shape_options(mass, density, position, quaternion, friction, restitution, compliance, inertia,
+                                  fixed, name));
       },
       names..., nb::kw_only(), nb::arg("mass") = nb::none(), nb::arg("density") = nb::none(),
-      nb::arg("position") = nb::make_tuple(0.0, 0.0, 0.0), nb::arg("quaternion") = nb::make_tuple(1.0, 0.0, 0.0, 0.0),
-      nb::arg("friction") = nb::none(), nb::arg("restitution") = nb::none(), nb::arg("compliance") = 0.0,
-      nb::arg("inertia") = nb::none(), nb::arg("fixed") = false, nb::arg("name") = "", doc);
+      nb::arg("position").none() = nb::make_tuple(0.0, 0.0, 0.0),
+      nb::arg("quaternion").none() = nb::make_tuple(1.0, 0.0, 0.0, 0.0), nb::arg("friction") = nb::none(),
+      nb::arg("restitution") = nb::none(), nb::arg("compliance") = 0.0, nb::arg("inertia") = nb::none(),
+      nb::arg("fixed") = false, nb::arg("name") = "", doc);
 }
 
-#define COULOMB_SHAPE_DOC                                                                                                           \
-  "\n\nmass: kg, or density: kg/m^3 (default 1000). position: (3,) m, world. quaternion: (4,) w x y z, unit. friction, restitution: "  \
-  "unset means the partner's; of two that are set the larger counts. compliance: m/(N s). inertia: (6,) Ixx Ixy Iyy Ixz Iyz Izz "  \
-  "about the centre of mass, kg m^2 (default: from shape and mass). fixed: scenery. name: of body and geometry.\n\nValueError: "     \
+#define COULOMB_SHAPE_DOC                                                                                             \
+  "\n\nmass: kg, or density: kg/m^3 (default 1000). position: (3,) m, world. quaternion: (4,) w x y z, unit. "        \
+  "friction, restitution: "                                                                                           \
+  "unset means the partner's; of two that are set the larger counts. compliance: m/(N s). inertia: (6,) Ixx Ixy Iyy " \
+  "Ixz Iyz Izz "                                                                                                      \
+  "about the centre of mass, kg m^2 (default: from shape and mass). fixed: scenery. name: of body and "               \
+  "geometry.\n\nValueError: "                                                                                         \
   "names the argument and its value; the scene is then as it was."
 
 void bind_shapes(nb::class_<Scene>& cls) {
   shape_verb<nb::object>(
       cls, "add_box", "A box. size: (3,) m, full side lengths." COULOMB_SHAPE_DOC,
-      [](Scene& scene, nb::handle size, const ShapeOptions& options) { return scene.add_box(read<3>(size, "size"), options); },
-      nb::arg("size"));
+      [](Scene& scene, nb::handle size, const ShapeOptions& options) {
+        return scene.add_box(read<3>(size, "size"), options);
+      },
+      nb::arg("size").none());
   shape_verb<double>(
       cls, "add_sphere", "A sphere. radius: m." COULOMB_SHAPE_DOC,
-      [](Scene& scene, double radius, const ShapeOptions& options) { return scene.add_sphere(radius, options); }, nb::arg("radius"));
+      [](Scene& scene, double radius, const ShapeOptions& options) { return scene.add_sphere(radius, options); },
+      nb::arg("radius"));
   shape_verb<double, double>(
       cls, "add_capsule", "A capsule along z. radius: m. length: m, between the centres of the caps." COULOMB_SHAPE_DOC,
-      [](Scene& scene, double radius, double length, const ShapeOptions& options) { return scene.add_capsule(radius, length, options); },
+      [](Scene& scene, double radius, double length, const ShapeOptions& options) {
+        return scene.add_capsule(radius, length, options);
+      },
       nb::arg("radius"), nb::arg("length"));
   shape_verb<double, double>(
       cls, "add_cylinder", "A cylinder along z. radius, length: m." COULOMB_SHAPE_DOC,
-      [](Scene& scene, double radius, double length, const ShapeOptions& options) { return scene.add_cylinder(radius, length, options); },
+      [](Scene& scene, double radius, double length, const ShapeOptions& options) {
+        return scene.add_cylinder(radius, length, options);
+      },
       nb::arg("radius"), nb::arg("length"));
   shape_verb<nb::object>(
       cls, "add_ellipsoid", "An ellipsoid. semi_axes: (3,) m." COULOMB_SHAPE_DOC,
-      [](Scene& scene, nb::handle axes, const ShapeOptions& options) { return scene.add_ellipsoid(read<3>(axes, "semi_axes"), options); },
-      nb::arg("semi_axes"));
+      [](Scene& scene, nb::handle axes, const ShapeOptions& options) {
+        return scene.add_ellipsoid(read<3>(axes, "semi_axes"), options);
+      },
+      nb::arg("semi_axes").none());
   shape_verb<nb::object>(
       cls, "add_mesh", "The convex hull of points. vertices: (n, 3) m, in the body's frame." COULOMB_SHAPE_DOC,
       [](Scene& scene, nb::handle vertices, const ShapeOptions& options) {
         return scene.add_mesh(ArrayIn(vertices, "vertices", {-1, 3}).vector(), options);
       },
-      nb::arg("vertices"));
+      nb::arg("vertices").none());
 }
 
 void bind_loaders(nb::class_<Scene>& cls) {
   cls.def(
       "add_urdf",
       [](Scene& scene, const std::string& path, bool floating_base, nb::object position, nb::object quaternion,
-         const std::vector<std::string>& package_dirs, Number friction, Number restitution, double compliance, bool self_collision,
-         bool actuators, bool ignore_mimic, const std::string& name) {
+         const std::vector<std::string>& package_dirs, Number friction, Number restitution, double compliance,
+         bool self_collision, bool actuators, bool ignore_mimic, const std::string& name) {
         UrdfOptions options;
         options.floating_base = floating_base;
         options.position = read<3>(position, "position");
@@ -108,21 +124,26 @@ void bind_loaders(nb::class_<Scene>& cls) {
         options.name = name;
         return scene.add_urdf(path, options);
       },
-      nb::arg("path"), nb::kw_only(), nb::arg("floating_base") = false, nb::arg("position") = nb::make_tuple(0.0, 0.0, 0.0),
-      nb::arg("quaternion") = nb::make_tuple(1.0, 0.0, 0.0, 0.0), nb::arg("package_dirs") = std::vector<std::string>{},
-      nb::arg("friction") = nb::none(), nb::arg("restitution") = nb::none(), nb::arg("compliance") = 0.0,
-      nb::arg("self_collision") = true, nb::arg("actuators") = true, nb::arg("ignore_mimic") = false, nb::arg("name") = "",
-      "A robot from a URDF file or string. position, quaternion: of the base, world. package_dirs: where package:// is looked up. "
-      "Meshes become convex. actuators: one motor per joint degree of freedom, limited to the effort limit. What the loader ignores "
+      nb::arg("path"), nb::kw_only(), nb::arg("floating_base") = false,
+      nb::arg("position").none() = nb::make_tuple(0.0, 0.0, 0.0),
+      nb::arg("quaternion").none() = nb::make_tuple(1.0, 0.0, 0.0, 0.0),
+      nb::arg("package_dirs") = std::vector<std::string>{}, nb::arg("friction") = nb::none(),
+      nb::arg("restitution") = nb::none(), nb::arg("compliance") = 0.0, nb::arg("self_collision") = true,
+      nb::arg("actuators") = true, nb::arg("ignore_mimic") = false, nb::arg("name") = "",
+      "A robot from a URDF file or string. position, quaternion: of the base, world. package_dirs: where package:// is "
+      "looked up. "
+      "Meshes become convex. actuators: one motor per joint degree of freedom, limited to the effort limit. What the "
+      "loader ignores "
       "is listed in Model.ignored.\n\nValueError: names the element that cannot be read or is not supported.");
   cls.def(
       "_add_mujoco_arrays",
       [](Scene& scene, const std::string& file_name, const std::map<std::string, std::vector<double>>& reals,
-         const std::map<std::string, std::vector<int>>& integers, const std::map<std::string, std::vector<std::string>>& names,
-         bool use_options, const std::string& name) {
+         const std::map<std::string, std::vector<int>>& integers,
+         const std::map<std::string, std::vector<std::string>>& names, bool use_options, const std::string& name) {
         return scene.add_mujoco_arrays({file_name, reals, integers, names}, {use_options, name});
       },
-      nb::arg("file_name"), nb::arg("reals"), nb::arg("integers"), nb::arg("names"), nb::arg("use_options"), nb::arg("name"));
+      nb::arg("file_name"), nb::arg("reals"), nb::arg("integers"), nb::arg("names"), nb::arg("use_options"),
+      nb::arg("name"));
   cls.def(
       "_add_pinocchio",
       [](Scene& scene, nb::bytes model, nb::bytes geometry, nb::object position, nb::object quaternion, Number friction,
@@ -135,7 +156,8 @@ void bind_loaders(nb::class_<Scene>& cls) {
         options.compliance = compliance;
         options.actuators = actuators;
         options.name = name;
-        return scene.add_pinocchio(std::string(model.c_str(), model.size()), std::string(geometry.c_str(), geometry.size()), options);
+        return scene.add_pinocchio(std::string(model.c_str(), model.size()),
+                                   std::string(geometry.c_str(), geometry.size()), options);
       },
       nb::arg("model"), nb::arg("geometry"), nb::arg("position"), nb::arg("quaternion"), nb::arg("friction").none(),
       nb::arg("restitution").none(), nb::arg("compliance"), nb::arg("actuators"), nb::arg("name"));
@@ -144,7 +166,8 @@ void bind_loaders(nb::class_<Scene>& cls) {
 }  // namespace
 
 void bind_scene(nb::module_& module) {
-  nb::class_<SceneElement>(module, "SceneElement", "What a verb of Scene added: names and indices into the Model that build() returns.")
+  nb::class_<SceneElement>(module, "SceneElement",
+                           "What a verb of Scene added: names and indices into the Model that build() returns.")
       .def_ro("name", &SceneElement::name, "As given, or made unique: box, box_2, ...")
       .def_ro("first_body", &SceneElement::first_body, "Index into Model.body_names.")
       .def_ro("num_bodies", &SceneElement::num_bodies, "Bodies added.")
@@ -164,10 +187,12 @@ void bind_scene(nb::module_& module) {
         options.contact_margin = contact_margin;
         new (self) Scene(options);
       },
-      nb::arg("gravity") = nb::none(), nb::arg("timestep") = nb::none(), nb::arg("contact_margin") = default_contact_margin);
+      nb::arg("gravity") = nb::none(), nb::arg("timestep") = nb::none(),
+      nb::arg("contact_margin") = default_contact_margin);
   cls.def(
       "add_ground",
-      [](Scene& scene, Number friction, Number restitution, double compliance, double height, nb::object normal, const std::string& name) {
+      [](Scene& scene, Number friction, Number restitution, double compliance, double height, nb::object normal,
+         const std::string& name) {
         GroundOptions options;
         options.friction = friction;
         options.restitution = restitution;
@@ -178,13 +203,17 @@ void bind_scene(nb::module_& module) {
         return scene.add_ground(options);
       },
       nb::arg("friction") = nb::none(), nb::arg("restitution") = nb::none(), nb::kw_only(), nb::arg("compliance") = 0.0,
-      nb::arg("height") = 0.0, nb::arg("normal") = nb::make_tuple(0.0, 0.0, 1.0), nb::arg("name") = "ground",
-      "The half-space below the plane through height * normal. height: m. normal: (3,), any length > 0. friction, restitution: unset "
-      "means the partner's (both unset: 1 and 0). compliance: m/(N s), velocity per impulse. name: of the geometry.\n\nValueError: names "
+      nb::arg("height") = 0.0, nb::arg("normal").none() = nb::make_tuple(0.0, 0.0, 1.0), nb::arg("name") = "ground",
+      "The half-space below the plane through height * normal. height: m. normal: (3,), any length > 0. friction, "
+      "restitution: unset "
+      "means the partner's (both unset: 1 and 0). compliance: m/(N s), velocity per impulse. name: of the "
+      "geometry.\n\nValueError: names "
       "the argument and its value; the scene is then as it was.");
   bind_shapes(cls);
   bind_loaders(cls);
-  cls.def("build", [](const Scene& scene) { return std::const_pointer_cast<Model>(scene.build()); }, "Checks everything and returns the immutable Model.\n\nValueError: names what is wrong.");
+  cls.def(
+      "build", [](const Scene& scene) { return std::const_pointer_cast<Model>(scene.build()); },
+      "Checks everything and returns the immutable Model.\n\nValueError: names what is wrong.");
 }
 
 }  // namespace coulomb::python

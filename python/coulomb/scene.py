@@ -92,11 +92,16 @@ class Scene(_core.Scene):
         )
 
 
-def load(path, *, ground=False, floating_base=False, package_dirs=(), friction=None, **scene_options):
+def load(
+    path, *, ground=False, floating_base=False, package_dirs=(), friction=None, ignore_mimic=False, **scene_options
+):
     """The Model of a robot's file, in one line: ``coulomb.load("robot.urdf", ground=True)``.
 
     path: URDF (.urdf) or MJCF (anything else, or an XML string that starts with ``<mujoco``). ground: add the plane z = 0.
-    floating_base, package_dirs: for URDF. friction: of the ground and of a URDF's links. scene_options: those of Scene.
+    floating_base, package_dirs, ignore_mimic: for URDF, as in Scene.add_urdf. friction: of the ground and of a URDF's links.
+    scene_options: those of Scene.
+
+    FileNotFoundError, or ValueError that names argument, element and value.
     """
     text = os.fspath(path)
     head = text.lstrip()
@@ -108,11 +113,20 @@ def load(path, *, ground=False, floating_base=False, package_dirs=(), friction=N
     if ground:
         scene.add_ground(friction=friction)
     if is_urdf:
-        scene.add_urdf(text, floating_base=floating_base, package_dirs=package_dirs, friction=friction)
+        scene.add_urdf(
+            text,
+            floating_base=floating_base,
+            package_dirs=package_dirs,
+            friction=friction,
+            ignore_mimic=ignore_mimic,
+        )
     else:
-        if floating_base or package_dirs:
+        if floating_base or package_dirs or ignore_mimic:
             raise ValueError(
-                "floating_base, package_dirs: only for URDF; an MJCF file says itself how its bodies are attached"
+                "floating_base, package_dirs, ignore_mimic: only for URDF; an MJCF file says itself how its bodies are "
+                "attached"
             )
+        if friction is not None and not ground:
+            raise ValueError(f"friction: got {friction}, but an MJCF file has its own and there is no ground to add")
         scene.add_mjcf(text)
     return scene.build()
