@@ -1,5 +1,8 @@
 # Finds Pinocchio and Coal (in the cmeel.prefix of the Python environment, or anywhere on CMAKE_PREFIX_PATH) and, if wanted, the
 # MuJoCo C library (in the `mujoco` Python package, or anywhere on CMAKE_PREFIX_PATH).
+if(POLICY CMP0167)
+  cmake_policy(SET CMP0167 NEW)  # Boost by its own package; Coal's and Pinocchio's configurations look for it too
+endif()
 find_package(Python 3.10 COMPONENTS Interpreter OPTIONAL_COMPONENTS Development.Module)
 
 # coulomb_ask_python(<result> <code>): what the code prints, or an empty string.
