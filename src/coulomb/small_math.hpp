@@ -3,38 +3,40 @@
 
 #include <cmath>
 
+#include "coulomb/simd.hpp"
+
 namespace coulomb {
 
-inline double dot3(const double* a, const double* b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
-inline double dot6(const double* a, const double* b) { return dot3(a, b) + dot3(a + 3, b + 3); }
-inline double norm3(const double* a) { return std::sqrt(dot3(a, a)); }
-inline void copy3(const double* a, double* out) { out[0] = a[0], out[1] = a[1], out[2] = a[2]; }
-inline void sub3(const double* a, const double* b, double* out) { for (int i = 0; i < 3; ++i) out[i] = a[i] - b[i]; }
-inline void add3(const double* a, const double* b, double* out) { for (int i = 0; i < 3; ++i) out[i] = a[i] + b[i]; }
-inline void axpy3(double s, const double* a, double* out) { for (int i = 0; i < 3; ++i) out[i] += s * a[i]; }
-inline void cross3(const double* a, const double* b, double* out) {
+COULOMB_INLINE double dot3(const double* a, const double* b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
+COULOMB_INLINE double dot6(const double* a, const double* b) { return dot3(a, b) + dot3(a + 3, b + 3); }
+COULOMB_INLINE double norm3(const double* a) { return std::sqrt(dot3(a, a)); }
+COULOMB_INLINE void copy3(const double* a, double* out) { out[0] = a[0], out[1] = a[1], out[2] = a[2]; }
+COULOMB_INLINE void sub3(const double* a, const double* b, double* out) { for (int i = 0; i < 3; ++i) out[i] = a[i] - b[i]; }
+COULOMB_INLINE void add3(const double* a, const double* b, double* out) { for (int i = 0; i < 3; ++i) out[i] = a[i] + b[i]; }
+COULOMB_INLINE void axpy3(double s, const double* a, double* out) { for (int i = 0; i < 3; ++i) out[i] += s * a[i]; }
+COULOMB_INLINE void cross3(const double* a, const double* b, double* out) {
   const double x = a[1] * b[2] - a[2] * b[1], y = a[2] * b[0] - a[0] * b[2], z = a[0] * b[1] - a[1] * b[0];
   out[0] = x, out[1] = y, out[2] = z;
 }
-inline void add_cross3(const double* a, const double* b, double* out) {
+COULOMB_INLINE void add_cross3(const double* a, const double* b, double* out) {
   out[0] += a[1] * b[2] - a[2] * b[1];
   out[1] += a[2] * b[0] - a[0] * b[2];
   out[2] += a[0] * b[1] - a[1] * b[0];
 }
 
 /// out = R a
-inline void rotate(const double* R, const double* a, double* out) {
+COULOMB_INLINE void rotate(const double* R, const double* a, double* out) {
   const double x = dot3(R, a), y = dot3(R + 3, a), z = dot3(R + 6, a);
   out[0] = x, out[1] = y, out[2] = z;
 }
 /// out = R^T a
-inline void rotate_transposed(const double* R, const double* a, double* out) {
+COULOMB_INLINE void rotate_transposed(const double* R, const double* a, double* out) {
   const double x = R[0] * a[0] + R[3] * a[1] + R[6] * a[2], y = R[1] * a[0] + R[4] * a[1] + R[7] * a[2],
                z = R[2] * a[0] + R[5] * a[1] + R[8] * a[2];
   out[0] = x, out[1] = y, out[2] = z;
 }
 /// out = A B
-inline void multiply3(const double* A, const double* B, double* out) {
+COULOMB_INLINE void multiply3(const double* A, const double* B, double* out) {
   double t[9];
   for (int i = 0; i < 3; ++i)
     for (int j = 0; j < 3; ++j) t[3 * i + j] = A[3 * i] * B[j] + A[3 * i + 1] * B[3 + j] + A[3 * i + 2] * B[6 + j];
@@ -49,14 +51,14 @@ inline void quaternion_log(const double* q, double* out) {
   for (int i = 0; i < 3; ++i) out[i] = scale * q[1 + i];
 }
 /// out = conj(a) b
-inline void quaternion_conjugate_multiply(const double* a, const double* b, double* out) {
+COULOMB_INLINE void quaternion_conjugate_multiply(const double* a, const double* b, double* out) {
   const double w = a[0] * b[0] + dot3(a + 1, b + 1);
   double t[3];
   cross3(a + 1, b + 1, t);
   for (int i = 0; i < 3; ++i) t[i] = a[0] * b[1 + i] - b[0] * a[1 + i] - t[i];
   out[0] = w, out[1] = t[0], out[2] = t[1], out[3] = t[2];
 }
-inline void quaternion_to_matrix(const double* q, double* R) {
+COULOMB_INLINE void quaternion_to_matrix(const double* q, double* R) {
   const double w = q[0], x = q[1], y = q[2], z = q[3];
   R[0] = 1 - 2 * (y * y + z * z), R[1] = 2 * (x * y - w * z), R[2] = 2 * (x * z + w * y);
   R[3] = 2 * (x * y + w * z), R[4] = 1 - 2 * (x * x + z * z), R[5] = 2 * (y * z - w * x);
@@ -76,7 +78,7 @@ inline void inverse_right_jacobian(const double* phi, double* out) {
 }
 
 /// m x* phi for a twist m = (v, w) and a wrench phi = (f, n): (w x f, w x n + v x f).
-inline void cross_force(const double* m, const double* phi, double* out) {
+COULOMB_INLINE void cross_force(const double* m, const double* phi, double* out) {
   double t[6];
   cross3(m + 3, phi, t);
   cross3(m + 3, phi + 3, t + 3);

@@ -32,7 +32,7 @@ Velocity row_velocity(const Model& model, const BodyRows& b, const RowVelocities
 }
 
 // G += (l_v, l_w + r x l_v): a covector on the twist at the point, taken to the reference point.
-void add_point_covector(const double* l, const double* r, double* G) {
+COULOMB_INLINE void add_point_covector(const double* l, const double* r, double* G) {
   double moment[3];
   cross3(r, l, moment);
   for (int i = 0; i < 3; ++i) {
@@ -41,7 +41,7 @@ void add_point_covector(const double* l, const double* r, double* G) {
   }
 }
 
-void kinematic_row(const double* twist, const double* e, double sign, double* G_out, double* e_out) {
+COULOMB_INLINE void kinematic_row(const double* twist, const double* e, double sign, double* G_out, double* e_out) {
   cross_force(twist, e, G_out);
   for (int i = 0; i < 6; ++i) {
     G_out[i] *= sign;
@@ -53,17 +53,13 @@ struct Geometry {
   double r_a[3], r_b[3];
 };
 
-void contact_block(const Model& model, const BodyRows& b, const ContactMotion& motion, const RowVelocities& velocities,
-                   const Geometry& at, BodyRowDerivative& out) {
+// Rows of a contact: e and G of the moving sides.
+COULOMB_SIMD void contact_block(const BodyRows& b, const ContactMotion& motion, const Velocity& at_plus, const Velocity& bouncing,
+                                const Geometry& at, bool moving_a, bool moving_b, BodyRowDerivative& out) {
   for (int i = 0; i < 3; ++i) {
-    const Velocity w = row_velocity(model, b, velocities, i == 2 ? b.restitution : 0.0);
+    const Velocity& w = i == 2 ? bouncing : at_plus;
     const double* r = b.axes[i];
-    double e[6], eta[3], u[3], va[3], vb[3], spin[3];
-    copy3(r, e);
-    cross3(at.r_a, r, e + 3);
-    kinematic_row(w.twist_a, e, 1, out.G_a[i], out.e_a[i]);
-    cross3(at.r_b, r, e + 3);
-    kinematic_row(w.twist_b, e, -1, out.G_b[i], out.e_b[i]);
+    double e[6], eta[3], u[3], va[3], vb[3], spin[3], l[12];
     cross3(w.twist_a + 3, at.r_a, va);
     cross3(w.twist_b + 3, at.r_b, vb);
     for (int j = 0; j < 3; ++j) u[j] = w.twist_a[j] + va[j] - w.twist_b[j] - vb[j];
@@ -72,14 +68,21 @@ void contact_block(const Model& model, const BodyRows& b, const ContactMotion& m
     double du_dn[3];  // dr . u as a covector on dn
     const double normal_speed = dot3(b.axes[2], u);
     for (int j = 0; j < 3; ++j) du_dn[j] = i == 2 ? u[j] : -normal_speed * r[j];
-    double l[12];
-    for (int c = 0; c < 12; ++c) {
-      l[c] = 0;
-      for (int j = 0; j < 3; ++j) l[c] += du_dn[j] * motion.dnormal[j][c] + eta[j] * motion.dpoint[j][c];
-      if (i == 2) l[c] += b.dbias_dphi * motion.ddistance[c];
+    const double slope = i == 2 ? b.dbias_dphi : 0.0;
+    for (int c = 0; c < 12; ++c)
+      l[c] = slope * motion.ddistance[c] + du_dn[0] * motion.dnormal[0][c] + du_dn[1] * motion.dnormal[1][c] +
+             du_dn[2] * motion.dnormal[2][c] + eta[0] * motion.dpoint[0][c] + eta[1] * motion.dpoint[1][c] + eta[2] * motion.dpoint[2][c];
+    copy3(r, e);
+    if (moving_a) {
+      cross3(at.r_a, r, e + 3);
+      kinematic_row(w.twist_a, e, 1, out.G_a[i], out.e_a[i]);
+      add_point_covector(l, at.r_a, out.G_a[i]);
     }
-    add_point_covector(l, at.r_a, out.G_a[i]);
-    add_point_covector(l + 6, at.r_b, out.G_b[i]);
+    if (moving_b) {
+      cross3(at.r_b, r, e + 3);
+      kinematic_row(w.twist_b, e, -1, out.G_b[i], out.e_b[i]);
+      add_point_covector(l + 6, at.r_b, out.G_b[i]);
+    }
   }
 }
 
@@ -116,7 +119,7 @@ void equality_block(const Model& model, const BodyRows& b, const RowVelocities& 
 }
 
 // Columns of M on a twist at the point p, taken to the reference point: M_w -= M_v [r]x.
-void shift_columns(double M[6][6], const double* r) {
+COULOMB_INLINE void shift_columns(double M[6][6], const double* r) {
   for (int i = 0; i < 6; ++i) {
     const double* m = M[i];
     double t[3];
@@ -125,7 +128,7 @@ void shift_columns(double M[6][6], const double* r) {
   }
 }
 
-void wrench_change(const BodyRows& b, const ContactMotion& motion, const double* lambda, const Geometry& at,
+COULOMB_SIMD void wrench_change(const BodyRows& b, const ContactMotion& motion, const double* lambda, const Geometry& at,
                    bool moving_a, bool moving_b, double on_a[2][6][6], double on_b[2][6][6]) {
   const double *t1 = b.axes[0], *t2 = b.axes[1], *n = b.axes[2];
   const double ln = lambda[b.row + 2];
@@ -193,9 +196,11 @@ void row_derivatives(const Model& model, const DynamicsWorkspace& dynamics, cons
     }
     ContactMotion& motion = out.motions[b.contact];
     contact_motion(contacts[b.contact], motion);
-    contact_block(model, b, motion, velocities, at, out.blocks[i]);
-    double on_a[2][6][6], on_b[2][6][6];
     const bool moving_a = model.body_last_dof[b.body_a] >= 0, moving_b = model.body_last_dof[b.body_b] >= 0;
+    const Velocity at_plus = row_velocity(model, b, velocities, 0);
+    contact_block(b, motion, at_plus, b.restitution == 0 ? at_plus : row_velocity(model, b, velocities, b.restitution), at, moving_a,
+                  moving_b, out.blocks[i]);
+    double on_a[2][6][6], on_b[2][6][6];
     wrench_change(b, motion, lambda, at, moving_a, moving_b, on_a, on_b);
     PairWrenchDerivative& pair = find_pair(out.wrenches, b.body_a, b.body_b);
     if (moving_a) add6(on_a[0], pair.aa), add6(on_b[0], pair.ba);

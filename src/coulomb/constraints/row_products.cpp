@@ -1,80 +1,32 @@
 // The row derivatives applied: dense columns for the full Jacobian, one tree sweep for a vjp.
 #include <algorithm>
 
+#include "coulomb/constraints/path_products.hpp"
 #include "coulomb/constraints/row_derivatives.hpp"
 #include "coulomb/small_math.hpp"
 
 namespace coulomb {
 namespace {
 
-void fill_side(const Model& model, const DynamicsWorkspace& dynamics, const BodyRows& b, const RowVelocities& velocities, int body,
-               const double G[6][6], const double e[6][6], double* s, int ld) {
+Path path_of(const Model& model, int body) {
   const int last = model.body_last_dof[body];
-  if (last < 0) return;
-  const int* path = model.dof_path.data() + model.dof_row[last];
-  for (int k = 0; k <= model.dof_depth[last]; ++k) {
-    const int d = path[k];
-    const double *J = dynamics.columns.data() + 8 * d, *rate_plus = velocities.rate_plus + 8 * d;
-    for (int i = 0; i < b.size; ++i) s[std::size_t(b.row + i) * ld + d] += dot6(J, G[i]) + dot6(rate_plus, e[i]);
-    if (b.restitution != 0) s[std::size_t(b.row + 2) * ld + d] += b.restitution * dot6(velocities.rate + 8 * d, e[2]);
-  }
+  if (last < 0) return {nullptr, 0};
+  return {model.dof_path.data() + model.dof_row[last], model.dof_depth[last] + 1};
 }
 
-void multiply6(const double M[6][6], const double* x, double* out) {
-  for (int i = 0; i < 6; ++i) out[i] = dot6(M[i], x);
+void fill_side(const Model& model, const DynamicsWorkspace& dynamics, const BodyRows& b, const RowVelocities& velocities, int body,
+               const double G[6][6], const double e[6][6], double* s, int ld) {
+  const Path path = path_of(model, body);
+  if (path.length == 0) return;
+  double* rows = s + std::size_t(b.row) * ld;
+  add_path_rows(dynamics.columns.data(), velocities.rate_plus, path, b.size, G, e, rows, ld);
+  if (b.restitution == 0) return;
+  for (int k = 0; k < path.length; ++k) rows[2 * ld + path.dof[k]] += b.restitution * dot6(velocities.rate + 8 * path.dof[k], e[2]);
 }
 
 void add_transposed6(const double M[6][6], const double* x, double* out) {
   for (int i = 0; i < 6; ++i)
     for (int j = 0; j < 6; ++j) out[j] += M[i][j] * x[i];
-}
-
-// Jacobian columns of a body's path, component by component, so that products run along the path.
-constexpr int max_path = 64;
-struct PathColumns {
-  const int* path = nullptr;
-  int length = 0;
-  double component[6][max_path];
-};
-
-void gather_path(const Model& model, const DynamicsWorkspace& dynamics, int body, PathColumns& out) {
-  const int last = model.body_last_dof[body];
-  out.length = last < 0 ? 0 : model.dof_depth[last] + 1;
-  if (last < 0) return;
-  out.path = model.dof_path.data() + model.dof_row[last];
-  if (out.length > max_path) return;
-  for (int k = 0; k < out.length; ++k)
-    for (int i = 0; i < 6; ++i) out.component[i][k] = dynamics.columns[8 * out.path[k] + i];
-}
-
-void add_generalised(const DynamicsWorkspace& dynamics, const PathColumns& p, const double* wrench, double* out) {
-  if (p.length > max_path) {
-    for (int k = 0; k < p.length; ++k) out[p.path[k]] += dot6(dynamics.columns.data() + 8 * p.path[k], wrench);
-    return;
-  }
-  double value[max_path];
-  for (int k = 0; k < p.length; ++k)
-    value[k] = (wrench[0] * p.component[0][k] + wrench[1] * p.component[1][k]) + (wrench[2] * p.component[2][k] + wrench[3] * p.component[3][k]) +
-               (wrench[4] * p.component[4][k] + wrench[5] * p.component[5][k]);
-  for (int k = 0; k < p.length; ++k) out[p.path[k]] += value[k];
-}
-
-// Columns of one side: every dof of its path moves it and changes the wrenches on both bodies.
-void wrench_columns_side(const DynamicsWorkspace& dynamics, const PathColumns& by, const double on_a[6][6], const double on_b[6][6],
-                         const PathColumns& a, const PathColumns& b, double* r_T, int ld) {
-  for (int k = 0; k < by.length; ++k) {
-    double wrench[6];
-    const double* J = dynamics.columns.data() + 8 * by.path[k];
-    double* out = r_T + std::size_t(by.path[k]) * ld;
-    if (a.length > 0) {
-      multiply6(on_a, J, wrench);
-      add_generalised(dynamics, a, wrench, out);
-    }
-    if (b.length > 0) {
-      multiply6(on_b, J, wrench);
-      add_generalised(dynamics, b, wrench, out);
-    }
-  }
 }
 
 void gather(const Model& model, int body, const double G[6][6], const double e[6][6], const BodyRows& b, const double* z,
@@ -115,11 +67,12 @@ void fill_row_columns(const Model& model, const DynamicsWorkspace& dynamics, con
 void add_wrench_columns(const Model& model, const DynamicsWorkspace& dynamics, const ConstraintRows& rows,
                         const RowDerivatives& derivatives, const double* lambda, double* r_T, int ld) {
   for (const PairWrenchDerivative& p : derivatives.wrenches) {
-    PathColumns a, b;
-    gather_path(model, dynamics, p.body_a, a);
-    gather_path(model, dynamics, p.body_b, b);
-    wrench_columns_side(dynamics, a, p.aa, p.ba, a, b, r_T, ld);
-    wrench_columns_side(dynamics, b, p.ab, p.bb, a, b, r_T, ld);
+    const Path a = path_of(model, p.body_a), b = path_of(model, p.body_b);
+    const double* columns = dynamics.columns.data();
+    add_path_forces(columns, a, a, p.aa, r_T, ld);
+    add_path_forces(columns, a, b, p.ba, r_T, ld);
+    add_path_forces(columns, b, a, p.ab, r_T, ld);
+    add_path_forces(columns, b, b, p.bb, r_T, ld);
   }
   for (const DofRow& d : rows.dof_rows)
     for (int j = 0; j < d.num; ++j)

@@ -150,25 +150,42 @@ void StepLinearization::right_hand_sides() {
   add_wrench_columns(model, r.dynamics, r.rows, rows_, r.solution.lambda.data(), r_q_.data(), ld);
 }
 
-// Position part of `count` columns (dq1, dv1) whose velocity part is in place.
-void StepLinearization::chain_position(double* columns_T, int count, bool of_q) {
-  const int nv = model_->nv;
+// Columns (dq1, dv1) from their velocity part scale * dv_T (rows of ld): dq1 = h d(+)/dw dv1.
+void StepLinearization::store_columns(const double* dv_T, double scale, double* columns_T) {
+  const int nv = model_->nv, ld = record_->dynamics.ld;
   const double h = options_->constraints.timestep;
-  for (int k = 0; k < count; ++k) {
+  for (int k = 0; k < nv; ++k) {
+    const double* from = dv_T + std::size_t(k) * ld;
     double* row = columns_T + std::size_t(2) * nv * k;
-    for (int d = 0; d < nv; ++d) row[d] = h * row[nv + d];
+    for (int d = 0; d < nv; ++d) {
+      row[d] = h * (scale * from[d]);
+      row[nv + d] = scale * from[d];
+    }
   }
-  for (int d = 0; d < nv; ++d) w_[d] = h * record_->v_next[d];
   // a row holds dq1^T: right-multiplying by (d(+)/dw)^T applies d(+)/dw to every column
-  times_integrate_jacobian(*model_, w_.data(), IntegrateArgument::w, true, columns_T, 2 * nv, count);
-  if (!of_q) return;
-  double* identity = out_.data();
-  const int ld = record_->dynamics.ld;
-  std::fill(out_.begin(), out_.end(), 0.0);
-  for (int d = 0; d < nv; ++d) identity[std::size_t(d) * ld + d] = 1;
-  times_integrate_jacobian(*model_, w_.data(), IntegrateArgument::q, true, identity, ld, nv);
-  for (int k = 0; k < count; ++k)
-    for (int d = 0; d < nv; ++d) columns_T[std::size_t(2) * nv * k + d] += identity[std::size_t(k) * ld + d];
+  times_integrate_jacobian(*model_, w_.data(), IntegrateArgument::w, true, columns_T, 2 * nv, nv);
+}
+
+// Adds d(+)/dq to the position part of the columns of q: the identity, but for the 3 x 3 blocks of rotations.
+void StepLinearization::add_integrate_jacobian(double* columns_T) {
+  const Model& model = *model_;
+  const int nv = model.nv;
+  const auto is_rotation = [&](int d) {
+    const JointType type = model.joint_type[model.dof_joint[d]];
+    return type == JointType::ball || (type == JointType::free && d >= model.joint_v[model.dof_joint[d]] + 3);
+  };
+  double* axes = scratch_.data();  // row i: the i-th axis of every rotation
+  std::fill_n(axes, 3 * nv, 0.0);
+  for (int d = 0, axis = 0; d < nv; ++d) {
+    if (is_rotation(d)) axes[nv * axis + d] = 1, axis = (axis + 1) % 3;
+    else columns_T[std::size_t(2) * nv * d + d] += 1;
+  }
+  times_integrate_jacobian(model, w_.data(), IntegrateArgument::q, true, axes, nv, 3);
+  for (int d = 0, axis = 0; d < nv; ++d) {
+    if (!is_rotation(d)) continue;
+    for (int j = d - axis; j < d - axis + 3; ++j) columns_T[std::size_t(2) * nv * d + j] += axes[nv * axis + j];
+    axis = (axis + 1) % 3;
+  }
 }
 
 const StepDerivatives& StepLinearization::jacobian() {
@@ -183,6 +200,7 @@ const StepDerivatives& StepLinearization::jacobian() {
   StepRecord& r = *record_;
   const int nv = model.nv, nu = model.nu, ld = r.dynamics.ld, n = r.rows.num_rows, m = problem_.reduced_size();
   const double h = options_->constraints.timestep;
+  for (int d = 0; d < nv; ++d) w_[d] = h * r.v_next[d];
   derivative_pairs(model, r.dynamics);
   response_matrices();
   right_hand_sides();
@@ -191,7 +209,7 @@ const StepDerivatives& StepLinearization::jacobian() {
   const auto velocity_columns = [&](const std::vector<double>& r_T, const double* Bs, double* target) {
     multiply(Product::set, rows_of(r_T.data(), nv, nv, ld), P_T_.data(), out_.data(), ld, ld, product_);
     if (Bs) multiply(Product::subtract, transposed(Bs, nv, m, ld), W_.data(), out_.data(), ld, ld, product_);
-    for (int k = 0; k < nv; ++k) std::copy_n(out_.data() + std::size_t(k) * ld, nv, target + std::size_t(2) * nv * k + nv);
+    store_columns(out_.data(), 1.0, target);
   };
   const double* Bs = nullptr;
   if (m > 0) {
@@ -212,13 +230,8 @@ const StepDerivatives& StepLinearization::jacobian() {
     Bs = Bs_.data();
   }
   velocity_columns(r_v_, Bs, A + std::size_t(2) * nv * nv);
-  chain_position(A, nv, true);
-  chain_position(A + std::size_t(2) * nv * nv, nv, false);
-
-  for (int k = 0; k < nv; ++k)
-    for (int d = 0; d < nv; ++d)
-      derivatives_.B_tau_T[std::size_t(2) * nv * k + nv + d] = h * P_T_[std::size_t(k) * ld + d];
-  chain_position(derivatives_.B_tau_T.data(), nv, false);
+  add_integrate_jacobian(A);
+  store_columns(P_T_.data(), h, derivatives_.B_tau_T.data());
   for (int k = 0; k < nu; ++k) {
     double* row = derivatives_.B_T.data() + std::size_t(2) * nv * k;
     std::fill_n(row, 2 * nv, 0.0);

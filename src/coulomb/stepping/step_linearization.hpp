@@ -59,7 +59,8 @@ class StepLinearization {
   void collect_forces();
   void response_matrices();
   void right_hand_sides();
-  void chain_position(double* columns_T, int count, bool of_q);
+  void store_columns(const double* dv_T, double scale, double* columns_T);
+  void add_integrate_jacobian(double* columns_T);
   void vjp_from_jacobian(const double* dq1, const double* dv1, StepCotangent& out);
   void bounce_row(const BodyRows& rows, double* row) const;
   void add_bounce_cotangent(const double* z, double* out);

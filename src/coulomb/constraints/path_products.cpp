@@ -1,0 +1,83 @@
+#include "coulomb/constraints/path_products.hpp"
+
+#include "coulomb/lanes.hpp"
+
+namespace coulomb {
+namespace {
+
+constexpr int block = 8;
+
+/// Components of up to eight dofs' vectors side by side (6 x 8), zero behind the path's end.
+COULOMB_INLINE void gather(const double* vectors, const int* dof, int count, double* __restrict out) {
+  for (int k = 0; k < block; ++k) {
+    const double* from = vectors + 8 * dof[k < count ? k : 0];
+    const double keep = k < count ? 1.0 : 0.0;
+    for (int i = 0; i < 6; ++i) out[block * i + k] = keep * from[i];
+  }
+}
+
+template <int width>
+COULOMB_INLINE Lanes<width> combine(const double* x, const double* streams) {
+  const auto a = x[0] * load_lanes<width>(streams) + x[1] * load_lanes<width>(streams + block) + x[2] * load_lanes<width>(streams + 2 * block);
+  streams += 3 * block;
+  const auto b = x[3] * load_lanes<width>(streams) + x[4] * load_lanes<width>(streams + block) + x[5] * load_lanes<width>(streams + 2 * block);
+  return a + b;
+}
+
+template <int width>
+COULOMB_INLINE void scatter_add(const Lanes<width>& x, const int* dof, int count, double* out) {
+  double value[block];
+  store_lanes(value, x);
+  for (int k = 0; k < count; ++k) out[dof[k]] += value[k];
+}
+
+template <int width>
+COULOMB_INLINE void path_rows_lanes(const double* columns, const double* rates, Path path, int rows, const double (*G)[6],
+                                    const double (*e)[6], double* s, int ld) {
+  double column[6 * block], rate[6 * block];
+  for (int k = 0; k < path.length; k += block) {
+    const int *dof = path.dof + k, count = path.length - k < block ? path.length - k : block;
+    gather(columns, dof, count, column);
+    gather(rates, dof, count, rate);
+    for (int i = 0; i < rows; ++i)
+      scatter_add(combine<width>(G[i], column) + combine<width>(e[i], rate), dof, count, s + static_cast<long>(i) * ld);
+  }
+}
+
+template <int width>
+COULOMB_INLINE void path_forces_lanes(const double* columns, Path by, Path on, const double (*M)[6], double* r_T, int ld) {
+  double column[6 * block], wrench[6 * block], target[6 * block];
+  for (int d = 0; d < on.length; d += block) {
+    const int *on_dof = on.dof + d, on_count = on.length - d < block ? on.length - d : block;
+    gather(columns, on_dof, on_count, target);
+    for (int k = 0; k < by.length; k += block) {
+      const int *dof = by.dof + k, count = by.length - k < block ? by.length - k : block;
+      gather(columns, dof, count, column);
+      for (int i = 0; i < 6; ++i) store_lanes(wrench + block * i, combine<width>(M[i], column));
+      for (int l = 0; l < count; ++l) {
+        const double f[6] = {wrench[l], wrench[8 + l], wrench[16 + l], wrench[24 + l], wrench[32 + l], wrench[40 + l]};
+        scatter_add(combine<width>(f, target), on_dof, on_count, r_T + static_cast<long>(dof[l]) * ld);
+      }
+    }
+  }
+}
+
+COULOMB_SIMD_BY_WIDTH(void, path_rows,
+                      (const double* columns, const double* rates, Path path, int rows, const double (*G)[6], const double (*e)[6],
+                       double* s, int ld),
+                      (columns, rates, path, rows, G, e, s, ld))
+COULOMB_SIMD_BY_WIDTH(void, path_forces, (const double* columns, Path by, Path on, const double (*M)[6], double* r_T, int ld),
+                      (columns, by, on, M, r_T, ld))
+
+}  // namespace
+
+void add_path_rows(const double* columns, const double* rates, Path path, int rows, const double G[][6], const double e[][6], double* s,
+                   int ld) {
+  path_rows(columns, rates, path, rows, G, e, s, ld);
+}
+
+void add_path_forces(const double* columns, Path by, Path on, const double M[6][6], double* r_T, int ld) {
+  path_forces(columns, by, on, M, r_T, ld);
+}
+
+}  // namespace coulomb
