@@ -75,8 +75,11 @@ ACTUATORS = """<mujoco model="actuators"><compiler angle="radian" autolimits="tr
     <motor name="a8" joint="j3" gear="1 2 3 4 5 6" ctrllimited="false"/>
     <motor name="a9" jointinparent="j3" gear="0 0 0 1 -2 3" ctrllimited="false"/>
     <general name="a10" joint="j1" gear="3" gainprm="5" ctrlrange="-0.2 0.2"/>
+    <damper name="a11" joint="j4" kv="2" ctrlrange="0 2"/>
+    <motor name="a12" joint="j0" gear="2" armature="0.02" damping="0.3"/>
+    <position name="a13" joint="j4" kp="5" dampratio="0.7" inheritrange="0"/>
   </actuator>
-  <keyframe><key name="home" qpos="0.1 0.2 1 0 0 0 1 2 3 0 1 0 0 0.5" qvel="1 2 3 4 5 6 7 8 9 10 11 12" ctrl="1 2 3 4 5 6 7 8 9 10 11"/></keyframe>
+  <keyframe><key name="home" qpos="0.1 0.2 1 0 0 0 1 2 3 0 1 0 0 0.5" qvel="1 2 3 4 5 6 7 8 9 10 11 12" ctrl="1 2 3 4 5 6 7 8 9 10 11 12 13 14"/></keyframe>
 </mujoco>"""
 
 EQUALITIES = """<mujoco model="equalities"><compiler angle="radian"/><option gravity="0 0 0" timestep="0.001"/>

@@ -37,17 +37,24 @@ JointShape shape_of(const pinocchio::JointModel& joint, const std::string& what)
   if (type == "JointModelFreeFlyer") return {{{coulomb::JointType::free, z}}, Kind::free};
   if (type == "JointModelSpherical") return {{{coulomb::JointType::ball, z}}, Kind::ball};
   if (type == "JointModelSphericalZYX")
-    return {{{coulomb::JointType::hinge, z}, {coulomb::JointType::hinge, y}, {coulomb::JointType::hinge, x}}, Kind::scalar};
+    return {{{coulomb::JointType::hinge, z}, {coulomb::JointType::hinge, y}, {coulomb::JointType::hinge, x}},
+            Kind::scalar};
   if (type == "JointModelTranslation")
-    return {{{coulomb::JointType::slide, x}, {coulomb::JointType::slide, y}, {coulomb::JointType::slide, z}}, Kind::scalar};
+    return {{{coulomb::JointType::slide, x}, {coulomb::JointType::slide, y}, {coulomb::JointType::slide, z}},
+            Kind::scalar};
   if (type == "JointModelPlanar")
-    return {{{coulomb::JointType::slide, x}, {coulomb::JointType::slide, y}, {coulomb::JointType::hinge, z}}, Kind::planar};
-  if (type.size() == 12 && type.compare(0, 11, "JointModelR") == 0) return {{{coulomb::JointType::hinge, aligned(type[11])}}, Kind::scalar};
-  if (type.size() == 12 && type.compare(0, 11, "JointModelP") == 0) return {{{coulomb::JointType::slide, aligned(type[11])}}, Kind::scalar};
+    return {{{coulomb::JointType::slide, x}, {coulomb::JointType::slide, y}, {coulomb::JointType::hinge, z}},
+            Kind::planar};
+  if (type.size() == 12 && type.compare(0, 11, "JointModelR") == 0)
+    return {{{coulomb::JointType::hinge, aligned(type[11])}}, Kind::scalar};
+  if (type.size() == 12 && type.compare(0, 11, "JointModelP") == 0)
+    return {{{coulomb::JointType::slide, aligned(type[11])}}, Kind::scalar};
   if (type.size() == 14 && type.compare(0, 13, "JointModelRUB") == 0)
     return {{{coulomb::JointType::hinge, aligned(type[13])}}, Kind::continuous};
-  if (auto j = boost::get<JointModelRevoluteUnaligned>(&joint.toVariant())) return {{{coulomb::JointType::hinge, vec(j->axis)}}, Kind::scalar};
-  if (auto j = boost::get<JointModelPrismaticUnaligned>(&joint.toVariant())) return {{{coulomb::JointType::slide, vec(j->axis)}}, Kind::scalar};
+  if (auto j = boost::get<JointModelRevoluteUnaligned>(&joint.toVariant()))
+    return {{{coulomb::JointType::hinge, vec(j->axis)}}, Kind::scalar};
+  if (auto j = boost::get<JointModelPrismaticUnaligned>(&joint.toVariant()))
+    return {{{coulomb::JointType::slide, vec(j->axis)}}, Kind::scalar};
   if (auto j = boost::get<JointModelRevoluteUnboundedUnaligned>(&joint.toVariant()))
     return {{{coulomb::JointType::hinge, vec(j->axis)}}, Kind::continuous};
   throw std::invalid_argument(what + ": joint type " + type + " is not supported");
@@ -96,7 +103,8 @@ class Translator {
     const std::string what = source_ + ": joint '" + m_.names[j] + "'";
     const JointShape shape = shape_of(m_.joints[j], what);
     const bool free = shape.kind == PinocchioJoint::Kind::free;
-    if (free && m_.parents[j] != 0) throw std::invalid_argument(what + ": a free joint below the root is not supported");
+    if (free && m_.parents[j] != 0)
+      throw std::invalid_argument(what + ": a free joint below the root is not supported");
     BodyPart body;
     body.name = link_name(j, m_.names[j]);
     body.parent = free ? 0 : body_[m_.parents[j]];
@@ -117,7 +125,8 @@ class Translator {
     }
   }
 
-  void add_single(pinocchio::JointIndex j, const std::string& name, const JointShape& shape, int i, const std::string& what) {
+  void add_single(pinocchio::JointIndex j, const std::string& name, const JointShape& shape, int i,
+                  const std::string& what) {
     JointPart part;
     part.name = name;
     part.type = shape.joints[i].first;
@@ -142,14 +151,16 @@ class Translator {
       checks::not_negative(what + " armature", part.armature[k]);
       checks::not_negative(what + " friction", part.dry_friction[k]);
     }
-    if (scalar && options_.actuators && m_.joints[j].shortname() != "JointModelPlanar") add_motor(name, m_.upperEffortLimit[v]);
+    if (scalar && options_.actuators && m_.joints[j].shortname() != "JointModelPlanar")
+      add_motor(name, m_.upperEffortLimit[v]);
     parts_.joints.push_back(part);
     nq_ += scalar ? 1 : free ? 7 : 4, nv_ += nv;
   }
 
   void set_limits(JointPart& part, double lower, double upper, const std::string& what) {
     if (std::isnan(lower) || std::isnan(upper) || lower > upper)
-      throw std::invalid_argument(what + " limits: (" + checks::text(lower) + ", " + checks::text(upper) + ") is no interval");
+      throw std::invalid_argument(what + " limits: (" + checks::text(lower) + ", " + checks::text(upper) +
+                                  ") is no interval");
     part.limited = std::abs(lower) < 1e20 || std::abs(upper) < 1e20;
     part.lower = lower, part.upper = upper;
   }
@@ -172,11 +183,14 @@ class Translator {
       part.placement = placement_of(object.placement);
       part.friction = options_.friction, part.restitution = options_.restitution, part.compliance = options_.compliance;
       if (!self_collision) part.no_collision_group = 0;
+      if (object.disableCollision) part.contype = part.conaffinity = 0;
       set_shape(part, *object.geometry);
       parts_.geometries.push_back(part);
     }
     for (const auto& pair : geometry.collisionPairs)
-      parts_.pairs.push_back({static_cast<int>(pair.first), static_cast<int>(pair.second), {}, {}});
+      if (!geometry.geometryObjects[pair.first].disableCollision &&
+          !geometry.geometryObjects[pair.second].disableCollision)
+        parts_.pairs.push_back({static_cast<int>(pair.first), static_cast<int>(pair.second), {}, {}});
   }
 
   void set_shape(GeometryPart& part, const coal::CollisionGeometry& g) {
@@ -187,16 +201,32 @@ class Translator {
       part.mesh = static_cast<int>(parts_.meshes.size());
       parts_.meshes.push_back(make_convex_hull(out, part.name));
     };
-    if (auto s = dynamic_cast<const coal::Sphere*>(&g)) part.type = ShapeType::sphere, part.size = {s->radius, 0, 0};
-    else if (auto s = dynamic_cast<const coal::Box*>(&g)) part.type = ShapeType::box, part.size = {s->halfSide[0], s->halfSide[1], s->halfSide[2]};
-    else if (auto s = dynamic_cast<const coal::Capsule*>(&g)) part.type = ShapeType::capsule, part.size = {s->radius, s->halfLength, 0};
-    else if (auto s = dynamic_cast<const coal::Cylinder*>(&g)) part.type = ShapeType::cylinder, part.size = {s->radius, s->halfLength, 0};
-    else if (auto s = dynamic_cast<const coal::Ellipsoid*>(&g)) part.type = ShapeType::ellipsoid, part.size = {s->radii[0], s->radii[1], s->radii[2]};
+    if (auto s = dynamic_cast<const coal::ShapeBase*>(&g); s && s->getSweptSphereRadius() != 0)
+      throw std::invalid_argument(source_ + ": geometry '" + part.name + "': a swept-sphere radius (" +
+                                  checks::text(s->getSweptSphereRadius()) + ") is not supported");
+    if (auto s = dynamic_cast<const coal::Halfspace*>(&g)) {
+      part.type = ShapeType::half_space;
+      part.placement = compose(part.placement, {{s->d * s->n[0], s->d * s->n[1], s->d * s->n[2]},
+                                                quaternion_z_to({s->n[0], s->n[1], s->n[2]})});
+    } else if (auto s = dynamic_cast<const coal::Sphere*>(&g))
+      part.type = ShapeType::sphere, part.size = {s->radius, 0, 0};
+    else if (auto s = dynamic_cast<const coal::Box*>(&g))
+      part.type = ShapeType::box, part.size = {s->halfSide[0], s->halfSide[1], s->halfSide[2]};
+    else if (auto s = dynamic_cast<const coal::Capsule*>(&g))
+      part.type = ShapeType::capsule, part.size = {s->radius, s->halfLength, 0};
+    else if (auto s = dynamic_cast<const coal::Cylinder*>(&g))
+      part.type = ShapeType::cylinder, part.size = {s->radius, s->halfLength, 0};
+    else if (auto s = dynamic_cast<const coal::Ellipsoid*>(&g))
+      part.type = ShapeType::ellipsoid, part.size = {s->radii[0], s->radii[1], s->radii[2]};
     else if (auto s = dynamic_cast<const coal::ConvexBase*>(&g)) points(*s->points, s->num_points);
     else if (auto s = dynamic_cast<const coal::BVHModelBase*>(&g)) points(*s->vertices, s->num_vertices);
     else
-      throw std::invalid_argument(source_ + ": geometry '" + part.name + "': this shape cannot collide; use primitives or a convex decomposition");
-    const int used = part.type == ShapeType::sphere ? 1 : part.type == ShapeType::mesh ? 0 : part.type == ShapeType::capsule || part.type == ShapeType::cylinder ? 2 : 3;
+      throw std::invalid_argument(source_ + ": geometry '" + part.name +
+                                  "': this shape cannot collide; use primitives or a convex decomposition");
+    const int used = part.type == ShapeType::sphere                                        ? 1
+                     : part.type == ShapeType::mesh || part.type == ShapeType::half_space  ? 0
+                     : part.type == ShapeType::capsule || part.type == ShapeType::cylinder ? 2
+                                                                                           : 3;
     for (int i = 0; i < used; ++i) checks::positive(source_ + ": geometry '" + part.name + "' size", part.size[i]);
   }
 
@@ -210,8 +240,8 @@ class Translator {
 
 }  // namespace
 
-SceneParts pinocchio_parts(const pinocchio::Model& model, const pinocchio::GeometryModel* geometry, const PinocchioOptions& options,
-                           bool self_collision, const std::string& source) {
+SceneParts pinocchio_parts(const pinocchio::Model& model, const pinocchio::GeometryModel* geometry,
+                           const PinocchioOptions& options, bool self_collision, const std::string& source) {
   return Translator(model, options, source).run(geometry, self_collision);
 }
 
