@@ -4,7 +4,12 @@ python="${PYTHON:-python3}"
 missing=""
 need() { missing="$missing $1"; echo "missing: $2" >&2; }
 
-command -v c++ >/dev/null 2>&1 || need g++ "a C++20 compiler (c++)"
+compiler="${CXX:-c++}"
+if ! command -v "$compiler" >/dev/null 2>&1; then
+  need g++ "a C++20 compiler ($compiler)"
+elif ! echo '#include <span>' | "$compiler" -std=c++20 -x c++ -fsyntax-only - 2>/dev/null; then
+  need g++ "a compiler and standard library for C++20, such as g++ 11 or newer; $compiler is $("$compiler" --version 2>&1 | head -n 1)"
+fi
 if ! command -v "$python" >/dev/null 2>&1; then
   need "python3 python3-venv python3-dev" "Python 3.10 or newer ($python)"
 elif ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))'; then
