@@ -204,7 +204,8 @@ bool ConstraintSolver::run_method(const SolverSettings& settings, const WarmStar
 
 // A small pivot, or a contact that touches without an impulse: the corner of a set of solutions has no small pivot.
 bool ConstraintSolver::may_be_redundant() const {
-  if (newton_.pivot_ratio < unique_pivot + 1000 * newton_.last_delta) return true;
+  // elimination magnifies the proximal term that fills a vanishing pivot: by 1e3 and more where something slides
+  if (newton_.pivot_ratio < unique_pivot + 1e5 * newton_.last_delta) return true;
   for (int b = 0; b < scaled_.num_blocks; ++b) {
     const Block& block = scaled_.blocks[b];
     const int normal = block.row + block.size - 1;
