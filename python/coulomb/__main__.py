@@ -53,7 +53,7 @@ def _parser():
         command.add_argument(
             "--ignore-mimic",
             action="store_true",
-            help="URDF: treat mimic joints as independent instead of refusing them",
+            help="URDF: leave mimic joints independent instead of coupling them to their leaders",
         )
         command.add_argument(
             "--keyframe",

@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from scenes.basics import GRAVITY, about, semi_implicit_distance
-from scenes.frames import VARIANTS, run
 
 import coulomb
+from scenes.basics import GRAVITY, about, semi_implicit_distance
+from scenes.frames import VARIANTS, run
 
 BLOCKS = {"box": ("box", (0.2, 0.3, 0.1)), "mesh": ("mesh", (0.2, 0.3, 0.1)), "cylinder": ("cylinder", (0.12, 0.1))}
 

@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from scenes.basics import about
-from scenes.frames import VARIANTS, World, run
 
 import coulomb
+from scenes.basics import about
+from scenes.frames import VARIANTS, World, run
 
 
 @pytest.fixture(params=["turned", "turned-reverse"])

@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from scenes.basics import GRAVITY, about
-from scenes.frames import VARIANTS, run
 
 import coulomb
+from scenes.basics import GRAVITY, about
+from scenes.frames import VARIANTS, run
 
 
 @pytest.fixture(params=VARIANTS, ids=VARIANTS.keys())

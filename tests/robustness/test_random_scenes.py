@@ -7,9 +7,9 @@ import math
 
 import numpy as np
 import pytest
-from scenes.frames import World, turn
 
 import coulomb
+from scenes.frames import World, turn
 
 KINDS = ["sphere", "box", "capsule", "cylinder", "ellipsoid", "mesh"]
 SMOOTH = ["sphere", "capsule", "ellipsoid"]
