@@ -181,6 +181,14 @@ void velocity_at(const Contact& c, int column, bool body_a, const double* at, do
   cross3(w, arm, out);
 }
 
+/// Adds how a curved incident line (capsule, cylinder) rolls under its point while n turns otherwise than the body: sign F (dn - spin).
+void roll(const SurfacePatch& patch, const double* dn, const double* spin, double sign, double* velocity) {
+  double turn[3], shift[3];
+  sub3(dn, spin, turn);
+  symmetric_times(patch.F, turn, shift);
+  axpy3(sign, shift, velocity);
+}
+
 /// The incident edge (direction d) crosses a side plane (normal m) of the reference face: the crossing stays on both.
 bool move_edge_crossing(const Contact& c, ContactMotion& motion) {
   const double* m = c.side;
@@ -195,6 +203,7 @@ bool move_edge_crossing(const Contact& c, ContactMotion& motion) {
     const double* dn = c.reference_on_a ? v.a : v.b;
     double incident[3], reference[3], relative[3], dp[3];
     velocity_at(c, column, incident_a, at, incident);
+    roll(incident_a ? c.a : c.b, dn, incident_a ? v.a : v.b, incident_a ? -1.0 : 1.0, incident);
     velocity_at(c, column, !incident_a, at, reference);
     sub3(incident, reference, relative);
     const double slide = dot3(m, relative) / slope;

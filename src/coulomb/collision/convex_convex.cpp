@@ -17,8 +17,8 @@ bool convex_witness(const Shape& a, const Shape& b, double margin, double axis[3
   const bool smooth = !has_polyhedral_core(a) || !has_polyhedral_core(b);
   const double scale = bounding_radius(a) + bounding_radius(b), reach = std::max(0.0, margin + core_radius(a) + core_radius(b));
   for (int attempt = smooth ? 0 : 2; attempt < 3; ++attempt) {
-    static constexpr double tolerances[3] = {1e-3, 1e-6, 1e-11};
-    const double tolerance = tolerances[attempt];
+    static constexpr double tolerances[3] = {1e-3, 1e-6, 1e-11}, doubts[3] = {1e-3, 1e-6, 2e-2};
+    const double tolerance = tolerances[attempt], doubt = smooth ? doubts[attempt] : 1e-9;
     Simplex simplex;
     double n[3];
     const GjkStatus status = gjk(a, b, reach, smooth ? tolerance : 0.0, axis, hints, simplex);
@@ -38,12 +38,13 @@ bool convex_witness(const Shape& a, const Shape& b, double margin, double axis[3
       epa(a, b, smooth ? 0.1 * tolerance * scale : 0.0, hints, simplex, n, solid);
       if (!solid) {
         for (int i = 0; i < simplex.count; ++i) simplex.weight[i] = i == 0 ? 1.0 : 0.0;
+        simplex.closest[0] = simplex.closest[1] = simplex.closest[2] = 0;
         copy3(n, axis);
-        refine_witness(a, b, simplex, n, w);
+        refine_witness(a, b, simplex, n, 1e-6 * scale, w);
         return w.distance <= margin;
       }
     }
-    if (refine_witness(a, b, simplex, n, w)) break;
+    if (refine_witness(a, b, simplex, n, doubt * scale, w)) break;
   }
   copy3(w.normal, axis);
   return w.distance <= margin;
@@ -92,7 +93,7 @@ int collide_convex(const Shape& a, const Shape& b, double margin, const Collisio
   const double size = std::min(bounding_radius(a), bounding_radius(b));
   double deepest = 1e300;
   for (int i = 0; i < count; ++i) deepest = std::min(deepest, candidates[i].distance);
-  if (count == 0 || deepest > w.distance + 2e-3 * size + 0.1 * std::abs(w.distance)) {
+  if (count == 0 || (count == 1 && w.exact) || deepest > w.distance + 2e-3 * size + 0.1 * std::abs(w.distance)) {
     single_contact(a, b, w, out[0]);
     if (write) cache.num_kept = 0, cache.reference = -1;
     return 1;

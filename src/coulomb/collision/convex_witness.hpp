@@ -23,11 +23,19 @@ struct CoreFeature {
 struct Witness {
   double normal[3], distance, point_a[3], point_b[3];
   CoreFeature a, b;
+  bool exact = true;  ///< the features passed the checks; false: values of the simplex
 };
 
-/// Exact witness from the simplex and the approximate normal; false when no choice of features passes the checks (supports agree,
+/// Exact witness from the simplex (its closest point set) and the approximate normal, whose distance is known to `doubt`; false when no choice of features passes the checks (supports agree,
 /// witness inside its feature), and then `out` holds the simplex' own values.
-bool refine_witness(const Shape& a, const Shape& b, const Simplex& simplex, const double normal[3], Witness& out);
+bool refine_witness(const Shape& a, const Shape& b, const Simplex& simplex, const double normal[3], double doubt, Witness& out);
+
+bool has_line(const CoreFeature& f);                         ///< an edge, or the side of a capsule or cylinder
+void align_witnesses(const double normal[3], Witness& w);    ///< removes what rounding left of p_A - p_B across the normal
+bool face_of_a_leads(const Witness& w);                      ///< of two faces the one along n carries it: is it A's?
+
+/// One end of a line or edge as a feature of its own: 0 the low one.
+CoreFeature end_of(const Shape& shape, const CoreFeature& line, int end);
 
 /// Finishes a given pair of features; `normal` is the first guess. No checks beyond convergence.
 bool solve_features(const Shape& a, const Shape& b, const double normal[3], Witness& w);

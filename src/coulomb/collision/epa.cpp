@@ -16,29 +16,43 @@ constexpr int max_vertices = 96, max_faces = 256, max_edges = 256;
 struct Face {
   int v[3];
   double n[3], d;
+  bool sliver;  // never the nearest: too thin, in the plane of the face beside it, or folded inwards
 };
 
 struct Polytope {
   MinkowskiVertex vertex[max_vertices];
   Face face[max_faces];
   int num_vertices, num_faces;
+  double thin;  // triangles lower than this have no normal of their own
 };
 
+// Triangle i, j, k; edge i -> j borders a face of the polytope already.
 bool add_face(Polytope& p, int i, int j, int k) {
   if (p.num_faces == max_faces) return false;
-  Face& f = p.face[p.num_faces++];
+  Face& f = p.face[p.num_faces];
   f.v[0] = i, f.v[1] = j, f.v[2] = k;
-  double e1[3], e2[3];
-  sub3(p.vertex[j].w, p.vertex[i].w, e1), sub3(p.vertex[k].w, p.vertex[i].w, e2);
+  double e1[3], e2[3], e3[3];
+  sub3(p.vertex[j].w, p.vertex[i].w, e1), sub3(p.vertex[k].w, p.vertex[i].w, e2), sub3(e2, e1, e3);
   cross3(e1, e2, f.n);
-  const double area = norm3(f.n);
-  if (!(area > 1e-14 * (dot3(e1, e1) + dot3(e2, e2)))) {  // a sliver never is the nearest; it keeps the surface closed
-    f.n[0] = f.n[1] = f.n[2] = 0, f.d = 1e300;
-    return true;
+  const double area = norm3(f.n), side2 = std::max({dot3(e1, e1), dot3(e2, e2), dot3(e3, e3)});
+  f.sliver = !(area * area > p.thin * p.thin * side2);
+  if (f.sliver) {
+    f.n[0] = f.n[1] = f.n[2] = f.d = 0;
+    for (int q = 0; q < p.num_faces; ++q)
+      for (int c = 0; c < 3; ++c)
+        if (p.face[q].v[c] == j && p.face[q].v[(c + 1) % 3] == i) copy3(p.face[q].n, f.n), f.d = p.face[q].d;
+  } else {
+    for (double& c : f.n) c /= area;
+    f.d = dot3(f.n, p.vertex[i].w);
   }
-  for (double& c : f.n) c /= area;
-  f.d = dot3(f.n, p.vertex[i].w);
+  ++p.num_faces;
   return true;
+}
+
+bool same_point(const MinkowskiVertex& u, const MinkowskiVertex& v, double distance) {
+  double d[3];
+  sub3(u.w, v.w, d);
+  return dot3(d, d) < distance * distance;
 }
 
 // Adds support points until the simplex is a tetrahedron; false when A - B is flat.
@@ -97,6 +111,46 @@ bool grow(const Shape& a, const Shape& b, int hints[2], Simplex& s, double scale
   return true;
 }
 
+// A tetrahedron without volume: leaves its largest triangle, or edge, or point, for grow() to start from.
+void drop_flat(Simplex& s, double scale) {
+  const double small = 1e-9 * scale;
+  double e[3], f[3], n[3];
+  if (s.count == 4) {
+    static constexpr int triples[4][4] = {{0, 1, 2, 3}, {0, 1, 3, 2}, {0, 2, 3, 1}, {1, 2, 3, 0}};
+    int best = 0;
+    double area = -1, height = 0;
+    for (int k = 0; k < 4; ++k) {
+      const int* t = triples[k];
+      sub3(s.v[t[1]].w, s.v[t[0]].w, e), sub3(s.v[t[2]].w, s.v[t[0]].w, f);
+      cross3(e, f, n);
+      if (!(norm3(n) > area)) continue;
+      area = norm3(n), best = k;
+      sub3(s.v[t[3]].w, s.v[t[0]].w, e);
+      height = area > 0 ? std::abs(dot3(e, n)) / area : 0.0;
+    }
+    if (height > small) return;
+    const MinkowskiVertex kept[3] = {s.v[triples[best][0]], s.v[triples[best][1]], s.v[triples[best][2]]};
+    for (int k = 0; k < 3; ++k) s.v[k] = kept[k];
+    s.count = 3;
+  }
+  if (s.count == 3) {
+    int far = 0;  // the longest side is that from far to far + 1
+    double longest = -1, area = 0;
+    for (int k = 0; k < 3; ++k) {
+      sub3(s.v[(k + 1) % 3].w, s.v[k].w, e), sub3(s.v[(k + 2) % 3].w, s.v[k].w, f);
+      cross3(e, f, n);
+      if (norm3(e) > longest) longest = norm3(e), far = k, area = norm3(n);
+    }
+    if (area > small * longest) return;
+    const MinkowskiVertex kept[2] = {s.v[far], s.v[(far + 1) % 3]};
+    s.v[0] = kept[0], s.v[1] = kept[1], s.count = 2;
+  }
+  if (s.count == 2) {
+    sub3(s.v[1].w, s.v[0].w, e);
+    if (!(norm3(e) > small)) s.count = 1;
+  }
+}
+
 // Removes the faces that see `w`, fans their horizon to the new vertex. False when full or nothing is visible.
 bool expand(Polytope& p, const MinkowskiVertex& next, double tolerance) {
   if (p.num_vertices == max_vertices) return false;
@@ -104,8 +158,7 @@ bool expand(Polytope& p, const MinkowskiVertex& next, double tolerance) {
   const int num_before = p.num_faces;
   for (int i = 0; i < p.num_faces;) {
     const Face f = p.face[i];
-    const bool sliver = f.d > 1e299;
-    if (sliver || !(dot3(f.n, next.w) - f.d > tolerance)) {
+    if (!(dot3(f.n, next.w) - f.d > tolerance)) {
       ++i;
       continue;
     }
@@ -143,14 +196,32 @@ void take_face(const Polytope& p, const Face& f, Simplex& s) {
   for (int k = 0; k < 3; ++k) s.v[k] = p.vertex[f.v[k]], s.weight[k] = sum > 0 ? weight[k] / sum : 1.0 / 3;
 }
 
+// For polytopes that rounding spoilt (coincident, aligned shapes): an axis of either shape may do better than the face found.
+double try_axes(const Shape& a, const Shape& b, int hints[2], double depth, Simplex& s, double normal[3]) {
+  for (int k = 0; k < 12; ++k) {
+    const Shape& shape = k < 6 ? a : b;
+    const double sign = k & 1 ? -1.0 : 1.0;
+    const int axis = k % 6 / 2;
+    const double d[3] = {sign * shape.rotation[axis], sign * shape.rotation[3 + axis], sign * shape.rotation[6 + axis]};
+    MinkowskiVertex v;
+    minkowski_support(a, b, d, hints, v);
+    const double value = dot3(d, v.w);
+    if (!(value < depth)) continue;
+    depth = value, s.count = 1, s.v[0] = v, s.weight[0] = 1;
+    for (int i = 0; i < 3; ++i) normal[i] = -d[i], s.closest[i] = value * d[i];
+  }
+  return depth;
+}
+
 }  // namespace
 
 double epa(const Shape& a, const Shape& b, double tolerance, int hints[2], Simplex& simplex, double normal[3], bool& solid) {
   const double scale = bounding_radius(a) + bounding_radius(b);
+  drop_flat(simplex, scale);
   solid = grow(a, b, hints, simplex, scale, normal);
   if (!solid) return 0;
   Polytope p;
-  p.num_vertices = 4, p.num_faces = 0;
+  p.num_vertices = 4, p.num_faces = 0, p.thin = 1e-9 * scale;
   for (int i = 0; i < 4; ++i) p.vertex[i] = simplex.v[i];
   double e[3], f[3], g[3], n[3];
   sub3(p.vertex[1].w, p.vertex[0].w, e), sub3(p.vertex[2].w, p.vertex[0].w, f), sub3(p.vertex[3].w, p.vertex[0].w, g);
@@ -159,18 +230,37 @@ double epa(const Shape& a, const Shape& b, double tolerance, int hints[2], Simpl
   add_face(p, 0, 1, 2), add_face(p, 0, 3, 1), add_face(p, 0, 2, 3), add_face(p, 1, 3, 2);
   const double slack = 1e-13 * scale;
   Face nearest = p.face[0];
+  bool spoilt = false;
   for (;;) {
-    int best = 0;
-    for (int i = 1; i < p.num_faces; ++i)
-      if (p.face[i].d < p.face[best].d) best = i;
+    int best = -1;
+    for (int i = 0; i < p.num_faces; ++i)
+      if (!p.face[i].sliver && (best < 0 || p.face[i].d < p.face[best].d)) best = i;
+    spoilt |= best < 0;
+    if (best < 0) break;
     nearest = p.face[best];
     MinkowskiVertex next;
     minkowski_support(a, b, nearest.n, hints, next);
-    if (dot3(nearest.n, next.w) - nearest.d <= std::max(tolerance, slack) || !expand(p, next, slack)) break;
+    if (dot3(nearest.n, next.w) - nearest.d <= std::max(tolerance, slack)) break;
+    bool mine = false, met = false;  // a vertex (nearly) met before cannot add to the polytope
+    for (int i = 0; i < p.num_vertices; ++i) met |= same_point(p.vertex[i], next, p.thin);
+    for (const int v : nearest.v) mine |= same_point(p.vertex[v], next, p.thin);
+    if (mine) break;
+    if (met) {
+      p.face[best].sliver = spoilt = true;  // folded by rounding: not on the surface
+    } else if (!expand(p, next, slack)) {
+      spoilt = true;
+      break;
+    }
   }
   take_face(p, nearest, simplex);
   for (int i = 0; i < 3; ++i) normal[i] = -nearest.n[i];
-  return std::max(0.0, nearest.d);
+  double depth = nearest.d;
+  if (spoilt) {  // what the direction found is worth, not what the face says
+    MinkowskiVertex v;
+    minkowski_support(a, b, nearest.n, hints, v);
+    depth = try_axes(a, b, hints, dot3(nearest.n, v.w) - slack, simplex, normal);
+  }
+  return std::max(0.0, depth);
 }
 
 }  // namespace coulomb
