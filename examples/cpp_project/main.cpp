@@ -17,8 +17,8 @@ int main() {
   double weight = 0;
   for (const auto& contact : sim.contacts()) weight += std::abs(contact.impulse[2]) / sim.timestep();
   const auto& derivatives = sim.derivatives();  // A_T: row k is the derivative for entry k of (q, v)
-  std::printf("coulomb %s: height of the box %.6f m, contact force %.4f N, d vz+/d vz %.3g\n", coulomb::version(), state.q[2], weight,
-              derivatives.A_T[(model->nv + 2) * 2 * model->nv + model->nv + 2]);
+  std::printf("coulomb %s: height of the box %.6f m, contact force %.4f N, d vz+/d vz %.3g\n", coulomb::version(),
+              state.q[2], weight, derivatives.A_T[(model->nv + 2) * 2 * model->nv + model->nv + 2]);
   const bool rests = state.q[2] > 0.0999 && state.q[2] < 0.1001 && weight > 9.80 && weight < 9.82;
   return rests && sim.status().converged ? 0 : 1;
 }

@@ -31,12 +31,13 @@ class OptionalArray {
 
 /// A block of a Jacobian that is stored transposed: rows [first_row, +rows) and columns [first_column, +columns) of the matrix whose
 /// transpose has `leading` entries per row. A view: no copy.
-nb::object transposed_block(const std::vector<double>& transposed, int leading, int first_row, int rows, int first_column, int columns,
-                            nb::handle owner) {
+nb::object transposed_block(const std::vector<double>& transposed, int leading, int first_row, int rows,
+                            int first_column, int columns, nb::handle owner) {
   const std::size_t shape[2] = {static_cast<std::size_t>(rows), static_cast<std::size_t>(columns)};
   const std::int64_t strides[2] = {1, leading};
   static const double nothing = 0;
-  const double* first = transposed.empty() ? &nothing : transposed.data() + static_cast<std::size_t>(first_column) * leading + first_row;
+  const double* first =
+      transposed.empty() ? &nothing : transposed.data() + static_cast<std::size_t>(first_column) * leading + first_row;
   return nb::cast(nb::ndarray<nb::numpy, const double>(first, 2, shape, owner, strides));
 }
 
@@ -51,7 +52,8 @@ void state_block(Derivatives& cls, const char* name, Part of, Part by, const cha
       [of, by](nb::handle self) {
         const auto& d = nb::cast<const StepDerivatives&>(self);
         const int row = of == Part::v ? d.nv : 0, column = by == Part::v ? d.nv : 0;
-        return transposed_block(d.A_T, 2 * d.nv, row, of == Part::all ? 2 * d.nv : d.nv, column, by == Part::all ? 2 * d.nv : d.nv, self);
+        return transposed_block(d.A_T, 2 * d.nv, row, of == Part::all ? 2 * d.nv : d.nv, column,
+                                by == Part::all ? 2 * d.nv : d.nv, self);
       },
       nb::sig((std::string("def ") + name + "(self) -> numpy.ndarray").c_str()), doc);
 }
@@ -61,17 +63,20 @@ void input_block(Derivatives& cls, const char* name, Part of, bool by_u, const c
       name,
       [of, by_u](nb::handle self) {
         const auto& d = nb::cast<const StepDerivatives&>(self);
-        return transposed_block(by_u ? d.B_T : d.B_tau_T, 2 * d.nv, of == Part::v ? d.nv : 0, of == Part::all ? 2 * d.nv : d.nv, 0,
-                                by_u ? d.nu : d.nv, self);
+        return transposed_block(by_u ? d.B_T : d.B_tau_T, 2 * d.nv, of == Part::v ? d.nv : 0,
+                                of == Part::all ? 2 * d.nv : d.nv, 0, by_u ? d.nu : d.nv, self);
       },
       nb::sig((std::string("def ") + name + "(self) -> numpy.ndarray").c_str()), doc);
 }
 
 void bind_derivatives(nb::module_& module) {
   Derivatives cls(module, "StepDerivatives",
-                  "Jacobian of one step in tangent space: dq as in Model.integrate, dv as in v. By the implicit function theorem on "
-                  "the modes of the contacts (Simple, section III; docs/conventions.md: which side at ties). Arrays are read-only views.");
-  cls.def_ro("nv", &StepDerivatives::nv, "Size of tangent vectors.").def_ro("nu", &StepDerivatives::nu, "Number of controls.");
+                  "Jacobian of one step in tangent space: dq as in Model.integrate, dv as in v. By the implicit "
+                  "function theorem on "
+                  "the modes of the contacts (Simple, section III; docs/conventions.md: which side at ties). Arrays "
+                  "are read-only views.");
+  cls.def_ro("nv", &StepDerivatives::nv, "Size of tangent vectors.")
+      .def_ro("nu", &StepDerivatives::nu, "Number of controls.");
   state_block(cls, "A", Part::all, Part::all, "(2 nv, 2 nv) d(q1, v1)/d(q, v)");
   state_block(cls, "dq_dq", Part::q, Part::q, "(nv, nv) dq1/dq");
   state_block(cls, "dq_dv", Part::q, Part::v, "(nv, nv) dq1/dv, s");
@@ -84,11 +89,14 @@ void bind_derivatives(nb::module_& module) {
   input_block(cls, "dq_dtau", Part::q, false, "(nv, nv) dq1/dtau, m/N or rad/(N m)");
   input_block(cls, "dv_dtau", Part::v, false, "(nv, nv) dv1/dtau, s/kg or 1/(N m s)");
 
-  const auto vector_property = [](auto& c, const char* name, std::vector<double> StepCotangent::*member, const char* doc) {
-    c.def_prop_ro(name, [member](const StepCotangent& g) { return to_numpy(g.*member); },
-                  nb::sig((std::string("def ") + name + "(self) -> numpy.ndarray").c_str()), doc);
+  const auto vector_property = [](auto& c, const char* name, std::vector<double> StepCotangent::*member,
+                                  const char* doc) {
+    c.def_prop_ro(
+        name, [member](const StepCotangent& g) { return to_numpy(g.*member); },
+        nb::sig((std::string("def ") + name + "(self) -> numpy.ndarray").c_str()), doc);
   };
-  nb::class_<StepCotangent> cotangent(module, "StepCotangent", "Gradient of a function of (q1, v1) with respect to the inputs of the step.");
+  nb::class_<StepCotangent> cotangent(module, "StepCotangent",
+                                      "Gradient of a function of (q1, v1) with respect to the inputs of the step.");
   vector_property(cotangent, "q", &StepCotangent::q, "(nv,) tangent space of q");
   vector_property(cotangent, "v", &StepCotangent::v, "(nv,) with respect to v");
   vector_property(cotangent, "u", &StepCotangent::u, "(nu,) with respect to the controls");
@@ -105,33 +113,41 @@ void bind_reports(nb::module_& module) {
       .def("__bool__", [](const StepStatus& s) { return s.converged; })
       .def("__repr__", [](const StepStatus& s) {
         char text[96];
-        std::snprintf(text, sizeof text, "<StepStatus %s, %d iterations, residual %.2g: ", s.converged ? "converged" : "not converged",
+        std::snprintf(text, sizeof text,
+                      "<StepStatus %s, %d iterations, residual %.2g: ", s.converged ? "converged" : "not converged",
                       s.iterations, s.residual);
         return text + s.reason + ">";
       });
-  const auto triple = [](const double (ContactReport::*member)[3]) {
+  const auto triple = [](const double(ContactReport::*member)[3]) {
     return [member](const ContactReport& c) { return to_numpy(c.*member, 3); };
   };
-  nb::class_<ContactReport>(module, "Contact", "One contact of the last step, world axes. The impulse acts on A, its opposite on B.")
+  nb::class_<ContactReport>(module, "Contact",
+                            "One contact of the last step, world axes. The impulse acts on A, its opposite on B.")
       .def_ro("geometry_a", &ContactReport::geometry_a, "Name of the geometry A.")
       .def_ro("geometry_b", &ContactReport::geometry_b, "Name of the geometry B.")
       .def_ro("body_a", &ContactReport::body_a, "Name of the body that carries A.")
       .def_ro("body_b", &ContactReport::body_b, "Name of the body that carries B.")
       .def_prop_ro("point", triple(&ContactReport::point), nb::sig("def point(self) -> numpy.ndarray"), "(3,) m")
-      .def_prop_ro("normal", triple(&ContactReport::normal), nb::sig("def normal(self) -> numpy.ndarray"), "(3,) unit, from B to A")
+      .def_prop_ro("normal", triple(&ContactReport::normal), nb::sig("def normal(self) -> numpy.ndarray"),
+                   "(3,) unit, from B to A")
       .def_ro("depth", &ContactReport::depth, "m; positive: penetrating")
-      .def_prop_ro("impulse", triple(&ContactReport::impulse), nb::sig("def impulse(self) -> numpy.ndarray"), "(3,) N s")
+      .def_prop_ro("impulse", triple(&ContactReport::impulse), nb::sig("def impulse(self) -> numpy.ndarray"),
+                   "(3,) N s")
       .def_prop_ro("velocity", triple(&ContactReport::velocity), nb::sig("def velocity(self) -> numpy.ndarray"),
                    "(3,) m/s: of A relative to B at the point, after the step")
       .def_ro("friction", &ContactReport::friction)
-      .def_prop_ro("mode", [](const ContactReport& c) { return std::string(name_of(c.mode)); }, "'separating', 'sticking' or 'sliding'")
-      .def_ro("tie", &ContactReport::tie, "On the border of two modes: the gradient is that of the side reported in mode.")
+      .def_prop_ro(
+          "mode", [](const ContactReport& c) { return std::string(name_of(c.mode)); },
+          "'separating', 'sticking' or 'sliding'")
+      .def_ro("tie", &ContactReport::tie,
+              "On the border of two modes: the gradient is that of the side reported in mode.")
       .def_ro("margin", &ContactReport::margin, "Distance to the border of the mode, relative to the problem's scale.")
-      .def_ro("frozen", &ContactReport::frozen, "The geometry has no local derivative here; point and normal are carried by body A.")
+      .def_ro("frozen", &ContactReport::frozen,
+              "The geometry has no local derivative here; point and normal are carried by body A.")
       .def("__repr__", [](const ContactReport& c) {
         char text[160];
-        std::snprintf(text, sizeof text, ", %s, depth %.3g, impulse (%.4g, %.4g, %.4g)>", name_of(c.mode), c.depth, c.impulse[0],
-                      c.impulse[1], c.impulse[2]);
+        std::snprintf(text, sizeof text, ", %s, depth %.3g, impulse (%.4g, %.4g, %.4g)>", name_of(c.mode), c.depth,
+                      c.impulse[0], c.impulse[1], c.impulse[2]);
         return "<Contact " + c.geometry_a + " on " + c.geometry_b + text;
       });
 }
@@ -139,7 +155,8 @@ void bind_reports(nb::module_& module) {
 nb::object step(Simulator& sim, nb::handle q, nb::handle v, nb::handle u, nb::handle tau, nb::handle fext) {
   const Model& model = sim.model();
   const ArrayIn q_in(q, "q", {model.nq}), v_in(v, "v", {model.nv});
-  const OptionalArray u_in(u, "u", {model.nu}), tau_in(tau, "tau", {model.nv}), fext_in(fext, "fext", {model.num_bodies, 6});
+  const OptionalArray u_in(u, "u", {model.nu}), tau_in(tau, "tau", {model.nv}),
+      fext_in(fext, "fext", {model.num_bodies, 6});
   ArrayOut q_out = new_array(model.nq), v_out = new_array(model.nv);
   sim.step(q_in.data(), v_in.data(), u_in.data(), tau_in.data(), fext_in.data(), q_out.data, v_out.data);
   return nb::make_tuple(std::move(q_out.array), std::move(v_out.array));
@@ -147,7 +164,8 @@ nb::object step(Simulator& sim, nb::handle q, nb::handle v, nb::handle u, nb::ha
 
 nb::object jvp(Simulator& sim, nb::handle dq, nb::handle dv, nb::handle du, nb::handle dtau) {
   const Model& model = sim.model();
-  const OptionalArray dq_in(dq, "dq", {model.nv}), dv_in(dv, "dv", {model.nv}), du_in(du, "du", {model.nu}), dtau_in(dtau, "dtau", {model.nv});
+  const OptionalArray dq_in(dq, "dq", {model.nv}), dv_in(dv, "dv", {model.nv}), du_in(du, "du", {model.nu}),
+      dtau_in(dtau, "dtau", {model.nv});
   ArrayOut dq_out = new_array(model.nv), dv_out = new_array(model.nv);
   sim.jvp(dq_in.data(), dv_in.data(), du_in.data(), dtau_in.data(), dq_out.data, dv_out.data);
   return nb::make_tuple(std::move(dq_out.array), std::move(dv_out.array));
@@ -170,15 +188,16 @@ Rollout run(Simulator& sim, nb::handle q0, nb::handle v0, nb::handle U, std::opt
   const ArrayIn u_in(U, "U", {-1, model.nu});
   const int rows = static_cast<int>(u_in.shape(0));
   if (steps && *steps != rows)
-    throw nb::value_error(("steps: got " + std::to_string(*steps) + ", but U has " + std::to_string(rows) + " rows").c_str());
+    throw nb::value_error(
+        ("steps: got " + std::to_string(*steps) + ", but U has " + std::to_string(rows) + " rows").c_str());
   nb::gil_scoped_release release;
   return rollout(sim, q_in.data(), v_in.data(), u_in.data(), rows);
 }
 
-SimulatorOptions options(std::optional<double> timestep, const std::string& contact, const std::string& stepper, const std::string& solver,
-                         double tolerance, int max_iterations, double baumgarte, double slop, double max_correction_speed,
-                         double restitution_threshold, bool patches, bool warm_start, bool canonical_impulses,
-                         bool exclude_neutral_overlaps) {
+SimulatorOptions options(std::optional<double> timestep, const std::string& contact, const std::string& stepper,
+                         const std::string& solver, double tolerance, int max_iterations, double baumgarte, double slop,
+                         double max_correction_speed, double restitution_threshold, bool patches, bool warm_start,
+                         bool canonical_impulses, bool exclude_neutral_overlaps) {
   SimulatorOptions out;
   if (timestep) {
     if (*timestep == 0) throw std::invalid_argument("timestep: got 0, expected a positive number of seconds");
@@ -203,75 +222,106 @@ SimulatorOptions options(std::optional<double> timestep, const std::string& cont
 void bind_rollout(nb::module_& module) {
   nb::class_<Rollout>(module, "Rollout", "A trajectory of T steps.")
       .def_ro("steps", &Rollout::steps, "T")
-      .def_prop_ro("q", [](nb::handle self) {
-        const auto& r = nb::cast<const Rollout&>(self);
-        return view(r.q, self, r.q.size() / (static_cast<std::size_t>(r.steps) + 1), true);
-      }, nb::sig("def q(self) -> numpy.ndarray"), "(T + 1, nq): q0 first.")
-      .def_prop_ro("v", [](nb::handle self) {
-        const auto& r = nb::cast<const Rollout&>(self);
-        return view(r.v, self, r.v.size() / (static_cast<std::size_t>(r.steps) + 1), true);
-      }, nb::sig("def v(self) -> numpy.ndarray"), "(T + 1, nv): v0 first.")
+      .def_prop_ro(
+          "q",
+          [](nb::handle self) {
+            const auto& r = nb::cast<const Rollout&>(self);
+            return view(r.q, self, r.q.size() / (static_cast<std::size_t>(r.steps) + 1), true);
+          },
+          nb::sig("def q(self) -> numpy.ndarray"), "(T + 1, nq): q0 first.")
+      .def_prop_ro(
+          "v",
+          [](nb::handle self) {
+            const auto& r = nb::cast<const Rollout&>(self);
+            return view(r.v, self, r.v.size() / (static_cast<std::size_t>(r.steps) + 1), true);
+          },
+          nb::sig("def v(self) -> numpy.ndarray"), "(T + 1, nv): v0 first.")
       .def_ro("status", &Rollout::status, "One StepStatus per step.")
       .def_ro("converged", &Rollout::converged, "Every step converged.");
 }
 
 void bind_simulator(nb::module_& module) {
   const SimulatorOptions defaults;
-  nb::class_<StepMemory>(module, "StepMemory", "What steps carry on: contact features and impulses. Opaque; see Simulator.memory.");
+  nb::class_<StepMemory>(module, "StepMemory",
+                         "What steps carry on: contact features and impulses. Opaque; see Simulator.memory.");
   nb::class_<Simulator> cls(module, "Simulator",
-      "Steps one model. Holds the memory of the last step (warm start, contact features): not to be shared between threads.");
+                            "Steps one model. Holds the memory of the last step (warm start, contact features): not to "
+                            "be shared between threads.");
   cls.def(
       "__init__",
       [](Simulator* self, std::shared_ptr<Model> model, std::optional<double> timestep, const std::string& contact,
-         const std::string& stepper, const std::string& solver, double tolerance, int max_iterations, double baumgarte, double slop,
-         double max_correction_speed, double restitution_threshold, bool patches, bool warm_start, bool canonical_impulses,
-                         bool exclude_neutral_overlaps) {
-        new (self) Simulator(std::move(model), options(timestep, contact, stepper, solver, tolerance, max_iterations, baumgarte, slop,
-                                                       max_correction_speed, restitution_threshold, patches, warm_start, canonical_impulses, exclude_neutral_overlaps));
+         const std::string& stepper, const std::string& solver, double tolerance, int max_iterations, double baumgarte,
+         double slop, double max_correction_speed, double restitution_threshold, bool patches, bool warm_start,
+         bool canonical_impulses, bool exclude_neutral_overlaps) {
+        new (self)
+            Simulator(std::move(model), options(timestep, contact, stepper, solver, tolerance, max_iterations,
+                                                baumgarte, slop, max_correction_speed, restitution_threshold, patches,
+                                                warm_start, canonical_impulses, exclude_neutral_overlaps));
       },
       nb::arg("model"), nb::arg("timestep") = nb::none(), nb::kw_only(), nb::arg("contact") = defaults.contact,
       nb::arg("stepper") = defaults.stepper, nb::arg("solver") = "auto", nb::arg("tolerance") = defaults.tolerance,
-      nb::arg("max_iterations") = defaults.max_iterations, nb::arg("baumgarte") = defaults.baumgarte, nb::arg("slop") = defaults.slop,
-      nb::arg("max_correction_speed") = defaults.max_correction_speed, nb::arg("restitution_threshold") = defaults.restitution_threshold,
-      nb::arg("patches") = defaults.patches, nb::arg("warm_start") = defaults.warm_start,
-      nb::arg("canonical_impulses") = defaults.canonical_impulses,
+      nb::arg("max_iterations") = defaults.max_iterations, nb::arg("baumgarte") = defaults.baumgarte,
+      nb::arg("slop") = defaults.slop, nb::arg("max_correction_speed") = defaults.max_correction_speed,
+      nb::arg("restitution_threshold") = defaults.restitution_threshold, nb::arg("patches") = defaults.patches,
+      nb::arg("warm_start") = defaults.warm_start, nb::arg("canonical_impulses") = defaults.canonical_impulses,
       nb::arg("exclude_neutral_overlaps") = defaults.exclude_neutral_overlaps,
-      "timestep: s, in (0, 1] (default: the model's). contact: 'ncp', the exact Coulomb cone. stepper: 'semi_implicit'. solver: 'auto', "
-      "'ac_lm', 'admm' or 'pgs'. tolerance: scaled residual. baumgarte: share of a position error removed per step, [0, 1]. slop: m, "
-      "rad that it leaves alone. max_correction_speed: m/s, rad/s. restitution_threshold: m/s, slower approaches do not bounce. "
+      "timestep: s, in (0, 1] (default: the model's). contact: 'ncp', the exact Coulomb cone. stepper: "
+      "'semi_implicit'. solver: 'auto', "
+      "'ac_lm', 'admm' or 'pgs'. tolerance: scaled residual. baumgarte: share of a position error removed per step, "
+      "[0, 1]. slop: m, "
+      "rad that it leaves alone. max_correction_speed: m/s, rad/s. restitution_threshold: m/s, slower approaches do "
+      "not bounce. "
       "patches: keep manifold points from step to step. canonical_impulses: choose where impulses are not unique. "
-      "exclude_neutral_overlaps: leave out pairs of one robot's own geometries that overlap in its neutral pose.\n\nValueError: names "
+      "exclude_neutral_overlaps: leave out pairs of one robot's own geometries that overlap in its neutral "
+      "pose.\n\nValueError: names "
       "the option and its value.");
-  cls.def("step", &step, nb::arg("q"), nb::arg("v"), nb::arg("u") = nb::none(), nb::arg("tau") = nb::none(), nb::arg("fext") = nb::none(),
-          nb::sig("def step(self, q: numpy.ndarray, v: numpy.ndarray, u: numpy.ndarray | None = None, tau: numpy.ndarray | None = None, "
+  cls.def("step", &step, nb::arg("q"), nb::arg("v"), nb::arg("u") = nb::none(), nb::arg("tau") = nb::none(),
+          nb::arg("fext") = nb::none(),
+          nb::sig("def step(self, q: numpy.ndarray, v: numpy.ndarray, u: numpy.ndarray | None = None, tau: "
+                  "numpy.ndarray | None = None, "
                   "fext: numpy.ndarray | None = None) -> tuple[numpy.ndarray, numpy.ndarray]"),
-          "One step: q (nq,), v (nv,) to (q1, v1). u: (nu,) controls. tau: (nv,) extra joint forces. fext: (num_bodies, 6) world force "
-          "(N) and torque (N m) at each body's centre of mass. None: zero.\n\nValueError: names argument, element and value; the "
+          "One step: q (nq,), v (nv,) to (q1, v1). u: (nu,) controls. tau: (nv,) extra joint forces. fext: "
+          "(num_bodies, 6) world force "
+          "(N) and torque (N m) at each body's centre of mass. None: zero.\n\nValueError: names argument, element and "
+          "value; the "
           "simulator is then as it was. Numerical trouble is in status, never an exception.");
-  cls.def("rollout", &run, nb::arg("q0"), nb::arg("v0"), nb::arg("U") = nb::none(), nb::kw_only(), nb::arg("steps") = nb::none(),
-          nb::sig("def rollout(self, q0: numpy.ndarray, v0: numpy.ndarray, U: numpy.ndarray | None = None, *, steps: int | None = None) "
+  cls.def("rollout", &run, nb::arg("q0"), nb::arg("v0"), nb::arg("U") = nb::none(), nb::kw_only(),
+          nb::arg("steps") = nb::none(),
+          nb::sig("def rollout(self, q0: numpy.ndarray, v0: numpy.ndarray, U: numpy.ndarray | None = None, *, steps: "
+                  "int | None = None) "
                   "-> Rollout"),
-          "T steps from (q0, v0) under U (T, nu), or `steps` steps without control. Starts from reset(). Returns a Rollout.\n\n"
+          "T steps from (q0, v0) under U (T, nu), or `steps` steps without control. Starts from reset(). Returns a "
+          "Rollout.\n\n"
           "ValueError: names argument, element and value.");
   cls.def_prop_ro("status", &Simulator::status, "StepStatus of the last step.");
   cls.def_prop_ro("contacts", &Simulator::contacts, "List of Contact of the last step.");
-  cls.def("derivatives", [](Simulator& sim) { return StepDerivatives(sim.derivatives()); },
-          "StepDerivatives of the last step; stay valid afterwards. RuntimeError before the first step.");
-  cls.def("vjp", &vjp, nb::arg("dq1"), nb::arg("dv1"), nb::sig("def vjp(self, dq1: numpy.ndarray, dv1: numpy.ndarray) -> StepCotangent"),
-          "Reverse mode: cotangents (nv,) of q1 and v1 to the StepCotangent of q, v, u and tau, without forming a matrix.\n\nRuntimeError "
+  cls.def(
+      "derivatives", [](Simulator& sim) { return StepDerivatives(sim.derivatives()); },
+      "StepDerivatives of the last step; stay valid afterwards. RuntimeError before the first step.");
+  cls.def("vjp", &vjp, nb::arg("dq1"), nb::arg("dv1"),
+          nb::sig("def vjp(self, dq1: numpy.ndarray, dv1: numpy.ndarray) -> StepCotangent"),
+          "Reverse mode: cotangents (nv,) of q1 and v1 to the StepCotangent of q, v, u and tau, without forming a "
+          "matrix.\n\nRuntimeError "
           "before the first step.");
-  cls.def("jvp", &jvp, nb::arg("dq") = nb::none(), nb::arg("dv") = nb::none(), nb::arg("du") = nb::none(), nb::arg("dtau") = nb::none(),
-          nb::sig("def jvp(self, dq: numpy.ndarray | None = None, dv: numpy.ndarray | None = None, du: numpy.ndarray | None = None, "
+  cls.def("jvp", &jvp, nb::arg("dq") = nb::none(), nb::arg("dv") = nb::none(), nb::arg("du") = nb::none(),
+          nb::arg("dtau") = nb::none(),
+          nb::sig("def jvp(self, dq: numpy.ndarray | None = None, dv: numpy.ndarray | None = None, du: numpy.ndarray | "
+                  "None = None, "
                   "dtau: numpy.ndarray | None = None) -> tuple[numpy.ndarray, numpy.ndarray]"),
-          "Forward mode: tangents dq, dv, dtau (nv,) and du (nu,) of the inputs (None: zero) to those (nv,) of q1 and v1.\n\nRuntimeError "
+          "Forward mode: tangents dq, dv, dtau (nv,) and du (nu,) of the inputs (None: zero) to those (nv,) of q1 and "
+          "v1.\n\nRuntimeError "
           "before the first step.");
   cls.def("reset", &Simulator::reset, "Forgets the last step: the next one starts cold.");
-  cls.def_prop_rw("memory", [](const Simulator& sim) { return StepMemory(sim.memory()); },
-                  [](Simulator& sim, const StepMemory& memory) { sim.set_memory(memory); },
-                  "A copy of what steps carry on; assign it to replay a step exactly.");
-  cls.def("freeze_memory", &Simulator::freeze_memory, nb::arg("frozen"), "While frozen, steps read the memory and do not write it.");
-  cls.def_prop_ro("model", [](const Simulator& sim) { return std::const_pointer_cast<Model>(sim.shared_model()); },
-                  "The Model that is simulated: the one given, without the pairs that overlap in the neutral pose (see its `ignored`).");
+  cls.def_prop_rw(
+      "memory", [](const Simulator& sim) { return StepMemory(sim.memory()); },
+      [](Simulator& sim, const StepMemory& memory) { sim.set_memory(memory); },
+      "A copy of what steps carry on; assign it to replay a step exactly.");
+  cls.def("freeze_memory", &Simulator::freeze_memory, nb::arg("frozen"),
+          "While frozen, steps read the memory and do not write it.");
+  cls.def_prop_ro(
+      "model", [](const Simulator& sim) { return std::const_pointer_cast<Model>(sim.shared_model()); },
+      "The Model that is simulated: the one given, without the pairs that overlap in the neutral pose (see its "
+      "`ignored`).");
   cls.def_prop_ro("timestep", &Simulator::timestep, "s");
 }
 

@@ -119,7 +119,9 @@ def test_contact_law_and_jacobian_at_every_state(name):
         w, x = random.normal(size=model.nv), random.normal(size=(2, model.nv))
         forward = w @ sim.jvp(dq=x[0], dv=x[1])[1]
         g = sim.vjp(np.zeros(model.nv), w)
-        assert abs(g.q @ x[0] + g.v @ x[1] - forward) <= 1e-10 * max(np.linalg.norm(J[:, : 2 * model.nv]), 1), f"state {state}"
+        assert abs(g.q @ x[0] + g.v @ x[1] - forward) <= 1e-10 * max(np.linalg.norm(J[:, : 2 * model.nv]), 1), (
+            f"state {state}"
+        )
         reason = reference.why_not_smooth()
         if reason:
             left_out[reason] = left_out.get(reason, 0) + 1

@@ -20,8 +20,7 @@ inline std::shared_ptr<const ConvexMesh> prism_mesh(int n, double r, double h) {
   std::vector<double> v;
   std::vector<int> t;
   for (const double z : {-h, h})
-    for (int i = 0; i < n; ++i)
-      v.insert(v.end(), {r * std::cos(2 * M_PI * i / n), r * std::sin(2 * M_PI * i / n), z});
+    for (int i = 0; i < n; ++i) v.insert(v.end(), {r * std::cos(2 * M_PI * i / n), r * std::sin(2 * M_PI * i / n), z});
   for (int i = 1; i + 1 < n; ++i) t.insert(t.end(), {0, i + 1, i, n, n + i, n + i + 1});
   for (int i = 0; i < n; ++i) {
     const int j = (i + 1) % n;
@@ -38,8 +37,9 @@ inline Geometry random_geometry(ShapeType type, double scale, double aspect, Ran
   const int kind = static_cast<int>(random.uniform(0, 4));
   if (kind == 0) g.mesh = box_mesh(g.size[0], g.size[1], g.size[2]);
   else if (kind == 1) g.mesh = prism_mesh(static_cast<int>(random.uniform(3, 9)), g.size[0], g.size[1]);
-  else g.mesh = kind == 2 ? faceted_ellipsoid(g.size[0], g.size[1], g.size[2], 3, 7)
-                          : faceted_ellipsoid(g.size[0], g.size[1], g.size[2], 9, 12);
+  else
+    g.mesh = kind == 2 ? faceted_ellipsoid(g.size[0], g.size[1], g.size[2], 3, 7)
+                       : faceted_ellipsoid(g.size[0], g.size[1], g.size[2], 9, 12);
   return g;
 }
 
@@ -128,7 +128,8 @@ inline double best_gap(const Shape& a, const Shape& b, const double* start, Rand
     const double length = norm3(x);
     if (!(length > 1e-12)) return;
     for (const double sign : {1.0, -1.0}) {
-      const double n[3] = {sign * x[0] / length, sign * x[1] / length, sign * x[2] / length}, gap = support_gap(a, b, n);
+      const double n[3] = {sign * x[0] / length, sign * x[1] / length, sign * x[2] / length},
+                   gap = support_gap(a, b, n);
       if (gap > best) best = gap, copy3(n, at);
     }
   };
@@ -157,7 +158,8 @@ struct PairState {
   Scene scene;
   double size, total;  // thinnest side of both; sum of their extents
 
-  PairState(const Geometry& first, const Geometry& second, double tilt, bool in_line, Random& random) : a(first), b(second) {
+  PairState(const Geometry& first, const Geometry& second, double tilt, bool in_line, Random& random)
+      : a(first), b(second) {
     for (const Geometry* g : {&a, &b}) scene.add(g->type, g->size[0], g->size[1], g->size[2], g->mesh);
     const double ea = extent(a), eb = extent(b);
     size = std::min(thinnest(a), thinnest(b)), total = ea + eb;
@@ -175,7 +177,8 @@ struct PairState {
     for (int body = 1; body < 3; ++body) {
       if ((body == 1 ? a : b).type != ShapeType::half_space) continue;
       for (int i = 0; i < 3; ++i) up[i] = (body == 1 ? 1 : -1) * scene.body_rotation(body)[3 * i + 2];
-      if (dot3(up, d) < 0) for (double& x : d) x = -x;
+      if (dot3(up, d) < 0)
+        for (double& x : d) x = -x;
     }
     for (int i = 0; i < 3; ++i) scene.body_position(2)[i] = 1.5 * total * d[i];
     if (in_line || tilt < 0 || ea == 0 || eb == 0) return;

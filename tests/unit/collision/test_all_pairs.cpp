@@ -64,11 +64,14 @@ bool check_motion(const PairState& state, const Contact& c, CollisionWorkspace& 
   stateless.stateless = true;
   CollisionCache none;
   double twist[12], analytic[7] = {0}, growth = 0;
-  const double length = std::min(extent(state.a) > 0 ? extent(state.a) : state.total, extent(state.b) > 0 ? extent(state.b) : state.total);
+  const double length = std::min(extent(state.a) > 0 ? extent(state.a) : state.total,
+                                 extent(state.b) > 0 ? extent(state.b) : state.total);
   for (int k = 0; k < 12; ++k) twist[k] = random.uniform(-1, 1) * (k % 6 < 3 ? length : 1);
   for (int k = 0; k < 12; ++k) {
     analytic[0] += motion.ddistance[k] * twist[k] / state.total;
-    for (int i = 0; i < 3; ++i) analytic[1 + i] += motion.dpoint[i][k] * twist[k] / state.total, analytic[4 + i] += motion.dnormal[i][k] * twist[k];
+    for (int i = 0; i < 3; ++i)
+      analytic[1 + i] += motion.dpoint[i][k] * twist[k] / state.total,
+          analytic[4 + i] += motion.dnormal[i][k] * twist[k];
   }
   for (const double x : analytic) growth = std::max(growth, std::abs(x));
   const auto moved = [&](double h, Values& out) {
@@ -107,7 +110,8 @@ bool check_motion(const PairState& state, const Contact& c, CollisionWorkspace& 
 int check_pose(ShapeType ta, ShapeType tb, bool any_size, Random& random) {
   static constexpr double tilts[] = {0, 1e-12, 1e-9, 1e-6, 1e-3, 0.03, -1, -1, -1};
   static constexpr double gaps[] = {0.3, 1e-2, 1e-4, 1e-7, -1e-7, -1e-4, -1e-2, -0.1, -0.3};
-  const double scale = any_size ? std::pow(10, random.uniform(-3, 2)) : 1, ratio = any_size ? std::pow(10, random.uniform(-1, 1)) : 1;
+  const double scale = any_size ? std::pow(10, random.uniform(-3, 2)) : 1,
+               ratio = any_size ? std::pow(10, random.uniform(-1, 1)) : 1;
   const double aspect = any_size ? 30 : 3, tilt = tilts[static_cast<int>(random.uniform(0, 9))];
   const Geometry a = random_geometry(ta, scale, aspect, random), b = random_geometry(tb, scale * ratio, aspect, random);
   PairState state(a, b, tilt, tilt >= 0 && random.uniform(0, 1) < 0.5, random);
