@@ -62,11 +62,10 @@ COULOMB_INLINE void multiply_rows_lanes(Product how, const StridedMatrix& A, con
     double *first = out + static_cast<long>(i) * ld, *second = out + static_cast<long>(next) * ld;
     int j = 0;
     for (; j + 4 * width <= cols; j += 4 * width) columns<width, 4>(how, n, coefficients, offsets, B + j, first + j, second + j);
-    if (width > 2 && j + 2 * width <= cols) {
-      columns<width, 2>(how, n, coefficients, offsets, B + j, first + j, second + j);
-      j += 2 * width;
-    }
-    if (width == 8 && j < cols) columns<width, 1>(how, n, coefficients, offsets, B + j, first + j, second + j);
+    const int left = (cols - j) / width;
+    if (width == 8 && left == 3) columns<width, 3>(how, n, coefficients, offsets, B + j, first + j, second + j);
+    if (width > 2 && left == 2) columns<width, 2>(how, n, coefficients, offsets, B + j, first + j, second + j);
+    if (width == 8 && left == 1) columns<width, 1>(how, n, coefficients, offsets, B + j, first + j, second + j);
   }
 }
 

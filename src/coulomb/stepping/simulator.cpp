@@ -190,6 +190,11 @@ const StepDerivatives& Simulator::derivatives() {
   return linearization_->jacobian();
 }
 
+std::shared_ptr<const StepDerivatives> Simulator::shared_derivatives() {
+  linearization();
+  return linearization_->shared_jacobian();
+}
+
 StepCotangent Simulator::vjp(const double* dq1, const double* dv1) {
   check_finite("dq1", dq1, model_->nv);
   check_finite("dv1", dv1, model_->nv);

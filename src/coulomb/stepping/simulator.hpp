@@ -75,6 +75,8 @@ class Simulator {
 
   /// Jacobian of the last step; valid until the next one. Throws std::logic_error before the first step.
   const StepDerivatives& derivatives();
+  /// The same, valid as long as it is held.
+  std::shared_ptr<const StepDerivatives> shared_derivatives();
   /// Cotangents of (q, v, u, tau) for cotangents of (q1, v1), all in tangent spaces: dq1, dv1 of size nv.
   StepCotangent vjp(const double* dq1, const double* dv1);
   /// Tangents of (q1, v1) for tangents of the inputs; null: zero.

@@ -24,15 +24,14 @@ void add_torque(const Model& model, BodyForces& forces, int body, const double* 
 
 }  // namespace
 
+StepDerivatives::StepDerivatives(const Model& model)
+    : nv(model.nv), nu(model.nu), A_T(std::size_t(4) * nv * nv), B_T(std::size_t(2) * nu * nv), B_tau_T(std::size_t(2) * nv * nv) {}
+
 StepLinearization::StepLinearization(const Model& model)
     : model_(&model), forces_(model), rate_next_(8 * model.nv), body_twist_(8 * model.num_bodies), w_(model.nv),
       scratch_(32 * model.nv + 8) {
   const std::size_t square = std::size_t(model.nv) * padded(model.nv);
   P_T_.resize(square), r_q_.resize(square), r_v_.resize(square), out_.resize(square);
-  derivatives_.nv = model.nv, derivatives_.nu = model.nu;
-  derivatives_.A_T.resize(std::size_t(4) * model.nv * model.nv);
-  derivatives_.B_T.resize(std::size_t(2) * model.nu * model.nv);
-  derivatives_.B_tau_T.resize(std::size_t(2) * model.nv * model.nv);
 }
 
 StepLinearization::StepLinearization(const StepLinearization& other) : StepLinearization(*other.model_) {}
@@ -189,12 +188,14 @@ void StepLinearization::add_integrate_jacobian(double* columns_T) {
 }
 
 const StepDerivatives& StepLinearization::jacobian() {
-  if (have_jacobian_) return derivatives_;
+  if (have_jacobian_) return *derivatives_;
+  if (!derivatives_ || derivatives_.use_count() > 1) derivatives_ = std::make_shared<StepDerivatives>(*model_);  // a caller keeps it
+  StepDerivatives& out = *derivatives_;
   have_jacobian_ = true;
-  derivatives_.ambiguous = ambiguous_;
+  out.ambiguous = ambiguous_;
   if (use_limit_) {
-    limit_->jacobian(derivatives_);
-    return derivatives_;
+    limit_->jacobian(out);
+    return out;
   }
   const Model& model = *model_;
   StepRecord& r = *record_;
@@ -205,7 +206,7 @@ const StepDerivatives& StepLinearization::jacobian() {
   response_matrices();
   right_hand_sides();
 
-  double* A = derivatives_.A_T.data();
+  double* A = out.A_T.data();
   const auto velocity_columns = [&](const std::vector<double>& r_T, const double* Bs, double* target) {
     multiply(Product::set, rows_of(r_T.data(), nv, nv, ld), P_T_.data(), out_.data(), ld, ld, product_);
     if (Bs) multiply(Product::subtract, transposed(Bs, nv, m, ld), W_.data(), out_.data(), ld, ld, product_);
@@ -231,19 +232,19 @@ const StepDerivatives& StepLinearization::jacobian() {
   }
   velocity_columns(r_v_, Bs, A + std::size_t(2) * nv * nv);
   add_integrate_jacobian(A);
-  store_columns(P_T_.data(), h, derivatives_.B_tau_T.data());
+  store_columns(P_T_.data(), h, out.B_tau_T.data());
   for (int k = 0; k < nu; ++k) {
-    double* row = derivatives_.B_T.data() + std::size_t(2) * nv * k;
+    double* row = out.B_T.data() + std::size_t(2) * nv * k;
     std::fill_n(row, 2 * nv, 0.0);
     const int joint = model.actuators[k].joint, first = model.joint_v[joint];
     for (int j = 0; j < joint_num_dofs(model.joint_type[joint]); ++j) {
       const double gain = r.joint_forces.dtau_du[6 * k + j];
       if (gain == 0) continue;
-      const double* column = derivatives_.B_tau_T.data() + std::size_t(2) * nv * (first + j);
+      const double* column = out.B_tau_T.data() + std::size_t(2) * nv * (first + j);
       for (int d = 0; d < 2 * nv; ++d) row[d] += gain * column[d];
     }
   }
-  return derivatives_;
+  return out;
 }
 
 // e n . (v_A(p) - v_B(p)) as a row on v.

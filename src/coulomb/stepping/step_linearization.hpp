@@ -22,6 +22,7 @@ namespace coulomb {
 /// Jacobian of a step in tangent spaces. A_T: 2nv x 2nv, row k is the column of A for the k-th entry of (q, v), holding (dq1, dv1);
 /// B_T: nu rows for the controls; B_tau_T: nv rows for the joint forces.
 struct StepDerivatives {
+  explicit StepDerivatives(const Model& model);
   int nv = 0, nu = 0;
   std::vector<double> A_T, B_T, B_tau_T;
   /// Impulses are not unique, the next velocity depends on the choice and the choice has no derivative here: of least norm.
@@ -44,6 +45,8 @@ class StepLinearization {
   void prepare(const Model& model, const StepOptions& options, StepRecord& record);
 
   const StepDerivatives& jacobian();
+  /// The same, to be kept: the next Jacobian then gets memory of its own.
+  std::shared_ptr<const StepDerivatives> shared_jacobian() { return jacobian(), derivatives_; }
   /// dq1, dv1: cotangents of the next state (nv each).
   void vjp(const double* dq1, const double* dv1, StepCotangent& out);
   /// Any of the inputs may be null: zero.
@@ -77,7 +80,7 @@ class StepLinearization {
   std::vector<double> r_q_, r_v_, out_;                   // nv x ld
   std::vector<double> w_, scratch_, lambda_bar_;
   ProductScratch product_;
-  StepDerivatives derivatives_;
+  std::shared_ptr<StepDerivatives> derivatives_;
   bool have_jacobian_ = false, ambiguous_ = false, use_limit_ = false;
   std::unique_ptr<LimitLinearization> limit_;            // made when first needed
 };
