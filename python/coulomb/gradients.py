@@ -125,6 +125,17 @@ def _analytic(derivatives, wrt, nv):
     return np.concatenate([of[name] for name in wrt], axis=1)
 
 
+def _array(name, value):
+    """As the step itself takes its arguments: what numpy converts safely; the step checks shape and values."""
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise ValueError(f"{name}: not an array of numbers: {error}") from error
+    if array.size and not np.can_cast(array.dtype, float):
+        raise TypeError(f"{name}: expected float64, got elements of type {array.dtype}")
+    return array.astype(float)
+
+
 def check_gradients(sim, q, v, u=None, tau=None, *, wrt=_INPUTS, step=1e-6, tolerance=1e-6):
     """Compares sim.derivatives() at (q, v, u, tau) with finite differences of sim.step. Returns a GradientCheck.
 
@@ -143,9 +154,9 @@ def check_gradients(sim, q, v, u=None, tau=None, *, wrt=_INPUTS, step=1e-6, tole
         if not (np.isfinite(value) and value > 0):
             raise ValueError(f"{name}: got {value}, expected a positive number")
     model = sim.model
-    q, v = np.asarray(q, dtype=float), np.asarray(v, dtype=float)
-    u = np.zeros(model.nu) if u is None else np.asarray(u, dtype=float)
-    tau = np.zeros(model.nv) if tau is None else np.asarray(tau, dtype=float)
+    q, v = _array("q", q), _array("v", v)
+    u = np.zeros(model.nu) if u is None else _array("u", u)
+    tau = np.zeros(model.nv) if tau is None else _array("tau", tau)
     before = sim.memory
     sim.step(q, v, u, tau=tau)  # bad arguments end here; and the memory now knows these contacts
     result = GradientCheck(tolerance)

@@ -252,3 +252,86 @@ def test_derivatives_before_the_first_step(call):
     scene.add_sphere(0.1)
     with pytest.raises(RuntimeError, match="step"):
         call(coulomb.Simulator(scene.build()))
+
+
+ARRAYS = [np.nan, None, "text", b"text", 1j, [], {}, (1, 2), object(), [[1], [1, 2]], np.zeros(100), np.zeros((7, 1))]
+
+
+@pytest.mark.parametrize(
+    "value", [*ARRAYS, np.full(7, np.nan), np.full(7, np.inf), np.zeros(7, dtype=object)], ids=repr
+)
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("dq", lambda s, x: s.model.integrate(s.model.neutral()[0], x)),
+        ("q", lambda s, x: s.model.integrate(x, np.zeros(7))),
+        ("q1", lambda s, x: s.model.difference(s.model.neutral()[0], x)),
+        ("q", lambda s, x: s.model.to_pinocchio(x, np.zeros(7))),
+        ("dq1", lambda s, x: s.vjp(x, np.zeros(7))),
+        ("dv1", lambda s, x: s.vjp(np.zeros(7), x)),
+        ("v", lambda s, x: s.step(s.model.neutral()[0], x)),
+        ("v", lambda s, x: coulomb.check_gradients(s, s.model.neutral()[0], x)),
+    ],
+)
+def test_every_array_argument(model, name, call, value):
+    sim = coulomb.Simulator(model)
+    q, v = model.neutral()
+    sim.step(q, v)
+    A = sim.derivatives().A.copy()
+    # The binding's own TypeError lists the types it was called with; every other message names the argument.
+    with pytest.raises((ValueError, TypeError), match=f"{name}|incompatible function arguments"):
+        call(sim, value)
+    assert np.array_equal(sim.derivatives().A, A)
+
+
+@pytest.mark.parametrize("value", [*ARRAYS, np.full(7, np.nan)], ids=str)
+@pytest.mark.parametrize("name", ["q0", "v0", "U"])
+def test_arguments_of_a_rollout(model, name, value):
+    q, v = model.neutral()
+    if name == "U" and (value is None or getattr(value, "shape", None) == (7, 1)):
+        pytest.skip("seven steps of control, or none")
+    arguments = {"q0": q, "v0": v, name: value}
+    with pytest.raises((ValueError, TypeError), match=rf"{name}|{name[0]}\[|incompatible function arguments"):
+        coulomb.Simulator(model).rollout(**arguments, steps=None if name == "U" else 2)
+
+
+def test_a_step_of_a_configuration_that_overflows(model):
+    dq = np.zeros(7)
+    dq[3] = 1e308
+    with pytest.raises(ValueError, match="dq"):
+        model.integrate(model.neutral()[0], dq)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"wrt": ["w"]}, "wrt"),
+        ({"wrt": []}, "wrt"),
+        ({"step": 0}, "step"),
+        ({"step": np.nan}, "step"),
+        ({"tolerance": -1}, "tolerance"),
+        ({"u": np.zeros(3)}, "u"),
+        ({"tau": np.full(7, np.nan)}, "tau"),
+    ],
+)
+def test_options_of_check_gradients(model, options, words):
+    with pytest.raises(ValueError, match=words):
+        coulomb.check_gradients(coulomb.Simulator(model), *model.neutral(), **options)
+
+
+@pytest.mark.parametrize("value", [None, 1, "memory", {}])
+def test_a_memory_that_is_none(model, value):
+    with pytest.raises(TypeError):
+        coulomb.Simulator(model).memory = value
+
+
+@pytest.mark.parametrize("value", [None, 1, "model", coulomb.Scene()])
+def test_a_model_that_is_none(value):
+    with pytest.raises(TypeError):
+        coulomb.Simulator(value)
+
+
+def test_meshes_that_are_not_there(model):
+    for mesh in (-1, 0, 2**31 - 1):
+        with pytest.raises(IndexError, match="mesh"):
+            model.mesh_vertices(mesh)

@@ -88,3 +88,64 @@ def test_an_empty_scene_steps():
     model = coulomb.Scene().build()
     q, v = coulomb.Simulator(model).step(*model.neutral())
     assert q.shape == v.shape == (0,)
+
+
+def test_hundreds_of_contacts():
+    """Boxes side by side, four points each."""
+    scene = coulomb.Scene()
+    scene.add_ground(friction=0.5)
+    for i, j in itertools.product(range(8), repeat=2):
+        scene.add_box((0.2, 0.2, 0.2), mass=1.0, position=(0.3 * i, 0.3 * j, 0.1))
+    model = scene.build()
+    sim = coulomb.Simulator(model, timestep=1e-3)
+    q, v = sim.step(*model.neutral())
+    assert len(sim.contacts) == 256 and sim.status.converged
+    assert np.abs(v).max() < 1e-9
+
+
+def test_a_hundred_redundant_contacts():
+    """A table on a hundred feet: 300 rows, of which 6 are independent."""
+    pytest.importorskip("mujoco")
+    feet = "".join(f"<geom size='.05' pos='{0.2 * i} {0.2 * j} -.05'/>" for i in range(10) for j in range(10))
+    model = coulomb.load(
+        "<mujoco><worldbody><geom type='plane' size='9 9 1'/><body pos='0 0 .1'><freejoint/>"
+        + feet
+        + "</body></worldbody></mujoco>"
+    )
+    sim = finite_steps(model)
+    assert len(sim.contacts) == 100 and sim.status.converged
+    weight = 9.81 * model.body_mass[1] * sim.timestep
+    assert sum(abs(c.impulse[2]) for c in sim.contacts) == pytest.approx(weight, rel=1e-9)
+
+
+@pytest.mark.parametrize("ratio", [1e-6, 1e6])
+@pytest.mark.parametrize("kind", ["sphere", "box", "capsule"])
+def test_a_small_body_on_a_large_one(kind, ratio):
+    """Sizes 1:1e6 of two bodies that touch."""
+    sizes = (1.0, ratio)
+    add = {
+        "sphere": lambda s, a, **o: s.add_sphere(a / 2, **o),
+        "box": lambda s, a, **o: s.add_box((a, a, a), **o),
+        "capsule": lambda s, a, **o: s.add_capsule(a / 4, a / 2, **o),
+    }[kind]
+    scene = coulomb.Scene(gravity=(0, 0, 0))
+    for i, size in enumerate(sizes):
+        add(scene, size, mass=1.0, position=(0, 0, i * 0.5 * sum(sizes)))
+    finite_steps(scene.build())
+
+
+@pytest.mark.parametrize("ulps", [-1, 0, 1])
+@pytest.mark.parametrize("kind", ADD)
+def test_two_bodies_that_kiss(kind, ulps):
+    """Off by one unit in the last place, a contact is there and the step is the same to rounding."""
+    scene = coulomb.Scene(gravity=(0, 0, 0))
+    height = {"ellipsoid": 0.28, "capsule": 0.4}.get(kind, 0.2)
+    for i in range(2):
+        ADD[kind](scene, mass=1.0, position=(0, 0, i * (height + ulps * np.spacing(height))))
+    model = scene.build()
+    sim = coulomb.Simulator(model, timestep=1e-3)
+    v = np.zeros(12)
+    v[2] = 1.0
+    _, v1 = sim.step(model.neutral()[0], v)
+    assert sim.contacts and sim.status.converged
+    assert v1[[2, 8]] == pytest.approx([0.5, 0.5], abs=1e-9)
