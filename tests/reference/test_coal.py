@@ -68,7 +68,7 @@ def face_normals(kind, rotation):
         return np.concatenate([rotation.T, -rotation.T])
     hull = shape(kind)
     corners = [
-        np.array([hull.points(t[i]) for i in range(3)]) for t in (hull.polygons(k) for k in range(hull.num_polygons))
+        np.array([hull.point(t[i]) for i in range(3)]) for t in (hull.polygons(k) for k in range(hull.num_polygons))
     ]
     normals = np.array([np.cross(c[1] - c[0], c[2] - c[0]) for c in corners])
     return normals / np.linalg.norm(normals, axis=1)[:, None] @ rotation.T

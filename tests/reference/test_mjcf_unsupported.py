@@ -43,6 +43,8 @@ REFUSED = {
     ),
     "filtered motor": (dict(after=ACTUATOR.format('<general joint="j" dyntype="filter" dynprm="0.1"/>')), "dyntype 2"),
     "activation": (dict(after=ACTUATOR.format('<general joint="j" dyntype="integrator"/>')), "dyntype 1"),
+    "gain of a user": (dict(after=ACTUATOR.format('<general joint="j" gaintype="user"/>')), "gain type must be"),
+    "bias of a user": (dict(after=ACTUATOR.format('<general joint="j" biastype="user"/>')), "bias type must be"),
     "delayed motor": (
         dict(after=ACTUATOR.format('<motor joint="j" nsample="2" interp="zoh" delay="0.01"/>')),
         "actuator 'actuator0': delay",
@@ -117,6 +119,7 @@ LISTED = {
     "integrator": (dict(option='<option integrator="RK4"/>'), "integrator RK4"),
     "cone": (dict(option='<option cone="elliptic"/>'), "cone elliptic"),
     "solver": (dict(option='<option solver="PGS"/>'), "solver and iterations"),
+    "sleep": (dict(option='<option><flag sleep="enable"/></option>'), "flag sleep"),
     "noslip": (dict(option='<option noslip_iterations="3"/>'), "noslip_iterations"),
     "picture mesh": (
         dict(

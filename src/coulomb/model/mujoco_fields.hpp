@@ -79,6 +79,7 @@ enum Disable {
   disable_contact = 1 << 4, disable_spring = 1 << 5, disable_damper = 1 << 6, disable_gravity = 1 << 7,
   disable_clamp_control = 1 << 8, disable_filter_parent = 1 << 10, disable_actuation = 1 << 11
 };
+enum Enable { enable_override = 1 << 0, enable_sleep = 1 << 4 };
 }  // namespace mj
 
 }  // namespace coulomb

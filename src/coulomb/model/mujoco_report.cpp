@@ -12,7 +12,7 @@ void refuse_what_moves(const MujocoFields& f) {
                          checks::text(f.real("opt_viscosity", 0, 0)) + ")");
   if (f.count("nflex") > 0) refuse("flex", "deformable bodies are not supported (" + std::to_string(f.count("nflex")) + ")");
   if (f.count("nplugin") > 0) refuse("plugin", "plugins are not supported (" + std::to_string(f.count("nplugin")) + ")");
-  if (f.count("opt_enableflags") & 1) refuse("option", "flag override (contact parameter override) is not supported");
+  if (f.count("opt_enableflags") & mj::enable_override) refuse("option", "flag override (contact parameter override) is not supported");
   for (int t = 0; t < f.count("ntendon"); ++t) {
     const char* acting[] = {"tendon_stiffness", "tendon_damping", "tendon_frictionloss", "tendon_armature"};
     for (const char* field : acting)
@@ -73,6 +73,7 @@ void report_unsupported(const MujocoFields& f, SceneParts& parts) {
   if (integrator > 0 && integrator < 5) list(std::string("option integrator ") + integrators[integrator] + ": the Simulator chooses the stepper");
   if (f.count("opt_cone") != 0) list("option cone elliptic: friction cones are always exact");
   if (f.count("opt_solver") != 2 || f.integer("opt_iterations", 0, 100) != 100) list("option solver and iterations: the Simulator has its own");
+  if (f.count("opt_enableflags") & mj::enable_sleep) list("option flag sleep: bodies at rest are simulated all the same");
   if (f.count("opt_noslip_iterations") != 0 || f.real("opt_impratio", 0, 1) != 1) list("options noslip_iterations, impratio");
 }
 
