@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "coulomb/constraints/path_products.hpp"
 #include "coulomb/dense_kernels.hpp"
 #include "coulomb/small_math.hpp"
 
@@ -28,24 +29,16 @@ void body_path_rows(const Model& model, const DynamicsWorkspace& dynamics, int b
   for (int d = first; d < first + model.body_num_dofs[body]; ++d) {
     const double* J = dynamics.columns.data() + 8 * d;
     const double* u = dynamics.u_rows.data() + model.dof_row[d];
-    for (int i = 0; i < 6; ++i) {
-      if (J[i] == 0) continue;
-      for (int k = 0; k <= model.dof_depth[d]; ++k) out[i * w.path_ld + k] += J[i] * u[k];
-    }
+    add_path_outer(J, u, model.dof_depth[d] + 1, out, w.path_ld);
   }
 }
 
-// Adds sign * (e . twist rows of the body) to a dense row of Y.
-void add_body_row(const Model& model, const AssemblyWorkspace& w, int body, const double* e, double sign, double* y) {
+// Adds e . twist rows of the body to a dense row of Y.
+void add_body_row(const Model& model, const AssemblyWorkspace& w, int body, const double* e, double* y) {
   const int length = path_length(model, body);
   if (length == 0) return;
-  const double* rows = w.body_rows.data() + std::size_t(6) * w.path_ld * body;
-  const int* path = model.dof_path.data() + model.dof_row[model.body_last_dof[body]];
-  for (int k = 0; k < length; ++k) {
-    double value = 0;
-    for (int i = 0; i < 6; ++i) value += e[i] * rows[i * w.path_ld + k];
-    y[path[k]] += sign * value;
-  }
+  const Path path{model.dof_path.data() + model.dof_row[model.body_last_dof[body]], length};
+  add_path_row(e, w.body_rows.data() + std::size_t(6) * w.path_ld * body, w.path_ld, path, y);
 }
 
 void add_block(const Model& model, const DynamicsWorkspace& dynamics, const BodyRows& b, int ld, AssemblyWorkspace& w) {
@@ -63,7 +56,8 @@ void add_block(const Model& model, const DynamicsWorkspace& dynamics, const Body
       } else {
         e[i] = b.torque_scale;
       }
-      add_body_row(model, w, body, e, sign, w.Y.data() + std::size_t(b.row + i) * ld);
+      for (double& x : e) x *= sign;
+      add_body_row(model, w, body, e, w.Y.data() + std::size_t(b.row + i) * ld);
     }
   }
 }

@@ -17,10 +17,10 @@ COULOMB_INLINE void gather(const double* vectors, const int* dof, int count, dou
 }
 
 template <int width>
-COULOMB_INLINE Lanes<width> combine(const double* x, const double* streams) {
-  const auto a = x[0] * load_lanes<width>(streams) + x[1] * load_lanes<width>(streams + block) + x[2] * load_lanes<width>(streams + 2 * block);
-  streams += 3 * block;
-  const auto b = x[3] * load_lanes<width>(streams) + x[4] * load_lanes<width>(streams + block) + x[5] * load_lanes<width>(streams + 2 * block);
+COULOMB_INLINE Lanes<width> combine(const double* x, const double* streams, int ld = block) {
+  const auto a = x[0] * load_lanes<width>(streams) + x[1] * load_lanes<width>(streams + ld) + x[2] * load_lanes<width>(streams + 2 * ld);
+  streams += 3 * ld;
+  const auto b = x[3] * load_lanes<width>(streams) + x[4] * load_lanes<width>(streams + ld) + x[5] * load_lanes<width>(streams + 2 * ld);
   return a + b;
 }
 
@@ -62,6 +62,22 @@ COULOMB_INLINE void path_forces_lanes(const double* columns, Path by, Path on, c
   }
 }
 
+template <int width>
+COULOMB_INLINE void path_outer_lanes(const double* J, const double* u, int length, double* __restrict rows, int ld) {
+  for (int k = 0; k < length; k += block) {
+    const auto own = keep(lanes_of_bits<width>(bits_below(length - k)), load_lanes<width>(u + k));
+    for (int i = 0; i < 6; ++i) store_lanes(rows + i * ld + k, load_lanes<width>(rows + i * ld + k) + J[i] * own);
+  }
+}
+
+template <int width>
+COULOMB_INLINE void path_row_lanes(const double* e, const double* rows, int ld, Path path, double* out) {
+  for (int k = 0; k < path.length; k += block)
+    scatter_add(combine<width>(e, rows + k, ld), path.dof + k, path.length - k < block ? path.length - k : block, out);
+}
+
+COULOMB_SIMD_BY_WIDTH(void, path_outer, (const double* J, const double* u, int length, double* rows, int ld), (J, u, length, rows, ld))
+COULOMB_SIMD_BY_WIDTH(void, path_row, (const double* e, const double* rows, int ld, Path path, double* out), (e, rows, ld, path, out))
 COULOMB_SIMD_BY_WIDTH(void, path_rows,
                       (const double* columns, const double* rates, Path path, int rows, const double (*G)[6], const double (*e)[6],
                        double* s, int ld),
@@ -79,5 +95,9 @@ void add_path_rows(const double* columns, const double* rates, Path path, int ro
 void add_path_forces(const double* columns, Path by, Path on, const double M[6][6], double* r_T, int ld) {
   path_forces(columns, by, on, M, r_T, ld);
 }
+
+void add_path_outer(const double J[6], const double* u, int length, double* rows, int ld) { path_outer(J, u, length, rows, ld); }
+
+void add_path_row(const double e[6], const double* rows, int ld, Path path, double* out) { path_row(e, rows, ld, path, out); }
 
 }  // namespace coulomb

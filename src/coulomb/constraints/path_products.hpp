@@ -17,4 +17,10 @@ void add_path_rows(const double* columns, const double* rates, Path path, int ro
 /// r_T[k * ld + d] += J_d . (M J_k) for k on `by`, d on `on`.
 void add_path_forces(const double* columns, Path by, Path on, const double M[6][6], double* r_T, int ld);
 
+/// rows (6 x ld, entries along a path) += J (x) u, a path of `length` entries; ld and `rows` hold whole blocks of 8.
+void add_path_outer(const double J[6], const double* u, int length, double* rows, int ld);
+
+/// out[d] += sum_i e_i rows[i][k] for the path's dofs d = dof[k].
+void add_path_row(const double e[6], const double* rows, int ld, Path path, double* out);
+
 }  // namespace coulomb
