@@ -295,20 +295,13 @@ void bind_simulator(nb::module_& module) {
           "ValueError: names argument, element and value.");
   cls.def_prop_ro("status", &Simulator::status, "StepStatus of the last step.");
   cls.def_prop_ro("contacts", &Simulator::contacts, "List of Contact of the last step.");
-<<<<<<< /tmp/w/kernels/headm.tmp
   cls.def(
-      "derivatives", [](Simulator& sim) { return StepDerivatives(sim.derivatives()); },
+      "derivatives", [](Simulator& sim) { return std::const_pointer_cast<StepDerivatives>(sim.shared_derivatives()); },
       "StepDerivatives of the last step; stay valid afterwards. RuntimeError before the first step.");
   cls.def("vjp", &vjp, nb::arg("dq1"), nb::arg("dv1"),
           nb::sig("def vjp(self, dq1: numpy.ndarray, dv1: numpy.ndarray) -> StepCotangent"),
           "Reverse mode: cotangents (nv,) of q1 and v1 to the StepCotangent of q, v, u and tau, without forming a "
           "matrix.\n\nRuntimeError "
-=======
-  cls.def("derivatives", [](Simulator& sim) { return std::const_pointer_cast<StepDerivatives>(sim.shared_derivatives()); },
-          "StepDerivatives of the last step; stay valid afterwards. RuntimeError before the first step.");
-  cls.def("vjp", &vjp, nb::arg("dq1"), nb::arg("dv1"), nb::sig("def vjp(self, dq1: numpy.ndarray, dv1: numpy.ndarray) -> StepCotangent"),
-          "Reverse mode: cotangents (nv,) of q1 and v1 to the StepCotangent of q, v, u and tau, without forming a matrix.\n\nRuntimeError "
->>>>>>> /tmp/w/kernels/mine.tmp
           "before the first step.");
   cls.def("jvp", &jvp, nb::arg("dq") = nb::none(), nb::arg("dv") = nb::none(), nb::arg("du") = nb::none(),
           nb::arg("dtau") = nb::none(),
