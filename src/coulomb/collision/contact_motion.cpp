@@ -111,16 +111,34 @@ bool invert_two_flat(const double* n, TangentSolve& s) {
 bool prepare_solve(const Contact& c, TangentSolve& s) {
   for (int k = 0; k < 6; ++k) s.K[k] = c.a.F[k] + c.b.F[k];
   s.K[0] += c.distance, s.K[2] += c.distance, s.K[5] += c.distance;
-  // A face carries n by itself: flat directions of the other surface would be dependent and are dropped (its point is held).
-  const bool face_a = c.a.num_flat == 2 && (c.b.num_flat < 2 || c.reference_on_a);
-  const bool face_b = c.b.num_flat == 2 && !face_a;
-  for (int j = 0; j < c.a.num_flat && !face_b; ++j) copy3(c.a.E[j], s.E[s.num_flat]), s.on_a[s.num_flat++] = true;
-  for (int j = 0; j < c.b.num_flat && !face_a; ++j) copy3(c.b.E[j], s.E[s.num_flat]), s.on_a[s.num_flat++] = false;
+  for (int j = 0; j < c.a.num_flat; ++j) copy3(c.a.E[j], s.E[s.num_flat]), s.on_a[s.num_flat++] = true;
+  for (int j = 0; j < c.b.num_flat; ++j) copy3(c.b.E[j], s.E[s.num_flat]), s.on_a[s.num_flat++] = false;
   const double floor = smallest_curvature * c.size;
   double t1[3], t2[3];
   contact_frame(c.normal, t1, t2);
   if (s.num_flat == 0) return invert_smooth(t1, t2, floor, s);
   return s.num_flat == 1 ? invert_one_flat(c.normal, floor, s) : invert_two_flat(c.normal, s);
+}
+
+/// One face carries n (floors, tables): the solution of the system above in closed form. On A: dn = a, the other point follows as
+/// dp = (n n·u_a + Phi a) / 2 + F_B a. On B: A's columns leave n alone, dp = u_a - n n·u_a / 2 + F_A a.
+void move_on_face(const Contact& c, bool on_a, ContactMotion& motion) {
+  const double* n = c.normal;
+  const double* F = on_a ? c.b.F : c.a.F;
+  double arm[3];
+  sub3(c.point_a, c.point, arm);
+  for (int k = 0; k < 3; ++k) {
+    double w[3] = {0, 0, 0}, u[3], a[3], rolled[3], dn[3] = {0, 0, 0}, dp[3];
+    for (int i = 0; i < 3; ++i) dp[i] = on_a ? 0.5 * n[k] * n[i] : (i == k) - 0.5 * n[k] * n[i];
+    store(dn, dp, n[k], k, motion);
+    w[k] = 1;
+    cross3(w, arm, u), cross3(w, n, a);
+    symmetric_times(F, a, rolled);
+    const double dphi = dot3(n, u);
+    for (int i = 0; i < 3; ++i)
+      dn[i] = on_a ? a[i] : 0.0, dp[i] = rolled[i] + 0.5 * (on_a ? dphi * n[i] + c.distance * a[i] : 2 * u[i] - dphi * n[i]);
+    store(dn, dp, dphi, 3 + k, motion);
+  }
 }
 
 void move_support(const Contact& c, const TangentSolve& s, ContactMotion& motion) {
@@ -252,6 +270,12 @@ void contact_motion(const Contact& contact, ContactMotion& motion) {
   bool solved = false;
   switch (contact.rule) {
     case MotionRule::support: {
+      if (contact.a.num_flat == 2 || contact.b.num_flat == 2) {
+        const bool on_a = contact.a.num_flat == 2 && (contact.b.num_flat < 2 || contact.reference_on_a);
+        move_on_face(contact, on_a, motion);
+        solved = true;
+        break;
+      }
       TangentSolve solve;
       solved = prepare_solve(contact, solve);
       if (solved) move_support(contact, solve, motion);

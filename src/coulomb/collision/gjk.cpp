@@ -87,27 +87,33 @@ unsigned closest_tetrahedron(const MinkowskiVertex* v, double* weight) {
   return mask;
 }
 
-// Reduces the simplex to the vertices that carry its closest point; true if it holds the origin.
-bool reduce(Simplex& s) {
+// The closest point of a simplex to the origin and the vertices that carry it, before anything is dropped.
+struct Closest {
   unsigned mask = 1u;
-  if (s.count == 1) s.weight[0] = 1;
-  if (s.count == 2) mask = closest_segment(s.v[0].w, s.v[1].w, s.weight);
-  if (s.count == 3) mask = closest_triangle(s.v[0].w, s.v[1].w, s.v[2].w, s.weight);
-  if (s.count == 4) {
-    mask = closest_tetrahedron(s.v, s.weight);
-    if (mask == 15u) return true;
-  }
+  double weight[4], point[3] = {0, 0, 0};
+};
+
+// True if the simplex holds the origin.
+bool find_closest(const Simplex& s, Closest& c) {
+  if (s.count == 1) c.weight[0] = 1;
+  if (s.count == 2) c.mask = closest_segment(s.v[0].w, s.v[1].w, c.weight);
+  if (s.count == 3) c.mask = closest_triangle(s.v[0].w, s.v[1].w, s.v[2].w, c.weight);
+  if (s.count == 4) c.mask = closest_tetrahedron(s.v, c.weight);
+  if (c.mask == 15u) return true;
+  for (int i = 0; i < s.count; ++i)
+    if (c.mask >> i & 1) axpy3(c.weight[i], s.v[i].w, c.point);
+  return false;
+}
+
+void keep_closest(const Closest& c, Simplex& s) {
   int n = 0;
-  double x[3] = {0, 0, 0};
   for (int i = 0; i < s.count; ++i) {
-    if (!(mask >> i & 1)) continue;
-    if (n != i) s.v[n] = s.v[i], s.weight[n] = s.weight[i];
-    axpy3(s.weight[n], s.v[n].w, x);
-    ++n;
+    if (!(c.mask >> i & 1)) continue;
+    if (n != i) s.v[n] = s.v[i];
+    s.weight[n++] = c.weight[i];
   }
   s.count = n;
-  copy3(x, s.closest);
-  return false;
+  copy3(c.point, s.closest);
 }
 
 }  // namespace
@@ -140,15 +146,16 @@ GjkStatus gjk(const Shape& a, const Shape& b, double reach, double tolerance, do
         known = next.w[0] == simplex.v[i].w[0] && next.w[1] == simplex.v[i].w[1] && next.w[2] == simplex.v[i].w[2];
       if (known) return GjkStatus::apart;
     }
-    const Simplex before = simplex;
     ++simplex.count;
-    if (reduce(simplex)) return GjkStatus::overlap;
-    const double vv = dot3(simplex.closest, simplex.closest);
-    if (vv <= 1e-20 * scale2) return GjkStatus::overlap;
-    if (vv >= previous) {  // rounding stops the descent
-      simplex = before;
+    Closest closest;
+    if (find_closest(simplex, closest)) return GjkStatus::overlap;
+    const double vv = dot3(closest.point, closest.point);
+    if (vv >= previous && vv > 1e-20 * scale2) {  // rounding stops the descent
+      --simplex.count;
       return GjkStatus::apart;
     }
+    keep_closest(closest, simplex);
+    if (vv <= 1e-20 * scale2) return GjkStatus::overlap;
     previous = vv;
     copy3(simplex.closest, axis);
     for (int i = 0; i < 3; ++i) d[i] = -simplex.closest[i];
