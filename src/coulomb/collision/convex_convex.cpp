@@ -11,8 +11,20 @@
 
 namespace coulomb {
 
-// Smooth cores are refined from a coarse simplex, which is
-// improved until the exact finish passes its checks.
+namespace {
+
+// The cores are farther apart than `reach` along `axis`, of any length.
+bool separates(const Shape& a, const Shape& b, double reach, const double axis[3], int hints[2]) {
+  const double d[3] = {-axis[0], -axis[1], -axis[2]};
+  MinkowskiVertex v;
+  minkowski_support(a, b, d, hints, v);
+  const double bound = dot3(axis, v.w);
+  return bound > 0 && bound * bound > reach * reach * dot3(axis, axis);
+}
+
+}  // namespace
+
+// Smooth cores are refined from a coarse simplex, which is improved until the exact finish passes its checks.
 bool convex_witness(const Shape& a, const Shape& b, double margin, double axis[3], int hints[2], Witness& w) {
   const bool smooth = !has_polyhedral_core(a) || !has_polyhedral_core(b);
   const double scale = bounding_radius(a) + bounding_radius(b), reach = std::max(0.0, margin + core_radius(a) + core_radius(b));
@@ -21,6 +33,12 @@ bool convex_witness(const Shape& a, const Shape& b, double margin, double axis[3
     const double tolerance = tolerances[attempt], doubt = smooth ? doubts[attempt] : 1e-9;
     Simplex simplex;
     double n[3];
+    if (smooth) {  // the last normal makes a poor first tetrahedron: unless it separates, start from the centres
+      if (separates(a, b, reach, axis, hints)) return false;
+      double ca[3], cb[3];
+      bounding_center(a, ca), bounding_center(b, cb);
+      sub3(ca, cb, axis);
+    }
     const GjkStatus status = gjk(a, b, reach, smooth ? tolerance : 0.0, axis, hints, simplex);
     if (status == GjkStatus::beyond) return false;
     if (status == GjkStatus::apart) {
@@ -28,13 +46,6 @@ bool convex_witness(const Shape& a, const Shape& b, double margin, double axis[3
       for (int i = 0; i < 3; ++i) n[i] = simplex.closest[i] / length;
     } else {
       bool solid;
-      if (smooth) {  // the last normal makes a poor first tetrahedron: grow it from the centres
-        double ca[3], cb[3], start[3];
-        bounding_center(a, ca), bounding_center(b, cb);
-        sub3(ca, cb, start);
-        Simplex cold;
-        if (gjk(a, b, 1e30, tolerance, start, hints, cold) == GjkStatus::overlap) simplex = cold;
-      }
       epa(a, b, smooth ? 0.1 * tolerance * scale : 0.0, hints, simplex, n, solid);
       if (!solid) {
         for (int i = 0; i < simplex.count; ++i) simplex.weight[i] = i == 0 ? 1.0 : 0.0;
