@@ -1,5 +1,5 @@
-// What the clipping of faces and of lines share (face_clipping.cpp, line_clipping.cpp): the reference face, and how a point that
-// was found becomes a candidate with its own depth over it.
+// What the clipping of faces and of lines share (face_clipping.cpp, line_clipping.cpp): the reference face, and how a
+// point that was found becomes a candidate with its own depth over it.
 #pragma once
 
 #include <cmath>
@@ -78,8 +78,8 @@ struct Clip {
 /// Capsule or cylinder `s` lying along the reference face.
 void clip_line_shape(Clip& clip, const Shape& s);
 
-/// Two lines that are all but parallel, one at least of a capsule or cylinder: both ends of what they have in common, each an end
-/// of one against the other, with its own normal. Returns the number of candidates written.
+/// Two lines that are all but parallel, one at least of a capsule or cylinder: both ends of what they have in common,
+/// each an end of one against the other, with its own normal. Returns the number of candidates written.
 int clip_parallel_lines(const Shape& a, const Shape& b, const Witness& w, double margin, Candidate* out);
 
 }  // namespace coulomb

@@ -1,5 +1,5 @@
-// What the collision stage hands on: contact points with their normals and depths, and how each of them moves when the two
-// bodies move (THEORY 5, COLLISION "The rule"). Plain data; filled by detect_contacts and contact_motion.
+// What the collision stage hands on: contact points with their normals and depths, and how each of them moves when the
+// two bodies move (THEORY 5, COLLISION "The rule"). Plain data; filled by detect_contacts and contact_motion.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +38,8 @@ struct Contact {
   double size = 0;                    ///< smaller size of the two shapes, metres: scale of the test for a local optimum
 };
 
-/// First-order motion of a contact. Columns: twist of body A (velocity of the material point at `point`, angular velocity), then the
-/// same of body B; world axes. dp moves `point`.
+/// First-order motion of a contact. Columns: twist of body A (velocity of the material point at `point`, angular
+/// velocity), then the same of body B; world axes. dp moves `point`.
 struct ContactMotion {
   double dnormal[3][12];
   double dpoint[3][12];
@@ -47,11 +47,12 @@ struct ContactMotion {
   bool frozen = false;                ///< the declared fall-back was taken (no local optimum: COLLISION choice 3)
 };
 
-/// Tangents t1, t2 so that (t1, t2, n) is right-handed (Duff et al. 2017). Jumps at n_z = 0: store forces in world axes.
+/// Tangents t1, t2 so that (t1, t2, n) is right-handed (Duff et al. 2017). Jumps at n_z = 0: store forces in world
+/// axes.
 void contact_frame(const double normal[3], double t1[3], double t2[3]);
 
-/// Spin psi of that frame about the normal while the normal moves by dn: dt1 = -(t1·dn) n + psi t2, dt2 = -(t2·dn) n - psi t1.
-/// A circular cone does not see it; pyramids and anisotropic friction do.
+/// Spin psi of that frame about the normal while the normal moves by dn: dt1 = -(t1·dn) n + psi t2, dt2 = -(t2·dn) n -
+/// psi t1. A circular cone does not see it; pyramids and anisotropic friction do.
 double contact_frame_spin(const double normal[3], const double dnormal[3]);
 
 /// The motion of a contact for unit twists of its two bodies (THEORY 5).

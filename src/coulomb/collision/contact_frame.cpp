@@ -1,4 +1,5 @@
-// Tangents of a contact and how they turn with its normal (Duff et al. 2017, "Building an orthonormal basis, revisited").
+// Tangents of a contact and how they turn with its normal (Duff et al. 2017, "Building an orthonormal basis,
+// revisited").
 #include "coulomb/collision/contact.hpp"
 
 namespace coulomb {

@@ -1,13 +1,13 @@
 // How a contact moves with its two bodies: d(normal, point, distance) for unit twists (THEORY 5).
 //
-// Let p_A(n) = grad h_A(-n), p_B(n) = grad h_B(n) be the witnesses and S = F + infinity E E^T the curvatures of the support
-// functions. Differentiating p_A - p_B = Phi n along a motion gives, in the tangent plane,
+// Let p_A(n) = grad h_A(-n), p_B(n) = grad h_B(n) be the witnesses and S = F + infinity E E^T the curvatures of the
+// support functions. Differentiating p_A - p_B = Phi n along a motion gives, in the tangent plane,
 //   [F_A + F_B + Phi  E] [dn]   [u_A - u_B + F_A a + F_B b]      a = w_A x n, b = w_B x n,
 //   [E^T              0] [l ] = [E^T (a or b)             ]      u_X: velocity of body X's material point at its own witness.
 // K = F_A + F_B + Phi is only inverted on the complement of E; the inverse is written once per contact as
 //   dn = C r + sum_j G_j c_j,   l_j = G_j·(r - K dn),
-// G_j being dual to the flat directions E_j, and applied to unit twists. The six columns of A are solved for, those of B
-// follow by rigid motion. Start reading at contact_motion.
+// G_j being dual to the flat directions E_j, and applied to unit twists. The six columns of A are solved for, those of
+// B follow by rigid motion. Start reading at contact_motion.
 #include <cmath>
 
 #include "coulomb/collision/contact.hpp"
@@ -120,8 +120,8 @@ bool prepare_solve(const Contact& c, TangentSolve& s) {
   return s.num_flat == 1 ? invert_one_flat(c.normal, floor, s) : invert_two_flat(c.normal, s);
 }
 
-/// One face carries n (floors, tables): the solution of the system above in closed form. On A: dn = a, the other point follows as
-/// dp = (n n·u_a + Phi a) / 2 + F_B a. On B: A's columns leave n alone, dp = u_a - n n·u_a / 2 + F_A a.
+/// One face carries n (floors, tables): the solution of the system above in closed form. On A: dn = a, the other point
+/// follows as dp = (n n·u_a + Phi a) / 2 + F_B a. On B: A's columns leave n alone, dp = u_a - n n·u_a / 2 + F_A a.
 void move_on_face(const Contact& c, bool on_a, ContactMotion& motion) {
   const double* n = c.normal;
   const double* F = on_a ? c.b.F : c.a.F;
@@ -166,7 +166,8 @@ void move_support(const Contact& c, const TangentSolve& s, ContactMotion& motion
   }
 }
 
-/// A vertex of the reference face, projected along n on the incident face's plane (outward normal m): m·(dp - u) = 0 there.
+/// A vertex of the reference face, projected along n on the incident face's plane (outward normal m): m·(dp - u) = 0
+/// there.
 bool move_reference_vertex(const Contact& c, ContactMotion& motion) {
   const double* m = c.incident_normal;
   const double slope = dot3(m, c.normal);
@@ -199,7 +200,8 @@ void velocity_at(const Contact& c, int column, bool body_a, const double* at, do
   cross3(w, arm, out);
 }
 
-/// Adds how a curved incident line (capsule, cylinder) rolls under its point while n turns otherwise than the body: sign F (dn - spin).
+/// Adds how a curved incident line (capsule, cylinder) rolls under its point while n turns otherwise than the body:
+/// sign F (dn - spin).
 void roll(const SurfacePatch& patch, const double* dn, const double* spin, double sign, double* velocity) {
   double turn[3], shift[3];
   sub3(dn, spin, turn);
@@ -234,8 +236,8 @@ bool move_edge_crossing(const Contact& c, ContactMotion& motion) {
   return true;
 }
 
-/// Declared fall-back: normal and point ride on A. The distance still moves by the normal part of the relative velocity, which
-/// holds at every stationary direction whatever the curvature.
+/// Declared fall-back: normal and point ride on A. The distance still moves by the normal part of the relative
+/// velocity, which holds at every stationary direction whatever the curvature.
 void move_frozen(const Contact& c, ContactMotion& motion) {
   motion.frozen = true;
   for (int column = 0; column < 6; ++column) {
@@ -246,7 +248,8 @@ void move_frozen(const Contact& c, ContactMotion& motion) {
   }
 }
 
-/// Moving both bodies as one moves the contact rigidly, and by nothing else, under every rule: B's columns are that minus A's.
+/// Moving both bodies as one moves the contact rigidly, and by nothing else, under every rule: B's columns are that
+/// minus A's.
 void complete_by_rigid_motion(const Contact& c, ContactMotion& motion) {
   for (int k = 0; k < 3; ++k) {
     double w[3] = {0, 0, 0}, turned[3];

@@ -204,7 +204,8 @@ bool refine_witness(const Shape& a, const Shape& b, const Simplex& simplex, cons
 void witness_patches(const Shape& a, const Shape& b, const Witness& w, Contact& contact) {
   const double inward[3] = {-w.normal[0], -w.normal[1], -w.normal[2]};
   Feature kind_a = w.a.kind, kind_b = w.b.kind;
-  // Two flat features with dependent directions: one of them carries n, the other is held fixed on its body (COLLISION, choice 1).
+  // Two flat features with dependent directions: one of them carries n, the other is held fixed on its body (COLLISION,
+  // choice 1).
   if (kind_a == Feature::face && kind_b == Feature::face) (face_of_a_leads(w) ? kind_b : kind_a) = Feature::vertex;
   if (kind_a == Feature::face && kind_b == Feature::edge) kind_b = Feature::vertex;
   if (kind_b == Feature::face && kind_a == Feature::edge) kind_a = Feature::vertex;

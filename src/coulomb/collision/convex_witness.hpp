@@ -1,6 +1,6 @@
-// The exact finish of a convex pair: from a GJK or EPA simplex to the features that touch, and from these the normal, depth and
-// witnesses to rounding: closed forms for vertices, edges and faces, Newton's method on the optimality of the support functions
-// for smooth ones, (F_A + F_B + Phi) dn + E l = P (p_A - p_B) (COLLISION, "The rule").
+// The exact finish of a convex pair: from a GJK or EPA simplex to the features that touch, and from these the normal,
+// depth and witnesses to rounding: closed forms for vertices, edges and faces, Newton's method on the optimality of the
+// support functions for smooth ones, (F_A + F_B + Phi) dn + E l = P (p_A - p_B) (COLLISION, "The rule").
 #pragma once
 
 #include "coulomb/collision/epa.hpp"
@@ -26,8 +26,9 @@ struct Witness {
   bool exact = true;  ///< the features passed the checks; false: values of the simplex
 };
 
-/// Exact witness from the simplex (its closest point set) and the approximate normal, whose distance is known to `doubt`; false when no choice of features passes the checks (supports agree,
-/// witness inside its feature), and then `out` holds the simplex' own values.
+/// Exact witness from the simplex (its closest point set) and the approximate normal, whose distance is known to
+/// `doubt`; false when no choice of features passes the checks (supports agree, witness inside its feature), and then
+/// `out` holds the simplex' own values.
 bool refine_witness(const Shape& a, const Shape& b, const Simplex& simplex, const double normal[3], double doubt, Witness& out);
 
 bool has_line(const CoreFeature& f);                         ///< an edge, or the side of a capsule or cylinder

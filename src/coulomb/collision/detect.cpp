@@ -1,5 +1,5 @@
-// The collision stage: filter, then each candidate pair by the routine registered for its two shapes. A new shape pair is one
-// routine (primitives_common.hpp says its signature) and one line in the table below.
+// The collision stage: filter, then each candidate pair by the routine registered for its two shapes. A new shape pair
+// is one routine (primitives_common.hpp says its signature) and one line in the table below.
 #include "coulomb/collision/detect.hpp"
 
 #include <algorithm>

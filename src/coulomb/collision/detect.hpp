@@ -1,5 +1,6 @@
-// detect_contacts: from body poses to contact points. Filter (spheres, oriented boxes) -> narrow phase by shape pair -> at most
-// four points per pair. Reads the model, the poses and the cache; writes contacts and the cache; knows nothing of constraints.
+// detect_contacts: from body poses to contact points. Filter (spheres, oriented boxes) -> narrow phase by shape pair ->
+// at most four points per pair. Reads the model, the poses and the cache; writes contacts and the cache; knows nothing
+// of constraints.
 #pragma once
 
 #include <vector>
@@ -16,8 +17,8 @@ struct CollisionOptions {
   bool frozen_cache = false;          ///< read the cache, do not write it: for derivative and finite-difference checks
 };
 
-/// Memory from step to step: separating axes, support hints, the points kept. Part of the state: copying it copies the memory,
-/// equal state and equal cache give equal contacts, bit for bit.
+/// Memory from step to step: separating axes, support hints, the points kept. Part of the state: copying it copies the
+/// memory, equal state and equal cache give equal contacts, bit for bit.
 struct CollisionCache {
   struct Pair {
     double axis[3] = {0, 0, 0};       ///< last separating axis or normal, zero if unknown

@@ -1,5 +1,5 @@
-// Expanding polytope on fixed arrays: triangles are scanned for the nearest, the visible ones are replaced by a fan over their
-// horizon. Small polytopes (tens of triangles) make the scans cheaper than any queue.
+// Expanding polytope on fixed arrays: triangles are scanned for the nearest, the visible ones are replaced by a fan
+// over their horizon. Small polytopes (tens of triangles) make the scans cheaper than any queue.
 #include "coulomb/collision/epa.hpp"
 
 #include <algorithm>
@@ -196,7 +196,8 @@ void take_face(const Polytope& p, const Face& f, Simplex& s) {
   for (int k = 0; k < 3; ++k) s.v[k] = p.vertex[f.v[k]], s.weight[k] = sum > 0 ? weight[k] / sum : 1.0 / 3;
 }
 
-// For polytopes that rounding spoilt (coincident, aligned shapes): an axis of either shape may do better than the face found.
+// For polytopes that rounding spoilt (coincident, aligned shapes): an axis of either shape may do better than the face
+// found.
 double try_axes(const Shape& a, const Shape& b, int hints[2], double depth, Simplex& s, double normal[3]) {
   for (int k = 0; k < 12; ++k) {
     const Shape& shape = k < 6 ? a : b;

@@ -144,7 +144,8 @@ void cross_rim(Clip& c, const Flat& incident) {
   }
 }
 
-// Incident polygon's edges across the reference disc's wall; m is radial, which moves the crossing right to first order.
+// Incident polygon's edges across the reference disc's wall; m is radial, which moves the crossing right to first
+// order.
 void cross_wall(Clip& c, const Flat& incident) {
   const Flat& f = c.reference;
   for (int i = 0; i < incident.count; ++i) {
@@ -170,7 +171,8 @@ void cross_wall(Clip& c, const Flat& incident) {
   }
 }
 
-// Sine between n and the outward normal of a face: resolves what differs between nearly aligned faces, which a cosine does not.
+// Sine between n and the outward normal of a face: resolves what differs between nearly aligned faces, which a cosine
+// does not.
 double face_sine(const Shape& s, int face, const double* n) {
   double m[3], across[3];
   if (s.type == ShapeType::cylinder) m[0] = s.rotation[2], m[1] = s.rotation[5], m[2] = s.rotation[8];
@@ -179,7 +181,8 @@ double face_sine(const Shape& s, int face, const double* n) {
   return norm3(across);
 }
 
-// The reference face: most parallel to n, A's on ties; the one of the last step stays unless the other is better by 0.02 (sine).
+// The reference face: most parallel to n, A's on ties; the one of the last step stays unless the other is better by
+// 0.02 (sine).
 bool choose_reference(const Shape& a, const Shape& b, const Witness& w, int& reference) {
   const double inward[3] = {-w.normal[0], -w.normal[1], -w.normal[2]};
   int face_a = -1, face_b = -1;

@@ -1,5 +1,5 @@
-// Contact manifolds of a convex pair: the features around the common normal are clipped against one another and give several
-// points, each with its own depth under the common normal (COLLISION, "Manifolds").
+// Contact manifolds of a convex pair: the features around the common normal are clipped against one another and give
+// several points, each with its own depth under the common normal (COLLISION, "Manifolds").
 #pragma once
 
 #include "coulomb/collision/convex_witness.hpp"
@@ -18,12 +18,12 @@ struct Candidate {
   int feature;
 };
 
-/// Within this sine of the witness normal a face (or a line, with the plane across it) counts as aligned; a cylinder's cap counts
-/// as the incident face within cap_sine.
+/// Within this sine of the witness normal a face (or a line, with the plane across it) counts as aligned; a cylinder's
+/// cap counts as the incident face within cap_sine.
 constexpr double alignment_sine = 0.05, cap_sine = 0.02;
 
-/// Points of the manifold closer than `margin`, at most max_candidates; 0 when the pair has no aligned features and the witness
-/// stands alone. `reference`: CollisionCache::Pair::reference, read and written.
+/// Points of the manifold closer than `margin`, at most max_candidates; 0 when the pair has no aligned features and the
+/// witness stands alone. `reference`: CollisionCache::Pair::reference, read and written.
 int clip_manifold(const Shape& a, const Shape& b, const Witness& w, double margin, int& reference, Candidate* out);
 
 /// The contact of a chosen candidate.

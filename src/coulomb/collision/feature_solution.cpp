@@ -1,4 +1,5 @@
-// The exact solution of a pair of features: closed forms for vertices, edges and faces, Newton's method for curved ones.
+// The exact solution of a pair of features: closed forms for vertices, edges and faces, Newton's method for curved
+// ones.
 #include <algorithm>
 #include <cmath>
 
@@ -42,7 +43,8 @@ void evaluate(const Shape& s, CoreFeature& f, const double* w, double* F) {
   }
 }
 
-// Brings the point of a cylinder's side to the direction `outward`, at the height on the axis it has, with what is left to both ends.
+// Brings the point of a cylinder's side to the direction `outward`, at the height on the axis it has, with what is left
+// to both ends.
 void line_point(const Shape& s, const double* outward, CoreFeature& f) {
   double radial[3], r[3];
   copy3(outward, radial);

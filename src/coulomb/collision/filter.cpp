@@ -1,4 +1,5 @@
-// The filter's two tests. Rounding: sphere centres are rounded to float, so every radius grows by what that can shift them.
+// The filter's two tests. Rounding: sphere centres are rounded to float, so every radius grows by what that can shift
+// them.
 #include "coulomb/collision/filter.hpp"
 
 #include <algorithm>
@@ -88,7 +89,8 @@ COULOMB_SIMD void test_row(const float* __restrict x, const float* __restrict y,
   }
 }
 
-/// Oriented boxes of the listed pairs: touch[k] = 0 when one of 15 axes keeps them farther apart than the margin. An axis of length
+/// Oriented boxes of the listed pairs: touch[k] = 0 when one of 15 axes keeps them farther apart than the margin. An
+/// axis of length
 /// <= 1 needs no scaling: the test only becomes more careful. world: rows of poses; half: 3 rows.
 COULOMB_SIMD void test_boxes(int count, int stride, const int* __restrict first, const int* __restrict second,
                              const double* __restrict margins, const double* __restrict world, const double* __restrict half,
@@ -131,7 +133,8 @@ COULOMB_SIMD void test_boxes(int count, int stride, const int* __restrict first,
   }
 }
 
-/// Boxes of the listed geometries against the half-space (up, offset): touch[k] = 0 when farther above it than the margin.
+/// Boxes of the listed geometries against the half-space (up, offset): touch[k] = 0 when farther above it than the
+/// margin.
 COULOMB_SIMD void test_plane(int count, int stride, const int* __restrict other, const double* __restrict margins, double ux,
                              double uy, double uz, double offset, const double* __restrict world, const double* __restrict half,
                              int* __restrict touch) {

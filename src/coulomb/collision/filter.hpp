@@ -1,5 +1,6 @@
-// Which pairs may touch: bounding spheres in single precision, one geometry against all of its partners at a time, then oriented
-// boxes. Conservative: a pair closer than its margin is never dropped. Half-spaces take the signed distance of the box.
+// Which pairs may touch: bounding spheres in single precision, one geometry against all of its partners at a time, then
+// oriented boxes. Conservative: a pair closer than its margin is never dropped. Half-spaces take the signed distance of
+// the box.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// GJK with closest points of segments, triangles and tetrahedra by Voronoi regions; ends when no support point makes progress.
+// GJK with closest points of segments, triangles and tetrahedra by Voronoi regions; ends when no support point makes
+// progress.
 #include "coulomb/collision/gjk.hpp"
 
 #include <algorithm>

@@ -81,8 +81,8 @@ void add_line_crossing(Clip& c, const Shape& s, const double* axis, const double
     for (double& x : edge.direction) x /= edge.high;
     if (std::abs(dot3(edge.direction, axis)) > std::sqrt(1 - alignment_sine * alignment_sine)) return;
   }
-  // A disc is met at two places; the guess of n must lean to the right one, which Newton finds from the tilted normal only for
-  // edges. For discs the crossing is left to the clipped point itself.
+  // A disc is met at two places; the guess of n must lean to the right one, which Newton finds from the tilted normal
+  // only for edges. For discs the crossing is left to the clipped point itself.
   if (f.disc) {
     double q[3], m[3];
     copy3(base, q);
@@ -105,8 +105,9 @@ void add_line_crossing(Clip& c, const Shape& s, const double* axis, const double
   p.feature = feature_id(3, c.on_a, f.id[side], f.id[(side + 1) % f.count], 0, 0);
 }
 
-// The line of s that lies along `direction` and touches the plane across n: the axis of a capsule or the side of a cylinder, an edge
-// through the support vertex of a box or mesh. `direction` null: any, for capsules and cylinders. False if there is none.
+// The line of s that lies along `direction` and touches the plane across n: the axis of a capsule or the side of a
+// cylinder, an edge through the support vertex of a box or mesh. `direction` null: any, for capsules and cylinders.
+// False if there is none.
 bool find_line(const Shape& s, const double* outward, const double* direction, CoreFeature& f) {
   f = CoreFeature{};
   const auto aligned = [&](const double* e) {

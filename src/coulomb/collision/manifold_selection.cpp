@@ -1,4 +1,5 @@
-// Deepest point, the farthest from it, the extremes on each side of that line; the old set stays while it serves as well.
+// Deepest point, the farthest from it, the extremes on each side of that line; the old set stays while it serves as
+// well.
 #include "coulomb/collision/manifold_selection.hpp"
 
 #include <algorithm>

@@ -11,12 +11,14 @@ namespace coulomb {
 
 inline constexpr int max_contacts_per_pair = 8;
 
-/// The signature of a shape pair: contacts of a and b with distance <= margin into `out` (room for max_contacts_per_pair, whatever they
-/// hold), their number as the result. A routine writes every field but pair, geometry_*, body_* and size.
+/// The signature of a shape pair: contacts of a and b with distance <= margin into `out` (room for
+/// max_contacts_per_pair, whatever they hold), their number as the result. A routine writes every field but pair,
+/// geometry_*, body_* and size.
 using CollidePair = int (*)(const Shape& a, const Shape& b, double margin, const CollisionOptions& options,
                             CollisionCache::Pair& cache, Contact* out);
 
-/// Witnesses on the normal's line: point_a - point_b = distance * normal, point in the middle. `point_b` is the given one.
+/// Witnesses on the normal's line: point_a - point_b = distance * normal, point in the middle. `point_b` is the given
+/// one.
 inline void set_contact_from_b(const double* normal, const double* point_b, double distance, int feature, Contact& c) {
   c.feature = feature;
   c.reference_on_a = false;

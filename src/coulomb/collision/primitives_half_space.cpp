@@ -102,7 +102,8 @@ int collide_half_space_ellipsoid(const Shape& a, const Shape& b, double margin, 
   return add_point(a, plane, b, Feature::round, p, 0, margin, out[0]);
 }
 
-/// At most four corners lie below the plane unless the box is deep; then the corners of its lowest face that are below stay.
+/// At most four corners lie below the plane unless the box is deep; then the corners of its lowest face that are below
+/// stay.
 int collide_half_space_box(const Shape& a, const Shape& b, double margin, const CollisionOptions&, CollisionCache::Pair&,
                            Contact* out) {
   const Plane plane(a);

@@ -1,4 +1,5 @@
-// Half-space (body A; solid where local z <= 0, its body may move) against every other shape, each point with a depth of its own.
+// Half-space (body A; solid where local z <= 0, its body may move) against every other shape, each point with a depth
+// of its own.
 #pragma once
 
 #include "coulomb/collision/primitives_common.hpp"

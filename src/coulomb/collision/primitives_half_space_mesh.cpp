@@ -1,8 +1,9 @@
 // Half-space against a convex mesh: the vertices below the plane, at most four of them (COLLISION "Choosing four").
 //
-// Few vertices: look at all. Many: climb from the cached vertex to the deepest one (a linear function on a convex polytope has no
-// other local optimum), then gather what lies within a band of it; that set is connected along edges. The choice keeps the last
-// step's points while they are nearly as good as a fresh one, so that forces do not hop between vertices of a flat side.
+// Few vertices: look at all. Many: climb from the cached vertex to the deepest one (a linear function on a convex
+// polytope has no other local optimum), then gather what lies within a band of it; that set is connected along edges.
+// The choice keeps the last step's points while they are nearly as good as a fresh one, so that forces do not hop
+// between vertices of a flat side.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -87,7 +88,8 @@ double signed_area(const LocalPlane& plane, int p, int q, int r) {
   return dot3(plane.up, across);
 }
 
-/// The deepest, the farthest from it, the extremes on each side of the line through them. Returns how many, their area in `area`.
+/// The deepest, the farthest from it, the extremes on each side of the line through them. Returns how many, their area
+/// in `area`.
 int choose_four(const LocalPlane& plane, const Candidates& c, int* chosen, double& area) {
   chosen[0] = c.vertex[c.deepest];
   int far = -1;

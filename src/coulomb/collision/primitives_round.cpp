@@ -1,5 +1,6 @@
-// Spheres and capsules are points and segments with an offset radius: find the closest points of the cores, then step outwards.
-// Coincident cores have no direction of their own; a fixed perpendicular one is returned, so that nothing is ever NaN.
+// Spheres and capsules are points and segments with an offset radius: find the closest points of the cores, then step
+// outwards. Coincident cores have no direction of their own; a fixed perpendicular one is returned, so that nothing is
+// ever NaN.
 #include "coulomb/collision/primitives_round.hpp"
 
 #include <algorithm>
@@ -82,7 +83,8 @@ int parallel_capsules(const Shape& a, const Shape& b, const double* ea, const do
   return count;
 }
 
-/// Finishes a sphere against a point of a polyhedral or cylindrical surface. n: outward, p: on the surface, gap: centre to surface.
+/// Finishes a sphere against a point of a polyhedral or cylindrical surface. n: outward, p: on the surface, gap: centre
+/// to surface.
 int sphere_surface(const Shape& sphere, const Shape& b, Feature feature, const double* local_normal, const double* local_point,
                    double gap, const double* edge_local, double margin, Contact& out) {
   const double distance = gap - sphere.size[0];

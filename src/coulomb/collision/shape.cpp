@@ -20,8 +20,8 @@ void to_world(const Shape& s, const double* local, double* out) {
   for (int i = 0; i < 3; ++i) out[i] += s.position[i];
 }
 
-// The best of the vertices listed for directions like d: whatever the hint, the same vertex. Meshes without that table: brute force
-// when small, else climbing along edges, as a vertex not below any of its neighbours is a global maximum.
+// The best of the vertices listed for directions like d: whatever the hint, the same vertex. Meshes without that table:
+// brute force when small, else climbing along edges, as a vertex not below any of its neighbours is a global maximum.
 int mesh_support(const ConvexMesh& mesh, const double* d, int hint) {
   const double* v = mesh.vertices.data();
   if (!mesh.support_start.empty()) {
@@ -179,8 +179,8 @@ int face_vertex(const Shape& shape, int face, int k) {
   return shape.type == ShapeType::box ? box_faces[face][k] : shape.mesh->face_vertices[shape.mesh->face_start[face] + k];
 }
 
-// A mesh's best face: the support vertex holds d in its normal cone, whose corners are the normals of the faces around it; from
-// the best of these over face neighbours while the cosine grows.
+// A mesh's best face: the support vertex holds d in its normal cone, whose corners are the normals of the faces around
+// it; from the best of these over face neighbours while the cosine grows.
 int best_face(const Shape& shape, const double direction[3], double& cosine) {
   double d[3];
   rotate_transposed(shape.rotation, direction, d);

@@ -1,5 +1,6 @@
-// Shape: one posed convex geometry, as the narrow phase sees it. Rounded shapes are a core (point, segment) plus a radius, so
-// that GJK and EPA work on polyhedral cores and end on exact features; ellipsoids and cylinders are their own cores.
+// Shape: one posed convex geometry, as the narrow phase sees it. Rounded shapes are a core (point, segment) plus a
+// radius, so that GJK and EPA work on polyhedral cores and end on exact features; ellipsoids and cylinders are their
+// own cores.
 #pragma once
 
 #include "coulomb/model/model.hpp"
@@ -17,15 +18,17 @@ struct Shape {
 /// Offset radius around the core: sphere and capsule their r, else 0.
 double core_radius(const Shape& shape);
 
-/// Distance from the geometry's centre (mesh: the centre of its box) to its farthest point, an upper bound; and that centre.
+/// Distance from the geometry's centre (mesh: the centre of its box) to its farthest point, an upper bound; and that
+/// centre.
 double bounding_radius(const Shape& shape);
 void bounding_center(const Shape& shape, double center[3]);
 
 /// True for cores with finitely many vertices: sphere (1), capsule (2), box (8), mesh.
 bool has_polyhedral_core(const Shape& shape);
 
-/// Farthest point of the core along `direction` (world, any length). Returns the vertex index for polyhedral cores; for a cylinder
-/// 0 (upper rim, local z > 0) or 1; for an ellipsoid 0. `hint`: vertex where hill climbing starts and, on return, ends.
+/// Farthest point of the core along `direction` (world, any length). Returns the vertex index for polyhedral cores; for
+/// a cylinder 0 (upper rim, local z > 0) or 1; for an ellipsoid 0. `hint`: vertex where hill climbing starts and, on
+/// return, ends.
 int core_support(const Shape& shape, const double direction[3], double point[3], int& hint);
 
 /// Farthest point of the whole shape along `direction`.
@@ -34,7 +37,8 @@ int shape_support(const Shape& shape, const double direction[3], double point[3]
 /// World position of a vertex of a polyhedral core.
 void core_vertex(const Shape& shape, int vertex, double point[3]);
 
-// Faces of boxes and meshes. Box: face 2*axis is the + side, 2*axis + 1 the - side; bit i of a vertex index says + along axis i.
+// Faces of boxes and meshes. Box: face 2*axis is the + side, 2*axis + 1 the - side; bit i of a vertex index says +
+// along axis i.
 bool has_faces(const Shape& shape);
 int num_faces(const Shape& shape);
 void face_normal(const Shape& shape, int face, double normal[3]);       ///< world, unit, outward

@@ -1,4 +1,5 @@
-// The table of support curvatures (COLLISION "The rule"): what each feature of each shape contributes to the motion of a contact.
+// The table of support curvatures (COLLISION "The rule"): what each feature of each shape contributes to the motion of
+// a contact.
 #include "coulomb/collision/support_patch.hpp"
 
 #include <cmath>

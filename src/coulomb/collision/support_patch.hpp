@@ -1,5 +1,6 @@
-// The support curvature of a shape at one feature: S = F + infinity * E E^T for a given outward direction (THEORY 5). The detectors
-// know which feature they found (a GJK simplex, a clipped face); they name it here and get the patch that contact_motion needs.
+// The support curvature of a shape at one feature: S = F + infinity * E E^T for a given outward direction (THEORY 5).
+// The detectors know which feature they found (a GJK simplex, a clipped face); they name it here and get the patch that
+// contact_motion needs.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +20,14 @@ enum class Feature : std::uint8_t {
   rim,     ///< the circle around a cylinder's cap
 };
 
-/// Fills `patch` for `shape` at `feature`. normal_out: unit outward direction of this surface at its witness (-n for body A, n for
-/// body B). edge_direction: world axes, any length; read for Feature::edge only, may be null otherwise.
+/// Fills `patch` for `shape` at `feature`. normal_out: unit outward direction of this surface at its witness (-n for
+/// body A, n for body B). edge_direction: world axes, any length; read for Feature::edge only, may be null otherwise.
 void support_patch(const Shape& shape, Feature feature, const double normal_out[3], const double* edge_direction,
                    SurfacePatch& patch);
 
-/// The feature that maximises normal_out·x over the shape, found from the direction alone: faces and edges of boxes, sides and caps
-/// within `tolerance` (radians, about) of the exact direction. Half-space: face. Meshes: vertex (use the simplex instead).
-/// edge_direction (may be null) receives the direction of an edge.
+/// The feature that maximises normal_out·x over the shape, found from the direction alone: faces and edges of boxes,
+/// sides and caps within `tolerance` (radians, about) of the exact direction. Half-space: face. Meshes: vertex (use the
+/// simplex instead). edge_direction (may be null) receives the direction of an edge.
 Feature classify_feature(const Shape& shape, const double normal_out[3], double tolerance, double* edge_direction);
 
 }  // namespace coulomb

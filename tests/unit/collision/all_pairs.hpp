@@ -1,5 +1,6 @@
-// What the tests of all shape pairs share: random shapes of every type, poses from apart to deep with aligned and tilted features,
-// and references that know the shapes by their definition only: how far a point sticks out, and the support gap of a direction.
+// What the tests of all shape pairs share: random shapes of every type, poses from apart to deep with aligned and
+// tilted features, and references that know the shapes by their definition only: how far a point sticks out, and the
+// support gap of a direction.
 #pragma once
 
 #include <algorithm>
@@ -120,7 +121,8 @@ inline double support_gap(const Shape& a, const Shape& b, const double* n) {
   return -support_value(a, m) - support_value(b, n);
 }
 
-/// The best gap found from the axes of both shapes, their products, random directions and a shrinking search around the best.
+/// The best gap found from the axes of both shapes, their products, random directions and a shrinking search around the
+/// best.
 inline double best_gap(const Shape& a, const Shape& b, const double* start, Random& random) {
   double at[3], d[3], best = support_gap(a, b, start);
   copy3(start, at);
@@ -152,7 +154,8 @@ inline double best_gap(const Shape& a, const Shape& b, const double* start, Rand
   return best;
 }
 
-/// Two bodies near contact: `tilt` turns the second from a pose with axes parallel to the first's (random poses: tilt < 0).
+/// Two bodies near contact: `tilt` turns the second from a pose with axes parallel to the first's (random poses: tilt <
+/// 0).
 struct PairState {
   Geometry a, b;
   Scene scene;

@@ -1,6 +1,6 @@
-// Every pair of shapes, from apart to deep, random, aligned, all but aligned and in line, of sizes from millimetres to a hundred
-// metres: witnesses lie on both shapes, a single witness is exact by duality, the deepest point is as deep as a search finds, the
-// cache does not change depths, and every point moves as contact_motion says.
+// Every pair of shapes, from apart to deep, random, aligned, all but aligned and in line, of sizes from millimetres to
+// a hundred metres: witnesses lie on both shapes, a single witness is exact by duality, the deepest point is as deep as
+// a search finds, the cache does not change depths, and every point moves as contact_motion says.
 #include <string>
 
 #include "../check.hpp"
@@ -21,7 +21,8 @@ void check_point(const PairState& state, const Contact& c) {
   CHECK(outside(state.shape_b(), c.point_b) <= 1e-11 * state.total);
 }
 
-/// Depths: by duality when apart, by search when overlapping; manifold points are measured along the reference face's normal.
+/// Depths: by duality when apart, by search when overlapping; manifold points are measured along the reference face's
+/// normal.
 void check_depth(const PairState& state, const std::vector<Contact>& contacts, Random& random) {
   const Shape a = state.shape_a(), b = state.shape_b();
   const Contact& c = deepest(contacts);
@@ -33,7 +34,8 @@ void check_depth(const PairState& state, const std::vector<Contact>& contacts, R
 }
 
 /// A cache filled in a pose nearby, then in one turned far away, against no cache.
-/// Several points: the reference face of before stays while the other is not better by 0.02, which is seen in the depths.
+/// Several points: the reference face of before stays while the other is not better by 0.02, which is seen in the
+/// depths.
 void check_cache(PairState& state, const std::vector<Contact>& cold, CollisionWorkspace& workspace, Random& random) {
   for (const double turn : {0.0, 0.03, 2.0}) {
     Scene other = state.scene;

@@ -1,5 +1,6 @@
-// contact_motion against central differences of detect_contacts on random poses of two moving bodies, for every pair of shapes.
-// A sample is skipped when the perturbed detections do not return the same features (a kink) or when the fall-back is declared.
+// contact_motion against central differences of detect_contacts on random poses of two moving bodies, for every pair of
+// shapes. A sample is skipped when the perturbed detections do not return the same features (a kink) or when the
+// fall-back is declared.
 #include <algorithm>
 #include <cstring>
 #include <string>

@@ -1,5 +1,5 @@
-// Manifolds of convex pairs: resting configurations, steadiness under small rotations, symmetry, and the derivative of every point
-// against central differences.
+// Manifolds of convex pairs: resting configurations, steadiness under small rotations, symmetry, and the derivative of
+// every point against central differences.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

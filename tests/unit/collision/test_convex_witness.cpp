@@ -1,5 +1,5 @@
-// Every convex pair against duality: a normal whose support gap equals the distance of two points that lie in the shapes proves a
-// separated pair optimal; overlapping pairs are searched for a shallower direction.
+// Every convex pair against duality: a normal whose support gap equals the distance of two points that lie in the
+// shapes proves a separated pair optimal; overlapping pairs are searched for a shallower direction.
 #include <cstdio>
 #include <cstdlib>
 

@@ -1,4 +1,5 @@
-// The filter never drops a pair that touches, returns its candidates in order, and a cluttered scene gives ordered, equal results.
+// The filter never drops a pair that touches, returns its candidates in order, and a cluttered scene gives ordered,
+// equal results.
 #include <algorithm>
 #include <cstring>
 

@@ -1,5 +1,5 @@
-// Closed-form pairs against their definition (support heights over a plane) and against the general convex routine; coincident
-// cores; parallel capsules; the choice of points on meshes and its memory.
+// Closed-form pairs against their definition (support heights over a plane) and against the general convex routine;
+// coincident cores; parallel capsules; the choice of points on meshes and its memory.
 #include <algorithm>
 #include <cstring>
 
