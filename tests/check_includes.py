@@ -1,6 +1,6 @@
 """The dependency rule of ARCHITECTURE.md, checked on the #include lines.
 
-    model <- dynamics, collision <- constraints <- stepping <- rollout
+    model <- dynamics, collision <- constraints <- parameters <- stepping <- rollout
 
 A folder may include itself, the folders it stands on, and the files of src/coulomb itself. solvers/ knows problems, not robots:
 it stands on nothing. Pinocchio, Coal, Eigen and MuJoCo appear only in the loaders, the reference tests and the Python package.
@@ -17,9 +17,10 @@ STANDS_ON = {
     "collision": {"model"},
     "solvers": set(),
     "constraints": {"model", "dynamics", "collision", "solvers"},
-    "stepping": {"model", "dynamics", "collision", "solvers", "constraints"},
-    "rollout": {"model", "dynamics", "collision", "solvers", "constraints", "stepping"},
-    "optim": {"model", "dynamics", "collision", "solvers", "constraints", "stepping", "rollout"},
+    "parameters": {"model", "dynamics", "collision", "solvers", "constraints"},
+    "stepping": {"model", "dynamics", "collision", "solvers", "constraints", "parameters"},
+    "rollout": {"model", "dynamics", "collision", "solvers", "constraints", "parameters", "stepping"},
+    "optim": {"model", "dynamics", "collision", "solvers", "constraints", "parameters", "stepping", "rollout"},
 }
 OUTSIDE = re.compile(r"^(pinocchio|coal|hpp|urdf|Eigen|boost|mujoco|assimp|octomap|libqhull\w*|nanobind)(/|\.|$)")
 LOADERS = re.compile(r"^src/coulomb/model/((urdf\w*|pinocchio_\w+|convex_hull|mjcf)\.cpp|pinocchio_parts\.hpp)$")

@@ -2,7 +2,7 @@
 #include "coulomb/dynamics/dynamics_queries.hpp"
 
 #include "arrays.hpp"
-#include "coulomb/stepping/joint_forces.hpp"
+#include "coulomb/dynamics/joint_forces.hpp"
 #include "module.hpp"
 
 namespace coulomb::python {

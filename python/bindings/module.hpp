@@ -11,6 +11,7 @@ namespace coulomb::python {
 
 void bind_model(nanobind::module_& module);
 void bind_dynamics(nanobind::class_<Model>& model);
+void bind_parameters(nanobind::class_<Model>& model);
 void bind_pin_coordinates(nanobind::class_<Model>& model);
 void bind_scene(nanobind::module_& module);
 void bind_solvers(nanobind::module_& module);

@@ -69,6 +69,24 @@ void input_block(Derivatives& cls, const char* name, Part of, bool by_u, const c
       nb::sig((std::string("def ") + name + "(self) -> numpy.ndarray").c_str()), doc);
 }
 
+/// The item of that name; KeyError lists what was asked for.
+const ParameterSet::Item& find_item(const ParameterSet* set, const std::string& name) {
+  std::string known;
+  if (set)
+    for (const auto& item : set->items()) {
+      if (item.name == name) return item;
+      known += (known.empty() ? "" : ", ") + item.name;
+    }
+  throw nb::key_error((name + ": not among the parameters of wrt (" + (known.empty() ? "none" : known) + ")").c_str());
+}
+
+std::vector<std::string> names_of(const ParameterSet* set) {
+  std::vector<std::string> names;
+  if (set)
+    for (const auto& item : set->items()) names.push_back(item.name);
+  return names;
+}
+
 void bind_derivatives(nb::module_& module) {
   Derivatives cls(module, "StepDerivatives",
                   "Jacobian of one step in tangent space: dq as in Model.integrate, dv as in v. By the implicit "
@@ -89,6 +107,19 @@ void bind_derivatives(nb::module_& module) {
   input_block(cls, "dq_dtau", Part::q, false, "(nv, nv) dq1/dtau, m/N or rad/(N m)");
   input_block(cls, "dv_dtau", Part::v, false, "(nv, nv) dv1/dtau, s/kg or 1/(N m s)");
 
+  cls.def(
+         "__getitem__",
+         [](nb::handle self, const std::string& name) {
+           const auto& d = nb::cast<const StepDerivatives&>(self);
+           const auto& item = find_item(d.parameters.get(), name);
+           return transposed_block(d.parameters_T, 2 * d.nv, 0, 2 * d.nv, item.first, item.element.size, self);
+         },
+         nb::arg("name"), nb::sig("def __getitem__(self, name: str) -> numpy.ndarray"),
+         "(2 nv, size) d(q1, v1)/d(parameter), for a name of `wrt`. KeyError otherwise.")
+      .def_prop_ro("parameters", [](const StepDerivatives& d) { return names_of(d.parameters.get()); }, "Names of `wrt`.")
+      .def_ro("ambiguous", &StepDerivatives::ambiguous,
+              "Impulses are not unique, the next velocity depends on the choice, and the choice has no derivative here: that of least norm.");
+
   const auto vector_property = [](auto& c, const char* name, std::vector<double> StepCotangent::*member,
                                   const char* doc) {
     c.def_prop_ro(
@@ -101,6 +132,16 @@ void bind_derivatives(nb::module_& module) {
   vector_property(cotangent, "v", &StepCotangent::v, "(nv,) with respect to v");
   vector_property(cotangent, "u", &StepCotangent::u, "(nu,) with respect to the controls");
   vector_property(cotangent, "tau", &StepCotangent::tau, "(nv,) with respect to the joint forces");
+  cotangent
+      .def(
+          "__getitem__",
+          [](const StepCotangent& g, const std::string& name) {
+            const auto& item = find_item(g.parameter_set.get(), name);
+            return to_numpy(g.parameters.data() + item.first, item.element.size);
+          },
+          nb::arg("name"), nb::sig("def __getitem__(self, name: str) -> numpy.ndarray"),
+          "(size,) gradient of a parameter of `wrt`. KeyError otherwise.")
+      .def_prop_ro("parameters", [](const StepCotangent& g) { return names_of(g.parameter_set.get()); }, "Names of `wrt`.");
 }
 
 void bind_reports(nb::module_& module) {
@@ -171,10 +212,10 @@ nb::object jvp(Simulator& sim, nb::handle dq, nb::handle dv, nb::handle du, nb::
   return nb::make_tuple(std::move(dq_out.array), std::move(dv_out.array));
 }
 
-StepCotangent vjp(Simulator& sim, nb::handle dq1, nb::handle dv1) {
+StepCotangent vjp(Simulator& sim, nb::handle dq1, nb::handle dv1, const std::vector<std::string>& wrt) {
   const Py_ssize_t nv = sim.model().nv;
   const ArrayIn dq_in(dq1, "dq1", {nv}), dv_in(dv1, "dv1", {nv});
-  return sim.vjp(dq_in.data(), dv_in.data());
+  return sim.vjp(dq_in.data(), dv_in.data(), wrt);
 }
 
 Rollout run(Simulator& sim, nb::handle q0, nb::handle v0, nb::handle U, std::optional<int> steps) {
@@ -296,13 +337,18 @@ void bind_simulator(nb::module_& module) {
   cls.def_prop_ro("status", &Simulator::status, "StepStatus of the last step.");
   cls.def_prop_ro("contacts", &Simulator::contacts, "List of Contact of the last step.");
   cls.def(
-      "derivatives", [](Simulator& sim) { return std::const_pointer_cast<StepDerivatives>(sim.shared_derivatives()); },
-      "StepDerivatives of the last step; stay valid afterwards. RuntimeError before the first step.");
-  cls.def("vjp", &vjp, nb::arg("dq1"), nb::arg("dv1"),
-          nb::sig("def vjp(self, dq1: numpy.ndarray, dv1: numpy.ndarray) -> StepCotangent"),
-          "Reverse mode: cotangents (nv,) of q1 and v1 to the StepCotangent of q, v, u and tau, without forming a "
-          "matrix.\n\nRuntimeError "
-          "before the first step.");
+      "derivatives",
+      [](Simulator& sim, const std::vector<std::string>& wrt) {
+        return std::const_pointer_cast<StepDerivatives>(wrt.empty() ? sim.shared_derivatives() : sim.derivatives(wrt));
+      },
+      nb::arg("wrt") = std::vector<std::string>{},
+      "StepDerivatives of the last step; stay valid afterwards. wrt: names of parameters (Model.parameters) whose columns d[name] are "
+      "wanted too.\n\nRuntimeError before the first step; ValueError: unknown parameter.");
+  cls.def("vjp", &vjp, nb::arg("dq1"), nb::arg("dv1"), nb::arg("wrt") = std::vector<std::string>{},
+          nb::sig("def vjp(self, dq1: numpy.ndarray, dv1: numpy.ndarray, wrt: list[str] = []) -> StepCotangent"),
+          "Reverse mode: cotangents (nv,) of q1 and v1 to the StepCotangent of q, v, u and tau, and of the "
+          "parameters named in wrt (g[name]), without forming a matrix.\n\nRuntimeError before the first step; ValueError: NaN in a "
+          "cotangent, unknown parameter.");
   cls.def("jvp", &jvp, nb::arg("dq") = nb::none(), nb::arg("dv") = nb::none(), nb::arg("du") = nb::none(),
           nb::arg("dtau") = nb::none(),
           nb::sig("def jvp(self, dq: numpy.ndarray | None = None, dv: numpy.ndarray | None = None, du: numpy.ndarray | "

@@ -7,6 +7,6 @@
 #include "coulomb/model/scene.hpp"             // Scene: builds a Model
 #include "coulomb/rollout/rollout.hpp"         // rollout: many steps in a row
 #include "coulomb/solvers/contact_problem.hpp" // ContactProblem: the friction problem by itself
-#include "coulomb/stepping/joint_forces.hpp"   // passive_forces, actuator_forces of one state
+#include "coulomb/dynamics/joint_forces.hpp"   // passive_forces, actuator_forces of one state
 #include "coulomb/stepping/simulator.hpp"      // Simulator: steps and their derivatives
 #include "coulomb/version.hpp"

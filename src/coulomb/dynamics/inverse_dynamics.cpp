@@ -45,10 +45,10 @@ double kinetic_energy(const Model& model, const DynamicsWorkspace& ws) {
 }
 
 double potential_energy(const Model& model, const DynamicsWorkspace& ws) {
-  const Vec3 gravity{model.gravity[0], model.gravity[1], model.gravity[2]};
+  const Vector3 gravity{model.gravity[0], model.gravity[1], model.gravity[2]};
   double energy = 0;
   for (int b = 1; b < model.num_bodies; ++b) {
-    const Vec3 com = load3(&ws.body_position[3 * b]) + multiply3(&ws.body_rotation[9 * b], load3(&model.body_com[3 * b]));
+    const Vector3 com = load3(&ws.body_position[3 * b]) + multiply3(&ws.body_rotation[9 * b], load3(&model.body_com[3 * b]));
     energy -= model.body_mass[b] * dot(gravity, com);
   }
   return energy;

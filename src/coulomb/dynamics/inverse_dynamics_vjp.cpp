@@ -27,7 +27,7 @@ COULOMB_SIMD void vjp_sweeps(const Model& model, const DynamicsWorkspace& ws, co
     const Spatial eta = p < 0 ? Spatial{} : load6(down + 6 * p) + y[p] * load6(&ws.columns[8 * p]);
     store6(down + 6 * d, eta);
     const Spatial alpha = load6(up + 12 * d);
-    const Vec3 beta = load3(up + 12 * d + 6), gamma = load3(up + 12 * d + 9), axis = load3(&ws.columns[8 * d + 3]);
+    const Vector3 beta = load3(up + 12 * d + 6), gamma = load3(up + 12 * d + 9), axis = load3(&ws.columns[8 * d + 3]);
     out_q[d] = dot(load6(&ws.column_acceleration[8 * d]), alpha) + dot(load3(&ws.column_rate[8 * d + 3]), beta) + dot(axis, gamma) +
                dot(eta, load6(&ws.vectors[24 * d + 12]));
     out_v[d] = dot(load6(&ws.column_chi[8 * d]), alpha) + dot(axis, beta) + dot(eta, load6(&ws.vectors[24 * d + 18]));

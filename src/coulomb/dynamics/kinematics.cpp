@@ -11,17 +11,17 @@
 namespace coulomb {
 namespace {
 
-COULOMB_INLINE void store_rotation_column(double* column, Vec3 axis, Vec3 point) { store6(column, {cross(point, axis), axis}); }
+COULOMB_INLINE void store_rotation_column(double* column, Vector3 axis, Vector3 point) { store6(column, {cross(point, axis), axis}); }
 
 /// Moves the frame (position, quaternion) by one joint. Anchors are kept in world coordinates in `columns` until the reference
 /// point is known, which for a root body is only after its last joint.
 struct Frame {
-  Vec3 position;
+  Vector3 position;
   double quaternion[4];
   double rotation[9];
 };
 
-COULOMB_INLINE void rotate_about(Frame& frame, const double* local, Vec3 anchor, const double* joint_pos) {
+COULOMB_INLINE void rotate_about(Frame& frame, const double* local, Vector3 anchor, const double* joint_pos) {
   double product[4];
   quaternion_multiply(frame.quaternion, local, product);
   for (int i = 0; i < 4; ++i) frame.quaternion[i] = product[i];
@@ -30,19 +30,19 @@ COULOMB_INLINE void rotate_about(Frame& frame, const double* local, Vec3 anchor,
 }
 
 /// Body axes as three rotation columns; the linear part holds the anchor for now.
-COULOMB_INLINE void store_body_axes(double* columns, const double* r, Vec3 anchor) {
+COULOMB_INLINE void store_body_axes(double* columns, const double* r, Vector3 anchor) {
   for (int i = 0; i < 3; ++i) store6(columns + 8 * i, {anchor, {r[i], r[3 + i], r[6 + i]}});
 }
 
 COULOMB_INLINE void move_by_joint(const Model& model, int j, const double* q_all, Frame& frame, double* columns_all) {
   const double* q = q_all + model.joint_q[j];
   const double* pos = &model.joint_pos[3 * j];
-  const Vec3 anchor = frame.position + multiply3(frame.rotation, load3(pos));
+  const Vector3 anchor = frame.position + multiply3(frame.rotation, load3(pos));
   double* columns = columns_all + 8 * model.joint_v[j];
   double local[4];
   switch (model.joint_type[j]) {
     case JointType::hinge: {
-      const Vec3 axis = load3(&model.joint_axis[3 * j]);
+      const Vector3 axis = load3(&model.joint_axis[3 * j]);
       store6(columns, {anchor, multiply3(frame.rotation, axis)});
       const double half = 0.5 * (q[0] - model.q_neutral[model.joint_q[j]]), s = std::sin(half);
       local[0] = std::cos(half), local[1] = s * axis.x, local[2] = s * axis.y, local[3] = s * axis.z;
@@ -50,7 +50,7 @@ COULOMB_INLINE void move_by_joint(const Model& model, int j, const double* q_all
       break;
     }
     case JointType::slide: {
-      const Vec3 axis = multiply3(frame.rotation, load3(&model.joint_axis[3 * j]));
+      const Vector3 axis = multiply3(frame.rotation, load3(&model.joint_axis[3 * j]));
       store6(columns, {axis, {}});
       frame.position = frame.position + (q[0] - model.q_neutral[model.joint_q[j]]) * axis;
       break;
@@ -71,22 +71,22 @@ COULOMB_INLINE void move_by_joint(const Model& model, int j, const double* q_all
 }
 
 /// Turns the anchors left in the rotation columns of a body into moments about o.
-COULOMB_INLINE void finish_columns(const Model& model, int b, Vec3 o, double* columns_all) {
+COULOMB_INLINE void finish_columns(const Model& model, int b, Vector3 o, double* columns_all) {
   const int end = model.body_first_dof[b] + model.body_num_dofs[b];
   for (int d = model.body_first_dof[b]; d < end; ++d) {
     double* column = columns_all + 8 * d;
-    const Vec3 axis = load3(column + 3);
+    const Vector3 axis = load3(column + 3);
     if (axis.x == 0 && axis.y == 0 && axis.z == 0) continue;  // a translation
     store_rotation_column(column, axis, load3(column) - o);
   }
 }
 
-COULOMB_INLINE void store_inertia(const Model& model, int b, const double* r, Vec3 from_reference, double* out) {
+COULOMB_INLINE void store_inertia(const Model& model, int b, const double* r, Vector3 from_reference, double* out) {
   const double m = model.body_mass[b];
   const double* i = &model.body_inertia[6 * b];  // xx xy yy xz yz zz
   const double half = 0.5 * (i[0] + i[2] + i[5]);
   const double s[6] = {half - i[0], -i[1], half - i[2], -i[3], -i[4], half - i[5]};
-  const Vec3 c = from_reference + multiply3(r, load3(&model.body_com[3 * b]));
+  const Vector3 c = from_reference + multiply3(r, load3(&model.body_com[3 * b]));
   double rs[9];
   for (int k = 0; k < 3; ++k) {
     const double x = r[3 * k], y = r[3 * k + 1], z = r[3 * k + 2];
@@ -95,7 +95,7 @@ COULOMB_INLINE void store_inertia(const Model& model, int b, const double* r, Ve
     rs[3 * k + 2] = x * s[3] + y * s[4] + z * s[5];
   }
   const auto entry = [&](int k, int l) { return rs[3 * k] * r[3 * l] + rs[3 * k + 1] * r[3 * l + 1] + rs[3 * k + 2] * r[3 * l + 2]; };
-  const Vec3 mc = m * c;
+  const Vector3 mc = m * c;
   out[0] = m;
   store3(out + 1, mc);
   out[4] = entry(0, 0) + mc.x * c.x, out[5] = entry(0, 1) + mc.x * c.y, out[6] = entry(1, 1) + mc.y * c.y;

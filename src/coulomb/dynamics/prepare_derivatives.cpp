@@ -17,11 +17,11 @@ COULOMB_INLINE void store_link(const double* inertia, Spatial twist, Spatial acc
   const Spatial momentum = inertia_times(inertia, twist);
   const Spatial force = inertia_times(inertia, acceleration) + cross_force(twist, momentum);
   const double* s = inertia + 4;  // xx xy yy xz yz zz
-  const Vec3 mc = load3(inertia + 1), v = twist.linear, w = twist.angular;
-  const Vec3 s0{s[0], s[1], s[3]}, s1{s[1], s[2], s[4]}, s2{s[3], s[4], s[5]};
-  const Vec3 p0 = v.x * mc + w.y * s2 - w.z * s1;  // rows of P
-  const Vec3 p1 = v.y * mc + w.z * s0 - w.x * s2;
-  const Vec3 p2 = v.z * mc + w.x * s1 - w.y * s0;
+  const Vector3 mc = load3(inertia + 1), v = twist.linear, w = twist.angular;
+  const Vector3 s0{s[0], s[1], s[3]}, s1{s[1], s[2], s[4]}, s2{s[3], s[4], s[5]};
+  const Vector3 p0 = v.x * mc + w.y * s2 - w.z * s1;  // rows of P
+  const Vector3 p1 = v.y * mc + w.z * s0 - w.x * s2;
+  const Vector3 p2 = v.z * mc + w.x * s1 - w.y * s0;
   store3(link + at_momentum, momentum.linear);
   double* k = link + at_k;
   k[0] = 2 * (p1.y + p2.z), k[1] = -2 * p0.y, k[2] = -2 * p0.z;
@@ -40,14 +40,14 @@ COULOMB_INLINE void subtract_forces(const BodyForces& forces, int b, double* lin
 COULOMB_INLINE void store_dof_vectors(const DynamicsWorkspace& ws, const double* inertia, const double* link, bool with_forces, int d,
                               double* out) {
   const Spatial column = load6(&ws.columns[8 * d]), rate = load6(&ws.column_rate[8 * d]);
-  const Vec3 momentum = load3(link + at_momentum);
+  const Vector3 momentum = load3(link + at_momentum);
   const double* k = link + at_k;
   const auto coriolis = [&](Spatial m) __attribute__((always_inline)) { return Spatial{-2.0 * cross(momentum, m.angular), multiply3(k, m.angular)}; };
-  const Vec3 b = 2.0 * cross(momentum, column.linear) + multiply3_transposed(k, column.angular);
+  const Vector3 b = 2.0 * cross(momentum, column.linear) + multiply3_transposed(k, column.angular);
   Spatial u = cross_force(column, load6(link + at_force)) + inertia_times(inertia, load6(&ws.column_acceleration[8 * d])) + coriolis(rate);
-  Vec3 c;
+  Vector3 c;
   if (with_forces) {
-    const Vec3 f = load3(link + at_contact_force);
+    const Vector3 f = load3(link + at_contact_force);
     const double* e = link + at_contact_moment;
     c = -(cross(column.linear, f) + multiply3_transposed(e, column.angular));
     u = u - Spatial{cross(f, column.angular), multiply3(e, column.angular)};

@@ -3,34 +3,34 @@
 
 #include <cmath>
 
-#include "coulomb/simd.hpp"
+#include "coulomb/small_math.hpp"
 
 namespace coulomb {
 
-struct Vec3 {
+struct Vector3 {
   double x = 0, y = 0, z = 0;
 };
 
-COULOMB_INLINE Vec3 load3(const double* p) { return {p[0], p[1], p[2]}; }
-COULOMB_INLINE void store3(double* p, Vec3 a) { p[0] = a.x, p[1] = a.y, p[2] = a.z; }
-COULOMB_INLINE Vec3 operator+(Vec3 a, Vec3 b) { return {a.x + b.x, a.y + b.y, a.z + b.z}; }
-COULOMB_INLINE Vec3 operator-(Vec3 a, Vec3 b) { return {a.x - b.x, a.y - b.y, a.z - b.z}; }
-COULOMB_INLINE Vec3 operator-(Vec3 a) { return {-a.x, -a.y, -a.z}; }
-COULOMB_INLINE Vec3 operator*(double s, Vec3 a) { return {s * a.x, s * a.y, s * a.z}; }
-COULOMB_INLINE double dot(Vec3 a, Vec3 b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
-COULOMB_INLINE Vec3 cross(Vec3 a, Vec3 b) { return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x}; }
+COULOMB_INLINE Vector3 load3(const double* p) { return {p[0], p[1], p[2]}; }
+COULOMB_INLINE void store3(double* p, Vector3 a) { p[0] = a.x, p[1] = a.y, p[2] = a.z; }
+COULOMB_INLINE Vector3 operator+(Vector3 a, Vector3 b) { return {a.x + b.x, a.y + b.y, a.z + b.z}; }
+COULOMB_INLINE Vector3 operator-(Vector3 a, Vector3 b) { return {a.x - b.x, a.y - b.y, a.z - b.z}; }
+COULOMB_INLINE Vector3 operator-(Vector3 a) { return {-a.x, -a.y, -a.z}; }
+COULOMB_INLINE Vector3 operator*(double s, Vector3 a) { return {s * a.x, s * a.y, s * a.z}; }
+COULOMB_INLINE double dot(Vector3 a, Vector3 b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
+COULOMB_INLINE Vector3 cross(Vector3 a, Vector3 b) { return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x}; }
 
 /// A 3 x 3 row-major matrix times a vector, and its transpose times a vector.
-COULOMB_INLINE Vec3 multiply3(const double* m, Vec3 a) {
+COULOMB_INLINE Vector3 multiply3(const double* m, Vector3 a) {
   return {m[0] * a.x + m[1] * a.y + m[2] * a.z, m[3] * a.x + m[4] * a.y + m[5] * a.z, m[6] * a.x + m[7] * a.y + m[8] * a.z};
 }
-COULOMB_INLINE Vec3 multiply3_transposed(const double* m, Vec3 a) {
+COULOMB_INLINE Vector3 multiply3_transposed(const double* m, Vector3 a) {
   return {m[0] * a.x + m[3] * a.y + m[6] * a.z, m[1] * a.x + m[4] * a.y + m[7] * a.z, m[2] * a.x + m[5] * a.y + m[8] * a.z};
 }
 
 /// A twist (v, w) or a wrench (f, n).
 struct Spatial {
-  Vec3 linear, angular;
+  Vector3 linear, angular;
 };
 
 COULOMB_INLINE Spatial load6(const double* p) { return {load3(p), load3(p + 3)}; }
@@ -53,8 +53,8 @@ COULOMB_INLINE Spatial cross_force(Spatial m, Spatial phi) {
 COULOMB_INLINE Spatial inertia_times(const double* inertia, Spatial m) {
   const double* s = inertia + 4;
   const double trace = s[0] + s[2] + s[5];
-  const Vec3 mc = load3(inertia + 1), v = m.linear, w = m.angular;
-  const Vec3 sw{s[0] * w.x + s[1] * w.y + s[3] * w.z, s[1] * w.x + s[2] * w.y + s[4] * w.z,
+  const Vector3 mc = load3(inertia + 1), v = m.linear, w = m.angular;
+  const Vector3 sw{s[0] * w.x + s[1] * w.y + s[3] * w.z, s[1] * w.x + s[2] * w.y + s[4] * w.z,
                 s[3] * w.x + s[4] * w.y + s[5] * w.z};
   return {inertia[0] * v + cross(w, mc), cross(mc, v) + trace * w - sw};
 }
@@ -73,14 +73,4 @@ COULOMB_INLINE void quaternion_normalize(const double* q, double* out) {
   const double s = fine ? 1.0 / n : 0.0;
   out[0] = fine ? s * q[0] : 1.0, out[1] = s * q[1], out[2] = s * q[2], out[3] = s * q[3];
 }
-/// Row-major rotation matrix of a unit quaternion.
-COULOMB_INLINE void quaternion_to_matrix(const double* q, double* r) {
-  const double x2 = 2 * q[1], y2 = 2 * q[2], z2 = 2 * q[3];
-  const double wx = q[0] * x2, wy = q[0] * y2, wz = q[0] * z2, xx = q[1] * x2, xy = q[1] * y2, xz = q[1] * z2,
-               yy = q[2] * y2, yz = q[2] * z2, zz = q[3] * z2;
-  r[0] = 1 - yy - zz, r[1] = xy - wz, r[2] = xz + wy;
-  r[3] = xy + wz, r[4] = 1 - xx - zz, r[5] = yz - wx;
-  r[6] = xz - wy, r[7] = yz + wx, r[8] = 1 - xx - yy;
-}
-
 }  // namespace coulomb

@@ -61,7 +61,7 @@ void add_body_force(const Model& model, const DynamicsWorkspace& ws, BodyForces&
                     const double force_world[3]) {
   const int tree = model.body_tree[body];
   if (tree < 0) return;
-  const Vec3 f = load3(force_world), p = load3(point_world) - load3(&ws.reference[3 * tree]);
+  const Vector3 f = load3(force_world), p = load3(point_world) - load3(&ws.reference[3 * tree]);
   double* wrench = &forces.wrench[8 * body];
   store6(wrench, load6(wrench) + Spatial{f, cross(p, f)});
   double* e = &forces.moment[9 * body];

@@ -178,4 +178,11 @@ void times_integrate_jacobian(const Model& model, const double* w, IntegrateArgu
   });
 }
 
+void rotation_exp(const double* vector, double* quaternion) {
+  const double identity[4] = {1, 0, 0, 0};
+  integrate_quaternion(identity, vector, quaternion);
+}
+
+void rotation_right_jacobian(const double* vector, double* J) { rotation_block(vector, IntegrateArgument::w, J); }
+
 }  // namespace coulomb

@@ -31,4 +31,8 @@ void integrate_jacobian_times(const Model& model, const double* w, IntegrateArgu
 void times_integrate_jacobian(const Model& model, const double* w, IntegrateArgument argument, bool transposed,
                               double* a, int ld, int rows);
 
+/// Unit quaternion of a rotation vector (3), and its right Jacobian (3 x 3): exp(w + dw) = exp(w) exp(J dw).
+void rotation_exp(const double* vector, double* quaternion);
+void rotation_right_jacobian(const double* vector, double* J);
+
 }  // namespace coulomb

@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "coulomb/model/materials.hpp"
+
 namespace coulomb {
 
 enum class JointType : std::uint8_t { free, ball, slide, hinge };
@@ -130,11 +132,13 @@ struct Model {
   std::vector<double> geometry_pos, geometry_quat; ///< in the body frame
   std::vector<double> geometry_size;               ///< 3: sphere (r,,); capsule, cylinder (r, half-length,) along z; box half-sides; ellipsoid semi-axes; half_space: solid z <= 0
   std::vector<double> geometry_friction, geometry_restitution, geometry_compliance;
+  std::vector<GeometryMaterial> geometry_materials;  ///< as given; the three arrays above hold the values with defaults filled in
   std::vector<std::shared_ptr<const ConvexMesh>> meshes;
 
   // collision pairs that may touch (geometry a < geometry b), filtered by the loader's masks
   std::vector<int> pair_a, pair_b;
   std::vector<double> pair_friction, pair_restitution, pair_compliance;  ///< combined; compliance in m/(N s): velocity per impulse
+  std::vector<PairOverride> pair_overrides;
   std::vector<double> pair_margin;                 ///< contacts are made while the distance is below this
 
   std::vector<Actuator> actuators;

@@ -13,6 +13,8 @@
 namespace coulomb {
 namespace {
 
+GeometryMaterial material_of(const GeometryPart& g) { return {g.friction, g.restitution, g.compliance, g.priority, g.condim}; }
+
 template <class Values>
 void push(std::vector<double>& to, const Values& values, int n) { to.insert(to.end(), values.begin(), values.begin() + n); }
 
@@ -62,6 +64,7 @@ void copy_geometries(const SceneParts& parts, Model& m) {
     push(m.geometry_pos, g.placement.pos, 3);
     push(m.geometry_quat, g.placement.quat, 4);
     push(m.geometry_size, g.size, 3);
+    m.geometry_materials.push_back(material_of(g));
     m.geometry_friction.push_back(g.condim == 1 ? 0.0 : g.friction.value_or(1.0));
     m.geometry_restitution.push_back(g.restitution.value_or(0.0));
     m.geometry_compliance.push_back(g.compliance);
@@ -105,47 +108,23 @@ class PairFilter {
   std::set<std::pair<int, int>> excluded_;
 };
 
-/// Unset: the partner's; both set: the larger; none set: the default.
-double combine(const std::optional<double>& a, const std::optional<double>& b, double standard) {
-  if (a && b) return std::max(*a, *b);
-  return a ? *a : b.value_or(standard);
-}
-
-struct PairMaterial {
-  double friction, restitution, compliance;
-};
-
-PairMaterial combine_materials(const GeometryPart& a, const GeometryPart& b) {
-  PairMaterial out{combine(a.friction, b.friction, 1.0), combine(a.restitution, b.restitution, 0.0), a.compliance + b.compliance};
-  int condim = std::max(a.condim, b.condim);
-  if (a.priority != b.priority) {  // MuJoCo: the geometry of higher priority decides alone
-    const GeometryPart& chief = a.priority > b.priority ? a : b;
-    condim = chief.condim;
-    if (chief.friction) out.friction = *chief.friction;
-    if (chief.restitution) out.restitution = *chief.restitution;
-  }
-  if (condim == 1) out.friction = 0;
-  return out;
-}
-
 void list_pairs(const SceneParts& parts, double margin, Model& m) {
   const PairFilter may_collide(parts, m);
-  std::map<std::pair<int, int>, PairMaterial> pairs;  // sorted by (a, b)
+  std::map<std::pair<int, int>, PairOverride> pairs;  // sorted by (a, b)
   const int n = m.num_geometries;
   for (int a = 0; a < n; ++a)
     for (int b = a + 1; b < n; ++b)
       if (may_collide(parts.geometries[a], parts.geometries[b]))
-        pairs.emplace(std::pair(a, b), combine_materials(parts.geometries[a], parts.geometries[b]));
+        pairs.emplace(std::pair(a, b), PairOverride{});
   for (const PairPart& p : parts.pairs) {
     const auto key = std::minmax(p.a, p.b);
     const GeometryPart &a = parts.geometries[key.first], &b = parts.geometries[key.second];
     if (!may_collide.can_move_apart(a, b)) continue;
-    PairMaterial material = combine_materials(a, b);
-    if (p.friction) material.friction = *p.friction;
-    if (p.restitution) material.restitution = *p.restitution;
-    pairs[std::pair<int, int>(key)] = material;
+    pairs[std::pair<int, int>(key)] = {p.friction, p.restitution};
   }
-  for (const auto& [key, material] : pairs) {
+  for (const auto& [key, own] : pairs) {
+    const PairMaterial material = combine_materials(m.geometry_materials[key.first], m.geometry_materials[key.second], own);
+    m.pair_overrides.push_back(own);
     m.pair_a.push_back(key.first);
     m.pair_b.push_back(key.second);
     m.pair_friction.push_back(material.friction);

@@ -36,4 +36,12 @@ void LimitLinearization::jacobian(StepDerivatives& out) {
   }
 }
 
+void LimitLinearization::parameter_columns(const ParameterSet& set, std::vector<double>& columns_T) {
+  for (int i = 0; i < num_levels; ++i) {
+    levels_[i].linearization.parameter_columns(set, columns_T_);
+    if (i == 0) columns_T.assign(columns_T_.size(), 0.0);
+    add(weight[i], columns_T_, columns_T);
+  }
+}
+
 }  // namespace coulomb

@@ -15,6 +15,7 @@ class LimitLinearization {
   /// False: a compliant problem has other modes, or no solution; the limit is not smooth here.
   bool prepare(const Model& model, const StepOptions& options, const StepRecord& record);
   void jacobian(StepDerivatives& out);
+  void parameter_columns(const ParameterSet& set, std::vector<double>& columns_T);
 
  private:
   struct Level {
@@ -24,6 +25,7 @@ class LimitLinearization {
   };
   std::vector<Level> levels_;
   ConstraintSolver solver_;
+  std::vector<double> columns_T_;
 };
 
 }  // namespace coulomb

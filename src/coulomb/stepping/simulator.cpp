@@ -195,12 +195,29 @@ std::shared_ptr<const StepDerivatives> Simulator::shared_derivatives() {
   return linearization_->shared_jacobian();
 }
 
-StepCotangent Simulator::vjp(const double* dq1, const double* dv1) {
+const std::shared_ptr<const ParameterSet>& Simulator::parameter_set(const std::vector<std::string>& names) {
+  if (names != parameter_names_) {
+    parameter_set_ = std::make_shared<ParameterSet>(*model_, names);
+    parameter_names_ = names;
+  }
+  return parameter_set_;
+}
+
+std::shared_ptr<const StepDerivatives> Simulator::derivatives(const std::vector<std::string>& parameters) {
+  const auto& set = parameter_set(parameters);
+  auto out = std::make_shared<StepDerivatives>(derivatives());
+  out->parameters = set;
+  linearization_->parameter_columns(*set, out->parameters_T);
+  return out;
+}
+
+StepCotangent Simulator::vjp(const double* dq1, const double* dv1, const std::vector<std::string>& parameters) {
   check_finite("dq1", dq1, model_->nv);
   check_finite("dv1", dv1, model_->nv);
   linearization();
   StepCotangent out;
-  linearization_->vjp(dq1, dv1, out);
+  out.parameter_set = parameter_set(parameters);
+  linearization_->vjp(dq1, dv1, out, out.parameter_set.get());
   return out;
 }
 

@@ -77,8 +77,10 @@ class Simulator {
   const StepDerivatives& derivatives();
   /// The same, valid as long as it is held.
   std::shared_ptr<const StepDerivatives> shared_derivatives();
-  /// Cotangents of (q, v, u, tau) for cotangents of (q1, v1), all in tangent spaces: dq1, dv1 of size nv.
-  StepCotangent vjp(const double* dq1, const double* dv1);
+  /// The same with the columns of named parameters (StepDerivatives::parameters_T). Throws for unknown names.
+  std::shared_ptr<const StepDerivatives> derivatives(const std::vector<std::string>& parameters);
+  /// Cotangents of (q, v, u, tau) for cotangents of (q1, v1), all in tangent spaces: dq1, dv1 of size nv; and of named parameters.
+  StepCotangent vjp(const double* dq1, const double* dv1, const std::vector<std::string>& parameters = {});
   /// Tangents of (q1, v1) for tangents of the inputs; null: zero.
   void jvp(const double* dq, const double* dv, const double* du, const double* dtau, double* dq1, double* dv1);
 
@@ -97,6 +99,7 @@ class Simulator {
 
  private:
   const StepLinearization& linearization();
+  const std::shared_ptr<const ParameterSet>& parameter_set(const std::vector<std::string>& names);   ///< the last one is kept
 
   std::shared_ptr<const Model> model_;
   SimulatorOptions options_;
@@ -106,6 +109,8 @@ class Simulator {
   std::unique_ptr<StepRecord> record_;
   std::unique_ptr<StepLinearization> linearization_;
   bool linearized_ = false;
+  std::vector<std::string> parameter_names_;
+  std::shared_ptr<const ParameterSet> parameter_set_ = std::make_shared<ParameterSet>();
 };
 
 }  // namespace coulomb

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "coulomb/constraints/row_derivatives.hpp"
+#include "coulomb/parameters/parameters.hpp"
 #include "coulomb/dense_kernels.hpp"
 #include "coulomb/solvers/linearization.hpp"
 #include "coulomb/stepping/semi_implicit.hpp"
@@ -25,12 +26,16 @@ struct StepDerivatives {
   explicit StepDerivatives(const Model& model);
   int nv = 0, nu = 0;
   std::vector<double> A_T, B_T, B_tau_T;
+  std::shared_ptr<const ParameterSet> parameters;  ///< that were asked for, or null
+  std::vector<double> parameters_T;    ///< parameters->size() rows of 2 nv
   /// Impulses are not unique, the next velocity depends on the choice and the choice has no derivative here: of least norm.
   bool ambiguous = false;
 };
 
 struct StepCotangent {
   std::vector<double> q, v, u, tau;    ///< nv, nv, nu, nv
+  std::shared_ptr<const ParameterSet> parameter_set;  ///< that was asked for, or null
+  std::vector<double> parameters;      ///< in its order
 };
 
 class LimitLinearization;
@@ -47,8 +52,10 @@ class StepLinearization {
   const StepDerivatives& jacobian();
   /// The same, to be kept: the next Jacobian then gets memory of its own.
   std::shared_ptr<const StepDerivatives> shared_jacobian() { return jacobian(), derivatives_; }
-  /// dq1, dv1: cotangents of the next state (nv each).
-  void vjp(const double* dq1, const double* dv1, StepCotangent& out);
+  /// Columns (dq1, dv1) of the parameters' scalars: set.size() rows of 2 nv.
+  void parameter_columns(const ParameterSet& set, std::vector<double>& columns_T);
+  /// dq1, dv1: cotangents of the next state (nv each). set: parameters wanted, or null.
+  void vjp(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set = nullptr);
   /// Any of the inputs may be null: zero.
   void jvp(const double* dq, const double* dv, const double* du, const double* dtau, double* dq1, double* dv1);
 
@@ -64,7 +71,9 @@ class StepLinearization {
   void right_hand_sides();
   void store_columns(const double* dv_T, double scale, double* columns_T);
   void add_integrate_jacobian(double* columns_T);
-  void vjp_from_jacobian(const double* dq1, const double* dv1, StepCotangent& out);
+  void vjp_from_jacobian(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set);
+  ParameterContext parameter_context() const;
+  void parameter_gradient(const ParameterSet& set, const double* dq1, const double* y, const double* z, std::vector<double>& out);
   void bounce_row(const BodyRows& rows, double* row) const;
   void add_bounce_cotangent(const double* z, double* out);
 
@@ -79,6 +88,8 @@ class StepLinearization {
   std::vector<double> reduced_, W_, BYM_, s_, Bs_, P_T_; // nv x ld, rows x ld, ...
   std::vector<double> r_q_, r_v_, out_;                   // nv x ld
   std::vector<double> w_, scratch_, lambda_bar_;
+  std::vector<RightHandSide> sides_;                      // of one parameter
+  std::vector<double> parameter_r_, parameter_s_, parameter_Bs_;
   ProductScratch product_;
   std::shared_ptr<StepDerivatives> derivatives_;
   bool have_jacobian_ = false, ambiguous_ = false, use_limit_ = false;

@@ -11,8 +11,8 @@
 
 namespace coulomb {
 
-void StepLinearization::vjp(const double* dq1, const double* dv1, StepCotangent& out) {
-  if (use_limit_) return vjp_from_jacobian(dq1, dv1, out);
+void StepLinearization::vjp(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set) {
+  if (use_limit_) return vjp_from_jacobian(dq1, dv1, out, set);
   const Model& model = *model_;
   StepRecord& r = *record_;
   const int nv = model.nv, n = r.rows.num_rows;
@@ -59,6 +59,8 @@ void StepLinearization::vjp(const double* dq1, const double* dv1, StepCotangent&
   row_derivatives_vjp(model, r.dynamics, r.rows, row_velocities(), r.v_next.data(), rows_, inactive_, r.solution.lambda.data(), z, y,
                       scratch_.data(), out.q.data());
   add_bounce_cotangent(z, out.v.data());
+  out.parameters.clear();
+  if (set && set->size() > 0) parameter_gradient(*set, dq1, y, z, out.parameters);
   for (double& value : out.tau) value *= h;
   for (int k = 0; k < model.nu; ++k) {
     const int joint = model.actuators[k].joint, first = model.joint_v[joint];
@@ -67,7 +69,7 @@ void StepLinearization::vjp(const double* dq1, const double* dv1, StepCotangent&
   }
 }
 
-void StepLinearization::vjp_from_jacobian(const double* dq1, const double* dv1, StepCotangent& out) {
+void StepLinearization::vjp_from_jacobian(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set) {
   const StepDerivatives& J = jacobian();
   const int nv = model_->nv;
   const auto project = [&](const double* columns_T, int count, std::vector<double>& to) {
@@ -80,6 +82,11 @@ void StepLinearization::vjp_from_jacobian(const double* dq1, const double* dv1, 
   project(J.A_T.data() + std::size_t(2) * nv * nv, nv, out.v);
   project(J.B_T.data(), model_->nu, out.u);
   project(J.B_tau_T.data(), nv, out.tau);
+  out.parameters.clear();
+  if (!set || set->size() == 0) return;
+  std::vector<double> columns_T;
+  parameter_columns(*set, columns_T);
+  project(columns_T.data(), set->size(), out.parameters);
 }
 
 // out += sum over bouncing rows of z e J_n^T.

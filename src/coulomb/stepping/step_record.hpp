@@ -8,7 +8,7 @@
 #include "coulomb/constraints/constraint_rows.hpp"
 #include "coulomb/dynamics/dynamics.hpp"
 #include "coulomb/solvers/constraint_solver.hpp"
-#include "coulomb/stepping/joint_forces.hpp"
+#include "coulomb/dynamics/joint_forces.hpp"
 
 namespace coulomb {
 

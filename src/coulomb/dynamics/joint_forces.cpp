@@ -1,0 +1,218 @@
+#include "coulomb/dynamics/joint_forces.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "coulomb/model/configuration.hpp"
+#include "coulomb/small_math.hpp"
+
+// Actuator k on joint j (MuJoCo's meaning): length l = gear . (q or its rotation vector), speed s = m . v,
+//   force = clamp_f( (g0 + g1 l + g2 s) clamp_u(u) + b0 + b1 l + b2 s ),  tau_j += m force,  tau_j clamped per joint,
+// where the moment m is the gear, turned into the body's axes for a transmission in the parent's frame.
+// A position servo (g0 = -b1 alone) on a ball joint goes the short way round: u - l is taken modulo a turn, 2 pi |gear|.
+// At a clamp the derivative is the saturated side's: zero.
+
+namespace coulomb {
+namespace {
+
+struct Transmission {
+  double length = 0, dlength[6] = {0};            // d length / dq
+  double moment[6] = {0}, dmoment[6][6] = {{0}};  // dmoment[i][j] = d moment_i / dq_j
+};
+
+void rotation_vector(const double* quaternion, double* phi, double* inverse_jacobian) {
+  double q[4];
+  const double n = std::sqrt(quaternion[0] * quaternion[0] + dot3(quaternion + 1, quaternion + 1));
+  for (int i = 0; i < 4; ++i) q[i] = quaternion[i] / n;
+  quaternion_log(q, phi);
+  inverse_right_jacobian(phi, inverse_jacobian);
+}
+
+// Moment of a rotational gear (three entries at `first`), given in the parent's frame: m = R^T gear, dm = m x delta.
+void parent_frame_moment(const double* quaternion, const double* gear, int first, Transmission& t) {
+  double R[9], m[3];
+  quaternion_to_matrix(quaternion, R);
+  rotate_transposed(R, gear, m);
+  copy3(m, t.moment + first);
+  const double d[3][3] = {{0, -m[2], m[1]}, {m[2], 0, -m[0]}, {-m[1], m[0], 0}};
+  for (int i = 0; i < 3; ++i)
+    for (int j = 0; j < 3; ++j) t.dmoment[first + i][first + j] = d[i][j];
+}
+
+Transmission transmission(const Model& model, const Actuator& actuator, const double* q) {
+  Transmission t;
+  const int j = actuator.joint;
+  const double* qj = q + model.joint_q[j];
+  switch (model.joint_type[j]) {
+    case JointType::slide:
+    case JointType::hinge:
+      t.length = actuator.gear[0] * qj[0];
+      t.dlength[0] = t.moment[0] = actuator.gear[0];
+      break;
+    case JointType::ball: {
+      double phi[3], inverse[9];
+      rotation_vector(qj, phi, inverse);
+      t.length = dot3(actuator.gear.data(), phi);
+      rotate_transposed(inverse, actuator.gear.data(), t.dlength);
+      if (actuator.in_parent_frame) parent_frame_moment(qj, actuator.gear.data(), 0, t);
+      else copy3(actuator.gear.data(), t.moment);
+      break;
+    }
+    case JointType::free:
+      copy3(actuator.gear.data(), t.moment);
+      if (actuator.in_parent_frame) parent_frame_moment(qj + 3, actuator.gear.data() + 3, 3, t);
+      else copy3(actuator.gear.data() + 3, t.moment + 3);
+      break;
+  }
+  return t;
+}
+
+/// The control nearest to the length among those that mean the same rotation.
+double nearest_turn(const Model& model, const Actuator& actuator, double length, double u) {
+  const bool servo =
+      actuator.gain[0] != 0 && actuator.gain[1] == 0 && actuator.gain[2] == 0 && actuator.bias[1] == -actuator.gain[0];
+  const double turn = 2 * M_PI * norm3(actuator.gear.data());
+  if (!servo || model.joint_type[actuator.joint] != JointType::ball || turn == 0) return u;
+  return length + std::remainder(u - length, turn);
+}
+
+void add_actuator(const Model& model, int k, const double* q, const double* v, double u, JointForces& out) {
+  const Actuator& actuator = model.actuators[k];
+  const int first = model.joint_v[actuator.joint], n = joint_num_dofs(model.joint_type[actuator.joint]);
+  const Transmission t = transmission(model, actuator, q);
+  double speed = 0;
+  for (int i = 0; i < n; ++i) speed += t.moment[i] * v[first + i];
+  double du = 1;
+  if (actuator.control_limited) {
+    if (u < actuator.control_range[0]) u = actuator.control_range[0], du = 0;
+    else if (u > actuator.control_range[1]) u = actuator.control_range[1], du = 0;
+  }
+  u = nearest_turn(model, actuator, t.length, u);
+  const double gain = actuator.gain[0] + actuator.gain[1] * t.length + actuator.gain[2] * speed;
+  double force = gain * u + actuator.bias[0] + actuator.bias[1] * t.length + actuator.bias[2] * speed;
+  double df_dl = actuator.gain[1] * u + actuator.bias[1], df_ds = actuator.gain[2] * u + actuator.bias[2];
+  du *= gain;
+  double df_dgain = u;
+  if (actuator.force_limited && (force < actuator.force_range[0] || force > actuator.force_range[1])) {
+    force = std::clamp(force, actuator.force_range[0], actuator.force_range[1]);
+    df_dl = df_ds = du = df_dgain = 0;
+  }
+  out.actuator_force[k] = force;
+  for (int i = 0; i < n; ++i) {
+    const int d = first + i;
+    out.tau[d] += t.moment[i] * force;
+    out.dtau_du[6 * k + i] = t.moment[i] * du;
+    out.dtau_dgain[6 * k + i] = t.moment[i] * df_dgain;
+    for (int j = 0; j < n; ++j) {
+      double ds_dq = 0;  // the moment may turn with q
+      for (int l = 0; l < n; ++l) ds_dq += t.dmoment[l][j] * v[first + l];
+      out.dtau_dq[6 * d + j] += t.moment[i] * (df_dl * t.dlength[j] + df_ds * ds_dq) + t.dmoment[i][j] * force;
+      out.dtau_dv[6 * d + j] += t.moment[i] * df_ds * t.moment[j];
+    }
+  }
+}
+
+// The joint's own limit on the sum of its actuators (MuJoCo's actuatorfrcrange; hinge and slide only).
+void clamp_joint(const Model& model, int j, JointForces& out) {
+  const int d = model.joint_v[j];
+  if (out.tau[d] >= model.joint_actuator_lower[j] && out.tau[d] <= model.joint_actuator_upper[j]) return;
+  out.tau[d] = std::clamp(out.tau[d], model.joint_actuator_lower[j], model.joint_actuator_upper[j]);
+  std::fill_n(&out.dtau_dq[6 * d], 6, 0.0);
+  std::fill_n(&out.dtau_dv[6 * d], 6, 0.0);
+  for (int k = 0; k < model.nu; ++k)
+    if (model.actuators[k].joint == j) out.dtau_du[6 * k] = out.dtau_dgain[6 * k] = 0;
+}
+
+void add_linear_spring(double stiffness, double stretch, int d, int column, JointForces& out) {
+  out.tau[d] -= stiffness * stretch;
+  out.dtau_dq[6 * d + column] -= stiffness;
+}
+
+// tau = -k log(q_spring^-1 q), derivative -k Jr^-1.
+void add_rotation_spring(double stiffness, const double* q, const double* rest, int first, int column,
+                         JointForces& out) {
+  double relative[4], phi[3], inverse[9];
+  quaternion_conjugate_multiply(rest, q, relative);
+  rotation_vector(relative, phi, inverse);
+  for (int i = 0; i < 3; ++i) {
+    out.tau[first + i] -= stiffness * phi[i];
+    for (int j = 0; j < 3; ++j) out.dtau_dq[6 * (first + i) + column + j] -= stiffness * inverse[3 * i + j];
+  }
+}
+
+void add_spring(const Model& model, int j, double k, const double* q, JointForces& out) {
+  const double *qj = q + model.joint_q[j], *rest = model.q_spring.data() + model.joint_q[j];
+  const int d = model.joint_v[j];
+  switch (model.joint_type[j]) {
+    case JointType::slide:
+    case JointType::hinge: add_linear_spring(k, qj[0] - rest[0], d, 0, out); break;
+    case JointType::ball: add_rotation_spring(k, qj, rest, d, 0, out); break;
+    case JointType::free:
+      for (int i = 0; i < 3; ++i) add_linear_spring(k, qj[i] - rest[i], d + i, i, out);
+      add_rotation_spring(k, qj + 3, rest + 3, d + 3, 3, out);
+      break;
+  }
+}
+
+void clear(JointForces& out) {
+  std::fill(out.tau.begin(), out.tau.end(), 0.0);
+  std::fill(out.dtau_dq.begin(), out.dtau_dq.end(), 0.0);
+  std::fill(out.dtau_dv.begin(), out.dtau_dv.end(), 0.0);
+}
+
+void check_state(const Model& model, const std::vector<double>& q, const std::vector<double>& v) {
+  check_vector(q, model.nq, "q");
+  check_configuration(model, q.data(), "q");
+  check_vector(v, model.nv, "v");
+}
+
+}  // namespace
+
+int joint_num_dofs(JointType type) { return type == JointType::free ? 6 : type == JointType::ball ? 3 : 1; }
+
+JointForces::JointForces(const Model& model)
+    : tau(model.nv), dtau_dq(6 * model.nv), dtau_dv(6 * model.nv), dtau_du(6 * model.nu), dtau_dgain(6 * model.nu), actuator_force(model.nu),
+      moment(6 * model.nu) {}
+
+void joint_forces(const Model& model, const double* q, const double* v, const double* u, JointForces& out) {
+  clear(out);
+  add_actuator_forces(model, q, v, u, out);
+  add_passive_forces(model, q, v, out);
+}
+
+void add_actuator_forces(const Model& model, const double* q, const double* v, const double* u, JointForces& out) {
+  for (int k = 0; k < model.nu; ++k) add_actuator(model, k, q, v, u[k], out);
+  if (model.nu == 0) return;
+  for (int j = 0; j < model.num_joints; ++j)
+    if (joint_num_dofs(model.joint_type[j]) == 1) clamp_joint(model, j, out);
+}
+
+void add_passive_forces(const Model& model, const double* q, const double* v, JointForces& out) {
+  for (int j = 0; j < model.num_joints; ++j)
+    if (model.joint_stiffness[j] != 0) add_spring(model, j, model.joint_stiffness[j], q, out);
+  for (int d = 0; d < model.nv; ++d) {
+    const int column = d - model.joint_v[model.dof_joint[d]];
+    out.tau[d] -= model.dof_damping[d] * v[d];
+    out.dtau_dv[6 * d + column] -= model.dof_damping[d];
+  }
+}
+
+void add_unit_spring(const Model& model, int joint, const double* q, JointForces& out) { add_spring(model, joint, 1.0, q, out); }
+
+std::vector<double> passive_forces(const Model& model, const std::vector<double>& q, const std::vector<double>& v) {
+  check_state(model, q, v);
+  JointForces out(model);
+  add_passive_forces(model, q.data(), v.data(), out);
+  return out.tau;
+}
+
+std::vector<double> actuator_forces(const Model& model, const std::vector<double>& q, const std::vector<double>& v,
+                                    const std::vector<double>& u) {
+  check_state(model, q, v);
+  check_vector(u, model.nu, "u");
+  JointForces out(model);
+  add_actuator_forces(model, q.data(), v.data(), u.data(), out);
+  return out.tau;
+}
+
+}  // namespace coulomb

@@ -1,0 +1,38 @@
+// Forces that joints make: actuators tau_u(u, q, v), passive springs and dampers, with their derivatives.
+#pragma once
+
+#include <vector>
+
+#include "coulomb/model/model.hpp"
+
+namespace coulomb {
+
+/// Generalised forces of one state and their sparse derivatives. A joint's force depends on its own coordinates only, so a row holds the
+/// columns of its own joint: dtau_dq[6 d + j] = d tau_d / d q_(first dof of the joint + j).
+struct JointForces {
+  explicit JointForces(const Model& model);
+  std::vector<double> tau;               ///< nv: actuators + springs + explicit part -D v of the dampers
+  std::vector<double> dtau_dq, dtau_dv;  ///< nv x 6
+  std::vector<double> dtau_du;           ///< nu x 6: column of actuator k over its joint's dofs
+  std::vector<double> dtau_dgain;        ///< nu x 6: by the constant part g0 of the gain
+  std::vector<double> actuator_force;    ///< nu: after gain, bias and force clamp
+  bool any_dq = false;                   ///< some dtau_dq is non-zero
+  std::vector<double> moment;            ///< nu x 6 (scratch)
+};
+
+/// q: nq, v: nv, u: nu.
+void joint_forces(const Model& model, const double* q, const double* v, const double* u, JointForces& out);
+/// Its two parts. The joints' own clamp acts on the sum of the actuators, so actuators come first.
+void add_actuator_forces(const Model& model, const double* q, const double* v, const double* u, JointForces& out);
+void add_passive_forces(const Model& model, const double* q, const double* v, JointForces& out);
+/// The spring of one joint with stiffness 1: what its force changes by per unit of stiffness.
+void add_unit_spring(const Model& model, int joint, const double* q, JointForces& out);
+
+/// The same for users (nv): springs and dampers; actuators. Throw std::invalid_argument naming argument, element and value.
+std::vector<double> passive_forces(const Model& model, const std::vector<double>& q, const std::vector<double>& v);
+std::vector<double> actuator_forces(const Model& model, const std::vector<double>& q, const std::vector<double>& v,
+                                    const std::vector<double>& u);
+
+int joint_num_dofs(JointType type);
+
+}  // namespace coulomb

@@ -1,0 +1,35 @@
+#include "coulomb/model/materials.hpp"
+
+#include <algorithm>
+
+namespace coulomb {
+namespace {
+
+void combine(const std::optional<double>& a, const std::optional<double>& b, double& value, Owner& owner) {
+  if (!a && !b) return;
+  owner = !b || (a && *a >= *b) ? Owner::a : Owner::b;
+  value = owner == Owner::a ? *a : *b;
+}
+
+}  // namespace
+
+PairMaterial combine_materials(const GeometryMaterial& a, const GeometryMaterial& b, const PairOverride& own) {
+  PairMaterial out;
+  combine(a.friction, b.friction, out.friction, out.friction_owner);
+  combine(a.restitution, b.restitution, out.restitution, out.restitution_owner);
+  out.compliance = a.compliance + b.compliance;
+  int condim = std::max(a.condim, b.condim);
+  if (a.priority != b.priority) {
+    const Owner chief = a.priority > b.priority ? Owner::a : Owner::b;
+    const GeometryMaterial& m = chief == Owner::a ? a : b;
+    condim = m.condim;
+    if (m.friction) out.friction = *m.friction, out.friction_owner = chief;
+    if (m.restitution) out.restitution = *m.restitution, out.restitution_owner = chief;
+  }
+  if (condim == 1) out.friction = 0, out.friction_owner = Owner::none;
+  if (own.friction) out.friction = *own.friction, out.friction_owner = Owner::none;
+  if (own.restitution) out.restitution = *own.restitution, out.restitution_owner = Owner::none;
+  return out;
+}
+
+}  // namespace coulomb

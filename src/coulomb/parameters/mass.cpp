@@ -1,0 +1,29 @@
+// mass/<body>: kg; the centre of mass and the rotational inertia about it stay.
+#include "coulomb/model/checks.hpp"
+#include "coulomb/parameters/inertial.hpp"
+
+namespace coulomb {
+namespace {
+
+class MassKind : public ParameterKind {
+  const char* name() const override { return "mass"; }
+  const char* unit() const override { return "kg"; }
+  std::vector<ParameterElement> elements(const Model& model) const override { return moving_bodies(model, 1); }
+  void read(const Model& model, const ParameterElement& e, double* values) const override { values[0] = model.body_mass[e.index]; }
+  void write(Model& model, const ParameterElement& e, const double* values, const std::string& what) const override {
+    checks::positive(what, values[0]);
+    model.body_mass[e.index] = values[0];
+  }
+  void right_hand_sides(const ParameterContext& context, const ParameterElement& e, RightHandSide* out) const override {
+    const double* c = context.model.body_com.data() + 3 * e.index;
+    InertiaChange change{1, {c[0], c[1], c[2]}, {}};
+    add_outer(1, c, c, change.second);
+    add_inertia_change(context, e.index, change, out[0]);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<ParameterKind> make_mass() { return std::make_unique<MassKind>(); }
+
+}  // namespace coulomb

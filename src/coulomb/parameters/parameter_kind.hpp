@@ -1,0 +1,61 @@
+// ParameterKind: one kind of named parameter ("mass", "friction", ...): which elements of a model have it, its values, and the
+// right-hand sides of its derivative. A new kind is one file and one line in registry.cpp.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "coulomb/parameters/right_hand_side.hpp"
+
+namespace coulomb {
+
+struct ParameterElement {
+  std::string name;                    ///< of the body, geometry, joint or actuator; empty: of the model as a whole
+  int index = 0;                       ///< of that element
+  int size = 1;                        ///< scalars
+};
+
+class ParameterKind {
+ public:
+  virtual ~ParameterKind() = default;
+  virtual const char* name() const = 0;
+  virtual const char* unit() const = 0;
+  virtual std::vector<ParameterElement> elements(const Model& model) const = 0;
+  virtual void read(const Model& model, const ParameterElement& element, double* values) const = 0;
+  /// Throws std::invalid_argument, saying what is wrong after `what`, for values that no body has. The model is the caller's copy.
+  virtual void write(Model& model, const ParameterElement& element, const double* values, const std::string& what) const = 0;
+  /// out: element.size cleared entries.
+  virtual void right_hand_sides(const ParameterContext& context, const ParameterElement& element, RightHandSide* out) const = 0;
+};
+
+/// Every kind, in the order in which parameters are listed.
+const std::vector<std::unique_ptr<ParameterKind>>& parameter_kinds();
+
+// elements that many kinds share
+std::vector<ParameterElement> moving_bodies(const Model& model, int size);
+std::vector<ParameterElement> all_geometries(const Model& model, int size);
+std::vector<ParameterElement> all_joints(const Model& model);     ///< size: the joint's dofs
+void refresh_pairs(Model& model);                                 ///< pair_friction, pair_restitution, pair_compliance of the materials
+
+// one per file
+std::unique_ptr<ParameterKind> make_mass();
+std::unique_ptr<ParameterKind> make_com();
+std::unique_ptr<ParameterKind> make_inertia();
+std::unique_ptr<ParameterKind> make_friction();
+std::unique_ptr<ParameterKind> make_restitution();
+std::unique_ptr<ParameterKind> make_compliance();
+std::unique_ptr<ParameterKind> make_joint_placement();
+std::unique_ptr<ParameterKind> make_geometry_placement();
+std::unique_ptr<ParameterKind> make_size();
+std::unique_ptr<ParameterKind> make_vertices();
+std::unique_ptr<ParameterKind> make_joint_stiffness();
+std::unique_ptr<ParameterKind> make_joint_damping();
+std::unique_ptr<ParameterKind> make_armature();
+std::unique_ptr<ParameterKind> make_joint_friction();
+std::unique_ptr<ParameterKind> make_joint_limits();
+std::unique_ptr<ParameterKind> make_gravity();
+std::unique_ptr<ParameterKind> make_timestep();
+std::unique_ptr<ParameterKind> make_actuator_gain();
+
+}  // namespace coulomb

@@ -1,0 +1,78 @@
+#include "coulomb/parameters/parameters.hpp"
+
+#include <algorithm>
+
+#include "coulomb/model/checks.hpp"
+
+namespace coulomb {
+namespace {
+
+std::string full_name(const ParameterKind& kind, const ParameterElement& element) {
+  return element.name.empty() ? kind.name() : std::string(kind.name()) + "/" + element.name;
+}
+
+std::string listed(const std::vector<std::string>& names) {
+  std::string out;
+  for (std::size_t i = 0; i < names.size() && i < 12; ++i) out += (i ? ", " : "") + names[i];
+  return names.size() > 12 ? out + ", ..." : out;
+}
+
+std::pair<const ParameterKind*, ParameterElement> find(const Model& model, const std::string& name) {
+  const std::size_t slash = name.find('/');
+  const std::string kind_name = name.substr(0, slash), element_name = slash == std::string::npos ? "" : name.substr(slash + 1);
+  std::vector<std::string> kinds;
+  for (const auto& kind : parameter_kinds()) {
+    kinds.push_back(kind->name());
+    if (kind_name != kind->name()) continue;
+    std::vector<std::string> elements;
+    for (const ParameterElement& e : kind->elements(model)) {
+      if (e.name == element_name) return {kind.get(), e};
+      elements.push_back(full_name(*kind, e));
+    }
+    checks::fail("parameter '" + name + "'", elements.empty() ? "this model has no parameter of kind " + kind_name
+                                                              : "no such element; the model has " + listed(elements));
+  }
+  checks::fail("parameter '" + name + "'", "unknown kind '" + kind_name + "'; kinds are " + listed(kinds));
+}
+
+}  // namespace
+
+std::vector<ParameterInfo> parameters(const Model& model) {
+  std::vector<ParameterInfo> out;
+  for (const auto& kind : parameter_kinds())
+    for (const ParameterElement& e : kind->elements(model)) {
+      ParameterInfo info{full_name(*kind, e), kind->unit(), std::vector<double>(e.size)};
+      kind->read(model, e, info.value.data());
+      out.push_back(std::move(info));
+    }
+  return out;
+}
+
+std::shared_ptr<const Model> with_parameters(const Model& model, const ParameterValues& values) {
+  auto out = std::make_shared<Model>(model);
+  for (const auto& [name, value] : values) {
+    const auto [kind, element] = find(model, name);
+    const std::string what = "parameter '" + name + "'";
+    if (static_cast<int>(value.size()) != element.size)
+      checks::fail(what, "got " + std::to_string(value.size()) + " values, expected " + std::to_string(element.size));
+    checks::finite(what, value.data(), element.size);
+    kind->write(*out, element, value.data(), what);
+  }
+  return out;
+}
+
+ParameterSet::ParameterSet(const Model& model, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    if (std::any_of(items_.begin(), items_.end(), [&](const Item& i) { return i.name == name; }))
+      checks::fail("parameter '" + name + "'", "is listed twice");
+    const auto [kind, element] = find(model, name);
+    items_.push_back({name, kind, element, size_});
+    size_ += element.size;
+  }
+}
+
+void ParameterSet::read(const Model& model, double* values) const {
+  for (const Item& item : items_) item.kind->read(model, item.element, values + item.first);
+}
+
+}  // namespace coulomb

@@ -1,0 +1,48 @@
+// Named parameters of a model, "kind/element" (DESIGN section 2): list, change, and choose some to differentiate by.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "coulomb/parameters/parameter_kind.hpp"
+
+namespace coulomb {
+
+struct ParameterInfo {
+  std::string name, unit;              ///< "mass/box", "kg"; "gravity" and "timestep" have no element
+  std::vector<double> value;
+};
+
+/// Every parameter of the model with its value, kinds in a fixed order, elements in the model's.
+std::vector<ParameterInfo> parameters(const Model& model);
+
+using ParameterValues = std::vector<std::pair<std::string, std::vector<double>>>;
+
+/// A new model with these values; it shares meshes with the old one. Throws std::invalid_argument naming the parameter, element and
+/// value: unknown names, wrong sizes, NaN, values that break physics. Nothing is changed then.
+std::shared_ptr<const Model> with_parameters(const Model& model, const ParameterValues& values);
+
+/// Some parameters of a model, in the caller's order, as one vector of scalars.
+class ParameterSet {
+ public:
+  ParameterSet() = default;
+  ParameterSet(const Model& model, const std::vector<std::string>& names);   ///< throws for unknown or repeated names
+
+  struct Item {
+    std::string name;
+    const ParameterKind* kind;
+    ParameterElement element;
+    int first;                         ///< of element.size scalars
+  };
+  const std::vector<Item>& items() const { return items_; }
+  int size() const { return size_; }
+  void read(const Model& model, double* values) const;
+
+ private:
+  std::vector<Item> items_;
+  int size_ = 0;
+};
+
+}  // namespace coulomb

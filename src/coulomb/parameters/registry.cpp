@@ -1,0 +1,58 @@
+#include "coulomb/parameters/parameter_kind.hpp"
+
+namespace coulomb {
+
+const std::vector<std::unique_ptr<ParameterKind>>& parameter_kinds() {
+  static const std::vector<std::unique_ptr<ParameterKind>> kinds = [] {
+    std::vector<std::unique_ptr<ParameterKind>> k;
+    k.push_back(make_mass());
+    k.push_back(make_com());
+    k.push_back(make_inertia());
+    k.push_back(make_friction());
+    k.push_back(make_restitution());
+    k.push_back(make_compliance());
+    k.push_back(make_joint_placement());
+    k.push_back(make_geometry_placement());
+    k.push_back(make_joint_stiffness());
+    k.push_back(make_joint_damping());
+    k.push_back(make_armature());
+    k.push_back(make_joint_friction());
+    k.push_back(make_joint_limits());
+    k.push_back(make_gravity());
+    k.push_back(make_timestep());
+    k.push_back(make_actuator_gain());
+    return k;
+  }();
+  return kinds;
+}
+
+std::vector<ParameterElement> moving_bodies(const Model& model, int size) {
+  std::vector<ParameterElement> out;
+  for (int b = 1; b < model.num_bodies; ++b)
+    if (model.body_last_dof[b] >= 0) out.push_back({model.body_names[b], b, size});
+  return out;
+}
+
+std::vector<ParameterElement> all_geometries(const Model& model, int size) {
+  std::vector<ParameterElement> out;
+  for (int g = 0; g < model.num_geometries; ++g) out.push_back({model.geometry_names[g], g, size});
+  return out;
+}
+
+std::vector<ParameterElement> all_joints(const Model& model) {
+  std::vector<ParameterElement> out;
+  for (int j = 0; j < model.num_joints; ++j) out.push_back({model.joint_names[j], j, joint_num_dofs(model.joint_type[j])});
+  return out;
+}
+
+void refresh_pairs(Model& m) {
+  for (std::size_t p = 0; p < m.pair_a.size(); ++p) {
+    const PairMaterial material =
+        combine_materials(m.geometry_materials[m.pair_a[p]], m.geometry_materials[m.pair_b[p]], m.pair_overrides[p]);
+    m.pair_friction[p] = material.friction;
+    m.pair_restitution[p] = material.restitution;
+    m.pair_compliance[p] = material.compliance;
+  }
+}
+
+}  // namespace coulomb

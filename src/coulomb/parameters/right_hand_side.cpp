@@ -1,0 +1,82 @@
+#include "coulomb/parameters/right_hand_side.hpp"
+
+#include "coulomb/small_math.hpp"
+
+namespace coulomb {
+
+void RightHandSide::add_wrench(int body, const double* linear, const double* angular, double sign) {
+  Wrench w;
+  w.body = body;
+  for (int i = 0; i < 3; ++i) w.value[i] = sign * linear[i], w.value[3 + i] = sign * angular[i];
+  wrenches.push_back(w);
+}
+
+void add_contact_force(const ParameterContext& context, const BodyRows& b, const double* f, RightHandSide& out) {
+  for (const double sign : {1.0, -1.0}) {
+    const int body = sign > 0 ? b.body_a : b.body_b;
+    if (context.model.body_last_dof[body] < 0) continue;
+    double arm[3], moment[3];
+    relative_point(context.model, context.dynamics, body, sign > 0 ? b.point_a : b.point_b, arm);
+    cross3(arm, f, moment);
+    out.add_wrench(body, f, moment, sign);
+  }
+}
+
+// s: dr . u + (r x (w_A - w_B)) . dp + (dbeta/dPhi) dPhi; r: df at the point and f at the point's shift (row_derivatives.cpp).
+void add_surface_motion(const ParameterContext& context, const BodyRows& b, const double* dn, const double* dp, double dphi,
+                        RightHandSide& out) {
+  const double* n = b.axes[2];
+  double f[3] = {0, 0, 0}, tangential[3] = {0, 0, 0}, df[3];
+  for (int i = 0; i < 2; ++i) axpy3(context.lambda[b.row + i], b.axes[i], tangential);
+  const double ln = context.lambda[b.row + 2], along = dot3(tangential, dn);
+  for (int i = 0; i < 3; ++i) f[i] = tangential[i] + ln * n[i], df[i] = ln * dn[i] - along * n[i];
+  double twist[2][6], arm[2][3];
+  for (int side = 0; side < 2; ++side) {
+    const int body = side == 0 ? b.body_a : b.body_b;
+    relative_point(context.model, context.dynamics, body, side == 0 ? b.point_a : b.point_b, arm[side]);
+    double moment[3];
+    cross3(arm[side], df, moment);
+    add_cross3(dp, f, moment);
+    if (context.model.body_last_dof[body] >= 0) out.add_wrench(body, df, moment, side == 0 ? 1 : -1);
+  }
+  for (int i = 0; i < 3; ++i) {
+    const double e = i == 2 ? b.restitution : 0.0;   // the normal row of a bouncing contact sees v+ + e v
+    for (int side = 0; side < 2; ++side) {
+      const int body = side == 0 ? b.body_a : b.body_b;
+      const double* plus = body_link_twist(context.model, context.velocities.twist_plus, body);
+      const double* before = body_link_twist(context.model, context.velocities.twist, body);
+      for (int j = 0; j < 6; ++j) twist[side][j] = plus[j] + e * before[j];
+    }
+    double va[3], vb[3], u[3], spin[3], eta[3];
+    cross3(twist[0] + 3, arm[0], va);
+    cross3(twist[1] + 3, arm[1], vb);
+    for (int j = 0; j < 3; ++j) u[j] = twist[0][j] + va[j] - twist[1][j] - vb[j];
+    sub3(twist[0] + 3, twist[1] + 3, spin);
+    cross3(b.axes[i], spin, eta);
+    double value = dot3(eta, dp);
+    if (i == 2) value += dot3(u, dn) + b.dbias_dphi * dphi;
+    else value -= dot3(n, u) * dot3(b.axes[i], dn);
+    out.rows.push_back({b.row + i, value});
+  }
+}
+
+void expand(const ParameterContext& context, const RightHandSide& rhs, double* r, double* s, int stride) {
+  const Model& m = context.model;
+  for (const auto& w : rhs.wrenches) {
+    const int last = m.body_last_dof[w.body];
+    const int* path = m.dof_path.data() + m.dof_row[last];
+    for (int k = 0; k <= m.dof_depth[last]; ++k) r[path[k]] += dot6(context.dynamics.columns.data() + 8 * path[k], w.value);
+  }
+  for (const auto& e : rhs.dofs) r[e.index] += e.value;
+  for (const auto& e : rhs.rows) s[std::size_t(e.index) * stride] += e.value;
+}
+
+double project(const ParameterContext& context, const RightHandSide& rhs, const double* y, const double* twist_y, const double* z) {
+  double sum = 0;
+  for (const auto& w : rhs.wrenches) sum += dot6(body_link_twist(context.model, twist_y, w.body), w.value);
+  for (const auto& e : rhs.dofs) sum += y[e.index] * e.value;
+  for (const auto& e : rhs.rows) sum += z[e.index] * e.value;
+  return sum;
+}
+
+}  // namespace coulomb
