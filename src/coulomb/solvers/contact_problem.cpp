@@ -111,11 +111,7 @@ ContactDerivatives ContactProblem::derivatives() {
   d.dlambda_dmu.resize(n * nc);
   d.deficient = linearization_.deficient();
   linearization_.operator_matrix(d.dlambda_dg.data(), d.n);
-  std::vector<double> column(n);
-  for (std::size_t b = 0; b < nc; ++b) {
-    linearization_.dlambda_dmu(static_cast<int>(b), column.data());
-    for (std::size_t i = 0; i < n; ++i) d.dlambda_dmu[i * nc + b] = column[i];
-  }
+  linearization_.dlambda_dmu(d.dlambda_dmu.data(), d.num_contacts);
   return d;
 }
 

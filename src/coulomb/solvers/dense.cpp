@@ -6,8 +6,7 @@
 #include <cmath>
 
 #include "coulomb/simd.hpp"
-
-#define COULOMB_INLINE inline __attribute__((always_inline))
+#include "coulomb/solvers/dense_blocked.hpp"
 
 namespace coulomb::dense {
 namespace {
@@ -57,6 +56,27 @@ COULOMB_INLINE void backward(const double* T, int n, int si, int sk, bool unit, 
   }
 }
 
+/// One triangle on a strip of columns after the other.
+COULOMB_SIMD void substitute(bool down, const double* T, int n, int si, int sk, bool unit, double* X, int ldx, int cols) {
+  int j = 0;
+  for (; j + 16 <= cols; j += 16) down ? forward<16>(T, n, si, sk, unit, X + j, ldx) : backward<16>(T, n, si, sk, unit, X + j, ldx);
+  for (; j + 4 <= cols; j += 4) down ? forward<4>(T, n, si, sk, unit, X + j, ldx) : backward<4>(T, n, si, sk, unit, X + j, ldx);
+  for (; j < cols; ++j) down ? forward<1>(T, n, si, sk, unit, X + j, ldx) : backward<1>(T, n, si, sk, unit, X + j, ldx);
+}
+
+/// A triangle by blocks of rows: products with what is solved already, and a small triangle.
+void sweep_blocks(bool down, const double* T, int n, long si, long sk, bool unit, double* X, int ldx, int cols) {
+  constexpr int block = 32;
+  const int blocks = (n + block - 1) / block;
+  for (int b = 0; b < blocks; ++b) {
+    const int i = (down ? b : blocks - 1 - b) * block, count = std::min(block, n - i), end = i + count;
+    double* Xi = X + static_cast<long>(i) * ldx;
+    if (down) add_product(-1, T + i * si, si, sk, X, ldx, Xi, ldx, count, i, cols);
+    else add_product(-1, T + i * si + end * sk, si, sk, X + static_cast<long>(end) * ldx, ldx, Xi, ldx, count, n - end, cols);
+    substitute(down, T + i * (si + sk), count, static_cast<int>(si), static_cast<int>(sk), unit, Xi, ldx, cols);
+  }
+}
+
 template <int W>
 COULOMB_INLINE void two_sweeps(const double* A, int n, int ld, bool transposed, int kind, double* X, int ldx) {
   // kind 0: LU, 1: Cholesky factor U (forward with U^T, backward with U)
@@ -72,12 +92,20 @@ COULOMB_INLINE void two_sweeps(const double* A, int n, int ld, bool transposed, 
   }
 }
 
-COULOMB_SIMD void sweep_columns(const double* A, int n, int ld, bool transposed, int kind, double* X, int ldx, int cols) {
+COULOMB_SIMD void sweep_strips(const double* A, int n, int ld, bool transposed, int kind, double* X, int ldx, int cols) {
   int j = 0;
   for (; j + 16 <= cols; j += 16) two_sweeps<16>(A, n, ld, transposed, kind, X + j, ldx);
   for (; j + 8 <= cols; j += 8) two_sweeps<8>(A, n, ld, transposed, kind, X + j, ldx);
   for (; j + 4 <= cols; j += 4) two_sweeps<4>(A, n, ld, transposed, kind, X + j, ldx);
   for (; j < cols; ++j) two_sweeps<1>(A, n, ld, transposed, kind, X + j, ldx);
+}
+
+void sweep_columns(const double* A, int n, int ld, bool transposed, int kind, double* X, int ldx, int cols) {
+  if (n < blocked_from || cols < 8) return sweep_strips(A, n, ld, transposed, kind, X, ldx, cols);
+  const bool by_columns = kind == 1 || transposed;   // the lower triangle is the transposed upper one
+  sweep_blocks(true, A, n, by_columns ? 1 : ld, by_columns ? ld : 1, kind == 0 && !transposed, X, ldx, cols);
+  const bool unit_upper = kind == 0 && transposed;
+  sweep_blocks(false, A, n, unit_upper ? 1 : ld, unit_upper ? ld : 1, unit_upper, X, ldx, cols);
 }
 
 void swap_rows(double* X, int ldx, int cols, int i, int k) {
@@ -93,7 +121,7 @@ COULOMB_SIMD void add_weighted_rows(const double* A, int n, int ld, const double
   }
 }
 
-COULOMB_SIMD void multiply(const double* A, int lda, const double* B, int ldb, double* C, int ldc, int m, int k, int cols) {
+COULOMB_SIMD static void multiply_small(const double* A, int lda, const double* B, int ldb, double* C, int ldc, int m, int k, int cols) {
   for (int i = 0; i < m; ++i) {
     double* __restrict Ci = C + static_cast<long>(i) * ldc;
     for (int j = 0; j < cols; ++j) Ci[j] = 0;
@@ -105,8 +133,8 @@ COULOMB_SIMD void multiply(const double* A, int lda, const double* B, int ldb, d
   }
 }
 
-COULOMB_SIMD void multiply_transposed(const double* A, int lda, const double* B, int ldb, double* C, int ldc, int m, int k,
-                                      int cols) {
+COULOMB_SIMD static void multiply_transposed_small(const double* A, int lda, const double* B, int ldb, double* C, int ldc, int m, int k,
+                                            int cols) {
   for (int i = 0; i < m; ++i) {
     double* __restrict Ci = C + static_cast<long>(i) * ldc;
     for (int j = 0; j < cols; ++j) Ci[j] = 0;
@@ -118,7 +146,19 @@ COULOMB_SIMD void multiply_transposed(const double* A, int lda, const double* B,
   }
 }
 
-COULOMB_SIMD double cholesky(double* A, int n, int ld, double* work) {
+void multiply(const double* A, int lda, const double* B, int ldb, double* C, int ldc, int m, int k, int cols) {
+  if (k < blocked_from || cols < 8) return multiply_small(A, lda, B, ldb, C, ldc, m, k, cols);
+  for (int i = 0; i < m; ++i) std::fill_n(C + static_cast<long>(i) * ldc, cols, 0.0);
+  add_product(1, A, lda, 1, B, ldb, C, ldc, m, k, cols);
+}
+
+void multiply_transposed(const double* A, int lda, const double* B, int ldb, double* C, int ldc, int m, int k, int cols) {
+  if (m < blocked_from || cols < 8) return multiply_transposed_small(A, lda, B, ldb, C, ldc, m, k, cols);
+  for (int i = 0; i < m; ++i) std::fill_n(C + static_cast<long>(i) * ldc, cols, 0.0);
+  add_product(1, A, 1, lda, B, ldb, C, ldc, m, k, cols);
+}
+
+COULOMB_SIMD static double small_cholesky(double* A, int n, int ld, double* work) {
   double ratio = 1;
   double* diagonal = work;  // entries before elimination
   for (int i = 0; i < n; ++i) diagonal[i] = A[static_cast<long>(i) * ld + i];
@@ -138,6 +178,10 @@ COULOMB_SIMD double cholesky(double* A, int n, int ld, double* work) {
   return ratio;
 }
 
+double cholesky(double* A, int n, int ld, double* work) {
+  return n < blocked_from ? small_cholesky(A, n, ld, work) : blocked_cholesky(A, n, ld, work);
+}
+
 COULOMB_SIMD void cholesky_solve(const double* U, int n, int ld, double* x) {
   for (int k = 0; k < n; ++k) {
     const double* row = U + static_cast<long>(k) * ld;
@@ -154,7 +198,7 @@ void cholesky_solve(const double* U, int n, int ld, double* X, int ldx, int cols
   sweep_columns(U, n, ld, false, 1, X, ldx, cols);
 }
 
-COULOMB_SIMD double lu(double* A, int n, int ld, int* pivot, double* work) {
+COULOMB_SIMD static double small_lu(double* A, int n, int ld, int* pivot, double* work) {
   double largest = 0, smallest = INFINITY;
   for (int i = 0; i < n; ++i)
     for (int j = 0; j < n; ++j) largest = std::max(largest, std::abs(A[static_cast<long>(i) * ld + j]));
@@ -187,6 +231,10 @@ COULOMB_SIMD double lu(double* A, int n, int ld, int* pivot, double* work) {
     }
   }
   return n == 0 ? 1.0 : smallest / largest;
+}
+
+double lu(double* A, int n, int ld, int* pivot, double* work) {
+  return n < blocked_from ? small_lu(A, n, ld, pivot, work) : blocked_lu(A, n, ld, pivot);
 }
 
 COULOMB_SIMD void lu_solve(const double* LU, int n, int ld, const int* pivot, double* x) {

@@ -157,6 +157,29 @@ void ProblemLinearization::dlambda_dmu(int block, double* out) {
   response(p, out);
 }
 
+// The columns of dlambda_dmu(block, out) together: p has two entries, so G p needs no product of matrices.
+void ProblemLinearization::dlambda_dmu(double* out, int ld) {
+  const auto normal = [&](const Block& b) { return lambda_[b.row + 2] * scaled_.ref; };
+  for (int i = 0; i < scaled_.n; ++i) {
+    const double* G = scaled_.G.data() + static_cast<long>(i) * scaled_.ld;
+    double* target = out + static_cast<long>(i) * ld;
+    std::fill(target, target + ld, 0.0);
+    for (int b = 0; b < scaled_.num_blocks; ++b) {
+      const Block& block = scaled_.blocks[b];
+      if (modes_[b].mode != Mode::sliding) continue;
+      target[b] = normal(block) * (G[block.row] * modes_[b].nx + G[block.row + 1] * modes_[b].ny) / scaled_.inverse_root[i];
+    }
+  }
+  solve(out, out, scaled_.num_blocks, ld);
+  for (int b = 0; b < scaled_.num_blocks; ++b) {
+    const Block& block = scaled_.blocks[b];
+    if (modes_[b].mode != Mode::sliding) continue;
+    const double p = normal(block) * scaled_.inverse_root[block.row];
+    out[static_cast<long>(block.row) * ld + b] += p * modes_[b].nx;
+    out[static_cast<long>(block.row + 1) * ld + b] += p * modes_[b].ny;
+  }
+}
+
 void ProblemLinearization::dlambda_dbound(int block, double* out) {
   double* p = direction_.data();
   std::fill(p, p + scaled_.ld, 0.0);

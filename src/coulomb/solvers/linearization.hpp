@@ -39,6 +39,7 @@ class ProblemLinearization {
   void solve_transposed(const double* w, double* z, int ncols, int ld);
   void operator_matrix(double* K, int ld);                               ///< n x n
   void dlambda_dmu(int block, double* out);                              ///< n: per unit of the cone's friction coefficient
+  void dlambda_dmu(double* out, int ld);                                 ///< n x ld, column b: of block b; one solve for all
   void dlambda_dbound(int block, double* out);                           ///< n: per unit of the box's bound
 
   // the pieces, for callers that exploit the structure of s

@@ -1,5 +1,5 @@
 // Least-norm least-squares solutions of a square matrix of any rank: a complete orthogonal decomposition A = Q L Z^T by two
-// orthogonalisations, applied as the explicit pseudo-inverse (it serves many right-hand sides and their transposes).
+// orthogonalisations, A^+ = Z^T Y, multiplied out where the rank is high (it serves many right-hand sides and their transposes).
 #pragma once
 
 #include <vector>
@@ -18,7 +18,8 @@ class PseudoInverse {
  private:
   void apply(bool transposed, double* X, int ldx, int cols);
   int n_ = 0, ld_ = 0;
-  std::vector<double> columns_, q_, r_, z_, inverse_, buffer_;
+  bool low_rank_ = false;
+  std::vector<double> columns_, q_, r_, z_, size_, inverse_, buffer_;   // q_ ends as Y
   std::vector<int> order_;
 };
 

@@ -67,6 +67,24 @@ void test_size(int n, int cols) {
   CHECK(defect(S, n, ld, false, x1, b1, 1, 1) < 1e-9 * n);
 }
 
+/// A B and A^T B on both sides of the size from which products are blocked, with leading dimensions larger than the matrices.
+void test_products(int m, int k, int cols) {
+  Random r(static_cast<std::uint64_t>(m * 1000 + k * 10 + cols));
+  const int lda = std::max(m, k) + 3, ldb = cols + 2, ldc = cols + 5;
+  const Matrix A = random_matrix(r, m, k, lda), At = random_matrix(r, k, m, lda), B = random_matrix(r, k, cols, ldb);
+  Matrix C(static_cast<std::size_t>(m) * ldc, 7.0), D = C;
+  dense::multiply(A.data(), lda, B.data(), ldb, C.data(), ldc, m, k, cols);
+  dense::multiply_transposed(At.data(), lda, B.data(), ldb, D.data(), ldc, m, k, cols);
+  double worst = 0;
+  for (int i = 0; i < m; ++i)
+    for (int j = 0; j < ldc; ++j) {
+      double c = j < cols ? 0 : 7, d = c;   // what lies beside the result stays
+      for (int l = 0; l < k && j < cols; ++l) c += at(A, lda, i, l) * at(B, ldb, l, j), d += at(At, lda, l, i) * at(B, ldb, l, j);
+      worst = std::max({worst, std::abs(c - at(C, ldc, i, j)), std::abs(d - at(D, ldc, i, j))});
+    }
+  CHECK(worst < 1e-14 * k * 10);
+}
+
 void test_pseudo_inverse(int n, int rank) {
   Random r(static_cast<std::uint64_t>(n * 37 + rank));
   const int ld = dense::padded(n);
@@ -99,10 +117,15 @@ void test_pseudo_inverse(int n, int rank) {
 }  // namespace
 
 int main() {
-  for (int n : {1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 24, 33, 64, 100})
+  for (int n : {1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 24, 33, 63, 64, 65, 100, 150, 193})
     for (int cols : {1, 3, 8, 21, 40}) test_size(n, cols);
-  for (int n : {3, 9, 16, 20}) {
+  for (int m : {1, 7, 64, 131})
+    for (int k : {1, 63, 64, 130, 300})
+      for (int cols : {1, 8, 17, 40}) test_products(m, k, cols);
+  for (int n : {3, 9, 16, 20, 70}) {
     test_pseudo_inverse(n, n);
+    test_pseudo_inverse(n, (2 * n) / 3);
+    test_pseudo_inverse(n, n / 3);
     test_pseudo_inverse(n, n - 2);
     test_pseudo_inverse(n, 1);
   }

@@ -121,11 +121,15 @@ void test_world(const World& w, std::uint64_t seed) {
               s.result, 1e-4),
           1e-6);
   }
+  const int blocks = static_cast<int>(w.blocks.size());
+  Vector dmu(static_cast<std::size_t>(n) * blocks);
+  lin.dlambda_dmu(dmu.data(), blocks);
   for (std::size_t b = 0; b < w.blocks.size(); ++b) {
     const Block& block = w.blocks[b];
     Vector dl(n);
     if (block.type == BlockType::cone && block.mu > 0) {
       lin.dlambda_dmu(static_cast<int>(b), dl.data());
+      for (int i = 0; i < n; ++i) CHECK_NEAR(dl[i], dmu[static_cast<std::size_t>(i) * blocks + b], 1e-12 * (1 + std::abs(dl[i])));
       if (s.result.modes[b] == Mode::sliding)
         check(dl,
               differences(
