@@ -10,7 +10,7 @@
 // B follow by rigid motion. Start reading at contact_motion.
 #include <cmath>
 
-#include "coulomb/collision/contact.hpp"
+#include "coulomb/collision/surface_motion.hpp"
 #include "coulomb/small_math.hpp"
 
 namespace coulomb {
@@ -20,32 +20,30 @@ constexpr double smallest_curvature = 1e-3;   // of the smaller size: below it t
 constexpr double smallest_sine = 1e-3;        // between two edges: below it their flat directions are dependent
 constexpr double smallest_crossing = 1e-6;    // |side normal · edge direction|
 
-/// Velocities of one unit twist: u at the body's own witness, spin = w x n, centre = at the contact point.
-struct UnitMotion {
-  double u_a[3] = {0, 0, 0}, u_b[3] = {0, 0, 0}, a[3] = {0, 0, 0}, b[3] = {0, 0, 0}, middle[3] = {0, 0, 0};
-};
-
-UnitMotion unit_motion(const Contact& c, int column) {
-  UnitMotion m;
-  const bool on_a = column < 6;
-  const int k = column % 6;
-  double* u = on_a ? m.u_a : m.u_b;
+/// Unit twist of A.
+COULOMB_INLINE SurfaceMotion unit_motion(const Contact& c, int k) {
+  SurfaceMotion m;
   if (k < 3) {
-    u[k] = 1;
-    if (on_a) m.middle[k] = 1;
+    m.u_a[k] = 1;
     return m;
   }
   double w[3] = {0, 0, 0}, arm[3];
   w[k - 3] = 1;
-  sub3(on_a ? c.point_a : c.point_b, c.point, arm);
-  cross3(w, arm, u);
-  cross3(w, c.normal, on_a ? m.a : m.b);
+  sub3(c.point_a, c.point, arm);
+  cross3(w, arm, m.u_a);
+  cross3(w, c.normal, m.a);
   return m;
 }
 
-void store(const double* dn, const double* dp, double dphi, int column, ContactMotion& motion) {
+COULOMB_INLINE void store(const double* dn, const double* dp, double dphi, int column, ContactMotion& motion) {
   for (int i = 0; i < 3; ++i) motion.dnormal[i][column] = dn[i], motion.dpoint[i][column] = dp[i];
   motion.ddistance[column] = dphi;
+}
+
+COULOMB_INLINE double closing(const Contact& c, const SurfaceMotion& m) {
+  double relative[3];
+  sub3(m.u_a, m.u_b, relative);
+  return dot3(c.normal, relative);
 }
 
 void symmetric_times(const double* F, const double* x, double* out) {
@@ -141,110 +139,92 @@ void move_on_face(const Contact& c, bool on_a, ContactMotion& motion) {
   }
 }
 
-void move_support(const Contact& c, const TangentSolve& s, ContactMotion& motion) {
-  const double* n = c.normal;
-  for (int column = 0; column < 6; ++column) {
-    const UnitMotion m = unit_motion(c, column);
-    double r[3], relative[3], fa[3], fb[3], dn[3], kdn[3];
-    sub3(m.u_a, m.u_b, relative);
-    symmetric_times(c.a.F, m.a, fa);
-    symmetric_times(c.b.F, m.b, fb);
-    const double dphi = dot3(n, relative);
-    for (int i = 0; i < 3; ++i) r[i] = relative[i] - dphi * n[i] + fa[i] + fb[i];
-    symmetric_times(s.C, r, dn);
-    for (int j = 0; j < s.num_flat; ++j) axpy3(dot3(s.E[j], s.on_a[j] ? m.a : m.b), s.G[j], dn);
-    symmetric_times(s.K, dn, kdn);
-    sub3(r, kdn, r);
-    double da[3], db[3], dp[3];
-    sub3(dn, m.a, da);
-    sub3(dn, m.b, db);
-    symmetric_times(c.a.F, da, fa);
-    symmetric_times(c.b.F, db, fb);
-    for (int i = 0; i < 3; ++i) dp[i] = 0.5 * (m.u_a[i] + m.u_b[i] - fa[i] + fb[i]);
-    for (int j = 0; j < s.num_flat; ++j) axpy3((s.on_a[j] ? -0.5 : 0.5) * dot3(s.G[j], r), s.E[j], dp);
-    store(dn, dp, dphi, column, motion);
-  }
+/// The same for any motion: the face turns n, the other point follows and gives p.
+void carried_by_face(const Contact& c, bool on_a, const SurfaceMotion& m, PointMotion& out) {
+  double turn[3], rolled[3];
+  copy3(on_a ? m.a : m.b, out.dn);
+  out.dphi = closing(c, m);
+  sub3(out.dn, on_a ? m.b : m.a, turn);
+  symmetric_times(on_a ? c.b.F : c.a.F, turn, rolled);
+  const double sign = on_a ? 1.0 : -1.0;
+  for (int i = 0; i < 3; ++i)
+    out.dp[i] = (on_a ? m.u_b : m.u_a)[i] + sign * (rolled[i] + 0.5 * (out.dphi * c.normal[i] + c.distance * out.dn[i]));
 }
 
-/// A vertex of the reference face, projected along n on the incident face's plane (outward normal m): m·(dp - u) = 0
-/// there.
-bool move_reference_vertex(const Contact& c, ContactMotion& motion) {
+COULOMB_INLINE void support_rule(const Contact& c, const TangentSolve& s, const SurfaceMotion& m, PointMotion& out) {
+  double r[3], relative[3], fa[3], fb[3], kdn[3], da[3], db[3];
+  sub3(m.u_a, m.u_b, relative);
+  symmetric_times(c.a.F, m.a, fa);
+  symmetric_times(c.b.F, m.b, fb);
+  out.dphi = dot3(c.normal, relative);
+  for (int i = 0; i < 3; ++i) r[i] = relative[i] - out.dphi * c.normal[i] + fa[i] + fb[i];
+  symmetric_times(s.C, r, out.dn);
+  for (int j = 0; j < s.num_flat; ++j) axpy3(dot3(s.E[j], s.on_a[j] ? m.a : m.b), s.G[j], out.dn);
+  symmetric_times(s.K, out.dn, kdn);
+  sub3(r, kdn, r);
+  sub3(out.dn, m.a, da);
+  sub3(out.dn, m.b, db);
+  symmetric_times(c.a.F, da, fa);
+  symmetric_times(c.b.F, db, fb);
+  for (int i = 0; i < 3; ++i) out.dp[i] = 0.5 * (m.u_a[i] + m.u_b[i] - fa[i] + fb[i]);
+  for (int j = 0; j < s.num_flat; ++j) axpy3((s.on_a[j] ? -0.5 : 0.5) * dot3(s.G[j], r), s.E[j], out.dp);
+}
+
+/// A vertex of the reference face, projected along n on the incident face's plane (outward normal m): m·(dp - u) = 0 there.
+COULOMB_INLINE void reference_vertex_rule(const Contact& c, const SurfaceMotion& v, PointMotion& out) {
   const double* m = c.incident_normal;
-  const double slope = dot3(m, c.normal);
-  if (!(std::abs(slope) > smallest_crossing)) return false;
-  for (int column = 0; column < 6; ++column) {
-    const UnitMotion v = unit_motion(c, column);
-    const double* dn = c.reference_on_a ? v.a : v.b;
-    double gap[3], dp[3];
-    for (int i = 0; i < 3; ++i) gap[i] = v.u_a[i] - v.u_b[i] - c.distance * dn[i];
-    const double dphi = dot3(m, gap) / slope, half = c.reference_on_a ? -0.5 : 0.5;
-    for (int i = 0; i < 3; ++i)
-      dp[i] = (c.reference_on_a ? v.u_a : v.u_b)[i] + half * (dphi * c.normal[i] + c.distance * dn[i]);
-    store(dn, dp, dphi, column, motion);
-  }
-  return true;
+  double gap[3];
+  copy3(c.reference_on_a ? v.a : v.b, out.dn);
+  for (int i = 0; i < 3; ++i) gap[i] = v.u_a[i] - v.u_b[i] - c.distance * out.dn[i];
+  const double half = c.reference_on_a ? -0.5 : 0.5;
+  out.dphi = dot3(m, gap) / dot3(m, c.normal);
+  for (int i = 0; i < 3; ++i)
+    out.dp[i] = (c.reference_on_a ? v.u_a : v.u_b)[i] + half * (out.dphi * c.normal[i] + c.distance * out.dn[i]);
 }
 
-/// Velocity of body X's material point at `at`, for one unit twist.
-void velocity_at(const Contact& c, int column, bool body_a, const double* at, double* out) {
-  out[0] = out[1] = out[2] = 0;
-  if ((column < 6) != body_a) return;
-  const int k = column % 6;
-  if (k < 3) {
-    out[k] = 1;
-    return;
-  }
-  double w[3] = {0, 0, 0}, arm[3];
-  w[k - 3] = 1;
-  sub3(at, c.point, arm);
-  cross3(w, arm, out);
-}
-
-/// Adds how a curved incident line (capsule, cylinder) rolls under its point while n turns otherwise than the body:
-/// sign F (dn - spin).
-void roll(const SurfacePatch& patch, const double* dn, const double* spin, double sign, double* velocity) {
-  double turn[3], shift[3];
-  sub3(dn, spin, turn);
-  symmetric_times(patch.F, turn, shift);
-  axpy3(sign, shift, velocity);
-}
-
-/// The incident edge (direction d) crosses a side plane (normal m) of the reference face: the crossing stays on both.
-bool move_edge_crossing(const Contact& c, ContactMotion& motion) {
-  const double* m = c.side;
-  const double* d = c.edge;
-  const double slope = dot3(m, d);
-  if (!(std::abs(slope) > smallest_crossing * norm3(d))) return false;
+/// The incident edge (direction d) crosses a side plane (normal m) of the reference face: the crossing stays on both. A curved
+/// incident line (capsule, cylinder) rolls under its point while n turns otherwise than the body.
+COULOMB_INLINE void edge_crossing_rule(const Contact& c, const SurfaceMotion& v, PointMotion& out) {
   const bool incident_a = !c.reference_on_a;
-  const double* at = incident_a ? c.point_a : c.point_b;
   const double sign = incident_a ? 1.0 : -1.0;
-  for (int column = 0; column < 6; ++column) {
-    const UnitMotion v = unit_motion(c, column);
-    const double* dn = c.reference_on_a ? v.a : v.b;
-    double incident[3], reference[3], relative[3], dp[3];
-    velocity_at(c, column, incident_a, at, incident);
-    roll(incident_a ? c.a : c.b, dn, incident_a ? v.a : v.b, incident_a ? -1.0 : 1.0, incident);
-    velocity_at(c, column, !incident_a, at, reference);
-    sub3(incident, reference, relative);
-    const double slide = dot3(m, relative) / slope;
-    for (int i = 0; i < 3; ++i) dp[i] = incident[i] - slide * d[i];
-    sub3(dp, reference, relative);
-    const double dphi = sign * dot3(c.normal, relative);
-    for (int i = 0; i < 3; ++i) dp[i] -= 0.5 * sign * (dphi * c.normal[i] + c.distance * dn[i]);
-    store(dn, dp, dphi, column, motion);
-  }
-  return true;
+  const double *m = c.side, *d = c.edge, *face = incident_a ? v.u_b : v.u_a;
+  double turn[3], rolled[3], relative[3], moved[3];
+  copy3(incident_a ? v.b : v.a, out.dn);
+  sub3(out.dn, incident_a ? v.a : v.b, turn);
+  symmetric_times(incident_a ? c.a.F : c.b.F, turn, rolled);
+  for (int i = 0; i < 3; ++i) moved[i] = (incident_a ? v.u_a : v.u_b)[i] - sign * rolled[i];
+  for (int i = 0; i < 3; ++i) relative[i] = moved[i] - face[i] - sign * c.distance * out.dn[i];  // the side at the incident point
+  axpy3(-dot3(m, relative) / dot3(m, d), d, moved);
+  sub3(moved, face, relative);
+  out.dphi = sign * dot3(c.normal, relative);
+  for (int i = 0; i < 3; ++i) out.dp[i] = moved[i] - 0.5 * sign * (out.dphi * c.normal[i] + c.distance * out.dn[i]);
 }
 
-/// Declared fall-back: normal and point ride on A. The distance still moves by the normal part of the relative
-/// velocity, which holds at every stationary direction whatever the curvature.
+bool crosses(const Contact& c) {
+  if (c.rule == MotionRule::reference_vertex) return std::abs(dot3(c.incident_normal, c.normal)) > smallest_crossing;
+  return std::abs(dot3(c.side, c.edge)) > smallest_crossing * norm3(c.edge);
+}
+
+bool carried_by_a(const Contact& c) { return c.a.num_flat == 2 && (c.b.num_flat < 2 || c.reference_on_a); }
+
+template <class Rule>
+COULOMB_INLINE void each_column(const Contact& c, ContactMotion& motion, Rule rule) {
+  for (int column = 0; column < 6; ++column) {
+    PointMotion out;
+    rule(unit_motion(c, column), out);
+    store(out.dn, out.dp, out.dphi, column, motion);
+  }
+}
+
+/// Declared fall-back: normal and point ride on A. The distance still moves by the normal part of the relative velocity, which
+/// holds at every stationary direction whatever the curvature.
 void move_frozen(const Contact& c, ContactMotion& motion) {
   motion.frozen = true;
   for (int column = 0; column < 6; ++column) {
-    const UnitMotion m = unit_motion(c, column);
-    double relative[3];
-    sub3(m.u_a, m.u_b, relative);
-    store(m.a, m.middle, dot3(c.normal, relative), column, motion);
+    const SurfaceMotion m = unit_motion(c, column);
+    double middle[3] = {0, 0, 0};
+    if (column < 3) middle[column] = 1;
+    store(m.a, middle, dot3(c.normal, m.u_a), column, motion);
   }
 }
 
@@ -274,22 +254,56 @@ void contact_motion(const Contact& contact, ContactMotion& motion) {
   switch (contact.rule) {
     case MotionRule::support: {
       if (contact.a.num_flat == 2 || contact.b.num_flat == 2) {
-        const bool on_a = contact.a.num_flat == 2 && (contact.b.num_flat < 2 || contact.reference_on_a);
-        move_on_face(contact, on_a, motion);
+        move_on_face(contact, carried_by_a(contact), motion);
         solved = true;
         break;
       }
       TangentSolve solve;
       solved = prepare_solve(contact, solve);
-      if (solved) move_support(contact, solve, motion);
+      if (solved)
+        each_column(contact, motion, [&](const SurfaceMotion& m, PointMotion& out) { support_rule(contact, solve, m, out); });
       break;
     }
-    case MotionRule::reference_vertex: solved = move_reference_vertex(contact, motion); break;
-    case MotionRule::edge_crossing: solved = move_edge_crossing(contact, motion); break;
+    case MotionRule::reference_vertex:
+      solved = crosses(contact);
+      if (solved)
+        each_column(contact, motion, [&](const SurfaceMotion& m, PointMotion& out) { reference_vertex_rule(contact, m, out); });
+      break;
+    case MotionRule::edge_crossing:
+      solved = crosses(contact);
+      if (solved)
+        each_column(contact, motion, [&](const SurfaceMotion& m, PointMotion& out) { edge_crossing_rule(contact, m, out); });
+      break;
     case MotionRule::frozen: break;
   }
   if (!solved) move_frozen(contact, motion);
   complete_by_rigid_motion(contact, motion);
+}
+
+bool move_contact(const Contact& contact, const SurfaceMotion& motion, PointMotion& out) {
+  switch (contact.rule) {
+    case MotionRule::support: {
+      if (contact.a.num_flat == 2 || contact.b.num_flat == 2) {
+        carried_by_face(contact, carried_by_a(contact), motion, out);
+        return true;
+      }
+      TangentSolve solve;
+      if (!prepare_solve(contact, solve)) break;
+      support_rule(contact, solve, motion, out);
+      return true;
+    }
+    case MotionRule::reference_vertex:
+      if (!crosses(contact)) break;
+      reference_vertex_rule(contact, motion, out);
+      return true;
+    case MotionRule::edge_crossing:
+      if (!crosses(contact)) break;
+      edge_crossing_rule(contact, motion, out);
+      return true;
+    case MotionRule::frozen: break;
+  }
+  out = PointMotion{{0, 0, 0}, {0, 0, 0}, closing(contact, motion)};
+  return false;
 }
 
 }  // namespace coulomb

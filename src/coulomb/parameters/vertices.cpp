@@ -1,0 +1,109 @@
+// vertices/<geometry>: the corners of a mesh, 3 n numbers in metres in the geometry's frame, n as in ConvexMesh (the corners of the hull,
+// coplanar triangles merged). Mass and inertia do not change with them. A face of more than three corners that is bent breaks into
+// triangles: across that its derivative is the one of the face kept flat (shape_motion.hpp).
+// Right-hand sides: the contacts on the geometry, moved by the few vertices that carry them.
+#include <array>
+#include <map>
+
+#include "coulomb/collision/shape_motion.hpp"
+#include "coulomb/model/checks.hpp"
+#include "coulomb/model/convex_mesh.hpp"
+#include "coulomb/parameters/geometry_pose.hpp"
+
+namespace coulomb {
+namespace {
+
+std::string vertex_text(const double* v) {
+  return "(" + checks::text(v[0]) + ", " + checks::text(v[1]) + ", " + checks::text(v[2]) + ")";
+}
+
+/// The hull of the moved corners, in their order; throws when one of them is no corner of it.
+std::shared_ptr<const ConvexMesh> hull_in_order(const std::vector<double>& vertices, const std::string& name, const std::string& what) {
+  std::map<std::array<double, 3>, int> index;
+  const auto key = [](const double* v) { return std::array<double, 3>{v[0] + 0.0, v[1] + 0.0, v[2] + 0.0}; };
+  const int n = static_cast<int>(vertices.size() / 3);
+  for (int v = 0; v < n; ++v) {
+    const auto [at, fresh] = index.emplace(key(&vertices[3 * v]), v);
+    if (!fresh) checks::fail(what, "vertices " + std::to_string(at->second) + " and " + std::to_string(v) + " are at the same place");
+  }
+  std::shared_ptr<const ConvexMesh> hull;
+  try {
+    hull = make_convex_hull(vertices, name);
+  } catch (const std::invalid_argument& error) {
+    checks::fail(what, error.what());
+  }
+  std::vector<int> order(hull->num_vertices()), triangles;
+  std::vector<unsigned char> used(n, 0);
+  for (int v = 0; v < hull->num_vertices(); ++v) {
+    order[v] = index.at(key(&hull->vertices[3 * v]));
+    used[order[v]] = 1;
+  }
+  for (int v = 0; v < n; ++v)
+    if (!used[v])
+      checks::fail(what, "vertex " + std::to_string(v) + " at " + vertex_text(&vertices[3 * v]) +
+                             " is no corner of the convex hull: every vertex of a mesh must be");
+  for (int f = 0; f < hull->num_faces(); ++f) {
+    const int* loop = hull->face_vertices.data() + hull->face_start[f];
+    for (int k = 1; k + 1 < hull->face_start[f + 1] - hull->face_start[f]; ++k)
+      for (const int v : {loop[0], loop[k], loop[k + 1]}) triangles.push_back(order[v]);
+  }
+  auto mesh = make_convex_mesh(vertices, triangles, name);
+  if (mesh->num_vertices() != n) checks::fail(what, "a vertex lies in the middle of an edge or face: every vertex must be a corner");
+  return mesh;
+}
+
+class VerticesKind : public ParameterKind {
+  const char* name() const override { return "vertices"; }
+  const char* unit() const override { return "m"; }
+  static const ConvexMesh& mesh(const Model& model, int geometry) { return *model.meshes[model.geometry_mesh[geometry]]; }
+
+  std::vector<ParameterElement> elements(const Model& model) const override {
+    std::vector<ParameterElement> out;
+    for (const ParameterElement& e : all_geometries(model, 0))
+      if (model.geometry_type[e.index] == ShapeType::mesh)
+        out.push_back({e.name, e.index, static_cast<int>(mesh(model, e.index).vertices.size())});
+    return out;
+  }
+  void read(const Model& model, const ParameterElement& e, double* values) const override {
+    const std::vector<double>& v = mesh(model, e.index).vertices;
+    for (int k = 0; k < e.size; ++k) values[k] = v[k];
+  }
+  void write(Model& model, const ParameterElement& e, const double* values, const std::string& what) const override {
+    const ConvexMesh& old = mesh(model, e.index);
+    const std::vector<double> vertices(values, values + e.size);
+    if (vertices == old.vertices) return;
+    auto moved = move_vertices(old, vertices);
+    if (moved == nullptr) moved = hull_in_order(vertices, old.name, what);
+    bool shared = false;
+    for (int g = 0; g < model.num_geometries; ++g) shared |= g != e.index && model.geometry_mesh[g] == model.geometry_mesh[e.index];
+    if (shared) {
+      model.geometry_mesh[e.index] = static_cast<int>(model.meshes.size());
+      model.meshes.push_back(moved);
+    } else {
+      model.meshes[model.geometry_mesh[e.index]] = moved;
+    }
+  }
+  void right_hand_sides(const ParameterContext& context, const ParameterElement& e, RightHandSide* out) const override {
+    const GeometryPose pose(context, e.index);
+    for (const BodyRows& b : context.rows.body_rows) {
+      if (b.contact < 0 || context.inactive[b.block]) continue;
+      const Contact& contact = context.contacts[b.contact];
+      if (contact.geometry_a != e.index && contact.geometry_b != e.index) continue;
+      MeshCarrier carrier;
+      find_carrier(context.model, contact, contact.geometry_a == e.index, pose.position, pose.rotation, carrier);
+      for (int k = 0; k < carrier.count(); ++k)
+        for (int axis = 0; axis < 3; ++axis) {
+          const int vertex = carrier.vertex(k);
+          ShapeMotion motion;
+          vertex_motion(contact, carrier, vertex, axis, motion);
+          add_surface_motion(context, b, motion.dnormal, motion.dpoint, motion.ddistance, out[3 * vertex + axis]);
+        }
+    }
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<ParameterKind> make_vertices() { return std::make_unique<VerticesKind>(); }
+
+}  // namespace coulomb
