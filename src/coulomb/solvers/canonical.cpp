@@ -10,6 +10,7 @@ namespace {
 
 constexpr double rank_threshold = 1e-9;  // as in ProblemLinearization
 constexpr double at_rest = 1e-15;        // norm of the condition that rounding allows
+constexpr double exact = 1e-14;          // residual: a smaller one does not matter
 constexpr int max_steps = 12;
 
 void grow(std::vector<double>& v, int size) {
@@ -150,7 +151,7 @@ bool CanonicalChoice::centre(const ScaledProblem& problem, double tolerance, Ite
   copy(iterate, current_, problem.ld);
   double size = condition();
   const double scale = norm(lambda_rows_.data(), m);
-  for (int step = 0; step < max_steps && size > at_rest * scale; ++step) {
+  for (int step = 0; step < max_steps && (size > at_rest * scale || current_.residual > exact); ++step) {
     slopes_inverse_.compute(M_.data(), nullity_, nullity_, rank_threshold);
     for (int k = 0; k < nullity_; ++k) y_[k] = -F_[k];
     slopes_inverse_.solve(y_.data(), 1, 1);
@@ -158,7 +159,8 @@ bool CanonicalChoice::centre(const ScaledProblem& problem, double tolerance, Ite
     std::copy_n(F_.begin(), nullity_, F_before_.begin());
     const double before = size;
     size = condition();
-    if (!(size < before)) {
+    // a step also returns to the solutions (they are curved): progress is that of both
+    if (!(size / scale + next_.residual < before / scale + current_.residual)) {
       if (before <= 1e-12 * scale) break;   // rounding
       if (!(size < 2 * before)) return false;
     }
