@@ -2,12 +2,13 @@
 //
 // Let p_A(n) = grad h_A(-n), p_B(n) = grad h_B(n) be the witnesses and S = F + infinity E E^T the curvatures of the
 // support functions. Differentiating p_A - p_B = Phi n along a motion gives, in the tangent plane,
-//   [F_A + F_B + Phi  E] [dn]   [u_A - u_B + F_A a + F_B b]      a = w_A x n, b = w_B x n,
-//   [E^T              0] [l ] = [E^T (a or b)             ]      u_X: velocity of body X's material point at its own witness.
+//   [F_A + F_B + Phi  E] [dn]   [u_A - u_B + F_A a + F_B b]    a = w_A x n, b = w_B x n,
+//   [E^T              0] [l ] = [E^T (a or b)             ]    u_X: velocity of X's material point at its own witness.
 // K = F_A + F_B + Phi is only inverted on the complement of E; the inverse is written once per contact as
 //   dn = C r + sum_j G_j c_j,   l_j = G_j·(r - K dn),
-// G_j being dual to the flat directions E_j, and applied to unit twists. The six columns of A are solved for, those of
-// B follow by rigid motion. Start reading at contact_motion.
+// G_j being dual to the flat directions E_j, and applied to motions of the surfaces: unit twists here, changes of
+// shape in shape_motion.cpp. The six columns of A are solved for, those of B follow by rigid motion. Start reading at
+// contact_motion.
 #include <cmath>
 
 #include "coulomb/collision/surface_motion.hpp"
@@ -16,9 +17,10 @@
 namespace coulomb {
 namespace {
 
-constexpr double smallest_curvature = 1e-3;   // of the smaller size: below it there is no local optimum (too deep, crossed axes)
-constexpr double smallest_sine = 1e-3;        // between two edges: below it their flat directions are dependent
-constexpr double smallest_crossing = 1e-6;    // |side normal · edge direction|
+// Of the smaller size: below it there is no local optimum (too deep, crossed axes).
+constexpr double smallest_curvature = 1e-3;
+constexpr double smallest_sine = 1e-3;      // between two edges: below it their flat directions are dependent
+constexpr double smallest_crossing = 1e-6;  // |side normal · edge direction|
 
 /// Unit twist of A.
 COULOMB_INLINE SurfaceMotion unit_motion(const Contact& c, int k) {
@@ -60,11 +62,11 @@ double quadratic(const double* F, const double* x, const double* y) {
 
 /// The solved 2 x 2 system of one contact, in world axes.
 struct TangentSolve {
-  double K[6];              // F_A + F_B + Phi
+  double K[6];  // F_A + F_B + Phi
   double C[6] = {0, 0, 0, 0, 0, 0};
   int num_flat = 0;
   double E[2][3], G[2][3];
-  bool on_a[2];             // which body each flat direction turns with
+  bool on_a[2];  // which body each flat direction turns with
 };
 
 /// k = 0: C = K^-1 on the tangent plane.
@@ -134,7 +136,8 @@ void move_on_face(const Contact& c, bool on_a, ContactMotion& motion) {
     symmetric_times(F, a, rolled);
     const double dphi = dot3(n, u);
     for (int i = 0; i < 3; ++i)
-      dn[i] = on_a ? a[i] : 0.0, dp[i] = rolled[i] + 0.5 * (on_a ? dphi * n[i] + c.distance * a[i] : 2 * u[i] - dphi * n[i]);
+      dn[i] = on_a ? a[i] : 0.0,
+      dp[i] = rolled[i] + 0.5 * (on_a ? dphi * n[i] + c.distance * a[i] : 2 * u[i] - dphi * n[i]);
     store(dn, dp, dphi, 3 + k, motion);
   }
 }
@@ -148,7 +151,8 @@ void carried_by_face(const Contact& c, bool on_a, const SurfaceMotion& m, PointM
   symmetric_times(on_a ? c.b.F : c.a.F, turn, rolled);
   const double sign = on_a ? 1.0 : -1.0;
   for (int i = 0; i < 3; ++i)
-    out.dp[i] = (on_a ? m.u_b : m.u_a)[i] + sign * (rolled[i] + 0.5 * (out.dphi * c.normal[i] + c.distance * out.dn[i]));
+    out.dp[i] =
+        (on_a ? m.u_b : m.u_a)[i] + sign * (rolled[i] + 0.5 * (out.dphi * c.normal[i] + c.distance * out.dn[i]));
 }
 
 COULOMB_INLINE void support_rule(const Contact& c, const TangentSolve& s, const SurfaceMotion& m, PointMotion& out) {
@@ -170,7 +174,8 @@ COULOMB_INLINE void support_rule(const Contact& c, const TangentSolve& s, const 
   for (int j = 0; j < s.num_flat; ++j) axpy3((s.on_a[j] ? -0.5 : 0.5) * dot3(s.G[j], r), s.E[j], out.dp);
 }
 
-/// A vertex of the reference face, projected along n on the incident face's plane (outward normal m): m·(dp - u) = 0 there.
+/// A vertex of the reference face, projected along n on the incident face's plane (outward normal m): m·(dp - u) = 0
+/// there.
 COULOMB_INLINE void reference_vertex_rule(const Contact& c, const SurfaceMotion& v, PointMotion& out) {
   const double* m = c.incident_normal;
   double gap[3];
@@ -182,8 +187,8 @@ COULOMB_INLINE void reference_vertex_rule(const Contact& c, const SurfaceMotion&
     out.dp[i] = (c.reference_on_a ? v.u_a : v.u_b)[i] + half * (out.dphi * c.normal[i] + c.distance * out.dn[i]);
 }
 
-/// The incident edge (direction d) crosses a side plane (normal m) of the reference face: the crossing stays on both. A curved
-/// incident line (capsule, cylinder) rolls under its point while n turns otherwise than the body.
+/// The incident edge (direction d) crosses a side plane (normal m) of the reference face: the crossing stays on both. A
+/// curved incident line (capsule, cylinder) rolls under its point while n turns otherwise than the body.
 COULOMB_INLINE void edge_crossing_rule(const Contact& c, const SurfaceMotion& v, PointMotion& out) {
   const bool incident_a = !c.reference_on_a;
   const double sign = incident_a ? 1.0 : -1.0;
@@ -193,7 +198,8 @@ COULOMB_INLINE void edge_crossing_rule(const Contact& c, const SurfaceMotion& v,
   sub3(out.dn, incident_a ? v.a : v.b, turn);
   symmetric_times(incident_a ? c.a.F : c.b.F, turn, rolled);
   for (int i = 0; i < 3; ++i) moved[i] = (incident_a ? v.u_a : v.u_b)[i] - sign * rolled[i];
-  for (int i = 0; i < 3; ++i) relative[i] = moved[i] - face[i] - sign * c.distance * out.dn[i];  // the side at the incident point
+  for (int i = 0; i < 3; ++i)
+    relative[i] = moved[i] - face[i] - sign * c.distance * out.dn[i];  // the side at the incident point
   axpy3(-dot3(m, relative) / dot3(m, d), d, moved);
   sub3(moved, face, relative);
   out.dphi = sign * dot3(c.normal, relative);
@@ -216,8 +222,8 @@ COULOMB_INLINE void each_column(const Contact& c, ContactMotion& motion, Rule ru
   }
 }
 
-/// Declared fall-back: normal and point ride on A. The distance still moves by the normal part of the relative velocity, which
-/// holds at every stationary direction whatever the curvature.
+/// Declared fall-back: normal and point ride on A. The distance still moves by the normal part of the relative
+/// velocity, which holds at every stationary direction whatever the curvature.
 void move_frozen(const Contact& c, ContactMotion& motion) {
   motion.frozen = true;
   for (int column = 0; column < 6; ++column) {
@@ -261,18 +267,21 @@ void contact_motion(const Contact& contact, ContactMotion& motion) {
       TangentSolve solve;
       solved = prepare_solve(contact, solve);
       if (solved)
-        each_column(contact, motion, [&](const SurfaceMotion& m, PointMotion& out) { support_rule(contact, solve, m, out); });
+        each_column(contact, motion,
+                    [&](const SurfaceMotion& m, PointMotion& out) { support_rule(contact, solve, m, out); });
       break;
     }
     case MotionRule::reference_vertex:
       solved = crosses(contact);
       if (solved)
-        each_column(contact, motion, [&](const SurfaceMotion& m, PointMotion& out) { reference_vertex_rule(contact, m, out); });
+        each_column(contact, motion,
+                    [&](const SurfaceMotion& m, PointMotion& out) { reference_vertex_rule(contact, m, out); });
       break;
     case MotionRule::edge_crossing:
       solved = crosses(contact);
       if (solved)
-        each_column(contact, motion, [&](const SurfaceMotion& m, PointMotion& out) { edge_crossing_rule(contact, m, out); });
+        each_column(contact, motion,
+                    [&](const SurfaceMotion& m, PointMotion& out) { edge_crossing_rule(contact, m, out); });
       break;
     case MotionRule::frozen: break;
   }

@@ -1,7 +1,9 @@
-// Changes of shape as motions of a surface. Sizes: the derivative of the support point at fixed direction. Vertices: what carries the
-// contact is found again from the geometry (a vertex, an edge, a face, one side of a face) and moves with its vertices.
+// Changes of shape as motions of a surface. Sizes: the derivative of the support point at fixed direction. Vertices:
+// what carries the contact is found again from the geometry (a vertex, an edge, a face, one side of a face) and moves
+// with its vertices.
 #include "coulomb/collision/shape_motion.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "coulomb/collision/clip_parts.hpp"
@@ -11,7 +13,7 @@
 namespace coulomb {
 namespace {
 
-constexpr double on_surface = 1e-6;   // of the size: the witness lies on that side, rim or vertex
+constexpr double on_surface = 1e-6;  // of the size: the witness lies on that side, rim or vertex
 
 Shape posed(const Model& model, int geometry, const double* position, const double* rotation) {
   Shape s;
@@ -23,7 +25,8 @@ Shape posed(const Model& model, int geometry, const double* position, const doub
   return s;
 }
 
-void finish(const Contact& contact, bool of_a, const double* rotation, const double* u, const double* turn, ShapeMotion& out) {
+void finish(const Contact& contact, bool of_a, const double* rotation, const double* u, const double* turn,
+            ShapeMotion& out) {
   SurfaceMotion m;
   PointMotion moved;
   rotate(rotation, u, of_a ? m.u_a : m.u_b);
@@ -33,8 +36,9 @@ void finish(const Contact& contact, bool of_a, const double* rotation, const dou
   out.ddistance = moved.dphi;
 }
 
-/// d(support point)/d(size k) at fixed outward direction w, at the surface point x; geometry's frame. A point held fixed on a box or
-/// cylinder moves with the sides on which it lies. What it says along a flat direction does not matter.
+/// d(support point)/d(size k) at fixed outward direction w, at the surface point x; geometry's frame. A point held
+/// fixed on a box or cylinder moves with the sides on which it lies. What it says along a flat direction does not
+/// matter.
 void size_velocity(const Shape& s, int k, const double* x, const double* w, double* u) {
   const double* size = s.size;
   const auto reaches = [](double value, double limit) { return std::abs(value) >= (1 - on_surface) * limit; };
@@ -68,7 +72,7 @@ void size_velocity(const Shape& s, int k, const double* x, const double* w, doub
   }
 }
 
-// ---- what of a mesh carries a contact -----------------------------------------------------------------------------------------
+// What of a mesh carries a contact.
 
 const double* corner(const ConvexMesh& mesh, int v) { return mesh.vertices.data() + 3 * v; }
 int face_length(const ConvexMesh& mesh, int face) { return mesh.face_start[face + 1] - mesh.face_start[face]; }
@@ -94,7 +98,8 @@ double edge_error(const MeshCarrier& c, const double* direction, int first, int 
   return norm3(across) + (norm3(off) + beyond) / size;
 }
 
-/// Edge along `direction` through the witness: of the face towards `out` (as it was clipped), else of the vertex towards it, else any.
+/// Edge along `direction` through the witness: of the face towards `out` (as it was clipped), else of the vertex
+/// towards it, else any.
 bool find_edge(const Shape& s, MeshCarrier& c, const double* world_out, const double* direction, double size) {
   const ConvexMesh& mesh = *c.mesh;
   double best = on_surface;
@@ -104,8 +109,10 @@ bool find_edge(const Shape& s, MeshCarrier& c, const double* world_out, const do
     if (error < best) best = error, found = true, take_edge(c, first, second);
   };
   double cosine, point[3];
-  const int face = best_face(s, world_out, cosine), n = face_length(mesh, face), stride = (n + max_polygon - 1) / max_polygon;
-  for (int k = 0; k < n; k += stride) offer(face_corner(mesh, face, k), face_corner(mesh, face, k + stride < n ? k + stride : 0));
+  const int face = best_face(s, world_out, cosine), n = face_length(mesh, face),
+            stride = (n + max_polygon - 1) / max_polygon;
+  for (int k = 0; k < n; k += stride)
+    offer(face_corner(mesh, face, k), face_corner(mesh, face, k + stride < n ? k + stride : 0));
   if (found) return true;
   int hint = -1;
   const int top = core_support(s, world_out, point, hint);
@@ -149,7 +156,8 @@ void find_point(const Shape& s, const Contact& contact, MeshCarrier& c, const do
   int hint = -1;
   double point[3];
   int best = core_support(s, world_out, point, hint);
-  if (contact.feature >= 0 && contact.feature < c.mesh->num_vertices() && distance_to(c, contact.feature) < distance_to(c, best))
+  if (contact.feature >= 0 && contact.feature < c.mesh->num_vertices() &&
+      distance_to(c, contact.feature) < distance_to(c, best))
     best = contact.feature;
   if (distance_to(c, best) > on_surface * size)
     for (int v = 0; v < c.mesh->num_vertices(); ++v)
@@ -193,9 +201,10 @@ void take_side(MeshCarrier& c, double size) {
   }
 }
 
-// ---- how it moves with a vertex -----------------------------------------------------------------------------------------------
+// How it moves with a vertex.
 
-/// The plane of the carrier's face: change of its outward normal and speed along that normal at `at`. Normal: sum of v_i x v_(i+1).
+/// The plane of the carrier's face: change of its outward normal and speed along that normal at `at`. Normal: sum of
+/// v_i x v_(i+1).
 void plane_motion(const MeshCarrier& c, int vertex, int axis, double* dn, double& speed) {
   const ConvexMesh& mesh = *c.mesh;
   const double* n = mesh.face_normals.data() + 3 * c.face;
@@ -205,8 +214,8 @@ void plane_motion(const MeshCarrier& c, int vertex, int axis, double* dn, double
     if (face_corner(mesh, c.face, k) != vertex) continue;
     double delta[3] = {0, 0, 0}, chord[3], arm[3];
     delta[axis] = 1;
-    sub3(corner(mesh, face_corner(mesh, c.face, (k + 1) % count)), corner(mesh, face_corner(mesh, c.face, (k + count - 1) % count)),
-         chord);
+    sub3(corner(mesh, face_corner(mesh, c.face, (k + 1) % count)),
+         corner(mesh, face_corner(mesh, c.face, (k + count - 1) % count)), chord);
     cross3(delta, chord, dn);
     axpy3(-dot3(n, dn), n, dn);
     for (int i = 0; i < 3; ++i) dn[i] /= c.area2;
@@ -312,7 +321,8 @@ void find_carrier(const Model& model, const Contact& contact, bool of_a, const d
   } else if (contact.rule == MotionRule::edge_crossing || patch.num_flat == 1) {
     c.role = MeshCarrier::Role::edge;
     rotate_transposed(s.rotation, contact.rule == MotionRule::edge_crossing ? contact.edge : patch.E[0], direction);
-    if (!find_edge(s, c, world_out, direction, size)) c.role = MeshCarrier::Role::point, find_point(s, contact, c, world_out, size);
+    if (!find_edge(s, c, world_out, direction, size))
+      c.role = MeshCarrier::Role::point, find_point(s, contact, c, world_out, size);
   } else if (patch.num_flat == 2) {
     take_face(s, c, MeshCarrier::Role::face, world_out);
   } else {
@@ -328,8 +338,8 @@ void vertex_motion(const Contact& contact, const MeshCarrier& carrier, int verte
   finish(contact, carrier.of_a, carrier.rotation, u, turn, out);
 }
 
-void vertex_motion(const Model& model, const Contact& contact, bool of_a, int vertex, int axis, const double* geometry_position,
-                   const double* geometry_rotation, ShapeMotion& out) {
+void vertex_motion(const Model& model, const Contact& contact, bool of_a, int vertex, int axis,
+                   const double* geometry_position, const double* geometry_rotation, ShapeMotion& out) {
   MeshCarrier carrier;
   find_carrier(model, contact, of_a, geometry_position, geometry_rotation, carrier);
   vertex_motion(contact, carrier, vertex, axis, out);

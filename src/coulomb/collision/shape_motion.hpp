@@ -1,5 +1,6 @@
-// How a contact moves when the shape of one of its geometries changes, bodies held (THEORY 5: the rule with the velocity of the surface
-// at fixed normal, and the turning of faces and edges that a mesh's vertices cause; sizes turn nothing).
+// How a contact moves when the shape of one of its geometries changes, bodies held (THEORY 5: the rule with the
+// velocity of the surface at fixed normal, and the turning of faces and edges that a mesh's vertices cause; sizes turn
+// nothing).
 #pragma once
 
 #include "coulomb/collision/contact.hpp"
@@ -10,39 +11,42 @@ namespace coulomb {
 struct ShapeMotion {
   double dnormal[3] = {0, 0, 0}, dpoint[3] = {0, 0, 0};
   double ddistance = 0;
-  bool frozen = false;                 ///< the declared fall-back: point and normal held, the distance right to first order
+  bool frozen = false;  ///< the declared fall-back: point and normal held, the distance right to first order
 };
 
-/// Numbers in Model::geometry_size that a shape has: sphere 1, capsule and cylinder 2, box and ellipsoid 3, half-space and mesh 0.
+/// Numbers in Model::geometry_size that a shape has: sphere 1, capsule and cylinder 2, box and ellipsoid 3, half-space
+/// and mesh 0.
 int num_sizes(ShapeType type);
 
-/// Motion of the contact per metre of size k (< num_sizes) of geometry A (of_a) or B. Pose of that geometry: position in the world,
-/// world from geometry, row major.
+/// Motion of the contact per metre of size k (< num_sizes) of geometry A (of_a) or B. Pose of that geometry: position
+/// in the world, world from geometry, row major.
 void size_motion(const Model& model, const Contact& contact, bool of_a, int k, const double* geometry_position,
                  const double* geometry_rotation, ShapeMotion& out);
 
-/// What of a mesh carries a contact: a point with few vertices, or a face, all of whose vertices turn it. Found once per contact.
+/// What of a mesh carries a contact: a point with few vertices, or a face, all of whose vertices turn it. Found once
+/// per contact.
 struct MeshCarrier {
   enum class Role { point, edge, face, incident_face, corner, side };
   Role role = Role::point;
-  int face = -1;                       ///< roles from face on
-  int num = 0, list[3];                ///< point: with weights; edge, side: its two ends; corner: that vertex
+  int face = -1;         ///< roles from face on
+  int num = 0, list[3];  ///< point: with weights; edge, side: its two ends; corner: that vertex
   double weight[3];
   const ConvexMesh* mesh = nullptr;
   bool of_a = false;
-  double rotation[9], normal[3];       ///< world from geometry; the contact's normal in the geometry's frame
-  double at[3], across[3], side[3];    ///< own witness, the other's, normal of the crossed side; geometry's frame
-  double area2 = 0;                    ///< twice the face's area
-  int count() const;                   ///< vertices that move the contact
+  double rotation[9], normal[3];     ///< world from geometry; the contact's normal in the geometry's frame
+  double at[3], across[3], side[3];  ///< own witness, the other's, normal of the crossed side; geometry's frame
+  double area2 = 0;                  ///< twice the face's area
+  int count() const;                 ///< vertices that move the contact
   int vertex(int k) const;
 };
 void find_carrier(const Model& model, const Contact& contact, bool of_a, const double* geometry_position,
                   const double* geometry_rotation, MeshCarrier& out);
 
-/// Motion per metre of a mesh vertex along axis 0..2 of the geometry's frame; zero for vertices that do not carry the contact. Faces of
-/// more than three vertices are the plane through their first vertex whose normal is the mean over the polygon (as in ConvexMesh).
+/// Motion per metre of a mesh vertex along axis 0..2 of the geometry's frame; zero for vertices that do not carry the
+/// contact. Faces of more than three vertices are the plane through their first vertex whose normal is the mean over
+/// the polygon (as in ConvexMesh).
 void vertex_motion(const Contact& contact, const MeshCarrier& carrier, int vertex, int axis, ShapeMotion& out);
-void vertex_motion(const Model& model, const Contact& contact, bool of_a, int vertex, int axis, const double* geometry_position,
-                   const double* geometry_rotation, ShapeMotion& out);
+void vertex_motion(const Model& model, const Contact& contact, bool of_a, int vertex, int axis,
+                   const double* geometry_position, const double* geometry_rotation, ShapeMotion& out);
 
 }  // namespace coulomb

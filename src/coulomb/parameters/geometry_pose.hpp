@@ -7,7 +7,7 @@
 namespace coulomb {
 
 struct GeometryPose {
-  double position[3], rotation[9];     ///< world from geometry, row major
+  double position[3], rotation[9];  ///< world from geometry, row major
 
   GeometryPose(const ParameterContext& context, int geometry) {
     const Model& m = context.model;

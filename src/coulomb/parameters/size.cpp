@@ -1,6 +1,6 @@
-// size/<geometry>: what Model::geometry_size holds, in metres: a sphere's radius; radius and half-length of capsules and cylinders; half
-// sides of boxes; semi-axes of ellipsoids. Only the surface moves: mass and inertia are parameters of their own and stay as they are.
-// Right-hand sides: the contacts on the geometry, moved by size_motion.
+// size/<geometry>: what Model::geometry_size holds, in metres: a sphere's radius; radius and half-length of capsules
+// and cylinders; half sides of boxes; semi-axes of ellipsoids. Only the surface moves: mass and inertia are parameters
+// of their own and stay as they are. Right-hand sides: the contacts on the geometry, moved by size_motion.
 #include "coulomb/collision/shape_motion.hpp"
 #include "coulomb/model/checks.hpp"
 #include "coulomb/parameters/geometry_pose.hpp"
@@ -29,7 +29,8 @@ class SizeKind : public ParameterKind {
   void write(Model& model, const ParameterElement& e, const double* values, const std::string& what) const override {
     const ShapeType type = model.geometry_type[e.index];
     for (int k = 0; k < e.size; ++k)
-      checks::positive(what + (e.size > 1 ? "[" + std::to_string(k) + "]" : "") + " (" + size_name(type, k) + ")", values[k]);
+      checks::positive(what + (e.size > 1 ? "[" + std::to_string(k) + "]" : "") + " (" + size_name(type, k) + ")",
+                       values[k]);
     for (int k = 0; k < e.size; ++k) model.geometry_size[3 * e.index + k] = values[k];
   }
   void right_hand_sides(const ParameterContext& context, const ParameterElement& e, RightHandSide* out) const override {

@@ -1,7 +1,7 @@
-// vertices/<geometry>: the corners of a mesh, 3 n numbers in metres in the geometry's frame, n as in ConvexMesh (the corners of the hull,
-// coplanar triangles merged). Mass and inertia do not change with them. A face of more than three corners that is bent breaks into
-// triangles: across that its derivative is the one of the face kept flat (shape_motion.hpp).
-// Right-hand sides: the contacts on the geometry, moved by the few vertices that carry them.
+// vertices/<geometry>: the corners of a mesh, 3 n numbers in metres in the geometry's frame, n as in ConvexMesh (the
+// corners of the hull, coplanar triangles merged). Mass and inertia do not change with them. A face of more than three
+// corners that is bent breaks into triangles: across that its derivative is the one of the face kept flat
+// (shape_motion.hpp). Right-hand sides: the contacts on the geometry, moved by the few vertices that carry them.
 #include <array>
 #include <map>
 
@@ -18,13 +18,16 @@ std::string vertex_text(const double* v) {
 }
 
 /// The hull of the moved corners, in their order; throws when one of them is no corner of it.
-std::shared_ptr<const ConvexMesh> hull_in_order(const std::vector<double>& vertices, const std::string& name, const std::string& what) {
+std::shared_ptr<const ConvexMesh> hull_in_order(const std::vector<double>& vertices, const std::string& name,
+                                                const std::string& what) {
   std::map<std::array<double, 3>, int> index;
   const auto key = [](const double* v) { return std::array<double, 3>{v[0] + 0.0, v[1] + 0.0, v[2] + 0.0}; };
   const int n = static_cast<int>(vertices.size() / 3);
   for (int v = 0; v < n; ++v) {
     const auto [at, fresh] = index.emplace(key(&vertices[3 * v]), v);
-    if (!fresh) checks::fail(what, "vertices " + std::to_string(at->second) + " and " + std::to_string(v) + " are at the same place");
+    if (!fresh)
+      checks::fail(what,
+                   "vertices " + std::to_string(at->second) + " and " + std::to_string(v) + " are at the same place");
   }
   std::shared_ptr<const ConvexMesh> hull;
   try {
@@ -35,8 +38,9 @@ std::shared_ptr<const ConvexMesh> hull_in_order(const std::vector<double>& verti
   std::vector<int> order(hull->num_vertices()), triangles;
   std::vector<unsigned char> used(n, 0);
   for (int v = 0; v < hull->num_vertices(); ++v) {
-    order[v] = index.at(key(&hull->vertices[3 * v]));
-    used[order[v]] = 1;
+    const auto at = index.find(key(&hull->vertices[3 * v]));
+    if (at == index.end()) checks::fail(what, "the convex hull of the vertices could not be built");
+    order[v] = at->second, used[at->second] = 1;
   }
   for (int v = 0; v < n; ++v)
     if (!used[v])
@@ -48,14 +52,17 @@ std::shared_ptr<const ConvexMesh> hull_in_order(const std::vector<double>& verti
       for (const int v : {loop[0], loop[k], loop[k + 1]}) triangles.push_back(order[v]);
   }
   auto mesh = make_convex_mesh(vertices, triangles, name);
-  if (mesh->num_vertices() != n) checks::fail(what, "a vertex lies in the middle of an edge or face: every vertex must be a corner");
+  if (mesh->num_vertices() != n)
+    checks::fail(what, "a vertex lies in the middle of an edge or face: every vertex must be a corner");
   return mesh;
 }
 
 class VerticesKind : public ParameterKind {
   const char* name() const override { return "vertices"; }
   const char* unit() const override { return "m"; }
-  static const ConvexMesh& mesh(const Model& model, int geometry) { return *model.meshes[model.geometry_mesh[geometry]]; }
+  static const ConvexMesh& mesh(const Model& model, int geometry) {
+    return *model.meshes[model.geometry_mesh[geometry]];
+  }
 
   std::vector<ParameterElement> elements(const Model& model) const override {
     std::vector<ParameterElement> out;
@@ -75,7 +82,8 @@ class VerticesKind : public ParameterKind {
     auto moved = move_vertices(old, vertices);
     if (moved == nullptr) moved = hull_in_order(vertices, old.name, what);
     bool shared = false;
-    for (int g = 0; g < model.num_geometries; ++g) shared |= g != e.index && model.geometry_mesh[g] == model.geometry_mesh[e.index];
+    for (int g = 0; g < model.num_geometries; ++g)
+      shared |= g != e.index && model.geometry_mesh[g] == model.geometry_mesh[e.index];
     if (shared) {
       model.geometry_mesh[e.index] = static_cast<int>(model.meshes.size());
       model.meshes.push_back(moved);

@@ -1,7 +1,7 @@
-// size_motion and vertex_motion against Richardson differences of detect_contacts: every pair of shapes, every size and every mesh
-// vertex that carries the contact (and one that does not), random, tilted and aligned poses, apart and overlapping. A sample is left
-// out when no step has difference quotients that converge (a kink, another feature, corners that all but touch) or when the fall-back
-// is declared; counts per pair and rule are checked.
+// size_motion and vertex_motion against Richardson differences of detect_contacts: every pair of shapes, every size and
+// every mesh vertex that carries the contact (and one that does not), random, tilted and aligned poses, apart and
+// overlapping. A sample is left out when no step has difference quotients that converge (a kink, another feature,
+// corners that all but touch) or when the fall-back is declared; counts per pair and rule are checked.
 #include <map>
 #include <string>
 
@@ -19,7 +19,7 @@ bool verbose = false;
 struct Named {
   const char* name;
   Geometry geometry;
-  double step;   // of vertices: faces of four and more corners may bend by a few 1e-6 of the size only
+  double step;  // of vertices: faces of four and more corners may bend by a few 1e-6 of the size only
 };
 
 std::vector<Named> shapes() {
@@ -122,13 +122,15 @@ void compare(const Scene& scene, const Contact& c, const Scalar& s, double longe
   }
   ++tally.compared;
   if (verbose && error / scale > 1e-7)
-    std::printf("  rule %d of_a %d reference_a %d flats %d %d %s %d %d error %.2e scale %.2e distance %.2e doubt %.1e\n", int(c.rule), s.of_a,
-                c.reference_on_a, c.a.num_flat, c.b.num_flat, s.vertex ? "vertex" : "size", s.index, s.axis, error, scale,
-                c.distance, doubt);
+    std::printf(
+        "  rule %d of_a %d reference_a %d flats %d %d %s %d %d error %.2e scale %.2e distance %.2e doubt %.1e\n",
+        int(c.rule), s.of_a, c.reference_on_a, c.a.num_flat, c.b.num_flat, s.vertex ? "vertex" : "size", s.index,
+        s.axis, error, scale, c.distance, doubt);
   tally.worst = std::max(tally.worst, error / scale);
 }
 
-void compare_all(const PairState& state, const Named& a, const Named& b, const Contact& c, std::map<std::string, int>& rules, Tally& tally) {
+void compare_all(const PairState& state, const Named& a, const Named& b, const Contact& c,
+                 std::map<std::string, int>& rules, Tally& tally) {
   const Scene& scene = state.scene;
   const int before = tally.compared;
   for (const bool of_a : {true, false}) {
@@ -144,7 +146,8 @@ void compare_all(const PairState& state, const Named& a, const Named& b, const C
     int other = 0;
     for (int k = 0; k < carrier.count(); ++k)
       if (carrier.vertex(k) == other) ++other, k = -1;
-    if (other < shape.geometry.mesh->num_vertices()) compare(scene, c, {of_a, true, other, c.feature % 3}, shape.step, tally);
+    if (other < shape.geometry.mesh->num_vertices())
+      compare(scene, c, {of_a, true, other, c.feature % 3}, shape.step, tally);
   }
   static constexpr const char* names[] = {"support", "vertex", "crossing", "frozen"};
   rules[names[int(c.rule)]] += tally.compared > before;
@@ -165,12 +168,14 @@ void check_pair(const Named& a, const Named& b, Random& random, std::map<std::st
     CHECK(!contacts.empty());
     if (contacts.empty()) continue;
     const Contact first = deepest(contacts);
-    axpy3(first.distance - gaps[static_cast<int>(random.uniform(0, 6))] * state.size, first.normal, state.scene.body_position(2));
-    for (const Contact& c : contacts_of(state.scene, stateless, none, workspace)) compare_all(state, a, b, c, rules, tally);
+    axpy3(first.distance - gaps[static_cast<int>(random.uniform(0, 6))] * state.size, first.normal,
+          state.scene.body_position(2));
+    for (const Contact& c : contacts_of(state.scene, stateless, none, workspace))
+      compare_all(state, a, b, c, rules, tally);
   }
   if (verbose)
-    std::printf("%-10s %-10s compared %5d kinks %4d lost %4d frozen %4d worst %.1e\n", a.name, b.name, tally.compared, tally.kinks,
-                tally.lost, tally.frozen, tally.worst);
+    std::printf("%-10s %-10s compared %5d kinks %4d lost %4d frozen %4d worst %.1e\n", a.name, b.name, tally.compared,
+                tally.kinks, tally.lost, tally.frozen, tally.worst);
   CHECK(tally.compared > 15);
   CHECK(tally.compared > 2 * (tally.kinks + tally.lost));
   CHECK_NEAR(tally.worst, 0, 1e-7);
@@ -185,7 +190,8 @@ int main(int argc, char**) {
   const std::vector<Named> all = shapes();
   for (const Named& a : all)
     for (const Named& b : all)
-      if (a.geometry.type != ShapeType::half_space || b.geometry.type != ShapeType::half_space) check_pair(a, b, random, rules);
+      if (a.geometry.type != ShapeType::half_space || b.geometry.type != ShapeType::half_space)
+        check_pair(a, b, random, rules);
   for (const char* rule : {"support", "vertex on A", "vertex on B", "crossing on A", "crossing on B"}) {
     if (verbose) std::printf("%s: %d contacts\n", rule, rules[rule]);
     CHECK(rules[rule] > 25);
