@@ -11,6 +11,7 @@ namespace {
 constexpr double rank_threshold = 1e-9;  // as in ProblemLinearization
 constexpr double at_rest = 1e-15;        // norm of the condition that rounding allows
 constexpr double exact = 1e-14;          // residual: a smaller one does not matter
+constexpr double smallest_update = 1e-11;
 constexpr int max_steps = 12;
 
 void grow(std::vector<double>& v, int size) {
@@ -165,7 +166,8 @@ bool CanonicalChoice::centre(const ScaledProblem& problem, double tolerance, Ite
       if (!(size < 2 * before)) return false;
     }
     copy(next_, current_, problem.ld);
-    const double length2 = norm(y_.data(), nullity_) * norm(y_.data(), nullity_);
+    const double length = norm(y_.data(), nullity_), length2 = length * length;
+    if (length <= smallest_update * scale) continue;   // rounding would spoil the slopes
     for (int i = 0; i < nullity_; ++i) {   // Broyden: M y = change of F
       double predicted = 0;
       for (int j = 0; j < nullity_; ++j) predicted += M_[i * nullity_ + j] * y_[j];
