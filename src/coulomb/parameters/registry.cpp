@@ -13,6 +13,8 @@ const std::vector<std::unique_ptr<ParameterKind>>& parameter_kinds() {
     k.push_back(make_compliance());
     k.push_back(make_joint_placement());
     k.push_back(make_geometry_placement());
+    k.push_back(make_size());
+    k.push_back(make_vertices());
     k.push_back(make_joint_stiffness());
     k.push_back(make_joint_damping());
     k.push_back(make_armature());
