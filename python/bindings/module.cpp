@@ -10,4 +10,5 @@ NB_MODULE(_core, module) {
   coulomb::python::bind_scene(module);
   coulomb::python::bind_solvers(module);
   coulomb::python::bind_stepping(module);
+  coulomb::python::bind_batch(module);
 }

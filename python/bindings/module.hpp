@@ -9,6 +9,7 @@ struct Model;
 
 namespace coulomb::python {
 
+void bind_batch(nanobind::module_& module);
 void bind_model(nanobind::module_& module);
 void bind_dynamics(nanobind::class_<Model>& model);
 void bind_parameters(nanobind::class_<Model>& model);

@@ -15,6 +15,11 @@ are numpy float64. Invalid input raises ValueError or TypeError that names the a
 """
 
 from ._core import (
+    BatchCotangent,
+    BatchDerivatives,
+    BatchMemory,
+    BatchSimulator,
+    BatchStatus,
     Contact,
     ContactDerivatives,
     ContactProblem,
@@ -32,6 +37,11 @@ from .gradients import GradientCheck, check_gradients
 from .scene import Scene, load
 
 __all__ = [
+    "BatchCotangent",
+    "BatchDerivatives",
+    "BatchMemory",
+    "BatchSimulator",
+    "BatchStatus",
     "Contact",
     "ContactDerivatives",
     "ContactProblem",

@@ -1,0 +1,305 @@
+// BatchSimulator: many environments on threads, with the GIL released. Arrays are made by numpy and filled in place.
+#include "coulomb/rollout/batch_simulator.hpp"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+
+#include "batch.hpp"
+
+namespace coulomb::python {
+
+namespace {
+
+std::vector<std::string> names_of(const ParameterSet& set) {
+  std::vector<std::string> names;
+  for (const auto& item : set.items()) names.push_back(item.name);
+  return names;
+}
+
+/// The part of that parameter along the last axis. KeyError lists what was asked for.
+nb::object part(const nb::object& array, const ParameterSet& set, const std::string& name) {
+  std::string known;
+  for (const auto& item : set.items()) {
+    known += (known.empty() ? "" : ", ") + item.name;
+    if (item.name != name) continue;
+    const nb::slice columns(nb::int_(item.first), nb::int_(item.first + item.element.size), nb::int_(1));
+    return array[nb::make_tuple(nb::ellipsis(), columns)];
+  }
+  throw nb::key_error((name + ": not among the parameters of wrt (" + (known.empty() ? "none" : known) + ")").c_str());
+}
+
+/// Rows [0, nv) or [nv, 2 nv) of a (n, 2 nv, k) array and, if wanted, the same of its columns.
+nb::object block(const nb::object& array, int nv, bool lower, std::optional<bool> right = {}) {
+  const auto half = [nv](bool second) { return nb::slice(nb::int_(second ? nv : 0), nb::int_(second ? 2 * nv : nv), nb::int_(1)); };
+  const nb::object all = nb::slice(nb::none(), nb::none(), nb::none());
+  return array[nb::make_tuple(nb::ellipsis(), half(lower), right ? nb::object(half(*right)) : all)];
+}
+
+struct DerivativesOut {
+  nb::object A, B, B_tau, columns;
+  ParameterSet set;
+  int nv = 0;
+};
+
+struct CotangentOut {
+  nb::object q, v, u, tau, columns;
+  ParameterSet set;
+};
+
+struct MemoryOut {
+  std::vector<StepMemory> environments;
+};
+
+struct StatusOut {
+  nb::object converged, iterations, residual, relaxation;
+  std::vector<std::string> reason;
+};
+
+void construct(Batch* self, std::shared_ptr<Model> model, int num_envs, int num_threads, std::optional<double> timestep,
+               std::optional<nb::dict> parameters, nb::kwargs options) {
+  // whatever a Simulator takes, and refuses, is taken and refused here
+  if (timestep) options["timestep"] = *timestep;
+  const nb::object simulator = nb::type<Simulator>()(model, **options);
+  SimulatorOptions settings = nb::cast<const Simulator&>(simulator).options();
+  if (!timestep) settings.timestep = 0;  // each model's own
+  const BatchParameters values = parameters ? batch_parameters(*parameters, num_envs) : BatchParameters{};
+  nb::gil_scoped_release release;
+  new (self) Batch{BatchSimulator(std::move(model), num_envs, num_threads, settings, values)};
+}
+
+nb::object step(Batch& batch, nb::handle Q, nb::handle V, nb::handle U, nb::handle tau, nb::handle fext, nb::handle mask) {
+  const Model& model = batch.model();
+  const Py_ssize_t n = batch.n();
+  const ArrayIn q_in(Q, "Q", {n, model.nq}), v_in(V, "V", {n, model.nv});
+  const OptionalArray u_in(U, "U", {n, model.nu}), tau_in(tau, "tau", {n, model.nv}), fext_in(fext, "fext", {n, model.num_bodies, 6});
+  const Mask mask_in(mask, n);
+  const ArrayOut q_out = new_array(n, model.nq), v_out = new_array(n, model.nv);
+  {
+    const Working working(batch);
+    batch.simulator.step({q_in.data(), v_in.data(), u_in.data(), tau_in.data(), fext_in.data(), mask_in.data()}, q_out.data, v_out.data);
+  }
+  return nb::make_tuple(q_out.array, v_out.array);
+}
+
+StatusOut status(Batch& batch) {
+  const Idle idle(batch);
+  const Py_ssize_t n = batch.n();
+  StatusOut out;
+  bool* converged = new_array<bool>({n}, "bool", out.converged);
+  int* iterations = new_array<int>({n}, "int32", out.iterations);
+  double* residual = new_array<double>({n}, "float64", out.residual);
+  double* relaxation = new_array<double>({n}, "float64", out.relaxation);
+  for (int i = 0; i < n; ++i) {
+    StepStatus s = batch.simulator.status(i);
+    converged[i] = s.converged, iterations[i] = s.iterations, residual[i] = s.residual, relaxation[i] = s.relaxation;
+    out.reason.push_back(std::move(s.reason));
+  }
+  return out;
+}
+
+DerivativesOut derivatives(Batch& batch, const std::vector<std::string>& wrt) {
+  const Py_ssize_t n = batch.n(), nv = batch.model().nv, nu = batch.model().nu;
+  DerivativesOut out;
+  BatchJacobian to;
+  {
+    const Idle idle(batch);
+    out.set = batch.simulator.parameter_set(wrt);
+  }
+  out.nv = batch.model().nv;
+  to.A = new_array<double>({n, 2 * nv, 2 * nv}, "float64", out.A);
+  to.B = new_array<double>({n, 2 * nv, nu}, "float64", out.B);
+  to.B_tau = new_array<double>({n, 2 * nv, nv}, "float64", out.B_tau);
+  to.parameters = new_array<double>({n, 2 * nv, out.set.size()}, "float64", out.columns);
+  const Working working(batch);
+  batch.simulator.derivatives(wrt, to);
+  return out;
+}
+
+CotangentOut vjp(Batch& batch, nb::handle dQ1, nb::handle dV1, const std::vector<std::string>& wrt) {
+  const Py_ssize_t n = batch.n(), nv = batch.model().nv, nu = batch.model().nu;
+  const ArrayIn dq_in(dQ1, "dQ1", {n, nv}), dv_in(dV1, "dV1", {n, nv});
+  CotangentOut out;
+  {
+    const Idle idle(batch);
+    out.set = batch.simulator.parameter_set(wrt);
+  }
+  BatchCotangent to;
+  to.q = new_array<double>({n, nv}, "float64", out.q);
+  to.v = new_array<double>({n, nv}, "float64", out.v);
+  to.u = new_array<double>({n, nu}, "float64", out.u);
+  to.tau = new_array<double>({n, nv}, "float64", out.tau);
+  to.parameters = new_array<double>({n, out.set.size()}, "float64", out.columns);
+  const Working working(batch);
+  batch.simulator.vjp(dq_in.data(), dv_in.data(), wrt, to);
+  return out;
+}
+
+nb::object jvp(Batch& batch, nb::handle dQ, nb::handle dV, nb::handle dU, nb::handle dtau) {
+  const Py_ssize_t n = batch.n(), nv = batch.model().nv;
+  const OptionalArray dq_in(dQ, "dQ", {n, nv}), dv_in(dV, "dV", {n, nv}), du_in(dU, "dU", {n, batch.model().nu}),
+      dtau_in(dtau, "dtau", {n, nv});
+  const ArrayOut dq_out = new_array(n, nv), dv_out = new_array(n, nv);
+  {
+    const Working working(batch);
+    batch.simulator.jvp(dq_in.data(), dv_in.data(), du_in.data(), dtau_in.data(), dq_out.data, dv_out.data);
+  }
+  return nb::make_tuple(dq_out.array, dv_out.array);
+}
+
+void set_parameters(Batch& batch, nb::dict values, nb::handle mask) {
+  const BatchParameters list = batch_parameters(values, static_cast<int>(batch.n()));
+  const Mask mask_in(mask, batch.n());
+  const Working working(batch);
+  batch.simulator.set_parameters(list, mask_in.data());
+}
+
+int environment(const Batch& batch, int i) {
+  if (i < 0 || i >= batch.n())
+    throw nb::index_error(("environment: got " + std::to_string(i) + ", expected 0 to " + std::to_string(batch.n() - 1)).c_str());
+  return i;
+}
+
+void bind_results(nb::module_& module) {
+  nb::class_<DerivativesOut> derivatives(module, "BatchDerivatives",
+                                         "Jacobians of one batched step in tangent space; the first axis is the environment. The identity "
+                                         "for environments that were left out or stayed where they were.");
+  derivatives.def_ro("A", &DerivativesOut::A, "(n, 2 nv, 2 nv) d(q1, v1)/d(q, v)")
+      .def_ro("B", &DerivativesOut::B, "(n, 2 nv, nu) d(q1, v1)/du")
+      .def_ro("B_tau", &DerivativesOut::B_tau, "(n, 2 nv, nv) d(q1, v1)/dtau")
+      .def(
+          "__getitem__", [](const DerivativesOut& d, const std::string& name) { return part(d.columns, d.set, name); }, nb::arg("name"),
+          nb::sig("def __getitem__(self, name: str) -> numpy.ndarray"),
+          "(n, 2 nv, size) d(q1, v1)/d(parameter), for a name of `wrt`. KeyError otherwise.")
+      .def_prop_ro("parameters", [](const DerivativesOut& d) { return names_of(d.set); }, "Names of `wrt`.");
+  const auto state_block = [&](const char* name, bool lower, bool right) {
+    derivatives.def_prop_ro(
+        name, [lower, right](const DerivativesOut& d) { return block(d.A, d.nv, lower, right); },
+        nb::sig((std::string("def ") + name + "(self) -> numpy.ndarray").c_str()), "(n, nv, nv) block of A");
+  };
+  state_block("dq_dq", false, false), state_block("dq_dv", false, true);
+  state_block("dv_dq", true, false), state_block("dv_dv", true, true);
+  const auto input_block = [&](const char* name, nb::object DerivativesOut::*array, bool lower, const char* doc) {
+    derivatives.def_prop_ro(
+        name, [array, lower](const DerivativesOut& d) { return block(d.*array, d.nv, lower); },
+        nb::sig((std::string("def ") + name + "(self) -> numpy.ndarray").c_str()), doc);
+  };
+  input_block("dq_du", &DerivativesOut::B, false, "(n, nv, nu) block of B");
+  input_block("dv_du", &DerivativesOut::B, true, "(n, nv, nu) block of B");
+  input_block("dq_dtau", &DerivativesOut::B_tau, false, "(n, nv, nv) block of B_tau");
+  input_block("dv_dtau", &DerivativesOut::B_tau, true, "(n, nv, nv) block of B_tau");
+
+  nb::class_<CotangentOut>(module, "BatchCotangent",
+                           "Gradient of a function of the batch's (q1, v1); the first axis is the environment.")
+      .def_ro("q", &CotangentOut::q, "(n, nv) tangent space of q")
+      .def_ro("v", &CotangentOut::v, "(n, nv) with respect to v")
+      .def_ro("u", &CotangentOut::u, "(n, nu) with respect to the controls")
+      .def_ro("tau", &CotangentOut::tau, "(n, nv) with respect to the joint forces")
+      .def(
+          "__getitem__", [](const CotangentOut& g, const std::string& name) { return part(g.columns, g.set, name); }, nb::arg("name"),
+          nb::sig("def __getitem__(self, name: str) -> numpy.ndarray"),
+          "(n, size) gradient of a parameter of `wrt`, per environment. KeyError otherwise.")
+      .def_prop_ro("parameters", [](const CotangentOut& g) { return names_of(g.set); }, "Names of `wrt`.");
+
+  nb::class_<StatusOut>(module, "BatchStatus", "How the last step of every environment went.")
+      .def_ro("converged", &StatusOut::converged, "(n,) bool: the constraint problem was solved as posed, to the tolerance.")
+      .def_ro("iterations", &StatusOut::iterations, "(n,) int: of all the algorithms that were tried.")
+      .def_ro("residual", &StatusOut::residual, "(n,) scaled residual of the constraint problem.")
+      .def_ro("relaxation", &StatusOut::relaxation, "(n,) compliance that had to be added to the diagonal of G; 0 if none.")
+      .def_ro("reason", &StatusOut::reason, "List of n strings: 'solved', or why not.")
+      .def("__bool__", [](const StatusOut& s) { return nb::cast<bool>(s.converged.attr("all")().attr("item")()); })
+      .def("__repr__", [](const StatusOut& s) {
+        const int good = nb::cast<int>(s.converged.attr("sum")().attr("item")());
+        return "<BatchStatus " + std::to_string(good) + " of " + std::to_string(s.reason.size()) + " converged>";
+      });
+
+  nb::class_<MemoryOut>(module, "BatchMemory", "What the steps of a batch carry on. Opaque; see BatchSimulator.memory.");
+}
+
+void bind_products(nb::class_<Batch>& cls) {
+  cls.def("derivatives", &derivatives, nb::arg("wrt") = std::vector<std::string>{},
+          "BatchDerivatives of the last call of step. wrt: names of parameters (Model.parameters) whose columns d[name] are wanted "
+          "too.\n\nRuntimeError: an environment took no step yet; ValueError: unknown parameter.");
+  cls.def("vjp", &vjp, nb::arg("dQ1"), nb::arg("dV1"), nb::arg("wrt") = std::vector<std::string>{},
+          nb::sig("def vjp(self, dQ1: numpy.ndarray, dV1: numpy.ndarray, wrt: list[str] = []) -> BatchCotangent"),
+          "Reverse mode: cotangents (n, nv) of q1 and v1 to the BatchCotangent of q, v, u and tau, and of the parameters named in wrt "
+          "(g[name], per environment).\n\nRuntimeError: an environment took no step yet; ValueError: NaN in a cotangent, unknown "
+          "parameter.");
+  cls.def("jvp", &jvp, nb::arg("dQ") = nb::none(), nb::arg("dV") = nb::none(), nb::arg("dU") = nb::none(), nb::arg("dtau") = nb::none(),
+          nb::sig("def jvp(self, dQ: numpy.ndarray | None = None, dV: numpy.ndarray | None = None, dU: numpy.ndarray | None = None, "
+                  "dtau: numpy.ndarray | None = None) -> tuple[numpy.ndarray, numpy.ndarray]"),
+          "Forward mode: tangents dQ, dV, dtau (n, nv) and dU (n, nu) of the inputs (None: zero) to those (n, nv) of q1 and "
+          "v1.\n\nRuntimeError: an environment took no step yet.");
+}
+
+void bind_state(nb::class_<Batch>& cls) {
+  cls.def_prop_ro("status", &status, "BatchStatus of the last step of every environment.");
+  cls.def(
+      "contacts",
+      [](Batch& b, int i) {
+        const Idle idle(b);
+        return b.simulator.environment(environment(b, i)).contacts();
+      },
+      nb::arg("environment"), "List of Contact of that environment's last step.");
+  cls.def("set_parameters", &set_parameters, nb::arg("values"), nb::arg("mask") = nb::none(),
+          nb::sig("def set_parameters(self, values: dict[str, numpy.typing.ArrayLike], mask: numpy.ndarray | None = None) -> None"),
+          "Values (n, size) of parameters for every environment (of the mask). Those environments forget their last step.\n\nValueError: "
+          "names environment, parameter and value; nothing is changed then.");
+  cls.def(
+      "reset",
+      [](Batch& b, nb::handle mask) {
+        const Idle idle(b);
+        b.simulator.reset(Mask(mask, b.n()).data());
+      },
+      nb::arg("mask") = nb::none(), nb::sig("def reset(self, mask: numpy.ndarray | None = None) -> None"),
+      "Environments (of the mask) forget their last step: the next one starts cold.");
+  cls.def_prop_rw(
+      "memory",
+      [](Batch& b) {
+        const Idle idle(b);
+        return MemoryOut{b.simulator.memory()};
+      },
+      [](Batch& b, const MemoryOut& memory) {
+        const Idle idle(b);
+        b.simulator.set_memory(memory.environments);
+      },
+      "A copy of what the steps carry on (BatchMemory); assign it to replay steps exactly.");
+  cls.def(
+      "environment_model",
+      [](Batch& b, int i) { return std::const_pointer_cast<Model>(b.simulator.environment(environment(b, i)).shared_model()); },
+      nb::arg("environment"), "The Model that this environment simulates.");
+  cls.def_prop_ro(
+      "model", [](const Batch& b) { return std::const_pointer_cast<Model>(b.simulator.environment(0).shared_model()); },
+      "The Model that is simulated; with parameters per environment, that of environment 0.");
+  cls.def_prop_ro("num_envs", &Batch::n, "n");
+  cls.def_prop_ro("num_threads", [](const Batch& b) { return b.simulator.num_threads(); }, "Threads, the caller's included.");
+  cls.def_prop_ro("timestep", [](const Batch& b) { return b.simulator.environment(0).timestep(); }, "s; of environment 0");
+}
+
+}  // namespace
+
+void bind_batch(nb::module_& module) {
+  bind_results(module);
+  nb::class_<Batch> cls(module, "BatchSimulator",
+                        "Steps n environments of one model on threads, without the GIL. The same bits for any number of threads, and as "
+                        "Simulator gives for each environment by itself. One call at a time.");
+  cls.def("__init__", &construct, nb::arg("model"), nb::arg("num_envs"), nb::arg("num_threads") = 0, nb::arg("timestep") = nb::none(),
+          nb::arg("parameters") = nb::none(), nb::arg("options"),
+          "num_envs: n. num_threads: the caller's included; 0: all cores. parameters: {name: (n, size)} values that differ between "
+          "environments. timestep and options: as Simulator takes.\n\nValueError: names the option, or environment and parameter, and the "
+          "value.");
+  cls.def("step", &step, nb::arg("Q"), nb::arg("V"), nb::arg("U") = nb::none(), nb::arg("tau") = nb::none(), nb::arg("fext") = nb::none(),
+          nb::arg("mask") = nb::none(),
+          nb::sig("def step(self, Q: numpy.ndarray, V: numpy.ndarray, U: numpy.ndarray | None = None, tau: numpy.ndarray | None = None, "
+                  "fext: numpy.ndarray | None = None, mask: numpy.ndarray | None = None) -> tuple[numpy.ndarray, numpy.ndarray]"),
+          "One step of every environment: Q (n, nq), V (n, nv) to (Q1, V1). U: (n, nu) controls. tau: (n, nv) extra joint forces. fext: (n, "
+          "num_bodies, 6) world force (N) and torque (N m) at each body's centre of mass. None: zero. mask: (n,) bool, environments to "
+          "step; the others' rows are copied unchecked. An environment whose next state would not be finite stays where it was; `status` "
+          "says so, and the others go on.\n\nValueError: names argument, element and value; no environment has stepped then.");
+  bind_products(cls);
+  bind_state(cls);
+}
+
+}  // namespace coulomb::python

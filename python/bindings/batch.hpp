@@ -1,0 +1,76 @@
+// What the bindings of batches share: the object that Python holds, and arrays with one row per environment.
+#pragma once
+
+#include <atomic>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "arrays.hpp"
+#include "coulomb/rollout/batch_simulator.hpp"
+#include "module.hpp"
+
+namespace coulomb::python {
+
+/// The batch, and a flag that refuses a second thread, or a signal handler, while a call is running.
+struct Batch {
+  BatchSimulator simulator;
+  std::atomic<bool> busy{false};
+  Py_ssize_t n() const { return simulator.num_envs(); }
+  const Model& model() const { return simulator.model(); }
+};
+
+/// While it lives no other call may use the batch. RuntimeError if one does already.
+class Idle {
+ public:
+  explicit Idle(Batch& batch);
+  ~Idle() { batch_.busy = false; }
+  Idle(const Idle&) = delete;
+
+ private:
+  Batch& batch_;
+};
+
+/// The same, and the GIL is released.
+class Working {
+ public:
+  explicit Working(Batch& batch) : idle_(batch) {}
+
+ private:
+  Idle idle_;
+  nb::gil_scoped_release release_;
+};
+
+/// An optional argument: null if it is None.
+class OptionalArray {
+ public:
+  OptionalArray(nb::handle object, const char* name, std::initializer_list<Py_ssize_t> shape) {
+    if (!object.is_none()) array_.emplace(object, name, shape);
+  }
+  const double* data() const { return array_ ? array_->data() : nullptr; }
+
+ private:
+  std::optional<ArrayIn> array_;
+};
+
+/// An optional mask of n booleans: null if it is None.
+class Mask {
+ public:
+  Mask(nb::handle object, Py_ssize_t n);
+  const unsigned char* data() const { return values_.empty() ? nullptr : values_.data(); }
+
+ private:
+  std::vector<unsigned char> values_;
+};
+
+/// {name: (n, size)}; (n,) will do for size 1. ValueError names the parameter and the element.
+BatchParameters batch_parameters(nb::dict values, int n);
+
+/// numpy.empty of that shape into `array`; returns its elements.
+void* new_array(std::initializer_list<Py_ssize_t> shape, const char* dtype, nb::object& array);
+template <class T>
+T* new_array(std::initializer_list<Py_ssize_t> shape, const char* dtype, nb::object& array) {
+  return static_cast<T*>(new_array(shape, dtype, array));
+}
+
+}  // namespace coulomb::python

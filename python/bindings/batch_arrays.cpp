@@ -1,0 +1,55 @@
+// The arrays of batch.hpp: masks, values of parameters, new arrays of any shape and type.
+#include <nanobind/stl/string.h>
+
+#include <stdexcept>
+
+#include "batch.hpp"
+
+namespace coulomb::python {
+
+Idle::Idle(Batch& batch) : batch_(batch) {
+  if (batch.busy.exchange(true)) throw std::runtime_error("BatchSimulator: another call is running; use one batch per thread");
+}
+
+Mask::Mask(nb::handle object, Py_ssize_t n) {
+  if (object.is_none()) return;
+  const ArrayIn in(object, "mask", {n});
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    const double value = in.data()[i];
+    if (value != 0 && value != 1)
+      throw nb::value_error(("mask[" + std::to_string(i) + "] is " + std::to_string(value) + ", expected True or False").c_str());
+    values_.push_back(value != 0);
+  }
+}
+
+BatchParameters batch_parameters(nb::dict values, int n) {
+  const nb::module_ numpy = nb::module_::import_("numpy");
+  BatchParameters out;
+  for (auto [key, value] : values) {
+    if (!nb::isinstance<nb::str>(key)) throw nb::type_error("parameters: names of parameters are strings");
+    const std::string name = nb::cast<std::string>(key), what = "parameter '" + name + "'";
+    nb::object array = nb::borrow(value);
+    try {
+      array = numpy.attr("asarray")(value);
+      if (nb::cast<int>(array.attr("ndim")) == 1) array = array.attr("reshape")(-1, 1);
+    } catch (nb::python_error& error) {
+      throw nb::value_error((what + ": not an array of numbers: " + error.what()).c_str());
+    }
+    out.emplace_back(name, ArrayIn(array, what.c_str(), {n, -1}).finite(what.c_str()).vector());
+  }
+  return out;
+}
+
+void* new_array(std::initializer_list<Py_ssize_t> shape, const char* dtype, nb::object& array) {
+  static const nb::handle empty = nb::object(nb::module_::import_("numpy").attr("empty")).release();
+  nb::list sizes;
+  for (Py_ssize_t size : shape) sizes.append(size);
+  array = empty(nb::tuple(sizes), dtype);
+  Py_buffer buffer;
+  if (PyObject_GetBuffer(array.ptr(), &buffer, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE) != 0) throw nb::python_error();
+  void* data = buffer.buf;
+  PyBuffer_Release(&buffer);           // numpy keeps its memory in place while the array lives
+  return data;
+}
+
+}  // namespace coulomb::python

@@ -1,0 +1,283 @@
+#include "coulomb/rollout/batch_simulator.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+#include "coulomb/model/configuration.hpp"
+
+namespace coulomb {
+namespace {
+
+bool all_finite(const double* x, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i)
+    if (!std::isfinite(x[i])) return false;
+  return true;
+}
+
+std::string environment_name(int i) { return "environment " + std::to_string(i) + ": "; }
+
+// Environments may have meshes of their own: their parameters must still be as long as those of environment 0.
+void check_size(int environment, std::size_t size, std::size_t expected) {
+  if (size != expected)
+    throw std::invalid_argument(environment_name(environment) + "its parameters are " + std::to_string(size) +
+                                " numbers, those of environment 0 " + std::to_string(expected));
+}
+
+// out: rows x columns in C order, from its transpose.
+void store_transposed(const double* transposed, int rows, int columns, double* out) {
+  for (int i = 0; i < rows; ++i)
+    for (int j = 0; j < columns; ++j) out[std::size_t(i) * columns + j] = transposed[std::size_t(j) * rows + i];
+}
+
+void fill(double* x, std::size_t count) {
+  if (x) std::fill_n(x, count, 0.0);
+}
+
+// The identity over zeros: rows x columns.
+void store_identity(double* x, std::size_t rows, std::size_t columns) {
+  fill(x, rows * columns);
+  for (std::size_t k = 0; x && k < std::min(rows, columns); ++k) x[k * columns + k] = 1;
+}
+
+}  // namespace
+
+void check_finite_batch(const char* name, const double* x, std::size_t n, std::size_t width, const unsigned char* mask,
+                       std::size_t depth) {
+  const std::size_t count = depth ? depth * width : width;
+  for (std::size_t i = 0; x && i < n; ++i) {
+    const double* row = x + i * count;
+    if ((mask && !mask[i]) || all_finite(row, count)) continue;
+    const auto k = static_cast<std::size_t>(std::find_if(row, row + count, [](double e) { return !std::isfinite(e); }) - row);
+    const std::string place = depth ? std::to_string(k / width) + ", " + std::to_string(k % width) : std::to_string(k);
+    throw std::invalid_argument(std::string(name) + "[" + std::to_string(i) + ", " + place + "] is " +
+                                (std::isnan(row[k]) ? "nan" : row[k] > 0 ? "inf" : "-inf") + ", expected a finite number");
+  }
+}
+
+BatchSimulator::BatchSimulator(std::shared_ptr<const Model> model, int num_envs, int num_threads, SimulatorOptions options,
+                               const BatchParameters& parameters)
+    : options_(std::move(options)), pool_(num_threads) {
+  if (num_envs < 1) throw std::invalid_argument("num_envs: got " + std::to_string(num_envs) + ", expected at least 1");
+  if (!model) throw std::invalid_argument("model: got a null pointer");
+  models_.assign(static_cast<std::size_t>(num_envs), std::move(model));
+  if (!parameters.empty()) models_ = changed_models(parameters, nullptr);
+  simulators_ = make_simulators(models_);
+  outcome_.assign(models_.size(), Outcome::none);
+}
+
+// Every environment's model with its row of the values.
+BatchSimulator::Models BatchSimulator::changed_models(const BatchParameters& values, const unsigned char* mask) {
+  Models out = models_;
+  const int n = static_cast<int>(models_.size());
+  for (const auto& [name, value] : values)
+    if (value.size() % static_cast<std::size_t>(n) != 0)
+      throw std::invalid_argument("parameter '" + name + "': got " + std::to_string(value.size()) + " values for " + std::to_string(n) +
+                                  " environments");
+  pool_.run(n, [&](int i, int) {
+    if (mask && !mask[i]) return;
+    ParameterValues own;
+    for (const auto& [name, value] : values) {
+      const auto size = static_cast<std::ptrdiff_t>(value.size()) / n;
+      own.emplace_back(name, std::vector<double>(value.begin() + i * size, value.begin() + (i + 1) * size));
+    }
+    try {
+      out[static_cast<std::size_t>(i)] = with_parameters(*models_[static_cast<std::size_t>(i)], own);
+    } catch (const std::invalid_argument& error) {
+      throw std::invalid_argument(environment_name(i) + error.what());
+    }
+  });
+  return out;
+}
+
+// Simulators of the models, null for null. Each thread makes those of its share, in its own part of the heap. Environments with the same
+// model also share what is left of it without the pairs that overlap.
+BatchSimulator::Simulators BatchSimulator::make_simulators(const Models& models) {
+  Simulators out(models.size());
+  const Model* shared = models.front().get();
+  std::shared_ptr<const Model> simulated;
+  SimulatorOptions as_it_is = options_;
+  as_it_is.exclude_neutral_overlaps = false;
+  if (shared) simulated = Simulator(models.front(), options_).shared_model();
+  pool_.run(static_cast<int>(models.size()), [&](int i, int) {
+    const auto& model = models[static_cast<std::size_t>(i)];
+    if (!model) return;
+    const bool known = model.get() == shared;
+    out[static_cast<std::size_t>(i)] = std::make_unique<Simulator>(known ? simulated : model, known ? as_it_is : options_);
+  });
+  return out;
+}
+
+void BatchSimulator::check_states(const double* q, const double* v, const unsigned char* mask, const char* q_name,
+                                  const char* v_name) const {
+  const Model& m = model();
+  const std::size_t n = simulators_.size();
+  check_finite_batch(q_name, q, n, static_cast<std::size_t>(m.nq), mask);
+  for (std::size_t i = 0; i < n; ++i) {
+    if (mask && !mask[i]) continue;
+    try {
+      check_configuration(m, q + i * static_cast<std::size_t>(m.nq), "");
+    } catch (const std::invalid_argument& error) {
+      throw std::invalid_argument(std::string(q_name) + "[" + std::to_string(i) + "]" + error.what());
+    }
+  }
+  check_finite_batch(v_name, v, n, static_cast<std::size_t>(m.nv), mask);
+}
+
+void BatchSimulator::check_stepped() const {
+  for (int i = 0; i < num_envs(); ++i)
+    if (outcome_[static_cast<std::size_t>(i)] == Outcome::none)
+      throw std::logic_error("derivatives: " + environment_name(i) + "no step was taken yet");
+}
+
+void BatchSimulator::step(const BatchInput& in, double* q_next, double* v_next) {
+  const Model& m = model();
+  const std::size_t n = simulators_.size(), nq = static_cast<std::size_t>(m.nq), nv = static_cast<std::size_t>(m.nv),
+                    nu = static_cast<std::size_t>(m.nu), bodies = static_cast<std::size_t>(m.num_bodies);
+  check_states(in.q, in.v, in.mask, "Q", "V");
+  check_finite_batch("U", in.u, n, nu, in.mask);
+  check_finite_batch("tau", in.tau, n, nv, in.mask);
+  check_finite_batch("fext", in.fext, n, 6, in.mask, bodies);
+  for_each([&](Simulator& sim, int environment, int) {
+    const auto i = static_cast<std::size_t>(environment);
+    const double *q = in.q + i * nq, *v = in.v + i * nv;
+    const auto stay = [&](Outcome why) {
+      if (q_next != in.q) std::copy_n(q, nq, q_next + i * nq);
+      if (v_next != in.v) std::copy_n(v, nv, v_next + i * nv);
+      outcome_[i] = why;
+    };
+    if (in.mask && !in.mask[i]) return stay(Outcome::left_out);
+    const StepRecord& record = sim.record();
+    sim.step(q, v, in.u ? in.u + i * nu : nullptr, in.tau ? in.tau + i * nv : nullptr, in.fext ? in.fext + i * 6 * bodies : nullptr,
+             q_next + i * nq, v_next + i * nv);
+    outcome_[i] = Outcome::stepped;
+    if (all_finite(record.q_next.data(), nq) && all_finite(record.v_next.data(), nv)) return;
+    std::copy_n(record.q.data(), nq, q_next + i * nq);
+    std::copy_n(record.v.data(), nv, v_next + i * nv);
+    sim.reset();                       // its memory holds what is not finite
+    outcome_[i] = Outcome::lost;
+  });
+}
+
+StepStatus BatchSimulator::status(int i) const {
+  if (outcome_[static_cast<std::size_t>(i)] != Outcome::lost) return environment(i).status();
+  StepStatus out;
+  out.converged = false;
+  out.residual = std::numeric_limits<double>::infinity();
+  out.reason = "not finite: the next state left the range of double; the environment stays where it was";
+  return out;
+}
+
+void BatchSimulator::derivatives(const std::vector<std::string>& parameters, const BatchJacobian& out) {
+  check_stepped();
+  const std::size_t size = static_cast<std::size_t>(parameter_set(parameters).size());
+  for_each([&](Simulator& sim, int environment, int) {
+    const auto i = static_cast<std::size_t>(environment);
+    const int rows = 2 * sim.model().nv;
+    const std::size_t nv = static_cast<std::size_t>(sim.model().nv), nu = static_cast<std::size_t>(sim.model().nu);
+    double* A = out.A ? out.A + i * 4 * nv * nv : nullptr;
+    double* B = out.B ? out.B + i * 2 * nv * nu : nullptr;
+    double* B_tau = out.B_tau ? out.B_tau + i * 2 * nv * nv : nullptr;
+    double* columns = out.parameters && size > 0 ? out.parameters + i * 2 * nv * size : nullptr;
+    if (outcome_[i] != Outcome::stepped) {
+      store_identity(A, 2 * nv, 2 * nv);
+      fill(B, 2 * nv * nu), fill(B_tau, 2 * nv * nv), fill(columns, 2 * nv * size);
+      return;
+    }
+    const StepDerivatives& d = sim.derivatives();
+    if (A) store_transposed(d.A_T.data(), rows, rows, A);
+    if (B) store_transposed(d.B_T.data(), rows, d.nu, B);
+    if (B_tau) store_transposed(d.B_tau_T.data(), rows, d.nv, B_tau);
+    if (!columns) return;
+    const auto with = sim.derivatives(parameters);
+    check_size(environment, static_cast<std::size_t>(with->parameters->size()), size);
+    store_transposed(with->parameters_T.data(), rows, static_cast<int>(size), columns);
+  });
+}
+
+void BatchSimulator::vjp(const double* dq1, const double* dv1, const std::vector<std::string>& parameters, const BatchCotangent& out) {
+  const std::size_t n = simulators_.size(), nv = static_cast<std::size_t>(model().nv), nu = static_cast<std::size_t>(model().nu);
+  check_finite_batch("dQ1", dq1, n, nv, nullptr);
+  check_finite_batch("dV1", dv1, n, nv, nullptr);
+  check_stepped();
+  const std::size_t size = static_cast<std::size_t>(parameter_set(parameters).size());
+  for_each([&](Simulator& sim, int environment, int) {
+    const auto i = static_cast<std::size_t>(environment);
+    const double *dq = dq1 + i * nv, *dv = dv1 + i * nv;
+    if (outcome_[i] != Outcome::stepped) {
+      std::copy_n(dq, nv, out.q + i * nv);
+      std::copy_n(dv, nv, out.v + i * nv);
+      fill(out.u + i * nu, nu), fill(out.tau + i * nv, nv), fill(out.parameters + i * size, size);
+      return;
+    }
+    const StepCotangent g = sim.vjp(dq, dv, parameters);
+    check_size(environment, g.parameters.size(), size);
+    std::copy_n(g.q.data(), nv, out.q + i * nv);
+    std::copy_n(g.v.data(), nv, out.v + i * nv);
+    std::copy_n(g.u.data(), nu, out.u + i * nu);
+    std::copy_n(g.tau.data(), nv, out.tau + i * nv);
+    std::copy_n(g.parameters.data(), size, out.parameters + i * size);
+  });
+}
+
+void BatchSimulator::jvp(const double* dq, const double* dv, const double* du, const double* dtau, double* dq1, double* dv1) {
+  const std::size_t n = simulators_.size(), nv = static_cast<std::size_t>(model().nv), nu = static_cast<std::size_t>(model().nu);
+  check_finite_batch("dQ", dq, n, nv, nullptr);
+  check_finite_batch("dV", dv, n, nv, nullptr);
+  check_finite_batch("dU", du, n, nu, nullptr);
+  check_finite_batch("dtau", dtau, n, nv, nullptr);
+  check_stepped();
+  for_each([&](Simulator& sim, int environment, int) {
+    const auto i = static_cast<std::size_t>(environment);
+    const auto row = [&](const double* x, std::size_t width) { return x ? x + i * width : nullptr; };
+    if (outcome_[i] == Outcome::stepped) return sim.jvp(row(dq, nv), row(dv, nv), row(du, nu), row(dtau, nv), dq1 + i * nv, dv1 + i * nv);
+    for (const auto& [from, to] : {std::pair(dq, dq1), std::pair(dv, dv1)}) {
+      if (from) std::copy_n(from + i * nv, nv, to + i * nv);
+      else fill(to + i * nv, nv);
+    }
+  });
+}
+
+void BatchSimulator::set_parameters(const BatchParameters& values, const unsigned char* mask) {
+  Models models = changed_models(values, mask), changed = models;
+  for (std::size_t i = 0; i < models.size(); ++i)
+    if (mask && !mask[i]) changed[i] = nullptr;
+  Simulators made = make_simulators(changed);
+  for (std::size_t i = 0; i < models.size(); ++i) {
+    if (!made[i]) continue;
+    simulators_[i] = std::move(made[i]);
+    outcome_[i] = Outcome::none;
+  }
+  models_ = std::move(models);
+}
+
+void BatchSimulator::reset(const unsigned char* mask) {
+  for (std::size_t i = 0; i < simulators_.size(); ++i) {
+    if (mask && !mask[i]) continue;
+    simulators_[i]->reset();
+    outcome_[i] = Outcome::none;
+  }
+}
+
+std::vector<StepMemory> BatchSimulator::memory() const {
+  std::vector<StepMemory> out;
+  out.reserve(simulators_.size());
+  for (const auto& sim : simulators_) out.push_back(sim->memory());
+  return out;
+}
+
+void BatchSimulator::set_memory(const std::vector<StepMemory>& memory) {
+  if (memory.size() != simulators_.size())
+    throw std::invalid_argument("memory: of " + std::to_string(memory.size()) + " environments, expected " +
+                                std::to_string(simulators_.size()));
+  for (int i = 0; i < num_envs(); ++i) {
+    const std::size_t pairs = memory[static_cast<std::size_t>(i)].collision.pairs.size(), expected = environment(i).model().pair_a.size();
+    if (pairs != expected)
+      throw std::invalid_argument("memory: " + environment_name(i) + "is of a model with " + std::to_string(pairs) +
+                                  " pairs of geometries, expected " + std::to_string(expected));
+  }
+  for (std::size_t i = 0; i < memory.size(); ++i) simulators_[i]->set_memory(memory[i]);
+}
+
+}  // namespace coulomb

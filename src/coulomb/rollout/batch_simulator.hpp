@@ -1,0 +1,105 @@
+// BatchSimulator: many environments of one model, stepped on threads. Environment i is a Simulator of its own (memory, record,
+// workspace), so it gives the bits of a single one, for any number of threads, and its trouble is its own.
+//
+// Arrays have one row per environment, in C order. Every call checks all of its input before the first environment is touched and names
+// what it refuses: "Q[3, 1] is nan, expected a finite number". One caller at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "coulomb/rollout/thread_pool.hpp"
+#include "coulomb/stepping/simulator.hpp"
+
+namespace coulomb {
+
+/// Inputs of a batched step; null: zero (mask: every environment).
+struct BatchInput {
+  const double *q = nullptr, *v = nullptr;                      ///< n x nq, n x nv
+  const double *u = nullptr, *tau = nullptr, *fext = nullptr;   ///< n x nu, n x nv, n x num_bodies x 6
+  const unsigned char* mask = nullptr;                          ///< n: environments to step
+};
+
+/// Where Jacobians go. A: n x 2nv x 2nv, B: n x 2nv x nu, B_tau: n x 2nv x nv, parameters: n x 2nv x set.size(); null: not wanted.
+struct BatchJacobian {
+  double *A = nullptr, *B = nullptr, *B_tau = nullptr, *parameters = nullptr;
+};
+
+/// Where cotangents go: n x nv, n x nv, n x nu, n x nv, n x set.size().
+struct BatchCotangent {
+  double *q = nullptr, *v = nullptr, *u = nullptr, *tau = nullptr, *parameters = nullptr;
+};
+
+/// Values of parameters that differ between environments: n x size each.
+using BatchParameters = ParameterValues;
+
+class BatchSimulator {
+ public:
+  /// num_threads: the caller's included; 0: all cores. Environments share `model` and what `parameters` do not change of it.
+  BatchSimulator(std::shared_ptr<const Model> model, int num_envs, int num_threads = 0, SimulatorOptions options = {},
+                 const BatchParameters& parameters = {});
+
+  int num_envs() const { return static_cast<int>(simulators_.size()); }
+  int num_threads() const { return pool_.num_threads(); }
+  /// Of environment 0; all have its sizes and names.
+  const Model& model() const { return simulators_.front()->model(); }
+  const Simulator& environment(int i) const { return *simulators_[static_cast<std::size_t>(i)]; }
+
+  /// One step of every environment of the mask; the others' rows are copied, whatever they hold. An environment whose next state would
+  /// not be finite stays where it was, cold, and says so in its status. q_next, v_next may be the inputs.
+  void step(const BatchInput& input, double* q_next, double* v_next);
+
+  /// How environment i's last step went.
+  StepStatus status(int i) const;
+
+  /// Derivatives of the last call of step: the identity for environments that stayed. Throws std::logic_error naming an environment that
+  /// took no part in a step since it was made or reset.
+  void derivatives(const std::vector<std::string>& parameters, const BatchJacobian& out);
+  /// dq1, dv1: n x nv, cotangents of the next states.
+  void vjp(const double* dq1, const double* dv1, const std::vector<std::string>& parameters, const BatchCotangent& out);
+  /// Tangents of the inputs (null: zero) to those of the next states, n x nv.
+  void jvp(const double* dq, const double* dv, const double* du, const double* dtau, double* dq1, double* dv1);
+
+  /// New values for some parameters: environments (of the mask) get new models and forget their last step. All or, if one is refused
+  /// (std::invalid_argument names it), none.
+  void set_parameters(const BatchParameters& values, const unsigned char* mask = nullptr);
+  /// The names as places in one vector of scalars, the same for every environment.
+  ParameterSet parameter_set(const std::vector<std::string>& names) const { return ParameterSet(model(), names); }
+
+  void reset(const unsigned char* mask = nullptr);
+  std::vector<StepMemory> memory() const;
+  void set_memory(const std::vector<StepMemory>& memory);
+
+  // for loops over environments (batch_rollout.cpp)
+  /// body(simulator, environment, thread); idle: see ThreadPool.
+  template <class Body>
+  void for_each(Body&& body, void (*idle)(void*) = nullptr, void* idle_argument = nullptr) {
+    pool_.run(num_envs(), [&](int i, int thread) { body(*simulators_[static_cast<std::size_t>(i)], i, thread); }, idle, idle_argument);
+  }
+  void check_states(const double* q, const double* v, const unsigned char* mask, const char* q_name, const char* v_name) const;
+
+ private:
+  enum class Outcome : std::uint8_t { none, stepped, left_out, lost };
+  using Models = std::vector<std::shared_ptr<const Model>>;
+  using Simulators = std::vector<std::unique_ptr<Simulator>>;
+
+  Models changed_models(const BatchParameters& values, const unsigned char* mask);
+  Simulators make_simulators(const Models& models);
+  void check_stepped() const;
+
+  SimulatorOptions options_;
+  ThreadPool pool_;
+  Models models_;                      // as given, before pairs that overlap are left out
+  Simulators simulators_;
+  std::vector<Outcome> outcome_;       // of the last call of step
+};
+
+/// Throws std::invalid_argument "name[i, k] is nan, ..." for the first entry of n rows of `width` that is not finite; with depth > 0 of n
+/// planes of depth x width. Null, and rows that the mask leaves out, are fine.
+void check_finite_batch(const char* name, const double* x, std::size_t n, std::size_t width, const unsigned char* mask,
+                       std::size_t depth = 0);
+
+}  // namespace coulomb

@@ -1,0 +1,168 @@
+#include "coulomb/rollout/thread_pool.hpp"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace coulomb {
+namespace {
+
+constexpr int max_threads = 1024;
+constexpr std::chrono::milliseconds idle_interval(20);
+
+// Two cache lines each: neighbours are fetched in pairs.
+struct alignas(128) Share {
+  std::atomic<int> next{0};
+  int end = 0;
+};
+
+int checked(int num_threads) {
+  if (num_threads < 0 || num_threads > max_threads)
+    throw std::invalid_argument("num_threads: got " + std::to_string(num_threads) + ", expected 0 (all cores) to " +
+                                std::to_string(max_threads));
+  if (num_threads > 0) return num_threads;
+  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, max_threads);
+}
+
+}  // namespace
+
+struct ThreadPool::Crew {
+  explicit Crew(int num_threads) : shares(static_cast<std::size_t>(num_threads)) {}
+
+  void work(int thread);
+  void wait_for_work(int thread);
+  void keep(int item);                 // the current exception
+
+  std::vector<Share> shares;           // one per thread
+  Job job;
+  int chunk = 1;
+  std::mutex mutex;                    // guards what follows
+  std::condition_variable begin, end;
+  std::uint64_t round = 0;
+  int working = 0;
+  bool leave = false;
+  int failed_item = 0;
+  std::exception_ptr failure;
+  std::vector<std::thread> threads;    // all but the caller's
+};
+
+void ThreadPool::Crew::keep(int item) {
+  const std::lock_guard lock(mutex);
+  if (failure && failed_item < item) return;
+  failure = std::current_exception();
+  failed_item = item;
+}
+
+void ThreadPool::Crew::work(int thread) {
+  const int count = static_cast<int>(shares.size());
+  for (int k = 0; k < count; ++k) {
+    Share& share = shares[static_cast<std::size_t>((thread + k) % count)];
+    while (share.next.load(std::memory_order_relaxed) < share.end) {
+      const int first = share.next.fetch_add(chunk, std::memory_order_relaxed), last = std::min(first + chunk, share.end);
+      for (int item = first; item < last; ++item) {
+        try {
+          job.call(job.body, item, thread);
+        } catch (...) {
+          keep(item);
+        }
+      }
+    }
+  }
+}
+
+void ThreadPool::Crew::wait_for_work(int thread) {
+  std::uint64_t seen = 0;
+  for (;;) {
+    {
+      std::unique_lock lock(mutex);
+      begin.wait(lock, [&] { return leave || round != seen; });
+      if (leave) return;
+      seen = round;
+    }
+    work(thread);
+    const std::lock_guard lock(mutex);
+    if (--working == 0) end.notify_one();
+  }
+}
+
+ThreadPool::ThreadPool(int num_threads) : num_threads_(checked(num_threads)) {}
+
+ThreadPool::~ThreadPool() {
+  if (!crew_) return;
+  if (process_ != getpid()) {
+    (void)crew_.release();             // the parent's threads: they do not exist here, nothing can join them
+    return;
+  }
+  {
+    const std::lock_guard lock(crew_->mutex);
+    crew_->leave = true;
+  }
+  crew_->begin.notify_all();
+  for (std::thread& t : crew_->threads) t.join();
+}
+
+// Starts the threads, with all signals blocked: signals are the caller's.
+void ThreadPool::hire() {
+  if (crew_ && process_ == getpid()) return;
+  (void)crew_.release();
+  crew_ = std::make_unique<Crew>(num_threads_);
+  process_ = getpid();
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    for (int thread = 1; thread < num_threads_; ++thread)
+      crew_->threads.emplace_back([crew = crew_.get(), thread] { crew->wait_for_work(thread); });
+  } catch (...) {                      // no more threads to be had: those that there are steal the shares of the missing
+    if (crew_->threads.empty()) num_threads_ = 1;
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void ThreadPool::run(const Job& job) {
+  hire();
+  Crew& crew = *crew_;
+  const int threads = static_cast<int>(crew.shares.size());
+  crew.job = job;
+  crew.chunk = std::max(1, job.count / (16 * threads));
+  for (int t = 0; t < threads; ++t) {
+    Share& share = crew.shares[static_cast<std::size_t>(t)];
+    share.next.store(static_cast<int>(std::int64_t(job.count) * t / threads), std::memory_order_relaxed);
+    share.end = static_cast<int>(std::int64_t(job.count) * (t + 1) / threads);
+  }
+  const bool together = job.count > 1 && !crew.threads.empty();
+  if (together) {
+    {
+      const std::lock_guard lock(crew.mutex);
+      ++crew.round;
+      crew.working = static_cast<int>(crew.threads.size());
+    }
+    crew.begin.notify_all();
+  }
+  crew.work(0);
+  if (together) {
+    std::unique_lock lock(crew.mutex);
+    const auto done = [&] { return crew.working == 0; };
+    while (!job.idle && !done()) crew.end.wait(lock);
+    while (!crew.end.wait_for(lock, idle_interval, done)) {
+      lock.unlock();
+      job.idle(job.idle_argument);
+      lock.lock();
+    }
+  }
+  if (crew.failure) std::rethrow_exception(std::exchange(crew.failure, nullptr));
+}
+
+}  // namespace coulomb
