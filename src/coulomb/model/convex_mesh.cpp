@@ -323,37 +323,4 @@ std::shared_ptr<const ConvexMesh> make_convex_mesh(const std::vector<double>& ve
   return mesh;
 }
 
-// The faces of single-precision meshes are flat to a few tolerances about the plane of their first vertex.
-std::shared_ptr<const ConvexMesh> move_vertices(const ConvexMesh& mesh, const std::vector<double>& vertices) {
-  auto moved = std::make_shared<ConvexMesh>(mesh);
-  moved->vertices = vertices;
-  const double size = extent(vertices);
-  const auto corner = [&](int v) { return &moved->vertices[3 * v]; };
-  for (int f = 0; f < mesh.num_faces(); ++f) {
-    const int start = mesh.face_start[f], count = mesh.face_start[f + 1] - start;
-    const int* loop = mesh.face_vertices.data() + start;
-    double n[3] = {0, 0, 0}, offset = 0;
-    for (int k = 1; k + 1 < count; ++k) {
-      double e[3], g[3];
-      sub3(corner(loop[k]), corner(loop[0]), e);
-      sub3(corner(loop[k + 1]), corner(loop[0]), g);
-      add_cross3(e, g, n);
-    }
-    const double length = norm3(n);
-    if (!(length > 1e-12 * size * size)) return nullptr;
-    for (double& x : n) x /= length;
-    for (int k = 0; k < count; ++k) offset += dot3(n, corner(loop[k])) / count;
-    for (int k = 0; k < count; ++k)
-      if (!(std::abs(dot3(n, corner(loop[k])) - dot3(n, corner(loop[0]))) <= 4 * coplanar_tolerance * size)) return nullptr;
-    for (int v = 0; v < mesh.num_vertices(); ++v)
-      if (!(dot3(n, corner(v)) - offset <= convex_tolerance * size)) return nullptr;
-    copy3(n, &moved->face_normals[3 * f]);
-    moved->face_offsets[f] = offset;
-  }
-  moved->support_start.clear(), moved->support_vertices.clear();
-  fill_support_cells(*moved, size);
-  fill_bounds(*moved);
-  return moved;
-}
-
 }  // namespace coulomb

@@ -30,9 +30,6 @@ inline int direction_cell(const double direction[3]) {
 std::shared_ptr<const ConvexMesh> make_convex_mesh(const std::vector<double>& vertices, const std::vector<int>& triangles,
                                                    const std::string& name);
 
-/// The same faces with their vertices (finite, as many) elsewhere; null when a face would bend or the surface no longer be convex.
-std::shared_ptr<const ConvexMesh> move_vertices(const ConvexMesh& mesh, const std::vector<double>& vertices);
-
 /// The convex hull of points (3 n, metres), at least four and not all in one plane; else throws std::invalid_argument.
 std::shared_ptr<const ConvexMesh> make_convex_hull(const std::vector<double>& points, const std::string& name);
 

@@ -2,60 +2,13 @@
 // corners of the hull, coplanar triangles merged). Mass and inertia do not change with them. A face of more than three
 // corners that is bent breaks into triangles: across that its derivative is the one of the face kept flat
 // (shape_motion.hpp). Right-hand sides: the contacts on the geometry, moved by the few vertices that carry them.
-#include <array>
-#include <map>
-
 #include "coulomb/collision/shape_motion.hpp"
 #include "coulomb/model/checks.hpp"
-#include "coulomb/model/convex_mesh.hpp"
 #include "coulomb/parameters/geometry_pose.hpp"
+#include "coulomb/parameters/moved_mesh.hpp"
 
 namespace coulomb {
 namespace {
-
-std::string vertex_text(const double* v) {
-  return "(" + checks::text(v[0]) + ", " + checks::text(v[1]) + ", " + checks::text(v[2]) + ")";
-}
-
-/// The hull of the moved corners, in their order; throws when one of them is no corner of it.
-std::shared_ptr<const ConvexMesh> hull_in_order(const std::vector<double>& vertices, const std::string& name,
-                                                const std::string& what) {
-  std::map<std::array<double, 3>, int> index;
-  const auto key = [](const double* v) { return std::array<double, 3>{v[0] + 0.0, v[1] + 0.0, v[2] + 0.0}; };
-  const int n = static_cast<int>(vertices.size() / 3);
-  for (int v = 0; v < n; ++v) {
-    const auto [at, fresh] = index.emplace(key(&vertices[3 * v]), v);
-    if (!fresh)
-      checks::fail(what,
-                   "vertices " + std::to_string(at->second) + " and " + std::to_string(v) + " are at the same place");
-  }
-  std::shared_ptr<const ConvexMesh> hull;
-  try {
-    hull = make_convex_hull(vertices, name);
-  } catch (const std::invalid_argument& error) {
-    checks::fail(what, error.what());
-  }
-  std::vector<int> order(hull->num_vertices()), triangles;
-  std::vector<unsigned char> used(n, 0);
-  for (int v = 0; v < hull->num_vertices(); ++v) {
-    const auto at = index.find(key(&hull->vertices[3 * v]));
-    if (at == index.end()) checks::fail(what, "the convex hull of the vertices could not be built");
-    order[v] = at->second, used[at->second] = 1;
-  }
-  for (int v = 0; v < n; ++v)
-    if (!used[v])
-      checks::fail(what, "vertex " + std::to_string(v) + " at " + vertex_text(&vertices[3 * v]) +
-                             " is no corner of the convex hull: every vertex of a mesh must be");
-  for (int f = 0; f < hull->num_faces(); ++f) {
-    const int* loop = hull->face_vertices.data() + hull->face_start[f];
-    for (int k = 1; k + 1 < hull->face_start[f + 1] - hull->face_start[f]; ++k)
-      for (const int v : {loop[0], loop[k], loop[k + 1]}) triangles.push_back(order[v]);
-  }
-  auto mesh = make_convex_mesh(vertices, triangles, name);
-  if (mesh->num_vertices() != n)
-    checks::fail(what, "a vertex lies in the middle of an edge or face: every vertex must be a corner");
-  return mesh;
-}
 
 class VerticesKind : public ParameterKind {
   const char* name() const override { return "vertices"; }
@@ -77,6 +30,7 @@ class VerticesKind : public ParameterKind {
   }
   void write(Model& model, const ParameterElement& e, const double* values, const std::string& what) const override {
     const ConvexMesh& old = mesh(model, e.index);
+    checks::finite(what, values, e.size);
     const std::vector<double> vertices(values, values + e.size);
     if (vertices == old.vertices) return;
     auto moved = move_vertices(old, vertices);

@@ -8,6 +8,7 @@
 #include "../check.hpp"
 #include "all_pairs.hpp"
 #include "coulomb/collision/shape_motion.hpp"
+#include "coulomb/parameters/moved_mesh.hpp"
 
 using namespace coulomb;
 using namespace coulomb::test;
