@@ -20,6 +20,16 @@ def active_set(sim):
     return [(c.geometry_a, c.geometry_b, c.mode) for c in sim.contacts if c.mode != SEPARATING]
 
 
+def joint_at_limit(model, q):
+    """Some joint within RADIUS of a limit: the bias of its row has a kink there (speculative on one side, Baumgarte on the other)."""
+    parameters = model.parameters()
+    for j, name in enumerate(model.joint_names):
+        limits = parameters.get(f"joint_limits/{name}")
+        if limits is not None and np.abs(q[model.joint_q[j]] - limits.value).min() < RADIUS:
+            return True
+    return False
+
+
 class Reference:
     """Differences of the step at one state; frozen memory, so that every step starts from the same point.
 
@@ -52,6 +62,8 @@ class Reference:
 
     def why_not_smooth(self):
         """None, or what changes within +-RADIUS."""
+        if joint_at_limit(self.sim.model, self.q):
+            return "a joint reaches its limit"
         for k in range(3 * self.sim.model.nv + self.sim.model.nu):
             for size in (RADIUS, -RADIUS):
                 self.moved(k, size)
