@@ -3,7 +3,8 @@
 //
 // Statuses: solved (residual <= tolerance), relaxed (solved after adding the compliance result.relaxation to the diagonal),
 // infeasible (impulses would have to be infinite; the relaxed solution at result.relaxation is returned), max_iterations (a single
-// method ran out of its budget), failed (best iterate). Bad numbers in the problem give `failed` with zero impulses, never NaN.
+// method ran out of its budget), failed (best iterate). Bad numbers in the problem, and impulses or velocities that a double cannot
+// hold, give `failed` with zero impulses, never NaN.
 #pragma once
 
 #include "coulomb/solvers/canonical.hpp"

@@ -43,7 +43,7 @@ void check_matrix(const std::vector<double>& G, std::size_t n) {
       const double a = G[i * n + j], b = G[j * n + i];
       if (std::abs(a - b) > 1e-9 * largest)
         reject("G must be symmetric: " + entry(i, j) + " = " + number(a) + ", " + entry(j, i) + " = " + number(b));
-      if (std::abs(a) > std::sqrt(G[i * n + i] * G[j * n + j]) + 1e-9 * largest)
+      if (std::abs(a) > std::sqrt(G[i * n + i]) * std::sqrt(G[j * n + j]) + 1e-9 * largest)
         reject(entry(i, j) + " = " + number(a) + " is too large for its diagonal: G must be positive semi-definite");
     }
   }
@@ -66,7 +66,7 @@ ContactProblem::ContactProblem(const std::vector<double>& G, const std::vector<d
   check_matrix(G, n);
   problem_.resize(static_cast<int>(n));
   for (std::size_t i = 0; i < n; ++i) {
-    for (std::size_t j = 0; j < n; ++j) problem_.G[i * static_cast<std::size_t>(problem_.ld) + j] = 0.5 * (G[i * n + j] + G[j * n + i]);
+    for (std::size_t j = 0; j < n; ++j) problem_.G[i * static_cast<std::size_t>(problem_.ld) + j] = 0.5 * G[i * n + j] + 0.5 * G[j * n + i];
     problem_.g[i] = g[i];
     if (!R.empty()) problem_.R[i] = R[i];
   }
@@ -112,6 +112,9 @@ ContactDerivatives ContactProblem::derivatives() {
   d.deficient = linearization_.deficient();
   linearization_.operator_matrix(d.dlambda_dg.data(), d.n);
   linearization_.dlambda_dmu(d.dlambda_dmu.data(), d.num_contacts);
+  for (const auto* values : {&d.dlambda_dg, &d.dlambda_dmu})
+    for (double x : *values)
+      if (!std::isfinite(x)) throw std::logic_error("ContactProblem: derivatives: overflow, they exceed double precision");
   return d;
 }
 

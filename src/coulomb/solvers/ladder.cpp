@@ -26,6 +26,17 @@ void copy(const Iterate& from, Iterate& to, int ld) {
   to.residual = from.residual;
 }
 
+// No impulses, and the velocity without them: numbers that exist when a solution does not, or is too large for a double.
+void give_up(const ConstraintProblem& problem, SolverResult& result) {
+  result.status = SolveStatus::failed;
+  std::fill(result.lambda.begin(), result.lambda.end(), 0.0);
+  for (int i = 0; i < problem.n; ++i) result.c[i] = std::isfinite(problem.g[i]) ? problem.g[i] : 0.0;
+  std::fill(result.modes.begin(), result.modes.end(), Mode::separating);
+  std::fill(result.margin.begin(), result.margin.end(), 0.0);
+  result.residual = 1;   // relative: nothing of it is solved
+  result.relaxation = 0;
+}
+
 void zero(const ScaledProblem& problem, Iterate& iterate) {
   std::fill(iterate.lambda.begin(), iterate.lambda.begin() + problem.ld, 0.0);
   iterate.evaluate(problem);
@@ -272,15 +283,16 @@ void ConstraintSolver::solve(const ConstraintProblem& problem, const SolverSetti
   start(settings, warm);
   if (!std::isfinite(best_.residual)) {   // not a problem at all: bad numbers in G or g
     finish(result);
-    std::fill(result.lambda.begin(), result.lambda.end(), 0.0);
-    std::fill(result.c.begin(), result.c.end(), 0.0);
-    result.status = SolveStatus::failed;
+    give_up(problem, result);
     return;
   }
   const bool solved = run_method(settings, warm, result);
   if (solved && settings.canonical && may_be_redundant()) choose_canonical(result);
   polish_best();
   finish(result);
+  const auto finite = [](double x) { return std::isfinite(x); };
+  if (!std::all_of(result.lambda.begin(), result.lambda.end(), finite) || !std::all_of(result.c.begin(), result.c.end(), finite))
+    give_up(problem, result);   // solved in scaled variables, but not representable
 }
 
 bool ConstraintSolver::solve_compliant(const ConstraintProblem& problem, double compliance, SolverResult& result) {

@@ -13,6 +13,18 @@ namespace {
 
 constexpr double tie = 1e-8;
 
+/// Without overflow: of numbers whose squares are not finite too.
+double safe_norm(const double* x, int n) {
+  double largest = 0, sum = 0;
+  for (int i = 0; i < n; ++i) largest = std::max(largest, std::abs(x[i]));
+  if (largest < 1e150) {
+    for (int i = 0; i < n; ++i) sum += x[i] * x[i];
+    return std::sqrt(sum);
+  }
+  for (int i = 0; i < n; ++i) sum += (x[i] / largest) * (x[i] / largest);
+  return largest * std::sqrt(sum);
+}
+
 double norm2(double x, double y) { return std::sqrt(x * x + y * y); }
 
 COULOMB_SIMD void scale_matrix(const double* G, const double* d, int n, int ld, double* __restrict out) {
@@ -59,23 +71,20 @@ void ScaledProblem::assign(const ConstraintProblem& problem) {
   for (int b = 0; b < num_blocks; ++b) {
     double trace = 0;
     for (int i = blocks[b].row; i < blocks[b].row + blocks[b].size; ++i) trace += problem.G[static_cast<long>(i) * ld + i] + problem.R[i];
-    bound[b] = trace / blocks[b].size;  // borrowed until the scale is known
+    bound[b] = std::min(trace, std::numeric_limits<double>::max()) / blocks[b].size;  // borrowed until the scale is known
     largest = std::max(largest, bound[b]);
   }
   if (!(largest > 0)) largest = 1;
   for (int b = 0; b < num_blocks; ++b)
     if (bound[b] > 1e-14 * largest) smallest = std::min(smallest, bound[b]);
-  typical = std::exp2(std::round(0.5 * std::log2(largest * std::min(smallest, largest))));
+  typical = std::exp2(std::round(0.5 * (std::log2(largest) + std::log2(std::min(smallest, largest)))));
   ref = 0;
   for (int b = 0; b < num_blocks; ++b) {
     const Block& block = blocks[b];
     const double d = 1.0 / std::sqrt(bound[b] > 1e-14 * largest ? bound[b] : largest);
-    double size = 0;
-    for (int i = block.row; i < block.row + block.size; ++i) {
-      inverse_root[i] = d;
-      size += problem.g[i] * problem.g[i];
-    }
-    size = block.speculative ? std::max(0.0, -problem.g[block.row + block.size - 1]) : std::sqrt(size);
+    for (int i = block.row; i < block.row + block.size; ++i) inverse_root[i] = d;
+    const double size = block.speculative ? std::max(0.0, -problem.g[block.row + block.size - 1])
+                                          : safe_norm(problem.g.data() + block.row, block.size);
     ref = std::max(ref, size * d);
   }
   if (!(ref > 0)) ref = 1;

@@ -1,6 +1,7 @@
 #include "coulomb/stepping/semi_implicit.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "coulomb/model/configuration.hpp"
 #include "coulomb/small_math.hpp"
@@ -139,6 +140,36 @@ void remember(const ConstraintRows& rows, const SolverResult& solution, StepMemo
   }
 }
 
+bool all_finite(const std::vector<double>& x) {
+  return std::all_of(x.begin(), x.end(), [](double value) { return std::isfinite(value); });
+}
+
+// The state stays: any other finite one would be a guess.
+void stand_still(StepRecord& r) {
+  r.rows.clear();
+  r.solution.lambda.clear(), r.solution.c.clear(), r.solution.modes.clear(), r.solution.margin.clear();
+  r.solution.status = SolveStatus::failed;
+  r.solution.residual = 1, r.solution.relaxation = 0;
+  r.corrections_dropped = false;
+  r.q_next = r.q, r.v_next = r.v, r.v_free = r.v;
+  std::fill(r.acceleration.begin(), r.acceleration.end(), 0.0);
+}
+
+// What ties a memory to a model: which bodies, joints, shapes, pairs and equalities there are (FNV-1a).
+std::uint64_t structure_of(const Model& m) {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  const auto add = [&hash](const auto& list) {
+    hash = (hash ^ list.size()) * 0x100000001b3u;
+    for (const auto& x : list) hash = (hash ^ static_cast<std::uint64_t>(x)) * 0x100000001b3u;
+  };
+  add(m.body_parent), add(m.joint_type), add(m.joint_body), add(m.joint_limited);
+  add(m.geometry_type), add(m.geometry_body), add(m.pair_a), add(m.pair_b);
+  for (const auto& mesh : m.meshes) add(mesh->face_vertices);
+  for (const Equality& e : m.equalities)
+    add(std::array{static_cast<int>(e.type), e.body_a, e.body_b, e.joint_a, e.joint_b});
+  return hash;
+}
+
 }  // namespace
 
 // v+ = v_free + M^-1 J^T lambda, q+ = q (+) h v+.
@@ -161,14 +192,14 @@ StepRecord::StepRecord(const Model& model)
       v_free(model.nv), dynamics(model), collision(model), joint_forces(model), implicit_damping(model.nv), assembly(model),
       twist(8 * model.nv), twist_next(8 * model.nv), scratch(8 * model.nv + 8) {}
 
-StepMemory::StepMemory(const Model& model) { collision.pairs.resize(model.pair_a.size()); }
+StepMemory::StepMemory(const Model& model) : structure(structure_of(model)) { collision.pairs.resize(model.pair_a.size()); }
 
 void StepMemory::reset() {
   collision.reset();
   impulses.clear();
 }
 
-void semi_implicit_step(const Model& model, const StepOptions& options, ConstraintSolver& solver, StepMemory& memory,
+bool semi_implicit_step(const Model& model, const StepOptions& options, ConstraintSolver& solver, StepMemory& memory,
                         StepRecord& r) {
   r.valid = false;
   kinematics(model, r.q.data(), r.dynamics);
@@ -180,8 +211,13 @@ void semi_implicit_step(const Model& model, const StepOptions& options, Constrai
   if (options.warm_start) recall(memory, r.rows, r.warm_start);
   solve(options, solver, r);
   advance(model, options.constraints.timestep, r);
-  if (!options.collision.frozen_cache) remember(r.rows, r.solution, memory);
   r.valid = true;
+  if (!all_finite(r.v_next) || !all_finite(r.q_next) || !all_finite(r.acceleration)) {
+    stand_still(r);
+    return false;
+  }
+  if (!options.collision.frozen_cache) remember(r.rows, r.solution, memory);
+  return true;
 }
 
 }  // namespace coulomb

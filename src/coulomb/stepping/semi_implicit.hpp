@@ -20,6 +20,7 @@ struct StepOptions {
 struct StepMemory {
   explicit StepMemory(const Model& model);
   void reset();
+  std::uint64_t structure;                 ///< of the model: models of another structure cannot use this memory
   CollisionCache collision;
   struct Impulse {
     std::uint64_t key = 0;
@@ -30,8 +31,9 @@ struct StepMemory {
   std::vector<Impulse> impulses;           ///< in block order, keys ascending within a kind
 };
 
-/// One step of record.(q, v, u, tau, fext), already checked; fills the rest of the record and updates the memory.
-void semi_implicit_step(const Model& model, const StepOptions& options, ConstraintSolver& solver, StepMemory& memory,
+/// One step of record.(q, v, u, tau, fext), already checked; fills the rest of the record and updates the memory. False: numbers
+/// overflowed. The state is then as it was (q_next = q, v_next = v), without constraints, and the impulses remembered are as before.
+bool semi_implicit_step(const Model& model, const StepOptions& options, ConstraintSolver& solver, StepMemory& memory,
                         StepRecord& record);
 
 /// The last stage by itself: v_next, acceleration and q_next of record.solution.

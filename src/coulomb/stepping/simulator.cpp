@@ -12,6 +12,7 @@ namespace coulomb {
 namespace {
 
 constexpr double tie_margin = 1e-8;
+constexpr double differentiable_size = 1e150;  // beyond, the squares in derivatives are not finite
 
 std::string number(double value) {
   char text[32];
@@ -110,7 +111,7 @@ void Simulator::step(const double* q, const double* v, const double* u, const do
   r.fext.resize(fext ? 6 * m.num_bodies : 0);
   take(fext, r.fext);
   linearized_ = false;
-  semi_implicit_step(m, step_options_, solver_, memory_, r);
+  overflowed_ = !semi_implicit_step(m, step_options_, solver_, memory_, r);
   std::copy(r.q_next.begin(), r.q_next.end(), q_next);
   std::copy(r.v_next.begin(), r.v_next.end(), v_next);
 }
@@ -138,7 +139,8 @@ StepStatus Simulator::status() const {
   const SolverResult& s = record_->solution;
   out.converged = s.status == SolveStatus::solved;
   out.iterations = s.iterations, out.residual = s.residual, out.relaxation = s.relaxation;
-  out.reason = reason(s.status);
+  out.reason = overflowed_ ? "failed: overflow: the numbers of this step exceed double precision, the state was left as it was"
+                           : reason(s.status);
   if (record_->corrections_dropped) out.reason += "; position correction left out, it contradicted the constraints";
   return out;
 }
@@ -180,6 +182,10 @@ std::vector<ContactReport> Simulator::contacts() const {
 
 const StepLinearization& Simulator::linearization() {
   if (!record_->valid) throw std::logic_error("derivatives: no step was taken yet");
+  if (overflowed_) throw std::logic_error("derivatives: the numbers of the last step overflowed, it has none");
+  const auto small = [](double x) { return std::abs(x) < differentiable_size; };
+  for (const auto* x : {&record_->q, &record_->v, &record_->v_next})
+    if (!std::all_of(x->begin(), x->end(), small)) throw std::logic_error("derivatives: a state beyond 1e150 has none in double precision");
   if (!linearized_) linearization_->prepare(*model_, step_options_, *record_);
   linearized_ = true;
   return *linearization_;
@@ -230,10 +236,16 @@ void Simulator::jvp(const double* dq, const double* dv, const double* du, const 
   linearization_->jvp(dq, dv, du, dtau, dq1, dv1);
 }
 
+void Simulator::set_memory(const StepMemory& memory) {
+  if (memory.structure != memory_.structure)
+    refuse("memory: belongs to a model of another structure (bodies, joints, shapes or pairs); expected one of this simulator's model");
+  memory_ = memory;
+}
+
 void Simulator::reset() {
   memory_.reset();
   record_->valid = false;
-  linearized_ = false;
+  linearized_ = overflowed_ = false;
 }
 
 }  // namespace coulomb

@@ -60,7 +60,8 @@ class Simulator {
   explicit Simulator(std::shared_ptr<const Model> model, SimulatorOptions options = {});
 
   /// One step from (q, v) under u (nu), extra joint forces tau (nv) and body wrenches fext (num_bodies x 6); empty: zero. Throws
-  /// std::invalid_argument naming argument, element and value; numerical trouble is in status().
+  /// std::invalid_argument naming argument, element and value; numerical trouble is in status(), results are always finite: where
+  /// numbers overflow, the next state is the state given.
   void step(const State& state, const std::vector<double>& u, State& next, const std::vector<double>& tau = {},
             const std::vector<double>& fext = {});
   /// In place.
@@ -73,7 +74,8 @@ class Simulator {
   std::vector<ContactReport> contacts() const;
   const StepRecord& record() const { return *record_; }
 
-  /// Jacobian of the last step; valid until the next one. Throws std::logic_error before the first step.
+  /// Jacobian of the last step; valid until the next one. Throws std::logic_error before the first step and after one
+  /// whose numbers overflowed.
   const StepDerivatives& derivatives();
   /// The same, valid as long as it is held.
   std::shared_ptr<const StepDerivatives> shared_derivatives();
@@ -88,7 +90,8 @@ class Simulator {
   void reset();
   /// The memory that steps carry on (contact features, impulses): save and restore for exact replays and finite differences.
   const StepMemory& memory() const { return memory_; }
-  void set_memory(const StepMemory& memory) { memory_ = memory; }
+  /// Throws std::invalid_argument if the memory belongs to a model of another structure (bodies, joints, shapes, pairs).
+  void set_memory(const StepMemory& memory);
   /// While frozen, steps read the memory and do not write it.
   void freeze_memory(bool frozen) { step_options_.collision.frozen_cache = frozen; }
 
@@ -108,7 +111,7 @@ class Simulator {
   ConstraintSolver solver_;
   std::unique_ptr<StepRecord> record_;
   std::unique_ptr<StepLinearization> linearization_;
-  bool linearized_ = false;
+  bool linearized_ = false, overflowed_ = false;
   std::vector<std::string> parameter_names_;
   std::shared_ptr<const ParameterSet> parameter_set_ = std::make_shared<ParameterSet>();
 };
