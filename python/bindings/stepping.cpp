@@ -325,7 +325,8 @@ void bind_simulator(nb::module_& module) {
           "(num_bodies, 6) world force "
           "(N) and torque (N m) at each body's centre of mass. None: zero.\n\nValueError: names argument, element and "
           "value; the "
-          "simulator is then as it was. Numerical trouble is in status, never an exception.");
+          "simulator is then as it was. Numerical trouble is in status, never an exception; the results are finite (if "
+          "numbers overflow: the state given).");
   cls.def("rollout", &run, nb::arg("q0"), nb::arg("v0"), nb::arg("U") = nb::none(), nb::kw_only(),
           nb::arg("steps") = nb::none(),
           nb::sig("def rollout(self, q0: numpy.ndarray, v0: numpy.ndarray, U: numpy.ndarray | None = None, *, steps: "
@@ -333,7 +334,7 @@ void bind_simulator(nb::module_& module) {
                   "-> Rollout"),
           "T steps from (q0, v0) under U (T, nu), or `steps` steps without control. Starts from reset(). Returns a "
           "Rollout.\n\n"
-          "ValueError: names argument, element and value.");
+          "ValueError: names argument, element and value; the simulator is then as it was.");
   cls.def_prop_ro("status", &Simulator::status, "StepStatus of the last step.");
   cls.def_prop_ro("contacts", &Simulator::contacts, "List of Contact of the last step.");
   cls.def(
@@ -343,7 +344,7 @@ void bind_simulator(nb::module_& module) {
       },
       nb::arg("wrt") = std::vector<std::string>{},
       "StepDerivatives of the last step; stay valid afterwards. wrt: names of parameters (Model.parameters) whose columns d[name] are "
-      "wanted too.\n\nRuntimeError before the first step; ValueError: unknown parameter.");
+      "wanted too.\n\nRuntimeError before the first step and after one that overflowed; ValueError: unknown parameter.");
   cls.def("vjp", &vjp, nb::arg("dq1"), nb::arg("dv1"), nb::arg("wrt") = std::vector<std::string>{},
           nb::sig("def vjp(self, dq1: numpy.ndarray, dv1: numpy.ndarray, wrt: list[str] = []) -> StepCotangent"),
           "Reverse mode: cotangents (nv,) of q1 and v1 to the StepCotangent of q, v, u and tau, and of the "
@@ -361,7 +362,8 @@ void bind_simulator(nb::module_& module) {
   cls.def_prop_rw(
       "memory", [](const Simulator& sim) { return StepMemory(sim.memory()); },
       [](Simulator& sim, const StepMemory& memory) { sim.set_memory(memory); },
-      "A copy of what steps carry on; assign it to replay a step exactly.");
+      "A copy of what steps carry on; assign it to replay a step exactly. ValueError: it belongs to a model of another "
+      "structure.");
   cls.def("freeze_memory", &Simulator::freeze_memory, nb::arg("frozen"),
           "While frozen, steps read the memory and do not write it.");
   cls.def_prop_ro(

@@ -14,7 +14,8 @@ struct Rollout {
   bool converged = true;               ///< every step did
 };
 
-/// q0: nq, v0: nv, u: steps x nu (null: zero). Throws std::invalid_argument as Simulator::step does.
-Rollout rollout(Simulator& simulator, const double* q0, const double* v0, const double* u, int steps);
+/// q0: nq, v0: nv, U: steps x nu (null: zero). Throws std::invalid_argument naming argument, element and value, before anything
+/// changes.
+Rollout rollout(Simulator& simulator, const double* q0, const double* v0, const double* U, int steps);
 
 }  // namespace coulomb
