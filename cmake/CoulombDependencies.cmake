@@ -1,5 +1,5 @@
-# Finds Pinocchio and Coal (in the cmeel.prefix of the Python environment, or anywhere on CMAKE_PREFIX_PATH) and, if wanted, the
-# MuJoCo C library (in the `mujoco` Python package, or anywhere on CMAKE_PREFIX_PATH).
+# Finds Pinocchio, Coal and Qhull, which comes with Coal (in the cmeel.prefix of the Python environment, or anywhere on
+# CMAKE_PREFIX_PATH) and, if wanted, the MuJoCo C library (in the `mujoco` Python package, or anywhere on CMAKE_PREFIX_PATH).
 if(POLICY CMP0167)
   cmake_policy(SET CMP0167 NEW)  # Boost by its own package; Coal's and Pinocchio's configurations look for it too
 endif()
@@ -21,7 +21,7 @@ endif()
 
 set(dependency_hint "run `pip install 'libpinocchio[build]==4.1.*' 'libcoal[build]==3.0.*' 'cmeel-eigen==3.4.1'` and pass \
 -DPython_EXECUTABLE=<that environment's python>, or set CMAKE_PREFIX_PATH")
-foreach(package IN ITEMS "Eigen3 3.4" "coal 3.0.3" "pinocchio 4.1" "Boost 1.74 COMPONENTS serialization")
+foreach(package IN ITEMS "Eigen3 3.4" "Qhull 8.0" "coal 3.0.3" "pinocchio 4.1" "Boost 1.74 COMPONENTS serialization")
   separate_arguments(package)
   list(GET package 0 name)
   find_package(${package} CONFIG QUIET)

@@ -25,7 +25,7 @@ endif()
 
 if(loader_sources)
   set(loader_libraries pinocchio::pinocchio_default pinocchio::pinocchio_collision pinocchio::pinocchio_parsers coal::coal
-                       Boost::serialization)
+                       Qhull::qhull_r Boost::serialization)
   add_library(coulomb_loaders OBJECT ${loader_sources})
   target_include_directories(coulomb_loaders PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}/src")
   target_link_libraries(coulomb_loaders PRIVATE coulomb_flags ${loader_libraries})

@@ -1,8 +1,11 @@
-// The convex hull of a cloud of points, by Coal (which calls Qhull). The only unit of the core that sees Coal.
-#include <coal/shape/convex.h>
-#include <coal/shape/geometric_shapes.h>
+// The convex hull of a cloud of points, by Qhull (its reentrant library, which Coal depends on too). The only unit that sees Qhull.
+// Qhull is called directly: Coal's own hull stores neighbour counts in eight bits and cannot hold a vertex with 255 edges or more.
+extern "C" {
+#include <libqhull_r/qhull_ra.h>
+}
 
 #include <cmath>
+#include <cstdio>
 #include <memory>
 #include <stdexcept>
 #include <utility>
@@ -17,8 +20,7 @@ namespace {
   throw std::invalid_argument("mesh \"" + name + "\": " + what);
 }
 
-/// Thickness of the cloud over its extent: far point, far from the line, far from the plane. Qhull's own error path is not safe to
-/// take through Coal's library, so flat input must be found first.
+/// Thickness of the cloud over its extent: far point, far from the line, far from the plane.
 double relative_thickness(const std::vector<double>& points) {
   const int n = static_cast<int>(points.size() / 3);
   const auto farthest = [&](auto measure) {
@@ -49,30 +51,68 @@ double relative_thickness(const std::vector<double>& points) {
   return farthest([&](const double* e) { return std::abs(dot3(normal, e)); }).first / length;
 }
 
+/// One run of Qhull; frees its memory whatever happens.
+class Hull {
+ public:
+  explicit Hull(const std::vector<double>& points) : log_(std::tmpfile(), std::fclose) {
+    points_ = points;
+    qh_zero(&qh_, log_.get());
+    char options[] = "qhull Qt";  // triangulated facets
+    exit_code_ = qh_new_qhull(&qh_, 3, static_cast<int>(points.size() / 3), points_.data(), False, options, nullptr, log_.get());
+  }
+  ~Hull() {
+    qh_freeqhull(&qh_, !qh_ALL);
+    int current = 0, total = 0;
+    qh_memfreeshort(&qh_, &current, &total);
+  }
+  Hull(const Hull&) = delete;
+  Hull& operator=(const Hull&) = delete;
+
+  int exit_code() const { return exit_code_; }
+
+  /// Indices into the points, counter-clockwise seen from outside.
+  std::vector<int> triangles() {
+    qhT* qh = &qh_;  // Qhull's macros ask for this name
+    std::vector<int> out;
+    for (facetT* facet = qh->facet_list; facet != nullptr && facet->next != nullptr; facet = facet->next) {
+      if (qh_setsize(qh, facet->vertices) != 3) return {};
+      int corner[3];
+      for (int i = 0; i < 3; ++i) corner[i] = qh_pointid(qh, static_cast<vertexT*>(SETelem_(facet->vertices, i))->point);
+      if ((facet->toporient != 0) != (qh_ORIENTclock != 0)) std::swap(corner[1], corner[2]);
+      out.insert(out.end(), corner, corner + 3);
+    }
+    return out;
+  }
+
+ private:
+  qhT qh_;
+  std::vector<double> points_;  // Qhull keeps pointers to them
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> log_;  // Qhull writes its complaints somewhere, if not here then on stderr
+  int exit_code_ = 0;
+};
+
 }  // namespace
 
 std::shared_ptr<const ConvexMesh> make_convex_hull(const std::vector<double>& points, const std::string& name) {
   if (points.size() % 3 != 0 || points.size() < 12)
     fail(name, "points holds " + std::to_string(points.size()) + " numbers; at least 4 points of 3 are needed");
-  auto cloud = std::make_shared<std::vector<coal::Vec3s>>();
-  for (std::size_t i = 0; i < points.size(); i += 3) {
-    for (std::size_t k = i; k < i + 3; ++k)
-      if (!std::isfinite(points[k])) fail(name, "points[" + std::to_string(k) + "] is not finite");
-    cloud->emplace_back(points[i], points[i + 1], points[i + 2]);
-  }
+  for (std::size_t k = 0; k < points.size(); ++k)
+    if (!std::isfinite(points[k])) fail(name, "points[" + std::to_string(k) + "] is not finite");
   if (!(relative_thickness(points) > 1e-7)) fail(name, "the points lie in one plane; a hull needs a volume");
-  std::unique_ptr<coal::ConvexBase> hull;
-  try {
-    hull.reset(coal::ConvexBase::convexHull(cloud, static_cast<unsigned>(cloud->size()), true));
-  } catch (const std::exception&) {
-  }
-  const auto* convex = dynamic_cast<const coal::Convex<coal::Triangle>*>(hull.get());
-  if (convex == nullptr) fail(name, "the convex hull of the points could not be built");
+  const auto hull = std::make_unique<Hull>(points);
+  const std::vector<int> corners = hull->exit_code() == 0 ? hull->triangles() : std::vector<int>{};
+  if (corners.empty())
+    fail(name, "the convex hull of the points could not be built (Qhull's exit code " + std::to_string(hull->exit_code()) + ")");
+  std::vector<int> index(points.size() / 3, -1), triangles;
   std::vector<double> vertices;
-  for (const coal::Vec3s& p : *convex->points) vertices.insert(vertices.end(), p.data(), p.data() + 3);
-  std::vector<int> triangles;
-  for (const coal::Triangle& t : *convex->polygons)
-    for (int k = 0; k < 3; ++k) triangles.push_back(static_cast<int>(t[k]));
+  for (const int corner : corners) index[corner] = 0;
+  int count = 0;
+  for (std::size_t i = 0; i < index.size(); ++i) {
+    if (index[i] < 0) continue;
+    index[i] = count++;
+    vertices.insert(vertices.end(), &points[3 * i], &points[3 * i] + 3);
+  }
+  for (const int corner : corners) triangles.push_back(index[corner]);
   return make_convex_mesh(vertices, triangles, name);
 }
 
