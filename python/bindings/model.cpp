@@ -187,6 +187,35 @@ void bind_extras(Class& cls) {
           "v", [](const Keyframe& k) { return to_numpy(k.v); }, "(nv,)")
       .def_prop_ro("u", [](const Keyframe& k) { return to_numpy(k.u); }, "(nu,)");
   cls.def_ro("actuators", &Model::actuators, "The actuators, in the order of u.");
+  nb::class_<Equality>(cls, "Equality",
+                       "A constraint that always holds. connect: pos_a of body a stays at pos_b of body b. weld: so does the frame (pos, "
+                       "quat). joint: q[joint_a] - ref_a = poly(q[joint_b] - ref_b).")
+      .def_ro("name", &Equality::name, "Name in the robot's file.")
+      .def_prop_ro(
+          "type",
+          [](const Equality& e) {
+            static const char* names[] = {"connect", "weld", "joint"};
+            return std::string(names[static_cast<int>(e.type)]);
+          },
+          "'connect', 'weld' or 'joint'.")
+      .def_ro("active", &Equality::active, "False: switched off, the simulator leaves it out.")
+      .def_ro("body_a", &Equality::body_a, "Index of the first body; of no meaning for joints.")
+      .def_ro("body_b", &Equality::body_b, "Index of the second body; of no meaning for joints.")
+      .def_ro("joint_a", &Equality::joint_a, "Index of the joint that follows, or -1.")
+      .def_ro("joint_b", &Equality::joint_b, "Index of the joint that leads, or -1: joint_a stays at poly[0].")
+      .def_prop_ro(
+          "pos_a", [](const Equality& e) { return to_numpy(e.pos_a); }, "(3,) m, in the frame of body a.")
+      .def_prop_ro(
+          "pos_b", [](const Equality& e) { return to_numpy(e.pos_b); }, "(3,) m, in the frame of body b.")
+      .def_prop_ro(
+          "quat_a", [](const Equality& e) { return to_numpy(e.quat_a); }, "(4,) wxyz, in the frame of body a.")
+      .def_prop_ro(
+          "quat_b", [](const Equality& e) { return to_numpy(e.quat_b); }, "(4,) wxyz, in the frame of body b.")
+      .def_prop_ro(
+          "poly", [](const Equality& e) { return to_numpy(e.poly); }, "(5,) coefficients, the constant first.")
+      .def_ro("ref_a", &Equality::ref_a, "m or rad: where joint_a's coordinate counts as zero.")
+      .def_ro("ref_b", &Equality::ref_b, "m or rad: where joint_b's coordinate counts as zero.");
+  cls.def_ro("equalities", &Model::equalities, "Connections, welds and coupled joints (mimic).");
   cls.def_ro("keyframes", &Model::keyframes, "States that came with the model.");
   cls.def_ro("ignored", &Model::ignored, "What the loaders ignored, one line each.");
 }

@@ -21,7 +21,7 @@ class Scene(_core.Scene):
 
         floating_base: bool. position (3,) m and quaternion (4,) w x y z: of the base, world. package_dirs: where ``package://`` is
         looked up. friction, restitution: unset means the partner's. compliance: m/(N s). self_collision: links that are not
-        neighbours collide. actuators: one motor per joint degree of freedom, limited to the effort limit. ignore_mimic: leave
+        neighbours collide. actuators: one motor per joint degree of freedom (none for mimic joints), limited to the effort limit. ignore_mimic: leave
         mimic joints independent instead of coupling them to their leaders by equalities. name: default is the robot's name in
         the file. Meshes become convex. What is ignored is listed in ``Model.ignored``.
         """

@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 
 import coulomb
@@ -120,6 +121,11 @@ LISTED = {
     "cone": (dict(option='<option cone="elliptic"/>'), "cone elliptic"),
     "solver": (dict(option='<option solver="PGS"/>'), "solver and iterations"),
     "sleep": (dict(option='<option><flag sleep="enable"/></option>'), "flag sleep"),
+    "explicit damping": (dict(option='<option><flag eulerdamp="disable"/></option>'), "flag eulerdamp disable"),
+    "weight of a weld's rotation": (
+        dict(after='<equality><weld body1="b" body2="c" torquescale="0.5"/></equality>'),
+        "torquescale of 1 welds",
+    ),
     "noslip": (dict(option='<option noslip_iterations="3"/>'), "noslip_iterations"),
     "picture mesh": (
         dict(
@@ -141,6 +147,21 @@ LISTED = {
 def test_listed(case):
     parts, line = LISTED[case]
     assert any(line in ignored for ignored in coulomb.load(document(**parts)).ignored)
+
+
+def test_a_weld_without_torques_is_a_connection():
+    """torquescale 0: MuJoCo's rotation rows are zero, so only the point is held."""
+    weld = '<equality><weld body1="b" body2="c" anchor="-1 0 0" torquescale="0"/></equality>'
+    connect = '<equality><connect body1="c" body2="b" anchor="-1 0 0"/></equality>'
+    runs = []
+    for equality in (weld, connect):
+        model = coulomb.load(document(after=equality))
+        assert [e.type for e in model.equalities] == ["connect"]
+        q, v = model.neutral()
+        v = v + 0.1 * np.arange(1, model.nv + 1)
+        runs.append(coulomb.Simulator(model).rollout(q, v, steps=100))
+        assert runs[-1].converged
+    assert np.allclose(runs[0].q, runs[1].q, rtol=0, atol=1e-9) and not np.allclose(runs[0].q[-1, 4:8], runs[0].q[0, 4:8], atol=1e-2)
 
 
 def test_a_plain_model_lists_nothing_but_its_site():

@@ -102,7 +102,8 @@ def test_limits_efforts_and_links(robot):
         d = theirs.joints[i].idx_v
         assert model.dof_damping[model.joint_v[j]] == theirs.damping[d]
         assert model.dof_dry_friction[model.joint_v[j]] == theirs.upperDryFrictionLimit[d]
-    assert model.nu == len(hinges)
+    followers = {e.joint_a for e in model.equalities}  # mimic joints
+    assert [motor.joint for motor in model.actuators] == [j for j in hinges if j not in followers]
     assert sum(model.body_mass) == pytest.approx(pin.computeTotalMass(theirs) + theirs.inertias[0].mass * (first == 0))
 
 
@@ -350,12 +351,23 @@ def test_mimic_joints_follow_their_leader():
     leader, follower = (model.joint_names.index(name) for name in ("leader", "follower"))
     q, v = model.neutral()
     q[follower] = 0.2
-    u = np.zeros(2)
-    u[leader] = 1.0
     for _ in range(50):
-        q, v = sim.step(q, v, u)
+        q, v = sim.step(q, v, [1.0])
         assert q[follower] == pytest.approx(0.2 - 0.5 * q[leader], abs=1e-12)
     assert v[leader] == pytest.approx(0.05 / (0.1 * (1 + 0.5**2)))  # t tau / (I + 0.5^2 I)
+
+
+def test_mimic_joints_are_equalities_and_have_no_motor():
+    model = coulomb.load(MIMIC.format("revolute", "leader"))
+    leader, follower = (model.joint_names.index(name) for name in ("leader", "follower"))
+    assert [motor.joint for motor in model.actuators] == [leader] and model.nu == 1
+    (mimic,) = model.equalities
+    assert (mimic.name, mimic.type, mimic.joint_a, mimic.joint_b) == ("follower_mimic", "joint", follower, leader)
+    assert mimic.active and np.array_equal(mimic.poly, [0.2, -0.5, 0, 0, 0])
+    with pytest.raises(AttributeError):
+        model.equalities = []
+    with pytest.raises(AttributeError):
+        mimic.joint_a = 0
 
 
 def test_mimic_can_be_ignored_and_bad_leaders_are_named():

@@ -121,6 +121,7 @@ void translate_equalities(const MujocoFields& f, SceneParts& parts) {
         if (type == weld) std::copy_n(data.begin() + 6, 4, out.quat_a.begin());
       }
       if (type == weld) out.torque_scale = data[10];
+      if (type == weld && data[10] == 0) out.type = EqualityType::connect;  // its rotation rows are zero
     } else {
       refuse("equality '" + name + "'", "only connect, weld and joint equalities are supported (type " + std::to_string(type) + ")");
     }

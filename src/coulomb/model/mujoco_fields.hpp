@@ -77,7 +77,7 @@ enum Geom { plane = 0, height_field = 1, sphere = 2, capsule = 3, ellipsoid = 4,
 enum Disable {
   disable_constraint = 1 << 0, disable_equality = 1 << 1, disable_friction_loss = 1 << 2, disable_limit = 1 << 3,
   disable_contact = 1 << 4, disable_spring = 1 << 5, disable_damper = 1 << 6, disable_gravity = 1 << 7,
-  disable_clamp_control = 1 << 8, disable_filter_parent = 1 << 10, disable_actuation = 1 << 11
+  disable_clamp_control = 1 << 8, disable_filter_parent = 1 << 10, disable_actuation = 1 << 11, disable_euler_damping = 1 << 15
 };
 enum Enable { enable_override = 1 << 0, enable_sleep = 1 << 4 };
 }  // namespace mj

@@ -61,6 +61,12 @@ void report_unsupported(const MujocoFields& f, SceneParts& parts) {
     const int n = std::max(differing_rows(f, std::string(key) + "_solref", reference), differing_rows(f, std::string(key) + "_solimp", impedance));
     if (n > 0) list("soft-contact parameters (solref, solimp) of " + std::to_string(n) + " " + what + ": constraints are exact");
   }
+  int weighted = 0;
+  for (int e = 0; e < f.count("neq"); ++e) {
+    const double scale = f.integer("eq_type", e, 0) == 1 ? f.real("eq_data", 11 * e + 10, 1) : 1;
+    weighted += scale != 0 && scale != 1;
+  }
+  if (weighted > 0) list("torquescale of " + std::to_string(weighted) + " welds: constraints are exact (0 leaves the rotation free)");
   for (const char* key : {"geom_margin", "geom_gap", "pair_margin", "pair_gap", "jnt_margin"})
     if (const int n = differing_rows(f, key, {0}); n > 0)
       list(std::string(key) + " of " + std::to_string(n) + " elements: contacts and limits act at distance zero");
@@ -71,6 +77,8 @@ void report_unsupported(const MujocoFields& f, SceneParts& parts) {
   const char* integrators[] = {"Euler", "RK4", "implicit", "implicitfast", "discrete"};
   const int integrator = f.count("opt_integrator");
   if (integrator > 0 && integrator < 5) list(std::string("option integrator ") + integrators[integrator] + ": the Simulator chooses the stepper");
+  if (f.count("opt_disableflags") & mj::disable_euler_damping)
+    list("option flag eulerdamp disable: joint damping is always implicit");
   if (f.count("opt_cone") != 0) list("option cone elliptic: friction cones are always exact");
   if (f.count("opt_solver") != 2 || f.integer("opt_iterations", 0, 100) != 100) list("option solver and iterations: the Simulator has its own");
   if (f.count("opt_enableflags") & mj::enable_sleep) list("option flag sleep: bodies at rest are simulated all the same");

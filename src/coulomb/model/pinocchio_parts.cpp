@@ -5,6 +5,7 @@
 #include <coal/shape/convex.h>
 #include <coal/shape/geometric_shapes.h>
 
+#include <cmath>
 #include <functional>
 #include <stdexcept>
 
@@ -86,12 +87,26 @@ class Translator {
     return fallback;
   }
 
-  void fill_inertia(BodyPart& body, const pinocchio::Inertia& Y) const {
+  void fill_inertia(BodyPart& body, const pinocchio::Inertia& Y) {
     body.mass = Y.mass();
     for (int i = 0; i < 3; ++i) body.com[i] = Y.lever()[i];
     const auto I = Y.inertia().matrix();
     body.inertia = {I(0, 0), I(0, 1), I(1, 1), I(0, 2), I(1, 2), I(2, 2)};
+    drop_rounding(body);
     check_inertia(source_ + ": link '" + body.name + "'", body.mass, body.com, body.inertia);
+  }
+
+  /// Moving inertias between frames leaves traces of either sign where there is none: zero, if not one body's and far below the
+  /// others of the robot.
+  void drop_rounding(BodyPart& body) {
+    const auto& I = body.inertia;
+    double largest = 0, scale = 0;
+    for (double x : I) largest = std::max(largest, std::abs(x));
+    const bool valid = I[0] >= 0 && I[2] >= 0 && I[5] >= 0 && I[1] * I[1] <= I[0] * I[2] && I[3] * I[3] <= I[0] * I[5] && I[4] * I[4] <= I[2] * I[5];
+    for (const auto& Y : m_.inertias) scale = std::max(scale, Y.inertia().matrix().trace() + Y.mass() * Y.lever().squaredNorm());
+    if (valid || !(largest <= 1e-15 * scale)) return;
+    parts_.ignored.push_back(source_ + ": link '" + body.name + "': inertia of " + checks::text(largest) + " kg m^2, which is rounding: it is zero");
+    body.inertia = {0, 0, 0, 0, 0, 0};
   }
 
   void add_children(pinocchio::JointIndex parent) {

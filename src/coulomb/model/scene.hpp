@@ -53,7 +53,7 @@ struct UrdfOptions {
   std::optional<double> friction, restitution;
   double compliance = 0;
   bool self_collision = true;                     ///< links that are not neighbours collide
-  bool actuators = true;                          ///< one motor per joint dof, |u| <= effort limit
+  bool actuators = true;                          ///< one motor per joint dof that no mimic couples, |u| <= effort limit
   bool ignore_mimic = false;                      ///< mimic joints are independent; default: coupled to their leader by an equality
   std::string name;                               ///< default: the robot's name in the file
 };

@@ -1,4 +1,4 @@
-// URDF to SceneParts through Pinocchio's parser: checks the text first, because the parser trusts it.
+// URDF to SceneParts through Pinocchio's parser, which trusts the text: urdf_check looks at it first.
 #include "coulomb/model/urdf.hpp"
 
 #include <pinocchio/parsers/urdf.hpp>
@@ -12,6 +12,7 @@
 
 #include "coulomb/model/checks.hpp"
 #include "coulomb/model/pinocchio_parts.hpp"
+#include "coulomb/model/urdf_check.hpp"
 
 namespace coulomb {
 namespace {
@@ -79,7 +80,7 @@ std::vector<Mimic> mimics(const std::string& xml, const std::string& source) {
   return out;
 }
 
-/// q = offset + multiplier * q_leader as an equality, for each mimic joint.
+/// q = offset + multiplier * q_leader as an equality instead of a motor, for each mimic joint.
 void couple(const std::vector<Mimic>& mimics, const std::string& source, SceneParts& parts) {
   const auto find = [&](const std::string& name, const std::string& what) {
     const auto at =
@@ -98,6 +99,9 @@ void couple(const std::vector<Mimic>& mimics, const std::string& source, ScenePa
     equality.joint_a = find(mimic.joint, what), equality.joint_b = find(mimic.leader, what);
     equality.poly = {mimic.offset, mimic.multiplier, 0, 0, 0};
     parts.equalities.push_back(equality);
+    // the leader's motor moves both: a follower has none of its own
+    const auto driven = [&](const Actuator& motor) { return motor.joint == equality.joint_a; };
+    parts.actuators.erase(std::remove_if(parts.actuators.begin(), parts.actuators.end(), driven), parts.actuators.end());
   }
 }
 
@@ -119,6 +123,7 @@ SceneParts read_urdf(const std::string& path_or_xml, const UrdfOptions& options,
     throw std::invalid_argument(source + ": needs exactly one complete <robot> element");
   if (xml.find("<!DOCTYPE") != std::string::npos)
     throw std::invalid_argument(source + ": DOCTYPE declarations are not accepted");
+  check_urdf(xml, source);
   const std::vector<Mimic> followers = mimics(xml, source);
   PinocchioOptions common;
   checks::finite("add_urdf position", options.position.data(), 3);
