@@ -82,7 +82,11 @@ def test_refused_by_name(case):
 
 def test_xml_that_is_not_well_formed():
     with pytest.raises(ValueError, match="not well-formed XML: .* in line 2"):
-        load("<link name='a'>\n<inertial mass=></link>")
+        load("<link name='a'>\n<inertial mass=></inertial></link>")
+    with pytest.raises(ValueError, match="not well-formed XML: </joint> closes <link> in line 2"):
+        load("<link name='>'>\n</joint></link>")
+    with pytest.raises(ValueError, match="not well-formed XML: </robot> closes <link> in line 1"):
+        load("<link name='a'>")
 
 
 def test_what_is_fine_is_read():

@@ -4,6 +4,7 @@
 #include <boost/property_tree/ptree.hpp>
 #include <boost/property_tree/xml_parser.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <map>
@@ -93,6 +94,45 @@ void check_joint(const Element& joint, const std::string& what) {
     for (const char* name : {"damping", "friction"}) check_numbers(*dynamics, name, 1, false, what + " dynamics");
 }
 
+/// Where the tag that opens at `at` ends: the first '>' outside quotes.
+std::size_t tag_end(const std::string& xml, std::size_t at) {
+  char quote = 0;
+  for (; at < xml.size(); ++at) {
+    if (quote != 0) quote = xml[at] == quote ? char(0) : quote;
+    else if (xml[at] == '"' || xml[at] == '\'') quote = xml[at];
+    else if (xml[at] == '>') return at;
+  }
+  return std::string::npos;
+}
+
+/// Tags close in the order they open, not too deep: the XML reader recurses and compares no names. Comments are gone already.
+void check_nesting(const std::string& xml, const std::string& source) {
+  constexpr std::size_t deepest = 100;
+  std::vector<std::string> open;
+  const auto refuse = [&](const std::string& what, std::size_t place) {
+    checks::fail(source, what + " in line " + std::to_string(1 + std::count(xml.begin(), xml.begin() + static_cast<long>(place), '\n')));
+  };
+  for (auto at = xml.find('<'); at != std::string::npos; at = xml.find('<', at)) {
+    const bool data = xml.compare(at, 9, "<![CDATA[") == 0;
+    const std::size_t end = data ? xml.find("]]>", at) : tag_end(xml, at);
+    if (end == std::string::npos) refuse("not well-formed XML: a tag without end", at);
+    const char kind = xml[at + 1];
+    const std::size_t first = at + (kind == '/' ? 2 : 1);
+    const std::string name = xml.substr(first, xml.find_first_of(" \t\r\n/>", first) - first);
+    at = end;
+    if (data || kind == '?' || kind == '!') continue;
+    if (kind != '/') {
+      if (xml[end - 1] != '/') open.push_back(name);
+      if (open.size() > deepest) refuse("elements nested deeper than " + std::to_string(deepest), at);
+      continue;
+    }
+    if (open.empty() || open.back() != name)
+      refuse("not well-formed XML: </" + name + "> closes " + (open.empty() ? "nothing" : "<" + open.back() + ">"), at);
+    open.pop_back();
+  }
+  if (!open.empty()) checks::fail(source, "not well-formed XML: <" + open.back() + "> is never closed");
+}
+
 /// Links, and by which joint each hangs on which link.
 struct Tree {
   std::vector<std::string> links;
@@ -134,6 +174,7 @@ void check_tree(const Tree& tree, const std::string& source) {
 }  // namespace
 
 void check_urdf(const std::string& xml, const std::string& source) {
+  check_nesting(xml, source);
   Element document;
   try {
     std::istringstream stream(xml);
