@@ -4,11 +4,14 @@ The changed model steps from the same memory (frozen), so that both solve the sa
 change alters the active set have no two-sided derivative at this state and are left out; every kind must be compared somewhere.
 """
 
+import math
+
 import numpy as np
 import pytest
 
 import coulomb
 from scenes import robots
+from scenes.basics import about
 from scenes.contacts import CONTACT_SCENES
 
 TOLERANCE = 1e-6
@@ -61,6 +64,26 @@ def bouncing(random):
     v = v + 0.2 * random.normal(size=model.nv)
     v[2], v[8] = -2.0, -0.3
     v[6:8] *= 10
+    return model, q, v
+
+
+def on_a_mesh(random):
+    """Ways a mesh carries a contact: its face, an edge, its sides under a box that overhangs, a vertex on the ground."""
+    scene = coulomb.Scene()
+    scene.add_ground(friction=0.5)
+    table = [(-1, -1, 0), (1.2, -0.9, 0), (0.1, 1.1, 0), (0.05, 0, -0.999)]
+    scene.add_mesh(table, mass=50.0, position=(0, 0, 0.9989), friction=0.6, name="table")
+    scene.add_sphere(0.1, mass=0.5, position=(0.1, 0.2, 1.0988), name="ball")
+    scene.add_box((0.3, 0.4, 0.2), mass=1.0, position=(0.85, -0.75, 1.0988), quaternion=about("z", 0.2), name="box")
+    corners, axis = np.array(table), np.array([math.cos(math.pi / 6), 0, 0.5])  # a rod across an edge, one end up
+    across = np.cross(axis, corners[0] - corners[2])
+    middle = 0.5 * (corners[0] + corners[2]) + [0, 0, 0.9989]
+    rod = middle + 0.0499 * across / np.linalg.norm(across) * np.sign(across[2])
+    scene.add_capsule(0.05, 0.6, mass=1.0, position=rod, quaternion=about("y", math.pi / 3), name="rod")
+    model = scene.build()
+    q, v = model.neutral()
+    v = v + 0.01 * random.normal(size=model.nv)
+    v[2::6] -= 0.1
     return model, q, v
 
 
@@ -145,7 +168,7 @@ def compare(model, q, v, u, names, random):
             compared.add(name.split("/")[0])
 
 
-@pytest.mark.parametrize("build", [*CONTACT_SCENES, mixed, at_a_limit, bouncing], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("build", [*CONTACT_SCENES, mixed, at_a_limit, bouncing, on_a_mesh], ids=lambda f: f.__name__)
 def test_scenes(build):
     for seed in range(3):
         random = np.random.default_rng(seed)
