@@ -238,7 +238,8 @@ Rollout run(Simulator& sim, nb::handle q0, nb::handle v0, nb::handle U, std::opt
 SimulatorOptions options(std::optional<double> timestep, const std::string& contact, const std::string& stepper,
                          const std::string& solver, double tolerance, int max_iterations, double baumgarte, double slop,
                          double max_correction_speed, double restitution_threshold, bool patches, bool warm_start,
-                         bool canonical_impulses, bool exclude_neutral_overlaps) {
+                         bool canonical_impulses, bool exclude_neutral_overlaps, const std::string& gradient,
+                         int gradient_samples, double gradient_scale, std::uint64_t gradient_seed) {
   SimulatorOptions out;
   if (timestep) {
     if (*timestep == 0) throw std::invalid_argument("timestep: got 0, expected a positive number of seconds");
@@ -257,6 +258,8 @@ SimulatorOptions options(std::optional<double> timestep, const std::string& cont
   out.warm_start = warm_start;
   out.canonical_impulses = canonical_impulses;
   out.exclude_neutral_overlaps = exclude_neutral_overlaps;
+  out.gradient = gradient, out.gradient_samples = gradient_samples;
+  out.gradient_scale = gradient_scale, out.gradient_seed = gradient_seed;
   return out;
 }
 
@@ -293,11 +296,13 @@ void bind_simulator(nb::module_& module) {
       [](Simulator* self, std::shared_ptr<Model> model, std::optional<double> timestep, const std::string& contact,
          const std::string& stepper, const std::string& solver, double tolerance, int max_iterations, double baumgarte,
          double slop, double max_correction_speed, double restitution_threshold, bool patches, bool warm_start,
-         bool canonical_impulses, bool exclude_neutral_overlaps) {
+         bool canonical_impulses, bool exclude_neutral_overlaps, const std::string& gradient, int gradient_samples,
+         double gradient_scale, std::uint64_t gradient_seed) {
         new (self)
             Simulator(std::move(model), options(timestep, contact, stepper, solver, tolerance, max_iterations,
                                                 baumgarte, slop, max_correction_speed, restitution_threshold, patches,
-                                                warm_start, canonical_impulses, exclude_neutral_overlaps));
+                                                warm_start, canonical_impulses, exclude_neutral_overlaps,
+                                                gradient, gradient_samples, gradient_scale, gradient_seed));
       },
       nb::arg("model"), nb::arg("timestep") = nb::none(), nb::kw_only(), nb::arg("contact") = defaults.contact,
       nb::arg("stepper") = defaults.stepper, nb::arg("solver") = "auto", nb::arg("tolerance") = defaults.tolerance,
@@ -306,6 +311,8 @@ void bind_simulator(nb::module_& module) {
       nb::arg("restitution_threshold") = defaults.restitution_threshold, nb::arg("patches") = defaults.patches,
       nb::arg("warm_start") = defaults.warm_start, nb::arg("canonical_impulses") = defaults.canonical_impulses,
       nb::arg("exclude_neutral_overlaps") = defaults.exclude_neutral_overlaps,
+      nb::arg("gradient") = defaults.gradient, nb::arg("gradient_samples") = defaults.gradient_samples,
+      nb::arg("gradient_scale") = defaults.gradient_scale, nb::arg("gradient_seed") = defaults.gradient_seed,
       "timestep: s, in (0, 1] (default: the model's). contact: 'ncp', the exact Coulomb cone. stepper: "
       "'semi_implicit'. solver: 'auto', "
       "'ac_lm', 'admm' or 'pgs'. tolerance: scaled residual. baumgarte: share of a position error removed per step, "
@@ -314,7 +321,10 @@ void bind_simulator(nb::module_& module) {
       "not bounce. "
       "patches: keep manifold points from step to step. canonical_impulses: choose where impulses are not unique. "
       "exclude_neutral_overlaps: leave out pairs of one robot's own geometries that overlap in its neutral "
-      "pose.\n\nValueError: names "
+      "pose. gradient: 'exact', 'complementarity_aware' (vjp: at ties the side with the larger gradient), 'smoothed_collision' "
+      "(contacts move as on average over perturbed poses) or 'smoothed_step' (Jacobian averaged over perturbed states); "
+      "gradient_samples, gradient_scale (standard deviation: m, rad, m/s, rad/s) and gradient_seed are those of the smoothed ones "
+      "(docs/conventions.md).\n\nValueError: names "
       "the option and its value.");
   cls.def("step", &step, nb::arg("q"), nb::arg("v"), nb::arg("u") = nb::none(), nb::arg("tau") = nb::none(),
           nb::arg("fext") = nb::none(),

@@ -9,6 +9,7 @@
 #include "coulomb/collision/filter.hpp"
 #include "coulomb/collision/primitives_half_space.hpp"
 #include "coulomb/collision/primitives_round.hpp"
+#include "coulomb/model/configuration.hpp"
 #include "coulomb/small_math.hpp"
 
 namespace coulomb {
@@ -65,7 +66,7 @@ void flip_contact(Contact& c) {
 }
 
 /// Hands on the staged contacts in the order of their features.
-void publish(const Model& model, int pair, int count, bool flipped, CollisionWorkspace& w) {
+void publish(const Model& model, int pair, int count, bool flipped, CollisionWorkspace& w, std::vector<Contact>& out) {
   int order[max_contacts_per_pair];
   for (int k = 0; k < count; ++k) {
     int at = k;
@@ -80,8 +81,22 @@ void publish(const Model& model, int pair, int count, bool flipped, CollisionWor
     c.geometry_a = a, c.geometry_b = b;
     c.body_a = model.geometry_body[a], c.body_b = model.geometry_body[b];
     c.size = std::min(w.filter.size[a], w.filter.size[b]);
-    w.contacts.push_back(c);
+    out.push_back(c);
   }
+}
+
+void collide_pair(const Model& model, int pair, double margin, const CollisionOptions& options, CollisionCache::Pair& cache,
+                  CollisionWorkspace& workspace, std::vector<Contact>& out) {
+  int a = model.pair_a[pair], b = model.pair_b[pair];
+  const bool flipped = model.geometry_type[a] > model.geometry_type[b];
+  if (flipped) std::swap(a, b);
+  const CollidePair collide = table.find(model.geometry_type[a], model.geometry_type[b]);
+  if (collide == nullptr) return;  // two half-spaces
+  Shape shape_a, shape_b;
+  pose_shape(model, workspace, a, shape_a);
+  pose_shape(model, workspace, b, shape_b);
+  const int count = collide(shape_a, shape_b, margin, options, cache, workspace.staging.data());
+  if (count > 0) publish(model, pair, count, flipped, workspace, out);
 }
 
 }  // namespace
@@ -108,18 +123,28 @@ void detect_contacts(const Model& model, const double* body_position, const doub
   workspace.contacts.clear();
   if (cache.pairs.size() != model.pair_a.size()) cache.pairs.resize(model.pair_a.size());
   filter_pairs(model, body_position, body_rotation, workspace);
-  for (const int pair : workspace.candidates) {
-    int a = model.pair_a[pair], b = model.pair_b[pair];
-    const bool flipped = model.geometry_type[a] > model.geometry_type[b];
-    if (flipped) std::swap(a, b);
-    const CollidePair collide = table.find(model.geometry_type[a], model.geometry_type[b]);
-    if (collide == nullptr) continue;  // two half-spaces
-    Shape shape_a, shape_b;
-    pose_shape(model, workspace, a, shape_a);
-    pose_shape(model, workspace, b, shape_b);
-    const int count = collide(shape_a, shape_b, model.pair_margin[pair], options, cache.pairs[pair], workspace.staging.data());
-    if (count > 0) publish(model, pair, count, flipped, workspace);
-  }
+  for (const int pair : workspace.candidates)
+    collide_pair(model, pair, model.pair_margin[pair], options, cache.pairs[pair], workspace, workspace.contacts);
+}
+
+void collide_moved_pair(const Model& model, int pair, const double* shift, const double* turn, const double* centre, double reach,
+                        CollisionWorkspace& w, std::vector<Contact>& out) {
+  double saved[12], quaternion[4], R[9], turned[9], position[3], arm[3];
+  double* pose = &w.pose[model.pair_a[pair]];
+  for (int i = 0; i < 12; ++i) saved[i] = pose[i * w.filter.padded];
+  rotation_exp(turn, quaternion);
+  quaternion_to_matrix(quaternion, R);
+  multiply3(R, saved, turned);
+  sub3(saved + 9, centre, arm);
+  rotate(R, arm, position);
+  for (int i = 0; i < 9; ++i) pose[i * w.filter.padded] = turned[i];
+  for (int i = 0; i < 3; ++i) pose[(9 + i) * w.filter.padded] = centre[i] + position[i] + shift[i];
+  CollisionOptions stateless;
+  stateless.stateless = stateless.frozen_cache = true;
+  CollisionCache::Pair cold;
+  out.clear();
+  collide_pair(model, pair, model.pair_margin[pair] + reach, stateless, cold, w, out);
+  for (int i = 0; i < 12; ++i) pose[i * w.filter.padded] = saved[i];
 }
 
 }  // namespace coulomb

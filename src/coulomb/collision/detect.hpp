@@ -49,4 +49,9 @@ struct CollisionWorkspace {
 void detect_contacts(const Model& model, const double* body_position, const double* body_rotation,
                      const CollisionOptions& options, CollisionCache& cache, CollisionWorkspace& workspace);
 
+/// One pair with A displaced by `shift` and turned by the rotation vector `turn` about `centre` (world), without a cache: contacts
+/// nearer than its margin plus `reach`. The workspace's poses are restored.
+void collide_moved_pair(const Model& model, int pair, const double* shift, const double* turn, const double* centre, double reach,
+                        CollisionWorkspace& workspace, std::vector<Contact>& out);
+
 }  // namespace coulomb

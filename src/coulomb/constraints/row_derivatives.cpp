@@ -180,7 +180,7 @@ void add6(const double from[6][6], double to[6][6]) {
 
 void row_derivatives(const Model& model, const DynamicsWorkspace& dynamics, const ConstraintRows& rows,
                      const std::vector<Contact>& contacts, const RowVelocities& velocities, const double* lambda,
-                     const std::vector<unsigned char>& inactive, RowDerivatives& out) {
+                     const std::vector<unsigned char>& inactive, RowDerivatives& out, const SmoothedMotion* smoothed) {
   out.blocks.resize(rows.body_rows.size());
   out.motions.resize(contacts.size());
   out.wrenches.clear();
@@ -195,7 +195,8 @@ void row_derivatives(const Model& model, const DynamicsWorkspace& dynamics, cons
       continue;
     }
     ContactMotion& motion = out.motions[b.contact];
-    contact_motion(contacts[b.contact], motion);
+    if (smoothed) (*smoothed)(contacts[b.contact], motion);
+    else contact_motion(contacts[b.contact], motion);
     const bool moving_a = model.body_last_dof[b.body_a] >= 0, moving_b = model.body_last_dof[b.body_b] >= 0;
     const Velocity at_plus = row_velocity(model, b, velocities, 0);
     contact_block(b, motion, at_plus, b.restitution == 0 ? at_plus : row_velocity(model, b, velocities, b.restitution), at, moving_a,

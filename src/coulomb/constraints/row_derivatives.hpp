@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "coulomb/collision/smoothed_motion.hpp"
 #include "coulomb/constraints/constraint_rows.hpp"
 
 namespace coulomb {
@@ -33,9 +34,10 @@ struct RowVelocities {
 };
 
 /// lambda: impulses of all rows. separating[block] != 0: the block carries no impulse and its row derivative is not needed.
+/// smoothed: how contacts move, instead of contact_motion.
 void row_derivatives(const Model& model, const DynamicsWorkspace& dynamics, const ConstraintRows& rows,
                      const std::vector<Contact>& contacts, const RowVelocities& velocities, const double* lambda,
-                     const std::vector<unsigned char>& inactive, RowDerivatives& out);
+                     const std::vector<unsigned char>& inactive, RowDerivatives& out, const SmoothedMotion* smoothed = nullptr);
 
 /// Dense s (num_rows x ld, zeroed by the caller for active rows): d(J v+ + beta)/dq at fixed v+.
 void fill_row_columns(const Model& model, const DynamicsWorkspace& dynamics, const ConstraintRows& rows,

@@ -36,6 +36,11 @@ void ProblemLinearization::build(const ConstraintProblem& problem, const SolverR
   scaled_.velocity(lambda_.data(), c_.data());
   for (int b = 0; b < scaled_.num_blocks; ++b) {
     modes_[b] = scaled_.mode(b, lambda_.data(), c_.data());   // for the direction and alpha
+    if (result.modes[b] == Mode::sliding && modes_[b].mode != Mode::sliding) {   // a tie, taken on this side: the impulse has the direction
+      const double x = lambda_[scaled_.blocks[b].row], y = lambda_[scaled_.blocks[b].row + 1], t = std::sqrt(x * x + y * y);
+      if (t > 0) modes_[b].nx = x / t, modes_[b].ny = y / t;
+      modes_[b].k = 1;
+    }
     modes_[b].mode = result.modes[b];
     modes_[b].k = std::clamp(modes_[b].k, 0.0, 1.0);
   }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "coulomb/constraints/constraint_rows.hpp"
+#include "coulomb/stepping/gradient_options.hpp"
 #include "coulomb/stepping/step_record.hpp"
 
 namespace coulomb {
@@ -13,6 +14,7 @@ struct StepOptions {
   CollisionOptions collision;
   SolverSettings solver;
   bool warm_start = true;
+  GradientOptions gradient;
 };
 
 /// What a step remembers for the next one: collision features and impulses by constraint identity. Part of the state: the same

@@ -44,6 +44,15 @@ SolverMethod solver_method(const std::string& name) {
   refuse("solver: got \"" + name + "\", expected \"automatic\", \"ac_lm\", \"admm\" or \"pgs\"");
 }
 
+GradientMode gradient_mode(const std::string& name) {
+  if (name == "exact") return GradientMode::exact;
+  if (name == "complementarity_aware") return GradientMode::complementarity_aware;
+  if (name == "smoothed_collision") return GradientMode::smoothed_collision;
+  if (name == "smoothed_step") return GradientMode::smoothed_step;
+  refuse("gradient: got \"" + name +
+         "\", expected \"exact\", \"complementarity_aware\", \"smoothed_collision\" or \"smoothed_step\"");
+}
+
 StepOptions step_options(const Model& model, const SimulatorOptions& o) {
   StepOptions out;
   out.constraints.timestep = o.timestep == 0 ? model.timestep : o.timestep;
@@ -64,6 +73,10 @@ StepOptions step_options(const Model& model, const SimulatorOptions& o) {
   out.solver.method = solver_method(o.solver);
   out.solver.tolerance = o.tolerance, out.solver.max_iterations = o.max_iterations, out.solver.canonical = o.canonical_impulses;
   out.warm_start = o.warm_start;
+  out.gradient.mode = gradient_mode(o.gradient);
+  if (o.gradient_samples < 1) refuse("gradient_samples: got " + std::to_string(o.gradient_samples) + ", expected at least 1");
+  check_range("gradient_scale", o.gradient_scale, 0, 1, true);
+  out.gradient.samples = o.gradient_samples, out.gradient.scale = o.gradient_scale, out.gradient.seed = o.gradient_seed;
   return out;
 }
 
@@ -186,7 +199,10 @@ const StepLinearization& Simulator::linearization() {
   const auto small = [](double x) { return std::abs(x) < differentiable_size; };
   for (const auto* x : {&record_->q, &record_->v, &record_->v_next})
     if (!std::all_of(x->begin(), x->end(), small)) throw std::logic_error("derivatives: a state beyond 1e150 has none in double precision");
-  if (!linearized_) linearization_->prepare(*model_, step_options_, *record_);
+  if (!linearized_) {
+    linearization_->prepare(*model_, step_options_, *record_);
+    if (step_options_.gradient.mode == GradientMode::smoothed_step) linearization_->smooth(memory_);
+  }
   linearized_ = true;
   return *linearization_;
 }
@@ -223,7 +239,9 @@ StepCotangent Simulator::vjp(const double* dq1, const double* dv1, const std::ve
   linearization();
   StepCotangent out;
   out.parameter_set = parameter_set(parameters);
-  linearization_->vjp(dq1, dv1, out, out.parameter_set.get());
+  if (step_options_.gradient.mode == GradientMode::complementarity_aware)
+    linearization_->vjp_at_ties(dq1, dv1, out, out.parameter_set.get());
+  else linearization_->vjp(dq1, dv1, out, out.parameter_set.get());
   return out;
 }
 

@@ -5,7 +5,7 @@
 #include "coulomb/dense_kernels.hpp"
 #include "coulomb/model/configuration.hpp"
 #include "coulomb/small_math.hpp"
-#include "coulomb/stepping/limit_linearization.hpp"
+#include "coulomb/stepping/step_average.hpp"
 
 namespace coulomb {
 namespace {
@@ -81,20 +81,29 @@ void StepLinearization::prepare(const Model& model, const StepOptions& options, 
   link_twists(model, record.dynamics, record.v_next.data(), record.twist_next.data());
   velocities(model, record.dynamics, record.v_next.data(), body_twist_.data(), rate_next_.data());
   problem_.build(record.problem, record.solution);
-  use_limit_ = ambiguous_ = false;
+  use_average_ = ambiguous_ = false;
   if (problem_.deficient() && problem_.slides() && record.solution.relaxation == 0) {
-    if (!limit_) limit_ = std::make_unique<LimitLinearization>(model);
-    use_limit_ = record.solution.canonical && limit_->prepare(model, options, record);
-    ambiguous_ = !use_limit_;
+    if (!average_) average_ = std::make_unique<StepAverage>();
+    use_average_ = record.solution.canonical && average_->prepare_limit(model, options, record);
+    ambiguous_ = !use_average_;
   }
   collect_forces();
   prepare_derivatives(model, record.dynamics, record.acceleration.data(), &forces_);
-  coulomb::row_derivatives(model, record.dynamics, rows, record.collision.contacts, row_velocities(),
-                           record.solution.lambda.data(), inactive_, rows_);
+  const GradientOptions& gradient = options.gradient;
+  const SmoothedMotion smoothed(model, record.collision, gradient.samples, gradient.scale, gradient.seed);
+  coulomb::row_derivatives(model, record.dynamics, rows, record.collision.contacts, row_velocities(), record.solution.lambda.data(),
+                           inactive_, rows_, gradient.mode == GradientMode::smoothed_collision ? &smoothed : nullptr);
   const int n = rows.num_rows, m = problem_.reduced_size(), ld = record.dynamics.ld;
   grow(lambda_bar_, 2 * std::size_t(n) + 8);
   grow(reduced_, std::size_t(m) * ld), grow(s_, std::size_t(n) * ld);
   grow(W_, std::size_t(m) * ld), grow(BYM_, std::size_t(m) * ld), grow(Bs_, std::size_t(m) * ld);
+}
+
+void StepLinearization::smooth(const StepMemory& memory) {
+  if (!average_) average_ = std::make_unique<StepAverage>();
+  use_average_ = average_->prepare_samples(*model_, *options_, *record_, memory);
+  ambiguous_ = !use_average_;
+  have_jacobian_ = false;
 }
 
 // Mh^-1, the reduced rows' W and B J Mh^-1, and P^T.
@@ -193,8 +202,8 @@ const StepDerivatives& StepLinearization::jacobian() {
   StepDerivatives& out = *derivatives_;
   have_jacobian_ = true;
   out.ambiguous = ambiguous_;
-  if (use_limit_) {
-    limit_->jacobian(out);
+  if (use_average_) {
+    average_->jacobian(out);
     return out;
   }
   const Model& model = *model_;

@@ -38,7 +38,7 @@ struct StepCotangent {
   std::vector<double> parameters;      ///< in its order
 };
 
-class LimitLinearization;
+class StepAverage;
 
 class StepLinearization {
  public:
@@ -48,6 +48,8 @@ class StepLinearization {
 
   /// Prepares everything that forward and reverse mode share. The record must stay unchanged while this is used.
   void prepare(const Model& model, const StepOptions& options, StepRecord& record);
+  /// From now on until the next prepare, the mean over states around this one (GradientMode::smoothed_step).
+  void smooth(const StepMemory& memory);
 
   const StepDerivatives& jacobian();
   /// The same, to be kept: the next Jacobian then gets memory of its own.
@@ -58,6 +60,9 @@ class StepLinearization {
   void vjp(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set = nullptr);
   /// Any of the inputs may be null: zero.
   void jvp(const double* dq, const double* dv, const double* du, const double* dtau, double* dq1, double* dv1);
+
+  /// vjp with the better side at every tie (GradientMode::complementarity_aware). The linearisation is afterwards as before.
+  void vjp_at_ties(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set = nullptr);
 
   const RowDerivatives& row_derivatives() const { return rows_; }
   /// The next velocity depends on a choice among impulses that has no derivative here: the least-norm one is given.
@@ -92,8 +97,8 @@ class StepLinearization {
   std::vector<double> parameter_r_, parameter_s_, parameter_Bs_;
   ProductScratch product_;
   std::shared_ptr<StepDerivatives> derivatives_;
-  bool have_jacobian_ = false, ambiguous_ = false, use_limit_ = false;
-  std::unique_ptr<LimitLinearization> limit_;            // made when first needed
+  bool have_jacobian_ = false, ambiguous_ = false, use_average_ = false;
+  std::unique_ptr<StepAverage> average_;                 // made when first needed
 };
 
 }  // namespace coulomb

@@ -6,7 +6,7 @@
 
 #include "coulomb/dense_kernels.hpp"
 #include "coulomb/model/configuration.hpp"
-#include "coulomb/stepping/limit_linearization.hpp"
+#include "coulomb/stepping/step_average.hpp"
 #include "coulomb/stepping/step_linearization.hpp"
 
 namespace coulomb {
@@ -21,7 +21,7 @@ ParameterContext StepLinearization::parameter_context() const {
 
 void StepLinearization::parameter_columns(const ParameterSet& set, std::vector<double>& columns_T) {
   jacobian();   // P and W
-  if (use_limit_) return limit_->parameter_columns(set, columns_T);
+  if (use_average_) return average_->parameter_columns(set, columns_T);
   const StepRecord& record = *record_;
   const int nv = model_->nv, ld = record.dynamics.ld, n = record.rows.num_rows, m = problem_.reduced_size(), count = set.size();
   const int width = padded(count);

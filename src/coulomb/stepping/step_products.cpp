@@ -12,7 +12,7 @@
 namespace coulomb {
 
 void StepLinearization::vjp(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set) {
-  if (use_limit_) return vjp_from_jacobian(dq1, dv1, out, set);
+  if (use_average_) return vjp_from_jacobian(dq1, dv1, out, set);
   const Model& model = *model_;
   StepRecord& r = *record_;
   const int nv = model.nv, n = r.rows.num_rows;

@@ -1,19 +1,24 @@
-// LimitLinearization: the derivative of a step whose next velocity depends on the choice among non-unique impulses (redundant
-// contacts that slide). The choice is the limit of a vanishing compliance eps (solvers/canonical.hpp), and so is its derivative:
+// StepAverage: a weighted sum of the derivatives of several steps near the one at hand. Two of them:
+//
+// Limit, for a next velocity that depends on the choice among non-unique impulses (redundant contacts that slide). The choice is the
+// limit of a vanishing compliance eps (solvers/canonical.hpp), and so is its derivative:
 //   J = sum_i w_i J(2^i eps) + O(eps^4),  i = 0..3,
 // J(eps) the exact derivative of the step solved with compliance eps, w the weights of extrapolation to zero. Such steps are rare;
 // they cost four linearisations, in reverse mode too (cancellation would separate the two modes by more than rounding).
+//
+// Smoothing (GradientMode::smoothed_step): the mean over states drawn around this one.
 #pragma once
 
 #include "coulomb/stepping/step_linearization.hpp"
 
 namespace coulomb {
 
-class LimitLinearization {
+class StepAverage {
  public:
-  explicit LimitLinearization(const Model& model);
   /// False: a compliant problem has other modes, or no solution; the limit is not smooth here.
-  bool prepare(const Model& model, const StepOptions& options, const StepRecord& record);
+  bool prepare_limit(const Model& model, const StepOptions& options, const StepRecord& record);
+  /// memory: what the step started from. Samples whose step has no solution are left out; false: all of them.
+  bool prepare_samples(const Model& model, const StepOptions& options, const StepRecord& record, const StepMemory& memory);
   void jacobian(StepDerivatives& out);
   void parameter_columns(const ParameterSet& set, std::vector<double>& columns_T);
 
@@ -22,8 +27,12 @@ class LimitLinearization {
     explicit Level(const Model& model) : record(model), linearization(model) {}
     StepRecord record;
     StepLinearization linearization;
+    double weight = 0;
   };
+  void reserve(const Model& model, int levels);
+
   std::vector<Level> levels_;
+  int used_ = 0;
   ConstraintSolver solver_;
   std::vector<double> columns_T_;
 };

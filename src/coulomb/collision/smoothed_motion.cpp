@@ -1,0 +1,64 @@
+#include "coulomb/collision/smoothed_motion.hpp"
+
+#include <algorithm>
+
+#include "coulomb/random.hpp"
+#include "coulomb/small_math.hpp"
+
+namespace coulomb {
+namespace {
+
+/// The columns of a motion about its own point, for twists about `point`: v(own) = v + w x (own - point).
+void add_about(const Contact& c, const ContactMotion& m, const double* point, double weight, ContactMotion& sum) {
+  double arm[3];
+  sub3(c.point, point, arm);
+  const auto add = [&](const double* row, double* out) {
+    for (int side = 0; side < 12; side += 6)
+      for (int k = 0; k < 3; ++k) {
+        double axis[3] = {0, 0, 0}, v[3];
+        axis[k] = 1;
+        cross3(axis, arm, v);
+        out[side + k] += weight * row[side + k];
+        out[side + 3 + k] += weight * (row[side + 3 + k] + dot3(row + side, v));
+      }
+  };
+  for (int i = 0; i < 3; ++i) add(m.dnormal[i], sum.dnormal[i]), add(m.dpoint[i], sum.dpoint[i]);
+  add(m.ddistance, sum.ddistance);
+}
+
+}  // namespace
+
+void SmoothedMotion::operator()(const Contact& contact, ContactMotion& motion) const {
+  NormalNumbers normal(seed_ ^ (std::uint64_t(contact.pair) << 20) ^ std::uint64_t(contact.feature));
+  ContactMotion sum{}, one;
+  int used = 0;
+  std::vector<Contact> found;
+  for (int s = 0; s < samples_; ++s) {
+    double shift[3], turn[3];
+    for (double& x : shift) x = scale_ * normal();
+    for (double& x : turn) x = scale_ / std::max(contact.size, 1e-9) * normal();
+    collide_moved_pair(model_, contact.pair, shift, turn, contact.point, 8 * scale_, workspace_, found);
+    const Contact* nearest = nullptr;
+    double best = 0;
+    for (const Contact& c : found) {
+      double d[3];
+      sub3(c.point, contact.point, d);
+      if (!nearest || dot3(d, d) < best) nearest = &c, best = dot3(d, d);
+    }
+    if (!nearest) continue;
+    contact_motion(*nearest, one);
+    if (one.frozen) continue;
+    add_about(*nearest, one, contact.point, 1, sum);
+    ++used;
+  }
+  if (used == 0) return contact_motion(contact, motion);
+  motion = ContactMotion{};
+  add_about(contact, sum, contact.point, 1.0 / used, motion);
+  for (int c = 0; c < 12; ++c) {   // the mean of turning normals is not quite tangent to this one
+    double along = 0;
+    for (int i = 0; i < 3; ++i) along += contact.normal[i] * motion.dnormal[i][c];
+    for (int i = 0; i < 3; ++i) motion.dnormal[i][c] -= along * contact.normal[i];
+  }
+}
+
+}  // namespace coulomb

@@ -1,0 +1,78 @@
+// Complementarity-aware reverse mode (Nimble, "saddle points"; THEORY 6): at a tie both sides have a derivative. Given the cotangent of
+// the next state, take at every tie, one after another, the side whose gradient is larger in ||dl/dv||^2 + ||dl/dtau||^2 / h: a gradient
+// of zero would leave an optimiser at the saddle.
+#include <algorithm>
+
+#include "coulomb/stepping/step_linearization.hpp"
+
+namespace coulomb {
+namespace {
+
+/// The mode on the other side of the border that the block is nearest to.
+Mode other_side(const Block& block, Mode mode, const double* lambda, const double* c) {
+  switch (block.type) {
+    case BlockType::limit: return mode == Mode::active ? Mode::separating : Mode::active;
+    case BlockType::box: return mode != Mode::sticking ? Mode::sticking : *lambda >= 0 ? Mode::upper : Mode::lower;
+    case BlockType::cone:
+      if (mode == Mode::separating) return block.mu > 0 ? Mode::sticking : Mode::sliding;
+      if (std::max(lambda[2], 0.0) + std::max(c[2], 0.0) == 0) return Mode::separating;
+      return mode == Mode::sticking ? Mode::sliding : lambda[2] > 0 ? Mode::sticking : Mode::separating;
+    default: return mode;
+  }
+}
+
+double size(const StepCotangent& g, double h) {
+  double v = 0, tau = 0;
+  for (double x : g.v) v += x * x;
+  for (double x : g.tau) tau += x * x;
+  return v + tau / h;
+}
+
+}  // namespace
+
+void StepLinearization::vjp_at_ties(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set) {
+  StepRecord& r = *record_;
+  const StepOptions& options = *options_;
+  const double h = options.constraints.timestep;
+  const std::vector<Mode> modes = r.solution.modes;
+  vjp(dq1, dv1, out, set);
+  StepCotangent candidate;
+  std::vector<Mode> best = modes;
+  bool current = true;   // the linearisation is that of `best`
+  const auto try_flip = [&](const std::vector<int>& blocks) {
+    r.solution.modes = best;
+    for (int b : blocks) {
+      const Block& block = r.problem.blocks[b];
+      r.solution.modes[b] = other_side(block, best[b], r.solution.lambda.data() + block.row, r.solution.c.data() + block.row);
+    }
+    prepare(*model_, options, r);
+    vjp(dq1, dv1, candidate, set);
+    current = size(candidate, h) > size(out, h);
+    if (!current) return;
+    std::swap(out, candidate);
+    best = r.solution.modes;
+  };
+  // all the ties between two bodies together (four corners slide as one), then one by one
+  std::vector<std::vector<int>> groups;
+  std::vector<int> ties;
+  for (int b = 0; b < r.rows.num_blocks; ++b)
+    if (r.solution.margin[b] < options.gradient.tie_margin) ties.push_back(b);
+  for (std::size_t i = 0; i < r.rows.body_rows.size(); ++i) {
+    const BodyRows& first = r.rows.body_rows[i];
+    std::vector<int> group;
+    bool seen = false;
+    for (const BodyRows& b : r.rows.body_rows) {
+      if (b.body_a != first.body_a || b.body_b != first.body_b || !std::binary_search(ties.begin(), ties.end(), b.block)) continue;
+      seen = seen || (&b < &first);
+      group.push_back(b.block);
+    }
+    if (group.size() > 1 && !seen) groups.push_back(group);
+  }
+  for (const auto& group : groups) try_flip(group);
+  for (int b : ties) try_flip({b});
+  if (best == modes && current) return;
+  r.solution.modes = modes;   // the record stays what the step found
+  prepare(*model_, options, r);
+}
+
+}  // namespace coulomb

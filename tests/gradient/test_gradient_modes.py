@@ -1,0 +1,111 @@
+"""Which gradient: the exact one, the better side at ties, and the two smoothed ones (docs/conventions.md)."""
+
+import numpy as np
+import pytest
+
+import coulomb
+
+H, MU, WEIGHT = 1e-2, 0.5, 9.81
+
+
+def box():
+    scene = coulomb.Scene()
+    scene.add_ground(friction=MU)
+    scene.add_box((0.2, 0.2, 0.2), mass=1.0, position=(0, 0, 0.0999), friction=MU, name="box")
+    return scene.build()
+
+
+def pushed(force, **options):
+    """A box at rest pushed along x; position correction off, so that sticking and sliding meet exactly at mu m g."""
+    model = box()
+    sim = coulomb.Simulator(model, timestep=H, baumgarte=0, **options)
+    q, v = model.neutral()
+    sim.step(q, v, tau=np.array([force, 0, 0, 0, 0, 0.0]))
+    return sim
+
+
+def slope_of_vjp(sim):
+    return sim.vjp(np.zeros(6), np.eye(6)[0]).tau[0]
+
+
+@pytest.mark.parametrize("force, slope", [(0.9 * MU * WEIGHT, 0.0), (1.1 * MU * WEIGHT, H)])
+@pytest.mark.parametrize("gradient", ["exact", "complementarity_aware"])
+def test_away_from_ties_both_are_exact(gradient, force, slope):
+    assert slope_of_vjp(pushed(force, gradient=gradient)) == pytest.approx(slope, abs=1e-12)
+
+
+def test_at_the_edge_of_sliding_the_aware_gradient_leaves_the_saddle():
+    sim = pushed(MU * WEIGHT, gradient="exact")
+    assert any(c.tie for c in sim.contacts)
+    assert slope_of_vjp(sim) == pytest.approx(0, abs=1e-12)
+    aware = pushed(MU * WEIGHT, gradient="complementarity_aware")
+    assert slope_of_vjp(aware) == pytest.approx(H, rel=1e-9)
+    assert np.abs(aware.derivatives().dv_dtau[0, 0]) < 1e-12  # the Jacobian stays that of the documented side
+
+
+def test_aware_gradient_of_a_body_at_the_border_of_touching():
+    scene = coulomb.Scene(gravity=(0, 0, 0))
+    scene.add_ground(friction=0.0)
+    scene.add_sphere(0.1, mass=1.0, position=(0, 0, 0.1), name="ball")
+    model = scene.build()
+    q, v = model.neutral()
+    exact, aware = (coulomb.Simulator(model, timestep=H, gradient=g) for g in ("exact", "complementarity_aware"))
+    for sim in (exact, aware):
+        sim.step(q, v)
+    w = np.eye(6)[2]
+    assert exact.vjp(np.zeros(6), w).v[2] == pytest.approx(1)
+    assert aware.vjp(np.zeros(6), w).v[2] == pytest.approx(1)  # touching would give 0: smaller
+
+
+def test_smoothed_step_is_the_mean_and_repeats():
+    options = dict(gradient="smoothed_step", gradient_scale=2e-2, gradient_samples=400)
+    sim = pushed(MU * WEIGHT, **options)
+    slope = sim.derivatives().dv_dtau[0, 0]
+    assert 0.2 * H < slope < H  # some samples stick, some slide, some have left the ground
+    assert slope_of_vjp(sim) == pytest.approx(slope, rel=1e-12)
+    assert pushed(MU * WEIGHT, **options).derivatives().dv_dtau[0, 0] == slope
+    assert pushed(MU * WEIGHT, gradient_seed=1, **options).derivatives().dv_dtau[0, 0] != slope
+
+
+def test_small_smoothing_is_the_exact_gradient():
+    exact = pushed(1.5 * MU * WEIGHT).derivatives().A
+    for gradient in ("smoothed_step", "smoothed_collision"):
+        smooth = pushed(1.5 * MU * WEIGHT, gradient=gradient, gradient_scale=1e-9).derivatives().A
+        assert np.linalg.norm(smooth - exact) <= 1e-3 * np.linalg.norm(exact), gradient
+
+
+def test_smoothed_collision_sees_the_other_corner():
+    """An ellipsoid-like octahedron on one vertex: blurred, its point rolls over the neighbouring vertices."""
+    octahedron = [(0.1, 0, 0), (-0.1, 0, 0), (0, 0.1, 0), (0, -0.1, 0), (0, 0, 0.1), (0, 0, -0.1)]
+    scene = coulomb.Scene()
+    scene.add_ground(friction=0.5)
+    scene.add_mesh(octahedron, mass=1.0, position=(0, 0, 0.0999), name="gem")
+    model = scene.build()
+    q, v = model.neutral()
+    q = model.integrate(q, np.array([0, 0, 0, 0, 0.5, 0]))
+    q[2] = 0.0999 * np.cos(0.5)
+    J = {}
+    for gradient in ("exact", "smoothed_collision"):
+        sim = coulomb.Simulator(model, timestep=H, gradient=gradient, gradient_scale=3e-2, gradient_samples=100)
+        sim.step(q, v + np.array([0, 0, -0.5, 0, 0, 0]))
+        J[gradient] = sim.derivatives().dv_dq
+        assert np.isfinite(J[gradient]).all()
+    assert np.linalg.norm(J["exact"] - J["smoothed_collision"]) > 1e-3 * np.linalg.norm(J["exact"])
+
+
+@pytest.mark.parametrize("option", [dict(gradient="best"), dict(gradient_samples=0), dict(gradient_scale=0.0)])
+def test_options_are_refused_by_name(option):
+    with pytest.raises(ValueError, match=next(iter(option))):
+        coulomb.Simulator(box(), **option)
+
+
+@pytest.mark.parametrize("gradient", ["exact", "complementarity_aware", "smoothed_collision", "smoothed_step"])
+def test_the_choice_changes_no_bit_of_the_motion(gradient):
+    reference, sim = pushed(MU * WEIGHT), pushed(MU * WEIGHT, gradient=gradient)
+    q, v = box().neutral()
+    for _ in range(5):
+        sim.derivatives()
+        sim.vjp(np.zeros(6), np.eye(6)[0])
+        a, b = reference.step(q, v), sim.step(q, v)
+        assert np.array_equal(a[0], b[0]) and np.array_equal(a[1], b[1])
+        q, v = a
