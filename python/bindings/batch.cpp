@@ -13,24 +13,6 @@ namespace coulomb::python {
 
 namespace {
 
-std::vector<std::string> names_of(const ParameterSet& set) {
-  std::vector<std::string> names;
-  for (const auto& item : set.items()) names.push_back(item.name);
-  return names;
-}
-
-/// The part of that parameter along the last axis. KeyError lists what was asked for.
-nb::object part(const nb::object& array, const ParameterSet& set, const std::string& name) {
-  std::string known;
-  for (const auto& item : set.items()) {
-    known += (known.empty() ? "" : ", ") + item.name;
-    if (item.name != name) continue;
-    const nb::slice columns(nb::int_(item.first), nb::int_(item.first + item.element.size), nb::int_(1));
-    return array[nb::make_tuple(nb::ellipsis(), columns)];
-  }
-  throw nb::key_error((name + ": not among the parameters of wrt (" + (known.empty() ? "none" : known) + ")").c_str());
-}
-
 /// Rows [0, nv) or [nv, 2 nv) of a (n, 2 nv, k) array and, if wanted, the same of its columns.
 nb::object block(const nb::object& array, int nv, bool lower, std::optional<bool> right = {}) {
   const auto half = [nv](bool second) { return nb::slice(nb::int_(second ? nv : 0), nb::int_(second ? 2 * nv : nv), nb::int_(1)); };
@@ -39,13 +21,13 @@ nb::object block(const nb::object& array, int nv, bool lower, std::optional<bool
 }
 
 struct DerivativesOut {
-  nb::object A, B, B_tau, columns;
+  nb::object A, B, B_tau, columns, valid;
   ParameterSet set;
   int nv = 0;
 };
 
 struct CotangentOut {
-  nb::object q, v, u, tau, columns;
+  nb::object q, v, u, tau, columns, valid;
   ParameterSet set;
 };
 
@@ -93,7 +75,7 @@ StatusOut status(Batch& batch) {
   double* residual = new_array<double>({n}, "float64", out.residual);
   double* relaxation = new_array<double>({n}, "float64", out.relaxation);
   for (int i = 0; i < n; ++i) {
-    StepStatus s = batch.simulator.status(i);
+    StepStatus s = batch.simulator.environment(i).status();
     converged[i] = s.converged, iterations[i] = s.iterations, residual[i] = s.residual, relaxation[i] = s.relaxation;
     out.reason.push_back(std::move(s.reason));
   }
@@ -113,6 +95,7 @@ DerivativesOut derivatives(Batch& batch, const std::vector<std::string>& wrt) {
   to.B = new_array<double>({n, 2 * nv, nu}, "float64", out.B);
   to.B_tau = new_array<double>({n, 2 * nv, nv}, "float64", out.B_tau);
   to.parameters = new_array<double>({n, 2 * nv, out.set.size()}, "float64", out.columns);
+  to.valid = new_array<bool>({n}, "bool", out.valid);
   const Working working(batch);
   batch.simulator.derivatives(wrt, to);
   return out;
@@ -132,6 +115,7 @@ CotangentOut vjp(Batch& batch, nb::handle dQ1, nb::handle dV1, const std::vector
   to.u = new_array<double>({n, nu}, "float64", out.u);
   to.tau = new_array<double>({n, nv}, "float64", out.tau);
   to.parameters = new_array<double>({n, out.set.size()}, "float64", out.columns);
+  to.valid = new_array<bool>({n}, "bool", out.valid);
   const Working working(batch);
   batch.simulator.vjp(dq_in.data(), dv_in.data(), wrt, to);
   return out;
@@ -165,15 +149,16 @@ int environment(const Batch& batch, int i) {
 void bind_results(nb::module_& module) {
   nb::class_<DerivativesOut> derivatives(module, "BatchDerivatives",
                                          "Jacobians of one batched step in tangent space; the first axis is the environment. The identity "
-                                         "for environments that were left out or stayed where they were.");
+                                         "for environments that the mask left out.");
   derivatives.def_ro("A", &DerivativesOut::A, "(n, 2 nv, 2 nv) d(q1, v1)/d(q, v)")
       .def_ro("B", &DerivativesOut::B, "(n, 2 nv, nu) d(q1, v1)/du")
       .def_ro("B_tau", &DerivativesOut::B_tau, "(n, 2 nv, nv) d(q1, v1)/dtau")
+      .def_ro("valid", &DerivativesOut::valid, "(n,) bool: False, and zeros, where the numbers of the step overflowed.")
       .def(
-          "__getitem__", [](const DerivativesOut& d, const std::string& name) { return part(d.columns, d.set, name); }, nb::arg("name"),
+          "__getitem__", [](const DerivativesOut& d, const std::string& name) { return parameter_part(d.columns, d.set, name); }, nb::arg("name"),
           nb::sig("def __getitem__(self, name: str) -> numpy.ndarray"),
           "(n, 2 nv, size) d(q1, v1)/d(parameter), for a name of `wrt`. KeyError otherwise.")
-      .def_prop_ro("parameters", [](const DerivativesOut& d) { return names_of(d.set); }, "Names of `wrt`.");
+      .def_prop_ro("parameters", [](const DerivativesOut& d) { return parameter_names(d.set); }, "Names of `wrt`.");
   const auto state_block = [&](const char* name, bool lower, bool right) {
     derivatives.def_prop_ro(
         name, [lower, right](const DerivativesOut& d) { return block(d.A, d.nv, lower, right); },
@@ -197,11 +182,12 @@ void bind_results(nb::module_& module) {
       .def_ro("v", &CotangentOut::v, "(n, nv) with respect to v")
       .def_ro("u", &CotangentOut::u, "(n, nu) with respect to the controls")
       .def_ro("tau", &CotangentOut::tau, "(n, nv) with respect to the joint forces")
+      .def_ro("valid", &CotangentOut::valid, "(n,) bool: False, and zeros, where the numbers of the step overflowed.")
       .def(
-          "__getitem__", [](const CotangentOut& g, const std::string& name) { return part(g.columns, g.set, name); }, nb::arg("name"),
+          "__getitem__", [](const CotangentOut& g, const std::string& name) { return parameter_part(g.columns, g.set, name); }, nb::arg("name"),
           nb::sig("def __getitem__(self, name: str) -> numpy.ndarray"),
           "(n, size) gradient of a parameter of `wrt`, per environment. KeyError otherwise.")
-      .def_prop_ro("parameters", [](const CotangentOut& g) { return names_of(g.set); }, "Names of `wrt`.");
+      .def_prop_ro("parameters", [](const CotangentOut& g) { return parameter_names(g.set); }, "Names of `wrt`.");
 
   nb::class_<StatusOut>(module, "BatchStatus", "How the last step of every environment went.")
       .def_ro("converged", &StatusOut::converged, "(n,) bool: the constraint problem was solved as posed, to the tolerance.")
@@ -231,7 +217,8 @@ void bind_products(nb::class_<Batch>& cls) {
           nb::sig("def jvp(self, dQ: numpy.ndarray | None = None, dV: numpy.ndarray | None = None, dU: numpy.ndarray | None = None, "
                   "dtau: numpy.ndarray | None = None) -> tuple[numpy.ndarray, numpy.ndarray]"),
           "Forward mode: tangents dQ, dV, dtau (n, nv) and dU (n, nu) of the inputs (None: zero) to those (n, nv) of q1 and "
-          "v1.\n\nRuntimeError: an environment took no step yet.");
+          "v1; zeros where the numbers of the step overflowed (`valid` of derivatives and vjp).\n\nRuntimeError: an environment took no step "
+          "yet.");
 }
 
 void bind_state(nb::class_<Batch>& cls) {
@@ -296,8 +283,8 @@ void bind_batch(nb::module_& module) {
                   "fext: numpy.ndarray | None = None, mask: numpy.ndarray | None = None) -> tuple[numpy.ndarray, numpy.ndarray]"),
           "One step of every environment: Q (n, nq), V (n, nv) to (Q1, V1). U: (n, nu) controls. tau: (n, nv) extra joint forces. fext: (n, "
           "num_bodies, 6) world force (N) and torque (N m) at each body's centre of mass. None: zero. mask: (n,) bool, environments to "
-          "step; the others' rows are copied unchecked. An environment whose next state would not be finite stays where it was; `status` "
-          "says so, and the others go on.\n\nValueError: names argument, element and value; no environment has stepped then.");
+          "step; the others' rows are copied unchecked. Where numbers overflow, an environment stays where it was; `status` says "
+          "so, and the others go on.\n\nValueError: names argument, element and value; no environment has stepped then.");
   bind_products(cls);
   bind_state(cls);
 }

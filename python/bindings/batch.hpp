@@ -66,6 +66,12 @@ class Mask {
 /// {name: (n, size)}; (n,) will do for size 1. ValueError names the parameter and the element.
 BatchParameters batch_parameters(nb::dict values, int n);
 
+/// The part of that parameter along the last axis. KeyError lists what was asked for.
+nb::object parameter_part(const nb::object& array, const ParameterSet& set, const std::string& name);
+std::vector<std::string> parameter_names(const ParameterSet& set);
+
+void bind_batch_rollout(nb::module_& module, nb::class_<Batch>& batch);
+
 /// numpy.empty of that shape into `array`; returns its elements.
 void* new_array(std::initializer_list<Py_ssize_t> shape, const char* dtype, nb::object& array);
 template <class T>

@@ -40,6 +40,23 @@ BatchParameters batch_parameters(nb::dict values, int n) {
   return out;
 }
 
+std::vector<std::string> parameter_names(const ParameterSet& set) {
+  std::vector<std::string> names;
+  for (const auto& item : set.items()) names.push_back(item.name);
+  return names;
+}
+
+nb::object parameter_part(const nb::object& array, const ParameterSet& set, const std::string& name) {
+  std::string known;
+  for (const auto& item : set.items()) {
+    known += (known.empty() ? "" : ", ") + item.name;
+    if (item.name != name) continue;
+    const nb::slice columns(nb::int_(item.first), nb::int_(item.first + item.element.size), nb::int_(1));
+    return array[nb::make_tuple(nb::ellipsis(), columns)];
+  }
+  throw nb::key_error((name + ": not among the parameters of wrt (" + (known.empty() ? "none" : known) + ")").c_str());
+}
+
 void* new_array(std::initializer_list<Py_ssize_t> shape, const char* dtype, nb::object& array) {
   static const nb::handle empty = nb::object(nb::module_::import_("numpy").attr("empty")).release();
   nb::list sizes;

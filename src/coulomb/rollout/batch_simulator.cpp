@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <optional>
 #include <stdexcept>
 
 #include "coulomb/model/configuration.hpp"
@@ -18,13 +18,6 @@ bool all_finite(const double* x, std::size_t count) {
 
 std::string environment_name(int i) { return "environment " + std::to_string(i) + ": "; }
 
-// Environments may have meshes of their own: their parameters must still be as long as those of environment 0.
-void check_size(int environment, std::size_t size, std::size_t expected) {
-  if (size != expected)
-    throw std::invalid_argument(environment_name(environment) + "its parameters are " + std::to_string(size) +
-                                " numbers, those of environment 0 " + std::to_string(expected));
-}
-
 // out: rows x columns in C order, from its transpose.
 void store_transposed(const double* transposed, int rows, int columns, double* out) {
   for (int i = 0; i < rows; ++i)
@@ -35,13 +28,24 @@ void fill(double* x, std::size_t count) {
   if (x) std::fill_n(x, count, 0.0);
 }
 
-// The identity over zeros: rows x columns.
-void store_identity(double* x, std::size_t rows, std::size_t columns) {
+// The identity, or zero.
+void store_identity(double* x, std::size_t rows, std::size_t columns, bool identity) {
   fill(x, rows * columns);
-  for (std::size_t k = 0; x && k < std::min(rows, columns); ++k) x[k * columns + k] = 1;
+  for (std::size_t k = 0; x && identity && k < rows; ++k) x[k * columns + k] = 1;
+}
+
+void copy_or_zero(const double* from, std::size_t count, double* to) {
+  if (from) std::copy_n(from, count, to);
+  else fill(to, count);
 }
 
 }  // namespace
+
+void check_parameter_size(int environment, std::size_t size, std::size_t expected) {
+  if (size != expected)
+    throw std::invalid_argument(environment_name(environment) + "its parameters are " + std::to_string(size) +
+                                " numbers, those of environment 0 " + std::to_string(expected));
+}
 
 void check_finite_batch(const char* name, const double* x, std::size_t n, std::size_t width, const unsigned char* mask,
                        std::size_t depth) {
@@ -142,31 +146,31 @@ void BatchSimulator::step(const BatchInput& in, double* q_next, double* v_next) 
   for_each([&](Simulator& sim, int environment, int) {
     const auto i = static_cast<std::size_t>(environment);
     const double *q = in.q + i * nq, *v = in.v + i * nv;
-    const auto stay = [&](Outcome why) {
+    if (in.mask && !in.mask[i]) {
       if (q_next != in.q) std::copy_n(q, nq, q_next + i * nq);
       if (v_next != in.v) std::copy_n(v, nv, v_next + i * nv);
-      outcome_[i] = why;
-    };
-    if (in.mask && !in.mask[i]) return stay(Outcome::left_out);
-    const StepRecord& record = sim.record();
+      outcome_[i] = Outcome::left_out;
+      return;
+    }
     sim.step(q, v, in.u ? in.u + i * nu : nullptr, in.tau ? in.tau + i * nv : nullptr, in.fext ? in.fext + i * 6 * bodies : nullptr,
              q_next + i * nq, v_next + i * nv);
     outcome_[i] = Outcome::stepped;
-    if (all_finite(record.q_next.data(), nq) && all_finite(record.v_next.data(), nv)) return;
-    std::copy_n(record.q.data(), nq, q_next + i * nq);
-    std::copy_n(record.v.data(), nv, v_next + i * nv);
-    sim.reset();                       // its memory holds what is not finite
-    outcome_[i] = Outcome::lost;
   });
 }
 
-StepStatus BatchSimulator::status(int i) const {
-  if (outcome_[static_cast<std::size_t>(i)] != Outcome::lost) return environment(i).status();
-  StepStatus out;
-  out.converged = false;
-  out.residual = std::numeric_limits<double>::infinity();
-  out.reason = "not finite: the next state left the range of double; the environment stays where it was";
-  return out;
+// work() for an environment that stepped; nothing if it was left out, or refuses since its numbers overflowed (valid[i] says so).
+template <class Work>
+auto BatchSimulator::attempt(std::size_t i, bool* valid, Work&& work) -> decltype(work()) {
+  if (valid) valid[i] = true;
+  if (outcome_[i] == Outcome::left_out) return {};
+  try {
+    return work();
+  } catch (const std::invalid_argument&) {
+    throw;
+  } catch (const std::logic_error&) {  // has no derivative
+    if (valid) valid[i] = false;
+    return {};
+  }
 }
 
 void BatchSimulator::derivatives(const std::vector<std::string>& parameters, const BatchJacobian& out) {
@@ -180,18 +184,19 @@ void BatchSimulator::derivatives(const std::vector<std::string>& parameters, con
     double* B = out.B ? out.B + i * 2 * nv * nu : nullptr;
     double* B_tau = out.B_tau ? out.B_tau + i * 2 * nv * nv : nullptr;
     double* columns = out.parameters && size > 0 ? out.parameters + i * 2 * nv * size : nullptr;
-    if (outcome_[i] != Outcome::stepped) {
-      store_identity(A, 2 * nv, 2 * nv);
+    const StepDerivatives* derivatives = attempt(i, out.valid, [&] { return &sim.derivatives(); });
+    if (!derivatives) {
+      store_identity(A, 2 * nv, 2 * nv, outcome_[i] == Outcome::left_out);
       fill(B, 2 * nv * nu), fill(B_tau, 2 * nv * nv), fill(columns, 2 * nv * size);
       return;
     }
-    const StepDerivatives& d = sim.derivatives();
+    const StepDerivatives& d = *derivatives;
     if (A) store_transposed(d.A_T.data(), rows, rows, A);
     if (B) store_transposed(d.B_T.data(), rows, d.nu, B);
     if (B_tau) store_transposed(d.B_tau_T.data(), rows, d.nv, B_tau);
     if (!columns) return;
     const auto with = sim.derivatives(parameters);
-    check_size(environment, static_cast<std::size_t>(with->parameters->size()), size);
+    check_parameter_size(environment, static_cast<std::size_t>(with->parameters->size()), size);
     store_transposed(with->parameters_T.data(), rows, static_cast<int>(size), columns);
   });
 }
@@ -205,14 +210,16 @@ void BatchSimulator::vjp(const double* dq1, const double* dv1, const std::vector
   for_each([&](Simulator& sim, int environment, int) {
     const auto i = static_cast<std::size_t>(environment);
     const double *dq = dq1 + i * nv, *dv = dv1 + i * nv;
-    if (outcome_[i] != Outcome::stepped) {
-      std::copy_n(dq, nv, out.q + i * nv);
-      std::copy_n(dv, nv, out.v + i * nv);
+    const std::optional<StepCotangent> cotangent = attempt(i, out.valid, [&] { return std::optional(sim.vjp(dq, dv, parameters)); });
+    if (!cotangent) {
+      const bool pass = outcome_[i] == Outcome::left_out;
+      copy_or_zero(pass ? dq : nullptr, nv, out.q + i * nv);
+      copy_or_zero(pass ? dv : nullptr, nv, out.v + i * nv);
       fill(out.u + i * nu, nu), fill(out.tau + i * nv, nv), fill(out.parameters + i * size, size);
       return;
     }
-    const StepCotangent g = sim.vjp(dq, dv, parameters);
-    check_size(environment, g.parameters.size(), size);
+    const StepCotangent& g = *cotangent;
+    check_parameter_size(environment, g.parameters.size(), size);
     std::copy_n(g.q.data(), nv, out.q + i * nv);
     std::copy_n(g.v.data(), nv, out.v + i * nv);
     std::copy_n(g.u.data(), nu, out.u + i * nu);
@@ -221,7 +228,8 @@ void BatchSimulator::vjp(const double* dq1, const double* dv1, const std::vector
   });
 }
 
-void BatchSimulator::jvp(const double* dq, const double* dv, const double* du, const double* dtau, double* dq1, double* dv1) {
+void BatchSimulator::jvp(const double* dq, const double* dv, const double* du, const double* dtau, double* dq1, double* dv1,
+                         bool* valid) {
   const std::size_t n = simulators_.size(), nv = static_cast<std::size_t>(model().nv), nu = static_cast<std::size_t>(model().nu);
   check_finite_batch("dQ", dq, n, nv, nullptr);
   check_finite_batch("dV", dv, n, nv, nullptr);
@@ -231,11 +239,11 @@ void BatchSimulator::jvp(const double* dq, const double* dv, const double* du, c
   for_each([&](Simulator& sim, int environment, int) {
     const auto i = static_cast<std::size_t>(environment);
     const auto row = [&](const double* x, std::size_t width) { return x ? x + i * width : nullptr; };
-    if (outcome_[i] == Outcome::stepped) return sim.jvp(row(dq, nv), row(dv, nv), row(du, nu), row(dtau, nv), dq1 + i * nv, dv1 + i * nv);
-    for (const auto& [from, to] : {std::pair(dq, dq1), std::pair(dv, dv1)}) {
-      if (from) std::copy_n(from + i * nv, nv, to + i * nv);
-      else fill(to + i * nv, nv);
-    }
+    double *dq_next = dq1 + i * nv, *dv_next = dv1 + i * nv;
+    if (attempt(i, valid, [&] { return sim.jvp(row(dq, nv), row(dv, nv), row(du, nu), row(dtau, nv), dq_next, dv_next), true; })) return;
+    const bool pass = outcome_[i] == Outcome::left_out;
+    copy_or_zero(pass ? row(dq, nv) : nullptr, nv, dq_next);
+    copy_or_zero(pass ? row(dv, nv) : nullptr, nv, dv_next);
   });
 }
 
@@ -271,12 +279,9 @@ void BatchSimulator::set_memory(const std::vector<StepMemory>& memory) {
   if (memory.size() != simulators_.size())
     throw std::invalid_argument("memory: of " + std::to_string(memory.size()) + " environments, expected " +
                                 std::to_string(simulators_.size()));
-  for (int i = 0; i < num_envs(); ++i) {
-    const std::size_t pairs = memory[static_cast<std::size_t>(i)].collision.pairs.size(), expected = environment(i).model().pair_a.size();
-    if (pairs != expected)
-      throw std::invalid_argument("memory: " + environment_name(i) + "is of a model with " + std::to_string(pairs) +
-                                  " pairs of geometries, expected " + std::to_string(expected));
-  }
+  for (int i = 0; i < num_envs(); ++i)
+    if (memory[static_cast<std::size_t>(i)].structure != environment(i).memory().structure)
+      throw std::invalid_argument("memory: " + environment_name(i) + "belongs to a model of another structure");
   for (std::size_t i = 0; i < memory.size(); ++i) simulators_[i]->set_memory(memory[i]);
 }
 

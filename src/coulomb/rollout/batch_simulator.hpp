@@ -24,13 +24,16 @@ struct BatchInput {
 };
 
 /// Where Jacobians go. A: n x 2nv x 2nv, B: n x 2nv x nu, B_tau: n x 2nv x nv, parameters: n x 2nv x set.size(); null: not wanted.
+/// valid: n; false, and zeros, where a step's numbers overflowed and it has no derivative. Null: not wanted.
 struct BatchJacobian {
   double *A = nullptr, *B = nullptr, *B_tau = nullptr, *parameters = nullptr;
+  bool* valid = nullptr;
 };
 
-/// Where cotangents go: n x nv, n x nv, n x nu, n x nv, n x set.size().
+/// Where cotangents go: n x nv, n x nv, n x nu, n x nv, n x set.size(); valid as above.
 struct BatchCotangent {
   double *q = nullptr, *v = nullptr, *u = nullptr, *tau = nullptr, *parameters = nullptr;
+  bool* valid = nullptr;
 };
 
 /// Values of parameters that differ between environments: n x size each.
@@ -48,20 +51,17 @@ class BatchSimulator {
   const Model& model() const { return simulators_.front()->model(); }
   const Simulator& environment(int i) const { return *simulators_[static_cast<std::size_t>(i)]; }
 
-  /// One step of every environment of the mask; the others' rows are copied, whatever they hold. An environment whose next state would
-  /// not be finite stays where it was, cold, and says so in its status. q_next, v_next may be the inputs.
+  /// One step of every environment of the mask; the others' rows are copied, whatever they hold. Where numbers overflow, an
+  /// environment stays where it was and its status says so. q_next, v_next may be the inputs.
   void step(const BatchInput& input, double* q_next, double* v_next);
 
-  /// How environment i's last step went.
-  StepStatus status(int i) const;
-
-  /// Derivatives of the last call of step: the identity for environments that stayed. Throws std::logic_error naming an environment that
+  /// Derivatives of the last call of step: the identity for environments that the mask left out. Throws std::logic_error naming an environment that
   /// took no part in a step since it was made or reset.
   void derivatives(const std::vector<std::string>& parameters, const BatchJacobian& out);
   /// dq1, dv1: n x nv, cotangents of the next states.
   void vjp(const double* dq1, const double* dv1, const std::vector<std::string>& parameters, const BatchCotangent& out);
-  /// Tangents of the inputs (null: zero) to those of the next states, n x nv.
-  void jvp(const double* dq, const double* dv, const double* du, const double* dtau, double* dq1, double* dv1);
+  /// Tangents of the inputs (null: zero) to those of the next states, n x nv; valid: null or n, as above.
+  void jvp(const double* dq, const double* dv, const double* du, const double* dtau, double* dq1, double* dv1, bool* valid = nullptr);
 
   /// New values for some parameters: environments (of the mask) get new models and forget their last step. All or, if one is refused
   /// (std::invalid_argument names it), none.
@@ -80,15 +80,19 @@ class BatchSimulator {
     pool_.run(num_envs(), [&](int i, int thread) { body(*simulators_[static_cast<std::size_t>(i)], i, thread); }, idle, idle_argument);
   }
   void check_states(const double* q, const double* v, const unsigned char* mask, const char* q_name, const char* v_name) const;
+  /// What an environment did in the last call.
+  enum class Outcome : std::uint8_t { none, stepped, left_out };
+  void set_outcome(int i, Outcome outcome) { outcome_[static_cast<std::size_t>(i)] = outcome; }
 
  private:
-  enum class Outcome : std::uint8_t { none, stepped, left_out, lost };
   using Models = std::vector<std::shared_ptr<const Model>>;
   using Simulators = std::vector<std::unique_ptr<Simulator>>;
 
   Models changed_models(const BatchParameters& values, const unsigned char* mask);
   Simulators make_simulators(const Models& models);
   void check_stepped() const;
+  template <class Work>
+  auto attempt(std::size_t i, bool* valid, Work&& work) -> decltype(work());
 
   SimulatorOptions options_;
   ThreadPool pool_;
@@ -101,5 +105,7 @@ class BatchSimulator {
 /// planes of depth x width. Null, and rows that the mask leaves out, are fine.
 void check_finite_batch(const char* name, const double* x, std::size_t n, std::size_t width, const unsigned char* mask,
                        std::size_t depth = 0);
+/// Environments may have meshes of their own: throws where their parameters are not as long as those of environment 0.
+void check_parameter_size(int environment, std::size_t size, std::size_t expected);
 
 }  // namespace coulomb
