@@ -5,6 +5,7 @@
 
 namespace coulomb {
 struct Model;
+class Simulator;
 }
 
 namespace coulomb::python {
@@ -14,6 +15,7 @@ void bind_model(nanobind::module_& module);
 void bind_dynamics(nanobind::class_<Model>& model);
 void bind_parameters(nanobind::class_<Model>& model);
 void bind_pin_coordinates(nanobind::class_<Model>& model);
+void bind_rollout(nanobind::module_& module, nanobind::class_<Simulator>& simulator);
 void bind_scene(nanobind::module_& module);
 void bind_solvers(nanobind::module_& module);
 void bind_stepping(nanobind::module_& module);

@@ -1,4 +1,4 @@
-// Simulator: steps, what they found, their derivatives; rollouts.
+// Simulator: steps, what they found, their derivatives.
 #include "coulomb/stepping/simulator.hpp"
 
 #include <nanobind/stl/optional.h>
@@ -9,7 +9,6 @@
 #include <stdexcept>
 
 #include "arrays.hpp"
-#include "coulomb/rollout/rollout.hpp"
 #include "coulomb/solvers/contact_problem.hpp"
 #include "module.hpp"
 
@@ -218,23 +217,6 @@ StepCotangent vjp(Simulator& sim, nb::handle dq1, nb::handle dv1, const std::vec
   return sim.vjp(dq_in.data(), dv_in.data(), wrt);
 }
 
-Rollout run(Simulator& sim, nb::handle q0, nb::handle v0, nb::handle U, std::optional<int> steps) {
-  const Model& model = sim.model();
-  const ArrayIn q_in(q0, "q0", {model.nq}), v_in(v0, "v0", {model.nv});
-  if (U.is_none()) {
-    if (!steps) throw nb::value_error("steps: needed when U is None");
-    nb::gil_scoped_release release;
-    return rollout(sim, q_in.data(), v_in.data(), nullptr, *steps);
-  }
-  const ArrayIn u_in(U, "U", {-1, model.nu});
-  const int rows = static_cast<int>(u_in.shape(0));
-  if (steps && *steps != rows)
-    throw nb::value_error(
-        ("steps: got " + std::to_string(*steps) + ", but U has " + std::to_string(rows) + " rows").c_str());
-  nb::gil_scoped_release release;
-  return rollout(sim, q_in.data(), v_in.data(), u_in.data(), rows);
-}
-
 SimulatorOptions options(std::optional<double> timestep, const std::string& contact, const std::string& stepper,
                          const std::string& solver, double tolerance, int max_iterations, double baumgarte, double slop,
                          double max_correction_speed, double restitution_threshold, bool patches, bool warm_start,
@@ -261,27 +243,6 @@ SimulatorOptions options(std::optional<double> timestep, const std::string& cont
   out.gradient = gradient, out.gradient_samples = gradient_samples;
   out.gradient_scale = gradient_scale, out.gradient_seed = gradient_seed;
   return out;
-}
-
-void bind_rollout(nb::module_& module) {
-  nb::class_<Rollout>(module, "Rollout", "A trajectory of T steps.")
-      .def_ro("steps", &Rollout::steps, "T")
-      .def_prop_ro(
-          "q",
-          [](nb::handle self) {
-            const auto& r = nb::cast<const Rollout&>(self);
-            return view(r.q, self, r.q.size() / (static_cast<std::size_t>(r.steps) + 1), true);
-          },
-          nb::sig("def q(self) -> numpy.ndarray"), "(T + 1, nq): q0 first.")
-      .def_prop_ro(
-          "v",
-          [](nb::handle self) {
-            const auto& r = nb::cast<const Rollout&>(self);
-            return view(r.v, self, r.v.size() / (static_cast<std::size_t>(r.steps) + 1), true);
-          },
-          nb::sig("def v(self) -> numpy.ndarray"), "(T + 1, nv): v0 first.")
-      .def_ro("status", &Rollout::status, "One StepStatus per step.")
-      .def_ro("converged", &Rollout::converged, "Every step converged.");
 }
 
 void bind_simulator(nb::module_& module) {
@@ -337,14 +298,7 @@ void bind_simulator(nb::module_& module) {
           "value; the "
           "simulator is then as it was. Numerical trouble is in status, never an exception; the results are finite (if "
           "numbers overflow: the state given).");
-  cls.def("rollout", &run, nb::arg("q0"), nb::arg("v0"), nb::arg("U") = nb::none(), nb::kw_only(),
-          nb::arg("steps") = nb::none(),
-          nb::sig("def rollout(self, q0: numpy.ndarray, v0: numpy.ndarray, U: numpy.ndarray | None = None, *, steps: "
-                  "int | None = None) "
-                  "-> Rollout"),
-          "T steps from (q0, v0) under U (T, nu), or `steps` steps without control. Starts from reset(). Returns a "
-          "Rollout.\n\n"
-          "ValueError: names argument, element and value; the simulator is then as it was.");
+  bind_rollout(module, cls);
   cls.def_prop_ro("status", &Simulator::status, "StepStatus of the last step.");
   cls.def_prop_ro("contacts", &Simulator::contacts, "List of Contact of the last step.");
   cls.def(
@@ -388,7 +342,6 @@ void bind_simulator(nb::module_& module) {
 void bind_stepping(nb::module_& module) {
   bind_derivatives(module);
   bind_reports(module);
-  bind_rollout(module);
   bind_simulator(module);
 }
 

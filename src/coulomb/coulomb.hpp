@@ -7,6 +7,7 @@
 #include "coulomb/model/scene.hpp"             // Scene: builds a Model
 #include "coulomb/rollout/batch_simulator.hpp" // BatchSimulator: many environments on threads
 #include "coulomb/rollout/rollout.hpp"         // rollout: many steps in a row
+#include "coulomb/rollout/rollout_derivatives.hpp" // their vjp, jvp, jacobian
 #include "coulomb/solvers/contact_problem.hpp" // ContactProblem: the friction problem by itself
 #include "coulomb/dynamics/joint_forces.hpp"   // passive_forces, actuator_forces of one state
 #include "coulomb/stepping/simulator.hpp"      // Simulator: steps and their derivatives

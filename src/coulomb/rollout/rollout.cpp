@@ -5,44 +5,117 @@
 #include <stdexcept>
 #include <string>
 
-#include "coulomb/model/checks.hpp"
 #include "coulomb/model/configuration.hpp"
 
 namespace coulomb {
 namespace {
 
-void check_controls(const double* U, std::size_t steps, std::size_t nu) {
-  for (std::size_t i = 0; i < steps * nu; ++i)
-    if (!std::isfinite(U[i]))
-      throw std::invalid_argument("U[" + std::to_string(i / nu) + ", " + std::to_string(i % nu) + "] is " + checks::text(U[i]) +
+constexpr std::size_t default_budget = std::size_t(64) << 20;
+
+std::string finite_or_name(double value) { return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf"; }
+
+void check(const Model& model, const RolloutInput& input, const RolloutOptions& options) {
+  if (input.steps < 0)
+    throw std::invalid_argument("steps: got " + std::to_string(input.steps) + ", expected at least 0");
+  if (options.checkpoint_every < 0)
+    throw std::invalid_argument("checkpoint_every: got " + std::to_string(options.checkpoint_every) +
+                                ", expected at least 1");
+  if (options.checkpoint_every > 0 && options.memory_budget > 0)
+    throw std::invalid_argument("memory_budget: got " + std::to_string(options.memory_budget) +
+                                " beside checkpoint_every " + std::to_string(options.checkpoint_every) +
+                                ", expected one of them");
+  check_configuration(model, input.q0, "q0");
+  for (int d = 0; d < model.nv; ++d)
+    if (!std::isfinite(input.v0[d]))
+      throw std::invalid_argument("v0[" + std::to_string(d) + "] is " + finite_or_name(input.v0[d]) +
                                   ", expected a finite number");
+  check_finite_rows("U", input.u, input.steps, model.nu);
+  check_finite_rows("tau", input.tau, input.steps, model.nv);
+}
+
+std::size_t trajectory_bytes(const Rollout& r) {
+  return sizeof r + (r.q.capacity() + r.v.capacity() + r.u.capacity() + r.tau.capacity()) * sizeof(double) +
+         r.status.capacity() * sizeof(StepStatus);
+}
+
+// Storage of the trajectory, and checkpoints with what the budget leaves.
+Rollout start(const Simulator& simulator, const RolloutInput& input, const RolloutOptions& options) {
+  const Model& model = simulator.model();
+  const auto nq = std::size_t(model.nq), nv = std::size_t(model.nv), nu = std::size_t(model.nu),
+             steps = std::size_t(input.steps);
+  Rollout out;
+  out.steps = input.steps;
+  out.model = simulator.shared_model();
+  out.step_options = simulator.resolved_options();
+  out.q.resize((steps + 1) * nq);
+  out.v.resize((steps + 1) * nv);
+  out.status.reserve(steps);
+  std::copy_n(input.q0, nq, out.q.begin());
+  std::copy_n(input.v0, nv, out.v.begin());
+  if (input.u) out.u.assign(input.u, input.u + steps * nu);
+  if (input.tau) out.tau.assign(input.tau, input.tau + steps * nv);
+  const std::size_t states = trajectory_bytes(out),
+                    budget = options.memory_budget ? options.memory_budget : states + default_budget;
+  if (budget < states)
+    throw std::invalid_argument("memory_budget: got " + std::to_string(budget) + " bytes, the states of " +
+                                std::to_string(steps) + " steps alone need " + std::to_string(states));
+  out.checkpoints = Checkpoints(options.checkpoint_every, budget - states);
+  return out;
+}
+
+// After the first steps: can the whole of it fit?
+void check_budget(const Rollout& r, const RolloutOptions& options) {
+  if (options.memory_budget == 0) return;
+  const std::size_t needed = trajectory_bytes(r) + r.checkpoints.least_bytes(r.steps);
+  if (needed > options.memory_budget)
+    throw std::invalid_argument("memory_budget: got " + std::to_string(options.memory_budget) + " bytes, " +
+                                std::to_string(r.steps) + " steps with their checkpoints need about " +
+                                std::to_string(needed));
 }
 
 }  // namespace
 
-Rollout rollout(Simulator& simulator, const double* q0, const double* v0, const double* U, int steps) {
-  if (steps < 0) throw std::invalid_argument("steps: got " + std::to_string(steps) + ", expected at least 0");
+void check_finite_rows(const char* name, const double* x, int rows, int columns) {
+  if (!x) return;
+  for (int i = 0; i < rows; ++i)
+    for (int k = 0; k < columns; ++k) {
+      const double value = x[std::size_t(i) * columns + k];
+      if (!std::isfinite(value))
+        throw std::invalid_argument(std::string(name) + "[" + std::to_string(i) + ", " + std::to_string(k) + "] is " +
+                                    finite_or_name(value) + ", expected a finite number");
+    }
+}
+
+std::size_t Rollout::bytes() const {
+  return trajectory_bytes(*this) + checkpoints.bytes() + checkpoints.sweep_bytes(steps);
+}
+
+Rollout rollout(Simulator& simulator, const RolloutInput& input, const RolloutOptions& options,
+                const Progress& progress) {
   const Model& model = simulator.model();
-  const auto nq = static_cast<std::size_t>(model.nq), nv = static_cast<std::size_t>(model.nv), nu = static_cast<std::size_t>(model.nu);
-  check_configuration(model, q0, "q0");
-  for (std::size_t i = 0; i < nv; ++i)
-    if (!std::isfinite(v0[i]))
-      throw std::invalid_argument("v0[" + std::to_string(i) + "] is " + checks::text(v0[i]) + ", expected a finite number");
-  if (U) check_controls(U, static_cast<std::size_t>(steps), nu);
-  Rollout out;
-  out.steps = steps;
-  out.q.resize((steps + 1) * nq);
-  out.v.resize((steps + 1) * nv);
-  out.status.reserve(static_cast<std::size_t>(steps));
-  std::copy_n(q0, nq, out.q.begin());
-  std::copy_n(v0, nv, out.v.begin());
+  check(model, input, options);
+  Rollout out = start(simulator, input, options);
+  const auto nq = std::size_t(model.nq), nv = std::size_t(model.nv), nu = std::size_t(model.nu);
   simulator.reset();
-  for (std::size_t t = 0; t < static_cast<std::size_t>(steps); ++t) {
-    simulator.step(&out.q[t * nq], &out.v[t * nv], U ? U + t * nu : nullptr, nullptr, nullptr, &out.q[(t + 1) * nq], &out.v[(t + 1) * nv]);
+  for (int step = 0; step < out.steps; ++step) {
+    const auto t = std::size_t(step);
+    out.checkpoints.store(step, simulator.memory(), step == 0 ? 0 : record_bytes(simulator.record()));
+    if (step == 1) check_budget(out, options);
+    try {
+      simulator.step(&out.q[t * nq], &out.v[t * nv], input.u ? input.u + t * nu : nullptr,
+                     input.tau ? input.tau + t * nv : nullptr, nullptr, &out.q[(t + 1) * nq], &out.v[(t + 1) * nv]);
+    } catch (const std::invalid_argument& error) {
+      throw std::invalid_argument("step " + std::to_string(step) + " of the rollout: " + error.what());
+    }
     out.status.push_back(simulator.status());
     out.converged = out.converged && out.status.back().converged;
+    if (progress) progress(step + 1, out.steps);
   }
   return out;
+}
+
+Rollout rollout(Simulator& simulator, const double* q0, const double* v0, const double* u, int steps) {
+  return rollout(simulator, RolloutInput{q0, v0, u, nullptr, steps});
 }
 
 }  // namespace coulomb

@@ -1,21 +1,55 @@
-// rollout: many steps in a row, states kept. The simulator forgets its last step first, so that a rollout depends on its arguments alone.
+// rollout: many steps in a row, states kept. The simulator forgets its last step first, so that a rollout depends on
+// its arguments alone. What is kept beside the states (checkpoints.hpp) is enough to run any part of it again, with the
+// same bits: derivatives of a trajectory (rollout_derivatives.hpp) need nothing from the simulator that made it.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <vector>
 
+#include "coulomb/rollout/checkpoints.hpp"
 #include "coulomb/stepping/simulator.hpp"
 
 namespace coulomb {
 
-struct Rollout {
+struct RolloutInput {
+  const double *q0 = nullptr, *v0 = nullptr;  ///< nq, nv
+  const double* u = nullptr;                  ///< steps x nu; null: zero
+  const double* tau = nullptr;                ///< steps x nv extra joint forces; null: zero
   int steps = 0;
-  std::vector<double> q, v;            ///< (steps + 1) x nq, (steps + 1) x nv
-  std::vector<StepStatus> status;      ///< one per step
-  bool converged = true;               ///< every step did
 };
 
-/// q0: nq, v0: nv, U: steps x nu (null: zero). Throws std::invalid_argument naming argument, element and value, before anything
-/// changes.
-Rollout rollout(Simulator& simulator, const double* q0, const double* v0, const double* U, int steps);
+struct RolloutOptions {
+  int checkpoint_every = 0;       ///< steps between checkpoints of the memory; 0: as often as the budget allows
+  std::size_t memory_budget = 0;  ///< bytes of the rollout and of its backward sweep; 0: the states and 64 MB.
+                                  ///< Contacts that come later may pass a tight one: bytes() tells
+};
+
+/// Called after every step of a long loop with (done, total). It may throw: the loop is then left.
+using Progress = std::function<void(int done, int total)>;
+
+struct Rollout {
+  int steps = 0;
+  std::vector<double> q, v;        ///< (steps + 1) x nq, (steps + 1) x nv
+  std::vector<StepStatus> status;  ///< one per step
+  bool converged = true;           ///< every step did
+  // what derivatives need
+  std::shared_ptr<const Model> model;
+  StepOptions step_options;
+  std::vector<double> u, tau;  ///< as given (copies); empty: zero
+  Checkpoints checkpoints;
+  std::size_t bytes() const;  ///< of all this
+};
+
+/// Throws std::invalid_argument naming argument, element and value, with the simulator as it was; a state that stops
+/// being finite on the way is named with its step.
+Rollout rollout(Simulator& simulator, const RolloutInput& input, const RolloutOptions& options = {},
+                const Progress& progress = {});
+/// q0: nq, v0: nv, u: steps x nu (null: zero).
+Rollout rollout(Simulator& simulator, const double* q0, const double* v0, const double* u, int steps);
+
+/// Throws std::invalid_argument "name[i, k] is nan, ..." for entries of x (rows x columns) that are not finite; null is
+/// fine.
+void check_finite_rows(const char* name, const double* x, int rows, int columns);
 
 }  // namespace coulomb

@@ -103,6 +103,7 @@ class Simulator {
   const Model& model() const { return *model_; }
   std::shared_ptr<const Model> shared_model() const { return model_; }
   const SimulatorOptions& options() const { return options_; }
+  const StepOptions& resolved_options() const { return step_options_; }
   double timestep() const { return step_options_.constraints.timestep; }
 
  private:

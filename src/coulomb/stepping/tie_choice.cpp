@@ -37,6 +37,7 @@ void StepLinearization::vjp_at_ties(const double* dq1, const double* dv1, StepCo
   const std::vector<Mode> modes = r.solution.modes;
   vjp(dq1, dv1, out, set);
   StepCotangent candidate;
+  candidate.parameter_set = out.parameter_set;  // either may be the one returned
   std::vector<Mode> best = modes;
   bool current = true;   // the linearisation is that of `best`
   const auto try_flip = [&](const std::vector<int>& blocks) {

@@ -1,0 +1,318 @@
+// Rollouts and their derivatives. Long loops run without the GIL; every 50 ms they look for signals and report
+// progress.
+#include "coulomb/rollout/rollout.hpp"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <chrono>
+#include <new>
+#include <stdexcept>
+
+#include "arrays.hpp"
+#include "coulomb/rollout/rollout_derivatives.hpp"
+#include "module.hpp"
+
+namespace coulomb::python {
+
+namespace {
+
+using Names = std::vector<std::string>;
+
+/// What a loop without the GIL calls after each step: now and then takes the GIL, lets KeyboardInterrupt through,
+/// reports progress.
+class Watch {
+ public:
+  /// progress: None, True (a bar) or a callable(done, total).
+  explicit Watch(nb::handle progress) : last_(Clock::now()) {
+    if (progress.is_none() || progress.is(Py_False)) return;
+    if (progress.is(Py_True)) report_ = nb::module_::import_("coulomb.progress").attr("Bar")();
+    else if (PyCallable_Check(progress.ptr())) report_ = nb::borrow(progress);
+    else throw nb::type_error("progress: expected None, True or a callable(done, total)");
+  }
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+
+  /// Runs work(progress) without the GIL.
+  template <typename Work>
+  auto run(Work&& work) {
+    const Progress progress = [this](int done, int total) { look(done, total); };
+    const Close close{*this};
+    nb::gil_scoped_release release;
+    return work(progress);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Close {  // runs with the GIL, whatever happened
+    Watch& watch;
+    ~Close() {
+      if (!watch.report_.is_valid() || !nb::hasattr(watch.report_, "close")) return;
+      const nb::error_scope error;
+      nb::object result = nb::steal(PyObject_CallMethod(watch.report_.ptr(), "close", nullptr));
+      if (!result.is_valid()) PyErr_WriteUnraisable(watch.report_.ptr());
+    }
+  };
+
+  void look(int done, int total) {
+    const auto now = Clock::now();
+    if (now - last_ < std::chrono::milliseconds(50) && !(done == total && report_.is_valid())) return;
+    nb::gil_scoped_acquire acquire;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    if (report_.is_valid() && done != reported_) report_(done, total);
+    reported_ = done;
+    last_ = Clock::now();
+  }
+
+  nb::object report_;
+  Clock::time_point last_;
+  int reported_ = -1;
+};
+
+/// An optional argument: null if it is None.
+class OptionalArray {
+ public:
+  OptionalArray(nb::handle object, const char* name, std::initializer_list<Py_ssize_t> shape) {
+    if (!object.is_none()) array_.emplace(object, name, shape);
+  }
+  const double* data() const { return array_ ? array_->data() : nullptr; }
+  Py_ssize_t rows() const { return array_->shape(0); }
+
+ private:
+  std::optional<ArrayIn> array_;
+};
+
+int positive(const char* name, const std::optional<std::int64_t>& value) {
+  if (!value) return 0;
+  if (*value < 1 || *value > 2147483647)
+    throw nb::value_error((std::string(name) + ": got " + std::to_string(*value) + ", expected at least 1").c_str());
+  return static_cast<int>(*value);
+}
+
+int number_of_steps(std::optional<int> steps, const OptionalArray& u, const OptionalArray& tau) {
+  const auto agree = [&](const char* name, const OptionalArray& rows) {
+    if (!rows.data()) return;
+    const int count = static_cast<int>(rows.rows());
+    if (steps && *steps != count)
+      throw nb::value_error(
+          ("steps: got " + std::to_string(*steps) + ", but " + name + " has " + std::to_string(count) + " rows")
+              .c_str());
+    steps = count;
+  };
+  agree("U", u);
+  agree("tau", tau);
+  if (!steps) throw nb::value_error("steps: needed when U and tau are None");
+  return *steps;
+}
+
+Rollout run(Simulator& sim, nb::handle q0, nb::handle v0, nb::handle U, std::optional<int> steps, nb::handle tau,
+            std::optional<std::int64_t> checkpoint_every, std::optional<double> memory_budget, nb::handle progress) {
+  const Model& model = sim.model();
+  const ArrayIn q_in(q0, "q0", {model.nq}), v_in(v0, "v0", {model.nv});
+  const OptionalArray u_in(U, "U", {-1, model.nu}), tau_in(tau, "tau", {-1, model.nv});
+  const RolloutInput input{q_in.data(), v_in.data(), u_in.data(), tau_in.data(), number_of_steps(steps, u_in, tau_in)};
+  RolloutOptions options;
+  options.checkpoint_every = positive("checkpoint_every", checkpoint_every);
+  if (memory_budget) {
+    if (!(*memory_budget >= 1 && *memory_budget < 1e18))
+      throw nb::value_error(
+          ("memory_budget: got " + std::to_string(*memory_budget) + ", expected a number of bytes, at least 1")
+              .c_str());
+    options.memory_budget = static_cast<std::size_t>(*memory_budget);
+  }
+  return Watch(progress).run([&](const Progress& watch) { return rollout(sim, input, options, watch); });
+}
+
+/// Parameters of wrt: the inputs, whose gradients come anyway, taken out.
+Names parameters_of(const Names& wrt) {
+  Names out;
+  for (const std::string& name : wrt)
+    if (name != "q0" && name != "v0" && name != "u" && name != "tau") out.push_back(name);
+  return out;
+}
+
+RolloutCotangent reverse(const Rollout& r, nb::handle dQ, nb::handle dV, const Names& wrt, nb::handle progress) {
+  const OptionalArray q(dQ, "dQ", {r.steps + 1, r.model->nv}), v(dV, "dV", {r.steps + 1, r.model->nv});
+  const Names parameters = parameters_of(wrt);
+  return Watch(progress).run([&](const Progress& watch) { return vjp(r, q.data(), v.data(), parameters, watch); });
+}
+
+nb::object forward(const Rollout& r, nb::handle dq0, nb::handle dv0, nb::handle dU, nb::handle dtau,
+                   nb::handle dparameters, nb::handle progress) {
+  const Model& model = *r.model;
+  const OptionalArray q(dq0, "dq0", {model.nv}), v(dv0, "dv0", {model.nv}), u(dU, "dU", {r.steps, model.nu}),
+      t(dtau, "dtau", {r.steps, model.nv});
+  RolloutTangent tangent{q.data(), v.data(), u.data(), t.data(), {}, {}};
+  if (!dparameters.is_none()) {
+    if (!nb::isinstance<nb::dict>(dparameters))
+      throw nb::type_error("dparameters: expected a dict of names and values");
+    for (auto [key, value] : nb::borrow<nb::dict>(dparameters)) {
+      if (!nb::isinstance<nb::str>(key)) throw nb::type_error("dparameters: names of parameters are strings");
+      const std::string name = nb::cast<std::string>(key), what = "dparameters['" + name + "']";
+      const ParameterSet set(model, {name});
+      const nb::object row = nb::module_::import_("numpy").attr("atleast_1d")(value);
+      const ArrayIn numbers(row, what.c_str(), {set.size()});
+      numbers.finite(what.c_str());
+      tangent.parameters.push_back(name);
+      tangent.dparameters.insert(tangent.dparameters.end(), numbers.data(), numbers.data() + numbers.size());
+    }
+  }
+  ArrayOut q_out = new_array(r.steps + 1, model.nv), v_out = new_array(r.steps + 1, model.nv);
+  Watch(progress).run([&](const Progress& watch) { jvp(r, tangent, q_out.data, v_out.data, watch); });
+  return nb::make_tuple(std::move(q_out.array), std::move(v_out.array));
+}
+
+nb::object dense(const Rollout& r, const Names& wrt, bool all_states, nb::handle progress) {
+  auto* J = new RolloutJacobian;
+  const nb::capsule owner(J, [](void* p) noexcept { delete static_cast<RolloutJacobian*>(p); });
+  try {
+    *J = Watch(progress).run([&](const Progress& watch) { return jacobian(r, wrt, all_states, watch); });
+  } catch (const std::bad_alloc&) {
+    PyErr_SetString(PyExc_MemoryError,
+                    "jacobian: its arrays do not fit into memory; all_states=False asks for the last state only");
+    throw nb::python_error();
+  }
+  static const double nothing = 0;
+  nb::dict out;
+  for (const auto& block : J->blocks) {
+    const auto rows = static_cast<std::size_t>(J->rows), columns = static_cast<std::size_t>(block.columns);
+    const std::size_t shape[3] = {static_cast<std::size_t>(J->states), rows, columns};
+    const std::int64_t strides[3] = {block.columns * static_cast<std::int64_t>(J->ld), 1, J->ld};
+    const double* data = block.columns_T.empty() ? &nothing : block.columns_T.data();
+    const int skip = all_states ? 0 : 1;
+    out[block.name.c_str()] =
+        nb::cast(nb::ndarray<nb::numpy, const double>(data, 3 - skip, shape + skip, owner, strides + skip));
+  }
+  return std::move(out);
+}
+
+nb::object item(const RolloutCotangent& g, const std::string& name) {
+  if (name == "q0") return to_numpy(g.q0);
+  if (name == "v0") return to_numpy(g.v0);
+  if (name == "u") return to_numpy(g.u.data(), g.steps, g.nu, g.nu);
+  if (name == "tau") return to_numpy(g.tau.data(), g.steps, g.nv, g.nv);
+  std::string known;
+  for (const auto& item : g.parameter_set->items()) {
+    if (item.name == name) return to_numpy(g.parameters.data() + item.first, item.element.size);
+    known += (known.empty() ? "" : ", ") + item.name;
+  }
+  throw nb::key_error((name + ": not among the parameters of wrt (" + (known.empty() ? "none" : known) + ")").c_str());
+}
+
+void bind_cotangent(nb::module_& module) {
+  nb::class_<RolloutCotangent> cls(module, "RolloutCotangent",
+                                   "Gradient of a function of a trajectory with respect to what it was made from.");
+  const auto property = [&](const char* name, const char* doc) {
+    cls.def_prop_ro(
+        name, [name](const RolloutCotangent& g) { return item(g, name); },
+        nb::sig((std::string("def ") + name + "(self) -> numpy.ndarray").c_str()), doc);
+  };
+  property("q0", "(nv,) tangent space of q0");
+  property("v0", "(nv,)");
+  property("u", "(T, nu) with respect to the controls");
+  property("tau", "(T, nv) with respect to the extra joint forces");
+  cls.def("__getitem__", &item, nb::arg("name"), nb::sig("def __getitem__(self, name: str) -> numpy.ndarray"),
+          "(size,) gradient of a parameter of `wrt`, summed over the steps; 'q0', 'v0', 'u', 'tau' too. KeyError "
+          "otherwise.")
+      .def_prop_ro(
+          "parameters",
+          [](const RolloutCotangent& g) {
+            Names names;
+            for (const auto& entry : g.parameter_set->items()) names.push_back(entry.name);
+            return names;
+          },
+          "Names of the parameters of `wrt`.")
+      .def_ro("converged", &RolloutCotangent::converged,
+              "Every step of the trajectory did; where one did not, the gradient is that of the iterate it used.")
+      .def_ro("status", &RolloutCotangent::status,
+              "StepStatus of the first step that did not converge, or of the last step.")
+      .def_ro("ambiguous", &RolloutCotangent::ambiguous,
+              "Number of steps whose derivative was ambiguous (StepDerivatives.ambiguous).");
+}
+
+nb::class_<Rollout> bind_trajectory(nb::module_& module) {
+  const auto rows = [](std::vector<double> Rollout::* member) {
+    return [member](nb::handle self) {
+      const auto& r = nb::cast<const Rollout&>(self);
+      return view(r.*member, self, (r.*member).size() / (static_cast<std::size_t>(r.steps) + 1), true);
+    };
+  };
+  nb::class_<Rollout> cls(module, "Rollout", "A trajectory of T steps, with what its derivatives need.");
+  cls.def_ro("steps", &Rollout::steps, "T")
+      .def_prop_ro("q", rows(&Rollout::q), nb::sig("def q(self) -> numpy.ndarray"), "(T + 1, nq): q0 first.")
+      .def_prop_ro("v", rows(&Rollout::v), nb::sig("def v(self) -> numpy.ndarray"), "(T + 1, nv): v0 first.")
+      .def_ro("status", &Rollout::status, "One StepStatus per step.")
+      .def_ro("converged", &Rollout::converged, "Every step converged.")
+      .def_prop_ro(
+          "model", [](const Rollout& r) { return std::const_pointer_cast<Model>(r.model); },
+          "The Model that was simulated.")
+      .def_prop_ro(
+          "checkpoint_every", [](const Rollout& r) { return r.checkpoints.every(); }, "Steps between two checkpoints.")
+      .def_prop_ro("memory", &Rollout::bytes,
+                   "Bytes of the states, inputs and checkpoints, and of the records of a vjp.");
+  return cls;
+}
+
+void bind_products(nb::class_<Rollout>& cls) {
+  cls.def("vjp", &reverse, nb::arg("dQ") = nb::none(), nb::arg("dV") = nb::none(), nb::arg("wrt") = Names{},
+          nb::kw_only(), nb::arg("progress") = nb::none(),
+          nb::sig("def vjp(self, dQ: numpy.ndarray | None = None, dV: numpy.ndarray | None = None, wrt: list[str] = "
+                  "[], *, progress: "
+                  "bool | collections.abc.Callable[[int, int], object] | None = None) -> RolloutCotangent"),
+          "Reverse mode: cotangents (T + 1, nv) of q (tangent space) and v (None: zero) to the RolloutCotangent of q0, "
+          "v0, u, tau and "
+          "of the parameters named in wrt. Every step is run once more, with the same bits.\n\nValueError: NaN in a "
+          "cotangent, wrong "
+          "shape, unknown parameter. OverflowError: the gradient grew beyond the range of float64. KeyboardInterrupt: "
+          "it can be "
+          "stopped.");
+  cls.def(
+      "jvp", &forward, nb::arg("dq0") = nb::none(), nb::arg("dv0") = nb::none(), nb::arg("dU") = nb::none(),
+      nb::arg("dtau") = nb::none(), nb::arg("dparameters") = nb::none(), nb::kw_only(),
+      nb::arg("progress") = nb::none(),
+      nb::sig("def jvp(self, dq0: numpy.ndarray | None = None, dv0: numpy.ndarray | None = None, dU: numpy.ndarray | "
+              "None = None, "
+              "dtau: numpy.ndarray | None = None, dparameters: dict[str, numpy.typing.ArrayLike] | None = None, *, "
+              "progress: bool "
+              "| collections.abc.Callable[[int, int], object] | None = None) -> tuple[numpy.ndarray, numpy.ndarray]"),
+      "Forward mode: tangents dq0, dv0 (nv,), dU (T, nu), dtau (T, nv) and of parameters by name (None: zero) to those "
+      "(T + 1, nv) "
+      "of q and v. Errors as vjp.");
+  cls.def("jacobian", &dense, nb::arg("wrt") = Names{"q0", "v0"}, nb::arg("all_states") = true, nb::kw_only(),
+          nb::arg("progress") = nb::none(),
+          nb::sig("def jacobian(self, wrt: list[str] = ['q0', 'v0'], all_states: bool = True, *, progress: bool | "
+                  "collections.abc.Callable[[int, int], object] | None = None) -> dict[str, numpy.ndarray]"),
+          "Forward mode: {name: (T + 1, 2 nv, k)} d(q_t, v_t)/d(name) in tangent space, for 'q0', 'v0', 'u', 'tau' and "
+          "names of "
+          "parameters; all_states=False: (2 nv, k) of the last state. k: nv for q0 and v0, T nu for u and T nv for tau "
+          "(the step "
+          "first: [..., t * nu + i]; 'u' of all states takes 16 T^2 nu nv bytes), a parameter's size. Read-only. "
+          "Errors as vjp.");
+}
+
+}  // namespace
+
+void bind_rollout(nb::module_& module, nb::class_<Simulator>& simulator) {
+  bind_cotangent(module);
+  nb::class_<Rollout> trajectory = bind_trajectory(module);
+  bind_products(trajectory);
+  simulator.def("rollout", &run, nb::arg("q0"), nb::arg("v0"), nb::arg("U") = nb::none(), nb::kw_only(),
+                nb::arg("steps") = nb::none(), nb::arg("tau") = nb::none(), nb::arg("checkpoint_every") = nb::none(),
+                nb::arg("memory_budget") = nb::none(), nb::arg("progress") = nb::none(),
+                nb::sig("def rollout(self, q0: numpy.ndarray, v0: numpy.ndarray, U: numpy.ndarray | None = None, *, "
+                        "steps: int | None = None, "
+                        "tau: numpy.ndarray | None = None, checkpoint_every: int | None = None, memory_budget: float | "
+                        "None = None, progress: "
+                        "bool | collections.abc.Callable[[int, int], object] | None = None) -> Rollout"),
+                "T steps from (q0, v0) under U (T, nu) and extra joint forces tau (T, nv), or `steps` steps without. "
+                "Starts from reset(). Returns a Rollout.\n\n"
+                "checkpoint_every: steps between checkpoints of the memory that derivatives start from; a vjp keeps "
+                "the records of as many steps. memory_budget: instead, bytes for the whole Rollout and its vjp "
+                "(default: the states and 64 MB); contacts that come later may pass a tight one, Rollout.memory tells. "
+                "progress: True for a bar, or a callable(done, total). It can be stopped by KeyboardInterrupt.\n\n"
+                "ValueError: names argument, element and value; the simulator is then as it was.");
+}
+
+}  // namespace coulomb::python

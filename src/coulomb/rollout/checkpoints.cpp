@@ -1,0 +1,106 @@
+#include "coulomb/rollout/checkpoints.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <type_traits>
+
+namespace coulomb {
+namespace {
+
+constexpr std::size_t allocation_overhead = 16;
+
+// Same bits; no padding, or equal pairs could differ.
+bool same(const CollisionCache::Pair& a, const CollisionCache::Pair& b) {
+  static_assert(std::is_trivially_copyable_v<CollisionCache::Pair>);
+  static_assert(sizeof(CollisionCache::Pair) == 3 * sizeof(double) + 12 * sizeof(int));
+  return std::memcmp(&a, &b, sizeof a) == 0;
+}
+
+template <typename... T>
+std::size_t array_bytes(const std::vector<T>&... arrays) {
+  return (... + (arrays.capacity() * sizeof(T)));
+}
+
+}  // namespace
+
+std::size_t Checkpoints::Checkpoint::bytes() const {
+  return sizeof *this + array_bytes(pairs, impulses) + 2 * allocation_overhead;
+}
+
+Checkpoints::Checkpoint Checkpoints::pack(const StepMemory& memory) {
+  static const CollisionCache::Pair fresh{};
+  const auto& pairs = memory.collision.pairs;
+  Checkpoint out;
+  out.pairs.reserve(std::count_if(pairs.begin(), pairs.end(), [](const auto& pair) { return !same(pair, fresh); }));
+  for (std::size_t i = 0; i < pairs.size(); ++i)
+    if (!same(pairs[i], fresh)) out.pairs.push_back({static_cast<int>(i), pairs[i]});
+  out.impulses = memory.impulses;
+  return out;
+}
+
+void Checkpoints::store(int t, const StepMemory& memory, std::size_t record_bytes) {
+  record_bytes_ = std::max(record_bytes_, record_bytes);
+  if (t % every_ != 0) return;
+  checkpoints_.push_back(pack(memory));
+  const std::size_t bytes = checkpoints_.back().bytes();
+  bytes_ += bytes, largest_ = std::max(largest_, bytes);
+  // twice as far apart: half the checkpoints, twice the records; not when that makes it worse
+  while (adaptive_ && bytes_ + every_ * record_bytes_ > budget_ && bytes_ / 2 > every_ * record_bytes_) thin();
+}
+
+void Checkpoints::thin() {
+  std::size_t kept = 0;
+  bytes_ = 0;
+  for (std::size_t i = 0; i < checkpoints_.size(); i += 2) {
+    if (i != kept) checkpoints_[kept] = std::move(checkpoints_[i]);
+    bytes_ += checkpoints_[kept++].bytes();
+  }
+  checkpoints_.resize(kept);
+  every_ *= 2;
+}
+
+void Checkpoints::restore(int t, StepMemory& memory) const {
+  const Checkpoint& from = checkpoints_[t / every_];
+  std::fill(memory.collision.pairs.begin(), memory.collision.pairs.end(), CollisionCache::Pair{});
+  for (const KeptPair& kept : from.pairs) memory.collision.pairs[kept.index] = kept.pair;
+  memory.impulses = from.impulses;
+}
+
+std::size_t Checkpoints::sweep_bytes(int steps) const {
+  return std::size_t(std::min(every_, std::max(steps, 1))) * record_bytes_;
+}
+
+std::size_t Checkpoints::least_bytes(int steps) const {
+  const double all = double(largest_) * steps;
+  double least = all + double(record_bytes_);
+  for (double every = 2; every <= steps; every *= 2)
+    least = std::min(least, all / every + every * double(record_bytes_));
+  return static_cast<std::size_t>(least);
+}
+
+std::size_t record_bytes(const StepRecord& r) {
+  const DynamicsWorkspace& d = r.dynamics;
+  const CollisionWorkspace& c = r.collision;
+  const FilterTables& f = c.filter;
+  std::size_t bytes = sizeof r;
+  bytes += array_bytes(r.q, r.v, r.u, r.tau, r.fext, r.q_next, r.v_next, r.acceleration, r.v_free, r.implicit_damping,
+                       r.twist, r.twist_next, r.scratch);
+  bytes += array_bytes(d.reference, d.body_rotation, d.body_position, d.columns, d.body_twist, d.column_rate,
+                       d.column_chi, d.mass, d.factor_l, d.factor_d, d.u_rows, d.u_hat, d.bias, d.id_dq_T, d.id_dv_T,
+                       d.body_quaternion, d.inertia, d.composite, d.velocity, d.body_acceleration,
+                       d.column_acceleration, d.ancestors, d.factor_work, d.scratch, d.link, d.vectors);
+  bytes += array_bytes(c.pose, c.contacts, c.filter_center, c.filter_radius, c.candidates, c.hits, c.box_first,
+                       c.box_second, c.box_pair, c.touch, c.box_margin, c.staging);
+  bytes += array_bytes(f.rows, f.allowed, f.pair_of, f.planes, f.local, f.box_half, f.radius, f.reach, f.size);
+  bytes += array_bytes(r.joint_forces.tau, r.joint_forces.dtau_dq, r.joint_forces.dtau_dv, r.joint_forces.dtau_du);
+  bytes += array_bytes(r.rows.body_rows, r.rows.dof_rows, r.rows.keys, r.rows.blocks, r.rows.bias, r.rows.compliance);
+  bytes += array_bytes(r.assembly.body_rows, r.assembly.body_done, r.assembly.Y, r.assembly.Yt, r.assembly.twist_free,
+                       r.assembly.product.coefficients, r.assembly.product.offsets);
+  bytes += array_bytes(r.problem.G, r.problem.g, r.problem.R, r.problem.blocks);
+  bytes += array_bytes(r.solution.lambda, r.solution.c, r.solution.modes, r.solution.margin, r.warm_start.lambda,
+                       r.warm_start.known, r.warm_start.mode);
+  return bytes;
+}
+
+}  // namespace coulomb

@@ -1,0 +1,58 @@
+// Derivatives of a trajectory, all states x_t = (q_t, v_t) in their tangent spaces, x_(t+1) = f(x_t, u_t, tau_t,
+// theta):
+//
+//   reverse  a_T = dX_T,  a_t = dX_t + A_t^T a_(t+1),   du_t = B_t^T a_(t+1),   dtheta = sum_t F_t^T a_(t+1)
+//   forward  X_0 given,   X_(t+1) = A_t X_t + B_t dU_t + F_t dtheta
+//
+// Steps are run again to be differentiated: backward once each, stretch by stretch from the checkpoints; forward once
+// each from the start. Gradients are those of what was solved: where a step did not converge, of its best iterate
+// (converged says so).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "coulomb/rollout/rollout.hpp"
+
+namespace coulomb {
+
+struct RolloutCotangent {
+  std::vector<double> q0, v0;      ///< nv: tangent space of q0; v0
+  std::vector<double> u, tau;      ///< steps x nu, steps x nv
+  std::vector<double> parameters;  ///< summed over the steps
+  std::shared_ptr<const ParameterSet> parameter_set;
+  int steps = 0, nu = 0, nv = 0;
+  bool converged = true;  ///< every step did
+  StepStatus status;      ///< of the first step that did not, or of the last one
+  int ambiguous = 0;      ///< steps whose next velocity depends on a choice of impulses that has no derivative
+};
+
+/// dq, dv: cotangents (steps + 1) x nv of q and v; null: zero. Throws std::invalid_argument for entries that are not
+/// finite and unknown parameters, std::overflow_error where the gradient grows beyond the range of double.
+RolloutCotangent vjp(const Rollout& rollout, const double* dq, const double* dv,
+                     const std::vector<std::string>& parameters = {}, const Progress& progress = {});
+
+struct RolloutTangent {
+  const double *dq0 = nullptr, *dv0 = nullptr;  ///< nv; null: zero, as everywhere here
+  const double *du = nullptr, *dtau = nullptr;  ///< steps x nu, steps x nv
+  std::vector<std::string> parameters;
+  std::vector<double> dparameters;  ///< in their order
+};
+/// dq, dv: (steps + 1) x nv tangents of q and v. Throws as vjp.
+void jvp(const Rollout& rollout, const RolloutTangent& tangent, double* dq, double* dv, const Progress& progress = {});
+
+/// Columns of one input, transposed: [t][column][2 nv, padded to ld]; of the last state only: one t.
+struct RolloutJacobian {
+  struct Block {
+    std::string name;  ///< "q0", "v0", "u", "tau" or a parameter
+    int columns = 0;   ///< nv; steps x nu and steps x nv (the step first); the parameter's size
+    std::vector<double> columns_T;
+  };
+  int states = 0, rows = 0, ld = 0;  ///< steps + 1 or 1; 2 nv; its padding
+  std::vector<Block> blocks;         ///< in the order of wrt
+};
+/// Forward mode. Throws as vjp.
+RolloutJacobian jacobian(const Rollout& rollout, const std::vector<std::string>& wrt, bool all_states = true,
+                         const Progress& progress = {});
+
+}  // namespace coulomb
