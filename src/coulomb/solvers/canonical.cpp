@@ -9,6 +9,7 @@ namespace coulomb {
 namespace {
 
 constexpr double rank_threshold = 1e-9;  // as in ProblemLinearization
+constexpr double vanishing_pivot = 1e-8;   // of an undamped LU
 constexpr double at_rest = 1e-15;        // norm of the condition that rounding allows
 constexpr double exact = 1e-14;          // residual: a smaller one does not matter
 constexpr double smallest_update = 1e-11;
@@ -128,16 +129,27 @@ bool CanonicalChoice::move(const ScaledProblem& problem, const Iterate& from) {
   return std::isfinite(next_.residual);
 }
 
-bool CanonicalChoice::centre(const ScaledProblem& problem, double tolerance, Iterate& iterate) {
-  const int blocks = problem.num_blocks;
-  current_.resize(problem.ld), next_.resize(problem.ld);
-  if (static_cast<int>(modes_.size()) < blocks) modes_.resize(blocks), labels_.resize(blocks);
+bool CanonicalChoice::find_modes(const ScaledProblem& problem, const Iterate& at) {
+  const auto blocks = static_cast<std::size_t>(problem.num_blocks);
+  if (modes_.size() < blocks) modes_.resize(blocks), labels_.resize(blocks);
   bool slides = false;
-  for (int b = 0; b < blocks; ++b) {
-    labels_[b] = problem.mode(b, iterate.lambda.data(), iterate.c.data()).mode;
+  for (int b = 0; b < problem.num_blocks; ++b) {
+    modes_[b] = problem.mode(b, at.lambda.data(), at.c.data());
+    labels_[b] = modes_[b].mode;
     slides = slides || (labels_[b] == Mode::sliding && problem.blocks[b].mu > 0);
   }
-  if (!slides) return true;
+  return slides;
+}
+
+bool CanonicalChoice::deficient(const ScaledProblem& problem, const Iterate& iterate) {
+  if (!find_modes(problem, iterate)) return false;
+  system_.set_modes(problem, modes_.data(), true);
+  return system_.size > 0 && !(system_.factorise(problem, 0) && system_.pivot_ratio > vanishing_pivot);
+}
+
+bool CanonicalChoice::centre(const ScaledProblem& problem, double tolerance, Iterate& iterate) {
+  current_.resize(problem.ld), next_.resize(problem.ld);
+  if (!find_modes(problem, iterate)) return true;
   grow(lambda_rows_, problem.ld);
   if (!linearise(problem, iterate)) return false;
   const int m = system_.size;

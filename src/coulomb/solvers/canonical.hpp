@@ -16,11 +16,14 @@ namespace coulomb {
 
 class CanonicalChoice {
  public:
+  /// Something slides and A is singular: more than one solution.
+  bool deficient(const ScaledProblem& problem, const Iterate& iterate);
   /// Moves a solution within its set onto the condition, by Broyden steps along the null space of A. True: found (or nothing to do:
   /// nothing slides, full rank). False leaves the iterate as it was.
   bool centre(const ScaledProblem& problem, double tolerance, Iterate& iterate);
 
  private:
+  bool find_modes(const ScaledProblem& problem, const Iterate& at);    ///< true: something slides
   bool linearise(const ScaledProblem& problem, const Iterate& at);   ///< modes as at the start, else false
   void null_basis(bool left, std::vector<double>& basis);
   double condition();                                                ///< L0^T (I - A A^+) B W lambda, its norm

@@ -33,7 +33,7 @@ class ConstraintSolver {
   bool homotopy();
   bool is_infeasible();
   void relax(SolverResult& result, bool infeasible);
-  bool may_be_redundant() const;
+  bool may_be_redundant();
   void choose_canonical(SolverResult& result);
   bool polish_best();
   void finish(SolverResult& result);

@@ -214,16 +214,16 @@ bool ConstraintSolver::run_method(const SolverSettings& settings, const WarmStar
 }
 
 // A small pivot, or a contact that touches without an impulse: the corner of a set of solutions has no small pivot.
-bool ConstraintSolver::may_be_redundant() const {
-  // elimination magnifies the proximal term that fills a vanishing pivot: by 1e3 and more where something slides
-  if (newton_.pivot_ratio < unique_pivot + 1e5 * newton_.last_delta) return true;
+bool ConstraintSolver::may_be_redundant() {
+  if (newton_.pivot_ratio < unique_pivot + 1000 * newton_.last_delta) return true;
   for (int b = 0; b < scaled_.num_blocks; ++b) {
     const Block& block = scaled_.blocks[b];
     const int normal = block.row + block.size - 1;
     if (block.type != BlockType::cone && block.type != BlockType::limit) continue;
     if (std::abs(best_.lambda[normal]) < corner && std::abs(best_.c[normal]) < corner) return true;
   }
-  return false;
+  // LU magnifies the proximal term that fills a vanishing pivot without bound: where something slides, look without it
+  return canonical_.deficient(scaled_, best_);
 }
 
 // Where impulses are not unique: the limit of a vanishing compliance centred at zero, whatever the start was.
