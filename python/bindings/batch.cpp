@@ -6,7 +6,6 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-
 #include "batch.hpp"
 
 namespace coulomb::python {
@@ -15,7 +14,9 @@ namespace {
 
 /// Rows [0, nv) or [nv, 2 nv) of a (n, 2 nv, k) array and, if wanted, the same of its columns.
 nb::object block(const nb::object& array, int nv, bool lower, std::optional<bool> right = {}) {
-  const auto half = [nv](bool second) { return nb::slice(nb::int_(second ? nv : 0), nb::int_(second ? 2 * nv : nv), nb::int_(1)); };
+  const auto half = [nv](bool second) {
+    return nb::slice(nb::int_(second ? nv : 0), nb::int_(second ? 2 * nv : nv), nb::int_(1));
+  };
   const nb::object all = nb::slice(nb::none(), nb::none(), nb::none());
   return array[nb::make_tuple(nb::ellipsis(), half(lower), right ? nb::object(half(*right)) : all)];
 }
@@ -52,16 +53,19 @@ void construct(Batch* self, std::shared_ptr<Model> model, int num_envs, int num_
   new (self) Batch{BatchSimulator(std::move(model), num_envs, num_threads, settings, values)};
 }
 
-nb::object step(Batch& batch, nb::handle Q, nb::handle V, nb::handle U, nb::handle tau, nb::handle fext, nb::handle mask) {
+nb::object step(Batch& batch, nb::handle Q, nb::handle V, nb::handle U, nb::handle tau, nb::handle fext,
+                nb::handle mask) {
   const Model& model = batch.model();
   const Py_ssize_t n = batch.n();
   const ArrayIn q_in(Q, "Q", {n, model.nq}), v_in(V, "V", {n, model.nv});
-  const OptionalArray u_in(U, "U", {n, model.nu}), tau_in(tau, "tau", {n, model.nv}), fext_in(fext, "fext", {n, model.num_bodies, 6});
+  const OptionalArray u_in(U, "U", {n, model.nu}), tau_in(tau, "tau", {n, model.nv}),
+      fext_in(fext, "fext", {n, model.num_bodies, 6});
   const Mask mask_in(mask, n);
   const ArrayOut q_out = new_array(n, model.nq), v_out = new_array(n, model.nv);
   {
     const Working working(batch);
-    batch.simulator.step({q_in.data(), v_in.data(), u_in.data(), tau_in.data(), fext_in.data(), mask_in.data()}, q_out.data, v_out.data);
+    batch.simulator.step({q_in.data(), v_in.data(), u_in.data(), tau_in.data(), fext_in.data(), mask_in.data()},
+                         q_out.data, v_out.data);
   }
   return nb::make_tuple(q_out.array, v_out.array);
 }
@@ -142,21 +146,24 @@ void set_parameters(Batch& batch, nb::dict values, nb::handle mask) {
 
 int environment(const Batch& batch, int i) {
   if (i < 0 || i >= batch.n())
-    throw nb::index_error(("environment: got " + std::to_string(i) + ", expected 0 to " + std::to_string(batch.n() - 1)).c_str());
+    throw nb::index_error(
+        ("environment: got " + std::to_string(i) + ", expected 0 to " + std::to_string(batch.n() - 1)).c_str());
   return i;
 }
 
 void bind_results(nb::module_& module) {
-  nb::class_<DerivativesOut> derivatives(module, "BatchDerivatives",
-                                         "Jacobians of one batched step in tangent space; the first axis is the environment. The identity "
-                                         "for environments that the mask left out.");
+  nb::class_<DerivativesOut> derivatives(
+      module, "BatchDerivatives",
+      "Jacobians of one batched step in tangent space; the first axis is the environment. The identity "
+      "for environments that the mask left out.");
   derivatives.def_ro("A", &DerivativesOut::A, "(n, 2 nv, 2 nv) d(q1, v1)/d(q, v)")
       .def_ro("B", &DerivativesOut::B, "(n, 2 nv, nu) d(q1, v1)/du")
       .def_ro("B_tau", &DerivativesOut::B_tau, "(n, 2 nv, nv) d(q1, v1)/dtau")
       .def_ro("valid", &DerivativesOut::valid, "(n,) bool: False, and zeros, where the numbers of the step overflowed.")
       .def(
-          "__getitem__", [](const DerivativesOut& d, const std::string& name) { return parameter_part(d.columns, d.set, name); }, nb::arg("name"),
-          nb::sig("def __getitem__(self, name: str) -> numpy.ndarray"),
+          "__getitem__",
+          [](const DerivativesOut& d, const std::string& name) { return parameter_part(d.columns, d.set, name); },
+          nb::arg("name"), nb::sig("def __getitem__(self, name: str) -> numpy.ndarray"),
           "(n, 2 nv, size) d(q1, v1)/d(parameter), for a name of `wrt`. KeyError otherwise.")
       .def_prop_ro("parameters", [](const DerivativesOut& d) { return parameter_names(d.set); }, "Names of `wrt`.");
   const auto state_block = [&](const char* name, bool lower, bool right) {
@@ -184,16 +191,19 @@ void bind_results(nb::module_& module) {
       .def_ro("tau", &CotangentOut::tau, "(n, nv) with respect to the joint forces")
       .def_ro("valid", &CotangentOut::valid, "(n,) bool: False, and zeros, where the numbers of the step overflowed.")
       .def(
-          "__getitem__", [](const CotangentOut& g, const std::string& name) { return parameter_part(g.columns, g.set, name); }, nb::arg("name"),
-          nb::sig("def __getitem__(self, name: str) -> numpy.ndarray"),
+          "__getitem__",
+          [](const CotangentOut& g, const std::string& name) { return parameter_part(g.columns, g.set, name); },
+          nb::arg("name"), nb::sig("def __getitem__(self, name: str) -> numpy.ndarray"),
           "(n, size) gradient of a parameter of `wrt`, per environment. KeyError otherwise.")
       .def_prop_ro("parameters", [](const CotangentOut& g) { return parameter_names(g.set); }, "Names of `wrt`.");
 
   nb::class_<StatusOut>(module, "BatchStatus", "How the last step of every environment went.")
-      .def_ro("converged", &StatusOut::converged, "(n,) bool: the constraint problem was solved as posed, to the tolerance.")
+      .def_ro("converged", &StatusOut::converged,
+              "(n,) bool: the constraint problem was solved as posed, to the tolerance.")
       .def_ro("iterations", &StatusOut::iterations, "(n,) int: of all the algorithms that were tried.")
       .def_ro("residual", &StatusOut::residual, "(n,) scaled residual of the constraint problem.")
-      .def_ro("relaxation", &StatusOut::relaxation, "(n,) compliance that had to be added to the diagonal of G; 0 if none.")
+      .def_ro("relaxation", &StatusOut::relaxation,
+              "(n,) compliance that had to be added to the diagonal of G; 0 if none.")
       .def_ro("reason", &StatusOut::reason, "List of n strings: 'solved', or why not.")
       .def("__bool__", [](const StatusOut& s) { return nb::cast<bool>(s.converged.attr("all")().attr("item")()); })
       .def("__repr__", [](const StatusOut& s) {
@@ -201,23 +211,31 @@ void bind_results(nb::module_& module) {
         return "<BatchStatus " + std::to_string(good) + " of " + std::to_string(s.reason.size()) + " converged>";
       });
 
-  nb::class_<MemoryOut>(module, "BatchMemory", "What the steps of a batch carry on. Opaque; see BatchSimulator.memory.");
+  nb::class_<MemoryOut>(module, "BatchMemory",
+                        "What the steps of a batch carry on. Opaque; see BatchSimulator.memory.");
 }
 
 void bind_products(nb::class_<Batch>& cls) {
   cls.def("derivatives", &derivatives, nb::arg("wrt") = std::vector<std::string>{},
-          "BatchDerivatives of the last call of step. wrt: names of parameters (Model.parameters) whose columns d[name] are wanted "
+          "BatchDerivatives of the last call of step. wrt: names of parameters (Model.parameters) whose columns "
+          "d[name] are wanted "
           "too.\n\nRuntimeError: an environment took no step yet; ValueError: unknown parameter.");
   cls.def("vjp", &vjp, nb::arg("dQ1"), nb::arg("dV1"), nb::arg("wrt") = std::vector<std::string>{},
           nb::sig("def vjp(self, dQ1: numpy.ndarray, dV1: numpy.ndarray, wrt: list[str] = []) -> BatchCotangent"),
-          "Reverse mode: cotangents (n, nv) of q1 and v1 to the BatchCotangent of q, v, u and tau, and of the parameters named in wrt "
-          "(g[name], per environment).\n\nRuntimeError: an environment took no step yet; ValueError: NaN in a cotangent, unknown "
+          "Reverse mode: cotangents (n, nv) of q1 and v1 to the BatchCotangent of q, v, u and tau, and of the "
+          "parameters named in wrt "
+          "(g[name], per environment).\n\nRuntimeError: an environment took no step yet; ValueError: NaN in a "
+          "cotangent, unknown "
           "parameter.");
-  cls.def("jvp", &jvp, nb::arg("dQ") = nb::none(), nb::arg("dV") = nb::none(), nb::arg("dU") = nb::none(), nb::arg("dtau") = nb::none(),
-          nb::sig("def jvp(self, dQ: numpy.ndarray | None = None, dV: numpy.ndarray | None = None, dU: numpy.ndarray | None = None, "
+  cls.def("jvp", &jvp, nb::arg("dQ") = nb::none(), nb::arg("dV") = nb::none(), nb::arg("dU") = nb::none(),
+          nb::arg("dtau") = nb::none(),
+          nb::sig("def jvp(self, dQ: numpy.ndarray | None = None, dV: numpy.ndarray | None = None, dU: numpy.ndarray | "
+                  "None = None, "
                   "dtau: numpy.ndarray | None = None) -> tuple[numpy.ndarray, numpy.ndarray]"),
-          "Forward mode: tangents dQ, dV, dtau (n, nv) and dU (n, nu) of the inputs (None: zero) to those (n, nv) of q1 and "
-          "v1; zeros where the numbers of the step overflowed (`valid` of derivatives and vjp).\n\nRuntimeError: an environment took no step "
+          "Forward mode: tangents dQ, dV, dtau (n, nv) and dU (n, nu) of the inputs (None: zero) to those (n, nv) of "
+          "q1 and "
+          "v1; zeros where the numbers of the step overflowed (`valid` of derivatives and vjp).\n\nRuntimeError: an "
+          "environment took no step "
           "yet.");
 }
 
@@ -231,8 +249,10 @@ void bind_state(nb::class_<Batch>& cls) {
       },
       nb::arg("environment"), "List of Contact of that environment's last step.");
   cls.def("set_parameters", &set_parameters, nb::arg("values"), nb::arg("mask") = nb::none(),
-          nb::sig("def set_parameters(self, values: dict[str, numpy.typing.ArrayLike], mask: numpy.ndarray | None = None) -> None"),
-          "Values (n, size) of parameters for every environment (of the mask). Those environments forget their last step.\n\nValueError: "
+          nb::sig("def set_parameters(self, values: dict[str, numpy.typing.ArrayLike], mask: numpy.ndarray | None = "
+                  "None) -> None"),
+          "Values (n, size) of parameters for every environment (of the mask). Those environments forget their last "
+          "step.\n\nValueError: "
           "names environment, parameter and value; nothing is changed then.");
   cls.def(
       "reset",
@@ -255,37 +275,51 @@ void bind_state(nb::class_<Batch>& cls) {
       "A copy of what the steps carry on (BatchMemory); assign it to replay steps exactly.");
   cls.def(
       "environment_model",
-      [](Batch& b, int i) { return std::const_pointer_cast<Model>(b.simulator.environment(environment(b, i)).shared_model()); },
+      [](Batch& b, int i) {
+        return std::const_pointer_cast<Model>(b.simulator.environment(environment(b, i)).shared_model());
+      },
       nb::arg("environment"), "The Model that this environment simulates.");
   cls.def_prop_ro(
       "model", [](const Batch& b) { return std::const_pointer_cast<Model>(b.simulator.environment(0).shared_model()); },
       "The Model that is simulated; with parameters per environment, that of environment 0.");
   cls.def_prop_ro("num_envs", &Batch::n, "n");
-  cls.def_prop_ro("num_threads", [](const Batch& b) { return b.simulator.num_threads(); }, "Threads, the caller's included.");
-  cls.def_prop_ro("timestep", [](const Batch& b) { return b.simulator.environment(0).timestep(); }, "s; of environment 0");
+  cls.def_prop_ro(
+      "num_threads", [](const Batch& b) { return b.simulator.num_threads(); }, "Threads, the caller's included.");
+  cls.def_prop_ro(
+      "timestep", [](const Batch& b) { return b.simulator.environment(0).timestep(); }, "s; of environment 0");
 }
 
 }  // namespace
 
 void bind_batch(nb::module_& module) {
   bind_results(module);
-  nb::class_<Batch> cls(module, "BatchSimulator",
-                        "Steps n environments of one model on threads, without the GIL. The same bits for any number of threads, and as "
-                        "Simulator gives for each environment by itself. One call at a time.");
-  cls.def("__init__", &construct, nb::arg("model"), nb::arg("num_envs"), nb::arg("num_threads") = 0, nb::arg("timestep") = nb::none(),
-          nb::arg("parameters") = nb::none(), nb::arg("options"),
-          "num_envs: n. num_threads: the caller's included; 0: all cores. parameters: {name: (n, size)} values that differ between "
-          "environments. timestep and options: as Simulator takes.\n\nValueError: names the option, or environment and parameter, and the "
+  nb::class_<Batch> cls(
+      module, "BatchSimulator",
+      "Steps n environments of one model on threads, without the GIL. The same bits for any number of threads, and as "
+      "Simulator gives for each environment by itself. One call at a time.");
+  cls.def("__init__", &construct, nb::arg("model"), nb::arg("num_envs"), nb::arg("num_threads") = 0,
+          nb::arg("timestep") = nb::none(), nb::arg("parameters") = nb::none(), nb::arg("options"),
+          "num_envs: n. num_threads: the caller's included; 0: all cores. parameters: {name: (n, size)} values that "
+          "differ between "
+          "environments. timestep and options: as Simulator takes.\n\nValueError: names the option, or environment and "
+          "parameter, and the "
           "value.");
-  cls.def("step", &step, nb::arg("Q"), nb::arg("V"), nb::arg("U") = nb::none(), nb::arg("tau") = nb::none(), nb::arg("fext") = nb::none(),
-          nb::arg("mask") = nb::none(),
-          nb::sig("def step(self, Q: numpy.ndarray, V: numpy.ndarray, U: numpy.ndarray | None = None, tau: numpy.ndarray | None = None, "
-                  "fext: numpy.ndarray | None = None, mask: numpy.ndarray | None = None) -> tuple[numpy.ndarray, numpy.ndarray]"),
-          "One step of every environment: Q (n, nq), V (n, nv) to (Q1, V1). U: (n, nu) controls. tau: (n, nv) extra joint forces. fext: (n, "
-          "num_bodies, 6) world force (N) and torque (N m) at each body's centre of mass. None: zero. mask: (n,) bool, environments to "
-          "step; the others' rows are copied unchecked. Where numbers overflow, an environment stays where it was; `status` says "
-          "so, and the others go on.\n\nValueError: names argument, element and value; no environment has stepped then.");
+  cls.def(
+      "step", &step, nb::arg("Q"), nb::arg("V"), nb::arg("U") = nb::none(), nb::arg("tau") = nb::none(),
+      nb::arg("fext") = nb::none(), nb::arg("mask") = nb::none(),
+      nb::sig("def step(self, Q: numpy.ndarray, V: numpy.ndarray, U: numpy.ndarray | None = None, tau: numpy.ndarray | "
+              "None = None, "
+              "fext: numpy.ndarray | None = None, mask: numpy.ndarray | None = None) -> tuple[numpy.ndarray, "
+              "numpy.ndarray]"),
+      "One step of every environment: Q (n, nq), V (n, nv) to (Q1, V1). U: (n, nu) controls. tau: (n, nv) extra joint "
+      "forces. fext: (n, "
+      "num_bodies, 6) world force (N) and torque (N m) at each body's centre of mass. None: zero. mask: (n,) bool, "
+      "environments to "
+      "step; the others' rows are copied unchecked. Where numbers overflow, an environment stays where it was; "
+      "`status` says "
+      "so, and the others go on.\n\nValueError: names argument, element and value; no environment has stepped then.");
   bind_products(cls);
+  bind_batch_rollout(module, cls);
   bind_state(cls);
 }
 

@@ -8,7 +8,8 @@
 namespace coulomb::python {
 
 Idle::Idle(Batch& batch) : batch_(batch) {
-  if (batch.busy.exchange(true)) throw std::runtime_error("BatchSimulator: another call is running; use one batch per thread");
+  if (batch.busy.exchange(true))
+    throw std::runtime_error("BatchSimulator: another call is running; use one batch per thread");
 }
 
 Mask::Mask(nb::handle object, Py_ssize_t n) {
@@ -17,7 +18,8 @@ Mask::Mask(nb::handle object, Py_ssize_t n) {
   for (std::size_t i = 0; i < in.size(); ++i) {
     const double value = in.data()[i];
     if (value != 0 && value != 1)
-      throw nb::value_error(("mask[" + std::to_string(i) + "] is " + std::to_string(value) + ", expected True or False").c_str());
+      throw nb::value_error(
+          ("mask[" + std::to_string(i) + "] is " + std::to_string(value) + ", expected True or False").c_str());
     values_.push_back(value != 0);
   }
 }
@@ -65,7 +67,7 @@ void* new_array(std::initializer_list<Py_ssize_t> shape, const char* dtype, nb::
   Py_buffer buffer;
   if (PyObject_GetBuffer(array.ptr(), &buffer, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE) != 0) throw nb::python_error();
   void* data = buffer.buf;
-  PyBuffer_Release(&buffer);           // numpy keeps its memory in place while the array lives
+  PyBuffer_Release(&buffer);  // numpy keeps its memory in place while the array lives
   return data;
 }
 

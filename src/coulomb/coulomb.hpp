@@ -5,7 +5,7 @@
 #include "coulomb/model/configuration.hpp"     // neutral, integrate, difference
 #include "coulomb/model/model.hpp"             // Model
 #include "coulomb/model/scene.hpp"             // Scene: builds a Model
-#include "coulomb/rollout/batch_simulator.hpp" // BatchSimulator: many environments on threads
+#include "coulomb/rollout/batch_rollout.hpp"   // BatchSimulator: many environments on threads; their rollouts
 #include "coulomb/rollout/rollout.hpp"         // rollout: many steps in a row
 #include "coulomb/rollout/rollout_derivatives.hpp" // their vjp, jvp, jacobian
 #include "coulomb/solvers/contact_problem.hpp" // ContactProblem: the friction problem by itself

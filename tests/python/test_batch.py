@@ -123,7 +123,9 @@ def test_parameters_can_be_set_later_and_for_some(box):
     with pytest.raises(RuntimeError, match="environment 0: no step"):
         batch.derivatives()
     expected = np.where(mask[:, None], masses, 1.0)
-    both = coulomb.BatchSimulator(box, N, 2, parameters={"gravity": np.tile([0, 0, -1.0], (N, 1)), "mass/box": expected})
+    both = coulomb.BatchSimulator(
+        box, N, 2, parameters={"gravity": np.tile([0, 0, -1.0], (N, 1)), "mass/box": expected}
+    )
     for a, b in zip(run(batch, Q, V), run(both, Q, V)):
         assert np.array_equal(a, b)
 
@@ -238,7 +240,14 @@ def test_what_else_is_refused(box):
 
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("num_envs", 0), ("num_envs", -3), ("num_threads", -1), ("num_threads", 10**6), ("timestep", 0), ("timestep", -1.0)]
+    [
+        ("num_envs", 0),
+        ("num_envs", -3),
+        ("num_threads", -1),
+        ("num_threads", 10**6),
+        ("timestep", 0),
+        ("timestep", -1.0),
+    ]
     + [("timestep", np.nan), ("tolerance", -1), ("solver", "magic"), ("contact", "magic")],
 )
 def test_options_are_those_of_a_simulator(box, option, value):

@@ -48,20 +48,24 @@ void check_parameter_size(int environment, std::size_t size, std::size_t expecte
 }
 
 void check_finite_batch(const char* name, const double* x, std::size_t n, std::size_t width, const unsigned char* mask,
-                       std::size_t depth) {
+                        std::size_t depth) {
   const std::size_t count = depth ? depth * width : width;
   for (std::size_t i = 0; x && i < n; ++i) {
     const double* row = x + i * count;
     if ((mask && !mask[i]) || all_finite(row, count)) continue;
-    const auto k = static_cast<std::size_t>(std::find_if(row, row + count, [](double e) { return !std::isfinite(e); }) - row);
+    const auto k =
+        static_cast<std::size_t>(std::find_if(row, row + count, [](double e) { return !std::isfinite(e); }) - row);
     const std::string place = depth ? std::to_string(k / width) + ", " + std::to_string(k % width) : std::to_string(k);
     throw std::invalid_argument(std::string(name) + "[" + std::to_string(i) + ", " + place + "] is " +
-                                (std::isnan(row[k]) ? "nan" : row[k] > 0 ? "inf" : "-inf") + ", expected a finite number");
+                                (std::isnan(row[k]) ? "nan"
+                                 : row[k] > 0       ? "inf"
+                                                    : "-inf") +
+                                ", expected a finite number");
   }
 }
 
-BatchSimulator::BatchSimulator(std::shared_ptr<const Model> model, int num_envs, int num_threads, SimulatorOptions options,
-                               const BatchParameters& parameters)
+BatchSimulator::BatchSimulator(std::shared_ptr<const Model> model, int num_envs, int num_threads,
+                               SimulatorOptions options, const BatchParameters& parameters)
     : options_(std::move(options)), pool_(num_threads) {
   if (num_envs < 1) throw std::invalid_argument("num_envs: got " + std::to_string(num_envs) + ", expected at least 1");
   if (!model) throw std::invalid_argument("model: got a null pointer");
@@ -77,8 +81,8 @@ BatchSimulator::Models BatchSimulator::changed_models(const BatchParameters& val
   const int n = static_cast<int>(models_.size());
   for (const auto& [name, value] : values)
     if (value.size() % static_cast<std::size_t>(n) != 0)
-      throw std::invalid_argument("parameter '" + name + "': got " + std::to_string(value.size()) + " values for " + std::to_string(n) +
-                                  " environments");
+      throw std::invalid_argument("parameter '" + name + "': got " + std::to_string(value.size()) + " values for " +
+                                  std::to_string(n) + " environments");
   pool_.run(n, [&](int i, int) {
     if (mask && !mask[i]) return;
     ParameterValues own;
@@ -108,7 +112,8 @@ BatchSimulator::Simulators BatchSimulator::make_simulators(const Models& models)
     const auto& model = models[static_cast<std::size_t>(i)];
     if (!model) return;
     const bool known = model.get() == shared;
-    out[static_cast<std::size_t>(i)] = std::make_unique<Simulator>(known ? simulated : model, known ? as_it_is : options_);
+    out[static_cast<std::size_t>(i)] =
+        std::make_unique<Simulator>(known ? simulated : model, known ? as_it_is : options_);
   });
   return out;
 }
@@ -152,8 +157,8 @@ void BatchSimulator::step(const BatchInput& in, double* q_next, double* v_next) 
       outcome_[i] = Outcome::left_out;
       return;
     }
-    sim.step(q, v, in.u ? in.u + i * nu : nullptr, in.tau ? in.tau + i * nv : nullptr, in.fext ? in.fext + i * 6 * bodies : nullptr,
-             q_next + i * nq, v_next + i * nv);
+    sim.step(q, v, in.u ? in.u + i * nu : nullptr, in.tau ? in.tau + i * nv : nullptr,
+             in.fext ? in.fext + i * 6 * bodies : nullptr, q_next + i * nq, v_next + i * nv);
     outcome_[i] = Outcome::stepped;
   });
 }
@@ -201,8 +206,10 @@ void BatchSimulator::derivatives(const std::vector<std::string>& parameters, con
   });
 }
 
-void BatchSimulator::vjp(const double* dq1, const double* dv1, const std::vector<std::string>& parameters, const BatchCotangent& out) {
-  const std::size_t n = simulators_.size(), nv = static_cast<std::size_t>(model().nv), nu = static_cast<std::size_t>(model().nu);
+void BatchSimulator::vjp(const double* dq1, const double* dv1, const std::vector<std::string>& parameters,
+                         const BatchCotangent& out) {
+  const std::size_t n = simulators_.size(), nv = static_cast<std::size_t>(model().nv),
+                    nu = static_cast<std::size_t>(model().nu);
   check_finite_batch("dQ1", dq1, n, nv, nullptr);
   check_finite_batch("dV1", dv1, n, nv, nullptr);
   check_stepped();
@@ -210,7 +217,8 @@ void BatchSimulator::vjp(const double* dq1, const double* dv1, const std::vector
   for_each([&](Simulator& sim, int environment, int) {
     const auto i = static_cast<std::size_t>(environment);
     const double *dq = dq1 + i * nv, *dv = dv1 + i * nv;
-    const std::optional<StepCotangent> cotangent = attempt(i, out.valid, [&] { return std::optional(sim.vjp(dq, dv, parameters)); });
+    const std::optional<StepCotangent> cotangent =
+        attempt(i, out.valid, [&] { return std::optional(sim.vjp(dq, dv, parameters)); });
     if (!cotangent) {
       const bool pass = outcome_[i] == Outcome::left_out;
       copy_or_zero(pass ? dq : nullptr, nv, out.q + i * nv);
@@ -228,9 +236,10 @@ void BatchSimulator::vjp(const double* dq1, const double* dv1, const std::vector
   });
 }
 
-void BatchSimulator::jvp(const double* dq, const double* dv, const double* du, const double* dtau, double* dq1, double* dv1,
-                         bool* valid) {
-  const std::size_t n = simulators_.size(), nv = static_cast<std::size_t>(model().nv), nu = static_cast<std::size_t>(model().nu);
+void BatchSimulator::jvp(const double* dq, const double* dv, const double* du, const double* dtau, double* dq1,
+                         double* dv1, bool* valid) {
+  const std::size_t n = simulators_.size(), nv = static_cast<std::size_t>(model().nv),
+                    nu = static_cast<std::size_t>(model().nu);
   check_finite_batch("dQ", dq, n, nv, nullptr);
   check_finite_batch("dV", dv, n, nv, nullptr);
   check_finite_batch("dU", du, n, nu, nullptr);
@@ -240,7 +249,9 @@ void BatchSimulator::jvp(const double* dq, const double* dv, const double* du, c
     const auto i = static_cast<std::size_t>(environment);
     const auto row = [&](const double* x, std::size_t width) { return x ? x + i * width : nullptr; };
     double *dq_next = dq1 + i * nv, *dv_next = dv1 + i * nv;
-    if (attempt(i, valid, [&] { return sim.jvp(row(dq, nv), row(dv, nv), row(du, nu), row(dtau, nv), dq_next, dv_next), true; })) return;
+    if (attempt(i, valid,
+                [&] { return sim.jvp(row(dq, nv), row(dv, nv), row(du, nu), row(dtau, nv), dq_next, dv_next), true; }))
+      return;
     const bool pass = outcome_[i] == Outcome::left_out;
     copy_or_zero(pass ? row(dq, nv) : nullptr, nv, dq_next);
     copy_or_zero(pass ? row(dv, nv) : nullptr, nv, dv_next);

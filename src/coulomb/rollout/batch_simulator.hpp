@@ -18,9 +18,9 @@ namespace coulomb {
 
 /// Inputs of a batched step; null: zero (mask: every environment).
 struct BatchInput {
-  const double *q = nullptr, *v = nullptr;                      ///< n x nq, n x nv
-  const double *u = nullptr, *tau = nullptr, *fext = nullptr;   ///< n x nu, n x nv, n x num_bodies x 6
-  const unsigned char* mask = nullptr;                          ///< n: environments to step
+  const double *q = nullptr, *v = nullptr;                     ///< n x nq, n x nv
+  const double *u = nullptr, *tau = nullptr, *fext = nullptr;  ///< n x nu, n x nv, n x num_bodies x 6
+  const unsigned char* mask = nullptr;                         ///< n: environments to step
 };
 
 /// Where Jacobians go. A: n x 2nv x 2nv, B: n x 2nv x nu, B_tau: n x 2nv x nv, parameters: n x 2nv x set.size(); null: not wanted.
@@ -61,7 +61,8 @@ class BatchSimulator {
   /// dq1, dv1: n x nv, cotangents of the next states.
   void vjp(const double* dq1, const double* dv1, const std::vector<std::string>& parameters, const BatchCotangent& out);
   /// Tangents of the inputs (null: zero) to those of the next states, n x nv; valid: null or n, as above.
-  void jvp(const double* dq, const double* dv, const double* du, const double* dtau, double* dq1, double* dv1, bool* valid = nullptr);
+  void jvp(const double* dq, const double* dv, const double* du, const double* dtau, double* dq1, double* dv1,
+           bool* valid = nullptr);
 
   /// New values for some parameters: environments (of the mask) get new models and forget their last step. All or, if one is refused
   /// (std::invalid_argument names it), none.
@@ -77,9 +78,12 @@ class BatchSimulator {
   /// body(simulator, environment, thread); idle: see ThreadPool.
   template <class Body>
   void for_each(Body&& body, void (*idle)(void*) = nullptr, void* idle_argument = nullptr) {
-    pool_.run(num_envs(), [&](int i, int thread) { body(*simulators_[static_cast<std::size_t>(i)], i, thread); }, idle, idle_argument);
+    pool_.run(
+        num_envs(), [&](int i, int thread) { body(*simulators_[static_cast<std::size_t>(i)], i, thread); }, idle,
+        idle_argument);
   }
-  void check_states(const double* q, const double* v, const unsigned char* mask, const char* q_name, const char* v_name) const;
+  void check_states(const double* q, const double* v, const unsigned char* mask, const char* q_name,
+                    const char* v_name) const;
   /// What an environment did in the last call.
   enum class Outcome : std::uint8_t { none, stepped, left_out };
   void set_outcome(int i, Outcome outcome) { outcome_[static_cast<std::size_t>(i)] = outcome; }
@@ -96,15 +100,15 @@ class BatchSimulator {
 
   SimulatorOptions options_;
   ThreadPool pool_;
-  Models models_;                      // as given, before pairs that overlap are left out
+  Models models_;  // as given, before pairs that overlap are left out
   Simulators simulators_;
-  std::vector<Outcome> outcome_;       // of the last call of step
+  std::vector<Outcome> outcome_;  // of the last call of step
 };
 
 /// Throws std::invalid_argument "name[i, k] is nan, ..." for the first entry of n rows of `width` that is not finite; with depth > 0 of n
 /// planes of depth x width. Null, and rows that the mask leaves out, are fine.
 void check_finite_batch(const char* name, const double* x, std::size_t n, std::size_t width, const unsigned char* mask,
-                       std::size_t depth = 0);
+                        std::size_t depth = 0);
 /// Environments may have meshes of their own: throws where their parameters are not as long as those of environment 0.
 void check_parameter_size(int environment, std::size_t size, std::size_t expected);
 

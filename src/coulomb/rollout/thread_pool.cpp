@@ -43,19 +43,19 @@ struct ThreadPool::Crew {
 
   void work(int thread);
   void wait_for_work(int thread);
-  void keep(int item);                 // the current exception
+  void keep(int item);  // the current exception
 
-  std::vector<Share> shares;           // one per thread
+  std::vector<Share> shares;  // one per thread
   Job job;
   int chunk = 1;
-  std::mutex mutex;                    // guards what follows
+  std::mutex mutex;  // guards what follows
   std::condition_variable begin, end;
   std::uint64_t round = 0;
   int working = 0;
   bool leave = false;
   int failed_item = 0;
   std::exception_ptr failure;
-  std::vector<std::thread> threads;    // all but the caller's
+  std::vector<std::thread> threads;  // all but the caller's
 };
 
 void ThreadPool::Crew::keep(int item) {
@@ -70,7 +70,8 @@ void ThreadPool::Crew::work(int thread) {
   for (int k = 0; k < count; ++k) {
     Share& share = shares[static_cast<std::size_t>((thread + k) % count)];
     while (share.next.load(std::memory_order_relaxed) < share.end) {
-      const int first = share.next.fetch_add(chunk, std::memory_order_relaxed), last = std::min(first + chunk, share.end);
+      const int first = share.next.fetch_add(chunk, std::memory_order_relaxed),
+                last = std::min(first + chunk, share.end);
       for (int item = first; item < last; ++item) {
         try {
           job.call(job.body, item, thread);
@@ -102,7 +103,7 @@ ThreadPool::ThreadPool(int num_threads) : num_threads_(checked(num_threads)) {}
 ThreadPool::~ThreadPool() {
   if (!crew_) return;
   if (process_ != getpid()) {
-    (void)crew_.release();             // the parent's threads: they do not exist here, nothing can join them
+    (void)crew_.release();  // the parent's threads: they do not exist here, nothing can join them
     return;
   }
   {
@@ -125,7 +126,7 @@ void ThreadPool::hire() {
   try {
     for (int thread = 1; thread < num_threads_; ++thread)
       crew_->threads.emplace_back([crew = crew_.get(), thread] { crew->wait_for_work(thread); });
-  } catch (...) {                      // no more threads to be had: those that there are steal the shares of the missing
+  } catch (...) {  // no more threads to be had: those that there are steal the shares of the missing
     if (crew_->threads.empty()) num_threads_ = 1;
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);

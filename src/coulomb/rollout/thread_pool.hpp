@@ -37,13 +37,13 @@ class ThreadPool {
     void (*idle)(void*) = nullptr;
     void* idle_argument = nullptr;
   };
-  struct Crew;                         // the threads and what they share
+  struct Crew;  // the threads and what they share
 
   void run(const Job& job);
   void hire();
 
   int num_threads_;
-  long process_ = 0;                   // that the crew belongs to: a fork does not take threads along
+  long process_ = 0;  // that the crew belongs to: a fork does not take threads along
   std::unique_ptr<Crew> crew_;
 };
 

@@ -83,7 +83,8 @@ bool Run::operator==(const Run& other) const {
     return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0;
   };
   bool ok = states == other.states;
-  for (const auto member : {&Run::A, &Run::B_tau, &Run::columns, &Run::dq, &Run::dv, &Run::tau, &Run::parameters, &Run::dq1, &Run::dv1})
+  for (const auto member :
+       {&Run::A, &Run::B_tau, &Run::columns, &Run::dq, &Run::dv, &Run::tau, &Run::parameters, &Run::dq1, &Run::dv1})
     ok = ok && same(member);
   return ok;
 }
@@ -94,18 +95,21 @@ struct Sizes {
 
 Run make_run(const Sizes& s) {
   const std::size_t square = s.n * 4 * s.nv * s.nv, row = s.n * s.nv;
-  return {{}, Array(square), Array(square / 2), Array(row * 2 * s.k), Array(row), Array(row), Array(row), Array(s.n * s.k),
-          Array(row), Array(row)};
+  return {{},         Array(square), Array(square / 2), Array(row * 2 * s.k), Array(row),
+          Array(row), Array(row),    Array(s.n * s.k),  Array(row),           Array(row)};
 }
 
-Run run_batch(const std::shared_ptr<const Model>& model, int threads, int steps, const States& from, const BatchParameters& parameters) {
+Run run_batch(const std::shared_ptr<const Model>& model, int threads, int steps, const States& from,
+              const BatchParameters& parameters) {
   BatchSimulator batch(model, num_envs, threads, {.timestep = 2e-3}, parameters);
   const Sizes s{num_envs, std::size_t(model->nv), std::size_t(batch.parameter_set(wrt).size())};
   Run out = make_run(s);
   out.states = from;
-  for (int t = 0; t < steps; ++t) batch.step({out.states.q.data(), out.states.v.data()}, out.states.q.data(), out.states.v.data());
+  for (int t = 0; t < steps; ++t)
+    batch.step({out.states.q.data(), out.states.v.data()}, out.states.q.data(), out.states.v.data());
   batch.derivatives(wrt, {.A = out.A.data(), .B_tau = out.B_tau.data(), .parameters = out.columns.data()});
-  batch.vjp(from.v.data(), out.states.v.data(), wrt, {out.dq.data(), out.dv.data(), nullptr, out.tau.data(), out.parameters.data()});
+  batch.vjp(from.v.data(), out.states.v.data(), wrt,
+            {out.dq.data(), out.dv.data(), nullptr, out.tau.data(), out.parameters.data()});
   batch.jvp(from.v.data(), out.states.v.data(), nullptr, nullptr, out.dq1.data(), out.dv1.data());
   return out;
 }
@@ -115,7 +119,8 @@ void store(const Array& transposed, std::size_t rows, std::size_t columns, doubl
     for (std::size_t j = 0; j < columns; ++j) out[i * columns + j] = transposed[j * rows + i];
 }
 
-Run run_singles(const std::shared_ptr<const Model>& model, int steps, const States& from, const BatchParameters& parameters) {
+Run run_singles(const std::shared_ptr<const Model>& model, int steps, const States& from,
+                const BatchParameters& parameters) {
   const std::size_t nq = model->nq, nv = model->nv, k = ParameterSet(*model, wrt).size();
   Run out = make_run({num_envs, nv, k});
   out.states = from;
@@ -191,18 +196,25 @@ void refuses_before_anything_moves() {
   }
   States bad = x, out = x;
   bad.v[11 * nv + 2] = std::nan("");
-  CHECK(refusal([&] { batch.step({bad.q.data(), bad.v.data()}, out.q.data(), out.v.data()); }) == "V[11, 2] is nan, expected a finite number");
+  CHECK(refusal([&] { batch.step({bad.q.data(), bad.v.data()}, out.q.data(), out.v.data()); }) ==
+        "V[11, 2] is nan, expected a finite number");
   bad = x;
   bad.q[12 * nq + 1] = -std::numeric_limits<double>::infinity();
-  CHECK(refusal([&] { batch.step({bad.q.data(), bad.v.data()}, out.q.data(), out.v.data()); }) == "Q[12, 1] is -inf, expected a finite number");
+  CHECK(refusal([&] { batch.step({bad.q.data(), bad.v.data()}, out.q.data(), out.v.data()); }) ==
+        "Q[12, 1] is -inf, expected a finite number");
   bad = x;
   bad.q[12 * nq + 3] = 2;
-  CHECK(refusal([&] { batch.step({bad.q.data(), bad.v.data()}, out.q.data(), out.v.data()); }).find("Q[12][3:7]: quaternion") == 0);
+  CHECK(refusal([&] {
+          batch.step({bad.q.data(), bad.v.data()}, out.q.data(), out.v.data());
+        }).find("Q[12][3:7]: quaternion") == 0);
   CHECK(out == x);
-  CHECK(refusal([&] { batch.set_parameters({{"mass/box0", Array(num_envs, -1.0)}}); }).find("environment 0: parameter 'mass/box0'") == 0);
+  CHECK(refusal([&] {
+          batch.set_parameters({{"mass/box0", Array(num_envs, -1.0)}});
+        }).find("environment 0: parameter 'mass/box0'") == 0);
   Array masses(num_envs, 2.0);
   masses[9] = std::nan("");
-  CHECK(refusal([&] { batch.set_parameters({{"mass/box0", masses}}); }).find("environment 9: parameter 'mass/box0'") == 0);
+  CHECK(refusal([&] { batch.set_parameters({{"mass/box0", masses}}); }).find("environment 9: parameter 'mass/box0'") ==
+        0);
   CHECK(refusal([&] { batch.set_parameters({{"mass/box7", masses}}); }).find("mass/box7") != std::string::npos);
   for (int t = 0; t < 20; ++t) {
     batch.step({x.q.data(), x.v.data()}, x.q.data(), x.v.data());
@@ -229,7 +241,8 @@ void trouble_stays_at_home() {
   }
   CHECK(!batch.environment(4).status().converged);
   CHECK(batch.environment(3).status().converged && batch.environment(5).status().converged);
-  CHECK(std::equal(&x.q[4 * nq], &x.q[5 * nq], &before.q[4 * nq]) && std::equal(&x.v[4 * nv], &x.v[5 * nv], &before.v[4 * nv]));
+  CHECK(std::equal(&x.q[4 * nq], &x.q[5 * nq], &before.q[4 * nq]) &&
+        std::equal(&x.v[4 * nv], &x.v[5 * nv], &before.v[4 * nv]));
   for (std::size_t i : {0, 3, 5, 12}) CHECK(std::equal(&x.q[i * nq], &x.q[i * nq + nq], &y.q[i * nq]));
   Array A(num_envs * 4 * nv * nv);
   bool valid[num_envs];

@@ -1,0 +1,219 @@
+// Rollouts of a batch and their derivatives. Long loops run without the GIL and look for signals every 50 ms.
+#include "coulomb/rollout/batch_rollout.hpp"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <chrono>
+#include <cstdint>
+
+#include "batch.hpp"
+
+namespace coulomb::python {
+
+namespace {
+
+using Names = std::vector<std::string>;
+
+/// Runs loop(interrupted) without the GIL; what a signal handler raises is raised once all threads have stopped.
+template <class Loop>
+void run_interruptible(Batch& batch, Loop&& loop) {
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point last = Clock::now();
+  const Interrupted interrupted = [&last] {
+    if (Clock::now() - last < std::chrono::milliseconds(50)) return false;
+    const nb::gil_scoped_acquire acquire;
+    const bool raised = PyErr_CheckSignals() != 0;  // the error stays set on this thread
+    last = Clock::now();
+    return raised;
+  };
+  bool finished = false;
+  {
+    const Working working(batch);
+    finished = loop(interrupted);
+  }
+  if (!finished) throw nb::python_error();
+}
+
+struct RolloutOut {
+  nb::object batch, q, v, converged, iterations, residual;
+  BatchRollout rollout;
+  Batch& owner() const { return nb::cast<Batch&>(batch); }
+};
+
+struct RolloutCotangentOut {
+  nb::object q0, v0, u, tau, columns, valid;
+  ParameterSet set;
+};
+
+int number_of_steps(std::optional<int> steps, nb::handle U, nb::handle tau) {
+  for (const auto& [name, array] : {std::pair("U", U), std::pair("tau", tau)}) {
+    if (array.is_none()) continue;
+    const ArrayIn in(array, name, {-1, -1, -1});
+    const int rows = static_cast<int>(in.shape(1));
+    if (steps && *steps != rows)
+      throw nb::value_error(
+          ("steps: got " + std::to_string(*steps) + ", but " + name + " has " + std::to_string(rows)).c_str());
+    steps = rows;
+  }
+  if (!steps) throw nb::value_error("steps: needed when U and tau are None");
+  if (*steps < 0) throw nb::value_error(("steps: got " + std::to_string(*steps) + ", expected at least 0").c_str());
+  return *steps;
+}
+
+RolloutOut run(nb::handle_t<Batch> self, nb::handle Q0, nb::handle V0, nb::handle U, std::optional<int> steps,
+               nb::handle tau, bool derivatives, std::optional<int> checkpoint_every) {
+  Batch& batch = nb::cast<Batch&>(self);
+  const Model& model = batch.model();
+  const Py_ssize_t n = batch.n(), T = number_of_steps(steps, U, tau);
+  const ArrayIn q_in(Q0, "Q0", {n, model.nq}), v_in(V0, "V0", {n, model.nv});
+  const OptionalArray u_in(U, "U", {n, T, model.nu}), tau_in(tau, "tau", {n, T, model.nv});
+  if (checkpoint_every && *checkpoint_every < 1)
+    throw nb::value_error(
+        ("checkpoint_every: got " + std::to_string(*checkpoint_every) + ", expected at least 1").c_str());
+  RolloutOut out;
+  out.batch = nb::borrow(self);
+  BatchTrajectories to;
+  to.q = new_array<double>({n, T + 1, model.nq}, "float64", out.q);
+  to.v = new_array<double>({n, T + 1, model.nv}, "float64", out.v);
+  to.converged = new_array<bool>({n, T}, "bool", out.converged);
+  to.iterations = new_array<int>({n, T}, "int32", out.iterations);
+  to.residual = new_array<double>({n, T}, "float64", out.residual);
+  const BatchRolloutInput input{q_in.data(), v_in.data(), u_in.data(), tau_in.data(), static_cast<int>(T)};
+  run_interruptible(batch, [&](const Interrupted& interrupted) {
+    return rollout(batch.simulator, input, {derivatives, checkpoint_every.value_or(0)}, to, out.rollout, interrupted);
+  });
+  return out;
+}
+
+/// The model of the trajectories: that of environment 0, which names the parameters.
+const Model& model_of(const RolloutOut& r) {
+  return r.rollout.environments.empty() ? r.owner().model() : *r.rollout.environments.front().model;
+}
+
+RolloutCotangentOut reverse(const RolloutOut& r, nb::handle dQ, nb::handle dV, const Names& wrt) {
+  Batch& batch = r.owner();
+  const Model& model = model_of(r);
+  const Py_ssize_t n = batch.n(), T = r.rollout.steps;
+  const OptionalArray q_in(dQ, "dQ", {n, T + 1, model.nv}), v_in(dV, "dV", {n, T + 1, model.nv});
+  RolloutCotangentOut out;
+  out.set = ParameterSet(model, wrt);
+  BatchRolloutCotangent to;
+  to.q0 = new_array<double>({n, model.nv}, "float64", out.q0);
+  to.v0 = new_array<double>({n, model.nv}, "float64", out.v0);
+  to.u = new_array<double>({n, T, model.nu}, "float64", out.u);
+  to.tau = new_array<double>({n, T, model.nv}, "float64", out.tau);
+  to.parameters = new_array<double>({n, out.set.size()}, "float64", out.columns);
+  to.valid = new_array<bool>({n}, "bool", out.valid);
+  run_interruptible(batch, [&](const Interrupted& interrupted) {
+    return vjp(batch.simulator, r.rollout, q_in.data(), v_in.data(), wrt, to, interrupted);
+  });
+  return out;
+}
+
+nb::object forward(const RolloutOut& r, nb::handle dQ0, nb::handle dV0, nb::handle dU, nb::handle dtau,
+                   std::optional<nb::dict> dparameters) {
+  Batch& batch = r.owner();
+  const Model& model = model_of(r);
+  const Py_ssize_t n = batch.n(), T = r.rollout.steps;
+  const OptionalArray q_in(dQ0, "dQ0", {n, model.nv}), v_in(dV0, "dV0", {n, model.nv}),
+      u_in(dU, "dU", {n, T, model.nu}), tau_in(dtau, "dtau", {n, T, model.nv});
+  BatchRolloutTangent tangent{q_in.data(), v_in.data(), u_in.data(), tau_in.data(), {}, nullptr};
+  const BatchParameters values = dparameters ? batch_parameters(*dparameters, static_cast<int>(n)) : BatchParameters{};
+  for (const auto& [name, value] : values) {
+    const auto size = static_cast<std::size_t>(ParameterSet(model, {name}).size()),
+               got = value.size() / static_cast<std::size_t>(n);
+    if (got != size)
+      throw nb::value_error(
+          ("parameter '" + name + "': got " + std::to_string(got) + " values, expected " + std::to_string(size))
+              .c_str());
+    tangent.parameters.push_back(name);
+  }
+  std::vector<double> rows;  // one per environment, the parameters side by side
+  for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i)
+    for (const auto& [name, value] : values) {
+      const auto size = static_cast<std::ptrdiff_t>(value.size()) / n;
+      rows.insert(rows.end(), value.begin() + static_cast<std::ptrdiff_t>(i) * size,
+                  value.begin() + static_cast<std::ptrdiff_t>(i + 1) * size);
+    }
+  tangent.dparameters = rows.data();
+  nb::object dq, dv, valid;
+  double* dq_out = new_array<double>({n, T + 1, model.nv}, "float64", dq);
+  double* dv_out = new_array<double>({n, T + 1, model.nv}, "float64", dv);
+  bool* valid_out = new_array<bool>({n}, "bool", valid);
+  run_interruptible(batch, [&](const Interrupted& interrupted) {
+    return jvp(batch.simulator, r.rollout, tangent, dq_out, dv_out, valid_out, interrupted);
+  });
+  return nb::make_tuple(dq, dv, valid);
+}
+
+void bind_results(nb::module_& module) {
+  nb::class_<RolloutOut>(module, "BatchRollout",
+                         "Trajectories of T steps of all environments, with what their derivatives need.")
+      .def_prop_ro(
+          "steps", [](const RolloutOut& r) { return r.rollout.steps; }, "T")
+      .def_ro("q", &RolloutOut::q, "(n, T + 1, nq): Q0 first.")
+      .def_ro("v", &RolloutOut::v, "(n, T + 1, nv): V0 first.")
+      .def_ro("converged", &RolloutOut::converged,
+              "(n, T) bool: the constraint problem of that step was solved as posed. Where numbers overflow, the state "
+              "stays as it was.")
+      .def_ro("iterations", &RolloutOut::iterations, "(n, T) int")
+      .def_ro("residual", &RolloutOut::residual, "(n, T) scaled residual of the constraint problem.")
+      .def(
+          "vjp", &reverse, nb::arg("dQ") = nb::none(), nb::arg("dV") = nb::none(), nb::arg("wrt") = Names{},
+          nb::sig(
+              "def vjp(self, dQ: numpy.ndarray | None = None, dV: numpy.ndarray | None = None, wrt: list[str] = []) -> "
+              "BatchRolloutCotangent"),
+          "Reverse mode: cotangents (n, T + 1, nv) of q (tangent space) and v (None: zero) to the "
+          "BatchRolloutCotangent. Every step is "
+          "run once more.\n\nValueError: NaN in a cotangent, wrong shape, unknown parameter. KeyboardInterrupt: it can "
+          "be stopped.")
+      .def(
+          "jvp", &forward, nb::arg("dQ0") = nb::none(), nb::arg("dV0") = nb::none(), nb::arg("dU") = nb::none(),
+          nb::arg("dtau") = nb::none(), nb::arg("dparameters") = nb::none(),
+          nb::sig("def jvp(self, dQ0: numpy.ndarray | None = None, dV0: numpy.ndarray | None = None, dU: numpy.ndarray "
+                  "| None = None, "
+                  "dtau: numpy.ndarray | None = None, dparameters: dict[str, numpy.typing.ArrayLike] | None = None) -> "
+                  "tuple[numpy.ndarray, numpy.ndarray, numpy.ndarray]"),
+          "Forward mode: tangents dQ0, dV0 (n, nv), dU (n, T, nu), dtau (n, T, nv) and {name: (n, size)} of parameters "
+          "(None: zero) to "
+          "those (n, T + 1, nv) of q and v, and (n,) bool: False, and zeros, where numbers overflowed on the way.");
+  nb::class_<RolloutCotangentOut>(
+      module, "BatchRolloutCotangent",
+      "Gradient of a function of a batch's trajectories; the first axis is the environment.")
+      .def_ro("q0", &RolloutCotangentOut::q0, "(n, nv) tangent space of q0")
+      .def_ro("v0", &RolloutCotangentOut::v0, "(n, nv)")
+      .def_ro("u", &RolloutCotangentOut::u, "(n, T, nu) with respect to the controls")
+      .def_ro("tau", &RolloutCotangentOut::tau, "(n, T, nv) with respect to the extra joint forces")
+      .def_ro("valid", &RolloutCotangentOut::valid, "(n,) bool: False, and zeros, where numbers overflowed on the way.")
+      .def(
+          "__getitem__",
+          [](const RolloutCotangentOut& g, const std::string& name) { return parameter_part(g.columns, g.set, name); },
+          nb::arg("name"), nb::sig("def __getitem__(self, name: str) -> numpy.ndarray"),
+          "(n, size) gradient of a parameter of `wrt`, per environment, summed over the steps. KeyError otherwise.")
+      .def_prop_ro(
+          "parameters", [](const RolloutCotangentOut& g) { return parameter_names(g.set); }, "Names of `wrt`.");
+}
+
+}  // namespace
+
+void bind_batch_rollout(nb::module_& module, nb::class_<Batch>& batch) {
+  bind_results(module);
+  batch.def("rollout", &run, nb::arg("Q0"), nb::arg("V0"), nb::arg("U") = nb::none(), nb::kw_only(),
+            nb::arg("steps") = nb::none(), nb::arg("tau") = nb::none(), nb::arg("derivatives") = true,
+            nb::arg("checkpoint_every") = nb::none(),
+            nb::sig("def rollout(self, Q0: numpy.ndarray, V0: numpy.ndarray, U: numpy.ndarray | None = None, *, steps: "
+                    "int | None = None, "
+                    "tau: numpy.ndarray | None = None, derivatives: bool = True, checkpoint_every: int | None = None) "
+                    "-> BatchRollout"),
+            "T steps of every environment from (Q0, V0) under U (n, T, nu) and tau (n, T, nv), or `steps` steps "
+            "without. Starts from "
+            "reset(). Returns a BatchRollout. derivatives=False keeps nothing for them. checkpoint_every: steps "
+            "between checkpoints "
+            "(default: the square root of T). It can be stopped by KeyboardInterrupt; all environments are then "
+            "reset.\n\nValueError: "
+            "names argument, element and value; no environment has moved then.");
+}
+
+}  // namespace coulomb::python

@@ -1,0 +1,65 @@
+// Trajectories of all environments of a batch, and their derivatives: each environment's is a Rollout of its own (rollout.hpp), so it
+// has the bits of a single one. Time is the inner loop: one environment runs from start to end on one thread.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "coulomb/rollout/batch_simulator.hpp"
+#include "coulomb/rollout/rollout_derivatives.hpp"
+
+namespace coulomb {
+
+struct BatchRolloutInput {
+  const double *q0 = nullptr, *v0 = nullptr;  ///< n x nq, n x nv
+  const double *u = nullptr, *tau = nullptr;  ///< n x steps x nu, n x steps x nv; null: zero
+  int steps = 0;
+};
+
+struct BatchRolloutOptions {
+  bool derivatives = true;   ///< keep what they need: the trajectory once more, and checkpoints
+  int checkpoint_every = 0;  ///< steps between checkpoints; 0: the square root of steps
+};
+
+/// Where trajectories go: n x (steps + 1) x nq and x nv; n x steps statuses.
+struct BatchTrajectories {
+  double *q = nullptr, *v = nullptr;
+  bool* converged = nullptr;
+  int* iterations = nullptr;
+  double* residual = nullptr;
+};
+
+struct BatchRollout {
+  int steps = 0;
+  std::vector<Rollout> environments;  ///< empty without derivatives
+};
+
+/// Asked now and then on the caller's thread; yes ends the loop.
+using Interrupted = std::function<bool()>;
+
+/// From reset. Throws std::invalid_argument before any environment moves. False if interrupted: all environments are then reset.
+bool rollout(BatchSimulator& batch, const BatchRolloutInput& input, const BatchRolloutOptions& options,
+             const BatchTrajectories& to, BatchRollout& out, const Interrupted& interrupted = {});
+
+/// n x nv, n x nv, n x steps x nu, n x steps x nv, n x size; valid: n; false, and zeros, where numbers overflowed on the way.
+struct BatchRolloutCotangent {
+  double *q0 = nullptr, *v0 = nullptr, *u = nullptr, *tau = nullptr, *parameters = nullptr;
+  bool* valid = nullptr;
+};
+
+/// dq, dv: n x (steps + 1) x nv cotangents; null: zero. `batch` lends its threads. False if interrupted.
+bool vjp(BatchSimulator& batch, const BatchRollout& rollout, const double* dq, const double* dv,
+         const std::vector<std::string>& parameters, const BatchRolloutCotangent& out,
+         const Interrupted& interrupted = {});
+
+struct BatchRolloutTangent {
+  const double *dq0 = nullptr, *dv0 = nullptr, *du = nullptr, *dtau = nullptr;  ///< shaped as the input; null: zero
+  std::vector<std::string> parameters;
+  const double* dparameters = nullptr;  ///< n x size
+};
+/// dq, dv: n x (steps + 1) x nv; valid: as in vjp.
+bool jvp(BatchSimulator& batch, const BatchRollout& rollout, const BatchRolloutTangent& tangent, double* dq, double* dv,
+         bool* valid, const Interrupted& interrupted = {});
+
+}  // namespace coulomb
