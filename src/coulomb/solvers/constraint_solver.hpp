@@ -1,7 +1,8 @@
 // ConstraintSolver: problem in, impulses, modes and residual out. Holds the workspace; storage only grows, so that solving
 // problems of sizes seen before allocates nothing. One solver per thread; the result depends on the arguments alone.
 //
-// Statuses: solved (residual <= tolerance), relaxed (solved after adding the compliance result.relaxation to the diagonal),
+// Statuses: solved (residual <= tolerance, or up to ten times that where redundant contacts contradict each other by rounding and no
+// step gets lower), relaxed (solved after adding the compliance result.relaxation to the diagonal),
 // infeasible (impulses would have to be infinite; the relaxed solution at result.relaxation is returned), max_iterations (a single
 // method ran out of its budget), failed (best iterate). Bad numbers in the problem, and impulses or velocities that a double cannot
 // hold, give `failed` with zero impulses, never NaN.
@@ -28,6 +29,7 @@ class ConstraintSolver {
   void start(const SolverSettings& settings, const WarmStart* warm);
   bool run_method(const SolverSettings& settings, const WarmStart* warm, SolverResult& result);
   bool climb(const SolverSettings& settings, const WarmStart* warm, SolverResult& result);
+  bool sweep_and_solve(int sweeps, int max_iterations);
   bool newton(Iterate& iterate, double kappa, double delta_max, int max_iterations);
   bool admm(const Iterate& from, int budget, int first_milestone);
   bool homotopy();

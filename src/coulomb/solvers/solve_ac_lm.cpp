@@ -8,6 +8,9 @@
 namespace coulomb {
 namespace {
 
+constexpr double least_damping = 1e-9;
+constexpr int patience = 12;   // steps without lowering the best residual by a third
+
 bool possible(const Block& block, Mode mode) {
   switch (block.type) {
     case BlockType::cone: return mode == Mode::separating || mode == Mode::sliding || (mode == Mode::sticking && block.mu > 0);
@@ -72,6 +75,15 @@ bool NewtonSolver::step(const ScaledProblem& problem, double delta) {
   return std::isfinite(next_.residual);
 }
 
+void NewtonSolver::probe(const ScaledProblem& problem, const Iterate& iterate) {
+  if (static_cast<int>(modes_.size()) < problem.num_blocks) modes_.resize(static_cast<std::size_t>(problem.num_blocks));
+  for (int b = 0; b < problem.num_blocks; ++b) modes_[b] = problem.mode(b, iterate.lambda.data(), iterate.c.data());
+  system_.set_modes(problem, modes_.data());
+  pivot_ratio = 1;
+  last_delta = least_damping;
+  if (system_.size > 0) pivot_ratio = system_.factorise(problem, last_delta) ? system_.pivot_ratio : 0.0;
+}
+
 bool NewtonSolver::solve(const ScaledProblem& problem, const NewtonOptions& options, Iterate& iterate, int& iterations) {
   if (iterate.residual <= options.tolerance) return true;
   current_.resize(problem.ld);
@@ -81,11 +93,12 @@ bool NewtonSolver::solve(const ScaledProblem& problem, const NewtonOptions& opti
   std::copy(iterate.lambda.begin(), iterate.lambda.begin() + problem.ld, current_.lambda.begin());
   std::copy(iterate.c.begin(), iterate.c.begin() + problem.ld, current_.c.begin());
   current_.residual = iterate.residual;
-  double boost = 1;
+  double boost = 1, reached = iterate.residual;
+  int since = 0;
   for (int it = 0; it < options.max_iterations; ++it) {
     ++iterations;
-    double delta = std::clamp(options.kappa * current_.residual, 1e-9, options.delta_max);
-    if (it == 0 && options.undamped_first) delta = 1e-9;
+    double delta = std::clamp(options.kappa * current_.residual, least_damping, options.delta_max);
+    if (it == 0 && options.undamped_first) delta = least_damping;
     choose_modes(problem, options, it == 0);
     if (!step(problem, delta * boost)) {
       boost *= 100;
@@ -106,6 +119,12 @@ bool NewtonSolver::solve(const ScaledProblem& problem, const NewtonOptions& opti
       if (iterate.residual <= options.tolerance) return true;
     }
     if (stalled && iterate.residual < options.stall_below) break;
+    if (iterate.residual < 0.7 * reached) {
+      reached = iterate.residual;
+      since = 0;
+    } else if (++since >= patience) {
+      break;
+    }
   }
   return false;
 }

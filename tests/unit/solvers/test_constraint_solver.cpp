@@ -189,12 +189,60 @@ void test_degenerate() {
     CHECK(r.lambda.back() == 0);
     CHECK_NEAR(difference(without, w.wrench(r.lambda)), 0, 1e-9);
   }
-  {  // numbers that are none
+}
+
+/// Numbers everywhere, whatever the problem was; no impulses where it failed.
+SolveStatus expect_numbers(const ConstraintProblem& p) {
+  const SolverResult r = solve(p);
+  for (double l : r.lambda) CHECK(std::isfinite(l) && (l == 0 || r.status != SolveStatus::failed));
+  for (double c : r.c) CHECK(std::isfinite(c));
+  for (double m : r.margin) CHECK(std::isfinite(m));
+  CHECK(std::isfinite(r.residual));
+  return r.status;
+}
+
+/// Numbers that are none, and numbers whose squares, sums or quotients are none.
+void test_numbers() {
+  for (const double bad : std::vector<double>{NAN, INFINITY, -INFINITY, -1e308, 1e160}) {
     ConstraintProblem p = random_world(1, 3, 2).problem();
-    p.g[4] = NAN;
+    p.g[4] = bad;
+    const SolveStatus status = expect_numbers(p);
+    CHECK(std::isfinite(bad) || status == SolveStatus::failed);
+    p = random_world(1, 3, 2).problem();
+    for (int i = 0; i < p.n; ++i) p.G[static_cast<std::size_t>(i) * p.ld + i] = std::abs(bad) < 1e300 ? 1e308 : std::abs(bad);
+    expect_numbers(p);
+  }
+  for (double size : {1e-100, 1e-30, 1e30, 1e100}) {   // and those that still work
+    ConstraintProblem p = random_world(1, 3, 2).problem();
+    const SolverResult reference = solve(p);
+    for (double& x : p.G) x *= size;
+    for (double& x : p.g) x /= size;
     const SolverResult r = solve(p);
-    CHECK(r.status == SolveStatus::failed);
-    for (double l : r.lambda) CHECK(l == 0);
+    CHECK(r.status == SolveStatus::solved);
+    for (int i = 0; i < p.n; ++i) CHECK_NEAR(r.lambda[i] * size * size, reference.lambda[i], 1e-9);
+  }
+  ConstraintProblem p;   // an impulse of 1e400
+  p.resize(3);
+  for (int i = 0; i < 3; ++i) p.G[static_cast<std::size_t>(i) * p.ld + i] = 1e-260;
+  p.g[2] = -1e140;
+  p.blocks.push_back({BlockType::cone, 0, 3, 0.5, 0, false});
+  CHECK(expect_numbers(p) == SolveStatus::failed);
+}
+
+/// Two contacts of one pair of bodies whose speeds along the line that joins them differ by rounding (curved surfaces, biases):
+/// both can only stick up to that, and steps that try harder drive the impulses between them up.
+void test_contradiction_by_rounding() {
+  for (double defect : {1e-12, 1e-11, 1e-10, 4e-10}) {
+    World w;
+    w.add_body(1, 0.01, {0, 0, 0.1}, {0.001, 0.002, -0.2});
+    for (double x : {-0.1, 0.1}) w.add_contact(0, -1, {x, 0, 0}, {0, 0, 1}, 0.8);
+    ConstraintProblem p = w.problem();
+    for (int i : {0, 1}) p.g[i] += 0.1 * defect;
+    const SolverResult r = solve(p);
+    CHECK(r.status == SolveStatus::solved);
+    CHECK(r.residual <= std::max(1e-10, defect));
+    CHECK(r.modes[0] == Mode::sticking && r.modes[1] == Mode::sticking);
+    CHECK_NEAR(violation(p, r.lambda), 0, 1e-9);
   }
 }
 
@@ -229,6 +277,11 @@ void test_warm_start_does_not_leak() {
     CHECK(r.status == SolveStatus::solved);
     CHECK_NEAR(difference(cold.lambda, r.lambda), 0, 1e-6);
   }
+  const ConstraintProblem p = box(0.5, {0, 0, -0.01}).problem();
+  const SolverResult cold = solve(p);
+  WarmStart warm = warm_from(cold);   // another solution: one diagonal carries more
+  for (int b = 0; b < 4; ++b) warm.lambda[3 * b + 2] += b == 0 || b == 3 ? 1e-3 : -1e-3;
+  CHECK_NEAR(difference(cold.lambda, solve(p, SolverMethod::automatic, &warm).lambda), 0, 1e-6);
 }
 
 void test_allocation_and_determinism() {
@@ -255,6 +308,8 @@ int main() {
   test_known_answers();
   test_hard_problems();
   test_degenerate();
+  test_numbers();
+  test_contradiction_by_rounding();
   test_methods_agree();
   test_warm_start_does_not_leak();
   test_allocation_and_determinism();
