@@ -76,9 +76,8 @@ def test_the_simulator_recovers():
     q, v = model.neutral()
     fresh, sim = coulomb.Simulator(model), coulomb.Simulator(model)
     for _ in range(3):
-        fresh.step(q, v)
         sim.step(q, v)
-    sim.step(q, v, tau=np.full(6, 1e308))
+    sim.step(q, v, tau=np.full(6, 1e308))  # what was remembered is gone: the next step starts cold
     one, other = fresh.step(q, v), sim.step(q, v)
     assert np.array_equal(one[0], other[0]) and np.array_equal(one[1], other[1])
     assert sim.status.converged

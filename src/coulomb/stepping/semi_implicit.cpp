@@ -214,6 +214,7 @@ bool semi_implicit_step(const Model& model, const StepOptions& options, Constrai
   r.valid = true;
   if (!all_finite(r.v_next) || !all_finite(r.q_next) || !all_finite(r.acceleration)) {
     stand_still(r);
+    if (!options.collision.frozen_cache) memory.reset();  // it may hold what is not finite
     return false;
   }
   if (!options.collision.frozen_cache) remember(r.rows, r.solution, memory);

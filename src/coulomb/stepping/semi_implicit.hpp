@@ -34,7 +34,7 @@ struct StepMemory {
 };
 
 /// One step of record.(q, v, u, tau, fext), already checked; fills the rest of the record and updates the memory. False: numbers
-/// overflowed. The state is then as it was (q_next = q, v_next = v), without constraints, and the impulses remembered are as before.
+/// overflowed. The state is then as it was (q_next = q, v_next = v), without constraints, and the memory is empty.
 bool semi_implicit_step(const Model& model, const StepOptions& options, ConstraintSolver& solver, StepMemory& memory,
                         StepRecord& record);
 

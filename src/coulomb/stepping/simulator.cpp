@@ -143,6 +143,12 @@ void Simulator::step(const State& state, const std::vector<double>& u, State& ne
        fext.empty() ? nullptr : fext.data(), next.q.data(), next.v.data());
 }
 
+bool Simulator::differentiable() const {
+  const auto small = [](double x) { return std::abs(x) < differentiable_size; };
+  const auto all_small = [&](const std::vector<double>& x) { return std::all_of(x.begin(), x.end(), small); };
+  return record_->valid && !overflowed_ && all_small(record_->q) && all_small(record_->v) && all_small(record_->v_next);
+}
+
 StepStatus Simulator::status() const {
   StepStatus out;
   if (!record_->valid) {
@@ -196,9 +202,7 @@ std::vector<ContactReport> Simulator::contacts() const {
 const StepLinearization& Simulator::linearization() {
   if (!record_->valid) throw std::logic_error("derivatives: no step was taken yet");
   if (overflowed_) throw std::logic_error("derivatives: the numbers of the last step overflowed, it has none");
-  const auto small = [](double x) { return std::abs(x) < differentiable_size; };
-  for (const auto* x : {&record_->q, &record_->v, &record_->v_next})
-    if (!std::all_of(x->begin(), x->end(), small)) throw std::logic_error("derivatives: a state beyond 1e150 has none in double precision");
+  if (!differentiable()) throw std::logic_error("derivatives: a state beyond 1e150 has none in double precision");
   if (!linearized_) {
     linearization_->prepare(*model_, step_options_, *record_);
     if (step_options_.gradient.mode == GradientMode::smoothed_step) linearization_->smooth(memory_);

@@ -76,6 +76,10 @@ class Simulator {
             double* v_next);
 
   StepStatus status() const;
+  /// The last step's numbers overflowed: the state stayed as it was and there are no derivatives.
+  bool overflowed() const { return overflowed_; }
+  /// derivatives() will not throw: a step was taken, it did not overflow, and its state is not so large that derivatives would.
+  bool differentiable() const;
   std::vector<ContactReport> contacts() const;
   const StepRecord& record() const { return *record_; }
 
