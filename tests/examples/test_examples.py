@@ -34,14 +34,18 @@ def model_file(tmp_path):
     return path
 
 
+NEEDS = {"torch_throw.py": "torch"}
 PICTURES = {
     "simple_cube_estimation.py": 4,  # sliding and thrown, velocity and impulse
     "simple_inverse_dynamics.py": 1,  # convergence; --quick draws no robots
+    "torch_throw.py": 1,
 }
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "examples").glob("*.py")))
 def test_example(name, tmp_path):
+    if name in NEEDS:
+        pytest.importorskip(NEEDS[name])
     run([ROOT / "examples" / name, "--quick", "--output", tmp_path / "plots"], tmp_path)
     assert len(list((tmp_path / "plots").glob("*.png"))) == PICTURES[name]
 

@@ -1,0 +1,197 @@
+"""Steps and rollouts for PyTorch: `import coulomb.torch`, with the extra `torch`.
+
+    q1, v1 = coulomb.torch.step(sim, q, v, u, parameters={"mass/box": mass})
+    Q, V = coulomb.torch.rollout(sim, q0, v0, U)
+    V[..., -1, :].square().sum().backward()
+
+Tensors of float64 or float32, on any device; the step itself is computed in float64 on the CPU. Leading axes are a
+batch; they broadcast against each other, those of parameters too. Gradients are exact (docs/conventions.md), of first
+order only.
+
+A step is a function of its arguments: that of `sim` after reset(). `sim` gives the model and the options, and stays
+as it is. A rollout carries its memory from step to step, as Simulator.rollout.
+
+Gradients by q are by its nq numbers. Quaternions are scaled to unit length first, so that q need not be exactly
+normalised, and their gradient has no component along them: subtract it, normalise, and you have moved on the sphere.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from torch.autograd.function import once_differentiable
+
+from ._functional import Inputs, functional
+
+__all__ = ["rollout", "step"]
+
+
+def step(sim, q, v, u=None, tau=None, parameters=None):
+    """One step: (q1, v1), differentiable in every tensor.
+
+    q (..., nq), v (..., nv), controls u (..., nu), joint forces tau (..., nv); None: zero. parameters: names of
+    Model.parameters() to values (..., size), or a number where the size is 1; the model is made anew only when a
+    value changed.
+
+    ValueError or TypeError names a bad argument; second derivatives raise RuntimeError.
+    """
+    model = functional(sim).model
+    sizes = {"q": model.nq, "v": model.nv, "u": model.nu, "tau": model.nv}
+    given = {"q": q, "v": v, "u": u, "tau": tau}
+    call = _Arguments(sim, given, sizes, parameters)
+    q1, v1 = _Step.apply(call.functional, call.names, *call.rows)
+    return call.shaped(q1), call.shaped(v1)
+
+
+def rollout(sim, q0, v0, U=None, parameters=None, *, steps=None):
+    """A trajectory: Q (..., T + 1, nq), V (..., T + 1, nv), the initial state first; differentiable in every tensor.
+
+    q0 (..., nq), v0 (..., nv), controls U (..., T, nu); None: zero, for `steps` steps. parameters: as in step.
+    Gradients by one sweep backward over the trajectory.
+
+    ValueError or TypeError names a bad argument; second derivatives raise RuntimeError.
+    """
+    model = functional(sim).model
+    if U is None and steps is None:
+        raise ValueError("steps: needed when U is None")
+    if U is not None:
+        U = _tensor("U", U)
+        if U.ndim < 2:
+            raise ValueError(f"U: expected shape (..., T, {model.nu}), got {tuple(U.shape)}")
+        if steps is not None and steps != U.shape[-2]:
+            raise ValueError(f"steps: got {steps}, but U has {U.shape[-2]} rows")
+    steps = U.shape[-2] if U is not None else steps
+    if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 0:
+        raise ValueError(f"steps: got {steps!r}, expected a number of steps")
+    call = _Arguments(
+        sim, {"q0": q0, "v0": v0, "U": U}, {"q0": model.nq, "v0": model.nv, "U": (steps, model.nu)}, parameters
+    )
+    Q, V = _Rollout.apply(call.functional, call.names, steps, *call.rows)
+    return call.shaped(Q), call.shaped(V)
+
+
+def _tensor(name, value):
+    try:
+        tensor = value if isinstance(value, torch.Tensor) else torch.as_tensor(np.asarray(value, dtype=float))
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name}: expected a tensor or numbers: {error}") from None
+    if tensor.dtype not in (torch.float64, torch.float32):
+        raise TypeError(f"{name}: expected float64 or float32, got {tensor.dtype}")
+    return tensor
+
+
+class _Arguments:
+    """Arguments as rows: tensors (n, size) in one order, None where None was given; and the way back."""
+
+    def __init__(self, sim, given, sizes, parameters):
+        self.functional = functional(sim)
+        parameters = dict(parameters or {})
+        sizes = {name: size if isinstance(size, tuple) else (size,) for name, size in sizes.items()}
+        tensors = {name: None if value is None else _tensor(name, value) for name, value in given.items()}
+        for name in list(given)[:2]:
+            if tensors[name] is None:
+                raise TypeError(f"{name}: got None")
+        self.names = tuple(parameters)
+        for name, value in parameters.items():
+            key = f"parameters['{name}']"
+            sizes[key] = (self.functional.size_of(name),)
+            tensors[key] = _tensor(key, value)
+            if tensors[key].ndim == 0 and sizes[key] == (1,):
+                tensors[key] = tensors[key][None]
+        present = {name: tensor for name, tensor in tensors.items() if tensor is not None}
+        lead = {}
+        for name, tensor in present.items():
+            core = len(sizes[name])
+            if tensor.ndim < core or tuple(tensor.shape[tensor.ndim - core :]) != sizes[name]:
+                expected = ", ".join(map(str, sizes[name]))
+                raise ValueError(f"{name}: expected shape (..., {expected}), got {tuple(tensor.shape)}")
+            lead[name] = tuple(tensor.shape[: tensor.ndim - core])
+        try:
+            self.lead = torch.broadcast_shapes(*lead.values())
+        except RuntimeError:
+            told = ", ".join(f"{name} {shape}" for name, shape in lead.items() if shape)
+            raise ValueError(f"leading axes do not broadcast: {told}") from None
+        if 0 in self.lead:
+            raise ValueError(f"leading axes: an empty batch, {self.lead}")
+        tensors = {
+            name: None
+            if t is None
+            else t.expand(self.lead + sizes[name]).reshape((math.prod(self.lead),) + sizes[name])
+            for name, t in tensors.items()
+        }
+        self.rows = tuple(tensors.values())
+
+    def shaped(self, rows):
+        return rows.reshape(self.lead + rows.shape[1:])
+
+
+def _numpy(tensor):
+    return None if tensor is None else tensor.detach().to("cpu", torch.float64).numpy()
+
+
+def _like(array, tensor, dtype=None):
+    return torch.from_numpy(np.ascontiguousarray(array)).to(tensor.device, dtype or tensor.dtype)
+
+
+def _result_type(tensors):
+    return torch.float64 if any(t is not None and t.dtype == torch.float64 for t in tensors) else torch.float32
+
+
+def _gradients(ctx, arguments, gradients):
+    """Gradients for autograd, as the arguments are in type and device; None where none is needed."""
+    out = []
+    for like, gradient, needed in zip(ctx.likes, gradients, ctx.needs_input_grad[arguments:]):
+        out.append(_like(gradient, like) if needed else None)
+    return (None,) * arguments + tuple(out)
+
+
+class _Like:
+    """Type and device of a tensor, without its memory."""
+
+    def __init__(self, tensor):
+        self.dtype, self.device = (None, None) if tensor is None else (tensor.dtype, tensor.device)
+
+
+class _Step(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, functional, names, q, v, u, tau, *values):
+        ctx.functional, ctx.names, ctx.likes = functional, names, [_Like(t) for t in (q, v, u, tau, *values)]
+        ctx.parameters = {name: np.array(_numpy(t)) for name, t in zip(names, values)}
+        ctx.x = Inputs(functional.coordinates, *map(_numpy, (q, v, u, tau)))
+        with functional.lock:
+            q1, v1 = functional.environments(len(q), ctx.parameters).step(ctx.x)
+        ctx.q1 = q1
+        dtype = _result_type((q, v, u, tau))
+        return _like(q1, q, dtype), _like(v1, q, dtype)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, dq1, dv1):
+        wrt = [name for name, needed in zip(ctx.names, ctx.needs_input_grad[6:]) if needed]
+        with ctx.functional.lock:
+            environments = ctx.functional.environments(len(ctx.x.q), ctx.parameters)
+            g = environments.step_vjp(ctx.x, ctx.q1, _numpy(dq1), _numpy(dv1), wrt)
+        return _gradients(ctx, 2, [g["q"], g["v"], g["u"], g["tau"]] + [g.get(name) for name in ctx.names])
+
+
+class _Rollout(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, functional, names, steps, q0, v0, U, *values):
+        ctx.functional, ctx.names, ctx.likes = functional, names, [_Like(t) for t in (q0, v0, U, *values)]
+        ctx.parameters = {name: np.array(_numpy(t)) for name, t in zip(names, values)}
+        ctx.x = Inputs(functional.coordinates, *map(_numpy, (q0, v0, U)), q_name="q0")
+        with functional.lock:
+            Q, V, ctx.trajectories = functional.environments(len(q0), ctx.parameters).rollout(ctx.x, steps)
+        dtype = _result_type((q0, v0, U))
+        return _like(Q, q0, dtype), _like(V, q0, dtype)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, dQ, dV):
+        wrt = [name for name, needed in zip(ctx.names, ctx.needs_input_grad[6:]) if needed]
+        with ctx.functional.lock:
+            environments = ctx.functional.environments(len(ctx.x.q), ctx.parameters)
+            g = environments.rollout_vjp(ctx.x, ctx.trajectories, _numpy(dQ), _numpy(dV), wrt)
+        return _gradients(ctx, 3, [g["q"], g["v"], g["u"]] + [g.get(name) for name in ctx.names])

@@ -1,0 +1,190 @@
+"""coulomb.jax: gradients forward and reverse against JAX's own differences; jit, vmap, types, errors."""
+
+import numpy as np
+import pytest
+
+import coulomb
+from scenes.smooth import ball_joint, robot_in_contact, sliding_box
+
+jax = pytest.importorskip("jax", reason="JAX is not installed")
+cj = pytest.importorskip("coulomb.jax")
+jnp = jax.numpy
+check_grads = pytest.importorskip("jax.test_util").check_grads
+
+
+@pytest.fixture(autouse=True)
+def double_precision():
+    before = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", True)
+    yield
+    jax.config.update("jax_enable_x64", before)
+
+
+def check(function, *arguments):
+    check_grads(function, arguments, order=1, modes=("fwd", "rev"), eps=1e-6, atol=1e-6, rtol=1e-5)
+
+
+@pytest.mark.parametrize("build", [sliding_box, ball_joint, robot_in_contact])
+def test_step_by_every_input(build):
+    model, q, v = build()
+    sim = coulomb.Simulator(model)
+    sim.step(q, v)
+    assert any(c.mode != "separating" for c in sim.contacts) and coulomb.check_gradients(sim, q, v).smooth
+    random = np.random.default_rng(0)
+    u, tau = 0.1 * random.normal(size=model.nu), 0.01 * random.normal(size=model.nv)
+    if model.nu:
+        check(lambda *x: cj.step(sim, *x), q, v, u, tau)
+    else:
+        check(lambda q, v, tau: cj.step(sim, q, v, tau=tau), q, v, tau)
+
+
+def test_quaternions_of_other_lengths():
+    model, q, v = robot_in_contact()
+    sim = coulomb.Simulator(model)
+    longer = q.copy()
+    longer[3:7] *= 1.7
+    check(lambda q: cj.step(sim, q, v), longer)
+    check(lambda q: cj.rollout(sim, q, v, steps=2), longer)
+
+
+def test_parameters():
+    model, q, v = sliding_box()
+    sim = coulomb.Simulator(model)
+    names = "mass/box", "friction/ground", "com/box"
+    values = [model.parameters()[name].value for name in names]
+    check(lambda *x: cj.step(sim, q, v, parameters=dict(zip(names, x))), *values)
+    check(lambda *x: cj.rollout(sim, q, v, parameters=dict(zip(names, x)), steps=4), *values)
+
+
+def test_the_step_is_the_simulators():
+    model, q, v = robot_in_contact()
+    sim = coulomb.Simulator(model)
+    u = np.array([0.1, -0.2])
+    expected = coulomb.Simulator(model).step(q, v, u)
+    for got in (cj.step(sim, q, v, u), jax.jit(lambda *x: cj.step(sim, *x))(q, v, u)):
+        assert np.array_equal(got[0], expected[0]) and np.array_equal(got[1], expected[1])
+    U = np.tile(u, (7, 1))
+    expected = sim.rollout(q, v, U)
+    Q, V = jax.jit(lambda *x: cj.rollout(sim, *x))(q, v, U)
+    assert np.array_equal(Q, expected.q) and np.array_equal(V, expected.v)
+    loss = lambda U: (cj.rollout(sim, q, v, U)[1] ** 2).sum()  # noqa: E731
+    assert jax.value_and_grad(loss)(U)[0] == loss(U)  # differentiated or not
+
+
+def test_forward_and_reverse_agree():
+    model, q, v = robot_in_contact()
+    sim = coulomb.Simulator(model)
+    U = 0.1 * np.random.default_rng(2).normal(size=(5, model.nu))
+
+    def last(U, m):
+        Q, V = cj.rollout(sim, q, v, U, parameters={name: m})
+        return jnp.concatenate([Q[-1], V[-1]])
+
+    name = next(name for name in model.parameters() if name.startswith("mass/"))
+    m = jnp.asarray(model.parameters()[name].value)
+    for forward, reverse in zip(jax.jacfwd(last, (0, 1))(U, m), jax.jacrev(last, (0, 1))(U, m)):
+        assert np.abs(forward).max() > 1e-6
+        np.testing.assert_allclose(forward, reverse, rtol=1e-10, atol=1e-14)
+
+
+def test_rollout_against_the_adjoint_of_torch():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    import coulomb.torch as ct
+
+    model, q, v = robot_in_contact()
+    sim = coulomb.Simulator(model)
+    U = 0.1 * np.random.default_rng(2).normal(size=(30, model.nu))
+    g = jax.grad(lambda U: (cj.rollout(sim, q, v, U)[1] ** 2).sum())(U)
+    x = torch.tensor(U, requires_grad=True)
+    ct.rollout(sim, q, v, x)[1].square().sum().backward()
+    np.testing.assert_allclose(g, x.grad.numpy(), rtol=1e-9, atol=1e-12)
+
+
+def test_vmap_and_jit():
+    model, q, v = robot_in_contact()
+    sim = coulomb.Simulator(model)
+    random = np.random.default_rng(4)
+    V = v + 0.02 * random.normal(size=(4, model.nv))
+    U = 0.1 * random.normal(size=(4, 6, model.nu))
+
+    def loss(v, U):
+        return (cj.rollout(sim, q, v, U)[1][-1] ** 2).sum()
+
+    single = [jax.grad(loss, (0, 1))(v, u) for v, u in zip(V, U)]
+    for transform in (lambda f: f, jax.jit):
+        both = transform(jax.vmap(jax.grad(loss, (0, 1))))(V, U)
+        for k in (0, 1):
+            np.testing.assert_allclose(both[k], np.stack([g[k] for g in single]), rtol=1e-10, atol=1e-13)
+    stepped = jax.jit(jax.vmap(lambda v: cj.step(sim, q, v)))(V)  # q is the same for all
+    batched = cj.step(sim, q, V)
+    rows = [coulomb.Simulator(model).step(q, v) for v in V]
+    for k in (0, 1):
+        assert np.array_equal(stepped[k], batched[k]) and np.array_equal(stepped[k], [r[k] for r in rows])
+    nested = jax.vmap(jax.vmap(lambda v, u: cj.step(sim, q, v, u)[1]))(V.reshape(2, 2, -1), U[:, 0].reshape(2, 2, -1))
+    np.testing.assert_array_equal(nested.reshape(4, -1), cj.step(sim, q, V, U[:, 0])[1])
+
+
+def test_batched_parameters():
+    model, q, v = sliding_box()
+    sim = coulomb.Simulator(model)
+    masses = jnp.array([[1.0], [2.0], [4.0]])
+    f = lambda m: cj.step(sim, q, v, tau=jnp.full(6, 0.1), parameters={"mass/box": m})[1]  # noqa: E731
+    assert f(masses).shape == (3, 6)
+    np.testing.assert_array_equal(f(masses), jax.vmap(f)(masses))
+    check(f, masses)
+
+
+def test_steps_inside_scan():
+    model, q, v = sliding_box()
+    sim = coulomb.Simulator(model)
+
+    @jax.jit
+    def last(v):
+        return jax.lax.scan(lambda x, _: (cj.step(sim, *x), None), (jnp.asarray(q), v), None, length=5)[0][1]
+
+    check(last, v)
+
+
+def test_single_precision():
+    model, q, v = robot_in_contact()
+    sim = coulomb.Simulator(model)
+    u = np.array([0.1, 0.2])
+    loss = lambda q, v, u: cj.rollout(sim, q, v, jnp.stack([u, u]))[1].sum()  # noqa: E731
+    exact = jax.grad(loss, (0, 1, 2))(q, v, u)
+    small = [np.float32(a) for a in (q, v, u)]
+    jax.config.update("jax_enable_x64", False)
+    assert cj.step(sim, *small)[0].dtype == jnp.float32
+    for a, b in zip(jax.jit(jax.grad(loss, (0, 1, 2)))(*small), exact):
+        assert a.dtype == jnp.float32
+        np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-3)
+
+
+def test_a_rollout_of_no_steps():
+    model, q, v = sliding_box()
+    sim = coulomb.Simulator(model)
+    Q, V = cj.rollout(sim, q, v, steps=0)
+    assert Q.shape == (1, 7) and V.shape == (1, 6)
+    np.testing.assert_array_equal(jax.grad(lambda v: cj.rollout(sim, q, v, steps=0)[1].sum())(v), np.ones(6))
+
+
+def test_errors_name_the_argument():
+    model, q, v = sliding_box()
+    sim = coulomb.Simulator(model)
+    nan = v.copy()
+    nan[2] = np.nan
+    cases = [
+        (lambda: cj.step(sim, q[:5], v), ValueError, r"q: expected shape \(\.\.\., 7\)|q: expected shape \(\.\.\., 7"),
+        (lambda: cj.step(sim, np.stack([q, q]), np.stack([v, v, v])), ValueError, "leading axes do not broadcast: q"),
+        (lambda: cj.step(sim, q, v, parameters={"mass/bx": 1.0}), ValueError, "unknown 'mass/bx'; there are mass/box"),
+        (lambda: cj.step(sim, q, v.astype(complex)), TypeError, "v: expected float64 or float32"),
+        (lambda: cj.step(model, q, v), TypeError, "sim: expected a coulomb.Simulator"),
+        (lambda: cj.step(sim, q, None), TypeError, "v: got None"),
+        (lambda: cj.rollout(sim, q, v), ValueError, "steps: needed"),
+        (lambda: cj.step(sim, q, nan)[1].block_until_ready(), Exception, r"v\[2\] is nan"),
+    ]
+    for call, kind, message in cases:
+        with pytest.raises(kind, match=message):
+            call()
+    loss = lambda v: cj.rollout(sim, q, v, steps=2)[1].sum()  # noqa: E731
+    with pytest.raises(NotImplementedError, match="first derivatives only"):
+        jax.hessian(loss)(v)

@@ -1,0 +1,263 @@
+"""coulomb.torch: gradients against autograd's own differences, batches against single steps, types, errors."""
+
+import numpy as np
+import pytest
+
+import coulomb
+from scenes.smooth import ball_joint, robot_in_contact, sliding_box
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+ct = pytest.importorskip("coulomb.torch")
+
+
+def tensor(value, grad=True, dtype=torch.float64):
+    return torch.tensor(np.asarray(value, dtype=float), dtype=dtype, requires_grad=grad)
+
+
+def check(function, *arguments):
+    assert torch.autograd.gradcheck(function, arguments, eps=1e-6, atol=1e-6, rtol=1e-5)
+
+
+@pytest.mark.parametrize("build", [sliding_box, ball_joint, robot_in_contact])
+def test_step_by_every_input(build):
+    model, q, v = build()
+    sim = coulomb.Simulator(model)
+    sim.step(q, v)
+    assert any(c.mode != "separating" for c in sim.contacts) and coulomb.check_gradients(sim, q, v).smooth
+    random = np.random.default_rng(0)
+    u, tau = 0.1 * random.normal(size=model.nu), 0.01 * random.normal(size=model.nv)
+    if model.nu:
+        check(lambda *x: ct.step(sim, *x), *map(tensor, (q, v, u, tau)))
+    else:
+        check(lambda q, v, tau: ct.step(sim, q, v, tau=tau), *map(tensor, (q, v, tau)))
+
+
+def test_quaternions_of_other_lengths():
+    model, q, v = ball_joint()
+    sim = coulomb.Simulator(model)
+    check(lambda q: ct.step(sim, q, tensor(v, False)), tensor(1.7 * q))
+    x = tensor(1.7 * q)
+    ct.step(sim, x, tensor(v, False))[1].sum().backward()
+    assert x.grad.norm() > 1e-3 and abs(x.grad.numpy() @ q) < 1e-12 * x.grad.norm()
+    with pytest.raises(ValueError, match=r"q\[0:4\]: quaternion of norm 0"):
+        ct.step(sim, tensor(0 * q), tensor(v))
+
+
+def test_parameters():
+    model, q, v = sliding_box()
+    sim = coulomb.Simulator(model)
+    names = "mass/box", "friction/ground", "com/box", "gravity"
+    values = [tensor(model.parameters()[name].value) for name in names]
+
+    def function(*values):
+        return ct.step(sim, q, v, parameters=dict(zip(names, values)))
+
+    check(function, *values)
+    slope = torch.autograd.grad(function(*values)[1][0], values[1])[0]
+    closed_form = -9.81 * 2e-3  # sliding along x and y, friction 0.8 (the larger of the two) at the ground's value
+    assert slope.item() < 0.5 * closed_form
+
+
+def test_friction_in_closed_form():
+    scene = coulomb.Scene(timestep=1e-3)
+    scene.add_ground(friction=0.5)
+    scene.add_sphere(0.1, mass=2.0, position=(0, 0, 0.1 - 1e-6), name="ball")
+    model = scene.build()
+    q, v = model.neutral()
+    v[0] = 3.0
+    mu = tensor(0.5)
+    v1 = ct.step(coulomb.Simulator(model, baumgarte=0.0), q, v, parameters={"friction/ground": mu})[1]
+    v1[0].backward()
+    assert v1[0].item() == pytest.approx(3 - 0.5 * 9.81e-3, abs=1e-9)
+    assert mu.grad.item() == pytest.approx(-9.81e-3, rel=1e-8)
+
+
+def test_batch_is_every_row_by_itself():
+    model, q, v = robot_in_contact()
+    sim = coulomb.Simulator(model)
+    random = np.random.default_rng(3)
+    V = v + 0.05 * random.normal(size=(2, 3, model.nv))
+    Q, damping = tensor(q), tensor(np.full((3, 3), 0.2) + np.arange(3)[:, None])
+    ball = next(name for name, p in model.parameters().items() if name.startswith("joint_damping") and p.size == 3)
+    V = tensor(V)
+    q1, v1 = ct.step(sim, Q, V, parameters={ball: damping})
+    assert q1.shape == (2, 3, model.nq) and v1.shape == (2, 3, model.nv)
+    weights = torch.tensor(random.normal(size=v1.shape))
+    gq, gv, gd = torch.autograd.grad((v1 * weights).sum(), (Q, V, damping))
+    sum_q, sum_d = torch.zeros_like(gq), torch.zeros_like(gd)
+    for i in range(2):
+        for j in range(3):
+            single = [tensor(q), V[i, j].detach().requires_grad_(), damping[j].detach().requires_grad_()]
+            a, b = ct.step(sim, *single[:2], parameters={ball: single[2]})
+            assert torch.equal(a, q1[i, j]) and torch.equal(b, v1[i, j])
+            g = torch.autograd.grad((b * weights[i, j]).sum(), single)
+            assert torch.equal(g[1], gv[i, j])
+            sum_q += g[0]
+            sum_d[j] += g[2]
+    torch.testing.assert_close(gq, sum_q, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(gd, sum_d, rtol=1e-12, atol=1e-12)
+
+
+def test_batch_gradcheck():
+    model, q, v = sliding_box()
+    sim = coulomb.Simulator(model)
+    V = tensor(v + 0.1 * np.arange(3)[:, None])
+    check(lambda q, v, m: ct.step(sim, q, v, parameters={"mass/box": m}), tensor(q), V, tensor([[1.0], [2.0], [3.0]]))
+
+
+def test_step_is_that_of_a_fresh_simulator_and_leaves_the_one_given():
+    model, q, v = robot_in_contact()
+    sim, fresh = coulomb.Simulator(model), coulomb.Simulator(model)
+    before = sim.step(q, v)
+    contacts = [c.impulse.tolist() for c in sim.contacts]
+    q1, v1 = ct.step(sim, 1.0 * before[0], 1.1 * before[1])
+    assert contacts == [c.impulse.tolist() for c in sim.contacts]
+    expected = fresh.step(before[0], 1.1 * before[1])
+    assert np.array_equal(q1.numpy(), expected[0]) and np.array_equal(v1.numpy(), expected[1])
+
+
+def test_backward_long_after_the_step():
+    """Other steps in between, of the same simulator and over the limit of what is remembered; inputs changed in
+    place.
+    """
+    model, q, v = sliding_box()
+    sim = coulomb.Simulator(model)
+    x = tensor(v)
+    y = x.clone()
+    masses = [tensor(m) for m in np.linspace(1, 2, 25)]
+    losses = [ct.step(sim, q, y, parameters={"mass/box": m, "restitution/box": 0.1})[1].square().sum() for m in masses]
+    at_once = [
+        torch.autograd.grad(
+            ct.step(sim, q, x, parameters={"mass/box": m, "restitution/box": 0.1})[1].square().sum(), (x, m)
+        )
+        for m in masses
+    ]
+    with torch.no_grad():
+        y += 1.0
+    for loss, m, expected in zip(losses, masses, at_once):
+        got = torch.autograd.grad(loss, (x, m))
+        assert all(torch.equal(a, b) for a, b in zip(got, expected))
+
+
+def test_single_precision():
+    model, q, v = robot_in_contact()
+    sim = coulomb.Simulator(model)
+    out = {}
+    for dtype in (torch.float64, torch.float32):
+        x = [tensor(a, dtype=dtype) for a in (q, v, np.array([0.1, 0.2]))]
+        q1, v1 = ct.step(sim, *x)
+        assert q1.dtype == v1.dtype == dtype
+        out[dtype] = torch.autograd.grad(v1.sum() + q1.sum(), x)
+        assert all(g.dtype == dtype for g in out[dtype])
+    for a, b in zip(*out.values()):
+        torch.testing.assert_close(b.double(), a, rtol=1e-3, atol=1e-3)
+    q1, _ = ct.step(sim, tensor(q, dtype=torch.float32), tensor(v))
+    assert q1.dtype == torch.float64
+
+
+@pytest.mark.parametrize("build", [sliding_box, ball_joint, robot_in_contact])
+def test_rollout(build):
+    model, q, v = build()
+    sim = coulomb.Simulator(model)
+    random = np.random.default_rng(5)
+    U = 0.1 * random.normal(size=(6, model.nu))
+    expected = sim.rollout(q, v, U)
+    Q, V = ct.rollout(sim, q, v, U)
+    assert np.array_equal(Q.numpy(), expected.q) and np.array_equal(V.numpy(), expected.v)
+    name = next(name for name in model.parameters() if name.startswith("mass/"))
+    mass = tensor(model.parameters()[name].value)
+    if model.nu:
+        check(lambda q, v, U, m: ct.rollout(sim, q, v, U, parameters={name: m}), tensor(q), tensor(v), tensor(U), mass)
+    else:
+        check(lambda q, v, m: ct.rollout(sim, q, v, parameters={name: m}, steps=6), tensor(q), tensor(v), mass)
+
+
+def test_rollout_of_a_batch():
+    model, q, v = robot_in_contact()
+    sim = coulomb.Simulator(model)
+    random = np.random.default_rng(7)
+    U = tensor(0.1 * random.normal(size=(3, 5, model.nu)))
+    v0 = tensor(v)
+    Q, V = ct.rollout(sim, tensor(q, False), v0, U)
+    assert Q.shape == (3, 6, model.nq)
+    gU, gv = torch.autograd.grad(V.square().sum() + Q.sum(), (U, v0))
+    total = torch.zeros_like(gv)
+    for i in range(3):
+        row, start = tensor(U[i].detach()), tensor(v)
+        a, b = ct.rollout(sim, tensor(q, False), start, row)
+        assert torch.equal(a, Q[i]) and torch.equal(b, V[i])
+        g = torch.autograd.grad(b.square().sum() + a.sum(), (row, start))
+        assert torch.equal(g[0], gU[i])
+        total += g[1]
+    torch.testing.assert_close(gv, total, rtol=1e-12, atol=1e-12)
+
+
+def test_rollout_against_chained_steps():
+    """Without kept manifold points a rollout is a chain of steps, and so is its gradient."""
+    model, q, v = ball_joint()
+    sim = coulomb.Simulator(model)
+    a = tensor(v)
+    Q, V = ct.rollout(sim, q, a, steps=8)
+    b = tensor(v)
+    x, y = torch.tensor(q), b
+    for _ in range(8):
+        x, y = ct.step(sim, x, y)
+    torch.testing.assert_close(V[-1], y, rtol=1e-9, atol=1e-9)
+    (g,), (h,) = torch.autograd.grad(Q[-1].sum() + V[-1].sum(), a), torch.autograd.grad(x.sum() + y.sum(), b)
+    torch.testing.assert_close(g, h, rtol=1e-6, atol=1e-8)
+
+
+def test_options_of_the_simulator_are_kept():
+    if not hasattr(coulomb.Simulator, "options"):
+        pytest.skip("Simulator.options is missing")
+    model, q, v = sliding_box()
+    usual = coulomb.Simulator(model).step(q, v)[1]
+    for options in ({"baumgarte": 0.5}, {"timestep": 5e-3}, {"solver": "pgs", "tolerance": 1e-6}):
+        sim = coulomb.Simulator(model, **options)
+        v1 = ct.step(sim, q, v, parameters={"mass/box": 1.5})[1].numpy()
+        assert np.array_equal(v1, sim.step(q, v)[1]) and not np.array_equal(v1, usual)
+        batch = ct.step(sim, np.stack([q, q]), v)[1].numpy()
+        assert np.array_equal(batch, [v1, v1])
+
+
+def test_timestep_is_a_parameter():
+    model, q, v = sliding_box()
+    sim = coulomb.Simulator(model)
+    check(lambda h: ct.step(sim, q, v, parameters={"timestep": h}), tensor(3e-3))
+
+
+def test_errors_name_the_argument():
+    model, q, v = sliding_box()
+    sim = coulomb.Simulator(model)
+    nan = v.copy()
+    nan[2] = np.nan
+    cases = [
+        (lambda: ct.step(sim, q[:5], v), ValueError, r"q: expected shape \(\.\.\., 7\), got \(5,\)"),
+        (lambda: ct.step(sim, q, nan), ValueError, r"v\[2\] is nan"),
+        (lambda: ct.step(sim, q, np.stack([v, nan])), ValueError, r"(?i)v\[(1, )?2\] is nan"),
+        (lambda: ct.step(sim, np.stack([q, q]), np.stack([v, v, v])), ValueError, "leading axes do not broadcast: q"),
+        (lambda: ct.step(sim, torch.tensor(q).half(), v), TypeError, "q: expected float64 or float32"),
+        (lambda: ct.step(sim, q, v, parameters={"mass/bx": 1.0}), ValueError, "unknown 'mass/bx'; there are mass/box"),
+        (lambda: ct.step(sim, q, v, parameters={"mass/box": [1.0, 2.0]}), ValueError, "mass/box.*expected shape"),
+        (lambda: ct.step(sim, q, v, parameters={"mass/box": -1.0}), ValueError, "mass/box"),
+        (lambda: ct.step(model, q, v), TypeError, "sim: expected a coulomb.Simulator, got Model"),
+        (lambda: ct.step(sim, q, None), TypeError, "v: got None"),
+        (lambda: ct.step(sim, np.zeros((0, 7)), v), ValueError, "empty batch"),
+        (lambda: ct.rollout(sim, q, v), ValueError, "steps: needed"),
+        (lambda: ct.rollout(sim, q, v, steps=-1), ValueError, "steps: got -1"),
+    ]
+    for call, kind, message in cases:
+        with pytest.raises(kind, match=message):
+            call()
+    x = tensor(v)
+    with pytest.raises(ValueError, match="nan"):
+        (ct.step(sim, q, x)[1] * float("nan")).sum().backward()
+
+
+def test_second_derivatives_are_refused():
+    model, q, v = sliding_box()
+    x = tensor(v)
+    for y in (ct.step(coulomb.Simulator(model), q, x)[1], ct.rollout(coulomb.Simulator(model), q, x, steps=2)[1]):
+        (g,) = torch.autograd.grad(y.square().sum(), x, create_graph=True)
+        with pytest.raises(RuntimeError, match="once_differentiable"):
+            g.sum().backward()
