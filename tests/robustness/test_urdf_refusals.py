@@ -109,6 +109,13 @@ def test_an_inertia_of_rounding_size_is_zero_and_listed():
     assert np.isfinite(coulomb.Simulator(model).step(q, v)[1]).all()
 
 
+def test_an_inertia_of_rounding_size_need_not_be_negative():
+    scattered = "ixx='3e-20' ixy='-2e-21' ixz='5e-20' iyy='1e-21' iyz='1e-20' izz='1e-20'/>"
+    tiny = "<link name='b'><inertial><mass value='0'/><inertia " + scattered + "</inertial></link>"
+    model = load(link("a") + tiny + link("c") + joint("1", "a", "b") + joint("2", "b", "c").replace("0 0 1", "1 0 0"))
+    assert any("link 'b': inertia of 5e-20" in line for line in model.ignored)
+
+
 def test_a_small_inertia_is_kept():
     model = load(link("a") + link("b", inertia="1e-18") + joint("1", "a", "b"))
     assert model.body_inertia[model.body_names.index("b")][0] == 1e-18

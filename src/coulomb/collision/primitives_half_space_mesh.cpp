@@ -15,7 +15,7 @@ namespace coulomb {
 namespace {
 
 constexpr int few_vertices = 32;
-constexpr int max_candidates = 128;
+constexpr int max_candidates = 1024;    // of the largest flat face that is seen whole
 constexpr double band_fraction = 2e-3;  // of the body's size
 constexpr double keep_area = 0.75;      // of the fresh choice's
 

@@ -99,12 +99,14 @@ class Translator {
   /// Moving inertias between frames leaves traces of either sign where there is none: zero, if not one body's and far below the
   /// others of the robot.
   void drop_rounding(BodyPart& body) {
-    const auto& I = body.inertia;
     double largest = 0, scale = 0;
-    for (double x : I) largest = std::max(largest, std::abs(x));
-    const bool valid = I[0] >= 0 && I[2] >= 0 && I[5] >= 0 && I[1] * I[1] <= I[0] * I[2] && I[3] * I[3] <= I[0] * I[5] && I[4] * I[4] <= I[2] * I[5];
+    for (double x : body.inertia) largest = std::max(largest, std::abs(x));
     for (const auto& Y : m_.inertias) scale = std::max(scale, Y.inertia().matrix().trace() + Y.mass() * Y.lever().squaredNorm());
-    if (valid || !(largest <= 1e-15 * scale)) return;
+    if (!(largest <= 1e-15 * scale)) return;
+    try {
+      return check_inertia(body.name, body.mass, body.com, body.inertia);
+    } catch (const std::invalid_argument&) {
+    }
     parts_.ignored.push_back(source_ + ": link '" + body.name + "': inertia of " + checks::text(largest) + " kg m^2, which is rounding: it is zero");
     body.inertia = {0, 0, 0, 0, 0, 0};
   }
