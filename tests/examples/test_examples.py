@@ -36,6 +36,9 @@ def model_file(tmp_path):
 
 NEEDS = {"torch_throw.py": "torch"}
 PICTURES = {
+    "design_go1.py": 1,
+    "identify_box.py": 1,
+    "identify_ur5.py": 1,
     "simple_cube_estimation.py": 4,  # sliding and thrown, velocity and impulse
     "simple_inverse_dynamics.py": 1,  # convergence; --quick draws no robots
     "torch_throw.py": 1,
