@@ -87,7 +87,7 @@ std::vector<std::string> names_of(const ParameterSet* set) {
 }
 
 void bind_derivatives(nb::module_& module) {
-  Derivatives cls(module, "StepDerivatives",
+  Derivatives cls(module, "StepDerivatives", nb::dynamic_attr(),
                   "Jacobian of one step in tangent space: dq as in Model.integrate, dv as in v. By the implicit "
                   "function theorem on "
                   "the modes of the contacts (Simple, section III; docs/conventions.md: which side at ties). Arrays "
@@ -116,6 +116,22 @@ void bind_derivatives(nb::module_& module) {
          nb::arg("name"), nb::sig("def __getitem__(self, name: str) -> numpy.ndarray"),
          "(2 nv, size) d(q1, v1)/d(parameter), for a name of `wrt`. KeyError otherwise.")
       .def_prop_ro("parameters", [](const StepDerivatives& d) { return names_of(d.parameters.get()); }, "Names of `wrt`.")
+      .def(
+          "dlambda",
+          [](nb::handle self, const std::string& wrt) {
+            const nb::tuple origin = nb::cast<nb::tuple>(self.attr("_origin"));
+            auto& sim = nb::cast<Simulator&>(origin[0]);
+            if (sim.step_count() != nb::cast<std::uint64_t>(origin[1]))
+              throw std::logic_error("dlambda: the simulator has stepped since these derivatives were taken");
+            int columns = 0;
+            const std::vector<double> values = sim.impulse_derivatives(wrt, columns);
+            return to_numpy(values.data(), columns > 0 ? static_cast<Py_ssize_t>(values.size()) / columns : 0, columns, columns);
+          },
+          nb::arg("wrt"), nb::sig("def dlambda(self, wrt: str) -> numpy.ndarray"),
+          "(3 n, k) derivative of the impulses of the n contacts of Simulator.contacts by 'q', 'v', 'u', 'tau' or a parameter: along the "
+          "rows of Contact.frame (two tangents, normal), which move with the contact and do not spin about the normal; N s per unit. Where "
+          "impulses are not unique: docs/conventions.md.\n\nRuntimeError when the simulator has stepped since; ValueError: unknown "
+          "parameter.")
       .def_ro("ambiguous", &StepDerivatives::ambiguous,
               "Impulses are not unique, the next velocity depends on the choice, and the choice has no derivative here: that of least norm.");
 
@@ -170,6 +186,9 @@ void bind_reports(nb::module_& module) {
       .def_prop_ro("point", triple(&ContactReport::point), nb::sig("def point(self) -> numpy.ndarray"), "(3,) m")
       .def_prop_ro("normal", triple(&ContactReport::normal), nb::sig("def normal(self) -> numpy.ndarray"),
                    "(3,) unit, from B to A")
+      .def_prop_ro(
+          "frame", [](const ContactReport& c) { return to_numpy(c.frame, 3, 3, 3); },
+          nb::sig("def frame(self) -> numpy.ndarray"), "(3, 3) rows: two tangents and the normal, world axes")
       .def_ro("depth", &ContactReport::depth, "m; positive: penetrating")
       .def_prop_ro("impulse", triple(&ContactReport::impulse), nb::sig("def impulse(self) -> numpy.ndarray"),
                    "(3,) N s")
@@ -245,6 +264,30 @@ SimulatorOptions options(std::optional<double> timestep, const std::string& cont
   return out;
 }
 
+/// The keyword arguments that options() makes these options from.
+nb::dict keywords(const SimulatorOptions& options) {
+  nb::dict out;
+  out["timestep"] = options.timestep > 0 ? nb::cast(options.timestep) : nb::none();
+  out["contact"] = options.contact;
+  out["stepper"] = options.stepper;
+  out["solver"] = options.solver == "automatic" ? std::string("auto") : options.solver;
+  out["tolerance"] = options.tolerance;
+  out["max_iterations"] = options.max_iterations;
+  out["baumgarte"] = options.baumgarte;
+  out["slop"] = options.slop;
+  out["max_correction_speed"] = options.max_correction_speed;
+  out["restitution_threshold"] = options.restitution_threshold;
+  out["patches"] = options.patches;
+  out["warm_start"] = options.warm_start;
+  out["canonical_impulses"] = options.canonical_impulses;
+  out["exclude_neutral_overlaps"] = options.exclude_neutral_overlaps;
+  out["gradient"] = options.gradient;
+  out["gradient_samples"] = options.gradient_samples;
+  out["gradient_scale"] = options.gradient_scale;
+  out["gradient_seed"] = options.gradient_seed;
+  return out;
+}
+
 void bind_simulator(nb::module_& module) {
   const SimulatorOptions defaults;
   nb::class_<StepMemory>(module, "StepMemory",
@@ -303,8 +346,11 @@ void bind_simulator(nb::module_& module) {
   cls.def_prop_ro("contacts", &Simulator::contacts, "List of Contact of the last step.");
   cls.def(
       "derivatives",
-      [](Simulator& sim, const std::vector<std::string>& wrt) {
-        return std::const_pointer_cast<StepDerivatives>(wrt.empty() ? sim.shared_derivatives() : sim.derivatives(wrt));
+      [](nb::handle self, const std::vector<std::string>& wrt) {
+        auto& sim = nb::cast<Simulator&>(self);
+        nb::object d = nb::cast(std::const_pointer_cast<StepDerivatives>(wrt.empty() ? sim.shared_derivatives() : sim.derivatives(wrt)));
+        nb::setattr(d, "_origin", nb::make_tuple(self, sim.step_count()));   // dlambda asks there
+        return d;
       },
       nb::arg("wrt") = std::vector<std::string>{},
       "StepDerivatives of the last step; stay valid afterwards. wrt: names of parameters (Model.parameters) whose columns d[name] are "
@@ -335,6 +381,8 @@ void bind_simulator(nb::module_& module) {
       "The Model that is simulated: the one given, without the pairs that overlap in the neutral pose (see its "
       "`ignored`).");
   cls.def_prop_ro("timestep", &Simulator::timestep, "s");
+  cls.def_prop_ro("options", [](const Simulator& sim) { return keywords(sim.options()); }, nb::sig("def options(self) -> dict"),
+                  "The keyword arguments that make such a simulator: Simulator(model, **sim.options).");
 }
 
 }  // namespace

@@ -70,7 +70,7 @@ class Functional:
         self.sim = sim  # held, so that its id stays its own
         self.model = sim.model
         self.coordinates = Coordinates(self.model)
-        self.options = dict(getattr(sim, "options", {}), timestep=sim.timestep, exclude_neutral_overlaps=False)
+        self.options = dict(sim.options, timestep=sim.timestep, exclude_neutral_overlaps=False)
         self.lock = threading.RLock()  # callbacks may come from several threads
         self.sizes = {}
         self._models, self._environments = _Recent(), _Recent()

@@ -209,8 +209,6 @@ def test_rollout_against_chained_steps():
 
 
 def test_options_of_the_simulator_are_kept():
-    if not hasattr(coulomb.Simulator, "options"):
-        pytest.skip("Simulator.options is missing")
     model, q, v = sliding_box()
     usual = coulomb.Simulator(model).step(q, v)[1]
     for options in ({"baumgarte": 0.5}, {"timestep": 5e-3}, {"solver": "pgs", "tolerance": 1e-6}):

@@ -56,6 +56,7 @@ class FrictionKind : public ParameterKind {
       for (int i = 0; i < 2; ++i) {
         const double p = context.lambda[b.row + 2] * n[i];
         axpy3(p, b.axes[i], f);
+        out[0].impulses.push_back({b.row + i, p});
         if (!context.rows.compliance.empty()) out[0].rows.push_back({b.row + i, context.rows.compliance[b.row + i] * p});
       }
       add_contact_force(context, b, f, out[0]);

@@ -23,9 +23,10 @@ struct RightHandSide {
   };
   std::vector<Wrench> wrenches;
   std::vector<Entry> dofs, rows;       ///< direct entries of r and of s
+  std::vector<Entry> impulses;         ///< direct changes p of lambda, whose J^T p and R p are in r and s already
   double timestep = 0;                 ///< dh/dtheta: q+ = q (+) h v+ depends on it directly
 
-  void clear() { wrenches.clear(), dofs.clear(), rows.clear(), timestep = 0; }
+  void clear() { wrenches.clear(), dofs.clear(), rows.clear(), impulses.clear(), timestep = 0; }
   void add_wrench(int body, const double* linear, const double* angular, double sign = 1);
 };
 

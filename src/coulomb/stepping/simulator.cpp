@@ -124,6 +124,7 @@ void Simulator::step(const double* q, const double* v, const double* u, const do
   r.fext.resize(fext ? 6 * m.num_bodies : 0);
   take(fext, r.fext);
   linearized_ = false;
+  ++step_count_;
   overflowed_ = !semi_implicit_step(m, step_options_, solver_, memory_, r);
   std::copy(r.q_next.begin(), r.q_next.end(), q_next);
   std::copy(r.v_next.begin(), r.v_next.end(), v_next);
@@ -180,6 +181,7 @@ std::vector<ContactReport> Simulator::contacts() const {
     report.body_a = m.body_names[c.body_a], report.body_b = m.body_names[c.body_b];
     copy3(c.point, report.point);
     copy3(c.normal, report.normal);
+    for (int i = 0; i < 9; ++i) report.frame[i] = b.axes[i / 3][i % 3];
     report.depth = -c.distance;
     for (int i = 0; i < 3; ++i) {
       axpy3(r.solution.lambda[b.row + i], b.axes[i], report.impulse);
@@ -234,6 +236,28 @@ std::shared_ptr<const StepDerivatives> Simulator::derivatives(const std::vector<
   auto out = std::make_shared<StepDerivatives>(derivatives());
   out->parameters = set;
   linearization_->parameter_columns(*set, out->parameters_T);
+  return out;
+}
+
+std::vector<double> Simulator::impulse_derivatives(const std::string& wrt, int& columns) {
+  linearization();
+  std::vector<double> columns_T;
+  if (wrt == "q" || wrt == "v" || wrt == "u" || wrt == "tau") {
+    linearization_->impulse_columns(
+        wrt == "q" ? StepInput::q : wrt == "v" ? StepInput::v : wrt == "u" ? StepInput::u : StepInput::tau, columns_T);
+    columns = wrt == "u" ? model_->nu : model_->nv;
+  } else {
+    const ParameterSet set(*model_, {wrt});
+    linearization_->impulse_columns(set, columns_T);
+    columns = set.size();
+  }
+  const ConstraintRows& rows = record_->rows;
+  std::vector<double> out;
+  for (const BodyRows& b : rows.body_rows) {
+    if (b.contact < 0) continue;
+    for (int i = 0; i < 3; ++i)
+      for (int k = 0; k < columns; ++k) out.push_back(columns_T[std::size_t(k) * rows.num_rows + b.row + i]);
+  }
   return out;
 }
 

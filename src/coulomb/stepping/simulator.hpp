@@ -50,6 +50,7 @@ struct StepStatus {
 struct ContactReport {
   std::string geometry_a, geometry_b, body_a, body_b;
   double point[3], normal[3];          ///< m; unit, from B to A
+  double frame[9];                     ///< rows: two tangents and the normal
   double depth = 0;                    ///< m, > 0 penetrating
   double impulse[3];                   ///< N s
   double velocity[3];                  ///< m/s: of A relative to B at the point, after the step
@@ -82,6 +83,7 @@ class Simulator {
   bool differentiable() const;
   std::vector<ContactReport> contacts() const;
   const StepRecord& record() const { return *record_; }
+  std::uint64_t step_count() const { return step_count_; }   ///< steps since construction: tells whether the record is still the same
 
   /// Jacobian of the last step; valid until the next one. Throws std::logic_error before the first step and after one
   /// whose numbers overflowed.
@@ -90,6 +92,9 @@ class Simulator {
   std::shared_ptr<const StepDerivatives> shared_derivatives();
   /// The same with the columns of named parameters (StepDerivatives::parameters_T). Throws for unknown names.
   std::shared_ptr<const StepDerivatives> derivatives(const std::vector<std::string>& parameters);
+  /// Derivative of the contact impulses by "q", "v", "u", "tau" or a parameter: 3 rows (two tangents, normal: ContactReport::frame)
+  /// per contact of contacts(), row major, `columns` wide. Throws for unknown names.
+  std::vector<double> impulse_derivatives(const std::string& wrt, int& columns);
   /// Cotangents of (q, v, u, tau) for cotangents of (q1, v1), all in tangent spaces: dq1, dv1 of size nv; and of named parameters.
   StepCotangent vjp(const double* dq1, const double* dv1, const std::vector<std::string>& parameters = {});
   /// Tangents of (q1, v1) for tangents of the inputs; null: zero.
@@ -122,6 +127,7 @@ class Simulator {
   std::unique_ptr<StepRecord> record_;
   std::unique_ptr<StepLinearization> linearization_;
   bool linearized_ = false, overflowed_ = false;
+  std::uint64_t step_count_ = 0;
   std::vector<std::string> parameter_names_;
   std::shared_ptr<const ParameterSet> parameter_set_ = std::make_shared<ParameterSet>();
 };

@@ -1,6 +1,7 @@
 #include "coulomb/stepping/step_average.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "coulomb/model/configuration.hpp"
 #include "coulomb/random.hpp"
@@ -67,12 +68,26 @@ void StepAverage::jacobian(StepDerivatives& out) {
   }
 }
 
-void StepAverage::parameter_columns(const ParameterSet& set, std::vector<double>& columns_T) {
+template <class Columns>
+void StepAverage::accumulate(std::vector<double>& out, Columns columns) {
   for (int i = 0; i < used_; ++i) {
-    levels_[i].linearization.parameter_columns(set, columns_T_);
-    if (i == 0) columns_T.assign(columns_T_.size(), 0.0);
-    add(levels_[i].weight, columns_T_, columns_T);
+    columns(levels_[i].linearization, columns_T_);
+    if (i == 0) out.assign(columns_T_.size(), 0.0);
+    if (columns_T_.size() != out.size()) throw std::logic_error("dlambda: the contacts of the averaged steps differ");
+    add(levels_[i].weight, columns_T_, out);
   }
+}
+
+void StepAverage::parameter_columns(const ParameterSet& set, std::vector<double>& columns_T) {
+  accumulate(columns_T, [&](StepLinearization& l, std::vector<double>& out) { l.parameter_columns(set, out); });
+}
+
+void StepAverage::impulse_columns(StepInput input, std::vector<double>& out_T) {
+  accumulate(out_T, [&](StepLinearization& l, std::vector<double>& out) { l.impulse_columns(input, out); });
+}
+
+void StepAverage::impulse_columns(const ParameterSet& set, std::vector<double>& out_T) {
+  accumulate(out_T, [&](StepLinearization& l, std::vector<double>& out) { l.impulse_columns(set, out); });
 }
 
 }  // namespace coulomb

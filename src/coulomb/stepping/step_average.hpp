@@ -21,6 +21,8 @@ class StepAverage {
   bool prepare_samples(const Model& model, const StepOptions& options, const StepRecord& record, const StepMemory& memory);
   void jacobian(StepDerivatives& out);
   void parameter_columns(const ParameterSet& set, std::vector<double>& columns_T);
+  void impulse_columns(StepInput input, std::vector<double>& out_T);
+  void impulse_columns(const ParameterSet& set, std::vector<double>& out_T);
 
  private:
   struct Level {
@@ -30,6 +32,8 @@ class StepAverage {
     double weight = 0;
   };
   void reserve(const Model& model, int levels);
+  template <class Columns>
+  void accumulate(std::vector<double>& out, Columns columns);
 
   std::vector<Level> levels_;
   int used_ = 0;

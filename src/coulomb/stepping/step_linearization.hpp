@@ -40,6 +40,9 @@ struct StepCotangent {
 
 class StepAverage;
 
+/// What a step depends on, for impulse_columns.
+enum class StepInput : std::uint8_t { q, v, u, tau };
+
 class StepLinearization {
  public:
   explicit StepLinearization(const Model& model);
@@ -56,6 +59,10 @@ class StepLinearization {
   std::shared_ptr<const StepDerivatives> shared_jacobian() { return jacobian(), derivatives_; }
   /// Columns (dq1, dv1) of the parameters' scalars: set.size() rows of 2 nv.
   void parameter_columns(const ParameterSet& set, std::vector<double>& columns_T);
+  /// Derivative of the impulses lambda of all rows (contacts: two tangents, normal) by an input or by parameters: one row of
+  /// num_rows per scalar.
+  void impulse_columns(StepInput input, std::vector<double>& out_T);
+  void impulse_columns(const ParameterSet& set, std::vector<double>& out_T);
   /// dq1, dv1: cotangents of the next state (nv each). set: parameters wanted, or null.
   void vjp(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set = nullptr);
   /// Any of the inputs may be null: zero.
@@ -77,6 +84,7 @@ class StepLinearization {
   void store_columns(const double* dv_T, double scale, double* columns_T);
   void add_integrate_jacobian(double* columns_T);
   void vjp_from_jacobian(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set);
+  void impulses_of(const double* r_T, const double* s, int count, int width, double* out_T);
   ParameterContext parameter_context() const;
   void parameter_gradient(const ParameterSet& set, const double* dq1, const double* y, const double* z, std::vector<double>& out);
   void bounce_row(const BodyRows& rows, double* row) const;
@@ -94,7 +102,7 @@ class StepLinearization {
   std::vector<double> r_q_, r_v_, out_;                   // nv x ld
   std::vector<double> w_, scratch_, lambda_bar_;
   std::vector<RightHandSide> sides_;                      // of one parameter
-  std::vector<double> parameter_r_, parameter_s_, parameter_Bs_;
+  std::vector<double> parameter_r_, parameter_s_, parameter_Bs_, parameter_p_;
   ProductScratch product_;
   std::shared_ptr<StepDerivatives> derivatives_;
   bool have_jacobian_ = false, ambiguous_ = false, use_average_ = false;

@@ -28,6 +28,7 @@ void StepLinearization::parameter_columns(const ParameterSet& set, std::vector<d
   columns_T.assign(std::size_t(2) * nv * count, 0.0);
   parameter_r_.assign(std::size_t(count) * ld, 0.0);
   parameter_s_.assign(std::size_t(n) * width, 0.0);
+  parameter_p_.assign(std::size_t(count) * n, 0.0);
   std::vector<double> dh(count, 0.0);
   const ParameterContext context = parameter_context();
   for (const ParameterSet::Item& item : set.items()) {
@@ -38,6 +39,7 @@ void StepLinearization::parameter_columns(const ParameterSet& set, std::vector<d
       const int column = item.first + k;
       expand(context, sides_[k], parameter_r_.data() + std::size_t(column) * ld, parameter_s_.data() + column, width);
       dh[column] = sides_[k].timestep;
+      for (const auto& p : sides_[k].impulses) parameter_p_[std::size_t(column) * n + p.index] += p.value;
     }
   }
   std::vector<double> dv_T(std::size_t(count) * ld);
