@@ -71,12 +71,45 @@ class _Step:
     def __init__(self, sim, q, v, u, tau):
         self.sim, self.model = sim, sim.model
         self.q, self.v, self.u, self.tau = q, v, u, tau
+        self.parameters, self.memory = sim.model.parameters(), sim.memory
         self.q1, self.v1 = sim.step(q, v, u, tau=tau)
 
     def signature(self):
         return [(c.geometry_a, c.geometry_b, c.mode) for c in self.sim.contacts]
 
+    def size(self, name):
+        sizes = {"q": self.model.nv, "v": self.model.nv, "u": self.model.nu, "tau": self.model.nv}
+        return sizes[name] if name in sizes else self.parameters[name].size
+
+    def steps(self, name, h, columns):
+        """Sizes of the differences: h for q and v, h / timestep for forces (their impulse); for a parameter what changes the next
+        state by some 20 h, within 1e-7 and 1e-2 of its value."""
+        if name in ("q", "v"):
+            return np.full(self.size(name), h)
+        if name in _INPUTS:
+            return np.full(self.size(name), h / self.sim.timestep)
+        value = np.abs(self.parameters[name].value)
+        scale = np.maximum(value, max(1e-2 * value.max(), 1e-4))
+        return np.clip(20 * h / np.maximum(np.linalg.norm(columns, axis=0), 1e-12), 1e-7 * scale, 1e-2 * scale)
+
+    def _changed_model(self, name, index, size):
+        value = np.array(self.parameters[name].value)
+        value[index] += size
+        options = dict(self.sim.options)
+        if name == "timestep":
+            options["timestep"] = value[0]
+        sim = type(self.sim)(self.model.with_parameters({name: value}), **options)
+        sim.memory = self.memory
+        sim.freeze_memory(True)
+        q1, v1 = sim.step(self.q, self.v, self.u, tau=self.tau)
+        if not sim.status.converged:
+            return None, sim.status.reason
+        signature = [(c.geometry_a, c.geometry_b, c.mode) for c in sim.contacts]
+        return np.concatenate([self.model.difference(self.q1, q1), v1 - self.v1]), signature
+
     def __call__(self, name, index, size):
+        if name not in _INPUTS:
+            return self._changed_model(name, index, size)
         values = {"q": self.q, "v": self.v, "u": self.u, "tau": self.tau}
         if name == "q":
             direction = np.zeros(self.model.nv)
@@ -122,7 +155,7 @@ def _difference(before, after):
 
 def _analytic(derivatives, wrt, nv):
     of = {"q": derivatives.A[:, :nv], "v": derivatives.A[:, nv:], "u": derivatives.B, "tau": derivatives.B_tau}
-    return np.concatenate([of[name] for name in wrt], axis=1)
+    return np.concatenate([of[name] if name in of else derivatives[name] for name in wrt], axis=1)
 
 
 def _array(name, value):
@@ -139,17 +172,19 @@ def _array(name, value):
 def check_gradients(sim, q, v, u=None, tau=None, *, wrt=_INPUTS, step=1e-6, tolerance=1e-6):
     """Compares sim.derivatives() at (q, v, u, tau) with finite differences of sim.step. Returns a GradientCheck.
 
-    q (nq,), v (nv,), u (nu,) or None, tau (nv,) or None. wrt: some of "q", "v", "u", "tau". step: size of the differences of
-    q and v (m, rad, m/s, rad/s); those of u and tau are step / timestep. tolerance: relative Frobenius error that passes. Afterwards the simulator is as after sim.step(q, v, u, tau=tau).
+    q (nq,), v (nv,), u (nu,) or None, tau (nv,) or None. wrt: some of "q", "v", "u", "tau" and of the names of Model.parameters(). step:
+    size of the differences of q and v (m, rad, m/s, rad/s); those of u and tau are step / timestep, those of parameters follow their
+    effect. tolerance: relative Frobenius error that passes. Afterwards the simulator is as after sim.step(q, v, u, tau=tau).
 
     ValueError names a bad argument.
     """
     wrt = [wrt] if isinstance(wrt, str) else list(wrt)
-    unknown = [name for name in wrt if name not in _INPUTS]
-    if unknown or not wrt:
-        raise ValueError(
-            f"wrt: got {unknown[0]!r}, expected some of {', '.join(_INPUTS)}" if unknown else "wrt: names no input"
-        )
+    if not wrt:
+        raise ValueError("wrt: names no input")
+    parameters = sim.model.parameters()
+    for name in wrt:
+        if name not in _INPUTS and name not in parameters:
+            raise ValueError(f"wrt: got {name!r}, expected some of {', '.join(_INPUTS)} or a name of model.parameters()")
     for name, value in (("step", step), ("tolerance", tolerance)):
         if not (np.isfinite(value) and value > 0):
             raise ValueError(f"{name}: got {value}, expected a positive number")
@@ -166,7 +201,8 @@ def check_gradients(sim, q, v, u=None, tau=None, *, wrt=_INPUTS, step=1e-6, tole
         result.converged = sim.status.converged
         result.contacts = len(sim.contacts)
         base = function.signature()
-        result.analytic = _analytic(sim.derivatives(), wrt, model.nv)
+        derivatives = sim.derivatives(wrt=[name for name in wrt if name not in _INPUTS])
+        result.analytic = _analytic(derivatives, wrt, model.nv)
         _compare(result, function, base, wrt, step)
     finally:
         sim.freeze_memory(False)
@@ -176,35 +212,33 @@ def check_gradients(sim, q, v, u=None, tau=None, *, wrt=_INPUTS, step=1e-6, tole
 
 
 def _compare(result, function, base, wrt, h):
-    nv, sizes = (
-        function.model.nv,
-        {"q": function.model.nv, "v": function.model.nv, "u": function.model.nu, "tau": function.model.nv},
-    )
+    nv = function.model.nv
     result.differences = np.full(result.analytic.shape, np.nan)
     noise = _ROUNDING * (1 + np.linalg.norm(np.concatenate([function.q1, function.v1])))
     first = 0
     for name in wrt:
-        numeric = result.differences[:, first : first + sizes[name]]
-        size = h if name in "qv" else h / function.sim.timestep  # a force: by its impulse
-        kinks = np.zeros(sizes[name])
-        for index in range(sizes[name]):
-            column, reason, kinks[index] = _column(function, name, index, size, base)
+        count = function.size(name)
+        numeric, analytic = (matrix[:, first : first + count] for matrix in (result.differences, result.analytic))
+        steps, kinks = function.steps(name, h, analytic), np.zeros(count)
+        for index in range(count):
+            column, reason, kinks[index] = _column(function, name, index, steps[index], base)
             if reason is None:
                 numeric[:, index] = column
             else:
                 result.changed.append((name, index, reason))
-        good = ~np.isnan(numeric[0]) if sizes[name] else np.zeros(0, dtype=bool)
+        good = ~np.isnan(numeric[0]) if count else np.zeros(0, dtype=bool)
         # A kink leaves a second difference of its own size; a smooth function and rounding leave far less.
-        limit = max(result.tolerance * np.linalg.norm(numeric[:, good]), 10 * noise / size)
+        limit = np.maximum(result.tolerance * np.linalg.norm(numeric[:, good]), 10 * noise / steps)
         for index in np.flatnonzero(good & (kinks > limit)):
-            result.changed.append((name, int(index), f"the derivative jumps within ±{size:.0e}"))
+            result.changed.append((name, int(index), f"the derivative jumps within ±{steps[index]:.0e}"))
             numeric[:, index] = np.nan
             good[index] = False
         for row, rows in (("dq", slice(0, nv)), ("dv", slice(nv, 2 * nv))):
-            exact, found = result.analytic[rows, first : first + sizes[name]][:, good], numeric[rows][:, good]
+            exact, found = analytic[rows][:, good], numeric[rows][:, good]
             if good.any():
-                scale = max(np.linalg.norm(found), noise * np.sqrt(good.sum()) / size / result.tolerance)
+                resolution = noise * np.linalg.norm(1 / steps[good]) / result.tolerance
+                scale = max(np.linalg.norm(found), resolution)
                 result.errors[f"{row}_d{name}"] = float(np.linalg.norm(exact - found) / scale)
         result.compared += int(good.sum())
-        result.columns += sizes[name]
-        first += sizes[name]
+        result.columns += count
+        first += count

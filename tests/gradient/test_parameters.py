@@ -191,6 +191,17 @@ def test_robots(name):
         compare(model, qs[state], vs[state], 0.1 * random.normal(size=model.nu), names, random)
 
 
+def test_check_gradients_takes_names_of_parameters():
+    model, q, v = mixed(np.random.default_rng(0))
+    sim = coulomb.Simulator(model)
+    names = ["mass/hand", "friction/trunk", "size/palm", "joint_placement/shoulder", "timestep"]
+    check = coulomb.check_gradients(sim, q, v, wrt=["v", *names])
+    assert check.passed, str(check)
+    assert {f"dv_d{name}" for name in names} <= set(check.errors)
+    with pytest.raises(ValueError, match="mass/nobody"):
+        coulomb.check_gradients(sim, q, v, wrt=["mass/nobody"])
+
+
 def test_every_kind_was_compared():
     if len(compared) == 0:
         pytest.skip("runs after the others")
