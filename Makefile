@@ -31,8 +31,7 @@ bench: install
 
 docs: install
 	$(PY) -m pip install --quiet $$($(PY) tools/requirements.py docs)
-	$(VENV)/bin/pdoc --output-directory build/docs coulomb
-	@echo "open build/docs/index.html"
+	$(PY) docs/pages.py build/docs
 
 format: $(VENV)/.installed
 	$(PY) -m pip install --quiet $$($(PY) tools/requirements.py format)

@@ -1,0 +1,42 @@
+"""The pages of the Python interface from its docstrings: python docs/pages.py [FOLDER]; `make docs` runs it.
+
+coulomb.torch and coulomb.jax have pages when PyTorch and JAX are installed.
+"""
+
+import importlib
+import pathlib
+import sys
+
+import pdoc
+
+import coulomb
+
+
+def show_inherited(cls):
+    """pdoc leaves out what a class has from a base in a private module; users call it all the same."""
+    for base in cls.__mro__[1:-1]:
+        for name, member in vars(base).items():
+            if not name.startswith("_") and name not in vars(cls):
+                setattr(cls, name, member)
+
+
+def installed(name):
+    try:
+        importlib.import_module("coulomb." + name)
+    except ImportError as error:
+        print(f"no page for coulomb.{name}: {error}")
+        return False
+    coulomb.__all__.append(name)  # or the page of coulomb has no link to it
+    return True
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "build/docs")
+    show_inherited(coulomb.Scene)
+    modules = ["coulomb"] + ["coulomb." + name for name in ("torch", "jax") if installed(name)]
+    pdoc.pdoc(*modules, output_directory=folder)
+    print("open", folder / "index.html")
+
+
+if __name__ == "__main__":
+    main()
