@@ -20,21 +20,21 @@ def show_inherited(cls):
                 setattr(cls, name, member)
 
 
-def installed(name):
+def show_if_installed(name):
     try:
         importlib.import_module("coulomb." + name)
     except ImportError as error:
         print(f"no page for coulomb.{name}: {error}")
-        return False
-    coulomb.__all__.append(name)  # or the page of coulomb has no link to it
-    return True
+    else:
+        coulomb.__all__.append(name)
 
 
 def main():
     folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "build/docs")
     show_inherited(coulomb.Scene)
-    modules = ["coulomb"] + ["coulomb." + name for name in ("torch", "jax") if installed(name)]
-    pdoc.pdoc(*modules, output_directory=folder)
+    for name in ("torch", "jax"):
+        show_if_installed(name)
+    pdoc.pdoc("coulomb", output_directory=folder)
     print("open", folder / "index.html")
 
 
