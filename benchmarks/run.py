@@ -1,6 +1,6 @@
 """Times Coulomb beside MuJoCo: one process, the same states, one core. `make bench` runs it.
 
-    python benchmarks/run.py [--quick] [--robots go1,atlas] [--models FOLDER] [--output FOLDER]
+python benchmarks/run.py [--quick] [--robots go1,atlas] [--models FOLDER] [--output FOLDER]
 """
 
 from __future__ import annotations

@@ -188,7 +188,8 @@ void bind_extras(Class& cls) {
       .def_prop_ro("u", [](const Keyframe& k) { return to_numpy(k.u); }, "(nu,)");
   cls.def_ro("actuators", &Model::actuators, "The actuators, in the order of u.");
   nb::class_<Equality>(cls, "Equality",
-                       "A constraint that always holds. connect: pos_a of body a stays at pos_b of body b. weld: so does the frame (pos, "
+                       "A constraint that always holds. connect: pos_a of body a stays at pos_b of body b. weld: so "
+                       "does the frame (pos, "
                        "quat). joint: q[joint_a] - ref_a = poly(q[joint_b] - ref_b).")
       .def_ro("name", &Equality::name, "Name in the robot's file.")
       .def_prop_ro(

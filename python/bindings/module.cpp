@@ -4,7 +4,7 @@
 #include "coulomb/version.hpp"
 
 NB_MODULE(_core, module) {
-  nanobind::set_leak_warnings(false);   // objects held by caches of other packages at exit are no news to a user
+  nanobind::set_leak_warnings(false);  // objects held by caches of other packages at exit are no news to a user
   module.doc() = "Bindings of libcoulomb; use them through the package coulomb.";
   module.attr("__version__") = coulomb::version();
   coulomb::python::bind_model(module);

@@ -6,7 +6,7 @@
 namespace coulomb {
 struct Model;
 class Simulator;
-}
+}  // namespace coulomb
 
 namespace coulomb::python {
 

@@ -26,9 +26,12 @@ void bind_parameters(nb::class_<Model>& cls) {
            return out;
          },
          nb::sig("def parameters(self) -> dict[str, types.SimpleNamespace]"),
-         "Every named parameter, 'kind/element', with its .value (size,), .size and .unit. Kinds: mass, com, inertia (m, m c, I about the "
-         "frame's origin: Pinocchio's ten), friction, restitution, compliance, joint_placement, geometry_placement (x, y, z, rotation "
-         "vector), size, vertices, joint_stiffness, joint_damping, armature, joint_friction, joint_limits, gravity, timestep, "
+         "Every named parameter, 'kind/element', with its .value (size,), .size and .unit. Kinds: mass, com, inertia "
+         "(m, m c, I about the "
+         "frame's origin: Pinocchio's ten), friction, restitution, compliance, joint_placement, geometry_placement (x, "
+         "y, z, rotation "
+         "vector), size, vertices, joint_stiffness, joint_damping, armature, joint_friction, joint_limits, gravity, "
+         "timestep, "
          "actuator_gain.")
       .def(
           "with_parameters",
@@ -43,7 +46,8 @@ void bind_parameters(nb::class_<Model>& cls) {
             return std::const_pointer_cast<Model>(with_parameters(model, list));
           },
           nb::arg("values"), nb::sig("def with_parameters(self, values: dict[str, numpy.typing.ArrayLike]) -> Model"),
-          "A new Model with these values; what did not change is shared.\n\nValueError: names the parameter, element and value: unknown "
+          "A new Model with these values; what did not change is shared.\n\nValueError: names the parameter, element "
+          "and value: unknown "
           "names, wrong sizes, NaN, values that break physics.");
 }
 

@@ -233,7 +233,7 @@ void bind_cotangent(nb::module_& module) {
 }
 
 nb::class_<Rollout> bind_trajectory(nb::module_& module) {
-  const auto rows = [](std::vector<double> Rollout::* member) {
+  const auto rows = [](std::vector<double> Rollout::*member) {
     return [member](nb::handle self) {
       const auto& r = nb::cast<const Rollout&>(self);
       return view(r.*member, self, (r.*member).size() / (static_cast<std::size_t>(r.steps) + 1), true);

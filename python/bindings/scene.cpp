@@ -132,7 +132,8 @@ void bind_loaders(nb::class_<Scene>& cls) {
       nb::arg("actuators") = true, nb::arg("ignore_mimic") = false, nb::arg("name") = "",
       "A robot from a URDF file or string. position, quaternion: of the base, world. package_dirs: where package:// is "
       "looked up. "
-      "Meshes become convex. actuators: one motor per joint degree of freedom (none for mimic joints), limited to the effort limit. What the "
+      "Meshes become convex. actuators: one motor per joint degree of freedom (none for mimic joints), limited to the "
+      "effort limit. What the "
       "loader ignores "
       "is listed in Model.ignored.\n\nValueError: names the element that cannot be read or is not supported.");
   cls.def(

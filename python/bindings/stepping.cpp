@@ -115,7 +115,8 @@ void bind_derivatives(nb::module_& module) {
          },
          nb::arg("name"), nb::sig("def __getitem__(self, name: str) -> numpy.ndarray"),
          "(2 nv, size) d(q1, v1)/d(parameter), for a name of `wrt`. KeyError otherwise.")
-      .def_prop_ro("parameters", [](const StepDerivatives& d) { return names_of(d.parameters.get()); }, "Names of `wrt`.")
+      .def_prop_ro(
+          "parameters", [](const StepDerivatives& d) { return names_of(d.parameters.get()); }, "Names of `wrt`.")
       .def(
           "dlambda",
           [](nb::handle self, const std::string& wrt) {
@@ -125,15 +126,20 @@ void bind_derivatives(nb::module_& module) {
               throw std::logic_error("dlambda: the simulator has stepped since these derivatives were taken");
             int columns = 0;
             const std::vector<double> values = sim.impulse_derivatives(wrt, columns);
-            return to_numpy(values.data(), columns > 0 ? static_cast<Py_ssize_t>(values.size()) / columns : 0, columns, columns);
+            return to_numpy(values.data(), columns > 0 ? static_cast<Py_ssize_t>(values.size()) / columns : 0, columns,
+                            columns);
           },
           nb::arg("wrt"), nb::sig("def dlambda(self, wrt: str) -> numpy.ndarray"),
-          "(3 n, k) derivative of the impulses of the n contacts of Simulator.contacts by 'q', 'v', 'u', 'tau' or a parameter: along the "
-          "rows of Contact.frame (two tangents, normal), which move with the contact and do not spin about the normal; N s per unit. Where "
-          "impulses are not unique: docs/conventions.md.\n\nRuntimeError when the simulator has stepped since; ValueError: unknown "
+          "(3 n, k) derivative of the impulses of the n contacts of Simulator.contacts by 'q', 'v', 'u', 'tau' or a "
+          "parameter: along the "
+          "rows of Contact.frame (two tangents, normal), which move with the contact and do not spin about the normal; "
+          "N s per unit. Where "
+          "impulses are not unique: docs/conventions.md.\n\nRuntimeError when the simulator has stepped since; "
+          "ValueError: unknown "
           "parameter.")
       .def_ro("ambiguous", &StepDerivatives::ambiguous,
-              "Impulses are not unique, the next velocity depends on the choice, and the choice has no derivative here: that of least norm.");
+              "Impulses are not unique, the next velocity depends on the choice, and the choice has no derivative "
+              "here: that of least norm.");
 
   const auto vector_property = [](auto& c, const char* name, std::vector<double> StepCotangent::*member,
                                   const char* doc) {
@@ -156,7 +162,8 @@ void bind_derivatives(nb::module_& module) {
           },
           nb::arg("name"), nb::sig("def __getitem__(self, name: str) -> numpy.ndarray"),
           "(size,) gradient of a parameter of `wrt`. KeyError otherwise.")
-      .def_prop_ro("parameters", [](const StepCotangent& g) { return names_of(g.parameter_set.get()); }, "Names of `wrt`.");
+      .def_prop_ro(
+          "parameters", [](const StepCotangent& g) { return names_of(g.parameter_set.get()); }, "Names of `wrt`.");
 }
 
 void bind_reports(nb::module_& module) {
@@ -303,10 +310,10 @@ void bind_simulator(nb::module_& module) {
          bool canonical_impulses, bool exclude_neutral_overlaps, const std::string& gradient, int gradient_samples,
          double gradient_scale, std::uint64_t gradient_seed) {
         new (self)
-            Simulator(std::move(model), options(timestep, contact, stepper, solver, tolerance, max_iterations,
-                                                baumgarte, slop, max_correction_speed, restitution_threshold, patches,
-                                                warm_start, canonical_impulses, exclude_neutral_overlaps,
-                                                gradient, gradient_samples, gradient_scale, gradient_seed));
+            Simulator(std::move(model),
+                      options(timestep, contact, stepper, solver, tolerance, max_iterations, baumgarte, slop,
+                              max_correction_speed, restitution_threshold, patches, warm_start, canonical_impulses,
+                              exclude_neutral_overlaps, gradient, gradient_samples, gradient_scale, gradient_seed));
       },
       nb::arg("model"), nb::arg("timestep") = nb::none(), nb::kw_only(), nb::arg("contact") = defaults.contact,
       nb::arg("stepper") = defaults.stepper, nb::arg("solver") = "auto", nb::arg("tolerance") = defaults.tolerance,
@@ -314,9 +321,9 @@ void bind_simulator(nb::module_& module) {
       nb::arg("slop") = defaults.slop, nb::arg("max_correction_speed") = defaults.max_correction_speed,
       nb::arg("restitution_threshold") = defaults.restitution_threshold, nb::arg("patches") = defaults.patches,
       nb::arg("warm_start") = defaults.warm_start, nb::arg("canonical_impulses") = defaults.canonical_impulses,
-      nb::arg("exclude_neutral_overlaps") = defaults.exclude_neutral_overlaps,
-      nb::arg("gradient") = defaults.gradient, nb::arg("gradient_samples") = defaults.gradient_samples,
-      nb::arg("gradient_scale") = defaults.gradient_scale, nb::arg("gradient_seed") = defaults.gradient_seed,
+      nb::arg("exclude_neutral_overlaps") = defaults.exclude_neutral_overlaps, nb::arg("gradient") = defaults.gradient,
+      nb::arg("gradient_samples") = defaults.gradient_samples, nb::arg("gradient_scale") = defaults.gradient_scale,
+      nb::arg("gradient_seed") = defaults.gradient_seed,
       "timestep: s, in (0, 1] (default: the model's). contact: 'ncp', the exact Coulomb cone. stepper: "
       "'semi_implicit'. solver: 'auto', "
       "'ac_lm', 'admm' or 'pgs'. tolerance: scaled residual. baumgarte: share of a position error removed per step, "
@@ -325,9 +332,12 @@ void bind_simulator(nb::module_& module) {
       "not bounce. "
       "patches: keep manifold points from step to step. canonical_impulses: choose where impulses are not unique. "
       "exclude_neutral_overlaps: leave out pairs of one robot's own geometries that overlap in its neutral "
-      "pose. gradient: 'exact', 'complementarity_aware' (vjp: at ties the side with the larger gradient), 'smoothed_collision' "
-      "(contacts move as on average over perturbed poses) or 'smoothed_step' (Jacobian averaged over perturbed states); "
-      "gradient_samples, gradient_scale (standard deviation: m, rad, m/s, rad/s) and gradient_seed are those of the smoothed ones "
+      "pose. gradient: 'exact', 'complementarity_aware' (vjp: at ties the side with the larger gradient), "
+      "'smoothed_collision' "
+      "(contacts move as on average over perturbed poses) or 'smoothed_step' (Jacobian averaged over perturbed "
+      "states); "
+      "gradient_samples, gradient_scale (standard deviation: m, rad, m/s, rad/s) and gradient_seed are those of the "
+      "smoothed ones "
       "(docs/conventions.md).\n\nValueError: names "
       "the option and its value.");
   cls.def("step", &step, nb::arg("q"), nb::arg("v"), nb::arg("u") = nb::none(), nb::arg("tau") = nb::none(),
@@ -348,17 +358,21 @@ void bind_simulator(nb::module_& module) {
       "derivatives",
       [](nb::handle self, const std::vector<std::string>& wrt) {
         auto& sim = nb::cast<Simulator&>(self);
-        nb::object d = nb::cast(std::const_pointer_cast<StepDerivatives>(wrt.empty() ? sim.shared_derivatives() : sim.derivatives(wrt)));
-        nb::setattr(d, "_origin", nb::make_tuple(self, sim.step_count()));   // dlambda asks there
+        nb::object d = nb::cast(
+            std::const_pointer_cast<StepDerivatives>(wrt.empty() ? sim.shared_derivatives() : sim.derivatives(wrt)));
+        nb::setattr(d, "_origin", nb::make_tuple(self, sim.step_count()));  // dlambda asks there
         return d;
       },
       nb::arg("wrt") = std::vector<std::string>{},
-      "StepDerivatives of the last step; stay valid afterwards. wrt: names of parameters (Model.parameters) whose columns d[name] are "
-      "wanted too.\n\nRuntimeError before the first step and after one that overflowed; ValueError: unknown parameter.");
+      "StepDerivatives of the last step; stay valid afterwards. wrt: names of parameters (Model.parameters) whose "
+      "columns d[name] are "
+      "wanted too.\n\nRuntimeError before the first step and after one that overflowed; ValueError: unknown "
+      "parameter.");
   cls.def("vjp", &vjp, nb::arg("dq1"), nb::arg("dv1"), nb::arg("wrt") = std::vector<std::string>{},
           nb::sig("def vjp(self, dq1: numpy.ndarray, dv1: numpy.ndarray, wrt: list[str] = []) -> StepCotangent"),
           "Reverse mode: cotangents (nv,) of q1 and v1 to the StepCotangent of q, v, u and tau, and of the "
-          "parameters named in wrt (g[name]), without forming a matrix.\n\nRuntimeError before the first step; ValueError: NaN in a "
+          "parameters named in wrt (g[name]), without forming a matrix.\n\nRuntimeError before the first step; "
+          "ValueError: NaN in a "
           "cotangent, unknown parameter.");
   cls.def("jvp", &jvp, nb::arg("dq") = nb::none(), nb::arg("dv") = nb::none(), nb::arg("du") = nb::none(),
           nb::arg("dtau") = nb::none(),
@@ -381,8 +395,9 @@ void bind_simulator(nb::module_& module) {
       "The Model that is simulated: the one given, without the pairs that overlap in the neutral pose (see its "
       "`ignored`).");
   cls.def_prop_ro("timestep", &Simulator::timestep, "s");
-  cls.def_prop_ro("options", [](const Simulator& sim) { return keywords(sim.options()); }, nb::sig("def options(self) -> dict"),
-                  "The keyword arguments that make such a simulator: Simulator(model, **sim.options).");
+  cls.def_prop_ro(
+      "options", [](const Simulator& sim) { return keywords(sim.options()); }, nb::sig("def options(self) -> dict"),
+      "The keyword arguments that make such a simulator: Simulator(model, **sim.options).");
 }
 
 }  // namespace

@@ -184,7 +184,9 @@ def check_gradients(sim, q, v, u=None, tau=None, *, wrt=_INPUTS, step=1e-6, tole
     parameters = sim.model.parameters()
     for name in wrt:
         if name not in _INPUTS and name not in parameters:
-            raise ValueError(f"wrt: got {name!r}, expected some of {', '.join(_INPUTS)} or a name of model.parameters()")
+            raise ValueError(
+                f"wrt: got {name!r}, expected some of {', '.join(_INPUTS)} or a name of model.parameters()"
+            )
     for name, value in (("step", step), ("tolerance", tolerance)):
         if not (np.isfinite(value) and value > 0):
             raise ValueError(f"{name}: got {value}, expected a positive number")

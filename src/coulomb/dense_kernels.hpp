@@ -26,6 +26,7 @@ enum class Product { set, add, subtract };
 
 /// out = A B, out += A B or out -= A B; zeros of A are skipped. B is depth x cols and out rows x cols, both with leading dimension
 /// `ld`; cols must be a multiple of 8.
-void multiply(Product how, const StridedMatrix& A, const double* B, double* out, int cols, int ld, ProductScratch& scratch);
+void multiply(Product how, const StridedMatrix& A, const double* B, double* out, int cols, int ld,
+              ProductScratch& scratch);
 
 }  // namespace coulomb

@@ -12,12 +12,12 @@ namespace coulomb {
 
 template <int width>
 struct VectorTypes;
-#define COULOMB_VECTOR_TYPES(width)                                                                \
-  template <>                                                                                      \
-  struct VectorTypes<width> {                                                                      \
-    typedef double Reals __attribute__((vector_size(8 * width)));                                  \
-    typedef double Unaligned __attribute__((vector_size(8 * width), aligned(8), may_alias));       \
-    typedef long long Bits __attribute__((vector_size(8 * width)));                                \
+#define COULOMB_VECTOR_TYPES(width)                                                          \
+  template <>                                                                                \
+  struct VectorTypes<width> {                                                                \
+    typedef double Reals __attribute__((vector_size(8 * width)));                            \
+    typedef double Unaligned __attribute__((vector_size(8 * width), aligned(8), may_alias)); \
+    typedef long long Bits __attribute__((vector_size(8 * width)));                          \
   };
 COULOMB_VECTOR_TYPES(2)
 COULOMB_VECTOR_TYPES(4)
@@ -90,9 +90,13 @@ COULOMB_INLINE Lanes<width> operator*(double s, const Lanes<width>& a) {
   return x;
 }
 template <int width>
-COULOMB_INLINE void operator+=(Lanes<width>& a, const Lanes<width>& b) { a = a + b; }
+COULOMB_INLINE void operator+=(Lanes<width>& a, const Lanes<width>& b) {
+  a = a + b;
+}
 template <int width>
-COULOMB_INLINE void operator-=(Lanes<width>& a, const Lanes<width>& b) { a = a - b; }
+COULOMB_INLINE void operator-=(Lanes<width>& a, const Lanes<width>& b) {
+  a = a - b;
+}
 
 /// Lane i all ones where bit i is set, else zero. Bits are kept in a table: SSE2 cannot compare 64-bit integers.
 template <int width>

@@ -17,9 +17,9 @@
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(COULOMB_NO_SIMD_CLONES)
 #define COULOMB_SIMD __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 /// `name` calls always-inline name##_lanes<width>. In an unnamed namespace only: other units would see the baseline alone.
-#define COULOMB_SIMD_BY_WIDTH(result, name, parameters, arguments)                                               \
-  __attribute__((target("default"))) result name parameters { return name##_lanes<2> arguments; }                \
-  __attribute__((target("arch=x86-64-v3"))) result name parameters { return name##_lanes<4> arguments; }         \
+#define COULOMB_SIMD_BY_WIDTH(result, name, parameters, arguments)                                       \
+  __attribute__((target("default"))) result name parameters { return name##_lanes<2> arguments; }        \
+  __attribute__((target("arch=x86-64-v3"))) result name parameters { return name##_lanes<4> arguments; } \
   __attribute__((target("arch=x86-64-v4"))) result name parameters { return name##_lanes<8> arguments; }
 #else
 #define COULOMB_SIMD

@@ -11,9 +11,15 @@ COULOMB_INLINE double dot3(const double* a, const double* b) { return a[0] * b[0
 COULOMB_INLINE double dot6(const double* a, const double* b) { return dot3(a, b) + dot3(a + 3, b + 3); }
 COULOMB_INLINE double norm3(const double* a) { return std::sqrt(dot3(a, a)); }
 COULOMB_INLINE void copy3(const double* a, double* out) { out[0] = a[0], out[1] = a[1], out[2] = a[2]; }
-COULOMB_INLINE void sub3(const double* a, const double* b, double* out) { for (int i = 0; i < 3; ++i) out[i] = a[i] - b[i]; }
-COULOMB_INLINE void add3(const double* a, const double* b, double* out) { for (int i = 0; i < 3; ++i) out[i] = a[i] + b[i]; }
-COULOMB_INLINE void axpy3(double s, const double* a, double* out) { for (int i = 0; i < 3; ++i) out[i] += s * a[i]; }
+COULOMB_INLINE void sub3(const double* a, const double* b, double* out) {
+  for (int i = 0; i < 3; ++i) out[i] = a[i] - b[i];
+}
+COULOMB_INLINE void add3(const double* a, const double* b, double* out) {
+  for (int i = 0; i < 3; ++i) out[i] = a[i] + b[i];
+}
+COULOMB_INLINE void axpy3(double s, const double* a, double* out) {
+  for (int i = 0; i < 3; ++i) out[i] += s * a[i];
+}
 COULOMB_INLINE void cross3(const double* a, const double* b, double* out) {
   const double x = a[1] * b[2] - a[2] * b[1], y = a[2] * b[0] - a[0] * b[2], z = a[0] * b[1] - a[1] * b[0];
   out[0] = x, out[1] = y, out[2] = z;

@@ -50,7 +50,10 @@ def differences(sim, model, q, v, tau, wrt):
         for size in (STEP, -STEP):
             e = np.zeros(model.nv)
             e[k] = size if wrt != "tau" else size / sim.timestep
-            sim.step(*(model.integrate(q, e), v) if wrt == "q" else (q, v + e) if wrt == "v" else (q, v), tau=tau + e if wrt == "tau" else tau)
+            sim.step(
+                *(model.integrate(q, e), v) if wrt == "q" else (q, v + e) if wrt == "v" else (q, v),
+                tau=tau + e if wrt == "tau" else tau,
+            )
             if [c.mode for c in sim.contacts] != base:
                 return None
             values.append(impulses(sim))

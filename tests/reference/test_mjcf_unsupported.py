@@ -161,7 +161,9 @@ def test_a_weld_without_torques_is_a_connection():
         v = v + 0.1 * np.arange(1, model.nv + 1)
         runs.append(coulomb.Simulator(model).rollout(q, v, steps=100))
         assert runs[-1].converged
-    assert np.allclose(runs[0].q, runs[1].q, rtol=0, atol=1e-9) and not np.allclose(runs[0].q[-1, 4:8], runs[0].q[0, 4:8], atol=1e-2)
+    assert np.allclose(runs[0].q, runs[1].q, rtol=0, atol=1e-9) and not np.allclose(
+        runs[0].q[-1, 4:8], runs[0].q[0, 4:8], atol=1e-2
+    )
 
 
 def test_a_plain_model_lists_nothing_but_its_site():

@@ -34,7 +34,10 @@ def load(inside):
 
 PAIR = link("a") + link("b")
 REFUSED = {
-    "cycle beside the root": (PAIR + link("c") + joint("1", "b", "c") + joint("2", "c", "b"), "links 'b', 'c' hang in a cycle"),
+    "cycle beside the root": (
+        PAIR + link("c") + joint("1", "b", "c") + joint("2", "c", "b"),
+        "links 'b', 'c' hang in a cycle",
+    ),
     "cycle and nothing else": (PAIR + joint("1", "a", "b") + joint("2", "b", "a"), "links 'a', 'b' hang in a cycle"),
     "below a cycle": (
         PAIR + link("c") + link("d") + joint("1", "b", "c") + joint("2", "c", "b") + joint("3", "c", "d"),
@@ -51,10 +54,16 @@ REFUSED = {
     "joint twice": (PAIR + link("c") + joint("1", "a", "b") + joint("1", "a", "c"), "joint '1': is there twice"),
     "link without a name": ("<link/>", "link number 1 has no name"),
     "unknown parent": (PAIR + joint("1", "nobody", "b"), "joint '1' parent: 'nobody' is no link"),
-    "short box": (shape("<geometry><box size='1 1'/></geometry>"), 'link \'a\' collision <box> size: "1 1" holds 2 numbers'),
+    "short box": (
+        shape("<geometry><box size='1 1'/></geometry>"),
+        "link 'a' collision <box> size: \"1 1\" holds 2 numbers",
+    ),
     "box of nan": (shape("<geometry><box size='nan 1 1'/></geometry>"), "link 'a' collision <box> size: 'nan'"),
     "sphere of words": (shape("<geometry><sphere radius='wide'/></geometry>"), "<sphere> radius: 'wide'"),
-    "cylinder without a length": (shape("<geometry><cylinder radius='1'/></geometry>"), "<cylinder>: has no attribute length"),
+    "cylinder without a length": (
+        shape("<geometry><cylinder radius='1'/></geometry>"),
+        "<cylinder>: has no attribute length",
+    ),
     "mesh without a file": (shape("<geometry><mesh/></geometry>"), "link 'a' collision <mesh>: has no filename"),
     "torus": (shape("<geometry><torus/></geometry>"), "link 'a' collision <torus>: is no shape"),
     "empty geometry": (shape("<geometry/>"), "link 'a' collision <geometry>: is empty"),
@@ -63,13 +72,25 @@ REFUSED = {
         shape("<origin xyz='0 0'/><geometry><sphere radius='1'/></geometry>"),
         "link 'a' collision origin xyz: \"0 0\" holds 2 numbers",
     ),
-    "mass of nan": (PAIR.replace("value='1'", "value='nan'", 1) + joint("1", "a", "b"), "link 'a' inertial mass value: 'nan'"),
-    "mass of a fixed link": (link("a") + link("b", mass="1kg") + joint("1", "a", "b", "fixed"), "link 'b' inertial mass value: '1kg'"),
+    "mass of nan": (
+        PAIR.replace("value='1'", "value='nan'", 1) + joint("1", "a", "b"),
+        "link 'a' inertial mass value: 'nan'",
+    ),
+    "mass of a fixed link": (
+        link("a") + link("b", mass="1kg") + joint("1", "a", "b", "fixed"),
+        "link 'b' inertial mass value: '1kg'",
+    ),
     "inertia of inf": (link("a", inertia="inf"), "link 'a' inertial inertia ixx: 'inf'"),
     "negative inertia": (link("a", inertia="-1"), "link 'a' inertia: .* has a negative trace"),
-    "inertia without mass": ("<link name='a'><inertial><mass value='1'/></inertial></link>", "link 'a' inertial: has no <inertia>"),
+    "inertia without mass": (
+        "<link name='a'><inertial><mass value='1'/></inertial></link>",
+        "link 'a' inertial: has no <inertia>",
+    ),
     "axis": (PAIR + joint("1", "a", "b").replace("0 0 1", "0 0 up"), "joint '1' axis xyz: 'up'"),
-    "limit": (PAIR + joint("1", "a", "b", "revolute", "<limit lower='-x' upper='1' effort='1'/>"), "joint '1' limit lower: '-x'"),
+    "limit": (
+        PAIR + joint("1", "a", "b", "revolute", "<limit lower='-x' upper='1' effort='1'/>"),
+        "joint '1' limit lower: '-x'",
+    ),
 }
 
 
@@ -92,7 +113,10 @@ def test_xml_that_is_not_well_formed():
 def test_what_is_fine_is_read():
     model = load(
         link("a", "<collision><geometry><box size='.1 .2 .3'/></geometry></collision>")
-        + link("b", "<collision name='x'><origin rpy='0 0 1'/><geometry><!-- thin --><cylinder length='1' radius='+.1'/></geometry></collision>")
+        + link(
+            "b",
+            "<collision name='x'><origin rpy='0 0 1'/><geometry><!-- thin --><cylinder length='1' radius='+.1'/></geometry></collision>",
+        )
         + "<link name='c'/>"
         + joint("1", "a", "b")
         + joint("2", "b", "c", "fixed", "<origin/>")

@@ -8,34 +8,34 @@ namespace coulomb {
 
 /// One surface near its witness point, seen along a given normal: its support curvature S = F + infinity * E E^T.
 struct SurfacePatch {
-  double F[6] = {0, 0, 0, 0, 0, 0};   ///< finite part, symmetric: xx xy yy xz yz zz, world axes
-  int num_flat = 0;                   ///< 0 (vertex or smooth), 1 (edge, capsule line, cylinder side), 2 (face, half-space)
+  double F[6] = {0, 0, 0, 0, 0, 0};  ///< finite part, symmetric: xx xy yy xz yz zz, world axes
+  int num_flat = 0;  ///< 0 (vertex or smooth), 1 (edge, capsule line, cylinder side), 2 (face, half-space)
   double E[2][3] = {{0, 0, 0}, {0, 0, 0}};  ///< flat directions, world axes, unit, orthogonal to the normal
 };
 
 /// Which rule moves the contact.
 enum class MotionRule : std::uint8_t {
-  support,         ///< both surfaces by their patches: the general rule
-  reference_vertex,///< n carried by the reference face; the point is a vertex of the reference face projected along n on the incident face
-  edge_crossing,   ///< n carried by the reference face; the incident face's edge crosses a side plane of the reference face
-  frozen,          ///< declared fall-back: point and normal carried by body A, no local derivative exists
+  support,  ///< both surfaces by their patches: the general rule
+  reference_vertex,  ///< n carried by the reference face; the point is a vertex of the reference face projected along n on the incident face
+  edge_crossing,  ///< n carried by the reference face; the incident face's edge crosses a side plane of the reference face
+  frozen,         ///< declared fall-back: point and normal carried by body A, no local derivative exists
 };
 
 struct Contact {
-  int pair = -1;                      ///< index into Model::pair_*
+  int pair = -1;  ///< index into Model::pair_*
   int geometry_a = -1, geometry_b = -1, body_a = -1, body_b = -1;
-  int feature = 0;                    ///< identifies the point within its pair from step to step (warm start)
-  double distance = 0;                ///< Phi: > 0 apart, < 0 penetrating, metres
-  double normal[3] = {0, 0, 1};       ///< unit, world, from B to A
-  double point_a[3], point_b[3];      ///< witnesses on A and B: point_a - point_b = distance * normal
-  double point[3];                    ///< (point_a + point_b) / 2
+  int feature = 0;                ///< identifies the point within its pair from step to step (warm start)
+  double distance = 0;            ///< Phi: > 0 apart, < 0 penetrating, metres
+  double normal[3] = {0, 0, 1};   ///< unit, world, from B to A
+  double point_a[3], point_b[3];  ///< witnesses on A and B: point_a - point_b = distance * normal
+  double point[3];                ///< (point_a + point_b) / 2
   MotionRule rule = MotionRule::support;
-  bool reference_on_a = false;        ///< for reference_vertex and edge_crossing: which body carries the reference face
-  SurfacePatch a, b;                  ///< for support
+  bool reference_on_a = false;  ///< for reference_vertex and edge_crossing: which body carries the reference face
+  SurfacePatch a, b;            ///< for support
   double incident_normal[3] = {0, 0, 0};  ///< reference_vertex: outward normal of the incident face
-  double edge[3] = {0, 0, 0};         ///< edge_crossing: direction of the incident edge, fixed on the incident body
-  double side[3] = {0, 0, 0};         ///< edge_crossing: normal of the side plane, fixed on the reference body
-  double size = 0;                    ///< smaller size of the two shapes, metres: scale of the test for a local optimum
+  double edge[3] = {0, 0, 0};             ///< edge_crossing: direction of the incident edge, fixed on the incident body
+  double side[3] = {0, 0, 0};             ///< edge_crossing: normal of the side plane, fixed on the reference body
+  double size = 0;  ///< smaller size of the two shapes, metres: scale of the test for a local optimum
 };
 
 /// First-order motion of a contact. Columns: twist of body A (velocity of the material point at `point`, angular
@@ -44,7 +44,7 @@ struct ContactMotion {
   double dnormal[3][12];
   double dpoint[3][12];
   double ddistance[12];
-  bool frozen = false;                ///< the declared fall-back was taken (no local optimum: COLLISION choice 3)
+  bool frozen = false;  ///< the declared fall-back was taken (no local optimum: COLLISION choice 3)
 };
 
 /// Tangents t1, t2 so that (t1, t2, n) is right-handed (Duff et al. 2017). Jumps at n_z = 0: store forces in world

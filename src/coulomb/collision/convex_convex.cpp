@@ -27,7 +27,8 @@ bool separates(const Shape& a, const Shape& b, double reach, const double axis[3
 // Smooth cores are refined from a coarse simplex, which is improved until the exact finish passes its checks.
 bool convex_witness(const Shape& a, const Shape& b, double margin, double axis[3], int hints[2], Witness& w) {
   const bool smooth = !has_polyhedral_core(a) || !has_polyhedral_core(b);
-  const double scale = bounding_radius(a) + bounding_radius(b), reach = std::max(0.0, margin + core_radius(a) + core_radius(b));
+  const double scale = bounding_radius(a) + bounding_radius(b),
+               reach = std::max(0.0, margin + core_radius(a) + core_radius(b));
   for (int attempt = smooth ? 0 : 2; attempt < 3; ++attempt) {
     static constexpr double tolerances[3] = {1e-3, 1e-6, 1e-11}, doubts[3] = {1e-3, 1e-6, 2e-2};
     const double tolerance = tolerances[attempt], doubt = smooth ? doubts[attempt] : 1e-9;

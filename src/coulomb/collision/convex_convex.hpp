@@ -4,8 +4,8 @@
 #pragma once
 
 #include "coulomb/collision/contact.hpp"
-#include "coulomb/collision/detect.hpp"
 #include "coulomb/collision/convex_witness.hpp"
+#include "coulomb/collision/detect.hpp"
 #include "coulomb/collision/shape.hpp"
 
 namespace coulomb {

@@ -65,13 +65,14 @@ bool polyhedral_feature(const Shape& s, const Simplex& simplex, bool second, con
 }
 
 // Up to two choices of feature for one side.
-int feature_choices(const Shape& s, const Simplex& simplex, bool second, const double* outward, double threshold, double scale,
-                    CoreFeature* f) {
+int feature_choices(const Shape& s, const Simplex& simplex, bool second, const double* outward, double threshold,
+                    double scale, CoreFeature* f) {
   if (s.type == ShapeType::ellipsoid) {
     f[0].kind = Feature::round;
     return 1;
   }
-  if (s.type != ShapeType::cylinder) return polyhedral_feature(s, simplex, second, outward, threshold, scale, f[0]) ? 1 : 0;
+  if (s.type != ShapeType::cylinder)
+    return polyhedral_feature(s, simplex, second, outward, threshold, scale, f[0]) ? 1 : 0;
   double weight[2] = {0, 0}, point[3] = {0, 0, 0};
   const double c[3] = {s.rotation[2], s.rotation[5], s.rotation[8]}, z = dot3(c, outward);
   for (int i = 0; i < simplex.count; ++i) {
@@ -144,13 +145,12 @@ bool leaning_cap(const Shape& s, const CoreFeature& f, const double* n) {
   return dot3(across, across) > 0.02 * 0.02;  // below: COLLISION choice 5
 }
 
-bool within_extent(const CoreFeature& f, double slack) {
-  return !has_line(f) || (f.low <= slack && f.high >= -slack);
-}
+bool within_extent(const CoreFeature& f, double slack) { return !has_line(f) || (f.low <= slack && f.high >= -slack); }
 
 }  // namespace
 
-bool refine_witness(const Shape& a, const Shape& b, const Simplex& simplex, const double normal[3], double doubt, Witness& out) {
+bool refine_witness(const Shape& a, const Shape& b, const Simplex& simplex, const double normal[3], double doubt,
+                    Witness& out) {
   const double scale = bounding_radius(a) + bounding_radius(b), slack = 1e-11 * scale;
   const double inward[3] = {-normal[0], -normal[1], -normal[2]};
   // Cores that all but touch leave the direction between them to rounding.
@@ -162,7 +162,8 @@ bool refine_witness(const Shape& a, const Shape& b, const Simplex& simplex, cons
     w.a = fa, w.b = fb;
     if (!solve_features(a, b, normal, w)) return;
     const double turn = dot3(w.normal, normal);
-    const bool merged = (w.a.kind == Feature::face && a.type == ShapeType::mesh) || (w.b.kind == Feature::face && b.type == ShapeType::mesh);
+    const bool merged = (w.a.kind == Feature::face && a.type == ShapeType::mesh) ||
+                        (w.b.kind == Feature::face && b.type == ShapeType::mesh);
     const double rough = merged ? face_slack * scale : 0.0;
     if (!(std::abs(w.distance + radii - estimate) <= doubt + rough)) return;
     if (!(turn > least_turn) || leaning_cap(a, w.a, w.normal) || leaning_cap(b, w.b, w.normal)) return;

@@ -29,11 +29,13 @@ struct Witness {
 /// Exact witness from the simplex (its closest point set) and the approximate normal, whose distance is known to
 /// `doubt`; false when no choice of features passes the checks (supports agree, witness inside its feature), and then
 /// `out` holds the simplex' own values.
-bool refine_witness(const Shape& a, const Shape& b, const Simplex& simplex, const double normal[3], double doubt, Witness& out);
+bool refine_witness(const Shape& a, const Shape& b, const Simplex& simplex, const double normal[3], double doubt,
+                    Witness& out);
 
-bool has_line(const CoreFeature& f);                         ///< an edge, or the side of a capsule or cylinder
-void align_witnesses(const double normal[3], Witness& w);    ///< removes what rounding left of p_A - p_B across the normal
-bool face_of_a_leads(const Witness& w);                      ///< of two faces the one along n carries it: is it A's?
+bool has_line(const CoreFeature& f);  ///< an edge, or the side of a capsule or cylinder
+void align_witnesses(const double normal[3],
+                     Witness& w);        ///< removes what rounding left of p_A - p_B across the normal
+bool face_of_a_leads(const Witness& w);  ///< of two faces the one along n carries it: is it A's?
 
 /// One end of a line or edge as a feature of its own: 0 the low one.
 CoreFeature end_of(const Shape& shape, const CoreFeature& line, int end);

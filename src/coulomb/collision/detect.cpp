@@ -85,8 +85,8 @@ void publish(const Model& model, int pair, int count, bool flipped, CollisionWor
   }
 }
 
-void collide_pair(const Model& model, int pair, double margin, const CollisionOptions& options, CollisionCache::Pair& cache,
-                  CollisionWorkspace& workspace, std::vector<Contact>& out) {
+void collide_pair(const Model& model, int pair, double margin, const CollisionOptions& options,
+                  CollisionCache::Pair& cache, CollisionWorkspace& workspace, std::vector<Contact>& out) {
   int a = model.pair_a[pair], b = model.pair_b[pair];
   const bool flipped = model.geometry_type[a] > model.geometry_type[b];
   if (flipped) std::swap(a, b);
@@ -105,8 +105,7 @@ void CollisionCache::reset() {
   for (Pair& pair : pairs) pair = Pair{};
 }
 
-CollisionWorkspace::CollisionWorkspace(const Model& model)
-    : filter(model) {
+CollisionWorkspace::CollisionWorkspace(const Model& model) : filter(model) {
   pose.resize(15 * filter.padded);
   filter_center.resize(3 * filter.padded);
   filter_radius.resize(filter.padded);
@@ -127,8 +126,8 @@ void detect_contacts(const Model& model, const double* body_position, const doub
     collide_pair(model, pair, model.pair_margin[pair], options, cache.pairs[pair], workspace, workspace.contacts);
 }
 
-void collide_moved_pair(const Model& model, int pair, const double* shift, const double* turn, const double* centre, double reach,
-                        CollisionWorkspace& w, std::vector<Contact>& out) {
+void collide_moved_pair(const Model& model, int pair, const double* shift, const double* turn, const double* centre,
+                        double reach, CollisionWorkspace& w, std::vector<Contact>& out) {
   double saved[12], quaternion[4], R[9], turned[9], position[3], arm[3];
   double* pose = &w.pose[model.pair_a[pair]];
   for (int i = 0; i < 12; ++i) saved[i] = pose[i * w.filter.padded];

@@ -13,36 +13,36 @@
 namespace coulomb {
 
 struct CollisionOptions {
-  bool stateless = false;             ///< ignore and do not write the cache's hysteresis (points kept from step to step)
-  bool frozen_cache = false;          ///< read the cache, do not write it: for derivative and finite-difference checks
+  bool stateless = false;     ///< ignore and do not write the cache's hysteresis (points kept from step to step)
+  bool frozen_cache = false;  ///< read the cache, do not write it: for derivative and finite-difference checks
 };
 
 /// Memory from step to step: separating axes, support hints, the points kept. Part of the state: copying it copies the
 /// memory, equal state and equal cache give equal contacts, bit for bit.
 struct CollisionCache {
   struct Pair {
-    double axis[3] = {0, 0, 0};       ///< last separating axis or normal, zero if unknown
-    int hint_a = -1, hint_b = -1;     ///< last support vertices (hill climbing)
-    int num_kept = 0;                 ///< manifold points kept from the last step
-    int kept[8] = {0};                ///< their feature ids
-    int reference = -1;               ///< reference face choice: -1 unknown, else 2*face + (0: on A, 1: on B)
+    double axis[3] = {0, 0, 0};    ///< last separating axis or normal, zero if unknown
+    int hint_a = -1, hint_b = -1;  ///< last support vertices (hill climbing)
+    int num_kept = 0;              ///< manifold points kept from the last step
+    int kept[8] = {0};             ///< their feature ids
+    int reference = -1;            ///< reference face choice: -1 unknown, else 2*face + (0: on A, 1: on B)
   };
-  std::vector<Pair> pairs;            ///< one per Model pair
+  std::vector<Pair> pairs;  ///< one per Model pair
   void reset();
 };
 
 /// Buffers of the collision stage, sized once from the model.
 struct CollisionWorkspace {
   explicit CollisionWorkspace(const Model& model);
-  std::vector<double> pose;                ///< 15 rows of padded geometries, world: rotation row major, position, centre
-  std::vector<Contact> contacts;           ///< result, ordered by pair then feature
-  std::vector<float> filter_center, filter_radius;  ///< 3 rows x padded geometries; padded geometries
-  std::vector<int> candidates;             ///< pairs that passed the filter, ascending
-  FilterTables filter;                     ///< what the filter knows of the model
-  std::vector<std::uint8_t> hits;          ///< one row's hits
+  std::vector<double> pose;       ///< 15 rows of padded geometries, world: rotation row major, position, centre
+  std::vector<Contact> contacts;  ///< result, ordered by pair then feature
+  std::vector<float> filter_center, filter_radius;          ///< 3 rows x padded geometries; padded geometries
+  std::vector<int> candidates;                              ///< pairs that passed the filter, ascending
+  FilterTables filter;                                      ///< what the filter knows of the model
+  std::vector<std::uint8_t> hits;                           ///< one row's hits
   std::vector<int> box_first, box_second, box_pair, touch;  ///< pairs on their way to the box test, and its result
   std::vector<double> box_margin;
-  std::vector<Contact> staging;            ///< one pair's contacts, overwritten by the next
+  std::vector<Contact> staging;  ///< one pair's contacts, overwritten by the next
 };
 
 /// body_position: num_bodies x 3, body_rotation: num_bodies x 9 row major (world from body).
@@ -51,7 +51,7 @@ void detect_contacts(const Model& model, const double* body_position, const doub
 
 /// One pair with A displaced by `shift` and turned by the rotation vector `turn` about `centre` (world), without a cache: contacts
 /// nearer than its margin plus `reach`. The workspace's poses are restored.
-void collide_moved_pair(const Model& model, int pair, const double* shift, const double* turn, const double* centre, double reach,
-                        CollisionWorkspace& workspace, std::vector<Contact>& out);
+void collide_moved_pair(const Model& model, int pair, const double* shift, const double* turn, const double* centre,
+                        double reach, CollisionWorkspace& workspace, std::vector<Contact>& out);
 
 }  // namespace coulomb

@@ -94,7 +94,8 @@ bool grow(const Shape& a, const Shape& b, int hints[2], Simplex& s, double scale
     double best = small;
     MinkowskiVertex found, trial;
     for (int i = 0; i < 2 * num; ++i) {
-      const double sign = i & 1 ? -1.0 : 1.0, d[3] = {sign * dirs[i / 2][0], sign * dirs[i / 2][1], sign * dirs[i / 2][2]};
+      const double sign = i & 1 ? -1.0 : 1.0,
+                   d[3] = {sign * dirs[i / 2][0], sign * dirs[i / 2][1], sign * dirs[i / 2][2]};
       minkowski_support(a, b, d, hints, trial);
       const double distance = far(trial.w);
       if (distance > best) best = distance, found = trial;
@@ -216,7 +217,8 @@ double try_axes(const Shape& a, const Shape& b, int hints[2], double depth, Simp
 
 }  // namespace
 
-double epa(const Shape& a, const Shape& b, double tolerance, int hints[2], Simplex& simplex, double normal[3], bool& solid) {
+double epa(const Shape& a, const Shape& b, double tolerance, int hints[2], Simplex& simplex, double normal[3],
+           bool& solid) {
   const double scale = bounding_radius(a) + bounding_radius(b);
   drop_flat(simplex, scale);
   solid = grow(a, b, hints, simplex, scale, normal);

@@ -211,8 +211,14 @@ int clip_manifold(const Shape& a, const Shape& b, const Witness& w, double margi
   Flat face, incident;
   make_flat(owner, reference / 2, face);
   const double sign = on_a ? -1.0 : 1.0, towards[3] = {-face.normal[0], -face.normal[1], -face.normal[2]};
-  Clip clip{a, b, face, on_a, {sign * face.normal[0], sign * face.normal[1], sign * face.normal[2]}, margin,
-            1e-12 * (bounding_radius(a) + bounding_radius(b)), out};
+  Clip clip{a,
+            b,
+            face,
+            on_a,
+            {sign * face.normal[0], sign * face.normal[1], sign * face.normal[2]},
+            margin,
+            1e-12 * (bounding_radius(a) + bounding_radius(b)),
+            out};
   int incident_face;
   double cosine;
   const bool flat = flat_towards(other, towards, incident_face, cosine);
@@ -235,7 +241,8 @@ void fill_contact(const Shape& a, const Shape& b, const Candidate& p, Contact& c
   for (int i = 0; i < 3; ++i) c.point[i] = 0.5 * (p.point_a[i] + p.point_b[i]);
   if (p.rule == MotionRule::edge_crossing) {
     copy3(p.direction_a, c.edge), copy3(p.direction_b, c.side);
-    const double incident_out[3] = {p.reference_on_a ? p.normal[0] : -p.normal[0], p.reference_on_a ? p.normal[1] : -p.normal[1],
+    const double incident_out[3] = {p.reference_on_a ? p.normal[0] : -p.normal[0],
+                                    p.reference_on_a ? p.normal[1] : -p.normal[1],
                                     p.reference_on_a ? p.normal[2] : -p.normal[2]};
     const Feature kind = p.reference_on_a ? p.kind_b : p.kind_a;
     support_patch(p.reference_on_a ? b : a, kind, incident_out, nullptr, p.reference_on_a ? c.b : c.a);

@@ -11,9 +11,10 @@ constexpr int max_candidates = 96;
 /// A manifold point before the selection: what is needed to choose, and to fill a Contact afterwards.
 struct Candidate {
   double distance, normal[3], point_a[3], point_b[3];
-  double direction_a[3], direction_b[3];  ///< support: edge directions; edge_crossing: edge, side; reference_vertex: incident normal
+  double direction_a[3],
+      direction_b[3];  ///< support: edge directions; edge_crossing: edge, side; reference_vertex: incident normal
   MotionRule rule;
-  Feature kind_a, kind_b;                 ///< support
+  Feature kind_a, kind_b;  ///< support
   bool reference_on_a;
   int feature;
 };

@@ -58,7 +58,8 @@ void line_point(const Shape& s, const double* outward, CoreFeature& f) {
 }
 
 bool is_curved(const Shape& s, const CoreFeature& f) {
-  return s.type == ShapeType::ellipsoid || (s.type == ShapeType::cylinder && f.kind != Feature::face && f.kind != Feature::vertex);
+  return s.type == ShapeType::ellipsoid ||
+         (s.type == ShapeType::cylinder && f.kind != Feature::face && f.kind != Feature::vertex);
 }
 
 // Dense solve, n <= 4, partial pivoting.
@@ -206,7 +207,9 @@ CoreFeature end_of(const Shape& s, const CoreFeature& line, int end) {
   CoreFeature f;
   copy3(line.point, f.point);
   axpy3(end == 0 ? line.low : line.high, line.direction, f.point);
-  f.kind = s.type == ShapeType::cylinder ? Feature::rim : s.type == ShapeType::capsule ? Feature::round : Feature::vertex;
+  f.kind = s.type == ShapeType::cylinder  ? Feature::rim
+           : s.type == ShapeType::capsule ? Feature::round
+                                          : Feature::vertex;
   f.face = s.type == ShapeType::cylinder ? 1 - end : -1;
   f.id = 8192 * 4096 + 2 * line.id + end;
   return f;

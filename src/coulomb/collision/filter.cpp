@@ -53,8 +53,9 @@ constexpr int position_row = 9, centre_row = 12;
 
 /// World poses of all geometries and, in single precision, their bounding spheres.
 COULOMB_SIMD void pose_rows(int n, int stride, const int* __restrict body, const double* __restrict position,
-                            const double* __restrict rotation, const double* __restrict local, const double* __restrict reach,
-                            double* __restrict world, float* __restrict sphere, float* __restrict radius) {
+                            const double* __restrict rotation, const double* __restrict local,
+                            const double* __restrict reach, double* __restrict world, float* __restrict sphere,
+                            float* __restrict radius) {
   const double *l0 = local, *l1 = local + 3 * stride, *l2 = local + 6 * stride;  // columns of the five vectors placed
   const double *p = local + 9 * stride, *c = local + 12 * stride;
   for (int i = 0; i < 3; ++i) {
@@ -81,8 +82,8 @@ COULOMB_SIMD void pose_rows(int n, int stride, const int* __restrict body, const
 
 /// hits[j] = allowed[j] and the spheres of the row's geometry and column j overlap.
 COULOMB_SIMD void test_row(const float* __restrict x, const float* __restrict y, const float* __restrict z,
-                           const float* __restrict r, const std::uint8_t* __restrict allowed, float xi, float yi, float zi,
-                           float ri, int n, std::uint8_t* __restrict hits) {
+                           const float* __restrict r, const std::uint8_t* __restrict allowed, float xi, float yi,
+                           float zi, float ri, int n, std::uint8_t* __restrict hits) {
   for (int j = 0; j < n; ++j) {
     const float dx = x[j] - xi, dy = y[j] - yi, dz = z[j] - zi, reach = r[j] + ri;
     hits[j] = static_cast<std::uint8_t>(static_cast<int>(dx * dx + dy * dy + dz * dz <= reach * reach) & allowed[j]);
@@ -93,14 +94,15 @@ COULOMB_SIMD void test_row(const float* __restrict x, const float* __restrict y,
 /// axis of length
 /// <= 1 needs no scaling: the test only becomes more careful. world: rows of poses; half: 3 rows.
 COULOMB_SIMD void test_boxes(int count, int stride, const int* __restrict first, const int* __restrict second,
-                             const double* __restrict margins, const double* __restrict world, const double* __restrict half,
-                             int* __restrict touch) {
+                             const double* __restrict margins, const double* __restrict world,
+                             const double* __restrict half, int* __restrict touch) {
   for (int k = 0; k < count; ++k) {
     const double* A = world + first[k];
     const double* B = world + second[k];
     const double ha[3] = {half[first[k]], half[stride + first[k]], half[2 * stride + first[k]]};
     const double hb[3] = {half[second[k]], half[stride + second[k]], half[2 * stride + second[k]]};
-    const double dx = B[12 * stride] - A[12 * stride], dy = B[13 * stride] - A[13 * stride], dz = B[14 * stride] - A[14 * stride];
+    const double dx = B[12 * stride] - A[12 * stride], dy = B[13 * stride] - A[13 * stride],
+                 dz = B[14 * stride] - A[14 * stride];
     const double margin = margins[k] + 1e-12 * (ha[0] + ha[1] + ha[2] + hb[0] + hb[1] + hb[2]);
     double t[3], R[9], S[9];
     for (int i = 0; i < 3; ++i) {
@@ -135,15 +137,16 @@ COULOMB_SIMD void test_boxes(int count, int stride, const int* __restrict first,
 
 /// Boxes of the listed geometries against the half-space (up, offset): touch[k] = 0 when farther above it than the
 /// margin.
-COULOMB_SIMD void test_plane(int count, int stride, const int* __restrict other, const double* __restrict margins, double ux,
-                             double uy, double uz, double offset, const double* __restrict world, const double* __restrict half,
-                             int* __restrict touch) {
+COULOMB_SIMD void test_plane(int count, int stride, const int* __restrict other, const double* __restrict margins,
+                             double ux, double uy, double uz, double offset, const double* __restrict world,
+                             const double* __restrict half, int* __restrict touch) {
   for (int k = 0; k < count; ++k) {
     const double* B = world + other[k];
     const double height = ux * B[12 * stride] + uy * B[13 * stride] + uz * B[14 * stride] - offset;
     double reach = margins[k] + 1e-12 * (1 + std::abs(height) + std::abs(offset));
     for (int i = 0; i < 3; ++i)
-      reach += std::abs(ux * B[i * stride] + uy * B[(3 + i) * stride] + uz * B[(6 + i) * stride]) * half[i * stride + other[k]];
+      reach += std::abs(ux * B[i * stride] + uy * B[(3 + i) * stride] + uz * B[(6 + i) * stride]) *
+               half[i * stride + other[k]];
     touch[k] = height <= reach;
   }
 }
@@ -198,8 +201,8 @@ void test_rows(const Model& model, CollisionWorkspace& w) {
   for (const FilterTables::Row& row : t.rows) {
     const int i = row.geometry, n = row.end - row.begin;
     const bool ball = model.geometry_type[i] == ShapeType::sphere;
-    test_row(x + row.begin, y + row.begin, z + row.begin, r + row.begin, &t.allowed[row.offset], x[i], y[i], z[i], r[i], n,
-             w.hits.data());
+    test_row(x + row.begin, y + row.begin, z + row.begin, r + row.begin, &t.allowed[row.offset], x[i], y[i], z[i], r[i],
+             n, w.hits.data());
     for (int block = 0; block < n; block += 8) {
       std::uint64_t any;
       std::memcpy(&any, &w.hits[block], 8);

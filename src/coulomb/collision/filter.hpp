@@ -26,19 +26,20 @@ struct FilterTables {
   };
   explicit FilterTables(const Model& model);
 
-  int padded = 0;                      ///< num_geometries rounded up to 16
+  int padded = 0;  ///< num_geometries rounded up to 16
   std::vector<Row> rows;
-  std::vector<std::uint8_t> allowed;   ///< 1 where (row, column) is a pair of two bounded shapes
-  std::vector<int> pair_of;            ///< aligned with allowed: the pair's index
+  std::vector<std::uint8_t> allowed;  ///< 1 where (row, column) is a pair of two bounded shapes
+  std::vector<int> pair_of;           ///< aligned with allowed: the pair's index
   std::vector<Plane> planes;
-  std::vector<double> local;           ///< 15 rows of `padded`: rotation, position, centre of box and sphere in the body frame
-  std::vector<double> box_half;        ///< 3 rows of `padded`: half sides along the geometry's axes
-  std::vector<double> radius;          ///< bounding sphere
-  std::vector<double> reach;           ///< radius + half the largest margin of the geometry's pairs
-  std::vector<double> size;            ///< smallest size, metres
+  std::vector<double> local;  ///< 15 rows of `padded`: rotation, position, centre of box and sphere in the body frame
+  std::vector<double> box_half;  ///< 3 rows of `padded`: half sides along the geometry's axes
+  std::vector<double> radius;    ///< bounding sphere
+  std::vector<double> reach;     ///< radius + half the largest margin of the geometry's pairs
+  std::vector<double> size;      ///< smallest size, metres
 };
 
 /// Fills workspace.candidates, ascending, and workspace.pose.
-void filter_pairs(const Model& model, const double* body_position, const double* body_rotation, CollisionWorkspace& workspace);
+void filter_pairs(const Model& model, const double* body_position, const double* body_rotation,
+                  CollisionWorkspace& workspace);
 
 }  // namespace coulomb

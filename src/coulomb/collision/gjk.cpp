@@ -126,7 +126,8 @@ void minkowski_support(const Shape& a, const Shape& b, const double direction[3]
   sub3(out.a, out.b, out.w);
 }
 
-GjkStatus gjk(const Shape& a, const Shape& b, double reach, double tolerance, double axis[3], int hints[2], Simplex& simplex) {
+GjkStatus gjk(const Shape& a, const Shape& b, double reach, double tolerance, double axis[3], int hints[2],
+              Simplex& simplex) {
   double d[3] = {-axis[0], -axis[1], -axis[2]};
   if (!(dot3(d, d) > 0)) d[0] = d[1] = 0, d[2] = -1;
   simplex.count = 0;

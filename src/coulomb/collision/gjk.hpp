@@ -27,6 +27,7 @@ void minkowski_support(const Shape& a, const Shape& b, const double direction[3]
 /// beyond: the cores are farther apart than `reach`, `axis` separates them. apart: `simplex` is the closest one, to the
 /// relative `tolerance` (0: until no progress, exact for polyhedral cores). overlap: the simplex holds the origin.
 /// `axis`: first guess of the direction from B to A; on return the last one (unnormalised).
-GjkStatus gjk(const Shape& a, const Shape& b, double reach, double tolerance, double axis[3], int hints[2], Simplex& simplex);
+GjkStatus gjk(const Shape& a, const Shape& b, double reach, double tolerance, double axis[3], int hints[2],
+              Simplex& simplex);
 
 }  // namespace coulomb

@@ -127,9 +127,11 @@ bool find_line(const Shape& s, const double* outward, const double* direction, C
   if (direction == nullptr || (s.type != ShapeType::box && s.type != ShapeType::mesh)) return false;
   int hint = -1;
   const int vertex = core_support(s, outward, f.point, hint);
-  const int count = s.type == ShapeType::box ? 3 : s.mesh->neighbour_start[vertex + 1] - s.mesh->neighbour_start[vertex];
+  const int count =
+      s.type == ShapeType::box ? 3 : s.mesh->neighbour_start[vertex + 1] - s.mesh->neighbour_start[vertex];
   for (int k = 0; k < count; ++k) {
-    const int other = s.type == ShapeType::box ? vertex ^ (1 << k) : s.mesh->neighbours[s.mesh->neighbour_start[vertex] + k];
+    const int other =
+        s.type == ShapeType::box ? vertex ^ (1 << k) : s.mesh->neighbours[s.mesh->neighbour_start[vertex] + k];
     double q[3];
     core_vertex(s, other, q);
     sub3(q, f.point, f.direction);

@@ -91,7 +91,8 @@ int select_points(Candidate* points, int count, double size, CollisionCache::Pai
     }
   }
   for (int i = 1; i < num; ++i)  // by feature: the order of the points does not depend on which is deepest
-    for (int k = i; k > 0 && points[chosen[k]].feature < points[chosen[k - 1]].feature; --k) std::swap(chosen[k], chosen[k - 1]);
+    for (int k = i; k > 0 && points[chosen[k]].feature < points[chosen[k - 1]].feature; --k)
+      std::swap(chosen[k], chosen[k - 1]);
   Candidate result[4];
   for (int i = 0; i < num; ++i) result[i] = points[chosen[i]];
   for (int i = 0; i < num; ++i) points[i] = result[i];

@@ -38,16 +38,16 @@ void place(const Shape& b, const double* local, double* world) {
 
 }  // namespace
 
-int collide_half_space_sphere(const Shape& a, const Shape& b, double margin, const CollisionOptions&, CollisionCache::Pair&,
-                              Contact* out) {
+int collide_half_space_sphere(const Shape& a, const Shape& b, double margin, const CollisionOptions&,
+                              CollisionCache::Pair&, Contact* out) {
   const Plane plane(a);
   double p[3] = {b.position[0], b.position[1], b.position[2]};
   axpy3(-b.size[0], plane.up, p);
   return add_point(a, plane, b, Feature::round, p, 0, margin, out[0]);
 }
 
-int collide_half_space_capsule(const Shape& a, const Shape& b, double margin, const CollisionOptions&, CollisionCache::Pair&,
-                               Contact* out) {
+int collide_half_space_capsule(const Shape& a, const Shape& b, double margin, const CollisionOptions&,
+                               CollisionCache::Pair&, Contact* out) {
   const Plane plane(a);
   double axis[3];
   shape_axis(b, 2, axis);
@@ -61,8 +61,8 @@ int collide_half_space_capsule(const Shape& a, const Shape& b, double margin, co
   return count;
 }
 
-int collide_half_space_cylinder(const Shape& a, const Shape& b, double margin, const CollisionOptions&, CollisionCache::Pair&,
-                                Contact* out) {
+int collide_half_space_cylinder(const Shape& a, const Shape& b, double margin, const CollisionOptions&,
+                                CollisionCache::Pair&, Contact* out) {
   const Plane plane(a);
   double down[3];
   rotate_transposed(b.rotation, plane.up, down);
@@ -104,14 +104,15 @@ int collide_half_space_ellipsoid(const Shape& a, const Shape& b, double margin, 
 
 /// At most four corners lie below the plane unless the box is deep; then the corners of its lowest face that are below
 /// stay.
-int collide_half_space_box(const Shape& a, const Shape& b, double margin, const CollisionOptions&, CollisionCache::Pair&,
-                           Contact* out) {
+int collide_half_space_box(const Shape& a, const Shape& b, double margin, const CollisionOptions&,
+                           CollisionCache::Pair&, Contact* out) {
   const Plane plane(a);
   double up[3], heights[8];
   rotate_transposed(b.rotation, plane.up, up);
   const double centre = plane.height(b.position);
   int lowest = 0, below = 0;
-  for (int i = 1; i < 3; ++i) if (std::abs(up[i]) > std::abs(up[lowest])) lowest = i;
+  for (int i = 1; i < 3; ++i)
+    if (std::abs(up[i]) > std::abs(up[lowest])) lowest = i;
   for (int v = 0; v < 8; ++v) {
     heights[v] = centre;
     for (int i = 0; i < 3; ++i) heights[v] += (v >> i & 1 ? b.size[i] : -b.size[i]) * up[i];

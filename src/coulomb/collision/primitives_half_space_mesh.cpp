@@ -35,8 +35,8 @@ struct LocalPlane {
 
 void finish(Candidates& c) {
   for (int k = 0; k < c.count; ++k)
-    if (c.height[k] < c.height[c.deepest] ||
-        (c.height[k] == c.height[c.deepest] && c.vertex[k] < c.vertex[c.deepest])) c.deepest = k;
+    if (c.height[k] < c.height[c.deepest] || (c.height[k] == c.height[c.deepest] && c.vertex[k] < c.vertex[c.deepest]))
+      c.deepest = k;
 }
 
 void all_below(const LocalPlane& plane, int num_vertices, double limit, Candidates& c) {
@@ -55,8 +55,8 @@ int climb_down(const ConvexMesh& mesh, const LocalPlane& plane, int start) {
     for (int k = mesh.neighbour_start[best], end = mesh.neighbour_start[best + 1]; k < end; ++k) {
       const int v = mesh.neighbours[k];
       const double h = plane.height(v);
-      if (h < height) height = h, best = v, moved = true, end = mesh.neighbour_start[best + 1],
-                      k = mesh.neighbour_start[best] - 1;
+      if (h < height)
+        height = h, best = v, moved = true, end = mesh.neighbour_start[best + 1], k = mesh.neighbour_start[best] - 1;
     }
   }
   return best;
@@ -123,7 +123,8 @@ double kept_area(const LocalPlane& plane, const int* kept, int count) {
   return area;
 }
 
-bool keep_old(const LocalPlane& plane, const Candidates& c, const CollisionCache::Pair& cache, double band, double fresh_area) {
+bool keep_old(const LocalPlane& plane, const Candidates& c, const CollisionCache::Pair& cache, double band,
+              double fresh_area) {
   const double deepest = c.height[c.deepest];
   double kept_deepest = INFINITY, kept_highest = -INFINITY;
   for (int k = 0; k < cache.num_kept; ++k) {

@@ -20,7 +20,8 @@ int rounded_contact(const Shape& a, Feature fa, const double* qa, const Shape& b
   sub3(qa, qb, n);
   const double d = norm3(n), distance = d - ra - rb;
   if (!(distance <= margin)) return 0;
-  if (d > coincident * (ra + rb)) for (double& x : n) x /= d;
+  if (d > coincident * (ra + rb))
+    for (double& x : n) x /= d;
   else copy3(fallback, n);
   double pb[3];
   for (int i = 0; i < 3; ++i) pb[i] = qb[i] + rb * n[i];
@@ -45,7 +46,8 @@ void along(const double* origin, const double* axis, double t, double* out) {
 }
 
 /// Parameters of the closest points of two segments (centre, unit axis, half length); w = centre a - centre b.
-void closest_on_segments(const double* w, const double* ea, double ha, const double* eb, double hb, double& s, double& t) {
+void closest_on_segments(const double* w, const double* ea, double ha, const double* eb, double hb, double& s,
+                         double& t) {
   const double c = dot3(ea, eb), wa = dot3(w, ea), wb = dot3(w, eb), sine2 = 1 - c * c;
   s = sine2 > 1e-12 ? clamp_unit((c * wb - wa) / sine2, ha) : 0.0;
   t = c * s + wb;
@@ -56,8 +58,8 @@ void closest_on_segments(const double* w, const double* ea, double ha, const dou
 }
 
 /// Two points for parallel capsules: each end of the common interval is an end of one of them against the other's line.
-int parallel_capsules(const Shape& a, const Shape& b, const double* ea, const double* eb, const double* w, double margin,
-                      Contact* out) {
+int parallel_capsules(const Shape& a, const Shape& b, const double* ea, const double* eb, const double* w,
+                      double margin, Contact* out) {
   const double ha = a.size[1], hb = b.size[1], c = dot3(ea, eb), centre = -dot3(w, ea);
   const double reach = hb * std::abs(c), low_b = centre - reach, high_b = centre + reach;
   if (std::min(ha, high_b) - std::max(-ha, low_b) < 1e-6 * (ha + hb)) return -1;
@@ -85,8 +87,8 @@ int parallel_capsules(const Shape& a, const Shape& b, const double* ea, const do
 
 /// Finishes a sphere against a point of a polyhedral or cylindrical surface. n: outward, p: on the surface, gap: centre
 /// to surface.
-int sphere_surface(const Shape& sphere, const Shape& b, Feature feature, const double* local_normal, const double* local_point,
-                   double gap, const double* edge_local, double margin, Contact& out) {
+int sphere_surface(const Shape& sphere, const Shape& b, Feature feature, const double* local_normal,
+                   const double* local_point, double gap, const double* edge_local, double margin, Contact& out) {
   const double distance = gap - sphere.size[0];
   if (!(distance <= margin)) return 0;
   double n[3], p[3], edge[3] = {0, 0, 0};
@@ -108,19 +110,20 @@ int collide_sphere_sphere(const Shape& a, const Shape& b, double margin, const C
   return rounded_contact(a, Feature::round, a.position, b, Feature::round, b.position, up, margin, 0, out[0]);
 }
 
-int collide_sphere_capsule(const Shape& a, const Shape& b, double margin, const CollisionOptions&, CollisionCache::Pair&,
-                           Contact* out) {
+int collide_sphere_capsule(const Shape& a, const Shape& b, double margin, const CollisionOptions&,
+                           CollisionCache::Pair&, Contact* out) {
   double axis[3], w[3], q[3], fallback[3];
   shape_axis(b, 2, axis);
   sub3(a.position, b.position, w);
   const double t = clamp_unit(dot3(w, axis), b.size[1]);
   along(b.position, axis, t, q);
   perpendicular(axis, fallback);
-  return rounded_contact(a, Feature::round, a.position, b, segment_feature(t, b.size[1]), q, fallback, margin, 0, out[0]);
+  return rounded_contact(a, Feature::round, a.position, b, segment_feature(t, b.size[1]), q, fallback, margin, 0,
+                         out[0]);
 }
 
-int collide_capsule_capsule(const Shape& a, const Shape& b, double margin, const CollisionOptions&, CollisionCache::Pair&,
-                            Contact* out) {
+int collide_capsule_capsule(const Shape& a, const Shape& b, double margin, const CollisionOptions&,
+                            CollisionCache::Pair&, Contact* out) {
   double ea[3], eb[3], w[3], across[3];
   shape_axis(a, 2, ea);
   shape_axis(b, 2, eb);
@@ -136,8 +139,10 @@ int collide_capsule_capsule(const Shape& a, const Shape& b, double margin, const
   along(a.position, ea, s, qa);
   along(b.position, eb, t, qb);
   perpendicular(ea, fallback);
-  if (sine > 1e-6) for (int i = 0; i < 3; ++i) fallback[i] = across[i] / sine;
-  return rounded_contact(a, segment_feature(s, a.size[1]), qa, b, segment_feature(t, b.size[1]), qb, fallback, margin, 2, out[0]);
+  if (sine > 1e-6)
+    for (int i = 0; i < 3; ++i) fallback[i] = across[i] / sine;
+  return rounded_contact(a, segment_feature(s, a.size[1]), qa, b, segment_feature(t, b.size[1]), qb, fallback, margin,
+                         2, out[0]);
 }
 
 int collide_sphere_box(const Shape& a, const Shape& b, double margin, const CollisionOptions&, CollisionCache::Pair&,
@@ -167,8 +172,8 @@ int collide_sphere_box(const Shape& a, const Shape& b, double margin, const Coll
   return sphere_surface(a, b, Feature::face, n, p, -depth, edge, margin, out[0]);
 }
 
-int collide_sphere_cylinder(const Shape& a, const Shape& b, double margin, const CollisionOptions&, CollisionCache::Pair&,
-                            Contact* out) {
+int collide_sphere_cylinder(const Shape& a, const Shape& b, double margin, const CollisionOptions&,
+                            CollisionCache::Pair&, Contact* out) {
   double w[3], q[3];
   sub3(a.position, b.position, w);
   rotate_transposed(b.rotation, w, q);

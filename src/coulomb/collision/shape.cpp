@@ -168,7 +168,8 @@ void face_normal(const Shape& shape, int face, double normal[3]) {
 double face_offset(const Shape& shape, int face) {
   double n[3];
   face_normal(shape, face, n);
-  return dot3(n, shape.position) + (shape.type == ShapeType::box ? shape.size[face / 2] : shape.mesh->face_offsets[face]);
+  return dot3(n, shape.position) +
+         (shape.type == ShapeType::box ? shape.size[face / 2] : shape.mesh->face_offsets[face]);
 }
 
 int face_size(const Shape& shape, int face) {
@@ -176,7 +177,8 @@ int face_size(const Shape& shape, int face) {
 }
 
 int face_vertex(const Shape& shape, int face, int k) {
-  return shape.type == ShapeType::box ? box_faces[face][k] : shape.mesh->face_vertices[shape.mesh->face_start[face] + k];
+  return shape.type == ShapeType::box ? box_faces[face][k]
+                                      : shape.mesh->face_vertices[shape.mesh->face_start[face] + k];
 }
 
 // A mesh's best face: the support vertex holds d in its normal cone, whose corners are the normals of the faces around
@@ -204,7 +206,8 @@ int best_face(const Shape& shape, const double direction[3], double& cosine) {
     for (int f = 0; f < mesh.num_faces(); ++f) offer(f);
   } else {
     const int vertex = mesh_support(mesh, d, -1);
-    for (int k = mesh.vertex_face_start[vertex]; k < mesh.vertex_face_start[vertex + 1]; ++k) offer(mesh.vertex_faces[k]);
+    for (int k = mesh.vertex_face_start[vertex]; k < mesh.vertex_face_start[vertex + 1]; ++k)
+      offer(mesh.vertex_faces[k]);
     for (int from = -1; from != best;) {
       from = best;
       for (int k = mesh.face_start[from]; k < mesh.face_start[from + 1]; ++k) offer(mesh.face_neighbour[k]);

@@ -9,9 +9,9 @@ namespace coulomb {
 
 struct Shape {
   ShapeType type = ShapeType::sphere;
-  const double* size = nullptr;      ///< Model::geometry_size convention, 3 values
-  const ConvexMesh* mesh = nullptr;  ///< meshes only
-  double position[3] = {0, 0, 0};    ///< world
+  const double* size = nullptr;                      ///< Model::geometry_size convention, 3 values
+  const ConvexMesh* mesh = nullptr;                  ///< meshes only
+  double position[3] = {0, 0, 0};                    ///< world
   double rotation[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};  ///< world from geometry, row major
 };
 
@@ -41,10 +41,10 @@ void core_vertex(const Shape& shape, int vertex, double point[3]);
 // along axis i.
 bool has_faces(const Shape& shape);
 int num_faces(const Shape& shape);
-void face_normal(const Shape& shape, int face, double normal[3]);       ///< world, unit, outward
-double face_offset(const Shape& shape, int face);                        ///< n.x of the face's plane, world
+void face_normal(const Shape& shape, int face, double normal[3]);  ///< world, unit, outward
+double face_offset(const Shape& shape, int face);                  ///< n.x of the face's plane, world
 int face_size(const Shape& shape, int face);
-int face_vertex(const Shape& shape, int face, int k);                    ///< counter-clockwise from outside
+int face_vertex(const Shape& shape, int face, int k);  ///< counter-clockwise from outside
 /// The face whose normal is closest to `direction`; its cosine.
 int best_face(const Shape& shape, const double direction[3], double& cosine);
 /// True when the two vertices are joined by an edge.

@@ -54,7 +54,7 @@ void SmoothedMotion::operator()(const Contact& contact, ContactMotion& motion) c
   if (used == 0) return contact_motion(contact, motion);
   motion = ContactMotion{};
   add_about(contact, sum, contact.point, 1.0 / used, motion);
-  for (int c = 0; c < 12; ++c) {   // the mean of turning normals is not quite tangent to this one
+  for (int c = 0; c < 12; ++c) {  // the mean of turning normals is not quite tangent to this one
     double along = 0;
     for (int i = 0; i < 3; ++i) along += contact.normal[i] * motion.dnormal[i][c];
     for (int i = 0; i < 3; ++i) motion.dnormal[i][c] -= along * contact.normal[i];

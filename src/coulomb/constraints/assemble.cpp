@@ -73,8 +73,8 @@ AssemblyWorkspace::AssemblyWorkspace(const Model& model) {
   twist_free.resize(8 * model.nv);
 }
 
-void assemble_problem(const Model& model, const DynamicsWorkspace& dynamics, const ConstraintRows& rows, const double* v_free,
-                      AssemblyWorkspace& w, ConstraintProblem& problem) {
+void assemble_problem(const Model& model, const DynamicsWorkspace& dynamics, const ConstraintRows& rows,
+                      const double* v_free, AssemblyWorkspace& w, ConstraintProblem& problem) {
   const int n = rows.num_rows, nv = model.nv, ld = dynamics.ld, ldn = padded(n);
   problem.resize(n);
   problem.blocks.assign(rows.blocks.begin(), rows.blocks.end());

@@ -17,10 +17,10 @@ namespace coulomb {
 /// How constraints are stabilised and when they bounce; part of the step's definition, differentiated as it stands.
 struct ConstraintOptions {
   double timestep = 1e-3;
-  double baumgarte = 0.1;              ///< share of a position error removed per step, in [0, 1]
-  double slop = 0;                     ///< metres (or radians) of penetration that Baumgarte leaves alone
-  double max_correction_speed = 1.0;   ///< m/s (rad/s): the bias of contacts and limits never asks for more
-  double restitution_threshold = 1e-2; ///< m/s: slower approaches do not bounce
+  double baumgarte = 0.1;               ///< share of a position error removed per step, in [0, 1]
+  double slop = 0;                      ///< metres (or radians) of penetration that Baumgarte leaves alone
+  double max_correction_speed = 1.0;    ///< m/s (rad/s): the bias of contacts and limits never asks for more
+  double restitution_threshold = 1e-2;  ///< m/s: slower approaches do not bounce
 };
 
 /// Rows on the relative motion of two bodies at two material points: `size` = 3 (axes on the velocity difference) or 6 (and on the
@@ -28,12 +28,12 @@ struct ConstraintOptions {
 struct BodyRows {
   int row = 0, size = 3, block = 0;
   int body_a = 0, body_b = 0;
-  int contact = -1;                    ///< index into the step's contacts; -1: equality
-  double point_a[3], point_b[3];       ///< world; equal for a contact
-  double axes[3][3];                   ///< row directions in world axes (t1, t2, n for a contact)
-  double torque_scale = 1;             ///< weight of the angular rows
-  double dbias_dphi = 0;               ///< normal row (contact) or every row (equality): bias change per change of position error
-  double restitution = 0;              ///< active coefficient e of the normal row; 0 when it does not bounce
+  int contact = -1;               ///< index into the step's contacts; -1: equality
+  double point_a[3], point_b[3];  ///< world; equal for a contact
+  double axes[3][3];              ///< row directions in world axes (t1, t2, n for a contact)
+  double torque_scale = 1;        ///< weight of the angular rows
+  double dbias_dphi = 0;   ///< normal row (contact) or every row (equality): bias change per change of position error
+  double restitution = 0;  ///< active coefficient e of the normal row; 0 when it does not bounce
   double phi[6] = {0, 0, 0, 0, 0, 0};  ///< position error of the rows (contact: distance in phi[2])
   double rotation_error[9];            ///< weld: R_a R_b^T of the two frames, row major
 };
@@ -43,15 +43,15 @@ struct DofRow {
   int row = 0, block = 0, num = 1;
   int dof[3] = {0, 0, 0};
   double coefficient[3] = {0, 0, 0};
-  double dcoefficient[3][3] = {{0}};   ///< d coefficient_i / dq_(dof j)
-  double dbias_dphi = 0;               ///< dphi/dq is the row of coefficients
+  double dcoefficient[3][3] = {{0}};  ///< d coefficient_i / dq_(dof j)
+  double dbias_dphi = 0;              ///< dphi/dq is the row of coefficients
   double phi = 0;
 };
 
 struct ConstraintRows {
   std::vector<BodyRows> body_rows;
   std::vector<DofRow> dof_rows;
-  std::vector<std::uint64_t> keys;     ///< per block: identity from step to step (warm start)
+  std::vector<std::uint64_t> keys;  ///< per block: identity from step to step (warm start)
   std::vector<Block> blocks;
   std::vector<double> bias, compliance;  ///< per row: beta; R (empty: none)
   int num_rows = 0, num_blocks = 0;
@@ -81,7 +81,7 @@ struct RowContext {
   const DynamicsWorkspace& dynamics;
   const ConstraintOptions& options;
   const double *q, *v, *v_free;
-  const double* twist;                 ///< link twists at v
+  const double* twist;  ///< link twists at v
 };
 void add_contact_rows(const RowContext& context, const std::vector<Contact>& contacts, ConstraintRows& rows);
 void add_equality_rows(const RowContext& context, ConstraintRows& rows);

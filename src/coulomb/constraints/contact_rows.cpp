@@ -50,7 +50,8 @@ void add_contact_rows(const RowContext& context, const std::vector<Contact>& con
     block.mu = model.pair_friction[contact.pair];
     block.speculative = contact.distance > 0;
     rows.blocks.push_back(block);
-    rows.keys.push_back((std::uint64_t(1) << 60) | (std::uint64_t(contact.pair) << 32) | std::uint32_t(contact.feature));
+    rows.keys.push_back((std::uint64_t(1) << 60) | (std::uint64_t(contact.pair) << 32) |
+                        std::uint32_t(contact.feature));
     rows.body_rows.push_back(b);
     rows.num_rows += 3;
     ++rows.num_blocks;

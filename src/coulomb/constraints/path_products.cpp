@@ -18,9 +18,11 @@ COULOMB_INLINE void gather(const double* vectors, const int* dof, int count, dou
 
 template <int width>
 COULOMB_INLINE Lanes<width> combine(const double* x, const double* streams, int ld = block) {
-  const auto a = x[0] * load_lanes<width>(streams) + x[1] * load_lanes<width>(streams + ld) + x[2] * load_lanes<width>(streams + 2 * ld);
+  const auto a = x[0] * load_lanes<width>(streams) + x[1] * load_lanes<width>(streams + ld) +
+                 x[2] * load_lanes<width>(streams + 2 * ld);
   streams += 3 * ld;
-  const auto b = x[3] * load_lanes<width>(streams) + x[4] * load_lanes<width>(streams + ld) + x[5] * load_lanes<width>(streams + 2 * ld);
+  const auto b = x[3] * load_lanes<width>(streams) + x[4] * load_lanes<width>(streams + ld) +
+                 x[5] * load_lanes<width>(streams + 2 * ld);
   return a + b;
 }
 
@@ -32,8 +34,8 @@ COULOMB_INLINE void scatter_add(const Lanes<width>& x, const int* dof, int count
 }
 
 template <int width>
-COULOMB_INLINE void path_rows_lanes(const double* columns, const double* rates, Path path, int rows, const double (*G)[6],
-                                    const double (*e)[6], double* s, int ld) {
+COULOMB_INLINE void path_rows_lanes(const double* columns, const double* rates, Path path, int rows,
+                                    const double (*G)[6], const double (*e)[6], double* s, int ld) {
   double column[6 * block], rate[6 * block];
   for (int k = 0; k < path.length; k += block) {
     const int *dof = path.dof + k, count = path.length - k < block ? path.length - k : block;
@@ -45,7 +47,8 @@ COULOMB_INLINE void path_rows_lanes(const double* columns, const double* rates, 
 }
 
 template <int width>
-COULOMB_INLINE void path_forces_lanes(const double* columns, Path by, Path on, const double (*M)[6], double* r_T, int ld) {
+COULOMB_INLINE void path_forces_lanes(const double* columns, Path by, Path on, const double (*M)[6], double* r_T,
+                                      int ld) {
   double column[6 * block], wrench[6 * block], target[6 * block];
   for (int d = 0; d < on.length; d += block) {
     const int *on_dof = on.dof + d, on_count = on.length - d < block ? on.length - d : block;
@@ -76,19 +79,22 @@ COULOMB_INLINE void path_row_lanes(const double* e, const double* rows, int ld, 
     scatter_add(combine<width>(e, rows + k, ld), path.dof + k, path.length - k < block ? path.length - k : block, out);
 }
 
-COULOMB_SIMD_BY_WIDTH(void, path_outer, (const double* J, const double* u, int length, double* rows, int ld), (J, u, length, rows, ld))
-COULOMB_SIMD_BY_WIDTH(void, path_row, (const double* e, const double* rows, int ld, Path path, double* out), (e, rows, ld, path, out))
+COULOMB_SIMD_BY_WIDTH(void, path_outer, (const double* J, const double* u, int length, double* rows, int ld),
+                      (J, u, length, rows, ld))
+COULOMB_SIMD_BY_WIDTH(void, path_row, (const double* e, const double* rows, int ld, Path path, double* out),
+                      (e, rows, ld, path, out))
 COULOMB_SIMD_BY_WIDTH(void, path_rows,
-                      (const double* columns, const double* rates, Path path, int rows, const double (*G)[6], const double (*e)[6],
-                       double* s, int ld),
+                      (const double* columns, const double* rates, Path path, int rows, const double (*G)[6],
+                       const double (*e)[6], double* s, int ld),
                       (columns, rates, path, rows, G, e, s, ld))
-COULOMB_SIMD_BY_WIDTH(void, path_forces, (const double* columns, Path by, Path on, const double (*M)[6], double* r_T, int ld),
+COULOMB_SIMD_BY_WIDTH(void, path_forces,
+                      (const double* columns, Path by, Path on, const double (*M)[6], double* r_T, int ld),
                       (columns, by, on, M, r_T, ld))
 
 }  // namespace
 
-void add_path_rows(const double* columns, const double* rates, Path path, int rows, const double G[][6], const double e[][6], double* s,
-                   int ld) {
+void add_path_rows(const double* columns, const double* rates, Path path, int rows, const double G[][6],
+                   const double e[][6], double* s, int ld) {
   path_rows(columns, rates, path, rows, G, e, s, ld);
 }
 
@@ -96,8 +102,12 @@ void add_path_forces(const double* columns, Path by, Path on, const double M[6][
   path_forces(columns, by, on, M, r_T, ld);
 }
 
-void add_path_outer(const double J[6], const double* u, int length, double* rows, int ld) { path_outer(J, u, length, rows, ld); }
+void add_path_outer(const double J[6], const double* u, int length, double* rows, int ld) {
+  path_outer(J, u, length, rows, ld);
+}
 
-void add_path_row(const double e[6], const double* rows, int ld, Path path, double* out) { path_row(e, rows, ld, path, out); }
+void add_path_row(const double e[6], const double* rows, int ld, Path path, double* out) {
+  path_row(e, rows, ld, path, out);
+}
 
 }  // namespace coulomb

@@ -11,8 +11,8 @@ struct Path {
 };
 
 /// s[row * ld + d] += J_d . G[row] + rate_d . e[row] for the path's dofs d and `rows` rows. columns, rates: rows of 8.
-void add_path_rows(const double* columns, const double* rates, Path path, int rows, const double G[][6], const double e[][6], double* s,
-                   int ld);
+void add_path_rows(const double* columns, const double* rates, Path path, int rows, const double G[][6],
+                   const double e[][6], double* s, int ld);
 
 /// r_T[k * ld + d] += J_d . (M J_k) for k on `by`, d on `on`.
 void add_path_forces(const double* columns, Path by, Path on, const double M[6][6], double* r_T, int ld);

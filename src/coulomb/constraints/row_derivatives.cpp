@@ -54,8 +54,9 @@ struct Geometry {
 };
 
 // Rows of a contact: e and G of the moving sides.
-COULOMB_SIMD void contact_block(const BodyRows& b, const ContactMotion& motion, const Velocity& at_plus, const Velocity& bouncing,
-                                const Geometry& at, bool moving_a, bool moving_b, BodyRowDerivative& out) {
+COULOMB_SIMD void contact_block(const BodyRows& b, const ContactMotion& motion, const Velocity& at_plus,
+                                const Velocity& bouncing, const Geometry& at, bool moving_a, bool moving_b,
+                                BodyRowDerivative& out) {
   for (int i = 0; i < 3; ++i) {
     const Velocity& w = i == 2 ? bouncing : at_plus;
     const double* r = b.axes[i];
@@ -71,7 +72,8 @@ COULOMB_SIMD void contact_block(const BodyRows& b, const ContactMotion& motion, 
     const double slope = i == 2 ? b.dbias_dphi : 0.0;
     for (int c = 0; c < 12; ++c)
       l[c] = slope * motion.ddistance[c] + du_dn[0] * motion.dnormal[0][c] + du_dn[1] * motion.dnormal[1][c] +
-             du_dn[2] * motion.dnormal[2][c] + eta[0] * motion.dpoint[0][c] + eta[1] * motion.dpoint[1][c] + eta[2] * motion.dpoint[2][c];
+             du_dn[2] * motion.dnormal[2][c] + eta[0] * motion.dpoint[0][c] + eta[1] * motion.dpoint[1][c] +
+             eta[2] * motion.dpoint[2][c];
     copy3(r, e);
     if (moving_a) {
       cross3(at.r_a, r, e + 3);
@@ -128,8 +130,9 @@ COULOMB_INLINE void shift_columns(double M[6][6], const double* r) {
   }
 }
 
-COULOMB_SIMD void wrench_change(const BodyRows& b, const ContactMotion& motion, const double* lambda, const Geometry& at,
-                   bool moving_a, bool moving_b, double on_a[2][6][6], double on_b[2][6][6]) {
+COULOMB_SIMD void wrench_change(const BodyRows& b, const ContactMotion& motion, const double* lambda,
+                                const Geometry& at, bool moving_a, bool moving_b, double on_a[2][6][6],
+                                double on_b[2][6][6]) {
   const double *t1 = b.axes[0], *t2 = b.axes[1], *n = b.axes[2];
   const double ln = lambda[b.row + 2];
   double tangential[3], f[3];
@@ -199,8 +202,8 @@ void row_derivatives(const Model& model, const DynamicsWorkspace& dynamics, cons
     else contact_motion(contacts[b.contact], motion);
     const bool moving_a = model.body_last_dof[b.body_a] >= 0, moving_b = model.body_last_dof[b.body_b] >= 0;
     const Velocity at_plus = row_velocity(model, b, velocities, 0);
-    contact_block(b, motion, at_plus, b.restitution == 0 ? at_plus : row_velocity(model, b, velocities, b.restitution), at, moving_a,
-                  moving_b, out.blocks[i]);
+    contact_block(b, motion, at_plus, b.restitution == 0 ? at_plus : row_velocity(model, b, velocities, b.restitution),
+                  at, moving_a, moving_b, out.blocks[i]);
     double on_a[2][6][6], on_b[2][6][6];
     wrench_change(b, motion, lambda, at, moving_a, moving_b, on_a, on_b);
     PairWrenchDerivative& pair = find_pair(out.wrenches, b.body_a, b.body_b);

@@ -11,8 +11,8 @@ namespace coulomb {
 
 /// Six-vectors of one block of BodyRows. For dof k of body A's path: s[row][k] = J_k . G_a[row] + psi_dot_k . e_a[row], likewise B.
 struct BodyRowDerivative {
-  double G_a[6][6], G_b[6][6];         ///< on the columns J_k
-  double e_a[6][6], e_b[6][6];         ///< on the column rates psi_dot_k at the velocity of the row
+  double G_a[6][6], G_b[6][6];  ///< on the columns J_k
+  double e_a[6][6], e_b[6][6];  ///< on the column rates psi_dot_k at the velocity of the row
 };
 
 /// Change of the wrenches on a pair of bodies per unit twist of either (about the trees' reference points), contacts summed.
@@ -22,9 +22,9 @@ struct PairWrenchDerivative {
 };
 
 struct RowDerivatives {
-  std::vector<BodyRowDerivative> blocks;      ///< one per BodyRows
-  std::vector<PairWrenchDerivative> wrenches; ///< one per pair of bodies in contact
-  std::vector<ContactMotion> motions;         ///< one per contact
+  std::vector<BodyRowDerivative> blocks;       ///< one per BodyRows
+  std::vector<PairWrenchDerivative> wrenches;  ///< one per pair of bodies in contact
+  std::vector<ContactMotion> motions;          ///< one per contact
 };
 
 /// The velocities that rows see: link twists and column rates at v+ (all rows) and at v (bouncing normal rows).
@@ -37,7 +37,8 @@ struct RowVelocities {
 /// smoothed: how contacts move, instead of contact_motion.
 void row_derivatives(const Model& model, const DynamicsWorkspace& dynamics, const ConstraintRows& rows,
                      const std::vector<Contact>& contacts, const RowVelocities& velocities, const double* lambda,
-                     const std::vector<unsigned char>& inactive, RowDerivatives& out, const SmoothedMotion* smoothed = nullptr);
+                     const std::vector<unsigned char>& inactive, RowDerivatives& out,
+                     const SmoothedMotion* smoothed = nullptr);
 
 /// Dense s (num_rows x ld, zeroed by the caller for active rows): d(J v+ + beta)/dq at fixed v+.
 void fill_row_columns(const Model& model, const DynamicsWorkspace& dynamics, const ConstraintRows& rows,
@@ -51,7 +52,7 @@ void add_wrench_columns(const Model& model, const DynamicsWorkspace& dynamics, c
 /// Reverse of both: out_q[k] += sum_rows z s[row][k] + sum_d y_d (added wrench columns)[k][d]. scratch: 4 x nv x 8.
 void row_derivatives_vjp(const Model& model, const DynamicsWorkspace& dynamics, const ConstraintRows& rows,
                          const RowVelocities& velocities, const double* v_plus, const RowDerivatives& derivatives,
-                         const std::vector<unsigned char>& inactive, const double* lambda, const double* z, const double* y,
-                         double* scratch, double* out_q);
+                         const std::vector<unsigned char>& inactive, const double* lambda, const double* z,
+                         const double* y, double* scratch, double* out_q);
 
 }  // namespace coulomb

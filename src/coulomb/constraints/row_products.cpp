@@ -14,14 +14,16 @@ Path path_of(const Model& model, int body) {
   return {model.dof_path.data() + model.dof_row[last], model.dof_depth[last] + 1};
 }
 
-void fill_side(const Model& model, const DynamicsWorkspace& dynamics, const BodyRows& b, const RowVelocities& velocities, int body,
-               const double G[6][6], const double e[6][6], double* s, int ld) {
+void fill_side(const Model& model, const DynamicsWorkspace& dynamics, const BodyRows& b,
+               const RowVelocities& velocities, int body, const double G[6][6], const double e[6][6], double* s,
+               int ld) {
   const Path path = path_of(model, body);
   if (path.length == 0) return;
   double* rows = s + std::size_t(b.row) * ld;
   add_path_rows(dynamics.columns.data(), velocities.rate_plus, path, b.size, G, e, rows, ld);
   if (b.restitution == 0) return;
-  for (int k = 0; k < path.length; ++k) rows[2 * ld + path.dof[k]] += b.restitution * dot6(velocities.rate + 8 * path.dof[k], e[2]);
+  for (int k = 0; k < path.length; ++k)
+    rows[2 * ld + path.dof[k]] += b.restitution * dot6(velocities.rate + 8 * path.dof[k], e[2]);
 }
 
 void add_transposed6(const double M[6][6], const double* x, double* out) {
@@ -29,8 +31,8 @@ void add_transposed6(const double M[6][6], const double* x, double* out) {
     for (int j = 0; j < 6; ++j) out[j] += M[i][j] * x[i];
 }
 
-void gather(const Model& model, int body, const double G[6][6], const double e[6][6], const BodyRows& b, const double* z,
-            double* sum_G, double* sum_e, double* sum_bounce) {
+void gather(const Model& model, int body, const double G[6][6], const double e[6][6], const BodyRows& b,
+            const double* z, double* sum_G, double* sum_e, double* sum_bounce) {
   const int d = model.body_last_dof[body];
   if (d < 0) return;
   for (int i = 0; i < b.size; ++i)
@@ -82,8 +84,8 @@ void add_wrench_columns(const Model& model, const DynamicsWorkspace& dynamics, c
 
 void row_derivatives_vjp(const Model& model, const DynamicsWorkspace& dynamics, const ConstraintRows& rows,
                          const RowVelocities& velocities, const double* v_plus, const RowDerivatives& derivatives,
-                         const std::vector<unsigned char>& inactive, const double* lambda, const double* z, const double* y,
-                         double* scratch, double* out_q) {
+                         const std::vector<unsigned char>& inactive, const double* lambda, const double* z,
+                         const double* y, double* scratch, double* out_q) {
   const int nv = model.nv;
   double *sum_G = scratch, *sum_e = scratch + 8 * nv, *sum_bounce = scratch + 16 * nv, *twist_y = scratch + 24 * nv;
   std::fill_n(scratch, 24 * nv, 0.0);
@@ -108,8 +110,8 @@ void row_derivatives_vjp(const Model& model, const DynamicsWorkspace& dynamics, 
     }
   }
   for (int d = nv - 1; d >= 0; --d) {
-    out_q[d] += dot6(dynamics.columns.data() + 8 * d, sum_G + 8 * d) + dot6(velocities.rate_plus + 8 * d, sum_e + 8 * d) +
-                dot6(velocities.rate + 8 * d, sum_bounce + 8 * d);
+    out_q[d] += dot6(dynamics.columns.data() + 8 * d, sum_G + 8 * d) +
+                dot6(velocities.rate_plus + 8 * d, sum_e + 8 * d) + dot6(velocities.rate + 8 * d, sum_bounce + 8 * d);
     const int parent = model.dof_parent[d];
     if (parent < 0) continue;
     for (int i = 0; i < 6; ++i) {

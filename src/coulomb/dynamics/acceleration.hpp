@@ -11,8 +11,8 @@
 namespace coulomb {
 
 /// Advances (twist, acceleration) over joint j. a may be null (zero); psi_ddot (nv x 8) may be null (not wanted).
-COULOMB_INLINE void accelerate_over_joint(const Model& model, const DynamicsWorkspace& ws, int j, const double* a, Spatial& twist,
-                                  Spatial& acceleration, double* psi_ddot) {
+COULOMB_INLINE void accelerate_over_joint(const Model& model, const DynamicsWorkspace& ws, int j, const double* a,
+                                          Spatial& twist, Spatial& acceleration, double* psi_ddot) {
   int d = model.joint_v[j], count = 1;
   const JointType type = model.joint_type[j];
   if (type == JointType::free) {

@@ -42,19 +42,21 @@ struct DofVectors {
 };
 
 template <int width>
-COULOMB_INLINE void pair_rows_lanes(DofVectors dofs, const int* __restrict subtree_end, const unsigned char* __restrict ancestors, int nv,
-                                    int ld, const double* __restrict streams, double* __restrict dq, double* __restrict dv) {
+COULOMB_INLINE void pair_rows_lanes(DofVectors dofs, const int* __restrict subtree_end,
+                                    const unsigned char* __restrict ancestors, int nv, int ld,
+                                    const double* __restrict streams, double* __restrict dq, double* __restrict dv) {
   for (int r = 0; r < nv; ++r) {
     const int own = r & ~7, end = subtree_end[r];
-    const double *u = dofs.vectors + 24 * r + 12, *w = u + 6, *axis = dofs.column + 8 * r + 3, *rate = dofs.rate + 8 * r + 3,
-                 *ddot = dofs.ddot + 8 * r, *chi = dofs.chi + 8 * r;
+    const double *u = dofs.vectors + 24 * r + 12, *w = u + 6, *axis = dofs.column + 8 * r + 3,
+                 *rate = dofs.rate + 8 * r + 3, *ddot = dofs.ddot + 8 * r, *chi = dofs.chi + 8 * r;
     double *out_q = dq + r * ld, *out_v = dv + r * ld;
     auto own_q = broadcast<width>(0.0), own_v = broadcast<width>(0.0);
     for (int block = 0; block <= own; block += 8) {
       const unsigned char bits = ancestors[(r * ld + block) >> 3];
       if (bits == 0) continue;
       const auto mask = lanes_of_bits<width>(bits);
-      const auto upper_q = keep(mask, combine<width, 6>(u, streams + block, ld)), upper_v = keep(mask, combine<width, 6>(w, streams + block, ld));
+      const auto upper_q = keep(mask, combine<width, 6>(u, streams + block, ld)),
+                 upper_v = keep(mask, combine<width, 6>(w, streams + block, ld));
       if (block == own) {
         own_q = upper_q, own_v = upper_v;
       } else {
@@ -77,8 +79,8 @@ COULOMB_INLINE void pair_rows_lanes(DofVectors dofs, const int* __restrict subtr
 }
 
 COULOMB_SIMD_BY_WIDTH(void, pair_rows,
-                      (DofVectors dofs, const int* __restrict subtree_end, const unsigned char* __restrict ancestors, int nv, int ld,
-                       const double* __restrict streams, double* __restrict dq, double* __restrict dv),
+                      (DofVectors dofs, const int* __restrict subtree_end, const unsigned char* __restrict ancestors,
+                       int nv, int ld, const double* __restrict streams, double* __restrict dq, double* __restrict dv),
                       (dofs, subtree_end, ancestors, nv, ld, streams, dq, dv))
 
 void correct_balls(const Model& model, DynamicsWorkspace& ws) {
@@ -98,13 +100,15 @@ void correct_balls(const Model& model, DynamicsWorkspace& ws) {
 
 void derivative_pairs(const Model& model, DynamicsWorkspace& ws) {
   gather_streams(ws.columns.data(), ws.vectors.data(), ws.nv, ws.ld, ws.scratch.data());
-  const DofVectors dofs{ws.columns.data(), ws.column_rate.data(), ws.column_acceleration.data(), ws.column_chi.data(), ws.vectors.data()};
+  const DofVectors dofs{ws.columns.data(), ws.column_rate.data(), ws.column_acceleration.data(), ws.column_chi.data(),
+                        ws.vectors.data()};
   pair_rows(dofs, model.dof_subtree_end.data(), ws.ancestors.data(), ws.nv, ws.ld, ws.scratch.data(), ws.id_dq_T.data(),
             ws.id_dv_T.data());
   correct_balls(model, ws);
 }
 
-void inverse_dynamics_derivatives(const Model& model, DynamicsWorkspace& ws, const double* a, const BodyForces* forces) {
+void inverse_dynamics_derivatives(const Model& model, DynamicsWorkspace& ws, const double* a,
+                                  const BodyForces* forces) {
   prepare_derivatives(model, ws, a, forces);
   derivative_pairs(model, ws);
 }

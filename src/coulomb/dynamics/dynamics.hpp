@@ -20,38 +20,42 @@ struct DynamicsWorkspace {
   explicit DynamicsWorkspace(const Model& model);
 
   int nv = 0, ld = 0;
-  std::vector<double> reference;       ///< num_trees x 3: each tree's root body position at this q; held fixed in every derivative
+  std::vector<double>
+      reference;  ///< num_trees x 3: each tree's root body position at this q; held fixed in every derivative
   // kinematics
-  std::vector<double> body_rotation;   ///< num_bodies x 9, row major, world from body
-  std::vector<double> body_position;   ///< num_bodies x 3, world
-  std::vector<double> columns;         ///< nv x 8: Jacobian column J_k = (v, w) about the tree's reference point (2 pads)
+  std::vector<double> body_rotation;  ///< num_bodies x 9, row major, world from body
+  std::vector<double> body_position;  ///< num_bodies x 3, world
+  std::vector<double> columns;  ///< nv x 8: Jacobian column J_k = (v, w) about the tree's reference point (2 pads)
   // velocities, at the v given last
-  std::vector<double> body_twist;      ///< num_bodies x 8: V of each body about the tree's reference point
-  std::vector<double> column_rate;     ///< nv x 8: psi_dot_k
-  std::vector<double> column_chi;      ///< nv x 8: chi_k
+  std::vector<double> body_twist;   ///< num_bodies x 8: V of each body about the tree's reference point
+  std::vector<double> column_rate;  ///< nv x 8: psi_dot_k
+  std::vector<double> column_chi;   ///< nv x 8: chi_k
   // mass matrix: rows packed along root paths (Model::dof_row)
-  std::vector<double> mass;            ///< packed M (armature included, joint damping not)
-  std::vector<double> factor_l;        ///< packed L, unit diagonal implied in the last entry of a row
-  std::vector<double> factor_d;        ///< nv: D
-  std::vector<double> u_rows;          ///< packed rows: U[d][k] D_k^(-1/2) for k on d's root path, U = L^-1
-  std::vector<double> u_hat;           ///< nv x ld, by expand_factor: U_hat[k][i] = u_rows of i at k, row k non-zero for i in [k, dof_subtree_end[k]); M_hat^-1 = U_hat^T U_hat
-  std::vector<double> bias;            ///< nv: b(q, v) = ID(q, v, 0), gravity included
+  std::vector<double> mass;      ///< packed M (armature included, joint damping not)
+  std::vector<double> factor_l;  ///< packed L, unit diagonal implied in the last entry of a row
+  std::vector<double> factor_d;  ///< nv: D
+  std::vector<double> u_rows;    ///< packed rows: U[d][k] D_k^(-1/2) for k on d's root path, U = L^-1
+  std::vector<double>
+      u_hat;  ///< nv x ld, by expand_factor: U_hat[k][i] = u_rows of i at k, row k non-zero for i in [k, dof_subtree_end[k]); M_hat^-1 = U_hat^T U_hat
+  std::vector<double> bias;  ///< nv: b(q, v) = ID(q, v, 0), gravity included
   // inverse-dynamics derivatives
-  std::vector<double> id_dq_T;         ///< nv x ld: [k][d] = d ID'_d / dq_k   (tangent space of q)
-  std::vector<double> id_dv_T;         ///< nv x ld: [k][d] = d ID_d / dv_k
+  std::vector<double> id_dq_T;  ///< nv x ld: [k][d] = d ID'_d / dq_k   (tangent space of q)
+  std::vector<double> id_dv_T;  ///< nv x ld: [k][d] = d ID_d / dv_k
   // private to the kernels
-  std::vector<double> body_quaternion; ///< num_bodies x 4, world from body
-  std::vector<double> inertia;         ///< num_bodies x 12: spatial inertia about the reference point (spatial.hpp, inertia_times)
-  std::vector<double> composite;       ///< num_bodies x 12: the same of the body's subtree (mass_matrix)
-  std::vector<double> velocity;        ///< nv: the v given last to velocities()
+  std::vector<double> body_quaternion;  ///< num_bodies x 4, world from body
+  std::vector<double>
+      inertia;  ///< num_bodies x 12: spatial inertia about the reference point (spatial.hpp, inertia_times)
+  std::vector<double> composite;            ///< num_bodies x 12: the same of the body's subtree (mass_matrix)
+  std::vector<double> velocity;             ///< nv: the v given last to velocities()
   std::vector<double> body_acceleration;    ///< num_bodies x 8: A, with -gravity at the root
   std::vector<double> column_acceleration;  ///< nv x 8: psi_ddot_k
-  std::vector<unsigned char> ancestors;     ///< nv x ld / 8: bit i of byte (d, block): dof 8 block + i is a strict ancestor of d
-  int path_capacity = 0;               ///< longest root path rounded up to 8
-  std::vector<double> factor_work;     ///< nv x path_capacity: rows of the factor while it is computed
+  std::vector<unsigned char>
+      ancestors;          ///< nv x ld / 8: bit i of byte (d, block): dof 8 block + i is a strict ancestor of d
+  int path_capacity = 0;  ///< longest root path rounded up to 8
+  std::vector<double> factor_work;  ///< nv x path_capacity: rows of the factor while it is computed
   std::vector<double> scratch;
-  std::vector<double> link;            ///< per-body composites and additive quantities
-  std::vector<double> vectors;         ///< per-dof vectors a, b, c, u, w of the derivative kernel
+  std::vector<double> link;     ///< per-body composites and additive quantities
+  std::vector<double> vectors;  ///< per-dof vectors a, b, c, u, w of the derivative kernel
 };
 
 /// A wrench that acts on a body: fixed in the world at its application points while q varies (KERNELS "contact force fixed in
@@ -59,13 +63,13 @@ struct DynamicsWorkspace {
 struct BodyForces {
   explicit BodyForces(const Model& model);
   void clear();
-  std::vector<double> wrench;          ///< num_bodies x 8: sum of (f, (p - o) x f), o the tree's reference point
-  std::vector<double> moment;          ///< num_bodies x 9, row major: E = sum f (p - o)^T - ((p - o).f) 1
+  std::vector<double> wrench;  ///< num_bodies x 8: sum of (f, (p - o) x f), o the tree's reference point
+  std::vector<double> moment;  ///< num_bodies x 9, row major: E = sum f (p - o)^T - ((p - o).f) 1
 };
 
 /// Adds the world force f at the world point p (a material point) of a body. Bodies fixed to the world are ignored.
-void add_body_force(const Model& model, const DynamicsWorkspace& ws, BodyForces& forces, int body, const double point_world[3],
-                    const double force_world[3]);
+void add_body_force(const Model& model, const DynamicsWorkspace& ws, BodyForces& forces, int body,
+                    const double point_world[3], const double force_world[3]);
 
 /// Poses, Jacobian columns and inertias at q (nq). Quaternions are normalised when used.
 void kinematics(const Model& model, const double* q, DynamicsWorkspace& ws);
@@ -73,7 +77,8 @@ void kinematics(const Model& model, const double* q, DynamicsWorkspace& ws);
 /// body_twist, column_rate, column_chi at v (nv). After kinematics.
 void velocities(const Model& model, const double* v, DynamicsWorkspace& ws);
 /// The same at another velocity into the caller's buffers: body_twist (num_bodies x 8), column_rate (nv x 8), both fully written.
-void velocities(const Model& model, const DynamicsWorkspace& ws, const double* v, double* body_twist, double* column_rate);
+void velocities(const Model& model, const DynamicsWorkspace& ws, const double* v, double* body_twist,
+                double* column_rate);
 
 /// Composite inertias and packed M. After kinematics.
 void mass_matrix(const Model& model, DynamicsWorkspace& ws);
@@ -107,6 +112,6 @@ void inverse_dynamics_derivatives(const Model& model, DynamicsWorkspace& ws, con
 /// inverse_dynamics_derivatives); outputs may not alias y.
 void inverse_dynamics_vjp(const Model& model, DynamicsWorkspace& ws, const double* y, double* out_q, double* out_v);
 /// prepare_derivatives, then the sweeps.
-void inverse_dynamics_vjp(const Model& model, DynamicsWorkspace& ws, const double* a, const BodyForces* forces, const double* y,
-                          double* out_q, double* out_v);
+void inverse_dynamics_vjp(const Model& model, DynamicsWorkspace& ws, const double* a, const BodyForces* forces,
+                          const double* y, double* out_q, double* out_v);
 }  // namespace coulomb

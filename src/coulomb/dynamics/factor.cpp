@@ -41,7 +41,7 @@ COULOMB_INLINE bool factor_rows_lanes(const int* __restrict row_start, const int
     for (; i >= 8; --i) {
       double* target = work + path[i] * capacity;
       const double scale = row[i] * inverse;
-      for (int block = 0; block <= i; block += 8) 
+      for (int block = 0; block <= i; block += 8)
         store_lanes(target + block, load_lanes<width>(target + block) - scale * load_lanes<width>(row + block));
     }
     const auto first = load_lanes<width>(row);
@@ -56,8 +56,9 @@ COULOMB_INLINE bool factor_rows_lanes(const int* __restrict row_start, const int
 }
 
 COULOMB_SIMD_BY_WIDTH(bool, factor_rows,
-                      (const int* __restrict row_start, const int* __restrict path_all, int nv, const double* __restrict mass,
-                       const double* __restrict extra, int capacity, double* __restrict work, double* __restrict diagonal),
+                      (const int* __restrict row_start, const int* __restrict path_all, int nv,
+                       const double* __restrict mass, const double* __restrict extra, int capacity,
+                       double* __restrict work, double* __restrict diagonal),
                       (row_start, path_all, nv, mass, extra, capacity, work, diagonal))
 
 /// Packs L and computes U D^(-1/2) row by row. `stack` holds the rows of U on the current root path, zero behind their diagonal;
@@ -84,9 +85,9 @@ COULOMB_INLINE void invert_rows_lanes(const int* __restrict row_start, int nv, c
 }
 
 COULOMB_SIMD_BY_WIDTH(void, invert_rows,
-                      (const int* __restrict row_start, int nv, const double* __restrict work, const double* __restrict diagonal,
-                       int capacity, double* __restrict stack, double* __restrict scales, double* __restrict l,
-                       double* __restrict u_rows),
+                      (const int* __restrict row_start, int nv, const double* __restrict work,
+                       const double* __restrict diagonal, int capacity, double* __restrict stack,
+                       double* __restrict scales, double* __restrict l, double* __restrict u_rows),
                       (row_start, nv, work, diagonal, capacity, stack, scales, l, u_rows))
 
 }  // namespace
@@ -95,10 +96,10 @@ bool factor(const Model& model, const double* extra_diagonal, DynamicsWorkspace&
   const int* start = model.dof_row.data();
   const int capacity = ws.path_capacity;
   double *work = ws.factor_work.data(), *stack = ws.scratch.data();
-  const bool positive = factor_rows(start, model.dof_path.data(), model.nv, ws.mass.data(), extra_diagonal, capacity, work,
-                                    ws.factor_d.data());
-  invert_rows(start, model.nv, work, ws.factor_d.data(), capacity, stack, stack + capacity * capacity, ws.factor_l.data(),
-              ws.u_rows.data());
+  const bool positive = factor_rows(start, model.dof_path.data(), model.nv, ws.mass.data(), extra_diagonal, capacity,
+                                    work, ws.factor_d.data());
+  invert_rows(start, model.nv, work, ws.factor_d.data(), capacity, stack, stack + capacity * capacity,
+              ws.factor_l.data(), ws.u_rows.data());
   return positive;
 }
 
@@ -112,8 +113,8 @@ void expand_factor(const Model& model, DynamicsWorkspace& ws) {
 }
 
 void solve_mass(const Model& model, const DynamicsWorkspace& ws, double* __restrict x) {
-  const double *__restrict l = ws.factor_l.data(), *__restrict diagonal = ws.factor_d.data();
-  const int *__restrict start = model.dof_row.data(), *__restrict path = model.dof_path.data();
+  const double* __restrict l = ws.factor_l.data(), * __restrict diagonal = ws.factor_d.data();
+  const int* __restrict start = model.dof_row.data(), * __restrict path = model.dof_path.data();
   const int nv = model.nv;
   for (int d = nv - 1; d >= 0; --d) {  // x = L^-T x
     const double value = x[d];

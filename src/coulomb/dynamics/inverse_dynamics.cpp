@@ -31,7 +31,9 @@ COULOMB_SIMD void newton_euler(const Model& model, DynamicsWorkspace& ws, const 
 
 void bias(const Model& model, DynamicsWorkspace& ws) { newton_euler(model, ws, nullptr, ws.bias.data()); }
 
-void inverse_dynamics(const Model& model, DynamicsWorkspace& ws, const double* a, double* tau) { newton_euler(model, ws, a, tau); }
+void inverse_dynamics(const Model& model, DynamicsWorkspace& ws, const double* a, double* tau) {
+  newton_euler(model, ws, a, tau);
+}
 
 double kinetic_energy(const Model& model, const DynamicsWorkspace& ws) {
   double twice = 0;
@@ -48,7 +50,8 @@ double potential_energy(const Model& model, const DynamicsWorkspace& ws) {
   const Vector3 gravity{model.gravity[0], model.gravity[1], model.gravity[2]};
   double energy = 0;
   for (int b = 1; b < model.num_bodies; ++b) {
-    const Vector3 com = load3(&ws.body_position[3 * b]) + multiply3(&ws.body_rotation[9 * b], load3(&model.body_com[3 * b]));
+    const Vector3 com =
+        load3(&ws.body_position[3 * b]) + multiply3(&ws.body_rotation[9 * b], load3(&model.body_com[3 * b]));
     energy -= model.body_mass[b] * dot(gravity, com);
   }
   return energy;

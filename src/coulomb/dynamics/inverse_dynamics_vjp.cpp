@@ -11,8 +11,8 @@
 namespace coulomb {
 namespace {
 
-COULOMB_SIMD void vjp_sweeps(const Model& model, const DynamicsWorkspace& ws, const double* y, double* __restrict up, double* __restrict down,
-                             double* __restrict out_q, double* __restrict out_v) {
+COULOMB_SIMD void vjp_sweeps(const Model& model, const DynamicsWorkspace& ws, const double* y, double* __restrict up,
+                             double* __restrict down, double* __restrict out_q, double* __restrict out_v) {
   const int nv = model.nv;
   const int* parent = model.dof_parent.data();
   for (int d = 0; d < nv; ++d)
@@ -28,8 +28,8 @@ COULOMB_SIMD void vjp_sweeps(const Model& model, const DynamicsWorkspace& ws, co
     store6(down + 6 * d, eta);
     const Spatial alpha = load6(up + 12 * d);
     const Vector3 beta = load3(up + 12 * d + 6), gamma = load3(up + 12 * d + 9), axis = load3(&ws.columns[8 * d + 3]);
-    out_q[d] = dot(load6(&ws.column_acceleration[8 * d]), alpha) + dot(load3(&ws.column_rate[8 * d + 3]), beta) + dot(axis, gamma) +
-               dot(eta, load6(&ws.vectors[24 * d + 12]));
+    out_q[d] = dot(load6(&ws.column_acceleration[8 * d]), alpha) + dot(load3(&ws.column_rate[8 * d + 3]), beta) +
+               dot(axis, gamma) + dot(eta, load6(&ws.vectors[24 * d + 12]));
     out_v[d] = dot(load6(&ws.column_chi[8 * d]), alpha) + dot(axis, beta) + dot(eta, load6(&ws.vectors[24 * d + 18]));
   }
 }
@@ -52,12 +52,13 @@ void correct_balls(const Model& model, const DynamicsWorkspace& ws, const double
 }  // namespace
 
 void inverse_dynamics_vjp(const Model& model, DynamicsWorkspace& ws, const double* y, double* out_q, double* out_v) {
-  vjp_sweeps(model, ws, y, ws.scratch.data(), ws.scratch.data() + 12 * static_cast<std::size_t>(model.nv), out_q, out_v);
+  vjp_sweeps(model, ws, y, ws.scratch.data(), ws.scratch.data() + 12 * static_cast<std::size_t>(model.nv), out_q,
+             out_v);
   correct_balls(model, ws, y, out_q);
 }
 
-void inverse_dynamics_vjp(const Model& model, DynamicsWorkspace& ws, const double* a, const BodyForces* forces, const double* y,
-                          double* out_q, double* out_v) {
+void inverse_dynamics_vjp(const Model& model, DynamicsWorkspace& ws, const double* a, const BodyForces* forces,
+                          const double* y, double* out_q, double* out_v) {
   prepare_derivatives(model, ws, a, forces);
   inverse_dynamics_vjp(model, ws, y, out_q, out_v);
 }

@@ -171,8 +171,8 @@ void check_state(const Model& model, const std::vector<double>& q, const std::ve
 int joint_num_dofs(JointType type) { return type == JointType::free ? 6 : type == JointType::ball ? 3 : 1; }
 
 JointForces::JointForces(const Model& model)
-    : tau(model.nv), dtau_dq(6 * model.nv), dtau_dv(6 * model.nv), dtau_du(6 * model.nu), dtau_dgain(6 * model.nu), actuator_force(model.nu),
-      moment(6 * model.nu) {}
+    : tau(model.nv), dtau_dq(6 * model.nv), dtau_dv(6 * model.nv), dtau_du(6 * model.nu), dtau_dgain(6 * model.nu),
+      actuator_force(model.nu), moment(6 * model.nu) {}
 
 void joint_forces(const Model& model, const double* q, const double* v, const double* u, JointForces& out) {
   clear(out);
@@ -197,7 +197,9 @@ void add_passive_forces(const Model& model, const double* q, const double* v, Jo
   }
 }
 
-void add_unit_spring(const Model& model, int joint, const double* q, JointForces& out) { add_spring(model, joint, 1.0, q, out); }
+void add_unit_spring(const Model& model, int joint, const double* q, JointForces& out) {
+  add_spring(model, joint, 1.0, q, out);
+}
 
 std::vector<double> passive_forces(const Model& model, const std::vector<double>& q, const std::vector<double>& v) {
   check_state(model, q, v);

@@ -11,7 +11,9 @@
 namespace coulomb {
 namespace {
 
-COULOMB_INLINE void store_rotation_column(double* column, Vector3 axis, Vector3 point) { store6(column, {cross(point, axis), axis}); }
+COULOMB_INLINE void store_rotation_column(double* column, Vector3 axis, Vector3 point) {
+  store6(column, {cross(point, axis), axis});
+}
 
 /// Moves the frame (position, quaternion) by one joint. Anchors are kept in world coordinates in `columns` until the reference
 /// point is known, which for a root body is only after its last joint.
@@ -64,7 +66,8 @@ COULOMB_INLINE void move_by_joint(const Model& model, int j, const double* q_all
       frame.position = load3(q);
       quaternion_normalize(q + 3, frame.quaternion);
       quaternion_to_matrix(frame.quaternion, frame.rotation);
-      for (int i = 0; i < 3; ++i) store6(columns + 8 * i, {{i == 0 ? 1.0 : 0.0, i == 1 ? 1.0 : 0.0, i == 2 ? 1.0 : 0.0}, {}});
+      for (int i = 0; i < 3; ++i)
+        store6(columns + 8 * i, {{i == 0 ? 1.0 : 0.0, i == 1 ? 1.0 : 0.0, i == 2 ? 1.0 : 0.0}, {}});
       store_body_axes(columns + 24, frame.rotation, frame.position);
       break;
   }
@@ -94,7 +97,9 @@ COULOMB_INLINE void store_inertia(const Model& model, int b, const double* r, Ve
     rs[3 * k + 1] = x * s[1] + y * s[2] + z * s[4];
     rs[3 * k + 2] = x * s[3] + y * s[4] + z * s[5];
   }
-  const auto entry = [&](int k, int l) { return rs[3 * k] * r[3 * l] + rs[3 * k + 1] * r[3 * l + 1] + rs[3 * k + 2] * r[3 * l + 2]; };
+  const auto entry = [&](int k, int l) {
+    return rs[3 * k] * r[3 * l] + rs[3 * k + 1] * r[3 * l + 1] + rs[3 * k + 2] * r[3 * l + 2];
+  };
   const Vector3 mc = m * c;
   out[0] = m;
   store3(out + 1, mc);
@@ -108,7 +113,8 @@ COULOMB_SIMD void kinematics_sweep(const Model& model, const double* q, Dynamics
     const int first = model.body_first_joint[b], end = first + model.body_num_joints[b];
     if (b > 0 && !(first < end && model.joint_type[first] == JointType::free)) {
       const int parent = model.body_parent[b];
-      frame.position = load3(&ws.body_position[3 * parent]) + multiply3(&ws.body_rotation[9 * parent], load3(&model.body_pos[3 * b]));
+      frame.position = load3(&ws.body_position[3 * parent]) +
+                       multiply3(&ws.body_rotation[9 * parent], load3(&model.body_pos[3 * b]));
       quaternion_multiply(&ws.body_quaternion[4 * parent], &model.body_quat[4 * b], frame.quaternion);
       quaternion_to_matrix(frame.quaternion, frame.rotation);
     }

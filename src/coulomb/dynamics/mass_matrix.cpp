@@ -26,8 +26,9 @@ struct DofTables {
 };
 
 template <int width>
-COULOMB_INLINE void mass_rows_lanes(DofTables dofs, int nv, const double* __restrict columns, const double* __restrict composite,
-                                    int capacity, double* __restrict stack, double* __restrict vectors, double* __restrict mass) {
+COULOMB_INLINE void mass_rows_lanes(DofTables dofs, int nv, const double* __restrict columns,
+                                    const double* __restrict composite, int capacity, double* __restrict stack,
+                                    double* __restrict vectors, double* __restrict mass) {
   for (int d = 0; d < nv; ++d) {
     const int depth = dofs.depth[d], block = depth & ~7;
     const double* column = columns + 8 * d;
@@ -39,13 +40,16 @@ COULOMB_INLINE void mass_rows_lanes(DofTables dofs, int nv, const double* __rest
     }
     const Spatial a = inertia_times(composite + 12 * dofs.body[d], load6(column));
     store6(vectors + 24 * d, a);
-    const double a0 = a.linear.x, a1 = a.linear.y, a2 = a.linear.z, a3 = a.angular.x, a4 = a.angular.y, a5 = a.angular.z;
+    const double a0 = a.linear.x, a1 = a.linear.y, a2 = a.linear.z, a3 = a.angular.x, a4 = a.angular.y,
+                 a5 = a.angular.z;
     double* row = mass + dofs.row[d];
     for (int k = 0; k <= depth; k += 8) {
       const double* s = stack + k;
-      const auto linear = a0 * load_lanes<width>(s) + a1 * load_lanes<width>(s + capacity) + a2 * load_lanes<width>(s + 2 * capacity);
+      const auto linear =
+          a0 * load_lanes<width>(s) + a1 * load_lanes<width>(s + capacity) + a2 * load_lanes<width>(s + 2 * capacity);
       s += 3 * capacity;
-      const auto angular = a3 * load_lanes<width>(s) + a4 * load_lanes<width>(s + capacity) + a5 * load_lanes<width>(s + 2 * capacity);
+      const auto angular =
+          a3 * load_lanes<width>(s) + a4 * load_lanes<width>(s + capacity) + a5 * load_lanes<width>(s + 2 * capacity);
       store_lanes(row + k, linear + angular);
     }
     row[depth] += dofs.armature[d];
@@ -53,16 +57,18 @@ COULOMB_INLINE void mass_rows_lanes(DofTables dofs, int nv, const double* __rest
 }
 
 COULOMB_SIMD_BY_WIDTH(void, mass_rows,
-                      (DofTables dofs, int nv, const double* __restrict columns, const double* __restrict composite, int capacity,
-                       double* __restrict stack, double* __restrict vectors, double* __restrict mass),
+                      (DofTables dofs, int nv, const double* __restrict columns, const double* __restrict composite,
+                       int capacity, double* __restrict stack, double* __restrict vectors, double* __restrict mass),
                       (dofs, nv, columns, composite, capacity, stack, vectors, mass))
 
 }  // namespace
 
 void mass_matrix(const Model& model, DynamicsWorkspace& ws) {
-  composite_sweep(model.body_parent.data(), model.body_tree.data(), model.num_bodies, ws.inertia.data(), ws.composite.data());
+  composite_sweep(model.body_parent.data(), model.body_tree.data(), model.num_bodies, ws.inertia.data(),
+                  ws.composite.data());
   const DofTables dofs{model.dof_depth.data(), model.dof_row.data(), model.dof_body.data(), model.dof_armature.data()};
-  mass_rows(dofs, model.nv, ws.columns.data(), ws.composite.data(), ws.path_capacity, ws.scratch.data(), ws.vectors.data(), ws.mass.data());
+  mass_rows(dofs, model.nv, ws.columns.data(), ws.composite.data(), ws.path_capacity, ws.scratch.data(),
+            ws.vectors.data(), ws.mass.data());
 }
 
 void multiply_mass(const Model& model, const DynamicsWorkspace& ws, const double* x, double* y) {

@@ -37,14 +37,17 @@ COULOMB_INLINE void subtract_forces(const BodyForces& forces, int b, double* lin
   for (int i = 0; i < 9; ++i) link[at_contact_moment + i] = forces.moment[9 * b + i];
 }
 
-COULOMB_INLINE void store_dof_vectors(const DynamicsWorkspace& ws, const double* inertia, const double* link, bool with_forces, int d,
-                              double* out) {
+COULOMB_INLINE void store_dof_vectors(const DynamicsWorkspace& ws, const double* inertia, const double* link,
+                                      bool with_forces, int d, double* out) {
   const Spatial column = load6(&ws.columns[8 * d]), rate = load6(&ws.column_rate[8 * d]);
   const Vector3 momentum = load3(link + at_momentum);
   const double* k = link + at_k;
-  const auto coriolis = [&](Spatial m) __attribute__((always_inline)) { return Spatial{-2.0 * cross(momentum, m.angular), multiply3(k, m.angular)}; };
+  const auto coriolis = [&](Spatial m) __attribute__((always_inline)) {
+    return Spatial{-2.0 * cross(momentum, m.angular), multiply3(k, m.angular)};
+  };
   const Vector3 b = 2.0 * cross(momentum, column.linear) + multiply3_transposed(k, column.angular);
-  Spatial u = cross_force(column, load6(link + at_force)) + inertia_times(inertia, load6(&ws.column_acceleration[8 * d])) + coriolis(rate);
+  Spatial u = cross_force(column, load6(link + at_force)) +
+              inertia_times(inertia, load6(&ws.column_acceleration[8 * d])) + coriolis(rate);
   Vector3 c;
   if (with_forces) {
     const Vector3 f = load3(link + at_contact_force);
@@ -63,7 +66,8 @@ COULOMB_SIMD void prepare_sweeps(const Model& model, DynamicsWorkspace& ws, cons
     if (model.body_tree[b] < 0) continue;
     Spatial twist = load6(&ws.body_twist[8 * model.body_parent[b]]), acceleration = parent_acceleration(model, ws, b);
     const int first = model.body_first_joint[b], end = first + model.body_num_joints[b];
-    for (int j = first; j < end; ++j) accelerate_over_joint(model, ws, j, a, twist, acceleration, ws.column_acceleration.data());
+    for (int j = first; j < end; ++j)
+      accelerate_over_joint(model, ws, j, a, twist, acceleration, ws.column_acceleration.data());
     store6(&ws.body_acceleration[8 * b], acceleration);
     store_link(&ws.inertia[12 * b], twist, acceleration, &ws.link[32 * b]);
     if (forces) subtract_forces(*forces, b, &ws.link[32 * b]);

@@ -18,14 +18,18 @@ COULOMB_INLINE Vector3 operator-(Vector3 a, Vector3 b) { return {a.x - b.x, a.y 
 COULOMB_INLINE Vector3 operator-(Vector3 a) { return {-a.x, -a.y, -a.z}; }
 COULOMB_INLINE Vector3 operator*(double s, Vector3 a) { return {s * a.x, s * a.y, s * a.z}; }
 COULOMB_INLINE double dot(Vector3 a, Vector3 b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
-COULOMB_INLINE Vector3 cross(Vector3 a, Vector3 b) { return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x}; }
+COULOMB_INLINE Vector3 cross(Vector3 a, Vector3 b) {
+  return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
+}
 
 /// A 3 x 3 row-major matrix times a vector, and its transpose times a vector.
 COULOMB_INLINE Vector3 multiply3(const double* m, Vector3 a) {
-  return {m[0] * a.x + m[1] * a.y + m[2] * a.z, m[3] * a.x + m[4] * a.y + m[5] * a.z, m[6] * a.x + m[7] * a.y + m[8] * a.z};
+  return {m[0] * a.x + m[1] * a.y + m[2] * a.z, m[3] * a.x + m[4] * a.y + m[5] * a.z,
+          m[6] * a.x + m[7] * a.y + m[8] * a.z};
 }
 COULOMB_INLINE Vector3 multiply3_transposed(const double* m, Vector3 a) {
-  return {m[0] * a.x + m[3] * a.y + m[6] * a.z, m[1] * a.x + m[4] * a.y + m[7] * a.z, m[2] * a.x + m[5] * a.y + m[8] * a.z};
+  return {m[0] * a.x + m[3] * a.y + m[6] * a.z, m[1] * a.x + m[4] * a.y + m[7] * a.z,
+          m[2] * a.x + m[5] * a.y + m[8] * a.z};
 }
 
 /// A twist (v, w) or a wrench (f, n).
@@ -55,7 +59,7 @@ COULOMB_INLINE Spatial inertia_times(const double* inertia, Spatial m) {
   const double trace = s[0] + s[2] + s[5];
   const Vector3 mc = load3(inertia + 1), v = m.linear, w = m.angular;
   const Vector3 sw{s[0] * w.x + s[1] * w.y + s[3] * w.z, s[1] * w.x + s[2] * w.y + s[4] * w.z,
-                s[3] * w.x + s[4] * w.y + s[5] * w.z};
+                   s[3] * w.x + s[4] * w.y + s[5] * w.z};
   return {inertia[0] * v + cross(w, mc), cross(mc, v) + trace * w - sw};
 }
 

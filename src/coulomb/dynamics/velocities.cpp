@@ -14,8 +14,8 @@ namespace coulomb {
 namespace {
 
 /// column_chi may be null.
-COULOMB_SIMD void velocity_sweep(const Model& model, const double* columns, const double* v, double* body_twist, double* column_rate,
-                                 double* column_chi) {
+COULOMB_SIMD void velocity_sweep(const Model& model, const double* columns, const double* v, double* body_twist,
+                                 double* column_rate, double* column_chi) {
   for (int b = 1; b < model.num_bodies; ++b) {
     if (model.body_tree[b] < 0) continue;
     Spatial twist = load6(body_twist + 8 * model.body_parent[b]);
@@ -57,7 +57,8 @@ void velocities(const Model& model, const double* v, DynamicsWorkspace& ws) {
   velocity_sweep(model, ws.columns.data(), v, ws.body_twist.data(), ws.column_rate.data(), ws.column_chi.data());
 }
 
-void velocities(const Model& model, const DynamicsWorkspace& ws, const double* v, double* body_twist, double* column_rate) {
+void velocities(const Model& model, const DynamicsWorkspace& ws, const double* v, double* body_twist,
+                double* column_rate) {
   for (int b = 0; b < model.num_bodies; ++b)
     for (int i = b > 0 && model.body_tree[b] >= 0 ? 6 : 0; i < 8; ++i) body_twist[8 * b + i] = 0;
   for (int d = 0; d < model.nv; ++d) column_rate[8 * d + 6] = column_rate[8 * d + 7] = 0;

@@ -46,19 +46,21 @@ DynamicsWorkspace::DynamicsWorkspace(const Model& model) {
     for (int k = model.dof_parent[d]; k >= 0; k = model.dof_parent[k])
       ancestors[(static_cast<std::size_t>(d) * ld + k) / 8] |= static_cast<unsigned char>(1u << (k % 8));
   // streams of the pair kernel and the vjp's dof sums (18 per dof), L^-1 rows of a root path and their scales
-  scratch.assign(std::max(18 * static_cast<std::size_t>(ld), static_cast<std::size_t>(path_capacity + 1) * path_capacity), 0.0);
+  scratch.assign(
+      std::max(18 * static_cast<std::size_t>(ld), static_cast<std::size_t>(path_capacity + 1) * path_capacity), 0.0);
 }
 
 BodyForces::BodyForces(const Model& model)
-    : wrench(8 * static_cast<std::size_t>(model.num_bodies), 0.0), moment(9 * static_cast<std::size_t>(model.num_bodies), 0.0) {}
+    : wrench(8 * static_cast<std::size_t>(model.num_bodies), 0.0),
+      moment(9 * static_cast<std::size_t>(model.num_bodies), 0.0) {}
 
 void BodyForces::clear() {
   std::fill(wrench.begin(), wrench.end(), 0.0);
   std::fill(moment.begin(), moment.end(), 0.0);
 }
 
-void add_body_force(const Model& model, const DynamicsWorkspace& ws, BodyForces& forces, int body, const double point_world[3],
-                    const double force_world[3]) {
+void add_body_force(const Model& model, const DynamicsWorkspace& ws, BodyForces& forces, int body,
+                    const double point_world[3], const double force_world[3]) {
   const int tree = model.body_tree[body];
   if (tree < 0) return;
   const Vector3 f = load3(force_world), p = load3(point_world) - load3(&ws.reference[3 * tree]);

@@ -14,17 +14,21 @@ void check_inertia(const std::string& what, double mass, const Vec3& com, const 
   checks::finite(what + " inertia", I.data(), 6);
   const double half = (I[0] + I[2] + I[5]) / 2;
   const double xx = half - I[0], yy = half - I[2], zz = half - I[5], xy = -I[1], xz = -I[3], yz = -I[4];
-  const std::string value = "(Ixx Ixy Iyy Ixz Iyz Izz) = (" + checks::text(I[0]) + ", " + checks::text(I[1]) + ", " + checks::text(I[2]) +
-                            ", " + checks::text(I[3]) + ", " + checks::text(I[4]) + ", " + checks::text(I[5]) + ")";
+  const std::string value = "(Ixx Ixy Iyy Ixz Iyz Izz) = (" + checks::text(I[0]) + ", " + checks::text(I[1]) + ", " +
+                            checks::text(I[2]) + ", " + checks::text(I[3]) + ", " + checks::text(I[4]) + ", " +
+                            checks::text(I[5]) + ")";
   constexpr double tolerance = 1e-6;  // relative: files round their numbers
   const double t = std::abs(half) + 1e-300, e = tolerance * t;
   if (half < 0) checks::fail(what + " inertia", value + " has a negative trace");
   const double minors[6] = {xx * yy - xy * xy, xx * zz - xz * xz, yy * zz - yz * yz};
   const double det = xx * (yy * zz - yz * yz) - xy * (xy * zz - yz * xz) + xz * (xy * yz - yy * xz);
-  const bool ok = xx >= -e && yy >= -e && zz >= -e && minors[0] >= -e * t && minors[1] >= -e * t && minors[2] >= -e * t && det >= -e * t * t;
+  const bool ok = xx >= -e && yy >= -e && zz >= -e && minors[0] >= -e * t && minors[1] >= -e * t &&
+                  minors[2] >= -e * t && det >= -e * t * t;
   if (!ok)
-    checks::fail(what + " inertia", value + " belongs to no rigid body: its principal moments must be non-negative and satisfy the "
-                                            "triangle inequality");
+    checks::fail(what + " inertia",
+                 value +
+                     " belongs to no rigid body: its principal moments must be non-negative and satisfy the "
+                     "triangle inequality");
   if (mass == 0 && half > 0 && half < 1e-300) checks::fail(what + " inertia", "is denormal");
 }
 
@@ -131,8 +135,9 @@ void check_mass_matrix(const Model& m) {
     const double* row = &M[m.dof_row[d]];
     const double pivot = row[m.dof_depth[d]];
     if (!(pivot > 1e-11 * diagonal[d]) || !(pivot > 1e-300))
-      throw std::invalid_argument("joint '" + m.joint_names[m.dof_joint[d]] + "' of body '" + m.body_names[m.dof_body[d]] +
-                                  "': mass or inertia that it moves is " + checks::text(pivot) +
+      throw std::invalid_argument("joint '" + m.joint_names[m.dof_joint[d]] + "' of body '" +
+                                  m.body_names[m.dof_body[d]] + "': mass or inertia that it moves is " +
+                                  checks::text(pivot) +
                                   "; a moving body needs positive mass and inertia (or armature)");
     for (int e = 0; e < m.dof_depth[d]; ++e) {
       const double factor = row[e] / pivot;

@@ -18,11 +18,14 @@ inline std::string text(double value) {
   return out.str();
 }
 
-[[noreturn]] inline void fail(const std::string& what, const std::string& why) { throw std::invalid_argument(what + ": " + why); }
+[[noreturn]] inline void fail(const std::string& what, const std::string& why) {
+  throw std::invalid_argument(what + ": " + why);
+}
 
 inline void finite(const std::string& what, const double* values, int n) {
   for (int i = 0; i < n; ++i)
-    if (!std::isfinite(values[i])) fail(what + (n > 1 ? "[" + std::to_string(i) + "]" : ""), text(values[i]) + " is not finite");
+    if (!std::isfinite(values[i]))
+      fail(what + (n > 1 ? "[" + std::to_string(i) + "]" : ""), text(values[i]) + " is not finite");
 }
 inline void positive(const std::string& what, double value) {
   if (!(value > 0) || !std::isfinite(value)) fail(what, text(value) + " must be positive and finite");
@@ -35,7 +38,8 @@ inline Quat unit_quaternion(const std::string& what, const Quat& q) {
   finite(what, q.data(), 4);
   const double n = std::sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
   if (std::abs(n - 1) > 1e-6)
-    fail(what, "(" + text(q[0]) + ", " + text(q[1]) + ", " + text(q[2]) + ", " + text(q[3]) + ") has norm " + text(n) + ", not 1");
+    fail(what, "(" + text(q[0]) + ", " + text(q[1]) + ", " + text(q[2]) + ", " + text(q[3]) + ") has norm " + text(n) +
+                   ", not 1");
   if (std::abs(n - 1) < 4e-16) return q;  // keep the bits of what is already unit
   return {q[0] / n, q[1] / n, q[2] / n, q[3] / n};
 }
@@ -45,8 +49,8 @@ inline Vec3 unit_vector(const std::string& what, const Vec3& v) {
   if (!(n > 1e-12) || !std::isfinite(n)) fail(what, "has length " + text(n) + ", a direction is needed");
   return {v[0] / n, v[1] / n, v[2] / n};
 }
-inline void material(const std::string& what, const std::optional<double>& friction, const std::optional<double>& restitution,
-                     double compliance) {
+inline void material(const std::string& what, const std::optional<double>& friction,
+                     const std::optional<double>& restitution, double compliance) {
   if (friction) not_negative(what + " friction", *friction);
   if (restitution && !(*restitution >= 0 && *restitution <= 1))
     fail(what + " restitution", text(*restitution) + " is outside [0, 1]");

@@ -58,7 +58,8 @@ class Hull {
     points_ = points;
     qh_zero(&qh_, log_.get());
     char options[] = "qhull Qt";  // triangulated facets
-    exit_code_ = qh_new_qhull(&qh_, 3, static_cast<int>(points.size() / 3), points_.data(), False, options, nullptr, log_.get());
+    exit_code_ =
+        qh_new_qhull(&qh_, 3, static_cast<int>(points.size() / 3), points_.data(), False, options, nullptr, log_.get());
   }
   ~Hull() {
     qh_freeqhull(&qh_, !qh_ALL);
@@ -77,7 +78,8 @@ class Hull {
     for (facetT* facet = qh->facet_list; facet != nullptr && facet->next != nullptr; facet = facet->next) {
       if (qh_setsize(qh, facet->vertices) != 3) return {};
       int corner[3];
-      for (int i = 0; i < 3; ++i) corner[i] = qh_pointid(qh, static_cast<vertexT*>(SETelem_(facet->vertices, i))->point);
+      for (int i = 0; i < 3; ++i)
+        corner[i] = qh_pointid(qh, static_cast<vertexT*>(SETelem_(facet->vertices, i))->point);
       if ((facet->toporient != 0) != (qh_ORIENTclock != 0)) std::swap(corner[1], corner[2]);
       out.insert(out.end(), corner, corner + 3);
     }
@@ -87,7 +89,8 @@ class Hull {
  private:
   qhT qh_;
   std::vector<double> points_;  // Qhull keeps pointers to them
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> log_;  // Qhull writes its complaints somewhere, if not here then on stderr
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)>
+      log_;  // Qhull writes its complaints somewhere, if not here then on stderr
   int exit_code_ = 0;
 };
 
@@ -102,7 +105,8 @@ std::shared_ptr<const ConvexMesh> make_convex_hull(const std::vector<double>& po
   const auto hull = std::make_unique<Hull>(points);
   const std::vector<int> corners = hull->exit_code() == 0 ? hull->triangles() : std::vector<int>{};
   if (corners.empty())
-    fail(name, "the convex hull of the points could not be built (Qhull's exit code " + std::to_string(hull->exit_code()) + ")");
+    fail(name, "the convex hull of the points could not be built (Qhull's exit code " +
+                   std::to_string(hull->exit_code()) + ")");
   std::vector<int> index(points.size() / 3, -1), triangles;
   std::vector<double> vertices;
   for (const int corner : corners) index[corner] = 0;

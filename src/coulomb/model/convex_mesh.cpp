@@ -47,9 +47,8 @@ std::vector<int> weld(const Surface& s) {
   std::vector<int> order(n), target(n);
   std::iota(order.begin(), order.end(), 0);
   std::iota(target.begin(), target.end(), 0);
-  std::sort(order.begin(), order.end(), [&](int a, int b) {
-    return s.vertex(a)[0] != s.vertex(b)[0] ? s.vertex(a)[0] < s.vertex(b)[0] : a < b;
-  });
+  std::sort(order.begin(), order.end(),
+            [&](int a, int b) { return s.vertex(a)[0] != s.vertex(b)[0] ? s.vertex(a)[0] < s.vertex(b)[0] : a < b; });
   const double tolerance = weld_tolerance * s.size;
   for (int i = 0; i < n; ++i)
     for (int j = i + 1; j < n && s.vertex(order[j])[0] - s.vertex(order[i])[0] <= tolerance; ++j) {
@@ -60,7 +59,8 @@ std::vector<int> weld(const Surface& s) {
         target[order[i]] = target[order[j]] = to;
       }
     }
-  for (int v = 0; v < n; ++v) while (target[v] != target[target[v]]) target[v] = target[target[v]];
+  for (int v = 0; v < n; ++v)
+    while (target[v] != target[target[v]]) target[v] = target[target[v]];
   return target;
 }
 
@@ -68,7 +68,8 @@ void check_input(const std::vector<double>& vertices, const std::vector<int>& tr
   if (vertices.size() % 3 != 0 || vertices.size() < 12)
     fail(name, "vertices holds " + std::to_string(vertices.size()) + " numbers; at least 4 vertices of 3 are needed");
   if (triangles.size() % 3 != 0 || triangles.size() < 12)
-    fail(name, "triangles holds " + std::to_string(triangles.size()) + " indices; at least 4 triangles of 3 are needed");
+    fail(name,
+         "triangles holds " + std::to_string(triangles.size()) + " indices; at least 4 triangles of 3 are needed");
   for (std::size_t i = 0; i < vertices.size(); ++i)
     if (!std::isfinite(vertices[i])) fail(name, "vertices[" + std::to_string(i) + "] is not finite");
   for (std::size_t i = 0; i < triangles.size(); ++i)
@@ -107,12 +108,13 @@ Surface make_surface(const std::vector<double>& vertices, const std::vector<int>
     if (volume < 0) std::swap(t[1], t[2]);
     for (int i = 0; i < 3; ++i)
       if (!s.triangle_of.emplace(Edge(t[i], t[(i + 1) % 3]), static_cast<int>(k)).second)
-        fail(name, "edge (" + std::to_string(t[i]) + ", " + std::to_string(t[(i + 1) % 3]) + ") is used twice in one direction");
+        fail(name, "edge (" + std::to_string(t[i]) + ", " + std::to_string(t[(i + 1) % 3]) +
+                       ") is used twice in one direction");
   }
   for (const auto& [edge, k] : s.triangle_of)
     if (!s.triangle_of.count(Edge(edge.second, edge.first)))
-      fail(name, "not closed: edge (" + std::to_string(edge.first) + ", " + std::to_string(edge.second) + ") of triangle " +
-                     std::to_string(k) + " has no neighbour");
+      fail(name, "not closed: edge (" + std::to_string(edge.first) + ", " + std::to_string(edge.second) +
+                     ") of triangle " + std::to_string(k) + " has no neighbour");
   return s;
 }
 
@@ -177,7 +179,8 @@ std::vector<std::vector<int>> outlines(const Surface& s, const std::vector<int>&
 
 void fill_faces(const Surface& s, const std::vector<std::vector<int>>& loops, ConvexMesh& mesh) {
   std::vector<int> index(s.vertices.size() / 3, -1);
-  for (const auto& loop : loops) for (const int v : loop) index[v] = 0;
+  for (const auto& loop : loops)
+    for (const int v : loop) index[v] = 0;
   int count = 0;
   for (std::size_t v = 0; v < index.size(); ++v) {
     if (index[v] < 0) continue;
@@ -296,15 +299,15 @@ void check_convex(const ConvexMesh& mesh, double size) {
     for (int v = 0; v < mesh.num_vertices(); ++v) {
       const double height = dot3(&mesh.face_normals[3 * f], &mesh.vertices[3 * v]) - mesh.face_offsets[f];
       if (!(height <= convex_tolerance * size))
-        fail(mesh.name, "not convex: vertex " + std::to_string(v) + " lies " + std::to_string(height) + " m outside face " +
-                            std::to_string(f));
+        fail(mesh.name, "not convex: vertex " + std::to_string(v) + " lies " + std::to_string(height) +
+                            " m outside face " + std::to_string(f));
     }
 }
 
 }  // namespace
 
-std::shared_ptr<const ConvexMesh> make_convex_mesh(const std::vector<double>& vertices, const std::vector<int>& triangles,
-                                                   const std::string& name) {
+std::shared_ptr<const ConvexMesh> make_convex_mesh(const std::vector<double>& vertices,
+                                                   const std::vector<int>& triangles, const std::string& name) {
   const Surface surface = make_surface(vertices, triangles, name);
   int num_regions = 0;
   std::vector<int> region = flood_regions(surface, coplanar_tolerance, num_regions);

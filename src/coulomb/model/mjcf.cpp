@@ -18,7 +18,8 @@ bool has_mujoco() { return false; }
 
 MujocoArrays read_mjcf(const std::string&) {
   throw std::runtime_error(
-      "add_mjcf: this build of Coulomb has no MuJoCo; install the 'mujoco' package and configure with COULOMB_WITH_MUJOCO=ON, or load "
+      "add_mjcf: this build of Coulomb has no MuJoCo; install the 'mujoco' package and configure with "
+      "COULOMB_WITH_MUJOCO=ON, or load "
       "the file from Python");
 }
 
@@ -61,7 +62,8 @@ std::unique_ptr<mjModel, Deleter> compile(const std::string& text) {
     message = error;
   }
   mju_user_warning = hook;
-  if (!model) throw std::invalid_argument("MJCF " + (is_xml ? std::string("string") : "'" + text + "'") + ": " + message);
+  if (!model)
+    throw std::invalid_argument("MJCF " + (is_xml ? std::string("string") : "'" + text + "'") + ": " + message);
   return model;
 }
 
@@ -69,9 +71,13 @@ class Copier {
  public:
   Copier(const mjModel& m, MujocoArrays& out) : m_(m), out_(out) {}
   template <class T>
-  void reals(const char* key, const T* from, long n) { out_.reals[key].assign(from, from + n); }
+  void reals(const char* key, const T* from, long n) {
+    out_.reals[key].assign(from, from + n);
+  }
   template <class T>
-  void integers(const char* key, const T* from, long n) { out_.integers[key].assign(from, from + n); }
+  void integers(const char* key, const T* from, long n) {
+    out_.integers[key].assign(from, from + n);
+  }
   void count(const char* key, long n) { out_.integers[key] = {static_cast<int>(n)}; }
   void names(const char* kind, const int* address, long n) {
     auto& list = out_.names[kind];
@@ -90,13 +96,15 @@ class Copier {
 void copy_bodies(const mjModel& m, Copier& c) {
   COULOMB_INTEGERS(body_parentid, m.nbody), COULOMB_INTEGERS(body_mocapid, m.nbody);
   COULOMB_REALS(body_pos, 3 * m.nbody), COULOMB_REALS(body_quat, 4 * m.nbody), COULOMB_REALS(body_mass, m.nbody);
-  COULOMB_REALS(body_ipos, 3 * m.nbody), COULOMB_REALS(body_iquat, 4 * m.nbody), COULOMB_REALS(body_inertia, 3 * m.nbody);
+  COULOMB_REALS(body_ipos, 3 * m.nbody), COULOMB_REALS(body_iquat, 4 * m.nbody),
+      COULOMB_REALS(body_inertia, 3 * m.nbody);
   COULOMB_REALS(body_gravcomp, m.nbody), COULOMB_REALS(qpos0, m.nq), COULOMB_REALS(qpos_spring, m.nq);
 }
 
 void copy_joints(const mjModel& m, Copier& c) {
   COULOMB_INTEGERS(jnt_type, m.njnt), COULOMB_INTEGERS(jnt_bodyid, m.njnt), COULOMB_INTEGERS(jnt_qposadr, m.njnt);
-  COULOMB_INTEGERS(jnt_dofadr, m.njnt), COULOMB_INTEGERS(jnt_limited, m.njnt), COULOMB_INTEGERS(jnt_actfrclimited, m.njnt);
+  COULOMB_INTEGERS(jnt_dofadr, m.njnt), COULOMB_INTEGERS(jnt_limited, m.njnt),
+      COULOMB_INTEGERS(jnt_actfrclimited, m.njnt);
   COULOMB_REALS(jnt_pos, 3 * m.njnt), COULOMB_REALS(jnt_axis, 3 * m.njnt), COULOMB_REALS(jnt_range, 2 * m.njnt);
   COULOMB_REALS(jnt_stiffness, m.njnt), COULOMB_REALS(jnt_actfrcrange, 2 * m.njnt), COULOMB_REALS(jnt_margin, m.njnt);
   COULOMB_REALS(jnt_solref, mjNREF * m.njnt), COULOMB_REALS(jnt_solimp, mjNIMP * m.njnt);
@@ -110,19 +118,22 @@ void copy_joints(const mjModel& m, Copier& c) {
 
 void copy_geometries(const mjModel& m, Copier& c) {
   COULOMB_INTEGERS(geom_type, m.ngeom), COULOMB_INTEGERS(geom_bodyid, m.ngeom), COULOMB_INTEGERS(geom_dataid, m.ngeom);
-  COULOMB_INTEGERS(geom_contype, m.ngeom), COULOMB_INTEGERS(geom_conaffinity, m.ngeom), COULOMB_INTEGERS(geom_condim, m.ngeom);
+  COULOMB_INTEGERS(geom_contype, m.ngeom), COULOMB_INTEGERS(geom_conaffinity, m.ngeom),
+      COULOMB_INTEGERS(geom_condim, m.ngeom);
   COULOMB_INTEGERS(geom_priority, m.ngeom);
   COULOMB_REALS(geom_pos, 3 * m.ngeom), COULOMB_REALS(geom_quat, 4 * m.ngeom), COULOMB_REALS(geom_size, 3 * m.ngeom);
   COULOMB_REALS(geom_friction, 3 * m.ngeom), COULOMB_REALS(geom_margin, m.ngeom), COULOMB_REALS(geom_gap, m.ngeom);
   COULOMB_REALS(geom_solref, mjNREF * m.ngeom), COULOMB_REALS(geom_solimp, mjNIMP * m.ngeom);
-  COULOMB_INTEGERS(mesh_vertadr, m.nmesh), COULOMB_INTEGERS(mesh_vertnum, m.nmesh), COULOMB_INTEGERS(mesh_graphadr, m.nmesh);
+  COULOMB_INTEGERS(mesh_vertadr, m.nmesh), COULOMB_INTEGERS(mesh_vertnum, m.nmesh),
+      COULOMB_INTEGERS(mesh_graphadr, m.nmesh);
   COULOMB_INTEGERS(mesh_graph, m.nmeshgraph), COULOMB_REALS(mesh_vert, 3 * m.nmeshvert);
   COULOMB_INTEGERS(pair_geom1, m.npair), COULOMB_INTEGERS(pair_geom2, m.npair), COULOMB_INTEGERS(pair_dim, m.npair);
   COULOMB_REALS(pair_friction, 5 * m.npair), COULOMB_REALS(pair_margin, m.npair), COULOMB_REALS(pair_gap, m.npair);
   COULOMB_REALS(pair_solref, mjNREF * m.npair), COULOMB_REALS(pair_solimp, mjNIMP * m.npair);
   COULOMB_INTEGERS(exclude_signature, m.nexclude);
 #if mjVERSION_HEADER >= 4000000
-  COULOMB_REALS(geom_surfacevel, 6 * m.ngeom), COULOMB_REALS(geom_adhesion, m.ngeom), COULOMB_REALS(pair_adhesion, m.npair);
+  COULOMB_REALS(geom_surfacevel, 6 * m.ngeom), COULOMB_REALS(geom_adhesion, m.ngeom),
+      COULOMB_REALS(pair_adhesion, m.npair);
 #endif
 }
 
@@ -137,9 +148,11 @@ void copy_actuators(const mjModel& m, Copier& c) {
   const long n = m.nu, outputs = m.nu;
 #endif
   COULOMB_INTEGERS(actuator_trntype, n), COULOMB_INTEGERS(actuator_trnid, 2 * n), COULOMB_INTEGERS(actuator_dyntype, n);
-  COULOMB_INTEGERS(actuator_gaintype, n), COULOMB_INTEGERS(actuator_biastype, n), COULOMB_INTEGERS(actuator_ctrllimited, m.nu);
+  COULOMB_INTEGERS(actuator_gaintype, n), COULOMB_INTEGERS(actuator_biastype, n),
+      COULOMB_INTEGERS(actuator_ctrllimited, m.nu);
   COULOMB_INTEGERS(actuator_forcelimited, n), COULOMB_INTEGERS(actuator_group, n), COULOMB_INTEGERS(actuator_plugin, n);
-  COULOMB_REALS(actuator_gear, 6 * outputs), COULOMB_REALS(actuator_gainprm, mjNGAIN * n), COULOMB_REALS(actuator_biasprm, mjNBIAS * n);
+  COULOMB_REALS(actuator_gear, 6 * outputs), COULOMB_REALS(actuator_gainprm, mjNGAIN * n),
+      COULOMB_REALS(actuator_biasprm, mjNBIAS * n);
   COULOMB_REALS(actuator_ctrlrange, 2 * m.nu), COULOMB_REALS(actuator_forcerange, 2 * n);
 }
 
@@ -152,7 +165,8 @@ void copy_equalities_and_tendons(const mjModel& m, Copier& c) {
   c.reals("eq_data", data.data(), static_cast<long>(data.size()));
   COULOMB_REALS(eq_solref, mjNREF * m.neq), COULOMB_REALS(eq_solimp, mjNIMP * m.neq);
   COULOMB_INTEGERS(site_bodyid, m.nsite), COULOMB_REALS(site_pos, 3 * m.nsite), COULOMB_REALS(site_quat, 4 * m.nsite);
-  COULOMB_INTEGERS(tendon_limited, m.ntendon), COULOMB_REALS(tendon_stiffness, m.ntendon), COULOMB_REALS(tendon_damping, m.ntendon);
+  COULOMB_INTEGERS(tendon_limited, m.ntendon), COULOMB_REALS(tendon_stiffness, m.ntendon),
+      COULOMB_REALS(tendon_damping, m.ntendon);
   COULOMB_REALS(tendon_frictionloss, m.ntendon);
 #if mjVERSION_HEADER >= 4000000
   COULOMB_REALS(tendon_armature, m.ntendon), COULOMB_REALS(tendon_stiffnesspoly, mjNPOLY * m.ntendon);
@@ -161,19 +175,24 @@ void copy_equalities_and_tendons(const mjModel& m, Copier& c) {
 }
 
 void copy_options_and_names(const mjModel& m, Copier& c) {
-  COULOMB_COUNT(nq), COULOMB_COUNT(nv), COULOMB_COUNT(nu), COULOMB_COUNT(nbody), COULOMB_COUNT(njnt), COULOMB_COUNT(ngeom);
+  COULOMB_COUNT(nq), COULOMB_COUNT(nv), COULOMB_COUNT(nu), COULOMB_COUNT(nbody), COULOMB_COUNT(njnt),
+      COULOMB_COUNT(ngeom);
   COULOMB_COUNT(nmesh), COULOMB_COUNT(npair), COULOMB_COUNT(nexclude), COULOMB_COUNT(neq), COULOMB_COUNT(nkey);
   COULOMB_COUNT(ntendon), COULOMB_COUNT(nsensor), COULOMB_COUNT(nsite), COULOMB_COUNT(ncam), COULOMB_COUNT(nlight);
   COULOMB_COUNT(nskin), COULOMB_COUNT(nmocap), COULOMB_COUNT(nflex), COULOMB_COUNT(nplugin);
-  COULOMB_REALS(key_qpos, m.nkey * m.nq), COULOMB_REALS(key_qvel, m.nkey * m.nv), COULOMB_REALS(key_ctrl, m.nkey * m.nu);
+  COULOMB_REALS(key_qpos, m.nkey * m.nq), COULOMB_REALS(key_qvel, m.nkey * m.nv),
+      COULOMB_REALS(key_ctrl, m.nkey * m.nu);
   const mjOption& o = m.opt;
   c.count("opt_integrator", o.integrator), c.count("opt_cone", o.cone), c.count("opt_solver", o.solver);
   c.count("opt_iterations", o.iterations), c.count("opt_noslip_iterations", o.noslip_iterations);
-  c.count("opt_disableflags", o.disableflags), c.count("opt_enableflags", o.enableflags), c.count("opt_disableactuator", o.disableactuator);
+  c.count("opt_disableflags", o.disableflags), c.count("opt_enableflags", o.enableflags),
+      c.count("opt_disableactuator", o.disableactuator);
   c.reals("opt_gravity", o.gravity, 3), c.reals("opt_timestep", &o.timestep, 1), c.reals("opt_density", &o.density, 1);
   c.reals("opt_viscosity", &o.viscosity, 1), c.reals("opt_impratio", &o.impratio, 1);
-  c.names("body", m.name_bodyadr, m.nbody), c.names("joint", m.name_jntadr, m.njnt), c.names("geom", m.name_geomadr, m.ngeom);
-  c.names("mesh", m.name_meshadr, m.nmesh), c.names("equality", m.name_eqadr, m.neq), c.names("key", m.name_keyadr, m.nkey);
+  c.names("body", m.name_bodyadr, m.nbody), c.names("joint", m.name_jntadr, m.njnt),
+      c.names("geom", m.name_geomadr, m.ngeom);
+  c.names("mesh", m.name_meshadr, m.nmesh), c.names("equality", m.name_eqadr, m.neq),
+      c.names("key", m.name_keyadr, m.nkey);
   c.names("tendon", m.name_tendonadr, m.ntendon);
 #if mjVERSION_HEADER >= 4000000
   c.names("actuator", m.name_actuatoradr, m.nactuator);

@@ -22,19 +22,19 @@ enum class EqualityType : std::uint8_t { connect, weld, joint };
 
 /// A convex polyhedron in its geometry's frame. Faces are merged planar polygons with outward normals, counter-clockwise.
 struct ConvexMesh {
-  std::vector<double> vertices;            ///< 3 n, metres
-  std::vector<int> face_start;             ///< num_faces + 1 offsets into face_vertices
-  std::vector<int> face_vertices;          ///< vertex indices of each face, counter-clockwise seen from outside
-  std::vector<double> face_normals;        ///< 3 num_faces, unit, outward
-  std::vector<double> face_offsets;        ///< n·x of the face's plane
-  std::vector<int> neighbour_start;        ///< num_vertices + 1 offsets into neighbours: vertices joined by an edge
+  std::vector<double> vertices;      ///< 3 n, metres
+  std::vector<int> face_start;       ///< num_faces + 1 offsets into face_vertices
+  std::vector<int> face_vertices;    ///< vertex indices of each face, counter-clockwise seen from outside
+  std::vector<double> face_normals;  ///< 3 num_faces, unit, outward
+  std::vector<double> face_offsets;  ///< n·x of the face's plane
+  std::vector<int> neighbour_start;  ///< num_vertices + 1 offsets into neighbours: vertices joined by an edge
   std::vector<int> neighbours;
-  std::vector<int> face_neighbour;         ///< aligned with face_vertices: the face across edge (v_i, v_{i+1})
-  std::vector<int> vertex_face_start;      ///< num_vertices + 1 offsets into vertex_faces: faces around each vertex
+  std::vector<int> face_neighbour;     ///< aligned with face_vertices: the face across edge (v_i, v_{i+1})
+  std::vector<int> vertex_face_start;  ///< num_vertices + 1 offsets into vertex_faces: faces around each vertex
   std::vector<int> vertex_faces;
-  std::vector<int> support_start;          ///< offsets into support_vertices, one per cell of directions (direction_cell)
-  std::vector<int> support_vertices;       ///< the vertices that may be farthest along some direction of the cell
-  std::array<double, 3> center{};          ///< an interior point (mean of vertices)
+  std::vector<int> support_start;     ///< offsets into support_vertices, one per cell of directions (direction_cell)
+  std::vector<int> support_vertices;  ///< the vertices that may be farthest along some direction of the cell
+  std::array<double, 3> center{};     ///< an interior point (mean of vertices)
   std::array<double, 3> aabb_center{}, aabb_half{};  ///< bounding box in the geometry frame
   std::string name;
   int num_vertices() const { return static_cast<int>(vertices.size() / 3); }
@@ -45,10 +45,10 @@ struct ConvexMesh {
 struct Actuator {
   std::string name;
   int joint = -1;
-  std::array<double, 6> gear{1, 0, 0, 0, 0, 0};   ///< one entry for hinge/slide, 3 for ball, 6 for free (MuJoCo order)
-  bool in_parent_frame = false;                    ///< MuJoCo's jointinparent transmission (ball and free joints)
-  std::array<double, 3> gain{1, 0, 0};             ///< gain = g0 + g1 length + g2 velocity
-  std::array<double, 3> bias{0, 0, 0};             ///< bias = b0 + b1 length + b2 velocity
+  std::array<double, 6> gear{1, 0, 0, 0, 0, 0};  ///< one entry for hinge/slide, 3 for ball, 6 for free (MuJoCo order)
+  bool in_parent_frame = false;                  ///< MuJoCo's jointinparent transmission (ball and free joints)
+  std::array<double, 3> gain{1, 0, 0};           ///< gain = g0 + g1 length + g2 velocity
+  std::array<double, 3> bias{0, 0, 0};           ///< bias = b0 + b1 length + b2 velocity
   bool control_limited = false, force_limited = false;
   std::array<double, 2> control_range{0, 0}, force_range{0, 0};
 };
@@ -61,7 +61,7 @@ struct Equality {
   int body_a = 0, body_b = 0, joint_a = -1, joint_b = -1;
   std::array<double, 3> pos_a{}, pos_b{};
   std::array<double, 4> quat_a{1, 0, 0, 0}, quat_b{1, 0, 0, 0};
-  double torque_scale = 1.0;                       ///< weld: weight of the rotation rows
+  double torque_scale = 1.0;  ///< weld: weight of the rotation rows
   std::array<double, 5> poly{0, 1, 0, 0, 0};
   double ref_a = 0, ref_b = 0;
   bool active = true;
@@ -78,74 +78,80 @@ struct Keyframe {
 struct PinocchioJoint {
   enum class Kind : std::uint8_t { scalar, continuous, free, ball, planar };
   Kind kind = Kind::scalar;
-  int pin_q = 0, pin_v = 0, q = 0, v = 0;          ///< first indices there and here
-  std::array<double, 3> base_pos{};                ///< free: placement of pin's joint in the world
+  int pin_q = 0, pin_v = 0, q = 0, v = 0;  ///< first indices there and here
+  std::array<double, 3> base_pos{};        ///< free: placement of pin's joint in the world
   std::array<double, 4> base_quat{1, 0, 0, 0};
 };
 
 struct PinocchioMap {
   std::string name;
-  int nq = 0, nv = 0;                              ///< sizes of pin's q and v
+  int nq = 0, nv = 0;  ///< sizes of pin's q and v
   std::vector<PinocchioJoint> joints;
 };
 
 struct Model {
   int nq = 0, nv = 0, nu = 0, num_bodies = 0, num_joints = 0, num_geometries = 0, num_trees = 0;
   std::array<double, 3> gravity{0, 0, -9.81};
-  double timestep = 1e-3;                          ///< the scene's own; the Simulator may choose another
+  double timestep = 1e-3;  ///< the scene's own; the Simulator may choose another
 
   // bodies (size num_bodies; [0] is the world)
   std::vector<std::string> body_names;
-  std::vector<int> body_parent;                    ///< < own index; world: -1
+  std::vector<int> body_parent;  ///< < own index; world: -1
   std::vector<int> body_first_joint, body_num_joints, body_first_dof, body_num_dofs;
-  std::vector<int> body_last_dof;                  ///< last dof on the path from the root up to and including this body; -1: fixed to the world
-  std::vector<int> body_subtree_end;               ///< bodies b .. end-1 are b's subtree
-  std::vector<int> body_tree;                      ///< kinematic tree; -1: fixed to the world
-  std::vector<double> body_pos, body_quat;         ///< 3, 4: frame in the parent's frame at zero joint motion
-  std::vector<double> body_mass, body_com;         ///< kg; 3: centre of mass in the body frame
-  std::vector<double> body_inertia;                ///< 6: Ixx Ixy Iyy Ixz Iyz Izz about the com, body axes
+  std::vector<int>
+      body_last_dof;  ///< last dof on the path from the root up to and including this body; -1: fixed to the world
+  std::vector<int> body_subtree_end;        ///< bodies b .. end-1 are b's subtree
+  std::vector<int> body_tree;               ///< kinematic tree; -1: fixed to the world
+  std::vector<double> body_pos, body_quat;  ///< 3, 4: frame in the parent's frame at zero joint motion
+  std::vector<double> body_mass, body_com;  ///< kg; 3: centre of mass in the body frame
+  std::vector<double> body_inertia;         ///< 6: Ixx Ixy Iyy Ixz Iyz Izz about the com, body axes
 
   // joints
   std::vector<std::string> joint_names;
   std::vector<JointType> joint_type;
-  std::vector<int> joint_body, joint_q, joint_v;   ///< body moved; first index in q and in v
-  std::vector<double> joint_pos, joint_axis;       ///< 3, 3: anchor and unit axis in the body frame
+  std::vector<int> joint_body, joint_q, joint_v;  ///< body moved; first index in q and in v
+  std::vector<double> joint_pos, joint_axis;      ///< 3, 3: anchor and unit axis in the body frame
   std::vector<std::uint8_t> joint_limited;
-  std::vector<double> joint_lower, joint_upper;    ///< ball: rotation angle <= upper
-  std::vector<double> joint_stiffness;             ///< passive spring, N/m or Nm/rad; free joints too (MuJoCo)
-  std::vector<double> joint_actuator_lower, joint_actuator_upper;  ///< clamp of the summed actuator force (MuJoCo actuatorfrcrange); ±inf if none
-  std::vector<double> q_neutral;                   ///< nq: MuJoCo's qpos0; hinge and slide kinematics use q - q_neutral
-  std::vector<double> q_spring;                    ///< nq: spring rest configuration
+  std::vector<double> joint_lower, joint_upper;  ///< ball: rotation angle <= upper
+  std::vector<double> joint_stiffness;           ///< passive spring, N/m or Nm/rad; free joints too (MuJoCo)
+  std::vector<double> joint_actuator_lower,
+      joint_actuator_upper;       ///< clamp of the summed actuator force (MuJoCo actuatorfrcrange); ±inf if none
+  std::vector<double> q_neutral;  ///< nq: MuJoCo's qpos0; hinge and slide kinematics use q - q_neutral
+  std::vector<double> q_spring;   ///< nq: spring rest configuration
 
   // dofs (size nv)
-  std::vector<int> dof_body, dof_joint, dof_parent;///< dof_parent: previous dof on the path to the root; -1 at the root
-  std::vector<int> dof_depth;                      ///< number of ancestor dofs
+  std::vector<int> dof_body, dof_joint,
+      dof_parent;              ///< dof_parent: previous dof on the path to the root; -1 at the root
+  std::vector<int> dof_depth;  ///< number of ancestor dofs
   std::vector<int> dof_subtree_end;
-  std::vector<int> dof_path;                       ///< packed rows: for dof d the dofs on its root path, itself last
-  std::vector<int> dof_row;                        ///< nv + 1: start of row d in packed rows (row length dof_depth[d] + 1)
+  std::vector<int> dof_path;  ///< packed rows: for dof d the dofs on its root path, itself last
+  std::vector<int> dof_row;   ///< nv + 1: start of row d in packed rows (row length dof_depth[d] + 1)
   std::vector<double> dof_damping, dof_armature, dof_dry_friction;  ///< Ns/m, kg, N (or their rotational kin)
 
   // geometries
   std::vector<std::string> geometry_names;
   std::vector<ShapeType> geometry_type;
-  std::vector<int> geometry_body, geometry_mesh;   ///< mesh index or -1
-  std::vector<double> geometry_pos, geometry_quat; ///< in the body frame
-  std::vector<double> geometry_size;               ///< 3: sphere (r,,); capsule, cylinder (r, half-length,) along z; box half-sides; ellipsoid semi-axes; half_space: solid z <= 0
+  std::vector<int> geometry_body, geometry_mesh;    ///< mesh index or -1
+  std::vector<double> geometry_pos, geometry_quat;  ///< in the body frame
+  std::vector<double>
+      geometry_size;  ///< 3: sphere (r,,); capsule, cylinder (r, half-length,) along z; box half-sides; ellipsoid semi-axes; half_space: solid z <= 0
   std::vector<double> geometry_friction, geometry_restitution, geometry_compliance;
-  std::vector<GeometryMaterial> geometry_materials;  ///< as given; the three arrays above hold the values with defaults filled in
+  std::vector<GeometryMaterial>
+      geometry_materials;  ///< as given; the three arrays above hold the values with defaults filled in
   std::vector<std::shared_ptr<const ConvexMesh>> meshes;
 
   // collision pairs that may touch (geometry a < geometry b), filtered by the loader's masks
   std::vector<int> pair_a, pair_b;
-  std::vector<double> pair_friction, pair_restitution, pair_compliance;  ///< combined; compliance in m/(N s): velocity per impulse
+  std::vector<double> pair_friction, pair_restitution,
+      pair_compliance;  ///< combined; compliance in m/(N s): velocity per impulse
   std::vector<PairOverride> pair_overrides;
-  std::vector<double> pair_margin;                 ///< contacts are made while the distance is below this
+  std::vector<double> pair_margin;  ///< contacts are made while the distance is below this
 
   std::vector<Actuator> actuators;
   std::vector<Equality> equalities;
   std::vector<Keyframe> keyframes;
-  std::vector<PinocchioMap> pinocchio_maps;        ///< one per robot read by Pinocchio; otherwise one that covers every joint
-  std::vector<std::string> ignored;                ///< what the loaders ignored, one line each
+  std::vector<PinocchioMap> pinocchio_maps;  ///< one per robot read by Pinocchio; otherwise one that covers every joint
+  std::vector<std::string> ignored;          ///< what the loaders ignored, one line each
 
   bool has_joint_springs = false;
 };

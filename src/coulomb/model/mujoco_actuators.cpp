@@ -22,7 +22,8 @@ void add_actuator_inertia(const MujocoFields& f, int a, const Actuator& actuator
 void refuse_unless_static_joint_actuator(const MujocoFields& f, int a, const std::string& what) {
   const int transmission = f.integer("actuator_trntype", a);
   if (transmission > 1)
-    refuse(what, "only joint and jointinparent transmissions are supported (trntype " + std::to_string(transmission) + ")");
+    refuse(what,
+           "only joint and jointinparent transmissions are supported (trntype " + std::to_string(transmission) + ")");
   if (f.integer("actuator_dyntype", a) != 0)
     refuse(what, "actuator dynamics (activation, filters, muscles, PID) are not supported (dyntype " +
                      std::to_string(f.integer("actuator_dyntype", a)) + ")");
@@ -53,7 +54,8 @@ void translate_actuators(const MujocoFields& f, SceneParts& parts) {
     out.in_parent_frame = f.integer("actuator_trntype", a) == 1;
     out.gear = f.row<6>("actuator_gear", output);
     const auto gain = f.row<10>("actuator_gainprm", a), bias = f.row<10>("actuator_biasprm", a);
-    const bool affine_gain = f.integer("actuator_gaintype", a) == 1, affine_bias = f.integer("actuator_biastype", a) == 1;
+    const bool affine_gain = f.integer("actuator_gaintype", a) == 1,
+               affine_bias = f.integer("actuator_biastype", a) == 1;
     for (int i = 0; i < 3; ++i) {
       out.gain[i] = i == 0 || affine_gain ? gain[i] : 0;
       out.bias[i] = affine_bias ? bias[i] : 0;
@@ -62,7 +64,8 @@ void translate_actuators(const MujocoFields& f, SceneParts& parts) {
       out.gain = out.bias = {0, 0, 0};
       parts.ignored.push_back("actuator '" + out.name + "' is disabled by the options: it gives no force");
     }
-    out.control_limited = f.integer("actuator_ctrllimited", control, 0) && !(f.count("opt_disableflags") & mj::disable_clamp_control);
+    out.control_limited =
+        f.integer("actuator_ctrllimited", control, 0) && !(f.count("opt_disableflags") & mj::disable_clamp_control);
     out.control_range = f.row<2>("actuator_ctrlrange", control);
     out.force_limited = f.integer("actuator_forcelimited", a, 0) != 0;
     out.force_range = f.row<2>("actuator_forcerange", a);

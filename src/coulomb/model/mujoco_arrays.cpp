@@ -26,7 +26,8 @@ void translate_joint(const MujocoFields& f, int j, SceneParts& parts) {
   if (type < 0 || type > 3) refuse("joint '" + name + "'", "unknown type " + std::to_string(type));
   if (f.real("jnt_stiffnesspoly", 2 * j, 0) != 0 || f.real("jnt_stiffnesspoly", 2 * j + 1, 0) != 0)
     refuse("joint '" + name + "'", "polynomial stiffness is not supported; only the linear coefficient is");
-  if (f.real("jnt_springyield", j, 0) != 0) refuse("joint '" + name + "'", "springyield (plastic springs) is not supported");
+  if (f.real("jnt_springyield", j, 0) != 0)
+    refuse("joint '" + name + "'", "springyield (plastic springs) is not supported");
   JointPart part;
   part.name = name;
   part.type = types[type];
@@ -42,15 +43,22 @@ void translate_joint(const MujocoFields& f, int j, SceneParts& parts) {
     const auto force = f.row<2>("jnt_actfrcrange", j);
     part.actuator_lower = force[0], part.actuator_upper = force[1];
   }
-  const int nq = part.type == JointType::free ? 7 : part.type == JointType::ball ? 4 : 1, nv = nq == 7 ? 6 : nq == 4 ? 3 : 1;
+  const int nq = part.type == JointType::free   ? 7
+                 : part.type == JointType::ball ? 4
+                                                : 1,
+            nv = nq == 7   ? 6
+                 : nq == 4 ? 3
+                           : 1;
   const int q = f.integer("jnt_qposadr", j), v = f.integer("jnt_dofadr", j);
-  for (int i = 0; i < nq; ++i) part.q_neutral[i] = f.real("qpos0", q + i), part.q_spring[i] = f.real("qpos_spring", q + i);
+  for (int i = 0; i < nq; ++i)
+    part.q_neutral[i] = f.real("qpos0", q + i), part.q_spring[i] = f.real("qpos_spring", q + i);
   for (int i = 0; i < nv; ++i) {
     if (f.real("dof_dampingpoly", 2 * (v + i), 0) != 0 || f.real("dof_dampingpoly", 2 * (v + i) + 1, 0) != 0)
       refuse("joint '" + name + "'", "polynomial damping is not supported; only the linear coefficient is");
     part.damping[i] = flags & mj::disable_damper ? 0.0 : f.real("dof_damping", v + i, 0);
     part.armature[i] = f.real("dof_armature", v + i, 0);
-    part.dry_friction[i] = flags & (mj::disable_friction_loss | mj::disable_constraint) ? 0.0 : f.real("dof_frictionloss", v + i, 0);
+    part.dry_friction[i] =
+        flags & (mj::disable_friction_loss | mj::disable_constraint) ? 0.0 : f.real("dof_frictionloss", v + i, 0);
   }
   parts.joints.push_back(part);
 }
@@ -78,7 +86,8 @@ void translate_bodies_and_joints(const MujocoFields& f, SceneParts& parts) {
   for (int b = 1; b < f.count("nbody"); ++b) {
     BodyPart part;
     part.name = f.name("body", b);
-    if (f.real("body_gravcomp", b, 0) != 0) refuse("body '" + part.name + "'", "gravcomp is not supported and would change the motion");
+    if (f.real("body_gravcomp", b, 0) != 0)
+      refuse("body '" + part.name + "'", "gravcomp is not supported and would change the motion");
     part.parent = f.integer("body_parentid", b);
     part.placement = {f.row<3>("body_pos", b), f.row<4>("body_quat", b)};
     part.mass = f.real("body_mass", b);
@@ -123,7 +132,8 @@ void translate_equalities(const MujocoFields& f, SceneParts& parts) {
       if (type == weld) out.torque_scale = data[10];
       if (type == weld && data[10] == 0) out.type = EqualityType::connect;  // its rotation rows are zero
     } else {
-      refuse("equality '" + name + "'", "only connect, weld and joint equalities are supported (type " + std::to_string(type) + ")");
+      refuse("equality '" + name + "'",
+             "only connect, weld and joint equalities are supported (type " + std::to_string(type) + ")");
     }
     parts.equalities.push_back(out);
   }

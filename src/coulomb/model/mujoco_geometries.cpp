@@ -10,9 +10,11 @@ namespace {
 /// The vertices MuJoCo collides: those of its convex hull if it made one, else all.
 std::vector<double> hull_vertices(const MujocoFields& f, int mesh) {
   const auto& all = f.arrays().reals.at("mesh_vert");
-  const int first = f.integer("mesh_vertadr", mesh), n = f.integer("mesh_vertnum", mesh), graph = f.integer("mesh_graphadr", mesh, -1);
+  const int first = f.integer("mesh_vertadr", mesh), n = f.integer("mesh_vertnum", mesh),
+            graph = f.integer("mesh_graphadr", mesh, -1);
   auto vertex = [&](int i) { return all.begin() + 3 * (first + i); };
-  if (static_cast<std::size_t>(3 * (first + n)) > all.size()) refuse("mesh '" + f.name("mesh", mesh) + "'", "vertices are missing");
+  if (static_cast<std::size_t>(3 * (first + n)) > all.size())
+    refuse("mesh '" + f.name("mesh", mesh) + "'", "vertices are missing");
   std::vector<double> out;
   if (graph < 0) {
     out.assign(vertex(0), vertex(n));
@@ -47,7 +49,8 @@ class GeometryTranslator {
   void run() {
     for (int g = 0; g < f_.count("ngeom"); ++g) add(g);
     if (skipped_ > 0)
-      parts_.ignored.push_back(std::to_string(skipped_) + " geoms that cannot collide (visual meshes, height fields, SDFs)");
+      parts_.ignored.push_back(std::to_string(skipped_) +
+                               " geoms that cannot collide (visual meshes, height fields, SDFs)");
     for (int p = 0; contacts_ && p < f_.count("npair"); ++p) add_pair(p);
     for (int e = 0; e < f_.count("nexclude"); ++e) {
       const int s = f_.integer("exclude_signature", e);
@@ -73,9 +76,12 @@ class GeometryTranslator {
       return;
     }
     if (type == mj::height_field)
-      refuse(what, "height fields cannot collide; build the terrain from boxes or convex meshes (convex decomposition)");
+      refuse(what,
+             "height fields cannot collide; build the terrain from boxes or convex meshes (convex decomposition)");
     if (type > mj::mesh || type < 0)
-      refuse(what, "signed distance fields and other non-convex shapes cannot collide; use a convex decomposition into meshes");
+      refuse(
+          what,
+          "signed distance fields and other non-convex shapes cannot collide; use a convex decomposition into meshes");
     for (int i = 0; solid && i < 6; ++i)
       if (f_.real("geom_surfacevel", 6 * g + i, 0) != 0) refuse(what, "surfacevel (moving surfaces) is not supported");
     if (solid && f_.real("geom_adhesion", g, 0) != 0) refuse(what, "adhesion is not supported");
@@ -109,8 +115,10 @@ class GeometryTranslator {
     const int dim = f_.integer("pair_dim", p, 3);
     checks::not_negative(what + " friction", friction[0]);
     if (dim > 1 && friction[0] != friction[1])
-      refuse(what, "anisotropic friction (" + checks::text(friction[0]) + ", " + checks::text(friction[1]) + ") is not supported");
-    parts_.pairs.push_back({index_[f_.integer("pair_geom1", p)], index_[f_.integer("pair_geom2", p)], dim == 1 ? 0.0 : friction[0], {}});
+      refuse(what, "anisotropic friction (" + checks::text(friction[0]) + ", " + checks::text(friction[1]) +
+                       ") is not supported");
+    parts_.pairs.push_back(
+        {index_[f_.integer("pair_geom1", p)], index_[f_.integer("pair_geom2", p)], dim == 1 ? 0.0 : friction[0], {}});
   }
 
   const MujocoFields& f_;

@@ -1,8 +1,8 @@
 // Models of the `pin` package from their binary buffers (boost archives, as saveToBinary writes them).
 #include "coulomb/model/pinocchio_loader.hpp"
 
-#include <pinocchio/serialization.hpp>
 #include <boost/archive/binary_iarchive.hpp>
+#include <pinocchio/serialization.hpp>
 
 #include <sstream>
 
@@ -20,7 +20,8 @@ void load(const std::string& buffer, T& out, const char* what) {
     boost::archive::binary_iarchive archive(stream);
     archive >> out;
   } catch (const std::exception& error) {
-    throw std::invalid_argument(std::string("add_pinocchio ") + what + ": not a buffer of saveToBinary: " + error.what());
+    throw std::invalid_argument(std::string("add_pinocchio ") + what +
+                                ": not a buffer of saveToBinary: " + error.what());
   }
 }
 
@@ -38,7 +39,8 @@ SceneParts read_pinocchio_buffers(const std::string& model_buffer, const std::st
   if (!geometry_buffer.empty()) load(geometry_buffer, geometry, "geometry_model");
   if (name.empty()) name = model.name;
   checked.name = name;
-  SceneParts parts = pinocchio_parts(model, geometry_buffer.empty() ? nullptr : &geometry, checked, false, "pin model '" + name + "'");
+  SceneParts parts =
+      pinocchio_parts(model, geometry_buffer.empty() ? nullptr : &geometry, checked, false, "pin model '" + name + "'");
   if (!geometry_buffer.empty() && geometry.collisionPairs.empty())
     parts.ignored.push_back("pin model '" + name + "': no collision pairs, so no self-collision");
   return parts;

@@ -101,13 +101,15 @@ class Translator {
   void drop_rounding(BodyPart& body) {
     double largest = 0, scale = 0;
     for (double x : body.inertia) largest = std::max(largest, std::abs(x));
-    for (const auto& Y : m_.inertias) scale = std::max(scale, Y.inertia().matrix().trace() + Y.mass() * Y.lever().squaredNorm());
+    for (const auto& Y : m_.inertias)
+      scale = std::max(scale, Y.inertia().matrix().trace() + Y.mass() * Y.lever().squaredNorm());
     if (!(largest <= 1e-15 * scale)) return;
     try {
       return check_inertia(body.name, body.mass, body.com, body.inertia);
     } catch (const std::invalid_argument&) {
     }
-    parts_.ignored.push_back(source_ + ": link '" + body.name + "': inertia of " + checks::text(largest) + " kg m^2, which is rounding: it is zero");
+    parts_.ignored.push_back(source_ + ": link '" + body.name + "': inertia of " + checks::text(largest) +
+                             " kg m^2, which is rounding: it is zero");
     body.inertia = {0, 0, 0, 0, 0, 0};
   }
 

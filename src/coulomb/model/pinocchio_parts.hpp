@@ -1,15 +1,15 @@
 // pinocchio::Model and GeometryModel to SceneParts. For the two loaders only: nothing else includes Pinocchio.
 #pragma once
 
-#include <pinocchio/multibody.hpp>
 #include <pinocchio/geometry.hpp>
+#include <pinocchio/multibody.hpp>
 
 #include "coulomb/model/scene.hpp"
 
 namespace coulomb {
 
 /// Joints become bodies in depth-first order; fills one PinocchioMap. geometry may be null. `source` opens error messages.
-SceneParts pinocchio_parts(const pinocchio::Model& model, const pinocchio::GeometryModel* geometry, const PinocchioOptions& options,
-                           bool self_collision, const std::string& source);
+SceneParts pinocchio_parts(const pinocchio::Model& model, const pinocchio::GeometryModel* geometry,
+                           const PinocchioOptions& options, bool self_collision, const std::string& source);
 
 }  // namespace coulomb

@@ -16,11 +16,15 @@ namespace coulomb {
 namespace {
 
 template <class Part>
-const std::string& name_of(const Part& part) { return part.name; }
+const std::string& name_of(const Part& part) {
+  return part.name;
+}
 inline const std::string& name_of(const KeyframePart& part) { return part.values.name; }
 inline std::string& name_of(KeyframePart& part) { return part.values.name; }
 template <class Part>
-std::string& name_of(Part& part) { return part.name; }
+std::string& name_of(Part& part) {
+  return part.name;
+}
 
 /// The name itself, or the first of name_2, name_3, ... that is free.
 std::string free_name(const std::set<std::string>& taken, const std::string& name) {
@@ -82,8 +86,9 @@ template <class T>
 void merge_option(std::optional<T>& mine, const std::optional<T>& theirs, const char* what, const std::string& name) {
   if (!theirs) return;
   if (mine && *mine != *theirs)
-    throw std::invalid_argument(std::string(what) + " of '" + name + "' differs from that of a file added before: set Scene's own " +
-                                what + " or use_options = false");
+    throw std::invalid_argument(std::string(what) + " of '" + name +
+                                "' differs from that of a file added before: set Scene's own " + what +
+                                " or use_options = false");
   mine = theirs;
 }
 
@@ -138,7 +143,8 @@ SceneElement Scene::add_ground(const GroundOptions& options) {
   GeometryPart g;
   g.name = options.name.empty() ? "ground" : options.name;
   g.type = ShapeType::half_space;
-  g.placement = {{options.height * normal[0], options.height * normal[1], options.height * normal[2]}, quaternion_z_to(normal)};
+  g.placement = {{options.height * normal[0], options.height * normal[1], options.height * normal[2]},
+                 quaternion_z_to(normal)};
   g.friction = options.friction, g.restitution = options.restitution, g.compliance = options.compliance;
   parts.geometries.push_back(g);
   return append(std::move(parts), g.name);
@@ -150,10 +156,12 @@ SceneElement Scene::add_shape(ShapeType type, const std::array<double, 3>& size,
   checks::finite(what + " position", options.position.data(), 3);
   const Quat quaternion = checks::unit_quaternion(what + " quaternion", options.quaternion);
   checks::material(what, options.friction, options.restitution, options.compliance);
-  if (options.mass && options.density) throw std::invalid_argument(what + ": mass and density are both given, one is enough");
+  if (options.mass && options.density)
+    throw std::invalid_argument(what + ": mass and density are both given, one is enough");
   if (options.mass) checks::positive(what + " mass", *options.mass);
   if (options.density) checks::positive(what + " density", *options.density);
-  if (!options.name.empty() && (names_in(parts_.bodies).count(options.name) || names_in(parts_.geometries).count(options.name)))
+  if (!options.name.empty() &&
+      (names_in(parts_.bodies).count(options.name) || names_in(parts_.geometries).count(options.name)))
     throw std::invalid_argument(what + ": name '" + options.name + "' is taken by another element");
 
   SceneParts parts;
@@ -165,7 +173,8 @@ SceneElement Scene::add_shape(ShapeType type, const std::array<double, 3>& size,
   const MassProperties solid = solid_properties(type, size, mesh.get());
   body.mass = options.mass ? *options.mass : options.density.value_or(1000.0) * solid.mass;
   body.com = solid.com;
-  for (int i = 0; i < 6; ++i) body.inertia[i] = options.inertia ? (*options.inertia)[i] : solid.inertia[i] * (body.mass / solid.mass);
+  for (int i = 0; i < 6; ++i)
+    body.inertia[i] = options.inertia ? (*options.inertia)[i] : solid.inertia[i] * (body.mass / solid.mass);
   check_inertia(what, body.mass, body.com, body.inertia);
   parts.bodies.push_back(body);
   if (!options.fixed) {
@@ -190,7 +199,8 @@ SceneElement Scene::add_shape(ShapeType type, const std::array<double, 3>& size,
 }
 
 SceneElement Scene::add_box(const std::array<double, 3>& size, const ShapeOptions& options) {
-  for (int i = 0; i < 3; ++i) checks::positive("add_box '" + options.name + "' size[" + std::to_string(i) + "]", size[i]);
+  for (int i = 0; i < 3; ++i)
+    checks::positive("add_box '" + options.name + "' size[" + std::to_string(i) + "]", size[i]);
   return add_shape(ShapeType::box, {size[0] / 2, size[1] / 2, size[2] / 2}, nullptr, "box", options);
 }
 
@@ -212,16 +222,19 @@ SceneElement Scene::add_cylinder(double radius, double length, const ShapeOption
 }
 
 SceneElement Scene::add_ellipsoid(const std::array<double, 3>& semi_axes, const ShapeOptions& options) {
-  for (int i = 0; i < 3; ++i) checks::positive("add_ellipsoid '" + options.name + "' semi_axes[" + std::to_string(i) + "]", semi_axes[i]);
+  for (int i = 0; i < 3; ++i)
+    checks::positive("add_ellipsoid '" + options.name + "' semi_axes[" + std::to_string(i) + "]", semi_axes[i]);
   return add_shape(ShapeType::ellipsoid, semi_axes, nullptr, "ellipsoid", options);
 }
 
 SceneElement Scene::add_mesh(const std::vector<double>& vertices, const ShapeOptions& options) {
   const std::string what = "add_mesh '" + options.name + "' vertices";
   if (vertices.size() % 3 != 0 || vertices.size() < 12)
-    throw std::invalid_argument(what + ": " + std::to_string(vertices.size()) + " coordinates; at least four points of three are needed");
+    throw std::invalid_argument(what + ": " + std::to_string(vertices.size()) +
+                                " coordinates; at least four points of three are needed");
   checks::finite(what, vertices.data(), static_cast<int>(vertices.size()));
-  return add_shape(ShapeType::mesh, {0, 0, 0}, make_convex_hull(vertices, options.name.empty() ? "mesh" : options.name), "mesh", options);
+  return add_shape(ShapeType::mesh, {0, 0, 0}, make_convex_hull(vertices, options.name.empty() ? "mesh" : options.name),
+                   "mesh", options);
 }
 
 SceneElement Scene::add_mujoco_arrays(const MujocoArrays& arrays, const MjcfOptions& options) {

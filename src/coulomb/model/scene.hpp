@@ -20,51 +20,52 @@ struct MujocoArrays;
 inline constexpr double default_contact_margin = 1e-6;
 
 struct SceneOptions {
-  std::optional<std::array<double, 3>> gravity;   ///< m/s^2; unset: (0, 0, -9.81) or what an MJCF file says
-  std::optional<double> timestep;                 ///< s; unset: 1e-3 or what an MJCF file says
-  double contact_margin = default_contact_margin; ///< m, >= 0
+  std::optional<std::array<double, 3>> gravity;    ///< m/s^2; unset: (0, 0, -9.81) or what an MJCF file says
+  std::optional<double> timestep;                  ///< s; unset: 1e-3 or what an MJCF file says
+  double contact_margin = default_contact_margin;  ///< m, >= 0
 };
 
 struct GroundOptions {
-  std::optional<double> friction, restitution;    ///< unset: the partner's; both unset: 1 and 0
-  double compliance = 0;                          ///< m/(N s): velocity per impulse
-  double height = 0;                              ///< m: the plane passes through height * normal
-  std::array<double, 3> normal{0, 0, 1};          ///< any length > 0
+  std::optional<double> friction, restitution;  ///< unset: the partner's; both unset: 1 and 0
+  double compliance = 0;                        ///< m/(N s): velocity per impulse
+  double height = 0;                            ///< m: the plane passes through height * normal
+  std::array<double, 3> normal{0, 0, 1};        ///< any length > 0
   std::string name = "ground";
 };
 
 struct ShapeOptions {
-  std::optional<double> mass;                     ///< kg; or
-  std::optional<double> density;                  ///< kg/m^3 (default 1000)
-  std::array<double, 3> position{0, 0, 0};        ///< m, world
-  std::array<double, 4> quaternion{1, 0, 0, 0};   ///< w x y z, unit to 1e-6
-  std::optional<double> friction, restitution;    ///< unset: the partner's; both unset: 1 and 0; both set: the larger
-  double compliance = 0;                          ///< m/(N s); those of the two partners add
-  std::optional<std::array<double, 6>> inertia;   ///< Ixx Ixy Iyy Ixz Iyz Izz about the centre of mass; default from shape and mass
-  bool fixed = false;                             ///< scenery: no joint, no motion
-  std::string name;                               ///< of body and geometry; default box, box_2, ...; a taken name is an error
+  std::optional<double> mass;                    ///< kg; or
+  std::optional<double> density;                 ///< kg/m^3 (default 1000)
+  std::array<double, 3> position{0, 0, 0};       ///< m, world
+  std::array<double, 4> quaternion{1, 0, 0, 0};  ///< w x y z, unit to 1e-6
+  std::optional<double> friction, restitution;   ///< unset: the partner's; both unset: 1 and 0; both set: the larger
+  double compliance = 0;                         ///< m/(N s); those of the two partners add
+  std::optional<std::array<double, 6>>
+      inertia;         ///< Ixx Ixy Iyy Ixz Iyz Izz about the centre of mass; default from shape and mass
+  bool fixed = false;  ///< scenery: no joint, no motion
+  std::string name;    ///< of body and geometry; default box, box_2, ...; a taken name is an error
 };
 
 struct UrdfOptions {
   bool floating_base = false;
-  std::array<double, 3> position{0, 0, 0};        ///< of the base, world
+  std::array<double, 3> position{0, 0, 0};  ///< of the base, world
   std::array<double, 4> quaternion{1, 0, 0, 0};
-  std::vector<std::string> package_dirs;          ///< where package:// is looked up; the URDF's own folders are tried too
+  std::vector<std::string> package_dirs;  ///< where package:// is looked up; the URDF's own folders are tried too
   std::optional<double> friction, restitution;
   double compliance = 0;
-  bool self_collision = true;                     ///< links that are not neighbours collide
-  bool actuators = true;                          ///< one motor per joint dof that no mimic couples, |u| <= effort limit
-  bool ignore_mimic = false;                      ///< mimic joints are independent; default: coupled to their leader by an equality
-  std::string name;                               ///< default: the robot's name in the file
+  bool self_collision = true;  ///< links that are not neighbours collide
+  bool actuators = true;       ///< one motor per joint dof that no mimic couples, |u| <= effort limit
+  bool ignore_mimic = false;   ///< mimic joints are independent; default: coupled to their leader by an equality
+  std::string name;            ///< default: the robot's name in the file
 };
 
 struct MjcfOptions {
-  bool use_options = true;                        ///< take gravity and time step from the file
-  std::string name;                               ///< default: the model's name in the file
+  bool use_options = true;  ///< take gravity and time step from the file
+  std::string name;         ///< default: the model's name in the file
 };
 
 struct PinocchioOptions {
-  std::array<double, 3> position{0, 0, 0};        ///< of a fixed base, or the neutral place of a free one
+  std::array<double, 3> position{0, 0, 0};  ///< of a fixed base, or the neutral place of a free one
   std::array<double, 4> quaternion{1, 0, 0, 0};
   std::optional<double> friction, restitution;
   double compliance = 0;
@@ -88,7 +89,8 @@ class Scene {
   SceneElement add_ground(const GroundOptions& options = {});
   SceneElement add_box(const std::array<double, 3>& size, const ShapeOptions& options = {});  ///< full side lengths
   SceneElement add_sphere(double radius, const ShapeOptions& options = {});
-  SceneElement add_capsule(double radius, double length, const ShapeOptions& options = {});   ///< length between the cap centres, along z
+  SceneElement add_capsule(double radius, double length,
+                           const ShapeOptions& options = {});  ///< length between the cap centres, along z
   SceneElement add_cylinder(double radius, double length, const ShapeOptions& options = {});  ///< along z
   SceneElement add_ellipsoid(const std::array<double, 3>& semi_axes, const ShapeOptions& options = {});
   /// Convex hull of the points (3 n coordinates); the body frame is the frame of the points.

@@ -13,10 +13,14 @@
 namespace coulomb {
 namespace {
 
-GeometryMaterial material_of(const GeometryPart& g) { return {g.friction, g.restitution, g.compliance, g.priority, g.condim}; }
+GeometryMaterial material_of(const GeometryPart& g) {
+  return {g.friction, g.restitution, g.compliance, g.priority, g.condim};
+}
 
 template <class Values>
-void push(std::vector<double>& to, const Values& values, int n) { to.insert(to.end(), values.begin(), values.begin() + n); }
+void push(std::vector<double>& to, const Values& values, int n) {
+  to.insert(to.end(), values.begin(), values.begin() + n);
+}
 
 void copy_bodies(const SceneParts& parts, Model& m) {
   m.num_bodies = static_cast<int>(parts.bodies.size());
@@ -96,7 +100,8 @@ class PairFilter {
     if (!((a.contype & b.conaffinity) || (b.contype & a.conaffinity))) return false;
     if (a.no_collision_group >= 0 && a.no_collision_group == b.no_collision_group) return false;
     const int ga = group_[a.body], gb = group_[b.body];
-    if (parts_.filter_parent_child && ga != 0 && gb != 0 && (parent_group(ga) == gb || parent_group(gb) == ga)) return false;
+    if (parts_.filter_parent_child && ga != 0 && gb != 0 && (parent_group(ga) == gb || parent_group(gb) == ga))
+      return false;
     return !excluded_.count(std::minmax(a.body, b.body));
   }
 
@@ -114,8 +119,7 @@ void list_pairs(const SceneParts& parts, double margin, Model& m) {
   const int n = m.num_geometries;
   for (int a = 0; a < n; ++a)
     for (int b = a + 1; b < n; ++b)
-      if (may_collide(parts.geometries[a], parts.geometries[b]))
-        pairs.emplace(std::pair(a, b), PairOverride{});
+      if (may_collide(parts.geometries[a], parts.geometries[b])) pairs.emplace(std::pair(a, b), PairOverride{});
   for (const PairPart& p : parts.pairs) {
     const auto key = std::minmax(p.a, p.b);
     const GeometryPart &a = parts.geometries[key.first], &b = parts.geometries[key.second];
@@ -123,7 +127,8 @@ void list_pairs(const SceneParts& parts, double margin, Model& m) {
     pairs[std::pair<int, int>(key)] = {p.friction, p.restitution};
   }
   for (const auto& [key, own] : pairs) {
-    const PairMaterial material = combine_materials(m.geometry_materials[key.first], m.geometry_materials[key.second], own);
+    const PairMaterial material =
+        combine_materials(m.geometry_materials[key.first], m.geometry_materials[key.second], own);
     m.pair_overrides.push_back(own);
     m.pair_a.push_back(key.first);
     m.pair_b.push_back(key.second);
@@ -149,7 +154,9 @@ PinocchioMap default_map(const Model& m) {
   PinocchioMap map{"model", m.nq, m.nv, {}};
   for (int j = 0; j < m.num_joints; ++j) {
     using Kind = PinocchioJoint::Kind;
-    const Kind kind = m.joint_type[j] == JointType::free ? Kind::free : m.joint_type[j] == JointType::ball ? Kind::ball : Kind::scalar;
+    const Kind kind = m.joint_type[j] == JointType::free   ? Kind::free
+                      : m.joint_type[j] == JointType::ball ? Kind::ball
+                                                           : Kind::scalar;
     map.joints.push_back({kind, m.joint_q[j], m.joint_v[j], m.joint_q[j], m.joint_v[j], {0, 0, 0}, {1, 0, 0, 0}});
   }
   return map;
@@ -157,7 +164,8 @@ PinocchioMap default_map(const Model& m) {
 
 }  // namespace
 
-std::shared_ptr<const Model> build_model(const SceneParts& parts, const Vec3& gravity, double timestep, double contact_margin) {
+std::shared_ptr<const Model> build_model(const SceneParts& parts, const Vec3& gravity, double timestep,
+                                         double contact_margin) {
   auto model = std::make_shared<Model>();
   Model& m = *model;
   m.gravity = gravity;
@@ -175,7 +183,8 @@ std::shared_ptr<const Model> build_model(const SceneParts& parts, const Vec3& gr
   if (m.pinocchio_maps.empty()) m.pinocchio_maps.push_back(default_map(m));
   for (int b = 1; b < m.num_bodies; ++b)
     if (m.body_tree[b] >= 0)
-      check_inertia("body '" + m.body_names[b] + "'", parts.bodies[b].mass, parts.bodies[b].com, parts.bodies[b].inertia);
+      check_inertia("body '" + m.body_names[b] + "'", parts.bodies[b].mass, parts.bodies[b].com,
+                    parts.bodies[b].inertia);
   check_mass_matrix(m);
   list_pairs(parts, contact_margin, m);
   return model;

@@ -16,11 +16,11 @@ namespace coulomb {
 struct BodyPart {
   std::string name;
   int parent = 0;
-  Placement placement;                    ///< in the parent's frame at zero joint motion
+  Placement placement;  ///< in the parent's frame at zero joint motion
   double mass = 0;
   Vec3 com{0, 0, 0};
-  std::array<double, 6> inertia{};        ///< Ixx Ixy Iyy Ixz Iyz Izz about the com, body axes
-  bool mocap = false;                     ///< fixed, but no part of the world for the parent-child filter (MuJoCo)
+  std::array<double, 6> inertia{};  ///< Ixx Ixy Iyy Ixz Iyz Izz about the com, body axes
+  bool mocap = false;               ///< fixed, but no part of the world for the parent-child filter (MuJoCo)
 };
 
 struct JointPart {
@@ -33,7 +33,7 @@ struct JointPart {
   double lower = 0, upper = 0;
   double stiffness = 0;
   double actuator_lower = -infinity, actuator_upper = infinity;
-  std::array<double, 7> q_neutral{}, q_spring{};             ///< first 1, 4 or 7 entries
+  std::array<double, 7> q_neutral{}, q_spring{};                ///< first 1, 4 or 7 entries
   std::array<double, 6> damping{}, armature{}, dry_friction{};  ///< first 1, 3 or 6 entries
 };
 
@@ -46,24 +46,25 @@ struct GeometryPart {
   std::optional<double> friction, restitution;  ///< unset: the partner's
   double compliance = 0;
   unsigned contype = 1, conaffinity = 1;
-  int priority = 0, condim = 3;           ///< MuJoCo's meaning; condim 1: frictionless
-  int no_collision_group = -1;            ///< geometries of one group >= 0 do not collide with one another (explicit pairs still do)
+  int priority = 0, condim = 3;  ///< MuJoCo's meaning; condim 1: frictionless
+  int no_collision_group =
+      -1;  ///< geometries of one group >= 0 do not collide with one another (explicit pairs still do)
 };
 
 struct PairPart {
-  int a = 0, b = 0;                       ///< geometries; collide whatever their masks say
+  int a = 0, b = 0;                             ///< geometries; collide whatever their masks say
   std::optional<double> friction, restitution;  ///< unset: combined from the geometries
 };
 
 struct KeyframePart {
-  Keyframe values;                        ///< of the joints and actuators from these indices on
+  Keyframe values;  ///< of the joints and actuators from these indices on
   int first_q = 0, first_v = 0, first_u = 0;
 };
 
 struct SceneParts {
   SceneParts() : bodies(1) { bodies[0].name = "world", bodies[0].parent = -1; }
   std::vector<BodyPart> bodies;
-  std::vector<JointPart> joints;          ///< sorted by body
+  std::vector<JointPart> joints;  ///< sorted by body
   std::vector<GeometryPart> geometries;
   std::vector<std::shared_ptr<const ConvexMesh>> meshes;
   std::vector<PairPart> pairs;
@@ -82,7 +83,8 @@ struct SceneParts {
 
 /// Flattens parts into a Model: index arrays, collision pairs, neutral configuration; checks that the model can be simulated.
 /// Throws std::invalid_argument that names the element and the value.
-std::shared_ptr<const Model> build_model(const SceneParts& parts, const Vec3& gravity, double timestep, double contact_margin);
+std::shared_ptr<const Model> build_model(const SceneParts& parts, const Vec3& gravity, double timestep,
+                                         double contact_margin);
 
 /// Throws std::invalid_argument unless mass and inertia are those of some rigid body: mass >= 0, and the matrix
 /// tr(I)/2 - I (second moments) positive semi-definite, which includes the triangle inequality. `what` opens the message.

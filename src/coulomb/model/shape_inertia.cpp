@@ -10,7 +10,9 @@ namespace {
 
 constexpr double pi = std::numbers::pi;
 
-MassProperties diagonal(double mass, double xx, double yy, double zz) { return {mass, {0, 0, 0}, {xx, 0, yy, 0, 0, zz}}; }
+MassProperties diagonal(double mass, double xx, double yy, double zz) {
+  return {mass, {0, 0, 0}, {xx, 0, yy, 0, 0, zz}};
+}
 
 MassProperties capsule(double r, double half) {
   const double cylinder = 2 * pi * r * r * half, ball = 4.0 / 3 * pi * r * r * r;
@@ -44,14 +46,20 @@ MassProperties polyhedron(const ConvexMesh& mesh) {
       }
     }
   }
-  if (!(volume > 0)) throw std::invalid_argument("mesh '" + mesh.name + "': volume " + std::to_string(volume) + " must be positive");
+  if (!(volume > 0))
+    throw std::invalid_argument("mesh '" + mesh.name + "': volume " + std::to_string(volume) + " must be positive");
   const double c[3] = {first[0] / volume, first[1] / volume, first[2] / volume};
-  const double xx = second[0] - volume * c[0] * c[0], yy = second[2] - volume * c[1] * c[1], zz = second[5] - volume * c[2] * c[2];
+  const double xx = second[0] - volume * c[0] * c[0], yy = second[2] - volume * c[1] * c[1],
+               zz = second[5] - volume * c[2] * c[2];
   MassProperties out;
   out.mass = volume;
   for (int i = 0; i < 3; ++i) out.com[i] = mesh.center[i] + c[i];
-  out.inertia = {yy + zz, -(second[1] - volume * c[0] * c[1]), xx + zz, -(second[3] - volume * c[0] * c[2]),
-                 -(second[4] - volume * c[1] * c[2]), xx + yy};
+  out.inertia = {yy + zz,
+                 -(second[1] - volume * c[0] * c[1]),
+                 xx + zz,
+                 -(second[3] - volume * c[0] * c[2]),
+                 -(second[4] - volume * c[1] * c[2]),
+                 xx + yy};
   return out;
 }
 
@@ -63,24 +71,23 @@ MassProperties solid_properties(ShapeType type, const Vec3& s, const ConvexMesh*
       const double m = 4.0 / 3 * pi * s[0] * s[0] * s[0], i = 0.4 * m * s[0] * s[0];
       return diagonal(m, i, i, i);
     }
-    case ShapeType::capsule:
-      return capsule(s[0], s[1]);
+    case ShapeType::capsule: return capsule(s[0], s[1]);
     case ShapeType::cylinder: {
       const double m = 2 * pi * s[0] * s[0] * s[1], xx = m * (s[0] * s[0] / 4 + s[1] * s[1] / 3);
       return diagonal(m, xx, xx, m * s[0] * s[0] / 2);
     }
     case ShapeType::box: {
       const double m = 8 * s[0] * s[1] * s[2];
-      return diagonal(m, m / 3 * (s[1] * s[1] + s[2] * s[2]), m / 3 * (s[0] * s[0] + s[2] * s[2]), m / 3 * (s[0] * s[0] + s[1] * s[1]));
+      return diagonal(m, m / 3 * (s[1] * s[1] + s[2] * s[2]), m / 3 * (s[0] * s[0] + s[2] * s[2]),
+                      m / 3 * (s[0] * s[0] + s[1] * s[1]));
     }
     case ShapeType::ellipsoid: {
       const double m = 4.0 / 3 * pi * s[0] * s[1] * s[2];
-      return diagonal(m, m / 5 * (s[1] * s[1] + s[2] * s[2]), m / 5 * (s[0] * s[0] + s[2] * s[2]), m / 5 * (s[0] * s[0] + s[1] * s[1]));
+      return diagonal(m, m / 5 * (s[1] * s[1] + s[2] * s[2]), m / 5 * (s[0] * s[0] + s[2] * s[2]),
+                      m / 5 * (s[0] * s[0] + s[1] * s[1]));
     }
-    case ShapeType::mesh:
-      return polyhedron(*mesh);
-    case ShapeType::half_space:
-      break;
+    case ShapeType::mesh: return polyhedron(*mesh);
+    case ShapeType::half_space: break;
   }
   throw std::invalid_argument("a half-space has no volume and cannot move");
 }

@@ -12,11 +12,13 @@ namespace {
 }
 
 void check_bodies(const Model& m) {
-  if (m.num_bodies < 1) throw std::invalid_argument("model: num_bodies = " + std::to_string(m.num_bodies) + ", needs the world body");
+  if (m.num_bodies < 1)
+    throw std::invalid_argument("model: num_bodies = " + std::to_string(m.num_bodies) + ", needs the world body");
   if (static_cast<int>(m.body_parent.size()) != m.num_bodies)
     throw std::invalid_argument("model: body_parent has " + std::to_string(m.body_parent.size()) + " entries for " +
                                 std::to_string(m.num_bodies) + " bodies");
-  if (m.body_parent[0] != -1) fail("body_parent", 0, "the world's parent is -1, not " + std::to_string(m.body_parent[0]));
+  if (m.body_parent[0] != -1)
+    fail("body_parent", 0, "the world's parent is -1, not " + std::to_string(m.body_parent[0]));
   for (int b = 1; b < m.num_bodies; ++b) {
     const int parent = m.body_parent[b];
     if (parent < 0 || parent >= b) fail("body_parent", b, std::to_string(parent) + " is not an earlier body");

@@ -101,7 +101,8 @@ void couple(const std::vector<Mimic>& mimics, const std::string& source, ScenePa
     parts.equalities.push_back(equality);
     // the leader's motor moves both: a follower has none of its own
     const auto driven = [&](const Actuator& motor) { return motor.joint == equality.joint_a; };
-    parts.actuators.erase(std::remove_if(parts.actuators.begin(), parts.actuators.end(), driven), parts.actuators.end());
+    parts.actuators.erase(std::remove_if(parts.actuators.begin(), parts.actuators.end(), driven),
+                          parts.actuators.end());
   }
 }
 

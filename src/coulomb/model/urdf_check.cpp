@@ -33,10 +33,12 @@ void check_numbers(const Element& element, const std::string& name, int n, bool 
   for (std::string word; words >> word; ++count) {
     char* end = nullptr;
     const double value = std::strtod(word.c_str(), &end);
-    if (*end != 0 || !std::isfinite(value)) checks::fail(what + " " + name, "'" + word + "' in \"" + *text + "\" is no finite number");
+    if (*end != 0 || !std::isfinite(value))
+      checks::fail(what + " " + name, "'" + word + "' in \"" + *text + "\" is no finite number");
   }
   if (count != n)
-    checks::fail(what + " " + name, "\"" + *text + "\" holds " + std::to_string(count) + " numbers, expected " + std::to_string(n));
+    checks::fail(what + " " + name,
+                 "\"" + *text + "\" holds " + std::to_string(count) + " numbers, expected " + std::to_string(n));
 }
 
 void check_origin(const Element& parent, const std::string& what) {
@@ -52,7 +54,8 @@ void check_inertial(const Element& inertial, const std::string& what) {
   if (!mass) checks::fail(what, "has no <mass>");
   if (!inertia) checks::fail(what, "has no <inertia>");
   check_numbers(*mass, "value", 1, true, what + " mass");
-  for (const char* entry : {"ixx", "ixy", "ixz", "iyy", "iyz", "izz"}) check_numbers(*inertia, entry, 1, true, what + " inertia");
+  for (const char* entry : {"ixx", "ixy", "ixz", "iyy", "iyz", "izz"})
+    check_numbers(*inertia, entry, 1, true, what + " inertia");
 }
 
 void check_collision(const Element& collision, const std::string& what) {
@@ -89,7 +92,8 @@ void check_joint(const Element& joint, const std::string& what) {
   check_origin(joint, what);
   if (const auto axis = joint.get_child_optional("axis")) check_numbers(*axis, "xyz", 3, false, what + " axis");
   if (const auto limit = joint.get_child_optional("limit"))
-    for (const char* name : {"lower", "upper", "effort", "velocity"}) check_numbers(*limit, name, 1, false, what + " limit");
+    for (const char* name : {"lower", "upper", "effort", "velocity"})
+      check_numbers(*limit, name, 1, false, what + " limit");
   if (const auto dynamics = joint.get_child_optional("dynamics"))
     for (const char* name : {"damping", "friction"}) check_numbers(*dynamics, name, 1, false, what + " dynamics");
 }
@@ -110,7 +114,8 @@ void check_nesting(const std::string& xml, const std::string& source) {
   constexpr std::size_t deepest = 100;
   std::vector<std::string> open;
   const auto refuse = [&](const std::string& what, std::size_t place) {
-    checks::fail(source, what + " in line " + std::to_string(1 + std::count(xml.begin(), xml.begin() + static_cast<long>(place), '\n')));
+    checks::fail(source, what + " in line " +
+                             std::to_string(1 + std::count(xml.begin(), xml.begin() + static_cast<long>(place), '\n')));
   };
   for (auto at = xml.find('<'); at != std::string::npos; at = xml.find('<', at)) {
     const bool data = xml.compare(at, 9, "<![CDATA[") == 0;

@@ -26,7 +26,7 @@ class ComKind : public ParameterKind {
       change.first[k] = mass;
       add_outer(2 * mass, c, axis, change.second);
       add_inertia_change(context, e.index, change, out[k]);
-      if (context.fext.empty()) continue;   // wrenches of the user act at the centre of mass: h (dc x f)
+      if (context.fext.empty()) continue;  // wrenches of the user act at the centre of mass: h (dc x f)
       const double* f = context.fext.data() + 6 * e.index;
       const double turned[3] = {R[k], R[3 + k], R[6 + k]}, zero[3] = {0, 0, 0};
       double moment[3];

@@ -15,7 +15,8 @@ class DofKind : public ParameterKind {
     for (int i = 0; i < e.size; ++i) values[i] = array(const_cast<Model&>(model))[model.joint_v[e.index] + i];
   }
   void write(Model& model, const ParameterElement& e, const double* values, const std::string& what) const override {
-    for (int i = 0; i < e.size; ++i) checks::not_negative(what + (e.size > 1 ? "[" + std::to_string(i) + "]" : ""), values[i]);
+    for (int i = 0; i < e.size; ++i)
+      checks::not_negative(what + (e.size > 1 ? "[" + std::to_string(i) + "]" : ""), values[i]);
     for (int i = 0; i < e.size; ++i) array(model)[model.joint_v[e.index] + i] = values[i];
   }
   void right_hand_sides(const ParameterContext& context, const ParameterElement& e, RightHandSide* out) const override {
@@ -67,7 +68,9 @@ class StiffnessKind : public ParameterKind {
     for (ParameterElement& e : out) e.size = 1;
     return out;
   }
-  void read(const Model& model, const ParameterElement& e, double* values) const override { values[0] = model.joint_stiffness[e.index]; }
+  void read(const Model& model, const ParameterElement& e, double* values) const override {
+    values[0] = model.joint_stiffness[e.index];
+  }
   void write(Model& model, const ParameterElement& e, const double* values, const std::string& what) const override {
     checks::not_negative(what, values[0]);
     model.joint_stiffness[e.index] = values[0];

@@ -35,7 +35,9 @@ class FrictionKind : public ParameterKind {
   const char* name() const override { return "friction"; }
   const char* unit() const override { return "1"; }
   std::vector<ParameterElement> elements(const Model& model) const override { return all_geometries(model, 1); }
-  void read(const Model& model, const ParameterElement& e, double* values) const override { values[0] = model.geometry_friction[e.index]; }
+  void read(const Model& model, const ParameterElement& e, double* values) const override {
+    values[0] = model.geometry_friction[e.index];
+  }
   void write(Model& model, const ParameterElement& e, const double* values, const std::string& what) const override {
     checks::not_negative(what, values[0]);
     model.geometry_friction[e.index] = values[0];
@@ -47,8 +49,8 @@ class FrictionKind : public ParameterKind {
     for (const BodyRows& b : context.rows.body_rows) {
       if (b.contact < 0 || context.modes[b.block] != Mode::sliding) continue;
       const int pair = context.contacts[b.contact].pair;
-      const PairMaterial material =
-          combine_materials(m.geometry_materials[m.pair_a[pair]], m.geometry_materials[m.pair_b[pair]], m.pair_overrides[pair]);
+      const PairMaterial material = combine_materials(m.geometry_materials[m.pair_a[pair]],
+                                                      m.geometry_materials[m.pair_b[pair]], m.pair_overrides[pair]);
       if (material.friction_owner == Owner::none) continue;
       if ((material.friction_owner == Owner::a ? m.pair_a[pair] : m.pair_b[pair]) != e.index) continue;
       double n[2], f[3] = {0, 0, 0};
@@ -57,7 +59,8 @@ class FrictionKind : public ParameterKind {
         const double p = context.lambda[b.row + 2] * n[i];
         axpy3(p, b.axes[i], f);
         out[0].impulses.push_back({b.row + i, p});
-        if (!context.rows.compliance.empty()) out[0].rows.push_back({b.row + i, context.rows.compliance[b.row + i] * p});
+        if (!context.rows.compliance.empty())
+          out[0].rows.push_back({b.row + i, context.rows.compliance[b.row + i] * p});
       }
       add_contact_force(context, b, f, out[0]);
     }

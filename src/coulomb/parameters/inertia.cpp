@@ -41,8 +41,9 @@ class InertiaKind : public ParameterKind {
       InertiaChange change;
       if (k == 0) change.mass = 1;
       if (k >= 1 && k < 4) change.first[k - 1] = 1;
-      if (k >= 4) {   // S = tr(I) / 2 - I
-        const double I[6] = {k == 4 ? 1.0 : 0, k == 5 ? 1.0 : 0, k == 6 ? 1.0 : 0, k == 7 ? 1.0 : 0, k == 8 ? 1.0 : 0, k == 9 ? 1.0 : 0};
+      if (k >= 4) {  // S = tr(I) / 2 - I
+        const double I[6] = {k == 4 ? 1.0 : 0, k == 5 ? 1.0 : 0, k == 6 ? 1.0 : 0,
+                             k == 7 ? 1.0 : 0, k == 8 ? 1.0 : 0, k == 9 ? 1.0 : 0};
         const double half = 0.5 * (I[0] + I[2] + I[5]);
         for (int i = 0; i < 6; ++i) change.second[i] = (i == 0 || i == 2 || i == 5 ? half : 0.0) - I[i];
       }

@@ -20,7 +20,7 @@ void add_inertia_change(const ParameterContext& context, int body, const Inertia
   for (int i = 0; i < 3; ++i) row[1 + i] = first[i] + change.mass * x[i];
   // S about the reference: R S R^T + 2 sym(x (R mc)^T) + m x x^T
   for (int i = 0; i < 3; ++i) {
-    const double axis_i[3] = {R[i], R[3 + i], R[6 + i]};   // i-th body axis in the world
+    const double axis_i[3] = {R[i], R[3 + i], R[6 + i]};  // i-th body axis in the world
     for (int j = i; j < 3; ++j) {
       static constexpr int at[3][3] = {{0, 1, 3}, {1, 2, 4}, {3, 4, 5}};
       const double axis_j[3] = {R[j], R[3 + j], R[6 + j]};

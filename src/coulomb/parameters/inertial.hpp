@@ -9,7 +9,7 @@ namespace coulomb {
 /// A change of a body's inertia in its own axes, about its origin.
 struct InertiaChange {
   double mass = 0;
-  double first[3] = {0, 0, 0};         ///< of m c
+  double first[3] = {0, 0, 0};            ///< of m c
   double second[6] = {0, 0, 0, 0, 0, 0};  ///< of S: xx xy yy xz yz zz
 };
 

@@ -36,7 +36,7 @@ class JointLimitsKind : public ParameterKind {
     for (const DofRow& row : context.rows.dof_rows) {
       if (context.rows.blocks[row.block].type != BlockType::limit || m.dof_joint[row.dof[0]] != e.index) continue;
       if (context.inactive[row.block]) continue;
-      const bool upper = e.size == 1 || row.coefficient[0] < 0;   // phi = q - lower, or upper - q
+      const bool upper = e.size == 1 || row.coefficient[0] < 0;  // phi = q - lower, or upper - q
       out[upper ? e.size - 1 : 0].rows.push_back({row.row, upper ? row.dbias_dphi : -row.dbias_dphi});
     }
   }

@@ -9,7 +9,9 @@ class MassKind : public ParameterKind {
   const char* name() const override { return "mass"; }
   const char* unit() const override { return "kg"; }
   std::vector<ParameterElement> elements(const Model& model) const override { return moving_bodies(model, 1); }
-  void read(const Model& model, const ParameterElement& e, double* values) const override { values[0] = model.body_mass[e.index]; }
+  void read(const Model& model, const ParameterElement& e, double* values) const override {
+    values[0] = model.body_mass[e.index];
+  }
   void write(Model& model, const ParameterElement& e, const double* values, const std::string& what) const override {
     checks::positive(what, values[0]);
     model.body_mass[e.index] = values[0];

@@ -11,9 +11,9 @@
 namespace coulomb {
 
 struct ParameterElement {
-  std::string name;                    ///< of the body, geometry, joint or actuator; empty: of the model as a whole
-  int index = 0;                       ///< of that element
-  int size = 1;                        ///< scalars
+  std::string name;  ///< of the body, geometry, joint or actuator; empty: of the model as a whole
+  int index = 0;     ///< of that element
+  int size = 1;      ///< scalars
 };
 
 class ParameterKind {
@@ -24,9 +24,11 @@ class ParameterKind {
   virtual std::vector<ParameterElement> elements(const Model& model) const = 0;
   virtual void read(const Model& model, const ParameterElement& element, double* values) const = 0;
   /// Throws std::invalid_argument, saying what is wrong after `what`, for values that no body has. The model is the caller's copy.
-  virtual void write(Model& model, const ParameterElement& element, const double* values, const std::string& what) const = 0;
+  virtual void write(Model& model, const ParameterElement& element, const double* values,
+                     const std::string& what) const = 0;
   /// out: element.size cleared entries.
-  virtual void right_hand_sides(const ParameterContext& context, const ParameterElement& element, RightHandSide* out) const = 0;
+  virtual void right_hand_sides(const ParameterContext& context, const ParameterElement& element,
+                                RightHandSide* out) const = 0;
 };
 
 /// Every kind, in the order in which parameters are listed.
@@ -35,8 +37,8 @@ const std::vector<std::unique_ptr<ParameterKind>>& parameter_kinds();
 // elements that many kinds share
 std::vector<ParameterElement> moving_bodies(const Model& model, int size);
 std::vector<ParameterElement> all_geometries(const Model& model, int size);
-std::vector<ParameterElement> all_joints(const Model& model);     ///< size: the joint's dofs
-void refresh_pairs(Model& model);                                 ///< pair_friction, pair_restitution, pair_compliance of the materials
+std::vector<ParameterElement> all_joints(const Model& model);  ///< size: the joint's dofs
+void refresh_pairs(Model& model);  ///< pair_friction, pair_restitution, pair_compliance of the materials
 
 // one per file
 std::unique_ptr<ParameterKind> make_mass();

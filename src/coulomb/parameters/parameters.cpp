@@ -19,7 +19,8 @@ std::string listed(const std::vector<std::string>& names) {
 
 std::pair<const ParameterKind*, ParameterElement> find(const Model& model, const std::string& name) {
   const std::size_t slash = name.find('/');
-  const std::string kind_name = name.substr(0, slash), element_name = slash == std::string::npos ? "" : name.substr(slash + 1);
+  const std::string kind_name = name.substr(0, slash),
+                    element_name = slash == std::string::npos ? "" : name.substr(slash + 1);
   std::vector<std::string> kinds;
   for (const auto& kind : parameter_kinds()) {
     kinds.push_back(kind->name());

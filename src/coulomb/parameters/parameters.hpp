@@ -11,7 +11,7 @@
 namespace coulomb {
 
 struct ParameterInfo {
-  std::string name, unit;              ///< "mass/box", "kg"; "gravity" and "timestep" have no element
+  std::string name, unit;  ///< "mass/box", "kg"; "gravity" and "timestep" have no element
   std::vector<double> value;
 };
 
@@ -28,13 +28,13 @@ std::shared_ptr<const Model> with_parameters(const Model& model, const Parameter
 class ParameterSet {
  public:
   ParameterSet() = default;
-  ParameterSet(const Model& model, const std::vector<std::string>& names);   ///< throws for unknown or repeated names
+  ParameterSet(const Model& model, const std::vector<std::string>& names);  ///< throws for unknown or repeated names
 
   struct Item {
     std::string name;
     const ParameterKind* kind;
     ParameterElement element;
-    int first;                         ///< of element.size scalars
+    int first;  ///< of element.size scalars
   };
   const std::vector<Item>& items() const { return items_; }
   int size() const { return size_; }

@@ -22,7 +22,8 @@ void read_placement(const double* pos, const double* quat, double* values) {
 
 void write_placement(const double* values, const std::string& what, double* pos, double* quat) {
   const double angle = norm3(values + 3);
-  if (!(angle < 2 * M_PI)) checks::fail(what + "[3..5]", "rotation angle " + checks::text(angle) + " is not below 2 pi");
+  if (!(angle < 2 * M_PI))
+    checks::fail(what + "[3..5]", "rotation angle " + checks::text(angle) + " is not below 2 pi");
   copy3(values, pos);
   rotation_exp(values + 3, quat);
 }
@@ -68,10 +69,11 @@ class GeometryPlacementKind : public ParameterKind {
         double twist[6], arm[3], dn[3], dp[3], dphi = 0;
         placement_twist(R, values + 3, k, twist, twist + 3);
         sub3(contact.point, origin, arm);
-        add_cross3(twist + 3, arm, twist);   // of the surface's material point at the contact
+        add_cross3(twist + 3, arm, twist);  // of the surface's material point at the contact
         for (int i = 0; i < 3; ++i) {
           dn[i] = dp[i] = 0;
-          for (int c = 0; c < 6; ++c) dn[i] += motion.dnormal[i][first + c] * twist[c], dp[i] += motion.dpoint[i][first + c] * twist[c];
+          for (int c = 0; c < 6; ++c)
+            dn[i] += motion.dnormal[i][first + c] * twist[c], dp[i] += motion.dpoint[i][first + c] * twist[c];
         }
         for (int c = 0; c < 6; ++c) dphi += motion.ddistance[first + c] * twist[c];
         add_surface_motion(context, b, dn, dp, dphi, out[k]);
@@ -107,10 +109,11 @@ class Displacement {
     const DynamicsWorkspace& ws = c_.dynamics;
     const double h = c_.options.timestep;
     const Spatial rate = cross_motion(V_, xi), acceleration = cross_motion(A_, xi) + cross_motion(V_, rate);
-    for (int d = 0; d < m_.nv; ++d) {   // dofs beyond the virtual joint
+    for (int d = 0; d < m_.nv; ++d) {  // dofs beyond the virtual joint
       if (!inside(m_.dof_body[d])) continue;
       const double* x = ws.vectors.data() + 24 * d;
-      const double value = dot(acceleration, load6(x)) + dot(rate.angular, load3(x + 6)) + dot(xi.angular, load3(x + 9));
+      const double value =
+          dot(acceleration, load6(x)) + dot(rate.angular, load3(x + 6)) + dot(xi.angular, load3(x + 9));
       out.dofs.push_back({d, -h * value});
     }
     const int parent = m_.body_parent[body_];
@@ -137,8 +140,10 @@ class Displacement {
       for (int row = 0; row < b.size; ++row) {
         double value = 0;
         const double bounce = row == 2 ? b.restitution : 0.0;
-        if (inside(b.body_a)) value += dot6(block.G_a[row], x) + dot6(block.e_a[row], rate) + bounce * dot6(block.e_a[row], before);
-        if (inside(b.body_b)) value += dot6(block.G_b[row], x) + dot6(block.e_b[row], rate) + bounce * dot6(block.e_b[row], before);
+        if (inside(b.body_a))
+          value += dot6(block.G_a[row], x) + dot6(block.e_a[row], rate) + bounce * dot6(block.e_a[row], before);
+        if (inside(b.body_b))
+          value += dot6(block.G_b[row], x) + dot6(block.e_b[row], rate) + bounce * dot6(block.e_b[row], before);
         if (value != 0) out.rows.push_back({b.row + row, value});
       }
     }
@@ -199,7 +204,7 @@ class JointPlacementKind : public ParameterKind {
     for (int k = 0; k < 6; ++k) {
       double twist[6];
       placement_twist(R, values + 3, k, twist, twist + 3);
-      add_cross3(origin, twist + 3, twist);   // v at the reference point: v_origin - w x origin
+      add_cross3(origin, twist + 3, twist);  // v at the reference point: v_origin - w x origin
       displacement.add(load6(twist), out[k]);
     }
   }

@@ -43,7 +43,8 @@ std::vector<ParameterElement> all_geometries(const Model& model, int size) {
 
 std::vector<ParameterElement> all_joints(const Model& model) {
   std::vector<ParameterElement> out;
-  for (int j = 0; j < model.num_joints; ++j) out.push_back({model.joint_names[j], j, joint_num_dofs(model.joint_type[j])});
+  for (int j = 0; j < model.num_joints; ++j)
+    out.push_back({model.joint_names[j], j, joint_num_dofs(model.joint_type[j])});
   return out;
 }
 

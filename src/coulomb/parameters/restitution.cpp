@@ -23,8 +23,8 @@ class RestitutionKind : public ParameterKind {
     for (const BodyRows& b : context.rows.body_rows) {
       if (b.contact < 0 || b.restitution == 0 || context.inactive[b.block]) continue;
       const int pair = context.contacts[b.contact].pair;
-      const PairMaterial material =
-          combine_materials(m.geometry_materials[m.pair_a[pair]], m.geometry_materials[m.pair_b[pair]], m.pair_overrides[pair]);
+      const PairMaterial material = combine_materials(m.geometry_materials[m.pair_a[pair]],
+                                                      m.geometry_materials[m.pair_b[pair]], m.pair_overrides[pair]);
       if (material.restitution_owner == Owner::none) continue;
       if ((material.restitution_owner == Owner::a ? m.pair_a[pair] : m.pair_b[pair]) != e.index) continue;
       out[0].rows.push_back({b.row + 2, context.rows.bias[b.row + 2] / b.restitution});

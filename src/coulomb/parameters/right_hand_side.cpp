@@ -23,8 +23,8 @@ void add_contact_force(const ParameterContext& context, const BodyRows& b, const
 }
 
 // s: dr . u + (r x (w_A - w_B)) . dp + (dbeta/dPhi) dPhi; r: df at the point and f at the point's shift (row_derivatives.cpp).
-void add_surface_motion(const ParameterContext& context, const BodyRows& b, const double* dn, const double* dp, double dphi,
-                        RightHandSide& out) {
+void add_surface_motion(const ParameterContext& context, const BodyRows& b, const double* dn, const double* dp,
+                        double dphi, RightHandSide& out) {
   const double* n = b.axes[2];
   double f[3] = {0, 0, 0}, tangential[3] = {0, 0, 0}, df[3];
   for (int i = 0; i < 2; ++i) axpy3(context.lambda[b.row + i], b.axes[i], tangential);
@@ -40,7 +40,7 @@ void add_surface_motion(const ParameterContext& context, const BodyRows& b, cons
     if (context.model.body_last_dof[body] >= 0) out.add_wrench(body, df, moment, side == 0 ? 1 : -1);
   }
   for (int i = 0; i < 3; ++i) {
-    const double e = i == 2 ? b.restitution : 0.0;   // the normal row of a bouncing contact sees v+ + e v
+    const double e = i == 2 ? b.restitution : 0.0;  // the normal row of a bouncing contact sees v+ + e v
     for (int side = 0; side < 2; ++side) {
       const int body = side == 0 ? b.body_a : b.body_b;
       const double* plus = body_link_twist(context.model, context.velocities.twist_plus, body);
@@ -65,13 +65,15 @@ void expand(const ParameterContext& context, const RightHandSide& rhs, double* r
   for (const auto& w : rhs.wrenches) {
     const int last = m.body_last_dof[w.body];
     const int* path = m.dof_path.data() + m.dof_row[last];
-    for (int k = 0; k <= m.dof_depth[last]; ++k) r[path[k]] += dot6(context.dynamics.columns.data() + 8 * path[k], w.value);
+    for (int k = 0; k <= m.dof_depth[last]; ++k)
+      r[path[k]] += dot6(context.dynamics.columns.data() + 8 * path[k], w.value);
   }
   for (const auto& e : rhs.dofs) r[e.index] += e.value;
   for (const auto& e : rhs.rows) s[std::size_t(e.index) * stride] += e.value;
 }
 
-double project(const ParameterContext& context, const RightHandSide& rhs, const double* y, const double* twist_y, const double* z) {
+double project(const ParameterContext& context, const RightHandSide& rhs, const double* y, const double* twist_y,
+               const double* z) {
   double sum = 0;
   for (const auto& w : rhs.wrenches) sum += dot6(body_link_twist(context.model, twist_y, w.body), w.value);
   for (const auto& e : rhs.dofs) sum += y[e.index] * e.value;

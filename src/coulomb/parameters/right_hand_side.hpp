@@ -15,16 +15,16 @@ namespace coulomb {
 struct RightHandSide {
   struct Wrench {
     int body;
-    double value[6];                   ///< (f, n) about the reference point of the body's tree, world axes: r += J_body^T value
+    double value[6];  ///< (f, n) about the reference point of the body's tree, world axes: r += J_body^T value
   };
   struct Entry {
     int index;
     double value;
   };
   std::vector<Wrench> wrenches;
-  std::vector<Entry> dofs, rows;       ///< direct entries of r and of s
-  std::vector<Entry> impulses;         ///< direct changes p of lambda, whose J^T p and R p are in r and s already
-  double timestep = 0;                 ///< dh/dtheta: q+ = q (+) h v+ depends on it directly
+  std::vector<Entry> dofs, rows;  ///< direct entries of r and of s
+  std::vector<Entry> impulses;    ///< direct changes p of lambda, whose J^T p and R p are in r and s already
+  double timestep = 0;            ///< dh/dtheta: q+ = q (+) h v+ depends on it directly
 
   void clear() { wrenches.clear(), dofs.clear(), rows.clear(), impulses.clear(), timestep = 0; }
   void add_wrench(int body, const double* linear, const double* angular, double sign = 1);
@@ -33,16 +33,16 @@ struct RightHandSide {
 /// A step as parameters see it.
 struct ParameterContext {
   const Model& model;
-  const DynamicsWorkspace& dynamics;   ///< after prepare_derivatives
+  const DynamicsWorkspace& dynamics;  ///< after prepare_derivatives
   const ConstraintOptions& options;
   const ConstraintRows& rows;
   const std::vector<Contact>& contacts;
-  const RowDerivatives& derivatives;   ///< of the active rows
+  const RowDerivatives& derivatives;  ///< of the active rows
   const std::vector<unsigned char>& inactive;
   RowVelocities velocities;
   const double *body_twist, *body_twist_plus;  ///< num_bodies x 8, at v and at v+
   const double *q, *v, *u, *v_plus, *acceleration, *lambda;
-  const std::vector<double>& fext;     ///< empty or num_bodies x 6
+  const std::vector<double>& fext;  ///< empty or num_bodies x 6
   const std::vector<Mode>& modes;
   const JointForces& joint_forces;
 };
@@ -51,13 +51,14 @@ struct ParameterContext {
 void add_contact_force(const ParameterContext& context, const BodyRows& b, const double* f, RightHandSide& out);
 
 /// A contact whose surface moves while the bodies do not: point by dp, normal by dn, distance by dphi.
-void add_surface_motion(const ParameterContext& context, const BodyRows& b, const double* dn, const double* dp, double dphi,
-                        RightHandSide& out);
+void add_surface_motion(const ParameterContext& context, const BodyRows& b, const double* dn, const double* dp,
+                        double dphi, RightHandSide& out);
 
 /// r (nv, zeroed by the caller) and s (stride: distance between rows of s).
 void expand(const ParameterContext& context, const RightHandSide& rhs, double* r, double* s, int stride);
 
 /// y . r + z . s; twist_y: link twists of y.
-double project(const ParameterContext& context, const RightHandSide& rhs, const double* y, const double* twist_y, const double* z);
+double project(const ParameterContext& context, const RightHandSide& rhs, const double* y, const double* twist_y,
+               const double* z);
 
 }  // namespace coulomb

@@ -1,8 +1,8 @@
 // gravity (3, m/s^2): every body's weight, r = h sum J_b^T m g. timestep (1, s): everything that h multiplies,
 //   r = [M (v+ - v) - J^T lambda] / h   (the residual of the step is zero),   s = -beta / h for position errors, and q+ = q (+) h v+.
 // actuator_gain/<actuator>: the constant part of the gain (MuJoCo's gainprm[0]; a position servo's bias -kp is another number).
-#include "coulomb/model/checks.hpp"
 #include "coulomb/dynamics/spatial.hpp"
+#include "coulomb/model/checks.hpp"
 #include "coulomb/parameters/parameter_kind.hpp"
 
 namespace coulomb {
@@ -53,10 +53,11 @@ class TimestepKind : public ParameterKind {
     for (int d = 0; d < m.nv; ++d) out[0].dofs.push_back({d, (r[d] - impulse[d]) / h});
     for (const BodyRows& b : context.rows.body_rows)
       for (int i = 0; i < b.size; ++i)
-        if (b.restitution == 0 && b.dbias_dphi != 0) out[0].rows.push_back({b.row + i, -context.rows.bias[b.row + i] / h});
+        if (b.restitution == 0 && b.dbias_dphi != 0)
+          out[0].rows.push_back({b.row + i, -context.rows.bias[b.row + i] / h});
     for (const DofRow& row : context.rows.dof_rows) {
       if (row.dbias_dphi != 0) out[0].rows.push_back({row.row, -context.rows.bias[row.row] / h});
-      const Mode mode = context.modes[row.block];   // dry friction: |lambda| <= h f
+      const Mode mode = context.modes[row.block];  // dry friction: |lambda| <= h f
       if (mode == Mode::upper) out[0].dofs.push_back({row.dof[0], m.dof_dry_friction[row.dof[0]]});
       if (mode == Mode::lower) out[0].dofs.push_back({row.dof[0], -m.dof_dry_friction[row.dof[0]]});
     }
@@ -72,7 +73,9 @@ class ActuatorGainKind : public ParameterKind {
     for (int k = 0; k < model.nu; ++k) out.push_back({model.actuators[k].name, k, 1});
     return out;
   }
-  void read(const Model& model, const ParameterElement& e, double* values) const override { values[0] = model.actuators[e.index].gain[0]; }
+  void read(const Model& model, const ParameterElement& e, double* values) const override {
+    values[0] = model.actuators[e.index].gain[0];
+  }
   void write(Model& model, const ParameterElement& e, const double* values, const std::string&) const override {
     model.actuators[e.index].gain[0] = values[0];
   }

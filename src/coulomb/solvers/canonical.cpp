@@ -9,12 +9,12 @@
 namespace coulomb {
 namespace {
 
-constexpr double rank_threshold = 1e-9;  // as in ProblemLinearization
-constexpr double vanishing_pivot = 1e-8; // of an undamped LU
-constexpr double at_rest = 1e-15;        // norm of the condition that rounding allows
-constexpr double rounding = 1e-12;       // norm of the condition below which it need not fall any more
-constexpr double exact = 1e-13;          // a residual that no further step improves
-constexpr double unmoved = 1e-8;         // change of a scaled velocity by a null impulse of size one
+constexpr double rank_threshold = 1e-9;   // as in ProblemLinearization
+constexpr double vanishing_pivot = 1e-8;  // of an undamped LU
+constexpr double at_rest = 1e-15;         // norm of the condition that rounding allows
+constexpr double rounding = 1e-12;        // norm of the condition below which it need not fall any more
+constexpr double exact = 1e-13;           // a residual that no further step improves
+constexpr double unmoved = 1e-8;          // change of a scaled velocity by a null impulse of size one
 constexpr int max_steps = 12;
 
 template <class T>
@@ -36,17 +36,20 @@ void copy(const Iterate& from, Iterate& to, int ld) {
 
 }  // namespace
 
-double CanonicalChoice::entry(int i, int j) const { return system_.A[static_cast<long>(rows_[i]) * system_.ld + columns_[j]]; }
+double CanonicalChoice::entry(int i, int j) const {
+  return system_.A[static_cast<long>(rows_[i]) * system_.ld + columns_[j]];
+}
 
 double CanonicalChoice::weighted(const ScaledProblem& problem, int i, const double* lambda) const {
   const ReducedRow& r = system_.rows[i];
-  return problem.typical * problem.inverse_root[r.row] * problem.inverse_root[r.row] * ReducedSystem::equation(r, lambda);
+  return problem.typical * problem.inverse_root[r.row] * problem.inverse_root[r.row] *
+         ReducedSystem::equation(r, lambda);
 }
 
 bool CanonicalChoice::linearise(const ScaledProblem& problem, const Iterate& at, bool first) {
   for (int b = 0; b < problem.num_blocks; ++b) {
     Mode label;
-    problem.margin(b, at.lambda.data(), at.c.data(), label);   // a contact at the border of its cone that rests sticks
+    problem.margin(b, at.lambda.data(), at.c.data(), label);  // a contact at the border of its cone that rests sticks
     if (!first && label != labels_[b]) return false;
     labels_[b] = label;
     modes_[b] = problem.mode(b, at.lambda.data(), at.c.data());
@@ -77,7 +80,7 @@ bool CanonicalChoice::moves_velocity(const ScaledProblem& problem) {
     const int row = problem.blocks[b].row;
     for (int i = row; i < row + 2; ++i) {
       const double* G = problem.G.data() + static_cast<long>(i) * problem.ld;
-      for (int j = 0; j < m; ++j) {   // (G C)_ij
+      for (int j = 0; j < m; ++j) {  // (G C)_ij
         const ReducedRow& r = system_.rows[columns_[j]];
         x_[j] = r.one_c ? G[r.row_c] : r.c[0] * G[r.row] + r.c[1] * G[r.row + 1] + r.c[2] * G[r.row + 2];
       }
@@ -105,10 +108,11 @@ double CanonicalChoice::condition() {
 /// M = L^T B W C N: exact when modes' directions do not turn; Broyden's updates learn the rest.
 void CanonicalChoice::slopes(const ScaledProblem& problem) {
   const int m = system_.size;
-  double* upper = x_.data();   // rank x nullity: rows of B W C N, then A11^-1 of them
+  double* upper = x_.data();  // rank x nullity: rows of B W C N, then A11^-1 of them
   for (int k = 0; k < nullity_; ++k) {
     std::fill_n(work_.begin(), problem.ld, 0.0);
-    for (int j = 0; j < rank_; ++j) ReducedSystem::expand(system_.rows[columns_[j]], N_[j * ld_null_ + k], work_.data());
+    for (int j = 0; j < rank_; ++j)
+      ReducedSystem::expand(system_.rows[columns_[j]], N_[j * ld_null_ + k], work_.data());
     ReducedSystem::expand(system_.rows[columns_[rank_ + k]], 1, work_.data());
     for (int i = 0; i < m; ++i) {
       const double value = weighted(problem, rows_[i], work_.data());
@@ -126,7 +130,8 @@ void CanonicalChoice::slopes(const ScaledProblem& problem) {
 
 bool CanonicalChoice::direction() {
   std::copy_n(M_.begin(), nullity_ * ld_null_, M_factor_.begin());
-  if (!(dense::lu(M_factor_.data(), nullity_, ld_null_, slopes_pivot_.data(), work_.data()) > rank_threshold)) return false;
+  if (!(dense::lu(M_factor_.data(), nullity_, ld_null_, slopes_pivot_.data(), work_.data()) > rank_threshold))
+    return false;
   for (int k = 0; k < nullity_; ++k) y_[k] = -F_[k];
   dense::lu_solve(M_factor_.data(), nullity_, ld_null_, slopes_pivot_.data(), y_.data());
   return true;
@@ -178,8 +183,9 @@ bool CanonicalChoice::descend(const ScaledProblem& problem) {
     size = condition();
     // a step also returns to the solutions, which are curved: progress is that of both
     const double left = size / scale + next_.residual, had = before / scale + current_.residual;
-    if (before <= rounding * scale) {   // from here only the residual has something to gain
-      const bool better = size < before ? next_.residual <= exact : size <= rounding * scale && next_.residual < current_.residual;
+    if (before <= rounding * scale) {  // from here only the residual has something to gain
+      const bool better =
+          size < before ? next_.residual <= exact : size <= rounding * scale && next_.residual < current_.residual;
       if (!better) return true;
     } else if (!(left < 2 * had)) {
       return false;
@@ -201,7 +207,8 @@ bool CanonicalChoice::find_modes(const ScaledProblem& problem, const Iterate& at
 }
 
 bool CanonicalChoice::deficient(const ScaledProblem& problem, const Iterate& iterate) {
-  return find_modes(problem, iterate) && system_.size > 0 && !(system_.factorise(problem, 0) && system_.pivot_ratio > vanishing_pivot);
+  return find_modes(problem, iterate) && system_.size > 0 &&
+         !(system_.factorise(problem, 0) && system_.pivot_ratio > vanishing_pivot);
 }
 
 bool CanonicalChoice::centre(const ScaledProblem& problem, double tolerance, Iterate& iterate) {

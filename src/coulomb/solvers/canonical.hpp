@@ -26,22 +26,23 @@ class CanonicalChoice {
   /// Moves a solution within its set onto the condition, by Broyden steps along the null space of A. True: found (or nothing to do:
   /// the velocity does not depend on the choice). False leaves the iterate as it was.
   bool centre(const ScaledProblem& problem, double tolerance, Iterate& iterate);
-  bool moved = false;   ///< by the last call: a Newton step, which amplifies rounding along the null space, would undo it
+  bool moved =
+      false;  ///< by the last call: a Newton step, which amplifies rounding along the null space, would undo it
 
  private:
-  bool find_modes(const ScaledProblem& problem, const Iterate& at);   ///< true: something slides
-  bool linearise(const ScaledProblem& problem, const Iterate& at, bool first);   ///< labels as at the start, else false
-  bool factorise();                                                   ///< A11
-  void null_space();                                                  ///< the upper part of N
+  bool find_modes(const ScaledProblem& problem, const Iterate& at);             ///< true: something slides
+  bool linearise(const ScaledProblem& problem, const Iterate& at, bool first);  ///< labels as at the start, else false
+  bool factorise();                                                             ///< A11
+  void null_space();                                                            ///< the upper part of N
   bool moves_velocity(const ScaledProblem& problem);
-  double condition();                                                 ///< F = L^T (B W lambda), its norm
-  void slopes(const ScaledProblem& problem);                          ///< of the condition along N, to start with
-  bool direction();                                                   ///< y = -M^-1 F
-  bool move(const ScaledProblem& problem, const Iterate& from);       ///< to next_
-  bool descend(const ScaledProblem& problem);                         ///< steps until the condition is at rest
-  void learn(double length2);                                         ///< Broyden's update of M
-  double entry(int i, int j) const;                                   ///< of A, in the order of the pivots
-  double weighted(const ScaledProblem& problem, int i, const double* lambda) const;   ///< row i of B W lambda
+  double condition();                                            ///< F = L^T (B W lambda), its norm
+  void slopes(const ScaledProblem& problem);                     ///< of the condition along N, to start with
+  bool direction();                                              ///< y = -M^-1 F
+  bool move(const ScaledProblem& problem, const Iterate& from);  ///< to next_
+  bool descend(const ScaledProblem& problem);                    ///< steps until the condition is at rest
+  void learn(double length2);                                    ///< Broyden's update of M
+  double entry(int i, int j) const;                              ///< of A, in the order of the pivots
+  double weighted(const ScaledProblem& problem, int i, const double* lambda) const;  ///< row i of B W lambda
 
   ReducedSystem system_;
   Iterate current_, next_;

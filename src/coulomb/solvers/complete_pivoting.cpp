@@ -11,7 +11,8 @@ namespace coulomb::dense {
 namespace {
 
 /// target -= factor source over [begin, end); returns the largest size of what is left.
-COULOMB_SIMD double eliminate(double* __restrict target, double factor, const double* __restrict source, int begin, int end) {
+COULOMB_SIMD double eliminate(double* __restrict target, double factor, const double* __restrict source, int begin,
+                              int end) {
   double largest[8] = {0, 0, 0, 0, 0, 0, 0, 0};
   int j = begin;
   for (; j + 8 <= end; j += 8)

@@ -18,18 +18,18 @@ enum class Mode : std::uint8_t { separating, sticking, sliding, active, lower, u
 struct Block {
   BlockType type = BlockType::cone;
   int row = 0, size = 3;
-  double mu = 0;        ///< cone: friction coefficient
-  double bound = 0;     ///< box: h * tau_dry
+  double mu = 0;             ///< cone: friction coefficient
+  double bound = 0;          ///< box: h * tau_dry
   bool speculative = false;  ///< its g counts in the scale only when negative (a gap that is still open)
 };
 
 struct ConstraintProblem {
-  int n = 0, ld = 0;              ///< rows; leading dimension of G (n rounded up to 8)
-  std::vector<double> G;          ///< ld x n row major, symmetric positive semi-definite, padding zero
-  std::vector<double> g;          ///< n
-  std::vector<double> R;          ///< n, compliance >= 0 (usually zero)
-  std::vector<Block> blocks;      ///< in row order
-  void resize(int rows);          ///< grows storage only when needed
+  int n = 0, ld = 0;          ///< rows; leading dimension of G (n rounded up to 8)
+  std::vector<double> G;      ///< ld x n row major, symmetric positive semi-definite, padding zero
+  std::vector<double> g;      ///< n
+  std::vector<double> R;      ///< n, compliance >= 0 (usually zero)
+  std::vector<Block> blocks;  ///< in row order
+  void resize(int rows);      ///< grows storage only when needed
 };
 
 enum class SolveStatus : std::uint8_t { solved, relaxed, max_iterations, infeasible, failed };
@@ -39,10 +39,11 @@ enum class SolverMethod : std::uint8_t { automatic, ac_lm, admm, pgs };
 
 struct SolverSettings {
   SolverMethod method = SolverMethod::automatic;
-  double tolerance = 1e-10;       ///< on the scaled residual (SOLVER "Scaling, residual, modes")
-  int max_iterations = 3000;      ///< budget of the last rung
-  int last_rung = 5;              ///< of the automatic method's ladder; 2: the Newton rungs only, for callers with a problem to fall back to
-  bool canonical = true;          ///< pick the canonical impulses where they are not unique
+  double tolerance = 1e-10;   ///< on the scaled residual (SOLVER "Scaling, residual, modes")
+  int max_iterations = 3000;  ///< budget of the last rung
+  int last_rung =
+      5;  ///< of the automatic method's ladder; 2: the Newton rungs only, for callers with a problem to fall back to
+  bool canonical = true;  ///< pick the canonical impulses where they are not unique
 };
 
 /// What a solve starts from: aligned with the blocks of the problem at hand. known[b] = 0: no memory of block b.
@@ -55,12 +56,13 @@ struct WarmStart {
 struct SolverResult {
   std::vector<double> lambda, c;  ///< n
   std::vector<Mode> modes;        ///< one per block
-  std::vector<double> margin;     ///< one per block: distance to the border of its mode, relative to the problem's scale (small: a tie)
+  std::vector<double>
+      margin;  ///< one per block: distance to the border of its mode, relative to the problem's scale (small: a tie)
   double residual = 0;
-  double relaxation = 0;          ///< compliance added when status is relaxed
+  double relaxation = 0;  ///< compliance added when status is relaxed
   int iterations = 0;
-  bool canonical = true;          ///< false: impulses are not unique and the canonical choice could not be reached
-  int rung = 0;                   ///< which rung of the ladder solved it
+  bool canonical = true;  ///< false: impulses are not unique and the canonical choice could not be reached
+  int rung = 0;           ///< which rung of the ladder solved it
   SolveStatus status = SolveStatus::solved;
 };
 

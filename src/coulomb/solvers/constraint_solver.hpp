@@ -16,7 +16,8 @@ namespace coulomb {
 class ConstraintSolver {
  public:
   /// warm: aligned with problem.blocks, or null for a cold start.
-  void solve(const ConstraintProblem& problem, const SolverSettings& settings, const WarmStart* warm, SolverResult& result);
+  void solve(const ConstraintProblem& problem, const SolverSettings& settings, const WarmStart* warm,
+             SolverResult& result);
 
   /// One Newton step at the modes of `result`, kept if it lowers the residual. The last stage of every solve, so that gradients
   /// find a point as accurate as they need and switching them on changes no bit. True: kept.

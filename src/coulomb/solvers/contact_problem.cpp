@@ -18,12 +18,14 @@ std::string number(double value) {
 
 void check_size(const char* name, std::size_t size, std::size_t expected, const char* meaning) {
   if (size != expected)
-    reject(std::string(name) + " has " + std::to_string(size) + " elements, expected " + std::to_string(expected) + " (" + meaning + ")");
+    reject(std::string(name) + " has " + std::to_string(size) + " elements, expected " + std::to_string(expected) +
+           " (" + meaning + ")");
 }
 
 void check_finite(const char* name, const std::vector<double>& v) {
   for (std::size_t i = 0; i < v.size(); ++i)
-    if (!std::isfinite(v[i])) reject(std::string(name) + "[" + std::to_string(i) + "] = " + number(v[i]) + " is not finite");
+    if (!std::isfinite(v[i]))
+      reject(std::string(name) + "[" + std::to_string(i) + "] = " + number(v[i]) + " is not finite");
 }
 
 void check_not_negative(const char* name, const std::vector<double>& v) {
@@ -38,7 +40,8 @@ void check_matrix(const std::vector<double>& G, std::size_t n) {
   double largest = 0;
   for (double x : G) largest = std::max(largest, std::abs(x));
   for (std::size_t i = 0; i < n; ++i) {
-    if (G[i * n + i] < 0) reject(entry(i, i) + " = " + number(G[i * n + i]) + " is negative: G must be positive semi-definite");
+    if (G[i * n + i] < 0)
+      reject(entry(i, i) + " = " + number(G[i * n + i]) + " is negative: G must be positive semi-definite");
     for (std::size_t j = 0; j < i; ++j) {
       const double a = G[i * n + j], b = G[j * n + i];
       if (std::abs(a - b) > 1e-9 * largest)
@@ -51,8 +54,8 @@ void check_matrix(const std::vector<double>& G, std::size_t n) {
 
 }  // namespace
 
-ContactProblem::ContactProblem(const std::vector<double>& G, const std::vector<double>& g, const std::vector<double>& mu,
-                               const std::vector<double>& R) {
+ContactProblem::ContactProblem(const std::vector<double>& G, const std::vector<double>& g,
+                               const std::vector<double>& mu, const std::vector<double>& R) {
   const std::size_t n = 3 * mu.size();
   check_size("g", g.size(), n, "3 per contact");
   check_size("G", G.size(), n * n, "square, 3 rows per contact");
@@ -66,15 +69,19 @@ ContactProblem::ContactProblem(const std::vector<double>& G, const std::vector<d
   check_matrix(G, n);
   problem_.resize(static_cast<int>(n));
   for (std::size_t i = 0; i < n; ++i) {
-    for (std::size_t j = 0; j < n; ++j) problem_.G[i * static_cast<std::size_t>(problem_.ld) + j] = 0.5 * G[i * n + j] + 0.5 * G[j * n + i];
+    for (std::size_t j = 0; j < n; ++j)
+      problem_.G[i * static_cast<std::size_t>(problem_.ld) + j] = 0.5 * G[i * n + j] + 0.5 * G[j * n + i];
     problem_.g[i] = g[i];
     if (!R.empty()) problem_.R[i] = R[i];
   }
-  for (std::size_t b = 0; b < mu.size(); ++b) problem_.blocks.push_back({BlockType::cone, static_cast<int>(3 * b), 3, mu[b], 0, false});
+  for (std::size_t b = 0; b < mu.size(); ++b)
+    problem_.blocks.push_back({BlockType::cone, static_cast<int>(3 * b), 3, mu[b], 0, false});
 }
 
-const ContactSolution& ContactProblem::solve(SolverMethod method, double tolerance, int max_iterations, const std::vector<double>& warm) {
-  if (!(tolerance > 0) || !std::isfinite(tolerance)) reject("tolerance = " + number(tolerance) + " is not a positive number");
+const ContactSolution& ContactProblem::solve(SolverMethod method, double tolerance, int max_iterations,
+                                             const std::vector<double>& warm) {
+  if (!(tolerance > 0) || !std::isfinite(tolerance))
+    reject("tolerance = " + number(tolerance) + " is not a positive number");
   if (max_iterations < 1) reject("max_iterations = " + std::to_string(max_iterations) + " is less than 1");
   SolverSettings settings;
   settings.method = method;
@@ -114,7 +121,8 @@ ContactDerivatives ContactProblem::derivatives() {
   linearization_.dlambda_dmu(d.dlambda_dmu.data(), d.num_contacts);
   for (const auto* values : {&d.dlambda_dg, &d.dlambda_dmu})
     for (double x : *values)
-      if (!std::isfinite(x)) throw std::logic_error("ContactProblem: derivatives: overflow, they exceed double precision");
+      if (!std::isfinite(x))
+        throw std::logic_error("ContactProblem: derivatives: overflow, they exceed double precision");
   return d;
 }
 

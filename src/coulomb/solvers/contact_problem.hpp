@@ -12,9 +12,9 @@
 namespace coulomb {
 
 struct ContactSolution {
-  std::vector<double> impulse, velocity;   ///< n
-  std::vector<Mode> modes;                 ///< per contact: separating, sticking, sliding
-  std::vector<double> margin;              ///< per contact; below 1e-8 a tie (linearization.hpp says which side is taken)
+  std::vector<double> impulse, velocity;  ///< n
+  std::vector<Mode> modes;                ///< per contact: separating, sticking, sliding
+  std::vector<double> margin;  ///< per contact; below 1e-8 a tie (linearization.hpp says which side is taken)
   double residual = 0, relaxation = 0;
   int iterations = 0;
   SolveStatus status = SolveStatus::solved;
@@ -22,9 +22,9 @@ struct ContactSolution {
 
 struct ContactDerivatives {
   int n = 0, num_contacts = 0;
-  std::vector<double> dlambda_dg;          ///< n x n, row major; also K of dlambda = K (dG lambda)
-  std::vector<double> dlambda_dmu;         ///< n x num_contacts, row major
-  bool deficient = false;                  ///< impulses not unique: least-norm derivative
+  std::vector<double> dlambda_dg;   ///< n x n, row major; also K of dlambda = K (dG lambda)
+  std::vector<double> dlambda_dmu;  ///< n x num_contacts, row major
+  bool deficient = false;           ///< impulses not unique: least-norm derivative
 };
 
 class ContactProblem {
@@ -35,8 +35,8 @@ class ContactProblem {
                  const std::vector<double>& R = {});
 
   /// warm: empty, or n impulses to start from.
-  const ContactSolution& solve(SolverMethod method = SolverMethod::automatic, double tolerance = 1e-10, int max_iterations = 3000,
-                               const std::vector<double>& warm = {});
+  const ContactSolution& solve(SolverMethod method = SolverMethod::automatic, double tolerance = 1e-10,
+                               int max_iterations = 3000, const std::vector<double>& warm = {});
   const ContactSolution& solution() const { return solution_; }
   /// Of the last solve (solves first if there was none). Throws std::logic_error where they exceed double precision.
   ContactDerivatives derivatives();

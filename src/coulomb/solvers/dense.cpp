@@ -44,7 +44,8 @@ template <int W>
 COULOMB_INLINE void forward(const double* T, int n, int si, int sk, bool unit, double* X, int ldx) {
   for (int i = 0; i < n; ++i) {
     const double* Ti = T + static_cast<long>(i) * si;
-    substitute_row<W>(Ti, sk, 0, i, X, ldx, X + static_cast<long>(i) * ldx, unit ? 1.0 : 1.0 / Ti[static_cast<long>(i) * sk]);
+    substitute_row<W>(Ti, sk, 0, i, X, ldx, X + static_cast<long>(i) * ldx,
+                      unit ? 1.0 : 1.0 / Ti[static_cast<long>(i) * sk]);
   }
 }
 
@@ -52,15 +53,19 @@ template <int W>
 COULOMB_INLINE void backward(const double* T, int n, int si, int sk, bool unit, double* X, int ldx) {
   for (int i = n - 1; i >= 0; --i) {
     const double* Ti = T + static_cast<long>(i) * si;
-    substitute_row<W>(Ti, sk, i + 1, n, X, ldx, X + static_cast<long>(i) * ldx, unit ? 1.0 : 1.0 / Ti[static_cast<long>(i) * sk]);
+    substitute_row<W>(Ti, sk, i + 1, n, X, ldx, X + static_cast<long>(i) * ldx,
+                      unit ? 1.0 : 1.0 / Ti[static_cast<long>(i) * sk]);
   }
 }
 
 /// One triangle on a strip of columns after the other.
-COULOMB_SIMD void substitute(bool down, const double* T, int n, int si, int sk, bool unit, double* X, int ldx, int cols) {
+COULOMB_SIMD void substitute(bool down, const double* T, int n, int si, int sk, bool unit, double* X, int ldx,
+                             int cols) {
   int j = 0;
-  for (; j + 16 <= cols; j += 16) down ? forward<16>(T, n, si, sk, unit, X + j, ldx) : backward<16>(T, n, si, sk, unit, X + j, ldx);
-  for (; j + 4 <= cols; j += 4) down ? forward<4>(T, n, si, sk, unit, X + j, ldx) : backward<4>(T, n, si, sk, unit, X + j, ldx);
+  for (; j + 16 <= cols; j += 16)
+    down ? forward<16>(T, n, si, sk, unit, X + j, ldx) : backward<16>(T, n, si, sk, unit, X + j, ldx);
+  for (; j + 4 <= cols; j += 4)
+    down ? forward<4>(T, n, si, sk, unit, X + j, ldx) : backward<4>(T, n, si, sk, unit, X + j, ldx);
   for (; j < cols; ++j) down ? forward<1>(T, n, si, sk, unit, X + j, ldx) : backward<1>(T, n, si, sk, unit, X + j, ldx);
 }
 
@@ -72,7 +77,9 @@ void sweep_blocks(bool down, const double* T, int n, long si, long sk, bool unit
     const int i = (down ? b : blocks - 1 - b) * block, count = std::min(block, n - i), end = i + count;
     double* Xi = X + static_cast<long>(i) * ldx;
     if (down) add_product(-1, T + i * si, si, sk, X, ldx, Xi, ldx, count, i, cols);
-    else add_product(-1, T + i * si + end * sk, si, sk, X + static_cast<long>(end) * ldx, ldx, Xi, ldx, count, n - end, cols);
+    else
+      add_product(-1, T + i * si + end * sk, si, sk, X + static_cast<long>(end) * ldx, ldx, Xi, ldx, count, n - end,
+                  cols);
     substitute(down, T + i * (si + sk), count, static_cast<int>(si), static_cast<int>(sk), unit, Xi, ldx, cols);
   }
 }
@@ -92,7 +99,8 @@ COULOMB_INLINE void two_sweeps(const double* A, int n, int ld, bool transposed, 
   }
 }
 
-COULOMB_SIMD void sweep_strips(const double* A, int n, int ld, bool transposed, int kind, double* X, int ldx, int cols) {
+COULOMB_SIMD void sweep_strips(const double* A, int n, int ld, bool transposed, int kind, double* X, int ldx,
+                               int cols) {
   int j = 0;
   for (; j + 16 <= cols; j += 16) two_sweeps<16>(A, n, ld, transposed, kind, X + j, ldx);
   for (; j + 8 <= cols; j += 8) two_sweeps<8>(A, n, ld, transposed, kind, X + j, ldx);
@@ -102,14 +110,16 @@ COULOMB_SIMD void sweep_strips(const double* A, int n, int ld, bool transposed, 
 
 void sweep_columns(const double* A, int n, int ld, bool transposed, int kind, double* X, int ldx, int cols) {
   if (n < blocked_from || cols < 8) return sweep_strips(A, n, ld, transposed, kind, X, ldx, cols);
-  const bool by_columns = kind == 1 || transposed;   // the lower triangle is the transposed upper one
+  const bool by_columns = kind == 1 || transposed;  // the lower triangle is the transposed upper one
   sweep_blocks(true, A, n, by_columns ? 1 : ld, by_columns ? ld : 1, kind == 0 && !transposed, X, ldx, cols);
   const bool unit_upper = kind == 0 && transposed;
   sweep_blocks(false, A, n, unit_upper ? 1 : ld, unit_upper ? ld : 1, unit_upper, X, ldx, cols);
 }
 
 void swap_rows(double* X, int ldx, int cols, int i, int k) {
-  if (i != k) std::swap_ranges(X + static_cast<long>(i) * ldx, X + static_cast<long>(i) * ldx + cols, X + static_cast<long>(k) * ldx);
+  if (i != k)
+    std::swap_ranges(X + static_cast<long>(i) * ldx, X + static_cast<long>(i) * ldx + cols,
+                     X + static_cast<long>(k) * ldx);
 }
 
 }  // namespace
@@ -121,7 +131,8 @@ COULOMB_SIMD void add_weighted_rows(const double* A, int n, int ld, const double
   }
 }
 
-COULOMB_SIMD static void multiply_small(const double* A, int lda, const double* B, int ldb, double* C, int ldc, int m, int k, int cols) {
+COULOMB_SIMD static void multiply_small(const double* A, int lda, const double* B, int ldb, double* C, int ldc, int m,
+                                        int k, int cols) {
   for (int i = 0; i < m; ++i) {
     double* __restrict Ci = C + static_cast<long>(i) * ldc;
     for (int j = 0; j < cols; ++j) Ci[j] = 0;
@@ -133,8 +144,8 @@ COULOMB_SIMD static void multiply_small(const double* A, int lda, const double* 
   }
 }
 
-COULOMB_SIMD static void multiply_transposed_small(const double* A, int lda, const double* B, int ldb, double* C, int ldc, int m, int k,
-                                            int cols) {
+COULOMB_SIMD static void multiply_transposed_small(const double* A, int lda, const double* B, int ldb, double* C,
+                                                   int ldc, int m, int k, int cols) {
   for (int i = 0; i < m; ++i) {
     double* __restrict Ci = C + static_cast<long>(i) * ldc;
     for (int j = 0; j < cols; ++j) Ci[j] = 0;
@@ -152,7 +163,8 @@ void multiply(const double* A, int lda, const double* B, int ldb, double* C, int
   add_product(1, A, lda, 1, B, ldb, C, ldc, m, k, cols);
 }
 
-void multiply_transposed(const double* A, int lda, const double* B, int ldb, double* C, int ldc, int m, int k, int cols) {
+void multiply_transposed(const double* A, int lda, const double* B, int ldb, double* C, int ldc, int m, int k,
+                         int cols) {
   if (m < blocked_from || cols < 8) return multiply_transposed_small(A, lda, B, ldb, C, ldc, m, k, cols);
   for (int i = 0; i < m; ++i) std::fill_n(C + static_cast<long>(i) * ldc, cols, 0.0);
   add_product(1, A, 1, lda, B, ldb, C, ldc, m, k, cols);

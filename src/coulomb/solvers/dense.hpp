@@ -13,7 +13,8 @@ void add_weighted_rows(const double* A, int n, int ld, const double* x, double* 
 /// C (m x cols) = A (m x k) B (k x cols).
 void multiply(const double* A, int lda, const double* B, int ldb, double* C, int ldc, int m, int k, int cols);
 /// C (m x cols) = A^T B with A (k x m).
-void multiply_transposed(const double* A, int lda, const double* B, int ldb, double* C, int ldc, int m, int k, int cols);
+void multiply_transposed(const double* A, int lda, const double* B, int ldb, double* C, int ldc, int m, int k,
+                         int cols);
 
 /// A = U^T U in the upper triangle (the lower is overwritten with rubbish). Returns the smallest ratio of a pivot to its diagonal
 /// entry before elimination (<= 0 or NaN: not positive definite, the factor is unusable). work: ld doubles.

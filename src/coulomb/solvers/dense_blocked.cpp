@@ -10,13 +10,14 @@ namespace coulomb::dense {
 namespace {
 
 constexpr int panel = 32;
-constexpr int depth_chunk = 128;   // rows of B whose strip of columns stays in the first cache
-constexpr int row_chunk = 96;      // rows of A whose chunk stays in the second
-constexpr int triangle_chunk = 48; // rows of a triangle that are updated as a rectangle
+constexpr int depth_chunk = 128;    // rows of B whose strip of columns stays in the first cache
+constexpr int row_chunk = 96;       // rows of A whose chunk stays in the second
+constexpr int triangle_chunk = 48;  // rows of a triangle that are updated as a rectangle
 
 /// `rows` x `parts` vectors of C += sign A B.
 template <int width, int rows, int parts>
-COULOMB_INLINE void tile(double sign, const double* A, long si, long sl, const double* B, long ldb, double* C, long ldc, int k) {
+COULOMB_INLINE void tile(double sign, const double* A, long si, long sl, const double* B, long ldb, double* C, long ldc,
+                         int k) {
   Vector<width> sum[rows][parts];
 #pragma GCC unroll 8
   for (int r = 0; r < rows; ++r)
@@ -44,13 +45,15 @@ COULOMB_INLINE void tile(double sign, const double* A, long si, long sl, const d
 
 /// All rows of a strip of `parts` vectors of columns. For many rows the strip of B is copied together: its rows lie on a page each.
 template <int width, int parts>
-COULOMB_INLINE void strip(double sign, const double* A, long si, long sl, const double* B, long ldb, double* C, long ldc, int m, int k) {
+COULOMB_INLINE void strip(double sign, const double* A, long si, long sl, const double* B, long ldb, double* C,
+                          long ldc, int m, int k) {
   int i = 0;
   double packed[depth_chunk * width * parts];
   if (m >= 24) {
     for (int l = 0; l < k; ++l)
 #pragma GCC unroll 2
-      for (int p = 0; p < parts; ++p) store_vector<width>(packed + (l * parts + p) * width, load_vector<width>(B + l * ldb + p * width));
+      for (int p = 0; p < parts; ++p)
+        store_vector<width>(packed + (l * parts + p) * width, load_vector<width>(B + l * ldb + p * width));
     B = packed, ldb = width * parts;
   }
   for (; i + 6 <= m; i += 6) tile<width, 6, parts>(sign, A + i * si, si, sl, B, ldb, C + i * ldc, ldc, k);
@@ -59,15 +62,16 @@ COULOMB_INLINE void strip(double sign, const double* A, long si, long sl, const 
 }
 
 template <int width>
-COULOMB_INLINE void add_product_wide_lanes(double sign, const double* A, long si, long sl, const double* B, long ldb, double* C, long ldc,
-                                      int m, int k, int cols) {
+COULOMB_INLINE void add_product_wide_lanes(double sign, const double* A, long si, long sl, const double* B, long ldb,
+                                           double* C, long ldc, int m, int k, int cols) {
   for (int l = 0; l < k; l += depth_chunk)
     for (int i = 0; i < m; i += row_chunk) {
       const int depth = std::min(depth_chunk, k - l), rows = std::min(row_chunk, m - i);
       const double *a = A + i * si + l * sl, *b = B + l * ldb;
       double* c = C + i * ldc;
       int j = 0;
-      for (; j + 2 * width <= cols; j += 2 * width) strip<width, 2>(sign, a, si, sl, b + j, ldb, c + j, ldc, rows, depth);
+      for (; j + 2 * width <= cols; j += 2 * width)
+        strip<width, 2>(sign, a, si, sl, b + j, ldb, c + j, ldc, rows, depth);
       for (; j + width <= cols; j += width) strip<width, 1>(sign, a, si, sl, b + j, ldb, c + j, ldc, rows, depth);
       for (; j < cols; ++j)
         for (int r = 0; r < rows; ++r) {
@@ -79,8 +83,8 @@ COULOMB_INLINE void add_product_wide_lanes(double sign, const double* A, long si
 }
 
 COULOMB_SIMD_BY_WIDTH(void, add_product_wide,
-                      (double sign, const double* A, long si, long sl, const double* B, long ldb, double* C, long ldc, int m, int k,
-                       int cols),
+                      (double sign, const double* A, long si, long sl, const double* B, long ldb, double* C, long ldc,
+                       int m, int k, int cols),
                       (sign, A, si, sl, B, ldb, C, ldc, m, k, cols))
 
 COULOMB_INLINE void subtract(double* __restrict y, double a, const double* __restrict x, int n) {
@@ -135,13 +139,14 @@ COULOMB_SIMD void lu_rows(double* A, int n, int ld, int first, int count) {
   const int begin = first + count;
   for (int i = first + 1; i < begin; ++i)
     for (int k = first; k < i; ++k)
-      subtract(A + static_cast<long>(i) * ld + begin, A[static_cast<long>(i) * ld + k], A + static_cast<long>(k) * ld + begin, n - begin);
+      subtract(A + static_cast<long>(i) * ld + begin, A[static_cast<long>(i) * ld + k],
+               A + static_cast<long>(k) * ld + begin, n - begin);
 }
 
 }  // namespace
 
-void add_product(double sign, const double* A, long row_stride, long column_stride, const double* B, int ldb, double* C, int ldc, int m,
-                 int k, int cols) {
+void add_product(double sign, const double* A, long row_stride, long column_stride, const double* B, int ldb, double* C,
+                 int ldc, int m, int k, int cols) {
   add_product_wide(sign, A, row_stride, column_stride, B, ldb, C, ldc, m, k, cols);
 }
 
@@ -154,7 +159,8 @@ double blocked_cholesky(double* A, int n, int ld, double* work) {
     if (!(pivot > 0)) return pivot;
     const double* U = A + static_cast<long>(k) * ld;
     for (int i = k + count; i < n; i += triangle_chunk)
-      add_product(-1, U + i, 1, ld, U + i, ld, A + static_cast<long>(i) * ld + i, ld, std::min(triangle_chunk, n - i), count, n - i);
+      add_product(-1, U + i, 1, ld, U + i, ld, A + static_cast<long>(i) * ld + i, ld, std::min(triangle_chunk, n - i),
+                  count, n - i);
   }
   return ratio;
 }
@@ -171,8 +177,8 @@ double blocked_lu(double* A, int n, int ld, int* pivot) {
     if (next == n) break;
     lu_rows(A, n, ld, k, count);
     const double* L = A + static_cast<long>(next) * ld + k;
-    add_product(-1, L, ld, 1, A + static_cast<long>(k) * ld + next, ld, A + static_cast<long>(next) * ld + next, ld, n - next, count,
-                n - next);
+    add_product(-1, L, ld, 1, A + static_cast<long>(k) * ld + next, ld, A + static_cast<long>(next) * ld + next, ld,
+                n - next, count, n - next);
   }
   return n == 0 ? 1.0 : smallest / largest;
 }

@@ -4,11 +4,11 @@
 
 namespace coulomb::dense {
 
-constexpr int blocked_from = 64;   ///< rows
+constexpr int blocked_from = 64;  ///< rows
 
 /// C (m x cols) += sign A (m x k) B (k x cols), with A(i, l) = A[i * row_stride + l * column_stride].
-void add_product(double sign, const double* A, long row_stride, long column_stride, const double* B, int ldb, double* C, int ldc, int m,
-                 int k, int cols);
+void add_product(double sign, const double* A, long row_stride, long column_stride, const double* B, int ldb, double* C,
+                 int ldc, int m, int k, int cols);
 
 /// As dense::cholesky and dense::lu.
 double blocked_cholesky(double* A, int n, int ld, double* work);

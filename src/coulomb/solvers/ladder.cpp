@@ -10,12 +10,13 @@
 namespace coulomb {
 namespace {
 
-constexpr double canonical_compliance = 1e-6;   // relative to G, centred at zero: makes the impulses unique
-constexpr double canonical_path[] = {1, 1e3, 3e1, 1};   // of it: at once, or where Newton cycles from larger ones down
-constexpr double stalled = 10;             // tolerances: where redundant contacts contradict each other by rounding, steps end there
-constexpr double unique_pivot = 1e-6;      // pivots above this: the impulses are unique
-constexpr double corner = 1e-8;            // lambda_N and c_N both below: a tie
-constexpr double exact = 1e-13;            // a residual that no further step improves
+constexpr double canonical_compliance = 1e-6;          // relative to G, centred at zero: makes the impulses unique
+constexpr double canonical_path[] = {1, 1e3, 3e1, 1};  // of it: at once, or where Newton cycles from larger ones down
+constexpr double stalled =
+    10;  // tolerances: where redundant contacts contradict each other by rounding, steps end there
+constexpr double unique_pivot = 1e-6;  // pivots above this: the impulses are unique
+constexpr double corner = 1e-8;        // lambda_N and c_N both below: a tie
+constexpr double exact = 1e-13;        // a residual that no further step improves
 
 double norm(const std::vector<double>& v, int n) {
   double sum = 0;
@@ -36,7 +37,7 @@ void give_up(const ConstraintProblem& problem, SolverResult& result) {
   for (int i = 0; i < problem.n; ++i) result.c[i] = std::isfinite(problem.g[i]) ? problem.g[i] : 0.0;
   std::fill(result.modes.begin(), result.modes.end(), Mode::separating);
   std::fill(result.margin.begin(), result.margin.end(), 0.0);
-  result.residual = 1;   // relative: nothing of it is solved
+  result.residual = 1;  // relative: nothing of it is solved
   result.relaxation = 0;
 }
 
@@ -115,7 +116,7 @@ bool ConstraintSolver::is_infeasible() {
   for (int i = 0; i < 3 && solved; ++i) {
     scaled_.set_shift(shift[i]);
     trial_.evaluate(scaled_);
-    solved = newton(trial_, shift[i], shift[i], 25);   // a larger proximal term than the compliance would only creep
+    solved = newton(trial_, shift[i], shift[i], 25);  // a larger proximal term than the compliance would only creep
     size[i] = norm(trial_.lambda, scaled_.n);
     if (i == 1) solved = solved && size[1] > 10 * size[0];
   }
@@ -128,7 +129,7 @@ bool ConstraintSolver::is_infeasible() {
 void ConstraintSolver::relax(SolverResult& result, bool infeasible) {
   result.rung = 6;
   for (double shift : {1e-8, 1e-6, 1e-4, 1e-2, 1.0, 1e2}) {
-    if (infeasible && shift < 1e-5) continue;   // impulses of the order of 1 / shift help nobody
+    if (infeasible && shift < 1e-5) continue;  // impulses of the order of 1 / shift help nobody
     scaled_.set_compliance(shift * scaled_.typical);
     copy(best_, trial_, scaled_.ld);
     trial_.evaluate(scaled_);
@@ -175,14 +176,15 @@ bool ConstraintSolver::climb(const SolverSettings& settings, const WarmStart* wa
   if (!remembered && sweep_and_solve(2, 12)) return true;
   if (remembered) {
     options.undamped_first = true;
-    options.known = warm->mode.empty() ? nullptr : warm->known.data();   // impulses alone are a warm start too
+    options.known = warm->mode.empty() ? nullptr : warm->known.data();  // impulses alone are a warm start too
     options.modes = warm->mode.data();
   }
   if (newton_.solve(scaled_, options, best_, iterations_)) return true;
 
   result.rung = 1;
   if (sweep_and_solve(4, 25)) return true;
-  if (best_.residual <= stalled * tolerance_) {   // no further step helps: contradictions of that size only drive impulses up
+  if (best_.residual <=
+      stalled * tolerance_) {  // no further step helps: contradictions of that size only drive impulses up
     tolerance_ *= stalled;
     return true;
   }
@@ -216,7 +218,8 @@ bool ConstraintSolver::climb(const SolverSettings& settings, const WarmStart* wa
 bool ConstraintSolver::run_method(const SolverSettings& settings, const WarmStart* warm, SolverResult& result) {
   bool solved = best_.residual <= tolerance_;
   if (settings.method == SolverMethod::automatic) return climb(settings, warm, result);
-  if (!solved && settings.method == SolverMethod::ac_lm) solved = newton(best_, 1, 0.03, std::min(settings.max_iterations, 100));
+  if (!solved && settings.method == SolverMethod::ac_lm)
+    solved = newton(best_, 1, 0.03, std::min(settings.max_iterations, 100));
   if (!solved && settings.method == SolverMethod::pgs) {
     solved = sweep_pgs(scaled_, settings.max_iterations, tolerance_, best_, iterations_);
   }
@@ -230,7 +233,8 @@ bool ConstraintSolver::run_method(const SolverSettings& settings, const WarmStar
 
 // A small pivot, or a contact that touches without an impulse: the corner of a set of solutions has no small pivot.
 bool ConstraintSolver::may_be_redundant() {
-  if (newton_.last_delta == 0) newton_.probe(scaled_, best_);   // the start solved the problem, or a method that takes no such steps
+  if (newton_.last_delta == 0)
+    newton_.probe(scaled_, best_);  // the start solved the problem, or a method that takes no such steps
   if (newton_.pivot_ratio < unique_pivot + 1000 * newton_.last_delta) return true;
   for (int b = 0; b < scaled_.num_blocks; ++b) {
     const Block& block = scaled_.blocks[b];
@@ -283,7 +287,8 @@ bool ConstraintSolver::polish_best() {
 void ConstraintSolver::finish(SolverResult& result) {
   const int ld = scaled_.ld, num_blocks = scaled_.num_blocks;
   if (static_cast<int>(result.lambda.capacity()) < ld) result.lambda.reserve(ld), result.c.reserve(ld);
-  if (static_cast<int>(result.modes.capacity()) < num_blocks) result.modes.reserve(num_blocks), result.margin.reserve(num_blocks);
+  if (static_cast<int>(result.modes.capacity()) < num_blocks)
+    result.modes.reserve(num_blocks), result.margin.reserve(num_blocks);
   result.lambda.resize(scaled_.n);
   result.c.resize(scaled_.n);
   result.modes.resize(num_blocks);
@@ -303,7 +308,7 @@ void ConstraintSolver::solve(const ConstraintProblem& problem, const SolverSetti
   result.canonical = true;
   scaled_.assign(problem);
   start(settings, warm);
-  if (!std::isfinite(best_.residual)) {   // not a problem at all: bad numbers in G or g
+  if (!std::isfinite(best_.residual)) {  // not a problem at all: bad numbers in G or g
     finish(result);
     give_up(problem, result);
     return;
@@ -314,8 +319,9 @@ void ConstraintSolver::solve(const ConstraintProblem& problem, const SolverSetti
   if (!(redundant && result.canonical && canonical_.moved)) polish_best();
   finish(result);
   const auto finite = [](double x) { return std::isfinite(x); };
-  if (!std::all_of(result.lambda.begin(), result.lambda.end(), finite) || !std::all_of(result.c.begin(), result.c.end(), finite))
-    give_up(problem, result);   // solved in scaled variables, but not representable
+  if (!std::all_of(result.lambda.begin(), result.lambda.end(), finite) ||
+      !std::all_of(result.c.begin(), result.c.end(), finite))
+    give_up(problem, result);  // solved in scaled variables, but not representable
 }
 
 bool ConstraintSolver::solve_compliant(const ConstraintProblem& problem, double compliance, SolverResult& result) {

@@ -35,9 +35,11 @@ void ProblemLinearization::build(const ConstraintProblem& problem, const SolverR
   scaled_.to_scaled(result.lambda.data(), lambda_.data());
   scaled_.velocity(lambda_.data(), c_.data());
   for (int b = 0; b < scaled_.num_blocks; ++b) {
-    modes_[b] = scaled_.mode(b, lambda_.data(), c_.data());   // for the direction and alpha
-    if (result.modes[b] == Mode::sliding && modes_[b].mode != Mode::sliding) {   // a tie, taken on this side: the impulse has the direction
-      const double x = lambda_[scaled_.blocks[b].row], y = lambda_[scaled_.blocks[b].row + 1], t = std::sqrt(x * x + y * y);
+    modes_[b] = scaled_.mode(b, lambda_.data(), c_.data());  // for the direction and alpha
+    if (result.modes[b] == Mode::sliding &&
+        modes_[b].mode != Mode::sliding) {  // a tie, taken on this side: the impulse has the direction
+      const double x = lambda_[scaled_.blocks[b].row], y = lambda_[scaled_.blocks[b].row + 1],
+                   t = std::sqrt(x * x + y * y);
       if (t > 0) modes_[b].nx = x / t, modes_[b].ny = y / t;
       modes_[b].k = 1;
     }
@@ -72,7 +74,8 @@ void ProblemLinearization::gather(bool of_b, const double* Y, double* out, int n
 
 /// out = B^T x or C x, the scaling included.
 void ProblemLinearization::scatter(bool of_b, const double* x, double* out, int ncols, int ld) const {
-  for (int i = 0; i < scaled_.n; ++i) std::fill(out + static_cast<long>(i) * ld, out + static_cast<long>(i) * ld + ncols, 0.0);
+  for (int i = 0; i < scaled_.n; ++i)
+    std::fill(out + static_cast<long>(i) * ld, out + static_cast<long>(i) * ld + ncols, 0.0);
   for (int i = 0; i < system_.size; ++i) {
     const ReducedRow& r = system_.rows[i];
     const double* source = x + static_cast<long>(i) * ld;
@@ -87,9 +90,15 @@ void ProblemLinearization::scatter(bool of_b, const double* x, double* out, int 
   }
 }
 
-void ProblemLinearization::reduced_rows(const double* Y, double* BY, int ncols, int ld) const { gather(true, Y, BY, ncols, ld); }
-void ProblemLinearization::expand_transposed(const double* Y, double* CtY, int ncols, int ld) const { gather(false, Y, CtY, ncols, ld); }
-void ProblemLinearization::expand(const double* x, double* Cx, int ncols, int ld) const { scatter(false, x, Cx, ncols, ld); }
+void ProblemLinearization::reduced_rows(const double* Y, double* BY, int ncols, int ld) const {
+  gather(true, Y, BY, ncols, ld);
+}
+void ProblemLinearization::expand_transposed(const double* Y, double* CtY, int ncols, int ld) const {
+  gather(false, Y, CtY, ncols, ld);
+}
+void ProblemLinearization::expand(const double* x, double* Cx, int ncols, int ld) const {
+  scatter(false, x, Cx, ncols, ld);
+}
 void ProblemLinearization::reduced_rows_transposed(const double* x, double* Btx, int ncols, int ld) const {
   scatter(true, x, Btx, ncols, ld);
 }
@@ -154,7 +163,7 @@ void ProblemLinearization::dlambda_dmu(int block, double* out) {
   double* p = direction_.data();
   std::fill(p, p + scaled_.ld, 0.0);
   const int row = scaled_.blocks[block].row;
-  if (modes_[block].mode == Mode::sliding) {   // p = lambda_N n, n the direction of the friction impulse
+  if (modes_[block].mode == Mode::sliding) {  // p = lambda_N n, n the direction of the friction impulse
     const double normal = lambda_[row + 2] * scaled_.ref;
     p[row] = normal * modes_[block].nx;
     p[row + 1] = normal * modes_[block].ny;
@@ -172,7 +181,8 @@ void ProblemLinearization::dlambda_dmu(double* out, int ld) {
     for (int b = 0; b < scaled_.num_blocks; ++b) {
       const Block& block = scaled_.blocks[b];
       if (modes_[b].mode != Mode::sliding) continue;
-      target[b] = normal(block) * (G[block.row] * modes_[b].nx + G[block.row + 1] * modes_[b].ny) / scaled_.inverse_root[i];
+      target[b] =
+          normal(block) * (G[block.row] * modes_[b].nx + G[block.row + 1] * modes_[b].ny) / scaled_.inverse_root[i];
     }
   }
   solve(out, out, scaled_.num_blocks, ld);

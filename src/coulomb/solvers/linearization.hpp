@@ -29,31 +29,31 @@ class ProblemLinearization {
 
   int rows() const { return scaled_.n; }
   int reduced_size() const { return system_.size; }
-  bool symmetric() const { return system_.symmetric && !deficient_; }   ///< nothing slides: B = C^T, A symmetric
+  bool symmetric() const { return system_.symmetric && !deficient_; }  ///< nothing slides: B = C^T, A symmetric
   bool slides() const { return !system_.symmetric; }
-  bool deficient() const { return deficient_; }       ///< impulses are not unique here: least-norm answer
+  bool deficient() const { return deficient_; }  ///< impulses are not unique here: least-norm answer
   int rank() const { return deficient_ ? inverse_.rank : system_.size; }
 
-  void solve(const double* s, double* dlambda, int ncols, int ld);       ///< n x ncols to n x ncols; may be the same array
-  void solve_transposed(const double* w, double* z);                     ///< z = K^T w: w . dlambda = z . s
+  void solve(const double* s, double* dlambda, int ncols, int ld);  ///< n x ncols to n x ncols; may be the same array
+  void solve_transposed(const double* w, double* z);                ///< z = K^T w: w . dlambda = z . s
   void solve_transposed(const double* w, double* z, int ncols, int ld);
-  void operator_matrix(double* K, int ld);                               ///< n x n
-  void dlambda_dmu(int block, double* out);                              ///< n: per unit of the cone's friction coefficient
-  void dlambda_dmu(double* out, int ld);                                 ///< n x ld, column b: of block b; one solve for all
-  void dlambda_dbound(int block, double* out);                           ///< n: per unit of the box's bound
+  void operator_matrix(double* K, int ld);      ///< n x n
+  void dlambda_dmu(int block, double* out);     ///< n: per unit of the cone's friction coefficient
+  void dlambda_dmu(double* out, int ld);        ///< n x ld, column b: of block b; one solve for all
+  void dlambda_dbound(int block, double* out);  ///< n: per unit of the box's bound
 
   // the pieces, for callers that exploit the structure of s
-  void reduced_rows(const double* Y, double* BY, int ncols, int ld) const;      ///< n x ld to m x ld: B Y
-  void expand(const double* x, double* Cx, int ncols, int ld) const;            ///< m x ld to n x ld: C x
-  void reduced_rows_transposed(const double* x, double* Btx, int ncols, int ld) const;   ///< m x ld to n x ld
-  void expand_transposed(const double* Y, double* CtY, int ncols, int ld) const;         ///< n x ld to m x ld
-  void solve_reduced(double* rhs, int ncols, int ld);                           ///< A^+ rhs, in place
+  void reduced_rows(const double* Y, double* BY, int ncols, int ld) const;              ///< n x ld to m x ld: B Y
+  void expand(const double* x, double* Cx, int ncols, int ld) const;                    ///< m x ld to n x ld: C x
+  void reduced_rows_transposed(const double* x, double* Btx, int ncols, int ld) const;  ///< m x ld to n x ld
+  void expand_transposed(const double* Y, double* CtY, int ncols, int ld) const;        ///< n x ld to m x ld
+  void solve_reduced(double* rhs, int ncols, int ld);                                   ///< A^+ rhs, in place
   void solve_reduced_transposed(double* rhs, int ncols, int ld);
 
  private:
   void gather(bool of_b, const double* Y, double* out, int ncols, int ld) const;
   void scatter(bool of_b, const double* x, double* out, int ncols, int ld) const;
-  void response(const double* p, double* out);        ///< out = p + K G~ p, p scaled
+  void response(const double* p, double* out);  ///< out = p + K G~ p, p scaled
 
   ScaledProblem scaled_;
   ReducedSystem system_;

@@ -13,17 +13,17 @@ struct Iterate {
   std::vector<double> lambda, c;
   double residual = 0;
   void resize(int ld);
-  void evaluate(const ScaledProblem& problem);   ///< c and residual of lambda
+  void evaluate(const ScaledProblem& problem);  ///< c and residual of lambda
 };
 
 struct NewtonOptions {
   double tolerance = 1e-10;
-  double kappa = 1, delta_max = 0.03;     ///< delta = clamp(kappa * residual, 1e-9, delta_max)
+  double kappa = 1, delta_max = 0.03;  ///< delta = clamp(kappa * residual, 1e-9, delta_max)
   int max_iterations = 12;
-  bool undamped_first = false;            ///< delta = 1e-9 in the first step (warm start)
-  const std::uint8_t* known = nullptr;    ///< per block: take `modes` in the first step
+  bool undamped_first = false;          ///< delta = 1e-9 in the first step (warm start)
+  const std::uint8_t* known = nullptr;  ///< per block: take `modes` in the first step
   const Mode* modes = nullptr;
-  double stall_below = 0;                 ///< below this residual, stop as soon as a step does not halve it
+  double stall_below = 0;  ///< below this residual, stop as soon as a step does not halve it
 };
 
 class NewtonSolver {
@@ -32,8 +32,8 @@ class NewtonSolver {
   bool solve(const ScaledProblem& problem, const NewtonOptions& options, Iterate& iterate, int& iterations);
   /// The factorisation alone, for pivot_ratio at an iterate that no step led to.
   void probe(const ScaledProblem& problem, const Iterate& iterate);
-  double pivot_ratio = 1;                 ///< of the last factorisation: small where impulses are not unique
-  double last_delta = 0;                  ///< and its proximal term, which hides pivots below it
+  double pivot_ratio = 1;  ///< of the last factorisation: small where impulses are not unique
+  double last_delta = 0;   ///< and its proximal term, which hides pivots below it
 
  private:
   void choose_modes(const ScaledProblem& problem, const NewtonOptions& options, bool first);

@@ -15,7 +15,7 @@ COULOMB_SIMD void symmetric_update(const double* row, double x, int ld, double* 
 /// Tangential problem after eliminating the normal impulse: (H + eta I) l_T = -h, ||l_T|| = mu l_N, eta >= 0.
 struct LocalSliding {
   double hxx, hxy, hyy, hx, hy, gx, gy, b, inverse, mu;
-  double tangent(double eta, double* l) const {   // returns ||l_T|| - mu l_N
+  double tangent(double eta, double* l) const {  // returns ||l_T|| - mu l_N
     const double a = hxx + eta, d = hyy + eta, det = a * d - hxy * hxy;
     if (!(det > 0)) return INFINITY;
     l[0] = (-d * hx + hxy * hy) / det;
@@ -65,15 +65,24 @@ void solve_local_cone(const double* G, int ld, const double* b, double mu, doubl
     return;
   }
   const double inverse = 1 / gnn, gx = G[2], gy = G[ld + 2];
-  const LocalSliding s{G[0] - gx * gx * inverse, G[1] - gx * gy * inverse, G[ld + 1] - gy * gy * inverse, b[0] - gx * b[2] * inverse,
-                       b[1] - gy * b[2] * inverse, gx, gy, b[2], inverse, mu};
+  const LocalSliding s{G[0] - gx * gx * inverse,
+                       G[1] - gx * gy * inverse,
+                       G[ld + 1] - gy * gy * inverse,
+                       b[0] - gx * b[2] * inverse,
+                       b[1] - gy * b[2] * inverse,
+                       gx,
+                       gy,
+                       b[2],
+                       inverse,
+                       mu};
   const double size = std::max(G[0] + G[ld + 1], 1e-12 * gnn);
-  double low = 1e-14 * size, high = size;   // a singular tangential block has no eta = 0
+  double low = 1e-14 * size, high = size;  // a singular tangential block has no eta = 0
   double f_low = s.tangent(low, l);
   if (f_low <= 0) return;
   double f_high = s.tangent(high, l);
   for (int i = 0; i < 60 && !(f_high <= 0); ++i) low = high, f_low = f_high, high *= 8, f_high = s.tangent(high, l);
-  for (int i = 0; i < 80; ++i) {   // bisection on a logarithmic scale until secants are safe, then secants with bracketing
+  for (int i = 0; i < 80;
+       ++i) {  // bisection on a logarithmic scale until secants are safe, then secants with bracketing
     double eta = std::sqrt(low * high);
     if (high < 4 * low && std::isfinite(f_low)) {
       const double t = std::clamp(f_low / (f_low - f_high), 0.05, 0.95);
@@ -104,7 +113,7 @@ bool sweep_pgs(const ScaledProblem& p, int sweeps, double tolerance, Iterate& it
           solve_row(p, b, lambda, c);
         }
       }
-    iterate.evaluate(p);   // afresh: the running c gathers rounding errors
+    iterate.evaluate(p);  // afresh: the running c gathers rounding errors
     if (!std::isfinite(iterate.residual)) return false;
   }
   return iterate.residual <= tolerance;

@@ -24,7 +24,8 @@ COULOMB_SIMD void add(double a, const double* x, int n, double* __restrict y) {
 }
 
 /// Columns order[first ..] without their part along q: coefficients to r, squared lengths of what is left to size.
-COULOMB_SIMD void project_out(const double* q, int first, int n, const int* order, int ld, double* columns, double* r, double* size) {
+COULOMB_SIMD void project_out(const double* q, int first, int n, const int* order, int ld, double* columns, double* r,
+                              double* size) {
   for (int c = first; c < n; ++c) {
     double* __restrict column = columns + static_cast<long>(order[c]) * ld;
     double s[8] = {0, 0, 0, 0, 0, 0, 0, 0}, t[8] = {0, 0, 0, 0, 0, 0, 0, 0};
@@ -59,7 +60,7 @@ void PseudoInverse::compute(const double* A, int n, int ld, double threshold) {
   for (int j = 0; j < n; ++j) order_[j] = j, size_[j] = dot(&columns_[j * w], &columns_[j * w], ld_);
 
   double first = 0;
-  for (rank = 0; rank < n; ++rank) {   // r_[k][j]: coefficient of q_k in column order_[j]
+  for (rank = 0; rank < n; ++rank) {  // r_[k][j]: coefficient of q_k in column order_[j]
     int best = rank;
     double largest = -1;
     for (int j = rank; j < n; ++j) {
@@ -113,7 +114,9 @@ void PseudoInverse::apply(bool transposed, double* X, int ldx, int cols) {
     dense::multiply_transposed(transposed ? q_.data() : z_.data(), ld_, buffer_.data(), cols, X, ldx, n_, rank, cols);
     return;
   }
-  for (int i = 0; i < n_; ++i) std::copy(X + static_cast<long>(i) * ldx, X + static_cast<long>(i) * ldx + cols, &buffer_[static_cast<long>(i) * cols]);
+  for (int i = 0; i < n_; ++i)
+    std::copy(X + static_cast<long>(i) * ldx, X + static_cast<long>(i) * ldx + cols,
+              &buffer_[static_cast<long>(i) * cols]);
   if (transposed) {
     dense::multiply_transposed(inverse_.data(), ld_, buffer_.data(), cols, X, ldx, n_, n_, cols);
   } else {

@@ -10,8 +10,8 @@ class PseudoInverse {
  public:
   /// A: n x n row major with leading dimension ld, not changed. Directions below threshold times the largest are dropped.
   void compute(const double* A, int n, int ld, double threshold = 1e-9);
-  void solve(double* X, int ldx, int cols);              ///< X := A^+ X
-  void solve_transposed(double* X, int ldx, int cols);   ///< X := (A^+)^T X
+  void solve(double* X, int ldx, int cols);             ///< X := A^+ X
+  void solve_transposed(double* X, int ldx, int cols);  ///< X := (A^+)^T X
 
   int rank = 0;
 
@@ -19,7 +19,7 @@ class PseudoInverse {
   void apply(bool transposed, double* X, int ldx, int cols);
   int n_ = 0, ld_ = 0;
   bool low_rank_ = false;
-  std::vector<double> columns_, q_, r_, z_, size_, inverse_, buffer_;   // q_ ends as Y
+  std::vector<double> columns_, q_, r_, z_, size_, inverse_, buffer_;  // q_ ends as Y
   std::vector<int> order_;
 };
 

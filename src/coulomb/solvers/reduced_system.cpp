@@ -36,8 +36,8 @@ void add_sliding(std::vector<ReducedRow>& rows, int& size, int row, double mu, c
 }
 
 /// Rows of B G C + Q; with `upper` only the part right of the diagonal (plus rubbish left of it that nobody reads).
-COULOMB_SIMD void assemble_rows(const double* G, int ldg, const ReducedRow* rows, int m, int ld, bool upper, double delta,
-                                double* combination, double* __restrict A) {
+COULOMB_SIMD void assemble_rows(const double* G, int ldg, const ReducedRow* rows, int m, int ld, bool upper,
+                                double delta, double* combination, double* __restrict A) {
   for (int i = 0; i < m; ++i) {
     const ReducedRow& r = rows[i];
     const double* source = G + static_cast<long>(r.one_b ? r.row_b : r.row) * ldg;

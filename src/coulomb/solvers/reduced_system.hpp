@@ -17,10 +17,10 @@ namespace coulomb {
 /// One unknown and its equation: lambda += c x on rows `row` .. `row` + 2 (or on `row` alone), equation b . c_rows + q x = 0.
 struct ReducedRow {
   int row = 0;
-  bool one_c = true, one_b = true;   ///< the coefficient on its own single row is 1: row_c, row_b
+  bool one_c = true, one_b = true;  ///< the coefficient on its own single row is 1: row_c, row_b
   int row_c = 0, row_b = 0;
   double c[3] = {0, 0, 0}, b[3] = {0, 0, 0};
-  double q = 0, damping = 1;         ///< factor of the proximal term
+  double q = 0, damping = 1;  ///< factor of the proximal term
 };
 
 class ReducedSystem {
@@ -29,27 +29,27 @@ class ReducedSystem {
   void set_modes(const ScaledProblem& problem, const BlockMode* modes, bool unit_columns = false);
   /// A + delta diag(damping), factorised: Cholesky if nothing slides, else LU. False: singular or not finite.
   bool factorise(const ScaledProblem& problem, double delta);
-  void assemble(const ScaledProblem& problem, double delta);   ///< A alone, all of it
-  void solve(double* x);                                       ///< one right-hand side, in place
+  void assemble(const ScaledProblem& problem, double delta);  ///< A alone, all of it
+  void solve(double* x);                                      ///< one right-hand side, in place
 
   int size = 0, ld = 0;
-  bool symmetric = true;             ///< nothing slides
-  double pivot_ratio = 1;            ///< of the last factorisation
+  bool symmetric = true;   ///< nothing slides
+  double pivot_ratio = 1;  ///< of the last factorisation
   std::vector<ReducedRow> rows;
-  std::vector<double> fixed;         ///< n: lambda of the blocks without unknowns
-  std::vector<double> A;             ///< ld x size: the matrix, then its factor
+  std::vector<double> fixed;  ///< n: lambda of the blocks without unknowns
+  std::vector<double> A;      ///< ld x size: the matrix, then its factor
   std::vector<int> pivot;
 
-  double coordinate(const ReducedRow& r, const double* lambda) const {   ///< x of an impulse (least squares)
+  double coordinate(const ReducedRow& r, const double* lambda) const {  ///< x of an impulse (least squares)
     if (r.one_c) return lambda[r.row_c];
     const double* l = lambda + r.row;
-    if (r.one_b) return l[2] / r.c[2];   // the normal unknown of a sliding contact
+    if (r.one_b) return l[2] / r.c[2];  // the normal unknown of a sliding contact
     return (r.c[0] * l[0] + r.c[1] * l[1]) / (r.c[0] * r.c[0] + r.c[1] * r.c[1]);
   }
-  static double equation(const ReducedRow& r, const double* c) {          ///< b . c
+  static double equation(const ReducedRow& r, const double* c) {  ///< b . c
     return r.one_b ? c[r.row_b] : r.b[0] * c[r.row] + r.b[1] * c[r.row + 1] + r.b[2] * c[r.row + 2];
   }
-  static void expand(const ReducedRow& r, double x, double* lambda) {     ///< lambda += c x
+  static void expand(const ReducedRow& r, double x, double* lambda) {  ///< lambda += c x
     if (r.one_c) {
       lambda[r.row_c] += x;
     } else {

@@ -70,8 +70,10 @@ void ScaledProblem::assign(const ConstraintProblem& problem) {
   double largest = 0, smallest = std::numeric_limits<double>::infinity();
   for (int b = 0; b < num_blocks; ++b) {
     double trace = 0;
-    for (int i = blocks[b].row; i < blocks[b].row + blocks[b].size; ++i) trace += problem.G[static_cast<long>(i) * ld + i] + problem.R[i];
-    bound[b] = std::min(trace, std::numeric_limits<double>::max()) / blocks[b].size;  // borrowed until the scale is known
+    for (int i = blocks[b].row; i < blocks[b].row + blocks[b].size; ++i)
+      trace += problem.G[static_cast<long>(i) * ld + i] + problem.R[i];
+    bound[b] =
+        std::min(trace, std::numeric_limits<double>::max()) / blocks[b].size;  // borrowed until the scale is known
     largest = std::max(largest, bound[b]);
   }
   if (!(largest > 0)) largest = 1;
@@ -106,7 +108,8 @@ void ScaledProblem::set_shift(double shift) {
 }
 
 void ScaledProblem::set_compliance(double compliance) {
-  for (int i = 0; i < n; ++i) G[static_cast<long>(i) * ld + i] = diagonal_[i] + compliance * inverse_root[i] * inverse_root[i];
+  for (int i = 0; i < n; ++i)
+    G[static_cast<long>(i) * ld + i] = diagonal_[i] + compliance * inverse_root[i] * inverse_root[i];
 }
 
 void ScaledProblem::velocity(const double* lambda, double* c) const {

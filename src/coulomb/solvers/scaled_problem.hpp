@@ -25,12 +25,12 @@ struct BlockMode {
 class ScaledProblem {
  public:
   void assign(const ConstraintProblem& problem);
-  void set_shift(double shift);                                ///< adds to the whole scaled diagonal
+  void set_shift(double shift);  ///< adds to the whole scaled diagonal
   /// Adds the same physical compliance to every row: unlike a scaled shift it does not vary with the state, and needs no derivative.
   void set_compliance(double compliance);
-  void velocity(const double* lambda, double* c) const;        ///< c = G lambda + g, all scaled
+  void velocity(const double* lambda, double* c) const;  ///< c = G lambda + g, all scaled
   double residual(const double* lambda, const double* c) const;
-  void project(double* lambda) const;                          ///< on the set of admissible impulses, block by block
+  void project(double* lambda) const;  ///< on the set of admissible impulses, block by block
   void to_scaled(const double* lambda, double* scaled) const;
   void from_scaled(const double* scaled, const double* scaled_c, double* lambda, double* c) const;
   BlockMode mode(int block, const double* lambda, const double* c) const;
@@ -39,12 +39,12 @@ class ScaledProblem {
   double margin(int block, const double* lambda, const double* c, Mode& mode) const;
 
   int n = 0, ld = 0, num_blocks = 0;
-  const Block* blocks = nullptr;      ///< of the problem assigned last
+  const Block* blocks = nullptr;  ///< of the problem assigned last
   double ref = 1;
-  double typical = 1;                 ///< size of G: the power of two next to the geometric mean of the extreme block traces
-  std::vector<double> G, g;           ///< scaled; ld x n, n
-  std::vector<double> inverse_root;   ///< n: 1 / sqrt(s) of the row's block
-  std::vector<double> bound;          ///< per block, scaled (boxes)
+  double typical = 1;        ///< size of G: the power of two next to the geometric mean of the extreme block traces
+  std::vector<double> G, g;  ///< scaled; ld x n, n
+  std::vector<double> inverse_root;  ///< n: 1 / sqrt(s) of the row's block
+  std::vector<double> bound;         ///< per block, scaled (boxes)
 
  private:
   double block_residual(int block, const double* lambda, const double* c) const;

@@ -9,13 +9,15 @@ namespace coulomb {
 namespace {
 
 constexpr double least_damping = 1e-9;
-constexpr int patience = 12;   // steps without lowering the best residual by a third
+constexpr int patience = 12;  // steps without lowering the best residual by a third
 
 bool possible(const Block& block, Mode mode) {
   switch (block.type) {
-    case BlockType::cone: return mode == Mode::separating || mode == Mode::sliding || (mode == Mode::sticking && block.mu > 0);
+    case BlockType::cone:
+      return mode == Mode::separating || mode == Mode::sliding || (mode == Mode::sticking && block.mu > 0);
     case BlockType::limit: return mode == Mode::separating || mode == Mode::active;
-    case BlockType::box: return mode == Mode::lower || mode == Mode::upper || (mode == Mode::sticking && block.bound > 0);
+    case BlockType::box:
+      return mode == Mode::lower || mode == Mode::upper || (mode == Mode::sticking && block.bound > 0);
     default: return mode == Mode::active;
   }
 }
@@ -57,7 +59,8 @@ bool NewtonSolver::step(const ScaledProblem& problem, double delta) {
   std::copy(system_.fixed.begin(), system_.fixed.begin() + problem.ld, next_.lambda.begin());
   double* x = x_.data();
   for (int i = 0; i < system_.size; ++i)
-    ReducedSystem::expand(system_.rows[i], system_.coordinate(system_.rows[i], current_.lambda.data()), next_.lambda.data());
+    ReducedSystem::expand(system_.rows[i], system_.coordinate(system_.rows[i], current_.lambda.data()),
+                          next_.lambda.data());
   if (system_.size > 0) {
     if (!system_.factorise(problem, delta)) return false;
     pivot_ratio = system_.pivot_ratio;
@@ -84,7 +87,8 @@ void NewtonSolver::probe(const ScaledProblem& problem, const Iterate& iterate) {
   if (system_.size > 0) pivot_ratio = system_.factorise(problem, last_delta) ? system_.pivot_ratio : 0.0;
 }
 
-bool NewtonSolver::solve(const ScaledProblem& problem, const NewtonOptions& options, Iterate& iterate, int& iterations) {
+bool NewtonSolver::solve(const ScaledProblem& problem, const NewtonOptions& options, Iterate& iterate,
+                         int& iterations) {
   if (iterate.residual <= options.tolerance) return true;
   current_.resize(problem.ld);
   next_.resize(problem.ld);

@@ -8,16 +8,17 @@ namespace coulomb {
 enum class GradientMode : std::uint8_t {
   exact,                  ///< of the step that was computed; at a tie one documented side
   complementarity_aware,  ///< reverse mode: at every tie the side with the larger gradient (Nimble; THEORY 6)
-  smoothed_collision,     ///< contact points and normals move as they do on average over perturbed poses (Montaut et al.)
-  smoothed_step           ///< the Jacobian averaged over perturbed states
+  smoothed_collision,  ///< contact points and normals move as they do on average over perturbed poses (Montaut et al.)
+  smoothed_step        ///< the Jacobian averaged over perturbed states
 };
 
 struct GradientOptions {
   GradientMode mode = GradientMode::exact;
-  int samples = 32;             ///< of the smoothed modes
-  double scale = 1e-3;          ///< standard deviation: m and m/s, rad and rad/s (smoothed_collision: m, and rad over the shape's size)
-  std::uint64_t seed = 0;       ///< same seed, same gradient
-  double tie_margin = 1e-6;     ///< complementarity_aware: contacts nearer than this to the border of their mode are ties
+  int samples = 32;  ///< of the smoothed modes
+  double scale =
+      1e-3;  ///< standard deviation: m and m/s, rad and rad/s (smoothed_collision: m, and rad over the shape's size)
+  std::uint64_t seed = 0;    ///< same seed, same gradient
+  double tie_margin = 1e-6;  ///< complementarity_aware: contacts nearer than this to the border of their mode are ties
 };
 
 }  // namespace coulomb

@@ -32,10 +32,11 @@ std::shared_ptr<const Model> without_pairs(std::shared_ptr<const Model> model, c
       if (!std::binary_search(pairs.begin(), pairs.end(), static_cast<int>(i))) values[kept++] = values[i];
     values.resize(kept);
   };
-  drop(out->pair_a), drop(out->pair_b), drop(out->pair_friction), drop(out->pair_restitution), drop(out->pair_compliance),
-      drop(out->pair_overrides), drop(out->pair_margin);
+  drop(out->pair_a), drop(out->pair_b), drop(out->pair_friction), drop(out->pair_restitution),
+      drop(out->pair_compliance), drop(out->pair_overrides), drop(out->pair_margin);
   for (int pair : pairs)
-    out->ignored.push_back("pair " + model->geometry_names[model->pair_a[pair]] + ", " + model->geometry_names[model->pair_b[pair]] +
+    out->ignored.push_back("pair " + model->geometry_names[model->pair_a[pair]] + ", " +
+                           model->geometry_names[model->pair_b[pair]] +
                            ": overlaps in the neutral pose, left out of the simulation");
   return out;
 }

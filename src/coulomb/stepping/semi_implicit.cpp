@@ -51,7 +51,8 @@ void free_velocity(const Model& model, const StepOptions& options, StepRecord& r
 
 void collect_rows(const Model& model, const StepOptions& options, StepRecord& r) {
   link_twists(model, r.dynamics, r.v.data(), r.twist.data());
-  const RowContext context{model, r.dynamics, options.constraints, r.q.data(), r.v.data(), r.v_free.data(), r.twist.data()};
+  const RowContext context{model,      r.dynamics,      options.constraints, r.q.data(),
+                           r.v.data(), r.v_free.data(), r.twist.data()};
   r.rows.clear();
   add_contact_rows(context, r.collision.contacts, r.rows);
   add_equality_rows(context, r.rows);
@@ -189,10 +190,12 @@ void advance(const Model& model, double h, StepRecord& r) {
 
 StepRecord::StepRecord(const Model& model)
     : q(model.nq), v(model.nv), u(model.nu), tau(model.nv), q_next(model.nq), v_next(model.nv), acceleration(model.nv),
-      v_free(model.nv), dynamics(model), collision(model), joint_forces(model), implicit_damping(model.nv), assembly(model),
-      twist(8 * model.nv), twist_next(8 * model.nv), scratch(8 * model.nv + 8) {}
+      v_free(model.nv), dynamics(model), collision(model), joint_forces(model), implicit_damping(model.nv),
+      assembly(model), twist(8 * model.nv), twist_next(8 * model.nv), scratch(8 * model.nv + 8) {}
 
-StepMemory::StepMemory(const Model& model) : structure(structure_of(model)) { collision.pairs.resize(model.pair_a.size()); }
+StepMemory::StepMemory(const Model& model) : structure(structure_of(model)) {
+  collision.pairs.resize(model.pair_a.size());
+}
 
 void StepMemory::reset() {
   collision.reset();
@@ -203,8 +206,8 @@ bool semi_implicit_step(const Model& model, const StepOptions& options, Constrai
                         StepRecord& r) {
   r.valid = false;
   kinematics(model, r.q.data(), r.dynamics);
-  detect_contacts(model, r.dynamics.body_position.data(), r.dynamics.body_rotation.data(), options.collision, memory.collision,
-                  r.collision);
+  detect_contacts(model, r.dynamics.body_position.data(), r.dynamics.body_rotation.data(), options.collision,
+                  memory.collision, r.collision);
   free_velocity(model, options, r);
   collect_rows(model, options, r);
   assemble_problem(model, r.dynamics, r.rows, r.v_free.data(), r.assembly, r.problem);

@@ -22,7 +22,7 @@ struct StepOptions {
 struct StepMemory {
   explicit StepMemory(const Model& model);
   void reset();
-  std::uint64_t structure;                 ///< of the model: models of another structure cannot use this memory
+  std::uint64_t structure;  ///< of the model: models of another structure cannot use this memory
   CollisionCache collision;
   struct Impulse {
     std::uint64_t key = 0;
@@ -30,7 +30,7 @@ struct StepMemory {
     int size = 0;
     double value[6] = {0, 0, 0, 0, 0, 0};  ///< contacts: world axes; others: as in the rows
   };
-  std::vector<Impulse> impulses;           ///< in block order, keys ascending within a kind
+  std::vector<Impulse> impulses;  ///< in block order, keys ascending within a kind
 };
 
 /// One step of record.(q, v, u, tau, fext), already checked; fills the rest of the record and updates the memory. False: numbers

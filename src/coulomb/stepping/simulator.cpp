@@ -4,9 +4,9 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "coulomb/stepping/neutral_overlaps.hpp"
 #include "coulomb/model/configuration.hpp"
 #include "coulomb/small_math.hpp"
+#include "coulomb/stepping/neutral_overlaps.hpp"
 
 namespace coulomb {
 namespace {
@@ -24,16 +24,20 @@ std::string number(double value) {
 
 void check_range(const char* name, double value, double low, double high, bool open_low) {
   const bool ok = std::isfinite(value) && value <= high && (open_low ? value > low : value >= low);
-  if (!ok) refuse(std::string(name) + ": got " + number(value) + ", expected a number in " + (open_low ? "(" : "[") + number(low) + ", " + number(high) + "]");
+  if (!ok)
+    refuse(std::string(name) + ": got " + number(value) + ", expected a number in " + (open_low ? "(" : "[") +
+           number(low) + ", " + number(high) + "]");
 }
 
 void check_finite(const char* name, const double* x, int n) {
   for (int i = 0; i < n; ++i)
-    if (!std::isfinite(x[i])) refuse(std::string(name) + "[" + std::to_string(i) + "] is " + number(x[i]) + ", expected a finite number");
+    if (!std::isfinite(x[i]))
+      refuse(std::string(name) + "[" + std::to_string(i) + "] is " + number(x[i]) + ", expected a finite number");
 }
 
 void check_size(const char* name, std::size_t size, std::size_t expected) {
-  if (size != expected) refuse(std::string(name) + " has " + std::to_string(size) + " elements, expected " + std::to_string(expected));
+  if (size != expected)
+    refuse(std::string(name) + " has " + std::to_string(size) + " elements, expected " + std::to_string(expected));
 }
 
 SolverMethod solver_method(const std::string& name) {
@@ -57,7 +61,8 @@ StepOptions step_options(const Model& model, const SimulatorOptions& o) {
   StepOptions out;
   out.constraints.timestep = o.timestep == 0 ? model.timestep : o.timestep;
   check_range("timestep", out.constraints.timestep, 0, 1, true);
-  if (out.constraints.timestep < 1e-9) refuse("timestep: got " + number(out.constraints.timestep) + ", expected at least 1e-9 s");
+  if (out.constraints.timestep < 1e-9)
+    refuse("timestep: got " + number(out.constraints.timestep) + ", expected at least 1e-9 s");
   if (o.contact != "ncp") refuse("contact: got \"" + o.contact + "\", expected \"ncp\"");
   if (o.stepper != "semi_implicit") refuse("stepper: got \"" + o.stepper + "\", expected \"semi_implicit\"");
   check_range("tolerance", o.tolerance, 0, 1e-2, true);
@@ -71,10 +76,12 @@ StepOptions step_options(const Model& model, const SimulatorOptions& o) {
   out.constraints.restitution_threshold = o.restitution_threshold;
   out.collision.stateless = !o.patches;
   out.solver.method = solver_method(o.solver);
-  out.solver.tolerance = o.tolerance, out.solver.max_iterations = o.max_iterations, out.solver.canonical = o.canonical_impulses;
+  out.solver.tolerance = o.tolerance, out.solver.max_iterations = o.max_iterations,
+  out.solver.canonical = o.canonical_impulses;
   out.warm_start = o.warm_start;
   out.gradient.mode = gradient_mode(o.gradient);
-  if (o.gradient_samples < 1) refuse("gradient_samples: got " + std::to_string(o.gradient_samples) + ", expected at least 1");
+  if (o.gradient_samples < 1)
+    refuse("gradient_samples: got " + std::to_string(o.gradient_samples) + ", expected at least 1");
   check_range("gradient_scale", o.gradient_scale, 0, 1, true);
   out.gradient.samples = o.gradient_samples, out.gradient.scale = o.gradient_scale, out.gradient.seed = o.gradient_seed;
   return out;
@@ -85,7 +92,8 @@ const char* reason(SolveStatus status) {
     case SolveStatus::solved: return "solved";
     case SolveStatus::relaxed: return "relaxed: the constraint problem was solved after adding compliance";
     case SolveStatus::max_iterations: return "max_iterations: the solver ran out of its budget";
-    case SolveStatus::infeasible: return "infeasible: the constraints contradict one another; a relaxed solution was used";
+    case SolveStatus::infeasible:
+      return "infeasible: the constraints contradict one another; a relaxed solution was used";
     case SolveStatus::failed: return "failed: no solution was found; the best iterate was used";
   }
   return "unknown";
@@ -101,14 +109,13 @@ std::shared_ptr<const Model> simulated_model(std::shared_ptr<const Model> model,
 
 Simulator::Simulator(std::shared_ptr<const Model> model, SimulatorOptions options)
     : model_(simulated_model(std::move(model), options)), options_(std::move(options)),
-      step_options_(step_options(*model_, options_)),
-      memory_(*model_), record_(std::make_unique<StepRecord>(*model_)),
+      step_options_(step_options(*model_, options_)), memory_(*model_), record_(std::make_unique<StepRecord>(*model_)),
       linearization_(std::make_unique<StepLinearization>(*model_)) {
   options_.timestep = step_options_.constraints.timestep;
 }
 
-void Simulator::step(const double* q, const double* v, const double* u, const double* tau, const double* fext, double* q_next,
-                     double* v_next) {
+void Simulator::step(const double* q, const double* v, const double* u, const double* tau, const double* fext,
+                     double* q_next, double* v_next) {
   const Model& m = *model_;
   check_configuration(m, q, "q");
   check_finite("v", v, m.nv);
@@ -159,8 +166,9 @@ StepStatus Simulator::status() const {
   const SolverResult& s = record_->solution;
   out.converged = s.status == SolveStatus::solved;
   out.iterations = s.iterations, out.residual = s.residual, out.relaxation = s.relaxation;
-  out.reason = overflowed_ ? "failed: overflow: the numbers of this step exceed double precision, the state was left as it was"
-                           : reason(s.status);
+  out.reason = overflowed_
+                   ? "failed: overflow: the numbers of this step exceed double precision, the state was left as it was"
+                   : reason(s.status);
   if (record_->corrections_dropped) out.reason += "; position correction left out, it contradicted the constraints";
   return out;
 }
@@ -243,8 +251,11 @@ std::vector<double> Simulator::impulse_derivatives(const std::string& wrt, int& 
   linearization();
   std::vector<double> columns_T;
   if (wrt == "q" || wrt == "v" || wrt == "u" || wrt == "tau") {
-    linearization_->impulse_columns(
-        wrt == "q" ? StepInput::q : wrt == "v" ? StepInput::v : wrt == "u" ? StepInput::u : StepInput::tau, columns_T);
+    linearization_->impulse_columns(wrt == "q"   ? StepInput::q
+                                    : wrt == "v" ? StepInput::v
+                                    : wrt == "u" ? StepInput::u
+                                                 : StepInput::tau,
+                                    columns_T);
     columns = wrt == "u" ? model_->nu : model_->nv;
   } else {
     const ParameterSet set(*model_, {wrt});
@@ -273,7 +284,8 @@ StepCotangent Simulator::vjp(const double* dq1, const double* dv1, const std::ve
   return out;
 }
 
-void Simulator::jvp(const double* dq, const double* dv, const double* du, const double* dtau, double* dq1, double* dv1) {
+void Simulator::jvp(const double* dq, const double* dv, const double* du, const double* dtau, double* dq1,
+                    double* dv1) {
   if (dq) check_finite("dq", dq, model_->nv);
   if (dv) check_finite("dv", dv, model_->nv);
   if (du) check_finite("du", du, model_->nu);
@@ -284,7 +296,9 @@ void Simulator::jvp(const double* dq, const double* dv, const double* du, const 
 
 void Simulator::set_memory(const StepMemory& memory) {
   if (memory.structure != memory_.structure)
-    refuse("memory: belongs to a model of another structure (bodies, joints, shapes or pairs); expected one of this simulator's model");
+    refuse(
+        "memory: belongs to a model of another structure (bodies, joints, shapes or pairs); expected one of this "
+        "simulator's model");
   memory_ = memory;
 }
 

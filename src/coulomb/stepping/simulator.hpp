@@ -13,23 +13,24 @@
 namespace coulomb {
 
 struct SimulatorOptions {
-  double timestep = 0;                 ///< seconds; 0: the model's own
-  std::string contact = "ncp";         ///< contact law
+  double timestep = 0;          ///< seconds; 0: the model's own
+  std::string contact = "ncp";  ///< contact law
   std::string stepper = "semi_implicit";
-  std::string solver = "automatic";    ///< "automatic" (AC-LM with fall-backs) | "ac_lm" | "admm" | "pgs"
-  double tolerance = 1e-10;            ///< scaled residual of the constraint problem
-  int max_iterations = 3000;           ///< budget of the solver's last rung
-  double baumgarte = 0.1;              ///< share of a position error removed per step, [0, 1]
-  double slop = 0;                     ///< m, rad: violation that Baumgarte leaves alone
-  double max_correction_speed = 1.0;   ///< m/s, rad/s
-  double restitution_threshold = 1e-2; ///< m/s: slower approaches do not bounce
-  bool patches = true;                 ///< remember manifold points from step to step (hysteresis); false: stateless
+  std::string solver = "automatic";     ///< "automatic" (AC-LM with fall-backs) | "ac_lm" | "admm" | "pgs"
+  double tolerance = 1e-10;             ///< scaled residual of the constraint problem
+  int max_iterations = 3000;            ///< budget of the solver's last rung
+  double baumgarte = 0.1;               ///< share of a position error removed per step, [0, 1]
+  double slop = 0;                      ///< m, rad: violation that Baumgarte leaves alone
+  double max_correction_speed = 1.0;    ///< m/s, rad/s
+  double restitution_threshold = 1e-2;  ///< m/s: slower approaches do not bounce
+  bool patches = true;                  ///< remember manifold points from step to step (hysteresis); false: stateless
   bool warm_start = true;
-  bool exclude_neutral_overlaps = true;///< leave out pairs of one robot's own geometries that overlap in its neutral pose
-  bool canonical_impulses = true;      ///< choose the canonical impulses where they are not unique
-  std::string gradient = "exact";      ///< "exact" | "complementarity_aware" (vjp) | "smoothed_collision" | "smoothed_step"
-  int gradient_samples = 32;           ///< of the smoothed gradients
-  double gradient_scale = 1e-3;        ///< their standard deviation: m, rad, m/s, rad/s
+  bool exclude_neutral_overlaps =
+      true;                        ///< leave out pairs of one robot's own geometries that overlap in its neutral pose
+  bool canonical_impulses = true;  ///< choose the canonical impulses where they are not unique
+  std::string gradient = "exact";  ///< "exact" | "complementarity_aware" (vjp) | "smoothed_collision" | "smoothed_step"
+  int gradient_samples = 32;       ///< of the smoothed gradients
+  double gradient_scale = 1e-3;    ///< their standard deviation: m, rad, m/s, rad/s
   std::uint64_t gradient_seed = 0;
 };
 
@@ -43,22 +44,22 @@ struct StepStatus {
   int iterations = 0;
   double residual = 0;
   double relaxation = 0;
-  std::string reason;                  ///< "solved", or why not
+  std::string reason;  ///< "solved", or why not
 };
 
 /// One contact of the last step, in world axes; impulse acts on A, its opposite on B.
 struct ContactReport {
   std::string geometry_a, geometry_b, body_a, body_b;
-  double point[3], normal[3];          ///< m; unit, from B to A
-  double frame[9];                     ///< rows: two tangents and the normal
-  double depth = 0;                    ///< m, > 0 penetrating
-  double impulse[3];                   ///< N s
-  double velocity[3];                  ///< m/s: of A relative to B at the point, after the step
+  double point[3], normal[3];  ///< m; unit, from B to A
+  double frame[9];             ///< rows: two tangents and the normal
+  double depth = 0;            ///< m, > 0 penetrating
+  double impulse[3];           ///< N s
+  double velocity[3];          ///< m/s: of A relative to B at the point, after the step
   double friction = 0;
   Mode mode = Mode::separating;
-  bool tie = false;                    ///< on the border of two modes: the gradient is that of the side reported in `mode`
-  double margin = 0;                   ///< distance to the border, relative to the problem's scale
-  bool frozen = false;                 ///< no local derivative of the geometry exists; the declared fall-back is used
+  bool tie = false;     ///< on the border of two modes: the gradient is that of the side reported in `mode`
+  double margin = 0;    ///< distance to the border, relative to the problem's scale
+  bool frozen = false;  ///< no local derivative of the geometry exists; the declared fall-back is used
 };
 
 class Simulator {
@@ -83,7 +84,9 @@ class Simulator {
   bool differentiable() const;
   std::vector<ContactReport> contacts() const;
   const StepRecord& record() const { return *record_; }
-  std::uint64_t step_count() const { return step_count_; }   ///< steps since construction: tells whether the record is still the same
+  std::uint64_t step_count() const {
+    return step_count_;
+  }  ///< steps since construction: tells whether the record is still the same
 
   /// Jacobian of the last step; valid until the next one. Throws std::logic_error before the first step and after one
   /// whose numbers overflowed.
@@ -117,7 +120,8 @@ class Simulator {
 
  private:
   const StepLinearization& linearization();
-  const std::shared_ptr<const ParameterSet>& parameter_set(const std::vector<std::string>& names);   ///< the last one is kept
+  const std::shared_ptr<const ParameterSet>& parameter_set(
+      const std::vector<std::string>& names);  ///< the last one is kept
 
   std::shared_ptr<const Model> model_;
   SimulatorOptions options_;

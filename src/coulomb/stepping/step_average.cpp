@@ -11,7 +11,7 @@ namespace {
 
 constexpr int num_compliances = 4;
 constexpr double compliance[num_compliances] = {2e-5, 4e-5, 8e-5, 16e-5};
-constexpr double to_zero[num_compliances] = {64.0 / 21, -8.0 / 3, 2.0 / 3, -1.0 / 21};   // of a cubic through them
+constexpr double to_zero[num_compliances] = {64.0 / 21, -8.0 / 3, 2.0 / 3, -1.0 / 21};  // of a cubic through them
 
 void add(double a, const std::vector<double>& x, std::vector<double>& y) {
   for (std::size_t i = 0; i < x.size(); ++i) y[i] += a * x[i];
@@ -29,7 +29,8 @@ bool StepAverage::prepare_limit(const Model& model, const StepOptions& options, 
   for (int i = 0; i < num_compliances; ++i) {
     StepRecord& r = levels_[i].record;
     r = record;
-    if (!solver_.solve_compliant(r.problem, compliance[i], r.solution) || r.solution.modes != record.solution.modes) return false;
+    if (!solver_.solve_compliant(r.problem, compliance[i], r.solution) || r.solution.modes != record.solution.modes)
+      return false;
     advance(model, options.constraints.timestep, r);
     levels_[i].linearization.prepare(model, options, r);
     levels_[i].weight = to_zero[i];
@@ -37,7 +38,8 @@ bool StepAverage::prepare_limit(const Model& model, const StepOptions& options, 
   return true;
 }
 
-bool StepAverage::prepare_samples(const Model& model, const StepOptions& options, const StepRecord& record, const StepMemory& memory) {
+bool StepAverage::prepare_samples(const Model& model, const StepOptions& options, const StepRecord& record,
+                                  const StepMemory& memory) {
   reserve(model, options.gradient.samples);
   StepOptions sampled = options;
   sampled.collision.frozen_cache = true;

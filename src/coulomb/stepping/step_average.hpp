@@ -18,7 +18,8 @@ class StepAverage {
   /// False: a compliant problem has other modes, or no solution; the limit is not smooth here.
   bool prepare_limit(const Model& model, const StepOptions& options, const StepRecord& record);
   /// memory: what the step started from. Samples whose step has no solution are left out; false: all of them.
-  bool prepare_samples(const Model& model, const StepOptions& options, const StepRecord& record, const StepMemory& memory);
+  bool prepare_samples(const Model& model, const StepOptions& options, const StepRecord& record,
+                       const StepMemory& memory);
   void jacobian(StepDerivatives& out);
   void parameter_columns(const ParameterSet& set, std::vector<double>& columns_T);
   void impulse_columns(StepInput input, std::vector<double>& out_T);

@@ -44,7 +44,8 @@ void StepLinearization::impulse_columns(StepInput input, std::vector<double>& ou
     if (input == StepInput::q)
       fill_row_columns(model, r.dynamics, r.rows, row_velocities(), r.v_next.data(), rows_, inactive_, s.data(), ld);
     for (const BodyRows& b : r.rows.body_rows)
-      if (input == StepInput::v && b.restitution != 0 && !inactive_[b.block]) bounce_row(b, s.data() + std::size_t(b.row + 2) * ld);
+      if (input == StepInput::v && b.restitution != 0 && !inactive_[b.block])
+        bounce_row(b, s.data() + std::size_t(b.row + 2) * ld);
     return impulses_of((input == StepInput::q ? r_q_ : r_v_).data(), s.data(), nv, ld, out_T.data());
   }
   std::vector<double> r_T(std::size_t(count) * ld, 0.0);
@@ -62,7 +63,7 @@ void StepLinearization::impulse_columns(StepInput input, std::vector<double>& ou
 
 void StepLinearization::impulse_columns(const ParameterSet& set, std::vector<double>& out_T) {
   std::vector<double> columns_T;
-  parameter_columns(set, columns_T);   // leaves r and s
+  parameter_columns(set, columns_T);  // leaves r and s
   if (use_average_) return average_->impulse_columns(set, out_T);
   const int n = record_->rows.num_rows, count = set.size();
   out_T.resize(std::size_t(count) * n);

@@ -25,7 +25,8 @@ void add_torque(const Model& model, BodyForces& forces, int body, const double* 
 }  // namespace
 
 StepDerivatives::StepDerivatives(const Model& model)
-    : nv(model.nv), nu(model.nu), A_T(std::size_t(4) * nv * nv), B_T(std::size_t(2) * nu * nv), B_tau_T(std::size_t(2) * nv * nv) {}
+    : nv(model.nv), nu(model.nu), A_T(std::size_t(4) * nv * nv), B_T(std::size_t(2) * nu * nv),
+      B_tau_T(std::size_t(2) * nv * nv) {}
 
 StepLinearization::StepLinearization(const Model& model)
     : model_(&model), forces_(model), rate_next_(8 * model.nv), body_twist_(8 * model.num_bodies), w_(model.nv),
@@ -91,8 +92,9 @@ void StepLinearization::prepare(const Model& model, const StepOptions& options, 
   prepare_derivatives(model, record.dynamics, record.acceleration.data(), &forces_);
   const GradientOptions& gradient = options.gradient;
   const SmoothedMotion smoothed(model, record.collision, gradient.samples, gradient.scale, gradient.seed);
-  coulomb::row_derivatives(model, record.dynamics, rows, record.collision.contacts, row_velocities(), record.solution.lambda.data(),
-                           inactive_, rows_, gradient.mode == GradientMode::smoothed_collision ? &smoothed : nullptr);
+  coulomb::row_derivatives(model, record.dynamics, rows, record.collision.contacts, row_velocities(),
+                           record.solution.lambda.data(), inactive_, rows_,
+                           gradient.mode == GradientMode::smoothed_collision ? &smoothed : nullptr);
   const int n = rows.num_rows, m = problem_.reduced_size(), ld = record.dynamics.ld;
   grow(lambda_bar_, 2 * std::size_t(n) + 8);
   grow(reduced_, std::size_t(m) * ld), grow(s_, std::size_t(n) * ld);
@@ -198,7 +200,8 @@ void StepLinearization::add_integrate_jacobian(double* columns_T) {
 
 const StepDerivatives& StepLinearization::jacobian() {
   if (have_jacobian_) return *derivatives_;
-  if (!derivatives_ || derivatives_.use_count() > 1) derivatives_ = std::make_shared<StepDerivatives>(*model_);  // a caller keeps it
+  if (!derivatives_ || derivatives_.use_count() > 1)
+    derivatives_ = std::make_shared<StepDerivatives>(*model_);  // a caller keeps it
   StepDerivatives& out = *derivatives_;
   have_jacobian_ = true;
   out.ambiguous = ambiguous_;
@@ -230,7 +233,8 @@ const StepDerivatives& StepLinearization::jacobian() {
   }
   velocity_columns(r_q_, Bs, A);
   Bs = nullptr;
-  if (m > 0 && std::any_of(r.rows.body_rows.begin(), r.rows.body_rows.end(), [](const BodyRows& b) { return b.restitution != 0; })) {
+  if (m > 0 && std::any_of(r.rows.body_rows.begin(), r.rows.body_rows.end(),
+                           [](const BodyRows& b) { return b.restitution != 0; })) {
     std::fill_n(s_.data(), std::size_t(n) * ld, 0.0);  // a bouncing row's bias is e J v
     for (const BodyRows& b : r.rows.body_rows) {
       if (b.restitution == 0 || inactive_[b.block]) continue;

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "coulomb/constraints/row_derivatives.hpp"
-#include "coulomb/parameters/parameters.hpp"
 #include "coulomb/dense_kernels.hpp"
+#include "coulomb/parameters/parameters.hpp"
 #include "coulomb/solvers/linearization.hpp"
 #include "coulomb/stepping/semi_implicit.hpp"
 #include "coulomb/stepping/step_record.hpp"
@@ -27,15 +27,15 @@ struct StepDerivatives {
   int nv = 0, nu = 0;
   std::vector<double> A_T, B_T, B_tau_T;
   std::shared_ptr<const ParameterSet> parameters;  ///< that were asked for, or null
-  std::vector<double> parameters_T;    ///< parameters->size() rows of 2 nv
+  std::vector<double> parameters_T;                ///< parameters->size() rows of 2 nv
   /// Impulses are not unique, the next velocity depends on the choice and the choice has no derivative here: of least norm.
   bool ambiguous = false;
 };
 
 struct StepCotangent {
-  std::vector<double> q, v, u, tau;    ///< nv, nv, nu, nv
+  std::vector<double> q, v, u, tau;                   ///< nv, nv, nu, nv
   std::shared_ptr<const ParameterSet> parameter_set;  ///< that was asked for, or null
-  std::vector<double> parameters;      ///< in its order
+  std::vector<double> parameters;                     ///< in its order
 };
 
 class StepAverage;
@@ -46,7 +46,7 @@ enum class StepInput : std::uint8_t { q, v, u, tau };
 class StepLinearization {
  public:
   explicit StepLinearization(const Model& model);
-  StepLinearization(const StepLinearization& other);   ///< a fresh one for the same model
+  StepLinearization(const StepLinearization& other);  ///< a fresh one for the same model
   ~StepLinearization();
 
   /// Prepares everything that forward and reverse mode share. The record must stay unchanged while this is used.
@@ -86,7 +86,8 @@ class StepLinearization {
   void vjp_from_jacobian(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set);
   void impulses_of(const double* r_T, const double* s, int count, int width, double* out_T);
   ParameterContext parameter_context() const;
-  void parameter_gradient(const ParameterSet& set, const double* dq1, const double* y, const double* z, std::vector<double>& out);
+  void parameter_gradient(const ParameterSet& set, const double* dq1, const double* y, const double* z,
+                          std::vector<double>& out);
   void bounce_row(const BodyRows& rows, double* row) const;
   void add_bounce_cotangent(const double* z, double* out);
 
@@ -98,15 +99,15 @@ class StepLinearization {
   ProblemLinearization problem_;
   std::vector<unsigned char> inactive_;
   std::vector<double> rate_next_, body_twist_;            // column rates at v+
-  std::vector<double> reduced_, W_, BYM_, s_, Bs_, P_T_; // nv x ld, rows x ld, ...
+  std::vector<double> reduced_, W_, BYM_, s_, Bs_, P_T_;  // nv x ld, rows x ld, ...
   std::vector<double> r_q_, r_v_, out_;                   // nv x ld
   std::vector<double> w_, scratch_, lambda_bar_;
-  std::vector<RightHandSide> sides_;                      // of one parameter
+  std::vector<RightHandSide> sides_;  // of one parameter
   std::vector<double> parameter_r_, parameter_s_, parameter_Bs_, parameter_p_;
   ProductScratch product_;
   std::shared_ptr<StepDerivatives> derivatives_;
   bool have_jacobian_ = false, ambiguous_ = false, use_average_ = false;
-  std::unique_ptr<StepAverage> average_;                 // made when first needed
+  std::unique_ptr<StepAverage> average_;  // made when first needed
 };
 
 }  // namespace coulomb

@@ -13,17 +13,33 @@ namespace coulomb {
 
 ParameterContext StepLinearization::parameter_context() const {
   const StepRecord& r = *record_;
-  return {*model_, r.dynamics, options_->constraints, r.rows, r.collision.contacts, rows_, inactive_,
+  return {*model_,
+          r.dynamics,
+          options_->constraints,
+          r.rows,
+          r.collision.contacts,
+          rows_,
+          inactive_,
           {r.twist_next.data(), rate_next_.data(), r.twist.data(), r.dynamics.column_rate.data()},
-          r.dynamics.body_twist.data(), body_twist_.data(), r.q.data(), r.v.data(), r.u.data(), r.v_next.data(), r.acceleration.data(),
-          r.solution.lambda.data(), r.fext, r.solution.modes, r.joint_forces};
+          r.dynamics.body_twist.data(),
+          body_twist_.data(),
+          r.q.data(),
+          r.v.data(),
+          r.u.data(),
+          r.v_next.data(),
+          r.acceleration.data(),
+          r.solution.lambda.data(),
+          r.fext,
+          r.solution.modes,
+          r.joint_forces};
 }
 
 void StepLinearization::parameter_columns(const ParameterSet& set, std::vector<double>& columns_T) {
-  jacobian();   // P and W
+  jacobian();  // P and W
   if (use_average_) return average_->parameter_columns(set, columns_T);
   const StepRecord& record = *record_;
-  const int nv = model_->nv, ld = record.dynamics.ld, n = record.rows.num_rows, m = problem_.reduced_size(), count = set.size();
+  const int nv = model_->nv, ld = record.dynamics.ld, n = record.rows.num_rows, m = problem_.reduced_size(),
+            count = set.size();
   const int width = padded(count);
   columns_T.assign(std::size_t(2) * nv * count, 0.0);
   parameter_r_.assign(std::size_t(count) * ld, 0.0);
@@ -47,7 +63,8 @@ void StepLinearization::parameter_columns(const ParameterSet& set, std::vector<d
   if (m > 0) {
     parameter_Bs_.resize(std::size_t(m) * width);
     problem_.reduced_rows(parameter_s_.data(), parameter_Bs_.data(), width, width);
-    multiply(Product::subtract, transposed(parameter_Bs_.data(), count, m, width), W_.data(), dv_T.data(), ld, ld, product_);
+    multiply(Product::subtract, transposed(parameter_Bs_.data(), count, m, width), W_.data(), dv_T.data(), ld, ld,
+             product_);
   }
   const double h = options_->constraints.timestep;
   for (int d = 0; d < nv; ++d) w_[d] = h * record.v_next[d];

@@ -56,8 +56,8 @@ void StepLinearization::vjp(const double* dq1, const double* dv1, StepCotangent&
       out.v[first + j] += h * r.joint_forces.dtau_dv[6 * d + j] * y[d];
     }
   }
-  row_derivatives_vjp(model, r.dynamics, r.rows, row_velocities(), r.v_next.data(), rows_, inactive_, r.solution.lambda.data(), z, y,
-                      scratch_.data(), out.q.data());
+  row_derivatives_vjp(model, r.dynamics, r.rows, row_velocities(), r.v_next.data(), rows_, inactive_,
+                      r.solution.lambda.data(), z, y, scratch_.data(), out.q.data());
   add_bounce_cotangent(z, out.v.data());
   out.parameters.clear();
   if (set && set->size() > 0) parameter_gradient(*set, dq1, y, z, out.parameters);
@@ -69,7 +69,8 @@ void StepLinearization::vjp(const double* dq1, const double* dv1, StepCotangent&
   }
 }
 
-void StepLinearization::vjp_from_jacobian(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set) {
+void StepLinearization::vjp_from_jacobian(const double* dq1, const double* dv1, StepCotangent& out,
+                                          const ParameterSet* set) {
   const StepDerivatives& J = jacobian();
   const int nv = model_->nv;
   const auto project = [&](const double* columns_T, int count, std::vector<double>& to) {
@@ -99,7 +100,8 @@ void StepLinearization::add_bounce_cotangent(const double* z, double* out) {
   }
 }
 
-void StepLinearization::jvp(const double* dq, const double* dv, const double* du, const double* dtau, double* dq1, double* dv1) {
+void StepLinearization::jvp(const double* dq, const double* dv, const double* du, const double* dtau, double* dq1,
+                            double* dv1) {
   const StepDerivatives& J = jacobian();
   const int nv = model_->nv;
   std::fill_n(dq1, nv, 0.0);

@@ -7,8 +7,8 @@
 #include "coulomb/constraints/assemble.hpp"
 #include "coulomb/constraints/constraint_rows.hpp"
 #include "coulomb/dynamics/dynamics.hpp"
-#include "coulomb/solvers/constraint_solver.hpp"
 #include "coulomb/dynamics/joint_forces.hpp"
+#include "coulomb/solvers/constraint_solver.hpp"
 
 namespace coulomb {
 
@@ -16,15 +16,15 @@ struct StepRecord {
   explicit StepRecord(const Model& model);
 
   // inputs
-  std::vector<double> q, v, u, tau;      ///< state, controls, extra joint forces
-  std::vector<double> fext;              ///< num_bodies x 6: world force and torque at each body's centre of mass; empty: none
+  std::vector<double> q, v, u, tau;  ///< state, controls, extra joint forces
+  std::vector<double> fext;  ///< num_bodies x 6: world force and torque at each body's centre of mass; empty: none
   // results
   std::vector<double> q_next, v_next;
-  std::vector<double> acceleration;      ///< (v_next - v) / h
+  std::vector<double> acceleration;  ///< (v_next - v) / h
   std::vector<double> v_free;
   // stages
   DynamicsWorkspace dynamics;
-  CollisionWorkspace collision;          ///< .contacts
+  CollisionWorkspace collision;  ///< .contacts
   JointForces joint_forces;
   std::vector<double> implicit_damping;  ///< nv: h D, on the diagonal of M
   ConstraintRows rows;
@@ -32,9 +32,9 @@ struct StepRecord {
   ConstraintProblem problem;
   WarmStart warm_start;
   SolverResult solution;
-  bool corrections_dropped = false;      ///< solved without position correction, which contradicted the constraints
-  std::vector<double> twist, twist_next; ///< nv x 8: link twists at v and at v_next
-  std::vector<double> scratch;           ///< nv x 8
+  bool corrections_dropped = false;       ///< solved without position correction, which contradicted the constraints
+  std::vector<double> twist, twist_next;  ///< nv x 8: link twists at v and at v_next
+  std::vector<double> scratch;            ///< nv x 8
   bool valid = false;
 };
 

@@ -39,12 +39,13 @@ void StepLinearization::vjp_at_ties(const double* dq1, const double* dv1, StepCo
   StepCotangent candidate;
   candidate.parameter_set = out.parameter_set;  // either may be the one returned
   std::vector<Mode> best = modes;
-  bool current = true;   // the linearisation is that of `best`
+  bool current = true;  // the linearisation is that of `best`
   const auto try_flip = [&](const std::vector<int>& blocks) {
     r.solution.modes = best;
     for (int b : blocks) {
       const Block& block = r.problem.blocks[b];
-      r.solution.modes[b] = other_side(block, best[b], r.solution.lambda.data() + block.row, r.solution.c.data() + block.row);
+      r.solution.modes[b] =
+          other_side(block, best[b], r.solution.lambda.data() + block.row, r.solution.c.data() + block.row);
     }
     prepare(*model_, options, r);
     vjp(dq1, dv1, candidate, set);
@@ -63,7 +64,9 @@ void StepLinearization::vjp_at_ties(const double* dq1, const double* dv1, StepCo
     std::vector<int> group;
     bool seen = false;
     for (const BodyRows& b : r.rows.body_rows) {
-      if (b.body_a != first.body_a || b.body_b != first.body_b || !std::binary_search(ties.begin(), ties.end(), b.block)) continue;
+      if (b.body_a != first.body_a || b.body_b != first.body_b ||
+          !std::binary_search(ties.begin(), ties.end(), b.block))
+        continue;
       seen = seen || (&b < &first);
       group.push_back(b.block);
     }
@@ -72,7 +75,7 @@ void StepLinearization::vjp_at_ties(const double* dq1, const double* dv1, StepCo
   for (const auto& group : groups) try_flip(group);
   for (int b : ties) try_flip({b});
   if (best == modes && current) return;
-  r.solution.modes = modes;   // the record stays what the step found
+  r.solution.modes = modes;  // the record stays what the step found
   prepare(*model_, options, r);
 }
 

@@ -1,10 +1,10 @@
 // The choice among impulses that are not unique, where the next velocity depends on it: redundant contacts that slide. The condition
 // of canonical.hpp by other means (a pseudo-inverse), independence of the start, and its derivative against differences.
 #include "../check.hpp"
+#include "coulomb/model/scene.hpp"
 #include "coulomb/solvers/constraint_solver.hpp"
 #include "coulomb/solvers/linearization.hpp"
 #include "coulomb/stepping/simulator.hpp"
-#include "coulomb/model/scene.hpp"
 #include "problems.hpp"
 
 using namespace coulomb;
@@ -61,7 +61,7 @@ double condition(const ConstraintProblem& p, const SolverResult& r, int& nullity
   Vector rest(w);
   for (int i = 0; i < m; ++i)
     for (int j = 0; j < m; ++j) rest[i] -= system.A[static_cast<std::size_t>(i) * system.ld + j] * x[j];
-  if (null_impulse) {   // C (1 - A^+ A) x
+  if (null_impulse) {  // C (1 - A^+ A) x
     Vector along(m), image(m);
     for (int i = 0; i < m; ++i) along[i] = 1 + i % 3;
     for (int i = 0; i < m; ++i)
@@ -79,7 +79,8 @@ double condition(const ConstraintProblem& p, const SolverResult& r, int& nullity
 World spinning_box(std::uint64_t seed) {
   Random r(seed);
   World w;
-  w.add_body(1, 0.01, {0, 0, 0.1}, {1 + 0.3 * r.normal(), 0.3 * r.normal(), -0.1}, {0.02 * r.normal(), 0.02 * r.normal(), 3 * r.normal()});
+  w.add_body(1, 0.01, {0, 0, 0.1}, {1 + 0.3 * r.normal(), 0.3 * r.normal(), -0.1},
+             {0.02 * r.normal(), 0.02 * r.normal(), 3 * r.normal()});
   add_box_on_ground(w, 0, 0.4);
   return w;
 }
@@ -89,10 +90,13 @@ World chain(std::uint64_t seed) {
   Random r(seed);
   World w;
   const Vec3 joint = {0, 0, 0};
-  const auto link = [&](double mass, Vec3 at) { w.add_body(mass, 0.02 * mass, at, {1, 0.2 * r.normal(), -0.5}, {0, r.normal(), r.normal()}); };
+  const auto link = [&](double mass, Vec3 at) {
+    w.add_body(mass, 0.02 * mass, at, {1, 0.2 * r.normal(), -0.5}, {0, r.normal(), r.normal()});
+  };
   link(1, {-0.2, 0.1, 0.3});
   link(0.4, {0.25, 0, 0.2});
-  for (const Vec3& axis : {Vec3{1, 0, 0}, Vec3{0, 1, 0}, Vec3{0, 0, 1}}) w.add_row(BlockType::equality, w.row(0, 1, joint, axis));
+  for (const Vec3& axis : {Vec3{1, 0, 0}, Vec3{0, 1, 0}, Vec3{0, 0, 1}})
+    w.add_row(BlockType::equality, w.row(0, 1, joint, axis));
   w.add_contact(0, -1, joint, {0, 0, 1}, 0.3);
   w.add_contact(1, -1, joint, {0, 0, 1}, 0.7);
   return w;
@@ -127,9 +131,11 @@ void test_choice(const World& w, std::uint64_t seed) {
     CHECK(r.canonical && r.modes == cold.modes);
     CHECK_NEAR(difference(r.lambda, cold.lambda), 0, 1e-12);
   }
-  WarmStart other{cold.lambda, std::vector<std::uint8_t>(cold.modes.size(), 1), cold.modes};   // almost, or quite, a solution as well
+  WarmStart other{cold.lambda, std::vector<std::uint8_t>(cold.modes.size(), 1),
+                  cold.modes};  // almost, or quite, a solution as well
   for (double size : {1e-2, 1e-6, 1e-9}) {
-    for (int i = 0; i < p.n; ++i) other.lambda[i] = cold.lambda[i] + size * length(cold.lambda) * along[i] / length(along);
+    for (int i = 0; i < p.n; ++i)
+      other.lambda[i] = cold.lambda[i] + size * length(cold.lambda) * along[i] / length(along);
     CHECK_NEAR(difference(solve(p, &other).lambda, cold.lambda), 0, 1e-12);
   }
 }
@@ -163,7 +169,9 @@ void test_derivative(const World& w, std::uint64_t seed) {
   for (double e : {1e-4, 5e-5}) {
     const SolverResult plus = at(e), minus = at(-e);
     if (plus.modes != base.modes || minus.modes != base.modes) return;
-    for (int i = 0; i < p.n; ++i) numeric[i] = (e < 1e-4 ? 4.0 / 3 : -1.0 / 3) * (plus.lambda[i] - minus.lambda[i]) / (2 * e) + (e < 1e-4 ? numeric[i] : 0);
+    for (int i = 0; i < p.n; ++i)
+      numeric[i] =
+          (e < 1e-4 ? 4.0 / 3 : -1.0 / 3) * (plus.lambda[i] - minus.lambda[i]) / (2 * e) + (e < 1e-4 ? numeric[i] : 0);
   }
   ++linearised;
   CHECK_NEAR(difference(exact, numeric), 0, 1e-7);

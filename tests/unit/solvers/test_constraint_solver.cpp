@@ -209,10 +209,11 @@ void test_numbers() {
     const SolveStatus status = expect_numbers(p);
     CHECK(std::isfinite(bad) || status == SolveStatus::failed);
     p = random_world(1, 3, 2).problem();
-    for (int i = 0; i < p.n; ++i) p.G[static_cast<std::size_t>(i) * p.ld + i] = std::abs(bad) < 1e300 ? 1e308 : std::abs(bad);
+    for (int i = 0; i < p.n; ++i)
+      p.G[static_cast<std::size_t>(i) * p.ld + i] = std::abs(bad) < 1e300 ? 1e308 : std::abs(bad);
     expect_numbers(p);
   }
-  for (double size : {1e-100, 1e-30, 1e30, 1e100}) {   // and those that still work
+  for (double size : {1e-100, 1e-30, 1e30, 1e100}) {  // and those that still work
     ConstraintProblem p = random_world(1, 3, 2).problem();
     const SolverResult reference = solve(p);
     for (double& x : p.G) x *= size;
@@ -221,7 +222,7 @@ void test_numbers() {
     CHECK(r.status == SolveStatus::solved);
     for (int i = 0; i < p.n; ++i) CHECK_NEAR(r.lambda[i] * size * size, reference.lambda[i], 1e-9);
   }
-  ConstraintProblem p;   // an impulse of 1e400
+  ConstraintProblem p;  // an impulse of 1e400
   p.resize(3);
   for (int i = 0; i < 3; ++i) p.G[static_cast<std::size_t>(i) * p.ld + i] = 1e-260;
   p.g[2] = -1e140;
@@ -279,7 +280,7 @@ void test_warm_start_does_not_leak() {
   }
   const ConstraintProblem p = box(0.5, {0, 0, -0.01}).problem();
   const SolverResult cold = solve(p);
-  WarmStart warm = warm_from(cold);   // another solution: one diagonal carries more
+  WarmStart warm = warm_from(cold);  // another solution: one diagonal carries more
   for (int b = 0; b < 4; ++b) warm.lambda[3 * b + 2] += b == 0 || b == 3 ? 1e-3 : -1e-3;
   CHECK_NEAR(difference(cold.lambda, solve(p, SolverMethod::automatic, &warm).lambda), 0, 1e-6);
 }

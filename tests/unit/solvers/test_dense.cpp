@@ -78,8 +78,9 @@ void test_products(int m, int k, int cols) {
   double worst = 0;
   for (int i = 0; i < m; ++i)
     for (int j = 0; j < ldc; ++j) {
-      double c = j < cols ? 0 : 7, d = c;   // what lies beside the result stays
-      for (int l = 0; l < k && j < cols; ++l) c += at(A, lda, i, l) * at(B, ldb, l, j), d += at(At, lda, l, i) * at(B, ldb, l, j);
+      double c = j < cols ? 0 : 7, d = c;  // what lies beside the result stays
+      for (int l = 0; l < k && j < cols; ++l)
+        c += at(A, lda, i, l) * at(B, ldb, l, j), d += at(At, lda, l, i) * at(B, ldb, l, j);
       worst = std::max({worst, std::abs(c - at(C, ldc, i, j)), std::abs(d - at(D, ldc, i, j))});
     }
   CHECK(worst < 1e-14 * k * 10);

@@ -129,7 +129,8 @@ void test_world(const World& w, std::uint64_t seed) {
     Vector dl(n);
     if (block.type == BlockType::cone && block.mu > 0) {
       lin.dlambda_dmu(static_cast<int>(b), dl.data());
-      for (int i = 0; i < n; ++i) CHECK_NEAR(dl[i], dmu[static_cast<std::size_t>(i) * blocks + b], 1e-12 * (1 + std::abs(dl[i])));
+      for (int i = 0; i < n; ++i)
+        CHECK_NEAR(dl[i], dmu[static_cast<std::size_t>(i) * blocks + b], 1e-12 * (1 + std::abs(dl[i])));
       if (s.result.modes[b] == Mode::sliding)
         check(dl,
               differences(
