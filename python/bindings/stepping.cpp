@@ -201,7 +201,7 @@ void bind_reports(nb::module_& module) {
                    "(3,) N s")
       .def_prop_ro("velocity", triple(&ContactReport::velocity), nb::sig("def velocity(self) -> numpy.ndarray"),
                    "(3,) m/s: of A relative to B at the point, after the step")
-      .def_ro("friction", &ContactReport::friction)
+      .def_ro("friction", &ContactReport::friction, "Coefficient of the pair.")
       .def_prop_ro(
           "mode", [](const ContactReport& c) { return std::string(name_of(c.mode)); },
           "'separating', 'sticking' or 'sliding'")

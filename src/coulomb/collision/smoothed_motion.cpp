@@ -26,7 +26,28 @@ void add_about(const Contact& c, const ContactMotion& m, const double* point, do
   add(m.ddistance, sum.ddistance);
 }
 
+double squared_distance(const Contact& a, const Contact& b) {
+  double d[3];
+  sub3(a.point, b.point, d);
+  return dot3(d, d);
+}
+
 }  // namespace
+
+// The lowest point has taken over; unless it stands for another contact of the pair, which has a motion of its own: then
+// the nearest.
+const Contact* SmoothedMotion::carrier(const Contact& contact, const std::vector<Contact>& found) const {
+  const Contact *lowest = nullptr, *nearest = nullptr;
+  for (const Contact& c : found) {
+    if (!lowest || c.distance < lowest->distance) lowest = &c;
+    if (!nearest || squared_distance(c, contact) < squared_distance(*nearest, contact)) nearest = &c;
+  }
+  for (const Contact& other : workspace_.contacts)
+    if (lowest && other.pair == contact.pair &&
+        squared_distance(*lowest, other) < squared_distance(*lowest, contact))
+      return nearest;
+  return lowest;
+}
 
 void SmoothedMotion::operator()(const Contact& contact, ContactMotion& motion) const {
   NormalNumbers normal(seed_ ^ (std::uint64_t(contact.pair) << 20) ^ std::uint64_t(contact.feature));
@@ -38,17 +59,11 @@ void SmoothedMotion::operator()(const Contact& contact, ContactMotion& motion) c
     for (double& x : shift) x = scale_ * normal();
     for (double& x : turn) x = scale_ / std::max(contact.size, 1e-9) * normal();
     collide_moved_pair(model_, contact.pair, shift, turn, contact.point, 8 * scale_, workspace_, found);
-    const Contact* nearest = nullptr;
-    double best = 0;
-    for (const Contact& c : found) {
-      double d[3];
-      sub3(c.point, contact.point, d);
-      if (!nearest || dot3(d, d) < best) nearest = &c, best = dot3(d, d);
-    }
-    if (!nearest) continue;
-    contact_motion(*nearest, one);
+    const Contact* chosen = carrier(contact, found);
+    if (!chosen) continue;
+    contact_motion(*chosen, one);
     if (one.frozen) continue;
-    add_about(*nearest, one, contact.point, 1, sum);
+    add_about(*chosen, one, contact.point, 1, sum);
     ++used;
   }
   if (used == 0) return contact_motion(contact, motion);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "coulomb/collision/detect.hpp"
 
@@ -19,6 +20,8 @@ class SmoothedMotion {
   void operator()(const Contact& contact, ContactMotion& motion) const;
 
  private:
+  const Contact* carrier(const Contact& contact, const std::vector<Contact>& found) const;
+
   const Model& model_;
   CollisionWorkspace& workspace_;
   int samples_;
