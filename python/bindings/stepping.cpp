@@ -87,7 +87,7 @@ std::vector<std::string> names_of(const ParameterSet* set) {
 }
 
 void bind_derivatives(nb::module_& module) {
-  Derivatives cls(module, "StepDerivatives", nb::dynamic_attr(),
+  Derivatives cls(module, "StepDerivatives",
                   "Jacobian of one step in tangent space: dq as in Model.integrate, dv as in v. By the implicit "
                   "function theorem on "
                   "the modes of the contacts (Simple, section III; docs/conventions.md: which side at ties). Arrays "
@@ -119,13 +119,13 @@ void bind_derivatives(nb::module_& module) {
           "parameters", [](const StepDerivatives& d) { return names_of(d.parameters.get()); }, "Names of `wrt`.")
       .def(
           "dlambda",
-          [](nb::handle self, const std::string& wrt) {
-            const nb::tuple origin = nb::cast<nb::tuple>(self.attr("_origin"));
-            auto& sim = nb::cast<Simulator&>(origin[0]);
-            if (sim.step_count() != nb::cast<std::uint64_t>(origin[1]))
+          [](const StepDerivatives& d, const std::string& wrt) {
+            Simulator* sim = d.origin ? d.origin->simulator : nullptr;
+            if (sim == nullptr) throw std::logic_error("dlambda: the simulator of these derivatives is gone");
+            if (sim->step_count() != d.step)
               throw std::logic_error("dlambda: the simulator has stepped since these derivatives were taken");
             int columns = 0;
-            const std::vector<double> values = sim.impulse_derivatives(wrt, columns);
+            const std::vector<double> values = sim->impulse_derivatives(wrt, columns);
             return to_numpy(values.data(), columns > 0 ? static_cast<Py_ssize_t>(values.size()) / columns : 0, columns,
                             columns);
           },
@@ -356,12 +356,8 @@ void bind_simulator(nb::module_& module) {
   cls.def_prop_ro("contacts", &Simulator::contacts, "List of Contact of the last step.");
   cls.def(
       "derivatives",
-      [](nb::handle self, const std::vector<std::string>& wrt) {
-        auto& sim = nb::cast<Simulator&>(self);
-        nb::object d = nb::cast(
-            std::const_pointer_cast<StepDerivatives>(wrt.empty() ? sim.shared_derivatives() : sim.derivatives(wrt)));
-        nb::setattr(d, "_origin", nb::make_tuple(self, sim.step_count()));  // dlambda asks there
-        return d;
+      [](Simulator& sim, const std::vector<std::string>& wrt) {
+        return std::const_pointer_cast<StepDerivatives>(wrt.empty() ? sim.shared_derivatives() : sim.derivatives(wrt));
       },
       nb::arg("wrt") = std::vector<std::string>{},
       "StepDerivatives of the last step; stay valid afterwards. wrt: names of parameters (Model.parameters) whose "

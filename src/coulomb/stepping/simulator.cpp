@@ -228,7 +228,9 @@ const StepDerivatives& Simulator::derivatives() {
 
 std::shared_ptr<const StepDerivatives> Simulator::shared_derivatives() {
   linearization();
-  return linearization_->shared_jacobian();
+  std::shared_ptr<StepDerivatives> out = linearization_->shared_jacobian();
+  out->origin = origin_, out->step = step_count_;
+  return out;
 }
 
 const std::shared_ptr<const ParameterSet>& Simulator::parameter_set(const std::vector<std::string>& names) {
@@ -244,6 +246,7 @@ std::shared_ptr<const StepDerivatives> Simulator::derivatives(const std::vector<
   auto out = std::make_shared<StepDerivatives>(derivatives());
   out->parameters = set;
   linearization_->parameter_columns(*set, out->parameters_T);
+  out->origin = origin_, out->step = step_count_;
   return out;
 }
 

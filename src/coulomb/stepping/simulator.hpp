@@ -65,6 +65,9 @@ struct ContactReport {
 class Simulator {
  public:
   explicit Simulator(std::shared_ptr<const Model> model, SimulatorOptions options = {});
+  ~Simulator() { origin_->simulator = nullptr; }
+  Simulator(const Simulator&) = delete;
+  Simulator& operator=(const Simulator&) = delete;
 
   /// One step from (q, v) under u (nu), extra joint forces tau (nv) and body wrenches fext (num_bodies x 6); empty: zero. Throws
   /// std::invalid_argument naming argument, element and value; numerical trouble is in status(), results are always finite: where
@@ -132,6 +135,7 @@ class Simulator {
   std::unique_ptr<StepLinearization> linearization_;
   bool linearized_ = false, overflowed_ = false;
   std::uint64_t step_count_ = 0;
+  std::shared_ptr<DerivativeOrigin> origin_ = std::make_shared<DerivativeOrigin>(DerivativeOrigin{this});
   std::vector<std::string> parameter_names_;
   std::shared_ptr<const ParameterSet> parameter_set_ = std::make_shared<ParameterSet>();
 };

@@ -22,6 +22,13 @@ namespace coulomb {
 
 /// Jacobian of a step in tangent spaces. A_T: 2nv x 2nv, row k is the column of A for the k-th entry of (q, v), holding (dq1, dv1);
 /// B_T: nu rows for the controls; B_tau_T: nv rows for the joint forces.
+class Simulator;
+
+/// Where derivatives came from: null once that simulator is gone.
+struct DerivativeOrigin {
+  Simulator* simulator = nullptr;
+};
+
 struct StepDerivatives {
   explicit StepDerivatives(const Model& model);
   int nv = 0, nu = 0;
@@ -30,6 +37,8 @@ struct StepDerivatives {
   std::vector<double> parameters_T;                ///< parameters->size() rows of 2 nv
   /// Impulses are not unique, the next velocity depends on the choice and the choice has no derivative here: of least norm.
   bool ambiguous = false;
+  std::shared_ptr<DerivativeOrigin> origin;  ///< with `step`, Simulator::step_count() then: for impulses on demand
+  std::uint64_t step = 0;
 };
 
 struct StepCotangent {
@@ -56,7 +65,7 @@ class StepLinearization {
 
   const StepDerivatives& jacobian();
   /// The same, to be kept: the next Jacobian then gets memory of its own.
-  std::shared_ptr<const StepDerivatives> shared_jacobian() { return jacobian(), derivatives_; }
+  std::shared_ptr<StepDerivatives> shared_jacobian() { return jacobian(), derivatives_; }
   /// Columns (dq1, dv1) of the parameters' scalars: set.size() rows of 2 nv.
   void parameter_columns(const ParameterSet& set, std::vector<double>& columns_T);
   /// Derivative of the impulses lambda of all rows (contacts: two tangents, normal) by an input or by parameters: one row of
