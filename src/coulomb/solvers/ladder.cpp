@@ -14,6 +14,7 @@ constexpr double canonical_compliance = 1e-6;          // relative to G, centred
 constexpr double canonical_path[] = {1, 1e3, 3e1, 1};  // of it: at once, or where Newton cycles from larger ones down
 constexpr double stalled =
     10;  // tolerances: where redundant contacts contradict each other by rounding, steps end there
+constexpr double large_pivot = 1e-2;        // no magnified proximal term gets here
 constexpr double unique_pivot = 1e-6;  // pivots above this: the impulses are unique
 constexpr double corner = 1e-8;        // lambda_N and c_N both below: a tie
 constexpr double exact = 1e-13;        // a residual that no further step improves
@@ -242,8 +243,8 @@ bool ConstraintSolver::may_be_redundant() {
     if (block.type != BlockType::cone && block.type != BlockType::limit) continue;
     if (std::abs(best_.lambda[normal]) < corner && std::abs(best_.c[normal]) < corner) return true;
   }
-  // LU magnifies the proximal term that fills a vanishing pivot without bound: where something slides, look without it
-  return canonical_.deficient(scaled_, best_);
+  // LU magnifies the proximal term that fills a vanishing pivot, 1e5 times and more: where something slides, look without it
+  return newton_.pivot_ratio < large_pivot && canonical_.deficient(scaled_, best_);
 }
 
 // Where impulses are not unique: the limit of a vanishing compliance centred at zero, whatever the start was.
