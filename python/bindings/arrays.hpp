@@ -11,6 +11,7 @@
 #include <array>
 #include <cstring>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -66,6 +67,19 @@ class ArrayIn {
   nb::object converted_;
   Py_buffer buffer_{};
   bool held_ = false;
+};
+
+/// An optional argument: null if it is None.
+class OptionalArray {
+ public:
+  OptionalArray(nb::handle object, const char* name, std::initializer_list<Py_ssize_t> shape) {
+    if (!object.is_none()) array_.emplace(object, name, shape);
+  }
+  const double* data() const { return array_ ? array_->data() : nullptr; }
+  Py_ssize_t rows() const { return array_->shape(0); }  ///< not of None
+
+ private:
+  std::optional<ArrayIn> array_;
 };
 
 /// A new array to be filled: `array` is what Python gets, `data` its elements.

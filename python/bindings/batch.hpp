@@ -41,18 +41,6 @@ class Working {
   nb::gil_scoped_release release_;
 };
 
-/// An optional argument: null if it is None.
-class OptionalArray {
- public:
-  OptionalArray(nb::handle object, const char* name, std::initializer_list<Py_ssize_t> shape) {
-    if (!object.is_none()) array_.emplace(object, name, shape);
-  }
-  const double* data() const { return array_ ? array_->data() : nullptr; }
-
- private:
-  std::optional<ArrayIn> array_;
-};
-
 /// An optional mask of n booleans: null if it is None.
 class Mask {
  public:

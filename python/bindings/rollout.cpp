@@ -71,19 +71,6 @@ class Watch {
   int reported_ = -1;
 };
 
-/// An optional argument: null if it is None.
-class OptionalArray {
- public:
-  OptionalArray(nb::handle object, const char* name, std::initializer_list<Py_ssize_t> shape) {
-    if (!object.is_none()) array_.emplace(object, name, shape);
-  }
-  const double* data() const { return array_ ? array_->data() : nullptr; }
-  Py_ssize_t rows() const { return array_->shape(0); }
-
- private:
-  std::optional<ArrayIn> array_;
-};
-
 int positive(const char* name, const std::optional<std::int64_t>& value) {
   if (!value) return 0;
   if (*value < 1 || *value > 2147483647)

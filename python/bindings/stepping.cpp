@@ -16,18 +16,6 @@ namespace coulomb::python {
 
 namespace {
 
-/// An optional argument: null if it is None.
-class OptionalArray {
- public:
-  OptionalArray(nb::handle object, const char* name, std::initializer_list<Py_ssize_t> shape) {
-    if (!object.is_none()) array_.emplace(object, name, shape);
-  }
-  const double* data() const { return array_ ? array_->data() : nullptr; }
-
- private:
-  std::optional<ArrayIn> array_;
-};
-
 /// A block of a Jacobian that is stored transposed: rows [first_row, +rows) and columns [first_column, +columns) of the matrix whose
 /// transpose has `leading` entries per row. A view: no copy.
 nb::object transposed_block(const std::vector<double>& transposed, int leading, int first_row, int rows,

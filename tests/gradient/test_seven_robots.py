@@ -147,4 +147,4 @@ def test_contact_law_and_jacobian_at_every_state(name):
         reference.close()
     print(f"\n{name}: worst relative error dv_dq, dv_dv, dv_dtau, dv_du {worst}; left out of {len(qs)}: {left_out}")
     assert not failures
-    assert sum(left_out.values()) <= 0.6 * len(qs), "too little is left to judge by"
+    assert sum(left_out.values()) <= 0.25 * len(qs), "too little is left to judge by"

@@ -1,4 +1,4 @@
-"""The Jacobian of a step against finite differences of the same step, on scenes of several bodies and on robots.
+"""The Jacobian of a step against finite differences of the same step, on scenes of several bodies (robots: test_seven_robots.py).
 
 States where a contact changes within the differences have no two-sided derivative and are left out.
 """
@@ -8,7 +8,6 @@ import pytest
 from differences import jacobian, relative_error
 
 import coulomb
-from scenes import robots
 from scenes.contacts import CONTACT_SCENES
 
 TOLERANCE = 1e-6
@@ -16,7 +15,7 @@ TOLERANCE = 1e-6
 
 @pytest.mark.parametrize("build", CONTACT_SCENES, ids=lambda f: f.__name__)
 def test_gradients_of_scenes(build):
-    seeds, smooth = range(6), 0
+    seeds, smooth = range(12), 0
     for seed in seeds:
         random = np.random.default_rng(seed)
         model, q, v = build(random)
@@ -27,26 +26,7 @@ def test_gradients_of_scenes(build):
         smooth += 1
         assert np.linalg.norm(analytic) > 0.1
         assert relative_error(analytic, numeric, model.nv) <= TOLERANCE, f"seed {seed}"
-    if smooth == 0:
-        pytest.skip("contacts change within the differences at every state")
-
-
-@pytest.mark.parametrize("name", robots.NAMES)
-def test_gradients_of_robots(name):
-    if robots.folder() is None:
-        pytest.skip("no folder of robots (COULOMB_ROBOTS)")
-    model, qs, vs = robots.load(name)
-    sim = coulomb.Simulator(model)
-    random = np.random.default_rng(7)
-    smooth = 0
-    for k in range(0, len(qs), 12):
-        analytic, numeric = jacobian(sim, qs[k], vs[k], 0.1 * random.normal(size=model.nu))
-        if numeric is None:
-            continue
-        smooth += 1
-        assert relative_error(analytic, numeric, model.nv) <= TOLERANCE, f"state {k}"
-    if smooth == 0:
-        pytest.skip("contacts change within the differences at every state")
+    assert smooth > 0, "contacts change within the differences at every state"
 
 
 def test_check_gradients_agrees_with_these_differences():
