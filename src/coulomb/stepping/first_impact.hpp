@@ -1,0 +1,58 @@
+// The first impact of a motion: when, along q(t) = q (+) (t v + t^2/2 a), some pair of shapes comes down on its threshold.
+//
+// Swept bounds drop nearly every pair. The others advance by steps that no point of the two shapes can cross (directed bound of
+// second order, collision/separation_bound.hpp): the time found is never late, and early by rounding only, as the steps converge
+// on the impact like Newton's.
+#pragma once
+
+#include <vector>
+
+#include "coulomb/dynamics/motion_path.hpp"
+#include "coulomb/model/model.hpp"
+
+namespace coulomb {
+
+struct ImpactOptions {
+  double tolerance = 1e-5;      ///< m: pairs within +-tolerance at the start touch already
+  int max_evaluations = 20000;  ///< distance evaluations of one search
+};
+
+enum class ImpactStatus {
+  complete,          ///< the answer is the first impact, or that there is none
+  evaluation_limit,  ///< nothing happens before `time`, the rest of the motion was not looked at
+  not_finite,        ///< the motion overflows: time = 0
+};
+
+/// Thresholds of the signed distance: 0 for pairs farther apart than the tolerance at the start; -tolerance for pairs within
+/// +-tolerance, whose contact the constraints hold, and 0 once such a pair has lifted off by more than the tolerance; for pairs
+/// deeper than that, the start distance less the tolerance.
+struct Impact {
+  bool found = false;
+  double time = 0;       ///< seconds from the start of the path; found: of the impact; else: nothing happens before
+  int pair = -1;         ///< index into Model::pair_*
+  double threshold = 0;  ///< m: the signed distance is this at `time`, to rounding
+  double distance = 0;   ///< m: at `time`, >= threshold to rounding
+  double normal[3] = {0, 0, 1}, point[3] = {0, 0, 0};  ///< world, at `time`; normal from geometry b to a of the pair
+  double closing_speed = 0;  ///< m/s: -dPhi/dt at `time`
+  bool grazing = false;      ///< closing_speed is next to nothing: the time has no derivative
+  int evaluations = 0;       ///< of the signed distance
+  ImpactStatus status = ImpactStatus::complete;
+};
+
+/// Workspace and search; no allocation after construction.
+class ImpactSearch {
+ public:
+  explicit ImpactSearch(const Model& model);
+  ~ImpactSearch();
+  ImpactSearch(ImpactSearch&&) noexcept;
+  ImpactSearch& operator=(ImpactSearch&&) noexcept;
+
+  /// The earliest impact along the path; of equal times, the one that is found first: the same for the same input.
+  Impact first(const Model& model, const ImpactOptions& options, const MotionPath& path);
+
+ private:
+  struct Workspace;
+  Workspace* workspace_;
+};
+
+}  // namespace coulomb
