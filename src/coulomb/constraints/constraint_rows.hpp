@@ -14,8 +14,13 @@
 
 namespace coulomb {
 
+/// cone: exact Coulomb friction (NCP); pyramid: LCP; penalty: forces of springs, no rows.
+enum class ContactLaw : std::uint8_t { cone, pyramid, penalty };
+
 /// How constraints are stabilised and when they bounce; part of the step's definition, differentiated as it stands.
 struct ConstraintOptions {
+  ContactLaw contact = ContactLaw::cone;
+  int friction_directions = 2;          ///< pyramid: its polygon has twice as many sides
   double timestep = 1e-3;
   double baumgarte = 0.1;               ///< share of a position error removed per step, in [0, 1]
   double slop = 0;                      ///< metres (or radians) of penetration that Baumgarte leaves alone

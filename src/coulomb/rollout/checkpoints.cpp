@@ -100,6 +100,7 @@ std::size_t record_bytes(const StepRecord& r) {
   bytes += array_bytes(r.problem.G, r.problem.g, r.problem.R, r.problem.blocks);
   bytes += array_bytes(r.solution.lambda, r.solution.c, r.solution.modes, r.solution.margin, r.warm_start.lambda,
                        r.warm_start.known, r.warm_start.mode);
+  if (r.extra.value) bytes += r.extra.value->bytes();
   return bytes;
 }
 

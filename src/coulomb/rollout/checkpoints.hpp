@@ -10,7 +10,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "coulomb/stepping/semi_implicit.hpp"
+#include "coulomb/stepping/step_memory.hpp"
+#include "coulomb/stepping/step_record.hpp"
 
 namespace coulomb {
 

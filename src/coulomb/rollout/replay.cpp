@@ -14,7 +14,8 @@ constexpr double differentiable_size = 1e150;  // beyond, the squares in derivat
 }  // namespace
 
 Replay::Replay(const Rollout& rollout, int records)
-    : rollout_(rollout), memory_(*rollout.model), slots_(records), linearization_(*rollout.model) {}
+    : rollout_(rollout), memory_(*rollout.model), slots_(records), 
+      gradient_(make_step_gradient(*rollout.model, rollout.step_options)) {}
 
 void Replay::seek(int t) {
   t_ = t;
@@ -31,7 +32,7 @@ void Replay::step(int slot) {
   if (!rollout_.u.empty()) std::copy_n(&rollout_.u[t * nu], nu, r.u.begin());
   if (!rollout_.tau.empty()) std::copy_n(&rollout_.tau[t * nv], nv, r.tau.begin());
   slots_[slot]->t = t_;
-  slots_[slot]->overflowed = !semi_implicit_step(model, rollout_.step_options, solver_, memory_, r);
+  slots_[slot]->overflowed = !take_step(model, rollout_.step_options, solver_, memory_, r);
   if (std::memcmp(r.q_next.data(), &rollout_.q[(t + 1) * nq], nq * sizeof(double)) != 0 ||
       std::memcmp(r.v_next.data(), &rollout_.v[(t + 1) * nv], nv * sizeof(double)) != 0)
     throw std::logic_error("rollout: step " + std::to_string(t_) +
@@ -41,7 +42,7 @@ void Replay::step(int slot) {
   ++t_;
 }
 
-StepLinearization& Replay::linearize(int slot) {
+StepGradient& Replay::linearize(int slot) {
   StepRecord& r = slots_[slot]->record;
   const auto small = [](double x) { return std::abs(x) < differentiable_size; };
   bool differentiable = !slots_[slot]->overflowed;
@@ -49,16 +50,13 @@ StepLinearization& Replay::linearize(int slot) {
   if (!differentiable)
     throw std::logic_error("derivatives: the numbers of step " + std::to_string(slots_[slot]->t) +
                            " exceed double precision, it has none");
-  linearization_.prepare(*rollout_.model, rollout_.step_options, r);
-  if (slots_[slot]->memory) linearization_.smooth(*slots_[slot]->memory);
-  return linearization_;
+  gradient_->prepare(*rollout_.model, rollout_.step_options, r,
+                     slots_[slot]->memory ? *slots_[slot]->memory : memory_);
+  return *gradient_;
 }
 
 void Replay::vjp(int slot, const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet& set) {
-  linearize(slot);
-  if (rollout_.step_options.gradient.mode == GradientMode::complementarity_aware)
-    linearization_.vjp_at_ties(dq1, dv1, out, &set);
-  else linearization_.vjp(dq1, dv1, out, &set);
+  linearize(slot).vjp(dq1, dv1, out, &set);
 }
 
 }  // namespace coulomb

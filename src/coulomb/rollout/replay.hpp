@@ -20,14 +20,14 @@ class Replay {
   void step(int slot);
   /// The derivative of the step in that record; valid until the next call. Throws std::logic_error if its numbers
   /// overflowed: it has none.
-  StepLinearization& linearize(int slot);
+  StepGradient& linearize(int slot);
   /// Its reverse product, with the gradient that the simulator was asked for.
   void vjp(int slot, const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet& set);
-  bool ambiguous() const { return linearization_.ambiguous(); }
+  bool ambiguous() const { return gradient_->ambiguous(); }
 
  private:
   const Rollout& rollout_;
-  StepMemory memory_;
+  StepMemory memory_;  // after the step run last
   ConstraintSolver solver_;
   struct Slot {
     explicit Slot(const Model& model) : record(model) {}
@@ -37,7 +37,7 @@ class Replay {
     bool overflowed = false;
   };
   std::vector<std::unique_ptr<Slot>> slots_;
-  StepLinearization linearization_;
+  std::unique_ptr<StepGradient> gradient_;
   int t_ = 0;
 };
 

@@ -49,6 +49,7 @@ RolloutCotangent vjp(const Rollout& rollout, const double* dq, const double* dv,
 
   Replay replay(rollout, every);
   StepCotangent g;
+  std::vector<double> earlier_q(nv, 0.0), earlier_v(nv, 0.0);  // what later steps gave the state before x_t
   for (int begin = steps > 0 ? (steps - 1) / every * every : -1; begin >= 0; begin -= every) {
     const int end = std::min(begin + every, steps);
     replay.seek(begin);
@@ -60,6 +61,10 @@ RolloutCotangent vjp(const Rollout& rollout, const double* dq, const double* dv,
       replay.vjp(t - begin, out.q0.data(), out.v0.data(), g, *out.parameter_set);
       out.ambiguous += replay.ambiguous();
       out.q0 = g.q, out.v0 = g.v;
+      add(earlier_q.data(), 0, out.q0), add(earlier_v.data(), 0, out.v0);
+      std::fill(earlier_q.begin(), earlier_q.end(), 0.0), std::fill(earlier_v.begin(), earlier_v.end(), 0.0);
+      std::copy(g.previous_q.begin(), g.previous_q.end(), earlier_q.begin());
+      std::copy(g.previous_v.begin(), g.previous_v.end(), earlier_v.begin());
       add(dq, t * nv, out.q0), add(dv, t * nv, out.v0);
       std::copy(g.u.begin(), g.u.end(), out.u.begin() + t * nu);
       std::copy(g.tau.begin(), g.tau.end(), out.tau.begin() + t * nv);
@@ -98,12 +103,14 @@ void jvp(const Rollout& rollout, const RolloutTangent& tangent, double* dq, doub
   for (int step = 0; step < steps; ++step) {
     const auto t = std::size_t(step);
     replay.step(0);
-    StepLinearization& linearization = replay.linearize(0);
+    StepGradient& gradient = replay.linearize(0);
     double *dq1 = dq + (t + 1) * nv, *dv1 = dv + (t + 1) * nv;
-    linearization.jvp(dq + t * nv, dv + t * nv, tangent.du ? tangent.du + t * nu : nullptr,
-                      tangent.dtau ? tangent.dtau + t * nv : nullptr, dq1, dv1);
+    StepTangent direction{dq + t * nv, dv + t * nv, tangent.du ? tangent.du + t * nu : nullptr,
+                          tangent.dtau ? tangent.dtau + t * nv : nullptr};
+    if (t > 0) direction.previous_q = dq + (t - 1) * nv, direction.previous_v = dv + (t - 1) * nv;
+    gradient.jvp(direction, dq1, dv1);
     if (set.size() > 0) {
-      linearization.parameter_columns(set, columns_T);
+      gradient.parameter_columns(set, columns_T);
       for (int k = 0; k < set.size(); ++k)
         for (std::size_t d = 0; d < nv; ++d) {
           dq1[d] += tangent.dparameters[k] * columns_T[2 * nv * k + d];

@@ -75,9 +75,9 @@ class ForwardSweep {
 
   void step(int t) {
     replay_.step(0);
-    StepLinearization& linearization = replay_.linearize(0);
-    const StepDerivatives& d = linearization.jacobian();
-    if (set_.size() > 0) linearization.parameter_columns(set_, parameters_T_);
+    StepGradient& gradient = replay_.linearize(0);
+    const StepDerivatives& d = gradient.jacobian();
+    if (set_.size() > 0) gradient.parameter_columns(set_, parameters_T_);
     for (int k = 0; k < J_.rows; ++k)
       std::copy_n(&d.A_T[std::size_t(k) * J_.rows], J_.rows, &A_T_[std::size_t(k) * J_.ld]);
     for (std::size_t i = 0; i < columns_.size(); ++i) {

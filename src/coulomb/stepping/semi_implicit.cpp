@@ -156,21 +156,6 @@ void stand_still(StepRecord& r) {
   std::fill(r.acceleration.begin(), r.acceleration.end(), 0.0);
 }
 
-// What ties a memory to a model: which bodies, joints, shapes, pairs and equalities there are (FNV-1a).
-std::uint64_t structure_of(const Model& m) {
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  const auto add = [&hash](const auto& list) {
-    hash = (hash ^ list.size()) * 0x100000001b3u;
-    for (const auto& x : list) hash = (hash ^ static_cast<std::uint64_t>(x)) * 0x100000001b3u;
-  };
-  add(m.body_parent), add(m.joint_type), add(m.joint_body), add(m.joint_limited);
-  add(m.geometry_type), add(m.geometry_body), add(m.pair_a), add(m.pair_b);
-  for (const auto& mesh : m.meshes) add(mesh->face_vertices);
-  for (const Equality& e : m.equalities)
-    add(std::array{static_cast<int>(e.type), e.body_a, e.body_b, e.joint_a, e.joint_b});
-  return hash;
-}
-
 }  // namespace
 
 // v+ = v_free + M^-1 J^T lambda, q+ = q (+) h v+.
@@ -192,15 +177,6 @@ StepRecord::StepRecord(const Model& model)
     : q(model.nq), v(model.nv), u(model.nu), tau(model.nv), q_next(model.nq), v_next(model.nv), acceleration(model.nv),
       v_free(model.nv), dynamics(model), collision(model), joint_forces(model), implicit_damping(model.nv),
       assembly(model), twist(8 * model.nv), twist_next(8 * model.nv), scratch(8 * model.nv + 8) {}
-
-StepMemory::StepMemory(const Model& model) : structure(structure_of(model)) {
-  collision.pairs.resize(model.pair_a.size());
-}
-
-void StepMemory::reset() {
-  collision.reset();
-  impulses.clear();
-}
 
 bool semi_implicit_step(const Model& model, const StepOptions& options, ConstraintSolver& solver, StepMemory& memory,
                         StepRecord& r) {

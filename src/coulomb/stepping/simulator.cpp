@@ -57,14 +57,29 @@ GradientMode gradient_mode(const std::string& name) {
          "\", expected \"exact\", \"complementarity_aware\", \"smoothed_collision\" or \"smoothed_step\"");
 }
 
+StepperKind stepper_kind(const std::string& name) {
+  if (name == "semi_implicit") return StepperKind::semi_implicit;
+  refuse("stepper: got \"" + name + "\", expected \"semi_implicit\"");
+}
+
+ContactLaw contact_law(const std::string& name, StepperKind stepper) {
+  if (name == "automatic") return stepper == StepperKind::semi_implicit ? ContactLaw::cone : ContactLaw::penalty;
+  if (name == "ncp") return ContactLaw::cone;
+  refuse("contact: got \"" + name + "\", expected \"ncp\"");
+}
+
+const char* name(ContactLaw law) {
+  return law == ContactLaw::cone ? "ncp" : law == ContactLaw::pyramid ? "lcp" : "penalty";
+}
+
 StepOptions step_options(const Model& model, const SimulatorOptions& o) {
   StepOptions out;
   out.constraints.timestep = o.timestep == 0 ? model.timestep : o.timestep;
   check_range("timestep", out.constraints.timestep, 0, 1, true);
   if (out.constraints.timestep < 1e-9)
     refuse("timestep: got " + number(out.constraints.timestep) + ", expected at least 1e-9 s");
-  if (o.contact != "ncp") refuse("contact: got \"" + o.contact + "\", expected \"ncp\"");
-  if (o.stepper != "semi_implicit") refuse("stepper: got \"" + o.stepper + "\", expected \"semi_implicit\"");
+  out.stepper = stepper_kind(o.stepper);
+  out.constraints.contact = contact_law(o.contact, out.stepper);
   check_range("tolerance", o.tolerance, 0, 1e-2, true);
   check_range("baumgarte", o.baumgarte, 0, 1, false);
   check_range("slop", o.slop, 0, 1, false);
@@ -110,8 +125,9 @@ std::shared_ptr<const Model> simulated_model(std::shared_ptr<const Model> model,
 Simulator::Simulator(std::shared_ptr<const Model> model, SimulatorOptions options)
     : model_(simulated_model(std::move(model), options)), options_(std::move(options)),
       step_options_(step_options(*model_, options_)), memory_(*model_), record_(std::make_unique<StepRecord>(*model_)),
-      linearization_(std::make_unique<StepLinearization>(*model_)) {
+      gradient_(make_step_gradient(*model_, step_options_)) {
   options_.timestep = step_options_.constraints.timestep;
+  options_.contact = name(step_options_.constraints.contact);
 }
 
 void Simulator::step(const double* q, const double* v, const double* u, const double* tau, const double* fext,
@@ -132,7 +148,7 @@ void Simulator::step(const double* q, const double* v, const double* u, const do
   take(fext, r.fext);
   linearized_ = false;
   ++step_count_;
-  overflowed_ = !semi_implicit_step(m, step_options_, solver_, memory_, r);
+  overflowed_ = !take_step(m, step_options_, solver_, memory_, r);
   std::copy(r.q_next.begin(), r.q_next.end(), q_next);
   std::copy(r.v_next.begin(), r.v_next.end(), v_next);
 }
@@ -168,7 +184,8 @@ StepStatus Simulator::status() const {
   out.iterations = s.iterations, out.residual = s.residual, out.relaxation = s.relaxation;
   out.reason = overflowed_
                    ? "failed: overflow: the numbers of this step exceed double precision, the state was left as it was"
-                   : reason(s.status);
+               : record_->reason ? record_->reason
+                                 : reason(s.status);
   if (record_->corrections_dropped) out.reason += "; position correction left out, it contradicted the constraints";
   return out;
 }
@@ -209,26 +226,19 @@ std::vector<ContactReport> Simulator::contacts() const {
   return out;
 }
 
-const StepLinearization& Simulator::linearization() {
+StepGradient& Simulator::gradient() {
   if (!record_->valid) throw std::logic_error("derivatives: no step was taken yet");
   if (overflowed_) throw std::logic_error("derivatives: the numbers of the last step overflowed, it has none");
   if (!differentiable()) throw std::logic_error("derivatives: a state beyond 1e150 has none in double precision");
-  if (!linearized_) {
-    linearization_->prepare(*model_, step_options_, *record_);
-    if (step_options_.gradient.mode == GradientMode::smoothed_step) linearization_->smooth(memory_);
-  }
+  if (!linearized_) gradient_->prepare(*model_, step_options_, *record_, memory_);
   linearized_ = true;
-  return *linearization_;
+  return *gradient_;
 }
 
-const StepDerivatives& Simulator::derivatives() {
-  linearization();
-  return linearization_->jacobian();
-}
+const StepDerivatives& Simulator::derivatives() { return gradient().jacobian(); }
 
 std::shared_ptr<const StepDerivatives> Simulator::shared_derivatives() {
-  linearization();
-  std::shared_ptr<StepDerivatives> out = linearization_->shared_jacobian();
+  std::shared_ptr<StepDerivatives> out = gradient().shared_jacobian();
   out->origin = origin_, out->step = step_count_;
   return out;
 }
@@ -245,16 +255,16 @@ std::shared_ptr<const StepDerivatives> Simulator::derivatives(const std::vector<
   const auto& set = parameter_set(parameters);
   auto out = std::make_shared<StepDerivatives>(derivatives());
   out->parameters = set;
-  linearization_->parameter_columns(*set, out->parameters_T);
+  gradient_->parameter_columns(*set, out->parameters_T);
   out->origin = origin_, out->step = step_count_;
   return out;
 }
 
 std::vector<double> Simulator::impulse_derivatives(const std::string& wrt, int& columns) {
-  linearization();
+  gradient();
   std::vector<double> columns_T;
   if (wrt == "q" || wrt == "v" || wrt == "u" || wrt == "tau") {
-    linearization_->impulse_columns(wrt == "q"   ? StepInput::q
+    gradient_->impulse_columns(wrt == "q"   ? StepInput::q
                                     : wrt == "v" ? StepInput::v
                                     : wrt == "u" ? StepInput::u
                                                  : StepInput::tau,
@@ -262,7 +272,7 @@ std::vector<double> Simulator::impulse_derivatives(const std::string& wrt, int& 
     columns = wrt == "u" ? model_->nu : model_->nv;
   } else {
     const ParameterSet set(*model_, {wrt});
-    linearization_->impulse_columns(set, columns_T);
+    gradient_->impulse_columns(set, columns_T);
     columns = set.size();
   }
   const ConstraintRows& rows = record_->rows;
@@ -278,12 +288,10 @@ std::vector<double> Simulator::impulse_derivatives(const std::string& wrt, int& 
 StepCotangent Simulator::vjp(const double* dq1, const double* dv1, const std::vector<std::string>& parameters) {
   check_finite("dq1", dq1, model_->nv);
   check_finite("dv1", dv1, model_->nv);
-  linearization();
+  gradient();
   StepCotangent out;
   out.parameter_set = parameter_set(parameters);
-  if (step_options_.gradient.mode == GradientMode::complementarity_aware)
-    linearization_->vjp_at_ties(dq1, dv1, out, out.parameter_set.get());
-  else linearization_->vjp(dq1, dv1, out, out.parameter_set.get());
+  gradient_->vjp(dq1, dv1, out, out.parameter_set.get());
   return out;
 }
 
@@ -293,8 +301,7 @@ void Simulator::jvp(const double* dq, const double* dv, const double* du, const 
   if (dv) check_finite("dv", dv, model_->nv);
   if (du) check_finite("du", du, model_->nu);
   if (dtau) check_finite("dtau", dtau, model_->nv);
-  linearization();
-  linearization_->jvp(dq, dv, du, dtau, dq1, dv1);
+  gradient().jvp({dq, dv, du, dtau}, dq1, dv1);
 }
 
 void Simulator::set_memory(const StepMemory& memory) {

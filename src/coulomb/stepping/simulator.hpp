@@ -7,15 +7,14 @@
 #include <vector>
 
 #include "coulomb/model/model.hpp"
-#include "coulomb/stepping/semi_implicit.hpp"
-#include "coulomb/stepping/step_linearization.hpp"
+#include "coulomb/stepping/steppers.hpp"
 
 namespace coulomb {
 
 struct SimulatorOptions {
   double timestep = 0;          ///< seconds; 0: the model's own
-  std::string contact = "ncp";  ///< contact law
-  std::string stepper = "semi_implicit";
+  std::string contact = "automatic";  ///< "ncp" | "lcp" | "penalty"; automatic: "ncp", with an implicit stepper "penalty"
+  std::string stepper = "semi_implicit";  ///< | "bdf1" | "bdf2"
   std::string solver = "automatic";     ///< "automatic" (AC-LM with fall-backs) | "ac_lm" | "admm" | "pgs"
   double tolerance = 1e-10;             ///< scaled residual of the constraint problem
   int max_iterations = 3000;            ///< budget of the solver's last rung
@@ -122,7 +121,7 @@ class Simulator {
   double timestep() const { return step_options_.constraints.timestep; }
 
  private:
-  const StepLinearization& linearization();
+  StepGradient& gradient();
   const std::shared_ptr<const ParameterSet>& parameter_set(
       const std::vector<std::string>& names);  ///< the last one is kept
 
@@ -132,7 +131,7 @@ class Simulator {
   StepMemory memory_;
   ConstraintSolver solver_;
   std::unique_ptr<StepRecord> record_;
-  std::unique_ptr<StepLinearization> linearization_;
+  std::unique_ptr<StepGradient> gradient_;
   bool linearized_ = false, overflowed_ = false;
   std::uint64_t step_count_ = 0;
   std::shared_ptr<DerivativeOrigin> origin_ = std::make_shared<DerivativeOrigin>(DerivativeOrigin{this});

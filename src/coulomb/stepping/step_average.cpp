@@ -5,6 +5,7 @@
 
 #include "coulomb/model/configuration.hpp"
 #include "coulomb/random.hpp"
+#include "coulomb/stepping/semi_implicit.hpp"
 
 namespace coulomb {
 namespace {
@@ -32,7 +33,7 @@ bool StepAverage::prepare_limit(const Model& model, const StepOptions& options, 
     if (!solver_.solve_compliant(r.problem, compliance[i], r.solution) || r.solution.modes != record.solution.modes)
       return false;
     advance(model, options.constraints.timestep, r);
-    levels_[i].linearization.prepare(model, options, r);
+    levels_[i].linearization.prepare_exact(model, options, r);
     levels_[i].weight = to_zero[i];
   }
   return true;
@@ -55,7 +56,7 @@ bool StepAverage::prepare_samples(const Model& model, const StepOptions& options
     r.u = record.u, r.tau = record.tau, r.fext = record.fext;
     semi_implicit_step(model, sampled, solver_, copy, r);
     if (!r.valid || r.solution.status == SolveStatus::failed) continue;
-    levels_[used_++].linearization.prepare(model, options, r);
+    levels_[used_++].linearization.prepare_exact(model, options, r);
   }
   for (int s = 0; s < used_; ++s) levels_[s].weight = 1.0 / used_;
   return used_ > 0;

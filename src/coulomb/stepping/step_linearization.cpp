@@ -24,10 +24,6 @@ void add_torque(const Model& model, BodyForces& forces, int body, const double* 
 
 }  // namespace
 
-StepDerivatives::StepDerivatives(const Model& model)
-    : nv(model.nv), nu(model.nu), A_T(std::size_t(4) * nv * nv), B_T(std::size_t(2) * nu * nv),
-      B_tau_T(std::size_t(2) * nv * nv) {}
-
 StepLinearization::StepLinearization(const Model& model)
     : model_(&model), forces_(model), rate_next_(8 * model.nv), body_twist_(8 * model.num_bodies), w_(model.nv),
       scratch_(32 * model.nv + 8) {
@@ -70,7 +66,16 @@ void StepLinearization::collect_forces() {
   }
 }
 
-void StepLinearization::prepare(const Model& model, const StepOptions& options, StepRecord& record) {
+void StepLinearization::prepare(const Model& model, const StepOptions& options, StepRecord& record,
+                                const StepMemory& memory) {
+  prepare_exact(model, options, record);
+  if (options.gradient.mode != GradientMode::smoothed_step) return;
+  if (!average_) average_ = std::make_unique<StepAverage>();
+  use_average_ = average_->prepare_samples(model, options, record, memory);
+  ambiguous_ = !use_average_;
+}
+
+void StepLinearization::prepare_exact(const Model& model, const StepOptions& options, StepRecord& record) {
   model_ = &model, options_ = &options, record_ = &record;
   have_jacobian_ = false;
   const ConstraintRows& rows = record.rows;
@@ -99,13 +104,6 @@ void StepLinearization::prepare(const Model& model, const StepOptions& options, 
   grow(lambda_bar_, 2 * std::size_t(n) + 8);
   grow(reduced_, std::size_t(m) * ld), grow(s_, std::size_t(n) * ld);
   grow(W_, std::size_t(m) * ld), grow(BYM_, std::size_t(m) * ld), grow(Bs_, std::size_t(m) * ld);
-}
-
-void StepLinearization::smooth(const StepMemory& memory) {
-  if (!average_) average_ = std::make_unique<StepAverage>();
-  use_average_ = average_->prepare_samples(*model_, *options_, *record_, memory);
-  ambiguous_ = !use_average_;
-  have_jacobian_ = false;
 }
 
 // Mh^-1, the reduced rows' W and B J Mh^-1, and P^T.

@@ -13,76 +13,32 @@
 
 #include "coulomb/constraints/row_derivatives.hpp"
 #include "coulomb/dense_kernels.hpp"
-#include "coulomb/parameters/parameters.hpp"
 #include "coulomb/solvers/linearization.hpp"
-#include "coulomb/stepping/semi_implicit.hpp"
-#include "coulomb/stepping/step_record.hpp"
+#include "coulomb/stepping/step_gradient.hpp"
 
 namespace coulomb {
 
-/// Jacobian of a step in tangent spaces. A_T: 2nv x 2nv, row k is the column of A for the k-th entry of (q, v), holding (dq1, dv1);
-/// B_T: nu rows for the controls; B_tau_T: nv rows for the joint forces.
-class Simulator;
-
-/// Where derivatives came from: null once that simulator is gone.
-struct DerivativeOrigin {
-  Simulator* simulator = nullptr;
-};
-
-struct StepDerivatives {
-  explicit StepDerivatives(const Model& model);
-  int nv = 0, nu = 0;
-  std::vector<double> A_T, B_T, B_tau_T;
-  std::shared_ptr<const ParameterSet> parameters;  ///< that were asked for, or null
-  std::vector<double> parameters_T;                ///< parameters->size() rows of 2 nv
-  /// Impulses are not unique, the next velocity depends on the choice and the choice has no derivative here: of least norm.
-  bool ambiguous = false;
-  std::shared_ptr<DerivativeOrigin> origin;  ///< with `step`, Simulator::step_count() then: for impulses on demand
-  std::uint64_t step = 0;
-};
-
-struct StepCotangent {
-  std::vector<double> q, v, u, tau;                   ///< nv, nv, nu, nv
-  std::shared_ptr<const ParameterSet> parameter_set;  ///< that was asked for, or null
-  std::vector<double> parameters;                     ///< in its order
-};
-
 class StepAverage;
 
-/// What a step depends on, for impulse_columns.
-enum class StepInput : std::uint8_t { q, v, u, tau };
-
-class StepLinearization {
+class StepLinearization final : public StepGradient {
  public:
   explicit StepLinearization(const Model& model);
   StepLinearization(const StepLinearization& other);  ///< a fresh one for the same model
-  ~StepLinearization();
+  ~StepLinearization() override;
 
-  /// Prepares everything that forward and reverse mode share. The record must stay unchanged while this is used.
-  void prepare(const Model& model, const StepOptions& options, StepRecord& record);
-  /// From now on until the next prepare, the mean over states around this one (GradientMode::smoothed_step).
-  void smooth(const StepMemory& memory);
+  void prepare(const Model& model, const StepOptions& options, StepRecord& record, const StepMemory& memory) override;
+  /// The derivative of the step itself, without what options.gradient may ask for.
+  void prepare_exact(const Model& model, const StepOptions& options, StepRecord& record);
 
-  const StepDerivatives& jacobian();
-  /// The same, to be kept: the next Jacobian then gets memory of its own.
-  std::shared_ptr<StepDerivatives> shared_jacobian() { return jacobian(), derivatives_; }
-  /// Columns (dq1, dv1) of the parameters' scalars: set.size() rows of 2 nv.
-  void parameter_columns(const ParameterSet& set, std::vector<double>& columns_T);
-  /// Derivative of the impulses lambda of all rows (contacts: two tangents, normal) by an input or by parameters: one row of
-  /// num_rows per scalar.
-  void impulse_columns(StepInput input, std::vector<double>& out_T);
-  void impulse_columns(const ParameterSet& set, std::vector<double>& out_T);
-  /// dq1, dv1: cotangents of the next state (nv each). set: parameters wanted, or null.
-  void vjp(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set = nullptr);
-  /// Any of the inputs may be null: zero.
-  void jvp(const double* dq, const double* dv, const double* du, const double* dtau, double* dq1, double* dv1);
-
-  /// vjp with the better side at every tie (GradientMode::complementarity_aware). The linearisation is afterwards as before.
-  void vjp_at_ties(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set = nullptr);
+  const StepDerivatives& jacobian() override;
+  std::shared_ptr<StepDerivatives> shared_jacobian() override { return jacobian(), derivatives_; }
+  void parameter_columns(const ParameterSet& set, std::vector<double>& columns_T) override;
+  void impulse_columns(StepInput input, std::vector<double>& out_T) override;
+  void impulse_columns(const ParameterSet& set, std::vector<double>& out_T) override;
+  void vjp(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set = nullptr) override;
 
   const RowDerivatives& row_derivatives() const { return rows_; }
-  /// The next velocity depends on a choice among impulses that has no derivative here: the least-norm one is given.
-  bool ambiguous() const { return ambiguous_; }
+  bool ambiguous() const override { return ambiguous_; }
   bool frozen(int contact) const { return rows_.motions[contact].frozen; }
 
  private:
@@ -92,7 +48,10 @@ class StepLinearization {
   void right_hand_sides();
   void store_columns(const double* dv_T, double scale, double* columns_T);
   void add_integrate_jacobian(double* columns_T);
-  void vjp_from_jacobian(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set);
+  /// vjp of the modes as they are.
+  void vjp_of_modes(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set);
+  /// vjp with the better side at every tie (GradientMode::complementarity_aware). The linearisation is afterwards as before.
+  void vjp_at_ties(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set);
   void impulses_of(const double* r_T, const double* s, int count, int width, double* out_T);
   ParameterContext parameter_context() const;
   void parameter_gradient(const ParameterSet& set, const double* dq1, const double* y, const double* z,

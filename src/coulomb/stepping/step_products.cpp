@@ -1,4 +1,4 @@
-// Products with the derivative of a step: vjp by tree sweeps (KERNELS "Reverse"), jvp from the Jacobian.
+// The reverse product with the derivative of a step, by tree sweeps (KERNELS "Reverse").
 //
 //   w = dv+ + h (d(+)/dw)^T dq+,   z = A^-T C^T J Mh^-1 w,   y = Mh^-1 (w - J^T B^T z)
 //   q: (d(+)/dq)^T dq+ + y^T r_q - (B^T z)^T s_q,   v: y^T r_v - (B^T z)^T s_v,   tau: h y
@@ -12,6 +12,12 @@
 namespace coulomb {
 
 void StepLinearization::vjp(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set) {
+  if (options_->gradient.mode == GradientMode::complementarity_aware) vjp_at_ties(dq1, dv1, out, set);
+  else vjp_of_modes(dq1, dv1, out, set);
+}
+
+void StepLinearization::vjp_of_modes(const double* dq1, const double* dv1, StepCotangent& out,
+                                     const ParameterSet* set) {
   if (use_average_) return vjp_from_jacobian(dq1, dv1, out, set);
   const Model& model = *model_;
   StepRecord& r = *record_;
@@ -69,27 +75,6 @@ void StepLinearization::vjp(const double* dq1, const double* dv1, StepCotangent&
   }
 }
 
-void StepLinearization::vjp_from_jacobian(const double* dq1, const double* dv1, StepCotangent& out,
-                                          const ParameterSet* set) {
-  const StepDerivatives& J = jacobian();
-  const int nv = model_->nv;
-  const auto project = [&](const double* columns_T, int count, std::vector<double>& to) {
-    to.assign(count, 0.0);
-    for (int k = 0; k < count; ++k)
-      for (int d = 0; d < nv; ++d)
-        to[k] += columns_T[std::size_t(2) * nv * k + d] * dq1[d] + columns_T[std::size_t(2) * nv * k + nv + d] * dv1[d];
-  };
-  project(J.A_T.data(), nv, out.q);
-  project(J.A_T.data() + std::size_t(2) * nv * nv, nv, out.v);
-  project(J.B_T.data(), model_->nu, out.u);
-  project(J.B_tau_T.data(), nv, out.tau);
-  out.parameters.clear();
-  if (!set || set->size() == 0) return;
-  std::vector<double> columns_T;
-  parameter_columns(*set, columns_T);
-  project(columns_T.data(), set->size(), out.parameters);
-}
-
 // out += sum over bouncing rows of z e J_n^T.
 void StepLinearization::add_bounce_cotangent(const double* z, double* out) {
   for (const BodyRows& b : record_->rows.body_rows) {
@@ -98,28 +83,6 @@ void StepLinearization::add_bounce_cotangent(const double* z, double* out) {
     bounce_row(b, w_.data());
     for (int d = 0; d < model_->nv; ++d) out[d] += z[b.row + 2] * w_[d];
   }
-}
-
-void StepLinearization::jvp(const double* dq, const double* dv, const double* du, const double* dtau, double* dq1,
-                            double* dv1) {
-  const StepDerivatives& J = jacobian();
-  const int nv = model_->nv;
-  std::fill_n(dq1, nv, 0.0);
-  std::fill_n(dv1, nv, 0.0);
-  const auto add = [&](const double* x, int count, const double* columns_T) {
-    if (!x) return;
-    for (int k = 0; k < count; ++k) {
-      const double* column = columns_T + std::size_t(2) * nv * k;
-      for (int d = 0; d < nv; ++d) {
-        dq1[d] += x[k] * column[d];
-        dv1[d] += x[k] * column[nv + d];
-      }
-    }
-  };
-  add(dq, nv, J.A_T.data());
-  add(dv, nv, J.A_T.data() + std::size_t(2) * nv * nv);
-  add(du, model_->nu, J.B_T.data());
-  add(dtau, nv, J.B_tau_T.data());
 }
 
 }  // namespace coulomb

@@ -1,6 +1,7 @@
 // StepRecord: everything that one step computed and that the way back needs. Never recomputed, overwritten by the next step.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "coulomb/collision/detect.hpp"
@@ -11,6 +12,24 @@
 #include "coulomb/solvers/constraint_solver.hpp"
 
 namespace coulomb {
+
+/// What a stepper keeps beyond the record's own fields; copied with it.
+struct StepExtra {
+  virtual ~StepExtra() = default;
+  virtual std::unique_ptr<StepExtra> clone() const = 0;
+  virtual std::size_t bytes() const = 0;
+};
+
+/// An owned StepExtra, or none.
+struct StepExtraHolder {
+  StepExtraHolder() = default;
+  StepExtraHolder(const StepExtraHolder& other) : value(other.value ? other.value->clone() : nullptr) {}
+  StepExtraHolder& operator=(const StepExtraHolder& other) {
+    if (this != &other) value = other.value ? other.value->clone() : nullptr;
+    return *this;
+  }
+  std::unique_ptr<StepExtra> value;
+};
 
 struct StepRecord {
   explicit StepRecord(const Model& model);
@@ -35,6 +54,8 @@ struct StepRecord {
   bool corrections_dropped = false;       ///< solved without position correction, which contradicted the constraints
   std::vector<double> twist, twist_next;  ///< nv x 8: link twists at v and at v_next
   std::vector<double> scratch;            ///< nv x 8
+  const char* reason = nullptr;           ///< of status(), where a stepper has another one than the solver's
+  StepExtraHolder extra;
   bool valid = false;
 };
 

@@ -35,7 +35,7 @@ void StepLinearization::vjp_at_ties(const double* dq1, const double* dv1, StepCo
   const StepOptions& options = *options_;
   const double h = options.constraints.timestep;
   const std::vector<Mode> modes = r.solution.modes;
-  vjp(dq1, dv1, out, set);
+  vjp_of_modes(dq1, dv1, out, set);
   StepCotangent candidate;
   candidate.parameter_set = out.parameter_set;  // either may be the one returned
   std::vector<Mode> best = modes;
@@ -47,8 +47,8 @@ void StepLinearization::vjp_at_ties(const double* dq1, const double* dv1, StepCo
       r.solution.modes[b] =
           other_side(block, best[b], r.solution.lambda.data() + block.row, r.solution.c.data() + block.row);
     }
-    prepare(*model_, options, r);
-    vjp(dq1, dv1, candidate, set);
+    prepare_exact(*model_, options, r);
+    vjp_of_modes(dq1, dv1, candidate, set);
     current = size(candidate, h) > size(out, h);
     if (!current) return;
     std::swap(out, candidate);
@@ -76,7 +76,7 @@ void StepLinearization::vjp_at_ties(const double* dq1, const double* dv1, StepCo
   for (int b : ties) try_flip({b});
   if (best == modes && current) return;
   r.solution.modes = modes;  // the record stays what the step found
-  prepare(*model_, options, r);
+  prepare_exact(*model_, options, r);
 }
 
 }  // namespace coulomb

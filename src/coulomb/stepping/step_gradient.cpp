@@ -1,0 +1,59 @@
+#include "coulomb/stepping/step_gradient.hpp"
+
+#include <algorithm>
+
+namespace coulomb {
+
+StepDerivatives::StepDerivatives(const Model& model)
+    : nv(model.nv), nu(model.nu), A_T(std::size_t(4) * nv * nv), B_T(std::size_t(2) * nu * nv),
+      B_tau_T(std::size_t(2) * nv * nv) {}
+
+void StepGradient::vjp_from_jacobian(const double* dq1, const double* dv1, StepCotangent& out,
+                                     const ParameterSet* set) {
+  const StepDerivatives& J = jacobian();
+  const std::size_t nv = J.nv;
+  const auto project = [&](const double* columns_T, std::size_t count, std::vector<double>& to) {
+    to.assign(count, 0.0);
+    for (std::size_t k = 0; k < count; ++k)
+      for (std::size_t d = 0; d < nv; ++d)
+        to[k] += columns_T[2 * nv * k + d] * dq1[d] + columns_T[2 * nv * k + nv + d] * dv1[d];
+  };
+  project(J.A_T.data(), nv, out.q);
+  project(J.A_T.data() + 2 * nv * nv, nv, out.v);
+  project(J.B_T.data(), J.nu, out.u);
+  project(J.B_tau_T.data(), nv, out.tau);
+  const bool previous = !J.A_previous_T.empty();
+  project(J.A_previous_T.data(), previous ? nv : 0, out.previous_q);
+  project(J.A_previous_T.data() + (previous ? 2 * nv * nv : 0), previous ? nv : 0, out.previous_v);
+  out.parameters.clear();
+  if (!set || set->size() == 0) return;
+  std::vector<double> columns_T;
+  parameter_columns(*set, columns_T);
+  project(columns_T.data(), set->size(), out.parameters);
+}
+
+void StepGradient::jvp(const StepTangent& tangent, double* dq1, double* dv1) {
+  const StepDerivatives& J = jacobian();
+  const std::size_t nv = J.nv;
+  std::fill_n(dq1, nv, 0.0);
+  std::fill_n(dv1, nv, 0.0);
+  const auto add = [&](const double* x, std::size_t count, const double* columns_T) {
+    if (!x) return;
+    for (std::size_t k = 0; k < count; ++k) {
+      const double* column = columns_T + 2 * nv * k;
+      for (std::size_t d = 0; d < nv; ++d) {
+        dq1[d] += x[k] * column[d];
+        dv1[d] += x[k] * column[nv + d];
+      }
+    }
+  };
+  add(tangent.q, nv, J.A_T.data());
+  add(tangent.v, nv, J.A_T.data() + 2 * nv * nv);
+  add(tangent.u, J.nu, J.B_T.data());
+  add(tangent.tau, nv, J.B_tau_T.data());
+  if (J.A_previous_T.empty()) return;
+  add(tangent.previous_q, nv, J.A_previous_T.data());
+  add(tangent.previous_v, nv, J.A_previous_T.data() + 2 * nv * nv);
+}
+
+}  // namespace coulomb

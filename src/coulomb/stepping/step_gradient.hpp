@@ -1,0 +1,85 @@
+// StepGradient: what the derivative of a recorded step offers, whatever the stepper. One implementation per stepper (steppers.hpp).
+//
+// x = (q, v), all derivatives in tangent spaces. A multistep method also depends on the state before, x_previous.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "coulomb/parameters/parameters.hpp"
+#include "coulomb/stepping/step_memory.hpp"
+#include "coulomb/stepping/step_options.hpp"
+#include "coulomb/stepping/step_record.hpp"
+
+namespace coulomb {
+
+class Simulator;
+
+/// Where derivatives came from: null once that simulator is gone.
+struct DerivativeOrigin {
+  Simulator* simulator = nullptr;
+};
+
+/// Jacobian of a step. A_T: 2nv x 2nv, row k is the column of A for the k-th entry of (q, v), holding (dq1, dv1); B_T: nu rows for the
+/// controls; B_tau_T: nv rows for the joint forces.
+struct StepDerivatives {
+  explicit StepDerivatives(const Model& model);
+  int nv = 0, nu = 0;
+  std::vector<double> A_T, B_T, B_tau_T;
+  std::vector<double> A_previous_T;                ///< by the state before; empty where the step does not depend on it
+  std::shared_ptr<const ParameterSet> parameters;  ///< that were asked for, or null
+  std::vector<double> parameters_T;                ///< parameters->size() rows of 2 nv
+  /// Impulses are not unique, the next velocity depends on the choice and the choice has no derivative here: of least norm.
+  bool ambiguous = false;
+  std::shared_ptr<DerivativeOrigin> origin;  ///< with `step`, Simulator::step_count() then: for impulses on demand
+  std::uint64_t step = 0;
+};
+
+struct StepCotangent {
+  std::vector<double> q, v, u, tau;                   ///< nv, nv, nu, nv
+  std::vector<double> previous_q, previous_v;         ///< nv each; empty where the step does not depend on them
+  std::shared_ptr<const ParameterSet> parameter_set;  ///< that was asked for, or null
+  std::vector<double> parameters;                     ///< in its order
+};
+
+/// A direction in the inputs; null: zero.
+struct StepTangent {
+  const double *q = nullptr, *v = nullptr, *u = nullptr, *tau = nullptr;
+  const double *previous_q = nullptr, *previous_v = nullptr;
+};
+
+/// What a step depends on, for impulse_columns.
+enum class StepInput : std::uint8_t { q, v, u, tau };
+
+class StepGradient {
+ public:
+  virtual ~StepGradient() = default;
+
+  /// Prepares everything that forward and reverse mode share. memory: as the step left it. The record must stay unchanged while this is
+  /// used; the gradient is the one that options.gradient asks for.
+  virtual void prepare(const Model& model, const StepOptions& options, StepRecord& record,
+                       const StepMemory& memory) = 0;
+
+  virtual const StepDerivatives& jacobian() = 0;
+  /// The same, to be kept: the next Jacobian then gets memory of its own.
+  virtual std::shared_ptr<StepDerivatives> shared_jacobian() = 0;
+  /// Columns (dq1, dv1) of the parameters' scalars: set.size() rows of 2 nv.
+  virtual void parameter_columns(const ParameterSet& set, std::vector<double>& columns_T) = 0;
+  /// Derivative of the impulses of all rows of record.rows (contacts: two tangents, normal) by an input or by parameters: one row of
+  /// num_rows per scalar.
+  virtual void impulse_columns(StepInput input, std::vector<double>& out_T) = 0;
+  virtual void impulse_columns(const ParameterSet& set, std::vector<double>& out_T) = 0;
+
+  /// dq1, dv1: cotangents of the next state (nv each). set: parameters wanted, or null.
+  virtual void vjp(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set = nullptr) = 0;
+  virtual void jvp(const StepTangent& tangent, double* dq1, double* dv1);  ///< by default from the Jacobian
+
+  /// The next velocity depends on a choice among impulses that has no derivative here: the least-norm one is given.
+  virtual bool ambiguous() const { return false; }
+
+ protected:
+  void vjp_from_jacobian(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set);
+};
+
+}  // namespace coulomb

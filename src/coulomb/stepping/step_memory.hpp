@@ -1,0 +1,31 @@
+// StepMemory: what a step remembers for the next one. Part of the state: the same state, memory and inputs give the same bits.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "coulomb/collision/detect.hpp"
+#include "coulomb/model/model.hpp"
+#include "coulomb/solvers/constraint_problem.hpp"
+
+namespace coulomb {
+
+/// Collision features, impulses by constraint identity, and the state before for multistep methods.
+struct StepMemory {
+  explicit StepMemory(const Model& model);
+  void reset();
+
+  std::uint64_t structure;  ///< of the model: models of another structure cannot use this memory
+  CollisionCache collision;
+  struct Impulse {
+    std::uint64_t key = 0;
+    Mode mode = Mode::separating;
+    int size = 0;
+    double value[6] = {0, 0, 0, 0, 0, 0};  ///< contacts: world axes; others: as in the rows
+  };
+  std::vector<Impulse> impulses;  ///< in block order, keys ascending within a kind
+  /// BDF2: the state one step back, and the state that the last step ended in; empty before the first step.
+  std::vector<double> previous_q, previous_v, last_q, last_v;
+};
+
+}  // namespace coulomb

@@ -1,0 +1,40 @@
+// StepOptions: everything that defines a step besides the model. Plain numbers, resolved from SimulatorOptions by Simulator.
+#pragma once
+
+#include <cstdint>
+
+#include "coulomb/collision/detect.hpp"
+#include "coulomb/constraints/constraint_rows.hpp"
+#include "coulomb/solvers/constraint_solver.hpp"
+#include "coulomb/stepping/gradient_options.hpp"
+
+namespace coulomb {
+
+enum class StepperKind : std::uint8_t { semi_implicit, bdf1, bdf2 };
+
+/// Steps that are split at impacts (continuous_collision).
+struct ImpactOptions {
+  bool enabled = false;
+  int max_impacts = 32;                ///< per step; beyond, impacts lose their restitution, then bodies wait for the next step
+  double penetration_tolerance = 1e-5; ///< m: touching bodies may sink this deep within a step
+};
+
+/// Newton's method of the implicit steppers.
+struct ImplicitOptions {
+  double tolerance = 1e-10;  ///< of the residual, relative to its terms
+  int max_iterations = 50;
+  int max_halvings = 8;  ///< of the step where Newton fails
+};
+
+struct StepOptions {
+  StepperKind stepper = StepperKind::semi_implicit;
+  ConstraintOptions constraints;
+  CollisionOptions collision;
+  SolverSettings solver;
+  bool warm_start = true;
+  ImpactOptions impacts;
+  ImplicitOptions implicit;
+  GradientOptions gradient;
+};
+
+}  // namespace coulomb

@@ -1,0 +1,17 @@
+#include "coulomb/stepping/steppers.hpp"
+
+#include "coulomb/stepping/semi_implicit.hpp"
+#include "coulomb/stepping/step_linearization.hpp"
+
+namespace coulomb {
+
+bool take_step(const Model& model, const StepOptions& options, ConstraintSolver& solver, StepMemory& memory,
+               StepRecord& record) {
+  return semi_implicit_step(model, options, solver, memory, record);
+}
+
+std::unique_ptr<StepGradient> make_step_gradient(const Model& model, const StepOptions&) {
+  return std::make_unique<StepLinearization>(model);
+}
+
+}  // namespace coulomb
