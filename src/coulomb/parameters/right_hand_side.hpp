@@ -30,6 +30,8 @@ struct RightHandSide {
   void add_wrench(int body, const double* linear, const double* angular, double sign = 1);
 };
 
+struct PenaltyForces;
+
 /// A step as parameters see it.
 struct ParameterContext {
   const Model& model;
@@ -45,6 +47,7 @@ struct ParameterContext {
   const std::vector<double>& fext;  ///< empty or num_bodies x 6
   const std::vector<Mode>& modes;
   const JointForces& joint_forces;
+  const PenaltyForces* penalty = nullptr;  ///< contacts are its forces: see penalty_sides.hpp
 };
 
 /// Force f at the contact's point: on A, and its opposite on B.

@@ -1,0 +1,71 @@
+// Penalty contact: the force that a spring, a damper and friction make at every penetrating contact, and its derivatives (THEORY 8,
+// 9.2; DiffRedMax eqs. 12 to 14). With the distance d < 0 and the relative velocity c = J v = (c_T, c_N) at the contact:
+//
+//   f_N = max(0, s (-k_n d + k_d c_N d)),   f_T = -min(k_t s |c_T|, mu f_N) c_T / |c_T|,   Q = J^T f
+//
+// The contacts of (q, v) are detected here, at every call and without memory, so that Q is a function of (q, v) alone. They are
+// BodyRows like those of hard contact (t1, t2, n), and row_derivatives gives their motion. Their normal row is set up so that its
+// derivative is df_N itself, d(J v)_N and dd weighed by the law, and a 3 x 2 law turns (dc_T, df_N) into df.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "coulomb/collision/detect.hpp"
+#include "coulomb/constraints/constraint_rows.hpp"
+#include "coulomb/constraints/row_derivatives.hpp"
+
+namespace coulomb {
+
+/// What a pair has that neither of its geometries sets (model/materials.hpp).
+struct PenaltyDefaults {
+  double stiffness = 1e5;           ///< k_n, N/m, > 0
+  double damping = 1e5;             ///< k_d, N s/m^2, >= 0: at 1 m/s as strong as the spring
+  double friction_stiffness = 1e4;  ///< k_t, N s/m, >= 0
+};
+
+/// Throws std::invalid_argument naming the number.
+void check_penalty_defaults(const PenaltyDefaults& defaults, const std::string& what);
+
+/// The law of one contact, linearised: df_T = T dc_T + N df_N.
+struct PenaltyLaw {
+  double T[2][2], N[2];
+};
+
+/// One evaluation at (q, v). Storage only grows.
+struct PenaltyForces {
+  explicit PenaltyForces(const Model& model);
+  PenaltyDefaults defaults;  ///< set by the owner before the first call
+
+  // results of penalty_forces
+  CollisionWorkspace collision;  ///< .contacts, all with distance < 0
+  ConstraintRows rows;           ///< three per contact in body_rows, no bias and no compliance
+  std::vector<double> force;     ///< 3 per contact: (t1, t2, n), newtons, on body A
+  std::vector<Mode> modes;       ///< per contact: separating (pulled apart faster than the spring pushes: no force), sticking (the
+                                 ///< viscous branch of friction), sliding
+  std::vector<unsigned char> inactive;  ///< separating
+  std::vector<PenaltyLaw> laws;
+  std::vector<double> twist;  ///< nv x 8: link twists at v
+
+  // result of penalty_derivatives
+  RowDerivatives derivatives;
+
+  // scratch
+  std::vector<double> velocity, wrench, impulse;
+};
+
+/// Q (nv) += J^T f. dynamics: after kinematics at q and velocities at v.
+void penalty_forces(const Model& model, const DynamicsWorkspace& dynamics, const double* v, PenaltyForces& out,
+                    double* Q);
+
+/// The same forces as wrenches at material points, for prepare_derivatives: ID' then holds their part of dQ/dq at forces and points
+/// fixed in the world, penalty_derivatives the rest.
+void add_penalty_body_forces(const Model& model, const DynamicsWorkspace& dynamics, const PenaltyForces& forces,
+                             BodyForces& out);
+
+/// dQ_dq_T[k][d] += dQ_d/dq_k less what ID' holds (above), dQ_dv_T[k][d] += dQ_d/dv_k; rows of ld. After penalty_forces at the same
+/// (q, v).
+void penalty_derivatives(const Model& model, const DynamicsWorkspace& dynamics, PenaltyForces& forces, double* dQ_dq_T,
+                         double* dQ_dv_T, int ld);
+
+}  // namespace coulomb
