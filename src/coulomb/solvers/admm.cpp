@@ -1,10 +1,12 @@
 // ADMM on min 1/2 x'Gx + (g + s)'x, x in the cones, with s_N = mu ||z_T|| of the current dual z, which makes its fixed points the
-// solutions of the nonlinear complementarity problem (Simple, section on the NCP solver).
+// solutions of the nonlinear complementarity problem (Simple, section on the NCP solver). For a pyramid the norm is the polygon's
+// support function of -z_T: lambda . c + mu lambda_N h(-c_T) = 0 and c_N >= 0 are the LCP's conditions.
 #include <algorithm>
 #include <cmath>
 
 #include "coulomb/solvers/dense.hpp"
 #include "coulomb/solvers/first_order.hpp"
+#include "coulomb/solvers/friction_pyramid.hpp"
 
 namespace coulomb {
 namespace {
@@ -49,6 +51,10 @@ bool AdmmSolver::run(const ScaledProblem& p, int count, double tolerance, Iterat
       const Block& block = p.blocks[b];
       if (block.type == BlockType::cone)
         x[block.row + 2] -= block.mu * std::sqrt(z[block.row] * z[block.row] + z[block.row + 1] * z[block.row + 1]);
+      if (block.type == BlockType::pyramid) {
+        const double against[2] = {-z[block.row], -z[block.row + 1]};
+        x[block.row + 2] -= block.mu * pyramid_support(block, against);
+      }
     }
     dense::cholesky_solve(factor_.data(), n, p.ld, x);
     std::copy(y, y + n, y_old_.begin());

@@ -49,10 +49,12 @@ double CanonicalChoice::weighted(const ScaledProblem& problem, int i, const doub
 bool CanonicalChoice::linearise(const ScaledProblem& problem, const Iterate& at, bool first) {
   for (int b = 0; b < problem.num_blocks; ++b) {
     Mode label;
-    problem.margin(b, at.lambda.data(), at.c.data(), label);  // a contact at the border of its cone that rests sticks
-    if (!first && label != labels_[b]) return false;
-    labels_[b] = label;
+    int facet;
+    problem.margin(b, at.lambda.data(), at.c.data(), label, &facet);  // a contact at the border that rests sticks
+    if (!first && (label != labels_[b] || facet != facets_[b])) return false;
+    labels_[b] = label, facets_[b] = facet;
     modes_[b] = problem.mode(b, at.lambda.data(), at.c.data());
+    if (facet >= 0) problem.set_facet(b, facet, modes_[b]);
     modes_[b].mode = label;
     modes_[b].k = std::clamp(modes_[b].k, 0.0, 1.0);
   }
@@ -199,7 +201,7 @@ bool CanonicalChoice::descend(const ScaledProblem& problem) {
 
 bool CanonicalChoice::find_modes(const ScaledProblem& problem, const Iterate& at) {
   const int blocks = problem.num_blocks;
-  grow(modes_, blocks), grow(labels_, blocks);
+  grow(modes_, blocks), grow(labels_, blocks), grow(facets_, blocks);
   linearise(problem, at, true);
   bool slides = false;
   for (int b = 0; b < blocks; ++b) slides = slides || (labels_[b] == Mode::sliding && problem.blocks[b].mu > 0);

@@ -48,6 +48,7 @@ class CanonicalChoice {
   Iterate current_, next_;
   std::vector<BlockMode> modes_;
   std::vector<Mode> labels_;
+  std::vector<int> facets_;
   std::vector<int> rows_, columns_, pivot_, slopes_pivot_;
   std::vector<double> factor_, N_, lambda_rows_, F_, F_before_, M_, M_factor_, y_, x_, work_;
   int rank_ = 0, nullity_ = 0, ld_ = 0, ld_null_ = 0;

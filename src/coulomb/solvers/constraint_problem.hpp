@@ -2,6 +2,7 @@
 //
 //   c = G lambda + g + R lambda,  every block's (lambda, c) admissible:
 //   cone       K_mu contains lambda, orthogonal to c + (0, 0, mu |c_T|) in K_mu^*     3 rows (t1, t2, n)
+//   pyramid    the same with a regular polygon for the disc (friction_pyramid.hpp): LCP      3 rows (t1, t2, n)
 //   limit      0 <= lambda  orthogonal to  c >= 0                                     1 row
 //   box        |lambda| <= bound; lambda = -bound if c > 0, +bound if c < 0            1 row  (joint dry friction)
 //   equality   c = 0                                                                   1..6 rows
@@ -12,15 +13,21 @@
 
 namespace coulomb {
 
-enum class BlockType : std::uint8_t { cone, limit, box, equality };
+enum class BlockType : std::uint8_t { cone, limit, box, equality, pyramid };
 enum class Mode : std::uint8_t { separating, sticking, sliding, active, lower, upper };
+
+constexpr int max_facets = 32;
 
 struct Block {
   BlockType type = BlockType::cone;
   int row = 0, size = 3;
-  double mu = 0;             ///< cone: friction coefficient
+  double mu = 0;             ///< cone, pyramid: friction coefficient
   double bound = 0;          ///< box: h * tau_dry
   bool speculative = false;  ///< its g counts in the scale only when negative (a gap that is still open)
+  int facets = 4;            ///< pyramid: sides of the polygon, even, 4 .. max_facets
+  bool inscribed = false;    ///< pyramid: polygon inside the disc instead of around it
+
+  bool is_contact() const { return type == BlockType::cone || type == BlockType::pyramid; }
 };
 
 struct ConstraintProblem {
@@ -56,11 +63,13 @@ struct WarmStart {
 struct SolverResult {
   std::vector<double> lambda, c;  ///< n
   std::vector<Mode> modes;        ///< one per block
+  std::vector<int> facets;        ///< one per block: feature of the polygon that a pyramid slides on, else -1
   std::vector<double>
       margin;  ///< one per block: distance to the border of its mode, relative to the problem's scale (small: a tie)
   double residual = 0;
   double relaxation = 0;  ///< compliance added when status is relaxed
   int iterations = 0;
+  bool classes_hit = false;  ///< the modes of the warm start held: one linear solve (Nimble, "LCP stabilization")
   bool canonical = true;  ///< false: impulses are not unique and the canonical choice could not be reached
   int rung = 0;           ///< which rung of the ladder solved it
   SolveStatus status = SolveStatus::solved;

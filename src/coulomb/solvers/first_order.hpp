@@ -10,6 +10,9 @@ namespace coulomb {
 /// The exact solution of one cone block alone: impulse l with c = G l + b, G the 3 x 3 block (row stride ld).
 void solve_local_cone(const double* G, int ld, const double* b, double mu, double* l);
 
+/// The same of a pyramid.
+void solve_local_pyramid(const double* G, int ld, const double* b, const Block& block, double* l);
+
 /// `sweeps` symmetric sweeps of projected Gauss-Seidel, from iterate.lambda; evaluates the result. True: residual <= tolerance.
 bool sweep_pgs(const ScaledProblem& problem, int sweeps, double tolerance, Iterate& iterate, int& iterations);
 

@@ -18,6 +18,7 @@ constexpr double large_pivot = 1e-2;        // no magnified proximal term gets h
 constexpr double unique_pivot = 1e-6;  // pivots above this: the impulses are unique
 constexpr double corner = 1e-8;        // lambda_N and c_N both below: a tie
 constexpr double exact = 1e-13;        // a residual that no further step improves
+constexpr double classes_held = 1e-8;  // a first step of the right classes leaves its proximal term only
 
 double norm(const std::vector<double>& v, int n) {
   double sum = 0;
@@ -37,6 +38,7 @@ void give_up(const ConstraintProblem& problem, SolverResult& result) {
   std::fill(result.lambda.begin(), result.lambda.end(), 0.0);
   for (int i = 0; i < problem.n; ++i) result.c[i] = std::isfinite(problem.g[i]) ? problem.g[i] : 0.0;
   std::fill(result.modes.begin(), result.modes.end(), Mode::separating);
+  std::fill(result.facets.begin(), result.facets.end(), -1);
   std::fill(result.margin.begin(), result.margin.end(), 0.0);
   result.residual = 1;  // relative: nothing of it is solved
   result.relaxation = 0;
@@ -169,9 +171,10 @@ bool ConstraintSolver::sweep_and_solve(int sweeps, int max_iterations) {
 }
 
 bool ConstraintSolver::climb(const SolverSettings& settings, const WarmStart* warm, SolverResult& result) {
-  if (best_.residual <= tolerance_) return true;
   bool remembered = false;
   for (int b = 0; warm != nullptr && b < scaled_.num_blocks; ++b) remembered = remembered || warm->known[b];
+  result.classes_hit = remembered;
+  if (best_.residual <= tolerance_) return true;
   NewtonOptions options;
   options.tolerance = tolerance_;
   if (!remembered && sweep_and_solve(2, 12)) return true;
@@ -180,7 +183,9 @@ bool ConstraintSolver::climb(const SolverSettings& settings, const WarmStart* wa
     options.known = warm->mode.empty() ? nullptr : warm->known.data();  // impulses alone are a warm start too
     options.modes = warm->mode.data();
   }
-  if (newton_.solve(scaled_, options, best_, iterations_)) return true;
+  const bool solved = newton_.solve(scaled_, options, best_, iterations_);
+  result.classes_hit = remembered && newton_.first_residual <= std::max(tolerance_, classes_held);
+  if (solved) return true;
 
   result.rung = 1;
   if (sweep_and_solve(4, 25)) return true;
@@ -240,7 +245,7 @@ bool ConstraintSolver::may_be_redundant() {
   for (int b = 0; b < scaled_.num_blocks; ++b) {
     const Block& block = scaled_.blocks[b];
     const int normal = block.row + block.size - 1;
-    if (block.type != BlockType::cone && block.type != BlockType::limit) continue;
+    if (!block.is_contact() && block.type != BlockType::limit) continue;
     if (std::abs(best_.lambda[normal]) < corner && std::abs(best_.c[normal]) < corner) return true;
   }
   // LU magnifies the proximal term that fills a vanishing pivot, 1e5 times and more: where something slides, look without it
@@ -289,14 +294,15 @@ void ConstraintSolver::finish(SolverResult& result) {
   const int ld = scaled_.ld, num_blocks = scaled_.num_blocks;
   if (static_cast<int>(result.lambda.capacity()) < ld) result.lambda.reserve(ld), result.c.reserve(ld);
   if (static_cast<int>(result.modes.capacity()) < num_blocks)
-    result.modes.reserve(num_blocks), result.margin.reserve(num_blocks);
+    result.modes.reserve(num_blocks), result.margin.reserve(num_blocks), result.facets.reserve(num_blocks);
   result.lambda.resize(scaled_.n);
   result.c.resize(scaled_.n);
   result.modes.resize(num_blocks);
+  result.facets.resize(num_blocks);
   result.margin.resize(num_blocks);
   scaled_.from_scaled(best_.lambda.data(), best_.c.data(), result.lambda.data(), result.c.data());
   for (int b = 0; b < num_blocks; ++b)
-    result.margin[b] = scaled_.margin(b, best_.lambda.data(), best_.c.data(), result.modes[b]);
+    result.margin[b] = scaled_.margin(b, best_.lambda.data(), best_.c.data(), result.modes[b], &result.facets[b]);
   result.residual = best_.residual;
   result.iterations = iterations_;
 }
@@ -307,6 +313,7 @@ void ConstraintSolver::solve(const ConstraintProblem& problem, const SolverSetti
   result.relaxation = 0;
   result.rung = 0;
   result.canonical = true;
+  result.classes_hit = false;
   scaled_.assign(problem);
   start(settings, warm);
   if (!std::isfinite(best_.residual)) {  // not a problem at all: bad numbers in G or g

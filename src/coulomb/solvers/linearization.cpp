@@ -6,6 +6,7 @@
 
 #include "coulomb/simd.hpp"
 #include "coulomb/solvers/dense.hpp"
+#include "coulomb/solvers/friction_pyramid.hpp"
 
 namespace coulomb {
 namespace {
@@ -36,8 +37,9 @@ void ProblemLinearization::build(const ConstraintProblem& problem, const SolverR
   scaled_.velocity(lambda_.data(), c_.data());
   for (int b = 0; b < scaled_.num_blocks; ++b) {
     modes_[b] = scaled_.mode(b, lambda_.data(), c_.data());  // for the direction and alpha
-    if (result.modes[b] == Mode::sliding &&
-        modes_[b].mode != Mode::sliding) {  // a tie, taken on this side: the impulse has the direction
+    if (scaled_.blocks[b].type == BlockType::pyramid) {
+      choose_facet(b, result);
+    } else if (result.modes[b] == Mode::sliding && modes_[b].mode != Mode::sliding) {  // a tie, taken on this side: the impulse has the direction
       const double x = lambda_[scaled_.blocks[b].row], y = lambda_[scaled_.blocks[b].row + 1],
                    t = std::sqrt(x * x + y * y);
       if (t > 0) modes_[b].nx = x / t, modes_[b].ny = y / t;
@@ -53,6 +55,15 @@ void ProblemLinearization::build(const ConstraintProblem& problem, const SolverR
     system_.assemble(scaled_, 0);
     inverse_.compute(system_.A.data(), system_.size, system_.ld, rank_threshold);
   }
+}
+
+/// The feature on which a pyramid slides: the result's own; else, for labels set by hand, that of z or of the impulse.
+void ProblemLinearization::choose_facet(int b, const SolverResult& result) {
+  if (result.modes[b] != Mode::sliding) return;
+  int facet = static_cast<int>(result.facets.size()) > b ? result.facets[b] : -1;
+  if (facet < 0) facet = modes_[b].facet;
+  if (facet < 0) facet = facet_of_impulse(scaled_.blocks[b], lambda_.data() + scaled_.blocks[b].row);
+  scaled_.set_facet(b, std::max(facet, 0), modes_[b]);
 }
 
 /// out = B Y or C^T Y, the scaling included.

@@ -9,7 +9,7 @@
 //
 // Which derivative at a tie: the modes are those of SolverResult. With a margin below 1e-8 of the problem's scale a block between
 // separating and touching counts as separating, one between sticking and sliding as sticking, a box between its inside and a bound
-// as inside: one-sided derivatives, always the same side. SolverResult::margin tells.
+// as inside, a pyramid between a side and a vertex as on the side: one-sided derivatives, always the same side. SolverResult::margin tells.
 // A relaxed or infeasible result is differentiated as what was solved: its compliance is part of G~.
 //
 // Storage grows only. Matrices are row major; ld is the leading dimension of the caller's array, any value >= ncols.
@@ -51,6 +51,7 @@ class ProblemLinearization {
   void solve_reduced_transposed(double* rhs, int ncols, int ld);
 
  private:
+  void choose_facet(int block, const SolverResult& result);
   void gather(bool of_b, const double* Y, double* out, int ncols, int ld) const;
   void scatter(bool of_b, const double* x, double* out, int ncols, int ld) const;
   void response(const double* p, double* out);  ///< out = p + K G~ p, p scaled

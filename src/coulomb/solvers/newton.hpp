@@ -34,6 +34,7 @@ class NewtonSolver {
   void probe(const ScaledProblem& problem, const Iterate& iterate);
   double pivot_ratio = 1;  ///< of the last factorisation: small where impulses are not unique
   double last_delta = 0;   ///< and its proximal term, which hides pivots below it
+  double first_residual = 0;  ///< after the first step of the last solve
 
  private:
   void choose_modes(const ScaledProblem& problem, const NewtonOptions& options, bool first);

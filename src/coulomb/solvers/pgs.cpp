@@ -38,7 +38,7 @@ void solve_row(const ScaledProblem& p, int b, double* lambda, double* c) {
   }
 }
 
-void solve_cone(const ScaledProblem& p, const Block& block, double* lambda, double* c) {
+void solve_contact(const ScaledProblem& p, const Block& block, double* lambda, double* c) {
   const int r = block.row;
   const double* G = p.G.data() + static_cast<long>(r) * p.ld + r;
   double b[3], l[3];
@@ -46,7 +46,8 @@ void solve_cone(const ScaledProblem& p, const Block& block, double* lambda, doub
     b[i] = c[r + i];
     for (int j = 0; j < 3; ++j) b[i] -= G[static_cast<long>(i) * p.ld + j] * lambda[r + j];
   }
-  solve_local_cone(G, p.ld, b, block.mu, l);
+  if (block.type == BlockType::cone) solve_local_cone(G, p.ld, b, block.mu, l);
+  else solve_local_pyramid(G, p.ld, b, block, l);
   for (int i = 0; i < 3; ++i) {
     if (l[i] == lambda[r + i]) continue;
     symmetric_update(p.G.data() + static_cast<long>(r + i) * p.ld, l[i] - lambda[r + i], p.ld, c);
@@ -107,8 +108,8 @@ bool sweep_pgs(const ScaledProblem& p, int sweeps, double tolerance, Iterate& it
     for (int direction = 0; direction < 2; ++direction)
       for (int i = 0; i < p.num_blocks; ++i) {
         const int b = direction == 0 ? i : p.num_blocks - 1 - i;
-        if (p.blocks[b].type == BlockType::cone) {
-          solve_cone(p, p.blocks[b], lambda, c);
+        if (p.blocks[b].is_contact()) {
+          solve_contact(p, p.blocks[b], lambda, c);
         } else {
           solve_row(p, b, lambda, c);
         }

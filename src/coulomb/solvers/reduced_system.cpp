@@ -6,6 +6,7 @@
 
 #include "coulomb/simd.hpp"
 #include "coulomb/solvers/dense.hpp"
+#include "coulomb/solvers/friction_pyramid.hpp"
 
 namespace coulomb {
 namespace {
@@ -33,6 +34,25 @@ void add_sliding(std::vector<ReducedRow>& rows, int& size, int row, double mu, c
   across.b[0] = -m.k * m.ny, across.b[1] = m.k * m.nx;
   across.q = 1 - m.k;
   across.damping = m.k;
+}
+
+void add_sliding_pyramid(std::vector<ReducedRow>& rows, int& size, const Block& block, const BlockMode& m, bool unit) {
+  if (block.mu == 0) return add_single(rows, size, block.row + 2);
+  const double x = block.mu * m.nx, y = block.mu * m.ny, length = unit ? std::sqrt(1 + x * x + y * y) : 1.0;
+  ReducedRow& normal = rows[size++];
+  normal = ReducedRow{};
+  normal.row = block.row;
+  normal.row_b = block.row + 2;
+  normal.one_c = false;
+  normal.c[0] = x / length, normal.c[1] = y / length, normal.c[2] = 1 / length;
+  const FrictionPolygon& polygon = friction_polygon(block);
+  if (!polygon.is_side(m.facet)) return;
+  ReducedRow& across = rows[size++];
+  across = ReducedRow{};
+  across.row = block.row;
+  across.one_c = across.one_b = false;
+  across.c[0] = across.b[0] = -polygon.direction[m.facet][1];
+  across.c[1] = across.b[1] = polygon.direction[m.facet][0];
 }
 
 /// Rows of B G C + Q; with `upper` only the part right of the diagonal (plus rubbish left of it that nobody reads).
@@ -74,7 +94,8 @@ void ReducedSystem::set_modes(const ScaledProblem& problem, const BlockMode* mod
     const Block& block = problem.blocks[b];
     const Mode mode = modes[b].mode;
     if (mode == Mode::sliding) {
-      add_sliding(rows, size, block.row, block.mu, modes[b], unit_columns);
+      if (block.type == BlockType::cone) add_sliding(rows, size, block.row, block.mu, modes[b], unit_columns);
+      else add_sliding_pyramid(rows, size, block, modes[b], unit_columns);
       symmetric = symmetric && block.mu == 0;
     } else if (mode == Mode::lower || mode == Mode::upper) {
       fixed[block.row] = mode == Mode::upper ? problem.bound[b] : -problem.bound[b];

@@ -6,6 +6,7 @@
 //   sliding      (lambda_N, lambda_perp), lambda_T = mu lambda_N n + lambda_perp n_perp
 //                rows c_N = 0 and k c_perp + (1 - k) lambda_perp = 0, k = 1 / (1 + alpha), alpha = ||c_T|| / (mu lambda_N)
 //                mu = 0: lambda_N alone
+//   sliding pyramid, n the point of its feature: the same with k = 1 on a side (n_perp along it); lambda_N alone at a vertex
 #pragma once
 
 #include <vector>

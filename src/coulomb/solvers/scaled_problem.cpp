@@ -7,6 +7,7 @@
 
 #include "coulomb/simd.hpp"
 #include "coulomb/solvers/dense.hpp"
+#include "coulomb/solvers/friction_pyramid.hpp"
 
 namespace coulomb {
 namespace {
@@ -98,7 +99,7 @@ void ScaledProblem::assign(const ConstraintProblem& problem) {
   // A tangential direction that nothing can move (planar robots): unit compliance makes its impulse zero, the least-norm choice,
   // and keeps G regular. c = 0 there as before.
   for (int b = 0; b < num_blocks; ++b)
-    for (int i = blocks[b].row; blocks[b].type == BlockType::cone && i < blocks[b].row + 2; ++i)
+    for (int i = blocks[b].row; blocks[b].is_contact() && i < blocks[b].row + 2; ++i)
       if (diagonal_[i] < immovable && problem.g[i] == 0) diagonal_[i] = G[static_cast<long>(i) * ld + i] = 1;
   for (int b = 0; b < num_blocks; ++b) bound[b] = blocks[b].bound / (inverse_root[blocks[b].row] * ref);
 }
@@ -127,6 +128,7 @@ double ScaledProblem::block_residual(int b, const double* lambda, const double* 
       const double x = l[0] - p[0], y = l[1] - p[1], z = l[2] - p[2];
       return std::sqrt(x * x + y * y + z * z);
     }
+    case BlockType::pyramid: return pyramid_residual(block, l, v);
     case BlockType::limit: return std::abs(l[0] - std::max(0.0, l[0] - v[0]));
     case BlockType::box: return std::abs(l[0] - std::clamp(l[0] - v[0], -bound[b], bound[b]));
     default: {
@@ -151,6 +153,7 @@ void ScaledProblem::project(double* lambda) const {
   for (int b = 0; b < num_blocks; ++b) {
     double* l = lambda + blocks[b].row;
     if (blocks[b].type == BlockType::cone) project_cone(blocks[b].mu, l);
+    if (blocks[b].type == BlockType::pyramid) project_pyramid(blocks[b], l);
     if (blocks[b].type == BlockType::limit) l[0] = std::max(0.0, l[0]);
     if (blocks[b].type == BlockType::box) l[0] = std::clamp(l[0], -bound[b], bound[b]);
   }
@@ -180,6 +183,10 @@ BlockMode ScaledProblem::mode(int b, const double* lambda, const double* c) cons
     const double z = l[0] - v[0];
     m.mode = z > bound[b] ? Mode::upper : z < -bound[b] ? Mode::lower : Mode::sticking;
     if (bound[b] <= 0) m.mode = z > 0 ? Mode::upper : Mode::lower;  // no friction: never c = 0
+  } else if (block.type == BlockType::pyramid) {
+    const PyramidMode p = pyramid_mode(block, l, v);
+    m.mode = p.mode;
+    if (p.facet >= 0) set_facet(b, p.facet, m);
   } else {
     const double zn = l[2] - v[2];
     if (!(zn > 0)) return m;
@@ -194,9 +201,23 @@ BlockMode ScaledProblem::mode(int b, const double* lambda, const double* c) cons
   return m;
 }
 
-double ScaledProblem::margin(int b, const double* lambda, const double* c, Mode& label) const {
+void ScaledProblem::set_facet(int b, int facet, BlockMode& m) const {
+  const FrictionPolygon& polygon = friction_polygon(blocks[b]);
+  m.facet = facet;
+  m.nx = polygon.point[facet][0], m.ny = polygon.point[facet][1], m.k = 1;
+}
+
+double ScaledProblem::margin(int b, const double* lambda, const double* c, Mode& label, int* facet) const {
   const Block& block = blocks[b];
   const double *l = lambda + block.row, *v = c + block.row;
+  if (facet) *facet = -1;
+  if (block.type == BlockType::pyramid) {
+    PyramidMode p;
+    const double margin = pyramid_margin(block, tie, l, v, p);
+    label = p.mode;
+    if (facet) *facet = p.facet;
+    return margin;
+  }
   if (block.type == BlockType::equality) {
     label = Mode::active;
     return std::numeric_limits<double>::infinity();

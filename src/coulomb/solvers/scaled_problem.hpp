@@ -4,6 +4,7 @@
 // lambda^ = sqrt(s) lambda / ref, c^ = c / (sqrt(s) ref), G^ = D G~ D with D = 1 / sqrt(s), and ref = max ||g_i|| / sqrt(s_i), to which
 // a speculative block contributes |min(g_N, 0)| only. Residual, the maximum over the blocks of
 //   cone      ||lambda - P_K(lambda - c - [0, 0, mu ||c_T||])||      P_K: projection on the friction cone
+//   pyramid   ||lambda - (P(lambda_T - c_T), max(0, lambda_N - c_N))||   P: projection on the polygon of size mu max(0, lambda_N - c_N)
 //   limit     |lambda - max(0, lambda - c)|
 //   box       |lambda - clamp(lambda - c, -bound, bound)|
 //   equality  ||c||                                                  all in scaled variables: relative to ref
@@ -16,9 +17,11 @@
 
 namespace coulomb {
 
-/// Mode of a block at an iterate; for a sliding cone also the direction n of its friction impulse and k = 1 / (1 + alpha).
+/// Mode of a block at an iterate; for a sliding cone also the direction n of its friction impulse and k = 1 / (1 + alpha), for a
+/// sliding pyramid the feature of the polygon and its point n (a side's foot point or a vertex; lambda_T = mu lambda_N n + along the side).
 struct BlockMode {
   Mode mode = Mode::separating;
+  int facet = -1;
   double nx = 1, ny = 0, k = 1;
 };
 
@@ -36,7 +39,8 @@ class ScaledProblem {
   BlockMode mode(int block, const double* lambda, const double* c) const;
   /// Distance of z = lambda - c to the border of the mode; sets `mode` to the label that SolverResult reports (ties below 1e-8
   /// go to separating before sticking before sliding, and inside before a bound).
-  double margin(int block, const double* lambda, const double* c, Mode& mode) const;
+  double margin(int block, const double* lambda, const double* c, Mode& mode, int* facet = nullptr) const;
+  void set_facet(int block, int facet, BlockMode& mode) const;  ///< a sliding pyramid's
 
   int n = 0, ld = 0, num_blocks = 0;
   const Block* blocks = nullptr;  ///< of the problem assigned last

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "coulomb/solvers/friction_pyramid.hpp"
 #include "coulomb/solvers/newton.hpp"
 
 namespace coulomb {
@@ -14,6 +15,7 @@ constexpr int patience = 12;  // steps without lowering the best residual by a t
 bool possible(const Block& block, Mode mode) {
   switch (block.type) {
     case BlockType::cone:
+    case BlockType::pyramid:
       return mode == Mode::separating || mode == Mode::sliding || (mode == Mode::sticking && block.mu > 0);
     case BlockType::limit: return mode == Mode::separating || mode == Mode::active;
     case BlockType::box:
@@ -42,7 +44,11 @@ void NewtonSolver::choose_modes(const ScaledProblem& problem, const NewtonOption
     const Block& block = problem.blocks[b];
     const Mode remembered = options.modes[b];
     if (!possible(block, remembered)) continue;
-    if (remembered == Mode::sliding && block.mu > 0) {
+    if (remembered == Mode::sliding && block.type == BlockType::pyramid) {
+      const int facet = facet_of_impulse(block, current_.lambda.data() + block.row);
+      if (facet < 0 && block.mu > 0) continue;
+      if (facet >= 0) problem.set_facet(b, facet, modes_[b]);
+    } else if (remembered == Mode::sliding && block.mu > 0) {
       // the direction of the remembered impulse is surer than that of z, whose c is of another step
       const double x = current_.lambda[block.row], y = current_.lambda[block.row + 1], t = std::sqrt(x * x + y * y);
       if (!(t > 0)) continue;
@@ -99,6 +105,7 @@ bool NewtonSolver::solve(const ScaledProblem& problem, const NewtonOptions& opti
   current_.residual = iterate.residual;
   double boost = 1, reached = iterate.residual;
   int since = 0;
+  first_residual = iterate.residual;
   for (int it = 0; it < options.max_iterations; ++it) {
     ++iterations;
     double delta = std::clamp(options.kappa * current_.residual, least_damping, options.delta_max);
@@ -110,6 +117,7 @@ bool NewtonSolver::solve(const ScaledProblem& problem, const NewtonOptions& opti
       continue;
     }
     boost = 1;
+    if (it == 0) first_residual = next_.residual;
     const bool stalled = !(next_.residual <= 0.5 * current_.residual);
     if (stalled && it >= 4 && next_.residual > 1e-7) {
       for (int i = 0; i < problem.ld; ++i) next_.lambda[i] = 0.5 * (next_.lambda[i] + current_.lambda[i]);

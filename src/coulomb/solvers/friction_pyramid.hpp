@@ -1,0 +1,50 @@
+// The friction pyramid: Coulomb's disc replaced by a regular polygon P (THEORY 2, LCP contact).
+//
+//   0 <= lambda_N  orthogonal to  c_N >= 0,      lambda_T in mu lambda_N P,  -c_T in the normal cone of mu lambda_N P at lambda_T
+//
+// P has `facets` = m sides. Its 2 m features lie at the angles pi f / m from t1, f = 0 .. 2 m - 1, sides and vertices in turn.
+//   circumscribed  sides at even f, at distance 1 from the centre; m = 4 is the boxed LCP |lambda_1|, |lambda_2| <= mu lambda_N
+//   inscribed      vertices at even f, at distance 1; m = 4 is the diamond |lambda_1| + |lambda_2| <= mu lambda_N
+// The true disc lies between the two. A contact slides on a side (lambda_T somewhere on it, c_T along its normal) or at a vertex. With
+// z = lambda - c and r = mu z_N the modes are: z_N <= 0 separating; z_T in r P sticking; else the feature of r P nearest to z_T.
+#pragma once
+
+#include "coulomb/solvers/constraint_problem.hpp"
+
+namespace coulomb {
+
+struct FrictionPolygon {
+  int sides = 4;
+  int first_side = 0;                    ///< sides are the features of its parity
+  double apothem = 1, half_side = 1;     ///< distance of a side from the centre; half its length
+  double direction[2 * max_facets][2];   ///< unit, of every feature
+  double point[2 * max_facets][2];       ///< a side's foot point; the vertex itself
+
+  bool is_side(int feature) const { return (feature & 1) == first_side; }
+  int neighbour(int feature, int by) const { return (feature + by + 2 * sides) % (2 * sides); }
+  int nearest_side(double x, double y) const;
+};
+
+/// Of a block's facets (4, 6, .. max_facets) and kind; made once.
+const FrictionPolygon& friction_polygon(const Block& block);
+
+/// Mode of a pyramid, and which feature where it slides (else -1).
+struct PyramidMode {
+  Mode mode = Mode::separating;
+  int facet = -1;
+};
+
+PyramidMode pyramid_mode(const Block& block, const double* lambda, const double* c);
+/// Distance of z to the border of its mode, and the label: ties below `tie` go to separating before sticking before a side before a
+/// vertex.
+double pyramid_margin(const Block& block, double tie, const double* lambda, const double* c, PyramidMode& label);
+/// ||lambda - projection of z||: zero exactly at the admissible pairs.
+double pyramid_residual(const Block& block, const double* lambda, const double* c);
+void project_pyramid(const Block& block, double* lambda);             ///< on the cone of admissible impulses
+int facet_of_impulse(const Block& block, const double* lambda);       ///< the feature that a sliding impulse is on; -1: none
+double pyramid_support(const Block& block, const double* direction);  ///< max of direction . w over w in P
+/// The mode on the other side of the border that a tie is nearest to. weight: velocity per impulse.
+PyramidMode pyramid_other_side(const Block& block, double weight, PyramidMode mode, const double* lambda,
+                               const double* c);
+
+}  // namespace coulomb
