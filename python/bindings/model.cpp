@@ -114,6 +114,21 @@ void bind_geometries(Class& cls) {
       },
       nb::arg("mesh"), nb::sig("def mesh_vertices(self, mesh: int) -> numpy.ndarray"),
       "(n, 3) m: vertices of a convex mesh, in its geometry's frame. IndexError if there is no such mesh.");
+  cls.def(
+      "mesh_faces",
+      [](const Model& model, int mesh) {
+        if (mesh < 0 || mesh >= static_cast<int>(model.meshes.size()))
+          throw nb::index_error(("mesh: " + std::to_string(mesh) + " is not one of the " +
+                                 std::to_string(model.meshes.size()) + " meshes")
+                                    .c_str());
+        const ConvexMesh& m = *model.meshes[static_cast<std::size_t>(mesh)];
+        std::vector<std::vector<int>> faces;
+        for (int f = 0; f < m.num_faces(); ++f)
+          faces.emplace_back(m.face_vertices.begin() + m.face_start[f], m.face_vertices.begin() + m.face_start[f + 1]);
+        return faces;
+      },
+      nb::arg("mesh"), nb::sig("def mesh_faces(self, mesh: int) -> list[list[int]]"),
+      "Its flat faces as loops of vertices, counter-clockwise seen from outside. IndexError if there is no such mesh.");
 }
 
 void bind_configurations(Class& cls) {
