@@ -5,7 +5,7 @@
 // on the impact like Newton's.
 #pragma once
 
-#include <vector>
+#include <memory>
 
 #include "coulomb/dynamics/motion_path.hpp"
 #include "coulomb/model/model.hpp"
@@ -13,7 +13,7 @@
 namespace coulomb {
 
 struct ImpactOptions {
-  double tolerance = 1e-5;      ///< m: pairs within +-tolerance at the start touch already
+  double tolerance = 1e-5;      ///< m, > 0: how much deeper pairs in contact may get
   int max_evaluations = 20000;  ///< distance evaluations of one search
 };
 
@@ -23,9 +23,9 @@ enum class ImpactStatus {
   not_finite,        ///< the motion overflows: time = 0
 };
 
-/// Thresholds of the signed distance: 0 for pairs farther apart than the tolerance at the start; -tolerance for pairs within
-/// +-tolerance, whose contact the constraints hold, and 0 once such a pair has lifted off by more than the tolerance; for pairs
-/// deeper than that, the start distance less the tolerance.
+/// Thresholds of the signed distance: 0 for pairs that start farther apart than their contact margin (Model::pair_margin). Nearer
+/// pairs are in contact, which the constraints hold: -tolerance, but at least half a tolerance below where they start; and 0 once
+/// such a pair has lifted off by more than its margin.
 struct Impact {
   bool found = false;
   double time = 0;       ///< seconds from the start of the path; found: of the impact; else: nothing happens before
@@ -52,7 +52,7 @@ class ImpactSearch {
 
  private:
   struct Workspace;
-  Workspace* workspace_;
+  std::unique_ptr<Workspace> workspace_;
 };
 
 }  // namespace coulomb

@@ -1,0 +1,23 @@
+// The signed distance of two posed shapes, however far apart: the one number of a pair that continuous collision detection follows.
+// True distance or depth of the shapes (COLLISION "The rule": max over n of -h_A(-n) - h_B(n)); contact points of a manifold are
+// never deeper.
+#pragma once
+
+#include "coulomb/collision/shape.hpp"
+
+namespace coulomb {
+
+struct SignedDistance {
+  double distance = 0;                                      ///< m: > 0 apart, < 0 penetrating
+  double normal[3] = {0, 0, 1};                             ///< unit, from B to A
+  double point_a[3] = {0, 0, 0}, point_b[3] = {0, 0, 0};    ///< witnesses: point_a - point_b = distance * normal
+};
+
+/// Two half-spaces: 1e30 apart. The value is not above -h_A(-n) - h_B(n) of the normal returned: a guess of the narrow phase about
+/// the features that touch cannot make it too large.
+void signed_distance(const Shape& a, const Shape& b, SignedDistance& out);
+
+/// -h_A(-n) - h_B(n): at most the signed distance, equal for the right unit normal. Neither is a half-space.
+double support_gap(const Shape& a, const Shape& b, const double normal[3]);
+
+}  // namespace coulomb
