@@ -34,18 +34,26 @@ def model_file(tmp_path):
     return path
 
 
-NEEDS = {"torch_throw.py": "torch"}
+NEEDS = {
+    "nimble_cartpole.py": "casadi",
+    "nimble_double_pendulum.py": "casadi",
+    "torch_throw.py": "torch",
+}
 PICTURES = {
     "design_go1.py": 1,
     "identify_box.py": 1,
     "identify_ur5.py": 1,
+    "nimble_cartpole.py": 1,
+    "nimble_double_pendulum.py": 1,
     "simple_cube_estimation.py": 4,  # sliding and thrown, velocity and impulse
     "simple_inverse_dynamics.py": 1,  # convergence; --quick draws no robots
     "torch_throw.py": 1,
 }
 
 
-@pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "examples").glob("*.py")))
+@pytest.mark.parametrize(
+    "name", sorted(path.name for path in (ROOT / "examples").glob("*.py") if not path.stem.endswith("_common"))
+)
 def test_example(name, tmp_path):
     if name in NEEDS:
         pytest.importorskip(NEEDS[name])

@@ -1,0 +1,301 @@
+"""What the examples of Nimble's experiments share: its scenes, multiple shooting with IPOPT, and pictures from the side.
+
+Werling et al., Fast and Feature-Complete Differentiable Physics for Articulated Rigid Bodies with Contact, RSS 2021. Sizes, limits, starts
+and losses are those of the paper's public examples. Two facts of the engine they were made for matter: a body whose inertia is not given
+has 1 kg and 1 kg m^2 about every axis, and friction is 1 unless given. y points up. `benchmarks/nimble_table.py` times the same scenes.
+"""
+
+import argparse
+import time
+from pathlib import Path
+
+import numpy as np
+
+import coulomb
+from coulomb.pictures import COLOURS, STYLE
+
+UNIT = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
+LINK = 'type="box" size=".025 .125 .025" contype="2" conaffinity="1"'  # half sizes; collides with floor and projectile only
+CUBE = 'type="box" size=".05 .05 .05" contype="1" conaffinity="3"'
+
+
+def _mjcf(timestep, bodies, actuated, force):
+    motors = "".join(
+        f'<motor joint="{joint}" ctrllimited="true" ctrlrange="{-force} {force}"/>' for joint in actuated.split()
+    )
+    return (
+        f'<mujoco><compiler angle="radian"/><option timestep="{timestep}" gravity="0 -9.81 0"/>'
+        f"<worldbody>{bodies}</worldbody><actuator>{motors}</actuator></mujoco>"
+    )
+
+
+def _poles(count):
+    """Poles of 1 m standing on a cart and on each other, hinged about z, upright at 0."""
+    text = ""
+    for k in reversed(range(count)):
+        text = (
+            f'<body name="pole{k}" pos="0 {float(k > 0)} 0"><joint name="hinge{k}" type="hinge" axis="0 0 1"/>'
+            f'<inertial pos="0 .5 0" mass="1" diaginertia="1 1 1"/>'
+            f'<geom name="pole{k}" type="box" size=".025 .5 .025" pos="0 .5 0" contype="0" conaffinity="0"/>{text}</body>'
+        )
+    return text
+
+
+def cartpole(poles=1, force=10.0, timestep=1e-2):
+    """A cart that a force moves along x between -10 and 10 m, and a pole on it (a second one on top of the first)."""
+    cart = (
+        '<body name="cart"><joint name="rail" type="slide" axis="1 0 0" limited="true" range="-10 10"/>'
+        f'{UNIT}<geom name="cart" type="box" size=".12 .05 .05" contype="0" conaffinity="0"/>{_poles(poles)}</body>'
+    )
+    return coulomb.load(_mjcf(timestep, cart, "rail", force))
+
+
+def _links(where):
+    """Three links of 0.25 m in a row, hinged about z between 0 and 180 degrees; the first at `where` in its parent."""
+    text = ""
+    for k in reversed(range(3)):
+        text = (
+            f'<body name="link{k}" pos="{where if k == 0 else "0 .25 0"}">'
+            f'<joint name="hinge{k}" type="hinge" axis="0 0 1" limited="true" range="0 3.1415"/>'
+            f'<inertial pos="0 .125 0" mass="1" diaginertia="1 1 1"/><geom name="link{k}" pos="0 .125 0" {LINK}/>{text}</body>'
+        )
+    return text
+
+
+def _translating_cube(name, inside=""):
+    return (
+        f'<body name="{name}"><joint name="{name}_x" type="slide" axis="1 0 0"/>'
+        f'<joint name="{name}_y" type="slide" axis="0 1 0"/>{UNIT}<geom name="{name}" {CUBE}/>{inside}</body>'
+    )
+
+
+def _floor(x, length):
+    return f'<geom name="floor" type="box" size="{length / 2} .125 .25" pos="{x} -.7 0" contype="1" conaffinity="3"/>'
+
+
+def catapult(timestep=1e-3):
+    """An arm of three links (±1000 N m) and a cube that translates in the plane. Returns the model and the start (q, v)."""
+    text = _floor(1.2, 3.5) + _translating_cube("cube") + _links(".5 -.45 0")
+    model = coulomb.load(_mjcf(timestep, text, "hinge0 hinge1 hinge2", 1000))
+    return model, np.r_[0, 0.1, np.radians([45, 0, 45])], np.zeros(5)
+
+
+def jumpworm(timestep=1e-3):
+    """Three links (±100 N m) that hang from a cube, which translates in the plane. Returns the model and the start (q, v)."""
+    text = _floor(0, 2.5) + _translating_cube("cube", _links("0 0 0"))
+    model = coulomb.load(_mjcf(timestep, text, "hinge0 hinge1 hinge2", 100))
+    return model, np.r_[0, 0, np.radians([90, 90, 45])], np.zeros(5)
+
+
+def drone(timestep=1e-3):
+    """A ball of 0.1 kg on a vertical rail, lifted by ±10 N, that lies on a floor without friction."""
+    body = (
+        '<body name="drone"><joint name="rail" type="slide" axis="0 1 0"/><inertial pos="0 0 0" mass=".1" diaginertia="1 1 1"/>'
+        '<geom name="drone" type="sphere" size=".3" friction="0 0 0" condim="1"/></body>'
+        '<geom name="floor" type="box" size="2.5 .5 2.5" friction="0 0 0" condim="1"/>'
+    )
+    return coulomb.load(_mjcf(timestep, body, "rail", 10)), np.r_[0.8 - 1e-4], np.r_[-1e-4]
+
+
+# --- multiple shooting ------------------------------------------------------------------------------------------------------------
+
+
+def shooting(
+    sim, q0, v0, steps, shot, loss, bound, *, at_end=None, guess=None, effort=0.0, tolerance=1e-6, iterations=500
+):
+    """Controls (steps, nu) within ±bound that make loss(x_T) + effort * mean (u / bound)^2 small: the trajectory is cut into shots of `shot` steps, the state x = (q, v)
+    at every cut is unknown too, and IPOPT (quasi-Newton) closes the gaps between the shots.
+
+    loss, and at_end, which has to vanish at x_T: of a CasADi vector, as CasADi expressions. For models without quaternions. Returns the
+    controls and IPOPT's statistics with the wall-clock time.
+    """
+    import casadi
+
+    nx, nu, nq = len(q0) + len(v0), sim.model.nu, len(q0)
+
+    class Shot(casadi.Callback):
+        """x at the end of a shot from x at its start and its controls."""
+
+        def __init__(self, length):
+            casadi.Callback.__init__(self)
+            self.length = length
+            self.construct(f"shot{length}", {})
+
+        def get_n_in(self):
+            return 2
+
+        def get_n_out(self):
+            return 1
+
+        def get_sparsity_in(self, i):
+            return casadi.Sparsity.dense(nx if i == 0 else nu * self.length)
+
+        def get_sparsity_out(self, i):
+            return casadi.Sparsity.dense(nx)
+
+        def rollout(self, arguments):
+            x, u = (np.array(argument).ravel() for argument in arguments[:2])
+            return sim.rollout(x[:nq], x[nq:], bound * u.reshape(self.length, nu))
+
+        def eval(self, arguments):
+            r = self.rollout(arguments)
+            return [np.r_[r.q[-1], r.v[-1]]]
+
+        def has_jacobian(self):
+            return True
+
+        def get_jacobian(self, name, inputs, outputs, options):
+            self.slope = Slope(self, name, options)  # CasADi keeps no reference
+            return self.slope
+
+    class Slope(casadi.Callback):
+        """Its Jacobian by both, from one sweep through the rollout."""
+
+        def __init__(self, shot, name, options):
+            casadi.Callback.__init__(self)
+            self.shot = shot
+            self.construct(name, options)
+
+        def get_n_in(self):
+            return 3
+
+        def get_n_out(self):
+            return 2
+
+        def get_sparsity_in(self, i):
+            return casadi.Sparsity.dense((nx, nu * self.shot.length, nx)[i])
+
+        def get_sparsity_out(self, i):
+            return casadi.Sparsity.dense(nx, (nx, nu * self.shot.length)[i])
+
+        def eval(self, arguments):
+            J = self.shot.rollout(arguments).jacobian(wrt=["q0", "v0", "u"], all_states=False)
+            return [np.hstack([J["q0"], J["v0"]]), bound * J["u"]]
+
+    lengths = [shot] * (steps // shot) + ([steps % shot] if steps % shot else [])
+    maps = {length: Shot(length) for length in set(lengths)}
+    guess = np.zeros((steps, nu)) if guess is None else guess
+    free = sim.rollout(q0, v0, guess)
+    x, unknowns, start, lower, upper, gaps, cost, first = casadi.DM(np.r_[q0, v0]), [], [], [], [], [], 0, 0
+    for k, length in enumerate(lengths):
+        U = casadi.MX.sym(f"U{k}", nu * length)
+        unknowns.append(U)
+        start.append(guess[first : first + length].ravel() / bound)
+        lower.append(np.full(nu * length, -1.0))
+        upper.append(np.full(nu * length, 1.0))
+        cost += effort * casadi.sumsqr(U) / (steps * nu)
+        end, first = maps[length](x, U), first + length
+        if first == steps:
+            break
+        x = casadi.MX.sym(f"x{k + 1}", nx)
+        unknowns.append(x)
+        start.append(np.r_[free.q[first], free.v[first]])
+        lower.append(np.full(nx, -np.inf))
+        upper.append(np.full(nx, np.inf))
+        gaps.append(end - x)
+    if at_end:
+        gaps.append(at_end(end))
+    options = {
+        "ipopt.hessian_approximation": "limited-memory",
+        "ipopt.limited_memory_max_history": 20,
+        "ipopt.tol": tolerance,
+        "ipopt.constr_viol_tol": 1e-9,  # gaps: what is left of them grows along the trajectory
+        "ipopt.max_iter": iterations,
+        "ipopt.print_level": 0,
+        "ipopt.sb": "yes",
+        "print_time": False,
+    }
+    problem = {"x": casadi.vertcat(*unknowns), "f": loss(end) + cost, "g": casadi.vertcat(*gaps)}
+    solver = casadi.nlpsol("shooting", "ipopt", problem, options)
+    began = time.perf_counter()
+    answer = solver(x0=np.concatenate(start), lbx=np.concatenate(lower), ubx=np.concatenate(upper), lbg=0, ubg=0)
+    statistics = {**solver.stats(), "seconds": time.perf_counter() - began}
+    values = np.split(np.array(answer["x"]).ravel(), np.cumsum([len(s) for s in start])[:-1])
+    controls = bound * np.concatenate(values[0::2]).reshape(steps, nu)
+    return controls, statistics
+
+
+# --- pictures and the command line ---------------------------------------------------------------------------------------------------
+
+
+def arguments(text, quick):
+    parser = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help=quick)
+    parser.add_argument("--output", default="output/examples", help="folder of the plot (default: %(default)s)")
+    options = parser.parse_args()
+    options.output = Path(options.output)
+    options.output.mkdir(parents=True, exist_ok=True)
+    return options
+
+
+def outlines(model, q):
+    """(name, polygon (n, 2)) of every box, capsule-free sphere and cylinder at q, seen along -z."""
+    places, turns = model.geometry_placements(q)
+    arc = np.linspace(0, 2 * np.pi, 49)
+    for g, (kind, size) in enumerate(zip(model.geometry_types, model.geometry_size)):
+        if kind == "box":
+            corners = np.array([(1, 1, 0), (-1, 1, 0), (-1, -1, 0), (1, -1, 0)]) * size
+            yield model.geometry_names[g], (corners @ turns[g].T + places[g])[:, :2]
+        elif kind == "sphere":
+            yield model.geometry_names[g], places[g][:2] + size[0] * np.c_[np.cos(arc), np.sin(arc)]
+
+
+def strobe(axes, model, configurations, scenery=("floor",), colours=None, limits=None):
+    """The configurations one over the other, the later the darker; scenery once, in grey. colours: of geometries, by name."""
+    from matplotlib.patches import Polygon
+
+    for k, q in enumerate(configurations):
+        strength = 0.12 + 0.88 * ((k + 1) / len(configurations)) ** 2
+        for name, polygon in outlines(model, q):
+            if name not in scenery:
+                colour = (colours or {}).get(name, COLOURS[0])
+                style = {
+                    "facecolor": colour,
+                    "edgecolor": "black",
+                    "linewidth": 0.5,
+                    "alpha": strength,
+                    "zorder": 2 + k,
+                }
+            elif k == 0:
+                style = {"facecolor": "#dddddd", "edgecolor": "#999999", "zorder": 0}
+            else:
+                continue
+            axes.add_patch(Polygon(polygon, **style))
+    axes.set(aspect="equal", xlabel="x [m]", ylabel="y [m]")
+    axes.grid(False)
+    if limits:
+        axes.set(xlim=limits[:2], ylim=limits[2:])
+
+
+def swing_picture(model, r, controls, cuts, path, title):
+    """A cart with poles: stroboscopic, and positions and force over time with the cuts between the shots."""
+    from matplotlib import pyplot as plt
+
+    with plt.rc_context(STYLE):
+        figure, (left, middle, right) = plt.subplots(
+            1, 3, figsize=(14, 4.2), layout="constrained", width_ratios=(1.3, 1, 1)
+        )
+        times, height = model.timestep * np.arange(len(r.q)), model.nv - 1 + 0.15
+        names = ["cart [m]", *(f"pole {k} [rad]" for k in range(1, model.nv))]
+        colours = dict(zip(model.geometry_names, COLOURS))
+        low, high = r.q[:, 0].min() - 1.2, r.q[:, 0].max() + 1.2
+        strobe(left, model, r.q[:: max(1, len(r.q) // 40)], colours=colours, limits=(low, high, -height, height))
+        left.axhline(0, color="#999999", linewidth=0.8, zorder=1)
+        left.set_title(title + "; later is darker")
+        for name, q, colour in zip(names, r.q.T, COLOURS):
+            middle.plot(times, q, color=colour, label=name)
+        middle.set(xlabel="time [s]", title="Positions; dots: cuts between the shots")
+        for q, colour in zip(r.q.T, COLOURS):
+            middle.plot(times[cuts], q[cuts], "o", color=colour, markersize=4)
+        middle.legend()
+        right.step(times[:-1], controls[:, 0], where="post", color=COLOURS[0])
+        right.set(xlabel="time [s]", ylabel="force [N]", title="Force on the cart")
+        finish(figure, path)
+
+
+def finish(figure, path):
+    from matplotlib import pyplot as plt
+
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
+    print(path)
