@@ -215,6 +215,24 @@ def shooting(
     return controls, statistics
 
 
+def polish(sim, q0, v0, controls, loss, bound, iterations=50):
+    """Controls that make loss(q_T, v_T) -> (value, its gradients by q_T and v_T) of one rollout smaller: L-BFGS-B."""
+    from scipy.optimize import minimize
+
+    steps = len(controls)
+
+    def value(x):
+        r = sim.rollout(q0, v0, bound * x.reshape(controls.shape))
+        dQ, dV = np.zeros((2, steps + 1, sim.model.nv))
+        out, dQ[-1], dV[-1] = loss(r.q[-1], r.v[-1])
+        return out, bound * r.vjp(dQ, dV).u.ravel()
+
+    start = np.clip(controls / bound, -1, 1).ravel()
+    limits = [(-1, 1)] * controls.size
+    answer = minimize(value, start, jac=True, method="L-BFGS-B", bounds=limits, options={"maxiter": iterations})
+    return bound * answer.x.reshape(controls.shape)
+
+
 # --- pictures and the command line ---------------------------------------------------------------------------------------------------
 
 
@@ -290,6 +308,34 @@ def swing_picture(model, r, controls, cuts, path, title):
         middle.legend()
         right.step(times[:-1], controls[:, 0], where="post", color=COLOURS[0])
         right.set(xlabel="time [s]", ylabel="force [N]", title="Force on the cart")
+        finish(figure, path)
+
+
+def throw_picture(model, r, controls, path, title, limits, target=None):
+    """Stroboscopic, with the way of the cube; its height and the torques over time."""
+    from matplotlib import pyplot as plt
+
+    with plt.rc_context(STYLE):
+        figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.8), layout="constrained", width_ratios=(1.2, 1))
+        colours = {"cube": COLOURS[1], "link0": COLOURS[0], "link1": COLOURS[0], "link2": COLOURS[0]}
+        strobe(left, model, r.q[:: max(1, len(r.q) // 12)], colours=colours, limits=limits)
+        left.plot(*r.q[:, :2].T, color=COLOURS[1], linewidth=1.0, label="way of the cube's centre", zorder=50)
+        if target is not None:
+            left.plot(*target, "x", color="black", markersize=11, markeredgewidth=2, label="target", zorder=51)
+        left.legend(loc="upper left")
+        left.set_title(title + "; later is darker")
+        times = model.timestep * np.arange(len(controls))
+        for k, torque in enumerate(controls.T):
+            right.plot(
+                times, torque, linewidth=1.0, color=(COLOURS[0], COLOURS[2], COLOURS[3])[k], label=f"joint {k + 1}"
+            )
+        right.set(xlabel="time [s]", ylabel="torque [N m]", title="Torques found, and height of the cube (orange)")
+        right.legend(loc="upper right")
+        height = right.twinx()
+        height.plot(model.timestep * np.arange(len(r.q)), r.q[:, 1], "--", color=COLOURS[1])
+        height.grid(False)
+        height.spines["right"].set_visible(True)
+        height.set_ylabel("height [m]", color=COLOURS[1])
         finish(figure, path)
 
 

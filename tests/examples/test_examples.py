@@ -36,6 +36,7 @@ def model_file(tmp_path):
 
 NEEDS = {
     "nimble_cartpole.py": "casadi",
+    "nimble_catapult.py": "casadi",
     "nimble_double_pendulum.py": "casadi",
     "torch_throw.py": "torch",
 }
@@ -44,7 +45,9 @@ PICTURES = {
     "identify_box.py": 1,
     "identify_ur5.py": 1,
     "nimble_cartpole.py": 1,
+    "nimble_catapult.py": 1,
     "nimble_double_pendulum.py": 1,
+    "nimble_jumpworm.py": 1,
     "simple_cube_estimation.py": 4,  # sliding and thrown, velocity and impulse
     "simple_inverse_dynamics.py": 1,  # convergence; --quick draws no robots
     "torch_throw.py": 1,
