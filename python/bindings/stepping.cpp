@@ -154,6 +154,35 @@ void bind_derivatives(nb::module_& module) {
           "parameters", [](const StepCotangent& g) { return names_of(g.parameter_set.get()); }, "Names of `wrt`.");
 }
 
+void bind_impacts(nb::module_& module) {
+  const auto triple = [](const double(ImpactReport::*member)[3]) {
+    return [member](const ImpactReport& i) { return to_numpy(i.*member, 3); };
+  };
+  nb::class_<ImpactReport>(module, "Impact",
+                           "One point of an impact of the last step, or a joint that came to its limit (no geometries "
+                           "then). World axes; the impulse acts on A, its opposite on B.")
+      .def_ro("time", &ImpactReport::time, "s, since the start of the step")
+      .def_ro("geometry_a", &ImpactReport::geometry_a, "Name of the geometry A.")
+      .def_ro("geometry_b", &ImpactReport::geometry_b, "Name of the geometry B.")
+      .def_ro("body_a", &ImpactReport::body_a, "Name of the body that carries A.")
+      .def_ro("body_b", &ImpactReport::body_b, "Name of the body that carries B.")
+      .def_ro("joint", &ImpactReport::joint, "Name of the joint at its limit; '': two geometries.")
+      .def_prop_ro("point", triple(&ImpactReport::point), nb::sig("def point(self) -> numpy.ndarray"), "(3,) m")
+      .def_prop_ro("normal", triple(&ImpactReport::normal), nb::sig("def normal(self) -> numpy.ndarray"),
+                   "(3,) unit, from B to A")
+      .def_ro("approach", &ImpactReport::approach, "m/s (limits: of the joint), just before; positive: closing")
+      .def_prop_ro("impulse", triple(&ImpactReport::impulse), nb::sig("def impulse(self) -> numpy.ndarray"),
+                   "(3,) N s; of a limit: its impulse first")
+      .def_ro("grazing", &ImpactReport::grazing,
+              "Met almost along the surface: derivatives hold the time of this impact fixed.")
+      .def("__repr__", [](const ImpactReport& i) {
+        char text[96];
+        std::snprintf(text, sizeof text, " at %.6g s, approach %.4g>", i.time, i.approach);
+        return (i.joint.empty() ? "<Impact " + i.geometry_a + " on " + i.geometry_b : "<Impact limit of " + i.joint) +
+               text;
+      });
+}
+
 void bind_reports(nb::module_& module) {
   nb::class_<StepStatus>(module, "StepStatus", "How the last step went.")
       .def_ro("converged", &StepStatus::converged, "The constraint problem was solved as posed, to the tolerance.")
@@ -204,6 +233,7 @@ void bind_reports(nb::module_& module) {
                       c.impulse[0], c.impulse[1], c.impulse[2]);
         return "<Contact " + c.geometry_a + " on " + c.geometry_b + text;
       });
+  bind_impacts(module);
 }
 
 nb::object step(Simulator& sim, nb::handle q, nb::handle v, nb::handle u, nb::handle tau, nb::handle fext) {
@@ -233,7 +263,8 @@ StepCotangent vjp(Simulator& sim, nb::handle dq1, nb::handle dv1, const std::vec
 
 SimulatorOptions options(std::optional<double> timestep, const std::string& contact, const std::string& stepper,
                          const std::string& solver, double tolerance, int max_iterations, double baumgarte, double slop,
-                         double max_correction_speed, double restitution_threshold, bool patches, bool warm_start,
+                         double max_correction_speed, double restitution_threshold,
+                         bool continuous_collision, int max_impacts, double penetration_tolerance, bool patches, bool warm_start,
                          bool canonical_impulses, bool exclude_neutral_overlaps, const std::string& gradient,
                          int gradient_samples, double gradient_scale, std::uint64_t gradient_seed) {
   SimulatorOptions out;
@@ -250,6 +281,8 @@ SimulatorOptions options(std::optional<double> timestep, const std::string& cont
   out.slop = slop;
   out.max_correction_speed = max_correction_speed;
   out.restitution_threshold = restitution_threshold;
+  out.continuous_collision = continuous_collision, out.max_impacts = max_impacts;
+  out.penetration_tolerance = penetration_tolerance;
   out.patches = patches;
   out.warm_start = warm_start;
   out.canonical_impulses = canonical_impulses;
@@ -272,6 +305,9 @@ nb::dict keywords(const SimulatorOptions& options) {
   out["slop"] = options.slop;
   out["max_correction_speed"] = options.max_correction_speed;
   out["restitution_threshold"] = options.restitution_threshold;
+  out["continuous_collision"] = options.continuous_collision;
+  out["max_impacts"] = options.max_impacts;
+  out["penetration_tolerance"] = options.penetration_tolerance;
   out["patches"] = options.patches;
   out["warm_start"] = options.warm_start;
   out["canonical_impulses"] = options.canonical_impulses;
@@ -294,20 +330,25 @@ void bind_simulator(nb::module_& module) {
       "__init__",
       [](Simulator* self, std::shared_ptr<Model> model, std::optional<double> timestep, const std::string& contact,
          const std::string& stepper, const std::string& solver, double tolerance, int max_iterations, double baumgarte,
-         double slop, double max_correction_speed, double restitution_threshold, bool patches, bool warm_start,
+         double slop, double max_correction_speed, double restitution_threshold,
+                         bool continuous_collision, int max_impacts, double penetration_tolerance, bool patches, bool warm_start,
          bool canonical_impulses, bool exclude_neutral_overlaps, const std::string& gradient, int gradient_samples,
          double gradient_scale, std::uint64_t gradient_seed) {
         new (self)
             Simulator(std::move(model),
                       options(timestep, contact, stepper, solver, tolerance, max_iterations, baumgarte, slop,
-                              max_correction_speed, restitution_threshold, patches, warm_start, canonical_impulses,
+                              max_correction_speed, restitution_threshold, continuous_collision, max_impacts,
+                              penetration_tolerance, patches, warm_start, canonical_impulses,
                               exclude_neutral_overlaps, gradient, gradient_samples, gradient_scale, gradient_seed));
       },
       nb::arg("model"), nb::arg("timestep") = nb::none(), nb::kw_only(), nb::arg("contact") = defaults.contact,
       nb::arg("stepper") = defaults.stepper, nb::arg("solver") = "auto", nb::arg("tolerance") = defaults.tolerance,
       nb::arg("max_iterations") = defaults.max_iterations, nb::arg("baumgarte") = defaults.baumgarte,
       nb::arg("slop") = defaults.slop, nb::arg("max_correction_speed") = defaults.max_correction_speed,
-      nb::arg("restitution_threshold") = defaults.restitution_threshold, nb::arg("patches") = defaults.patches,
+      nb::arg("restitution_threshold") = defaults.restitution_threshold,
+      nb::arg("continuous_collision") = defaults.continuous_collision,
+      nb::arg("max_impacts") = defaults.max_impacts,
+      nb::arg("penetration_tolerance") = defaults.penetration_tolerance, nb::arg("patches") = defaults.patches,
       nb::arg("warm_start") = defaults.warm_start, nb::arg("canonical_impulses") = defaults.canonical_impulses,
       nb::arg("exclude_neutral_overlaps") = defaults.exclude_neutral_overlaps, nb::arg("gradient") = defaults.gradient,
       nb::arg("gradient_samples") = defaults.gradient_samples, nb::arg("gradient_scale") = defaults.gradient_scale,
@@ -318,6 +359,9 @@ void bind_simulator(nb::module_& module) {
       "[0, 1]. slop: m, "
       "rad that it leaves alone. max_correction_speed: m/s, rad/s. restitution_threshold: m/s, slower approaches do "
       "not bounce. "
+      "continuous_collision: split steps at impacts, so that nothing passes through anything (docs/impacts.md); "
+      "max_impacts: of one step, more lose their restitution; penetration_tolerance: m, how deep touching bodies may "
+      "sink then. "
       "patches: keep manifold points from step to step. canonical_impulses: choose where impulses are not unique. "
       "exclude_neutral_overlaps: leave out pairs of one robot's own geometries that overlap in its neutral "
       "pose. gradient: 'exact', 'complementarity_aware' (vjp: at ties the side with the larger gradient), "
@@ -342,6 +386,8 @@ void bind_simulator(nb::module_& module) {
   bind_rollout(module, cls);
   cls.def_prop_ro("status", &Simulator::status, "StepStatus of the last step.");
   cls.def_prop_ro("contacts", &Simulator::contacts, "List of Contact of the last step.");
+  cls.def_prop_ro("impacts", &Simulator::impacts,
+                  "With continuous_collision: list of Impact of the last step, in the order of time.");
   cls.def(
       "derivatives",
       [](Simulator& sim, const std::vector<std::string>& wrt) {

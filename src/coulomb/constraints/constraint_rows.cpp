@@ -18,7 +18,7 @@ void ConstraintRows::clear() {
 
 Bias one_sided_bias(const ConstraintOptions& options, double phi) {
   const double h = options.timestep;
-  if (phi >= 0) return {phi / h, 1 / h};
+  if (phi >= 0) return options.gaps == GapRule::speculative ? Bias{phi / h, 1 / h} : Bias{};
   const double violation = phi + options.slop;
   if (violation >= 0) return {0, 0};
   const double value = options.baumgarte * violation / h;

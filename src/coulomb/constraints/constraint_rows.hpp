@@ -17,6 +17,10 @@ namespace coulomb {
 /// cone: exact Coulomb friction (NCP); pyramid: LCP; penalty: forces of springs, no rows.
 enum class ContactLaw : std::uint8_t { cone, pyramid, penalty };
 
+/// What has rows. speculative: open gaps too, which may close within the step and no more. Steps split at impacts look ahead instead:
+/// held: what touches, and open gaps do not brake; impact: the same in an instant, where dry friction does nothing.
+enum class GapRule : std::uint8_t { speculative, held, impact };
+
 /// How constraints are stabilised and when they bounce; part of the step's definition, differentiated as it stands.
 struct ConstraintOptions {
   ContactLaw contact = ContactLaw::cone;
@@ -26,7 +30,21 @@ struct ConstraintOptions {
   double slop = 0;                      ///< metres (or radians) of penetration that Baumgarte leaves alone
   double max_correction_speed = 1.0;    ///< m/s (rad/s): the bias of contacts and limits never asks for more
   double restitution_threshold = 1e-2;  ///< m/s: slower approaches do not bounce
+  GapRule gaps = GapRule::speculative;
+  // held and impact
+  double touching = 0;          ///< m, rad: gaps below are closed, for what approaches
+  double held_speed = 0;        ///< m/s, rad/s: more slowly than this
+  double separating_speed = 0;  ///< m/s, rad/s: held: faster ones have left
 };
+
+/// m, rad: an impact is found to rounding; gaps this small are closed whatever the speed.
+inline constexpr double closed_gap = 1e-8;
+
+/// GapRule held and impact: is a gap that opens at `rate` closed and, between impacts, held?
+inline bool is_held(const ConstraintOptions& options, double phi, double rate) {
+  if (!(phi <= closed_gap || (phi <= options.touching && rate >= -options.held_speed))) return false;
+  return options.gaps == GapRule::impact || rate < options.separating_speed;
+}
 
 /// Rows on the relative motion of two bodies at two material points: `size` = 3 (axes on the velocity difference) or 6 (and on the
 /// difference of angular velocities).

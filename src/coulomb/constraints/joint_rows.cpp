@@ -11,6 +11,7 @@ namespace {
 // A row enters when the gap could close within the step (twice over, for what other constraints may add); rows that enter without
 // need carry no impulse.
 bool within_reach(const RowContext& context, double phi, double rate, double free_rate) {
+  if (context.options.gaps != GapRule::speculative) return is_held(context.options, phi, rate);
   const double closing = std::max(0.0, std::max(-rate, -free_rate));
   return phi < 1e-6 + 2 * context.options.timestep * closing;
 }
@@ -85,6 +86,7 @@ void add_joint_limit_rows(const RowContext& context, ConstraintRows& rows) {
 
 void add_dry_friction_rows(const RowContext& context, ConstraintRows& rows) {
   const Model& model = context.model;
+  if (context.options.gaps == GapRule::impact) return;
   for (int d = 0; d < model.nv; ++d) {
     if (!(model.dof_dry_friction[d] > 0)) continue;
     DofRow row;

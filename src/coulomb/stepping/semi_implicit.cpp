@@ -42,7 +42,7 @@ void free_velocity(const Model& model, const StepOptions& options, StepRecord& r
   mass_matrix(model, r.dynamics);
   factor(model, r.implicit_damping.data(), r.dynamics);
   bias(model, r.dynamics);
-  joint_forces(model, r.q.data(), r.v.data(), r.u.data(), r.joint_forces);
+  joint_forces(model, r.configuration(), r.v.data(), r.u.data(), r.joint_forces);
   for (int d = 0; d < model.nv; ++d) r.acceleration[d] = r.joint_forces.tau[d] + r.tau[d] - r.dynamics.bias[d];
   add_external_wrenches(model, r, r.acceleration.data());
   solve_mass(model, r.dynamics, r.acceleration.data());
@@ -51,7 +51,7 @@ void free_velocity(const Model& model, const StepOptions& options, StepRecord& r
 
 void collect_rows(const Model& model, const StepOptions& options, StepRecord& r) {
   link_twists(model, r.dynamics, r.v.data(), r.twist.data());
-  const RowContext context{model,      r.dynamics,      options.constraints, r.q.data(),
+  const RowContext context{model,      r.dynamics,      options.constraints, r.configuration(),
                            r.v.data(), r.v_free.data(), r.twist.data()};
   r.rows.clear();
   add_contact_rows(context, r.collision.contacts, r.rows);
@@ -124,6 +124,8 @@ void recall(const StepMemory& memory, const ConstraintRows& rows, WarmStart& war
   }
 }
 
+}  // namespace
+
 void remember(const ConstraintRows& rows, const SolverResult& solution, StepMemory& memory) {
   memory.impulses.clear();
   std::size_t body_row = 0;
@@ -156,8 +158,6 @@ void stand_still(StepRecord& r) {
   std::fill(r.acceleration.begin(), r.acceleration.end(), 0.0);
 }
 
-}  // namespace
-
 // v+ = v_free + M^-1 J^T lambda, q+ = q (+) h v+.
 void advance(const Model& model, double h, StepRecord& r) {
   std::fill(r.v_next.begin(), r.v_next.end(), 0.0);
@@ -178,17 +178,22 @@ StepRecord::StepRecord(const Model& model)
       v_free(model.nv), dynamics(model), collision(model), joint_forces(model), implicit_damping(model.nv),
       assembly(model), twist(8 * model.nv), twist_next(8 * model.nv), scratch(8 * model.nv + 8) {}
 
+void solve_velocities(const Model& model, const StepOptions& options, ConstraintSolver& solver,
+                      const StepMemory& memory, StepRecord& r) {
+  free_velocity(model, options, r);
+  collect_rows(model, options, r);
+  assemble_problem(model, r.dynamics, r.rows, r.v_free.data(), r.assembly, r.problem);
+  if (options.warm_start) recall(memory, r.rows, r.warm_start);
+  solve(options, solver, r);
+}
+
 bool semi_implicit_step(const Model& model, const StepOptions& options, ConstraintSolver& solver, StepMemory& memory,
                         StepRecord& r) {
   r.valid = false;
   kinematics(model, r.q.data(), r.dynamics);
   detect_contacts(model, r.dynamics.body_position.data(), r.dynamics.body_rotation.data(), options.collision,
                   memory.collision, r.collision);
-  free_velocity(model, options, r);
-  collect_rows(model, options, r);
-  assemble_problem(model, r.dynamics, r.rows, r.v_free.data(), r.assembly, r.problem);
-  if (options.warm_start) recall(memory, r.rows, r.warm_start);
-  solve(options, solver, r);
+  solve_velocities(model, options, solver, memory, r);
   advance(model, options.constraints.timestep, r);
   r.valid = true;
   if (!all_finite(r.v_next) || !all_finite(r.q_next) || !all_finite(r.acceleration)) {

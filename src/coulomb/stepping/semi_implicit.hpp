@@ -14,6 +14,16 @@ namespace coulomb {
 bool semi_implicit_step(const Model& model, const StepOptions& options, ConstraintSolver& solver, StepMemory& memory,
                         StepRecord& record);
 
+// Its stages, for steppers of their own:
+
+/// Free velocity, rows, impulses at the record's kinematics and contacts. Reads the memory.
+void solve_velocities(const Model& model, const StepOptions& options, ConstraintSolver& solver,
+                      const StepMemory& memory, StepRecord& record);
+/// Impulses and modes, for the next step.
+void remember(const ConstraintRows& rows, const SolverResult& solution, StepMemory& memory);
+/// What is left of a step whose numbers overflowed.
+void stand_still(StepRecord& record);
+bool all_finite(const std::vector<double>& x);
 /// The last stage by itself: v_next, acceleration and q_next of record.solution.
 void advance(const Model& model, double timestep, StepRecord& record);
 

@@ -89,6 +89,14 @@ StepOptions step_options(const Model& model, const SimulatorOptions& o) {
   out.constraints.baumgarte = o.baumgarte, out.constraints.slop = o.slop;
   out.constraints.max_correction_speed = o.max_correction_speed;
   out.constraints.restitution_threshold = o.restitution_threshold;
+  check_range("penetration_tolerance", o.penetration_tolerance, 0, 1, true);
+  if (o.max_impacts < 1) refuse("max_impacts: got " + std::to_string(o.max_impacts) + ", expected at least 1");
+  if (o.continuous_collision && out.stepper != StepperKind::semi_implicit)
+    refuse("continuous_collision: steps of the stepper \"" + o.stepper + "\" cannot be split at impacts");
+  if (o.continuous_collision && o.gradient == "smoothed_step")
+    refuse("gradient: \"smoothed_step\" is not available with continuous_collision");
+  out.impacts.enabled = o.continuous_collision, out.impacts.max_impacts = o.max_impacts;
+  out.impacts.penetration_tolerance = o.penetration_tolerance;
   out.collision.stateless = !o.patches;
   out.solver.method = solver_method(o.solver);
   out.solver.tolerance = o.tolerance, out.solver.max_iterations = o.max_iterations,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "coulomb/model/model.hpp"
+#include "coulomb/stepping/impact_report.hpp"
 #include "coulomb/stepping/steppers.hpp"
 
 namespace coulomb {
@@ -22,6 +23,9 @@ struct SimulatorOptions {
   double slop = 0;                      ///< m, rad: violation that Baumgarte leaves alone
   double max_correction_speed = 1.0;    ///< m/s, rad/s
   double restitution_threshold = 1e-2;  ///< m/s: slower approaches do not bounce
+  bool continuous_collision = false;    ///< split steps at impacts (docs/impacts.md)
+  int max_impacts = 32;                 ///< of one step: more lose their restitution; beyond twice as many, bodies wait
+  double penetration_tolerance = 1e-5;  ///< m: how deep touching bodies may sink within a step that is split
   bool patches = true;                  ///< remember manifold points from step to step (hysteresis); false: stateless
   bool warm_start = true;
   bool exclude_neutral_overlaps =
@@ -85,6 +89,8 @@ class Simulator {
   /// derivatives() will not throw: a step was taken, it did not overflow, and its state is not so large that derivatives would.
   bool differentiable() const;
   std::vector<ContactReport> contacts() const;
+  /// With continuous_collision: the impacts of the last step.
+  std::vector<ImpactReport> impacts() const { return impact_reports(*model_, *record_); }
   const StepRecord& record() const { return *record_; }
   std::uint64_t step_count() const {
     return step_count_;

@@ -13,7 +13,7 @@ namespace coulomb {
 enum class StepperKind : std::uint8_t { semi_implicit, bdf1, bdf2 };
 
 /// Steps that are split at impacts (continuous_collision).
-struct ImpactOptions {
+struct ImpactStepOptions {
   bool enabled = false;
   int max_impacts = 32;                ///< per step; beyond, impacts lose their restitution, then bodies wait for the next step
   double penetration_tolerance = 1e-5; ///< m: touching bodies may sink this deep within a step
@@ -32,7 +32,7 @@ struct StepOptions {
   CollisionOptions collision;
   SolverSettings solver;
   bool warm_start = true;
-  ImpactOptions impacts;
+  ImpactStepOptions impacts;
   ImplicitOptions implicit;
   GradientOptions gradient;
 };

@@ -23,7 +23,7 @@ ParameterContext StepLinearization::parameter_context() const {
           {r.twist_next.data(), rate_next_.data(), r.twist.data(), r.dynamics.column_rate.data()},
           r.dynamics.body_twist.data(),
           body_twist_.data(),
-          r.q.data(),
+          r.configuration(),
           r.v.data(),
           r.u.data(),
           r.v_next.data(),

@@ -24,6 +24,8 @@ struct StepExtra {
 struct StepExtraHolder {
   StepExtraHolder() = default;
   StepExtraHolder(const StepExtraHolder& other) : value(other.value ? other.value->clone() : nullptr) {}
+  StepExtraHolder(StepExtraHolder&&) noexcept = default;
+  StepExtraHolder& operator=(StepExtraHolder&&) noexcept = default;
   StepExtraHolder& operator=(const StepExtraHolder& other) {
     if (this != &other) value = other.value ? other.value->clone() : nullptr;
     return *this;
@@ -42,6 +44,8 @@ struct StepRecord {
   std::vector<double> acceleration;  ///< (v_next - v) / h
   std::vector<double> v_free;
   // stages
+  std::vector<double> q_evaluated;  ///< where the stages were evaluated; empty: at q
+  const double* configuration() const { return q_evaluated.empty() ? q.data() : q_evaluated.data(); }
   DynamicsWorkspace dynamics;
   CollisionWorkspace collision;  ///< .contacts
   JointForces joint_forces;

@@ -1,0 +1,141 @@
+// Hinges and slides: the gap is a parabola. Balls: the angle grows no faster than |v + t a|, so time advances by the gap over that.
+#include "coulomb/stepping/impact_limits.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "coulomb/model/configuration.hpp"
+#include "coulomb/small_math.hpp"
+
+namespace coulomb {
+namespace {
+
+constexpr double grazing_speed = 1e-9;
+constexpr int max_advances = 500;
+
+double threshold_of(const ConstraintOptions& options, double tolerance, double phi) {
+  return phi > options.touching ? 0.0 : std::min(-tolerance, phi - 0.5 * tolerance);
+}
+
+void keep_earlier(const LimitHit& candidate, LimitHit& best) {
+  if (candidate.found && (!best.found || candidate.time < best.time)) {
+    const bool complete = best.complete;
+    best = candidate, best.complete = complete && candidate.complete;
+  }
+}
+
+LimitHit parabola(const ConstraintOptions& options, double tolerance, double phi, double rate, double acceleration,
+                  double duration) {
+  LimitHit hit;
+  double threshold = threshold_of(options, tolerance, phi);
+  if (rate > 0 && acceleration < 0 && phi + 0.5 * rate * rate / -acceleration > options.touching) threshold = 0;
+  double gap = phi - threshold;
+  const double square = rate * rate - 2 * acceleration * gap;
+  if (!(square >= 0)) return hit;
+  const double speed = std::sqrt(square);
+  double denominator = speed - rate;
+  if (gap < 0) gap = 0;  // lifted off from below
+  double time = denominator > 0 ? 2 * gap / denominator : duration;
+  if (rate > 0 && acceleration < 0) time = (rate + speed) / -acceleration;
+  if (!(time < duration)) return hit;
+  hit.found = true, hit.time = time, hit.closing_speed = speed, hit.grazing = !(speed > grazing_speed);
+  return hit;
+}
+
+double rotation_vector(const Model& model, int joint, const double* q, double* vector) {
+  double unit[4];
+  const double* quaternion = q + model.joint_q[joint];
+  const double length = std::sqrt(quaternion[0] * quaternion[0] + dot3(quaternion + 1, quaternion + 1));
+  for (int i = 0; i < 4; ++i) unit[i] = quaternion[i] / length;
+  quaternion_log(unit, vector);
+  return norm3(vector);
+}
+
+/// The joint's quaternion after t, and its rotation vector; returns the angle.
+double ball_angle(const Model& model, int joint, const MotionPath& path, double t, double* vector) {
+  const int d = model.joint_v[joint];
+  double turn[3], b[4], now[4];
+  for (int i = 0; i < 3; ++i) turn[i] = t * path.v[d + i] + 0.5 * t * t * path.a[d + i];
+  rotation_exp(turn, b);
+  const double* a = path.q + model.joint_q[joint];
+  now[0] = a[0] * b[0] - dot3(a + 1, b + 1);
+  cross3(a + 1, b + 1, now + 1);
+  for (int i = 1; i < 4; ++i) now[i] += a[0] * b[i] + b[0] * a[i];
+  const double length = std::sqrt(now[0] * now[0] + dot3(now + 1, now + 1));
+  for (double& x : now) x /= length;
+  quaternion_log(now, vector);
+  return norm3(vector);
+}
+
+LimitHit ball(const Model& model, const ConstraintOptions& options, double tolerance, int joint,
+              const MotionPath& path) {
+  const int d = model.joint_v[joint];
+  LimitHit hit;
+  double vector[3];
+  const double start = model.joint_upper[joint] - ball_angle(model, joint, path, 0, vector);
+  const double threshold = threshold_of(options, tolerance, start);
+  const double fastest = norm3(path.v + d) + path.duration * norm3(path.a + d);
+  double t = 0;
+  for (int k = 0; k < max_advances; ++k) {
+    const double gap = model.joint_upper[joint] - ball_angle(model, joint, path, t, vector) - threshold;
+    if (gap > 1e-13) {
+      t += gap / fastest;
+      if (!(t < path.duration)) return hit;
+      continue;
+    }
+    const double angle = norm3(vector);
+    double turn[3], rate[3], spin[3], J[9];
+    for (int i = 0; i < 3; ++i) turn[i] = t * path.v[d + i] + 0.5 * t * t * path.a[d + i];
+    for (int i = 0; i < 3; ++i) rate[i] = path.v[d + i] + t * path.a[d + i];
+    rotation_right_jacobian(turn, J);
+    rotate(J, rate, spin);
+    hit.found = true, hit.time = t, hit.closing_speed = dot3(vector, spin) / angle;
+    hit.grazing = !(hit.closing_speed > grazing_speed);
+    return hit;
+  }
+  hit.found = true, hit.complete = false, hit.time = t, hit.grazing = true;
+  return hit;
+}
+
+}  // namespace
+
+LimitHit first_limit(const Model& model, const ConstraintOptions& options, double tolerance, const MotionPath& path) {
+  LimitHit first;
+  for (int j = 0; j < model.num_joints; ++j) {
+    if (!model.joint_limited[j] || model.joint_type[j] == JointType::free) continue;
+    if (model.joint_type[j] == JointType::ball) {
+      LimitHit hit = ball(model, options, tolerance, j, path);
+      hit.joint = j, hit.upper = true;
+      keep_earlier(hit, first);
+      continue;
+    }
+    const int d = model.joint_v[j];
+    for (int side = 0; side < 2; ++side) {
+      const double sign = side == 0 ? 1 : -1, bound = side == 0 ? model.joint_lower[j] : model.joint_upper[j];
+      if (!std::isfinite(bound)) continue;
+      LimitHit hit = parabola(options, tolerance, sign * (path.q[model.joint_q[j]] - bound), sign * path.v[d],
+                              sign * path.a[d], path.duration);
+      hit.joint = j, hit.upper = side == 1;
+      keep_earlier(hit, first);
+    }
+  }
+  return first;
+}
+
+DofRow limit_row(const Model& model, int joint, bool upper, const double* q) {
+  DofRow row;
+  row.dof[0] = model.joint_v[joint], row.coefficient[0] = upper ? -1 : 1;
+  const double position = q[model.joint_q[joint]];
+  row.phi = upper ? model.joint_upper[joint] - position : position - model.joint_lower[joint];
+  if (model.joint_type[joint] != JointType::ball) return row;
+  double vector[3];
+  const double angle = rotation_vector(model, joint, q, vector);
+  row.num = 3, row.phi = model.joint_upper[joint] - angle;
+  for (int i = 0; i < 3; ++i) {
+    row.dof[i] = model.joint_v[joint] + i;
+    row.coefficient[i] = angle < 1e-9 ? 0.0 : -vector[i] / angle;  // no axis
+  }
+  return row;
+}
+
+}  // namespace coulomb

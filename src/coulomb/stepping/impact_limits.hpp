@@ -1,0 +1,45 @@
+// When a joint comes to its limit along q(t) = q (+) (t v + t^2/2 a).
+#pragma once
+
+#include <cmath>
+
+#include "coulomb/constraints/constraint_rows.hpp"
+#include "coulomb/dynamics/motion_path.hpp"
+#include "coulomb/model/model.hpp"
+
+namespace coulomb {
+
+struct LimitHit {
+  bool found = false, complete = true;  ///< not complete: nothing happens before `time`, the rest was not looked at
+  double time = 0;
+  int joint = -1;
+  bool upper = false;
+  double closing_speed = 0;
+  bool grazing = false;
+};
+
+/// The first limit reached within path.duration. Limits that are nearer than options.touching at the start are held: the hit is when
+/// they are violated by `tolerance`, or half a tolerance more than at the start.
+LimitHit first_limit(const Model& model, const ConstraintOptions& options, double tolerance, const MotionPath& path);
+
+/// A joint's limit at q: the gap is row.phi, its rate row.coefficient . v.
+DofRow limit_row(const Model& model, int joint, bool upper, const double* q);
+
+/// Is test(gap, rate) true of some limit?
+template <class Test>
+bool any_limit(const Model& model, const double* q, const double* v, Test test) {
+  for (int j = 0; j < model.num_joints; ++j) {
+    if (!model.joint_limited[j] || model.joint_type[j] == JointType::free) continue;
+    for (const bool upper : {false, true}) {
+      if (!upper && model.joint_type[j] == JointType::ball) continue;
+      if (!std::isfinite(upper ? model.joint_upper[j] : model.joint_lower[j])) continue;
+      const DofRow row = limit_row(model, j, upper, q);
+      double rate = 0;
+      for (int i = 0; i < row.num; ++i) rate += row.coefficient[i] * v[row.dof[i]];
+      if (test(row.phi, rate)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace coulomb

@@ -1,0 +1,69 @@
+// ImpactPhases: what a step that is split at impacts consists of, in order: smooth phases, at constant generalised acceleration, and
+// impacts, which change the velocity and nothing else. Filled by impact_step, differentiated by ImpactGradient, both phase by phase.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "coulomb/stepping/first_impact.hpp"
+#include "coulomb/stepping/step_options.hpp"
+#include "coulomb/stepping/step_record.hpp"
+
+namespace coulomb {
+
+enum class PhaseEnd : std::uint8_t {
+  whole,   ///< the step's
+  pair,    ///< a pair of shapes comes down on its threshold
+  limit,   ///< a joint comes to its limit
+  pause,   ///< a time without derivative: the search gave up there
+  instant  ///< of an impact
+};
+
+struct ImpactPhase {
+  std::vector<double> q, v;        ///< at its start
+  double start = 0, duration = 0;  ///< s, since the start of the step
+  bool midpoint = false;           ///< evaluated half way: nothing touches
+  double half = 0;                 ///< s, midpoint: where
+  PhaseEnd end = PhaseEnd::whole;
+  bool owns_record = false;             ///< else its stages are in the step's own record
+  std::unique_ptr<StepRecord> storage;  ///< kept for the next step
+  // the event
+  bool grazing = false;  ///< the time has no derivative
+  Contact contact;       ///< pair: as it is then
+  int joint = -1;        ///< limit
+  bool upper = false;
+};
+
+struct ImpactPhases final : StepExtra {
+  explicit ImpactPhases(const Model& model);
+  ImpactPhases(const ImpactPhases& other);
+  std::unique_ptr<StepExtra> clone() const override { return std::make_unique<ImpactPhases>(*this); }
+  std::size_t bytes() const override;
+
+  std::vector<std::unique_ptr<ImpactPhase>> pool;  ///< the first `count` are the step's
+  int count = 0;
+  StepOptions smooth, impact;  ///< of the phases' problems
+  // workspace of the step
+  const Model* model;
+  ImpactSearch search;
+  std::vector<double> q, v, path, q_start, v_start;
+  std::vector<Contact> found;
+
+  ImpactPhase& add();
+  ImpactPhase& last() { return *pool[count - 1]; }
+  const ImpactPhase& operator[](int phase) const { return *pool[phase]; }
+  /// Where the phase's stages are, `step` being the record that these phases belong to.
+  StepRecord& record(int phase, StepRecord& step) const {
+    return pool[phase]->owns_record ? *pool[phase]->storage : step;
+  }
+  const StepOptions& options(int phase) const { return pool[phase]->end == PhaseEnd::instant ? impact : smooth; }
+};
+
+/// The phases of a record that impact_step filled.
+const ImpactPhases& phases_of(const StepRecord& record);
+
+/// Impacts are problems of a step this short: forces do nothing. A power of two, so that nothing is rounded on the way.
+inline constexpr double impact_duration = 0x1p-60;
+
+}  // namespace coulomb

@@ -1,0 +1,388 @@
+#include "coulomb/stepping/impact_step.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "coulomb/model/configuration.hpp"
+#include "coulomb/small_math.hpp"
+#include "coulomb/stepping/impact_limits.hpp"
+#include "coulomb/stepping/semi_implicit.hpp"
+
+namespace coulomb {
+namespace {
+
+constexpr double least_separating_speed = 1e-6;  // m/s: rounding does not separate
+constexpr double event_gap = 1e-7;  // m: the two distance routines agree to this on the pair that is hit
+constexpr const char* waited =
+    "impact_limit: more impacts than twice max_impacts in one step; bodies wait where they are for the rest of it";
+constexpr const char* inelastic = "inelastic: more impacts than max_impacts in one step; the later ones did not bounce";
+constexpr const char* paused = "search_limit: an impact search ran out of its budget; the rest of the step was not taken";
+
+double normal_velocity(const Model& model, const StepRecord& r, const Contact& c) {
+  double velocity[3] = {0, 0, 0};
+  for (const double sign : {1.0, -1.0}) {
+    const int body = sign > 0 ? c.body_a : c.body_b;
+    const double* twist = body_link_twist(model, r.twist.data(), body);
+    double arm[3], w[3];
+    relative_point(model, r.dynamics, body, c.point, arm);
+    cross3(twist + 3, arm, w);
+    for (int i = 0; i < 3; ++i) velocity[i] += sign * (twist[i] + w[i]);
+  }
+  return dot3(c.normal, velocity);
+}
+
+class Splitter {
+ public:
+  Splitter(const Model& model, const StepOptions& options, ConstraintSolver& solver, StepMemory& memory,
+           StepRecord& step, ImpactPhases& phases)
+      : model_(model), options_(options), solver_(solver), memory_(memory), step_(step), x_(phases),
+        h_(options.constraints.timestep), rest_(h_) {}
+
+  /// False: overflow.
+  bool run();
+
+ private:
+  void set_options();
+  StepRecord& at() { return x_.record(x_.count - 1, step_); }
+  void place(StepRecord& r);
+  void keep_touching(GapRule gaps);
+  bool approaches();
+  bool solve(StepRecord& r, const StepOptions& options);
+  void own_record();
+  StepRecord& next_record();
+  bool impact();
+  bool smooth();
+  bool find_event(ImpactPhase& phase);
+  void move(const StepRecord& r, double t);
+  void find_contact(StepRecord& r, Contact& hit);
+  void finish();
+
+  const Model& model_;
+  const StepOptions& options_;
+  ConstraintSolver& solver_;
+  StepMemory& memory_;
+  StepRecord& step_;
+  ImpactPhases& x_;
+  double h_, time_ = 0, rest_;
+  int hit_ = -1;           ///< pair whose impact brought us here
+  bool at_event_ = false;  ///< an impact did
+  bool done_ = false;
+  int events_ = 0, iterations_ = 0;
+  const char* reason_ = nullptr;
+  SolveStatus worst_ = SolveStatus::solved;
+  double residual_ = 0, relaxation_ = 0;
+};
+
+void Splitter::set_options() {
+  const double tolerance = options_.impacts.penetration_tolerance;
+  x_.smooth = options_;
+  ConstraintOptions& c = x_.smooth.constraints;
+  c.gaps = GapRule::held;
+  c.touching = tolerance;
+  c.held_speed = tolerance / h_;
+  c.separating_speed = std::max(c.restitution_threshold, least_separating_speed);
+  x_.impact = x_.smooth;
+  x_.impact.constraints.gaps = GapRule::impact;
+  x_.impact.constraints.timestep = impact_duration;
+  x_.impact.constraints.baumgarte = 0;
+  x_.impact.warm_start = false;
+}
+
+/// Kinematics and contacts at (x_.q, x_.v), all that are within the margin.
+void Splitter::place(StepRecord& r) {
+  r.q = x_.q, r.v = x_.v;
+  r.q_evaluated.clear();
+  kinematics(model_, r.q.data(), r.dynamics);
+  detect_contacts(model_, r.dynamics.body_position.data(), r.dynamics.body_rotation.data(), options_.collision,
+                  memory_.collision, r.collision);
+}
+
+/// Leaves the contacts that the next problem holds; link twists at v.
+void Splitter::keep_touching(GapRule gaps) {
+  StepRecord& r = at();
+  auto& contacts = r.collision.contacts;
+  if (contacts.empty()) return;
+  link_twists(model_, r.dynamics, r.v.data(), r.twist.data());
+  const ConstraintOptions& c = gaps == GapRule::held ? x_.smooth.constraints : x_.impact.constraints;
+  const auto leaves = [&](const Contact& contact) {
+    const bool was_hit = gaps == GapRule::impact && contact.pair == hit_ && contact.distance < event_gap;
+    return !was_hit && !is_held(c, contact.distance, normal_velocity(model_, r, contact));
+  };
+  contacts.erase(std::remove_if(contacts.begin(), contacts.end(), leaves), contacts.end());
+}
+
+/// Something comes down fast enough to bounce, or to sink visibly before a smooth phase has stopped it. After keep_touching.
+bool Splitter::approaches() {
+  const StepRecord& r = at();
+  const ConstraintOptions& c = x_.impact.constraints;
+  const double visible = 0.25 * c.held_speed, bouncing = std::max(options_.constraints.restitution_threshold, 1e-9);
+  for (const Contact& contact : r.collision.contacts) {
+    const double speed = -normal_velocity(model_, r, contact);
+    if (speed > visible || (model_.pair_restitution[contact.pair] > 0 && speed > bouncing)) return true;
+  }
+  return any_limit(model_, r.q.data(), r.v.data(),
+                   [&](double phi, double rate) { return is_held(c, phi, rate) && -rate > visible; });
+}
+
+/// Velocities and acceleration of one phase's problem.
+bool Splitter::solve(StepRecord& r, const StepOptions& options) {
+  solve_velocities(model_, options, solver_, memory_, r);
+  advance(model_, options.constraints.timestep, r);
+  r.valid = true;
+  iterations_ += r.solution.iterations;
+  worst_ = std::max(worst_, r.solution.status);
+  residual_ = std::max(residual_, r.solution.residual);
+  relaxation_ = std::max(relaxation_, r.solution.relaxation);
+  return all_finite(r.v_next) && all_finite(r.acceleration);
+}
+
+/// The stages of the first phase are the step's own as long as there is no other.
+void Splitter::own_record() {
+  ImpactPhase& phase = x_.last();
+  if (phase.owns_record) return;
+  if (!phase.storage) phase.storage = std::make_unique<StepRecord>(model_);
+  StepRecord& r = *phase.storage;
+  std::swap(r, step_);
+  std::swap(r.extra, step_.extra);
+  step_.u = r.u, step_.tau = r.tau, step_.fext = r.fext;
+  phase.owns_record = true;
+}
+
+StepRecord& Splitter::next_record() {
+  ImpactPhase& phase = x_.add();
+  if (!phase.storage) phase.storage = std::make_unique<StepRecord>(model_);
+  phase.owns_record = true;
+  StepRecord& r = *phase.storage;
+  r.u = step_.u, r.tau = step_.tau, r.fext = step_.fext;
+  return r;
+}
+
+/// v := v+ of the impact of all that touches; the next phase starts at the same place.
+bool Splitter::impact() {
+  own_record();
+  ImpactPhase& phase = x_.last();
+  StepRecord& r = at();
+  phase.q = x_.q, phase.v = x_.v;
+  phase.start = time_, phase.duration = 0, phase.end = PhaseEnd::instant, phase.midpoint = false;
+  if (!solve(r, x_.impact)) return false;
+  x_.v = r.v_next;
+  StepRecord& next = next_record();
+  next.q = x_.q, next.v = x_.v;
+  next.q_evaluated.clear();
+  next.dynamics = r.dynamics, next.collision = r.collision;
+  return true;
+}
+
+/// The first event within what is left of the step; phase.end tells. False: overflow.
+bool Splitter::find_event(ImpactPhase& phase) {
+  const StepRecord& r = x_.record(x_.count - 1, step_);
+  MotionPath path{phase.q.data(), phase.v.data(), r.acceleration.data(), rest_};
+  const double tolerance = 0.5 * options_.impacts.penetration_tolerance;
+  const LimitHit limit = first_limit(model_, x_.smooth.constraints, tolerance, path);
+  if (limit.found) path.duration = limit.time;
+  ImpactOptions search;
+  search.tolerance = tolerance;
+  const Impact impact = x_.search.first(model_, search, path);
+  if (impact.status == ImpactStatus::not_finite) return false;
+  phase.joint = -1, phase.contact = Contact{}, phase.grazing = false;
+  if (impact.found) {
+    phase.end = PhaseEnd::pair, phase.duration = impact.time, phase.grazing = impact.grazing;
+    Contact& c = phase.contact;
+    c.pair = impact.pair, c.distance = impact.distance, c.rule = MotionRule::frozen;
+    c.geometry_a = model_.pair_a[c.pair], c.geometry_b = model_.pair_b[c.pair];
+    c.body_a = model_.geometry_body[c.geometry_a], c.body_b = model_.geometry_body[c.geometry_b];
+    copy3(impact.normal, c.normal);
+    copy3(impact.point, c.point), copy3(impact.point, c.point_a), copy3(impact.point, c.point_b);
+  } else if (impact.status == ImpactStatus::evaluation_limit) {
+    phase.end = PhaseEnd::pause, phase.duration = impact.time;
+  } else if (limit.found) {
+    phase.end = limit.complete ? PhaseEnd::limit : PhaseEnd::pause;
+    phase.duration = limit.time, phase.grazing = limit.grazing;
+    phase.joint = limit.joint, phase.upper = limit.upper;
+  } else {
+    phase.end = PhaseEnd::whole, phase.duration = rest_;
+  }
+  return true;
+}
+
+/// (x_.q, x_.v) after t of the path of a solved phase.
+void Splitter::move(const StepRecord& r, double t) {
+  for (int d = 0; d < model_.nv; ++d) x_.path[d] = t * (x_.v[d] + 0.5 * t * r.acceleration[d]);
+  integrate(model_, x_.q.data(), x_.path.data(), x_.q.data());
+  if (t == h_) x_.v = r.v_next;
+  else
+    for (int d = 0; d < model_.nv; ++d) x_.v[d] += t * r.acceleration[d];
+}
+
+/// The hit pair's contact as the collision stage sees it: with its rule of motion, and among those of the next problem.
+void Splitter::find_contact(StepRecord& r, Contact& hit) {
+  auto& contacts = r.collision.contacts;
+  const Contact* best = nullptr;
+  const auto look = [&](const std::vector<Contact>& list) {
+    for (const Contact& c : list)
+      if (c.pair == hit.pair &&
+          (!best || std::abs(c.distance - hit.distance) < std::abs(best->distance - hit.distance)))
+        best = &c;
+    return best != nullptr && std::abs(best->distance - hit.distance) < event_gap;
+  };
+  if (!look(contacts)) {  // outside its margin, or a manifold that leaves the nearest point out
+    const double none[3] = {0, 0, 0};
+    collide_moved_pair(model_, hit.pair, none, none, hit.point, 2 * event_gap, r.collision, x_.found);
+    best = nullptr;
+    if (!look(x_.found)) x_.found.assign(1, hit);
+    const auto is_hit = [&](const Contact& c) { return c.pair == hit.pair; };
+    contacts.erase(std::remove_if(contacts.begin(), contacts.end(), is_hit), contacts.end());
+    contacts.insert(std::find_if(contacts.begin(), contacts.end(), [&](const Contact& c) { return c.pair > hit.pair; }),
+                    x_.found.begin(), x_.found.end());
+    best = nullptr;
+    look(contacts);
+  }
+  hit = *best;
+}
+
+/// One smooth phase, to the next event or to the end of the step. False: overflow.
+bool Splitter::smooth() {
+  keep_touching(GapRule::held);
+  ImpactPhase& phase = x_.last();
+  StepRecord& r = at();
+  phase.q = x_.q, phase.v = x_.v, phase.start = time_;
+  phase.midpoint = r.collision.contacts.empty() && model_.equalities.empty() &&
+                   !any_limit(model_, x_.q.data(), x_.v.data(), [&](double phi, double rate) {
+                     return is_held(x_.smooth.constraints, phi, rate);
+                   });
+  if (phase.midpoint) {
+    phase.half = 0.5 * rest_;
+    for (int d = 0; d < model_.nv; ++d) x_.path[d] = phase.half * x_.v[d];
+    r.q_evaluated.resize(model_.nq);
+    integrate(model_, x_.q.data(), x_.path.data(), r.q_evaluated.data());
+    kinematics(model_, r.q_evaluated.data(), r.dynamics);
+  }
+  if (!solve(r, x_.smooth) || !find_event(phase)) return false;
+  if (!options_.collision.frozen_cache) remember(r.rows, r.solution, memory_);
+  move(r, phase.duration);
+  time_ += phase.duration;
+  rest_ -= phase.duration;
+  at_event_ = phase.end == PhaseEnd::pair || phase.end == PhaseEnd::limit;
+  hit_ = phase.end == PhaseEnd::pair ? phase.contact.pair : -1;
+  done_ = phase.end == PhaseEnd::whole;
+  if (done_) return true;
+  ++events_;
+  own_record();
+  StepRecord& next = next_record();
+  place(next);
+  if (phase.end == PhaseEnd::pair) find_contact(next, phase.contact);
+  return true;
+}
+
+/// The step's record: the end of the step, with the stages of the last smooth phase.
+void Splitter::finish() {
+  int last = x_.count - 1;
+  while (x_[last].end == PhaseEnd::instant) --last;
+  if (x_[last].owns_record) {
+    StepExtraHolder extra = std::move(step_.extra);
+    step_ = x_.record(last, step_);
+    step_.extra = std::move(extra);
+    step_.q = x_.q_start, step_.v = x_.v_start;
+    for (int d = 0; d < model_.nv; ++d) step_.acceleration[d] = (x_.v[d] - x_.v_start[d]) / h_;
+  }
+  step_.q_next = x_.q, step_.v_next = x_.v;
+  step_.solution.status = worst_, step_.solution.iterations = iterations_;
+  step_.solution.residual = residual_, step_.solution.relaxation = relaxation_;
+  step_.reason = reason_;
+  step_.valid = true;
+}
+
+bool Splitter::run() {
+  set_options();
+  x_.q = x_.q_start = step_.q, x_.v = x_.v_start = step_.v;
+  x_.count = 0;
+  x_.add();
+  place(step_);
+  while (true) {
+    const bool waits = events_ > 2 * options_.impacts.max_impacts;
+    if (events_ > options_.impacts.max_impacts && !reason_) {
+      reason_ = inelastic;
+      x_.impact.constraints.restitution_threshold = std::numeric_limits<double>::infinity();
+    }
+    keep_touching(GapRule::impact);
+    if ((at_event_ || approaches()) && !impact()) return false;
+    if (waits) {
+      --x_.count;  // the phase that would have followed
+      reason_ = waited, worst_ = std::max(worst_, SolveStatus::max_iterations);
+      break;
+    }
+    if (!smooth()) return false;
+    if (done_) break;
+  }
+  finish();
+  return true;
+}
+
+}  // namespace
+
+ImpactPhases::ImpactPhases(const Model& m)
+    : model(&m), search(m), q(m.nq), v(m.nv), path(m.nv), q_start(m.nq), v_start(m.nv) {}
+
+// A copy has phases of its own, and a search of its own.
+ImpactPhases::ImpactPhases(const ImpactPhases& other)
+    : StepExtra(other), count(other.count), smooth(other.smooth), impact(other.impact), model(other.model),
+      search(*other.model), q(other.q), v(other.v), path(other.path), q_start(other.q_start), v_start(other.v_start) {
+  for (int i = 0; i < count; ++i) {
+    const ImpactPhase& from = *other.pool[i];
+    ImpactPhase& to = *pool.emplace_back(std::make_unique<ImpactPhase>());
+    to.q = from.q, to.v = from.v, to.start = from.start, to.duration = from.duration;
+    to.midpoint = from.midpoint, to.half = from.half, to.end = from.end, to.owns_record = from.owns_record;
+    if (from.owns_record) to.storage = std::make_unique<StepRecord>(*from.storage);
+    to.grazing = from.grazing, to.contact = from.contact, to.joint = from.joint, to.upper = from.upper;
+  }
+}
+
+// The large arrays; the rest is proportional to nv.
+std::size_t ImpactPhases::bytes() const {
+  std::size_t sum = sizeof *this;
+  for (const auto& phase : pool) {
+    sum += sizeof *phase;
+    if (!phase->storage) continue;
+    const StepRecord& r = *phase->storage;
+    const std::size_t doubles = 3 * r.dynamics.u_hat.capacity() + r.dynamics.factor_work.capacity() +
+                                r.problem.G.capacity() + r.assembly.Y.capacity() + r.assembly.Yt.capacity() +
+                                r.collision.pose.capacity() + 64 * std::size_t(model->nv + 2 * model->num_bodies);
+    sum += sizeof r + sizeof(double) * doubles + sizeof(Contact) * r.collision.contacts.capacity();
+  }
+  return sum;
+}
+
+ImpactPhase& ImpactPhases::add() {
+  if (count == static_cast<int>(pool.size())) pool.push_back(std::make_unique<ImpactPhase>());
+  ImpactPhase& phase = *pool[count++];
+  phase.owns_record = phase.midpoint = false;
+  phase.end = PhaseEnd::whole, phase.duration = 0;
+  return phase;
+}
+
+const ImpactPhases& phases_of(const StepRecord& record) {
+  return static_cast<const ImpactPhases&>(*record.extra.value);
+}
+
+bool impact_step(const Model& model, const StepOptions& options, ConstraintSolver& solver, StepMemory& memory,
+                 StepRecord& record) {
+  auto* phases = dynamic_cast<ImpactPhases*>(record.extra.value.get());
+  if (phases == nullptr || phases->model != &model) {
+    auto fresh = std::make_unique<ImpactPhases>(model);
+    phases = fresh.get();
+    record.extra.value = std::move(fresh);
+  }
+  record.valid = false, record.reason = nullptr;
+  if (Splitter(model, options, solver, memory, record, *phases).run()) return true;
+  record.q = phases->q_start, record.v = phases->v_start;
+  record.q_evaluated.clear();
+  stand_still(record);
+  record.valid = true;
+  phases->count = 0;
+  if (!options.collision.frozen_cache) memory.reset();
+  return false;
+}
+
+}  // namespace coulomb
