@@ -7,7 +7,8 @@ limited-memory Hessian. The paper shows wall-clock time only (figure 7).
 """
 
 import numpy as np
-from nimble_common import arguments, cartpole, shooting, swing_picture
+from nimble_common import cartpole, shooting, swing_picture
+from plot_common import arguments
 
 import coulomb
 

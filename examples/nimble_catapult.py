@@ -11,7 +11,8 @@ run for a hundred iterations at a time, and L-BFGS on the whole rollout, which c
 """
 
 import numpy as np
-from nimble_common import arguments, catapult, polish, shooting, throw_picture
+from nimble_common import catapult, polish, shooting, throw_picture
+from plot_common import arguments
 
 import coulomb
 

@@ -1,15 +1,14 @@
-"""What the examples of Nimble's experiments share: its scenes, multiple shooting with IPOPT, and pictures from the side.
+"""What the examples of Nimble's experiments share: its scenes, multiple shooting with IPOPT, and pictures.
 
 Werling et al., Fast and Feature-Complete Differentiable Physics for Articulated Rigid Bodies with Contact, RSS 2021. Sizes, limits, starts
 and losses are those of the paper's public examples. Two facts of the engine they were made for matter: a body whose inertia is not given
 has 1 kg and 1 kg m^2 about every axis, and friction is 1 unless given. y points up. `benchmarks/nimble_table.py` times the same scenes.
 """
 
-import argparse
 import time
-from pathlib import Path
 
 import numpy as np
+from plot_common import finish, strobe
 
 import coulomb
 from coulomb.pictures import COLOURS, STYLE
@@ -233,56 +232,7 @@ def polish(sim, q0, v0, controls, loss, bound, iterations=50):
     return bound * answer.x.reshape(controls.shape)
 
 
-# --- pictures and the command line ---------------------------------------------------------------------------------------------------
-
-
-def arguments(text, quick):
-    parser = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help=quick)
-    parser.add_argument("--output", default="output/examples", help="folder of the plot (default: %(default)s)")
-    options = parser.parse_args()
-    options.output = Path(options.output)
-    options.output.mkdir(parents=True, exist_ok=True)
-    return options
-
-
-def outlines(model, q):
-    """(name, polygon (n, 2)) of every box, capsule-free sphere and cylinder at q, seen along -z."""
-    places, turns = model.geometry_placements(q)
-    arc = np.linspace(0, 2 * np.pi, 49)
-    for g, (kind, size) in enumerate(zip(model.geometry_types, model.geometry_size)):
-        if kind == "box":
-            corners = np.array([(1, 1, 0), (-1, 1, 0), (-1, -1, 0), (1, -1, 0)]) * size
-            yield model.geometry_names[g], (corners @ turns[g].T + places[g])[:, :2]
-        elif kind == "sphere":
-            yield model.geometry_names[g], places[g][:2] + size[0] * np.c_[np.cos(arc), np.sin(arc)]
-
-
-def strobe(axes, model, configurations, scenery=("floor",), colours=None, limits=None):
-    """The configurations one over the other, the later the darker; scenery once, in grey. colours: of geometries, by name."""
-    from matplotlib.patches import Polygon
-
-    for k, q in enumerate(configurations):
-        strength = 0.12 + 0.88 * ((k + 1) / len(configurations)) ** 2
-        for name, polygon in outlines(model, q):
-            if name not in scenery:
-                colour = (colours or {}).get(name, COLOURS[0])
-                style = {
-                    "facecolor": colour,
-                    "edgecolor": "black",
-                    "linewidth": 0.5,
-                    "alpha": strength,
-                    "zorder": 2 + k,
-                }
-            elif k == 0:
-                style = {"facecolor": "#dddddd", "edgecolor": "#999999", "zorder": 0}
-            else:
-                continue
-            axes.add_patch(Polygon(polygon, **style))
-    axes.set(aspect="equal", xlabel="x [m]", ylabel="y [m]")
-    axes.grid(False)
-    if limits:
-        axes.set(xlim=limits[:2], ylim=limits[2:])
+# --- pictures ---------------------------------------------------------------------------------------------------
 
 
 def swing_picture(model, r, controls, cuts, path, title):
@@ -337,11 +287,3 @@ def throw_picture(model, r, controls, path, title, limits, target=None):
         height.spines["right"].set_visible(True)
         height.set_ylabel("height [m]", color=COLOURS[1])
         finish(figure, path)
-
-
-def finish(figure, path):
-    from matplotlib import pyplot as plt
-
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
-    print(path)

@@ -8,7 +8,8 @@ between the shots would be 1e-3 at its end, so they are closed to 1e-9, and one 
 """
 
 import numpy as np
-from nimble_common import arguments, cartpole, shooting, swing_picture
+from nimble_common import cartpole, shooting, swing_picture
+from plot_common import arguments
 
 import coulomb
 

@@ -11,7 +11,8 @@ the best of some hundred random torques (constant for 0.1 s at a time) are start
 """
 
 import numpy as np
-from nimble_common import arguments, jumpworm, outlines, polish, throw_picture
+from nimble_common import jumpworm, polish, throw_picture
+from plot_common import arguments, outlines
 
 import coulomb
 
