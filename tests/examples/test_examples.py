@@ -44,6 +44,8 @@ PICTURES = {
     "design_go1.py": 1,
     "identify_box.py": 1,
     "identify_ur5.py": 1,
+    "jade_cube_hits_cube.py": 1,
+    "jade_prisms.py": 1,
     "nimble_cartpole.py": 1,
     "nimble_catapult.py": 1,
     "nimble_double_pendulum.py": 1,

@@ -1,0 +1,24 @@
+"""What the examples of Jade's experiments share.
+
+Yang, Luo and Shao, Jade: A Differentiable Physics Engine for Articulated Rigid Bodies with Intersection-Free Frictional Contact, ICRA 2024.
+Every experiment runs with both laws of friction: the exact cone ("ncp") and Jade's own, the pyramid ("lcp").
+"""
+
+import numpy as np
+
+import coulomb
+
+LAWS = ("ncp",)
+
+
+def simulator(model, law, **options):
+    """Steps are split at impacts, so that nothing passes through anything."""
+    return coulomb.Simulator(model, contact=law, continuous_collision=True, **options)
+
+
+def sliding_stop(speed, friction, gravity, timestep):
+    """Steps until a sliding body rests, and the distance: every step takes friction * gravity * timestep of the speed, at a constant rate."""
+    loss = friction * gravity * timestep
+    steps = int(np.ceil(speed / loss - 1e-9))
+    speeds = np.maximum(speed - loss * np.arange(steps + 1), 0)
+    return steps, timestep * (speeds[:-1] + speeds[1:]).sum() / 2
