@@ -132,9 +132,17 @@ double closing_speed(const MovingShape& a, const MovingShape& b, const SignedDis
   return dot3(now.normal, va);
 }
 
-double relative_speed_bound(const MovingShape& a, const MovingShape& b) {
-  return a.speed + a.angular_speed * (a.reach + core_radius(a.shape)) + b.speed +
-         b.angular_speed * (b.reach + core_radius(b.shape));
+double relative_speed_bound(const MovingShape& a, const MovingShape& b, double horizon) {
+  const double speed = a.speed + a.angular_speed * (a.reach + core_radius(a.shape)) + b.speed +
+                       b.angular_speed * (b.reach + core_radius(b.shape));
+  for (const MovingShape* plane : {&a, &b}) {
+    if (plane->shape.type != ShapeType::half_space || plane->angular_speed == 0) continue;
+    const MovingShape& other = plane == &a ? b : a;  // where it is, the half-space moves like a point of its own
+    double arm[3];
+    sub3(other.origin, plane->origin, arm);
+    return speed + plane->angular_speed * (norm3(arm) + other.reach + core_radius(other.shape) + horizon * speed);
+  }
+  return speed;
 }
 
 double safe_advance(const MovingShape& a, const MovingShape& b, const SignedDistance& now, double threshold,

@@ -27,8 +27,8 @@ struct MovingShape {
 /// -d(signed distance)/ds at s = 0.
 double closing_speed(const MovingShape& a, const MovingShape& b, const SignedDistance& now);
 
-/// Bound of the relative speed of any two points.
-double relative_speed_bound(const MovingShape& a, const MovingShape& b);
+/// Bound of |d(signed distance)/ds| until the horizon.
+double relative_speed_bound(const MovingShape& a, const MovingShape& b, double horizon);
 
 /// Some s in [0, horizon] such that the signed distance stays >= threshold from 0 to s: near the largest that the bound can prove,
 /// and 0 only if now.distance is not above the threshold.

@@ -17,6 +17,15 @@ namespace {
 constexpr double least_lift = 1e-9;     // m: rounding lifts nothing off
 constexpr double grazing_share = 1e-8;  // of the bound of the closing speed
 
+/// Below this closing speed rounding of the distance, or a change of the motion in the eighth digit, moves the time at will.
+double grazing_speed(const MovingShape& a, const MovingShape& b, double rounding) {
+  double acceleration = 0;
+  for (const MovingShape* m : {&a, &b})
+    acceleration += m->acceleration + norm3(m->drift) +
+                    (m->angular_acceleration + m->angular_speed * m->angular_speed) * m->reach;
+  return std::max(grazing_share * relative_speed_bound(a, b, 0), 2 * std::sqrt(2 * acceleration * rounding));
+}
+
 /// A pair that the filter let pass, and how far it is known to be safe.
 struct Track {
   int pair = 0, top = 0;
@@ -188,7 +197,7 @@ bool ImpactSearch::Workspace::advance(const MotionPath& path, const Evaluation& 
   const double room = distance - track.threshold - 0.5 * e.guard, rest = path.duration - track.time;
   if (!(room > 0.5 * e.guard)) return false;
   double step = safe_advance(e.a, e.b, e.now, track.threshold + 0.5 * e.guard, rest);
-  const double fastest = relative_speed_bound(e.a, e.b);
+  const double fastest = relative_speed_bound(e.a, e.b, rest);
   step = std::max(step, fastest * rest > room ? room / fastest : rest);
   if (track.held && e.closing < 0) {  // see it lift off
     const double high = 1.5 * (track.lift - distance) / -e.closing;
@@ -205,7 +214,7 @@ void ImpactSearch::Workspace::report(const Model& model, const MotionPath& path,
   impact.found = true;
   impact.time = track.time, impact.pair = track.pair, impact.threshold = track.threshold;
   impact.distance = e.now.distance, impact.closing_speed = e.closing;
-  impact.grazing = !(e.closing > grazing_share * relative_speed_bound(e.a, e.b));
+  impact.grazing = !(e.closing > grazing_speed(e.a, e.b, e.guard));
   if (track.top > 0) evaluate(model, path, track, 0, e);
   copy3(e.now.normal, impact.normal);
   for (int i = 0; i < 3; ++i) impact.point[i] = 0.5 * (e.now.point_a[i] + e.now.point_b[i]);
