@@ -1,5 +1,7 @@
 #include "coulomb/constraints/path_products.hpp"
 
+#include <bit>
+
 #include "coulomb/lanes.hpp"
 
 namespace coulomb {
@@ -46,20 +48,29 @@ COULOMB_INLINE void path_rows_lanes(const double* columns, const double* rates, 
   }
 }
 
+/// The dofs of block `first` that are on the root path of `last`.
+COULOMB_INLINE unsigned path_bits(const ColumnStreams& streams, int last, int first) {
+  const unsigned own = first == (last & ~7) ? 1u << (last & 7) : 0u;
+  return streams.ancestors[(static_cast<long>(last) * streams.ld + first) >> 3] | own;
+}
+
 template <int width>
-COULOMB_INLINE void path_forces_lanes(const double* columns, Path by, Path on, const double (*M)[6], double* r_T,
+COULOMB_INLINE void path_forces_lanes(const ColumnStreams& streams, int by, int on, const double (*M)[6], double* r_T,
                                       int ld) {
-  double column[6 * block], wrench[6 * block], target[6 * block];
-  for (int d = 0; d < on.length; d += block) {
-    const int *on_dof = on.dof + d, on_count = on.length - d < block ? on.length - d : block;
-    gather(columns, on_dof, on_count, target);
-    for (int k = 0; k < by.length; k += block) {
-      const int *dof = by.dof + k, count = by.length - k < block ? by.length - k : block;
-      gather(columns, dof, count, column);
-      for (int i = 0; i < 6; ++i) store_lanes(wrench + block * i, combine<width>(M[i], column));
-      for (int l = 0; l < count; ++l) {
-        const double f[6] = {wrench[l], wrench[8 + l], wrench[16 + l], wrench[24 + l], wrench[32 + l], wrench[40 + l]};
-        scatter_add(combine<width>(f, target), on_dof, on_count, r_T + static_cast<long>(dof[l]) * ld);
+  double wrench[6 * block];
+  for (int k = 0; k <= by; k += block) {
+    unsigned bits = path_bits(streams, by, k);
+    if (bits == 0) continue;
+    for (int i = 0; i < 6; ++i) store_lanes(wrench + block * i, combine<width>(M[i], streams.columns + k, streams.ld));
+    for (; bits != 0; bits &= bits - 1) {
+      const int l = std::countr_zero(bits);
+      const double f[6] = {wrench[l], wrench[8 + l], wrench[16 + l], wrench[24 + l], wrench[32 + l], wrench[40 + l]};
+      double* row = r_T + static_cast<long>(k + l) * ld;
+      for (int d = 0; d <= on; d += block) {
+        const unsigned moved = path_bits(streams, on, d);
+        if (moved == 0) continue;
+        store_lanes(row + d, load_lanes<width>(row + d) + keep(lanes_of_bits<width>(moved),
+                                                               combine<width>(f, streams.columns + d, streams.ld)));
       }
     }
   }
@@ -88,8 +99,8 @@ COULOMB_SIMD_BY_WIDTH(void, path_rows,
                        const double (*e)[6], double* s, int ld),
                       (columns, rates, path, rows, G, e, s, ld))
 COULOMB_SIMD_BY_WIDTH(void, path_forces,
-                      (const double* columns, Path by, Path on, const double (*M)[6], double* r_T, int ld),
-                      (columns, by, on, M, r_T, ld))
+                      (const ColumnStreams& streams, int by, int on, const double (*M)[6], double* r_T, int ld),
+                      (streams, by, on, M, r_T, ld))
 
 }  // namespace
 
@@ -98,8 +109,8 @@ void add_path_rows(const double* columns, const double* rates, Path path, int ro
   path_rows(columns, rates, path, rows, G, e, s, ld);
 }
 
-void add_path_forces(const double* columns, Path by, Path on, const double M[6][6], double* r_T, int ld) {
-  path_forces(columns, by, on, M, r_T, ld);
+void add_path_forces(const ColumnStreams& streams, int by, int on, const double M[6][6], double* r_T, int ld) {
+  if (by >= 0 && on >= 0) path_forces(streams, by, on, M, r_T, ld);
 }
 
 void add_path_outer(const double J[6], const double* u, int length, double* rows, int ld) {

@@ -14,8 +14,15 @@ struct Path {
 void add_path_rows(const double* columns, const double* rates, Path path, int rows, const double G[][6],
                    const double e[][6], double* s, int ld);
 
-/// r_T[k * ld + d] += J_d . (M J_k) for k on `by`, d on `on`.
-void add_path_forces(const double* columns, Path by, Path on, const double M[6][6], double* r_T, int ld);
+/// All dofs' Jacobian columns side by side (6 x ld), and who moves whom (DynamicsWorkspace::streams, ancestors).
+struct ColumnStreams {
+  const double* columns;
+  const unsigned char* ancestors;
+  int ld;
+};
+
+/// r_T[k * ld + d] += J_d . (M J_k) for k on the root path of dof `by`, d on that of `on`; nothing if one is negative.
+void add_path_forces(const ColumnStreams& streams, int by, int on, const double M[6][6], double* r_T, int ld);
 
 /// rows (6 x ld, entries along a path) += J (x) u, a path of `length` entries; ld and `rows` hold whole blocks of 8.
 void add_path_outer(const double J[6], const double* u, int length, double* rows, int ld);

@@ -45,7 +45,7 @@ void fill_row_columns(const Model& model, const DynamicsWorkspace& dynamics, con
                       const RowVelocities& velocities, const double* v_plus, const RowDerivatives& derivatives,
                       const std::vector<unsigned char>& inactive, double* s, int ld);
 
-/// r_T[k][d] += d(J^T lambda)_d / dq_k of the moving contact points and frames, and of turning joint rows.
+/// r_T[k][d] += d(J^T lambda)_d / dq_k of the moving contact points and frames, and of turning joint rows. After derivative_pairs.
 void add_wrench_columns(const Model& model, const DynamicsWorkspace& dynamics, const ConstraintRows& rows,
                         const RowDerivatives& derivatives, const double* lambda, double* r_T, int ld);
 

@@ -68,13 +68,13 @@ void fill_row_columns(const Model& model, const DynamicsWorkspace& dynamics, con
 
 void add_wrench_columns(const Model& model, const DynamicsWorkspace& dynamics, const ConstraintRows& rows,
                         const RowDerivatives& derivatives, const double* lambda, double* r_T, int ld) {
+  const ColumnStreams streams{dynamics.streams.data(), dynamics.ancestors.data(), dynamics.ld};
   for (const PairWrenchDerivative& p : derivatives.wrenches) {
-    const Path a = path_of(model, p.body_a), b = path_of(model, p.body_b);
-    const double* columns = dynamics.columns.data();
-    add_path_forces(columns, a, a, p.aa, r_T, ld);
-    add_path_forces(columns, a, b, p.ba, r_T, ld);
-    add_path_forces(columns, b, a, p.ab, r_T, ld);
-    add_path_forces(columns, b, b, p.bb, r_T, ld);
+    const int a = model.body_last_dof[p.body_a], b = model.body_last_dof[p.body_b];
+    add_path_forces(streams, a, a, p.aa, r_T, ld);
+    add_path_forces(streams, a, b, p.ba, r_T, ld);
+    add_path_forces(streams, b, a, p.ab, r_T, ld);
+    add_path_forces(streams, b, b, p.bb, r_T, ld);
   }
   for (const DofRow& d : rows.dof_rows)
     for (int j = 0; j < d.num; ++j)

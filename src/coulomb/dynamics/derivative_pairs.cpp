@@ -16,7 +16,7 @@
 namespace coulomb {
 namespace {
 
-// streams of ws.scratch, each of length ld
+// ws.streams, each of length ld
 constexpr int at_column = 0, at_a = 6, at_b = 12, at_c = 15;
 
 COULOMB_SIMD void gather_streams(const double* __restrict columns, const double* __restrict vectors, int nv, int ld,
@@ -99,10 +99,10 @@ void correct_balls(const Model& model, DynamicsWorkspace& ws) {
 }  // namespace
 
 void derivative_pairs(const Model& model, DynamicsWorkspace& ws) {
-  gather_streams(ws.columns.data(), ws.vectors.data(), ws.nv, ws.ld, ws.scratch.data());
+  gather_streams(ws.columns.data(), ws.vectors.data(), ws.nv, ws.ld, ws.streams.data());
   const DofVectors dofs{ws.columns.data(), ws.column_rate.data(), ws.column_acceleration.data(), ws.column_chi.data(),
                         ws.vectors.data()};
-  pair_rows(dofs, model.dof_subtree_end.data(), ws.ancestors.data(), ws.nv, ws.ld, ws.scratch.data(), ws.id_dq_T.data(),
+  pair_rows(dofs, model.dof_subtree_end.data(), ws.ancestors.data(), ws.nv, ws.ld, ws.streams.data(), ws.id_dq_T.data(),
             ws.id_dv_T.data());
   correct_balls(model, ws);
 }

@@ -41,6 +41,9 @@ struct DynamicsWorkspace {
   // inverse-dynamics derivatives
   std::vector<double> id_dq_T;  ///< nv x ld: [k][d] = d ID'_d / dq_k   (tangent space of q)
   std::vector<double> id_dv_T;  ///< nv x ld: [k][d] = d ID_d / dv_k
+  std::vector<double> streams;  ///< 18 x ld: components of the dofs' vectors side by side, J_d (6) first; by derivative_pairs
+  std::vector<unsigned char>
+      ancestors;  ///< nv x ld / 8: bit i of byte (d, block): dof 8 block + i is a strict ancestor of d
   // private to the kernels
   std::vector<double> body_quaternion;  ///< num_bodies x 4, world from body
   std::vector<double>
@@ -49,8 +52,6 @@ struct DynamicsWorkspace {
   std::vector<double> velocity;             ///< nv: the v given last to velocities()
   std::vector<double> body_acceleration;    ///< num_bodies x 8: A, with -gravity at the root
   std::vector<double> column_acceleration;  ///< nv x 8: psi_ddot_k
-  std::vector<unsigned char>
-      ancestors;          ///< nv x ld / 8: bit i of byte (d, block): dof 8 block + i is a strict ancestor of d
   int path_capacity = 0;  ///< longest root path rounded up to 8
   std::vector<double> factor_work;  ///< nv x path_capacity: rows of the factor while it is computed
   std::vector<double> scratch;

@@ -45,7 +45,8 @@ DynamicsWorkspace::DynamicsWorkspace(const Model& model) {
   for (int d = 0; d < nv; ++d)
     for (int k = model.dof_parent[d]; k >= 0; k = model.dof_parent[k])
       ancestors[(static_cast<std::size_t>(d) * ld + k) / 8] |= static_cast<unsigned char>(1u << (k % 8));
-  // streams of the pair kernel and the vjp's dof sums (18 per dof), L^-1 rows of a root path and their scales
+  streams.assign(18 * static_cast<std::size_t>(ld), 0.0);
+  // the vjp's dof sums (18 per dof), L^-1 rows of a root path and their scales
   scratch.assign(
       std::max(18 * static_cast<std::size_t>(ld), static_cast<std::size_t>(path_capacity + 1) * path_capacity), 0.0);
 }

@@ -73,6 +73,8 @@ BatchSimulator::BatchSimulator(std::shared_ptr<const Model> model, int num_envs,
   if (!parameters.empty()) models_ = changed_models(parameters, nullptr);
   simulators_ = make_simulators(models_);
   outcome_.assign(models_.size(), Outcome::none);
+  for (int t = 0; t < pool_.num_threads(); ++t)
+    gradients_.push_back(make_step_gradient(this->model(), simulators_.front()->resolved_options()));
 }
 
 // Every environment's model with its row of the values.

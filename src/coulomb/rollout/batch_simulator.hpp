@@ -79,8 +79,13 @@ class BatchSimulator {
   template <class Body>
   void for_each(Body&& body, void (*idle)(void*) = nullptr, void* idle_argument = nullptr) {
     pool_.run(
-        num_envs(), [&](int i, int thread) { body(*simulators_[static_cast<std::size_t>(i)], i, thread); }, idle,
-        idle_argument);
+        num_envs(),
+        [&](int i, int thread) {
+          Simulator& simulator = *simulators_[static_cast<std::size_t>(i)];
+          simulator.share_gradient(gradients_[static_cast<std::size_t>(thread)]);
+          body(simulator, i, thread);
+        },
+        idle, idle_argument);
   }
   void check_states(const double* q, const double* v, const unsigned char* mask, const char* q_name,
                     const char* v_name) const;
@@ -102,6 +107,7 @@ class BatchSimulator {
   ThreadPool pool_;
   Models models_;  // as given, before pairs that overlap are left out
   Simulators simulators_;
+  std::vector<std::shared_ptr<StepGradient>> gradients_;  // one per thread
   std::vector<Outcome> outcome_;  // of the last call of step
 };
 

@@ -89,7 +89,7 @@ std::size_t record_bytes(const StepRecord& r) {
   bytes += array_bytes(d.reference, d.body_rotation, d.body_position, d.columns, d.body_twist, d.column_rate,
                        d.column_chi, d.mass, d.factor_l, d.factor_d, d.u_rows, d.u_hat, d.bias, d.id_dq_T, d.id_dv_T,
                        d.body_quaternion, d.inertia, d.composite, d.velocity, d.body_acceleration,
-                       d.column_acceleration, d.ancestors, d.factor_work, d.scratch, d.link, d.vectors);
+                       d.column_acceleration, d.ancestors, d.factor_work, d.streams, d.scratch, d.link, d.vectors);
   bytes += array_bytes(c.pose, c.contacts, c.filter_center, c.filter_radius, c.candidates, c.hits, c.box_first,
                        c.box_second, c.box_pair, c.touch, c.box_margin, c.staging);
   bytes += array_bytes(f.rows, f.allowed, f.pair_of, f.planes, f.local, f.box_half, f.radius, f.reach, f.size);
@@ -100,6 +100,8 @@ std::size_t record_bytes(const StepRecord& r) {
   bytes += array_bytes(r.problem.G, r.problem.g, r.problem.R, r.problem.blocks);
   bytes += array_bytes(r.solution.lambda, r.solution.c, r.solution.modes, r.solution.margin, r.warm_start.lambda,
                        r.warm_start.known, r.warm_start.mode);
+  bytes += array_bytes(r.factor.system.A, r.factor.system.rows, r.factor.system.fixed, r.factor.system.pivot,
+                       r.factor.modes, r.factor.inverse_root);
   if (r.extra.value) bytes += r.extra.value->bytes();
   return bytes;
 }

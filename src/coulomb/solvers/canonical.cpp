@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "coulomb/solvers/complete_pivoting.hpp"
 #include "coulomb/solvers/dense.hpp"
@@ -10,7 +11,7 @@ namespace coulomb {
 namespace {
 
 constexpr double rank_threshold = 1e-9;   // as in ProblemLinearization
-constexpr double vanishing_pivot = 1e-8;  // of an undamped LU
+constexpr double deficient_pivot = 1e-6;  // likewise
 constexpr double at_rest = 1e-15;         // norm of the condition that rounding allows
 constexpr double rounding = 1e-12;        // norm of the condition below which it need not fall any more
 constexpr double exact = 1e-13;           // a residual that no further step improves
@@ -208,9 +209,22 @@ bool CanonicalChoice::find_modes(const ScaledProblem& problem, const Iterate& at
   return slides;
 }
 
-bool CanonicalChoice::deficient(const ScaledProblem& problem, const Iterate& iterate) {
-  return find_modes(problem, iterate) && system_.size > 0 &&
-         !(system_.factorise(problem, 0) && system_.pivot_ratio > vanishing_pivot);
+bool CanonicalChoice::deficient(const ScaledProblem& problem, const Iterate& iterate, bool at_rest, double least) {
+  factorised_ = false;
+  if ((!find_modes(problem, iterate) && !at_rest) || system_.size == 0) return false;
+  const bool regular = system_.factorise(problem, 0) && system_.pivot_ratio > least;
+  factorised_ = regular && system_.pivot_ratio >= deficient_pivot;
+  return !regular;
+}
+
+void CanonicalChoice::hand_over(const ScaledProblem& problem, SolutionFactor& factor) {
+  factor.valid = factorised_;
+  if (!factorised_) return;
+  factorised_ = false;
+  std::swap(factor.system, system_);
+  factor.modes.assign(modes_.begin(), modes_.begin() + problem.num_blocks);
+  factor.inverse_root.assign(problem.inverse_root.begin(), problem.inverse_root.begin() + problem.ld);
+  factor.ref = problem.ref;
 }
 
 bool CanonicalChoice::centre(const ScaledProblem& problem, double tolerance, Iterate& iterate) {

@@ -16,13 +16,16 @@
 #include <vector>
 
 #include "coulomb/solvers/newton.hpp"
+#include "coulomb/solvers/solution_factor.hpp"
 
 namespace coulomb {
 
 class CanonicalChoice {
  public:
-  /// Something slides and A is singular: more than one solution.
-  bool deficient(const ScaledProblem& problem, const Iterate& iterate);
+  /// A has pivots below `least`: more than one solution. Where nothing slides, `at_rest` says whether to look.
+  bool deficient(const ScaledProblem& problem, const Iterate& iterate, bool at_rest, double least);
+  /// After deficient() said no because of large pivots: hands its factorisation over.
+  void hand_over(const ScaledProblem& problem, SolutionFactor& factor);
   /// Moves a solution within its set onto the condition, by Broyden steps along the null space of A. True: found (or nothing to do:
   /// the velocity does not depend on the choice). False leaves the iterate as it was.
   bool centre(const ScaledProblem& problem, double tolerance, Iterate& iterate);
@@ -45,6 +48,7 @@ class CanonicalChoice {
   double weighted(const ScaledProblem& problem, int i, const double* lambda) const;  ///< row i of B W lambda
 
   ReducedSystem system_;
+  bool factorised_ = false;  ///< by deficient(), with pivots that ProblemLinearization accepts
   Iterate current_, next_;
   std::vector<BlockMode> modes_;
   std::vector<Mode> labels_;

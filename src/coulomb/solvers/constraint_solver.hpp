@@ -15,13 +15,10 @@ namespace coulomb {
 
 class ConstraintSolver {
  public:
-  /// warm: aligned with problem.blocks, or null for a cold start.
+  /// warm: aligned with problem.blocks, or null for a cold start. factor: where not null, gets the factorisation at the solution if
+  /// there is one (factor->valid).
   void solve(const ConstraintProblem& problem, const SolverSettings& settings, const WarmStart* warm,
-             SolverResult& result);
-
-  /// One Newton step at the modes of `result`, kept if it lowers the residual. The last stage of every solve, so that gradients
-  /// find a point as accurate as they need and switching them on changes no bit. True: kept.
-  bool polish(const ConstraintProblem& problem, SolverResult& result);
+             SolverResult& result, SolutionFactor* factor = nullptr);
 
   /// The problem with a compliance on every row (relative to the size of G), from a solution without; false: not found.
   bool solve_compliant(const ConstraintProblem& problem, double compliance, SolverResult& result);
@@ -36,9 +33,10 @@ class ConstraintSolver {
   bool homotopy();
   bool is_infeasible();
   void relax(SolverResult& result, bool infeasible);
-  bool may_be_redundant();
+  bool surely_redundant() const;
+  void polish_best();
+  void refine(bool choose, SolverResult& result, SolutionFactor* factor);
   void choose_canonical(SolverResult& result);
-  bool polish_best();
   void finish(SolverResult& result);
   void keep_if_better(const Iterate& candidate);
 

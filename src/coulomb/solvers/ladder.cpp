@@ -16,6 +16,7 @@ constexpr double stalled =
     10;  // tolerances: where redundant contacts contradict each other by rounding, steps end there
 constexpr double large_pivot = 1e-2;        // no magnified proximal term gets here
 constexpr double unique_pivot = 1e-6;  // pivots above this: the impulses are unique
+constexpr double vanishing_pivot = 1e-8;  // of an undamped LU
 constexpr double corner = 1e-8;        // lambda_N and c_N both below: a tie
 constexpr double exact = 1e-13;        // a residual that no further step improves
 constexpr double classes_held = 1e-8;  // a first step of the right classes leaves its proximal term only
@@ -238,18 +239,15 @@ bool ConstraintSolver::run_method(const SolverSettings& settings, const WarmStar
 }
 
 // A small pivot, or a contact that touches without an impulse: the corner of a set of solutions has no small pivot.
-bool ConstraintSolver::may_be_redundant() {
-  if (newton_.last_delta == 0)
-    newton_.probe(scaled_, best_);  // the start solved the problem, or a method that takes no such steps
-  if (newton_.pivot_ratio < unique_pivot + 1000 * newton_.last_delta) return true;
+bool ConstraintSolver::surely_redundant() const {
+  if (newton_.last_delta > 0 && newton_.pivot_ratio < unique_pivot + 1000 * newton_.last_delta) return true;
   for (int b = 0; b < scaled_.num_blocks; ++b) {
     const Block& block = scaled_.blocks[b];
     const int normal = block.row + block.size - 1;
     if (!block.is_contact() && block.type != BlockType::limit) continue;
     if (std::abs(best_.lambda[normal]) < corner && std::abs(best_.c[normal]) < corner) return true;
   }
-  // LU magnifies the proximal term that fills a vanishing pivot, 1e5 times and more: where something slides, look without it
-  return newton_.pivot_ratio < large_pivot && canonical_.deficient(scaled_, best_);
+  return false;
 }
 
 // Where impulses are not unique: the limit of a vanishing compliance centred at zero, whatever the start was.
@@ -279,15 +277,31 @@ void ConstraintSolver::choose_canonical(SolverResult& result) {
   if (trial_.residual <= tolerance_) copy(trial_, best_, scaled_.ld);
 }
 
-bool ConstraintSolver::polish_best() {
-  if (best_.residual <= exact) return false;
+void ConstraintSolver::polish_best() {
+  if (best_.residual <= exact) return;
   NewtonOptions options;
   options.tolerance = exact;
   options.max_iterations = 1;
   options.undamped_first = true;
-  const double before = best_.residual;
   newton_.solve(scaled_, options, best_, iterations_);
-  return best_.residual < before;
+}
+
+// The last stage: the canonical one of several solutions, and a residual that no step improves, so that gradients find a point as
+// accurate as they need and switching them on changes no bit.
+void ConstraintSolver::refine(bool choose, SolverResult& result, SolutionFactor* factor) {
+  if (!choose) return polish_best();
+  bool redundant = surely_redundant();
+  if (!redundant) {
+    // LU magnifies the proximal term that fills a vanishing pivot, 1e5 times and more: where something slides, look without it
+    const bool unknown = newton_.last_delta == 0;  // the start solved the problem, or a method that takes no such steps
+    const bool look = unknown || newton_.pivot_ratio < large_pivot;
+    polish_best();
+    redundant = look && canonical_.deficient(scaled_, best_, unknown, unknown ? 2 * unique_pivot : vanishing_pivot);
+    if (look && !redundant && factor) canonical_.hand_over(scaled_, *factor);
+  }
+  if (!redundant) return;
+  choose_canonical(result);
+  if (!(result.canonical && canonical_.moved)) polish_best();
 }
 
 void ConstraintSolver::finish(SolverResult& result) {
@@ -308,12 +322,13 @@ void ConstraintSolver::finish(SolverResult& result) {
 }
 
 void ConstraintSolver::solve(const ConstraintProblem& problem, const SolverSettings& settings, const WarmStart* warm,
-                             SolverResult& result) {
+                             SolverResult& result, SolutionFactor* factor) {
   result.status = SolveStatus::solved;
   result.relaxation = 0;
   result.rung = 0;
   result.canonical = true;
   result.classes_hit = false;
+  if (factor) factor->valid = false;
   scaled_.assign(problem);
   start(settings, warm);
   if (!std::isfinite(best_.residual)) {  // not a problem at all: bad numbers in G or g
@@ -322,9 +337,7 @@ void ConstraintSolver::solve(const ConstraintProblem& problem, const SolverSetti
     return;
   }
   const bool solved = run_method(settings, warm, result);
-  const bool redundant = solved && settings.canonical && may_be_redundant();
-  if (redundant) choose_canonical(result);
-  if (!(redundant && result.canonical && canonical_.moved)) polish_best();
+  refine(solved && settings.canonical, result, solved ? factor : nullptr);
   finish(result);
   const auto finite = [](double x) { return std::isfinite(x); };
   if (!std::all_of(result.lambda.begin(), result.lambda.end(), finite) ||
@@ -348,18 +361,6 @@ bool ConstraintSolver::solve_compliant(const ConstraintProblem& problem, double 
   result.relaxation = compliance * scaled_.typical;
   finish(result);
   return best_.residual <= 1e-12;
-}
-
-bool ConstraintSolver::polish(const ConstraintProblem& problem, SolverResult& result) {
-  scaled_.assign(problem);
-  if (result.relaxation > 0) scaled_.set_compliance(result.relaxation);
-  for (Iterate* iterate : {&start_, &best_, &trial_}) iterate->resize(scaled_.ld);
-  scaled_.to_scaled(result.lambda.data(), best_.lambda.data());
-  best_.evaluate(scaled_);
-  iterations_ = result.iterations;
-  const bool better = polish_best();
-  if (better) finish(result);
-  return better;
 }
 
 }  // namespace coulomb

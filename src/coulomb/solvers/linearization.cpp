@@ -26,13 +26,37 @@ double* grown(Vector& v, std::size_t size) {
 
 }  // namespace
 
-void ProblemLinearization::build(const ConstraintProblem& problem, const SolverResult& result) {
+void ProblemLinearization::build(const ConstraintProblem& problem, const SolverResult& result,
+                                 const SolutionFactor* factor) {
+  grown(lambda_, problem.ld);
+  grown(c_, problem.ld);
+  grown(direction_, problem.ld);
+  if (modes_.size() < problem.blocks.size()) modes_.resize(problem.blocks.size());
+  if (factor && factor->valid) return use(problem, result, *factor);
+  problem_ = nullptr;
+  system_ = &own_;
   scaled_.assign(problem);
   if (result.relaxation > 0) scaled_.set_compliance(result.relaxation);
-  grown(lambda_, scaled_.ld);
-  grown(c_, scaled_.ld);
-  grown(direction_, scaled_.ld);
-  if (static_cast<int>(modes_.size()) < scaled_.num_blocks) modes_.resize(static_cast<std::size_t>(scaled_.num_blocks));
+  factorise(result);
+}
+
+void ProblemLinearization::use(const ConstraintProblem& problem, const SolverResult& result,
+                               const SolutionFactor& factor) {
+  problem_ = &problem;
+  system_ = &factor.system;
+  deficient_ = false;
+  scaled_.assign_scaling(problem, factor.inverse_root.data(), factor.ref);
+  scaled_.to_scaled(result.lambda.data(), lambda_.data());
+  std::copy(factor.modes.begin(), factor.modes.end(), modes_.begin());
+}
+
+void ProblemLinearization::load_matrix() {
+  if (!problem_) return;
+  scaled_.assign(*problem_);
+  problem_ = nullptr;
+}
+
+void ProblemLinearization::factorise(const SolverResult& result) {
   scaled_.to_scaled(result.lambda.data(), lambda_.data());
   scaled_.velocity(lambda_.data(), c_.data());
   for (int b = 0; b < scaled_.num_blocks; ++b) {
@@ -48,12 +72,12 @@ void ProblemLinearization::build(const ConstraintProblem& problem, const SolverR
     modes_[b].mode = result.modes[b];
     modes_[b].k = std::clamp(modes_[b].k, 0.0, 1.0);
   }
-  system_.set_modes(scaled_, modes_.data(), true);
-  const bool factorised = system_.factorise(scaled_, 0);
-  deficient_ = system_.size > 0 && !(factorised && system_.pivot_ratio >= deficient_pivot);
+  own_.set_modes(scaled_, modes_.data(), true);
+  const bool factorised = own_.factorise(scaled_, 0);
+  deficient_ = own_.size > 0 && !(factorised && own_.pivot_ratio >= deficient_pivot);
   if (deficient_) {
-    system_.assemble(scaled_, 0);
-    inverse_.compute(system_.A.data(), system_.size, system_.ld, rank_threshold);
+    own_.assemble(scaled_, 0);
+    inverse_.compute(own_.A.data(), own_.size, own_.ld, rank_threshold);
   }
 }
 
@@ -68,8 +92,8 @@ void ProblemLinearization::choose_facet(int b, const SolverResult& result) {
 
 /// out = B Y or C^T Y, the scaling included.
 void ProblemLinearization::gather(bool of_b, const double* Y, double* out, int ncols, int ld) const {
-  for (int i = 0; i < system_.size; ++i) {
-    const ReducedRow& r = system_.rows[i];
+  for (int i = 0; i < system_->size; ++i) {
+    const ReducedRow& r = system_->rows[i];
     double* target = out + static_cast<long>(i) * ld;
     std::fill(target, target + ncols, 0.0);
     const double d = scaled_.inverse_root[r.row];
@@ -87,8 +111,8 @@ void ProblemLinearization::gather(bool of_b, const double* Y, double* out, int n
 void ProblemLinearization::scatter(bool of_b, const double* x, double* out, int ncols, int ld) const {
   for (int i = 0; i < scaled_.n; ++i)
     std::fill(out + static_cast<long>(i) * ld, out + static_cast<long>(i) * ld + ncols, 0.0);
-  for (int i = 0; i < system_.size; ++i) {
-    const ReducedRow& r = system_.rows[i];
+  for (int i = 0; i < system_->size; ++i) {
+    const ReducedRow& r = system_->rows[i];
     const double* source = x + static_cast<long>(i) * ld;
     const double d = scaled_.inverse_root[r.row];
     if (of_b ? r.one_b : r.one_c) {
@@ -117,37 +141,37 @@ void ProblemLinearization::reduced_rows_transposed(const double* x, double* Btx,
 void ProblemLinearization::solve_reduced(double* rhs, int ncols, int ld) {
   if (deficient_) {
     inverse_.solve(rhs, ld, ncols);
-  } else if (system_.symmetric) {
-    dense::cholesky_solve(system_.A.data(), system_.size, system_.ld, rhs, ld, ncols);
+  } else if (system_->symmetric) {
+    dense::cholesky_solve(system_->A.data(), system_->size, system_->ld, rhs, ld, ncols);
   } else {
-    dense::lu_solve(system_.A.data(), system_.size, system_.ld, system_.pivot.data(), rhs, ld, ncols);
+    dense::lu_solve(system_->A.data(), system_->size, system_->ld, system_->pivot.data(), rhs, ld, ncols);
   }
 }
 
 void ProblemLinearization::solve_reduced_transposed(double* rhs, int ncols, int ld) {
   if (deficient_) {
     inverse_.solve_transposed(rhs, ld, ncols);
-  } else if (system_.symmetric) {
-    dense::cholesky_solve(system_.A.data(), system_.size, system_.ld, rhs, ld, ncols);
+  } else if (system_->symmetric) {
+    dense::cholesky_solve(system_->A.data(), system_->size, system_->ld, rhs, ld, ncols);
   } else {
-    dense::lu_solve_transposed(system_.A.data(), system_.size, system_.ld, system_.pivot.data(), rhs, ld, ncols);
+    dense::lu_solve_transposed(system_->A.data(), system_->size, system_->ld, system_->pivot.data(), rhs, ld, ncols);
   }
 }
 
 void ProblemLinearization::solve(const double* s, double* dlambda, int ncols, int ld) {
-  double* x = grown(buffer_, static_cast<std::size_t>(system_.size) * static_cast<std::size_t>(ld));
+  double* x = grown(buffer_, static_cast<std::size_t>(system_->size) * static_cast<std::size_t>(ld));
   gather(true, s, x, ncols, ld);
   solve_reduced(x, ncols, ld);
-  for (int i = 0; i < system_.size; ++i)
+  for (int i = 0; i < system_->size; ++i)
     for (int j = 0; j < ncols; ++j) x[static_cast<long>(i) * ld + j] = -x[static_cast<long>(i) * ld + j];
   scatter(false, x, dlambda, ncols, ld);
 }
 
 void ProblemLinearization::solve_transposed(const double* w, double* z, int ncols, int ld) {
-  double* x = grown(buffer_, static_cast<std::size_t>(system_.size) * static_cast<std::size_t>(ld));
+  double* x = grown(buffer_, static_cast<std::size_t>(system_->size) * static_cast<std::size_t>(ld));
   gather(false, w, x, ncols, ld);
   solve_reduced_transposed(x, ncols, ld);
-  for (int i = 0; i < system_.size; ++i)
+  for (int i = 0; i < system_->size; ++i)
     for (int j = 0; j < ncols; ++j) x[static_cast<long>(i) * ld + j] = -x[static_cast<long>(i) * ld + j];
   scatter(true, x, z, ncols, ld);
 }
@@ -163,6 +187,7 @@ void ProblemLinearization::operator_matrix(double* K, int ld) {
 }
 
 void ProblemLinearization::response(const double* p, double* out) {
+  load_matrix();
   std::fill(c_.begin(), c_.begin() + scaled_.ld, 0.0);
   dense::add_weighted_rows(scaled_.G.data(), scaled_.n, scaled_.ld, p, c_.data());
   for (int i = 0; i < scaled_.n; ++i) c_[i] /= scaled_.inverse_root[i];
@@ -184,6 +209,7 @@ void ProblemLinearization::dlambda_dmu(int block, double* out) {
 
 // The columns of dlambda_dmu(block, out) together: p has two entries, so G p needs no product of matrices.
 void ProblemLinearization::dlambda_dmu(double* out, int ld) {
+  load_matrix();
   const auto normal = [&](const Block& b) { return lambda_[b.row + 2] * scaled_.ref; };
   for (int i = 0; i < scaled_.n; ++i) {
     const double* G = scaled_.G.data() + static_cast<long>(i) * scaled_.ld;

@@ -18,21 +18,22 @@
 #include <vector>
 
 #include "coulomb/solvers/rank_revealing.hpp"
-#include "coulomb/solvers/reduced_system.hpp"
+#include "coulomb/solvers/solution_factor.hpp"
 
 namespace coulomb {
 
 class ProblemLinearization {
  public:
-  /// Copies what it needs; problem and result may change afterwards (the problem's block list must stay for dlambda_d...).
-  void build(const ConstraintProblem& problem, const SolverResult& result);
+  /// Copies what it needs; problem and result may change afterwards (the problem's block list must stay for dlambda_d...). A valid
+  /// factor of this result is used as it is: then it and the problem must stay.
+  void build(const ConstraintProblem& problem, const SolverResult& result, const SolutionFactor* factor = nullptr);
 
   int rows() const { return scaled_.n; }
-  int reduced_size() const { return system_.size; }
-  bool symmetric() const { return system_.symmetric && !deficient_; }  ///< nothing slides: B = C^T, A symmetric
-  bool slides() const { return !system_.symmetric; }
+  int reduced_size() const { return system_->size; }
+  bool symmetric() const { return system_->symmetric && !deficient_; }  ///< nothing slides: B = C^T, A symmetric
+  bool slides() const { return !system_->symmetric; }
   bool deficient() const { return deficient_; }  ///< impulses are not unique here: least-norm answer
-  int rank() const { return deficient_ ? inverse_.rank : system_.size; }
+  int rank() const { return deficient_ ? inverse_.rank : system_->size; }
 
   void solve(const double* s, double* dlambda, int ncols, int ld);  ///< n x ncols to n x ncols; may be the same array
   void solve_transposed(const double* w, double* z);                ///< z = K^T w: w . dlambda = z . s
@@ -56,8 +57,14 @@ class ProblemLinearization {
   void scatter(bool of_b, const double* x, double* out, int ncols, int ld) const;
   void response(const double* p, double* out);  ///< out = p + K G~ p, p scaled
 
+  void use(const ConstraintProblem& problem, const SolverResult& result, const SolutionFactor& factor);
+  void factorise(const SolverResult& result);
+  void load_matrix();  ///< G, where a factor came without
+
   ScaledProblem scaled_;
-  ReducedSystem system_;
+  ReducedSystem own_;
+  const ReducedSystem* system_ = &own_;
+  const ConstraintProblem* problem_ = nullptr;  ///< whose matrix is not loaded yet
   PseudoInverse inverse_;
   bool deficient_ = false;
   std::vector<BlockMode> modes_;

@@ -30,8 +30,6 @@ class NewtonSolver {
  public:
   /// From `iterate` (evaluated); leaves the best iterate there. True: residual <= tolerance. Adds to `iterations`.
   bool solve(const ScaledProblem& problem, const NewtonOptions& options, Iterate& iterate, int& iterations);
-  /// The factorisation alone, for pivot_ratio at an iterate that no step led to.
-  void probe(const ScaledProblem& problem, const Iterate& iterate);
   double pivot_ratio = 1;  ///< of the last factorisation: small where impulses are not unique
   double last_delta = 0;   ///< and its proximal term, which hides pivots below it
   double first_residual = 0;  ///< after the first step of the last solve

@@ -104,6 +104,16 @@ void ScaledProblem::assign(const ConstraintProblem& problem) {
   for (int b = 0; b < num_blocks; ++b) bound[b] = blocks[b].bound / (inverse_root[blocks[b].row] * ref);
 }
 
+void ScaledProblem::assign_scaling(const ConstraintProblem& problem, const double* root, double reference) {
+  n = problem.n;
+  ld = problem.ld;
+  blocks = problem.blocks.data();
+  num_blocks = static_cast<int>(problem.blocks.size());
+  grow(inverse_root, ld);
+  std::copy(root, root + ld, inverse_root.begin());
+  ref = reference;
+}
+
 void ScaledProblem::set_shift(double shift) {
   for (int i = 0; i < n; ++i) G[static_cast<long>(i) * ld + i] = diagonal_[i] + shift;
 }

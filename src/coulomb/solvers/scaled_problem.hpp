@@ -28,6 +28,8 @@ struct BlockMode {
 class ScaledProblem {
  public:
   void assign(const ConstraintProblem& problem);
+  /// Only the scaling, as an earlier assign() found it: no matrix, no g, no bounds.
+  void assign_scaling(const ConstraintProblem& problem, const double* inverse_root, double ref);
   void set_shift(double shift);  ///< adds to the whole scaled diagonal
   /// Adds the same physical compliance to every row: unlike a scaled shift it does not vary with the state, and needs no derivative.
   void set_compliance(double compliance);

@@ -84,15 +84,6 @@ bool NewtonSolver::step(const ScaledProblem& problem, double delta) {
   return std::isfinite(next_.residual);
 }
 
-void NewtonSolver::probe(const ScaledProblem& problem, const Iterate& iterate) {
-  if (static_cast<int>(modes_.size()) < problem.num_blocks) modes_.resize(static_cast<std::size_t>(problem.num_blocks));
-  for (int b = 0; b < problem.num_blocks; ++b) modes_[b] = problem.mode(b, iterate.lambda.data(), iterate.c.data());
-  system_.set_modes(problem, modes_.data());
-  pivot_ratio = 1;
-  last_delta = least_damping;
-  if (system_.size > 0) pivot_ratio = system_.factorise(problem, last_delta) ? system_.pivot_ratio : 0.0;
-}
-
 bool NewtonSolver::solve(const ScaledProblem& problem, const NewtonOptions& options, Iterate& iterate,
                          int& iterations) {
   if (iterate.residual <= options.tolerance) return true;

@@ -88,12 +88,12 @@ void solve(const StepOptions& options, ConstraintSolver& solver, StepRecord& r) 
   SolverSettings settings = options.solver;
   const bool corrections = has_corrections(r.rows);
   if (corrections) settings.last_rung = 2;
-  solver.solve(r.problem, settings, warm, r.solution);
+  solver.solve(r.problem, settings, warm, r.solution, &r.factor);
   if (r.solution.status == SolveStatus::solved || !corrections) return;
   drop_corrections(r.rows, r.problem);
   const int iterations = r.solution.iterations;
   r.corrections_dropped = true;
-  solver.solve(r.problem, options.solver, warm, r.solution);
+  solver.solve(r.problem, options.solver, warm, r.solution, &r.factor);
   r.solution.iterations += iterations;
 }
 
@@ -150,6 +150,7 @@ bool all_finite(const std::vector<double>& x) {
 // The state stays: any other finite one would be a guess.
 void stand_still(StepRecord& r) {
   r.rows.clear();
+  r.factor.valid = false;
   r.solution.lambda.clear(), r.solution.c.clear(), r.solution.modes.clear(), r.solution.margin.clear();
   r.solution.status = SolveStatus::failed;
   r.solution.residual = 1, r.solution.relaxation = 0;

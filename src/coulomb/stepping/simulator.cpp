@@ -132,8 +132,7 @@ std::shared_ptr<const Model> simulated_model(std::shared_ptr<const Model> model,
 
 Simulator::Simulator(std::shared_ptr<const Model> model, SimulatorOptions options)
     : model_(simulated_model(std::move(model), options)), options_(std::move(options)),
-      step_options_(step_options(*model_, options_)), memory_(*model_), record_(std::make_unique<StepRecord>(*model_)),
-      gradient_(make_step_gradient(*model_, step_options_)) {
+      step_options_(step_options(*model_, options_)), memory_(*model_), record_(std::make_unique<StepRecord>(*model_)) {
   options_.timestep = step_options_.constraints.timestep;
   options_.contact = name(step_options_.constraints.contact);
 }
@@ -234,10 +233,16 @@ std::vector<ContactReport> Simulator::contacts() const {
   return out;
 }
 
+void Simulator::share_gradient(std::shared_ptr<StepGradient> gradient) {
+  gradient_ = std::move(gradient);
+  linearized_ = false;
+}
+
 StepGradient& Simulator::gradient() {
   if (!record_->valid) throw std::logic_error("derivatives: no step was taken yet");
   if (overflowed_) throw std::logic_error("derivatives: the numbers of the last step overflowed, it has none");
   if (!differentiable()) throw std::logic_error("derivatives: a state beyond 1e150 has none in double precision");
+  if (!gradient_) gradient_ = make_step_gradient(*model_, step_options_);
   if (!linearized_) gradient_->prepare(*model_, step_options_, *record_, memory_);
   linearized_ = true;
   return *gradient_;

@@ -96,6 +96,8 @@ class Simulator {
     return step_count_;
   }  ///< steps since construction: tells whether the record is still the same
 
+  /// The derivative of the last step, prepared. Throws as derivatives().
+  StepGradient& gradient();
   /// Jacobian of the last step; valid until the next one. Throws std::logic_error before the first step and after one
   /// whose numbers overflowed.
   const StepDerivatives& derivatives();
@@ -110,6 +112,10 @@ class Simulator {
   StepCotangent vjp(const double* dq1, const double* dv1, const std::vector<std::string>& parameters = {});
   /// Tangents of (q1, v1) for tangents of the inputs; null: zero.
   void jvp(const double* dq, const double* dv, const double* du, const double* dtau, double* dq1, double* dv1);
+
+  /// From now on differentiates with this object, which simulators of equal models and options may share in turn: a batch needs one per
+  /// thread, and a workspace that stays in the cache.
+  void share_gradient(std::shared_ptr<StepGradient> gradient);
 
   /// Forgets the last step: the next one starts cold.
   void reset();
@@ -127,7 +133,6 @@ class Simulator {
   double timestep() const { return step_options_.constraints.timestep; }
 
  private:
-  StepGradient& gradient();
   const std::shared_ptr<const ParameterSet>& parameter_set(
       const std::vector<std::string>& names);  ///< the last one is kept
 
@@ -137,7 +142,7 @@ class Simulator {
   StepMemory memory_;
   ConstraintSolver solver_;
   std::unique_ptr<StepRecord> record_;
-  std::unique_ptr<StepGradient> gradient_;
+  std::shared_ptr<StepGradient> gradient_;  // made when first needed
   bool linearized_ = false, overflowed_ = false;
   std::uint64_t step_count_ = 0;
   std::shared_ptr<DerivativeOrigin> origin_ = std::make_shared<DerivativeOrigin>(DerivativeOrigin{this});

@@ -30,6 +30,7 @@ bool StepAverage::prepare_limit(const Model& model, const StepOptions& options, 
   for (int i = 0; i < num_compliances; ++i) {
     StepRecord& r = levels_[i].record;
     r = record;
+    r.factor.valid = false;
     if (!solver_.solve_compliant(r.problem, compliance[i], r.solution) || r.solution.modes != record.solution.modes)
       return false;
     advance(model, options.constraints.timestep, r);

@@ -4,6 +4,7 @@
 
 #include "coulomb/dense_kernels.hpp"
 #include "coulomb/model/configuration.hpp"
+#include "coulomb/simd.hpp"
 #include "coulomb/small_math.hpp"
 #include "coulomb/stepping/step_average.hpp"
 
@@ -12,6 +13,28 @@ namespace {
 
 void grow(std::vector<double>& v, std::size_t size) {
   if (v.size() < size) v.resize(size);
+}
+
+COULOMB_SIMD void scale(double a, const double* __restrict x, int n, double* __restrict y) {
+  for (int i = 0; i < n; ++i) y[i] = a * x[i];
+}
+
+COULOMB_SIMD void add_scaled(double a, const double* __restrict x, int n, double* __restrict y) {
+  for (int i = 0; i < n; ++i) y[i] += a * x[i];
+}
+
+/// Rows (h x, x) of n + n entries, x = scale * row of dv_T.
+COULOMB_SIMD void store_rows(const double* __restrict dv_T, int n, int ld, double scale, double h,
+                             double* __restrict out) {
+  for (int k = 0; k < n; ++k) {
+    const double* from = dv_T + static_cast<long>(k) * ld;
+    double *position = out + static_cast<long>(2) * n * k, *velocity = position + n;
+    for (int d = 0; d < n; ++d) {
+      const double x = scale * from[d];
+      position[d] = h * x;
+      velocity[d] = x;
+    }
+  }
 }
 
 void add_torque(const Model& model, BodyForces& forces, int body, const double* torque) {
@@ -86,7 +109,7 @@ void StepLinearization::prepare_exact(const Model& model, const StepOptions& opt
   }
   link_twists(model, record.dynamics, record.v_next.data(), record.twist_next.data());
   velocities(model, record.dynamics, record.v_next.data(), body_twist_.data(), rate_next_.data());
-  problem_.build(record.problem, record.solution);
+  problem_.build(record.problem, record.solution, &record.factor);
   use_average_ = ambiguous_ = false;
   if (problem_.deficient() && problem_.slides() && record.solution.relaxation == 0) {
     if (!average_) average_ = std::make_unique<StepAverage>();
@@ -137,10 +160,8 @@ void StepLinearization::right_hand_sides() {
   StepRecord& r = *record_;
   const int nv = model.nv, ld = r.dynamics.ld;
   const double h = options_->constraints.timestep;
-  for (std::size_t i = 0; i < r_q_.size(); ++i) {
-    r_q_[i] = -h * r.dynamics.id_dq_T[i];
-    r_v_[i] = -h * r.dynamics.id_dv_T[i];
-  }
+  scale(-h, r.dynamics.id_dq_T.data(), static_cast<int>(r_q_.size()), r_q_.data());
+  scale(-h, r.dynamics.id_dv_T.data(), static_cast<int>(r_v_.size()), r_v_.data());
   for (int d = 0; d < nv; ++d) {
     const int first = model.joint_v[model.dof_joint[d]], count = joint_num_dofs(model.joint_type[model.dof_joint[d]]);
     for (int j = 0; j < count; ++j) {
@@ -162,14 +183,7 @@ void StepLinearization::right_hand_sides() {
 void StepLinearization::store_columns(const double* dv_T, double scale, double* columns_T) {
   const int nv = model_->nv, ld = record_->dynamics.ld;
   const double h = options_->constraints.timestep;
-  for (int k = 0; k < nv; ++k) {
-    const double* from = dv_T + std::size_t(k) * ld;
-    double* row = columns_T + std::size_t(2) * nv * k;
-    for (int d = 0; d < nv; ++d) {
-      row[d] = h * (scale * from[d]);
-      row[nv + d] = scale * from[d];
-    }
-  }
+  store_rows(dv_T, nv, ld, scale, h, columns_T);
   // a row holds dq1^T: right-multiplying by (d(+)/dw)^T applies d(+)/dw to every column
   times_integrate_jacobian(*model_, w_.data(), IntegrateArgument::w, true, columns_T, 2 * nv, nv);
 }
@@ -250,9 +264,7 @@ const StepDerivatives& StepLinearization::jacobian() {
     const int joint = model.actuators[k].joint, first = model.joint_v[joint];
     for (int j = 0; j < joint_num_dofs(model.joint_type[joint]); ++j) {
       const double gain = r.joint_forces.dtau_du[6 * k + j];
-      if (gain == 0) continue;
-      const double* column = out.B_tau_T.data() + std::size_t(2) * nv * (first + j);
-      for (int d = 0; d < 2 * nv; ++d) row[d] += gain * column[d];
+      if (gain != 0) add_scaled(gain, out.B_tau_T.data() + std::size_t(2) * nv * (first + j), 2 * nv, row);
     }
   }
   return out;

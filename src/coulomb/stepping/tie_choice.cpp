@@ -35,6 +35,7 @@ void StepLinearization::vjp_at_ties(const double* dq1, const double* dv1, StepCo
   const StepOptions& options = *options_;
   const double h = options.constraints.timestep;
   const std::vector<Mode> modes = r.solution.modes;
+  r.factor.valid = false;  // it is of these modes
   vjp_of_modes(dq1, dv1, out, set);
   StepCotangent candidate;
   candidate.parameter_set = out.parameter_set;  // either may be the one returned
