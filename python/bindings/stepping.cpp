@@ -10,6 +10,7 @@
 
 #include "arrays.hpp"
 #include "coulomb/solvers/contact_problem.hpp"
+#include "implicit_options.hpp"
 #include "module.hpp"
 
 namespace coulomb::python {
@@ -316,6 +317,7 @@ nb::dict keywords(const SimulatorOptions& options) {
   out["gradient_samples"] = options.gradient_samples;
   out["gradient_scale"] = options.gradient_scale;
   out["gradient_seed"] = options.gradient_seed;
+  store_implicit_options(options, out);
   return out;
 }
 
@@ -333,13 +335,14 @@ void bind_simulator(nb::module_& module) {
          double slop, double max_correction_speed, double restitution_threshold,
                          bool continuous_collision, int max_impacts, double penetration_tolerance, bool patches, bool warm_start,
          bool canonical_impulses, bool exclude_neutral_overlaps, const std::string& gradient, int gradient_samples,
-         double gradient_scale, std::uint64_t gradient_seed) {
-        new (self)
-            Simulator(std::move(model),
-                      options(timestep, contact, stepper, solver, tolerance, max_iterations, baumgarte, slop,
-                              max_correction_speed, restitution_threshold, continuous_collision, max_impacts,
-                              penetration_tolerance, patches, warm_start, canonical_impulses,
-                              exclude_neutral_overlaps, gradient, gradient_samples, gradient_scale, gradient_seed));
+         double gradient_scale, std::uint64_t gradient_seed, const nb::kwargs& more) {
+        SimulatorOptions all =
+            options(timestep, contact, stepper, solver, tolerance, max_iterations, baumgarte, slop,
+                    max_correction_speed, restitution_threshold, continuous_collision, max_impacts,
+                    penetration_tolerance, patches, warm_start, canonical_impulses, exclude_neutral_overlaps,
+                    gradient, gradient_samples, gradient_scale, gradient_seed);
+        set_implicit_options(more, all);
+        new (self) Simulator(std::move(model), std::move(all));
       },
       nb::arg("model"), nb::arg("timestep") = nb::none(), nb::kw_only(), nb::arg("contact") = defaults.contact,
       nb::arg("stepper") = defaults.stepper, nb::arg("solver") = "auto", nb::arg("tolerance") = defaults.tolerance,
@@ -352,9 +355,9 @@ void bind_simulator(nb::module_& module) {
       nb::arg("warm_start") = defaults.warm_start, nb::arg("canonical_impulses") = defaults.canonical_impulses,
       nb::arg("exclude_neutral_overlaps") = defaults.exclude_neutral_overlaps, nb::arg("gradient") = defaults.gradient,
       nb::arg("gradient_samples") = defaults.gradient_samples, nb::arg("gradient_scale") = defaults.gradient_scale,
-      nb::arg("gradient_seed") = defaults.gradient_seed,
+      nb::arg("gradient_seed") = defaults.gradient_seed, nb::arg("implicit"),
       "timestep: s, in (0, 1] (default: the model's). contact: 'ncp', the exact Coulomb cone. stepper: "
-      "'semi_implicit'. solver: 'auto', "
+      "'semi_implicit', 'bdf1' or 'bdf2' (docs/implicit.md). solver: 'auto', "
       "'ac_lm', 'admm' or 'pgs'. tolerance: scaled residual. baumgarte: share of a position error removed per step, "
       "[0, 1]. slop: m, "
       "rad that it leaves alone. max_correction_speed: m/s, rad/s. restitution_threshold: m/s, slower approaches do "
@@ -370,7 +373,9 @@ void bind_simulator(nb::module_& module) {
       "states); "
       "gradient_samples, gradient_scale (standard deviation: m, rad, m/s, rad/s) and gradient_seed are those of the "
       "smoothed ones "
-      "(docs/conventions.md).\n\nValueError: names "
+      "(docs/conventions.md). Further keywords, of implicit steppers and of constraints as springs (docs/implicit.md): "
+      "limit_stiffness, limit_damping, equality_stiffness, equality_damping, dry_friction_velocity, "
+      "newton_iterations, newton_halvings.\n\nValueError: names "
       "the option and its value.");
   cls.def("step", &step, nb::arg("q"), nb::arg("v"), nb::arg("u") = nb::none(), nb::arg("tau") = nb::none(),
           nb::arg("fext") = nb::none(),

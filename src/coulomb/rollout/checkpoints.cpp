@@ -36,6 +36,7 @@ Checkpoints::Checkpoint Checkpoints::pack(const StepMemory& memory) {
   for (std::size_t i = 0; i < pairs.size(); ++i)
     if (!same(pairs[i], fresh)) out.pairs.push_back({static_cast<int>(i), pairs[i]});
   out.impulses = memory.impulses;
+  out.had_states = !memory.last_q.empty();
   return out;
 }
 

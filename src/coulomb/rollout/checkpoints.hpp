@@ -25,6 +25,8 @@ class Checkpoints {
   void store(int t, const StepMemory& memory, std::size_t record_bytes);
   /// The memory before step t, a multiple of every().
   void restore(int t, StepMemory& memory) const;
+  /// Whether that memory had the states before, for multistep methods; they are in the trajectory, not here.
+  bool had_states(int t) const { return checkpoints_[t / every_].had_states; }
 
   int every() const { return every_; }
   std::size_t bytes() const { return bytes_; }
@@ -42,6 +44,7 @@ class Checkpoints {
   struct Checkpoint {
     std::vector<KeptPair> pairs;
     std::vector<StepMemory::Impulse> impulses;
+    bool had_states = false;
     std::size_t bytes() const;
   };
   static Checkpoint pack(const StepMemory& memory);

@@ -1,4 +1,5 @@
-// Replay: runs steps of a rollout again, from its checkpoints, into records of its own.
+// Replay: runs steps of a rollout again, from its checkpoints, into records of its own. Implicit steps are not solved again: they are
+// known by the states that they join.
 #pragma once
 
 #include <memory>
@@ -26,6 +27,8 @@ class Replay {
   bool ambiguous() const { return gradient_->ambiguous(); }
 
  private:
+  bool recall(StepRecord& record);
+
   const Rollout& rollout_;
   StepMemory memory_;  // after the step run last
   ConstraintSolver solver_;

@@ -1,5 +1,5 @@
-// Forward mode with many columns: X_(t+1) = A_t X_t, plus B_t where u_t enters, plus F_t for parameters. Columns are
-// kept as rows of a block, so that X_(t+1)^T = X_t^T A_t^T is one dense product per block and goes straight from one
+// Forward mode with many columns: X_(t+1) = A_t X_t, plus B_t where u_t enters, plus F_t for parameters, plus what a
+// multistep method takes from X_(t-1). Columns are kept as rows of a block, so that X_(t+1)^T = X_t^T A_t^T is one dense product per block and goes straight from one
 // state's storage to the next's.
 #include <algorithm>
 #include <cmath>
@@ -28,8 +28,10 @@ class ForwardSweep {
     J_.rows = 2 * nv_, J_.ld = padded(2 * nv_), J_.states = all_states ? rollout.steps + 1 : 1;
     A_T_.assign(std::size_t(J_.rows) * J_.ld, 0.0);
     for (std::size_t i = 0; i < columns_.size(); ++i) start(columns_[i], J_.blocks[i]);
-    if (!all_states) {
-      for (const auto& block : J_.blocks) last_.emplace_back(block.columns_T.size(), 0.0);
+    if (all_states) return;
+    for (const auto& block : J_.blocks) {
+      last_.emplace_back(block.columns_T.size(), 0.0);
+      if (rollout.step_options.stepper == StepperKind::bdf2) before_.emplace_back(block.columns_T.size(), 0.0);
     }
   }
 
@@ -78,18 +80,25 @@ class ForwardSweep {
     StepGradient& gradient = replay_.linearize(0);
     const StepDerivatives& d = gradient.jacobian();
     if (set_.size() > 0) gradient.parameter_columns(set_, parameters_T_);
-    for (int k = 0; k < J_.rows; ++k)
-      std::copy_n(&d.A_T[std::size_t(k) * J_.rows], J_.rows, &A_T_[std::size_t(k) * J_.ld]);
+    pad(d.A_T, A_T_);
+    const bool previous = t > 0 && !d.A_previous_T.empty();
+    if (previous) pad(d.A_previous_T, A_previous_T_);
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       const Columns& c = columns_[i];
       auto& block = J_.blocks[i];
       const std::size_t size = std::size_t(block.columns) * J_.ld;
+      if (!all_states_ && !before_.empty()) std::swap(before_[i], last_[i]);  // last_, columns_T, free
       if (!all_states_) std::swap(block.columns_T, last_[i]);
       const double* from = all_states_ ? block.columns_T.data() + t * size : last_[i].data();
       double* to = all_states_ ? block.columns_T.data() + (t + 1) * size : block.columns_T.data();
       const int begun = c.per_step > 0 ? t * c.per_step : block.columns;
       if (begun > 0)
         multiply(Product::set, rows_of(from, begun, J_.rows, J_.ld), A_T_.data(), to, J_.ld, J_.ld, product_);
+      if (previous && begun > 0) {
+        const double* earlier = all_states_ ? block.columns_T.data() + (t - 1) * size : before_[i].data();
+        multiply(Product::add, rows_of(earlier, begun, J_.rows, J_.ld), A_previous_T_.data(), to, J_.ld, J_.ld,
+                 product_);
+      }
       const double* source = c.input == Input::u ? d.B_T.data() : c.input == Input::tau ? d.B_tau_T.data() : nullptr;
       if (c.input == Input::parameter) source = parameters_T_.data() + std::size_t(c.first) * J_.rows;
       const int entering = c.per_step > 0 ? c.per_step : block.columns, at = c.per_step > 0 ? begun : 0;
@@ -97,6 +106,12 @@ class ForwardSweep {
         for (int r = 0; r < J_.rows; ++r) to[std::size_t(at + k) * J_.ld + r] += source[std::size_t(k) * J_.rows + r];
       check_overflow(to, std::size_t(at + (source ? entering : begun)) * J_.ld, t);
     }
+  }
+
+  void pad(const std::vector<double>& from, std::vector<double>& to) const {
+    to.resize(std::size_t(J_.rows) * J_.ld, 0.0);
+    for (int k = 0; k < J_.rows; ++k)
+      std::copy_n(&from[std::size_t(k) * J_.rows], J_.rows, &to[std::size_t(k) * J_.ld]);
   }
 
   static void check_overflow(const double* x, std::size_t count, int step) {
@@ -113,8 +128,8 @@ class ForwardSweep {
   ParameterSet set_;
   std::vector<Columns> columns_;
   RolloutJacobian J_;
-  std::vector<double> A_T_, parameters_T_;
-  std::vector<std::vector<double>> last_;  // the state before, when only the last is kept
+  std::vector<double> A_T_, A_previous_T_, parameters_T_;
+  std::vector<std::vector<double>> last_, before_;  // the states before, when only the last is kept
   ProductScratch product_;
 };
 

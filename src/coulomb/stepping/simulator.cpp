@@ -59,17 +59,54 @@ GradientMode gradient_mode(const std::string& name) {
 
 StepperKind stepper_kind(const std::string& name) {
   if (name == "semi_implicit") return StepperKind::semi_implicit;
-  refuse("stepper: got \"" + name + "\", expected \"semi_implicit\"");
+  if (name == "bdf1") return StepperKind::bdf1;
+  if (name == "bdf2") return StepperKind::bdf2;
+  refuse("stepper: got \"" + name + "\", expected \"semi_implicit\", \"bdf1\" or \"bdf2\"");
 }
 
 ContactLaw contact_law(const std::string& name, StepperKind stepper) {
   if (name == "automatic") return stepper == StepperKind::semi_implicit ? ContactLaw::cone : ContactLaw::penalty;
   if (name == "ncp") return ContactLaw::cone;
-  refuse("contact: got \"" + name + "\", expected \"ncp\"");
+  if (name == "penalty") return ContactLaw::penalty;
+  refuse("contact: got \"" + name + "\", expected \"ncp\" or \"penalty\"");
+}
+
+ImplicitOptions implicit_options(const SimulatorOptions& o) {
+  ImplicitOptions out;
+  check_range("limit_stiffness", o.limit_stiffness, 0, 1e15, true);
+  check_range("limit_damping", o.limit_damping, 0, 1e15, false);
+  check_range("equality_stiffness", o.equality_stiffness, 0, 1e15, true);
+  check_range("equality_damping", o.equality_damping, 0, 1e15, true);
+  check_range("dry_friction_velocity", o.dry_friction_velocity, 0, 1e3, true);
+  if (o.newton_iterations < 1)
+    refuse("newton_iterations: got " + std::to_string(o.newton_iterations) + ", expected at least 1");
+  if (o.newton_halvings < 0 || o.newton_halvings > 16)
+    refuse("newton_halvings: got " + std::to_string(o.newton_halvings) + ", expected 0 to 16");
+  out.tolerance = o.tolerance, out.max_iterations = o.newton_iterations, out.max_halvings = o.newton_halvings;
+  out.limit_stiffness = o.limit_stiffness, out.limit_damping = o.limit_damping;
+  out.equality_stiffness = o.equality_stiffness, out.equality_damping = o.equality_damping;
+  out.dry_friction_velocity = o.dry_friction_velocity;
+  return out;
 }
 
 const char* name(ContactLaw law) {
   return law == ContactLaw::cone ? "ncp" : law == ContactLaw::pyramid ? "lcp" : "penalty";
+}
+
+// Steppers and laws that know one gradient only, the exact one.
+void check_implicit(const Model& model, const SimulatorOptions& o, const StepOptions& options) {
+  const bool implicit = options.stepper != StepperKind::semi_implicit,
+             penalty = options.constraints.contact == ContactLaw::penalty;
+  if (implicit && !penalty && !model.pair_a.empty())
+    refuse("contact: got \"" + o.contact + "\" with stepper \"" + o.stepper +
+           "\", expected \"penalty\": implicit steppers know no other contact, and this model has geometries that can touch");
+  if ((implicit || penalty) && options.impacts.enabled)
+    refuse("continuous_collision: got true, expected false with stepper \"" + o.stepper + "\" and contact \"" + name(options.constraints.contact) + "\"");
+  if (penalty && !model.pair_a.empty())
+    refuse("contact: penalty contact is not there yet, and this model has geometries that can touch");
+  if ((implicit || penalty) && options.gradient.mode != GradientMode::exact)
+    refuse("gradient: got \"" + o.gradient + "\", expected \"exact\" with " +
+           (implicit ? "stepper \"" + o.stepper : std::string("contact \"penalty")) + "\"");
 }
 
 StepOptions step_options(const Model& model, const SimulatorOptions& o) {
@@ -107,6 +144,8 @@ StepOptions step_options(const Model& model, const SimulatorOptions& o) {
     refuse("gradient_samples: got " + std::to_string(o.gradient_samples) + ", expected at least 1");
   check_range("gradient_scale", o.gradient_scale, 0, 1, true);
   out.gradient.samples = o.gradient_samples, out.gradient.scale = o.gradient_scale, out.gradient.seed = o.gradient_seed;
+  out.implicit = implicit_options(o);
+  check_implicit(model, o, out);
   return out;
 }
 

@@ -35,6 +35,11 @@ struct SimulatorOptions {
   int gradient_samples = 32;       ///< of the smoothed gradients
   double gradient_scale = 1e-3;    ///< their standard deviation: m, rad, m/s, rad/s
   std::uint64_t gradient_seed = 0;
+  // Joint limits, equalities and joint dry friction are springs with an implicit stepper and with penalty contact
+  double limit_stiffness = 1e4, limit_damping = 1e3;        ///< N/m, N s/m^2 (or N m/rad, N m s/rad^2)
+  double equality_stiffness = 1e6, equality_damping = 1e3;  ///< N/m, N s/m (or N m/rad, N m s/rad)
+  double dry_friction_velocity = 1e-3;  ///< m/s, rad/s: from here on dry friction has its full force, about
+  int newton_iterations = 50, newton_halvings = 8;  ///< implicit steppers: budget; how often a step may be halved
 };
 
 struct State {

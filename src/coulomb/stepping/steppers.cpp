@@ -1,18 +1,26 @@
 #include "coulomb/stepping/steppers.hpp"
 
 #include "coulomb/stepping/impact_step.hpp"
+#include "coulomb/stepping/implicit_linearization.hpp"
+#include "coulomb/stepping/implicit_step.hpp"
 #include "coulomb/stepping/semi_implicit.hpp"
 #include "coulomb/stepping/step_linearization.hpp"
 
 namespace coulomb {
 
+bool is_implicit(const StepOptions& options) {
+  return options.stepper != StepperKind::semi_implicit || options.constraints.contact == ContactLaw::penalty;
+}
+
 bool take_step(const Model& model, const StepOptions& options, ConstraintSolver& solver, StepMemory& memory,
                StepRecord& record) {
   if (options.impacts.enabled) return impact_step(model, options, solver, memory, record);
+  if (is_implicit(options)) return implicit_step(model, options, memory, record);
   return semi_implicit_step(model, options, solver, memory, record);
 }
 
-std::unique_ptr<StepGradient> make_step_gradient(const Model& model, const StepOptions&) {
+std::unique_ptr<StepGradient> make_step_gradient(const Model& model, const StepOptions& options) {
+  if (is_implicit(options)) return std::make_unique<ImplicitLinearization>(model);
   return std::make_unique<StepLinearization>(model);
 }
 

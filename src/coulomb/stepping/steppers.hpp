@@ -13,6 +13,9 @@ namespace coulomb {
 bool take_step(const Model& model, const StepOptions& options, ConstraintSolver& solver, StepMemory& memory,
                StepRecord& record);
 
+/// Implicit steppers, and penalty contact (implicit_step.hpp).
+bool is_implicit(const StepOptions& options);
+
 std::unique_ptr<StepGradient> make_step_gradient(const Model& model, const StepOptions& options);
 
 }  // namespace coulomb

@@ -1,0 +1,192 @@
+#include "coulomb/stepping/implicit_equation.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "coulomb/model/configuration.hpp"
+#include "coulomb/small_math.hpp"
+
+namespace coulomb {
+namespace {
+
+constexpr double unit_roundoff = 1.2e-16;
+
+// The user's force and torque at a body's centre of mass.
+void centre_of_mass(const Model& model, const DynamicsWorkspace& at, int body, double* com) {
+  rotate(at.body_rotation.data() + 9 * body, model.body_com.data() + 3 * body, com);
+  add3(com, at.body_position.data() + 3 * body, com);
+}
+
+}  // namespace
+
+ImplicitStage::ImplicitStage(const Model& model)
+    : q(model.nq), v_bar(model.nv), w_bar(model.nv), v_next(model.nv), q_next(model.nq), acceleration(model.nv),
+      w(model.nv) {}
+
+std::size_t ImplicitStage::bytes() const {
+  std::size_t count = 0;
+  for (const auto* x : {&q, &v_bar, &w_bar, &v_next, &q_next, &acceleration, &w}) count += x->capacity();
+  return sizeof *this + count * sizeof(double);
+}
+
+ImplicitEquation::ImplicitEquation(const Model& model)
+    : dynamics(model), joint_forces(model), springs(model), forces(model), residual(model.nv), scale(model.nv),
+      rounding(model.nv), before_(model), external_(model), constant_(model.nv), constant_scale_(model.nv),
+      term_(model.nv), wrench_(8 * model.nv + 8) {
+  const std::size_t square = std::size_t(model.nv) * dynamics.ld;
+  R_q_T.resize(square), R_v_T.resize(square);
+}
+
+// Q += J^T of the user's wrenches.
+void ImplicitEquation::add_external(const Model& model, const DynamicsWorkspace& at, double* Q) {
+  if (inputs_.fext->empty()) return;
+  std::fill(wrench_.begin(), wrench_.end(), 0.0);
+  for (int b = 1; b < model.num_bodies; ++b) {
+    const int d = model.body_last_dof[b];
+    if (d < 0) continue;
+    const double* f = inputs_.fext->data() + 6 * b;
+    double com[3], arm[3], moment[3];
+    centre_of_mass(model, at, b, com);
+    relative_point(model, at, b, com, arm);
+    cross3(arm, f, moment);
+    for (int i = 0; i < 3; ++i) wrench_[8 * d + i] += f[i], wrench_[8 * d + 3 + i] += f[3 + i] + moment[i];
+  }
+  for (int d = model.nv - 1; d >= 0; --d) {
+    Q[d] += dot6(at.columns.data() + 8 * d, wrench_.data() + 8 * d);
+    const int parent = model.dof_parent[d];
+    if (parent < 0) continue;
+    for (int i = 0; i < 6; ++i) wrench_[8 * parent + i] += wrench_[8 * d + i];
+  }
+}
+
+void ImplicitEquation::add_external_forces(const Model& model, const DynamicsWorkspace& at, BodyForces& to) const {
+  if (inputs_.fext->empty()) return;
+  for (int b = 1; b < model.num_bodies; ++b) {
+    double com[3];
+    centre_of_mass(model, at, b, com);
+    add_body_force(model, at, to, b, com, inputs_.fext->data() + 6 * b);
+    add_body_torque(model, to, b, inputs_.fext->data() + 6 * b + 3);
+  }
+}
+
+void ImplicitEquation::term(const double* x, int nv, double sign) {
+  for (int d = 0; d < nv; ++d) residual[d] += sign * x[d], scale[d] += std::abs(x[d]);
+}
+
+void ImplicitEquation::begin(const Model& model, const StepOptions&, const StageInputs& inputs,
+                             const ImplicitStage& stage) {
+  inputs_ = inputs, explicit_ = stage.explicit_dynamics;
+  if (!explicit_) return;
+  const int nv = model.nv;
+  kinematics(model, stage.q.data(), before_);
+  velocities(model, stage.v_bar.data(), before_);
+  mass_matrix(model, before_);
+  bias(model, before_);
+  coulomb::joint_forces(model, stage.q.data(), stage.v_bar.data(), inputs.u, joint_forces);
+  std::fill(residual.begin(), residual.end(), 0.0), std::fill(scale.begin(), scale.end(), 0.0);
+  std::fill(term_.begin(), term_.end(), 0.0);
+  add_external(model, before_, term_.data());
+  term(before_.bias.data(), nv, 1), term(joint_forces.tau.data(), nv, -1), term(inputs.tau, nv, -1);
+  term(term_.data(), nv, -1);
+  constant_ = residual, constant_scale_ = scale;
+}
+
+void ImplicitEquation::evaluate(const Model& model, const StepOptions& options, ImplicitStage& stage) {
+  const int nv = model.nv;
+  for (int d = 0; d < nv; ++d) {
+    stage.w[d] = stage.w_bar[d] + stage.c * stage.v_next[d];
+    stage.acceleration[d] = (stage.v_next[d] - stage.v_bar[d]) / stage.c;
+  }
+  integrate(model, stage.q.data(), stage.w.data(), stage.q_next.data());
+  kinematics(model, stage.q_next.data(), dynamics);
+  velocities(model, stage.v_next.data(), dynamics);
+  if (explicit_) {
+    residual = constant_, scale = constant_scale_;
+    multiply_mass(model, before_, stage.acceleration.data(), term_.data());
+    term(term_.data(), nv, 1);
+    for (int d = 0; d < nv; ++d) term_[d] = model.dof_damping[d] * (stage.v_next[d] - stage.v_bar[d]);
+    term(term_.data(), nv, 1);
+    std::fill(term_.begin(), term_.end(), 0.0);
+  } else {
+    std::fill(residual.begin(), residual.end(), 0.0), std::fill(scale.begin(), scale.end(), 0.0);
+    inverse_dynamics(model, dynamics, stage.acceleration.data(), term_.data());
+    coulomb::joint_forces(model, stage.q_next.data(), stage.v_next.data(), inputs_.u, joint_forces);
+    term(term_.data(), nv, 1), term(joint_forces.tau.data(), nv, -1), term(inputs_.tau, nv, -1);
+    std::fill(term_.begin(), term_.end(), 0.0);
+    add_external(model, dynamics, term_.data());
+  }
+  spring_forces(model, dynamics, options.implicit, stage.q_next.data(), stage.v_next.data(), springs, term_.data());
+  term(term_.data(), nv, -1);
+}
+
+// q_T, v_T += derivatives of ID' - tau (joints: with the joints' forces) at `at`.
+void ImplicitEquation::rigid_derivatives(const Model& model, DynamicsWorkspace& at, bool joints, double* q_T,
+                                         double* v_T) {
+  const int nv = model.nv, ld = at.ld;
+  derivative_pairs(model, at);
+  const std::size_t square = std::size_t(nv) * ld;
+  for (std::size_t i = 0; i < square; ++i) q_T[i] += at.id_dq_T[i], v_T[i] += at.id_dv_T[i];
+  for (int d = 0; d < nv && joints; ++d) {
+    const int first = model.joint_v[model.dof_joint[d]], count = joint_num_dofs(model.joint_type[model.dof_joint[d]]);
+    for (int j = 0; j < count; ++j) {
+      q_T[std::size_t(first + j) * ld + d] -= joint_forces.dtau_dq[6 * d + j];
+      v_T[std::size_t(first + j) * ld + d] -= joint_forces.dtau_dv[6 * d + j];
+    }
+  }
+}
+
+void ImplicitEquation::differentiate(const Model& model, const StepOptions&, const ImplicitStage& stage) {
+  const int nv = model.nv, ld = dynamics.ld;
+  std::fill(R_q_T.begin(), R_q_T.end(), 0.0), std::fill(R_v_T.begin(), R_v_T.end(), 0.0);
+  spring_derivatives(model, dynamics, stage.v_next.data(), springs, R_q_T.data(), R_v_T.data(), ld);
+  for (double& x : R_q_T) x = -x;
+  for (double& x : R_v_T) x = -x;
+  forces.clear();
+  add_spring_body_forces(model, dynamics, springs, forces);
+  if (!explicit_) {
+    add_external_forces(model, dynamics, forces);
+    mass_matrix(model, dynamics);
+    prepare_derivatives(model, dynamics, stage.acceleration.data(), &forces);
+  } else {  // bodies without inertia: what is left of ID' is -J^T f
+    std::fill(dynamics.inertia.begin(), dynamics.inertia.end(), 0.0);
+    std::fill(dynamics.composite.begin(), dynamics.composite.end(), 0.0);
+    std::fill(dynamics.vectors.begin(), dynamics.vectors.end(), 0.0);
+    prepare_derivatives(model, dynamics, nullptr, &forces);
+    for (int d = 0; d < nv; ++d) R_v_T[std::size_t(d) * ld + d] += model.dof_damping[d];
+  }
+  rigid_derivatives(model, dynamics, !explicit_, R_q_T.data(), R_v_T.data());
+}
+
+void ImplicitEquation::differentiate_base(const Model& model, const ImplicitStage& stage) {
+  if (!explicit_) return;
+  const std::size_t square = R_q_T.size();
+  base_q_T.assign(square, 0.0), base_v_T.assign(square, 0.0);
+  external_.clear();
+  add_external_forces(model, before_, external_);
+  prepare_derivatives(model, before_, stage.acceleration.data(), &external_);
+  rigid_derivatives(model, before_, true, base_q_T.data(), base_v_T.data());
+  for (int d = 0; d < model.nv; ++d) base_v_T[std::size_t(d) * before_.ld + d] -= model.dof_damping[d];
+}
+
+void ImplicitEquation::times_mass(const Model& model, const double* x, double* y) const {
+  multiply_mass(model, inertial(), x, y);
+}
+
+void ImplicitEquation::newton_matrix(const Model& model, const ImplicitStage& stage, double* H_T) const {
+  const DynamicsWorkspace& inertia = inertial();
+  const int nv = model.nv, ld = dynamics.ld;
+  std::copy(R_q_T.begin(), R_q_T.end(), H_T);
+  integrate_jacobian_times(model, stage.w.data(), IntegrateArgument::w, true, H_T, ld, nv);
+  for (std::size_t i = 0; i < R_q_T.size(); ++i) H_T[i] = stage.c * H_T[i] + R_v_T[i];
+  for (int d = 0; d < nv; ++d) {
+    const int start = model.dof_row[d];
+    for (int k = 0; k <= model.dof_depth[d]; ++k) {
+      const int i = model.dof_path[start + k];
+      const double mass = inertia.mass[start + k] / stage.c;
+      H_T[std::size_t(i) * ld + d] += mass;
+      if (i != d) H_T[std::size_t(d) * ld + i] += mass;
+    }
+  }
+}
+
+}  // namespace coulomb

@@ -1,0 +1,88 @@
+// The equation of one implicit stage, for the unknown v+ (nv):
+//
+//   q+ = q (+) w,  w = w_bar + c v+,   a+ = (v+ - v_bar) / c
+//   R = ID(q+, v+, a+) - tau(q+, v+, u) - tau_user - J^T f_ext - Q(q+, v+) = 0
+//
+// with Q the forces of springs (implicit_springs.hpp) and of penalty contact. The methods differ in c, v_bar and w_bar only
+// (implicit_step.hpp); all of them are linear in velocities and in the displacement w from q, so that a free or ball joint needs
+// nothing but (+). With `explicit_dynamics` the rigid-body part is that of the semi-implicit step, taken at (q, v) with implicit damping:
+//
+//   R = M(q) a+ + b(q, v) + D (v+ - v) - tau(q, v, u) - tau_user - J^T f_ext - Q(q+, v+)
+//
+// Newton's matrix is H = dR/dv+ = R_a / c + R_v + c R_q J_r(w), by the derivatives of inverse dynamics with all body forces at
+// material points, and the rest from the springs and contacts.
+#pragma once
+
+#include <vector>
+
+#include "coulomb/dynamics/joint_forces.hpp"
+#include "coulomb/stepping/implicit_springs.hpp"
+#include "coulomb/stepping/step_options.hpp"
+
+namespace coulomb {
+
+/// What a stage is given, and its solution.
+struct ImplicitStage {
+  explicit ImplicitStage(const Model& model);
+  double c = 0;
+  bool explicit_dynamics = false;               ///< then v_bar is the velocity v
+  std::vector<double> q, v_bar, w_bar;          ///< nq, nv, nv
+  std::vector<double> v_next;                   ///< the unknown
+  std::vector<double> q_next, acceleration, w;  ///< that follow from it
+  std::size_t bytes() const;
+};
+
+struct StageInputs {
+  const double *u, *tau;            ///< nu, nv
+  const std::vector<double>* fext;  ///< empty, or num_bodies x 6
+};
+
+class ImplicitEquation {
+ public:
+  explicit ImplicitEquation(const Model& model);
+
+  /// Before the first evaluation of a stage, and whenever what it is given changed.
+  void begin(const Model& model, const StepOptions& options, const StageInputs& inputs, const ImplicitStage& stage);
+  /// q+, a+, w and the residual at stage.v_next.
+  void evaluate(const Model& model, const StepOptions& options, ImplicitStage& stage);
+  /// Derivatives of the residual where it was evaluated last.
+  void differentiate(const Model& model, const StepOptions& options, const ImplicitStage& stage);
+  /// explicit_dynamics: base_q_T and base_v_T.
+  void differentiate_base(const Model& model, const ImplicitStage& stage);
+  /// H^T (rows of ld) from them.
+  void newton_matrix(const Model& model, const ImplicitStage& stage, double* H_T) const;
+
+  /// y = R_a x.
+  void times_mass(const Model& model, const double* x, double* y) const;
+  /// The dynamics that M, inertial parameters and joint forces are taken from.
+  const DynamicsWorkspace& inertial() const { return explicit_ ? before_ : dynamics; }
+
+  // at (q+, v+)
+  DynamicsWorkspace dynamics;
+  JointForces joint_forces;  ///< explicit_dynamics: at (q, v)
+  SpringForces springs;
+  BodyForces forces;             ///< all that act on bodies at (q+, v+), after differentiate
+  std::vector<double> residual;  ///< nv
+  std::vector<double>
+      scale;  ///< nv: sum of the sizes of the residual's terms; of M a+ the full row, after differentiate
+  std::vector<double> rounding;      ///< nv: how far rounding of v+ and q+ can move the residual; after differentiate
+  std::vector<double> R_q_T, R_v_T;  ///< nv x ld: by the tangent of q+ and by v+, at fixed a+
+  std::vector<double> base_q_T,
+      base_v_T;  ///< explicit_dynamics: by q and v, at fixed q+, v+, and a+ = (v+ - v)/c taken apart
+  std::vector<double> contact_impulse;  ///< scratch of reports
+
+ private:
+  void add_external(const Model& model, const DynamicsWorkspace& at, double* Q);
+  void add_external_forces(const Model& model, const DynamicsWorkspace& at, BodyForces& to) const;
+  void rigid_derivatives(const Model& model, DynamicsWorkspace& at, bool joints, double* q_T, double* v_T);
+  void term(const double* x, int nv, double sign);
+
+  bool explicit_ = false;
+  StageInputs inputs_{};
+  DynamicsWorkspace before_;                       // explicit_dynamics: at (q, v)
+  BodyForces external_;                            // explicit_dynamics: of the user, at q
+  std::vector<double> constant_, constant_scale_;  // explicit_dynamics: b - tau - ...
+  std::vector<double> term_, wrench_;
+};
+
+}  // namespace coulomb

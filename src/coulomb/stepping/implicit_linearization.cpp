@@ -1,0 +1,327 @@
+#include "coulomb/stepping/implicit_linearization.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "coulomb/model/configuration.hpp"
+#include "coulomb/small_math.hpp"
+
+namespace coulomb {
+namespace {
+
+// Rotation blocks of rows (count x ld): row := row B^T, with B = J_r^-1(sign xi).
+void times_inverse_right_jacobian(const Model& model, const double* xi, double sign, double* rows, int ld, int count) {
+  for (int j = 0; j < model.num_joints; ++j) {
+    const JointType type = model.joint_type[j];
+    if (type != JointType::ball && type != JointType::free) continue;
+    const int at = model.joint_v[j] + (type == JointType::free ? 3 : 0);
+    const double vector[3] = {sign * xi[at], sign * xi[at + 1], sign * xi[at + 2]};
+    double B[9];
+    inverse_right_jacobian(vector, B);
+    for (int r = 0; r < count; ++r) {
+      double* x = rows + std::size_t(r) * ld + at;
+      rotate(B, x, x);
+    }
+  }
+}
+
+void add_scaled(const std::vector<double>& x, double scale, std::size_t count, std::vector<double>& to) {
+  for (std::size_t i = 0; i < count; ++i) to[i] += scale * x[i];
+}
+
+void set_identity(std::vector<double>& rows, int first, int nv, int ld) {
+  for (int d = 0; d < nv; ++d) rows[std::size_t(first + d) * ld + d] = 1;
+}
+
+}  // namespace
+
+ImplicitLinearization::ImplicitLinearization(const Model& model) : model_(&model) {}
+ImplicitLinearization::~ImplicitLinearization() = default;
+
+void ImplicitLinearization::Columns::resize(int columns, int ld, bool previous) {
+  count = columns;
+  const std::size_t size = std::size_t(columns) * ld;
+  dq.assign(size, 0.0), dv.assign(size, 0.0), force.assign(size, 0.0), dh.assign(columns, 0.0);
+  previous_dq.assign(previous ? size : 0, 0.0), previous_dv.assign(previous ? size : 0, 0.0);
+}
+
+void ImplicitLinearization::prepare(const Model& model, const StepOptions& options, StepRecord& record,
+                                    const StepMemory&) {
+  model_ = &model, options_ = &options, record_ = &record;
+  extra_ = &implicit_extra(model, record);
+  have_jacobian_ = false;
+  const StageInputs inputs{record.u.data(), record.tau.data(), &record.fext};
+  for (int i = 0; i < extra_->count; ++i) {
+    if (static_cast<int>(stages_.size()) <= i) stages_.push_back(std::make_unique<Stage>(model));
+    Stage& s = *stages_[i];
+    ImplicitStage& stage = extra_->stages[i];
+    s.equation.begin(model, options, inputs, stage);
+    s.equation.evaluate(model, options, stage);
+    s.equation.differentiate(model, options, stage);
+    s.equation.differentiate_base(model, stage);
+    s.equation.newton_matrix(model, stage, s.factor.matrix());
+    s.factor.factor();
+    s.inverted = false;
+  }
+}
+
+// The matrices of forward mode.
+void ImplicitLinearization::invert(int i) {
+  Stage& s = *stages_[i];
+  if (s.inverted) return;
+  s.inverted = true;
+  const Model& model = *model_;
+  const ImplicitStage& stage = solution(i);
+  const DynamicsWorkspace& inertia = s.equation.inertial();
+  const int nv = model.nv, ld = inertia.ld;
+  const std::size_t square = std::size_t(nv) * ld;
+  s.P_T.resize(square), s.N_T.resize(square), s.Q_T.resize(square);
+  s.factor.inverse_transposed(s.P_T.data());
+  multiply(Product::set, rows_of(s.equation.R_q_T.data(), nv, nv, ld), s.P_T.data(), s.N_T.data(), ld, ld, product_);
+  product_rows_.assign(square, 0.0);
+  for (int d = 0; d < nv; ++d) {
+    const int start = model.dof_row[d];
+    for (int k = 0; k <= model.dof_depth[d]; ++k) {
+      const int j = model.dof_path[start + k];
+      product_rows_[std::size_t(d) * ld + j] = product_rows_[std::size_t(j) * ld + d] =
+          inertia.mass[start + k] / stage.c;
+    }
+  }
+  if (stage.explicit_dynamics) {
+    s.B_T.resize(square);
+    multiply(Product::set, rows_of(s.equation.base_q_T.data(), nv, nv, ld), s.P_T.data(), s.B_T.data(), ld, ld,
+             product_);
+    for (std::size_t k = 0; k < square; ++k) product_rows_[k] -= s.equation.base_v_T[k];
+  }
+  multiply(Product::set, rows_of(product_rows_.data(), nv, nv, ld), s.P_T.data(), s.Q_T.data(), ld, ld, product_);
+  s.time.resize(nv);
+  s.equation.times_mass(model, stage.acceleration.data(), s.time.data());
+  for (double& x : s.time) x /= stage.c;
+  s.factor.solve(s.time.data());
+}
+
+// D: dw_bar on entry. dh, or null: change of the time step per column; the stage's c is `fraction` of it.
+void ImplicitLinearization::forward_stage(int i, int count, const double* base_dq, const double* v_bar,
+                                          const double* force, const double* dh, double fraction,
+                                          std::vector<double>& D, std::vector<double>& dq, std::vector<double>& dv) {
+  invert(i);
+  const Stage& s = *stages_[i];
+  const ImplicitStage& stage = solution(i);
+  const Model& model = *model_;
+  const int nv = model.nv, ld = s.equation.dynamics.ld;
+  const std::size_t size = std::size_t(count) * ld;
+  for (int k = 0; dh && k < count; ++k)
+    for (int d = 0; d < nv; ++d) D[std::size_t(k) * ld + d] += fraction * dh[k] * stage.v_next[d];
+  times_integrate_jacobian(model, stage.w.data(), IntegrateArgument::w, true, D.data(), ld, count);
+  E_.assign(base_dq, base_dq + size);
+  times_integrate_jacobian(model, stage.w.data(), IntegrateArgument::q, true, E_.data(), ld, count);
+  add_scaled(E_, 1, size, D);
+  dv.resize(size);
+  multiply(Product::set, rows_of(v_bar, count, nv, ld), s.Q_T.data(), dv.data(), ld, ld, product_);
+  multiply(Product::subtract, rows_of(D.data(), count, nv, ld), s.N_T.data(), dv.data(), ld, ld, product_);
+  multiply(Product::add, rows_of(force, count, nv, ld), s.P_T.data(), dv.data(), ld, ld, product_);
+  if (stage.explicit_dynamics)
+    multiply(Product::subtract, rows_of(base_dq, count, nv, ld), s.B_T.data(), dv.data(), ld, ld, product_);
+  for (int k = 0; dh && k < count; ++k)
+    for (int d = 0; d < nv; ++d) dv[std::size_t(k) * ld + d] += fraction * dh[k] * s.time[d];
+  dq = dv;
+  times_integrate_jacobian(model, stage.w.data(), IntegrateArgument::w, true, dq.data(), ld, count);
+  for (std::size_t k = 0; k < size; ++k) dq[k] = D[k] + stage.c * dq[k];
+}
+
+// Columns of (q, v) and of the state before, to those of the next state. forces(stage, rows): r of every column.
+template <class Forces>
+void ImplicitLinearization::forward(Columns& columns, Forces forces) {
+  const ImplicitExtra& extra = *extra_;
+  const int count = columns.count, ld = stages_[0]->equation.dynamics.ld;
+  const std::size_t size = std::size_t(count) * ld;
+  const double h = options_->constraints.timestep / extra.parts, a = sdirk_alpha();
+  const double fraction = stage_fraction(extra.scheme) / extra.parts;
+  const bool timed = std::any_of(columns.dh.begin(), columns.dh.end(), [](double x) { return x != 0; });
+  const double* dh = timed ? columns.dh.data() : nullptr;
+  for (int i = 0; i < extra.count;) {
+    const ImplicitStage& stage = solution(i);
+    D_.assign(size, 0.0);
+    v_bar_ = columns.dv;
+    if (extra.scheme == ImplicitScheme::bdf2) {
+      std::vector<double> xi(stage.w_bar);
+      for (double& x : xi) x *= 3;
+      D_ = columns.dq, E_ = columns.previous_dq;
+      times_inverse_right_jacobian(*model_, xi.data(), 1, D_.data(), ld, count);
+      times_inverse_right_jacobian(*model_, xi.data(), -1, E_.data(), ld, count);
+      for (std::size_t k = 0; k < size; ++k) {
+        D_[k] = (D_[k] - E_[k]) / 3;
+        v_bar_[k] = (4 * columns.dv[k] - columns.previous_dv[k]) / 3;
+      }
+    }
+    forces(i, columns.force.data());
+    forward_stage(i++, count, columns.dq.data(), v_bar_.data(), columns.force.data(), dh, fraction, D_, stage_q_,
+                  stage_v_);
+    if (extra.scheme == ImplicitScheme::sdirk2) {
+      const std::vector<double>& v_a = stage.v_next;
+      for (std::size_t k = 0; k < size; ++k) {
+        v_bar_[k] = columns.dv[k] + (1 - a) / a * (stage_v_[k] - columns.dv[k]);
+        D_[k] = (1 - a) * h * stage_v_[k];
+      }
+      for (int k = 0; dh && k < count; ++k)
+        for (int d = 0; d < model_->nv; ++d) D_[std::size_t(k) * ld + d] += (1 - a) * dh[k] / extra.parts * v_a[d];
+      forces(i, columns.force.data());
+      forward_stage(i++, count, columns.dq.data(), v_bar_.data(), columns.force.data(), dh, fraction, D_, stage_q_,
+                    stage_v_);
+    }
+    std::swap(columns.dq, stage_q_), std::swap(columns.dv, stage_v_);
+  }
+}
+
+// Rows (nu x ld): how the controls push at the end of a stage.
+void ImplicitLinearization::control_forces(int i, double* rows) const {
+  const JointForces& forces = stages_[i]->equation.joint_forces;
+  const int ld = stages_[i]->equation.dynamics.ld;
+  for (int k = 0; k < model_->nu; ++k) {
+    const int joint = model_->actuators[k].joint, first = model_->joint_v[joint];
+    for (int j = 0; j < joint_num_dofs(model_->joint_type[joint]); ++j)
+      rows[std::size_t(k) * ld + first + j] = forces.dtau_du[6 * k + j];
+  }
+}
+
+const StepDerivatives& ImplicitLinearization::jacobian() {
+  if (have_jacobian_) return *derivatives_;
+  if (!derivatives_ || derivatives_.use_count() > 1) derivatives_ = std::make_shared<StepDerivatives>(*model_);
+  have_jacobian_ = true;
+  StepDerivatives& out = *derivatives_;
+  const int nv = model_->nv, nu = model_->nu, ld = stages_[0]->equation.dynamics.ld;
+  const bool previous = extra_->scheme == ImplicitScheme::bdf2;
+  const int first_tau = 2 * nv, first_u = 3 * nv, first_previous = 3 * nv + nu;
+  Columns& c = columns_;
+  c.resize(first_previous + (previous ? 2 * nv : 0), ld, previous);
+  set_identity(c.dq, 0, nv, ld), set_identity(c.dv, nv, nv, ld);
+  if (previous)
+    set_identity(c.previous_dq, first_previous, nv, ld), set_identity(c.previous_dv, first_previous + nv, nv, ld);
+  set_identity(c.force, first_tau, nv, ld);
+  forward(c, [&](int i, double* rows) { control_forces(i, rows + std::size_t(first_u) * ld); });
+  const auto store = [&](int first, int count, std::vector<double>& to) {
+    to.resize(std::size_t(2) * nv * count);
+    for (int k = 0; k < count; ++k) {
+      std::copy_n(&c.dq[std::size_t(first + k) * ld], nv, &to[std::size_t(2) * nv * k]);
+      std::copy_n(&c.dv[std::size_t(first + k) * ld], nv, &to[std::size_t(2) * nv * k + nv]);
+    }
+  };
+  if (nv == 0) return out;
+  store(0, 2 * nv, out.A_T), store(first_tau, nv, out.B_tau_T);
+  if (nu > 0) store(first_u, nu, out.B_T);
+  out.A_previous_T.clear();
+  if (previous) store(first_previous, 2 * nv, out.A_previous_T);
+  return out;
+}
+
+void ImplicitLinearization::parameter_columns(const ParameterSet& set, std::vector<double>& columns_T) {
+  const int nv = model_->nv, ld = stages_[0]->equation.dynamics.ld;
+  Columns& c = columns_;
+  c.resize(set.size(), ld, extra_->scheme == ImplicitScheme::bdf2);
+  for (const ParameterSet::Item& item : set.items())
+    if (is_timestep(item)) c.dh[item.first] = 1;
+  forward(c, [&](int i, double* rows) { parameter_forces(i, set, rows); });
+  columns_T.assign(std::size_t(2) * nv * set.size(), 0.0);
+  for (int k = 0; k < set.size(); ++k) {
+    std::copy_n(&c.dq[std::size_t(k) * ld], nv, &columns_T[std::size_t(2) * nv * k]);
+    std::copy_n(&c.dv[std::size_t(k) * ld], nv, &columns_T[std::size_t(2) * nv * k + nv]);
+  }
+}
+
+// dq1, dv1: cotangents of the stage's q+ and v+; dq1 null: zero.
+void ImplicitLinearization::reverse_stage(int i, const double* dq1, const double* dv1, StageCotangent& out) {
+  const Stage& s = *stages_[i];
+  const ImplicitStage& stage = solution(i);
+  const Model& model = *model_;
+  const int nv = model.nv, ld = s.equation.dynamics.ld;
+  const double* w = stage.w.data();
+  out.y.assign(nv, 0.0), out.w_bar.resize(nv), out.v_bar.resize(nv);
+  if (dq1) {
+    std::copy_n(dq1, nv, out.y.begin());
+    integrate_jacobian_times(model, w, IntegrateArgument::w, true, out.y.data(), 1, 1);
+  }
+  for (int d = 0; d < nv; ++d) out.y[d] = dv1[d] + stage.c * out.y[d];
+  s.factor.solve_transposed(out.y.data());
+  const auto dot = [&](const std::vector<double>& rows, int k) {
+    double sum = 0;
+    for (int d = 0; d < nv; ++d) sum += rows[std::size_t(k) * ld + d] * out.y[d];
+    return sum;
+  };
+  for (int k = 0; k < nv; ++k) out.w_bar[k] = (dq1 ? dq1[k] : 0.0) - dot(s.equation.R_q_T, k);  // z
+  out.q = out.w_bar;
+  integrate_jacobian_times(model, w, IntegrateArgument::q, true, out.q.data(), 1, 1);
+  integrate_jacobian_times(model, w, IntegrateArgument::w, true, out.w_bar.data(), 1, 1);
+  s.equation.times_mass(model, out.y.data(), out.v_bar.data());
+  out.c = 0;
+  for (int d = 0; d < nv; ++d) {
+    out.v_bar[d] /= stage.c;
+    out.c += stage.v_next[d] * out.w_bar[d] + stage.acceleration[d] * out.v_bar[d];
+  }
+  if (!stage.explicit_dynamics) return;
+  for (int k = 0; k < nv; ++k) out.q[k] -= dot(s.equation.base_q_T, k), out.v_bar[k] -= dot(s.equation.base_v_T, k);
+}
+
+void ImplicitLinearization::vjp(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set) {
+  const ImplicitExtra& extra = *extra_;
+  const int nv = model_->nv, nu = model_->nu;
+  const double h = options_->constraints.timestep / extra.parts, a = sdirk_alpha();
+  const double fraction = stage_fraction(extra.scheme) / extra.parts;
+  double dh = 0;
+  out.q.assign(dq1, dq1 + nv), out.v.assign(dv1, dv1 + nv);
+  out.tau.assign(nv, 0.0), out.u.assign(nu, 0.0);
+  out.previous_q.clear(), out.previous_v.clear();
+  out.parameters.assign(set ? set->size() : 0, 0.0);
+  const auto stage = [&](int i, const double* q1, const double* v1, StageCotangent& to) {
+    reverse_stage(i, q1, v1, to);
+    dh += fraction * to.c;
+    const JointForces& forces = stages_[i]->equation.joint_forces;
+    for (int d = 0; d < nv; ++d) out.tau[d] += to.y[d];
+    for (int k = 0; k < nu; ++k) {
+      const int joint = model_->actuators[k].joint, first = model_->joint_v[joint];
+      for (int j = 0; j < joint_num_dofs(model_->joint_type[joint]); ++j)
+        out.u[k] += forces.dtau_du[6 * k + j] * to.y[first + j];
+    }
+    if (set && set->size() > 0) add_stage_gradient(i, *set, to.y.data(), out.parameters);
+  };
+  for (int i = extra.count - 1; i >= 0; --i) {
+    if (extra.scheme == ImplicitScheme::sdirk2) {
+      stage(i--, out.q.data(), out.v.data(), second_);
+      const std::vector<double>& v_a = solution(i).v_next;
+      for (int d = 0; d < nv; ++d) {
+        dh += (1 - a) / extra.parts * v_a[d] * second_.w_bar[d];
+        out.v[d] = (1 - a) / a * second_.v_bar[d] + (1 - a) * h * second_.w_bar[d];
+      }
+      stage(i, nullptr, out.v.data(), first_);
+      for (int d = 0; d < nv; ++d) {
+        out.q[d] = first_.q[d] + second_.q[d];
+        out.v[d] = first_.v_bar[d] + (1 - (1 - a) / a) * second_.v_bar[d];
+      }
+      continue;
+    }
+    stage(i, out.q.data(), out.v.data(), first_);
+    out.q = first_.q, out.v = first_.v_bar;
+    if (extra.scheme != ImplicitScheme::bdf2) continue;
+    std::vector<double>& xi = first_.y;  // done with
+    for (int d = 0; d < nv; ++d) xi[d] = 3 * solution(i).w_bar[d];
+    out.previous_q = first_.w_bar, out.previous_v = first_.v_bar;
+    // J_r^-T(xi) = J_r^-1(-xi)
+    times_inverse_right_jacobian(*model_, xi.data(), 1, out.previous_q.data(), nv, 1);
+    times_inverse_right_jacobian(*model_, xi.data(), -1, first_.w_bar.data(), nv, 1);
+    for (int d = 0; d < nv; ++d) {
+      out.q[d] += first_.w_bar[d] / 3, out.previous_q[d] /= -3;
+      out.v[d] = 4.0 / 3 * first_.v_bar[d], out.previous_v[d] /= -3;
+    }
+  }
+  if (!set) return;
+  for (const ParameterSet::Item& item : set->items())
+    if (is_timestep(item)) out.parameters[item.first] += dh;
+}
+
+void ImplicitLinearization::impulse_columns(StepInput, std::vector<double>&) {
+  throw std::logic_error("dlambda: contact forces of this stepper have no derivatives of their own here");
+}
+void ImplicitLinearization::impulse_columns(const ParameterSet&, std::vector<double>&) {
+  throw std::logic_error("dlambda: contact forces of this stepper have no derivatives of their own here");
+}
+
+}  // namespace coulomb

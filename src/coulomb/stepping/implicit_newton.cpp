@@ -1,0 +1,152 @@
+#include "coulomb/stepping/implicit_newton.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "coulomb/solvers/dense.hpp"
+
+namespace coulomb {
+namespace {
+
+constexpr double fast = 0.05;  // contraction below which the old matrix is good enough
+constexpr double rounding_units = 2e-15;
+constexpr int max_halvings = 12;
+
+}  // namespace
+
+ImplicitFactor::ImplicitFactor(const Model& model)
+    : nv_(model.nv), ld_(dense::padded(model.nv)), lu_(std::size_t(nv_) * ld_), work_(ld_), pivot_(model.nv) {}
+
+bool ImplicitFactor::factor() {
+  const double pivot = dense::lu(lu_.data(), nv_, ld_, pivot_.data(), work_.data());
+  return std::isfinite(pivot) && pivot > 1e-18;
+}
+
+void ImplicitFactor::solve(double* x) const {
+  dense::lu_solve_transposed(lu_.data(), nv_, ld_, pivot_.data(), x, 1, 1);
+}
+void ImplicitFactor::solve_transposed(double* x) const { dense::lu_solve(lu_.data(), nv_, ld_, pivot_.data(), x); }
+
+void ImplicitFactor::inverse_transposed(double* P_T) const {
+  std::fill_n(P_T, std::size_t(nv_) * ld_, 0.0);
+  for (int d = 0; d < nv_; ++d) P_T[std::size_t(d) * ld_ + d] = 1;
+  dense::lu_solve(lu_.data(), nv_, ld_, pivot_.data(), P_T, ld_, ld_);
+}
+
+ImplicitNewton::ImplicitNewton(const Model& model)
+    : equation(model), factor_(model), H_T_(std::size_t(model.nv) * dense::padded(model.nv)), allowed_(model.nv),
+      step_(model.nv), next_step_(model.nv), from_(model.nv), best_(model.nv), work_(model.nv) {}
+
+// Matrix at the last evaluation, and what is allowed of the residual there.
+bool ImplicitNewton::linearize(const Model& model, const StepOptions& options, const ImplicitStage& stage) {
+  const int nv = model.nv, ld = equation.dynamics.ld;
+  equation.differentiate(model, options, stage);
+  equation.newton_matrix(model, stage, factor_.matrix());
+  const double* H_T = factor_.matrix();
+  double extent = 1;  // of positions: what rounding of q+ is relative to
+  for (double x : stage.q_next) extent = std::max(extent, std::abs(x));
+  for (int d = 0; d < nv; ++d) allowed_[d] = 0;
+  for (int k = 0; k < nv; ++k) {
+    const double speed = std::abs(stage.v_next[k]) + std::abs(stage.v_bar[k]);
+    const double *H = H_T + std::size_t(k) * ld, *R_q = equation.R_q_T.data() + std::size_t(k) * ld;
+    for (int d = 0; d < nv; ++d) allowed_[d] += std::abs(H[d]) * speed + std::abs(R_q[d]) * extent;
+  }
+  for (int d = 0; d < nv; ++d) work_[d] = std::abs(stage.acceleration[d]);
+  equation.times_mass(model, work_.data(), step_.data());
+  for (int d = 0; d < nv; ++d)
+    allowed_[d] = options.implicit.tolerance * (equation.scale[d] + std::abs(step_[d])) + rounding_units * allowed_[d];
+  return factor_.factor();
+}
+
+double ImplicitNewton::ratio() const {
+  double largest = 0;
+  for (std::size_t d = 0; d < allowed_.size(); ++d) {
+    const double r = std::abs(equation.residual[d]);
+    if (!std::isfinite(r)) return INFINITY;
+    if (r > 0) largest = std::max(largest, r / allowed_[d]);
+  }
+  return largest;
+}
+
+double ImplicitNewton::length(const Model& model, const std::vector<double>& x) {
+  equation.times_mass(model, x.data(), work_.data());
+  double sum = 0;
+  for (std::size_t d = 0; d < x.size(); ++d) sum += x[d] * work_[d];
+  return std::isfinite(sum) ? std::sqrt(std::max(0.0, sum)) : INFINITY;
+}
+
+void ImplicitNewton::correction(std::vector<double>& x) const {
+  for (std::size_t d = 0; d < x.size(); ++d) x[d] = -equation.residual[d];
+  factor_.solve(x.data());
+}
+
+// Along step_ from stage.v_next. next_step_: the correction at the end with the same matrix. False: no shorter one was found.
+bool ImplicitNewton::search(const Model& model, const StepOptions& options, ImplicitStage& stage, double& contraction) {
+  from_ = stage.v_next;
+  const double before = length(model, step_);
+  double fraction = 1;
+  for (int k = 0; k < max_halvings; ++k, fraction *= 0.5) {
+    for (int d = 0; d < model.nv; ++d) stage.v_next[d] = from_[d] + fraction * step_[d];
+    equation.evaluate(model, options, stage);
+    const double at = ratio();
+    if (std::isfinite(at)) {
+      correction(next_step_);
+      const double after = length(model, next_step_);
+      contraction = before > 0 ? after / before : 0;
+      if (at <= 1 || after <= (1 - 0.25 * fraction) * before) return true;
+    }
+  }
+  return false;
+}
+
+// One more correction where the solution is known already; kept if it is one.
+void ImplicitNewton::polish(const Model& model, const StepOptions& options, ImplicitStage& stage) {
+  const double before = ratio();
+  from_ = stage.v_next;
+  for (int d = 0; d < model.nv; ++d) stage.v_next[d] += step_[d];
+  equation.evaluate(model, options, stage);
+  if (ratio() <= before) return;
+  stage.v_next = from_;
+  equation.evaluate(model, options, stage);
+}
+
+NewtonOutcome ImplicitNewton::solve(const Model& model, const StepOptions& options, const StageInputs& inputs,
+                                    ImplicitStage& stage) {
+  NewtonOutcome out;
+  equation.begin(model, options, inputs, stage);
+  equation.evaluate(model, options, stage);
+  double least = INFINITY, at = INFINITY;
+  for (bool known = false;; ++out.iterations) {  // known: step_ is the correction here, by the matrix of a point before
+    if (!known) {
+      if (!linearize(model, options, stage)) break;
+      correction(step_);
+    }
+    at = ratio();
+    if (!std::isfinite(at)) break;
+    if (at < least) least = at, best_ = stage.v_next;
+    if (at <= 1) {
+      if (at > 1e-3) polish(model, options, stage);
+      out.converged = true, least = ratio();
+      break;
+    }
+    if (out.iterations == options.implicit.max_iterations) break;
+    double contraction = 1;
+    if (search(model, options, stage, contraction)) {
+      known = contraction < fast;
+      if (known) std::swap(step_, next_step_);
+      continue;
+    }
+    if (!known) break;
+    known = false;
+    stage.v_next = from_;
+    equation.evaluate(model, options, stage);
+  }
+  if (!out.converged && std::isfinite(least)) {
+    stage.v_next = best_;
+    equation.evaluate(model, options, stage);
+  }
+  out.residual = std::isfinite(least) ? std::min(1.0, least * options.implicit.tolerance) : 1.0;
+  return out;
+}
+
+}  // namespace coulomb

@@ -1,0 +1,61 @@
+// Newton's method for one implicit stage (implicit_equation.hpp): analytic matrix, LU, line search by the natural monotonicity test (a
+// step must shorten the next Newton correction with the same matrix; it does not depend on the units of the equations), and corrections
+// with an old matrix while they converge fast.
+//
+// A stage is solved when every residual is below the tolerance times the sizes of its own terms, or below what rounding of the
+// state makes of it.
+#pragma once
+
+#include <vector>
+
+#include "coulomb/stepping/implicit_equation.hpp"
+
+namespace coulomb {
+
+struct NewtonOutcome {
+  bool converged = false;
+  int iterations = 0;
+  double residual = 0;  ///< largest, relative to its terms
+};
+
+/// LU of H^T with both of its solves.
+class ImplicitFactor {
+ public:
+  explicit ImplicitFactor(const Model& model);
+  /// matrix() holds H^T, rows of ld, and is overwritten. False: singular.
+  bool factor();
+  double* matrix() { return lu_.data(); }
+  const double* matrix() const { return lu_.data(); }
+  void solve(double* x) const;                 ///< x := H^-1 x
+  void solve_transposed(double* x) const;      ///< x := H^-T x
+  void inverse_transposed(double* P_T) const;  ///< rows of ld
+  std::size_t bytes() const { return lu_.capacity() * sizeof(double); }
+
+ private:
+  int nv_ = 0, ld_ = 0;
+  std::vector<double> lu_, work_;
+  std::vector<int> pivot_;
+};
+
+class ImplicitNewton {
+ public:
+  explicit ImplicitNewton(const Model& model);
+
+  /// stage.v_next: the first guess, then the solution, or the best iterate. `equation` is left evaluated there.
+  NewtonOutcome solve(const Model& model, const StepOptions& options, const StageInputs& inputs, ImplicitStage& stage);
+
+  ImplicitEquation equation;
+
+ private:
+  bool linearize(const Model& model, const StepOptions& options, const ImplicitStage& stage);
+  double ratio() const;  ///< of the largest residual to what is allowed
+  double length(const Model& model, const std::vector<double>& x);
+  void correction(std::vector<double>& x) const;
+  bool search(const Model& model, const StepOptions& options, ImplicitStage& stage, double& contraction);
+  void polish(const Model& model, const StepOptions& options, ImplicitStage& stage);
+
+  ImplicitFactor factor_;
+  std::vector<double> H_T_, allowed_, step_, next_step_, from_, best_, work_;
+};
+
+}  // namespace coulomb

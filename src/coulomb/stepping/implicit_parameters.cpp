@@ -1,0 +1,150 @@
+// The derivative of an implicit step by named parameters: r = -dR/dtheta of every stage, from the right-hand sides that the kinds give
+// (parameters/right_hand_side.hpp) with the time step set to 1, so that impulses are forces.
+//
+// With explicit_dynamics the rigid bodies are at (q, v) and the forces of springs at (q+, v+): both places are asked, the second one
+// for those kinds that move a force. Springs read the kinds' s, the motion of their rows, as a change of their forces.
+#include <algorithm>
+#include <cstring>
+
+#include "coulomb/small_math.hpp"
+#include "coulomb/stepping/implicit_linearization.hpp"
+
+namespace coulomb {
+namespace {
+
+bool is_kind(const ParameterSet::Item& item, const char* name) { return std::strcmp(item.kind->name(), name) == 0; }
+
+// Kinds that belong to the rigid bodies and joints alone.
+bool moves_no_force(const ParameterSet::Item& item) {
+  for (const char* name : {"mass", "com", "inertia", "armature", "joint_damping", "joint_stiffness", "joint_friction",
+                           "gravity", "timestep", "actuator_gain"})
+    if (is_kind(item, name)) return true;
+  return false;
+}
+
+// What contexts without constraints or contacts have.
+struct Nothing {
+  ConstraintRows rows;
+  std::vector<Contact> contacts;
+  RowDerivatives derivatives;
+  std::vector<unsigned char> inactive;
+  std::vector<Mode> modes;
+};
+
+const Nothing& nothing() {
+  static const Nothing value;
+  return value;
+}
+
+}  // namespace
+
+bool is_timestep(const ParameterSet::Item& item) { return is_kind(item, "timestep"); }
+
+std::vector<RightHandSide>& ImplicitLinearization::cleared_sides(int count) {
+  if (static_cast<int>(sides_.size()) < count) sides_.resize(count);
+  for (int k = 0; k < count; ++k) sides_[k].clear();
+  return sides_;
+}
+
+// J^T df of the springs whose rows move.
+void ImplicitLinearization::spring_side(int i, const RightHandSide& rows, RightHandSide& out) {
+  const Stage& s = *stages_[i];
+  out.clear();
+  const int nv = model_->nv;
+  change_.assign(s.equation.springs.rows.num_rows, 0.0), moved_.assign(nv, 0.0), wrench_.resize(8 * nv);
+  for (const auto& entry : rows.rows)
+    change_[entry.index] += spring_force_change(s.equation.springs, entry.index, entry.value);
+  apply_rows_transposed(*model_, s.equation.dynamics, s.equation.springs.rows, change_.data(), wrench_.data(),
+                        moved_.data());
+  for (int d = 0; d < nv; ++d)
+    if (moved_[d] != 0) out.dofs.push_back({d, moved_[d]});
+}
+
+template <class Visit>
+void ImplicitLinearization::visit_sides(int i, const ParameterSet& set, Visit visit) {
+  const Stage& s = *stages_[i];
+  const ImplicitEquation& e = s.equation;
+  const ImplicitStage& stage = solution(i);
+  const StepRecord& record = *record_;
+  const Nothing& none = nothing();
+  ConstraintOptions unit = options_->constraints;
+  unit.timestep = 1;
+  const double *twist = e.springs.twist.data(), *force = e.springs.force.data();
+  const auto context_at = [&](const DynamicsWorkspace& at, const double* q, const double* v, const ConstraintRows& rows,
+                              const RowDerivatives& derivatives, const std::vector<unsigned char>& inactive) {
+    const double* rate = at.column_rate.data();
+    return ParameterContext{*model_,
+                            at,
+                            unit,
+                            rows,
+                            none.contacts,
+                            derivatives,
+                            inactive,
+                            {twist, rate, twist, rate},
+                            at.body_twist.data(),
+                            at.body_twist.data(),
+                            q,
+                            v,
+                            record.u.data(),
+                            stage.v_next.data(),
+                            stage.acceleration.data(),
+                            force,
+                            record.fext,
+                            none.modes,
+                            e.joint_forces};
+  };
+  const double *q = stage.q_next.data(), *v = stage.v_next.data();
+  const ParameterContext inertial = context_at(e.inertial(), stage.explicit_dynamics ? stage.q.data() : q, v, none.rows,
+                                               none.derivatives, none.inactive);
+  const ParameterContext springs =
+      context_at(e.dynamics, q, v, e.springs.rows, e.springs.derivatives, e.springs.inactive);
+  const ParameterContext forces = context_at(e.dynamics, q, v, none.rows, none.derivatives, none.inactive);
+  for (const ParameterSet::Item& item : set.items()) {
+    if (is_timestep(item)) continue;
+    const int count = item.element.size;
+    const auto ask = [&](const ParameterContext& context, bool rows_only) {
+      std::vector<RightHandSide>& sides = cleared_sides(count);
+      item.kind->right_hand_sides(context, item.element, sides.data());
+      for (int k = 0; k < count; ++k) {
+        if (rows_only) spring_side(i, sides[k], spring_side_);
+        visit(item.first + k, context, rows_only ? spring_side_ : sides[k]);
+      }
+    };
+    if (is_kind(item, "joint_friction")) {
+      for (int k = 0; k < count; ++k) {
+        const int d = model_->joint_v[item.element.index] + k;
+        spring_side_.clear();
+        spring_side_.dofs.push_back({d, e.springs.dry_direction[d]});
+        visit(item.first + k, forces, spring_side_);
+      }
+      continue;
+    }
+    ask(inertial, false);
+    if (moves_no_force(item)) continue;
+    if (stage.explicit_dynamics) ask(forces, false);
+    if (e.springs.rows.num_rows > 0) ask(springs, true);
+  }
+}
+
+void ImplicitLinearization::parameter_forces(int i, const ParameterSet& set, double* rows) {
+  const int ld = stages_[i]->equation.dynamics.ld;
+  std::fill_n(rows, std::size_t(set.size()) * ld, 0.0);
+  visit_sides(i, set, [&](int k, const ParameterContext& context, const RightHandSide& side) {
+    expand(context, side, rows + std::size_t(k) * ld, nullptr, 0);
+  });
+}
+
+void ImplicitLinearization::add_stage_gradient(int i, const ParameterSet& set, const double* y,
+                                               std::vector<double>& out) {
+  const ImplicitEquation& e = stages_[i]->equation;
+  const int nv = model_->nv;
+  twist_y_.resize(16 * nv);
+  double *at_end = twist_y_.data(), *before = twist_y_.data() + 8 * nv;
+  link_twists(*model_, e.dynamics, y, at_end);
+  link_twists(*model_, e.inertial(), y, before);
+  visit_sides(i, set, [&](int k, const ParameterContext& context, const RightHandSide& side) {
+    out[k] += project(context, side, y, &context.dynamics == &e.dynamics ? at_end : before, nullptr);
+  });
+}
+
+}  // namespace coulomb

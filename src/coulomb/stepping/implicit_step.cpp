@@ -1,0 +1,201 @@
+#include "coulomb/stepping/implicit_step.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "coulomb/model/configuration.hpp"
+
+namespace coulomb {
+namespace {
+
+bool same(const std::vector<double>& a, const std::vector<double>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0;
+}
+
+bool all_finite(const std::vector<double>& x) {
+  return std::all_of(x.begin(), x.end(), [](double value) { return std::isfinite(value); });
+}
+
+ImplicitScheme whole_step(const StepOptions& options, const StepMemory& memory, const StepRecord& r) {
+  if (options.stepper == StepperKind::semi_implicit) return ImplicitScheme::semi_implicit;
+  if (options.stepper == StepperKind::bdf1) return ImplicitScheme::bdf1;
+  const bool goes_on = !memory.previous_q.empty() &&
+                       (options.collision.frozen_cache || (same(memory.last_q, r.q) && same(memory.last_v, r.v)));
+  return goes_on ? ImplicitScheme::bdf2 : ImplicitScheme::sdirk2;
+}
+
+ImplicitScheme of_parts(ImplicitScheme whole) { return whole == ImplicitScheme::bdf2 ? ImplicitScheme::sdirk2 : whole; }
+
+// The first (or only) stage of a part of length h from (q, v).
+void begin_stage(const Model& model, ImplicitScheme scheme, double h, const std::vector<double>& q,
+                 const std::vector<double>& v, const ImplicitExtra& extra, ImplicitStage& stage) {
+  stage.c = stage_fraction(scheme) * h;
+  stage.explicit_dynamics = scheme == ImplicitScheme::semi_implicit;
+  stage.q = q, stage.v_bar = v;
+  std::fill(stage.w_bar.begin(), stage.w_bar.end(), 0.0);
+  if (scheme != ImplicitScheme::bdf2) return;
+  difference(model, extra.previous_q.data(), q.data(), stage.w_bar.data());
+  for (int d = 0; d < model.nv; ++d) {
+    stage.w_bar[d] /= 3;
+    stage.v_bar[d] = (4 * v[d] - extra.previous_v[d]) / 3;
+  }
+}
+
+void second_stage(const Model& model, double h, const std::vector<double>& v, const ImplicitStage& first,
+                  ImplicitStage& stage) {
+  const double a = sdirk_alpha();
+  stage.c = a * h, stage.explicit_dynamics = false;
+  stage.q = first.q;
+  for (int d = 0; d < model.nv; ++d) {
+    stage.v_bar[d] = v[d] + (1 - a) / a * (first.v_next[d] - v[d]);
+    stage.w_bar[d] = (1 - a) * h * first.v_next[d];
+  }
+}
+
+// The step in equal parts. False: Newton's method failed, and `last` is not set; else its best iterates are used.
+bool attempt(const Model& model, const StepOptions& options, ImplicitScheme scheme, int parts, bool last, StepRecord& r,
+             ImplicitExtra& extra) {
+  const double h = options.constraints.timestep / parts;
+  const StageInputs inputs{r.u.data(), r.tau.data(), &r.fext};
+  bool solved = true;
+  extra.scheme = scheme, extra.parts = parts, extra.count = 0;
+  extra.q = r.q, extra.v = r.v;
+  r.solution.residual = 0;
+  const auto solve = [&](ImplicitStage& stage) {
+    const NewtonOutcome outcome = extra.newton->solve(model, options, inputs, stage);
+    r.solution.iterations += outcome.iterations;
+    r.solution.residual = std::max(r.solution.residual, outcome.residual);
+    solved = solved && outcome.converged;
+    return outcome.converged || last;
+  };
+  for (int part = 0; part < parts; ++part) {
+    extra.stage(model, extra.count + 1);  // makes both: references below stay good
+    ImplicitStage& stage = extra.stage(model, extra.count++);
+    begin_stage(model, scheme, h, extra.q, extra.v, extra, stage);
+    stage.v_next = extra.v;
+    if (!solve(stage)) return false;
+    const ImplicitStage* end = &stage;
+    if (scheme == ImplicitScheme::sdirk2) {
+      ImplicitStage& second = extra.stage(model, extra.count++);
+      second_stage(model, h, extra.v, stage, second);
+      second.v_next = stage.v_next;
+      if (!solve(second)) return false;
+      end = &second;
+    }
+    extra.q = end->q_next, extra.v = end->v_next;
+  }
+  return solved;
+}
+
+void store_result(const Model& model, double h, StepRecord& r, ImplicitExtra& extra) {
+  r.q_next = extra.q, r.v_next = extra.v, r.v_free = extra.v;
+  for (int d = 0; d < model.nv; ++d) r.acceleration[d] = (r.v_next[d] - r.v[d]) / h;
+  std::swap(r.dynamics, extra.newton->equation.dynamics);
+  std::swap(r.joint_forces, extra.newton->equation.joint_forces);
+}
+
+void clear_constraints(StepRecord& r) {
+  r.rows.clear();
+  r.solution.lambda.clear(), r.solution.c.clear(), r.solution.modes.clear(), r.solution.margin.clear();
+  r.collision.contacts.clear();
+  r.corrections_dropped = false;
+}
+
+void stand_still(StepRecord& r) {
+  clear_constraints(r);
+  r.solution.status = SolveStatus::failed;
+  r.solution.residual = 1;
+  r.q_next = r.q, r.v_next = r.v, r.v_free = r.v;
+  std::fill(r.acceleration.begin(), r.acceleration.end(), 0.0);
+}
+
+void remember(const StepOptions& options, const StepRecord& r, StepMemory& memory) {
+  if (options.stepper != StepperKind::bdf2 || options.collision.frozen_cache) return;
+  memory.previous_q = r.q, memory.previous_v = r.v;
+  memory.last_q = r.q_next, memory.last_v = r.v_next;
+}
+
+}  // namespace
+
+double sdirk_alpha() { return 1 - std::sqrt(0.5); }
+
+double stage_fraction(ImplicitScheme scheme) {
+  return scheme == ImplicitScheme::bdf2 ? 2.0 / 3 : scheme == ImplicitScheme::sdirk2 ? sdirk_alpha() : 1.0;
+}
+
+std::unique_ptr<StepExtra> ImplicitExtra::clone() const {
+  auto out = std::make_unique<ImplicitExtra>();
+  out->scheme = scheme, out->parts = parts, out->count = count;
+  out->stages = stages;
+  out->previous_q = previous_q, out->previous_v = previous_v;
+  return out;
+}
+
+std::size_t ImplicitExtra::bytes() const {
+  std::size_t bytes =
+      sizeof *this + (previous_q.capacity() + previous_v.capacity() + q.capacity() + v.capacity()) * sizeof(double);
+  for (int i = 0; i < count; ++i) bytes += stages[i].bytes();
+  return bytes;
+}
+
+ImplicitStage& ImplicitExtra::stage(const Model& model, int i) {
+  while (static_cast<int>(stages.size()) <= i) stages.emplace_back(model);
+  return stages[i];
+}
+
+ImplicitExtra& implicit_extra(const Model&, StepRecord& record) {
+  auto* extra = dynamic_cast<ImplicitExtra*>(record.extra.value.get());
+  if (extra) return *extra;
+  record.extra.value = std::make_unique<ImplicitExtra>();
+  return static_cast<ImplicitExtra&>(*record.extra.value);
+}
+
+bool implicit_step(const Model& model, const StepOptions& options, StepMemory& memory, StepRecord& r) {
+  r.valid = false, r.reason = nullptr;
+  ImplicitExtra& extra = implicit_extra(model, r);
+  if (!extra.newton) extra.newton = std::make_unique<ImplicitNewton>(model);
+  const ImplicitScheme scheme = whole_step(options, memory, r);
+  if (scheme == ImplicitScheme::bdf2) extra.previous_q = memory.previous_q, extra.previous_v = memory.previous_v;
+  clear_constraints(r);
+  r.solution.iterations = 0, r.solution.relaxation = 0, r.solution.rung = 0, r.solution.canonical = true;
+  bool solved = false;
+  const int most = options.implicit.max_halvings;
+  for (int k = 0; k <= most && !solved; ++k)
+    solved = attempt(model, options, k == 0 ? scheme : of_parts(scheme), 1 << k, k == most, r, extra);
+  r.solution.status = solved ? SolveStatus::solved : SolveStatus::failed;
+  if (!solved)
+    r.reason = "failed: Newton's method did not converge, nor in parts of the step; its best iterate was used";
+  else if (extra.parts > 1) r.reason = "solved in parts: Newton's method did not converge on the whole step";
+  store_result(model, options.constraints.timestep, r, extra);
+  r.valid = true;
+  if (!all_finite(r.v_next) || !all_finite(r.q_next) || !all_finite(r.acceleration)) {
+    stand_still(r);
+    if (!options.collision.frozen_cache) memory.reset();
+    return false;
+  }
+  remember(options, r, memory);
+  return true;
+}
+
+bool recall_implicit_step(const Model& model, const StepOptions& options, StepMemory& memory, StepRecord& r) {
+  const ImplicitScheme scheme = whole_step(options, memory, r);
+  if (scheme == ImplicitScheme::sdirk2) return false;
+  ImplicitExtra& extra = implicit_extra(model, r);
+  if (scheme == ImplicitScheme::bdf2) extra.previous_q = memory.previous_q, extra.previous_v = memory.previous_v;
+  extra.scheme = scheme, extra.parts = extra.count = 1;
+  ImplicitStage& stage = extra.stage(model, 0);
+  begin_stage(model, scheme, options.constraints.timestep, r.q, r.v, extra, stage);
+  stage.v_next = r.v_next;
+  for (int d = 0; d < model.nv; ++d) stage.w[d] = stage.w_bar[d] + stage.c * stage.v_next[d];
+  integrate(model, r.q.data(), stage.w.data(), stage.q_next.data());
+  if (!same(stage.q_next, r.q_next)) return false;
+  for (int d = 0; d < model.nv; ++d) r.acceleration[d] = (r.v_next[d] - r.v[d]) / options.constraints.timestep;
+  clear_constraints(r);
+  r.reason = nullptr, r.valid = true;
+  remember(options, r, memory);
+  return true;
+}
+
+}  // namespace coulomb
