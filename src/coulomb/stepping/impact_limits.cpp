@@ -13,10 +13,6 @@ namespace {
 constexpr double grazing_speed = 1e-9;
 constexpr int max_advances = 500;
 
-double threshold_of(const ConstraintOptions& options, double tolerance, double phi) {
-  return phi > options.touching ? 0.0 : std::min(-tolerance, phi - 0.5 * tolerance);
-}
-
 void keep_earlier(const LimitHit& candidate, LimitHit& best) {
   if (candidate.found && (!best.found || candidate.time < best.time)) {
     const bool complete = best.complete;
@@ -24,19 +20,16 @@ void keep_earlier(const LimitHit& candidate, LimitHit& best) {
   }
 }
 
-LimitHit parabola(const ConstraintOptions& options, double tolerance, double phi, double rate, double acceleration,
-                  double duration) {
+// Held limits are left to their rows, unless they lift off and come back.
+LimitHit parabola(const ConstraintOptions& options, double phi, double rate, double acceleration, double duration) {
   LimitHit hit;
-  double threshold = threshold_of(options, tolerance, phi);
-  if (rate > 0 && acceleration < 0 && phi + 0.5 * rate * rate / -acceleration > options.touching) threshold = 0;
-  double gap = phi - threshold;
-  const double square = rate * rate - 2 * acceleration * gap;
-  if (!(square >= 0)) return hit;
+  const double gap = std::max(phi, 0.0), square = rate * rate - 2 * acceleration * gap;
+  const bool rises = rate > 0 && acceleration < 0;
+  if (!(square >= 0) || (rate >= 0 && acceleration >= 0)) return hit;
   const double speed = std::sqrt(square);
-  double denominator = speed - rate;
-  if (gap < 0) gap = 0;  // lifted off from below
-  double time = denominator > 0 ? 2 * gap / denominator : duration;
-  if (rate > 0 && acceleration < 0) time = (rate + speed) / -acceleration;
+  const bool near = phi <= closed_gap || is_held(options, phi, rate);
+  if (near && !(rises && phi + 0.5 * rate * rate / -acceleration > options.touching)) return hit;
+  const double time = rises ? (rate + speed) / -acceleration : 2 * gap / (speed - rate);
   if (!(time < duration)) return hit;
   hit.found = true, hit.time = time, hit.closing_speed = speed, hit.grazing = !(speed > grazing_speed);
   return hit;
@@ -67,17 +60,15 @@ double ball_angle(const Model& model, int joint, const MotionPath& path, double 
   return norm3(vector);
 }
 
-LimitHit ball(const Model& model, const ConstraintOptions& options, double tolerance, int joint,
-              const MotionPath& path) {
+LimitHit ball(const Model& model, const ConstraintOptions& options, int joint, const MotionPath& path) {
   const int d = model.joint_v[joint];
   LimitHit hit;
   double vector[3];
-  const double start = model.joint_upper[joint] - ball_angle(model, joint, path, 0, vector);
-  const double threshold = threshold_of(options, tolerance, start);
+  if (model.joint_upper[joint] - ball_angle(model, joint, path, 0, vector) <= options.touching) return hit;
   const double fastest = norm3(path.v + d) + path.duration * norm3(path.a + d);
   double t = 0;
   for (int k = 0; k < max_advances; ++k) {
-    const double gap = model.joint_upper[joint] - ball_angle(model, joint, path, t, vector) - threshold;
+    const double gap = model.joint_upper[joint] - ball_angle(model, joint, path, t, vector);
     if (gap > 1e-13) {
       t += gap / fastest;
       if (!(t < path.duration)) return hit;
@@ -99,12 +90,12 @@ LimitHit ball(const Model& model, const ConstraintOptions& options, double toler
 
 }  // namespace
 
-LimitHit first_limit(const Model& model, const ConstraintOptions& options, double tolerance, const MotionPath& path) {
+LimitHit first_limit(const Model& model, const ConstraintOptions& options, const MotionPath& path) {
   LimitHit first;
   for (int j = 0; j < model.num_joints; ++j) {
     if (!model.joint_limited[j] || model.joint_type[j] == JointType::free) continue;
     if (model.joint_type[j] == JointType::ball) {
-      LimitHit hit = ball(model, options, tolerance, j, path);
+      LimitHit hit = ball(model, options, j, path);
       hit.joint = j, hit.upper = true;
       keep_earlier(hit, first);
       continue;
@@ -113,8 +104,8 @@ LimitHit first_limit(const Model& model, const ConstraintOptions& options, doubl
     for (int side = 0; side < 2; ++side) {
       const double sign = side == 0 ? 1 : -1, bound = side == 0 ? model.joint_lower[j] : model.joint_upper[j];
       if (!std::isfinite(bound)) continue;
-      LimitHit hit = parabola(options, tolerance, sign * (path.q[model.joint_q[j]] - bound), sign * path.v[d],
-                              sign * path.a[d], path.duration);
+      LimitHit hit = parabola(options, sign * (path.q[model.joint_q[j]] - bound), sign * path.v[d], sign * path.a[d],
+                              path.duration);
       hit.joint = j, hit.upper = side == 1;
       keep_earlier(hit, first);
     }

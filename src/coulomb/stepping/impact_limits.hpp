@@ -18,9 +18,9 @@ struct LimitHit {
   bool grazing = false;
 };
 
-/// The first limit reached within path.duration. Limits that are nearer than options.touching at the start are held: the hit is when
-/// they are violated by `tolerance`, or half a tolerance more than at the start.
-LimitHit first_limit(const Model& model, const ConstraintOptions& options, double tolerance, const MotionPath& path);
+/// The first limit reached within path.duration. Limits that touch at the start are held by rows: they count when they lift off and
+/// come back.
+LimitHit first_limit(const Model& model, const ConstraintOptions& options, const MotionPath& path);
 
 /// A joint's limit at q: the gap is row.phi, its rate row.coefficient . v.
 DofRow limit_row(const Model& model, int joint, bool upper, const double* q);

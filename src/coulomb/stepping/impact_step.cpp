@@ -180,7 +180,7 @@ bool Splitter::find_event(ImpactPhase& phase) {
   const StepRecord& r = x_.record(x_.count - 1, step_);
   MotionPath path{phase.q.data(), phase.v.data(), r.acceleration.data(), rest_};
   const double tolerance = 0.5 * options_.impacts.penetration_tolerance;
-  const LimitHit limit = first_limit(model_, x_.smooth.constraints, tolerance, path);
+  const LimitHit limit = first_limit(model_, x_.smooth.constraints, path);
   if (limit.found) path.duration = limit.time;
   ImpactOptions search;
   search.tolerance = tolerance;

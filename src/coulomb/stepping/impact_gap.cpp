@@ -1,0 +1,64 @@
+#include "coulomb/stepping/impact_gap.hpp"
+
+#include <algorithm>
+
+#include "coulomb/small_math.hpp"
+#include "coulomb/stepping/impact_limits.hpp"
+
+namespace coulomb {
+
+void ImpactGap::build(const Model& model, const ImpactPhase& phase, const StepRecord& at,
+                      const ConstraintOptions& options) {
+  model_ = &model, at_ = &at, options_ = &options;
+  zero_.resize(8 * std::size_t(std::max(model.nv, model.num_bodies)) + 8);
+  inactive_.assign(1, 0), modes_.assign(1, Mode::sticking);
+  rows_.clear();
+  contacts_.clear();
+  Block block;
+  if (phase.end == PhaseEnd::limit) {
+    DofRow row = limit_row(model, phase.joint, phase.upper, at.q.data());
+    row.dbias_dphi = 1;
+    block.type = BlockType::limit, block.size = 1;
+    rows_.dof_rows.push_back(row);
+    rows_.num_rows = 1, index_ = 0;
+  } else {
+    BodyRows row;
+    const Contact& c = phase.contact;
+    row.contact = 0, row.dbias_dphi = 1;
+    row.body_a = c.body_a, row.body_b = c.body_b;
+    copy3(c.point, row.point_a), copy3(c.point, row.point_b);
+    contact_frame(c.normal, row.axes[0], row.axes[1]);
+    copy3(c.normal, row.axes[2]);
+    contacts_.push_back(c);
+    rows_.body_rows.push_back(row);
+    rows_.num_rows = 3, index_ = 2;
+  }
+  rows_.blocks.push_back(block);
+  rows_.keys.push_back(0);
+  rows_.num_blocks = 1;
+  rows_.bias.assign(rows_.num_rows, 0.0), rows_.compliance.assign(rows_.num_rows, 0.0);
+  row_derivatives(model, at.dynamics, rows_, contacts_, no_velocities(), zero_.data(), inactive_, derivatives_);
+  const int ld = at.dynamics.ld;
+  columns_.assign(std::size_t(rows_.num_rows) * ld, 0.0);
+  fill_row_columns(model, at.dynamics, rows_, no_velocities(), zero_.data(), derivatives_, inactive_, columns_.data(),
+                   ld);
+  row_.assign(columns_.begin() + std::ptrdiff_t(index_) * ld, columns_.begin() + std::ptrdiff_t(index_ + 1) * ld);
+}
+
+void ImpactGap::parameters(const ParameterSet& set, std::vector<double>& out) {
+  const ParameterContext context{*model_,         at_->dynamics, *options_,    rows_,        contacts_,
+                                 derivatives_,    inactive_,     no_velocities(), zero_.data(), zero_.data(),
+                                 at_->q.data(),   zero_.data(),  at_->u.data(), zero_.data(), zero_.data(),
+                                 zero_.data(),    at_->fext,     modes_,       at_->joint_forces};
+  out.assign(set.size(), 0.0);
+  for (const ParameterSet::Item& item : set.items()) {
+    if (static_cast<int>(sides_.size()) < item.element.size) sides_.resize(item.element.size);
+    for (int k = 0; k < item.element.size; ++k) sides_[k].clear();
+    item.kind->right_hand_sides(context, item.element, sides_.data());
+    for (int k = 0; k < item.element.size; ++k)
+      for (const RightHandSide::Entry& entry : sides_[k].rows)
+        if (entry.index == index_) out[item.first + k] += entry.value;
+  }
+}
+
+}  // namespace coulomb

@@ -1,0 +1,333 @@
+#include "coulomb/stepping/impact_gradient.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <stdexcept>
+
+#include "coulomb/model/configuration.hpp"
+
+namespace coulomb {
+namespace {
+
+bool is_event(PhaseEnd end) { return end == PhaseEnd::pair || end == PhaseEnd::limit; }
+
+}  // namespace
+
+ImpactGradient::ImpactGradient(const Model& model)
+    : model_(&model), w_(model.nv), u_(model.nv), bar_(model.nv), zero_(model.nv) {}
+
+void ImpactGradient::Tangents::reset(int columns, int ld) {
+  count = columns;
+  for (auto* x : {&q, &v}) x->assign(std::size_t(columns) * ld, 0.0);
+  for (auto* x : {&rest, &step}) x->assign(columns, 0.0);
+}
+
+void ImpactGradient::prepare(const Model& model, const StepOptions& options, StepRecord& record, const StepMemory&) {
+  model_ = &model, step_ = &record, phases_ = &phases_of(record);
+  h_ = options.constraints.timestep, ld_ = record.dynamics.ld;
+  have_jacobian_ = false;
+  const int count = phases_->count;
+  while (static_cast<int>(linear_.size()) < count) linear_.push_back(std::make_unique<StepLinearization>(model));
+  if (static_cast<int>(gaps_.size()) < count) gaps_.resize(count);
+  for (int i = 0; i < count; ++i) linear_[i]->prepare_exact(model, phases_->options(i), phases_->record(i, record));
+  for (int i = 0; i + 1 < count; ++i)  // what follows an impact starts where it is
+    if (is_event(phase(i).end)) gaps_[i].build(model, phase(i), this->record(i + 1), phases_->smooth.constraints);
+}
+
+bool ImpactGradient::ambiguous() const {
+  for (int i = 0; i < phases_->count; ++i)
+    if (linear_[i]->ambiguous()) return true;
+  return false;
+}
+
+int ImpactGradient::last_smooth() const {
+  int i = phases_->count - 1;
+  while (phase(i).end == PhaseEnd::instant) --i;
+  return i;
+}
+
+/// w = T v + T^2/2 a, and q'(T) in the tangent space at its end.
+void ImpactGradient::path_velocity(int i, std::vector<double>& w, std::vector<double>& velocity) const {
+  const ImpactPhase& p = phase(i);
+  const double *a = record(i).acceleration.data(), T = p.duration;
+  for (int d = 0; d < model_->nv; ++d) {
+    w[d] = T * (p.v[d] + 0.5 * T * a[d]);
+    velocity[d] = p.v[d] + T * a[d];
+  }
+  integrate_jacobian_times(*model_, w.data(), IntegrateArgument::w, false, velocity.data(), 1, 1);
+}
+
+/// J_N q'(T); fixed: the time is held.
+double ImpactGradient::event_rate(int i, const double* velocity, bool& fixed) const {
+  double rate = 0, size = 0;
+  const std::vector<double>& J = gaps_[i].row();
+  for (int d = 0; d < model_->nv; ++d) rate += J[d] * velocity[d], size += std::abs(J[d] * velocity[d]);
+  fixed = phase(i).grazing || !(-rate > 1e-12 * size);
+  return rate;
+}
+
+// --- forward
+
+/// dq where the phase's problem was evaluated.
+void ImpactGradient::evaluated_at(int i, const Tangents& t, std::vector<double>& q_T) const {
+  q_T = t.q;
+  const ImpactPhase& p = phase(i);
+  if (!p.midpoint) return;
+  const int nv = model_->nv;
+  for (int d = 0; d < nv; ++d) w_[d] = p.half * p.v[d];
+  times_integrate_jacobian(*model_, w_.data(), IntegrateArgument::q, true, q_T.data(), ld_, t.count);
+  std::vector<double> moved(t.v.size());
+  for (int k = 0; k < t.count; ++k)
+    for (int d = 0; d < nv; ++d)
+      moved[std::size_t(k) * ld_ + d] = p.half * t.v[std::size_t(k) * ld_ + d] + 0.5 * t.rest[k] * p.v[d];
+  times_integrate_jacobian(*model_, w_.data(), IntegrateArgument::w, true, moved.data(), ld_, t.count);
+  for (std::size_t k = 0; k < moved.size(); ++k) q_T[k] += moved[k];
+}
+
+void ImpactGradient::follow(int i, const Direct& direct, Tangents& t) {
+  const int nv = model_->nv;
+  const StepDerivatives& J = linear_[i]->jacobian();
+  for (auto* x : {&by_q_, &by_v_}) x->assign(std::size_t(nv) * ld_, 0.0);
+  for (int k = 0; k < nv; ++k) {
+    std::copy_n(J.A_T.data() + std::size_t(2) * nv * k + nv, nv, by_q_.data() + std::size_t(k) * ld_);
+    std::copy_n(J.A_T.data() + std::size_t(2) * nv * (nv + k) + nv, nv, by_v_.data() + std::size_t(k) * ld_);
+  }
+  evaluated_at(i, t, q_T_);
+  dv_T_.resize(t.v.size());
+  multiply(Product::set, rows_of(q_T_.data(), t.count, nv, ld_), by_q_.data(), dv_T_.data(), ld_, ld_, product_);
+  multiply(Product::add, rows_of(t.v.data(), t.count, nv, ld_), by_v_.data(), dv_T_.data(), ld_, ld_, product_);
+  gap_columns_.assign(t.count, 0.0);
+  direct(i, dv_T_.data(), gap_columns_);
+  if (phase(i).end == PhaseEnd::instant) t.v = dv_T_;
+  else follow_path(i, gap_columns_, t);
+}
+
+/// From the velocities dv_T_ of the phase's problem to its end.
+void ImpactGradient::follow_path(int i, const std::vector<double>& gap, Tangents& t) {
+  const ImpactPhase& p = phase(i);
+  const int nv = model_->nv;
+  const double *a = record(i).acceleration.data(), T = p.duration;
+  path_velocity(i, w_, u_);
+  bool fixed = p.end == PhaseEnd::pause;
+  const double rate = is_event(p.end) ? event_rate(i, u_.data(), fixed) : 0.0;
+  const double* row = is_event(p.end) ? gaps_[i].row().data() : nullptr;
+  for (int k = 0; k < t.count; ++k) {  // dv_T_ becomes da, q_T_ the tangent of the path
+    double *da = dv_T_.data() + std::size_t(k) * ld_, *dw = q_T_.data() + std::size_t(k) * ld_;
+    const double* v = t.v.data() + std::size_t(k) * ld_;
+    for (int d = 0; d < nv; ++d) {
+      da[d] = (da[d] - v[d] - a[d] * t.step[k]) / h_;
+      dw[d] = T * (v[d] + 0.5 * T * da[d]);
+    }
+  }
+  times_integrate_jacobian(*model_, w_.data(), IntegrateArgument::w, true, q_T_.data(), ld_, t.count);
+  times_integrate_jacobian(*model_, w_.data(), IntegrateArgument::q, true, t.q.data(), ld_, t.count);
+  for (int k = 0; k < t.count; ++k) {
+    double *q = t.q.data() + std::size_t(k) * ld_, *v = t.v.data() + std::size_t(k) * ld_;
+    const double *da = dv_T_.data() + std::size_t(k) * ld_, *dw = q_T_.data() + std::size_t(k) * ld_;
+    for (int d = 0; d < nv; ++d) q[d] += dw[d];
+    double dT = p.end == PhaseEnd::whole ? t.rest[k] : 0.0;
+    if (row && !fixed) {
+      double change = gap[k];
+      for (int d = 0; d < nv; ++d) change += row[d] * q[d];
+      dT = -change / rate;
+    }
+    for (int d = 0; d < nv; ++d) {
+      q[d] += u_[d] * dT;
+      v[d] += T * da[d] + a[d] * dT;
+    }
+    t.rest[k] -= dT;
+  }
+}
+
+void ImpactGradient::start_by_state(Tangents& t) const {
+  const int nv = model_->nv;
+  for (int d = 0; d < nv; ++d) {
+    t.q[std::size_t(d) * ld_ + d] = 1;
+    t.v[std::size_t(nv + d) * ld_ + d] = 1;
+  }
+}
+
+/// Adds the velocity columns by u and tau from row first_u and first_tau on (negative: not wanted). Forces do nothing in an impact.
+void ImpactGradient::input_columns(int i, double* dv_T, int first_u, int first_tau) {
+  if (phase(i).end == PhaseEnd::instant) return;
+  const int nv = model_->nv;
+  const StepDerivatives& J = linear_[i]->jacobian();
+  const auto add = [&](const std::vector<double>& columns_T, int count, int first) {
+    for (int k = 0; k < count && first >= 0; ++k)
+      for (int d = 0; d < nv; ++d)
+        dv_T[std::size_t(first + k) * ld_ + d] += columns_T[std::size_t(2) * nv * k + nv + d];
+  };
+  add(J.B_T, model_->nu, first_u);
+  add(J.B_tau_T, nv, first_tau);
+}
+
+const StepDerivatives& ImpactGradient::jacobian() {
+  if (have_jacobian_) return *derivatives_;
+  if (!derivatives_ || derivatives_.use_count() > 1) derivatives_ = std::make_shared<StepDerivatives>(*model_);
+  const int nv = model_->nv, nu = model_->nu;
+  StepDerivatives& out = *derivatives_;
+  tangents_.reset(3 * nv + nu, ld_);
+  start_by_state(tangents_);
+  const Direct direct = [&](int i, double* dv_T, std::vector<double>&) { input_columns(i, dv_T, 2 * nv, 2 * nv + nu); };
+  for (int i = 0; i < phases_->count; ++i) follow(i, direct, tangents_);
+  const auto store = [&](int first, int count, std::vector<double>& columns_T) {
+    for (int k = 0; k < count; ++k) {
+      std::copy_n(tangents_.q.data() + std::size_t(first + k) * ld_, nv, columns_T.data() + std::size_t(2) * nv * k);
+      std::copy_n(tangents_.v.data() + std::size_t(first + k) * ld_, nv, columns_T.data() + std::size_t(2) * nv * k + nv);
+    }
+  };
+  store(0, 2 * nv, out.A_T);
+  store(2 * nv, nu, out.B_T);
+  store(2 * nv + nu, nv, out.B_tau_T);
+  out.ambiguous = ambiguous();
+  have_jacobian_ = true;
+  return out;
+}
+
+int ImpactGradient::timestep_column(const ParameterSet& set) {
+  for (const ParameterSet::Item& item : set.items())
+    if (std::strcmp(item.kind->name(), "timestep") == 0) return item.first;
+  return -1;
+}
+
+/// Adds the velocity columns of parameters, and gets how the gap moves with them.
+void ImpactGradient::theta_columns(int i, const ParameterSet& set, double* dv_T, std::vector<double>& gap) {
+  const int nv = model_->nv;
+  linear_[i]->parameter_columns(set, columns_);
+  const int skip = phase(i).end == PhaseEnd::instant ? timestep_column(set) : -1;  // an instant has no length
+  for (int k = 0; k < set.size(); ++k)
+    for (int d = 0; d < nv && k != skip; ++d)
+      dv_T[std::size_t(k) * ld_ + d] += columns_[std::size_t(2) * nv * k + nv + d];
+  if (is_event(phase(i).end)) gaps_[i].parameters(set, gap);
+}
+
+void ImpactGradient::parameter_columns(const ParameterSet& set, std::vector<double>& columns_T) {
+  const int nv = model_->nv, h = timestep_column(set);
+  tangents_.reset(set.size(), ld_);
+  if (h >= 0) tangents_.rest[h] = tangents_.step[h] = 1;
+  const Direct direct = [&](int i, double* dv_T, std::vector<double>& gap) { theta_columns(i, set, dv_T, gap); };
+  for (int i = 0; i < phases_->count; ++i) follow(i, direct, tangents_);
+  columns_T.resize(std::size_t(2) * nv * set.size());
+  for (int k = 0; k < set.size(); ++k) {
+    std::copy_n(tangents_.q.data() + std::size_t(k) * ld_, nv, columns_T.data() + std::size_t(2) * nv * k);
+    std::copy_n(tangents_.v.data() + std::size_t(k) * ld_, nv, columns_T.data() + std::size_t(2) * nv * k + nv);
+  }
+}
+
+/// out_T (count x rows) += what the phase's impulses change through its state.
+void ImpactGradient::impulses(const Tangents& t, int i, std::vector<double>& out_T) {
+  const int nv = model_->nv, n = record(i).rows.num_rows;
+  evaluated_at(i, t, q_T_);
+  for (const bool by_q : {true, false}) {
+    linear_[i]->impulse_columns(by_q ? StepInput::q : StepInput::v, columns_);
+    const std::vector<double>& x = by_q ? q_T_ : t.v;
+    for (int k = 0; k < t.count; ++k)
+      for (int d = 0; d < nv; ++d)
+        for (int r = 0; r < n; ++r)
+          out_T[std::size_t(k) * n + r] += x[std::size_t(k) * ld_ + d] * columns_[std::size_t(d) * n + r];
+  }
+}
+
+void ImpactGradient::impulse_columns(StepInput input, std::vector<double>& out_T) {
+  const int nv = model_->nv, last = last_smooth(), n = record(last).rows.num_rows;
+  const int count = input == StepInput::u ? model_->nu : nv;
+  const bool of_state = input == StepInput::q || input == StepInput::v;
+  Tangents t;
+  t.reset(of_state ? 2 * nv : count, ld_);
+  if (of_state) start_by_state(t);
+  const Direct direct = [&](int i, double* dv_T, std::vector<double>&) {
+    input_columns(i, dv_T, input == StepInput::u ? 0 : -1, input == StepInput::tau ? 0 : -1);
+  };
+  for (int i = 0; i < last; ++i) follow(i, direct, t);
+  if (of_state) {
+    std::vector<double> all(std::size_t(2) * nv * n, 0.0);
+    impulses(t, last, all);
+    const auto first = all.begin() + (input == StepInput::v ? std::ptrdiff_t(nv) * n : 0);
+    out_T.assign(first, first + std::ptrdiff_t(nv) * n);
+    return;
+  }
+  linear_[last]->impulse_columns(input, out_T);
+  impulses(t, last, out_T);
+}
+
+void ImpactGradient::impulse_columns(const ParameterSet& set, std::vector<double>& out_T) {
+  const int last = last_smooth(), h = timestep_column(set);
+  Tangents t;
+  t.reset(set.size(), ld_);
+  if (h >= 0) t.rest[h] = t.step[h] = 1;
+  const Direct direct = [&](int i, double* dv_T, std::vector<double>& gap) { theta_columns(i, set, dv_T, gap); };
+  for (int i = 0; i < last; ++i) follow(i, direct, t);
+  linear_[last]->impulse_columns(set, out_T);
+  impulses(t, last, out_T);
+}
+
+// --- reverse
+
+/// bar: cotangents of the phase's end in q and v, afterwards of its start; u, tau and parameters collect.
+void ImpactGradient::smooth_vjp(int i, StepCotangent& bar, const ParameterSet* set, double& rest, double& step) {
+  const ImpactPhase& p = phase(i);
+  const int nv = model_->nv;
+  const double *a = record(i).acceleration.data(), T = p.duration;
+  path_velocity(i, w_, u_);
+  double time = 0;
+  for (int d = 0; d < nv; ++d) time += bar.q[d] * u_[d] + bar.v[d] * a[d];
+  bool fixed = p.end == PhaseEnd::pause;
+  if (p.end == PhaseEnd::whole) rest = time;
+  if (is_event(p.end)) {
+    const double rate = event_rate(i, u_.data(), fixed);
+    const double weight = fixed ? 0.0 : -(time - rest) / rate;
+    for (int d = 0; d < nv; ++d) bar.q[d] += weight * gaps_[i].row()[d];
+    if (set && set->size() > 0 && weight != 0) {
+      gaps_[i].parameters(*set, gap_columns_);
+      for (int k = 0; k < set->size(); ++k) bar.parameters[k] += weight * gap_columns_[k];
+    }
+  }
+  std::copy(bar.q.begin(), bar.q.end(), bar_.begin());
+  integrate_jacobian_times(*model_, w_.data(), IntegrateArgument::w, true, bar_.data(), 1, 1);
+  integrate_jacobian_times(*model_, w_.data(), IntegrateArgument::q, true, bar.q.data(), 1, 1);
+  for (int d = 0; d < nv; ++d) {  // bar_ becomes the cotangent of v+
+    const double of_a = T * (0.5 * T * bar_[d] + bar.v[d]) / h_;
+    bar.v[d] += T * bar_[d] - of_a;
+    step -= of_a * a[d];
+    bar_[d] = of_a;
+  }
+  linear_[i]->vjp(zero_.data(), bar_.data(), part_, set);
+  for (int d = 0; d < nv; ++d) bar.v[d] += part_.v[d], bar.tau[d] += part_.tau[d];
+  for (int k = 0; k < model_->nu; ++k) bar.u[k] += part_.u[k];
+  for (std::size_t k = 0; k < part_.parameters.size(); ++k) bar.parameters[k] += part_.parameters[k];
+  if (p.midpoint) {
+    for (int d = 0; d < nv; ++d) w_[d] = p.half * p.v[d];
+    std::copy(part_.q.begin(), part_.q.end(), bar_.begin());
+    integrate_jacobian_times(*model_, w_.data(), IntegrateArgument::w, true, bar_.data(), 1, 1);
+    integrate_jacobian_times(*model_, w_.data(), IntegrateArgument::q, true, part_.q.data(), 1, 1);
+    for (int d = 0; d < nv; ++d) {
+      bar.v[d] += p.half * bar_[d];
+      rest += 0.5 * bar_[d] * p.v[d];
+    }
+  }
+  for (int d = 0; d < nv; ++d) bar.q[d] += part_.q[d];
+}
+
+void ImpactGradient::vjp(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set) {
+  const int nv = model_->nv;
+  out.q.assign(dq1, dq1 + nv), out.v.assign(dv1, dv1 + nv);
+  out.u.assign(model_->nu, 0.0), out.tau.assign(nv, 0.0);
+  out.parameters.assign(set ? set->size() : 0, 0.0);
+  const int column = set ? timestep_column(*set) : -1;
+  double rest = 0, step = 0;
+  for (int i = phases_->count - 1; i >= 0; --i) {
+    if (phase(i).end != PhaseEnd::instant) {
+      smooth_vjp(i, out, set, rest, step);
+      continue;
+    }
+    linear_[i]->vjp(zero_.data(), out.v.data(), part_, set);
+    out.v = part_.v;
+    for (int d = 0; d < nv; ++d) out.q[d] += part_.q[d];
+    for (int k = 0; k < static_cast<int>(part_.parameters.size()); ++k)
+      if (k != column) out.parameters[k] += part_.parameters[k];
+  }
+  if (column >= 0) out.parameters[column] += rest + step;
+}
+
+}  // namespace coulomb

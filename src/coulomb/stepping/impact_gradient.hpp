@@ -1,0 +1,77 @@
+// ImpactGradient: the derivative of a step that was split at impacts (THEORY T7, T8), phase by phase, each from the StepLinearization of
+// its own problem:
+//
+//   impact   dv := dv+(dq, dv, dtheta)
+//   smooth   da = (dv+(dq, dv, du, dtau, dtheta, dh) - dv - a dh) / h, then along q(t) = q (+) (t v + t^2/2 a) to t = T:
+//            dq := dq(T) + q'(T) dT,   dv := dv + T da + a dT,   ds := ds - dT
+//            at an impact  dT = -(J_N dq(T) + dPhi/dtheta dtheta) / (J_N q'(T)), held fixed where it grazes; at the end dT = ds
+//
+// Reverse mode sweeps the phases backward and forms no matrix.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "coulomb/dense_kernels.hpp"
+#include "coulomb/stepping/impact_gap.hpp"
+#include "coulomb/stepping/step_linearization.hpp"
+
+namespace coulomb {
+
+class ImpactGradient final : public StepGradient {
+ public:
+  explicit ImpactGradient(const Model& model);
+
+  void prepare(const Model& model, const StepOptions& options, StepRecord& record, const StepMemory& memory) override;
+  const StepDerivatives& jacobian() override;
+  std::shared_ptr<StepDerivatives> shared_jacobian() override { return jacobian(), derivatives_; }
+  void parameter_columns(const ParameterSet& set, std::vector<double>& columns_T) override;
+  /// Of the impulses of the last smooth phase: those of a whole step from where it starts.
+  void impulse_columns(StepInput input, std::vector<double>& out_T) override;
+  void impulse_columns(const ParameterSet& set, std::vector<double>& out_T) override;
+  void vjp(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set = nullptr) override;
+  bool ambiguous() const override;
+
+ private:
+  /// Tangents of (q, v), of the time left and of the step's length: one row per column of the Jacobian.
+  struct Tangents {
+    int count = 0;
+    std::vector<double> q, v, rest, step;  ///< count x ld, count x ld, count, count
+    void reset(int columns, int ld);
+  };
+  /// Adds what columns change directly: velocity rows of phase i (count x ld), and the gap's columns.
+  using Direct = std::function<void(int phase, double* dv_T, std::vector<double>& gap)>;
+
+  const ImpactPhase& phase(int i) const { return (*phases_)[i]; }
+  const StepRecord& record(int i) const { return phases_->record(i, *step_); }
+  int last_smooth() const;
+  void start_by_state(Tangents& t) const;
+  void evaluated_at(int i, const Tangents& t, std::vector<double>& q_T) const;
+  void follow(int i, const Direct& direct, Tangents& t);
+  void follow_path(int i, const std::vector<double>& gap, Tangents& t);
+  double event_rate(int i, const double* path_velocity, bool& fixed) const;
+  void path_velocity(int i, std::vector<double>& w, std::vector<double>& velocity) const;
+  void input_columns(int i, double* dv_T, int first_u, int first_tau);
+  void theta_columns(int i, const ParameterSet& set, double* dv_T, std::vector<double>& gap);
+  void smooth_vjp(int i, StepCotangent& bar, const ParameterSet* set, double& rest, double& step);
+  void impulses(const Tangents& t, int i, std::vector<double>& out_T);
+  static int timestep_column(const ParameterSet& set);
+
+  const Model* model_;
+  StepRecord* step_ = nullptr;
+  const ImpactPhases* phases_ = nullptr;
+  std::vector<std::unique_ptr<StepLinearization>> linear_;  ///< one per phase
+  std::vector<ImpactGap> gaps_;                             ///< the same; of phases that end in an impact
+  double h_ = 0;
+  int ld_ = 0;
+  std::shared_ptr<StepDerivatives> derivatives_;
+  bool have_jacobian_ = false;
+  Tangents tangents_;
+  std::vector<double> q_T_, dv_T_, by_q_, by_v_, columns_, gap_columns_;
+  mutable std::vector<double> w_, u_, bar_, zero_;
+  StepCotangent part_;
+  ProductScratch product_;
+};
+
+}  // namespace coulomb
