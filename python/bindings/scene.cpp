@@ -22,6 +22,10 @@ std::array<double, N> read(nb::handle object, const char* name) {
   return ArrayIn(object, name, {static_cast<Py_ssize_t>(N)}).array<N>();
 }
 
+PenaltyMaterial penalty_material(Number stiffness, Number damping, Number friction_stiffness, double scale) {
+  return {stiffness, damping, friction_stiffness, scale};
+}
+
 ShapeOptions shape_options(Number mass, Number density, nb::handle position, nb::handle quaternion, Number friction,
                            Number restitution, double compliance, nb::handle inertia, bool fixed,
                            const std::string& name) {
@@ -46,16 +50,22 @@ void shape_verb(nb::class_<Scene>& cls, const char* verb, const char* doc, Make 
       verb,
       [make](Scene& scene, Leading... leading, Number mass, Number density, nb::object position, nb::object quaternion,
              Number friction, Number restitution, double compliance, nb::object inertia, bool fixed,
-             const std::string& name) {
-        return make(scene, leading...,
-                    shape_options(mass, density, position, quaternion, friction, restitution, compliance, inertia,
-                                  fixed, name));
+             const std::string& name, Number stiffness, Number damping, Number friction_stiffness, double scale,
+             nb::object contact_points) {
+        ShapeOptions options =
+            shape_options(mass, density, position, quaternion, friction, restitution, compliance, inertia, fixed, name);
+        options.penalty = penalty_material(stiffness, damping, friction_stiffness, scale);
+        if (!contact_points.is_none())
+          options.contact_points = ArrayIn(contact_points, "contact_points", {-1, 3}).vector();
+        return make(scene, leading..., options);
       },
       names..., nb::kw_only(), nb::arg("mass") = nb::none(), nb::arg("density") = nb::none(),
       nb::arg("position").none() = nb::make_tuple(0.0, 0.0, 0.0),
       nb::arg("quaternion").none() = nb::make_tuple(1.0, 0.0, 0.0, 0.0), nb::arg("friction") = nb::none(),
       nb::arg("restitution") = nb::none(), nb::arg("compliance") = 0.0, nb::arg("inertia") = nb::none(),
-      nb::arg("fixed") = false, nb::arg("name") = "", doc);
+      nb::arg("fixed") = false, nb::arg("name") = "", nb::arg("contact_stiffness") = nb::none(),
+      nb::arg("contact_damping") = nb::none(), nb::arg("contact_friction_stiffness") = nb::none(),
+      nb::arg("contact_scale") = 1.0, nb::arg("contact_points") = nb::none(), doc);
 }
 
 #define COULOMB_SHAPE_DOC                                                                                             \
@@ -63,8 +73,10 @@ void shape_verb(nb::class_<Scene>& cls, const char* verb, const char* doc, Make 
   "friction, restitution: "                                                                                           \
   "unset means the partner's; of two that are set the larger counts. compliance: m/(N s). inertia: (6,) Ixx Ixy Iyy " \
   "Ixz Iyz Izz "                                                                                                      \
-  "about the centre of mass, kg m^2 (default: from shape and mass). fixed: scenery. name: of body and "               \
-  "geometry.\n\nValueError: "                                                                                         \
+  "about the centre of mass, kg m^2 (default: from shape and mass). fixed: scenery. name: of body and geometry. For " \
+  "contact=\"penalty\": contact_stiffness: N/m, contact_damping: N s/m^2, contact_friction_stiffness: N s/m, "        \
+  "contact_scale: factor of its contact forces, contact_points: (n, 3) m, body frame, where contact is looked for "   \
+  "instead of on the whole surface (docs/penalty.md).\n\nValueError: "                                                \
   "names the argument and its value; the scene is then as it was."
 
 void bind_shapes(nb::class_<Scene>& cls) {
@@ -193,8 +205,9 @@ void bind_scene(nb::module_& module) {
   cls.def(
       "add_ground",
       [](Scene& scene, Number friction, Number restitution, double compliance, double height, nb::object normal,
-         const std::string& name) {
+         const std::string& name, Number stiffness, Number damping, Number friction_stiffness, double scale) {
         GroundOptions options;
+        options.penalty = penalty_material(stiffness, damping, friction_stiffness, scale);
         options.friction = friction;
         options.restitution = restitution;
         options.compliance = compliance;
@@ -205,10 +218,13 @@ void bind_scene(nb::module_& module) {
       },
       nb::arg("friction") = nb::none(), nb::arg("restitution") = nb::none(), nb::kw_only(), nb::arg("compliance") = 0.0,
       nb::arg("height") = 0.0, nb::arg("normal").none() = nb::make_tuple(0.0, 0.0, 1.0), nb::arg("name") = "ground",
+      nb::arg("contact_stiffness") = nb::none(), nb::arg("contact_damping") = nb::none(),
+      nb::arg("contact_friction_stiffness") = nb::none(), nb::arg("contact_scale") = 1.0,
       "The half-space below the plane through height * normal. height: m. normal: (3,), any length > 0. friction, "
       "restitution: unset "
-      "means the partner's (both unset: 1 and 0). compliance: m/(N s), velocity per impulse. name: of the "
-      "geometry.\n\nValueError: names "
+      "means the partner's (both unset: 1 and 0). compliance: m/(N s), velocity per impulse. name: of the geometry. "
+      "contact_stiffness, contact_damping, contact_friction_stiffness, contact_scale: for contact=\"penalty\" "
+      "(docs/penalty.md).\n\nValueError: names "
       "the argument and its value; the scene is then as it was.");
   bind_shapes(cls);
   bind_loaders(cls);

@@ -35,6 +35,8 @@ struct Contact {
   double incident_normal[3] = {0, 0, 0};  ///< reference_vertex: outward normal of the incident face
   double edge[3] = {0, 0, 0};             ///< edge_crossing: direction of the incident edge, fixed on the incident body
   double side[3] = {0, 0, 0};             ///< edge_crossing: normal of the side plane, fixed on the reference body
+  int contact_point = -1;                 ///< index into Model::contact_points of the point that makes the contact
+  bool point_on_a = false;                ///< and whose it is
   double size = 0;  ///< smaller size of the two shapes, metres: scale of the test for a local optimum
 };
 

@@ -48,23 +48,6 @@ constexpr PairTable make_table() {
 }
 constexpr PairTable table = make_table();
 
-void pose_shape(const Model& model, const CollisionWorkspace& w, int g, Shape& shape) {
-  shape.type = model.geometry_type[g];
-  shape.size = &model.geometry_size[3 * g];
-  shape.mesh = shape.type == ShapeType::mesh ? model.meshes[model.geometry_mesh[g]].get() : nullptr;
-  const double* pose = &w.pose[g];
-  for (int i = 0; i < 9; ++i) shape.rotation[i] = pose[i * w.filter.padded];
-  for (int i = 0; i < 3; ++i) shape.position[i] = pose[(9 + i) * w.filter.padded];
-}
-
-/// Exchanges the roles of A and B: the normal still points from B to A.
-void flip_contact(Contact& c) {
-  for (double& x : c.normal) x = -x;
-  std::swap(c.point_a, c.point_b);
-  std::swap(c.a, c.b);
-  c.reference_on_a = !c.reference_on_a;
-}
-
 /// Hands on the staged contacts in the order of their features.
 void publish(const Model& model, int pair, int count, bool flipped, CollisionWorkspace& w, std::vector<Contact>& out) {
   int order[max_contacts_per_pair];
@@ -101,6 +84,23 @@ void collide_pair(const Model& model, int pair, double margin, const CollisionOp
 
 }  // namespace
 
+void pose_shape(const Model& model, const CollisionWorkspace& w, int g, Shape& shape) {
+  shape.type = model.geometry_type[g];
+  shape.size = &model.geometry_size[3 * g];
+  shape.mesh = shape.type == ShapeType::mesh ? model.meshes[model.geometry_mesh[g]].get() : nullptr;
+  const double* pose = &w.pose[g];
+  for (int i = 0; i < 9; ++i) shape.rotation[i] = pose[i * w.filter.padded];
+  for (int i = 0; i < 3; ++i) shape.position[i] = pose[(9 + i) * w.filter.padded];
+}
+
+void flip_contact(Contact& c) {
+  for (double& x : c.normal) x = -x;
+  std::swap(c.point_a, c.point_b);
+  std::swap(c.a, c.b);
+  c.reference_on_a = !c.reference_on_a;
+  c.point_on_a = !c.point_on_a;
+}
+
 void CollisionCache::reset() {
   for (Pair& pair : pairs) pair = Pair{};
 }
@@ -126,6 +126,14 @@ void detect_contacts(const Model& model, const double* body_position, const doub
     collide_pair(model, pair, model.pair_margin[pair], options, cache.pairs[pair], workspace, workspace.contacts);
 }
 
+void collide_pair_stateless(const Model& model, int pair, double margin, CollisionWorkspace& w,
+                            std::vector<Contact>& out) {
+  CollisionOptions stateless;
+  stateless.stateless = stateless.frozen_cache = true;
+  CollisionCache::Pair cold;
+  collide_pair(model, pair, margin, stateless, cold, w, out);
+}
+
 void collide_moved_pair(const Model& model, int pair, const double* shift, const double* turn, const double* centre,
                         double reach, CollisionWorkspace& w, std::vector<Contact>& out) {
   double saved[12], quaternion[4], R[9], turned[9], position[3], arm[3];
@@ -138,11 +146,8 @@ void collide_moved_pair(const Model& model, int pair, const double* shift, const
   rotate(R, arm, position);
   for (int i = 0; i < 9; ++i) pose[i * w.filter.padded] = turned[i];
   for (int i = 0; i < 3; ++i) pose[(9 + i) * w.filter.padded] = centre[i] + position[i] + shift[i];
-  CollisionOptions stateless;
-  stateless.stateless = stateless.frozen_cache = true;
-  CollisionCache::Pair cold;
   out.clear();
-  collide_pair(model, pair, model.pair_margin[pair] + reach, stateless, cold, w, out);
+  collide_pair_stateless(model, pair, model.pair_margin[pair] + reach, w, out);
   for (int i = 0; i < 12; ++i) pose[i * w.filter.padded] = saved[i];
 }
 

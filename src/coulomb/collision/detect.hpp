@@ -49,6 +49,16 @@ struct CollisionWorkspace {
 void detect_contacts(const Model& model, const double* body_position, const double* body_rotation,
                      const CollisionOptions& options, CollisionCache& cache, CollisionWorkspace& workspace);
 
+/// Pose of a geometry, after the filter.
+void pose_shape(const Model& model, const CollisionWorkspace& workspace, int geometry, Shape& shape);
+
+/// Exchanges the roles of A and B: the normal still points from B to A.
+void flip_contact(Contact& contact);
+
+/// One candidate pair by its routine, contacts up to `margin` appended, without memory.
+void collide_pair_stateless(const Model& model, int pair, double margin, CollisionWorkspace& workspace,
+                            std::vector<Contact>& out);
+
 /// One pair with A displaced by `shift` and turned by the rotation vector `turn` about `centre` (world), without a cache: contacts
 /// nearer than its margin plus `reach`. The workspace's poses are restored.
 void collide_moved_pair(const Model& model, int pair, const double* shift, const double* turn, const double* centre,

@@ -43,9 +43,15 @@ void bound_geometry(const Model& model, int g, FilterTables& t, double* centre) 
       break;
     }
   }
+  t.size[g] = std::min({half[0], half[1], half[2]});
+  for (int k = model.first_contact_point(g); k < model.first_contact_point(g + 1); ++k) {  // they may lie anywhere
+    double d[3];
+    sub3(&model.contact_points[3 * k], centre, d);
+    radius = std::max(radius, norm3(d));
+    for (int i = 0; i < 3; ++i) half[i] = std::max(half[i], std::abs(d[i]));
+  }
   for (int i = 0; i < 3; ++i) t.box_half[i * t.padded + g] = half[i];
   t.radius[g] = radius;
-  t.size[g] = std::min({half[0], half[1], half[2]});
 }
 
 /// Rows of the poses, one value per geometry each: 9 rotation, 3 position, 3 centre.

@@ -25,6 +25,11 @@ Shape posed(const Model& model, int geometry, const double* position, const doub
   return s;
 }
 
+/// The geometry gave the contact one of its contact points: those do not change with its shape.
+bool made_by_own_point(const Contact& contact, bool of_a) {
+  return contact.contact_point >= 0 && contact.point_on_a == of_a;
+}
+
 void finish(const Contact& contact, bool of_a, const double* rotation, const double* u, const double* turn,
             ShapeMotion& out) {
   SurfaceMotion m;
@@ -281,6 +286,10 @@ int num_sizes(ShapeType type) {
 
 void size_motion(const Model& model, const Contact& contact, bool of_a, int k, const double* geometry_position,
                  const double* geometry_rotation, ShapeMotion& out) {
+  if (made_by_own_point(contact, of_a)) {
+    out = ShapeMotion{};
+    return;
+  }
   const Shape s = posed(model, of_a ? contact.geometry_a : contact.geometry_b, geometry_position, geometry_rotation);
   const double none[3] = {0, 0, 0};
   double x[3], w[3], u[3];
@@ -293,6 +302,15 @@ void size_motion(const Model& model, const Contact& contact, bool of_a, int k, c
   finish(contact, of_a, s.rotation, u, none, out);
 }
 
+void contact_point_motion(const Contact& contact, const double* u, ShapeMotion& out) {
+  SurfaceMotion m;
+  PointMotion moved;
+  copy3(u, contact.point_on_a ? m.u_a : m.u_b);
+  out.frozen = !move_contact(contact, m, moved);
+  copy3(moved.dn, out.dnormal), copy3(moved.dp, out.dpoint);
+  out.ddistance = moved.dphi;
+}
+
 int MeshCarrier::count() const { return face >= 0 ? face_length(*mesh, face) : num; }
 int MeshCarrier::vertex(int k) const { return face >= 0 ? face_corner(*mesh, face, k) : list[k]; }
 
@@ -302,7 +320,7 @@ void find_carrier(const Model& model, const Contact& contact, bool of_a, const d
   MeshCarrier& c = out;
   c = MeshCarrier{};
   c.mesh = s.mesh, c.of_a = of_a;
-  if (s.mesh == nullptr) return;
+  if (s.mesh == nullptr || made_by_own_point(contact, of_a)) return;
   for (int i = 0; i < 9; ++i) c.rotation[i] = s.rotation[i];
   sub3(of_a ? contact.point_a : contact.point_b, s.position, c.at);
   sub3(of_a ? contact.point_b : contact.point_a, s.position, c.across);

@@ -23,6 +23,9 @@ int num_sizes(ShapeType type);
 void size_motion(const Model& model, const Contact& contact, bool of_a, int k, const double* geometry_position,
                  const double* geometry_rotation, ShapeMotion& out);
 
+/// Motion of a contact made by a contact point (Contact::contact_point) that moves by u, world axes.
+void contact_point_motion(const Contact& contact, const double* u, ShapeMotion& out);
+
 /// What of a mesh carries a contact: a point with few vertices, or a face, all of whose vertices turn it. Found once
 /// per contact.
 struct MeshCarrier {

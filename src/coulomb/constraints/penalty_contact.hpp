@@ -41,8 +41,9 @@ struct PenaltyForces {
   CollisionWorkspace collision;  ///< .contacts, all with distance < 0
   ConstraintRows rows;           ///< three per contact in body_rows, no bias and no compliance
   std::vector<double> force;     ///< 3 per contact: (t1, t2, n), newtons, on body A
-  std::vector<Mode> modes;       ///< per contact: separating (pulled apart faster than the spring pushes: no force), sticking (the
-                                 ///< viscous branch of friction), sliding
+  std::vector<Mode>
+      modes;  ///< per contact: separating (pulled apart faster than the spring pushes: no force), sticking (the
+              ///< viscous branch of friction), sliding
   std::vector<unsigned char> inactive;  ///< separating
   std::vector<PenaltyLaw> laws;
   std::vector<double> twist;  ///< nv x 8: link twists at v
@@ -64,7 +65,7 @@ void add_penalty_body_forces(const Model& model, const DynamicsWorkspace& dynami
                              BodyForces& out);
 
 /// dQ_dq_T[k][d] += dQ_d/dq_k less what ID' holds (above), dQ_dv_T[k][d] += dQ_d/dv_k; rows of ld. After penalty_forces at the same
-/// (q, v).
+/// (q, v) and derivative_pairs.
 void penalty_derivatives(const Model& model, const DynamicsWorkspace& dynamics, PenaltyForces& forces, double* dQ_dq_T,
                          double* dQ_dv_T, int ld);
 

@@ -6,7 +6,9 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
+#include "coulomb/model/materials.hpp"
 #include "coulomb/model/placement.hpp"
 
 namespace coulomb::checks {
@@ -55,6 +57,17 @@ inline void material(const std::string& what, const std::optional<double>& frict
   if (restitution && !(*restitution >= 0 && *restitution <= 1))
     fail(what + " restitution", text(*restitution) + " is outside [0, 1]");
   not_negative(what + " compliance", compliance);
+}
+inline void penalty_material(const std::string& what, const PenaltyMaterial& m) {
+  if (m.stiffness) positive(what + " contact_stiffness", *m.stiffness);
+  if (m.damping) not_negative(what + " contact_damping", *m.damping);
+  if (m.friction_stiffness) not_negative(what + " contact_friction_stiffness", *m.friction_stiffness);
+  not_negative(what + " contact_scale", m.scale);
+}
+inline void contact_points(const std::string& what, const std::vector<double>& points) {
+  if (points.size() % 3 != 0)
+    fail(what + " contact_points", "got " + std::to_string(points.size()) + " coordinates, a point has three");
+  finite(what + " contact_points", points.data(), static_cast<int>(points.size()));
 }
 
 }  // namespace coulomb::checks

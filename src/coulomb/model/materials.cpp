@@ -11,7 +11,24 @@ void combine(const std::optional<double>& a, const std::optional<double>& b, dou
   value = owner == Owner::a ? *a : *b;
 }
 
+void take_larger(const std::optional<double>& a, const std::optional<double>& b, std::optional<double>& value,
+                 Owner& owner) {
+  double larger = 0;
+  combine(a, b, larger, owner);
+  if (owner != Owner::none) value = larger;
+}
+
 }  // namespace
+
+PairPenalty combine_penalty(const PenaltyMaterial& a, const PenaltyMaterial& b) {
+  PairPenalty out;
+  if (a.stiffness && b.stiffness) out.stiffness = 1 / (1 / *a.stiffness + 1 / *b.stiffness);
+  else out.stiffness = a.stiffness ? a.stiffness : b.stiffness;
+  take_larger(a.damping, b.damping, out.damping, out.damping_owner);
+  take_larger(a.friction_stiffness, b.friction_stiffness, out.friction_stiffness, out.friction_stiffness_owner);
+  out.scale = a.scale * b.scale;
+  return out;
+}
 
 PairMaterial combine_materials(const GeometryMaterial& a, const GeometryMaterial& b, const PairOverride& own) {
   PairMaterial out;

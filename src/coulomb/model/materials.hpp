@@ -5,11 +5,20 @@
 
 namespace coulomb {
 
+/// What penalty contact asks of one geometry (constraints/penalty_contact.hpp). Unset values are the partner's.
+struct PenaltyMaterial {
+  std::optional<double> stiffness;           ///< k_n, N/m, > 0
+  std::optional<double> damping;             ///< k_d, N s/m^2
+  std::optional<double> friction_stiffness;  ///< k_t, N s/m
+  double scale = 1;                          ///< s: of all of the geometry's contact forces
+};
+
 /// Surface of one geometry. Unset values are the partner's; priority and condim as in MuJoCo (condim 1: frictionless).
 struct GeometryMaterial {
   std::optional<double> friction, restitution;
   double compliance = 0;
   int priority = 0, condim = 3;
+  PenaltyMaterial penalty;
 };
 
 /// A pair's own values, where it has them (MJCF <pair>).
@@ -23,6 +32,16 @@ struct PairMaterial {
   double friction = 1, restitution = 0, compliance = 0;
   Owner friction_owner = Owner::none, restitution_owner = Owner::none;
 };
+
+/// Two springs in series: the softer counts more, and an unset stiffness is rigid. The larger damping and friction stiffness count,
+/// scales multiply. Unset: set by neither.
+struct PairPenalty {
+  std::optional<double> stiffness, damping, friction_stiffness;
+  double scale = 1;
+  Owner damping_owner = Owner::none, friction_stiffness_owner = Owner::none;
+};
+
+PairPenalty combine_penalty(const PenaltyMaterial& a, const PenaltyMaterial& b);
 
 /// Both set: the larger (a's when equal); one set: that one; none: friction 1, restitution 0. A higher priority decides alone.
 /// Compliances add.

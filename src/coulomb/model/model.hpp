@@ -139,12 +139,16 @@ struct Model {
   std::vector<GeometryMaterial>
       geometry_materials;  ///< as given; the three arrays above hold the values with defaults filled in
   std::vector<std::shared_ptr<const ConvexMesh>> meshes;
+  std::vector<int> contact_point_start;  ///< num_geometries + 1 offsets into contact_points, in points
+  std::vector<double>
+      contact_points;  ///< 3 per point, geometry frame: where penalty contact looks (empty: the narrow phase)
 
   // collision pairs that may touch (geometry a < geometry b), filtered by the loader's masks
   std::vector<int> pair_a, pair_b;
   std::vector<double> pair_friction, pair_restitution,
       pair_compliance;  ///< combined; compliance in m/(N s): velocity per impulse
   std::vector<PairOverride> pair_overrides;
+  std::vector<PairPenalty> pair_penalty;
   std::vector<double> pair_margin;  ///< contacts are made while the distance is below this
 
   std::vector<Actuator> actuators;
@@ -154,6 +158,11 @@ struct Model {
   std::vector<std::string> ignored;          ///< what the loaders ignored, one line each
 
   bool has_joint_springs = false;
+
+  /// Of a geometry's, as an index into contact_points; up to the next geometry's.
+  int first_contact_point(int geometry) const {
+    return contact_point_start.empty() ? 0 : contact_point_start[static_cast<std::size_t>(geometry)];
+  }
 };
 
 }  // namespace coulomb

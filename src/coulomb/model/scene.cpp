@@ -134,6 +134,7 @@ SceneElement Scene::append(SceneParts parts, const std::string& name) {
 SceneElement Scene::add_ground(const GroundOptions& options) {
   const std::string what = "add_ground '" + options.name + "'";
   checks::material(what, options.friction, options.restitution, options.compliance);
+  checks::penalty_material(what, options.penalty);
   checks::finite(what + " height", &options.height, 1);
   const Vec3 normal = checks::unit_vector(what + " normal", options.normal);
   const bool default_name = options.name == "ground" || options.name.empty();
@@ -146,6 +147,7 @@ SceneElement Scene::add_ground(const GroundOptions& options) {
   g.placement = {{options.height * normal[0], options.height * normal[1], options.height * normal[2]},
                  quaternion_z_to(normal)};
   g.friction = options.friction, g.restitution = options.restitution, g.compliance = options.compliance;
+  g.penalty = options.penalty;
   parts.geometries.push_back(g);
   return append(std::move(parts), g.name);
 }
@@ -156,6 +158,8 @@ SceneElement Scene::add_shape(ShapeType type, const std::array<double, 3>& size,
   checks::finite(what + " position", options.position.data(), 3);
   const Quat quaternion = checks::unit_quaternion(what + " quaternion", options.quaternion);
   checks::material(what, options.friction, options.restitution, options.compliance);
+  checks::penalty_material(what, options.penalty);
+  checks::contact_points(what, options.contact_points);
   if (options.mass && options.density)
     throw std::invalid_argument(what + ": mass and density are both given, one is enough");
   if (options.mass) checks::positive(what + " mass", *options.mass);
@@ -193,6 +197,7 @@ SceneElement Scene::add_shape(ShapeType type, const std::array<double, 3>& size,
   g.body = 1;
   g.size = size;
   g.friction = options.friction, g.restitution = options.restitution, g.compliance = options.compliance;
+  g.penalty = options.penalty, g.contact_points = options.contact_points;
   if (mesh) g.mesh = 0, parts.meshes.push_back(std::move(mesh));
   parts.geometries.push_back(g);
   return append(std::move(parts), body.name);

@@ -28,6 +28,7 @@ struct SceneOptions {
 struct GroundOptions {
   std::optional<double> friction, restitution;  ///< unset: the partner's; both unset: 1 and 0
   double compliance = 0;                        ///< m/(N s): velocity per impulse
+  PenaltyMaterial penalty;                      ///< for contact="penalty"
   double height = 0;                            ///< m: the plane passes through height * normal
   std::array<double, 3> normal{0, 0, 1};        ///< any length > 0
   std::string name = "ground";
@@ -40,6 +41,8 @@ struct ShapeOptions {
   std::array<double, 4> quaternion{1, 0, 0, 0};  ///< w x y z, unit to 1e-6
   std::optional<double> friction, restitution;   ///< unset: the partner's; both unset: 1 and 0; both set: the larger
   double compliance = 0;                         ///< m/(N s); those of the two partners add
+  PenaltyMaterial penalty;                       ///< for contact="penalty"
+  std::vector<double> contact_points;  ///< 3 n, m, body frame: where penalty contact looks instead of the whole surface
   std::optional<std::array<double, 6>>
       inertia;         ///< Ixx Ixy Iyy Ixz Iyz Izz about the centre of mass; default from shape and mass
   bool fixed = false;  ///< scenery: no joint, no motion

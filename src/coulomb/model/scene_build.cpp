@@ -14,7 +14,7 @@ namespace coulomb {
 namespace {
 
 GeometryMaterial material_of(const GeometryPart& g) {
-  return {g.friction, g.restitution, g.compliance, g.priority, g.condim};
+  return {g.friction, g.restitution, g.compliance, g.priority, g.condim, g.penalty};
 }
 
 template <class Values>
@@ -60,6 +60,7 @@ void copy_joints(const SceneParts& parts, Model& m) {
 void copy_geometries(const SceneParts& parts, Model& m) {
   m.num_geometries = static_cast<int>(parts.geometries.size());
   m.meshes = parts.meshes;
+  m.contact_point_start.push_back(0);
   for (const GeometryPart& g : parts.geometries) {
     m.geometry_names.push_back(g.name);
     m.geometry_type.push_back(g.type);
@@ -72,6 +73,8 @@ void copy_geometries(const SceneParts& parts, Model& m) {
     m.geometry_friction.push_back(g.condim == 1 ? 0.0 : g.friction.value_or(1.0));
     m.geometry_restitution.push_back(g.restitution.value_or(0.0));
     m.geometry_compliance.push_back(g.compliance);
+    push(m.contact_points, g.contact_points, static_cast<int>(g.contact_points.size()));
+    m.contact_point_start.push_back(static_cast<int>(m.contact_points.size() / 3));
   }
 }
 
@@ -135,6 +138,8 @@ void list_pairs(const SceneParts& parts, double margin, Model& m) {
     m.pair_friction.push_back(material.friction);
     m.pair_restitution.push_back(material.restitution);
     m.pair_compliance.push_back(material.compliance);
+    m.pair_penalty.push_back(
+        combine_penalty(m.geometry_materials[key.first].penalty, m.geometry_materials[key.second].penalty));
     m.pair_margin.push_back(margin);
   }
 }

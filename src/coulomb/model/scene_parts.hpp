@@ -45,6 +45,8 @@ struct GeometryPart {
   Vec3 size{0, 0, 0};
   std::optional<double> friction, restitution;  ///< unset: the partner's
   double compliance = 0;
+  PenaltyMaterial penalty;
+  std::vector<double> contact_points;  ///< 3 n, geometry frame
   unsigned contype = 1, conaffinity = 1;
   int priority = 0, condim = 3;  ///< MuJoCo's meaning; condim 1: frictionless
   int no_collision_group =

@@ -19,6 +19,7 @@ class ComplianceKind : public ParameterKind {
   }
   void right_hand_sides(const ParameterContext& context, const ParameterElement& e, RightHandSide* out) const override {
     const Model& m = context.model;
+    if (context.rows.compliance.empty()) return;
     for (const BodyRows& b : context.rows.body_rows) {
       if (b.contact < 0 || context.inactive[b.block]) continue;
       const int pair = context.contacts[b.contact].pair;

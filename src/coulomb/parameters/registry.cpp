@@ -23,6 +23,11 @@ const std::vector<std::unique_ptr<ParameterKind>>& parameter_kinds() {
     k.push_back(make_gravity());
     k.push_back(make_timestep());
     k.push_back(make_actuator_gain());
+    k.push_back(make_contact_stiffness());
+    k.push_back(make_contact_damping());
+    k.push_back(make_contact_friction_stiffness());
+    k.push_back(make_contact_scale());
+    k.push_back(make_contact_points());
     return k;
   }();
   return kinds;
@@ -55,6 +60,8 @@ void refresh_pairs(Model& m) {
     m.pair_friction[p] = material.friction;
     m.pair_restitution[p] = material.restitution;
     m.pair_compliance[p] = material.compliance;
+    m.pair_penalty[p] =
+        combine_penalty(m.geometry_materials[m.pair_a[p]].penalty, m.geometry_materials[m.pair_b[p]].penalty);
   }
 }
 

@@ -21,7 +21,7 @@ class RestitutionKind : public ParameterKind {
   void right_hand_sides(const ParameterContext& context, const ParameterElement& e, RightHandSide* out) const override {
     const Model& m = context.model;
     for (const BodyRows& b : context.rows.body_rows) {
-      if (b.contact < 0 || b.restitution == 0 || context.inactive[b.block]) continue;
+      if (b.contact < 0 || b.restitution <= 0 || context.inactive[b.block]) continue;
       const int pair = context.contacts[b.contact].pair;
       const PairMaterial material = combine_materials(m.geometry_materials[m.pair_a[pair]],
                                                       m.geometry_materials[m.pair_b[pair]], m.pair_overrides[pair]);

@@ -1,0 +1,144 @@
+// What penalty contact asks of geometries (model/materials.hpp says how two combine):
+//
+//   contact_stiffness/<geometry>           k_n, N/m; where it is set. In series with the partner's: dk = (k / k_own)^2 dk_own
+//   contact_damping/<geometry>             k_d, N s/m^2; where it is set. The larger of two counts
+//   contact_friction_stiffness/<geometry>  k_t, N s/m; likewise
+//   contact_scale/<geometry>               s; the product of two
+//
+// s = df_N at fixed motion on the normal row; what acts on friction directly is a force. Other contact laws do not feel them.
+#include "coulomb/constraints/penalty_contact.hpp"
+#include "coulomb/model/checks.hpp"
+#include "coulomb/parameters/parameter_kind.hpp"
+#include "coulomb/small_math.hpp"
+
+namespace coulomb {
+namespace {
+
+using Numbers = PenaltyMaterial;
+
+/// A contact that the geometry takes part in, and its pair.
+struct Touch {
+  const BodyRows& b;
+  const PairPenalty& pair;
+  int contact;
+  bool of_a;
+  double distance, speed;  ///< d, c_N
+};
+
+/// One visit per contact of the geometry that carries a force.
+template <class Visit>
+void each_contact(const ParameterContext& context, int geometry, Visit visit) {
+  if (context.penalty == nullptr) return;
+  for (const BodyRows& b : context.rows.body_rows) {
+    if (b.contact < 0 || context.inactive[b.block]) continue;
+    const Contact& contact = context.contacts[b.contact];
+    if (contact.geometry_a != geometry && contact.geometry_b != geometry) continue;
+    visit(Touch{b, context.model.pair_penalty[contact.pair], b.contact, contact.geometry_a == geometry,
+                contact.distance, context.penalty->velocity[b.row + 2]});
+  }
+}
+
+/// Viscous friction by its factor s k_t: a force of that times `per`.
+void add_viscous(const ParameterContext& context, const Touch& t, double per, RightHandSide& out) {
+  if (context.penalty->modes[t.contact] != Mode::sticking) return;
+  const double h = context.options.timestep;
+  double f[3] = {0, 0, 0};
+  for (int i = 0; i < 2; ++i) {
+    const double p = -h * per * context.penalty->velocity[t.b.row + i];
+    axpy3(p, t.b.axes[i], f);
+    out.impulses.push_back({t.b.row + i, p});
+  }
+  add_contact_force(context, t.b, f, out);
+}
+
+bool owns(Owner owner, const Touch& t) { return owner == (t.of_a ? Owner::a : Owner::b); }
+
+void stiffness_side(const ParameterContext& context, const ParameterElement& e, RightHandSide& out) {
+  const double own = *context.model.geometry_materials[e.index].penalty.stiffness;
+  each_contact(context, e.index, [&](const Touch& t) {
+    const double share = *t.pair.stiffness / own;
+    out.rows.push_back({t.b.row + 2, -t.pair.scale * t.distance * share * share});
+  });
+}
+
+void damping_side(const ParameterContext& context, const ParameterElement& e, RightHandSide& out) {
+  each_contact(context, e.index, [&](const Touch& t) {
+    if (owns(t.pair.damping_owner, t)) out.rows.push_back({t.b.row + 2, t.pair.scale * t.distance * t.speed});
+  });
+}
+
+void friction_side(const ParameterContext& context, const ParameterElement& e, RightHandSide& out) {
+  each_contact(context, e.index, [&](const Touch& t) {
+    if (owns(t.pair.friction_stiffness_owner, t)) add_viscous(context, t, t.pair.scale, out);
+  });
+}
+
+/// f_N and the viscous force are proportional to the product of the two scales.
+void scale_side(const ParameterContext& context, const ParameterElement& e, RightHandSide& out) {
+  const Model& m = context.model;
+  const PenaltyDefaults& defaults = context.penalty ? context.penalty->defaults : PenaltyDefaults{};
+  each_contact(context, e.index, [&](const Touch& t) {
+    const Contact& c = context.contacts[t.contact];
+    const double other = m.geometry_materials[t.of_a ? c.geometry_b : c.geometry_a].penalty.scale;
+    const double kn = t.pair.stiffness.value_or(defaults.stiffness), kd = t.pair.damping.value_or(defaults.damping);
+    out.rows.push_back({t.b.row + 2, other * t.distance * (kd * t.speed - kn)});
+    add_viscous(context, t, other * t.pair.friction_stiffness.value_or(defaults.friction_stiffness), out);
+  });
+}
+
+/// One number of PenaltyMaterial.
+struct Number {
+  const char *name, *unit;
+  std::optional<double> Numbers::*value;  ///< null: the scale, which every geometry has
+  bool positive;
+  void (*side)(const ParameterContext&, const ParameterElement&, RightHandSide&);
+};
+
+class PenaltyKind : public ParameterKind {
+ public:
+  explicit PenaltyKind(const Number& number) : number_(number) {}
+  const char* name() const override { return number_.name; }
+  const char* unit() const override { return number_.unit; }
+  std::vector<ParameterElement> elements(const Model& model) const override {
+    std::vector<ParameterElement> out;
+    for (const ParameterElement& e : all_geometries(model, 1))
+      if (number_.value == nullptr || model.geometry_materials[e.index].penalty.*number_.value) out.push_back(e);
+    return out;
+  }
+  void read(const Model& model, const ParameterElement& e, double* values) const override {
+    const Numbers& own = model.geometry_materials[e.index].penalty;
+    values[0] = number_.value == nullptr ? own.scale : *(own.*number_.value);
+  }
+  void write(Model& model, const ParameterElement& e, const double* values, const std::string& what) const override {
+    if (number_.positive) checks::positive(what, values[0]);
+    else checks::not_negative(what, values[0]);
+    Numbers& own = model.geometry_materials[e.index].penalty;
+    if (number_.value == nullptr) own.scale = values[0];
+    else own.*number_.value = values[0];
+    refresh_pairs(model);
+  }
+  void right_hand_sides(const ParameterContext& context, const ParameterElement& e, RightHandSide* out) const override {
+    if (context.penalty != nullptr) number_.side(context, e, out[0]);
+  }
+
+ private:
+  Number number_;
+};
+
+}  // namespace
+
+std::unique_ptr<ParameterKind> make_contact_stiffness() {
+  return std::make_unique<PenaltyKind>(Number{"contact_stiffness", "N/m", &Numbers::stiffness, true, stiffness_side});
+}
+std::unique_ptr<ParameterKind> make_contact_damping() {
+  return std::make_unique<PenaltyKind>(Number{"contact_damping", "N s/m^2", &Numbers::damping, false, damping_side});
+}
+std::unique_ptr<ParameterKind> make_contact_friction_stiffness() {
+  return std::make_unique<PenaltyKind>(
+      Number{"contact_friction_stiffness", "N s/m", &Numbers::friction_stiffness, false, friction_side});
+}
+std::unique_ptr<ParameterKind> make_contact_scale() {
+  return std::make_unique<PenaltyKind>(Number{"contact_scale", "1", nullptr, false, scale_side});
+}
+
+}  // namespace coulomb

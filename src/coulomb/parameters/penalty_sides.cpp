@@ -1,0 +1,38 @@
+#include "coulomb/parameters/penalty_sides.hpp"
+
+#include "coulomb/small_math.hpp"
+
+namespace coulomb {
+namespace {
+
+/// s of one contact's rows as forces: df_T = T dc_T + N df_N.
+void add_law(const ParameterContext& context, int contact, const double* s, RightHandSide& out) {
+  const double h = context.options.timestep;
+  const BodyRows& b = context.rows.body_rows[contact];
+  const PenaltyLaw& law = context.penalty->laws[contact];
+  double df[3] = {0, 0, h * s[2]}, f[3] = {0, 0, 0};
+  for (int i = 0; i < 2; ++i) df[i] = h * (law.T[i][0] * s[0] + law.T[i][1] * s[1] + law.N[i] * s[2]);
+  for (int i = 0; i < 3; ++i) {
+    axpy3(df[i], b.axes[i], f);
+    if (df[i] != 0) out.impulses.push_back({b.row + i, df[i]});
+  }
+  add_contact_force(context, b, f, out);
+}
+
+}  // namespace
+
+void close_penalty_sides(const ParameterContext& context, RightHandSide* out, int count) {
+  for (int k = 0; k < count; ++k) {
+    RightHandSide& side = out[k];
+    for (std::size_t i = 0; i < side.rows.size();) {
+      const int contact = side.rows[i].index / 3;
+      double s[3] = {0, 0, 0};
+      for (; i < side.rows.size() && side.rows[i].index / 3 == contact; ++i)
+        s[side.rows[i].index % 3] += side.rows[i].value;
+      add_law(context, contact, s, side);
+    }
+    side.rows.clear();
+  }
+}
+
+}  // namespace coulomb
