@@ -45,6 +45,7 @@ PICTURES = {
     "identify_box.py": 1,
     "identify_ur5.py": 1,
     "jade_cube_hits_cube.py": 1,
+    "jade_gripper.py": 1,
     "jade_prisms.py": 1,
     "nimble_cartpole.py": 1,
     "nimble_catapult.py": 1,
