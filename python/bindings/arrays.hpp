@@ -76,7 +76,8 @@ class OptionalArray {
     if (!object.is_none()) array_.emplace(object, name, shape);
   }
   const double* data() const { return array_ ? array_->data() : nullptr; }
-  Py_ssize_t rows() const { return array_->shape(0); }  ///< not of None
+  Py_ssize_t rows() const { return array_->shape(0); }           ///< not of None
+  void finite(const char* name) const { array_->finite(name); }  ///< not of None
 
  private:
   std::optional<ArrayIn> array_;

@@ -257,6 +257,7 @@ void bind_model(nb::module_& module) {
       .def("__deepcopy__", [](nb::handle self, nb::handle) { return nb::borrow(self); }, nb::arg("memo"));
   bind_configurations(cls);
   bind_dynamics(cls);
+  bind_model_outputs(cls);
   bind_parameters(cls);
   bind_pin_coordinates(cls);
   bind_bodies(cls);

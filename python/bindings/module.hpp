@@ -6,6 +6,7 @@
 namespace coulomb {
 struct Model;
 class Simulator;
+struct StepDerivatives;
 }  // namespace coulomb
 
 namespace coulomb::python {
@@ -13,6 +14,8 @@ namespace coulomb::python {
 void bind_batch(nanobind::module_& module);
 void bind_model(nanobind::module_& module);
 void bind_dynamics(nanobind::class_<Model>& model);
+void bind_model_outputs(nanobind::class_<Model>& model);
+void bind_step_outputs(nanobind::class_<StepDerivatives>& derivatives, nanobind::class_<Simulator>& simulator);
 void bind_parameters(nanobind::class_<Model>& model);
 void bind_pin_coordinates(nanobind::class_<Model>& model);
 void bind_rollout(nanobind::module_& module, nanobind::class_<Simulator>& simulator);

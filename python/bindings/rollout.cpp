@@ -13,7 +13,9 @@
 
 #include "arrays.hpp"
 #include "coulomb/rollout/rollout_derivatives.hpp"
+#include "coulomb/rollout/rollout_outputs.hpp"
 #include "module.hpp"
+#include "outputs.hpp"
 
 namespace coulomb::python {
 
@@ -120,10 +122,15 @@ Names parameters_of(const Names& wrt) {
   return out;
 }
 
-RolloutCotangent reverse(const Rollout& r, nb::handle dQ, nb::handle dV, const Names& wrt, nb::handle progress) {
+RolloutCotangent reverse(const Rollout& r, nb::handle dQ, nb::handle dV, const Names& wrt, nb::handle outputs,
+                         nb::handle progress) {
   const OptionalArray q(dQ, "dQ", {r.steps + 1, r.model->nv}), v(dV, "dV", {r.steps + 1, r.model->nv});
   const Names parameters = parameters_of(wrt);
-  return Watch(progress).run([&](const Progress& watch) { return vjp(r, q.data(), v.data(), parameters, watch); });
+  const OutputWeights weights(*r.model, outputs, r.steps + 1);
+  return Watch(progress).run([&](const Progress& watch) {
+    return weights.values.empty() ? vjp(r, q.data(), v.data(), parameters, watch)
+                                  : vjp(r, q.data(), v.data(), weights.set, weights.values.data(), parameters, watch);
+  });
 }
 
 nb::object forward(const Rollout& r, nb::handle dq0, nb::handle dv0, nb::handle dU, nb::handle dtau,
@@ -243,18 +250,30 @@ nb::class_<Rollout> bind_trajectory(nb::module_& module) {
 }
 
 void bind_products(nb::class_<Rollout>& cls) {
-  cls.def("vjp", &reverse, nb::arg("dQ") = nb::none(), nb::arg("dV") = nb::none(), nb::arg("wrt") = Names{},
-          nb::kw_only(), nb::arg("progress") = nb::none(),
-          nb::sig("def vjp(self, dQ: numpy.ndarray | None = None, dV: numpy.ndarray | None = None, wrt: list[str] = "
-                  "[], *, progress: "
-                  "bool | collections.abc.Callable[[int, int], object] | None = None) -> RolloutCotangent"),
-          "Reverse mode: cotangents (T + 1, nv) of q (tangent space) and v (None: zero) to the RolloutCotangent of q0, "
-          "v0, u, tau and "
-          "of the parameters named in wrt. Every step is run once more, with the same bits.\n\nValueError: NaN in a "
-          "cotangent, wrong "
-          "shape, unknown parameter. OverflowError: the gradient grew beyond the range of float64. KeyboardInterrupt: "
-          "it can be "
-          "stopped.");
+  cls.def(
+      "output",
+      [](const Rollout& r, nb::handle name) {
+        const OutputSet set(*r.model, output_names_of(name));
+        const std::vector<double> values = read_outputs(r, set);
+        return to_numpy(values.data(), r.steps + 1, set.size(), set.size());
+      },
+      nb::arg("name"), nb::sig("def output(self, name: str | list[str]) -> numpy.ndarray"),
+      "(T + 1, size) readings at every state; of a list of names: side by side.\n\nValueError: unknown name, a force "
+      "of a step.");
+  cls.def(
+      "vjp", &reverse, nb::arg("dQ") = nb::none(), nb::arg("dV") = nb::none(), nb::arg("wrt") = Names{}, nb::kw_only(),
+      nb::arg("outputs") = nb::none(), nb::arg("progress") = nb::none(),
+      nb::sig("def vjp(self, dQ: numpy.ndarray | None = None, dV: numpy.ndarray | None = None, wrt: list[str] = "
+              "[], *, outputs: dict[str, numpy.ndarray] | None = None, progress: "
+              "bool | collections.abc.Callable[[int, int], object] | None = None) -> RolloutCotangent"),
+      "Reverse mode: cotangents (T + 1, nv) of q (tangent space) and v (None: zero) to the RolloutCotangent of q0, "
+      "v0, u, tau and "
+      "of the parameters named in wrt. outputs: cotangents (T + 1, tangent_size) of outputs by name (Rollout.output), "
+      "which add to them. Every step is run once more, with the same bits.\n\nValueError: NaN in a "
+      "cotangent, wrong "
+      "shape, unknown parameter. OverflowError: the gradient grew beyond the range of float64. KeyboardInterrupt: "
+      "it can be "
+      "stopped.");
   cls.def(
       "jvp", &forward, nb::arg("dq0") = nb::none(), nb::arg("dv0") = nb::none(), nb::arg("dU") = nb::none(),
       nb::arg("dtau") = nb::none(), nb::arg("dparameters") = nb::none(), nb::kw_only(),

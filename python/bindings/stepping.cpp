@@ -10,8 +10,10 @@
 
 #include "arrays.hpp"
 #include "coulomb/solvers/contact_problem.hpp"
+#include "coulomb/stepping/step_outputs.hpp"
 #include "implicit_options.hpp"
 #include "module.hpp"
+#include "outputs.hpp"
 
 namespace coulomb::python {
 
@@ -75,7 +77,7 @@ std::vector<std::string> names_of(const ParameterSet* set) {
   return names;
 }
 
-void bind_derivatives(nb::module_& module) {
+Derivatives bind_derivatives(nb::module_& module) {
   Derivatives cls(module, "StepDerivatives",
                   "Jacobian of one step in tangent space: dq as in Model.integrate, dv as in v. By the implicit "
                   "function theorem on "
@@ -115,8 +117,9 @@ void bind_derivatives(nb::module_& module) {
               throw std::logic_error("dlambda: the simulator has stepped since these derivatives were taken");
             int columns = 0;
             const std::vector<double> values = sim->impulse_derivatives(wrt, columns);
-            return to_numpy(values.data(), columns > 0 ? static_cast<Py_ssize_t>(values.size()) / columns : 0, columns,
-                            columns);
+            Py_ssize_t rows = 0;
+            for (const BodyRows& b : sim->record().rows.body_rows) rows += b.contact >= 0 ? 3 : 0;
+            return to_numpy(values.data(), rows, columns, columns);
           },
           nb::arg("wrt"), nb::sig("def dlambda(self, wrt: str) -> numpy.ndarray"),
           "(3 n, k) derivative of the impulses of the n contacts of Simulator.contacts by 'q', 'v', 'u', 'tau' or a "
@@ -153,6 +156,7 @@ void bind_derivatives(nb::module_& module) {
           "(size,) gradient of a parameter of `wrt`. KeyError otherwise.")
       .def_prop_ro(
           "parameters", [](const StepCotangent& g) { return names_of(g.parameter_set.get()); }, "Names of `wrt`.");
+  return cls;
 }
 
 void bind_impacts(nb::module_& module) {
@@ -256,16 +260,29 @@ nb::object jvp(Simulator& sim, nb::handle dq, nb::handle dv, nb::handle du, nb::
   return nb::make_tuple(std::move(dq_out.array), std::move(dv_out.array));
 }
 
-StepCotangent vjp(Simulator& sim, nb::handle dq1, nb::handle dv1, const std::vector<std::string>& wrt) {
+StepCotangent vjp(Simulator& sim, nb::handle dq1, nb::handle dv1, const std::vector<std::string>& wrt,
+                  nb::handle outputs, nb::handle dlambda) {
   const Py_ssize_t nv = sim.model().nv;
-  const ArrayIn dq_in(dq1, "dq1", {nv}), dv_in(dv1, "dv1", {nv});
-  return sim.vjp(dq_in.data(), dv_in.data(), wrt);
+  if (outputs.is_none() && dlambda.is_none()) {
+    const ArrayIn dq_in(dq1, "dq1", {nv}), dv_in(dv1, "dv1", {nv});
+    return sim.vjp(dq_in.data(), dv_in.data(), wrt);
+  }
+  const OptionalArray dq_in(dq1, "dq1", {nv}), dv_in(dv1, "dv1", {nv});
+  if (dq_in.data()) dq_in.finite("dq1");
+  if (dv_in.data()) dv_in.finite("dv1");
+  const OutputWeights weights(sim.model(), outputs);
+  Py_ssize_t rows = 0;
+  for (const BodyRows& b : sim.record().rows.body_rows) rows += b.contact >= 0 ? 3 : 0;
+  const OptionalArray dlambda_in(dlambda, "dlambda", {rows});
+  if (dlambda_in.data()) dlambda_in.finite("dlambda");
+  return coulomb::vjp(sim, dq_in.data(), dv_in.data(),
+                      {outputs.is_none() ? nullptr : &weights.set, weights.values.data(), dlambda_in.data()}, wrt);
 }
 
 SimulatorOptions options(std::optional<double> timestep, const std::string& contact, const std::string& stepper,
                          const std::string& solver, double tolerance, int max_iterations, double baumgarte, double slop,
-                         double max_correction_speed, double restitution_threshold,
-                         bool continuous_collision, int max_impacts, double penetration_tolerance, bool patches, bool warm_start,
+                         double max_correction_speed, double restitution_threshold, bool continuous_collision,
+                         int max_impacts, double penetration_tolerance, bool patches, bool warm_start,
                          bool canonical_impulses, bool exclude_neutral_overlaps, const std::string& gradient,
                          int gradient_samples, double gradient_scale, std::uint64_t gradient_seed) {
   SimulatorOptions out;
@@ -321,7 +338,7 @@ nb::dict keywords(const SimulatorOptions& options) {
   return out;
 }
 
-void bind_simulator(nb::module_& module) {
+nb::class_<Simulator> bind_simulator(nb::module_& module) {
   const SimulatorOptions defaults;
   nb::class_<StepMemory>(module, "StepMemory",
                          "What steps carry on: contact features and impulses. Opaque; see Simulator.memory.");
@@ -332,15 +349,14 @@ void bind_simulator(nb::module_& module) {
       "__init__",
       [](Simulator* self, std::shared_ptr<Model> model, std::optional<double> timestep, const std::string& contact,
          const std::string& stepper, const std::string& solver, double tolerance, int max_iterations, double baumgarte,
-         double slop, double max_correction_speed, double restitution_threshold,
-                         bool continuous_collision, int max_impacts, double penetration_tolerance, bool patches, bool warm_start,
-         bool canonical_impulses, bool exclude_neutral_overlaps, const std::string& gradient, int gradient_samples,
-         double gradient_scale, std::uint64_t gradient_seed, const nb::kwargs& more) {
-        SimulatorOptions all =
-            options(timestep, contact, stepper, solver, tolerance, max_iterations, baumgarte, slop,
-                    max_correction_speed, restitution_threshold, continuous_collision, max_impacts,
-                    penetration_tolerance, patches, warm_start, canonical_impulses, exclude_neutral_overlaps,
-                    gradient, gradient_samples, gradient_scale, gradient_seed);
+         double slop, double max_correction_speed, double restitution_threshold, bool continuous_collision,
+         int max_impacts, double penetration_tolerance, bool patches, bool warm_start, bool canonical_impulses,
+         bool exclude_neutral_overlaps, const std::string& gradient, int gradient_samples, double gradient_scale,
+         std::uint64_t gradient_seed, const nb::kwargs& more) {
+        SimulatorOptions all = options(
+            timestep, contact, stepper, solver, tolerance, max_iterations, baumgarte, slop, max_correction_speed,
+            restitution_threshold, continuous_collision, max_impacts, penetration_tolerance, patches, warm_start,
+            canonical_impulses, exclude_neutral_overlaps, gradient, gradient_samples, gradient_scale, gradient_seed);
         set_implicit_options(more, all);
         new (self) Simulator(std::move(model), std::move(all));
       },
@@ -349,8 +365,7 @@ void bind_simulator(nb::module_& module) {
       nb::arg("max_iterations") = defaults.max_iterations, nb::arg("baumgarte") = defaults.baumgarte,
       nb::arg("slop") = defaults.slop, nb::arg("max_correction_speed") = defaults.max_correction_speed,
       nb::arg("restitution_threshold") = defaults.restitution_threshold,
-      nb::arg("continuous_collision") = defaults.continuous_collision,
-      nb::arg("max_impacts") = defaults.max_impacts,
+      nb::arg("continuous_collision") = defaults.continuous_collision, nb::arg("max_impacts") = defaults.max_impacts,
       nb::arg("penetration_tolerance") = defaults.penetration_tolerance, nb::arg("patches") = defaults.patches,
       nb::arg("warm_start") = defaults.warm_start, nb::arg("canonical_impulses") = defaults.canonical_impulses,
       nb::arg("exclude_neutral_overlaps") = defaults.exclude_neutral_overlaps, nb::arg("gradient") = defaults.gradient,
@@ -403,12 +418,17 @@ void bind_simulator(nb::module_& module) {
       "columns d[name] are "
       "wanted too.\n\nRuntimeError before the first step and after one that overflowed; ValueError: unknown "
       "parameter.");
-  cls.def("vjp", &vjp, nb::arg("dq1"), nb::arg("dv1"), nb::arg("wrt") = std::vector<std::string>{},
-          nb::sig("def vjp(self, dq1: numpy.ndarray, dv1: numpy.ndarray, wrt: list[str] = []) -> StepCotangent"),
+  cls.def("vjp", &vjp, nb::arg("dq1") = nb::none(), nb::arg("dv1") = nb::none(),
+          nb::arg("wrt") = std::vector<std::string>{}, nb::kw_only(), nb::arg("outputs") = nb::none(),
+          nb::arg("dlambda") = nb::none(),
+          nb::sig("def vjp(self, dq1: numpy.ndarray | None = None, dv1: numpy.ndarray | None = None, wrt: list[str] = "
+                  "[], *, outputs: dict[str, numpy.ndarray] | None = None, dlambda: numpy.ndarray | None = None) -> "
+                  "StepCotangent"),
           "Reverse mode: cotangents (nv,) of q1 and v1 to the StepCotangent of q, v, u and tau, and of the "
-          "parameters named in wrt (g[name]), without forming a matrix.\n\nRuntimeError before the first step; "
-          "ValueError: NaN in a "
-          "cotangent, unknown parameter.");
+          "parameters named in wrt (g[name]), without forming a matrix. outputs: cotangents (tangent_size,) of outputs "
+          "by name (Simulator.output). dlambda: of the contact impulses, (3 n,) as the rows of "
+          "StepDerivatives.dlambda. These two add to dq1 and dv1, which may then be None; forces and impulses cost a "
+          "Jacobian.\n\nRuntimeError before the first step; ValueError: NaN in a cotangent, unknown name.");
   cls.def("jvp", &jvp, nb::arg("dq") = nb::none(), nb::arg("dv") = nb::none(), nb::arg("du") = nb::none(),
           nb::arg("dtau") = nb::none(),
           nb::sig("def jvp(self, dq: numpy.ndarray | None = None, dv: numpy.ndarray | None = None, du: numpy.ndarray | "
@@ -433,14 +453,16 @@ void bind_simulator(nb::module_& module) {
   cls.def_prop_ro(
       "options", [](const Simulator& sim) { return keywords(sim.options()); }, nb::sig("def options(self) -> dict"),
       "The keyword arguments that make such a simulator: Simulator(model, **sim.options).");
+  return cls;
 }
 
 }  // namespace
 
 void bind_stepping(nb::module_& module) {
-  bind_derivatives(module);
+  Derivatives derivatives = bind_derivatives(module);
   bind_reports(module);
-  bind_simulator(module);
+  nb::class_<Simulator> simulator = bind_simulator(module);
+  bind_step_outputs(derivatives, simulator);
 }
 
 }  // namespace coulomb::python

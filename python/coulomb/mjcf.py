@@ -12,7 +12,8 @@ _INTEGERS = """
     mesh_vertadr mesh_vertnum mesh_graphadr mesh_graph pair_geom1 pair_geom2 pair_dim exclude_signature
     actuator_trntype actuator_trnid actuator_dyntype actuator_gaintype actuator_biastype actuator_ctrladr actuator_ctrlnum
     actuator_outadr actuator_outnum actuator_ctrllimited actuator_forcelimited actuator_group actuator_plugin
-    eq_type eq_obj1id eq_obj2id eq_objtype eq_active0 site_bodyid tendon_limited
+    eq_type eq_obj1id eq_obj2id eq_objtype eq_active0 site_bodyid site_type tendon_limited
+    sensor_objtype sensor_objid sensor_reftype sensor_refid
 """.split()
 _REALS = """
     qpos0 qpos_spring body_pos body_quat body_mass body_ipos body_iquat body_inertia body_gravcomp
@@ -21,7 +22,8 @@ _REALS = """
     geom_pos geom_quat geom_size geom_friction geom_margin geom_gap geom_solref geom_solimp geom_surfacevel geom_adhesion
     mesh_vert pair_friction pair_margin pair_gap pair_solref pair_solimp pair_adhesion
     actuator_gear actuator_gainprm actuator_biasprm actuator_ctrlrange actuator_forcerange actuator_delay
-    actuator_damping actuator_dampingpoly actuator_armature eq_data eq_solref eq_solimp site_pos site_quat
+    actuator_damping actuator_dampingpoly actuator_armature eq_data eq_solref eq_solimp site_pos site_quat site_size
+    sensor_cutoff sensor_delay sensor_interval
     tendon_stiffness tendon_stiffnesspoly tendon_damping tendon_dampingpoly tendon_frictionloss tendon_armature
     key_qpos key_qvel key_ctrl
 """.split()
@@ -65,6 +67,12 @@ def _names(model, addresses):
     return [table[a : table.index(b"\0", a)].decode(errors="replace") for a in addresses]
 
 
+def _sensor_type(number):
+    import mujoco
+
+    return mujoco.mjtSensor(int(number)).name.removeprefix("mjSENS_").lower()
+
+
 def mujoco_arrays(model):
     """A compiled ``mujoco.MjModel`` as a dict: name (str), reals and integers (name -> flat list), names (kind -> list of str).
 
@@ -90,8 +98,11 @@ def mujoco_arrays(model):
         "equality": "eq",
         "key": "key",
         "tendon": "tendon",
+        "site": "site",
+        "sensor": "sensor",
     }
     names = {kind: _names(model, getattr(model, f"name_{short}adr")) for kind, short in kinds.items()}
+    names["sensor_type"] = [_sensor_type(kind) for kind in model.sensor_type]  # numbers differ between versions
     table = bytes(model.names)
     title = table[: table.index(b"\0")].decode(errors="replace") or "mjcf"
     return {

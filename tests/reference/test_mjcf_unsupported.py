@@ -91,8 +91,11 @@ def test_refused(case):
 
 LISTED = {
     "slack tendon": (dict(after=TENDON.format("")), "1 tendons that exert no force"),
-    "sensor": (dict(after='<sensor><accelerometer site="s"/></sensor>'), "1 sensors"),
-    "site": (dict(), "1 sites"),
+    "sensor": (dict(after='<sensor><accelerometer site="s"/></sensor>'), "1 sensors (accelerometer)"),
+    "delay": (
+        dict(after='<sensor><gyro site="s" delay="0.01" nsample="3"/></sensor>'),
+        "delay or interval of 1 sensors",
+    ),
     "camera": (dict(inside="<camera/>"), "1 cameras"),
     "light": (dict(inside="<light/>"), "1 lights"),
     "mocap body": (dict(world='<body name="m" mocap="true"/>'), "1 mocap bodies"),
@@ -166,5 +169,5 @@ def test_a_weld_without_torques_is_a_connection():
     )
 
 
-def test_a_plain_model_lists_nothing_but_its_site():
-    assert coulomb.load(document()).ignored == ["1 sites"]
+def test_a_plain_model_lists_nothing():
+    assert coulomb.load(document()).ignored == []

@@ -1,6 +1,8 @@
 #include "coulomb/dynamics/dynamics_queries.hpp"
 
-#include "coulomb/dynamics/dynamics.hpp"
+#include <stdexcept>
+
+#include "coulomb/dynamics/outputs.hpp"
 #include "coulomb/model/configuration.hpp"
 #include "coulomb/small_math.hpp"
 
@@ -102,6 +104,39 @@ Placements geometry_placements(const Model& model, const Values& q) {
     multiply3(turn, local, &out.rotations[9 * g]);
     rotate(turn, &model.geometry_pos[3 * g], &out.positions[3 * g]);
     add3(&out.positions[3 * g], &ws.body_position[3 * model.geometry_body[g]], &out.positions[3 * g]);
+  }
+  return out;
+}
+
+Values body_velocities(const Model& model, const Values& q, const Values& v) {
+  const DynamicsWorkspace ws = at(model, q, v);
+  Values out(6 * static_cast<std::size_t>(model.num_bodies));
+  for (int b = 0; b < model.num_bodies; ++b) {
+    Frame frame;
+    frame.body = b;
+    const FrameState state = frame_state(model, ws, frame);
+    copy3(state.velocity, &out[6 * b]);
+    copy3(state.spin, &out[6 * b + 3]);
+  }
+  return out;
+}
+
+Values point_jacobian(const Model& model, const Values& q, int body, const Values& point) {
+  if (body < 0 || body >= model.num_bodies)
+    throw std::out_of_range("body: " + std::to_string(body) + " is not one of the " + std::to_string(model.num_bodies) +
+                            " bodies");
+  check_vector(point, 3, "point");
+  const DynamicsWorkspace ws = at(model, q, Values(model.nv, 0.0));
+  Sensor sensor;
+  sensor.frame.body = body;
+  copy3(point.data(), sensor.frame.pos.data());
+  Values out(6 * static_cast<std::size_t>(model.nv));
+  std::vector<OutputRow> rows;
+  for (int half = 0; half < 2; ++half) {
+    sensor.type = half == 0 ? SensorType::velocity : SensorType::angular_velocity;
+    linearize_output(model, ws, q.data(), nullptr, sensor, rows);
+    for (int r = 0; r < 3; ++r)
+      add_output_row(model, ws, rows[r], 1, nullptr, out.data() + static_cast<std::size_t>(3 * half + r) * model.nv);
   }
   return out;
 }

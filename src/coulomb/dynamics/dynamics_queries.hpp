@@ -39,6 +39,12 @@ InverseDynamicsDerivatives inverse_dynamics_derivatives(const Model& model, cons
                                                         const std::vector<double>& v, const std::vector<double>& a);
 Placements body_placements(const Model& model, const std::vector<double>& q);
 Placements geometry_placements(const Model& model, const std::vector<double>& q);
+/// num_bodies x 6: velocity of each body frame's origin, angular velocity; world axes.
+std::vector<double> body_velocities(const Model& model, const std::vector<double>& q, const std::vector<double>& v);
+/// 6 x nv: velocity of a point given in a body's frame, then angular velocity of the body, world axes, per v. Throws
+/// std::out_of_range when there is no such body.
+std::vector<double> point_jacobian(const Model& model, const std::vector<double>& q, int body,
+                                   const std::vector<double>& point);
 Energy energy(const Model& model, const std::vector<double>& q, const std::vector<double>& v);
 
 }  // namespace coulomb

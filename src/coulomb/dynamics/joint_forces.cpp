@@ -15,11 +15,6 @@
 namespace coulomb {
 namespace {
 
-struct Transmission {
-  double length = 0, dlength[6] = {0};            // d length / dq
-  double moment[6] = {0}, dmoment[6][6] = {{0}};  // dmoment[i][j] = d moment_i / dq_j
-};
-
 void rotation_vector(const double* quaternion, double* phi, double* inverse_jacobian) {
   double q[4];
   const double n = std::sqrt(quaternion[0] * quaternion[0] + dot3(quaternion + 1, quaternion + 1));
@@ -29,7 +24,7 @@ void rotation_vector(const double* quaternion, double* phi, double* inverse_jaco
 }
 
 // Moment of a rotational gear (three entries at `first`), given in the parent's frame: m = R^T gear, dm = m x delta.
-void parent_frame_moment(const double* quaternion, const double* gear, int first, Transmission& t) {
+void parent_frame_moment(const double* quaternion, const double* gear, int first, ActuatorForce& t) {
   double R[9], m[3];
   quaternion_to_matrix(quaternion, R);
   rotate_transposed(R, gear, m);
@@ -39,8 +34,7 @@ void parent_frame_moment(const double* quaternion, const double* gear, int first
     for (int j = 0; j < 3; ++j) t.dmoment[first + i][first + j] = d[i][j];
 }
 
-Transmission transmission(const Model& model, const Actuator& actuator, const double* q) {
-  Transmission t;
+void transmission(const Model& model, const Actuator& actuator, const double* q, ActuatorForce& t) {
   const int j = actuator.joint;
   const double* qj = q + model.joint_q[j];
   switch (model.joint_type[j]) {
@@ -64,7 +58,6 @@ Transmission transmission(const Model& model, const Actuator& actuator, const do
       else copy3(actuator.gear.data() + 3, t.moment + 3);
       break;
   }
-  return t;
 }
 
 /// The control nearest to the length among those that mean the same rotation.
@@ -77,37 +70,19 @@ double nearest_turn(const Model& model, const Actuator& actuator, double length,
 }
 
 void add_actuator(const Model& model, int k, const double* q, const double* v, double u, JointForces& out) {
-  const Actuator& actuator = model.actuators[k];
-  const int first = model.joint_v[actuator.joint], n = joint_num_dofs(model.joint_type[actuator.joint]);
-  const Transmission t = transmission(model, actuator, q);
-  double speed = 0;
-  for (int i = 0; i < n; ++i) speed += t.moment[i] * v[first + i];
-  double du = 1;
-  if (actuator.control_limited) {
-    if (u < actuator.control_range[0]) u = actuator.control_range[0], du = 0;
-    else if (u > actuator.control_range[1]) u = actuator.control_range[1], du = 0;
-  }
-  u = nearest_turn(model, actuator, t.length, u);
-  const double gain = actuator.gain[0] + actuator.gain[1] * t.length + actuator.gain[2] * speed;
-  double force = gain * u + actuator.bias[0] + actuator.bias[1] * t.length + actuator.bias[2] * speed;
-  double df_dl = actuator.gain[1] * u + actuator.bias[1], df_ds = actuator.gain[2] * u + actuator.bias[2];
-  du *= gain;
-  double df_dgain = u;
-  if (actuator.force_limited && (force < actuator.force_range[0] || force > actuator.force_range[1])) {
-    force = std::clamp(force, actuator.force_range[0], actuator.force_range[1]);
-    df_dl = df_ds = du = df_dgain = 0;
-  }
-  out.actuator_force[k] = force;
+  const int first = model.joint_v[model.actuators[k].joint],
+            n = joint_num_dofs(model.joint_type[model.actuators[k].joint]);
+  const ActuatorForce a = actuator_force(model, k, q, v, u);
+  out.actuator_force[k] = a.force;
   for (int i = 0; i < n; ++i) {
     const int d = first + i;
-    out.tau[d] += t.moment[i] * force;
-    out.dtau_du[6 * k + i] = t.moment[i] * du;
-    out.dtau_dgain[6 * k + i] = t.moment[i] * df_dgain;
+    out.tau[d] += a.moment[i] * a.force;
+    out.dtau_du[6 * k + i] = a.moment[i] * a.df_du;
+    out.dtau_dgain[6 * k + i] = a.moment[i] * a.df_dgain;
     for (int j = 0; j < n; ++j) {
-      double ds_dq = 0;  // the moment may turn with q
-      for (int l = 0; l < n; ++l) ds_dq += t.dmoment[l][j] * v[first + l];
-      out.dtau_dq[6 * d + j] += t.moment[i] * (df_dl * t.dlength[j] + df_ds * ds_dq) + t.dmoment[i][j] * force;
-      out.dtau_dv[6 * d + j] += t.moment[i] * df_ds * t.moment[j];
+      out.dtau_dq[6 * d + j] +=
+          a.moment[i] * (a.df_dlength * a.dlength[j] + a.df_dspeed * a.dspeed[j]) + a.dmoment[i][j] * a.force;
+      out.dtau_dv[6 * d + j] += a.moment[i] * a.df_dspeed * a.moment[j];
     }
   }
 }
@@ -169,6 +144,32 @@ void check_state(const Model& model, const std::vector<double>& q, const std::ve
 }  // namespace
 
 int joint_num_dofs(JointType type) { return type == JointType::free ? 6 : type == JointType::ball ? 3 : 1; }
+
+ActuatorForce actuator_force(const Model& model, int k, const double* q, const double* v, double u) {
+  const Actuator& actuator = model.actuators[k];
+  const int first = model.joint_v[actuator.joint], n = joint_num_dofs(model.joint_type[actuator.joint]);
+  ActuatorForce a;
+  transmission(model, actuator, q, a);
+  for (int i = 0; i < n; ++i) {
+    a.speed += a.moment[i] * v[first + i];
+    for (int l = 0; l < n; ++l) a.dspeed[i] += a.dmoment[l][i] * v[first + l];  // the moment may turn with q
+  }
+  double du = 1;
+  if (actuator.control_limited) {
+    if (u < actuator.control_range[0]) u = actuator.control_range[0], du = 0;
+    else if (u > actuator.control_range[1]) u = actuator.control_range[1], du = 0;
+  }
+  u = nearest_turn(model, actuator, a.length, u);
+  const double gain = actuator.gain[0] + actuator.gain[1] * a.length + actuator.gain[2] * a.speed;
+  a.force = gain * u + actuator.bias[0] + actuator.bias[1] * a.length + actuator.bias[2] * a.speed;
+  if (actuator.force_limited && (a.force < actuator.force_range[0] || a.force > actuator.force_range[1])) {
+    a.force = std::clamp(a.force, actuator.force_range[0], actuator.force_range[1]);
+    return a;
+  }
+  a.df_dlength = actuator.gain[1] * u + actuator.bias[1], a.df_dspeed = actuator.gain[2] * u + actuator.bias[2];
+  a.df_du = du * gain, a.df_dgain = u;
+  return a;
+}
 
 JointForces::JointForces(const Model& model)
     : tau(model.nv), dtau_dq(6 * model.nv), dtau_dv(6 * model.nv), dtau_du(6 * model.nu), dtau_dgain(6 * model.nu),

@@ -25,6 +25,14 @@ void joint_forces(const Model& model, const double* q, const double* v, const do
 /// Its two parts. The joints' own clamp acts on the sum of the actuators, so actuators come first.
 void add_actuator_forces(const Model& model, const double* q, const double* v, const double* u, JointForces& out);
 void add_passive_forces(const Model& model, const double* q, const double* v, JointForces& out);
+/// One actuator: its coordinate, the moment that turns its force into forces of its joint, and their derivatives over the joint's dofs.
+struct ActuatorForce {
+  double length = 0, dlength[6] = {0};                                       ///< d length / dq
+  double moment[6] = {0}, dmoment[6][6] = {{0}};                             ///< dmoment[i][j] = d moment_i / dq_j
+  double speed = 0, dspeed[6] = {0};                                         ///< moment . v; d speed / dq
+  double force = 0, df_dlength = 0, df_dspeed = 0, df_du = 0, df_dgain = 0;  ///< zero beyond a clamp
+};
+ActuatorForce actuator_force(const Model& model, int actuator, const double* q, const double* v, double u);
 /// The spring of one joint with stiffness 1: what its force changes by per unit of stiffness.
 void add_unit_spring(const Model& model, int joint, const double* q, JointForces& out);
 

@@ -164,7 +164,6 @@ void copy_equalities_and_tendons(const mjModel& m, Copier& c) {
     for (int i = 0; i < 12; ++i) data.push_back(i < mjNEQDATA ? m.eq_data[mjNEQDATA * e + i] : 0.0);
   c.reals("eq_data", data.data(), static_cast<long>(data.size()));
   COULOMB_REALS(eq_solref, mjNREF * m.neq), COULOMB_REALS(eq_solimp, mjNIMP * m.neq);
-  COULOMB_INTEGERS(site_bodyid, m.nsite), COULOMB_REALS(site_pos, 3 * m.nsite), COULOMB_REALS(site_quat, 4 * m.nsite);
   COULOMB_INTEGERS(tendon_limited, m.ntendon), COULOMB_REALS(tendon_stiffness, m.ntendon),
       COULOMB_REALS(tendon_damping, m.ntendon);
   COULOMB_REALS(tendon_frictionloss, m.ntendon);
@@ -172,6 +171,51 @@ void copy_equalities_and_tendons(const mjModel& m, Copier& c) {
   COULOMB_REALS(tendon_armature, m.ntendon), COULOMB_REALS(tendon_stiffnesspoly, mjNPOLY * m.ntendon);
   COULOMB_REALS(tendon_dampingpoly, mjNPOLY * m.ntendon);
 #endif
+}
+
+const char* sensor_type(int type) {
+  switch (type) {
+    case mjSENS_FRAMEPOS: return "framepos";
+    case mjSENS_FRAMEQUAT: return "framequat";
+    case mjSENS_FRAMEXAXIS: return "framexaxis";
+    case mjSENS_FRAMEYAXIS: return "frameyaxis";
+    case mjSENS_FRAMEZAXIS: return "framezaxis";
+    case mjSENS_FRAMELINVEL: return "framelinvel";
+    case mjSENS_FRAMEANGVEL: return "frameangvel";
+    case mjSENS_VELOCIMETER: return "velocimeter";
+    case mjSENS_GYRO: return "gyro";
+    case mjSENS_JOINTPOS: return "jointpos";
+    case mjSENS_JOINTVEL: return "jointvel";
+    case mjSENS_BALLQUAT: return "ballquat";
+    case mjSENS_BALLANGVEL: return "ballangvel";
+    case mjSENS_SUBTREECOM: return "subtreecom";
+    case mjSENS_SUBTREELINVEL: return "subtreelinvel";
+    case mjSENS_ACTUATORPOS: return "actuatorpos";
+    case mjSENS_ACTUATORVEL: return "actuatorvel";
+    case mjSENS_ACTUATORFRC: return "actuatorfrc";
+    case mjSENS_JOINTACTFRC: return "jointactfrc";
+    case mjSENS_JOINTLIMITPOS: return "jointlimitpos";
+    case mjSENS_JOINTLIMITVEL: return "jointlimitvel";
+    case mjSENS_JOINTLIMITFRC: return "jointlimitfrc";
+    case mjSENS_TOUCH: return "touch";
+    case mjSENS_ACCELEROMETER: return "accelerometer";
+    case mjSENS_FORCE: return "force";
+    case mjSENS_TORQUE: return "torque";
+    default: return "other";
+  }
+}
+
+void copy_sites_and_sensors(const mjModel& m, Copier& c, MujocoArrays& out) {
+  COULOMB_INTEGERS(site_bodyid, m.nsite), COULOMB_INTEGERS(site_type, m.nsite), COULOMB_REALS(site_size, 3 * m.nsite);
+  COULOMB_REALS(site_pos, 3 * m.nsite), COULOMB_REALS(site_quat, 4 * m.nsite);
+  COULOMB_INTEGERS(sensor_objtype, m.nsensor), COULOMB_INTEGERS(sensor_objid, m.nsensor);
+  COULOMB_INTEGERS(sensor_reftype, m.nsensor), COULOMB_INTEGERS(sensor_refid, m.nsensor);
+  COULOMB_REALS(sensor_cutoff, m.nsensor);
+#if mjVERSION_HEADER >= 4000000
+  COULOMB_REALS(sensor_delay, m.nsensor), COULOMB_REALS(sensor_interval, 2 * m.nsensor);
+#endif
+  c.names("site", m.name_siteadr, m.nsite), c.names("sensor", m.name_sensoradr, m.nsensor);
+  for (long i = 0; i < m.nsensor; ++i) out.names["sensor_type"].emplace_back(sensor_type(m.sensor_type[i]));
 }
 
 void copy_options_and_names(const mjModel& m, Copier& c) {
@@ -213,6 +257,7 @@ MujocoArrays read_mjcf(const std::string& path_or_xml) {
   copy_geometries(*model, c);
   copy_actuators(*model, c);
   copy_equalities_and_tendons(*model, c);
+  copy_sites_and_sensors(*model, c, out);
   copy_options_and_names(*model, c);
   return out;
 }

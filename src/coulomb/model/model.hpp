@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "coulomb/model/materials.hpp"
+#include "coulomb/model/sensors.hpp"
 
 namespace coulomb {
 
@@ -154,6 +155,8 @@ struct Model {
   std::vector<Actuator> actuators;
   std::vector<Equality> equalities;
   std::vector<Keyframe> keyframes;
+  std::vector<Site> sites;
+  std::vector<Sensor> sensors;
   std::vector<PinocchioMap> pinocchio_maps;  ///< one per robot read by Pinocchio; otherwise one that covers every joint
   std::vector<std::string> ignored;          ///< what the loaders ignored, one line each
 

@@ -146,6 +146,7 @@ SceneParts translate_mujoco_arrays(const MujocoArrays& arrays) {
   translate_geometries(f, parts);
   translate_actuators(f, parts);
   translate_equalities(f, parts);
+  translate_sensors(f, parts);
   translate_keyframes_and_options(f, parts);
   report_unsupported(f, parts);
   return parts;

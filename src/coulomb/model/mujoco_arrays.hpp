@@ -17,7 +17,7 @@ struct MujocoArrays {
   std::map<std::string, std::vector<double>> reals;
   std::map<std::string, std::vector<int>> integers;
   std::map<std::string, std::vector<std::string>>
-      names;  ///< body, joint, geom, mesh, actuator, equality, key, tendon; "" if unnamed
+      names;  ///< body, joint, geom, mesh, actuator, equality, key, tendon, site, sensor, "" if unnamed; sensor_type: "framepos", ...
 };
 
 /// Throws std::invalid_argument naming the element wherever leaving something out would change the motion; what can be left out

@@ -76,6 +76,7 @@ void translate_bodies_and_joints(const MujocoFields& f, SceneParts& parts);
 void translate_geometries(const MujocoFields& f, SceneParts& parts);
 void translate_actuators(const MujocoFields& f, SceneParts& parts);
 void translate_equalities(const MujocoFields& f, SceneParts& parts);
+void translate_sensors(const MujocoFields& f, SceneParts& parts);
 /// Refuses what would change the motion and lists what does not.
 void report_unsupported(const MujocoFields& f, SceneParts& parts);
 

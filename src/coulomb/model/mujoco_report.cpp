@@ -53,8 +53,6 @@ void report_unsupported(const MujocoFields& f, SceneParts& parts) {
     if (f.count(key) > 0) list(std::to_string(f.count(key)) + " " + what);
   };
   count("ntendon", "tendons that exert no force");
-  count("nsensor", "sensors");
-  count("nsite", "sites");
   count("ncam", "cameras");
   count("nlight", "lights");
   count("nskin", "skins");

@@ -53,6 +53,27 @@ void append_named(std::vector<Part>& to, std::vector<Part>& from, std::size_t fi
   }
 }
 
+void shift_sensors(SceneParts& p, const SceneParts& base, int bodies, int joints, int geometries) {
+  const auto shift = [&](Frame& frame) {
+    if (frame.body > 0) frame.body += bodies;
+    if (frame.geometry >= 0) frame.geometry += geometries;
+  };
+  for (Site& site : p.sites) shift(site.frame);
+  for (Sensor& s : p.sensors) {
+    shift(s.frame);
+    if (s.reference) shift(*s.reference);
+    switch (s.type) {
+      case SensorType::subtree_com:
+      case SensorType::subtree_velocity: s.index += s.index > 0 ? bodies : 0; break;
+      case SensorType::touch: s.index += static_cast<int>(base.sites.size()); break;
+      case SensorType::actuator_position:
+      case SensorType::actuator_velocity:
+      case SensorType::actuator_force: s.index += static_cast<int>(base.actuators.size()); break;
+      default: s.index += joints;
+    }
+  }
+}
+
 /// Indices of what is about to be appended, moved behind what is already there.
 void shift_indices(SceneParts& p, const SceneParts& base) {
   const int bodies = static_cast<int>(base.bodies.size()) - 1, joints = static_cast<int>(base.joints.size());
@@ -80,6 +101,7 @@ void shift_indices(SceneParts& p, const SceneParts& base) {
     k.first_q += nq, k.first_v += nv, k.first_u += static_cast<int>(base.actuators.size());
   for (PinocchioMap& map : p.pinocchio_maps)
     for (PinocchioJoint& j : map.joints) j.q += nq, j.v += nv;
+  shift_sensors(p, base, bodies, joints, geometries);
 }
 
 template <class T>
@@ -119,6 +141,8 @@ SceneElement Scene::append(SceneParts parts, const std::string& name) {
   append_named(next.actuators, parts.actuators);
   append_named(next.equalities, parts.equalities);
   append_named(next.keyframes, parts.keyframes);
+  append_named(next.sites, parts.sites);
+  append_named(next.sensors, parts.sensors);
   append_named(next.pinocchio_maps, parts.pinocchio_maps);
   auto add = [](auto& to, auto& from) { to.insert(to.end(), from.begin(), from.end()); };
   add(next.meshes, parts.meshes);

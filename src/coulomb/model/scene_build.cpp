@@ -182,6 +182,8 @@ std::shared_ptr<const Model> build_model(const SceneParts& parts, const Vec3& gr
   m.actuators = parts.actuators;
   m.nu = static_cast<int>(m.actuators.size());
   m.equalities = parts.equalities;
+  m.sites = parts.sites;
+  m.sensors = parts.sensors;
   m.ignored = parts.ignored;
   copy_keyframes(parts, m);
   m.pinocchio_maps = parts.pinocchio_maps;

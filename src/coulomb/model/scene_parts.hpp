@@ -74,6 +74,8 @@ struct SceneParts {
   std::vector<Actuator> actuators;
   std::vector<Equality> equalities;
   std::vector<KeyframePart> keyframes;
+  std::vector<Site> sites;
+  std::vector<Sensor> sensors;
   std::vector<PinocchioMap> pinocchio_maps;
   std::vector<std::string> ignored;
   int num_collision_groups = 0;

@@ -34,6 +34,14 @@ class ComKind : public ParameterKind {
       out[k].add_wrench(e.index, zero, moment, context.options.timestep);
     }
   }
+  void frame_motions(const Model&, const DynamicsWorkspace&, const ParameterElement& e,
+                     std::vector<FrameMotion>& out) const override {
+    for (int k = 0; k < 3; ++k) {
+      FrameMotion motion;
+      motion.body = e.index, motion.dcom[k] = 1;
+      out.push_back(motion);
+    }
+  }
 };
 
 }  // namespace

@@ -9,14 +9,15 @@ namespace coulomb {
 struct GeometryPose {
   double position[3], rotation[9];  ///< world from geometry, row major
 
-  GeometryPose(const ParameterContext& context, int geometry) {
-    const Model& m = context.model;
+  GeometryPose(const ParameterContext& context, int geometry)
+      : GeometryPose(context.model, context.dynamics, geometry) {}
+  GeometryPose(const Model& m, const DynamicsWorkspace& dynamics, int geometry) {
     const int body = m.geometry_body[geometry];
-    const double* R = context.dynamics.body_rotation.data() + 9 * body;
+    const double* R = dynamics.body_rotation.data() + 9 * body;
     quaternion_to_matrix(m.geometry_quat.data() + 4 * geometry, rotation);
     multiply3(R, rotation, rotation);
     rotate(R, m.geometry_pos.data() + 3 * geometry, position);
-    add3(position, context.dynamics.body_position.data() + 3 * body, position);
+    add3(position, dynamics.body_position.data() + 3 * body, position);
   }
 };
 

@@ -63,6 +63,16 @@ class InertiaKind : public ParameterKind {
       out[k].add_wrench(e.index, zero, moment, context.options.timestep);
     }
   }
+  void frame_motions(const Model& model, const DynamicsWorkspace&, const ParameterElement& e,
+                     std::vector<FrameMotion>& out) const override {  // c = (m c) / m
+    const double mass = model.body_mass[e.index], *c = model.body_com.data() + 3 * e.index;
+    for (int k = 0; k < 10; ++k) {
+      FrameMotion motion;
+      motion.body = e.index, motion.dmass = k == 0 ? 1 : 0;
+      for (int i = 0; i < 3; ++i) motion.dcom[i] = k == 0 ? -c[i] / mass : k == 1 + i ? 1 / mass : 0.0;
+      out.push_back(motion);
+    }
+  }
 };
 
 }  // namespace

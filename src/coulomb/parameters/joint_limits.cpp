@@ -40,6 +40,15 @@ class JointLimitsKind : public ParameterKind {
       out[upper ? e.size - 1 : 0].rows.push_back({row.row, upper ? row.dbias_dphi : -row.dbias_dphi});
     }
   }
+  void frame_motions(const Model&, const DynamicsWorkspace&, const ParameterElement& e,
+                     std::vector<FrameMotion>& out) const override {
+    for (int k = 0; k < e.size; ++k) {
+      FrameMotion motion;
+      motion.joint = e.index;
+      (k == e.size - 1 ? motion.dupper : motion.dlower) = 1;
+      out.push_back(motion);
+    }
+  }
 };
 
 }  // namespace

@@ -22,6 +22,12 @@ class MassKind : public ParameterKind {
     add_outer(1, c, c, change.second);
     add_inertia_change(context, e.index, change, out[0]);
   }
+  void frame_motions(const Model&, const DynamicsWorkspace&, const ParameterElement& e,
+                     std::vector<FrameMotion>& out) const override {
+    FrameMotion motion;
+    motion.body = e.index, motion.dmass = 1;
+    out.push_back(motion);
+  }
 };
 
 }  // namespace

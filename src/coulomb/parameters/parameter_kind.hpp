@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "coulomb/parameters/frame_motion.hpp"
 #include "coulomb/parameters/right_hand_side.hpp"
 
 namespace coulomb {
@@ -29,6 +30,12 @@ class ParameterKind {
   /// out: element.size cleared entries.
   virtual void right_hand_sides(const ParameterContext& context, const ParameterElement& element,
                                 RightHandSide* out) const = 0;
+  /// What each scalar moves at fixed (q, v) (element.size entries appended, or none), and how each moves the surface at a contact. For
+  /// readings and contact points; velocities known.
+  virtual void frame_motions(const Model&, const DynamicsWorkspace&, const ParameterElement&,
+                             std::vector<FrameMotion>&) const {}
+  virtual void surface_motions(const Model&, const DynamicsWorkspace&, const Contact&, const ParameterElement&,
+                               std::vector<ShapeMotion>&) const {}
 };
 
 /// Every kind, in the order in which parameters are listed.

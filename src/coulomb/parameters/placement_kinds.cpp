@@ -42,6 +42,18 @@ void placement_twist(const double* parent, const double* vector, int k, double* 
   rotate(parent, column, w);
 }
 
+/// The same as a twist about the reference point of `of`'s tree, for a frame placed in body `parent` by these values.
+void placement_displacement(const Model& m, const DynamicsWorkspace& dynamics, int parent, int of, const double* values,
+                            int k, double* xi) {
+  const double* R = dynamics.body_rotation.data() + 9 * parent;
+  double origin[3];
+  rotate(R, values, origin);
+  add3(origin, dynamics.body_position.data() + 3 * parent, origin);
+  relative_point(m, dynamics, of, origin, origin);
+  placement_twist(R, values + 3, k, xi, xi + 3);
+  add_cross3(origin, xi + 3, xi);  // v at the reference point: v_origin - w x origin
+}
+
 class GeometryPlacementKind : public ParameterKind {
   const char* name() const override { return "geometry_placement"; }
   const char* unit() const override { return placement_unit; }
@@ -78,6 +90,18 @@ class GeometryPlacementKind : public ParameterKind {
         for (int c = 0; c < 6; ++c) dphi += motion.ddistance[first + c] * twist[c];
         add_surface_motion(context, b, dn, dp, dphi, out[k]);
       }
+    }
+  }
+  void frame_motions(const Model& m, const DynamicsWorkspace& dynamics, const ParameterElement& e,
+                     std::vector<FrameMotion>& out) const override {
+    const int body = m.geometry_body[e.index];
+    double values[6];
+    read(m, e, values);
+    for (int k = 0; k < 6; ++k) {
+      FrameMotion motion;
+      motion.geometry = e.index;
+      placement_displacement(m, dynamics, body, body, values, k, motion.xi);
+      out.push_back(motion);
     }
   }
 };
@@ -194,18 +218,25 @@ class JointPlacementKind : public ParameterKind {
   void right_hand_sides(const ParameterContext& context, const ParameterElement& e, RightHandSide* out) const override {
     const Model& m = context.model;
     const int body = m.joint_body[e.index], parent = m.body_parent[body];
-    const double* R = context.dynamics.body_rotation.data() + 9 * parent;
-    double values[6], origin[3];
+    double values[6];
     read(m, e, values);
-    rotate(R, values, origin);
-    add3(origin, context.dynamics.body_position.data() + 3 * parent, origin);
-    relative_point(m, context.dynamics, body, origin, origin);
     const Displacement displacement(context, body);
     for (int k = 0; k < 6; ++k) {
       double twist[6];
-      placement_twist(R, values + 3, k, twist, twist + 3);
-      add_cross3(origin, twist + 3, twist);  // v at the reference point: v_origin - w x origin
+      placement_displacement(m, context.dynamics, parent, body, values, k, twist);
       displacement.add(load6(twist), out[k]);
+    }
+  }
+  void frame_motions(const Model& m, const DynamicsWorkspace& dynamics, const ParameterElement& e,
+                     std::vector<FrameMotion>& out) const override {
+    const int body = m.joint_body[e.index];
+    double values[6];
+    read(m, e, values);
+    for (int k = 0; k < 6; ++k) {
+      FrameMotion motion;
+      motion.subtree = body;
+      placement_displacement(m, dynamics, m.body_parent[body], body, values, k, motion.xi);
+      out.push_back(motion);
     }
   }
 };

@@ -46,6 +46,14 @@ class SizeKind : public ParameterKind {
       }
     }
   }
+  void surface_motions(const Model& model, const DynamicsWorkspace& dynamics, const Contact& contact,
+                       const ParameterElement& e, std::vector<ShapeMotion>& out) const override {
+    if (contact.geometry_a != e.index && contact.geometry_b != e.index) return;
+    const GeometryPose pose(model, dynamics, e.index);
+    out.resize(e.size);
+    for (int k = 0; k < e.size; ++k)
+      size_motion(model, contact, contact.geometry_a == e.index, k, pose.position, pose.rotation, out[k]);
+  }
 };
 
 }  // namespace

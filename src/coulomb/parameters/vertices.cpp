@@ -62,6 +62,17 @@ class VerticesKind : public ParameterKind {
         }
     }
   }
+  void surface_motions(const Model& model, const DynamicsWorkspace& dynamics, const Contact& contact,
+                       const ParameterElement& e, std::vector<ShapeMotion>& out) const override {
+    if (contact.geometry_a != e.index && contact.geometry_b != e.index) return;
+    const GeometryPose pose(model, dynamics, e.index);
+    MeshCarrier carrier;
+    find_carrier(model, contact, contact.geometry_a == e.index, pose.position, pose.rotation, carrier);
+    out.resize(e.size);
+    for (int k = 0; k < carrier.count(); ++k)
+      for (int axis = 0; axis < 3; ++axis)
+        vertex_motion(contact, carrier, carrier.vertex(k), axis, out[3 * carrier.vertex(k) + axis]);
+  }
 };
 
 }  // namespace

@@ -1,0 +1,21 @@
+// What the bindings of models, steps and rollouts share about outputs.
+#pragma once
+
+#include <vector>
+
+#include "arrays.hpp"
+#include "coulomb/model/model.hpp"
+
+namespace coulomb::python {
+
+/// A name or a list of names.
+std::vector<std::string> output_names_of(nb::handle names);
+
+/// Cotangents of outputs, a dict of names to arrays: (tangent_size) each, or (rows, tangent_size) for rows > 0. None: none.
+struct OutputWeights {
+  OutputWeights(const Model& model, nb::handle outputs, Py_ssize_t rows = 0);
+  OutputSet set;
+  std::vector<double> values;  ///< rows x set.tangent_size()
+};
+
+}  // namespace coulomb::python

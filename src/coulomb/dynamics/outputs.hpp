@@ -1,0 +1,65 @@
+// Readings of frames, joints and centres of mass at a state, and how they change when bodies move. A body X that is displaced by the
+// twist xi (world axes, about its tree's reference point) and whose own twist V_X changes by dV changes a reading by
+//
+//   dy = sum over terms (G . xi_X + H . dV_X) + entries of dq and dv
+//
+//   dq_k: xi = J_k, dV = J_k x V_X + psi_dot_k for the bodies that dof k moves;    dv_k: dV = J_k
+//
+// Parameters that displace frames use the same terms (parameters/frame_motion.hpp). Orientations change by a rotation vector
+// in the frame's own axes, as configurations do.
+#pragma once
+
+#include <vector>
+
+#include "coulomb/dynamics/dynamics.hpp"
+
+namespace coulomb {
+
+/// One row (scalar of the tangent) of an output's derivative.
+struct OutputRow {
+  struct Term {
+    int body, geometry;  ///< geometry whose placement the frame follows, or -1
+    bool at_com;
+    double G[6], H[6];
+    double mass_slope = 0;  ///< of the reading by the mass of that body
+  };
+  struct Entry {
+    int dof;
+    double value;
+  };
+  std::vector<Term> terms;
+  std::vector<Entry> dq, dv;
+  int joint = -1;  ///< whose limit moves the reading by these two numbers
+  double dlower = 0, dupper = 0;
+};
+
+/// Pose and velocity of a frame, world axes.
+struct FrameState {
+  double position[3], rotation[9], quaternion[4], velocity[3], spin[3];
+};
+/// After kinematics and velocities.
+FrameState frame_state(const Model& model, const DynamicsWorkspace& ws, const Frame& frame);
+
+/// sensor_size numbers. The sensor is not a force. After kinematics and velocities at (q, v).
+void read_output(const Model& model, const DynamicsWorkspace& ws, const double* q, const double* v,
+                 const Sensor& sensor, double* reading);
+
+/// sensor_tangent_size rows. The same conditions.
+void linearize_output(const Model& model, const DynamicsWorkspace& ws, const double* q, const double* v,
+                      const Sensor& sensor, std::vector<OutputRow>& rows);
+
+/// dq, dv (nv each): += scale times the row's derivative by q and by v; either may be null.
+void add_output_row(const Model& model, const DynamicsWorkspace& ws, const OutputRow& row, double scale, double* dq,
+                    double* dv);
+
+/// Mass of a subtree, its centre of mass and that point's velocity; a subtree without mass: its root's.
+struct SubtreeState {
+  double mass = 0, com[3] = {0, 0, 0}, velocity[3] = {0, 0, 0};
+};
+SubtreeState subtree_state(const Model& model, const DynamicsWorkspace& ws, int root);
+
+/// The clamp of a reading: a force or of both signs.
+double clamp_reading(const Sensor& sensor, double value);
+bool is_clamped(const Sensor& sensor, double value);
+
+}  // namespace coulomb

@@ -1,0 +1,100 @@
+// Sites, and what can be read off a model: frames, joints, actuators, centres of mass, touch. A sensor of an MJCF file and an output
+// that a user names ("position/foot") are the same thing, a Sensor; docs/outputs.md has the list.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace coulomb {
+
+struct Model;
+
+/// A frame that rides on a body: at (pos, quat) in it; at a geometry, wherever its placement puts it; or at the centre of mass.
+struct Frame {
+  int body = 0;
+  int geometry = -1;
+  bool at_com = false;
+  std::array<double, 3> pos{};
+  std::array<double, 4> quat{1, 0, 0, 0};
+};
+
+enum class ZoneType : std::uint8_t { sphere, capsule, ellipsoid, cylinder, box };
+
+/// A named frame with a volume, the zone of touch sensors.
+struct Site {
+  std::string name;
+  Frame frame;
+  ZoneType zone = ZoneType::sphere;
+  std::array<double, 3> size{0.005, 0.005, 0.005};  ///< as Model::geometry_size
+};
+
+/// Frame quantities are in world axes; with a reference frame, relative to it and in its axes. Those below `touch` are forces of the
+/// last step, the others functions of a state (q, v).
+enum class SensorType : std::uint8_t {
+  position,
+  orientation,  ///< quaternion; its tangent is in the frame's own axes
+  x_axis,
+  y_axis,
+  z_axis,
+  velocity,
+  angular_velocity,
+  velocimeter,  ///< the frame's velocity in its own axes
+  gyro,         ///< the frame's angular velocity in its own axes
+  joint_position,
+  joint_velocity,
+  subtree_com,
+  subtree_velocity,  ///< of the centre of mass
+  actuator_position,
+  actuator_velocity,
+  joint_limit_position,  ///< gap to a limit that is violated, or 0
+  joint_limit_velocity,  ///< its rate
+  touch,                 ///< sum of the normal forces on the site's body whose line meets the site's zone
+  actuator_force,
+  joint_actuator_force,
+  joint_limit_force,
+};
+
+struct Sensor {
+  std::string name;
+  SensorType type = SensorType::position;
+  Frame frame;
+  std::optional<Frame> reference;
+  int index = -1;     ///< of the joint, the actuator, the subtree's root body, the touch sensor's site
+  double cutoff = 0;  ///< > 0: readings are clamped to +-cutoff (forces of contacts and limits: from above)
+};
+
+/// A function of the last step's impulses or joint forces, not of a state.
+bool is_force(SensorType type);
+/// Numbers of a reading, and of its tangent (orientations: 4 and 3).
+int sensor_size(const Model& model, const Sensor& sensor);
+int sensor_tangent_size(const Model& model, const Sensor& sensor);
+const char* sensor_unit(const Model& model, const Sensor& sensor);
+
+/// The output of that name: "kind/element", or "sensor/<name>" for one of Model::sensors. Throws std::invalid_argument.
+Sensor find_output(const Model& model, const std::string& name);
+/// The names of all outputs, those of sensors last.
+std::vector<std::string> output_names(const Model& model);
+
+/// Some outputs in the caller's order, as one vector of readings and one of tangents.
+class OutputSet {
+ public:
+  OutputSet() = default;
+  OutputSet(const Model& model, const std::vector<std::string>& names);  ///< throws for unknown or repeated names
+
+  struct Item {
+    Sensor sensor;  ///< name: as asked for
+    int first = 0, size = 0, first_tangent = 0, tangent_size = 0;
+  };
+  const std::vector<Item>& items() const { return items_; }
+  int size() const { return size_; }
+  int tangent_size() const { return tangent_size_; }
+
+ private:
+  std::vector<Item> items_;
+  int size_ = 0, tangent_size_ = 0;
+};
+
+}  // namespace coulomb

@@ -1,0 +1,104 @@
+#include "coulomb/parameters/frame_motion.hpp"
+
+#include "coulomb/constraints/constraint_rows.hpp"
+#include "coulomb/dynamics/spatial.hpp"
+#include "coulomb/parameters/parameters.hpp"
+
+// A subtree displaced by xi turns the columns behind it: dV_X = xi x (V_X - V_parent), as the virtual joint of placement_kinds.cpp.
+// A contact moves by (twist of A's surface, twist of B's) through ContactMotion, both taken at the contact's point.
+
+namespace coulomb {
+namespace {
+
+bool inside(const Model& model, int subtree, int body) {
+  return subtree >= 0 && body >= subtree && body < model.body_subtree_end[subtree];
+}
+
+void add_twist(const Model& model, const DynamicsWorkspace& dynamics, const Contact& contact,
+               const ContactMotion& motion, int side, const double* twist, ContactChange& out) {
+  double arm[3], at[6];
+  relative_point(model, dynamics, side == 0 ? contact.body_a : contact.body_b, contact.point, arm);
+  copy3(twist, at);
+  copy3(twist + 3, at + 3);
+  add_cross3(at + 3, arm, at);
+  for (int c = 0; c < 6; ++c) {
+    for (int i = 0; i < 3; ++i) {
+      out.point[i] += motion.dpoint[i][6 * side + c] * at[c];
+      out.normal[i] += motion.dnormal[i][6 * side + c] * at[c];
+    }
+    out.depth -= motion.ddistance[6 * side + c] * at[c];
+  }
+}
+
+}  // namespace
+
+double row_change(const Model& model, const DynamicsWorkspace& dynamics, const OutputRow& row,
+                  const FrameMotion& motion) {
+  double change =
+      row.joint >= 0 && row.joint == motion.joint ? motion.dlower * row.dlower + motion.dupper * row.dupper : 0.0;
+  const Spatial xi = load6(motion.xi);
+  for (const OutputRow::Term& term : row.terms) {
+    if (inside(model, motion.subtree, term.body)) {
+      const Spatial V = load6(dynamics.body_twist.data() + 8 * term.body),
+                    before = load6(dynamics.body_twist.data() + 8 * model.body_parent[motion.subtree]);
+      const bool root = model.body_tree[model.body_parent[motion.subtree]] < 0;
+      change += dot(load6(term.G), xi) + dot(load6(term.H), cross_motion(xi, root ? V : V - before));
+    }
+    if (motion.geometry >= 0 && term.geometry == motion.geometry) change += dot(load6(term.G), xi);
+    if (motion.body >= 0 && term.body == motion.body && term.at_com) {
+      double shift[3];
+      rotate(dynamics.body_rotation.data() + 9 * term.body, motion.dcom, shift);
+      change += dot3(term.G, shift) + term.mass_slope * motion.dmass;
+    }
+  }
+  return change;
+}
+
+void add_output_parameters(const Model& model, const DynamicsWorkspace& dynamics, const std::vector<OutputRow>& rows,
+                           const ParameterSet& set, double* out, int stride) {
+  std::vector<FrameMotion> motions;
+  for (const ParameterSet::Item& item : set.items()) {
+    motions.clear();
+    item.kind->frame_motions(model, dynamics, item.element, motions);
+    for (std::size_t k = 0; k < motions.size(); ++k)
+      for (std::size_t r = 0; r < rows.size(); ++r)
+        out[r * stride + item.first + k] += row_change(model, dynamics, rows[r], motions[k]);
+  }
+}
+
+void add_contact_columns(const Model& model, const DynamicsWorkspace& dynamics, const Contact& contact,
+                         const ContactMotion& motion, ContactChange* by_q) {
+  for (int side = 0; side < 2; ++side) {
+    const int last = model.body_last_dof[side == 0 ? contact.body_a : contact.body_b];
+    if (last < 0) continue;
+    const int* path = model.dof_path.data() + model.dof_row[last];
+    for (int k = 0; k <= model.dof_depth[last]; ++k)
+      add_twist(model, dynamics, contact, motion, side, dynamics.columns.data() + 8 * path[k], by_q[path[k]]);
+  }
+}
+
+void add_contact_columns(const Model& model, const DynamicsWorkspace& dynamics, const Contact& contact,
+                         const ContactMotion& motion, const ParameterSet& set, ContactChange* by_parameters) {
+  std::vector<FrameMotion> motions;
+  std::vector<ShapeMotion> shapes;
+  for (const ParameterSet::Item& item : set.items()) {
+    motions.clear(), shapes.clear();
+    item.kind->frame_motions(model, dynamics, item.element, motions);
+    for (std::size_t k = 0; k < motions.size(); ++k)
+      for (int side = 0; side < 2; ++side) {
+        const int body = side == 0 ? contact.body_a : contact.body_b,
+                  geometry = side == 0 ? contact.geometry_a : contact.geometry_b;
+        if (inside(model, motions[k].subtree, body) || (motions[k].geometry >= 0 && motions[k].geometry == geometry))
+          add_twist(model, dynamics, contact, motion, side, motions[k].xi, by_parameters[item.first + k]);
+      }
+    item.kind->surface_motions(model, dynamics, contact, item.element, shapes);
+    for (std::size_t k = 0; k < shapes.size(); ++k) {
+      ContactChange& out = by_parameters[item.first + k];
+      add3(out.point, shapes[k].dpoint, out.point);
+      add3(out.normal, shapes[k].dnormal, out.normal);
+      out.depth -= shapes[k].ddistance;
+    }
+  }
+}
+
+}  // namespace coulomb

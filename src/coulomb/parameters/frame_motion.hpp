@@ -1,0 +1,42 @@
+// How one scalar of a parameter moves frames, contacts and readings at fixed (q, v): the part of their derivative that is not through
+// the state. Kinds that move nothing say nothing (ParameterKind::frame_motions, surface_motions).
+#pragma once
+
+#include <vector>
+
+#include "coulomb/collision/shape_motion.hpp"
+#include "coulomb/dynamics/outputs.hpp"
+
+namespace coulomb {
+
+class ParameterSet;
+
+struct FrameMotion {
+  int subtree = -1;                   ///< body whose subtree is displaced by xi, its joints held
+  int geometry = -1;                  ///< geometry that is displaced by xi in its body
+  double xi[6] = {0, 0, 0, 0, 0, 0};  ///< twist, world axes, about the reference point of the body's tree
+  int body = -1;                      ///< whose mass and centre of mass (in the body's frame) change
+  double dmass = 0, dcom[3] = {0, 0, 0};
+  int joint = -1;  ///< whose limits change
+  double dlower = 0, dupper = 0;
+};
+
+/// Change of an output's row.
+double row_change(const Model& model, const DynamicsWorkspace& dynamics, const OutputRow& row,
+                  const FrameMotion& motion);
+
+/// Change of the rows by the scalars of a set: (rows x stride), added.
+void add_output_parameters(const Model& model, const DynamicsWorkspace& dynamics, const std::vector<OutputRow>& rows,
+                           const ParameterSet& set, double* out, int stride);
+
+/// The motion of a contact for unit twists of its bodies, and how its bodies' or its geometries' displacement moves it.
+struct ContactChange {
+  double point[3] = {0, 0, 0}, normal[3] = {0, 0, 0}, depth = 0;
+};
+/// Columns of a contact by dq (nv, zeroed by the caller) and by the scalars of a set (zeroed).
+void add_contact_columns(const Model& model, const DynamicsWorkspace& dynamics, const Contact& contact,
+                         const ContactMotion& motion, ContactChange* by_q);
+void add_contact_columns(const Model& model, const DynamicsWorkspace& dynamics, const Contact& contact,
+                         const ContactMotion& motion, const ParameterSet& set, ContactChange* by_parameters);
+
+}  // namespace coulomb

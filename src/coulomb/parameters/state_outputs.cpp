@@ -1,0 +1,114 @@
+#include "coulomb/parameters/state_outputs.hpp"
+
+#include <algorithm>
+
+#include "coulomb/model/checks.hpp"
+#include "coulomb/model/configuration.hpp"
+
+namespace coulomb {
+
+void StateOutputs::move_to(const double* q, const double* v) {
+  q_ = q, v_ = v;
+  kinematics(*model_, q, ws_);
+  velocities(*model_, v, ws_);
+}
+
+void StateOutputs::read(const OutputSet& outputs, double* readings) const {
+  for (const OutputSet::Item& item : outputs.items()) {
+    if (is_force(item.sensor.type)) readings[item.first] = 0;
+    else read_output(*model_, ws_, q_, v_, item.sensor, readings + item.first);
+  }
+}
+
+void StateOutputs::columns(const OutputSet& outputs, double* by_q, double* by_v) {
+  const std::size_t nv = model_->nv, count = outputs.tangent_size() * nv;
+  std::fill_n(by_q, count, 0.0);
+  std::fill_n(by_v, count, 0.0);
+  for (const OutputSet::Item& item : outputs.items()) {
+    if (is_force(item.sensor.type)) continue;
+    linearize_output(*model_, ws_, q_, v_, item.sensor, rows_);
+    for (std::size_t r = 0; r < rows_.size(); ++r) {
+      const std::size_t offset = (item.first_tangent + r) * nv;
+      add_output_row(*model_, ws_, rows_[r], 1, by_q + offset, by_v + offset);
+    }
+  }
+}
+
+void StateOutputs::parameter_columns(const OutputSet& outputs, const ParameterSet& set, double* by_parameters) {
+  const std::size_t size = set.size();
+  std::fill_n(by_parameters, outputs.tangent_size() * size, 0.0);
+  for (const OutputSet::Item& item : outputs.items()) {
+    if (is_force(item.sensor.type)) continue;
+    linearize_output(*model_, ws_, q_, v_, item.sensor, rows_);
+    add_output_parameters(*model_, ws_, rows_, set, by_parameters + item.first_tangent * size, set.size());
+  }
+}
+
+void StateOutputs::vjp(const OutputSet& outputs, const double* w, double* dq, double* dv, const ParameterSet* set,
+                       double* dparameters) {
+  for (const OutputSet::Item& item : outputs.items()) {
+    if (is_force(item.sensor.type)) continue;
+    linearize_output(*model_, ws_, q_, v_, item.sensor, rows_);
+    const double* weights = w + item.first_tangent;
+    for (std::size_t r = 0; r < rows_.size(); ++r) add_output_row(*model_, ws_, rows_[r], weights[r], dq, dv);
+    if (!set || set->size() == 0) continue;
+    const std::size_t size = set->size();
+    scratch_.assign(rows_.size() * size, 0.0);
+    add_output_parameters(*model_, ws_, rows_, *set, scratch_.data(), set->size());
+    for (std::size_t r = 0; r < rows_.size(); ++r)
+      for (std::size_t k = 0; k < size; ++k) dparameters[k] += weights[r] * scratch_[r * size + k];
+  }
+}
+
+void refuse_forces(const OutputSet& outputs, const char* where) {
+  for (const OutputSet::Item& item : outputs.items())
+    if (is_force(item.sensor.type))
+      checks::fail("output '" + item.sensor.name + "'",
+                   std::string("is a force of a step, ") + where + " has outputs of states only (Simulator.output)");
+}
+
+namespace {
+
+StateOutputs checked(const Model& model, const std::vector<double>& q, const std::vector<double>& v) {
+  check_vector(q, model.nq, "q");
+  check_configuration(model, q.data(), "q");
+  check_vector(v, model.nv, "v");
+  StateOutputs out(model);
+  out.move_to(q.data(), v.data());
+  return out;
+}
+
+}  // namespace
+
+std::vector<double> output_readings(const Model& model, const std::vector<double>& q, const std::vector<double>& v,
+                                    const std::vector<std::string>& names) {
+  const OutputSet outputs(model, names);
+  refuse_forces(outputs, "Model.output");
+  const StateOutputs at = checked(model, q, v);
+  std::vector<double> out(outputs.size());
+  at.read(outputs, out.data());
+  return out;
+}
+
+std::vector<double> output_jacobian(const Model& model, const std::vector<double>& q, const std::vector<double>& v,
+                                    const std::vector<std::string>& names, const std::string& wrt, int& columns) {
+  const OutputSet outputs(model, names);
+  refuse_forces(outputs, "Model.output_jacobian");
+  StateOutputs at = checked(model, q, v);
+  const std::size_t rows = outputs.tangent_size();
+  std::vector<double> out;
+  if (wrt == "q" || wrt == "v") {
+    columns = model.nv;
+    std::vector<double> other(rows * model.nv);
+    out.resize(rows * model.nv);
+    at.columns(outputs, wrt == "q" ? out.data() : other.data(), wrt == "q" ? other.data() : out.data());
+  } else {
+    const ParameterSet set(model, {wrt});
+    columns = set.size();
+    out.resize(rows * set.size());
+    at.parameter_columns(outputs, set, out.data());
+  }
+  return out;
+}
+
+}  // namespace coulomb

@@ -1,0 +1,41 @@
+// Outputs at a state (q, v): readings, and their derivatives by q and v (tangent spaces) and by parameters. Forces of a step are no
+// functions of a state: their readings and rows are zero here (stepping/step_outputs.hpp has them).
+#pragma once
+
+#include "coulomb/parameters/parameters.hpp"
+
+namespace coulomb {
+
+class StateOutputs {
+ public:
+  explicit StateOutputs(const Model& model) : model_(&model), ws_(model) {}
+  void move_to(const double* q, const double* v);
+
+  /// outputs.size() readings.
+  void read(const OutputSet& outputs, double* readings) const;
+  /// outputs.tangent_size() x nv each.
+  void columns(const OutputSet& outputs, double* by_q, double* by_v);
+  /// outputs.tangent_size() x set.size(): at fixed q and v.
+  void parameter_columns(const OutputSet& outputs, const ParameterSet& set, double* by_parameters);
+  /// dq, dv (nv), dparameters (set.size()) += those of the readings' cotangent w (tangent_size). set may be null.
+  void vjp(const OutputSet& outputs, const double* w, double* dq, double* dv, const ParameterSet* set,
+           double* dparameters);
+
+ private:
+  const Model* model_;
+  DynamicsWorkspace ws_;
+  const double *q_ = nullptr, *v_ = nullptr;
+  std::vector<OutputRow> rows_;
+  std::vector<double> scratch_;
+};
+
+/// Throws std::invalid_argument naming the first output that is a force of a step.
+void refuse_forces(const OutputSet& outputs, const char* where);
+
+/// The same for users: checked input. Readings; derivative by "q", "v" or a parameter, tangent_size x columns, row major.
+std::vector<double> output_readings(const Model& model, const std::vector<double>& q, const std::vector<double>& v,
+                                    const std::vector<std::string>& names);
+std::vector<double> output_jacobian(const Model& model, const std::vector<double>& q, const std::vector<double>& v,
+                                    const std::vector<std::string>& names, const std::string& wrt, int& columns);
+
+}  // namespace coulomb

@@ -1,0 +1,20 @@
+// Outputs along a trajectory: readings at every state, and reverse products that start from them. Their cotangents become cotangents of
+// the states, and direct ones of the parameters that move frames:
+//
+//   dX_t += (dy_t/dx_t)^T w_t,   dtheta += sum_t (dy_t/dtheta)^T w_t
+#pragma once
+
+#include "coulomb/parameters/state_outputs.hpp"
+#include "coulomb/rollout/rollout_derivatives.hpp"
+
+namespace coulomb {
+
+/// (steps + 1) x outputs.size(). Throws std::invalid_argument for forces of steps.
+std::vector<double> read_outputs(const Rollout& rollout, const OutputSet& outputs);
+
+/// vjp of the states (dq, dv as there) and of outputs: (steps + 1) x tangent_size cotangents. Throws as vjp.
+RolloutCotangent vjp(const Rollout& rollout, const double* dq, const double* dv, const OutputSet& outputs,
+                     const double* doutputs, const std::vector<std::string>& parameters = {},
+                     const Progress& progress = {});
+
+}  // namespace coulomb

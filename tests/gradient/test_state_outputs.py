@@ -1,0 +1,300 @@
+"""Outputs (frames, joints, subtrees, sensors): derivatives at a state, of a step and along a rollout, by q, v, u, tau and parameters,
+against Richardson differences; reverse against forward."""
+
+import numpy as np
+import pytest
+
+import coulomb
+from scenes.contacts import CONTACT_SCENES
+
+BODY = """
+  <option timestep="0.004"/>
+  <worldbody>
+    <geom name="floor" type="plane" size="5 5 1" friction="0.6"/>
+    <body name="base" pos="0 0 .0995"><freejoint name="root"/>
+      <geom name="trunk" type="box" size=".2 .1 .1" mass="2" pos=".01 0 0" euler="0 0 10"/>
+      <site name="imu" pos="0.02 0.03 -0.05" quat="0.5 0.5 -0.5 0.5"/>
+      <site name="sole" pos="0 0 -.1" type="box" size=".3 .3 .02"/>
+      <body name="arm" pos=".2 0 .1" euler="0 10 20"><joint name="shoulder" axis="0 1 0" stiffness="5" limited="true" range="-40 20" armature=".01"/>
+        <geom name="upper" type="capsule" fromto="0 0 0 .2 0 0" size=".03" mass=".3"/>
+        <body name="hand" pos=".2 0 0" euler="5 0 0"><joint name="wrist" type="ball" limited="true" range="0 30"/>
+          <geom name="palm" type="ellipsoid" size=".05 .04 .06" mass=".2" pos="0 .01 .02" euler="20 0 0"/>
+          <site name="tip" pos="0.05 0.06 0.07" euler="5 -20 70"/></body></body></body>
+  </worldbody>
+  <actuator><motor name="pull" joint="shoulder" gear="3"/><position name="servo" joint="shoulder" kp="10" kv=".3"/>
+    <position name="turn" joint="wrist" kp="4" gear="0 1 0.5"/><motor name="push" jointinparent="wrist" gear="-1 0.5 2"/></actuator>"""
+
+
+def frame_sensors():
+    out = ""
+    references = ["", 'reftype="site" refname="imu"', 'reftype="geom" refname="upper"', 'reftype="body" refname="base"']
+    for kind in "framepos framequat framexaxis frameyaxis framezaxis framelinvel frameangvel".split():
+        for kind_of, name in (("site", "tip"), ("geom", "palm"), ("body", "hand"), ("xbody", "arm")):
+            out += "".join(f'<{kind} objtype="{kind_of}" objname="{name}" {reference}/>' for reference in references)
+    return out
+
+
+STATES = (
+    frame_sensors()
+    + '<velocimeter site="tip"/><gyro site="tip"/><framelinvel objtype="site" objname="tip" cutoff=".2"/>'
+    + '<jointpos joint="shoulder"/><jointvel joint="shoulder"/><ballquat joint="wrist"/><ballangvel joint="wrist"/>'
+    + "".join(f'<subtreecom body="{b}"/><subtreelinvel body="{b}"/>' for b in ("base", "arm", "hand"))
+    + "".join(f'<actuatorpos actuator="{a}"/><actuatorvel actuator="{a}"/>' for a in ("servo", "turn", "push"))
+    + "".join(f'<jointlimitpos joint="{j}"/><jointlimitvel joint="{j}"/>' for j in ("shoulder", "wrist"))
+)
+FORCES = '<touch site="sole"/><jointlimitfrc joint="shoulder"/><jointactuatorfrc joint="shoulder"/>' + "".join(
+    f'<actuatorfrc actuator="{a}"/>' for a in ("pull", "servo", "turn", "push")
+)
+MOVING = {"mass", "com", "inertia", "joint_placement", "geometry_placement", "joint_limits"}
+KINDS = (
+    "position orientation velocity angular_velocity joint_position joint_velocity subtree_com subtree_velocity sensor"
+)
+
+
+def model_of(sensors):
+    return coulomb.load(f"<mujoco>{BODY}<sensor>{sensors}</sensor></mujoco>")
+
+
+def state(model, random, spread=0.3):
+    q = model.integrate(model.neutral()[0], spread * random.normal(size=model.nv))
+    return q, random.normal(size=model.nv), random.normal(size=model.nu)
+
+
+def conjugate_times(a, b):
+    w, x, y, z = a * [1, -1, -1, -1]
+    return np.array([[w, -x, -y, -z], [x, w, -z, y], [y, z, w, -x], [z, -y, x, w]]) @ b
+
+
+def tangent(model, names, base, value):
+    """value (-) base: rotations by their rotation vector in the frame's own axes."""
+    out, i, kinds = [], 0, model.outputs()
+    for name in names:
+        n, m = kinds[name].size, kinds[name].tangent_size
+        a, b = base[i : i + n], value[i : i + n]
+        i += n
+        if n == m:
+            out.append(b - a)
+            continue
+        d = conjugate_times(a[-4:], b[-4:])
+        d = 2 * np.sign(d[0]) * d[1:]  # small
+        out.append(np.r_[(b - a)[: n - 4], d])
+    return np.concatenate(out)
+
+
+def richardson(f, base, h):
+    """f(size) -> tangent relative to the base."""
+    plus, minus, half_plus, half_minus = (f(size) for size in (h, -h, h / 2, -h / 2))
+    return (4 * (half_plus - half_minus) / h - (plus - minus) / (2 * h)) / 3
+
+
+def assert_close(J, columns, what, tolerance=1e-7):
+    numeric = np.array(columns).T
+    assert J.shape == numeric.shape
+    error = np.abs(J - numeric)
+    scale = max(1.0, np.abs(numeric).max(initial=0))
+    assert error.max(initial=0) <= tolerance * scale, (what, np.unravel_index(error.argmax(), error.shape), error.max())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_at_a_state(seed):
+    random = np.random.default_rng(seed)
+    model = model_of(STATES)
+    names = list(model.outputs())
+    assert {name.split("/")[0] for name in names} == set(KINDS.split())
+    q, v, _ = state(model, random, 0.6)
+    q[model.joint_q[1]] = np.radians(random.choice([-60, 40]))  # beyond its limits
+    base = model.output(names, q, v)
+    assert model.output(f"sensor/{model.sensor_names[-4]}", q, v)[0] == pytest.approx(-np.radians(20))
+    e = np.eye(model.nv)
+
+    def by_q(k):
+        return richardson(
+            lambda h: tangent(model, names, base, model.output(names, model.integrate(q, h * e[k]), v)), base, 1e-4
+        )
+
+    def by_v(k):
+        return richardson(lambda h: tangent(model, names, base, model.output(names, q, v + h * e[k])), base, 1e-3)
+
+    assert_close(model.output_jacobian(names, q, v, "q"), [by_q(k) for k in range(model.nv)], "q")
+    assert_close(model.output_jacobian(names, q, v, "v"), [by_v(k) for k in range(model.nv)], "v")
+    felt = set()
+    for parameter, info in model.parameters().items():
+        J = model.output_jacobian(names, q, v, parameter)
+        assert J.shape == (len(tangent(model, names, base, base)), info.size)
+        if parameter.split("/")[0] not in MOVING:
+            other = model.with_parameters({parameter: np.array(info.value) * 1.01 + 1e-4})
+            assert not J.any() and np.array_equal(other.output(names, q, v), base), parameter
+            continue
+        columns = []
+        for k in range(info.size):
+
+            def moved(h, k=k, info=info, parameter=parameter):
+                value = np.array(info.value)
+                value[k] += h
+                return tangent(model, names, base, model.with_parameters({parameter: value}).output(names, q, v))
+
+            columns.append(richardson(moved, base, 1e-4 if parameter.split("/")[0] != "inertia" else 2e-5))
+        assert_close(J, columns, parameter)
+        felt |= {parameter.split("/")[0]} if J.any() else set()
+    assert felt == MOVING
+
+
+def resting(seed):
+    random = np.random.default_rng(seed)
+    model = model_of(STATES + FORCES)
+    q, v, u = state(model, random, 0.0)
+    u[0], v = 1.0, 0.05 * v
+    v[0] += 1.0
+    q[model.joint_q[1]], v[6] = np.radians(20) + 1e-4, 3.0
+    q[model.joint_q[2] : model.joint_q[2] + 4] = [np.cos(0.3), 0, np.sin(0.3), 0]
+    return model, q, v, u
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_of_a_step(seed):
+    model, q, v, u = resting(seed)
+    sim = coulomb.Simulator(model)
+    tau = np.zeros(model.nv)
+    sim.step(q, v, u)
+    memory = sim.memory
+    sim.freeze_memory(True)
+    sim.step(q, v, u, tau=tau)
+    names = [n for n in model.outputs() if n.startswith("sensor/")] + [
+        "position/hand",
+        "orientation/palm",
+        "velocity/tip",
+    ]
+    base, modes = sim.output(names), [c.mode for c in sim.contacts]
+    readings = {n: sim.output(n) for n in names}
+    forces = dict(zip(model.sensor_names[-7:], base[len(base) - 10 - 7 : len(base) - 10]))
+    assert all(value != 0 for value in forces.values()), forces
+    assert np.array_equal(np.concatenate([readings[n] for n in names]), base)
+    parameters = ["mass/base", "friction/trunk", "joint_placement/shoulder", "geometry_placement/palm", "actuator_gain/servo", "timestep",
+                  "com/hand", "joint_limits/shoulder", "armature/shoulder", "geometry_placement/trunk", "size/trunk"]  # fmt: skip
+    d = sim.derivatives(wrt=parameters)
+    J = {wrt: d.output(names, wrt) for wrt in ("q", "v", "u", "tau", *parameters)}
+    w = np.random.default_rng(seed).normal(size=J["q"].shape[0])
+    dx = np.random.default_rng(seed + 9).normal(size=(2, model.nv))
+    g0, g = sim.vjp(*dx, wrt=parameters), sim.vjp(*dx, wrt=parameters, outputs=split(model, names, w))
+    for wrt, matrix in J.items():
+        forward = w @ matrix
+        reverse = g[wrt] - g0[wrt] if wrt in parameters else getattr(g, wrt) - getattr(g0, wrt)
+        assert np.abs(reverse - forward).max() <= 1e-11 * max(1, np.abs(forward).max(), np.abs(g0.q).max()), wrt
+
+    def moved(wrt, k, h):
+        args = {"q": q, "v": v, "u": u, "tau": tau}
+        e = np.zeros(model.parameters()[wrt].size if wrt in parameters else len(u) if wrt == "u" else model.nv)
+        e[k] = h
+        used = sim
+        if wrt in parameters:
+            value = np.array(model.parameters()[wrt].value) + e
+            used = coulomb.Simulator(model.with_parameters({wrt: value}))
+            used.memory = memory
+            used.freeze_memory(True)
+        else:
+            args[wrt] = model.integrate(q, e) if wrt == "q" else args[wrt] + e
+        used.step(args["q"], args["v"], args["u"], tau=args["tau"])
+        assert [c.mode for c in used.contacts] == modes, (wrt, k)
+        return tangent(model, names, base, used.output(names))
+
+    for wrt, matrix in J.items():
+        h = {"u": 1e-3, "tau": 1e-3, "timestep": 1e-6, "armature/shoulder": 1e-4}.get(wrt, 3e-6)
+        columns = np.array(
+            [richardson(lambda s, wrt=wrt, k=k: moved(wrt, k, s), base, h) for k in range(matrix.shape[1])]
+        ).T
+        scale = np.maximum(np.abs(matrix).max(axis=1), 1)
+        error = np.abs(matrix - columns).max(axis=1) / scale
+        assert error.max() <= 2e-6, (wrt, int(error.argmax()), error.max())
+
+
+def split(model, names, w):
+    """A stacked cotangent as the dict that vjp takes."""
+    out, i, kinds = {}, 0, model.outputs()
+    for name in names:
+        out[name] = w[..., i : i + kinds[name].tangent_size]
+        i += kinds[name].tangent_size
+    return out
+
+
+def test_vjp_of_impulses():
+    for build in CONTACT_SCENES:
+        model, q, v = build(np.random.default_rng(2))
+        sim = coulomb.Simulator(model)
+        sim.step(q, v, np.zeros(model.nu))
+        d = sim.derivatives()
+        w = np.random.default_rng(3).normal(size=3 * len(sim.contacts))
+        name = next(iter(model.parameters()))
+        g = sim.vjp(wrt=[name], dlambda=w)
+        for wrt, reverse in (("q", g.q), ("v", g.v), ("u", g.u), ("tau", g.tau), (name, g[name])):
+            forward = w @ d.dlambda(wrt)
+            assert np.abs(reverse - forward).max(initial=0) <= 1e-11 * max(1, np.abs(forward).max(initial=0))
+
+
+def test_along_a_rollout():
+    model, q, v, u = resting(0)
+    sim = coulomb.Simulator(model)
+    U = np.tile(0.3 * u, (12, 1))
+    r = sim.rollout(q, v, U)
+    names = ["position/tip", "orientation/hand", "subtree_velocity/base", "sensor/sensor3"]
+    assert np.array_equal(r.output(names)[5], model.output(names, r.q[5], r.v[5]))
+    width = sum(model.outputs()[n].tangent_size for n in names)
+    random = np.random.default_rng(1)
+    W, dX = random.normal(size=(13, width)), random.normal(size=(2, 13, model.nv))
+    wrt = ["joint_placement/shoulder", "mass/base", "com/hand"]
+    g, g0 = r.vjp(*dX, wrt=wrt, outputs=split(model, names, W)), r.vjp(*dX, wrt=wrt)
+    J = r.jacobian(["q0", "v0", "u", *wrt])
+    for name in ("q0", "v0", "u", *wrt):
+        expected = 0
+        for t in range(13):
+            C = np.hstack([model.output_jacobian(names, r.q[t], r.v[t], x) for x in "qv"])
+            expected = expected + W[t] @ C @ J[name][t]
+            if name in wrt:
+                expected = expected + W[t] @ model.output_jacobian(names, r.q[t], r.v[t], name)
+        found = (g[name] - g0[name]).ravel()
+        assert np.abs(found - expected).max() <= 1e-10 * max(1, np.abs(expected).max(), np.abs(g0[name]).max()), name
+    only = r.vjp(outputs={"position/tip": W[:, :3]})
+    assert np.abs(only.q0).max() > 0
+    with pytest.raises(ValueError, match="touch|force"):
+        r.output("sensor/" + model.sensor_names[-7])
+
+
+def test_points_of_bodies():
+    model, q, v, _ = resting(1)
+    body = model.body_names.index("hand")
+    J = model.point_jacobian(q, body, [0, 0, 0])
+    twist = model.body_velocities(q, v)
+    assert np.abs(J @ v - twist[body]).max() < 1e-12
+    assert np.abs(model.output("velocity/hand", q, v) - twist[body][:3]).max() < 1e-14
+    tip = [s for s in model.sites if s.name == "tip"][0]
+    J = model.point_jacobian(q, tip.body, tip.position)
+    assert np.abs(J[:3] - model.output_jacobian("position/tip", q)).max() < 1e-12
+    with pytest.raises(IndexError, match="99"):
+        model.point_jacobian(q, 99, [0, 0, 0])
+
+
+def test_names_and_errors():
+    model, q, v, u = resting(0)
+    sim = coulomb.Simulator(model)
+    with pytest.raises(RuntimeError, match="no step"):
+        sim.output("position/hand")
+    sim.step(q, v, u)
+    assert np.array_equal(model.output("position/geometry/palm", q), model.output("position/palm", q))
+    assert np.array_equal(model.output("position/site/tip", q), model.output("position/tip", q))
+    for call, message in [
+        (lambda: model.output("place/hand", q), "unknown kind 'place'"),
+        (lambda: model.output("position/foot", q), "position/foot.*no such body, site or geometry"),
+        (lambda: model.output("joint_position/hand", q), "no such joint"),
+        (lambda: model.output("sensor/none", q), "no such sensor"),
+        (lambda: model.output(["position/hand", "position/hand"], q), "twice"),
+        (lambda: model.output("sensor/" + model.sensor_names[-1], q), "is a force of a step"),
+        (lambda: model.output("position/hand", q[:-1]), "q"),
+        (lambda: model.output("position/hand", q, v * np.nan), r"v\[0\] = nan"),
+        (lambda: model.output_jacobian("position/hand", q, wrt="mass/none"), "mass/none"),
+        (lambda: sim.vjp(outputs={"position/hand": np.zeros(4)}), r"outputs\['position/hand'\]"),
+        (lambda: sim.vjp(outputs={"position/hand": [0, np.nan, 0]}), r"outputs\['position/hand'\]\[1\] is nan"),
+        (lambda: sim.vjp(dlambda=np.zeros(1)), "dlambda"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            call()
+    with pytest.raises(TypeError, match="outputs"):
+        sim.vjp(outputs=["position/hand"])
