@@ -41,7 +41,9 @@ NEEDS = {
     "torch_throw.py": "torch",
 }
 PICTURES = {
+    "codesign_finger_reach.py": 1,
     "design_go1.py": 1,
+    "design_hopper.py": 1,
     "identify_box.py": 1,
     "identify_ur5.py": 1,
     "jade_cube_hits_cube.py": 1,

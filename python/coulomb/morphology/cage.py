@@ -99,9 +99,9 @@ class Cage:
 
 
 BOX_CORNERS = np.array([(x, y, z) for z in (0, 1) for y in (0, 1) for x in (0, 1)], dtype=float)
-_BOX_FACES = ((0, 4, 6, 2), (1, 3, 7, 5), (0, 1, 5, 4), (2, 6, 7, 3), (0, 2, 3, 1), (4, 5, 7, 6))  # -x +x -y +y -z +z
-BOX_TRIANGLES = np.array([t for a, b, c, d in _BOX_FACES for t in ((a, b, c), (a, c, d))])
-FAN_TRIANGLES = np.array([(face[k], face[(k + 1) % 4], 8 + i) for i, face in enumerate(_BOX_FACES) for k in range(4)])
+BOX_FACES = ((0, 4, 6, 2), (1, 3, 7, 5), (0, 1, 5, 4), (2, 6, 7, 3), (0, 2, 3, 1), (4, 5, 7, 6))  # -x +x -y +y -z +z
+BOX_TRIANGLES = np.array([t for a, b, c, d in BOX_FACES for t in ((a, b, c), (a, c, d))])
+FAN_TRIANGLES = np.array([(face[k], face[(k + 1) % 4], 8 + i) for i, face in enumerate(BOX_FACES) for k in range(4)])
 
 
 def _trilinear(points, low, high):
