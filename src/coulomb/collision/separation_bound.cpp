@@ -11,10 +11,10 @@ namespace {
 /// The linear prediction of one shape: the support value of its core in a direction that turns at a constant rate.
 struct Side {
   const MovingShape* body;
-  double sign;         ///< +1: the shape lies towards +n (A), -1: towards -n (B)
-  double direction[3]; ///< outward at s = 0, towards the other shape
-  double turn[3];      ///< its rate
-  double start, rate;  ///< sign n.o and sign n.v
+  double sign;          ///< +1: the shape lies towards +n (A), -1: towards -n (B)
+  double direction[3];  ///< outward at s = 0, towards the other shape
+  double turn[3];       ///< its rate
+  double start, rate;   ///< sign n.o and sign n.v
 
   /// sign times n.x after s of the core's foremost point, in the linear prediction.
   double value(double s) const {
@@ -143,6 +143,10 @@ double relative_speed_bound(const MovingShape& a, const MovingShape& b, double h
     return speed + plane->angular_speed * (norm3(arm) + other.reach + core_radius(other.shape) + horizon * speed);
   }
   return speed;
+}
+
+double separation_bound(const MovingShape& a, const MovingShape& b, const SignedDistance& now, double horizon) {
+  return value(make_gap(a, b, now.normal, horizon), horizon);
 }
 
 double safe_advance(const MovingShape& a, const MovingShape& b, const SignedDistance& now, double threshold,

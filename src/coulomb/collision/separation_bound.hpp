@@ -21,7 +21,7 @@ struct MovingShape {
   double speed = 0, angular_speed = 0;                ///< bounds of the above's norms
   double acceleration = 0, angular_acceleration = 0;  ///< bounds of their rates, without drift
   double drift[3] = {0, 0, 0};                        ///< constant part of the origin's acceleration
-  double reach = 0;  ///< from the origin to the core's farthest point
+  double reach = 0;                                   ///< from the origin to the core's farthest point
 };
 
 /// -d(signed distance)/ds at s = 0.
@@ -29,6 +29,9 @@ double closing_speed(const MovingShape& a, const MovingShape& b, const SignedDis
 
 /// Bound of |d(signed distance)/ds| until the horizon.
 double relative_speed_bound(const MovingShape& a, const MovingShape& b, double horizon);
+
+/// g(horizon) along now.normal.
+double separation_bound(const MovingShape& a, const MovingShape& b, const SignedDistance& now, double horizon);
 
 /// Some s in [0, horizon] such that the signed distance stays >= threshold from 0 to s: near the largest that the bound can prove,
 /// and 0 only if now.distance is not above the threshold.

@@ -1,17 +1,20 @@
-// Closed forms where the narrow phase has them without approximation; else its exact convex witness with no cut-off.
+// Closed forms where they are exact; else the narrow phase's convex witness with no cut-off.
 #include "coulomb/collision/signed_distance.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "coulomb/collision/convex_convex.hpp"
 #include "coulomb/collision/primitives_round.hpp"
+#include "coulomb/collision/separating_normal.hpp"
 #include "coulomb/small_math.hpp"
 
 namespace coulomb {
 namespace {
 
 constexpr double no_margin = 1e100;
+constexpr double inexact = 1e-12;  // of the sizes: a normal that separates less than its features promise
 
 void half_space_distance(const Shape& plane, const Shape& b, SignedDistance& out) {
   double up[3], down[3], arm[3];
@@ -46,7 +49,80 @@ void convex_distance(const Shape& a, const Shape& b, SignedDistance& out) {
   Witness w;
   convex_witness(a, b, no_margin, axis, hints, w);
   copy3(w.normal, out.normal), copy3(w.point_a, out.point_a), copy3(w.point_b, out.point_b);
-  out.distance = std::min(w.distance, support_gap(a, b, w.normal));
+  const double separation = separation_along(a, b, w.normal), scale = bounding_radius(a) + bounding_radius(b);
+  out.distance = std::min(w.distance, separation);
+  if (w.exact && w.distance - separation <= inexact * scale) return;
+  out.distance = separation;
+  improve_separating_normal(a, b, out.normal, out.distance);
+  for (int i = 0; i < 3; ++i) {  // the witnesses stay where they are across the normal
+    const double middle = 0.5 * (w.point_a[i] + w.point_b[i]), half = 0.5 * out.distance * out.normal[i];
+    out.point_a[i] = middle + half, out.point_b[i] = middle - half;
+  }
+}
+
+/// A capsule's axis.
+struct Segment {
+  const double* centre;
+  double axis[3], half;
+  explicit Segment(const Shape& capsule) : centre(capsule.position), half(capsule.size[1]) {
+    shape_axis(capsule, 2, axis);
+  }
+  void point(double s, double* out) const {
+    for (int i = 0; i < 3; ++i) out[i] = centre[i] + s * axis[i];
+  }
+  double nearest(const double* p) const {
+    double d[3];
+    sub3(p, centre, d);
+    return std::clamp(dot3(d, axis), -half, half);
+  }
+};
+
+/// From b's closest point to a's. Lines within 1e-7 rad: the four ends decide, as the crossing gains no digit.
+void closest_points(const Segment& a, const Segment& b, double* qa, double* d) {
+  double w[3], qb[3], best = 1e300;
+  sub3(a.centre, b.centre, w);
+  const double c = dot3(a.axis, b.axis), wa = dot3(w, a.axis), wb = dot3(w, b.axis), sine2 = 1 - c * c;
+  const auto offer = [&](double s, double t) {
+    double p[3], r[3];
+    a.point(s, p), b.point(t, qb);
+    sub3(p, qb, r);
+    if (dot3(r, r) < best) best = dot3(r, r), copy3(p, qa), copy3(r, d);
+  };
+  if (sine2 > 1e-14) {
+    double s = std::clamp((c * wb - wa) / sine2, -a.half, a.half), t = c * s + wb;
+    if (std::abs(t) > b.half) t = std::clamp(t, -b.half, b.half), s = std::clamp(c * t - wa, -a.half, a.half);
+    offer(s, t);
+    return;
+  }
+  for (const double sign : {-1.0, 1.0}) {
+    double p[3];
+    a.point(sign * a.half, p);
+    offer(sign * a.half, b.nearest(p));
+    b.point(sign * b.half, p);
+    offer(a.nearest(p), sign * b.half);
+  }
+}
+
+void capsule_distance(const Shape& a, const Shape& b, SignedDistance& out) {
+  const Segment sa(a), sb(b);
+  double qa[3], d[3];
+  closest_points(sa, sb, qa, d);
+  double length = norm3(d);
+  out.distance = length - a.size[0] - b.size[0];
+  if (!(length > 1e-12 * (a.size[0] + b.size[0]))) {  // crossing axes: out along their common normal
+    cross3(sa.axis, sb.axis, d);
+    length = norm3(d);
+  }
+  if (!(length > 0)) {
+    double other[3];
+    contact_frame(sa.axis, d, other);
+    length = 1;
+  }
+  for (int i = 0; i < 3; ++i) out.normal[i] = d[i] / length;
+  copy3(qa, out.point_a);
+  axpy3(-a.size[0], out.normal, out.point_a);
+  copy3(out.point_a, out.point_b);
+  axpy3(-out.distance, out.normal, out.point_b);
 }
 
 void flip(SignedDistance& s) {
@@ -61,6 +137,8 @@ void ordered_distance(const Shape& a, const Shape& b, SignedDistance& out) {
     out.distance = 1e30;
   } else if (a.type == ShapeType::half_space) {
     half_space_distance(a, b, out);
+  } else if (a.type == ShapeType::capsule && b.type == ShapeType::capsule) {
+    capsule_distance(a, b, out);
   } else if (const CollidePair collide = closed_form(a.type, b.type)) {
     constexpr CollisionOptions options{.stateless = true, .frozen_cache = true};
     CollisionCache::Pair cache;
@@ -76,7 +154,7 @@ void ordered_distance(const Shape& a, const Shape& b, SignedDistance& out) {
 
 }  // namespace
 
-double support_gap(const Shape& a, const Shape& b, const double normal[3]) {
+double separation_along(const Shape& a, const Shape& b, const double normal[3]) {
   const double inward[3] = {-normal[0], -normal[1], -normal[2]};
   double p[3], q[3], d[3];
   int hint_a = -1, hint_b = -1;
@@ -84,6 +162,16 @@ double support_gap(const Shape& a, const Shape& b, const double normal[3]) {
   core_support(b, normal, q, hint_b);
   sub3(p, q, d);
   return dot3(d, normal) - core_radius(a) - core_radius(b);
+}
+
+bool is_farther(const Shape& a, const Shape& b, double distance) {
+  double ca[3], cb[3], axis[3];
+  bounding_center(a, ca), bounding_center(b, cb);
+  sub3(ca, cb, axis);
+  int hints[2] = {-1, -1};
+  Simplex simplex;
+  const double reach = std::max(0.0, distance + core_radius(a) + core_radius(b));
+  return gjk(a, b, reach, 1e-3, axis, hints, simplex) == GjkStatus::beyond;
 }
 
 void signed_distance(const Shape& a, const Shape& b, SignedDistance& out) {

@@ -2,65 +2,73 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
+#include "coulomb/simd.hpp"
 #include "coulomb/small_math.hpp"
 
 namespace coulomb {
 namespace {
 
-constexpr double rounding = 1e-12;
+/// Rounded to float; the radius grows by what that can shift the centre.
+COULOMB_SIMD void fill_spheres(int n, int stride, const double* __restrict centre, const double* __restrict radius,
+                               const double* __restrict reach, float* __restrict out) {
+  for (int g = 0; g < n; ++g) {
+    const double x = centre[3 * g], y = centre[3 * g + 1], z = centre[3 * g + 2];
+    out[g] = static_cast<float>(x);
+    out[stride + g] = static_cast<float>(y);
+    out[2 * stride + g] = static_cast<float>(z);
+    const double slack = 4e-7 * (std::abs(x) + std::abs(y) + std::abs(z));
+    out[3 * stride + g] = static_cast<float>((radius[g] + reach[g]) * (1 + 1e-6) + slack);
+  }
+}
 
-double extent_along(const SweptGeometry& g, const double* axis) {
-  double sum = 0;
-  for (int k = 0; k < 3; ++k)
-    sum += g.half[k] * std::abs(axis[0] * g.rotation[k] + axis[1] * g.rotation[3 + k] + axis[2] * g.rotation[6 + k]);
-  return sum;
+/// hits[j] = allowed[j] and the spheres of the row's geometry and column j overlap.
+COULOMB_SIMD void test_row(const float* __restrict x, const float* __restrict y, const float* __restrict z,
+                           const float* __restrict r, const std::uint8_t* __restrict allowed, float xi, float yi,
+                           float zi, float ri, int n, std::uint8_t* __restrict hits) {
+  for (int j = 0; j < n; ++j) {
+    const float dx = x[j] - xi, dy = y[j] - yi, dz = z[j] - zi, sum = r[j] + ri;
+    hits[j] = static_cast<std::uint8_t>(static_cast<int>(!(dx * dx + dy * dy + dz * dz > sum * sum)) & allowed[j]);
+  }
 }
 
 }  // namespace
 
-bool swept_spheres_meet(const SweptGeometry& a, const SweptGeometry& b) {
-  double p[3], w[3];
-  sub3(b.centre, a.centre, p);
-  sub3(b.travel, a.travel, w);
-  const double pw = dot3(p, w), ww = dot3(w, w);
-  const double s = pw < 0 ? std::min(1.0, -pw / ww) : 0.0;
-  axpy3(s, w, p);
-  const double reach = (a.radius + b.radius + a.deviation + b.deviation) * (1 + rounding);
-  return !(dot3(p, p) > reach * reach);
+SweptFilter::SweptFilter(const Model& model)
+    : tables(model), centre(3 * model.num_geometries), reach(model.num_geometries), sphere_(4 * tables.padded),
+      hits_(tables.padded) {
+  pairs.reserve(model.pair_a.size());
 }
 
-// Axes shorter than 1 make the test more careful only.
-bool swept_boxes_meet(const SweptGeometry& a, const SweptGeometry& b) {
-  double p[3], w[3];
-  sub3(b.centre, a.centre, p);
-  sub3(b.travel, a.travel, w);
-  const double size = a.radius + b.radius;
-  const double margin = a.deviation + b.deviation + a.sway + b.sway + rounding * (size + norm3(p) + norm3(w));
-  const auto apart = [&](const double* axis) {
-    const double start = dot3(axis, p), end = start + dot3(axis, w);
-    const double least = (start > 0) == (end > 0) ? std::min(std::abs(start), std::abs(end)) : 0.0;
-    return least > extent_along(a, axis) + extent_along(b, axis) + margin;
-  };
-  double axis[3], other[3], across[3];
-  for (const SweptGeometry* g : {&a, &b})
-    for (int k = 0; k < 3; ++k) {
-      for (int i = 0; i < 3; ++i) axis[i] = g->rotation[3 * i + k];
-      if (apart(axis)) return false;
+void SweptFilter::run(const Model& model, const double* up) {
+  const int stride = tables.padded;
+  pairs.clear();
+  fill_spheres(model.num_geometries, stride, centre.data(), tables.radius.data(), reach.data(), sphere_.data());
+  for (const FilterTables::Plane& plane : tables.planes) {
+    const int g = plane.geometry;
+    for (std::size_t k = 0; k < plane.pair.size(); ++k) {
+      const int other = plane.other[k];
+      double arm[3];
+      sub3(&centre[3 * other], &centre[3 * g], arm);
+      const double gap = dot3(&up[3 * g], arm) - (tables.radius[other] + reach[other]);
+      if (reach[g] > 0 || !(gap > 1e-12 * (norm3(arm) + tables.radius[other]))) pairs.push_back(plane.pair[k]);
     }
-  for (int k = 0; k < 3; ++k)
-    for (int l = 0; l < 3; ++l) {
-      for (int i = 0; i < 3; ++i) axis[i] = a.rotation[3 * i + k], other[i] = b.rotation[3 * i + l];
-      cross3(axis, other, across);
-      if (apart(across)) return false;
+  }
+  const float *x = sphere_.data(), *y = x + stride, *z = y + stride, *r = z + stride;
+  for (const FilterTables::Row& row : tables.rows) {
+    const int i = row.geometry, n = row.end - row.begin;
+    test_row(x + row.begin, y + row.begin, z + row.begin, r + row.begin, &tables.allowed[row.offset], x[i], y[i], z[i],
+             r[i], n, hits_.data());
+    for (int block = 0; block < n; block += 8) {
+      std::uint64_t any;
+      std::memcpy(&any, &hits_[block], 8);
+      if (any == 0) continue;
+      for (int j = block; j < block + 8; ++j)
+        if (hits_[j]) pairs.push_back(tables.pair_of[row.offset + j]);
     }
-  return true;
-}
-
-bool swept_box_meets_half_space(const double up[3], double height, const SweptGeometry& a) {
-  const double start = dot3(up, a.centre) - height, end = start + dot3(up, a.travel);
-  const double margin = a.deviation + a.sway + rounding * (a.radius + std::abs(height) + norm3(a.travel));
-  return !(std::min(start, end) > extent_along(a, up) + margin);
+  }
+  if (!std::is_sorted(pairs.begin(), pairs.end())) std::sort(pairs.begin(), pairs.end());
 }
 
 }  // namespace coulomb

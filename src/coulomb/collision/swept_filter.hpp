@@ -1,22 +1,26 @@
-// Which geometries may meet during a motion: bounding spheres and oriented boxes swept along a straight line, widened by how far
-// the motion leaves that line and by how much the shape turns. Conservative: pairs that are dropped stay apart all the time.
+// Which geometries may come near each other during a motion: bounding spheres that grow by how far their centres may move. Single
+// precision, one geometry against all of its partners at a time, as in filter.hpp. Conservative: pairs that are dropped stay apart.
 #pragma once
 
 #include "coulomb/collision/filter.hpp"
 
 namespace coulomb {
 
-struct SweptGeometry {
-  double centre[3], rotation[9];  ///< of the box at the start, world
-  double half[3], radius;         ///< half sides; bounding sphere
-  double travel[3];               ///< of the centre along its first velocity
-  double deviation;               ///< m: largest distance from that line at the same time
-  double sway;                    ///< m: how far turning takes any point of the core relative to the centre
-};
+struct SweptFilter {
+  explicit SweptFilter(const Model& model);
 
-bool swept_spheres_meet(const SweptGeometry& a, const SweptGeometry& b);
-bool swept_boxes_meet(const SweptGeometry& a, const SweptGeometry& b);
-/// The half-space stands still: solid below `height` along the unit vector `up`.
-bool swept_box_meets_half_space(const double up[3], double height, const SweptGeometry& a);
+  FilterTables tables;
+  std::vector<double> centre;  ///< num_geometries x 3, world: of the bounding spheres at the start
+  std::vector<double> reach;   ///< num_geometries: bound of the centre's path
+  std::vector<int> pairs;      ///< result, ascending
+
+  /// Pairs whose spheres, grown by reach, meet; pairs with a half-space that moves (reach > 0) always. up: num_geometries x 3, outward
+  /// normals of half-spaces at `centre`.
+  void run(const Model& model, const double* up);
+
+ private:
+  std::vector<float> sphere_;  ///< 3 rows of centres and one of radii, padded
+  std::vector<std::uint8_t> hits_;
+};
 
 }  // namespace coulomb

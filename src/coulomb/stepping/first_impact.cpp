@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <functional>
 #include <limits>
 #include <utility>
+#include <vector>
 
 #include "coulomb/collision/separation_bound.hpp"
 #include "coulomb/collision/swept_filter.hpp"
@@ -21,12 +23,12 @@ constexpr double grazing_share = 1e-8;  // of the bound of the closing speed
 double grazing_speed(const MovingShape& a, const MovingShape& b, double rounding) {
   double acceleration = 0;
   for (const MovingShape* m : {&a, &b})
-    acceleration += m->acceleration + norm3(m->drift) +
-                    (m->angular_acceleration + m->angular_speed * m->angular_speed) * m->reach;
+    acceleration +=
+        m->acceleration + norm3(m->drift) + (m->angular_acceleration + m->angular_speed * m->angular_speed) * m->reach;
   return std::max(grazing_share * relative_speed_bound(a, b, 0), 2 * std::sqrt(2 * acceleration * rounding));
 }
 
-/// A pair that the filter let pass, and how far it is known to be safe.
+/// A pair on its way, and how far it is known to be safe.
 struct Track {
   int pair = 0, top = 0;
   bool held = false;  ///< in contact since the start
@@ -35,158 +37,251 @@ struct Track {
 };
 
 struct Evaluation {
-  MovingShape a, b;
+  const MovingShape *a, *b;
   SignedDistance now;
   double closing = 0, guard = 0;
+};
+
+void measure(const MovingShape& a, const MovingShape& b, Evaluation& e) {
+  e.a = &a, e.b = &b;
+  e.closing = closing_speed(a, b, e.now);
+  double size = 0;
+  for (const MovingShape* m : {&a, &b}) {
+    size += norm3(m->origin) + norm3(m->shape.position);
+    if (m->shape.type != ShapeType::half_space) size += m->reach + core_radius(m->shape);
+  }
+  e.guard = 4 * std::numeric_limits<double>::epsilon() * size;
+}
+
+/// A geometry in the frame of its body.
+struct LocalGeometry {
+  double rotation[9], position[3], centre[3];  ///< centre of the bounding sphere
+  double arm;                                  ///< |centre|
+  double core;                                 ///< from the centre to the core's farthest point
+};
+
+/// A geometry at the start of the path, in the world.
+struct StartGeometry {
+  bool placed = false;
+  MovingShape moving;
+  double velocity[3];  ///< of the centre
+  double bend;         ///< bound of the centre's acceleration
 };
 
 bool finite(const MotionBounds& b) {
   return std::isfinite(b.speed + b.angular_speed + b.acceleration + b.angular_acceleration + dot3(b.drift, b.drift));
 }
 
-/// From the core's centre to its farthest point: turning moves nothing else.
-double core_reach(const Model& model, const FilterTables& tables, int g) {
-  if (model.geometry_type[g] == ShapeType::sphere || model.geometry_type[g] == ShapeType::half_space) return 0;
-  return model.geometry_type[g] == ShapeType::capsule ? model.geometry_size[3 * g + 1] : tables.radius[g];
-}
-
 }  // namespace
 
 struct ImpactSearch::Workspace {
-  explicit Workspace(const Model& model)
-      : tables(model), motion(model.num_bodies), bounds(model.num_bodies), swept(model.num_geometries) {
-    tracks.reserve(model.pair_a.size()), queue.reserve(model.pair_a.size());
-  }
+  explicit Workspace(const Model& model);
 
-  FilterTables tables;
+  SweptFilter filter;
+  std::vector<LocalGeometry> local;
   std::vector<BodyMotion> motion;    ///< of all bodies at the start, relative to the world
   std::vector<MotionBounds> bounds;  ///< the same
-  std::vector<SweptGeometry> swept;
+  std::vector<StartGeometry> starts;
+  std::vector<double> up;  ///< num_geometries x 3: outward normals of half-spaces
   std::vector<Track> tracks;
   std::vector<std::pair<double, int>> queue;  ///< heap: safe until, index into tracks (in the order of pairs)
+  MovingShape shape_a, shape_b;               ///< of the evaluation
   int evaluations = 0;
 
-  bool prepare(const Model& model, const MotionPath& path);
-  void sweep_geometry(const Model& model, double duration, int g);
-  bool may_meet(const Model& model, int pair) const;
-  void add_track(const Model& model, const MotionPath& path, int pair);
+  bool prepare(const Model& model, const MotionPath& path, const ImpactStart& start);
+  bool take_motion(const Model& model, const MotionPath& path, const DynamicsWorkspace* dynamics);
+  StartGeometry& start_of(const Model& model, int g);
+  bool straight_paths_meet(const StartGeometry& a, const StartGeometry& b, int ga, int gb, double duration) const;
+  bool apart_at_start(const Model& model, int pair, double duration, const StartGeometry& a,
+                      const StartGeometry& b) const;
+  void look(const Model& model, const ImpactOptions& options, const MotionPath& path, int pair, const Contact* contact);
+  void look_at_all(const Model& model, const ImpactOptions& options, const MotionPath& path, const ImpactStart& start);
   void place(const Model& model, int g, const BodyMotion& motion, const MotionBounds& bounds, MovingShape& out) const;
   void evaluate(const Model& model, const MotionPath& path, const Track& track, int top, Evaluation& out);
   bool advance(const MotionPath& path, const Evaluation& e, Track& track) const;
   void report(const Model& model, const MotionPath& path, const Track& track, Impact& impact);
 };
 
-bool ImpactSearch::Workspace::prepare(const Model& model, const MotionPath& path) {
+ImpactSearch::Workspace::Workspace(const Model& model)
+    : filter(model), local(model.num_geometries), motion(model.num_bodies), bounds(model.num_bodies),
+      starts(model.num_geometries), up(3 * model.num_geometries) {
+  tracks.reserve(model.pair_a.size()), queue.reserve(model.pair_a.size());
+  const FilterTables& t = filter.tables;
+  for (int g = 0; g < model.num_geometries; ++g) {
+    LocalGeometry& l = local[g];
+    for (int i = 0; i < 9; ++i) l.rotation[i] = t.local[i * t.padded + g];
+    for (int i = 0; i < 3; ++i)
+      l.position[i] = t.local[(9 + i) * t.padded + g], l.centre[i] = t.local[(12 + i) * t.padded + g];
+    l.arm = norm3(l.centre);
+    switch (model.geometry_type[g]) {  // turning about the centre moves the core only
+      case ShapeType::half_space:
+      case ShapeType::sphere: l.core = 0; break;
+      case ShapeType::capsule: l.core = model.geometry_size[3 * g + 1]; break;
+      default: l.core = t.radius[g];
+    }
+  }
+}
+
+/// Motion of all bodies at the start, from the caller's dynamics where these are for this velocity.
+bool ImpactSearch::Workspace::take_motion(const Model& model, const MotionPath& path, const DynamicsWorkspace* d) {
+  if (d && std::memcmp(d->velocity.data(), path.v, sizeof(double) * model.nv) != 0) d = nullptr;
   bool fine = std::isfinite(path.duration);
   for (int b = 1; b < model.num_bodies; ++b) {
-    motion[b] = motion[model.body_parent[b]], bounds[b] = bounds[model.body_parent[b]];
-    follow_joints(model, path, b, 0, motion[b]);
+    BodyMotion& m = motion[b];
+    bounds[b] = bounds[model.body_parent[b]];
     follow_joints(model, path, b, bounds[b]);
-    fine = fine && finite(bounds[b]) && std::isfinite(dot3(motion[b].position, motion[b].position));
+    if (d) {
+      copy3(&d->body_position[3 * b], m.position);
+      for (int i = 0; i < 9; ++i) m.rotation[i] = d->body_rotation[9 * b + i];
+      if (model.body_tree[b] >= 0) {
+        const double* twist = &d->body_twist[8 * b];
+        double arm[3];
+        sub3(m.position, &d->reference[3 * model.body_tree[b]], arm);
+        copy3(twist, m.velocity), copy3(twist + 3, m.angular);
+        add_cross3(m.angular, arm, m.velocity);
+      }
+    } else {
+      m = motion[model.body_parent[b]];
+      follow_joints(model, path, b, 0, m);
+    }
+    fine = fine && finite(bounds[b]) && std::isfinite(dot3(m.position, m.position));
   }
-  for (int g = 0; g < model.num_geometries && fine; ++g) sweep_geometry(model, path.duration, g);
   return fine;
 }
 
-void ImpactSearch::Workspace::sweep_geometry(const Model& model, double duration, int g) {
-  const int body = model.geometry_body[g], stride = tables.padded;
-  const BodyMotion& m = motion[body];
-  const MotionBounds& b = bounds[body];
-  SweptGeometry& s = swept[g];
-  double local[9], centre[3], arm[3];
-  for (int i = 0; i < 9; ++i) local[i] = tables.local[i * stride + g];
-  for (int i = 0; i < 3; ++i) centre[i] = tables.local[(12 + i) * stride + g], s.half[i] = tables.box_half[i * stride + g];
-  multiply3(m.rotation, local, s.rotation);
-  rotate(m.rotation, centre, arm);
-  add3(m.position, arm, s.centre);
-  copy3(m.velocity, s.travel);
-  add_cross3(m.angular, arm, s.travel);
-  for (double& x : s.travel) x *= duration;
-  const double r = norm3(arm), w = b.angular_speed;
-  const double bend = b.acceleration + norm3(b.drift) + (b.angular_acceleration + w * w) * r;
-  s.radius = tables.radius[g];
-  s.deviation = std::min(0.5 * duration * duration * bend, 2 * duration * (b.speed + w * r));
-  s.sway = std::min(w * duration, 2.0) * core_reach(model, tables, g);
-}
-
-bool ImpactSearch::Workspace::may_meet(const Model& model, int pair) const {
-  int a = model.pair_a[pair], b = model.pair_b[pair];
-  if (model.body_tree[model.geometry_body[a]] < 0 && model.body_tree[model.geometry_body[b]] < 0) return false;
-  if (model.geometry_type[b] == ShapeType::half_space) std::swap(a, b);
-  if (model.geometry_type[a] != ShapeType::half_space)
-    return swept_spheres_meet(swept[a], swept[b]) && swept_boxes_meet(swept[a], swept[b]);
-  if (model.geometry_type[b] == ShapeType::half_space) return false;
-  if (model.body_tree[model.geometry_body[a]] >= 0) return true;
-  const double* R = swept[a].rotation;
-  const double up[3] = {R[2], R[5], R[8]};
-  return swept_box_meets_half_space(up, dot3(up, swept[a].centre), swept[b]);
-}
-
-void ImpactSearch::Workspace::add_track(const Model& model, const MotionPath& path, int pair) {
-  const int a = model.geometry_body[model.pair_a[pair]], b = model.geometry_body[model.pair_b[pair]];
-  Track track;
-  track.pair = pair;
-  track.top = common_ancestor(model, a, b);
-  track.lift = std::max(model.pair_margin[pair], least_lift);
-  track.a = bounds[a], track.b = bounds[b];
-  if (track.top > 0) {
-    motion_bounds(model, path, a, track.top, track.a);
-    motion_bounds(model, path, b, track.top, track.b);
+bool ImpactSearch::Workspace::prepare(const Model& model, const MotionPath& path, const ImpactStart& start) {
+  tracks.clear(), queue.clear(), evaluations = 0;
+  if (!take_motion(model, path, start.dynamics)) return false;
+  for (int g = 0; g < model.num_geometries; ++g) {
+    const BodyMotion& m = motion[model.geometry_body[g]];
+    const MotionBounds& b = bounds[model.geometry_body[g]];
+    double* centre = &filter.centre[3 * g];
+    rotate(m.rotation, local[g].centre, centre);
+    add3(m.position, centre, centre);
+    filter.reach[g] = path.duration * (b.speed + b.angular_speed * local[g].arm);
+    starts[g].placed = false;
+    if (model.geometry_type[g] != ShapeType::half_space) continue;
+    if (model.body_tree[model.geometry_body[g]] >= 0 && b.angular_speed > 0) filter.reach[g] = INFINITY;
+    const double* R = local[g].rotation;
+    const double z[3] = {R[2], R[5], R[8]};
+    rotate(m.rotation, z, &up[3 * g]);
   }
-  tracks.push_back(track);
+  return true;
 }
 
 void ImpactSearch::Workspace::place(const Model& model, int g, const BodyMotion& m, const MotionBounds& b,
                                     MovingShape& out) const {
-  const int stride = tables.padded;
-  double local[9], position[3], arm[3], centre[3];
-  for (int i = 0; i < 9; ++i) local[i] = tables.local[i * stride + g];
-  for (int i = 0; i < 3; ++i) {
-    position[i] = tables.local[(9 + i) * stride + g];
-    centre[i] = tables.local[(12 + i) * stride + g];
-  }
+  const LocalGeometry& l = local[g];
   out.shape.type = model.geometry_type[g];
   out.shape.size = &model.geometry_size[3 * g];
   out.shape.mesh = out.shape.type == ShapeType::mesh ? model.meshes[model.geometry_mesh[g]].get() : nullptr;
-  multiply3(m.rotation, local, out.shape.rotation);
-  rotate(m.rotation, position, arm);
-  add3(m.position, arm, out.shape.position);
+  multiply3(m.rotation, l.rotation, out.shape.rotation);
+  rotate(m.rotation, l.position, out.shape.position);
+  add3(m.position, out.shape.position, out.shape.position);
   copy3(m.position, out.origin), copy3(m.velocity, out.velocity), copy3(m.angular, out.angular);
   out.speed = b.speed, out.angular_speed = b.angular_speed;
   out.acceleration = b.acceleration, out.angular_acceleration = b.angular_acceleration;
   copy3(b.drift, out.drift);
-  out.reach = norm3(centre) + core_reach(model, tables, g);
+  out.reach = l.arm + l.core;
+}
+
+StartGeometry& ImpactSearch::Workspace::start_of(const Model& model, int g) {
+  StartGeometry& s = starts[g];
+  if (s.placed) return s;
+  const int body = model.geometry_body[g];
+  const MotionBounds& b = bounds[body];
+  double arm[3];
+  place(model, g, motion[body], b, s.moving);
+  sub3(&filter.centre[3 * g], motion[body].position, arm);
+  copy3(motion[body].velocity, s.velocity);
+  add_cross3(motion[body].angular, arm, s.velocity);
+  s.bend =
+      b.acceleration + norm3(b.drift) + (b.angular_acceleration + b.angular_speed * b.angular_speed) * local[g].arm;
+  s.placed = true;
+  return s;
+}
+
+/// The bounding spheres on straight paths, widened by how far the centres leave them.
+bool ImpactSearch::Workspace::straight_paths_meet(const StartGeometry& a, const StartGeometry& b, int ga, int gb,
+                                                  double duration) const {
+  double p[3], w[3];
+  sub3(&filter.centre[3 * gb], &filter.centre[3 * ga], p);
+  sub3(b.velocity, a.velocity, w);
+  const double closing = -dot3(p, w), size = norm3(p);
+  if (closing > 0) axpy3(std::min(duration, closing / dot3(w, w)), w, p);
+  const double reach =
+      filter.tables.radius[ga] + filter.tables.radius[gb] + 0.5 * duration * duration * (a.bend + b.bend);
+  return !(norm3(p) > reach + 1e-12 * (reach + size));
+}
+
+/// The shapes start farther apart than they can travel.
+bool ImpactSearch::Workspace::apart_at_start(const Model& model, int pair, double duration, const StartGeometry& a,
+                                             const StartGeometry& b) const {
+  if (a.moving.shape.type == ShapeType::half_space || b.moving.shape.type == ShapeType::half_space) return false;
+  if (!straight_paths_meet(a, b, model.pair_a[pair], model.pair_b[pair], duration)) return true;
+  const double travel = duration * relative_speed_bound(a.moving, b.moving, duration);
+  return is_farther(a.moving.shape, b.moving.shape, travel * (1 + 1e-12));
+}
+
+/// The start of one pair: most are safe to the end of the path, the others are tracked.
+void ImpactSearch::Workspace::look(const Model& model, const ImpactOptions& options, const MotionPath& path, int pair,
+                                   const Contact* contact) {
+  const int ga = model.pair_a[pair], gb = model.pair_b[pair];
+  const int body_a = model.geometry_body[ga], body_b = model.geometry_body[gb];
+  if (model.body_tree[body_a] < 0 && model.body_tree[body_b] < 0) return;
+  const StartGeometry &a = start_of(model, ga), &b = start_of(model, gb);
+  Evaluation e;
+  if (contact && a.moving.shape.type != ShapeType::half_space && b.moving.shape.type != ShapeType::half_space) {
+    copy3(contact->normal, e.now.normal), copy3(contact->point_a, e.now.point_a),
+        copy3(contact->point_b, e.now.point_b);
+    e.now.distance = separation_along(a.moving.shape, b.moving.shape, contact->normal);
+  } else {
+    if (apart_at_start(model, pair, path.duration, a, b)) return;
+    signed_distance(a.moving.shape, b.moving.shape, e.now);
+  }
+  ++evaluations;
+  measure(a.moving, b.moving, e);
+  Track track;
+  track.pair = pair;
+  track.lift = std::max(model.pair_margin[pair], least_lift);
+  track.held = e.now.distance <= track.lift;
+  track.threshold = track.held ? std::min(-options.tolerance, e.now.distance - 0.5 * options.tolerance) : 0.0;
+  advance(path, e, track);
+  if (track.time >= path.duration) return;
+  track.top = common_ancestor(model, body_a, body_b);
+  track.a = bounds[body_a], track.b = bounds[body_b];
+  if (track.top > 0) {
+    motion_bounds(model, path, body_a, track.top, track.a);
+    motion_bounds(model, path, body_b, track.top, track.b);
+  }
+  queue.emplace_back(track.time, static_cast<int>(tracks.size()));
+  tracks.push_back(track);
+}
+
+void ImpactSearch::Workspace::look_at_all(const Model& model, const ImpactOptions& options, const MotionPath& path,
+                                          const ImpactStart& start) {
+  filter.run(model, up.data());
+  const Contact *contact = start.contacts, *end = contact + start.num_contacts;
+  for (const int pair : filter.pairs) {
+    const Contact* deepest = nullptr;
+    for (; contact != end && contact->pair <= pair; ++contact)
+      if (contact->pair == pair && (!deepest || contact->distance < deepest->distance)) deepest = contact;
+    look(model, options, path, pair, deepest);
+  }
+  std::make_heap(queue.begin(), queue.end(), std::greater<>{});
 }
 
 /// Distance of the track's pair and motion of its shapes at the track's time, relative to `top`.
 void ImpactSearch::Workspace::evaluate(const Model& model, const MotionPath& path, const Track& track, int top,
                                        Evaluation& out) {
   const int ga = model.pair_a[track.pair], gb = model.pair_b[track.pair];
-  const int bodies[2] = {model.geometry_body[ga], model.geometry_body[gb]};
-  BodyMotion m[2];
-  for (int i = 0; i < 2; ++i) {
-    if (track.time > 0) {
-      body_motion(model, path, bodies[i], top, track.time, m[i]);
-      continue;
-    }
-    m[i] = motion[bodies[i]];  // in the world's axes; the distance does not mind
-    if (top == 0) continue;
-    double arm[3], carried[3];
-    sub3(m[i].position, motion[top].position, arm);
-    cross3(motion[top].angular, arm, carried);
-    add3(carried, motion[top].velocity, carried);
-    sub3(m[i].velocity, carried, m[i].velocity);
-    sub3(m[i].angular, motion[top].angular, m[i].angular);
-  }
-  place(model, ga, m[0], track.a, out.a);
-  place(model, gb, m[1], track.b, out.b);
-  signed_distance(out.a.shape, out.b.shape, out.now);
-  out.closing = closing_speed(out.a, out.b, out.now);
-  const auto size = [](const MovingShape& s) {
-    const bool plane = s.shape.type == ShapeType::half_space;
-    return norm3(s.origin) + norm3(s.shape.position) + (plane ? 0.0 : s.reach + core_radius(s.shape));
-  };
-  out.guard = 4 * std::numeric_limits<double>::epsilon() * (size(out.a) + size(out.b));
+  BodyMotion m;
+  body_motion(model, path, model.geometry_body[ga], top, track.time, m);
+  place(model, ga, m, track.a, shape_a);
+  body_motion(model, path, model.geometry_body[gb], top, track.time, m);
+  place(model, gb, m, track.b, shape_b);
+  signed_distance(shape_a.shape, shape_b.shape, out.now);
+  measure(shape_a, shape_b, out);
   ++evaluations;
 }
 
@@ -196,14 +291,14 @@ bool ImpactSearch::Workspace::advance(const MotionPath& path, const Evaluation& 
   if (track.held && distance > track.lift) track.held = false, track.threshold = 0;
   const double room = distance - track.threshold - 0.5 * e.guard, rest = path.duration - track.time;
   if (!(room > 0.5 * e.guard)) return false;
-  double step = safe_advance(e.a, e.b, e.now, track.threshold + 0.5 * e.guard, rest);
-  const double fastest = relative_speed_bound(e.a, e.b, rest);
+  double step = safe_advance(*e.a, *e.b, e.now, track.threshold + 0.5 * e.guard, rest);
+  const double fastest = relative_speed_bound(*e.a, *e.b, rest);
   step = std::max(step, fastest * rest > room ? room / fastest : rest);
-  if (track.held && e.closing < 0) {  // see it lift off
+  if (track.held && e.closing < 0) {  // see it lift off, unless it stays up then
     const double high = 1.5 * (track.lift - distance) / -e.closing;
-    if (high < rest) step = std::min(step, high);
+    if (high < rest && !(separation_bound(*e.a, *e.b, e.now, rest) >= 0)) step = std::min(step, high);
   }
-  if (track.time + step == track.time) return false;  // time has no more digits
+  if (!(track.time + step > track.time)) return false;  // time has no more digits
   track.time += step;
   return true;
 }
@@ -214,7 +309,7 @@ void ImpactSearch::Workspace::report(const Model& model, const MotionPath& path,
   impact.found = true;
   impact.time = track.time, impact.pair = track.pair, impact.threshold = track.threshold;
   impact.distance = e.now.distance, impact.closing_speed = e.closing;
-  impact.grazing = !(e.closing > grazing_speed(e.a, e.b, e.guard));
+  impact.grazing = !(e.closing > grazing_speed(*e.a, *e.b, e.guard));
   if (track.top > 0) evaluate(model, path, track, 0, e);
   copy3(e.now.normal, impact.normal);
   for (int i = 0; i < 3; ++i) impact.point[i] = 0.5 * (e.now.point_a[i] + e.now.point_b[i]);
@@ -226,28 +321,17 @@ ImpactSearch::ImpactSearch(ImpactSearch&&) noexcept = default;
 ImpactSearch& ImpactSearch::operator=(ImpactSearch&&) noexcept = default;
 
 // The pair that is safe for the shortest time is looked at next: nothing is advanced beyond the first impact.
-Impact ImpactSearch::first(const Model& model, const ImpactOptions& options, const MotionPath& path) {
+Impact ImpactSearch::first(const Model& model, const ImpactOptions& options, const MotionPath& path,
+                           const ImpactStart& start) {
   Workspace& w = *workspace_;
   Impact impact;
-  w.tracks.clear(), w.queue.clear(), w.evaluations = 0;
-  if (!w.prepare(model, path)) {
+  if (!w.prepare(model, path, start)) {
     impact.status = ImpactStatus::not_finite;
     return impact;
   }
-  for (int pair = 0; pair < static_cast<int>(model.pair_a.size()); ++pair)
-    if (w.may_meet(model, pair)) w.add_track(model, path, pair);
-  Evaluation e;
-  for (int i = 0; i < static_cast<int>(w.tracks.size()); ++i) {
-    Track& track = w.tracks[i];
-    w.evaluate(model, path, track, track.top, e);
-    const double distance = e.now.distance;
-    track.held = distance <= track.lift;
-    track.threshold = track.held ? std::min(-options.tolerance, distance - 0.5 * options.tolerance) : 0.0;
-    w.advance(path, e, track);
-    if (track.time < path.duration) w.queue.emplace_back(track.time, i);
-  }
+  w.look_at_all(model, options, path, start);
   constexpr auto later = std::greater<>{};
-  std::make_heap(w.queue.begin(), w.queue.end(), later);
+  Evaluation e;
   while (!w.queue.empty()) {
     std::pop_heap(w.queue.begin(), w.queue.end(), later);
     Track& track = w.tracks[w.queue.back().second];

@@ -1,12 +1,14 @@
 // The first impact of a motion: when, along q(t) = q (+) (t v + t^2/2 a), some pair of shapes comes down on its threshold.
 //
-// Swept bounds drop nearly every pair. The others advance by steps that no point of the two shapes can cross (directed bound of
-// second order, collision/separation_bound.hpp): the time found is never late, and early by rounding only, as the steps converge
-// on the impact like Newton's.
+// Swept spheres drop nearly every pair, and a look at where it starts most of the others. What is left advances by steps that no
+// point of the two shapes can cross (directed bound of second order, collision/separation_bound.hpp): the time found is never late,
+// and early by rounding only, as the steps converge on the impact like Newton's.
 #pragma once
 
 #include <memory>
 
+#include "coulomb/collision/contact.hpp"
+#include "coulomb/dynamics/dynamics.hpp"
 #include "coulomb/dynamics/motion_path.hpp"
 #include "coulomb/model/model.hpp"
 
@@ -15,6 +17,13 @@ namespace coulomb {
 struct ImpactOptions {
   double tolerance = 1e-5;      ///< m, > 0: how much deeper pairs in contact may get
   int max_evaluations = 20000;  ///< distance evaluations of one search
+};
+
+/// What the caller knows of the start of the path already; it saves time and changes results by rounding at most.
+struct ImpactStart {
+  const DynamicsWorkspace* dynamics = nullptr;  ///< kinematics at the path's q, then velocities at its v
+  const Contact* contacts = nullptr;            ///< detected there, ordered by pair; some may be left out
+  int num_contacts = 0;
 };
 
 enum class ImpactStatus {
@@ -33,9 +42,9 @@ struct Impact {
   double threshold = 0;  ///< m: the signed distance is this at `time`, to rounding
   double distance = 0;   ///< m: at `time`, >= threshold to rounding
   double normal[3] = {0, 0, 1}, point[3] = {0, 0, 0};  ///< world, at `time`; normal from geometry b to a of the pair
-  double closing_speed = 0;  ///< m/s: -dPhi/dt at `time`
-  bool grazing = false;      ///< closing_speed is next to nothing: the time has no derivative
-  int evaluations = 0;       ///< of the signed distance
+  double closing_speed = 0;                            ///< m/s: -dPhi/dt at `time`
+  bool grazing = false;                                ///< closing_speed is next to nothing: the time has no derivative
+  int evaluations = 0;                                 ///< of the signed distance
   ImpactStatus status = ImpactStatus::complete;
 };
 
@@ -48,7 +57,7 @@ class ImpactSearch {
   ImpactSearch& operator=(ImpactSearch&&) noexcept;
 
   /// The earliest impact along the path; of equal times, the one that is found first: the same for the same input.
-  Impact first(const Model& model, const ImpactOptions& options, const MotionPath& path);
+  Impact first(const Model& model, const ImpactOptions& options, const MotionPath& path, const ImpactStart& start = {});
 
  private:
   struct Workspace;

@@ -127,7 +127,8 @@ void corner_and_edges() {
   const int upper = t.add_free(box(0.5, 0.05, 0.05)), lower = t.add_free(box(0.5, 0.05, 0.05));
   t.finish();
   const double c = std::cos(M_PI / 8), d = std::sin(M_PI / 8);
-  const double tilt[4] = {c, d, 0, 0}, cross[4] = {std::sqrt(0.5) * c, std::sqrt(0.5) * d, std::sqrt(0.5) * d, std::sqrt(0.5) * c};
+  const double tilt[4] = {c, d, 0, 0},
+               cross[4] = {std::sqrt(0.5) * c, std::sqrt(0.5) * d, std::sqrt(0.5) * d, std::sqrt(0.5) * c};
   std::copy(tilt, tilt + 4, t.free_q(upper) + 3), std::copy(cross, cross + 4, t.free_q(lower) + 3);
   t.place(upper, 0.03, 0.01, 0.5);
   t.free_v(upper)[2] = -100, t.free_v(lower)[2] = 50;
@@ -196,7 +197,7 @@ void touching() {
   s.place(body, 0, 0, 0.1);
   s.free_v(body)[0] = 1000, s.free_v(body)[5] = 30;  // slides and spins on the plane
   Impact impact = s.first(0.01);
-  CHECK(!impact.found && impact.time == 0.01 && impact.evaluations == 1);
+  CHECK(!impact.found && impact.time == 0.01 && impact.evaluations <= 1);
   s.free_v(body)[4] = 1;  // tips over an edge: deeper by the tolerance
   const double at = 0.1;
   impact = s.first(0.01);
