@@ -125,18 +125,30 @@ def notes(results):
     return lines
 
 
-def write(folder, date, quick, env, results):
-    """<date>-<cpu>.json and .md; returns their paths."""
+def write(folder, date, quick, env, results, section=({}, ())):
+    """<date>-<cpu>.json and .md; returns their paths. section: more entries of the one, more lines of the other."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     cpu = re.sub(r"[^a-z0-9]+", "-", env["cpu"].lower()).strip("-")
     stem = folder / (f"{date}-{cpu}" + ("-quick" if quick else ""))
-    data = {"date": date, "quick": quick, "unit": "us", "environment": env, "robots": results}
+    data = {"date": date, "quick": quick, "unit": "us", "environment": env, "robots": results, **section[0]}
     stem.with_suffix(".json").write_text(json.dumps(data, indent=2) + "\n")
     versions = ", ".join(f"{name} {version}" for name, version in env["versions"].items())
     machine = f"{env['compiler']}; Python {env['python']}; {versions}."
     if quick:
         machine += " Quick run: few repetitions."
-    text = [f"# {date}, {env['cpu']}", "", *table(results), "", EXPLANATION, "", *notes(results), "", machine, ""]
+    text = [
+        f"# {date}, {env['cpu']}",
+        "",
+        *table(results),
+        "",
+        EXPLANATION,
+        "",
+        *notes(results),
+        *section[1],
+        "",
+        machine,
+        "",
+    ]
     stem.with_suffix(".md").write_text("\n".join(text))
     return [stem.with_suffix(".json"), stem.with_suffix(".md")]

@@ -16,6 +16,7 @@ import gc
 import sys
 from pathlib import Path
 
+import nimble_table
 import report
 from robots import find_robots
 from timing import time_robot
@@ -71,8 +72,11 @@ def main():
         gc.enable()
     env = report.environment(core)
     print(*report.table(results), "", report.EXPLANATION, *report.notes(results), sep="\n")
-    print(f"{env['cpu']}; {env['compiler']}")
-    for path in report.write(options.output, datetime.date.today().isoformat(), options.quick, env, results):
+    nimble = {} if options.robots else nimble_table.measure(options.models, options.quick)[0]
+    section = nimble_table.section(nimble)
+    print(*section[1], f"{env['cpu']}; {env['compiler']}", sep="\n")
+    date = datetime.date.today().isoformat()
+    for path in report.write(options.output, date, options.quick, env, results, section):
         print("written:", path)
 
 
