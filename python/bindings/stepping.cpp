@@ -194,6 +194,8 @@ void bind_reports(nb::module_& module) {
       .def_ro("iterations", &StepStatus::iterations, "Iterations of all the algorithms that were tried.")
       .def_ro("residual", &StepStatus::residual, "Scaled residual of the constraint problem.")
       .def_ro("relaxation", &StepStatus::relaxation, "Compliance that had to be added to the diagonal of G; 0 if none.")
+      .def_ro("classes_hit", &StepStatus::classes_hit,
+              "The contact modes of the last step held in this one: one linear solve found the impulses.")
       .def_ro("reason", &StepStatus::reason, "'solved', or why not.")
       .def("__bool__", [](const StepStatus& s) { return s.converged; })
       .def("__repr__", [](const StepStatus& s) {
@@ -227,6 +229,9 @@ void bind_reports(nb::module_& module) {
       .def_prop_ro(
           "mode", [](const ContactReport& c) { return std::string(name_of(c.mode)); },
           "'separating', 'sticking' or 'sliding'")
+      .def_ro("facet", &ContactReport::facet,
+              "contact='lcp', sliding: the side (even; odd if inscribed) or vertex of the friction polygon, at the angle pi "
+              "facet / sides from the first tangent; else -1.")
       .def_ro("tie", &ContactReport::tie,
               "On the border of two modes: the gradient is that of the side reported in mode.")
       .def_ro("margin", &ContactReport::margin, "Distance to the border of the mode, relative to the problem's scale.")
@@ -279,7 +284,8 @@ StepCotangent vjp(Simulator& sim, nb::handle dq1, nb::handle dv1, const std::vec
                       {outputs.is_none() ? nullptr : &weights.set, weights.values.data(), dlambda_in.data()}, wrt);
 }
 
-SimulatorOptions options(std::optional<double> timestep, const std::string& contact, const std::string& stepper,
+SimulatorOptions options(std::optional<double> timestep, const std::string& contact, int friction_directions,
+                         const std::string& friction_polygon, const std::string& stepper,
                          const std::string& solver, double tolerance, int max_iterations, double baumgarte, double slop,
                          double max_correction_speed, double restitution_threshold, bool continuous_collision,
                          int max_impacts, double penetration_tolerance, bool patches, bool warm_start,
@@ -291,6 +297,7 @@ SimulatorOptions options(std::optional<double> timestep, const std::string& cont
     out.timestep = *timestep;
   }
   out.contact = contact;
+  out.friction_directions = friction_directions, out.friction_polygon = friction_polygon;
   out.stepper = stepper;
   out.solver = solver == "auto" ? "automatic" : solver;
   out.tolerance = tolerance;
@@ -315,6 +322,8 @@ nb::dict keywords(const SimulatorOptions& options) {
   nb::dict out;
   out["timestep"] = options.timestep > 0 ? nb::cast(options.timestep) : nb::none();
   out["contact"] = options.contact;
+  out["friction_directions"] = options.friction_directions;
+  out["friction_polygon"] = options.friction_polygon;
   out["stepper"] = options.stepper;
   out["solver"] = options.solver == "automatic" ? std::string("auto") : options.solver;
   out["tolerance"] = options.tolerance;
@@ -348,19 +357,23 @@ nb::class_<Simulator> bind_simulator(nb::module_& module) {
   cls.def(
       "__init__",
       [](Simulator* self, std::shared_ptr<Model> model, std::optional<double> timestep, const std::string& contact,
-         const std::string& stepper, const std::string& solver, double tolerance, int max_iterations, double baumgarte,
-         double slop, double max_correction_speed, double restitution_threshold, bool continuous_collision,
-         int max_impacts, double penetration_tolerance, bool patches, bool warm_start, bool canonical_impulses,
-         bool exclude_neutral_overlaps, const std::string& gradient, int gradient_samples, double gradient_scale,
-         std::uint64_t gradient_seed, const nb::kwargs& more) {
-        SimulatorOptions all = options(
-            timestep, contact, stepper, solver, tolerance, max_iterations, baumgarte, slop, max_correction_speed,
-            restitution_threshold, continuous_collision, max_impacts, penetration_tolerance, patches, warm_start,
-            canonical_impulses, exclude_neutral_overlaps, gradient, gradient_samples, gradient_scale, gradient_seed);
+         int friction_directions, const std::string& friction_polygon, const std::string& stepper,
+         const std::string& solver, double tolerance, int max_iterations, double baumgarte, double slop,
+         double max_correction_speed, double restitution_threshold, bool continuous_collision, int max_impacts,
+         double penetration_tolerance, bool patches, bool warm_start,
+         bool canonical_impulses, bool exclude_neutral_overlaps, const std::string& gradient, int gradient_samples,
+         double gradient_scale, std::uint64_t gradient_seed, const nb::kwargs& more) {
+        SimulatorOptions all =
+            options(timestep, contact, friction_directions, friction_polygon, stepper, solver, tolerance,
+                    max_iterations, baumgarte, slop, max_correction_speed, restitution_threshold,
+                    continuous_collision, max_impacts, penetration_tolerance, patches, warm_start, canonical_impulses,
+                    exclude_neutral_overlaps, gradient, gradient_samples, gradient_scale, gradient_seed);
         set_implicit_options(more, all);
         new (self) Simulator(std::move(model), std::move(all));
       },
       nb::arg("model"), nb::arg("timestep") = nb::none(), nb::kw_only(), nb::arg("contact") = defaults.contact,
+      nb::arg("friction_directions") = defaults.friction_directions,
+      nb::arg("friction_polygon") = defaults.friction_polygon,
       nb::arg("stepper") = defaults.stepper, nb::arg("solver") = "auto", nb::arg("tolerance") = defaults.tolerance,
       nb::arg("max_iterations") = defaults.max_iterations, nb::arg("baumgarte") = defaults.baumgarte,
       nb::arg("slop") = defaults.slop, nb::arg("max_correction_speed") = defaults.max_correction_speed,
@@ -371,7 +384,9 @@ nb::class_<Simulator> bind_simulator(nb::module_& module) {
       nb::arg("exclude_neutral_overlaps") = defaults.exclude_neutral_overlaps, nb::arg("gradient") = defaults.gradient,
       nb::arg("gradient_samples") = defaults.gradient_samples, nb::arg("gradient_scale") = defaults.gradient_scale,
       nb::arg("gradient_seed") = defaults.gradient_seed, nb::arg("implicit"),
-      "timestep: s, in (0, 1] (default: the model's). contact: 'ncp', the exact Coulomb cone. stepper: "
+      "timestep: s, in (0, 1] (default: the model's). contact: 'ncp', the exact Coulomb cone, 'lcp', a pyramid whose "
+      "polygon has 2 friction_directions sides (2 .. 16) and is 'circumscribed' (2 directions: the boxed LCP) or "
+      "'inscribed' (docs/lcp.md), or 'penalty'. stepper: "
       "'semi_implicit', 'bdf1' or 'bdf2' (docs/implicit.md). solver: 'auto', "
       "'ac_lm', 'admm' or 'pgs'. tolerance: scaled residual. baumgarte: share of a position error removed per step, "
       "[0, 1]. slop: m, "

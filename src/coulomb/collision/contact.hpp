@@ -49,7 +49,7 @@ struct ContactMotion {
   bool frozen = false;  ///< the declared fall-back was taken (no local optimum: COLLISION choice 3)
 };
 
-/// Tangents t1, t2 so that (t1, t2, n) is right-handed (Duff et al. 2017). Jumps at n_z = 0: store forces in world
+/// Tangents t1, t2 so that (t1, t2, n) is right-handed (Duff et al. 2017). Jumps at n_z = -1/2: store forces in world
 /// axes.
 void contact_frame(const double normal[3], double t1[3], double t2[3]);
 

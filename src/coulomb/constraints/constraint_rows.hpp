@@ -25,6 +25,7 @@ enum class GapRule : std::uint8_t { speculative, held, impact };
 struct ConstraintOptions {
   ContactLaw contact = ContactLaw::cone;
   int friction_directions = 2;          ///< pyramid: its polygon has twice as many sides
+  bool inscribed_polygon = false;       ///< pyramid: inside the disc of the cone instead of around it
   double timestep = 1e-3;
   double baumgarte = 0.1;               ///< share of a position error removed per step, in [0, 1]
   double slop = 0;                      ///< metres (or radians) of penetration that Baumgarte leaves alone

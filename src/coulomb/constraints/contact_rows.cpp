@@ -23,6 +23,7 @@ double approach_velocity(const RowContext& context, const Contact& contact) {
 
 void add_contact_rows(const RowContext& context, const std::vector<Contact>& contacts, ConstraintRows& rows) {
   const Model& model = context.model;
+  const BlockType law = context.options.contact == ContactLaw::pyramid ? BlockType::pyramid : BlockType::cone;
   for (int i = 0; i < static_cast<int>(contacts.size()); ++i) {
     const Contact& contact = contacts[i];
     BodyRows b;
@@ -46,7 +47,8 @@ void add_contact_rows(const RowContext& context, const std::vector<Contact>& con
     rows.compliance.insert(rows.compliance.end(), {0.0, 0.0, model.pair_compliance[contact.pair]});
 
     Block block;
-    block.type = BlockType::cone, block.row = b.row, block.size = 3;
+    block.type = law, block.row = b.row, block.size = 3;
+    block.facets = 2 * context.options.friction_directions, block.inscribed = context.options.inscribed_polygon;
     block.mu = model.pair_friction[contact.pair];
     block.speculative = contact.distance > 0;
     rows.blocks.push_back(block);

@@ -8,7 +8,8 @@
 //   kinematics at a point and direction fixed in the world:  J_k . (V x* e) + psi_dot_k . e,  e = (r, p x r)
 //   moving point and frame:  dr . u + (r x (w_A - w_B)) . dp + (dbeta/dPhi) dPhi
 // with u the relative velocity and V, w, u at v+ (the normal row of a bouncing contact: at v+ + e v).
-// The impulse f at p:  df = lambda_n dn - n (lambda_t . dn), since the frame does not spin about n (the cone cannot see it); the
+// The impulse f at p:  df = lambda_n dn - n (lambda_t . dn), since the frame does not spin about n (the cone cannot see it; a
+// pyramid does: frame_spin adds its part); the
 // inverse-dynamics derivative holds f at a material point of each body, so what is added is (dp - v_X(p)) x f.
 
 namespace coulomb {
@@ -165,6 +166,41 @@ COULOMB_SIMD void wrench_change(const BodyRows& b, const ContactMotion& motion, 
   if (moving_b) shift_columns(on_a[1], at.r_b), shift_columns(on_b[1], at.r_b);
 }
 
+// A pyramid's axes spin about the normal by psi = contact_frame_spin(n, dn), a covector on the two twists:
+//   dc_1 += psi t2 . u,  dc_2 -= psi t1 . u,  df += psi (lambda_1 t2 - lambda_2 t1)
+void frame_spin(const BodyRows& b, const ContactMotion& motion, const Velocity& w, const Geometry& at,
+                const double* lambda, bool moving_a, bool moving_b, BodyRowDerivative& out,
+                PairWrenchDerivative& pair) {
+  double l[12], psi_a[6] = {0, 0, 0, 0, 0, 0}, psi_b[6] = {0, 0, 0, 0, 0, 0};
+  for (int c = 0; c < 12; ++c) {
+    const double dn[3] = {motion.dnormal[0][c], motion.dnormal[1][c], motion.dnormal[2][c]};
+    l[c] = contact_frame_spin(b.axes[2], dn);
+  }
+  add_point_covector(l, at.r_a, psi_a);
+  add_point_covector(l + 6, at.r_b, psi_b);
+  double va[3], vb[3], u[3], df[3], force_a[6], force_b[6];
+  cross3(w.twist_a + 3, at.r_a, va);
+  cross3(w.twist_b + 3, at.r_b, vb);
+  for (int i = 0; i < 3; ++i) {
+    u[i] = w.twist_a[i] + va[i] - w.twist_b[i] - vb[i];
+    df[i] = lambda[b.row] * b.axes[1][i] - lambda[b.row + 1] * b.axes[0][i];
+    force_a[i] = df[i], force_b[i] = -df[i];
+  }
+  cross3(at.r_a, force_a, force_a + 3);
+  cross3(at.r_b, force_b, force_b + 3);
+  const double u1 = dot3(b.axes[0], u), u2 = dot3(b.axes[1], u);
+  for (int j = 0; j < 6; ++j) {
+    if (moving_a) {
+      out.G_a[0][j] += u2 * psi_a[j], out.G_a[1][j] -= u1 * psi_a[j];
+      for (int i = 0; i < 6; ++i) pair.aa[i][j] += force_a[i] * psi_a[j], pair.ba[i][j] += force_b[i] * psi_a[j];
+    }
+    if (moving_b) {
+      out.G_b[0][j] += u2 * psi_b[j], out.G_b[1][j] -= u1 * psi_b[j];
+      for (int i = 0; i < 6; ++i) pair.ab[i][j] += force_a[i] * psi_b[j], pair.bb[i][j] += force_b[i] * psi_b[j];
+    }
+  }
+}
+
 PairWrenchDerivative& find_pair(std::vector<PairWrenchDerivative>& pairs, int a, int b) {
   for (PairWrenchDerivative& p : pairs)
     if (p.body_a == a && p.body_b == b) return p;
@@ -209,6 +245,8 @@ void row_derivatives(const Model& model, const DynamicsWorkspace& dynamics, cons
     PairWrenchDerivative& pair = find_pair(out.wrenches, b.body_a, b.body_b);
     if (moving_a) add6(on_a[0], pair.aa), add6(on_b[0], pair.ba);
     if (moving_b) add6(on_a[1], pair.ab), add6(on_b[1], pair.bb);
+    if (rows.blocks[b.block].type == BlockType::pyramid)
+      frame_spin(b, motion, at_plus, at, lambda, moving_a, moving_b, out.blocks[i], pair);
   }
 }
 

@@ -1,11 +1,12 @@
 // friction/<geometry>: Coulomb's coefficient. A pair has the larger of its two (model/materials.hpp), so the derivative is that of the
 // geometry whose value counts; at equal values, the pair's first. Only sliding contacts feel it:
-//   lambda_T = mu lambda_N n, so r = J^T p, s = R p with p = lambda_N n.
+//   lambda_T = mu lambda_N n, so r = J^T p, s = R p with p = lambda_N n; n of a pyramid: the point of the polygon's feature.
 #include <cmath>
 
 #include "coulomb/model/checks.hpp"
 #include "coulomb/parameters/parameter_kind.hpp"
 #include "coulomb/small_math.hpp"
+#include "coulomb/solvers/friction_pyramid.hpp"
 
 namespace coulomb {
 namespace {
@@ -54,7 +55,14 @@ class FrictionKind : public ParameterKind {
       if (material.friction_owner == Owner::none) continue;
       if ((material.friction_owner == Owner::a ? m.pair_a[pair] : m.pair_b[pair]) != e.index) continue;
       double n[2], f[3] = {0, 0, 0};
-      if (!friction_direction(context, b, n)) continue;
+      const Block& block = context.rows.blocks[b.block];
+      if (block.type == BlockType::pyramid) {
+        const int facet = context.facets[b.block];
+        if (facet < 0) continue;
+        for (int i = 0; i < 2; ++i) n[i] = friction_polygon(block).point[facet][i];
+      } else if (!friction_direction(context, b, n)) {
+        continue;
+      }
       for (int i = 0; i < 2; ++i) {
         const double p = context.lambda[b.row + 2] * n[i];
         axpy3(p, b.axes[i], f);

@@ -29,7 +29,12 @@ void add_surface_motion(const ParameterContext& context, const BodyRows& b, cons
   double f[3] = {0, 0, 0}, tangential[3] = {0, 0, 0}, df[3];
   for (int i = 0; i < 2; ++i) axpy3(context.lambda[b.row + i], b.axes[i], tangential);
   const double ln = context.lambda[b.row + 2], along = dot3(tangential, dn);
-  for (int i = 0; i < 3; ++i) f[i] = tangential[i] + ln * n[i], df[i] = ln * dn[i] - along * n[i];
+  const bool spins = context.rows.blocks[b.block].type == BlockType::pyramid;
+  const double psi = spins ? contact_frame_spin(n, dn) : 0.0;  // as in row_derivatives.cpp
+  for (int i = 0; i < 3; ++i) {
+    f[i] = tangential[i] + ln * n[i];
+    df[i] = ln * dn[i] - along * n[i] + psi * (context.lambda[b.row] * b.axes[1][i] - context.lambda[b.row + 1] * b.axes[0][i]);
+  }
   double twist[2][6], arm[2][3];
   for (int side = 0; side < 2; ++side) {
     const int body = side == 0 ? b.body_a : b.body_b;
@@ -55,7 +60,7 @@ void add_surface_motion(const ParameterContext& context, const BodyRows& b, cons
     cross3(b.axes[i], spin, eta);
     double value = dot3(eta, dp);
     if (i == 2) value += dot3(u, dn) + b.dbias_dphi * dphi;
-    else value -= dot3(n, u) * dot3(b.axes[i], dn);
+    else value += psi * (i == 0 ? dot3(b.axes[1], u) : -dot3(b.axes[0], u)) - dot3(n, u) * dot3(b.axes[i], dn);
     out.rows.push_back({b.row + i, value});
   }
 }

@@ -48,6 +48,7 @@ struct ParameterContext {
   const std::vector<Mode>& modes;
   const JointForces& joint_forces;
   const PenaltyForces* penalty = nullptr;  ///< contacts are its forces: see penalty_sides.hpp
+  const int* facets = nullptr;             ///< per block, where there are pyramids
 };
 
 /// Force f at the contact's point: on A, and its opposite on B.

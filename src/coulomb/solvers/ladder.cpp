@@ -19,6 +19,7 @@ constexpr double unique_pivot = 1e-6;  // pivots above this: the impulses are un
 constexpr double vanishing_pivot = 1e-8;  // of an undamped LU
 constexpr double corner = 1e-8;        // lambda_N and c_N both below: a tie
 constexpr double exact = 1e-13;        // a residual that no further step improves
+constexpr double rounding = 1e-15;
 constexpr double classes_held = 1e-8;  // a first step of the right classes leaves its proximal term only
 
 double norm(const std::vector<double>& v, int n) {
@@ -278,9 +279,10 @@ void ConstraintSolver::choose_canonical(SolverResult& result) {
 }
 
 void ConstraintSolver::polish_best() {
-  if (best_.residual <= exact) return;
+  const double enough = scaled_.has_pyramids ? rounding : exact;  // where modes are linear, what is left is the proximal term
+  if (best_.residual <= enough) return;
   NewtonOptions options;
-  options.tolerance = exact;
+  options.tolerance = enough;
   options.max_iterations = 1;
   options.undamped_first = true;
   newton_.solve(scaled_, options, best_, iterations_);

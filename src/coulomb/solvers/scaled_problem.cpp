@@ -78,6 +78,8 @@ void ScaledProblem::assign(const ConstraintProblem& problem) {
     largest = std::max(largest, bound[b]);
   }
   if (!(largest > 0)) largest = 1;
+  has_pyramids = false;
+  for (int b = 0; b < num_blocks; ++b) has_pyramids = has_pyramids || blocks[b].type == BlockType::pyramid;
   for (int b = 0; b < num_blocks; ++b)
     if (bound[b] > 1e-14 * largest) smallest = std::min(smallest, bound[b]);
   typical = std::exp2(std::round(0.5 * (std::log2(largest) + std::log2(std::min(smallest, largest)))));

@@ -46,6 +46,7 @@ class ScaledProblem {
 
   int n = 0, ld = 0, num_blocks = 0;
   const Block* blocks = nullptr;  ///< of the problem assigned last
+  bool has_pyramids = false;
   double ref = 1;
   double typical = 1;        ///< size of G: the power of two next to the geometric mean of the extreme block traces
   std::vector<double> G, g;  ///< scaled; ld x n, n

@@ -152,6 +152,7 @@ void stand_still(StepRecord& r) {
   r.rows.clear();
   r.factor.valid = false;
   r.solution.lambda.clear(), r.solution.c.clear(), r.solution.modes.clear(), r.solution.margin.clear();
+  r.solution.facets.clear();
   r.solution.status = SolveStatus::failed;
   r.solution.residual = 1, r.solution.relaxation = 0;
   r.corrections_dropped = false;

@@ -68,7 +68,8 @@ ContactLaw contact_law(const std::string& name, StepperKind stepper) {
   if (name == "automatic") return stepper == StepperKind::semi_implicit ? ContactLaw::cone : ContactLaw::penalty;
   if (name == "ncp") return ContactLaw::cone;
   if (name == "penalty") return ContactLaw::penalty;
-  refuse("contact: got \"" + name + "\", expected \"ncp\" or \"penalty\"");
+  if (name == "lcp") return ContactLaw::pyramid;
+  refuse("contact: got \"" + name + "\", expected \"ncp\", \"lcp\" or \"penalty\"");
 }
 
 ImplicitOptions implicit_options(const SimulatorOptions& o) {
@@ -117,6 +118,13 @@ StepOptions step_options(const Model& model, const SimulatorOptions& o) {
     refuse("timestep: got " + number(out.constraints.timestep) + ", expected at least 1e-9 s");
   out.stepper = stepper_kind(o.stepper);
   out.constraints.contact = contact_law(o.contact, out.stepper);
+  if (o.friction_directions < 2 || o.friction_directions > max_facets / 2)
+    refuse("friction_directions: got " + std::to_string(o.friction_directions) + ", expected 2 to " +
+           std::to_string(max_facets / 2));
+  out.constraints.friction_directions = o.friction_directions;
+  out.constraints.inscribed_polygon = o.friction_polygon == "inscribed";
+  if (o.friction_polygon != "circumscribed" && o.friction_polygon != "inscribed")
+    refuse("friction_polygon: got \"" + o.friction_polygon + "\", expected \"circumscribed\" or \"inscribed\"");
   check_range("tolerance", o.tolerance, 0, 1e-2, true);
   check_range("baumgarte", o.baumgarte, 0, 1, false);
   check_range("slop", o.slop, 0, 1, false);
@@ -227,6 +235,7 @@ StepStatus Simulator::status() const {
   }
   const SolverResult& s = record_->solution;
   out.converged = s.status == SolveStatus::solved;
+  out.classes_hit = s.classes_hit;
   out.iterations = s.iterations, out.residual = s.residual, out.relaxation = s.relaxation;
   out.reason = overflowed_
                    ? "failed: overflow: the numbers of this step exceed double precision, the state was left as it was"
@@ -260,6 +269,7 @@ std::vector<ContactReport> Simulator::contacts() const {
     }
     report.friction = m.pair_friction[c.pair];
     report.mode = r.solution.modes[b.block];
+    report.facet = r.solution.facets[b.block];
     report.margin = r.solution.margin[b.block];
     report.tie = report.margin < tie_margin;
     if (report.mode != Mode::separating) {

@@ -15,6 +15,8 @@ namespace coulomb {
 struct SimulatorOptions {
   double timestep = 0;          ///< seconds; 0: the model's own
   std::string contact = "automatic";  ///< "ncp" | "lcp" | "penalty"; automatic: "ncp", with an implicit stepper "penalty"
+  int friction_directions = 2;  ///< "lcp": the friction polygon has twice as many sides, 2 .. 16
+  std::string friction_polygon = "circumscribed";  ///< "lcp": around the disc of the cone, with 2 directions the boxed LCP | "inscribed"
   std::string stepper = "semi_implicit";  ///< | "bdf1" | "bdf2"
   std::string solver = "automatic";     ///< "automatic" (AC-LM with fall-backs) | "ac_lm" | "admm" | "pgs"
   double tolerance = 1e-10;             ///< scaled residual of the constraint problem
@@ -52,6 +54,7 @@ struct StepStatus {
   int iterations = 0;
   double residual = 0;
   double relaxation = 0;
+  bool classes_hit = false;  ///< the last step's contact modes held: one linear solve
   std::string reason;  ///< "solved", or why not
 };
 
@@ -65,6 +68,7 @@ struct ContactReport {
   double velocity[3];          ///< m/s: of A relative to B at the point, after the step
   double friction = 0;
   Mode mode = Mode::separating;
+  int facet = -1;       ///< "lcp", sliding: side (even, or odd if inscribed) or vertex, at the angle pi facet / sides from frame's t1
   bool tie = false;     ///< on the border of two modes: the gradient is that of the side reported in `mode`
   double margin = 0;    ///< distance to the border, relative to the problem's scale
   bool frozen = false;  ///< no local derivative of the geometry exists; the declared fall-back is used

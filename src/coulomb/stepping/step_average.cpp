@@ -33,6 +33,7 @@ bool StepAverage::prepare_limit(const Model& model, const StepOptions& options, 
     r.factor.valid = false;
     if (!solver_.solve_compliant(r.problem, compliance[i], r.solution) || r.solution.modes != record.solution.modes)
       return false;
+    if (r.solution.facets != record.solution.facets) return false;
     advance(model, options.constraints.timestep, r);
     levels_[i].linearization.prepare_exact(model, options, r);
     levels_[i].weight = to_zero[i];

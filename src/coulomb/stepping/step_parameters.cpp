@@ -31,7 +31,9 @@ ParameterContext StepLinearization::parameter_context() const {
           r.solution.lambda.data(),
           r.fext,
           r.solution.modes,
-          r.joint_forces};
+          r.joint_forces,
+          nullptr,
+          r.solution.facets.data()};
 }
 
 void StepLinearization::parameter_columns(const ParameterSet& set, std::vector<double>& columns_T) {

@@ -3,6 +3,7 @@
 // of zero would leave an optimiser at the saddle.
 #include <algorithm>
 
+#include "coulomb/solvers/friction_pyramid.hpp"
 #include "coulomb/stepping/step_linearization.hpp"
 
 namespace coulomb {
@@ -21,6 +22,26 @@ Mode other_side(const Block& block, Mode mode, const double* lambda, const doubl
   }
 }
 
+/// The labels that the linearisation takes: modes and, of pyramids, the features they slide on.
+struct Labels {
+  std::vector<Mode> modes;
+  std::vector<int> facets;
+  bool operator==(const Labels& other) const = default;
+};
+
+void flip(const ConstraintProblem& problem, const SolverResult& solution, int b, Labels& labels) {
+  const Block& block = problem.blocks[b];
+  const double *lambda = solution.lambda.data() + block.row, *c = solution.c.data() + block.row;
+  if (block.type != BlockType::pyramid) {
+    labels.modes[b] = other_side(block, labels.modes[b], lambda, c);
+    return;
+  }
+  double weight = 0;  // velocity per impulse
+  for (int i = block.row; i < block.row + 3; ++i) weight += problem.G[std::size_t(i) * problem.ld + i] / 3;
+  const PyramidMode other = pyramid_other_side(block, weight, {labels.modes[b], labels.facets[b]}, lambda, c);
+  labels.modes[b] = other.mode, labels.facets[b] = other.facet;
+}
+
 double size(const StepCotangent& g, double h) {
   double v = 0, tau = 0;
   for (double x : g.v) v += x * x;
@@ -34,26 +55,24 @@ void StepLinearization::vjp_at_ties(const double* dq1, const double* dv1, StepCo
   StepRecord& r = *record_;
   const StepOptions& options = *options_;
   const double h = options.constraints.timestep;
-  const std::vector<Mode> modes = r.solution.modes;
+  const Labels found{r.solution.modes, r.solution.facets};
+  const auto take = [&r](const Labels& labels) { r.solution.modes = labels.modes, r.solution.facets = labels.facets; };
   r.factor.valid = false;  // it is of these modes
   vjp_of_modes(dq1, dv1, out, set);
   StepCotangent candidate;
   candidate.parameter_set = out.parameter_set;  // either may be the one returned
-  std::vector<Mode> best = modes;
+  Labels best = found;
   bool current = true;  // the linearisation is that of `best`
   const auto try_flip = [&](const std::vector<int>& blocks) {
-    r.solution.modes = best;
-    for (int b : blocks) {
-      const Block& block = r.problem.blocks[b];
-      r.solution.modes[b] =
-          other_side(block, best[b], r.solution.lambda.data() + block.row, r.solution.c.data() + block.row);
-    }
+    Labels flipped = best;
+    for (int b : blocks) flip(r.problem, r.solution, b, flipped);
+    take(flipped);
     prepare_exact(*model_, options, r);
     vjp_of_modes(dq1, dv1, candidate, set);
     current = size(candidate, h) > size(out, h);
     if (!current) return;
     std::swap(out, candidate);
-    best = r.solution.modes;
+    best = flipped;
   };
   // all the ties between two bodies together (four corners slide as one), then one by one
   std::vector<std::vector<int>> groups;
@@ -75,8 +94,8 @@ void StepLinearization::vjp_at_ties(const double* dq1, const double* dv1, StepCo
   }
   for (const auto& group : groups) try_flip(group);
   for (int b : ties) try_flip({b});
-  if (best == modes && current) return;
-  r.solution.modes = modes;  // the record stays what the step found
+  if (best == found && current) return;
+  take(found);  // the record stays what the step found
   prepare_exact(*model_, options, r);
 }
 

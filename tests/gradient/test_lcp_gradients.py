@@ -1,0 +1,149 @@
+"""contact='lcp': the law from sim.contacts alone, and its derivatives against the same references as the cone's.
+
+The tests of the cone (test_step_gradients, test_parameters, test_seven_robots) are run again on simulators with friction pyramids; a
+state is smooth only if no contact changes the side or vertex of its polygon either.
+"""
+
+import numpy as np
+import pytest
+import test_parameters
+import test_seven_robots
+from differences import jacobian, relative_error
+
+import coulomb
+from scenes import robots
+from scenes.contacts import CONTACT_SCENES
+
+TOLERANCE = 1e-6
+Simulator = coulomb.Simulator
+
+
+def identity(c):
+    return (c.geometry_a, c.geometry_b, c.mode, c.facet)
+
+
+def signature(sim):
+    return [identity(c) for c in sim.contacts]
+
+
+def active_set(sim):
+    return [identity(c) for c in sim.contacts if c.mode != "separating"]
+
+
+@pytest.fixture(params=[{}, {"friction_directions": 3, "friction_polygon": "inscribed"}], ids=["boxed", "hexagon"])
+def lcp(request, monkeypatch):
+    """Simulators with friction pyramids, and differences that see their facets."""
+
+    def simulator(model, *args, **options):
+        return Simulator(model, *args, contact="lcp", **request.param, **options)
+
+    monkeypatch.setattr(coulomb, "Simulator", simulator)
+    monkeypatch.setattr("differences.signature", signature)
+    monkeypatch.setattr(test_parameters.Problem, "signature", staticmethod(active_set))
+    monkeypatch.setattr(test_seven_robots, "active_set", active_set)
+    return simulator
+
+
+def corners(sim):
+    """Of the friction polygon, in multiples of mu lambda_N, in the plane of the two tangents."""
+    options = sim.options
+    sides, inscribed = 2 * options["friction_directions"], options["friction_polygon"] == "inscribed"
+    angles = 2 * np.pi * (np.arange(sides) + (0 if inscribed else 0.5)) / sides
+    radius = 1 if inscribed else 1 / np.cos(np.pi / sides)
+    return radius * np.column_stack([np.cos(angles), np.sin(angles)])
+
+
+def violation(sim, bias=lambda c: 0.0):
+    """Largest violation of the LCP's conditions, relative to the largest impulse and speed."""
+    contacts, polygon = sim.contacts, corners(sim)
+    if not contacts:
+        return 0.0
+    frames = [np.array(c.frame) for c in contacts]
+    impulses = np.array([f @ c.impulse for f, c in zip(frames, contacts)])
+    speeds = np.array([f @ c.velocity for f, c in zip(frames, contacts)])
+    size, speed = max(np.abs(impulses).max(), 1e-12), max(np.abs(speeds).max(), 1e-2)
+    worst = 0.0
+    for c, impulse, velocity in zip(contacts, impulses, speeds):
+        mu_n, w = c.friction * impulse[2], velocity[2] + bias(c)
+        worst = max(worst, -impulse[2] / size, -w / speed, abs(impulse[2] * w) / size / speed)
+        for a, b in zip(polygon, np.roll(polygon, -1, axis=0)):
+            normal = np.array([b[1] - a[1], a[0] - b[0]]) / np.linalg.norm(b - a)
+            worst = max(worst, normal @ (impulse[:2] - mu_n * a) / size)
+        least = mu_n * (polygon @ velocity[:2]).min()  # of slip . friction over the polygon
+        worst = max(worst, abs(impulse[:2] @ velocity[:2] - least) / size / speed)
+    return worst
+
+
+@pytest.mark.parametrize("build", CONTACT_SCENES, ids=lambda f: f.__name__)
+def test_scenes(lcp, build):
+    smooth = 0
+    for seed in range(12):
+        random = np.random.default_rng(seed)
+        model, q, v = build(random)
+        sim = coulomb.Simulator(model, timestep=2e-3)
+        analytic, numeric = jacobian(sim, q, v, 0.3 * random.normal(size=model.nu))
+        w, x = random.normal(size=(2, model.nv)), random.normal(size=(2, model.nv))
+        g, (dq1, dv1) = sim.vjp(*w), sim.jvp(dq=x[0], dv=x[1])
+        scale = np.linalg.norm(w) * np.linalg.norm(x) * np.linalg.norm(analytic)
+        assert abs(g.q @ x[0] + g.v @ x[1] - w[0] @ dq1 - w[1] @ dv1) <= 1e-10 * scale
+        if numeric is None:
+            continue
+        smooth += 1
+        assert relative_error(analytic, numeric, model.nv) <= TOLERANCE, f"seed {seed}"
+    assert smooth > 0, "contacts change within the differences at every state"
+
+
+@pytest.mark.parametrize("build", [f for f in CONTACT_SCENES if f.__name__ != "bounce"], ids=lambda f: f.__name__)
+def test_law_in_scenes(lcp, build):
+    model, q, v = build(np.random.default_rng(2))
+    sim = coulomb.Simulator(model, timestep=2e-3, baumgarte=0)
+    for _ in range(5):
+        q, v = sim.step(q, v)
+        assert sim.status.converged, sim.status
+        assert violation(sim, lambda c: max(0.0, -c.depth) / sim.timestep) <= 1e-9
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        *CONTACT_SCENES,
+        test_parameters.mixed,
+        test_parameters.at_a_limit,
+        test_parameters.bouncing,
+        test_parameters.on_a_mesh,
+    ],
+    ids=lambda f: f.__name__,
+)
+def test_parameters_of_scenes(lcp, build):
+    test_parameters.test_scenes(build)
+
+
+def test_every_kind_of_parameter_was_compared():
+    if not test_parameters.compared:
+        pytest.skip("run with the tests above")
+    assert test_parameters.compared == test_parameters.KINDS, test_parameters.KINDS - test_parameters.compared
+
+
+@pytest.mark.parametrize("name", robots.NAMES)
+def test_robots(lcp, name, monkeypatch):
+    """Every recorded state: the law to 1e-9, the Jacobian to 1e-6, forward against reverse mode to 1e-10."""
+    monkeypatch.setattr(test_seven_robots, "contact_law_violation", lambda sim: 0.0)  # the cone's
+    test_seven_robots.test_contact_law_and_jacobian_at_every_state(name)
+
+
+@pytest.mark.parametrize("name", robots.NAMES)
+def test_law_on_robots(lcp, name):
+    if robots.folder() is None:
+        pytest.skip("no folder of robots (COULOMB_ROBOTS)")
+    model, qs, vs = robots.load(name)
+    sim = coulomb.Simulator(model, baumgarte=0)
+    for k, (q, v) in enumerate(zip(qs, vs)):
+        sim.reset()
+        sim.step(q, v)
+        assert sim.status.converged, f"state {k}: {sim.status}"
+        assert violation(sim, lambda c: max(0.0, -c.depth) / sim.timestep) <= 1e-9, f"state {k}"
+
+
+@pytest.mark.parametrize("name", robots.NAMES)
+def test_parameters_of_robots(lcp, name):
+    test_parameters.test_robots(name)
