@@ -10,6 +10,7 @@ rollout by its parameters) is put together here:
 """
 
 import time
+from dataclasses import replace
 
 import numpy as np
 from plot_common import finish
@@ -24,11 +25,31 @@ CM = 0.01  # m
 DENSITY = 1000.0  # kg/m^3
 
 
-def finger(prefix="", damping=0.01, **pieces):
-    """A ChainCage: knuckle that turns about z, three joints that bend about y."""
+PENALTY = {"stepper": "bdf2", "contact": "penalty"}  # options of Simulator
+
+
+def finger(prefix="", damping=0.01, *, scale_prefix="", palm_scale=None, **pieces):
+    """A ChainCage: knuckle that turns about z, three joints that bend about y. scale_prefix: of its scales' names.
+    palm_scale: name of a scale for the palm's length, in place of the one for the height of the neck.
+    """
     hinge = {"damping": damping, "armature": 1e-6}
     joints = {"knuckle": {"axis": "0 0 1", **hinge}} | {body: {"axis": "0 1 0", **hinge} for body in ("p0", "p1", "p2")}
-    return ChainCage(finger_pieces(**pieces), joints, prefix=prefix)
+    row = [named(piece, scale_prefix, palm_scale) for piece in finger_pieces(**pieces)]
+    if palm_scale:
+        row[0] = replace(row[0], length_scale=palm_scale)
+    return ChainCage(row, joints, prefix=prefix)
+
+
+def named(piece, prefix, palm_scale):
+    def one(name):
+        return None if name is None or (palm_scale and name == "neck height") else prefix + name
+
+    return replace(
+        piece,
+        length_scale=one(piece.length_scale),
+        start_scales=tuple(map(one, piece.start_scales)),
+        end_scales=tuple(map(one, piece.end_scales)),
+    )
 
 
 def build(chains, torque, others="", *, gravity, timestep, positions=None, eulers=None):
@@ -46,13 +67,13 @@ def build(chains, torque, others="", *, gravity, timestep, positions=None, euler
     )
 
 
-def morphology(model, chains, names=None):
+def morphology(model, chains, markers=True):
     return Morphology(
         model,
         [part for chain in chains for part in chain.parts(DENSITY)],
         [link for chain in chains for link in chain.links()],
-        markers=[chain.tip(chain.bodies[-1]) for chain in chains],
-        design=scales_of(chains, names),
+        markers=[chain.tip(chain.bodies[-1]) for chain in chains] if markers else [],
+        design=scales_of(chains),
     )
 
 
@@ -214,7 +235,7 @@ def _rgb(colour):
 def picture(path, title, task, results, frames, *, light=(), limits, view=(18, -65), extra=None):
     """Costs, and rows of pictures at the row numbers `frames`: control alone above, control and design below.
 
-    limits: ((x0, x1), (y0, y1), (z0, z1)) m. extra(axes, label): draws more into each picture.
+    frames: or {label: row numbers}. limits: ((x0, x1), (y0, y1), (z0, z1)) m. extra(axes, label): draws more into each picture.
     """
     import matplotlib
 
@@ -222,8 +243,10 @@ def picture(path, title, task, results, frames, *, light=(), limits, view=(18, -
     from matplotlib import pyplot as plt
 
     with plt.rc_context(STYLE):
-        figure = plt.figure(figsize=(4.2 + 3.1 * len(frames), 6.4), layout="constrained")
-        grid = figure.add_gridspec(2, 1 + len(frames), width_ratios=(1.35, *(1 for _ in frames)))
+        columns = frames if isinstance(frames, dict) else dict.fromkeys(results, frames)
+        count = len(columns["control"])
+        figure = plt.figure(figsize=(4.2 + 3.1 * count, 6.4), layout="constrained")
+        grid = figure.add_gridspec(2, 1 + count, width_ratios=(1.35, *(1 for _ in range(count))))
         axes = figure.add_subplot(grid[:, 0])
         first = 0
         for k, (label, (_, _, costs)) in enumerate(results.items()):
@@ -234,7 +257,7 @@ def picture(path, title, task, results, frames, *, light=(), limits, view=(18, -
         axes.legend()
         for row, (label, (a, x, _)) in enumerate(results.items()):
             _, r = task.simulate(a, x)
-            for column, t in enumerate(frames):
+            for column, t in enumerate(columns[label]):
                 box = figure.add_subplot(grid[row, 1 + column], projection="3d", computed_zorder=False)
                 draw(box, r.model, r.q[t], light=light)
                 if extra:

@@ -13,7 +13,6 @@ from plot_common import arguments
 
 TARGETS = common.CM * np.array([(10, -5, -5), (10, -5, 5), (20, 10, 10), (20, 10, -10)])
 STEPS, BLOCK, HOLD = 600, 20, 150
-ENDS = [(i + 1) * HOLD // BLOCK * BLOCK for i in range(4)]
 
 
 def task():
@@ -31,7 +30,13 @@ def task():
         return total, 0.2 * u
 
     return common.Task(
-        common.morphology(model, [chain]), cost, model.neutral(), steps=STEPS, block=BLOCK, bounds={None: (0.5, 4)}, stepper="bdf2"
+        common.morphology(model, [chain]),
+        cost,
+        model.neutral(),
+        steps=STEPS,
+        block=BLOCK,
+        bounds={None: (0.5, 4)},
+        stepper="bdf2",
     )
 
 
@@ -52,9 +57,10 @@ def main():
     print(f"gradient by 120 controls and 9 scales against differences: {error:.0e}")
     assert error < 1e-6, error
     results = common.compare(reach, 25 if options.quick else 500)
-    misses = {}
+    misses, frames = {}, {}
     for label, (a, x, _) in results.items():
-        misses[label] = nearest(reach, a, x)[:, 0]
+        found = nearest(reach, a, x)
+        misses[label], frames[label] = found[:, 0], found[:, 1].astype(int)
         print(f"{label:<19} comes to the targets within {', '.join(f'{1000 * m:.1f}' for m in misses[label])} mm")
 
     def targets(axes, model, t):
@@ -64,7 +70,13 @@ def main():
 
     limits = ((-0.01, 0.24), (-0.08, 0.12), (-0.12, 0.12))
     common.picture(
-        options.output / "codesign_finger_reach.png", "Finger reach", reach, results, ENDS, limits=limits, extra=targets
+        options.output / "codesign_finger_reach.png",
+        "Finger reach",
+        reach,
+        results,
+        frames,
+        limits=limits,
+        extra=targets,
     )
     control, both = (results[label][2] for label in results)
     assert both[-1] <= control[-1] < control[0]
