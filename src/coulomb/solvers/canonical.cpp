@@ -16,6 +16,7 @@ constexpr double at_rest = 1e-15;         // norm of the condition that rounding
 constexpr double rounding = 1e-12;        // norm of the condition below which it need not fall any more
 constexpr double exact = 1e-13;           // a residual that no further step improves
 constexpr double unmoved = 1e-8;          // change of a scaled velocity by a null impulse of size one
+constexpr double same_direction = 1e-11;
 constexpr int max_steps = 12;
 
 template <class T>
@@ -217,9 +218,30 @@ bool CanonicalChoice::deficient(const ScaledProblem& problem, const Iterate& ite
   return !regular;
 }
 
-void CanonicalChoice::hand_over(const ScaledProblem& problem, SolutionFactor& factor) {
-  factor.valid = factorised_;
+bool CanonicalChoice::polish(const ScaledProblem& problem, double tolerance, Iterate& iterate) {
+  if (iterate.residual <= tolerance) return true;
+  if (!factorised_) return false;
+  next_.resize(problem.ld);
+  system_.step(problem, iterate.lambda.data(), next_.lambda.data(), next_.c.data());
+  next_.evaluate(problem);
+  if (next_.residual < iterate.residual) copy(next_, iterate, problem.ld);
+  return iterate.residual <= tolerance;
+}
+
+void CanonicalChoice::hand_over(const ScaledProblem& problem, const Iterate& iterate, SolutionFactor& factor) {
+  factor.valid = false;
   if (!factorised_) return;
+  for (int b = 0; b < problem.num_blocks; ++b) {
+    Mode label;
+    problem.margin(b, iterate.lambda.data(), iterate.c.data(), label);
+    if (label != labels_[b]) return;
+    if (label != Mode::sliding) continue;
+    const BlockMode m = problem.mode(b, iterate.lambda.data(), iterate.c.data());
+    const double turned = std::abs(m.nx - modes_[b].nx) + std::abs(m.ny - modes_[b].ny) +
+                          std::abs(std::clamp(m.k, 0.0, 1.0) - modes_[b].k);
+    if (!(turned <= same_direction)) return;
+  }
+  factor.valid = true;
   factorised_ = false;
   std::swap(factor.system, system_);
   factor.modes.assign(modes_.begin(), modes_.begin() + problem.num_blocks);

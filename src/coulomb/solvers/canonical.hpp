@@ -24,8 +24,10 @@ class CanonicalChoice {
  public:
   /// A has pivots below `least`: more than one solution. Where nothing slides, `at_rest` says whether to look.
   bool deficient(const ScaledProblem& problem, const Iterate& iterate, bool at_rest, double least);
-  /// After deficient() said no because of large pivots: hands its factorisation over.
-  void hand_over(const ScaledProblem& problem, SolutionFactor& factor);
+  /// After deficient() said no: a Newton step with its factorisation. False: there is none, or the residual stays above `tolerance`.
+  bool polish(const ScaledProblem& problem, double tolerance, Iterate& iterate);
+  /// Hands that factorisation over, if it is one of the iterate's own modes and directions.
+  void hand_over(const ScaledProblem& problem, const Iterate& iterate, SolutionFactor& factor);
   /// Moves a solution within its set onto the condition, by Broyden steps along the null space of A. True: found (or nothing to do:
   /// the velocity does not depend on the choice). False leaves the iterate as it was.
   bool centre(const ScaledProblem& problem, double tolerance, Iterate& iterate);

@@ -296,10 +296,14 @@ void ConstraintSolver::refine(bool choose, SolverResult& result, SolutionFactor*
   if (!redundant) {
     // LU magnifies the proximal term that fills a vanishing pivot, 1e5 times and more: where something slides, look without it
     const bool unknown = newton_.last_delta == 0;  // the start solved the problem, or a method that takes no such steps
-    const bool look = unknown || newton_.pivot_ratio < large_pivot;
-    polish_best();
-    redundant = look && canonical_.deficient(scaled_, best_, unknown, unknown ? 2 * unique_pivot : vanishing_pivot);
-    if (look && !redundant && factor) canonical_.hand_over(scaled_, *factor);
+    const bool look = unknown || newton_.pivot_ratio < large_pivot, polish = best_.residual > exact;
+    if (look || polish) {
+      const bool deficient =
+          canonical_.deficient(scaled_, best_, unknown || polish, unknown ? 2 * unique_pivot : vanishing_pivot);
+      redundant = look && deficient;
+      if (!redundant && !canonical_.polish(scaled_, exact, best_)) polish_best();
+      if (!redundant && factor) canonical_.hand_over(scaled_, best_, *factor);
+    }
   }
   if (!redundant) return;
   choose_canonical(result);

@@ -41,7 +41,6 @@ class NewtonSolver {
   ReducedSystem system_;
   Iterate current_, next_;
   std::vector<BlockMode> modes_;
-  std::vector<double> x_;
 };
 
 }  // namespace coulomb

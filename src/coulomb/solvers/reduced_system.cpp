@@ -125,4 +125,18 @@ void ReducedSystem::solve(double* x) {
   }
 }
 
+void ReducedSystem::step(const ScaledProblem& problem, const double* from, double* to, double* c) {
+  std::copy(fixed.begin(), fixed.begin() + problem.ld, to);
+  for (int i = 0; i < size; ++i) expand(rows[i], coordinate(rows[i], from), to);
+  if (size == 0) return;
+  if (static_cast<int>(x_.size()) < size) x_.resize(rows.size());
+  problem.velocity(to, c);
+  for (int i = 0; i < size; ++i) {
+    x_[i] = -equation(rows[i], c);
+    if (rows[i].q != 0) x_[i] -= rows[i].q * coordinate(rows[i], from);
+  }
+  solve(x_.data());
+  for (int i = 0; i < size; ++i) expand(rows[i], x_[i], to);
+}
+
 }  // namespace coulomb

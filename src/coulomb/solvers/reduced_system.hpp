@@ -32,6 +32,8 @@ class ReducedSystem {
   bool factorise(const ScaledProblem& problem, double delta);
   void assemble(const ScaledProblem& problem, double delta);  ///< A alone, all of it
   void solve(double* x);                                      ///< one right-hand side, in place
+  /// The Newton step of these modes with the last factorisation: `from` (impulses) to `to`; c: scratch.
+  void step(const ScaledProblem& problem, const double* from, double* to, double* c);
 
   int size = 0, ld = 0;
   bool symmetric = true;   ///< nothing slides
@@ -59,7 +61,7 @@ class ReducedSystem {
   }
 
  private:
-  std::vector<double> work_;
+  std::vector<double> work_, x_;
 };
 
 }  // namespace coulomb

@@ -62,24 +62,12 @@ void NewtonSolver::choose_modes(const ScaledProblem& problem, const NewtonOption
 
 bool NewtonSolver::step(const ScaledProblem& problem, double delta) {
   system_.set_modes(problem, modes_.data());
-  std::copy(system_.fixed.begin(), system_.fixed.begin() + problem.ld, next_.lambda.begin());
-  double* x = x_.data();
-  for (int i = 0; i < system_.size; ++i)
-    ReducedSystem::expand(system_.rows[i], system_.coordinate(system_.rows[i], current_.lambda.data()),
-                          next_.lambda.data());
   if (system_.size > 0) {
     if (!system_.factorise(problem, delta)) return false;
     pivot_ratio = system_.pivot_ratio;
     last_delta = delta;
-    problem.velocity(next_.lambda.data(), next_.c.data());
-    for (int i = 0; i < system_.size; ++i) {
-      const ReducedRow& r = system_.rows[i];
-      x[i] = -ReducedSystem::equation(r, next_.c.data());
-      if (r.q != 0) x[i] -= r.q * system_.coordinate(r, current_.lambda.data());
-    }
-    system_.solve(x);
-    for (int i = 0; i < system_.size; ++i) ReducedSystem::expand(system_.rows[i], x[i], next_.lambda.data());
   }
+  system_.step(problem, current_.lambda.data(), next_.lambda.data(), next_.c.data());
   next_.evaluate(problem);
   return std::isfinite(next_.residual);
 }
@@ -89,7 +77,6 @@ bool NewtonSolver::solve(const ScaledProblem& problem, const NewtonOptions& opti
   if (iterate.residual <= options.tolerance) return true;
   current_.resize(problem.ld);
   next_.resize(problem.ld);
-  if (static_cast<int>(x_.size()) < problem.ld) x_.resize(static_cast<std::size_t>(problem.ld));
   if (static_cast<int>(modes_.size()) < problem.num_blocks) modes_.resize(static_cast<std::size_t>(problem.num_blocks));
   std::copy(iterate.lambda.begin(), iterate.lambda.begin() + problem.ld, current_.lambda.begin());
   std::copy(iterate.c.begin(), iterate.c.begin() + problem.ld, current_.c.begin());
