@@ -8,7 +8,7 @@ import numpy as np
 
 import coulomb
 
-LAWS = ("ncp",)
+LAWS = ("ncp", "lcp")
 
 
 def simulator(model, law, **options):

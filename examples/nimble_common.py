@@ -86,14 +86,25 @@ def jumpworm(timestep=1e-3):
     return model, np.r_[0, 0, np.radians([90, 90, 45])], np.zeros(5)
 
 
-def drone(timestep=1e-3):
-    """A ball of 0.1 kg on a vertical rail, lifted by ±10 N, that lies on a floor without friction."""
+def drone(floor=True, timestep=1e-3):
+    """A ball of 0.1 kg on a vertical rail, lifted by ±10 N, that lies on a floor. Friction plays no part."""
     body = (
         '<body name="drone"><joint name="rail" type="slide" axis="0 1 0"/><inertial pos="0 0 0" mass=".1" diaginertia="1 1 1"/>'
-        '<geom name="drone" type="sphere" size=".3" friction="0 0 0" condim="1"/></body>'
-        '<geom name="floor" type="box" size="2.5 .5 2.5" friction="0 0 0" condim="1"/>'
+        '<geom name="drone" type="sphere" size=".3"/></body>'
     )
+    if floor:
+        body += '<geom name="floor" type="box" size="2.5 .5 2.5"/>'
     return coulomb.load(_mjcf(timestep, body, "rail", 10)), np.r_[0.8 - 1e-4], np.r_[-1e-4]
+
+
+def pushed_box(timestep=1e-3):
+    """A box of 1 kg that rests on the floor, friction 0.5, pushed along x by ±10 N. The configuration is (y, x)."""
+    bodies = (
+        '<body name="box"><joint name="up" type="slide" axis="0 1 0"/><joint name="push" type="slide" axis="1 0 0"/>'
+        '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/><geom name="box" type="box" size=".1 .1 .1" friction=".5"/></body>'
+        '<geom name="floor" type="box" size="2.5 .5 2.5" friction=".5"/>'
+    )
+    return coulomb.load(_mjcf(timestep, bodies, "push", 10)), np.r_[0.6 - 1e-4, 0], np.zeros(2)
 
 
 # --- multiple shooting ------------------------------------------------------------------------------------------------------------

@@ -46,12 +46,15 @@ PICTURES = {
     "design_hopper.py": 1,
     "identify_box.py": 1,
     "identify_ur5.py": 1,
+    "jade_bowling.py": 1,
     "jade_cube_hits_cube.py": 1,
     "jade_gripper.py": 1,
     "jade_prisms.py": 1,
+    "jade_two_balls.py": 1,
     "nimble_cartpole.py": 1,
     "nimble_catapult.py": 1,
     "nimble_double_pendulum.py": 1,
+    "nimble_drone.py": 1,
     "nimble_jumpworm.py": 1,
     "simple_cube_estimation.py": 4,  # sliding and thrown, velocity and impulse
     "simple_inverse_dynamics.py": 1,  # convergence; --quick draws no robots
