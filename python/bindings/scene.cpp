@@ -229,6 +229,20 @@ void bind_scene(nb::module_& module) {
   bind_shapes(cls);
   bind_loaders(cls);
   cls.def(
+      "set_contact",
+      [](Scene& scene, const std::string& geometry, Number stiffness, Number damping, Number friction_stiffness,
+         Number scale, nb::object points) {
+        ContactOptions options{stiffness, damping, friction_stiffness, scale, std::nullopt};
+        if (!points.is_none()) options.points = ArrayIn(points, "contact_points", {-1, 3}).vector();
+        scene.set_contact(geometry, options);
+      },
+      nb::arg("geometry"), nb::kw_only(), nb::arg("contact_stiffness") = nb::none(),
+      nb::arg("contact_damping") = nb::none(), nb::arg("contact_friction_stiffness") = nb::none(),
+      nb::arg("contact_scale") = nb::none(), nb::arg("contact_points") = nb::none(),
+      "What penalty contact knows of a geometry added before, a loaded robot's too: the arguments of the shapes, None "
+      "leaves as it was. contact_points: (n, 3) m, in the geometry's frame.\n\nValueError: names the geometry or the "
+      "argument; nothing is changed then.");
+  cls.def(
       "build", [](const Scene& scene) { return std::const_pointer_cast<Model>(scene.build()); },
       "Checks everything and returns the immutable Model.\n\nValueError: names what is wrong.");
 }

@@ -289,6 +289,28 @@ SceneElement Scene::add_pinocchio(const std::string& model_buffer, const std::st
   return append(std::move(parts), name);
 }
 
+void Scene::set_contact(const std::string& geometry, const ContactOptions& options) {
+  const std::string what = "set_contact '" + geometry + "'";
+  GeometryPart* part = nullptr;
+  for (GeometryPart& g : parts_.geometries)
+    if (g.name == geometry) part = &g;
+  if (part == nullptr) {
+    std::string known;
+    for (std::size_t i = 0; i < parts_.geometries.size() && i < 12; ++i)
+      known += (i > 0 ? ", " : "") + parts_.geometries[i].name;
+    throw std::invalid_argument(what + ": no such geometry; the scene has " + (known.empty() ? "none" : known));
+  }
+  PenaltyMaterial m = part->penalty;
+  if (options.stiffness) m.stiffness = options.stiffness;
+  if (options.damping) m.damping = options.damping;
+  if (options.friction_stiffness) m.friction_stiffness = options.friction_stiffness;
+  if (options.scale) m.scale = *options.scale;
+  checks::penalty_material(what, m);
+  if (options.points) checks::contact_points(what, *options.points);
+  part->penalty = m;
+  if (options.points) part->contact_points = *options.points;
+}
+
 std::shared_ptr<const Model> Scene::build() const {
   const Vec3 gravity = options_.gravity ? *options_.gravity : parts_.gravity.value_or(Vec3{0, 0, -9.81});
   const double timestep = options_.timestep ? *options_.timestep : parts_.timestep.value_or(1e-3);

@@ -76,6 +76,12 @@ struct PinocchioOptions {
   std::string name;
 };
 
+/// What penalty contact knows of a geometry; unset: as it was.
+struct ContactOptions {
+  std::optional<double> stiffness, damping, friction_stiffness, scale;  ///< as in PenaltyMaterial
+  std::optional<std::vector<double>> points;                            ///< 3 n, m, geometry frame
+};
+
 /// What a verb added: indices into the Model that build() will return.
 struct SceneElement {
   std::string name;
@@ -105,6 +111,9 @@ class Scene {
   /// Objects of the `pin` package, saved with saveToBinary(StreamBuffer); meshes convex. An empty geometry buffer: no shapes.
   SceneElement add_pinocchio(const std::string& model_buffer, const std::string& geometry_buffer,
                              const PinocchioOptions& options = {});
+
+  /// For a geometry added before, a loaded robot's too, by its name.
+  void set_contact(const std::string& geometry, const ContactOptions& options);
 
   /// Joins what a loader read; loaders of one's own enter here.
   SceneElement append(SceneParts parts, const std::string& name);

@@ -26,19 +26,36 @@ class ContactPointsKind : public ParameterKind {
   }
   void right_hand_sides(const ParameterContext& context, const ParameterElement& e, RightHandSide* out) const override {
     const GeometryPose pose(context, e.index);
-    const int first = context.model.first_contact_point(e.index), count = e.size / 3;
     for (const BodyRows& b : context.rows.body_rows) {
       if (b.contact < 0 || context.inactive[b.block]) continue;
       const Contact& contact = context.contacts[b.contact];
-      const int point = contact.contact_point - first;
-      if (contact.contact_point < 0 || point < 0 || point >= count) continue;
-      for (int axis = 0; axis < 3; ++axis) {
-        const double u[3] = {pose.rotation[axis], pose.rotation[3 + axis], pose.rotation[6 + axis]};
-        ShapeMotion motion;
-        contact_point_motion(contact, u, motion);
-        add_surface_motion(context, b, motion.dnormal, motion.dpoint, motion.ddistance, out[3 * point + axis]);
+      const int first = first_scalar(context.model, contact, e);
+      for (int axis = 0; first >= 0 && axis < 3; ++axis) {
+        const ShapeMotion motion = moved(contact, pose, axis);
+        add_surface_motion(context, b, motion.dnormal, motion.dpoint, motion.ddistance, out[first + axis]);
       }
     }
+  }
+  void surface_motions(const Model& model, const DynamicsWorkspace& dynamics, const Contact& contact,
+                       const ParameterElement& e, std::vector<ShapeMotion>& out) const override {
+    const int first = first_scalar(model, contact, e);
+    if (first < 0) return;
+    const GeometryPose pose(model, dynamics, e.index);
+    out.resize(e.size);
+    for (int axis = 0; axis < 3; ++axis) out[first + axis] = moved(contact, pose, axis);
+  }
+
+ private:
+  /// Of the contact's point in the element; -1 if it is another's.
+  static int first_scalar(const Model& model, const Contact& contact, const ParameterElement& e) {
+    const int point = contact.contact_point - model.first_contact_point(e.index);
+    return contact.contact_point >= 0 && point >= 0 && 3 * point < e.size ? 3 * point : -1;
+  }
+  static ShapeMotion moved(const Contact& contact, const GeometryPose& pose, int axis) {
+    const double u[3] = {pose.rotation[axis], pose.rotation[3 + axis], pose.rotation[6 + axis]};
+    ShapeMotion motion;
+    contact_point_motion(contact, u, motion);
+    return motion;
   }
 };
 
