@@ -7,6 +7,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "batch.hpp"
+#include "outputs.hpp"
 
 namespace coulomb::python {
 
@@ -240,6 +241,7 @@ void bind_products(nb::class_<Batch>& cls) {
 }
 
 void bind_state(nb::class_<Batch>& cls) {
+  bind_batch_outputs(cls);
   cls.def_prop_ro("status", &status, "BatchStatus of the last step of every environment.");
   cls.def(
       "contacts",

@@ -11,18 +11,19 @@ namespace {
 
 struct RealOption {
   const char* name;
-  double SimulatorOptions::* member;
+  double SimulatorOptions::*member;
 };
 struct CountOption {
   const char* name;
-  int SimulatorOptions::* member;
+  int SimulatorOptions::*member;
 };
 
 constexpr RealOption reals[] = {{"limit_stiffness", &SimulatorOptions::limit_stiffness},
                                 {"limit_damping", &SimulatorOptions::limit_damping},
                                 {"equality_stiffness", &SimulatorOptions::equality_stiffness},
                                 {"equality_damping", &SimulatorOptions::equality_damping},
-                                {"dry_friction_velocity", &SimulatorOptions::dry_friction_velocity}};
+                                {"dry_friction_velocity", &SimulatorOptions::dry_friction_velocity},
+                                {"tie_margin", &SimulatorOptions::tie_margin}};
 constexpr CountOption counts[] = {{"newton_iterations", &SimulatorOptions::newton_iterations},
                                   {"newton_halvings", &SimulatorOptions::newton_halvings}};
 

@@ -1,4 +1,4 @@
-// Keywords of Simulator that belong to the implicit steppers and to constraints as springs.
+// Keywords of Simulator that belong to the implicit steppers and to constraints as springs, and tie_margin.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -173,6 +173,23 @@ void bind_model_outputs(nb::class_<Model>& cls) {
       "(num_bodies, 6): velocity of the frame's origin (m/s), angular velocity (rad/s), world axes.");
 }
 
+void bind_batch_outputs(nb::class_<Batch>& cls) {
+  cls.def(
+      "output",
+      [](Batch& b, nb::handle name) {
+        const Idle idle(b);
+        const OutputSet set(b.model(), output_names_of(name));
+        ArrayOut out = new_array(b.n(), set.size());
+        StateOutputs at(b.model());
+        for (int i = 0; i < b.simulator.num_envs(); ++i)
+          read_outputs(b.simulator.environment(i), set, at, out.data + static_cast<std::ptrdiff_t>(i) * set.size());
+        return out.array;
+      },
+      nb::arg("name"), nb::sig("def output(self, name: str | list[str]) -> numpy.ndarray"),
+      "(n, size) Simulator.output of every environment.\n\nRuntimeError: an environment took no step yet; ValueError: "
+      "unknown output.");
+}
+
 void bind_step_outputs(nb::class_<StepDerivatives>& derivatives, nb::class_<Simulator>& simulator) {
   bind_contact_derivative(
       derivatives, "dpoint", ContactQuantity::point,

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "arrays.hpp"
+#include "batch.hpp"
 #include "coulomb/model/model.hpp"
 
 namespace coulomb::python {
@@ -17,5 +18,7 @@ struct OutputWeights {
   OutputSet set;
   std::vector<double> values;  ///< rows x set.tangent_size()
 };
+
+void bind_batch_outputs(nb::class_<Batch>& batch);
 
 }  // namespace coulomb::python

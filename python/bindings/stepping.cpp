@@ -405,7 +405,8 @@ nb::class_<Simulator> bind_simulator(nb::module_& module) {
       "smoothed ones "
       "(docs/conventions.md). Further keywords, of implicit steppers and of constraints as springs (docs/implicit.md): "
       "limit_stiffness, limit_damping, equality_stiffness, equality_damping, dry_friction_velocity, "
-      "newton_iterations, newton_halvings.\n\nValueError: names "
+      "newton_iterations, newton_halvings. tie_margin: what 'complementarity_aware' takes for a tie "
+      "(Contact.margin).\n\nValueError: names "
       "the option and its value.");
   cls.def("step", &step, nb::arg("q"), nb::arg("v"), nb::arg("u") = nb::none(), nb::arg("tau") = nb::none(),
           nb::arg("fext") = nb::none(),

@@ -55,7 +55,7 @@ class Coordinates:
         out = np.empty(np.broadcast_shapes(q.shape[:-1], w.shape[:-1]) + (self.nq,))
         out[..., self.plain_q] = w[..., self.plain_v]
         for a, b in self.quaternions:
-            out[..., a : a + 4] = _times(_turn(q[..., a : a + 4]), w[..., b : b + 3])
+            out[..., a : a + 4] = _times(turn(q[..., a : a + 4]), w[..., b : b + 3])
         return out
 
     def tangent_of_cotangent(self, q, c):
@@ -63,7 +63,7 @@ class Coordinates:
         out = np.empty(np.broadcast_shapes(q.shape[:-1], c.shape[:-1]) + (self.nv,))
         out[..., self.plain_v] = c[..., self.plain_q]
         for a, b in self.quaternions:
-            out[..., b : b + 3] = _times(_turn(q[..., a : a + 4]).swapaxes(-1, -2), c[..., a : a + 4])
+            out[..., b : b + 3] = _times(turn(q[..., a : a + 4]).swapaxes(-1, -2), c[..., a : a + 4])
         return out
 
     def gradient_of_tangent(self, q, lengths, g):
@@ -84,7 +84,7 @@ class Coordinates:
         return self.gradient_of_tangent(q[..., None, :], lengths[..., None, :], np.eye(self.nv))
 
 
-def _turn(q):
+def turn(q):
     """(..., 4, 3) derivative of q * exp(w / 2) by w at 0: half of q's product with the imaginary units. Quaternions
     (w, x, y, z).
     """

@@ -16,11 +16,12 @@ import functools
 import math
 import os
 import threading
+import types
 import weakref
 
 import numpy as np
 
-from ._coordinates import Coordinates
+from ._coordinates import Coordinates, turn
 from ._core import BatchSimulator, Simulator
 
 _INPUTS = ("q", "v", "u", "tau")
@@ -108,6 +109,34 @@ class Functional:
             return BatchSimulator(self._model(row), n, **self._options(row))
         return BatchSimulator(self.model, n, parameters=parameters, **self._options(parameters))
 
+    def output_names(self, names):
+        """(names as a tuple, Readings). ValueError: unknown names."""
+        names = (names,) if isinstance(names, str) else tuple(names)
+        known = self.model.outputs()
+        short = [name for name in names if name not in known]
+        for name in short:  # "position/geometry/foot" and errors
+            self.model.output(name, *self.model.neutral())
+            known[name] = known[name.split("/")[0] + "/" + name.split("/", 2)[2]]
+        return names, Readings([(known[name].size, known[name].tangent_size) for name in names])
+
+    def output(self, names, x, parameters):
+        """(n, size) readings. x: Inputs; parameters: name to (n, size)."""
+        models = self._models_of(parameters, len(x.q))
+        return np.stack([model.output(list(names), q, v) for model, q, v in zip(models, x.q, x.v)])
+
+    def output_jacobians(self, names, readings, x, parameters, wrt):
+        """Readings and, by name of wrt ("q", "v", parameters), the matrices (n, size, k) of their numbers."""
+        y = self.output(names, x, parameters)
+        E, out = readings.expansion(y), {}
+        models = self._models_of(parameters, len(x.q))
+        for name in wrt:
+            J = np.stack([m.output_jacobian(list(names), q, v, name) for m, q, v in zip(models, x.q, x.v)])
+            out[name] = E @ J @ self.coordinates.projection(x.q, x.lengths) if name == "q" else E @ J
+        return y, out
+
+    def _models_of(self, parameters, n):
+        return [self._model({name: value[i] for name, value in parameters.items()}) for i in range(n)]
+
     def _model(self, row):
         key = tuple((name, value.tobytes()) for name, value in sorted(row.items()))
         return self._models.make(key, lambda: self.model.with_parameters(row)) if row else self.model
@@ -156,6 +185,10 @@ class Environments:
         out = self.batch.step(x.q, x.v, x.u, x.tau)
         self.last = x
         return out
+
+    def converged(self):
+        """(n,) bool, of the last step."""
+        return np.array(self.batch.status.converged)
 
     def step_vjp(self, x, q1, dq1, dv1, wrt):
         """Cotangents of the numbers of q1 and v1 to those of "q", "v", "u", "tau" and of wrt's parameters."""
@@ -212,23 +245,25 @@ class Environments:
         return out
 
     def rollout_jacobians(self, x, steps, wrt):
-        """Q, V, and by name of wrt ("q", meaning the state; "u"; parameters) the matrices (n, T, nq + nv, size) of
+        """Q, V, converged (n, T), and by name of wrt ("q", meaning the state; "u"; parameters) the matrices (n, T, nq + nv, size) of
         every step.
 
         That of "q" is (n, T, nq + nv, nq + nv): by the numbers of the state (q, v) before the step. T is at least 1."""
         self.last = None
         names = ["q", "v", *(name for name in wrt if name != "q")]
-        qs, vs, matrices, lengths = [x.q], [x.v], [], np.ones_like(x.lengths)
+        qs, vs, matrices, converged, lengths = [x.q], [x.v], [], [], np.ones_like(x.lengths)
         self.batch.reset()
         for t in range(steps):
             q, v = self.batch.step(qs[-1], vs[-1], None if x.u is None else np.ascontiguousarray(x.u[:, t]), None)
             matrices.append(self._jacobian(qs[-1], lengths, q, names))
+            converged.append(self.converged())
             qs.append(q)
             vs.append(v)
         out = {name: np.stack([J[name] for J in matrices], axis=1) for name in names} if steps else {}
         if steps:
             out["q"] = np.concatenate([out["q"], out.pop("v")], axis=-1)
-        return np.stack(qs, axis=1), np.stack(vs, axis=1), out
+        converged = np.stack(converged, axis=1) if steps else np.ones((self.n, 0), dtype=bool)
+        return np.stack(qs, axis=1), np.stack(vs, axis=1), converged, out
 
 
 class Trajectories:
@@ -238,6 +273,30 @@ class Trajectories:
         self.rows = rows
         _trajectories.add(self)
 
+    def converged(self):
+        """(n, T) bool."""
+        return np.array([[status.converged for status in row.status] for row in self.rows], dtype=bool)
+
+
+class Readings:
+    """Where the quaternions of stacked outputs are. Sizes: (numbers, size of the tangent) of each."""
+
+    def __init__(self, sizes):
+        self.size, self.tangent_size = (sum(column) for column in zip(*sizes))
+        self.sizes = sizes
+
+    def expansion(self, y):
+        """Derivative (n, size, tangent_size) of the numbers of y (n, size) by their tangent."""
+        E = np.zeros((len(y), self.size, self.tangent_size))
+        row = column = 0
+        for size, tangent in self.sizes:
+            plain = size if size == tangent else size - 4
+            E[:, range(row, row + plain), range(column, column + plain)] = 1
+            if plain < size:
+                E[:, row + plain : row + size, column + plain : column + tangent] = turn(y[:, row + plain : row + size])
+            row, column = row + size, column + tangent
+        return E
+
 
 class _One:
     """One simulator as a batch of one: without threads."""
@@ -245,6 +304,10 @@ class _One:
     def __init__(self, sim):
         self.reset = sim.reset
         self.sim = sim
+
+    @property
+    def status(self):
+        return types.SimpleNamespace(converged=[self.sim.status.converged])
 
     def step(self, Q, V, U, tau):
         q, v = self.sim.step(Q[0], V[0], _row(U, 0), _row(tau, 0))
@@ -297,7 +360,7 @@ def _parallel(function, n):
 class Inputs:
     """Arguments of a step or a rollout, as rows of their own (nothing outside can change them)."""
 
-    def __init__(self, coordinates, q, v, u, tau=None, q_name="q"):
+    def __init__(self, coordinates, q, v, u=None, tau=None, q_name="q"):
         self.q, self.lengths = coordinates.normalized(q, q_name)
         self.v = np.array(v, dtype=float)
         self.u = None if u is None else np.array(u, dtype=float)

@@ -2,6 +2,7 @@
 
     q1, v1 = coulomb.jax.step(sim, q, v, u, parameters={"mass/box": mass})
     gradient = jax.grad(lambda U: coulomb.jax.rollout(sim, q0, v0, U)[1][-1, 2])(U)
+    foot = coulomb.jax.output(sim, "position/foot", q1, v1)
 
 They work inside jit, vmap, grad, jvp, jacobian: a callback computes the step on the CPU in float64, and its Jacobian
 when it is differentiated; JAX multiplies with it forward and, transposed, in reverse. A rollout that is
@@ -28,14 +29,16 @@ from jax.custom_derivatives import SymbolicZero
 
 from ._functional import Inputs, functional
 
-__all__ = ["rollout", "step"]
+__all__ = ["output", "rollout", "step"]
 
 
-def step(sim, q, v, u=None, tau=None, parameters=None):
+def step(sim, q, v, u=None, tau=None, parameters=None, *, return_status=False):
     """One step: (q1, v1), differentiable in every array.
 
     q (..., nq), v (..., nv), controls u (..., nu), joint forces tau (..., nv); None: zero. parameters: names of
-    Model.parameters() to values (..., size), or a number where the size is 1.
+    Model.parameters() to values (..., size), or a number where the size is 1. return_status: a third result, bool
+    (...): the step converged (StepStatus.converged). Where it did not, the derivative is that of the iterate that was
+    used.
 
     ValueError or TypeError names a bad argument; a value that the step refuses is an error of JAX with the reason in
     it.
@@ -43,13 +46,15 @@ def step(sim, q, v, u=None, tau=None, parameters=None):
     f = functional(sim)
     given = {"q": (q, (f.model.nq,)), "v": (v, (f.model.nv,)), "u": (u, (f.model.nu,)), "tau": (tau, (f.model.nv,))}
     names, rows = _arguments(f, given, parameters)
-    return _step(f, names, *rows)
+    q1, v1, converged = _step(f, names, *rows)
+    return (q1, v1, converged > 0.5) if return_status else (q1, v1)
 
 
-def rollout(sim, q0, v0, U=None, parameters=None, *, steps=None):
+def rollout(sim, q0, v0, U=None, parameters=None, *, steps=None, return_status=False):
     """A trajectory: Q (..., T + 1, nq), V (..., T + 1, nv), the initial state first; differentiable in every array.
 
     q0 (..., nq), v0 (..., nv), controls U (..., T, nu); None: zero, for `steps` steps. parameters: as in step.
+    return_status: a third result, bool (..., T): each step converged.
 
     ValueError or TypeError names a bad argument; a value that the step refuses is an error of JAX with the reason in
     it.
@@ -67,7 +72,21 @@ def rollout(sim, q0, v0, U=None, parameters=None, *, steps=None):
         raise ValueError(f"steps: got {steps!r}, expected a number of steps")
     given = {"q0": (q0, (f.model.nq,)), "v0": (v0, (f.model.nv,)), "U": (U, (steps, f.model.nu))}
     names, rows = _arguments(f, given, parameters)
-    return _rollout(f, names, *rows)
+    Q, V, converged = _rollout(f, names, *rows)
+    return (Q, V, converged > 0.5) if return_status else (Q, V)
+
+
+def output(sim, name, q, v=None, parameters=None):
+    """Readings (..., size) of an output of Model.outputs() at (q, v), or of a list of names, one after the other;
+    differentiable in every array. Orientations are quaternions. v None: zero.
+
+    ValueError or TypeError names a bad argument; a value that is refused is an error of JAX with the reason in it.
+    """
+    f = functional(sim)
+    outputs, readings = f.output_names(name)
+    v = jnp.zeros(f.model.nv, jnp.result_type(jnp.float32, jnp.asarray(q))) if v is None else v
+    names, rows = _arguments(f, {"q": (q, (f.model.nq,)), "v": (v, (f.model.nv,))}, parameters)
+    return _output(f, (outputs, readings), names, *rows)
 
 
 def _arguments(f, given, parameters):
@@ -149,10 +168,11 @@ def _sum(terms):
 def _step(f, names, *arrays):
     def rows(q, v, u, tau, *values):
         with f.lock:
-            return f.environments(len(q), dict(zip(names, values))).step(Inputs(f.coordinates, q, v, u, tau))
+            environments = f.environments(len(q), dict(zip(names, values)))
+            return *environments.step(Inputs(f.coordinates, q, v, u, tau)), environments.converged()
 
     function = functools.partial(_rows, rows, (1,) * len(arrays))
-    return tuple(_call(function, [(f.model.nq,), (f.model.nv,)], *arrays))
+    return tuple(_call(function, [(f.model.nq,), (f.model.nv,), ()], *arrays))
 
 
 @_once
@@ -161,23 +181,25 @@ def _step_jacobian(f, names, wrt, *arrays):
         with f.lock:
             environments = f.environments(len(q), dict(zip(names, values)))
             q1, v1, J = environments.step_jacobian(Inputs(f.coordinates, q, v, u, tau), wrt)
-        return [q1, v1, *(J[name] for name in wrt)]
+            converged = environments.converged()
+        return [q1, v1, converged, *(J[name] for name in wrt)]
 
     sizes = dict(zip(("q", "v", "u", "tau", *names), (a.shape[-1] for a in arrays)))
     nq, nv = f.model.nq, f.model.nv
     function = functools.partial(_rows, rows, (1,) * len(arrays))
-    return _call(function, [(nq,), (nv,), *((nq + nv, sizes[name]) for name in wrt)], *arrays)
+    return _call(function, [(nq,), (nv,), (), *((nq + nv, sizes[name]) for name in wrt)], *arrays)
 
 
 @functools.partial(_step.defjvp, symbolic_zeros=True)
 def _step_rule(f, names, arrays, tangents):
     inputs = dict(zip(("q", "v", "u", "tau", *names), tangents))
     wrt = _needed(inputs, tangents)
-    q1, v1, *J = _step_jacobian(f, names, wrt, *arrays)
+    q1, v1, converged, *J = _step_jacobian(f, names, wrt, *arrays)
+    constant = jnp.zeros_like(converged)
     if not wrt:
-        return (q1, v1), (jnp.zeros_like(q1), jnp.zeros_like(v1))
+        return (q1, v1, converged), (jnp.zeros_like(q1), jnp.zeros_like(v1), constant)
     dx = _sum(jnp.einsum("...ij,...j->...i", matrix, inputs[name]) for name, matrix in zip(wrt, J))
-    return (q1, v1), (dx[..., : f.model.nq], dx[..., f.model.nq :])
+    return (q1, v1, converged), (dx[..., : f.model.nq], dx[..., f.model.nq :], constant)
 
 
 # --- a trajectory --------------------------------------------------------------------------------------------------
@@ -189,18 +211,18 @@ def _rollout(f, names, *arrays):
 
     def rows(q, v, U, *values):
         with f.lock:
-            return f.environments(len(q), dict(zip(names, values))).rollout(
-                Inputs(f.coordinates, q, v, U, q_name="q0"), steps
-            )[:2]
+            x = Inputs(f.coordinates, q, v, U, q_name="q0")
+            Q, V, trajectories = f.environments(len(q), dict(zip(names, values))).rollout(x, steps)
+        return Q, V, trajectories.converged()
 
     function = functools.partial(_rows, rows, (1, 1, 2) + (1,) * len(names))
-    return tuple(_call(function, [(steps + 1, f.model.nq), (steps + 1, f.model.nv)], *arrays))
+    return tuple(_call(function, [(steps + 1, f.model.nq), (steps + 1, f.model.nv), (steps,)], *arrays))
 
 
 @_once
 def _rollout_jacobians(f, names, wrt, *arrays):
-    """Q, V, the derivative of the scaled q0 by q0, and the Jacobians of every step: by the state, then by those of
-    wrt.
+    """Q, V, converged, the derivative of the scaled q0 by q0, and the Jacobians of every step: by the state, then by
+    those of wrt.
     """
     steps, nq, nv = arrays[2].shape[-2], f.model.nq, f.model.nv
     wrt = ("q", *wrt)
@@ -208,12 +230,19 @@ def _rollout_jacobians(f, names, wrt, *arrays):
     def rows(q, v, U, *values):
         with f.lock:
             x = Inputs(f.coordinates, q, v, U, q_name="q0")
-            Q, V, J = f.environments(len(q), dict(zip(names, values))).rollout_jacobians(x, steps, wrt)
+            found = f.environments(len(q), dict(zip(names, values))).rollout_jacobians(x, steps, wrt)
+        Q, V, converged, J = found
         start = f.coordinates.expansion(x.q) @ f.coordinates.projection(x.q, x.lengths)
-        return [Q, V, start, *(J[name] if steps else np.zeros((len(q), 0, nq + nv, sizes[name])) for name in wrt)]
+        return [
+            Q,
+            V,
+            converged,
+            start,
+            *(J[name] if steps else np.zeros((len(q), 0, nq + nv, sizes[name])) for name in wrt),
+        ]
 
     sizes = dict(zip(names, (a.shape[-1] for a in arrays[3:]))) | {"q": nq + nv, "u": f.model.nu}
-    shapes = [(steps + 1, nq), (steps + 1, nv), (nq, nq), *((steps, nq + nv, sizes[name]) for name in wrt)]
+    shapes = [(steps + 1, nq), (steps + 1, nv), (steps,), (nq, nq), *((steps, nq + nv, sizes[name]) for name in wrt)]
     return _call(functools.partial(_rows, rows, (1, 1, 2) + (1,) * len(names)), shapes, *arrays)
 
 
@@ -222,7 +251,7 @@ def _rollout_rule(f, names, arrays, tangents):
     inputs = dict(zip(("q", "v", "u", *names), tangents))
     needed = _needed(inputs, tangents)
     wrt = tuple(name for name in needed if name not in ("q", "v"))
-    Q, V, start, A, *J = _rollout_jacobians(f, names, wrt, *arrays)
+    Q, V, converged, start, A, *J = _rollout_jacobians(f, names, wrt, *arrays)
     dq0 = jnp.einsum("...ij,...j->...i", start, inputs["q"]) if "q" in needed else jnp.zeros_like(Q[..., 0, :])
     dv0 = inputs["v"] if "v" in needed else jnp.zeros_like(V[..., 0, :])
     forcing = jnp.zeros(A.shape[:-1], A.dtype)
@@ -236,4 +265,42 @@ def _rollout_rule(f, names, arrays, tangents):
     x0 = jnp.concatenate([dq0, dv0], axis=-1)
     _, X = jax.lax.scan(advance, x0, (jnp.moveaxis(A, -3, 0), jnp.moveaxis(forcing, -2, 0)))
     X = jnp.moveaxis(jnp.concatenate([x0[None], X]), 0, -2)
-    return (Q, V), (X[..., : f.model.nq], X[..., f.model.nq :])
+    tangents = (X[..., : f.model.nq], X[..., f.model.nq :], jnp.zeros_like(converged))
+    return (Q, V, converged), tangents
+
+
+# --- readings ------------------------------------------------------------------------------------------------------
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1, 2))
+def _output(f, outputs, names, *arrays):
+    def rows(q, v, *values):
+        with f.lock:
+            return [f.output(outputs[0], Inputs(f.coordinates, q, v), dict(zip(names, values)))]
+
+    return _call(functools.partial(_rows, rows, (1,) * len(arrays)), [(outputs[1].size,)], *arrays)[0]
+
+
+@_once
+def _output_jacobian(f, names, wrt, *arrays):
+    (outputs, readings), names = names
+
+    def rows(q, v, *values):
+        with f.lock:
+            x = Inputs(f.coordinates, q, v)
+            y, J = f.output_jacobians(outputs, readings, x, dict(zip(names, values)), wrt)
+        return [y, *(J[name] for name in wrt)]
+
+    sizes = dict(zip(("q", "v", *names), (a.shape[-1] for a in arrays)))
+    shapes = [(readings.size,), *((readings.size, sizes[name]) for name in wrt)]
+    return _call(functools.partial(_rows, rows, (1,) * len(arrays)), shapes, *arrays)
+
+
+@functools.partial(_output.defjvp, symbolic_zeros=True)
+def _output_rule(f, outputs, names, arrays, tangents):
+    inputs = dict(zip(("q", "v", *names), tangents))
+    wrt = _needed(inputs, tangents)
+    y, *J = _output_jacobian(f, (outputs, names), wrt, *arrays)
+    if not wrt:
+        return y, jnp.zeros_like(y)
+    return y, _sum(jnp.einsum("...ij,...j->...i", matrix, inputs[name]) for name, matrix in zip(wrt, J))

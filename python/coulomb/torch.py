@@ -3,6 +3,7 @@
     q1, v1 = coulomb.torch.step(sim, q, v, u, parameters={"mass/box": mass})
     Q, V = coulomb.torch.rollout(sim, q0, v0, U)
     V[..., -1, :].square().sum().backward()
+    foot = coulomb.torch.output(sim, "position/foot", q1, v1)
 
 Tensors of float64 or float32, on any device; the step itself is computed in float64 on the CPU. Leading axes are a
 batch; they broadcast against each other, those of parameters too. Gradients are exact (docs/conventions.md), of first
@@ -25,15 +26,16 @@ from torch.autograd.function import once_differentiable
 
 from ._functional import Inputs, functional
 
-__all__ = ["rollout", "step"]
+__all__ = ["output", "rollout", "step"]
 
 
-def step(sim, q, v, u=None, tau=None, parameters=None):
+def step(sim, q, v, u=None, tau=None, parameters=None, *, return_status=False):
     """One step: (q1, v1), differentiable in every tensor.
 
     q (..., nq), v (..., nv), controls u (..., nu), joint forces tau (..., nv); None: zero. parameters: names of
     Model.parameters() to values (..., size), or a number where the size is 1; the model is made anew only when a
-    value changed.
+    value changed. return_status: a third result, bool (...): the step converged (StepStatus.converged). Where it did
+    not, the gradient is that of the iterate that was used.
 
     ValueError or TypeError names a bad argument; second derivatives raise RuntimeError.
     """
@@ -41,15 +43,16 @@ def step(sim, q, v, u=None, tau=None, parameters=None):
     sizes = {"q": model.nq, "v": model.nv, "u": model.nu, "tau": model.nv}
     given = {"q": q, "v": v, "u": u, "tau": tau}
     call = _Arguments(sim, given, sizes, parameters)
-    q1, v1 = _Step.apply(call.functional, call.names, *call.rows)
-    return call.shaped(q1), call.shaped(v1)
+    results = _Step.apply(call.functional, call.names, return_status, *call.rows)
+    return tuple(call.shaped(result) for result in results)
 
 
-def rollout(sim, q0, v0, U=None, parameters=None, *, steps=None):
+def rollout(sim, q0, v0, U=None, parameters=None, *, steps=None, return_status=False):
     """A trajectory: Q (..., T + 1, nq), V (..., T + 1, nv), the initial state first; differentiable in every tensor.
 
     q0 (..., nq), v0 (..., nv), controls U (..., T, nu); None: zero, for `steps` steps. parameters: as in step.
-    Gradients by one sweep backward over the trajectory.
+    return_status: a third result, bool (..., T): each step converged. Gradients by one sweep backward over the
+    trajectory.
 
     ValueError or TypeError names a bad argument; second derivatives raise RuntimeError.
     """
@@ -68,8 +71,21 @@ def rollout(sim, q0, v0, U=None, parameters=None, *, steps=None):
     call = _Arguments(
         sim, {"q0": q0, "v0": v0, "U": U}, {"q0": model.nq, "v0": model.nv, "U": (steps, model.nu)}, parameters
     )
-    Q, V = _Rollout.apply(call.functional, call.names, steps, *call.rows)
-    return call.shaped(Q), call.shaped(V)
+    results = _Rollout.apply(call.functional, call.names, steps, return_status, *call.rows)
+    return tuple(call.shaped(result) for result in results)
+
+
+def output(sim, name, q, v=None, parameters=None):
+    """Readings (..., size) of an output of Model.outputs() at (q, v), or of a list of names, one after the other;
+    differentiable in every tensor. Orientations are quaternions. v None: zero.
+
+    ValueError or TypeError names a bad argument; second derivatives raise RuntimeError.
+    """
+    f = functional(sim)
+    names, readings = f.output_names(name)
+    v = torch.zeros(f.model.nv, dtype=_tensor("q", q).dtype, device=_tensor("q", q).device) if v is None else v
+    call = _Arguments(sim, {"q": q, "v": v}, {"q": f.model.nq, "v": f.model.nv}, parameters)
+    return call.shaped(_Output.apply(f, names, readings, call.names, *call.rows))
 
 
 def _tensor(name, value):
@@ -147,6 +163,15 @@ def _gradients(ctx, arguments, gradients):
     return (None,) * arguments + tuple(out)
 
 
+def _results(ctx, q, v, converged):
+    """converged: an array of bool, or None."""
+    if converged is None:
+        return q, v
+    converged = torch.from_numpy(converged).to(q.device)
+    ctx.mark_non_differentiable(converged)
+    return q, v, converged
+
+
 class _Like:
     """Type and device of a tensor, without its memory."""
 
@@ -156,42 +181,67 @@ class _Like:
 
 class _Step(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, functional, names, q, v, u, tau, *values):
+    def forward(ctx, functional, names, status, q, v, u, tau, *values):
         ctx.functional, ctx.names, ctx.likes = functional, names, [_Like(t) for t in (q, v, u, tau, *values)]
         ctx.parameters = {name: np.array(_numpy(t)) for name, t in zip(names, values)}
         ctx.x = Inputs(functional.coordinates, *map(_numpy, (q, v, u, tau)))
         with functional.lock:
-            q1, v1 = functional.environments(len(q), ctx.parameters).step(ctx.x)
+            environments = functional.environments(len(q), ctx.parameters)
+            q1, v1 = environments.step(ctx.x)
+            converged = environments.converged() if status else None
         ctx.q1 = q1
         dtype = _result_type((q, v, u, tau))
-        return _like(q1, q, dtype), _like(v1, q, dtype)
+        return _results(ctx, _like(q1, q, dtype), _like(v1, q, dtype), converged)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, dq1, dv1):
-        wrt = [name for name, needed in zip(ctx.names, ctx.needs_input_grad[6:]) if needed]
+    def backward(ctx, dq1, dv1, *_):
+        wrt = [name for name, needed in zip(ctx.names, ctx.needs_input_grad[7:]) if needed]
         with ctx.functional.lock:
             environments = ctx.functional.environments(len(ctx.x.q), ctx.parameters)
             g = environments.step_vjp(ctx.x, ctx.q1, _numpy(dq1), _numpy(dv1), wrt)
-        return _gradients(ctx, 2, [g["q"], g["v"], g["u"], g["tau"]] + [g.get(name) for name in ctx.names])
+        return _gradients(ctx, 3, [g["q"], g["v"], g["u"], g["tau"]] + [g.get(name) for name in ctx.names])
 
 
 class _Rollout(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, functional, names, steps, q0, v0, U, *values):
+    def forward(ctx, functional, names, steps, status, q0, v0, U, *values):
         ctx.functional, ctx.names, ctx.likes = functional, names, [_Like(t) for t in (q0, v0, U, *values)]
         ctx.parameters = {name: np.array(_numpy(t)) for name, t in zip(names, values)}
         ctx.x = Inputs(functional.coordinates, *map(_numpy, (q0, v0, U)), q_name="q0")
         with functional.lock:
             Q, V, ctx.trajectories = functional.environments(len(q0), ctx.parameters).rollout(ctx.x, steps)
         dtype = _result_type((q0, v0, U))
-        return _like(Q, q0, dtype), _like(V, q0, dtype)
+        converged = ctx.trajectories.converged() if status else None
+        return _results(ctx, _like(Q, q0, dtype), _like(V, q0, dtype), converged)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, dQ, dV):
-        wrt = [name for name, needed in zip(ctx.names, ctx.needs_input_grad[6:]) if needed]
+    def backward(ctx, dQ, dV, *_):
+        wrt = [name for name, needed in zip(ctx.names, ctx.needs_input_grad[7:]) if needed]
         with ctx.functional.lock:
             environments = ctx.functional.environments(len(ctx.x.q), ctx.parameters)
             g = environments.rollout_vjp(ctx.x, ctx.trajectories, _numpy(dQ), _numpy(dV), wrt)
-        return _gradients(ctx, 3, [g["q"], g["v"], g["u"]] + [g.get(name) for name in ctx.names])
+        return _gradients(ctx, 4, [g["q"], g["v"], g["u"]] + [g.get(name) for name in ctx.names])
+
+
+class _Output(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, functional, outputs, readings, names, q, v, *values):
+        ctx.functional, ctx.outputs, ctx.readings = functional, outputs, readings
+        ctx.names, ctx.likes = names, [_Like(t) for t in (q, v, *values)]
+        ctx.parameters = {name: np.array(_numpy(t)) for name, t in zip(names, values)}
+        ctx.x = Inputs(functional.coordinates, *map(_numpy, (q, v)))
+        with functional.lock:
+            y = functional.output(outputs, ctx.x, ctx.parameters)
+        return _like(y, q, _result_type((q, v)))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, dy):
+        inputs = ("q", "v", *ctx.names)
+        wrt = [name for name, needed in zip(inputs, ctx.needs_input_grad[4:]) if needed]
+        with ctx.functional.lock:
+            _, J = ctx.functional.output_jacobians(ctx.outputs, ctx.readings, ctx.x, ctx.parameters, wrt)
+        w = _numpy(dy)[:, None]
+        return _gradients(ctx, 4, [(w @ J[name])[:, 0] if name in J else None for name in inputs])

@@ -43,6 +43,13 @@ def test_at_the_edge_of_sliding_the_aware_gradient_leaves_the_saddle():
     assert np.abs(aware.derivatives().dv_dtau[0, 0]) < 1e-12  # the Jacobian stays that of the documented side
 
 
+def test_what_counts_as_a_tie_is_an_option():
+    for share, tie_margin, slope in ((1, 0.0, 0.0), (1, 1e-6, H), (0.999, 1e-6, 0.0), (0.999, 0.1, H)):
+        sim = pushed(share * MU * WEIGHT, gradient="complementarity_aware", tie_margin=tie_margin)
+        assert slope_of_vjp(sim) == pytest.approx(slope, rel=1e-9, abs=1e-12), (share, tie_margin)
+        assert sim.options["tie_margin"] == tie_margin
+
+
 def test_aware_gradient_of_a_body_at_the_border_of_touching():
     scene = coulomb.Scene(gravity=(0, 0, 0))
     scene.add_ground(friction=0.0)
@@ -115,7 +122,9 @@ def test_smoothed_collision_passes_from_corner_to_corner():
         assert slope(7.5 * side, "smoothed_collision") == pytest.approx(slope(7.5 * side, "exact"), rel=0.1)
 
 
-@pytest.mark.parametrize("option", [dict(gradient="best"), dict(gradient_samples=0), dict(gradient_scale=0.0)])
+@pytest.mark.parametrize(
+    "option", [dict(gradient="best"), dict(gradient_samples=0), dict(gradient_scale=0.0), dict(tie_margin=-1.0)]
+)
 def test_options_are_refused_by_name(option):
     with pytest.raises(ValueError, match=next(iter(option))):
         coulomb.Simulator(box(), **option)

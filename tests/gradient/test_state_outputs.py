@@ -298,3 +298,19 @@ def test_names_and_errors():
             call()
     with pytest.raises(TypeError, match="outputs"):
         sim.vjp(outputs=["position/hand"])
+
+
+def test_of_a_batch():
+    model, q, v, u = resting(0)
+    names = ["position/tip", "sensor/" + model.sensor_names[-7], "sensor/" + model.sensor_names[-1]]
+    heavier = np.array([[2.0], [3.0]])
+    batch = coulomb.BatchSimulator(model, 2, parameters={"mass/base": heavier})
+    with pytest.raises(RuntimeError, match="no step"):
+        batch.output(names)
+    batch.step(np.stack([q, q]), np.stack([v, v]), np.stack([u, u]))
+    readings = batch.output(names)
+    for i in range(2):
+        sim = coulomb.Simulator(model.with_parameters({"mass/base": heavier[i]}))
+        sim.step(q, v, u)
+        assert np.array_equal(readings[i], sim.output(names))
+    assert np.abs(readings[0] - readings[1]).max() > 1

@@ -188,3 +188,33 @@ def test_errors_name_the_argument():
     loss = lambda v: cj.rollout(sim, q, v, steps=2)[1].sum()  # noqa: E731
     with pytest.raises(NotImplementedError, match="first derivatives only"):
         jax.hessian(loss)(v)
+
+
+def test_outputs():
+    model, q, v = robot_in_contact()
+    sim = coulomb.Simulator(model)
+    names = [f"{kind}/{model.body_names[-1]}" for kind in ("position", "orientation", "velocity")]
+    parameter = next(name for name in model.parameters() if name.startswith("joint_placement"))
+    value = model.parameters()[parameter].value
+    check(lambda q, v, x: cj.output(sim, names, q, v, {parameter: x}), q, v, value)
+    both = jax.jit(jax.vmap(lambda q: cj.output(sim, names, q, v)))(jnp.stack([q, q]))
+    assert both.shape == (2, 10) and np.array_equal(both[1], model.output(names, q, v))
+    gradient = jax.jit(jax.grad(lambda q: cj.output(sim, names, *cj.step(sim, q, v)).sum()))(q)
+    assert np.isfinite(gradient).all()
+    with pytest.raises(ValueError, match="place/hand"):
+        cj.output(sim, "place/hand", q, v)
+
+
+def test_status():
+    model, q, v = robot_in_contact()
+    good, bad = coulomb.Simulator(model), coulomb.Simulator(model, solver="pgs", max_iterations=1)
+    for sim, converged in ((good, True), (bad, False)):
+        q1, v1, status = jax.jit(lambda q, sim=sim: cj.step(sim, q, v, return_status=True))(jnp.stack([q, q]))
+        assert status.dtype == bool and status.tolist() == [converged] * 2
+        status = cj.rollout(sim, q, v, steps=3, return_status=True)[2]
+        assert status.shape == (3,) and bool(status.all()) == converged
+        gradient, status = jax.grad(
+            lambda q, sim=sim: (lambda r: (r[1].sum(), r[2]))(cj.rollout(sim, q, v, steps=3, return_status=True)),
+            has_aux=True,
+        )(q)
+        assert np.isfinite(gradient).all() and bool(status.all()) == converged

@@ -260,3 +260,34 @@ def test_second_derivatives_are_refused():
         (g,) = torch.autograd.grad(y.square().sum(), x, create_graph=True)
         with pytest.raises(RuntimeError, match="once_differentiable"):
             g.sum().backward()
+
+
+def test_outputs():
+    model, q, v = robot_in_contact()
+    sim = coulomb.Simulator(model)
+    names = [f"{kind}/{model.body_names[-1]}" for kind in ("position", "orientation", "velocity")]
+    parameter = next(name for name in model.parameters() if name.startswith("joint_placement"))
+    value = model.parameters()[parameter].value
+    check(lambda q, v, x: ct.output(sim, names, q, v, {parameter: x}), *map(tensor, (1.0 * q, v, value)))
+    both = ct.output(sim, names, tensor(np.stack([q, q])), tensor(v))
+    assert both.shape == (2, 10) and np.array_equal(both.detach()[1].numpy(), model.output(names, q, v))
+    assert (
+        ct.output(sim, "position/geometry/" + model.geometry_names[0], tensor(q, dtype=torch.float32)).dtype
+        == torch.float32
+    )
+    with pytest.raises(ValueError, match="place/hand"):
+        ct.output(sim, "place/hand", q, v)
+
+
+def test_status():
+    model, q, v = robot_in_contact()
+    good, bad = coulomb.Simulator(model), coulomb.Simulator(model, solver="pgs", max_iterations=1)
+    for sim, converged in ((good, True), (bad, False)):
+        x = tensor(np.stack([q, q]))
+        q1, v1, status = ct.step(sim, x, v, return_status=True)
+        assert status.dtype == torch.bool and status.tolist() == [converged] * 2 and not status.requires_grad
+        v1.sum().backward()
+        Q, V, status = ct.rollout(sim, x, v, steps=3, return_status=True)
+        assert status.shape == (2, 3) and status.all().item() == converged
+        (Q.sum() + V.sum()).backward()
+        assert torch.isfinite(x.grad).all()

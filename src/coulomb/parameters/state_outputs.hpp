@@ -9,6 +9,8 @@ namespace coulomb {
 class StateOutputs {
  public:
   explicit StateOutputs(const Model& model) : model_(&model), ws_(model) {}
+  /// Another model of the same structure: other values of parameters.
+  void set_model(const Model& model) { model_ = &model; }
   void move_to(const double* q, const double* v);
 
   /// outputs.size() readings.

@@ -11,7 +11,7 @@
 namespace coulomb {
 namespace {
 
-constexpr double tie_margin = 1e-8;
+constexpr double reported_tie = 1e-8;
 constexpr double differentiable_size = 1e150;  // beyond, the squares in derivatives are not finite
 
 std::string number(double value) {
@@ -151,6 +151,8 @@ StepOptions step_options(const Model& model, const SimulatorOptions& o) {
   if (o.gradient_samples < 1)
     refuse("gradient_samples: got " + std::to_string(o.gradient_samples) + ", expected at least 1");
   check_range("gradient_scale", o.gradient_scale, 0, 1, true);
+  check_range("tie_margin", o.tie_margin, 0, 1, false);
+  out.gradient.tie_margin = o.tie_margin;
   out.gradient.samples = o.gradient_samples, out.gradient.scale = o.gradient_scale, out.gradient.seed = o.gradient_seed;
   out.implicit = implicit_options(o);
   check_implicit(model, o, out);
@@ -271,7 +273,7 @@ std::vector<ContactReport> Simulator::contacts() const {
     report.mode = r.solution.modes[b.block];
     report.facet = r.solution.facets[b.block];
     report.margin = r.solution.margin[b.block];
-    report.tie = report.margin < tie_margin;
+    report.tie = report.margin < reported_tie;
     if (report.mode != Mode::separating) {
       ContactMotion motion;
       contact_motion(c, motion);

@@ -211,14 +211,19 @@ std::vector<double> contact_derivatives(Simulator& simulator, ContactQuantity qu
   return out;
 }
 
-std::vector<double> read_outputs(const Simulator& simulator, const OutputSet& outputs) {
+void read_outputs(const Simulator& simulator, const OutputSet& outputs, StateOutputs& at, double* readings) {
   const StepRecord& r = recorded(simulator, "output");
+  at.set_model(simulator.model());
+  at.move_to(r.q_next.data(), r.v_next.data());
+  at.read(outputs, readings);
+  for (const OutputSet::Item& item : outputs.items())
+    if (is_force(item.sensor.type)) readings[item.first] = force_reading(simulator, item.sensor).value;
+}
+
+std::vector<double> read_outputs(const Simulator& simulator, const OutputSet& outputs) {
   std::vector<double> out(outputs.size());
   StateOutputs at(simulator.model());
-  at.move_to(r.q_next.data(), r.v_next.data());
-  at.read(outputs, out.data());
-  for (const OutputSet::Item& item : outputs.items())
-    if (is_force(item.sensor.type)) out[item.first] = force_reading(simulator, item.sensor).value;
+  read_outputs(simulator, outputs, at, out.data());
   return out;
 }
 

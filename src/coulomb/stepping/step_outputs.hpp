@@ -21,6 +21,8 @@ std::vector<double> contact_derivatives(Simulator& simulator, ContactQuantity qu
 
 /// Readings after the last step: at the next state; of forces, in the step. Throws std::logic_error before the first step.
 std::vector<double> read_outputs(const Simulator& simulator, const OutputSet& outputs);
+/// The same into outputs.size() numbers; `at` may have been made for another model of the same structure.
+void read_outputs(const Simulator& simulator, const OutputSet& outputs, StateOutputs& at, double* readings);
 
 /// Their derivative by "q", "v", "u", "tau" or a parameter: tangent_size x columns, row major.
 std::vector<double> output_derivatives(Simulator& simulator, const OutputSet& outputs, const std::string& wrt,
