@@ -9,6 +9,8 @@
 
 namespace coulomb::python {
 
+void bind_lcp(nb::module_& module);  // lcp.cpp
+
 namespace {
 
 /// ContactDerivatives with the impulse that products with a change of G need.
@@ -88,6 +90,7 @@ void bind_solution(nb::module_& module) {
 }  // namespace
 
 void bind_solvers(nb::module_& module) {
+  bind_lcp(module);
   bind_solution(module);
   nb::class_<ContactProblem>(
       module, "ContactProblem",

@@ -388,7 +388,7 @@ nb::class_<Simulator> bind_simulator(nb::module_& module) {
       "polygon has 2 friction_directions sides (2 .. 16) and is 'circumscribed' (2 directions: the boxed LCP) or "
       "'inscribed' (docs/lcp.md), or 'penalty'. stepper: "
       "'semi_implicit', 'bdf1' or 'bdf2' (docs/implicit.md). solver: 'auto', "
-      "'ac_lm', 'admm' or 'pgs'. tolerance: scaled residual. baumgarte: share of a position error removed per step, "
+      "'ac_lm', 'admm', 'pgs' or, with 'lcp' and 2 directions, 'dantzig'. tolerance: scaled residual. baumgarte: share of a position error removed per step, "
       "[0, 1]. slop: m, "
       "rad that it leaves alone. max_correction_speed: m/s, rad/s. restitution_threshold: m/s, slower approaches do "
       "not bounce. "

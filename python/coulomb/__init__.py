@@ -26,6 +26,9 @@ from ._core import (
     ContactDerivatives,
     ContactProblem,
     ContactSolution,
+    LcpDerivatives,
+    LcpResult,
+    LcpStatus,
     Model,
     Rollout,
     RolloutCotangent,
@@ -35,6 +38,7 @@ from ._core import (
     StepDerivatives,
     StepStatus,
     __version__,
+    solve_lcp,
 )
 from .gradients import GradientCheck, check_gradients
 from .scene import Scene, load
@@ -52,6 +56,9 @@ __all__ = [
     "ContactProblem",
     "ContactSolution",
     "GradientCheck",
+    "LcpDerivatives",
+    "LcpResult",
+    "LcpStatus",
     "Model",
     "Rollout",
     "RolloutCotangent",
@@ -64,4 +71,5 @@ __all__ = [
     "__version__",
     "check_gradients",
     "load",
+    "solve_lcp",
 ]

@@ -42,7 +42,7 @@ struct ConstraintProblem {
 enum class SolveStatus : std::uint8_t { solved, relaxed, max_iterations, infeasible, failed };
 
 /// automatic: the ladder of ladder.cpp; the others run one algorithm by itself.
-enum class SolverMethod : std::uint8_t { automatic, ac_lm, admm, pgs };
+enum class SolverMethod : std::uint8_t { automatic, ac_lm, admm, pgs, dantzig };
 
 struct SolverSettings {
   SolverMethod method = SolverMethod::automatic;

@@ -8,6 +8,7 @@
 // hold, give `failed` with zero impulses, never NaN.
 #pragma once
 
+#include "coulomb/solvers/block_dantzig.hpp"
 #include "coulomb/solvers/canonical.hpp"
 #include "coulomb/solvers/first_order.hpp"
 
@@ -34,6 +35,7 @@ class ConstraintSolver {
   bool is_infeasible();
   void relax(SolverResult& result, bool infeasible);
   bool surely_redundant() const;
+  double exact_residual() const;
   void polish_best();
   void refine(bool choose, SolverResult& result, SolutionFactor* factor);
   void choose_canonical(SolverResult& result);
@@ -43,6 +45,7 @@ class ConstraintSolver {
   ScaledProblem scaled_;
   NewtonSolver newton_;
   AdmmSolver admm_;
+  BlockDantzig dantzig_;
   CanonicalChoice canonical_;
   Iterate start_, best_, trial_;
   double tolerance_ = 1e-10;

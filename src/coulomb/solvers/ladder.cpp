@@ -235,6 +235,11 @@ bool ConstraintSolver::run_method(const SolverSettings& settings, const WarmStar
     admm_.start(scaled_, start_);
     solved = admm_.run(scaled_, settings.max_iterations, tolerance_, best_, iterations_);
   }
+  if (!solved && settings.method == SolverMethod::dantzig) {
+    result.classes_hit = false;
+    solved = dantzig_.solve(scaled_, tolerance_, settings.max_iterations, best_, iterations_) &&
+             best_.residual <= tolerance_;
+  }
   if (!solved) result.status = SolveStatus::max_iterations;
   return solved;
 }
@@ -278,8 +283,11 @@ void ConstraintSolver::choose_canonical(SolverResult& result) {
   if (trial_.residual <= tolerance_) copy(trial_, best_, scaled_.ld);
 }
 
+// Where modes are linear, what is left is the proximal term, and one more solve takes it out.
+double ConstraintSolver::exact_residual() const { return scaled_.has_pyramids ? rounding : exact; }
+
 void ConstraintSolver::polish_best() {
-  const double enough = scaled_.has_pyramids ? rounding : exact;  // where modes are linear, what is left is the proximal term
+  const double enough = exact_residual();
   if (best_.residual <= enough) return;
   NewtonOptions options;
   options.tolerance = enough;
@@ -296,12 +304,12 @@ void ConstraintSolver::refine(bool choose, SolverResult& result, SolutionFactor*
   if (!redundant) {
     // LU magnifies the proximal term that fills a vanishing pivot, 1e5 times and more: where something slides, look without it
     const bool unknown = newton_.last_delta == 0;  // the start solved the problem, or a method that takes no such steps
-    const bool look = unknown || newton_.pivot_ratio < large_pivot, polish = best_.residual > exact;
+    const bool look = unknown || newton_.pivot_ratio < large_pivot, polish = best_.residual > exact_residual();
     if (look || polish) {
       const bool deficient =
           canonical_.deficient(scaled_, best_, unknown || polish, unknown ? 2 * unique_pivot : vanishing_pivot);
       redundant = look && deficient;
-      if (!redundant && !canonical_.polish(scaled_, exact, best_)) polish_best();
+      if (!redundant && !canonical_.polish(scaled_, exact_residual(), best_)) polish_best();
       if (!redundant && factor) canonical_.hand_over(scaled_, best_, *factor);
     }
   }

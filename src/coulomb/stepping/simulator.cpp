@@ -45,7 +45,8 @@ SolverMethod solver_method(const std::string& name) {
   if (name == "ac_lm") return SolverMethod::ac_lm;
   if (name == "admm") return SolverMethod::admm;
   if (name == "pgs") return SolverMethod::pgs;
-  refuse("solver: got \"" + name + "\", expected \"automatic\", \"ac_lm\", \"admm\" or \"pgs\"");
+  if (name == "dantzig") return SolverMethod::dantzig;
+  refuse("solver: got \"" + name + "\", expected \"automatic\", \"ac_lm\", \"admm\", \"pgs\" or \"dantzig\"");
 }
 
 GradientMode gradient_mode(const std::string& name) {
@@ -144,6 +145,9 @@ StepOptions step_options(const Model& model, const SimulatorOptions& o) {
   out.impacts.penetration_tolerance = o.penetration_tolerance;
   out.collision.stateless = !o.patches;
   out.solver.method = solver_method(o.solver);
+  if (out.solver.method == SolverMethod::dantzig &&
+      (out.constraints.contact != ContactLaw::pyramid || o.friction_directions != 2 || out.constraints.inscribed_polygon))
+    refuse("solver: \"dantzig\" solves boxed LCPs: it needs contact \"lcp\", friction_directions 2 and the circumscribed polygon");
   out.solver.tolerance = o.tolerance, out.solver.max_iterations = o.max_iterations,
   out.solver.canonical = o.canonical_impulses;
   out.warm_start = o.warm_start;

@@ -18,7 +18,7 @@ struct SimulatorOptions {
   int friction_directions = 2;  ///< "lcp": the friction polygon has twice as many sides, 2 .. 16
   std::string friction_polygon = "circumscribed";  ///< "lcp": around the disc of the cone, with 2 directions the boxed LCP | "inscribed"
   std::string stepper = "semi_implicit";  ///< | "bdf1" | "bdf2"
-  std::string solver = "automatic";     ///< "automatic" (AC-LM with fall-backs) | "ac_lm" | "admm" | "pgs"
+  std::string solver = "automatic";     ///< "automatic" (AC-LM with fall-backs) | "ac_lm" | "admm" | "pgs" | "dantzig" (boxed LCP)
   double tolerance = 1e-10;             ///< scaled residual of the constraint problem
   int max_iterations = 3000;            ///< budget of the solver's last rung
   double baumgarte = 0.1;               ///< share of a position error removed per step, [0, 1]

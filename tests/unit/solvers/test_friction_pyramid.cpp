@@ -160,23 +160,25 @@ void test_conditions() {
 
 /// A few contacts: every method finds a solution, and where it is unique the same.
 void test_methods() {
-  int agree = 0, pgs = 0, admm = 0;
+  int agree = 0, pgs = 0, admm = 0, dantzig = 0;
   for (int seed = 0; seed < 60; ++seed) {
-    const ConstraintProblem p = with_pyramids(random_world(seed, 1 + seed % 3, 3), 4 + 2 * (seed % 4), seed % 2 == 1).problem();
+    const ConstraintProblem p = with_pyramids(random_world(seed, 1 + seed % 3, 3), 4 + 2 * (seed % 4), seed % 4 == 1).problem();
     const SolverResult r = solve(p, 1e-10);
     if (r.status != SolveStatus::solved) continue;
-    for (SolverMethod method : {SolverMethod::pgs, SolverMethod::admm}) {
+    const bool boxed = seed % 4 == 0;
+    for (SolverMethod method : {SolverMethod::pgs, SolverMethod::admm, SolverMethod::dantzig}) {
       const SolverResult other = solve(p, 1e-10, nullptr, method);
+      if (method == SolverMethod::dantzig && !boxed) continue;
       if (other.status != SolveStatus::solved) continue;
-      (method == SolverMethod::pgs ? pgs : admm) += 1;
+      (method == SolverMethod::pgs ? pgs : method == SolverMethod::admm ? admm : dantzig) += 1;
       CHECK_NEAR(lcp_violation(p, other), 0, 1e-9);
       double worst = 0;
       for (int i = 0; i < p.n; ++i) worst = std::max(worst, std::abs(other.lambda[i] - r.lambda[i]));
       agree += worst < 1e-7;
     }
   }
-  std::printf("methods: pgs solved %d, admm %d of 60; %d agree\n", pgs, admm, agree);
-  CHECK(pgs >= 50 && admm >= 50 && agree >= pgs + admm - 6);
+  std::printf("methods: pgs solved %d, admm %d of 60, dantzig %d of 15; %d agree\n", pgs, admm, dantzig, agree);
+  CHECK(pgs >= 50 && admm >= 50 && dantzig == 15 && agree >= pgs + admm + dantzig - 6);
 }
 
 template <class Make>

@@ -1,0 +1,301 @@
+// The methods, from cheap to thorough, and what follows from their answer: the least-norm one of several solutions, a reason where there
+// is none.
+#include "coulomb/solvers/lcp.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <stdexcept>
+
+#include "coulomb/solvers/dantzig.hpp"
+#include "coulomb/solvers/lcp_search.hpp"
+
+namespace coulomb {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double tie = 1e-8;
+constexpr double vanishing_compliance = 1e-6;  // of the largest diagonal entry
+constexpr long all_sets = 60000;
+
+std::string number(double value) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.17g", value);
+  return text;
+}
+
+std::string entry(const char* name, int i) { return std::string(name) + "[" + std::to_string(i) + "]"; }
+[[noreturn]] void reject(const std::string& what) { throw std::invalid_argument("solve_lcp: " + what); }
+
+/// Projected Gauss-Seidel on the rows, friction after its normal. False: a row has no positive diagonal entry.
+bool sweep(const BoxedLcp& p, const LcpScale& scale, int sweeps, double tolerance, LcpSearch& at, int& iterations) {
+  for (int i = 0; i < p.n; ++i)
+    if (!(p.A[static_cast<long>(i) * p.ld + i] > 0) && p.lower(i, at.x.data()) < p.upper(i, at.x.data())) return false;
+  std::vector<double> x = at.x, w(x.size());
+  for (int s = 0; s < sweeps; ++s) {
+    ++iterations;
+    for (int stage = 0; stage < 2; ++stage)
+      for (int i = 0; i < p.n; ++i) {
+        if (p.is_friction(i) != (stage == 1)) continue;
+        const double* a = p.A.data() + static_cast<long>(i) * p.ld;
+        double sum = p.b[i];
+        for (int j = 0; j < p.n; ++j) sum += a[j] * x[j];
+        if (a[i] > 0) x[i] -= sum / a[i];
+        x[i] = std::clamp(x[i], p.lower(i, x.data()), p.upper(i, x.data()));
+      }
+    if (s % 8 != 7 && s + 1 < sweeps) continue;
+    p.multiply(x.data(), w.data());
+    const double residual = lcp_residual(p, scale, x.data(), w.data());
+    if (!std::isfinite(residual)) return false;
+    if (residual < at.residual) at.residual = residual, at.x = x, at.w = w;
+    if (residual <= tolerance) break;
+  }
+  lcp_classes(p, scale, 0, at.x.data(), at.w.data(), at.classes.data());
+  return true;
+}
+
+/// d >= 0 where x is bounded below only (<= 0 above only, 0 where both or friction), A^T d = 0 and b . d < 0: then d . w = b . d < 0 for
+/// every x, while every solution has d . w >= 0.
+bool shows_no_solution(const BoxedLcp& p, const LcpScale& scale, std::vector<double> d) {
+  double size = 0, work = 0;
+  for (int i = 0; i < p.n; ++i) size = std::max(size, std::abs(d[i]) * scale.root[i]);
+  if (!(size > 0)) return false;
+  for (int i = 0; i < p.n; ++i) {
+    const bool below = p.lo[i] > -infinity, above = p.hi[i] < infinity;
+    if (std::abs(d[i]) * scale.root[i] <= 1e-12 * size) d[i] = 0;
+    if (d[i] != 0 && (p.is_friction(i) || (below && above) || (below && d[i] < 0) || (above && d[i] > 0))) return false;
+    work += d[i] * p.b[i];
+  }
+  for (int j = 0; j < p.n; ++j) {
+    double sum = 0;
+    for (int i = 0; i < p.n; ++i) sum += p.A[static_cast<long>(i) * p.ld + j] * d[i];
+    if (!(std::abs(sum) <= 1e-10 * size * scale.root[j])) return false;
+  }
+  return work < -1e-9 * size * scale.ref;
+}
+
+/// Of several solutions the least-norm one: the classes of a vanishing compliance, then the pseudo-inverse.
+void stabilise(const BoxedLcp& p, const LcpScale& scale, double tolerance, LcpSearch& at, LcpSolution& out) {
+  std::vector<LcpClass> labels(at.classes.size());
+  lcp_classes(p, scale, tie, at.x.data(), at.w.data(), labels.data());
+  LcpClassSystem system;
+  std::vector<double> x(at.x.size()), w(x.size());
+  const auto accept = [&](const LcpClass* classes) {
+    if (!system.solve(p, classes, x.data())) return false;
+    p.multiply(x.data(), w.data());
+    const double residual = lcp_residual(p, scale, x.data(), w.data());
+    if (!(residual <= tolerance)) return false;
+    at.x = x, at.w = w, at.residual = residual;
+    return true;
+  };
+  bool tied = false;  // an end that may as well be clamped
+  for (int i = 0; i < p.n; ++i) {
+    const double lower = p.lower(i, at.x.data()), upper = p.upper(i, at.x.data());
+    if (lower == upper) continue;
+    const double unit = scale.ref / scale.root[i];
+    tied = tied || ((at.x[i] - lower <= tie * unit || upper - at.x[i] <= tie * unit) &&
+                    std::abs(at.w[i]) <= tie * scale.ref * scale.root[i]);
+  }
+  const bool exact = accept(labels.data());
+  if (!exact) accept(at.classes.data());
+  if (!tied && !system.deficient) return;
+  BoxedLcp compliant = p;
+  double largest = 0;
+  for (int i = 0; i < p.n; ++i) largest = std::max(largest, std::abs(p.A[static_cast<long>(i) * p.ld + i]));
+  for (int i = 0; i < p.n; ++i) compliant.A[static_cast<long>(i) * p.ld + i] += vanishing_compliance * largest;
+  LcpSearch search(compliant, scale, tolerance);
+  search.x = at.x;
+  compliant.multiply(search.x.data(), search.w.data());
+  search.residual = infinity;
+  out.canonical = search.iterate(50) || search.vary(500);
+  out.iterations += search.systems;
+  if (!out.canonical) {
+    out.unique = !system.deficient;
+    return;
+  }
+  // without the compliance: rows it only just holds apart may belong to either class
+  const std::vector<double> before = at.x;
+  const double limit = std::max(tolerance, 1e-9);
+  const double saved = at.residual;
+  lcp_classes(compliant, scale, tie, search.x.data(), search.w.data(), labels.data());
+  if (!accept(search.classes.data()) && !accept(labels.data())) {
+    out.canonical = false;
+    at.residual = saved;
+  }
+  double moved = 0;
+  for (int i = 0; i < p.n; ++i) moved = std::max(moved, std::abs(at.x[i] - before[i]) * scale.root[i] / scale.ref);
+  out.unique = !system.deficient && moved <= 1e3 * limit;
+}
+
+std::string failure(const BoxedLcp& p, LcpSearch& search, const Dantzig& dantzig, const LcpScale& scale,
+                    LcpSolution& out) {
+  if (dantzig.ray && shows_no_solution(p, scale, dantzig.direction)) {
+    out.no_solution = true;
+    return "no solution exists: there is d with A^T d = 0 and b . d < 0 on rows that need w >= 0";
+  }
+  bool complete = false, all_regular = false;
+  if (search.exhaust(all_sets, complete, all_regular)) return "solved";
+  if (complete && all_regular) {
+    out.no_solution = true;
+    return "no solution exists: none of the sets of classes has one";
+  }
+  return complete ? "failed: no set of classes has a least-norm solution that is admissible"
+                  : "failed: no solution was found; the best iterate is returned";
+}
+
+}  // namespace
+
+void BoxedLcp::resize(int rows) {
+  n = rows, ld = (rows + 7) & ~7;
+  A.assign(static_cast<std::size_t>(n) * static_cast<std::size_t>(ld), 0.0);
+  b.assign(n, 0.0), lo.assign(n, 0.0), hi.assign(n, infinity), normal.assign(n, -1);
+}
+
+void BoxedLcp::multiply(const double* x, double* w) const {
+  for (int i = 0; i < n; ++i) {
+    const double* a = A.data() + static_cast<long>(i) * ld;
+    double sum = b[i];
+    for (int j = 0; j < n; ++j) sum += a[j] * x[j];
+    w[i] = sum;
+  }
+}
+
+const char* name_of(LcpClass c) {
+  static constexpr const char* names[] = {"lower", "clamped", "upper"};
+  return names[static_cast<int>(c)];
+}
+
+LcpMethod lcp_method_from_name(const std::string& name) {
+  if (name == "auto") return LcpMethod::automatic;
+  if (name == "newton") return LcpMethod::newton;
+  if (name == "dantzig") return LcpMethod::dantzig;
+  if (name == "pgs") return LcpMethod::pgs;
+  reject("method = \"" + name + "\" is unknown; use \"auto\", \"newton\", \"dantzig\" or \"pgs\"");
+}
+
+void LcpScale::assign(const BoxedLcp& p) {
+  s.assign(p.n, 1.0), root.assign(p.n, 1.0);
+  ref = 0;
+  for (int i = 0; i < p.n; ++i) {
+    const double* a = p.A.data() + static_cast<long>(i) * p.ld;
+    double size = a[i];
+    if (!(size > 0))
+      for (int j = 0; j < p.n; ++j) size = std::max(size, std::abs(a[j]));
+    if (size > 0) s[i] = size;
+    root[i] = std::sqrt(s[i]);
+    ref = std::max(ref, std::abs(p.b[i]) / root[i]);
+  }
+  if (!(ref > 0)) ref = 1;
+}
+
+double lcp_residual(const BoxedLcp& p, const LcpScale& scale, const double* x, const double* w) {
+  double worst = 0;
+  for (int i = 0; i < p.n; ++i) {
+    const double nearest = std::clamp(x[i] - w[i] / scale.s[i], p.lower(i, x), p.upper(i, x));
+    const double r = std::abs(x[i] - nearest) * scale.root[i] / scale.ref;
+    if (!(r <= worst)) worst = r;
+    if (worst != worst) break;
+  }
+  return worst;
+}
+
+void lcp_classes(const BoxedLcp& p, const LcpScale& scale, double tie_size, const double* x, const double* w,
+                 LcpClass* classes) {
+  for (int i = 0; i < p.n; ++i) {
+    const double z = x[i] - w[i] / scale.s[i], t = tie_size * scale.ref / scale.root[i];
+    double lower = p.lo[i], upper = p.hi[i];
+    bool two_sided = lower > -infinity && upper < infinity;
+    if (p.is_friction(i)) {
+      const int j = p.normal[i];
+      upper = p.hi[i] * std::max(0.0, x[j] - w[j] / scale.s[j]), lower = -upper;
+      two_sided = upper > t;
+      if (!two_sided) {  // no normal force: the sign of w says where it would slide
+        classes[i] = w[i] < 0 ? LcpClass::upper : LcpClass::lower;
+        continue;
+      }
+    }
+    const double margin = two_sided ? t : -t;
+    classes[i] = z <= lower - margin ? LcpClass::lower : z >= upper + margin ? LcpClass::upper : LcpClass::clamped;
+    if (lower == upper) classes[i] = w[i] < 0 ? LcpClass::upper : LcpClass::lower;
+  }
+}
+
+void check_lcp(const BoxedLcp& p) {
+  for (int i = 0; i < p.n; ++i) {
+    for (int j = 0; j < p.n; ++j) {
+      const double a = p.A[static_cast<long>(i) * p.ld + j];
+      if (!std::isfinite(a))
+        reject("A[" + std::to_string(i) + ", " + std::to_string(j) + "] = " + number(a) + " is not finite");
+    }
+    if (!std::isfinite(p.b[i])) reject(entry("b", i) + " = " + number(p.b[i]) + " is not finite");
+    if (std::isnan(p.lo[i])) reject(entry("lo", i) + " is nan");
+    if (std::isnan(p.hi[i])) reject(entry("hi", i) + " is nan");
+    if (!p.is_friction(i)) {
+      if (p.lo[i] == infinity || p.hi[i] == -infinity || p.lo[i] > p.hi[i])
+        reject(entry("lo", i) + " = " + number(p.lo[i]) + " and " + entry("hi", i) + " = " + number(p.hi[i]) +
+               ": expected lo <= hi");
+      continue;
+    }
+    const int j = p.normal[i];
+    if (j >= p.n || j == i || p.is_friction(j))
+      reject(entry("friction_index", i) + " = " + std::to_string(j) + ": expected -1 or a row without friction_index");
+    if (!(p.hi[i] >= 0) || p.hi[i] == infinity)
+      reject(entry("hi", i) + " = " + number(p.hi[i]) + ": a friction row's coefficient is finite and not negative");
+    if (p.lo[j] < 0)
+      reject(entry("lo", j) + " = " + number(p.lo[j]) + ": expected >= 0, " + entry("friction_index", i) +
+             " refers to it");
+  }
+}
+
+LcpSolution solve_lcp(const BoxedLcp& p, LcpMethod method, double tolerance, int max_iterations) {
+  LcpScale scale;
+  scale.assign(p);
+  LcpSearch search(p, scale, tolerance);
+  Dantzig dantzig;
+  LcpSolution out;
+  bool solved = search.residual <= tolerance;
+  const auto newton = [&] { return search.iterate(std::min(max_iterations, 50)); };
+  const auto pivot = [&] {
+    std::vector<double> x, w(search.x.size());
+    std::vector<LcpClass> classes;
+    dantzig.solve(p, std::min(max_iterations, 20 * p.n + 100), x, classes);
+    out.iterations += dantzig.pivots;
+    p.multiply(x.data(), w.data());
+    const double residual = lcp_residual(p, scale, x.data(), w.data());
+    if (residual <= search.residual) search.x = x, search.w = w, search.classes = classes, search.residual = residual;
+    if (search.residual <= tolerance) return true;
+    return search.iterate(20) || search.vary(std::min(max_iterations, 2000));
+  };
+  const auto sweeps = [&](int count) { return sweep(p, scale, count, tolerance, search, out.iterations); };
+  switch (solved ? LcpMethod::newton : method) {
+    case LcpMethod::newton: solved = solved || newton(); break;
+    case LcpMethod::dantzig: solved = pivot(); break;
+    case LcpMethod::pgs:
+      sweeps(max_iterations);
+      solved = search.residual <= tolerance;
+      break;
+    case LcpMethod::automatic:
+      sweeps(4);
+      solved = search.residual <= tolerance || newton() || pivot();
+      if (!solved) sweeps(200), solved = search.residual <= tolerance || newton() || search.vary(2000);
+      break;
+  }
+  out.iterations += search.systems;
+  out.reason = "solved";
+  if (!solved && (method == LcpMethod::automatic || method == LcpMethod::dantzig)) {
+    out.reason = failure(p, search, dantzig, scale, out);
+    solved = search.residual <= tolerance;
+  } else if (!solved) {
+    out.reason = "failed: the method found no solution within its budget; the best iterate is returned";
+  }
+  out.converged = solved;
+  if (solved) stabilise(p, scale, tolerance, search, out);
+  out.x = search.x, out.w = search.w;
+  out.residual = search.residual;
+  out.classes.resize(search.x.size());
+  lcp_classes(p, scale, tie, out.x.data(), out.w.data(), out.classes.data());
+  return out;
+}
+
+}  // namespace coulomb
