@@ -2,7 +2,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <limits>
+#include <algorithm>
 
 #include "arrays.hpp"
 #include "coulomb/solvers/lcp_derivatives.hpp"
