@@ -24,6 +24,8 @@ PUBLISHED = {  # final position, error as printed, vy found
     "Nimble": ((0.3008, 0.1751), 0.02491, -0.5819),
     "Jade": ((0.3012, 0.2010), 0.00156, -0.6285),
 }
+OFFSETS = {"Brax": -10, "Taichi": -6, "Nimble": 2, "Jade": 8}  # points: of the labels in the picture
+PLACES = {"Brax": 4, "Taichi": 1, "Nimble": 30, "Jade": 1}  # epochs: the same
 RATE, EPOCHS = 0.1, 1000
 
 
@@ -107,7 +109,7 @@ def picture(shot, velocity, newton, descent, path):
         strobe(left, shot.model, shot.rollout(velocity).q[::2], colours=colours, limits=(-0.5, 0.45, -0.25, 0.3))
         for name, (p, _, _) in PUBLISHED.items():
             left.plot(*p, "s", markersize=5, color="#b2182b" if name == "Jade" else "#777777", zorder=60)
-            left.annotate(name, p, (6, -4 if name != "Jade" else 7), textcoords="offset points", fontsize=8, zorder=60)
+            left.annotate(name, p, (16, OFFSETS[name]), textcoords="offset points", fontsize=8, zorder=60)
         left.plot(*TARGET, "+", color="black", markersize=14, markeredgewidth=1.5, label="target", zorder=61)
         left.plot([], [], "s", color="#777777", markersize=5, label="published final positions")
         left.legend(loc="lower right")
@@ -118,7 +120,7 @@ def picture(shot, velocity, newton, descent, path):
         )
         for name, (_, error, _) in PUBLISHED.items():
             right.axhline(error, color="#777777", linestyle=":")
-            right.annotate(name, (1.1, error * 1.1), fontsize=8, color="#444444")
+            right.annotate(f"{name} {error:g}", (PLACES[name], error * 1.15), fontsize=8, color="#444444")
         right.set(xlabel="epoch", ylabel="distance from the target [m]", title="Dotted: published, after 1000 epochs")
         right.legend(loc="lower left")
         finish(figure, path)
