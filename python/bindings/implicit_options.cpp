@@ -18,7 +18,10 @@ struct CountOption {
   int SimulatorOptions::*member;
 };
 
-constexpr RealOption reals[] = {{"limit_stiffness", &SimulatorOptions::limit_stiffness},
+constexpr RealOption reals[] = {{"contact_stiffness", &SimulatorOptions::contact_stiffness},
+                                {"contact_damping", &SimulatorOptions::contact_damping},
+                                {"contact_friction_stiffness", &SimulatorOptions::contact_friction_stiffness},
+                                {"limit_stiffness", &SimulatorOptions::limit_stiffness},
                                 {"limit_damping", &SimulatorOptions::limit_damping},
                                 {"equality_stiffness", &SimulatorOptions::equality_stiffness},
                                 {"equality_damping", &SimulatorOptions::equality_damping},

@@ -403,9 +403,10 @@ nb::class_<Simulator> bind_simulator(nb::module_& module) {
       "states); "
       "gradient_samples, gradient_scale (standard deviation: m, rad, m/s, rad/s) and gradient_seed are those of the "
       "smoothed ones "
-      "(docs/conventions.md). Further keywords, of implicit steppers and of constraints as springs (docs/implicit.md): "
-      "limit_stiffness, limit_damping, equality_stiffness, equality_damping, dry_friction_velocity, "
-      "newton_iterations, newton_halvings. tie_margin: what 'complementarity_aware' takes for a tie "
+      "(docs/conventions.md). Further keywords, of penalty contact, implicit steppers and constraints as springs "
+      "(docs/implicit.md): contact_stiffness, contact_damping, contact_friction_stiffness, limit_stiffness, "
+      "limit_damping, equality_stiffness, equality_damping, dry_friction_velocity, newton_iterations, "
+      "newton_halvings. tie_margin: what 'complementarity_aware' takes for a tie "
       "(Contact.margin).\n\nValueError: names "
       "the option and its value.");
   cls.def("step", &step, nb::arg("q"), nb::arg("v"), nb::arg("u") = nb::none(), nb::arg("tau") = nb::none(),

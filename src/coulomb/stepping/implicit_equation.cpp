@@ -20,19 +20,25 @@ void centre_of_mass(const Model& model, const DynamicsWorkspace& at, int body, d
 }  // namespace
 
 ImplicitStage::ImplicitStage(const Model& model)
-    : q(model.nq), v_bar(model.nv), w_bar(model.nv), v_next(model.nv), q_next(model.nq), acceleration(model.nv),
-      w(model.nv) {}
+    : q(model.nq), v_bar(model.nv), w_bar(model.nv), b(model.nv), v_next(model.nv), q_next(model.nq),
+      acceleration(model.nv), w(model.nv), turned(model.nv) {}
 
 std::size_t ImplicitStage::bytes() const {
   std::size_t count = 0;
-  for (const auto* x : {&q, &v_bar, &w_bar, &v_next, &q_next, &acceleration, &w}) count += x->capacity();
+  for (const auto* x : {&q, &v_bar, &w_bar, &b, &v_next, &q_next, &acceleration, &w, &turned}) count += x->capacity();
   return sizeof *this + count * sizeof(double);
 }
 
+void ImplicitStage::displace(const Model& model) {
+  for (int d = 0; d < model.nv; ++d) w[d] = v_next[d];
+  for_each_rotation(model, [&](int d) { add_cross3(b.data() + d, v_next.data() + d, w.data() + d); });
+  for (int d = 0; d < model.nv; ++d) w[d] = w_bar[d] + c * w[d];
+}
+
 ImplicitEquation::ImplicitEquation(const Model& model)
-    : dynamics(model), joint_forces(model), springs(model), forces(model), residual(model.nv), scale(model.nv),
-      rounding(model.nv), before_(model), external_(model), constant_(model.nv), constant_scale_(model.nv),
-      term_(model.nv), wrench_(8 * model.nv + 8) {
+    : dynamics(model), joint_forces(model), springs(model), contacts(model), forces(model), residual(model.nv),
+      scale(model.nv), rounding(model.nv), before_(model), external_(model), constant_(model.nv),
+      constant_scale_(model.nv), term_(model.nv), wrench_(8 * model.nv + 8) {
   const std::size_t square = std::size_t(model.nv) * dynamics.ld;
   R_q_T.resize(square), R_v_T.resize(square);
 }
@@ -93,10 +99,11 @@ void ImplicitEquation::begin(const Model& model, const StepOptions&, const Stage
 
 void ImplicitEquation::evaluate(const Model& model, const StepOptions& options, ImplicitStage& stage) {
   const int nv = model.nv;
-  for (int d = 0; d < nv; ++d) {
-    stage.w[d] = stage.w_bar[d] + stage.c * stage.v_next[d];
-    stage.acceleration[d] = (stage.v_next[d] - stage.v_bar[d]) / stage.c;
-  }
+  stage.displace(model);
+  stage.turned = stage.v_bar;
+  if (!explicit_)
+    integrate_jacobian_times(model, stage.w.data(), IntegrateArgument::q, false, stage.turned.data(), 1, 1);
+  for (int d = 0; d < nv; ++d) stage.acceleration[d] = (stage.v_next[d] - stage.turned[d]) / stage.c;
   integrate(model, stage.q.data(), stage.w.data(), stage.q_next.data());
   kinematics(model, stage.q_next.data(), dynamics);
   velocities(model, stage.v_next.data(), dynamics);
@@ -117,13 +124,17 @@ void ImplicitEquation::evaluate(const Model& model, const StepOptions& options, 
   }
   spring_forces(model, dynamics, options.implicit, stage.q_next.data(), stage.v_next.data(), springs, term_.data());
   term(term_.data(), nv, -1);
+  if (options.constraints.contact != ContactLaw::penalty || model.pair_a.empty()) return;
+  contacts.defaults = options.penalty;
+  std::fill(term_.begin(), term_.end(), 0.0);
+  penalty_forces(model, dynamics, stage.v_next.data(), contacts, term_.data());
+  term(term_.data(), nv, -1);
 }
 
-// q_T, v_T += derivatives of ID' - tau (joints: with the joints' forces) at `at`.
-void ImplicitEquation::rigid_derivatives(const Model& model, DynamicsWorkspace& at, bool joints, double* q_T,
-                                         double* v_T) {
+// q_T, v_T += derivatives of ID' - tau (joints: with the joints' forces) at `at`, after derivative_pairs.
+void ImplicitEquation::add_rigid_derivatives(const Model& model, const DynamicsWorkspace& at, bool joints, double* q_T,
+                                             double* v_T) const {
   const int nv = model.nv, ld = at.ld;
-  derivative_pairs(model, at);
   const std::size_t square = std::size_t(nv) * ld;
   for (std::size_t i = 0; i < square; ++i) q_T[i] += at.id_dq_T[i], v_T[i] += at.id_dv_T[i];
   for (int d = 0; d < nv && joints; ++d) {
@@ -136,13 +147,10 @@ void ImplicitEquation::rigid_derivatives(const Model& model, DynamicsWorkspace& 
 }
 
 void ImplicitEquation::differentiate(const Model& model, const StepOptions&, const ImplicitStage& stage) {
-  const int nv = model.nv, ld = dynamics.ld;
-  std::fill(R_q_T.begin(), R_q_T.end(), 0.0), std::fill(R_v_T.begin(), R_v_T.end(), 0.0);
-  spring_derivatives(model, dynamics, stage.v_next.data(), springs, R_q_T.data(), R_v_T.data(), ld);
-  for (double& x : R_q_T) x = -x;
-  for (double& x : R_v_T) x = -x;
+  const int ld = dynamics.ld;
   forces.clear();
   add_spring_body_forces(model, dynamics, springs, forces);
+  add_penalty_body_forces(model, dynamics, contacts, forces);
   if (!explicit_) {
     add_external_forces(model, dynamics, forces);
     mass_matrix(model, dynamics);
@@ -152,9 +160,15 @@ void ImplicitEquation::differentiate(const Model& model, const StepOptions&, con
     std::fill(dynamics.composite.begin(), dynamics.composite.end(), 0.0);
     std::fill(dynamics.vectors.begin(), dynamics.vectors.end(), 0.0);
     prepare_derivatives(model, dynamics, nullptr, &forces);
-    for (int d = 0; d < nv; ++d) R_v_T[std::size_t(d) * ld + d] += model.dof_damping[d];
   }
-  rigid_derivatives(model, dynamics, !explicit_, R_q_T.data(), R_v_T.data());
+  derivative_pairs(model, dynamics);
+  std::fill(R_q_T.begin(), R_q_T.end(), 0.0), std::fill(R_v_T.begin(), R_v_T.end(), 0.0);
+  spring_derivatives(model, dynamics, stage.v_next.data(), springs, R_q_T.data(), R_v_T.data(), ld);
+  if (contacts.rows.num_rows > 0) penalty_derivatives(model, dynamics, contacts, R_q_T.data(), R_v_T.data(), ld);
+  for (double& x : R_q_T) x = -x;
+  for (double& x : R_v_T) x = -x;
+  add_rigid_derivatives(model, dynamics, !explicit_, R_q_T.data(), R_v_T.data());
+  for (int d = 0; explicit_ && d < model.nv; ++d) R_v_T[std::size_t(d) * ld + d] += model.dof_damping[d];
 }
 
 void ImplicitEquation::differentiate_base(const Model& model, const ImplicitStage& stage) {
@@ -164,7 +178,8 @@ void ImplicitEquation::differentiate_base(const Model& model, const ImplicitStag
   external_.clear();
   add_external_forces(model, before_, external_);
   prepare_derivatives(model, before_, stage.acceleration.data(), &external_);
-  rigid_derivatives(model, before_, true, base_q_T.data(), base_v_T.data());
+  derivative_pairs(model, before_);
+  add_rigid_derivatives(model, before_, true, base_q_T.data(), base_v_T.data());
   for (int d = 0; d < model.nv; ++d) base_v_T[std::size_t(d) * before_.ld + d] -= model.dof_damping[d];
 }
 
@@ -172,12 +187,40 @@ void ImplicitEquation::times_mass(const Model& model, const double* x, double* y
   multiply_mass(model, inertial(), x, y);
 }
 
+// H_T -= (R_a [u])^T.
+void ImplicitEquation::subtract_turning(const Model& model, const ImplicitStage& stage, double* H_T) const {
+  const int ld = dynamics.ld;
+  for_each_rotation(model, [&](int first) {
+    for (int j = 0; j < 3; ++j) {  // row j of [u]: -u_(j+2) in column j + 1, u_(j+1) in column j + 2, cyclic
+      const int next = first + (j + 1) % 3, last = first + (j + 2) % 3, dof = first + j, depth = model.dof_depth[dof];
+      const double u_next = stage.turned[next], u_last = stage.turned[last];
+      const auto add = [&](int d, double mass) {
+        H_T[std::size_t(next) * ld + d] += mass * u_last;
+        H_T[std::size_t(last) * ld + d] -= mass * u_next;
+      };
+      const int start = model.dof_row[dof];
+      for (int k = 0; k <= depth; ++k) add(model.dof_path[start + k], dynamics.mass[start + k]);
+      for (int d = dof + 1; d < model.dof_subtree_end[dof]; ++d) add(d, dynamics.mass[model.dof_row[d] + depth]);
+    }
+  });
+}
+
 void ImplicitEquation::newton_matrix(const Model& model, const ImplicitStage& stage, double* H_T) const {
   const DynamicsWorkspace& inertia = inertial();
   const int nv = model.nv, ld = dynamics.ld;
-  std::copy(R_q_T.begin(), R_q_T.end(), H_T);
+  for (std::size_t i = 0; i < R_q_T.size(); ++i) H_T[i] = stage.c * R_q_T[i];
+  if (!explicit_) subtract_turning(model, stage, H_T);
   integrate_jacobian_times(model, stage.w.data(), IntegrateArgument::w, true, H_T, ld, nv);
-  for (std::size_t i = 0; i < R_q_T.size(); ++i) H_T[i] = stage.c * H_T[i] + R_v_T[i];
+  for_each_rotation(model, [&](int first) {  // (1 + [b])^T = 1 - [b]
+    double* rows = H_T + std::size_t(first) * ld;
+    for (int d = 0; d < nv; ++d) {
+      const double x[3] = {rows[d], rows[ld + d], rows[2 * ld + d]};
+      double turned[3];
+      cross3(stage.b.data() + first, x, turned);
+      for (int i = 0; i < 3; ++i) rows[i * ld + d] -= turned[i];
+    }
+  });
+  for (std::size_t i = 0; i < R_q_T.size(); ++i) H_T[i] += R_v_T[i];
   for (int d = 0; d < nv; ++d) {
     const int start = model.dof_row[d];
     for (int k = 0; k <= model.dof_depth[d]; ++k) {

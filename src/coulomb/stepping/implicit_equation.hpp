@@ -1,20 +1,22 @@
 // The equation of one implicit stage, for the unknown v+ (nv):
 //
-//   q+ = q (+) w,  w = w_bar + c v+,   a+ = (v+ - v_bar) / c
+//   q+ = q (+) w,  w = w_bar + c (v+ + b x v+),   a+ = (v+ - E(w) v_bar) / c
 //   R = ID(q+, v+, a+) - tau(q+, v+, u) - tau_user - J^T f_ext - Q(q+, v+) = 0
 //
 // with Q the forces of springs (implicit_springs.hpp) and of penalty contact. The methods differ in c, v_bar and w_bar only
-// (implicit_step.hpp); all of them are linear in velocities and in the displacement w from q, so that a free or ball joint needs
-// nothing but (+). With `explicit_dynamics` the rigid-body part is that of the semi-implicit step, taken at (q, v) with implicit damping:
+// (implicit_step.hpp). E(w) = d(+)/dq turns the angular velocity of a free or ball joint from the axes of q to those of q+:
+// differences are then those of the vector as the joint's parent sees it, which hardly changes where a body spins fast (for all other
+// dofs E is the identity). b, on rotations only, does the same for the displacement. With `explicit_dynamics` the rigid-body part is that of the semi-implicit step, taken at (q, v) with implicit damping:
 //
-//   R = M(q) a+ + b(q, v) + D (v+ - v) - tau(q, v, u) - tau_user - J^T f_ext - Q(q+, v+)
+//   a+ = (v+ - v) / c,   R = M(q) a+ + b(q, v) + D (v+ - v) - tau(q, v, u) - tau_user - J^T f_ext - Q(q+, v+)
 //
-// Newton's matrix is H = dR/dv+ = R_a / c + R_v + c R_q J_r(w), by the derivatives of inverse dynamics with all body forces at
+// Newton's matrix is H = dR/dv+ = R_a / c + R_v + (c R_q - R_a [u]) J_r(w) (1 + [b]), u = E(w) v_bar and [.] on rotations only, by the derivatives of inverse dynamics with all body forces at
 // material points, and the rest from the springs and contacts.
 #pragma once
 
 #include <vector>
 
+#include "coulomb/constraints/penalty_contact.hpp"
 #include "coulomb/dynamics/joint_forces.hpp"
 #include "coulomb/stepping/implicit_springs.hpp"
 #include "coulomb/stepping/step_options.hpp"
@@ -25,17 +27,27 @@ namespace coulomb {
 struct ImplicitStage {
   explicit ImplicitStage(const Model& model);
   double c = 0;
-  bool explicit_dynamics = false;               ///< then v_bar is the velocity v
-  std::vector<double> q, v_bar, w_bar;          ///< nq, nv, nv
-  std::vector<double> v_next;                   ///< the unknown
-  std::vector<double> q_next, acceleration, w;  ///< that follow from it
+  bool explicit_dynamics = false;                       ///< then v_bar is the velocity v
+  std::vector<double> q, v_bar, w_bar, b;               ///< nq, nv, nv, nv
+  std::vector<double> v_next;                           ///< the unknown
+  std::vector<double> q_next, acceleration, w, turned;  ///< that follow from it; E(w) v_bar
   std::size_t bytes() const;
+  void displace(const Model& model);  ///< w of v_next
 };
 
 struct StageInputs {
   const double *u, *tau;            ///< nu, nv
   const std::vector<double>* fext;  ///< empty, or num_bodies x 6
 };
+
+/// First dof of the rotations of every free and ball joint.
+template <class Visit>
+void for_each_rotation(const Model& model, Visit visit) {
+  for (int j = 0; j < model.num_joints; ++j) {
+    if (model.joint_type[j] == JointType::free) visit(model.joint_v[j] + 3);
+    if (model.joint_type[j] == JointType::ball) visit(model.joint_v[j]);
+  }
+}
 
 class ImplicitEquation {
  public:
@@ -61,6 +73,7 @@ class ImplicitEquation {
   DynamicsWorkspace dynamics;
   JointForces joint_forces;  ///< explicit_dynamics: at (q, v)
   SpringForces springs;
+  PenaltyForces contacts;
   BodyForces forces;             ///< all that act on bodies at (q+, v+), after differentiate
   std::vector<double> residual;  ///< nv
   std::vector<double>
@@ -69,13 +82,15 @@ class ImplicitEquation {
   std::vector<double> R_q_T, R_v_T;  ///< nv x ld: by the tangent of q+ and by v+, at fixed a+
   std::vector<double> base_q_T,
       base_v_T;  ///< explicit_dynamics: by q and v, at fixed q+, v+, and a+ = (v+ - v)/c taken apart
-  std::vector<double> contact_impulse;  ///< scratch of reports
 
  private:
   void add_external(const Model& model, const DynamicsWorkspace& at, double* Q);
   void add_external_forces(const Model& model, const DynamicsWorkspace& at, BodyForces& to) const;
-  void rigid_derivatives(const Model& model, DynamicsWorkspace& at, bool joints, double* q_T, double* v_T);
+  void add_rigid_derivatives(const Model& model, const DynamicsWorkspace& at, bool joints, double* q_T,
+                             double* v_T) const;
   void term(const double* x, int nv, double sign);
+
+  void subtract_turning(const Model& model, const ImplicitStage& stage, double* H_T) const;
 
   bool explicit_ = false;
   StageInputs inputs_{};

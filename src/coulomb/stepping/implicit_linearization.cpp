@@ -1,7 +1,6 @@
 #include "coulomb/stepping/implicit_linearization.hpp"
 
 #include <algorithm>
-#include <stdexcept>
 
 #include "coulomb/model/configuration.hpp"
 #include "coulomb/small_math.hpp"
@@ -11,10 +10,7 @@ namespace {
 
 // Rotation blocks of rows (count x ld): row := row B^T, with B = J_r^-1(sign xi).
 void times_inverse_right_jacobian(const Model& model, const double* xi, double sign, double* rows, int ld, int count) {
-  for (int j = 0; j < model.num_joints; ++j) {
-    const JointType type = model.joint_type[j];
-    if (type != JointType::ball && type != JointType::free) continue;
-    const int at = model.joint_v[j] + (type == JointType::free ? 3 : 0);
+  for_each_rotation(model, [&](int at) {
     const double vector[3] = {sign * xi[at], sign * xi[at + 1], sign * xi[at + 2]};
     double B[9];
     inverse_right_jacobian(vector, B);
@@ -22,7 +18,16 @@ void times_inverse_right_jacobian(const Model& model, const double* xi, double s
       double* x = rows + std::size_t(r) * ld + at;
       rotate(B, x, x);
     }
-  }
+  });
+}
+
+// Rotation blocks: rows += scale u x x_row.
+void add_cross_rows(const Model& model, double scale, const double* u, const double* x, int ld, int count,
+                    double* rows) {
+  for_each_rotation(model, [&](int at) {
+    const double scaled[3] = {scale * u[at], scale * u[at + 1], scale * u[at + 2]};
+    for (int r = 0; r < count; ++r) add_cross3(scaled, x + std::size_t(r) * ld + at, rows + std::size_t(r) * ld + at);
+  });
 }
 
 void add_scaled(const std::vector<double>& x, double scale, std::size_t count, std::vector<double>& to) {
@@ -111,13 +116,19 @@ void ImplicitLinearization::forward_stage(int i, int count, const double* base_d
   const int nv = model.nv, ld = s.equation.dynamics.ld;
   const std::size_t size = std::size_t(count) * ld;
   for (int k = 0; dh && k < count; ++k)
-    for (int d = 0; d < nv; ++d) D[std::size_t(k) * ld + d] += fraction * dh[k] * stage.v_next[d];
+    for (int d = 0; d < nv; ++d)
+      D[std::size_t(k) * ld + d] += fraction * dh[k] * (stage.w[d] - stage.w_bar[d]) / stage.c;
   times_integrate_jacobian(model, stage.w.data(), IntegrateArgument::w, true, D.data(), ld, count);
+  turned_.assign(v_bar, v_bar + size);
+  if (!stage.explicit_dynamics) {
+    times_integrate_jacobian(model, stage.w.data(), IntegrateArgument::q, true, turned_.data(), ld, count);
+    add_cross_rows(model, 1, stage.turned.data(), D.data(), ld, count, turned_.data());
+  }
   E_.assign(base_dq, base_dq + size);
   times_integrate_jacobian(model, stage.w.data(), IntegrateArgument::q, true, E_.data(), ld, count);
   add_scaled(E_, 1, size, D);
   dv.resize(size);
-  multiply(Product::set, rows_of(v_bar, count, nv, ld), s.Q_T.data(), dv.data(), ld, ld, product_);
+  multiply(Product::set, rows_of(turned_.data(), count, nv, ld), s.Q_T.data(), dv.data(), ld, ld, product_);
   multiply(Product::subtract, rows_of(D.data(), count, nv, ld), s.N_T.data(), dv.data(), ld, ld, product_);
   multiply(Product::add, rows_of(force, count, nv, ld), s.P_T.data(), dv.data(), ld, ld, product_);
   if (stage.explicit_dynamics)
@@ -125,6 +136,7 @@ void ImplicitLinearization::forward_stage(int i, int count, const double* base_d
   for (int k = 0; dh && k < count; ++k)
     for (int d = 0; d < nv; ++d) dv[std::size_t(k) * ld + d] += fraction * dh[k] * s.time[d];
   dq = dv;
+  add_cross_rows(model, 1, stage.b.data(), dv.data(), ld, count, dq.data());
   times_integrate_jacobian(model, stage.w.data(), IntegrateArgument::w, true, dq.data(), ld, count);
   for (std::size_t k = 0; k < size; ++k) dq[k] = D[k] + stage.c * dq[k];
 }
@@ -144,15 +156,23 @@ void ImplicitLinearization::forward(Columns& columns, Forces forces) {
     D_.assign(size, 0.0);
     v_bar_ = columns.dv;
     if (extra.scheme == ImplicitScheme::bdf2) {
-      std::vector<double> xi(stage.w_bar);
+      std::vector<double>& xi = xi_;
+      xi = stage.w_bar;
       for (double& x : xi) x *= 3;
       D_ = columns.dq, E_ = columns.previous_dq;
       times_inverse_right_jacobian(*model_, xi.data(), 1, D_.data(), ld, count);
       times_inverse_right_jacobian(*model_, xi.data(), -1, E_.data(), ld, count);
-      for (std::size_t k = 0; k < size; ++k) {
-        D_[k] = (D_[k] - E_[k]) / 3;
-        v_bar_[k] = (4 * columns.dv[k] - columns.previous_dv[k]) / 3;
-      }
+      for (std::size_t k = 0; k < size; ++k) D_[k] = (D_[k] - E_[k]) / 3;
+      E_ = D_;  // db = dw_bar
+      add_cross_rows(*model_, -stage.c, stage.v_next.data(), E_.data(), ld, count, D_.data());
+      E_ = columns.previous_dv;
+      times_integrate_jacobian(*model_, xi.data(), IntegrateArgument::q, true, E_.data(), ld, count);
+      for (std::size_t k = 0; k < size; ++k) v_bar_[k] = (4 * columns.dv[k] - E_[k]) / 3;
+      E_ = columns.previous_dq;  // d(E v_before) = E dv_before + u x (dq - E dq_before)
+      times_integrate_jacobian(*model_, xi.data(), IntegrateArgument::q, true, E_.data(), ld, count);
+      const std::vector<double>& u = extra.turned_previous_v;
+      add_cross_rows(*model_, -1.0 / 3, u.data(), columns.dq.data(), ld, count, v_bar_.data());
+      add_cross_rows(*model_, 1.0 / 3, u.data(), E_.data(), ld, count, v_bar_.data());
     }
     forces(i, columns.force.data());
     forward_stage(i++, count, columns.dq.data(), v_bar_.data(), columns.force.data(), dh, fraction, D_, stage_q_,
@@ -184,21 +204,30 @@ void ImplicitLinearization::control_forces(int i, double* rows) const {
   }
 }
 
+// Columns of all inputs: q, v, tau, u, and the state before.
+void ImplicitLinearization::input_columns() {
+  const int nv = model_->nv, ld = stages_[0]->equation.dynamics.ld;
+  const bool previous = extra_->scheme == ImplicitScheme::bdf2;
+  const int first_u = 3 * nv, first_previous = first_u + model_->nu;
+  Columns& c = columns_;
+  c.resize(first_previous + (previous ? 2 * nv : 0), ld, previous);
+  set_identity(c.dq, 0, nv, ld), set_identity(c.dv, nv, nv, ld), set_identity(c.force, 2 * nv, nv, ld);
+  if (previous) {
+    set_identity(c.previous_dq, first_previous, nv, ld);
+    set_identity(c.previous_dv, first_previous + nv, nv, ld);
+  }
+  forward(c, [&](int i, double* rows) { control_forces(i, rows + std::size_t(first_u) * ld); });
+}
+
 const StepDerivatives& ImplicitLinearization::jacobian() {
   if (have_jacobian_) return *derivatives_;
   if (!derivatives_ || derivatives_.use_count() > 1) derivatives_ = std::make_shared<StepDerivatives>(*model_);
   have_jacobian_ = true;
   StepDerivatives& out = *derivatives_;
   const int nv = model_->nv, nu = model_->nu, ld = stages_[0]->equation.dynamics.ld;
-  const bool previous = extra_->scheme == ImplicitScheme::bdf2;
-  const int first_tau = 2 * nv, first_u = 3 * nv, first_previous = 3 * nv + nu;
-  Columns& c = columns_;
-  c.resize(first_previous + (previous ? 2 * nv : 0), ld, previous);
-  set_identity(c.dq, 0, nv, ld), set_identity(c.dv, nv, nv, ld);
-  if (previous)
-    set_identity(c.previous_dq, first_previous, nv, ld), set_identity(c.previous_dv, first_previous + nv, nv, ld);
-  set_identity(c.force, first_tau, nv, ld);
-  forward(c, [&](int i, double* rows) { control_forces(i, rows + std::size_t(first_u) * ld); });
+  if (nv == 0) return out;
+  input_columns();
+  const Columns& c = columns_;
   const auto store = [&](int first, int count, std::vector<double>& to) {
     to.resize(std::size_t(2) * nv * count);
     for (int k = 0; k < count; ++k) {
@@ -206,11 +235,10 @@ const StepDerivatives& ImplicitLinearization::jacobian() {
       std::copy_n(&c.dv[std::size_t(first + k) * ld], nv, &to[std::size_t(2) * nv * k + nv]);
     }
   };
-  if (nv == 0) return out;
-  store(0, 2 * nv, out.A_T), store(first_tau, nv, out.B_tau_T);
-  if (nu > 0) store(first_u, nu, out.B_T);
+  store(0, 2 * nv, out.A_T), store(2 * nv, nv, out.B_tau_T);
+  if (nu > 0) store(3 * nv, nu, out.B_T);
   out.A_previous_T.clear();
-  if (previous) store(first_previous, 2 * nv, out.A_previous_T);
+  if (extra_->scheme == ImplicitScheme::bdf2) store(3 * nv + nu, 2 * nv, out.A_previous_T);
   return out;
 }
 
@@ -239,6 +267,8 @@ void ImplicitLinearization::reverse_stage(int i, const double* dq1, const double
   if (dq1) {
     std::copy_n(dq1, nv, out.y.begin());
     integrate_jacobian_times(model, w, IntegrateArgument::w, true, out.y.data(), 1, 1);
+    out.q = out.y;
+    add_cross_rows(model, -1, stage.b.data(), out.q.data(), nv, 1, out.y.data());
   }
   for (int d = 0; d < nv; ++d) out.y[d] = dv1[d] + stage.c * out.y[d];
   s.factor.solve_transposed(out.y.data());
@@ -250,15 +280,32 @@ void ImplicitLinearization::reverse_stage(int i, const double* dq1, const double
   for (int k = 0; k < nv; ++k) out.w_bar[k] = (dq1 ? dq1[k] : 0.0) - dot(s.equation.R_q_T, k);  // z
   out.q = out.w_bar;
   integrate_jacobian_times(model, w, IntegrateArgument::q, true, out.q.data(), 1, 1);
-  integrate_jacobian_times(model, w, IntegrateArgument::w, true, out.w_bar.data(), 1, 1);
   s.equation.times_mass(model, out.y.data(), out.v_bar.data());
+  for (double& m : out.v_bar) m /= stage.c;
+  if (!stage.explicit_dynamics)
+    add_cross_rows(model, -1, stage.turned.data(), out.v_bar.data(), nv, 1, out.w_bar.data());
+  integrate_jacobian_times(model, w, IntegrateArgument::w, true, out.w_bar.data(), 1, 1);
   out.c = 0;
-  for (int d = 0; d < nv; ++d) {
-    out.v_bar[d] /= stage.c;
-    out.c += stage.v_next[d] * out.w_bar[d] + stage.acceleration[d] * out.v_bar[d];
+  for (int d = 0; d < nv; ++d)
+    out.c += (stage.w[d] - stage.w_bar[d]) / stage.c * out.w_bar[d] + stage.acceleration[d] * out.v_bar[d];
+  if (!stage.explicit_dynamics) {
+    integrate_jacobian_times(model, w, IntegrateArgument::q, true, out.v_bar.data(), 1, 1);
+    return;
   }
-  if (!stage.explicit_dynamics) return;
   for (int k = 0; k < nv; ++k) out.q[k] -= dot(s.equation.base_q_T, k), out.v_bar[k] -= dot(s.equation.base_v_T, k);
+}
+
+// v_bar holds -E(xi) v_before / 3, which turns with q and with q_before.
+void ImplicitLinearization::add_turned_velocity(const std::vector<double>& xi, StageCotangent& stage,
+                                                StepCotangent& out) {
+  const int nv = model_->nv;
+  std::vector<double>& turn = stage.w_bar;  // done with: u x v_bar / 3
+  std::fill(turn.begin(), turn.end(), 0.0);
+  add_cross_rows(*model_, 1.0 / 3, extra_->turned_previous_v.data(), stage.v_bar.data(), nv, 1, turn.data());
+  integrate_jacobian_times(*model_, xi.data(), IntegrateArgument::q, true, out.previous_v.data(), 1, 1);
+  for (int d = 0; d < nv; ++d) out.q[d] += turn[d];
+  integrate_jacobian_times(*model_, xi.data(), IntegrateArgument::q, true, turn.data(), 1, 1);
+  for (int d = 0; d < nv; ++d) out.previous_q[d] -= turn[d];
 }
 
 void ImplicitLinearization::vjp(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set) {
@@ -301,6 +348,8 @@ void ImplicitLinearization::vjp(const double* dq1, const double* dv1, StepCotang
     stage(i, out.q.data(), out.v.data(), first_);
     out.q = first_.q, out.v = first_.v_bar;
     if (extra.scheme != ImplicitScheme::bdf2) continue;
+    second_.w_bar = first_.w_bar;  // b moves with w_bar
+    add_cross_rows(*model_, solution(i).c, solution(i).v_next.data(), second_.w_bar.data(), nv, 1, first_.w_bar.data());
     std::vector<double>& xi = first_.y;  // done with
     for (int d = 0; d < nv; ++d) xi[d] = 3 * solution(i).w_bar[d];
     out.previous_q = first_.w_bar, out.previous_v = first_.v_bar;
@@ -311,17 +360,11 @@ void ImplicitLinearization::vjp(const double* dq1, const double* dv1, StepCotang
       out.q[d] += first_.w_bar[d] / 3, out.previous_q[d] /= -3;
       out.v[d] = 4.0 / 3 * first_.v_bar[d], out.previous_v[d] /= -3;
     }
+    add_turned_velocity(xi, first_, out);
   }
   if (!set) return;
   for (const ParameterSet::Item& item : set->items())
     if (is_timestep(item)) out.parameters[item.first] += dh;
-}
-
-void ImplicitLinearization::impulse_columns(StepInput, std::vector<double>&) {
-  throw std::logic_error("dlambda: contact forces of this stepper have no derivatives of their own here");
-}
-void ImplicitLinearization::impulse_columns(const ParameterSet&, std::vector<double>&) {
-  throw std::logic_error("dlambda: contact forces of this stepper have no derivatives of their own here");
 }
 
 }  // namespace coulomb

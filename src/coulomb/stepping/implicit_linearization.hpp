@@ -1,10 +1,10 @@
 // ImplicitLinearization: the derivative of a recorded implicit step, stage by stage (implicit_step.hpp), by the implicit function
 // theorem. With P = H^-1 of a stage, E = d(+)/dq and J = d(+)/dw at its displacement:
 //
-//   D = E dq + J (dw_bar + v+ dc),   dv+ = P [ R_a (dv_bar / c + a+ dc / c) - R_q D + r ],   dq+ = D + c J dv+
+//   K = J (dw_bar + db x c v+ + (v+ + b x v+) dc),  D = E dq + K,  dv+ = P [ R_a (E dv_bar + [u] K + a+ dc) / c - R_q D + r ],  dq+ = D + c J (dv+ + b x dv+)
 //
-// r = dtau, and -dR of the controls and of parameters. Reverse: y = P^T (v+_bar + c J^T q+_bar), z = q+_bar - R_q^T y, and every input
-// has its product with y or z: one transposed solve a stage, no product of matrices. What explicit_dynamics adds depends on
+// r = dtau, and -dR of the controls and of parameters. Reverse: y = P^T (v+_bar + c (1 - [b]) J^T q+_bar), z = q+_bar - R_q^T y,
+// m = R_a y / c, and every input has its product with y, z or m: one transposed solve a stage, no product of matrices. What explicit_dynamics adds depends on
 // the base (q, v) of the stage.
 #pragma once
 
@@ -34,7 +34,7 @@ class ImplicitLinearization final : public StepGradient {
 
  private:
   struct Stage {
-    explicit Stage(const Model& model) : equation(model), factor(model) {}
+    explicit Stage(const Model& model) : equation(model), factor(model.nv) {}
     ImplicitEquation equation;
     ImplicitFactor factor;
     bool inverted = false;
@@ -61,7 +61,11 @@ class ImplicitLinearization final : public StepGradient {
                      const double* dh, double fraction, std::vector<double>& D, std::vector<double>& dq,
                      std::vector<double>& dv);
   void reverse_stage(int i, const double* dq1, const double* dv1, StageCotangent& out);
+  void add_turned_velocity(const std::vector<double>& xi, StageCotangent& stage, StepCotangent& out);
+  void input_columns();
   void control_forces(int i, double* rows) const;
+  void impulses_of(int first, int count, std::vector<double>& out_T);
+  void add_impulse_changes(int i, const ParameterSet& set, double h, int rows, std::vector<double>& out_T);
   void parameter_forces(int i, const ParameterSet& set, double* rows);
   void add_stage_gradient(int i, const ParameterSet& set, const double* y, std::vector<double>& out);
   /// visit(scalar, context, rhs) for every part of -dR/dtheta of a stage, rhs without rows.
@@ -76,7 +80,7 @@ class ImplicitLinearization final : public StepGradient {
   ImplicitExtra* extra_ = nullptr;
   std::vector<std::unique_ptr<Stage>> stages_;
   Columns columns_;
-  std::vector<double> D_, E_, v_bar_, stage_q_, stage_v_, dq0_, dv0_, product_rows_;
+  std::vector<double> D_, E_, xi_, turned_, v_bar_, stage_q_, stage_v_, product_rows_;
   std::vector<double> twist_y_, change_, wrench_, moved_;
   RightHandSide spring_side_;
   StageCotangent first_, second_;

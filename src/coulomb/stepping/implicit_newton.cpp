@@ -3,39 +3,19 @@
 #include <algorithm>
 #include <cmath>
 
-#include "coulomb/solvers/dense.hpp"
-
 namespace coulomb {
 namespace {
 
-constexpr double fast = 0.05;  // contraction below which the old matrix is good enough
+constexpr double fast = 0.05;        // contraction below which the old matrix is good enough
+constexpr double smallest = 1e-280;  // no meaning below
 constexpr double rounding_units = 2e-15;
 constexpr int max_halvings = 12;
 
 }  // namespace
 
-ImplicitFactor::ImplicitFactor(const Model& model)
-    : nv_(model.nv), ld_(dense::padded(model.nv)), lu_(std::size_t(nv_) * ld_), work_(ld_), pivot_(model.nv) {}
-
-bool ImplicitFactor::factor() {
-  const double pivot = dense::lu(lu_.data(), nv_, ld_, pivot_.data(), work_.data());
-  return std::isfinite(pivot) && pivot > 1e-18;
-}
-
-void ImplicitFactor::solve(double* x) const {
-  dense::lu_solve_transposed(lu_.data(), nv_, ld_, pivot_.data(), x, 1, 1);
-}
-void ImplicitFactor::solve_transposed(double* x) const { dense::lu_solve(lu_.data(), nv_, ld_, pivot_.data(), x); }
-
-void ImplicitFactor::inverse_transposed(double* P_T) const {
-  std::fill_n(P_T, std::size_t(nv_) * ld_, 0.0);
-  for (int d = 0; d < nv_; ++d) P_T[std::size_t(d) * ld_ + d] = 1;
-  dense::lu_solve(lu_.data(), nv_, ld_, pivot_.data(), P_T, ld_, ld_);
-}
-
 ImplicitNewton::ImplicitNewton(const Model& model)
-    : equation(model), factor_(model), H_T_(std::size_t(model.nv) * dense::padded(model.nv)), allowed_(model.nv),
-      step_(model.nv), next_step_(model.nv), from_(model.nv), best_(model.nv), work_(model.nv) {}
+    : equation(model), factor_(model.nv), allowed_(model.nv), step_(model.nv), next_step_(model.nv), from_(model.nv),
+      best_(model.nv), work_(model.nv) {}
 
 // Matrix at the last evaluation, and what is allowed of the residual there.
 bool ImplicitNewton::linearize(const Model& model, const StepOptions& options, const ImplicitStage& stage) {
@@ -45,7 +25,12 @@ bool ImplicitNewton::linearize(const Model& model, const StepOptions& options, c
   const double* H_T = factor_.matrix();
   double extent = 1;  // of positions: what rounding of q+ is relative to
   for (double x : stage.q_next) extent = std::max(extent, std::abs(x));
-  for (int d = 0; d < nv; ++d) allowed_[d] = 0;
+  double speed_of_all = 0;
+  for (int d = 0; d < nv; ++d)
+    speed_of_all = std::max({speed_of_all, std::abs(stage.v_next[d]), std::abs(stage.v_bar[d])});
+  const DynamicsWorkspace& inertia = equation.inertial();
+  for (int d = 0; d < nv; ++d)
+    allowed_[d] = inertia.mass[model.dof_row[d] + model.dof_depth[d]] / stage.c * speed_of_all;
   for (int k = 0; k < nv; ++k) {
     const double speed = std::abs(stage.v_next[k]) + std::abs(stage.v_bar[k]);
     const double *H = H_T + std::size_t(k) * ld, *R_q = equation.R_q_T.data() + std::size_t(k) * ld;
@@ -54,7 +39,8 @@ bool ImplicitNewton::linearize(const Model& model, const StepOptions& options, c
   for (int d = 0; d < nv; ++d) work_[d] = std::abs(stage.acceleration[d]);
   equation.times_mass(model, work_.data(), step_.data());
   for (int d = 0; d < nv; ++d)
-    allowed_[d] = options.implicit.tolerance * (equation.scale[d] + std::abs(step_[d])) + rounding_units * allowed_[d];
+    allowed_[d] =
+        options.implicit.tolerance * (equation.scale[d] + std::abs(step_[d])) + rounding_units * allowed_[d] + smallest;
   return factor_.factor();
 }
 

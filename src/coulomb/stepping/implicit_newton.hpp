@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "coulomb/stepping/implicit_equation.hpp"
+#include "coulomb/stepping/implicit_factor.hpp"
 
 namespace coulomb {
 
@@ -16,25 +17,6 @@ struct NewtonOutcome {
   bool converged = false;
   int iterations = 0;
   double residual = 0;  ///< largest, relative to its terms
-};
-
-/// LU of H^T with both of its solves.
-class ImplicitFactor {
- public:
-  explicit ImplicitFactor(const Model& model);
-  /// matrix() holds H^T, rows of ld, and is overwritten. False: singular.
-  bool factor();
-  double* matrix() { return lu_.data(); }
-  const double* matrix() const { return lu_.data(); }
-  void solve(double* x) const;                 ///< x := H^-1 x
-  void solve_transposed(double* x) const;      ///< x := H^-T x
-  void inverse_transposed(double* P_T) const;  ///< rows of ld
-  std::size_t bytes() const { return lu_.capacity() * sizeof(double); }
-
- private:
-  int nv_ = 0, ld_ = 0;
-  std::vector<double> lu_, work_;
-  std::vector<int> pivot_;
 };
 
 class ImplicitNewton {
@@ -55,7 +37,7 @@ class ImplicitNewton {
   void polish(const Model& model, const StepOptions& options, ImplicitStage& stage);
 
   ImplicitFactor factor_;
-  std::vector<double> H_T_, allowed_, step_, next_step_, from_, best_, work_;
+  std::vector<double> allowed_, step_, next_step_, from_, best_, work_;
 };
 
 }  // namespace coulomb

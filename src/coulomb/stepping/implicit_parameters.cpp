@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "coulomb/parameters/penalty_sides.hpp"
 #include "coulomb/small_math.hpp"
 #include "coulomb/stepping/implicit_linearization.hpp"
 
@@ -69,42 +70,53 @@ void ImplicitLinearization::visit_sides(int i, const ParameterSet& set, Visit vi
   const Nothing& none = nothing();
   ConstraintOptions unit = options_->constraints;
   unit.timestep = 1;
-  const double *twist = e.springs.twist.data(), *force = e.springs.force.data();
-  const auto context_at = [&](const DynamicsWorkspace& at, const double* q, const double* v, const ConstraintRows& rows,
-                              const RowDerivatives& derivatives, const std::vector<unsigned char>& inactive) {
+  const double *q = stage.q_next.data(), *v = stage.v_next.data();
+  const auto context_at = [&](const DynamicsWorkspace& at, const double* q_at, const ConstraintRows& rows,
+                              const std::vector<Contact>& contacts, const RowDerivatives& derivatives,
+                              const std::vector<unsigned char>& inactive, const std::vector<Mode>& modes,
+                              const double* twist, const double* force) {
     const double* rate = at.column_rate.data();
     return ParameterContext{*model_,
                             at,
                             unit,
                             rows,
-                            none.contacts,
+                            contacts,
                             derivatives,
                             inactive,
                             {twist, rate, twist, rate},
                             at.body_twist.data(),
                             at.body_twist.data(),
-                            q,
+                            q_at,
                             v,
                             record.u.data(),
-                            stage.v_next.data(),
+                            v,
                             stage.acceleration.data(),
                             force,
                             record.fext,
-                            none.modes,
+                            modes,
                             e.joint_forces};
   };
-  const double *q = stage.q_next.data(), *v = stage.v_next.data();
-  const ParameterContext inertial = context_at(e.inertial(), stage.explicit_dynamics ? stage.q.data() : q, v, none.rows,
-                                               none.derivatives, none.inactive);
+  const auto without_rows = [&](const DynamicsWorkspace& at, const double* q_at) {
+    return context_at(at, q_at, none.rows, none.contacts, none.derivatives, none.inactive, none.modes,
+                      e.springs.twist.data(), nullptr);
+  };
+  const PenaltyForces& c = e.contacts;
+  const bool touching = c.rows.num_rows > 0;
+  ParameterContext end = touching ? context_at(e.dynamics, q, c.rows, c.collision.contacts, c.derivatives, c.inactive,
+                                               c.modes, c.twist.data(), c.force.data())
+                                  : without_rows(e.dynamics, q);
+  if (touching) end.penalty = &c;
+  const ParameterContext rigid = stage.explicit_dynamics ? without_rows(e.inertial(), stage.q.data()) : end;
   const ParameterContext springs =
-      context_at(e.dynamics, q, v, e.springs.rows, e.springs.derivatives, e.springs.inactive);
-  const ParameterContext forces = context_at(e.dynamics, q, v, none.rows, none.derivatives, none.inactive);
+      context_at(e.dynamics, q, e.springs.rows, none.contacts, e.springs.derivatives, e.springs.inactive, none.modes,
+                 e.springs.twist.data(), e.springs.force.data());
   for (const ParameterSet::Item& item : set.items()) {
     if (is_timestep(item)) continue;
     const int count = item.element.size;
     const auto ask = [&](const ParameterContext& context, bool rows_only) {
       std::vector<RightHandSide>& sides = cleared_sides(count);
       item.kind->right_hand_sides(context, item.element, sides.data());
+      if (context.penalty) close_penalty_sides(context, sides.data(), count);
       for (int k = 0; k < count; ++k) {
         if (rows_only) spring_side(i, sides[k], spring_side_);
         visit(item.first + k, context, rows_only ? spring_side_ : sides[k]);
@@ -115,13 +127,13 @@ void ImplicitLinearization::visit_sides(int i, const ParameterSet& set, Visit vi
         const int d = model_->joint_v[item.element.index] + k;
         spring_side_.clear();
         spring_side_.dofs.push_back({d, e.springs.dry_direction[d]});
-        visit(item.first + k, forces, spring_side_);
+        visit(item.first + k, end, spring_side_);
       }
       continue;
     }
-    ask(inertial, false);
+    ask(rigid, false);
     if (moves_no_force(item)) continue;
-    if (stage.explicit_dynamics) ask(forces, false);
+    if (stage.explicit_dynamics) ask(end, false);
     if (e.springs.rows.num_rows > 0) ask(springs, true);
   }
 }
@@ -131,6 +143,15 @@ void ImplicitLinearization::parameter_forces(int i, const ParameterSet& set, dou
   std::fill_n(rows, std::size_t(set.size()) * ld, 0.0);
   visit_sides(i, set, [&](int k, const ParameterContext& context, const RightHandSide& side) {
     expand(context, side, rows + std::size_t(k) * ld, nullptr, 0);
+  });
+}
+
+// What parameters change of the contacts' forces at fixed (q+, v+).
+void ImplicitLinearization::add_impulse_changes(int i, const ParameterSet& set, double h, int rows,
+                                                std::vector<double>& out_T) {
+  visit_sides(i, set, [&](int k, const ParameterContext& context, const RightHandSide& side) {
+    if (!context.penalty) return;
+    for (const auto& entry : side.impulses) out_T[std::size_t(k) * rows + entry.index] += h * entry.value;
   });
 }
 

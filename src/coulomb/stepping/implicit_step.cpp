@@ -30,24 +30,28 @@ ImplicitScheme of_parts(ImplicitScheme whole) { return whole == ImplicitScheme::
 
 // The first (or only) stage of a part of length h from (q, v).
 void begin_stage(const Model& model, ImplicitScheme scheme, double h, const std::vector<double>& q,
-                 const std::vector<double>& v, const ImplicitExtra& extra, ImplicitStage& stage) {
+                 const std::vector<double>& v, ImplicitExtra& extra, ImplicitStage& stage) {
   stage.c = stage_fraction(scheme) * h;
   stage.explicit_dynamics = scheme == ImplicitScheme::semi_implicit;
   stage.q = q, stage.v_bar = v;
-  std::fill(stage.w_bar.begin(), stage.w_bar.end(), 0.0);
+  std::fill(stage.w_bar.begin(), stage.w_bar.end(), 0.0), std::fill(stage.b.begin(), stage.b.end(), 0.0);
   if (scheme != ImplicitScheme::bdf2) return;
   difference(model, extra.previous_q.data(), q.data(), stage.w_bar.data());
+  extra.turned_previous_v = extra.previous_v;
+  integrate_jacobian_times(model, stage.w_bar.data(), IntegrateArgument::q, false, extra.turned_previous_v.data(), 1,
+                           1);
   for (int d = 0; d < model.nv; ++d) {
     stage.w_bar[d] /= 3;
-    stage.v_bar[d] = (4 * v[d] - extra.previous_v[d]) / 3;
+    stage.v_bar[d] = (4 * v[d] - extra.turned_previous_v[d]) / 3;
   }
+  stage.b = stage.w_bar;
 }
 
 void second_stage(const Model& model, double h, const std::vector<double>& v, const ImplicitStage& first,
                   ImplicitStage& stage) {
   const double a = sdirk_alpha();
   stage.c = a * h, stage.explicit_dynamics = false;
-  stage.q = first.q;
+  stage.q = first.q, stage.b = first.b;
   for (int d = 0; d < model.nv; ++d) {
     stage.v_bar[d] = v[d] + (1 - a) / a * (first.v_next[d] - v[d]);
     stage.w_bar[d] = (1 - a) * h * first.v_next[d];
@@ -89,16 +93,32 @@ bool attempt(const Model& model, const StepOptions& options, ImplicitScheme sche
   return solved;
 }
 
+// Penalty contacts as hard ones would be: the impulse is the force at the end over the step.
+void report_contacts(const PenaltyForces& contacts, double h, StepRecord& r) {
+  if (contacts.rows.num_rows == 0) return;
+  r.rows = contacts.rows;
+  r.collision.contacts = contacts.collision.contacts;
+  r.solution.lambda = contacts.force;
+  for (double& f : r.solution.lambda) f *= h;
+  r.solution.modes = contacts.modes;
+  r.solution.c.assign(contacts.force.size(), 0.0);
+  r.solution.margin.assign(contacts.modes.size(), 1.0);
+  r.solution.facets.assign(contacts.modes.size(), -1);
+}
+
 void store_result(const Model& model, double h, StepRecord& r, ImplicitExtra& extra) {
   r.q_next = extra.q, r.v_next = extra.v, r.v_free = extra.v;
   for (int d = 0; d < model.nv; ++d) r.acceleration[d] = (r.v_next[d] - r.v[d]) / h;
   std::swap(r.dynamics, extra.newton->equation.dynamics);
   std::swap(r.joint_forces, extra.newton->equation.joint_forces);
+  if (extra.scheme == ImplicitScheme::semi_implicit) kinematics(model, r.q_next.data(), r.dynamics);  // with inertia
+  report_contacts(extra.newton->equation.contacts, h, r);
 }
 
 void clear_constraints(StepRecord& r) {
   r.rows.clear();
-  r.solution.lambda.clear(), r.solution.c.clear(), r.solution.modes.clear(), r.solution.margin.clear();
+  r.solution.lambda.clear(), r.solution.c.clear(), r.solution.modes.clear(), r.solution.margin.clear(),
+      r.solution.facets.clear();
   r.collision.contacts.clear();
   r.corrections_dropped = false;
 }
@@ -130,6 +150,7 @@ std::unique_ptr<StepExtra> ImplicitExtra::clone() const {
   out->scheme = scheme, out->parts = parts, out->count = count;
   out->stages = stages;
   out->previous_q = previous_q, out->previous_v = previous_v;
+  out->turned_previous_v = turned_previous_v;
   return out;
 }
 
@@ -188,7 +209,7 @@ bool recall_implicit_step(const Model& model, const StepOptions& options, StepMe
   ImplicitStage& stage = extra.stage(model, 0);
   begin_stage(model, scheme, options.constraints.timestep, r.q, r.v, extra, stage);
   stage.v_next = r.v_next;
-  for (int d = 0; d < model.nv; ++d) stage.w[d] = stage.w_bar[d] + stage.c * stage.v_next[d];
+  stage.displace(model);
   integrate(model, r.q.data(), stage.w.data(), stage.q_next.data());
   if (!same(stage.q_next, r.q_next)) return false;
   for (int d = 0; d < model.nv; ++d) r.acceleration[d] = (r.v_next[d] - r.v[d]) / options.constraints.timestep;

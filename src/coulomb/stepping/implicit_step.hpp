@@ -2,11 +2,11 @@
 // stages of implicit_equation.hpp are
 //
 //   BDF1    c = h         v_bar = v                              w_bar = 0
-//   BDF2    c = 2/3 h     v_bar = (4 v - v_before) / 3           w_bar = xi / 3
+//   BDF2    c = 2/3 h     v_bar = (4 v - E(xi) v_before) / 3     w_bar = xi / 3,  b = xi / 3
 //   SDIRK2  c = alpha h   v_bar = v                              w_bar = 0                         first stage: v_a
 //           c = alpha h   v_bar = v + (1 - alpha)/alpha (v_a - v)  w_bar = (1 - alpha) h v_a         second stage, from q as well
 //
-// On rotations the displacements are rotation vectors: those of one step differ from the integral of the angular velocity by
+// v_a needs no turning, since it is the axis of its own displacement. On rotations the displacements are rotation vectors: those of one step differ from the integral of the angular velocity by
 // O(h^3), so that the order is the method's. BDF2 goes on where the step starts bit for bit from where the last one ended (or the memory is
 // frozen); it starts, and starts again after anything else, with SDIRK2. Where Newton's method fails, the step is taken in 2, 4, 8...
 // equal parts, by BDF1 or by SDIRK2.
@@ -33,6 +33,7 @@ struct ImplicitExtra final : StepExtra {
   int count = 0;  ///< stages in use
   std::vector<ImplicitStage> stages;
   std::vector<double> previous_q, previous_v;  ///< bdf2: the state before
+  std::vector<double> turned_previous_v;       ///< bdf2: E(xi) previous_v
   std::vector<double> q, v;                    ///< scratch: the state between parts
   std::unique_ptr<ImplicitNewton> newton;      ///< workspace; not copied
 

@@ -104,8 +104,6 @@ void check_implicit(const Model& model, const SimulatorOptions& o, const StepOpt
            "\", expected \"penalty\": implicit steppers know no other contact, and this model has geometries that can touch");
   if ((implicit || penalty) && options.impacts.enabled)
     refuse("continuous_collision: got true, expected false with stepper \"" + o.stepper + "\" and contact \"" + name(options.constraints.contact) + "\"");
-  if (penalty && !model.pair_a.empty())
-    refuse("contact: penalty contact is not there yet, and this model has geometries that can touch");
   if ((implicit || penalty) && options.gradient.mode != GradientMode::exact)
     refuse("gradient: got \"" + o.gradient + "\", expected \"exact\" with " +
            (implicit ? "stepper \"" + o.stepper : std::string("contact \"penalty")) + "\"");
@@ -159,6 +157,8 @@ StepOptions step_options(const Model& model, const SimulatorOptions& o) {
   out.gradient.tie_margin = o.tie_margin;
   out.gradient.samples = o.gradient_samples, out.gradient.scale = o.gradient_scale, out.gradient.seed = o.gradient_seed;
   out.implicit = implicit_options(o);
+  out.penalty = {o.contact_stiffness, o.contact_damping, o.contact_friction_stiffness};
+  check_penalty_defaults(out.penalty, "");
   check_implicit(model, o, out);
   return out;
 }

@@ -5,6 +5,7 @@
 
 #include "coulomb/collision/detect.hpp"
 #include "coulomb/constraints/constraint_rows.hpp"
+#include "coulomb/constraints/penalty_contact.hpp"
 #include "coulomb/solvers/constraint_solver.hpp"
 #include "coulomb/stepping/gradient_options.hpp"
 
@@ -39,6 +40,7 @@ struct StepOptions {
   bool warm_start = true;
   ImpactStepOptions impacts;
   ImplicitOptions implicit;
+  PenaltyDefaults penalty;
   GradientOptions gradient;
 };
 

@@ -1,0 +1,69 @@
+// The derivative of what an implicit step reports as contact impulses, lambda = h f at the end of the step: with s the motion of the rows
+// (constraints/penalty_contact.hpp),
+//
+//   df_T = T dc_T + N df_N,   (dc_T, df_N) = s dq+ + (J_T dv+, w J_N dv+) + what the parameter itself changes.
+//
+// Components along the rows: a contact's two tangents and normal, as everywhere.
+#include <algorithm>
+
+#include "coulomb/stepping/implicit_linearization.hpp"
+
+namespace coulomb {
+
+// Rows of columns_ [first, first + count) to out_T, count x rows.
+void ImplicitLinearization::impulses_of(int first, int count, std::vector<double>& out_T) {
+  const Model& model = *model_;
+  const ImplicitStage& stage = solution(extra_->count - 1);
+  const ImplicitEquation& e = stages_[extra_->count - 1]->equation;
+  const PenaltyForces& contacts = e.contacts;
+  const int n = contacts.rows.num_rows, nv = model.nv, ld = e.dynamics.ld;
+  const double h = options_->constraints.timestep;
+  out_T.assign(std::size_t(count) * n, 0.0);
+  if (n == 0) return;
+  const double *twist = contacts.twist.data(), *rate = e.dynamics.column_rate.data();
+  std::vector<double> s(std::size_t(n) * ld, 0.0), moved(n), twist_dv(8 * nv);
+  fill_row_columns(model, e.dynamics, contacts.rows, {twist, rate, twist, rate}, stage.v_next.data(),
+                   contacts.derivatives, contacts.inactive, s.data(), ld);
+  for (int k = 0; k < count; ++k) {
+    const double *dq = &columns_.dq[std::size_t(first + k) * ld], *dv = &columns_.dv[std::size_t(first + k) * ld];
+    link_twists(model, e.dynamics, dv, twist_dv.data());
+    apply_rows(model, e.dynamics, contacts.rows, dv, twist_dv.data(), moved.data());
+    for (const BodyRows& b : contacts.rows.body_rows) {
+      if (contacts.inactive[b.block]) continue;
+      double c[3];
+      for (int i = 0; i < 3; ++i) {
+        c[i] = (i == 2 ? 1 + b.restitution : 1.0) * moved[b.row + i];
+        for (int d = 0; d < nv; ++d) c[i] += s[std::size_t(b.row + i) * ld + d] * dq[d];
+      }
+      const PenaltyLaw& law = contacts.laws[b.block];
+      double* out = &out_T[std::size_t(k) * n + b.row];
+      for (int i = 0; i < 2; ++i) out[i] = h * (law.T[i][0] * c[0] + law.T[i][1] * c[1] + law.N[i] * c[2]);
+      out[2] = h * c[2];
+    }
+  }
+}
+
+void ImplicitLinearization::impulse_columns(StepInput input, std::vector<double>& out_T) {
+  input_columns();
+  const int nv = model_->nv;
+  switch (input) {
+    case StepInput::q: return impulses_of(0, nv, out_T);
+    case StepInput::v: return impulses_of(nv, nv, out_T);
+    case StepInput::tau: return impulses_of(2 * nv, nv, out_T);
+    case StepInput::u: return impulses_of(3 * nv, model_->nu, out_T);
+  }
+}
+
+void ImplicitLinearization::impulse_columns(const ParameterSet& set, std::vector<double>& out_T) {
+  std::vector<double> columns_T;
+  parameter_columns(set, columns_T);  // leaves columns_
+  impulses_of(0, set.size(), out_T);
+  const int last = extra_->count - 1, n = stages_[last]->equation.contacts.rows.num_rows;
+  const double h = options_->constraints.timestep;
+  add_impulse_changes(last, set, h, n, out_T);
+  for (const ParameterSet::Item& item : set.items())
+    if (is_timestep(item))
+      for (int i = 0; i < n; ++i) out_T[std::size_t(item.first) * n + i] += stages_[last]->equation.contacts.force[i];
+}
+
+}  // namespace coulomb
