@@ -51,6 +51,7 @@ PICTURES = {
     "jade_gripper.py": 1,
     "jade_prisms.py": 1,
     "jade_two_balls.py": 1,
+    "nimble_atlas.py": 1,
     "nimble_cartpole.py": 1,
     "nimble_catapult.py": 1,
     "nimble_double_pendulum.py": 1,
