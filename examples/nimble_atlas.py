@@ -15,7 +15,7 @@ import os
 from pathlib import Path
 
 import numpy as np
-from plot_common import arguments, finish, strobe
+from plot_common import arguments, finish, outlines, strobe
 from scipy.optimize import minimize
 
 import coulomb
@@ -96,7 +96,9 @@ def picture(jump, r, path):
     with plt.rc_context(STYLE):
         figure, (left, right) = plt.subplots(1, 2, figsize=(13, 4.8), layout="constrained", width_ratios=(2.4, 1))
         picked = np.linspace(0, STEPS, 5).astype(int)
-        shift = 0.7 * jump.targets[0][2]
+        shift = 0.15 + max(
+            np.ptp(np.concatenate([p for _, p in outlines(jump.model, q, (1, 2))])[:, 0]) for q in r.q[picked]
+        )
         for k, step in enumerate(picked):
             pose = r.q[step].copy()
             pose[1] += k * shift

@@ -8,7 +8,7 @@ has 1 kg and 1 kg m^2 about every axis, and friction is 1 unless given. y points
 import time
 
 import numpy as np
-from plot_common import finish, strobe
+from plot_common import finish, outlines, strobe
 
 import coulomb
 from coulomb.pictures import COLOURS, STYLE
@@ -272,19 +272,27 @@ def swing_picture(model, r, controls, cuts, path, title):
         finish(figure, path)
 
 
-def throw_picture(model, r, controls, path, title, limits, target=None):
-    """Stroboscopic, with the way of the cube; its height and the torques over time."""
+def throw_picture(model, r, controls, path, title, limits, target=None, shift=0.0):
+    """Stroboscopic (or, with a shift, one beside the other), with the way of the cube; its height and the torques over time."""
     from matplotlib import pyplot as plt
 
     with plt.rc_context(STYLE):
         figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.8), layout="constrained", width_ratios=(1.2, 1))
         colours = {"cube": COLOURS[1], "link0": COLOURS[0], "link1": COLOURS[0], "link2": COLOURS[0]}
-        strobe(left, model, r.q[:: max(1, len(r.q) // 12)], colours=colours, limits=limits)
-        left.plot(*r.q[:, :2].T, color=COLOURS[1], linewidth=1.0, label="way of the cube's centre", zorder=50)
+        picked = np.linspace(0, len(r.q) - 1, 7 if shift else 12).astype(int)
+        strobe(left, model, r.q[picked], colours=colours, limits=limits, shift=shift)
+        if shift:
+            floor = next(polygon for name, polygon in outlines(model, r.q[0]) if name == "floor")
+            left.axhspan(floor[:, 1].min(), floor[:, 1].max(), color="#dddddd", zorder=0)
+            for k, step in enumerate(picked):
+                left.annotate(f"{1e3 * step * model.timestep:.0f} ms", (k * shift, limits[2] + 0.05), ha="center")
+            left.set(xticks=[], xlabel="", title=title)
+        else:
+            left.plot(*r.q[:, :2].T, color=COLOURS[1], linewidth=1.0, label="way of the cube's centre", zorder=50)
+            left.set_title(title + "; later is darker")
         if target is not None:
             left.plot(*target, "x", color="black", markersize=11, markeredgewidth=2, label="target", zorder=51)
-        left.legend(loc="upper left")
-        left.set_title(title + "; later is darker")
+            left.legend(loc="upper left")
         times = model.timestep * np.arange(len(controls))
         for k, torque in enumerate(controls.T):
             right.plot(

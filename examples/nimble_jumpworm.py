@@ -51,7 +51,9 @@ def main():
     print(f"here: L-BFGS from the best {starts}: " + ", ".join(f"{h:.3f}" for h in heights) + " m")
     print(f"the cube ends {heights.max():.3f} m above its start, the lowest corner {tip + 0.575:.3f} m above the floor")
     assert heights.max() > 0.25 and tip > -0.5 and np.abs(controls).max() <= TORQUE * (1 + 1e-9), heights
-    throw_picture(model, r, controls, options.output / "nimble_jumpworm.png", "Jump-worm", (-0.7, 0.7, -0.85, 0.55))
+    throw_picture(
+        model, r, controls, options.output / "nimble_jumpworm.png", "Jump-worm", (-0.5, 4.1, -0.95, 0.55), shift=0.6
+    )
 
 
 if __name__ == "__main__":
