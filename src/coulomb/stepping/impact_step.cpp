@@ -184,7 +184,9 @@ bool Splitter::find_event(ImpactPhase& phase) {
   if (limit.found) path.duration = limit.time;
   ImpactOptions search;
   search.tolerance = tolerance;
-  const Impact impact = x_.search.first(model_, search, path);
+  const ImpactStart start{phase.midpoint ? nullptr : &r.dynamics, r.collision.contacts.data(),
+                          static_cast<int>(r.collision.contacts.size())};
+  const Impact impact = x_.search.first(model_, search, path, start);
   if (impact.status == ImpactStatus::not_finite) return false;
   phase.joint = -1, phase.contact = Contact{}, phase.grazing = false;
   if (impact.found) {
