@@ -9,6 +9,8 @@
 #include "coulomb/rollout/batch_rollout.hpp"        // BatchSimulator: many environments on threads; their rollouts
 #include "coulomb/rollout/rollout.hpp"              // rollout: many steps in a row
 #include "coulomb/rollout/rollout_derivatives.hpp"  // their vjp, jvp, jacobian
+#include "coulomb/rollout/rollout_outputs.hpp"      // outputs along them: frames, sensors
 #include "coulomb/solvers/contact_problem.hpp"      // ContactProblem: the friction problem by itself
 #include "coulomb/stepping/simulator.hpp"           // Simulator: steps and their derivatives
+#include "coulomb/stepping/step_outputs.hpp"        // outputs of a step, derivatives of contact points
 #include "coulomb/version.hpp"

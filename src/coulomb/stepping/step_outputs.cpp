@@ -16,6 +16,13 @@ const StepRecord& recorded(const Simulator& simulator, const char* what) {
   return simulator.record();
 }
 
+/// Contacts were found at q, and the rows hold all impulses of the step: of springs, and of steps split at impacts, they do not.
+bool rows_tell_all(const Simulator& simulator) {
+  const StepOptions& options = simulator.resolved_options();
+  return options.stepper == StepperKind::semi_implicit && options.constraints.contact != ContactLaw::penalty &&
+         !options.impacts.enabled;
+}
+
 /// A force of the last step: reading = sum of coefficient x impulse + f(q, v, u), and what else moves it.
 struct ForceReading {
   double value = 0;
@@ -59,6 +66,10 @@ ForceReading force_reading(const Simulator& simulator, const Sensor& sensor) {
   const StepRecord& r = simulator.record();
   const double h = simulator.timestep();
   ForceReading out;
+  const bool of_rows = sensor.type == SensorType::touch || sensor.type == SensorType::joint_limit_force;
+  if (of_rows && !rows_tell_all(simulator))
+    throw std::logic_error("output '" + sensor.name +
+                           "': only of semi_implicit steps with ncp or lcp contact, without continuous_collision");
   switch (sensor.type) {
     case SensorType::actuator_force: add_actuator(r, model, sensor.index, 1, out); break;
     case SensorType::joint_actuator_force: {
@@ -178,9 +189,9 @@ std::vector<double> contact_derivatives(Simulator& simulator, ContactQuantity qu
   const StepRecord& r = recorded(simulator, "contact derivatives");
   const Model& model = simulator.model();
   const StepOptions& options = simulator.resolved_options();
-  if (options.stepper != StepperKind::semi_implicit || options.impacts.enabled)
+  if (!rows_tell_all(simulator))
     throw std::logic_error(
-        "contact derivatives: only of steppers that find contacts at q (semi_implicit without continuous_collision)");
+        "contact derivatives: only of semi_implicit steps with ncp or lcp contact, without continuous_collision");
   std::optional<ParameterSet> set;
   if (!is_input(wrt)) set.emplace(model, std::vector<std::string>{wrt});
   columns = set ? set->size() : wrt == "u" ? model.nu : model.nv;
