@@ -254,7 +254,8 @@ void bind_model(nb::module_& module) {
       .def_prop_ro("gravity", [](const Model& model) { return to_numpy(model.gravity); }, "(3,) m/s^2.");
   // Immutable: a copy is the same object.
   cls.def("__copy__", [](nb::handle self) { return nb::borrow(self); })
-      .def("__deepcopy__", [](nb::handle self, nb::handle) { return nb::borrow(self); }, nb::arg("memo"))
+      .def(
+          "__deepcopy__", [](nb::handle self, nb::handle) { return nb::borrow(self); }, nb::arg("memo"))
       .def("__reduce_ex__", [](nb::handle, int) -> nb::object {
         throw nb::type_error("cannot pickle a Model: build it in every process, from its file or its Scene");
       });
