@@ -42,8 +42,7 @@ Result solve(nb::handle A, nb::handle b, nb::handle lo, nb::handle hi, nb::handl
     for (Py_ssize_t i = 0; i < n; ++i) {
       const double value = index.data()[i];
       if (value != static_cast<int>(value) || value < -1)
-        throw nb::value_error(
-            ("friction_index[" + std::to_string(i) + "]: expected -1 or the index of a row").c_str());
+        throw nb::value_error(("friction_index[" + std::to_string(i) + "]: expected -1 or the index of a row").c_str());
       p.normal[i] = static_cast<int>(value);
     }
   }

@@ -7,12 +7,14 @@ state is smooth only if no contact changes the side or vertex of its polygon eit
 import numpy as np
 import pytest
 import test_parameters
+import test_rollout_gradients
 import test_seven_robots
 from differences import jacobian, relative_error
 
 import coulomb
 from scenes import robots
 from scenes.contacts import CONTACT_SCENES
+from scenes.trajectories import TRAJECTORIES
 
 TOLERANCE = 1e-6
 Simulator = coulomb.Simulator
@@ -30,6 +32,15 @@ def active_set(sim):
     return [identity(c) for c in sim.contacts if c.mode != "separating"]
 
 
+plain_columns = test_parameters.Problem.columns
+
+
+def columns(self, *arguments):
+    """As test_parameters' own, but None at a tie, where derivatives are one-sided: least-norm impulses often lie at corners of polygons."""
+    self.sim.step(self.q, self.v, self.u)
+    return None if any(c.tie for c in self.sim.contacts) else plain_columns(self, *arguments)
+
+
 @pytest.fixture(params=[{}, {"friction_directions": 3, "friction_polygon": "inscribed"}], ids=["boxed", "hexagon"])
 def lcp(request, monkeypatch):
     """Simulators with friction pyramids, and differences that see their facets."""
@@ -40,6 +51,7 @@ def lcp(request, monkeypatch):
     monkeypatch.setattr(coulomb, "Simulator", simulator)
     monkeypatch.setattr("differences.signature", signature)
     monkeypatch.setattr(test_parameters.Problem, "signature", staticmethod(active_set))
+    monkeypatch.setattr(test_parameters.Problem, "columns", columns)
     monkeypatch.setattr(test_seven_robots, "active_set", active_set)
     return simulator
 
@@ -147,3 +159,60 @@ def test_law_on_robots(lcp, name):
 @pytest.mark.parametrize("name", robots.NAMES)
 def test_parameters_of_robots(lcp, name):
     test_parameters.test_robots(name)
+
+
+@pytest.mark.parametrize("lcp", [{}], indirect=True, ids=["boxed"])
+@pytest.mark.parametrize("build", TRAJECTORIES, ids=lambda f: f.__name__)
+def test_rollouts(lcp, build):
+    """Contacts that begin, slide, stick and end on the way: differences of the whole rollout, forward against reverse."""
+    test_rollout_gradients.test_derivatives_against_differences(build)
+
+
+def test_batches_have_the_bits_of_single_simulators(lcp):
+    model, q, v = CONTACT_SCENES[0](np.random.default_rng(4))
+    options = dict(contact="lcp", timestep=2e-3)
+    batch = coulomb.BatchSimulator(model, num_envs=3, num_threads=2, **options)
+    Q, V = np.tile(q, (3, 1)), v * np.array([[1.0], [0.5], [-1.0]])
+    Q1, V1 = batch.step(Q, V)
+    g = batch.vjp(np.ones_like(V), V, wrt=["friction/box"])
+    for i in range(3):
+        sim = Simulator(model, **options)
+        q1, v1 = sim.step(Q[i], V[i])
+        assert np.array_equal(q1, Q1[i]) and np.array_equal(v1, V1[i])
+        one = sim.vjp(np.ones_like(v), V[i], wrt=["friction/box"])
+        assert np.array_equal(one.v, g.v[i]) and np.array_equal(one["friction/box"], g["friction/box"][i])
+
+
+@pytest.mark.parametrize("build", CONTACT_SCENES, ids=lambda f: f.__name__)
+def test_impulses(lcp, build):
+    """d(impulse) along the frame's rows, which turn with the contact, against differences; where impulses are unique."""
+    compared = 0
+    for seed in range(6):
+        random = np.random.default_rng(seed)
+        model, q, v = build(random)
+        sim = coulomb.Simulator(model, timestep=2e-3)
+        sim.step(q, v)
+        sim.freeze_memory(True)
+        sim.step(q, v)
+        base, d = signature(sim), sim.derivatives()
+        if d.ambiguous or not sim.contacts or min(c.margin for c in sim.contacts) < 1e-4:
+            continue
+        analytic, numeric, smooth = d.dlambda("v"), [], True
+        rank = np.linalg.matrix_rank(analytic)
+        for k in range(model.nv):
+            columns = []
+            for h in (1e-5, -1e-5, 5e-6, -5e-6):
+                sim.step(q, v + h * np.eye(model.nv)[k])
+                smooth = smooth and signature(sim) == base
+                columns.append(np.concatenate([c.frame @ c.impulse for c in sim.contacts]) if smooth else None)
+            if not smooth:
+                break
+            numeric.append((4 * (columns[2] - columns[3]) / 1e-5 - (columns[0] - columns[1]) / 2e-5) / 3)
+        if not smooth or rank == 0:
+            continue
+        compared += 1
+        numeric = np.array(numeric).T
+        unique = np.linalg.norm(analytic - numeric) <= 1e-6 * np.linalg.norm(numeric)
+        redundant = len(sim.contacts) > 2  # then of least norm, and differences of the canonical choice may be others
+        assert unique or redundant, f"seed {seed}"
+    print(f"{build.__name__}: {compared} compared")

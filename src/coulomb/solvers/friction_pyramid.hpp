@@ -15,10 +15,10 @@ namespace coulomb {
 
 struct FrictionPolygon {
   int sides = 4;
-  int first_side = 0;                    ///< sides are the features of its parity
-  double apothem = 1, half_side = 1;     ///< distance of a side from the centre; half its length
-  double direction[2 * max_facets][2];   ///< unit, of every feature
-  double point[2 * max_facets][2];       ///< a side's foot point; the vertex itself
+  int first_side = 0;                   ///< sides are the features of its parity
+  double apothem = 1, half_side = 1;    ///< distance of a side from the centre; half its length
+  double direction[2 * max_facets][2];  ///< unit, of every feature
+  double point[2 * max_facets][2];      ///< a side's foot point; the vertex itself
 
   bool is_side(int feature) const { return (feature & 1) == first_side; }
   int neighbour(int feature, int by) const { return (feature + by + 2 * sides) % (2 * sides); }
@@ -40,8 +40,8 @@ PyramidMode pyramid_mode(const Block& block, const double* lambda, const double*
 double pyramid_margin(const Block& block, double tie, const double* lambda, const double* c, PyramidMode& label);
 /// ||lambda - projection of z||: zero exactly at the admissible pairs.
 double pyramid_residual(const Block& block, const double* lambda, const double* c);
-void project_pyramid(const Block& block, double* lambda);             ///< on the cone of admissible impulses
-int facet_of_impulse(const Block& block, const double* lambda);       ///< the feature that a sliding impulse is on; -1: none
+void project_pyramid(const Block& block, double* lambda);        ///< on the cone of admissible impulses
+int facet_of_impulse(const Block& block, const double* lambda);  ///< the feature that a sliding impulse is on; -1: none
 double pyramid_support(const Block& block, const double* direction);  ///< max of direction . w over w in P
 /// The mode on the other side of the border that a tie is nearest to. weight: velocity per impulse.
 PyramidMode pyramid_other_side(const Block& block, double weight, PyramidMode mode, const double* lambda,

@@ -14,11 +14,11 @@
 namespace coulomb {
 
 struct BoxedLcp {
-  int n = 0, ld = 0;            ///< rows; leading dimension of A (n rounded up to 8)
-  std::vector<double> A;        ///< n x ld, row major, padding zero
+  int n = 0, ld = 0;      ///< rows; leading dimension of A (n rounded up to 8)
+  std::vector<double> A;  ///< n x ld, row major, padding zero
   std::vector<double> b, lo, hi;
-  std::vector<int> normal;      ///< -1, or the row whose x scales this row's bounds
-  void resize(int rows);        ///< zeroes, bounds 0 and infinity
+  std::vector<int> normal;  ///< -1, or the row whose x scales this row's bounds
+  void resize(int rows);    ///< zeroes, bounds 0 and infinity
   bool is_friction(int i) const { return normal[i] >= 0; }
   double lower(int i, const double* x) const { return is_friction(i) ? -upper(i, x) : lo[i]; }
   double upper(int i, const double* x) const {

@@ -23,7 +23,7 @@ class LcpDerivatives {
 
   std::vector<double> dx_db() const;  ///< n x n, row major
   std::vector<double> dx_dlo() const;
-  std::vector<double> dx_dhi() const;  ///< of a friction row: by its coefficient
+  std::vector<double> dx_dhi() const;                    ///< of a friction row: by its coefficient
   std::vector<double> along_dA(const double* dA) const;  ///< dA: n x n
   LcpCotangent vjp(const double* x_bar) const;
   bool deficient() const { return system_.deficient; }

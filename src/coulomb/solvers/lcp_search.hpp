@@ -26,8 +26,8 @@ class LcpSearch {
   int systems = 0;  ///< solved
 
  private:
-  bool attempt();     ///< solves the set `classes_try_`; true: it is the solution
-  bool visit();       ///< false: this set was tried before
+  bool attempt();  ///< solves the set `classes_try_`; true: it is the solution
+  bool visit();    ///< false: this set was tried before
   int count(int row) const;
   LcpClass choice(int row, int k) const;
 

@@ -22,14 +22,16 @@ World with_pyramids(World w, int facets, bool inscribed) {
 
 /// Corner k of the polygon, from trigonometry alone.
 void corner(const Block& b, int k, double* w) {
-  const double angle = 2 * pi * (k + (b.inscribed ? 0.0 : 0.5)) / b.facets, r = b.inscribed ? 1 : 1 / std::cos(pi / b.facets);
+  const double angle = 2 * pi * (k + (b.inscribed ? 0.0 : 0.5)) / b.facets,
+               r = b.inscribed ? 1 : 1 / std::cos(pi / b.facets);
   w[0] = r * std::cos(angle), w[1] = r * std::sin(angle);
 }
 
 /// Worst violation of the LCP's conditions, relative to the sizes of g and of the impulses.
 double lcp_violation(const ConstraintProblem& p, const SolverResult& s) {
   double worst = 0, size_g = 1e-300, size_l = 1e-300;
-  for (int i = 0; i < p.n; ++i) size_g = std::max(size_g, std::abs(p.g[i])), size_l = std::max(size_l, std::abs(s.lambda[i]));
+  for (int i = 0; i < p.n; ++i)
+    size_g = std::max(size_g, std::abs(p.g[i])), size_l = std::max(size_l, std::abs(s.lambda[i]));
   for (const Block& b : p.blocks) {
     if (b.type != BlockType::pyramid) continue;
     double c[3];
@@ -45,7 +47,8 @@ double lcp_violation(const ConstraintProblem& p, const SolverResult& s) {
       corner(b, k, w), corner(b, k + 1, next);
       least = k == 0 ? c[0] * w[0] + c[1] * w[1] : std::min(least, c[0] * w[0] + c[1] * w[1]);
       const double normal[2] = {next[1] - w[1], w[0] - next[0]}, length = std::hypot(normal[0], normal[1]);
-      const double outside = (normal[0] * (l[0] - b.mu * l[2] * w[0]) + normal[1] * (l[1] - b.mu * l[2] * w[1])) / length;
+      const double outside =
+          (normal[0] * (l[0] - b.mu * l[2] * w[0]) + normal[1] * (l[1] - b.mu * l[2] * w[1])) / length;
       worst = std::max(worst, outside / size_l);
     }
     worst = std::max(worst, std::abs(l[0] * c[0] + l[1] * c[1] - b.mu * l[2] * least) / (size_l * size_g));
@@ -87,15 +90,18 @@ void test_polygons() {
           reach = std::max({reach, along, std::abs(at)});
         }
         CHECK_NEAR(reach, 0, 1e-14 * 20);
-        CHECK_NEAR(pyramid_support(b, x), [&] {
-          double best = -1e300;
-          for (int k = 0; k < facets; ++k) {
-            double w[2];
-            corner(b, k, w);
-            best = std::max(best, w[0] * x[0] + w[1] * x[1]);
-          }
-          return best;
-        }(), 1e-14);
+        CHECK_NEAR(
+            pyramid_support(b, x),
+            [&] {
+              double best = -1e300;
+              for (int k = 0; k < facets; ++k) {
+                double w[2];
+                corner(b, k, w);
+                best = std::max(best, w[0] * x[0] + w[1] * x[1]);
+              }
+              return best;
+            }(),
+            1e-14);
       }
     }
 }
@@ -162,7 +168,8 @@ void test_conditions() {
 void test_methods() {
   int agree = 0, pgs = 0, admm = 0, dantzig = 0;
   for (int seed = 0; seed < 60; ++seed) {
-    const ConstraintProblem p = with_pyramids(random_world(seed, 1 + seed % 3, 3), 4 + 2 * (seed % 4), seed % 4 == 1).problem();
+    const ConstraintProblem p =
+        with_pyramids(random_world(seed, 1 + seed % 3, 3), 4 + 2 * (seed % 4), seed % 4 == 1).problem();
     const SolverResult r = solve(p, 1e-10);
     if (r.status != SolveStatus::solved) continue;
     const bool boxed = seed % 4 == 0;
@@ -297,7 +304,8 @@ void test_limit() {
       const SolverResult r = solve(with_pyramids(w, facets, false).problem(), 1e-12);
       double worst = 0, size = 0;
       for (std::size_t i = 0; i < r.lambda.size(); ++i)
-        worst = std::max(worst, std::abs(r.lambda[i] - cone.lambda[i])), size = std::max(size, std::abs(cone.lambda[i]));
+        worst = std::max(worst, std::abs(r.lambda[i] - cone.lambda[i])),
+        size = std::max(size, std::abs(cone.lambda[i]));
       CHECK(worst <= 1e-10 * size || worst < last);
       CHECK(worst <= 3 * pi / facets * size);
       last = worst;
@@ -327,7 +335,8 @@ int main() {
   test_conditions();
   test_methods();
   for (int seed = 0; seed < 150; ++seed)
-    test_derivatives(with_pyramids(random_world(seed, 1 + seed % 5, 3, seed % 3 == 0), 4 + 2 * (seed % 3), seed % 4 == 1), seed);
+    test_derivatives(
+        with_pyramids(random_world(seed, 1 + seed % 5, 3, seed % 3 == 0), 4 + 2 * (seed % 3), seed % 4 == 1), seed);
   for (int seed = 0; seed < 20; ++seed) {  // redundant sticking
     Random r(seed);
     World w;
@@ -338,8 +347,9 @@ int main() {
   test_canonical();
   test_limit();
   test_other_side();
-  std::printf("%d of %d solved; sides %d vertices %d sticking %d separating %d; derivatives of %d, deficient %d\n", count.solved,
-              count.total, count.side, count.vertex, count.sticking, count.separating, count.derivatives, count.deficient);
+  std::printf("%d of %d solved; sides %d vertices %d sticking %d separating %d; derivatives of %d, deficient %d\n",
+              count.solved, count.total, count.side, count.vertex, count.sticking, count.separating, count.derivatives,
+              count.deficient);
   CHECK(count.side > 30 && count.vertex > 30 && count.sticking > 30 && count.separating > 30);
   CHECK(count.solved >= count.total * 97 / 100 && count.derivatives > 80 && count.deficient > 10);
   return report();

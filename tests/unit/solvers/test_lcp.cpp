@@ -18,14 +18,15 @@ double& at(BoxedLcp& p, int i, int j) { return p.A[static_cast<std::size_t>(i) *
 /// Worst violation of the definition, relative to the sizes of b and x.
 double violation(const BoxedLcp& p, const LcpSolution& s) {
   double size_b = 1e-300, size_x = 1e-300, worst = 0;
-  for (int i = 0; i < p.n; ++i) size_b = std::max(size_b, std::abs(p.b[i])), size_x = std::max(size_x, std::abs(s.x[i]));
+  for (int i = 0; i < p.n; ++i)
+    size_b = std::max(size_b, std::abs(p.b[i])), size_x = std::max(size_x, std::abs(s.x[i]));
   for (int i = 0; i < p.n; ++i) {
     double w = p.b[i];
     for (int j = 0; j < p.n; ++j) w += p.A[static_cast<std::size_t>(i) * p.ld + j] * s.x[j];
     const double lo = p.lower(i, s.x.data()), hi = p.upper(i, s.x.data());
     worst = std::max({worst, (lo - s.x[i]) / size_x, (s.x[i] - hi) / size_x});
     const bool above = s.x[i] > lo + 1e-9 * size_x, below = s.x[i] < hi - 1e-9 * size_x;
-    if (above) worst = std::max(worst, w / size_b);    // may fall
+    if (above) worst = std::max(worst, w / size_b);  // may fall
     if (below) worst = std::max(worst, -w / size_b);
   }
   return worst;
@@ -65,7 +66,8 @@ void test_methods() {
       CHECK(s.reason == "solved" && s.residual <= 1e-10);
       if (first.empty()) first = s.x;
       double worst = 0, size = 1e-300;
-      for (int i = 0; i < p.n; ++i) worst = std::max(worst, std::abs(s.x[i] - first[i])), size = std::max(size, std::abs(first[i]));
+      for (int i = 0; i < p.n; ++i)
+        worst = std::max(worst, std::abs(s.x[i] - first[i])), size = std::max(size, std::abs(first[i]));
       not_unique += worst > 1e-7 * size;
     }
     Dantzig dantzig;
@@ -73,8 +75,8 @@ void test_methods() {
     std::vector<LcpClass> classes;
     pivoted += dantzig.solve(p, 20 * p.n + 100, x, classes);
   }
-  std::printf("of %d: auto %d newton %d dantzig %d (%d without a search) pgs %d; other solutions %d\n", total, solved[0], solved[1],
-              solved[2], pivoted, solved[3], not_unique);
+  std::printf("of %d: auto %d newton %d dantzig %d (%d without a search) pgs %d; other solutions %d\n", total,
+              solved[0], solved[1], solved[2], pivoted, solved[3], not_unique);
   CHECK(solved[0] == total && solved[2] == total && solved[1] > total * 9 / 10 && solved[3] > total * 8 / 10);
   CHECK(pivoted > total * 8 / 10 && not_unique < total / 20);
 }
@@ -179,7 +181,8 @@ void test_derivatives() {
     Vector x[4];
     bool smooth = true;
     for (int k = 0; k < 4; ++k) {
-      const LcpSolution q = solve_lcp(moved(p, dA, db, dlo, dhi, (k % 2 ? -1 : 1) * (k < 2 ? h : h / 2)), LcpMethod::automatic, 1e-12);
+      const LcpSolution q =
+          solve_lcp(moved(p, dA, db, dlo, dhi, (k % 2 ? -1 : 1) * (k < 2 ? h : h / 2)), LcpMethod::automatic, 1e-12);
       smooth = smooth && q.converged && q.classes == s.classes;
       x[k] = q.x;
     }
@@ -242,7 +245,8 @@ void test_deficient_derivative() {
   double left = 0, right = 0;
   const LcpCotangent g = d.vjp(x_bar.data());
   const double h = 1e-4;
-  const Vector plus = solve_lcp(make(h), LcpMethod::automatic, 1e-12).x, minus = solve_lcp(make(-h), LcpMethod::automatic, 1e-12).x,
+  const Vector plus = solve_lcp(make(h), LcpMethod::automatic, 1e-12).x,
+               minus = solve_lcp(make(-h), LcpMethod::automatic, 1e-12).x,
                half_plus = solve_lcp(make(h / 2), LcpMethod::automatic, 1e-12).x,
                half_minus = solve_lcp(make(-h / 2), LcpMethod::automatic, 1e-12).x;
   for (int i = 0; i < n; ++i) {
