@@ -30,7 +30,7 @@ def loss(q, v):
 def main():
     options = arguments(__doc__, "fewer starts")
     model, *start = jumpworm()
-    sim = coulomb.Simulator(model)
+    sim = coulomb.Simulator(model, contact="lcp")
     random = np.random.default_rng(1)
 
     def height(controls):

@@ -36,7 +36,6 @@ def model_file(tmp_path):
 
 NEEDS = {
     "nimble_cartpole.py": "casadi",
-    "nimble_catapult.py": "casadi",
     "nimble_double_pendulum.py": "casadi",
     "torch_throw.py": "torch",
 }
