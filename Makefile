@@ -28,6 +28,7 @@ test: test-includes test-cpp test-python test-consumer test-wheel
 
 bench: install
 	$(PY) benchmarks/run.py
+	$(PY) benchmarks/implicit.py
 
 docs: install
 	$(PY) -m pip install --quiet $$($(PY) tools/requirements.py docs)

@@ -9,7 +9,7 @@ namespace {
 constexpr double fast = 0.05;        // contraction below which the old matrix is good enough
 constexpr double smallest = 1e-280;  // no meaning below
 constexpr double rounding_units = 2e-15;
-constexpr int max_halvings = 12;
+constexpr int max_halvings = 12, most_jumps = 2;
 
 }  // namespace
 
@@ -102,6 +102,7 @@ NewtonOutcome ImplicitNewton::solve(const Model& model, const StepOptions& optio
   equation.begin(model, options, inputs, stage);
   equation.evaluate(model, options, stage);
   double least = INFINITY, at = INFINITY;
+  int jumps = 0;
   for (bool known = false;; ++out.iterations) {  // known: step_ is the correction here, by the matrix of a point before
     if (!known) {
       if (!linearize(model, options, stage)) break;
@@ -122,9 +123,10 @@ NewtonOutcome ImplicitNewton::solve(const Model& model, const StepOptions& optio
       if (known) std::swap(step_, next_step_);
       continue;
     }
-    if (!known) break;
+    if (!known && jumps++ == most_jumps) break;
+    stage.v_next = from_;  // with a fresh matrix; or, at a kink that no short step crosses, by a whole step
+    for (int d = 0; d < model.nv && !known; ++d) stage.v_next[d] += step_[d];
     known = false;
-    stage.v_next = from_;
     equation.evaluate(model, options, stage);
   }
   if (!out.converged && std::isfinite(least)) {
