@@ -117,7 +117,8 @@ class Problem:
         J = np.empty((2 * self.model.nv, len(value)))
         for k in range(len(value)):
             size = max(abs(value[k]), 1e-2 * np.abs(value).max(), 1e-3 if name != "timestep" else 1e-4)
-            h = np.clip(change / max(slopes[k], 1e-12), 1e-7 * size, 1e-2 * size)
+            largest = 1e-3 if name.startswith("joint_limits") else 1e-2  # a limit a degree away is not to be reached
+            h = np.clip(change / max(slopes[k], 1e-12), 1e-7 * size, largest * size)
             at = []
             for size in (h, -h, h / 2, -h / 2):
                 changed = value.copy()
