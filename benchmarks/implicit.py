@@ -15,7 +15,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"): 
 import argparse
 import datetime
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 
 import numpy as np
 
@@ -49,9 +49,9 @@ def scene(fingers):
 def best(function, repeats):
     times = []
     for _ in range(repeats):
-        start = perf_counter()
+        start = process_time()
         result = function()
-        times.append(perf_counter() - start)
+        times.append(process_time() - start)
     return min(times), result
 
 
@@ -91,7 +91,7 @@ def main():
             print(lines[-1], flush=True)
     if options.quick:
         return
-    text = f"# Implicit steps and their adjoint\n\n{datetime.date.today()}, coulomb {coulomb.__version__}, one core; best of {repeats}.\n\n"
+    text = f"# Implicit steps and their adjoint\n\n{datetime.date.today()}, coulomb {coulomb.__version__}, one core, processor time; best of {repeats}.\n\n"
     (options.output / "implicit.md").write_text(text + "\n".join(lines) + "\n")
 
 

@@ -23,6 +23,7 @@ void add_inertia_change(const ParameterContext& context, int body, const Inertia
     const double axis_i[3] = {R[i], R[3 + i], R[6 + i]};  // i-th body axis in the world
     for (int j = i; j < 3; ++j) {
       static constexpr int at[3][3] = {{0, 1, 3}, {1, 2, 4}, {3, 4, 5}};
+      if (change.second[at[i][j]] == 0) continue;  // most parameters change few entries
       const double axis_j[3] = {R[j], R[3 + j], R[6 + j]};
       add_outer(i == j ? change.second[at[i][j]] : 2 * change.second[at[i][j]], axis_i, axis_j, row + 4);
     }

@@ -132,9 +132,10 @@ void ImplicitLinearization::visit_sides(int i, const ParameterSet& set, Visit vi
       continue;
     }
     ask(rigid, false);
-    if (moves_no_force(item)) continue;
+    const bool sprung = e.springs.rows.num_rows > 0;
+    if ((!stage.explicit_dynamics && !sprung) || moves_no_force(item)) continue;
     if (stage.explicit_dynamics) ask(end, false);
-    if (e.springs.rows.num_rows > 0) ask(springs, true);
+    if (sprung) ask(springs, true);
   }
 }
 
