@@ -98,12 +98,16 @@ class _Step:
         options = dict(self.sim.options)
         if name == "timestep":
             options["timestep"] = value[0]
-        sim = type(self.sim)(self.model.with_parameters({name: value}), **options)
+        try:
+            model = self.model.with_parameters({name: value})
+        except ValueError as error:  # the value lies on a bound: no two-sided derivative
+            return None, f"refused: {error}"
+        sim = type(self.sim)(model, **options)
         sim.memory = self.memory
         sim.freeze_memory(True)
         q1, v1 = sim.step(self.q, self.v, self.u, tau=self.tau)
         if not sim.status.converged:
-            return None, sim.status.reason
+            return None, f"did not converge: {sim.status.reason}"
         signature = [(c.geometry_a, c.geometry_b, c.mode) for c in sim.contacts]
         return np.concatenate([self.model.difference(self.q1, q1), v1 - self.v1]), signature
 
@@ -120,7 +124,7 @@ class _Step:
             values[name][index] += size
         q1, v1 = self.sim.step(values["q"], values["v"], values["u"], tau=values["tau"])
         if not self.sim.status.converged:
-            return None, self.sim.status.reason
+            return None, f"did not converge: {self.sim.status.reason}"
         return np.concatenate([self.model.difference(self.q1, q1), v1 - self.v1]), self.signature()
 
 
@@ -130,7 +134,7 @@ def _column(step, name, index, h, base):
     for size in (h, -h, h / 2, -h / 2):
         value, signature = step(name, index, size)
         if value is None:
-            return None, f"a step at {size:+.0e} did not converge: {signature}", 0.0
+            return None, f"a step at {size:+.0e} {'' if signature.startswith('did') else 'was '}{signature}", 0.0
         if signature != base:
             return None, f"contacts change at {size:+.0e}: {_difference(base, signature)}", 0.0
         values.append(value)
