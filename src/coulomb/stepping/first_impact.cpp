@@ -214,10 +214,9 @@ bool ImpactSearch::Workspace::straight_paths_meet(const StartGeometry& a, const 
   return !(norm3(p) > reach + 1e-12 * (reach + size));
 }
 
-/// The shapes start farther apart than they can travel.
+/// The shapes start farther apart than they can travel. Not for half-spaces.
 bool ImpactSearch::Workspace::apart_at_start(const Model& model, int pair, double duration, const StartGeometry& a,
                                              const StartGeometry& b) const {
-  if (a.moving.shape.type == ShapeType::half_space || b.moving.shape.type == ShapeType::half_space) return false;
   if (!straight_paths_meet(a, b, model.pair_a[pair], model.pair_b[pair], duration)) return true;
   const double travel = duration * relative_speed_bound(a.moving, b.moving, duration);
   return is_farther(a.moving.shape, b.moving.shape, travel * (1 + 1e-12));
@@ -231,12 +230,17 @@ void ImpactSearch::Workspace::look(const Model& model, const ImpactOptions& opti
   if (model.body_tree[body_a] < 0 && model.body_tree[body_b] < 0) return;
   const StartGeometry &a = start_of(model, ga), &b = start_of(model, gb);
   Evaluation e;
-  if (contact && a.moving.shape.type != ShapeType::half_space && b.moving.shape.type != ShapeType::half_space) {
-    copy3(contact->normal, e.now.normal), copy3(contact->point_a, e.now.point_a),
-        copy3(contact->point_b, e.now.point_b);
+  const bool half_space = a.moving.shape.type == ShapeType::half_space || b.moving.shape.type == ShapeType::half_space;
+  bool known = contact && !half_space;
+  if (known) {  // a manifold's normal may separate less than the best one
     e.now.distance = separation_along(a.moving.shape, b.moving.shape, contact->normal);
+    known = e.now.distance >= contact->distance - 1e-3 * options.tolerance;
+  }
+  if (known) {
+    copy3(contact->normal, e.now.normal);
+    copy3(contact->point_a, e.now.point_a), copy3(contact->point_b, e.now.point_b);
   } else {
-    if (apart_at_start(model, pair, path.duration, a, b)) return;
+    if (!half_space && !contact && apart_at_start(model, pair, path.duration, a, b)) return;
     signed_distance(a.moving.shape, b.moving.shape, e.now);
   }
   ++evaluations;

@@ -181,6 +181,86 @@ void check_scene(const MovingScene& s, double duration, unsigned seed, int index
   }
 }
 
+/// The motion goes on from an impact: the pair that was hit is in contact at the start, and leaves, slides or is pressed in.
+bool start_in_contact(MovingScene& s, double duration, Random& random) {
+  const Impact impact = s.first(duration);
+  if (!impact.found) return false;
+  const Model& m = s.model;
+  std::vector<double> w(m.nv), q(s.q);
+  for (int d = 0; d < m.nv; ++d) w[d] = impact.time * s.v[d] + 0.5 * impact.time * impact.time * s.a[d];
+  integrate(m, q.data(), w.data(), s.q.data());
+  const double back = random.uniform(0, 1), scale = back < 0.4   ? -speed(random, 1)
+                                                    : back < 0.7 ? 1e-4
+                                                                 : speed(random, 1);
+  const double bend = random.uniform(0, 1) < 0.5 ? 1 : 0;
+  for (int d = 0; d < m.nv; ++d) s.v[d] = scale * (s.v[d] + impact.time * s.a[d]), s.a[d] *= bend;
+  return true;
+}
+
+/// What the step knows at the start changes rounding only.
+void check_hints(const MovingScene& s, double duration, const Impact& plain) {
+  const Model& m = s.model;
+  DynamicsWorkspace dynamics(m);
+  CollisionWorkspace collision(m);
+  CollisionCache cache;
+  kinematics(m, s.q.data(), dynamics);
+  velocities(m, s.v.data(), dynamics);
+  detect_contacts(m, dynamics.body_position.data(), dynamics.body_rotation.data(), {}, cache, collision);
+  ImpactSearch search(m);
+  const Impact hinted = search.first(
+      m, {}, s.path(duration), {&dynamics, collision.contacts.data(), static_cast<int>(collision.contacts.size())});
+  CHECK(hinted.found == plain.found);
+  // The threshold follows the start distance to rounding, and the time follows the threshold.
+  const double slack = plain.found && plain.closing_speed > 0 ? 1e-11 / plain.closing_speed : 0;
+  CHECK_NEAR(hinted.time, plain.time, 1e-11 * duration + slack);
+}
+
+void check_contact_scene(MovingScene& s, double duration, unsigned seed, int index, Random& random, Tally& tally) {
+  if (!start_in_contact(s, duration, random)) return;
+  const Impact impact = s.first(duration);
+  ++tally.scenes, tally.found += impact.found, tally.evaluations += impact.evaluations;
+  tally.most = std::max(tally.most, impact.evaluations);
+  if (impact.status != ImpactStatus::complete) {
+    ++tally.unanswered;
+    std::printf("seed %u scene %d: no answer after %d evaluations\n", seed, index, impact.evaluations);
+    return;
+  }
+  PathReference reference(s);
+  const ImpactOptions options;
+  for (int p = 0; p < static_cast<int>(s.model.pair_a.size()); ++p) {
+    const double start = reference.distance(p, 0);
+    const double floor =
+        start > s.model.pair_margin[p] ? 0 : std::min(-options.tolerance, start - 0.5 * options.tolerance);
+    for (int k = 1; k <= samples; ++k) {
+      const double d = reference.distance(p, impact.time * (k < samples ? double(k) / samples : 1 - 1e-13));
+      if (d > floor - 1e-12) continue;
+      reference.move_to(impact.time * (k < samples ? double(k) / samples : 1 - 1e-13));
+      if (d > floor - 1e-6 && best_separation(s, reference, p, random) > floor - 1e-8) continue;
+      ++tally.late;
+      std::printf("seed %u scene %d: %g below the threshold before the impact\n", seed, index, floor - d);
+      return;
+    }
+  }
+  if (impact.found) CHECK_NEAR(impact.distance, impact.threshold, 1e-12);
+  check_hints(s, duration, impact);
+}
+
+void run_from_contact(unsigned seed, int count) {
+  Random random;
+  random.engine.seed(seed);
+  Tally tally;
+  for (int i = 0; i < count; ++i) {
+    const double duration = 0.01;
+    MovingScene s = i % 2 ? chain_scene(duration, random) : thrown_scene(duration, random);
+    check_contact_scene(s, duration, seed, i, random, tally);
+  }
+  std::printf("from contact, seed %u: %d scenes, %d impacts; %.1f evaluations each, at most %d\n", seed, tally.scenes,
+              tally.found, double(tally.evaluations) / tally.scenes, tally.most);
+  CHECK(tally.late == 0);
+  CHECK(tally.unanswered == 0);
+  CHECK(tally.scenes > count / 3 && tally.found > tally.scenes / 5);
+}
+
 void run(const char* name, MovingScene (*make)(double, Random&), unsigned seed, int count) {
   Random random;
   random.engine.seed(seed);
@@ -210,5 +290,6 @@ int main(int argc, char** argv) {
   const int count = argc > 2 ? std::atoi(argv[2]) : 10000;
   run("thrown bodies", thrown_scene, seed, count);
   run("chains", chain_scene, seed + 1, count / 4);
+  run_from_contact(seed + 2, count / 4);
   return report();
 }
