@@ -398,7 +398,7 @@ nb::class_<Simulator> bind_simulator(nb::module_& module) {
       "patches: keep manifold points from step to step. canonical_impulses: choose where impulses are not unique. "
       "exclude_neutral_overlaps: leave out pairs of one robot's own geometries that overlap in its neutral "
       "pose. gradient: 'exact', 'complementarity_aware' (vjp: at ties the side with the larger gradient), "
-      "'smoothed_collision' "
+      "'approximate_bounce' (positions through elastic impacts, Nimble), 'smoothed_collision' "
       "(contacts move as on average over perturbed poses) or 'smoothed_step' (Jacobian averaged over perturbed "
       "states); "
       "gradient_samples, gradient_scale (standard deviation: m, rad, m/s, rad/s) and gradient_seed are those of the "

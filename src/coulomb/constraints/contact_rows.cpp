@@ -42,6 +42,12 @@ void add_contact_rows(const RowContext& context, const std::vector<Contact>& con
       b.restitution = e;
       normal = {e * approach, 0};
     }
+    const double rebound = context.options.rebound_depth;  // of what was deep before, only to be let out
+    if (b.restitution == 0 && context.options.gaps == GapRule::impact && approach < 0 && contact.distance < -rebound &&
+        contact.distance > -2.4 * rebound) {
+      b.restitution = 1;
+      normal = {approach, 0};
+    }
     b.dbias_dphi = normal.slope;
     rows.bias.insert(rows.bias.end(), {0.0, 0.0, normal.value});
     rows.compliance.insert(rows.compliance.end(), {0.0, 0.0, model.pair_compliance[contact.pair]});

@@ -23,6 +23,7 @@ class RestitutionKind : public ParameterKind {
     for (const BodyRows& b : context.rows.body_rows) {
       if (b.contact < 0 || b.restitution <= 0 || context.inactive[b.block]) continue;
       const int pair = context.contacts[b.contact].pair;
+      if (b.restitution != m.pair_restitution[pair]) continue;  // a rebound of its own
       const PairMaterial material = combine_materials(m.geometry_materials[m.pair_a[pair]],
                                                       m.geometry_materials[m.pair_b[pair]], m.pair_overrides[pair]);
       if (material.restitution_owner == Owner::none) continue;

@@ -28,6 +28,12 @@ double grazing_speed(const MovingShape& a, const MovingShape& b, double rounding
   return std::max(grazing_share * relative_speed_bound(a, b, 0), 2 * std::sqrt(2 * acceleration * rounding));
 }
 
+/// For a pair in contact at this distance. Deep ones, from the start of the simulation, may get deeper by half a tolerance.
+double threshold_of(const ImpactOptions& options, double distance) {
+  const double deeper = distance > -1.2 * options.tolerance ? options.deeper : 0.5;
+  return std::min(-options.tolerance, distance - deeper * options.tolerance);
+}
+
 /// A pair on its way, and how far it is known to be safe.
 struct Track {
   int pair = 0, top = 0;
@@ -249,7 +255,7 @@ void ImpactSearch::Workspace::look(const Model& model, const ImpactOptions& opti
   track.pair = pair;
   track.lift = std::max(model.pair_margin[pair], least_lift);
   track.held = e.now.distance <= track.lift;
-  track.threshold = track.held ? std::min(-options.tolerance, e.now.distance - 0.5 * options.tolerance) : 0.0;
+  track.threshold = track.held ? threshold_of(options, e.now.distance) : 0.0;
   advance(path, e, track);
   if (track.time >= path.duration) return;
   track.top = common_ancestor(model, body_a, body_b);

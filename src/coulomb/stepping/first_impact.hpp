@@ -16,6 +16,7 @@ namespace coulomb {
 
 struct ImpactOptions {
   double tolerance = 1e-5;      ///< m, > 0: how much deeper pairs in contact may get
+  double deeper = 0.5;          ///< share of the tolerance by which a pair that has used it up may get deeper still
   int max_evaluations = 20000;  ///< distance evaluations of one search
 };
 
@@ -33,7 +34,7 @@ enum class ImpactStatus {
 };
 
 /// Thresholds of the signed distance: 0 for pairs that start farther apart than their contact margin (Model::pair_margin). Nearer
-/// pairs are in contact, which the constraints hold: -tolerance, but at least half a tolerance below where they start; and 0 once
+/// pairs are in contact, which the constraints hold: -tolerance, but at least `deeper` tolerances below where they start; and 0 once
 /// such a pair has lifted off by more than its margin.
 struct Impact {
   bool found = false;

@@ -69,22 +69,28 @@ double ImpactGradient::event_rate(int i, const double* velocity, bool& fixed) co
 
 // --- forward
 
+double ImpactGradient::planned(const ImpactPhase& p, const Tangents& t, int k) {
+  return p.share > 0 ? p.share * t.step[k] : t.rest[k];
+}
+
 /// dq where the phase's problem was evaluated.
 void ImpactGradient::evaluated_at(int i, const Tangents& t, std::vector<double>& q_T) const {
   q_T = t.q;
   const ImpactPhase& p = phase(i);
   if (!p.midpoint) return;
   const int nv = model_->nv;
-  for (int d = 0; d < nv; ++d) w_[d] = p.half * p.v[d];
+  const double half = 0.5 * p.planned;
+  for (int d = 0; d < nv; ++d) w_[d] = half * p.v[d];
   times_integrate_jacobian(*model_, w_.data(), IntegrateArgument::q, true, q_T.data(), ld_, t.count);
-  std::vector<double> moved(t.v.size());
+  moved_.assign(t.v.size(), 0.0);
   for (int k = 0; k < t.count; ++k)
     for (int d = 0; d < nv; ++d)
-      moved[std::size_t(k) * ld_ + d] = p.half * t.v[std::size_t(k) * ld_ + d] + 0.5 * t.rest[k] * p.v[d];
-  times_integrate_jacobian(*model_, w_.data(), IntegrateArgument::w, true, moved.data(), ld_, t.count);
-  for (std::size_t k = 0; k < moved.size(); ++k) q_T[k] += moved[k];
+      moved_[std::size_t(k) * ld_ + d] = half * t.v[std::size_t(k) * ld_ + d] + 0.5 * planned(p, t, k) * p.v[d];
+  times_integrate_jacobian(*model_, w_.data(), IntegrateArgument::w, true, moved_.data(), ld_, t.count);
+  for (std::size_t k = 0; k < moved_.size(); ++k) q_T[k] += moved_[k];
 }
 
+template <class Direct>
 void ImpactGradient::follow(int i, const Direct& direct, Tangents& t) {
   const int nv = model_->nv;
   const StepDerivatives& J = linear_[i]->jacobian();
@@ -126,7 +132,7 @@ void ImpactGradient::follow_path(int i, const std::vector<double>& gap, Tangents
     double *q = t.q.data() + std::size_t(k) * ld_, *v = t.v.data() + std::size_t(k) * ld_;
     const double *da = dv_T_.data() + std::size_t(k) * ld_, *dw = q_T_.data() + std::size_t(k) * ld_;
     for (int d = 0; d < nv; ++d) q[d] += dw[d];
-    double dT = p.end == PhaseEnd::whole ? t.rest[k] : 0.0;
+    double dT = p.end == PhaseEnd::whole || p.end == PhaseEnd::part ? planned(p, t, k) : 0.0;
     if (row && !fixed) {
       double change = gap[k];
       for (int d = 0; d < nv; ++d) change += row[d] * q[d];
@@ -169,7 +175,7 @@ const StepDerivatives& ImpactGradient::jacobian() {
   StepDerivatives& out = *derivatives_;
   tangents_.reset(3 * nv + nu, ld_);
   start_by_state(tangents_);
-  const Direct direct = [&](int i, double* dv_T, std::vector<double>&) { input_columns(i, dv_T, 2 * nv, 2 * nv + nu); };
+  const auto direct = [&](int i, double* dv_T, std::vector<double>&) { input_columns(i, dv_T, 2 * nv, 2 * nv + nu); };
   for (int i = 0; i < phases_->count; ++i) follow(i, direct, tangents_);
   const auto store = [&](int first, int count, std::vector<double>& columns_T) {
     for (int k = 0; k < count; ++k) {
@@ -206,7 +212,7 @@ void ImpactGradient::parameter_columns(const ParameterSet& set, std::vector<doub
   const int nv = model_->nv, h = timestep_column(set);
   tangents_.reset(set.size(), ld_);
   if (h >= 0) tangents_.rest[h] = tangents_.step[h] = 1;
-  const Direct direct = [&](int i, double* dv_T, std::vector<double>& gap) { theta_columns(i, set, dv_T, gap); };
+  const auto direct = [&](int i, double* dv_T, std::vector<double>& gap) { theta_columns(i, set, dv_T, gap); };
   for (int i = 0; i < phases_->count; ++i) follow(i, direct, tangents_);
   columns_T.resize(std::size_t(2) * nv * set.size());
   for (int k = 0; k < set.size(); ++k) {
@@ -236,7 +242,7 @@ void ImpactGradient::impulse_columns(StepInput input, std::vector<double>& out_T
   Tangents t;
   t.reset(of_state ? 2 * nv : count, ld_);
   if (of_state) start_by_state(t);
-  const Direct direct = [&](int i, double* dv_T, std::vector<double>&) {
+  const auto direct = [&](int i, double* dv_T, std::vector<double>&) {
     input_columns(i, dv_T, input == StepInput::u ? 0 : -1, input == StepInput::tau ? 0 : -1);
   };
   for (int i = 0; i < last; ++i) follow(i, direct, t);
@@ -256,7 +262,7 @@ void ImpactGradient::impulse_columns(const ParameterSet& set, std::vector<double
   Tangents t;
   t.reset(set.size(), ld_);
   if (h >= 0) t.rest[h] = t.step[h] = 1;
-  const Direct direct = [&](int i, double* dv_T, std::vector<double>& gap) { theta_columns(i, set, dv_T, gap); };
+  const auto direct = [&](int i, double* dv_T, std::vector<double>& gap) { theta_columns(i, set, dv_T, gap); };
   for (int i = 0; i < last; ++i) follow(i, direct, t);
   linear_[last]->impulse_columns(set, out_T);
   impulses(t, last, out_T);
@@ -274,6 +280,7 @@ void ImpactGradient::smooth_vjp(int i, StepCotangent& bar, const ParameterSet* s
   for (int d = 0; d < nv; ++d) time += bar.q[d] * u_[d] + bar.v[d] * a[d];
   bool fixed = p.end == PhaseEnd::pause;
   if (p.end == PhaseEnd::whole) rest = time;
+  if (p.end == PhaseEnd::part) step += p.share * (time - rest);
   if (is_event(p.end)) {
     const double rate = event_rate(i, u_.data(), fixed);
     const double weight = fixed ? 0.0 : -(time - rest) / rate;
@@ -297,13 +304,13 @@ void ImpactGradient::smooth_vjp(int i, StepCotangent& bar, const ParameterSet* s
   for (int k = 0; k < model_->nu; ++k) bar.u[k] += part_.u[k];
   for (std::size_t k = 0; k < part_.parameters.size(); ++k) bar.parameters[k] += part_.parameters[k];
   if (p.midpoint) {
-    for (int d = 0; d < nv; ++d) w_[d] = p.half * p.v[d];
+    for (int d = 0; d < nv; ++d) w_[d] = 0.5 * p.planned * p.v[d];
     std::copy(part_.q.begin(), part_.q.end(), bar_.begin());
     integrate_jacobian_times(*model_, w_.data(), IntegrateArgument::w, true, bar_.data(), 1, 1);
     integrate_jacobian_times(*model_, w_.data(), IntegrateArgument::q, true, part_.q.data(), 1, 1);
     for (int d = 0; d < nv; ++d) {
-      bar.v[d] += p.half * bar_[d];
-      rest += 0.5 * bar_[d] * p.v[d];
+      bar.v[d] += 0.5 * p.planned * bar_[d];
+      (p.share > 0 ? step : rest) += (p.share > 0 ? p.share : 1.0) * 0.5 * bar_[d] * p.v[d];
     }
   }
   for (int d = 0; d < nv; ++d) bar.q[d] += part_.q[d];

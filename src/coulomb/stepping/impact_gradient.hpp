@@ -9,7 +9,6 @@
 // Reverse mode sweeps the phases backward and forms no matrix.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <vector>
 
@@ -40,14 +39,14 @@ class ImpactGradient final : public StepGradient {
     std::vector<double> q, v, rest, step;  ///< count x ld, count x ld, count, count
     void reset(int columns, int ld);
   };
-  /// Adds what columns change directly: velocity rows of phase i (count x ld), and the gap's columns.
-  using Direct = std::function<void(int phase, double* dv_T, std::vector<double>& gap)>;
-
   const ImpactPhase& phase(int i) const { return (*phases_)[i]; }
   const StepRecord& record(int i) const { return phases_->record(i, *step_); }
   int last_smooth() const;
   void start_by_state(Tangents& t) const;
+  static double planned(const ImpactPhase& phase, const Tangents& t, int column);  ///< change of phase.planned
   void evaluated_at(int i, const Tangents& t, std::vector<double>& q_T) const;
+  /// direct(phase, dv_T, gap) adds what columns change directly: velocity rows of the phase (count x ld), and the gap's columns.
+  template <class Direct>
   void follow(int i, const Direct& direct, Tangents& t);
   void follow_path(int i, const std::vector<double>& gap, Tangents& t);
   double event_rate(int i, const double* path_velocity, bool& fixed) const;
@@ -69,7 +68,7 @@ class ImpactGradient final : public StepGradient {
   bool have_jacobian_ = false;
   Tangents tangents_;
   std::vector<double> q_T_, dv_T_, by_q_, by_v_, columns_, gap_columns_;
-  mutable std::vector<double> w_, u_, bar_, zero_;
+  mutable std::vector<double> w_, u_, bar_, zero_, moved_;
   StepCotangent part_;
   ProductScratch product_;
 };

@@ -16,6 +16,7 @@ enum class PhaseEnd : std::uint8_t {
   whole,   ///< the step's
   pair,    ///< a pair of shapes comes down on its threshold
   limit,   ///< a joint comes to its limit
+  part,    ///< a share of the step's length: bodies spin too fast for one phase
   pause,   ///< a time without derivative: the search gave up there
   instant  ///< of an impact
 };
@@ -23,8 +24,9 @@ enum class PhaseEnd : std::uint8_t {
 struct ImpactPhase {
   std::vector<double> q, v;        ///< at its start
   double start = 0, duration = 0;  ///< s, since the start of the step
-  bool midpoint = false;           ///< evaluated half way: nothing touches
-  double half = 0;                 ///< s, midpoint: where
+  double planned = 0;              ///< s: duration without an event, all that is left of the step or
+  double share = 0;                ///< this share of it, if not 0
+  bool midpoint = false;           ///< evaluated half way of what was planned: nothing touches
   PhaseEnd end = PhaseEnd::whole;
   bool owns_record = false;             ///< else its stages are in the step's own record
   std::unique_ptr<StepRecord> storage;  ///< kept for the next step

@@ -14,11 +14,17 @@ namespace coulomb {
 namespace {
 
 constexpr double least_separating_speed = 1e-6;  // m/s: rounding does not separate
+constexpr double kept_share = 0.9;  // of the penetration tolerance for the first time that a contact sinks; the rest for later ones
+constexpr double deeper_share = 1e-3;
+constexpr double longest_turn = 0.5;  // rad: of free and ball joints in one phase, as long as
+constexpr int most_halvings = 7;    // these are enough
+constexpr int search_budget = 4000;
+constexpr int max_pauses = 4;
 constexpr double event_gap = 1e-7;  // m: the two distance routines agree to this on the pair that is hit
 constexpr const char* waited =
     "impact_limit: more impacts than twice max_impacts in one step; bodies wait where they are for the rest of it";
 constexpr const char* inelastic = "inelastic: more impacts than max_impacts in one step; the later ones did not bounce";
-constexpr const char* paused = "search_limit: an impact search ran out of its budget; the rest of the step was not taken";
+constexpr const char* paused = "search_limit: searches for impacts ran out of their budget; bodies wait where they are for the rest of the step";
 
 double normal_velocity(const Model& model, const StepRecord& r, const Contact& c) {
   double velocity[3] = {0, 0, 0};
@@ -47,6 +53,7 @@ class Splitter {
   void set_options();
   StepRecord& at() { return x_.record(x_.count - 1, step_); }
   void place(StepRecord& r);
+  double share_of_spin() const;
   void keep_touching(GapRule gaps);
   bool approaches();
   bool solve(StepRecord& r, const StepOptions& options);
@@ -69,7 +76,7 @@ class Splitter {
   int hit_ = -1;           ///< pair whose impact brought us here
   bool at_event_ = false;  ///< an impact did
   bool done_ = false;
-  int events_ = 0, iterations_ = 0;
+  int events_ = 0, pauses_ = 0, iterations_ = 0;
   const char* reason_ = nullptr;
   SolveStatus worst_ = SolveStatus::solved;
   double residual_ = 0, relaxation_ = 0;
@@ -87,6 +94,7 @@ void Splitter::set_options() {
   x_.impact.constraints.gaps = GapRule::impact;
   x_.impact.constraints.timestep = impact_duration;
   x_.impact.constraints.baumgarte = 0;
+  x_.impact.constraints.rebound_depth = 0.5 * kept_share * tolerance;
   x_.impact.warm_start = false;
 }
 
@@ -97,6 +105,21 @@ void Splitter::place(StepRecord& r) {
   kinematics(model_, r.q.data(), r.dynamics);
   detect_contacts(model_, r.dynamics.body_position.data(), r.dynamics.body_rotation.data(), options_.collision,
                   memory_.collision, r.collision);
+}
+
+/// 2^-k of the step, in which no body turns too far for a constant acceleration; 0: all of it.
+double Splitter::share_of_spin() const {
+  double fastest = 0;
+  for (int j = 0; j < model_.num_joints; ++j) {
+    const JointType type = model_.joint_type[j];
+    if (type != JointType::free && type != JointType::ball) continue;
+    const double* w = x_.v.data() + model_.joint_v[j] + (type == JointType::free ? 3 : 0);
+    fastest = std::max(fastest, norm3(w));
+  }
+  if (!(fastest * h_ > longest_turn)) return 0;
+  double share = 1;
+  for (int k = 0; k < most_halvings && fastest * h_ * share > longest_turn; ++k) share *= 0.5;
+  return share;
 }
 
 /// Leaves the contacts that the next problem holds; link twists at v.
@@ -117,7 +140,7 @@ void Splitter::keep_touching(GapRule gaps) {
 bool Splitter::approaches() {
   const StepRecord& r = at();
   const ConstraintOptions& c = x_.impact.constraints;
-  const double visible = 0.25 * c.held_speed, bouncing = std::max(options_.constraints.restitution_threshold, 1e-9);
+  const double visible = c.held_speed, bouncing = std::max(options_.constraints.restitution_threshold, 1e-9);
   for (const Contact& contact : r.collision.contacts) {
     const double speed = -normal_velocity(model_, r, contact);
     if (speed > visible || (model_.pair_restitution[contact.pair] > 0 && speed > bouncing)) return true;
@@ -178,12 +201,12 @@ bool Splitter::impact() {
 /// The first event within what is left of the step; phase.end tells. False: overflow.
 bool Splitter::find_event(ImpactPhase& phase) {
   const StepRecord& r = x_.record(x_.count - 1, step_);
-  MotionPath path{phase.q.data(), phase.v.data(), r.acceleration.data(), rest_};
-  const double tolerance = 0.5 * options_.impacts.penetration_tolerance;
+  MotionPath path{phase.q.data(), phase.v.data(), r.acceleration.data(), phase.planned};
   const LimitHit limit = first_limit(model_, x_.smooth.constraints, path);
   if (limit.found) path.duration = limit.time;
   ImpactOptions search;
-  search.tolerance = tolerance;
+  search.max_evaluations = search_budget;
+  search.tolerance = kept_share * options_.impacts.penetration_tolerance, search.deeper = deeper_share;
   const ImpactStart start{phase.midpoint ? nullptr : &r.dynamics, r.collision.contacts.data(),
                           static_cast<int>(r.collision.contacts.size())};
   const Impact impact = x_.search.first(model_, search, path, start);
@@ -204,7 +227,7 @@ bool Splitter::find_event(ImpactPhase& phase) {
     phase.duration = limit.time, phase.grazing = limit.grazing;
     phase.joint = limit.joint, phase.upper = limit.upper;
   } else {
-    phase.end = PhaseEnd::whole, phase.duration = rest_;
+    phase.end = phase.share > 0 ? PhaseEnd::part : PhaseEnd::whole, phase.duration = phase.planned;
   }
   return true;
 }
@@ -250,13 +273,15 @@ bool Splitter::smooth() {
   ImpactPhase& phase = x_.last();
   StepRecord& r = at();
   phase.q = x_.q, phase.v = x_.v, phase.start = time_;
+  phase.share = share_of_spin();
+  if (phase.share * h_ >= rest_) phase.share = 0;
+  phase.planned = phase.share > 0 ? phase.share * h_ : rest_;
   phase.midpoint = r.collision.contacts.empty() && model_.equalities.empty() &&
                    !any_limit(model_, x_.q.data(), x_.v.data(), [&](double phi, double rate) {
                      return is_held(x_.smooth.constraints, phi, rate);
                    });
   if (phase.midpoint) {
-    phase.half = 0.5 * rest_;
-    for (int d = 0; d < model_.nv; ++d) x_.path[d] = phase.half * x_.v[d];
+    for (int d = 0; d < model_.nv; ++d) x_.path[d] = 0.5 * phase.planned * x_.v[d];
     r.q_evaluated.resize(model_.nq);
     integrate(model_, x_.q.data(), x_.path.data(), r.q_evaluated.data());
     kinematics(model_, r.q_evaluated.data(), r.dynamics);
@@ -270,7 +295,8 @@ bool Splitter::smooth() {
   hit_ = phase.end == PhaseEnd::pair ? phase.contact.pair : -1;
   done_ = phase.end == PhaseEnd::whole;
   if (done_) return true;
-  ++events_;
+  events_ += at_event_;
+  pauses_ += phase.end == PhaseEnd::pause;
   own_record();
   StepRecord& next = next_record();
   place(next);
@@ -303,7 +329,7 @@ bool Splitter::run() {
   x_.add();
   place(step_);
   while (true) {
-    const bool waits = events_ > 2 * options_.impacts.max_impacts;
+    const bool waits = events_ > 2 * options_.impacts.max_impacts || pauses_ > max_pauses;
     if (events_ > options_.impacts.max_impacts && !reason_) {
       reason_ = inelastic;
       x_.impact.constraints.restitution_threshold = std::numeric_limits<double>::infinity();
@@ -312,7 +338,7 @@ bool Splitter::run() {
     if ((at_event_ || approaches()) && !impact()) return false;
     if (waits) {
       --x_.count;  // the phase that would have followed
-      reason_ = waited, worst_ = std::max(worst_, SolveStatus::max_iterations);
+      reason_ = pauses_ > max_pauses ? paused : waited, worst_ = std::max(worst_, SolveStatus::max_iterations);
       break;
     }
     if (!smooth()) return false;
@@ -323,50 +349,6 @@ bool Splitter::run() {
 }
 
 }  // namespace
-
-ImpactPhases::ImpactPhases(const Model& m)
-    : model(&m), search(m), q(m.nq), v(m.nv), path(m.nv), q_start(m.nq), v_start(m.nv) {}
-
-// A copy has phases of its own, and a search of its own.
-ImpactPhases::ImpactPhases(const ImpactPhases& other)
-    : StepExtra(other), count(other.count), smooth(other.smooth), impact(other.impact), model(other.model),
-      search(*other.model), q(other.q), v(other.v), path(other.path), q_start(other.q_start), v_start(other.v_start) {
-  for (int i = 0; i < count; ++i) {
-    const ImpactPhase& from = *other.pool[i];
-    ImpactPhase& to = *pool.emplace_back(std::make_unique<ImpactPhase>());
-    to.q = from.q, to.v = from.v, to.start = from.start, to.duration = from.duration;
-    to.midpoint = from.midpoint, to.half = from.half, to.end = from.end, to.owns_record = from.owns_record;
-    if (from.owns_record) to.storage = std::make_unique<StepRecord>(*from.storage);
-    to.grazing = from.grazing, to.contact = from.contact, to.joint = from.joint, to.upper = from.upper;
-  }
-}
-
-// The large arrays; the rest is proportional to nv.
-std::size_t ImpactPhases::bytes() const {
-  std::size_t sum = sizeof *this;
-  for (const auto& phase : pool) {
-    sum += sizeof *phase;
-    if (!phase->storage) continue;
-    const StepRecord& r = *phase->storage;
-    const std::size_t doubles = 3 * r.dynamics.u_hat.capacity() + r.dynamics.factor_work.capacity() +
-                                r.problem.G.capacity() + r.assembly.Y.capacity() + r.assembly.Yt.capacity() +
-                                r.collision.pose.capacity() + 64 * std::size_t(model->nv + 2 * model->num_bodies);
-    sum += sizeof r + sizeof(double) * doubles + sizeof(Contact) * r.collision.contacts.capacity();
-  }
-  return sum;
-}
-
-ImpactPhase& ImpactPhases::add() {
-  if (count == static_cast<int>(pool.size())) pool.push_back(std::make_unique<ImpactPhase>());
-  ImpactPhase& phase = *pool[count++];
-  phase.owns_record = phase.midpoint = false;
-  phase.end = PhaseEnd::whole, phase.duration = 0;
-  return phase;
-}
-
-const ImpactPhases& phases_of(const StepRecord& record) {
-  return static_cast<const ImpactPhases&>(*record.extra.value);
-}
 
 bool impact_step(const Model& model, const StepOptions& options, ConstraintSolver& solver, StepMemory& memory,
                  StepRecord& record) {

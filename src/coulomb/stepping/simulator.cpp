@@ -52,10 +52,12 @@ SolverMethod solver_method(const std::string& name) {
 GradientMode gradient_mode(const std::string& name) {
   if (name == "exact") return GradientMode::exact;
   if (name == "complementarity_aware") return GradientMode::complementarity_aware;
+  if (name == "approximate_bounce") return GradientMode::approximate_bounce;
   if (name == "smoothed_collision") return GradientMode::smoothed_collision;
   if (name == "smoothed_step") return GradientMode::smoothed_step;
   refuse("gradient: got \"" + name +
-         "\", expected \"exact\", \"complementarity_aware\", \"smoothed_collision\" or \"smoothed_step\"");
+         "\", expected \"exact\", \"complementarity_aware\", \"approximate_bounce\", \"smoothed_collision\" or "
+         "\"smoothed_step\"");
 }
 
 StepperKind stepper_kind(const std::string& name) {
@@ -135,10 +137,8 @@ StepOptions step_options(const Model& model, const SimulatorOptions& o) {
   out.constraints.restitution_threshold = o.restitution_threshold;
   check_range("penetration_tolerance", o.penetration_tolerance, 0, 1, true);
   if (o.max_impacts < 1) refuse("max_impacts: got " + std::to_string(o.max_impacts) + ", expected at least 1");
-  if (o.continuous_collision && out.stepper != StepperKind::semi_implicit)
-    refuse("continuous_collision: steps of the stepper \"" + o.stepper + "\" cannot be split at impacts");
-  if (o.continuous_collision && o.gradient == "smoothed_step")
-    refuse("gradient: \"smoothed_step\" is not available with continuous_collision");
+  if (o.continuous_collision && (o.gradient == "smoothed_step" || o.gradient == "approximate_bounce"))
+    refuse("gradient: \"" + o.gradient + "\" is not available with continuous_collision");
   out.impacts.enabled = o.continuous_collision, out.impacts.max_impacts = o.max_impacts;
   out.impacts.penetration_tolerance = o.penetration_tolerance;
   out.collision.stateless = !o.patches;

@@ -33,7 +33,7 @@ struct SimulatorOptions {
   bool exclude_neutral_overlaps =
       true;                        ///< leave out pairs of one robot's own geometries that overlap in its neutral pose
   bool canonical_impulses = true;  ///< choose the canonical impulses where they are not unique
-  std::string gradient = "exact";  ///< "exact" | "complementarity_aware" (vjp) | "smoothed_collision" | "smoothed_step"
+  std::string gradient = "exact";  ///< "exact" | "complementarity_aware" (vjp) | "approximate_bounce" | "smoothed_collision" | "smoothed_step"
   int gradient_samples = 32;       ///< of the smoothed gradients
   double gradient_scale = 1e-3;    ///< their standard deviation: m, rad, m/s, rad/s
   std::uint64_t gradient_seed = 0;

@@ -1,5 +1,6 @@
 #include "coulomb/stepping/steppers.hpp"
 
+#include "coulomb/stepping/impact_bounce.hpp"
 #include "coulomb/stepping/impact_gradient.hpp"
 #include "coulomb/stepping/impact_step.hpp"
 #include "coulomb/stepping/implicit_linearization.hpp"
@@ -23,6 +24,7 @@ bool take_step(const Model& model, const StepOptions& options, ConstraintSolver&
 std::unique_ptr<StepGradient> make_step_gradient(const Model& model, const StepOptions& options) {
   if (is_implicit(options)) return std::make_unique<ImplicitLinearization>(model);
   if (options.impacts.enabled) return std::make_unique<ImpactGradient>(model);
+  if (options.gradient.mode == GradientMode::approximate_bounce) return std::make_unique<BounceGradient>(model);
   return std::make_unique<StepLinearization>(model);
 }
 

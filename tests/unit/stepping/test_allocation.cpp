@@ -5,6 +5,7 @@
 
 #include "../check.hpp"
 #include "coulomb/model/scene.hpp"
+#include "coulomb/stepping/impact_phases.hpp"
 #include "coulomb/stepping/simulator.hpp"
 
 namespace {
@@ -19,8 +20,11 @@ void* operator new(std::size_t size) {
 void operator delete(void* p) noexcept { std::free(p); }
 void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 
-int main() {
-  using namespace coulomb;
+namespace {
+
+using namespace coulomb;
+
+void test_contacts() {
   Scene scene;
   scene.add_ground({.friction = 0.6});
   ShapeOptions box;
@@ -47,5 +51,43 @@ int main() {
   CHECK_NEAR(static_cast<double>(allocations - before), 0.0, 0.0);
   CHECK(sim.status().converged);
   CHECK(sim.record().collision.contacts.size() >= 12);  // not vacuous
+}
+
+// Balls that bounce for ever: two impacts in some steps, none in others.
+void test_impacts() {
+  Scene scene;
+  scene.add_ground({.friction = 0.1, .restitution = 1.0});
+  ShapeOptions ball;
+  ball.mass = 0.5;
+  for (int i = 0; i < 3; ++i) {
+    ball.position = {0.5 * i, 0, 0.11 + 0.01 * i};
+    scene.add_sphere(0.1, ball);
+  }
+  const auto model = scene.build();
+  Simulator sim(model, {.timestep = 2e-2, .continuous_collision = true});
+  State state{model->q_neutral, std::vector<double>(model->nv)};
+  StepCotangent cotangent;
+  const std::vector<double> ones(model->nv, 1.0);
+  int split = 0;
+  const auto step = [&] {
+    sim.step(state.q.data(), state.v.data(), nullptr, nullptr, nullptr, state.q.data(), state.v.data());
+    sim.derivatives();
+    sim.gradient().vjp(ones.data(), ones.data(), cotangent);
+  };
+  for (int i = 0; i < 300; ++i) step();
+  const long before = allocations;
+  for (int i = 0; i < 300; ++i) {
+    step();
+    split += phases_of(sim.record()).count > 1;
+  }
+  CHECK_NEAR(static_cast<double>(allocations - before), 0.0, 0.0);
+  CHECK(split > 50 && split < 300);
+}
+
+}  // namespace
+
+int main() {
+  test_contacts();
+  test_impacts();
   return test::report();
 }

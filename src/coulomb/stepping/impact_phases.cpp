@@ -1,0 +1,50 @@
+#include "coulomb/stepping/impact_phases.hpp"
+
+namespace coulomb {
+
+ImpactPhases::ImpactPhases(const Model& m)
+    : model(&m), search(m), q(m.nq), v(m.nv), path(m.nv), q_start(m.nq), v_start(m.nv) {}
+
+// A copy has phases of its own, and a search of its own.
+ImpactPhases::ImpactPhases(const ImpactPhases& other)
+    : StepExtra(other), count(other.count), smooth(other.smooth), impact(other.impact), model(other.model),
+      search(*other.model), q(other.q), v(other.v), path(other.path), q_start(other.q_start), v_start(other.v_start) {
+  for (int i = 0; i < count; ++i) {
+    const ImpactPhase& from = *other.pool[i];
+    ImpactPhase& to = *pool.emplace_back(std::make_unique<ImpactPhase>());
+    to.q = from.q, to.v = from.v, to.start = from.start, to.duration = from.duration;
+    to.planned = from.planned, to.share = from.share, to.midpoint = from.midpoint;
+    to.end = from.end, to.owns_record = from.owns_record;
+    if (from.owns_record) to.storage = std::make_unique<StepRecord>(*from.storage);
+    to.grazing = from.grazing, to.contact = from.contact, to.joint = from.joint, to.upper = from.upper;
+  }
+}
+
+// The large arrays; the rest is proportional to nv.
+std::size_t ImpactPhases::bytes() const {
+  std::size_t sum = sizeof *this;
+  for (const auto& phase : pool) {
+    sum += sizeof *phase;
+    if (!phase->storage) continue;
+    const StepRecord& r = *phase->storage;
+    const std::size_t doubles = 3 * r.dynamics.u_hat.capacity() + r.dynamics.factor_work.capacity() +
+                                r.problem.G.capacity() + r.assembly.Y.capacity() + r.assembly.Yt.capacity() +
+                                r.collision.pose.capacity() + 64 * std::size_t(model->nv + 2 * model->num_bodies);
+    sum += sizeof r + sizeof(double) * doubles + sizeof(Contact) * r.collision.contacts.capacity();
+  }
+  return sum;
+}
+
+ImpactPhase& ImpactPhases::add() {
+  if (count == static_cast<int>(pool.size())) pool.push_back(std::make_unique<ImpactPhase>());
+  ImpactPhase& phase = *pool[count++];
+  phase.owns_record = phase.midpoint = false;
+  phase.end = PhaseEnd::whole, phase.duration = phase.share = 0;
+  return phase;
+}
+
+const ImpactPhases& phases_of(const StepRecord& record) {
+  return static_cast<const ImpactPhases&>(*record.extra.value);
+}
+
+}  // namespace coulomb
