@@ -132,7 +132,8 @@ class Problem:
             plus, minus, half_plus, half_minus = at
             J[:, k] = (4 * (half_plus - half_minus) / h - (plus - minus) / (2 * h)) / 3
             bend, half_bend = np.linalg.norm(plus + minus), np.linalg.norm(half_plus + half_minus)
-            if bend > 1e-10 and half_bend > 0.4 * bend:
+            one_sided = bend > 0.9 * np.linalg.norm(plus - minus)  # a limit that only one of them reaches
+            if bend > 1e-10 and (half_bend > 0.4 * bend or one_sided):
                 return None  # a kink: a tie within the differences
         return J
 

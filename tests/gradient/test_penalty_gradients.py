@@ -1,0 +1,139 @@
+"""Derivatives with penalty contact: of steps by everything, of 200 steps in contact, forward against reverse."""
+
+import numpy as np
+import pytest
+
+import coulomb
+
+STEPPERS = ["semi_implicit", "bdf1", "bdf2"]
+SOFT = {"contact_stiffness": 4e3, "contact_damping": 2e3, "contact_friction_stiffness": 30.0}
+
+ARM = """<mujoco><worldbody><body name="upper" pos="0 0 .45"><joint name="shoulder" axis="0 1 0" damping=".05" armature=".001"/>
+  <geom name="upper" type="capsule" fromto="0 0 0 .2 0 -.1" size=".03" mass=".4" friction=".7"/>
+  <body name="lower" pos=".2 0 -.1"><joint name="elbow" axis="0 1 0" stiffness="1" damping=".05"/>
+    <geom name="finger" type="box" pos=".02 0 -.1" size=".02 .03 .1" euler="0 10 0" mass=".3" friction=".8"/></body></body></worldbody>
+  <actuator><motor name="shoulder" joint="shoulder"/><motor name="elbow" joint="elbow"/></actuator></mujoco>"""
+
+
+def push():
+    """A two-link arm drops its finger on a box and pushes it over the ground."""
+    scene = coulomb.Scene()
+    scene.add_ground(friction=0.5, **SOFT)
+    scene.add_mjcf(ARM)
+    corners = [(x, y, -0.1) for x in (-0.02, 0.02) for y in (-0.03, 0.03)] + [(0, 0, -0.1), (0.02, 0, -0.05), (0.02, 0, 0)]
+    scene.set_contact("finger", contact_points=corners, contact_scale=0.8)
+    scene.add_box((0.12, 0.1, 0.1), mass=0.5, position=(0.25, 0.01, 0.0495), friction=0.6, contact_stiffness=3e3, contact_scale=1.3, name="box")
+    return scene.build(), np.array([0.3, -0.4])
+
+
+def pegs():
+    """A mesh and an ellipsoid in a pile on a box with contact points, itself on the ground."""
+    scene = coulomb.Scene()
+    scene.add_ground(friction=0.4, **SOFT)
+    points = [(x, y, z) for x in (-0.1, 0.1) for y in (-0.1, 0.1) for z in (-0.05, 0.05)] + [(0, 0, 0.05), (0.05, 0, 0.05)]
+    scene.add_box((0.2, 0.2, 0.1), mass=1.0, position=(0, 0, 0.049), contact_points=points, friction=0.7, contact_stiffness=6e3, name="table")
+    vertices = np.random.default_rng(3).normal(size=(9, 3)) * 0.04
+    scene.add_mesh(vertices, mass=0.4, position=(0.02, 0.01, 0.13), friction=0.6, name="stone")
+    scene.add_sphere(0.05, mass=0.3, position=(-0.05, -0.05, 0.148), friction=0.9, contact_damping=3e3, name="ball")
+    return scene.build(), np.zeros(0)
+
+
+SCENES = [push, pegs]
+
+
+def names_of(model, kinds):
+    """Parameters of these kinds, without those at the edge of what they may be."""
+    zero = {"joint_stiffness", "joint_damping", "armature"}
+    known = model.parameters()
+    return [n for n in known if n.split("/")[0] in kinds and (n.split("/")[0] not in zero or known[n].value.all())]
+
+
+KINDS = {"friction", "contact_stiffness", "contact_damping", "contact_friction_stiffness", "contact_scale", "contact_points",
+         "size", "vertices", "geometry_placement", "joint_placement", "mass", "com", "inertia", "gravity", "joint_stiffness",
+         "joint_damping", "armature", "actuator_gain"}  # fmt: skip
+felt = set()
+
+
+@pytest.mark.parametrize("stepper", STEPPERS)
+@pytest.mark.parametrize("build", SCENES, ids=lambda f: f.__name__)
+def test_steps_against_differences(build, stepper):
+    model, u = build()
+    sim = coulomb.Simulator(model, timestep=2e-3, stepper=stepper, contact="penalty")
+    q, v = model.neutral()
+    names = names_of(model, KINDS)
+    random = np.random.default_rng(0)
+    modes, touching = set(), 0
+    for k in range(241):
+        if k % 60 == 40:
+            memory = sim.memory
+            check = coulomb.check_gradients(sim, q, v, u, wrt=["q", "v", "tau", *names])
+            sim.memory = memory
+            sim.step(q, v, u)
+            touching += len(sim.contacts) > 0
+            d = sim.derivatives(wrt=names)
+            for key, error in check.errors.items():
+                name = key.split("_d", 1)[1]
+                effect = np.inf if name not in names else np.abs(d[name]).max() * np.abs(model.parameters()[name].value).max()
+                assert error <= (1e-6 if effect > 1e-3 else 1e-4), (k, key, error, effect)  # small ones drown in rounding
+            felt.update(n.split("/")[0] for n in names if np.abs(d[n]).max() > 1e-12)
+            w = random.normal(size=(2, model.nv))
+            g = sim.vjp(*w, wrt=names)
+            for name in names:
+                forward = w.ravel() @ d[name]
+                assert np.abs(g[name] - forward).max() <= 1e-12 * max(1.0, np.abs(w).max() * np.abs(d[name]).sum()), name
+            sim.memory = memory
+        q, v = sim.step(q, v, u)
+        assert sim.status.converged
+        modes |= {c.mode for c in sim.contacts}
+    assert touching >= 3 and {"sticking", "sliding"} <= modes
+
+
+def test_every_kind_was_felt():
+    if not felt:
+        pytest.skip("runs after the steps")
+    assert felt == KINDS
+
+
+@pytest.mark.parametrize("stepper", STEPPERS)
+@pytest.mark.parametrize("build", SCENES, ids=lambda f: f.__name__)
+def test_two_hundred_steps_against_differences(build, stepper):
+    model, u = build()
+    options = {"timestep": 1e-3, "stepper": stepper, "contact": "penalty", "tolerance": 1e-12}
+    sim = coulomb.Simulator(model, **options)
+    q0, v0 = model.neutral()
+    U = np.tile(u, (200, 1))
+    r = sim.rollout(q0, v0, U, steps=200)
+    assert all(s.converged for s in r.status)
+    random = np.random.default_rng(1)
+    w = random.normal(size=(2, model.nv))
+    dq, dv = np.zeros((2, 201, model.nv))
+    dq[-1], dv[-1] = w
+    names = names_of(model, KINDS)
+    g = r.vjp(dq, dv, wrt=names)
+
+    def objective(**change):
+        other, q, v = sim, q0, v0
+        if "parameters" in change:
+            other = coulomb.Simulator(model.with_parameters(change["parameters"]), **options)
+        if "v0" in change:
+            v = v0 + change["v0"]
+        end = other.rollout(q, v, U, steps=200)
+        return w[0] @ model.difference(r.q[-1], end.q[-1]) + w[1] @ (end.v[-1] - r.v[-1])
+
+    def slope(f, size):
+        return (8 * (f(size) - f(-size)) - (f(2 * size) - f(-2 * size))) / (12 * size)
+
+    def compare(what, expected, f):
+        slopes = [slope(f, size) for size in (1e-4, 1e-5, 1e-6, 1e-7)]  # kinks within the larger, rounding of the smaller
+        assert min(abs(x - expected) for x in slopes) <= 1e-6 * max(abs(expected), 1e-2), (what, slopes, expected)
+
+    direction = random.normal(size=model.nv)
+    compare("v0", g.v0 @ direction, lambda s: objective(v0=s * direction))
+    known = model.parameters()
+    for kind in sorted({n.split("/")[0] for n in names}):
+        name = str(random.choice([n for n in names if n.split("/")[0] == kind]))
+        value = known[name].value
+        change = random.normal(size=value.size) * np.maximum(np.abs(value), 0.02)
+        if kind == "inertia":  # far from no body at all
+            change = np.append(value[0], np.zeros(9))
+        compare(name, g[name] @ change, lambda s: objective(parameters={name: value + s * change}))
