@@ -90,6 +90,15 @@ Derivatives bind_derivatives(nb::module_& module) {
   state_block(cls, "dq_dv", Part::q, Part::v, "(nv, nv) dq1/dv, s");
   state_block(cls, "dv_dq", Part::v, Part::q, "(nv, nv) dv1/dq, 1/s");
   state_block(cls, "dv_dv", Part::v, Part::v, "(nv, nv) dv1/dv");
+  cls.def_prop_ro(
+      "A_previous",
+      [](nb::handle self) -> nb::object {
+        const auto& d = nb::cast<const StepDerivatives&>(self);
+        if (d.A_previous_T.empty()) return nb::none();
+        return transposed_block(d.A_previous_T, 2 * d.nv, 0, 2 * d.nv, 0, 2 * d.nv, self);
+      },
+      nb::sig("def A_previous(self) -> numpy.ndarray | None"),
+      "(2 nv, 2 nv) d(q1, v1)/d(the state before), of a bdf2 step that has one; else None.");
   input_block(cls, "B", Part::all, true, "(2 nv, nu) d(q1, v1)/du");
   input_block(cls, "dq_du", Part::q, true, "(nv, nu) dq1/du");
   input_block(cls, "dv_du", Part::v, true, "(nv, nu) dv1/du");

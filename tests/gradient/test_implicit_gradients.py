@@ -261,6 +261,23 @@ def test_checkpoints_change_nothing(stepper, every):
     assert np.array_equal(one["mass/ball"], other["mass/ball"])
 
 
+def test_the_state_before():
+    """A_previous by a rollout of two steps: d x2/d x0 = A1 A0 + A_previous."""
+    model = chain()
+    rng = np.random.default_rng(9)
+    sim = coulomb.Simulator(model, stepper="bdf2", timestep=4e-3)
+    q0, v0 = q0_of(model), rng.normal(size=model.nv)
+    q1, v1 = sim.step(q0, v0)
+    first = sim.derivatives()
+    assert first.A_previous is None
+    sim.step(q1, v1)
+    second = sim.derivatives()
+    J = sim.rollout(q0, v0, steps=2).jacobian(["q0", "v0"], False)
+    total = second.A @ first.A + second.A_previous
+    assert relative(total, np.hstack([J["q0"], J["v0"]])) < 1e-12
+    assert np.abs(second.A_previous).max() > 0.1
+
+
 def test_last_state_alone():
     model = chain()
     rng = np.random.default_rng(1)

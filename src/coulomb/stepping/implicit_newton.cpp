@@ -7,6 +7,7 @@ namespace coulomb {
 namespace {
 
 constexpr double fast = 0.05;        // contraction below which the old matrix is good enough
+constexpr double stalled = 100;      // times what is allowed: solved, if no correction makes it less
 constexpr double smallest = 1e-280;  // no meaning below
 constexpr double rounding_units = 2e-15;
 constexpr int max_halvings = 12, most_jumps = 2;
@@ -123,13 +124,17 @@ NewtonOutcome ImplicitNewton::solve(const Model& model, const StepOptions& optio
       if (known) std::swap(step_, next_step_);
       continue;
     }
+    if (!known && at <= stalled) {
+      out.converged = true;
+      break;
+    }
     if (!known && jumps++ == most_jumps) break;
     stage.v_next = from_;  // with a fresh matrix; or, at a kink that no short step crosses, by a whole step
     for (int d = 0; d < model.nv && !known; ++d) stage.v_next[d] += step_[d];
     known = false;
     equation.evaluate(model, options, stage);
   }
-  if (!out.converged && std::isfinite(least)) {
+  if ((!out.converged || least > 1) && std::isfinite(least)) {
     stage.v_next = best_;
     equation.evaluate(model, options, stage);
   }

@@ -3,7 +3,7 @@
 // with an old matrix while they converge fast.
 //
 // A stage is solved when every residual is below the tolerance times the sizes of its own terms, or below what rounding of the
-// state makes of it.
+// state makes of it: an estimate, so up to a hundred times that is taken where no correction makes it less.
 #pragma once
 
 #include <vector>
