@@ -165,8 +165,15 @@ void collide_corners(const Model& model, int pair, int plane, int body, Collisio
   Shape half_space, shape;
   pose_shape(model, w, plane, half_space);
   pose_shape(model, w, body, shape);
-  const int count = shape.type == ShapeType::box ? 8 : shape.mesh->num_vertices();
+  double up[3], origin[3], local[3];  // the plane in the frame of the corners: most are far above it
+  shape_axis(half_space, 2, up);
+  sub3(shape.position, half_space.position, origin);
+  const double offset = dot3(up, origin), near = 1e-9 * (std::abs(offset) + w.filter.radius[body]);
+  rotate_transposed(shape.rotation, up, local);
+  const double* vertices = shape.type == ShapeType::mesh ? shape.mesh->vertices.data() : nullptr;
+  const int count = vertices ? shape.mesh->num_vertices() : 8;
   for (int v = 0; v < count; ++v) {
+    if (vertices && dot3(local, vertices + 3 * v) + offset > near) continue;
     double p[3];
     core_vertex(shape, v, p);
     Contact c;
