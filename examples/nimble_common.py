@@ -86,14 +86,13 @@ def jumpworm(timestep=1e-3):
     return model, np.r_[0, 0, np.radians([90, 90, 45])], np.zeros(5)
 
 
-def drone(floor=True, timestep=1e-3):
-    """A ball of 0.1 kg on a vertical rail, lifted by ±10 N, that lies on a floor. Friction plays no part."""
+def drone(timestep=1e-3):
+    """A ball of 0.1 kg on a vertical rail, lifted by ±10 N, that lies on a floor without friction."""
     body = (
         '<body name="drone"><joint name="rail" type="slide" axis="0 1 0"/><inertial pos="0 0 0" mass=".1" diaginertia="1 1 1"/>'
-        '<geom name="drone" type="sphere" size=".3"/></body>'
+        '<geom name="drone" type="sphere" size=".3" friction="0 0 0"/></body>'
+        '<geom name="floor" type="box" size="2.5 .5 2.5" friction="0 0 0"/>'
     )
-    if floor:
-        body += '<geom name="floor" type="box" size="2.5 .5 2.5"/>'
     return coulomb.load(_mjcf(timestep, body, "rail", 10)), np.r_[0.8 - 1e-4], np.r_[-1e-4]
 
 

@@ -44,7 +44,7 @@ void grow(Vector& v, int size) {
 
 void project_cone(double mu, double* p) {
   const double t = norm2(p[0], p[1]);
-  if (t <= mu * p[2]) return;
+  if (p[2] >= 0 && t <= mu * p[2]) return;  // without friction, 0 <= 0 holds below the tip too
   const double along = p[2] + mu * t;
   if (along <= 0) {
     p[0] = p[1] = p[2] = 0;

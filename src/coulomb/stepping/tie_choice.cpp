@@ -15,7 +15,8 @@ Mode other_side(const Block& block, Mode mode, const double* lambda, const doubl
     case BlockType::limit: return mode == Mode::active ? Mode::separating : Mode::active;
     case BlockType::box: return mode != Mode::sticking ? Mode::sticking : *lambda >= 0 ? Mode::upper : Mode::lower;
     case BlockType::cone:
-      if (mode == Mode::separating) return block.mu > 0 ? Mode::sticking : Mode::sliding;
+      if (block.mu == 0) return mode == Mode::separating ? Mode::sliding : Mode::separating;
+      if (mode == Mode::separating) return Mode::sticking;
       if (std::max(lambda[2], 0.0) + std::max(c[2], 0.0) == 0) return Mode::separating;
       return mode == Mode::sticking ? Mode::sliding : lambda[2] > 0 ? Mode::sticking : Mode::separating;
     default: return mode;
