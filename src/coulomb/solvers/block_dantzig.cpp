@@ -6,6 +6,9 @@
 #include "coulomb/solvers/lcp_search.hpp"
 
 namespace coulomb {
+namespace {
+constexpr double compliance = 1e-7;
+}
 
 bool BlockDantzig::suits(const ScaledProblem& problem) {
   return std::all_of(problem.blocks, problem.blocks + problem.num_blocks, [](const Block& b) {
@@ -48,7 +51,14 @@ bool BlockDantzig::solve(const ScaledProblem& p, double tolerance, int budget, I
     solved = search.iterate(20) || search.vary(budget);
   }
   iterations += search.systems;
-  return take(search.x) || solved;
+  if (take(search.x)) return true;
+  const double reached = iterate.residual;
+  for (int i = 0; i < p.n; ++i) lcp_.A[static_cast<std::size_t>(i) * lcp_.ld + i] += compliance;
+  dantzig_.solve(lcp_, 20 * p.n + 100, x_, classes_);
+  iterations += dantzig_.pivots;
+  take(x_);
+  if (!(iterate.residual < reached)) take(search.x);
+  return iterate.residual <= tolerance;
 }
 
 }  // namespace coulomb

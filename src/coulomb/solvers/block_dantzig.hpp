@@ -11,7 +11,8 @@ class BlockDantzig {
  public:
   /// Whether every block is one that it can take.
   static bool suits(const ScaledProblem& problem);
-  /// The classes of `iterate` first (last step's), then pivoting, then a search over classes of at most `budget` systems.
+  /// The classes of `iterate` first (last step's), then pivoting, then a search over classes of at most `budget` systems; last, pivoting
+  /// on a slightly compliant problem, which has no degenerate pivots: its x, 1e-7 away, is a start for Newton's method. True: solved.
   bool solve(const ScaledProblem& problem, double tolerance, int budget, Iterate& iterate, int& iterations);
 
  private:

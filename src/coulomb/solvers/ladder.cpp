@@ -207,12 +207,26 @@ bool ConstraintSolver::climb(const SolverSettings& settings, const WarmStart* wa
   const bool damped = newton(trial_, 0.3, 1, 40);
   keep_if_better(trial_);
   if (damped) return true;
+  if (scaled_.has_pyramids) {  // Newton's steps between sides and vertices can go round in circles
+    if (sweep_and_solve(100, 25)) return true;
+    copy(start_, trial_, scaled_.ld);
+    dantzig_.solve(scaled_, tolerance_, 0, trial_, iterations_);
+    const bool pivoted = newton(trial_, 0.01, 0.03, 25);
+    keep_if_better(trial_);
+    if (pivoted) return true;
+  }
   if (settings.last_rung <= 2) {
     result.status = SolveStatus::max_iterations;
     return false;
   }
 
   result.rung = 3;
+  if (scaled_.has_pyramids) {
+    copy(start_, trial_, scaled_.ld);
+    const bool found = dantzig_.solve(scaled_, tolerance_, settings.max_iterations, trial_, iterations_);
+    keep_if_better(trial_);
+    if (found) return true;
+  }
   if (admm(start_, std::min(300, settings.max_iterations), 30)) return true;
   result.rung = 4;
   if (homotopy()) return true;
@@ -237,8 +251,12 @@ bool ConstraintSolver::run_method(const SolverSettings& settings, const WarmStar
   }
   if (!solved && settings.method == SolverMethod::dantzig) {
     result.classes_hit = false;
-    solved = dantzig_.solve(scaled_, tolerance_, settings.max_iterations, best_, iterations_) &&
-             best_.residual <= tolerance_;
+    solved = dantzig_.solve(scaled_, tolerance_, settings.max_iterations, best_, iterations_) ||
+             (BlockDantzig::suits(scaled_) && newton(best_, 0.01, 0.03, 25));
+  }
+  if (!solved) {  // what is left may be less than one more step takes out
+    polish_best();
+    solved = best_.residual <= tolerance_;
   }
   if (!solved) result.status = SolveStatus::max_iterations;
   return solved;
