@@ -149,3 +149,16 @@ def test_two_bodies_that_kiss(kind, ulps):
     _, v1 = sim.step(model.neutral()[0], v)
     assert sim.contacts and sim.status.converged
     assert v1[[2, 8]] == pytest.approx([0.5, 0.5], abs=1e-9)
+
+
+@pytest.mark.parametrize("contact", ["ncp", "lcp"])
+@pytest.mark.parametrize("gap", [1e-2, 1e-5, 0.0])
+def test_a_smooth_ground_does_not_attract(contact, gap):
+    """A contact that is made before it touches, without friction: no impulse until the gap closes."""
+    scene = coulomb.Scene(contact_margin=0.05)
+    scene.add_ground(friction=0)
+    scene.add_sphere(0.1, mass=1.0, position=(0, 0, 0.1 + gap), friction=0)
+    sim = coulomb.Simulator(scene.build(), timestep=1e-3, contact=contact)
+    _, v = sim.step(*sim.model.neutral())
+    assert v[2] == pytest.approx(-0.00981 if gap > 9.81e-6 else -gap / 1e-3, abs=1e-12)
+    assert len(sim.contacts) == 1 and sim.contacts[0].impulse @ sim.contacts[0].normal >= 0
