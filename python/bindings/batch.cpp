@@ -6,6 +6,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <stdexcept>
+
 #include "batch.hpp"
 #include "outputs.hpp"
 
@@ -106,9 +108,11 @@ DerivativesOut derivatives(Batch& batch, const std::vector<std::string>& wrt) {
   return out;
 }
 
-CotangentOut vjp(Batch& batch, nb::handle dQ1, nb::handle dV1, const std::vector<std::string>& wrt) {
+CotangentOut vjp(Batch& batch, nb::handle dQ1, nb::handle dV1, const std::vector<std::string>& wrt,
+                 nb::handle outputs) {
   const Py_ssize_t n = batch.n(), nv = batch.model().nv, nu = batch.model().nu;
-  const ArrayIn dq_in(dQ1, "dQ1", {n, nv}), dv_in(dV1, "dV1", {n, nv});
+  if (outputs.is_none()) ArrayIn(dQ1, "dQ1", {n, nv}), ArrayIn(dV1, "dV1", {n, nv});  // needed then
+  const OptionalArray dq_in(dQ1, "dQ1", {n, nv}), dv_in(dV1, "dV1", {n, nv});
   CotangentOut out;
   {
     const Idle idle(batch);
@@ -121,8 +125,21 @@ CotangentOut vjp(Batch& batch, nb::handle dQ1, nb::handle dV1, const std::vector
   to.tau = new_array<double>({n, nv}, "float64", out.tau);
   to.parameters = new_array<double>({n, out.set.size()}, "float64", out.columns);
   to.valid = new_array<bool>({n}, "bool", out.valid);
+  if (outputs.is_none()) {
+    const Working working(batch);
+    batch.simulator.vjp(dq_in.data(), dv_in.data(), wrt, to);
+    return out;
+  }
+  const OutputWeights weights(batch.model(), outputs, n);
+  BatchOutputCotangents cotangents(weights, out.set, n, 1, static_cast<int>(nv), dq_in.data(), dv_in.data());
   const Working working(batch);
-  batch.simulator.vjp(dq_in.data(), dv_in.data(), wrt, to);
+  for (int i = 0; i < static_cast<int>(n); ++i) {
+    const StepRecord& r = batch.simulator.environment(i).record();
+    if (!r.valid) throw std::logic_error("vjp: environment " + std::to_string(i) + " took no step yet");
+    cotangents.add(i, batch.simulator.environment(i).model(), r.q_next.data(), r.v_next.data());
+  }
+  batch.simulator.vjp(cotangents.dq(), cotangents.dv(), wrt, to);
+  cotangents.finish(to.valid, to.parameters);
   return out;
 }
 
@@ -221,13 +238,16 @@ void bind_products(nb::class_<Batch>& cls) {
           "BatchDerivatives of the last call of step. wrt: names of parameters (Model.parameters) whose columns "
           "d[name] are wanted "
           "too.\n\nRuntimeError: an environment took no step yet; ValueError: unknown parameter.");
-  cls.def("vjp", &vjp, nb::arg("dQ1"), nb::arg("dV1"), nb::arg("wrt") = std::vector<std::string>{},
-          nb::sig("def vjp(self, dQ1: numpy.ndarray, dV1: numpy.ndarray, wrt: list[str] = []) -> BatchCotangent"),
-          "Reverse mode: cotangents (n, nv) of q1 and v1 to the BatchCotangent of q, v, u and tau, and of the "
-          "parameters named in wrt "
-          "(g[name], per environment).\n\nRuntimeError: an environment took no step yet; ValueError: NaN in a "
-          "cotangent, unknown "
-          "parameter.");
+  cls.def(
+      "vjp", &vjp, nb::arg("dQ1") = nb::none(), nb::arg("dV1") = nb::none(),
+      nb::arg("wrt") = std::vector<std::string>{}, nb::kw_only(), nb::arg("outputs") = nb::none(),
+      nb::sig("def vjp(self, dQ1: numpy.ndarray | None = None, dV1: numpy.ndarray | None = None, wrt: list[str] = "
+              "[], *, outputs: dict[str, numpy.ndarray] | None = None) -> BatchCotangent"),
+      "Reverse mode: cotangents (n, nv) of q1 and v1 to the BatchCotangent of q, v, u and tau, and of the "
+      "parameters named in wrt "
+      "(g[name], per environment). outputs: cotangents (n, tangent_size) of outputs of states by name, which add to "
+      "dQ1 and dV1; these may then be None.\n\nRuntimeError: an environment took no step yet; ValueError: NaN in a "
+      "cotangent, unknown name.");
   cls.def("jvp", &jvp, nb::arg("dQ") = nb::none(), nb::arg("dV") = nb::none(), nb::arg("dU") = nb::none(),
           nb::arg("dtau") = nb::none(),
           nb::sig("def jvp(self, dQ: numpy.ndarray | None = None, dV: numpy.ndarray | None = None, dU: numpy.ndarray | "

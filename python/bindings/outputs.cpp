@@ -24,7 +24,7 @@ std::vector<std::string> output_names_of(nb::handle names) {
   return out;
 }
 
-OutputWeights::OutputWeights(const Model& model, nb::handle outputs, Py_ssize_t rows) {
+OutputWeights::OutputWeights(const Model& model, nb::handle outputs, Py_ssize_t rows, Py_ssize_t outer) {
   if (outputs.is_none()) return;
   if (!nb::isinstance<nb::dict>(outputs)) throw nb::type_error("outputs: expected a dict of names and cotangents");
   const nb::dict given = nb::borrow<nb::dict>(outputs);
@@ -34,7 +34,7 @@ OutputWeights::OutputWeights(const Model& model, nb::handle outputs, Py_ssize_t 
     names.push_back(nb::cast<std::string>(key));
   }
   set = OutputSet(model, names);
-  const Py_ssize_t count = rows > 0 ? rows : 1, width = set.tangent_size();
+  const Py_ssize_t count = (rows > 0 ? rows : 1) * (outer > 0 ? outer : 1), width = set.tangent_size();
   values.resize(static_cast<std::size_t>(count * width));
   for (const OutputSet::Item& item : set.items()) {
     const std::string what = "outputs['" + item.sensor.name + "']";
@@ -46,9 +46,32 @@ OutputWeights::OutputWeights(const Model& model, nb::handle outputs, Py_ssize_t 
         std::copy_n(array.data() + t * item.tangent_size, item.tangent_size,
                     values.data() + t * width + item.first_tangent);
     };
-    if (rows > 0) read(ArrayIn(value, what.c_str(), {rows, item.tangent_size}));
+    if (outer > 0) read(ArrayIn(value, what.c_str(), {outer, rows, item.tangent_size}));
+    else if (rows > 0) read(ArrayIn(value, what.c_str(), {rows, item.tangent_size}));
     else read(ArrayIn(value, what.c_str(), {item.tangent_size}));
   }
+}
+
+BatchOutputCotangents::BatchOutputCotangents(const OutputWeights& weights, const ParameterSet& set, Py_ssize_t n,
+                                             int states, int nv, const double* dq, const double* dv)
+    : weights_(weights), set_(set), states_(states), direct_(static_cast<std::size_t>(n * set.size())) {
+  const auto count = static_cast<std::size_t>(n) * static_cast<std::size_t>(states) * static_cast<std::size_t>(nv);
+  q_.resize(count), v_.resize(count);
+  if (dq) std::copy_n(dq, count, q_.data());
+  if (dv) std::copy_n(dv, count, v_.data());
+}
+
+void BatchOutputCotangents::add(Py_ssize_t environment, const Model& model, const double* q, const double* v) {
+  const Py_ssize_t first = environment * states_;
+  add_output_cotangents(
+      model, states_, q, v, weights_.set, weights_.values.data() + first * weights_.set.tangent_size(), set_,
+      q_.data() + first * model.nv, v_.data() + first * model.nv, direct_.data() + environment * set_.size());
+}
+
+void BatchOutputCotangents::finish(const bool* valid, double* parameters) const {
+  const auto size = static_cast<std::size_t>(set_.size());
+  for (std::size_t k = 0; k < direct_.size(); ++k)
+    if (valid[k / size]) parameters[k] += direct_[k];
 }
 
 namespace {

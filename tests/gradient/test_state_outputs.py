@@ -316,6 +316,30 @@ def test_of_a_batch():
         sim.step(q, v, u)
         assert np.array_equal(readings[i], sim.output(names))
     assert np.abs(readings[0] - readings[1]).max() > 1
+    states, random = ["position/tip", "orientation/hand", "subtree_com/base"], np.random.default_rng(0)
+    wrt = ["mass/base", "joint_placement/shoulder"]
+    w = random.normal(size=(2, 9))
+    g = batch.vjp(wrt=wrt, outputs=split(model, states, w))
+    dx = random.normal(size=(2, 2, model.nv))
+    both, added = batch.vjp(*dx, wrt), batch.vjp(*dx, wrt, outputs=split(model, states, w))
+    assert np.abs(added.q - both.q - g.q).max() <= 1e-12 * np.abs(added.q).max()
+    r = batch.rollout(np.stack([q, q]), np.stack([v, v]), np.stack([np.tile(u, (5, 1))] * 2))
+    W = random.normal(size=(2, 6, 9))
+    G = r.vjp(wrt=wrt, outputs=split(model, states, W))
+    for i in range(2):
+        sim = coulomb.Simulator(model.with_parameters({"mass/base": heavier[i]}))
+        sim.step(q, v, u)
+        single = sim.vjp(wrt=wrt, outputs=split(model, states, w[i]))
+        assert np.array_equal(g.q[i], single.q) and all(np.array_equal(g[name][i], single[name]) for name in wrt)
+        alone = sim.rollout(q, v, np.tile(u, (5, 1)))
+        assert np.array_equal(r.output(states)[i], alone.output(states))
+        single = alone.vjp(wrt=wrt, outputs=split(model, states, W[i]))
+        assert np.array_equal(G.q0[i], single.q0) and all(np.array_equal(G[name][i], single[name]) for name in wrt)
+    for call in (lambda: r.output(names), lambda: batch.vjp(outputs={names[1]: np.zeros((2, 1))})):
+        with pytest.raises(ValueError, match="is a force of a step"):
+            call()
+    with pytest.raises(ValueError, match=r"outputs\['position/tip'\]"):
+        batch.vjp(outputs={"position/tip": np.zeros(3)})
 
 
 @pytest.mark.parametrize(

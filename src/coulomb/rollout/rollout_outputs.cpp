@@ -15,9 +15,18 @@ std::vector<double> read_outputs(const Rollout& rollout, const OutputSet& output
   return out;
 }
 
+void add_output_cotangents(const Model& model, int states, const double* q, const double* v, const OutputSet& outputs,
+                           const double* w, const ParameterSet& set, double* dq, double* dv, double* dparameters) {
+  refuse_forces(outputs, "a batch or a rollout");
+  StateOutputs at(model);
+  for (std::size_t t = 0; t < static_cast<std::size_t>(states); ++t) {
+    at.move_to(q + t * model.nq, v + t * model.nv);
+    at.vjp(outputs, w + t * outputs.tangent_size(), dq + t * model.nv, dv + t * model.nv, &set, dparameters);
+  }
+}
+
 RolloutCotangent vjp(const Rollout& rollout, const double* dq, const double* dv, const OutputSet& outputs,
                      const double* doutputs, const std::vector<std::string>& parameters, const Progress& progress) {
-  refuse_forces(outputs, "a rollout");
   const Model& model = *rollout.model;
   const auto states = std::size_t(rollout.steps) + 1, nv = std::size_t(model.nv);
   check_finite_rows("dQ", dq, rollout.steps + 1, model.nv);
@@ -27,11 +36,8 @@ RolloutCotangent vjp(const Rollout& rollout, const double* dq, const double* dv,
   if (dv) v.assign(dv, dv + states * nv);
   const ParameterSet set(model, parameters);
   std::vector<double> direct(set.size());
-  StateOutputs at(model);
-  for (std::size_t t = 0; t < states; ++t) {
-    at.move_to(rollout.q.data() + t * model.nq, rollout.v.data() + t * nv);
-    at.vjp(outputs, doutputs + t * outputs.tangent_size(), q.data() + t * nv, v.data() + t * nv, &set, direct.data());
-  }
+  add_output_cotangents(model, rollout.steps + 1, rollout.q.data(), rollout.v.data(), outputs, doutputs, set, q.data(),
+                        v.data(), direct.data());
   RolloutCotangent out = vjp(rollout, q.data(), v.data(), parameters, progress);
   for (std::size_t k = 0; k < direct.size(); ++k) out.parameters[k] += direct[k];
   return out;
