@@ -200,7 +200,9 @@ def test_a_pushed_block_pushes_another(stepper):
 
 
 @pytest.mark.parametrize("stepper", STEPPERS)
-@pytest.mark.parametrize(("degrees", "friction", "acceleration", "spin"), [(15, 1.0, 1.813582, 1.813582), (30, 0.05, 4.480215, 1.061964)])
+@pytest.mark.parametrize(
+    ("degrees", "friction", "acceleration", "spin"), [(15, 1.0, 1.813582, 1.813582), (30, 0.05, 4.480215, 1.061964)]
+)
 def test_a_sphere_on_a_slope(stepper, degrees, friction, acceleration, spin):
     slope = Slope(degrees)
     scene = slope.scene(friction)
@@ -275,7 +277,9 @@ def test_bad_contact_points_are_named():
 
 def test_materials_of_a_loaded_robot():
     scene = coulomb.Scene()
-    scene.add_mjcf("<mujoco><worldbody><body><freejoint/><geom name='foot' type='sphere' size='.1' mass='1'/></body></worldbody></mujoco>")
+    scene.add_mjcf(
+        "<mujoco><worldbody><body><freejoint/><geom name='foot' type='sphere' size='.1' mass='1'/></body></worldbody></mujoco>"
+    )
     scene.set_contact("foot", contact_stiffness=1e4, contact_points=[(0, 0, -0.1)])
     scene.set_contact("foot", contact_scale=0.5)
     known = scene.build().parameters()
@@ -283,5 +287,8 @@ def test_materials_of_a_loaded_robot():
     assert known["contact_points/foot"].value == pytest.approx([0, 0, -0.1])
     with pytest.raises(ValueError, match="hand.*foot"):
         scene.set_contact("hand", contact_scale=1.0)
+    scene.add_ground()
+    with pytest.raises(ValueError, match="ground.*contact_points"):
+        scene.set_contact("ground", contact_points=[(0, 0, 0)])
     with pytest.raises(ValueError, match="foot.*contact_stiffness"):
         scene.set_contact("foot", contact_stiffness=-1.0)

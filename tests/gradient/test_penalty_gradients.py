@@ -20,9 +20,21 @@ def push():
     scene = coulomb.Scene()
     scene.add_ground(friction=0.5, **SOFT)
     scene.add_mjcf(ARM)
-    corners = [(x, y, -0.1) for x in (-0.02, 0.02) for y in (-0.03, 0.03)] + [(0, 0, -0.1), (0.02, 0, -0.05), (0.02, 0, 0)]
+    corners = [(x, y, -0.1) for x in (-0.02, 0.02) for y in (-0.03, 0.03)] + [
+        (0, 0, -0.1),
+        (0.02, 0, -0.05),
+        (0.02, 0, 0),
+    ]
     scene.set_contact("finger", contact_points=corners, contact_scale=0.8)
-    scene.add_box((0.12, 0.1, 0.1), mass=0.5, position=(0.25, 0.01, 0.0495), friction=0.6, contact_stiffness=3e3, contact_scale=1.3, name="box")
+    scene.add_box(
+        (0.12, 0.1, 0.1),
+        mass=0.5,
+        position=(0.25, 0.01, 0.0495),
+        friction=0.6,
+        contact_stiffness=3e3,
+        contact_scale=1.3,
+        name="box",
+    )
     return scene.build(), np.array([0.3, -0.4])
 
 
@@ -30,8 +42,19 @@ def pegs():
     """A mesh and an ellipsoid in a pile on a box with contact points, itself on the ground."""
     scene = coulomb.Scene()
     scene.add_ground(friction=0.4, **SOFT)
-    points = [(x, y, z) for x in (-0.1, 0.1) for y in (-0.1, 0.1) for z in (-0.05, 0.05)] + [(0, 0, 0.05), (0.05, 0, 0.05)]
-    scene.add_box((0.2, 0.2, 0.1), mass=1.0, position=(0, 0, 0.049), contact_points=points, friction=0.7, contact_stiffness=6e3, name="table")
+    points = [(x, y, z) for x in (-0.1, 0.1) for y in (-0.1, 0.1) for z in (-0.05, 0.05)] + [
+        (0, 0, 0.05),
+        (0.05, 0, 0.05),
+    ]
+    scene.add_box(
+        (0.2, 0.2, 0.1),
+        mass=1.0,
+        position=(0, 0, 0.049),
+        contact_points=points,
+        friction=0.7,
+        contact_stiffness=6e3,
+        name="table",
+    )
     vertices = np.random.default_rng(3).normal(size=(9, 3)) * 0.04
     scene.add_mesh(vertices, mass=0.4, position=(0.02, 0.01, 0.13), friction=0.6, name="stone")
     scene.add_sphere(0.05, mass=0.3, position=(-0.05, -0.05, 0.148), friction=0.9, contact_damping=3e3, name="ball")
@@ -73,14 +96,25 @@ def test_steps_against_differences(build, stepper):
             d = sim.derivatives(wrt=names)
             for key, error in check.errors.items():
                 name = key.split("_d", 1)[1]
-                effect = np.inf if name not in names else np.abs(d[name]).max() * np.abs(model.parameters()[name].value).max()
-                assert error <= (1e-6 if effect > 1e-3 else 1e-4), (k, key, error, effect)  # small ones drown in rounding
+                effect = (
+                    np.inf
+                    if name not in names
+                    else np.abs(d[name]).max() * np.abs(model.parameters()[name].value).max()
+                )
+                assert error <= (1e-6 if effect > 1e-3 else 1e-4), (
+                    k,
+                    key,
+                    error,
+                    effect,
+                )  # small ones drown in rounding
             felt.update(n.split("/")[0] for n in names if np.abs(d[n]).max() > 1e-12)
             w = random.normal(size=(2, model.nv))
             g = sim.vjp(*w, wrt=names)
             for name in names:
                 forward = w.ravel() @ d[name]
-                assert np.abs(g[name] - forward).max() <= 1e-12 * max(1.0, np.abs(w).max() * np.abs(d[name]).sum()), name
+                assert np.abs(g[name] - forward).max() <= 1e-12 * max(1.0, np.abs(w).max() * np.abs(d[name]).sum()), (
+                    name
+                )
             sim.memory = memory
         q, v = sim.step(q, v, u)
         assert sim.status.converged
@@ -124,7 +158,9 @@ def test_two_hundred_steps_against_differences(build, stepper):
         return (8 * (f(size) - f(-size)) - (f(2 * size) - f(-2 * size))) / (12 * size)
 
     def compare(what, expected, f):
-        slopes = [slope(f, size) for size in (1e-4, 1e-5, 1e-6, 1e-7)]  # kinks within the larger, rounding of the smaller
+        slopes = [
+            slope(f, size) for size in (1e-4, 1e-5, 1e-6, 1e-7)
+        ]  # kinks within the larger, rounding of the smaller
         assert min(abs(x - expected) for x in slopes) <= 1e-6 * max(abs(expected), 1e-2), (what, slopes, expected)
 
     direction = random.normal(size=model.nv)
@@ -136,4 +172,4 @@ def test_two_hundred_steps_against_differences(build, stepper):
         change = random.normal(size=value.size) * np.maximum(np.abs(value), 0.02)
         if kind == "inertia":  # far from no body at all
             change = np.append(value[0], np.zeros(9))
-        compare(name, g[name] @ change, lambda s: objective(parameters={name: value + s * change}))
+        compare(name, g[name] @ change, lambda s, n=name, x=value, d=change: objective(parameters={n: x + s * d}))

@@ -307,6 +307,8 @@ void Scene::set_contact(const std::string& geometry, const ContactOptions& optio
   if (options.scale) m.scale = *options.scale;
   checks::penalty_material(what, m);
   if (options.points) checks::contact_points(what, *options.points);
+  if (options.points && !options.points->empty() && part->type == ShapeType::half_space)
+    throw std::invalid_argument(what + " contact_points: a half-space has none, those of other shapes touch it");
   part->penalty = m;
   if (options.points) part->contact_points = *options.points;
 }
