@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "check.hpp"
+#include "../check.hpp"
 #include "coulomb/stepping/implicit_factor.hpp"
 
 using namespace coulomb;
