@@ -80,9 +80,20 @@ def main():
     parser.add_argument("--output", type=Path, default=HERE / "results", help="folder of the result file")
     options = parser.parse_args()
     repeats = 3 if options.quick else 10
-    lines = ["| model | dofs | stepper | steps | parameters | forward, us/step | backward, us/step | ratio |", "|---|---|---|---|---|---|---|---|"]
+    lines = [
+        "| model | dofs | stepper | steps | parameters | forward, us/step | backward, us/step | ratio |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
     for label, model in (("finger", scene(1)), ("hand", scene(5))):
-        cases = [("bdf1", 200, 0), ("bdf2", 50, 0), ("bdf2", 200, 0), ("bdf2", 800, 0), ("bdf2", 200, 10), ("bdf2", 200, 40), ("bdf2", 200, 100)]
+        cases = [
+            ("bdf1", 200, 0),
+            ("bdf2", 50, 0),
+            ("bdf2", 200, 0),
+            ("bdf2", 800, 0),
+            ("bdf2", 200, 10),
+            ("bdf2", 200, 40),
+            ("bdf2", 200, 100),
+        ]
         for stepper, steps, count in cases:
             forward, backward, scalars = measure(model, stepper, steps, count, repeats)
             lines.append(

@@ -26,9 +26,7 @@ BODIES = {"free": FREE, "ball": BALL, "top": TOP, "chain": CHAIN}
 
 
 def load(bodies, gravity=9.81, extra=""):
-    return coulomb.load(
-        f'<mujoco><option gravity="0 0 {-gravity}"/><worldbody>{bodies}</worldbody>{extra}</mujoco>'
-    )
+    return coulomb.load(f'<mujoco><option gravity="0 0 {-gravity}"/><worldbody>{bodies}</worldbody>{extra}</mujoco>')
 
 
 def neutral(model):
@@ -67,7 +65,10 @@ def test_bdf2_is_of_second_order(name):
 
 
 def test_stiff_decay():
-    model = load('<body><joint type="slide" axis="1 0 0" damping="1e6"/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/></body>', 0)
+    model = load(
+        '<body><joint type="slide" axis="1 0 0" damping="1e6"/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/></body>',
+        0,
+    )
     _, v = coulomb.Simulator(model, stepper="bdf1", timestep=0.1).step([0.0], [1.0])
     assert v[0] == pytest.approx(9.9999e-6, abs=1e-12)
     trajectory = simulate(model, "bdf2", 0.1, 5, v=[1.0])
@@ -127,27 +128,36 @@ def test_energy_error_falls_at_least_with_the_order(bodies, stepper, expected):
 
 @pytest.mark.parametrize("stepper", ["bdf1", "bdf2"])
 def test_a_joint_rests_on_its_limit_as_on_a_spring(stepper):
-    model = load('<body><joint type="slide" axis="0 0 1" limited="true" range="-.1 1"/><inertial pos="0 0 0" mass="2" diaginertia="1 1 1"/></body>')
+    model = load(
+        '<body><joint type="slide" axis="0 0 1" limited="true" range="-.1 1"/><inertial pos="0 0 0" mass="2" diaginertia="1 1 1"/></body>'
+    )
     trajectory = simulate(model, stepper, 1e-2, 400, limit_stiffness=2e4)
     assert trajectory.q[-1, 0] == pytest.approx(-0.1 - 2 * 9.81 / 2e4, abs=1e-9)
 
 
 def test_the_limit_of_a_ball_joint():
-    model = load('<body><joint type="ball" limited="true" range="0 30"/><inertial pos="0 0 -1" mass="1" diaginertia=".1 .1 .1"/></body>', 0)
+    model = load(
+        '<body><joint type="ball" limited="true" range="0 30"/><inertial pos="0 0 -1" mass="1" diaginertia=".1 .1 .1"/></body>',
+        0,
+    )
     q = simulate(model, "bdf1", 1e-2, 200, v=[0.3, 0.4, 0], limit_stiffness=1e3, limit_damping=1e2).q
     angle = np.degrees(2 * np.arccos(np.abs(q[:, 0])))
     assert 30 < angle.max() < 33 and angle[-1] < 30  # reached, and thrown back
 
 
 def test_dry_friction_stops_a_joint_where_coulomb_would():
-    model = load('<body><joint type="slide" axis="1 0 0" frictionloss="3"/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/></body>', 0)
+    model = load(
+        '<body><joint type="slide" axis="1 0 0" frictionloss="3"/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/></body>',
+        0,
+    )
     q = simulate(model, "bdf2", 1e-3, 1500, v=[2.0], dry_friction_velocity=1e-4).q
     assert q[-1, 0] == pytest.approx(2**2 / (2 * 3), rel=1e-3)
 
 
 def test_equalities_hold_like_springs():
     bodies = "".join(
-        f'<body name="{n}" pos="{x} 0 0"><freejoint/><inertial pos="0 0 0" mass="1" diaginertia=".1 .1 .1"/></body>' for n, x in (("a", 0), ("b", 1))
+        f'<body name="{n}" pos="{x} 0 0"><freejoint/><inertial pos="0 0 0" mass="1" diaginertia=".1 .1 .1"/></body>'
+        for n, x in (("a", 0), ("b", 1))
     )
     extra = '<equality><weld body1="a"/><connect body1="b" body2="a" anchor="0 0 0"/></equality>'
     q = simulate(load(bodies, extra=extra), "bdf1", 1e-2, 300, equality_stiffness=1e5).q[-1]
@@ -166,13 +176,17 @@ def ball_on_floor(height=0.1, radius=0.1, **scene_options):
 
 @pytest.mark.parametrize("stepper", ["semi_implicit", "bdf1", "bdf2"])
 def test_a_ball_sinks_into_penalty_contact(stepper):
-    sim = coulomb.Simulator(ball_on_floor(), stepper=stepper, contact="penalty", timestep=1e-2, contact_stiffness=1e4, contact_damping=1e5)
+    sim = coulomb.Simulator(
+        ball_on_floor(), stepper=stepper, contact="penalty", timestep=1e-2, contact_stiffness=1e4, contact_damping=1e5
+    )
     model = sim.model
     trajectory = sim.rollout(neutral(model), np.zeros(model.nv), steps=800)
     assert trajectory.converged
     assert 0.1 - trajectory.q[-1, 2] == pytest.approx(9.81e-4, abs=1e-9)
     contact = sim.contacts[0]
-    assert abs(contact.impulse[2]) == pytest.approx(9.81e-2, rel=1e-6) and contact.depth == pytest.approx(9.81e-4, abs=1e-9)
+    assert abs(contact.impulse[2]) == pytest.approx(9.81e-2, rel=1e-6) and contact.depth == pytest.approx(
+        9.81e-4, abs=1e-9
+    )
 
 
 @pytest.mark.parametrize("stepper", ["semi_implicit", "bdf1", "bdf2"])
@@ -192,7 +206,9 @@ def test_a_block_slides_to_a_stop_as_coulomb_has_it(stepper):
     scene.add_ground(friction=0.3)
     scene.add_box((0.5, 0.5, 0.1), mass=1.0, position=(0, 0, 0.05 - 9.81e-6 / 4), friction=0.3)
     model = scene.build()
-    sim = coulomb.Simulator(model, stepper=stepper, contact="penalty", timestep=1e-3, contact_stiffness=1e6, contact_friction_stiffness=1e5)
+    sim = coulomb.Simulator(
+        model, stepper=stepper, contact="penalty", timestep=1e-3, contact_stiffness=1e6, contact_friction_stiffness=1e5
+    )
     v0 = np.zeros(model.nv)
     v0[0] = 2
     trajectory = sim.rollout(neutral(model), v0, steps=1000)

@@ -183,9 +183,7 @@ STEPS = 200
 
 def loss(model, base, trajectory, dQ, dV):
     """Linear in the tangent vectors from the base trajectory."""
-    return sum(
-        model.difference(base.q[t], trajectory.q[t]) @ dQ[t] + trajectory.v[t] @ dV[t] for t in range(STEPS + 1)
-    )
+    return sum(model.difference(base.q[t], trajectory.q[t]) @ dQ[t] + trajectory.v[t] @ dV[t] for t in range(STEPS + 1))
 
 
 def difference(f, h):
@@ -242,9 +240,12 @@ def test_trajectories_in_penalty_contact(stepper):
         if name.startswith("inertia"):
             d = at  # stays a body
         h = 5e-5 if name != "timestep" else 1e-5
-        extra = (lambda e, d=d, at=at: {"timestep": options["timestep"] + e * d[0]}) if name == "timestep" else (lambda e: {})
-        exact = g[name] @ d
-        check(name, exact, lambda e: value(run(model.with_parameters({name: at + e * d}), **extra(e))), h)
+
+        def moved(e, name=name, at=at, d=d):
+            more = {"timestep": options["timestep"] + e * d[0]} if name == "timestep" else {}
+            return value(run(model.with_parameters({name: at + e * d}), **more))
+
+        check(name, g[name] @ d, moved, h)
 
 
 @pytest.mark.parametrize("stepper", ["bdf1", "bdf2"])
@@ -281,7 +282,9 @@ def test_the_state_before():
 def test_last_state_alone():
     model = chain()
     rng = np.random.default_rng(1)
-    trajectory = coulomb.Simulator(model, stepper="bdf2", timestep=4e-3).rollout(q0_of(model), rng.normal(size=model.nv), steps=20)
+    trajectory = coulomb.Simulator(model, stepper="bdf2", timestep=4e-3).rollout(
+        q0_of(model), rng.normal(size=model.nv), steps=20
+    )
     wrt = ["q0", "v0", "u", "tau", "mass/b1", "joint_placement/h"]
     every, last = trajectory.jacobian(wrt), trajectory.jacobian(wrt, False)
     for name in wrt:
