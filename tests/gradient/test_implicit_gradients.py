@@ -262,6 +262,24 @@ def test_checkpoints_change_nothing(stepper, every):
     assert np.array_equal(one["mass/ball"], other["mass/ball"])
 
 
+def test_penalty_without_contact_is_the_semi_implicit_step():
+    """Away from limits and dry friction: the same step, and the same derivatives by everything."""
+    model = chain()
+    model = model.with_parameters(
+        {f"joint_friction/{j}": np.zeros(n) for j, n in (("ball", 3), ("h", 1), ("s", 1), ("h2", 1))}
+    )
+    rng = np.random.default_rng(12)
+    v, tau, fext = rng.normal(size=model.nv), rng.normal(size=model.nv), rng.normal(size=(len(model.body_names), 6))
+    hard, soft = coulomb.Simulator(model), coulomb.Simulator(model, contact="penalty")
+    ends = [sim.step(q0_of(model), v, tau=tau, fext=fext) for sim in (hard, soft)]
+    assert all(np.abs(a - b).max() < 1e-14 for a, b in zip(*ends))
+    names = [n for n in model.parameters() if not n.startswith("joint_friction")]
+    a, b = (sim.derivatives(wrt=names) for sim in (hard, soft))
+    assert relative(b.A, a.A) < 1e-12 and relative(b.B_tau, a.B_tau) < 1e-12 and relative(b.B, a.B) < 1e-12
+    for name in names:
+        assert np.abs(a[name] - b[name]).max() <= 1e-11 * (1 + np.abs(a[name]).max()), name
+
+
 def test_the_state_before():
     """A_previous by a rollout of two steps: d x2/d x0 = A1 A0 + A_previous."""
     model = chain()
