@@ -152,6 +152,7 @@ def test_every_kind_of_parameter_was_compared():
     assert test_parameters.compared == test_parameters.KINDS, test_parameters.KINDS - test_parameters.compared
 
 
+@pytest.mark.parametrize("lcp", [{}], indirect=True, ids=["boxed"])
 @pytest.mark.parametrize("name", robots.NAMES)
 def test_robots(lcp, name, monkeypatch):
     """Every recorded state: the law to 1e-9, the Jacobian to 1e-6, forward against reverse mode to 1e-10."""
@@ -159,6 +160,7 @@ def test_robots(lcp, name, monkeypatch):
     test_seven_robots.test_contact_law_and_jacobian_at_every_state(name)
 
 
+@pytest.mark.parametrize("lcp", [{}], indirect=True, ids=["boxed"])
 @pytest.mark.parametrize("name", robots.NAMES)
 def test_law_on_robots(lcp, name):
     if robots.folder() is None:
@@ -176,6 +178,7 @@ def test_law_on_robots(lcp, name):
     assert len(unsolved) <= 2, unsolved  # of h1's heaps of redundant contacts with strong friction; 0 elsewhere
 
 
+@pytest.mark.parametrize("lcp", [{}], indirect=True, ids=["boxed"])
 @pytest.mark.parametrize("name", robots.NAMES)
 def test_parameters_of_robots(lcp, name):
     test_parameters.test_robots(name)

@@ -149,7 +149,7 @@ void frame_spin() {
     double n[3], d[3], t1[3], t2[3], up1[3], up2[3], low1[3], low2[3], cross[3];
     random.direction(n);
     random.direction(d);
-    if (std::abs(n[2]) < 1e-2) continue;
+    if (std::abs(n[2] + 0.5) < 1e-2) continue;  // where the frame jumps
     axpy3(-dot3(d, n), n, d);
     const double h = 1e-6, length = std::sqrt(1 + h * h * dot3(d, d));
     double up[3], low[3];
