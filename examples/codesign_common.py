@@ -25,10 +25,16 @@ CM = 0.01  # m
 DENSITY = 1000.0  # kg/m^3
 
 
-PENALTY = {"stepper": "bdf2", "contact": "penalty"}  # options of Simulator
+def penalty(stiffness, friction, damping):
+    """Options of Simulator, from contact numbers in g/s^2, g/s and g/(cm s): what a ball of the finger feels."""
+    numbers = {"contact_stiffness": 1e-3 * stiffness, "contact_friction_stiffness": 1e-3 * friction}
+    return {"stepper": "bdf2", "contact": "penalty", "contact_damping": 0.1 * damping, **numbers}
 
 
-def finger(prefix="", damping=0.01, *, scale_prefix="", palm_scale=None, **pieces):
+BALLS = {"tip": 0.002, "phalanx2": 0.002}  # m
+
+
+def finger(prefix="", damping=0.01, *, scale_prefix="", palm_scale=None, balls=None, **pieces):
     """A ChainCage: knuckle that turns about z, three joints that bend about y. scale_prefix: of its scales' names.
     palm_scale: name of a scale for the palm's length, in place of the one for the height of the neck.
     """
@@ -37,7 +43,7 @@ def finger(prefix="", damping=0.01, *, scale_prefix="", palm_scale=None, **piece
     row = [named(piece, scale_prefix, palm_scale) for piece in finger_pieces(**pieces)]
     if palm_scale:
         row[0] = replace(row[0], length_scale=palm_scale)
-    return ChainCage(row, joints, prefix=prefix)
+    return ChainCage(row, joints, prefix=prefix, balls=balls)
 
 
 def named(piece, prefix, palm_scale):
@@ -54,11 +60,12 @@ def named(piece, prefix, palm_scale):
 
 def build(chains, torque, others="", *, gravity, timestep, positions=None, eulers=None):
     """The Model of fingers with a motor per joint, u = 1 at `torque` (N m), and `others`: MJCF of what they handle, which they
-    touch if its contype is 2: fingers do not touch each other."""
+    touch if its contype is 2: fingers do not touch each other.
+    """
     assets, bodies, motors = "", "", ""
     for i, chain in enumerate(chains):
         options = {"position": positions[i] if positions else (0, 0, 0), "euler": eulers[i] if eulers else (0, 0, 0)}
-        new = chain.mjcf(DENSITY, geom='contype="1" conaffinity="2"', **options)
+        new = chain.mjcf(DENSITY, touch='contype="1" conaffinity="2"', **options)
         assets, bodies = assets + new[0], bodies + new[1]
         motors += "".join(f'<motor joint="{joint}" gear="{torque}"/>' for joint in chain.joints)
     return coulomb.load(
@@ -152,52 +159,70 @@ class Task:
     def optimise(self, a, x, iterations, design):
         """L-BFGS-B on a, and on x if `design`. Returns a, x and the cost after every iteration, the start first."""
         count, free = a.size, len(x) if design else 0
-        costs = [self.evaluate(a, x, False)[0]]
+        costs, self.path = [self.evaluate(a, x, False)[0]], [a]
         scale = 1 / abs(costs[0])
 
         def split(y):
             return y[:count].reshape(a.shape), y[count:] if design else x
 
+        best = [np.inf, None]
+
         def function(y):
             value, by_a, by_x = self.evaluate(*split(y), by_design=design)
+            if value < best[0]:
+                best[:] = value, y.copy()
             return scale * value, scale * np.concatenate([by_a.ravel(), by_x[:free]])
 
+        def note(y, value):
+            costs.append(value)
+            self.path.append(split(y)[0].copy())
+
         y, limits = np.concatenate([a.ravel(), x[:free]]), [(-1, 1)] * count + self.bounds[:free]
-        while len(costs) <= iterations:  # a line search may fail where contacts change: then begin anew from there
-            before = len(costs)
-            y = minimize(
+        while (
+            len(costs) <= iterations
+        ):  # a line search fails at kinks, where contacts change: begin anew from its best point
+            before = costs[-1]
+            minimize(
                 function,
                 y,
                 jac=True,
                 method="L-BFGS-B",
                 bounds=limits,
-                callback=lambda intermediate_result: costs.append(intermediate_result.fun / scale),
-                options={"maxiter": iterations + 1 - before, "ftol": 1e-7, "maxcor": 20},
-            ).x
-            if len(costs) - before < 3:
+                callback=lambda intermediate_result: note(intermediate_result.x, intermediate_result.fun / scale),
+                options={"maxiter": iterations + 1 - len(costs), "ftol": 1e-7, "maxcor": 20},
+            )
+            y = best[1]
+            if best[0] < costs[-1]:
+                note(y, best[0])
+            if costs[-1] > (1 - 1e-6) * before:
                 break
         return *split(y), np.array(costs)
 
 
-def compare(task, iterations, a=None, *, go_on=False):
-    """Control alone, then control and design from the same start; go_on: from what control alone has found. {label: (a, x, costs)};
-    every iteration must be better.
+def compare(task, iterations, a=None):
+    """Control alone, then control and design from the same start, and, where that ends in a worse minimum, from controls that control
+    alone has come through: half-way and at its end. {label: (a, x, costs)}; every iteration must be better.
     """
-    start = np.zeros((task.blocks, task.nu)) if a is None else a
-    out = {}
-    for label, design in (("control", False), ("control and design", True)):
-        began = time.perf_counter()
-        a = out["control"][0] if design and go_on else start
-        out[label] = task.optimise(a, task.morphology.start.copy(), iterations, design)
-        costs = out[label][2]
-        print(
-            f"{label:<19} cost {costs[0]:.4g} -> {costs[-1]:.4g} in {len(costs) - 1} iterations, "
-            f"{time.perf_counter() - began:.1f} s"
-        )
-        assert np.all(np.diff(costs) <= 1e-12 * costs[0]), "a cost went up"
-    x = out["control and design"][1]
+    a = np.zeros((task.blocks, task.nu)) if a is None else a
+    control = run(task, "control", a, iterations, False)
+    path = task.path
+    both = run(task, "control and design", a, iterations, True)
+    for k in (len(path) // 2, len(path) - 1):
+        if both[2][-1] > control[2][-1]:
+            both = run(task, f"... from control {k}", path[k], iterations, True)
+    x = both[1]
     print("scales: " + ", ".join(f"{name} {value:.2f}" for name, value in zip(task.morphology.design.names, x)))
-    return out
+    return {"control": control, "control and design": both}
+
+
+def run(task, label, a, iterations, design):
+    began = time.perf_counter()
+    found = task.optimise(a, task.morphology.start.copy(), iterations, design)
+    costs = found[2]
+    spent = time.perf_counter() - began
+    print(f"{label:<19} cost {costs[0]:.4g} -> {costs[-1]:.4g} in {len(costs) - 1} iterations, {spent:.1f} s")
+    assert np.all(np.diff(costs) <= 1e-12 * costs[0]), "a cost went up"
+    return found
 
 
 def draw(axes, model, q, *, alpha=0.9, light=()):
@@ -248,11 +273,9 @@ def picture(path, title, task, results, frames, *, light=(), limits, view=(18, -
         figure = plt.figure(figsize=(4.2 + 3.1 * count, 6.4), layout="constrained")
         grid = figure.add_gridspec(2, 1 + count, width_ratios=(1.35, *(1 for _ in range(count))))
         axes = figure.add_subplot(grid[:, 0])
-        first = 0
         for k, (label, (_, _, costs)) in enumerate(results.items()):
-            start = first if k and costs[0] < results["control"][2][0] else 0  # it goes on
+            start = int(np.argmin(abs(results["control"][2] - costs[0]))) if k else 0  # it may go on from there
             axes.semilogy(np.arange(start, start + len(costs)), costs, color=COLOURS[k], label=label)
-            first = len(costs) - 1
         axes.set(xlabel="iteration of L-BFGS-B", ylabel="cost", title=title)
         axes.legend()
         for row, (label, (a, x, _)) in enumerate(results.items()):

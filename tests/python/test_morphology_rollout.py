@@ -208,3 +208,53 @@ def test_one_scale_of_a_sliding_block():
     dV[-1, :2] = 1.0, 0.3
     gradient = morphology.vjp(x, r.vjp(None, dV, wrt=morphology.names))
     close(gradient, differences(lambda y: dV[-1] @ run(y).v[-1], x, 1e-7), 1e-5)
+
+
+def pad(stepper="bdf2"):
+    """A box with four contact points under it on an arm, above a block that it presses on; cage: three sides."""
+    scene = coulomb.Scene(timestep=2e-3)
+    scene.add_ground(friction=0.5)
+    points = [(x, y, -0.03) for x in (-0.05, 0.05) for y in (-0.04, 0.04)]
+    scene.add_box((0.12, 0.1, 0.06), density=800, position=(0, 0, 0.0297), contact_points=points, name="pad")
+    model = scene.build()
+    cage = Cage.box((-0.06, -0.05, -0.03), (0.06, 0.05, 0.03), name="pad")
+    matrix = np.stack([cage.handles * np.eye(3)[k] for k in range(3)], axis=2)
+    matrix[:, 2, 2] += 0.03  # grows upward
+    design = Scales([cage], matrix, ["length", "width", "height"])
+    return Morphology(model, [Part("pad", cage, 800, contact_scale=True)], design=design)
+
+
+def test_contact_points_and_scale_follow():
+    morphology = pad()
+    x = np.array([1.2, 0.9, 1.5])
+    values = morphology.parameters(x)
+    a, b, c = 0.12 * 1.2, 0.1 * 0.9, 0.06 * 1.5
+    surface, before = a * b + b * c + c * a, 0.12 * 0.1 + 0.1 * 0.06 + 0.06 * 0.12
+    assert values["contact_scale/pad"][0] == pytest.approx(surface / before, rel=1e-12)
+    corners = np.array([(0.05 * 1.2 * i, 0.04 * 0.9 * j, -c / 2) for i in (-1, 1) for j in (-1, 1)])
+    assert np.abs(values["contact_points/pad"].reshape(-1, 3) - corners).max() < 1e-15
+    assert np.abs(values["geometry_placement/pad"][:3] - [0, 0, c / 2 - 0.03]).max() < 1e-15
+    for name, slope in morphology.jacobian(x).items():
+        close(slope, differences(lambda y, name=name: morphology.parameters(y)[name], x), 1e-8)
+    assert morphology.model_of(x).parameters()["contact_scale/pad"].value[0] == values["contact_scale/pad"][0]
+
+
+def test_gradient_of_penalty_contact_by_a_cage():
+    """200 steps of the pad, thrown and sliding on its contact points: scale of contact, points, mass."""
+    morphology = pad()
+    weights = np.random.default_rng(4).normal(size=6)
+
+    def run(x):
+        sim = coulomb.Simulator(morphology.model_of(x), stepper="bdf2", contact="penalty")
+        q, v = sim.model.neutral()
+        v[:] = 0.6, 0.3, 0.0, 0.1, 0.2, 1.0
+        r = sim.rollout(q, v, steps=200)
+        assert r.converged and len(sim.contacts)
+        return r
+
+    x = np.array([1.1, 0.95, 1.2])
+    r = run(x)
+    dV = np.zeros_like(r.v)
+    dV[40::40] = weights
+    gradient = morphology.vjp(x, r.vjp(None, dV, wrt=morphology.names))
+    close(gradient, differences(lambda y: np.sum(dV * run(y).v), x, 1e-7), 1e-6)

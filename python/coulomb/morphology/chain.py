@@ -44,12 +44,13 @@ class Piece:
 class ChainCage:
     """pieces: of Piece, in a row from the base to the tip. joints: {body: {attribute: value}} of MJCF's <joint>, such as
     {"p0": {"axis": "0 1 0", "damping": "0.1"}}; a body without is fixed to the one before. prefix: of the names of pieces,
-    bodies and joints (not of scales) in the model.
+    bodies and joints (not of scales) in the model. balls: {piece: radius, m}: a ball without mass on every handle of the piece,
+    <piece>.0 to <piece>.13: contact that changes smoothly when the finger turns; `touch` of mjcf() is then theirs alone.
 
     The joint of a body has the name of the body. ValueError: names the piece and the value.
     """
 
-    def __init__(self, pieces, joints, *, prefix=""):
+    def __init__(self, pieces, joints, *, prefix="", balls=None):
         self.pieces = [replace(p, name=prefix + p.name, body=prefix + p.body) for p in pieces]
         self.joints = {prefix + body: dict(attributes) for body, attributes in joints.items()}
         self.bodies = list(dict.fromkeys(p.body for p in self.pieces))
@@ -62,6 +63,11 @@ class ChainCage:
         for body in self.joints:
             if body not in self.bodies:
                 raise ValueError(f"joints: no piece has the body '{body}'")
+        self.balls = {prefix + piece: radius for piece, radius in (balls or {}).items()}
+        for piece, radius in self.balls.items():
+            if piece not in [p.name for p in self.pieces]:
+                raise ValueError(f"balls: no piece has the name '{piece}'")
+            positive(f"balls['{piece}']", radius)
         for p in self.pieces:
             for what, values in (("length", [p.length]), ("start", p.start), ("end", p.end)):
                 for k, value in enumerate(values):
@@ -111,7 +117,12 @@ class ChainCage:
         return self._cages
 
     def parts(self, density, contact_scale=False):
-        return [Part(p.name, cage, density, contact_scale=contact_scale) for p, cage in zip(self.pieces, self.cages)]
+        """Of every piece, and its balls."""
+        out = []
+        for p, cage in zip(self.pieces, self.cages):
+            out.append(Part(p.name, cage, density, contact_scale=contact_scale))
+            out += [Part(f"{p.name}.{i}", cage) for i in range(14) if p.name in self.balls]
+        return out
 
     def links(self):
         """The joints between bodies: each follows the end of the piece before."""
@@ -125,9 +136,9 @@ class ChainCage:
         """A Marker at the middle of the far end of the last piece."""
         return Marker(name, self.cages[-1], self.cages[-1].handles[9])
 
-    def mjcf(self, density, *, position=(0, 0, 0), euler=(0, 0, 0), geom="", body=""):
+    def mjcf(self, density, *, position=(0, 0, 0), euler=(0, 0, 0), touch="", body=""):
         """(assets, bodies): MJCF of the chain at rest, for <asset> and <worldbody>. position, euler: of its first body,
-        euler as the file's compiler reads it. geom, body: attributes for every geom, and elements for the first body.
+        euler as the file's compiler reads it. touch: attributes of geoms that touch. body: elements for the first body.
         """
         assets, opened = [], []
         position, text = finite("position", position, (3,)), []
@@ -147,7 +158,13 @@ class ChainCage:
             else:
                 assets.append(f'<mesh name="{p.name}" vertex="{_numbers(handles[:8].ravel())}"/>')
                 shape = f'type="mesh" mesh="{p.name}"'
-            text.append(f'<geom name="{p.name}" {shape} density="{density!r}" {geom}/>')
+            alone = (
+                'contype="0" conaffinity="1073741824"' if self.balls else touch
+            )  # touches nothing, but is no decoration
+            text.append(f'<geom name="{p.name}" {shape} density="{density!r}" {alone}/>')
+            for i in range(14) if p.name in self.balls else ():
+                place = f'pos="{_numbers(handles[i])}" size="{self.balls[p.name]!r}"'
+                text.append(f'<geom name="{p.name}.{i}" type="sphere" {place} mass="0" {touch}/>')
             position = handles[9]
         return "\n".join(assets), "\n".join(text) + "</body>" * len(opened)
 
