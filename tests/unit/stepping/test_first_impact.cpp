@@ -155,6 +155,21 @@ void rods_and_ellipsoid() {
   expect(t.first(0.1), std::asin(std::sqrt((0.04 - 0.01) / (0.09 - 0.01))) / 20, 1e-11);
 }
 
+// A plate spins about the normal of the plane and begins to tumble: the tilt of the spin is what brings it down.
+void tumbling_plate() {
+  MovingScene s;
+  s.add_shape(plane);
+  const int body = s.add_free(box(0.5, 0.4, 0.01));
+  s.finish();
+  s.place(body, 0, 0, 0.1);
+  s.free_v(body)[5] = 3000, s.free_a(body)[4] = 1e5;
+  const Impact impact = s.first(0.01);
+  CHECK(impact.found && impact.status == ImpactStatus::complete);
+  PathReference reference(s);
+  for (int k = 1; k < 2000; ++k) CHECK(reference.distance(0, impact.time * k / 2000) > 0);
+  CHECK_NEAR(reference.distance(0, impact.time), 0, 1e-12);
+}
+
 // Nothing is at rest in the world: a hinged arm hits a ball that rides on the same slide.
 void arm_on_a_slide() {
   MovingScene s;
@@ -288,6 +303,7 @@ int main() {
   two_balls();
   corner_and_edges();
   rods_and_ellipsoid();
+  tumbling_plate();
   arm_on_a_slide();
   moving_half_space();
   touching();

@@ -49,7 +49,7 @@ void aim(MovingScene& s, int body, const double* target, double duration, Random
 void spin(MovingScene& s, int body, Random& random) {
   double d[3];
   random.direction(d);
-  const double w = speed(random, 3000), a = speed(random, 1000), b = speed(random, 1e4);
+  const double w = speed(random, 3000), a = speed(random, 1000), b = speed(random, 1e5);
   for (int i = 0; i < 3; ++i) s.free_v(body)[3 + i] = w * d[i];
   if (random.uniform(0, 1) < 0.5) return;
   random.direction(d);
