@@ -1,3 +1,4 @@
+// The lower bound g(s) of a pair, for two bounded shapes and for a half-space, and the largest step that it proves safe.
 #include "coulomb/collision/separation_bound.hpp"
 
 #include <algorithm>

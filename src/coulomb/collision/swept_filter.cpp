@@ -1,3 +1,4 @@
+// Spheres against spheres in rows of single precision; half-spaces against spheres one by one.
 #include "coulomb/collision/swept_filter.hpp"
 
 #include <algorithm>

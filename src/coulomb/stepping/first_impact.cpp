@@ -1,3 +1,4 @@
+// The search: filter, a look at the start of each pair, then always the pair that is safe for the shortest time.
 #include "coulomb/stepping/first_impact.hpp"
 
 #include <algorithm>
