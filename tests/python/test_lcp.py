@@ -44,7 +44,10 @@ def test_random_problems(method):
             assert violation(*problem, r) <= 1e-8
             assert np.allclose(r.w, problem[0] @ r.x + problem[1])
             assert r.status.residual <= 1e-10 and r.status.reason == "solved"
-        elif method in ("auto", "dantzig"):  # strong friction between few contacts may leave none: then all classes were tried
+        elif method in (
+            "auto",
+            "dantzig",
+        ):  # strong friction between few contacts may leave none: then all classes were tried
             assert r.status.no_solution or r.status.reason.startswith("failed")
     assert solved >= 50
 
@@ -83,7 +86,9 @@ def test_friction_sticks_and_slides():
     stick = coulomb.solve_lcp(A, [-1.0, 0.2], hi=[np.inf, 0.5], friction_index=[-1, 0])
     slide = coulomb.solve_lcp(A, [-1.0, 0.9], hi=[np.inf, 0.5], friction_index=[-1, 0])
     assert stick.classes == ["clamped", "clamped"] and np.allclose(stick.x, [1, -0.2])
-    assert slide.classes == ["clamped", "lower"] and np.allclose(slide.x, [1, -0.5]) and slide.w[1] == pytest.approx(0.4)
+    assert (
+        slide.classes == ["clamped", "lower"] and np.allclose(slide.x, [1, -0.5]) and slide.w[1] == pytest.approx(0.4)
+    )
 
 
 def problem_with_everything(seed):

@@ -207,23 +207,17 @@ bool ConstraintSolver::climb(const SolverSettings& settings, const WarmStart* wa
   const bool damped = newton(trial_, 0.3, 1, 40);
   keep_if_better(trial_);
   if (damped) return true;
-  if (scaled_.has_pyramids) {  // Newton's steps between sides and vertices can go round in circles
-    if (sweep_and_solve(100, 25)) return true;
-    copy(start_, trial_, scaled_.ld);
-    dantzig_.solve(scaled_, tolerance_, 0, trial_, iterations_);
-    const bool pivoted = newton(trial_, 0.01, 0.03, 25);
-    keep_if_better(trial_);
-    if (pivoted) return true;
-  }
   if (settings.last_rung <= 2) {
     result.status = SolveStatus::max_iterations;
     return false;
   }
 
   result.rung = 3;
-  if (scaled_.has_pyramids) {
+  if (scaled_.has_pyramids) {  // Newton's steps between sides and vertices can go round in circles
+    if (sweep_and_solve(100, 25)) return true;
     copy(start_, trial_, scaled_.ld);
-    const bool found = dantzig_.solve(scaled_, tolerance_, settings.max_iterations, trial_, iterations_);
+    const bool found = dantzig_.solve(scaled_, tolerance_, settings.max_iterations, trial_, iterations_) ||
+                       newton(trial_, 0.01, 0.03, 25);
     keep_if_better(trial_);
     if (found) return true;
   }
