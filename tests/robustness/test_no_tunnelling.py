@@ -127,3 +127,32 @@ def test_the_bound_on_impacts_keeps_bodies_apart(e, limit):
     assert len({i.time for i in sim.impacts}) == limit + 1
     assert abs(q[0]) <= 0.045 + TOLERANCE and abs(v[0]) < 1e-9
     assert np.isfinite(sim.derivatives().A).all()
+
+
+def test_bodies_wait_when_there_are_too_many_impacts():
+    """An ellipsoid that rolls fast touches down again and again: after twice max_impacts it waits, safe, and says so."""
+    scene = coulomb.Scene()
+    scene.add_ground(friction=1.0, restitution=0)
+    scene.add_ellipsoid((0.1, 0.2, 0.1), mass=1.0, position=(0, 0, 0.1))
+    model = scene.build()
+    sim = coulomb.Simulator(model, timestep=0.02, continuous_collision=True, max_impacts=3)
+    probe = coulomb.Simulator(model, timestep=1e-9)
+    q, v = model.neutral()
+    v = v + [0, -10, 0, 100, 0, 0]
+    sim.step(q, v)
+    sim.freeze_memory(True)
+    q1, v1 = sim.step(q, v)
+    assert sim.status.reason.startswith("impact_limit") and not sim.status.converged
+    assert len({i.time for i in sim.impacts}) == 7
+    assert depth(probe, q1) <= TOLERANCE
+    assert np.isfinite(v1).all() and abs(v1).max() < 150
+    J = sim.derivatives().A
+    for k in range(6):
+        moved = [sim.step(q, v + s * 1e-6 * np.eye(6)[k]) for s in (1, -1)]
+        numeric = np.r_[model.difference(moved[1][0], moved[0][0]), moved[0][1] - moved[1][1]] / 2e-6
+        assert J[:, 6 + k] == pytest.approx(numeric, rel=1e-4, abs=1e-4 * np.abs(J).max())
+    sim.freeze_memory(False)
+    for _ in range(20):  # and goes on from there
+        q1, v1 = sim.step(q1, v1)
+        assert depth(probe, q1) <= TOLERANCE
+    assert np.linalg.norm(q1[:3] - q[:3]) > 0.1

@@ -165,9 +165,16 @@ double separation_along(const Shape& a, const Shape& b, const double normal[3]) 
 }
 
 bool is_farther(const Shape& a, const Shape& b, double distance) {
-  double ca[3], cb[3], axis[3];
-  bounding_center(a, ca), bounding_center(b, cb);
-  sub3(ca, cb, axis);
+  double axis[3] = {0, 0, 0};
+  return is_farther(a, b, distance, axis);
+}
+
+bool is_farther(const Shape& a, const Shape& b, double distance, double axis[3]) {
+  if (dot3(axis, axis) == 0) {
+    double ca[3], cb[3];
+    bounding_center(a, ca), bounding_center(b, cb);
+    sub3(ca, cb, axis);
+  }
   int hints[2] = {-1, -1};
   Simplex simplex;
   const double reach = std::max(0.0, distance + core_radius(a) + core_radius(b));

@@ -19,6 +19,9 @@ struct SignedDistance {
 void signed_distance(const Shape& a, const Shape& b, SignedDistance& out);
 
 /// True only if the signed distance is more than `distance`; false where that takes more than a look. Not for half-spaces.
+/// axis: a first guess of the direction from B to A (zero: none), on return the last one: with it the next look at a pair that has
+/// hardly moved is one support point. It speeds the look up and can only turn false into true.
+bool is_farther(const Shape& a, const Shape& b, double distance, double axis[3]);
 bool is_farther(const Shape& a, const Shape& b, double distance);
 
 /// -h_A(-n) - h_B(n): at most the signed distance, equal for the right unit normal. Neither is a half-space.

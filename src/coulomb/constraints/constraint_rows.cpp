@@ -16,9 +16,15 @@ void ConstraintRows::clear() {
   num_rows = num_blocks = 0;
 }
 
+namespace {
+constexpr double rounding_speed = 1e-10;  // m/s, rad/s
+}
+
 Bias one_sided_bias(const ConstraintOptions& options, double phi) {
   const double h = options.timestep;
-  if (phi >= 0) return options.gaps == GapRule::speculative ? Bias{phi / h, 1 / h} : Bias{};
+  // Without speculation a body that rolls along at no force would pose a problem of rounding errors.
+  if (options.gaps == GapRule::impact || (phi >= 0 && options.gaps == GapRule::held)) return {rounding_speed, 0};
+  if (phi >= 0) return {phi / h, 1 / h};
   const double violation = phi + options.slop;
   if (violation >= 0) return {0, 0};
   const double value = options.baumgarte * violation / h;

@@ -89,18 +89,18 @@ struct ImpactSearch::Workspace {
   std::vector<BodyMotion> motion;    ///< of all bodies at the start, relative to the world
   std::vector<MotionBounds> bounds;  ///< the same
   std::vector<StartGeometry> starts;
+  std::vector<double> axes;  ///< num_pairs x 3: what separated each pair last; saves time and changes no answer
   std::vector<double> up;  ///< num_geometries x 3: outward normals of half-spaces
   std::vector<Track> tracks;
   std::vector<std::pair<double, int>> queue;  ///< heap: safe until, index into tracks (in the order of pairs)
   MovingShape shape_a, shape_b;               ///< of the evaluation
-  int evaluations = 0;
+  int evaluations = 0, followed = 0;  ///< followed: without those of the start, which depend on `axes`
 
   bool prepare(const Model& model, const MotionPath& path, const ImpactStart& start);
   bool take_motion(const Model& model, const MotionPath& path, const DynamicsWorkspace* dynamics);
   StartGeometry& start_of(const Model& model, int g);
   bool straight_paths_meet(const StartGeometry& a, const StartGeometry& b, int ga, int gb, double duration) const;
-  bool apart_at_start(const Model& model, int pair, double duration, const StartGeometry& a,
-                      const StartGeometry& b) const;
+  bool apart_at_start(const Model& model, int pair, double duration, const StartGeometry& a, const StartGeometry& b);
   void look(const Model& model, const ImpactOptions& options, const MotionPath& path, int pair, const Contact* contact);
   void look_at_all(const Model& model, const ImpactOptions& options, const MotionPath& path, const ImpactStart& start);
   void place(const Model& model, int g, const BodyMotion& motion, const MotionBounds& bounds, MovingShape& out) const;
@@ -111,7 +111,7 @@ struct ImpactSearch::Workspace {
 
 ImpactSearch::Workspace::Workspace(const Model& model)
     : filter(model), local(model.num_geometries), motion(model.num_bodies), bounds(model.num_bodies),
-      starts(model.num_geometries), up(3 * model.num_geometries) {
+      starts(model.num_geometries), axes(3 * model.pair_a.size()), up(3 * model.num_geometries) {
   tracks.reserve(model.pair_a.size()), queue.reserve(model.pair_a.size());
   const FilterTables& t = filter.tables;
   for (int g = 0; g < model.num_geometries; ++g) {
@@ -157,7 +157,7 @@ bool ImpactSearch::Workspace::take_motion(const Model& model, const MotionPath& 
 }
 
 bool ImpactSearch::Workspace::prepare(const Model& model, const MotionPath& path, const ImpactStart& start) {
-  tracks.clear(), queue.clear(), evaluations = 0;
+  tracks.clear(), queue.clear(), evaluations = followed = 0;
   if (!take_motion(model, path, start.dynamics)) return false;
   for (int g = 0; g < model.num_geometries; ++g) {
     const BodyMotion& m = motion[model.geometry_body[g]];
@@ -223,10 +223,10 @@ bool ImpactSearch::Workspace::straight_paths_meet(const StartGeometry& a, const 
 
 /// The shapes start farther apart than they can travel. Not for half-spaces.
 bool ImpactSearch::Workspace::apart_at_start(const Model& model, int pair, double duration, const StartGeometry& a,
-                                             const StartGeometry& b) const {
+                                             const StartGeometry& b) {
   if (!straight_paths_meet(a, b, model.pair_a[pair], model.pair_b[pair], duration)) return true;
   const double travel = duration * relative_speed_bound(a.moving, b.moving, duration);
-  return is_farther(a.moving.shape, b.moving.shape, travel * (1 + 1e-12));
+  return is_farther(a.moving.shape, b.moving.shape, travel * (1 + 1e-12), &axes[3 * pair]);
 }
 
 /// The start of one pair: most are safe to the end of the path, the others are tracked.
@@ -293,7 +293,7 @@ void ImpactSearch::Workspace::evaluate(const Model& model, const MotionPath& pat
   place(model, gb, m, track.b, shape_b);
   signed_distance(shape_a.shape, shape_b.shape, out.now);
   measure(shape_a, shape_b, out);
-  ++evaluations;
+  ++evaluations, ++followed;
 }
 
 /// Moves the track's time on; false: it is at its threshold.
@@ -347,7 +347,7 @@ Impact ImpactSearch::first(const Model& model, const ImpactOptions& options, con
     std::pop_heap(w.queue.begin(), w.queue.end(), later);
     Track& track = w.tracks[w.queue.back().second];
     impact.time = track.time;
-    if (w.evaluations >= options.max_evaluations) {
+    if (w.followed >= options.max_evaluations) {
       impact.status = ImpactStatus::evaluation_limit, impact.evaluations = w.evaluations;
       return impact;
     }

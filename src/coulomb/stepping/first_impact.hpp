@@ -17,7 +17,7 @@ namespace coulomb {
 struct ImpactOptions {
   double tolerance = 1e-5;      ///< m, > 0: how much deeper pairs in contact may get
   double deeper = 0.5;          ///< share of the tolerance by which a pair that has used it up may get deeper still
-  int max_evaluations = 20000;  ///< distance evaluations of one search
+  int max_evaluations = 20000;  ///< distances of one search, without the first of each pair
 };
 
 /// What the caller knows of the start of the path already; it saves time and changes results by rounding at most.

