@@ -40,9 +40,11 @@ NEEDS = {
     "torch_throw.py": "torch",
 }
 PICTURES = {
+    "codesign_assemble.py": 1,
     "codesign_finger_flick.py": 1,
     "codesign_finger_flip.py": 1,
     "codesign_finger_reach.py": 1,
+    "codesign_rotate_cube.py": 1,
     "design_go1.py": 1,
     "design_hopper.py": 1,
     "identify_box.py": 1,
