@@ -46,10 +46,10 @@ void ImpactGap::build(const Model& model, const ImpactPhase& phase, const StepRe
 }
 
 void ImpactGap::parameters(const ParameterSet& set, std::vector<double>& out) {
-  const ParameterContext context{*model_,         at_->dynamics, *options_,    rows_,        contacts_,
-                                 derivatives_,    inactive_,     no_velocities(), zero_.data(), zero_.data(),
-                                 at_->q.data(),   zero_.data(),  at_->u.data(), zero_.data(), zero_.data(),
-                                 zero_.data(),    at_->fext,     modes_,       at_->joint_forces};
+  const ParameterContext context{
+      *model_,         at_->dynamics, *options_,    rows_,         contacts_,        derivatives_,  inactive_,
+      no_velocities(), zero_.data(),  zero_.data(), at_->q.data(), zero_.data(),     at_->u.data(), zero_.data(),
+      zero_.data(),    zero_.data(),  at_->fext,    modes_,        at_->joint_forces};
   out.assign(set.size(), 0.0);
   for (const ParameterSet::Item& item : set.items()) {
     if (static_cast<int>(sides_.size()) < item.element.size) sides_.resize(item.element.size);

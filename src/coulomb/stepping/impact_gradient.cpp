@@ -180,7 +180,8 @@ const StepDerivatives& ImpactGradient::jacobian() {
   const auto store = [&](int first, int count, std::vector<double>& columns_T) {
     for (int k = 0; k < count; ++k) {
       std::copy_n(tangents_.q.data() + std::size_t(first + k) * ld_, nv, columns_T.data() + std::size_t(2) * nv * k);
-      std::copy_n(tangents_.v.data() + std::size_t(first + k) * ld_, nv, columns_T.data() + std::size_t(2) * nv * k + nv);
+      std::copy_n(tangents_.v.data() + std::size_t(first + k) * ld_, nv,
+                  columns_T.data() + std::size_t(2) * nv * k + nv);
     }
   };
   store(0, 2 * nv, out.A_T);

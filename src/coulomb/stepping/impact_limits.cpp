@@ -31,7 +31,8 @@ LimitHit parabola(const ConstraintOptions& options, double phi, double rate, dou
   if (near && !(rises && phi + 0.5 * rate * rate / -acceleration > options.touching)) return hit;
   const double time = rises ? (rate + speed) / -acceleration : 2 * gap / (speed - rate);
   if (!(time < duration)) return hit;
-  hit.found = true, hit.time = time, hit.closing_speed = speed, hit.grazing = !(square > 2 * std::abs(acceleration) * grazing_depth && speed > grazing_speed);
+  hit.found = true, hit.time = time, hit.closing_speed = speed,
+  hit.grazing = !(square > 2 * std::abs(acceleration) * grazing_depth && speed > grazing_speed);
   return hit;
 }
 

@@ -12,10 +12,10 @@ namespace coulomb {
 struct ImpactReport {
   double time = 0;  ///< s since the start of the step
   std::string geometry_a, geometry_b, body_a, body_b;
-  std::string joint;                               ///< at its limit; empty: two geometries
+  std::string joint;                                   ///< at its limit; empty: two geometries
   double point[3] = {0, 0, 0}, normal[3] = {0, 0, 0};  ///< m; unit, from B to A
-  double approach = 0;                             ///< m/s (limit: the joint's): > 0, just before
-  double impulse[3] = {0, 0, 0};                   ///< N s; limit: along the joint, in [0]
+  double approach = 0;                                 ///< m/s (limit: the joint's): > 0, just before
+  double impulse[3] = {0, 0, 0};                       ///< N s; limit: along the joint, in [0]
   bool grazing = false;  ///< found by a motion almost along the surface: the time is held fixed in derivatives
 };
 

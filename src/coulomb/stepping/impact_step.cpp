@@ -14,17 +14,19 @@ namespace coulomb {
 namespace {
 
 constexpr double least_separating_speed = 1e-6;  // m/s: rounding does not separate
-constexpr double kept_share = 0.9;  // of the penetration tolerance for the first time that a contact sinks; the rest for later ones
+constexpr double kept_share =
+    0.9;  // of the penetration tolerance for the first time that a contact sinks; the rest for later ones
 constexpr double deeper_share = 1e-5;
 constexpr double longest_turn = 0.5;  // rad: of free and ball joints in one phase, as long as
-constexpr int most_halvings = 7;    // these are enough
+constexpr int most_halvings = 7;      // these are enough
 constexpr int search_budget = 4000;
 constexpr int max_pauses = 4;
 constexpr double event_gap = 1e-7;  // m: the two distance routines agree to this on the pair that is hit
 constexpr const char* waited =
     "impact_limit: more impacts than twice max_impacts in one step; bodies wait where they are for the rest of it";
 constexpr const char* inelastic = "inelastic: more impacts than max_impacts in one step; the later ones did not bounce";
-constexpr const char* paused = "search_limit: searches for impacts ran out of their budget; bodies wait where they are for the rest of the step";
+constexpr const char* paused =
+    "search_limit: searches for impacts ran out of their budget; bodies wait where they are for the rest of the step";
 
 double normal_velocity(const Model& model, const StepRecord& r, const Contact& c) {
   double velocity[3] = {0, 0, 0};
@@ -278,9 +280,8 @@ bool Splitter::smooth() {
   if (phase.share * h_ >= rest_) phase.share = 0;
   phase.planned = phase.share > 0 ? phase.share * h_ : rest_;
   phase.midpoint = r.collision.contacts.empty() && model_.equalities.empty() &&
-                   !any_limit(model_, x_.q.data(), x_.v.data(), [&](double phi, double rate) {
-                     return is_held(x_.smooth.constraints, phi, rate);
-                   });
+                   !any_limit(model_, x_.q.data(), x_.v.data(),
+                              [&](double phi, double rate) { return is_held(x_.smooth.constraints, phi, rate); });
   if (phase.midpoint) {
     for (int d = 0; d < model_.nv; ++d) x_.path[d] = 0.5 * phase.planned * x_.v[d];
     r.q_evaluated.resize(model_.nq);
