@@ -36,6 +36,7 @@ Checkpoints::Checkpoint Checkpoints::pack(const StepMemory& memory) {
   for (std::size_t i = 0; i < pairs.size(); ++i)
     if (!same(pairs[i], fresh)) out.pairs.push_back({static_cast<int>(i), pairs[i]});
   out.impulses = memory.impulses;
+  out.corrections_dropped = memory.corrections_dropped;
   out.had_states = !memory.last_q.empty();
   return out;
 }
@@ -66,6 +67,7 @@ void Checkpoints::restore(int t, StepMemory& memory) const {
   std::fill(memory.collision.pairs.begin(), memory.collision.pairs.end(), CollisionCache::Pair{});
   for (const KeptPair& kept : from.pairs) memory.collision.pairs[kept.index] = kept.pair;
   memory.impulses = from.impulses;
+  memory.corrections_dropped = from.corrections_dropped;
 }
 
 std::size_t Checkpoints::sweep_bytes(int steps) const {

@@ -188,6 +188,10 @@ bool ConstraintSolver::climb(const SolverSettings& settings, const WarmStart* wa
   const bool solved = newton_.solve(scaled_, options, best_, iterations_);
   result.classes_hit = remembered && newton_.first_residual <= std::max(tolerance_, classes_held);
   if (solved) return true;
+  if (settings.last_rung < 1) {
+    result.status = SolveStatus::max_iterations;
+    return false;
+  }
 
   result.rung = 1;
   if (sweep_and_solve(4, 25)) return true;

@@ -289,7 +289,7 @@ bool Splitter::smooth() {
     kinematics(model_, r.q_evaluated.data(), r.dynamics);
   }
   if (!solve(r, x_.smooth) || !find_event(phase)) return false;
-  if (!options_.collision.frozen_cache) remember(r.rows, r.solution, memory_);
+  if (!options_.collision.frozen_cache) remember(r, memory_);
   move(r, phase.duration);
   time_ += phase.duration;
   rest_ -= phase.duration;

@@ -82,12 +82,13 @@ void drop_corrections(ConstraintRows& rows, ConstraintProblem& problem) {
 
 // A correction can contradict the other constraints (a self-contact locked by friction cannot separate); the velocity problem
 // without it is the one that has to hold, so it is what a failed solve falls back to.
-void solve(const StepOptions& options, ConstraintSolver& solver, StepRecord& r) {
+// Bodies that locked each other stay so for many steps: then one short attempt with the correction is enough.
+void solve(const StepOptions& options, ConstraintSolver& solver, const StepMemory& memory, StepRecord& r) {
   const WarmStart* warm = options.warm_start ? &r.warm_start : nullptr;
   r.corrections_dropped = false;
   SolverSettings settings = options.solver;
   const bool corrections = has_corrections(r.rows);
-  if (corrections) settings.last_rung = 2;
+  if (corrections) settings.last_rung = memory.corrections_dropped ? 0 : 2;
   solver.solve(r.problem, settings, warm, r.solution, &r.factor);
   if (r.solution.status == SolveStatus::solved || !corrections) return;
   drop_corrections(r.rows, r.problem);
@@ -126,7 +127,10 @@ void recall(const StepMemory& memory, const ConstraintRows& rows, WarmStart& war
 
 }  // namespace
 
-void remember(const ConstraintRows& rows, const SolverResult& solution, StepMemory& memory) {
+void remember(const StepRecord& record, StepMemory& memory) {
+  const ConstraintRows& rows = record.rows;
+  const SolverResult& solution = record.solution;
+  memory.corrections_dropped = record.corrections_dropped;
   memory.impulses.clear();
   std::size_t body_row = 0;
   for (int block = 0; block < rows.num_blocks; ++block) {
@@ -186,7 +190,7 @@ void solve_velocities(const Model& model, const StepOptions& options, Constraint
   collect_rows(model, options, r);
   assemble_problem(model, r.dynamics, r.rows, r.v_free.data(), r.assembly, r.problem);
   if (options.warm_start) recall(memory, r.rows, r.warm_start);
-  solve(options, solver, r);
+  solve(options, solver, memory, r);
 }
 
 bool semi_implicit_step(const Model& model, const StepOptions& options, ConstraintSolver& solver, StepMemory& memory,
@@ -203,7 +207,7 @@ bool semi_implicit_step(const Model& model, const StepOptions& options, Constrai
     if (!options.collision.frozen_cache) memory.reset();  // it may hold what is not finite
     return false;
   }
-  if (!options.collision.frozen_cache) remember(r.rows, r.solution, memory);
+  if (!options.collision.frozen_cache) remember(r, memory);
   return true;
 }
 

@@ -20,7 +20,7 @@ bool semi_implicit_step(const Model& model, const StepOptions& options, Constrai
 void solve_velocities(const Model& model, const StepOptions& options, ConstraintSolver& solver,
                       const StepMemory& memory, StepRecord& record);
 /// Impulses and modes, for the next step.
-void remember(const ConstraintRows& rows, const SolverResult& solution, StepMemory& memory);
+void remember(const StepRecord& record, StepMemory& memory);
 /// What is left of a step whose numbers overflowed.
 void stand_still(StepRecord& record);
 bool all_finite(const std::vector<double>& x);
