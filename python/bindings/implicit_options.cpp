@@ -11,11 +11,11 @@ namespace {
 
 struct RealOption {
   const char* name;
-  double SimulatorOptions::* member;
+  double SimulatorOptions::*member;
 };
 struct CountOption {
   const char* name;
-  int SimulatorOptions::* member;
+  int SimulatorOptions::*member;
 };
 
 constexpr RealOption reals[] = {{"contact_stiffness", &SimulatorOptions::contact_stiffness},

@@ -239,7 +239,8 @@ void bind_reports(nb::module_& module) {
           "mode", [](const ContactReport& c) { return std::string(name_of(c.mode)); },
           "'separating', 'sticking' or 'sliding'")
       .def_ro("facet", &ContactReport::facet,
-              "contact='lcp', sliding: the side (even; odd if inscribed) or vertex of the friction polygon, at the angle pi "
+              "contact='lcp', sliding: the side (even; odd if inscribed) or vertex of the friction polygon, at the "
+              "angle pi "
               "facet / sides from the first tangent; else -1.")
       .def_ro("tie", &ContactReport::tie,
               "On the border of two modes: the gradient is that of the side reported in mode.")
@@ -294,8 +295,8 @@ StepCotangent vjp(Simulator& sim, nb::handle dq1, nb::handle dv1, const std::vec
 }
 
 SimulatorOptions options(std::optional<double> timestep, const std::string& contact, int friction_directions,
-                         const std::string& friction_polygon, const std::string& stepper,
-                         const std::string& solver, double tolerance, int max_iterations, double baumgarte, double slop,
+                         const std::string& friction_polygon, const std::string& stepper, const std::string& solver,
+                         double tolerance, int max_iterations, double baumgarte, double slop,
                          double max_correction_speed, double restitution_threshold, bool continuous_collision,
                          int max_impacts, double penetration_tolerance, bool patches, bool warm_start,
                          bool canonical_impulses, bool exclude_neutral_overlaps, const std::string& gradient,
@@ -369,21 +370,21 @@ nb::class_<Simulator> bind_simulator(nb::module_& module) {
          int friction_directions, const std::string& friction_polygon, const std::string& stepper,
          const std::string& solver, double tolerance, int max_iterations, double baumgarte, double slop,
          double max_correction_speed, double restitution_threshold, bool continuous_collision, int max_impacts,
-         double penetration_tolerance, bool patches, bool warm_start,
-         bool canonical_impulses, bool exclude_neutral_overlaps, const std::string& gradient, int gradient_samples,
-         double gradient_scale, std::uint64_t gradient_seed, const nb::kwargs& more) {
+         double penetration_tolerance, bool patches, bool warm_start, bool canonical_impulses,
+         bool exclude_neutral_overlaps, const std::string& gradient, int gradient_samples, double gradient_scale,
+         std::uint64_t gradient_seed, const nb::kwargs& more) {
         SimulatorOptions all =
             options(timestep, contact, friction_directions, friction_polygon, stepper, solver, tolerance,
-                    max_iterations, baumgarte, slop, max_correction_speed, restitution_threshold,
-                    continuous_collision, max_impacts, penetration_tolerance, patches, warm_start, canonical_impulses,
+                    max_iterations, baumgarte, slop, max_correction_speed, restitution_threshold, continuous_collision,
+                    max_impacts, penetration_tolerance, patches, warm_start, canonical_impulses,
                     exclude_neutral_overlaps, gradient, gradient_samples, gradient_scale, gradient_seed);
         set_implicit_options(more, all);
         new (self) Simulator(std::move(model), std::move(all));
       },
       nb::arg("model"), nb::arg("timestep") = nb::none(), nb::kw_only(), nb::arg("contact") = defaults.contact,
       nb::arg("friction_directions") = defaults.friction_directions,
-      nb::arg("friction_polygon") = defaults.friction_polygon,
-      nb::arg("stepper") = defaults.stepper, nb::arg("solver") = "auto", nb::arg("tolerance") = defaults.tolerance,
+      nb::arg("friction_polygon") = defaults.friction_polygon, nb::arg("stepper") = defaults.stepper,
+      nb::arg("solver") = "auto", nb::arg("tolerance") = defaults.tolerance,
       nb::arg("max_iterations") = defaults.max_iterations, nb::arg("baumgarte") = defaults.baumgarte,
       nb::arg("slop") = defaults.slop, nb::arg("max_correction_speed") = defaults.max_correction_speed,
       nb::arg("restitution_threshold") = defaults.restitution_threshold,
@@ -397,7 +398,8 @@ nb::class_<Simulator> bind_simulator(nb::module_& module) {
       "polygon has 2 friction_directions sides (2 .. 16) and is 'circumscribed' (2 directions: the boxed LCP) or "
       "'inscribed' (docs/lcp.md), or 'penalty'. stepper: "
       "'semi_implicit', 'bdf1' or 'bdf2' (docs/implicit.md). solver: 'auto', "
-      "'ac_lm', 'admm', 'pgs' or, with 'lcp' and 2 directions, 'dantzig'. tolerance: scaled residual. baumgarte: share of a position error removed per step, "
+      "'ac_lm', 'admm', 'pgs' or, with 'lcp' and 2 directions, 'dantzig'. tolerance: scaled residual. baumgarte: share "
+      "of a position error removed per step, "
       "[0, 1]. slop: m, "
       "rad that it leaves alone. max_correction_speed: m/s, rad/s. restitution_threshold: m/s, slower approaches do "
       "not bounce. "

@@ -71,7 +71,9 @@ def test_a_ball_bounces_to_rest():
     times = [t for t, _ in hits]
     fall = math.sqrt(2 / GRAVITY)
     assert times[:3] == pytest.approx([0.451524, 1.173961, 1.751912], abs=1e-6)
-    assert times[:8] == pytest.approx([fall * (1 + 2 * sum(0.8**k for k in range(1, n))) for n in range(1, 9)], abs=1e-9)
+    assert times[:8] == pytest.approx(
+        [fall * (1 + 2 * sum(0.8**k for k in range(1, n))) for n in range(1, 9)], abs=1e-9
+    )
     third = heights[math.ceil(times[2] * 1e3) : math.floor(times[3] * 1e3)].max() - 0.1
     assert third == pytest.approx(0.262144, abs=0.5 * GRAVITY * 0.5e-3**2 + 1e-9)  # between steps it is a little higher
     assert times[-1] == pytest.approx(fall * 9, abs=2e-3)  # 1 (e + e^2 + ...) + 1 = 9 falls
@@ -90,7 +92,9 @@ def bouncing(z, v, g, e, seconds):
         z, v, bounces = 0.0, -e * (v - g * hit), bounces + 1
 
 
-@pytest.mark.parametrize(("z0", "v0", "e", "seconds", "bounces"), [(1.0, 0, 1.0, 0.8, 1), (1.0, 0.5, 0.8, 1.9, 3), (0.3, -2, 0.9, 1.3, 3)])
+@pytest.mark.parametrize(
+    ("z0", "v0", "e", "seconds", "bounces"), [(1.0, 0, 1.0, 0.8, 1), (1.0, 0.5, 0.8, 1.9, 3), (0.3, -2, 0.9, 1.3, 3)]
+)
 @pytest.mark.parametrize("timestep", [1e-3, 1e-2])
 def test_derivatives_of_a_bouncing_ball(z0, v0, e, seconds, bounces, timestep):
     sim = simulator(ball_above_floor(z0, e), timestep)

@@ -19,7 +19,10 @@ def test_one_ball_has_the_derivative_of_the_split_step():
     model = ball(0.0)
     q, v = model.neutral()
     v = v - [0, 0, 3, 0, 0, 0]
-    plain, split = coulomb.Simulator(model, H, gradient="approximate_bounce"), coulomb.Simulator(model, H, continuous_collision=True)
+    plain, split = (
+        coulomb.Simulator(model, H, gradient="approximate_bounce"),
+        coulomb.Simulator(model, H, continuous_collision=True),
+    )
     plain.step(q, v)
     d = plain.derivatives()
     assert d.dq_dq == pytest.approx(np.diag([1, 1, -0.8, 1, 1, 1]), abs=1e-12)

@@ -33,7 +33,13 @@ def ball_between_walls():
 def balls_in_a_row():
     scene = coulomb.Scene(gravity=(0, 0, 0))
     for i in range(4):
-        scene.add_sphere(0.1, mass=1 + 0.3 * i, position=(0.201 * i, 0.003 * i, 0), restitution=0.5 + 0.1 * i, friction=0.1 + 0.05 * i)
+        scene.add_sphere(
+            0.1,
+            mass=1 + 0.3 * i,
+            position=(0.201 * i, 0.003 * i, 0),
+            restitution=0.5 + 0.1 * i,
+            friction=0.1 + 0.05 * i,
+        )
     v = 0.1 * np.random.default_rng(1).normal(size=24)
     v[0] = 3
     return scene.build(), [v]
@@ -42,7 +48,14 @@ def balls_in_a_row():
 def tumbling_box():
     scene = coulomb.Scene()
     scene.add_ground(friction=0.3, restitution=0.4)
-    scene.add_box((0.2, 0.3, 0.1), mass=1.0, position=(0, 0, 0.2), quaternion=unit(0.9, 0.2, 0.3, 0.1), compliance=1e-5, name="box")
+    scene.add_box(
+        (0.2, 0.3, 0.1),
+        mass=1.0,
+        position=(0, 0, 0.2),
+        quaternion=unit(0.9, 0.2, 0.3, 0.1),
+        compliance=1e-5,
+        name="box",
+    )
     return scene.build(), [np.array([1, 0.5, z, 3, 2, 1]) for z in (-1.0, -8.0, -14.0, -22.0)]
 
 
@@ -53,7 +66,9 @@ def solids():
     scene.add_mesh(corners, mass=1.0, friction=0.4, restitution=0.5, name="tetrahedron")
     scene.add_box((0.2, 0.2, 0.2), mass=2.0, position=(0.05, 0.03, 0.36), quaternion=unit(0.95, 0.2, 0.1, 0.2), friction=0.5,
                   restitution=0.6, name="box")  # fmt: skip
-    scene.add_capsule(0.05, 0.3, mass=0.5, position=(0.3, 0.05, 0.1), quaternion=unit(0.8, 0.5, 0.3, 0.1), restitution=0.3, name="rod")
+    scene.add_capsule(
+        0.05, 0.3, mass=0.5, position=(0.3, 0.05, 0.1), quaternion=unit(0.8, 0.5, 0.3, 0.1), restitution=0.3, name="rod"
+    )
     random = np.random.default_rng(2)
     states = []
     for k in range(3):
@@ -131,7 +146,12 @@ class Step:
 
     def by_input(self, name, k):
         def moved(size):
-            change = {"q": np.zeros(self.model.nv), "v": np.zeros(self.model.nv), "u": np.zeros(self.model.nu), "tau": np.zeros(self.model.nv)}
+            change = {
+                "q": np.zeros(self.model.nv),
+                "v": np.zeros(self.model.nv),
+                "u": np.zeros(self.model.nu),
+                "tau": np.zeros(self.model.nv),
+            }
             change[name][k] = size
             return self.result(self.sim, *change.values())
 
@@ -193,7 +213,9 @@ def test_a_split_step_is_differentiated(build, k, contact):
     smooth, speed = 0, 1 + np.abs(step.v1).max()
     for name, J in (("q", d.A[:, : model.nv]), ("v", d.A[:, model.nv :]), ("u", d.B), ("tau", d.B_tau)):
         for column in range(J.shape[1]):
-            smooth += check(step.by_input(name, column), J[:, column], 1e-3 if name in "qv" else 10, speed, (name, column))
+            smooth += check(
+                step.by_input(name, column), J[:, column], 1e-3 if name in "qv" else 10, speed, (name, column)
+            )
     assert smooth >= 2 * model.nv  # most of q, v and tau
     for name, value in values.items():
         for column in range(d[name].shape[1]):
@@ -252,7 +274,10 @@ def test_rollouts_and_impulses(timestep):
         direction = random.normal(size=12)
         best = np.inf
         for h in (1e-5, 1e-6, 1e-7):
-            moved = [loss(*((0 * direction, s * direction) if is_v else (s * direction, 0 * direction))) for s in (h, -h, h / 2, -h / 2)]
+            moved = [
+                loss(*((0 * direction, s * direction) if is_v else (s * direction, 0 * direction)))
+                for s in (h, -h, h / 2, -h / 2)
+            ]
             numeric = (4 * (moved[2] - moved[3]) / h - (moved[0] - moved[1]) / (2 * h)) / 3
             best = min(best, abs(gradient @ direction - numeric) / abs(numeric))
         assert best < 1e-6

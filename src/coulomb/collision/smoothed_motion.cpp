@@ -43,8 +43,7 @@ const Contact* SmoothedMotion::carrier(const Contact& contact, const std::vector
     if (!nearest || squared_distance(c, contact) < squared_distance(*nearest, contact)) nearest = &c;
   }
   for (const Contact& other : workspace_.contacts)
-    if (lowest && other.pair == contact.pair &&
-        squared_distance(*lowest, other) < squared_distance(*lowest, contact))
+    if (lowest && other.pair == contact.pair && squared_distance(*lowest, other) < squared_distance(*lowest, contact))
       return nearest;
   return lowest;
 }

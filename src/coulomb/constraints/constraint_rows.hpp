@@ -24,8 +24,8 @@ enum class GapRule : std::uint8_t { speculative, held, impact };
 /// How constraints are stabilised and when they bounce; part of the step's definition, differentiated as it stands.
 struct ConstraintOptions {
   ContactLaw contact = ContactLaw::cone;
-  int friction_directions = 2;          ///< pyramid: its polygon has twice as many sides
-  bool inscribed_polygon = false;       ///< pyramid: inside the disc of the cone instead of around it
+  int friction_directions = 2;     ///< pyramid: its polygon has twice as many sides
+  bool inscribed_polygon = false;  ///< pyramid: inside the disc of the cone instead of around it
   double timestep = 1e-3;
   double baumgarte = 0.1;               ///< share of a position error removed per step, in [0, 1]
   double slop = 0;                      ///< metres (or radians) of penetration that Baumgarte leaves alone
@@ -36,7 +36,8 @@ struct ConstraintOptions {
   double touching = 0;          ///< m, rad: gaps below are closed, for what approaches
   double held_speed = 0;        ///< m/s, rad/s: more slowly than this
   double separating_speed = 0;  ///< m/s, rad/s: held: faster ones have left
-  double rebound_depth = 0;     ///< m: impact: what comes down from deeper than this turns back (e = 1), or it would sink on
+  double rebound_depth =
+      0;  ///< m: impact: what comes down from deeper than this turns back (e = 1), or it would sink on
 };
 
 /// m, rad: an impact is found to rounding; gaps this small are closed whatever the speed.

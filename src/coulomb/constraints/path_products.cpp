@@ -69,8 +69,8 @@ COULOMB_INLINE void path_forces_lanes(const ColumnStreams& streams, int by, int 
       for (int d = 0; d <= on; d += block) {
         const unsigned moved = path_bits(streams, on, d);
         if (moved == 0) continue;
-        store_lanes(row + d, load_lanes<width>(row + d) + keep(lanes_of_bits<width>(moved),
-                                                               combine<width>(f, streams.columns + d, streams.ld)));
+        store_lanes(row + d, load_lanes<width>(row + d) +
+                                 keep(lanes_of_bits<width>(moved), combine<width>(f, streams.columns + d, streams.ld)));
       }
     }
   }

@@ -41,7 +41,8 @@ struct DynamicsWorkspace {
   // inverse-dynamics derivatives
   std::vector<double> id_dq_T;  ///< nv x ld: [k][d] = d ID'_d / dq_k   (tangent space of q)
   std::vector<double> id_dv_T;  ///< nv x ld: [k][d] = d ID_d / dv_k
-  std::vector<double> streams;  ///< 18 x ld: components of the dofs' vectors side by side, J_d (6) first; by derivative_pairs
+  std::vector<double>
+      streams;  ///< 18 x ld: components of the dofs' vectors side by side, J_d (6) first; by derivative_pairs
   std::vector<unsigned char>
       ancestors;  ///< nv x ld / 8: bit i of byte (d, block): dof 8 block + i is a strict ancestor of d
   // private to the kernels
@@ -52,8 +53,8 @@ struct DynamicsWorkspace {
   std::vector<double> velocity;             ///< nv: the v given last to velocities()
   std::vector<double> body_acceleration;    ///< num_bodies x 8: A, with -gravity at the root
   std::vector<double> column_acceleration;  ///< nv x 8: psi_ddot_k
-  int path_capacity = 0;  ///< longest root path rounded up to 8
-  std::vector<double> factor_work;  ///< nv x path_capacity: rows of the factor while it is computed
+  int path_capacity = 0;                    ///< longest root path rounded up to 8
+  std::vector<double> factor_work;          ///< nv x path_capacity: rows of the factor while it is computed
   std::vector<double> scratch;
   std::vector<double> link;     ///< per-body composites and additive quantities
   std::vector<double> vectors;  ///< per-dof vectors a, b, c, u, w of the derivative kernel

@@ -33,7 +33,8 @@ void add_surface_motion(const ParameterContext& context, const BodyRows& b, cons
   const double psi = spins ? contact_frame_spin(n, dn) : 0.0;  // as in row_derivatives.cpp
   for (int i = 0; i < 3; ++i) {
     f[i] = tangential[i] + ln * n[i];
-    df[i] = ln * dn[i] - along * n[i] + psi * (context.lambda[b.row] * b.axes[1][i] - context.lambda[b.row + 1] * b.axes[0][i]);
+    df[i] = ln * dn[i] - along * n[i] +
+            psi * (context.lambda[b.row] * b.axes[1][i] - context.lambda[b.row + 1] * b.axes[0][i]);
   }
   double twist[2][6], arm[2][3];
   for (int side = 0; side < 2; ++side) {

@@ -108,7 +108,7 @@ class BatchSimulator {
   Models models_;  // as given, before pairs that overlap are left out
   Simulators simulators_;
   std::vector<std::shared_ptr<StepGradient>> gradients_;  // one per thread
-  std::vector<Outcome> outcome_;  // of the last call of step
+  std::vector<Outcome> outcome_;                          // of the last call of step
 };
 
 /// Throws std::invalid_argument "name[i, k] is nan, ..." for the first entry of n rows of `width` that is not finite; with depth > 0 of n

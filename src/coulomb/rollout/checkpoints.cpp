@@ -101,8 +101,8 @@ std::size_t record_bytes(const StepRecord& r) {
   bytes += array_bytes(r.assembly.body_rows, r.assembly.body_done, r.assembly.Y, r.assembly.Yt, r.assembly.twist_free,
                        r.assembly.product.coefficients, r.assembly.product.offsets);
   bytes += array_bytes(r.problem.G, r.problem.g, r.problem.R, r.problem.blocks);
-  bytes += array_bytes(r.solution.lambda, r.solution.c, r.solution.modes, r.solution.facets, r.solution.margin, r.warm_start.lambda,
-                       r.warm_start.known, r.warm_start.mode);
+  bytes += array_bytes(r.solution.lambda, r.solution.c, r.solution.modes, r.solution.facets, r.solution.margin,
+                       r.warm_start.lambda, r.warm_start.known, r.warm_start.mode);
   bytes += array_bytes(r.factor.system.A, r.factor.system.rows, r.factor.system.fixed, r.factor.system.pivot,
                        r.factor.modes, r.factor.inverse_root);
   if (r.extra.value) bytes += r.extra.value->bytes();

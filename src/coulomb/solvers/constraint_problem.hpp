@@ -70,8 +70,8 @@ struct SolverResult {
   double relaxation = 0;  ///< compliance added when status is relaxed
   int iterations = 0;
   bool classes_hit = false;  ///< the modes of the warm start held: one linear solve (Nimble, "LCP stabilization")
-  bool canonical = true;  ///< false: impulses are not unique and the canonical choice could not be reached
-  int rung = 0;           ///< which rung of the ladder solved it
+  bool canonical = true;     ///< false: impulses are not unique and the canonical choice could not be reached
+  int rung = 0;              ///< which rung of the ladder solved it
   SolveStatus status = SolveStatus::solved;
 };
 

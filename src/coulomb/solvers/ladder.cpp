@@ -14,11 +14,11 @@ constexpr double canonical_compliance = 1e-6;          // relative to G, centred
 constexpr double canonical_path[] = {1, 1e3, 3e1, 1};  // of it: at once, or where Newton cycles from larger ones down
 constexpr double stalled =
     10;  // tolerances: where redundant contacts contradict each other by rounding, steps end there
-constexpr double large_pivot = 1e-2;        // no magnified proximal term gets here
-constexpr double unique_pivot = 1e-6;  // pivots above this: the impulses are unique
+constexpr double large_pivot = 1e-2;      // no magnified proximal term gets here
+constexpr double unique_pivot = 1e-6;     // pivots above this: the impulses are unique
 constexpr double vanishing_pivot = 1e-8;  // of an undamped LU
-constexpr double corner = 1e-8;        // lambda_N and c_N both below: a tie
-constexpr double exact = 1e-13;        // a residual that no further step improves
+constexpr double corner = 1e-8;           // lambda_N and c_N both below: a tie
+constexpr double exact = 1e-13;           // a residual that no further step improves
 constexpr double rounding = 1e-15;
 constexpr double classes_held = 1e-8;  // a first step of the right classes leaves its proximal term only
 
@@ -320,7 +320,7 @@ void ConstraintSolver::refine(bool choose, SolverResult& result, SolutionFactor*
   if (!redundant) {
     // LU magnifies the proximal term that fills a vanishing pivot, 1e5 times and more: where something slides, look without it
     const bool unknown = newton_.last_delta == 0;  // the start solved the problem, or a method that takes no such steps
-    const bool look = unknown || newton_.pivot_ratio < large_pivot, polish = best_.residual > exact_residual();
+    const bool look = unknown || newton_.pivot_ratio<large_pivot, polish = best_.residual> exact_residual();
     if (look || polish) {
       const bool deficient =
           canonical_.deficient(scaled_, best_, unknown || polish, unknown ? 2 * unique_pivot : vanishing_pivot);

@@ -63,7 +63,8 @@ void ProblemLinearization::factorise(const SolverResult& result) {
     modes_[b] = scaled_.mode(b, lambda_.data(), c_.data());  // for the direction and alpha
     if (scaled_.blocks[b].type == BlockType::pyramid) {
       choose_facet(b, result);
-    } else if (result.modes[b] == Mode::sliding && modes_[b].mode != Mode::sliding) {  // a tie, taken on this side: the impulse has the direction
+    } else if (result.modes[b] == Mode::sliding &&
+               modes_[b].mode != Mode::sliding) {  // a tie, taken on this side: the impulse has the direction
       const double x = lambda_[scaled_.blocks[b].row], y = lambda_[scaled_.blocks[b].row + 1],
                    t = std::sqrt(x * x + y * y);
       if (t > 0) modes_[b].nx = x / t, modes_[b].ny = y / t;

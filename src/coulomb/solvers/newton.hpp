@@ -30,8 +30,8 @@ class NewtonSolver {
  public:
   /// From `iterate` (evaluated); leaves the best iterate there. True: residual <= tolerance. Adds to `iterations`.
   bool solve(const ScaledProblem& problem, const NewtonOptions& options, Iterate& iterate, int& iterations);
-  double pivot_ratio = 1;  ///< of the last factorisation: small where impulses are not unique
-  double last_delta = 0;   ///< and its proximal term, which hides pivots below it
+  double pivot_ratio = 1;     ///< of the last factorisation: small where impulses are not unique
+  double last_delta = 0;      ///< and its proximal term, which hides pivots below it
   double first_residual = 0;  ///< after the first step of the last solve
 
  private:

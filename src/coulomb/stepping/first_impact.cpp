@@ -90,11 +90,11 @@ struct ImpactSearch::Workspace {
   std::vector<MotionBounds> bounds;  ///< the same
   std::vector<StartGeometry> starts;
   std::vector<double> axes;  ///< num_pairs x 3: what separated each pair last; saves time and changes no answer
-  std::vector<double> up;  ///< num_geometries x 3: outward normals of half-spaces
+  std::vector<double> up;    ///< num_geometries x 3: outward normals of half-spaces
   std::vector<Track> tracks;
   std::vector<std::pair<double, int>> queue;  ///< heap: safe until, index into tracks (in the order of pairs)
   MovingShape shape_a, shape_b;               ///< of the evaluation
-  int evaluations = 0, followed = 0;  ///< followed: without those of the start, which depend on `axes`
+  int evaluations = 0, followed = 0;          ///< followed: without those of the start, which depend on `axes`
 
   bool prepare(const Model& model, const MotionPath& path, const ImpactStart& start);
   bool take_motion(const Model& model, const MotionPath& path, const DynamicsWorkspace* dynamics);

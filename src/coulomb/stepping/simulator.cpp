@@ -103,9 +103,11 @@ void check_implicit(const Model& model, const SimulatorOptions& o, const StepOpt
              penalty = options.constraints.contact == ContactLaw::penalty;
   if (implicit && !penalty && !model.pair_a.empty())
     refuse("contact: got \"" + o.contact + "\" with stepper \"" + o.stepper +
-           "\", expected \"penalty\": implicit steppers know no other contact, and this model has geometries that can touch");
+           "\", expected \"penalty\": implicit steppers know no other contact, and this model has geometries that can "
+           "touch");
   if ((implicit || penalty) && options.impacts.enabled)
-    refuse("continuous_collision: got true, expected false with stepper \"" + o.stepper + "\" and contact \"" + name(options.constraints.contact) + "\"");
+    refuse("continuous_collision: got true, expected false with stepper \"" + o.stepper + "\" and contact \"" +
+           name(options.constraints.contact) + "\"");
   if ((implicit || penalty) && options.gradient.mode != GradientMode::exact)
     refuse("gradient: got \"" + o.gradient + "\", expected \"exact\" with " +
            (implicit ? "stepper \"" + o.stepper : std::string("contact \"penalty")) + "\"");
@@ -143,9 +145,11 @@ StepOptions step_options(const Model& model, const SimulatorOptions& o) {
   out.impacts.penetration_tolerance = o.penetration_tolerance;
   out.collision.stateless = !o.patches;
   out.solver.method = solver_method(o.solver);
-  if (out.solver.method == SolverMethod::dantzig &&
-      (out.constraints.contact != ContactLaw::pyramid || o.friction_directions != 2 || out.constraints.inscribed_polygon))
-    refuse("solver: \"dantzig\" solves boxed LCPs: it needs contact \"lcp\", friction_directions 2 and the circumscribed polygon");
+  if (out.solver.method == SolverMethod::dantzig && (out.constraints.contact != ContactLaw::pyramid ||
+                                                     o.friction_directions != 2 || out.constraints.inscribed_polygon))
+    refuse(
+        "solver: \"dantzig\" solves boxed LCPs: it needs contact \"lcp\", friction_directions 2 and the circumscribed "
+        "polygon");
   out.solver.tolerance = o.tolerance, out.solver.max_iterations = o.max_iterations,
   out.solver.canonical = o.canonical_impulses;
   out.warm_start = o.warm_start;
@@ -333,10 +337,10 @@ std::vector<double> Simulator::impulse_derivatives(const std::string& wrt, int& 
   std::vector<double> columns_T;
   if (wrt == "q" || wrt == "v" || wrt == "u" || wrt == "tau") {
     gradient_->impulse_columns(wrt == "q"   ? StepInput::q
-                                    : wrt == "v" ? StepInput::v
-                                    : wrt == "u" ? StepInput::u
-                                                 : StepInput::tau,
-                                    columns_T);
+                               : wrt == "v" ? StepInput::v
+                               : wrt == "u" ? StepInput::u
+                                            : StepInput::tau,
+                               columns_T);
     columns = wrt == "u" ? model_->nu : model_->nv;
   } else {
     const ParameterSet set(*model_, {wrt});

@@ -13,13 +13,16 @@
 namespace coulomb {
 
 struct SimulatorOptions {
-  double timestep = 0;          ///< seconds; 0: the model's own
-  std::string contact = "automatic";  ///< "ncp" | "lcp" | "penalty"; automatic: "ncp", with an implicit stepper "penalty"
+  double timestep = 0;  ///< seconds; 0: the model's own
+  std::string contact =
+      "automatic";              ///< "ncp" | "lcp" | "penalty"; automatic: "ncp", with an implicit stepper "penalty"
   int friction_directions = 2;  ///< "lcp": the friction polygon has twice as many sides, 2 .. 16
-  std::string friction_polygon = "circumscribed";  ///< "lcp": around the disc of the cone, with 2 directions the boxed LCP | "inscribed"
+  std::string friction_polygon =
+      "circumscribed";  ///< "lcp": around the disc of the cone, with 2 directions the boxed LCP | "inscribed"
   std::string stepper = "semi_implicit";  ///< | "bdf1" | "bdf2"
-  std::string solver = "automatic";     ///< "automatic" (AC-LM with fall-backs) | "ac_lm" | "admm" | "pgs" | "dantzig" (boxed LCP)
-  double tolerance = 1e-10;             ///< scaled residual of the constraint problem
+  std::string solver =
+      "automatic";           ///< "automatic" (AC-LM with fall-backs) | "ac_lm" | "admm" | "pgs" | "dantzig" (boxed LCP)
+  double tolerance = 1e-10;  ///< scaled residual of the constraint problem
   int max_iterations = 3000;            ///< budget of the solver's last rung
   double baumgarte = 0.1;               ///< share of a position error removed per step, [0, 1]
   double slop = 0;                      ///< m, rad: violation that Baumgarte leaves alone
@@ -33,9 +36,10 @@ struct SimulatorOptions {
   bool exclude_neutral_overlaps =
       true;                        ///< leave out pairs of one robot's own geometries that overlap in its neutral pose
   bool canonical_impulses = true;  ///< choose the canonical impulses where they are not unique
-  std::string gradient = "exact";  ///< "exact" | "complementarity_aware" (vjp) | "approximate_bounce" | "smoothed_collision" | "smoothed_step"
-  int gradient_samples = 32;       ///< of the smoothed gradients
-  double gradient_scale = 1e-3;    ///< their standard deviation: m, rad, m/s, rad/s
+  std::string gradient =
+      "exact";  ///< "exact" | "complementarity_aware" (vjp) | "approximate_bounce" | "smoothed_collision" | "smoothed_step"
+  int gradient_samples = 32;     ///< of the smoothed gradients
+  double gradient_scale = 1e-3;  ///< their standard deviation: m, rad, m/s, rad/s
   std::uint64_t gradient_seed = 0;
   double tie_margin = 1e-6;  ///< complementarity_aware: contacts nearer to the border of their mode are ties
   // Penalty contact, where the geometries say nothing
@@ -44,7 +48,7 @@ struct SimulatorOptions {
   // Joint limits, equalities and joint dry friction are springs with an implicit stepper and with penalty contact
   double limit_stiffness = 1e4, limit_damping = 1e3;        ///< N/m, N s/m^2 (or N m/rad, N m s/rad^2)
   double equality_stiffness = 1e6, equality_damping = 1e3;  ///< N/m, N s/m (or N m/rad, N m s/rad)
-  double dry_friction_velocity = 1e-3;  ///< m/s, rad/s: from here on dry friction has its full force, about
+  double dry_friction_velocity = 1e-3;              ///< m/s, rad/s: from here on dry friction has its full force, about
   int newton_iterations = 50, newton_halvings = 8;  ///< implicit steppers: budget; how often a step may be halved
 };
 
@@ -59,7 +63,7 @@ struct StepStatus {
   double residual = 0;
   double relaxation = 0;
   bool classes_hit = false;  ///< the last step's contact modes held: one linear solve
-  std::string reason;  ///< "solved", or why not
+  std::string reason;        ///< "solved", or why not
 };
 
 /// One contact of the last step, in world axes; impulse acts on A, its opposite on B.
@@ -72,7 +76,8 @@ struct ContactReport {
   double velocity[3];          ///< m/s: of A relative to B at the point, after the step
   double friction = 0;
   Mode mode = Mode::separating;
-  int facet = -1;       ///< "lcp", sliding: side (even, or odd if inscribed) or vertex, at the angle pi facet / sides from frame's t1
+  int facet =
+      -1;  ///< "lcp", sliding: side (even, or odd if inscribed) or vertex, at the angle pi facet / sides from frame's t1
   bool tie = false;     ///< on the border of two modes: the gradient is that of the side reported in `mode`
   double margin = 0;    ///< distance to the border, relative to the problem's scale
   bool frozen = false;  ///< no local derivative of the geometry exists; the declared fall-back is used
