@@ -34,7 +34,7 @@ def pin_corners():
 def alley(rows):
     scene = coulomb.Scene(timestep=TIMESTEP)
     scene.add_ground(friction=0.2, restitution=0.0)
-    scene.add_sphere(RADIUS, mass=BALL_MASS, position=(-0.5, 0.02, RADIUS), friction=0.2, restitution=0.3, name="ball")
+    scene.add_sphere(RADIUS, mass=BALL_MASS, position=(-0.5, 0, RADIUS), friction=0.2, restitution=0.3, name="ball")
     for row in range(rows):
         for k in range(row + 1):
             place = (row * SPACING * np.sqrt(3) / 2, (k - row / 2) * SPACING, 0.19)
