@@ -48,7 +48,8 @@ struct SolverSettings {
   SolverMethod method = SolverMethod::automatic;
   double tolerance = 1e-10;   ///< on the scaled residual (SOLVER "Scaling, residual, modes")
   int max_iterations = 3000;  ///< budget of the last rung
-  /// Of the automatic method's ladder; 2: the Newton rungs only, 0: the first alone, for callers with a problem to fall back to.
+  /// Of the automatic method's ladder. For callers with a problem to fall back to: 2, the Newton rungs only; 1, without the strongly
+  /// damped one.
   int last_rung = 5;
   bool canonical = true;  ///< pick the canonical impulses where they are not unique
 };

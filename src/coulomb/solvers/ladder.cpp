@@ -188,10 +188,6 @@ bool ConstraintSolver::climb(const SolverSettings& settings, const WarmStart* wa
   const bool solved = newton_.solve(scaled_, options, best_, iterations_);
   result.classes_hit = remembered && newton_.first_residual <= std::max(tolerance_, classes_held);
   if (solved) return true;
-  if (settings.last_rung < 1) {
-    result.status = SolveStatus::max_iterations;
-    return false;
-  }
 
   result.rung = 1;
   if (sweep_and_solve(4, 25)) return true;
@@ -199,6 +195,11 @@ bool ConstraintSolver::climb(const SolverSettings& settings, const WarmStart* wa
       stalled * tolerance_) {  // no further step helps: contradictions of that size only drive impulses up
     tolerance_ *= stalled;
     return true;
+  }
+
+  if (settings.last_rung < 2) {
+    result.status = SolveStatus::max_iterations;
+    return false;
   }
 
   if (is_infeasible()) {

@@ -41,7 +41,6 @@ class BounceGradient final : public StepGradient {
   std::vector<double> rows_, weight_;  ///< count x nv: j_i; m_i
   std::vector<double> zero_, x_;
   StepCotangent part_;
-  std::shared_ptr<StepDerivatives> derivatives_;
   bool have_jacobian_ = false;
 };
 

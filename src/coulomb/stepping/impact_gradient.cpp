@@ -170,9 +170,8 @@ void ImpactGradient::input_columns(int i, double* dv_T, int first_u, int first_t
 
 const StepDerivatives& ImpactGradient::jacobian() {
   if (have_jacobian_) return *derivatives_;
-  if (!derivatives_ || derivatives_.use_count() > 1) derivatives_ = std::make_shared<StepDerivatives>(*model_);
   const int nv = model_->nv, nu = model_->nu;
-  StepDerivatives& out = *derivatives_;
+  StepDerivatives& out = writable_derivatives(*model_);
   tangents_.reset(3 * nv + nu, ld_);
   start_by_state(tangents_);
   const auto direct = [&](int i, double* dv_T, std::vector<double>&) { input_columns(i, dv_T, 2 * nv, 2 * nv + nu); };

@@ -64,7 +64,6 @@ class ImpactGradient final : public StepGradient {
   std::vector<ImpactGap> gaps_;                             ///< the same; of phases that end in an impact
   double h_ = 0;
   int ld_ = 0;
-  std::shared_ptr<StepDerivatives> derivatives_;
   bool have_jacobian_ = false;
   Tangents tangents_;
   std::vector<double> q_T_, dv_T_, by_q_, by_v_, columns_, gap_columns_;

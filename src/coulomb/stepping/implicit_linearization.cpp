@@ -221,9 +221,8 @@ void ImplicitLinearization::input_columns() {
 
 const StepDerivatives& ImplicitLinearization::jacobian() {
   if (have_jacobian_) return *derivatives_;
-  if (!derivatives_ || derivatives_.use_count() > 1) derivatives_ = std::make_shared<StepDerivatives>(*model_);
   have_jacobian_ = true;
-  StepDerivatives& out = *derivatives_;
+  StepDerivatives& out = writable_derivatives(*model_);
   const int nv = model_->nv, nu = model_->nu, ld = stages_[0]->equation.dynamics.ld;
   if (nv == 0) return out;
   input_columns();

@@ -86,7 +86,6 @@ class ImplicitLinearization final : public StepGradient {
   StageCotangent first_, second_;
   std::vector<RightHandSide> sides_;
   ProductScratch product_;
-  std::shared_ptr<StepDerivatives> derivatives_;
   bool have_jacobian_ = false;
 };
 

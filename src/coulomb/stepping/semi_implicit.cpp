@@ -88,7 +88,7 @@ void solve(const StepOptions& options, ConstraintSolver& solver, const StepMemor
   r.corrections_dropped = false;
   SolverSettings settings = options.solver;
   const bool corrections = has_corrections(r.rows);
-  if (corrections) settings.last_rung = memory.corrections_dropped ? 0 : 2;
+  if (corrections) settings.last_rung = memory.corrections_dropped ? 1 : 2;
   solver.solve(r.problem, settings, warm, r.solution, &r.factor);
   if (r.solution.status == SolveStatus::solved || !corrections) return;
   drop_corrections(r.rows, r.problem);

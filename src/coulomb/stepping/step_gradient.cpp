@@ -8,6 +8,13 @@ StepDerivatives::StepDerivatives(const Model& model)
     : nv(model.nv), nu(model.nu), A_T(std::size_t(4) * nv * nv), B_T(std::size_t(2) * nu * nv),
       B_tau_T(std::size_t(2) * nv * nv) {}
 
+StepDerivatives& StepGradient::writable_derivatives(const Model& model) {
+  const auto kept = [](const std::shared_ptr<StepDerivatives>& d) { return !d || d.use_count() > 1; };
+  if (kept(derivatives_)) std::swap(derivatives_, spare_);
+  if (kept(derivatives_)) derivatives_ = std::make_shared<StepDerivatives>(model);
+  return *derivatives_;
+}
+
 void StepGradient::vjp_from_jacobian(const double* dq1, const double* dv1, StepCotangent& out,
                                      const ParameterSet* set) {
   const StepDerivatives& J = jacobian();

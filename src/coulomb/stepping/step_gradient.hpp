@@ -80,6 +80,12 @@ class StepGradient {
 
  protected:
   void vjp_from_jacobian(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set);
+  /// derivatives_, in memory that no caller keeps; callers that hold one Jacobian while they ask for the next alternate between two.
+  StepDerivatives& writable_derivatives(const Model& model);
+  std::shared_ptr<StepDerivatives> derivatives_;
+
+ private:
+  std::shared_ptr<StepDerivatives> spare_;
 };
 
 }  // namespace coulomb

@@ -212,9 +212,7 @@ void StepLinearization::add_integrate_jacobian(double* columns_T) {
 
 const StepDerivatives& StepLinearization::jacobian() {
   if (have_jacobian_) return *derivatives_;
-  if (!derivatives_ || derivatives_.use_count() > 1)
-    derivatives_ = std::make_shared<StepDerivatives>(*model_);  // a caller keeps it
-  StepDerivatives& out = *derivatives_;
+  StepDerivatives& out = writable_derivatives(*model_);
   have_jacobian_ = true;
   out.ambiguous = ambiguous_;
   if (use_average_) {

@@ -73,7 +73,6 @@ class StepLinearization final : public StepGradient {
   std::vector<RightHandSide> sides_;  // of one parameter
   std::vector<double> parameter_r_, parameter_s_, parameter_Bs_, parameter_p_;
   ProductScratch product_;
-  std::shared_ptr<StepDerivatives> derivatives_;
   bool have_jacobian_ = false, ambiguous_ = false, use_average_ = false;
   std::unique_ptr<StepAverage> average_;  // made when first needed
 };
