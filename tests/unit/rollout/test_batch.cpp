@@ -1,31 +1,18 @@
 // A batch gives the bits of single simulators for any number of threads, run after run, and allocates nothing once warm.
-#include <atomic>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
-#include <new>
 #include <numeric>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "../check.hpp"
+#include "../count_allocations.hpp"
 #include "../random_model.hpp"
 #include "coulomb/model/scene.hpp"
 #include "coulomb/rollout/batch_simulator.hpp"
-
-namespace {
-std::atomic<long> allocations{0};
-}
-
-void* operator new(std::size_t size) {
-  ++allocations;
-  if (void* p = std::malloc(size)) return p;
-  throw std::bad_alloc();
-}
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 
 namespace {
 

@@ -1,22 +1,13 @@
 // The solver on problems known to be hard: every law checked independently of the solver's own residual, methods against each other.
 #include <cstdlib>
-#include <new>
 
 #include "../check.hpp"
+#include "../count_allocations.hpp"
 #include "coulomb/solvers/constraint_solver.hpp"
 #include "problems.hpp"
 
 using namespace coulomb;
 using namespace coulomb::test;
-
-static long allocations = 0;
-void* operator new(std::size_t size) {
-  ++allocations;
-  if (void* p = std::malloc(size)) return p;
-  throw std::bad_alloc();
-}
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 
 namespace {
 

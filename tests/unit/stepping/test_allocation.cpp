@@ -1,24 +1,11 @@
 // Stepping and differentiating allocate nothing once the workspace has seen the largest problem.
-#include <cstdlib>
-#include <new>
 #include <vector>
 
 #include "../check.hpp"
+#include "../count_allocations.hpp"
 #include "coulomb/model/scene.hpp"
 #include "coulomb/stepping/impact_phases.hpp"
 #include "coulomb/stepping/simulator.hpp"
-
-namespace {
-long allocations = 0;
-}
-
-void* operator new(std::size_t size) {
-  ++allocations;
-  if (void* p = std::malloc(size)) return p;
-  throw std::bad_alloc();
-}
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 
 namespace {
 

@@ -1,21 +1,8 @@
 // The first impact against closed forms: times, where it happens, what touches already, and what cannot be answered.
-#include <cstdlib>
-#include <new>
 
 #include "../check.hpp"
+#include "../count_allocations.hpp"
 #include "moving_scene.hpp"
-
-namespace {
-long allocations = 0;
-}
-
-void* operator new(std::size_t size) {
-  ++allocations;
-  if (void* p = std::malloc(size)) return p;
-  throw std::bad_alloc();
-}
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 
 namespace coulomb::test {
 namespace {
