@@ -2,7 +2,8 @@
 
 Jade (ICRA 2024), figure 1: a ball rolls on the floor at 10 m/s and knocks pins off, "intersection-free". Sizes are not given; those here are a
 real alley's: ball 6.8 kg, 108 mm; ten pins of 1.5 kg, 380 mm high (hulls of a turned profile), 305 mm apart. Steps of 10 ms: the ball moves
-almost its radius in a step. At the end of every step the distance of every two shapes is measured anew.
+almost its radius in a step. At the end of every step the distance of every two shapes is measured anew. The throw is straight: after some
+others the search for impacts runs out of its budget (docs/impacts.md, "search_limit") and the bodies wait.
 
     python examples/jade_bowling.py [--quick] [--output FOLDER]
 """
