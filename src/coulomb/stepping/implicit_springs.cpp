@@ -17,9 +17,12 @@ void limit_law(const ImplicitOptions& o, double phi, double rate, SpringForces& 
   out.dforce_drate[row.row] = active ? o.limit_damping * phi : 0;
 }
 
+// Rows of bodies know the force's change as d times that of phi' + (k / d) phi: there, a damping of zero is one without effect.
+double damping_of_rows(const ImplicitOptions& o) { return std::max(o.equality_damping, 1e-30 * o.equality_stiffness); }
+
 void equality_law(const ImplicitOptions& o, double phi, double rate, SpringForces& out, int row) {
   out.force[row] = -o.equality_stiffness * phi - o.equality_damping * rate;
-  out.dforce_dphi[row] = -o.equality_stiffness, out.dforce_drate[row] = -o.equality_damping;
+  out.dforce_dphi[row] = -o.equality_stiffness, out.dforce_drate[row] = -damping_of_rows(o);
 }
 
 void dry_friction(const Model& model, const ImplicitOptions& o, const double* v, SpringForces& out, double* Q) {
@@ -75,7 +78,7 @@ void spring_forces(const Model& model, const DynamicsWorkspace& dynamics, const 
   out.rows.clear();
   link_twists(model, dynamics, v, out.twist.data());
   ConstraintOptions options;  // an equality's bias is (k / d) phi: phi' plus it is -f / d
-  options.baumgarte = 1, options.timestep = o.equality_damping / o.equality_stiffness;
+  options.baumgarte = 1, options.timestep = damping_of_rows(o) / o.equality_stiffness;
   const RowContext context{model, dynamics, options, q, v, v, out.twist.data()};
   add_equality_rows(context, out.rows);
   const std::size_t equalities = out.rows.dof_rows.size();

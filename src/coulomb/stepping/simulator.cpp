@@ -80,7 +80,7 @@ ImplicitOptions implicit_options(const SimulatorOptions& o) {
   check_range("limit_stiffness", o.limit_stiffness, 0, 1e15, true);
   check_range("limit_damping", o.limit_damping, 0, 1e15, false);
   check_range("equality_stiffness", o.equality_stiffness, 0, 1e15, true);
-  check_range("equality_damping", o.equality_damping, 0, 1e15, true);
+  check_range("equality_damping", o.equality_damping, 0, 1e15, false);
   check_range("dry_friction_velocity", o.dry_friction_velocity, 0, 1e3, true);
   if (o.newton_iterations < 1)
     refuse("newton_iterations: got " + std::to_string(o.newton_iterations) + ", expected at least 1");
