@@ -25,13 +25,13 @@ nb::object block(const nb::object& array, int nv, bool lower, std::optional<bool
 }
 
 struct DerivativesOut {
-  nb::object A, B, B_tau, columns, valid;
+  nb::object A, B, B_tau, columns, valid, A_previous = nb::none();
   ParameterSet set;
   int nv = 0;
 };
 
 struct CotangentOut {
-  nb::object q, v, u, tau, columns, valid;
+  nb::object q, v, u, tau, columns, valid, previous_q = nb::none(), previous_v = nb::none();
   ParameterSet set;
 };
 
@@ -89,6 +89,9 @@ StatusOut status(Batch& batch) {
   return out;
 }
 
+/// Steps may depend on the state before.
+bool reaches_back(const Batch& batch) { return batch.simulator.environment(0).options().stepper == "bdf2"; }
+
 DerivativesOut derivatives(Batch& batch, const std::vector<std::string>& wrt) {
   const Py_ssize_t n = batch.n(), nv = batch.model().nv, nu = batch.model().nu;
   DerivativesOut out;
@@ -103,6 +106,7 @@ DerivativesOut derivatives(Batch& batch, const std::vector<std::string>& wrt) {
   to.B_tau = new_array<double>({n, 2 * nv, nv}, "float64", out.B_tau);
   to.parameters = new_array<double>({n, 2 * nv, out.set.size()}, "float64", out.columns);
   to.valid = new_array<bool>({n}, "bool", out.valid);
+  if (reaches_back(batch)) to.A_previous = new_array<double>({n, 2 * nv, 2 * nv}, "float64", out.A_previous);
   const Working working(batch);
   batch.simulator.derivatives(wrt, to);
   return out;
@@ -125,6 +129,10 @@ CotangentOut vjp(Batch& batch, nb::handle dQ1, nb::handle dV1, const std::vector
   to.tau = new_array<double>({n, nv}, "float64", out.tau);
   to.parameters = new_array<double>({n, out.set.size()}, "float64", out.columns);
   to.valid = new_array<bool>({n}, "bool", out.valid);
+  if (reaches_back(batch)) {
+    to.previous_q = new_array<double>({n, nv}, "float64", out.previous_q);
+    to.previous_v = new_array<double>({n, nv}, "float64", out.previous_v);
+  }
   if (outputs.is_none()) {
     const Working working(batch);
     batch.simulator.vjp(dq_in.data(), dv_in.data(), wrt, to);
@@ -175,6 +183,9 @@ void bind_results(nb::module_& module) {
       "Jacobians of one batched step in tangent space; the first axis is the environment. The identity "
       "for environments that the mask left out.");
   derivatives.def_ro("A", &DerivativesOut::A, "(n, 2 nv, 2 nv) d(q1, v1)/d(q, v)")
+      .def_ro(
+          "A_previous", &DerivativesOut::A_previous,
+          "(n, 2 nv, 2 nv) d(q1, v1)/d(the state before) with stepper bdf2, zeros for a step without one; else None.")
       .def_ro("B", &DerivativesOut::B, "(n, 2 nv, nu) d(q1, v1)/du")
       .def_ro("B_tau", &DerivativesOut::B_tau, "(n, 2 nv, nv) d(q1, v1)/dtau")
       .def_ro("valid", &DerivativesOut::valid, "(n,) bool: False, and zeros, where the numbers of the step overflowed.")
@@ -207,6 +218,10 @@ void bind_results(nb::module_& module) {
       .def_ro("v", &CotangentOut::v, "(n, nv) with respect to v")
       .def_ro("u", &CotangentOut::u, "(n, nu) with respect to the controls")
       .def_ro("tau", &CotangentOut::tau, "(n, nv) with respect to the joint forces")
+      .def_ro(
+          "previous_q", &CotangentOut::previous_q,
+          "(n, nv) tangent space of q of the state before with stepper bdf2, zeros for a step without one; else None.")
+      .def_ro("previous_v", &CotangentOut::previous_v, "(n, nv) with respect to v of the state before; or None.")
       .def_ro("valid", &CotangentOut::valid, "(n,) bool: False, and zeros, where the numbers of the step overflowed.")
       .def(
           "__getitem__",

@@ -154,6 +154,17 @@ Derivatives bind_derivatives(nb::module_& module) {
   vector_property(cotangent, "v", &StepCotangent::v, "(nv,) with respect to v");
   vector_property(cotangent, "u", &StepCotangent::u, "(nu,) with respect to the controls");
   vector_property(cotangent, "tau", &StepCotangent::tau, "(nv,) with respect to the joint forces");
+  const auto optional_property = [&](const char* name, std::vector<double> StepCotangent::*member, const char* doc) {
+    cotangent.def_prop_ro(
+        name,
+        [member](const StepCotangent& g) {
+          return (g.*member).empty() ? nb::object(nb::none()) : nb::object(to_numpy(g.*member));
+        },
+        nb::sig((std::string("def ") + name + "(self) -> numpy.ndarray | None").c_str()), doc);
+  };
+  optional_property("previous_q", &StepCotangent::previous_q,
+                    "(nv,) tangent space of q of the state before, of a bdf2 step that has one; else None.");
+  optional_property("previous_v", &StepCotangent::previous_v, "(nv,) with respect to v of the state before; or None.");
   cotangent
       .def(
           "__getitem__",

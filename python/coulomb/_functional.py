@@ -72,6 +72,7 @@ class Functional:
         self.model = sim.model
         self.coordinates = Coordinates(self.model)
         self.options = dict(sim.options, timestep=sim.timestep, exclude_neutral_overlaps=False)
+        self.reaches_back = self.options["stepper"] == "bdf2"  # steps of a rollout depend on two states
         self.lock = threading.RLock()  # callbacks may come from several threads
         self.sizes = {}
         self._models, self._environments = _Recent(), _Recent()
@@ -206,7 +207,8 @@ class Environments:
         q1, v1 = self.step(x)
         return q1, v1, self._jacobian(x.q, x.lengths, q1, wrt)
 
-    def _jacobian(self, q, lengths, q1, wrt):
+    def _jacobian(self, q, lengths, q1, wrt, previous=None):
+        """previous: the q before q, where "previous" is wanted too."""
         nv = self.coordinates.nv
         d = self.batch.derivatives([name for name in wrt if name not in _INPUTS])
         blocks = {"q": d.A[..., :nv], "v": d.A[..., nv:], "u": d.B, "tau": d.B_tau}
@@ -216,6 +218,11 @@ class Environments:
             J = blocks[name] if name in blocks else d[name]
             J = np.concatenate([E @ J[:, :nv], J[:, nv:]], axis=1)
             out[name] = J @ self.coordinates.projection(q, lengths) if name == "q" else J
+        if previous is not None:
+            J = np.zeros_like(d.A) if d.A_previous is None else d.A_previous
+            J = np.concatenate([E @ J[:, :nv], J[:, nv:]], axis=1)
+            P = self.coordinates.projection(previous, np.ones_like(lengths))
+            out["previous"] = np.concatenate([J[..., :nv] @ P, J[..., nv:]], axis=-1)
         return out
 
     def rollout(self, x, steps):
@@ -248,18 +255,20 @@ class Environments:
         """Q, V, converged (n, T), and by name of wrt ("q", meaning the state; "u"; parameters) the matrices (n, T, nq + nv, size) of
         every step.
 
-        That of "q" is (n, T, nq + nv, nq + nv): by the numbers of the state (q, v) before the step. T is at least 1."""
+        That of "q" is (n, T, nq + nv, nq + nv): by the numbers of the state (q, v) before the step. If reaches_back, "previous" is
+        the same by the state before that one. T is at least 1."""
         self.last = None
         names = ["q", "v", *(name for name in wrt if name != "q")]
         qs, vs, matrices, converged, lengths = [x.q], [x.v], [], [], np.ones_like(x.lengths)
         self.batch.reset()
         for t in range(steps):
             q, v = self.batch.step(qs[-1], vs[-1], None if x.u is None else np.ascontiguousarray(x.u[:, t]), None)
-            matrices.append(self._jacobian(qs[-1], lengths, q, names))
+            before = qs[max(0, t - 1)] if self.functional.reaches_back else None
+            matrices.append(self._jacobian(qs[-1], lengths, q, names, before))
             converged.append(self.converged())
             qs.append(q)
             vs.append(v)
-        out = {name: np.stack([J[name] for J in matrices], axis=1) for name in names} if steps else {}
+        out = {name: np.stack([J[name] for J in matrices], axis=1) for name in matrices[0]} if steps else {}
         if steps:
             out["q"] = np.concatenate([out["q"], out.pop("v")], axis=-1)
         converged = np.stack(converged, axis=1) if steps else np.ones((self.n, 0), dtype=bool)
@@ -327,7 +336,8 @@ class _First:
         self._found = found
 
     def __getattr__(self, name):
-        return getattr(self._found, name)[None]
+        value = getattr(self._found, name)
+        return None if value is None else value[None]
 
     def __getitem__(self, name):
         return self._found[name][None]

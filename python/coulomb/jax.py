@@ -11,7 +11,9 @@ float32. Leading axes are a batch; they broadcast against each other, those of p
 (docs/conventions.md), of first order only.
 
 A step is a function of its arguments: that of `sim` after reset(). `sim` gives the model and the options, and stays
-as it is. A rollout carries its memory from step to step, as Simulator.rollout.
+as it is. A rollout carries its memory from step to step, as Simulator.rollout. With stepper="bdf2", which looks two
+states back, every step() is therefore one of its starts, SDIRK2: of second order too, and chains of them have exact
+gradients.
 
 Gradients by q are by its nq numbers; quaternions are scaled to unit length first, and their gradient has no
 component along them.
@@ -221,16 +223,16 @@ def _rollout(f, names, *arrays):
 
 @_once
 def _rollout_jacobians(f, names, wrt, *arrays):
-    """Q, V, converged, the derivative of the scaled q0 by q0, and the Jacobians of every step: by the state, then by
-    those of wrt.
+    """Q, V, converged, the derivative of the scaled q0 by q0, and the Jacobians of every step: by the state, if
+    f.reaches_back by the state before it, then by those of wrt.
     """
     steps, nq, nv = arrays[2].shape[-2], f.model.nq, f.model.nv
-    wrt = ("q", *wrt)
+    asked, wrt = ("q", *wrt), ("q", *(("previous",) if f.reaches_back else ()), *wrt)
 
     def rows(q, v, U, *values):
         with f.lock:
             x = Inputs(f.coordinates, q, v, U, q_name="q0")
-            found = f.environments(len(q), dict(zip(names, values))).rollout_jacobians(x, steps, wrt)
+            found = f.environments(len(q), dict(zip(names, values))).rollout_jacobians(x, steps, asked)
         Q, V, converged, J = found
         start = f.coordinates.expansion(x.q) @ f.coordinates.projection(x.q, x.lengths)
         return [
@@ -241,7 +243,7 @@ def _rollout_jacobians(f, names, wrt, *arrays):
             *(J[name] if steps else np.zeros((len(q), 0, nq + nv, sizes[name])) for name in wrt),
         ]
 
-    sizes = dict(zip(names, (a.shape[-1] for a in arrays[3:]))) | {"q": nq + nv, "u": f.model.nu}
+    sizes = dict(zip(names, (a.shape[-1] for a in arrays[3:]))) | {"q": nq + nv, "previous": nq + nv, "u": f.model.nu}
     shapes = [(steps + 1, nq), (steps + 1, nv), (steps,), (nq, nq), *((steps, nq + nv, sizes[name]) for name in wrt)]
     return _call(functools.partial(_rows, rows, (1, 1, 2) + (1,) * len(names)), shapes, *arrays)
 
@@ -252,18 +254,22 @@ def _rollout_rule(f, names, arrays, tangents):
     needed = _needed(inputs, tangents)
     wrt = tuple(name for name in needed if name not in ("q", "v"))
     Q, V, converged, start, A, *J = _rollout_jacobians(f, names, wrt, *arrays)
+    before = [J.pop(0)] if f.reaches_back else []
     dq0 = jnp.einsum("...ij,...j->...i", start, inputs["q"]) if "q" in needed else jnp.zeros_like(Q[..., 0, :])
     dv0 = inputs["v"] if "v" in needed else jnp.zeros_like(V[..., 0, :])
     forcing = jnp.zeros(A.shape[:-1], A.dtype)
     for name, matrix in zip(wrt, J):
         forcing += jnp.einsum("...tij,...tj->...ti" if name == "u" else "...tij,...j->...ti", matrix, inputs[name])
 
-    def advance(x, step):
-        x = jnp.einsum("...ij,...j->...i", step[0], x) + step[1]
-        return x, x
+    def advance(states, step):
+        x = step[0] + _sum(jnp.einsum("...ij,...j->...i", matrix, state) for matrix, state in zip(step[1:], states))
+        return (x, *states)[: len(states)], x
 
     x0 = jnp.concatenate([dq0, dv0], axis=-1)
-    _, X = jax.lax.scan(advance, x0, (jnp.moveaxis(A, -3, 0), jnp.moveaxis(forcing, -2, 0)))
+    states = (x0, jnp.zeros_like(x0))[: 1 + len(before)]
+    _, X = jax.lax.scan(
+        advance, states, (jnp.moveaxis(forcing, -2, 0), *(jnp.moveaxis(m, -3, 0) for m in (A, *before)))
+    )
     X = jnp.moveaxis(jnp.concatenate([x0[None], X]), 0, -2)
     tangents = (X[..., : f.model.nq], X[..., f.model.nq :], jnp.zeros_like(converged))
     return (Q, V, converged), tangents

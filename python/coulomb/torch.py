@@ -10,7 +10,9 @@ batch; they broadcast against each other, those of parameters too. Gradients are
 order only.
 
 A step is a function of its arguments: that of `sim` after reset(). `sim` gives the model and the options, and stays
-as it is. A rollout carries its memory from step to step, as Simulator.rollout.
+as it is. A rollout carries its memory from step to step, as Simulator.rollout. With stepper="bdf2", which looks two
+states back, every step() is therefore one of its starts, SDIRK2: of second order too, and chains of them have exact
+gradients.
 
 Gradients by q are by its nq numbers. Quaternions are scaled to unit length first, so that q need not be exactly
 normalised, and their gradient has no component along them: subtract it, normalise, and you have moved on the sphere.

@@ -295,6 +295,37 @@ def test_the_state_before():
     total = second.A @ first.A + second.A_previous
     assert relative(total, np.hstack([J["q0"], J["v0"]])) < 1e-12
     assert np.abs(second.A_previous).max() > 0.1
+    a, b = rng.normal(size=(2, model.nv))
+    g = sim.vjp(a, b)
+    assert relative(np.r_[g.previous_q, g.previous_v], np.r_[a, b] @ second.A_previous) < 1e-10
+    sim.step(q0, v0)  # starts anew
+    g = sim.vjp(a, b)
+    assert g.previous_q is None and g.previous_v is None
+
+
+def test_the_state_before_in_a_batch():
+    """Of two environments one goes on from where it ended, the other starts."""
+    model = chain()
+    rng = np.random.default_rng(9)
+    n, nv = 2, model.nv
+    Q, V = np.tile(q0_of(model), (n, 1)), rng.normal(size=(n, nv))
+    batch = coulomb.BatchSimulator(model, n, stepper="bdf2", timestep=4e-3)
+    Q1, V1 = batch.step(Q, V)
+    assert not batch.derivatives().A_previous.any()
+    V1[1] += 1e-3
+    batch.step(Q1, V1)
+    a, b = rng.normal(size=(2, n, nv))
+    d, g = batch.derivatives(), batch.vjp(a, b)
+    sim = coulomb.Simulator(model, stepper="bdf2", timestep=4e-3)
+    sim.step(Q[0], V[0])
+    sim.step(Q1[0], V1[0])
+    assert np.array_equal(d.A_previous[0], sim.derivatives().A_previous)
+    assert np.array_equal(g.previous_q[0], sim.vjp(a[0], b[0]).previous_q)
+    assert np.array_equal(g.previous_v[0], sim.vjp(a[0], b[0]).previous_v)
+    assert not d.A_previous[1].any() and not g.previous_q[1].any() and not g.previous_v[1].any()
+    other = coulomb.BatchSimulator(model, n, stepper="bdf1")
+    other.step(Q, V)
+    assert other.derivatives().A_previous is None and other.vjp(a, b).previous_q is None
 
 
 def test_last_state_alone():

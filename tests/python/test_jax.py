@@ -100,6 +100,33 @@ def test_rollout_against_the_adjoint_of_torch():
     np.testing.assert_allclose(g, x.grad.numpy(), rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("stepper", ["bdf1", "bdf2"])
+@pytest.mark.parametrize("build", [ball_joint, robot_in_contact])
+def test_implicit_steppers(build, stepper):
+    """Rollouts, where bdf2 looks two states back, against the adjoint; batches; chains of single steps, each a start of the method."""
+    model, q, v = build()
+    sim = coulomb.Simulator(model, stepper=stepper, timestep=2e-3)
+    random = np.random.default_rng(6)
+    name = next(name for name in model.parameters() if name.startswith("mass/"))
+    mass = np.asarray(model.parameters()[name].value)
+    W, w = random.normal(size=(9, model.nq)), random.normal(size=(9, model.nv))
+
+    def loss(q, v, m):
+        Q, V = cj.rollout(sim, q, v, parameters={name: m}, steps=8)
+        return (Q * W).sum() + (V * w).sum()
+
+    check(loss, q, v, mass)
+    exact = jax.grad(loss, (1, 2))(q, v, mass)
+    g = sim.rollout(q, v, steps=8).vjp(dV=w, wrt=[name])
+    only = jax.grad(lambda v, m: (cj.rollout(sim, q, v, parameters={name: m}, steps=8)[1] * w).sum(), (0, 1))(v, mass)
+    np.testing.assert_allclose(only[0], g.v0, rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(only[1], g[name], rtol=1e-9, atol=1e-10)
+    rows = jax.vmap(jax.grad(loss, (1, 2)), (None, 0, None))(q, np.stack([v, 1.01 * v]), mass)
+    for k in (0, 1):
+        np.testing.assert_allclose(rows[k][0], exact[k], rtol=1e-9, atol=1e-10)
+    check(lambda v: jax.lax.scan(lambda x, _: (cj.step(sim, *x), None), (jnp.asarray(q), v), None, length=4)[0], v)
+
+
 def test_vmap_and_jit():
     model, q, v = robot_in_contact()
     sim = coulomb.Simulator(model)

@@ -208,6 +208,34 @@ def test_rollout_against_chained_steps():
     torch.testing.assert_close(g, h, rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.parametrize("stepper", ["bdf1", "bdf2"])
+@pytest.mark.parametrize("build", [ball_joint, robot_in_contact])
+def test_implicit_steppers(build, stepper):
+    """Rollouts, where bdf2 looks two states back; and chains of single steps, each a start of the method."""
+    model, q, v = build()
+    sim = coulomb.Simulator(model, stepper=stepper, timestep=2e-3, contact_stiffness=1e4, tolerance=1e-13)
+    random = np.random.default_rng(8)
+    U = 0.1 * random.normal(size=(5, model.nu))
+    name = next(name for name in model.parameters() if name.startswith("mass/"))
+    mass = tensor(model.parameters()[name].value)
+    controls = (tensor(U),) if model.nu else ()
+
+    def rollout(q, v, m, *U):
+        return ct.rollout(sim, q, v, *U, parameters={name: m}, steps=5)
+
+    def chain(q, v, m, *U):
+        for t in range(5):
+            q, v = ct.step(sim, q, v, *(u[t] for u in U), parameters={name: m})
+        return q, v
+
+    for function in (rollout, chain):
+        check(function, tensor(q), tensor(v), mass, *controls)
+    with torch.no_grad():
+        (_, V), (_, y) = (f(torch.tensor(q), torch.tensor(v), mass, *controls) for f in (rollout, chain))
+    assert sim.rollout(q, v, U if model.nu else None, steps=5).converged
+    assert torch.equal(V[-1], y) == (stepper == "bdf1")
+
+
 def test_options_of_the_simulator_are_kept():
     model, q, v = sliding_box()
     usual = coulomb.Simulator(model).step(q, v)[1]

@@ -190,7 +190,9 @@ void BatchSimulator::derivatives(const std::vector<std::string>& parameters, con
     double* A = out.A ? out.A + i * 4 * nv * nv : nullptr;
     double* B = out.B ? out.B + i * 2 * nv * nu : nullptr;
     double* B_tau = out.B_tau ? out.B_tau + i * 2 * nv * nv : nullptr;
+    double* A_previous = out.A_previous ? out.A_previous + i * 4 * nv * nv : nullptr;
     double* columns = out.parameters && size > 0 ? out.parameters + i * 2 * nv * size : nullptr;
+    fill(A_previous, 4 * nv * nv);
     const StepDerivatives* derivatives = attempt(i, out.valid, [&] { return &sim.derivatives(); });
     if (!derivatives) {
       store_identity(A, 2 * nv, 2 * nv, outcome_[i] == Outcome::left_out);
@@ -199,6 +201,7 @@ void BatchSimulator::derivatives(const std::vector<std::string>& parameters, con
     }
     const StepDerivatives& d = *derivatives;
     if (A) store_transposed(d.A_T.data(), rows, rows, A);
+    if (A_previous && !d.A_previous_T.empty()) store_transposed(d.A_previous_T.data(), rows, rows, A_previous);
     if (B) store_transposed(d.B_T.data(), rows, d.nu, B);
     if (B_tau) store_transposed(d.B_tau_T.data(), rows, d.nv, B_tau);
     if (!columns) return;
@@ -219,6 +222,8 @@ void BatchSimulator::vjp(const double* dq1, const double* dv1, const std::vector
   for_each([&](Simulator& sim, int environment, int) {
     const auto i = static_cast<std::size_t>(environment);
     const double *dq = dq1 + i * nv, *dv = dv1 + i * nv;
+    for (double* x : {out.previous_q, out.previous_v})
+      if (x) fill(x + i * nv, nv);
     const std::optional<StepCotangent> cotangent =
         attempt(i, out.valid, [&] { return std::optional(sim.vjp(dq, dv, parameters)); });
     if (!cotangent) {
@@ -235,6 +240,8 @@ void BatchSimulator::vjp(const double* dq1, const double* dv1, const std::vector
     std::copy_n(g.u.data(), nu, out.u + i * nu);
     std::copy_n(g.tau.data(), nv, out.tau + i * nv);
     std::copy_n(g.parameters.data(), size, out.parameters + i * size);
+    if (out.previous_q) std::copy(g.previous_q.begin(), g.previous_q.end(), out.previous_q + i * nv);
+    if (out.previous_v) std::copy(g.previous_v.begin(), g.previous_v.end(), out.previous_v + i * nv);
   });
 }
 

@@ -24,15 +24,18 @@ struct BatchInput {
 };
 
 /// Where Jacobians go. A: n x 2nv x 2nv, B: n x 2nv x nu, B_tau: n x 2nv x nv, parameters: n x 2nv x set.size(); null: not wanted.
+/// A_previous: as A, by the state before; zeros where a step does not depend on it.
 /// valid: n; false, and zeros, where a step's numbers overflowed and it has no derivative. Null: not wanted.
 struct BatchJacobian {
-  double *A = nullptr, *B = nullptr, *B_tau = nullptr, *parameters = nullptr;
+  double *A = nullptr, *B = nullptr, *B_tau = nullptr, *parameters = nullptr, *A_previous = nullptr;
   bool* valid = nullptr;
 };
 
-/// Where cotangents go: n x nv, n x nv, n x nu, n x nv, n x set.size(); valid as above.
+/// Where cotangents go: n x nv, n x nv, n x nu, n x nv, n x set.size(); valid as above. previous_q, previous_v: n x nv, of the state
+/// before, zeros where a step does not depend on it; null: not wanted.
 struct BatchCotangent {
   double *q = nullptr, *v = nullptr, *u = nullptr, *tau = nullptr, *parameters = nullptr;
+  double *previous_q = nullptr, *previous_v = nullptr;
   bool* valid = nullptr;
 };
 
