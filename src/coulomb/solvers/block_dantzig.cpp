@@ -6,17 +6,13 @@
 #include "coulomb/solvers/lcp_search.hpp"
 
 namespace coulomb {
-namespace {
-constexpr double compliance = 1e-7;
-}
-
 bool BlockDantzig::suits(const ScaledProblem& problem) {
   return std::all_of(problem.blocks, problem.blocks + problem.num_blocks, [](const Block& b) {
     return b.type != BlockType::cone && (b.type != BlockType::pyramid || (b.facets == 4 && !b.inscribed));
   });
 }
 
-bool BlockDantzig::solve(const ScaledProblem& p, double tolerance, int budget, Iterate& iterate, int& iterations) {
+bool BlockDantzig::solve(const ScaledProblem& p, double tolerance, Iterate& iterate, int& iterations) {
   if (!suits(p)) return false;
   lcp_.resize(p.n);
   std::copy_n(p.G.begin(), static_cast<long>(p.ld) * p.n, lcp_.A.begin());
@@ -41,24 +37,16 @@ bool BlockDantzig::solve(const ScaledProblem& p, double tolerance, int budget, I
   std::copy_n(iterate.lambda.begin(), p.n, search.x.begin());
   lcp_.multiply(search.x.data(), search.w.data());
   search.residual = lcp_residual(lcp_, scale_, search.x.data(), search.w.data());
-  bool solved = search.iterate(1);
-  if (!solved) {
-    solved = dantzig_.solve(lcp_, 20 * p.n + 100, x_, classes_);
-    iterations += dantzig_.pivots;
-    if (solved && take(x_)) return true;
-    search.classes = classes_, search.x = x_;
-    lcp_.multiply(search.x.data(), search.w.data());
-    solved = search.iterate(20) || search.vary(budget);
-  }
+  const bool held = search.iterate(1);
   iterations += search.systems;
-  if (take(search.x)) return true;
-  const double reached = iterate.residual;
-  for (int i = 0; i < p.n; ++i) lcp_.A[static_cast<std::size_t>(i) * lcp_.ld + i] += compliance;
-  dantzig_.solve(lcp_, 20 * p.n + 100, x_, classes_);
+  if (held && take(search.x)) return true;
+  const bool walked = dantzig_.solve(lcp_, 20 * p.n + 100, x_, classes_);
   iterations += dantzig_.pivots;
-  take(x_);
-  if (!(iterate.residual < reached)) take(search.x);
-  return iterate.residual <= tolerance;
+  if (walked && take(x_)) return true;
+  const double reached = search.residual;
+  if (lemke_.solve(p, iterate, iterations) == BlockLemke::End::solved || iterate.residual < reached)
+    return iterate.residual <= tolerance;
+  return take(search.x);
 }
 
 }  // namespace coulomb

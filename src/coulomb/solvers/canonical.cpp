@@ -30,12 +30,6 @@ double norm(const double* x, int n) {
   return std::sqrt(sum);
 }
 
-void copy(const Iterate& from, Iterate& to, int ld) {
-  std::copy_n(from.lambda.begin(), ld, to.lambda.begin());
-  std::copy_n(from.c.begin(), ld, to.c.begin());
-  to.residual = from.residual;
-}
-
 }  // namespace
 
 double CanonicalChoice::entry(int i, int j) const {
@@ -194,7 +188,7 @@ bool CanonicalChoice::descend(const ScaledProblem& problem) {
     } else if (!(left < 2 * had)) {
       return false;
     }
-    copy(next_, current_, problem.ld);
+    current_.copy(next_, problem.ld);
     const double length = norm(y_.data(), nullity_);
     if (before > rounding * scale) learn(length * length);
   }
@@ -224,7 +218,7 @@ bool CanonicalChoice::polish(const ScaledProblem& problem, double tolerance, Ite
   next_.resize(problem.ld);
   system_.step(problem, iterate.lambda.data(), next_.lambda.data(), next_.c.data());
   next_.evaluate(problem);
-  if (next_.residual < iterate.residual) copy(next_, iterate, problem.ld);
+  if (next_.residual < iterate.residual) iterate.copy(next_, problem.ld);
   return iterate.residual <= tolerance;
 }
 
@@ -271,9 +265,9 @@ bool CanonicalChoice::centre(const ScaledProblem& problem, double tolerance, Ite
   null_space();
   if (!moves_velocity(problem)) return true;
   slopes(problem);
-  copy(iterate, current_, problem.ld);
+  current_.copy(iterate, problem.ld);
   if (!descend(problem) || !(current_.residual <= tolerance)) return false;
-  copy(current_, iterate, problem.ld);
+  iterate.copy(current_, problem.ld);
   moved = true;
   return true;
 }

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "coulomb/solvers/block_dantzig.hpp"
+#include "coulomb/solvers/block_lemke.hpp"
 #include "coulomb/solvers/canonical.hpp"
 #include "coulomb/solvers/first_order.hpp"
 
@@ -28,8 +29,11 @@ class ConstraintSolver {
   void start(const SolverSettings& settings, const WarmStart* warm);
   bool run_method(const SolverSettings& settings, const WarmStart* warm, SolverResult& result);
   bool climb(const SolverSettings& settings, const WarmStart* warm, SolverResult& result);
+  bool climb_on(const SolverSettings& settings, SolverResult& result);
+  bool accept_stalled();
   bool sweep_and_solve(int sweeps, int max_iterations);
   bool newton(Iterate& iterate, double kappa, double delta_max, int max_iterations);
+  BlockLemke::End pivot();
   bool admm(const Iterate& from, int budget, int first_milestone);
   bool homotopy();
   bool is_infeasible();
@@ -46,6 +50,7 @@ class ConstraintSolver {
   NewtonSolver newton_;
   AdmmSolver admm_;
   BlockDantzig dantzig_;
+  BlockLemke lemke_;
   CanonicalChoice canonical_;
   Iterate start_, best_, trial_;
   double tolerance_ = 1e-10;

@@ -80,12 +80,21 @@ void Dantzig::enter(const BoxedLcp& p, int i, LcpClass to) {
   }
 }
 
+bool Dantzig::visited() {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (LcpClass c : classes_) hash = (hash ^ static_cast<std::uint64_t>(c)) * 0x100000001b3u;
+  if (std::find(seen_.begin(), seen_.end(), hash) != seen_.end()) return true;
+  seen_.push_back(hash);
+  return false;
+}
+
 bool Dantzig::drive(const BoxedLcp& p, int k, int max_pivots) {
   in_[k] = 1;
+  seen_.clear();
   if (!p.is_friction(k)) x_[k] = std::clamp(0.0, p.lo[k], p.hi[k]);
   p.multiply(x_.data(), w_.data());
   while (!admissible(p, k)) {
-    if (++pivots > max_pivots) return false;
+    if (++pivots > max_pivots || visited()) return false;
     const double sign = w_[k] < 0 ? 1.0 : -1.0;
     respond(p, k, sign);
     Event event;

@@ -2,9 +2,11 @@
 // until it is admissible, while the rows before stay so, and a row that meets the end of its class changes it.
 //
 // Jade's two corrections: the bound of a friction row moves with its normal, so the step to it is (mu x_n - x) / (dx - mu dx_n); and
-// nothing says that the walk ends where friction is strong, so that a loop is noticed and left to a search over classes (lcp_search.hpp).
+// nothing says that the walk ends where friction is strong, so that a loop (a set of classes that comes back while the same row is driven)
+// is noticed, and left to other methods.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "coulomb/solvers/lcp_classes.hpp"
@@ -20,6 +22,7 @@ class Dantzig {
   std::vector<double> direction;  ///< then along this; not of friction rows
 
  private:
+  bool visited();  ///< these classes, since the row at hand entered
   bool drive(const BoxedLcp& problem, int k, int max_pivots);
   bool admissible(const BoxedLcp& problem, int k);
   void respond(const BoxedLcp& problem, int k, double sign);
@@ -29,6 +32,7 @@ class Dantzig {
   std::vector<double> x_, w_, dx_, dw_, rhs_;
   std::vector<LcpClass> classes_;
   std::vector<char> in_;
+  std::vector<std::uint64_t> seen_;
   LcpScale scale_;
 };
 

@@ -14,6 +14,8 @@ struct Iterate {
   double residual = 0;
   void resize(int ld);
   void evaluate(const ScaledProblem& problem);  ///< c and residual of lambda
+  void copy(const Iterate& from, int ld);
+  void clear(const ScaledProblem& problem);  ///< lambda = 0, evaluated
 };
 
 struct NewtonOptions {

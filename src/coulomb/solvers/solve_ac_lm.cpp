@@ -37,6 +37,17 @@ void Iterate::evaluate(const ScaledProblem& problem) {
   residual = problem.residual(lambda.data(), c.data());
 }
 
+void Iterate::copy(const Iterate& from, int ld) {
+  std::copy_n(from.lambda.begin(), ld, lambda.begin());
+  std::copy_n(from.c.begin(), ld, c.begin());
+  residual = from.residual;
+}
+
+void Iterate::clear(const ScaledProblem& problem) {
+  std::fill_n(lambda.begin(), problem.ld, 0.0);
+  evaluate(problem);
+}
+
 void NewtonSolver::choose_modes(const ScaledProblem& problem, const NewtonOptions& options, bool first) {
   for (int b = 0; b < problem.num_blocks; ++b) {
     modes_[b] = problem.mode(b, current_.lambda.data(), current_.c.data());
@@ -78,9 +89,7 @@ bool NewtonSolver::solve(const ScaledProblem& problem, const NewtonOptions& opti
   current_.resize(problem.ld);
   next_.resize(problem.ld);
   if (static_cast<int>(modes_.size()) < problem.num_blocks) modes_.resize(static_cast<std::size_t>(problem.num_blocks));
-  std::copy(iterate.lambda.begin(), iterate.lambda.begin() + problem.ld, current_.lambda.begin());
-  std::copy(iterate.c.begin(), iterate.c.begin() + problem.ld, current_.c.begin());
-  current_.residual = iterate.residual;
+  current_.copy(iterate, problem.ld);
   double boost = 1, reached = iterate.residual;
   int since = 0;
   first_residual = iterate.residual;
@@ -103,9 +112,7 @@ bool NewtonSolver::solve(const ScaledProblem& problem, const NewtonOptions& opti
     }
     std::swap(current_, next_);
     if (current_.residual < iterate.residual) {
-      std::copy(current_.lambda.begin(), current_.lambda.begin() + problem.ld, iterate.lambda.begin());
-      std::copy(current_.c.begin(), current_.c.begin() + problem.ld, iterate.c.begin());
-      iterate.residual = current_.residual;
+      iterate.copy(current_, problem.ld);
       if (iterate.residual <= options.tolerance) return true;
     }
     if (stalled && iterate.residual < options.stall_below) break;

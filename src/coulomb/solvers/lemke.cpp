@@ -1,0 +1,128 @@
+#include "coulomb/solvers/lemke.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "coulomb/simd.hpp"
+#include "coulomb/solvers/dense.hpp"
+
+namespace coulomb {
+namespace {
+
+constexpr double least_pivot = 1e-8;
+constexpr double same_ratio = 1e-11;
+constexpr double same_entry = 1e-9;
+
+COULOMB_SIMD void eliminate(int n, int ld, int row, int column, double* T, double* value) {
+  const double* r = T + static_cast<long>(row) * ld;
+  for (int i = 0; i < n; ++i) {
+    double* __restrict t = T + static_cast<long>(i) * ld;
+    const double f = t[column];
+    if (i == row || f == 0) continue;
+    t[column] = 0;
+    for (int j = 0; j < ld; ++j) t[j] -= f * r[j];
+    value[i] -= f * value[row];
+  }
+}
+
+}  // namespace
+
+void Lemke::resize(int size) {
+  n = size;
+  ld = dense::padded(n + 1);
+  const std::size_t all = static_cast<std::size_t>(n) * static_cast<std::size_t>(ld);
+  if (M.size() < all) M.resize(all), T_.resize(all);
+  if (static_cast<int>(q.size()) < ld) {
+    for (auto* v : {&q, &d, &z, &value_}) v->resize(static_cast<std::size_t>(ld));
+    for (auto* v : {&basic_, &nonbasic_}) v->resize(static_cast<std::size_t>(ld));
+    place_.resize(2 * static_cast<std::size_t>(ld) + 1);
+  }
+  std::fill_n(M.begin(), all, 0.0);
+  std::fill_n(q.begin(), n, 0.0);
+  std::fill_n(d.begin(), n, 1.0);
+}
+
+double Lemke::inverse_entry(int row, int j) const {
+  const int place = place_[j];
+  return place >= 0 ? T_[static_cast<std::size_t>(row) * ld + place] : place == -1 - row ? 1.0 : 0.0;
+}
+
+bool Lemke::before(int row, int other, int column) const {
+  const double a = T_[static_cast<std::size_t>(row) * ld + column];
+  const double b = T_[static_cast<std::size_t>(other) * ld + column];
+  for (int j = 0; j < n; ++j) {
+    const double x = inverse_entry(row, j) / a, y = inverse_entry(other, j) / b;
+    if (std::abs(x - y) > same_entry * (1 + std::max(std::abs(x), std::abs(y)))) return x < y;
+  }
+  return a > b;
+}
+
+/// The basic variable that reaches zero first as that of the column grows; z0 before all others.
+int Lemke::leaving_row(int column) const {
+  double least = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < n; ++i) {
+    const double t = T_[static_cast<std::size_t>(i) * ld + column];
+    if (t > least_pivot) least = std::min(least, std::max(0.0, value_[i]) / t);
+  }
+  int row = -1;
+  for (int i = 0; i < n; ++i) {
+    const double t = T_[static_cast<std::size_t>(i) * ld + column];
+    if (!(t > least_pivot) || std::max(0.0, value_[i]) / t > least + same_ratio * (1 + least)) continue;
+    if (basic_[i] == 2 * n) return i;
+    if (row < 0 || before(i, row, column)) row = i;
+  }
+  return row;
+}
+
+void Lemke::pivot(int row, int column) {
+  double* r = T_.data() + static_cast<std::size_t>(row) * ld;
+  const double inverse = 1 / r[column];
+  for (int j = 0; j <= n; ++j) r[j] *= inverse;
+  value_[row] *= inverse;
+  r[column] = inverse;
+  eliminate(n, ld, row, column, T_.data(), value_.data());
+  std::swap(basic_[row], nonbasic_[column]);
+  place_[basic_[row]] = -1 - row, place_[nonbasic_[column]] = column;
+}
+
+void Lemke::begin() {
+  for (int i = 0; i < n; ++i) {
+    double* t = T_.data() + static_cast<std::size_t>(i) * ld;
+    const double* m = M.data() + static_cast<std::size_t>(i) * ld;
+    for (int j = 0; j < ld; ++j) t[j] = j < n ? -m[j] : 0.0;
+    t[n] = -d[i];
+    value_[i] = q[i];
+    basic_[i] = i, nonbasic_[i] = n + i;
+    place_[i] = -1 - i, place_[n + i] = i;
+  }
+  nonbasic_[n] = 2 * n, place_[2 * n] = n;
+}
+
+bool Lemke::solve(int max_pivots) {
+  std::fill_n(z.begin(), n, 0.0);
+  pivots = 0, ray = false, z0 = 0;
+  int row = -1;
+  for (int i = 0; i < n; ++i)
+    if (q[i] < -z0 * d[i]) z0 = -q[i] / d[i], row = i;
+  if (row < 0) return true;
+  begin();
+  for (int column = n; pivots < max_pivots;) {
+    const int leaving = basic_[row];
+    pivot(row, column);
+    ++pivots;
+    z0 = place_[2 * n] < 0 ? value_[-1 - place_[2 * n]] : 0.0;
+    if (leaving == 2 * n) break;
+    column = place_[leaving < n ? leaving + n : leaving - n];  // its complement enters
+    row = leaving_row(column);
+    ray = row < 0;
+    if (ray) break;
+    value_[row] = std::max(0.0, value_[row]);
+  }
+  for (int i = 0; i < n; ++i)
+    if (basic_[i] >= n && basic_[i] < 2 * n) z[basic_[i] - n] = std::max(0.0, value_[i]);
+  return place_[2 * n] >= 0;
+}
+
+}  // namespace coulomb
