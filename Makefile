@@ -6,18 +6,19 @@ PY := $(VENV)/bin/python
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 RELEASE := build/release
 PREFIX := $(CURDIR)/build/prefix
+NIMBLE := build/nimble_env
 
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test bench docs format install system cpp test-cpp test-python test-includes test-consumer test-wheel clean
+.PHONY: help demo test bench bench-nimble docs format install system cpp test-cpp test-python test-includes test-consumer test-wheel clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo    a robot falls and stands; table and pictures (about five minutes the first time)"
 	@echo "make test    every test: C++, Python, dependency rule, C++ consumer, clean wheel"
-	@echo "make bench   time per step and per Jacobian, beside MuJoCo"
+	@echo "make bench   time per step and per Jacobian, beside MuJoCo and, where its wheel installs, Nimble"
 	@echo "make docs    API pages in build/docs"
 	@echo "make format  clang-format and ruff"
 
@@ -29,6 +30,11 @@ test: test-includes test-cpp test-python test-consumer test-wheel
 bench: install
 	$(PY) benchmarks/run.py
 	$(PY) benchmarks/implicit.py
+	@if $(MAKE) --no-print-directory $(NIMBLE)/.installed; then $(NIMBLE)/bin/python benchmarks/nimble_race.py; \
+	else echo "left out: Nimble beside Coulomb; PyPI has no nimblephysics for this Python and system"; fi
+
+bench-nimble: install $(NIMBLE)/.installed
+	$(NIMBLE)/bin/python benchmarks/nimble_race.py
 
 docs: install
 	$(PY) -m pip install --quiet $$($(PY) tools/requirements.py docs)
@@ -54,6 +60,15 @@ $(VENV)/.installed: pyproject.toml tools/requirements.py | system
 # The package, built into $(VENV) without build isolation so that the build folder can be kept.
 install: $(VENV)/.installed
 	$(PY) -m pip install --quiet --no-build-isolation --no-deps --force-reinstall -C "build-dir=build/{wheel_tag}" .
+
+# Nimble needs NumPy 1 and names packages that the benchmark does without: an environment with these two, all else from $(VENV).
+$(NIMBLE)/.installed: $(VENV)/.installed
+	rm -rf $(NIMBLE)
+	$(PYTHON) -m venv $(NIMBLE)
+	$(NIMBLE)/bin/python -m pip install --quiet --only-binary :all: --no-deps "numpy<2" nimblephysics
+	$(PY) -c "import sysconfig; print(sysconfig.get_path('purelib'))" \
+	  > "$$($(NIMBLE)/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/coulomb_env.pth"
+	@touch $@
 
 # The library, its C++ tests, and an install prefix.
 cpp: $(VENV)/.installed
