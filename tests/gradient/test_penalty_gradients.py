@@ -61,7 +61,32 @@ def pegs():
     return scene.build(), np.zeros(0)
 
 
-SCENES = [push, pegs]
+def turned():
+    """Flat sides with common outlines of more corners than either: a box on a box, a tetrahedron on an octahedron."""
+
+    def ring(radius, z, turn):
+        angles = 2 * np.pi * np.arange(3) / 3 + turn
+        return [(radius * np.cos(a), radius * np.sin(a), z) for a in angles]
+
+    def turn(angle, x=0.0, y=0.0):
+        quaternion = np.array([np.cos(angle / 2), x, y, np.sin(angle / 2)])
+        return quaternion / np.linalg.norm(quaternion)
+
+    def firm(damping):  # of two equal ones neither counts alone
+        return {"contact_stiffness": 6e3, "contact_damping": damping}
+
+    scene = coulomb.Scene(gravity=(3, 1, -9))
+    scene.add_ground(friction=0.5, **SOFT)
+    scene.add_box((0.24, 0.2, 0.1), mass=1.0, position=(0, 0, 0.0495), friction=0.6, **firm(2e5), name="low")
+    scene.add_box((0.2, 0.14, 0.06), mass=0.6, position=(0.05, 0.03, 0.1292), quaternion=turn(0.6), friction=0.4, name="high")
+    stone = ring(0.1, -0.03, 0.1) + ring(0.07, 0.03, np.pi / 3)
+    scene.add_mesh(stone, mass=0.9, position=(1, 0, 0.0295), friction=0.25, **firm(1.9e5), name="stone")
+    tip = [*ring(0.08, -0.02, 0.7), (0.0, 0.0, 0.04)]
+    scene.add_mesh(tip, mass=0.5, position=(1.02, 0.01, 0.0792), quaternion=turn(-0.4, 0, 2e-3), friction=0.2, name="tip")
+    return scene.build(), np.zeros(0)
+
+
+SCENES = [push, pegs, turned]
 
 
 def names_of(model, kinds):

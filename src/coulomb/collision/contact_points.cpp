@@ -127,11 +127,15 @@ bool in_mesh(const Shape& b, const double* x, Contact& out) {
   return touch(b, Feature::face, n, surface, distance, out);
 }
 
-void publish(const Model& model, int pair, bool flip, double size, Contact& c, std::vector<Contact>& out) {
-  if (flip) flip_contact(c);
+void own(const Model& model, int pair, Contact& c) {
   const int a = model.pair_a[pair], b = model.pair_b[pair];
   c.pair = pair, c.geometry_a = a, c.geometry_b = b;
   c.body_a = model.geometry_body[a], c.body_b = model.geometry_body[b];
+}
+
+void publish(const Model& model, int pair, bool flip, double size, Contact& c, std::vector<Contact>& out) {
+  if (flip) flip_contact(c);
+  own(model, pair, c);
   c.size = size;
   out.push_back(c);
 }
@@ -183,6 +187,16 @@ void collide_corners(const Model& model, int pair, int plane, int body, Collisio
   }
 }
 
+void collide_sides(const Model& model, int pair, CollisionWorkspace& w, std::vector<ContactShare>& shares) {
+  const int a = model.pair_a[pair], b = model.pair_b[pair];
+  const std::size_t first = w.contacts.size();
+  Shape shape_a, shape_b;
+  pose_shape(model, w, a, shape_a);
+  pose_shape(model, w, b, shape_b);
+  collide_flat_sides(shape_a, shape_b, std::min(w.filter.size[a], w.filter.size[b]), w.contacts, shares);
+  for (std::size_t i = first; i < w.contacts.size(); ++i) own(model, pair, w.contacts[i]);
+}
+
 }  // namespace
 
 bool collide_point(const double point[3], const Shape& b, Contact& out) {
@@ -208,8 +222,9 @@ bool collide_point(const double point[3], const Shape& b, Contact& out) {
 }
 
 void detect_penalty_contacts(const Model& model, const double* body_position, const double* body_rotation,
-                             CollisionWorkspace& w) {
+                             CollisionWorkspace& w, std::vector<ContactShare>& shares) {
   w.contacts.clear();
+  shares.clear();
   filter_pairs(model, body_position, body_rotation, w);
   for (const int pair : w.candidates) {
     const int a = model.pair_a[pair], b = model.pair_b[pair];
@@ -221,6 +236,9 @@ void detect_penalty_contacts(const Model& model, const double* body_position, co
       collide_corners(model, pair, a, b, w);
     } else if (type_b == ShapeType::half_space && is_cornered(type_a)) {
       collide_corners(model, pair, b, a, w);
+    } else if (is_cornered(type_a) && is_cornered(type_b)) {
+      shares.resize(w.contacts.size());
+      collide_sides(model, pair, w, shares);
     } else {
       const std::size_t first = w.contacts.size();
       collide_pair_stateless(model, pair, 0.0, w, w.contacts);
@@ -229,6 +247,7 @@ void detect_penalty_contacts(const Model& model, const double* body_position, co
                        w.contacts.end());
     }
   }
+  shares.resize(w.contacts.size());
 }
 
 }  // namespace coulomb

@@ -62,8 +62,6 @@ bool convex_witness(const Shape& a, const Shape& b, double margin, double axis[3
   return w.distance <= margin;
 }
 
-namespace {
-
 void single_contact(const Shape& a, const Shape& b, const Witness& w, Contact& c) {
   c = Contact{};
   c.distance = w.distance;
@@ -73,8 +71,6 @@ void single_contact(const Shape& a, const Shape& b, const Witness& w, Contact& c
   c.feature = 1 << 30;  // the pair's only witness: warm starts carry over when it changes feature
   witness_patches(a, b, w, c);
 }
-
-}  // namespace
 
 int collide_convex(const Shape& a, const Shape& b, double margin, const CollisionOptions& options,
                    CollisionCache::Pair& cache, Contact* out) {

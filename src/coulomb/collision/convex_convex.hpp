@@ -20,4 +20,7 @@ int collide_convex(const Shape& a, const Shape& b, double margin, const Collisio
 /// climbing on A and B.
 bool convex_witness(const Shape& a, const Shape& b, double margin, double axis[3], int hints[2], Witness& w);
 
+/// The witness as a contact, for features that have no manifold.
+void single_contact(const Shape& a, const Shape& b, const Witness& w, Contact& c);
+
 }  // namespace coulomb

@@ -3,7 +3,6 @@
 
 #include <cmath>
 
-#include "coulomb/collision/contact_points.hpp"
 #include "coulomb/model/checks.hpp"
 #include "coulomb/small_math.hpp"
 
@@ -44,8 +43,9 @@ Mode friction(double mu, double viscosity, double normal_force, const double* u,
 
 /// Force and law of one contact at the velocity u (3). Its normal row then differentiates to df_N = w d(J v)_N + slope dd: a row with
 /// restitution e sees (1 + e) v where both of its velocities are v, so e = w - 1.
-Mode contact_law(const PairPenalty& pair, const PenaltyDefaults& defaults, double mu, double distance, const double* u,
-                 BodyRows& b, double* f, PenaltyLaw& law) {
+/// share: of the whole, which every force is proportional to.
+Mode contact_law(const PairPenalty& pair, const PenaltyDefaults& defaults, double mu, double distance, double share,
+                 const double* u, BodyRows& b, double* f, PenaltyLaw& law) {
   const double s = pair.scale, kn = pair.stiffness.value_or(defaults.stiffness),
                kd = pair.damping.value_or(defaults.damping),
                kt = pair.friction_stiffness.value_or(defaults.friction_stiffness);
@@ -55,8 +55,12 @@ Mode contact_law(const PairPenalty& pair, const PenaltyDefaults& defaults, doubl
   b.dbias_dphi = 0, b.restitution = -1;
   if (!(push > 0)) return Mode::separating;
   f[2] = push;
-  b.dbias_dphi = s * (kd * u[2] - kn), b.restitution = s * kd * distance - 1;
-  return friction(mu, s * kt, push, u, f, law);
+  b.dbias_dphi = share * s * (kd * u[2] - kn), b.restitution = share * s * kd * distance - 1;
+  const Mode mode = friction(mu, s * kt, push, u, f, law);
+  for (int i = 0; i < 3; ++i) law.share_slope[i] = f[i], f[i] *= share;
+  for (auto& row : law.T)
+    for (double& x : row) x *= share;
+  return mode;
 }
 
 }  // namespace
@@ -71,7 +75,8 @@ PenaltyForces::PenaltyForces(const Model& model) : collision(model), twist(8 * m
 
 void penalty_forces(const Model& model, const DynamicsWorkspace& dynamics, const double* v, PenaltyForces& out,
                     double* Q) {
-  detect_penalty_contacts(model, dynamics.body_position.data(), dynamics.body_rotation.data(), out.collision);
+  detect_penalty_contacts(model, dynamics.body_position.data(), dynamics.body_rotation.data(), out.collision,
+                          out.shares);
   const std::vector<Contact>& contacts = out.collision.contacts;
   const int count = static_cast<int>(contacts.size());
   out.rows.clear();
@@ -86,7 +91,7 @@ void penalty_forces(const Model& model, const DynamicsWorkspace& dynamics, const
   for (int i = 0; i < count; ++i) {
     const int pair = contacts[i].pair;
     out.modes[i] = contact_law(model.pair_penalty[pair], out.defaults, model.pair_friction[pair], contacts[i].distance,
-                               &out.velocity[3 * i], out.rows.body_rows[i], &out.force[3 * i], out.laws[i]);
+                               out.shares[i].value, &out.velocity[3 * i], out.rows.body_rows[i], &out.force[3 * i], out.laws[i]);
     out.inactive[i] = out.modes[i] == Mode::separating;
   }
   apply_rows_transposed(model, dynamics, out.rows, out.force.data(), out.wrench.data(), Q);

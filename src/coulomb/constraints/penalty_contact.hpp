@@ -3,6 +3,8 @@
 //
 //   f_N = max(0, s (-k_n d + k_d c_N d)),   f_T = -min(k_t s |c_T|, mu f_N) c_T / |c_T|,   Q = J^T f
 //
+// s: the scale of the pair, times the contact's share of a flat side (collision/contact_share.hpp), which turns with the bodies.
+//
 // The contacts of (q, v) are detected here, at every call and without memory, so that Q is a function of (q, v) alone. They are
 // BodyRows like those of hard contact (t1, t2, n), and row_derivatives gives their motion. Their normal row is set up so that its
 // derivative is df_N itself, d(J v)_N and dd weighed by the law, and a 3 x 2 law turns (dc_T, df_N) into df.
@@ -11,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "coulomb/collision/detect.hpp"
+#include "coulomb/collision/contact_points.hpp"
 #include "coulomb/constraints/constraint_rows.hpp"
 #include "coulomb/constraints/row_derivatives.hpp"
 
@@ -27,9 +29,9 @@ struct PenaltyDefaults {
 /// Throws std::invalid_argument naming the number.
 void check_penalty_defaults(const PenaltyDefaults& defaults, const std::string& what);
 
-/// The law of one contact, linearised: df_T = T dc_T + N df_N.
+/// The law of one contact, linearised: df_T = T dc_T + N df_N; and by its share, df = share_slope d(share).
 struct PenaltyLaw {
-  double T[2][2], N[2];
+  double T[2][2], N[2], share_slope[3];
 };
 
 /// One evaluation at (q, v). Storage only grows.
@@ -38,7 +40,8 @@ struct PenaltyForces {
   PenaltyDefaults defaults;  ///< set by the owner before the first call
 
   // results of penalty_forces
-  CollisionWorkspace collision;  ///< .contacts, all with distance < 0
+  CollisionWorkspace collision;       ///< .contacts, all with distance < 0
+  std::vector<ContactShare> shares;  ///< one per contact: what its force is multiplied by
   ConstraintRows rows;           ///< three per contact in body_rows, no bias and no compliance
   std::vector<double> force;     ///< 3 per contact: (t1, t2, n), newtons, on body A
   std::vector<Mode>

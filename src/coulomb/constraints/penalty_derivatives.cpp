@@ -3,7 +3,8 @@
 //
 //   dQ_d/dq_k += J_d . E^T L (G J_k + W psi_dot_k),   dQ_d/dv_k += J_d . E^T L W J_k,   W = diag(1, 1, w) E
 //
-// E the rows as covectors on the twist. Sums of E^T L G and E^T L W over the contacts of two bodies come first.
+// E the rows as covectors on the twist. A share that turns with the bodies adds E^T share_slope turn^T to E^T L G. Sums of E^T L G and
+// E^T L W over the contacts of two bodies come first.
 #include <cstring>
 
 #include "coulomb/constraints/penalty_contact.hpp"
@@ -29,8 +30,16 @@ void add_product(const double E[6][6], const PenaltyLaw& law, const double rows[
     for (int j = 0; j < 6; ++j) to[i][j] += E[0][i] * df[0][j] + E[1][i] * df[1][j] + E[2][i] * df[2][j];
 }
 
-void add_contact(const BodyRows& b, const BodyRowDerivative& D, const PenaltyLaw& law, const bool moving[2],
-                 PairSums& sums) {
+/// G += E^T share_slope (turn of `by`)^T
+void add_share(const double E[6][6], const PenaltyLaw& law, const double* turn, double sign, double G[6][6]) {
+  for (int i = 0; i < 6; ++i) {
+    const double df = E[0][i] * law.share_slope[0] + E[1][i] * law.share_slope[1] + E[2][i] * law.share_slope[2];
+    for (int j = 0; j < 3; ++j) G[i][3 + j] += sign * df * turn[j];
+  }
+}
+
+void add_contact(const BodyRows& b, const BodyRowDerivative& D, const PenaltyLaw& law, const ContactShare& share,
+                 const bool moving[2], PairSums& sums) {
   const double(*E[2])[6] = {D.e_a, D.e_b};
   const double(*G[2])[6] = {D.G_a, D.G_b};
   for (int on = 0; on < 2; ++on)
@@ -38,6 +47,8 @@ void add_contact(const BodyRows& b, const BodyRowDerivative& D, const PenaltyLaw
       if (!moving[on] || !moving[by]) continue;
       add_product(E[on], law, G[by], 1.0, sums.G[on][by]);
       add_product(E[on], law, E[by], 1 + b.restitution, sums.W[on][by]);
+      if (share.kind != ContactShare::Kind::whole)
+        add_share(E[on], law, share.turn, by == 0 ? 1.0 : -1.0, sums.G[on][by]);
     }
 }
 
@@ -85,7 +96,8 @@ void penalty_derivatives(const Model& model, const DynamicsWorkspace& dynamics, 
     for (; i < count && rows.body_rows[i].body_a == body[0] && rows.body_rows[i].body_b == body[1]; ++i) {
       if (forces.inactive[i]) continue;
       any = true;
-      add_contact(rows.body_rows[i], forces.derivatives.blocks[i], forces.laws[i], moving, sums);
+      add_contact(rows.body_rows[i], forces.derivatives.blocks[i], forces.laws[i], forces.shares[i], moving,
+                  sums);
     }
     for (int on = 0; any && on < 2; ++on)
       for (int by = 0; by < 2; ++by)

@@ -22,6 +22,7 @@ struct Touch {
   const PairPenalty& pair;
   int contact;
   bool of_a;
+  double scale;            ///< of the pair, times the contact's share
   double distance, speed;  ///< d, c_N
 };
 
@@ -33,8 +34,10 @@ void each_contact(const ParameterContext& context, int geometry, Visit visit) {
     if (b.contact < 0 || context.inactive[b.block]) continue;
     const Contact& contact = context.contacts[b.contact];
     if (contact.geometry_a != geometry && contact.geometry_b != geometry) continue;
-    visit(Touch{b, context.model.pair_penalty[contact.pair], b.contact, contact.geometry_a == geometry,
-                contact.distance, context.penalty->velocity[b.row + 2]});
+    const PairPenalty& pair = context.model.pair_penalty[contact.pair];
+    visit(Touch{b, pair, b.contact, contact.geometry_a == geometry,
+                pair.scale * context.penalty->shares[b.contact].value, contact.distance,
+                context.penalty->velocity[b.row + 2]});
   }
 }
 
@@ -57,19 +60,19 @@ void stiffness_side(const ParameterContext& context, const ParameterElement& e, 
   const double own = *context.model.geometry_materials[e.index].penalty.stiffness;
   each_contact(context, e.index, [&](const Touch& t) {
     const double share = *t.pair.stiffness / own;
-    out.rows.push_back({t.b.row + 2, -t.pair.scale * t.distance * share * share});
+    out.rows.push_back({t.b.row + 2, -t.scale * t.distance * share * share});
   });
 }
 
 void damping_side(const ParameterContext& context, const ParameterElement& e, RightHandSide& out) {
   each_contact(context, e.index, [&](const Touch& t) {
-    if (owns(t.pair.damping_owner, t)) out.rows.push_back({t.b.row + 2, t.pair.scale * t.distance * t.speed});
+    if (owns(t.pair.damping_owner, t)) out.rows.push_back({t.b.row + 2, t.scale * t.distance * t.speed});
   });
 }
 
 void friction_side(const ParameterContext& context, const ParameterElement& e, RightHandSide& out) {
   each_contact(context, e.index, [&](const Touch& t) {
-    if (owns(t.pair.friction_stiffness_owner, t)) add_viscous(context, t, t.pair.scale, out);
+    if (owns(t.pair.friction_stiffness_owner, t)) add_viscous(context, t, t.scale, out);
   });
 }
 
@@ -79,7 +82,8 @@ void scale_side(const ParameterContext& context, const ParameterElement& e, Righ
   const PenaltyDefaults& defaults = context.penalty ? context.penalty->defaults : PenaltyDefaults{};
   each_contact(context, e.index, [&](const Touch& t) {
     const Contact& c = context.contacts[t.contact];
-    const double other = m.geometry_materials[t.of_a ? c.geometry_b : c.geometry_a].penalty.scale;
+    const double other = m.geometry_materials[t.of_a ? c.geometry_b : c.geometry_a].penalty.scale *
+                         context.penalty->shares[t.contact].value;
     const double kn = t.pair.stiffness.value_or(defaults.stiffness), kd = t.pair.damping.value_or(defaults.damping);
     out.rows.push_back({t.b.row + 2, other * t.distance * (kd * t.speed - kn)});
     add_viscous(context, t, other * t.pair.friction_stiffness.value_or(defaults.friction_stiffness), out);

@@ -21,6 +21,18 @@ void add_law(const ParameterContext& context, int contact, const double* s, Righ
 
 }  // namespace
 
+void add_share_change(const ParameterContext& context, const BodyRows& b, double change, RightHandSide& out) {
+  if (change == 0) return;
+  const double* slope = context.penalty->laws[b.block].share_slope;
+  double f[3] = {0, 0, 0};
+  for (int i = 0; i < 3; ++i) {
+    const double p = context.options.timestep * change * slope[i];
+    axpy3(p, b.axes[i], f);
+    out.impulses.push_back({b.row + i, p});
+  }
+  add_contact_force(context, b, f, out);
+}
+
 void close_penalty_sides(const ParameterContext& context, RightHandSide* out, int count) {
   for (int k = 0; k < count; ++k) {
     RightHandSide& side = out[k];

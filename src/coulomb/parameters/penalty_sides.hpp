@@ -13,6 +13,9 @@
 
 namespace coulomb {
 
+/// A contact whose share of the force changes by itself (collision/contact_share.hpp), the bodies at rest.
+void add_share_change(const ParameterContext& context, const BodyRows& b, double change, RightHandSide& out);
+
 /// out[0 .. count): what one kind wrote for its scalars. Call it after every right_hand_sides of such a context.
 void close_penalty_sides(const ParameterContext& context, RightHandSide* out, int count);
 

@@ -8,6 +8,7 @@
 #include "coulomb/model/checks.hpp"
 #include "coulomb/model/configuration.hpp"
 #include "coulomb/parameters/parameter_kind.hpp"
+#include "coulomb/parameters/penalty_sides.hpp"
 #include "coulomb/small_math.hpp"
 
 namespace coulomb {
@@ -89,6 +90,9 @@ class GeometryPlacementKind : public ParameterKind {
         }
         for (int c = 0; c < 6; ++c) dphi += motion.ddistance[first + c] * twist[c];
         add_surface_motion(context, b, dn, dp, dphi, out[k]);
+        if (context.penalty)
+          add_share_change(context, b,
+                           (first == 0 ? 1.0 : -1.0) * dot3(context.penalty->shares[b.contact].turn, twist + 3), out[k]);
       }
     }
   }
@@ -170,6 +174,9 @@ class Displacement {
           value += dot6(block.G_b[row], x) + dot6(block.e_b[row], rate) + bounce * dot6(block.e_b[row], before);
         if (value != 0) out.rows.push_back({b.row + row, value});
       }
+      if (c_.penalty && b.contact >= 0)
+        add_share_change(
+            c_, b, (int(inside(b.body_a)) - int(inside(b.body_b))) * dot3(c_.penalty->shares[b.contact].turn, x + 3), out);
     }
   }
 

@@ -2,13 +2,43 @@
 // corners of the hull, coplanar triangles merged). Mass and inertia do not change with them. A face of more than three
 // corners that is bent breaks into triangles: across that its derivative is the one of the face kept flat
 // (shape_motion.hpp). Right-hand sides: the contacts on the geometry, moved by the few vertices that carry them.
+#include <algorithm>
+
 #include "coulomb/collision/shape_motion.hpp"
 #include "coulomb/model/checks.hpp"
 #include "coulomb/parameters/geometry_pose.hpp"
 #include "coulomb/parameters/moved_mesh.hpp"
+#include "coulomb/parameters/penalty_sides.hpp"
 
 namespace coulomb {
 namespace {
+
+Shape posed(const ParameterContext& context, int geometry) {
+  const Model& m = context.model;
+  const GeometryPose pose(context, geometry);
+  Shape out;
+  out.type = m.geometry_type[geometry], out.size = &m.geometry_size[3 * geometry];
+  if (out.type == ShapeType::mesh) out.mesh = m.meshes[m.geometry_mesh[geometry]].get();
+  copy3(pose.position, out.position);
+  std::copy(pose.rotation, pose.rotation + 9, out.rotation);
+  return out;
+}
+
+/// The vertices of the two faces whose common outline the contact is on.
+void add_share_changes(const ParameterContext& context, const BodyRows& b, bool of_a, RightHandSide* out) {
+  const ContactShare& share = context.penalty->shares[b.contact];
+  if (share.kind == ContactShare::Kind::whole) return;
+  const Contact& contact = context.contacts[b.contact];
+  const Shape shape_a = posed(context, contact.geometry_a), shape_b = posed(context, contact.geometry_b);
+  const Shape& own = of_a ? shape_a : shape_b;
+  const int face = of_a == share.reference_on_a ? share.reference : share.incident;
+  for (int k = 0; k < face_size(own, face); ++k) {
+    const int vertex = face_vertex(own, face, k);
+    double change[3];
+    share_by_vertex(shape_a, shape_b, share, of_a, vertex, change);
+    for (int axis = 0; axis < 3; ++axis) add_share_change(context, b, change[axis], out[3 * vertex + axis]);
+  }
+}
 
 class VerticesKind : public ParameterKind {
   const char* name() const override { return "vertices"; }
@@ -60,6 +90,7 @@ class VerticesKind : public ParameterKind {
           vertex_motion(contact, carrier, vertex, axis, motion);
           add_surface_motion(context, b, motion.dnormal, motion.dpoint, motion.ddistance, out[3 * vertex + axis]);
         }
+      if (context.penalty) add_share_changes(context, b, contact.geometry_a == e.index, out);
     }
   }
   void surface_motions(const Model& model, const DynamicsWorkspace& dynamics, const Contact& contact,
