@@ -37,6 +37,7 @@ struct Contact {
   double side[3] = {0, 0, 0};             ///< edge_crossing: normal of the side plane, fixed on the reference body
   int contact_point = -1;                 ///< index into Model::contact_points of the point that makes the contact
   bool point_on_a = false;                ///< and whose it is
+  double lift = 0;  ///< m/s: an impact parts the bodies at least this fast; constant in derivatives
   double size = 0;  ///< smaller size of the two shapes, metres: scale of the test for a local optimum
 };
 

@@ -18,6 +18,7 @@ constexpr int few_vertices = 32;
 constexpr int max_candidates = 1024;    // of the largest flat face that is seen whole
 constexpr double band_fraction = 2e-3;  // of the body's size
 constexpr double keep_area = 0.75;      // of the fresh choice's
+constexpr double keep_length = 0.75;    // of the fresh diagonal's
 
 struct Candidates {
   int count = 0;
@@ -116,6 +117,13 @@ int choose_four(const LocalPlane& plane, const Candidates& c, int* chosen, doubl
   return count;
 }
 
+double length_across(const LocalPlane& plane, int p, int q) {
+  double e[3];
+  sub3(plane.vertices + 3 * q, plane.vertices + 3 * p, e);
+  const double h = dot3(plane.up, e);
+  return std::sqrt(std::max(0.0, dot3(e, e) - h * h));
+}
+
 /// Area of the kept set, whose order is that of choose_four (the first two span the diagonal).
 double kept_area(const LocalPlane& plane, const int* kept, int count) {
   double area = 0;
@@ -123,8 +131,12 @@ double kept_area(const LocalPlane& plane, const int* kept, int count) {
   return area;
 }
 
+/// A point does not do for a line, nor a line for a face.
 bool keep_old(const LocalPlane& plane, const Candidates& c, const CollisionCache::Pair& cache, double band,
-              double fresh_area) {
+              const int* fresh, int num_fresh, double fresh_area) {
+  if (num_fresh > 1 && (cache.num_kept < 2 || length_across(plane, cache.kept[0], cache.kept[1]) <
+                                                  keep_length * length_across(plane, fresh[0], fresh[1])))
+    return false;
   const double deepest = c.height[c.deepest];
   double kept_deepest = INFINITY, kept_highest = -INFINITY;
   for (int k = 0; k < cache.num_kept; ++k) {
@@ -182,7 +194,8 @@ int collide_half_space_mesh(const Shape& a, const Shape& b, double margin, const
   } else {
     double area;
     count = choose_four(plane, c, chosen, area);
-    if (many && !options.stateless && cache_fits(cache, num_vertices) && keep_old(plane, c, cache, band, area)) {
+    if (many && !options.stateless && cache_fits(cache, num_vertices) &&
+        keep_old(plane, c, cache, band, chosen, count, area)) {
       count = cache.num_kept;
       for (int k = 0; k < count; ++k) chosen[k] = cache.kept[k];
     }

@@ -9,6 +9,8 @@
 namespace coulomb {
 namespace {
 
+constexpr double cut_share = 0.5;  // of the witness points' advance
+
 /// The linear prediction of one shape: the support value of its core in a direction that turns at a constant rate.
 struct Side {
   const MovingShape* body;
@@ -91,6 +93,22 @@ Gap half_space_gap(const MovingShape& a, const MovingShape& plane, const double*
   return gap;
 }
 
+/// The direction n(s) turns at the rate m: of x_A(s) and x_B(s), the gap n(s).(x_A - x_B) has the rate n.(v_A - v_B) + m.(x_A - x_B),
+/// linear in the points, and its second rate is at most that along a fixed n and |m|^2 |x_A - x_B| + 2 |m| |v_A - v_B|.
+void turn_gap(const MovingShape& a, const MovingShape& b, const double* m, const SignedDistance& now, double horizon,
+              Gap& gap) {
+  double from_a[3], from_b[3], apart[3], relative[3];
+  sub3(a.origin, now.point_a, from_a), sub3(b.origin, now.point_a, from_b);
+  gap.a.rate += dot3(m, from_a), gap.b.rate -= dot3(m, from_b);
+  for (int i = 0; i < 3; ++i) gap.a.turn[i] -= m[i], gap.b.turn[i] += m[i];
+  sub3(a.origin, b.origin, apart), sub3(a.velocity, b.velocity, relative);
+  const double speed = norm3(relative) + horizon * (a.acceleration + b.acceleration + norm3(a.drift) + norm3(b.drift)) +
+                       a.angular_speed * a.reach + b.angular_speed * b.reach;
+  const double w = norm3(m), size = norm3(apart) + a.reach + b.reach + horizon * speed;
+  gap.half_curvature =
+      curvature(a, now.normal, w, horizon) + curvature(b, now.normal, w, horizon) + w * (w * size + 2 * speed);
+}
+
 /// Adds what drift does to the gap: exact along a fixed normal; what opens it is left out, to keep the bound concave.
 void finish(const MovingShape& a, const MovingShape& b, const double* normal, bool carried, Gap& gap) {
   double drift[3];
@@ -104,8 +122,10 @@ double value(const Gap& gap, double s) {
   return gap.a.value(s) - gap.radii - gap.half_curvature * s * s;
 }
 
-Gap make_gap(const MovingShape& a, const MovingShape& b, const double* normal, double horizon) {
+Gap make_gap(const MovingShape& a, const MovingShape& b, const SignedDistance& now, double horizon,
+             const double* turn = nullptr) {
   Gap gap;
+  const double* normal = now.normal;
   const bool half_space = a.shape.type == ShapeType::half_space || b.shape.type == ShapeType::half_space;
   if (half_space) {
     const bool first = a.shape.type == ShapeType::half_space;
@@ -118,8 +138,9 @@ Gap make_gap(const MovingShape& a, const MovingShape& b, const double* normal, d
   }
   gap.a = make_side(a, normal, 1), gap.b = make_side(b, normal, -1);
   gap.radii = core_radius(a.shape) + core_radius(b.shape);
-  gap.half_curvature = curvature(a, normal, 0, horizon) + curvature(b, normal, 0, horizon);
-  finish(a, b, normal, false, gap);
+  if (turn) turn_gap(a, b, turn, now, horizon, gap);
+  else gap.half_curvature = curvature(a, normal, 0, horizon) + curvature(b, normal, 0, horizon);
+  finish(a, b, normal, turn != nullptr, gap);
   return gap;
 }
 
@@ -147,23 +168,24 @@ double relative_speed_bound(const MovingShape& a, const MovingShape& b, double h
 }
 
 double separation_bound(const MovingShape& a, const MovingShape& b, const SignedDistance& now, double horizon) {
-  return value(make_gap(a, b, now.normal, horizon), horizon);
+  return value(make_gap(a, b, now, horizon), horizon);
 }
 
-double safe_advance(const MovingShape& a, const MovingShape& b, const SignedDistance& now, double threshold,
-                    double horizon) {
+SafeAdvance safe_advance(const MovingShape& a, const MovingShape& b, const SignedDistance& now, double threshold,
+                         double horizon, const double* turn) {
   const double room = now.distance - threshold;
-  if (!(room > 0) || !(horizon > 0)) return 0;
-  const Gap gap = make_gap(a, b, now.normal, horizon);
+  if (!(room > 0) || !(horizon > 0)) return {};
+  const Gap gap = make_gap(a, b, now, horizon, turn);
   const double closing = closing_speed(a, b, now), k = 2 * gap.half_curvature;
   // The witness alone reaches the threshold here: the bound cannot prove more.
   const double root = std::sqrt(closing * closing + 2 * k * room), sum = closing + root;
   double high = sum > 0 ? std::min(horizon, 2 * room / sum) : horizon;
   const double enough = threshold + 1e-3 * room;
   double high_room = value(gap, high) - threshold;
-  if (high_room >= 0) return high;
+  if (high_room >= 0) return {high, false};
+  const double at_best = high;
   double low = 0, low_room = value(gap, 0) - threshold;
-  if (!(low_room > 0)) return 0;
+  if (!(low_room > 0)) return {0, true};
   for (int i = 0; i < 8 && high - low > 0.02 * high; ++i) {
     const double chord = low + (high - low) * low_room / (low_room - high_room);  // safe: g is concave
     const double trial = i % 2 == 0 ? chord : 0.5 * (chord + high), trial_room = value(gap, trial) - threshold;
@@ -171,7 +193,7 @@ double safe_advance(const MovingShape& a, const MovingShape& b, const SignedDist
     else high = trial, high_room = trial_room;
     if (low > 0 && low_room + threshold <= enough) break;
   }
-  return low;
+  return {low, low < cut_share * at_best};
 }
 
 }  // namespace coulomb

@@ -5,7 +5,9 @@
 // and the least of the linear part over a convex shape is a support value in the direction turned by s n x w. So
 //   g(s) = n.(o_A + s v_A) - h_A(-(n + s n x w_A)) - n.(o_B + s v_B) - h_B(n + s n x w_B) - K s^2 / 2
 // is a lower bound of the signed distance, and concave: above the threshold at the ends of an interval, above it throughout.
-// Sliding, and spinning about n or of a sphere, cost nothing. A half-space carries n: see half_space_gap.
+// Sliding, and spinning about n or of a sphere, cost nothing. A half-space carries n: see half_space_gap. Between edges and faces
+// that turn, n may turn with them, at any constant rate: g is then still a lower bound, and loses nothing at first order where a fixed
+// n would cut the edges' ends off (turn_gap).
 #pragma once
 
 #include "coulomb/collision/shape.hpp"
@@ -33,9 +35,14 @@ double relative_speed_bound(const MovingShape& a, const MovingShape& b, double h
 /// g(horizon) along now.normal.
 double separation_bound(const MovingShape& a, const MovingShape& b, const SignedDistance& now, double horizon);
 
+struct SafeAdvance {
+  double time = 0;
+  bool cut = false;  ///< far from what the witness points alone would allow: another direction may prove more
+};
+
 /// Some s in [0, horizon] such that the signed distance stays >= threshold from 0 to s: near the largest that the bound can prove,
-/// and 0 only if now.distance is not above the threshold.
-double safe_advance(const MovingShape& a, const MovingShape& b, const SignedDistance& now, double threshold,
-                    double horizon);
+/// and 0 only if now.distance is not above the threshold. turn: rate of the direction, perpendicular to it (not for half-spaces).
+SafeAdvance safe_advance(const MovingShape& a, const MovingShape& b, const SignedDistance& now, double threshold,
+                         double horizon, const double* turn = nullptr);
 
 }  // namespace coulomb

@@ -36,8 +36,7 @@ struct ConstraintOptions {
   double touching = 0;          ///< m, rad: gaps below are closed, for what approaches
   double held_speed = 0;        ///< m/s, rad/s: more slowly than this
   double separating_speed = 0;  ///< m/s, rad/s: held: faster ones have left
-  double rebound_depth =
-      0;  ///< m: impact: what comes down from deeper than this turns back (e = 1), or it would sink on
+  double rebound_depth = 0;     ///< m: impact: what has sunk deeper than this turns back (e = 1, Contact::lift)
 };
 
 /// m, rad: an impact is found to rounding; gaps this small are closed whatever the speed.
@@ -47,6 +46,11 @@ inline constexpr double closed_gap = 1e-8;
 inline bool is_held(const ConstraintOptions& options, double phi, double rate) {
   if (!(phi <= closed_gap || (phi <= options.touching && rate >= -options.held_speed))) return false;
   return options.gaps == GapRule::impact || rate < options.separating_speed;
+}
+
+/// Impact: has a contact at this distance sunk while it was held? What was deeper before is only let out.
+inline bool sank(const ConstraintOptions& options, double phi) {
+  return options.gaps == GapRule::impact && phi < -options.rebound_depth && phi > -2.4 * options.rebound_depth;
 }
 
 /// Rows on the relative motion of two bodies at two material points: `size` = 3 (axes on the velocity difference) or 6 (and on the

@@ -1,5 +1,7 @@
 // Contact rows: three per contact, (t1, t2, n), n from B to A; bias of the normal row: restitution, else speculative or Baumgarte
 // (THEORY 2; Simple eqs. 39-41).
+#include <algorithm>
+
 #include "coulomb/constraints/constraint_rows.hpp"
 #include "coulomb/small_math.hpp"
 
@@ -42,11 +44,10 @@ void add_contact_rows(const RowContext& context, const std::vector<Contact>& con
       b.restitution = e;
       normal = {e * approach, 0};
     }
-    const double rebound = context.options.rebound_depth;  // of what was deep before, only to be let out
-    if (b.restitution == 0 && context.options.gaps == GapRule::impact && approach < 0 && contact.distance < -rebound &&
-        contact.distance > -2.4 * rebound) {
-      b.restitution = 1;
-      normal = {approach, 0};
+    if (b.restitution == 0 && sank(context.options, contact.distance)) {
+      const bool rebounds = approach < -contact.lift;
+      b.restitution = rebounds ? 1 : 0;
+      normal = {rebounds ? approach : std::min(normal.value, -contact.lift), 0};
     }
     b.dbias_dphi = normal.slope;
     rows.bias.insert(rows.bias.end(), {0.0, 0.0, normal.value});

@@ -41,6 +41,8 @@ struct Track {
   bool held = false;  ///< in contact since the start
   double time = 0, threshold = 0, lift = 0;
   MotionBounds a, b;  ///< relative to top
+  bool seen = false;  ///< the normal was evaluated before, at
+  double seen_at = 0, seen_normal[3] = {0, 0, 0};
 };
 
 struct Evaluation {
@@ -74,6 +76,35 @@ struct StartGeometry {
   double velocity[3];  ///< of the centre
   double bend;         ///< bound of the centre's acceleration
 };
+
+/// Along the normal, and where edges or faces that turn cut that short along a normal that turns: as it did since it was last seen,
+/// or with one of the shapes.
+double longest_advance(const Evaluation& e, double threshold, double rest, Track& track) {
+  const MovingShape &a = *e.a, &b = *e.b;
+  const double* n = e.now.normal;
+  SafeAdvance best = safe_advance(a, b, e.now, threshold, rest);
+  const bool half_space = a.shape.type == ShapeType::half_space || b.shape.type == ShapeType::half_space;
+  if (half_space) return best.time;
+  const auto try_turn = [&](double* m) {
+    axpy3(-dot3(n, m), n, m);
+    const SafeAdvance other = safe_advance(a, b, e.now, threshold, rest, m);
+    if (other.time > best.time) best = other;
+  };
+  if (best.cut && track.seen && track.time > track.seen_at) {
+    double m[3];
+    for (int i = 0; i < 3; ++i) m[i] = (n[i] - track.seen_normal[i]) / (track.time - track.seen_at);
+    try_turn(m);
+  }
+  for (const MovingShape* shape : {&a, &b}) {
+    if (!best.cut || shape->angular_speed == 0) continue;
+    double m[3];
+    cross3(shape->angular, n, m);
+    try_turn(m);
+  }
+  track.seen = true, track.seen_at = track.time;
+  copy3(n, track.seen_normal);
+  return best.time;
+}
 
 bool finite(const MotionBounds& b) {
   return std::isfinite(b.speed + b.angular_speed + b.acceleration + b.angular_acceleration + dot3(b.drift, b.drift));
@@ -262,6 +293,7 @@ void ImpactSearch::Workspace::look(const Model& model, const ImpactOptions& opti
   track.top = common_ancestor(model, body_a, body_b);
   track.a = bounds[body_a], track.b = bounds[body_b];
   if (track.top > 0) {
+    track.seen = false;  // the normal was that in the world
     motion_bounds(model, path, body_a, track.top, track.a);
     motion_bounds(model, path, body_b, track.top, track.b);
   }
@@ -302,7 +334,7 @@ bool ImpactSearch::Workspace::advance(const MotionPath& path, const Evaluation& 
   if (track.held && distance > track.lift) track.held = false, track.threshold = 0;
   const double room = distance - track.threshold - 0.5 * e.guard, rest = path.duration - track.time;
   if (!(room > 0.5 * e.guard)) return false;
-  double step = safe_advance(*e.a, *e.b, e.now, track.threshold + 0.5 * e.guard, rest);
+  double step = longest_advance(e, track.threshold + 0.5 * e.guard, rest, track);
   const double fastest = relative_speed_bound(*e.a, *e.b, rest);
   step = std::max(step, fastest * rest > room ? room / fastest : rest);
   if (track.held && e.closing < 0) {  // see it lift off, unless it stays up then
@@ -348,7 +380,7 @@ Impact ImpactSearch::first(const Model& model, const ImpactOptions& options, con
     Track& track = w.tracks[w.queue.back().second];
     impact.time = track.time;
     if (w.followed >= options.max_evaluations) {
-      impact.status = ImpactStatus::evaluation_limit, impact.evaluations = w.evaluations;
+      impact.status = ImpactStatus::evaluation_limit, impact.pair = track.pair, impact.evaluations = w.evaluations;
       return impact;
     }
     w.evaluate(model, path, track, track.top, e);

@@ -39,7 +39,7 @@ enum class ImpactStatus {
 struct Impact {
   bool found = false;
   double time = 0;       ///< seconds from the start of the path; found: of the impact; else: nothing happens before
-  int pair = -1;         ///< index into Model::pair_*
+  int pair = -1;         ///< index into Model::pair_*; evaluation_limit: of the pair that was followed last
   double threshold = 0;  ///< m: the signed distance is this at `time`, to rounding
   double distance = 0;   ///< m: at `time`, >= threshold to rounding
   double normal[3] = {0, 0, 1}, point[3] = {0, 0, 0};  ///< world, at `time`; normal from geometry b to a of the pair

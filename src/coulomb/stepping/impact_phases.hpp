@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "coulomb/stepping/first_impact.hpp"
+#include "coulomb/stepping/impact_sinking.hpp"
 #include "coulomb/stepping/step_options.hpp"
 #include "coulomb/stepping/step_record.hpp"
 
@@ -51,6 +52,7 @@ struct ImpactPhases final : StepExtra {
   ImpactSearch search;
   std::vector<double> q, v, path, q_start, v_start;
   std::vector<Contact> found;
+  SinkingContacts sinking;
 
   ImpactPhase& add();
   ImpactPhase& last() { return *pool[count - 1]; }

@@ -17,19 +17,22 @@ constexpr double least_separating_speed = 1e-6;  // m/s: rounding does not separ
 constexpr double kept_share =
     0.9;  // of the penetration tolerance for the first time that a contact sinks; the rest for later ones
 constexpr double deeper_share = 1e-5;
+constexpr double lift_rate = 100;     // 1/s, of the tolerance: parts what has sunk for the first time
 constexpr double longest_turn = 0.5;  // rad: of free and ball joints in one phase, as long as
 constexpr int most_halvings = 7;      // these are enough
 constexpr int search_budget = 4000;
 constexpr int max_pauses = 4;
-constexpr double event_gap = 1e-7;  // m: the two distance routines agree to this on the pair that is hit
+constexpr double event_gap = 1e-7;   // m: the two distance routines agree to this on the pair that is hit
+constexpr double same_point = 1e-4;  // m, and of the shapes' size: and on where
 constexpr const char* waited =
     "impact_limit: more impacts than twice max_impacts in one step; bodies wait where they are for the rest of it";
 constexpr const char* inelastic = "inelastic: more impacts than max_impacts in one step; the later ones did not bounce";
 constexpr const char* paused =
     "search_limit: searches for impacts ran out of their budget; bodies wait where they are for the rest of the step";
 
-double normal_velocity(const Model& model, const StepRecord& r, const Contact& c) {
-  double velocity[3] = {0, 0, 0};
+/// Of A's point against B's, for the link twists of the record.
+void contact_velocity(const Model& model, const StepRecord& r, const Contact& c, double* velocity) {
+  velocity[0] = velocity[1] = velocity[2] = 0;
   for (const double sign : {1.0, -1.0}) {
     const int body = sign > 0 ? c.body_a : c.body_b;
     const double* twist = body_link_twist(model, r.twist.data(), body);
@@ -38,6 +41,11 @@ double normal_velocity(const Model& model, const StepRecord& r, const Contact& c
     cross3(twist + 3, arm, w);
     for (int i = 0; i < 3; ++i) velocity[i] += sign * (twist[i] + w[i]);
   }
+}
+
+double normal_velocity(const Model& model, const StepRecord& r, const Contact& c) {
+  double velocity[3];
+  contact_velocity(model, r, c, velocity);
   return dot3(c.normal, velocity);
 }
 
@@ -66,6 +74,7 @@ class Splitter {
   bool find_event(ImpactPhase& phase);
   void move(const StepRecord& r, double t);
   void find_contact(StepRecord& r, Contact& hit);
+  void arrive(ImpactPhase& phase, StepRecord& next);
   void finish();
 
   const Model& model_;
@@ -77,6 +86,7 @@ class Splitter {
   double h_, time_ = 0, rest_;
   int hit_ = -1;           ///< pair whose impact brought us here
   bool at_event_ = false;  ///< an impact did
+  bool sank_ = false;      ///< and it is one of a pair that was held
   bool done_ = false;
   int events_ = 0, pauses_ = 0, iterations_ = 0;
   const char* reason_ = nullptr;
@@ -216,6 +226,7 @@ bool Splitter::find_event(ImpactPhase& phase) {
   phase.joint = -1, phase.contact = Contact{}, phase.grazing = false;
   if (impact.found) {
     phase.end = PhaseEnd::pair, phase.duration = impact.time, phase.grazing = impact.grazing;
+    sank_ = impact.threshold < 0;
     closing_speed_ = impact.closing_speed;
     Contact& c = phase.contact;
     c.pair = impact.pair, c.distance = impact.distance, c.rule = MotionRule::frozen;
@@ -225,6 +236,7 @@ bool Splitter::find_event(ImpactPhase& phase) {
     copy3(impact.point, c.point), copy3(impact.point, c.point_a), copy3(impact.point, c.point_b);
   } else if (impact.status == ImpactStatus::evaluation_limit) {
     phase.end = PhaseEnd::pause, phase.duration = impact.time;
+    x_.sinking.creeps(impact.pair);
   } else if (limit.found) {
     phase.end = limit.complete ? PhaseEnd::limit : PhaseEnd::pause;
     phase.duration = limit.time, phase.grazing = limit.grazing;
@@ -248,26 +260,41 @@ void Splitter::move(const StepRecord& r, double t) {
 void Splitter::find_contact(StepRecord& r, Contact& hit) {
   auto& contacts = r.collision.contacts;
   const Contact* best = nullptr;
-  const auto look = [&](const std::vector<Contact>& list) {
-    for (const Contact& c : list)
-      if (c.pair == hit.pair &&
-          (!best || std::abs(c.distance - hit.distance) < std::abs(best->distance - hit.distance)))
-        best = &c;
-    return best != nullptr && std::abs(best->distance - hit.distance) < event_gap;
+  const auto look = [&](const std::vector<Contact>& list, bool anywhere) {
+    double nearest = 0;
+    best = nullptr;
+    for (const Contact& c : list) {
+      double apart[3];
+      sub3(c.point, hit.point, apart);
+      const double away = norm3(apart), off = std::abs(c.distance - hit.distance);
+      if (c.pair != hit.pair || off >= event_gap || !(anywhere || away <= same_point * (1 + c.size))) continue;
+      if (!best || away < nearest) best = &c, nearest = away;
+    }
+    return best != nullptr;
   };
-  if (!look(contacts)) {  // outside its margin, or a manifold that leaves the nearest point out
+  if (!look(contacts, false)) {  // outside its margin, or a manifold that leaves the nearest point out
     const double none[3] = {0, 0, 0};
     collide_moved_pair(model_, hit.pair, none, none, hit.point, 2 * event_gap, r.collision, x_.found);
-    best = nullptr;
-    if (!look(x_.found)) x_.found.assign(1, hit);
+    if (!look(x_.found, false) && !look(x_.found, true)) x_.found.assign(1, hit);
     const auto is_hit = [&](const Contact& c) { return c.pair == hit.pair; };
     contacts.erase(std::remove_if(contacts.begin(), contacts.end(), is_hit), contacts.end());
     contacts.insert(std::find_if(contacts.begin(), contacts.end(), [&](const Contact& c) { return c.pair > hit.pair; }),
                     x_.found.begin(), x_.found.end());
-    best = nullptr;
-    look(contacts);
+    if (!look(contacts, false)) look(contacts, true);
   }
   hit = *best;
+}
+
+/// A pair is hit where the next phase starts.
+void Splitter::arrive(ImpactPhase& phase, StepRecord& next) {
+  find_contact(next, phase.contact);
+  link_twists(model_, next.dynamics, x_.v.data(), next.twist.data());
+  double velocity[3];
+  contact_velocity(model_, next, phase.contact, velocity);
+  x_.sinking.hit(phase.contact, sank_, phase.duration * norm3(velocity), next.collision.contacts);
+  link_twists(model_, next.dynamics, x_.record(x_.count - 2, step_).acceleration.data(), next.twist.data());
+  const double turning = std::abs(normal_velocity(model_, next, phase.contact));
+  phase.grazing = phase.grazing || closing_speed_ * closing_speed_ < 2 * turning * grazing_depth;
 }
 
 /// One smooth phase, to the next event or to the end of the step. False: overflow.
@@ -302,12 +329,7 @@ bool Splitter::smooth() {
   own_record();
   StepRecord& next = next_record();
   place(next);
-  if (phase.end == PhaseEnd::pair) {
-    find_contact(next, phase.contact);
-    link_twists(model_, next.dynamics, x_.record(x_.count - 2, step_).acceleration.data(), next.twist.data());
-    const double turning = std::abs(normal_velocity(model_, next, phase.contact));
-    phase.grazing = phase.grazing || closing_speed_ * closing_speed_ < 2 * turning * grazing_depth;
-  }
+  if (phase.end == PhaseEnd::pair) arrive(phase, next);
   return true;
 }
 
@@ -333,6 +355,7 @@ bool Splitter::run() {
   set_options();
   x_.q = x_.q_start = step_.q, x_.v = x_.v_start = step_.v;
   x_.count = 0;
+  x_.sinking.clear();
   x_.add();
   place(step_);
   while (true) {
@@ -342,7 +365,9 @@ bool Splitter::run() {
       x_.impact.constraints.restitution_threshold = std::numeric_limits<double>::infinity();
     }
     keep_touching(GapRule::impact);
-    if ((at_event_ || approaches()) && !impact()) return false;
+    const double slowest = lift_rate * options_.impacts.penetration_tolerance;
+    const bool lifts = x_.sinking.lift(x_.impact.constraints, slowest, at().collision.contacts);
+    if ((at_event_ || lifts || approaches()) && !impact()) return false;
     if (waits) {
       --x_.count;  // the phase that would have followed
       reason_ = pauses_ > max_pauses ? paused : waited, worst_ = std::max(worst_, SolveStatus::max_iterations);

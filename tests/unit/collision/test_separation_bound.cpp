@@ -114,9 +114,81 @@ void sharp() {
   SignedDistance now;
   signed_distance(a.shape, b.shape, now);
   CHECK_NEAR(closing_speed(a, b, now), 3, 1e-12);
-  CHECK_NEAR(safe_advance(a, b, now, 0, 0.1), 0.2 / 3, 1e-12);
-  CHECK(safe_advance(a, b, now, -0.2, 0.1) == 0.1);
-  CHECK(safe_advance(a, b, now, 0.2, 0.1) == 0);
+  CHECK_NEAR(safe_advance(a, b, now, 0, 0.1).time, 0.2 / 3, 1e-12);
+  CHECK(safe_advance(a, b, now, -0.2, 0.1).time == 0.1);
+  CHECK(safe_advance(a, b, now, 0.2, 0.1).time == 0);
+}
+
+/// Least signed distance on the way, from s/n to s.
+double least_distance(const MovingShape& a, const Motion& ma, const MovingShape& b, const Motion& mb, double s) {
+  constexpr int n = 12;
+  double least = 1e300;
+  for (int k = 1; k <= n; ++k) {
+    MovingShape a1 = a, b1 = b;
+    move(a1, ma, s * k / n), move(b1, mb, s * k / n);
+    SignedDistance later;
+    signed_distance(a1.shape, b1.shape, later);
+    least = std::min(least, later.distance);
+  }
+  return least;
+}
+
+/// Directions that turn at any rate prove nothing false: random boxes and rods close together, random motions.
+void turning_directions() {
+  const Geometry shapes[] = {{ShapeType::box, {0.5, 0.4, 0.01}, nullptr},
+                             {ShapeType::box, {0.1, 0.1, 0.1}, nullptr},
+                             {ShapeType::capsule, {0.02, 0.5, 0}, nullptr},
+                             {ShapeType::cylinder, {0.2, 0.02, 0}, nullptr}};
+  std::uint64_t state = 12345;
+  const auto random = [&state](double size) {
+    state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+    return size * (2 * static_cast<double>(state >> 11) / 9007199254740992.0 - 1);
+  };
+  int longer = 0, moves = 0;
+  for (int trial = 0; trial < 3000; ++trial) {
+    const Geometry &ga = shapes[trial % 4], &gb = shapes[trial / 4 % 4];
+    Motion ma, mb;
+    for (Motion* m : {&ma, &mb})
+      for (int i = 0; i < 3; ++i)
+        m->w[i] = random(50), m->l[i] = random(500), m->v[i] = random(2), m->a[i] = random(50);
+    const double horizon = 3e-3, origin[3] = {0, 0, 0};
+    const double at[3] = {random(0.3), random(0.3), 0.05 + std::abs(random(0.5))};
+    MovingShape a = moving(ga, at, ma, horizon), b = moving(gb, origin, mb, horizon);
+    Motion place = {{random(300), random(300), random(300)}, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}};
+    move(a, place, 0.01);
+    SignedDistance now;
+    signed_distance(a.shape, b.shape, now);
+    double m[3];
+    for (int i = 0; i < 3; ++i) m[i] = random(60);
+    if (trial % 2 == 0) cross3(trial % 4 == 0 ? ma.w : mb.w, now.normal, m);
+    axpy3(-dot3(now.normal, m), now.normal, m);
+    const double threshold = now.distance - 1e-4 * (1 + std::abs(random(100)));
+    const SafeAdvance fixed = safe_advance(a, b, now, threshold, horizon);
+    const SafeAdvance turned = safe_advance(a, b, now, threshold, horizon, m);
+    CHECK(turned.time > 0);
+    CHECK(least_distance(a, ma, b, mb, turned.time) >= threshold - 1e-9);
+    CHECK(least_distance(a, ma, b, mb, fixed.time) >= threshold - 1e-9);
+    longer += turned.time > 1.2 * fixed.time, ++moves;
+  }
+  CHECK(longer > moves / 20);
+}
+
+/// Two rods across each other that turn like one body: a fixed direction cuts their ends off, the one that turns with them does not.
+void crossing_edges() {
+  const Geometry rod{ShapeType::box, {0.5, 0.01, 0.01}, nullptr}, across{ShapeType::box, {0.01, 0.5, 0.01}, nullptr};
+  const double origin[3] = {0, 0, 0}, above[3] = {0, 0, 0.02 + 1e-9};
+  Motion turn = motion(1, 1, 0), carried = turn;
+  cross3(turn.w, above, carried.v);
+  const MovingShape a = moving(rod, above, carried, 1e-2), b = moving(across, origin, turn, 1e-2);
+  SignedDistance now;
+  signed_distance(a.shape, b.shape, now);
+  double m[3];
+  cross3(turn.w, now.normal, m);
+  const SafeAdvance fixed = safe_advance(a, b, now, 0, 1e-2), turned = safe_advance(a, b, now, 0, 1e-2, m);
+  CHECK(fixed.cut);
+  CHECK(fixed.time < 1e-8);
+  CHECK(!turned.cut);
+  CHECK(turned.time > 1e-5);
 }
 
 }  // namespace
@@ -127,5 +199,7 @@ int main() {
   worst_turns();
   turning_half_space();
   sharp();
+  turning_directions();
+  crossing_edges();
   return report();
 }

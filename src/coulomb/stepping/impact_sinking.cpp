@@ -1,0 +1,68 @@
+#include "coulomb/stepping/impact_sinking.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "coulomb/small_math.hpp"
+
+namespace coulomb {
+namespace {
+
+constexpr double growth = 4;  // of the speed, from one time to the next
+constexpr int most_growths = 12;
+constexpr double same_place = 1e-6;  // m: the chain ends with more motion than this
+constexpr double same_point = 0.02;  // of the shapes' size
+constexpr std::size_t longest_chain = 8;
+
+bool has_point(const std::vector<Contact>& contacts, const Contact& c) {
+  for (const Contact& other : contacts) {
+    if (other.pair != c.pair) continue;
+    double apart[3];
+    sub3(other.point, c.point, apart);
+    if (norm3(apart) <= same_point * std::max(c.size, other.size) + same_place) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void SinkingContacts::clear() {
+  counts_.clear(), chain_.clear();
+  counts_.reserve(16), chain_.reserve(longest_chain);
+}
+
+void SinkingContacts::creeps(int pair) {
+  for (auto& [known, count] : counts_)
+    if (known == pair) return void(count = std::min(count + 1, most_growths));
+  counts_.emplace_back(pair, 0);
+}
+
+void SinkingContacts::hit(const Contact& contact, bool sank, double moved, std::vector<Contact>& contacts) {
+  if (moved > same_place) chain_.clear();
+  const auto of_pair = [&](const Contact& c) { return c.pair == contact.pair; };
+  const bool known = has_point(chain_, contact);
+  if (sank && (known || std::none_of(chain_.begin(), chain_.end(), of_pair))) creeps(contact.pair);
+  for (const Contact& earlier : chain_) {
+    if (!of_pair(earlier) || has_point(contacts, earlier)) continue;
+    const auto after = [&](const Contact& c) { return c.pair > earlier.pair; };
+    contacts.insert(std::find_if(contacts.begin(), contacts.end(), after), earlier)->rule = MotionRule::frozen;
+  }
+  if (chain_.size() < longest_chain && !known) chain_.push_back(contact);
+}
+
+bool SinkingContacts::lift(const ConstraintOptions& impact, double slowest, std::vector<Contact>& contacts) const {
+  bool any = false;
+  for (Contact& contact : contacts) {
+    contact.lift = 0;
+    if (!sank(impact, contact.distance)) continue;
+    contact.lift = slowest;
+    for (const auto& [pair, count] : counts_) {
+      if (pair != contact.pair) continue;
+      contact.lift = std::min(slowest * std::pow(growth, count), std::max(slowest, impact.max_correction_speed));
+      any = true;
+    }
+  }
+  return any;
+}
+
+}  // namespace coulomb

@@ -1,0 +1,35 @@
+// SinkingContacts: contacts that sink to the penetration tolerance while they are held. Where bodies slide or roll along each other's
+// curves, no constraint on velocities holds the distance: the bodies sink at once, turn back, and would do so without end where an
+// impulse elsewhere keeps them at the tolerance. Each impact parts what sank, the faster the more often the pair came back in
+// this step; the hop that follows leaves it room. Points of one pair that are hit one after the other with next to no motion between
+// (faces and edges all but parallel, of which the manifold has one point) are parted together.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "coulomb/constraints/constraint_rows.hpp"
+
+namespace coulomb {
+
+class SinkingContacts {
+ public:
+  /// A step begins.
+  void clear();
+
+  /// The pair of this contact came down on its threshold; moved: metres by which its points moved since the event before. Contacts of
+  /// the place's list that the manifold left out are added, frozen.
+  void hit(const Contact& contact, bool sank, double moved, std::vector<Contact>& contacts);
+
+  /// A pair so close to its threshold that the search does not get past.
+  void creeps(int pair);
+
+  /// Contact::lift, for the next impact, of what has sunk; false: no pair has come back. slowest: the first time.
+  bool lift(const ConstraintOptions& impact, double slowest, std::vector<Contact>& contacts) const;
+
+ private:
+  std::vector<std::pair<int, int>> counts_;  ///< pair, how often it came back
+  std::vector<Contact> chain_;               ///< hit one after the other with next to no motion between
+};
+
+}  // namespace coulomb
