@@ -143,7 +143,8 @@ void bind_model_outputs(nb::class_<Model>& cls) {
       nb::sig("def outputs(self) -> dict[str, types.SimpleNamespace]"),
       "Every output, 'kind/element', with its .size, .tangent_size (orientations: 4 and 3) and .unit. Kinds: position, "
       "orientation, velocity, angular_velocity (of a body, site or geometry, world axes), joint_position, "
-      "joint_velocity, subtree_com, subtree_velocity, sensor (of MJCF files). docs/outputs.md");
+      "joint_velocity, subtree_com, subtree_velocity, sensor (of MJCF files). Not listed: contact_force/<body or "
+      "geometry> (3,), N, of a step. docs/outputs.md");
   cls.def(
       "output",
       [](const Model& model, nb::handle name, nb::handle q, nb::handle v) {
@@ -217,8 +218,9 @@ void bind_step_outputs(nb::class_<StepDerivatives>& derivatives, nb::class_<Simu
   bind_contact_derivative(
       derivatives, "dpoint", ContactQuantity::point,
       "(3 n, k) derivative of the points of the n contacts of Simulator.contacts, separating ones "
-      "too, world axes, by 'q', 'v', 'u', 'tau' (zero but for q: contacts are found before the step "
-      "moves anything) or a parameter.\n\nErrors as dlambda.");
+      "too, world axes, by 'q', 'v', 'u', 'tau' (zero but for q where contacts are found before the step "
+      "moves anything; found at its end with implicit steppers and penalty contact) or a parameter.\n\nErrors as "
+      "dlambda.");
   bind_contact_derivative(derivatives, "dnormal", ContactQuantity::normal, "(3 n, k) the same of the normals.");
   bind_contact_derivative(derivatives, "ddepth", ContactQuantity::depth, "(n, k) the same of the depths.");
   derivatives.def(

@@ -258,8 +258,9 @@ void bind_products(nb::class_<Rollout>& cls) {
         return to_numpy(values.data(), r.steps + 1, set.size(), set.size());
       },
       nb::arg("name"), nb::sig("def output(self, name: str | list[str]) -> numpy.ndarray"),
-      "(T + 1, size) readings at every state; of a list of names: side by side.\n\nValueError: unknown name, a force "
-      "of a step.");
+      "(T + 1, size) readings at every state; of a list of names: side by side. Row t of a force is of the step "
+      "that ends in state t, row 0 zero; steps are run again for it.\n\nValueError: unknown name. RuntimeError: forces "
+      "that these steps do not tell.");
   cls.def(
       "vjp", &reverse, nb::arg("dQ") = nb::none(), nb::arg("dV") = nb::none(), nb::arg("wrt") = Names{}, nb::kw_only(),
       nb::arg("outputs") = nb::none(), nb::arg("progress") = nb::none(),

@@ -78,7 +78,7 @@ std::string listed(const std::vector<std::string>& names) {
 }
 
 bool is_scalar(SensorType type) {
-  return type >= SensorType::actuator_position;  // joints decide for themselves
+  return type >= SensorType::actuator_position && type != SensorType::contact_force;  // joints decide for themselves
 }
 
 int joint_position_size(const Model& model, int joint) {
@@ -135,6 +135,7 @@ const char* sensor_unit(const Model& model, const Sensor& sensor) {
                                         : "rad";
     case SensorType::joint_velocity:
       return joint == JointType::slide ? "m/s" : joint == JointType::free ? "m/s, rad/s" : "rad/s";
+    case SensorType::contact_force:
     case SensorType::touch: return "N";
     case SensorType::actuator_position:
     case SensorType::joint_limit_position: return "m or rad";
@@ -169,6 +170,12 @@ Sensor find_output(const Model& model, const std::string& name) {
     out.type = k->type, out.frame = *frame;
     return out;
   }
+  if (kind == "contact_force") {
+    const auto frame = find_frame(model, element);
+    if (!frame) no_element(name, "body or geometry", frame_elements(model));
+    out.type = SensorType::contact_force, out.frame = *frame;
+    return out;
+  }
   if (const Kind* k = find_kind(joint_kinds, kind)) {
     out.type = k->type, out.index = index_of(model.joint_names, element);
     if (out.index < 0) no_element(name, "joint", model.joint_names);
@@ -182,7 +189,7 @@ Sensor find_output(const Model& model, const std::string& name) {
   checks::fail("output '" + name + "'",
                "unknown kind '" + kind +
                    "'; kinds are position, orientation, velocity, angular_velocity, joint_position, joint_velocity, "
-                   "subtree_com, subtree_velocity, sensor");
+                   "subtree_com, subtree_velocity, contact_force, sensor");
 }
 
 std::vector<std::string> output_names(const Model& model) {

@@ -55,6 +55,7 @@ enum class SensorType : std::uint8_t {
   actuator_force,
   joint_actuator_force,
   joint_limit_force,
+  contact_force,  ///< sum of the contact forces on a body, or on a geometry (Frame::geometry), world axes
 };
 
 struct Sensor {
@@ -75,7 +76,7 @@ const char* sensor_unit(const Model& model, const Sensor& sensor);
 
 /// The output of that name: "kind/element", or "sensor/<name>" for one of Model::sensors. Throws std::invalid_argument.
 Sensor find_output(const Model& model, const std::string& name);
-/// The names of all outputs, those of sensors last.
+/// The names of all outputs of states and of sensors, these last. "contact_force/..." is not among them.
 std::vector<std::string> output_names(const Model& model);
 
 /// Some outputs in the caller's order, as one vector of readings and one of tangents.

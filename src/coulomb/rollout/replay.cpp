@@ -74,8 +74,4 @@ StepGradient& Replay::linearize(int slot) {
   return *gradient_;
 }
 
-void Replay::vjp(int slot, const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet& set) {
-  linearize(slot).vjp(dq1, dv1, out, &set);
-}
-
 }  // namespace coulomb

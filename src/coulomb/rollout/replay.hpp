@@ -19,11 +19,10 @@ class Replay {
   /// Runs the next step into record `slot`. Throws std::logic_error if it does not end where the rollout did, bit for
   /// bit.
   void step(int slot);
-  /// The derivative of the step in that record; valid until the next call. Throws std::logic_error if its numbers
+  /// The derivative of the step in that record, by the gradient that the simulator was asked for; valid until the next call. Throws std::logic_error if its numbers
   /// overflowed: it has none.
   StepGradient& linearize(int slot);
-  /// Its reverse product, with the gradient that the simulator was asked for.
-  void vjp(int slot, const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet& set);
+  StepRecord& record(int slot) { return slots_[slot]->record; }
   bool ambiguous() const { return gradient_->ambiguous(); }
 
  private:

@@ -32,7 +32,7 @@ void add(const double* x, std::size_t offset, std::vector<double>& to) {
 }  // namespace
 
 RolloutCotangent vjp(const Rollout& rollout, const double* dq, const double* dv,
-                     const std::vector<std::string>& parameters, const Progress& progress) {
+                     const std::vector<std::string>& parameters, const Progress& progress, StepCotangents* of_steps) {
   const Model& model = *rollout.model;
   const int steps = rollout.steps, every = std::min(rollout.checkpoints.every(), std::max(steps, 1));
   const auto nv = std::size_t(model.nv), nu = std::size_t(model.nu);
@@ -58,7 +58,10 @@ RolloutCotangent vjp(const Rollout& rollout, const double* dq, const double* dv,
       if (progress) progress(steps - end, steps);
     }
     for (int t = end - 1; t >= begin; --t) {
-      replay.vjp(t - begin, out.q0.data(), out.v0.data(), g, *out.parameter_set);
+      StepGradient& gradient = replay.linearize(t - begin);
+      if (of_steps) of_steps->before(t, gradient, replay.record(t - begin), out);
+      gradient.vjp(out.q0.data(), out.v0.data(), g, out.parameter_set.get());
+      if (of_steps) of_steps->after(t, gradient, g);
       out.ambiguous += replay.ambiguous();
       out.q0 = g.q, out.v0 = g.v;
       add(earlier_q.data(), 0, out.q0), add(earlier_v.data(), 0, out.v0);

@@ -27,10 +27,21 @@ struct RolloutCotangent {
   int ambiguous = 0;      ///< steps whose next velocity depends on a choice of impulses that has no derivative
 };
 
-/// dq, dv: cotangents (steps + 1) x nv of q and v; null: zero. Throws std::invalid_argument for entries that are not
+/// What a reverse sweep starts from in the steps themselves, beside the states (rollout_outputs.cpp: forces).
+class StepCotangents {
+ public:
+  virtual ~StepCotangents() = default;
+  /// Before step t is gone back through: adds to the cotangents of the state it ends in, out.q0 and out.v0, and to out.parameters.
+  virtual void before(int t, StepGradient& gradient, const StepRecord& record, RolloutCotangent& out) = 0;
+  /// And then: adds to its inputs' cotangents.
+  virtual void after(int t, StepGradient& gradient, StepCotangent& inputs) = 0;
+};
+
+/// dq, dv: cotangents (steps + 1) x nv of q and v; null: zero. of_steps: or null. Throws std::invalid_argument for entries that are not
 /// finite and unknown parameters, std::overflow_error where the gradient grows beyond the range of double.
 RolloutCotangent vjp(const Rollout& rollout, const double* dq, const double* dv,
-                     const std::vector<std::string>& parameters = {}, const Progress& progress = {});
+                     const std::vector<std::string>& parameters = {}, const Progress& progress = {},
+                     StepCotangents* of_steps = nullptr);
 
 struct RolloutTangent {
   const double *dq0 = nullptr, *dv0 = nullptr;  ///< nv; null: zero, as everywhere here

@@ -2,6 +2,9 @@
 // the states, and direct ones of the parameters that move frames:
 //
 //   dX_t += (dy_t/dx_t)^T w_t,   dtheta += sum_t (dy_t/dtheta)^T w_t
+//
+// Row t of a force is that of the step that ends in state t; row 0 is zero. Forces are read and gone back through when their steps are run
+// again (stepping/force_outputs.hpp).
 #pragma once
 
 #include "coulomb/parameters/state_outputs.hpp"
@@ -9,7 +12,7 @@
 
 namespace coulomb {
 
-/// (steps + 1) x outputs.size(). Throws std::invalid_argument for forces of steps.
+/// (steps + 1) x outputs.size(). Throws std::logic_error for forces that the steps do not tell.
 std::vector<double> read_outputs(const Rollout& rollout, const OutputSet& outputs);
 
 /// What cotangents w (states x tangent_size) of outputs at some states (q, v) add to those of the states (dq, dv: states x nv) and to

@@ -3,7 +3,8 @@
 //
 //   df_T = T dc_T + N df_N,   (dc_T, df_N) = s dq+ + (J_T dv+, w J_N dv+) + what the parameter itself changes.
 //
-// Components along the rows: a contact's two tangents and normal, as everywhere.
+// Components along the rows: a contact's two tangents and normal, as everywhere. Impulses are functions of (q+, v+) and parameters alone,
+// so that cotangents of theirs go back by the transposes, to those of the state.
 #include <algorithm>
 
 #include "coulomb/small_math.hpp"
@@ -49,6 +50,58 @@ void ImplicitLinearization::impulses_of(int first, int count, std::vector<double
       for (int i = 0; i < 3; ++i) out[i] += h * law.share_slope[i] * change;
     }
   }
+}
+
+bool ImplicitLinearization::impulse_cotangent(const double* lambda, const ParameterSet& set, double* dq1, double* dv1,
+                                              double* parameters) {
+  const Model& model = *model_;
+  const int last = extra_->count - 1;
+  const ImplicitStage& stage = solution(last);
+  const ImplicitEquation& e = stages_[last]->equation;
+  const PenaltyForces& contacts = e.contacts;
+  const int n = contacts.rows.num_rows, nv = model.nv, ld = e.dynamics.ld;
+  const double h = options_->constraints.timestep;
+  if (n == 0) return true;
+  const double *twist = contacts.twist.data(), *rate = e.dynamics.column_rate.data();
+  std::vector<double> s(std::size_t(n) * ld, 0.0), moved(n, 0.0), scaled(n, 0.0), wrench(8 * nv);
+  fill_row_columns(model, e.dynamics, contacts.rows, {twist, rate, twist, rate}, stage.v_next.data(),
+                   contacts.derivatives, contacts.inactive, s.data(), ld);
+  for (const BodyRows& b : contacts.rows.body_rows) {
+    if (contacts.inactive[b.block]) continue;
+    const PenaltyLaw& law = contacts.laws[b.block];
+    const double* w = lambda + b.row;
+    for (int i = 0; i < 2; ++i) moved[b.row + i] = h * (law.T[0][i] * w[0] + law.T[1][i] * w[1]);
+    moved[b.row + 2] = h * (law.N[0] * w[0] + law.N[1] * w[1] + w[2]);
+    for (int i = 0; i < 3; ++i) {
+      scaled[b.row + i] = (i == 2 ? 1 + b.restitution : 1.0) * moved[b.row + i];
+      for (int d = 0; d < nv; ++d) dq1[d] += s[std::size_t(b.row + i) * ld + d] * moved[b.row + i];
+    }
+    const ContactShare& share = contacts.shares[b.block];
+    if (share.kind == ContactShare::Kind::whole) continue;
+    const double change = h * dot3(law.share_slope, w);
+    for (const double sign : {1.0, -1.0}) {
+      const int dof = model.body_last_dof[sign > 0 ? b.body_a : b.body_b];
+      if (dof < 0) continue;
+      const int* path = model.dof_path.data() + model.dof_row[dof];
+      for (int k = 0; k <= model.dof_depth[dof]; ++k)
+        dq1[path[k]] += sign * change * dot3(share.turn, e.dynamics.columns.data() + 8 * path[k] + 3);
+    }
+  }
+  apply_rows_transposed(model, e.dynamics, contacts.rows, scaled.data(), wrench.data(), dv1);
+  if (set.size() == 0) return true;
+  std::vector<double> changes(std::size_t(set.size()) * n, 0.0);
+  add_impulse_changes(last, set, h, n, changes);
+  for (int k = 0; k < set.size(); ++k)
+    for (int i = 0; i < n; ++i) parameters[k] += lambda[i] * changes[std::size_t(k) * n + i];
+  for (const ParameterSet::Item& item : set.items())
+    if (is_timestep(item))
+      for (int i = 0; i < n; ++i) parameters[item.first] += lambda[i] * contacts.force[i];
+  return true;
+}
+
+void ImplicitLinearization::restore_contacts() {
+  if (record_->rows.num_rows == 0 && extra_->count > 0)
+    report_contacts(stages_[extra_->count - 1]->equation.contacts, options_->constraints.timestep, *record_);
 }
 
 void ImplicitLinearization::impulse_columns(StepInput input, std::vector<double>& out_T) {

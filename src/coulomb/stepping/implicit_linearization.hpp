@@ -31,6 +31,9 @@ class ImplicitLinearization final : public StepGradient {
   void impulse_columns(StepInput input, std::vector<double>& out_T) override;
   void impulse_columns(const ParameterSet& set, std::vector<double>& out_T) override;
   void vjp(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set = nullptr) override;
+  bool impulse_cotangent(const double* lambda, const ParameterSet& set, double* dq1, double* dv1,
+                         double* parameters) override;
+  void restore_contacts() override;
 
  private:
   struct Stage {

@@ -93,19 +93,6 @@ bool attempt(const Model& model, const StepOptions& options, ImplicitScheme sche
   return solved;
 }
 
-// Penalty contacts as hard ones would be: the impulse is the force at the end over the step.
-void report_contacts(const PenaltyForces& contacts, double h, StepRecord& r) {
-  if (contacts.rows.num_rows == 0) return;
-  r.rows = contacts.rows;
-  r.collision.contacts = contacts.collision.contacts;
-  r.solution.lambda = contacts.force;
-  for (double& f : r.solution.lambda) f *= h;
-  r.solution.modes = contacts.modes;
-  r.solution.c.assign(contacts.force.size(), 0.0);
-  r.solution.margin.assign(contacts.modes.size(), 1.0);
-  r.solution.facets.assign(contacts.modes.size(), -1);
-}
-
 void store_result(const Model& model, double h, StepRecord& r, ImplicitExtra& extra) {
   r.q_next = extra.q, r.v_next = extra.v, r.v_free = extra.v;
   for (int d = 0; d < model.nv; ++d) r.acceleration[d] = (r.v_next[d] - r.v[d]) / h;
@@ -138,6 +125,18 @@ void remember(const StepOptions& options, const StepRecord& r, StepMemory& memor
 }
 
 }  // namespace
+
+void report_contacts(const PenaltyForces& contacts, double h, StepRecord& r) {
+  if (contacts.rows.num_rows == 0) return;
+  r.rows = contacts.rows;
+  r.collision.contacts = contacts.collision.contacts;
+  r.solution.lambda = contacts.force;
+  for (double& f : r.solution.lambda) f *= h;
+  r.solution.modes = contacts.modes;
+  r.solution.c.assign(contacts.force.size(), 0.0);
+  r.solution.margin.assign(contacts.modes.size(), 1.0);
+  r.solution.facets.assign(contacts.modes.size(), -1);
+}
 
 double sdirk_alpha() { return 1 - std::sqrt(0.5); }
 

@@ -49,6 +49,9 @@ ImplicitExtra& implicit_extra(const Model& model, StepRecord& record);
 double sdirk_alpha();
 double stage_fraction(ImplicitScheme scheme);
 
+/// Penalty contacts into the record, as hard ones would be: the impulse is the force at the end over the step, of length h.
+void report_contacts(const PenaltyForces& contacts, double h, StepRecord& record);
+
 /// As take_step (steppers.hpp).
 bool implicit_step(const Model& model, const StepOptions& options, StepMemory& memory, StepRecord& record);
 

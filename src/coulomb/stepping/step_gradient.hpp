@@ -71,6 +71,15 @@ class StepGradient {
   virtual void impulse_columns(StepInput input, std::vector<double>& out_T) = 0;
   virtual void impulse_columns(const ParameterSet& set, std::vector<double>& out_T) = 0;
 
+  /// Where impulses are functions of the next state: what their cotangents (record.rows.num_rows) add to those of the next state (dq1, dv1)
+  /// and, by themselves, to the parameters of `set`. False: they are not.
+  virtual bool impulse_cotangent(const double* /*lambda*/, const ParameterSet& /*set*/, double* /*dq1*/,
+                                 double* /*dv1*/, double* /*parameters*/) {
+    return false;
+  }
+  /// Puts into the record the contacts that a step recalled from its ends (implicit_step.hpp) left out.
+  virtual void restore_contacts() {}
+
   /// dq1, dv1: cotangents of the next state (nv each). set: parameters wanted, or null.
   virtual void vjp(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set = nullptr) = 0;
   virtual void jvp(const StepTangent& tangent, double* dq1, double* dv1);  ///< by default from the Jacobian

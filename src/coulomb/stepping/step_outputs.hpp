@@ -1,10 +1,10 @@
-// Outputs of a step, by the chain rule on top of its derivative: readings at the next state, forces of the step itself (functions of its
-// impulses and of q, v, u), and where its contacts were found.
+// Outputs of a step, by the chain rule on top of its derivative: readings at the next state, forces of the step itself
+// (force_outputs.hpp), and where its contacts were found.
 //
 //   dy/dx = y_q dq1/dx + y_v dv1/dx + y_lambda dlambda/dx + dy/dx at fixed (q1, v1, lambda)
 //
-// Contacts are found before the step moves anything: their points, normals and depths are functions of q and of the parameters that
-// move shapes.
+// Points, normals and depths of contacts are functions of the configuration where they were found, and of the parameters that move shapes:
+// q before the step moves anything; with implicit steppers and penalty contact that of the next state.
 #pragma once
 
 #include "coulomb/parameters/state_outputs.hpp"
@@ -27,6 +27,10 @@ void read_outputs(const Simulator& simulator, const OutputSet& outputs, StateOut
 /// Their derivative by "q", "v", "u", "tau" or a parameter: tangent_size x columns, row major.
 std::vector<double> output_derivatives(Simulator& simulator, const OutputSet& outputs, const std::string& wrt,
                                        int& columns);
+
+/// lambda . dlambda/dx (rows as record.rows) for every input, and the parameters of set (or null), added to out.
+void add_impulse_cotangent(StepGradient& gradient, const std::vector<double>& lambda, const ParameterSet* set,
+                           StepCotangent& out);
 
 /// What a reverse product may start from, beside (dq1, dv1); null: zero.
 struct OutputCotangent {

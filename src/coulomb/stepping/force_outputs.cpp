@@ -1,0 +1,222 @@
+#include "coulomb/stepping/force_outputs.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "coulomb/collision/smoothed_motion.hpp"
+#include "coulomb/dynamics/site_zone.hpp"
+#include "coulomb/small_math.hpp"
+#include "coulomb/stepping/steppers.hpp"
+
+namespace coulomb {
+namespace {
+
+void add(const std::vector<std::pair<int, double>>& entries, double scale, std::vector<double>& to) {
+  for (const auto& [i, value] : entries) to[i] += scale * value;
+}
+
+bool is_kind(const ParameterSet::Item& item, const char* name) { return std::string(item.kind->name()) == name; }
+
+}  // namespace
+
+void ForceGradient::clear(const Model& model, const StepRecord& record, const ParameterSet* set) {
+  lambda.assign(record.rows.num_rows, 0.0), u.assign(model.nu, 0.0), parameters.assign(set ? set->size() : 0, 0.0);
+  for (auto* x : {&q, &v, &q_next, &v_next}) x->assign(model.nv, 0.0);
+}
+
+ForceOutputs::ForceOutputs(const Model& model, const StepOptions& options)
+    : model_(&model), options_(&options), at_(model), springs_(model) {}
+
+void ForceOutputs::move_to(const StepRecord& record) { record_ = &record, have_at_ = false; }
+
+bool ForceOutputs::found_at_end() const { return is_implicit(*options_); }
+
+const DynamicsWorkspace& ForceOutputs::where_found() {
+  if (have_at_) return at_;
+  have_at_ = true;
+  kinematics(*model_, found_at_end() ? record_->q_next.data() : record_->q.data(), at_);
+  velocities(*model_, found_at_end() ? record_->v_next.data() : record_->v.data(), at_);
+  return at_;
+}
+
+void ForceOutputs::add_actuator(int k, double scale, Scalar& out) {
+  const StepRecord& r = *record_;
+  out.at_end = options_->stepper != StepperKind::semi_implicit;
+  const ActuatorForce a = actuator_force(*model_, k, out.at_end ? r.q_next.data() : r.q.data(),
+                                         out.at_end ? r.v_next.data() : r.v.data(), r.u[k]);
+  const int joint = model_->actuators[k].joint, first = model_->joint_v[joint];
+  out.value += scale * a.force;
+  out.du.push_back({k, scale * a.df_du}), out.gains.push_back({k, scale * a.df_dgain});
+  for (int i = 0; i < joint_num_dofs(model_->joint_type[joint]); ++i) {
+    out.dq.push_back({first + i, scale * (a.df_dlength * a.dlength[i] + a.df_dspeed * a.dspeed[i])});
+    out.dv.push_back({first + i, scale * a.df_dspeed * a.moment[i]});
+  }
+}
+
+// Contacts on the site's own body whose force, followed away from the body, meets the zone.
+void ForceOutputs::add_touch(const Site& site, Scalar& out) {
+  const StepRecord& r = *record_;
+  const FrameState frame = frame_state(*model_, where_found(), site.frame);
+  for (const BodyRows& b : r.rows.body_rows) {
+    if (b.contact < 0 || !(r.solution.lambda[b.row + 2] > 0)) continue;
+    const Contact& c = r.collision.contacts[b.contact];
+    if (c.body_a != site.frame.body && c.body_b != site.frame.body) continue;
+    double arm[3], p[3], d[3], outward[3];
+    for (int i = 0; i < 3; ++i) outward[i] = c.body_a == site.frame.body ? -c.normal[i] : c.normal[i];
+    sub3(c.point, frame.position, arm);
+    rotate_transposed(frame.rotation, arm, p);
+    rotate_transposed(frame.rotation, outward, d);
+    if (ray_meets_zone(site, p, d)) out.impulses.push_back({b.row + 2, 1});
+  }
+}
+
+// Force on A: frame^T lambda. The tangents move with the normal, dt = -(t . dn) n.
+void ForceOutputs::add_contact_force(const Frame& frame) {
+  const StepRecord& r = *record_;
+  for (const BodyRows& b : r.rows.body_rows) {
+    if (b.contact < 0) continue;
+    const Contact& c = r.collision.contacts[b.contact];
+    const bool on_a = frame.geometry >= 0 ? c.geometry_a == frame.geometry : c.body_a == frame.body,
+               on_b = frame.geometry >= 0 ? c.geometry_b == frame.geometry : c.body_b == frame.body;
+    if (on_a == on_b) continue;
+    const double sign = on_a ? 1 : -1, *lambda = r.solution.lambda.data() + b.row;
+    for (int i = 0; i < 3; ++i) {
+      Scalar& out = scalars_[i];
+      Scalar::Turn turn{b.contact, {0, 0, 0}};
+      for (int k = 0; k < 3; ++k) out.impulses.push_back({b.row + k, sign * b.axes[k][i]});
+      turn.by_normal[i] = sign * lambda[2];
+      for (int k = 0; k < 2; ++k)
+        for (int j = 0; j < 3; ++j) turn.by_normal[j] -= sign * lambda[k] * b.axes[k][j] * b.axes[2][i];
+      out.turns.push_back(turn);
+    }
+  }
+}
+
+// Of a spring: force(phi, coefficient . v), with both functions of x1.
+void ForceOutputs::add_limit(int joint, Scalar& out) {
+  const StepRecord& r = *record_;
+  const auto of_joint = [&](const ConstraintRows& rows, const DofRow& row) {
+    return rows.blocks[row.block].type == BlockType::limit && model_->dof_joint[row.dof[0]] == joint;
+  };
+  if (!found_at_end()) {
+    for (const DofRow& row : r.rows.dof_rows)
+      if (of_joint(r.rows, row)) out.impulses.push_back({row.row, 1});
+    return;
+  }
+  std::vector<double> Q(model_->nv, 0.0);
+  const double* v = r.v_next.data();
+  spring_forces(*model_, where_found(), options_->implicit, r.q_next.data(), v, springs_, Q.data());
+  out.at_end = true, out.limit_joint = joint;
+  for (const DofRow& row : springs_.rows.dof_rows) {
+    if (!of_joint(springs_.rows, row)) continue;
+    out.value += springs_.force[row.row];
+    const double by_phi = springs_.dforce_dphi[row.row], by_rate = springs_.dforce_drate[row.row];
+    for (int k = 0; k < row.num; ++k) {
+      double drate = 0;
+      for (int i = 0; i < row.num; ++i) drate += row.dcoefficient[i][k] * v[row.dof[i]];
+      out.dq.push_back({row.dof[k], by_phi * row.coefficient[k] + by_rate * drate});
+      out.dv.push_back({row.dof[k], by_rate * row.coefficient[k]});
+    }
+    const bool upper = row.num > 1 || row.coefficient[0] < 0;  // phi = upper - q, or range - angle
+    (upper ? out.dupper : out.dlower) += upper ? by_phi : -by_phi;
+  }
+}
+
+void ForceOutputs::scalars(const Sensor& sensor) {
+  scalars_.assign(sensor_tangent_size(*model_, sensor), Scalar{});
+  Scalar& out = scalars_[0];
+  const bool of_rows = sensor.type == SensorType::touch || sensor.type == SensorType::joint_limit_force ||
+                       sensor.type == SensorType::contact_force;
+  if (of_rows && options_->impacts.enabled)
+    throw std::logic_error("output '" + sensor.name + "': not of steps with continuous_collision");
+  bool constant = false;
+  switch (sensor.type) {
+    case SensorType::actuator_force: add_actuator(sensor.index, 1, out); break;
+    case SensorType::joint_actuator_force: {
+      for (int k = 0; k < model_->nu; ++k)
+        if (model_->actuators[k].joint == sensor.index) add_actuator(k, model_->actuators[k].gear[0], out);
+      const double clamped =
+          std::clamp(out.value, model_->joint_actuator_lower[sensor.index], model_->joint_actuator_upper[sensor.index]);
+      constant = clamped != out.value;
+      out.value = clamped;
+      break;
+    }
+    case SensorType::touch: add_touch(model_->sites[sensor.index], out); break;
+    case SensorType::joint_limit_force: add_limit(sensor.index, out); break;
+    case SensorType::contact_force: add_contact_force(sensor.frame); break;
+    default: break;
+  }
+  const double h = options_->constraints.timestep;
+  for (Scalar& s : scalars_) {
+    for (auto& [row, coefficient] : s.impulses) {
+      coefficient /= h;
+      s.value += coefficient * record_->solution.lambda[row];
+    }
+    for (Scalar::Turn& turn : s.turns)
+      for (double& x : turn.by_normal) x /= h;
+    if (!s.impulses.empty()) s.timestep = -s.value / h;
+    constant = constant || is_clamped(sensor, s.value);
+    s.value = clamp_reading(sensor, s.value);
+    if (!constant) continue;
+    const double value = s.value;
+    s = Scalar{};
+    s.value = value;
+  }
+}
+
+void ForceOutputs::read(const Sensor& sensor, double* readings) {
+  scalars(sensor);
+  for (std::size_t k = 0; k < scalars_.size(); ++k) readings[k] = scalars_[k].value;
+}
+
+void ForceOutputs::add_turns(const Scalar& s, double weight, const ParameterSet* set, ForceGradient& to) {
+  const GradientOptions& g = options_->gradient;
+  std::vector<double>& by_q = found_at_end() ? to.q_next : to.q;
+  CollisionWorkspace collision = record_->collision;
+  const SmoothedMotion smoothed(*model_, collision, g.samples, g.scale, g.seed);
+  std::vector<ContactChange> change;
+  for (const Scalar::Turn& turn : s.turns) {
+    const Contact& contact = record_->collision.contacts[turn.contact];
+    ContactMotion motion;
+    if (g.mode == GradientMode::smoothed_collision) smoothed(contact, motion);
+    else contact_motion(contact, motion);
+    change.assign(model_->nv, ContactChange{});
+    add_contact_columns(*model_, where_found(), contact, motion, change.data());
+    for (int d = 0; d < model_->nv; ++d) by_q[d] += weight * dot3(turn.by_normal, change[d].normal);
+    if (!set || set->size() == 0) continue;
+    change.assign(set->size(), ContactChange{});
+    add_contact_columns(*model_, where_found(), contact, motion, *set, change.data());
+    for (int k = 0; k < set->size(); ++k) to.parameters[k] += weight * dot3(turn.by_normal, change[k].normal);
+  }
+}
+
+void ForceOutputs::add_parameters(const Scalar& s, double weight, const ParameterSet& set, ForceGradient& to) {
+  for (const ParameterSet::Item& item : set.items()) {
+    if (is_kind(item, "timestep")) to.parameters[item.first] += weight * s.timestep;
+    if (is_kind(item, "actuator_gain"))
+      for (const auto& [k, value] : s.gains)
+        if (k == item.element.index) to.parameters[item.first] += weight * value;
+    if (s.limit_joint < 0 || !is_kind(item, "joint_limits")) continue;
+    std::vector<FrameMotion> motions;
+    item.kind->frame_motions(*model_, where_found(), item.element, motions);
+    for (std::size_t k = 0; k < motions.size(); ++k)
+      if (motions[k].joint == s.limit_joint)
+        to.parameters[item.first + k] += weight * (s.dlower * motions[k].dlower + s.dupper * motions[k].dupper);
+  }
+}
+
+void ForceOutputs::add_gradient(const Sensor& sensor, const double* weights, const ParameterSet* set,
+                                ForceGradient& to) {
+  scalars(sensor);
+  for (std::size_t k = 0; k < scalars_.size(); ++k) {
+    const Scalar& s = scalars_[k];
+    const double weight = weights[k];
+    if (weight == 0) continue;
+    add(s.impulses, weight, to.lambda), add(s.du, weight, to.u);
+    add(s.dq, weight, s.at_end ? to.q_next : to.q), add(s.dv, weight, s.at_end ? to.v_next : to.v);
+    if (!s.turns.empty()) add_turns(s, weight, set, to);
+    if (set) add_parameters(s, weight, *set, to);
+  }
+}
+
+}  // namespace coulomb

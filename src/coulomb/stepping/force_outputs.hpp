@@ -1,0 +1,70 @@
+// Forces of a step as outputs: contacts, joint limits, actuators. A scalar of a force is a number with a gradient in six parts,
+//
+//   dy = a . dlambda + b . dx + c . dx1 + e . du + f . dtheta,   x = (q, v), x1 = (q1, v1)
+//
+// lambda: the impulses of record.rows. Forces of contacts are sums of frame^T lambda / h, whose frames turn with the normals, where the
+// contacts were found: at q, with implicit steppers and penalty contact at q1. There, actuators too act at the end of the step (with
+// steppers bdf1 and bdf2), and limits are springs, functions of x1 (implicit_springs.hpp).
+#pragma once
+
+#include <vector>
+
+#include "coulomb/parameters/state_outputs.hpp"
+#include "coulomb/stepping/implicit_springs.hpp"
+#include "coulomb/stepping/step_gradient.hpp"
+
+namespace coulomb {
+
+struct ForceGradient {
+  std::vector<double> lambda, q, v, q_next, v_next, u, parameters;
+  /// Sizes and zeros; set may be null.
+  void clear(const Model& model, const StepRecord& record, const ParameterSet* set);
+};
+
+class ForceOutputs {
+ public:
+  ForceOutputs(const Model& model, const StepOptions& options);
+
+  /// The step to look at; it must stay as it is.
+  void move_to(const StepRecord& record);
+  /// sensor_size numbers. Throws std::logic_error where the step does not tell.
+  void read(const Sensor& sensor, double* readings);
+  /// to += sum over k of weights[k] times the gradient of the reading's k-th number.
+  void add_gradient(const Sensor& sensor, const double* weights, const ParameterSet* set, ForceGradient& to);
+
+ private:
+  /// reading = constant + sum of coefficient x impulse; the rest moves it.
+  struct Scalar {
+    double value = 0;
+    std::vector<std::pair<int, double>> impulses;  ///< row, coefficient
+    struct Turn {
+      int contact;  ///< index into record.collision.contacts
+      double by_normal[3];
+    };
+    std::vector<Turn> turns;
+    std::vector<std::pair<int, double>> dq, dv;  ///< dof; of joint forces
+    bool at_end = false;                         ///< whose state is the next one
+    std::vector<std::pair<int, double>> du, gains;
+    int limit_joint = -1;
+    double dlower = 0, dupper = 0, timestep = 0;
+  };
+  bool found_at_end() const;
+  const DynamicsWorkspace& where_found();
+  void scalars(const Sensor& sensor);
+  void add_touch(const Site& site, Scalar& out);
+  void add_contact_force(const Frame& frame);
+  void add_actuator(int k, double scale, Scalar& out);
+  void add_limit(int joint, Scalar& out);
+  void add_turns(const Scalar& s, double weight, const ParameterSet* set, ForceGradient& to);
+  void add_parameters(const Scalar& s, double weight, const ParameterSet& set, ForceGradient& to);
+
+  const Model* model_;
+  const StepOptions* options_;
+  const StepRecord* record_ = nullptr;
+  DynamicsWorkspace at_;  // where the contacts were found
+  bool have_at_ = false;
+  SpringForces springs_;
+  std::vector<Scalar> scalars_;
+};
+
+}  // namespace coulomb
