@@ -282,8 +282,8 @@ def test_flat_sides_that_share_their_springs():
     """A turned box on another: the reverse product of shares (collision/contact_share.hpp) against forward."""
     scene = coulomb.Scene(gravity=(0, 0, -9.81))
     scene.add_ground()
-    scene.add_box((0.3, 0.3, 0.1), mass=1.0, position=(0, 0, 0.04999), name="low")
-    scene.add_box((0.2, 0.2, 0.1), mass=1.0, position=(0.08, 0.03, 0.14998), name="top")
+    scene.add_box((0.3, 0.3, 0.1), mass=1.0, position=(0, 0, 0.049), name="low")
+    scene.add_box((0.2, 0.2, 0.1), mass=1.0, position=(0.08, 0.03, 0.147), name="top")
     model = scene.build()
     sim = coulomb.Simulator(model, **SOFT, stepper="bdf1")
     rng = np.random.default_rng(1)
