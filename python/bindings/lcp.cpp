@@ -3,6 +3,8 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdio>
 
 #include "arrays.hpp"
 #include "coulomb/solvers/lcp_derivatives.hpp"
@@ -41,8 +43,12 @@ Result solve(nb::handle A, nb::handle b, nb::handle lo, nb::handle hi, nb::handl
     const ArrayIn index(friction_index, "friction_index", {n});
     for (Py_ssize_t i = 0; i < n; ++i) {
       const double value = index.data()[i];
-      if (value != static_cast<int>(value) || value < -1)
-        throw nb::value_error(("friction_index[" + std::to_string(i) + "]: expected -1 or the index of a row").c_str());
+      if (!(value >= -1 && value < static_cast<double>(n)) || value != std::floor(value)) {
+        char text[40];
+        std::snprintf(text, sizeof text, "%.17g", value);
+        throw nb::value_error(
+            ("friction_index[" + std::to_string(i) + "] = " + text + ": expected -1 or the index of a row").c_str());
+      }
       p.normal[i] = static_cast<int>(value);
     }
   }

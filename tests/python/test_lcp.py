@@ -7,7 +7,7 @@ import pytest
 
 import coulomb
 
-METHODS = ["auto", "newton", "dantzig", "pgs"]
+METHODS = ["auto", "newton", "dantzig", "lemke", "pgs"]
 
 
 def violation(A, b, lo, hi, index, r):
@@ -169,16 +169,57 @@ def test_painleve_rod_has_none():
         (dict(A=np.eye(2), b=[0, 0], lo=[0, np.nan]), r"lo\[1\] is nan"),
         (dict(A=np.eye(2), b=[0, 0], hi=[1]), "hi"),
         (dict(A=np.eye(2), b=[0, 0], friction_index=[-1, 2], hi=[np.inf, 0.5]), r"friction_index\[1\] = 2"),
-        (dict(A=np.eye(2), b=[0, 0], friction_index=[-1, 0.5], hi=[np.inf, 0.5]), r"friction_index\[1\]"),
+        (dict(A=np.eye(2), b=[0, 0], friction_index=[-1, 0.5], hi=[np.inf, 0.5]), r"friction_index\[1\] = 0.5"),
+        (dict(A=np.eye(2), b=[0, 0], friction_index=[-1, np.nan], hi=[np.inf, 0.5]), r"friction_index\[1\] = nan"),
+        (dict(A=np.eye(2), b=[0, 0], friction_index=[-1, 1], hi=[np.inf, 0.5]), r"friction_index\[1\] = 1"),
         (dict(A=np.eye(2), b=[0, 0], friction_index=[-1, 0], hi=[np.inf, -0.5]), r"hi\[1\] = -0.5"),
         (dict(A=np.eye(2), b=[0, 0], friction_index=[-1, 0], lo=[-1, 0], hi=[np.inf, 0.5]), r"lo\[0\] = -1"),
-        (dict(A=np.eye(2), b=[0, 0], method="lemke"), "method"),
+        (dict(A=np.eye(2), b=[0, 0], method="simplex"), "method"),
         (dict(A=np.eye(2), b=[0, 0], tolerance=0.0), "tolerance"),
     ],
 )
 def test_bad_input_is_named(arguments, message):
     with pytest.raises(ValueError, match=message):
         coulomb.solve_lcp(**arguments)
+
+
+def sizes(seed, n, rank, kind):
+    """n rows of rank `rank`: plain, boxes with and without ends, or contacts; b in the range of A or any."""
+    random = np.random.default_rng(seed)
+    J = random.normal(size=(n, rank))
+    A, lo, hi, index = J @ J.T, np.zeros(n), np.full(n, np.inf), np.full(n, -1)
+    b = J @ random.normal(size=rank) if kind != "any" else random.normal(size=n)
+    if kind == "boxes":
+        lo, hi = -random.random(n), random.random(n)
+        lo[::3], hi[1::3] = -np.inf, np.inf
+    if kind == "contacts":
+        for i in range(n):
+            if i % 3:
+                hi[i], index[i] = random.random(), i - i % 3
+    return A, b, lo, hi, index
+
+
+@pytest.mark.parametrize("kind", ["plain", "boxes", "contacts", "any"])
+@pytest.mark.parametrize(("n", "rank"), [(1, 1), (2, 1), (6, 3), (30, 12), (90, 40), (200, 70)])
+def test_semidefinite_problems_are_decided(n, rank, kind):
+    """A solution, or a proof that there is none."""
+    without = 0
+    for seed in range(3 if n > 50 else 20):
+        problem = sizes(seed, n, rank, kind)
+        r = coulomb.solve_lcp(*problem)
+        assert r.status or r.status.no_solution, r.status
+        without += not r.status
+        if r.status:
+            assert violation(*problem, r) <= 1e-8
+            assert np.abs(r.x).max() < 1e8 * np.abs(problem[1]).max()
+    assert kind == "any" or without == 0
+
+
+def test_numbers_beyond_double_precision():
+    r = coulomb.solve_lcp(1e-300 * np.eye(2), [-1e300, 1])
+    assert not r.status and not r.status.no_solution and np.isfinite(r.x).all() and (r.x >= 0).all()
+    r = coulomb.solve_lcp(1e-300 * np.eye(2), [-1e-300, 1e-300])
+    assert r.status and np.allclose(r.x, [1, 0])
 
 
 def test_empty_problem():

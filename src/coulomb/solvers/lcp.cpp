@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "coulomb/solvers/dantzig.hpp"
+#include "coulomb/solvers/lcp_lemke.hpp"
 #include "coulomb/solvers/lcp_search.hpp"
 
 namespace coulomb {
@@ -17,6 +18,8 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double tie = 1e-8;
 constexpr double vanishing_compliance = 1e-6;  // of the largest diagonal entry
+constexpr double magnified =
+    1e-20;  // w of x that are too large is rounding: beyond 1e10 times ref, at the usual tolerance
 constexpr long all_sets = 60000;
 
 std::string number(double value) {
@@ -55,24 +58,30 @@ bool sweep(const BoxedLcp& p, const LcpScale& scale, int sweeps, double toleranc
   return true;
 }
 
-/// d >= 0 where x is bounded below only (<= 0 above only, 0 where both or friction), A^T d = 0 and b . d < 0: then d . w = b . d < 0 for
-/// every x, while every solution has d . w >= 0.
+/// d >= 0 where x is bounded below only (<= 0 above only, 0 where both or friction), with d . w = (A^T d) . x + b . d < 0 for every x
+/// within its bounds, while every solution has d . w >= 0.
 bool shows_no_solution(const BoxedLcp& p, const LcpScale& scale, std::vector<double> d) {
-  double size = 0, work = 0;
+  double size = 0, most = 0;  // most: what d . w can be
   for (int i = 0; i < p.n; ++i) size = std::max(size, std::abs(d[i]) * scale.root[i]);
   if (!(size > 0)) return false;
   for (int i = 0; i < p.n; ++i) {
     const bool below = p.lo[i] > -infinity, above = p.hi[i] < infinity;
     if (std::abs(d[i]) * scale.root[i] <= 1e-12 * size) d[i] = 0;
     if (d[i] != 0 && (p.is_friction(i) || (below && above) || (below && d[i] < 0) || (above && d[i] > 0))) return false;
-    work += d[i] * p.b[i];
+    most += d[i] * p.b[i];
   }
+  std::vector<double> a(d.size(), 0.0);  // A^T d
+  for (int i = 0; i < p.n; ++i)
+    for (int j = 0; d[i] != 0 && j < p.n; ++j) a[j] += p.A[static_cast<std::size_t>(i) * p.ld + j] * d[i];
+  for (int f = 0; f < p.n; ++f)
+    if (p.is_friction(f)) a[p.normal[f]] += std::abs(a[f]) * p.hi[f];
   for (int j = 0; j < p.n; ++j) {
-    double sum = 0;
-    for (int i = 0; i < p.n; ++i) sum += p.A[static_cast<long>(i) * p.ld + j] * d[i];
-    if (!(std::abs(sum) <= 1e-10 * size * scale.root[j])) return false;
+    if (p.is_friction(j)) continue;
+    const double end = a[j] > 0 ? p.hi[j] : p.lo[j];
+    if (std::abs(end) < infinity) most += a[j] * end;
+    else if (std::abs(a[j]) > 1e-10 * size * scale.root[j]) return false;
   }
-  return work < -1e-9 * size * scale.ref;
+  return most < -1e-9 * size * scale.ref;
 }
 
 /// Of several solutions the least-norm one: the classes of a vanishing compliance, then the pseudo-inverse.
@@ -128,12 +137,7 @@ void stabilise(const BoxedLcp& p, const LcpScale& scale, double tolerance, LcpSe
   out.unique = !system.deficient && moved <= 1e3 * limit;
 }
 
-std::string failure(const BoxedLcp& p, LcpSearch& search, const Dantzig& dantzig, const LcpScale& scale,
-                    LcpSolution& out) {
-  if (dantzig.ray && shows_no_solution(p, scale, dantzig.direction)) {
-    out.no_solution = true;
-    return "no solution exists: there is d with A^T d = 0 and b . d < 0 on rows that need w >= 0";
-  }
+std::string failure(LcpSearch& search, LcpSolution& out) {
   bool complete = false, all_regular = false;
   if (search.exhaust(all_sets, complete, all_regular)) return "solved";
   if (complete && all_regular) {
@@ -170,8 +174,9 @@ LcpMethod lcp_method_from_name(const std::string& name) {
   if (name == "auto") return LcpMethod::automatic;
   if (name == "newton") return LcpMethod::newton;
   if (name == "dantzig") return LcpMethod::dantzig;
+  if (name == "lemke") return LcpMethod::lemke;
   if (name == "pgs") return LcpMethod::pgs;
-  reject("method = \"" + name + "\" is unknown; use \"auto\", \"newton\", \"dantzig\" or \"pgs\"");
+  reject("method = \"" + name + "\" is unknown; use \"auto\", \"newton\", \"dantzig\", \"lemke\" or \"pgs\"");
 }
 
 void LcpScale::assign(const BoxedLcp& p) {
@@ -194,7 +199,9 @@ double lcp_residual(const BoxedLcp& p, const LcpScale& scale, const double* x, c
   for (int i = 0; i < p.n; ++i) {
     const double nearest = std::clamp(x[i] - w[i] / scale.s[i], p.lower(i, x), p.upper(i, x));
     const double r = std::abs(x[i] - nearest) * scale.root[i] / scale.ref;
+    const double unsure = magnified * std::abs(x[i]) * scale.root[i] / scale.ref;
     if (!(r <= worst)) worst = r;
+    if (!(unsure <= worst)) worst = unsure;
     if (worst != worst) break;
   }
   return worst;
@@ -248,54 +255,130 @@ void check_lcp(const BoxedLcp& p) {
   }
 }
 
-LcpSolution solve_lcp(const BoxedLcp& p, LcpMethod method, double tolerance, int max_iterations) {
-  LcpScale scale;
-  scale.assign(p);
-  LcpSearch search(p, scale, tolerance);
+namespace {
+
+/// One problem, and what the methods found so far.
+class LcpSolver {
+ public:
+  LcpSolver(const BoxedLcp& problem, double tolerance, int max_iterations)
+      : p_(problem), scale_(scale_of(problem)), tolerance_(tolerance), budget_(max_iterations),
+        search_(p_, scale_, tolerance) {}
+
+  LcpSolution solve(LcpMethod method);
+
+ private:
+  static LcpScale scale_of(const BoxedLcp& problem) {
+    LcpScale scale;
+    scale.assign(problem);
+    return scale;
+  }
+  bool solved() const { return search_.residual <= tolerance_; }
+  bool newton() { return solved() || search_.iterate(std::min(budget_, 50)); }
+  bool sweeps(int count) {
+    if (!solved()) sweep(p_, scale_, count, tolerance_, search_, out_.iterations);
+    return solved();
+  }
+  bool vary() {  // sets of classes, as many as about a second allows
+    const double one = 10.0 + static_cast<double>(p_.n) * p_.n * p_.n;
+    return solved() || search_.vary(std::min({budget_, 2000, static_cast<int>(50 + 2e9 / one)}));
+  }
+  void consider(const std::vector<double>& x);
+  bool lemke();
+  bool dantzig();
+  bool contradicts(const std::vector<double>& direction);
+
+  const BoxedLcp& p_;
+  const LcpScale scale_;
+  double tolerance_;
+  int budget_;
+  LcpSearch search_;
+  LcpSolution out_;
+};
+
+void LcpSolver::consider(const std::vector<double>& x) {
+  std::vector<double> w(x.size());
+  p_.multiply(x.data(), w.data());
+  const double residual = lcp_residual(p_, scale_, x.data(), w.data());
+  if (!(residual <= search_.residual)) return;
+  search_.x = x, search_.w = w, search_.residual = residual;
+  lcp_classes(p_, scale_, 0, x.data(), w.data(), search_.classes.data());
+}
+
+bool LcpSolver::contradicts(const std::vector<double>& direction) {
+  if (!shows_no_solution(p_, scale_, direction)) return false;
+  out_.no_solution = true;
+  out_.reason =
+      "no solution exists: there is d with d . (A x + b) < 0 for all x within bounds, on rows that need w >= 0";
+  return true;
+}
+
+/// False, too, where it shows that there is no solution.
+bool LcpSolver::lemke() {
+  if (solved()) return true;
+  LcpLemke lemke;
+  std::vector<double> x;
+  const bool walked = lemke.solve(p_, scale_, x);
+  out_.iterations += lemke.pivots;
+  if (lemke.ray && contradicts(lemke.direction)) return false;
+  consider(x);
+  return solved() || (walked && search_.iterate(20));
+}
+
+bool LcpSolver::dantzig() {
+  if (solved()) return true;
   Dantzig dantzig;
-  LcpSolution out;
-  bool solved = search.residual <= tolerance;
-  const auto newton = [&] { return search.iterate(std::min(max_iterations, 50)); };
-  const auto pivot = [&] {
-    std::vector<double> x, w(search.x.size());
-    std::vector<LcpClass> classes;
-    dantzig.solve(p, std::min(max_iterations, 20 * p.n + 100), x, classes);
-    out.iterations += dantzig.pivots;
-    p.multiply(x.data(), w.data());
-    const double residual = lcp_residual(p, scale, x.data(), w.data());
-    if (residual <= search.residual) search.x = x, search.w = w, search.classes = classes, search.residual = residual;
-    if (search.residual <= tolerance) return true;
-    return search.iterate(20) || search.vary(std::min(max_iterations, 2000));
+  std::vector<double> x;
+  std::vector<LcpClass> classes;
+  dantzig.solve(p_, std::min(budget_, 20 * p_.n + 100), x, classes);
+  out_.iterations += dantzig.pivots;
+  if (dantzig.ray && contradicts(dantzig.direction)) return false;
+  consider(x);
+  return solved() || search_.iterate(20);
+}
+
+LcpSolution LcpSolver::solve(LcpMethod method) {
+  if (!std::isfinite(scale_.ref)) {
+    out_.reason = "failed: solutions of this problem exceed double precision";
+    out_.x.assign(p_.b.size(), 0.0), out_.w = p_.b, out_.classes.assign(p_.b.size(), LcpClass::lower);
+    out_.residual = 1;
+    return out_;
+  }
+  bool searched = false;
+  const auto thorough = [&](bool found) {  // where pivoting gave no answer
+    searched = true;
+    if (found || out_.no_solution || vary()) return;
+    sweeps(200), newton() || vary();
   };
-  const auto sweeps = [&](int count) { return sweep(p, scale, count, tolerance, search, out.iterations); };
-  switch (solved ? LcpMethod::newton : method) {
-    case LcpMethod::newton: solved = solved || newton(); break;
-    case LcpMethod::dantzig: solved = pivot(); break;
-    case LcpMethod::pgs:
-      sweeps(max_iterations);
-      solved = search.residual <= tolerance;
-      break;
+  switch (method) {
+    case LcpMethod::newton: newton(); break;
+    case LcpMethod::dantzig: thorough(dantzig()); break;
+    case LcpMethod::lemke: lemke(); break;
+    case LcpMethod::pgs: sweeps(budget_); break;
     case LcpMethod::automatic:
       sweeps(4);
-      solved = search.residual <= tolerance || newton() || pivot();
-      if (!solved) sweeps(200), solved = search.residual <= tolerance || newton() || search.vary(2000);
+      thorough(newton() || lemke() || (!out_.no_solution && dantzig()));
       break;
   }
-  out.iterations += search.systems;
-  out.reason = "solved";
-  if (!solved && (method == LcpMethod::automatic || method == LcpMethod::dantzig)) {
-    out.reason = failure(p, search, dantzig, scale, out);
-    solved = search.residual <= tolerance;
-  } else if (!solved) {
-    out.reason = "failed: the method found no solution within its budget; the best iterate is returned";
+  out_.iterations += search_.systems;
+  if (!solved() && !out_.no_solution)
+    out_.reason = searched ? failure(search_, out_)
+                           : "failed: the method found no solution within its budget; the best iterate is returned";
+  out_.converged = solved() && !out_.no_solution;
+  if (out_.converged) {
+    out_.reason = "solved";
+    stabilise(p_, scale_, tolerance_, search_, out_);
   }
-  out.converged = solved;
-  if (solved) stabilise(p, scale, tolerance, search, out);
-  out.x = search.x, out.w = search.w;
-  out.residual = search.residual;
-  out.classes.resize(search.x.size());
-  lcp_classes(p, scale, tie, out.x.data(), out.w.data(), out.classes.data());
-  return out;
+  out_.x = search_.x, out_.w = search_.w;
+  out_.residual = search_.residual;
+  out_.classes.resize(search_.x.size());
+  lcp_classes(p_, scale_, tie, out_.x.data(), out_.w.data(), out_.classes.data());
+  return out_;
+}
+
+}  // namespace
+
+LcpSolution solve_lcp(const BoxedLcp& problem, LcpMethod method, double tolerance, int max_iterations) {
+  return LcpSolver(problem, tolerance, max_iterations).solve(method);
 }
 
 }  // namespace coulomb

@@ -39,14 +39,14 @@ struct LcpScale {
   void assign(const BoxedLcp& problem);
 };
 
-/// Largest |x - clamp(x - w / s, bounds)| in these units; zero exactly at solutions.
+/// Largest |x - clamp(x - w / s, bounds)| in these units; zero exactly at solutions, but for x so large that w is rounding.
 double lcp_residual(const BoxedLcp& problem, const LcpScale& scale, const double* x, const double* w);
 /// Classes of z = x - w / s. Within `tie` of a border: an end of a one-sided row before its inside, the inside of a two-sided one.
 void lcp_classes(const BoxedLcp& problem, const LcpScale& scale, double tie, const double* x, const double* w,
                  LcpClass* classes);
 
-enum class LcpMethod : std::uint8_t { automatic, newton, dantzig, pgs };
-LcpMethod lcp_method_from_name(const std::string& name);  ///< "auto", "newton", "dantzig", "pgs"
+enum class LcpMethod : std::uint8_t { automatic, newton, dantzig, pgs, lemke };
+LcpMethod lcp_method_from_name(const std::string& name);  ///< "auto", "newton", "dantzig", "lemke", "pgs"
 
 struct LcpSolution {
   std::vector<double> x, w;

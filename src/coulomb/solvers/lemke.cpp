@@ -35,7 +35,7 @@ void Lemke::resize(int size) {
   const std::size_t all = static_cast<std::size_t>(n) * static_cast<std::size_t>(ld);
   if (M.size() < all) M.resize(all), T_.resize(all);
   if (static_cast<int>(q.size()) < ld) {
-    for (auto* v : {&q, &d, &z, &value_}) v->resize(static_cast<std::size_t>(ld));
+    for (auto* v : {&q, &d, &z, &direction, &value_}) v->resize(static_cast<std::size_t>(ld));
     for (auto* v : {&basic_, &nonbasic_}) v->resize(static_cast<std::size_t>(ld));
     place_.resize(2 * static_cast<std::size_t>(ld) + 1);
   }
@@ -108,7 +108,8 @@ bool Lemke::solve(int max_pivots) {
     if (q[i] < -z0 * d[i]) z0 = -q[i] / d[i], row = i;
   if (row < 0) return true;
   begin();
-  for (int column = n; pivots < max_pivots;) {
+  int column = n;
+  while (pivots < max_pivots) {
     const int leaving = basic_[row];
     pivot(row, column);
     ++pivots;
@@ -120,8 +121,13 @@ bool Lemke::solve(int max_pivots) {
     if (ray) break;
     value_[row] = std::max(0.0, value_[row]);
   }
-  for (int i = 0; i < n; ++i)
-    if (basic_[i] >= n && basic_[i] < 2 * n) z[basic_[i] - n] = std::max(0.0, value_[i]);
+  std::fill_n(direction.begin(), n, 0.0);
+  if (ray && nonbasic_[column] >= n) direction[nonbasic_[column] - n] = 1;
+  for (int i = 0; i < n; ++i) {
+    if (basic_[i] < n || basic_[i] == 2 * n) continue;
+    z[basic_[i] - n] = std::max(0.0, value_[i]);
+    if (ray) direction[basic_[i] - n] = std::max(0.0, -T_[static_cast<std::size_t>(i) * ld + column]);
+  }
   return place_[2 * n] >= 0;
 }
 

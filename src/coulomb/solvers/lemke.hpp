@@ -21,6 +21,7 @@ class Lemke {
   std::vector<double> z;        ///< n
   double z0 = 0;                ///< of the last solve
   bool ray = false;
+  std::vector<double> direction;  ///< n: of z along the ray
   int pivots = 0;
 
  private:

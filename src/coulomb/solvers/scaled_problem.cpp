@@ -56,6 +56,19 @@ void project_cone(double mu, double* p) {
   p[2] = normal;
 }
 
+/// ||l - P_K(l - v - [0, 0, mu ||v_T||])||. Differences first: without an impulse the speed of a slip, however large, cancels exactly.
+double cone_residual(double mu, const double* l, const double* v) {
+  const double speed = norm2(v[0], v[1]), zx = l[0] - v[0], zy = l[1] - v[1], zn = l[2] - v[2], t = norm2(zx, zy);
+  double p[3] = {zx, zy, zn - mu * speed};
+  if (p[2] < 0 || t > mu * p[2]) {
+    p[2] = std::max(0.0, (zn + mu * (t - speed)) / (1 + mu * mu));
+    const double tangent = t > 0 ? mu * p[2] / t : 0.0;
+    p[0] *= tangent, p[1] *= tangent;
+  }
+  const double x = l[0] - p[0], y = l[1] - p[1], z = l[2] - p[2];
+  return std::sqrt(x * x + y * y + z * z);
+}
+
 constexpr double immovable = 1e-20;  // scaled diagonal of a row of zeros, up to rounding
 
 void ScaledProblem::assign(const ConstraintProblem& problem) {
@@ -88,9 +101,8 @@ void ScaledProblem::assign(const ConstraintProblem& problem) {
     const Block& block = blocks[b];
     const double d = 1.0 / std::sqrt(bound[b] > 1e-14 * largest ? bound[b] : largest);
     for (int i = block.row; i < block.row + block.size; ++i) inverse_root[i] = d;
-    const double size = block.speculative ? std::max(0.0, -problem.g[block.row + block.size - 1])
-                                          : safe_norm(problem.g.data() + block.row, block.size);
-    ref = std::max(ref, size * d);
+    const bool open = block.speculative && problem.g[block.row + block.size - 1] >= 0;
+    if (!open) ref = std::max(ref, safe_norm(problem.g.data() + block.row, block.size) * d);
   }
   if (!(ref > 0)) ref = 1;
   for (int i = n; i < ld; ++i) inverse_root[i] = 0;
@@ -134,12 +146,7 @@ double ScaledProblem::block_residual(int b, const double* lambda, const double* 
   const Block& block = blocks[b];
   const double *l = lambda + block.row, *v = c + block.row;
   switch (block.type) {
-    case BlockType::cone: {
-      double p[3] = {l[0] - v[0], l[1] - v[1], l[2] - v[2] - block.mu * norm2(v[0], v[1])};
-      project_cone(block.mu, p);
-      const double x = l[0] - p[0], y = l[1] - p[1], z = l[2] - p[2];
-      return std::sqrt(x * x + y * y + z * z);
-    }
+    case BlockType::cone: return cone_residual(block.mu, l, v);
     case BlockType::pyramid: return pyramid_residual(block, l, v);
     case BlockType::limit: return std::abs(l[0] - std::max(0.0, l[0] - v[0]));
     case BlockType::box: return std::abs(l[0] - std::clamp(l[0] - v[0], -bound[b], bound[b]));

@@ -238,6 +238,37 @@ void test_contradiction_by_rounding() {
   }
 }
 
+/// A body that slides or rolls along without a load: normal velocities are rounding, tangential ones are not, or both are.
+void test_velocities_of_rounding() {
+  for (int seed = 0; seed < 60; ++seed) {
+    Random r(seed);
+    World w;
+    const int bodies = 1 + seed % 3;
+    for (int i = 0; i < bodies; ++i) w.add_body(1 + i, 0.01, {0.2 * i, 0, 0.1}, {0, 0, 0});
+    for (int i = 0; i < bodies; ++i) w.add_contact(i, -1, {0.2 * i, 0, 0}, {0, 0, 1}, 0.5);
+    for (int i = 1; i < bodies; ++i) w.add_contact(i, i - 1, {0.2 * i - 0.1, 0, 0.1}, {1, 0, 0}, 0.5);
+    for (const bool pyramid : {false, true})
+      for (const bool speculative : {false, true})
+        for (const double slip : {600.0, 1e-14, 0.0}) {
+          ConstraintProblem p = w.problem();
+          for (Block& b : p.blocks) {
+            b.speculative = speculative;
+            if (pyramid) b.type = BlockType::pyramid;
+            p.g[b.row] = slip;
+            for (int i = 1; i < 3; ++i) p.g[b.row + i] = 1e-14 * r.normal();
+          }
+          SolverResult result = solve(p);
+          CHECK(result.status == SolveStatus::solved);
+          for (double l : result.lambda) CHECK(std::abs(l) <= 1e-12);
+          WarmStart warm = warm_from(result);
+          for (double& l : warm.lambda) l += 1e-12 * std::abs(r.normal());
+          result = solve(p, SolverMethod::automatic, &warm);
+          CHECK(result.status == SolveStatus::solved);
+          for (double l : result.lambda) CHECK(std::abs(l) <= 1e-11);
+        }
+  }
+}
+
 void test_methods_agree() {
   int compared = 0, other = 0;  // Coulomb friction may have several solutions; a method may find another one, rarely
   for (int seed = 0; seed < 40; ++seed) {
@@ -302,6 +333,7 @@ int main() {
   test_degenerate();
   test_numbers();
   test_contradiction_by_rounding();
+  test_velocities_of_rounding();
   test_methods_agree();
   test_warm_start_does_not_leak();
   test_allocation_and_determinism();
