@@ -25,7 +25,9 @@ def skittles(rows=4):
     for row in range(rows):
         for k in range(row + 1):
             place = (0.26 * row, 0.3 * (k - row / 2), 0.19)
-            scene.add_mesh(prism(0.035, 0.38), mass=1.5, position=place, friction=0.3, restitution=0.3, name=f"{row} {k}")
+            scene.add_mesh(
+                prism(0.035, 0.38), mass=1.5, position=place, friction=0.3, restitution=0.3, name=f"{row} {k}"
+            )
     return scene.build()
 
 

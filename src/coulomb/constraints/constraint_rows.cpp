@@ -22,8 +22,11 @@ constexpr double rounding_speed = 1e-10;  // m/s, rad/s
 
 Bias one_sided_bias(const ConstraintOptions& options, double phi) {
   const double h = options.timestep;
-  // Without speculation a body that rolls along at no force would pose a problem of rounding errors.
-  if (options.gaps == GapRule::impact || (phi >= 0 && options.gaps == GapRule::held)) return {rounding_speed, 0};
+  if (options.gaps == GapRule::impact) return {rounding_speed, 0};
+  if (phi >= 0 && options.gaps == GapRule::held) {  // closed ones stay where they are; no gap contradicts another
+    const double open = phi - closed_gap, rounding = std::min(phi / h, rounding_speed);
+    return open > 0 ? Bias{rounding + open / h, 1 / h} : Bias{rounding, 0};
+  }
   if (phi >= 0) return {phi / h, 1 / h};
   const double violation = phi + options.slop;
   if (violation >= 0) return {0, 0};

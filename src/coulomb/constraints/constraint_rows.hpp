@@ -36,7 +36,7 @@ struct ConstraintOptions {
   double touching = 0;          ///< m, rad: gaps below are closed, for what approaches
   double held_speed = 0;        ///< m/s, rad/s: more slowly than this
   double separating_speed = 0;  ///< m/s, rad/s: held: faster ones have left
-  double rebound_depth = 0;     ///< m: impact: what has sunk deeper than this turns back (e = 1, Contact::lift)
+  double rebound_depth = 0;  ///< m: impact: what has sunk deeper than this is parted (Contact::lift, turns_back: e = 1)
 };
 
 /// m, rad: an impact is found to rounding; gaps this small are closed whatever the speed.

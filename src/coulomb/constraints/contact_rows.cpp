@@ -45,7 +45,7 @@ void add_contact_rows(const RowContext& context, const std::vector<Contact>& con
       normal = {e * approach, 0};
     }
     if (b.restitution == 0 && sank(context.options, contact.distance)) {
-      const bool rebounds = approach < -contact.lift;
+      const bool rebounds = contact.turns_back && approach < -contact.lift;
       b.restitution = rebounds ? 1 : 0;
       normal = {rebounds ? approach : std::min(normal.value, -contact.lift), 0};
     }

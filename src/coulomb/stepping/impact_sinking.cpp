@@ -50,12 +50,13 @@ void SinkingContacts::hit(const Contact& contact, bool sank, double moved, std::
   if (chain_.size() < longest_chain && !known) chain_.push_back(contact);
 }
 
-bool SinkingContacts::lift(const ConstraintOptions& impact, double slowest, std::vector<Contact>& contacts) const {
+bool SinkingContacts::lift(const ConstraintOptions& impact, double slowest, const std::vector<Contact>* held,
+                           std::vector<Contact>& contacts) const {
   bool any = false;
   for (Contact& contact : contacts) {
-    contact.lift = 0;
+    contact.lift = 0, contact.turns_back = false;
     if (!sank(impact, contact.distance)) continue;
-    contact.lift = slowest;
+    contact.lift = slowest, contact.turns_back = held && has_point(*held, contact);
     for (const auto& [pair, count] : counts_) {
       if (pair != contact.pair) continue;
       contact.lift = std::min(slowest * std::pow(growth, count), std::max(slowest, impact.max_correction_speed));

@@ -24,8 +24,10 @@ class SinkingContacts {
   /// A pair so close to its threshold that the search does not get past.
   void creeps(int pair);
 
-  /// Contact::lift, for the next impact, of what has sunk; false: no pair has come back. slowest: the first time.
-  bool lift(const ConstraintOptions& impact, double slowest, std::vector<Contact>& contacts) const;
+  /// Contact::lift and turns_back, for the next impact, of what has sunk; false: no pair has come back. slowest: the first time.
+  /// held: contacts of the motion before, nullptr if none; only these turn back, other points that come down fast stop.
+  bool lift(const ConstraintOptions& impact, double slowest, const std::vector<Contact>* held,
+            std::vector<Contact>& contacts) const;
 
  private:
   std::vector<std::pair<int, int>> counts_;  ///< pair, how often it came back

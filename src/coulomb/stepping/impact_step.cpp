@@ -366,7 +366,8 @@ bool Splitter::run() {
     }
     keep_touching(GapRule::impact);
     const double slowest = lift_rate * options_.impacts.penetration_tolerance;
-    const bool lifts = x_.sinking.lift(x_.impact.constraints, slowest, at().collision.contacts);
+    const auto* held = x_.count > 1 ? &x_.record(x_.count - 2, step_).collision.contacts : nullptr;
+    const bool lifts = x_.sinking.lift(x_.impact.constraints, slowest, held, at().collision.contacts);
     if ((at_event_ || lifts || approaches()) && !impact()) return false;
     if (waits) {
       --x_.count;  // the phase that would have followed
