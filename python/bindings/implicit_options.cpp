@@ -1,5 +1,6 @@
 #include "implicit_options.hpp"
 
+#include <optional>
 #include <string>
 
 #include "module.hpp"
@@ -18,10 +19,15 @@ struct CountOption {
   int SimulatorOptions::*member;
 };
 
-constexpr RealOption reals[] = {{"contact_stiffness", &SimulatorOptions::contact_stiffness},
-                                {"contact_damping", &SimulatorOptions::contact_damping},
-                                {"contact_friction_stiffness", &SimulatorOptions::contact_friction_stiffness},
-                                {"limit_stiffness", &SimulatorOptions::limit_stiffness},
+struct ModelOption {  // None: the model's
+  const char* name;
+  std::optional<double> SimulatorOptions::*member;
+};
+
+constexpr ModelOption of_model[] = {{"contact_stiffness", &SimulatorOptions::contact_stiffness},
+                                    {"contact_damping", &SimulatorOptions::contact_damping},
+                                    {"contact_friction_stiffness", &SimulatorOptions::contact_friction_stiffness}};
+constexpr RealOption reals[] = {{"limit_stiffness", &SimulatorOptions::limit_stiffness},
                                 {"limit_damping", &SimulatorOptions::limit_damping},
                                 {"equality_stiffness", &SimulatorOptions::equality_stiffness},
                                 {"equality_damping", &SimulatorOptions::equality_damping},
@@ -44,6 +50,11 @@ void set_implicit_options(const nb::kwargs& keywords, SimulatorOptions& options)
   for (const auto& [key, value] : keywords) {
     const std::string name = nb::cast<const char*>(key);
     bool known = false;
+    for (const ModelOption& o : of_model)
+      if (name == o.name) {
+        if (!value.is_none()) options.*o.member = number<double>(name, value, "a number");
+        known = true;
+      }
     for (const RealOption& o : reals)
       if (name == o.name) options.*o.member = number<double>(name, value, "a number"), known = true;
     for (const CountOption& o : counts)
@@ -53,6 +64,8 @@ void set_implicit_options(const nb::kwargs& keywords, SimulatorOptions& options)
 }
 
 void store_implicit_options(const SimulatorOptions& options, nb::dict& keywords) {
+  for (const ModelOption& o : of_model)
+    keywords[o.name] = options.*o.member ? nb::cast(*(options.*o.member)) : nb::none();
   for (const RealOption& o : reals) keywords[o.name] = options.*o.member;
   for (const CountOption& o : counts) keywords[o.name] = options.*o.member;
 }

@@ -235,14 +235,14 @@ def test_trajectories_in_penalty_contact(stepper):
     assert {"mass", "com", "inertia", "joint_placement", "geometry_placement", "size", "friction"} <= kinds.keys()
     assert {"joint_stiffness", "joint_damping", "joint_friction", "joint_limits", "contact_scale"} <= kinds.keys()
     for name in kinds.values():
-        at = np.asarray(model.parameters()[name].value, dtype=float)
+        at = np.array([options[name]]) if name in options else np.asarray(model.parameters()[name].value, dtype=float)
         d = rng.normal(size=at.shape) * np.maximum(np.abs(at), 1e-2 * np.abs(at).max() + 1e-4)
         if name.startswith("inertia"):
             d = at  # stays a body
         h = 5e-5 if name != "timestep" else 1e-5
 
         def moved(e, name=name, at=at, d=d):
-            more = {"timestep": options["timestep"] + e * d[0]} if name == "timestep" else {}
+            more = {name: at[0] + e * d[0]} if name in options else {}  # which overrides the model's
             return value(run(model.with_parameters({name: at + e * d}), **more))
 
         check(name, g[name] @ d, moved, h)

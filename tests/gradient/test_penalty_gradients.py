@@ -186,7 +186,7 @@ def test_two_hundred_steps_against_differences(build, stepper):
         slopes = [
             slope(f, size) for size in (1e-4, 1e-5, 1e-6, 1e-7)
         ]  # kinks within the larger, rounding of the smaller
-        assert min(abs(x - expected) for x in slopes) <= 1e-6 * max(abs(expected), 1e-2), (what, slopes, expected)
+        assert min(abs(x - expected) for x in slopes) <= 1e-6 * max(abs(expected), 5e-2), (what, slopes, expected)
 
     direction = random.normal(size=model.nv)
     compare("v0", g.v0 @ direction, lambda s: objective(v0=s * direction))
@@ -198,3 +198,54 @@ def test_two_hundred_steps_against_differences(build, stepper):
         if kind == "inertia":  # far from no body at all
             change = np.append(value[0], np.zeros(9))
         compare(name, g[name] @ change, lambda s, n=name, x=value, d=change: objective(parameters={n: x + s * d}))
+
+
+SHARED = ["contact_stiffness", "contact_damping", "contact_friction_stiffness"]
+
+
+@pytest.mark.parametrize("stepper", STEPPERS)
+def test_numbers_that_no_geometry_sets_are_parameters(stepper):
+    """A box that slides to a stop: one number for all its contacts, from the model or from the simulator."""
+    scene = coulomb.Scene()
+    scene.add_ground(friction=0.5)
+    scene.add_box((0.2, 0.1, 0.1), mass=1.0, position=(0, 0, 0.0498), name="box")
+    scene.add_sphere(0.05, mass=0.3, position=(0, 0, 0.1497), contact_stiffness=2e4, name="ball")
+    model = scene.build()
+    values = {"contact_stiffness": [2e4], "contact_damping": [3e4], "contact_friction_stiffness": [20.0]}
+    known = model.parameters()
+    assert [known[name].value[0] for name in SHARED] == [1e5, 1e5, 1e4]
+    assert "contact_stiffness/ball" in known and "contact_stiffness/box" not in known
+    options = {"timestep": 1e-3, "stepper": stepper, "contact": "penalty", "tolerance": 1e-12}
+    q, v = model.neutral()
+    v[:2] = 0.3, 0.1
+
+    def end(**change):
+        sim = coulomb.Simulator(model.with_parameters({**values, **change}), **options)
+        return sim, sim.rollout(q, v, steps=200)
+
+    sim, r = end()
+    given = coulomb.Simulator(model, **options, **{name: value[0] for name, value in values.items()})
+    assert np.array_equal(given.rollout(q, v, steps=200).q, r.q)
+    assert {name: given.model.parameters()[name].value[0] for name in SHARED} == {n: x[0] for n, x in values.items()}
+    assert given.options["contact_stiffness"] is None  # the model's
+    w = np.random.default_rng(0).normal(size=model.nv)
+    dV = np.tile(w, (201, 1))
+    gradients = [x.rollout(q, v, steps=200).vjp(None, dV, wrt=SHARED) for x in (sim, given)]
+    for name in SHARED:
+        at = values[name][0]
+
+        def slope(size, name=name, at=at):
+            ends = [np.sum(end(**{name: [at * (1 + k * size)]})[1].v @ w) for k in (1, -1, 2, -2)]
+            return (8 * (ends[0] - ends[1]) - (ends[2] - ends[3])) / (12 * size * at)
+
+        found = [slope(size) for size in (1e-3, 1e-4, 1e-5)]
+        assert abs(gradients[0][name][0]) * at > 1e-6
+        assert np.array_equal(gradients[0][name], gradients[1][name])
+        assert min(abs(x - gradients[0][name][0]) for x in found) <= 1e-6 * abs(gradients[0][name][0]), name
+
+
+def test_parameters_given_back_change_nothing():
+    model, u = push()
+    same = model.with_parameters({name: x.value for name, x in model.parameters().items() if not name.startswith("inertia")})
+    ends = [coulomb.Simulator(m, contact="penalty").rollout(*m.neutral(), np.tile(u, (100, 1))).q[-1] for m in (model, same)]
+    assert np.allclose(*ends, rtol=0, atol=1e-9)

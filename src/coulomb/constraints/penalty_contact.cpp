@@ -3,7 +3,6 @@
 
 #include <cmath>
 
-#include "coulomb/model/checks.hpp"
 #include "coulomb/small_math.hpp"
 
 namespace coulomb {
@@ -65,12 +64,6 @@ Mode contact_law(const PairPenalty& pair, const PenaltyDefaults& defaults, doubl
 
 }  // namespace
 
-void check_penalty_defaults(const PenaltyDefaults& defaults, const std::string& what) {
-  checks::positive(what + "contact_stiffness", defaults.stiffness);
-  checks::not_negative(what + "contact_damping", defaults.damping);
-  checks::not_negative(what + "contact_friction_stiffness", defaults.friction_stiffness);
-}
-
 PenaltyForces::PenaltyForces(const Model& model) : collision(model), twist(8 * model.nv), wrench(8 * model.nv + 8) {}
 
 void penalty_forces(const Model& model, const DynamicsWorkspace& dynamics, const double* v, PenaltyForces& out,
@@ -90,7 +83,7 @@ void penalty_forces(const Model& model, const DynamicsWorkspace& dynamics, const
   apply_rows(model, dynamics, out.rows, v, out.twist.data(), out.velocity.data());
   for (int i = 0; i < count; ++i) {
     const int pair = contacts[i].pair;
-    out.modes[i] = contact_law(model.pair_penalty[pair], out.defaults, model.pair_friction[pair], contacts[i].distance,
+    out.modes[i] = contact_law(model.pair_penalty[pair], model.penalty, model.pair_friction[pair], contacts[i].distance,
                                out.shares[i].value, &out.velocity[3 * i], out.rows.body_rows[i], &out.force[3 * i], out.laws[i]);
     out.inactive[i] = out.modes[i] == Mode::separating;
   }

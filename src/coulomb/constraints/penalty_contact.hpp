@@ -10,7 +10,6 @@
 // derivative is df_N itself, d(J v)_N and dd weighed by the law, and a 3 x 2 law turns (dc_T, df_N) into df.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "coulomb/collision/contact_points.hpp"
@@ -18,16 +17,6 @@
 #include "coulomb/constraints/row_derivatives.hpp"
 
 namespace coulomb {
-
-/// What a pair has that neither of its geometries sets (model/materials.hpp).
-struct PenaltyDefaults {
-  double stiffness = 1e5;           ///< k_n, N/m, > 0
-  double damping = 1e5;             ///< k_d, N s/m^2, >= 0: at 1 m/s as strong as the spring
-  double friction_stiffness = 1e4;  ///< k_t, N s/m, >= 0
-};
-
-/// Throws std::invalid_argument naming the number.
-void check_penalty_defaults(const PenaltyDefaults& defaults, const std::string& what);
 
 /// The law of one contact, linearised: df_T = T dc_T + N df_N; and by its share, df = share_slope d(share).
 struct PenaltyLaw {
@@ -37,7 +26,6 @@ struct PenaltyLaw {
 /// One evaluation at (q, v). Storage only grows.
 struct PenaltyForces {
   explicit PenaltyForces(const Model& model);
-  PenaltyDefaults defaults;  ///< set by the owner before the first call
 
   // results of penalty_forces
   CollisionWorkspace collision;       ///< .contacts, all with distance < 0

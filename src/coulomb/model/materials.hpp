@@ -13,6 +13,13 @@ struct PenaltyMaterial {
   double scale = 1;                          ///< s: of all of the geometry's contact forces
 };
 
+/// What a pair has that neither of its geometries sets.
+struct PenaltyDefaults {
+  double stiffness = 1e5;           ///< k_n, N/m, > 0
+  double damping = 1e5;             ///< k_d, N s/m^2, >= 0: at 1 m/s as strong as the spring
+  double friction_stiffness = 1e4;  ///< k_t, N s/m, >= 0
+};
+
 /// Surface of one geometry. Unset values are the partner's; priority and condim as in MuJoCo (condim 1: frictionless).
 struct GeometryMaterial {
   std::optional<double> friction, restitution;

@@ -3,9 +3,12 @@
 //   contact_stiffness/<geometry>           k_n, N/m; where it is set. In series with the partner's: dk = (k / k_own)^2 dk_own
 //   contact_damping/<geometry>             k_d, N s/m^2; where it is set. The larger of two counts
 //   contact_friction_stiffness/<geometry>  k_t, N s/m; likewise
+//   contact_stiffness, contact_damping, contact_friction_stiffness: of the pairs of which neither geometry sets it
 //   contact_scale/<geometry>               s; the product of two
 //
 // s = df_N at fixed motion on the normal row; what acts on friction directly is a force. Other contact laws do not feel them.
+#include <algorithm>
+
 #include "coulomb/constraints/penalty_contact.hpp"
 #include "coulomb/model/checks.hpp"
 #include "coulomb/parameters/parameter_kind.hpp"
@@ -16,7 +19,7 @@ namespace {
 
 using Numbers = PenaltyMaterial;
 
-/// A contact that the geometry takes part in, and its pair.
+/// A contact that the geometry takes part in (any, for an element that is no geometry), and its pair.
 struct Touch {
   const BodyRows& b;
   const PairPenalty& pair;
@@ -33,7 +36,7 @@ void each_contact(const ParameterContext& context, int geometry, Visit visit) {
   for (const BodyRows& b : context.rows.body_rows) {
     if (b.contact < 0 || context.inactive[b.block]) continue;
     const Contact& contact = context.contacts[b.contact];
-    if (contact.geometry_a != geometry && contact.geometry_b != geometry) continue;
+    if (geometry >= 0 && contact.geometry_a != geometry && contact.geometry_b != geometry) continue;
     const PairPenalty& pair = context.model.pair_penalty[contact.pair];
     visit(Touch{b, pair, b.contact, contact.geometry_a == geometry,
                 pair.scale * context.penalty->shares[b.contact].value, contact.distance,
@@ -54,32 +57,36 @@ void add_viscous(const ParameterContext& context, const Touch& t, double per, Ri
   add_contact_force(context, t.b, f, out);
 }
 
-bool owns(Owner owner, const Touch& t) { return owner == (t.of_a ? Owner::a : Owner::b); }
+bool owns(Owner owner, const ParameterElement& e, const Touch& t) {
+  return owner == (e.index < 0 ? Owner::none : t.of_a ? Owner::a : Owner::b);
+}
 
 void stiffness_side(const ParameterContext& context, const ParameterElement& e, RightHandSide& out) {
-  const double own = *context.model.geometry_materials[e.index].penalty.stiffness;
+  const bool shared = e.index < 0;
+  const double own = shared ? 1 : *context.model.geometry_materials[e.index].penalty.stiffness;
   each_contact(context, e.index, [&](const Touch& t) {
-    const double share = *t.pair.stiffness / own;
+    if (shared && t.pair.stiffness) return;
+    const double share = shared ? 1 : *t.pair.stiffness / own;
     out.rows.push_back({t.b.row + 2, -t.scale * t.distance * share * share});
   });
 }
 
 void damping_side(const ParameterContext& context, const ParameterElement& e, RightHandSide& out) {
   each_contact(context, e.index, [&](const Touch& t) {
-    if (owns(t.pair.damping_owner, t)) out.rows.push_back({t.b.row + 2, t.scale * t.distance * t.speed});
+    if (owns(t.pair.damping_owner, e, t)) out.rows.push_back({t.b.row + 2, t.scale * t.distance * t.speed});
   });
 }
 
 void friction_side(const ParameterContext& context, const ParameterElement& e, RightHandSide& out) {
   each_contact(context, e.index, [&](const Touch& t) {
-    if (owns(t.pair.friction_stiffness_owner, t)) add_viscous(context, t, t.scale, out);
+    if (owns(t.pair.friction_stiffness_owner, e, t)) add_viscous(context, t, t.scale, out);
   });
 }
 
 /// f_N and the viscous force are proportional to the product of the two scales.
 void scale_side(const ParameterContext& context, const ParameterElement& e, RightHandSide& out) {
   const Model& m = context.model;
-  const PenaltyDefaults& defaults = context.penalty ? context.penalty->defaults : PenaltyDefaults{};
+  const PenaltyDefaults& defaults = m.penalty;
   each_contact(context, e.index, [&](const Touch& t) {
     const Contact& c = context.contacts[t.contact];
     const double other = m.geometry_materials[t.of_a ? c.geometry_b : c.geometry_a].penalty.scale *
@@ -94,6 +101,8 @@ void scale_side(const ParameterContext& context, const ParameterElement& e, Righ
 struct Number {
   const char *name, *unit;
   std::optional<double> Numbers::*value;  ///< null: the scale, which every geometry has
+  double PenaltyDefaults::*shared;         ///< of pairs that set none
+  std::optional<double> PairPenalty::*of_pair;
   bool positive;
   void (*side)(const ParameterContext&, const ParameterElement&, RightHandSide&);
 };
@@ -105,17 +114,28 @@ class PenaltyKind : public ParameterKind {
   const char* unit() const override { return number_.unit; }
   std::vector<ParameterElement> elements(const Model& model) const override {
     std::vector<ParameterElement> out;
+    const auto unset = [&](const PairPenalty& pair) { return !(pair.*number_.of_pair); };
+    if (number_.value != nullptr && std::any_of(model.pair_penalty.begin(), model.pair_penalty.end(), unset))
+      out.push_back({"", -1, 1});
     for (const ParameterElement& e : all_geometries(model, 1))
       if (number_.value == nullptr || model.geometry_materials[e.index].penalty.*number_.value) out.push_back(e);
     return out;
   }
   void read(const Model& model, const ParameterElement& e, double* values) const override {
+    if (e.index < 0) {
+      values[0] = model.penalty.*number_.shared;
+      return;
+    }
     const Numbers& own = model.geometry_materials[e.index].penalty;
     values[0] = number_.value == nullptr ? own.scale : *(own.*number_.value);
   }
   void write(Model& model, const ParameterElement& e, const double* values, const std::string& what) const override {
     if (number_.positive) checks::positive(what, values[0]);
     else checks::not_negative(what, values[0]);
+    if (e.index < 0) {
+      model.penalty.*number_.shared = values[0];
+      return;
+    }
     Numbers& own = model.geometry_materials[e.index].penalty;
     if (number_.value == nullptr) own.scale = values[0];
     else own.*number_.value = values[0];
@@ -132,17 +152,21 @@ class PenaltyKind : public ParameterKind {
 }  // namespace
 
 std::unique_ptr<ParameterKind> make_contact_stiffness() {
-  return std::make_unique<PenaltyKind>(Number{"contact_stiffness", "N/m", &Numbers::stiffness, true, stiffness_side});
+  return std::make_unique<PenaltyKind>(Number{"contact_stiffness", "N/m", &Numbers::stiffness,
+                                              &PenaltyDefaults::stiffness, &PairPenalty::stiffness, true,
+                                              stiffness_side});
 }
 std::unique_ptr<ParameterKind> make_contact_damping() {
-  return std::make_unique<PenaltyKind>(Number{"contact_damping", "N s/m^2", &Numbers::damping, false, damping_side});
+  return std::make_unique<PenaltyKind>(Number{"contact_damping", "N s/m^2", &Numbers::damping, &PenaltyDefaults::damping,
+                                              &PairPenalty::damping, false, damping_side});
 }
 std::unique_ptr<ParameterKind> make_contact_friction_stiffness() {
   return std::make_unique<PenaltyKind>(
-      Number{"contact_friction_stiffness", "N s/m", &Numbers::friction_stiffness, false, friction_side});
+      Number{"contact_friction_stiffness", "N s/m", &Numbers::friction_stiffness, &PenaltyDefaults::friction_stiffness,
+             &PairPenalty::friction_stiffness, false, friction_side});
 }
 std::unique_ptr<ParameterKind> make_contact_scale() {
-  return std::make_unique<PenaltyKind>(Number{"contact_scale", "1", nullptr, false, scale_side});
+  return std::make_unique<PenaltyKind>(Number{"contact_scale", "1", nullptr, nullptr, nullptr, false, scale_side});
 }
 
 }  // namespace coulomb

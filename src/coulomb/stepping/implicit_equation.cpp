@@ -125,7 +125,6 @@ void ImplicitEquation::evaluate(const Model& model, const StepOptions& options, 
   spring_forces(model, dynamics, options.implicit, stage.q_next.data(), stage.v_next.data(), springs, term_.data());
   term(term_.data(), nv, -1);
   if (options.constraints.contact != ContactLaw::penalty || model.pair_a.empty()) return;
-  contacts.defaults = options.penalty;
   std::fill(term_.begin(), term_.end(), 0.0);
   penalty_forces(model, dynamics, stage.v_next.data(), contacts, term_.data());
   term(term_.data(), nv, -1);

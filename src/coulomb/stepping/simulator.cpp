@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
+#include <utility>
 
+#include "coulomb/model/checks.hpp"
 #include "coulomb/model/configuration.hpp"
 #include "coulomb/small_math.hpp"
 #include "coulomb/stepping/neutral_overlaps.hpp"
@@ -161,8 +163,6 @@ StepOptions step_options(const Model& model, const SimulatorOptions& o) {
   out.gradient.tie_margin = o.tie_margin;
   out.gradient.samples = o.gradient_samples, out.gradient.scale = o.gradient_scale, out.gradient.seed = o.gradient_seed;
   out.implicit = implicit_options(o);
-  out.penalty = {o.contact_stiffness, o.contact_damping, o.contact_friction_stiffness};
-  check_penalty_defaults(out.penalty, "");
   check_implicit(model, o, out);
   return out;
 }
@@ -179,8 +179,26 @@ const char* reason(SolveStatus status) {
   return "unknown";
 }
 
-std::shared_ptr<const Model> simulated_model(std::shared_ptr<const Model> model, const SimulatorOptions& options) {
+/// The model with these numbers of penalty contact, so that parameters() lists them and with_parameters changes them.
+std::shared_ptr<const Model> with_penalty(std::shared_ptr<const Model> model, SimulatorOptions& o) {
+  const auto given = [](std::optional<double>& option, double now) { return std::exchange(option, {}).value_or(now); };
+  const PenaltyDefaults& own = model->penalty;
+  const PenaltyDefaults wanted{given(o.contact_stiffness, own.stiffness), given(o.contact_damping, own.damping),
+                               given(o.contact_friction_stiffness, own.friction_stiffness)};
+  checks::positive("contact_stiffness", wanted.stiffness);
+  checks::not_negative("contact_damping", wanted.damping);
+  checks::not_negative("contact_friction_stiffness", wanted.friction_stiffness);
+  if (wanted.stiffness == own.stiffness && wanted.damping == own.damping &&
+      wanted.friction_stiffness == own.friction_stiffness)
+    return model;
+  auto out = std::make_shared<Model>(*model);
+  out->penalty = wanted;
+  return out;
+}
+
+std::shared_ptr<const Model> simulated_model(std::shared_ptr<const Model> model, SimulatorOptions& options) {
   if (!model) refuse("model: got a null pointer");
+  model = with_penalty(std::move(model), options);
   if (!options.exclude_neutral_overlaps) return model;
   return without_pairs(model, neutral_overlaps(*model));
 }

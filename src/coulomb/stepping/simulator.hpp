@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,9 +43,9 @@ struct SimulatorOptions {
   double gradient_scale = 1e-3;  ///< their standard deviation: m, rad, m/s, rad/s
   std::uint64_t gradient_seed = 0;
   double tie_margin = 1e-6;  ///< complementarity_aware: contacts nearer to the border of their mode are ties
-  // Penalty contact, where the geometries say nothing
-  double contact_stiffness = 1e5, contact_damping = 1e5;  ///< N/m, N s/m^2
-  double contact_friction_stiffness = 1e4;                ///< N s/m
+  // Penalty contact, where the geometries say nothing; unset: Model::penalty. The simulator's model takes them over.
+  std::optional<double> contact_stiffness, contact_damping;  ///< N/m, N s/m^2
+  std::optional<double> contact_friction_stiffness;          ///< N s/m
   // Joint limits, equalities and joint dry friction are springs with an implicit stepper and with penalty contact
   double limit_stiffness = 1e4, limit_damping = 1e3;        ///< N/m, N s/m^2 (or N m/rad, N m s/rad^2)
   double equality_stiffness = 1e6, equality_damping = 1e3;  ///< N/m, N s/m (or N m/rad, N m s/rad)

@@ -40,7 +40,6 @@ struct StepOptions {
   bool warm_start = true;
   ImpactStepOptions impacts;
   ImplicitOptions implicit;
-  PenaltyDefaults penalty;
   GradientOptions gradient;
 };
 
