@@ -6,7 +6,7 @@ rad: |u|^2 + 15 |block - middle|^2 + 5 |mouth of the slot - nose of the peg|^2 +
 distances of the tips from what they push. 800 controls and 17 scales: the palms' length, and of each finger three lengths and five sides of
 cross-sections. Lengths grow by 15 % at most, so that no finger begins inside of what it pushes.
 
-    python examples/codesign_assemble.py [--quick] [--output FOLDER]
+    python examples/codesign_assemble.py [--quick] [--continuation] [--output FOLDER]
 """
 
 import codesign_common as common
@@ -59,7 +59,7 @@ def chains():
     return out
 
 
-def task():
+def task(scale=1.0):
     both = chains()
     model = common.build(
         both,
@@ -103,7 +103,7 @@ def task():
         steps=STEPS,
         block=BLOCK,
         bounds=BOUNDS,
-        **common.penalty(1e5, 5e3, 1e3),
+        **common.penalty(1e5 * scale, 5e3 * scale, 1e3 * scale),
     )
 
 
@@ -117,34 +117,45 @@ def outcome(assemble, a, x):
     return np.linalg.norm(book.point(STEPS, "block", 0 * MOUTH)), np.linalg.norm(gap), turns[0] - turns[1]
 
 
+def words(assemble, a, x):
+    middle, gap, turn = outcome(assemble, a, x)
+    return (
+        f"block {1000 * middle:.1f} mm from the middle, peg {1000 * gap:.1f} mm from the slot's bottom, "
+        f"{np.degrees(turn):.1f} degrees"
+    )
+
+
+def softened(iterations):
+    """Controls from contact a hundred and ten times softer (--continuation): forces from farther away lead the way."""
+    a = None
+    for scale in (0.01, 0.1):
+        soft = task(scale)
+        a = np.zeros((soft.blocks, soft.nu)) if a is None else a
+        a = common.run(soft, f"contact scale {scale:g}", a, iterations, False)[0]
+    return a
+
+
 def main():
-    options = arguments(__doc__, quick="few iterations")
+    options = arguments(__doc__, quick="few iterations", continuation="controls from softer contact, scale 0.01, 0.1, 1")
     assemble = task()
-    count = assemble.morphology.design.size
-    error = assemble.check_gradient(0.1 * np.ones((assemble.blocks, assemble.nu)), 1.02 * np.ones(count))
-    print(f"gradient by 800 controls and {count} scales against differences: {error:.0e}")
-    results = common.compare(assemble, 1 if options.quick else 150)
-    for label, (a, x, _) in results.items():
-        middle, gap, turn = outcome(assemble, a, x)
-        print(
-            f"{label:<19} block {1000 * middle:.1f} mm from the middle, peg {1000 * gap:.1f} mm from the slot's bottom, "
-            f"{np.degrees(turn):.1f} degrees"
-        )
-    common.picture(
-        options.output / "codesign_assemble.png",
+    results = common.study(
         "Assemble",
         assemble,
-        results,
-        (0, 100, 250, 500),
+        options,
+        at=(0.1, 1.02),
+        iterations=(1, 150),
+        describe=lambda a, x: words(assemble, a, x),
+        frames=(0, 100, 250, 500),
+        a=softened(1 if options.quick else 40) if options.continuation else None,
+        tolerance=1e-5,
         light=["block0", "block1", "block2", "peg0"],
         limits=((-0.16, 0.16), (-0.09, 0.09), (-0.02, 0.02)),
         view=(70, -90),
     )
-    control, both = (results[label][2] for label in results)
-    assert both[-1] <= control[-1] < control[0] and error < 1e-5
     if not options.quick:
-        middle, gap, turn = outcome(assemble, *results["control and design"][:2])
-        assert both[-1] < 0.5 * control[-1] and max(middle, gap) < 0.006 and abs(turn) < np.radians(12)
+        control, both = results.values()
+        middle, gap, turn = outcome(assemble, *both[:2])
+        assert both[2][-1] < 0.5 * control[2][-1] and max(middle, gap) < 0.006 and abs(turn) < np.radians(12)
 
 
 if __name__ == "__main__":

@@ -84,6 +84,16 @@ def morphology(model, chains, markers=True):
     )
 
 
+def with_hinge(chain, torque, hinged, start, **options):
+    """(model, (q, v), row): a finger bent to `start` before a body on a hinge, and the row of q with the hinge's angle. hinged: MJCF;
+    its hinge is its first joint.
+    """
+    model = build([chain], torque, hinged, **options)
+    q, v = model.neutral()
+    q[: len(start)] = start
+    return model, (q, v), len(start)
+
+
 class Book:
     """States and points of a rollout, and the gradient of a cost by them. Times are row numbers of r.q."""
 
@@ -223,6 +233,25 @@ def run(task, label, a, iterations, design):
     print(f"{label:<19} cost {costs[0]:.4g} -> {costs[-1]:.4g} in {len(costs) - 1} iterations, {spent:.1f} s")
     assert np.all(np.diff(costs) <= 1e-12 * costs[0]), "a cost went up"
     return found
+
+
+def study(name, task, options, *, at, iterations, describe, frames, a=None, tolerance=1e-6, **drawing):
+    """What every example does: gradient against differences, control alone against control and design, a picture.
+
+    at: controls, scales (numbers for all) and step of the differences. iterations: (quick, full). describe(a, x): words.
+    frames: row numbers, or from the results. Returns the results of compare(); asserts that co-design ends no worse.
+    """
+    count = task.morphology.design.size
+    error = task.check_gradient(at[0] * np.ones((task.blocks, task.nu)), at[1] * np.ones(count), *at[2:])
+    print(f"gradient by {task.blocks * task.nu} controls and {count} scales against differences: {error:.0e}")
+    results = compare(task, iterations[0 if options.quick else 1], a)
+    for label, (a, x, _) in results.items():
+        print(f"{label:<19} {describe(a, x)}")
+    path, title = options.output / f"codesign_{name.lower().replace(' ', '_')}.png", name
+    picture(path, title, task, results, frames(results) if callable(frames) else frames, **drawing)
+    control, both = (results[label][2] for label in results)
+    assert both[-1] <= control[-1] < control[0] and error < tolerance, error
+    return results
 
 
 def draw(axes, model, q, *, alpha=0.9, light=()):

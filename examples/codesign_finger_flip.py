@@ -26,10 +26,7 @@ BLOCK_XML = f"""<body name="cube" pos="{EDGE[0]} {EDGE[1]} {EDGE[2]}">
 
 def task():
     chain = common.finger(balls=common.BALLS)
-    model = common.build([chain], TORQUE, BLOCK_XML, gravity=9.8, timestep=5e-3)
-    q, v = model.neutral()
-    q[:4] = ARCHED
-    angle = int(model.joint_q[model.joint_names.index("cube")])
+    model, start, angle = common.with_hinge(chain, TORQUE, BLOCK_XML, ARCHED, gravity=9.8, timestep=5e-3)
 
     def cost(book, u):
         total = 5 * np.sum(u**2)
@@ -48,7 +45,7 @@ def task():
     return common.Task(
         common.morphology(model, [chain]),
         cost,
-        (q, v),
+        start,
         steps=STEPS,
         block=BLOCK,
         bounds={None: (0.5, 3)},
@@ -59,27 +56,26 @@ def task():
 def main():
     options = arguments(__doc__, quick="few iterations")
     flip = task()
-    error = flip.check_gradient(0.1 * np.ones((flip.blocks, flip.nu)), 1.05 * np.ones(9))
-    print(f"gradient by 120 controls and 9 scales against differences: {error:.0e}")
-    results = common.compare(flip, 8 if options.quick else 100)
-    for label, (a, x, _) in results.items():
-        print(f"{label:<19} turns the cube by {np.degrees(flip.simulate(a, x)[1].q[-1][-1]):.0f} degrees")
-    limits = ((-0.01, 0.3), (-0.09, 0.09), (-0.13, 0.09))
-    common.picture(
-        options.output / "codesign_finger_flip.png",
+
+    def end(a, x):
+        return flip.simulate(a, x)[1].q[-1][-1]
+
+    results = common.study(
         "Finger flip",
         flip,
-        results,
-        (0, 50, 75, 110, 150),
+        options,
+        at=(0.1, 1.05),
+        iterations=(8, 100),
+        describe=lambda a, x: f"turns the cube by {np.degrees(end(a, x)):.0f} degrees",
+        frames=(0, 50, 75, 110, 150),
+        tolerance=1e-5,
         light=["cube"],
-        limits=limits,
+        limits=((-0.01, 0.32), (-0.09, 0.09), (-0.13, 0.09)),
         view=(12, -75),
     )
-    control, both = (results[label][2] for label in results)
-    assert both[-1] <= control[-1] < control[0]
+    control, both = results.values()
     if not options.quick:
-        assert both[-1] < 0.5 * control[-1]
-        assert abs(flip.simulate(*results["control and design"][:2])[1].q[-1][-1] - GOAL) < 0.1
+        assert both[2][-1] < 0.5 * control[2][-1] and abs(end(*both[:2]) - GOAL) < 0.1
 
 
 if __name__ == "__main__":

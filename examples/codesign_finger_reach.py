@@ -50,39 +50,30 @@ def nearest(reach, a, x):
     return np.array(out)
 
 
+def targets(axes, model, t):
+    for i, (x, y, z) in enumerate(TARGETS):
+        now = i == (t - 1) // HOLD
+        axes.plot([x], [y], [z], "o", color="#b2182b" if now else "#bbbbbb", markersize=7 if now else 4, zorder=9)
+
+
 def main():
     options = arguments(__doc__, quick="few iterations")
     reach = task()
-    error = reach.check_gradient(0.3 * np.ones((reach.blocks, reach.nu)), 1.1 * np.ones(9))
-    print(f"gradient by 120 controls and 9 scales against differences: {error:.0e}")
-    assert error < 1e-6, error
-    results = common.compare(reach, 25 if options.quick else 500)
-    misses, frames = {}, {}
-    for label, (a, x, _) in results.items():
-        found = nearest(reach, a, x)
-        misses[label], frames[label] = found[:, 0], found[:, 1].astype(int)
-        print(f"{label:<19} comes to the targets within {', '.join(f'{1000 * m:.1f}' for m in misses[label])} mm")
-
-    def targets(axes, model, t):
-        for i, (x, y, z) in enumerate(TARGETS):
-            now = i == (t - 1) // HOLD
-            axes.plot([x], [y], [z], "o", color="#b2182b" if now else "#bbbbbb", markersize=7 if now else 4, zorder=9)
-
-    limits = ((-0.01, 0.24), (-0.08, 0.12), (-0.12, 0.12))
-    common.picture(
-        options.output / "codesign_finger_reach.png",
+    results = common.study(
         "Finger reach",
         reach,
-        results,
-        frames,
-        limits=limits,
+        options,
+        at=(0.3, 1.1),
+        iterations=(25, 500),
+        describe=lambda a, x: "comes to the targets within %.1f, %.1f, %.1f, %.1f mm" % tuple(1000 * nearest(reach, a, x)[:, 0]),
+        frames=lambda results: {label: nearest(reach, a, x)[:, 1].astype(int) for label, (a, x, _) in results.items()},
+        limits=((-0.01, 0.24), (-0.08, 0.12), (-0.12, 0.12)),
         extra=targets,
     )
-    control, both = (results[label][2] for label in results)
-    assert both[-1] <= control[-1] < control[0]
     if not options.quick:
-        assert both[-1] < 0.5 * control[-1]
-        assert misses["control"].max() > 0.03 and misses["control and design"].max() < 0.01
+        control, both = results.values()
+        assert both[2][-1] < 0.5 * control[2][-1]
+        assert nearest(reach, *control[:2])[:, 0].max() > 0.03 and nearest(reach, *both[:2])[:, 0].max() < 0.01
 
 
 if __name__ == "__main__":

@@ -8,10 +8,12 @@ import numpy as np
 from coulomb.pictures import COLOURS
 
 
-def arguments(text, quick):
-    """--quick, --output of an example whose docstring is `text`; the folder exists then."""
+def arguments(text, quick, **switches):
+    """--quick, --output and `switches` (name=help) of an example whose docstring is `text`; the folder exists then."""
     parser = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help=quick)
+    for name, words in switches.items():
+        parser.add_argument(f"--{name}", action="store_true", help=words)
     parser.add_argument("--output", default="output/examples", help="folder of the plot (default: %(default)s)")
     options = parser.parse_args()
     options.output = Path(options.output)
