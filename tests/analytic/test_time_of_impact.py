@@ -311,3 +311,22 @@ def test_a_body_that_spins_fast_is_followed_in_parts():
         q, v, *_ = run(simulator(scene, timestep), v, steps)
         ends.append(np.r_[q, v])
     assert ends[0] == pytest.approx(ends[1], rel=1e-10, abs=1e-10)
+
+
+@pytest.mark.parametrize("size", [(0.3, 0.2, 0.05), (0.4, 0.02, 0.02)])
+@pytest.mark.parametrize("spin", [(30, 10, 20), (100, 300, 50), (10, 1000, 20)])
+def test_a_tumbling_box_keeps_its_energy_and_angular_momentum(size, spin):
+    """In flight: the implicit midpoint rule conserves both exactly (the momentum in size; its direction to the order of the turn)."""
+    scene = coulomb.Scene(gravity=(0, 0, 0))
+    scene.add_box(size, mass=1.0, name="box")
+    sim = simulator(scene, timestep=0.01)
+    squares = np.square(size)
+    inertia = (squares.sum() - squares) / 12
+    q, v = sim.model.neutral()
+    v[3:] = spin
+    energy, momentum = inertia @ v[3:] ** 2, np.linalg.norm(inertia * v[3:])
+    for _ in range(100):
+        q, v = sim.step(q, v)
+        assert sim.status.converged
+    assert inertia @ v[3:] ** 2 == pytest.approx(energy, rel=1e-9)
+    assert np.linalg.norm(inertia * v[3:]) == pytest.approx(momentum, rel=1e-9)

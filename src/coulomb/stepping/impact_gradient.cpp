@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "coulomb/model/configuration.hpp"
+#include "coulomb/solvers/dense.hpp"
 
 namespace coulomb {
 namespace {
@@ -102,11 +103,32 @@ void ImpactGradient::follow(int i, const Direct& direct, Tangents& t) {
   evaluated_at(i, t, q_T_);
   dv_T_.resize(t.v.size());
   multiply(Product::set, rows_of(q_T_.data(), t.count, nv, ld_), by_q_.data(), dv_T_.data(), ld_, ld_, product_);
-  multiply(Product::add, rows_of(t.v.data(), t.count, nv, ld_), by_v_.data(), dv_T_.data(), ld_, ld_, product_);
+  const ImpactPhase& p = phase(i);
+  const std::vector<double>& v_T = p.midpoint_velocity ? moved_ : t.v;
+  if (p.midpoint_velocity) {
+    moved_ = t.v;
+    for (int k = 0; k < t.count; ++k)
+      for (int d = 0; d < nv; ++d)
+        moved_[std::size_t(k) * ld_ + d] += 0.5 * planned(p, t, k) * record(i).acceleration[d];
+  }
+  multiply(Product::add, rows_of(v_T.data(), t.count, nv, ld_), by_v_.data(), dv_T_.data(), ld_, ld_, product_);
   gap_columns_.assign(t.count, 0.0);
   direct(i, dv_T_.data(), gap_columns_);
-  if (phase(i).end == PhaseEnd::instant) t.v = dv_T_;
+  if (p.end == PhaseEnd::instant) t.v = dv_T_;
   else follow_path(i, gap_columns_, t);
+}
+
+/// LU of h + t_p/2 (1 - V).
+void ImpactGradient::factor_midpoint(int i, bool transposed) {
+  const int nv = model_->nv, ld = dense::padded(nv);
+  const double half = 0.5 * phase(i).planned;
+  const std::vector<double>& A_T = linear_[i]->jacobian().A_T;
+  midpoint_.assign(std::size_t(nv) * ld, 0.0), pivot_scratch_.resize(ld), pivots_.resize(nv);
+  for (int k = 0; k < nv; ++k)
+    for (int d = 0; d < nv; ++d)  // V_dk
+      midpoint_[transposed ? std::size_t(k) * ld + d : std::size_t(d) * ld + k] =
+          (d == k ? h_ + half : 0.0) - half * A_T[std::size_t(2) * nv * (nv + k) + nv + d];
+  dense::lu(midpoint_.data(), nv, ld, pivots_.data(), pivot_scratch_.data());
 }
 
 /// From the velocities dv_T_ of the phase's problem to its end.
@@ -118,13 +140,16 @@ void ImpactGradient::follow_path(int i, const std::vector<double>& gap, Tangents
   bool fixed = p.end == PhaseEnd::pause;
   const double rate = is_event(p.end) ? event_rate(i, u_.data(), fixed) : 0.0;
   const double* row = is_event(p.end) ? gaps_[i].row().data() : nullptr;
+  if (p.midpoint_velocity) factor_midpoint(i, false);
   for (int k = 0; k < t.count; ++k) {  // dv_T_ becomes da, q_T_ the tangent of the path
     double *da = dv_T_.data() + std::size_t(k) * ld_, *dw = q_T_.data() + std::size_t(k) * ld_;
-    const double* v = t.v.data() + std::size_t(k) * ld_;
-    for (int d = 0; d < nv; ++d) {
-      da[d] = (da[d] - v[d] - a[d] * t.step[k]) / h_;
-      dw[d] = T * (v[d] + 0.5 * T * da[d]);
-    }
+    const double *v = t.v.data() + std::size_t(k) * ld_,
+                 *from = p.midpoint_velocity ? moved_.data() + std::size_t(k) * ld_ : v;
+    for (int d = 0; d < nv; ++d) da[d] -= from[d] + a[d] * t.step[k];
+    if (p.midpoint_velocity) dense::lu_solve(midpoint_.data(), nv, dense::padded(nv), pivots_.data(), da);
+    else
+      for (int d = 0; d < nv; ++d) da[d] /= h_;
+    for (int d = 0; d < nv; ++d) dw[d] = T * (v[d] + 0.5 * T * da[d]);
   }
   times_integrate_jacobian(*model_, w_.data(), IntegrateArgument::w, true, q_T_.data(), ld_, t.count);
   times_integrate_jacobian(*model_, w_.data(), IntegrateArgument::q, true, t.q.data(), ld_, t.count);
@@ -294,13 +319,23 @@ void ImpactGradient::smooth_vjp(int i, StepCotangent& bar, const ParameterSet* s
   integrate_jacobian_times(*model_, w_.data(), IntegrateArgument::w, true, bar_.data(), 1, 1);
   integrate_jacobian_times(*model_, w_.data(), IntegrateArgument::q, true, bar.q.data(), 1, 1);
   for (int d = 0; d < nv; ++d) {  // bar_ becomes the cotangent of v+
-    const double of_a = T * (0.5 * T * bar_[d] + bar.v[d]) / h_;
-    bar.v[d] += T * bar_[d] - of_a;
-    step -= of_a * a[d];
-    bar_[d] = of_a;
+    const double of_a = T * (0.5 * T * bar_[d] + bar.v[d]);
+    bar.v[d] += T * bar_[d];
+    bar_[d] = p.midpoint_velocity ? of_a : of_a / h_;
+  }
+  if (p.midpoint_velocity) {
+    factor_midpoint(i, true);
+    dense::lu_solve(midpoint_.data(), nv, dense::padded(nv), pivots_.data(), bar_.data());
   }
   linear_[i]->vjp(zero_.data(), bar_.data(), part_, set);
-  for (int d = 0; d < nv; ++d) bar.v[d] += part_.v[d], bar.tau[d] += part_.tau[d];
+  double of_planned = 0;
+  for (int d = 0; d < nv; ++d) {
+    const double of_v = part_.v[d] - bar_[d];
+    bar.v[d] += of_v, bar.tau[d] += part_.tau[d];
+    step -= bar_[d] * a[d];
+    if (p.midpoint_velocity) of_planned += 0.5 * of_v * a[d];
+  }
+  (p.share > 0 ? step : rest) += (p.share > 0 ? p.share : 1.0) * of_planned;
   for (int k = 0; k < model_->nu; ++k) bar.u[k] += part_.u[k];
   for (std::size_t k = 0; k < part_.parameters.size(); ++k) bar.parameters[k] += part_.parameters[k];
   if (p.midpoint) {

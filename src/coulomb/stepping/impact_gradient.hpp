@@ -6,6 +6,9 @@
 //            dq := dq(T) + q'(T) dT,   dv := dv + T da + a dT,   ds := ds - dT
 //            at an impact  dT = -(J_N dq(T) + dPhi/dtheta dtheta) / (J_N q'(T)), held fixed where it grazes; at the end dT = ds
 //
+// Where bodies spin in flight, v+ is that of the velocity w = v + t_p/2 a half way of what was planned, and a that of both:
+//          (h + t_p/2 (1 - V)) da = dv+(dq, w fixed) - (1 - V)(dv + a dt_p/2) - a dh,   V = dv+/dw.
+//
 // Reverse mode sweeps the phases backward and forms no matrix.
 #pragma once
 
@@ -50,6 +53,7 @@ class ImpactGradient final : public StepGradient {
   void follow(int i, const Direct& direct, Tangents& t);
   void follow_path(int i, const std::vector<double>& gap, Tangents& t);
   double event_rate(int i, const double* path_velocity, bool& fixed) const;
+  void factor_midpoint(int phase, bool transposed);
   void path_velocity(int i, std::vector<double>& w, std::vector<double>& velocity) const;
   void input_columns(int i, double* dv_T, int first_u, int first_tau);
   void theta_columns(int i, const ParameterSet& set, double* dv_T, std::vector<double>& gap);
@@ -70,6 +74,8 @@ class ImpactGradient final : public StepGradient {
   mutable std::vector<double> w_, u_, bar_, zero_, moved_;
   StepCotangent part_;
   ProductScratch product_;
+  std::vector<double> midpoint_, pivot_scratch_;  ///< LU of h + t_p/2 (1 - V), or of its transpose
+  std::vector<int> pivots_;
 };
 
 }  // namespace coulomb

@@ -14,6 +14,7 @@ ImpactPhases::ImpactPhases(const ImpactPhases& other)
     ImpactPhase& to = *pool.emplace_back(std::make_unique<ImpactPhase>());
     to.q = from.q, to.v = from.v, to.start = from.start, to.duration = from.duration;
     to.planned = from.planned, to.share = from.share, to.midpoint = from.midpoint;
+    to.midpoint_velocity = from.midpoint_velocity;
     to.end = from.end, to.owns_record = from.owns_record;
     if (from.owns_record) to.storage = std::make_unique<StepRecord>(*from.storage);
     to.grazing = from.grazing, to.contact = from.contact, to.joint = from.joint, to.upper = from.upper;
@@ -38,7 +39,7 @@ std::size_t ImpactPhases::bytes() const {
 ImpactPhase& ImpactPhases::add() {
   if (count == static_cast<int>(pool.size())) pool.push_back(std::make_unique<ImpactPhase>());
   ImpactPhase& phase = *pool[count++];
-  phase.owns_record = phase.midpoint = false;
+  phase.owns_record = phase.midpoint = phase.midpoint_velocity = false;
   phase.end = PhaseEnd::whole, phase.duration = phase.share = 0;
   return phase;
 }

@@ -28,6 +28,7 @@ struct ImpactPhase {
   double planned = 0;              ///< s: duration without an event, all that is left of the step or
   double share = 0;                ///< this share of it, if not 0
   bool midpoint = false;           ///< evaluated half way of what was planned: nothing touches
+  bool midpoint_velocity = false;  ///< and at the velocity there: bodies spin. The record's v is v + planned/2 a then
   PhaseEnd end = PhaseEnd::whole;
   bool owns_record = false;             ///< else its stages are in the step's own record
   std::unique_ptr<StepRecord> storage;  ///< kept for the next step

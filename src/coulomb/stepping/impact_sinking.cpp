@@ -10,7 +10,7 @@ namespace {
 
 constexpr double growth = 4;  // of the speed, from one time to the next
 constexpr int most_growths = 12;
-constexpr double same_place = 1e-6;  // m: the chain ends with more motion than this
+constexpr double same_place = 1e-6;  // m, rad: the chain ends with more motion than this
 constexpr double same_point = 0.02;  // of the shapes' size
 constexpr std::size_t longest_chain = 8;
 

@@ -17,7 +17,7 @@ class SinkingContacts {
   /// A step begins.
   void clear();
 
-  /// The pair of this contact came down on its threshold; moved: metres by which its points moved since the event before. Contacts of
+  /// The pair of this contact came down on its threshold; moved: metres and radians of motion since the event before. Contacts of
   /// the place's list that the manifold left out are added, frozen.
   void hit(const Contact& contact, bool sank, double moved, std::vector<Contact>& contacts);
 

@@ -7,6 +7,7 @@
 
 #include "coulomb/model/configuration.hpp"
 #include "coulomb/small_math.hpp"
+#include "coulomb/stepping/impact_contact.hpp"
 #include "coulomb/stepping/impact_limits.hpp"
 #include "coulomb/stepping/semi_implicit.hpp"
 
@@ -20,34 +21,16 @@ constexpr double deeper_share = 1e-5;
 constexpr double lift_rate = 100;     // 1/s, of the tolerance: parts what has sunk for the first time
 constexpr double longest_turn = 0.5;  // rad: of free and ball joints in one phase, as long as
 constexpr int most_halvings = 7;      // these are enough
+constexpr double least_spin =
+    0.02;  // rad: from here on what turns in one phase feels its gyroscopic torque at the velocity half way
+constexpr int most_repetitions = 150;
 constexpr int search_budget = 4000;
 constexpr int max_pauses = 4;
-constexpr double event_gap = 1e-7;   // m: the two distance routines agree to this on the pair that is hit
-constexpr double same_point = 1e-4;  // m, and of the shapes' size: and on where
 constexpr const char* waited =
     "impact_limit: more impacts than twice max_impacts in one step; bodies wait where they are for the rest of it";
 constexpr const char* inelastic = "inelastic: more impacts than max_impacts in one step; the later ones did not bounce";
 constexpr const char* paused =
     "search_limit: searches for impacts ran out of their budget; bodies wait where they are for the rest of the step";
-
-/// Of A's point against B's, for the link twists of the record.
-void contact_velocity(const Model& model, const StepRecord& r, const Contact& c, double* velocity) {
-  velocity[0] = velocity[1] = velocity[2] = 0;
-  for (const double sign : {1.0, -1.0}) {
-    const int body = sign > 0 ? c.body_a : c.body_b;
-    const double* twist = body_link_twist(model, r.twist.data(), body);
-    double arm[3], w[3];
-    relative_point(model, r.dynamics, body, c.point, arm);
-    cross3(twist + 3, arm, w);
-    for (int i = 0; i < 3; ++i) velocity[i] += sign * (twist[i] + w[i]);
-  }
-}
-
-double normal_velocity(const Model& model, const StepRecord& r, const Contact& c) {
-  double velocity[3];
-  contact_velocity(model, r, c, velocity);
-  return dot3(c.normal, velocity);
-}
 
 class Splitter {
  public:
@@ -63,7 +46,10 @@ class Splitter {
   void set_options();
   StepRecord& at() { return x_.record(x_.count - 1, step_); }
   void place(StepRecord& r);
-  double share_of_spin() const;
+  double fastest_spin() const;
+  double share_of_spin(double fastest) const;
+  bool spins(const ImpactPhase& phase, double fastest) const;
+  bool solve_spinning(ImpactPhase& phase, StepRecord& r);
   void keep_touching(GapRule gaps);
   bool approaches();
   bool solve(StepRecord& r, const StepOptions& options);
@@ -73,7 +59,6 @@ class Splitter {
   bool smooth();
   bool find_event(ImpactPhase& phase);
   void move(const StepRecord& r, double t);
-  void find_contact(StepRecord& r, Contact& hit);
   void arrive(ImpactPhase& phase, StepRecord& next);
   void finish();
 
@@ -119,8 +104,8 @@ void Splitter::place(StepRecord& r) {
                   memory_.collision, r.collision);
 }
 
-/// 2^-k of the step, in which no body turns too far for a constant acceleration; 0: all of it.
-double Splitter::share_of_spin() const {
+/// rad/s, of free and ball joints.
+double Splitter::fastest_spin() const {
   double fastest = 0;
   for (int j = 0; j < model_.num_joints; ++j) {
     const JointType type = model_.joint_type[j];
@@ -128,10 +113,44 @@ double Splitter::share_of_spin() const {
     const double* w = x_.v.data() + model_.joint_v[j] + (type == JointType::free ? 3 : 0);
     fastest = std::max(fastest, norm3(w));
   }
+  return fastest;
+}
+
+/// 2^-k of the step, in which no body turns too far for a constant acceleration; 0: all of it.
+double Splitter::share_of_spin(double fastest) const {
   if (!(fastest * h_ > longest_turn)) return 0;
   double share = 1;
   for (int k = 0; k < most_halvings && fastest * h_ * share > longest_turn; ++k) share *= 0.5;
   return share;
+}
+
+/// A torque of the velocity before would feed energy to what spins. Damping and dry friction, which are implicit, keep that velocity.
+bool Splitter::spins(const ImpactPhase& phase, double fastest) const {
+  if (!phase.midpoint || !(fastest * phase.planned > least_spin)) return false;
+  const auto none = [](const std::vector<double>& values) {
+    return std::all_of(values.begin(), values.end(), [](double x) { return x == 0; });
+  };
+  return none(model_.dof_damping) && none(model_.dof_dry_friction);
+}
+
+/// a of the velocity half way, v + planned/2 a: the implicit midpoint rule, by repetition, shorter where it does not settle. At last
+/// (tens of thousands of rad/s) a of the velocity before.
+bool Splitter::solve_spinning(ImpactPhase& phase, StepRecord& r) {
+  double change = INFINITY, share = 1;
+  for (int k = 0; k < most_repetitions && solve(r, x_.smooth); ++k) {
+    double moved = 0, size = 0;
+    for (int d = 0; d < model_.nv; ++d) {
+      x_.path[d] = phase.v[d] + 0.5 * phase.planned * r.acceleration[d] - r.v[d];
+      moved = std::max(moved, std::abs(x_.path[d])), size = std::max(size, std::abs(r.v[d]));
+    }
+    phase.midpoint_velocity = moved <= 1e-13 * size;
+    if (moved == 0 || (phase.midpoint_velocity && moved >= 0.5 * change)) return true;  // or rounding
+    if (moved > 0.7 * change) share = std::max(0.25, 0.5 * share);
+    change = moved;
+    for (int d = 0; d < model_.nv; ++d) r.v[d] += share * x_.path[d];
+  }
+  phase.midpoint_velocity = false, r.v = phase.v;
+  return solve(r, x_.smooth);
 }
 
 /// Leaves the contacts that the next problem holds; link twists at v.
@@ -251,47 +270,21 @@ bool Splitter::find_event(ImpactPhase& phase) {
 void Splitter::move(const StepRecord& r, double t) {
   for (int d = 0; d < model_.nv; ++d) x_.path[d] = t * (x_.v[d] + 0.5 * t * r.acceleration[d]);
   integrate(model_, x_.q.data(), x_.path.data(), x_.q.data());
-  if (t == h_) x_.v = r.v_next;
+  if (t == h_ && !x_.last().midpoint_velocity) x_.v = r.v_next;
   else
     for (int d = 0; d < model_.nv; ++d) x_.v[d] += t * r.acceleration[d];
 }
 
-/// The hit pair's contact as the collision stage sees it: with its rule of motion, and among those of the next problem.
-void Splitter::find_contact(StepRecord& r, Contact& hit) {
-  auto& contacts = r.collision.contacts;
-  const Contact* best = nullptr;
-  const auto look = [&](const std::vector<Contact>& list, bool anywhere) {
-    double nearest = 0;
-    best = nullptr;
-    for (const Contact& c : list) {
-      double apart[3];
-      sub3(c.point, hit.point, apart);
-      const double away = norm3(apart), off = std::abs(c.distance - hit.distance);
-      if (c.pair != hit.pair || off >= event_gap || !(anywhere || away <= same_point * (1 + c.size))) continue;
-      if (!best || away < nearest) best = &c, nearest = away;
-    }
-    return best != nullptr;
-  };
-  if (!look(contacts, false)) {  // outside its margin, or a manifold that leaves the nearest point out
-    const double none[3] = {0, 0, 0};
-    collide_moved_pair(model_, hit.pair, none, none, hit.point, 2 * event_gap, r.collision, x_.found);
-    if (!look(x_.found, false) && !look(x_.found, true)) x_.found.assign(1, hit);
-    const auto is_hit = [&](const Contact& c) { return c.pair == hit.pair; };
-    contacts.erase(std::remove_if(contacts.begin(), contacts.end(), is_hit), contacts.end());
-    contacts.insert(std::find_if(contacts.begin(), contacts.end(), [&](const Contact& c) { return c.pair > hit.pair; }),
-                    x_.found.begin(), x_.found.end());
-    if (!look(contacts, false)) look(contacts, true);
-  }
-  hit = *best;
-}
-
 /// A pair is hit where the next phase starts.
 void Splitter::arrive(ImpactPhase& phase, StepRecord& next) {
-  find_contact(next, phase.contact);
+  find_contact(model_, next.collision, x_.found, phase.contact);
   link_twists(model_, next.dynamics, x_.v.data(), next.twist.data());
   double velocity[3];
   contact_velocity(model_, next, phase.contact, velocity);
-  x_.sinking.hit(phase.contact, sank_, phase.duration * norm3(velocity), next.collision.contacts);
+  double speed = norm3(velocity);
+  for (const int body : {phase.contact.body_a, phase.contact.body_b})
+    speed += norm3(body_link_twist(model_, next.twist.data(), body) + 3);
+  x_.sinking.hit(phase.contact, sank_, phase.duration * speed, next.collision.contacts);
   link_twists(model_, next.dynamics, x_.record(x_.count - 2, step_).acceleration.data(), next.twist.data());
   const double turning = std::abs(normal_velocity(model_, next, phase.contact));
   phase.grazing = phase.grazing || closing_speed_ * closing_speed_ < 2 * turning * grazing_depth;
@@ -303,7 +296,8 @@ bool Splitter::smooth() {
   ImpactPhase& phase = x_.last();
   StepRecord& r = at();
   phase.q = x_.q, phase.v = x_.v, phase.start = time_;
-  phase.share = share_of_spin();
+  const double fastest = fastest_spin();
+  phase.share = share_of_spin(fastest);
   if (phase.share * h_ >= rest_) phase.share = 0;
   phase.planned = phase.share > 0 ? phase.share * h_ : rest_;
   phase.midpoint = r.collision.contacts.empty() && model_.equalities.empty() &&
@@ -315,9 +309,12 @@ bool Splitter::smooth() {
     integrate(model_, x_.q.data(), x_.path.data(), r.q_evaluated.data());
     kinematics(model_, r.q_evaluated.data(), r.dynamics);
   }
-  if (!solve(r, x_.smooth) || !find_event(phase)) return false;
-  if (!options_.collision.frozen_cache) remember(r, memory_);
-  move(r, phase.duration);
+  const bool spinning = spins(phase, fastest);
+  if (spinning) own_record();
+  StepRecord& solved = at();
+  if (!(spinning ? solve_spinning(phase, solved) : solve(solved, x_.smooth)) || !find_event(phase)) return false;
+  if (!options_.collision.frozen_cache) remember(solved, memory_);
+  move(solved, phase.duration);
   time_ += phase.duration;
   rest_ -= phase.duration;
   at_event_ = phase.end == PhaseEnd::pair || phase.end == PhaseEnd::limit;

@@ -1,0 +1,24 @@
+// Contacts where a split step meets them: how fast they part, and which of the collision stage's is the one that the search found.
+#pragma once
+
+#include <vector>
+
+#include "coulomb/collision/detect.hpp"
+#include "coulomb/stepping/step_record.hpp"
+
+namespace coulomb {
+
+/// m: the collision stage and the search agree to this on the distance of the pair that is hit.
+inline constexpr double event_gap = 1e-7;
+
+/// Velocity (m/s, world) of A's point against B's, for the link twists of the record.
+void contact_velocity(const Model& model, const StepRecord& r, const Contact& c, double* velocity);
+
+/// Its part along the normal: how fast the gap opens.
+double normal_velocity(const Model& model, const StepRecord& r, const Contact& c);
+
+/// `hit` becomes the hit pair's contact as the collision stage sees it, with its rule of motion, and is among the stage's contacts
+/// afterwards. found: scratch.
+void find_contact(const Model& model, CollisionWorkspace& collision, std::vector<Contact>& found, Contact& hit);
+
+}  // namespace coulomb
