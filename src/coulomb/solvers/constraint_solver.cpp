@@ -8,6 +8,7 @@ namespace coulomb {
 namespace {
 
 constexpr double canonical_compliance = 1e-6;          // relative to G, centred at zero: makes the impulses unique
+constexpr double least_compliance = 1e-8;              // where the modes at that one do not hold without it
 constexpr double canonical_path[] = {1, 1e3, 3e1, 1};  // of it: at once, or where Newton cycles from larger ones down
 constexpr double large_pivot = 1e-2;                   // no magnified proximal term gets here
 constexpr double unique_pivot = 1e-6;                  // pivots above this: the impulses are unique
@@ -92,6 +93,10 @@ bool ConstraintSolver::surely_redundant() const {
 
 // Where impulses are not unique: the limit of a vanishing compliance centred at zero, whatever the start was.
 void ConstraintSolver::choose_canonical(SolverResult& result) {
+  result.canonical = approach(canonical_compliance) || (scaled_.has_pyramids && approach(least_compliance));
+}
+
+bool ConstraintSolver::approach(double compliance) {
   trial_.copy(best_, scaled_.ld);
   NewtonOptions options;
   options.tolerance = exact;
@@ -101,10 +106,16 @@ void ConstraintSolver::choose_canonical(SolverResult& result) {
   bool found = false;
   options.max_iterations = 5;
   for (double factor : canonical_path) {
-    scaled_.set_compliance(factor * canonical_compliance * scaled_.typical);
+    scaled_.set_compliance(factor * compliance * scaled_.typical);
     trial_.evaluate(scaled_);
     newton_.solve(scaled_, options, trial_, iterations_);
     found = factor == 1 && trial_.residual <= 1e-10;
+    if (!found && scaled_.has_pyramids) {  // where Newton's steps go round in circles, Lemke's walk does not
+      if (lemke_.solve(scaled_, trial_, iterations_) == BlockLemke::End::solved)
+        newton_.solve(scaled_, options, trial_, iterations_);
+      found = trial_.residual <= 1e-10;
+      break;
+    }
     if (found) break;
     options.max_iterations = 10;
   }
@@ -113,8 +124,10 @@ void ConstraintSolver::choose_canonical(SolverResult& result) {
   options.kappa = 1e-4;
   options.max_iterations = 10;
   newton_.solve(scaled_, options, trial_, iterations_);
-  result.canonical = found && trial_.residual <= tolerance_ && canonical_.centre(scaled_, tolerance_, trial_);
-  if (trial_.residual <= tolerance_) best_.copy(trial_, scaled_.ld);
+  const bool solved = trial_.residual <= tolerance_;
+  found = found && solved && canonical_.centre(scaled_, tolerance_, trial_);
+  if (solved) best_.copy(trial_, scaled_.ld);
+  return found;
 }
 
 // Where modes are linear, what is left is the proximal term, and one more solve takes it out.

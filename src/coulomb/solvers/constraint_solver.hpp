@@ -43,6 +43,7 @@ class ConstraintSolver {
   void polish_best();
   void refine(bool choose, SolverResult& result, SolutionFactor* factor);
   void choose_canonical(SolverResult& result);
+  bool approach(double compliance);
   void finish(SolverResult& result);
   void keep_if_better(const Iterate& candidate);
 

@@ -143,7 +143,8 @@ bool ConstraintSolver::climb(const SolverSettings& settings, const WarmStart* wa
     options.modes = warm->mode.data();
   }
   const bool solved = newton_.solve(scaled_, options, best_, iterations_);
-  result.classes_hit = remembered && newton_.first_residual <= std::max(tolerance_, classes_held);
+  result.classes_hit =
+      remembered && (newton_.first_held || newton_.first_residual <= std::max(tolerance_, classes_held));
   if (solved) return true;
 
   result.rung = 1;

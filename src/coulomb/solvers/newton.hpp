@@ -35,8 +35,10 @@ class NewtonSolver {
   double pivot_ratio = 1;     ///< of the last factorisation: small where impulses are not unique
   double last_delta = 0;      ///< and its proximal term, which hides pivots below it
   double first_residual = 0;  ///< after the first step of the last solve
+  bool first_held = false;    ///< and it is one of the modes it was taken with (options.known), piecewise linear ones
 
  private:
+  bool holds(const ScaledProblem& problem, const Iterate& at) const;
   void choose_modes(const ScaledProblem& problem, const NewtonOptions& options, bool first);
   bool step(const ScaledProblem& problem, double delta);
 

@@ -71,6 +71,16 @@ void NewtonSolver::choose_modes(const ScaledProblem& problem, const NewtonOption
   }
 }
 
+/// A sliding cone's direction turns with every step: no modes hold there.
+bool NewtonSolver::holds(const ScaledProblem& problem, const Iterate& at) const {
+  for (int b = 0; b < problem.num_blocks; ++b) {
+    const BlockMode m = problem.mode(b, at.lambda.data(), at.c.data());
+    if (m.mode != modes_[b].mode || m.facet != modes_[b].facet) return false;
+    if (m.mode == Mode::sliding && problem.blocks[b].type == BlockType::cone && problem.blocks[b].mu > 0) return false;
+  }
+  return true;
+}
+
 bool NewtonSolver::step(const ScaledProblem& problem, double delta) {
   system_.set_modes(problem, modes_.data());
   if (system_.size > 0) {
@@ -92,7 +102,7 @@ bool NewtonSolver::solve(const ScaledProblem& problem, const NewtonOptions& opti
   current_.copy(iterate, problem.ld);
   double boost = 1, reached = iterate.residual;
   int since = 0;
-  first_residual = iterate.residual;
+  first_residual = iterate.residual, first_held = false;
   for (int it = 0; it < options.max_iterations; ++it) {
     ++iterations;
     double delta = std::clamp(options.kappa * current_.residual, least_damping, options.delta_max);
@@ -104,7 +114,7 @@ bool NewtonSolver::solve(const ScaledProblem& problem, const NewtonOptions& opti
       continue;
     }
     boost = 1;
-    if (it == 0) first_residual = next_.residual;
+    if (it == 0) first_residual = next_.residual, first_held = options.known != nullptr && holds(problem, next_);
     const bool stalled = !(next_.residual <= 0.5 * current_.residual);
     if (stalled && it >= 4 && next_.residual > 1e-7) {
       for (int i = 0; i < problem.ld; ++i) next_.lambda[i] = 0.5 * (next_.lambda[i] + current_.lambda[i]);
