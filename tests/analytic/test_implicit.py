@@ -216,6 +216,24 @@ def test_a_block_slides_to_a_stop_as_coulomb_has_it(stepper):
     assert trajectory.q[-1, 0] == pytest.approx(2**2 / (2 * 0.3 * 9.81), rel=3e-3)
 
 
+@pytest.mark.parametrize("stepper", ["semi_implicit", "bdf1", "bdf2"])
+@pytest.mark.parametrize("stiffness", [1e7, 1e8, 1e9])
+def test_springs_whose_lengths_are_rounding_are_solved(stepper, stiffness):
+    """A box of 8 kg at rest on another: 2e-8 m deep at 1e9 N/m, and Newton's method knows when it is done."""
+    scene = coulomb.Scene(gravity=(0, 0, -9.81))
+    scene.add_ground()
+    scene.add_box((0.2, 0.2, 0.2), density=1000, position=(0, 0, 0.1), name="low")
+    scene.add_box((0.15, 0.15, 0.2), density=1000, position=(0.01, 0.013, 0.3001), name="top")
+    model = scene.build()
+    options = dict(contact="penalty", timestep=1e-3, contact_stiffness=stiffness, contact_damping=stiffness)
+    trajectory = coulomb.Simulator(model, stepper=stepper, **options).rollout(
+        model.neutral()[0], np.zeros(model.nv), steps=300
+    )
+    assert trajectory.converged
+    assert np.mean([s.iterations for s in trajectory.status]) < 20
+    assert trajectory.output("contact_force/top")[-1] == pytest.approx([0, 0, 4.5 * 9.81], abs=1e-3)
+
+
 # --- trouble ------------------------------------------------------------------------------------------------------------------
 
 

@@ -6,9 +6,12 @@
 namespace coulomb {
 namespace {
 
-constexpr double fast = 0.05;        // contraction below which the old matrix is good enough
-constexpr double stalled = 100;      // times what is allowed: solved, if no correction makes it less
-constexpr double smallest = 1e-280;  // no meaning below
+constexpr double fast = 0.05;    // contraction below which the old matrix is good enough
+constexpr double stalled = 100;  // times what is allowed: solved, if no correction makes it less
+constexpr double negligible =
+    1e-8;  // correction that leads no further, to the velocity that the forces make in the stage
+constexpr double small_residual = 1e-6;  // of its terms, and of that correction
+constexpr double smallest = 1e-280;      // no meaning below
 constexpr double rounding_units = 2e-15;
 constexpr int max_halvings = 12, most_jumps = 2;
 
@@ -39,9 +42,13 @@ bool ImplicitNewton::linearize(const Model& model, const StepOptions& options, c
   }
   for (int d = 0; d < nv; ++d) work_[d] = std::abs(stage.acceleration[d]);
   equation.times_mass(model, work_.data(), step_.data());
-  for (int d = 0; d < nv; ++d)
-    allowed_[d] =
-        options.implicit.tolerance * (equation.scale[d] + std::abs(step_[d])) + rounding_units * allowed_[d] + smallest;
+  double reach = 0;
+  for (int d = 0; d < nv; ++d) {
+    const double size = equation.scale[d] + std::abs(step_[d]);
+    reach += size * size / inertia.mass[model.dof_row[d] + model.dof_depth[d]];
+    allowed_[d] = options.implicit.tolerance * size + rounding_units * allowed_[d] + smallest;
+  }
+  reach_ = stage.c * std::sqrt(reach);
   return factor_.factor();
 }
 
@@ -65,6 +72,10 @@ double ImplicitNewton::length(const Model& model, const std::vector<double>& x) 
 void ImplicitNewton::correction(std::vector<double>& x) const {
   for (std::size_t d = 0; d < x.size(); ++d) x[d] = -equation.residual[d];
   factor_.solve(x.data());
+}
+
+bool ImplicitNewton::is_rounding(const Model& model, const StepOptions& options, double at) {
+  return at * options.implicit.tolerance <= small_residual && length(model, step_) <= negligible * reach_;
 }
 
 // Along step_ from stage.v_next. next_step_: the correction at the end with the same matrix. False: no shorter one was found.
@@ -117,7 +128,10 @@ NewtonOutcome ImplicitNewton::solve(const Model& model, const StepOptions& optio
       out.converged = true, least = ratio();
       break;
     }
-    if (out.iterations == options.implicit.max_iterations) break;
+    if (out.iterations == options.implicit.max_iterations) {
+      out.converged = is_rounding(model, options, at);
+      break;
+    }
     double contraction = 1;
     if (search(model, options, stage, contraction)) {
       known = contraction < fast;
@@ -128,7 +142,10 @@ NewtonOutcome ImplicitNewton::solve(const Model& model, const StepOptions& optio
       out.converged = true;
       break;
     }
-    if (!known && jumps++ == most_jumps) break;
+    if (!known && jumps++ == most_jumps) {
+      out.converged = is_rounding(model, options, at);
+      break;
+    }
     stage.v_next = from_;  // with a fresh matrix; or, at a kink that no short step crosses, by a whole step
     for (int d = 0; d < model.nv && !known; ++d) stage.v_next[d] += step_[d];
     known = false;
