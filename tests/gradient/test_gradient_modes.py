@@ -140,3 +140,20 @@ def test_the_choice_changes_no_bit_of_the_motion(gradient):
         a, b = reference.step(q, v), sim.step(q, v)
         assert np.array_equal(a[0], b[0]) and np.array_equal(a[1], b[1])
         q, v = a
+
+
+@pytest.mark.parametrize("contact", ["ncp", "lcp"])
+@pytest.mark.parametrize("friction", [0.0, 0.5])
+def test_a_wide_margin_lets_a_pressing_contact_part(contact, friction):
+    """A loss that wants height: with every contact taken for a tie, friction or not, the gradient is that of a free body."""
+    scene = coulomb.Scene()
+    scene.add_ground(friction=friction)
+    scene.add_sphere(0.1, mass=2.0, position=(0, 0, 0.1), friction=friction)
+    model, h = scene.build(), 0.01
+    options = {"timestep": h, "contact": contact, "gradient": "complementarity_aware"}
+    q, v = model.neutral()
+    up = np.array([0, 0, 1.0, 0, 0, 0])
+    for margin, slope in ((1e-6, 0.0), (10.0, h / 2.0)):
+        sim = coulomb.Simulator(model, tie_margin=margin, **options)
+        sim.step(q, v)
+        assert sim.vjp(0 * up, up).tau[2] == pytest.approx(slope, abs=1e-12)

@@ -159,7 +159,7 @@ StepOptions step_options(const Model& model, const SimulatorOptions& o) {
   if (o.gradient_samples < 1)
     refuse("gradient_samples: got " + std::to_string(o.gradient_samples) + ", expected at least 1");
   check_range("gradient_scale", o.gradient_scale, 0, 1, true);
-  check_range("tie_margin", o.tie_margin, 0, 1, false);
+  check_range("tie_margin", o.tie_margin, 0, 1e6, false);
   out.gradient.tie_margin = o.tie_margin;
   out.gradient.samples = o.gradient_samples, out.gradient.scale = o.gradient_scale, out.gradient.seed = o.gradient_seed;
   out.implicit = implicit_options(o);

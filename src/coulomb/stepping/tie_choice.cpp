@@ -2,6 +2,7 @@
 // the next state, take at every tie, one after another, the side whose gradient is larger in ||dl/dv||^2 + ||dl/dtau||^2 / h: a gradient
 // of zero would leave an optimiser at the saddle.
 #include <algorithm>
+#include <cmath>
 
 #include "coulomb/solvers/friction_pyramid.hpp"
 #include "coulomb/stepping/step_linearization.hpp"
@@ -43,6 +44,18 @@ void flip(const ConstraintProblem& problem, const SolverResult& solution, int b,
   labels.modes[b] = other.mode, labels.facets[b] = other.facet;
 }
 
+/// A contact with friction that presses by no more than the margin (a share of the problem's largest speed) may part as well, whatever
+/// border it is nearest to.
+bool may_part(const ConstraintProblem& problem, const SolverResult& solution, int b, Mode mode, double margin) {
+  const Block& block = problem.blocks[b];
+  if ((block.type != BlockType::cone && block.type != BlockType::pyramid) || block.mu == 0) return false;
+  const int normal = block.row + 2;
+  double largest = 0;
+  for (int i = 0; i < problem.n; ++i) largest = std::max(largest, std::abs(problem.g[i]));
+  return mode != Mode::separating &&
+         solution.lambda[normal] * problem.G[std::size_t(normal) * problem.ld + normal] <= margin * largest;
+}
+
 double size(const StepCotangent& g, double h) {
   double v = 0, tau = 0;
   for (double x : g.v) v += x * x;
@@ -64,9 +77,7 @@ void StepLinearization::vjp_at_ties(const double* dq1, const double* dv1, StepCo
   candidate.parameter_set = out.parameter_set;  // either may be the one returned
   Labels best = found;
   bool current = true;  // the linearisation is that of `best`
-  const auto try_flip = [&](const std::vector<int>& blocks) {
-    Labels flipped = best;
-    for (int b : blocks) flip(r.problem, r.solution, b, flipped);
+  const auto try_labels = [&](const Labels& flipped) {
     take(flipped);
     prepare_exact(*model_, options, r);
     vjp_of_modes(dq1, dv1, candidate, set);
@@ -75,11 +86,23 @@ void StepLinearization::vjp_at_ties(const double* dq1, const double* dv1, StepCo
     std::swap(out, candidate);
     best = flipped;
   };
+  const double tie_margin = options.gradient.tie_margin;
+  const auto try_flip = [&](const std::vector<int>& blocks) {
+    Labels flipped = best, parted = best;
+    bool parts = false;
+    for (int b : blocks) {
+      flip(r.problem, r.solution, b, flipped);
+      if (!may_part(r.problem, r.solution, b, best.modes[b], tie_margin)) continue;
+      parted.modes[b] = Mode::separating, parts = true;
+    }
+    try_labels(flipped);
+    if (parts && !(parted == flipped)) try_labels(parted);
+  };
   // all the ties between two bodies together (four corners slide as one), then one by one
   std::vector<std::vector<int>> groups;
   std::vector<int> ties;
   for (int b = 0; b < r.rows.num_blocks; ++b)
-    if (r.solution.margin[b] < options.gradient.tie_margin) ties.push_back(b);
+    if (r.solution.margin[b] < tie_margin) ties.push_back(b);
   for (std::size_t i = 0; i < r.rows.body_rows.size(); ++i) {
     const BodyRows& first = r.rows.body_rows[i];
     std::vector<int> group;
