@@ -2,8 +2,8 @@
 
 Jade (ICRA 2024), figure 1: a ball rolls on the floor at 10 m/s and knocks pins off, "intersection-free". Sizes are not given; those here are a
 real alley's: ball 6.8 kg, 108 mm; ten pins of 1.5 kg, 380 mm high (hulls of a turned profile), 305 mm apart. Steps of 10 ms: the ball moves
-almost its radius in a step. At the end of every step the distance of every two shapes is measured anew. The throw is straight: after some
-others the search for impacts runs out of its budget (docs/impacts.md, "search_limit") and the bodies wait.
+almost its radius in a step. At the end of every step the distance of every two shapes is measured anew. Four throws with both laws
+of friction: straight, and 2, 4 and 6 cm to the left.
 
     python examples/jade_bowling.py [--quick] [--output FOLDER]
 """
@@ -17,6 +17,7 @@ from coulomb.pictures import COLOURS, STYLE
 
 TIMESTEP, STEPS, SPEED, RADIUS, BALL_MASS = 1e-2, 30, 10.0, 0.108, 6.8
 TOLERANCE = 1e-5  # m: penetration_tolerance of Simulator
+ASIDE = (0.0, 0.02, 0.04, 0.06)  # m
 PIN_MASS, SPACING, SIDES = 1.5, 0.305, 12
 PROFILE = (
     (0.026, -0.19),
@@ -51,9 +52,10 @@ def deepest(probe, q):
     return max((contact.depth for contact in probe.contacts), default=0.0)
 
 
-def bowl(model, law):
+def bowl(model, law, aside):
     sim, probe = simulator(model, law), coulomb.Simulator(model)
     q, v = model.neutral()
+    q[1] = aside
     v[0], v[4] = SPEED, SPEED / RADIUS  # rolls
     path, depths, impacts = [q], [0.0], [0]
     for _ in range(STEPS):
@@ -101,14 +103,17 @@ def main():
     model = alley(4)
     print('published: "intersection-free" (a picture)')
     for law in LAWS:
-        q, depths, impacts = bowl(model, law)
+        throws = [bowl(model, law, aside) for aside in ASIDE]
+        pins = [fallen(q[-1]) for q, _, _ in throws]
+        most = [impacts.max() for _, _, impacts in throws]
+        depth = max(depths.max() for _, depths, _ in throws)
         print(
-            f"here, {law}: {fallen(q[-1])} of 10 pins fall, at most {impacts.max()} times of impact in a step, deepest penetration "
-            f"{depths.max():.1e} m; the ball moves {SPEED * TIMESTEP / RADIUS:.1f} of its radius in a step"
+            f"here, {law}: {pins} of 10 pins fall, at most {max(most)} times of impact in a step, deepest penetration {depth:.1e} m; "
+            f"the ball moves {SPEED * TIMESTEP / RADIUS:.1f} of its radius in a step"
         )
-        assert fallen(q[-1]) >= 5 and impacts.max() >= 2 and depths.max() < TOLERANCE, (law, depths.max())
+        assert min(pins) >= 4 and min(most) >= 2 and depth < TOLERANCE, (law, pins, most, depth)
         if law == LAWS[0]:
-            picture(model, q, depths, impacts, options.output / "jade_bowling.png")
+            picture(model, *throws[2], options.output / "jade_bowling.png")
 
 
 if __name__ == "__main__":
