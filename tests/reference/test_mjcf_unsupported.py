@@ -66,6 +66,8 @@ REFUSED = {
     ),
     "polynomial stiffness": (dict(joint=' stiffness="1 2 3"'), "joint 'j': polynomial stiffness"),
     "polynomial damping": (dict(joint=' damping="1 2 3"'), "joint 'j': polynomial damping"),
+    "negative stiffness": (dict(joint=' stiffness="-1"'), "joint 'j' stiffness: -1"),
+    "negative damping": (dict(joint=' damping="-2"'), "joint 'j' damping: -2"),
     "plastic spring": (dict(joint=' stiffness="1" springyield="0.3"'), "joint 'j': springyield (plastic springs)"),
     "moving surface": (dict(geom=' surfacevel="1 0 0 0 0 0"'), "geom 'g': surfacevel (moving surfaces)"),
     "adhesive geom": (dict(geom=' adhesion="1"'), "geom 'g': adhesion"),

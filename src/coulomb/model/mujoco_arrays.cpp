@@ -2,6 +2,7 @@
 // their own; report_unsupported says what is left out.
 #include "coulomb/model/mujoco_arrays.hpp"
 
+#include "coulomb/model/checks.hpp"
 #include "coulomb/model/mujoco_fields.hpp"
 
 namespace coulomb {
@@ -39,6 +40,8 @@ void translate_joint(const MujocoFields& f, int j, SceneParts& parts) {
                  !(flags & (mj::disable_limit | mj::disable_constraint));
   part.lower = range[0], part.upper = range[1];
   part.stiffness = flags & mj::disable_spring ? 0.0 : f.real("jnt_stiffness", j, 0);
+  const std::string what = "joint '" + name + "'";
+  checks::not_negative(what + " stiffness", part.stiffness);
   if (f.integer("jnt_actfrclimited", j, 0)) {
     const auto force = f.row<2>("jnt_actfrcrange", j);
     part.actuator_lower = force[0], part.actuator_upper = force[1];
@@ -59,6 +62,9 @@ void translate_joint(const MujocoFields& f, int j, SceneParts& parts) {
     part.armature[i] = f.real("dof_armature", v + i, 0);
     part.dry_friction[i] =
         flags & (mj::disable_friction_loss | mj::disable_constraint) ? 0.0 : f.real("dof_frictionloss", v + i, 0);
+    checks::not_negative(what + " damping", part.damping[i]);
+    checks::not_negative(what + " armature", part.armature[i]);
+    checks::not_negative(what + " frictionloss", part.dry_friction[i]);
   }
   parts.joints.push_back(part);
 }
