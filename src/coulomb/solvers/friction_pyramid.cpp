@@ -170,6 +170,13 @@ int facet_of_impulse(const Block& block, const double* l) {
   return f.beyond > -on_vertex * r * p.half_side ? vertex_of(p, f) : f.side;
 }
 
+int facet_at_border(const Block& block, double share, const double* l) {
+  const double r = block.mu * l[2];
+  if (!(r > 0)) return -1;
+  const Foot f = foot(friction_polygon(block), r, l[0], l[1]);
+  return f.outside < -share * r ? -1 : facet_of_impulse(block, l);
+}
+
 double pyramid_support(const Block& block, const double* d) {
   const FrictionPolygon& p = friction_polygon(block);
   const Foot f = foot(p, 0, d[0], d[1]);

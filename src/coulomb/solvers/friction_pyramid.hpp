@@ -42,6 +42,8 @@ double pyramid_margin(const Block& block, double tie, const double* lambda, cons
 double pyramid_residual(const Block& block, const double* lambda, const double* c);
 void project_pyramid(const Block& block, double* lambda);        ///< on the cone of admissible impulses
 int facet_of_impulse(const Block& block, const double* lambda);  ///< the feature that a sliding impulse is on; -1: none
+int facet_at_border(const Block& block, double share,
+                    const double* lambda);  ///< -1: inside, farther than that share of its size
 double pyramid_support(const Block& block, const double* direction);  ///< max of direction . w over w in P
 /// The mode on the other side of the border that a tie is nearest to. weight: velocity per impulse.
 PyramidMode pyramid_other_side(const Block& block, double weight, PyramidMode mode, const double* lambda,

@@ -38,6 +38,7 @@ class NewtonSolver {
   bool first_held = false;    ///< and it is one of the modes it was taken with (options.known), piecewise linear ones
 
  private:
+  void recall(const ScaledProblem& problem, int block, Mode remembered);
   bool holds(const ScaledProblem& problem, const Iterate& at) const;
   void choose_modes(const ScaledProblem& problem, const NewtonOptions& options, bool first);
   bool step(const ScaledProblem& problem, double delta);

@@ -10,6 +10,7 @@ namespace coulomb {
 namespace {
 
 constexpr double least_damping = 1e-9;
+constexpr double tie = 1e-7;  // of a remembered impulse, which a canonical choice leaves within 1e-8 of a border
 constexpr int patience = 12;  // steps without lowering the best residual by a third
 
 bool possible(const Block& block, Mode mode) {
@@ -48,26 +49,39 @@ void Iterate::clear(const ScaledProblem& problem) {
   evaluate(problem);
 }
 
+/// The mode that a block had at the impulse at hand, as far as it says so.
+void NewtonSolver::recall(const ScaledProblem& problem, int b, Mode remembered) {
+  const Block& block = problem.blocks[b];
+  if (!possible(block, remembered)) return;
+  const double* l = current_.lambda.data() + block.row;
+  if (block.type == BlockType::pyramid && block.mu > 0) {
+    // a tie between sticking and a side, as canonical impulses of redundant contacts have it, takes the side: the regular system
+    const bool sticking = remembered == Mode::sticking, sliding = remembered == Mode::sliding;
+    const int facet = sticking ? facet_at_border(block, tie, l) : sliding ? facet_of_impulse(block, l) : -1;
+    if (sliding && facet < 0) return;
+    if (facet >= 0) problem.set_facet(b, facet, modes_[b]);
+    modes_[b].mode = facet >= 0 ? Mode::sliding : remembered;
+    return;
+  }
+  if (block.type == BlockType::box && remembered == Mode::sticking && std::abs(l[0]) >= (1 - tie) * problem.bound[b]) {
+    modes_[b].mode = l[0] > 0 ? Mode::upper : Mode::lower;
+    return;
+  }
+  if (block.type == BlockType::cone && remembered == Mode::sliding && block.mu > 0) {
+    // the direction of the remembered impulse is surer than that of z, whose c is of another step
+    const double t = std::sqrt(l[0] * l[0] + l[1] * l[1]);
+    if (!(t > 0)) return;
+    if (modes_[b].mode != Mode::sliding) modes_[b].k = 1;
+    modes_[b].nx = l[0] / t;
+    modes_[b].ny = l[1] / t;
+  }
+  modes_[b].mode = remembered;
+}
+
 void NewtonSolver::choose_modes(const ScaledProblem& problem, const NewtonOptions& options, bool first) {
   for (int b = 0; b < problem.num_blocks; ++b) {
     modes_[b] = problem.mode(b, current_.lambda.data(), current_.c.data());
-    if (!first || options.known == nullptr || !options.known[b]) continue;
-    const Block& block = problem.blocks[b];
-    const Mode remembered = options.modes[b];
-    if (!possible(block, remembered)) continue;
-    if (remembered == Mode::sliding && block.type == BlockType::pyramid) {
-      const int facet = facet_of_impulse(block, current_.lambda.data() + block.row);
-      if (facet < 0 && block.mu > 0) continue;
-      if (facet >= 0) problem.set_facet(b, facet, modes_[b]);
-    } else if (remembered == Mode::sliding && block.mu > 0) {
-      // the direction of the remembered impulse is surer than that of z, whose c is of another step
-      const double x = current_.lambda[block.row], y = current_.lambda[block.row + 1], t = std::sqrt(x * x + y * y);
-      if (!(t > 0)) continue;
-      if (modes_[b].mode != Mode::sliding) modes_[b].k = 1;
-      modes_[b].nx = x / t;
-      modes_[b].ny = y / t;
-    }
-    modes_[b].mode = remembered;
+    if (first && options.known != nullptr && options.known[b]) recall(problem, b, options.modes[b]);
   }
 }
 
