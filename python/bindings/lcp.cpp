@@ -144,9 +144,9 @@ void bind_lcp(nb::module_& module) {
       "The boxed linear complementarity problem w = A x + b with x_i = lo_i and w_i >= 0, or lo_i <= x_i <= hi_i and "
       "w_i = 0, or x_i = hi_i and w_i <= 0, as an LcpResult. A: (n, n), any square matrix. lo, hi: (n,), default 0 and "
       "infinity. friction_index: (n,), -1 or the row j whose x_j >= 0 scales row i's bounds: -hi_i x_j and hi_i x_j "
-      "(lo_i is not used). method: 'auto', 'newton' (classes again and again), 'dantzig' (pivoting, then a search) or "
-      "'pgs'. Of several solutions: the one of least norm (docs/lcp.md).\n\nValueError: names argument, element and "
-      "value. Never raises where there is no solution: see LcpResult.status.");
+      "(lo_i is not used). method: 'auto', 'newton' (classes again and again), 'dantzig' (pivoting, then a search), "
+      "'lemke' or 'pgs'. Of several solutions: the one of least norm (docs/lcp.md).\n\nValueError: names argument, "
+      "element and value. Never raises where there is no solution: see LcpResult.status.");
 }
 
 }  // namespace coulomb::python
