@@ -8,10 +8,11 @@
 namespace coulomb {
 namespace {
 
-constexpr int largest = 600;       // variables: a walk of about as many pivots of size^2 operations
+constexpr int largest = 1000;      // variables: a walk of about as many pivots of size^2 operations
 constexpr int cone_sides = 8;      // of the polygon that stands for a cone
 constexpr double normals = 0.1;    // entry of d in the rows of normals: walks are shortest
 constexpr double rounding = 1e-8;  // z0 of a ray that only rounding makes: redundant constraints that agree to 1e-11
+constexpr double close = 1e-6;     // residual of a walk that rounding has not led astray
 constexpr double never = 1e-6;     // z0 of a ray that constraints make which contradict each other
 
 Block polygonal(const Block& block) {
@@ -28,9 +29,10 @@ void BlockLemke::add(Kind kind, int block, int row, double x, double y) {
 }
 
 void BlockLemke::list(const ScaledProblem& p) {
-  size_ = 0;
+  size_ = 0, approximate_ = false;
   for (int b = 0; b < p.num_blocks; ++b) {
     const Block block = polygonal(p.blocks[b]);
+    approximate_ = approximate_ || block.type == BlockType::cone;
     const int r = block.row;
     if (block.type == BlockType::limit) add(Kind::plus, b, r, 1, 0);
     if (block.type == BlockType::box) add(Kind::box, b, r, 1, 0), add(Kind::box_slack, b, r, 0, 0);
@@ -97,7 +99,8 @@ BlockLemke::End BlockLemke::walk(const ScaledProblem& p, bool other, Iterate& it
     if (v.y != 0) iterate.lambda[v.row + 1] += v.y * lemke_.z[i];
   }
   iterate.evaluate(p);
-  if (solved || lemke_.z0 < rounding) return std::isfinite(iterate.residual) ? End::solved : End::lost;
+  const bool near = approximate_ ? std::isfinite(iterate.residual) : iterate.residual <= close;
+  if (solved || lemke_.z0 < rounding) return near ? End::solved : End::lost;
   return lemke_.ray && lemke_.z0 > never ? End::ray : End::lost;
 }
 
@@ -106,9 +109,7 @@ BlockLemke::End BlockLemke::solve(const ScaledProblem& p, Iterate& iterate, int&
   if (size_ > largest) return End::lost;
   assemble(p);
   const End end = walk(p, false, iterate, iterations);
-  return end == End::solved
-             ? end
-             : walk(p, true, iterate, iterations);  // a ray's rounding depends on d, contradictions do not
+  return end == End::solved ? end : walk(p, true, iterate, iterations);  // rounding depends on d, contradictions do not
 }
 
 }  // namespace coulomb

@@ -38,6 +38,7 @@ class BlockLemke {
   std::vector<Variable> variables_;
   std::vector<double> g_;  ///< with the boxes at their lower ends
   int size_ = 0;
+  bool approximate_ = false;  ///< there are cones
 };
 
 }  // namespace coulomb
