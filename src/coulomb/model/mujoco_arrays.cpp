@@ -40,7 +40,7 @@ void translate_joint(const MujocoFields& f, int j, SceneParts& parts) {
                  !(flags & (mj::disable_limit | mj::disable_constraint));
   part.lower = range[0], part.upper = range[1];
   part.stiffness = flags & mj::disable_spring ? 0.0 : f.real("jnt_stiffness", j, 0);
-  const std::string what = "joint '" + name + "'";
+  const std::string what = "MJCF: joint '" + name + "'";
   checks::not_negative(what + " stiffness", part.stiffness);
   if (f.integer("jnt_actfrclimited", j, 0)) {
     const auto force = f.row<2>("jnt_actfrcrange", j);
