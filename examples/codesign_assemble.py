@@ -35,7 +35,7 @@ def sliding(name, x, y, turn, shapes):
     )
     geoms = "".join(
         f'<geom name="{name}{i}" type="box" pos="{px} {py} 0" size="{sx} {sy} 0.01" density="500" contype="2" conaffinity="3" '
-        f'friction="0.5"/>'
+        f'friction="0.2"/>'
         for i, (px, py, sx, sy) in enumerate(shapes)
     )
     return f'<body name="{name}" pos="{x} {y} 0" euler="0 0 {turn}">{joints}{geoms}</body>'
@@ -103,6 +103,7 @@ def task(scale=1.0):
         steps=STEPS,
         block=BLOCK,
         bounds=BOUNDS,
+        anew=40,
         **common.penalty(1e5 * scale, 5e3 * scale, 1e3 * scale),
     )
 
@@ -143,7 +144,7 @@ def main():
         assemble,
         options,
         at=(0.1, 1.02),
-        iterations=(1, 150),
+        iterations=(1, 120),
         describe=lambda a, x: words(assemble, a, x),
         frames=(0, 100, 250, 500),
         a=softened(1 if options.quick else 40) if options.continuation else None,

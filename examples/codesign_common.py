@@ -134,9 +134,12 @@ class Book:
 
 
 class Task:
-    """morphology: of the model at scales 1. cost(book, u) -> number and d/du (blocks, nu). start: (q, v). options: of Simulator."""
+    """morphology: of the model at scales 1. cost(book, u) -> number and d/du (blocks, nu). start: (q, v). anew: iterations after which
+    L-BFGS-B forgets what it has seen. options: of Simulator.
+    """
 
-    def __init__(self, morphology, cost, start, *, steps, block, bounds, **options):
+    def __init__(self, morphology, cost, start, *, steps, block, bounds, anew=None, **options):
+        self.anew = anew
         self.morphology, self.cost, self.start = morphology, cost, start
         self.steps, self.block, self.blocks = steps, block, steps // block
         self.options, self.nu = options, morphology.model.nu
@@ -199,7 +202,7 @@ class Task:
                 method="L-BFGS-B",
                 bounds=limits,
                 callback=lambda intermediate_result: note(intermediate_result.x, intermediate_result.fun / scale),
-                options={"maxiter": iterations + 1 - len(costs), "ftol": 1e-7, "maxcor": 20},
+                options={"maxiter": min(iterations + 1 - len(costs), self.anew or iterations), "ftol": 1e-7, "maxcor": 20},
             )
             y = best[1]
             if best[0] < costs[-1]:
