@@ -153,7 +153,7 @@ def main():
         limits=((-0.16, 0.16), (-0.09, 0.09), (-0.02, 0.02)),
         view=(70, -90),
     )
-    if not options.quick:
+    if not options.quick and not options.continuation:
         control, both = results.values()
         middle, gap, turn = outcome(assemble, *both[:2])
         assert both[2][-1] < 0.5 * control[2][-1] and max(middle, gap) < 0.006 and abs(turn) < np.radians(12)
