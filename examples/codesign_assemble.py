@@ -137,7 +137,9 @@ def softened(iterations):
 
 
 def main():
-    options = arguments(__doc__, quick="few iterations", continuation="controls from softer contact, scale 0.01, 0.1, 1")
+    options = arguments(
+        __doc__, quick="few iterations", continuation="controls from softer contact, scale 0.01, 0.1, 1"
+    )
     assemble = task()
     results = common.study(
         "Assemble",

@@ -202,7 +202,11 @@ class Task:
                 method="L-BFGS-B",
                 bounds=limits,
                 callback=lambda intermediate_result: note(intermediate_result.x, intermediate_result.fun / scale),
-                options={"maxiter": min(iterations + 1 - len(costs), self.anew or iterations), "ftol": 1e-7, "maxcor": 20},
+                options={
+                    "maxiter": min(iterations + 1 - len(costs), self.anew or iterations),
+                    "ftol": 1e-7,
+                    "maxcor": 20,
+                },
             )
             y = best[1]
             if best[0] < costs[-1]:

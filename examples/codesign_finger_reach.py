@@ -65,7 +65,9 @@ def main():
         options,
         at=(0.3, 1.1),
         iterations=(25, 500),
-        describe=lambda a, x: "comes to the targets within %.1f, %.1f, %.1f, %.1f mm" % tuple(1000 * nearest(reach, a, x)[:, 0]),
+        describe=lambda a, x: (
+            "comes to the targets within %.1f, %.1f, %.1f, %.1f mm" % tuple(1000 * nearest(reach, a, x)[:, 0])
+        ),
         frames=lambda results: {label: nearest(reach, a, x)[:, 1].astype(int) for label, (a, x, _) in results.items()},
         limits=((-0.01, 0.24), (-0.08, 0.12), (-0.12, 0.12)),
         extra=targets,

@@ -50,7 +50,9 @@ def wedge():
     corners = [(-0.1, -0.1, -0.03), (-0.1, 0.1, -0.03), (0.125, 0.0, -0.03), (-0.09, -0.01, 0.05), (0.09, 0.01, 0.04)]
     scene.add_mesh(corners, mass=0.6, position=(0.0, 0, 0.0299), friction=0.3, name="wedge")
     scene.set_contact("finger", contact_points=[(0.01, 0, -0.028), (0, 0.01, -0.028), (0, -0.01, -0.028)])
-    scene.set_contact("finger", contact_stiffness=2e3, contact_scale=0.9, contact_damping=5e3, contact_friction_stiffness=40.0)
+    scene.set_contact(
+        "finger", contact_stiffness=2e3, contact_scale=0.9, contact_damping=5e3, contact_friction_stiffness=40.0
+    )
     model = scene.build()
     q, v = model.neutral()
     v[-6:-3] = 0.8, 0, 0
@@ -103,4 +105,6 @@ def test_two_hundred_steps_by_every_kind(law, stepper):
             d = at * np.r_[1, 0.1 * random.normal(size=at.size - 1)]
         found, expected = slopes(lambda e, name=name, at=at, d=d: objective(name, at + e * d)), g[name] @ d
         assert min(abs(x - expected) for x in found) <= 1e-6 * abs(expected) + 1e-8 * total, (name, found, expected)
-    assert felt == (EVERYWHERE - {"size"} | PENALTY if law == "penalty" else EVERYWHERE)  # points do not move with sizes
+    assert felt == (
+        EVERYWHERE - {"size"} | PENALTY if law == "penalty" else EVERYWHERE
+    )  # points do not move with sizes

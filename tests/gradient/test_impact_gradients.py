@@ -10,7 +10,9 @@ import coulomb
 
 TOLERANCE = 1e-6
 CHANGES = (3e-5, 3e-6)  # of (q1, v1) that a difference aims at: the larger truncates, the smaller rounds
-ROUNDING = 1e-12  # of (q1, v1), relative to the fastest velocity, after a few impacts: what a difference cannot tell from zero
+ROUNDING = (
+    1e-12  # of (q1, v1), relative to the fastest velocity, after a few impacts: what a difference cannot tell from zero
+)
 KINDS = {
     "mass", "com", "inertia", "friction", "restitution", "compliance", "joint_placement", "geometry_placement", "size", "vertices",
     "joint_stiffness", "joint_damping", "armature", "joint_friction", "joint_limits", "gravity", "timestep", "actuator_gain",

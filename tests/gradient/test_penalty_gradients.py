@@ -78,11 +78,15 @@ def turned():
     scene = coulomb.Scene(gravity=(3, 1, -9))
     scene.add_ground(friction=0.5, **SOFT)
     scene.add_box((0.24, 0.2, 0.1), mass=1.0, position=(0, 0, 0.0495), friction=0.6, **firm(2e5), name="low")
-    scene.add_box((0.2, 0.14, 0.06), mass=0.6, position=(0.05, 0.03, 0.1292), quaternion=turn(0.6), friction=0.4, name="high")
+    scene.add_box(
+        (0.2, 0.14, 0.06), mass=0.6, position=(0.05, 0.03, 0.1292), quaternion=turn(0.6), friction=0.4, name="high"
+    )
     stone = ring(0.1, -0.03, 0.1) + ring(0.07, 0.03, np.pi / 3)
     scene.add_mesh(stone, mass=0.9, position=(1, 0, 0.0295), friction=0.25, **firm(1.9e5), name="stone")
     tip = [*ring(0.08, -0.02, 0.7), (0.0, 0.0, 0.04)]
-    scene.add_mesh(tip, mass=0.5, position=(1.02, 0.01, 0.0792), quaternion=turn(-0.4, 0, 2e-3), friction=0.2, name="tip")
+    scene.add_mesh(
+        tip, mass=0.5, position=(1.02, 0.01, 0.0792), quaternion=turn(-0.4, 0, 2e-3), friction=0.2, name="tip"
+    )
     return scene.build(), np.zeros(0)
 
 
@@ -246,6 +250,10 @@ def test_numbers_that_no_geometry_sets_are_parameters(stepper):
 
 def test_parameters_given_back_change_nothing():
     model, u = push()
-    same = model.with_parameters({name: x.value for name, x in model.parameters().items() if not name.startswith("inertia")})
-    ends = [coulomb.Simulator(m, contact="penalty").rollout(*m.neutral(), np.tile(u, (100, 1))).q[-1] for m in (model, same)]
+    same = model.with_parameters(
+        {name: x.value for name, x in model.parameters().items() if not name.startswith("inertia")}
+    )
+    ends = [
+        coulomb.Simulator(m, contact="penalty").rollout(*m.neutral(), np.tile(u, (100, 1))).q[-1] for m in (model, same)
+    ]
     assert np.allclose(*ends, rtol=0, atol=1e-9)

@@ -110,8 +110,8 @@ Dual share_of(const ContactShare& s, const Outline& incident, const Outline& ref
   if (s.kind == ContactShare::Kind::entering) return springs(incident, s.edge, direction, -1, 1.5 * pi);
   // the reference's sides run backwards here: this one ends at the corner, the one before it begins there
   const int before = s.side > 0 ? s.side - 1 : reference.count - 1;
-  Dual out = springs(incident, 0, along(incident, reference, before), 1, 2 * pi) -
-             springs(incident, 0, direction, 1, 2 * pi);
+  Dual out =
+      springs(incident, 0, along(incident, reference, before), 1, 2 * pi) - springs(incident, 0, direction, 1, 2 * pi);
   if (out.v < 0) out.v += incident.count;
   return out;
 }
@@ -192,7 +192,8 @@ void collide_flat_sides(const Shape& a, const Shape& b, double size, std::vector
   if (!convex_witness(a, b, 0.0, axis, hints, w)) return;
   const double inward[3] = {-w.normal[0], -w.normal[1], -w.normal[2]};
   double cosine;
-  int reference = 2 * best_face(a, inward, cosine);  // A's while it is all but as good: no choice between parallel faces
+  int reference =
+      2 * best_face(a, inward, cosine);  // A's while it is all but as good: no choice between parallel faces
   Candidate candidates[max_candidates];
   const int count = clip_manifold(a, b, w, 0.0, reference, candidates);
   double deepest = 1e300;

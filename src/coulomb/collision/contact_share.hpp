@@ -22,7 +22,8 @@ struct ContactShare {
   enum class Kind : unsigned char { whole, leaving, entering, corner };
   double value = 1;
   double turn[3] = {0, 0, 0};  ///< d value = turn . (w_A - w_B), angular velocities in world axes
-  Kind kind = Kind::whole;     ///< whole: 1 in every pose. leaving, entering: an incident edge crosses a side. corner: the reference's
+  Kind kind = Kind::
+      whole;  ///< whole: 1 in every pose. leaving, entering: an incident edge crosses a side. corner: the reference's
   bool reference_on_a = false;
   int reference = -1, incident = -1;  ///< faces
   int edge = -1;                      ///< of the incident face

@@ -83,8 +83,9 @@ void penalty_forces(const Model& model, const DynamicsWorkspace& dynamics, const
   apply_rows(model, dynamics, out.rows, v, out.twist.data(), out.velocity.data());
   for (int i = 0; i < count; ++i) {
     const int pair = contacts[i].pair;
-    out.modes[i] = contact_law(model.pair_penalty[pair], model.penalty, model.pair_friction[pair], contacts[i].distance,
-                               out.shares[i].value, &out.velocity[3 * i], out.rows.body_rows[i], &out.force[3 * i], out.laws[i]);
+    out.modes[i] =
+        contact_law(model.pair_penalty[pair], model.penalty, model.pair_friction[pair], contacts[i].distance,
+                    out.shares[i].value, &out.velocity[3 * i], out.rows.body_rows[i], &out.force[3 * i], out.laws[i]);
     out.inactive[i] = out.modes[i] == Mode::separating;
   }
   apply_rows_transposed(model, dynamics, out.rows, out.force.data(), out.wrench.data(), Q);

@@ -28,10 +28,10 @@ struct PenaltyForces {
   explicit PenaltyForces(const Model& model);
 
   // results of penalty_forces
-  CollisionWorkspace collision;       ///< .contacts, all with distance < 0
+  CollisionWorkspace collision;      ///< .contacts, all with distance < 0
   std::vector<ContactShare> shares;  ///< one per contact: what its force is multiplied by
-  ConstraintRows rows;           ///< three per contact in body_rows, no bias and no compliance
-  std::vector<double> force;     ///< 3 per contact: (t1, t2, n), newtons, on body A
+  ConstraintRows rows;               ///< three per contact in body_rows, no bias and no compliance
+  std::vector<double> force;         ///< 3 per contact: (t1, t2, n), newtons, on body A
   std::vector<Mode>
       modes;  ///< per contact: separating (pulled apart faster than the spring pushes: no force), sticking (the
               ///< viscous branch of friction), sliding

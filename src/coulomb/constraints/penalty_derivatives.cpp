@@ -96,8 +96,7 @@ void penalty_derivatives(const Model& model, const DynamicsWorkspace& dynamics, 
     for (; i < count && rows.body_rows[i].body_a == body[0] && rows.body_rows[i].body_b == body[1]; ++i) {
       if (forces.inactive[i]) continue;
       any = true;
-      add_contact(rows.body_rows[i], forces.derivatives.blocks[i], forces.laws[i], forces.shares[i], moving,
-                  sums);
+      add_contact(rows.body_rows[i], forces.derivatives.blocks[i], forces.laws[i], forces.shares[i], moving, sums);
     }
     for (int on = 0; any && on < 2; ++on)
       for (int by = 0; by < 2; ++by)

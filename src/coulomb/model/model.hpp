@@ -150,7 +150,7 @@ struct Model {
       pair_compliance;  ///< combined; compliance in m/(N s): velocity per impulse
   std::vector<PairOverride> pair_overrides;
   std::vector<PairPenalty> pair_penalty;
-  PenaltyDefaults penalty;  ///< what pairs leave unset
+  PenaltyDefaults penalty;          ///< what pairs leave unset
   std::vector<double> pair_margin;  ///< contacts are made while the distance is below this
 
   std::vector<Actuator> actuators;

@@ -101,7 +101,7 @@ void scale_side(const ParameterContext& context, const ParameterElement& e, Righ
 struct Number {
   const char *name, *unit;
   std::optional<double> Numbers::*value;  ///< null: the scale, which every geometry has
-  double PenaltyDefaults::*shared;         ///< of pairs that set none
+  double PenaltyDefaults::*shared;        ///< of pairs that set none
   std::optional<double> PairPenalty::*of_pair;
   bool positive;
   void (*side)(const ParameterContext&, const ParameterElement&, RightHandSide&);
@@ -157,13 +157,13 @@ std::unique_ptr<ParameterKind> make_contact_stiffness() {
                                               stiffness_side});
 }
 std::unique_ptr<ParameterKind> make_contact_damping() {
-  return std::make_unique<PenaltyKind>(Number{"contact_damping", "N s/m^2", &Numbers::damping, &PenaltyDefaults::damping,
-                                              &PairPenalty::damping, false, damping_side});
+  return std::make_unique<PenaltyKind>(Number{"contact_damping", "N s/m^2", &Numbers::damping,
+                                              &PenaltyDefaults::damping, &PairPenalty::damping, false, damping_side});
 }
 std::unique_ptr<ParameterKind> make_contact_friction_stiffness() {
-  return std::make_unique<PenaltyKind>(
-      Number{"contact_friction_stiffness", "N s/m", &Numbers::friction_stiffness, &PenaltyDefaults::friction_stiffness,
-             &PairPenalty::friction_stiffness, false, friction_side});
+  return std::make_unique<PenaltyKind>(Number{"contact_friction_stiffness", "N s/m", &Numbers::friction_stiffness,
+                                              &PenaltyDefaults::friction_stiffness, &PairPenalty::friction_stiffness,
+                                              false, friction_side});
 }
 std::unique_ptr<ParameterKind> make_contact_scale() {
   return std::make_unique<PenaltyKind>(Number{"contact_scale", "1", nullptr, nullptr, nullptr, false, scale_side});

@@ -91,8 +91,8 @@ class GeometryPlacementKind : public ParameterKind {
         for (int c = 0; c < 6; ++c) dphi += motion.ddistance[first + c] * twist[c];
         add_surface_motion(context, b, dn, dp, dphi, out[k]);
         if (context.penalty)
-          add_share_change(context, b,
-                           (first == 0 ? 1.0 : -1.0) * dot3(context.penalty->shares[b.contact].turn, twist + 3), out[k]);
+          add_share_change(
+              context, b, (first == 0 ? 1.0 : -1.0) * dot3(context.penalty->shares[b.contact].turn, twist + 3), out[k]);
       }
     }
   }
@@ -176,7 +176,8 @@ class Displacement {
       }
       if (c_.penalty && b.contact >= 0)
         add_share_change(
-            c_, b, (int(inside(b.body_a)) - int(inside(b.body_b))) * dot3(c_.penalty->shares[b.contact].turn, x + 3), out);
+            c_, b, (int(inside(b.body_a)) - int(inside(b.body_b))) * dot3(c_.penalty->shares[b.contact].turn, x + 3),
+            out);
     }
   }
 
