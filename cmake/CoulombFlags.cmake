@@ -5,6 +5,9 @@
 add_library(coulomb_flags INTERFACE)
 target_compile_features(coulomb_flags INTERFACE cxx_std_20)
 target_compile_options(coulomb_flags INTERFACE -fno-math-errno -Wall -Wextra -Wno-missing-field-initializers)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  target_compile_options(coulomb_flags INTERFACE -Wno-restrict)  # of "text" + std::string: GCC bug 105651
+endif()
 if(COULOMB_WERROR)
   target_compile_options(coulomb_flags INTERFACE -Werror)
 endif()

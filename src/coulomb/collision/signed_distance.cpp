@@ -105,7 +105,7 @@ void closest_points(const Segment& a, const Segment& b, double* qa, double* d) {
 
 void capsule_distance(const Shape& a, const Shape& b, SignedDistance& out) {
   const Segment sa(a), sb(b);
-  double qa[3], d[3];
+  double qa[3] = {0, 0, 0}, d[3] = {0, 0, 0};  // no pair of points is the closest where a number is NaN
   closest_points(sa, sb, qa, d);
   double length = norm3(d);
   out.distance = length - a.size[0] - b.size[0];
