@@ -169,7 +169,7 @@ void frame_spin() {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char**) {
   const bool verbose = argc > 1;
   frame_spin();
   Random random;
