@@ -138,8 +138,16 @@ def test_refusals(case):
         r.jvp(dparameters={"gravity": np.zeros((N, 2))})
 
 
+@pytest.fixture
+def interruptible():
+    """Shells start what runs in their background with SIGINT ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("what", ["rollout", "vjp"])
-def test_ctrl_c_stops_a_long_rollout(case, what):
+def test_ctrl_c_stops_a_long_rollout(case, what, interruptible):
     model, Q0, V0, _, _ = case
     batch = coulomb.BatchSimulator(model, N, 2)
     steps = 2_000_000 if what == "rollout" else 3_000
