@@ -56,7 +56,7 @@ def best(function, repeats):
 
 
 def measure(model, stepper, steps, count, repeats):
-    """us per step: rollout; its vjp for `count` parameter scalars or more; number of scalars."""
+    """us per step of rollout and vjp for `count` parameter scalars or more: with factors kept, and without; number of scalars."""
     sim = coulomb.Simulator(model, stepper=stepper, timestep=2e-3)
     q0, v0 = np.array(model.neutral()[0]), np.zeros(model.nv)
     U = 0.3 * np.sin(np.linspace(0, 6, steps))[:, None] * np.ones(model.nu)
@@ -67,11 +67,14 @@ def measure(model, stepper, steps, count, repeats):
         if name.split("/")[0] in ("mass", "com", "inertia", "joint_placement", "size"):
             names.append(name)
             scalars += np.size(parameter.value)
-    forward, trajectory = best(lambda: sim.rollout(q0, v0, U), repeats)
-    assert trajectory.converged
     dQ, dV = np.random.default_rng(0).normal(size=(2, steps + 1, model.nv))
-    backward, _ = best(lambda: trajectory.vjp(dQ, dV, wrt=names), repeats)
-    return 1e6 * forward / steps, 1e6 * backward / steps, scalars
+    times = []
+    for keep in (True, False):
+        forward, trajectory = best(lambda keep=keep: sim.rollout(q0, v0, U, keep_factors=keep), repeats)
+        assert trajectory.converged
+        backward, _ = best(lambda r=trajectory: r.vjp(dQ, dV, wrt=names), repeats)
+        times += [1e6 * forward / steps, 1e6 * backward / steps]
+    return times, scalars
 
 
 def main():
@@ -81,8 +84,8 @@ def main():
     options = parser.parse_args()
     repeats = 3 if options.quick else 10
     lines = [
-        "| model | dofs | stepper | steps | parameters | forward, us/step | backward, us/step | ratio |",
-        "|---|---|---|---|---|---|---|---|",
+        "| model | dofs | stepper | steps | parameters | forward, us/step | backward, us/step | ratio | nothing kept: forward | backward |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for label, model in (("finger", scene(1)), ("hand", scene(5))):
         cases = [
@@ -95,9 +98,10 @@ def main():
             ("bdf2", 200, 100),
         ]
         for stepper, steps, count in cases:
-            forward, backward, scalars = measure(model, stepper, steps, count, repeats)
+            (forward, backward, *without), scalars = measure(model, stepper, steps, count, repeats)
             lines.append(
-                f"| {label} | {model.nv} | {stepper} | {steps} | {scalars} | {forward:.1f} | {backward:.1f} | {backward / forward:.2f} |"
+                f"| {label} | {model.nv} | {stepper} | {steps} | {scalars} | {forward:.1f} | {backward:.1f} | {backward / forward:.2f} "
+                f"| {without[0]:.1f} | {without[1]:.1f} |"
             )
             print(lines[-1], flush=True)
     if options.quick:

@@ -97,7 +97,8 @@ int number_of_steps(std::optional<int> steps, const OptionalArray& u, const Opti
 }
 
 Rollout run(Simulator& sim, nb::handle q0, nb::handle v0, nb::handle U, std::optional<int> steps, nb::handle tau,
-            std::optional<std::int64_t> checkpoint_every, std::optional<double> memory_budget, nb::handle progress) {
+            std::optional<std::int64_t> checkpoint_every, std::optional<double> memory_budget, bool keep_factors,
+            nb::handle progress) {
   const Model& model = sim.model();
   const ArrayIn q_in(q0, "q0", {model.nq}), v_in(v0, "v0", {model.nv});
   const OptionalArray u_in(U, "U", {-1, model.nu}), tau_in(tau, "tau", {-1, model.nv});
@@ -111,6 +112,7 @@ Rollout run(Simulator& sim, nb::handle q0, nb::handle v0, nb::handle U, std::opt
               .c_str());
     options.memory_budget = static_cast<std::size_t>(*memory_budget);
   }
+  options.keep_factors = keep_factors;
   return Watch(progress).run([&](const Progress& watch) { return rollout(sim, input, options, watch); });
 }
 
@@ -307,17 +309,19 @@ void bind_rollout(nb::module_& module, nb::class_<Simulator>& simulator) {
   bind_products(trajectory);
   simulator.def("rollout", &run, nb::arg("q0"), nb::arg("v0"), nb::arg("U") = nb::none(), nb::kw_only(),
                 nb::arg("steps") = nb::none(), nb::arg("tau") = nb::none(), nb::arg("checkpoint_every") = nb::none(),
-                nb::arg("memory_budget") = nb::none(), nb::arg("progress") = nb::none(),
+                nb::arg("memory_budget") = nb::none(), nb::arg("keep_factors") = true, nb::arg("progress") = nb::none(),
                 nb::sig("def rollout(self, q0: numpy.ndarray, v0: numpy.ndarray, U: numpy.ndarray | None = None, *, "
                         "steps: int | None = None, "
                         "tau: numpy.ndarray | None = None, checkpoint_every: int | None = None, memory_budget: float | "
-                        "None = None, progress: "
+                        "None = None, keep_factors: bool = True, progress: "
                         "bool | collections.abc.Callable[[int, int], object] | None = None) -> Rollout"),
                 "T steps from (q0, v0) under U (T, nu) and extra joint forces tau (T, nv), or `steps` steps without. "
                 "Starts from reset(). Returns a Rollout.\n\n"
                 "checkpoint_every: steps between checkpoints of the memory that derivatives start from; a vjp keeps "
                 "the records of as many steps. memory_budget: instead, bytes for the whole Rollout and its vjp "
                 "(default: the states and 64 MB); contacts that come later may pass a tight one, Rollout.memory tells. "
+                "keep_factors: with implicit steppers and penalty contact, keep the factors of every step for the "
+                "vjp, in what that budget leaves; False: a faster rollout and a slower vjp, of the same bits. "
                 "progress: True for a bar, or a callable(done, total). It can be stopped by KeyboardInterrupt.\n\n"
                 "ValueError: names argument, element and value; the simulator is then as it was.");
 }

@@ -39,7 +39,7 @@ struct PenaltyForces {
   std::vector<PenaltyLaw> laws;
   std::vector<double> twist;  ///< nv x 8: link twists at v
 
-  // result of penalty_derivatives
+  // result of penalty_row_derivatives
   RowDerivatives derivatives;
 
   // scratch
@@ -55,9 +55,11 @@ void penalty_forces(const Model& model, const DynamicsWorkspace& dynamics, const
 void add_penalty_body_forces(const Model& model, const DynamicsWorkspace& dynamics, const PenaltyForces& forces,
                              BodyForces& out);
 
-/// dQ_dq_T[k][d] += dQ_d/dq_k less what ID' holds (above), dQ_dv_T[k][d] += dQ_d/dv_k; rows of ld. After penalty_forces at the same
-/// (q, v) and derivative_pairs.
-void penalty_derivatives(const Model& model, const DynamicsWorkspace& dynamics, PenaltyForces& forces, double* dQ_dq_T,
-                         double* dQ_dv_T, int ld);
+/// How points, normals and depths move. After penalty_forces at the same (q, v) and prepare_derivatives.
+void penalty_row_derivatives(const Model& model, const DynamicsWorkspace& dynamics, PenaltyForces& forces);
+/// dQ_dq_T[k][d] += dQ_d/dq_k less what ID' holds (above), dQ_dv_T[k][d] += dQ_d/dv_k; rows of ld. After penalty_row_derivatives and
+/// derivative_pairs.
+void penalty_derivatives(const Model& model, const DynamicsWorkspace& dynamics, const PenaltyForces& forces,
+                         double* dQ_dq_T, double* dQ_dv_T, int ld);
 
 }  // namespace coulomb

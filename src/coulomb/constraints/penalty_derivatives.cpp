@@ -79,12 +79,15 @@ COULOMB_SIMD void spread(const Model& model, const DynamicsWorkspace& dynamics, 
 
 }  // namespace
 
-void penalty_derivatives(const Model& model, const DynamicsWorkspace& dynamics, PenaltyForces& forces, double* dQ_dq_T,
-                         double* dQ_dv_T, int ld) {
-  const ConstraintRows& rows = forces.rows;
+void penalty_row_derivatives(const Model& model, const DynamicsWorkspace& dynamics, PenaltyForces& forces) {
   const double *twist = forces.twist.data(), *rate = dynamics.column_rate.data();
-  row_derivatives(model, dynamics, rows, forces.collision.contacts, {twist, rate, twist, rate}, forces.force.data(),
-                  forces.inactive, forces.derivatives);
+  row_derivatives(model, dynamics, forces.rows, forces.collision.contacts, {twist, rate, twist, rate},
+                  forces.force.data(), forces.inactive, forces.derivatives);
+}
+
+void penalty_derivatives(const Model& model, const DynamicsWorkspace& dynamics, const PenaltyForces& forces,
+                         double* dQ_dq_T, double* dQ_dv_T, int ld) {
+  const ConstraintRows& rows = forces.rows;
   add_wrench_columns(model, dynamics, rows, forces.derivatives, forces.force.data(), dQ_dq_T, ld);
   PairSums sums;
   const int count = static_cast<int>(rows.body_rows.size());

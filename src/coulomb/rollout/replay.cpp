@@ -39,7 +39,8 @@ bool Replay::recall(StepRecord& r) {
   const auto nq = std::size_t(rollout_.model->nq), nv = std::size_t(rollout_.model->nv), next = std::size_t(t_) + 1;
   std::copy_n(&rollout_.q[next * nq], nq, r.q_next.begin());
   std::copy_n(&rollout_.v[next * nv], nv, r.v_next.begin());
-  return recall_implicit_step(*rollout_.model, options, memory_, r);
+  const bool kept = std::size_t(t_) < rollout_.kept.stages.size();
+  return recall_implicit_step(*rollout_.model, options, memory_, kept ? rollout_.kept.stages[t_] : nullptr, r);
 }
 
 void Replay::step(int slot) {

@@ -29,10 +29,20 @@ std::size_t ImplicitStage::bytes() const {
   return sizeof *this + count * sizeof(double);
 }
 
-void ImplicitStage::displace(const Model& model) {
+void ImplicitStage::follow(const Model& model) {
   for (int d = 0; d < model.nv; ++d) w[d] = v_next[d];
   for_each_rotation(model, [&](int d) { add_cross3(b.data() + d, v_next.data() + d, w.data() + d); });
   for (int d = 0; d < model.nv; ++d) w[d] = w_bar[d] + c * w[d];
+  integrate(model, q.data(), w.data(), q_next.data());
+  turned = v_bar;
+  if (!explicit_dynamics) integrate_jacobian_times(model, w.data(), IntegrateArgument::q, false, turned.data(), 1, 1);
+  for (int d = 0; d < model.nv; ++d) acceleration[d] = (v_next[d] - turned[d]) / c;
+}
+
+std::size_t ReverseTerms::bytes() const {
+  std::size_t count = 0;
+  for (const auto* x : {&R_q_T, &mass, &dtau_du, &base_q_T, &base_v_T}) count += x->capacity();
+  return count * sizeof(double);
 }
 
 ImplicitEquation::ImplicitEquation(const Model& model)
@@ -99,12 +109,7 @@ void ImplicitEquation::begin(const Model& model, const StepOptions&, const Stage
 
 void ImplicitEquation::evaluate(const Model& model, const StepOptions& options, ImplicitStage& stage) {
   const int nv = model.nv;
-  stage.displace(model);
-  stage.turned = stage.v_bar;
-  if (!explicit_)
-    integrate_jacobian_times(model, stage.w.data(), IntegrateArgument::q, false, stage.turned.data(), 1, 1);
-  for (int d = 0; d < nv; ++d) stage.acceleration[d] = (stage.v_next[d] - stage.turned[d]) / stage.c;
-  integrate(model, stage.q.data(), stage.w.data(), stage.q_next.data());
+  stage.follow(model);
   kinematics(model, stage.q_next.data(), dynamics);
   velocities(model, stage.v_next.data(), dynamics);
   if (explicit_) {
@@ -145,8 +150,7 @@ void ImplicitEquation::add_rigid_derivatives(const Model& model, const DynamicsW
   }
 }
 
-void ImplicitEquation::differentiate(const Model& model, const StepOptions&, const ImplicitStage& stage) {
-  const int ld = dynamics.ld;
+void ImplicitEquation::prepare(const Model& model, const ImplicitStage& stage) {
   forces.clear();
   add_spring_body_forces(model, dynamics, springs, forces);
   add_penalty_body_forces(model, dynamics, contacts, forces);
@@ -160,6 +164,12 @@ void ImplicitEquation::differentiate(const Model& model, const StepOptions&, con
     std::fill(dynamics.vectors.begin(), dynamics.vectors.end(), 0.0);
     prepare_derivatives(model, dynamics, nullptr, &forces);
   }
+  spring_row_derivatives(model, dynamics, springs);
+  if (contacts.rows.num_rows > 0) penalty_row_derivatives(model, dynamics, contacts);
+}
+
+void ImplicitEquation::differentiate(const Model& model, const ImplicitStage& stage) {
+  const int ld = dynamics.ld;
   derivative_pairs(model, dynamics);
   std::fill(R_q_T.begin(), R_q_T.end(), 0.0), std::fill(R_v_T.begin(), R_v_T.end(), 0.0);
   spring_derivatives(model, dynamics, stage.v_next.data(), springs, R_q_T.data(), R_v_T.data(), ld);
@@ -170,16 +180,33 @@ void ImplicitEquation::differentiate(const Model& model, const StepOptions&, con
   for (int d = 0; explicit_ && d < model.nv; ++d) R_v_T[std::size_t(d) * ld + d] += model.dof_damping[d];
 }
 
-void ImplicitEquation::differentiate_base(const Model& model, const ImplicitStage& stage) {
+void ImplicitEquation::prepare_base(const Model& model, const ImplicitStage& stage) {
   if (!explicit_) return;
-  const std::size_t square = R_q_T.size();
-  base_q_T.assign(square, 0.0), base_v_T.assign(square, 0.0);
   external_.clear();
   add_external_forces(model, before_, external_);
   prepare_derivatives(model, before_, stage.acceleration.data(), &external_);
+}
+
+void ImplicitEquation::differentiate_base(const Model& model) {
+  if (!explicit_) return;
+  const std::size_t square = R_q_T.size();
+  base_q_T.assign(square, 0.0), base_v_T.assign(square, 0.0);
   derivative_pairs(model, before_);
   add_rigid_derivatives(model, before_, true, base_q_T.data(), base_v_T.data());
   for (int d = 0; d < model.nv; ++d) base_v_T[std::size_t(d) * before_.ld + d] -= model.dof_damping[d];
+}
+
+ReverseTerms ImplicitEquation::reverse_terms() const {
+  ReverseTerms out{explicit_, R_q_T, inertial().mass, joint_forces.dtau_du, {}, {}};
+  if (explicit_) out.base_q_T = base_q_T, out.base_v_T = base_v_T;
+  return out;
+}
+
+void ImplicitEquation::set_reverse_terms(const ReverseTerms& terms) {
+  explicit_ = terms.explicit_dynamics;
+  R_q_T = terms.R_q_T, joint_forces.dtau_du = terms.dtau_du;
+  (explicit_ ? before_ : dynamics).mass = terms.mass;
+  if (explicit_) base_q_T = terms.base_q_T, base_v_T = terms.base_v_T;
 }
 
 void ImplicitEquation::times_mass(const Model& model, const double* x, double* y) const {

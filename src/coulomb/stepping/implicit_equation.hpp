@@ -32,7 +32,8 @@ struct ImplicitStage {
   std::vector<double> v_next;                           ///< the unknown
   std::vector<double> q_next, acceleration, w, turned;  ///< that follow from it; E(w) v_bar
   std::size_t bytes() const;
-  void displace(const Model& model);  ///< w of v_next
+  /// w, q_next, E(w) v_bar and the acceleration, of v_next.
+  void follow(const Model& model);
 };
 
 struct StageInputs {
@@ -49,6 +50,13 @@ void for_each_rotation(const Model& model, Visit visit) {
   }
 }
 
+/// What reverse mode reads of an equation: R_q, R_a, how controls push; and with explicit_dynamics what depends on the base.
+struct ReverseTerms {
+  bool explicit_dynamics = false;
+  std::vector<double> R_q_T, mass, dtau_du, base_q_T, base_v_T;
+  std::size_t bytes() const;
+};
+
 class ImplicitEquation {
  public:
   explicit ImplicitEquation(const Model& model);
@@ -57,12 +65,19 @@ class ImplicitEquation {
   void begin(const Model& model, const StepOptions& options, const StageInputs& inputs, const ImplicitStage& stage);
   /// q+, a+, w and the residual at stage.v_next.
   void evaluate(const Model& model, const StepOptions& options, ImplicitStage& stage);
-  /// Derivatives of the residual where it was evaluated last.
-  void differentiate(const Model& model, const StepOptions& options, const ImplicitStage& stage);
-  /// explicit_dynamics: base_q_T and base_v_T.
-  void differentiate_base(const Model& model, const ImplicitStage& stage);
+  /// What derivatives by the state and by parameters share, where the residual was evaluated last.
+  void prepare(const Model& model, const ImplicitStage& stage);
+  /// R_q_T and R_v_T. After prepare.
+  void differentiate(const Model& model, const ImplicitStage& stage);
+  /// The same of the base, with explicit_dynamics: base_q_T and base_v_T.
+  void prepare_base(const Model& model, const ImplicitStage& stage);
+  void differentiate_base(const Model& model);
   /// H^T (rows of ld) from them.
   void newton_matrix(const Model& model, const ImplicitStage& stage, double* H_T) const;
+
+  /// After differentiate and differentiate_base.
+  ReverseTerms reverse_terms() const;
+  void set_reverse_terms(const ReverseTerms& terms);
 
   /// y = R_a x.
   void times_mass(const Model& model, const double* x, double* y) const;
@@ -74,7 +89,7 @@ class ImplicitEquation {
   JointForces joint_forces;  ///< explicit_dynamics: at (q, v)
   SpringForces springs;
   PenaltyForces contacts;
-  BodyForces forces;             ///< all that act on bodies at (q+, v+), after differentiate
+  BodyForces forces;             ///< all that act on bodies at (q+, v+), after prepare
   std::vector<double> residual;  ///< nv
   std::vector<double>
       scale;  ///< nv: sum of the sizes of the residual's terms; of M a+ the full row, after differentiate

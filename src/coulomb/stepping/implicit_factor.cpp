@@ -15,18 +15,33 @@ constexpr double smallest_pivot = 1e-6;  // relative to its row
 
 ImplicitFactor::ImplicitFactor(int n) : n_(n), ld_(dense::padded(n)), lu_(std::size_t(n) * ld_), work_(ld_), pivot_(n) {
   if (n < sparse_from) return;
-  copy_.resize(lu_.size());
+  copy_.reserve(lu_.size());
   lower_.reserve(std::size_t(n) * n / 2), upper_.reserve(std::size_t(n) * n / 2);
   lower_start_.resize(n + 1), upper_start_.resize(n + 1);
 }
 
 bool ImplicitFactor::factor() {
   if (n_ < sparse_from) return factor_dense();
-  std::copy(lu_.begin(), lu_.end(), copy_.begin());
+  copy_ = lu_;
   sparse_ = factor_sparse();
   if (sparse_) return true;
-  std::copy(copy_.begin(), copy_.end(), lu_.begin());
+  lu_ = copy_;
   return factor_dense();
+}
+
+ImplicitFactor ImplicitFactor::factors_alone() const {
+  ImplicitFactor out(0);
+  out.n_ = n_, out.ld_ = ld_, out.sparse_ = sparse_;
+  out.lu_ = lu_, out.work_ = work_;
+  if (!sparse_) out.pivot_ = pivot_;
+  else out.lower_ = lower_, out.lower_start_ = lower_start_, out.upper_ = upper_, out.upper_start_ = upper_start_;
+  return out;
+}
+
+std::size_t ImplicitFactor::bytes() const {
+  std::size_t out = (lu_.capacity() + copy_.capacity() + work_.capacity()) * sizeof(double);
+  for (const auto* x : {&pivot_, &lower_, &lower_start_, &upper_, &upper_start_}) out += x->capacity() * sizeof(int);
+  return out;
 }
 
 bool ImplicitFactor::factor_dense() {

@@ -19,6 +19,8 @@ class ImplicitFactor {
   void solve_transposed(double* x) const;      ///< x := H^-T x
   void inverse_transposed(double* P_T) const;  ///< H^-T, rows of ld
   bool sparse() const { return sparse_; }
+  std::size_t bytes() const;             ///< beyond the object
+  ImplicitFactor factors_alone() const;  ///< a copy without room that only factor() needs
 
  private:
   bool factor_dense();

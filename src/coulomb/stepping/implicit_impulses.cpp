@@ -14,6 +14,7 @@ namespace coulomb {
 
 // Rows of columns_ [first, first + count) to out_T, count x rows.
 void ImplicitLinearization::impulses_of(int first, int count, std::vector<double>& out_T) {
+  evaluate(extra_->count - 1);
   const Model& model = *model_;
   const ImplicitStage& stage = solution(extra_->count - 1);
   const ImplicitEquation& e = stages_[extra_->count - 1]->equation;
@@ -56,6 +57,7 @@ bool ImplicitLinearization::impulse_cotangent(const double* lambda, const Parame
                                               double* parameters) {
   const Model& model = *model_;
   const int last = extra_->count - 1;
+  evaluate(last);
   const ImplicitStage& stage = solution(last);
   const ImplicitEquation& e = stages_[last]->equation;
   const PenaltyForces& contacts = e.contacts;
@@ -100,8 +102,9 @@ bool ImplicitLinearization::impulse_cotangent(const double* lambda, const Parame
 }
 
 void ImplicitLinearization::restore_contacts() {
-  if (record_->rows.num_rows == 0 && extra_->count > 0)
-    report_contacts(stages_[extra_->count - 1]->equation.contacts, options_->constraints.timestep, *record_);
+  if (record_->rows.num_rows > 0 || extra_->count == 0) return;
+  evaluate(extra_->count - 1);
+  report_contacts(stages_[extra_->count - 1]->equation.contacts, options_->constraints.timestep, *record_);
 }
 
 void ImplicitLinearization::impulse_columns(StepInput input, std::vector<double>& out_T) {

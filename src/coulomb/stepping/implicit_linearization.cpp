@@ -55,19 +55,28 @@ void ImplicitLinearization::prepare(const Model& model, const StepOptions& optio
   model_ = &model, options_ = &options, record_ = &record;
   extra_ = &implicit_extra(model, record);
   have_jacobian_ = false;
-  const StageInputs inputs{record.u.data(), record.tau.data(), &record.fext};
   for (int i = 0; i < extra_->count; ++i) {
     if (static_cast<int>(stages_.size()) <= i) stages_.push_back(std::make_unique<Stage>(model));
     Stage& s = *stages_[i];
-    ImplicitStage& stage = extra_->stages[i];
-    s.equation.begin(model, options, inputs, stage);
-    s.equation.evaluate(model, options, stage);
-    s.equation.differentiate(model, options, stage);
-    s.equation.differentiate_base(model, stage);
-    s.equation.newton_matrix(model, stage, s.factor.matrix());
-    s.factor.factor();
-    s.inverted = false;
+    s.inverted = s.evaluated = false;
+    if (extra_->kept) {
+      extra_->kept->restore(s.equation, s.factor);
+      continue;
+    }
+    evaluate(i);
+    linearize_stage(model, extra_->stages[i], s.equation, s.factor);
   }
+}
+
+void ImplicitLinearization::evaluate(int i) {
+  Stage& s = *stages_[i];
+  if (s.evaluated) return;
+  s.evaluated = true;
+  ImplicitStage& stage = extra_->stages[i];
+  s.equation.begin(*model_, *options_, {record_->u.data(), record_->tau.data(), &record_->fext}, stage);
+  s.equation.evaluate(*model_, *options_, stage);
+  s.equation.prepare(*model_, stage);
+  s.equation.prepare_base(*model_, stage);
 }
 
 // The matrices of forward mode.

@@ -40,7 +40,7 @@ class ImplicitLinearization final : public StepGradient {
     explicit Stage(const Model& model) : equation(model), factor(model.nv) {}
     ImplicitEquation equation;
     ImplicitFactor factor;
-    bool inverted = false;
+    bool inverted = false, evaluated = false;
     std::vector<double> P_T, N_T, Q_T, B_T, time;  // P, P R_q, P (R_a / c - R_base_v), P R_base_q; P R_a a+ / c
   };
   /// Columns as rows of ld: tangents of the inputs, then of the next state.
@@ -57,6 +57,7 @@ class ImplicitLinearization final : public StepGradient {
   };
 
   const ImplicitStage& solution(int i) const { return extra_->stages[i]; }
+  void evaluate(int i);  ///< what a kept stage leaves out; once
   void invert(int i);
   template <class Forces>
   void forward(Columns& columns, Forces forces);

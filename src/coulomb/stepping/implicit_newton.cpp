@@ -24,7 +24,8 @@ ImplicitNewton::ImplicitNewton(const Model& model)
 // Matrix at the last evaluation, and what is allowed of the residual there.
 bool ImplicitNewton::linearize(const Model& model, const StepOptions& options, const ImplicitStage& stage) {
   const int nv = model.nv, ld = equation.dynamics.ld;
-  equation.differentiate(model, options, stage);
+  equation.prepare(model, stage);
+  equation.differentiate(model, stage);
   equation.newton_matrix(model, stage, factor_.matrix());
   const double* H_T = factor_.matrix();
   double extent = 1;  // of positions: what rounding of q+ is relative to
@@ -157,6 +158,12 @@ NewtonOutcome ImplicitNewton::solve(const Model& model, const StepOptions& optio
   }
   out.residual = std::isfinite(least) ? std::min(1.0, least * options.implicit.tolerance) : 1.0;
   return out;
+}
+
+KeptStage ImplicitNewton::keep(const Model& model, const ImplicitStage& stage) {
+  equation.prepare(model, stage), equation.prepare_base(model, stage);
+  linearize_stage(model, stage, equation, factor_);
+  return KeptStage(equation, factor_);
 }
 
 }  // namespace coulomb

@@ -12,6 +12,7 @@
 
 #include "coulomb/stepping/implicit_equation.hpp"
 #include "coulomb/stepping/implicit_factor.hpp"
+#include "coulomb/stepping/implicit_kept.hpp"
 
 namespace coulomb {
 
@@ -27,6 +28,9 @@ class ImplicitNewton {
 
   /// stage.v_next: the first guess, then the solution, or the best iterate. `equation` is left evaluated there.
   NewtonOutcome solve(const Model& model, const StepOptions& options, const StageInputs& inputs, ImplicitStage& stage);
+
+  /// What derivatives need of the stage solved last.
+  KeptStage keep(const Model& model, const ImplicitStage& stage);
 
   ImplicitEquation equation;
 

@@ -63,8 +63,8 @@ void ImplicitLinearization::spring_side(int i, const RightHandSide& rows, RightH
 
 template <class Visit>
 void ImplicitLinearization::visit_sides(int i, const ParameterSet& set, Visit visit) {
-  const Stage& s = *stages_[i];
-  const ImplicitEquation& e = s.equation;
+  evaluate(i);
+  const ImplicitEquation& e = stages_[i]->equation;
   const ImplicitStage& stage = solution(i);
   const StepRecord& record = *record_;
   const Nothing& none = nothing();
@@ -158,6 +158,7 @@ void ImplicitLinearization::add_impulse_changes(int i, const ParameterSet& set, 
 
 void ImplicitLinearization::add_stage_gradient(int i, const ParameterSet& set, const double* y,
                                                std::vector<double>& out) {
+  evaluate(i);
   const ImplicitEquation& e = stages_[i]->equation;
   const int nv = model_->nv;
   twist_y_.resize(16 * nv);

@@ -67,6 +67,11 @@ void dof_row_derivatives(const DofRow& row, const double* v, const SpringForces&
   }
 }
 
+RowVelocities velocities_of(const DynamicsWorkspace& dynamics, const SpringForces& f) {
+  const double *twist = f.twist.data(), *rate = dynamics.column_rate.data();
+  return {twist, rate, twist, rate};
+}
+
 }  // namespace
 
 SpringForces::SpringForces(const Model& model)
@@ -123,19 +128,22 @@ void add_spring_body_forces(const Model& model, const DynamicsWorkspace& dynamic
   }
 }
 
+void spring_row_derivatives(const Model& model, const DynamicsWorkspace& dynamics, SpringForces& f) {
+  static const std::vector<Contact> no_contacts;
+  if (f.rows.body_rows.empty()) return;
+  row_derivatives(model, dynamics, f.rows, no_contacts, velocities_of(dynamics, f), f.force.data(), f.inactive,
+                  f.derivatives);
+}
+
 void spring_derivatives(const Model& model, const DynamicsWorkspace& dynamics, const double* v, SpringForces& f,
                         double* dQ_dq_T, double* dQ_dv_T, int ld) {
   for (int d = 0; d < model.nv; ++d) dQ_dv_T[std::size_t(d) * ld + d] += f.dry_slope[d];
   for (const DofRow& row : f.rows.dof_rows)
     if (!f.inactive[row.block]) dof_row_derivatives(row, v, f, dQ_dq_T, dQ_dv_T, ld);
   if (f.rows.body_rows.empty()) return;
-  static const std::vector<Contact> no_contacts;
-  const RowVelocities velocities{f.twist.data(), dynamics.column_rate.data(), f.twist.data(),
-                                 dynamics.column_rate.data()};
-  row_derivatives(model, dynamics, f.rows, no_contacts, velocities, f.force.data(), f.inactive, f.derivatives);
   const std::size_t size = std::size_t(f.rows.num_rows) * ld;
   f.s.assign(size, 0.0), f.J.assign(size, 0.0);
-  fill_row_columns(model, dynamics, f.rows, velocities, v, f.derivatives, f.inactive, f.s.data(), ld);
+  fill_row_columns(model, dynamics, f.rows, velocities_of(dynamics, f), v, f.derivatives, f.inactive, f.s.data(), ld);
   for (const BodyRows& b : f.rows.body_rows)
     for (int i = 0; i < b.size; ++i) {
       double *J = f.J.data() + std::size_t(b.row + i) * ld, *s = f.s.data() + std::size_t(b.row + i) * ld;

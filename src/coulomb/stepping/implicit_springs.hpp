@@ -27,7 +27,7 @@ struct SpringForces {
   std::vector<unsigned char> inactive;           ///< per block: a limit that is not reached
   std::vector<double> dry_slope, dry_direction;  ///< nv: df/dv, and f per unit of f_dry
   std::vector<double> twist;                     ///< nv x 8: link twists at v
-  RowDerivatives derivatives;                    ///< after spring_derivatives
+  RowDerivatives derivatives;                    ///< after spring_row_derivatives
 
   // scratch
   std::vector<double> rate, wrench, J, s;
@@ -41,7 +41,9 @@ void spring_forces(const Model& model, const DynamicsWorkspace& dynamics, const 
 void add_spring_body_forces(const Model& model, const DynamicsWorkspace& dynamics, const SpringForces& forces,
                             BodyForces& out);
 
-/// dQ_dq_T[k][d] += dQ_d/dq_k less what ID' holds, dQ_dv_T[k][d] += dQ_d/dv_k; rows of ld. After spring_forces at the same (q, v).
+/// How the equalities' rows move. After spring_forces at the same (q, v).
+void spring_row_derivatives(const Model& model, const DynamicsWorkspace& dynamics, SpringForces& forces);
+/// dQ_dq_T[k][d] += dQ_d/dq_k less what ID' holds, dQ_dv_T[k][d] += dQ_d/dv_k; rows of ld. After spring_row_derivatives.
 void spring_derivatives(const Model& model, const DynamicsWorkspace& dynamics, const double* v, SpringForces& forces,
                         double* dQ_dq_T, double* dQ_dv_T, int ld);
 

@@ -172,6 +172,11 @@ ImplicitExtra& implicit_extra(const Model&, StepRecord& record) {
   return static_cast<ImplicitExtra&>(*record.extra.value);
 }
 
+std::shared_ptr<const KeptStage> kept_stage(const StepRecord& record) {
+  const auto* extra = dynamic_cast<const ImplicitExtra*>(record.extra.value.get());
+  return extra ? extra->kept : nullptr;
+}
+
 bool implicit_step(const Model& model, const StepOptions& options, StepMemory& memory, StepRecord& r) {
   r.valid = false, r.reason = nullptr;
   ImplicitExtra& extra = implicit_extra(model, r);
@@ -188,6 +193,9 @@ bool implicit_step(const Model& model, const StepOptions& options, StepMemory& m
   if (!solved)
     r.reason = "failed: Newton's method did not converge, nor in parts of the step; its best iterate was used";
   else if (extra.parts > 1) r.reason = "solved in parts: Newton's method did not converge on the whole step";
+  extra.kept.reset();
+  if (options.implicit.keep_factors && extra.count == 1)
+    extra.kept = std::make_shared<KeptStage>(extra.newton->keep(model, extra.stages[0]));
   store_result(model, options.constraints.timestep, r, extra);
   r.valid = true;
   if (!all_finite(r.v_next) || !all_finite(r.q_next) || !all_finite(r.acceleration)) {
@@ -199,17 +207,17 @@ bool implicit_step(const Model& model, const StepOptions& options, StepMemory& m
   return true;
 }
 
-bool recall_implicit_step(const Model& model, const StepOptions& options, StepMemory& memory, StepRecord& r) {
+bool recall_implicit_step(const Model& model, const StepOptions& options, StepMemory& memory,
+                          std::shared_ptr<const KeptStage> kept, StepRecord& r) {
   const ImplicitScheme scheme = whole_step(options, memory, r);
   if (scheme == ImplicitScheme::sdirk2) return false;
   ImplicitExtra& extra = implicit_extra(model, r);
   if (scheme == ImplicitScheme::bdf2) extra.previous_q = memory.previous_q, extra.previous_v = memory.previous_v;
-  extra.scheme = scheme, extra.parts = extra.count = 1;
+  extra.scheme = scheme, extra.parts = extra.count = 1, extra.kept = std::move(kept);
   ImplicitStage& stage = extra.stage(model, 0);
   begin_stage(model, scheme, options.constraints.timestep, r.q, r.v, extra, stage);
   stage.v_next = r.v_next;
-  stage.displace(model);
-  integrate(model, r.q.data(), stage.w.data(), stage.q_next.data());
+  stage.follow(model);
   if (!same(stage.q_next, r.q_next)) return false;
   for (int d = 0; d < model.nv; ++d) r.acceleration[d] = (r.v_next[d] - r.v[d]) / options.constraints.timestep;
   clear_constraints(r);

@@ -36,6 +36,7 @@ struct ImplicitExtra final : StepExtra {
   std::vector<double> turned_previous_v;       ///< bdf2: E(xi) previous_v
   std::vector<double> q, v;                    ///< scratch: the state between parts
   std::unique_ptr<ImplicitNewton> newton;      ///< workspace; not copied
+  std::shared_ptr<const KeptStage> kept;       ///< where the options ask for it and the step has one stage
 
   std::unique_ptr<StepExtra> clone() const override;
   std::size_t bytes() const override;
@@ -49,14 +50,18 @@ ImplicitExtra& implicit_extra(const Model& model, StepRecord& record);
 double sdirk_alpha();
 double stage_fraction(ImplicitScheme scheme);
 
+/// Of the step taken last, or null.
+std::shared_ptr<const KeptStage> kept_stage(const StepRecord& record);
+
 /// Penalty contacts into the record, as hard ones would be: the impulse is the force at the end over the step, of length h.
 void report_contacts(const PenaltyForces& contacts, double h, StepRecord& record);
 
 /// As take_step (steppers.hpp).
 bool implicit_step(const Model& model, const StepOptions& options, StepMemory& memory, StepRecord& record);
 
-/// The step to record.(q_next, v_next), which it is known to end in: fills the extra and the memory without solving anything. False: it was
-/// not a step of one stage.
-bool recall_implicit_step(const Model& model, const StepOptions& options, StepMemory& memory, StepRecord& record);
+/// The step to record.(q_next, v_next), which it is known to end in: fills the extra and the memory without solving anything. `kept`: of
+/// that step, or null. False: it was not a step of one stage.
+bool recall_implicit_step(const Model& model, const StepOptions& options, StepMemory& memory,
+                          std::shared_ptr<const KeptStage> kept, StepRecord& record);
 
 }  // namespace coulomb

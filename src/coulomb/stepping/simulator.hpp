@@ -144,6 +144,8 @@ class Simulator {
   void set_memory(const StepMemory& memory);
   /// While frozen, steps read the memory and do not write it.
   void freeze_memory(bool frozen) { step_options_.collision.frozen_cache = frozen; }
+  /// While kept, implicit steps leave in their record what a reverse sweep needs of them (implicit_kept.hpp).
+  void keep_factors(bool kept) { step_options_.implicit.keep_factors = kept; }
 
   const Model& model() const { return *model_; }
   std::shared_ptr<const Model> shared_model() const { return model_; }

@@ -30,6 +30,7 @@ struct ImplicitOptions {
   double equality_stiffness = 1e6;      ///< k of equalities: N/m, N m/rad
   double equality_damping = 1e3;        ///< d of equalities: N s/m, N m s/rad
   double dry_friction_velocity = 1e-3;  ///< v_s: m/s, rad/s
+  bool keep_factors = false;            ///< of every step, for a reverse sweep (implicit_kept.hpp)
 };
 
 struct StepOptions {

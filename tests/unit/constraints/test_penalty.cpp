@@ -23,6 +23,7 @@ void derivatives(const Model& m, PenaltyEvaluation& at, std::vector<double>& dq_
   inverse_dynamics_derivatives(m, d, still.data(), &forces);
   for (std::size_t i = 0; i < dq_T.size(); ++i) dq_T[i] -= d.id_dq_T[i];
   dv_T.assign(dq_T.size(), 0.0);
+  penalty_row_derivatives(m, d, at.forces);
   penalty_derivatives(m, d, at.forces, dq_T.data(), dv_T.data(), d.ld);
 }
 

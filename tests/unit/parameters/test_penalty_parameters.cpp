@@ -28,6 +28,7 @@ struct Context {
     add_penalty_body_forces(m, d, at.forces, forces);
     inverse_dynamics_derivatives(m, d, still.data(), &forces);
     std::vector<double> dq_T(std::size_t(m.nv) * d.ld), dv_T(dq_T);
+    penalty_row_derivatives(m, d, at.forces);
     penalty_derivatives(m, d, at.forces, dq_T.data(), dv_T.data(), d.ld);
     options.timestep = 1;
   }
