@@ -11,7 +11,7 @@ import coulomb
 TOLERANCE = 1e-6
 CHANGES = (3e-5, 3e-6)  # of (q1, v1) that a difference aims at: the larger truncates, the smaller rounds
 ROUNDING = (
-    1e-12  # of (q1, v1), relative to the fastest velocity, after a few impacts: what a difference cannot tell from zero
+    4e-13  # of (q1, v1), relative to the fastest velocity, after a few impacts: a difference cannot tell it from zero
 )
 KINDS = {
     "mass", "com", "inertia", "friction", "restitution", "compliance", "joint_placement", "geometry_placement", "size", "vertices",
@@ -183,7 +183,7 @@ class Step:
         return moved
 
 
-def differs(moved, column, change, largest, speed):
+def differs(moved, column, change, largest, noise):
     """Relative error of a column against the Richardson difference of `moved`; None where the step is not smooth there."""
     h = min(change / max(np.linalg.norm(column), 1e-12), largest)
     at = [moved(size) for size in (h, -h, h / 2, -h / 2)]
@@ -193,11 +193,11 @@ def differs(moved, column, change, largest, speed):
     bend, half_bend = np.linalg.norm(at[0] + at[1]), np.linalg.norm(at[2] + at[3])
     if bend > 1e-10 and half_bend > 0.4 * bend:
         return None  # a kink within the differences
-    return np.linalg.norm(column - numeric) / max(np.linalg.norm(numeric), ROUNDING * speed / TOLERANCE / h)
+    return np.linalg.norm(column - numeric) / max(np.linalg.norm(numeric), noise / TOLERANCE / h)
 
 
-def check(moved, column, largest, speed, what):
-    errors = [differs(moved, column, change, largest, speed) for change in CHANGES]
+def check(moved, column, largest, noise, what):
+    errors = [differs(moved, column, change, largest, noise) for change in CHANGES]
     if all(e is None for e in errors):
         return False
     assert min(e for e in errors if e is not None) < TOLERANCE, (what, errors)
@@ -221,17 +221,19 @@ def test_a_split_step_is_differentiated(build, k, contact):
         expected = w.ravel() @ forward
         assert reverse == pytest.approx(expected, rel=1e-10, abs=1e-10 * max(1, np.abs(forward).max(initial=0)))
 
-    smooth, speed = 0, 1 + np.abs(step.v1).max()
+    smooth, noise = 0, ROUNDING * (1 + np.abs(step.v1).max())
+    if build is ball_on_a_turning_wall:  # columns that are zero, after four impacts
+        noise *= 2.5
     for name, J in (("q", d.A[:, : model.nv]), ("v", d.A[:, model.nv :]), ("u", d.B), ("tau", d.B_tau)):
         for column in range(J.shape[1]):
             smooth += check(
-                step.by_input(name, column), J[:, column], 1e-3 if name in "qv" else 10, speed, (name, column)
+                step.by_input(name, column), J[:, column], 1e-3 if name in "qv" else 10, noise, (name, column)
             )
     assert smooth >= 2 * model.nv  # most of q, v and tau
     for name, value in values.items():
         for column in range(d[name].shape[1]):
             size = max(abs(value[column]), 1e-2 * np.abs(value).max(), 1e-4 if name == "timestep" else 1e-3)
-            if check(step.by_parameter(name, value, column), d[name][:, column], 0.02 * size, speed, (name, column)):
+            if check(step.by_parameter(name, value, column), d[name][:, column], 0.02 * size, noise, (name, column)):
                 if np.abs(d[name][:, column]).max() > 1e-9:
                     compared.add((contact, name.split("/")[0]))
 
