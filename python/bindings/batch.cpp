@@ -49,7 +49,11 @@ void construct(Batch* self, std::shared_ptr<Model> model, int num_envs, int num_
   // whatever a Simulator takes, and refuses, is taken and refused here
   if (timestep) options["timestep"] = *timestep;
   const nb::object simulator = nb::type<Simulator>()(model, **options);
-  SimulatorOptions settings = nb::cast<const Simulator&>(simulator).options();
+  const Simulator& one = nb::cast<const Simulator&>(simulator);
+  SimulatorOptions settings = one.options();
+  const PenaltyDefaults& penalty = one.model().penalty;  // which took these options over
+  settings.contact_stiffness = penalty.stiffness, settings.contact_damping = penalty.damping;
+  settings.contact_friction_stiffness = penalty.friction_stiffness;
   if (!timestep) settings.timestep = 0;  // each model's own
   const BatchParameters values = parameters ? batch_parameters(*parameters, num_envs) : BatchParameters{};
   nb::gil_scoped_release release;
@@ -133,21 +137,10 @@ CotangentOut vjp(Batch& batch, nb::handle dQ1, nb::handle dV1, const std::vector
     to.previous_q = new_array<double>({n, nv}, "float64", out.previous_q);
     to.previous_v = new_array<double>({n, nv}, "float64", out.previous_v);
   }
-  if (outputs.is_none()) {
-    const Working working(batch);
-    batch.simulator.vjp(dq_in.data(), dv_in.data(), wrt, to);
-    return out;
-  }
   const OutputWeights weights(batch.model(), outputs, n);
-  BatchOutputCotangents cotangents(weights, out.set, n, 1, static_cast<int>(nv), dq_in.data(), dv_in.data());
   const Working working(batch);
-  for (int i = 0; i < static_cast<int>(n); ++i) {
-    const StepRecord& r = batch.simulator.environment(i).record();
-    if (!r.valid) throw std::logic_error("vjp: environment " + std::to_string(i) + " took no step yet");
-    cotangents.add(i, batch.simulator.environment(i).model(), r.q_next.data(), r.v_next.data());
-  }
-  batch.simulator.vjp(cotangents.dq(), cotangents.dv(), wrt, to);
-  cotangents.finish(to.valid, to.parameters);
+  batch.simulator.vjp(dq_in.data(), dv_in.data(), wrt, to, outputs.is_none() ? nullptr : &weights.set,
+                      weights.values.data());
   return out;
 }
 
@@ -260,8 +253,10 @@ void bind_products(nb::class_<Batch>& cls) {
               "[], *, outputs: dict[str, numpy.ndarray] | None = None) -> BatchCotangent"),
       "Reverse mode: cotangents (n, nv) of q1 and v1 to the BatchCotangent of q, v, u and tau, and of the "
       "parameters named in wrt "
-      "(g[name], per environment). outputs: cotangents (n, tangent_size) of outputs of states by name, which add to "
-      "dQ1 and dV1; these may then be None.\n\nRuntimeError: an environment took no step yet; ValueError: NaN in a "
+      "(g[name], per environment). outputs: cotangents (n, tangent_size) of outputs by name, forces too, which add to "
+      "dQ1 and dV1; these may then be None.\n\nRuntimeError: an environment took no step yet, or forces that the steps "
+      "do "
+      "not tell; ValueError: NaN in a "
       "cotangent, unknown name.");
   cls.def("jvp", &jvp, nb::arg("dQ") = nb::none(), nb::arg("dV") = nb::none(), nb::arg("dU") = nb::none(),
           nb::arg("dtau") = nb::none(),

@@ -94,33 +94,32 @@ const Model& model_of(const RolloutOut& r) {
   return r.rollout.environments.empty() ? r.owner().model() : *r.rollout.environments.front().model;
 }
 
-/// function(i, model, states of q, states of v)
-template <class Function>
-void for_each_environment(const RolloutOut& r, Function&& function) {
-  const Py_ssize_t n = r.owner().n(), states = r.rollout.steps + 1;
-  const Model& model = model_of(r);
-  const ArrayIn q(r.q, "q", {n, states, model.nq}), v(r.v, "v", {n, states, model.nv});
+// Without derivatives only states were kept.
+void read_states(const RolloutOut& r, const OutputSet& set, double* to) {
+  refuse_forces(set, "a rollout made with derivatives=False");
+  Batch& batch = r.owner();
+  const Py_ssize_t n = batch.n(), states = r.rollout.steps + 1;
+  const int nq = batch.model().nq, nv = batch.model().nv;
+  const ArrayIn q(r.q, "q", {n, states, nq}), v(r.v, "v", {n, states, nv});
   for (Py_ssize_t i = 0; i < n; ++i) {
-    const auto& own = r.rollout.environments;
-    const Model& its = own.empty() ? r.owner().simulator.environment(static_cast<int>(i)).model()
-                                   : *own[static_cast<std::size_t>(i)].model;
-    function(i, its, q.data() + i * states * model.nq, v.data() + i * states * model.nv);
+    StateOutputs at(batch.simulator.environment(static_cast<int>(i)).model());
+    for (Py_ssize_t t = i * states; t < (i + 1) * states; ++t) {
+      at.move_to(q.data() + t * nq, v.data() + t * nv);
+      at.read(set, to + t * set.size());
+    }
   }
 }
 
 nb::object readings(const RolloutOut& r, nb::handle name) {
   const OutputSet set(model_of(r), output_names_of(name));
-  refuse_forces(set, "a rollout");
-  const Py_ssize_t states = r.rollout.steps + 1;
   nb::object out;
-  double* to = new_array<double>({r.owner().n(), states, set.size()}, "float64", out);
-  for_each_environment(r, [&](Py_ssize_t i, const Model& model, const double* q, const double* v) {
-    StateOutputs at(model);
-    for (Py_ssize_t t = 0; t < states; ++t) {
-      at.move_to(q + t * model.nq, v + t * model.nv);
-      at.read(set, to + (i * states + t) * set.size());
-    }
-  });
+  double* to = new_array<double>({r.owner().n(), r.rollout.steps + 1, set.size()}, "float64", out);
+  if (r.rollout.environments.empty()) {
+    read_states(r, set, to);
+    return out;
+  }
+  const Working working(r.owner());
+  read_outputs(r.owner().simulator, r.rollout, set, to);
   return out;
 }
 
@@ -138,18 +137,11 @@ RolloutCotangentOut reverse(const RolloutOut& r, nb::handle dQ, nb::handle dV, c
   to.tau = new_array<double>({n, T, model.nv}, "float64", out.tau);
   to.parameters = new_array<double>({n, out.set.size()}, "float64", out.columns);
   to.valid = new_array<bool>({n}, "bool", out.valid);
-  std::optional<BatchOutputCotangents> cotangents;
   const OutputWeights weights(model, outputs, T + 1, n);
-  if (!outputs.is_none()) {
-    cotangents.emplace(weights, out.set, n, static_cast<int>(T) + 1, model.nv, q_in.data(), v_in.data());
-    for_each_environment(
-        r, [&](Py_ssize_t i, const Model& own, const double* q, const double* v) { cotangents->add(i, own, q, v); });
-  }
   run_interruptible(batch, [&](const Interrupted& interrupted) {
-    return cotangents ? vjp(batch.simulator, r.rollout, cotangents->dq(), cotangents->dv(), wrt, to, interrupted)
-                      : vjp(batch.simulator, r.rollout, q_in.data(), v_in.data(), wrt, to, interrupted);
+    return vjp(batch.simulator, r.rollout, q_in.data(), v_in.data(), wrt, to, interrupted, &weights.set,
+               weights.values.data());
   });
-  if (cotangents) cotangents->finish(to.valid, to.parameters);
   return out;
 }
 
@@ -202,7 +194,7 @@ void bind_results(nb::module_& module) {
       .def_ro("iterations", &RolloutOut::iterations, "(n, T) int")
       .def_ro("residual", &RolloutOut::residual, "(n, T) scaled residual of the constraint problem.")
       .def("output", &readings, nb::arg("name"), nb::sig("def output(self, name: str | list[str]) -> numpy.ndarray"),
-           "(n, T + 1, size) readings at every state, as Rollout.output.")
+           "(n, T + 1, size) readings at every state, as Rollout.output; without derivatives, of states only.")
       .def(
           "vjp", &reverse, nb::arg("dQ") = nb::none(), nb::arg("dV") = nb::none(), nb::arg("wrt") = Names{},
           nb::kw_only(), nb::arg("outputs") = nb::none(),

@@ -52,28 +52,6 @@ OutputWeights::OutputWeights(const Model& model, nb::handle outputs, Py_ssize_t 
   }
 }
 
-BatchOutputCotangents::BatchOutputCotangents(const OutputWeights& weights, const ParameterSet& set, Py_ssize_t n,
-                                             int states, int nv, const double* dq, const double* dv)
-    : weights_(weights), set_(set), states_(states), direct_(static_cast<std::size_t>(n * set.size())) {
-  const auto count = static_cast<std::size_t>(n) * static_cast<std::size_t>(states) * static_cast<std::size_t>(nv);
-  q_.resize(count), v_.resize(count);
-  if (dq) std::copy_n(dq, count, q_.data());
-  if (dv) std::copy_n(dv, count, v_.data());
-}
-
-void BatchOutputCotangents::add(Py_ssize_t environment, const Model& model, const double* q, const double* v) {
-  const Py_ssize_t first = environment * states_;
-  add_output_cotangents(
-      model, states_, q, v, weights_.set, weights_.values.data() + first * weights_.set.tangent_size(), set_,
-      q_.data() + first * model.nv, v_.data() + first * model.nv, direct_.data() + environment * set_.size());
-}
-
-void BatchOutputCotangents::finish(const bool* valid, double* parameters) const {
-  const auto size = static_cast<std::size_t>(set_.size());
-  for (std::size_t k = 0; k < direct_.size(); ++k)
-    if (valid[k / size]) parameters[k] += direct_[k];
-}
-
 namespace {
 
 Simulator& simulator_of(const StepDerivatives& d, const char* what) {

@@ -172,6 +172,59 @@ def test_along_a_trajectory(options):
         assert exact == pytest.approx(found, rel=1e-6), name
 
 
+@pytest.mark.parametrize("options", OPTIONS)
+def test_of_a_batch(options):
+    """Every environment has the forces and the gradients of a simulator of its own."""
+    model, q, v, u = start()
+    mass = np.array([[0.5], [0.7]]) * values_of(model, ["mass/ball"])["mass/ball"]
+    sims = [simulator(model.with_parameters({"mass/ball": m}), options) for m in mass]
+    batch = coulomb.BatchSimulator(
+        model, 2, parameters={"mass/ball": mass}, tolerance=1e-13, **SOFT, **OPTIONS[options]
+    )
+    steps, rng = 8, np.random.default_rng(6)
+    Q, V, U = (np.stack([x, x]) for x in (q, v, np.tile(u, (steps, 1))))
+    W = {name: rng.normal(size=(2, steps + 1, size_of(model, name))) for name in NAMES}
+    r = batch.rollout(Q, V, U)
+    readings, g = r.output(NAMES), r.vjp(outputs=W, wrt=PARAMETERS)
+    batch.step(Q, V, U[:, 0])
+    one = batch.vjp(outputs={name: w[:, 1] for name, w in W.items()}, wrt=PARAMETERS)
+    for i, sim in enumerate(sims):
+        alone = sim.rollout(q, v, U[i])
+        assert np.array_equal(readings[i], alone.output(NAMES))
+        expected = alone.vjp(outputs={name: w[i] for name, w in W.items()}, wrt=PARAMETERS)
+        assert np.array_equal(g.q0[i], expected.q0) and np.array_equal(g.u[i], expected.u)
+        assert all(np.array_equal(g[name][i], expected[name]) for name in PARAMETERS)
+        sim.reset()
+        sim.step(q, v, u)
+        expected = sim.vjp(outputs={name: w[i, 1] for name, w in W.items()}, wrt=PARAMETERS)
+        assert np.array_equal(one.q[i], expected.q) and all(np.array_equal(one[n][i], expected[n]) for n in PARAMETERS)
+
+
+def test_numbers_of_contact_in_a_batch():
+    """Given as options, or per environment as parameters, then and later, which comes first."""
+    model, q, v, _ = start()
+    Q, V, given = np.stack([q, q]), np.stack([v, v]), {"contact": "penalty", "contact_stiffness": 1e4}
+
+    def forces(batch):
+        batch.step(Q, V)
+        return batch.output("contact_force/ball")[:, 2]
+
+    def expected(k):
+        sim = coulomb.Simulator(model, contact="penalty", contact_stiffness=k)
+        sim.step(q, v)
+        return sim.output("contact_force/ball")[2]
+
+    batch = coulomb.BatchSimulator(model, 2, **given)
+    assert forces(batch).tolist() == 2 * [expected(1e4)] and expected(1e4) != expected(1e5)
+    batch.set_parameters({"contact_stiffness": np.array([[2e4], [3e4]])})
+    assert forces(batch).tolist() == [expected(2e4), expected(3e4)]
+    values = {"contact_stiffness": np.array([[5e3], [6e3]])}
+    assert forces(coulomb.BatchSimulator(model, 2, parameters=values, **given)).tolist() == [
+        expected(5e3),
+        expected(6e3),
+    ]
+
+
 @pytest.mark.parametrize("build", [sliding_box, ball_joint, robot_in_contact])
 def test_of_hard_contact(build):
     model, q, v = build()

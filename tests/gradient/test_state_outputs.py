@@ -321,28 +321,30 @@ def test_of_a_batch():
         sim.step(q, v, u)
         assert np.array_equal(readings[i], sim.output(names))
     assert np.abs(readings[0] - readings[1]).max() > 1
-    states, random = ["position/tip", "orientation/hand", "subtree_com/base"], np.random.default_rng(0)
+    several, random = ["position/tip", "orientation/hand", "subtree_com/base", *names[1:]], np.random.default_rng(0)
     wrt = ["mass/base", "joint_placement/shoulder"]
-    w = random.normal(size=(2, 9))
-    g = batch.vjp(wrt=wrt, outputs=split(model, states, w))
+    size = sum(model.outputs()[name].tangent_size for name in several)
+    w = random.normal(size=(2, size))
+    g = batch.vjp(wrt=wrt, outputs=split(model, several, w))
     dx = random.normal(size=(2, 2, model.nv))
-    both, added = batch.vjp(*dx, wrt), batch.vjp(*dx, wrt, outputs=split(model, states, w))
+    both, added = batch.vjp(*dx, wrt), batch.vjp(*dx, wrt, outputs=split(model, several, w))
     assert np.abs(added.q - both.q - g.q).max() <= 1e-12 * np.abs(added.q).max()
     r = batch.rollout(np.stack([q, q]), np.stack([v, v]), np.stack([np.tile(u, (5, 1))] * 2))
-    W = random.normal(size=(2, 6, 9))
-    G = r.vjp(wrt=wrt, outputs=split(model, states, W))
+    W = random.normal(size=(2, 6, size))
+    G = r.vjp(wrt=wrt, outputs=split(model, several, W))
     for i in range(2):
         sim = coulomb.Simulator(model.with_parameters({"mass/base": heavier[i]}))
         sim.step(q, v, u)
-        single = sim.vjp(wrt=wrt, outputs=split(model, states, w[i]))
+        single = sim.vjp(wrt=wrt, outputs=split(model, several, w[i]))
         assert np.array_equal(g.q[i], single.q) and all(np.array_equal(g[name][i], single[name]) for name in wrt)
         alone = sim.rollout(q, v, np.tile(u, (5, 1)))
-        assert np.array_equal(r.output(states)[i], alone.output(states))
-        single = alone.vjp(wrt=wrt, outputs=split(model, states, W[i]))
+        assert np.array_equal(r.output(several)[i], alone.output(several))
+        single = alone.vjp(wrt=wrt, outputs=split(model, several, W[i]))
         assert np.array_equal(G.q0[i], single.q0) and all(np.array_equal(G[name][i], single[name]) for name in wrt)
-    for call in (lambda: r.output(names), lambda: batch.vjp(outputs={names[1]: np.zeros((2, 1))})):
-        with pytest.raises(ValueError, match="is a force of a step"):
-            call()
+    kept_nothing = batch.rollout(np.stack([q, q]), np.stack([v, v]), steps=2, derivatives=False)
+    with pytest.raises(ValueError, match="is a force of a step"):
+        kept_nothing.output(names)
+    assert np.array_equal(kept_nothing.output(names[:1])[:, 0], r.output(names[:1])[:, 0])
     with pytest.raises(ValueError, match=r"outputs\['position/tip'\]"):
         batch.vjp(outputs={"position/tip": np.zeros(3)})
 
@@ -365,7 +367,18 @@ def test_of_other_steppers(options):
     w = np.array([1.0, 2.0, 3.0])
     g = sim.vjp(outputs={"velocity/s": w})
     assert np.abs(np.r_[g.q, g.v] - w @ J).max() <= 1e-12 * np.abs(J).max()
-    for call in (lambda: sim.output("sensor/t"), lambda: sim.output("sensor/l"), lambda: d.dpoint("q")):
+    batch = coulomb.BatchSimulator(model, 1, **options)
+    batch.step(q[None], v[None])
+    weight, states = {"sensor/t": np.ones((1, 1))}, {"sensor/t": np.ones((1, 3, 1))}
+    rolled = batch.rollout(q[None], v[None], steps=2)
+    for call in (
+        lambda: sim.output("sensor/t"),
+        lambda: sim.output("sensor/l"),
+        lambda: d.dpoint("q"),
+        lambda: batch.vjp(outputs=weight).q,
+        lambda: rolled.output("sensor/t")[:, 0],
+        lambda: rolled.vjp(outputs=states).q0,
+    ):
         if "stepper" in options:
             assert np.asarray(call()).size <= 1  # tests/gradient/test_force_outputs.py has their derivatives
             continue

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "coulomb/stepping/force_outputs.hpp"
+
 namespace coulomb {
 namespace {
 
@@ -155,12 +157,17 @@ bool rollout(BatchSimulator& batch, const BatchRolloutInput& in, const BatchRoll
 }
 
 bool vjp(BatchSimulator& batch, const BatchRollout& rollout, const double* dq, const double* dv,
-         const std::vector<std::string>& parameters, const BatchRolloutCotangent& out, const Interrupted& interrupted) {
+         const std::vector<std::string>& parameters, const BatchRolloutCotangent& out, const Interrupted& interrupted,
+         const OutputSet* outputs, const double* doutputs) {
   check_kept(batch, rollout);
   const Sizes s(batch, rollout.steps);
   const auto size = std::size_t(ParameterSet(*rollout.environments.front().model, parameters).size());
   check_planes("dQ", dq, s.n, s.states, s.nv);
   check_planes("dV", dv, s.n, s.states, s.nv);
+  static const OutputSet none;
+  const OutputSet& read = outputs ? *outputs : none;
+  const auto width = std::size_t(read.tangent_size());
+  check_forces_told(read, rollout.environments.front().step_options);
   Stop stop(interrupted);
   return stop.run(batch, [&](Simulator&, std::size_t i, int thread) {
     const Rollout& r = rollout.environments[i];
@@ -168,8 +175,8 @@ bool vjp(BatchSimulator& batch, const BatchRollout& rollout, const double* dq, c
     std::fill_n(u, s.steps * s.nu, 0.0), std::fill_n(tau, s.steps * s.nv, 0.0);
     RolloutCotangent g;
     out.valid[i] = attempt([&] {
-      g = vjp(r, row(dq, i, s.states * s.nv), row(dv, i, s.states * s.nv), parameters,
-              [&](int, int) { stop.look(thread); });
+      g = vjp(r, row(dq, i, s.states * s.nv), row(dv, i, s.states * s.nv), read, row(doutputs, i, s.states * width),
+              parameters, [&](int, int) { stop.look(thread); });
     });
     if (!out.valid[i])
       g.q0.assign(s.nv, 0.0), g.v0.assign(s.nv, 0.0), g.parameters.assign(size, 0.0), g.u.clear(), g.tau.clear();
@@ -179,6 +186,15 @@ bool vjp(BatchSimulator& batch, const BatchRollout& rollout, const double* dq, c
     std::copy(g.u.begin(), g.u.end(), u);
     std::copy(g.tau.begin(), g.tau.end(), tau);
     std::copy_n(g.parameters.data(), size, out.parameters + i * size);
+  });
+}
+
+void read_outputs(BatchSimulator& batch, const BatchRollout& rollout, const OutputSet& outputs, double* readings) {
+  check_kept(batch, rollout);
+  batch.for_each([&](Simulator&, int environment, int) {
+    const auto i = std::size_t(environment);
+    const std::vector<double> mine = read_outputs(rollout.environments[i], outputs);
+    std::copy(mine.begin(), mine.end(), readings + i * mine.size());
   });
 }
 

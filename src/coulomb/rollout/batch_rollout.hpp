@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "coulomb/rollout/batch_simulator.hpp"
-#include "coulomb/rollout/rollout_derivatives.hpp"
+#include "coulomb/rollout/rollout_outputs.hpp"
 
 namespace coulomb {
 
@@ -48,10 +48,14 @@ struct BatchRolloutCotangent {
   bool* valid = nullptr;
 };
 
-/// dq, dv: n x (steps + 1) x nv cotangents; null: zero. `batch` lends its threads. False if interrupted.
+/// dq, dv: n x (steps + 1) x nv cotangents; null: zero. doutputs: n x (steps + 1) x outputs->tangent_size(), cotangents of outputs; or
+/// null. `batch` lends its threads. False if interrupted.
 bool vjp(BatchSimulator& batch, const BatchRollout& rollout, const double* dq, const double* dv,
          const std::vector<std::string>& parameters, const BatchRolloutCotangent& out,
-         const Interrupted& interrupted = {});
+         const Interrupted& interrupted = {}, const OutputSet* outputs = nullptr, const double* doutputs = nullptr);
+
+/// n x (steps + 1) x outputs.size() readings of a rollout that keeps what derivatives need.
+void read_outputs(BatchSimulator& batch, const BatchRollout& rollout, const OutputSet& outputs, double* readings);
 
 struct BatchRolloutTangent {
   const double *dq0 = nullptr, *dv0 = nullptr, *du = nullptr, *dtau = nullptr;  ///< shaped as the input; null: zero

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "coulomb/model/configuration.hpp"
+#include "coulomb/stepping/force_outputs.hpp"
 
 namespace coulomb {
 namespace {
@@ -69,7 +70,7 @@ BatchSimulator::BatchSimulator(std::shared_ptr<const Model> model, int num_envs,
     : options_(std::move(options)), pool_(num_threads) {
   if (num_envs < 1) throw std::invalid_argument("num_envs: got " + std::to_string(num_envs) + ", expected at least 1");
   if (!model) throw std::invalid_argument("model: got a null pointer");
-  models_.assign(static_cast<std::size_t>(num_envs), std::move(model));
+  models_.assign(static_cast<std::size_t>(num_envs), with_penalty_options(std::move(model), options_));
   if (!parameters.empty()) models_ = changed_models(parameters, nullptr);
   simulators_ = make_simulators(models_);
   outcome_.assign(models_.size(), Outcome::none);
@@ -212,25 +213,33 @@ void BatchSimulator::derivatives(const std::vector<std::string>& parameters, con
 }
 
 void BatchSimulator::vjp(const double* dq1, const double* dv1, const std::vector<std::string>& parameters,
-                         const BatchCotangent& out) {
+                         const BatchCotangent& out, const OutputSet* outputs, const double* doutputs) {
   const std::size_t n = simulators_.size(), nv = static_cast<std::size_t>(model().nv),
                     nu = static_cast<std::size_t>(model().nu);
   check_finite_batch("dQ1", dq1, n, nv, nullptr);
   check_finite_batch("dV1", dv1, n, nv, nullptr);
   check_stepped();
+  if (outputs) check_forces_told(*outputs, simulators_.front()->resolved_options());
   const std::size_t size = static_cast<std::size_t>(parameter_set(parameters).size());
   for_each([&](Simulator& sim, int environment, int) {
     const auto i = static_cast<std::size_t>(environment);
-    const double *dq = dq1 + i * nv, *dv = dv1 + i * nv;
+    const double *dq = dq1 ? dq1 + i * nv : nullptr, *dv = dv1 ? dv1 + i * nv : nullptr;
+    const OutputCotangent of_outputs{outputs, outputs ? doutputs + i * outputs->tangent_size() : nullptr, nullptr};
     for (double* x : {out.previous_q, out.previous_v})
       if (x) fill(x + i * nv, nv);
-    const std::optional<StepCotangent> cotangent =
-        attempt(i, out.valid, [&] { return std::optional(sim.vjp(dq, dv, parameters)); });
+    const std::optional<StepCotangent> cotangent = attempt(i, out.valid, [&] {
+      return std::optional(outputs ? coulomb::vjp(sim, dq, dv, of_outputs, parameters) : sim.vjp(dq, dv, parameters));
+    });
     if (!cotangent) {
       const bool pass = outcome_[i] == Outcome::left_out;
       copy_or_zero(pass ? dq : nullptr, nv, out.q + i * nv);
       copy_or_zero(pass ? dv : nullptr, nv, out.v + i * nv);
       fill(out.u + i * nu, nu), fill(out.tau + i * nv, nv), fill(out.parameters + i * size, size);
+      if (!pass || !outputs) return;
+      const ParameterSet set(sim.model(), parameters);
+      StateOutputs at(sim.model());
+      at.move_to(sim.record().q_next.data(), sim.record().v_next.data());
+      at.vjp(*outputs, of_outputs.doutputs, out.q + i * nv, out.v + i * nv, &set, out.parameters + i * size);
       return;
     }
     const StepCotangent& g = *cotangent;

@@ -13,6 +13,7 @@
 
 #include "coulomb/rollout/thread_pool.hpp"
 #include "coulomb/stepping/simulator.hpp"
+#include "coulomb/stepping/step_outputs.hpp"
 
 namespace coulomb {
 
@@ -61,8 +62,10 @@ class BatchSimulator {
   /// Derivatives of the last call of step: the identity for environments that the mask left out. Throws std::logic_error naming an environment that
   /// took no part in a step since it was made or reset.
   void derivatives(const std::vector<std::string>& parameters, const BatchJacobian& out);
-  /// dq1, dv1: n x nv, cotangents of the next states.
-  void vjp(const double* dq1, const double* dv1, const std::vector<std::string>& parameters, const BatchCotangent& out);
+  /// dq1, dv1: n x nv, cotangents of the next states (null: zero). doutputs: n x outputs->tangent_size(), cotangents of outputs. Throws
+  /// std::logic_error for forces that the steps do not tell.
+  void vjp(const double* dq1, const double* dv1, const std::vector<std::string>& parameters, const BatchCotangent& out,
+           const OutputSet* outputs = nullptr, const double* doutputs = nullptr);
   /// Tangents of the inputs (null: zero) to those of the next states, n x nv; valid: null or n, as above.
   void jvp(const double* dq, const double* dv, const double* du, const double* dtau, double* dq1, double* dv1,
            bool* valid = nullptr);

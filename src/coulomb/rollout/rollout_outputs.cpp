@@ -86,6 +86,7 @@ namespace {
 
 void add_state_cotangents(const Model& model, int states, const double* q, const double* v, const OutputSet& outputs,
                           const double* w, const ParameterSet& set, double* dq, double* dv, double* dparameters) {
+  if (outputs.size() == 0) return;
   StateOutputs at(model);
   for (std::size_t t = 0; t < static_cast<std::size_t>(states); ++t) {
     at.move_to(q + t * model.nq, v + t * model.nv);
@@ -94,12 +95,6 @@ void add_state_cotangents(const Model& model, int states, const double* q, const
 }
 
 }  // namespace
-
-void add_output_cotangents(const Model& model, int states, const double* q, const double* v, const OutputSet& outputs,
-                           const double* w, const ParameterSet& set, double* dq, double* dv, double* dparameters) {
-  refuse_forces(outputs, "a batch");
-  add_state_cotangents(model, states, q, v, outputs, w, set, dq, dv, dparameters);
-}
 
 RolloutCotangent vjp(const Rollout& rollout, const double* dq, const double* dv, const OutputSet& outputs,
                      const double* doutputs, const std::vector<std::string>& parameters, const Progress& progress) {

@@ -15,11 +15,6 @@ namespace coulomb {
 /// (steps + 1) x outputs.size(). Throws std::logic_error for forces that the steps do not tell.
 std::vector<double> read_outputs(const Rollout& rollout, const OutputSet& outputs);
 
-/// What cotangents w (states x tangent_size) of outputs at some states (q, v) add to those of the states (dq, dv: states x nv) and to
-/// the parameters' gradient. Throws for forces.
-void add_output_cotangents(const Model& model, int states, const double* q, const double* v, const OutputSet& outputs,
-                           const double* w, const ParameterSet& set, double* dq, double* dv, double* dparameters);
-
 /// vjp of the states (dq, dv as there) and of outputs: (steps + 1) x tangent_size cotangents. Throws as vjp.
 RolloutCotangent vjp(const Rollout& rollout, const double* dq, const double* dv, const OutputSet& outputs,
                      const double* doutputs, const std::vector<std::string>& parameters = {},

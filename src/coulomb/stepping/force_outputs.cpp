@@ -17,6 +17,13 @@ void add(const std::vector<std::pair<int, double>>& entries, double scale, std::
 
 bool is_kind(const ParameterSet::Item& item, const char* name) { return std::string(item.kind->name()) == name; }
 
+void check_told(const Sensor& sensor, const StepOptions& options) {
+  const bool of_rows = sensor.type == SensorType::touch || sensor.type == SensorType::joint_limit_force ||
+                       sensor.type == SensorType::contact_force;
+  if (of_rows && options.impacts.enabled)
+    throw std::logic_error("output '" + sensor.name + "': not of steps with continuous_collision");
+}
+
 }  // namespace
 
 void ForceGradient::clear(const Model& model, const StepRecord& record, const ParameterSet* set) {
@@ -125,10 +132,7 @@ void ForceOutputs::add_limit(int joint, Scalar& out) {
 void ForceOutputs::scalars(const Sensor& sensor) {
   scalars_.assign(sensor_tangent_size(*model_, sensor), Scalar{});
   Scalar& out = scalars_[0];
-  const bool of_rows = sensor.type == SensorType::touch || sensor.type == SensorType::joint_limit_force ||
-                       sensor.type == SensorType::contact_force;
-  if (of_rows && options_->impacts.enabled)
-    throw std::logic_error("output '" + sensor.name + "': not of steps with continuous_collision");
+  check_told(sensor, *options_);
   bool constant = false;
   switch (sensor.type) {
     case SensorType::actuator_force: add_actuator(sensor.index, 1, out); break;
@@ -217,6 +221,10 @@ void ForceOutputs::add_gradient(const Sensor& sensor, const double* weights, con
     if (!s.turns.empty()) add_turns(s, weight, set, to);
     if (set) add_parameters(s, weight, *set, to);
   }
+}
+
+void check_forces_told(const OutputSet& outputs, const StepOptions& options) {
+  for (const OutputSet::Item& item : outputs.items()) check_told(item.sensor, options);
 }
 
 }  // namespace coulomb

@@ -67,4 +67,7 @@ class ForceOutputs {
   std::vector<Scalar> scalars_;
 };
 
+/// Throws std::logic_error naming the first output that steps with these options do not tell.
+void check_forces_told(const OutputSet& outputs, const StepOptions& options);
+
 }  // namespace coulomb

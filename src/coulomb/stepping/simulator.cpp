@@ -179,8 +179,10 @@ const char* reason(SolveStatus status) {
   return "unknown";
 }
 
-/// The model with these numbers of penalty contact, so that parameters() lists them and with_parameters changes them.
-std::shared_ptr<const Model> with_penalty(std::shared_ptr<const Model> model, SimulatorOptions& o) {
+}  // namespace
+
+std::shared_ptr<const Model> with_penalty_options(std::shared_ptr<const Model> model, SimulatorOptions& o) {
+  if (!model) refuse("model: got a null pointer");
   const auto given = [](std::optional<double>& option, double now) { return std::exchange(option, {}).value_or(now); };
   const PenaltyDefaults& own = model->penalty;
   const PenaltyDefaults wanted{given(o.contact_stiffness, own.stiffness), given(o.contact_damping, own.damping),
@@ -196,14 +198,11 @@ std::shared_ptr<const Model> with_penalty(std::shared_ptr<const Model> model, Si
   return out;
 }
 
-std::shared_ptr<const Model> simulated_model(std::shared_ptr<const Model> model, SimulatorOptions& options) {
-  if (!model) refuse("model: got a null pointer");
-  model = with_penalty(std::move(model), options);
+static std::shared_ptr<const Model> simulated_model(std::shared_ptr<const Model> model, SimulatorOptions& options) {
+  model = with_penalty_options(std::move(model), options);
   if (!options.exclude_neutral_overlaps) return model;
   return without_pairs(model, neutral_overlaps(*model));
 }
-
-}  // namespace
 
 Simulator::Simulator(std::shared_ptr<const Model> model, SimulatorOptions options)
     : model_(simulated_model(std::move(model), options)), options_(std::move(options)),

@@ -53,6 +53,10 @@ struct SimulatorOptions {
   int newton_iterations = 50, newton_halvings = 8;  ///< implicit steppers: budget; how often a step may be halved
 };
 
+/// The model with the options' numbers of penalty contact, so that parameters() lists them and with_parameters() changes them; the options
+/// are left without.
+std::shared_ptr<const Model> with_penalty_options(std::shared_ptr<const Model> model, SimulatorOptions& options);
+
 struct State {
   std::vector<double> q, v;
 };
