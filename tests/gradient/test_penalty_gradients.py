@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from rollout_differences import Trajectory
 
 import coulomb
 
@@ -157,51 +158,39 @@ def test_every_kind_was_felt():
     assert felt == KINDS
 
 
+# s. turned ends before 0.198 s, when a corner is so near the other mode that changes of 1e-6 take it there
+TIMESTEPS = {push: 1e-3, pegs: 1e-3, turned: 8e-4}
+resolved = set()
+
+
 @pytest.mark.parametrize("stepper", STEPPERS)
 @pytest.mark.parametrize("build", SCENES, ids=lambda f: f.__name__)
 def test_two_hundred_steps_against_differences(build, stepper):
+    """State, controls and a parameter of every kind to 1e-6 of the derivative itself, along random directions."""
     model, u = build()
-    options = {"timestep": 1e-3, "stepper": stepper, "contact": "penalty", "tolerance": 1e-12}
-    sim = coulomb.Simulator(model, **options)
-    q0, v0 = model.neutral()
-    U = np.tile(u, (200, 1))
-    r = sim.rollout(q0, v0, U, steps=200)
-    assert all(s.converged for s in r.status)
     random = np.random.default_rng(1)
-    w = random.normal(size=(2, model.nv))
-    dq, dv = np.zeros((2, 201, model.nv))
-    dq[-1], dv[-1] = w
+    options = {"timestep": TIMESTEPS[build], "stepper": stepper, "contact": "penalty", "tolerance": 1e-12}
+    trajectory = Trajectory(model, *model.neutral(), np.tile(u, (200, 1)), **options)
+    contacts = [c for step in trajectory.contacts for c in step]
+    assert len(contacts) > 200 and {"sticking", "sliding"} <= {c[2] for c in contacts}
     names = names_of(model, KINDS)
-    g = r.vjp(dq, dv, wrt=names)
-
-    def objective(**change):
-        other, q, v = sim, q0, v0
-        if "parameters" in change:
-            other = coulomb.Simulator(model.with_parameters(change["parameters"]), **options)
-        if "v0" in change:
-            v = v0 + change["v0"]
-        end = other.rollout(q, v, U, steps=200)
-        return w[0] @ model.difference(r.q[-1], end.q[-1]) + w[1] @ (end.v[-1] - r.v[-1])
-
-    def slope(f, size):
-        return (8 * (f(size) - f(-size)) - (f(2 * size) - f(-2 * size))) / (12 * size)
-
-    def compare(what, expected, f):
-        slopes = [
-            slope(f, size) for size in (1e-4, 1e-5, 1e-6, 1e-7)
-        ]  # kinks within the larger, rounding of the smaller
-        assert min(abs(x - expected) for x in slopes) <= 1e-6 * max(abs(expected), 5e-2), (what, slopes, expected)
-
-    direction = random.normal(size=model.nv)
-    compare("v0", g.v0 @ direction, lambda s: objective(v0=s * direction))
-    known = model.parameters()
+    g = trajectory.gradient(random.normal(size=2 * model.nv), names)
+    for name in ["dq", "dv"] + ["dU"] * (model.nu > 0):
+        assert trajectory.compare_one([name], random) is not None, name
     for kind in sorted({n.split("/")[0] for n in names}):
-        name = str(random.choice([n for n in names if n.split("/")[0] == kind]))
-        value = known[name].value
-        change = random.normal(size=value.size) * np.maximum(np.abs(value), 0.02)
-        if kind == "inertia":  # far from no body at all
-            change = np.append(value[0], np.zeros(9))
-        compare(name, g[name] @ change, lambda s, n=name, x=value, d=change: objective(parameters={n: x + s * d}))
+        those = [str(n) for n in random.permutation([n for n in names if n.split("/")[0] == kind])]
+        moving = [n for n in those if g[n].any()]
+        for name in [n for n in those if n not in moving][:1]:
+            trajectory.compare(name, random)  # one without effect has none, too
+        if moving:
+            assert trajectory.compare_one(moving, random) is not None, kind
+            resolved.add(kind)
+
+
+def test_every_kind_was_resolved():
+    if not resolved:
+        pytest.skip("runs after the trajectories")
+    assert resolved == KINDS
 
 
 SHARED = ["contact_stiffness", "contact_damping", "contact_friction_stiffness"]
