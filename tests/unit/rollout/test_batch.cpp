@@ -230,7 +230,8 @@ void trouble_stays_at_home() {
   CHECK(batch.environment(3).status().converged && batch.environment(5).status().converged);
   CHECK(std::equal(&x.q[4 * nq], &x.q[5 * nq], &before.q[4 * nq]) &&
         std::equal(&x.v[4 * nv], &x.v[5 * nv], &before.v[4 * nv]));
-  for (std::size_t i : {0, 3, 5, 12}) CHECK(std::equal(&x.q[i * nq], &x.q[i * nq + nq], &y.q[i * nq]));
+  for (std::size_t i : {0, 3, 5, 12})
+    CHECK(std::equal(x.q.data() + i * nq, x.q.data() + (i + 1) * nq, y.q.data() + i * nq));
   Array A(num_envs * 4 * nv * nv);
   bool valid[num_envs];
   batch.derivatives({}, {.A = A.data(), .valid = valid});
