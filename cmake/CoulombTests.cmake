@@ -1,4 +1,9 @@
 # C++ tests: every tests/unit/<folder>/test_<thing>.cpp is one executable; tests/reference/*.cpp also see Pinocchio and Coal.
+set(seconds_per_test 300)
+if(CMAKE_CXX_FLAGS MATCHES "sanitize")
+  set(seconds_per_test 1200)
+endif()
+
 # coulomb_add_test(<file> <libraries>...)
 function(coulomb_add_test file)
   file(RELATIVE_PATH name "${CMAKE_CURRENT_SOURCE_DIR}/tests" "${file}")
@@ -9,7 +14,7 @@ function(coulomb_add_test file)
   target_link_libraries(${name} PRIVATE coulomb coulomb_flags ${ARGN})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/tests")
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")
-  set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${seconds_per_test})
 endfunction()
 
 file(GLOB unit_tests CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/tests/unit/*/test_*.cpp")
