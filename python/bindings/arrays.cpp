@@ -98,7 +98,7 @@ nb::object to_numpy(const double* source, Py_ssize_t size) {
 
 nb::object to_numpy(const double* source, Py_ssize_t rows, Py_ssize_t columns, Py_ssize_t leading_dimension) {
   ArrayOut out = new_array(rows, columns);
-  for (Py_ssize_t i = 0; i < rows; ++i)
+  for (Py_ssize_t i = 0; i < rows && columns > 0; ++i)
     std::memcpy(out.data + i * columns, source + i * leading_dimension,
                 static_cast<std::size_t>(columns) * sizeof(double));
   return std::move(out.array);
