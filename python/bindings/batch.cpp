@@ -255,9 +255,7 @@ void bind_products(nb::class_<Batch>& cls) {
       "parameters named in wrt "
       "(g[name], per environment). outputs: cotangents (n, tangent_size) of outputs by name, forces too, which add to "
       "dQ1 and dV1; these may then be None.\n\nRuntimeError: an environment took no step yet, or forces that the steps "
-      "do "
-      "not tell; ValueError: NaN in a "
-      "cotangent, unknown name.");
+      "do not tell; ValueError: NaN in a cotangent, unknown name.");
   cls.def("jvp", &jvp, nb::arg("dQ") = nb::none(), nb::arg("dV") = nb::none(), nb::arg("dU") = nb::none(),
           nb::arg("dtau") = nb::none(),
           nb::sig("def jvp(self, dQ: numpy.ndarray | None = None, dV: numpy.ndarray | None = None, dU: numpy.ndarray | "

@@ -32,9 +32,9 @@ bool ImplicitFactor::factor() {
 ImplicitFactor ImplicitFactor::factors_alone() const {
   ImplicitFactor out(0);
   out.n_ = n_, out.ld_ = ld_, out.sparse_ = sparse_;
-  out.lu_ = lu_, out.work_ = work_;
-  if (!sparse_) out.pivot_ = pivot_;
-  else out.lower_ = lower_, out.lower_start_ = lower_start_, out.upper_ = upper_, out.upper_start_ = upper_start_;
+  out.lu_ = lu_, out.work_ = work_, out.pivot_ = pivot_;
+  out.lower_start_ = lower_start_, out.upper_start_ = upper_start_;  // factor() may take the other way next time
+  if (sparse_) out.lower_ = lower_, out.upper_ = upper_;
   return out;
 }
 

@@ -36,9 +36,11 @@ std::vector<double> random_matrix(int n, bool hard, std::uint64_t seed) {
   return H;
 }
 
-void check_matrix(int n, bool hard, bool expect_sparse, std::uint64_t seed) {
+// reused: a factor that holds what was kept of another matrix.
+void check_matrix(int n, bool hard, bool expect_sparse, std::uint64_t seed, ImplicitFactor* reused = nullptr) {
   const std::vector<double> H = random_matrix(n, hard, seed);
-  ImplicitFactor factor(n);
+  ImplicitFactor own(n);
+  ImplicitFactor& factor = reused ? *reused : own;
   const int ld = (n + 7) & ~7;
   for (int i = 0; i < n; ++i)
     for (int j = 0; j < n; ++j) factor.matrix()[std::size_t(j) * ld + i] = H[std::size_t(i) * n + j];
@@ -58,6 +60,7 @@ void check_matrix(int n, bool hard, bool expect_sparse, std::uint64_t seed) {
     error = std::max({error, std::abs(forward), std::abs(transposed), std::abs(inverse)});
   }
   CHECK(error < 1e-11);
+  if (reused) *reused = factor.factors_alone();
 }
 
 }  // namespace
@@ -67,6 +70,8 @@ int main() {
     for (const int n : {1, 2, 7, 20, 47}) check_matrix(n, false, false, seed);
     for (const int n : {48, 65, 120}) check_matrix(n, false, true, seed);
     check_matrix(64, true, false, seed);
+    ImplicitFactor reused = ImplicitFactor(64).factors_alone();
+    for (const bool hard : {true, false, false, true, true}) check_matrix(64, hard, !hard, seed, &reused);
   }
   ImplicitFactor singular(3);
   std::fill_n(singular.matrix(), 24, 0.0);
