@@ -8,6 +8,7 @@
 //   equality   c = 0                                                                   1..6 rows
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -30,13 +31,31 @@ struct Block {
   bool is_contact() const { return type == BlockType::cone || type == BlockType::pyramid; }
 };
 
+/// The columns of one tree in a block's rows of Y: entry (i, k) is Y[start + i * tree_ld + k], i < block.size, k < the tree's dofs.
+/// tree_ld is that number rounded up to 8, padding zero. tree = -1: no segment.
+struct RowSegment {
+  int tree = -1;
+  int start = 0;
+};
+
+/// The problem of one island: the trees that constraints couple, and their constraints.
 struct ConstraintProblem {
-  int n = 0, ld = 0;          ///< rows; leading dimension of G (n rounded up to 8)
-  std::vector<double> G;      ///< ld x n row major, symmetric positive semi-definite, padding zero
-  std::vector<double> g;      ///< n
-  std::vector<double> R;      ///< n, compliance >= 0 (usually zero)
+  int n = 0, ld = 0;      ///< rows; leading dimension of G (n rounded up to 8)
+  std::vector<double> G;  ///< ld x n row major, symmetric positive semi-definite, padding zero
+  std::vector<double> g;  ///< n
+  std::vector<double> R;  ///< n, compliance >= 0 (usually zero)
+  std::vector<double>
+      W;  ///< n, > 0: weight of the regularising compliance, the same in every row of a contact; empty: from G
   std::vector<Block> blocks;  ///< in row order
-  void resize(int rows);      ///< grows storage only when needed
+
+  /// G = Y Y^T with a sparse Y; no trees: only G is known. Where there are trees, G may be left to the solver, which forms it if it
+  /// works in contact space (has_G tells).
+  std::vector<int> tree_size;                       ///< dofs of each tree of the island
+  std::vector<std::array<RowSegment, 2>> segments;  ///< per block
+  std::vector<double> Y;
+  bool has_G = true;
+
+  void resize(int rows);  ///< grows storage only when needed
 };
 
 enum class SolveStatus : std::uint8_t { solved, relaxed, max_iterations, infeasible, failed };
@@ -57,12 +76,14 @@ struct SolverSettings {
 /// What a solve starts from: aligned with the blocks of the problem at hand. known[b] = 0: no memory of block b.
 struct WarmStart {
   std::vector<double> lambda;
+  std::vector<double> lambda_0;  ///< SolverResult::lambda_0 of the step before; empty: lambda
   std::vector<std::uint8_t> known;
   std::vector<Mode> mode;
 };
 
 struct SolverResult {
   std::vector<double> lambda, c;  ///< n
+  std::vector<double> lambda_0;   ///< n: the regularised solution that lambda sharpens; kept for the next solve's start
   std::vector<Mode> modes;        ///< one per block
   std::vector<int> facets;        ///< one per block: feature of the polygon that a pyramid slides on, else -1
   std::vector<double>
