@@ -62,7 +62,7 @@ SimulatorOptions options(std::optional<double> timestep, const std::string& cont
                          double tolerance, int max_iterations, double baumgarte, double slop,
                          double max_correction_speed, double restitution_threshold, bool continuous_collision,
                          int max_impacts, double penetration_tolerance, bool patches, bool warm_start,
-                         bool canonical_impulses, bool exclude_neutral_overlaps, const std::string& gradient,
+                         bool exclude_neutral_overlaps, const std::string& gradient,
                          int gradient_samples, double gradient_scale, std::uint64_t gradient_seed) {
   SimulatorOptions out;
   if (timestep) {
@@ -83,7 +83,6 @@ SimulatorOptions options(std::optional<double> timestep, const std::string& cont
   out.penetration_tolerance = penetration_tolerance;
   out.patches = patches;
   out.warm_start = warm_start;
-  out.canonical_impulses = canonical_impulses;
   out.exclude_neutral_overlaps = exclude_neutral_overlaps;
   out.gradient = gradient, out.gradient_samples = gradient_samples;
   out.gradient_scale = gradient_scale, out.gradient_seed = gradient_seed;
@@ -110,7 +109,6 @@ nb::dict keywords(const SimulatorOptions& options) {
   out["penetration_tolerance"] = options.penetration_tolerance;
   out["patches"] = options.patches;
   out["warm_start"] = options.warm_start;
-  out["canonical_impulses"] = options.canonical_impulses;
   out["exclude_neutral_overlaps"] = options.exclude_neutral_overlaps;
   out["gradient"] = options.gradient;
   out["gradient_samples"] = options.gradient_samples;
@@ -133,13 +131,13 @@ nb::class_<Simulator> bind_simulator(nb::module_& module) {
          int friction_directions, const std::string& friction_polygon, const std::string& stepper,
          const std::string& solver, double tolerance, int max_iterations, double baumgarte, double slop,
          double max_correction_speed, double restitution_threshold, bool continuous_collision, int max_impacts,
-         double penetration_tolerance, bool patches, bool warm_start, bool canonical_impulses,
+         double penetration_tolerance, bool patches, bool warm_start,
          bool exclude_neutral_overlaps, const std::string& gradient, int gradient_samples, double gradient_scale,
          std::uint64_t gradient_seed, const nb::kwargs& more) {
         SimulatorOptions all =
             options(timestep, contact, friction_directions, friction_polygon, stepper, solver, tolerance,
                     max_iterations, baumgarte, slop, max_correction_speed, restitution_threshold, continuous_collision,
-                    max_impacts, penetration_tolerance, patches, warm_start, canonical_impulses,
+                    max_impacts, penetration_tolerance, patches, warm_start,
                     exclude_neutral_overlaps, gradient, gradient_samples, gradient_scale, gradient_seed);
         set_implicit_options(more, all);
         new (self) Simulator(std::move(model), std::move(all));
@@ -153,7 +151,7 @@ nb::class_<Simulator> bind_simulator(nb::module_& module) {
       nb::arg("restitution_threshold") = defaults.restitution_threshold,
       nb::arg("continuous_collision") = defaults.continuous_collision, nb::arg("max_impacts") = defaults.max_impacts,
       nb::arg("penetration_tolerance") = defaults.penetration_tolerance, nb::arg("patches") = defaults.patches,
-      nb::arg("warm_start") = defaults.warm_start, nb::arg("canonical_impulses") = defaults.canonical_impulses,
+      nb::arg("warm_start") = defaults.warm_start, 
       nb::arg("exclude_neutral_overlaps") = defaults.exclude_neutral_overlaps, nb::arg("gradient") = defaults.gradient,
       nb::arg("gradient_samples") = defaults.gradient_samples, nb::arg("gradient_scale") = defaults.gradient_scale,
       nb::arg("gradient_seed") = defaults.gradient_seed, nb::arg("implicit"),
@@ -169,7 +167,7 @@ nb::class_<Simulator> bind_simulator(nb::module_& module) {
       "continuous_collision: split steps at impacts, so that nothing passes through anything (docs/impacts.md); "
       "max_impacts: of one step, more lose their restitution; penetration_tolerance: m, how deep touching bodies may "
       "sink then. "
-      "patches: keep manifold points from step to step. canonical_impulses: choose where impulses are not unique. "
+      "patches: keep manifold points from step to step. "
       "exclude_neutral_overlaps: leave out pairs of one robot's own geometries that overlap in its neutral "
       "pose. gradient: 'exact', 'complementarity_aware' (vjp: at ties the side with the larger gradient), "
       "'approximate_bounce' (positions through elastic impacts, Nimble), 'smoothed_collision' "

@@ -36,7 +36,6 @@ Checkpoints::Checkpoint Checkpoints::pack(const StepMemory& memory) {
   for (std::size_t i = 0; i < pairs.size(); ++i)
     if (!same(pairs[i], fresh)) out.pairs.push_back({static_cast<int>(i), pairs[i]});
   out.impulses = memory.impulses;
-  out.corrections_dropped = memory.corrections_dropped;
   out.had_states = !memory.last_q.empty();
   return out;
 }
@@ -67,7 +66,6 @@ void Checkpoints::restore(int t, StepMemory& memory) const {
   std::fill(memory.collision.pairs.begin(), memory.collision.pairs.end(), CollisionCache::Pair{});
   for (const KeptPair& kept : from.pairs) memory.collision.pairs[kept.index] = kept.pair;
   memory.impulses = from.impulses;
-  memory.corrections_dropped = from.corrections_dropped;
 }
 
 std::size_t Checkpoints::sweep_bytes(int steps) const {
@@ -103,8 +101,6 @@ std::size_t record_bytes(const StepRecord& r) {
   bytes += array_bytes(r.problem.G, r.problem.g, r.problem.R, r.problem.blocks);
   bytes += array_bytes(r.solution.lambda, r.solution.c, r.solution.modes, r.solution.facets, r.solution.margin,
                        r.warm_start.lambda, r.warm_start.known, r.warm_start.mode);
-  bytes += array_bytes(r.factor.system.A, r.factor.system.rows, r.factor.system.fixed, r.factor.system.pivot,
-                       r.factor.modes, r.factor.inverse_root);
   if (r.extra.value) bytes += r.extra.value->bytes();
   return bytes;
 }

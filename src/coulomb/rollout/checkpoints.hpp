@@ -44,7 +44,7 @@ class Checkpoints {
   struct Checkpoint {
     std::vector<KeptPair> pairs;
     std::vector<StepMemory::Impulse> impulses;
-    bool had_states = false, corrections_dropped = false;
+    bool had_states = false;
     std::size_t bytes() const;
   };
   static Checkpoint pack(const StepMemory& memory);

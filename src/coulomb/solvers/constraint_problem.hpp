@@ -60,17 +60,16 @@ struct ConstraintProblem {
 
 enum class SolveStatus : std::uint8_t { solved, relaxed, max_iterations, infeasible, failed };
 
-/// automatic: the ladder of ladder.cpp; the others run one algorithm by itself.
+/// automatic: the regularised problem by warm Newton steps and, where they fail, an interior-point method. The others run one algorithm by
+/// itself on the problem as given.
 enum class SolverMethod : std::uint8_t { automatic, ac_lm, admm, pgs, dantzig };
 
 struct SolverSettings {
   SolverMethod method = SolverMethod::automatic;
-  double tolerance = 1e-10;   ///< on the scaled residual (SOLVER "Scaling, residual, modes")
-  int max_iterations = 3000;  ///< budget of the last rung
-  /// Of the automatic method's ladder. For callers with a problem to fall back to: 2, the Newton rungs only; 1, without the strongly
-  /// damped one.
-  int last_rung = 5;
-  bool canonical = true;  ///< pick the canonical impulses where they are not unique
+  double tolerance = 1e-10;   ///< on the scaled residual (scaled_problem.hpp)
+  int max_iterations = 3000;  ///< budget of a method that runs by itself
+  double compliance = 1e-6;   ///< automatic: of the regularised problem, relative to W
+  int levels = 1;             ///< automatic: proximal steps that sharpen it
 };
 
 /// What a solve starts from: aligned with the blocks of the problem at hand. known[b] = 0: no memory of block b.
@@ -88,12 +87,15 @@ struct SolverResult {
   std::vector<int> facets;        ///< one per block: feature of the polygon that a pyramid slides on, else -1
   std::vector<double>
       margin;  ///< one per block: distance to the border of its mode, relative to the problem's scale (small: a tie)
-  double residual = 0;
-  double relaxation = 0;  ///< compliance added when status is relaxed
+  double residual = 0;            ///< of what was solved: the last level of the regularised problem
+  double exact_residual = 0;      ///< of the problem without compliance
+  double compliance = 0;          ///< relative to W: of the regularised problem; 0: none
+  int levels = 0;                 ///< proximal steps behind lambda
+  double relaxation = 0;          ///< the compliance, relative to W, that was left in because constraints contradict one another
+  std::vector<int> contradictory;  ///< relaxed: the blocks that do
   int iterations = 0;
   bool classes_hit = false;  ///< the modes of the warm start held: one linear solve (Nimble, "LCP stabilization")
-  bool canonical = true;     ///< false: impulses are not unique and the canonical choice could not be reached
-  int rung = 0;              ///< which rung of the ladder solved it
+  bool interior_point = false;  ///< it took the interior-point method
   SolveStatus status = SolveStatus::solved;
 };
 

@@ -1,4 +1,4 @@
-// What surrounds the methods: the start, the canonical one of several solutions, a last step that takes out what is left, the result.
+// The automatic method: levels, their starts, and what is found out about the solution. solve() is the place to start reading.
 #include "coulomb/solvers/constraint_solver.hpp"
 
 #include <algorithm>
@@ -7,221 +7,289 @@
 namespace coulomb {
 namespace {
 
-constexpr double canonical_compliance = 1e-6;          // relative to G, centred at zero: makes the impulses unique
-constexpr double least_compliance = 1e-8;              // where the modes at that one do not hold without it
-constexpr double canonical_path[] = {1, 1e3, 3e1, 1};  // of it: at once, or where Newton cycles from larger ones down
-constexpr double large_pivot = 1e-2;                   // no magnified proximal term gets here
-constexpr double unique_pivot = 1e-6;                  // pivots above this: the impulses are unique
-constexpr double vanishing_pivot = 1e-8;               // of an undamped LU
-constexpr double corner = 1e-8;                        // lambda_N and c_N both below: a tie
-constexpr double exact = 1e-13;                        // a residual that no further step improves
-constexpr double rounding = 1e-15;
+constexpr double exact = 1e-13;           // a residual that no further step improves
+constexpr double classes_held = 1e-8;     // a first step of the right modes leaves no more
+constexpr double near_rho = 3e-3;         // over the compliance: reads modes off velocities, near a solution
+constexpr double nearly = 1e-4;           // a residual from which Newton's method may still get there
+constexpr double label_rho = 1e-3;        // over the compliance: micro-slip of that size is told from sticking
+constexpr double contradiction = 1e-3;    // of what a constraint asked: what contradictory ones leave
+constexpr double persistent = 0.9;        // and a proximal step does not reduce
+constexpr double relaxed_compliance = 1e-3;
 
 // No impulses, and the velocity without them: numbers that exist when a solution does not, or is too large for a double.
 void give_up(const ConstraintProblem& problem, SolverResult& result) {
   result.status = SolveStatus::failed;
   std::fill(result.lambda.begin(), result.lambda.end(), 0.0);
+  std::fill(result.lambda_0.begin(), result.lambda_0.end(), 0.0);
   for (int i = 0; i < problem.n; ++i) result.c[i] = std::isfinite(problem.g[i]) ? problem.g[i] : 0.0;
   std::fill(result.modes.begin(), result.modes.end(), Mode::separating);
   std::fill(result.facets.begin(), result.facets.end(), -1);
   std::fill(result.margin.begin(), result.margin.end(), 0.0);
   result.residual = 1;  // relative: nothing of it is solved
+  result.exact_residual = 1;
   result.relaxation = 0;
+}
+
+template <class Vector>
+void grow_to(Vector& v, int capacity, int size) {
+  if (static_cast<int>(v.capacity()) < capacity) v.reserve(capacity);
+  v.resize(size);
+}
+
+bool all_finite(const std::vector<double>& x) {
+  return std::all_of(x.begin(), x.end(), [](double value) { return std::isfinite(value); });
 }
 
 }  // namespace
 
-void ConstraintSolver::keep_if_better(const Iterate& candidate) {
-  if (candidate.residual < best_.residual) best_.copy(candidate, scaled_.ld);
-}
-
-void ConstraintSolver::start(const SolverSettings& settings, const WarmStart* warm) {
+void ConstraintSolver::solve(const ConstraintProblem& problem, const SolverSettings& settings, const WarmStart* warm,
+                             SolverResult& result) {
+  result.status = SolveStatus::solved;
+  result.relaxation = result.compliance = 0;
+  result.levels = 0;
+  result.contradictory.clear();
+  result.classes_hit = result.interior_point = false;
   tolerance_ = settings.tolerance;
   iterations_ = 0;
-  newton_.pivot_ratio = 1;
-  newton_.last_delta = 0;
-  for (Iterate* iterate : {&start_, &best_, &trial_}) iterate->resize(scaled_.ld);
-  std::fill(start_.lambda.begin(), start_.lambda.begin() + scaled_.ld, 0.0);
-  if (warm != nullptr) {
-    for (int b = 0; b < scaled_.num_blocks; ++b) {
-      if (!warm->known[b]) continue;
-      for (int i = scaled_.blocks[b].row; i < scaled_.blocks[b].row + scaled_.blocks[b].size; ++i)
-        start_.lambda[i] = warm->lambda[i] / (scaled_.inverse_root[i] * scaled_.ref);
-    }
+  scaled_.assign(problem);
+  for (Iterate* iterate : {&first_, &last_, &trial_}) iterate->resize(scaled_.ld);
+
+  // Not a problem at all: bad numbers in G or g.
+  trial_.clear(scaled_);
+  if (!std::isfinite(trial_.residual)) {
+    finish(trial_, trial_, result);
+    return give_up(problem, result);
   }
-  start_.evaluate(scaled_);
-  if (!std::isfinite(start_.residual)) start_.clear(scaled_);
-  best_.copy(start_, scaled_.ld);
+
+  if (settings.method == SolverMethod::automatic) {
+    solve_levels(settings, warm, result);
+    find_contradictions(problem, result);
+  } else {
+    solve_single_method(settings, warm, result);
+  }
+  finish(first_, last_, result);
+  if (!all_finite(result.lambda) || !all_finite(result.c) || !all_finite(result.lambda_0))
+    give_up(problem, result);  // solved in scaled variables, but not representable
 }
 
-bool ConstraintSolver::run_method(const SolverSettings& settings, const WarmStart* warm, SolverResult& result) {
-  bool solved = best_.residual <= tolerance_;
-  if (settings.method == SolverMethod::automatic) return climb(settings, warm, result);
-  if (!solved && settings.method == SolverMethod::ac_lm)
-    solved = newton(best_, 1, 0.03, std::min(settings.max_iterations, 100));
-  if (!solved && settings.method == SolverMethod::pgs) {
-    solved = sweep_pgs(scaled_, settings.max_iterations, tolerance_, best_, iterations_);
+/// Impulses of the step before, where there are any, in scaled variables.
+void ConstraintSolver::load(const std::vector<double>& lambda, const WarmStart* warm, Iterate& iterate) {
+  std::fill_n(iterate.lambda.begin(), scaled_.ld, 0.0);
+  for (int b = 0; warm && b < scaled_.num_blocks; ++b) {
+    if (!warm->known[b]) continue;
+    for (int i = scaled_.blocks[b].row; i < scaled_.blocks[b].row + scaled_.blocks[b].size; ++i)
+      iterate.lambda[i] = lambda[i] / (scaled_.inverse_root[i] * scaled_.ref);
   }
-  if (!solved && settings.method == SolverMethod::admm) {
-    admm_.start(scaled_, start_);
-    solved = admm_.run(scaled_, settings.max_iterations, tolerance_, best_, iterations_);
+  iterate.evaluate(scaled_);
+  if (!std::isfinite(iterate.residual)) iterate.clear(scaled_);
+}
+
+void ConstraintSolver::solve_levels(const SolverSettings& settings, const WarmStart* warm, SolverResult& result) {
+  result.compliance = settings.compliance;
+  scaled_.set_compliance(settings.compliance);
+  static const std::vector<double> none;
+  load(!warm ? none : warm->lambda_0.empty() ? warm->lambda : warm->lambda_0, warm, first_);
+  if (!solve_level(warm, first_, result)) {
+    result.status = SolveStatus::failed;
+    last_.copy(first_, scaled_.ld);
+    return;
   }
-  if (!solved && settings.method == SolverMethod::dantzig) {
-    result.classes_hit = false;
-    solved = dantzig_.solve(scaled_, tolerance_, best_, iterations_) ||
-             (BlockDantzig::suits(scaled_) && newton(best_, 0.01, 0.03, 25));
+  last_.copy(first_, scaled_.ld);
+  for (int level = 1; level <= settings.levels; ++level) sharpen(warm, level, result);
+}
+
+/// Level 0. A: Newton's method from memory, B: the interior-point method.
+bool ConstraintSolver::solve_level(const WarmStart* warm, Iterate& iterate, SolverResult& result) {
+  if (newton_from_memory(warm, iterate, result)) return true;
+  if (newton_near(iterate, 300, 8)) return true;
+  result.interior_point = true;
+  trial_.clear(scaled_);
+  if (interior(trial_, result.compliance)) {
+    iterate.copy(trial_, scaled_.ld);
+    return true;
   }
-  if (!solved) {  // what is left may be less than one more step takes out
-    polish_best();
-    solved = best_.residual <= tolerance_;
+  if (trial_.residual < iterate.residual) iterate.copy(trial_, scaled_.ld);
+  return iterate.residual <= tolerance_;
+}
+
+bool ConstraintSolver::newton_from_memory(const WarmStart* warm, Iterate& iterate, SolverResult& result) {
+  bool remembered = false;
+  for (int b = 0; warm && b < scaled_.num_blocks; ++b) remembered = remembered || warm->known[b];
+  result.classes_hit = remembered;
+  NewtonOptions options;
+  options.tolerance = tolerance_;
+  options.least_damping = 0;
+  options.max_iterations = 10;
+  if (remembered) {
+    options.undamped_first = true;
+    options.known = warm->mode.empty() ? nullptr : warm->known.data();  // impulses alone are a warm start too
+    options.modes = warm->mode.data();
+    if (iterate.residual > exact) options.tolerance = std::min(tolerance_, 0.5 * iterate.residual);
   }
-  if (!solved) result.status = SolveStatus::max_iterations;
+  bool solved = newton_.solve(scaled_, options, iterate, iterations_);
+  solved = solved || iterate.residual <= tolerance_;
+  result.classes_hit =
+      remembered && (newton_.first_held || newton_.first_residual <= std::max(tolerance_, classes_held));
   return solved;
 }
 
-// A small pivot, or a contact that touches without an impulse: the corner of a set of solutions has no small pivot.
-bool ConstraintSolver::surely_redundant() const {
-  if (newton_.last_delta > 0 && newton_.pivot_ratio < unique_pivot + 1000 * newton_.last_delta) return true;
-  for (int b = 0; b < scaled_.num_blocks; ++b) {
-    const Block& block = scaled_.blocks[b];
-    const int normal = block.row + block.size - 1;
-    if (!block.is_contact() && block.type != BlockType::limit) continue;
-    if (std::abs(best_.lambda[normal]) < corner && std::abs(best_.c[normal]) < corner) return true;
+/// Newton's method with modes read off rho times the velocities; residuals are of rho = 1 again afterwards.
+bool ConstraintSolver::newton_near(Iterate& iterate, double rho, int max_iterations) {
+  NewtonOptions options;
+  options.tolerance = std::max(0.1 * tolerance_, 1e-13 * rho);
+  options.least_damping = 0;
+  options.undamped_first = true;
+  options.max_iterations = max_iterations;
+  scaled_.rho = rho;
+  iterate.evaluate(scaled_);
+  newton_.solve(scaled_, options, iterate, iterations_);
+  scaled_.rho = 1;
+  iterate.evaluate(scaled_);
+  return iterate.residual <= tolerance_;
+}
+
+// The path to the boundary may fold (De Saxce's law is not monotone); another start takes another path.
+bool ConstraintSolver::interior(Iterate& iterate, double compliance) {
+  constexpr double starts[][3] = {{0.01, 0.003, 0},   {1, 0.03, 0},      {1, 0.003, 0},    {0.01, 1, 0},
+                                  {0.001, 0.003, 0},  {0.01, 0.0003, 0}, {100, 0.1, 0},    {0.01, 0.003, 1e4},
+                                  {10, 0.003, 1e4},   {1, 0.03, 1e4},    {0.1, 0.03, 1e3}, {0.001, 0.03, 0},
+                                  {10, 0.0003, 1e3}, {0.1, 0.0003, 0},  {100, 10, 0},     {0.001, 0.0003, 1e5}};
+  for (const auto& [start, smoothing, softening] : starts) {
+    InteriorPoint::Options options;
+    options.start = start;
+    options.smoothing = smoothing;
+    options.softening = softening;
+    const bool reached = interior_.solve(scaled_, options, iterate, iterations_);
+    if (!reached && iterate.residual > nearly) continue;
+    if (newton_near(iterate, near_rho / compliance, 8)) return true;
+
+    // Nearer to the boundary the modes are told better.
+    options.gap = 1e-12;
+    options.residual = 1e-10;
+    options.max_iterations = 10;
+    interior_.resume(scaled_, options, iterate, iterations_);
+    for (const double rho : {near_rho / compliance, 0.1 * near_rho / compliance})
+      if (newton_near(iterate, rho, 8)) return true;
   }
   return false;
 }
 
-// Where impulses are not unique: the limit of a vanishing compliance centred at zero, whatever the start was.
-void ConstraintSolver::choose_canonical(SolverResult& result) {
-  result.canonical = approach(canonical_compliance) || (scaled_.has_pyramids && approach(least_compliance));
-}
-
-bool ConstraintSolver::approach(double compliance) {
-  trial_.copy(best_, scaled_.ld);
-  NewtonOptions options;
-  options.tolerance = exact;
-  options.kappa = 0.01;
-  options.undamped_first = true;
-  options.stall_below = 1e-11;
-  bool found = false;
-  options.max_iterations = 5;
-  for (double factor : canonical_path) {
-    scaled_.set_compliance(factor * compliance * scaled_.typical);
-    trial_.evaluate(scaled_);
-    newton_.solve(scaled_, options, trial_, iterations_);
-    found = factor == 1 && trial_.residual <= 1e-10;
-    if (!found && scaled_.has_pyramids) {  // where Newton's steps go round in circles, Lemke's walk does not
-      if (lemke_.solve(scaled_, trial_, iterations_) == BlockLemke::End::solved)
-        newton_.solve(scaled_, options, trial_, iterations_);
-      found = trial_.residual <= 1e-10;
-      break;
-    }
-    if (found) break;
-    options.max_iterations = 10;
-  }
-  scaled_.set_shift(0);
+/// One proximal step from last_: its own memory if level 0 needed no step, else the last factor.
+void ConstraintSolver::sharpen(const WarmStart* warm, int level, SolverResult& result) {
+  scaled_.set_level(last_.lambda.data());
+  trial_.copy(last_, scaled_.ld);
   trial_.evaluate(scaled_);
-  options.kappa = 1e-4;
-  options.max_iterations = 10;
-  newton_.solve(scaled_, options, trial_, iterations_);
-  const bool solved = trial_.residual <= tolerance_;
-  found = found && solved && canonical_.centre(scaled_, tolerance_, trial_);
-  if (solved) best_.copy(trial_, scaled_.ld);
-  return found;
-}
-
-// Where modes are linear, what is left is the proximal term, and one more solve takes it out.
-double ConstraintSolver::exact_residual() const { return scaled_.has_pyramids ? rounding : exact; }
-
-void ConstraintSolver::polish_best() {
-  const double enough = exact_residual();
-  if (best_.residual <= enough) return;
   NewtonOptions options;
-  options.tolerance = enough;
-  options.max_iterations = 1;
+  options.least_damping = 0;
   options.undamped_first = true;
-  newton_.solve(scaled_, options, best_, iterations_);
+  options.tolerance = exact;
+  options.reuse_factor = newton_.has_factor();
+  options.max_iterations = 4;
+  if (iterations_ == 0 && warm && level == 1) {
+    load(warm->lambda, warm, last_);
+    if (last_.residual < trial_.residual) std::swap(last_, trial_);
+  }
+  newton_.solve(scaled_, options, trial_, iterations_);
+  for (const double rho : {near_rho / result.compliance, 300.0}) {
+    if (trial_.residual <= tolerance_) break;
+    trial_.copy(last_, scaled_.ld);
+    newton_near(trial_, rho, 12);
+  }
+  if (!(trial_.residual <= tolerance_)) interior(trial_, result.compliance);
+  last_.copy(trial_, scaled_.ld);
+  result.levels = level;
+  if (!(last_.residual <= tolerance_)) result.status = SolveStatus::failed;
 }
 
-// The last stage: the canonical one of several solutions, and a residual that no step improves, so that gradients find a point as
-// accurate as they need and switching them on changes no bit.
-void ConstraintSolver::refine(bool choose, SolverResult& result, SolutionFactor* factor) {
-  if (!choose) return polish_best();
-  bool redundant = surely_redundant();
-  if (!redundant) {
-    // LU magnifies the proximal term that fills a vanishing pivot, 1e5 times and more: where something slides, look without it
-    const bool unknown = newton_.last_delta == 0;  // the start solved the problem, or a method that takes no such steps
-    const bool look = unknown || newton_.pivot_ratio<large_pivot, polish = best_.residual> exact_residual();
-    if (look || polish) {
-      const bool deficient =
-          canonical_.deficient(scaled_, best_, unknown || polish, unknown ? 2 * unique_pivot : vanishing_pivot);
-      redundant = look && deficient;
-      if (!redundant && !canonical_.polish(scaled_, exact_residual(), best_)) polish_best();
-      if (!redundant && factor) canonical_.hand_over(scaled_, best_, *factor);
+/// Rows whose violation is as large after the proximal step as before: nothing can satisfy them together. Then they are solved with a
+/// compliance that keeps impulses finite.
+void ConstraintSolver::find_contradictions(const ConstraintProblem& problem, SolverResult& result) {
+  (void)problem;
+  if (result.status != SolveStatus::solved || result.levels == 0) return;
+  for (int b = 0; b < scaled_.num_blocks; ++b) {
+    const Block& block = scaled_.blocks[b];
+    if (block.type == BlockType::box) continue;
+    const int begin = block.is_contact() ? block.row + 2 : block.row;
+    for (int i = begin; i < block.row + block.size; ++i) {
+      const double before = scaled_.E[i] * first_.lambda[i];
+      const double after = scaled_.E[i] * (last_.lambda[i] - first_.lambda[i]);
+      if (std::abs(after) > contradiction && std::abs(after) > persistent * std::abs(before)) {
+        result.contradictory.push_back(b);
+        break;
+      }
     }
   }
-  if (!redundant) return;
-  choose_canonical(result);
-  if (!(result.canonical && canonical_.moved)) polish_best();
+  if (result.contradictory.empty()) return;
+  scaled_.set_compliance(relaxed_compliance);
+  for (int i = 0; i < scaled_.n; ++i) first_.lambda[i] *= result.compliance / relaxed_compliance;
+  first_.evaluate(scaled_);
+  result.compliance = result.relaxation = relaxed_compliance;
+  result.levels = 0;
+  const bool solved = solve_level(nullptr, first_, result);
+  result.status = solved ? SolveStatus::relaxed : SolveStatus::failed;
+  last_.copy(first_, scaled_.ld);
 }
 
-void ConstraintSolver::finish(SolverResult& result) {
-  const int ld = scaled_.ld, num_blocks = scaled_.num_blocks;
-  if (static_cast<int>(result.lambda.capacity()) < ld) result.lambda.reserve(ld), result.c.reserve(ld);
-  if (static_cast<int>(result.modes.capacity()) < num_blocks)
-    result.modes.reserve(num_blocks), result.margin.reserve(num_blocks), result.facets.reserve(num_blocks);
-  result.lambda.resize(scaled_.n);
-  result.c.resize(scaled_.n);
-  result.modes.resize(num_blocks);
-  result.facets.resize(num_blocks);
-  result.margin.resize(num_blocks);
-  scaled_.from_scaled(best_.lambda.data(), best_.c.data(), result.lambda.data(), result.c.data());
-  for (int b = 0; b < num_blocks; ++b)
-    result.margin[b] = scaled_.margin(b, best_.lambda.data(), best_.c.data(), result.modes[b], &result.facets[b]);
-  result.residual = best_.residual;
-  result.iterations = iterations_;
-}
-
-void ConstraintSolver::solve(const ConstraintProblem& problem, const SolverSettings& settings, const WarmStart* warm,
-                             SolverResult& result, SolutionFactor* factor) {
-  result.status = SolveStatus::solved;
-  result.relaxation = 0;
-  result.rung = 0;
-  result.canonical = true;
-  result.classes_hit = false;
-  if (factor) factor->valid = false;
-  scaled_.assign(problem);
-  start(settings, warm);
-  if (!std::isfinite(best_.residual)) {  // not a problem at all: bad numbers in G or g
-    finish(result);
-    give_up(problem, result);
-    return;
+void ConstraintSolver::solve_single_method(const SolverSettings& settings, const WarmStart* warm, SolverResult& result) {
+  static const std::vector<double> none;
+  load(warm ? warm->lambda : none, warm, first_);
+  bool solved = first_.residual <= tolerance_;
+  if (!solved && settings.method == SolverMethod::ac_lm) {
+    NewtonOptions options;
+    options.tolerance = tolerance_;
+    options.max_iterations = std::min(settings.max_iterations, 100);
+    solved = newton_.solve(scaled_, options, first_, iterations_);
   }
-  const bool solved = run_method(settings, warm, result);
-  refine(solved && settings.canonical, result, solved ? factor : nullptr);
-  finish(result);
-  const auto finite = [](double x) { return std::isfinite(x); };
-  if (!std::all_of(result.lambda.begin(), result.lambda.end(), finite) ||
-      !std::all_of(result.c.begin(), result.c.end(), finite))
-    give_up(problem, result);  // solved in scaled variables, but not representable
+  if (!solved && settings.method == SolverMethod::pgs)
+    solved = sweep_pgs(scaled_, settings.max_iterations, tolerance_, first_, iterations_);
+  if (!solved && settings.method == SolverMethod::admm) {
+    admm_.start(scaled_, first_);
+    solved = admm_.run(scaled_, settings.max_iterations, tolerance_, first_, iterations_);
+  }
+  if (!solved && settings.method == SolverMethod::dantzig) {
+    solved = dantzig_.solve(scaled_, tolerance_, first_, iterations_);
+    if (!solved && BlockDantzig::suits(scaled_)) {
+      NewtonOptions options;
+      options.tolerance = tolerance_;
+      options.kappa = 0.01;
+      options.max_iterations = 25;
+      solved = newton_.solve(scaled_, options, first_, iterations_);
+    }
+  }
+
+  // What is left may be less than one more step takes out.
+  if (first_.residual > exact) {
+    NewtonOptions options;
+    options.tolerance = exact;
+    options.max_iterations = 1;
+    options.undamped_first = true;
+    newton_.solve(scaled_, options, first_, iterations_);
+  }
+  solved = solved || first_.residual <= tolerance_;
+  last_.copy(first_, scaled_.ld);
+  if (!solved) result.status = SolveStatus::max_iterations;
 }
 
-bool ConstraintSolver::solve_compliant(const ConstraintProblem& problem, double compliance, SolverResult& result) {
-  scaled_.assign(problem);
-  scaled_.set_compliance(compliance * scaled_.typical);
-  for (Iterate* iterate : {&start_, &best_, &trial_}) iterate->resize(scaled_.ld);
-  scaled_.to_scaled(result.lambda.data(), best_.lambda.data());
-  best_.evaluate(scaled_);
-  iterations_ = 0;
-  NewtonOptions options;
-  options.tolerance = 1e-16;
-  options.kappa = 1e-4;
-  options.undamped_first = true;
-  options.stall_below = 1e-13;
-  newton_.solve(scaled_, options, best_, iterations_);
-  result.relaxation = compliance * scaled_.typical;
-  finish(result);
-  return best_.residual <= 1e-12;
+/// Scaled results to physical ones. Modes and margins are those of level 0, where micro-slip tells what redundant contacts do.
+void ConstraintSolver::finish(const Iterate& first, const Iterate& last, SolverResult& result) {
+  const int ld = scaled_.ld;
+  const int num_blocks = scaled_.num_blocks;
+  for (auto* values : {&result.lambda, &result.lambda_0, &result.c}) grow_to(*values, ld, scaled_.n);
+  grow_to(result.modes, num_blocks, num_blocks);
+  grow_to(result.margin, num_blocks, num_blocks);
+  grow_to(result.facets, num_blocks, num_blocks);
+
+  result.residual = last.residual;
+  scaled_.rho = result.compliance > 0 ? std::max(1.0, label_rho / result.compliance) : 1;
+  for (int b = 0; b < num_blocks; ++b)
+    result.margin[b] = scaled_.margin(b, first.lambda.data(), first.c.data(), result.modes[b], &result.facets[b]);
+  scaled_.rho = 1;
+
+  scaled_.exact_velocity(last.lambda.data(), trial_.c.data());
+  result.exact_residual = scaled_.residual(last.lambda.data(), trial_.c.data());
+  scaled_.from_scaled(last.lambda.data(), trial_.c.data(), result.lambda.data(), result.c.data());
+  for (int i = 0; i < scaled_.n; ++i) result.lambda_0[i] = first.lambda[i] * scaled_.inverse_root[i] * scaled_.ref;
+  result.iterations = iterations_;
 }
 
 }  // namespace coulomb

@@ -116,7 +116,6 @@ ContactDerivatives ContactProblem::derivatives() {
   const auto n = static_cast<std::size_t>(d.n), nc = static_cast<std::size_t>(d.num_contacts);
   d.dlambda_dg.resize(n * n);
   d.dlambda_dmu.resize(n * nc);
-  d.deficient = linearization_.deficient();
   linearization_.operator_matrix(d.dlambda_dg.data(), d.n);
   linearization_.dlambda_dmu(d.dlambda_dmu.data(), d.num_contacts);
   for (const auto* values : {&d.dlambda_dg, &d.dlambda_dmu})

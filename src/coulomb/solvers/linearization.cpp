@@ -11,9 +11,6 @@
 namespace coulomb {
 namespace {
 
-constexpr double deficient_pivot = 1e-6;
-constexpr double rank_threshold = 1e-9;
-
 COULOMB_SIMD void add_row(double a, const double* __restrict x, int n, double* __restrict y) {
   for (int j = 0; j < n; ++j) y[j] += a * x[j];
 }
@@ -26,59 +23,86 @@ double* grown(Vector& v, std::size_t size) {
 
 }  // namespace
 
-void ProblemLinearization::build(const ConstraintProblem& problem, const SolverResult& result,
-                                 const SolutionFactor* factor) {
+void ProblemLinearization::build(const ConstraintProblem& problem, const SolverResult& result) {
   grown(lambda_, problem.ld);
   grown(c_, problem.ld);
   grown(direction_, problem.ld);
   if (modes_.size() < problem.blocks.size()) modes_.resize(problem.blocks.size());
-  if (factor && factor->valid) return use(problem, result, *factor);
-  problem_ = nullptr;
-  system_ = &own_;
+
+  // Solvers of the problem as given leave redundant rows to a compliance, too.
+  const bool regularised = result.compliance > 0;
+  levels_ = result.relaxation > 0 ? 0 : std::max(result.levels, 1);
   scaled_.assign(problem);
-  if (result.relaxation > 0) scaled_.set_compliance(result.relaxation);
-  factorise(result);
-}
+  scaled_.set_compliance(regularised ? result.compliance : SolverSettings().compliance);
 
-void ProblemLinearization::use(const ConstraintProblem& problem, const SolverResult& result,
-                               const SolutionFactor& factor) {
-  problem_ = &problem;
-  system_ = &factor.system;
-  deficient_ = false;
-  scaled_.assign_scaling(problem, factor.inverse_root.data(), factor.ref);
+  // Modes and directions of level 0.
+  scaled_.to_scaled(result.lambda_0.data(), lambda_.data());
+  if (regularised) scaled_.velocity(lambda_.data(), c_.data());
+  else scaled_.exact_velocity(lambda_.data(), c_.data());
+  choose_modes(result);
+  system_.set_modes(scaled_, modes_.data());
+  system_.factorise(scaled_, 0);
+  round_weights();
   scaled_.to_scaled(result.lambda.data(), lambda_.data());
-  std::copy(factor.modes.begin(), factor.modes.end(), modes_.begin());
 }
 
-void ProblemLinearization::load_matrix() {
-  if (!problem_) return;
-  scaled_.assign(*problem_);
-  problem_ = nullptr;
-}
-
-void ProblemLinearization::factorise(const SolverResult& result) {
-  scaled_.to_scaled(result.lambda.data(), lambda_.data());
-  scaled_.velocity(lambda_.data(), c_.data());
+/// The labels of the result; a sliding contact moves against its impulse, whose direction is surer than that of a micro-slip.
+void ProblemLinearization::choose_modes(const SolverResult& result) {
   for (int b = 0; b < scaled_.num_blocks; ++b) {
-    modes_[b] = scaled_.mode(b, lambda_.data(), c_.data());  // for the direction and alpha
-    if (scaled_.blocks[b].type == BlockType::pyramid) {
+    const Block& block = scaled_.blocks[b];
+    modes_[b] = scaled_.mode(b, lambda_.data(), c_.data());
+    if (block.type == BlockType::pyramid) {
       choose_facet(b, result);
-    } else if (result.modes[b] == Mode::sliding &&
-               modes_[b].mode != Mode::sliding) {  // a tie, taken on this side: the impulse has the direction
-      const double x = lambda_[scaled_.blocks[b].row], y = lambda_[scaled_.blocks[b].row + 1],
-                   t = std::sqrt(x * x + y * y);
-      if (t > 0) modes_[b].nx = x / t, modes_[b].ny = y / t;
-      modes_[b].k = 1;
+    } else if (result.modes[b] == Mode::sliding && block.mu > 0) {
+      const double* l = lambda_.data() + block.row;
+      const double* c = c_.data() + block.row;
+      const double t = std::sqrt(l[0] * l[0] + l[1] * l[1]);
+      const double slip = std::sqrt(c[0] * c[0] + c[1] * c[1]);
+      if (t > 0) {
+        modes_[b].nx = l[0] / t;
+        modes_[b].ny = l[1] / t;
+        modes_[b].k = t / (t + slip);
+      }
     }
     modes_[b].mode = result.modes[b];
     modes_[b].k = std::clamp(modes_[b].k, 0.0, 1.0);
   }
-  own_.set_modes(scaled_, modes_.data(), true);
-  const bool factorised = own_.factorise(scaled_, 0);
-  deficient_ = own_.size > 0 && !(factorised && own_.pivot_ratio >= deficient_pivot);
-  if (deficient_) {
-    own_.assemble(scaled_, 0);
-    inverse_.compute(own_.A.data(), own_.size, own_.ld, rank_threshold);
+}
+
+/// B E C: what a round adds to the right-hand side, of the same block only.
+void ProblemLinearization::round_weights() {
+  round_weights_.clear();
+  for (int i = 0; i < system_.size; ++i) {
+    const ReducedRow& left = system_.rows[i];
+    for (int j = std::max(0, i - 5); j < std::min(system_.size, i + 6); ++j) {
+      const ReducedRow& right = system_.rows[j];
+      if (right.row != left.row) continue;
+      double value = 0;
+      for (int k = 0; k < 3; ++k) {
+        const int row = left.row + k;
+        const double b = left.one_b ? (row == left.row_b ? 1.0 : 0.0) : left.b[k];
+        const double c = right.one_c ? (row == right.row_c ? 1.0 : 0.0) : right.c[k];
+        if (b != 0 && c != 0) value += b * scaled_.E[row] * c;
+      }
+      if (value != 0) round_weights_.push_back({i, j, value});
+    }
+  }
+}
+
+/// From x = A^-1 b to the last level's, b in first_round_.
+void ProblemLinearization::repeat(double* x, int ncols, int ld, bool transposed) {
+  const int size = system_.size;
+  double* next = grown(second_round_, static_cast<std::size_t>(size) * ld);
+  for (int level = 0; level < levels_; ++level) {
+    std::copy_n(first_round_.data(), static_cast<std::size_t>(size) * ld, next);
+    for (const RoundWeight& w : round_weights_) {
+      const int to = transposed ? w.column : w.row;
+      const int from = transposed ? w.row : w.column;
+      add_row(w.value, x + static_cast<long>(from) * ld, ncols, next + static_cast<long>(to) * ld);
+    }
+    if (transposed) system_.solve_transposed(scaled_, next, ncols, ld);
+    else system_.solve(scaled_, next, ncols, ld);
+    std::copy_n(next, static_cast<std::size_t>(size) * ld, x);
   }
 }
 
@@ -93,8 +117,8 @@ void ProblemLinearization::choose_facet(int b, const SolverResult& result) {
 
 /// out = B Y or C^T Y, the scaling included.
 void ProblemLinearization::gather(bool of_b, const double* Y, double* out, int ncols, int ld) const {
-  for (int i = 0; i < system_->size; ++i) {
-    const ReducedRow& r = system_->rows[i];
+  for (int i = 0; i < system_.size; ++i) {
+    const ReducedRow& r = system_.rows[i];
     double* target = out + static_cast<long>(i) * ld;
     std::fill(target, target + ncols, 0.0);
     const double d = scaled_.inverse_root[r.row];
@@ -112,8 +136,8 @@ void ProblemLinearization::gather(bool of_b, const double* Y, double* out, int n
 void ProblemLinearization::scatter(bool of_b, const double* x, double* out, int ncols, int ld) const {
   for (int i = 0; i < scaled_.n; ++i)
     std::fill(out + static_cast<long>(i) * ld, out + static_cast<long>(i) * ld + ncols, 0.0);
-  for (int i = 0; i < system_->size; ++i) {
-    const ReducedRow& r = system_->rows[i];
+  for (int i = 0; i < system_.size; ++i) {
+    const ReducedRow& r = system_.rows[i];
     const double* source = x + static_cast<long>(i) * ld;
     const double d = scaled_.inverse_root[r.row];
     if (of_b ? r.one_b : r.one_c) {
@@ -140,39 +164,33 @@ void ProblemLinearization::reduced_rows_transposed(const double* x, double* Btx,
 }
 
 void ProblemLinearization::solve_reduced(double* rhs, int ncols, int ld) {
-  if (deficient_) {
-    inverse_.solve(rhs, ld, ncols);
-  } else if (system_->symmetric) {
-    dense::cholesky_solve(system_->A.data(), system_->size, system_->ld, rhs, ld, ncols);
-  } else {
-    dense::lu_solve(system_->A.data(), system_->size, system_->ld, system_->pivot.data(), rhs, ld, ncols);
-  }
+  std::copy_n(rhs, static_cast<std::size_t>(system_.size) * ld,
+              grown(first_round_, static_cast<std::size_t>(system_.size) * ld));
+  system_.solve(scaled_, rhs, ncols, ld);
+  repeat(rhs, ncols, ld, false);
 }
 
 void ProblemLinearization::solve_reduced_transposed(double* rhs, int ncols, int ld) {
-  if (deficient_) {
-    inverse_.solve_transposed(rhs, ld, ncols);
-  } else if (system_->symmetric) {
-    dense::cholesky_solve(system_->A.data(), system_->size, system_->ld, rhs, ld, ncols);
-  } else {
-    dense::lu_solve_transposed(system_->A.data(), system_->size, system_->ld, system_->pivot.data(), rhs, ld, ncols);
-  }
+  std::copy_n(rhs, static_cast<std::size_t>(system_.size) * ld,
+              grown(first_round_, static_cast<std::size_t>(system_.size) * ld));
+  system_.solve_transposed(scaled_, rhs, ncols, ld);
+  repeat(rhs, ncols, ld, true);
 }
 
 void ProblemLinearization::solve(const double* s, double* dlambda, int ncols, int ld) {
-  double* x = grown(buffer_, static_cast<std::size_t>(system_->size) * static_cast<std::size_t>(ld));
+  double* x = grown(buffer_, static_cast<std::size_t>(system_.size) * static_cast<std::size_t>(ld));
   gather(true, s, x, ncols, ld);
   solve_reduced(x, ncols, ld);
-  for (int i = 0; i < system_->size; ++i)
+  for (int i = 0; i < system_.size; ++i)
     for (int j = 0; j < ncols; ++j) x[static_cast<long>(i) * ld + j] = -x[static_cast<long>(i) * ld + j];
   scatter(false, x, dlambda, ncols, ld);
 }
 
 void ProblemLinearization::solve_transposed(const double* w, double* z, int ncols, int ld) {
-  double* x = grown(buffer_, static_cast<std::size_t>(system_->size) * static_cast<std::size_t>(ld));
+  double* x = grown(buffer_, static_cast<std::size_t>(system_.size) * static_cast<std::size_t>(ld));
   gather(false, w, x, ncols, ld);
   solve_reduced_transposed(x, ncols, ld);
-  for (int i = 0; i < system_->size; ++i)
+  for (int i = 0; i < system_.size; ++i)
     for (int j = 0; j < ncols; ++j) x[static_cast<long>(i) * ld + j] = -x[static_cast<long>(i) * ld + j];
   scatter(true, x, z, ncols, ld);
 }
@@ -187,13 +205,22 @@ void ProblemLinearization::operator_matrix(double* K, int ld) {
   solve(K, K, scaled_.n, ld);
 }
 
+// Level 0 has c = (G + E) p, later ones G p - E (dlambda - p).
 void ProblemLinearization::response(const double* p, double* out) {
-  load_matrix();
+  const int n = scaled_.n;
+  double* x = grown(buffer_, static_cast<std::size_t>(system_.size));
   std::fill(c_.begin(), c_.begin() + scaled_.ld, 0.0);
-  dense::add_weighted_rows(scaled_.G.data(), scaled_.n, scaled_.ld, p, c_.data());
-  for (int i = 0; i < scaled_.n; ++i) c_[i] /= scaled_.inverse_root[i];
-  solve(c_.data(), out, 1, 1);
-  for (int i = 0; i < scaled_.n; ++i) out[i] += p[i] * scaled_.inverse_root[i];
+  scaled_.add_product(p, c_.data());
+  for (int i = 0; i < n; ++i) c_[i] /= scaled_.inverse_root[i];
+  gather(true, c_.data(), x, 1, 1);
+  system_.solve(scaled_, x, 1, 1);
+
+  for (int i = 0; i < n; ++i) c_[i] -= scaled_.E[i] * p[i] / scaled_.inverse_root[i];
+  gather(true, c_.data(), grown(first_round_, static_cast<std::size_t>(system_.size)), 1, 1);
+  repeat(x, 1, 1, false);
+  for (int i = 0; i < system_.size; ++i) x[i] = -x[i];
+  scatter(false, x, out, 1, 1);
+  for (int i = 0; i < n; ++i) out[i] += p[i] * scaled_.inverse_root[i];
 }
 
 void ProblemLinearization::dlambda_dmu(int block, double* out) {
@@ -208,28 +235,11 @@ void ProblemLinearization::dlambda_dmu(int block, double* out) {
   response(p, out);
 }
 
-// The columns of dlambda_dmu(block, out) together: p has two entries, so G p needs no product of matrices.
 void ProblemLinearization::dlambda_dmu(double* out, int ld) {
-  load_matrix();
-  const auto normal = [&](const Block& b) { return lambda_[b.row + 2] * scaled_.ref; };
-  for (int i = 0; i < scaled_.n; ++i) {
-    const double* G = scaled_.G.data() + static_cast<long>(i) * scaled_.ld;
-    double* target = out + static_cast<long>(i) * ld;
-    std::fill(target, target + ld, 0.0);
-    for (int b = 0; b < scaled_.num_blocks; ++b) {
-      const Block& block = scaled_.blocks[b];
-      if (modes_[b].mode != Mode::sliding) continue;
-      target[b] =
-          normal(block) * (G[block.row] * modes_[b].nx + G[block.row + 1] * modes_[b].ny) / scaled_.inverse_root[i];
-    }
-  }
-  solve(out, out, scaled_.num_blocks, ld);
+  std::vector<double> column(scaled_.n);
   for (int b = 0; b < scaled_.num_blocks; ++b) {
-    const Block& block = scaled_.blocks[b];
-    if (modes_[b].mode != Mode::sliding) continue;
-    const double p = normal(block) * scaled_.inverse_root[block.row];
-    out[static_cast<long>(block.row) * ld + b] += p * modes_[b].nx;
-    out[static_cast<long>(block.row + 1) * ld + b] += p * modes_[b].ny;
+    dlambda_dmu(b, column.data());
+    for (int i = 0; i < scaled_.n; ++i) out[static_cast<long>(i) * ld + b] = column[i];
   }
 }
 

@@ -4,8 +4,10 @@
 //
 // with the modes of the result. Scaled variables inside; B and C as exposed here contain the scaling, so that
 //   dlambda = -expand(solve_reduced(reduced_rows(s))).
-// Full rank: Cholesky when nothing slides, else LU. Smallest pivot ratio below 1e-6: complete orthogonal decomposition with
-// threshold 1e-9 and columns of C of length one, which gives the dlambda of least (scaled) norm.
+// The problem solved is the regularised one, sharpened by proximal steps (scaled_problem.hpp): A holds its compliance E and is regular
+// everywhere. Every level contributes a round, with one factor for all (modes are those of level 0, they differ by O(epsilon)):
+//   x_0 = A^-1 b,   x_k = A^-1 (b + B E C x_(k-1))
+// which turns the compliance of what is determined into O(epsilon^2), and shares among redundant rows what is not.
 //
 // Which derivative at a tie: the modes are those of SolverResult. With a margin below 1e-8 of the problem's scale a block between
 // separating and touching counts as separating, one between sticking and sliding as sticking, a box between its inside and a bound
@@ -17,23 +19,19 @@
 
 #include <vector>
 
-#include "coulomb/solvers/rank_revealing.hpp"
-#include "coulomb/solvers/solution_factor.hpp"
+#include "coulomb/solvers/constraint_solver.hpp"
 
 namespace coulomb {
 
 class ProblemLinearization {
  public:
-  /// Copies what it needs; problem and result may change afterwards (the problem's block list must stay for dlambda_d...). A valid
-  /// factor of this result is used as it is: then it and the problem must stay.
-  void build(const ConstraintProblem& problem, const SolverResult& result, const SolutionFactor* factor = nullptr);
+  /// The problem must stay as it is while this is used.
+  void build(const ConstraintProblem& problem, const SolverResult& result);
 
   int rows() const { return scaled_.n; }
-  int reduced_size() const { return system_->size; }
-  bool symmetric() const { return system_->symmetric && !deficient_; }  ///< nothing slides: B = C^T, A symmetric
-  bool slides() const { return !system_->symmetric; }
-  bool deficient() const { return deficient_; }  ///< impulses are not unique here: least-norm answer
-  int rank() const { return deficient_ ? inverse_.rank : system_->size; }
+  int reduced_size() const { return system_.size; }
+  bool symmetric() const { return system_.symmetric; }  ///< nothing slides: B = C^T, A symmetric
+  bool slides() const { return !system_.symmetric; }
 
   void solve(const double* s, double* dlambda, int ncols, int ld);  ///< n x ncols to n x ncols; may be the same array
   void solve_transposed(const double* w, double* z);                ///< z = K^T w: w . dlambda = z . s
@@ -48,27 +46,31 @@ class ProblemLinearization {
   void expand(const double* x, double* Cx, int ncols, int ld) const;                    ///< m x ld to n x ld: C x
   void reduced_rows_transposed(const double* x, double* Btx, int ncols, int ld) const;  ///< m x ld to n x ld
   void expand_transposed(const double* Y, double* CtY, int ncols, int ld) const;        ///< n x ld to m x ld
-  void solve_reduced(double* rhs, int ncols, int ld);                                   ///< A^+ rhs, in place
+  void solve_reduced(double* rhs, int ncols, int ld);  ///< all rounds, in place
   void solve_reduced_transposed(double* rhs, int ncols, int ld);
 
  private:
   void choose_facet(int block, const SolverResult& result);
   void gather(bool of_b, const double* Y, double* out, int ncols, int ld) const;
   void scatter(bool of_b, const double* x, double* out, int ncols, int ld) const;
-  void response(const double* p, double* out);  ///< out = p + K G~ p, p scaled
+  /// out: the change of lambda where it is changed by p directly (n, scaled) and everything else follows.
+  void response(const double* p, double* out);
 
-  void use(const ConstraintProblem& problem, const SolverResult& result, const SolutionFactor& factor);
-  void factorise(const SolverResult& result);
-  void load_matrix();  ///< G, where a factor came without
+  void choose_modes(const SolverResult& result);
+  void round_weights();
+  void repeat(double* x, int ncols, int ld, bool transposed);
 
   ScaledProblem scaled_;
-  ReducedSystem own_;
-  const ReducedSystem* system_ = &own_;
-  const ConstraintProblem* problem_ = nullptr;  ///< whose matrix is not loaded yet
-  PseudoInverse inverse_;
-  bool deficient_ = false;
+  ReducedSystem system_;
+  int levels_ = 0;
   std::vector<BlockMode> modes_;
   std::vector<double> lambda_, c_, buffer_, direction_;
+  std::vector<double> first_round_, second_round_;  ///< reduced rows x columns: b of the rounds, and of the next one
+  struct RoundWeight {
+    int row = 0, column = 0;
+    double value = 0;
+  };
+  std::vector<RoundWeight> round_weights_;  ///< B E C, a few entries a row
 };
 
 }  // namespace coulomb

@@ -20,20 +20,21 @@ struct Iterate {
 
 struct NewtonOptions {
   double tolerance = 1e-10;
-  double kappa = 1, delta_max = 0.03;  ///< delta = clamp(kappa * residual, 1e-9, delta_max)
+  double kappa = 1;  ///< delta = clamp(kappa * residual, least_damping, delta_max)
+  double delta_max = 0.03;
+  double least_damping = 1e-9;  ///< 0 where a compliance keeps the matrix regular
   int max_iterations = 12;
-  bool undamped_first = false;          ///< delta = 1e-9 in the first step (warm start)
+  bool undamped_first = false;          ///< delta = least_damping in the first step (warm start)
   const std::uint8_t* known = nullptr;  ///< per block: take `modes` in the first step
   const Mode* modes = nullptr;
-  double stall_below = 0;  ///< below this residual, stop as soon as a step does not halve it
+  bool reuse_factor = false;  ///< take the first step with the last factorisation as it is
 };
 
 class NewtonSolver {
  public:
   /// From `iterate` (evaluated); leaves the best iterate there. True: residual <= tolerance. Adds to `iterations`.
   bool solve(const ScaledProblem& problem, const NewtonOptions& options, Iterate& iterate, int& iterations);
-  double pivot_ratio = 1;     ///< of the last factorisation: small where impulses are not unique
-  double last_delta = 0;      ///< and its proximal term, which hides pivots below it
+  bool has_factor() const { return factorised_; }  ///< of the last solve's last step
   double first_residual = 0;  ///< after the first step of the last solve
   bool first_held = false;    ///< and it is one of the modes it was taken with (options.known), piecewise linear ones
 
@@ -41,9 +42,10 @@ class NewtonSolver {
   void recall(const ScaledProblem& problem, int block, Mode remembered);
   bool holds(const ScaledProblem& problem, const Iterate& at) const;
   void choose_modes(const ScaledProblem& problem, const NewtonOptions& options, bool first);
-  bool step(const ScaledProblem& problem, double delta);
+  bool step(const ScaledProblem& problem, double delta, bool reuse);
 
   ReducedSystem system_;
+  bool factorised_ = false;
   Iterate current_, next_;
   std::vector<BlockMode> modes_;
 };

@@ -76,23 +76,35 @@ COULOMB_SIMD void assemble_rows(const double* G, int ldg, const ReducedRow* rows
   }
 }
 
+/// Coefficients of a reduced row on its block's rows.
+void row_coefficients(const ReducedRow& r, const Block& block, double* b, double* c) {
+  std::fill_n(b, block.size, 0.0);
+  std::fill_n(c, block.size, 0.0);
+  if (r.one_c) c[r.row_c - block.row] = 1;
+  else std::copy_n(r.c, 3, c);
+  if (r.one_b) b[r.row_b - block.row] = 1;
+  else std::copy_n(r.b, 3, b);
+}
+
 }  // namespace
 
 void ReducedSystem::set_modes(const ScaledProblem& problem, const BlockMode* modes, bool unit_columns) {
-  if (static_cast<int>(rows.size()) < problem.n) {
-    const auto n = static_cast<std::size_t>(problem.ld);
+  const auto n = static_cast<std::size_t>(problem.ld);
+  if (rows.size() < n) {
     rows.resize(n);
     fixed.resize(n);
     pivot.resize(n);
     work_.resize(2 * n);
-    A.resize(n * n);
   }
+  if (!problem.factored && A.size() < n * n) A.resize(n * n);
+  if (first.size() < static_cast<std::size_t>(problem.num_blocks) + 1) first.resize(problem.num_blocks + 1);
   std::fill(fixed.begin(), fixed.begin() + problem.ld, 0.0);
   size = 0;
   symmetric = true;
   for (int b = 0; b < problem.num_blocks; ++b) {
     const Block& block = problem.blocks[b];
     const Mode mode = modes[b].mode;
+    first[b] = size;
     if (mode == Mode::sliding) {
       if (block.type == BlockType::cone) add_sliding(rows, size, block.row, block.mu, modes[b], unit_columns);
       else add_sliding_pyramid(rows, size, block, modes[b], unit_columns);
@@ -103,40 +115,161 @@ void ReducedSystem::set_modes(const ScaledProblem& problem, const BlockMode* mod
       for (int i = 0; i < block.size; ++i) add_single(rows, size, block.row + i);
     }
   }
+  first[problem.num_blocks] = size;
   ld = dense::padded(size);
 }
 
-void ReducedSystem::assemble(const ScaledProblem& problem, double delta) {
-  assemble_rows(problem.G.data(), problem.ld, rows.data(), size, ld, false, delta, work_.data(), A.data());
-}
-
 bool ReducedSystem::factorise(const ScaledProblem& problem, double delta) {
+  delta_ = delta;
+  if (problem.factored) return factorise_velocities(problem, delta);
   assemble_rows(problem.G.data(), problem.ld, rows.data(), size, ld, symmetric, delta, work_.data(), A.data());
-  pivot_ratio = symmetric ? dense::cholesky(A.data(), size, ld, work_.data())
-                          : dense::lu(A.data(), size, ld, pivot.data(), work_.data());
+  const double pivot_ratio = symmetric ? dense::cholesky(A.data(), size, ld, work_.data())
+                                       : dense::lu(A.data(), size, ld, pivot.data(), work_.data());
   return pivot_ratio > 0;
 }
 
-void ReducedSystem::solve(double* x) {
-  if (symmetric) {
-    dense::cholesky_solve(A.data(), size, ld, x);
-  } else {
-    dense::lu_solve(A.data(), size, ld, pivot.data(), x);
+// Each block's D is small: inverted, it leaves H = 1 + Y^T C D^-1 B Y for the trees.
+bool ReducedSystem::factorise_velocities(const ScaledProblem& problem, double delta) {
+  local_inverse_.resize(problem.blocks, problem.num_blocks);
+  local_.resize(problem.blocks, problem.num_blocks);
+  for (int b = 0; b < problem.num_blocks; ++b) {
+    const Block& block = problem.blocks[b];
+    const int count = first[b + 1] - first[b];
+    const int width = block.size;
+    double left[6][6];
+    double right[6][6];
+    for (int i = 0; i < count; ++i) row_coefficients(rows[first[b] + i], block, left[i], right[i]);
+
+    // D = B (R + E) C + Q + delta.
+    double* D = local_inverse_[b];
+    for (int i = 0; i < count; ++i) {
+      for (int j = 0; j < count; ++j) {
+        double sum = 0;
+        for (int k = 0; k < width; ++k)
+          sum += left[i][k] * (problem.rigid[block.row + k] + problem.E[block.row + k]) * right[j][k];
+        D[i * count + j] = sum;
+      }
+      const ReducedRow& r = rows[first[b] + i];
+      D[i * count + i] += r.q + delta * r.damping;
+    }
+    if (count > 0 && !invert_small(D, count)) return false;
+
+    // C D^-1 B.
+    double* K = local_[b];
+    std::fill_n(K, width * width, 0.0);
+    for (int i = 0; i < count; ++i)
+      for (int j = 0; j < count; ++j) {
+        const double weight = D[i * count + j];
+        if (weight == 0.0) continue;
+        for (int k = 0; k < width; ++k)
+          for (int l = 0; l < width; ++l) K[k * width + l] += right[i][k] * weight * left[j][l];
+      }
   }
+  return velocities_.factorise(problem.Y, problem.blocks, problem.num_blocks, local_);
+}
+
+/// X = A^-1 X by x = D^-1 (b - B Y w), H w = Y^T C D^-1 b; transposed with B and C, D and D^T in each other's places.
+void ReducedSystem::solve_velocities(const ScaledProblem& problem, bool transposed, double* X, int columns, int ldx) {
+  const int width = problem.Y.columns();
+  if (rows_.size() < static_cast<std::size_t>(problem.ld)) rows_.resize(problem.ld);
+  if (w_.size() < static_cast<std::size_t>(width) * columns) w_.resize(static_cast<std::size_t>(width) * columns);
+  if (moved_.size() < static_cast<std::size_t>(width)) moved_.resize(width);
+  const auto local = [&](int b, int i, int j) {
+    const int count = first[b + 1] - first[b];
+    return local_inverse_[b][transposed ? j * count + i : i * count + j];
+  };
+  const auto add_rows = [&](const ReducedRow& r, double x) {  // C x, or B^T x
+    const bool one = transposed ? r.one_b : r.one_c;
+    const double* a = transposed ? r.b : r.c;
+    if (one) rows_[transposed ? r.row_b : r.row_c] += x;
+    else
+      for (int k = 0; k < 3; ++k) rows_[r.row + k] += a[k] * x;
+  };
+  const auto combine = [&](const ReducedRow& r) {  // B rows, or C^T rows
+    const bool one = transposed ? r.one_c : r.one_b;
+    const double* a = transposed ? r.c : r.b;
+    if (one) return rows_[transposed ? r.row_c : r.row_b];
+    return a[0] * rows_[r.row] + a[1] * rows_[r.row + 1] + a[2] * rows_[r.row + 2];
+  };
+  const auto apply_local = [&](int b, int column, const double* subtracted, double* out) {
+    const int count = first[b + 1] - first[b];
+    for (int i = 0; i < count; ++i) {
+      out[i] = 0;
+      for (int j = 0; j < count; ++j) {
+        const double x = X[static_cast<long>(first[b] + j) * ldx + column] - (subtracted ? subtracted[j] : 0.0);
+        out[i] += local(b, i, j) * x;
+      }
+    }
+  };
+
+  // Y^T C D^-1 b of every column.
+  double out[6];
+  for (int column = 0; column < columns; ++column) {
+    std::fill_n(rows_.begin(), problem.ld, 0.0);
+    for (int b = 0; b < problem.num_blocks; ++b) {
+      apply_local(b, column, nullptr, out);
+      for (int i = first[b]; i < first[b + 1]; ++i) add_rows(rows[i], out[i - first[b]]);
+    }
+    problem.Y.times_transposed(rows_.data(), moved_.data());
+    for (int k = 0; k < width; ++k) w_[static_cast<std::size_t>(k) * columns + column] = moved_[k];
+  }
+  if (transposed) velocities_.solve_transposed(w_.data(), columns, columns);
+  else velocities_.solve(w_.data(), columns, columns);
+
+  // D^-1 (b - B Y w).
+  double taken[6];
+  for (int column = 0; column < columns; ++column) {
+    for (int k = 0; k < width; ++k) moved_[k] = w_[static_cast<std::size_t>(k) * columns + column];
+    std::fill_n(rows_.begin(), problem.ld, 0.0);
+    problem.Y.add_times(moved_.data(), rows_.data());
+    for (int b = 0; b < problem.num_blocks; ++b) {
+      for (int i = first[b]; i < first[b + 1]; ++i) taken[i - first[b]] = combine(rows[i]);
+      apply_local(b, column, taken, out);
+      for (int i = first[b]; i < first[b + 1]; ++i) X[static_cast<long>(i) * ldx + column] = out[i - first[b]];
+    }
+  }
+}
+
+void ReducedSystem::solve(const ScaledProblem& problem, double* X, int columns, int ldx) {
+  if (problem.factored) solve_velocities(problem, false, X, columns, ldx);
+  else if (symmetric) dense::cholesky_solve(A.data(), size, ld, X, ldx, columns);
+  else dense::lu_solve(A.data(), size, ld, pivot.data(), X, ldx, columns);
+}
+
+void ReducedSystem::solve_transposed(const ScaledProblem& problem, double* X, int columns, int ldx) {
+  if (problem.factored) solve_velocities(problem, true, X, columns, ldx);
+  else if (symmetric) dense::cholesky_solve(A.data(), size, ld, X, ldx, columns);
+  else dense::lu_solve_transposed(A.data(), size, ld, pivot.data(), X, ldx, columns);
+}
+
+void ReducedSystem::solve(const ScaledProblem& problem, double* x) {
+  if (problem.factored) solve_velocities(problem, false, x, 1, 1);
+  else if (symmetric) dense::cholesky_solve(A.data(), size, ld, x);
+  else dense::lu_solve(A.data(), size, ld, pivot.data(), x);
 }
 
 void ReducedSystem::step(const ScaledProblem& problem, const double* from, double* to, double* c) {
   std::copy(fixed.begin(), fixed.begin() + problem.ld, to);
   for (int i = 0; i < size; ++i) expand(rows[i], coordinate(rows[i], from), to);
   if (size == 0) return;
-  if (static_cast<int>(x_.size()) < size) x_.resize(rows.size());
-  problem.velocity(to, c);
-  for (int i = 0; i < size; ++i) {
-    x_[i] = -equation(rows[i], c);
-    if (rows[i].q != 0) x_[i] -= rows[i].q * coordinate(rows[i], from);
+  if (static_cast<int>(x_.size()) < 2 * size) x_.resize(2 * rows.size());
+  double* sum = x_.data() + size;
+  std::fill_n(sum, size, 0.0);
+
+  // Through velocities, impulses lose the digits that a division by E costs: a second round brings them back.
+  const int rounds = problem.factored ? 2 : 1;
+  for (int round = 0; round < rounds; ++round) {
+    problem.velocity(to, c);
+    for (int i = 0; i < size; ++i) {
+      x_[i] = -equation(rows[i], c) - delta_ * rows[i].damping * sum[i];
+      if (rows[i].q != 0) x_[i] -= rows[i].q * (coordinate(rows[i], from) + sum[i]);
+    }
+    solve(problem, x_.data());
+    for (int i = 0; i < size; ++i) {
+      expand(rows[i], x_[i], to);
+      sum[i] += x_[i];
+    }
   }
-  solve(x_.data());
-  for (int i = 0; i < size; ++i) expand(rows[i], x_[i], to);
 }
 
 }  // namespace coulomb

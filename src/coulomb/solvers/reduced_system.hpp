@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "coulomb/solvers/scaled_problem.hpp"
+#include "coulomb/solvers/velocity_factor.hpp"
 
 namespace coulomb {
 
@@ -28,19 +29,22 @@ class ReducedSystem {
  public:
   /// unit_columns: scales each column of C to length one, so that the least-norm x is the least-norm lambda.
   void set_modes(const ScaledProblem& problem, const BlockMode* modes, bool unit_columns = false);
-  /// A + delta diag(damping), factorised: Cholesky if nothing slides, else LU. False: singular or not finite.
+  /// A + delta diag(damping), factorised. Dense: Cholesky if nothing slides, else LU. Factored problems: in the velocities of the trees
+  /// (VelocityFactor). False: singular or not finite.
   bool factorise(const ScaledProblem& problem, double delta);
-  void assemble(const ScaledProblem& problem, double delta);  ///< A alone, all of it
-  void solve(double* x);                                      ///< one right-hand side, in place
+  /// X (size x columns, leading dimension ldx) = A^-1 X, or A^-T X. The problem is the one factorised.
+  void solve(const ScaledProblem& problem, double* X, int columns, int ldx);
+  void solve_transposed(const ScaledProblem& problem, double* X, int columns, int ldx);
+  void solve(const ScaledProblem& problem, double* x);  ///< one right-hand side, in place
   /// The Newton step of these modes with the last factorisation: `from` (impulses) to `to`; c: scratch.
   void step(const ScaledProblem& problem, const double* from, double* to, double* c);
 
   int size = 0, ld = 0;
-  bool symmetric = true;   ///< nothing slides
-  double pivot_ratio = 1;  ///< of the last factorisation
+  bool symmetric = true;  ///< nothing slides
   std::vector<ReducedRow> rows;
   std::vector<double> fixed;  ///< n: lambda of the blocks without unknowns
-  std::vector<double> A;      ///< ld x size: the matrix, then its factor
+  std::vector<int> first;     ///< per block: its first unknown; one more at the end
+  std::vector<double> A;      ///< dense: ld x size, the matrix, then its factor
   std::vector<int> pivot;
 
   double coordinate(const ReducedRow& r, const double* lambda) const {  ///< x of an impulse (least squares)
@@ -61,7 +65,15 @@ class ReducedSystem {
   }
 
  private:
-  std::vector<double> work_, x_;
+  bool factorise_velocities(const ScaledProblem& problem, double delta);
+  void solve_velocities(const ScaledProblem& problem, bool transposed, double* X, int columns, int ldx);
+
+  double delta_ = 0;  ///< of the last factorisation
+  std::vector<double> work_, x_, moved_;
+  // In velocities: the inverse of each block's local matrix D (B (R + E) C + Q) and C D^-1 B, which acts on rows.
+  VelocityFactor velocities_;
+  BlockMatrices local_inverse_, local_;
+  std::vector<double> rows_, w_;
 };
 
 }  // namespace coulomb

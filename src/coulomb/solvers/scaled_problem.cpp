@@ -70,51 +70,85 @@ double cone_residual(double mu, const double* l, const double* v) {
 }
 
 constexpr double immovable = 1e-20;  // scaled diagonal of a row of zeros, up to rounding
+constexpr double dense_rows = 24;    // up to here a dense matrix is always at least as fast
+constexpr double dense_ratio = 2;    // of one tree: more rows than this times its dofs are solved in its velocities
+
+/// Are velocities of the island's trees fewer unknowns than its rows? With several trees their matrix is sparse, too.
+bool prefers_velocities(const ConstraintProblem& problem) {
+  if (problem.tree_size.empty()) return false;
+  if (!problem.has_G) return true;
+  if (problem.n <= dense_rows) return false;
+  int dofs = 0;
+  for (int size : problem.tree_size) dofs += size;
+  return problem.n >= dense_ratio * dofs || (problem.tree_size.size() > 2 && problem.n > dofs);
+}
 
 void ScaledProblem::assign(const ConstraintProblem& problem) {
   n = problem.n;
   ld = problem.ld;
   blocks = problem.blocks.data();
   num_blocks = static_cast<int>(problem.blocks.size());
-  grow(G, ld * n);
-  grow(g, ld);
-  grow(inverse_root, ld);
-  grow(diagonal_, ld);
+  rho = 1;
+  factored = prefers_velocities(problem);
+  for (auto* values : {&given_g_, &g, &inverse_root, &diagonal_, &rigid, &E, &weight_}) grow(*values, ld);
   grow(bound, num_blocks);
-  double largest = 0, smallest = std::numeric_limits<double>::infinity();
+
+  // The size of each block: the mean of its diagonal.
+  double largest = 0;
+  std::vector<double>& size = bound;  // borrowed until the scale is known
+  for (int i = 0; i < n; ++i)
+    diagonal_[i] = (factored ? row_square(problem, i) : problem.G[static_cast<long>(i) * ld + i]) + problem.R[i];
   for (int b = 0; b < num_blocks; ++b) {
     double trace = 0;
-    for (int i = blocks[b].row; i < blocks[b].row + blocks[b].size; ++i)
-      trace += problem.G[static_cast<long>(i) * ld + i] + problem.R[i];
-    bound[b] =
-        std::min(trace, std::numeric_limits<double>::max()) / blocks[b].size;  // borrowed until the scale is known
-    largest = std::max(largest, bound[b]);
+    for (int i = blocks[b].row; i < blocks[b].row + blocks[b].size; ++i) trace += diagonal_[i];
+    size[b] = std::min(trace, std::numeric_limits<double>::max()) / blocks[b].size;
+    largest = std::max(largest, size[b]);
   }
   if (!(largest > 0)) largest = 1;
   has_pyramids = false;
   for (int b = 0; b < num_blocks; ++b) has_pyramids = has_pyramids || blocks[b].type == BlockType::pyramid;
-  for (int b = 0; b < num_blocks; ++b)
-    if (bound[b] > 1e-14 * largest) smallest = std::min(smallest, bound[b]);
-  typical = std::exp2(std::round(0.5 * (std::log2(largest) + std::log2(std::min(smallest, largest)))));
+
+  // One scalar a block, and the size of the velocities that have to be reached.
   ref = 0;
   for (int b = 0; b < num_blocks; ++b) {
     const Block& block = blocks[b];
-    const double d = 1.0 / std::sqrt(bound[b] > 1e-14 * largest ? bound[b] : largest);
+    const double d = 1.0 / std::sqrt(size[b] > 1e-14 * largest ? size[b] : largest);
     for (int i = block.row; i < block.row + block.size; ++i) inverse_root[i] = d;
     const bool open = block.speculative && problem.g[block.row + block.size - 1] >= 0;
     if (!open) ref = std::max(ref, safe_norm(problem.g.data() + block.row, block.size) * d);
   }
   if (!(ref > 0)) ref = 1;
   for (int i = n; i < ld; ++i) inverse_root[i] = 0;
-  scale_matrix(problem.G.data(), inverse_root.data(), n, ld, G.data());
-  for (int i = 0; i < ld; ++i) g[i] = i < n ? problem.g[i] * inverse_root[i] / ref : 0.0;
-  for (int i = 0; i < n; ++i)
-    diagonal_[i] = G[static_cast<long>(i) * ld + i] += problem.R[i] * inverse_root[i] * inverse_root[i];
-  // A tangential direction that nothing can move (planar robots): unit compliance makes its impulse zero, the least-norm choice,
-  // and keeps G regular. c = 0 there as before.
-  for (int b = 0; b < num_blocks; ++b)
-    for (int i = blocks[b].row; blocks[b].is_contact() && i < blocks[b].row + 2; ++i)
-      if (diagonal_[i] < immovable && problem.g[i] == 0) diagonal_[i] = G[static_cast<long>(i) * ld + i] = 1;
+  for (int i = 0; i < ld; ++i) {
+    given_g_[i] = i < n ? problem.g[i] * inverse_root[i] / ref : 0.0;
+    E[i] = 0;
+  }
+  std::copy_n(given_g_.begin(), ld, g.begin());
+
+  // The matrix. A tangential direction that nothing can move (planar robots) gets unit compliance: its impulse is then zero, c = 0 there as
+  // before, and G stays regular.
+  const bool weighted = !problem.W.empty();
+  for (int i = 0; i < n; ++i) {
+    const double d = inverse_root[i];
+    rigid[i] = problem.R[i] * d * d;
+    diagonal_[i] *= d * d;
+    weight_[i] = weighted ? problem.W[i] * d * d : 1.0;
+  }
+  for (int b = 0; b < num_blocks; ++b) {
+    for (int i = blocks[b].row; blocks[b].is_contact() && i < blocks[b].row + 2; ++i) {
+      if (diagonal_[i] >= immovable || problem.g[i] != 0) continue;
+      diagonal_[i] = 1;
+      rigid[i] = 1;
+    }
+  }
+  if (factored) {
+    Y.assign(problem, inverse_root.data());
+    grow(w_, Y.columns());
+  } else {
+    grow(G, ld * n);
+    scale_matrix(problem.G.data(), inverse_root.data(), n, ld, G.data());
+    for (int i = 0; i < n; ++i) G[static_cast<long>(i) * ld + i] = diagonal_[i];
+  }
   for (int b = 0; b < num_blocks; ++b) bound[b] = blocks[b].bound / (inverse_root[blocks[b].row] * ref);
 }
 
@@ -128,23 +162,42 @@ void ScaledProblem::assign_scaling(const ConstraintProblem& problem, const doubl
   ref = reference;
 }
 
-void ScaledProblem::set_shift(double shift) {
-  for (int i = 0; i < n; ++i) G[static_cast<long>(i) * ld + i] = diagonal_[i] + shift;
+void ScaledProblem::set_compliance(double epsilon) {
+  for (int i = 0; i < n; ++i) E[i] = epsilon * weight_[i];
+  if (!factored)
+    for (int i = 0; i < n; ++i) G[static_cast<long>(i) * ld + i] = diagonal_[i] + E[i];
+  set_level(nullptr);
 }
 
-void ScaledProblem::set_compliance(double compliance) {
-  for (int i = 0; i < n; ++i)
-    G[static_cast<long>(i) * ld + i] = diagonal_[i] + compliance * inverse_root[i] * inverse_root[i];
+void ScaledProblem::set_level(const double* previous) {
+  std::copy_n(given_g_.begin(), ld, g.begin());
+  if (!previous) return;
+  for (int i = 0; i < n; ++i) g[i] -= E[i] * previous[i];
+}
+
+void ScaledProblem::add_product(const double* lambda, double* c) const {
+  if (!factored) return dense::add_weighted_rows(G.data(), n, ld, lambda, c);
+  Y.times_transposed(lambda, w_.data());
+  Y.add_times(w_.data(), c);
+  for (int i = 0; i < n; ++i) c[i] += (rigid[i] + E[i]) * lambda[i];
 }
 
 void ScaledProblem::velocity(const double* lambda, double* c) const {
   std::copy(g.begin(), g.begin() + ld, c);
-  dense::add_weighted_rows(G.data(), n, ld, lambda, c);
+  add_product(lambda, c);
+}
+
+void ScaledProblem::exact_velocity(const double* lambda, double* c) const {
+  std::copy(given_g_.begin(), given_g_.begin() + ld, c);
+  add_product(lambda, c);
+  for (int i = 0; i < n; ++i) c[i] -= E[i] * lambda[i];
 }
 
 double ScaledProblem::block_residual(int b, const double* lambda, const double* c) const {
   const Block& block = blocks[b];
-  const double *l = lambda + block.row, *v = c + block.row;
+  const double* l = lambda + block.row;
+  double v[6];
+  for (int i = 0; i < block.size; ++i) v[i] = rho * c[block.row + i];
   switch (block.type) {
     case BlockType::cone: return cone_residual(block.mu, l, v);
     case BlockType::pyramid: return pyramid_residual(block, l, v);
@@ -192,7 +245,9 @@ void ScaledProblem::from_scaled(const double* scaled, const double* scaled_c, do
 
 BlockMode ScaledProblem::mode(int b, const double* lambda, const double* c) const {
   const Block& block = blocks[b];
-  const double *l = lambda + block.row, *v = c + block.row;
+  const double* l = lambda + block.row;
+  double v[6];
+  for (int i = 0; i < block.size; ++i) v[i] = rho * c[block.row + i];
   BlockMode m;
   if (block.type == BlockType::equality) {
     m.mode = Mode::active;
@@ -214,7 +269,11 @@ BlockMode ScaledProblem::mode(int b, const double* lambda, const double* c) cons
       m.mode = Mode::sticking;
     } else {
       m.mode = Mode::sliding;
-      if (t > 0) m.nx = zx / t, m.ny = zy / t, m.k = r / t;
+      if (t > 0) {
+        m.nx = zx / t;
+        m.ny = zy / t;
+        m.k = rho * r / (t + (rho - 1) * r);  // alpha = ||c_T|| / (mu lambda_N) whatever rho is
+      }
     }
   }
   return m;
@@ -228,7 +287,9 @@ void ScaledProblem::set_facet(int b, int facet, BlockMode& m) const {
 
 double ScaledProblem::margin(int b, const double* lambda, const double* c, Mode& label, int* facet) const {
   const Block& block = blocks[b];
-  const double *l = lambda + block.row, *v = c + block.row;
+  const double* l = lambda + block.row;
+  double v[6];
+  for (int i = 0; i < block.size; ++i) v[i] = rho * c[block.row + i];
   if (facet) *facet = -1;
   if (block.type == BlockType::pyramid) {
     PyramidMode p;

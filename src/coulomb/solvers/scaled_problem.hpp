@@ -8,12 +8,20 @@
 //   limit     |lambda - max(0, lambda - c)|
 //   box       |lambda - clamp(lambda - c, -bound, bound)|
 //   equality  ||c||                                                  all in scaled variables: relative to ref
-// Zero exactly at the solutions of the nonlinear complementarity problem (Simple eq. 10; THEORY 2).
+// Zero exactly at the solutions of the nonlinear complementarity problem (Simple eq. 10).
+//
+// What is solved is this problem with a small compliance E on its diagonal, E_i = epsilon W_i / s, sharpened by proximal steps:
+//   level 0   c = (G + E) x_0 + g
+//   level k   c = (G + E) x_k + g - E x_(k-1)
+// set_level() makes one of them the problem at hand.
+//
+// G is dense, or Y Y^T with a Y that is sparse by trees (ConstraintProblem): `factored` tells.
 #pragma once
 
 #include <vector>
 
 #include "coulomb/solvers/constraint_problem.hpp"
+#include "coulomb/solvers/sparse_rows.hpp"
 
 namespace coulomb {
 
@@ -30,10 +38,14 @@ class ScaledProblem {
   void assign(const ConstraintProblem& problem);
   /// Only the scaling, as an earlier assign() found it: no matrix, no g, no bounds.
   void assign_scaling(const ConstraintProblem& problem, const double* inverse_root, double ref);
-  void set_shift(double shift);  ///< adds to the whole scaled diagonal
-  /// Adds the same physical compliance to every row: unlike a scaled shift it does not vary with the state, and needs no derivative.
-  void set_compliance(double compliance);
-  void velocity(const double* lambda, double* c) const;  ///< c = G lambda + g, all scaled
+  /// The compliance E of relative size epsilon; 0: the problem as it was given.
+  void set_compliance(double epsilon);
+  /// Level 0 (previous = null), or the next one after `previous` (n).
+  void set_level(const double* previous);
+  void velocity(const double* lambda, double* c) const;  ///< c of the level at hand, all scaled
+  /// c of the problem without E.
+  void exact_velocity(const double* lambda, double* c) const;
+  void add_product(const double* lambda, double* c) const;  ///< c += (G + E) lambda
   double residual(const double* lambda, const double* c) const;
   void project(double* lambda) const;  ///< on the set of admissible impulses, block by block
   void to_scaled(const double* lambda, double* scaled) const;
@@ -48,14 +60,23 @@ class ScaledProblem {
   const Block* blocks = nullptr;  ///< of the problem assigned last
   bool has_pyramids = false;
   double ref = 1;
-  double typical = 1;        ///< size of G: the power of two next to the geometric mean of the extreme block traces
-  std::vector<double> G, g;  ///< scaled; ld x n, n
+  /// Weight of velocities beside impulses where modes and residuals are read off z = lambda - rho c; any > 0 has the same solutions.
+  double rho = 1;
+  bool factored = false;             ///< G = Y Y^T + diag(rigid); else dense
+  std::vector<double> G;             ///< dense: scaled, E included; ld x n
+  SparseRows Y;                      ///< factored: scaled
+  std::vector<double> rigid;         ///< n: scaled R
+  std::vector<double> E;             ///< n: see above
+  std::vector<double> g;             ///< n: of the level at hand
   std::vector<double> inverse_root;  ///< n: 1 / sqrt(s) of the row's block
   std::vector<double> bound;         ///< per block, scaled (boxes)
 
  private:
   double block_residual(int block, const double* lambda, const double* c) const;
-  std::vector<double> diagonal_;
+  std::vector<double> diagonal_;    ///< dense: of G without E
+  std::vector<double> weight_;      ///< n: W / s
+  std::vector<double> given_g_;     ///< n: of level 0
+  mutable std::vector<double> w_;   ///< Y^T lambda
 };
 
 /// Projection of (x, y, z) on the cone ||(x, y)|| <= mu z.

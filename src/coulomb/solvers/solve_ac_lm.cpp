@@ -9,8 +9,7 @@
 namespace coulomb {
 namespace {
 
-constexpr double least_damping = 1e-9;
-constexpr double tie = 1e-7;  // of a remembered impulse, which a canonical choice leaves within 1e-8 of a border
+constexpr double tie = 1e-7;  // of a remembered impulse beside a border
 constexpr int patience = 12;  // steps without lowering the best residual by a third
 
 bool possible(const Block& block, Mode mode) {
@@ -95,12 +94,12 @@ bool NewtonSolver::holds(const ScaledProblem& problem, const Iterate& at) const 
   return true;
 }
 
-bool NewtonSolver::step(const ScaledProblem& problem, double delta) {
-  system_.set_modes(problem, modes_.data());
-  if (system_.size > 0) {
-    if (!system_.factorise(problem, delta)) return false;
-    pivot_ratio = system_.pivot_ratio;
-    last_delta = delta;
+bool NewtonSolver::step(const ScaledProblem& problem, double delta, bool reuse) {
+  if (!reuse) {
+    factorised_ = false;
+    system_.set_modes(problem, modes_.data());
+    if (system_.size > 0 && !system_.factorise(problem, delta)) return false;
+    factorised_ = true;
   }
   system_.step(problem, current_.lambda.data(), next_.lambda.data(), next_.c.data());
   next_.evaluate(problem);
@@ -109,26 +108,38 @@ bool NewtonSolver::step(const ScaledProblem& problem, double delta) {
 
 bool NewtonSolver::solve(const ScaledProblem& problem, const NewtonOptions& options, Iterate& iterate,
                          int& iterations) {
+  if (!options.reuse_factor) factorised_ = false;
   if (iterate.residual <= options.tolerance) return true;
   current_.resize(problem.ld);
   next_.resize(problem.ld);
   if (static_cast<int>(modes_.size()) < problem.num_blocks) modes_.resize(static_cast<std::size_t>(problem.num_blocks));
   current_.copy(iterate, problem.ld);
-  double boost = 1, reached = iterate.residual;
+  double boost = 1;
+  double reached = iterate.residual;
   int since = 0;
-  first_residual = iterate.residual, first_held = false;
+  first_residual = iterate.residual;
+  first_held = false;
   for (int it = 0; it < options.max_iterations; ++it) {
     ++iterations;
-    double delta = std::clamp(options.kappa * current_.residual, least_damping, options.delta_max);
-    if (it == 0 && options.undamped_first) delta = least_damping;
-    choose_modes(problem, options, it == 0);
-    if (!step(problem, delta * boost)) {
+
+    // The step; where its matrix is singular, more and more damped.
+    double delta = std::max(options.least_damping, std::min(options.kappa * current_.residual, options.delta_max));
+    if (it == 0 && options.undamped_first) delta = options.least_damping;
+    if (boost > 1) delta = std::max(delta, 1e-9);
+    const bool reuse = it == 0 && options.reuse_factor && factorised_;
+    if (!reuse) choose_modes(problem, options, it == 0);
+    if (!step(problem, delta * boost, reuse)) {
       boost *= 100;
       if (boost > 1e12) break;
       continue;
     }
     boost = 1;
-    if (it == 0) first_residual = next_.residual, first_held = options.known != nullptr && holds(problem, next_);
+    if (it == 0) {
+      first_residual = next_.residual;
+      first_held = options.known != nullptr && holds(problem, next_);
+    }
+
+    // Late steps that do not halve the residual are halved themselves.
     const bool stalled = !(next_.residual <= 0.5 * current_.residual);
     if (stalled && it >= 4 && next_.residual > 1e-7) {
       for (int i = 0; i < problem.ld; ++i) next_.lambda[i] = 0.5 * (next_.lambda[i] + current_.lambda[i]);
@@ -139,7 +150,6 @@ bool NewtonSolver::solve(const ScaledProblem& problem, const NewtonOptions& opti
       iterate.copy(current_, problem.ld);
       if (iterate.residual <= options.tolerance) return true;
     }
-    if (stalled && iterate.residual < options.stall_below) break;
     if (iterate.residual < 0.7 * reached) {
       reached = iterate.residual;
       since = 0;

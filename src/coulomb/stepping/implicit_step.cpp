@@ -107,7 +107,6 @@ void clear_constraints(StepRecord& r) {
   r.solution.lambda.clear(), r.solution.c.clear(), r.solution.modes.clear(), r.solution.margin.clear(),
       r.solution.facets.clear();
   r.collision.contacts.clear();
-  r.corrections_dropped = false;
 }
 
 void stand_still(StepRecord& r) {
@@ -184,7 +183,7 @@ bool implicit_step(const Model& model, const StepOptions& options, StepMemory& m
   const ImplicitScheme scheme = whole_step(options, memory, r);
   if (scheme == ImplicitScheme::bdf2) extra.previous_q = memory.previous_q, extra.previous_v = memory.previous_v;
   clear_constraints(r);
-  r.solution.iterations = 0, r.solution.relaxation = 0, r.solution.rung = 0, r.solution.canonical = true;
+  r.solution.iterations = 0, r.solution.relaxation = 0;
   bool solved = false;
   const int most = options.implicit.max_halvings;
   for (int k = 0; k <= most && !solved; ++k)

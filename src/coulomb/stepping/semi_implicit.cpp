@@ -60,47 +60,10 @@ void collect_rows(const Model& model, const StepOptions& options, StepRecord& r)
   add_dry_friction_rows(context, r.rows);
 }
 
-bool has_corrections(const ConstraintRows& rows) {
-  for (const BodyRows& b : rows.body_rows)
-    if (b.contact >= 0 && b.restitution == 0 && rows.bias[b.row + 2] < 0) return true;
-  for (const DofRow& d : rows.dof_rows)
-    if (rows.blocks[d.block].type == BlockType::limit && rows.bias[d.row] < 0) return true;
-  return false;
-}
-
-// Takes the position correction out of contacts and joint limits: bodies stop where they are instead of separating.
-void drop_corrections(ConstraintRows& rows, ConstraintProblem& problem) {
-  const auto drop = [&](int row, double& slope) {
-    problem.g[row] -= rows.bias[row];
-    rows.bias[row] = slope = 0;
-  };
-  for (BodyRows& b : rows.body_rows)
-    if (b.contact >= 0 && b.restitution == 0 && rows.bias[b.row + 2] < 0) drop(b.row + 2, b.dbias_dphi);
-  for (DofRow& d : rows.dof_rows)
-    if (rows.blocks[d.block].type == BlockType::limit && rows.bias[d.row] < 0) drop(d.row, d.dbias_dphi);
-}
-
-// A correction can contradict the other constraints (a self-contact locked by friction cannot separate); the velocity problem
-// without it is the one that has to hold, so it is what a failed solve falls back to.
-// Bodies that locked each other stay so for many steps: then one short attempt with the correction is enough.
-void solve(const StepOptions& options, ConstraintSolver& solver, const StepMemory& memory, StepRecord& r) {
-  const WarmStart* warm = options.warm_start ? &r.warm_start : nullptr;
-  r.corrections_dropped = false;
-  SolverSettings settings = options.solver;
-  const bool corrections = has_corrections(r.rows);
-  if (corrections) settings.last_rung = memory.corrections_dropped ? 1 : 2;
-  solver.solve(r.problem, settings, warm, r.solution, &r.factor);
-  if (r.solution.status == SolveStatus::solved || !corrections) return;
-  drop_corrections(r.rows, r.problem);
-  const int iterations = r.solution.iterations;
-  r.corrections_dropped = true;
-  solver.solve(r.problem, options.solver, warm, r.solution, &r.factor);
-  r.solution.iterations += iterations;
-}
-
 // Impulses and modes of the last step for the blocks that persist. Contact impulses are kept in world axes, since frames jump.
 void recall(const StepMemory& memory, const ConstraintRows& rows, WarmStart& warm) {
   warm.lambda.assign(rows.num_rows, 0.0);
+  warm.lambda_0.assign(rows.num_rows, 0.0);
   warm.known.assign(rows.num_blocks, 0);
   warm.mode.assign(rows.num_blocks, Mode::separating);
   const std::size_t count = memory.impulses.size();
@@ -120,8 +83,11 @@ void recall(const StepMemory& memory, const ConstraintRows& rows, WarmStart& war
     if (impulse.size != b.size) continue;
     warm.known[block] = 1;
     warm.mode[block] = impulse.mode;
-    for (int k = 0; k < b.size; ++k)
-      warm.lambda[b.row + k] = body && body->contact >= 0 ? dot3(body->axes[k], impulse.value) : impulse.value[k];
+    const bool turned = body && body->contact >= 0;
+    for (int k = 0; k < b.size; ++k) {
+      warm.lambda[b.row + k] = turned ? dot3(body->axes[k], impulse.value) : impulse.value[k];
+      warm.lambda_0[b.row + k] = turned ? dot3(body->axes[k], impulse.value_0) : impulse.value_0[k];
+    }
   }
 }
 
@@ -130,7 +96,6 @@ void recall(const StepMemory& memory, const ConstraintRows& rows, WarmStart& war
 void remember(const StepRecord& record, StepMemory& memory) {
   const ConstraintRows& rows = record.rows;
   const SolverResult& solution = record.solution;
-  memory.corrections_dropped = record.corrections_dropped;
   memory.impulses.clear();
   std::size_t body_row = 0;
   for (int block = 0; block < rows.num_blocks; ++block) {
@@ -140,8 +105,13 @@ void remember(const StepRecord& record, StepMemory& memory) {
     StepMemory::Impulse impulse;
     impulse.key = rows.keys[block], impulse.mode = solution.modes[block], impulse.size = b.size;
     for (int k = 0; k < b.size; ++k) {
-      if (body && body->contact >= 0) axpy3(solution.lambda[b.row + k], body->axes[k], impulse.value);
-      else impulse.value[k] = solution.lambda[b.row + k];
+      if (body && body->contact >= 0) {
+        axpy3(solution.lambda[b.row + k], body->axes[k], impulse.value);
+        axpy3(solution.lambda_0[b.row + k], body->axes[k], impulse.value_0);
+      } else {
+        impulse.value[k] = solution.lambda[b.row + k];
+        impulse.value_0[k] = solution.lambda_0[b.row + k];
+      }
     }
     memory.impulses.push_back(impulse);
   }
@@ -154,12 +124,10 @@ bool all_finite(const std::vector<double>& x) {
 // The state stays: any other finite one would be a guess.
 void stand_still(StepRecord& r) {
   r.rows.clear();
-  r.factor.valid = false;
   r.solution.lambda.clear(), r.solution.c.clear(), r.solution.modes.clear(), r.solution.margin.clear();
-  r.solution.facets.clear();
+  r.solution.facets.clear(), r.solution.lambda_0.clear();
   r.solution.status = SolveStatus::failed;
   r.solution.residual = 1, r.solution.relaxation = 0;
-  r.corrections_dropped = false;
   r.q_next = r.q, r.v_next = r.v, r.v_free = r.v;
   std::fill(r.acceleration.begin(), r.acceleration.end(), 0.0);
 }
@@ -190,7 +158,7 @@ void solve_velocities(const Model& model, const StepOptions& options, Constraint
   collect_rows(model, options, r);
   assemble_problem(model, r.dynamics, r.rows, r.v_free.data(), r.assembly, r.problem);
   if (options.warm_start) recall(memory, r.rows, r.warm_start);
-  solve(options, solver, memory, r);
+  solver.solve(r.problem, options.solver, options.warm_start ? &r.warm_start : nullptr, r.solution);
 }
 
 bool semi_implicit_step(const Model& model, const StepOptions& options, ConstraintSolver& solver, StepMemory& memory,

@@ -152,8 +152,8 @@ StepOptions step_options(const Model& model, const SimulatorOptions& o) {
     refuse(
         "solver: \"dantzig\" solves boxed LCPs: it needs contact \"lcp\", friction_directions 2 and the circumscribed "
         "polygon");
-  out.solver.tolerance = o.tolerance, out.solver.max_iterations = o.max_iterations,
-  out.solver.canonical = o.canonical_impulses;
+  out.solver.tolerance = o.tolerance;
+  out.solver.max_iterations = o.max_iterations;
   out.warm_start = o.warm_start;
   out.gradient.mode = gradient_mode(o.gradient);
   if (o.gradient_samples < 1)
@@ -268,7 +268,6 @@ StepStatus Simulator::status() const {
                    ? "failed: overflow: the numbers of this step exceed double precision, the state was left as it was"
                : record_->reason ? record_->reason
                                  : reason(s.status);
-  if (record_->corrections_dropped) out.reason += "; position correction left out, it contradicted the constraints";
   return out;
 }
 

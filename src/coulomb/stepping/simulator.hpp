@@ -36,7 +36,6 @@ struct SimulatorOptions {
   bool warm_start = true;
   bool exclude_neutral_overlaps =
       true;                        ///< leave out pairs of one robot's own geometries that overlap in its neutral pose
-  bool canonical_impulses = true;  ///< choose the canonical impulses where they are not unique
   std::string gradient =
       "exact";  ///< "exact" | "complementarity_aware" (vjp) | "approximate_bounce" | "smoothed_collision" | "smoothed_step"
   int gradient_samples = 32;     ///< of the smoothed gradients

@@ -10,10 +10,6 @@
 namespace coulomb {
 namespace {
 
-constexpr int num_compliances = 4;
-constexpr double compliance[num_compliances] = {2e-5, 4e-5, 8e-5, 16e-5};
-constexpr double to_zero[num_compliances] = {64.0 / 21, -8.0 / 3, 2.0 / 3, -1.0 / 21};  // of a cubic through them
-
 void add(double a, const std::vector<double>& x, std::vector<double>& y) {
   for (std::size_t i = 0; i < x.size(); ++i) y[i] += a * x[i];
 }
@@ -22,23 +18,6 @@ void add(double a, const std::vector<double>& x, std::vector<double>& y) {
 
 void StepAverage::reserve(const Model& model, int levels) {
   while (static_cast<int>(levels_.size()) < levels) levels_.emplace_back(model);
-}
-
-bool StepAverage::prepare_limit(const Model& model, const StepOptions& options, const StepRecord& record) {
-  reserve(model, num_compliances);
-  used_ = num_compliances;
-  for (int i = 0; i < num_compliances; ++i) {
-    StepRecord& r = levels_[i].record;
-    r = record;
-    r.factor.valid = false;
-    if (!solver_.solve_compliant(r.problem, compliance[i], r.solution) || r.solution.modes != record.solution.modes)
-      return false;
-    if (r.solution.facets != record.solution.facets) return false;
-    advance(model, options.constraints.timestep, r);
-    levels_[i].linearization.prepare_exact(model, options, r);
-    levels_[i].weight = to_zero[i];
-  }
-  return true;
 }
 
 bool StepAverage::prepare_samples(const Model& model, const StepOptions& options, const StepRecord& record,

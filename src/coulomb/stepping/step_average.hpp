@@ -1,12 +1,4 @@
-// StepAverage: a weighted sum of the derivatives of several steps near the one at hand. Two of them:
-//
-// Limit, for a next velocity that depends on the choice among non-unique impulses (redundant contacts that slide). The choice is the
-// limit of a vanishing compliance eps (solvers/canonical.hpp), and so is its derivative:
-//   J = sum_i w_i J(2^i eps) + O(eps^4),  i = 0..3,
-// J(eps) the exact derivative of the step solved with compliance eps, w the weights of extrapolation to zero. Such steps are rare;
-// they cost four linearisations, in reverse mode too (cancellation would separate the two modes by more than rounding).
-//
-// Smoothing (GradientMode::smoothed_step): the mean over states drawn around this one.
+// StepAverage: the mean of the derivatives of the steps from states drawn around the one at hand (GradientMode::smoothed_step).
 #pragma once
 
 #include "coulomb/stepping/step_linearization.hpp"
@@ -15,8 +7,6 @@ namespace coulomb {
 
 class StepAverage {
  public:
-  /// False: a compliant problem has other modes, or no solution; the limit is not smooth here.
-  bool prepare_limit(const Model& model, const StepOptions& options, const StepRecord& record);
   /// memory: what the step started from. Samples whose step has no solution are left out; false: all of them.
   bool prepare_samples(const Model& model, const StepOptions& options, const StepRecord& record,
                        const StepMemory& memory);

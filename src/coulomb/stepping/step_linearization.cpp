@@ -109,13 +109,8 @@ void StepLinearization::prepare_exact(const Model& model, const StepOptions& opt
   }
   link_twists(model, record.dynamics, record.v_next.data(), record.twist_next.data());
   velocities(model, record.dynamics, record.v_next.data(), body_twist_.data(), rate_next_.data());
-  problem_.build(record.problem, record.solution, &record.factor);
+  problem_.build(record.problem, record.solution);
   use_average_ = ambiguous_ = false;
-  if (problem_.deficient() && problem_.slides() && record.solution.relaxation == 0) {
-    if (!average_) average_ = std::make_unique<StepAverage>();
-    use_average_ = record.solution.canonical && average_->prepare_limit(model, options, record);
-    ambiguous_ = !use_average_;
-  }
   collect_forces();
   prepare_derivatives(model, record.dynamics, record.acceleration.data(), &forces_);
   const GradientOptions& gradient = options.gradient;

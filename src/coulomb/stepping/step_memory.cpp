@@ -29,7 +29,6 @@ StepMemory::StepMemory(const Model& model) : structure(structure_of(model)) {
 void StepMemory::reset() {
   collision.reset();
   impulses.clear();
-  corrections_dropped = false;
   for (auto* x : {&previous_q, &previous_v, &last_q, &last_v}) x->clear();
 }
 

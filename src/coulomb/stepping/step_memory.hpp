@@ -21,11 +21,10 @@ struct StepMemory {
     std::uint64_t key = 0;
     Mode mode = Mode::separating;
     int size = 0;
-    double value[6] = {0, 0, 0, 0, 0, 0};  ///< contacts: world axes; others: as in the rows
+    double value[6] = {0, 0, 0, 0, 0, 0};    ///< contacts: world axes; others: as in the rows
+    double value_0[6] = {0, 0, 0, 0, 0, 0};  ///< of level 0 (SolverResult::lambda_0)
   };
   std::vector<Impulse> impulses;  ///< in block order, keys ascending within a kind
-  bool corrections_dropped =
-      false;  ///< the last step's position correction contradicted its constraints: the next one tries less hard
   /// BDF2: the state one step back, and the state that the last step ended in; empty before the first step.
   std::vector<double> previous_q, previous_v, last_q, last_v;
 };

@@ -55,8 +55,6 @@ struct StepRecord {
   ConstraintProblem problem;
   WarmStart warm_start;
   SolverResult solution;
-  SolutionFactor factor;                  ///< of the solution, where the solver had it
-  bool corrections_dropped = false;       ///< solved without position correction, which contradicted the constraints
   std::vector<double> twist, twist_next;  ///< nv x 8: link twists at v and at v_next
   std::vector<double> scratch;            ///< nv x 8
   const char* reason = nullptr;           ///< of status(), where a stepper has another one than the solver's

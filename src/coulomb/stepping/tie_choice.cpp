@@ -71,7 +71,6 @@ void StepLinearization::vjp_at_ties(const double* dq1, const double* dv1, StepCo
   const double h = options.constraints.timestep;
   const Labels found{r.solution.modes, r.solution.facets};
   const auto take = [&r](const Labels& labels) { r.solution.modes = labels.modes, r.solution.facets = labels.facets; };
-  r.factor.valid = false;  // it is of these modes
   vjp_of_modes(dq1, dv1, out, set);
   StepCotangent candidate;
   candidate.parameter_set = out.parameter_set;  // either may be the one returned
