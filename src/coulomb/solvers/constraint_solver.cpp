@@ -119,6 +119,7 @@ bool ConstraintSolver::newton_from_memory(const WarmStart* warm, Iterate& iterat
   NewtonOptions options;
   options.tolerance = tolerance_;
   options.least_damping = 0;
+  options.kappa = 1e-2;
   options.max_iterations = 10;
   if (remembered) {
     options.undamped_first = true;
@@ -136,9 +137,9 @@ bool ConstraintSolver::newton_from_memory(const WarmStart* warm, Iterate& iterat
 /// Newton's method with modes read off rho times the velocities; residuals are of rho = 1 again afterwards.
 bool ConstraintSolver::newton_near(Iterate& iterate, double rho, int max_iterations) {
   NewtonOptions options;
-  options.tolerance = std::max(0.1 * tolerance_, 1e-13 * rho);
+  options.tolerance = std::max(0.1 * tolerance_, exact * rho);
   options.least_damping = 0;
-  options.undamped_first = true;
+  options.kappa = 0;  // a proximal term larger than the compliance would only creep along what the compliance decides
   options.max_iterations = max_iterations;
   scaled_.rho = rho;
   iterate.evaluate(scaled_);
@@ -174,28 +175,29 @@ bool ConstraintSolver::interior(Iterate& iterate, double compliance) {
   return false;
 }
 
-/// One proximal step from last_: its own memory if level 0 needed no step, else the last factor.
+/// One proximal step from last_. Where level 0 needed no step, the memory of this level may be it; else the last factor gives most of it.
 void ConstraintSolver::sharpen(const WarmStart* warm, int level, SolverResult& result) {
   scaled_.set_level(last_.lambda.data());
   trial_.copy(last_, scaled_.ld);
   trial_.evaluate(scaled_);
-  NewtonOptions options;
-  options.least_damping = 0;
-  options.undamped_first = true;
-  options.tolerance = exact;
-  options.reuse_factor = newton_.has_factor();
-  options.max_iterations = 4;
   if (iterations_ == 0 && warm && level == 1) {
     load(warm->lambda, warm, last_);
     if (last_.residual < trial_.residual) std::swap(last_, trial_);
   }
+  NewtonOptions options;
+  options.least_damping = 0;
+  options.kappa = 0;
+  options.tolerance = exact;
+  options.max_iterations = 1;
+  options.reuse_factor = newton_.has_factor();
   newton_.solve(scaled_, options, trial_, iterations_);
-  for (const double rho : {near_rho / result.compliance, 300.0}) {
-    if (trial_.residual <= tolerance_) break;
-    trial_.copy(last_, scaled_.ld);
-    newton_near(trial_, rho, 12);
+
+  // Then steps of their own. What redundant contacts do is told by velocities of the order of the compliance.
+  if (trial_.residual > exact) {
+    for (const double rho : {near_rho / result.compliance, 300.0})
+      if (newton_near(trial_, rho, 12)) break;
   }
-  if (!(trial_.residual <= tolerance_)) interior(trial_, result.compliance);
+  if (trial_.residual > tolerance_) interior(trial_, result.compliance);
   last_.copy(trial_, scaled_.ld);
   result.levels = level;
   if (!(last_.residual <= tolerance_)) result.status = SolveStatus::failed;
