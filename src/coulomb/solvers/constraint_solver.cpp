@@ -11,6 +11,7 @@ constexpr double exact = 1e-13;           // a residual that no further step imp
 constexpr double classes_held = 1e-8;     // a first step of the right modes leaves no more
 constexpr double near_rho = 3e-3;         // over the compliance: reads modes off velocities, near a solution
 constexpr double nearly = 1e-4;           // a residual from which Newton's method may still get there
+constexpr double handed_over = 1e-7;      // from here on modes are read off velocities
 constexpr double label_rho = 1e-3;        // over the compliance: micro-slip of that size is told from sticking
 constexpr double contradiction = 1e-3;    // of what a constraint asked: what contradictory ones leave
 constexpr double persistent = 0.9;        // and a proximal step does not reduce
@@ -98,10 +99,13 @@ void ConstraintSolver::solve_levels(const SolverSettings& settings, const WarmSt
   for (int level = 1; level <= settings.levels; ++level) sharpen(warm, level, result);
 }
 
-/// Level 0. A: Newton's method from memory, B: the interior-point method.
+/// Level 0. A: Newton's method from memory, B: the interior-point method. Impulses of redundant contacts are known to what is left of
+/// the velocities over the compliance, so both end with steps that read modes off velocities and leave nothing but rounding.
 bool ConstraintSolver::solve_level(const WarmStart* warm, Iterate& iterate, SolverResult& result) {
-  if (newton_from_memory(warm, iterate, result)) return true;
-  if (newton_near(iterate, 300, 8)) return true;
+  const double rho = near_rho / result.compliance;
+  newton_from_memory(warm, iterate, result);
+  if (iterate.residual <= nearly && newton_near(iterate, rho, 8)) return true;
+  if (newton_near(iterate, 300, 8)) return newton_near(iterate, rho, 4), true;
   result.interior_point = true;
   trial_.clear(scaled_);
   if (interior(trial_, result.compliance)) {
@@ -112,12 +116,12 @@ bool ConstraintSolver::solve_level(const WarmStart* warm, Iterate& iterate, Solv
   return iterate.residual <= tolerance_;
 }
 
-bool ConstraintSolver::newton_from_memory(const WarmStart* warm, Iterate& iterate, SolverResult& result) {
+void ConstraintSolver::newton_from_memory(const WarmStart* warm, Iterate& iterate, SolverResult& result) {
   bool remembered = false;
   for (int b = 0; warm && b < scaled_.num_blocks; ++b) remembered = remembered || warm->known[b];
   result.classes_hit = remembered;
   NewtonOptions options;
-  options.tolerance = tolerance_;
+  options.tolerance = handed_over;
   options.least_damping = 0;
   options.kappa = 1e-2;
   options.max_iterations = 10;
@@ -125,19 +129,17 @@ bool ConstraintSolver::newton_from_memory(const WarmStart* warm, Iterate& iterat
     options.undamped_first = true;
     options.known = warm->mode.empty() ? nullptr : warm->known.data();  // impulses alone are a warm start too
     options.modes = warm->mode.data();
-    if (iterate.residual > exact) options.tolerance = std::min(tolerance_, 0.5 * iterate.residual);
   }
-  bool solved = newton_.solve(scaled_, options, iterate, iterations_);
-  solved = solved || iterate.residual <= tolerance_;
+  if (iterate.residual <= handed_over) return;
+  newton_.solve(scaled_, options, iterate, iterations_);
   result.classes_hit =
       remembered && (newton_.first_held || newton_.first_residual <= std::max(tolerance_, classes_held));
-  return solved;
 }
 
 /// Newton's method with modes read off rho times the velocities; residuals are of rho = 1 again afterwards.
 bool ConstraintSolver::newton_near(Iterate& iterate, double rho, int max_iterations) {
   NewtonOptions options;
-  options.tolerance = std::max(0.1 * tolerance_, exact * rho);
+  options.tolerance = std::max(1e-2 * tolerance_, exact * rho);
   options.least_damping = 0;
   options.kappa = 0;  // a proximal term larger than the compliance would only creep along what the compliance decides
   options.max_iterations = max_iterations;

@@ -27,7 +27,7 @@ class ConstraintSolver {
   void solve_single_method(const SolverSettings& settings, const WarmStart* warm, SolverResult& result);
   void solve_levels(const SolverSettings& settings, const WarmStart* warm, SolverResult& result);
   bool solve_level(const WarmStart* warm, Iterate& iterate, SolverResult& result);
-  bool newton_from_memory(const WarmStart* warm, Iterate& iterate, SolverResult& result);
+  void newton_from_memory(const WarmStart* warm, Iterate& iterate, SolverResult& result);
   bool newton_near(Iterate& iterate, double rho, int max_iterations);
   bool interior(Iterate& iterate, double compliance);
   void sharpen(const WarmStart* warm, int level, SolverResult& result);

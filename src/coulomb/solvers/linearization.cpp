@@ -35,15 +35,16 @@ void ProblemLinearization::build(const ConstraintProblem& problem, const SolverR
   scaled_.assign(problem);
   scaled_.set_compliance(regularised ? result.compliance : SolverSettings().compliance);
 
-  // Modes and directions of level 0.
+  // Labels are of level 0, directions and slips of the last level: all rounds may use its factor, their own differ by O(epsilon).
   scaled_.to_scaled(result.lambda_0.data(), lambda_.data());
+  if (result.levels > 0) scaled_.set_level(lambda_.data());
+  scaled_.to_scaled(result.lambda.data(), lambda_.data());
   if (regularised) scaled_.velocity(lambda_.data(), c_.data());
   else scaled_.exact_velocity(lambda_.data(), c_.data());
   choose_modes(result);
   system_.set_modes(scaled_, modes_.data());
   system_.factorise(scaled_, 0);
   round_weights();
-  scaled_.to_scaled(result.lambda.data(), lambda_.data());
 }
 
 /// The labels of the result; a sliding contact moves against its impulse, whose direction is surer than that of a micro-slip.
