@@ -110,13 +110,18 @@ class Criteria:
         self.entries = []
 
     def at_most(self, name, value, bound):
-        self.entries.append({"name": name, "value": float(value), "bound": bound, "passed": bool(value <= bound)})
+        """value None: could not be measured, which does not pass."""
+        value = None if value is None else float(value)
+        self.entries.append(
+            {"name": name, "value": value, "bound": bound, "passed": value is not None and value <= bound}
+        )
 
     def lines(self):
         """Of a Markdown table."""
-        rows = [
-            [e["name"], f"{e['value']:.3g}", f"{e['bound']:g}", "pass" if e["passed"] else "FAIL"] for e in self.entries
-        ]
+        rows = []
+        for e in self.entries:
+            measured = "not reached" if e["value"] is None else f"{e['value']:.3g}"
+            rows.append([e["name"], measured, f"{e['bound']:g}", "pass" if e["passed"] else "FAIL"])
         passed = sum(e["passed"] for e in self.entries)
         return [*markdown(["criterion", "measured", "at most", ""], rows), "", f"{passed} of {len(rows)} pass."]
 
