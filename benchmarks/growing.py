@@ -49,7 +49,7 @@ COLUMNS = ["scene", "size", "dofs", "contacts", "MuJoCo", "step", "vjp", "Jacobi
 COLUMNS += ["iterations", "unsolved"]
 EXPLANATION = """\
 Median over 20 steps, after 40 to settle, µs of processor time per call from Python, 2 ms steps, one core. size: bodies, links, or vertices of each mesh.
-contacts: Coulomb's / MuJoCo's. vjp, Jacobian: by themselves, without the step. MuJoCo: Newton, Euler, pyramidal cone, its warm start.
+contacts: Coulomb's / MuJoCo's. vjp, Jacobian: by themselves, the Jacobian with what the vjp has factored. MuJoCo: Newton, Euler, pyramidal cone, its warm start.
 Piles begin where MuJoCo's steps have brought them to lie. unsolved: steps that were not solved as posed."""
 
 
@@ -166,6 +166,8 @@ def draw(points, path):
             known = [p for p in own if key in p]
             axes.loglog([p["size"] for p in known], [p[key] for p in known], "o-", markersize=3, label=label)
         axes.set_title(scene)
+        axes.set_xticks([p["size"] for p in own], [p["size"] for p in own], fontsize="small", rotation=45)
+        axes.minorticks_off()
         axes.set_xlabel("vertices" if scene == "prisms" else "bodies")
     all_axes[0][0].set_ylabel("µs")
     all_axes[0][0].legend(fontsize="small")
