@@ -91,7 +91,7 @@ def measure(robot, threads, repeats):
     """µs per step and environment of every call: the best of the repeats, which take turns."""
     picked = np.arange(ENVIRONMENTS) % len(robot.q)
     q, v = robot.q[picked], robot.v[picked]
-    one = random_controls(robot.mujoco_model, STEPS * ENVIRONMENTS, share=0.3, held=10)
+    one = random_controls(robot.mujoco_model, STEPS * ENVIRONMENTS, share=0.1, held=10)
     controls = one.reshape(ENVIRONMENTS, STEPS, -1)
     theirs = MujocoBatch(robot, q, v, controls, threads)
     ours = CoulombBatch(robot, q, v, controls, threads)

@@ -38,11 +38,15 @@ class MujocoTrack:
         """One step for every row of controls."""
         model, data, call = self.model, self.data, mujoco.mj_step
         for control in controls:
+            self._place()
             data.ctrl[:] = control
             start = thread_time_ns()
             call(model, data)
             self.samples.append(thread_time_ns() - start)
             self.contacts.append(data.ncon)
+
+    def _place(self):
+        """Before every step; here the state is already there."""
 
     def keep_state(self):
         """Later rounds begin where this one is."""
@@ -52,6 +56,20 @@ class MujocoTrack:
         """MuJoCo gave up on a state and began again from its neutral one."""
         bad = (mujoco.mjtWarning.mjWARN_BADQPOS, mujoco.mjtWarning.mjWARN_BADQVEL, mujoco.mjtWarning.mjWARN_BADQACC)
         return any(self.data.warning[kind].number for kind in bad)
+
+
+class FollowingTrack(MujocoTrack):
+    """MuJoCo's step from every state of a CoulombTrack, which runs before it in every block.
+
+    Engines part soon, most of all where soft limits and contacts give way: this tells what the same states cost.
+    """
+
+    def __init__(self, model, timestep, leader):
+        super().__init__(model, timestep, leader.q, leader.v)
+        self.leader = leader
+
+    def _place(self):
+        self.data.qpos[:], self.data.qvel[:] = self.leader.states[len(self.samples)]
 
 
 class CoulombTrack:
@@ -66,7 +84,7 @@ class CoulombTrack:
     def begin(self):
         self.sim.reset()
         self.state = self.q, self.v
-        self.contacts, self.samples, self.iterations = [], [], []
+        self.contacts, self.samples, self.iterations, self.states = [], [], [], []
         self.reasons, self.relaxed = Counter(), 0
 
     def run(self, controls):
@@ -74,6 +92,7 @@ class CoulombTrack:
         sim, call, ask = self.sim, self.sim.step, self.ask
         q, v = self.state
         for control in controls:
+            self.states.append((q, v))
             if ask is None:
                 start = thread_time_ns()
                 q, v = call(q, v, control)
