@@ -29,6 +29,9 @@ test: test-includes test-cpp test-python test-consumer test-wheel
 
 bench: install
 	$(PY) benchmarks/run.py
+	$(PY) benchmarks/trajectories.py
+	$(PY) benchmarks/growing.py
+	$(PY) benchmarks/batches.py
 	$(PY) benchmarks/implicit.py
 	$(PY) benchmarks/impacts.py
 	@if $(MAKE) --no-print-directory $(NIMBLE)/.installed; then $(NIMBLE)/bin/python benchmarks/nimble_race.py; \

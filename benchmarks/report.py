@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import json
+import math
 import platform
 import re
 from importlib import metadata
@@ -87,6 +89,11 @@ def table(results):
         row += [f"{us[key]:.0f}" if us[key] >= 1000 else f"{us[key]:.1f}" for _, key in COLUMNS[3:]]
         row += [f"{us[key] / us['mujoco_step_pyramidal']:.2f}" for _, key in RATIOS]
         rows.append(row)
+    return markdown(titles, rows)
+
+
+def markdown(titles, rows):
+    """The lines of a Markdown table of strings, with columns of equal width: the first to the left, the others to the right."""
     widths = [max(len(row[i]) for row in [titles, *rows]) for i in range(len(titles))]
     lines = []
     for row in [titles, *rows]:
@@ -94,6 +101,33 @@ def table(results):
         lines.append("| " + " | ".join(cells) + " |")
     lines.insert(1, "|" + "|".join("-" * (w + 1) + ("-" if i == 0 else ":") for i, w in enumerate(widths)) + "|")
     return lines
+
+
+class Criteria:
+    """What a benchmark promises: each a measured value and the most that it may be."""
+
+    def __init__(self):
+        self.entries = []
+
+    def at_most(self, name, value, bound):
+        """value None: could not be measured, which does not pass."""
+        value = None if value is None else float(value)
+        self.entries.append(
+            {"name": name, "value": value, "bound": bound, "passed": value is not None and value <= bound}
+        )
+
+    def lines(self):
+        """Of a Markdown table."""
+        rows = []
+        for e in self.entries:
+            measured = "not reached" if e["value"] is None else f"{e['value']:.3g}"
+            rows.append([e["name"], measured, f"{e['bound']:g}", "pass" if e["passed"] else "FAIL"])
+        passed = sum(e["passed"] for e in self.entries)
+        return [*markdown(["criterion", "measured", "at most", ""], rows), "", f"{passed} of {len(rows)} pass."]
+
+
+def geometric_mean(values):
+    return math.exp(sum(math.log(value) for value in values) / len(values))
 
 
 def notes(results):
@@ -125,6 +159,23 @@ def notes(results):
     return lines
 
 
+def machine_line(env):
+    versions = ", ".join(f"{name} {version}" for name, version in env["versions"].items())
+    return f"{env['compiler']}; Python {env['python']}; {versions}."
+
+
+def write_study(folder, name, title, env, lines, data):
+    """<name>.md from lines, <name>.json from data; returns their paths."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    date = datetime.date.today().isoformat()
+    text = [f"# {title}", "", f"{date}, {env['cpu']}.", "", *lines, "", machine_line(env), ""]
+    paths = [folder / f"{name}.json", folder / f"{name}.md"]
+    paths[0].write_text(json.dumps({"date": date, "environment": env, **data}, indent=1) + "\n")
+    paths[1].write_text("\n".join(text))
+    return paths
+
+
 def write(folder, date, quick, env, results, section=({}, ())):
     """<date>-<cpu>.json and .md; returns their paths. section: more entries of the one, more lines of the other."""
     folder = Path(folder)
@@ -133,8 +184,7 @@ def write(folder, date, quick, env, results, section=({}, ())):
     stem = folder / (f"{date}-{cpu}" + ("-quick" if quick else ""))
     data = {"date": date, "quick": quick, "unit": "us", "environment": env, "robots": results, **section[0]}
     stem.with_suffix(".json").write_text(json.dumps(data, indent=2) + "\n")
-    versions = ", ".join(f"{name} {version}" for name, version in env["versions"].items())
-    machine = f"{env['compiler']}; Python {env['python']}; {versions}."
+    machine = machine_line(env)
     if quick:
         machine += " Quick run: few repetitions."
     text = [

@@ -19,7 +19,7 @@ from pathlib import Path
 import nimble_table
 import report
 from robots import find_robots
-from timing import time_robot
+from timing import pin_to_one_core, time_robot
 
 HERE = Path(__file__).resolve().parent
 MODELS = Path(os.environ.get("COULOMB_BENCH_MODELS") or HERE.parent.parent / "shared" / "models")
@@ -33,15 +33,6 @@ def arguments():
     parser.add_argument("--quick", action="store_true", help="fewer repetitions")
     parser.add_argument("--output", type=Path, default=HERE / "results", help="folder of the result files")
     return parser.parse_args()
-
-
-def pin_to_one_core():
-    """The last core that this process may use, or None where that cannot be set."""
-    if not hasattr(os, "sched_setaffinity"):
-        return None
-    core = max(os.sched_getaffinity(0))
-    os.sched_setaffinity(0, {core})
-    return core
 
 
 def progress(name):

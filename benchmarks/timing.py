@@ -5,6 +5,7 @@ Every quantity is timed in short blocks that take turns on each state: a change 
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from functools import partial
 from time import perf_counter_ns
@@ -18,12 +19,21 @@ CONES = {"pyramidal": mujoco.mjtCone.mjCONE_PYRAMIDAL, "elliptic": mujoco.mjtCon
 FD_STEP = 1e-6
 
 
-def clock_cost():
+def pin_to_one_core():
+    """The last core that this process may use, or None where that cannot be set."""
+    if not hasattr(os, "sched_setaffinity"):
+        return None
+    core = max(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {core})
+    return core
+
+
+def clock_cost(clock=perf_counter_ns):
     """ns between two readings of the clock with nothing between them."""
     samples = []
     for _ in range(2000):
-        start = perf_counter_ns()
-        samples.append(perf_counter_ns() - start)
+        start = clock()
+        samples.append(clock() - start)
     return float(np.median(samples))
 
 
