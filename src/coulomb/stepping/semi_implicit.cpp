@@ -60,68 +60,127 @@ void collect_rows(const Model& model, const StepOptions& options, StepRecord& r)
   add_dry_friction_rows(context, r.rows);
 }
 
-bool has_corrections(const ConstraintRows& rows) {
-  for (const BodyRows& b : rows.body_rows)
-    if (b.contact >= 0 && b.restitution == 0 && rows.bias[b.row + 2] < 0) return true;
-  for (const DofRow& d : rows.dof_rows)
-    if (rows.blocks[d.block].type == BlockType::limit && rows.bias[d.row] < 0) return true;
-  return false;
+bool is_correction(const ConstraintRows& rows, const BodyRows& b) {
+  return b.contact >= 0 && b.restitution == 0 && rows.bias[b.row + 2] < 0;
+}
+bool is_correction(const ConstraintRows& rows, const DofRow& d) {
+  return rows.blocks[d.block].type == BlockType::limit && rows.bias[d.row] < 0;
 }
 
-// Takes the position correction out of contacts and joint limits: bodies stop where they are instead of separating.
-void drop_corrections(ConstraintRows& rows, ConstraintProblem& problem) {
-  const auto drop = [&](int row, double& slope) {
-    problem.g[row] -= rows.bias[row];
+// Which islands have rows with a position correction.
+void mark_corrections(StepRecord& r) {
+  r.has_corrections.assign(r.islands.pool.size(), 0);
+  for (const BodyRows& b : r.rows.body_rows)
+    if (is_correction(r.rows, b)) r.has_corrections[r.islands.of_block(b.block)] = 1;
+  for (const DofRow& d : r.rows.dof_rows)
+    if (is_correction(r.rows, d)) r.has_corrections[r.islands.of_block(d.block)] = 1;
+}
+
+// Takes the position correction out of an island's contacts and joint limits: bodies stop where they are instead of separating.
+void drop_corrections(int index, StepRecord& r) {
+  ConstraintRows& rows = r.rows;
+  Island& island = r.islands.pool[index];
+  const auto drop = [&](int block, int row, double& slope) {
+    const int own = island.problem.blocks[r.islands.block_index[block]].row + row - rows.blocks[block].row;
+    island.problem.g[own] -= rows.bias[row];
     rows.bias[row] = slope = 0;
   };
   for (BodyRows& b : rows.body_rows)
-    if (b.contact >= 0 && b.restitution == 0 && rows.bias[b.row + 2] < 0) drop(b.row + 2, b.dbias_dphi);
+    if (r.islands.of_block(b.block) == index && is_correction(rows, b)) drop(b.block, b.row + 2, b.dbias_dphi);
   for (DofRow& d : rows.dof_rows)
-    if (rows.blocks[d.block].type == BlockType::limit && rows.bias[d.row] < 0) drop(d.row, d.dbias_dphi);
+    if (r.islands.of_block(d.block) == index && is_correction(rows, d)) drop(d.block, d.row, d.dbias_dphi);
 }
 
 // A correction can contradict the other constraints (a self-contact locked by friction cannot separate); the velocity problem
 // without it is the one that has to hold, so it is what a failed solve falls back to.
 // Bodies that locked each other stay so for many steps: then one short attempt with the correction is enough.
-void solve(const StepOptions& options, ConstraintSolver& solver, const StepMemory& memory, StepRecord& r) {
-  const WarmStart* warm = options.warm_start ? &r.warm_start : nullptr;
-  r.corrections_dropped = false;
+void solve_island(const StepOptions& options, ConstraintSolver& solver, bool dropped_before, int index, StepRecord& r) {
+  Island& island = r.islands.pool[index];
+  const WarmStart* warm = options.warm_start ? &island.warm_start : nullptr;
+  const bool corrections = r.has_corrections[index] != 0;
   SolverSettings settings = options.solver;
-  const bool corrections = has_corrections(r.rows);
-  if (corrections) settings.last_rung = memory.corrections_dropped ? 1 : 2;
-  solver.solve(r.problem, settings, warm, r.solution, &r.factor);
-  if (r.solution.status == SolveStatus::solved || !corrections) return;
-  drop_corrections(r.rows, r.problem);
-  const int iterations = r.solution.iterations;
+  if (corrections) settings.last_rung = dropped_before ? 1 : 2;
+  solver.solve(island.problem, settings, warm, island.solution, &island.factor);
+  if (island.solution.status == SolveStatus::solved || !corrections) return;
+  drop_corrections(index, r);
+  const int iterations = island.solution.iterations;
   r.corrections_dropped = true;
-  solver.solve(r.problem, options.solver, warm, r.solution, &r.factor);
-  r.solution.iterations += iterations;
+  solver.solve(island.problem, options.solver, warm, island.solution, &island.factor);
+  island.solution.iterations += iterations;
 }
 
+void solve(const StepOptions& options, ConstraintSolver& solver, const StepMemory& memory, StepRecord& r) {
+  r.corrections_dropped = false;
+  mark_corrections(r);
+  for (int index : r.islands.order)
+    if (!r.islands.pool[index].blocks.empty()) solve_island(options, solver, memory.corrections_dropped, index, r);
+  r.islands.gather_solution(r.rows, r.solution);
+}
+
+// Finds impulses of the memory by key. It and the rows are nearly in the same order: the next one is mostly the one wanted; else of
+// those with the same key the first one onward, then from the start.
+class Recollection {
+ public:
+  Recollection(const std::vector<StepMemory::Impulse>& impulses, std::vector<int>& order)
+      : impulses_(impulses), order_(order) {
+    order_.clear();
+  }
+
+  const StepMemory::Impulse* find(std::uint64_t key) {
+    if (cursor_ < impulses_.size() && impulses_[cursor_].key == key) return &impulses_[cursor_++];
+    if (order_.empty()) sort();
+    const auto before = [&](int i, std::uint64_t k) { return impulses_[i].key < k; };
+    const auto first = std::lower_bound(order_.begin(), order_.end(), key, before);
+    auto found = first;
+    while (found != order_.end() && impulses_[*found].key == key && std::size_t(*found) < cursor_) ++found;
+    if (found == order_.end() || impulses_[*found].key != key) found = first;
+    if (found == order_.end() || impulses_[*found].key != key) return nullptr;
+    cursor_ = std::size_t(*found) + 1;
+    return &impulses_[*found];
+  }
+
+ private:
+  void sort() {
+    order_.resize(impulses_.size());
+    for (std::size_t i = 0; i < order_.size(); ++i) order_[i] = static_cast<int>(i);
+    std::sort(order_.begin(), order_.end(), [&](int i, int j) {
+      return impulses_[i].key != impulses_[j].key ? impulses_[i].key < impulses_[j].key : i < j;
+    });
+  }
+
+  const std::vector<StepMemory::Impulse>& impulses_;
+  std::vector<int>& order_;
+  std::size_t cursor_ = 0;
+};
+
 // Impulses and modes of the last step for the blocks that persist. Contact impulses are kept in world axes, since frames jump.
-void recall(const StepMemory& memory, const ConstraintRows& rows, WarmStart& warm) {
-  warm.lambda.assign(rows.num_rows, 0.0);
-  warm.known.assign(rows.num_blocks, 0);
-  warm.mode.assign(rows.num_blocks, Mode::separating);
-  const std::size_t count = memory.impulses.size();
-  std::size_t cursor = 0, body_row = 0;
+void recall(const StepMemory& memory, StepRecord& r) {
+  const ConstraintRows& rows = r.rows;
+  for (int index : r.islands.order) {
+    Island& island = r.islands.pool[index];
+    WarmStart& warm = island.warm_start;
+    warm.lambda.assign(island.rows.size(), 0.0), warm.lambda_0.assign(island.rows.size(), 0.0);
+    warm.known.assign(island.blocks.size(), 0);
+    warm.mode.assign(island.blocks.size(), Mode::separating);
+  }
+
+  Recollection recollection(memory.impulses, r.recall_order);
+  std::size_t body_row = 0;
   for (int block = 0; block < rows.num_blocks; ++block) {
-    const std::uint64_t key = rows.keys[block];
     const BodyRows* body = nullptr;
     if (body_row < rows.body_rows.size() && rows.body_rows[body_row].block == block) body = &rows.body_rows[body_row++];
-    std::size_t i = cursor;  // both lists are nearly in the same order: search onward, then from the start
-    while (i < count && memory.impulses[i].key != key) ++i;
-    if (i == count)
-      for (i = 0; i < cursor && memory.impulses[i].key != key;) ++i;
-    if (i == count || memory.impulses[i].key != key) continue;
-    cursor = i + 1;
-    const StepMemory::Impulse& impulse = memory.impulses[i];
-    const Block& b = rows.blocks[block];
-    if (impulse.size != b.size) continue;
-    warm.known[block] = 1;
-    warm.mode[block] = impulse.mode;
-    for (int k = 0; k < b.size; ++k)
-      warm.lambda[b.row + k] = body && body->contact >= 0 ? dot3(body->axes[k], impulse.value) : impulse.value[k];
+    const StepMemory::Impulse* impulse = recollection.find(rows.keys[block]);
+    if (!impulse || impulse->size != rows.blocks[block].size) continue;
+    Island& island = r.islands.pool[r.islands.of_block(block)];
+    WarmStart& warm = island.warm_start;
+    const int own = r.islands.block_index[block], row = island.problem.blocks[own].row;
+    const bool contact = body && body->contact >= 0;
+    warm.known[own] = 1;
+    warm.mode[own] = impulse->mode;
+    for (int k = 0; k < impulse->size; ++k) {
+      warm.lambda[row + k] = contact ? dot3(body->axes[k], impulse->value) : impulse->value[k];
+      warm.lambda_0[row + k] = contact ? dot3(body->axes[k], impulse->value_0) : impulse->value_0[k];
+    }
   }
 }
 
@@ -130,6 +189,8 @@ void recall(const StepMemory& memory, const ConstraintRows& rows, WarmStart& war
 void remember(const StepRecord& record, StepMemory& memory) {
   const ConstraintRows& rows = record.rows;
   const SolverResult& solution = record.solution;
+  const std::vector<double>& lambda_0 =
+      solution.lambda_0.size() == solution.lambda.size() ? solution.lambda_0 : solution.lambda;
   memory.corrections_dropped = record.corrections_dropped;
   memory.impulses.clear();
   std::size_t body_row = 0;
@@ -140,8 +201,12 @@ void remember(const StepRecord& record, StepMemory& memory) {
     StepMemory::Impulse impulse;
     impulse.key = rows.keys[block], impulse.mode = solution.modes[block], impulse.size = b.size;
     for (int k = 0; k < b.size; ++k) {
-      if (body && body->contact >= 0) axpy3(solution.lambda[b.row + k], body->axes[k], impulse.value);
-      else impulse.value[k] = solution.lambda[b.row + k];
+      if (body && body->contact >= 0) {
+        axpy3(solution.lambda[b.row + k], body->axes[k], impulse.value);
+        axpy3(lambda_0[b.row + k], body->axes[k], impulse.value_0);
+      } else {
+        impulse.value[k] = solution.lambda[b.row + k], impulse.value_0[k] = lambda_0[b.row + k];
+      }
     }
     memory.impulses.push_back(impulse);
   }
@@ -154,9 +219,9 @@ bool all_finite(const std::vector<double>& x) {
 // The state stays: any other finite one would be a guess.
 void stand_still(StepRecord& r) {
   r.rows.clear();
-  r.factor.valid = false;
+  r.islands.order.clear();
   r.solution.lambda.clear(), r.solution.c.clear(), r.solution.modes.clear(), r.solution.margin.clear();
-  r.solution.facets.clear();
+  r.solution.facets.clear(), r.solution.lambda_0.clear();
   r.solution.status = SolveStatus::failed;
   r.solution.residual = 1, r.solution.relaxation = 0;
   r.corrections_dropped = false;
@@ -182,14 +247,15 @@ void advance(const Model& model, double h, StepRecord& r) {
 StepRecord::StepRecord(const Model& model)
     : q(model.nq), v(model.nv), u(model.nu), tau(model.nv), q_next(model.nq), v_next(model.nv), acceleration(model.nv),
       v_free(model.nv), dynamics(model), collision(model), joint_forces(model), implicit_damping(model.nv),
-      assembly(model), twist(8 * model.nv), twist_next(8 * model.nv), scratch(8 * model.nv + 8) {}
+      islands(model), assembly(model), twist(8 * model.nv), twist_next(8 * model.nv), scratch(8 * model.nv + 8) {}
 
 void solve_velocities(const Model& model, const StepOptions& options, ConstraintSolver& solver,
                       const StepMemory& memory, StepRecord& r) {
   free_velocity(model, options, r);
   collect_rows(model, options, r);
-  assemble_problem(model, r.dynamics, r.rows, r.v_free.data(), r.assembly, r.problem);
-  if (options.warm_start) recall(memory, r.rows, r.warm_start);
+  r.islands.find(model, r.rows);
+  assemble_problems(model, r.dynamics, r.rows, r.v_free.data(), r.assembly, r.islands);
+  if (options.warm_start) recall(memory, r);
   solve(options, solver, memory, r);
 }
 

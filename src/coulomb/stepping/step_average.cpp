@@ -24,16 +24,21 @@ void StepAverage::reserve(const Model& model, int levels) {
   while (static_cast<int>(levels_.size()) < levels) levels_.emplace_back(model);
 }
 
-bool StepAverage::prepare_limit(const Model& model, const StepOptions& options, const StepRecord& record) {
+bool StepAverage::prepare_limit(const Model& model, const StepOptions& options, const StepRecord& record,
+                                const std::vector<int>& islands) {
   reserve(model, num_compliances);
   used_ = num_compliances;
   for (int i = 0; i < num_compliances; ++i) {
     StepRecord& r = levels_[i].record;
     r = record;
-    r.factor.valid = false;
-    if (!solver_.solve_compliant(r.problem, compliance[i], r.solution) || r.solution.modes != record.solution.modes)
-      return false;
-    if (r.solution.facets != record.solution.facets) return false;
+    for (int index : islands) {
+      Island& island = r.islands.pool[index];
+      island.factor.valid = false;
+      if (!solver_.solve_compliant(island.problem, compliance[i], island.solution)) return false;
+      island.solution.lambda_0.clear();
+    }
+    r.islands.gather_solution(r.rows, r.solution);
+    if (r.solution.modes != record.solution.modes || r.solution.facets != record.solution.facets) return false;
     advance(model, options.constraints.timestep, r);
     levels_[i].linearization.prepare_exact(model, options, r);
     levels_[i].weight = to_zero[i];

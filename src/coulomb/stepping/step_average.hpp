@@ -16,7 +16,9 @@ namespace coulomb {
 class StepAverage {
  public:
   /// False: a compliant problem has other modes, or no solution; the limit is not smooth here.
-  bool prepare_limit(const Model& model, const StepOptions& options, const StepRecord& record);
+  /// islands: those whose impulses are not unique, as indices into the record's pool; the others stay as they are.
+  bool prepare_limit(const Model& model, const StepOptions& options, const StepRecord& record,
+                     const std::vector<int>& islands);
   /// memory: what the step started from. Samples whose step has no solution are left out; false: all of them.
   bool prepare_samples(const Model& model, const StepOptions& options, const StepRecord& record,
                        const StepMemory& memory);

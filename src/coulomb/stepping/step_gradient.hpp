@@ -36,6 +36,18 @@ struct StepDerivatives {
   std::uint64_t step = 0;
 };
 
+/// The same by islands, bodies that touch: what couples two islands is zero, and left out. Memory and time are the sum of the islands'.
+struct SparseStepDerivatives {
+  struct Island {
+    std::vector<int> dofs, actuators;  ///< ascending
+    std::vector<double> A_T, B_T, B_tau_T,
+        A_previous_T;  ///< as those of StepDerivatives, of these dofs and actuators alone
+  };
+  int nv = 0, nu = 0;
+  std::vector<Island> islands;
+  bool ambiguous = false;
+};
+
 struct StepCotangent {
   std::vector<double> q, v, u, tau;                   ///< nv, nv, nu, nv
   std::vector<double> previous_q, previous_v;         ///< nv each; empty where the step does not depend on them
@@ -64,6 +76,8 @@ class StepGradient {
   virtual const StepDerivatives& jacobian() = 0;
   /// The same, to be kept: the next Jacobian then gets memory of its own.
   virtual std::shared_ptr<StepDerivatives> shared_jacobian() = 0;
+  /// By islands, which never forms an nv x nv matrix where the stepper knows islands (semi-implicit); else one of all dofs.
+  virtual std::shared_ptr<SparseStepDerivatives> sparse_jacobian();
   /// Columns (dq1, dv1) of the parameters' scalars: set.size() rows of 2 nv.
   virtual void parameter_columns(const ParameterSet& set, std::vector<double>& columns_T) = 0;
   /// Derivative of the impulses of all rows of record.rows (contacts: two tangents, normal) by an input or by parameters: one row of

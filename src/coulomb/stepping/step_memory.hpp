@@ -21,7 +21,8 @@ struct StepMemory {
     std::uint64_t key = 0;
     Mode mode = Mode::separating;
     int size = 0;
-    double value[6] = {0, 0, 0, 0, 0, 0};  ///< contacts: world axes; others: as in the rows
+    double value[6] = {0, 0, 0, 0, 0, 0};    ///< contacts: world axes; others: as in the rows
+    double value_0[6] = {0, 0, 0, 0, 0, 0};  ///< the same of SolverResult::lambda_0
   };
   std::vector<Impulse> impulses;  ///< in block order, keys ascending within a kind
   bool corrections_dropped =

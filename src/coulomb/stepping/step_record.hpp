@@ -51,11 +51,11 @@ struct StepRecord {
   JointForces joint_forces;
   std::vector<double> implicit_damping;  ///< nv: h D, on the diagonal of M
   ConstraintRows rows;
+  Islands islands;  ///< of the rows: their problems, starts, solutions
   AssemblyWorkspace assembly;
-  ConstraintProblem problem;
-  WarmStart warm_start;
-  SolverResult solution;
-  SolutionFactor factor;                  ///< of the solution, where the solver had it
+  std::vector<int> recall_order;               ///< of the memory's impulses, by key
+  std::vector<unsigned char> has_corrections;  ///< per island of the pool: rows with a position correction
+  SolverResult solution;                       ///< of all islands, by the rows
   bool corrections_dropped = false;       ///< solved without position correction, which contradicted the constraints
   std::vector<double> twist, twist_next;  ///< nv x 8: link twists at v and at v_next
   std::vector<double> scratch;            ///< nv x 8
