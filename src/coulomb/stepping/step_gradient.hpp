@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "coulomb/parameters/parameters.hpp"
+#include "coulomb/stepping/sparse_derivatives.hpp"
 #include "coulomb/stepping/step_memory.hpp"
 #include "coulomb/stepping/step_options.hpp"
 #include "coulomb/stepping/step_record.hpp"
@@ -34,18 +35,6 @@ struct StepDerivatives {
   bool ambiguous = false;
   std::shared_ptr<DerivativeOrigin> origin;  ///< with `step`, Simulator::step_count() then: for impulses on demand
   std::uint64_t step = 0;
-};
-
-/// The same by islands, bodies that touch: what couples two islands is zero, and left out. Memory and time are the sum of the islands'.
-struct SparseStepDerivatives {
-  struct Island {
-    std::vector<int> dofs, actuators;  ///< ascending
-    std::vector<double> A_T, B_T, B_tau_T,
-        A_previous_T;  ///< as those of StepDerivatives, of these dofs and actuators alone
-  };
-  int nv = 0, nu = 0;
-  std::vector<Island> islands;
-  bool ambiguous = false;
 };
 
 struct StepCotangent {
