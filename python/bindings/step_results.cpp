@@ -1,4 +1,4 @@
-// What a step found and its derivatives: StepStatus, Contact, Impact, StepDerivatives, StepCotangent.
+// What a step found and its derivatives: StepStatus, Contact, Impact, StepDerivatives, SparseStepDerivatives, StepCotangent.
 #include "coulomb/stepping/simulator.hpp"
 
 #include <nanobind/stl/optional.h>
@@ -75,9 +75,79 @@ std::vector<std::string> names_of(const ParameterSet* set) {
   return names;
 }
 
+/// scipy.sparse.csr_array of a matrix.
+nb::object to_scipy(SparseMatrix matrix) {
+  nb::object csr;
+  try {
+    csr = nb::module_::import_("scipy.sparse").attr("csr_array");
+  } catch (nb::python_error& error) {
+    if (!error.matches(PyExc_ImportError)) throw;
+    throw nb::import_error(
+        "derivatives(sparse=True): its matrices are SciPy's, and SciPy is missing; pip install scipy");
+  }
+  auto* kept = new SparseMatrix(std::move(matrix));
+  const nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<SparseMatrix*>(p); });
+  const auto array = [&](auto& values) {
+    using T = std::decay_t<decltype(values[0])>;
+    return nb::cast(nb::ndarray<nb::numpy, T>(values.data(), {values.size()}, owner));
+  };
+  return csr(nb::make_tuple(array(kept->value), array(kept->column), array(kept->row_start)),
+             nb::arg("shape") = nb::make_tuple(kept->rows, kept->columns));
+}
+
+void bind_sparse_derivatives(nb::module_& module) {
+  nb::class_<SparseStepDerivatives> cls(
+      module, "SparseStepDerivatives",
+      "Jacobian of one step by islands, bodies that touch directly or through others: the blocks of StepDerivatives as "
+      "scipy.sparse.csr_array, made anew by every access. What couples two islands is zero and not stored; within an "
+      "island every entry is, zero or not. Not of the semi-implicit stepper: one island.\n\nImportError: SciPy is "
+      "missing.");
+  cls.def_ro("nv", &SparseStepDerivatives::nv, "Size of tangent vectors.")
+      .def_ro("nu", &SparseStepDerivatives::nu, "Number of controls.")
+      .def_ro("ambiguous", &SparseStepDerivatives::ambiguous, "As StepDerivatives.ambiguous.");
+  cls.def_prop_ro(
+      "islands",
+      [](const SparseStepDerivatives& d) {
+        std::vector<std::vector<int>> out;
+        for (const auto& island : d.islands) out.push_back(island.dofs);
+        return out;
+      },
+      "List of islands, each the list of its dofs (indices into v).");
+  const auto block = [&](const char* name, StepResult of, StepArgument by, const char* doc) {
+    cls.def_prop_ro(
+        name, [of, by](const SparseStepDerivatives& d) { return to_scipy(d.block(of, by)); },
+        nb::sig((std::string("def ") + name + "(self) -> typing.Any").c_str()), doc);
+  };
+  using R = StepResult;
+  using By = StepArgument;
+  block("A", R::x, By::x, "(2 nv, 2 nv) d(q1, v1)/d(q, v)");
+  block("dq_dq", R::q, By::q, "(nv, nv) dq1/dq");
+  block("dq_dv", R::q, By::v, "(nv, nv) dq1/dv, s");
+  block("dv_dq", R::v, By::q, "(nv, nv) dv1/dq, 1/s");
+  block("dv_dv", R::v, By::v, "(nv, nv) dv1/dv");
+  block("B", R::x, By::u, "(2 nv, nu) d(q1, v1)/du");
+  block("dq_du", R::q, By::u, "(nv, nu) dq1/du");
+  block("dv_du", R::v, By::u, "(nv, nu) dv1/du");
+  block("B_tau", R::x, By::tau, "(2 nv, nv) d(q1, v1)/dtau");
+  block("dq_dtau", R::q, By::tau, "(nv, nv) dq1/dtau, m/N or rad/(N m)");
+  block("dv_dtau", R::v, By::tau, "(nv, nv) dv1/dtau, s/kg or 1/(N m s)");
+  cls.def(
+         "__getitem__",
+         [](nb::handle self, const std::string& name) {
+           const auto& d = nb::cast<const SparseStepDerivatives&>(self);
+           const auto& item = find_item(d.parameters.get(), name);
+           return transposed_block(d.parameters_T, 2 * d.nv, 0, 2 * d.nv, item.first, item.element.size, self);
+         },
+         nb::arg("name"), nb::sig("def __getitem__(self, name: str) -> numpy.ndarray"),
+         "(2 nv, size) d(q1, v1)/d(parameter), dense, for a name of `wrt`. KeyError otherwise.")
+      .def_prop_ro(
+          "parameters", [](const SparseStepDerivatives& d) { return names_of(d.parameters.get()); }, "Names of `wrt`.");
+}
+
 }  // namespace
 
 Derivatives bind_derivatives(nb::module_& module) {
+  bind_sparse_derivatives(module);
   Derivatives cls(module, "StepDerivatives",
                   "Jacobian of one step in tangent space: dq as in Model.integrate, dv as in v. By the implicit "
                   "function theorem on "

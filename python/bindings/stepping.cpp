@@ -207,6 +207,18 @@ nb::class_<Simulator> bind_simulator(nb::module_& module) {
       "columns d[name] are "
       "wanted too.\n\nRuntimeError before the first step and after one that overflowed; ValueError: unknown "
       "parameter.");
+  cls.def(
+      "derivatives",
+      [](Simulator& sim, const std::vector<std::string>& wrt, bool sparse) -> nb::object {
+        if (sparse) return nb::cast(std::const_pointer_cast<SparseStepDerivatives>(sim.sparse_derivatives(wrt)));
+        return nb::cast(
+            std::const_pointer_cast<StepDerivatives>(wrt.empty() ? sim.shared_derivatives() : sim.derivatives(wrt)));
+      },
+      nb::arg("wrt") = std::vector<std::string>{}, nb::kw_only(), nb::arg("sparse"),
+      nb::sig("def derivatives(self, wrt: collections.abc.Sequence[str] = [], *, sparse: bool) -> StepDerivatives | "
+              "SparseStepDerivatives"),
+      "sparse=True: SparseStepDerivatives, the same numbers as SciPy matrices, without a dense one of (nv, nv): for "
+      "scenes of many bodies.");
   cls.def("vjp", &vjp, nb::arg("dq1") = nb::none(), nb::arg("dv1") = nb::none(),
           nb::arg("wrt") = std::vector<std::string>{}, nb::kw_only(), nb::arg("outputs") = nb::none(),
           nb::arg("dlambda") = nb::none(),

@@ -33,19 +33,17 @@ void body_path_rows(const Model& model, const DynamicsWorkspace& dynamics, int b
   }
 }
 
-// Adds e . twist rows of the body to a dense row of Y.
-void add_body_row(const Model& model, const AssemblyWorkspace& w, int body, const double* e, double* y) {
-  const int length = path_length(model, body);
-  if (length == 0) return;
-  const Path path{model.dof_path.data() + model.dof_row[model.body_last_dof[body]], length};
-  add_path_row(e, w.body_rows.data() + std::size_t(6) * w.path_ld * body, w.path_ld, path, y);
-}
-
-void add_block(const Model& model, const DynamicsWorkspace& dynamics, const BodyRows& b, int ld, AssemblyWorkspace& w) {
+// A block's rows of Y.
+void add_block(const Model& model, const DynamicsWorkspace& dynamics, const BodyRows& b, const RowMatrix& Y,
+               AssemblyWorkspace& w) {
   for (const double sign : {1.0, -1.0}) {
-    const int body = sign > 0 ? b.body_a : b.body_b;
-    if (path_length(model, body) == 0) continue;
+    const int body = sign > 0 ? b.body_a : b.body_b, length = path_length(model, body);
+    if (length == 0) continue;
     body_path_rows(model, dynamics, body, w);
+    const RowMatrix::Place place = Y.at(model, b.block, b.row, model.body_tree[body]);
+    const Path path{model.dof_path.data() + model.dof_row[model.body_last_dof[body]], length, place.first};
+    const double* twist_rows = w.body_rows.data() + std::size_t(6) * w.path_ld * body;
+
     double r[3];
     relative_point(model, dynamics, body, sign > 0 ? b.point_a : b.point_b, r);
     for (int i = 0; i < b.size; ++i) {
@@ -57,8 +55,67 @@ void add_block(const Model& model, const DynamicsWorkspace& dynamics, const Body
         e[i] = b.torque_scale;
       }
       for (double& x : e) x *= sign;
-      add_body_row(model, w, body, e, w.Y.data() + std::size_t(b.row + i) * ld);
+      add_path_row(e, twist_rows, w.path_ld, path, place.data + std::size_t(i) * place.ld);
     }
+  }
+}
+
+void add_dof_row(const Model& model, const DynamicsWorkspace& dynamics, const DofRow& row, const RowMatrix& Y) {
+  for (int i = 0; i < row.num; ++i) {
+    const int dof = row.dof[i], start = model.dof_row[dof];
+    const RowMatrix::Place place = Y.at(model, row.block, row.row, model.body_tree[model.dof_body[dof]]);
+    for (int k = 0; k <= model.dof_depth[dof]; ++k)
+      place.data[model.dof_path[start + k] - place.first] += row.coefficient[i] * dynamics.u_rows[start + k];
+  }
+}
+
+// Sizes, blocks and the places of their rows in Y, which is zero.
+void lay_out(const Model& model, const ConstraintRows& rows, Islands& islands) {
+  for (int index : islands.order) {
+    Island& island = islands.pool[index];
+    ConstraintProblem& problem = island.problem;
+    if (island.blocks.empty()) continue;
+    problem.resize(island.num_rows());
+    problem.segments.assign(island.blocks.size(), {});
+    problem.tree_size.clear();
+    for (int tree : island.trees)
+      problem.tree_size.push_back(model.tree_first_dof[tree + 1] - model.tree_first_dof[tree]);
+    int row = 0;
+    for (int block : island.blocks) {
+      problem.blocks.push_back(rows.blocks[block]);
+      problem.blocks.back().row = row;
+      row += rows.blocks[block].size;
+    }
+    problem.W.resize(problem.ld);
+    for (std::size_t i = 0; i < island.rows.size(); ++i) {
+      const auto row = static_cast<std::size_t>(island.rows[i]);
+      if (row < rows.compliance.size()) problem.R[i] = rows.compliance[row];
+      problem.W[i] = rows.weight[row];
+    }
+  }
+
+  for_each_block(model, rows, [&](int block, BlockTrees trees) {
+    ConstraintProblem& problem = islands.pool[islands.of_block(block)].problem;
+    auto& segments = problem.segments[islands.block_index[block]];
+    int segment = 0;
+    for (int tree : {trees.first, trees.second}) {
+      if (tree < 0) continue;
+      RowSegment& s = segments[segment++];
+      s.tree = islands.tree_index[tree];
+    }
+  });
+
+  for (int index : islands.order) {
+    Island& island = islands.pool[index];
+    if (island.blocks.empty()) continue;
+    int size = 0;
+    for (std::size_t b = 0; b < island.blocks.size(); ++b)
+      for (RowSegment& s : island.problem.segments[b]) {
+        if (s.tree < 0) continue;
+        s.start = size;
+        size += island.problem.blocks[b].size * padded(island.problem.tree_size[s.tree]);
+      }
+    island.problem.Y.assign(size, 0.0);
   }
 }
 
@@ -73,33 +130,33 @@ AssemblyWorkspace::AssemblyWorkspace(const Model& model) {
   twist_free.resize(8 * model.nv);
 }
 
-void assemble_problem(const Model& model, const DynamicsWorkspace& dynamics, const ConstraintRows& rows,
-                      const double* v_free, AssemblyWorkspace& w, ConstraintProblem& problem) {
-  const int n = rows.num_rows, nv = model.nv, ld = dynamics.ld, ldn = padded(n);
-  problem.resize(n);
-  problem.blocks.assign(rows.blocks.begin(), rows.blocks.end());
-  std::copy(rows.compliance.begin(), rows.compliance.end(), problem.R.begin());
-  if (n == 0) return;
-  if (w.Y.size() < std::size_t(n) * ld) w.Y.resize(std::size_t(n) * ld);
-  if (w.Yt.size() < std::size_t(nv) * ldn) w.Yt.resize(std::size_t(nv) * ldn);
-  std::fill_n(w.Y.data(), std::size_t(n) * ld, 0.0);
-  std::fill_n(w.Yt.data(), std::size_t(nv) * ldn, 0.0);
+void assemble_problems(const Model& model, const DynamicsWorkspace& dynamics, const ConstraintRows& rows,
+                       const double* v_free, bool dense, AssemblyWorkspace& w, Islands& islands) {
+  if (rows.num_rows == 0) return;
+  lay_out(model, rows, islands);
+
+  // Y
+  w.Y_of.resize(islands.pool.size());
+  for (int index : islands.order) w.Y_of[index] = islands.pool[index].problem.Y.data();
+  const RowMatrix Y(islands, w.Y_of.data());
   std::fill(w.body_done.begin(), w.body_done.end(), 0);
+  for (const BodyRows& b : rows.body_rows) add_block(model, dynamics, b, Y, w);
+  for (const DofRow& d : rows.dof_rows) add_dof_row(model, dynamics, d, Y);
 
-  for (const BodyRows& b : rows.body_rows) add_block(model, dynamics, b, ld, w);
-  for (const DofRow& d : rows.dof_rows)
-    for (int i = 0; i < d.num; ++i) {
-      const int start = model.dof_row[d.dof[i]];
-      for (int k = 0; k <= model.dof_depth[d.dof[i]]; ++k)
-        w.Y[std::size_t(d.row) * ld + model.dof_path[start + k]] += d.coefficient[i] * dynamics.u_rows[start + k];
-    }
-  for (int i = 0; i < n; ++i)
-    for (int k = 0; k < nv; ++k) w.Yt[std::size_t(k) * ldn + i] = w.Y[std::size_t(i) * ld + k];
-
-  multiply(Product::set, rows_of(w.Y.data(), n, nv, ld), w.Yt.data(), problem.G.data(), ldn, ldn, w.product);
+  // g, and G for solvers in contact space
+  w.g.resize(rows.num_rows);
   link_twists(model, dynamics, v_free, w.twist_free.data());
-  apply_rows(model, dynamics, rows, v_free, w.twist_free.data(), problem.g.data());
-  for (int i = 0; i < n; ++i) problem.g[i] += rows.bias[i];
+  apply_rows(model, dynamics, rows, v_free, w.twist_free.data(), w.g.data());
+  for (int index : islands.order) {
+    Island& island = islands.pool[index];
+    if (island.blocks.empty()) continue;
+    for (std::size_t i = 0; i < island.rows.size(); ++i) {
+      const int row = island.rows[i];
+      island.problem.g[i] = w.g[row] + rows.bias[row];
+    }
+    if (dense || !prefers_velocities(island.problem)) form_delassus(island.problem, w.delassus);
+    else island.problem.has_G = false;
+  }
 }
 
 }  // namespace coulomb

@@ -1,11 +1,11 @@
-// assemble_problem: from constraint rows to G = Y Y^T and g = J v_free + beta, Y = J U_hat^T (KERNELS "Factor": no solves, only products
-// along root paths).
+// assemble_problems: from constraint rows to each island's problem in its factored form, Y = J U_hat^T (KERNELS "Factor": no solves,
+// only products along root paths) and g = J v_free + beta.
 #pragma once
 
 #include <vector>
 
-#include "coulomb/constraints/constraint_rows.hpp"
-#include "coulomb/dense_kernels.hpp"
+#include "coulomb/constraints/islands.hpp"
+#include "coulomb/solvers/delassus.hpp"
 
 namespace coulomb {
 
@@ -14,14 +14,14 @@ struct AssemblyWorkspace {
   int path_ld = 0;                ///< longest root path, padded
   std::vector<double> body_rows;  ///< num_bodies x 6 x path_ld: sum over path dofs of J_d (x) u_row_d
   std::vector<unsigned char> body_done;
-  std::vector<double> Y;   ///< rows x ld(nv)
-  std::vector<double> Yt;  ///< nv x ld(rows)
-  ProductScratch product;
   std::vector<double> twist_free;  ///< nv x 8
+  std::vector<double> g;           ///< of all rows
+  std::vector<double*> Y_of;       ///< by island
+  DelassusScratch delassus;
 };
 
-/// Fills the whole problem from the rows and the free velocity.
-void assemble_problem(const Model& model, const DynamicsWorkspace& dynamics, const ConstraintRows& rows,
-                      const double* v_free, AssemblyWorkspace& workspace, ConstraintProblem& problem);
+/// Fills the problems of all islands from the rows and the free velocity. After Islands::find. dense: with G, whatever their size.
+void assemble_problems(const Model& model, const DynamicsWorkspace& dynamics, const ConstraintRows& rows,
+                       const double* v_free, bool dense, AssemblyWorkspace& workspace, Islands& islands);
 
 }  // namespace coulomb

@@ -13,6 +13,7 @@ void ConstraintRows::clear() {
   blocks.clear();
   bias.clear();
   compliance.clear();
+  weight.clear();
   num_rows = num_blocks = 0;
 }
 

@@ -83,7 +83,8 @@ struct ConstraintRows {
   std::vector<DofRow> dof_rows;
   std::vector<std::uint64_t> keys;  ///< per block: identity from step to step (warm start)
   std::vector<Block> blocks;
-  std::vector<double> bias, compliance;  ///< per row: beta; R (empty: none)
+  std::vector<double> bias, compliance;  ///< per row: beta; R (none where it ends)
+  std::vector<double> weight;            ///< per row: ConstraintProblem::W
   int num_rows = 0, num_blocks = 0;
   void clear();
 };

@@ -52,6 +52,7 @@ void add_contact_rows(const RowContext& context, const std::vector<Contact>& con
     b.dbias_dphi = normal.slope;
     rows.bias.insert(rows.bias.end(), {0.0, 0.0, normal.value});
     rows.compliance.insert(rows.compliance.end(), {0.0, 0.0, model.pair_compliance[contact.pair]});
+    rows.weight.insert(rows.weight.end(), 3, model.pair_weight[contact.pair]);
 
     Block block;
     block.type = law, block.row = b.row, block.size = 3;

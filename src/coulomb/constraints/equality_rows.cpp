@@ -37,7 +37,10 @@ void add_bodies(const RowContext& context, int index, ConstraintRows& rows) {
     for (int i = 3; i < 6; ++i) b.phi[i] *= b.torque_scale;
   }
   b.dbias_dphi = context.options.baumgarte / context.options.timestep;
-  for (int i = 0; i < b.size; ++i) rows.bias.push_back(b.dbias_dphi * b.phi[i]);
+  for (int i = 0; i < b.size; ++i) {
+    rows.bias.push_back(b.dbias_dphi * b.phi[i]);
+    rows.weight.push_back(context.model.equality_weight[2 * index + (i < 3 ? 0 : 1)]);
+  }
   rows.blocks.push_back({BlockType::equality, b.row, b.size, 0, 0, false});
   rows.keys.push_back((std::uint64_t(2) << 60) | std::uint64_t(index));
   rows.num_rows += b.size;
@@ -70,6 +73,7 @@ void add_joints(const RowContext& context, int index, ConstraintRows& rows) {
   row.phi = a - value;
   row.dbias_dphi = context.options.baumgarte / context.options.timestep;
   rows.bias.push_back(row.dbias_dphi * row.phi);
+  rows.weight.push_back(model.equality_weight[2 * index]);
   rows.blocks.push_back({BlockType::equality, row.row, 1, 0, 0, false});
   rows.keys.push_back((std::uint64_t(2) << 60) | std::uint64_t(index));
   ++rows.num_rows;

@@ -21,6 +21,9 @@ void push(const RowContext& context, DofRow& row, std::uint64_t key, ConstraintR
   const Bias correction = one_sided_bias(context.options, row.phi);
   row.dbias_dphi = correction.slope;
   rows.bias.push_back(correction.value);
+  double weight = 0;
+  for (int i = 0; i < row.num; ++i) weight += context.model.dof_weight[row.dof[i]] / row.num;
+  rows.weight.push_back(weight);
   rows.blocks.push_back({BlockType::limit, row.row, 1, 0, 0, row.phi > 0});
   rows.keys.push_back((std::uint64_t(3) << 60) | key);
   ++rows.num_rows;
@@ -93,6 +96,7 @@ void add_dry_friction_rows(const RowContext& context, ConstraintRows& rows) {
     row.row = rows.num_rows, row.block = rows.num_blocks;
     row.dof[0] = d, row.coefficient[0] = 1;
     rows.bias.push_back(0);
+    rows.weight.push_back(model.dof_weight[d]);
     rows.blocks.push_back({BlockType::box, row.row, 1, 0, context.options.timestep * model.dof_dry_friction[d], false});
     rows.keys.push_back((std::uint64_t(4) << 60) | std::uint64_t(d));
     ++rows.num_rows;

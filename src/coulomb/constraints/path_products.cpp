@@ -29,10 +29,10 @@ COULOMB_INLINE Lanes<width> combine(const double* x, const double* streams, int 
 }
 
 template <int width>
-COULOMB_INLINE void scatter_add(const Lanes<width>& x, const int* dof, int count, double* out) {
+COULOMB_INLINE void scatter_add(const Lanes<width>& x, const int* dof, int first, int count, double* out) {
   double value[block];
   store_lanes(value, x);
-  for (int k = 0; k < count; ++k) out[dof[k]] += value[k];
+  for (int k = 0; k < count; ++k) out[dof[k] - first] += value[k];
 }
 
 template <int width>
@@ -44,33 +44,42 @@ COULOMB_INLINE void path_rows_lanes(const double* columns, const double* rates, 
     gather(columns, dof, count, column);
     gather(rates, dof, count, rate);
     for (int i = 0; i < rows; ++i)
-      scatter_add(combine<width>(G[i], column) + combine<width>(e[i], rate), dof, count, s + static_cast<long>(i) * ld);
+      scatter_add(combine<width>(G[i], column) + combine<width>(e[i], rate), dof, path.first, count,
+                  s + static_cast<long>(i) * ld);
   }
 }
 
-/// The dofs of block `first` that are on the root path of `last`.
-COULOMB_INLINE unsigned path_bits(const ColumnStreams& streams, int last, int first) {
-  const unsigned own = first == (last & ~7) ? 1u << (last & 7) : 0u;
-  return streams.ancestors[(static_cast<long>(last) * streams.ld + first) >> 3] | own;
+/// The dofs of block `first` that are on the path.
+COULOMB_INLINE unsigned path_bits(const TreePath& path, int first) {
+  const unsigned own = first == (path.last & ~7) ? 1u << (path.last & 7) : 0u;
+  return path.ancestors[(static_cast<long>(path.last) * path.ld + first) >> 3] | own;
 }
 
 template <int width>
-COULOMB_INLINE void path_forces_lanes(const ColumnStreams& streams, int by, int on, const double (*M)[6], double* r_T,
-                                      int ld) {
+COULOMB_INLINE void add_in_row(const Lanes<width>& x, double* row, int width_left) {
+  if (width_left >= block) return store_lanes(row, load_lanes<width>(row) + x);
+  double value[block];  // the row ends within the vector
+  store_lanes(value, x);
+  for (int i = 0; i < width_left; ++i) row[i] += value[i];
+}
+
+template <int width>
+COULOMB_INLINE void path_forces_lanes(const TreePath& by, const TreePath& on, const double (*M)[6],
+                                      const PathTarget& r_T) {
   double wrench[6 * block];
-  for (int k = 0; k <= by; k += block) {
-    unsigned bits = path_bits(streams, by, k);
+  for (int k = 0; k <= by.last; k += block) {
+    unsigned bits = path_bits(by, k);
     if (bits == 0) continue;
-    for (int i = 0; i < 6; ++i) store_lanes(wrench + block * i, combine<width>(M[i], streams.columns + k, streams.ld));
+    for (int i = 0; i < 6; ++i) store_lanes(wrench + block * i, combine<width>(M[i], by.columns + k, by.ld));
     for (; bits != 0; bits &= bits - 1) {
       const int l = std::countr_zero(bits);
       const double f[6] = {wrench[l], wrench[8 + l], wrench[16 + l], wrench[24 + l], wrench[32 + l], wrench[40 + l]};
-      double* row = r_T + static_cast<long>(k + l) * ld;
-      for (int d = 0; d <= on; d += block) {
-        const unsigned moved = path_bits(streams, on, d);
+      double* row = r_T.data + static_cast<long>(k + l) * r_T.ld;
+      for (int d = 0; d <= on.last; d += block) {
+        const unsigned moved = path_bits(on, d);
         if (moved == 0) continue;
-        store_lanes(row + d, load_lanes<width>(row + d) +
-                                 keep(lanes_of_bits<width>(moved), combine<width>(f, streams.columns + d, streams.ld)));
+        add_in_row<width>(keep(lanes_of_bits<width>(moved), combine<width>(f, on.columns + d, on.ld)), row + d,
+                          r_T.width - d);
       }
     }
   }
@@ -87,7 +96,8 @@ COULOMB_INLINE void path_outer_lanes(const double* J, const double* u, int lengt
 template <int width>
 COULOMB_INLINE void path_row_lanes(const double* e, const double* rows, int ld, Path path, double* out) {
   for (int k = 0; k < path.length; k += block)
-    scatter_add(combine<width>(e, rows + k, ld), path.dof + k, path.length - k < block ? path.length - k : block, out);
+    scatter_add(combine<width>(e, rows + k, ld), path.dof + k, path.first,
+                path.length - k < block ? path.length - k : block, out);
 }
 
 COULOMB_SIMD_BY_WIDTH(void, path_outer, (const double* J, const double* u, int length, double* rows, int ld),
@@ -99,8 +109,8 @@ COULOMB_SIMD_BY_WIDTH(void, path_rows,
                        const double (*e)[6], double* s, int ld),
                       (columns, rates, path, rows, G, e, s, ld))
 COULOMB_SIMD_BY_WIDTH(void, path_forces,
-                      (const ColumnStreams& streams, int by, int on, const double (*M)[6], double* r_T, int ld),
-                      (streams, by, on, M, r_T, ld))
+                      (const TreePath& by, const TreePath& on, const double (*M)[6], const PathTarget& r_T),
+                      (by, on, M, r_T))
 
 }  // namespace
 
@@ -109,8 +119,8 @@ void add_path_rows(const double* columns, const double* rates, Path path, int ro
   path_rows(columns, rates, path, rows, G, e, s, ld);
 }
 
-void add_path_forces(const ColumnStreams& streams, int by, int on, const double M[6][6], double* r_T, int ld) {
-  if (by >= 0 && on >= 0) path_forces(streams, by, on, M, r_T, ld);
+void add_path_forces(const TreePath& by, const TreePath& on, const double M[6][6], const PathTarget& r_T) {
+  path_forces(by, on, M, r_T);
 }
 
 void add_path_outer(const double J[6], const double* u, int length, double* rows, int ld) {

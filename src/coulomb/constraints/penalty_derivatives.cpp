@@ -88,7 +88,7 @@ void penalty_row_derivatives(const Model& model, const DynamicsWorkspace& dynami
 void penalty_derivatives(const Model& model, const DynamicsWorkspace& dynamics, const PenaltyForces& forces,
                          double* dQ_dq_T, double* dQ_dv_T, int ld) {
   const ConstraintRows& rows = forces.rows;
-  add_wrench_columns(model, dynamics, rows, forces.derivatives, forces.force.data(), dQ_dq_T, ld);
+  add_wrench_columns(model, dynamics, rows, forces.derivatives, forces.force.data(), DofMatrix(dQ_dq_T, ld));
   PairSums sums;
   const int count = static_cast<int>(rows.body_rows.size());
   for (int i = 0; i < count;) {

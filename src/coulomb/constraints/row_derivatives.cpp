@@ -201,13 +201,16 @@ void frame_spin(const BodyRows& b, const ContactMotion& motion, const Velocity& 
   }
 }
 
-PairWrenchDerivative& find_pair(std::vector<PairWrenchDerivative>& pairs, int a, int b) {
-  for (PairWrenchDerivative& p : pairs)
-    if (p.body_a == a && p.body_b == b) return p;
+PairWrenchDerivative& find_pair(RowDerivatives& out, int a, int b) {
+  int& chain = out.pair_of_body[std::max(a, b)];  // not the world, which many bodies touch
+  for (int i = chain; i >= 0; i = out.next_pair[i])
+    if (out.wrenches[i].body_a == a && out.wrenches[i].body_b == b) return out.wrenches[i];
   PairWrenchDerivative fresh{};
   fresh.body_a = a, fresh.body_b = b;
-  pairs.push_back(fresh);
-  return pairs.back();
+  out.next_pair.push_back(chain);
+  chain = static_cast<int>(out.wrenches.size());
+  out.wrenches.push_back(fresh);
+  return out.wrenches.back();
 }
 
 void add6(const double from[6][6], double to[6][6]) {
@@ -222,7 +225,8 @@ void row_derivatives(const Model& model, const DynamicsWorkspace& dynamics, cons
                      const std::vector<unsigned char>& inactive, RowDerivatives& out, const SmoothedMotion* smoothed) {
   out.blocks.resize(rows.body_rows.size());
   out.motions.resize(contacts.size());
-  out.wrenches.clear();
+  out.wrenches.clear(), out.next_pair.clear();
+  out.pair_of_body.assign(model.num_bodies, -1);
   for (std::size_t i = 0; i < rows.body_rows.size(); ++i) {
     const BodyRows& b = rows.body_rows[i];
     if (inactive[b.block]) continue;
@@ -242,7 +246,7 @@ void row_derivatives(const Model& model, const DynamicsWorkspace& dynamics, cons
                   at, moving_a, moving_b, out.blocks[i]);
     double on_a[2][6][6], on_b[2][6][6];
     wrench_change(b, motion, lambda, at, moving_a, moving_b, on_a, on_b);
-    PairWrenchDerivative& pair = find_pair(out.wrenches, b.body_a, b.body_b);
+    PairWrenchDerivative& pair = find_pair(out, b.body_a, b.body_b);
     if (moving_a) add6(on_a[0], pair.aa), add6(on_b[0], pair.ba);
     if (moving_b) add6(on_a[1], pair.ab), add6(on_b[1], pair.bb);
     if (rows.blocks[b.block].type == BlockType::pyramid)

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "coulomb/collision/smoothed_motion.hpp"
-#include "coulomb/constraints/constraint_rows.hpp"
+#include "coulomb/constraints/islands.hpp"
 
 namespace coulomb {
 
@@ -25,6 +25,7 @@ struct RowDerivatives {
   std::vector<BodyRowDerivative> blocks;       ///< one per BodyRows
   std::vector<PairWrenchDerivative> wrenches;  ///< one per pair of bodies in contact
   std::vector<ContactMotion> motions;          ///< one per contact
+  std::vector<int> pair_of_body, next_pair;    ///< to find a pair: chains of `wrenches` by the later body; -1 ends one
 };
 
 /// The velocities that rows see: link twists and column rates at v+ (all rows) and at v (bouncing normal rows).
@@ -40,14 +41,14 @@ void row_derivatives(const Model& model, const DynamicsWorkspace& dynamics, cons
                      const std::vector<unsigned char>& inactive, RowDerivatives& out,
                      const SmoothedMotion* smoothed = nullptr);
 
-/// Dense s (num_rows x ld, zeroed by the caller for active rows): d(J v+ + beta)/dq at fixed v+.
+/// s (zeroed by the caller for active rows): d(J v+ + beta)/dq at fixed v+.
 void fill_row_columns(const Model& model, const DynamicsWorkspace& dynamics, const ConstraintRows& rows,
                       const RowVelocities& velocities, const double* v_plus, const RowDerivatives& derivatives,
-                      const std::vector<unsigned char>& inactive, double* s, int ld);
+                      const std::vector<unsigned char>& inactive, const RowMatrix& s);
 
 /// r_T[k][d] += d(J^T lambda)_d / dq_k of the moving contact points and frames, and of turning joint rows. After derivative_pairs.
 void add_wrench_columns(const Model& model, const DynamicsWorkspace& dynamics, const ConstraintRows& rows,
-                        const RowDerivatives& derivatives, const double* lambda, double* r_T, int ld);
+                        const RowDerivatives& derivatives, const double* lambda, const DofMatrix& r_T);
 
 /// Reverse of both: out_q[k] += sum_rows z s[row][k] + sum_d y_d (added wrench columns)[k][d]. scratch: 4 x nv x 8.
 void row_derivatives_vjp(const Model& model, const DynamicsWorkspace& dynamics, const ConstraintRows& rows,

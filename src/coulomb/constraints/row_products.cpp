@@ -8,22 +8,32 @@
 namespace coulomb {
 namespace {
 
-Path path_of(const Model& model, int body) {
+void fill_side(const Model& model, const DynamicsWorkspace& dynamics, const BodyRows& b,
+               const RowVelocities& velocities, int body, const double G[6][6], const double e[6][6],
+               const RowMatrix& s) {
   const int last = model.body_last_dof[body];
-  if (last < 0) return {nullptr, 0};
-  return {model.dof_path.data() + model.dof_row[last], model.dof_depth[last] + 1};
+  if (last < 0) return;
+  const RowMatrix::Place to = s.at(model, b.block, b.row, model.body_tree[body]);
+  const Path path{model.dof_path.data() + model.dof_row[last], model.dof_depth[last] + 1, to.first};
+  add_path_rows(dynamics.columns.data(), velocities.rate_plus, path, b.size, G, e, to.data, to.ld);
+  if (b.restitution == 0) return;
+  double* normal = to.data + std::size_t(2) * to.ld;
+  for (int k = 0; k < path.length; ++k)
+    normal[path.dof[k] - to.first] += b.restitution * dot6(velocities.rate + 8 * path.dof[k], e[2]);
 }
 
-void fill_side(const Model& model, const DynamicsWorkspace& dynamics, const BodyRows& b,
-               const RowVelocities& velocities, int body, const double G[6][6], const double e[6][6], double* s,
-               int ld) {
-  const Path path = path_of(model, body);
-  if (path.length == 0) return;
-  double* rows = s + std::size_t(b.row) * ld;
-  add_path_rows(dynamics.columns.data(), velocities.rate_plus, path, b.size, G, e, rows, ld);
-  if (b.restitution == 0) return;
-  for (int k = 0; k < path.length; ++k)
-    rows[2 * ld + path.dof[k]] += b.restitution * dot6(velocities.rate + 8 * path.dof[k], e[2]);
+/// d(J^T lambda) on the dofs of one body's path by the dofs of another's.
+void add_forces(const Model& model, const DynamicsWorkspace& dynamics, int by_body, int on_body, const double M[6][6],
+                const DofMatrix& r_T) {
+  const int by = model.body_last_dof[by_body], on = model.body_last_dof[on_body];
+  if (by < 0 || on < 0) return;
+  const int tree_by = model.body_tree[by_body], tree_on = model.body_tree[on_body];
+  const auto path = [&](int tree, int last) {
+    const DofBlock& t = dynamics.trees[tree];
+    return TreePath{dynamics.streams.data() + t.streams, dynamics.ancestors.data() + t.matrix / 8, t.ld,
+                    last - t.first};
+  };
+  add_path_forces(path(tree_by, by), path(tree_on, on), M, r_T.at(model, tree_by, tree_on));
 }
 
 void add_transposed6(const double M[6][6], const double* x, double* out) {
@@ -48,38 +58,42 @@ void gather(const Model& model, int body, const double G[6][6], const double e[6
 
 void fill_row_columns(const Model& model, const DynamicsWorkspace& dynamics, const ConstraintRows& rows,
                       const RowVelocities& velocities, const double* v_plus, const RowDerivatives& derivatives,
-                      const std::vector<unsigned char>& inactive, double* s, int ld) {
+                      const std::vector<unsigned char>& inactive, const RowMatrix& s) {
   for (std::size_t i = 0; i < rows.body_rows.size(); ++i) {
     const BodyRows& b = rows.body_rows[i];
     if (inactive[b.block]) continue;
     const BodyRowDerivative& D = derivatives.blocks[i];
-    fill_side(model, dynamics, b, velocities, b.body_a, D.G_a, D.e_a, s, ld);
-    fill_side(model, dynamics, b, velocities, b.body_b, D.G_b, D.e_b, s, ld);
+    fill_side(model, dynamics, b, velocities, b.body_a, D.G_a, D.e_a, s);
+    fill_side(model, dynamics, b, velocities, b.body_b, D.G_b, D.e_b, s);
   }
   for (const DofRow& d : rows.dof_rows) {
     if (inactive[d.block]) continue;
     for (int j = 0; j < d.num; ++j) {
       double value = d.dbias_dphi * d.coefficient[j];
       for (int i = 0; i < d.num; ++i) value += d.dcoefficient[i][j] * v_plus[d.dof[i]];
-      s[std::size_t(d.row) * ld + d.dof[j]] += value;
+      const RowMatrix::Place to = s.at(model, d.block, d.row, model.body_tree[model.dof_body[d.dof[j]]]);
+      to.data[d.dof[j] - to.first] += value;
     }
   }
 }
 
 void add_wrench_columns(const Model& model, const DynamicsWorkspace& dynamics, const ConstraintRows& rows,
-                        const RowDerivatives& derivatives, const double* lambda, double* r_T, int ld) {
-  const ColumnStreams streams{dynamics.streams.data(), dynamics.ancestors.data(), dynamics.ld};
+                        const RowDerivatives& derivatives, const double* lambda, const DofMatrix& r_T) {
   for (const PairWrenchDerivative& p : derivatives.wrenches) {
-    const int a = model.body_last_dof[p.body_a], b = model.body_last_dof[p.body_b];
-    add_path_forces(streams, a, a, p.aa, r_T, ld);
-    add_path_forces(streams, a, b, p.ba, r_T, ld);
-    add_path_forces(streams, b, a, p.ab, r_T, ld);
-    add_path_forces(streams, b, b, p.bb, r_T, ld);
+    add_forces(model, dynamics, p.body_a, p.body_a, p.aa, r_T);
+    add_forces(model, dynamics, p.body_a, p.body_b, p.ba, r_T);
+    add_forces(model, dynamics, p.body_b, p.body_a, p.ab, r_T);
+    add_forces(model, dynamics, p.body_b, p.body_b, p.bb, r_T);
   }
   for (const DofRow& d : rows.dof_rows)
     for (int j = 0; j < d.num; ++j)
-      for (int i = 0; i < d.num; ++i)
-        r_T[std::size_t(d.dof[j]) * ld + d.dof[i]] += d.dcoefficient[i][j] * lambda[d.row];
+      for (int i = 0; i < d.num; ++i) {
+        if (d.dcoefficient[i][j] == 0) continue;
+        const int by = model.body_tree[model.dof_body[d.dof[j]]], on = model.body_tree[model.dof_body[d.dof[i]]];
+        const PathTarget to = r_T.at(model, by, on);
+        to.data[std::size_t(d.dof[j] - model.tree_first_dof[by]) * to.ld + d.dof[i] - model.tree_first_dof[on]] +=
+            d.dcoefficient[i][j] * lambda[d.row];
+      }
 }
 
 void row_derivatives_vjp(const Model& model, const DynamicsWorkspace& dynamics, const ConstraintRows& rows,

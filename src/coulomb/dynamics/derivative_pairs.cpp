@@ -36,17 +36,18 @@ COULOMB_INLINE Lanes<width> combine(const double* __restrict x, const double* __
   return sum;
 }
 
-/// The dofs' vectors that pair_rows broadcasts, by dof; rows of 8, `vectors` of 24.
+/// The vectors of a tree's dofs that pair_rows broadcasts, by dof; rows of 8, `vectors` of 24.
 struct DofVectors {
   const double *column, *rate, *ddot, *chi, *vectors;
+  const int* subtree_end;
+  int first;  ///< of the tree's dofs
 };
 
 template <int width>
-COULOMB_INLINE void pair_rows_lanes(DofVectors dofs, const int* __restrict subtree_end,
-                                    const unsigned char* __restrict ancestors, int nv, int ld,
+COULOMB_INLINE void pair_rows_lanes(DofVectors dofs, const unsigned char* __restrict ancestors, int nv, int ld,
                                     const double* __restrict streams, double* __restrict dq, double* __restrict dv) {
   for (int r = 0; r < nv; ++r) {
-    const int own = r & ~7, end = subtree_end[r];
+    const int own = r & ~7, end = dofs.subtree_end[r] - dofs.first;
     const double *u = dofs.vectors + 24 * r + 12, *w = u + 6, *axis = dofs.column + 8 * r + 3,
                  *rate = dofs.rate + 8 * r + 3, *ddot = dofs.ddot + 8 * r, *chi = dofs.chi + 8 * r;
     double *out_q = dq + r * ld, *out_v = dv + r * ld;
@@ -79,9 +80,9 @@ COULOMB_INLINE void pair_rows_lanes(DofVectors dofs, const int* __restrict subtr
 }
 
 COULOMB_SIMD_BY_WIDTH(void, pair_rows,
-                      (DofVectors dofs, const int* __restrict subtree_end, const unsigned char* __restrict ancestors,
-                       int nv, int ld, const double* __restrict streams, double* __restrict dq, double* __restrict dv),
-                      (dofs, subtree_end, ancestors, nv, ld, streams, dq, dv))
+                      (DofVectors dofs, const unsigned char* __restrict ancestors, int nv, int ld,
+                       const double* __restrict streams, double* __restrict dq, double* __restrict dv),
+                      (dofs, ancestors, nv, ld, streams, dq, dv))
 
 void correct_balls(const Model& model, DynamicsWorkspace& ws) {
   for (int joint = 0; joint < model.num_joints; ++joint) {
@@ -89,9 +90,11 @@ void correct_balls(const Model& model, DynamicsWorkspace& ws) {
     if (type != JointType::ball && type != JointType::free) continue;
     const int first = model.joint_v[joint] + (type == JointType::free ? 3 : 0);
     const Spatial force = load6(&ws.link[32 * model.joint_body[joint] + 12]);
+    const DofBlock& tree = ws.trees[model.body_tree[model.joint_body[joint]]];
     for (int d = first + 1; d < first + 3; ++d) {
+      double* row = &ws.id_dq_T[tree.matrix + static_cast<std::size_t>(d - tree.first) * tree.ld];
       const Spatial turned = cross_force(load6(&ws.columns[8 * d]), force);
-      for (int k = first; k < d; ++k) ws.id_dq_T[d * ws.ld + k] -= dot(load6(&ws.columns[8 * k]), turned);
+      for (int k = first; k < d; ++k) row[k - tree.first] -= dot(load6(&ws.columns[8 * k]), turned);
     }
   }
 }
@@ -99,11 +102,20 @@ void correct_balls(const Model& model, DynamicsWorkspace& ws) {
 }  // namespace
 
 void derivative_pairs(const Model& model, DynamicsWorkspace& ws) {
-  gather_streams(ws.columns.data(), ws.vectors.data(), ws.nv, ws.ld, ws.streams.data());
-  const DofVectors dofs{ws.columns.data(), ws.column_rate.data(), ws.column_acceleration.data(), ws.column_chi.data(),
-                        ws.vectors.data()};
-  pair_rows(dofs, model.dof_subtree_end.data(), ws.ancestors.data(), ws.nv, ws.ld, ws.streams.data(), ws.id_dq_T.data(),
-            ws.id_dv_T.data());
+  for (const DofBlock& tree : ws.trees) {
+    const std::size_t first = static_cast<std::size_t>(tree.first);
+    const DofVectors dofs{&ws.columns[8 * first],
+                          &ws.column_rate[8 * first],
+                          &ws.column_acceleration[8 * first],
+                          &ws.column_chi[8 * first],
+                          &ws.vectors[24 * first],
+                          &model.dof_subtree_end[first],
+                          tree.first};
+    double* streams = &ws.streams[tree.streams];
+    gather_streams(dofs.column, dofs.vectors, tree.size, tree.ld, streams);
+    pair_rows(dofs, &ws.ancestors[tree.matrix / 8], tree.size, tree.ld, streams, &ws.id_dq_T[tree.matrix],
+              &ws.id_dv_T[tree.matrix]);
+  }
   correct_balls(model, ws);
 }
 

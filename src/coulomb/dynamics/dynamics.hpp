@@ -5,8 +5,9 @@
 //   inverse_dynamics_vjp                                                 (reverse mode)
 //
 // Twists are (v, w), wrenches (f, n): linear part first, world axes, about the reference point of the body's tree.
-// i <= j means dof i is j or an ancestor of j. Every dense matrix has leading dimension ld = nv rounded up to 8 and is zero
-// in its padding; matrices with suffix _T hold one contiguous row per column of the mathematical matrix.
+// i <= j means dof i is j or an ancestor of j. Matrices over dofs couple the dofs of one tree only, so they are kept by tree
+// (DofBlock): with one tree an ordinary dense matrix. They are zero in their padding; matrices with suffix _T hold one contiguous row
+// per column of the mathematical matrix.
 #pragma once
 
 #include <vector>
@@ -15,11 +16,20 @@
 
 namespace coulomb {
 
+/// Where a tree lies in the matrices over dofs: its entry (k, d), dofs counted from `first`, is [matrix + k * ld + d].
+struct DofBlock {
+  int first = 0, size = 0;  ///< its dofs
+  int ld = 0;               ///< size rounded up to 8
+  std::size_t matrix = 0;   ///< of its first entry
+  std::size_t streams = 0;  ///< of its part of DynamicsWorkspace::streams
+};
+
 /// Everything that kinematics and dynamics compute at one (q, v). Sized once from the model; no allocation afterwards.
 struct DynamicsWorkspace {
   explicit DynamicsWorkspace(const Model& model);
 
-  int nv = 0, ld = 0;
+  int nv = 0, ld = 0;           ///< ld: nv rounded up to 8
+  std::vector<DofBlock> trees;  ///< of matrices "by tree"
   std::vector<double>
       reference;  ///< num_trees x 3: each tree's root body position at this q; held fixed in every derivative
   // kinematics
@@ -36,15 +46,15 @@ struct DynamicsWorkspace {
   std::vector<double> factor_d;  ///< nv: D
   std::vector<double> u_rows;    ///< packed rows: U[d][k] D_k^(-1/2) for k on d's root path, U = L^-1
   std::vector<double>
-      u_hat;  ///< nv x ld, by expand_factor: U_hat[k][i] = u_rows of i at k, row k non-zero for i in [k, dof_subtree_end[k]); M_hat^-1 = U_hat^T U_hat
+      u_hat;  ///< by tree, by expand_factor: U_hat[k][i] = u_rows of i at k, row k non-zero for i in [k, dof_subtree_end[k]); M_hat^-1 = U_hat^T U_hat
   std::vector<double> bias;  ///< nv: b(q, v) = ID(q, v, 0), gravity included
   // inverse-dynamics derivatives
-  std::vector<double> id_dq_T;  ///< nv x ld: [k][d] = d ID'_d / dq_k   (tangent space of q)
-  std::vector<double> id_dv_T;  ///< nv x ld: [k][d] = d ID_d / dv_k
+  std::vector<double> id_dq_T;  ///< by tree: [k][d] = d ID'_d / dq_k   (tangent space of q)
+  std::vector<double> id_dv_T;  ///< by tree: [k][d] = d ID_d / dv_k
   std::vector<double>
-      streams;  ///< 18 x ld: components of the dofs' vectors side by side, J_d (6) first; by derivative_pairs
+      streams;  ///< per tree 18 x ld: components of the dofs' vectors side by side, J_d (6) first; by derivative_pairs
   std::vector<unsigned char>
-      ancestors;  ///< nv x ld / 8: bit i of byte (d, block): dof 8 block + i is a strict ancestor of d
+      ancestors;  ///< by tree, a byte for 8 entries: bit i of byte (d, block): dof 8 block + i is a strict ancestor of d
   // private to the kernels
   std::vector<double> body_quaternion;  ///< num_bodies x 4, world from body
   std::vector<double>
@@ -59,6 +69,9 @@ struct DynamicsWorkspace {
   std::vector<double> link;     ///< per-body composites and additive quantities
   std::vector<double> vectors;  ///< per-dof vectors a, b, c, u, w of the derivative kernel
 };
+
+/// out (nv x ld) += a matrix of the workspace that is kept by tree.
+void add_by_tree(const DynamicsWorkspace& ws, const std::vector<double>& matrix, double* out, int ld);
 
 /// A wrench that acts on a body: fixed in the world at its application points while q varies (KERNELS "contact force fixed in
 /// the world at a point p of the body"). Accumulated per body by add_body_force.

@@ -38,11 +38,13 @@ Values dense_mass(const Model& model, const DynamicsWorkspace& ws) {
   return out;
 }
 
-/// Transpose of nv rows of leading dimension ld.
-Values transposed(const Values& rows, int nv, int ld) {
-  Values out(static_cast<std::size_t>(nv) * nv);
-  for (int k = 0; k < nv; ++k)
-    for (int d = 0; d < nv; ++d) out[static_cast<std::size_t>(d) * nv + k] = rows[static_cast<std::size_t>(k) * ld + d];
+/// Transpose of a matrix of the workspace that is kept by tree, dense.
+Values transposed(const DynamicsWorkspace& ws, const Values& by_tree) {
+  const std::size_t nv = static_cast<std::size_t>(ws.nv);
+  Values rows(nv * nv, 0.0), out(nv * nv);
+  add_by_tree(ws, by_tree, rows.data(), ws.nv);
+  for (std::size_t k = 0; k < nv; ++k)
+    for (std::size_t d = 0; d < nv; ++d) out[d * nv + k] = rows[k * nv + d];
   return out;
 }
 
@@ -85,7 +87,7 @@ InverseDynamicsDerivatives inverse_dynamics_derivatives(const Model& model, cons
   mass_matrix(model, ws);
   const Values mass = dense_mass(model, ws);
   inverse_dynamics_derivatives(model, ws, a.data(), nullptr);
-  return {transposed(ws.id_dq_T, ws.nv, ws.ld), transposed(ws.id_dv_T, ws.nv, ws.ld), mass};
+  return {transposed(ws, ws.id_dq_T), transposed(ws, ws.id_dv_T), mass};
 }
 
 Placements body_placements(const Model& model, const Values& q) {

@@ -105,11 +105,12 @@ bool factor(const Model& model, const double* extra_diagonal, DynamicsWorkspace&
 
 void expand_factor(const Model& model, DynamicsWorkspace& ws) {
   const double* __restrict rows = ws.u_rows.data();
-  double* __restrict u_hat = ws.u_hat.data();
   const int *start = model.dof_row.data(), *path = model.dof_path.data();
-  const int ld = ws.ld;
-  for (int d = 0; d < model.nv; ++d)
-    for (int i = start[d]; i < start[d + 1]; ++i) u_hat[path[i] * ld + d] = rows[i];
+  for (const DofBlock& tree : ws.trees) {
+    double* __restrict u_hat = ws.u_hat.data() + tree.matrix;
+    for (int d = tree.first; d < tree.first + tree.size; ++d)
+      for (int i = start[d]; i < start[d + 1]; ++i) u_hat[(path[i] - tree.first) * tree.ld + d - tree.first] = rows[i];
+  }
 }
 
 void solve_mass(const Model& model, const DynamicsWorkspace& ws, double* __restrict x) {

@@ -12,7 +12,17 @@ DynamicsWorkspace::DynamicsWorkspace(const Model& model) {
   ld = (nv + 7) / 8 * 8;
   const std::size_t bodies = model.num_bodies, dofs = nv;
   // packed rows are written in blocks of 8 that run over into the next row, which is written later
-  const std::size_t packed = model.dof_path.size() + 8, dense = dofs * ld;
+  const std::size_t packed = model.dof_path.size() + 8;
+  std::size_t dense = 0, width = 0;
+  for (int t = 0; t < model.num_trees; ++t) {
+    DofBlock tree;
+    tree.first = model.tree_first_dof[t], tree.size = model.tree_first_dof[t + 1] - tree.first;
+    tree.ld = (tree.size + 7) / 8 * 8;
+    tree.matrix = dense, tree.streams = 18 * width;
+    dense += static_cast<std::size_t>(tree.size) * tree.ld;
+    width += tree.ld;
+    trees.push_back(tree);
+  }
   int depth = 0;
   for (int d : model.dof_depth) depth = std::max(depth, d + 1);
   path_capacity = (depth + 7) / 8 * 8;
@@ -42,13 +52,26 @@ DynamicsWorkspace::DynamicsWorkspace(const Model& model) {
   id_dq_T.assign(dense, 0.0);
   id_dv_T.assign(dense, 0.0);
   ancestors.assign(dense / 8, 0);
-  for (int d = 0; d < nv; ++d)
-    for (int k = model.dof_parent[d]; k >= 0; k = model.dof_parent[k])
-      ancestors[(static_cast<std::size_t>(d) * ld + k) / 8] |= static_cast<unsigned char>(1u << (k % 8));
-  streams.assign(18 * static_cast<std::size_t>(ld), 0.0);
+  for (const DofBlock& tree : trees)
+    for (int d = 0; d < tree.size; ++d)
+      for (int k = model.dof_parent[tree.first + d]; k >= 0; k = model.dof_parent[k]) {
+        const int column = k - tree.first;
+        ancestors[(tree.matrix + static_cast<std::size_t>(d) * tree.ld + column) / 8] |=
+            static_cast<unsigned char>(1u << (column % 8));
+      }
+  streams.assign(18 * width, 0.0);
   // the vjp's dof sums (18 per dof), L^-1 rows of a root path and their scales
   scratch.assign(
       std::max(18 * static_cast<std::size_t>(ld), static_cast<std::size_t>(path_capacity + 1) * path_capacity), 0.0);
+}
+
+void add_by_tree(const DynamicsWorkspace& ws, const std::vector<double>& matrix, double* out, int ld) {
+  for (const DofBlock& tree : ws.trees)
+    for (int k = 0; k < tree.size; ++k) {
+      const double* from = matrix.data() + tree.matrix + static_cast<std::size_t>(k) * tree.ld;
+      double* to = out + static_cast<std::size_t>(tree.first + k) * ld + tree.first;
+      for (int d = 0; d < tree.size; ++d) to[d] += from[d];
+    }
 }
 
 BodyForces::BodyForces(const Model& model)

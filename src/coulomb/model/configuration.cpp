@@ -150,8 +150,7 @@ void integrate_jacobian_times(const Model& model, const double* w, IntegrateArgu
                               double* a, int ld, int columns) {
   for_each_rotation(model, [&](int, int iv) {
     double j[9];
-    rotation_block(w + iv, argument, j);
-    if (transposed) transpose(j);
+    integrate_rotation_block(w + iv, argument, transposed, j);
     double *r0 = a + static_cast<std::ptrdiff_t>(iv) * ld, *r1 = r0 + ld, *r2 = r1 + ld;
     for (int c = 0; c < columns; ++c) {
       const double x = r0[c], y = r1[c], z = r2[c];
@@ -166,8 +165,7 @@ void times_integrate_jacobian(const Model& model, const double* w, IntegrateArgu
                               double* a, int ld, int rows) {
   for_each_rotation(model, [&](int, int iv) {
     double j[9];
-    rotation_block(w + iv, argument, j);
-    if (transposed) transpose(j);
+    integrate_rotation_block(w + iv, argument, transposed, j);
     for (int r = 0; r < rows; ++r) {
       double* row = a + static_cast<std::ptrdiff_t>(r) * ld + iv;
       const double x = row[0], y = row[1], z = row[2];
@@ -176,6 +174,11 @@ void times_integrate_jacobian(const Model& model, const double* w, IntegrateArgu
       row[2] = x * j[2] + y * j[5] + z * j[8];
     }
   });
+}
+
+void integrate_rotation_block(const double* w, IntegrateArgument argument, bool transposed, double* block) {
+  rotation_block(w, argument, block);
+  if (transposed) transpose(block);
 }
 
 void rotation_exp(const double* vector, double* quaternion) {

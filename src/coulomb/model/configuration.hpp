@@ -31,6 +31,9 @@ void integrate_jacobian_times(const Model& model, const double* w, IntegrateArgu
 void times_integrate_jacobian(const Model& model, const double* w, IntegrateArgument argument, bool transposed,
                               double* a, int ld, int rows);
 
+/// Block of such a Jacobian at a rotation's own w (3), or its transpose: 3 x 3, row major.
+void integrate_rotation_block(const double* w, IntegrateArgument argument, bool transposed, double* block);
+
 /// Unit quaternion of a rotation vector (3), and its right Jacobian (3 x 3): exp(w + dw) = exp(w) exp(J dw).
 void rotation_exp(const double* vector, double* quaternion);
 void rotation_right_jacobian(const double* vector, double* J);

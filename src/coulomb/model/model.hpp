@@ -103,6 +103,7 @@ struct Model {
       body_last_dof;  ///< last dof on the path from the root up to and including this body; -1: fixed to the world
   std::vector<int> body_subtree_end;        ///< bodies b .. end-1 are b's subtree
   std::vector<int> body_tree;               ///< kinematic tree; -1: fixed to the world
+  std::vector<int> tree_first_dof;          ///< num_trees + 1: tree t has the dofs tree_first_dof[t] .. [t + 1] - 1
   std::vector<double> body_pos, body_quat;  ///< 3, 4: frame in the parent's frame at zero joint motion
   std::vector<double> body_mass, body_com;  ///< kg; 3: centre of mass in the body frame
   std::vector<double> body_inertia;         ///< 6: Ixx Ixy Iyy Ixz Iyz Izz about the com, body axes
@@ -152,6 +153,18 @@ struct Model {
   std::vector<PairPenalty> pair_penalty;
   PenaltyDefaults penalty;          ///< what pairs leave unset
   std::vector<double> pair_margin;  ///< contacts are made while the distance is below this
+
+  // Weights of constraint rows, in 1/kg (rows that turn: 1/(kg m^2)): about the diagonal of the rows' mobility J M^-1 J^T, taken at the
+  // neutral pose when the scene is built and the same ever after, whatever parameters change. Sums over the two bodies of a pair or
+  // equality, bodies fixed to the world 0; where that leaves nothing, 1. With T = J M^-1 J^T of a body's linear velocity at a point,
+  // A of its angular velocity:
+  std::vector<double>
+      pair_weight;  ///< tr T / 3 at the centre of mass + 2/9 r^2 tr A, r^2 = the geometry's bounding radius squared +
+                    ///< its distance from the centre of mass squared (half-spaces: r = 0)
+  std::vector<double>
+      equality_weight;  ///< 2 per equality. Rows of points: tr T / 3 there; rows that turn: torque_scale^2 tr A / 3.
+                        ///< joint: dof_weight of a + slope^2 that of b, twice
+  std::vector<double> dof_weight;  ///< nv: (M^-1)_dd
 
   std::vector<Actuator> actuators;
   std::vector<Equality> equalities;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "coulomb/model/checks.hpp"
+#include "coulomb/model/neutral_inertia.hpp"
 #include "coulomb/model/scene_parts.hpp"
 #include "coulomb/model/topology.hpp"
 
@@ -192,8 +193,10 @@ std::shared_ptr<const Model> build_model(const SceneParts& parts, const Vec3& gr
     if (m.body_tree[b] >= 0)
       check_inertia("body '" + m.body_names[b] + "'", parts.bodies[b].mass, parts.bodies[b].com,
                     parts.bodies[b].inertia);
-  check_mass_matrix(m);
+  const NeutralInertia neutral(m);
+  check_mass_matrix(m, neutral);
   list_pairs(parts, contact_margin, m);
+  set_constraint_weights(neutral, m);
   return model;
 }
 

@@ -95,6 +95,10 @@ std::shared_ptr<const Model> build_model(const SceneParts& parts, const Vec3& gr
 void check_inertia(const std::string& what, double mass, const Vec3& com, const std::array<double, 6>& inertia);
 
 /// Throws unless the mass matrix at the neutral configuration is positive definite; names the joint that has no inertia to move.
-void check_mass_matrix(const Model& model);
+struct NeutralInertia;
+void check_mass_matrix(const Model& model, const NeutralInertia& neutral);
+
+/// Fills pair_weight, equality_weight and dof_weight.
+void set_constraint_weights(const NeutralInertia& neutral, Model& model);
 
 }  // namespace coulomb

@@ -66,6 +66,7 @@ void number_bodies(Model& m) {
   m.body_tree.assign(nb, -1);
   m.body_subtree_end.assign(nb, 0);
   m.num_trees = 0;
+  m.tree_first_dof.clear();
   int joint = 0, dof = 0;
   for (int b = 0; b < nb; ++b) {
     const int parent = m.body_parent[b];
@@ -76,10 +77,14 @@ void number_bodies(Model& m) {
     if (b > 0) {
       m.body_last_dof[b] = m.body_num_dofs[b] > 0 ? dof - 1 : m.body_last_dof[parent];
       m.body_tree[b] = m.body_tree[parent];
-      if (m.body_tree[b] < 0 && m.body_num_dofs[b] > 0) m.body_tree[b] = m.num_trees++;
+      if (m.body_tree[b] < 0 && m.body_num_dofs[b] > 0) {
+        m.body_tree[b] = m.num_trees++;
+        m.tree_first_dof.push_back(m.body_first_dof[b]);
+      }
     }
     m.body_subtree_end[b] = b + 1;
   }
+  m.tree_first_dof.push_back(dof);
   for (int b = nb - 1; b > 0; --b) {
     int& end = m.body_subtree_end[m.body_parent[b]];
     if (m.body_subtree_end[b] > end) end = m.body_subtree_end[b];

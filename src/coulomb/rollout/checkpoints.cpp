@@ -87,20 +87,23 @@ std::size_t record_bytes(const StepRecord& r) {
   std::size_t bytes = sizeof r;
   bytes += array_bytes(r.q, r.v, r.u, r.tau, r.fext, r.q_next, r.v_next, r.acceleration, r.v_free, r.implicit_damping,
                        r.twist, r.twist_next, r.scratch);
-  bytes += array_bytes(d.reference, d.body_rotation, d.body_position, d.columns, d.body_twist, d.column_rate,
-                       d.column_chi, d.mass, d.factor_l, d.factor_d, d.u_rows, d.u_hat, d.bias, d.id_dq_T, d.id_dv_T,
-                       d.body_quaternion, d.inertia, d.composite, d.velocity, d.body_acceleration,
-                       d.column_acceleration, d.ancestors, d.factor_work, d.streams, d.scratch, d.link, d.vectors);
+  bytes +=
+      array_bytes(d.reference, d.body_rotation, d.body_position, d.columns, d.body_twist, d.column_rate, d.column_chi,
+                  d.mass, d.factor_l, d.factor_d, d.u_rows, d.u_hat, d.bias, d.id_dq_T, d.id_dv_T, d.body_quaternion,
+                  d.inertia, d.composite, d.velocity, d.body_acceleration, d.column_acceleration, d.ancestors,
+                  d.factor_work, d.streams, d.scratch, d.link, d.vectors, d.trees);
   bytes += array_bytes(c.pose, c.contacts, c.filter_center, c.filter_radius, c.candidates, c.hits, c.box_first,
                        c.box_second, c.box_pair, c.touch, c.box_margin, c.staging);
   bytes += array_bytes(f.rows, f.allowed, f.pair_of, f.planes, f.local, f.box_half, f.radius, f.reach, f.size);
   bytes += array_bytes(r.joint_forces.tau, r.joint_forces.dtau_dq, r.joint_forces.dtau_dv, r.joint_forces.dtau_du);
-  bytes += array_bytes(r.rows.body_rows, r.rows.dof_rows, r.rows.keys, r.rows.blocks, r.rows.bias, r.rows.compliance);
-  bytes += array_bytes(r.assembly.body_rows, r.assembly.body_done, r.assembly.Y, r.assembly.Yt, r.assembly.twist_free,
-                       r.assembly.product.coefficients, r.assembly.product.offsets);
-  bytes += array_bytes(r.problem.G, r.problem.g, r.problem.R, r.problem.blocks);
-  bytes += array_bytes(r.solution.lambda, r.solution.c, r.solution.modes, r.solution.facets, r.solution.margin,
-                       r.warm_start.lambda, r.warm_start.known, r.warm_start.mode);
+  bytes += array_bytes(r.rows.body_rows, r.rows.dof_rows, r.rows.keys, r.rows.blocks, r.rows.bias, r.rows.compliance,
+                       r.rows.weight);
+  const AssemblyWorkspace& a = r.assembly;
+  bytes += array_bytes(a.body_rows, a.body_done, a.twist_free, a.g, a.Y_of, a.delassus.Yt, a.delassus.Y, a.delassus.G,
+                       a.delassus.block, a.delassus.first, a.delassus.product.coefficients, a.delassus.product.offsets);
+  bytes += r.islands.bytes() + array_bytes(r.recall_order);
+  bytes += array_bytes(r.solution.lambda, r.solution.lambda_0, r.solution.c, r.solution.modes, r.solution.facets,
+                       r.solution.margin);
   if (r.extra.value) bytes += r.extra.value->bytes();
   return bytes;
 }

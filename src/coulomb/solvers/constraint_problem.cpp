@@ -8,14 +8,19 @@ namespace coulomb {
 void ConstraintProblem::resize(int rows) {
   n = rows;
   ld = (rows + 7) & ~7;
-  const std::size_t matrix = static_cast<std::size_t>(ld) * static_cast<std::size_t>(rows);
-  if (G.size() < matrix) G.resize(matrix);
+  has_G = false;
   if (g.size() < static_cast<std::size_t>(ld)) g.resize(ld);
   if (R.size() < static_cast<std::size_t>(ld)) R.resize(ld);
-  std::fill(G.begin(), G.begin() + static_cast<std::ptrdiff_t>(matrix), 0.0);
   std::fill(g.begin(), g.begin() + ld, 0.0);
   std::fill(R.begin(), R.begin() + ld, 0.0);
   blocks.clear();
+}
+
+void ConstraintProblem::resize_matrix() {
+  const std::size_t size = static_cast<std::size_t>(ld) * static_cast<std::size_t>(n);
+  if (G.size() < size) G.resize(size);
+  std::fill(G.begin(), G.begin() + static_cast<std::ptrdiff_t>(size), 0.0);
+  has_G = true;
 }
 
 }  // namespace coulomb

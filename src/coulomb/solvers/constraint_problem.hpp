@@ -55,7 +55,8 @@ struct ConstraintProblem {
   std::vector<double> Y;
   bool has_G = true;
 
-  void resize(int rows);  ///< grows storage only when needed
+  void resize(int rows);  ///< g, R zero, no blocks, no G; grows storage only when needed
+  void resize_matrix();   ///< G zero
 };
 
 enum class SolveStatus : std::uint8_t { solved, relaxed, max_iterations, infeasible, failed };

@@ -68,6 +68,7 @@ ContactProblem::ContactProblem(const std::vector<double>& G, const std::vector<d
   check_not_negative("R", R);
   check_matrix(G, n);
   problem_.resize(static_cast<int>(n));
+  problem_.resize_matrix();
   for (std::size_t i = 0; i < n; ++i) {
     for (std::size_t j = 0; j < n; ++j)
       problem_.G[i * static_cast<std::size_t>(problem_.ld) + j] = 0.5 * G[i * n + j] + 0.5 * G[j * n + i];

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "coulomb/simd.hpp"
+#include "coulomb/solvers/delassus.hpp"
 #include "coulomb/solvers/dense.hpp"
 #include "coulomb/solvers/friction_pyramid.hpp"
 
@@ -70,18 +71,6 @@ double cone_residual(double mu, const double* l, const double* v) {
 }
 
 constexpr double immovable = 1e-20;  // scaled diagonal of a row of zeros, up to rounding
-constexpr double dense_rows = 24;    // up to here a dense matrix is always at least as fast
-constexpr double dense_ratio = 2;    // of one tree: more rows than this times its dofs are solved in its velocities
-
-/// Are velocities of the island's trees fewer unknowns than its rows? With several trees their matrix is sparse, too.
-bool prefers_velocities(const ConstraintProblem& problem) {
-  if (problem.tree_size.empty()) return false;
-  if (!problem.has_G) return true;
-  if (problem.n <= dense_rows) return false;
-  int dofs = 0;
-  for (int size : problem.tree_size) dofs += size;
-  return problem.n >= dense_ratio * dofs || (problem.tree_size.size() > 2 && problem.n > dofs);
-}
 
 void ScaledProblem::assign(const ConstraintProblem& problem) {
   n = problem.n;
@@ -89,15 +78,20 @@ void ScaledProblem::assign(const ConstraintProblem& problem) {
   blocks = problem.blocks.data();
   num_blocks = static_cast<int>(problem.blocks.size());
   rho = 1;
-  factored = prefers_velocities(problem);
+  factored = !problem.has_G;
   for (auto* values : {&given_g_, &g, &inverse_root, &diagonal_, &rigid, &E, &weight_}) grow(*values, ld);
   grow(bound, num_blocks);
 
   // The size of each block: the mean of its diagonal.
   double largest = 0;
   std::vector<double>& size = bound;  // borrowed until the scale is known
-  for (int i = 0; i < n; ++i)
-    diagonal_[i] = (factored ? row_square(problem, i) : problem.G[static_cast<long>(i) * ld + i]) + problem.R[i];
+  for (int b = 0; b < num_blocks; ++b) {
+    for (int k = 0; k < blocks[b].size; ++k) {
+      const int i = blocks[b].row + k;
+      const double own = factored ? delassus_diagonal(problem, b, k) : problem.G[static_cast<long>(i) * ld + i];
+      diagonal_[i] = own + problem.R[i];
+    }
+  }
   for (int b = 0; b < num_blocks; ++b) {
     double trace = 0;
     for (int i = blocks[b].row; i < blocks[b].row + blocks[b].size; ++i) trace += diagonal_[i];

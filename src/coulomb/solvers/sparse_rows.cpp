@@ -24,21 +24,6 @@ COULOMB_SIMD void add_dots(const double* __restrict values, int rows, int ld, co
 
 }  // namespace
 
-double row_square(const ConstraintProblem& problem, int row) {
-  // The block of a row: blocks lie in row order.
-  const auto after = std::upper_bound(problem.blocks.begin(), problem.blocks.end(), row,
-                                      [](int r, const Block& block) { return r < block.row; });
-  const auto b = static_cast<std::size_t>(after - problem.blocks.begin() - 1);
-  double sum = 0;
-  for (const RowSegment& segment : problem.segments[b]) {
-    if (segment.tree < 0) continue;
-    const int size = problem.tree_size[segment.tree];
-    const double* y = problem.Y.data() + segment.start + (row - problem.blocks[b].row) * dense::padded(size);
-    for (int k = 0; k < size; ++k) sum += y[k] * y[k];
-  }
-  return sum;
-}
-
 void SparseRows::assign(const ConstraintProblem& problem, const double* scale) {
   problem_ = &problem;
   const int trees = static_cast<int>(problem.tree_size.size());

@@ -41,7 +41,4 @@ class SparseRows {
   int columns_ = 0;
 };
 
-/// Diagonal entry of Y Y^T.
-double row_square(const ConstraintProblem& problem, int row);
-
 }  // namespace coulomb

@@ -40,8 +40,8 @@ void ImpactGap::build(const Model& model, const ImpactPhase& phase, const StepRe
   row_derivatives(model, at.dynamics, rows_, contacts_, no_velocities(), zero_.data(), inactive_, derivatives_);
   const int ld = at.dynamics.ld;
   columns_.assign(std::size_t(rows_.num_rows) * ld, 0.0);
-  fill_row_columns(model, at.dynamics, rows_, no_velocities(), zero_.data(), derivatives_, inactive_, columns_.data(),
-                   ld);
+  fill_row_columns(model, at.dynamics, rows_, no_velocities(), zero_.data(), derivatives_, inactive_,
+                   RowMatrix(columns_.data(), ld));
   row_.assign(columns_.begin() + std::ptrdiff_t(index_) * ld, columns_.begin() + std::ptrdiff_t(index_ + 1) * ld);
 }
 

@@ -29,9 +29,8 @@ std::size_t ImpactPhases::bytes() const {
     if (!phase->storage) continue;
     const StepRecord& r = *phase->storage;
     const std::size_t doubles = 3 * r.dynamics.u_hat.capacity() + r.dynamics.factor_work.capacity() +
-                                r.problem.G.capacity() + r.assembly.Y.capacity() + r.assembly.Yt.capacity() +
                                 r.collision.pose.capacity() + 64 * std::size_t(model->nv + 2 * model->num_bodies);
-    sum += sizeof r + sizeof(double) * doubles + sizeof(Contact) * r.collision.contacts.capacity();
+    sum += sizeof r + r.islands.bytes() + sizeof(double) * doubles + sizeof(Contact) * r.collision.contacts.capacity();
   }
   return sum;
 }

@@ -139,8 +139,7 @@ void ImplicitEquation::evaluate(const Model& model, const StepOptions& options, 
 void ImplicitEquation::add_rigid_derivatives(const Model& model, const DynamicsWorkspace& at, bool joints, double* q_T,
                                              double* v_T) const {
   const int nv = model.nv, ld = at.ld;
-  const std::size_t square = std::size_t(nv) * ld;
-  for (std::size_t i = 0; i < square; ++i) q_T[i] += at.id_dq_T[i], v_T[i] += at.id_dv_T[i];
+  add_by_tree(at, at.id_dq_T, q_T, ld), add_by_tree(at, at.id_dv_T, v_T, ld);
   for (int d = 0; d < nv && joints; ++d) {
     const int first = model.joint_v[model.dof_joint[d]], count = joint_num_dofs(model.joint_type[model.dof_joint[d]]);
     for (int j = 0; j < count; ++j) {

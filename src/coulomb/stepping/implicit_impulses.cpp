@@ -26,7 +26,7 @@ void ImplicitLinearization::impulses_of(int first, int count, std::vector<double
   const double *twist = contacts.twist.data(), *rate = e.dynamics.column_rate.data();
   std::vector<double> s(std::size_t(n) * ld, 0.0), moved(n), twist_dv(8 * nv), twist_dq(8 * nv);
   fill_row_columns(model, e.dynamics, contacts.rows, {twist, rate, twist, rate}, stage.v_next.data(),
-                   contacts.derivatives, contacts.inactive, s.data(), ld);
+                   contacts.derivatives, contacts.inactive, RowMatrix(s.data(), ld));
   for (int k = 0; k < count; ++k) {
     const double *dq = &columns_.dq[std::size_t(first + k) * ld], *dv = &columns_.dv[std::size_t(first + k) * ld];
     link_twists(model, e.dynamics, dv, twist_dv.data());
@@ -67,7 +67,7 @@ bool ImplicitLinearization::impulse_cotangent(const double* lambda, const Parame
   const double *twist = contacts.twist.data(), *rate = e.dynamics.column_rate.data();
   std::vector<double> s(std::size_t(n) * ld, 0.0), moved(n, 0.0), scaled(n, 0.0), wrench(8 * nv);
   fill_row_columns(model, e.dynamics, contacts.rows, {twist, rate, twist, rate}, stage.v_next.data(),
-                   contacts.derivatives, contacts.inactive, s.data(), ld);
+                   contacts.derivatives, contacts.inactive, RowMatrix(s.data(), ld));
   for (const BodyRows& b : contacts.rows.body_rows) {
     if (contacts.inactive[b.block]) continue;
     const PenaltyLaw& law = contacts.laws[b.block];

@@ -143,7 +143,8 @@ void spring_derivatives(const Model& model, const DynamicsWorkspace& dynamics, c
   if (f.rows.body_rows.empty()) return;
   const std::size_t size = std::size_t(f.rows.num_rows) * ld;
   f.s.assign(size, 0.0), f.J.assign(size, 0.0);
-  fill_row_columns(model, dynamics, f.rows, velocities_of(dynamics, f), v, f.derivatives, f.inactive, f.s.data(), ld);
+  fill_row_columns(model, dynamics, f.rows, velocities_of(dynamics, f), v, f.derivatives, f.inactive,
+                   RowMatrix(f.s.data(), ld));
   for (const BodyRows& b : f.rows.body_rows)
     for (int i = 0; i < b.size; ++i) {
       double *J = f.J.data() + std::size_t(b.row + i) * ld, *s = f.s.data() + std::size_t(b.row + i) * ld;

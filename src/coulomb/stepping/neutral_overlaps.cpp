@@ -33,7 +33,8 @@ std::shared_ptr<const Model> without_pairs(std::shared_ptr<const Model> model, c
     values.resize(kept);
   };
   drop(out->pair_a), drop(out->pair_b), drop(out->pair_friction), drop(out->pair_restitution),
-      drop(out->pair_compliance), drop(out->pair_overrides), drop(out->pair_penalty), drop(out->pair_margin);
+      drop(out->pair_compliance), drop(out->pair_overrides), drop(out->pair_penalty), drop(out->pair_margin),
+      drop(out->pair_weight);
   for (int pair : pairs)
     out->ignored.push_back("pair " + model->geometry_names[model->pair_a[pair]] + ", " +
                            model->geometry_names[model->pair_b[pair]] +

@@ -60,33 +60,79 @@ void collect_rows(const Model& model, const StepOptions& options, StepRecord& r)
   add_dry_friction_rows(context, r.rows);
 }
 
+// Every island by itself.
+void solve(const StepOptions& options, ConstraintSolver& solver, StepRecord& r) {
+  for (int index : r.islands.order) {
+    Island& island = r.islands.pool[index];
+    if (island.blocks.empty()) continue;
+    solver.solve(island.problem, options.solver, options.warm_start ? &island.warm_start : nullptr, island.solution);
+  }
+  r.islands.gather_solution(r.rows, r.solution);
+}
+
+// Finds impulses of the memory by key. It and the rows are nearly in the same order: the next one is mostly the one wanted; else of
+// those with the same key the first one onward, then from the start.
+class Recollection {
+ public:
+  Recollection(const std::vector<StepMemory::Impulse>& impulses, std::vector<int>& order)
+      : impulses_(impulses), order_(order) {
+    order_.clear();
+  }
+
+  const StepMemory::Impulse* find(std::uint64_t key) {
+    if (cursor_ < impulses_.size() && impulses_[cursor_].key == key) return &impulses_[cursor_++];
+    if (order_.empty()) sort();
+    const auto before = [&](int i, std::uint64_t k) { return impulses_[i].key < k; };
+    const auto first = std::lower_bound(order_.begin(), order_.end(), key, before);
+    auto found = first;
+    while (found != order_.end() && impulses_[*found].key == key && std::size_t(*found) < cursor_) ++found;
+    if (found == order_.end() || impulses_[*found].key != key) found = first;
+    if (found == order_.end() || impulses_[*found].key != key) return nullptr;
+    cursor_ = std::size_t(*found) + 1;
+    return &impulses_[*found];
+  }
+
+ private:
+  void sort() {
+    order_.resize(impulses_.size());
+    for (std::size_t i = 0; i < order_.size(); ++i) order_[i] = static_cast<int>(i);
+    std::sort(order_.begin(), order_.end(), [&](int i, int j) {
+      return impulses_[i].key != impulses_[j].key ? impulses_[i].key < impulses_[j].key : i < j;
+    });
+  }
+
+  const std::vector<StepMemory::Impulse>& impulses_;
+  std::vector<int>& order_;
+  std::size_t cursor_ = 0;
+};
+
 // Impulses and modes of the last step for the blocks that persist. Contact impulses are kept in world axes, since frames jump.
-void recall(const StepMemory& memory, const ConstraintRows& rows, WarmStart& warm) {
-  warm.lambda.assign(rows.num_rows, 0.0);
-  warm.lambda_0.assign(rows.num_rows, 0.0);
-  warm.known.assign(rows.num_blocks, 0);
-  warm.mode.assign(rows.num_blocks, Mode::separating);
-  const std::size_t count = memory.impulses.size();
-  std::size_t cursor = 0, body_row = 0;
+void recall(const StepMemory& memory, StepRecord& r) {
+  const ConstraintRows& rows = r.rows;
+  for (int index : r.islands.order) {
+    Island& island = r.islands.pool[index];
+    WarmStart& warm = island.warm_start;
+    warm.lambda.assign(island.rows.size(), 0.0), warm.lambda_0.assign(island.rows.size(), 0.0);
+    warm.known.assign(island.blocks.size(), 0);
+    warm.mode.assign(island.blocks.size(), Mode::separating);
+  }
+
+  Recollection recollection(memory.impulses, r.recall_order);
+  std::size_t body_row = 0;
   for (int block = 0; block < rows.num_blocks; ++block) {
-    const std::uint64_t key = rows.keys[block];
     const BodyRows* body = nullptr;
     if (body_row < rows.body_rows.size() && rows.body_rows[body_row].block == block) body = &rows.body_rows[body_row++];
-    std::size_t i = cursor;  // both lists are nearly in the same order: search onward, then from the start
-    while (i < count && memory.impulses[i].key != key) ++i;
-    if (i == count)
-      for (i = 0; i < cursor && memory.impulses[i].key != key;) ++i;
-    if (i == count || memory.impulses[i].key != key) continue;
-    cursor = i + 1;
-    const StepMemory::Impulse& impulse = memory.impulses[i];
-    const Block& b = rows.blocks[block];
-    if (impulse.size != b.size) continue;
-    warm.known[block] = 1;
-    warm.mode[block] = impulse.mode;
-    const bool turned = body && body->contact >= 0;
-    for (int k = 0; k < b.size; ++k) {
-      warm.lambda[b.row + k] = turned ? dot3(body->axes[k], impulse.value) : impulse.value[k];
-      warm.lambda_0[b.row + k] = turned ? dot3(body->axes[k], impulse.value_0) : impulse.value_0[k];
+    const StepMemory::Impulse* impulse = recollection.find(rows.keys[block]);
+    if (!impulse || impulse->size != rows.blocks[block].size) continue;
+    Island& island = r.islands.pool[r.islands.of_block(block)];
+    WarmStart& warm = island.warm_start;
+    const int own = r.islands.block_index[block], row = island.problem.blocks[own].row;
+    const bool contact = body && body->contact >= 0;
+    warm.known[own] = 1;
+    warm.mode[own] = impulse->mode;
+    for (int k = 0; k < impulse->size; ++k) {
+      warm.lambda[row + k] = contact ? dot3(body->axes[k], impulse->value) : impulse->value[k];
+      warm.lambda_0[row + k] = contact ? dot3(body->axes[k], impulse->value_0) : impulse->value_0[k];
     }
   }
 }
@@ -96,6 +142,8 @@ void recall(const StepMemory& memory, const ConstraintRows& rows, WarmStart& war
 void remember(const StepRecord& record, StepMemory& memory) {
   const ConstraintRows& rows = record.rows;
   const SolverResult& solution = record.solution;
+  const std::vector<double>& lambda_0 =
+      solution.lambda_0.size() == solution.lambda.size() ? solution.lambda_0 : solution.lambda;
   memory.impulses.clear();
   std::size_t body_row = 0;
   for (int block = 0; block < rows.num_blocks; ++block) {
@@ -107,10 +155,9 @@ void remember(const StepRecord& record, StepMemory& memory) {
     for (int k = 0; k < b.size; ++k) {
       if (body && body->contact >= 0) {
         axpy3(solution.lambda[b.row + k], body->axes[k], impulse.value);
-        axpy3(solution.lambda_0[b.row + k], body->axes[k], impulse.value_0);
+        axpy3(lambda_0[b.row + k], body->axes[k], impulse.value_0);
       } else {
-        impulse.value[k] = solution.lambda[b.row + k];
-        impulse.value_0[k] = solution.lambda_0[b.row + k];
+        impulse.value[k] = solution.lambda[b.row + k], impulse.value_0[k] = lambda_0[b.row + k];
       }
     }
     memory.impulses.push_back(impulse);
@@ -124,6 +171,7 @@ bool all_finite(const std::vector<double>& x) {
 // The state stays: any other finite one would be a guess.
 void stand_still(StepRecord& r) {
   r.rows.clear();
+  r.islands.order.clear();
   r.solution.lambda.clear(), r.solution.c.clear(), r.solution.modes.clear(), r.solution.margin.clear();
   r.solution.facets.clear(), r.solution.lambda_0.clear();
   r.solution.status = SolveStatus::failed;
@@ -150,15 +198,17 @@ void advance(const Model& model, double h, StepRecord& r) {
 StepRecord::StepRecord(const Model& model)
     : q(model.nq), v(model.nv), u(model.nu), tau(model.nv), q_next(model.nq), v_next(model.nv), acceleration(model.nv),
       v_free(model.nv), dynamics(model), collision(model), joint_forces(model), implicit_damping(model.nv),
-      assembly(model), twist(8 * model.nv), twist_next(8 * model.nv), scratch(8 * model.nv + 8) {}
+      islands(model), assembly(model), twist(8 * model.nv), twist_next(8 * model.nv), scratch(8 * model.nv + 8) {}
 
 void solve_velocities(const Model& model, const StepOptions& options, ConstraintSolver& solver,
                       const StepMemory& memory, StepRecord& r) {
   free_velocity(model, options, r);
   collect_rows(model, options, r);
-  assemble_problem(model, r.dynamics, r.rows, r.v_free.data(), r.assembly, r.problem);
-  if (options.warm_start) recall(memory, r.rows, r.warm_start);
-  solver.solve(r.problem, options.solver, options.warm_start ? &r.warm_start : nullptr, r.solution);
+  r.islands.find(model, r.rows);
+  const bool dense = options.solver.method != SolverMethod::automatic;
+  assemble_problems(model, r.dynamics, r.rows, r.v_free.data(), dense, r.assembly, r.islands);
+  if (options.warm_start) recall(memory, r);
+  solve(options, solver, r);
 }
 
 bool semi_implicit_step(const Model& model, const StepOptions& options, ConstraintSolver& solver, StepMemory& memory,

@@ -348,6 +348,16 @@ std::shared_ptr<const StepDerivatives> Simulator::derivatives(const std::vector<
   return out;
 }
 
+std::shared_ptr<const SparseStepDerivatives> Simulator::sparse_derivatives(const std::vector<std::string>& parameters) {
+  const std::shared_ptr<const ParameterSet> set = parameters.empty() ? nullptr : parameter_set(parameters);
+  std::shared_ptr<SparseStepDerivatives> out = gradient().sparse_jacobian();
+  if (set) {
+    out->parameters = set;
+    gradient_->parameter_columns(*set, out->parameters_T);
+  }
+  return out;
+}
+
 std::vector<double> Simulator::impulse_derivatives(const std::string& wrt, int& columns) {
   gradient();
   std::vector<double> columns_T;

@@ -127,6 +127,9 @@ class Simulator {
   std::shared_ptr<const StepDerivatives> shared_derivatives();
   /// The same with the columns of named parameters (StepDerivatives::parameters_T). Throws for unknown names.
   std::shared_ptr<const StepDerivatives> derivatives(const std::vector<std::string>& parameters);
+  /// The Jacobian by islands (and the columns of named parameters, dense), without a matrix of nv x nv: for scenes of many bodies. With
+  /// steppers other than the semi-implicit one, and where a step has no derivative of its own (gradients by averages): one island.
+  std::shared_ptr<const SparseStepDerivatives> sparse_derivatives(const std::vector<std::string>& parameters = {});
   /// Derivative of the contact impulses by "q", "v", "u", "tau" or a parameter: 3 rows (two tangents, normal: ContactReport::frame)
   /// per contact of contacts(), row major, `columns` wide. Throws for unknown names.
   std::vector<double> impulse_derivatives(const std::string& wrt, int& columns);

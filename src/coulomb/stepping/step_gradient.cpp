@@ -1,6 +1,7 @@
 #include "coulomb/stepping/step_gradient.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace coulomb {
 
@@ -13,6 +14,18 @@ StepDerivatives& StepGradient::writable_derivatives(const Model& model) {
   if (kept(derivatives_)) std::swap(derivatives_, spare_);
   if (kept(derivatives_)) derivatives_ = std::make_shared<StepDerivatives>(model);
   return *derivatives_;
+}
+
+std::shared_ptr<SparseStepDerivatives> StepGradient::sparse_jacobian() {
+  const StepDerivatives& J = jacobian();
+  auto out = std::make_shared<SparseStepDerivatives>();
+  out->nv = J.nv, out->nu = J.nu, out->ambiguous = J.ambiguous;
+  SparseStepDerivatives::Island all;
+  all.dofs.resize(J.nv), all.actuators.resize(J.nu);
+  std::iota(all.dofs.begin(), all.dofs.end(), 0), std::iota(all.actuators.begin(), all.actuators.end(), 0);
+  all.A_T = J.A_T, all.B_T = J.B_T, all.B_tau_T = J.B_tau_T, all.A_previous_T = J.A_previous_T;
+  out->islands.push_back(std::move(all));
+  return out;
 }
 
 void StepGradient::vjp_from_jacobian(const double* dq1, const double* dv1, StepCotangent& out,

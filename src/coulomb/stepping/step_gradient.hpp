@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "coulomb/parameters/parameters.hpp"
+#include "coulomb/stepping/sparse_derivatives.hpp"
 #include "coulomb/stepping/step_memory.hpp"
 #include "coulomb/stepping/step_options.hpp"
 #include "coulomb/stepping/step_record.hpp"
@@ -64,6 +65,8 @@ class StepGradient {
   virtual const StepDerivatives& jacobian() = 0;
   /// The same, to be kept: the next Jacobian then gets memory of its own.
   virtual std::shared_ptr<StepDerivatives> shared_jacobian() = 0;
+  /// By islands, which never forms an nv x nv matrix where the stepper knows islands (semi-implicit); else one of all dofs.
+  virtual std::shared_ptr<SparseStepDerivatives> sparse_jacobian();
   /// Columns (dq1, dv1) of the parameters' scalars: set.size() rows of 2 nv.
   virtual void parameter_columns(const ParameterSet& set, std::vector<double>& columns_T) = 0;
   /// Derivative of the impulses of all rows of record.rows (contacts: two tangents, normal) by an input or by parameters: one row of

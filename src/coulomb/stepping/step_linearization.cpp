@@ -48,10 +48,17 @@ void add_torque(const Model& model, BodyForces& forces, int body, const double* 
 }  // namespace
 
 StepLinearization::StepLinearization(const Model& model)
-    : model_(&model), forces_(model), rate_next_(8 * model.nv), body_twist_(8 * model.num_bodies), w_(model.nv),
+    : model_(&model), forces_(model), islands_(model.num_trees + 1), rate_next_(8 * model.nv),
+      body_twist_(8 * model.num_bodies), r_q_of_(model.num_trees + 1), s_of_(model.num_trees + 1), w_(model.nv),
       scratch_(32 * model.nv + 8) {
-  const std::size_t square = std::size_t(model.nv) * padded(model.nv);
-  P_T_.resize(square), r_q_.resize(square), r_v_.resize(square), out_.resize(square);
+  tree_rotations_.assign(model.num_trees + 1, 0);
+  for (int joint = 0; joint < model.num_joints; ++joint) {
+    const JointType type = model.joint_type[joint];
+    if (type != JointType::ball && type != JointType::free) continue;
+    rotations_.emplace_back().dof = model.joint_v[joint] + (type == JointType::free ? 3 : 0);
+    ++tree_rotations_[model.body_tree[model.joint_body[joint]] + 1];
+  }
+  for (int t = 0; t < model.num_trees; ++t) tree_rotations_[t + 1] += tree_rotations_[t];
 }
 
 StepLinearization::StepLinearization(const StepLinearization& other) : StepLinearization(*other.model_) {}
@@ -100,7 +107,7 @@ void StepLinearization::prepare(const Model& model, const StepOptions& options, 
 
 void StepLinearization::prepare_exact(const Model& model, const StepOptions& options, StepRecord& record) {
   model_ = &model, options_ = &options, record_ = &record;
-  have_jacobian_ = false;
+  have_jacobian_ = have_matrices_ = false;
   const ConstraintRows& rows = record.rows;
   inactive_.assign(rows.num_blocks, 0);
   for (int b = 0; b < rows.num_blocks; ++b) {
@@ -109,8 +116,12 @@ void StepLinearization::prepare_exact(const Model& model, const StepOptions& opt
   }
   link_twists(model, record.dynamics, record.v_next.data(), record.twist_next.data());
   velocities(model, record.dynamics, record.v_next.data(), body_twist_.data(), rate_next_.data());
-  problem_.build(record.problem, record.solution);
   use_average_ = ambiguous_ = false;
+  record.islands.scatter_labels(record.solution);
+  for (int index : record.islands.order) {
+    const Island& own = island(index);
+    if (!own.blocks.empty()) islands_[index].problem.build(own.problem, own.solution);
+  }
   collect_forces();
   prepare_derivatives(model, record.dynamics, record.acceleration.data(), &forces_);
   const GradientOptions& gradient = options.gradient;
@@ -118,91 +129,242 @@ void StepLinearization::prepare_exact(const Model& model, const StepOptions& opt
   coulomb::row_derivatives(model, record.dynamics, rows, record.collision.contacts, row_velocities(),
                            record.solution.lambda.data(), inactive_, rows_,
                            gradient.mode == GradientMode::smoothed_collision ? &smoothed : nullptr);
-  const int n = rows.num_rows, m = problem_.reduced_size(), ld = record.dynamics.ld;
-  grow(lambda_bar_, 2 * std::size_t(n) + 8);
-  grow(reduced_, std::size_t(m) * ld), grow(s_, std::size_t(n) * ld);
-  grow(W_, std::size_t(m) * ld), grow(BYM_, std::size_t(m) * ld), grow(Bs_, std::size_t(m) * ld);
+  grow(lambda_bar_, 2 * std::size_t(rows.num_rows) + 8);
+}
+
+// What the columns of all islands need.
+void StepLinearization::prepare_matrices() {
+  if (have_matrices_) return;
+  have_matrices_ = true;
+  const Model& model = *model_;
+  StepRecord& r = *record_;
+  const double h = options_->constraints.timestep;
+  for (int d = 0; d < model.nv; ++d) w_[d] = h * r.v_next[d];
+  for (Rotation& rotation : rotations_) {
+    const double* w = w_.data() + rotation.dof;
+    integrate_rotation_block(w, IntegrateArgument::q, true, rotation.by_q);
+    integrate_rotation_block(w, IntegrateArgument::w, true, rotation.by_w);
+  }
+  derivative_pairs(model, r.dynamics);
+  expand_factor(model, r.dynamics);
+  for (int index : r.islands.order) response_matrices(index);
+  right_hand_sides();
+  row_columns();
+}
+
+// u_hat of the island's trees, dense.
+const double* StepLinearization::dense_factor(int index) {
+  const Island& own = island(index);
+  const DynamicsWorkspace& dynamics = record_->dynamics;
+  if (own.trees.size() == 1) return dynamics.u_hat.data() + dynamics.trees[own.trees[0]].matrix;
+  const int nv = own.num_dofs(), ld = padded(nv);
+  dense_factor_.assign(std::size_t(nv) * ld, 0.0);
+  for (std::size_t t = 0; t < own.trees.size(); ++t) {
+    const DofBlock& tree = dynamics.trees[own.trees[t]];
+    for (int k = 0; k < tree.size; ++k)
+      std::copy_n(dynamics.u_hat.data() + tree.matrix + std::size_t(k) * tree.ld, tree.size,
+                  dense_factor_.data() + std::size_t(own.tree_start[t] + k) * ld + own.tree_start[t]);
+  }
+  return dense_factor_.data();
+}
+
+const double* StepLinearization::dense_rows(int index, const double* rows) {
+  const Island& own = island(index);
+  const ConstraintProblem& problem = own.problem;
+  if (own.trees.size() == 1) return rows;
+  const int ld = padded(own.num_dofs());
+  dense_.assign(std::size_t(problem.n) * ld, 0.0);
+  for (std::size_t b = 0; b < problem.blocks.size(); ++b)
+    for (const RowSegment& segment : problem.segments[b]) {
+      if (segment.tree < 0) continue;
+      const int size = problem.tree_size[segment.tree];
+      for (int i = 0; i < problem.blocks[b].size; ++i)
+        std::copy_n(rows + segment.start + std::size_t(i) * padded(size), size,
+                    dense_.data() + std::size_t(problem.blocks[b].row + i) * ld + own.tree_start[segment.tree]);
+    }
+  return dense_.data();
 }
 
 // Mh^-1, the reduced rows' W and B J Mh^-1, and P^T.
-void StepLinearization::response_matrices() {
-  expand_factor(*model_, record_->dynamics);
-  const DynamicsWorkspace& dynamics = record_->dynamics;
-  const int nv = model_->nv, ld = dynamics.ld, m = problem_.reduced_size();
-  const double* u_hat = dynamics.u_hat.data();
-  multiply(Product::set, transposed(u_hat, nv, nv, ld), u_hat, P_T_.data(), ld, ld, product_);
+void StepLinearization::response_matrices(int index) {
+  IslandMatrices& x = islands_[index];
+  const int nv = island(index).num_dofs(), ld = padded(nv), m = reduced_size(index);
+  if (nv == 0) return;
+  const double* u_hat = dense_factor(index);
+  grow(x.P_T, std::size_t(nv) * ld), grow(x.W, std::size_t(m) * ld), grow(x.BYM, std::size_t(m) * ld);
+  grow(reduced_, std::size_t(m) * ld);
+  multiply(Product::set, transposed(u_hat, nv, nv, ld), u_hat, x.P_T.data(), ld, ld, product_);
   if (m == 0) return;
   // reduced rows first: B Y and C^T Y have fewer rows than Y, and are the same when nothing slides
-  const double* Y = record_->assembly.Y.data();
+  const double* Y = dense_rows(index, island(index).problem.Y.data());
   const auto times_u_hat = [&](std::vector<double>& out) {
     multiply(Product::set, rows_of(reduced_.data(), m, nv, ld), u_hat, out.data(), ld, ld, product_);
   };
-  problem_.reduced_rows(Y, reduced_.data(), ld, ld);
-  times_u_hat(BYM_);
-  if (problem_.symmetric()) {
-    std::copy_n(BYM_.data(), std::size_t(m) * ld, W_.data());
+  x.problem.reduced_rows(Y, reduced_.data(), ld, ld);
+  times_u_hat(x.BYM);
+  if (x.problem.symmetric()) {
+    std::copy_n(x.BYM.data(), std::size_t(m) * ld, x.W.data());
   } else {
-    problem_.expand_transposed(Y, reduced_.data(), ld, ld);
-    times_u_hat(W_);
+    x.problem.expand_transposed(Y, reduced_.data(), ld, ld);
+    times_u_hat(x.W);
   }
-  problem_.solve_reduced_transposed(W_.data(), ld, ld);
-  multiply(Product::subtract, transposed(BYM_.data(), nv, m, ld), W_.data(), P_T_.data(), ld, ld, product_);
+  x.problem.solve_reduced_transposed(x.W.data(), ld, ld);
+  multiply(Product::subtract, transposed(x.BYM.data(), nv, m, ld), x.W.data(), x.P_T.data(), ld, ld, product_);
 }
 
-// r_q, r_v (transposed) and s; the velocity columns are then P r - W^T B s.
+// r_q, r_v (transposed); the velocity columns are then P r - W^T B s.
 void StepLinearization::right_hand_sides() {
   const Model& model = *model_;
   StepRecord& r = *record_;
-  const int nv = model.nv, ld = r.dynamics.ld;
   const double h = options_->constraints.timestep;
-  scale(-h, r.dynamics.id_dq_T.data(), static_cast<int>(r_q_.size()), r_q_.data());
-  scale(-h, r.dynamics.id_dv_T.data(), static_cast<int>(r_v_.size()), r_v_.data());
-  for (int d = 0; d < nv; ++d) {
-    const int first = model.joint_v[model.dof_joint[d]], count = joint_num_dofs(model.joint_type[model.dof_joint[d]]);
-    for (int j = 0; j < count; ++j) {
-      r_q_[std::size_t(first + j) * ld + d] += h * r.joint_forces.dtau_dq[6 * d + j];
-      r_v_[std::size_t(first + j) * ld + d] += h * r.joint_forces.dtau_dv[6 * d + j];
+  for (int index : r.islands.order) {
+    IslandMatrices& x = islands_[index];
+    const Island& own = island(index);
+    const std::size_t size = std::size_t(own.num_dofs()) * padded(own.num_dofs());
+    grow(x.r_q, size), grow(x.r_v, size);
+    r_q_of_[index] = x.r_q.data();
+    if (own.trees.size() == 1) {
+      const std::size_t from = r.dynamics.trees[own.trees[0]].matrix;
+      scale(-h, r.dynamics.id_dq_T.data() + from, static_cast<int>(size), x.r_q.data());
+      scale(-h, r.dynamics.id_dv_T.data() + from, static_cast<int>(size), x.r_v.data());
+      continue;
     }
-    const int start = model.dof_row[d];
-    for (int k = 0; k <= model.dof_depth[d]; ++k) {
-      const int i = model.dof_path[start + k];
-      const double mass = r.dynamics.mass[start + k] + (i == d ? r.implicit_damping[d] : 0.0);
-      r_v_[std::size_t(i) * ld + d] += mass;
-      if (i != d) r_v_[std::size_t(d) * ld + i] += mass;
+    std::fill_n(x.r_q.data(), size, 0.0), std::fill_n(x.r_v.data(), size, 0.0);
+    for (std::size_t t = 0; t < own.trees.size(); ++t) {
+      const DofBlock& tree = r.dynamics.trees[own.trees[t]];
+      for (int k = 0; k < tree.size; ++k) {
+        const std::size_t from = tree.matrix + std::size_t(k) * tree.ld,
+                          to = std::size_t(own.tree_start[t] + k) * padded(own.num_dofs()) + own.tree_start[t];
+        scale(-h, r.dynamics.id_dq_T.data() + from, tree.size, x.r_q.data() + to);
+        scale(-h, r.dynamics.id_dv_T.data() + from, tree.size, x.r_v.data() + to);
+      }
     }
   }
-  add_wrench_columns(model, r.dynamics, r.rows, rows_, r.solution.lambda.data(), r_q_.data(), ld);
+
+  // joint forces, and Mh of dv itself
+  for (int t = 0; t < model.num_trees; ++t) {
+    const int index = r.islands.of_tree(t), first = model.tree_first_dof[t],
+              start = island(index).tree_start[r.islands.tree_index[t]] - first, ld = padded(island(index).num_dofs());
+    double *r_q = islands_[index].r_q.data(), *r_v = islands_[index].r_v.data();
+    const auto at = [&](int k, int d) { return std::size_t(start + k) * ld + start + d; };
+    for (int d = first; d < model.tree_first_dof[t + 1]; ++d) {
+      const int joint = model.dof_joint[d], dof = model.joint_v[joint];
+      for (int j = 0; j < joint_num_dofs(model.joint_type[joint]); ++j) {
+        r_q[at(dof + j, d)] += h * r.joint_forces.dtau_dq[6 * d + j];
+        r_v[at(dof + j, d)] += h * r.joint_forces.dtau_dv[6 * d + j];
+      }
+      const int row = model.dof_row[d];
+      for (int k = 0; k <= model.dof_depth[d]; ++k) {
+        const int i = model.dof_path[row + k];
+        const double mass = r.dynamics.mass[row + k] + (i == d ? r.implicit_damping[d] : 0.0);
+        r_v[at(i, d)] += mass;
+        if (i != d) r_v[at(d, i)] += mass;
+      }
+    }
+  }
+  add_wrench_columns(model, r.dynamics, r.rows, rows_, r.solution.lambda.data(), DofMatrix(r.islands, r_q_of_.data()));
+}
+
+// B s of the rows' dependence on q, and on v where they bounce.
+void StepLinearization::row_columns() {
+  const Model& model = *model_;
+  StepRecord& r = *record_;
+  const auto clear = [&] {
+    for (int index : r.islands.order) {
+      IslandMatrices& x = islands_[index];
+      const std::size_t size = reduced_size(index) > 0 ? island(index).problem.Y.size() : 0;
+      grow(x.s, island(index).blocks.empty() ? 0 : island(index).problem.Y.size());
+      std::fill_n(x.s.data(), size, 0.0);
+      s_of_[index] = x.s.data();
+    }
+  };
+  const auto reduce = [&](int index, std::vector<double>& Bs) {
+    const int ld = padded(island(index).num_dofs()), m = reduced_size(index);
+    grow(Bs, std::size_t(m) * ld);
+    islands_[index].problem.reduced_rows(dense_rows(index, islands_[index].s.data()), Bs.data(), ld, ld);
+  };
+  const RowMatrix s(r.islands, s_of_.data());
+  clear();
+  fill_row_columns(model, r.dynamics, r.rows, row_velocities(), r.v_next.data(), rows_, inactive_, s);
+  for (int index : r.islands.order) {
+    islands_[index].bounces = false;
+    if (reduced_size(index) > 0) reduce(index, islands_[index].Bs_q);
+  }
+
+  bool any = false;  // a bouncing row's bias is e J v
+  for (const BodyRows& b : r.rows.body_rows) {
+    if (b.restitution == 0 || inactive_[b.block]) continue;
+    islands_[r.islands.of_block(b.block)].bounces = any = true;
+  }
+  if (!any) return;
+  clear();
+  for (const BodyRows& b : r.rows.body_rows)
+    if (b.restitution != 0 && !inactive_[b.block]) bounce_row(b, s);
+  for (int index : r.islands.order)
+    if (islands_[index].bounces) reduce(index, islands_[index].Bs_v);
+}
+
+// Calls visit(rotation, its first dof among the island's own).
+template <class Visit>
+void StepLinearization::for_each_rotation(int index, Visit visit) const {
+  const Island& own = island(index);
+  for (std::size_t t = 0; t < own.trees.size(); ++t) {
+    const int tree = own.trees[t], shift = own.tree_start[t] - model_->tree_first_dof[tree];
+    for (int i = tree_rotations_[tree]; i < tree_rotations_[tree + 1]; ++i)
+      visit(rotations_[i], rotations_[i].dof + shift);
+  }
 }
 
 // Columns (dq1, dv1) from their velocity part scale * dv_T (rows of ld): dq1 = h d(+)/dw dv1.
-void StepLinearization::store_columns(const double* dv_T, double scale, double* columns_T) {
-  const int nv = model_->nv, ld = record_->dynamics.ld;
-  const double h = options_->constraints.timestep;
-  store_rows(dv_T, nv, ld, scale, h, columns_T);
+void StepLinearization::store_columns(int index, const double* dv_T, double scale, double* columns_T) {
+  const int nv = island(index).num_dofs();
+  store_rows(dv_T, nv, padded(nv), scale, options_->constraints.timestep, columns_T);
   // a row holds dq1^T: right-multiplying by (d(+)/dw)^T applies d(+)/dw to every column
-  times_integrate_jacobian(*model_, w_.data(), IntegrateArgument::w, true, columns_T, 2 * nv, nv);
+  for_each_rotation(index, [&](const Rotation& rotation, int first) {
+    const double* j = rotation.by_w;
+    for (int k = 0; k < nv; ++k) {
+      double* row = columns_T + std::size_t(2) * nv * k + first;
+      const double x = row[0], y = row[1], z = row[2];
+      row[0] = x * j[0] + y * j[3] + z * j[6];
+      row[1] = x * j[1] + y * j[4] + z * j[7];
+      row[2] = x * j[2] + y * j[5] + z * j[8];
+    }
+  });
 }
 
 // Adds d(+)/dq to the position part of the columns of q: the identity, but for the 3 x 3 blocks of rotations.
-void StepLinearization::add_integrate_jacobian(double* columns_T) {
-  const Model& model = *model_;
-  const int nv = model.nv;
-  const auto is_rotation = [&](int d) {
-    const JointType type = model.joint_type[model.dof_joint[d]];
-    return type == JointType::ball || (type == JointType::free && d >= model.joint_v[model.dof_joint[d]] + 3);
-  };
-  double* axes = scratch_.data();  // row i: the i-th axis of every rotation
-  std::fill_n(axes, 3 * nv, 0.0);
-  for (int d = 0, axis = 0; d < nv; ++d) {
-    if (is_rotation(d)) axes[nv * axis + d] = 1, axis = (axis + 1) % 3;
-    else columns_T[std::size_t(2) * nv * d + d] += 1;
-  }
-  times_integrate_jacobian(model, w_.data(), IntegrateArgument::q, true, axes, nv, 3);
-  for (int d = 0, axis = 0; d < nv; ++d) {
-    if (!is_rotation(d)) continue;
-    for (int j = d - axis; j < d - axis + 3; ++j) columns_T[std::size_t(2) * nv * d + j] += axes[nv * axis + j];
-    axis = (axis + 1) % 3;
-  }
+void StepLinearization::add_integrate_jacobian(int index, double* columns_T) {
+  const std::size_t nv = island(index).num_dofs();
+  double* identity = scratch_.data();
+  std::fill_n(identity, nv, 1.0);
+  for_each_rotation(index, [&](const Rotation& rotation, int first) {
+    for (int i = 0; i < 3; ++i) {
+      identity[first + i] = 0;
+      for (int j = 0; j < 3; ++j) columns_T[2 * nv * (first + i) + first + j] += rotation.by_q[3 * i + j];
+    }
+  });
+  for (std::size_t d = 0; d < nv; ++d) columns_T[2 * nv * d + d] += identity[d];
+}
+
+void StepLinearization::velocity_columns(int index, const std::vector<double>& r_T, const double* Bs,
+                                         double* columns_T) {
+  const IslandMatrices& x = islands_[index];
+  const int nv = island(index).num_dofs(), ld = padded(nv), m = reduced_size(index);
+  grow(out_, std::size_t(nv) * ld);
+  multiply(Product::set, rows_of(r_T.data(), nv, nv, ld), x.P_T.data(), out_.data(), ld, ld, product_);
+  if (Bs) multiply(Product::subtract, transposed(Bs, nv, m, ld), x.W.data(), out_.data(), ld, ld, product_);
+  store_columns(index, out_.data(), 1.0, columns_T);
+}
+
+void StepLinearization::island_columns(int index, double* A_T, double* B_tau_T) {
+  const IslandMatrices& x = islands_[index];
+  const std::size_t nv = island(index).num_dofs();
+  if (nv == 0) return;
+  const bool rows = reduced_size(index) > 0;
+  velocity_columns(index, x.r_q, rows ? x.Bs_q.data() : nullptr, A_T);
+  velocity_columns(index, x.r_v, rows && x.bounces ? x.Bs_v.data() : nullptr, A_T + 2 * nv * nv);
+  add_integrate_jacobian(index, A_T);
+  store_columns(index, x.P_T.data(), options_->constraints.timestep, B_tau_T);
 }
 
 const StepDerivatives& StepLinearization::jacobian() {
@@ -215,56 +377,102 @@ const StepDerivatives& StepLinearization::jacobian() {
     return out;
   }
   const Model& model = *model_;
-  StepRecord& r = *record_;
-  const int nv = model.nv, nu = model.nu, ld = r.dynamics.ld, n = r.rows.num_rows, m = problem_.reduced_size();
-  const double h = options_->constraints.timestep;
-  for (int d = 0; d < nv; ++d) w_[d] = h * r.v_next[d];
-  derivative_pairs(model, r.dynamics);
-  response_matrices();
-  right_hand_sides();
+  const StepRecord& r = *record_;
+  const std::size_t nv = model.nv;
+  prepare_matrices();
 
-  double* A = out.A_T.data();
-  const auto velocity_columns = [&](const std::vector<double>& r_T, const double* Bs, double* target) {
-    multiply(Product::set, rows_of(r_T.data(), nv, nv, ld), P_T_.data(), out_.data(), ld, ld, product_);
-    if (Bs) multiply(Product::subtract, transposed(Bs, nv, m, ld), W_.data(), out_.data(), ld, ld, product_);
-    store_columns(out_.data(), 1.0, target);
+  // one island is the whole matrix; several are blocks of it
+  const auto store = [&](const Island& own, const double* columns_T, std::size_t first_row, std::vector<double>& to) {
+    const std::size_t size = own.num_dofs();
+    for (std::size_t s = 0; s < own.trees.size(); ++s)
+      for (int k = own.tree_start[s]; k < own.tree_start[s + 1]; ++k) {
+        const double* from = columns_T + 2 * size * k;
+        double* row = to.data() + 2 * nv * (first_row + model.tree_first_dof[own.trees[s]] + k - own.tree_start[s]);
+        for (std::size_t t = 0; t < own.trees.size(); ++t) {
+          const int first = model.tree_first_dof[own.trees[t]], start = own.tree_start[t],
+                    count = own.tree_start[t + 1] - start;
+          std::copy_n(from + start, count, row + first);
+          std::copy_n(from + size + start, count, row + nv + first);
+        }
+      }
   };
-  const double* Bs = nullptr;
-  if (m > 0) {
-    std::fill_n(s_.data(), std::size_t(n) * ld, 0.0);
-    fill_row_columns(model, r.dynamics, r.rows, row_velocities(), r.v_next.data(), rows_, inactive_, s_.data(), ld);
-    problem_.reduced_rows(s_.data(), Bs_.data(), ld, ld);
-    Bs = Bs_.data();
-  }
-  velocity_columns(r_q_, Bs, A);
-  Bs = nullptr;
-  if (m > 0 && std::any_of(r.rows.body_rows.begin(), r.rows.body_rows.end(),
-                           [](const BodyRows& b) { return b.restitution != 0; })) {
-    std::fill_n(s_.data(), std::size_t(n) * ld, 0.0);  // a bouncing row's bias is e J v
-    for (const BodyRows& b : r.rows.body_rows) {
-      if (b.restitution == 0 || inactive_[b.block]) continue;
-      bounce_row(b, s_.data() + std::size_t(b.row + 2) * ld);
+  if (r.islands.order.empty() || !r.islands.is_whole(model, r.islands.order[0]))
+    std::fill(out.A_T.begin(), out.A_T.end(), 0.0), std::fill(out.B_tau_T.begin(), out.B_tau_T.end(), 0.0);
+  for (int index : r.islands.order) {
+    if (r.islands.is_whole(model, index)) {
+      island_columns(index, out.A_T.data(), out.B_tau_T.data());
+      continue;
     }
-    problem_.reduced_rows(s_.data(), Bs_.data(), ld, ld);
-    Bs = Bs_.data();
+    const std::size_t size = island(index).num_dofs();
+    grow(A_T_, 4 * size * size), grow(B_tau_T_, 2 * size * size);
+    island_columns(index, A_T_.data(), B_tau_T_.data());
+    store(island(index), A_T_.data(), 0, out.A_T);
+    store(island(index), A_T_.data() + 2 * size * size, nv, out.A_T);
+    store(island(index), B_tau_T_.data(), 0, out.B_tau_T);
   }
-  velocity_columns(r_v_, Bs, A + std::size_t(2) * nv * nv);
-  add_integrate_jacobian(A);
-  store_columns(P_T_.data(), h, out.B_tau_T.data());
-  for (int k = 0; k < nu; ++k) {
-    double* row = out.B_T.data() + std::size_t(2) * nv * k;
+
+  for (int k = 0; k < model.nu; ++k) {
+    double* row = out.B_T.data() + 2 * nv * k;
     std::fill_n(row, 2 * nv, 0.0);
     const int joint = model.actuators[k].joint, first = model.joint_v[joint];
     for (int j = 0; j < joint_num_dofs(model.joint_type[joint]); ++j) {
       const double gain = r.joint_forces.dtau_du[6 * k + j];
-      if (gain != 0) add_scaled(gain, out.B_tau_T.data() + std::size_t(2) * nv * (first + j), 2 * nv, row);
+      if (gain != 0) add_scaled(gain, out.B_tau_T.data() + 2 * nv * (first + j), static_cast<int>(2 * nv), row);
     }
   }
   return out;
 }
 
+void StepLinearization::add_actuator_columns(int index, SparseStepDerivatives::Island& out) const {
+  const Model& model = *model_;
+  const Islands& islands = record_->islands;
+  const std::size_t size = out.dofs.size();
+  out.B_T.assign(2 * size * out.actuators.size(), 0.0);
+  for (std::size_t k = 0; k < out.actuators.size(); ++k) {
+    const int actuator = out.actuators[k], joint = model.actuators[actuator].joint,
+              tree = model.body_tree[model.joint_body[joint]],
+              first = model.joint_v[joint] - model.tree_first_dof[tree] +
+                      islands.pool[index].tree_start[islands.tree_index[tree]];
+    for (int j = 0; j < joint_num_dofs(model.joint_type[joint]); ++j) {
+      const double gain = record_->joint_forces.dtau_du[6 * actuator + j];
+      if (gain != 0)
+        add_scaled(gain, out.B_tau_T.data() + 2 * size * (first + j), static_cast<int>(2 * size),
+                   out.B_T.data() + 2 * size * k);
+    }
+  }
+}
+
+std::shared_ptr<SparseStepDerivatives> StepLinearization::sparse_jacobian() {
+  if (use_average_) return StepGradient::sparse_jacobian();
+  const Model& model = *model_;
+  const Islands& islands = record_->islands;
+  prepare_matrices();
+  auto result = std::make_shared<SparseStepDerivatives>();
+  result->nv = model.nv, result->nu = model.nu, result->ambiguous = ambiguous_;
+
+  std::vector<int> place(islands.pool.size(), -1);  // among the islands of the result
+  for (int index : islands.order) {
+    const Island& own = island(index);
+    if (own.num_dofs() == 0) continue;
+    place[index] = static_cast<int>(result->islands.size());
+    SparseStepDerivatives::Island& out = result->islands.emplace_back();
+    for (int tree : own.trees)
+      for (int d = model.tree_first_dof[tree]; d < model.tree_first_dof[tree + 1]; ++d) out.dofs.push_back(d);
+    const std::size_t size = out.dofs.size();
+    out.A_T.resize(4 * size * size), out.B_tau_T.resize(2 * size * size);
+    island_columns(index, out.A_T.data(), out.B_tau_T.data());
+  }
+  for (int k = 0; k < model.nu; ++k) {
+    const int tree = model.body_tree[model.joint_body[model.actuators[k].joint]];
+    result->islands[place[islands.of_tree(tree)]].actuators.push_back(k);
+  }
+  for (int index : islands.order)
+    if (place[index] >= 0) add_actuator_columns(index, result->islands[place[index]]);
+  return result;
+}
+
 // e n . (v_A(p) - v_B(p)) as a row on v.
-void StepLinearization::bounce_row(const BodyRows& b, double* row) const {
+void StepLinearization::bounce_row(const BodyRows& b, const RowMatrix& s) const {
   for (const double sign : {1.0, -1.0}) {
     const int body = sign > 0 ? b.body_a : b.body_b, last = model_->body_last_dof[body];
     if (last < 0) continue;
@@ -272,9 +480,11 @@ void StepLinearization::bounce_row(const BodyRows& b, double* row) const {
     relative_point(*model_, record_->dynamics, body, b.point_a, r);
     copy3(b.axes[2], e);
     cross3(r, e, e + 3);
+    const RowMatrix::Place to = s.at(*model_, b.block, b.row, model_->body_tree[body]);
+    double* normal = to.data + std::size_t(2) * to.ld;
     const int* path = model_->dof_path.data() + model_->dof_row[last];
     for (int k = 0; k <= model_->dof_depth[last]; ++k)
-      row[path[k]] += sign * b.restitution * dot6(record_->dynamics.columns.data() + 8 * path[k], e);
+      normal[path[k] - to.first] += sign * b.restitution * dot6(record_->dynamics.columns.data() + 8 * path[k], e);
   }
 }
 

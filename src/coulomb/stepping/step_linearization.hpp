@@ -4,8 +4,8 @@
 //   r_q = -h dID'/dq + h dtau/dq + d(J^T lambda),  r_v = Mh - h db/dv + h dtau/dv,  r_tau = h,  s = d(J v+ + beta)
 //   dq+ = (d(+)/dq) dq + h (d(+)/dw) dv+
 //
-// ID' holds contact impulses at material points; their motion is in row_derivatives. Forward mode forms P once; reverse mode (vjp)
-// sweeps the tree and forms no matrix.
+// ID' holds contact impulses at material points; their motion is in row_derivatives. Forward mode forms P once, of each island by
+// itself; reverse mode (vjp) sweeps the trees and forms no matrix.
 #pragma once
 
 #include <memory>
@@ -32,6 +32,7 @@ class StepLinearization final : public StepGradient {
 
   const StepDerivatives& jacobian() override;
   std::shared_ptr<StepDerivatives> shared_jacobian() override { return jacobian(), derivatives_; }
+  std::shared_ptr<SparseStepDerivatives> sparse_jacobian() override;
   void parameter_columns(const ParameterSet& set, std::vector<double>& columns_T) override;
   void impulse_columns(StepInput input, std::vector<double>& out_T) override;
   void impulse_columns(const ParameterSet& set, std::vector<double>& out_T) override;
@@ -42,21 +43,57 @@ class StepLinearization final : public StepGradient {
   bool frozen(int contact) const { return rows_.motions[contact].frozen; }
 
  private:
+  /// What an island's derivative takes; matrices have a row per own dof, row or reduced row, and ld = its dofs rounded up to 8.
+  struct IslandMatrices {
+    ProblemLinearization problem;
+    std::vector<double> P_T, r_q, r_v;       // dofs x ld
+    std::vector<double> W, BYM, Bs_q, Bs_v;  // reduced rows x ld
+    std::vector<double> s;                   // as ConstraintProblem::Y
+    bool bounces = false;                    // Bs_v is not zero
+  };
+  /// The rotation of a ball or free joint, and the blocks of d(+)^T there.
+  struct Rotation {
+    int dof = 0;
+    double by_q[9], by_w[9];
+  };
+
+  const Island& island(int index) const { return record_->islands.pool[index]; }
+  int reduced_size(int index) const {
+    return island(index).blocks.empty() ? 0 : islands_[index].problem.reduced_size();
+  }
   RowVelocities row_velocities() const;
   void collect_forces();
-  void response_matrices();
+
+  // forward mode: the matrices of all islands, then the columns of one
+  void prepare_matrices();
+  void response_matrices(int index);
   void right_hand_sides();
-  void store_columns(const double* dv_T, double scale, double* columns_T);
-  void add_integrate_jacobian(double* columns_T);
+  void row_columns();
+  /// Rows (dq1, dv1) of twice the island's dofs: A_T (null: not wanted) for its q, then its v; B_tau_T for its joint forces.
+  void island_columns(int index, double* A_T, double* B_tau_T);
+  void velocity_columns(int index, const std::vector<double>& r_T, const double* Bs, double* columns_T);
+  void store_columns(int index, const double* dv_T, double scale, double* columns_T);
+  void add_integrate_jacobian(int index, double* columns_T);
+  void add_actuator_columns(int index, SparseStepDerivatives::Island& out) const;
+  /// A matrix in the layout of the island's Y, dense: as it is where there is one tree, else a copy.
+  const double* dense_rows(int index, const double* rows);
+  const double* dense_factor(int index);
+  template <class Visit>
+  void for_each_rotation(int index, Visit visit) const;
+
   /// vjp of the modes as they are.
   void vjp_of_modes(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set);
   /// vjp with the better side at every tie (GradientMode::complementarity_aware). The linearisation is afterwards as before.
   void vjp_at_ties(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set);
-  void impulses_of(const double* r_T, const double* s, int count, int width, double* out_T);
+  bool row_cotangents(const double* row_values, double* z);
+  /// Columns x of the island: impulses -C A^+ (Bs + B J Mh^-1 r), to rows column[k] of out_T. Bs may be null.
+  void impulses_of(int index, const double* r_T, const double* Bs, const std::vector<int>& column, double* out_T);
   ParameterContext parameter_context() const;
   void parameter_gradient(const ParameterSet& set, const double* dq1, const double* y, const double* z,
                           std::vector<double>& out);
-  void bounce_row(const BodyRows& rows, double* row) const;
+  /// Of the island: r_T, count x ld, and Bs, reduced rows x padded(count), or null.
+  const double* island_parameter_sides(int index, int count);
+  void bounce_row(const BodyRows& rows, const RowMatrix& s) const;
   void add_bounce_cotangent(const double* z, double* out);
 
   const Model* model_ = nullptr;
@@ -64,16 +101,19 @@ class StepLinearization final : public StepGradient {
   StepRecord* record_ = nullptr;
   BodyForces forces_;
   RowDerivatives rows_;
-  ProblemLinearization problem_;
+  std::vector<IslandMatrices> islands_;  // by index into the record's pool
+  std::vector<Rotation> rotations_;
+  std::vector<int> tree_rotations_;  // num_trees + 1: of rotations_
   std::vector<unsigned char> inactive_;
-  std::vector<double> rate_next_, body_twist_;            // column rates at v+
-  std::vector<double> reduced_, W_, BYM_, s_, Bs_, P_T_;  // nv x ld, rows x ld, ...
-  std::vector<double> r_q_, r_v_, out_;                   // nv x ld
+  std::vector<double> rate_next_, body_twist_;                                        // column rates at v+
+  std::vector<double> reduced_, out_, dense_, dense_factor_, A_T_, B_tau_T_, local_;  // of one island
+  std::vector<double*> r_q_of_, s_of_;                                                // by island
   std::vector<double> w_, scratch_, lambda_bar_;
   std::vector<RightHandSide> sides_;  // of one parameter
-  std::vector<double> parameter_r_, parameter_s_, parameter_Bs_, parameter_p_;
+  std::vector<double> parameter_r_, parameter_s_, parameter_p_;
+  std::vector<double> island_r_, island_s_, island_Bs_;  // the same of one island
   ProductScratch product_;
-  bool have_jacobian_ = false, ambiguous_ = false, use_average_ = false;
+  bool have_matrices_ = false, have_jacobian_ = false, ambiguous_ = false, use_average_ = false;
   std::unique_ptr<StepAverage> average_;  // made when first needed
 };
 

@@ -37,14 +37,13 @@ ParameterContext StepLinearization::parameter_context() const {
 }
 
 void StepLinearization::parameter_columns(const ParameterSet& set, std::vector<double>& columns_T) {
-  jacobian();  // P and W
   if (use_average_) return average_->parameter_columns(set, columns_T);
+  prepare_matrices();  // P and W
   const StepRecord& record = *record_;
-  const int nv = model_->nv, ld = record.dynamics.ld, n = record.rows.num_rows, m = problem_.reduced_size(),
-            count = set.size();
+  const int nv = model_->nv, n = record.rows.num_rows, count = set.size();
   const int width = padded(count);
   columns_T.assign(std::size_t(2) * nv * count, 0.0);
-  parameter_r_.assign(std::size_t(count) * ld, 0.0);
+  parameter_r_.assign(std::size_t(count) * nv, 0.0);
   parameter_s_.assign(std::size_t(n) * width, 0.0);
   parameter_p_.assign(std::size_t(count) * n, 0.0);
   std::vector<double> dh(count, 0.0);
@@ -55,27 +54,54 @@ void StepLinearization::parameter_columns(const ParameterSet& set, std::vector<d
     item.kind->right_hand_sides(context, item.element, sides_.data());
     for (int k = 0; k < item.element.size; ++k) {
       const int column = item.first + k;
-      expand(context, sides_[k], parameter_r_.data() + std::size_t(column) * ld, parameter_s_.data() + column, width);
+      expand(context, sides_[k], parameter_r_.data() + std::size_t(column) * nv, parameter_s_.data() + column, width);
       dh[column] = sides_[k].timestep;
       for (const auto& p : sides_[k].impulses) parameter_p_[std::size_t(column) * n + p.index] += p.value;
     }
   }
-  std::vector<double> dv_T(std::size_t(count) * ld);
-  multiply(Product::set, rows_of(parameter_r_.data(), count, nv, ld), P_T_.data(), dv_T.data(), ld, ld, product_);
-  if (m > 0) {
-    parameter_Bs_.resize(std::size_t(m) * width);
-    problem_.reduced_rows(parameter_s_.data(), parameter_Bs_.data(), width, width);
-    multiply(Product::subtract, transposed(parameter_Bs_.data(), count, m, width), W_.data(), dv_T.data(), ld, ld,
-             product_);
-  }
   const double h = options_->constraints.timestep;
+  std::vector<double> dv_T;
+  for (int index : record.islands.order) {
+    const Island& own = island(index);
+    const int size = own.num_dofs(), ld = padded(size), m = reduced_size(index);
+    if (size == 0) continue;
+    const double* Bs = island_parameter_sides(index, count);
+    dv_T.resize(std::size_t(count) * ld);
+    multiply(Product::set, rows_of(island_r_.data(), count, size, ld), islands_[index].P_T.data(), dv_T.data(), ld, ld,
+             product_);
+    if (Bs)
+      multiply(Product::subtract, transposed(Bs, count, m, width), islands_[index].W.data(), dv_T.data(), ld, ld,
+               product_);
+    for (std::size_t t = 0; t < own.trees.size(); ++t)
+      for (int d = own.tree_start[t]; d < own.tree_start[t + 1]; ++d) {
+        const int dof = model_->tree_first_dof[own.trees[t]] + d - own.tree_start[t];
+        for (int k = 0; k < count; ++k) {
+          const double dv = dv_T[std::size_t(k) * ld + d];
+          columns_T[std::size_t(2) * nv * k + dof] = h * dv + dh[k] * record.v_next[dof];
+          columns_T[std::size_t(2) * nv * k + nv + dof] = dv;
+        }
+      }
+  }
   for (int d = 0; d < nv; ++d) w_[d] = h * record.v_next[d];
-  for (int k = 0; k < count; ++k)
-    for (int d = 0; d < nv; ++d) {
-      columns_T[std::size_t(2) * nv * k + d] = h * dv_T[std::size_t(k) * ld + d] + dh[k] * record.v_next[d];
-      columns_T[std::size_t(2) * nv * k + nv + d] = dv_T[std::size_t(k) * ld + d];
-    }
   times_integrate_jacobian(*model_, w_.data(), IntegrateArgument::w, true, columns_T.data(), 2 * nv, count);
+}
+
+// Gathers r into island_r_ and, where the island has reduced rows, s.
+const double* StepLinearization::island_parameter_sides(int index, int count) {
+  const Island& own = island(index);
+  const int ld = padded(own.num_dofs()), width = padded(count), m = reduced_size(index);
+  island_r_.assign(std::size_t(count) * ld, 0.0);
+  for (int k = 0; k < count; ++k)
+    for (std::size_t t = 0; t < own.trees.size(); ++t)
+      std::copy_n(parameter_r_.data() + std::size_t(k) * model_->nv + model_->tree_first_dof[own.trees[t]],
+                  own.tree_start[t + 1] - own.tree_start[t],
+                  island_r_.data() + std::size_t(k) * ld + own.tree_start[t]);
+  if (m == 0) return nullptr;
+  island_s_.resize(own.rows.size() * width), island_Bs_.resize(std::size_t(m) * width);
+  for (std::size_t i = 0; i < own.rows.size(); ++i)
+    std::copy_n(parameter_s_.data() + std::size_t(own.rows[i]) * width, width, island_s_.data() + i * width);
+  islands_[index].problem.reduced_rows(island_s_.data(), island_Bs_.data(), width, width);
+  return island_Bs_.data();
 }
 
 void StepLinearization::parameter_gradient(const ParameterSet& set, const double* dq1, const double* y, const double* z,

@@ -35,18 +35,17 @@ void StepLinearization::vjp_of_modes(const double* dq1, const double* dv1, StepC
 
   std::copy(w_.begin(), w_.end(), y);
   solve_mass(model, r.dynamics, y);
-  double *row_values = lambda_bar_.data(), *z = lambda_bar_.data() + n;
-  if (problem_.reduced_size() > 0) {
-    double *twist = scratch_.data(), *correction = scratch_.data() + 16 * nv;
+  double *row_values = lambda_bar_.data(), *z = lambda_bar_.data() + n, *twist = scratch_.data();
+  if (n > 0) {
     link_twists(model, r.dynamics, y, twist);
     apply_rows(model, r.dynamics, r.rows, y, twist, row_values);
-    problem_.solve_transposed(row_values, z);  // = -B^T A^-T C^T J Mh^-1 w
+  }
+  if (row_cotangents(row_values, z)) {
+    double* correction = scratch_.data() + 16 * nv;
     std::fill_n(correction, nv, 0.0);
     apply_rows_transposed(model, r.dynamics, r.rows, z, twist, correction);
     solve_mass(model, r.dynamics, correction);
     for (int d = 0; d < nv; ++d) y[d] += correction[d];
-  } else {
-    std::fill_n(z, n, 0.0);
   }
 
   inverse_dynamics_vjp(model, r.dynamics, y, id_q, id_v);
@@ -75,13 +74,39 @@ void StepLinearization::vjp_of_modes(const double* dq1, const double* dv1, StepC
   }
 }
 
+// z = -B^T A^-T C^T J Mh^-1 w from J Mh^-1 w, island by island. False: no row carries an impulse that may change; z = 0.
+bool StepLinearization::row_cotangents(const double* row_values, double* z) {
+  bool any = false;
+  std::fill_n(z, record_->rows.num_rows, 0.0);
+  for (int index : record_->islands.order) {
+    if (reduced_size(index) == 0) continue;
+    any = true;
+    const std::vector<int>& rows = island(index).rows;
+    const std::size_t n = rows.size();
+    if (local_.size() < 2 * n) local_.resize(2 * n);
+    for (std::size_t i = 0; i < n; ++i) local_[i] = row_values[rows[i]];
+    islands_[index].problem.solve_transposed(local_.data(), local_.data() + n);
+    for (std::size_t i = 0; i < n; ++i) z[rows[i]] = local_[n + i];
+  }
+  return any;
+}
+
 // out += sum over bouncing rows of z e J_n^T.
 void StepLinearization::add_bounce_cotangent(const double* z, double* out) {
+  bool clear = false;
   for (const BodyRows& b : record_->rows.body_rows) {
     if (b.restitution == 0 || inactive_[b.block]) continue;
-    std::fill(w_.begin(), w_.end(), 0.0);
-    bounce_row(b, w_.data());
-    for (int d = 0; d < model_->nv; ++d) out[d] += z[b.row + 2] * w_[d];
+    if (!clear) std::fill(w_.begin(), w_.end(), 0.0), clear = true;
+    bounce_row(b, RowMatrix(w_.data(), 0));  // leading dimension 0: whatever the row, it lies there
+    for (int body : {b.body_a, b.body_b}) {  // dofs that move both are taken, and cleared, once
+      const int last = model_->body_last_dof[body];
+      if (last < 0) continue;
+      const int* path = model_->dof_path.data() + model_->dof_row[last];
+      for (int k = 0; k <= model_->dof_depth[last]; ++k) {
+        out[path[k]] += z[b.row + 2] * w_[path[k]];
+        w_[path[k]] = 0;
+      }
+    }
   }
 }
 

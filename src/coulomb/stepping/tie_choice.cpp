@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "coulomb/solvers/delassus.hpp"
 #include "coulomb/solvers/friction_pyramid.hpp"
 #include "coulomb/stepping/step_linearization.hpp"
 
@@ -31,29 +32,34 @@ struct Labels {
   bool operator==(const Labels& other) const = default;
 };
 
-void flip(const ConstraintProblem& problem, const SolverResult& solution, int b, Labels& labels) {
-  const Block& block = problem.blocks[b];
+/// Diagonal entry of the Delassus matrix: velocity per impulse of a block's row.
+double mobility(const StepRecord& r, int b, int row_of_block) {
+  return delassus_diagonal(r.islands.pool[r.islands.of_block(b)].problem, r.islands.block_index[b], row_of_block);
+}
+
+void flip(const StepRecord& r, int b, Labels& labels) {
+  const Block& block = r.rows.blocks[b];
+  const SolverResult& solution = r.solution;
   const double *lambda = solution.lambda.data() + block.row, *c = solution.c.data() + block.row;
   if (block.type != BlockType::pyramid) {
     labels.modes[b] = other_side(block, labels.modes[b], lambda, c);
     return;
   }
   double weight = 0;  // velocity per impulse
-  for (int i = block.row; i < block.row + 3; ++i) weight += problem.G[std::size_t(i) * problem.ld + i] / 3;
+  for (int i = 0; i < 3; ++i) weight += mobility(r, b, i) / 3;
   const PyramidMode other = pyramid_other_side(block, weight, {labels.modes[b], labels.facets[b]}, lambda, c);
   labels.modes[b] = other.mode, labels.facets[b] = other.facet;
 }
 
-/// A contact with friction that presses by no more than the margin (a share of the problem's largest speed) may part as well, whatever
+/// A contact with friction that presses by no more than the margin (a share of its island's largest speed) may part as well, whatever
 /// border it is nearest to.
-bool may_part(const ConstraintProblem& problem, const SolverResult& solution, int b, Mode mode, double margin) {
-  const Block& block = problem.blocks[b];
+bool may_part(const StepRecord& r, int b, Mode mode, double margin) {
+  const Block& block = r.rows.blocks[b];
+  const ConstraintProblem& problem = r.islands.pool[r.islands.of_block(b)].problem;
   if ((block.type != BlockType::cone && block.type != BlockType::pyramid) || block.mu == 0) return false;
-  const int normal = block.row + 2;
   double largest = 0;
   for (int i = 0; i < problem.n; ++i) largest = std::max(largest, std::abs(problem.g[i]));
-  return mode != Mode::separating &&
-         solution.lambda[normal] * problem.G[std::size_t(normal) * problem.ld + normal] <= margin * largest;
+  return mode != Mode::separating && r.solution.lambda[block.row + 2] * mobility(r, b, 2) <= margin * largest;
 }
 
 double size(const StepCotangent& g, double h) {
@@ -90,8 +96,8 @@ void StepLinearization::vjp_at_ties(const double* dq1, const double* dv1, StepCo
     Labels flipped = best, parted = best;
     bool parts = false;
     for (int b : blocks) {
-      flip(r.problem, r.solution, b, flipped);
-      if (!may_part(r.problem, r.solution, b, best.modes[b], tie_margin)) continue;
+      flip(r, b, flipped);
+      if (!may_part(r, b, best.modes[b], tie_margin)) continue;
       parted.modes[b] = Mode::separating, parts = true;
     }
     try_labels(flipped);

@@ -18,10 +18,13 @@ void derivatives(const Model& m, PenaltyEvaluation& at, std::vector<double>& dq_
   BodyForces forces(m);
   mass_matrix(m, d);
   inverse_dynamics_derivatives(m, d, still.data(), nullptr);
-  dq_T = d.id_dq_T;
+  std::vector<double> loaded(std::size_t(m.nv) * d.ld);
+  dq_T.assign(loaded.size(), 0.0);
+  add_by_tree(d, d.id_dq_T, dq_T.data(), d.ld);
   add_penalty_body_forces(m, d, at.forces, forces);
   inverse_dynamics_derivatives(m, d, still.data(), &forces);
-  for (std::size_t i = 0; i < dq_T.size(); ++i) dq_T[i] -= d.id_dq_T[i];
+  add_by_tree(d, d.id_dq_T, loaded.data(), d.ld);
+  for (std::size_t i = 0; i < dq_T.size(); ++i) dq_T[i] -= loaded[i];
   dv_T.assign(dq_T.size(), 0.0);
   penalty_row_derivatives(m, d, at.forces);
   penalty_derivatives(m, d, at.forces, dq_T.data(), dv_T.data(), d.ld);

@@ -105,6 +105,8 @@ void factor_inverts(const Scene& s, bool with_extra) {
   for (double& e : extra) e = std::abs(e);
   CHECK(factor(m, with_extra ? extra.data() : nullptr, ws));
   expand_factor(m, ws);
+  std::vector<double> u_hat(std::size_t(m.nv) * ws.ld);
+  add_by_tree(ws, ws.u_hat, u_hat.data(), ws.ld);
   std::vector<double> x = s.a, back(m.nv), dense(m.nv);
   solve_mass(m, ws, x.data());
   multiply_mass(m, ws, x.data(), back.data());
@@ -113,10 +115,10 @@ void factor_inverts(const Scene& s, bool with_extra) {
     double z = 0;
     for (int i = 0; i < ws.ld; ++i) {
       const bool inside = i >= k && i < m.dof_subtree_end[k];
-      if (!inside) CHECK(ws.u_hat[k * ws.ld + i] == 0);
-      else z += ws.u_hat[k * ws.ld + i] * s.a[i];
+      if (!inside) CHECK(u_hat[k * ws.ld + i] == 0);
+      else z += u_hat[k * ws.ld + i] * s.a[i];
     }
-    for (int i = 0; i < m.nv; ++i) dense[i] += ws.u_hat[k * ws.ld + i] * z;
+    for (int i = 0; i < m.nv; ++i) dense[i] += u_hat[k * ws.ld + i] * z;
   }
   double size = 1;
   for (double e : x) size = std::max(size, std::abs(e));
