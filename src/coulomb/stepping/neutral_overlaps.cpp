@@ -11,7 +11,6 @@ std::vector<int> neutral_overlaps(const Model& model, double depth) {
   DynamicsWorkspace dynamics(model);
   CollisionWorkspace workspace(model);
   CollisionCache cache;
-  cache.pairs.resize(model.pair_a.size());
   kinematics(model, model.q_neutral.data(), dynamics);
   detect_contacts(model, dynamics.body_position.data(), dynamics.body_rotation.data(), {}, cache, workspace);
   std::vector<int> out;
