@@ -91,8 +91,8 @@ void follow_candidates(CollisionWorkspace& w, CollisionCache& cache) {
     const bool known = old < cache.pair_indices.size() && cache.pair_indices[old] == pair;
     w.next_cache.push_back(known ? cache.pairs[old] : CollisionCache::Pair{});
   }
-  cache.pairs.swap(w.next_cache);
-  cache.pair_indices = w.candidates;
+  cache.pairs.reserve(w.next_cache.capacity()), cache.pair_indices.reserve(w.candidates.capacity());
+  cache.pairs = w.next_cache, cache.pair_indices = w.candidates;
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace coulomb {
 struct CollisionWorkspace;
 
 /// Models with at least this many geometries are swept: where it takes the same time as testing every pair.
-inline constexpr int least_swept_geometries = 96;
+inline constexpr int least_swept_geometries = 200;
 
 /// The pair of two geometries. In a model the pairs of one first geometry follow one another, ascending by the second.
 class PairLookup {

@@ -42,15 +42,27 @@ float high_end(float centre, float radius) {
   return std::isnan(high) ? infinity : high;
 }
 
+/// Pairs (key, value) to where they belong by their keys; those of one key stay in order. starts: room for one per key and one more.
+void move_by_key(const std::vector<int>& keys, const std::vector<int>& values, std::vector<int>& starts,
+                 std::vector<int>& new_keys, std::vector<int>& new_values) {
+  std::fill(starts.begin(), starts.end(), 0);
+  for (const int key : keys) ++starts[key + 1];
+  std::partial_sum(starts.begin(), starts.end(), starts.begin());
+  for (std::size_t k = 0; k < keys.size(); ++k) {
+    const int at = starts[keys[k]]++;
+    new_keys[at] = keys[k], new_values[at] = values[k];
+  }
+}
+
 }  // namespace
 
-SphereSweep::SphereSweep(std::vector<int> members, int num_geometries) : num_geometries_(num_geometries) {
+SphereSweep::SphereSweep(std::vector<int> members, int num_geometries) {
   const std::size_t n = members.size();
   entries_.reserve(n);
   for (const int g : members) entries_.push_back({0, g});
   for (auto* row : {&x_, &y_, &z_, &r_, &low_, &high_}) row->assign(n + lanes, 0);
   hits_.resize(n + lanes);
-  row_start_.resize(num_geometries + 1);
+  starts_.resize(num_geometries + 1);
 
   // a fixed sample of pairs, from a linear congruential generator
   std::uint64_t state = 1;
@@ -108,7 +120,7 @@ void SphereSweep::sweep(const SphereRows& spheres) {
     low_[p] = entries_[p].low;
     high_[p] = high_end(spheres.centre[axis_][g], r_[p]);
   }
-  hit_a_.clear(), hit_b_.clear();
+  first.clear(), second.clear();
   for (int p = 0; p + 1 < n; ++p) {
     int end = p + 1;
     while (end < n && low_[end] <= high_[p]) end += lanes;
@@ -116,34 +128,25 @@ void SphereSweep::sweep(const SphereRows& spheres) {
     test_spheres(&x_[p + 1], &y_[p + 1], &z_[p + 1], &r_[p + 1], x_[p], y_[p], z_[p], r_[p], end - p - 1, hits_.data());
     for_each_hit(hits_.data(), end - p - 1, [&](int j) {
       if (p + 1 + j >= n) return;  // padding
-      hit_a_.push_back(entries_[p].geometry), hit_b_.push_back(entries_[p + 1 + j].geometry);
+      first.push_back(entries_[p].geometry), second.push_back(entries_[p + 1 + j].geometry);
     });
   }
 }
 
-/// Hits to the rows of their first geometries, then each row in order.
+/// Counted by the second geometry, then, keeping that order, by the first.
 void SphereSweep::order_hits() {
-  const std::size_t count = hit_a_.size();
-  std::fill(row_start_.begin(), row_start_.end(), 0);
-  for (std::size_t k = 0; k < count; ++k) {
-    if (hit_a_[k] > hit_b_[k]) std::swap(hit_a_[k], hit_b_[k]);
-    ++row_start_[hit_a_[k] + 1];
-  }
-  std::partial_sum(row_start_.begin(), row_start_.end(), row_start_.begin());
-  first.resize(count), second.resize(count);
-  for (std::size_t k = 0; k < count; ++k) {
-    const int at = row_start_[hit_a_[k]]++;  // afterwards row_start_[g] is where row g ends
-    first[at] = hit_a_[k], second[at] = hit_b_[k];
-  }
-  for (int g = 0, begin = 0; g < num_geometries_; begin = row_start_[g++])
-    if (row_start_[g] - begin > 1) std::sort(second.begin() + begin, second.begin() + row_start_[g]);
+  for (std::size_t k = 0; k < first.size(); ++k)
+    if (first[k] > second[k]) std::swap(first[k], second[k]);
+  half_first_.resize(first.size()), half_second_.resize(first.size());
+  move_by_key(second, first, starts_, half_second_, half_first_);
+  move_by_key(half_first_, half_second_, starts_, first, second);
 }
 
 std::size_t SphereSweep::bytes() const {
   const std::size_t floats = x_.capacity() + y_.capacity() + z_.capacity() + r_.capacity() + low_.capacity();
-  const std::size_t ints = first.capacity() + second.capacity() + hit_a_.capacity() + hit_b_.capacity();
+  const std::size_t ints = first.capacity() + second.capacity() + half_first_.capacity() + half_second_.capacity();
   return sizeof(float) * (floats + high_.capacity()) + sizeof(Entry) * entries_.capacity() + hits_.capacity() +
-         sizeof(int) * (ints + row_start_.capacity() + sample_a_.capacity() + sample_b_.capacity());
+         sizeof(int) * (ints + starts_.capacity() + sample_a_.capacity() + sample_b_.capacity());
 }
 
 }  // namespace coulomb

@@ -38,13 +38,14 @@ class SphereSweep {
   void sweep(const SphereRows& spheres);
   void order_hits();
 
-  int num_geometries_ = 0, axis_ = 0;
-  std::vector<int> sample_a_, sample_b_;        ///< pairs of geometries that tell how crowded an axis is
-  std::vector<Entry> entries_;                  ///< in the order of the last call
-  std::vector<float> x_, y_, z_, r_;            ///< spheres in that order, padded
-  std::vector<float> low_, high_;               ///< where they begin and end, padded
-  std::vector<std::uint8_t> hits_;              ///< one sphere's hits
-  std::vector<int> hit_a_, hit_b_, row_start_;  ///< hits as they were found; where each geometry's begin in the result
+  int axis_ = 0;
+  std::vector<int> sample_a_, sample_b_;       ///< pairs of geometries that tell how crowded an axis is
+  std::vector<Entry> entries_;                 ///< in the order of the last call
+  std::vector<float> x_, y_, z_, r_;           ///< spheres in that order, padded
+  std::vector<float> low_, high_;              ///< where they begin and end, padded
+  std::vector<std::uint8_t> hits_;             ///< one sphere's hits
+  std::vector<int> half_first_, half_second_;  ///< the result, ordered by second only
+  std::vector<int> starts_;                    ///< where each geometry's hits go
 };
 
 }  // namespace coulomb

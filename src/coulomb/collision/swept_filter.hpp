@@ -7,7 +7,8 @@
 namespace coulomb {
 
 struct SweptFilter {
-  explicit SweptFilter(const Model& model);
+  /// swept_from: see FilterTables.
+  explicit SweptFilter(const Model& model, int swept_from = least_swept_geometries);
 
   FilterTables tables;
   std::vector<double> centre;  ///< num_geometries x 3, world: of the bounding spheres at the start
