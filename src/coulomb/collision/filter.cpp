@@ -278,12 +278,14 @@ PairLookup::PairLookup(const Model& model) : start(model.num_geometries + 1, 0) 
 }
 
 int PairLookup::find(const Model& model, int a, int b) const {
-  const int *begin = model.pair_b.data() + start[a], *end = model.pair_b.data() + start[a + 1];
-  if (begin == end || b < *begin) return -1;
+  const int begin = start[a], end = start[a + 1];
+  if (begin == end) return -1;
   // where it is when `a` collides with every geometry up to b
-  const int* at = begin + (b - *begin);
-  if (at >= end || *at != b) at = std::lower_bound(begin, end, b);
-  return at < end && *at == b ? static_cast<int>(at - model.pair_b.data()) : -1;
+  const int guess = begin + b - model.pair_b[begin];
+  if (guess >= begin && guess < end && model.pair_b[guess] == b) return guess;
+  const auto first = model.pair_b.begin();
+  const auto at = std::lower_bound(first + begin, first + end, b);
+  return at != first + end && *at == b ? static_cast<int>(at - first) : -1;
 }
 
 FilterTables::FilterTables(const Model& model, int swept_from) {
