@@ -18,5 +18,9 @@ COULOMB_NOT_INLINE void* operator new(std::size_t size) {
   if (void* p = std::malloc(size)) return p;
   throw std::bad_alloc();
 }
+COULOMB_NOT_INLINE void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  ++allocations;
+  return std::malloc(size);
+}
 COULOMB_NOT_INLINE void operator delete(void* p) noexcept { std::free(p); }
 COULOMB_NOT_INLINE void operator delete(void* p, std::size_t) noexcept { std::free(p); }
