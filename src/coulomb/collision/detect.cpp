@@ -140,7 +140,7 @@ CollisionWorkspace::CollisionWorkspace(const Model& model, int swept_from)
 void CollisionWorkspace::reserve_boxes(std::size_t count) {
   if (count <= box_margin.size()) return;
   count = std::max(count, 2 * box_margin.size());
-  for (auto* list : {&box_first, &box_second, &box_candidate}) list->resize(count);
+  for (auto* list : {&box_first, &box_second, &box_pair}) list->resize(count);
   touch.resize(std::max(touch.size(), count));
   box_margin.resize(count);
 }

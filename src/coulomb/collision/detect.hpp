@@ -44,18 +44,17 @@ struct CollisionWorkspace {
 
   std::vector<double> pose;       ///< 15 rows of padded geometries, world: rotation row major, position, centre
   std::vector<Contact> contacts;  ///< result, ordered by pair then feature
-  std::vector<float> filter_center, filter_radius;  ///< 3 rows x padded geometries; padded geometries
-  std::vector<int> candidates;                      ///< pairs that passed the filter, ascending
-  FilterTables filter;                              ///< what the filter knows of the model
-  SphereSweep sweep;                                ///< of many geometries
-  std::vector<std::uint8_t> hits;                   ///< one row's hits
-  std::vector<int> box_first, box_second;           ///< geometries of pairs on their way to the box test
-  std::vector<int> box_candidate;                   ///< where the pair stands in `candidates`
-  std::vector<double> box_margin;                   ///< and how near it has to be
-  std::vector<int> touch;                           ///< result of the box test, and of that of half-spaces
-  std::vector<int> merged;                          ///< candidates while two lists become one
-  std::vector<CollisionCache::Pair> next_cache;     ///< the cache while its pairs change
-  std::vector<Contact> staging;                     ///< one pair's contacts, overwritten by the next
+  std::vector<float> filter_center, filter_radius;   ///< 3 rows x padded geometries; padded geometries
+  std::vector<int> candidates;                       ///< pairs that passed the filter, ascending
+  FilterTables filter;                               ///< what the filter knows of the model
+  SphereSweep sweep;                                 ///< of many geometries
+  std::vector<std::uint8_t> hits;                    ///< one row's hits
+  std::vector<int> box_first, box_second, box_pair;  ///< geometries and pairs on their way to the box test
+  std::vector<double> box_margin;                    ///< and how near it has to be
+  std::vector<int> touch;                            ///< result of the box test, and of that of half-spaces
+  std::vector<int> merged;                           ///< candidates while two lists become one
+  std::vector<CollisionCache::Pair> next_cache;      ///< the cache while its pairs change
+  std::vector<Contact> staging;                      ///< one pair's contacts, overwritten by the next
 };
 
 /// body_position: num_bodies x 3, body_rotation: num_bodies x 9 row major (world from body).

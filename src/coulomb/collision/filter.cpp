@@ -190,22 +190,21 @@ void test_half_spaces(CollisionWorkspace& w) {
   if (t.planes.size() > 1) std::sort(w.candidates.begin(), w.candidates.end());
 }
 
-/// A pair whose spheres overlap becomes a candidate: with a ball if that touches the other's box, otherwise for now, and goes
-/// through the box test together with the others.
-void take_pair(const Model& model, int pair, int a, int b, int& num_boxes, CollisionWorkspace& w) {
+/// A pair whose spheres overlap: with a ball it becomes a candidate at once if that touches the other's box; the others go through
+/// the box test together.
+inline void take_pair(const Model& model, int pair, int a, int b, int& num_boxes, CollisionWorkspace& w) {
   const double margin = model.pair_margin[pair];
-  if (model.geometry_type[a] == ShapeType::sphere || model.geometry_type[b] == ShapeType::sphere) {
-    const bool first = model.geometry_type[a] == ShapeType::sphere;
-    if (ball_touches_box(w, first ? a : b, first ? b : a, margin)) w.candidates.push_back(pair);
-    return;
+  if (model.geometry_type[a] == ShapeType::sphere) {
+    if (ball_touches_box(w, a, b, margin)) w.candidates.push_back(pair);
+  } else if (model.geometry_type[b] == ShapeType::sphere) {
+    if (ball_touches_box(w, b, a, margin)) w.candidates.push_back(pair);
+  } else {
+    w.box_first[num_boxes] = a, w.box_second[num_boxes] = b;
+    w.box_margin[num_boxes] = margin, w.box_pair[num_boxes++] = pair;
   }
-  w.box_first[num_boxes] = a, w.box_second[num_boxes] = b;
-  w.box_margin[num_boxes] = margin;
-  w.box_candidate[num_boxes++] = static_cast<int>(w.candidates.size());
-  w.candidates.push_back(pair);
 }
 
-/// Few geometries: every sphere against the row of its partners.
+/// Few geometries: every sphere against the row of its partners. The number of pairs for the box test.
 int test_rows(const Model& model, CollisionWorkspace& w) {
   const FilterTables& t = w.filter;
   const float* x = w.filter_center.data();
@@ -223,7 +222,7 @@ int test_rows(const Model& model, CollisionWorkspace& w) {
   return num_boxes;
 }
 
-/// Many geometries: the spheres that the sweep finds.
+/// Many geometries: the spheres that the sweep finds. The number of pairs for the box test.
 int test_swept(const Model& model, CollisionWorkspace& w) {
   const FilterTables& t = w.filter;
   const float* centre = w.filter_center.data();
@@ -238,17 +237,6 @@ int test_swept(const Model& model, CollisionWorkspace& w) {
   return num_boxes;
 }
 
-/// Takes out the candidates whose boxes are apart.
-void test_candidates(int num_boxes, CollisionWorkspace& w) {
-  const FilterTables& t = w.filter;
-  test_boxes(num_boxes, t.padded, w.box_first.data(), w.box_second.data(), w.box_margin.data(), w.pose.data(),
-             t.box_half.data(), w.touch.data());
-  constexpr int apart = -1;
-  for (int k = 0; k < num_boxes; ++k)
-    if (!w.touch[k]) w.candidates[w.box_candidate[k]] = apart;
-  std::erase(w.candidates, apart);
-}
-
 /// Candidates of two kinds, the first `count` and the others, each ascending, become one list.
 void merge_candidates(std::size_t count, CollisionWorkspace& w) {
   std::vector<int>& all = w.candidates;
@@ -259,6 +247,14 @@ void merge_candidates(std::size_t count, CollisionWorkspace& w) {
     while (next < all.size() && all[next] < pair) all[out++] = all[next++];
     all[out++] = pair;
   }
+}
+
+void add_touching_boxes(int num_boxes, CollisionWorkspace& w) {
+  const FilterTables& t = w.filter;
+  test_boxes(num_boxes, t.padded, w.box_first.data(), w.box_second.data(), w.box_margin.data(), w.pose.data(),
+             t.box_half.data(), w.touch.data());
+  for (int k = 0; k < num_boxes; ++k)
+    if (w.touch[k]) w.candidates.push_back(w.box_pair[k]);
 }
 
 void add_half_space_pair(const Model& model, int pair, std::vector<FilterTables::Plane>& planes) {
@@ -362,8 +358,11 @@ void filter_pairs(const Model& model, const double* body_position, const double*
             t.reach.data(), w.pose.data(), w.filter_center.data(), w.filter_radius.data());
   test_half_spaces(w);
   const std::size_t of_half_spaces = w.candidates.size();
-  test_candidates(t.swept ? test_swept(model, w) : test_rows(model, w), w);
+  const int num_boxes = t.swept ? test_swept(model, w) : test_rows(model, w);
   merge_candidates(of_half_spaces, w);
+  const std::size_t without_boxes = w.candidates.size();
+  add_touching_boxes(num_boxes, w);
+  merge_candidates(without_boxes, w);
 }
 
 }  // namespace coulomb
