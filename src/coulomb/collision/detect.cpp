@@ -82,6 +82,19 @@ void collide_pair(const Model& model, int pair, double margin, const CollisionOp
   if (count > 0) publish(model, pair, count, flipped, workspace, out);
 }
 
+/// The cache gets one entry per candidate: the one it had, or a fresh one.
+void follow_candidates(CollisionWorkspace& w, CollisionCache& cache) {
+  w.next_cache.clear();
+  std::size_t old = 0;
+  for (const int pair : w.candidates) {
+    while (old < cache.pair_indices.size() && cache.pair_indices[old] < pair) ++old;
+    const bool known = old < cache.pair_indices.size() && cache.pair_indices[old] == pair;
+    w.next_cache.push_back(known ? cache.pairs[old] : CollisionCache::Pair{});
+  }
+  cache.pairs.reserve(w.next_cache.capacity()), cache.pair_indices.reserve(w.candidates.capacity());
+  cache.pairs = w.next_cache, cache.pair_indices = w.candidates;
+}
+
 }  // namespace
 
 void pose_shape(const Model& model, const CollisionWorkspace& w, int g, Shape& shape) {
@@ -101,29 +114,53 @@ void flip_contact(Contact& c) {
   c.point_on_a = !c.point_on_a;
 }
 
-void CollisionCache::reset() {
-  for (Pair& pair : pairs) pair = Pair{};
+void CollisionCache::reset() { pair_indices.clear(), pairs.clear(); }
+
+const CollisionCache::Pair* CollisionCache::find(int pair_index) const {
+  const auto at = std::lower_bound(pair_indices.begin(), pair_indices.end(), pair_index);
+  return at == pair_indices.end() || *at != pair_index ? nullptr : &pairs[at - pair_indices.begin()];
 }
 
-CollisionWorkspace::CollisionWorkspace(const Model& model) : filter(model) {
+CollisionWorkspace::CollisionWorkspace(const Model& model, int swept_from)
+    : filter(model, swept_from), sweep(filter.make_sweep(model)) {
   pose.resize(15 * filter.padded);
   filter_center.resize(3 * filter.padded);
   filter_radius.resize(filter.padded);
-  for (auto* list : {&box_first, &box_second, &box_pair, &touch}) list->resize(model.pair_a.size());
-  box_margin.resize(model.pair_a.size());
   hits.resize(filter.padded);
   staging.resize(max_contacts_per_pair);
-  candidates.reserve(model.pair_a.size());
-  contacts.reserve(8 * std::min<std::size_t>(model.pair_a.size(), 64));
+
+  // of many geometries few pairs are near at a time
+  const std::size_t num_pairs = model.pair_a.size(), usual = filter.swept ? 8 * filter.padded : num_pairs;
+  reserve_boxes(std::min(num_pairs, usual));
+  candidates.reserve(std::min(num_pairs, usual));
+  for (const FilterTables::Plane& plane : filter.planes) touch.resize(std::max(touch.size(), plane.pair.size()));
+  contacts.reserve(8 * std::min<std::size_t>(num_pairs, 64));
+}
+
+void CollisionWorkspace::reserve_boxes(std::size_t count) {
+  if (count <= box_margin.size()) return;
+  count = std::max(count, 2 * box_margin.size());
+  for (auto* list : {&box_first, &box_second, &box_pair}) list->resize(count);
+  touch.resize(std::max(touch.size(), count));
+  box_margin.resize(count);
 }
 
 void detect_contacts(const Model& model, const double* body_position, const double* body_rotation,
                      const CollisionOptions& options, CollisionCache& cache, CollisionWorkspace& workspace) {
   workspace.contacts.clear();
-  if (cache.pairs.size() != model.pair_a.size()) cache.pairs.resize(model.pair_a.size());
   filter_pairs(model, body_position, body_rotation, workspace);
-  for (const int pair : workspace.candidates)
-    collide_pair(model, pair, model.pair_margin[pair], options, cache.pairs[pair], workspace, workspace.contacts);
+  const std::vector<int>& candidates = workspace.candidates;
+  if (!options.frozen_cache && candidates != cache.pair_indices) follow_candidates(workspace, cache);
+  CollisionCache::Pair copy;
+  for (std::size_t k = 0; k < candidates.size(); ++k) {
+    const int pair = candidates[k];
+    if (options.frozen_cache) {
+      const CollisionCache::Pair* known = cache.find(pair);
+      copy = known ? *known : CollisionCache::Pair{};
+    }
+    CollisionCache::Pair& memory = options.frozen_cache ? copy : cache.pairs[k];
+    collide_pair(model, pair, model.pair_margin[pair], options, memory, workspace, workspace.contacts);
+  }
 }
 
 void collide_pair_stateless(const Model& model, int pair, double margin, CollisionWorkspace& w,

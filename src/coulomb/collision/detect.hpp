@@ -18,7 +18,8 @@ struct CollisionOptions {
 };
 
 /// Memory from step to step: separating axes, support hints, the points kept. Part of the state: copying it copies the
-/// memory, equal state and equal cache give equal contacts, bit for bit.
+/// memory, equal state and equal cache give equal contacts, bit for bit. It knows the candidates of the last detection only: a
+/// pair that went out of reach comes back as one that was never close.
 struct CollisionCache {
   struct Pair {
     double axis[3] = {0, 0, 0};    ///< last separating axis or normal, zero if unknown
@@ -27,22 +28,33 @@ struct CollisionCache {
     int kept[8] = {0};             ///< their feature ids
     int reference = -1;            ///< reference face choice: -1 unknown, else 2*face + (0: on A, 1: on B)
   };
-  std::vector<Pair> pairs;  ///< one per Model pair
+  std::vector<int> pair_indices;  ///< ascending, into Model's pairs
+  std::vector<Pair> pairs;        ///< aligned with pair_indices
   void reset();
+  /// What is known of a pair, nullptr when nothing is.
+  const Pair* find(int pair_index) const;
 };
 
 /// Buffers of the collision stage, sized once from the model.
 struct CollisionWorkspace {
-  explicit CollisionWorkspace(const Model& model);
+  /// swept_from: see FilterTables.
+  explicit CollisionWorkspace(const Model& model, int swept_from = least_swept_geometries);
+  /// Makes room for this many pairs in the box test.
+  void reserve_boxes(std::size_t count);
+
   std::vector<double> pose;       ///< 15 rows of padded geometries, world: rotation row major, position, centre
   std::vector<Contact> contacts;  ///< result, ordered by pair then feature
-  std::vector<float> filter_center, filter_radius;          ///< 3 rows x padded geometries; padded geometries
-  std::vector<int> candidates;                              ///< pairs that passed the filter, ascending
-  FilterTables filter;                                      ///< what the filter knows of the model
-  std::vector<std::uint8_t> hits;                           ///< one row's hits
-  std::vector<int> box_first, box_second, box_pair, touch;  ///< pairs on their way to the box test, and its result
-  std::vector<double> box_margin;
-  std::vector<Contact> staging;  ///< one pair's contacts, overwritten by the next
+  std::vector<float> filter_center, filter_radius;   ///< 3 rows x padded geometries; padded geometries
+  std::vector<int> candidates;                       ///< pairs that passed the filter, ascending
+  FilterTables filter;                               ///< what the filter knows of the model
+  SphereSweep sweep;                                 ///< of many geometries
+  std::vector<std::uint8_t> hits;                    ///< one row's hits
+  std::vector<int> box_first, box_second, box_pair;  ///< geometries and pairs on their way to the box test
+  std::vector<double> box_margin;                    ///< and how near it has to be
+  std::vector<int> touch;                            ///< result of the box test, and of that of half-spaces
+  std::vector<int> merged;                           ///< candidates while two lists become one
+  std::vector<CollisionCache::Pair> next_cache;      ///< the cache while its pairs change
+  std::vector<Contact> staging;                      ///< one pair's contacts, overwritten by the next
 };
 
 /// body_position: num_bodies x 3, body_rotation: num_bodies x 9 row major (world from body).

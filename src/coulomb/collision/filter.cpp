@@ -3,11 +3,12 @@
 #include "coulomb/collision/filter.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <cstring>
+#include <numeric>
+#include <utility>
 
 #include "coulomb/collision/detect.hpp"
+#include "coulomb/collision/hit_bytes.hpp"
 #include "coulomb/simd.hpp"
 #include "coulomb/small_math.hpp"
 
@@ -186,18 +187,25 @@ void test_half_spaces(CollisionWorkspace& w) {
     for (int k = 0; k < count; ++k)
       if (w.touch[k]) w.candidates.push_back(plane.pair[k]);
   }
+  if (t.planes.size() > 1) std::sort(w.candidates.begin(), w.candidates.end());
 }
 
-/// Position in memory of the first byte of the word that is not zero; clears it.
-int take_byte(std::uint64_t& word) {
-  const bool little = std::endian::native == std::endian::little;
-  const int byte = (little ? std::countr_zero(word) : std::countl_zero(word)) / 8;
-  word &= ~(std::uint64_t{255} << 8 * (little ? byte : 7 - byte));
-  return byte;
+/// A pair whose spheres overlap: with a ball it becomes a candidate at once if that touches the other's box; the others go through
+/// the box test together.
+inline void take_pair(const Model& model, int pair, int a, int b, int& num_boxes, CollisionWorkspace& w) {
+  const double margin = model.pair_margin[pair];
+  if (model.geometry_type[a] == ShapeType::sphere) {
+    if (ball_touches_box(w, a, b, margin)) w.candidates.push_back(pair);
+  } else if (model.geometry_type[b] == ShapeType::sphere) {
+    if (ball_touches_box(w, b, a, margin)) w.candidates.push_back(pair);
+  } else {
+    w.box_first[num_boxes] = a, w.box_second[num_boxes] = b;
+    w.box_margin[num_boxes] = margin, w.box_pair[num_boxes++] = pair;
+  }
 }
 
-/// Spheres first; the pairs that pass go through their boxes together, balls one by one.
-void test_rows(const Model& model, CollisionWorkspace& w) {
+/// Few geometries: every sphere against the row of its partners. The number of pairs for the box test.
+int test_rows(const Model& model, CollisionWorkspace& w) {
   const FilterTables& t = w.filter;
   const float* x = w.filter_center.data();
   const float* y = x + t.padded;
@@ -206,26 +214,43 @@ void test_rows(const Model& model, CollisionWorkspace& w) {
   int num_boxes = 0;
   for (const FilterTables::Row& row : t.rows) {
     const int i = row.geometry, n = row.end - row.begin;
-    const bool ball = model.geometry_type[i] == ShapeType::sphere;
     test_row(x + row.begin, y + row.begin, z + row.begin, r + row.begin, &t.allowed[row.offset], x[i], y[i], z[i], r[i],
              n, w.hits.data());
-    for (int block = 0; block < n; block += 8) {
-      std::uint64_t any;
-      std::memcpy(&any, &w.hits[block], 8);
-      while (any != 0) {
-        const int j = block + take_byte(any), pair = t.pair_of[row.offset + j], other = row.begin + j;
-        const double margin = model.pair_margin[pair];
-        if (ball) {
-          if (ball_touches_box(w, i, other, margin)) w.candidates.push_back(pair);
-        } else if (model.geometry_type[other] == ShapeType::sphere) {
-          if (ball_touches_box(w, other, i, margin)) w.candidates.push_back(pair);
-        } else {
-          w.box_first[num_boxes] = i, w.box_second[num_boxes] = other;
-          w.box_margin[num_boxes] = margin, w.box_pair[num_boxes++] = pair;
-        }
-      }
-    }
+    for_each_hit(w.hits.data(), n,
+                 [&](int j) { take_pair(model, t.pair_of[row.offset + j], i, row.begin + j, num_boxes, w); });
   }
+  return num_boxes;
+}
+
+/// Many geometries: the spheres that the sweep finds. The number of pairs for the box test.
+int test_swept(const Model& model, CollisionWorkspace& w) {
+  const FilterTables& t = w.filter;
+  const float* centre = w.filter_center.data();
+  w.sweep.run({{centre, centre + t.padded, centre + 2 * t.padded}, w.filter_radius.data()});
+  const std::size_t count = w.sweep.first.size();
+  w.reserve_boxes(count);
+  int num_boxes = 0;
+  for (std::size_t k = 0; k < count; ++k) {
+    const int a = w.sweep.first[k], b = w.sweep.second[k], pair = t.lookup.find(model, a, b);
+    if (pair >= 0) take_pair(model, pair, a, b, num_boxes, w);
+  }
+  return num_boxes;
+}
+
+/// Candidates of two kinds, the first `count` and the others, each ascending, become one list.
+void merge_candidates(std::size_t count, CollisionWorkspace& w) {
+  std::vector<int>& all = w.candidates;
+  if (count == 0 || count == all.size() || all[count - 1] < all[count]) return;
+  w.merged.assign(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count));
+  std::size_t next = count, out = 0;  // what is written has been read: out <= next
+  for (const int pair : w.merged) {
+    while (next < all.size() && all[next] < pair) all[out++] = all[next++];
+    all[out++] = pair;
+  }
+}
+
+void add_touching_boxes(int num_boxes, CollisionWorkspace& w) {
+  const FilterTables& t = w.filter;
   test_boxes(num_boxes, t.padded, w.box_first.data(), w.box_second.data(), w.box_margin.data(), w.pose.data(),
              t.box_half.data(), w.touch.data());
   for (int k = 0; k < num_boxes; ++k)
@@ -243,7 +268,23 @@ void add_half_space_pair(const Model& model, int pair, std::vector<FilterTables:
 
 }  // namespace
 
-FilterTables::FilterTables(const Model& model) {
+PairLookup::PairLookup(const Model& model) : start(model.num_geometries + 1, 0) {
+  for (const int a : model.pair_a) ++start[a + 1];
+  std::partial_sum(start.begin(), start.end(), start.begin());
+}
+
+int PairLookup::find(const Model& model, int a, int b) const {
+  const int begin = start[a], end = start[a + 1];
+  if (begin == end) return -1;
+  // where it is when `a` collides with every geometry up to b
+  const int guess = begin + b - model.pair_b[begin];
+  if (guess >= begin && guess < end && model.pair_b[guess] == b) return guess;
+  const auto first = model.pair_b.begin();
+  const auto at = std::lower_bound(first + begin, first + end, b);
+  return at != first + end && *at == b ? static_cast<int>(at - first) : -1;
+}
+
+FilterTables::FilterTables(const Model& model, int swept_from) {
   const int n = model.num_geometries, num_pairs = static_cast<int>(model.pair_a.size());
   padded = round_up(n);
   box_half.resize(3 * padded), local.resize(15 * padded);
@@ -264,6 +305,17 @@ FilterTables::FilterTables(const Model& model) {
   for (int p = 0; p < num_pairs; ++p)
     for (const int g : {model.pair_a[p], model.pair_b[p]})
       reach[g] = std::max(reach[g], radius[g] + 0.5 * std::max(model.pair_margin[p], 0.0));
+  const auto has_half_space = [&model](int pair) {
+    return model.geometry_type[model.pair_a[pair]] == ShapeType::half_space ||
+           model.geometry_type[model.pair_b[pair]] == ShapeType::half_space;
+  };
+  for (int p = 0; p < num_pairs; ++p)
+    if (has_half_space(p)) add_half_space_pair(model, p, planes);
+  swept = n >= swept_from;
+  if (swept) {
+    lookup = PairLookup(model);
+    return;
+  }
   for (int p = 0; p < num_pairs;) {
     const int a = model.pair_a[p];
     int end = p;
@@ -279,16 +331,24 @@ FilterTables::FilterTables(const Model& model) {
     allowed.resize(start + row.end - row.begin, 0), pair_of.resize(start + row.end - row.begin, -1);
     bool any = false;
     for (; p < end; ++p) {
-      const int b = model.pair_b[p];
-      if (model.geometry_type[a] == ShapeType::half_space || model.geometry_type[b] == ShapeType::half_space) {
-        add_half_space_pair(model, p, planes);
-        continue;
-      }
-      allowed[start + b - row.begin] = 1, pair_of[start + b - row.begin] = p, any = true;
+      if (has_half_space(p)) continue;
+      const int column = start + model.pair_b[p] - row.begin;
+      allowed[column] = 1, pair_of[column] = p, any = true;
     }
     if (any) rows.push_back(row);
     else allowed.resize(start), pair_of.resize(start);
   }
+}
+
+SphereSweep FilterTables::make_sweep(const Model& model) const {
+  if (!swept) return {};
+  std::vector<bool> has_partner(model.num_geometries, false);
+  for (std::size_t p = 0; p < model.pair_a.size(); ++p)
+    has_partner[model.pair_a[p]] = has_partner[model.pair_b[p]] = true;
+  std::vector<int> members;
+  for (int g = 0; g < model.num_geometries; ++g)
+    if (has_partner[g] && model.geometry_type[g] != ShapeType::half_space) members.push_back(g);
+  return SphereSweep(std::move(members), model.num_geometries);
 }
 
 void filter_pairs(const Model& model, const double* body_position, const double* body_rotation, CollisionWorkspace& w) {
@@ -297,8 +357,12 @@ void filter_pairs(const Model& model, const double* body_position, const double*
   pose_rows(model.num_geometries, t.padded, model.geometry_body.data(), body_position, body_rotation, t.local.data(),
             t.reach.data(), w.pose.data(), w.filter_center.data(), w.filter_radius.data());
   test_half_spaces(w);
-  test_rows(model, w);
-  if (!std::is_sorted(w.candidates.begin(), w.candidates.end())) std::sort(w.candidates.begin(), w.candidates.end());
+  const std::size_t of_half_spaces = w.candidates.size();
+  const int num_boxes = t.swept ? test_swept(model, w) : test_rows(model, w);
+  merge_candidates(of_half_spaces, w);
+  const std::size_t without_boxes = w.candidates.size();
+  add_touching_boxes(num_boxes, w);
+  merge_candidates(without_boxes, w);
 }
 
 }  // namespace coulomb

@@ -1,16 +1,31 @@
-// Which pairs may touch: bounding spheres in single precision, one geometry against all of its partners at a time, then
-// oriented boxes. Conservative: a pair closer than its margin is never dropped. Half-spaces take the signed distance of
-// the box.
+// Which pairs may touch: bounding spheres in single precision, then oriented boxes. Conservative: a pair closer than its margin is
+// never dropped. Half-spaces take the signed distance of the box. Spheres: of few geometries each is tested against all of its
+// partners, many are sorted along an axis first (sphere_sweep.hpp); the candidates are the same.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
+#include "coulomb/collision/sphere_sweep.hpp"
 #include "coulomb/model/model.hpp"
 
 namespace coulomb {
 
 struct CollisionWorkspace;
+
+/// Models with at least this many geometries are swept: where it takes the same time as testing every pair.
+inline constexpr int least_swept_geometries = 200;
+
+/// The pair of two geometries. In a model the pairs of one first geometry follow one another, ascending by the second.
+class PairLookup {
+ public:
+  PairLookup() = default;
+  explicit PairLookup(const Model& model);
+  /// Index of pair (a, b), a < b; -1 when these two do not collide.
+  int find(const Model& model, int a, int b) const;
+
+  std::vector<int> start;  ///< num_geometries + 1: where a geometry's pairs begin
+};
 
 /// Constants of the filter, computed once from the model.
 struct FilterTables {
@@ -24,9 +39,14 @@ struct FilterTables {
     std::vector<int> other, pair;
     std::vector<double> margin;
   };
-  explicit FilterTables(const Model& model);
+  /// swept_from: how many geometries are many.
+  explicit FilterTables(const Model& model, int swept_from = least_swept_geometries);
+  /// The sweep of the bounded geometries that have partners; empty where every pair is tested.
+  SphereSweep make_sweep(const Model& model) const;
 
-  int padded = 0;  ///< num_geometries rounded up to 16
+  int padded = 0;      ///< num_geometries rounded up to 16
+  bool swept = false;  ///< many geometries: `lookup` instead of rows, allowed and pair_of
+  PairLookup lookup;
   std::vector<Row> rows;
   std::vector<std::uint8_t> allowed;  ///< 1 where (row, column) is a pair of two bounded shapes
   std::vector<int> pair_of;           ///< aligned with allowed: the pair's index

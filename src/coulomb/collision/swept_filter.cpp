@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
+#include "coulomb/collision/hit_bytes.hpp"
 #include "coulomb/simd.hpp"
 #include "coulomb/small_math.hpp"
 
@@ -36,10 +36,10 @@ COULOMB_SIMD void test_row(const float* __restrict x, const float* __restrict y,
 
 }  // namespace
 
-SweptFilter::SweptFilter(const Model& model)
-    : tables(model), centre(3 * model.num_geometries), reach(model.num_geometries), sphere_(4 * tables.padded),
-      hits_(tables.padded) {
-  pairs.reserve(model.pair_a.size());
+SweptFilter::SweptFilter(const Model& model, int swept_from)
+    : tables(model, swept_from), centre(3 * model.num_geometries), reach(model.num_geometries),
+      sweep_(tables.make_sweep(model)), sphere_(4 * tables.padded), hits_(tables.padded) {
+  pairs.reserve(tables.swept ? 8 * tables.padded : model.pair_a.size());
 }
 
 void SweptFilter::run(const Model& model, const double* up) {
@@ -61,12 +61,13 @@ void SweptFilter::run(const Model& model, const double* up) {
     const int i = row.geometry, n = row.end - row.begin;
     test_row(x + row.begin, y + row.begin, z + row.begin, r + row.begin, &tables.allowed[row.offset], x[i], y[i], z[i],
              r[i], n, hits_.data());
-    for (int block = 0; block < n; block += 8) {
-      std::uint64_t any;
-      std::memcpy(&any, &hits_[block], 8);
-      if (any == 0) continue;
-      for (int j = block; j < block + 8; ++j)
-        if (hits_[j]) pairs.push_back(tables.pair_of[row.offset + j]);
+    for_each_hit(hits_.data(), n, [&](int j) { pairs.push_back(tables.pair_of[row.offset + j]); });
+  }
+  if (tables.swept) {
+    sweep_.run({{x, y, z}, r});
+    for (std::size_t k = 0; k < sweep_.first.size(); ++k) {
+      const int pair = tables.lookup.find(model, sweep_.first[k], sweep_.second[k]);
+      if (pair >= 0) pairs.push_back(pair);
     }
   }
   if (!std::is_sorted(pairs.begin(), pairs.end())) std::sort(pairs.begin(), pairs.end());

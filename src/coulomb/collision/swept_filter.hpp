@@ -1,5 +1,5 @@
 // Which geometries may come near each other during a motion: bounding spheres that grow by how far their centres may move. Single
-// precision, one geometry against all of its partners at a time, as in filter.hpp. Conservative: pairs that are dropped stay apart.
+// precision, by rows or swept, as in filter.hpp. Conservative: pairs that are dropped stay apart.
 #pragma once
 
 #include "coulomb/collision/filter.hpp"
@@ -7,7 +7,8 @@
 namespace coulomb {
 
 struct SweptFilter {
-  explicit SweptFilter(const Model& model);
+  /// swept_from: see FilterTables.
+  explicit SweptFilter(const Model& model, int swept_from = least_swept_geometries);
 
   FilterTables tables;
   std::vector<double> centre;  ///< num_geometries x 3, world: of the bounding spheres at the start
@@ -19,6 +20,7 @@ struct SweptFilter {
   void run(const Model& model, const double* up);
 
  private:
+  SphereSweep sweep_;
   std::vector<float> sphere_;  ///< 3 rows of centres and one of radii, padded
   std::vector<std::uint8_t> hits_;
 };

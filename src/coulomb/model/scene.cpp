@@ -1,7 +1,6 @@
 // The verbs of Scene: each checks its arguments, makes a SceneParts of its own and appends it, so that an error changes nothing.
 #include "coulomb/model/scene.hpp"
 
-#include <set>
 #include <utility>
 
 #include "coulomb/model/checks.hpp"
@@ -15,40 +14,18 @@
 namespace coulomb {
 namespace {
 
-template <class Part>
-const std::string& name_of(const Part& part) {
-  return part.name;
-}
-inline const std::string& name_of(const KeyframePart& part) { return part.values.name; }
 inline std::string& name_of(KeyframePart& part) { return part.values.name; }
 template <class Part>
 std::string& name_of(Part& part) {
   return part.name;
 }
 
-/// The name itself, or the first of name_2, name_3, ... that is free.
-std::string free_name(const std::set<std::string>& taken, const std::string& name) {
-  if (!taken.count(name)) return name;
-  for (int i = 2;; ++i) {
-    std::string candidate = name + "_" + std::to_string(i);
-    if (!taken.count(candidate)) return candidate;
-  }
-}
-
-template <class Part>
-std::set<std::string> names_in(const std::vector<Part>& parts) {
-  std::set<std::string> names;
-  for (const Part& part : parts) names.insert(name_of(part));
-  return names;
-}
-
 /// Appends with names made unique; `first` skips the world body.
 template <class Part>
-void append_named(std::vector<Part>& to, std::vector<Part>& from, std::size_t first = 0) {
-  std::set<std::string> taken = names_in(to);
+void append_named(std::vector<Part>& to, std::vector<Part>& from, NamePool& names, std::size_t first = 0) {
   for (std::size_t i = first; i < from.size(); ++i) {
-    name_of(from[i]) = free_name(taken, name_of(from[i]));
-    taken.insert(name_of(from[i]));
+    name_of(from[i]) = names.free(name_of(from[i]));
+    names.add(name_of(from[i]));
     to.push_back(std::move(from[i]));
   }
 }
@@ -120,38 +97,47 @@ Scene::Scene(const SceneOptions& options) : options_(options) {
   if (options.gravity) checks::finite("Scene: gravity", options.gravity->data(), 3);
   if (options.timestep) checks::positive("Scene: timestep", *options.timestep);
   checks::not_negative("Scene: contact_margin", options.contact_margin);
+  names_.bodies.add(parts_.bodies[0].name), names_.shapes.add(parts_.bodies[0].name);
 }
 
 SceneElement Scene::append(SceneParts parts, const std::string& name) {
-  SceneParts next = parts_;  // a scene is small: a copy buys the promise that an error changes nothing
+  // what may be refused comes first: an error changes nothing
+  std::optional<Vec3> gravity = parts_.gravity;
+  std::optional<double> timestep = parts_.timestep;
+  if (!options_.gravity) merge_option(gravity, parts.gravity, "gravity", name);
+  if (!options_.timestep) merge_option(timestep, parts.timestep, "timestep", name);
+  parts_.gravity = gravity, parts_.timestep = timestep;
+
   SceneElement element;
   element.name = name;
-  element.first_body = static_cast<int>(next.bodies.size());
-  element.first_joint = static_cast<int>(next.joints.size());
-  element.first_geometry = static_cast<int>(next.geometries.size());
+  element.first_body = static_cast<int>(parts_.bodies.size());
+  element.first_joint = static_cast<int>(parts_.joints.size());
+  element.first_geometry = static_cast<int>(parts_.geometries.size());
   element.num_bodies = static_cast<int>(parts.bodies.size()) - 1;
   element.num_joints = static_cast<int>(parts.joints.size());
   element.num_geometries = static_cast<int>(parts.geometries.size());
-  if (!options_.gravity) merge_option(next.gravity, parts.gravity, "gravity", name);
-  if (!options_.timestep) merge_option(next.timestep, parts.timestep, "timestep", name);
-  shift_indices(parts, next);
-  append_named(next.bodies, parts.bodies, 1);
-  append_named(next.joints, parts.joints);
-  append_named(next.geometries, parts.geometries);
-  append_named(next.actuators, parts.actuators);
-  append_named(next.equalities, parts.equalities);
-  append_named(next.keyframes, parts.keyframes);
-  append_named(next.sites, parts.sites);
-  append_named(next.sensors, parts.sensors);
-  append_named(next.pinocchio_maps, parts.pinocchio_maps);
+
+  shift_indices(parts, parts_);
+  append_named(parts_.bodies, parts.bodies, names_.bodies, 1);
+  append_named(parts_.joints, parts.joints, names_.joints);
+  append_named(parts_.geometries, parts.geometries, names_.geometries);
+  append_named(parts_.actuators, parts.actuators, names_.actuators);
+  append_named(parts_.equalities, parts.equalities, names_.equalities);
+  append_named(parts_.keyframes, parts.keyframes, names_.keyframes);
+  append_named(parts_.sites, parts.sites, names_.sites);
+  append_named(parts_.sensors, parts.sensors, names_.sensors);
+  append_named(parts_.pinocchio_maps, parts.pinocchio_maps, names_.pinocchio_maps);
+  for (std::size_t b = element.first_body; b < parts_.bodies.size(); ++b) names_.shapes.add(parts_.bodies[b].name);
+  for (std::size_t g = element.first_geometry; g < parts_.geometries.size(); ++g)
+    names_.shapes.add(parts_.geometries[g].name);
+
   auto add = [](auto& to, auto& from) { to.insert(to.end(), from.begin(), from.end()); };
-  add(next.meshes, parts.meshes);
-  add(next.pairs, parts.pairs);
-  add(next.excludes, parts.excludes);
-  add(next.ignored, parts.ignored);
-  next.num_collision_groups += parts.num_collision_groups;
-  next.filter_parent_child = next.filter_parent_child && parts.filter_parent_child;
-  parts_ = std::move(next);
+  add(parts_.meshes, parts.meshes);
+  add(parts_.pairs, parts.pairs);
+  add(parts_.excludes, parts.excludes);
+  add(parts_.ignored, parts.ignored);
+  parts_.num_collision_groups += parts.num_collision_groups;
+  parts_.filter_parent_child = parts_.filter_parent_child && parts.filter_parent_child;
   return element;
 }
 
@@ -162,7 +148,7 @@ SceneElement Scene::add_ground(const GroundOptions& options) {
   checks::finite(what + " height", &options.height, 1);
   const Vec3 normal = checks::unit_vector(what + " normal", options.normal);
   const bool default_name = options.name == "ground" || options.name.empty();
-  if (!default_name && names_in(parts_.geometries).count(options.name))
+  if (!default_name && names_.geometries.has(options.name))
     throw std::invalid_argument("add_ground: name '" + options.name + "' is taken by another geometry");
   SceneParts parts;
   GeometryPart g;
@@ -188,15 +174,12 @@ SceneElement Scene::add_shape(ShapeType type, const std::array<double, 3>& size,
     throw std::invalid_argument(what + ": mass and density are both given, one is enough");
   if (options.mass) checks::positive(what + " mass", *options.mass);
   if (options.density) checks::positive(what + " density", *options.density);
-  if (!options.name.empty() &&
-      (names_in(parts_.bodies).count(options.name) || names_in(parts_.geometries).count(options.name)))
+  if (!options.name.empty() && names_.shapes.has(options.name))
     throw std::invalid_argument(what + ": name '" + options.name + "' is taken by another element");
 
   SceneParts parts;
   BodyPart body;
-  auto taken = names_in(parts_.bodies);
-  taken.merge(names_in(parts_.geometries));
-  body.name = options.name.empty() ? free_name(taken, kind) : options.name;
+  body.name = options.name.empty() ? names_.shapes.free(kind) : options.name;
   body.placement = {options.position, quaternion};
   const MassProperties solid = solid_properties(type, size, mesh.get());
   body.mass = options.mass ? *options.mass : options.density.value_or(1000.0) * solid.mass;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "coulomb/model/model.hpp"
+#include "coulomb/model/name_pool.hpp"
 #include "coulomb/model/scene_parts.hpp"
 
 namespace coulomb {
@@ -124,8 +125,13 @@ class Scene {
   SceneElement add_shape(ShapeType type, const std::array<double, 3>& size, std::shared_ptr<const ConvexMesh> mesh,
                          const char* kind, const ShapeOptions& options);
 
+  /// One pool per list of parts; shapes: bodies and geometries together.
+  struct Names {
+    NamePool bodies, joints, geometries, actuators, equalities, keyframes, sites, sensors, pinocchio_maps, shapes;
+  };
   SceneOptions options_;
   SceneParts parts_;
+  Names names_;
 };
 
 }  // namespace coulomb

@@ -117,32 +117,38 @@ class PairFilter {
   std::set<std::pair<int, int>> excluded_;
 };
 
+void add_pair(int a, int b, const PairOverride& own, double margin, Model& m) {
+  const GeometryMaterial &of_a = m.geometry_materials[a], &of_b = m.geometry_materials[b];
+  const PairMaterial material = combine_materials(of_a, of_b, own);
+  m.pair_a.push_back(a);
+  m.pair_b.push_back(b);
+  m.pair_overrides.push_back(own);
+  m.pair_friction.push_back(material.friction);
+  m.pair_restitution.push_back(material.restitution);
+  m.pair_compliance.push_back(material.compliance);
+  m.pair_penalty.push_back(combine_penalty(of_a.penalty, of_b.penalty));
+  m.pair_margin.push_back(margin);
+}
+
+/// Ascending by (a, b): those that the masks let collide, and those that the scene lists.
 void list_pairs(const SceneParts& parts, double margin, Model& m) {
   const PairFilter may_collide(parts, m);
-  std::map<std::pair<int, int>, PairOverride> pairs;  // sorted by (a, b)
-  const int n = m.num_geometries;
-  for (int a = 0; a < n; ++a)
-    for (int b = a + 1; b < n; ++b)
-      if (may_collide(parts.geometries[a], parts.geometries[b])) pairs.emplace(std::pair(a, b), PairOverride{});
+  std::map<std::pair<int, int>, PairOverride> listed;
   for (const PairPart& p : parts.pairs) {
-    const auto key = std::minmax(p.a, p.b);
-    const GeometryPart &a = parts.geometries[key.first], &b = parts.geometries[key.second];
-    if (!may_collide.can_move_apart(a, b)) continue;
-    pairs[std::pair<int, int>(key)] = {p.friction, p.restitution};
+    const std::pair<int, int> key = std::minmax(p.a, p.b);
+    if (may_collide.can_move_apart(parts.geometries[key.first], parts.geometries[key.second]))
+      listed[key] = {p.friction, p.restitution};
   }
-  for (const auto& [key, own] : pairs) {
-    const PairMaterial material =
-        combine_materials(m.geometry_materials[key.first], m.geometry_materials[key.second], own);
-    m.pair_overrides.push_back(own);
-    m.pair_a.push_back(key.first);
-    m.pair_b.push_back(key.second);
-    m.pair_friction.push_back(material.friction);
-    m.pair_restitution.push_back(material.restitution);
-    m.pair_compliance.push_back(material.compliance);
-    m.pair_penalty.push_back(
-        combine_penalty(m.geometry_materials[key.first].penalty, m.geometry_materials[key.second].penalty));
-    m.pair_margin.push_back(margin);
-  }
+  auto next = listed.cbegin();
+  for (int a = 0; a < m.num_geometries; ++a)
+    for (int b = a + 1; b < m.num_geometries; ++b) {
+      if (next != listed.cend() && next->first == std::pair(a, b)) {
+        add_pair(a, b, next->second, margin, m);
+        ++next;
+      } else if (may_collide(parts.geometries[a], parts.geometries[b])) {
+        add_pair(a, b, {}, margin, m);
+      }
+    }
 }
 
 void copy_keyframes(const SceneParts& parts, Model& m) {

@@ -2,20 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <type_traits>
 
 namespace coulomb {
 namespace {
 
 constexpr std::size_t allocation_overhead = 16;
-
-// Same bits; no padding, or equal pairs could differ.
-bool same(const CollisionCache::Pair& a, const CollisionCache::Pair& b) {
-  static_assert(std::is_trivially_copyable_v<CollisionCache::Pair>);
-  static_assert(sizeof(CollisionCache::Pair) == 3 * sizeof(double) + 12 * sizeof(int));
-  return std::memcmp(&a, &b, sizeof a) == 0;
-}
 
 template <typename... T>
 std::size_t array_bytes(const std::vector<T>&... arrays) {
@@ -25,16 +16,12 @@ std::size_t array_bytes(const std::vector<T>&... arrays) {
 }  // namespace
 
 std::size_t Checkpoints::Checkpoint::bytes() const {
-  return sizeof *this + array_bytes(pairs, impulses) + 2 * allocation_overhead;
+  return sizeof *this + array_bytes(collision.pair_indices, collision.pairs, impulses) + 3 * allocation_overhead;
 }
 
 Checkpoints::Checkpoint Checkpoints::pack(const StepMemory& memory) {
-  static const CollisionCache::Pair fresh{};
-  const auto& pairs = memory.collision.pairs;
   Checkpoint out;
-  out.pairs.reserve(std::count_if(pairs.begin(), pairs.end(), [](const auto& pair) { return !same(pair, fresh); }));
-  for (std::size_t i = 0; i < pairs.size(); ++i)
-    if (!same(pairs[i], fresh)) out.pairs.push_back({static_cast<int>(i), pairs[i]});
+  out.collision = memory.collision;
   out.impulses = memory.impulses;
   out.had_states = !memory.last_q.empty();
   return out;
@@ -63,8 +50,7 @@ void Checkpoints::thin() {
 
 void Checkpoints::restore(int t, StepMemory& memory) const {
   const Checkpoint& from = checkpoints_[t / every_];
-  std::fill(memory.collision.pairs.begin(), memory.collision.pairs.end(), CollisionCache::Pair{});
-  for (const KeptPair& kept : from.pairs) memory.collision.pairs[kept.index] = kept.pair;
+  memory.collision = from.collision;
   memory.impulses = from.impulses;
 }
 
@@ -93,8 +79,10 @@ std::size_t record_bytes(const StepRecord& r) {
                   d.inertia, d.composite, d.velocity, d.body_acceleration, d.column_acceleration, d.ancestors,
                   d.factor_work, d.streams, d.scratch, d.link, d.vectors, d.trees);
   bytes += array_bytes(c.pose, c.contacts, c.filter_center, c.filter_radius, c.candidates, c.hits, c.box_first,
-                       c.box_second, c.box_pair, c.touch, c.box_margin, c.staging);
-  bytes += array_bytes(f.rows, f.allowed, f.pair_of, f.planes, f.local, f.box_half, f.radius, f.reach, f.size);
+                       c.box_second, c.box_pair, c.touch, c.box_margin, c.merged, c.next_cache, c.staging);
+  bytes += c.sweep.bytes();
+  bytes += array_bytes(f.lookup.start, f.rows, f.allowed, f.pair_of, f.planes, f.local, f.box_half, f.radius, f.reach,
+                       f.size);
   bytes += array_bytes(r.joint_forces.tau, r.joint_forces.dtau_dq, r.joint_forces.dtau_dv, r.joint_forces.dtau_du);
   bytes += array_bytes(r.rows.body_rows, r.rows.dof_rows, r.rows.keys, r.rows.blocks, r.rows.bias, r.rows.compliance,
                        r.rows.weight);

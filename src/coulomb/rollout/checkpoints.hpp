@@ -36,13 +36,8 @@ class Checkpoints {
   std::size_t least_bytes(int steps) const;
 
  private:
-  // Pairs that were never close are as reset() leaves them, and not kept.
-  struct KeptPair {
-    int index;
-    CollisionCache::Pair pair;
-  };
   struct Checkpoint {
-    std::vector<KeptPair> pairs;
+    CollisionCache collision;
     std::vector<StepMemory::Impulse> impulses;
     bool had_states = false;
     std::size_t bytes() const;

@@ -7,17 +7,31 @@
 
 namespace coulomb {
 
+namespace {
+
+bool in_one_tree(const Model& model, int body_a, int body_b) {
+  return model.body_tree[body_a] >= 0 && model.body_tree[body_a] == model.body_tree[body_b];
+}
+
+// Scenes of single bodies have no pair to look at.
+bool has_own_pairs(const Model& model) {
+  for (std::size_t p = 0; p < model.pair_a.size(); ++p)
+    if (in_one_tree(model, model.geometry_body[model.pair_a[p]], model.geometry_body[model.pair_b[p]])) return true;
+  return false;
+}
+
+}  // namespace
+
 std::vector<int> neutral_overlaps(const Model& model, double depth) {
+  if (!has_own_pairs(model)) return {};
   DynamicsWorkspace dynamics(model);
   CollisionWorkspace workspace(model);
   CollisionCache cache;
-  cache.pairs.resize(model.pair_a.size());
   kinematics(model, model.q_neutral.data(), dynamics);
   detect_contacts(model, dynamics.body_position.data(), dynamics.body_rotation.data(), {}, cache, workspace);
   std::vector<int> out;
   for (const Contact& contact : workspace.contacts) {
-    const int tree = model.body_tree[contact.body_a];
-    if (tree < 0 || tree != model.body_tree[contact.body_b] || contact.distance > -depth) continue;
+    if (!in_one_tree(model, contact.body_a, contact.body_b) || contact.distance > -depth) continue;
     if (out.empty() || out.back() != contact.pair) out.push_back(contact.pair);
   }
   return out;

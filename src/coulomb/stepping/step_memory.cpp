@@ -22,9 +22,7 @@ std::uint64_t structure_of(const Model& m) {
 
 }  // namespace
 
-StepMemory::StepMemory(const Model& model) : structure(structure_of(model)) {
-  collision.pairs.resize(model.pair_a.size());
-}
+StepMemory::StepMemory(const Model& model) : structure(structure_of(model)) {}
 
 void StepMemory::reset() {
   collision.reset();

@@ -129,7 +129,6 @@ void sample_pair(const Named& a, const Named& b, Random& random, bool aligned, T
     const double reach = random.uniform(0.12, 0.3);
     for (int i = 0; i < 3; ++i) scene.body_position(2)[i] = reach * direction[i], scene.body_position(1)[i] = 0;
     CollisionCache cache;
-    cache.pairs.resize(1);
     CollisionOptions warm;
     detect_contacts(scene.model, scene.position.data(), scene.rotation.data(), warm, cache, w);
     detect_contacts(scene.model, scene.position.data(), scene.rotation.data(), options, cache, w);

@@ -57,5 +57,18 @@ int main() {
   CHECK(refuses([&] { scene.add_sphere(0.1, bad); }, "triangle"));
   CHECK(refuses([&] { scene.add_urdf("/no/such/robot.urdf"); }, "no such file"));
   CHECK(scene.build()->num_bodies == 4);
+
+  // names: the kind, numbered; across bodies and geometries; a scene is copied with its names
+  Scene names;
+  names.add_ground({.name = "box_3"});
+  for (int k = 0; k < 3; ++k) names.add_box({1, 1, 1});
+  Scene copy = names;
+  CHECK(names.add_box({1, 1, 1}).name == "box_5" && copy.add_box({1, 1, 1}).name == "box_5");
+  const auto named = names.build();
+  CHECK(named->body_names[1] == "box" && named->body_names[2] == "box_2" && named->body_names[3] == "box_4");
+  CHECK(named->joint_names[3] == "box_5_joint" && named->geometry_names[0] == "box_3");
+  names.add_ground(), names.add_ground();
+  CHECK(names.build()->geometry_names.back() == "ground_2");
+  CHECK(refuses([&] { names.add_ground({.name = "box_4"}); }, "'box_4' is taken"));
   return test::report();
 }

@@ -24,7 +24,10 @@ std::shared_ptr<const Model> boxes() {
 // A memory that names its step.
 void mark(StepMemory& memory, int t) {
   memory.reset();
-  memory.collision.pairs[t % memory.collision.pairs.size()].num_kept = t;
+  for (int k = 0; k < t % 4; ++k) {
+    memory.collision.pair_indices.push_back(k + t % 2);
+    memory.collision.pairs.emplace_back().num_kept = t + k;
+  }
   memory.impulses.resize(t % 3);
   for (auto& impulse : memory.impulses) impulse.key = t, impulse.value[0] = 0.5 * t;
 }
@@ -33,6 +36,7 @@ bool equal(const StepMemory& a, const StepMemory& b) {
   bool same = a.impulses.size() == b.impulses.size();
   for (std::size_t i = 0; same && i < a.impulses.size(); ++i)
     same = a.impulses[i].key == b.impulses[i].key && a.impulses[i].value[0] == b.impulses[i].value[0];
+  same = same && a.collision.pair_indices == b.collision.pair_indices;
   for (std::size_t i = 0; same && i < a.collision.pairs.size(); ++i)
     same = a.collision.pairs[i].num_kept == b.collision.pairs[i].num_kept;
   return same;

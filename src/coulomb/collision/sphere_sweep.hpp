@@ -1,0 +1,51 @@
+// Which of many spheres overlap: sorted along one axis, each is tested against those that begin before it ends (sweep and prune).
+// The order is kept from call to call, and so is the axis; they save time and change no answer.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace coulomb {
+
+/// Spheres in single precision, as rows: one value per geometry each.
+struct SphereRows {
+  const float* centre[3];
+  const float* radius;
+};
+
+class SphereSweep {
+ public:
+  SphereSweep() = default;
+  /// members: the geometries that take part, of num_geometries.
+  SphereSweep(std::vector<int> members, int num_geometries);
+
+  /// Finds the pairs that overlap, or whose overlap cannot be told because a number is not finite.
+  void run(const SphereRows& spheres);
+
+  /// The result, geometries with first < second, ascending by first, then by second.
+  std::vector<int> first, second;
+
+  std::size_t bytes() const;
+
+ private:
+  struct Entry {
+    float low;  ///< where the sphere begins along the axis
+    int geometry;
+  };
+  void choose_axis(const SphereRows& spheres);
+  void sort_entries(const SphereRows& spheres);
+  void sweep(const SphereRows& spheres);
+  void order_hits();
+
+  int axis_ = 0;
+  std::vector<int> sample_a_, sample_b_;       ///< pairs of geometries that tell how crowded an axis is
+  std::vector<Entry> entries_;                 ///< in the order of the last call
+  std::vector<float> x_, y_, z_, r_;           ///< spheres in that order, padded
+  std::vector<float> low_, high_;              ///< where they begin and end, padded
+  std::vector<std::uint8_t> hits_;             ///< one sphere's hits
+  std::vector<int> half_first_, half_second_;  ///< the result, ordered by second only
+  std::vector<int> starts_;                    ///< where each geometry's hits go
+};
+
+}  // namespace coulomb

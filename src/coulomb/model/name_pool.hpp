@@ -1,0 +1,30 @@
+// Names of one kind of element: each is taken once.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace coulomb {
+
+class NamePool {
+ public:
+  bool has(const std::string& name) const { return taken_.count(name) > 0; }
+  void add(const std::string& name) { taken_.insert(name); }
+
+  /// The name itself, or the first of name_2, name_3, ... that is free.
+  std::string free(const std::string& name) {
+    if (!has(name)) return name;
+    int& number = next_.try_emplace(name, 2).first->second;
+    for (;; ++number) {
+      std::string candidate = name + "_" + std::to_string(number);
+      if (!has(candidate)) return candidate;
+    }
+  }
+
+ private:
+  std::unordered_set<std::string> taken_;
+  std::unordered_map<std::string, int> next_;  ///< smaller numbers are taken, and stay so
+};
+
+}  // namespace coulomb
