@@ -11,6 +11,10 @@ namespace {
 
 constexpr double rotation_share = 2.0 / 9;  // tr([r] A [r]^T) / 3 over all directions of r, per r^2 tr A
 
+/// A point at the surface of a body of uniform density turns no more easily than this over its mass; a slender body about its own axis
+/// would, but contacts hardly do that.
+constexpr double uniform_turning = 3;
+
 double positive_or_one(double weight) { return weight > 0 && std::isfinite(weight) ? weight : 1.0; }
 
 class Mobility {
@@ -129,7 +133,9 @@ void set_constraint_weights(const NeutralInertia& neutral, Model& m) {
   }
   for (int g = 0; g < m.num_geometries; ++g) {
     const int body = m.geometry_body[g];
-    share[g] = linear[body] + rotation_share * squared_arm(m, g) * angular[body];
+    const double turning = rotation_share * squared_arm(m, g) * angular[body];
+    const double limit = m.body_mass[body] > 0 ? uniform_turning / m.body_mass[body] : turning;
+    share[g] = linear[body] + std::min(turning, limit);
   }
   m.pair_weight.clear();
   for (std::size_t p = 0; p < m.pair_a.size(); ++p)

@@ -159,7 +159,7 @@ struct Model {
   // equality, bodies fixed to the world 0; where that leaves nothing, 1. With T = J M^-1 J^T of a body's linear velocity at a point,
   // A of its angular velocity:
   std::vector<double>
-      pair_weight;  ///< tr T / 3 at the centre of mass + 2/9 r^2 tr A, r^2 = the geometry's bounding radius squared +
+      pair_weight;  ///< tr T / 3 at the centre of mass + min(2/9 r^2 tr A, 3 / mass), r^2 = the geometry's bounding radius squared +
                     ///< its distance from the centre of mass squared (half-spaces: r = 0)
   std::vector<double>
       equality_weight;  ///< 2 per equality. Rows of points: tr T / 3 there; rows that turn: torque_scale^2 tr A / 3.

@@ -88,14 +88,15 @@ struct SolverResult {
   std::vector<int> facets;        ///< one per block: feature of the polygon that a pyramid slides on, else -1
   std::vector<double>
       margin;  ///< one per block: distance to the border of its mode, relative to the problem's scale (small: a tie)
-  double residual = 0;            ///< of what was solved: the last level of the regularised problem
-  double exact_residual = 0;      ///< of the problem without compliance
-  double compliance = 0;          ///< relative to W: of the regularised problem; 0: none
-  int levels = 0;                 ///< proximal steps behind lambda
-  double relaxation = 0;          ///< the compliance, relative to W, that was left in because constraints contradict one another
+  double residual = 0;        ///< of what was solved: the last level of the regularised problem
+  double exact_residual = 0;  ///< of the problem without compliance
+  double compliance = 0;      ///< relative to W: of the regularised problem; 0: none
+  int levels = 0;             ///< proximal steps behind lambda
+  double relaxation =
+      0;  ///< the compliance, relative to W, that was left in because constraints contradict one another
   std::vector<int> contradictory;  ///< relaxed: the blocks that do
   int iterations = 0;
-  bool classes_hit = false;  ///< the modes of the warm start held: one linear solve (Nimble, "LCP stabilization")
+  bool classes_hit = false;     ///< the modes of the warm start held: one linear solve (Nimble, "LCP stabilization")
   bool interior_point = false;  ///< it took the interior-point method
   SolveStatus status = SolveStatus::solved;
 };

@@ -7,14 +7,14 @@
 namespace coulomb {
 namespace {
 
-constexpr double exact = 1e-13;           // a residual that no further step improves
-constexpr double classes_held = 1e-8;     // a first step of the right modes leaves no more
-constexpr double near_rho = 3e-3;         // over the compliance: reads modes off velocities, near a solution
-constexpr double nearly = 1e-4;           // a residual from which Newton's method may still get there
-constexpr double handed_over = 1e-7;      // from here on modes are read off velocities
-constexpr double label_rho = 1e-3;        // over the compliance: micro-slip of that size is told from sticking
-constexpr double contradiction = 1e-3;    // of what a constraint asked: what contradictory ones leave
-constexpr double persistent = 0.9;        // and a proximal step does not reduce
+constexpr double exact = 1e-13;         // a residual that no further step improves
+constexpr double classes_held = 1e-8;   // a first step of the right modes leaves no more
+constexpr double near_rho = 3e-3;       // over the compliance: reads modes off velocities, near a solution
+constexpr double nearly = 1e-4;         // a residual from which Newton's method may still get there
+constexpr double handed_over = 1e-7;    // from here on modes are read off velocities
+constexpr double label_rho = 1e-3;      // over the compliance: micro-slip of that size is told from sticking
+constexpr double contradiction = 1e-3;  // of what a constraint asked: what contradictory ones leave
+constexpr double persistent = 0.9;      // and a proximal step does not reduce
 constexpr double relaxed_compliance = 1e-3;
 
 // No impulses, and the velocity without them: numbers that exist when a solution does not, or is too large for a double.
@@ -153,9 +153,9 @@ bool ConstraintSolver::newton_near(Iterate& iterate, double rho, int max_iterati
 
 // The path to the boundary may fold (De Saxce's law is not monotone); another start takes another path.
 bool ConstraintSolver::interior(Iterate& iterate, double compliance) {
-  constexpr double starts[][3] = {{0.01, 0.003, 0},   {1, 0.03, 0},      {1, 0.003, 0},    {0.01, 1, 0},
-                                  {0.001, 0.003, 0},  {0.01, 0.0003, 0}, {100, 0.1, 0},    {0.01, 0.003, 1e4},
-                                  {10, 0.003, 1e4},   {1, 0.03, 1e4},    {0.1, 0.03, 1e3}, {0.001, 0.03, 0},
+  constexpr double starts[][3] = {{0.01, 0.003, 0},  {1, 0.03, 0},      {1, 0.003, 0},    {0.01, 1, 0},
+                                  {0.001, 0.003, 0}, {0.01, 0.0003, 0}, {100, 0.1, 0},    {0.01, 0.003, 1e4},
+                                  {10, 0.003, 1e4},  {1, 0.03, 1e4},    {0.1, 0.03, 1e3}, {0.001, 0.03, 0},
                                   {10, 0.0003, 1e3}, {0.1, 0.0003, 0},  {100, 10, 0},     {0.001, 0.0003, 1e5}};
   for (const auto& [start, smoothing, softening] : starts) {
     InteriorPoint::Options options;
@@ -234,7 +234,8 @@ void ConstraintSolver::find_contradictions(const ConstraintProblem& problem, Sol
   last_.copy(first_, scaled_.ld);
 }
 
-void ConstraintSolver::solve_single_method(const SolverSettings& settings, const WarmStart* warm, SolverResult& result) {
+void ConstraintSolver::solve_single_method(const SolverSettings& settings, const WarmStart* warm,
+                                           SolverResult& result) {
   static const std::vector<double> none;
   load(warm ? warm->lambda : none, warm, first_);
   bool solved = first_.residual <= tolerance_;

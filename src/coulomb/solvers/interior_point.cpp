@@ -12,8 +12,9 @@ namespace {
 constexpr double to_boundary = 0.99;
 constexpr double least_centring = 1e-4;
 constexpr double short_step = 0.1;
-constexpr double gap_per_residual = 0.003;  // the gap must not outrun the residual, or cones reach the boundary before they fit
-constexpr int frozen_steps = 4;             // without the turning of De Saxce's term, after a short step
+constexpr double gap_per_residual =
+    0.003;                       // the gap must not outrun the residual, or cones reach the boundary before they fit
+constexpr int frozen_steps = 4;  // without the turning of De Saxce's term, after a short step
 
 template <class Vector>
 void grow(Vector& v, std::size_t size) {
@@ -160,7 +161,8 @@ double InteriorPoint::gap_after(const ScaledProblem& problem, double step) const
       for (std::size_t i = row; i < row + 2; ++i) sum += at(lambda_, dlambda_, i) * at(y_, dy_, i);
     } else if (is_pyramid(block)) {
       sum += at(lambda_, dlambda_, row + 2) * at(y_, dy_, row + 2);
-      const double moved[3] = {at(lambda_, dlambda_, row), at(lambda_, dlambda_, row + 1), at(lambda_, dlambda_, row + 2)};
+      const double moved[3] = {at(lambda_, dlambda_, row), at(lambda_, dlambda_, row + 1),
+                               at(lambda_, dlambda_, row + 2)};
       for (int j = 0; j < block.facets; ++j) {
         double a[2];
         side_of(block, j, a);
@@ -305,15 +307,15 @@ bool InteriorPoint::factorise(const ScaledProblem& problem) {
   for (int b = 0; b < problem.num_blocks; ++b) {
     const Block& block = problem.blocks[b];
     for (int i = 0; i < block.size; ++i)
-      for (int j = 0; j < block.size; ++j)
-        A_[(block.row + i) * ld + block.row + j] += D_[b][i * block.size + j];
+      for (int j = 0; j < block.size; ++j) A_[(block.row + i) * ld + block.row + j] += D_[b][i * block.size + j];
     for (int i = block.row; i < block.row + block.size; ++i) A_[i * ld + i] += extra_ * problem.E[i];
   }
   return dense::lu(A_.data(), problem.n, problem.ld, pivot_.data(), work_.data()) > 0;
 }
 
 /// r of one block for the given centring; corrected: with the second-order term of the predictor's step.
-void InteriorPoint::right_hand_side(const ScaledProblem& problem, int b, double target, bool corrected, double* r) const {
+void InteriorPoint::right_hand_side(const ScaledProblem& problem, int b, double target, bool corrected,
+                                    double* r) const {
   const Block& block = problem.blocks[b];
   const int row = block.row;
   if (is_cone(block)) {
@@ -437,7 +439,8 @@ void InteriorPoint::expand(const ScaledProblem& problem, int b, double target, b
 
 void InteriorPoint::solve_direction(const ScaledProblem& problem, double target, bool corrected) {
   double* r = dlambda_.data();
-  for (int b = 0; b < problem.num_blocks; ++b) right_hand_side(problem, b, target, corrected, r + problem.blocks[b].row);
+  for (int b = 0; b < problem.num_blocks; ++b)
+    right_hand_side(problem, b, target, corrected, r + problem.blocks[b].row);
   if (!problem.factored) {
     dense::lu_solve(A_.data(), problem.n, problem.ld, pivot_.data(), r);
   } else {

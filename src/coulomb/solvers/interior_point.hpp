@@ -22,8 +22,8 @@ namespace coulomb {
 class InteriorPoint {
  public:
   struct Options {
-    double gap = 1e-9;         ///< where to stop
-    double residual = 1e-8;    ///< and how exactly y has to fit lambda there
+    double gap = 1e-9;       ///< where to stop
+    double residual = 1e-8;  ///< and how exactly y has to fit lambda there
     int max_iterations = 40;
     double start = 0.01;       ///< y at the start, in sizes of g
     double smoothing = 0.003;  ///< theta of De Saxce's term, in gaps
@@ -54,15 +54,15 @@ class InteriorPoint {
 
   // Per row: impulses and, where a block has them, velocities y (cone: in the block's own row order; limit: y; box: p; pyramid: y_N).
   std::vector<double> lambda_, y_, c_;
-  std::vector<double> m_;                   // per row: box
-  std::vector<double> side_;                // pyramid: multipliers s_j, max_facets per block
+  std::vector<double> m_;     // per row: box
+  std::vector<double> side_;  // pyramid: multipliers s_j, max_facets per block
   std::vector<double> dlambda_, dy_, dm_, dside_;
   std::vector<double> adlambda_, ady_, adm_, adside_;  // of the predictor
   // Per block: residual of y and the slope t of De Saxce's term (cones), the scaling.
   std::vector<double> residual_, slope_;
   struct Scaling {
-    double eta = 1, w[3] = {1, 0, 0};   // W = eta Q(w)
-    double l[3] = {1, 0, 0};            // W y = W^-1 x
+    double eta = 1, w[3] = {1, 0, 0};  // W = eta Q(w)
+    double l[3] = {1, 0, 0};           // W y = W^-1 x
   };
   std::vector<Scaling> scaling_;
   double worst_residual_ = 0;

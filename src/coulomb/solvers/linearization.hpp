@@ -46,7 +46,7 @@ class ProblemLinearization {
   void expand(const double* x, double* Cx, int ncols, int ld) const;                    ///< m x ld to n x ld: C x
   void reduced_rows_transposed(const double* x, double* Btx, int ncols, int ld) const;  ///< m x ld to n x ld
   void expand_transposed(const double* Y, double* CtY, int ncols, int ld) const;        ///< n x ld to m x ld
-  void solve_reduced(double* rhs, int ncols, int ld);  ///< all rounds, in place
+  void solve_reduced(double* rhs, int ncols, int ld);                                   ///< all rounds, in place
   void solve_reduced_transposed(double* rhs, int ncols, int ld);
 
  private:

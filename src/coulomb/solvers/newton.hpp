@@ -35,8 +35,8 @@ class NewtonSolver {
   /// From `iterate` (evaluated); leaves the best iterate there. True: residual <= tolerance. Adds to `iterations`.
   bool solve(const ScaledProblem& problem, const NewtonOptions& options, Iterate& iterate, int& iterations);
   bool has_factor() const { return factorised_; }  ///< of the last solve's last step
-  double first_residual = 0;  ///< after the first step of the last solve
-  bool first_held = false;    ///< and it is one of the modes it was taken with (options.known), piecewise linear ones
+  double first_residual = 0;                       ///< after the first step of the last solve
+  bool first_held = false;  ///< and it is one of the modes it was taken with (options.known), piecewise linear ones
 
  private:
   void recall(const ScaledProblem& problem, int block, Mode remembered);

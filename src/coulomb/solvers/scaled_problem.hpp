@@ -73,10 +73,10 @@ class ScaledProblem {
 
  private:
   double block_residual(int block, const double* lambda, const double* c) const;
-  std::vector<double> diagonal_;    ///< dense: of G without E
-  std::vector<double> weight_;      ///< n: W / s
-  std::vector<double> given_g_;     ///< n: of level 0
-  mutable std::vector<double> w_;   ///< Y^T lambda
+  std::vector<double> diagonal_;   ///< dense: of G without E
+  std::vector<double> weight_;     ///< n: W / s
+  std::vector<double> given_g_;    ///< n: of level 0
+  mutable std::vector<double> w_;  ///< Y^T lambda
 };
 
 /// Projection of (x, y, z) on the cone ||(x, y)|| <= mu z.

@@ -137,8 +137,8 @@ void TreeFactor::build_fronts(int trees) {
     while (step + front.count < trees) {
       const std::vector<int>& last = neighbours_[order_[step + front.count - 1]];
       const int next = order_[step + front.count];
-      const bool chained = std::binary_search(last.begin(), last.end(), next) &&
-                           last.size() == neighbours_[next].size() + 1;
+      const bool chained =
+          std::binary_search(last.begin(), last.end(), next) && last.size() == neighbours_[next].size() + 1;
       if (!chained) break;
       ++front.count;
     }

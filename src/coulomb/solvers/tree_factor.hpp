@@ -35,10 +35,10 @@ class TreeFactor {
  private:
   /// A group of trees that is eliminated together, and the later trees that its front holds besides.
   struct Front {
-    int first = 0, count = 0;                ///< own trees: order_[first ..]
-    int own_rows = 0, rows = 0, ld = 0;      ///< of the own trees; of all
-    int trees_begin = 0, trees_end = 0;      ///< front_trees_: all trees, own ones first, by their place in the order
-    std::size_t values = 0;                  ///< front_values_: rows x ld
+    int first = 0, count = 0;            ///< own trees: order_[first ..]
+    int own_rows = 0, rows = 0, ld = 0;  ///< of the own trees; of all
+    int trees_begin = 0, trees_end = 0;  ///< front_trees_: all trees, own ones first, by their place in the order
+    std::size_t values = 0;              ///< front_values_: rows x ld
     int parent = -1;
   };
 
@@ -52,14 +52,14 @@ class TreeFactor {
   int size_ = 0;
   double cost_ = 0;
 
-  std::vector<int> order_, place_;                 ///< trees by elimination; its inverse
-  std::vector<std::vector<int>> neighbours_;       ///< elimination graph, then each tree's later neighbours
+  std::vector<int> order_, place_;            ///< trees by elimination; its inverse
+  std::vector<std::vector<int>> neighbours_;  ///< elimination graph, then each tree's later neighbours
   std::vector<Front> fronts_;
-  std::vector<int> front_of_;                      ///< tree -> front that eliminates it
-  std::vector<int> front_trees_, front_rows_;      ///< per front: its trees, and where each begins in it
+  std::vector<int> front_of_;                  ///< tree -> front that eliminates it
+  std::vector<int> front_trees_, front_rows_;  ///< per front: its trees, and where each begins in it
   std::vector<double> front_values_;
-  std::vector<int> pivots_;                        ///< per own row
-  std::vector<int> pivot_start_;                   ///< per front
+  std::vector<int> pivots_;       ///< per own row
+  std::vector<int> pivot_start_;  ///< per front
   std::vector<int> map_;
   std::vector<double> gathered_;
 };

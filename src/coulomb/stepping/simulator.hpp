@@ -35,7 +35,7 @@ struct SimulatorOptions {
   bool patches = true;                  ///< remember manifold points from step to step (hysteresis); false: stateless
   bool warm_start = true;
   bool exclude_neutral_overlaps =
-      true;                        ///< leave out pairs of one robot's own geometries that overlap in its neutral pose
+      true;  ///< leave out pairs of one robot's own geometries that overlap in its neutral pose
   std::string gradient =
       "exact";  ///< "exact" | "complementarity_aware" (vjp) | "approximate_bounce" | "smoothed_collision" | "smoothed_step"
   int gradient_samples = 32;     ///< of the smoothed gradients

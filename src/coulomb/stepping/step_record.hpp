@@ -53,8 +53,8 @@ struct StepRecord {
   ConstraintRows rows;
   Islands islands;  ///< of the rows: their problems, starts, solutions
   AssemblyWorkspace assembly;
-  std::vector<int> recall_order;               ///< of the memory's impulses, by key
-  SolverResult solution;                       ///< of all islands, by the rows
+  std::vector<int> recall_order;          ///< of the memory's impulses, by key
+  SolverResult solution;                  ///< of all islands, by the rows
   std::vector<double> twist, twist_next;  ///< nv x 8: link twists at v and at v_next
   std::vector<double> scratch;            ///< nv x 8
   const char* reason = nullptr;           ///< of status(), where a stepper has another one than the solver's
