@@ -69,7 +69,7 @@ struct SolverSettings {
   SolverMethod method = SolverMethod::automatic;
   double tolerance = 1e-10;   ///< on the scaled residual (scaled_problem.hpp)
   int max_iterations = 3000;  ///< budget of a method that runs by itself
-  double compliance = 1e-6;   ///< automatic: of the regularised problem, relative to W
+  double compliance = 3e-6;   ///< automatic: of the regularised problem, relative to W
   int levels = 1;             ///< automatic: proximal steps that sharpen it
 };
 
