@@ -64,7 +64,7 @@ void ConstraintSolver::solve(const ConstraintProblem& problem, const SolverSetti
 
   if (settings.method == SolverMethod::automatic) {
     solve_levels(settings, warm, result);
-    find_contradictions(problem, result);
+    find_contradictions(result);
   } else {
     solve_single_method(settings, warm, result);
   }
@@ -207,8 +207,7 @@ void ConstraintSolver::sharpen(const WarmStart* warm, int level, SolverResult& r
 
 /// Rows whose violation is as large after the proximal step as before: nothing can satisfy them together. Then they are solved with a
 /// compliance that keeps impulses finite.
-void ConstraintSolver::find_contradictions(const ConstraintProblem& problem, SolverResult& result) {
-  (void)problem;
+void ConstraintSolver::find_contradictions(SolverResult& result) {
   if (result.status != SolveStatus::solved || result.levels == 0) return;
   for (int b = 0; b < scaled_.num_blocks; ++b) {
     const Block& block = scaled_.blocks[b];
