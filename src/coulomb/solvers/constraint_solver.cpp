@@ -50,7 +50,8 @@ void ConstraintSolver::solve(const ConstraintProblem& problem, const SolverSetti
   result.levels = 0;
   result.contradictory.clear();
   result.classes_hit = result.interior_point = false;
-  tolerance_ = settings.tolerance;
+  const bool automatic = settings.method == SolverMethod::automatic;
+  tolerance_ = automatic ? std::max(settings.tolerance, exact) : settings.tolerance;
   iterations_ = 0;
   scaled_.assign(problem);
   for (Iterate* iterate : {&first_, &last_, &trial_}) iterate->resize(scaled_.ld);
@@ -62,7 +63,7 @@ void ConstraintSolver::solve(const ConstraintProblem& problem, const SolverSetti
     return give_up(problem, result);
   }
 
-  if (settings.method == SolverMethod::automatic) {
+  if (automatic) {
     solve_levels(settings, warm, result);
     find_contradictions(result);
   } else {
