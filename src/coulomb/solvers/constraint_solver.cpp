@@ -100,7 +100,7 @@ void ConstraintSolver::solve_levels(const SolverSettings& settings, const WarmSt
   for (int level = 1; level <= settings.levels; ++level) sharpen(warm, level, result);
 }
 
-/// Level 0. A: Newton's method from memory, B: the interior-point method. Impulses of redundant contacts are known to what is left of
+/// Level 0. A: Newton's method from memory, B: the interior-point method, C: for pyramids, Lemke's. Impulses of redundant contacts are known to what is left of
 /// the velocities over the compliance, so both end with steps that read modes off velocities and leave nothing but rounding.
 bool ConstraintSolver::solve_level(const WarmStart* warm, Iterate& iterate, SolverResult& result) {
   const double rho = near_rho / result.compliance;
@@ -114,7 +114,14 @@ bool ConstraintSolver::solve_level(const WarmStart* warm, Iterate& iterate, Solv
     return true;
   }
   if (trial_.residual < iterate.residual) iterate.copy(trial_, scaled_.ld);
-  return iterate.residual <= tolerance_;
+  if (iterate.residual <= tolerance_) return true;
+
+  // Pivoting takes time, but with a compliance it always ends at a solution of pyramids.
+  if (!scaled_.has_pyramids || scaled_.factored) return false;
+  lemke_.solve(scaled_, trial_, iterations_);
+  if (!(newton_near(trial_, rho, 8) || newton_near(trial_, 300, 8))) return false;
+  iterate.copy(trial_, scaled_.ld);
+  return true;
 }
 
 void ConstraintSolver::newton_from_memory(const WarmStart* warm, Iterate& iterate, SolverResult& result) {

@@ -40,6 +40,7 @@ class ConstraintSolver {
   InteriorPoint interior_;
   AdmmSolver admm_;
   BlockDantzig dantzig_;
+  BlockLemke lemke_;
   Iterate first_, last_, trial_;  ///< level 0, the last level
   double tolerance_ = 1e-10;
   int iterations_ = 0;

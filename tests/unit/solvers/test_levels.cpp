@@ -19,7 +19,18 @@ using Vector = std::vector<double>;
 /// The compliance over the smallest pivot of these problems, squared, is below this.
 constexpr double least = 1e-11;
 
-SolverResult solve(const ConstraintProblem& p, const WarmStart* warm = nullptr, const SolverSettings& settings = {}) {
+/// Where redundant contacts slide, impulses and with them velocities are known to rounding over the compliance, relative to their size.
+constexpr double rounding = 2.2e-16 / 1e-6;
+
+/// As exact as it gets.
+SolverSettings sharp() {
+  SolverSettings settings;
+  settings.tolerance = 1e-14;
+  return settings;
+}
+
+SolverResult solve(const ConstraintProblem& p, const WarmStart* warm = nullptr,
+                   const SolverSettings& settings = sharp()) {
   ConstraintSolver solver;
   SolverResult result;
   solver.solve(p, settings, warm, result);
@@ -95,7 +106,8 @@ void test_starts(const World& w, std::uint64_t seed) {
     const SolverResult r = solve(p, &warm);
     CHECK(r.status == SolveStatus::solved && r.modes == cold.modes);
     CHECK_NEAR(difference(r.lambda, cold.lambda), 0, 1e-9);
-    CHECK_NEAR(difference(w.velocity_change(r.lambda), w.velocity_change(cold.lambda)), 0, 1e-12);
+    CHECK_NEAR(difference(w.velocity_change(r.lambda), w.velocity_change(cold.lambda)), 0,
+               slides(cold) > 0 ? rounding : 1e-12);
   }
 }
 
@@ -106,13 +118,14 @@ void test_own_start(const World& w) {
   const WarmStart warm = warm_from(cold);
   const SolverResult again = solve(p, &warm);
   CHECK(again.status == SolveStatus::solved && again.modes == cold.modes);
-  CHECK_NEAR(difference(w.velocity_change(again.lambda), w.velocity_change(cold.lambda)), 0, 1e-14);
+  CHECK_NEAR(difference(w.velocity_change(again.lambda), w.velocity_change(cold.lambda)), 0,
+             slides(cold) > 0 ? rounding : 1e-14);
 }
 
 /// A proximal step multiplies what the compliance leaves by the compliance again.
 void test_sharpening(const World& w) {
   const ConstraintProblem p = w.problem();
-  SolverSettings one_level;
+  SolverSettings one_level = sharp();
   one_level.levels = 0;
   const SolverResult first = solve(p, nullptr, one_level);
   const SolverResult second = solve(p);
@@ -184,6 +197,7 @@ void test_well_posed(std::uint64_t seed) {
 /// dlambda along a change of the free velocity, where redundant contacts slide.
 int linearised = 0;
 void test_derivative(const World& w, std::uint64_t seed) {
+  constexpr double difference_step = 5e-4;
   const ConstraintProblem p = w.problem();
   const SolverResult base = solve(p);
   Random random(seed);
@@ -202,18 +216,20 @@ void test_derivative(const World& w, std::uint64_t seed) {
     return solve(moved.problem());
   };
   Vector numeric(p.n, 0.0);
-  for (const double e : {1e-4, 5e-5}) {
+  for (const double e : {2 * difference_step, difference_step}) {
     const SolverResult plus = at(e), minus = at(-e);
     if (plus.modes != base.modes || minus.modes != base.modes) return;
-    const double weight = e < 1e-4 ? 4.0 / 3 : -1.0 / 3;
+    const double weight = e == difference_step ? 4.0 / 3 : -1.0 / 3;
     for (int i = 0; i < p.n; ++i) numeric[i] += weight * (plus.lambda[i] - minus.lambda[i]) / (2 * e);
   }
   ++linearised;
-  CHECK_NEAR(difference(exact, numeric), 0, 1e-7);
+  CHECK_NEAR(difference(exact, numeric), 0, 1e-7 + rounding / difference_step);
 }
 
-/// The same through a whole step: the Jacobian of a box that slides and spins on its four corners.
+/// The same through a whole step: the Jacobian of a box that slides and spins on its four corners. Velocities of this size, 1 m/s, are
+/// known to rounding over the compliance where redundant contacts slide; differences divide that by their step.
 void test_step() {
+  constexpr double difference_step = 1e-3;
   Scene scene;
   scene.add_ground({.friction = 0.6});
   scene.add_box({0.2, 0.3, 0.2}, {.mass = 1.0, .position = {0, 0, 0.0999}, .friction = 0.5});
@@ -237,7 +253,7 @@ void test_step() {
     for (int dof = 0; dof < 6; ++dof) {
       Vector coarse(6), fine(6);
       bool same = true;
-      for (double h : {2e-5, 1e-5}) {
+      for (double h : {2 * difference_step, difference_step}) {
         State x = base;
         x.v[dof] += h;
         sim.step(x, {}, plus);
@@ -245,11 +261,12 @@ void test_step() {
         x.v[dof] = base.v[dof] - h;
         sim.step(x, {}, minus);
         same = same && sim.record().solution.modes == modes;
-        for (int i = 0; i < 6; ++i) (h > 1e-5 ? coarse : fine)[i] = (plus.v[i] - minus.v[i]) / (2 * h);
+        for (int i = 0; i < 6; ++i) (h > difference_step ? coarse : fine)[i] = (plus.v[i] - minus.v[i]) / (2 * h);
       }
       if (!same) continue;
       ++compared;
-      for (int i = 0; i < 6; ++i) CHECK_NEAR(J.A_T[12 * (6 + dof) + 6 + i], (4 * fine[i] - coarse[i]) / 3, 1e-8);
+      for (int i = 0; i < 6; ++i)
+        CHECK_NEAR(J.A_T[12 * (6 + dof) + 6 + i], (4 * fine[i] - coarse[i]) / 3, 1e-8 + rounding / difference_step);
     }
   }
   CHECK(compared >= 36);
