@@ -40,8 +40,9 @@ struct MemoryOut {
 };
 
 struct StatusOut {
-  nb::object converged, iterations, residual, relaxation;
+  nb::object converged, iterations, residual, exact_residual, relaxation;
   std::vector<std::string> reason;
+  std::vector<std::vector<std::string>> contradictions;
 };
 
 void construct(Batch* self, std::shared_ptr<Model> model, int num_envs, int num_threads, std::optional<double> timestep,
@@ -84,11 +85,14 @@ StatusOut status(Batch& batch) {
   bool* converged = new_array<bool>({n}, "bool", out.converged);
   int* iterations = new_array<int>({n}, "int32", out.iterations);
   double* residual = new_array<double>({n}, "float64", out.residual);
+  double* exact_residual = new_array<double>({n}, "float64", out.exact_residual);
   double* relaxation = new_array<double>({n}, "float64", out.relaxation);
   for (int i = 0; i < n; ++i) {
     StepStatus s = batch.simulator.environment(i).status();
-    converged[i] = s.converged, iterations[i] = s.iterations, residual[i] = s.residual, relaxation[i] = s.relaxation;
+    converged[i] = s.converged, iterations[i] = s.iterations;
+    residual[i] = s.residual, exact_residual[i] = s.exact_residual, relaxation[i] = s.relaxation;
     out.reason.push_back(std::move(s.reason));
+    out.contradictions.push_back(std::move(s.contradictions));
   }
   return out;
 }
@@ -227,10 +231,16 @@ void bind_results(nb::module_& module) {
       .def_ro("converged", &StatusOut::converged,
               "(n,) bool: the constraint problem was solved as posed, to the tolerance.")
       .def_ro("iterations", &StatusOut::iterations, "(n,) int: of all the algorithms that were tried.")
-      .def_ro("residual", &StatusOut::residual, "(n,) scaled residual of the constraint problem.")
-      .def_ro("relaxation", &StatusOut::relaxation,
-              "(n,) compliance that had to be added to the diagonal of G; 0 if none.")
+      .def_ro("residual", &StatusOut::residual,
+              "(n,) scaled residual of the constraint problem with its small compliance.")
+      .def_ro("exact_residual", &StatusOut::exact_residual, "(n,) scaled residual of the problem without compliance.")
+      .def_ro(
+          "relaxation", &StatusOut::relaxation,
+          "(n,) larger compliance, relative to the weight of each row, of constraints that contradict one another; 0 "
+          "if none do.")
       .def_ro("reason", &StatusOut::reason, "List of n strings: 'solved', or why not.")
+      .def_ro("contradictions", &StatusOut::contradictions,
+              "List of n lists of names: the constraints that contradict one another (StepStatus.contradictions).")
       .def("__bool__", [](const StatusOut& s) { return nb::cast<bool>(s.converged.attr("all")().attr("item")()); })
       .def("__repr__", [](const StatusOut& s) {
         const int good = nb::cast<int>(s.converged.attr("sum")().attr("item")());

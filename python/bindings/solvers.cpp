@@ -61,13 +61,16 @@ void bind_solution(nb::module_& module) {
           "margin", [](const ContactSolution& s) { return to_numpy(s.margin); },
           nb::sig("def margin(self) -> numpy.ndarray"),
           "(n,) distance to the border of the mode, relative to the problem's scale; below 1e-8: a tie.")
-      .def_ro("residual", &ContactSolution::residual, "Scaled residual of the complementarity conditions.")
+      .def_ro("residual", &ContactSolution::residual,
+              "Scaled residual of the complementarity conditions, with 'auto' those of the problem with its small "
+              "compliance.")
+      .def_ro("exact_residual", &ContactSolution::exact_residual, "The same without compliance.")
       .def_ro("relaxation", &ContactSolution::relaxation,
-              "Compliance added to the diagonal of G when status is 'relaxed' or 'infeasible'.")
+              "The larger compliance, relative to the mean diagonal of each contact's block, when status is 'relaxed'.")
       .def_ro("iterations", &ContactSolution::iterations, "Iterations of all the algorithms that were tried.")
       .def_prop_ro(
           "status", [](const ContactSolution& s) { return std::string(name_of(s.status)); },
-          "'solved', 'relaxed', 'max_iterations', 'infeasible' or 'failed'.");
+          "'solved', 'relaxed' (contacts contradict one another), 'max_iterations' or 'failed'.");
   nb::class_<Derivatives>(module, "ContactDerivatives", "Derivatives of the impulses of a solved ContactProblem.")
       .def_prop_ro(
           "dlambda_dg",
@@ -81,7 +84,7 @@ void bind_solution(nb::module_& module) {
           nb::sig("def dlambda_dmu(self) -> numpy.ndarray"), "(3 n, n), N s: d impulse / d mu.")
       .def_prop_ro(
           "deficient", [](const Derivatives& d) { return d.values.deficient; },
-          "True: the impulses are not unique, these are the derivatives of least norm.")
+          "True: the impulses are not unique, these are the derivatives of the shares that the compliance gives them.")
       .def("dlambda_along_dG", &along_dG, nb::arg("dG").none(),
            nb::sig("def dlambda_along_dG(self, dG: numpy.ndarray) -> numpy.ndarray"),
            "(3 n,): change of the impulses for a symmetric change dG (3 n, 3 n) of G.");
@@ -120,8 +123,10 @@ void bind_solvers(nb::module_& module) {
           },
           nb::kw_only(), nb::arg("method") = "auto", nb::arg("tolerance") = 1e-10, nb::arg("max_iterations") = 3000,
           nb::arg("warm") = nb::none(),
-          "A ContactSolution. method: 'auto' (AC-LM with fall-backs), 'ac_lm', 'admm' or 'pgs'. tolerance: scaled "
-          "residual. max_iterations: budget of the last fall-back. warm: (3 n,) impulses to start from, N "
+          "A ContactSolution. method: 'auto' (with a small compliance; Newton's method, else an interior point), or by "
+          "itself "
+          "'ac_lm', 'admm' or 'pgs'. tolerance: scaled "
+          "residual. max_iterations: budget of a method by itself. warm: (3 n,) impulses to start from, N "
           "s.\n\nValueError: "
           "names the argument and its value. Never raises for numerical trouble: see ContactSolution.status.")
       .def(
@@ -132,7 +137,7 @@ void bind_solvers(nb::module_& module) {
           },
           "ContactDerivatives of the last solve (solves first if there was none), by the implicit function theorem on "
           "the modes (Simple, section III). At a tie: those of the modes reported; where impulses are not unique: of "
-          "least norm.")
+          "the shares that the compliance gives them.")
       .def_prop_ro("num_contacts", &ContactProblem::num_contacts, "n: number of contacts.");
 }
 

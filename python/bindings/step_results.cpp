@@ -286,11 +286,22 @@ void bind_reports(nb::module_& module) {
   nb::class_<StepStatus>(module, "StepStatus", "How the last step went.")
       .def_ro("converged", &StepStatus::converged, "The constraint problem was solved as posed, to the tolerance.")
       .def_ro("iterations", &StepStatus::iterations, "Iterations of all the algorithms that were tried.")
-      .def_ro("residual", &StepStatus::residual, "Scaled residual of the constraint problem.")
-      .def_ro("relaxation", &StepStatus::relaxation, "Compliance that had to be added to the diagonal of G; 0 if none.")
+      .def_ro("residual", &StepStatus::residual,
+              "Scaled residual of the constraint problem with its small compliance (docs/theory.md).")
+      .def_ro("exact_residual", &StepStatus::exact_residual, "Scaled residual of the problem without compliance.")
+      .def_ro(
+          "relaxation", &StepStatus::relaxation,
+          "The larger compliance, relative to the weight of each row, of constraints that contradict one another; 0 "
+          "if none do.")
       .def_ro("classes_hit", &StepStatus::classes_hit,
               "The contact modes of the last step held in this one: one linear solve found the impulses.")
-      .def_ro("reason", &StepStatus::reason, "'solved', or why not.")
+      .def_ro("reason", &StepStatus::reason,
+              "'solved', or why not; begins with 'relaxed', 'max_iterations' or 'failed'. Names at most five "
+              "contradictions.")
+      .def_ro(
+          "contradictions", &StepStatus::contradictions,
+          "List of names, mostly empty: the constraints that no velocity satisfies together, such as 'ball on wall', "
+          "'joint knee at its lower limit', 'weld hook'. They give way (docs/conventions.md).")
       .def("__bool__", [](const StepStatus& s) { return s.converged; })
       .def("__repr__", [](const StepStatus& s) {
         char text[96];

@@ -62,8 +62,8 @@ SimulatorOptions options(std::optional<double> timestep, const std::string& cont
                          double tolerance, int max_iterations, double baumgarte, double slop,
                          double max_correction_speed, double restitution_threshold, bool continuous_collision,
                          int max_impacts, double penetration_tolerance, bool patches, bool warm_start,
-                         bool exclude_neutral_overlaps, const std::string& gradient,
-                         int gradient_samples, double gradient_scale, std::uint64_t gradient_seed) {
+                         bool exclude_neutral_overlaps, const std::string& gradient, int gradient_samples,
+                         double gradient_scale, std::uint64_t gradient_seed) {
   SimulatorOptions out;
   if (timestep) {
     if (*timestep == 0) throw std::invalid_argument("timestep: got 0, expected a positive number of seconds");
@@ -131,14 +131,14 @@ nb::class_<Simulator> bind_simulator(nb::module_& module) {
          int friction_directions, const std::string& friction_polygon, const std::string& stepper,
          const std::string& solver, double tolerance, int max_iterations, double baumgarte, double slop,
          double max_correction_speed, double restitution_threshold, bool continuous_collision, int max_impacts,
-         double penetration_tolerance, bool patches, bool warm_start,
-         bool exclude_neutral_overlaps, const std::string& gradient, int gradient_samples, double gradient_scale,
-         std::uint64_t gradient_seed, const nb::kwargs& more) {
+         double penetration_tolerance, bool patches, bool warm_start, bool exclude_neutral_overlaps,
+         const std::string& gradient, int gradient_samples, double gradient_scale, std::uint64_t gradient_seed,
+         const nb::kwargs& more) {
         SimulatorOptions all =
             options(timestep, contact, friction_directions, friction_polygon, stepper, solver, tolerance,
                     max_iterations, baumgarte, slop, max_correction_speed, restitution_threshold, continuous_collision,
-                    max_impacts, penetration_tolerance, patches, warm_start,
-                    exclude_neutral_overlaps, gradient, gradient_samples, gradient_scale, gradient_seed);
+                    max_impacts, penetration_tolerance, patches, warm_start, exclude_neutral_overlaps, gradient,
+                    gradient_samples, gradient_scale, gradient_seed);
         set_implicit_options(more, all);
         new (self) Simulator(std::move(model), std::move(all));
       },
@@ -151,15 +151,18 @@ nb::class_<Simulator> bind_simulator(nb::module_& module) {
       nb::arg("restitution_threshold") = defaults.restitution_threshold,
       nb::arg("continuous_collision") = defaults.continuous_collision, nb::arg("max_impacts") = defaults.max_impacts,
       nb::arg("penetration_tolerance") = defaults.penetration_tolerance, nb::arg("patches") = defaults.patches,
-      nb::arg("warm_start") = defaults.warm_start, 
+      nb::arg("warm_start") = defaults.warm_start,
       nb::arg("exclude_neutral_overlaps") = defaults.exclude_neutral_overlaps, nb::arg("gradient") = defaults.gradient,
       nb::arg("gradient_samples") = defaults.gradient_samples, nb::arg("gradient_scale") = defaults.gradient_scale,
       nb::arg("gradient_seed") = defaults.gradient_seed, nb::arg("implicit"),
       "timestep: s, in (0, 1] (default: the model's). contact: 'ncp', the exact Coulomb cone, 'lcp', a pyramid whose "
       "polygon has 2 friction_directions sides (2 .. 16) and is 'circumscribed' (2 directions: the boxed LCP) or "
       "'inscribed' (docs/lcp.md), or 'penalty'. stepper: "
-      "'semi_implicit', 'bdf1' or 'bdf2' (docs/implicit.md). solver: 'auto', "
-      "'ac_lm', 'admm', 'pgs' or, with 'lcp' and 2 directions, 'dantzig'. tolerance: scaled residual. baumgarte: share "
+      "'semi_implicit', 'bdf1' or 'bdf2' (docs/implicit.md). solver: 'auto' (the "
+      "problem with a small compliance, docs/theory.md, by Newton's method or an interior point), or one method on the "
+      "problem as it is: 'ac_lm', 'admm', 'pgs' or, with 'lcp' and 2 directions, 'dantzig'. tolerance: scaled "
+      "residual. "
+      "max_iterations: budget of a method by itself; 'auto' has its own. baumgarte: share "
       "of a position error removed per step, "
       "[0, 1]. slop: m, "
       "rad that it leaves alone. max_correction_speed: m/s, rad/s. restitution_threshold: m/s, slower approaches do "

@@ -39,13 +39,7 @@ def test_methods_agree_with_the_law(method, singular):
     for seed in range(40):
         G, g, mu = random_problem(seed, singular)
         s = coulomb.ContactProblem(G, g, mu).solve(method=method, max_iterations=20000)
-        assert np.isfinite(s.impulse).all() and s.status in (
-            "solved",
-            "relaxed",
-            "max_iterations",
-            "infeasible",
-            "failed",
-        )
+        assert np.isfinite(s.impulse).all() and s.status in ("solved", "relaxed", "max_iterations", "failed")
         assert np.allclose(s.velocity, G @ s.impulse + g, atol=1e-10 * np.abs(g).max())
         if s.status == "solved":
             solved += 1
@@ -141,7 +135,7 @@ def test_no_contacts():
 
 def test_a_contact_that_nothing_can_stop_is_reported():
     s = coulomb.ContactProblem(np.zeros((3, 3)), [0, 0, -1.0], [1.0]).solve()
-    assert s.status == "infeasible" and np.isfinite(s.impulse).all()
+    assert s.status == "relaxed" and s.relaxation > 0 and np.isfinite(s.impulse).all()
 
 
 I3, g3 = np.eye(3), [0.0, 0.0, -1.0]

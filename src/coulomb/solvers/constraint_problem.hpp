@@ -59,7 +59,7 @@ struct ConstraintProblem {
   void resize_matrix();   ///< G zero
 };
 
-enum class SolveStatus : std::uint8_t { solved, relaxed, max_iterations, infeasible, failed };
+enum class SolveStatus : std::uint8_t { solved, relaxed, max_iterations, failed };
 
 /// automatic: the regularised problem by warm Newton steps and, where they fail, an interior-point method. The others run one algorithm by
 /// itself on the problem as given.
@@ -67,8 +67,8 @@ enum class SolverMethod : std::uint8_t { automatic, ac_lm, admm, pgs, dantzig };
 
 struct SolverSettings {
   SolverMethod method = SolverMethod::automatic;
-  double tolerance = 1e-10;   ///< on the scaled residual (scaled_problem.hpp)
-  int max_iterations = 3000;  ///< budget of a method that runs by itself
+  double tolerance = 1e-10;   ///< on the scaled residual (scaled_problem.hpp); automatic: 1e-13 at least, which is rounding
+  int max_iterations = 3000;  ///< budget of a method that runs by itself; automatic has its own
   double compliance = 3e-6;   ///< automatic: of the regularised problem, relative to W
   int levels = 1;             ///< automatic: proximal steps that sharpen it
 };

@@ -51,7 +51,8 @@ void ConstraintSolver::solve(const ConstraintProblem& problem, const SolverSetti
   result.levels = 0;
   result.contradictory.clear();
   result.classes_hit = result.interior_point = false;
-  tolerance_ = settings.tolerance;
+  const bool automatic = settings.method == SolverMethod::automatic;
+  tolerance_ = automatic ? std::max(settings.tolerance, exact) : settings.tolerance;
   iterations_ = 0;
   scaled_.assign(problem);
   for (Iterate* iterate : {&first_, &last_, &trial_}) iterate->resize(scaled_.ld);
@@ -63,9 +64,9 @@ void ConstraintSolver::solve(const ConstraintProblem& problem, const SolverSetti
     return give_up(problem, result);
   }
 
-  if (settings.method == SolverMethod::automatic) {
+  if (automatic) {
     solve_levels(settings, warm, result);
-    find_contradictions(problem, result);
+    find_contradictions(result);
   } else {
     solve_single_method(settings, warm, result);
   }
@@ -100,7 +101,7 @@ void ConstraintSolver::solve_levels(const SolverSettings& settings, const WarmSt
   for (int level = 1; level <= settings.levels; ++level) sharpen(warm, level, result);
 }
 
-/// Level 0. A: Newton's method from memory, B: the interior-point method. Impulses of redundant contacts are known to what is left of
+/// Level 0. A: Newton's method from memory, B: the interior-point method, C: for pyramids, Lemke's. Impulses of redundant contacts are known to what is left of
 /// the velocities over the compliance, so both end with steps that read modes off velocities and leave nothing but rounding.
 bool ConstraintSolver::solve_level(const WarmStart* warm, Iterate& iterate, SolverResult& result) {
   const double rho = near_rho / result.compliance;
@@ -114,7 +115,14 @@ bool ConstraintSolver::solve_level(const WarmStart* warm, Iterate& iterate, Solv
     return true;
   }
   if (trial_.residual < iterate.residual) iterate.copy(trial_, scaled_.ld);
-  return iterate.residual <= tolerance_;
+  if (iterate.residual <= tolerance_) return true;
+
+  // Pivoting takes time, but with a compliance it always ends at a solution of pyramids.
+  if (!scaled_.has_pyramids || scaled_.factored) return false;
+  lemke_.solve(scaled_, trial_, iterations_);
+  if (!(newton_near(trial_, rho, 8) || newton_near(trial_, 300, 8))) return false;
+  iterate.copy(trial_, scaled_.ld);
+  return true;
 }
 
 void ConstraintSolver::newton_from_memory(const WarmStart* warm, Iterate& iterate, SolverResult& result) {
@@ -211,8 +219,7 @@ void ConstraintSolver::sharpen(const WarmStart* warm, int level, SolverResult& r
 
 /// Rows whose violation is as large after the proximal step as before: nothing can satisfy them together. Then they are solved with a
 /// compliance that keeps impulses finite.
-void ConstraintSolver::find_contradictions(const ConstraintProblem& problem, SolverResult& result) {
-  (void)problem;
+void ConstraintSolver::find_contradictions(SolverResult& result) {
   if (result.status != SolveStatus::solved || result.levels == 0) return;
   for (int b = 0; b < scaled_.num_blocks; ++b) {
     const Block& block = scaled_.blocks[b];

@@ -31,7 +31,7 @@ class ConstraintSolver {
   bool newton_near(Iterate& iterate, double rho, int max_iterations);
   bool interior(Iterate& iterate, double compliance);
   void sharpen(const WarmStart* warm, int level, SolverResult& result);
-  void find_contradictions(const ConstraintProblem& problem, SolverResult& result);
+  void find_contradictions(SolverResult& result);
   void load(const std::vector<double>& lambda, const WarmStart* warm, Iterate& iterate);
   void finish(const Iterate& first, const Iterate& last, SolverResult& result);
 
@@ -40,6 +40,7 @@ class ConstraintSolver {
   InteriorPoint interior_;
   AdmmSolver admm_;
   BlockDantzig dantzig_;
+  BlockLemke lemke_;
   Iterate first_, last_, trial_;  ///< level 0, the last level
   double tolerance_ = 1e-10;
   int iterations_ = 0;

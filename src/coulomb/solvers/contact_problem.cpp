@@ -96,8 +96,8 @@ const ContactSolution& ContactProblem::solve(SolverMethod method, double toleran
     start.known.assign(problem_.blocks.size(), 1);
   }
   solver_.solve(problem_, settings, warm.empty() ? nullptr : &start, result_);
-  solution_ = {result_.lambda,   result_.c,          result_.modes,      result_.margin,
-               result_.residual, result_.relaxation, result_.iterations, result_.status};
+  solution_ = {result_.lambda,         result_.c,          result_.modes,      result_.margin, result_.residual,
+               result_.exact_residual, result_.relaxation, result_.iterations, result_.status};
   solved_ = true;
   linearized_ = false;
   return solution_;
@@ -119,6 +119,7 @@ ContactDerivatives ContactProblem::derivatives() {
   d.dlambda_dmu.resize(n * nc);
   linearization_.operator_matrix(d.dlambda_dg.data(), d.n);
   linearization_.dlambda_dmu(d.dlambda_dmu.data(), d.num_contacts);
+  d.deficient = linearization_.deficient();
   for (const auto* values : {&d.dlambda_dg, &d.dlambda_dmu})
     for (double x : *values)
       if (!std::isfinite(x))
@@ -152,7 +153,7 @@ const char* name_of(Mode mode) {
 }
 
 const char* name_of(SolveStatus status) {
-  static constexpr const char* names[] = {"solved", "relaxed", "max_iterations", "infeasible", "failed"};
+  static constexpr const char* names[] = {"solved", "relaxed", "max_iterations", "failed"};
   return names[static_cast<int>(status)];
 }
 

@@ -15,7 +15,9 @@ struct ContactSolution {
   std::vector<double> impulse, velocity;  ///< n
   std::vector<Mode> modes;                ///< per contact: separating, sticking, sliding
   std::vector<double> margin;  ///< per contact; below 1e-8 a tie (linearization.hpp says which side is taken)
-  double residual = 0, relaxation = 0;
+  double residual = 0;         ///< of the regularised problem
+  double exact_residual = 0;   ///< of the problem as given
+  double relaxation = 0;
   int iterations = 0;
   SolveStatus status = SolveStatus::solved;
 };
@@ -24,7 +26,7 @@ struct ContactDerivatives {
   int n = 0, num_contacts = 0;
   std::vector<double> dlambda_dg;   ///< n x n, row major; also K of dlambda = K (dG lambda)
   std::vector<double> dlambda_dmu;  ///< n x num_contacts, row major
-  bool deficient = false;           ///< impulses not unique: least-norm derivative
+  bool deficient = false;           ///< impulses are not unique: the derivative of their shares by W
 };
 
 class ContactProblem {

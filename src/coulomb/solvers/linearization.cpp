@@ -124,6 +124,18 @@ void ProblemLinearization::round_weights() {
   }
 }
 
+bool ProblemLinearization::deficient() {
+  const int size = last().size;
+  double* inverse = grown(first_round_, static_cast<std::size_t>(size) * size);
+  std::fill_n(inverse, static_cast<std::size_t>(size) * size, 0.0);
+  for (int i = 0; i < size; ++i) inverse[static_cast<std::size_t>(i) * size + i] = 1;
+  last().solve(scaled_, inverse, size, size);
+  double directions = 0;
+  for (const RoundWeight& w : round_weights_)
+    directions += w.value * inverse[static_cast<std::size_t>(w.column) * size + w.row];
+  return directions > 0.5;
+}
+
 /// From x = A^-1 b to the last level's, b in first_round_.
 void ProblemLinearization::repeat(double* x, int ncols, int ld, bool transposed) {
   const int size = last().size;

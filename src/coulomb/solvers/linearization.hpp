@@ -16,7 +16,7 @@
 // Which derivative at a tie: the modes are those of SolverResult. With a margin below 1e-8 of the problem's scale a block between
 // separating and touching counts as separating, one between sticking and sliding as sticking, a box between its inside and a bound
 // as inside, a pyramid between a side and a vertex as on the side: one-sided derivatives, always the same side. SolverResult::margin tells.
-// A relaxed or infeasible result is differentiated as what was solved: its compliance is part of G~.
+// A relaxed result is differentiated as what was solved: its compliance is part of G~.
 //
 // Storage grows only. Matrices are row major; ld is the leading dimension of the caller's array, any value >= ncols.
 #pragma once
@@ -38,6 +38,9 @@ class ProblemLinearization {
   bool slides() const { return !last().symmetric; }
   /// Level 0 counts by itself: s of the functions below is taken to be the same for both levels, which it is not in a step.
   bool two_levels() const { return two_levels_; }
+  /// The compliance chose among impulses that are not unique: tr(B E C A^-1), the number of directions that it alone determines, is not 0.
+  /// A solve with as many columns as unknowns.
+  bool deficient();
 
   void solve(const double* s, double* dlambda, int ncols, int ld);  ///< n x ncols to n x ncols; may be the same array
   void solve_transposed(const double* w, double* z);                ///< z = K^T w: w . dlambda = z . s

@@ -101,7 +101,6 @@ void TreeFactor::find_order(int trees, const std::vector<std::pair<int, int>>& c
 
   order_.clear();
   place_.assign(trees, -1);
-  std::vector<int> merged;
   for (int step = 0; step < trees; ++step) {
     int next = -1;
     for (int t = 0; t < trees; ++t)
@@ -110,12 +109,12 @@ void TreeFactor::find_order(int trees, const std::vector<std::pair<int, int>>& c
     order_.push_back(next);
     const std::vector<int>& clique = neighbours_[next];
     for (int t : clique) {
-      merged.clear();
+      merged_.clear();
       std::set_union(neighbours_[t].begin(), neighbours_[t].end(), clique.begin(), clique.end(),
-                     std::back_inserter(merged));
-      merged.erase(std::remove_if(merged.begin(), merged.end(), [&](int u) { return u == t || u == next; }),
-                   merged.end());
-      neighbours_[t].assign(merged.begin(), merged.end());
+                     std::back_inserter(merged_));
+      merged_.erase(std::remove_if(merged_.begin(), merged_.end(), [&](int u) { return u == t || u == next; }),
+                    merged_.end());
+      neighbours_[t].assign(merged_.begin(), merged_.end());
     }
   }
 }
@@ -146,9 +145,10 @@ void TreeFactor::build_fronts(int trees) {
     // Own trees first, then the later ones in the order of their elimination.
     front.trees_begin = static_cast<int>(front_trees_.size());
     for (int i = 0; i < front.count; ++i) front_trees_.push_back(order_[step + i]);
-    std::vector<int> later = neighbours_[order_[step + front.count - 1]];
-    std::sort(later.begin(), later.end(), [&](int a, int b) { return place_[a] < place_[b]; });
-    front_trees_.insert(front_trees_.end(), later.begin(), later.end());
+    const std::vector<int>& unsorted = neighbours_[order_[step + front.count - 1]];
+    later_.assign(unsorted.begin(), unsorted.end());
+    std::sort(later_.begin(), later_.end(), [&](int a, int b) { return place_[a] < place_[b]; });
+    front_trees_.insert(front_trees_.end(), later_.begin(), later_.end());
     front.trees_end = static_cast<int>(front_trees_.size());
     for (int i = front.trees_begin; i < front.trees_end; ++i) {
       front_rows_.push_back(front.rows);

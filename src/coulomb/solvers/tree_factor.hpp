@@ -54,6 +54,7 @@ class TreeFactor {
 
   std::vector<int> order_, place_;            ///< trees by elimination; its inverse
   std::vector<std::vector<int>> neighbours_;  ///< elimination graph, then each tree's later neighbours
+  std::vector<int> merged_, later_;           ///< scratch
   std::vector<Front> fronts_;
   std::vector<int> front_of_;                  ///< tree -> front that eliminates it
   std::vector<int> front_trees_, front_rows_;  ///< per front: its trees, and where each begins in it

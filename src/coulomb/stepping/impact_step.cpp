@@ -76,7 +76,8 @@ class Splitter {
   int events_ = 0, pauses_ = 0, iterations_ = 0;
   const char* reason_ = nullptr;
   SolveStatus worst_ = SolveStatus::solved;
-  double residual_ = 0, relaxation_ = 0, closing_speed_ = 0;
+  double residual_ = 0, exact_residual_ = 0, relaxation_ = 0, closing_speed_ = 0;
+  std::vector<std::uint64_t> contradictory_;
 };
 
 void Splitter::set_options() {
@@ -188,7 +189,9 @@ bool Splitter::solve(StepRecord& r, const StepOptions& options) {
   iterations_ += r.solution.iterations;
   worst_ = std::max(worst_, r.solution.status);
   residual_ = std::max(residual_, r.solution.residual);
+  exact_residual_ = std::max(exact_residual_, r.solution.exact_residual);
   relaxation_ = std::max(relaxation_, r.solution.relaxation);
+  contradictory_.insert(contradictory_.end(), r.contradictory.begin(), r.contradictory.end());
   return all_finite(r.v_next) && all_finite(r.acceleration);
 }
 
@@ -343,7 +346,9 @@ void Splitter::finish() {
   }
   step_.q_next = x_.q, step_.v_next = x_.v;
   step_.solution.status = worst_, step_.solution.iterations = iterations_;
-  step_.solution.residual = residual_, step_.solution.relaxation = relaxation_;
+  step_.solution.residual = residual_, step_.solution.exact_residual = exact_residual_;
+  step_.solution.relaxation = relaxation_;
+  step_.contradictory = contradictory_;
   step_.reason = reason_;
   step_.valid = true;
 }

@@ -106,13 +106,14 @@ void clear_constraints(StepRecord& r) {
   r.rows.clear();
   r.solution.lambda.clear(), r.solution.c.clear(), r.solution.modes.clear(), r.solution.margin.clear(),
       r.solution.facets.clear();
+  r.solution.contradictory.clear(), r.contradictory.clear();
   r.collision.contacts.clear();
 }
 
 void stand_still(StepRecord& r) {
   clear_constraints(r);
   r.solution.status = SolveStatus::failed;
-  r.solution.residual = 1;
+  r.solution.residual = r.solution.exact_residual = 1;
   r.q_next = r.q, r.v_next = r.v, r.v_free = r.v;
   std::fill(r.acceleration.begin(), r.acceleration.end(), 0.0);
 }
@@ -192,6 +193,7 @@ bool implicit_step(const Model& model, const StepOptions& options, StepMemory& m
   if (!solved)
     r.reason = "failed: Newton's method did not converge, nor in parts of the step; its best iterate was used";
   else if (extra.parts > 1) r.reason = "solved in parts: Newton's method did not converge on the whole step";
+  r.solution.exact_residual = r.solution.residual;
   extra.kept.reset();
   if (options.implicit.keep_factors && extra.count == 1)
     extra.kept = std::make_shared<KeptStage>(extra.newton->keep(model, extra.stages[0]));

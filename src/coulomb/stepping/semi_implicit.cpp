@@ -68,6 +68,8 @@ void solve(const StepOptions& options, ConstraintSolver& solver, StepRecord& r) 
     solver.solve(island.problem, options.solver, options.warm_start ? &island.warm_start : nullptr, island.solution);
   }
   r.islands.gather_solution(r.rows, r.solution);
+  r.contradictory.clear();
+  for (int block : r.solution.contradictory) r.contradictory.push_back(r.rows.keys[block]);
 }
 
 // Finds impulses of the memory by key. It and the rows are nearly in the same order: the next one is mostly the one wanted; else of
@@ -174,8 +176,9 @@ void stand_still(StepRecord& r) {
   r.islands.order.clear();
   r.solution.lambda.clear(), r.solution.c.clear(), r.solution.modes.clear(), r.solution.margin.clear();
   r.solution.facets.clear(), r.solution.lambda_0.clear();
+  r.solution.contradictory.clear(), r.contradictory.clear();
   r.solution.status = SolveStatus::failed;
-  r.solution.residual = 1, r.solution.relaxation = 0;
+  r.solution.residual = r.solution.exact_residual = 1, r.solution.relaxation = 0;
   r.q_next = r.q, r.v_next = r.v, r.v_free = r.v;
   std::fill(r.acceleration.begin(), r.acceleration.end(), 0.0);
 }

@@ -8,6 +8,7 @@
 #include "coulomb/model/checks.hpp"
 #include "coulomb/model/configuration.hpp"
 #include "coulomb/small_math.hpp"
+#include "coulomb/stepping/contradictions.hpp"
 #include "coulomb/stepping/neutral_overlaps.hpp"
 
 namespace coulomb {
@@ -170,10 +171,8 @@ StepOptions step_options(const Model& model, const SimulatorOptions& o) {
 const char* reason(SolveStatus status) {
   switch (status) {
     case SolveStatus::solved: return "solved";
-    case SolveStatus::relaxed: return "relaxed: the constraint problem was solved after adding compliance";
+    case SolveStatus::relaxed: return "relaxed: the constraints contradict one another";
     case SolveStatus::max_iterations: return "max_iterations: the solver ran out of its budget";
-    case SolveStatus::infeasible:
-      return "infeasible: the constraints contradict one another; a relaxed solution was used";
     case SolveStatus::failed: return "failed: no solution was found; the best iterate was used";
   }
   return "unknown";
@@ -263,11 +262,17 @@ StepStatus Simulator::status() const {
   const SolverResult& s = record_->solution;
   out.converged = s.status == SolveStatus::solved;
   out.classes_hit = s.classes_hit;
-  out.iterations = s.iterations, out.residual = s.residual, out.relaxation = s.relaxation;
+  out.iterations = s.iterations, out.residual = s.residual, out.exact_residual = s.exact_residual;
+  out.relaxation = s.relaxation;
   out.reason = overflowed_
                    ? "failed: overflow: the numbers of this step exceed double precision, the state was left as it was"
                : record_->reason ? record_->reason
                                  : reason(s.status);
+  out.contradictions = constraint_names(*model_, record_->contradictory);
+  if (!out.contradictions.empty()) {
+    const bool told = !overflowed_ && !record_->reason && s.status == SolveStatus::relaxed;
+    out.reason += (told ? ": " : "; constraints that contradict one another: ") + enumeration(out.contradictions);
+  }
   return out;
 }
 

@@ -22,9 +22,10 @@ struct SimulatorOptions {
       "circumscribed";  ///< "lcp": around the disc of the cone, with 2 directions the boxed LCP | "inscribed"
   std::string stepper = "semi_implicit";  ///< | "bdf1" | "bdf2"
   std::string solver =
-      "automatic";           ///< "automatic" (AC-LM with fall-backs) | "ac_lm" | "admm" | "pgs" | "dantzig" (boxed LCP)
-  double tolerance = 1e-10;  ///< scaled residual of the constraint problem
-  int max_iterations = 3000;            ///< budget of the solver's last rung
+      "automatic";  ///< "automatic" (regularised; Newton's method, else an interior point) | by itself, on the problem without
+                    ///< compliance: "ac_lm" | "admm" | "pgs" | "dantzig" (boxed LCP)
+  double tolerance = 1e-10;             ///< scaled residual of the constraint problem
+  int max_iterations = 3000;            ///< budget of a solver by itself; "automatic" has its own
   double baumgarte = 0.1;               ///< share of a position error removed per step, [0, 1]
   double slop = 0;                      ///< m, rad: violation that Baumgarte leaves alone
   double max_correction_speed = 1.0;    ///< m/s, rad/s
@@ -64,10 +65,13 @@ struct State {
 struct StepStatus {
   bool converged = true;
   int iterations = 0;
-  double residual = 0;
-  double relaxation = 0;
-  bool classes_hit = false;  ///< the last step's contact modes held: one linear solve
-  std::string reason;        ///< "solved", or why not
+  double residual = 0;        ///< scaled, of what was solved: the problem with its small compliance (docs/theory.md)
+  double exact_residual = 0;  ///< scaled, of the problem without it
+  double relaxation = 0;      ///< the larger compliance, relative to W, of constraints that contradict one another
+  bool classes_hit = false;   ///< the last step's contact modes held: one linear solve
+  std::string reason;         ///< "solved", or why not
+  /// The constraints that no velocity satisfies together: "<geometry> on <geometry>", "joint <name> at its lower limit", "equality <name>".
+  std::vector<std::string> contradictions;
 };
 
 /// One contact of the last step, in world axes; impulse acts on A, its opposite on B.

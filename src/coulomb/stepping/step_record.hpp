@@ -1,6 +1,7 @@
 // StepRecord: everything that one step computed and that the way back needs. Never recomputed, overwritten by the next step.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -53,8 +54,10 @@ struct StepRecord {
   ConstraintRows rows;
   Islands islands;  ///< of the rows: their problems, starts, solutions
   AssemblyWorkspace assembly;
-  std::vector<int> recall_order;          ///< of the memory's impulses, by key
-  SolverResult solution;                  ///< of all islands, by the rows
+  std::vector<int> recall_order;  ///< of the memory's impulses, by key
+  SolverResult solution;          ///< of all islands, by the rows
+  std::vector<std::uint64_t>
+      contradictory;                      ///< keys of the blocks that contradict one another, at any time of the step
   std::vector<double> twist, twist_next;  ///< nv x 8: link twists at v and at v_next
   std::vector<double> scratch;            ///< nv x 8
   const char* reason = nullptr;           ///< of status(), where a stepper has another one than the solver's

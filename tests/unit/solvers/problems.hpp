@@ -84,6 +84,7 @@ struct World {
     ConstraintProblem p;
     const int n = static_cast<int>(J.size());
     p.resize(n);
+    p.resize_matrix();
     p.blocks = blocks;
     for (int i = 0; i < n; ++i) {
       p.g[i] = bias[i];
@@ -95,6 +96,39 @@ struct World {
       }
     }
     return p;
+  }
+  /// The same as a sparse Y = J M^-1/2 with one tree per body and without G. Every row moves two bodies at most.
+  ConstraintProblem factored_problem() const {
+    ConstraintProblem p = problem();
+    p.has_G = false;
+    p.G.clear();
+    p.tree_size.assign(center.size(), 6);
+    for (const Block& block : blocks) {
+      std::array<RowSegment, 2>& segments = p.segments.emplace_back();
+      int used = 0;
+      for (int body = 0; body < static_cast<int>(center.size()); ++body) {
+        if (!moves(block, body)) continue;
+        RowSegment& segment = segments.at(used++);
+        segment.tree = body;
+        segment.start = static_cast<int>(p.Y.size());
+        for (int i = block.row; i < block.row + block.size; ++i)
+          for (int k = 0; k < 8; ++k)
+            p.Y.push_back(k < 6 ? J[i][6 * body + k] * std::sqrt(inverse_mass[6 * body + k]) : 0.0);
+      }
+    }
+    return p;
+  }
+  bool moves(const Block& block, int body) const {
+    for (int i = block.row; i < block.row + block.size; ++i)
+      for (int k = 0; k < 6; ++k)
+        if (J[i][6 * body + k] != 0) return true;
+    return false;
+  }
+  /// M^-1 J^T lambda: what impulses do to the velocities.
+  std::vector<double> velocity_change(const std::vector<double>& lambda) const {
+    std::vector<double> dv = wrench(lambda);
+    for (std::size_t k = 0; k < dv.size(); ++k) dv[k] *= inverse_mass[k];
+    return dv;
   }
   /// J^T lambda, which is unique where impulses are not.
   std::vector<double> wrench(const std::vector<double>& lambda) const {
@@ -117,8 +151,18 @@ inline double block_scale(const ConstraintProblem& p, const Block& block) {
   return own > 1e-14 * largest ? own : largest > 0 ? largest : 1;
 }
 
-/// c recomputed from the problem, and the worst violation of the block laws relative to the block's sizes of c and lambda.
-inline double violation(const ConstraintProblem& p, const std::vector<double>& lambda, double relaxation = 0) {
+/// Velocity that the compliance of the result's last level adds: E (lambda - lambda_0), or E lambda where there is one level. Without W.
+inline std::vector<double> compliance_velocity(const ConstraintProblem& p, const SolverResult& r) {
+  std::vector<double> out(r.lambda.size());
+  for (const Block& b : p.blocks)
+    for (int i = b.row; i < b.row + b.size; ++i)
+      out[i] = r.compliance * block_scale(p, b) * (r.lambda[i] - (r.levels > 0 ? r.lambda_0[i] : 0.0));
+  return out;
+}
+
+/// c recomputed from the problem, and the worst violation of the block laws relative to the block's sizes of c and lambda. extra: added to c.
+inline double violation(const ConstraintProblem& p, const std::vector<double>& lambda,
+                        const std::vector<double>& extra = {}) {
   double worst = 0, ref = 1e-300;
   for (const Block& b : p.blocks)
     for (int i = b.row; i < b.row + b.size; ++i)
@@ -127,7 +171,7 @@ inline double violation(const ConstraintProblem& p, const std::vector<double>& l
     const double s = block_scale(p, b), g_size = ref * std::sqrt(s), l_size = ref / std::sqrt(s);
     double c[6] = {0};
     for (int i = 0; i < b.size; ++i) {
-      c[i] = p.g[b.row + i] + (p.R[b.row + i] + relaxation) * lambda[b.row + i];
+      c[i] = p.g[b.row + i] + p.R[b.row + i] * lambda[b.row + i] + (extra.empty() ? 0.0 : extra[b.row + i]);
       for (int j = 0; j < p.n; ++j) c[i] += p.G[static_cast<std::size_t>(b.row + i) * p.ld + j] * lambda[j];
     }
     const double* l = lambda.data() + b.row;
@@ -152,6 +196,16 @@ inline double violation(const ConstraintProblem& p, const std::vector<double>& l
     if (!(bad <= worst)) worst = bad;
   }
   return worst;
+}
+
+/// Of the law of what a solver says it solved: the last level of the regularised problem.
+inline double violation(const ConstraintProblem& p, const SolverResult& r) {
+  return violation(p, r.lambda, compliance_velocity(p, r));
+}
+
+/// A start from everything that a step remembers, for the blocks of the same problem.
+inline WarmStart warm_from(const SolverResult& r) {
+  return {r.lambda, r.lambda_0, std::vector<std::uint8_t>(r.modes.size(), 1), r.modes};
 }
 
 inline void add_box_on_ground(World& w, int body, double mu, double half = 0.1, double bias = 0) {

@@ -24,18 +24,22 @@ SolverResult solve(const ConstraintProblem& p, SolverMethod method = SolverMetho
   return result;
 }
 
-WarmStart warm_from(const SolverResult& r) { return {r.lambda, std::vector<std::uint8_t>(r.modes.size(), 1), r.modes}; }
+/// x_1 of a row by itself whose impulse would be x without compliance: its share (eps / (1 + eps))^2 is left out.
+double sharpened(double x) {
+  const double left = 1e-6 / (1 + 1e-6);
+  return x * (1 - left * left);
+}
 
 void expect_solved(const World& w) {
   const ConstraintProblem p = w.problem();
   const SolverResult r = solve(p);
   CHECK(r.status == SolveStatus::solved);
   CHECK(r.residual <= 1e-10);
-  CHECK_NEAR(violation(p, r.lambda), 0, law_tolerance);
+  CHECK_NEAR(violation(p, r), 0, law_tolerance);
   const WarmStart warm = warm_from(r);
   const SolverResult again = solve(p, SolverMethod::automatic, &warm);
   CHECK(again.status == SolveStatus::solved);
-  CHECK_NEAR(violation(p, again.lambda), 0, law_tolerance);
+  CHECK_NEAR(violation(p, again), 0, law_tolerance);
 }
 
 double difference(const std::vector<double>& a, const std::vector<double>& b) {
@@ -53,7 +57,7 @@ World box(double mu, Vec3 velocity, Vec3 spin = {0, 0, 0}) {
 }
 
 void test_known_answers() {
-  {  // a box at rest: sticking, the sum of the normal impulses is its momentum, and equal by the canonical choice
+  {  // a box at rest: sticking, the sum of the normal impulses is its momentum, and equal shares of it are the least norm
     const World w = box(0.5, {0, 0, -0.01});
     const SolverResult r = solve(w.problem());
     for (int b = 0; b < 4; ++b) {
@@ -61,7 +65,6 @@ void test_known_answers() {
       CHECK_NEAR(r.lambda[3 * b + 2], 0.0025, 1e-8);
       CHECK(r.margin[b] > 1e-3);
     }
-    CHECK(r.canonical);
   }
   {  // a sphere that slides: friction mu lambda_N against the motion
     World w;
@@ -89,10 +92,10 @@ void test_known_answers() {
     w.add_row(BlockType::box, z, 0.5);
     w.add_row(BlockType::equality, rx, 0, 0.25);
     const SolverResult r = solve(w.problem());
-    CHECK_NEAR(r.lambda[0], 2, 1e-12);
-    CHECK_NEAR(r.lambda[1], 1, 1e-12);
+    CHECK_NEAR(r.lambda[0], sharpened(2), 1e-12);
+    CHECK_NEAR(r.lambda[1], sharpened(1), 1e-12);
     CHECK_NEAR(r.lambda[2], -0.5, 1e-15);
-    CHECK_NEAR(r.lambda[3], -0.25, 1e-12);
+    CHECK_NEAR(r.lambda[3], sharpened(-0.25), 1e-12);
     CHECK(r.modes[0] == Mode::active && r.modes[1] == Mode::sticking && r.modes[2] == Mode::lower &&
           r.modes[3] == Mode::active);
   }
@@ -149,7 +152,8 @@ void test_degenerate() {
     World w = box(0.5, {0, 0, -0.01});
     w.add_contact(-1, -1, {0, 0, 0}, {0, 0, 1}, 0.5, -0.1);
     const SolverResult r = solve(w.problem());
-    CHECK(r.status == SolveStatus::infeasible && r.relaxation > 0);
+    CHECK(r.status == SolveStatus::relaxed && r.relaxation > 0);
+    CHECK(r.contradictory == std::vector<int>{4});
     for (double l : r.lambda) CHECK(std::isfinite(l));
   }
   {  // a body squeezed by two planes that both ask it to leave
@@ -159,8 +163,8 @@ void test_degenerate() {
     w.add_contact(0, -1, {0, 0, 0.1}, {0, 0, -1}, 0.5, -0.1);
     const ConstraintProblem p = w.problem();
     const SolverResult r = solve(p);
-    CHECK(r.status == SolveStatus::infeasible);
-    CHECK_NEAR(violation(p, r.lambda, r.relaxation), 0, law_tolerance);
+    CHECK(r.status == SolveStatus::relaxed && r.contradictory == std::vector<int>({0, 1}));
+    CHECK_NEAR(violation(p, r), 0, law_tolerance);
   }
   {  // Baumgarte that no rigid box can follow: four corners with different speeds
     World w = box(0.5, {0, 0, -0.01});
@@ -169,7 +173,7 @@ void test_degenerate() {
     const ConstraintProblem p = w.problem();
     const SolverResult r = solve(p);
     CHECK(r.status != SolveStatus::failed);
-    CHECK_NEAR(violation(p, r.lambda, r.relaxation), 0, law_tolerance);
+    CHECK_NEAR(violation(p, r), 0, law_tolerance);
   }
   {  // boxes with bound zero do nothing
     World w = random_world(5, 3, 2);
@@ -215,6 +219,7 @@ void test_numbers() {
   }
   ConstraintProblem p;  // an impulse of 1e400
   p.resize(3);
+  p.resize_matrix();
   for (int i = 0; i < 3; ++i) p.G[static_cast<std::size_t>(i) * p.ld + i] = 1e-260;
   p.g[2] = -1e140;
   p.blocks.push_back({BlockType::cone, 0, 3, 0.5, 0, false});
@@ -279,7 +284,7 @@ void test_methods_agree() {
       const SolverResult r = solve(p, m);
       if (r.status != SolveStatus::solved) continue;
       ++compared;
-      CHECK_NEAR(violation(p, r.lambda), 0, law_tolerance);
+      CHECK_NEAR(violation(p, r), 0, law_tolerance);
       other += !(difference(f, w.wrench(r.lambda)) <= 1e-6);
     }
   }
@@ -292,7 +297,6 @@ void test_warm_start_does_not_leak() {
     const World w = box(0.5, {push, 0.3 * push, -0.01}, {0, 0, 3 * push});
     const ConstraintProblem p = w.problem();
     const SolverResult cold = solve(p);
-    CHECK(cold.canonical);
     WarmStart warm = warm_from(cold);
     Random random(9);
     for (double& l : warm.lambda) l += 1e-3 * random.normal();

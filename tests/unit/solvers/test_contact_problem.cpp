@@ -66,7 +66,7 @@ int main() {
   CHECK(zero.solve().status == SolveStatus::solved);
   for (double x : zero.derivatives().dlambda_dg) CHECK(x == 0);
   ContactProblem stuck(Vector(9, 0.0), {0.1, 0, -0.2}, {0.5});
-  CHECK(stuck.solve().status == SolveStatus::infeasible);
+  CHECK(stuck.solve().status == SolveStatus::relaxed);
   for (double x : stuck.derivatives().dlambda_dg) CHECK(std::isfinite(x));
   ContactProblem none({}, {}, {});
   CHECK(none.solve().status == SolveStatus::solved && none.derivatives().dlambda_dg.empty());

@@ -116,6 +116,7 @@ HardProblem read_problem(Numbers& file) {
 
   ConstraintProblem& p = out.problem;
   p.resize(rows);
+  p.resize_matrix();
   for (int i = 0; i < trees; ++i) p.tree_size.push_back(file.next_int());
   int row = 0;
   for (int i = 0; i < blocks; ++i) {

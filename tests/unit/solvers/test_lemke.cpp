@@ -90,13 +90,13 @@ World heap(int seed) {
   return w;
 }
 
+/// The walk on constraint problems, and Dantzig's method, which takes it where its own pivots go round in circles.
 void test_blocks() {
   BlockLemke lemke;
   ScaledProblem scaled;
   Iterate x;
   ConstraintSolver solver;
   SolverResult result;
-  int canonical = 0, same = 0;
   for (int seed = 0; seed < 120; ++seed) {
     const int facets = 4 + 2 * (seed % 3);
     const bool inscribed = seed % 4 == 1;
@@ -106,18 +106,6 @@ void test_blocks() {
     int pivots = 0;
     CHECK(lemke.solve(scaled, x, pivots) == BlockLemke::End::solved);
     CHECK_NEAR(x.residual, 0, 1e-8);
-    solver.solve(p, {}, nullptr, result);
-    const SolverResult cold = result;
-    WarmStart warm{cold.lambda, std::vector<std::uint8_t>(cold.modes.size(), 1), cold.modes};
-    Random r(seed);
-    double size = 0;
-    for (double& l : warm.lambda) size = std::max(size, std::abs(l)), l += 0.1 * std::abs(l) * r.normal();
-    solver.solve(p, {}, &warm, result);
-    canonical += cold.canonical && result.canonical;
-    double moved =
-        0;  // by the start: up to what the compliance leaves, or to another, isolated solution (strong friction)
-    for (int i = 0; i < p.n; ++i) moved = std::max(moved, std::abs(result.lambda[i] - cold.lambda[i]));
-    same += moved <= 1e-4 * size;
     for (SolverMethod method : {SolverMethod::automatic, SolverMethod::dantzig}) {
       if (method == SolverMethod::dantzig && (facets != 4 || inscribed)) continue;
       SolverSettings settings;
@@ -126,8 +114,6 @@ void test_blocks() {
       CHECK(result.status == SolveStatus::solved && result.residual <= 1e-9);
     }
   }
-  std::printf("canonical impulses in %d of 120 heaps, the same from another start in %d\n", canonical, same);
-  CHECK(canonical >= 108 && same >= 116);
 }
 
 /// A body between two walls that close in: no impulse separates it from both.
@@ -144,11 +130,6 @@ void test_contradiction() {
     x.resize(scaled.ld);
     int pivots = 0;
     CHECK(lemke.solve(scaled, x, pivots) == BlockLemke::End::ray);
-    ConstraintSolver solver;
-    SolverResult result;
-    solver.solve(p, {}, nullptr, result);
-    CHECK(result.status == SolveStatus::infeasible && result.relaxation > 0);
-    CHECK(result.lambda[2] > 0 && result.lambda[5] > 0 && std::isfinite(result.lambda[2]));
   }
 }
 

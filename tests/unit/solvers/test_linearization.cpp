@@ -22,7 +22,7 @@ Solved solve(const ConstraintProblem& p, const SolverResult* near = nullptr) {
   settings.tolerance = 1e-12;
   Solved s{p, {}};
   WarmStart warm;
-  if (near) warm = {near->lambda, std::vector<std::uint8_t>(near->modes.size(), 1), near->modes};
+  if (near) warm = warm_from(*near);
   solver.solve(p, settings, near ? &warm : nullptr, s.result);
   return s;
 }
