@@ -47,7 +47,7 @@ RolloutCotangent vjp(const Rollout& rollout, const double* dq, const double* dv,
   report(rollout, out);
   add(dq, steps * nv, out.q0), add(dv, steps * nv, out.v0);
 
-  Replay replay(rollout, every);
+  Replay replay(rollout, every, of_steps != nullptr);
   StepCotangent g;
   std::vector<double> earlier_q(nv, 0.0), earlier_v(nv, 0.0);  // what later steps gave the state before x_t
   for (int begin = steps > 0 ? (steps - 1) / every * every : -1; begin >= 0; begin -= every) {
@@ -100,7 +100,7 @@ void jvp(const Rollout& rollout, const RolloutTangent& tangent, double* dq, doub
   };
   first("dq0", tangent.dq0, dq), first("dv0", tangent.dv0, dv);
 
-  Replay replay(rollout, 1);
+  Replay replay(rollout, 1, true);
   std::vector<double> columns_T;
   if (steps > 0) replay.seek(0);
   for (int step = 0; step < steps; ++step) {

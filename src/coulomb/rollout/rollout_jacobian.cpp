@@ -23,7 +23,7 @@ struct Columns {
 class ForwardSweep {
  public:
   ForwardSweep(const Rollout& rollout, const std::vector<std::string>& wrt, bool all_states)
-      : rollout_(rollout), nv_(rollout.model->nv), replay_(rollout, 1), all_states_(all_states) {
+      : rollout_(rollout), nv_(rollout.model->nv), replay_(rollout, 1, true), all_states_(all_states) {
     read_names(wrt);
     J_.rows = 2 * nv_, J_.ld = padded(2 * nv_), J_.states = all_states ? rollout.steps + 1 : 1;
     A_T_.assign(std::size_t(J_.rows) * J_.ld, 0.0);

@@ -17,7 +17,7 @@ bool any_force(const OutputSet& outputs) {
 
 void read_forces(const Rollout& rollout, const OutputSet& outputs, double* out) {
   if (rollout.steps == 0) return;
-  Replay replay(rollout, 1);
+  Replay replay(rollout, 1, false);
   ForceOutputs forces(*rollout.model, rollout.step_options);
   replay.seek(0);
   for (int t = 0; t < rollout.steps; ++t) {

@@ -35,14 +35,20 @@ void add_external_wrenches(const Model& model, StepRecord& r, double* tau) {
   }
 }
 
-void free_velocity(const Model& model, const StepOptions& options, StepRecord& r) {
+// What the free velocity and every derivative start from.
+void evaluate_dynamics(const Model& model, const StepOptions& options, StepRecord& r) {
   const double h = options.constraints.timestep;
   for (int d = 0; d < model.nv; ++d) r.implicit_damping[d] = h * model.dof_damping[d];
   velocities(model, r.v.data(), r.dynamics);
   mass_matrix(model, r.dynamics);
   factor(model, r.implicit_damping.data(), r.dynamics);
-  bias(model, r.dynamics);
   joint_forces(model, r.configuration(), r.v.data(), r.u.data(), r.joint_forces);
+}
+
+void free_velocity(const Model& model, const StepOptions& options, StepRecord& r) {
+  const double h = options.constraints.timestep;
+  evaluate_dynamics(model, options, r);
+  bias(model, r.dynamics);
   for (int d = 0; d < model.nv; ++d) r.acceleration[d] = r.joint_forces.tau[d] + r.tau[d] - r.dynamics.bias[d];
   add_external_wrenches(model, r, r.acceleration.data());
   solve_mass(model, r.dynamics, r.acceleration.data());
@@ -96,6 +102,13 @@ void solve(const StepOptions& options, ConstraintSolver& solver, const StepMemor
   r.corrections_dropped = true;
   solver.solve(r.problem, options.solver, warm, r.solution, &r.factor);
   r.solution.iterations += iterations;
+}
+
+// The problem without its matrix.
+void outline_problem(const ConstraintRows& rows, ConstraintProblem& problem) {
+  problem.resize(rows.num_rows);
+  problem.blocks.assign(rows.blocks.begin(), rows.blocks.end());
+  std::copy(rows.compliance.begin(), rows.compliance.end(), problem.R.begin());
 }
 
 // Impulses and modes of the last step for the blocks that persist. Contact impulses are kept in world axes, since frames jump.
@@ -209,6 +222,24 @@ bool semi_implicit_step(const Model& model, const StepOptions& options, Constrai
   }
   if (!options.collision.frozen_cache) remember(r, memory);
   return true;
+}
+
+void recall_semi_implicit_step(const Model& model, const StepOptions& options, const KeptStep& kept, bool matrices,
+                               StepRecord& r) {
+  kept.restore(r);
+  kinematics(model, r.q.data(), r.dynamics);
+  evaluate_dynamics(model, options, r);
+  collect_rows(model, options, r);
+
+  // a solution with its factor needs no matrix, unless ties are broken another way
+  const bool factored = r.factor.valid && options.gradient.mode != GradientMode::complementarity_aware;
+  if (matrices || !factored) assemble_problem(model, r.dynamics, r.rows, r.v_free.data(), r.assembly, r.problem);
+  else outline_problem(r.rows, r.problem);
+  if (r.corrections_dropped) drop_corrections(r.rows, r.problem);
+
+  const double h = options.constraints.timestep;
+  for (int d = 0; d < model.nv; ++d) r.acceleration[d] = (r.v_next[d] - r.v[d]) / h;
+  r.reason = nullptr, r.valid = true;
 }
 
 }  // namespace coulomb
