@@ -167,7 +167,9 @@ bool rollout(BatchSimulator& batch, const BatchRolloutInput& in, const BatchRoll
     run(sim, s, u, tau, mine, options.derivatives ? &keeping : nullptr, stop, thread);
     batch.set_outcome(static_cast<int>(i),
                       in.steps > 0 ? BatchSimulator::Outcome::stepped : BatchSimulator::Outcome::none);
-    if (options.derivatives) out.environments[i] = kept(sim, s, u, tau, mine, std::move(keeping));
+    if (!options.derivatives) return;
+    out.environments[i] = kept(sim, s, u, tau, mine, std::move(keeping));
+    out.environments[i].workspaces = batch.workspaces();
   });
   if (!finished) batch.reset();
   return finished;

@@ -4,36 +4,64 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "coulomb/rollout/rollout.hpp"
 
 namespace coulomb {
 
+/// What it takes to look at steps; sized once from the model.
+struct ReplayWorkspace {
+  explicit ReplayWorkspace(const Rollout& rollout);
+  struct Slot {
+    int t = 0;
+    bool kept = false;                   ///< to be recalled when it is looked at
+    std::unique_ptr<StepRecord> record;  ///< of a step that was run
+    std::unique_ptr<StepMemory> memory;  ///< after it, where the gradient asks for it
+    bool overflowed = false;
+  };
+
+  std::shared_ptr<const Model> model;
+  std::unique_ptr<StepGradient> gradient;
+  std::vector<Slot> slots;
+  std::unique_ptr<StepRecord> recalled;  ///< of steps that are recalled, one at a time
+  StepMemory memory;                     ///< of steps that are run: after the last one
+  ConstraintSolver solver;
+};
+
+/// Workspaces that wait for the next Replay of rollouts with the same options. Any thread may ask.
+class ReplayWorkspaces {
+ public:
+  std::unique_ptr<ReplayWorkspace> take(const Rollout& rollout);
+  void give_back(std::unique_ptr<ReplayWorkspace> workspace);
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<ReplayWorkspace>> waiting_;
+};
+
 class Replay {
  public:
   /// records: how many steps can be looked at together. matrices: Jacobians of steps are wanted, not only reverse products.
   Replay(const Rollout& rollout, int records, bool matrices);
+  ~Replay();
+  Replay(const Replay&) = delete;
+  Replay& operator=(const Replay&) = delete;
 
   /// Goes to step t, a multiple of checkpoints.every().
   void seek(int t);
   /// Makes the next step that of `slot`. Throws std::logic_error if it is run again and does not end where the rollout did, bit for bit.
   void step(int slot);
-  /// The derivative of the step of that slot, by the gradient that the simulator was asked for; valid until the next call. Throws std::logic_error if its numbers
-  /// overflowed: it has none.
+  /// The derivative of the step of that slot, by the gradient that the simulator was asked for; valid until the next call. Throws
+  /// std::logic_error if its numbers overflowed: it has none.
   StepGradient& linearize(int slot);
   /// Valid until that of another slot is asked for.
   StepRecord& record(int slot);
-  bool ambiguous() const { return gradient_->ambiguous(); }
+  bool ambiguous() const { return workspace_->gradient->ambiguous(); }
 
  private:
-  struct Slot {
-    int t = 0;
-    bool kept = false;                   // to be recalled when it is looked at
-    std::unique_ptr<StepRecord> record;  // of a step that was run
-    std::unique_ptr<StepMemory> memory;  // after it, where the gradient asks for it
-    bool overflowed = false;
-  };
+  using Slot = ReplayWorkspace::Slot;
   void begin_stretch();
   void restore_memory();
   void load(int t, StepRecord& record) const;
@@ -43,17 +71,11 @@ class Replay {
 
   const Rollout& rollout_;
   bool matrices_;
-  std::vector<Slot> slots_;
-  std::unique_ptr<StepGradient> gradient_;
+  std::unique_ptr<ReplayWorkspace> workspace_;
   int t_ = 0;
-  // steps that are recalled share one record
-  bool recalls_ = false;
-  std::unique_ptr<StepRecord> recalled_;
+  bool recalls_ = false;  // the steps of this stretch are kept
   int recalled_step_ = -1;
-  // of steps that are run
-  StepMemory memory_;  // after the last one
   bool memory_is_current_ = false;
-  ConstraintSolver solver_;
 };
 
 }  // namespace coulomb

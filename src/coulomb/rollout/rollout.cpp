@@ -6,6 +6,7 @@
 #include <string>
 
 #include "coulomb/model/configuration.hpp"
+#include "coulomb/rollout/replay.hpp"
 
 namespace coulomb {
 namespace {
@@ -50,6 +51,7 @@ Rollout start(const Simulator& simulator, const RolloutInput& input, const Rollo
   Rollout out;
   out.steps = input.steps;
   out.model = simulator.shared_model();
+  out.workspaces = std::make_shared<ReplayWorkspaces>();
   out.step_options = simulator.resolved_options();
   out.q.resize((steps + 1) * nq);
   out.v.resize((steps + 1) * nv);

@@ -31,6 +31,8 @@ struct RolloutOptions {
 /// Called after every step of a long loop with (done, total). It may throw: the loop is then left.
 using Progress = std::function<void(int done, int total)>;
 
+class ReplayWorkspaces;  // replay.hpp
+
 struct Rollout {
   int steps = 0;
   std::vector<double> q, v;        ///< (steps + 1) x nq, (steps + 1) x nv
@@ -42,7 +44,8 @@ struct Rollout {
   std::vector<double> u, tau;  ///< as given (copies); empty: zero
   Checkpoints checkpoints;
   KeptSteps kept;
-  std::size_t bytes() const;  ///< of all this
+  std::shared_ptr<ReplayWorkspaces> workspaces;  ///< of the derivatives; copies share them
+  std::size_t bytes() const;                     ///< of all this
 };
 
 /// Throws std::invalid_argument naming argument, element and value, with the simulator as it was; a state that stops
