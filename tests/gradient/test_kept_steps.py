@@ -111,7 +111,7 @@ def test_the_scenes_have_what_they_should():
     assert {"separating", "sticking", "sliding"} <= modes
 
 
-@pytest.mark.parametrize(("build", "body"), [(quadruped, "fl_shank"), (squeezed, "stuck")])
+@pytest.mark.parametrize(("build", "body"), [(quadruped, "fr_shank"), (squeezed, "stuck")])
 def test_forces_of_contacts(build, body):
     kept, not_kept = rollouts(build)
     name = f"contact_force/{body}"

@@ -12,33 +12,56 @@ std::size_t size_of(const std::shared_ptr<const KeptStage>& stage) {
   return sizeof stage + (stage ? stage->bytes() : 0);
 }
 
-std::size_t size_of(const KeptStep& step) { return sizeof step + step.bytes(); }
+constexpr std::size_t chunk_size = std::size_t(1) << 15;
 
 }  // namespace
+
+std::byte* KeptSteps::room(std::size_t bytes) {
+  if (chunks_.empty() || chunks_.back().size - chunks_.back().used < bytes) {
+    const std::size_t size = std::max(bytes, chunk_size);
+    chunks_.push_back({std::shared_ptr<std::byte[]>(new std::byte[size]), size, 0});
+  }
+  Chunk& chunk = chunks_.back();
+  std::byte* out = chunk.begin.get() + chunk.used;
+  chunk.used += bytes;
+  return out;
+}
 
 void KeptSteps::add(const Simulator& simulator) {
   if (is_implicit(simulator.resolved_options())) {
     stages_.push_back(kept_stage(simulator.record()));
     bytes_ += size_of(stages_.back());
-  } else {
-    steps_.push_back(simulator.differentiable() ? KeptStep(simulator.record()) : KeptStep());
-    bytes_ += size_of(steps_.back());
+    return;
   }
+  Step step;
+  if (simulator.differentiable()) {
+    step.bytes = kept_step_bytes(simulator.record());
+    std::byte* to = room(step.bytes);
+    keep_step(simulator.record(), to);
+    step.begin = to;
+  }
+  steps_.push_back(step);
+  bytes_ += sizeof step + step.bytes;
 }
 
 void KeptSteps::drop_last() {
   if (!stages_.empty()) {
     bytes_ -= size_of(stages_.back());
     stages_.pop_back();
-  } else {
-    bytes_ -= size_of(steps_.back());
-    steps_.pop_back();
+    return;
   }
+  const Step step = steps_.back();
+  steps_.pop_back();
+  bytes_ -= sizeof step + step.bytes;
+  if (!step.begin) return;
+  chunks_.back().used -= step.bytes;
+  if (chunks_.back().used == 0) chunks_.pop_back();
 }
 
 bool KeptSteps::hold(int begin, int end) const {
   if (static_cast<std::size_t>(end) > steps_.size()) return false;
-  return std::all_of(steps_.begin() + begin, steps_.begin() + end, [](const KeptStep& step) { return bool(step); });
+  return std::all_of(steps_.begin() + begin, steps_.begin() + end,
+                     [](const Step& step) { return step.begin != nullptr; });
 }
 
 std::shared_ptr<const KeptStage> KeptSteps::stage(int t) const {

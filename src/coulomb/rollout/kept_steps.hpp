@@ -12,6 +12,7 @@
 
 namespace coulomb {
 
+/// Filled by one thread, then constant.
 class KeptSteps {
  public:
   /// The last step of the simulator, behind those that are here.
@@ -22,14 +23,27 @@ class KeptSteps {
   std::size_t bytes() const { return bytes_; }
   /// Can all the steps of [begin, end) be recalled by what is kept of them?
   bool hold(int begin, int end) const;
-  const KeptStep& step(int t) const { return steps_[static_cast<std::size_t>(t)]; }
+  /// By keep_step; null: has no derivative.
+  const std::byte* step(int t) const { return steps_[static_cast<std::size_t>(t)].begin; }
   /// Of an implicit step; null: it had several stages, or is not kept.
   std::shared_ptr<const KeptStage> stage(int t) const;
 
  private:
+  /// Memory for steps, one behind the other; copies share it.
+  struct Chunk {
+    std::shared_ptr<std::byte[]> begin;
+    std::size_t size = 0, used = 0;
+  };
+  struct Step {
+    const std::byte* begin = nullptr;
+    std::size_t bytes = 0;
+  };
+  std::byte* room(std::size_t bytes);
+
   std::vector<std::shared_ptr<const KeptStage>> stages_;
-  std::vector<KeptStep> steps_;
-  std::size_t bytes_ = 0;
+  std::vector<Step> steps_;
+  std::vector<Chunk> chunks_;
+  std::size_t bytes_ = 0;  // in use: the end of the last chunk was never touched
 };
 
 /// Fills KeptSteps as a simulator takes steps, and lets it keep their factors as long as this lives.

@@ -114,19 +114,20 @@ void visit(Pass& pass, Record& r) {
 
 }  // namespace
 
-KeptStep::KeptStep(const StepRecord& record) {
-  Measuring measure;
-  visit(measure, record);
-  bytes_ = measure.bytes;
-  auto* block = new std::byte[bytes_];
-  block_.reset(block);
-  Writing write(block);
-  visit(write, record);
+std::size_t kept_step_bytes(const StepRecord& record) {
+  Measuring pass;
+  visit(pass, record);
+  return pass.bytes;
 }
 
-void KeptStep::restore(StepRecord& record) const {
-  Reading read(block_.get());
-  visit(read, record);
+void keep_step(const StepRecord& record, std::byte* to) {
+  Writing pass(to);
+  visit(pass, record);
+}
+
+void restore_step(const std::byte* kept, StepRecord& record) {
+  Reading pass(kept);
+  visit(pass, record);
 }
 
 bool can_recall(const StepOptions& options) {

@@ -224,9 +224,9 @@ bool semi_implicit_step(const Model& model, const StepOptions& options, Constrai
   return true;
 }
 
-void recall_semi_implicit_step(const Model& model, const StepOptions& options, const KeptStep& kept, bool matrices,
+void recall_semi_implicit_step(const Model& model, const StepOptions& options, const std::byte* kept, bool matrices,
                                StepRecord& r) {
-  kept.restore(r);
+  restore_step(kept, r);
   kinematics(model, r.q.data(), r.dynamics);
   evaluate_dynamics(model, options, r);
   collect_rows(model, options, r);

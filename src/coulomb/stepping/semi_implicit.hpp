@@ -16,8 +16,8 @@ bool semi_implicit_step(const Model& model, const StepOptions& options, Constrai
                         StepRecord& record);
 
 /// The step from record.(q, v, u, tau) to record.(q_next, v_next), which it is known to take: fills the record as semi_implicit_step
-/// does, to the same bits, without looking for contacts and without solving. matrices: also what Jacobians need, beyond reverse products.
-void recall_semi_implicit_step(const Model& model, const StepOptions& options, const KeptStep& kept, bool matrices,
+/// does, to the same bits, without looking for contacts and without solving. kept: by keep_step. matrices: also what Jacobians need, beyond reverse products.
+void recall_semi_implicit_step(const Model& model, const StepOptions& options, const std::byte* kept, bool matrices,
                                StepRecord& record);
 
 // Its stages, for steppers of their own:
