@@ -65,7 +65,8 @@ int number_of_steps(std::optional<int> steps, nb::handle U, nb::handle tau) {
 }
 
 RolloutOut run(nb::handle_t<Batch> self, nb::handle Q0, nb::handle V0, nb::handle U, std::optional<int> steps,
-               nb::handle tau, bool derivatives, std::optional<int> checkpoint_every) {
+               nb::handle tau, bool derivatives, std::optional<int> checkpoint_every,
+               std::optional<double> memory_budget, bool keep_factors) {
   Batch& batch = nb::cast<Batch&>(self);
   const Model& model = batch.model();
   const Py_ssize_t n = batch.n(), T = number_of_steps(steps, U, tau);
@@ -74,6 +75,11 @@ RolloutOut run(nb::handle_t<Batch> self, nb::handle Q0, nb::handle V0, nb::handl
   if (checkpoint_every && *checkpoint_every < 1)
     throw nb::value_error(
         ("checkpoint_every: got " + std::to_string(*checkpoint_every) + ", expected at least 1").c_str());
+  if (memory_budget && !(*memory_budget >= 1 && *memory_budget < 1e18))
+    throw nb::value_error(
+        ("memory_budget: got " + std::to_string(*memory_budget) + ", expected a number of bytes, at least 1").c_str());
+  const BatchRolloutOptions options{derivatives, checkpoint_every.value_or(0),
+                                    static_cast<std::size_t>(memory_budget.value_or(0)), keep_factors};
   RolloutOut out;
   out.batch = nb::borrow(self);
   BatchTrajectories to;
@@ -84,7 +90,7 @@ RolloutOut run(nb::handle_t<Batch> self, nb::handle Q0, nb::handle V0, nb::handl
   to.residual = new_array<double>({n, T}, "float64", out.residual);
   const BatchRolloutInput input{q_in.data(), v_in.data(), u_in.data(), tau_in.data(), static_cast<int>(T)};
   run_interruptible(batch, [&](const Interrupted& interrupted) {
-    return rollout(batch.simulator, input, {derivatives, checkpoint_every.value_or(0)}, to, out.rollout, interrupted);
+    return rollout(batch.simulator, input, options, to, out.rollout, interrupted);
   });
   return out;
 }
@@ -188,6 +194,9 @@ void bind_results(nb::module_& module) {
           "steps", [](const RolloutOut& r) { return r.rollout.steps; }, "T")
       .def_ro("q", &RolloutOut::q, "(n, T + 1, nq): Q0 first.")
       .def_ro("v", &RolloutOut::v, "(n, T + 1, nv): V0 first.")
+      .def_prop_ro(
+          "memory", [](const RolloutOut& r) { return r.rollout.bytes(); },
+          "Bytes of what derivatives need: a copy of states and inputs, checkpoints, and what is kept of steps.")
       .def_ro("converged", &RolloutOut::converged,
               "(n, T) bool: the constraint problem of that step was solved as posed. Where numbers overflow, the state "
               "stays as it was.")
@@ -203,8 +212,9 @@ void bind_results(nb::module_& module) {
               "outputs: dict[str, numpy.ndarray] | None = None) -> BatchRolloutCotangent"),
           "Reverse mode: cotangents (n, T + 1, nv) of q (tangent space) and v (None: zero) to the "
           "BatchRolloutCotangent. outputs: cotangents (n, T + 1, tangent_size) of outputs by name, which add to them. "
-          "Every step is "
-          "run once more.\n\nValueError: NaN in a cotangent, wrong shape, unknown parameter. KeyboardInterrupt: it can "
+          "Steps of which "
+          "there was no room to keep what it takes are run once more.\n\nValueError: NaN in a cotangent, wrong shape, "
+          "unknown parameter. KeyboardInterrupt: it can "
           "be stopped.")
       .def(
           "jvp", &forward, nb::arg("dQ0") = nb::none(), nb::arg("dV0") = nb::none(), nb::arg("dU") = nb::none(),
@@ -237,20 +247,24 @@ void bind_results(nb::module_& module) {
 
 void bind_batch_rollout(nb::module_& module, nb::class_<Batch>& batch) {
   bind_results(module);
-  batch.def("rollout", &run, nb::arg("Q0"), nb::arg("V0"), nb::arg("U") = nb::none(), nb::kw_only(),
-            nb::arg("steps") = nb::none(), nb::arg("tau") = nb::none(), nb::arg("derivatives") = true,
-            nb::arg("checkpoint_every") = nb::none(),
-            nb::sig("def rollout(self, Q0: numpy.ndarray, V0: numpy.ndarray, U: numpy.ndarray | None = None, *, steps: "
-                    "int | None = None, "
-                    "tau: numpy.ndarray | None = None, derivatives: bool = True, checkpoint_every: int | None = None) "
-                    "-> BatchRollout"),
-            "T steps of every environment from (Q0, V0) under U (n, T, nu) and tau (n, T, nv), or `steps` steps "
-            "without. Starts from "
-            "reset(). Returns a BatchRollout. derivatives=False keeps nothing for them. checkpoint_every: steps "
-            "between checkpoints "
-            "(default: the square root of T). It can be stopped by KeyboardInterrupt; all environments are then "
-            "reset.\n\nValueError: "
-            "names argument, element and value; no environment has moved then.");
+  batch.def(
+      "rollout", &run, nb::arg("Q0"), nb::arg("V0"), nb::arg("U") = nb::none(), nb::kw_only(),
+      nb::arg("steps") = nb::none(), nb::arg("tau") = nb::none(), nb::arg("derivatives") = true,
+      nb::arg("checkpoint_every") = nb::none(), nb::arg("memory_budget") = nb::none(), nb::arg("keep_factors") = true,
+      nb::sig("def rollout(self, Q0: numpy.ndarray, V0: numpy.ndarray, U: numpy.ndarray | None = None, *, steps: "
+              "int | None = None, "
+              "tau: numpy.ndarray | None = None, derivatives: bool = True, checkpoint_every: int | None = None, "
+              "memory_budget: float | None = None, keep_factors: bool = True) -> BatchRollout"),
+      "T steps of every environment from (Q0, V0) under U (n, T, nu) and tau (n, T, nv), or `steps` steps "
+      "without. Starts from "
+      "reset(). Returns a BatchRollout. derivatives=False keeps nothing for them. checkpoint_every: steps "
+      "between checkpoints "
+      "(default: the square root of T). memory_budget: bytes for what is kept of steps, of all environments together, "
+      "so "
+      "that a vjp need not run them again (default: 1 GiB); what does not fit is run again. keep_factors=False keeps "
+      "nothing of them. It can be stopped by KeyboardInterrupt; all environments are then "
+      "reset.\n\nValueError: "
+      "names argument, element and value; no environment has moved then.");
 }
 
 }  // namespace coulomb::python

@@ -247,7 +247,7 @@ nb::class_<Rollout> bind_trajectory(nb::module_& module) {
       .def_prop_ro(
           "checkpoint_every", [](const Rollout& r) { return r.checkpoints.every(); }, "Steps between two checkpoints.")
       .def_prop_ro("memory", &Rollout::bytes,
-                   "Bytes of the states, inputs and checkpoints, and of the records of a vjp.");
+                   "Bytes of the states, inputs, checkpoints and what is kept of steps, and of the records of a vjp.");
   return cls;
 }
 
@@ -261,7 +261,7 @@ void bind_products(nb::class_<Rollout>& cls) {
       },
       nb::arg("name"), nb::sig("def output(self, name: str | list[str]) -> numpy.ndarray"),
       "(T + 1, size) readings at every state; of a list of names: side by side. Row t of a force is of the step "
-      "that ends in state t, row 0 zero; steps are run again for it.\n\nValueError: unknown name. RuntimeError: forces "
+      "that ends in state t, row 0 zero.\n\nValueError: unknown name. RuntimeError: forces "
       "that these steps do not tell.");
   cls.def(
       "vjp", &reverse, nb::arg("dQ") = nb::none(), nb::arg("dV") = nb::none(), nb::arg("wrt") = Names{}, nb::kw_only(),
@@ -272,7 +272,7 @@ void bind_products(nb::class_<Rollout>& cls) {
       "Reverse mode: cotangents (T + 1, nv) of q (tangent space) and v (None: zero) to the RolloutCotangent of q0, "
       "v0, u, tau and "
       "of the parameters named in wrt. outputs: cotangents (T + 1, tangent_size) of outputs by name (Rollout.output), "
-      "which add to them. Every step is run once more, with the same bits.\n\nValueError: NaN in a "
+      "which add to them. Steps that were not kept are run once more, with the same bits.\n\nValueError: NaN in a "
       "cotangent, wrong "
       "shape, unknown parameter. OverflowError: the gradient grew beyond the range of float64. KeyboardInterrupt: "
       "it can be "
@@ -307,23 +307,24 @@ void bind_rollout(nb::module_& module, nb::class_<Simulator>& simulator) {
   bind_cotangent(module);
   nb::class_<Rollout> trajectory = bind_trajectory(module);
   bind_products(trajectory);
-  simulator.def("rollout", &run, nb::arg("q0"), nb::arg("v0"), nb::arg("U") = nb::none(), nb::kw_only(),
-                nb::arg("steps") = nb::none(), nb::arg("tau") = nb::none(), nb::arg("checkpoint_every") = nb::none(),
-                nb::arg("memory_budget") = nb::none(), nb::arg("keep_factors") = true, nb::arg("progress") = nb::none(),
-                nb::sig("def rollout(self, q0: numpy.ndarray, v0: numpy.ndarray, U: numpy.ndarray | None = None, *, "
-                        "steps: int | None = None, "
-                        "tau: numpy.ndarray | None = None, checkpoint_every: int | None = None, memory_budget: float | "
-                        "None = None, keep_factors: bool = True, progress: "
-                        "bool | collections.abc.Callable[[int, int], object] | None = None) -> Rollout"),
-                "T steps from (q0, v0) under U (T, nu) and extra joint forces tau (T, nv), or `steps` steps without. "
-                "Starts from reset(). Returns a Rollout.\n\n"
-                "checkpoint_every: steps between checkpoints of the memory that derivatives start from; a vjp keeps "
-                "the records of as many steps. memory_budget: instead, bytes for the whole Rollout and its vjp "
-                "(default: the states and 64 MB); contacts that come later may pass a tight one, Rollout.memory tells. "
-                "keep_factors: with implicit steppers and penalty contact, keep the factors of every step for the "
-                "vjp, in what that budget leaves; False: a faster rollout and a slower vjp, of the same bits. "
-                "progress: True for a bar, or a callable(done, total). It can be stopped by KeyboardInterrupt.\n\n"
-                "ValueError: names argument, element and value; the simulator is then as it was.");
+  simulator.def(
+      "rollout", &run, nb::arg("q0"), nb::arg("v0"), nb::arg("U") = nb::none(), nb::kw_only(),
+      nb::arg("steps") = nb::none(), nb::arg("tau") = nb::none(), nb::arg("checkpoint_every") = nb::none(),
+      nb::arg("memory_budget") = nb::none(), nb::arg("keep_factors") = true, nb::arg("progress") = nb::none(),
+      nb::sig("def rollout(self, q0: numpy.ndarray, v0: numpy.ndarray, U: numpy.ndarray | None = None, *, "
+              "steps: int | None = None, "
+              "tau: numpy.ndarray | None = None, checkpoint_every: int | None = None, memory_budget: float | "
+              "None = None, keep_factors: bool = True, progress: "
+              "bool | collections.abc.Callable[[int, int], object] | None = None) -> Rollout"),
+      "T steps from (q0, v0) under U (T, nu) and extra joint forces tau (T, nv), or `steps` steps without. "
+      "Starts from reset(). Returns a Rollout.\n\n"
+      "checkpoint_every: steps between checkpoints of the memory that derivatives start from; a vjp keeps "
+      "the records of as many steps. memory_budget: instead, bytes for the whole Rollout and its vjp "
+      "(default: the states and 64 MB); contacts that come later may pass a tight one, Rollout.memory tells. "
+      "keep_factors: keep contacts, impulses and factors of steps for the vjp, in what that budget leaves, so "
+      "that it need not run them again; False: a faster rollout and a slower vjp, of the same bits. "
+      "progress: True for a bar, or a callable(done, total). It can be stopped by KeyboardInterrupt.\n\n"
+      "ValueError: names argument, element and value; the simulator is then as it was.");
 }
 
 }  // namespace coulomb::python

@@ -40,6 +40,8 @@ struct Islands {
   void gather_solution(const ConstraintRows& rows, SolverResult& out) const;
   /// Impulses and labels of all rows to the islands' solutions.
   void scatter_labels(const SolverResult& from);
+  /// What gather_solution gathers by rows and by blocks, back to the islands' solutions. After find, not before.
+  void scatter_solution(const SolverResult& from);
   std::size_t bytes() const;
 
   std::vector<Island>

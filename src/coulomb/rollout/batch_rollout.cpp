@@ -66,15 +66,25 @@ struct Trajectory {
   double* residual;
 };
 
-// Runs one environment. checkpoints: null if none are wanted.
-void run(Simulator& sim, const Sizes& s, const double* u, const double* tau, const Trajectory& to,
-         Checkpoints* checkpoints, Stop& stop, int thread) {
+// What an environment keeps for derivatives beside its trajectory.
+struct Keeping {
+  Checkpoints checkpoints;
+  KeptSteps steps;
+  bool keep_steps = true;
+  std::size_t budget = 0;  // bytes for steps
+};
+
+// Runs one environment. keeping: null if no derivatives are wanted.
+void run(Simulator& sim, const Sizes& s, const double* u, const double* tau, const Trajectory& to, Keeping* keeping,
+         Stop& stop, int thread) {
   sim.reset();
+  StepKeeper keeper(sim, keeping && keeping->keep_steps);
   for (std::size_t t = 0; t < s.steps; ++t) {
     stop.look(thread);
-    if (checkpoints) checkpoints->store(static_cast<int>(t), sim.memory(), 0);
+    if (keeping) keeping->checkpoints.store(static_cast<int>(t), sim.memory(), 0);
     sim.step(to.q + t * s.nq, to.v + t * s.nv, row(u, t, s.nu), row(tau, t, s.nv), nullptr, to.q + (t + 1) * s.nq,
              to.v + (t + 1) * s.nv);
+    if (keeping) keeper.take(keeping->steps, [&] { return keeping->steps.bytes() <= keeping->budget; });
     const SolverResult& solution = sim.record().solution;
     to.converged[t] = solution.status == SolveStatus::solved;
     to.iterations[t] = solution.iterations, to.residual[t] = solution.residual;
@@ -83,7 +93,7 @@ void run(Simulator& sim, const Sizes& s, const double* u, const double* tau, con
 
 // What derivatives need.
 Rollout kept(const Simulator& sim, const Sizes& s, const double* u, const double* tau, const Trajectory& from,
-             Checkpoints&& checkpoints) {
+             Keeping&& keeping) {
   Rollout out;
   out.steps = static_cast<int>(s.steps);
   out.q.assign(from.q, from.q + s.states * s.nq);
@@ -93,7 +103,7 @@ Rollout kept(const Simulator& sim, const Sizes& s, const double* u, const double
   out.step_options = sim.resolved_options();
   if (u) out.u.assign(u, u + s.steps * s.nu);
   if (tau) out.tau.assign(tau, tau + s.steps * s.nv);
-  out.checkpoints = std::move(checkpoints);
+  out.checkpoints = std::move(keeping.checkpoints), out.kept = std::move(keeping.steps);
   return out;
 }
 
@@ -130,12 +140,19 @@ void check_kept(const BatchSimulator& batch, const BatchRollout& rollout) {
 
 }  // namespace
 
+std::size_t BatchRollout::bytes() const {
+  std::size_t bytes = sizeof *this;
+  for (const Rollout& r : environments) bytes += r.bytes();
+  return bytes;
+}
+
 bool rollout(BatchSimulator& batch, const BatchRolloutInput& in, const BatchRolloutOptions& options,
              const BatchTrajectories& to, BatchRollout& out, const Interrupted& interrupted) {
   check(batch, in, options);
   const Sizes s(batch, in.steps);
   const int every =
       options.checkpoint_every ? options.checkpoint_every : std::max(1, static_cast<int>(std::sqrt(double(in.steps))));
+  const std::size_t budget = (options.memory_budget ? options.memory_budget : default_batch_budget) / s.n;
   out.steps = in.steps;
   out.environments.clear();
   out.environments.resize(options.derivatives ? s.n : 0);
@@ -146,11 +163,13 @@ bool rollout(BatchSimulator& batch, const BatchRolloutInput& in, const BatchRoll
     const double *u = row(in.u, i, s.steps * s.nu), *tau = row(in.tau, i, s.steps * s.nv);
     std::copy_n(in.q0 + i * s.nq, s.nq, mine.q);
     std::copy_n(in.v0 + i * s.nv, s.nv, mine.v);
-    Checkpoints checkpoints(every, 0);
-    run(sim, s, u, tau, mine, options.derivatives ? &checkpoints : nullptr, stop, thread);
+    Keeping keeping{Checkpoints(every, 0), {}, options.keep_factors, budget};
+    run(sim, s, u, tau, mine, options.derivatives ? &keeping : nullptr, stop, thread);
     batch.set_outcome(static_cast<int>(i),
                       in.steps > 0 ? BatchSimulator::Outcome::stepped : BatchSimulator::Outcome::none);
-    if (options.derivatives) out.environments[i] = kept(sim, s, u, tau, mine, std::move(checkpoints));
+    if (!options.derivatives) return;
+    out.environments[i] = kept(sim, s, u, tau, mine, std::move(keeping));
+    out.environments[i].workspaces = batch.workspaces();
   });
   if (!finished) batch.reset();
   return finished;

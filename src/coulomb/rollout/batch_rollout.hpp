@@ -17,9 +17,14 @@ struct BatchRolloutInput {
   int steps = 0;
 };
 
+inline constexpr std::size_t default_batch_budget = std::size_t(1) << 30;
+
 struct BatchRolloutOptions {
   bool derivatives = true;   ///< keep what they need: the trajectory once more, and checkpoints
   int checkpoint_every = 0;  ///< steps between checkpoints; 0: the square root of steps
+  /// Bytes of what is kept of steps so that they need not be run again, for all environments; 0: default_batch_budget.
+  std::size_t memory_budget = 0;
+  bool keep_factors = true;  ///< false: keep nothing of steps
 };
 
 /// Where trajectories go: n x (steps + 1) x nq and x nv; n x steps statuses.
@@ -33,6 +38,7 @@ struct BatchTrajectories {
 struct BatchRollout {
   int steps = 0;
   std::vector<Rollout> environments;  ///< empty without derivatives
+  std::size_t bytes() const;          ///< of all this
 };
 
 /// Asked now and then on the caller's thread; yes ends the loop.

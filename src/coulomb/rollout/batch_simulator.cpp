@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "coulomb/model/configuration.hpp"
+#include "coulomb/rollout/replay.hpp"
 #include "coulomb/stepping/force_outputs.hpp"
 
 namespace coulomb {
@@ -74,6 +75,7 @@ BatchSimulator::BatchSimulator(std::shared_ptr<const Model> model, int num_envs,
   if (!parameters.empty()) models_ = changed_models(parameters, nullptr);
   simulators_ = make_simulators(models_);
   outcome_.assign(models_.size(), Outcome::none);
+  workspaces_ = std::make_shared<ReplayWorkspaces>();
   for (int t = 0; t < pool_.num_threads(); ++t)
     gradients_.push_back(make_step_gradient(this->model(), simulators_.front()->resolved_options()));
 }

@@ -17,6 +17,8 @@
 
 namespace coulomb {
 
+class ReplayWorkspaces;  // replay.hpp
+
 /// Inputs of a batched step; null: zero (mask: every environment).
 struct BatchInput {
   const double *q = nullptr, *v = nullptr;                     ///< n x nq, n x nv
@@ -97,6 +99,8 @@ class BatchSimulator {
                     const char* v_name) const;
   /// What an environment did in the last call.
   enum class Outcome : std::uint8_t { none, stepped, left_out };
+  /// For the derivatives of its rollouts.
+  const std::shared_ptr<ReplayWorkspaces>& workspaces() const { return workspaces_; }
   void set_outcome(int i, Outcome outcome) { outcome_[static_cast<std::size_t>(i)] = outcome; }
 
  private:
@@ -115,6 +119,7 @@ class BatchSimulator {
   Simulators simulators_;
   std::vector<std::shared_ptr<StepGradient>> gradients_;  // one per thread
   std::vector<Outcome> outcome_;                          // of the last call of step
+  std::shared_ptr<ReplayWorkspaces> workspaces_;
 };
 
 /// Throws std::invalid_argument "name[i, k] is nan, ..." for the first entry of n rows of `width` that is not finite; with depth > 0 of n

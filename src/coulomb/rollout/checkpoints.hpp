@@ -2,7 +2,7 @@
 // same bits. States are stored anyway; a step depends on the state, its inputs and StepMemory, and the memory is kept
 // every `every` steps.
 //
-// Backward, a stretch of `every` steps is run once more with one record per step. Memory in use: T / every checkpoints
+// Backward, a stretch of `every` steps whose steps were not kept (kept_steps.hpp) is run once more with one record per step. Memory in use: T / every checkpoints
 // and `every` records; `every` is the caller's, or starts at 1 and doubles whenever the budget would be passed.
 #pragma once
 

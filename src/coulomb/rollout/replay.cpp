@@ -5,74 +5,148 @@
 #include <cstring>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "coulomb/stepping/implicit_step.hpp"
+#include "coulomb/stepping/semi_implicit.hpp"
 
 namespace coulomb {
 namespace {
 
 constexpr double differentiable_size = 1e150;  // beyond, the squares in derivatives are not finite
+constexpr std::size_t most_slots = 16;         // whose records wait for the next sweep
 
 }  // namespace
 
-Replay::Replay(const Rollout& rollout, int records)
-    : rollout_(rollout), memory_(*rollout.model), slots_(records),
-      gradient_(make_step_gradient(*rollout.model, rollout.step_options)) {}
+ReplayWorkspace::ReplayWorkspace(const Rollout& rollout)
+    : model(rollout.model), gradient(make_step_gradient(*model, rollout.step_options)), memory(*model) {}
+
+// One of another model would not do: records hold what collisions know of their model.
+std::unique_ptr<ReplayWorkspace> ReplayWorkspaces::take(const Rollout& rollout) {
+  std::unique_ptr<ReplayWorkspace> out;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!waiting_.empty()) out = std::move(waiting_.back()), waiting_.pop_back();
+  }
+  return out && out->model == rollout.model ? std::move(out) : std::make_unique<ReplayWorkspace>(rollout);
+}
+
+void ReplayWorkspaces::give_back(std::unique_ptr<ReplayWorkspace> workspace) {
+  const std::lock_guard lock(mutex_);
+  waiting_.push_back(std::move(workspace));
+}
+
+Replay::Replay(const Rollout& rollout, int records) : rollout_(rollout), workspace_(rollout.workspaces->take(rollout)) {
+  if (workspace_->slots.size() < std::size_t(records)) workspace_->slots.resize(records);
+}
+
+Replay::~Replay() {
+  if (workspace_->slots.size() > most_slots) workspace_->slots.resize(most_slots);
+  rollout_.workspaces->give_back(std::move(workspace_));
+}
 
 void Replay::seek(int t) {
   t_ = t;
-  rollout_.checkpoints.restore(t, memory_);
-  for (auto* x : {&memory_.previous_q, &memory_.previous_v, &memory_.last_q, &memory_.last_v}) x->clear();
+  memory_is_current_ = false;
+}
+
+// From one checkpoint to the next, steps are either all recalled or all run.
+void Replay::begin_stretch() {
+  recalls_ = rollout_.kept.hold(t_, std::min(t_ + rollout_.checkpoints.every(), rollout_.steps));
+  if (recalls_) memory_is_current_ = false;
+  else if (!memory_is_current_) restore_memory();
+}
+
+void Replay::restore_memory() {
+  const int t = t_;
+  StepMemory& memory = workspace_->memory;
+  memory_is_current_ = true;
+  rollout_.checkpoints.restore(t, memory);
+  for (auto* x : {&memory.previous_q, &memory.previous_v, &memory.last_q, &memory.last_v}) x->clear();
   if (t == 0 || !rollout_.checkpoints.had_states(t)) return;
   const auto nq = std::size_t(rollout_.model->nq), nv = std::size_t(rollout_.model->nv), last = std::size_t(t);
   const auto take = [](const std::vector<double>& rows, std::size_t row, std::size_t width, std::vector<double>& to) {
     to.assign(rows.begin() + row * width, rows.begin() + (row + 1) * width);
   };
-  take(rollout_.q, last - 1, nq, memory_.previous_q), take(rollout_.v, last - 1, nv, memory_.previous_v);
-  take(rollout_.q, last, nq, memory_.last_q), take(rollout_.v, last, nv, memory_.last_v);
+  take(rollout_.q, last - 1, nq, memory.previous_q), take(rollout_.v, last - 1, nv, memory.previous_v);
+  take(rollout_.q, last, nq, memory.last_q), take(rollout_.v, last, nv, memory.last_v);
 }
 
-// An implicit step of one stage is known by its ends: what its derivative needs is evaluated there, nothing is solved.
-bool Replay::recall(StepRecord& r) {
-  const StepOptions& options = rollout_.step_options;
-  if (!is_implicit(options)) return false;
-  const auto nq = std::size_t(rollout_.model->nq), nv = std::size_t(rollout_.model->nv), next = std::size_t(t_) + 1;
+// What step t starts from.
+void Replay::load(int t, StepRecord& r) const {
+  const Model& model = *rollout_.model;
+  const auto nq = std::size_t(model.nq), nv = std::size_t(model.nv), nu = std::size_t(model.nu), row = std::size_t(t);
+  std::copy_n(&rollout_.q[row * nq], nq, r.q.begin());
+  std::copy_n(&rollout_.v[row * nv], nv, r.v.begin());
+  const auto take = [row](const std::vector<double>& rows, std::size_t width, std::vector<double>& to) {
+    if (rows.empty()) std::fill(to.begin(), to.end(), 0.0);
+    else std::copy_n(&rows[row * width], width, to.begin());
+  };
+  take(rollout_.u, nu, r.u), take(rollout_.tau, nv, r.tau);
+}
+
+// And where it ends.
+void Replay::load_end(int t, StepRecord& r) const {
+  const auto nq = std::size_t(rollout_.model->nq), nv = std::size_t(rollout_.model->nv), next = std::size_t(t) + 1;
   std::copy_n(&rollout_.q[next * nq], nq, r.q_next.begin());
   std::copy_n(&rollout_.v[next * nv], nv, r.v_next.begin());
-  const bool kept = std::size_t(t_) < rollout_.kept.stages.size();
-  return recall_implicit_step(*rollout_.model, options, memory_, kept ? rollout_.kept.stages[t_] : nullptr, r);
 }
 
 void Replay::step(int slot) {
-  const Model& model = *rollout_.model;
-  const auto nq = std::size_t(model.nq), nv = std::size_t(model.nv), nu = std::size_t(model.nu), t = std::size_t(t_);
-  if (!slots_[slot]) slots_[slot] = std::make_unique<Slot>(model);
-  StepRecord& r = slots_[slot]->record;
-  std::copy_n(&rollout_.q[t * nq], nq, r.q.begin());
-  std::copy_n(&rollout_.v[t * nv], nv, r.v.begin());
-  if (!rollout_.u.empty()) std::copy_n(&rollout_.u[t * nu], nu, r.u.begin());
-  if (!rollout_.tau.empty()) std::copy_n(&rollout_.tau[t * nv], nv, r.tau.begin());
-  slots_[slot]->t = t_;
-  slots_[slot]->overflowed = !recall(r) && !take_step(model, rollout_.step_options, solver_, memory_, r);
-  if (std::memcmp(r.q_next.data(), &rollout_.q[(t + 1) * nq], nq * sizeof(double)) != 0 ||
-      std::memcmp(r.v_next.data(), &rollout_.v[(t + 1) * nv], nv * sizeof(double)) != 0)
-    throw std::logic_error("rollout: step " + std::to_string(t_) +
-                           " run again gives other bits than it did; a defect of the library");
-  if (rollout_.step_options.gradient.mode == GradientMode::smoothed_step)
-    slots_[slot]->memory = std::make_unique<StepMemory>(memory_);
+  if (t_ % rollout_.checkpoints.every() == 0) begin_stretch();
+  Slot& s = workspace_->slots[slot];
+  s.t = t_, s.kept = recalls_;
+  if (!recalls_) run(s);
   ++t_;
 }
 
+// An implicit step of one stage is known by its ends: what its derivative needs is evaluated there, nothing is solved.
+bool Replay::recall_implicit(StepRecord& r) {
+  const StepOptions& options = rollout_.step_options;
+  if (!is_implicit(options)) return false;
+  load_end(t_, r);
+  return recall_implicit_step(*rollout_.model, options, workspace_->memory, rollout_.kept.stage(t_), r);
+}
+
+void Replay::run(Slot& slot) {
+  const Model& model = *rollout_.model;
+  const auto nq = std::size_t(model.nq), nv = std::size_t(model.nv), next = std::size_t(t_) + 1;
+  if (!slot.record) slot.record = std::make_unique<StepRecord>(model);
+  StepRecord& r = *slot.record;
+  load(t_, r);
+  slot.overflowed =
+      !recall_implicit(r) && !take_step(model, rollout_.step_options, workspace_->solver, workspace_->memory, r);
+  if (std::memcmp(r.q_next.data(), &rollout_.q[next * nq], nq * sizeof(double)) != 0 ||
+      std::memcmp(r.v_next.data(), &rollout_.v[next * nv], nv * sizeof(double)) != 0)
+    throw std::logic_error("rollout: step " + std::to_string(t_) +
+                           " run again gives other bits than it did; a defect of the library");
+  if (rollout_.step_options.gradient.mode == GradientMode::smoothed_step)
+    slot.memory = std::make_unique<StepMemory>(workspace_->memory);
+}
+
+StepRecord& Replay::record(int slot) {
+  const Slot& s = workspace_->slots[slot];
+  if (!s.kept) return *s.record;
+  auto& recalled = workspace_->recalled;
+  if (!recalled) recalled = std::make_unique<StepRecord>(*rollout_.model);
+  if (recalled_step_ == s.t) return *recalled;
+  recalled_step_ = s.t;
+  load(s.t, *recalled), load_end(s.t, *recalled);
+  recall_semi_implicit_step(*rollout_.model, rollout_.step_options, rollout_.kept.step(s.t), *recalled);
+  return *recalled;
+}
+
 StepGradient& Replay::linearize(int slot) {
-  StepRecord& r = slots_[slot]->record;
+  const Slot& s = workspace_->slots[slot];
+  StepRecord& r = record(slot);
   const auto small = [](double x) { return std::abs(x) < differentiable_size; };
-  bool differentiable = !slots_[slot]->overflowed;
+  bool differentiable = s.kept || !s.overflowed;
   for (const auto* x : {&r.q, &r.v, &r.v_next}) differentiable &= std::all_of(x->begin(), x->end(), small);
   if (!differentiable)
-    throw std::logic_error("derivatives: the numbers of step " + std::to_string(slots_[slot]->t) +
+    throw std::logic_error("derivatives: the numbers of step " + std::to_string(s.t) +
                            " exceed double precision, it has none");
-  gradient_->prepare(*rollout_.model, rollout_.step_options, r, slots_[slot]->memory ? *slots_[slot]->memory : memory_);
-  return *gradient_;
+  workspace_->gradient->prepare(*rollout_.model, rollout_.step_options, r, s.memory ? *s.memory : workspace_->memory);
+  return *workspace_->gradient;
 }
 
 }  // namespace coulomb

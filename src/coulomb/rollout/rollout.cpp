@@ -6,8 +6,7 @@
 #include <string>
 
 #include "coulomb/model/configuration.hpp"
-#include "coulomb/stepping/implicit_step.hpp"
-#include "coulomb/stepping/steppers.hpp"
+#include "coulomb/rollout/replay.hpp"
 
 namespace coulomb {
 namespace {
@@ -52,6 +51,7 @@ Rollout start(const Simulator& simulator, const RolloutInput& input, const Rollo
   Rollout out;
   out.steps = input.steps;
   out.model = simulator.shared_model();
+  out.workspaces = std::make_shared<ReplayWorkspaces>();
   out.step_options = simulator.resolved_options();
   out.q.resize((steps + 1) * nq);
   out.v.resize((steps + 1) * nv);
@@ -67,33 +67,6 @@ Rollout start(const Simulator& simulator, const RolloutInput& input, const Rollo
   out.checkpoints = Checkpoints(options.checkpoint_every, budget - states);
   return out;
 }
-
-// Lets a simulator keep the factors of its steps as long as this lives.
-class FactorKeeper {
- public:
-  FactorKeeper(Simulator& simulator, bool keep) : simulator_(simulator), keeps_(keep) { simulator.keep_factors(keep); }
-  ~FactorKeeper() { simulator_.keep_factors(false); }
-  FactorKeeper(const FactorKeeper&) = delete;
-  FactorKeeper& operator=(const FactorKeeper&) = delete;
-
-  /// Those of the last step, to the rollout; where the budget ends they give way to checkpoints.
-  void take(Rollout& r, std::size_t budget) {
-    KeptFactors& kept = r.kept;
-    if (keeps_) kept.stages.push_back(kept_stage(simulator_.record())), kept.bytes += size_of(kept.stages.back());
-    for (; !kept.stages.empty() && r.bytes() > budget; kept.stages.pop_back()) {
-      kept.bytes -= size_of(kept.stages.back());
-      keeps_ = false, simulator_.keep_factors(false);
-    }
-  }
-
- private:
-  static std::size_t size_of(const std::shared_ptr<const KeptStage>& stage) {
-    return sizeof stage + (stage ? stage->bytes() : 0);
-  }
-
-  Simulator& simulator_;
-  bool keeps_;
-};
 
 // After the first steps: can the whole of it fit?
 void check_budget(const Rollout& r, const RolloutOptions& options) {
@@ -119,7 +92,7 @@ void check_finite_rows(const char* name, const double* x, int rows, int columns)
 }
 
 std::size_t Rollout::bytes() const {
-  return trajectory_bytes(*this) + checkpoints.bytes() + checkpoints.sweep_bytes(steps) + kept.bytes;
+  return trajectory_bytes(*this) + checkpoints.bytes() + checkpoints.sweep_bytes(steps) + kept.bytes();
 }
 
 Rollout rollout(Simulator& simulator, const RolloutInput& input, const RolloutOptions& options,
@@ -129,7 +102,7 @@ Rollout rollout(Simulator& simulator, const RolloutInput& input, const RolloutOp
   Rollout out = start(simulator, input, options);
   const auto nq = std::size_t(model.nq), nv = std::size_t(model.nv), nu = std::size_t(model.nu);
   simulator.reset();
-  FactorKeeper keeper(simulator, options.keep_factors && is_implicit(out.step_options));
+  StepKeeper keeper(simulator, options.keep_factors);
   const std::size_t budget = budget_of(options, trajectory_bytes(out));
   for (int step = 0; step < out.steps; ++step) {
     const auto t = std::size_t(step);
@@ -141,7 +114,7 @@ Rollout rollout(Simulator& simulator, const RolloutInput& input, const RolloutOp
     } catch (const std::invalid_argument& error) {
       throw std::invalid_argument("step " + std::to_string(step) + " of the rollout: " + error.what());
     }
-    keeper.take(out, budget);
+    keeper.take(out.kept, [&] { return out.bytes() <= budget; });
     out.status.push_back(simulator.status());
     out.converged = out.converged && out.status.back().converged;
     if (progress) progress(step + 1, out.steps);

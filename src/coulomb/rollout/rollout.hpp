@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "coulomb/rollout/checkpoints.hpp"
-#include "coulomb/stepping/implicit_kept.hpp"
+#include "coulomb/rollout/kept_steps.hpp"
 #include "coulomb/stepping/simulator.hpp"
 
 namespace coulomb {
@@ -24,17 +24,14 @@ struct RolloutOptions {
   int checkpoint_every = 0;       ///< steps between checkpoints of the memory; 0: as often as the budget allows
   std::size_t memory_budget = 0;  ///< bytes of the rollout and of its backward sweep; 0: the states and 64 MB.
                                   ///< Contacts that come later may pass a tight one: bytes() tells
-  bool keep_factors = true;  ///< implicit steppers: for the reverse sweep, in what the budget leaves (default: 64 MB)
+  bool keep_factors =
+      true;  ///< and what else the reverse sweep needs of steps, in what the budget leaves (default: 64 MB)
 };
 
 /// Called after every step of a long loop with (done, total). It may throw: the loop is then left.
 using Progress = std::function<void(int done, int total)>;
 
-/// The first steps' factors, as many as there was room for; null: a step of several stages.
-struct KeptFactors {
-  std::vector<std::shared_ptr<const KeptStage>> stages;
-  std::size_t bytes = 0;
-};
+class ReplayWorkspaces;  // replay.hpp
 
 struct Rollout {
   int steps = 0;
@@ -46,8 +43,9 @@ struct Rollout {
   StepOptions step_options;
   std::vector<double> u, tau;  ///< as given (copies); empty: zero
   Checkpoints checkpoints;
-  KeptFactors kept;
-  std::size_t bytes() const;  ///< of all this
+  KeptSteps kept;
+  std::shared_ptr<ReplayWorkspaces> workspaces;  ///< of the derivatives; copies share them
+  std::size_t bytes() const;                     ///< of all this
 };
 
 /// Throws std::invalid_argument naming argument, element and value, with the simulator as it was; a state that stops

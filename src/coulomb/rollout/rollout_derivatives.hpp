@@ -4,8 +4,8 @@
 //   reverse  a_T = dX_T,  a_t = dX_t + A_t^T a_(t+1),   du_t = B_t^T a_(t+1),   dtheta = sum_t F_t^T a_(t+1)
 //   forward  X_0 given,   X_(t+1) = A_t X_t + B_t dU_t + F_t dtheta
 //
-// Steps are run again to be differentiated: backward once each, stretch by stretch from the checkpoints; forward once
-// each from the start. Gradients are those of what was solved: where a step did not converge, of its best iterate
+// Steps are looked at once more to be differentiated (replay.hpp): backward stretch by stretch from the checkpoints, forward from the
+// start. Gradients are those of what was solved: where a step did not converge, of its best iterate
 // (converged says so).
 #pragma once
 

@@ -35,14 +35,20 @@ void add_external_wrenches(const Model& model, StepRecord& r, double* tau) {
   }
 }
 
-void free_velocity(const Model& model, const StepOptions& options, StepRecord& r) {
+// What the free velocity and every derivative start from.
+void evaluate_dynamics(const Model& model, const StepOptions& options, StepRecord& r) {
   const double h = options.constraints.timestep;
   for (int d = 0; d < model.nv; ++d) r.implicit_damping[d] = h * model.dof_damping[d];
   velocities(model, r.v.data(), r.dynamics);
   mass_matrix(model, r.dynamics);
   factor(model, r.implicit_damping.data(), r.dynamics);
-  bias(model, r.dynamics);
   joint_forces(model, r.configuration(), r.v.data(), r.u.data(), r.joint_forces);
+}
+
+void free_velocity(const Model& model, const StepOptions& options, StepRecord& r) {
+  const double h = options.constraints.timestep;
+  evaluate_dynamics(model, options, r);
+  bias(model, r.dynamics);
   for (int d = 0; d < model.nv; ++d) r.acceleration[d] = r.joint_forces.tau[d] + r.tau[d] - r.dynamics.bias[d];
   add_external_wrenches(model, r, r.acceleration.data());
   solve_mass(model, r.dynamics, r.acceleration.data());
@@ -58,6 +64,14 @@ void collect_rows(const Model& model, const StepOptions& options, StepRecord& r)
   add_equality_rows(context, r.rows);
   add_joint_limit_rows(context, r.rows);
   add_dry_friction_rows(context, r.rows);
+}
+
+// Rows, islands and their problems.
+void collect_problems(const Model& model, const StepOptions& options, StepRecord& r) {
+  collect_rows(model, options, r);
+  r.islands.find(model, r.rows);
+  const bool dense = options.solver.method != SolverMethod::automatic;
+  assemble_problems(model, r.dynamics, r.rows, r.v_free.data(), dense, r.assembly, r.islands);
 }
 
 // Every island by itself.
@@ -206,10 +220,7 @@ StepRecord::StepRecord(const Model& model)
 void solve_velocities(const Model& model, const StepOptions& options, ConstraintSolver& solver,
                       const StepMemory& memory, StepRecord& r) {
   free_velocity(model, options, r);
-  collect_rows(model, options, r);
-  r.islands.find(model, r.rows);
-  const bool dense = options.solver.method != SolverMethod::automatic;
-  assemble_problems(model, r.dynamics, r.rows, r.v_free.data(), dense, r.assembly, r.islands);
+  collect_problems(model, options, r);
   if (options.warm_start) recall(memory, r);
   solve(options, solver, r);
 }
@@ -230,6 +241,18 @@ bool semi_implicit_step(const Model& model, const StepOptions& options, Constrai
   }
   if (!options.collision.frozen_cache) remember(r, memory);
   return true;
+}
+
+void recall_semi_implicit_step(const Model& model, const StepOptions& options, const std::byte* kept, StepRecord& r) {
+  restore_step(kept, r);
+  kinematics(model, r.q.data(), r.dynamics);
+  evaluate_dynamics(model, options, r);
+  collect_problems(model, options, r);
+  r.islands.scatter_solution(r.solution);
+
+  const double h = options.constraints.timestep;
+  for (int d = 0; d < model.nv; ++d) r.acceleration[d] = (r.v_next[d] - r.v[d]) / h;
+  r.reason = nullptr, r.valid = true;
 }
 
 }  // namespace coulomb

@@ -3,6 +3,7 @@
 // with the joints' damping D implicit (MuJoCo's choice: stiff dampers stay stable) and lambda the impulses of the constraint problem.
 #pragma once
 
+#include "coulomb/stepping/kept_step.hpp"
 #include "coulomb/stepping/step_memory.hpp"
 #include "coulomb/stepping/step_options.hpp"
 #include "coulomb/stepping/step_record.hpp"
@@ -13,6 +14,11 @@ namespace coulomb {
 /// overflowed. The state is then as it was (q_next = q, v_next = v), without constraints, and the memory is empty.
 bool semi_implicit_step(const Model& model, const StepOptions& options, ConstraintSolver& solver, StepMemory& memory,
                         StepRecord& record);
+
+/// The step from record.(q, v, u, tau) to record.(q_next, v_next), which it is known to take: fills the record as semi_implicit_step
+/// does, to the same bits, without looking for contacts and without solving. kept: by keep_step.
+void recall_semi_implicit_step(const Model& model, const StepOptions& options, const std::byte* kept,
+                               StepRecord& record);
 
 // Its stages, for steppers of their own:
 
