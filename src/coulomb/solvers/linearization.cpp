@@ -129,7 +129,7 @@ bool ProblemLinearization::deficient() {
   double* inverse = grown(first_round_, static_cast<std::size_t>(size) * size);
   std::fill_n(inverse, static_cast<std::size_t>(size) * size, 0.0);
   for (int i = 0; i < size; ++i) inverse[static_cast<std::size_t>(i) * size + i] = 1;
-  last().solve(scaled_, inverse, size, size);
+  systems_[1].solve(scaled_, inverse, size, size);
   double directions = 0;
   for (const RoundWeight& w : round_weights_)
     directions += w.value * inverse[static_cast<std::size_t>(w.column) * size + w.row];
