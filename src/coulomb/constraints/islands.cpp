@@ -85,7 +85,7 @@ void Islands::gather_solution(const ConstraintRows& rows, SolverResult& out) con
   out.lambda.resize(rows.num_rows), out.c.resize(rows.num_rows), out.lambda_0.resize(rows.num_rows);
   out.modes.resize(rows.num_blocks), out.facets.resize(rows.num_blocks), out.margin.resize(rows.num_blocks);
   out.status = SolveStatus::solved;
-  out.residual = out.exact_residual = out.relaxation = 0;
+  out.residual = out.exact_residual = out.relaxation = out.compliance = 0;
   out.iterations = 0;
   out.contradictory.clear();
   out.classes_hit = rows.num_rows > 0;
@@ -107,6 +107,7 @@ void Islands::gather_solution(const ConstraintRows& rows, SolverResult& out) con
     out.residual = std::max(out.residual, own.residual);
     out.exact_residual = std::max(out.exact_residual, own.exact_residual);
     out.relaxation = std::max(out.relaxation, own.relaxation);
+    out.compliance = std::max(out.compliance, own.compliance);
     out.iterations = std::max(out.iterations, own.iterations);
     out.classes_hit = out.classes_hit && own.classes_hit;
     for (int b : own.contradictory) out.contradictory.push_back(island.blocks[b]);

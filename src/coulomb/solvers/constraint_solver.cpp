@@ -8,6 +8,7 @@ namespace coulomb {
 namespace {
 
 constexpr double exact = 1e-13;         // a residual that no further step improves
+constexpr double rounding = 1e-15;      // of scaled velocities: less is not worth another step
 constexpr double classes_held = 1e-8;   // a first step of the right modes leaves no more
 constexpr double near_rho = 3e-3;       // over the compliance: reads modes off velocities, near a solution
 constexpr double nearly = 1e-4;         // a residual from which Newton's method may still get there
@@ -147,7 +148,9 @@ void ConstraintSolver::newton_from_memory(const WarmStart* warm, Iterate& iterat
 /// Newton's method with modes read off rho times the velocities; residuals are of rho = 1 again afterwards.
 bool ConstraintSolver::newton_near(Iterate& iterate, double rho, int max_iterations) {
   NewtonOptions options;
-  options.tolerance = std::max(1e-2 * tolerance_, exact * rho);
+  options.tolerance = exact * rho;
+  options.start_tolerance =
+      rounding * rho;  // a memory; a step converges quadratically and ends far below its own tolerance
   options.least_damping = 0;
   options.kappa = 0;  // a proximal term larger than the compliance would only creep along what the compliance decides
   options.max_iterations = max_iterations;
@@ -198,12 +201,13 @@ void ConstraintSolver::sharpen(const WarmStart* warm, int level, SolverResult& r
   options.least_damping = 0;
   options.kappa = 0;
   options.tolerance = exact;
+  options.start_tolerance = rounding;
   options.max_iterations = 1;
   options.reuse_factor = newton_.has_factor();
   newton_.solve(scaled_, options, trial_, iterations_);
 
   // Then steps of their own. What redundant contacts do is told by velocities of the order of the compliance.
-  if (trial_.residual > exact) {
+  if (trial_.residual > rounding) {
     for (const double rho : {near_rho / result.compliance, 300.0})
       if (newton_near(trial_, rho, 12)) break;
   }

@@ -11,6 +11,8 @@
 namespace coulomb {
 namespace {
 
+constexpr double negligible_round = 1e-5;  // its square is what is then neglected
+
 COULOMB_SIMD void add_row(double a, const double* __restrict x, int n, double* __restrict y) {
   for (int j = 0; j < n; ++j) y[j] += a * x[j];
 }
@@ -35,16 +37,48 @@ void ProblemLinearization::build(const ConstraintProblem& problem, const SolverR
   scaled_.assign(problem);
   scaled_.set_compliance(regularised ? result.compliance : SolverSettings().compliance);
 
-  // Labels are of level 0, directions and slips of the last level: all rounds may use its factor, their own differ by O(epsilon).
-  scaled_.to_scaled(result.lambda_0.data(), lambda_.data());
-  if (result.levels > 0) scaled_.set_level(lambda_.data());
+  build_level(1, result, regularised);
+  round_weights();
+  two_levels_ = regularised && levels_ == 1 && slides() && redundant();
+  if (two_levels_) build_level(0, result, regularised);
   scaled_.to_scaled(result.lambda.data(), lambda_.data());
+}
+
+/// Labels are those of level 0, directions and slips the level's own.
+void ProblemLinearization::build_level(int level, const SolverResult& result, bool regularised) {
+  scaled_.to_scaled(result.lambda_0.data(), lambda_.data());
+  if (level == 0) {
+    scaled_.set_level(nullptr);
+  } else {
+    if (result.levels > 0) scaled_.set_level(lambda_.data());
+    scaled_.to_scaled(result.lambda.data(), lambda_.data());
+  }
   if (regularised) scaled_.velocity(lambda_.data(), c_.data());
   else scaled_.exact_velocity(lambda_.data(), c_.data());
   choose_modes(result);
-  system_.set_modes(scaled_, modes_.data());
-  system_.factorise(scaled_, 0);
-  round_weights();
+  systems_[level].set_modes(scaled_, modes_.data());
+  systems_[level].factorise(scaled_, 0);
+}
+
+/// Does a round move anything? It does by the compliance over the least pivot.
+bool ProblemLinearization::redundant() {
+  const int size = last().size;
+  double* first = grown(first_round_, static_cast<std::size_t>(size));
+  double* x = grown(buffer_, static_cast<std::size_t>(size));
+  for (int i = 0; i < size; ++i) first[i] = std::sin(1.0 + 2.4 * i);  // in no special direction
+  std::copy_n(first, size, x);
+  systems_[1].solve(scaled_, x, 1, 1);
+  std::vector<double>& before = rows_;
+  grown(before, static_cast<std::size_t>(size));
+  std::copy_n(x, size, before.begin());
+  repeat(x, 1, 1, false);
+  double moved = 0;
+  double largest = 0;
+  for (int i = 0; i < size; ++i) {
+    moved = std::max(moved, std::abs(x[i] - before[i]));
+    largest = std::max(largest, std::abs(x[i]));
+  }
+  return !(moved <= negligible_round * largest);
 }
 
 /// The labels of the result; a sliding contact moves against its impulse, whose direction is surer than that of a micro-slip.
@@ -73,10 +107,10 @@ void ProblemLinearization::choose_modes(const SolverResult& result) {
 /// B E C: what a round adds to the right-hand side, of the same block only.
 void ProblemLinearization::round_weights() {
   round_weights_.clear();
-  for (int i = 0; i < system_.size; ++i) {
-    const ReducedRow& left = system_.rows[i];
-    for (int j = std::max(0, i - 5); j < std::min(system_.size, i + 6); ++j) {
-      const ReducedRow& right = system_.rows[j];
+  for (int i = 0; i < last().size; ++i) {
+    const ReducedRow& left = last().rows[i];
+    for (int j = std::max(0, i - 5); j < std::min(last().size, i + 6); ++j) {
+      const ReducedRow& right = last().rows[j];
       if (right.row != left.row) continue;
       double value = 0;
       for (int k = 0; k < 3; ++k) {
@@ -91,11 +125,11 @@ void ProblemLinearization::round_weights() {
 }
 
 bool ProblemLinearization::deficient() {
-  const int size = system_.size;
+  const int size = last().size;
   double* inverse = grown(first_round_, static_cast<std::size_t>(size) * size);
   std::fill_n(inverse, static_cast<std::size_t>(size) * size, 0.0);
   for (int i = 0; i < size; ++i) inverse[static_cast<std::size_t>(i) * size + i] = 1;
-  system_.solve(scaled_, inverse, size, size);
+  systems_[1].solve(scaled_, inverse, size, size);
   double directions = 0;
   for (const RoundWeight& w : round_weights_)
     directions += w.value * inverse[static_cast<std::size_t>(w.column) * size + w.row];
@@ -104,7 +138,7 @@ bool ProblemLinearization::deficient() {
 
 /// From x = A^-1 b to the last level's, b in first_round_.
 void ProblemLinearization::repeat(double* x, int ncols, int ld, bool transposed) {
-  const int size = system_.size;
+  const int size = last().size;
   double* next = grown(second_round_, static_cast<std::size_t>(size) * ld);
   for (int level = 0; level < levels_; ++level) {
     std::copy_n(first_round_.data(), static_cast<std::size_t>(size) * ld, next);
@@ -113,8 +147,8 @@ void ProblemLinearization::repeat(double* x, int ncols, int ld, bool transposed)
       const int from = transposed ? w.row : w.column;
       add_row(w.value, x + static_cast<long>(from) * ld, ncols, next + static_cast<long>(to) * ld);
     }
-    if (transposed) system_.solve_transposed(scaled_, next, ncols, ld);
-    else system_.solve(scaled_, next, ncols, ld);
+    if (transposed) systems_[1].solve_transposed(scaled_, next, ncols, ld);
+    else systems_[1].solve(scaled_, next, ncols, ld);
     std::copy_n(next, static_cast<std::size_t>(size) * ld, x);
   }
 }
@@ -129,9 +163,10 @@ void ProblemLinearization::choose_facet(int b, const SolverResult& result) {
 }
 
 /// out = B Y or C^T Y, the scaling included.
-void ProblemLinearization::gather(bool of_b, const double* Y, double* out, int ncols, int ld) const {
-  for (int i = 0; i < system_.size; ++i) {
-    const ReducedRow& r = system_.rows[i];
+void ProblemLinearization::gather(const ReducedSystem& system, bool of_b, const double* Y, double* out, int ncols,
+                                  int ld) const {
+  for (int i = 0; i < system.size; ++i) {
+    const ReducedRow& r = system.rows[i];
     double* target = out + static_cast<long>(i) * ld;
     std::fill(target, target + ncols, 0.0);
     const double d = scaled_.inverse_root[r.row];
@@ -146,11 +181,12 @@ void ProblemLinearization::gather(bool of_b, const double* Y, double* out, int n
 }
 
 /// out = B^T x or C x, the scaling included.
-void ProblemLinearization::scatter(bool of_b, const double* x, double* out, int ncols, int ld) const {
+void ProblemLinearization::scatter(const ReducedSystem& system, bool of_b, const double* x, double* out, int ncols,
+                                   int ld) const {
   for (int i = 0; i < scaled_.n; ++i)
     std::fill(out + static_cast<long>(i) * ld, out + static_cast<long>(i) * ld + ncols, 0.0);
-  for (int i = 0; i < system_.size; ++i) {
-    const ReducedRow& r = system_.rows[i];
+  for (int i = 0; i < system.size; ++i) {
+    const ReducedRow& r = system.rows[i];
     const double* source = x + static_cast<long>(i) * ld;
     const double d = scaled_.inverse_root[r.row];
     if (of_b ? r.one_b : r.one_c) {
@@ -164,48 +200,118 @@ void ProblemLinearization::scatter(bool of_b, const double* x, double* out, int 
 }
 
 void ProblemLinearization::reduced_rows(const double* Y, double* BY, int ncols, int ld) const {
-  gather(true, Y, BY, ncols, ld);
+  gather(last(), true, Y, BY, ncols, ld);
 }
 void ProblemLinearization::expand_transposed(const double* Y, double* CtY, int ncols, int ld) const {
-  gather(false, Y, CtY, ncols, ld);
+  gather(last(), false, Y, CtY, ncols, ld);
 }
 void ProblemLinearization::expand(const double* x, double* Cx, int ncols, int ld) const {
-  scatter(false, x, Cx, ncols, ld);
+  scatter(last(), false, x, Cx, ncols, ld);
 }
 void ProblemLinearization::reduced_rows_transposed(const double* x, double* Btx, int ncols, int ld) const {
-  scatter(true, x, Btx, ncols, ld);
+  scatter(last(), true, x, Btx, ncols, ld);
+}
+void ProblemLinearization::reduced_rows(int level, const double* Y, double* BY, int ncols, int ld) const {
+  gather(systems_[level], true, Y, BY, ncols, ld);
+}
+void ProblemLinearization::expand_transposed(int level, const double* Y, double* CtY, int ncols, int ld) const {
+  gather(systems_[level], false, Y, CtY, ncols, ld);
+}
+
+void ProblemLinearization::pass_down(const double* x, double* out, int ncols, int ld) {
+  double* rows = grown(rows_, static_cast<std::size_t>(scaled_.n) * ld);
+  scatter(systems_[1], true, x, rows, ncols, ld);
+  weigh_rows(rows, ncols, ld);
+  gather(systems_[0], false, rows, out, ncols, ld);
+}
+
+void ProblemLinearization::pass_up(const double* x, double* out, int ncols, int ld) {
+  double* rows = grown(rows_, static_cast<std::size_t>(scaled_.n) * ld);
+  scatter(systems_[0], false, x, rows, ncols, ld);
+  weigh_rows(rows, ncols, ld);
+  gather(systems_[1], true, rows, out, ncols, ld);
+}
+
+/// Physical impulses to the velocities of the compliance.
+void ProblemLinearization::weigh_rows(double* rows, int ncols, int ld) const {
+  for (int i = 0; i < scaled_.n; ++i) {
+    const double d = scaled_.inverse_root[i];
+    const double weight = scaled_.E[i] / (d * d);
+    for (int j = 0; j < ncols; ++j) rows[static_cast<long>(i) * ld + j] *= weight;
+  }
+}
+
+void ProblemLinearization::solve_transposed(const double* w, double* z, double* z_0) {
+  const int size = last().size;
+  double* x = grown(buffer_, static_cast<std::size_t>(size));
+  double* down = grown(first_round_, static_cast<std::size_t>(size));
+  gather(systems_[1], false, w, x, 1, 1);
+  systems_[1].solve_transposed(scaled_, x, 1, 1);
+  pass_down(x, down, 1, 1);
+  systems_[0].solve_transposed(scaled_, down, 1, 1);
+  for (int i = 0; i < size; ++i) {
+    x[i] = -x[i];
+    down[i] = -down[i];
+  }
+  scatter(systems_[1], true, x, z, 1, 1);
+  scatter(systems_[0], true, down, z_0, 1, 1);
 }
 
 void ProblemLinearization::solve_reduced(double* rhs, int ncols, int ld) {
-  std::copy_n(rhs, static_cast<std::size_t>(system_.size) * ld,
-              grown(first_round_, static_cast<std::size_t>(system_.size) * ld));
-  system_.solve(scaled_, rhs, ncols, ld);
+  std::copy_n(rhs, static_cast<std::size_t>(last().size) * ld,
+              grown(first_round_, static_cast<std::size_t>(last().size) * ld));
+  systems_[1].solve(scaled_, rhs, ncols, ld);
   repeat(rhs, ncols, ld, false);
 }
 
 void ProblemLinearization::solve_reduced_transposed(double* rhs, int ncols, int ld) {
-  std::copy_n(rhs, static_cast<std::size_t>(system_.size) * ld,
-              grown(first_round_, static_cast<std::size_t>(system_.size) * ld));
-  system_.solve_transposed(scaled_, rhs, ncols, ld);
+  std::copy_n(rhs, static_cast<std::size_t>(last().size) * ld,
+              grown(first_round_, static_cast<std::size_t>(last().size) * ld));
+  systems_[1].solve_transposed(scaled_, rhs, ncols, ld);
   repeat(rhs, ncols, ld, true);
 }
 
 void ProblemLinearization::solve(const double* s, double* dlambda, int ncols, int ld) {
-  double* x = grown(buffer_, static_cast<std::size_t>(system_.size) * static_cast<std::size_t>(ld));
-  gather(true, s, x, ncols, ld);
-  solve_reduced(x, ncols, ld);
-  for (int i = 0; i < system_.size; ++i)
+  const int size = last().size;
+  const std::size_t length = static_cast<std::size_t>(size) * static_cast<std::size_t>(ld);
+  double* x = grown(buffer_, length);
+  gather(last(), true, s, x, ncols, ld);
+  if (two_levels_) {
+    double* first = grown(first_round_, length);
+    double* up = grown(second_round_, length);
+    gather(systems_[0], true, s, first, ncols, ld);
+    systems_[0].solve(scaled_, first, ncols, ld);
+    pass_up(first, up, ncols, ld);
+    for (int i = 0; i < size; ++i) add_row(1, up + static_cast<long>(i) * ld, ncols, x + static_cast<long>(i) * ld);
+    systems_[1].solve(scaled_, x, ncols, ld);
+  } else {
+    solve_reduced(x, ncols, ld);
+  }
+  for (int i = 0; i < size; ++i)
     for (int j = 0; j < ncols; ++j) x[static_cast<long>(i) * ld + j] = -x[static_cast<long>(i) * ld + j];
-  scatter(false, x, dlambda, ncols, ld);
+  scatter(last(), false, x, dlambda, ncols, ld);
 }
 
 void ProblemLinearization::solve_transposed(const double* w, double* z, int ncols, int ld) {
-  double* x = grown(buffer_, static_cast<std::size_t>(system_.size) * static_cast<std::size_t>(ld));
-  gather(false, w, x, ncols, ld);
-  solve_reduced_transposed(x, ncols, ld);
-  for (int i = 0; i < system_.size; ++i)
+  const int size = last().size;
+  const std::size_t length = static_cast<std::size_t>(size) * static_cast<std::size_t>(ld);
+  double* x = grown(buffer_, length);
+  gather(last(), false, w, x, ncols, ld);
+  if (two_levels_) systems_[1].solve_transposed(scaled_, x, ncols, ld);
+  else solve_reduced_transposed(x, ncols, ld);
+  for (int i = 0; i < size; ++i)
     for (int j = 0; j < ncols; ++j) x[static_cast<long>(i) * ld + j] = -x[static_cast<long>(i) * ld + j];
-  scatter(true, x, z, ncols, ld);
+  scatter(last(), true, x, z, ncols, ld);
+  if (!two_levels_) return;
+
+  // And what goes through level 0.
+  double* down = grown(first_round_, length);
+  double* other = grown(second_round_, static_cast<std::size_t>(scaled_.n) * ld);
+  pass_down(x, down, ncols, ld);
+  systems_[0].solve_transposed(scaled_, down, ncols, ld);
+  scatter(systems_[0], true, down, other, ncols, ld);
+  for (int i = 0; i < scaled_.n; ++i)
+    add_row(1, other + static_cast<long>(i) * ld, ncols, z + static_cast<long>(i) * ld);
 }
 
 void ProblemLinearization::solve_transposed(const double* w, double* z) { solve_transposed(w, z, 1, 1); }
@@ -221,18 +327,18 @@ void ProblemLinearization::operator_matrix(double* K, int ld) {
 // Level 0 has c = (G + E) p, later ones G p - E (dlambda - p).
 void ProblemLinearization::response(const double* p, double* out) {
   const int n = scaled_.n;
-  double* x = grown(buffer_, static_cast<std::size_t>(system_.size));
+  double* x = grown(buffer_, static_cast<std::size_t>(last().size));
   std::fill(c_.begin(), c_.begin() + scaled_.ld, 0.0);
   scaled_.add_product(p, c_.data());
   for (int i = 0; i < n; ++i) c_[i] /= scaled_.inverse_root[i];
-  gather(true, c_.data(), x, 1, 1);
-  system_.solve(scaled_, x, 1, 1);
+  gather(last(), true, c_.data(), x, 1, 1);
+  systems_[1].solve(scaled_, x, 1, 1);
 
   for (int i = 0; i < n; ++i) c_[i] -= scaled_.E[i] * p[i] / scaled_.inverse_root[i];
-  gather(true, c_.data(), grown(first_round_, static_cast<std::size_t>(system_.size)), 1, 1);
+  gather(last(), true, c_.data(), grown(first_round_, static_cast<std::size_t>(last().size)), 1, 1);
   repeat(x, 1, 1, false);
-  for (int i = 0; i < system_.size; ++i) x[i] = -x[i];
-  scatter(false, x, out, 1, 1);
+  for (int i = 0; i < last().size; ++i) x[i] = -x[i];
+  scatter(last(), false, x, out, 1, 1);
   for (int i = 0; i < n; ++i) out[i] += p[i] * scaled_.inverse_root[i];
 }
 

@@ -9,6 +9,10 @@
 //   x_0 = A^-1 b,   x_k = A^-1 (b + B E C x_(k-1))
 // which turns the compliance of what is determined into O(epsilon^2), and shares among redundant rows what is not.
 //
+// Where redundant contacts slide that is not enough: the next velocity depends on how they share, which level 0 decides to first order in
+// its own velocity. Then (two_levels) level 0 has a factor and right-hand sides s_0 of its own, taken at its impulses and velocities:
+//   dlambda_0 = -C_0 A_0^-1 B_0 s_0,   dlambda = -C A^-1 B (s - E dlambda_0)
+//
 // Which derivative at a tie: the modes are those of SolverResult. With a margin below 1e-8 of the problem's scale a block between
 // separating and touching counts as separating, one between sticking and sliding as sticking, a box between its inside and a bound
 // as inside, a pyramid between a side and a vertex as on the side: one-sided derivatives, always the same side. SolverResult::margin tells.
@@ -29,9 +33,11 @@ class ProblemLinearization {
   void build(const ConstraintProblem& problem, const SolverResult& result);
 
   int rows() const { return scaled_.n; }
-  int reduced_size() const { return system_.size; }
-  bool symmetric() const { return system_.symmetric; }  ///< nothing slides: B = C^T, A symmetric
-  bool slides() const { return !system_.symmetric; }
+  int reduced_size() const { return last().size; }
+  bool symmetric() const { return last().symmetric; }  ///< nothing slides: B = C^T, A symmetric
+  bool slides() const { return !last().symmetric; }
+  /// Level 0 counts by itself: s of the functions below is taken to be the same for both levels, which it is not in a step.
+  bool two_levels() const { return two_levels_; }
   /// The compliance chose among impulses that are not unique: tr(B E C A^-1), the number of directions that it alone determines, is not 0.
   /// A solve with as many columns as unknowns.
   bool deficient();
@@ -52,10 +58,26 @@ class ProblemLinearization {
   void solve_reduced(double* rhs, int ncols, int ld);                                   ///< all rounds, in place
   void solve_reduced_transposed(double* rhs, int ncols, int ld);
 
+  // Where there are two levels, the pieces of each (0, 1). Both have m reduced rows.
+  void reduced_rows(int level, const double* Y, double* BY, int ncols, int ld) const;
+  void expand_transposed(int level, const double* Y, double* CtY, int ncols, int ld) const;
+  void solve_level(int level, double* rhs, int ncols, int ld) { systems_[level].solve(scaled_, rhs, ncols, ld); }
+  void solve_level_transposed(int level, double* rhs, int ncols, int ld) {
+    systems_[level].solve_transposed(scaled_, rhs, ncols, ld);
+  }
+  void pass_down(const double* x, double* out, int ncols, int ld);  ///< m x ld: C_0^T E B^T x
+  void pass_up(const double* x, double* out, int ncols, int ld);    ///< m x ld: B E C_0 x
+  /// z (of s) and z_0 (of s_0) with w . dlambda = z . s + z_0 . s_0.
+  void solve_transposed(const double* w, double* z, double* z_0);
+
  private:
+  const ReducedSystem& last() const { return systems_[1]; }
+  void weigh_rows(double* rows, int ncols, int ld) const;
+  void build_level(int level, const SolverResult& result, bool regularised);
+  bool redundant();
   void choose_facet(int block, const SolverResult& result);
-  void gather(bool of_b, const double* Y, double* out, int ncols, int ld) const;
-  void scatter(bool of_b, const double* x, double* out, int ncols, int ld) const;
+  void gather(const ReducedSystem& system, bool of_b, const double* Y, double* out, int ncols, int ld) const;
+  void scatter(const ReducedSystem& system, bool of_b, const double* x, double* out, int ncols, int ld) const;
   /// out: the change of lambda where it is changed by p directly (n, scaled) and everything else follows.
   void response(const double* p, double* out);
 
@@ -64,10 +86,12 @@ class ProblemLinearization {
   void repeat(double* x, int ncols, int ld, bool transposed);
 
   ScaledProblem scaled_;
-  ReducedSystem system_;
+  ReducedSystem systems_[2];  ///< of level 0, where it counts by itself; of the last level
+  bool two_levels_ = false;
   int levels_ = 0;
   std::vector<BlockMode> modes_;
   std::vector<double> lambda_, c_, buffer_, direction_;
+  std::vector<double> rows_;                        ///< n x columns
   std::vector<double> first_round_, second_round_;  ///< reduced rows x columns: b of the rounds, and of the next one
   struct RoundWeight {
     int row = 0, column = 0;

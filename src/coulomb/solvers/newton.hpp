@@ -20,13 +20,15 @@ struct Iterate {
 
 struct NewtonOptions {
   double tolerance = 1e-10;
-  double kappa = 1;  ///< delta = clamp(kappa * residual, least_damping, delta_max)
+  double start_tolerance = 1;  ///< where it is below `tolerance`: what a start must have to be taken without a step
+  double kappa = 1;            ///< delta = clamp(kappa * residual, least_damping, delta_max)
   double delta_max = 0.03;
   double least_damping = 1e-9;  ///< 0 where a compliance keeps the matrix regular
   int max_iterations = 12;
   bool undamped_first = false;          ///< delta = least_damping in the first step (warm start)
   const std::uint8_t* known = nullptr;  ///< per block: take `modes` in the first step
   const Mode* modes = nullptr;
+  double stall_below = 0;     ///< below this residual, stop as soon as a step does not halve it
   bool reuse_factor = false;  ///< take the first step with the last factorisation as it is
 };
 

@@ -109,7 +109,7 @@ bool NewtonSolver::step(const ScaledProblem& problem, double delta, bool reuse) 
 bool NewtonSolver::solve(const ScaledProblem& problem, const NewtonOptions& options, Iterate& iterate,
                          int& iterations) {
   if (!options.reuse_factor) factorised_ = false;
-  if (iterate.residual <= options.tolerance) return true;
+  if (iterate.residual <= std::min(options.tolerance, options.start_tolerance)) return true;
   current_.resize(problem.ld);
   next_.resize(problem.ld);
   if (static_cast<int>(modes_.size()) < problem.num_blocks) modes_.resize(static_cast<std::size_t>(problem.num_blocks));
@@ -150,6 +150,7 @@ bool NewtonSolver::solve(const ScaledProblem& problem, const NewtonOptions& opti
       iterate.copy(current_, problem.ld);
       if (iterate.residual <= options.tolerance) return true;
     }
+    if (stalled && iterate.residual <= options.stall_below) break;
     if (iterate.residual < 0.7 * reached) {
       reached = iterate.residual;
       since = 0;

@@ -34,6 +34,41 @@ void StepLinearization::impulses_of(int index, const double* r_T, const double* 
       out_T[std::size_t(column[k]) * record_->rows.num_rows + own.rows[i]] = -lambda[std::size_t(i) * width + k];
 }
 
+void StepLinearization::impulses_of_levels(int index, const double* r_T, const double* Bs, const double* r_0_T,
+                                           const double* Bs_0, const std::vector<int>& column, double* out_T) {
+  const Island& own = island(index);
+  IslandMatrices& x = islands_[index];
+  const int nv = own.num_dofs();
+  const int ld = padded(nv);
+  const int n = own.num_rows();
+  const int m = reduced_size(index);
+  const int count = static_cast<int>(column.size());
+  const int width = padded(count);
+  const auto right_hand_side = [&](const std::vector<double>& BYM, const double* r, const double* known) {
+    std::vector<double> out(std::size_t(m) * width, 0.0);
+    if (known) std::copy_n(known, out.size(), out.begin());
+    for (int i = 0; i < m; ++i)
+      for (int k = 0; k < count; ++k)
+        for (int d = 0; d < nv; ++d)
+          out[std::size_t(i) * width + k] += BYM[std::size_t(i) * ld + d] * r[std::size_t(k) * ld + d];
+    return out;
+  };
+
+  // Level 0, and the last one with what it passes up.
+  std::vector<double> first = right_hand_side(x.BYM_0, r_0_T, Bs_0);
+  std::vector<double> second = right_hand_side(x.BYM, r_T, Bs);
+  std::vector<double> up(first.size());
+  std::vector<double> lambda(std::size_t(n) * width);
+  x.problem.solve_level(0, first.data(), width, width);
+  x.problem.pass_up(first.data(), up.data(), width, width);
+  for (std::size_t i = 0; i < up.size(); ++i) second[i] += up[i];
+  x.problem.solve_level(1, second.data(), width, width);
+  x.problem.expand(second.data(), lambda.data(), width, width);
+  for (int k = 0; k < count; ++k)
+    for (int i = 0; i < n; ++i)
+      out_T[std::size_t(column[k]) * record_->rows.num_rows + own.rows[i]] = -lambda[std::size_t(i) * width + k];
+}
+
 void StepLinearization::impulse_columns(StepInput input, std::vector<double>& out_T) {
   if (use_average_) return average_->impulse_columns(input, out_T);
   prepare_matrices();
@@ -62,6 +97,16 @@ void StepLinearization::impulse_columns(StepInput input, std::vector<double>& ou
       for (int tree : own.trees)
         for (int d = model.tree_first_dof[tree]; d < model.tree_first_dof[tree + 1]; ++d) column.push_back(d);
     }
+    const bool level_0 = x.problem.two_levels();
+    if (level_0 && input == StepInput::q) {
+      impulses_of_levels(index, x.r_q.data(), x.Bs_q.data(), x.r_q_0.data(), x.Bs_q_0.data(), column, out_T.data());
+      continue;
+    }
+    if (level_0 && input == StepInput::v) {
+      impulses_of_levels(index, x.r_v.data(), x.bounces ? x.Bs_v.data() : nullptr, x.r_v.data(),
+                         x.bounces ? x.Bs_v_0.data() : nullptr, column, out_T.data());
+      continue;
+    }
     if (input == StepInput::q) {
       impulses_of(index, x.r_q.data(), x.Bs_q.data(), column, out_T.data());
       continue;
@@ -80,7 +125,8 @@ void StepLinearization::impulse_columns(StepInput input, std::vector<double>& ou
       for (int j = 0; j < joint_num_dofs(model.joint_type[joint]); ++j)
         r_T[k * ld + first + j] = h * r.joint_forces.dtau_du[6 * column[k] + j];
     }
-    impulses_of(index, r_T.data(), nullptr, column, out_T.data());
+    if (level_0) impulses_of_levels(index, r_T.data(), nullptr, r_T.data(), nullptr, column, out_T.data());
+    else impulses_of(index, r_T.data(), nullptr, column, out_T.data());
   }
 }
 
@@ -95,7 +141,9 @@ void StepLinearization::impulse_columns(const ParameterSet& set, std::vector<dou
   for (int index : record_->islands.order) {
     if (reduced_size(index) == 0) continue;
     const double* Bs = island_parameter_sides(index, count);
-    impulses_of(index, island_r_.data(), Bs, column, out_T.data());
+    if (islands_[index].problem.two_levels())
+      impulses_of_levels(index, island_r_.data(), Bs, island_r_0_.data(), island_Bs_0_.data(), column, out_T.data());
+    else impulses_of(index, island_r_.data(), Bs, column, out_T.data());
   }
   for (int k = 0; k < count; ++k)
     for (int i = 0; i < n; ++i) out_T[std::size_t(k) * n + i] += parameter_p_[std::size_t(k) * n + i];

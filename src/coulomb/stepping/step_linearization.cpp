@@ -118,18 +118,77 @@ void StepLinearization::prepare_exact(const Model& model, const StepOptions& opt
   velocities(model, record.dynamics, record.v_next.data(), body_twist_.data(), rate_next_.data());
   use_average_ = ambiguous_ = false;
   record.islands.scatter_labels(record.solution);
+  two_levels_ = false;
+  level_ = 1;
   for (int index : record.islands.order) {
     const Island& own = island(index);
-    if (!own.blocks.empty()) islands_[index].problem.build(own.problem, own.solution);
+    if (own.blocks.empty()) continue;
+    islands_[index].problem.build(own.problem, own.solution);
+    two_levels_ = two_levels_ || islands_[index].problem.two_levels();
   }
+  if (two_levels_) prepare_level_0();
+  prepare_level(model);
+  grow(lambda_bar_, 2 * std::size_t(rows.num_rows) + 8);
+}
+
+// Forces, inverse dynamics and rows at the velocities and impulses in place.
+void StepLinearization::prepare_level(const Model& model) {
+  StepRecord& record = *record_;
   collect_forces();
   prepare_derivatives(model, record.dynamics, record.acceleration.data(), &forces_);
-  const GradientOptions& gradient = options.gradient;
+  const GradientOptions& gradient = options_->gradient;
   const SmoothedMotion smoothed(model, record.collision, gradient.samples, gradient.scale, gradient.seed);
-  coulomb::row_derivatives(model, record.dynamics, rows, record.collision.contacts, row_velocities(),
+  coulomb::row_derivatives(model, record.dynamics, record.rows, record.collision.contacts, row_velocities(),
                            record.solution.lambda.data(), inactive_, rows_,
                            gradient.mode == GradientMode::smoothed_collision ? &smoothed : nullptr);
-  grow(lambda_bar_, 2 * std::size_t(rows.num_rows) + 8);
+}
+
+// Level 0 of the islands where it counts by itself; the others are as they are.
+void StepLinearization::prepare_level_0() {
+  const Model& model = *model_;
+  StepRecord& r = *record_;
+  if (!other_level_) other_level_ = std::make_unique<LevelState>(model);
+  LevelState& level = *other_level_;
+  level.lambda = r.solution.lambda;
+  level.v_next = r.v_next;
+  for (int index : r.islands.order) {
+    if (island(index).blocks.empty() || !islands_[index].problem.two_levels()) continue;
+    for (int row : island(index).rows) level.lambda[row] = r.solution.lambda_0[row];
+  }
+
+  // Its velocity, of the trees concerned.
+  std::fill_n(level.acceleration.data(), model.nv, 0.0);
+  apply_rows_transposed(model, r.dynamics, r.rows, level.lambda.data(), scratch_.data(), level.acceleration.data());
+  solve_mass(model, r.dynamics, level.acceleration.data());
+  for (int t = 0; t < model.num_trees; ++t) {
+    const int index = r.islands.of_tree(t);
+    if (island(index).blocks.empty() || !islands_[index].problem.two_levels()) continue;
+    for (int d = model.tree_first_dof[t]; d < model.tree_first_dof[t + 1]; ++d)
+      level.v_next[d] = r.v_free[d] + level.acceleration[d];
+  }
+  for (int d = 0; d < model.nv; ++d)
+    level.acceleration[d] = (level.v_next[d] - r.v[d]) / options_->constraints.timestep;
+  link_twists(model, r.dynamics, level.v_next.data(), level.twist_next.data());
+  velocities(model, r.dynamics, level.v_next.data(), level.body_twist.data(), level.rate_next.data());
+
+  exchange_levels();
+  prepare_level(model);
+  exchange_levels();
+}
+
+void StepLinearization::exchange_levels() {
+  LevelState& other = *other_level_;
+  StepRecord& r = *record_;
+  std::swap(r.v_next, other.v_next);
+  std::swap(r.acceleration, other.acceleration);
+  std::swap(r.solution.lambda, other.lambda);
+  std::swap(r.twist_next, other.twist_next);
+  std::swap(rate_next_, other.rate_next);
+  std::swap(body_twist_, other.body_twist);
+  std::swap(rows_, other.rows);
+  std::swap(forces_, other.forces);
+  level_ = 1 - level_;
+  prepare_derivatives(*model_, r.dynamics, r.acceleration.data(), &forces_);
 }
 
 // What the columns of all islands need.
@@ -150,6 +209,47 @@ void StepLinearization::prepare_matrices() {
   for (int index : r.islands.order) response_matrices(index);
   right_hand_sides();
   row_columns();
+  if (two_levels_) prepare_matrices_of_level_0();
+}
+
+// r and B s of level 0, beside those of the last level.
+void StepLinearization::prepare_matrices_of_level_0() {
+  const auto exchange = [&] {
+    for (int index : record_->islands.order) {
+      IslandMatrices& x = islands_[index];
+      std::swap(x.r_q, x.r_q_0);
+      std::swap(x.Bs_q, x.Bs_q_0);
+      std::swap(x.Bs_v, x.Bs_v_0);
+    }
+    exchange_levels();
+  };
+  exchange();
+  derivative_pairs(*model_, record_->dynamics);
+  right_hand_sides();
+  row_columns();
+  exchange();
+  for (int index : record_->islands.order) r_q_of_[index] = islands_[index].r_q.data();
+}
+
+void StepLinearization::subtract_level_0(int index, const double* r_0_T, const double* r_T, const double* Bs_0,
+                                         int count, double* dv_T) {
+  const IslandMatrices& x = islands_[index];
+  const int nv = island(index).num_dofs();
+  const int ld = padded(nv);
+  const int m = reduced_size(index);
+  const int width = padded(count);
+  grow(difference_, std::size_t(m) * width);
+  std::fill_n(difference_.data(), std::size_t(m) * width, 0.0);
+  if (Bs_0) std::copy_n(Bs_0, std::size_t(m) * width, difference_.data());
+  for (int i = 0; i < m; ++i) {
+    const double* row = x.BYM_0.data() + std::size_t(i) * ld;
+    for (int k = 0; k < count; ++k) {
+      double sum = 0;
+      for (int d = 0; d < nv; ++d) sum += row[d] * (r_0_T[std::size_t(k) * ld + d] - r_T[std::size_t(k) * ld + d]);
+      difference_[std::size_t(i) * width + k] += sum;
+    }
+  }
+  multiply(Product::subtract, transposed(difference_.data(), count, m, width), x.W_0.data(), dv_T, ld, ld, product_);
 }
 
 // u_hat of the island's trees, dense.
@@ -208,8 +308,22 @@ void StepLinearization::response_matrices(int index) {
     x.problem.expand_transposed(Y, reduced_.data(), ld, ld);
     times_u_hat(x.W);
   }
-  x.problem.solve_reduced_transposed(x.W.data(), ld, ld);
+  if (!x.problem.two_levels()) {
+    x.problem.solve_reduced_transposed(x.W.data(), ld, ld);
+    multiply(Product::subtract, transposed(x.BYM.data(), nv, m, ld), x.W.data(), x.P_T.data(), ld, ld, product_);
+    return;
+  }
+
+  // Level 0 by itself: what the last level passes down to it.
+  grow(x.W_0, std::size_t(m) * ld);
+  grow(x.BYM_0, std::size_t(m) * ld);
+  x.problem.solve_level_transposed(1, x.W.data(), ld, ld);
+  x.problem.pass_down(x.W.data(), x.W_0.data(), ld, ld);
+  x.problem.solve_level_transposed(0, x.W_0.data(), ld, ld);
+  x.problem.reduced_rows(0, Y, reduced_.data(), ld, ld);
+  times_u_hat(x.BYM_0);
   multiply(Product::subtract, transposed(x.BYM.data(), nv, m, ld), x.W.data(), x.P_T.data(), ld, ld, product_);
+  multiply(Product::subtract, transposed(x.BYM_0.data(), nv, m, ld), x.W_0.data(), x.P_T.data(), ld, ld, product_);
 }
 
 // r_q, r_v (transposed); the velocity columns are then P r - W^T B s.
@@ -281,7 +395,10 @@ void StepLinearization::row_columns() {
   const auto reduce = [&](int index, std::vector<double>& Bs) {
     const int ld = padded(island(index).num_dofs()), m = reduced_size(index);
     grow(Bs, std::size_t(m) * ld);
-    islands_[index].problem.reduced_rows(dense_rows(index, islands_[index].s.data()), Bs.data(), ld, ld);
+    const double* s = dense_rows(index, islands_[index].s.data());
+    const ProblemLinearization& problem = islands_[index].problem;
+    if (level_ == 0 && problem.two_levels()) problem.reduced_rows(0, s, Bs.data(), ld, ld);
+    else problem.reduced_rows(s, Bs.data(), ld, ld);
   };
   const RowMatrix s(r.islands, s_of_.data());
   clear();
@@ -353,6 +470,11 @@ void StepLinearization::velocity_columns(int index, const std::vector<double>& r
   grow(out_, std::size_t(nv) * ld);
   multiply(Product::set, rows_of(r_T.data(), nv, nv, ld), x.P_T.data(), out_.data(), ld, ld, product_);
   if (Bs) multiply(Product::subtract, transposed(Bs, nv, m, ld), x.W.data(), out_.data(), ld, ld, product_);
+  if (m > 0 && x.problem.two_levels()) {
+    const bool of_q = &r_T == &x.r_q;
+    const double* Bs_0 = of_q ? x.Bs_q_0.data() : x.bounces ? x.Bs_v_0.data() : nullptr;
+    subtract_level_0(index, of_q ? x.r_q_0.data() : r_T.data(), r_T.data(), Bs_0, nv, out_.data());
+  }
   store_columns(index, out_.data(), 1.0, columns_T);
 }
 

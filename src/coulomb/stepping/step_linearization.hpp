@@ -50,6 +50,19 @@ class StepLinearization final : public StepGradient {
     std::vector<double> W, BYM, Bs_q, Bs_v;  // reduced rows x ld
     std::vector<double> s;                   // as ConstraintProblem::Y
     bool bounces = false;                    // Bs_v is not zero
+    // Where level 0 counts by itself (ProblemLinearization::two_levels): the same of it. P_T then is of both.
+    std::vector<double> r_q_0, W_0, BYM_0, Bs_q_0, Bs_v_0;
+  };
+  /// What differs from level to level of a step's solution; the record and this class hold those of the last level, this the other's.
+  struct LevelState {
+    explicit LevelState(const Model& model)
+        : v_next(model.nv), acceleration(model.nv), twist_next(8 * model.nv), rate_next(8 * model.nv),
+          body_twist(8 * model.num_bodies), forces(model) {}
+    std::vector<double> v_next, acceleration;  // nv
+    std::vector<double> lambda;                // rows
+    std::vector<double> twist_next, rate_next, body_twist;
+    RowDerivatives rows;
+    BodyForces forces;
   };
   /// The rotation of a ball or free joint, and the blocks of d(+)^T there.
   struct Rotation {
@@ -63,6 +76,10 @@ class StepLinearization final : public StepGradient {
   }
   RowVelocities row_velocities() const;
   void collect_forces();
+  void prepare_level(const Model& model);
+  void prepare_level_0();
+  /// Level 0 in the place of the last one, and back.
+  void exchange_levels();
 
   // forward mode: the matrices of all islands, then the columns of one
   void prepare_matrices();
@@ -72,6 +89,9 @@ class StepLinearization final : public StepGradient {
   /// Rows (dq1, dv1) of twice the island's dofs: A_T (null: not wanted) for its q, then its v; B_tau_T for its joint forces.
   void island_columns(int index, double* A_T, double* B_tau_T);
   void velocity_columns(int index, const std::vector<double>& r_T, const double* Bs, double* columns_T);
+  void prepare_matrices_of_level_0();
+  /// dv_T (count x ld) -= (Bs_0 + B_0 J Mh^-1 (r_0 - r)) through W_0. r_0_T, r_T: count x ld; Bs_0: reduced rows x padded(count), or null.
+  void subtract_level_0(int index, const double* r_0_T, const double* r_T, const double* Bs_0, int count, double* dv_T);
   void store_columns(int index, const double* dv_T, double scale, double* columns_T);
   void add_integrate_jacobian(int index, double* columns_T);
   void add_actuator_columns(int index, SparseStepDerivatives::Island& out) const;
@@ -85,10 +105,19 @@ class StepLinearization final : public StepGradient {
   void vjp_of_modes(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set);
   /// vjp with the better side at every tie (GradientMode::complementarity_aware). The linearisation is afterwards as before.
   void vjp_at_ties(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set);
-  bool row_cotangents(const double* row_values, double* z);
+  bool row_cotangents(const double* row_values, double* z, double* z_0);
+  /// What q and the parameters change at level 0 but not at the last one, in out.
+  void add_level_difference(const double* y_0, const double* z_0, const double* dq1, StepCotangent& out,
+                            const ParameterSet* set);
   /// Columns x of the island: impulses -C A^+ (Bs + B J Mh^-1 r), to rows column[k] of out_T. Bs may be null.
   void impulses_of(int index, const double* r_T, const double* Bs, const std::vector<int>& column, double* out_T);
+  /// The same where level 0 has right-hand sides of its own.
+  void impulses_of_levels(int index, const double* r_T, const double* Bs, const double* r_0_T, const double* Bs_0,
+                          const std::vector<int>& column, double* out_T);
   ParameterContext parameter_context() const;
+  /// Velocity per impulse of a row's compliance.
+  double row_compliance(int row) const;
+  void collect_parameter_sides(const ParameterSet& set, bool level_0, std::vector<double>& dh);
   void parameter_gradient(const ParameterSet& set, const double* dq1, const double* y, const double* z,
                           std::vector<double>& out);
   /// Of the island: r_T, count x ld, and Bs, reduced rows x padded(count), or null.
@@ -111,9 +140,15 @@ class StepLinearization final : public StepGradient {
   std::vector<double> w_, scratch_, lambda_bar_;
   std::vector<RightHandSide> sides_;  // of one parameter
   std::vector<double> parameter_r_, parameter_s_, parameter_p_;
-  std::vector<double> island_r_, island_s_, island_Bs_;  // the same of one island
+  std::vector<double> island_r_, island_s_, island_Bs_;        // the same of one island
+  std::vector<double> parameter_r_0_, parameter_s_0_;          // of level 0
+  std::vector<double> island_r_0_, island_Bs_0_, difference_;  // of one island
   ProductScratch product_;
   bool have_matrices_ = false, have_jacobian_ = false, ambiguous_ = false, use_average_ = false;
+  bool two_levels_ = false;                  // of some island
+  int level_ = 1;                            // the one in place
+  std::unique_ptr<LevelState> other_level_;  // made when first needed
+  std::vector<double> y_0_, z_0_;
   std::unique_ptr<StepAverage> average_;  // made when first needed
 };
 
