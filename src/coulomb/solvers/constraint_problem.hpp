@@ -67,7 +67,8 @@ enum class SolverMethod : std::uint8_t { automatic, ac_lm, admm, pgs, dantzig };
 
 struct SolverSettings {
   SolverMethod method = SolverMethod::automatic;
-  double tolerance = 1e-10;   ///< on the scaled residual (scaled_problem.hpp); automatic: 1e-13 at least, which is rounding
+  double tolerance =
+      1e-10;  ///< on the scaled residual (scaled_problem.hpp); automatic: 1e-13 at least, which is rounding
   int max_iterations = 3000;  ///< budget of a method that runs by itself; automatic has its own
   double compliance = 3e-6;   ///< automatic: of the regularised problem, relative to W
   int levels = 1;             ///< automatic: proximal steps that sharpen it

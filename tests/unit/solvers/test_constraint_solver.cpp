@@ -24,9 +24,10 @@ SolverResult solve(const ConstraintProblem& p, SolverMethod method = SolverMetho
   return result;
 }
 
-/// x_1 of a row by itself whose impulse would be x without compliance: its share (eps / (1 + eps))^2 is left out.
+/// x_1 of a row by itself whose impulse would be x without compliance: its share (E / (1 + E))^2 is left out.
 double sharpened(double x) {
-  const double left = 1e-6 / (1 + 1e-6);
+  const double compliance = SolverSettings().compliance;
+  const double left = compliance / (1 + compliance);
   return x * (1 - left * left);
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 using Vector = std::vector<double>;
 
-constexpr double compliance = 1e-6;
+const double compliance = SolverSettings().compliance;
 
 struct Reached {
   bool reached = false;

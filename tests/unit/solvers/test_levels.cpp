@@ -16,11 +16,11 @@ namespace {
 
 using Vector = std::vector<double>;
 
-/// The compliance over the smallest pivot of these problems, squared, is below this.
-constexpr double least = 1e-11;
+/// The compliance over the smallest pivot of these problems, squared. That pivot: 3/8 of the mean (a sphere's normal).
+const double least = 1.1 * std::pow(SolverSettings().compliance * 8 / 3, 2);
 
 /// Where redundant contacts slide, impulses and with them velocities are known to rounding over the compliance, relative to their size.
-constexpr double rounding = 2.2e-16 / 1e-6;
+const double rounding = 2.2e-16 / SolverSettings().compliance;
 
 /// As exact as it gets.
 SolverSettings sharp() {
