@@ -20,10 +20,11 @@ void body_path_rows(const Model& model, const DynamicsWorkspace& dynamics, int b
   w.body_done[body] = 1;
   double* out = w.body_rows.data() + std::size_t(6) * w.path_ld * body;
   const int parent = model.body_parent[body];
-  std::fill_n(out, 6 * w.path_ld, 0.0);
   if (parent > 0 && path_length(model, parent) > 0) {
     body_path_rows(model, dynamics, parent, w);
     std::copy_n(w.body_rows.data() + std::size_t(6) * w.path_ld * parent, 6 * w.path_ld, out);
+  } else {
+    std::fill_n(out, 6 * w.path_ld, 0.0);
   }
   const int first = model.body_first_dof[body];
   for (int d = first; d < first + model.body_num_dofs[body]; ++d) {

@@ -205,12 +205,11 @@ PairWrenchDerivative& find_pair(RowDerivatives& out, int a, int b) {
   int& chain = out.pair_of_body[std::max(a, b)];  // not the world, which many bodies touch
   for (int i = chain; i >= 0; i = out.next_pair[i])
     if (out.wrenches[i].body_a == a && out.wrenches[i].body_b == b) return out.wrenches[i];
-  PairWrenchDerivative fresh{};
-  fresh.body_a = a, fresh.body_b = b;
   out.next_pair.push_back(chain);
   chain = static_cast<int>(out.wrenches.size());
-  out.wrenches.push_back(fresh);
-  return out.wrenches.back();
+  PairWrenchDerivative& fresh = out.wrenches.emplace_back();  // zero
+  fresh.body_a = a, fresh.body_b = b;
+  return fresh;
 }
 
 void add6(const double from[6][6], double to[6][6]) {

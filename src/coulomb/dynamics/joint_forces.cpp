@@ -30,6 +30,8 @@ void parent_frame_moment(const double* quaternion, const double* gear, int first
   rotate_transposed(R, gear, m);
   copy3(m, t.moment + first);
   const double d[3][3] = {{0, -m[2], m[1]}, {m[2], 0, -m[0]}, {-m[1], m[0], 0}};
+  t.turns = true;
+  std::fill_n(&t.dmoment[0][0], 36, 0.0);
   for (int i = 0; i < 3; ++i)
     for (int j = 0; j < 3; ++j) t.dmoment[first + i][first + j] = d[i][j];
 }
@@ -62,10 +64,11 @@ void transmission(const Model& model, const Actuator& actuator, const double* q,
 
 /// The control nearest to the length among those that mean the same rotation.
 double nearest_turn(const Model& model, const Actuator& actuator, double length, double u) {
+  if (model.joint_type[actuator.joint] != JointType::ball) return u;
   const bool servo =
       actuator.gain[0] != 0 && actuator.gain[1] == 0 && actuator.gain[2] == 0 && actuator.bias[1] == -actuator.gain[0];
   const double turn = 2 * M_PI * norm3(actuator.gear.data());
-  if (!servo || model.joint_type[actuator.joint] != JointType::ball || turn == 0) return u;
+  if (!servo || turn == 0) return u;
   return length + std::remainder(u - length, turn);
 }
 
@@ -80,8 +83,8 @@ void add_actuator(const Model& model, int k, const double* q, const double* v, d
     out.dtau_du[6 * k + i] = a.moment[i] * a.df_du;
     out.dtau_dgain[6 * k + i] = a.moment[i] * a.df_dgain;
     for (int j = 0; j < n; ++j) {
-      out.dtau_dq[6 * d + j] +=
-          a.moment[i] * (a.df_dlength * a.dlength[j] + a.df_dspeed * a.dspeed[j]) + a.dmoment[i][j] * a.force;
+      out.dtau_dq[6 * d + j] += a.moment[i] * (a.df_dlength * a.dlength[j] + a.df_dspeed * a.dspeed[j]) +
+                                (a.turns ? a.dmoment[i][j] * a.force : 0.0);
       out.dtau_dv[6 * d + j] += a.moment[i] * a.df_dspeed * a.moment[j];
     }
   }
@@ -152,7 +155,7 @@ ActuatorForce actuator_force(const Model& model, int k, const double* q, const d
   transmission(model, actuator, q, a);
   for (int i = 0; i < n; ++i) {
     a.speed += a.moment[i] * v[first + i];
-    for (int l = 0; l < n; ++l) a.dspeed[i] += a.dmoment[l][i] * v[first + l];  // the moment may turn with q
+    for (int l = 0; a.turns && l < n; ++l) a.dspeed[i] += a.dmoment[l][i] * v[first + l];
   }
   double du = 1;
   if (actuator.control_limited) {

@@ -27,9 +27,11 @@ void add_actuator_forces(const Model& model, const double* q, const double* v, c
 void add_passive_forces(const Model& model, const double* q, const double* v, JointForces& out);
 /// One actuator: its coordinate, the moment that turns its force into forces of its joint, and their derivatives over the joint's dofs.
 struct ActuatorForce {
-  double length = 0, dlength[6] = {0};                                       ///< d length / dq
-  double moment[6] = {0}, dmoment[6][6] = {{0}};                             ///< dmoment[i][j] = d moment_i / dq_j
-  double speed = 0, dspeed[6] = {0};                                         ///< moment . v; d speed / dq
+  double length = 0, dlength[6] = {0};  ///< d length / dq
+  double moment[6] = {0};
+  bool turns = false;                 ///< the moment changes with q
+  double dmoment[6][6];               ///< where it turns: dmoment[i][j] = d moment_i / dq_j; else left as it is
+  double speed = 0, dspeed[6] = {0};  ///< moment . v; d speed / dq
   double force = 0, df_dlength = 0, df_dspeed = 0, df_du = 0, df_dgain = 0;  ///< zero beyond a clamp
 };
 ActuatorForce actuator_force(const Model& model, int actuator, const double* q, const double* v, double u);
