@@ -17,6 +17,7 @@ constexpr double contradiction = 1e-3;  // of what a constraint asked: what cont
 constexpr double persistent = 0.98;     // and proximal steps do not reduce
 constexpr int persistent_levels = 3;    // so many of them, one after the other
 constexpr double sharp = 1e-4;          // an exact residual that calls for more proximal steps than usual
+constexpr double acceptable = 1e-5;     // of a compliance larger than asked
 constexpr double sharper = 1e-6;        // and where these stop
 constexpr int most_levels = 40;
 constexpr double rounding = 4e-15;  // of the largest impulse: residuals are not known better
@@ -90,17 +91,21 @@ void ConstraintSolver::load(const std::vector<double>& lambda, const WarmStart* 
   if (!std::isfinite(iterate.residual)) iterate.clear(scaled_);
 }
 
-/// The path of the compliance as asked may fold where many contacts wedge one another; with a larger one it does not. More proximal
-/// steps then lead to the same impulses.
+/// The path of the compliance as asked may fold where many contacts wedge one another; with a larger one it does not, and more proximal
+/// steps then lead to the same impulses. Many starts are the last resort.
 void ConstraintSolver::solve_levels(const SolverSettings& settings, const WarmStart* warm, SolverResult& result) {
-  constexpr int starts[] = {1, 1, 3, 16};
-  double factor = 1;
-  for (const int most_starts : starts) {
-    starts_ = most_starts;
-    if (solve_levels_with(factor * settings.compliance, settings.levels, warm, result)) return;
-    factor *= 10;
+  struct Attempt {
+    double factor;  // of the compliance
+    int starts;
+  };
+  constexpr Attempt attempts[] = {{1, 1}, {10, 1}, {100, 3}, {1, 16}, {10, 16}, {100, 16}, {1000, 16}};
+  bool solved = false;
+  for (const Attempt& attempt : attempts) {
+    starts_ = attempt.starts;
+    solved = solve_levels_with(attempt.factor * settings.compliance, settings.levels, warm, result);
+    if (solved && (attempt.factor == 1 || settings.levels == 0 || exact_residual() <= acceptable)) return;
   }
-  result.status = SolveStatus::failed;
+  if (!solved) result.status = SolveStatus::failed;
 }
 
 bool ConstraintSolver::solve_levels_with(double compliance, int levels, const WarmStart* warm, SolverResult& result) {
