@@ -71,7 +71,7 @@ struct SolverSettings {
       1e-10;  ///< on the scaled residual (scaled_problem.hpp); automatic: 1e-13 at least, which is rounding
   int max_iterations = 3000;  ///< budget of a method that runs by itself; automatic has its own
   double compliance = 3e-6;   ///< automatic: of the regularised problem, relative to W
-  int levels = 1;             ///< automatic: proximal steps that sharpen it
+  int levels = 2;             ///< automatic: proximal steps that sharpen it
 };
 
 /// What a solve starts from: aligned with the blocks of the problem at hand. known[b] = 0: no memory of block b.

@@ -15,7 +15,13 @@ constexpr double nearly = 1e-4;         // a residual from which Newton's method
 constexpr double handed_over = 1e-7;    // from here on modes are read off velocities
 constexpr double label_rho = 1e-3;      // over the compliance: micro-slip of that size is told from sticking
 constexpr double contradiction = 1e-3;  // of what a constraint asked: what contradictory ones leave
-constexpr double persistent = 0.9;      // and a proximal step does not reduce
+constexpr double persistent = 0.98;     // and proximal steps do not reduce
+constexpr int persistent_levels = 3;    // so many of them, one after the other
+constexpr double sharp = 1e-4;          // an exact residual that calls for more proximal steps than usual
+constexpr double acceptable = 1e-5;     // of a compliance larger than asked
+constexpr double sharper = 1e-7;        // and where these stop
+constexpr int most_levels = 40;
+constexpr double impulse_rounding = 4e-15;  // of the largest impulse: residuals are not known better
 constexpr double relaxed_compliance = 1e-3;
 
 // No impulses, and the velocity without them: numbers that exist when a solution does not, or is too large for a double.
@@ -55,7 +61,7 @@ void ConstraintSolver::solve(const ConstraintProblem& problem, const SolverSetti
   tolerance_ = automatic ? std::max(settings.tolerance, exact) : settings.tolerance;
   iterations_ = 0;
   scaled_.assign(problem);
-  for (Iterate* iterate : {&first_, &last_, &trial_}) iterate->resize(scaled_.ld);
+  for (Iterate* iterate : {&first_, &last_, &previous_, &trial_}) iterate->resize(scaled_.ld);
 
   // Not a problem at all: bad numbers in G or g.
   trial_.clear(scaled_);
@@ -87,18 +93,64 @@ void ConstraintSolver::load(const std::vector<double>& lambda, const WarmStart* 
   if (!std::isfinite(iterate.residual)) iterate.clear(scaled_);
 }
 
+/// The path of the compliance as asked may fold where many contacts wedge one another; with a larger one it does not, and more proximal
+/// steps then lead to the same impulses. Many starts are the last resort.
 void ConstraintSolver::solve_levels(const SolverSettings& settings, const WarmStart* warm, SolverResult& result) {
-  result.compliance = settings.compliance;
-  scaled_.set_compliance(settings.compliance);
+  struct Attempt {
+    double factor;  // of the compliance
+    int starts;
+  };
+  constexpr Attempt attempts[] = {{1, 1}, {10, 1}, {100, 3}, {1, 16}, {10, 16}, {100, 16}, {1000, 16}};
+  bool solved = false;
+  for (const Attempt& attempt : attempts) {
+    starts_ = attempt.starts;
+    solved = solve_levels_with(attempt.factor * settings.compliance, settings.levels, warm, result);
+    if (solved && (attempt.factor == 1 || settings.levels == 0 || exact_residual() <= acceptable)) return;
+  }
+  if (!solved) result.status = SolveStatus::failed;
+}
+
+bool ConstraintSolver::solve_levels_with(double compliance, int levels, const WarmStart* warm, SolverResult& result) {
+  result.compliance = compliance;
+  result.levels = 0;
+  scaled_.set_compliance(compliance);
   static const std::vector<double> none;
   load(!warm ? none : warm->lambda_0.empty() ? warm->lambda : warm->lambda_0, warm, first_);
-  if (!solve_level(warm, first_, result)) {
-    result.status = SolveStatus::failed;
-    last_.copy(first_, scaled_.ld);
-    return;
-  }
+  const bool solved = solve_level(warm, first_, result);
   last_.copy(first_, scaled_.ld);
-  for (int level = 1; level <= settings.levels; ++level) sharpen(warm, level, result);
+  if (!solved) return false;
+  while (result.levels < levels)
+    if (!sharpen(warm, result)) return false;
+  if (levels > 0) sharpen_further(result);
+  return true;
+}
+
+/// Badly scaled masses and larger compliances need more proximal steps; what contradicts itself gains nothing by them.
+void ConstraintSolver::sharpen_further(SolverResult& result) {
+  int constant = 0;
+  double reached = exact_residual();
+  double wanted = result.compliance > SolverSettings().compliance ? sharper : sharp;
+  if (!(reached > wanted)) return;
+  wanted = sharper;
+  while (reached > wanted && result.levels < most_levels) {
+    if (!sharpen(nullptr, result)) return;
+    const double now = exact_residual();
+    constant = now > persistent * reached ? constant + 1 : 0;
+    if (constant >= persistent_levels) return;
+    reached = now;
+  }
+}
+
+double ConstraintSolver::exact_residual() {
+  scaled_.exact_velocity(last_.lambda.data(), trial_.c.data());
+  return scaled_.residual(last_.lambda.data(), trial_.c.data());
+}
+
+/// Residuals smaller than what rounding makes of large impulses say nothing.
+double ConstraintSolver::reachable(const Iterate& iterate, double tolerance) const {
+  double largest = 0;
+  for (int i = 0; i < scaled_.n; ++i) largest = std::max(largest, std::abs(iterate.lambda[i]));
+  return std::max(tolerance, impulse_rounding * largest);
 }
 
 /// Level 0. A: Newton's method from memory, B: the interior-point method, C: for pyramids, Lemke's. Impulses of redundant contacts are known to what is left of
@@ -115,7 +167,7 @@ bool ConstraintSolver::solve_level(const WarmStart* warm, Iterate& iterate, Solv
     return true;
   }
   if (trial_.residual < iterate.residual) iterate.copy(trial_, scaled_.ld);
-  if (iterate.residual <= tolerance_) return true;
+  if (iterate.residual <= reachable(iterate, tolerance_)) return true;
 
   // Pivoting takes time, but with a compliance it always ends at a solution of pyramids.
   if (!scaled_.has_pyramids || scaled_.factored) return false;
@@ -148,9 +200,8 @@ void ConstraintSolver::newton_from_memory(const WarmStart* warm, Iterate& iterat
 /// Newton's method with modes read off rho times the velocities; residuals are of rho = 1 again afterwards.
 bool ConstraintSolver::newton_near(Iterate& iterate, double rho, int max_iterations) {
   NewtonOptions options;
-  options.tolerance = exact * rho;
-  options.start_tolerance =
-      rounding * rho;  // a memory; a step converges quadratically and ends far below its own tolerance
+  options.tolerance = reachable(iterate, exact * rho);
+  options.start_tolerance = rounding * rho;  // a memory; a step converges quadratically and ends far below its tolerance
   options.least_damping = 0;
   options.kappa = 0;  // a proximal term larger than the compliance would only creep along what the compliance decides
   options.max_iterations = max_iterations;
@@ -159,7 +210,7 @@ bool ConstraintSolver::newton_near(Iterate& iterate, double rho, int max_iterati
   newton_.solve(scaled_, options, iterate, iterations_);
   scaled_.rho = 1;
   iterate.evaluate(scaled_);
-  return iterate.residual <= tolerance_;
+  return iterate.residual <= reachable(iterate, tolerance_);
 }
 
 // The path to the boundary may fold (De Saxce's law is not monotone); another start takes another path.
@@ -168,7 +219,8 @@ bool ConstraintSolver::interior(Iterate& iterate, double compliance) {
                                   {0.001, 0.003, 0}, {0.01, 0.0003, 0}, {100, 0.1, 0},    {0.01, 0.003, 1e4},
                                   {10, 0.003, 1e4},  {1, 0.03, 1e4},    {0.1, 0.03, 1e3}, {0.001, 0.03, 0},
                                   {10, 0.0003, 1e3}, {0.1, 0.0003, 0},  {100, 10, 0},     {0.001, 0.0003, 1e5}};
-  for (const auto& [start, smoothing, softening] : starts) {
+  for (int i = 0; i < starts_; ++i) {
+    const auto& [start, smoothing, softening] = starts[i];
     InteriorPoint::Options options;
     options.start = start;
     options.smoothing = smoothing;
@@ -188,12 +240,14 @@ bool ConstraintSolver::interior(Iterate& iterate, double compliance) {
   return false;
 }
 
-/// One proximal step from last_. Where level 0 needed no step, the memory of this level may be it; else the last factor gives most of it.
-void ConstraintSolver::sharpen(const WarmStart* warm, int level, SolverResult& result) {
+/// One proximal step from last_, which stays where none is found. Where level 0 needed no step, the memory of this level may be it; else
+/// the last factor gives most of it.
+bool ConstraintSolver::sharpen(const WarmStart* warm, SolverResult& result) {
   scaled_.set_level(last_.lambda.data());
+  previous_.copy(last_, scaled_.ld);
   trial_.copy(last_, scaled_.ld);
   trial_.evaluate(scaled_);
-  if (iterations_ == 0 && warm && level == 1) {
+  if (iterations_ == 0 && warm && result.levels == 0) {
     load(warm->lambda, warm, last_);
     if (last_.residual < trial_.residual) std::swap(last_, trial_);
   }
@@ -207,27 +261,31 @@ void ConstraintSolver::sharpen(const WarmStart* warm, int level, SolverResult& r
   newton_.solve(scaled_, options, trial_, iterations_);
 
   // Then steps of their own. What redundant contacts do is told by velocities of the order of the compliance.
-  if (trial_.residual > rounding) {
+  if (trial_.residual > reachable(trial_, rounding)) {
     for (const double rho : {near_rho / result.compliance, 300.0})
       if (newton_near(trial_, rho, 12)) break;
   }
-  if (trial_.residual > tolerance_) interior(trial_, result.compliance);
+  if (trial_.residual > reachable(trial_, tolerance_) && !interior(trial_, result.compliance)) {
+    last_.copy(previous_, scaled_.ld);
+    return false;
+  }
   last_.copy(trial_, scaled_.ld);
-  result.levels = level;
-  if (!(last_.residual <= tolerance_)) result.status = SolveStatus::failed;
+  ++result.levels;
+  return true;
 }
 
-/// Rows whose violation is as large after the proximal step as before: nothing can satisfy them together. Then they are solved with a
+/// Rows whose violation is as large after the last proximal step as before: nothing can satisfy them together. Then they are solved with a
 /// compliance that keeps impulses finite.
 void ConstraintSolver::find_contradictions(SolverResult& result) {
   if (result.status != SolveStatus::solved || result.levels == 0) return;
+  scaled_.exact_velocity(previous_.lambda.data(), trial_.c.data());
   for (int b = 0; b < scaled_.num_blocks; ++b) {
     const Block& block = scaled_.blocks[b];
     if (block.type == BlockType::box) continue;
     const int begin = block.is_contact() ? block.row + 2 : block.row;
     for (int i = begin; i < block.row + block.size; ++i) {
-      const double before = scaled_.E[i] * first_.lambda[i];
-      const double after = scaled_.E[i] * (last_.lambda[i] - first_.lambda[i]);
+      const double before = trial_.c[i];  // -E times the step of the level before
+      const double after = scaled_.E[i] * (last_.lambda[i] - previous_.lambda[i]);
       if (std::abs(after) > contradiction && std::abs(after) > persistent * std::abs(before)) {
         result.contradictory.push_back(b);
         break;
@@ -240,6 +298,7 @@ void ConstraintSolver::find_contradictions(SolverResult& result) {
   first_.evaluate(scaled_);
   result.compliance = result.relaxation = relaxed_compliance;
   result.levels = 0;
+  starts_ = 16;
   const bool solved = solve_level(nullptr, first_, result);
   result.status = solved ? SolveStatus::relaxed : SolveStatus::failed;
   last_.copy(first_, scaled_.ld);

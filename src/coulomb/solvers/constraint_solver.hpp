@@ -26,12 +26,16 @@ class ConstraintSolver {
  private:
   void solve_single_method(const SolverSettings& settings, const WarmStart* warm, SolverResult& result);
   void solve_levels(const SolverSettings& settings, const WarmStart* warm, SolverResult& result);
+  bool solve_levels_with(double compliance, int levels, const WarmStart* warm, SolverResult& result);
   bool solve_level(const WarmStart* warm, Iterate& iterate, SolverResult& result);
   void newton_from_memory(const WarmStart* warm, Iterate& iterate, SolverResult& result);
   bool newton_near(Iterate& iterate, double rho, int max_iterations);
   bool interior(Iterate& iterate, double compliance);
-  void sharpen(const WarmStart* warm, int level, SolverResult& result);
+  bool sharpen(const WarmStart* warm, SolverResult& result);
+  void sharpen_further(SolverResult& result);
   void find_contradictions(SolverResult& result);
+  double exact_residual();
+  double reachable(const Iterate& iterate, double tolerance) const;
   void load(const std::vector<double>& lambda, const WarmStart* warm, Iterate& iterate);
   void finish(const Iterate& first, const Iterate& last, SolverResult& result);
 
@@ -41,7 +45,8 @@ class ConstraintSolver {
   AdmmSolver admm_;
   BlockDantzig dantzig_;
   BlockLemke lemke_;
-  Iterate first_, last_, trial_;  ///< level 0, the last level
+  Iterate first_, last_, previous_, trial_;  ///< level 0, the last level, the one before it
+  int starts_ = 16;                          ///< of the interior-point method
   double tolerance_ = 1e-10;
   int iterations_ = 0;
 };

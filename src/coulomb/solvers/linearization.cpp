@@ -39,7 +39,7 @@ void ProblemLinearization::build(const ConstraintProblem& problem, const SolverR
 
   build_level(1, result, regularised);
   round_weights();
-  two_levels_ = regularised && levels_ == 1 && slides() && redundant();
+  two_levels_ = regularised && levels_ > 0 && slides() && redundant();
   if (two_levels_) build_level(0, result, regularised);
   scaled_.to_scaled(result.lambda.data(), lambda_.data());
 }
@@ -136,17 +136,49 @@ bool ProblemLinearization::deficient() {
   return directions > 0.5;
 }
 
+/// to += B E C x, or its transpose.
+void ProblemLinearization::add_round(const double* x, double* to, int ncols, int ld, bool transposed) const {
+  for (const RoundWeight& w : round_weights_) {
+    const int row = transposed ? w.column : w.row;
+    const int from = transposed ? w.row : w.column;
+    add_row(w.value, x + static_cast<long>(from) * ld, ncols, to + static_cast<long>(row) * ld);
+  }
+}
+
+void ProblemLinearization::solve_upper_transposed(double* x, double* lowest, int ncols, int ld) {
+  const std::size_t length = static_cast<std::size_t>(last().size) * static_cast<std::size_t>(ld);
+  systems_[1].solve_transposed(scaled_, x, ncols, ld);
+  std::copy_n(x, length, lowest);
+  double* next = grown(second_round_, length);
+  for (int level = 1; level < levels_; ++level) {
+    std::fill_n(next, length, 0.0);
+    add_round(lowest, next, ncols, ld, true);
+    systems_[1].solve_transposed(scaled_, next, ncols, ld);
+    std::copy_n(next, length, lowest);
+    for (int i = 0; i < last().size; ++i)
+      add_row(1, next + static_cast<long>(i) * ld, ncols, x + static_cast<long>(i) * ld);
+  }
+}
+
+void ProblemLinearization::solve_upper(double* x, const double* b, int ncols, int ld) {
+  const std::size_t length = static_cast<std::size_t>(last().size) * static_cast<std::size_t>(ld);
+  systems_[1].solve(scaled_, x, ncols, ld);
+  double* next = grown(second_round_, length);
+  for (int level = 1; level < levels_; ++level) {
+    std::copy_n(b, length, next);
+    add_round(x, next, ncols, ld, false);
+    systems_[1].solve(scaled_, next, ncols, ld);
+    std::copy_n(next, length, x);
+  }
+}
+
 /// From x = A^-1 b to the last level's, b in first_round_.
 void ProblemLinearization::repeat(double* x, int ncols, int ld, bool transposed) {
   const int size = last().size;
   double* next = grown(second_round_, static_cast<std::size_t>(size) * ld);
   for (int level = 0; level < levels_; ++level) {
     std::copy_n(first_round_.data(), static_cast<std::size_t>(size) * ld, next);
-    for (const RoundWeight& w : round_weights_) {
-      const int to = transposed ? w.column : w.row;
-      const int from = transposed ? w.row : w.column;
-      add_row(w.value, x + static_cast<long>(from) * ld, ncols, next + static_cast<long>(to) * ld);
-    }
+    add_round(x, next, ncols, ld, transposed);
     if (transposed) systems_[1].solve_transposed(scaled_, next, ncols, ld);
     else systems_[1].solve(scaled_, next, ncols, ld);
     std::copy_n(next, static_cast<std::size_t>(size) * ld, x);
@@ -245,9 +277,10 @@ void ProblemLinearization::solve_transposed(const double* w, double* z, double* 
   const int size = last().size;
   double* x = grown(buffer_, static_cast<std::size_t>(size));
   double* down = grown(first_round_, static_cast<std::size_t>(size));
+  double* lowest = grown(lowest_, static_cast<std::size_t>(size));
   gather(systems_[1], false, w, x, 1, 1);
-  systems_[1].solve_transposed(scaled_, x, 1, 1);
-  pass_down(x, down, 1, 1);
+  solve_upper_transposed(x, lowest, 1, 1);
+  pass_down(lowest, down, 1, 1);
   systems_[0].solve_transposed(scaled_, down, 1, 1);
   for (int i = 0; i < size; ++i) {
     x[i] = -x[i];
@@ -277,13 +310,15 @@ void ProblemLinearization::solve(const double* s, double* dlambda, int ncols, in
   double* x = grown(buffer_, length);
   gather(last(), true, s, x, ncols, ld);
   if (two_levels_) {
-    double* first = grown(first_round_, length);
+    double* b = grown(first_round_, length);
+    double* first = grown(lowest_, length);
     double* up = grown(second_round_, length);
+    std::copy_n(x, length, b);
     gather(systems_[0], true, s, first, ncols, ld);
     systems_[0].solve(scaled_, first, ncols, ld);
     pass_up(first, up, ncols, ld);
     for (int i = 0; i < size; ++i) add_row(1, up + static_cast<long>(i) * ld, ncols, x + static_cast<long>(i) * ld);
-    systems_[1].solve(scaled_, x, ncols, ld);
+    solve_upper(x, b, ncols, ld);
   } else {
     solve_reduced(x, ncols, ld);
   }
@@ -296,8 +331,9 @@ void ProblemLinearization::solve_transposed(const double* w, double* z, int ncol
   const int size = last().size;
   const std::size_t length = static_cast<std::size_t>(size) * static_cast<std::size_t>(ld);
   double* x = grown(buffer_, length);
+  double* lowest = grown(lowest_, length);
   gather(last(), false, w, x, ncols, ld);
-  if (two_levels_) systems_[1].solve_transposed(scaled_, x, ncols, ld);
+  if (two_levels_) solve_upper_transposed(x, lowest, ncols, ld);
   else solve_reduced_transposed(x, ncols, ld);
   for (int i = 0; i < size; ++i)
     for (int j = 0; j < ncols; ++j) x[static_cast<long>(i) * ld + j] = -x[static_cast<long>(i) * ld + j];
@@ -307,11 +343,11 @@ void ProblemLinearization::solve_transposed(const double* w, double* z, int ncol
   // And what goes through level 0.
   double* down = grown(first_round_, length);
   double* other = grown(second_round_, static_cast<std::size_t>(scaled_.n) * ld);
-  pass_down(x, down, ncols, ld);
+  pass_down(lowest, down, ncols, ld);
   systems_[0].solve_transposed(scaled_, down, ncols, ld);
   scatter(systems_[0], true, down, other, ncols, ld);
   for (int i = 0; i < scaled_.n; ++i)
-    add_row(1, other + static_cast<long>(i) * ld, ncols, z + static_cast<long>(i) * ld);
+    add_row(-1, other + static_cast<long>(i) * ld, ncols, z + static_cast<long>(i) * ld);
 }
 
 void ProblemLinearization::solve_transposed(const double* w, double* z) { solve_transposed(w, z, 1, 1); }

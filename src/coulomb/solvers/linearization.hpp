@@ -67,6 +67,10 @@ class ProblemLinearization {
   }
   void pass_down(const double* x, double* out, int ncols, int ld);  ///< m x ld: C_0^T E B^T x
   void pass_up(const double* x, double* out, int ncols, int ld);    ///< m x ld: B E C_0 x
+  /// x: C^T w to what all levels above 0 make of it (A^-T each); lowest: of level 1, which passes it down.
+  void solve_upper_transposed(double* x, double* lowest, int ncols, int ld);
+  /// x: b + pass_up of level 0, to the last level's; b: B s.
+  void solve_upper(double* x, const double* b, int ncols, int ld);
   /// z (of s) and z_0 (of s_0) with w . dlambda = z . s + z_0 . s_0.
   void solve_transposed(const double* w, double* z, double* z_0);
 
@@ -84,6 +88,7 @@ class ProblemLinearization {
   void choose_modes(const SolverResult& result);
   void round_weights();
   void repeat(double* x, int ncols, int ld, bool transposed);
+  void add_round(const double* x, double* to, int ncols, int ld, bool transposed) const;
 
   ScaledProblem scaled_;
   ReducedSystem systems_[2];  ///< of level 0, where it counts by itself; of the last level
@@ -92,6 +97,7 @@ class ProblemLinearization {
   std::vector<BlockMode> modes_;
   std::vector<double> lambda_, c_, buffer_, direction_;
   std::vector<double> rows_;                        ///< n x columns
+  std::vector<double> lowest_;                      ///< reduced rows x columns: of level 1
   std::vector<double> first_round_, second_round_;  ///< reduced rows x columns: b of the rounds, and of the next one
   struct RoundWeight {
     int row = 0, column = 0;

@@ -61,8 +61,9 @@ void StepLinearization::impulses_of_levels(int index, const double* r_T, const d
   std::vector<double> lambda(std::size_t(n) * width);
   x.problem.solve_level(0, first.data(), width, width);
   x.problem.pass_up(first.data(), up.data(), width, width);
+  const std::vector<double> known = second;
   for (std::size_t i = 0; i < up.size(); ++i) second[i] += up[i];
-  x.problem.solve_level(1, second.data(), width, width);
+  x.problem.solve_upper(second.data(), known.data(), width, width);
   x.problem.expand(second.data(), lambda.data(), width, width);
   for (int k = 0; k < count; ++k)
     for (int i = 0; i < n; ++i)

@@ -317,8 +317,9 @@ void StepLinearization::response_matrices(int index) {
   // Level 0 by itself: what the last level passes down to it.
   grow(x.W_0, std::size_t(m) * ld);
   grow(x.BYM_0, std::size_t(m) * ld);
-  x.problem.solve_level_transposed(1, x.W.data(), ld, ld);
-  x.problem.pass_down(x.W.data(), x.W_0.data(), ld, ld);
+  grow(difference_, std::size_t(m) * ld);
+  x.problem.solve_upper_transposed(x.W.data(), difference_.data(), ld, ld);
+  x.problem.pass_down(difference_.data(), x.W_0.data(), ld, ld);
   x.problem.solve_level_transposed(0, x.W_0.data(), ld, ld);
   x.problem.reduced_rows(0, Y, reduced_.data(), ld, ld);
   times_u_hat(x.BYM_0);

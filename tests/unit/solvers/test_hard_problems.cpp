@@ -90,6 +90,7 @@ void read_block(Numbers& file, int row, HardProblem& out) {
 
 /// G = Y Y^T, block by block through the trees that two of them share.
 void multiply_out(ConstraintProblem& p) {
+  p.resize_matrix();
   for (std::size_t a = 0; a < p.blocks.size(); ++a)
     for (std::size_t b = 0; b < p.blocks.size(); ++b)
       for (const RowSegment& left : p.segments[a])
