@@ -9,6 +9,7 @@ namespace {
 
 constexpr double exact = 1e-13;         // a residual that no further step improves
 constexpr double rounding = 1e-15;      // of scaled velocities: less is not worth another step
+constexpr double stepped = 1e-14;       // nor is this after a step with a factor at hand
 constexpr double classes_held = 1e-8;   // a first step of the right modes leaves no more
 constexpr double near_rho = 3e-3;       // over the compliance: reads modes off velocities, near a solution
 constexpr double nearly = 1e-4;         // a residual from which Newton's method may still get there
@@ -198,16 +199,25 @@ void ConstraintSolver::newton_from_memory(const WarmStart* warm, Iterate& iterat
 }
 
 /// Newton's method with modes read off rho times the velocities; residuals are of rho = 1 again afterwards.
-bool ConstraintSolver::newton_near(Iterate& iterate, double rho, int max_iterations) {
+bool ConstraintSolver::newton_near(Iterate& iterate, double rho, int max_iterations, double start) {
   NewtonOptions options;
   options.tolerance = reachable(iterate, exact * rho);
-  options.start_tolerance = rounding * rho;  // a memory; a step converges quadratically and ends far below its tolerance
+  options.start_tolerance = start * rho;  // a step converges quadratically and ends far below its own tolerance
   options.least_damping = 0;
   options.kappa = 0;  // a proximal term larger than the compliance would only creep along what the compliance decides
   options.max_iterations = max_iterations;
   scaled_.rho = rho;
   iterate.evaluate(scaled_);
   newton_.solve(scaled_, options, iterate, iterations_);
+
+  // The last factor once more: what is left are digits.
+  if (iterate.residual <= options.tolerance && iterate.residual > rounding * rho && newton_.has_factor()) {
+    options.tolerance = rounding * rho;
+    options.start_tolerance = 0;
+    options.max_iterations = 1;
+    options.reuse_factor = true;
+    newton_.solve(scaled_, options, iterate, iterations_);
+  }
   scaled_.rho = 1;
   iterate.evaluate(scaled_);
   return iterate.residual <= reachable(iterate, tolerance_);
@@ -261,10 +271,8 @@ bool ConstraintSolver::sharpen(const WarmStart* warm, SolverResult& result) {
   newton_.solve(scaled_, options, trial_, iterations_);
 
   // Then steps of their own. What redundant contacts do is told by velocities of the order of the compliance.
-  if (trial_.residual > reachable(trial_, rounding)) {
-    for (const double rho : {near_rho / result.compliance, 300.0})
-      if (newton_near(trial_, rho, 12)) break;
-  }
+  for (const double rho : {near_rho / result.compliance, 300.0})
+    if (newton_near(trial_, rho, 12, stepped)) break;
   if (trial_.residual > reachable(trial_, tolerance_) && !interior(trial_, result.compliance)) {
     last_.copy(previous_, scaled_.ld);
     return false;
