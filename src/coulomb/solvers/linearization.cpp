@@ -40,7 +40,10 @@ void ProblemLinearization::build(const ConstraintProblem& problem, const SolverR
   build_level(1, result, regularised);
   round_weights();
   two_levels_ = regularised && levels_ > 0 && slides() && redundant();
-  if (two_levels_) build_level(0, result, regularised);
+  if (two_levels_) {
+    build_level(0, result, regularised);
+    scaled_.to_scaled(result.lambda_0.data(), grown(lambda_0_, problem.ld));
+  }
   scaled_.to_scaled(result.lambda.data(), lambda_.data());
 }
 
@@ -378,16 +381,46 @@ void ProblemLinearization::response(const double* p, double* out) {
   for (int i = 0; i < n; ++i) out[i] += p[i] * scaled_.inverse_root[i];
 }
 
-void ProblemLinearization::dlambda_dmu(int block, double* out) {
-  double* p = direction_.data();
+/// The same where each level has its own: p_0 at level 0.
+void ProblemLinearization::response(const double* p_0, const double* p, double* out) {
+  const int n = scaled_.n;
+  double* x = grown(buffer_, static_cast<std::size_t>(last().size));
+  double* first = grown(rows_, static_cast<std::size_t>(n));
+  const auto respond = [&](int level, const double* direct, double* dlambda) {
+    for (int i = 0; i < n; ++i) c_[i] /= scaled_.inverse_root[i];
+    gather(systems_[level], true, c_.data(), x, 1, 1);
+    systems_[level].solve(scaled_, x, 1, 1);
+    for (int i = 0; i < last().size; ++i) x[i] = -x[i];
+    scatter(systems_[level], false, x, dlambda, 1, 1);
+    for (int i = 0; i < n; ++i) dlambda[i] += direct[i] * scaled_.inverse_root[i];
+  };
+
+  std::fill(c_.begin(), c_.begin() + scaled_.ld, 0.0);
+  scaled_.add_product(p_0, c_.data());
+  respond(0, p_0, first);
+
+  std::fill(c_.begin(), c_.begin() + scaled_.ld, 0.0);
+  scaled_.add_product(p, c_.data());
+  for (int i = 0; i < n; ++i) c_[i] -= scaled_.E[i] * first[i] / scaled_.inverse_root[i];
+  respond(1, p, out);
+}
+
+/// Change of an impulse that slides, per unit of friction: its normal part times its direction, scaled.
+void ProblemLinearization::friction_direction(int b, const double* lambda, double* p) const {
   std::fill(p, p + scaled_.ld, 0.0);
-  const int row = scaled_.blocks[block].row;
-  if (modes_[block].mode == Mode::sliding) {  // p = lambda_N n, n the direction of the friction impulse
-    const double normal = lambda_[row + 2] * scaled_.ref;
-    p[row] = normal * modes_[block].nx;
-    p[row + 1] = normal * modes_[block].ny;
-  }
-  response(p, out);
+  const Block& block = scaled_.blocks[b];
+  const double* l = lambda + block.row;
+  if (modes_[b].mode != Mode::sliding) return;
+  const bool from_impulse = block.type == BlockType::cone && block.mu > 0;
+  p[block.row] = scaled_.ref * (from_impulse ? l[0] / block.mu : l[2] * modes_[b].nx);
+  p[block.row + 1] = scaled_.ref * (from_impulse ? l[1] / block.mu : l[2] * modes_[b].ny);
+}
+
+void ProblemLinearization::dlambda_dmu(int block, double* out) {
+  friction_direction(block, lambda_.data(), direction_.data());
+  if (!two_levels_) return response(direction_.data(), out);
+  friction_direction(block, lambda_0_.data(), grown(direction_0_, direction_.size()));
+  response(direction_0_.data(), direction_.data(), out);
 }
 
 void ProblemLinearization::dlambda_dmu(double* out, int ld) {
@@ -404,7 +437,8 @@ void ProblemLinearization::dlambda_dbound(int block, double* out) {
   const int row = scaled_.blocks[block].row;
   if (modes_[block].mode == Mode::upper) p[row] = 1 / scaled_.inverse_root[row];
   if (modes_[block].mode == Mode::lower) p[row] = -1 / scaled_.inverse_root[row];
-  response(p, out);
+  if (two_levels_) response(p, p, out);
+  else response(p, out);
 }
 
 }  // namespace coulomb

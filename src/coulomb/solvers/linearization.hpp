@@ -84,6 +84,8 @@ class ProblemLinearization {
   void scatter(const ReducedSystem& system, bool of_b, const double* x, double* out, int ncols, int ld) const;
   /// out: the change of lambda where it is changed by p directly (n, scaled) and everything else follows.
   void response(const double* p, double* out);
+  void response(const double* p_0, const double* p, double* out);
+  void friction_direction(int block, const double* lambda, double* p) const;
 
   void choose_modes(const SolverResult& result);
   void round_weights();
@@ -95,7 +97,7 @@ class ProblemLinearization {
   bool two_levels_ = false;
   int levels_ = 0;
   std::vector<BlockMode> modes_;
-  std::vector<double> lambda_, c_, buffer_, direction_;
+  std::vector<double> lambda_, lambda_0_, c_, buffer_, direction_, direction_0_;
   std::vector<double> rows_;                        ///< n x columns
   std::vector<double> lowest_;                      ///< reduced rows x columns: of level 1
   std::vector<double> first_round_, second_round_;  ///< reduced rows x columns: b of the rounds, and of the next one

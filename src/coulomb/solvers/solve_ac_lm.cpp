@@ -54,7 +54,7 @@ void NewtonSolver::recall(const ScaledProblem& problem, int b, Mode remembered) 
   if (!possible(block, remembered)) return;
   const double* l = current_.lambda.data() + block.row;
   if (block.type == BlockType::pyramid && block.mu > 0) {
-    // a tie between sticking and a side, as canonical impulses of redundant contacts have it, takes the side: the regular system
+    // a tie between sticking and a side, as redundant contacts have it, takes the side: the regular system
     const bool sticking = remembered == Mode::sticking, sliding = remembered == Mode::sliding;
     const int facet = sticking ? facet_at_border(block, tie, l) : sliding ? facet_of_impulse(block, l) : -1;
     if (sliding && facet < 0) return;
