@@ -98,9 +98,11 @@ void ConstraintSolver::solve_levels(const SolverSettings& settings, const WarmSt
     double factor;  // of the compliance
     int starts;
   };
-  constexpr Attempt attempts[] = {{1, 1}, {10, 1}, {100, 3}, {1, 16}, {10, 16}, {100, 16}, {1000, 16}};
+  constexpr Attempt attempts[] = {{1, 0},   {10, 0}, {100, 0}, {1, 1},    {10, 1},
+                                  {100, 3}, {1, 16}, {10, 16}, {100, 16}, {1000, 16}};
   bool solved = false;
   for (const Attempt& attempt : attempts) {
+    if (attempt.starts == 0 && !scaled_.factored) continue;
     starts_ = attempt.starts;
     solved = solve_levels_with(attempt.factor * settings.compliance, settings.levels, warm, result);
     if (solved && (attempt.factor == 1 || settings.levels == 0 || exact_residual() <= acceptable)) return;
@@ -158,6 +160,7 @@ bool ConstraintSolver::solve_level(const WarmStart* warm, Iterate& iterate, Solv
   newton_from_memory(warm, iterate, result);
   if (iterate.residual <= nearly && newton_near(iterate, rho, 8)) return true;
   if (newton_near(iterate, 300, 8)) return newton_near(iterate, rho, 4), true;
+  if (starts_ == 0) return false;
   result.interior_point = true;
   trial_.clear(scaled_);
   if (interior(trial_, result.compliance)) {
@@ -191,7 +194,7 @@ void ConstraintSolver::newton_from_memory(const WarmStart* warm, Iterate& iterat
 /// Newton's method with modes read off rho times the velocities; residuals are of rho = 1 again afterwards.
 bool ConstraintSolver::newton_near(Iterate& iterate, double rho, int max_iterations) {
   NewtonOptions options;
-  options.tolerance = reachable(iterate, std::max(1e-2 * tolerance_, exact * rho));
+  options.tolerance = std::max(1e-2 * tolerance_, rho * reachable(iterate, exact));
   options.least_damping = 0;
   options.kappa = 0;  // a proximal term larger than the compliance would only creep along what the compliance decides
   options.max_iterations = max_iterations;
