@@ -17,7 +17,8 @@ constexpr double contradiction = 1e-3;  // of what a constraint asked: what cont
 constexpr double persistent = 0.98;     // and proximal steps do not reduce
 constexpr int persistent_levels = 3;    // so many of them, one after the other
 constexpr double sharp = 1e-4;          // an exact residual that calls for more proximal steps than usual
-constexpr double acceptable = 1e-5;     // of a compliance larger than asked
+constexpr double good = 1e-6;           // of a compliance larger than asked
+constexpr double acceptable = 1e-5;     // of the last resorts
 constexpr double sharper = 1e-7;        // and where these stop
 constexpr int most_levels = 40;
 constexpr double rounding = 4e-15;  // of the largest impulse: residuals are not known better
@@ -100,12 +101,15 @@ void ConstraintSolver::solve_levels(const SolverSettings& settings, const WarmSt
   };
   constexpr Attempt attempts[] = {{1, 0},   {10, 0}, {100, 0}, {1, 1},    {10, 1},
                                   {100, 3}, {1, 16}, {10, 16}, {100, 16}, {1000, 16}};
+  const bool many_trees = scaled_.factored && scaled_.Y.tree_size().size() > 2;
   bool solved = false;
   for (const Attempt& attempt : attempts) {
-    if (attempt.starts == 0 && !scaled_.factored) continue;
+    if (attempt.starts == 0 && !many_trees) continue;
     starts_ = attempt.starts;
     solved = solve_levels_with(attempt.factor * settings.compliance, settings.levels, warm, result);
-    if (solved && (attempt.factor == 1 || settings.levels == 0 || exact_residual() <= acceptable)) return;
+    if (solved &&
+        (attempt.factor == 1 || settings.levels == 0 || exact_residual() <= (attempt.starts < 16 ? good : acceptable)))
+      return;
   }
   if (!solved) result.status = SolveStatus::failed;
 }
