@@ -19,7 +19,9 @@ constexpr double contradiction = 1e-3;  // of what a constraint asked: what cont
 constexpr double persistent = 0.98;     // and proximal steps do not reduce
 constexpr int persistent_levels = 3;    // so many of them, one after the other
 constexpr double sharp = 1e-4;          // an exact residual that calls for more proximal steps than usual
-constexpr double acceptable = 1e-5;     // of a compliance larger than asked
+constexpr double sharp_heap = 1e-6;     // of a heap, where many contacts share what is left
+constexpr double good = 1e-6;           // enough, of a compliance larger than asked too
+constexpr double acceptable = 1e-5;     // of the last resorts
 constexpr double sharper = 1e-7;        // and where these stop
 constexpr int most_levels = 40;
 constexpr double impulse_rounding = 4e-15;  // of the largest impulse: residuals are not known better
@@ -101,12 +103,33 @@ void ConstraintSolver::solve_levels(const SolverSettings& settings, const WarmSt
     double factor;  // of the compliance
     int starts;
   };
-  constexpr Attempt attempts[] = {{1, 1}, {10, 1}, {100, 3}, {1, 16}, {10, 16}, {100, 16}, {1000, 16}};
+  constexpr Attempt attempts[] = {{1, 0},   {10, 0}, {100, 0}, {1, 1},    {10, 1},
+                                  {100, 3}, {1, 16}, {10, 16}, {100, 16}, {1000, 16}};
+  const bool many_trees = scaled_.factored && scaled_.Y.tree_size().size() > 2;
+  const auto attempt_solves = [&](const Attempt& attempt) {
+    starts_ = attempt.starts;
+    return solve_levels_with(attempt.factor * settings.compliance, settings.levels, warm, result);
+  };
+  const Attempt* best = nullptr;
+  double least = acceptable;
   bool solved = false;
   for (const Attempt& attempt : attempts) {
-    starts_ = attempt.starts;
-    solved = solve_levels_with(attempt.factor * settings.compliance, settings.levels, warm, result);
-    if (solved && (attempt.factor == 1 || settings.levels == 0 || exact_residual() <= acceptable)) return;
+    if (attempt.starts == 0 && !many_trees) continue;
+
+    // Before the last resorts: the best that there was.
+    if (attempt.starts == 16 && best) {
+      if (attempt_solves(*best)) return;
+      best = nullptr;
+    }
+    solved = attempt_solves(attempt);
+    if (!solved) continue;
+    if (attempt.factor == 1 || settings.levels == 0) return;
+    const double left = exact_residual();
+    if (left <= good || (attempt.starts == 16 && left <= acceptable)) return;
+    if (left <= least) {
+      least = left;
+      best = &attempt;
+    }
   }
   if (!solved) result.status = SolveStatus::failed;
 }
@@ -130,9 +153,10 @@ bool ConstraintSolver::solve_levels_with(double compliance, int levels, const Wa
 void ConstraintSolver::sharpen_further(SolverResult& result) {
   int constant = 0;
   double reached = exact_residual();
-  double wanted = result.compliance > SolverSettings().compliance ? sharper : sharp;
+  const bool heap = scaled_.factored && scaled_.Y.tree_size().size() > 2;
+  double wanted = result.compliance > SolverSettings().compliance ? sharper : heap ? sharp_heap : sharp;
   if (!(reached > wanted)) return;
-  wanted = sharper;
+  wanted = heap || result.compliance > SolverSettings().compliance ? sharper : good;
   while (reached > wanted && result.levels < most_levels) {
     if (!sharpen(nullptr, result)) return;
     const double now = exact_residual();
@@ -161,6 +185,7 @@ bool ConstraintSolver::solve_level(const WarmStart* warm, Iterate& iterate, Solv
   newton_from_memory(warm, iterate, result);
   if (iterate.residual <= nearly && newton_near(iterate, rho, 8)) return true;
   if (newton_near(iterate, 300, 8)) return newton_near(iterate, rho, 4), true;
+  if (starts_ == 0) return false;
   result.interior_point = true;
   trial_.clear(scaled_);
   if (interior(trial_, result.compliance)) {

@@ -70,6 +70,8 @@ double cone_residual(double mu, const double* l, const double* v) {
   return std::sqrt(x * x + y * y + z * z);
 }
 
+constexpr double most_weight =
+    1e3;  // of the compliance beside the diagonal: joints that move nothing in the neutral pose have any
 constexpr double immovable = 1e-20;  // scaled diagonal of a row of zeros, up to rounding
 
 void ScaledProblem::assign(const ConstraintProblem& problem) {
@@ -126,7 +128,7 @@ void ScaledProblem::assign(const ConstraintProblem& problem) {
     const double d = inverse_root[i];
     rigid[i] = problem.R[i] * d * d;
     diagonal_[i] *= d * d;
-    weight_[i] = weighted ? problem.W[i] * d * d : 1.0;
+    weight_[i] = weighted ? std::clamp(problem.W[i] * d * d, 1 / most_weight, most_weight) : 1.0;
   }
   for (int b = 0; b < num_blocks; ++b) {
     for (int i = blocks[b].row; blocks[b].is_contact() && i < blocks[b].row + 2; ++i) {
