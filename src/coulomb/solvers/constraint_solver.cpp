@@ -9,11 +9,11 @@ namespace {
 
 constexpr double exact = 1e-13;         // a residual that no further step improves
 constexpr double rounding = 1e-15;      // of scaled velocities: less is not worth another step
-constexpr double stepped = 1e-14;       // nor is this after a step with a factor at hand
 constexpr double classes_held = 1e-8;   // a first step of the right modes leaves no more
 constexpr double near_rho = 3e-3;       // over the compliance: reads modes off velocities, near a solution
 constexpr double nearly = 1e-4;         // a residual from which Newton's method may still get there
 constexpr double handed_over = 1e-7;    // from here on modes are read off velocities
+constexpr double blurred = 30;            // compliances: margins of level 0 below say nothing
 constexpr double label_rho = 1e-3;      // over the compliance: micro-slip of that size is told from sticking
 constexpr double contradiction = 1e-3;  // of what a constraint asked: what contradictory ones leave
 constexpr double persistent = 0.98;     // and proximal steps do not reduce
@@ -224,23 +224,26 @@ void ConstraintSolver::newton_from_memory(const WarmStart* warm, Iterate& iterat
 }
 
 /// Newton's method with modes read off rho times the velocities; residuals are of rho = 1 again afterwards.
-bool ConstraintSolver::newton_near(Iterate& iterate, double rho, int max_iterations, double start) {
+bool ConstraintSolver::newton_near(Iterate& iterate, double rho, int max_iterations) {
   NewtonOptions options;
   options.tolerance = reachable(iterate, exact * rho);
-  options.start_tolerance = start * rho;  // a step converges quadratically and ends far below its own tolerance
+  options.start_tolerance = rounding * rho;  // a step converges quadratically and ends far below its own tolerance
   options.least_damping = 0;
   options.kappa = 0;  // a proximal term larger than the compliance would only creep along what the compliance decides
   options.max_iterations = max_iterations;
   scaled_.rho = rho;
   iterate.evaluate(scaled_);
+  options.reuse_steps = newton_.has_factor() ? 3 : 0;
+  options.only_reuse = max_iterations == 0;
+  options.max_iterations = std::max(1, max_iterations);
   newton_.solve(scaled_, options, iterate, iterations_);
 
   // The last factor once more: what is left are digits.
   if (iterate.residual <= options.tolerance && iterate.residual > rounding * rho && newton_.has_factor()) {
     options.tolerance = rounding * rho;
     options.start_tolerance = 0;
-    options.max_iterations = 1;
-    options.reuse_factor = true;
+    options.reuse_steps = 1;
+    options.only_reuse = true;
     newton_.solve(scaled_, options, iterate, iterations_);
   }
   scaled_.rho = 1;
@@ -286,18 +289,10 @@ bool ConstraintSolver::sharpen(const WarmStart* warm, SolverResult& result) {
     load(warm->lambda, warm, last_);
     if (last_.residual < trial_.residual) std::swap(last_, trial_);
   }
-  NewtonOptions options;
-  options.least_damping = 0;
-  options.kappa = 0;
-  options.tolerance = exact;
-  options.start_tolerance = rounding;
-  options.max_iterations = 1;
-  options.reuse_factor = newton_.has_factor();
-  newton_.solve(scaled_, options, trial_, iterations_);
 
-  // Then steps of their own. What redundant contacts do is told by velocities of the order of the compliance.
+  // What redundant contacts do is told by velocities of the order of the compliance.
   for (const double rho : {near_rho / result.compliance, 300.0})
-    if (newton_near(trial_, rho, 12, stepped)) break;
+    if (newton_near(trial_, rho, 12)) break;
   if (trial_.residual > reachable(trial_, tolerance_) && !interior(trial_, result.compliance)) {
     last_.copy(previous_, scaled_.ld);
     return false;
@@ -392,6 +387,14 @@ void ConstraintSolver::finish(const Iterate& first, const Iterate& last, SolverR
   for (int b = 0; b < num_blocks; ++b)
     result.margin[b] = scaled_.margin(b, first.lambda.data(), first.c.data(), result.modes[b], &result.facets[b]);
   scaled_.rho = 1;
+
+  // Level 0 knows borders no better than its compliance: nearer ones are the last level's.
+  for (int b = 0; b < num_blocks; ++b) {
+    Mode mode;
+    if (result.margin[b] < blurred * result.compliance)
+      result.margin[b] = std::min(result.margin[b], scaled_.margin(b, last.lambda.data(), last.c.data(), mode));
+    if (std::isnan(result.margin[b])) result.margin[b] = 0;  // of a friction whose square is no double
+  }
 
   scaled_.exact_velocity(last.lambda.data(), trial_.c.data());
   result.exact_residual = scaled_.residual(last.lambda.data(), trial_.c.data());

@@ -29,7 +29,7 @@ class ConstraintSolver {
   bool solve_levels_with(double compliance, int levels, const WarmStart* warm, SolverResult& result);
   bool solve_level(const WarmStart* warm, Iterate& iterate, SolverResult& result);
   void newton_from_memory(const WarmStart* warm, Iterate& iterate, SolverResult& result);
-  bool newton_near(Iterate& iterate, double rho, int max_iterations, double start = rounding_speed);
+  bool newton_near(Iterate& iterate, double rho, int max_iterations);
   bool interior(Iterate& iterate, double compliance);
   bool sharpen(const WarmStart* warm, SolverResult& result);
   void sharpen_further(SolverResult& result);
@@ -38,8 +38,6 @@ class ConstraintSolver {
   double reachable(const Iterate& iterate, double tolerance) const;
   void load(const std::vector<double>& lambda, const WarmStart* warm, Iterate& iterate);
   void finish(const Iterate& first, const Iterate& last, SolverResult& result);
-
-  static constexpr double rounding_speed = 1e-15;  ///< of scaled velocities
 
   ScaledProblem scaled_;
   NewtonSolver newton_;

@@ -29,7 +29,8 @@ struct NewtonOptions {
   const std::uint8_t* known = nullptr;  ///< per block: take `modes` in the first step
   const Mode* modes = nullptr;
   double stall_below = 0;     ///< below this residual, stop as soon as a step does not halve it
-  bool reuse_factor = false;  ///< take the first step with the last factorisation as it is
+  int reuse_steps = 0;        ///< so many steps, while they halve the residual, are taken with the last factorisation as it is and not counted
+  bool only_reuse = false;    ///< and no others
 };
 
 class NewtonSolver {

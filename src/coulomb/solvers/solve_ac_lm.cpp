@@ -108,7 +108,7 @@ bool NewtonSolver::step(const ScaledProblem& problem, double delta, bool reuse) 
 
 bool NewtonSolver::solve(const ScaledProblem& problem, const NewtonOptions& options, Iterate& iterate,
                          int& iterations) {
-  if (!options.reuse_factor) factorised_ = false;
+  if (options.reuse_steps == 0) factorised_ = false;
   if (iterate.residual <= std::min(options.tolerance, options.start_tolerance)) return true;
   current_.resize(problem.ld);
   next_.resize(problem.ld);
@@ -119,29 +119,39 @@ bool NewtonSolver::solve(const ScaledProblem& problem, const NewtonOptions& opti
   int since = 0;
   first_residual = iterate.residual;
   first_held = false;
-  for (int it = 0; it < options.max_iterations; ++it) {
-    ++iterations;
-
+  int reuse_left = factorised_ ? options.reuse_steps : 0;
+  for (int it = 0; it < options.max_iterations;) {
     // The step; where its matrix is singular, more and more damped.
     double delta = std::max(options.least_damping, std::min(options.kappa * current_.residual, options.delta_max));
     if (it == 0 && options.undamped_first) delta = options.least_damping;
     if (boost > 1) delta = std::max(delta, 1e-9);
-    const bool reuse = it == 0 && options.reuse_factor && factorised_;
+    const bool reuse = reuse_left > 0;
+    if (!reuse && options.only_reuse) break;
+    if (reuse) --reuse_left;
+    else ++iterations;
     if (!reuse) choose_modes(problem, options, it == 0);
+    const bool first = it == 0;
+    if (!reuse) ++it;
     if (!step(problem, delta * boost, reuse)) {
+      reuse_left = 0;
+      if (reuse) continue;
       boost *= 100;
       if (boost > 1e12) break;
       continue;
     }
     boost = 1;
-    if (it == 0) {
+    if (first) {
       first_residual = next_.residual;
       first_held = options.known != nullptr && holds(problem, next_);
     }
 
     // Late steps that do not halve the residual are halved themselves.
     const bool stalled = !(next_.residual <= 0.5 * current_.residual);
-    if (stalled && it >= 4 && next_.residual > 1e-7) {
+    if (reuse && stalled) {
+      reuse_left = 0;
+      continue;
+    }
+    if (stalled && it > 4 && next_.residual > 1e-7) {
       for (int i = 0; i < problem.ld; ++i) next_.lambda[i] = 0.5 * (next_.lambda[i] + current_.lambda[i]);
       next_.evaluate(problem);
     }
