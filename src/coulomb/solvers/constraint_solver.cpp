@@ -8,7 +8,7 @@ namespace coulomb {
 namespace {
 
 constexpr double exact = 1e-13;         // a residual that no further step improves
-constexpr double rounding = 1e-15;      // of scaled velocities: less is not worth another step
+constexpr double rounding = 1e-16;      // of scaled velocities: less is not worth another step
 constexpr double classes_held = 1e-8;   // a first step of the right modes leaves no more
 constexpr double near_rho = 3e-3;       // over the compliance: reads modes off velocities, near a solution
 constexpr double nearly = 1e-4;         // a residual from which Newton's method may still get there
@@ -242,7 +242,7 @@ bool ConstraintSolver::newton_near(Iterate& iterate, double rho, int max_iterati
   if (iterate.residual <= options.tolerance && iterate.residual > rounding * rho && newton_.has_factor()) {
     options.tolerance = rounding * rho;
     options.start_tolerance = 0;
-    options.reuse_steps = 1;
+    options.reuse_steps = 3;
     options.only_reuse = true;
     newton_.solve(scaled_, options, iterate, iterations_);
   }
