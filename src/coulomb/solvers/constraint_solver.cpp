@@ -63,6 +63,7 @@ void ConstraintSolver::solve(const ConstraintProblem& problem, const SolverSetti
   const bool automatic = settings.method == SolverMethod::automatic;
   tolerance_ = automatic ? std::max(settings.tolerance, exact) : settings.tolerance;
   iterations_ = 0;
+  newton_.forget_factor();
   scaled_.assign(problem);
   for (Iterate* iterate : {&first_, &last_, &previous_, &trial_}) iterate->resize(scaled_.ld);
 
@@ -138,6 +139,7 @@ bool ConstraintSolver::solve_levels_with(double compliance, int levels, const Wa
   result.compliance = compliance;
   result.levels = 0;
   scaled_.set_compliance(compliance);
+  newton_.forget_factor();
   static const std::vector<double> none;
   load(!warm ? none : warm->lambda_0.empty() ? warm->lambda : warm->lambda_0, warm, first_);
   const bool solved = solve_level(warm, first_, result);
@@ -322,6 +324,7 @@ void ConstraintSolver::find_contradictions(SolverResult& result) {
   }
   if (result.contradictory.empty()) return;
   scaled_.set_compliance(relaxed_compliance);
+  newton_.forget_factor();
   for (int i = 0; i < scaled_.n; ++i) first_.lambda[i] *= result.compliance / relaxed_compliance;
   first_.evaluate(scaled_);
   result.compliance = result.relaxation = relaxed_compliance;

@@ -38,6 +38,7 @@ class NewtonSolver {
   /// From `iterate` (evaluated); leaves the best iterate there. True: residual <= tolerance. Adds to `iterations`.
   bool solve(const ScaledProblem& problem, const NewtonOptions& options, Iterate& iterate, int& iterations);
   bool has_factor() const { return factorised_; }  ///< of the last solve's last step
+  void forget_factor() { factorised_ = false; }    ///< a new problem
   double first_residual = 0;                       ///< after the first step of the last solve
   bool first_held = false;  ///< and it is one of the modes it was taken with (options.known), piecewise linear ones
 
@@ -46,11 +47,12 @@ class NewtonSolver {
   bool holds(const ScaledProblem& problem, const Iterate& at) const;
   void choose_modes(const ScaledProblem& problem, const NewtonOptions& options, bool first);
   bool step(const ScaledProblem& problem, double delta, bool reuse);
+  bool same_labels(const ScaledProblem& problem) const;  ///< as the last factorisation has
 
   ReducedSystem system_;
   bool factorised_ = false;
   Iterate current_, next_;
-  std::vector<BlockMode> modes_;
+  std::vector<BlockMode> modes_, factor_modes_;
 };
 
 }  // namespace coulomb

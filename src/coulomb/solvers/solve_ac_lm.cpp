@@ -94,11 +94,20 @@ bool NewtonSolver::holds(const ScaledProblem& problem, const Iterate& at) const 
   return true;
 }
 
+bool NewtonSolver::same_labels(const ScaledProblem& problem) const {
+  for (int b = 0; b < problem.num_blocks; ++b)
+    if (modes_[b].mode != factor_modes_[b].mode || modes_[b].facet != factor_modes_[b].facet) return false;
+  return true;
+}
+
+// With an old factor, too, the equations are those of the modes at hand: directions that turn a little do converge.
 bool NewtonSolver::step(const ScaledProblem& problem, double delta, bool reuse) {
+  if (reuse && !same_labels(problem)) return false;
+  if (!reuse) factorised_ = false;
+  system_.set_modes(problem, modes_.data());
   if (!reuse) {
-    factorised_ = false;
-    system_.set_modes(problem, modes_.data());
     if (system_.size > 0 && !system_.factorise(problem, delta)) return false;
+    std::copy_n(modes_.begin(), problem.num_blocks, factor_modes_.begin());
     factorised_ = true;
   }
   system_.step(problem, current_.lambda.data(), next_.lambda.data(), next_.c.data());
@@ -113,6 +122,7 @@ bool NewtonSolver::solve(const ScaledProblem& problem, const NewtonOptions& opti
   current_.resize(problem.ld);
   next_.resize(problem.ld);
   if (static_cast<int>(modes_.size()) < problem.num_blocks) modes_.resize(static_cast<std::size_t>(problem.num_blocks));
+  if (factor_modes_.size() < modes_.size()) factor_modes_.resize(modes_.size());
   current_.copy(iterate, problem.ld);
   double boost = 1;
   double reached = iterate.residual;
@@ -129,7 +139,7 @@ bool NewtonSolver::solve(const ScaledProblem& problem, const NewtonOptions& opti
     if (!reuse && options.only_reuse) break;
     if (reuse) --reuse_left;
     else ++iterations;
-    if (!reuse) choose_modes(problem, options, it == 0);
+    choose_modes(problem, options, it == 0 && !reuse);
     const bool first = it == 0;
     if (!reuse) ++it;
     if (!step(problem, delta * boost, reuse)) {
