@@ -116,7 +116,9 @@ class Problem:
         """(2 nv, size) by Richardson differences, or None where the step is not smooth. slopes: expected size of each column."""
         J = np.empty((2 * self.model.nv, len(value)))
         for k in range(len(value)):
-            least = {"timestep": 1e-4, "com": 1e-2}.get(name.split("/")[0], 1e-3)  # a centre of mass may be at zero: metres
+            least = {"timestep": 1e-4, "com": 1e-2}.get(
+                name.split("/")[0], 1e-3
+            )  # a centre of mass may be at zero: metres
             size = max(abs(value[k]), 1e-2 * np.abs(value).max(), least)
             largest = 1e-3 if name.startswith("joint_limits") else 1e-2  # a limit a degree away is not to be reached
             h = np.clip(change / max(slopes[k], 1e-12), 1e-7 * size, largest * size)

@@ -135,7 +135,10 @@ std::vector<double> ContactProblem::dlambda_along_dG(const std::vector<double>& 
   std::vector<double> s(n, 0.0);
   for (std::size_t i = 0; i < n; ++i)
     for (std::size_t j = 0; j < n; ++j) s[i] += dG[i * n + j] * result_.lambda[j];
-  linearization_.solve(s.data(), s.data(), 1, 1);
+  std::vector<double> s_0(n, 0.0);
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j < n; ++j) s_0[i] += dG[i * n + j] * result_.lambda_0[j];
+  linearization_.solve(s.data(), s.data(), 1, 1, s_0.data());
   return s;
 }
 

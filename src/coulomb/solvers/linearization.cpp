@@ -307,7 +307,7 @@ void ProblemLinearization::solve_reduced_transposed(double* rhs, int ncols, int 
   repeat(rhs, ncols, ld, true);
 }
 
-void ProblemLinearization::solve(const double* s, double* dlambda, int ncols, int ld) {
+void ProblemLinearization::solve(const double* s, double* dlambda, int ncols, int ld, const double* s_0) {
   const int size = last().size;
   const std::size_t length = static_cast<std::size_t>(size) * static_cast<std::size_t>(ld);
   double* x = grown(buffer_, length);
@@ -317,7 +317,7 @@ void ProblemLinearization::solve(const double* s, double* dlambda, int ncols, in
     double* first = grown(lowest_, length);
     double* up = grown(second_round_, length);
     std::copy_n(x, length, b);
-    gather(systems_[0], true, s, first, ncols, ld);
+    gather(systems_[0], true, s_0 ? s_0 : s, first, ncols, ld);
     systems_[0].solve(scaled_, first, ncols, ld);
     pass_up(first, up, ncols, ld);
     for (int i = 0; i < size; ++i) add_row(1, up + static_cast<long>(i) * ld, ncols, x + static_cast<long>(i) * ld);

@@ -42,8 +42,9 @@ class ProblemLinearization {
   /// A solve with as many columns as unknowns.
   bool deficient();
 
-  void solve(const double* s, double* dlambda, int ncols, int ld);  ///< n x ncols to n x ncols; may be the same array
-  void solve_transposed(const double* w, double* z);                ///< z = K^T w: w . dlambda = z . s
+  /// n x ncols to n x ncols; may be the same array. s_0: s of level 0 (at lambda_0), where it has two levels; null: the same.
+  void solve(const double* s, double* dlambda, int ncols, int ld, const double* s_0 = nullptr);
+  void solve_transposed(const double* w, double* z);  ///< z = K^T w: w . dlambda = z . s
   void solve_transposed(const double* w, double* z, int ncols, int ld);
   void operator_matrix(double* K, int ld);      ///< n x n
   void dlambda_dmu(int block, double* out);     ///< n: per unit of the cone's friction coefficient

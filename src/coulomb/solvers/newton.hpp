@@ -28,9 +28,10 @@ struct NewtonOptions {
   bool undamped_first = false;          ///< delta = least_damping in the first step (warm start)
   const std::uint8_t* known = nullptr;  ///< per block: take `modes` in the first step
   const Mode* modes = nullptr;
-  double stall_below = 0;     ///< below this residual, stop as soon as a step does not halve it
-  int reuse_steps = 0;        ///< so many steps, while they halve the residual, are taken with the last factorisation as it is and not counted
-  bool only_reuse = false;    ///< and no others
+  double stall_below = 0;  ///< below this residual, stop as soon as a step does not halve it
+  int reuse_steps =
+      0;  ///< so many steps, while they halve the residual, are taken with the last factorisation as it is and not counted
+  bool only_reuse = false;  ///< and no others
 };
 
 class NewtonSolver {

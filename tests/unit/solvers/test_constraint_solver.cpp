@@ -17,6 +17,7 @@ SolverResult solve(const ConstraintProblem& p, SolverMethod method = SolverMetho
                    const WarmStart* warm = nullptr) {
   ConstraintSolver solver;
   SolverSettings settings;
+  settings.levels = 1;  // the one level that violation() states
   settings.method = method;
   if (method == SolverMethod::pgs) settings.max_iterations = 20000;
   SolverResult result;
@@ -315,6 +316,7 @@ void test_warm_start_does_not_leak() {
 void test_allocation_and_determinism() {
   ConstraintSolver solver;
   SolverSettings settings;
+  settings.levels = 1;  // as solve()
   SolverResult result, second;
   std::vector<ConstraintProblem> problems;
   for (int seed = 0; seed < 20; ++seed) problems.push_back(random_world(seed, 12 - seed % 9, 2 + seed % 3).problem());

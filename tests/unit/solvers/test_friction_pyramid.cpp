@@ -132,6 +132,7 @@ SolverResult solve(const ConstraintProblem& p, double tolerance = 1e-10, const S
                    SolverMethod method = SolverMethod::automatic) {
   ConstraintSolver solver;
   SolverSettings settings;
+  settings.levels = 1;
   settings.tolerance = tolerance, settings.method = method;
   WarmStart warm;
   if (near) warm = warm_from(*near);

@@ -25,6 +25,7 @@ const double rounding = 2.2e-16 / SolverSettings().compliance;
 /// As exact as it gets.
 SolverSettings sharp() {
   SolverSettings settings;
+  settings.levels = 1;
   settings.tolerance = 1e-14;
   return settings;
 }
