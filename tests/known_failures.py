@@ -11,7 +11,6 @@ LEVELS = "what two proximal steps leave where contacts are nearly redundant: 1e-
 CONTRADICTS = (
     "steps of jammed robots are relaxed: contacts and limits that contradict one another, not proved for every one"
 )
-HEAPS = "heaps and mass ratios of a million: single steps are solved with a larger compliance than asked, or fail"
 
 KNOWN = {
     "tests/gradient/test_gradient_modes.py::test_what_counts_as_a_tie_is_an_option": "margins are measured at level 0, in its own units",
@@ -48,13 +47,6 @@ KNOWN = {
     "tests/python/test_torch.py::test_parameters": ROUNDING,
     "tests/python/test_torch.py::test_batch_gradcheck": ROUNDING,
     "tests/python/test_torch.py::test_rollout[sliding_box]": ROUNDING,
-    "tests/robustness/test_heaps.py::test_a_pile_comes_to_rest": HEAPS,
-    "tests/robustness/test_heaps.py::test_a_stack_with_gaps_comes_to_rest[20]": HEAPS,
-    "tests/robustness/test_heaps.py::test_mass_ratios_of_a_million": HEAPS,
-    "tests/robustness/test_tosses.py::test_a_tossed_box_is_solved_as_posed_and_ends_on_the_ground[1-1.0-plate]": HEAPS,
-    "tests/robustness/test_trajectories.py::test_a_robot_that_is_dropped_comes_to_lie": CONTRADICTS,
-    "tests/robustness/test_trajectories.py::test_a_robot_under_random_controls": CONTRADICTS,
-    "tests/robustness/test_trajectories.py::test_lying_costs_no_iterations": "every level takes at least one factorisation a step",
 }
 
 

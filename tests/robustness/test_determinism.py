@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import coulomb
+from scenes import heaps
 from scenes.contacts import CONTACT_SCENES
 
 
@@ -51,3 +52,25 @@ def test_a_rollout_is_its_steps():
     trajectory = sim.rollout(q, v, steps=50)
     sim.reset()
     assert np.array_equal(np.hstack([trajectory.q, trajectory.v])[1:], run(sim, q, v, 50))
+
+
+def test_a_heap_has_the_same_bits_on_any_number_of_threads():
+    """Different heaps side by side: islands, the interior-point method, sparse factors and their derivatives."""
+    pytest.importorskip("mujoco")
+    model = coulomb.load(heaps.pile(10))
+    q, v = model.neutral()
+    heights = np.linspace(0, 0.1, 6)
+    Q = np.array([q + height * np.tile([0, 0, 1, 0, 0, 0, 0], 10) for height in heights])
+    V = np.array([v + height for height in heights])
+    runs = []
+    for threads in (1, 2, 5):
+        batch = coulomb.BatchSimulator(model, num_envs=6, num_threads=threads, timestep=5e-3)
+        rollout = batch.rollout(Q, V, steps=120)
+        gradient = rollout.vjp(np.ones_like(rollout.q[..., 0, None] * V[:, None]), rollout.v)
+        runs.append((rollout.q, rollout.v, gradient.q0, gradient.v0))
+
+    # And the single simulator's.
+    sim = coulomb.Simulator(model, timestep=5e-3)
+    assert np.array_equal(sim.rollout(Q[3], V[3], steps=120).v, runs[0][1][3])
+    for run in runs[1:]:
+        assert all(np.array_equal(a, b) for a, b in zip(run, runs[0]))

@@ -9,6 +9,8 @@ import coulomb
 
 HALF = np.array([0.05, 0.05, 0.05])
 SECONDS = 3.0
+LONGEST = 12.0
+AT_REST = 1e-3  # m/s, rad/s
 LEAST_STEPS = 200  # a tenth of the depth is taken away in each: of 3 cm nanometres are left after 170 steps
 TOSSES = 6
 
@@ -41,7 +43,10 @@ def test_a_tossed_box_is_solved_as_posed_and_ends_on_the_ground(milliseconds, fr
     for seed in range(TOSSES):
         model, q, v = toss(shape, seed, friction)
         sim = coulomb.Simulator(model, timestep=1e-3 * milliseconds)
-        for k in range(max(round(SECONDS / sim.timestep), LEAST_STEPS)):
+        for k in range(max(round(LONGEST / sim.timestep), LEAST_STEPS)):
+            # A plate that landed on its edge rocks for longer: each blow takes a few per cent.
+            if k * sim.timestep >= SECONDS and k >= LEAST_STEPS and np.abs(v).max() < AT_REST:
+                break
             q, v = sim.step(q, v)
             assert np.isfinite(q).all() and np.isfinite(v).all(), f"seed {seed}, step {k}: {sim.status}"
             if not sim.status.converged or sim.status.reason != "solved":

@@ -83,6 +83,7 @@ void Islands::find(const Model& model, const ConstraintRows& rows) {
 
 void Islands::gather_solution(const ConstraintRows& rows, SolverResult& out) const {
   out.lambda.resize(rows.num_rows), out.c.resize(rows.num_rows), out.lambda_0.resize(rows.num_rows);
+  out.lambda_1.resize(rows.num_rows);
   out.modes.resize(rows.num_blocks), out.facets.resize(rows.num_blocks), out.margin.resize(rows.num_blocks);
   out.status = SolveStatus::solved;
   out.residual = out.exact_residual = out.relaxation = out.compliance = 0;
@@ -95,9 +96,11 @@ void Islands::gather_solution(const ConstraintRows& rows, SolverResult& out) con
     if (island.blocks.empty()) continue;
     const SolverResult& own = island.solution;
     const std::vector<double>& lambda_0 = own.lambda_0.empty() ? own.lambda : own.lambda_0;
+    const std::vector<double>& lambda_1 = own.lambda_1.empty() ? own.lambda : own.lambda_1;
     for (std::size_t i = 0; i < island.rows.size(); ++i) {
       const int row = island.rows[i];
       out.lambda[row] = own.lambda[i], out.c[row] = own.c[i], out.lambda_0[row] = lambda_0[i];
+      out.lambda_1[row] = lambda_1[i];
     }
     for (std::size_t b = 0; b < island.blocks.size(); ++b) {
       const int block = island.blocks[b];
@@ -150,9 +153,9 @@ std::size_t Islands::bytes() const {
     const SolverResult& s = island.solution;
     sum += bytes_of(island.trees, island.tree_start, island.blocks, island.rows);
     sum += bytes_of(p.G, p.g, p.R, p.W, p.blocks, p.tree_size, p.segments, p.Y);
-    sum += bytes_of(s.lambda, s.c, s.lambda_0, s.modes, s.facets, s.margin);
-    sum +=
-        bytes_of(island.warm_start.lambda, island.warm_start.lambda_0, island.warm_start.known, island.warm_start.mode);
+    sum += bytes_of(s.lambda, s.c, s.lambda_0, s.lambda_1, s.modes, s.facets, s.margin);
+    const WarmStart& warm = island.warm_start;
+    sum += bytes_of(warm.lambda, warm.lambda_0, warm.lambda_1, warm.known, warm.mode);
   }
   return sum;
 }

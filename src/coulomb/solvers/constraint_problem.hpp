@@ -78,13 +78,18 @@ struct SolverSettings {
 struct WarmStart {
   std::vector<double> lambda;
   std::vector<double> lambda_0;  ///< SolverResult::lambda_0 of the step before; empty: lambda
+  std::vector<double> lambda_1;  ///< SolverResult::lambda_1 of the step before; empty: lambda
   std::vector<std::uint8_t> known;
   std::vector<Mode> mode;
 };
 
+/// Proximal steps beyond the usual ones have a compliance that is smaller by this each time.
+inline constexpr double sharpening = 0.1;
+
 struct SolverResult {
   std::vector<double> lambda, c;  ///< n
   std::vector<double> lambda_0;   ///< n: the regularised solution that lambda sharpens; kept for the next solve's start
+  std::vector<double> lambda_1;   ///< n: after the first proximal step; likewise
   std::vector<Mode> modes;        ///< one per block
   std::vector<int> facets;        ///< one per block: feature of the polygon that a pyramid slides on, else -1
   std::vector<double>
@@ -93,6 +98,7 @@ struct SolverResult {
   double exact_residual = 0;  ///< of the problem without compliance
   double compliance = 0;      ///< relative to W: of the regularised problem; 0: none
   int levels = 0;             ///< proximal steps behind lambda
+  int sharper_levels = 0;     ///< and more of them, with compliance * sharpening, compliance * sharpening^2, ...
   double relaxation =
       0;  ///< the compliance, relative to W, that was left in because constraints contradict one another
   std::vector<int> contradictory;  ///< relaxed: the blocks that do

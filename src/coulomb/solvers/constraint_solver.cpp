@@ -10,6 +10,7 @@ namespace {
 constexpr double exact = 1e-13;         // a residual that no further step improves
 constexpr double rounding = 1e-16;      // of scaled velocities: less is not worth another step
 constexpr double classes_held = 1e-8;   // a first step of the right modes leaves no more
+constexpr double stalls = 1e-10;        // near a solution a step takes most of this, or it is rounding
 constexpr double near_rho = 3e-3;       // over the compliance: reads modes off velocities, near a solution
 constexpr double nearly = 1e-4;         // a residual from which Newton's method may still get there
 constexpr double handed_over = 1e-7;    // from here on modes are read off velocities
@@ -17,13 +18,11 @@ constexpr double blurred = 30;          // compliances: margins of level 0 below
 constexpr double label_rho = 1e-3;      // over the compliance: micro-slip of that size is told from sticking
 constexpr double contradiction = 1e-3;  // of what a constraint asked: what contradictory ones leave
 constexpr double persistent = 0.98;     // and proximal steps do not reduce
-constexpr int persistent_levels = 3;    // so many of them, one after the other
-constexpr double sharp = 1e-4;          // an exact residual that calls for more proximal steps than usual
-constexpr double sharp_heap = 1e-6;     // of a heap, where many contacts share what is left
-constexpr double good = 1e-6;           // enough, of a compliance larger than asked too
+constexpr double sharp = 1e-5;          // an exact residual that calls for more proximal steps than usual
+constexpr double sharper = 3e-8;        // and where these stop
+constexpr double good = 1e-6;           // enough, of a compliance larger than asked
 constexpr double acceptable = 1e-5;     // of the last resorts
-constexpr double sharper = 1e-7;        // and where these stop
-constexpr int most_levels = 40;
+constexpr int most_sharper_levels = 5;
 constexpr double impulse_rounding = 4e-15;  // of the largest impulse: residuals are not known better
 constexpr double relaxed_compliance = 1e-3;
 
@@ -32,6 +31,7 @@ void give_up(const ConstraintProblem& problem, SolverResult& result) {
   result.status = SolveStatus::failed;
   std::fill(result.lambda.begin(), result.lambda.end(), 0.0);
   std::fill(result.lambda_0.begin(), result.lambda_0.end(), 0.0);
+  std::fill(result.lambda_1.begin(), result.lambda_1.end(), 0.0);
   for (int i = 0; i < problem.n; ++i) result.c[i] = std::isfinite(problem.g[i]) ? problem.g[i] : 0.0;
   std::fill(result.modes.begin(), result.modes.end(), Mode::separating);
   std::fill(result.facets.begin(), result.facets.end(), -1);
@@ -57,7 +57,7 @@ void ConstraintSolver::solve(const ConstraintProblem& problem, const SolverSetti
                              SolverResult& result) {
   result.status = SolveStatus::solved;
   result.relaxation = result.compliance = 0;
-  result.levels = 0;
+  result.levels = result.sharper_levels = 0;
   result.contradictory.clear();
   result.classes_hit = result.interior_point = false;
   const bool automatic = settings.method == SolverMethod::automatic;
@@ -65,7 +65,7 @@ void ConstraintSolver::solve(const ConstraintProblem& problem, const SolverSetti
   iterations_ = 0;
   newton_.forget_factor();
   scaled_.assign(problem);
-  for (Iterate* iterate : {&first_, &last_, &previous_, &trial_}) iterate->resize(scaled_.ld);
+  for (Iterate* iterate : {&first_, &second_, &last_, &previous_, &trial_}) iterate->resize(scaled_.ld);
 
   // Not a problem at all: bad numbers in G or g.
   trial_.clear(scaled_);
@@ -81,7 +81,7 @@ void ConstraintSolver::solve(const ConstraintProblem& problem, const SolverSetti
     solve_single_method(settings, warm, result);
   }
   finish(first_, last_, result);
-  if (!all_finite(result.lambda) || !all_finite(result.c) || !all_finite(result.lambda_0))
+  if (!all_finite(result.lambda) || !all_finite(result.c) || !all_finite(result.lambda_0) || !all_finite(result.lambda_1))
     give_up(problem, result);  // solved in scaled variables, but not representable
 }
 
@@ -137,7 +137,7 @@ void ConstraintSolver::solve_levels(const SolverSettings& settings, const WarmSt
 
 bool ConstraintSolver::solve_levels_with(double compliance, int levels, const WarmStart* warm, SolverResult& result) {
   result.compliance = compliance;
-  result.levels = 0;
+  result.levels = result.sharper_levels = 0;
   scaled_.set_compliance(compliance);
   newton_.forget_factor();
   static const std::vector<double> none;
@@ -145,26 +145,35 @@ bool ConstraintSolver::solve_levels_with(double compliance, int levels, const Wa
   const bool solved = solve_level(warm, first_, result);
   last_.copy(first_, scaled_.ld);
   if (!solved) return false;
-  while (result.levels < levels)
-    if (!sharpen(warm, result)) return false;
+
+  // Each level starts from what the step before had there, as far as it is remembered.
+  for (; result.levels < levels; ++result.levels) {
+    const bool first = result.levels == 0;
+    const std::vector<double>* memory = nullptr;
+    if (warm) memory = first && !warm->lambda_1.empty() ? &warm->lambda_1 : &warm->lambda;
+    if (!sharpen(compliance, memory, warm, true)) return false;
+    if (first) second_.copy(last_, scaled_.ld);
+  }
   if (levels > 0) sharpen_further(result);
   return true;
 }
 
-/// Badly scaled masses and larger compliances need more proximal steps; what contradicts itself gains nothing by them.
+/// Badly scaled masses and larger compliances leave more than the usual levels take out; smaller compliances do. What contradicts itself
+/// gains nothing by them.
 void ConstraintSolver::sharpen_further(SolverResult& result) {
-  int constant = 0;
   double reached = exact_residual();
-  const bool heap = scaled_.factored && scaled_.Y.tree_size().size() > 2;
-  double wanted = result.compliance > SolverSettings().compliance ? sharper : heap ? sharp_heap : sharp;
-  if (!(reached > wanted)) return;
-  wanted = heap || result.compliance > SolverSettings().compliance ? sharper : good;
-  while (reached > wanted && result.levels < most_levels) {
-    if (!sharpen(nullptr, result)) return;
-    const double now = exact_residual();
-    constant = now > persistent * reached ? constant + 1 : 0;
-    if (constant >= persistent_levels) return;
-    reached = now;
+  const bool softened = result.compliance > SolverSettings().compliance;
+  if (!(reached > (softened ? sharper : sharp))) return;
+  double compliance = result.compliance;
+  while (reached > sharper && result.sharper_levels < most_sharper_levels) {
+    compliance *= sharpening;
+    scaled_.set_compliance(compliance);
+    newton_.forget_factor();
+    if (!sharpen(compliance, nullptr, nullptr, softened)) return;
+    ++result.sharper_levels;
+    const double before = reached;
+    reached = exact_residual();
+    if (reached > persistent * before) return;
   }
 }
 
@@ -225,20 +234,22 @@ void ConstraintSolver::newton_from_memory(const WarmStart* warm, Iterate& iterat
       remembered && (newton_.first_held || newton_.first_residual <= std::max(tolerance_, classes_held));
 }
 
-/// Newton's method with modes read off rho times the velocities; residuals are of rho = 1 again afterwards.
+/// Newton's method with modes read off rho times the velocities; residuals are of rho = 1 again afterwards. No iterations: the last factor
+/// alone, and true only if nothing is left to do.
 bool ConstraintSolver::newton_near(Iterate& iterate, double rho, int max_iterations) {
   NewtonOptions options;
-  options.tolerance = reachable(iterate, exact * rho);
+  options.tolerance = reachable(iterate, exact) * rho;
   options.start_tolerance = rounding * rho;  // a step converges quadratically and ends far below its own tolerance
   options.least_damping = 0;
   options.kappa = 0;  // a proximal term larger than the compliance would only creep along what the compliance decides
   options.max_iterations = max_iterations;
+  options.stall_below = stalls * rho;
   scaled_.rho = rho;
   iterate.evaluate(scaled_);
   options.reuse_steps = newton_.has_factor() ? 3 : 0;
   options.only_reuse = max_iterations == 0;
   options.max_iterations = std::max(1, max_iterations);
-  newton_.solve(scaled_, options, iterate, iterations_);
+  const bool reached = newton_.solve(scaled_, options, iterate, iterations_);
 
   // The last factor once more: what is left are digits.
   if (iterate.residual <= options.tolerance && iterate.residual > rounding * rho && newton_.has_factor()) {
@@ -250,6 +261,7 @@ bool ConstraintSolver::newton_near(Iterate& iterate, double rho, int max_iterati
   }
   scaled_.rho = 1;
   iterate.evaluate(scaled_);
+  if (max_iterations == 0) return reached;
   return iterate.residual <= reachable(iterate, tolerance_);
 }
 
@@ -280,27 +292,32 @@ bool ConstraintSolver::interior(Iterate& iterate, double compliance) {
   return false;
 }
 
-/// One proximal step from last_, which stays where none is found. Where level 0 needed no step, the memory of this level may be it; else
-/// the last factor gives most of it.
-bool ConstraintSolver::sharpen(const WarmStart* warm, SolverResult& result) {
+/// One proximal step from last_, which stays where none is found. One that is not usual is not worth much search.
+bool ConstraintSolver::sharpen(double compliance, const std::vector<double>* memory, const WarmStart* warm,
+                               bool usual) {
   scaled_.set_level(last_.lambda.data());
   previous_.copy(last_, scaled_.ld);
   trial_.copy(last_, scaled_.ld);
   trial_.evaluate(scaled_);
-  if (iterations_ == 0 && warm && result.levels == 0) {
-    load(warm->lambda, warm, last_);
+
+  // Where modes stay, the last factor solves this level too.
+  const double rho = near_rho / compliance;
+  bool solved = newton_.has_factor() && newton_near(trial_, rho, 0);
+
+  // The same level of the step before may have the modes of this one.
+  if (!solved && memory) {
+    load(*memory, warm, last_);
     if (last_.residual < trial_.residual) std::swap(last_, trial_);
   }
 
   // What redundant contacts do is told by velocities of the order of the compliance.
-  for (const double rho : {near_rho / result.compliance, 300.0})
-    if (newton_near(trial_, rho, 12)) break;
-  if (trial_.residual > reachable(trial_, tolerance_) && !interior(trial_, result.compliance)) {
+  if (!solved) solved = newton_near(trial_, rho, usual ? 12 : 6);
+  if (!solved && usual) solved = newton_near(trial_, 300, 12) || interior(trial_, compliance);
+  if (!solved) {
     last_.copy(previous_, scaled_.ld);
     return false;
   }
   last_.copy(trial_, scaled_.ld);
-  ++result.levels;
   return true;
 }
 
@@ -328,7 +345,7 @@ void ConstraintSolver::find_contradictions(SolverResult& result) {
   for (int i = 0; i < scaled_.n; ++i) first_.lambda[i] *= result.compliance / relaxed_compliance;
   first_.evaluate(scaled_);
   result.compliance = result.relaxation = relaxed_compliance;
-  result.levels = 0;
+  result.levels = result.sharper_levels = 0;
   starts_ = 16;
   const bool solved = solve_level(nullptr, first_, result);
   result.status = solved ? SolveStatus::relaxed : SolveStatus::failed;
@@ -380,7 +397,7 @@ void ConstraintSolver::solve_single_method(const SolverSettings& settings, const
 void ConstraintSolver::finish(const Iterate& first, const Iterate& last, SolverResult& result) {
   const int ld = scaled_.ld;
   const int num_blocks = scaled_.num_blocks;
-  for (auto* values : {&result.lambda, &result.lambda_0, &result.c}) grow_to(*values, ld, scaled_.n);
+  for (auto* values : {&result.lambda, &result.lambda_0, &result.lambda_1, &result.c}) grow_to(*values, ld, scaled_.n);
   grow_to(result.modes, num_blocks, num_blocks);
   grow_to(result.margin, num_blocks, num_blocks);
   grow_to(result.facets, num_blocks, num_blocks);
@@ -402,7 +419,11 @@ void ConstraintSolver::finish(const Iterate& first, const Iterate& last, SolverR
   scaled_.exact_velocity(last.lambda.data(), trial_.c.data());
   result.exact_residual = scaled_.residual(last.lambda.data(), trial_.c.data());
   scaled_.from_scaled(last.lambda.data(), trial_.c.data(), result.lambda.data(), result.c.data());
-  for (int i = 0; i < scaled_.n; ++i) result.lambda_0[i] = first.lambda[i] * scaled_.inverse_root[i] * scaled_.ref;
+  const Iterate& second = result.levels > 0 ? second_ : last;
+  for (int i = 0; i < scaled_.n; ++i) {
+    result.lambda_0[i] = first.lambda[i] * scaled_.inverse_root[i] * scaled_.ref;
+    result.lambda_1[i] = second.lambda[i] * scaled_.inverse_root[i] * scaled_.ref;
+  }
   result.iterations = iterations_;
 }
 

@@ -31,7 +31,7 @@ class ConstraintSolver {
   void newton_from_memory(const WarmStart* warm, Iterate& iterate, SolverResult& result);
   bool newton_near(Iterate& iterate, double rho, int max_iterations);
   bool interior(Iterate& iterate, double compliance);
-  bool sharpen(const WarmStart* warm, SolverResult& result);
+  bool sharpen(double compliance, const std::vector<double>* memory, const WarmStart* warm, bool usual);
   void sharpen_further(SolverResult& result);
   void find_contradictions(SolverResult& result);
   double exact_residual();
@@ -45,7 +45,8 @@ class ConstraintSolver {
   AdmmSolver admm_;
   BlockDantzig dantzig_;
   BlockLemke lemke_;
-  Iterate first_, last_, previous_, trial_;  ///< level 0, the last level, the one before it
+  Iterate first_, second_;            ///< levels 0 and 1
+  Iterate last_, previous_, trial_;   ///< the last level, the one before it
   int starts_ = 16;                          ///< of the interior-point method
   double tolerance_ = 1e-10;
   int iterations_ = 0;

@@ -35,9 +35,11 @@ void ProblemLinearization::build(const ConstraintProblem& problem, const SolverR
   const bool regularised = result.compliance > 0;
   levels_ = result.relaxation > 0 ? 0 : std::max(result.levels, 1);
   scaled_.assign(problem);
-  scaled_.set_compliance(regularised ? result.compliance : SolverSettings().compliance);
+  compliance_ = regularised ? result.compliance : SolverSettings().compliance;
+  scaled_.set_compliance(compliance_);
 
   build_level(1, result, regularised);
+  build_sharper_levels(result);
   round_weights();
   two_levels_ = regularised && levels_ > 0 && slides() && redundant();
   if (two_levels_) {
@@ -61,6 +63,19 @@ void ProblemLinearization::build_level(int level, const SolverResult& result, bo
   choose_modes(result);
   systems_[level].set_modes(scaled_, modes_.data());
   systems_[level].factorise(scaled_, 0);
+}
+
+/// The same rows with smaller compliances. Only where the usual levels left something.
+void ProblemLinearization::build_sharper_levels(const SolverResult& result) {
+  sharper_levels_ = result.relaxation > 0 ? 0 : result.sharper_levels;
+  if (sharper_levels_ == 0) return;
+  if (static_cast<int>(sharper_.size()) < sharper_levels_) sharper_.resize(static_cast<std::size_t>(sharper_levels_));
+  for (int level = 0; level < sharper_levels_; ++level) {
+    scaled_.set_compliance(compliance_ * std::pow(sharpening, level + 1));
+    sharper_[level].set_modes(scaled_, modes_.data());
+    sharper_[level].factorise(scaled_, 0);
+  }
+  scaled_.set_compliance(compliance_);
 }
 
 /// Does a round move anything? It does by the compliance over the least pivot.
@@ -139,17 +154,61 @@ bool ProblemLinearization::deficient() {
   return directions > 0.5;
 }
 
-/// to += B E C x, or its transpose.
-void ProblemLinearization::add_round(const double* x, double* to, int ncols, int ld, bool transposed) const {
+/// to += weight B E C x, or its transpose.
+void ProblemLinearization::add_round(const double* x, double* to, int ncols, int ld, bool transposed,
+                                     double weight) const {
   for (const RoundWeight& w : round_weights_) {
     const int row = transposed ? w.column : w.row;
     const int from = transposed ? w.row : w.column;
-    add_row(w.value, x + static_cast<long>(from) * ld, ncols, to + static_cast<long>(row) * ld);
+    add_row(weight * w.value, x + static_cast<long>(from) * ld, ncols, to + static_cast<long>(row) * ld);
   }
+}
+
+void ProblemLinearization::add_rows(const double* rows, double* to, int ncols, int ld) const {
+  for (int i = 0; i < last().size; ++i)
+    add_row(1, rows + static_cast<long>(i) * ld, ncols, to + static_cast<long>(i) * ld);
+}
+
+/// From the last usual level to the last of all: x = A_k^-1 (b + B E_k C x) of every level k with a smaller compliance.
+void ProblemLinearization::sharpen(double* x, const double* b, int ncols, int ld) {
+  if (sharper_levels_ == 0) return;
+  const std::size_t length = static_cast<std::size_t>(last().size) * static_cast<std::size_t>(ld);
+  double* next = grown(second_round_, length);
+  for (int level = 0; level < sharper_levels_; ++level) {
+    const double smaller = std::pow(sharpening, level + 1);
+    std::copy_n(b, length, next);
+    add_round(x, next, ncols, ld, false, smaller);
+    scaled_.set_compliance(compliance_ * smaller);
+    sharper_[level].solve(scaled_, next, ncols, ld);
+    std::copy_n(next, length, x);
+  }
+  scaled_.set_compliance(compliance_);
+}
+
+/// The transpose: x becomes what the last usual level is given, and the sum of what the others make of b's cotangent is returned; null
+/// where there are none.
+double* ProblemLinearization::sharpen_transposed(double* x, int ncols, int ld) {
+  if (sharper_levels_ == 0) return nullptr;
+  const std::size_t length = static_cast<std::size_t>(last().size) * static_cast<std::size_t>(ld);
+  double* sum = grown(sum_, length);
+  double* next = grown(second_round_, length);
+  std::fill_n(sum, length, 0.0);
+  for (int level = sharper_levels_ - 1; level >= 0; --level) {
+    const double smaller = std::pow(sharpening, level + 1);
+    scaled_.set_compliance(compliance_ * smaller);
+    sharper_[level].solve_transposed(scaled_, x, ncols, ld);
+    add_rows(x, sum, ncols, ld);
+    std::fill_n(next, length, 0.0);
+    add_round(x, next, ncols, ld, true, smaller);
+    std::copy_n(next, length, x);
+  }
+  scaled_.set_compliance(compliance_);
+  return sum;
 }
 
 void ProblemLinearization::solve_upper_transposed(double* x, double* lowest, int ncols, int ld) {
   const std::size_t length = static_cast<std::size_t>(last().size) * static_cast<std::size_t>(ld);
+  const double* sharper = sharpen_transposed(x, ncols, ld);
   systems_[1].solve_transposed(scaled_, x, ncols, ld);
   std::copy_n(x, length, lowest);
   double* next = grown(second_round_, length);
@@ -158,9 +217,9 @@ void ProblemLinearization::solve_upper_transposed(double* x, double* lowest, int
     add_round(lowest, next, ncols, ld, true);
     systems_[1].solve_transposed(scaled_, next, ncols, ld);
     std::copy_n(next, length, lowest);
-    for (int i = 0; i < last().size; ++i)
-      add_row(1, next + static_cast<long>(i) * ld, ncols, x + static_cast<long>(i) * ld);
+    add_rows(next, x, ncols, ld);
   }
+  if (sharper) add_rows(sharper, x, ncols, ld);
 }
 
 void ProblemLinearization::solve_upper(double* x, const double* b, int ncols, int ld) {
@@ -173,6 +232,7 @@ void ProblemLinearization::solve_upper(double* x, const double* b, int ncols, in
     systems_[1].solve(scaled_, next, ncols, ld);
     std::copy_n(next, length, x);
   }
+  sharpen(x, b, ncols, ld);
 }
 
 /// From x = A^-1 b to the last level's, b in first_round_.
@@ -298,13 +358,16 @@ void ProblemLinearization::solve_reduced(double* rhs, int ncols, int ld) {
               grown(first_round_, static_cast<std::size_t>(last().size) * ld));
   systems_[1].solve(scaled_, rhs, ncols, ld);
   repeat(rhs, ncols, ld, false);
+  sharpen(rhs, first_round_.data(), ncols, ld);
 }
 
 void ProblemLinearization::solve_reduced_transposed(double* rhs, int ncols, int ld) {
+  const double* sharper = sharpen_transposed(rhs, ncols, ld);
   std::copy_n(rhs, static_cast<std::size_t>(last().size) * ld,
               grown(first_round_, static_cast<std::size_t>(last().size) * ld));
   systems_[1].solve_transposed(scaled_, rhs, ncols, ld);
   repeat(rhs, ncols, ld, true);
+  if (sharper) add_rows(sharper, rhs, ncols, ld);
 }
 
 void ProblemLinearization::solve(const double* s, double* dlambda, int ncols, int ld, const double* s_0) {
@@ -376,6 +439,7 @@ void ProblemLinearization::response(const double* p, double* out) {
   for (int i = 0; i < n; ++i) c_[i] -= scaled_.E[i] * p[i] / scaled_.inverse_root[i];
   gather(last(), true, c_.data(), grown(first_round_, static_cast<std::size_t>(last().size)), 1, 1);
   repeat(x, 1, 1, false);
+  sharpen(x, first_round_.data(), 1, 1);
   for (int i = 0; i < last().size; ++i) x[i] = -x[i];
   scatter(last(), false, x, out, 1, 1);
   for (int i = 0; i < n; ++i) out[i] += p[i] * scaled_.inverse_root[i];
@@ -386,23 +450,26 @@ void ProblemLinearization::response(const double* p_0, const double* p, double* 
   const int n = scaled_.n;
   double* x = grown(buffer_, static_cast<std::size_t>(last().size));
   double* first = grown(rows_, static_cast<std::size_t>(n));
-  const auto respond = [&](int level, const double* direct, double* dlambda) {
+  const auto respond = [&](ReducedSystem& system, const double* direct, const double* below, double* dlambda) {
+    std::fill(c_.begin(), c_.begin() + scaled_.ld, 0.0);
+    scaled_.add_product(direct, c_.data());
+    for (int i = 0; below && i < n; ++i) c_[i] -= scaled_.E[i] * below[i] / scaled_.inverse_root[i];
     for (int i = 0; i < n; ++i) c_[i] /= scaled_.inverse_root[i];
-    gather(systems_[level], true, c_.data(), x, 1, 1);
-    systems_[level].solve(scaled_, x, 1, 1);
+    gather(system, true, c_.data(), x, 1, 1);
+    system.solve(scaled_, x, 1, 1);
     for (int i = 0; i < last().size; ++i) x[i] = -x[i];
-    scatter(systems_[level], false, x, dlambda, 1, 1);
+    scatter(system, false, x, dlambda, 1, 1);
     for (int i = 0; i < n; ++i) dlambda[i] += direct[i] * scaled_.inverse_root[i];
   };
 
-  std::fill(c_.begin(), c_.begin() + scaled_.ld, 0.0);
-  scaled_.add_product(p_0, c_.data());
-  respond(0, p_0, first);
-
-  std::fill(c_.begin(), c_.begin() + scaled_.ld, 0.0);
-  scaled_.add_product(p, c_.data());
-  for (int i = 0; i < n; ++i) c_[i] -= scaled_.E[i] * first[i] / scaled_.inverse_root[i];
-  respond(1, p, out);
+  respond(systems_[0], p_0, nullptr, first);
+  std::copy_n(first, n, out);
+  for (int level = 0; level < levels_; ++level) respond(systems_[1], p, out, out);
+  for (int level = 0; level < sharper_levels_; ++level) {
+    scaled_.set_compliance(compliance_ * std::pow(sharpening, level + 1));
+    respond(sharper_[level], p, out, out);
+  }
+  scaled_.set_compliance(compliance_);
 }
 
 /// Change of an impulse that slides, per unit of friction: its normal part times its direction, scaled.

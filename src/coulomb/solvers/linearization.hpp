@@ -7,7 +7,8 @@
 // The problem solved is the regularised one, sharpened by proximal steps (scaled_problem.hpp): A holds its compliance E and is regular
 // everywhere. Every level contributes a round, with one factor for all (modes are those of level 0, they differ by O(epsilon)):
 //   x_0 = A^-1 b,   x_k = A^-1 (b + B E C x_(k-1))
-// which turns the compliance of what is determined into O(epsilon^2), and shares among redundant rows what is not.
+// which turns the compliance of what is determined into O(epsilon^2), and shares among redundant rows what is not. Levels with a smaller
+// compliance (SolverResult::sharper_levels) follow, each with a factor of its own.
 //
 // Where redundant contacts slide that is not enough: the next velocity depends on how they share, which level 0 decides to first order in
 // its own velocity. Then (two_levels) level 0 has a factor and right-hand sides s_0 of its own, taken at its impulses and velocities:
@@ -79,6 +80,7 @@ class ProblemLinearization {
   const ReducedSystem& last() const { return systems_[1]; }
   void weigh_rows(double* rows, int ncols, int ld) const;
   void build_level(int level, const SolverResult& result, bool regularised);
+  void build_sharper_levels(const SolverResult& result);
   bool redundant();
   void choose_facet(int block, const SolverResult& result);
   void gather(const ReducedSystem& system, bool of_b, const double* Y, double* out, int ncols, int ld) const;
@@ -91,16 +93,23 @@ class ProblemLinearization {
   void choose_modes(const SolverResult& result);
   void round_weights();
   void repeat(double* x, int ncols, int ld, bool transposed);
-  void add_round(const double* x, double* to, int ncols, int ld, bool transposed) const;
+  void add_round(const double* x, double* to, int ncols, int ld, bool transposed, double weight = 1) const;
+  void sharpen(double* x, const double* b, int ncols, int ld);
+  double* sharpen_transposed(double* x, int ncols, int ld);
+  void add_rows(const double* rows, double* to, int ncols, int ld) const;
 
   ScaledProblem scaled_;
   ReducedSystem systems_[2];  ///< of level 0, where it counts by itself; of the last level
   bool two_levels_ = false;
   int levels_ = 0;
+  int sharper_levels_ = 0;
+  double compliance_ = 0;                ///< of the usual levels
+  std::vector<ReducedSystem> sharper_;   ///< of the levels with smaller compliances; as many as there ever were
   std::vector<BlockMode> modes_;
   std::vector<double> lambda_, lambda_0_, c_, buffer_, direction_, direction_0_;
   std::vector<double> rows_;                        ///< n x columns
   std::vector<double> lowest_;                      ///< reduced rows x columns: of level 1
+  std::vector<double> sum_;                         ///< reduced rows x columns: of the levels with smaller compliances
   std::vector<double> first_round_, second_round_;  ///< reduced rows x columns: b of the rounds, and of the next one
   struct RoundWeight {
     int row = 0, column = 0;

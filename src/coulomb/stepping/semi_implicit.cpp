@@ -128,7 +128,7 @@ void recall(const StepMemory& memory, StepRecord& r) {
   for (int index : r.islands.order) {
     Island& island = r.islands.pool[index];
     WarmStart& warm = island.warm_start;
-    warm.lambda.assign(island.rows.size(), 0.0), warm.lambda_0.assign(island.rows.size(), 0.0);
+    for (auto* values : {&warm.lambda, &warm.lambda_0, &warm.lambda_1}) values->assign(island.rows.size(), 0.0);
     warm.known.assign(island.blocks.size(), 0);
     warm.mode.assign(island.blocks.size(), Mode::separating);
   }
@@ -149,6 +149,7 @@ void recall(const StepMemory& memory, StepRecord& r) {
     for (int k = 0; k < impulse->size; ++k) {
       warm.lambda[row + k] = contact ? dot3(body->axes[k], impulse->value) : impulse->value[k];
       warm.lambda_0[row + k] = contact ? dot3(body->axes[k], impulse->value_0) : impulse->value_0[k];
+      warm.lambda_1[row + k] = contact ? dot3(body->axes[k], impulse->value_1) : impulse->value_1[k];
     }
   }
 }
@@ -160,6 +161,8 @@ void remember(const StepRecord& record, StepMemory& memory) {
   const SolverResult& solution = record.solution;
   const std::vector<double>& lambda_0 =
       solution.lambda_0.size() == solution.lambda.size() ? solution.lambda_0 : solution.lambda;
+  const std::vector<double>& lambda_1 =
+      solution.lambda_1.size() == solution.lambda.size() ? solution.lambda_1 : solution.lambda;
   memory.impulses.clear();
   std::size_t body_row = 0;
   for (int block = 0; block < rows.num_blocks; ++block) {
@@ -172,8 +175,11 @@ void remember(const StepRecord& record, StepMemory& memory) {
       if (body && body->contact >= 0) {
         axpy3(solution.lambda[b.row + k], body->axes[k], impulse.value);
         axpy3(lambda_0[b.row + k], body->axes[k], impulse.value_0);
+        axpy3(lambda_1[b.row + k], body->axes[k], impulse.value_1);
       } else {
-        impulse.value[k] = solution.lambda[b.row + k], impulse.value_0[k] = lambda_0[b.row + k];
+        impulse.value[k] = solution.lambda[b.row + k];
+        impulse.value_0[k] = lambda_0[b.row + k];
+        impulse.value_1[k] = lambda_1[b.row + k];
       }
     }
     memory.impulses.push_back(impulse);
@@ -189,7 +195,7 @@ void stand_still(StepRecord& r) {
   r.rows.clear();
   r.islands.order.clear();
   r.solution.lambda.clear(), r.solution.c.clear(), r.solution.modes.clear(), r.solution.margin.clear();
-  r.solution.facets.clear(), r.solution.lambda_0.clear();
+  r.solution.facets.clear(), r.solution.lambda_0.clear(), r.solution.lambda_1.clear();
   r.solution.contradictory.clear(), r.contradictory.clear();
   r.solution.status = SolveStatus::failed;
   r.solution.residual = r.solution.exact_residual = 1, r.solution.relaxation = 0;
