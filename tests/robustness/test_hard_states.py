@@ -162,3 +162,17 @@ def test_a_smooth_ground_does_not_attract(contact, gap):
     _, v = sim.step(*sim.model.neutral())
     assert v[2] == pytest.approx(-0.00981 if gap > 9.81e-6 else -gap / 1e-3, abs=1e-12)
     assert len(sim.contacts) == 1 and sim.contacts[0].impulse @ sim.contacts[0].normal >= 0
+
+
+@pytest.mark.parametrize("friction", [1e3, 1e6, 1e12, 1e200])
+def test_any_friction_holds(friction):
+    """A box that hits the ground sideways sticks; c_N must not drown beside friction times slip."""
+    scene = coulomb.Scene(timestep=2e-3)
+    scene.add_ground(friction=friction)
+    scene.add_box((0.2, 0.2, 0.2), mass=1.0, position=(0, 0, 0.0999), friction=friction)
+    model = scene.build()
+    sim = coulomb.Simulator(model)
+    q, v = model.neutral()
+    _, v = sim.step(q, [0.3, 0.1, -1.0, 0.1, 0.2, 0.3])
+    assert sim.status.converged
+    np.testing.assert_allclose(v, [0, 0, 0.1 * 1e-4 / 2e-3, 0, 0, 0], atol=1e-9)

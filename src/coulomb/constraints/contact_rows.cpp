@@ -8,6 +8,8 @@
 namespace coulomb {
 namespace {
 
+constexpr double rough = 1e5;  // friction: more only loses the digits of what parts a contact, c_N beside mu |c_T|
+
 double approach_velocity(const RowContext& context, const Contact& contact) {
   double velocity[3] = {0, 0, 0};
   for (const double sign : {1.0, -1.0}) {
@@ -57,7 +59,7 @@ void add_contact_rows(const RowContext& context, const std::vector<Contact>& con
     Block block;
     block.type = law, block.row = b.row, block.size = 3;
     block.facets = 2 * context.options.friction_directions, block.inscribed = context.options.inscribed_polygon;
-    block.mu = model.pair_friction[contact.pair];
+    block.mu = std::min(model.pair_friction[contact.pair], rough);
     block.speculative = contact.distance > 0;
     rows.blocks.push_back(block);
     rows.keys.push_back((std::uint64_t(1) << 60) | (std::uint64_t(contact.pair) << 32) |

@@ -19,8 +19,7 @@ constexpr double label_rho = 1e-3;      // over the compliance: micro-slip of th
 constexpr double contradiction = 1e-3;  // of what a constraint asked: what contradictory ones leave
 constexpr double persistent = 0.98;     // and proximal steps do not reduce
 constexpr double sharp = 1e-5;          // an exact residual that calls for more proximal steps than usual
-constexpr double sharper = 3e-8;        // and where these stop
-constexpr double good = 1e-6;           // enough, of a compliance larger than asked
+constexpr double good = 1e-6;           // and where these stop
 constexpr double acceptable = 1e-5;     // of the last resorts
 constexpr int most_sharper_levels = 5;
 constexpr double impulse_rounding = 4e-15;  // of the largest impulse: residuals are not known better
@@ -81,7 +80,8 @@ void ConstraintSolver::solve(const ConstraintProblem& problem, const SolverSetti
     solve_single_method(settings, warm, result);
   }
   finish(first_, last_, result);
-  if (!all_finite(result.lambda) || !all_finite(result.c) || !all_finite(result.lambda_0) || !all_finite(result.lambda_1))
+  if (!all_finite(result.lambda) || !all_finite(result.c) || !all_finite(result.lambda_0) ||
+      !all_finite(result.lambda_1))
     give_up(problem, result);  // solved in scaled variables, but not representable
 }
 
@@ -163,9 +163,9 @@ bool ConstraintSolver::solve_levels_with(double compliance, int levels, const Wa
 void ConstraintSolver::sharpen_further(SolverResult& result) {
   double reached = exact_residual();
   const bool softened = result.compliance > SolverSettings().compliance;
-  if (!(reached > (softened ? sharper : sharp))) return;
+  if (!(reached > (softened ? good : sharp))) return;
   double compliance = result.compliance;
-  while (reached > sharper && result.sharper_levels < most_sharper_levels) {
+  while (reached > good && result.sharper_levels < most_sharper_levels) {
     compliance *= sharpening;
     scaled_.set_compliance(compliance);
     newton_.forget_factor();

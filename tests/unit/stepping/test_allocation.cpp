@@ -56,6 +56,7 @@ void test_a_heap() {
   const auto model = scene.build();
   Simulator sim(model, {.timestep = 5e-3});
   State state{model->q_neutral, std::vector<double>(model->nv)};
+  std::size_t most = 0;
   const auto fall = [&] {
     sim.reset();
     std::copy(model->q_neutral.begin(), model->q_neutral.end(), state.q.begin());
@@ -63,13 +64,14 @@ void test_a_heap() {
     for (int i = 0; i < 200; ++i) {
       sim.step(state.q.data(), state.v.data(), nullptr, nullptr, nullptr, state.q.data(), state.v.data());
       if (i % 20 == 0) sim.derivatives();
+      most = std::max(most, sim.record().collision.contacts.size());
     }
   };
   fall();
   const long before = allocations;
   fall();
   CHECK_NEAR(static_cast<double>(allocations - before), 0.0, 0.0);
-  CHECK(sim.record().collision.contacts.size() >= 40);  // not vacuous
+  CHECK(most >= 40);  // not vacuous
 }
 
 // Balls that bounce for ever: two impacts in some steps, none in others.
