@@ -4,49 +4,56 @@ Each entry is the beginning of a test's id and why it fails. An entry goes when 
 """
 
 ROUNDING = (
-    "where redundant contacts slide, how they share follows from a compliance: rounding of 1e-16 over it is felt by differences, "
-    "to 1e-12 m/s of velocity"
+    "a box that slides on its corners for many steps: rounding over the compliance grows to 1e-10 m/s and more, and differences of the "
+    "whole trajectory know themselves to 1e-4 only"
 )
+MODES = (
+    "the derivative takes modes from level 0, the last level has others: a contact that sticks at level 0 (margin 0.03) slides by 1e-7 m/s "
+    "with all its friction, one that slides there has no impulse left; off by 4e-6 to 0.7, where differences know themselves to 1e-9"
+)
+SEVERAL_LEVELS = (
+    "jammed self-contacts: modes are alike at all levels, and the derivative is off by up to 0.5; differences know 1e-8"
+)
+ADJOINT = "forward and reverse mode round over the compliance: they agree to 1e-9 of the Jacobian"
 LEVELS = "what two proximal steps leave where contacts are nearly redundant: 1e-9 to 1e-7 of the velocities"
 CONTRADICTS = (
     "steps of jammed robots are relaxed: contacts and limits that contradict one another, not proved for every one"
 )
 
 KNOWN = {
-    "tests/gradient/test_gradient_modes.py::test_what_counts_as_a_tie_is_an_option": "margins are measured at level 0, in its own units",
+    "tests/gradient/test_seven_robots.py::test_contact_law_and_jacobian_at_every_state[hopper]": MODES,
+    "tests/gradient/test_seven_robots.py::test_contact_law_and_jacobian_at_every_state[h1]": MODES,
+    "tests/gradient/test_seven_robots.py::test_contact_law_and_jacobian_at_every_state[atlas]": CONTRADICTS,
+    "tests/gradient/test_seven_robots.py::test_forward_and_reverse_mode_at_every_state[go1]": ADJOINT,
+    "tests/gradient/test_seven_robots.py::test_forward_and_reverse_mode_at_every_state[h1]": ADJOINT,
+    "tests/gradient/test_lcp_gradients.py::test_robots[hopper-boxed]": MODES,
+    "tests/gradient/test_lcp_gradients.py::test_robots[h1-boxed]": CONTRADICTS,
+    "tests/gradient/test_lcp_gradients.py::test_robots[atlas-boxed]": CONTRADICTS,
+    "tests/gradient/test_lcp_gradients.py::test_forward_and_reverse_mode_on_robots[go1-boxed]": ADJOINT,
+    "tests/gradient/test_lcp_gradients.py::test_forward_and_reverse_mode_on_robots[h1-boxed]": ADJOINT,
+    "tests/gradient/test_lcp_gradients.py::test_parameters_of_robots[atlas-boxed]": SEVERAL_LEVELS,
+    "tests/gradient/test_lcp_gradients.py::test_reverse_is_forward_in_scenes[boxed-stack]": ADJOINT,
+    "tests/gradient/test_lcp_gradients.py::test_reverse_is_forward_in_scenes[boxed-chain_on_slope]": ADJOINT,
+    "tests/gradient/test_lcp_gradients.py::test_reverse_is_forward_in_scenes[hexagon-stack]": ADJOINT,
+    "tests/gradient/test_lcp_gradients.py::test_reverse_is_forward_by_parameters_of_robots[go1-boxed]": ADJOINT,
+    "tests/gradient/test_lcp_gradients.py::test_reverse_is_forward_by_parameters_of_robots[h1-boxed]": ADJOINT,
+    "tests/gradient/test_parameters.py::test_robots[atlas]": SEVERAL_LEVELS,
+    "tests/gradient/test_parameters.py::test_reverse_is_forward_in_scenes[stack]": ADJOINT,
+    "tests/gradient/test_parameters.py::test_reverse_is_forward_in_scenes[chain_on_slope]": ADJOINT,
+    "tests/gradient/test_parameters.py::test_reverse_is_forward_on_robots[go1]": ADJOINT,
+    "tests/gradient/test_parameters.py::test_reverse_is_forward_on_robots[h1]": ADJOINT,
+    "tests/python/test_command_line.py::test_check_agrees[arm.xml]": CONTRADICTS,
+    "tests/python/test_command_line.py::test_check_agrees[robot.urdf]": MODES,
+    "tests/python/test_morphology_rollout.py::test_gradient_of_a_rollout_by_the_scales_of_a_finger": CONTRADICTS,
     "tests/gradient/test_lcp_gradients.py::test_law_in_scenes[boxed-stack]": LEVELS,
     "tests/gradient/test_lcp_gradients.py::test_law_in_scenes[hexagon-stack]": LEVELS,
-    "tests/gradient/test_lcp_gradients.py::test_parameters_of_scenes[boxed-stack]": ROUNDING,
-    "tests/gradient/test_lcp_gradients.py::test_parameters_of_scenes[boxed-chain_on_slope]": ROUNDING,
-    "tests/gradient/test_lcp_gradients.py::test_parameters_of_scenes[hexagon-stack]": ROUNDING,
-    "tests/gradient/test_lcp_gradients.py::test_parameters_of_scenes[hexagon-chain_on_slope]": ROUNDING,
     "tests/gradient/test_lcp_gradients.py::test_rollouts[thrown_box-boxed]": ROUNDING,
     "tests/gradient/test_lcp_gradients.py::test_rollouts[arm_falls-boxed]": CONTRADICTS,
-    "tests/gradient/test_long_rollouts.py::test_the_budget_is_kept": "the memory told exceeds the budget by 7 %",
-    "tests/gradient/test_parameters.py::test_scenes[stack]": ROUNDING,
-    "tests/gradient/test_parameters.py::test_scenes[wedge]": ROUNDING,
-    "tests/gradient/test_parameters.py::test_scenes[chain_on_slope]": ROUNDING,
     "tests/gradient/test_rollout_gradients.py::test_derivatives_against_differences[arm_falls]": CONTRADICTS,
     "tests/gradient/test_rollout_gradients.py::test_the_remainder_is_of_second_order[arm_falls]": CONTRADICTS,
-    "tests/gradient/test_step_gradients.py::test_taylor_remainder_is_of_second_order[stack]": ROUNDING,
-    "tests/gradient/test_contact_law.py::test_contacts_of_robots": LEVELS,
     "tests/gradient/test_lcp_gradients.py::test_law_on_robots": LEVELS,
-    "tests/gradient/test_lcp_gradients.py::test_parameters_of_robots": ROUNDING,
-    "tests/gradient/test_lcp_gradients.py::test_robots": ROUNDING,
-    "tests/gradient/test_parameters.py::test_robots": ROUNDING,
-    "tests/gradient/test_seven_robots.py::test_contact_law_and_jacobian_at_every_state": ROUNDING,
     "tests/analytic/test_lcp_contact.py::test_robots_agree_with_the_cone_where_nothing_slides": LEVELS,
     "tests/reference/test_admm.py::test_velocities_agree[0.3-balls]": LEVELS,
-    "tests/python/test_command_line.py::test_check_agrees": ROUNDING,
-    "tests/python/test_jax.py::test_step_by_every_input[sliding_box]": ROUNDING,
-    "tests/python/test_jax.py::test_batched_parameters": ROUNDING,
-    "tests/python/test_jax.py::test_parameters": ROUNDING,
-    "tests/python/test_morphology_rollout.py::test_gradient_of_a_rollout_by_the_scales_of_a_finger": ROUNDING,
-    "tests/python/test_morphology_rollout.py::test_one_scale_of_a_sliding_block": ROUNDING,
-    "tests/python/test_torch.py::test_step_by_every_input[sliding_box]": ROUNDING,
-    "tests/python/test_torch.py::test_parameters": ROUNDING,
-    "tests/python/test_torch.py::test_batch_gradcheck": ROUNDING,
-    "tests/python/test_torch.py::test_rollout[sliding_box]": ROUNDING,
 }
 
 

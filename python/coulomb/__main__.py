@@ -71,7 +71,9 @@ def _parser():
     check.add_argument(
         "--tolerance", type=_positive, default=1e-6, help="relative error that passes (default: %(default)s)"
     )
-    check.add_argument("--step", type=_positive, default=1e-6, help="size of the differences (default: %(default)s)")
+    check.add_argument(
+        "--step", type=_positive, default=1e-6, help="size of the least differences (default: %(default)s)"
+    )
     check.add_argument("--seed", type=int, default=0, help="of the random states (default: %(default)s)")
     return parser
 

@@ -1,9 +1,10 @@
 """check_gradients: the derivatives of one step against finite differences of the same step.
 
-Central differences D(h) = (f(x + h) - f(x - h)) / 2h at h and h / 2, Richardson-extrapolated: (4 D(h/2) - D(h)) / 3, error O(h^4).
-The memory that steps carry on is frozen, so that every step solves the same problem from the same start. Where the active set changes
-within the differences (a contact appears, slips or sticks; a limit is reached) a step has no two-sided derivative: such columns are
-found without looking at the analytic derivative, reported, and left out of the comparison.
+Central differences of growing size, extrapolated, that know how far they can be trusted (_differences.py). The memory that steps carry on is
+frozen, so that every step solves the same problem from the same start. Sizes grow as long as the contacts and their modes stay; where
+the least sizes already change them (a contact appears, slips or sticks; a limit is reached) a step has no two-sided derivative. Such
+columns, and those that differences know less well than the tolerance, are found without looking at the analytic derivative, reported,
+and left out of the comparison.
 """
 
 from __future__ import annotations
@@ -12,17 +13,22 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ._differences import EPSILON, GROWTH, noise_of, sizes, slope
+
 _INPUTS = ("q", "v", "u", "tau")
 _ROUNDING = 2e-15  # of a step, relative to the size of its state
+_GROWN = {True: 1e3, False: 1e5}  # the largest differences, over the step asked for: of an input, of a parameter
+_TINY = 1e-3  # those that show the rounding of a step, likewise
+_ENOUGH = 1e-2  # better differences than this share of the tolerance are not looked for
 
 
 @dataclass
 class GradientCheck:
     """What check_gradients found.
 
-    errors: block name ("dv_dq", ...) to relative Frobenius error over the columns compared; a block smaller than what the rounding of
-    the differences can resolve is measured against that resolution. changed: (input, index, reason) of the
-    columns left out. compared, columns: how many columns were compared, and how many there are. analytic, differences: the (2 nv, columns)
+    errors: block name ("dv_dq", ...) to relative Frobenius error over the columns compared; a block smaller than what rounding lets any
+    differences resolve is measured against that resolution. changed: (input, index, reason) of the columns left out: contacts
+    change, or the differences' own error is beyond the tolerance. compared, columns: how many columns were compared, and how many there are. analytic, differences: the (2 nv, columns)
     matrices, columns in the order of wrt; columns left out are NaN in differences.
     """
 
@@ -81,16 +87,29 @@ class _Step:
         sizes = {"q": self.model.nv, "v": self.model.nv, "u": self.model.nu, "tau": self.model.nv}
         return sizes[name] if name in sizes else self.parameters[name].size
 
-    def steps(self, name, h, columns):
-        """Sizes of the differences: h for q and v, h / timestep for forces (their impulse); for a parameter what changes the next
-        state by some 20 h, within 1e-7 and 1e-2 of its value."""
+    def scale(self, name):
+        """What one unit of step is: 1 for q and v, 1 / timestep for forces (their impulse); of a parameter, its values' size."""
         if name in ("q", "v"):
-            return np.full(self.size(name), h)
+            return np.ones(self.size(name))
         if name in _INPUTS:
-            return np.full(self.size(name), h / self.sim.timestep)
+            return np.full(self.size(name), 1 / self.sim.timestep)
         value = np.abs(self.parameters[name].value)
-        scale = np.maximum(value, max(1e-2 * value.max(), 1e-4))
-        return np.clip(20 * h / np.maximum(np.linalg.norm(columns, axis=0), 1e-12), 1e-7 * scale, 1e-2 * scale)
+        return np.maximum(value, max(1e-2 * value.max(), 1e-4))
+
+    def rounding(self):
+        """(2 nv,) of the numbers of the next state."""
+        return EPSILON * np.concatenate([np.ones(self.model.nv), 1 + np.abs(self.v1)])
+
+    def noise(self, h):
+        """(2 nv,) standard deviation of the rounding of a step, as changes of q and v by a thousandth of h show it."""
+        nv = self.model.nv
+
+        def moved(x):
+            q1, v1 = self.sim.step(self.model.integrate(self.q, x[:nv]), self.v + x[nv:], self.u, tau=self.tau)
+            return np.concatenate([self.model.difference(self.q1, q1), v1 - self.v1])
+
+        directions = _TINY * h * np.random.default_rng(0).normal(size=(8, 2 * nv))
+        return np.maximum(noise_of(moved, directions), self.rounding())
 
     def _changed_model(self, name, index, size):
         value = np.array(self.parameters[name].value)
@@ -99,11 +118,10 @@ class _Step:
         if name == "timestep":
             options["timestep"] = value[0]
         try:
-            model = self.model.with_parameters({name: value})
-        except ValueError as error:  # the value lies on a bound: no two-sided derivative
+            sim = type(self.sim)(self.model.with_parameters({name: value}), **options)
+            sim.memory = self.memory
+        except ValueError as error:  # the value lies on a bound, or other pairs overlap in the neutral pose
             return None, f"refused: {error}"
-        sim = type(self.sim)(model, **options)
-        sim.memory = self.memory
         sim.freeze_memory(True)
         q1, v1 = sim.step(self.q, self.v, self.u, tau=self.tau)
         if not sim.status.converged:
@@ -128,20 +146,27 @@ class _Step:
         return np.concatenate([self.model.difference(self.q1, q1), v1 - self.v1]), self.signature()
 
 
-def _column(step, name, index, h, base):
-    """The numeric column, the reason to leave it out (or None), and its second difference (a kink does not shrink with h)."""
-    values = []
-    for size in (h, -h, h / 2, -h / 2):
-        value, signature = step(name, index, size)
+def _column(step, name, index, unit, h, base, noise, tolerance):
+    """(column, its error, None), or (None, None, the reason to leave it out): sizes h / 4, h, 4 h ... in this unit."""
+    reasons = []
+
+    def change(size):
+        value, signature = step(name, index, size * unit)
         if value is None:
-            return None, f"a step at {size:+.0e} {'' if signature.startswith('did') else 'was '}{signature}", 0.0
-        if signature != base:
-            return None, f"contacts change at {size:+.0e}: {_difference(base, signature)}", 0.0
-        values.append(value)
-    plus, minus, half_plus, half_minus = values
-    column = (4 * (half_plus - half_minus) / h - (plus - minus) / (2 * h)) / 3
-    kink = np.linalg.norm((plus + minus) / h - 2 * (half_plus + half_minus) / (h / 2))
-    return column, None, kink
+            reason = f"a step at {size * unit:+.0e} {'' if signature.startswith('did') else 'was '}{signature}"
+        elif signature != base:
+            reason = f"contacts change at {size * unit:+.0e}: {_difference(base, signature)}"
+        else:
+            return value
+        reasons.append(reason)
+        return None
+
+    column, error, jump = slope(
+        change, noise, sizes(h / GROWTH, _GROWN[name in _INPUTS] * h), _ENOUGH * tolerance, step.rounding()
+    )
+    if np.isinf(error).any():
+        return None, None, reasons[0]
+    return column / unit, error / unit, None
 
 
 def _difference(before, after):
@@ -177,8 +202,8 @@ def check_gradients(sim, q, v, u=None, tau=None, *, wrt=_INPUTS, step=1e-6, tole
     """Compares sim.derivatives() at (q, v, u, tau) with finite differences of sim.step. Returns a GradientCheck.
 
     q (nq,), v (nv,), u (nu,) or None, tau (nv,) or None. wrt: some of "q", "v", "u", "tau" and of the names of Model.parameters(). step:
-    size of the differences of q and v (m, rad, m/s, rad/s); those of u and tau are step / timestep, those of parameters follow their
-    effect. tolerance: relative Frobenius error that passes. Afterwards the simulator is as after sim.step(q, v, u, tau=tau).
+    size of the least differences of q and v (m, rad, m/s, rad/s) within which no contact may change; they grow up to 1000 step while
+    none does. Those of u and tau are step / timestep, those of parameters step times their values, up to 100000 step. tolerance: relative Frobenius error that passes. Afterwards the simulator is as after sim.step(q, v, u, tau=tau).
 
     ValueError names a bad argument.
     """
@@ -220,31 +245,36 @@ def check_gradients(sim, q, v, u=None, tau=None, *, wrt=_INPUTS, step=1e-6, tole
 def _compare(result, function, base, wrt, h):
     nv = function.model.nv
     result.differences = np.full(result.analytic.shape, np.nan)
-    noise = _ROUNDING * (1 + np.linalg.norm(np.concatenate([function.q1, function.v1])))
+    rounding = _ROUNDING * (1 + np.linalg.norm(np.concatenate([function.q1, function.v1])))
+    noise = function.noise(h)
     first = 0
     for name in wrt:
         count = function.size(name)
         numeric, analytic = (matrix[:, first : first + count] for matrix in (result.differences, result.analytic))
-        steps, kinks = function.steps(name, h, analytic), np.zeros(count)
+        units, errors = function.scale(name), np.zeros((2 * nv, count))
         for index in range(count):
-            column, reason, kinks[index] = _column(function, name, index, steps[index], base)
+            column, error, reason = _column(function, name, index, units[index], h, base, noise, result.tolerance)
             if reason is None:
-                numeric[:, index] = column
+                numeric[:, index], errors[:, index] = column, error
             else:
                 result.changed.append((name, index, reason))
         good = ~np.isnan(numeric[0]) if count else np.zeros(0, dtype=bool)
-        # A kink leaves a second difference of its own size; a smooth function and rounding leave far less.
-        limit = np.maximum(result.tolerance * np.linalg.norm(numeric[:, good]), 10 * noise / steps)
-        for index in np.flatnonzero(good & (kinks > limit)):
-            result.changed.append((name, int(index), f"the derivative jumps within ±{steps[index]:.0e}"))
-            numeric[:, index] = np.nan
-            good[index] = False
+
+        # Columns that the differences know less well than the tolerance are no reference; nobody knows zeros better than rounding lets.
+        resolution = rounding * np.linalg.norm(1 / (h * units[good])) / result.tolerance
+        size = max(np.linalg.norm(numeric[:, good]), resolution)
+        for index in np.flatnonzero(good):
+            error = np.linalg.norm(errors[:, index])
+            if error > result.tolerance * size:
+                reason = f"differences tell it to {error / size:.0e} only: a kink nearby, or rounding"
+                result.changed.append((name, int(index), reason))
+                numeric[:, index] = np.nan
+                good[index] = False
         for row, rows in (("dq", slice(0, nv)), ("dv", slice(nv, 2 * nv))):
-            exact, found = analytic[rows][:, good], numeric[rows][:, good]
+            exact, found, unknown = analytic[rows][:, good], numeric[rows][:, good], errors[rows][:, good]
             if good.any():
-                resolution = noise * np.linalg.norm(1 / steps[good]) / result.tolerance
-                scale = max(np.linalg.norm(found), resolution)
-                result.errors[f"{row}_d{name}"] = float(np.linalg.norm(exact - found) / scale)
+                known = max(np.linalg.norm(found), resolution, np.linalg.norm(unknown) / result.tolerance)
+                result.errors[f"{row}_d{name}"] = float(np.linalg.norm(exact - found) / known)
         result.compared += int(good.sum())
         result.columns += count
         first += count

@@ -1,77 +1,171 @@
-"""The Jacobian of a step by finite differences through the public interface, and the states where it means something.
+"""The Jacobian of a step by differences that know their own error (coulomb._differences), through the public interface.
 
-Central differences at h and h / 2, Richardson-extrapolated (error O(h^4)); the simulator's memory is frozen, so every step solves
-the same problem from the same start. A state is smooth if no step within +-h changes a contact or its mode, all converge, and the
-second difference is that of a smooth function (a kink, seen or unseen in the list of contacts, leaves one of its own size).
+The simulator's memory is frozen, so that every step solves the same problem from the same start. Sizes grow as long as every step
+converges with the same contacts in the same modes, no tie among them; where even the least sizes do not, the step has no two-sided
+derivative there.
 """
 
 import numpy as np
 
-UNRESOLVED = 3e-7  # relative disagreement of two differences beyond which neither is a reference
+from coulomb._differences import noise_of, sizes, slope
+
+SIZES = sizes(8e-7, 4e-3)  # of q and v; m, rad, m/s, rad/s
+SHARES = sizes(1e-6, 7e-2)  # of a parameter
+PROBE = 1e-9  # so small a change shows rounding and the first order
+ENOUGH = 1e-9  # relative: nobody asks for better ones
+TOLERANCE = 1e-6  # relative, and absolute where one unit moves the state by one unit
+NOTHING = 1e-2  # relative: differences that know themselves no better tell nothing, not even by how much
 
 
 def signature(sim):
-    return [(c.geometry_a, c.geometry_b, c.mode) for c in sim.contacts]
+    """What must not change: the contacts that act, on which side or vertex of a friction pyramid, and ties."""
+    return [(c.geometry_a, c.geometry_b, c.mode, c.facet, c.tie) for c in sim.contacts if c.mode != "separating"]
 
 
-def jacobian(sim, q, v, u, h=3e-6):
-    """(analytic, numeric), both (2 nv, 3 nv + nu) over (q, v, tau, u).
+class Step:
+    """The change of (q+, v+), 2 nv, by changes of (q, v, tau, u) or of a parameter; None where the step is not smooth."""
 
-    numeric is None where the step is not smooth, or where differences at h and at h / 3 disagree: they then tell nothing.
+    def __init__(self, sim, q, v, u):
+        self.sim, self.model, self.q, self.v, self.u = sim, sim.model, q, v, u
+        sim.reset()
+        sim.step(q, v, u)
+        self.memory = sim.memory
+        sim.freeze_memory(True)
+        self.q1, self.v1 = sim.step(q, v, u)
+        self.base, self.converged = signature(sim), sim.status.converged
+        derivatives = sim.derivatives()
+        self.analytic = np.hstack([derivatives.A, derivatives.B_tau, derivatives.B])
+        self.ambiguous = derivatives.ambiguous
+
+        # Rounding, as tiny changes of the state show it, and that of the result itself.
+        nv = self.model.nv
+        tiny = PROBE * np.random.default_rng(0).normal(size=(8, 2 * nv))
+        self.rounding = 1.1e-16 * np.r_[np.ones(nv), 1 + np.abs(self.v1)]
+        noise = noise_of(lambda x: self.moved(np.r_[x, np.zeros(nv + self.model.nu)]), tiny)
+        self.noise = None if noise is None else np.maximum(noise, self.rounding)
+        sim.step(q, v, u)
+
+    def close(self):
+        self.sim.freeze_memory(False)
+
+    def _change(self, sim, q, v, u, tau):
+        q1, v1 = sim.step(q, v, u, tau=tau)
+        if not sim.status.converged or signature(sim) != self.base:
+            return None
+        return np.r_[self.model.difference(self.q1, q1), v1 - self.v1]
+
+    def moved(self, x):
+        """x: change of (q, v, tau, u), 3 nv + nu."""
+        nv = self.model.nv
+        dq, dv, tau, du = np.split(x, [nv, 2 * nv, 3 * nv])
+        return self._change(self.sim, self.model.integrate(self.q, dq), self.v + dv, self.u + du, tau)
+
+    def moved_parameter(self, name, value):
+        options = self.sim.options
+        if name == "timestep":
+            options["timestep"] = value[0]
+        try:
+            sim = type(self.sim)(self.model.with_parameters({name: value}), **options)
+            sim.memory = self.memory
+        except ValueError:  # at the edge of what is physical, or other pairs overlap in the neutral pose
+            return None
+        sim.freeze_memory(True)
+        return self._change(sim, self.q, self.v, self.u, np.zeros(self.model.nv))
+
+    def _slope(self, f, steps):
+        return slope(f, self.noise, steps, ENOUGH, untouched=self.rounding)
+
+    def jacobian(self):
+        """(numeric, error), both (2 nv, 3 nv + nu); None, None: not smooth."""
+        if self.noise is None:
+            return None, None
+        numeric, error = np.empty_like(self.analytic), np.empty_like(self.analytic)
+        for k, direction in enumerate(np.eye(numeric.shape[1])):
+            unit = 1.0
+            if k >= 2 * self.model.nv:  # a force by what it moves; light links move far
+                unit /= self.sim.timestep
+                probe = self.moved(PROBE * unit * direction)
+                if probe is None:
+                    return None, None
+                unit /= max(1.0, np.linalg.norm(probe) / PROBE)
+            column, bar, _ = self._slope(lambda h, change=unit * direction: self.moved(h * change), SIZES)
+            if np.isinf(bar).any():
+                return None, None
+            numeric[:, k], error[:, k] = column / unit, bar / unit
+        return numeric, error
+
+    def parameter_columns(self, name, value, unit):
+        """(numeric, error), both (2 nv, size); unit: of the changes, per scalar. None, None: not smooth."""
+        if self.noise is None:
+            return None, None
+        shape = 2 * self.model.nv, len(value)
+        numeric, error = np.empty(shape), np.empty(shape)
+        for k, direction in enumerate(np.eye(len(value))):
+            moved = lambda h, change=unit[k] * direction: self.moved_parameter(name, value + h * change)  # noqa: E731
+            column, bar, _ = self._slope(moved, SHARES)
+            if np.isinf(bar).any():
+                return None, None
+            numeric[:, k], error[:, k] = column / unit[k], bar / unit[k]
+        return numeric, error
+
+
+class Blocks:
+    """The blocks (dq, dv) x (q, v, tau, u) of a Jacobian against differences, (2, 4) each.
+
+    errors, bars: relative Frobenius norms of what the Jacobian is off, and of what the differences do not know; blocks below the floor
+    (times the time step for forces) count absolutely. wrong: (row, column) of blocks that are further off than the differences do not
+    know, also of those that differences do not know to 1e-6.
     """
-    analytic, numeric = _jacobian(sim, q, v, u, h)
-    if numeric is not None:
-        finer = _jacobian(sim, q, v, u, h / 3)[1]
-        if finer is None or relative_error(finer, numeric, sim.model.nv) > UNRESOLVED:
-            numeric = None
-    return analytic, numeric
+
+    def __init__(self, analytic, numeric, error, nv, timestep, floor=1e-4):
+        edges = [0, nv, 2 * nv, 3 * nv, numeric.shape[1]]
+        self.errors, self.bars, self.wrong = np.zeros((2, 4)), np.zeros((2, 4)), []
+        for i, rows in enumerate((slice(0, nv), slice(nv, 2 * nv))):
+            for j, (first, last) in enumerate(zip(edges[:-1], edges[1:])):
+                a, n, e = (matrix[rows, first:last] for matrix in (analytic, numeric, error))
+                natural = timestep if j >= 2 else 1.0
+                off, unknown, size = np.linalg.norm(a - n), np.linalg.norm(e), np.linalg.norm(n)
+                if off > max(TOLERANCE * max(size, natural), unknown) and unknown < NOTHING * max(size, natural):
+                    self.wrong.append((i, j))
+                scale = max(size, floor * natural)
+                self.errors[i, j], self.bars[i, j] = off / scale, unknown / scale
+
+    @property
+    def resolved(self):
+        return self.bars <= TOLERANCE
+
+    @property
+    def agree(self):
+        """To 1e-6 where the differences resolve that, to their own error elsewhere."""
+        return not self.wrong and self.errors[self.resolved].max(initial=0) <= TOLERANCE
 
 
-def _jacobian(sim, q, v, u, h):
-    model = sim.model
-    sim.reset()
-    sim.step(q, v, u)
-    sim.freeze_memory(True)
+def compare(sim, q, v, u):
+    """The Jacobian of a step: Blocks, or None where it is not smooth."""
+    step = Step(sim, q, v, u)
     try:
-        q1, v1 = sim.step(q, v, u)
-        assert sim.status.converged, sim.status
-        base, d = signature(sim), sim.derivatives()
-        analytic = np.hstack([d.A, d.B_tau, d.B])
-        numeric = np.empty_like(analytic)
-
-        def moved(k, size):
-            x = np.zeros(3 * model.nv + model.nu)
-            x[k] = size if k < 2 * model.nv else size / sim.timestep  # a force: by its impulse
-            dq, dv, tau, du = np.split(x, [model.nv, 2 * model.nv, 3 * model.nv])
-            qh, vh = sim.step(model.integrate(q, dq), v + dv, u + du, tau=tau)
-            if not sim.status.converged or signature(sim) != base:
-                return None
-            return np.r_[model.difference(q1, qh), vh - v1]
-
-        for k in range(numeric.shape[1]):
-            values = [moved(k, size) for size in (h, -h, h / 2, -h / 2)]
-            if any(value is None for value in values):
-                return analytic, None
-            plus, minus, half_plus, half_minus = values
-            step = h if k < 2 * model.nv else h / sim.timestep
-            numeric[:, k] = (4 * (half_plus - half_minus) / step - (plus - minus) / (2 * step)) / 3
-            bend, half_bend = np.linalg.norm(plus + minus), np.linalg.norm(half_plus + half_minus)
-            if (
-                bend > 1e-12 * (1 + np.linalg.norm(v1)) / h * 1e-2 and half_bend > 0.4 * bend
-            ):  # h^2 makes a quarter, a kink a half
-                return analytic, None
-        return analytic, numeric
+        assert step.converged, sim.status
+        numeric, error = step.jacobian()
     finally:
-        sim.freeze_memory(False)
+        step.close()
+    return None if numeric is None else Blocks(step.analytic, numeric, error, sim.model.nv, sim.timestep)
 
 
-def relative_error(analytic, numeric, nv):
-    """Largest relative Frobenius error of the blocks (dq, dv) x (q, v, tau, u); blocks below what differences resolve count absolutely."""
-    edges = [0, nv, 2 * nv, 3 * nv, numeric.shape[1]]
-    worst = 0.0
-    for rows in (slice(0, nv), slice(nv, 2 * nv)):
-        for first, last in zip(edges[:-1], edges[1:]):
-            a, n = analytic[rows, first:last], numeric[rows, first:last]
-            floor = 1e-4 if first < 2 * nv else 1e-7
-            worst = max(worst, np.linalg.norm(a - n) / max(np.linalg.norm(n), floor))
-    return worst
+class Tally:
+    """States and blocks that were compared, and a bound on those that were not."""
+
+    def __init__(self):
+        self.states = self.smooth = self.blocks = self.resolved = 0
+
+    def add(self, blocks):
+        self.states += 1
+        if blocks is None:
+            return
+        self.smooth += 1
+        self.blocks += blocks.bars.size
+        self.resolved += blocks.resolved.sum()
+
+    def assert_enough(self):
+        told = f"of {self.states} states {self.smooth} smooth, of {self.blocks} blocks {self.resolved} resolved"
+        assert self.smooth >= self.states / 3, told
+        assert self.resolved >= self.blocks / 2, told

@@ -1,43 +1,18 @@
-"""The derivative of a trajectory's end by differences that know how far they can be trusted.
+"""The derivative of a trajectory's end by differences that know how far they can be trusted (coulomb._differences).
 
 Contacts that come, go or change their mode make kinks, so the end is a smooth function of a change only up to the size at which some
-step has other contacts, modes or ties than without it. Central differences are taken at growing sizes up to there, and extrapolated:
-
-  D(h) = (f(h) - f(-h)) / 2h,   R_0 = D,   R_j(h) = (16^j R_(j-1)(h) - R_(j-1)(4 h)) / (16^j - 1)
-
-The answer is the R_j(h) of the least 5 |R_j(h) - R_(j-1)(h)| + 6 noise / h, and this sum its error; 5, so that it holds for a jump of the
-second derivative at 0, too. Both come from f alone: the gradient that is compared with the answer has no part in which of them is taken.
-The noise of f is the scatter of its even part at a tiny size.
+step has other contacts, modes or ties than without it. The noise of the end is the scatter of its even part at a tiny size.
 """
 
 import numpy as np
 
 import coulomb
+from coulomb._differences import sizes, slope
 
 LENGTHS = {"size", "vertices", "geometry_placement", "joint_placement", "com", "contact_points"}
-SIZES = [8e-7 * 4**k for k in range(7)]
+SIZES = sizes(8e-7, 4e-3)
 RESOLVED = 1e-6  # relative: differences with a larger error are no reference
 ENOUGH = 3e-8  # relative: nobody asks for better ones
-
-
-def slope(f, noise):
-    """(derivative, error) at 0 of f, f(0) = 0, which is None where it is not smooth. error inf: no two sizes are smooth."""
-    best, row = (0.0, np.inf), []  # row: R_0, R_1, ... of which the size before this one is the largest size
-    for size in SIZES:
-        ends = f(size), f(-size)
-        if None in ends:
-            break
-        higher = [(ends[0] - ends[1]) / (2 * size)]
-        for j, lower in enumerate(row[:3]):
-            power = 16 ** (j + 1)
-            higher.append((power * lower - higher[j]) / (power - 1))
-            rounding = noise + 1e-16 * abs(lower)
-            error = 5 * abs(higher[-1] - lower) + 6 * rounding * 4 ** (j + 1) / size
-            best = min(best, (higher[-1], error), key=lambda x: x[1])
-        row = higher
-        if best[1] < ENOUGH * abs(best[0]):
-            break
-    return best
 
 
 def signature(simulator):
@@ -105,7 +80,7 @@ class Trajectory:
             end = self.end({name: at + h * d})
             return None if end is None else w @ end
 
-        found, error = slope(f, np.std(self.even @ w) / np.sqrt(2))
+        found, error, _ = slope(f, np.std(self.even @ w) / np.sqrt(2), SIZES, ENOUGH)
         bound = RESOLVED * abs(expected)
         assert abs(found - expected) <= max(bound, error), (name, found, expected, error)
         return abs(found - expected) / abs(expected) if error <= bound and expected else None

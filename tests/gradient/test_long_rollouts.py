@@ -66,6 +66,18 @@ def test_the_budget_is_kept():
     assert used - gradient <= 18 + 5  # the allocator's own, pages
 
 
+def test_a_budget_is_kept_or_refused():
+    """Also where later steps need more than the first: contacts come."""
+    model, q, v, U, h = quadruped(4000)
+    sim, told = coulomb.Simulator(model, timestep=h), []
+    for budget in np.linspace(1.7e6, 3e6, 27):
+        try:
+            told.append(sim.rollout(q, v, U, memory_budget=budget).memory / budget)
+        except ValueError as error:
+            assert "memory_budget" in str(error)
+    assert 10 < len(told) < 27 and max(told) <= 1 and min(told) > 0.7
+
+
 def test_a_vjp_costs_one_more_rollout_and_the_sweep():
     model, q, v, U, h = quadruped(1000)
     sim = coulomb.Simulator(model, timestep=h)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import coulomb
+from coulomb import _differences
 from coulomb.morphology import (
     BodyPoints,
     Cage,
@@ -31,6 +32,24 @@ def differences(function, x, step=1e-6):
         e[i] = step
         columns.append((np.asarray(function(x + e)) - np.asarray(function(x - e))) / (2 * step))
     return np.moveaxis(np.array(columns), 0, -1).reshape(*columns[0].shape, *x.shape)
+
+
+def close_to_differences(gradient, function, x, tolerance):
+    """Of a number by x (n,), against differences that know their own error, which is below the tolerance. None: no number there."""
+    x, start = np.asarray(x, dtype=float), function(x)
+
+    def change(dx):
+        end = function(x + dx)
+        return None if end is None else end - start
+
+    noise = _differences.noise_of(change, 1e-9 * np.random.default_rng(0).normal(size=(8, x.size))) + 1.1e-16 * abs(
+        start
+    )
+    steps, enough = _differences.sizes(2.5e-8, 4e-3), 0.03 * tolerance
+    columns = [_differences.slope(lambda h, e=e: change(h * e), noise, steps, enough) for e in np.eye(x.size)]
+    expected, error = (np.array([column[i] for column in columns]) for i in (0, 1))
+    assert np.abs(error).max() <= tolerance * np.abs(expected).max(), (expected, error)
+    close(gradient, expected, tolerance)
 
 
 def close(found, expected, tolerance):

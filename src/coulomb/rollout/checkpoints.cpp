@@ -78,8 +78,9 @@ std::size_t record_bytes(const StepRecord& r) {
                   d.mass, d.factor_l, d.factor_d, d.u_rows, d.u_hat, d.bias, d.id_dq_T, d.id_dv_T, d.body_quaternion,
                   d.inertia, d.composite, d.velocity, d.body_acceleration, d.column_acceleration, d.ancestors,
                   d.factor_work, d.streams, d.scratch, d.link, d.vectors, d.trees);
-  bytes += array_bytes(c.pose, c.contacts, c.filter_center, c.filter_radius, c.candidates, c.hits, c.box_first,
-                       c.box_second, c.box_pair, c.touch, c.box_margin, c.merged, c.next_cache, c.staging);
+  bytes += c.contacts.size() * sizeof(Contact);  // room for many is reserved, but never touched
+  bytes += array_bytes(c.pose, c.filter_center, c.filter_radius, c.candidates, c.hits, c.box_first, c.box_second,
+                       c.box_pair, c.touch, c.box_margin, c.merged, c.next_cache, c.staging);
   bytes += c.sweep.bytes();
   bytes += array_bytes(f.lookup.start, f.rows, f.allowed, f.pair_of, f.planes, f.local, f.box_half, f.radius, f.reach,
                        f.size);

@@ -68,10 +68,12 @@ Rollout start(const Simulator& simulator, const RolloutInput& input, const Rollo
   return out;
 }
 
-// After the first steps: can the whole of it fit?
-void check_budget(const Rollout& r, const RolloutOptions& options) {
-  if (options.memory_budget == 0) return;
-  const std::size_t needed = trajectory_bytes(r) + r.checkpoints.least_bytes(r.steps);
+// Can the whole of it fit? Asked after the first step, by what it needed, and where checkpoints are as far apart as is of use.
+void check_budget(const Rollout& r, const RolloutOptions& options, int step) {
+  if (options.memory_budget == 0 || (step != 1 && step % r.checkpoints.every() != 0)) return;
+  std::size_t needed = r.checkpoints.bytes() + r.checkpoints.sweep_bytes(r.steps);
+  if (step == 1) needed = std::max(needed, r.checkpoints.least_bytes(r.steps));
+  needed += trajectory_bytes(r);
   if (needed > options.memory_budget)
     throw std::invalid_argument("memory_budget: got " + std::to_string(options.memory_budget) + " bytes, " +
                                 std::to_string(r.steps) + " steps with their checkpoints need about " +
@@ -107,7 +109,7 @@ Rollout rollout(Simulator& simulator, const RolloutInput& input, const RolloutOp
   for (int step = 0; step < out.steps; ++step) {
     const auto t = std::size_t(step);
     out.checkpoints.store(step, simulator.memory(), step == 0 ? 0 : record_bytes(simulator.record()));
-    if (step == 1) check_budget(out, options);
+    if (step > 0) check_budget(out, options, step);
     try {
       simulator.step(&out.q[t * nq], &out.v[t * nv], input.u ? input.u + t * nu : nullptr,
                      input.tau ? input.tau + t * nv : nullptr, nullptr, &out.q[(t + 1) * nq], &out.v[(t + 1) * nv]);

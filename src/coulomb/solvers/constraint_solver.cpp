@@ -14,7 +14,7 @@ constexpr double stalls = 1e-10;        // near a solution a step takes most of 
 constexpr double near_rho = 3e-3;       // over the compliance: reads modes off velocities, near a solution
 constexpr double nearly = 1e-4;         // a residual from which Newton's method may still get there
 constexpr double handed_over = 1e-7;    // from here on modes are read off velocities
-constexpr double blurred = 30;          // compliances: margins of level 0 below say nothing
+constexpr double blurred_below = 30;    // compliances: margins of level 0 say nothing
 constexpr double label_rho = 1e-3;      // over the compliance: micro-slip of that size is told from sticking
 constexpr double contradiction = 1e-3;  // of what a constraint asked: what contradictory ones leave
 constexpr double persistent = 0.98;     // and proximal steps do not reduce
@@ -393,7 +393,7 @@ void ConstraintSolver::solve_single_method(const SolverSettings& settings, const
   if (!solved) result.status = SolveStatus::max_iterations;
 }
 
-/// Scaled results to physical ones. Modes and margins are those of level 0, where micro-slip tells what redundant contacts do.
+/// Scaled results to physical ones. Modes are those of level 0, where micro-slip tells what redundant contacts do.
 void ConstraintSolver::finish(const Iterate& first, const Iterate& last, SolverResult& result) {
   const int ld = scaled_.ld;
   const int num_blocks = scaled_.num_blocks;
@@ -408,12 +408,16 @@ void ConstraintSolver::finish(const Iterate& first, const Iterate& last, SolverR
     result.margin[b] = scaled_.margin(b, first.lambda.data(), first.c.data(), result.modes[b], &result.facets[b]);
   scaled_.rho = 1;
 
-  // Level 0 knows borders no better than its compliance: nearer ones are the last level's.
+  // Those magnify velocities, for labels: a border further than the compliance is as far as the problem's own scale says. Nor does
+  // level 0 know borders any better than its compliance: nearer ones are the last level's.
   for (int b = 0; b < num_blocks; ++b) {
+    double& margin = result.margin[b];
     Mode mode;
-    if (result.margin[b] < blurred * result.compliance)
-      result.margin[b] = std::min(result.margin[b], scaled_.margin(b, last.lambda.data(), last.c.data(), mode));
-    if (std::isnan(result.margin[b])) result.margin[b] = 0;  // of a friction whose square is no double
+    const double natural = scaled_.margin(b, first.lambda.data(), first.c.data(), mode);
+    const bool blurred = margin < blurred_below * result.compliance;
+    if (mode == result.modes[b] && natural >= blurred_below * result.compliance) margin = natural;
+    if (blurred) margin = std::min(margin, scaled_.margin(b, last.lambda.data(), last.c.data(), mode));
+    if (std::isnan(margin)) margin = 0;  // of a friction whose square is no double
   }
 
   scaled_.exact_velocity(last.lambda.data(), trial_.c.data());

@@ -121,7 +121,17 @@ void StepLinearization::vjp_at_ties(const double* dq1, const double* dv1, StepCo
     }
     if (group.size() > 1 && !seen) groups.push_back(group);
   }
-  for (const auto& group : groups) try_flip(group);
+  for (const auto& group : groups) {
+    try_flip(group);
+
+    // Redundant points that share unequally stick and slide side by side: all of them may as well slide, or stick.
+    for (const Mode mode : {Mode::sticking, Mode::sliding}) {
+      std::vector<int> alike;
+      for (int b : group)
+        if (best.modes[b] == mode) alike.push_back(b);
+      if (!alike.empty() && alike.size() < group.size()) try_flip(alike);
+    }
+  }
   for (int b : ties) try_flip({b});
   if (best == found && current) return;
   take(found);  // the record stays what the step found
