@@ -2,8 +2,19 @@
 
 import numpy as np
 
-DIRECTIONS = np.linspace(0, 2 * np.pi, 64, endpoint=False)  # of friction: tangents of the cone, which lies inside
+ANGLES = np.linspace(0, 2 * np.pi, 64, endpoint=False)
+DIRECTIONS = np.column_stack([np.cos(ANGLES), np.sin(ANGLES)])  # of friction: tangents of the cone, which lies inside
 FASTEST = 1e3  # 1/s: what any state of the scenes moves per unit length
+
+
+PROVED = 1e-5  # m/s that velocities lack at least: a proof, far above the rounding of a linear program
+
+
+def solved_or_proved(sim, q):
+    """The last step, from q, was solved as posed; or it is relaxed, names what contradicts, and that is proved."""
+    if sim.status.converged:
+        return True
+    return bool(sim.status.contradictions) and contradiction(sim, q) > PROVED
 
 
 def contradiction(sim, q):
@@ -41,6 +52,15 @@ def asked(sim, gap):
     return 0.5 * min(options["baumgarte"] * depth / sim.timestep, options["max_correction_speed"])
 
 
+def polygon(sim):
+    """Corners of the friction polygon of contact="lcp", in multiples of mu lambda_N, in the plane of the two tangents."""
+    options = sim.options
+    sides, inscribed = 2 * options["friction_directions"], options["friction_polygon"] == "inscribed"
+    angles = 2 * np.pi * (np.arange(sides) + (0 if inscribed else 0.5)) / sides
+    radius = 1 if inscribed else 1 / np.cos(np.pi / sides)
+    return radius * np.column_stack([np.cos(angles), np.sin(angles)])
+
+
 def contact_rows(sim, q):
     """(row, least): normal velocity less friction times slip in every direction."""
     model = sim.model
@@ -51,13 +71,12 @@ def contact_rows(sim, q):
         body = bodies.index(name)
         return model.point_jacobian(q, body, rotations[body].T @ (point - positions[body]))[:3]
 
+    corners = polygon(sim) if sim.options["contact"] == "lcp" else DIRECTIONS
     for contact in sim.contacts:
-        J = point_jacobian(contact.body_b, contact.point) - point_jacobian(contact.body_a, contact.point)
-        normal = contact.normal
-        tangent = np.linalg.svd(normal[None])[2][1:]
-        for angle in DIRECTIONS:
-            slip = np.array([np.cos(angle), np.sin(angle)]) @ tangent
-            yield (normal - contact.friction * slip) @ J, asked(sim, -contact.depth)
+        J = point_jacobian(contact.body_a, contact.point) - point_jacobian(contact.body_b, contact.point)
+        tangents = np.array(contact.frame)[:2]
+        for corner in corners:
+            yield (contact.normal - contact.friction * corner @ tangents) @ J, asked(sim, -contact.depth)
 
 
 def limit_rows(sim, q):

@@ -45,15 +45,8 @@ KNOWN = {
     "tests/python/test_command_line.py::test_check_agrees[arm.xml]": CONTRADICTS,
     "tests/python/test_command_line.py::test_check_agrees[robot.urdf]": MODES,
     "tests/python/test_morphology_rollout.py::test_gradient_of_a_rollout_by_the_scales_of_a_finger": CONTRADICTS,
-    "tests/gradient/test_lcp_gradients.py::test_law_in_scenes[boxed-stack]": LEVELS,
-    "tests/gradient/test_lcp_gradients.py::test_law_in_scenes[hexagon-stack]": LEVELS,
     "tests/gradient/test_lcp_gradients.py::test_rollouts[thrown_box-boxed]": ROUNDING,
-    "tests/gradient/test_lcp_gradients.py::test_rollouts[arm_falls-boxed]": CONTRADICTS,
-    "tests/gradient/test_rollout_gradients.py::test_derivatives_against_differences[arm_falls]": CONTRADICTS,
-    "tests/gradient/test_rollout_gradients.py::test_the_remainder_is_of_second_order[arm_falls]": CONTRADICTS,
-    "tests/gradient/test_lcp_gradients.py::test_law_on_robots": LEVELS,
     "tests/analytic/test_lcp_contact.py::test_robots_agree_with_the_cone_where_nothing_slides": LEVELS,
-    "tests/reference/test_admm.py::test_velocities_agree[0.3-balls]": LEVELS,
 }
 
 

@@ -7,6 +7,7 @@ import coulomb
 from coulomb._differences import noise_of, sizes, slope
 from scenes.contacts import CONTACT_SCENES
 from scenes.trajectories import TRAJECTORIES, quadruped
+from scenes.wedges import solved_or_proved
 
 TOLERANCE = 1e-6
 PARAMETERS = {
@@ -57,8 +58,9 @@ class Differences:
         sim.reset()
         Q, V, active = [q], [v], []
         for u, t in zip(U, tau):
+            before = q
             q, v = sim.step(q, v, u, tau=t)
-            assert sim.status.converged
+            assert solved_or_proved(sim, before), sim.status
             active.append([(c.geometry_a, c.geometry_b, c.mode) for c in sim.contacts if c.mode != "separating"])
             Q.append(q)
             V.append(v)

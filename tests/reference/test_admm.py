@@ -170,7 +170,9 @@ def test_velocities_agree(name, speed):
         impulse = np.concatenate([np.stack([*tangents(c.normal), c.normal]) @ c.impulse for c in sim.contacts])
         np.testing.assert_allclose(free + np.linalg.solve(model.mass_matrix(q), J.T @ impulse), v1, rtol=0, atol=1e-9)
         scale = max(np.abs(free).max(), 1e-2)
-        assert violation(G, g, friction, impulse) < 1e-10 * scale
+        assert (
+            violation(G, g, friction, impulse) < 3e-9 * scale
+        )  # what the compliance leaves of nearly redundant contacts
         other = admm(theirs, G, g, friction)
         assert violation(G, g, friction, other) < 1e-6 * scale
         if name not in PILES or speed == 0:

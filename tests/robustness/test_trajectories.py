@@ -12,14 +12,13 @@ import pytest
 import coulomb
 from coulomb.demo import robot_path
 from scenes import robots
-from scenes.wedges import contradiction
+from scenes.wedges import solved_or_proved
 
 pytest.importorskip("mujoco")
 STEPS = int(os.environ.get("COULOMB_TRAJECTORY_STEPS", "300"))
 TIMESTEP = 2e-3  # s
 DROP = 0.02  # m
 DEEP = 1e-4  # m
-PROVED = 1e-5  # m/s that velocities lack at least: a proof, far above the rounding of a linear program
 HALF_A_TURN = np.pi / TIMESTEP  # rad/s: faster, a step that takes velocities as constant says nothing of a motion
 CORRECTED = 60  # steps after which nothing is left of a depth: a tenth is taken away in each
 FLOATING = {  # robots of example-robot-data, put on a floating base
@@ -108,7 +107,7 @@ class Watch:
         status = self.sim.status
         assert np.isfinite(q).all() and np.isfinite(v).all(), f"step {self.steps}: {status}"
         if not status.converged or status.reason != "solved":
-            proved = bool(status.contradictions) and contradiction(self.sim, q_before) > PROVED
+            proved = not status.converged and solved_or_proved(self.sim, q_before)
             self.wedged += proved
             if not proved:
                 self.unsolved.append(f"step {self.steps}: {status.reason}")
