@@ -31,7 +31,7 @@ struct DerivativesOut {
 };
 
 struct CotangentOut {
-  nb::object q, v, u, tau, columns, valid, previous_q = nb::none(), previous_v = nb::none();
+  nb::object q, v, u, tau, columns, valid, previous_q = nb::none(), previous_v = nb::none(), fext;
   ParameterSet set;
 };
 
@@ -120,8 +120,8 @@ DerivativesOut derivatives(Batch& batch, const std::vector<std::string>& wrt) {
   return out;
 }
 
-CotangentOut vjp(Batch& batch, nb::handle dQ1, nb::handle dV1, const std::vector<std::string>& wrt,
-                 nb::handle outputs) {
+CotangentOut vjp(Batch& batch, nb::handle dQ1, nb::handle dV1, std::vector<std::string> wrt, nb::handle outputs) {
+  const bool wants_fext = take_fext(wrt);
   const Py_ssize_t n = batch.n(), nv = batch.model().nv, nu = batch.model().nu;
   if (outputs.is_none()) ArrayIn(dQ1, "dQ1", {n, nv}), ArrayIn(dV1, "dV1", {n, nv});  // needed then
   const OptionalArray dq_in(dQ1, "dQ1", {n, nv}), dv_in(dV1, "dV1", {n, nv});
@@ -137,6 +137,8 @@ CotangentOut vjp(Batch& batch, nb::handle dQ1, nb::handle dV1, const std::vector
   to.tau = new_array<double>({n, nv}, "float64", out.tau);
   to.parameters = new_array<double>({n, out.set.size()}, "float64", out.columns);
   to.valid = new_array<bool>({n}, "bool", out.valid);
+  out.fext = nb::none();
+  if (wants_fext) to.fext = new_array<double>({n, batch.model().num_bodies, 6}, "float64", out.fext);
   if (reaches_back(batch)) {
     to.previous_q = new_array<double>({n, nv}, "float64", out.previous_q);
     to.previous_v = new_array<double>({n, nv}, "float64", out.previous_v);
@@ -215,6 +217,8 @@ void bind_results(nb::module_& module) {
       .def_ro("v", &CotangentOut::v, "(n, nv) with respect to v")
       .def_ro("u", &CotangentOut::u, "(n, nu) with respect to the controls")
       .def_ro("tau", &CotangentOut::tau, "(n, nv) with respect to the joint forces")
+      .def_ro("fext", &CotangentOut::fext,
+              "(n, num_bodies, 6) with respect to the world forces and torques on bodies, if wrt had \"fext\"; else None.")
       .def_ro(
           "previous_q", &CotangentOut::previous_q,
           "(n, nv) tangent space of q of the state before with stepper bdf2, zeros for a step without one; else None.")
@@ -222,7 +226,9 @@ void bind_results(nb::module_& module) {
       .def_ro("valid", &CotangentOut::valid, "(n,) bool: False, and zeros, where the numbers of the step overflowed.")
       .def(
           "__getitem__",
-          [](const CotangentOut& g, const std::string& name) { return parameter_part(g.columns, g.set, name); },
+          [](const CotangentOut& g, const std::string& name) {
+            return name == "fext" && !g.fext.is_none() ? g.fext : parameter_part(g.columns, g.set, name);
+          },
           nb::arg("name"), nb::sig("def __getitem__(self, name: str) -> numpy.ndarray"),
           "(n, size) gradient of a parameter of `wrt`, per environment. KeyError otherwise.")
       .def_prop_ro("parameters", [](const CotangentOut& g) { return parameter_names(g.set); }, "Names of `wrt`.");
@@ -263,7 +269,7 @@ void bind_products(nb::class_<Batch>& cls) {
               "[], *, outputs: dict[str, numpy.ndarray] | None = None) -> BatchCotangent"),
       "Reverse mode: cotangents (n, nv) of q1 and v1 to the BatchCotangent of q, v, u and tau, and of the "
       "parameters named in wrt "
-      "(g[name], per environment). outputs: cotangents (n, tangent_size) of outputs by name, forces too, which add to "
+      "(g[name], per environment); of fext where wrt has \"fext\". outputs: cotangents (n, tangent_size) of outputs by name, forces too, which add to "
       "dQ1 and dV1; these may then be None.\n\nRuntimeError: an environment took no step yet, or forces that the steps "
       "do not tell; ValueError: NaN in a cotangent, unknown name.");
   cls.def("jvp", &jvp, nb::arg("dQ") = nb::none(), nb::arg("dV") = nb::none(), nb::arg("dU") = nb::none(),

@@ -45,33 +45,35 @@ struct RolloutOut {
 };
 
 struct RolloutCotangentOut {
-  nb::object q0, v0, u, tau, columns, valid;
+  nb::object q0, v0, u, tau, columns, valid, fext;
   ParameterSet set;
 };
 
-int number_of_steps(std::optional<int> steps, nb::handle U, nb::handle tau) {
-  for (const auto& [name, array] : {std::pair("U", U), std::pair("tau", tau)}) {
+int number_of_steps(std::optional<int> steps, nb::handle U, nb::handle tau, nb::handle fext) {
+  for (const auto& [name, array] : {std::pair("U", U), std::pair("tau", tau), std::pair("fext", fext)}) {
     if (array.is_none()) continue;
-    const ArrayIn in(array, name, {-1, -1, -1});
-    const int rows = static_cast<int>(in.shape(1));
+    const bool wrenches = array.is(fext);
+    const int rows = static_cast<int>(wrenches ? ArrayIn(array, name, {-1, -1, -1, -1}).shape(1)
+                                               : ArrayIn(array, name, {-1, -1, -1}).shape(1));
     if (steps && *steps != rows)
       throw nb::value_error(
           ("steps: got " + std::to_string(*steps) + ", but " + name + " has " + std::to_string(rows)).c_str());
     steps = rows;
   }
-  if (!steps) throw nb::value_error("steps: needed when U and tau are None");
+  if (!steps) throw nb::value_error("steps: needed when U and tau are None (and fext)");
   if (*steps < 0) throw nb::value_error(("steps: got " + std::to_string(*steps) + ", expected at least 0").c_str());
   return *steps;
 }
 
 RolloutOut run(nb::handle_t<Batch> self, nb::handle Q0, nb::handle V0, nb::handle U, std::optional<int> steps,
-               nb::handle tau, bool derivatives, std::optional<int> checkpoint_every,
+               nb::handle tau, nb::handle fext, bool derivatives, std::optional<int> checkpoint_every,
                std::optional<double> memory_budget, bool keep_factors) {
   Batch& batch = nb::cast<Batch&>(self);
   const Model& model = batch.model();
-  const Py_ssize_t n = batch.n(), T = number_of_steps(steps, U, tau);
+  const Py_ssize_t n = batch.n(), T = number_of_steps(steps, U, tau, fext);
   const ArrayIn q_in(Q0, "Q0", {n, model.nq}), v_in(V0, "V0", {n, model.nv});
-  const OptionalArray u_in(U, "U", {n, T, model.nu}), tau_in(tau, "tau", {n, T, model.nv});
+  const OptionalArray u_in(U, "U", {n, T, model.nu}), tau_in(tau, "tau", {n, T, model.nv}),
+      fext_in(fext, "fext", {n, T, model.num_bodies, 6});
   if (checkpoint_every && *checkpoint_every < 1)
     throw nb::value_error(
         ("checkpoint_every: got " + std::to_string(*checkpoint_every) + ", expected at least 1").c_str());
@@ -88,7 +90,8 @@ RolloutOut run(nb::handle_t<Batch> self, nb::handle Q0, nb::handle V0, nb::handl
   to.converged = new_array<bool>({n, T}, "bool", out.converged);
   to.iterations = new_array<int>({n, T}, "int32", out.iterations);
   to.residual = new_array<double>({n, T}, "float64", out.residual);
-  const BatchRolloutInput input{q_in.data(), v_in.data(), u_in.data(), tau_in.data(), static_cast<int>(T)};
+  const BatchRolloutInput input{q_in.data(),   v_in.data(),         u_in.data(),
+                                tau_in.data(), static_cast<int>(T), fext_in.data()};
   run_interruptible(batch, [&](const Interrupted& interrupted) {
     return rollout(batch.simulator, input, options, to, out.rollout, interrupted);
   });
@@ -129,7 +132,8 @@ nb::object readings(const RolloutOut& r, nb::handle name) {
   return out;
 }
 
-RolloutCotangentOut reverse(const RolloutOut& r, nb::handle dQ, nb::handle dV, const Names& wrt, nb::handle outputs) {
+RolloutCotangentOut reverse(const RolloutOut& r, nb::handle dQ, nb::handle dV, Names wrt, nb::handle outputs) {
+  const bool wants_fext = take_fext(wrt);
   Batch& batch = r.owner();
   const Model& model = model_of(r);
   const Py_ssize_t n = batch.n(), T = r.rollout.steps;
@@ -143,6 +147,8 @@ RolloutCotangentOut reverse(const RolloutOut& r, nb::handle dQ, nb::handle dV, c
   to.tau = new_array<double>({n, T, model.nv}, "float64", out.tau);
   to.parameters = new_array<double>({n, out.set.size()}, "float64", out.columns);
   to.valid = new_array<bool>({n}, "bool", out.valid);
+  out.fext = nb::none();
+  if (wants_fext) to.fext = new_array<double>({n, T, model.num_bodies, 6}, "float64", out.fext);
   const OutputWeights weights(model, outputs, T + 1, n);
   run_interruptible(batch, [&](const Interrupted& interrupted) {
     return vjp(batch.simulator, r.rollout, q_in.data(), v_in.data(), wrt, to, interrupted, &weights.set,
@@ -233,10 +239,15 @@ void bind_results(nb::module_& module) {
       .def_ro("v0", &RolloutCotangentOut::v0, "(n, nv)")
       .def_ro("u", &RolloutCotangentOut::u, "(n, T, nu) with respect to the controls")
       .def_ro("tau", &RolloutCotangentOut::tau, "(n, T, nv) with respect to the extra joint forces")
+      .def_ro("fext", &RolloutCotangentOut::fext,
+              "(n, T, num_bodies, 6) with respect to the world forces and torques on bodies, if wrt had \"fext\"; else "
+              "None.")
       .def_ro("valid", &RolloutCotangentOut::valid, "(n,) bool: False, and zeros, where numbers overflowed on the way.")
       .def(
           "__getitem__",
-          [](const RolloutCotangentOut& g, const std::string& name) { return parameter_part(g.columns, g.set, name); },
+          [](const RolloutCotangentOut& g, const std::string& name) {
+            return name == "fext" && !g.fext.is_none() ? g.fext : parameter_part(g.columns, g.set, name);
+          },
           nb::arg("name"), nb::sig("def __getitem__(self, name: str) -> numpy.ndarray"),
           "(n, size) gradient of a parameter of `wrt`, per environment, summed over the steps. KeyError otherwise.")
       .def_prop_ro(
@@ -249,13 +260,15 @@ void bind_batch_rollout(nb::module_& module, nb::class_<Batch>& batch) {
   bind_results(module);
   batch.def(
       "rollout", &run, nb::arg("Q0"), nb::arg("V0"), nb::arg("U") = nb::none(), nb::kw_only(),
-      nb::arg("steps") = nb::none(), nb::arg("tau") = nb::none(), nb::arg("derivatives") = true,
+      nb::arg("steps") = nb::none(), nb::arg("tau") = nb::none(), nb::arg("fext") = nb::none(),
+      nb::arg("derivatives") = true,
       nb::arg("checkpoint_every") = nb::none(), nb::arg("memory_budget") = nb::none(), nb::arg("keep_factors") = true,
       nb::sig("def rollout(self, Q0: numpy.ndarray, V0: numpy.ndarray, U: numpy.ndarray | None = None, *, steps: "
               "int | None = None, "
-              "tau: numpy.ndarray | None = None, derivatives: bool = True, checkpoint_every: int | None = None, "
+              "tau: numpy.ndarray | None = None, fext: numpy.ndarray | None = None, derivatives: bool = True, checkpoint_every: int | None = None, "
               "memory_budget: float | None = None, keep_factors: bool = True) -> BatchRollout"),
-      "T steps of every environment from (Q0, V0) under U (n, T, nu) and tau (n, T, nv), or `steps` steps "
+      "T steps of every environment from (Q0, V0) under U (n, T, nu), tau (n, T, nv) and fext (n, T, num_bodies, 6), or "
+      "`steps` steps "
       "without. Starts from "
       "reset(). Returns a BatchRollout. derivatives=False keeps nothing for them. checkpoint_every: steps "
       "between checkpoints "

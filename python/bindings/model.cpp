@@ -233,7 +233,12 @@ void bind_extras(Class& cls) {
       .def_ro("ref_b", &Equality::ref_b, "m or rad: where joint_b's coordinate counts as zero.");
   cls.def_ro("equalities", &Model::equalities, "Connections, welds and coupled joints (mimic).");
   cls.def_ro("keyframes", &Model::keyframes, "States that came with the model.");
-  cls.def_ro("ignored", &Model::ignored, "What the loaders ignored, one line each.");
+  cls.def_ro("ignored", &Model::ignored,
+             "What the loaders left out or replaced, one line each; most of it the motion does not feel (deviations).");
+  cls.def_ro("deviations", &Model::deviations,
+             "The lines of `ignored` that the motion may feel: soft-contact parameters (constraints here are exact), "
+             "margins, torsional friction, velocity limits, a file's integrator, pairs that overlap from the start. What "
+             "would make it another motion altogether (tendons, fluids, activations, ...) is refused with a ValueError.");
 }
 
 }  // namespace
@@ -268,6 +273,7 @@ void bind_model(nb::module_& module) {
   bind_joints(cls);
   bind_geometries(cls);
   bind_extras(cls);
+  bind_names(cls);
 }
 
 }  // namespace coulomb::python

@@ -17,6 +17,7 @@ nanobind::class_<StepDerivatives> bind_derivatives(nanobind::module_& module);
 void bind_dynamics(nanobind::class_<Model>& model);
 void bind_model_outputs(nanobind::class_<Model>& model);
 void bind_step_outputs(nanobind::class_<StepDerivatives>& derivatives, nanobind::class_<Simulator>& simulator);
+void bind_names(nanobind::class_<Model>& model);
 void bind_parameters(nanobind::class_<Model>& model);
 void bind_pin_coordinates(nanobind::class_<Model>& model);
 void bind_reports(nanobind::module_& module);

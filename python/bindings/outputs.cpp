@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "coulomb/dynamics/dynamics_queries.hpp"
@@ -22,6 +23,13 @@ std::vector<std::string> output_names_of(nb::handle names) {
     out.push_back(nb::cast<std::string>(item));
   }
   return out;
+}
+
+bool take_fext(std::vector<std::string>& wrt) {
+  const auto found = std::find(wrt.begin(), wrt.end(), "fext");
+  if (found == wrt.end()) return false;
+  wrt.erase(found);
+  return true;
 }
 
 OutputWeights::OutputWeights(const Model& model, nb::handle outputs, Py_ssize_t rows, Py_ssize_t outer) {
@@ -87,14 +95,17 @@ void bind_contact_derivative(nb::class_<StepDerivatives>& cls, const char* name,
 
 void bind_model_outputs(nb::class_<Model>& cls) {
   nb::class_<Site>(cls, "Site", "A named frame on a body, with the volume that a touch sensor on it covers.")
-      .def_ro("name", &Site::name, "Name in the robot's file.")
+      .def_ro("name", &Site::name, "Name in the robot's file, made unique.")
+      .def("__repr__", [](const Site& s) { return "<Site " + s.name + ">"; })
       .def_prop_ro(
           "body", [](const Site& s) { return s.frame.body; }, "Index of the body that carries it.")
       .def_prop_ro(
           "position", [](const Site& s) { return to_numpy(s.frame.pos); }, "(3,) m, in the body's frame.")
       .def_prop_ro(
           "quaternion", [](const Site& s) { return to_numpy(s.frame.quat); }, "(4,) wxyz, in the body's frame.");
-  cls.def_ro("sites", &Model::sites, "Sites of MJCF files.")
+  cls.def_ro("sites", &Model::sites,
+             "Frames that ride on bodies: sites of MJCF files, links that a fixed joint of a URDF welds to a body, frames "
+             "of a pin.Model.")
       .def_prop_ro(
           "sensor_names",
           [](const Model& model) {
@@ -104,25 +115,38 @@ void bind_model_outputs(nb::class_<Model>& cls) {
           },
           "Names of the sensors of MJCF files that are supported; outputs 'sensor/<name>'.");
   const nb::module_ types = nb::module_::import_("types");
+  const auto described = [types](const Model& model, const std::vector<std::string>& names) {
+    nb::dict out;
+    for (const std::string& name : names) {
+      const Sensor sensor = find_output(model, name);
+      nb::object entry = types.attr("SimpleNamespace")();
+      nb::setattr(entry, "size", nb::int_(sensor_size(model, sensor)));
+      nb::setattr(entry, "tangent_size", nb::int_(sensor_tangent_size(model, sensor)));
+      nb::setattr(entry, "unit", nb::str(sensor_unit(model, sensor)));
+      out[name.c_str()] = entry;
+    }
+    return out;
+  };
   cls.def(
-      "outputs",
-      [types](const Model& model) {
-        nb::dict out;
-        for (const std::string& name : output_names(model)) {
-          const Sensor sensor = find_output(model, name);
-          nb::object entry = types.attr("SimpleNamespace")();
-          nb::setattr(entry, "size", nb::int_(sensor_size(model, sensor)));
-          nb::setattr(entry, "tangent_size", nb::int_(sensor_tangent_size(model, sensor)));
-          nb::setattr(entry, "unit", nb::str(sensor_unit(model, sensor)));
-          out[name.c_str()] = entry;
-        }
-        return out;
-      },
+      "force_outputs", [described](const Model& model) { return described(model, force_output_names(model)); },
+      nb::sig("def force_outputs(self) -> dict[str, types.SimpleNamespace]"),
+      "The forces of a step that can be read (Simulator.output), as outputs() describes them: contact_force/<body, link "
+      "or geometry> (3,), joint_limit_force/<joint> (1,), joint_friction_force/<joint> (its dofs), "
+      "equality_force/<equality> (connect 3, weld 6, joint 1), actuator_force/<actuator> (1,).");
+  cls.def(
+      "outputs", [described](const Model& model) { return described(model, output_names(model)); },
       nb::sig("def outputs(self) -> dict[str, types.SimpleNamespace]"),
       "Every output, 'kind/element', with its .size, .tangent_size (orientations: 4 and 3) and .unit. Kinds: position, "
       "orientation, velocity, angular_velocity (of a body, site or geometry, world axes), joint_position, "
-      "joint_velocity, subtree_com, subtree_velocity, sensor (of MJCF files). Not listed: contact_force/<body or "
-      "geometry> (3,), N, of a step. docs/outputs.md");
+      "joint_velocity, subtree_com, subtree_velocity, sensor (of MJCF files). Forces of a step: force_outputs(). "
+      "docs/outputs.md");
+  cls.def("_is_force", [](const Model& model, const std::string& name) { return is_force(find_output(model, name).type); });
+  cls.def("_output_sizes", [](const Model& model, const std::vector<std::string>& names) {
+    nb::list sizes;
+    const OutputSet set(model, names);
+    for (const OutputSet::Item& item : set.items()) sizes.append(nb::make_tuple(item.size, item.tangent_size));
+    return sizes;
+  });
   cls.def(
       "output",
       [](const Model& model, nb::handle name, nb::handle q, nb::handle v) {

@@ -8,6 +8,7 @@
 
 #include "arrays.hpp"
 #include "coulomb/model/configuration.hpp"
+#include "coulomb/model/name_hints.hpp"
 #include "module.hpp"
 
 namespace coulomb::python {
@@ -17,13 +18,17 @@ namespace {
 using Robot = std::optional<std::string>;
 
 const PinocchioMap& find_map(const Model& model, const Robot& robot) {
-  std::string names;
+  std::string listed;
+  std::vector<std::string> names;
   for (const PinocchioMap& map : model.pinocchio_maps) {
     if (robot ? map.name == *robot : model.pinocchio_maps.size() == 1) return map;
-    names += (names.empty() ? "'" : ", '") + map.name + "'";
+    listed += (listed.empty() ? "'" : ", '") + map.name + "'";
+    names.push_back(map.name);
   }
-  throw nb::value_error(
-      ("robot: got " + (robot ? "'" + *robot + "'" : std::string("None")) + ", expected one of " + names).c_str());
+  const std::vector<std::string> guess = robot ? similar_names(*robot, names) : std::vector<std::string>{};
+  throw nb::value_error(("robot: got " + (robot ? "'" + *robot + "'" : std::string("None")) +
+                         (guess.empty() ? "" : ", did you mean '" + guess[0] + "'?") + ", expected one of " + listed)
+                            .c_str());
 }
 
 void check_finite(const ArrayIn& array, const char* name) {

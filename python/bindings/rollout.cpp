@@ -12,6 +12,7 @@
 #include <stdexcept>
 
 #include "arrays.hpp"
+#include "batch.hpp"
 #include "coulomb/rollout/rollout_derivatives.hpp"
 #include "coulomb/rollout/rollout_outputs.hpp"
 #include "module.hpp"
@@ -80,7 +81,8 @@ int positive(const char* name, const std::optional<std::int64_t>& value) {
   return static_cast<int>(*value);
 }
 
-int number_of_steps(std::optional<int> steps, const OptionalArray& u, const OptionalArray& tau) {
+int number_of_steps(std::optional<int> steps, const OptionalArray& u, const OptionalArray& tau,
+                    const OptionalArray& fext) {
   const auto agree = [&](const char* name, const OptionalArray& rows) {
     if (!rows.data()) return;
     const int count = static_cast<int>(rows.rows());
@@ -92,17 +94,21 @@ int number_of_steps(std::optional<int> steps, const OptionalArray& u, const Opti
   };
   agree("U", u);
   agree("tau", tau);
-  if (!steps) throw nb::value_error("steps: needed when U and tau are None");
+  agree("fext", fext);
+  if (!steps) throw nb::value_error("steps: needed when U and tau are None (and fext)");
   return *steps;
 }
 
-Rollout run(Simulator& sim, nb::handle q0, nb::handle v0, nb::handle U, std::optional<int> steps, nb::handle tau,
+Rollout run(Simulator& sim, nb::handle q0, nb::handle v0, nb::handle U, std::optional<int> steps, nb::handle tau, nb::handle fext,
             std::optional<std::int64_t> checkpoint_every, std::optional<double> memory_budget, bool keep_factors,
             nb::handle progress) {
   const Model& model = sim.model();
   const ArrayIn q_in(q0, "q0", {model.nq}), v_in(v0, "v0", {model.nv});
-  const OptionalArray u_in(U, "U", {-1, model.nu}), tau_in(tau, "tau", {-1, model.nv});
-  const RolloutInput input{q_in.data(), v_in.data(), u_in.data(), tau_in.data(), number_of_steps(steps, u_in, tau_in)};
+  const OptionalArray u_in(U, "U", {-1, model.nu}), tau_in(tau, "tau", {-1, model.nv}),
+      fext_in(fext, "fext", {-1, model.num_bodies, 6});
+  RolloutInput input{q_in.data(), v_in.data(), u_in.data(), tau_in.data()};
+  input.steps = number_of_steps(steps, u_in, tau_in, fext_in);
+  input.fext = fext_in.data();
   RolloutOptions options;
   options.checkpoint_every = positive("checkpoint_every", checkpoint_every);
   if (memory_budget) {
@@ -127,11 +133,13 @@ Names parameters_of(const Names& wrt) {
 RolloutCotangent reverse(const Rollout& r, nb::handle dQ, nb::handle dV, const Names& wrt, nb::handle outputs,
                          nb::handle progress) {
   const OptionalArray q(dQ, "dQ", {r.steps + 1, r.model->nv}), v(dV, "dV", {r.steps + 1, r.model->nv});
-  const Names parameters = parameters_of(wrt);
+  Names parameters = parameters_of(wrt);
+  const bool wants_fext = take_fext(parameters);
   const OutputWeights weights(*r.model, outputs, r.steps + 1);
   return Watch(progress).run([&](const Progress& watch) {
-    return weights.values.empty() ? vjp(r, q.data(), v.data(), parameters, watch)
-                                  : vjp(r, q.data(), v.data(), weights.set, weights.values.data(), parameters, watch);
+    return weights.values.empty()
+               ? vjp(r, q.data(), v.data(), parameters, watch, nullptr, wants_fext)
+               : vjp(r, q.data(), v.data(), weights.set, weights.values.data(), parameters, watch, wants_fext);
   });
 }
 
@@ -184,7 +192,15 @@ nb::object dense(const Rollout& r, const Names& wrt, bool all_states, nb::handle
   return std::move(out);
 }
 
+nb::object fext_of(const RolloutCotangent& g) {
+  nb::object out;
+  double* to = new_array<double>({g.steps, g.num_bodies, 6}, "float64", out);
+  std::copy(g.fext.begin(), g.fext.end(), to);
+  return out;
+}
+
 nb::object item(const RolloutCotangent& g, const std::string& name) {
+  if (name == "fext" && g.wants_fext) return fext_of(g);
   if (name == "q0") return to_numpy(g.q0);
   if (name == "v0") return to_numpy(g.v0);
   if (name == "u") return to_numpy(g.u.data(), g.steps, g.nu, g.nu);
@@ -209,6 +225,10 @@ void bind_cotangent(nb::module_& module) {
   property("v0", "(nv,)");
   property("u", "(T, nu) with respect to the controls");
   property("tau", "(T, nv) with respect to the extra joint forces");
+  cls.def_prop_ro(
+      "fext", [](const RolloutCotangent& g) { return g.wants_fext ? fext_of(g) : nb::object(nb::none()); },
+      nb::sig("def fext(self) -> numpy.ndarray | None"),
+      "(T, num_bodies, 6) with respect to the world forces and torques on bodies, if wrt had \"fext\"; else None.");
   cls.def("__getitem__", &item, nb::arg("name"), nb::sig("def __getitem__(self, name: str) -> numpy.ndarray"),
           "(size,) gradient of a parameter of `wrt`, summed over the steps; 'q0', 'v0', 'u', 'tau' too. KeyError "
           "otherwise.")
@@ -271,7 +291,7 @@ void bind_products(nb::class_<Rollout>& cls) {
               "bool | collections.abc.Callable[[int, int], object] | None = None) -> RolloutCotangent"),
       "Reverse mode: cotangents (T + 1, nv) of q (tangent space) and v (None: zero) to the RolloutCotangent of q0, "
       "v0, u, tau and "
-      "of the parameters named in wrt. outputs: cotangents (T + 1, tangent_size) of outputs by name (Rollout.output), "
+      "of the parameters named in wrt; of fext where wrt has \"fext\". outputs: cotangents (T + 1, tangent_size) of outputs by name (Rollout.output), "
       "which add to them. Steps that were not kept are run once more, with the same bits.\n\nValueError: NaN in a "
       "cotangent, wrong "
       "shape, unknown parameter. OverflowError: the gradient grew beyond the range of float64. KeyboardInterrupt: "
@@ -309,14 +329,17 @@ void bind_rollout(nb::module_& module, nb::class_<Simulator>& simulator) {
   bind_products(trajectory);
   simulator.def(
       "rollout", &run, nb::arg("q0"), nb::arg("v0"), nb::arg("U") = nb::none(), nb::kw_only(),
-      nb::arg("steps") = nb::none(), nb::arg("tau") = nb::none(), nb::arg("checkpoint_every") = nb::none(),
+      nb::arg("steps") = nb::none(), nb::arg("tau") = nb::none(), nb::arg("fext") = nb::none(),
+      nb::arg("checkpoint_every") = nb::none(),
       nb::arg("memory_budget") = nb::none(), nb::arg("keep_factors") = true, nb::arg("progress") = nb::none(),
       nb::sig("def rollout(self, q0: numpy.ndarray, v0: numpy.ndarray, U: numpy.ndarray | None = None, *, "
               "steps: int | None = None, "
-              "tau: numpy.ndarray | None = None, checkpoint_every: int | None = None, memory_budget: float | "
+              "tau: numpy.ndarray | None = None, fext: numpy.ndarray | None = None, checkpoint_every: int | None = "
+              "None, memory_budget: float | "
               "None = None, keep_factors: bool = True, progress: "
               "bool | collections.abc.Callable[[int, int], object] | None = None) -> Rollout"),
-      "T steps from (q0, v0) under U (T, nu) and extra joint forces tau (T, nv), or `steps` steps without. "
+      "T steps from (q0, v0) under U (T, nu), extra joint forces tau (T, nv) and wrenches fext (T, num_bodies, 6) as "
+      "Simulator.step, or `steps` steps without. "
       "Starts from reset(). Returns a Rollout.\n\n"
       "checkpoint_every: steps between checkpoints of the memory that derivatives start from; a vjp keeps "
       "the records of as many steps. memory_budget: instead, bytes for the whole Rollout and its vjp "

@@ -22,6 +22,46 @@ std::array<double, N> read(nb::handle object, const char* name) {
   return ArrayIn(object, name, {static_cast<Py_ssize_t>(N)}).array<N>();
 }
 
+std::optional<std::array<double, 2>> read_range(nb::handle object, const char* name) {
+  if (object.is_none()) return std::nullopt;
+  return read<2>(object, name);
+}
+
+/// None, a number for all joints, or a dict of numbers by joint.
+JointGains read_gains(nb::handle object, const char* name) {
+  JointGains out;
+  if (object.is_none()) return out;
+  if (!nb::isinstance<nb::dict>(object)) {
+    out.all = *ArrayIn(object, name, {}).data();
+    return out;
+  }
+  for (auto [joint, value] : nb::borrow<nb::dict>(object)) {
+    if (!nb::isinstance<nb::str>(joint)) throw nb::type_error((std::string(name) + ": names of joints are strings").c_str());
+    const std::string what = std::string(name) + " of '" + nb::cast<std::string>(joint) + "'";
+    out.of_joint[nb::cast<std::string>(joint)] = *ArrayIn(value, what.c_str(), {}).data();
+  }
+  if (out.of_joint.empty()) throw nb::value_error((std::string(name) + ": the dict is empty").c_str());
+  return out;
+}
+
+/// True, False or the kind of the motors; gains alone say what kind is meant. Whether there are to be any.
+bool read_motors(nb::handle actuators, nb::handle kp, nb::handle kd, MotorOptions& motors) {
+  motors.kp = read_gains(kp, "kp"), motors.kd = read_gains(kd, "kd");
+  if (nb::isinstance<nb::str>(actuators)) {
+    motors.kind = nb::cast<std::string>(actuators);
+    return true;
+  }
+  if (!PyBool_Check(actuators.ptr()))
+    throw nb::type_error("actuators: expected True, False, 'motor', 'position' or 'velocity'");
+
+  if (motors.kp.given()) motors.kind = "position";
+  else if (motors.kd.given()) motors.kind = "velocity";
+  const bool wanted = nb::cast<bool>(actuators);
+  if (!wanted && motors.kind != "motor")
+    throw nb::value_error("kp, kd: given, but actuators=False leaves nothing to give them to");
+  return wanted;
+}
+
 PenaltyMaterial penalty_material(Number stiffness, Number damping, Number friction_stiffness, double scale) {
   return {stiffness, damping, friction_stiffness, scale};
 }
@@ -121,7 +161,8 @@ void bind_loaders(nb::class_<Scene>& cls) {
       "add_urdf",
       [](Scene& scene, const std::string& path, bool floating_base, nb::object position, nb::object quaternion,
          const std::vector<std::string>& package_dirs, Number friction, Number restitution, double compliance,
-         bool self_collision, bool actuators, bool ignore_mimic, const std::string& name) {
+         bool self_collision, nb::object actuators, nb::object kp, nb::object kd, bool ignore_mimic,
+         const std::string& name) {
         UrdfOptions options;
         options.floating_base = floating_base;
         options.position = read<3>(position, "position");
@@ -131,7 +172,7 @@ void bind_loaders(nb::class_<Scene>& cls) {
         options.restitution = restitution;
         options.compliance = compliance;
         options.self_collision = self_collision;
-        options.actuators = actuators;
+        options.actuators = read_motors(actuators, kp, kd, options.motors);
         options.ignore_mimic = ignore_mimic;
         options.name = name;
         return scene.add_urdf(path, options);
@@ -141,11 +182,13 @@ void bind_loaders(nb::class_<Scene>& cls) {
       nb::arg("quaternion").none() = nb::make_tuple(1.0, 0.0, 0.0, 0.0),
       nb::arg("package_dirs") = std::vector<std::string>{}, nb::arg("friction") = nb::none(),
       nb::arg("restitution") = nb::none(), nb::arg("compliance") = 0.0, nb::arg("self_collision") = true,
-      nb::arg("actuators") = true, nb::arg("ignore_mimic") = false, nb::arg("name") = "",
+      nb::arg("actuators").none() = true, nb::arg("kp") = nb::none(), nb::arg("kd") = nb::none(),
+      nb::arg("ignore_mimic") = false, nb::arg("name") = "",
       "A robot from a URDF file or string. position, quaternion: of the base, world. package_dirs: where package:// is "
       "looked up. "
       "Meshes become convex. actuators: one motor per joint degree of freedom (none for mimic joints), limited to the "
-      "effort limit. What the "
+      "effort limit; 'position' or 'velocity': servos with the gains kp and kd (a number, or a dict by joint). Links "
+      "behind fixed joints are Model.sites. What the "
       "loader ignores "
       "is listed in Model.ignored.\n\nValueError: names the element that cannot be read or is not supported.");
   cls.def(
@@ -160,20 +203,21 @@ void bind_loaders(nb::class_<Scene>& cls) {
   cls.def(
       "_add_pinocchio",
       [](Scene& scene, nb::bytes model, nb::bytes geometry, nb::object position, nb::object quaternion, Number friction,
-         Number restitution, double compliance, bool actuators, const std::string& name) {
+         Number restitution, double compliance, nb::object actuators, nb::object kp, nb::object kd, const std::string& name) {
         PinocchioOptions options;
         options.position = read<3>(position, "position");
         options.quaternion = read<4>(quaternion, "quaternion");
         options.friction = friction;
         options.restitution = restitution;
         options.compliance = compliance;
-        options.actuators = actuators;
+        options.actuators = read_motors(actuators, kp, kd, options.motors);
         options.name = name;
         return scene.add_pinocchio(std::string(model.c_str(), model.size()),
                                    std::string(geometry.c_str(), geometry.size()), options);
       },
       nb::arg("model"), nb::arg("geometry"), nb::arg("position"), nb::arg("quaternion"), nb::arg("friction").none(),
-      nb::arg("restitution").none(), nb::arg("compliance"), nb::arg("actuators"), nb::arg("name"));
+      nb::arg("restitution").none(), nb::arg("compliance"), nb::arg("actuators").none(), nb::arg("kp").none(),
+      nb::arg("kd").none(), nb::arg("name"));
 }
 
 }  // namespace
@@ -228,6 +272,33 @@ void bind_scene(nb::module_& module) {
       "the argument and its value; the scene is then as it was.");
   bind_shapes(cls);
   bind_loaders(cls);
+  cls.def(
+      "add_actuator",
+      [](Scene& scene, const std::string& joint, const std::string& kind, Number kp, Number kd, nb::object gear,
+         nb::object control_range, nb::object force_range, const std::string& name) {
+        ActuatorOptions options;
+        options.kind = kind;
+        options.kp = kp, options.kd = kd;
+        if (!gear.is_none())
+          options.gear = ArrayIn(nb::module_::import_("numpy").attr("atleast_1d")(gear), "gear", {-1}).vector();
+        options.control_range = read_range(control_range, "control_range");
+        options.force_range = read_range(force_range, "force_range");
+        options.name = name;
+        return scene.add_actuator(joint, options);
+      },
+      nb::arg("joint"), nb::kw_only(), nb::arg("kind") = "motor", nb::arg("kp") = nb::none(),
+      nb::arg("kd") = nb::none(), nb::arg("gear") = nb::none(), nb::arg("control_range") = nb::none(),
+      nb::arg("force_range") = nb::none(), nb::arg("name") = "",
+      nb::sig("def add_actuator(self, joint: str, *, kind: str = 'motor', kp: float | None = None, kd: float | None = "
+              "None, gear: numpy.typing.ArrayLike | None = None, control_range: tuple[float, float] | None = None, "
+              "force_range: tuple[float, float] | None = None, name: str = '') -> str"),
+      "Drives a joint added before, a loaded robot's too (that of a free shape is '<shape>_joint'), with the next entry "
+      "of u. kind: 'motor', force = u; 'position', force = kp (u - length) - kd speed; 'velocity', force = kd (u - "
+      "speed). kp: N/m or N m/rad. kd: N s/m or N m s/rad. gear: force on each degree of freedom of the joint per unit of "
+      "force, and length per coordinate: 1 by default; ball and free joints need 3 and 6 numbers. control_range, "
+      "force_range: (lower, upper) to which u and the force are clamped. The force is explicit in a semi-implicit step: kd "
+      "times the time step must stay well below the inertia. Returns the actuator's name (default: the joint's, made "
+      "unique).\n\nValueError: names the joint or the argument and its value; the scene is then as it was.");
   cls.def(
       "set_contact",
       [](Scene& scene, const std::string& geometry, Number stiffness, Number damping, Number friction_stiffness,

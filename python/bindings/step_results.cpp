@@ -235,10 +235,20 @@ Derivatives bind_derivatives(nb::module_& module) {
   optional_property("previous_q", &StepCotangent::previous_q,
                     "(nv,) tangent space of q of the state before, of a bdf2 step that has one; else None.");
   optional_property("previous_v", &StepCotangent::previous_v, "(nv,) with respect to v of the state before; or None.");
+  cotangent.def_prop_ro(
+      "fext",
+      [](const StepCotangent& g) {
+        return g.wants_fext ? to_numpy(g.fext.data(), static_cast<Py_ssize_t>(g.fext.size() / 6), 6, 6)
+                            : nb::object(nb::none());
+      },
+      nb::sig("def fext(self) -> numpy.ndarray | None"),
+      "(num_bodies, 6) with respect to the world forces and torques on bodies, if wrt had \"fext\"; else None.");
   cotangent
       .def(
           "__getitem__",
           [](const StepCotangent& g, const std::string& name) {
+            if (name == "fext" && g.wants_fext)
+              return to_numpy(g.fext.data(), static_cast<Py_ssize_t>(g.fext.size() / 6), 6, 6);
             const auto& item = find_item(g.parameter_set.get(), name);
             return to_numpy(g.parameters.data() + item.first, item.element.size);
           },

@@ -38,12 +38,13 @@ nb::object jvp(Simulator& sim, nb::handle dq, nb::handle dv, nb::handle du, nb::
   return nb::make_tuple(std::move(dq_out.array), std::move(dv_out.array));
 }
 
-StepCotangent vjp(Simulator& sim, nb::handle dq1, nb::handle dv1, const std::vector<std::string>& wrt,
-                  nb::handle outputs, nb::handle dlambda) {
+StepCotangent vjp(Simulator& sim, nb::handle dq1, nb::handle dv1, std::vector<std::string> wrt, nb::handle outputs,
+                  nb::handle dlambda) {
+  const bool wants_fext = take_fext(wrt);
   const Py_ssize_t nv = sim.model().nv;
   if (outputs.is_none() && dlambda.is_none()) {
     const ArrayIn dq_in(dq1, "dq1", {nv}), dv_in(dv1, "dv1", {nv});
-    return sim.vjp(dq_in.data(), dv_in.data(), wrt);
+    return sim.vjp(dq_in.data(), dv_in.data(), wrt, wants_fext);
   }
   const OptionalArray dq_in(dq1, "dq1", {nv}), dv_in(dv1, "dv1", {nv});
   if (dq_in.data()) dq_in.finite("dq1");
@@ -54,7 +55,8 @@ StepCotangent vjp(Simulator& sim, nb::handle dq1, nb::handle dv1, const std::vec
   const OptionalArray dlambda_in(dlambda, "dlambda", {rows});
   if (dlambda_in.data()) dlambda_in.finite("dlambda");
   return coulomb::vjp(sim, dq_in.data(), dv_in.data(),
-                      {outputs.is_none() ? nullptr : &weights.set, weights.values.data(), dlambda_in.data()}, wrt);
+                      {outputs.is_none() ? nullptr : &weights.set, weights.values.data(), dlambda_in.data()}, wrt,
+                      wants_fext);
 }
 
 SimulatorOptions options(std::optional<double> timestep, const std::string& contact, int friction_directions,
@@ -229,7 +231,8 @@ nb::class_<Simulator> bind_simulator(nb::module_& module) {
                   "[], *, outputs: dict[str, numpy.ndarray] | None = None, dlambda: numpy.ndarray | None = None) -> "
                   "StepCotangent"),
           "Reverse mode: cotangents (nv,) of q1 and v1 to the StepCotangent of q, v, u and tau, and of the "
-          "parameters named in wrt (g[name]), without forming a matrix. outputs: cotangents (tangent_size,) of outputs "
+          "parameters named in wrt (g[name]), without forming a matrix; \"fext\" in wrt asks for the gradient by "
+          "wrenches on bodies. outputs: cotangents (tangent_size,) of outputs "
           "by name (Simulator.output). dlambda: of the contact impulses, (3 n,) as the rows of "
           "StepDerivatives.dlambda. These two add to dq1 and dv1, which may then be None; forces and impulses cost a "
           "Jacobian.\n\nRuntimeError before the first step; ValueError: NaN in a cotangent, unknown name.");

@@ -122,7 +122,8 @@ def _load(options):
         f"{path.name}: {model.num_bodies - 1} bodies, {model.nv} degrees of freedom, {model.nu} actuators, {model.num_geometries} geometries"
     )
     for line in model.ignored:
-        print(f"  ignored: {line.replace(str(path), path.name)}")
+        kind = "deviation" if line in model.deviations else "ignored"
+        print(f"  {kind}: {line.replace(str(path), path.name)}")
     return model, q, v
 
 
@@ -132,6 +133,8 @@ def _simulate(options):
     suffix = Path(options.output).suffix.lower() if options.output else None
     if suffix not in (None, ".png", ".csv"):
         raise ValueError(f"--output: got {options.output!r}, expected a name that ends in .png or .csv")
+    if options.output and not Path(options.output).parent.is_dir():
+        raise ValueError(f"--output: got {options.output!r}, but there is no folder {str(Path(options.output).parent)!r}")
     model, q, v = _load(options)
     sim = Simulator(model, timestep=options.timestep)
     steps = max(1, round(options.duration / sim.timestep))
@@ -152,7 +155,6 @@ def _simulate(options):
             )
     print(f"{unsolved} of {steps} steps were not solved as posed")
     if options.output:
-        Path(options.output).parent.mkdir(parents=True, exist_ok=True)
         if suffix == ".png":
             from .pictures import scene_picture
 

@@ -3,7 +3,7 @@
 Automatic differentiation repeats, reorders and drops calls. So a step here is that of a simulator after reset(), and
 a rollout starts from reset() as Simulator.rollout does; both run in private simulators with the model and options of
 the one that is given, which stays as it is. Every array has one row per environment: q (n, nq), v (n, nv), u (n, nu),
-tau (n, nv), parameters (n, size). Rows go in and come out as numbers of q (_coordinates.py); quaternions are scaled
+tau (n, nv), fext (n, num_bodies, 6), parameters (n, size). Rows go in and come out as numbers of q (_coordinates.py); quaternions are scaled
 to unit length on the way in.
 """
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 import atexit
 import collections
 import concurrent.futures
+import difflib
 import functools
 import math
 import os
@@ -24,7 +25,8 @@ import numpy as np
 from ._coordinates import Coordinates, turn
 from ._core import BatchSimulator, Simulator
 
-_INPUTS = ("q", "v", "u", "tau")
+_STEP_INPUTS = ("q", "v", "u", "tau")  # gradients by these come unasked
+_INPUTS = (*_STEP_INPUTS, "fext")  # of a step, beside parameters
 _KEPT = 16  # simulators, models, sets of environments that are remembered
 
 
@@ -86,10 +88,36 @@ class Functional:
             known = [key for key in self.sizes if key.split("/")[0] == kind] or sorted(
                 {key.split("/")[0] for key in self.sizes}
             )
+            guess = difflib.get_close_matches(str(name), self.sizes, 1)
+            hint = f"; did you mean '{guess[0]}'?" if guess else ""
             raise ValueError(
-                f"parameters: unknown '{name}'; there are {', '.join(known[:12])}{', ...' * (len(known) > 12)}"
+                f"parameters: unknown '{name}'; there are {', '.join(known[:12])}{', ...' * (len(known) > 12)}{hint}"
             )
         return self.sizes[name]
+
+    def step_shapes(self, steps):
+        """Shapes of the inputs of a rollout that has that many steps, by name."""
+        return {
+            "U": (steps, self.model.nu),
+            "tau": (steps, self.model.nv),
+            "fext": (steps, self.model.num_bodies, 6),
+        }
+
+    def number_of_steps(self, steps, shapes):
+        """The number of steps that `steps` (or None) and the inputs of a rollout agree on. shapes: of those given, by name."""
+        for name, shape in shapes.items():
+            expected = self.step_shapes("T")[name]
+            if len(shape) < len(expected):
+                raise ValueError(f"{name}: expected shape (..., {', '.join(map(str, expected))}), got {tuple(shape)}")
+            rows = shape[-len(expected)]
+            if steps is not None and steps != rows:
+                raise ValueError(f"steps: got {steps}, but {name} has {rows} rows")
+            steps = rows
+        if steps is None:
+            raise ValueError("steps: needed when U is None (and tau and fext)")
+        if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 0:
+            raise ValueError(f"steps: got {steps!r}, expected a number of steps")
+        return steps
 
     def environments(self, n, parameters):
         """n Environments with these parameters: name to (n, size). The last ones are kept by value."""
@@ -110,15 +138,16 @@ class Functional:
             return BatchSimulator(self._model(row), n, **self._options(row))
         return BatchSimulator(self.model, n, parameters=parameters, **self._options(parameters))
 
-    def output_names(self, names):
-        """(names as a tuple, Readings). ValueError: unknown names."""
+    def output_names(self, names, of_steps=False):
+        """(names as a tuple, Readings). of_steps: forces too. ValueError: unknown names."""
         names = (names,) if isinstance(names, str) else tuple(names)
-        known = self.model.outputs()
-        short = [name for name in names if name not in known]
-        for name in short:  # "position/geometry/foot" and errors
-            self.model.output(name, *self.model.neutral())
-            known[name] = known[name.split("/")[0] + "/" + name.split("/", 2)[2]]
-        return names, Readings([(known[name].size, known[name].tangent_size) for name in names])
+        if not of_steps:
+            self.model.output(list(names), *self.model.neutral())  # refuses forces
+        return names, Readings(names, self.model._output_sizes(list(names)))
+
+    def is_force(self, name):
+        """Of a step, not of a state."""
+        return self.model._is_force(name)
 
     def output(self, names, x, parameters):
         """(n, size) readings. x: Inputs; parameters: name to (n, size)."""
@@ -183,96 +212,163 @@ class Environments:
         """q1 (n, nq), v1 (n, nv). x: an Inputs."""
         self.last = None
         self.batch.reset()
-        out = self.batch.step(x.q, x.v, x.u, x.tau)
+        out = self.batch.step(x.q, x.v, x.u, x.tau, x.fext)
         self.last = x
         return out
+
+    def readings(self, names):
+        """(n, size) outputs of the last step; names: a tuple."""
+        return self.batch.output(list(names))
 
     def converged(self):
         """(n,) bool, of the last step."""
         return np.array(self.batch.status.converged)
 
-    def step_vjp(self, x, q1, dq1, dv1, wrt):
-        """Cotangents of the numbers of q1 and v1 to those of "q", "v", "u", "tau" and of wrt's parameters."""
+    def step_vjp(self, x, q1, dq1, dv1, wrt, outputs=None):
+        """Cotangents of the numbers of q1 and v1 to those of "q", "v", "u", "tau" and of wrt's parameters, and of "fext"
+        where wrt has it. outputs: cotangents of outputs (Readings.cotangents), or None.
+        """
         if self.last is not x:
             self.step(x)
-        g = self.batch.vjp(self.coordinates.tangent_of_cotangent(q1, dq1), dv1, wrt)
+        g = self.batch.vjp(self.coordinates.tangent_of_cotangent(q1, dq1), dv1, wrt, outputs=outputs)
         out = {name: getattr(g, name) for name in ("q", "v", "u", "tau")} | {name: g[name] for name in wrt}
         out["q"] = self.coordinates.gradient_of_tangent(x.q, x.lengths, out["q"])
         return out
 
-    def step_jacobian(self, x, wrt):
-        """q1, v1, and by name of wrt ("q", "v", "u", "tau", parameters) the matrices (n, nq + nv, size) of the
-        numbers of (q1, v1).
+    def step_jacobian(self, x, wrt, readings=None):
+        """q1, v1, readings y or None, and by name of wrt ("q", "v", "u", "tau", "fext", parameters) the matrices (n, nq + nv,
+        size) of the numbers of (q1, v1); with readings (Readings) the rows of y follow: (n, nq + nv + ny, size).
         """
         q1, v1 = self.step(x)
-        return q1, v1, self._jacobian(x.q, x.lengths, q1, wrt)
+        y = self.readings(readings.names) if readings else None
+        return q1, v1, y, self._jacobian(x.q, x.lengths, q1, wrt, None, readings, y)
 
-    def _jacobian(self, q, lengths, q1, wrt, previous=None):
+    def _jacobian(self, q, lengths, q1, wrt, previous=None, readings=None, y=None):
         """previous: the q before q, where "previous" is wanted too."""
         nv = self.coordinates.nv
         d = self.batch.derivatives([name for name in wrt if name not in _INPUTS])
         blocks = {"q": d.A[..., :nv], "v": d.A[..., nv:], "u": d.B, "tau": d.B_tau}
+        if "fext" in wrt:
+            blocks["fext"] = self._wrench_columns()
+        if previous is not None:
+            blocks["previous"] = np.zeros_like(d.A) if d.A_previous is None else d.A_previous
+        wrt = [*wrt, "previous"] if previous is not None else wrt
+        of_outputs = self._output_rows(readings, wrt) if readings else {}
+
+        # From tangent spaces to numbers: rows of q1 and of y, columns of q and of the state before.
         E = self.coordinates.expansion(q1)
+        E_y = readings.expansion(y) if readings else None
         out = {}
         for name in wrt:
             J = blocks[name] if name in blocks else d[name]
-            J = np.concatenate([E @ J[:, :nv], J[:, nv:]], axis=1)
-            out[name] = J @ self.coordinates.projection(q, lengths) if name == "q" else J
-        if previous is not None:
-            J = np.zeros_like(d.A) if d.A_previous is None else d.A_previous
-            J = np.concatenate([E @ J[:, :nv], J[:, nv:]], axis=1)
-            P = self.coordinates.projection(previous, np.ones_like(lengths))
-            out["previous"] = np.concatenate([J[..., :nv] @ P, J[..., nv:]], axis=-1)
+            rows = [E @ J[:, :nv], J[:, nv:]]
+            if readings:
+                rows.append(E_y @ of_outputs[name])
+            J = np.concatenate(rows, axis=1)
+            if name == "q":
+                J = J @ self.coordinates.projection(q, lengths)
+            elif name == "previous":
+                P = self.coordinates.projection(previous, np.ones_like(lengths))
+                J = np.concatenate([J[..., :nv] @ P, J[..., nv:]], axis=-1)
+            out[name] = J
         return out
 
+    def _wrench_columns(self):
+        """(n, 2 nv, 6 num_bodies) of (q1, v1) by fext, row by row."""
+        nv = self.coordinates.nv
+        rows = []
+        for k in range(2 * nv):
+            weights = np.zeros((self.n, 2 * nv))
+            weights[:, k] = 1
+            dq, dv = np.ascontiguousarray(weights[:, :nv]), np.ascontiguousarray(weights[:, nv:])
+            rows.append(self.batch.vjp(dq, dv, ["fext"])["fext"].reshape(self.n, -1))
+        return np.stack(rows, axis=1) if rows else np.zeros((self.n, 0, 6 * self.functional.model.num_bodies))
+
+    def _output_rows(self, readings, wrt):
+        """By name of wrt, (n, tangent size, size) of the outputs of the last step, row by row."""
+        parameters = [name for name in wrt if name not in (*_STEP_INPUTS, "previous")]
+        rows = {name: [] for name in wrt}
+        for output, (_, tangent_size) in zip(readings.names, readings.sizes):
+            for k in range(tangent_size):
+                weights = np.zeros((self.n, tangent_size))
+                weights[:, k] = 1
+                g = self.batch.vjp(None, None, parameters, outputs={output: weights})
+                for name in wrt:
+                    if name == "previous":
+                        parts = [g.previous_q, g.previous_v]
+                        parts = [np.zeros_like(g.v) if part is None else part for part in parts]
+                        rows[name].append(np.concatenate(parts, axis=-1))
+                    else:
+                        value = getattr(g, name) if name in _STEP_INPUTS else g[name]
+                        rows[name].append(value.reshape(self.n, -1))
+        return {name: np.stack(values, axis=1) for name, values in rows.items()}
+
     def rollout(self, x, steps):
-        """Q (n, steps + 1, nq), V (n, steps + 1, nv) and what rollout_vjp wants. x.u: (n, steps, nu) or None."""
+        """Q (n, steps + 1, nq), V (n, steps + 1, nv) and what rollout_vjp wants. x.u: (n, steps, nu) or None; tau, fext
+        likewise.
+        """
         self.last = None
         simulators = self.simulators
         every = max(1, math.isqrt(steps))
         found = _parallel(
-            lambda i: simulators[i].rollout(x.q[i], x.v[i], _row(x.u, i), steps=steps, checkpoint_every=every), self.n
+            lambda i: simulators[i].rollout(
+                x.q[i],
+                x.v[i],
+                _row(x.u, i),
+                steps=steps,
+                tau=_row(x.tau, i),
+                fext=_row(x.fext, i),
+                checkpoint_every=every,
+            ),
+            self.n,
         )
         rows = self._each(found, _Outcome.get)
         return np.stack([r.q for r in rows]), np.stack([r.v for r in rows]), Trajectories(rows)
 
-    def rollout_vjp(self, x, trajectories, dQ, dV, wrt):
-        """Cotangents (n, T + 1, .) of the numbers of Q and of V to those of "q", "v", "u" and the parameters of wrt,
-        by name.
+    def rollout_vjp(self, x, trajectories, dQ, dV, wrt, outputs=None):
+        """Cotangents (n, T + 1, .) of the numbers of Q and of V to those of "q", "v", "u", "tau" and the parameters of wrt, by
+        name, and of "fext" where wrt has it. outputs: cotangents of outputs (Readings.cotangents), or None.
         """
         rows = trajectories.rows
         dW = self.coordinates.tangent_of_cotangent(np.stack([r.q for r in rows]), dQ)
-        found = _parallel(lambda i: rows[i].vjp(dW[i], dV[i], wrt), self.n)
+        outputs = outputs or {}
+        found = _parallel(
+            lambda i: rows[i].vjp(dW[i], dV[i], wrt, outputs={k: w[i] for k, w in outputs.items()} or None), self.n
+        )
         grads = self._each(found, _Outcome.get)
         out = {
             name: np.stack([g[key] for g in grads])
-            for name, key in [("q", "q0"), ("v", "v0"), ("u", "u"), *zip(wrt, wrt)]
+            for name, key in [("q", "q0"), ("v", "v0"), ("u", "u"), ("tau", "tau"), *zip(wrt, wrt)]
         }
         out["q"] = self.coordinates.gradient_of_tangent(x.q, x.lengths, out["q"])
         return out
 
-    def rollout_jacobians(self, x, steps, wrt):
-        """Q, V, converged (n, T), and by name of wrt ("q", meaning the state; "u"; parameters) the matrices (n, T, nq + nv, size) of
-        every step.
+    def rollout_jacobians(self, x, steps, wrt, readings=None):
+        """Q, V, converged (n, T), readings Y (n, T, ny) of the steps or None, and by name of wrt ("q", meaning the state; "u", "tau",
+        "fext"; parameters) the matrices (n, T, nq + nv + ny, size) of every step.
 
         That of "q" is (n, T, nq + nv, nq + nv): by the numbers of the state (q, v) before the step. If reaches_back, "previous" is
         the same by the state before that one. T is at least 1."""
         self.last = None
         names = ["q", "v", *(name for name in wrt if name != "q")]
-        qs, vs, matrices, converged, lengths = [x.q], [x.v], [], [], np.ones_like(x.lengths)
+        qs, vs, ys, matrices, converged, lengths = [x.q], [x.v], [], [], [], np.ones_like(x.lengths)
         self.batch.reset()
         for t in range(steps):
-            q, v = self.batch.step(qs[-1], vs[-1], None if x.u is None else np.ascontiguousarray(x.u[:, t]), None)
+            inputs = [None if a is None else np.ascontiguousarray(a[:, t]) for a in (x.u, x.tau, x.fext)]
+            q, v = self.batch.step(qs[-1], vs[-1], *inputs)
             before = qs[max(0, t - 1)] if self.functional.reaches_back else None
-            matrices.append(self._jacobian(qs[-1], lengths, q, names, before))
+            y = self.readings(readings.names) if readings else None
+            matrices.append(self._jacobian(qs[-1], lengths, q, names, before, readings, y))
             converged.append(self.converged())
+            ys.append(y)
             qs.append(q)
             vs.append(v)
         out = {name: np.stack([J[name] for J in matrices], axis=1) for name in matrices[0]} if steps else {}
         if steps:
             out["q"] = np.concatenate([out["q"], out.pop("v")], axis=-1)
         converged = np.stack(converged, axis=1) if steps else np.ones((self.n, 0), dtype=bool)
-        return np.stack(qs, axis=1), np.stack(vs, axis=1), converged, out
+        Y = np.stack(ys, axis=1) if readings and steps else None
+        return np.stack(qs, axis=1), np.stack(vs, axis=1), converged, Y, out
 
 
 class Trajectories:
@@ -282,16 +378,21 @@ class Trajectories:
         self.rows = rows
         _trajectories.add(self)
 
+    def readings(self, names):
+        """(n, T + 1, size) outputs; names: a tuple."""
+        return np.stack([row.output(list(names)) for row in self.rows])
+
     def converged(self):
         """(n, T) bool."""
         return np.array([[status.converged for status in row.status] for row in self.rows], dtype=bool)
 
 
 class Readings:
-    """Where the quaternions of stacked outputs are. Sizes: (numbers, size of the tangent) of each."""
+    """Where the quaternions of stacked outputs are. Sizes: (numbers, size of the tangent) of each name."""
 
-    def __init__(self, sizes):
-        self.size, self.tangent_size = (sum(column) for column in zip(*sizes))
+    def __init__(self, names, sizes):
+        self.names = names
+        self.size, self.tangent_size = (sum(column) for column in zip(*sizes)) if sizes else (0, 0)
         self.sizes = sizes
 
     def expansion(self, y):
@@ -307,6 +408,14 @@ class Readings:
         return E
 
 
+    def cotangents(self, y, dy):
+        """By name, cotangents (..., tangent size) for those of the numbers, dy (..., size), at the readings y."""
+        flat = dy.reshape(-1, 1, self.size) @ self.expansion(y.reshape(-1, self.size))
+        tangent = flat.reshape(*dy.shape[:-1], self.tangent_size)
+        ends = np.cumsum([size for _, size in self.sizes])
+        return dict(zip(self.names, map(np.ascontiguousarray, np.split(tangent, ends[:-1], axis=-1))))
+
+
 class _One:
     """One simulator as a batch of one: without threads."""
 
@@ -318,12 +427,16 @@ class _One:
     def status(self):
         return types.SimpleNamespace(converged=[self.sim.status.converged])
 
-    def step(self, Q, V, U, tau):
-        q, v = self.sim.step(Q[0], V[0], _row(U, 0), _row(tau, 0))
+    def step(self, Q, V, U, tau, fext):
+        q, v = self.sim.step(Q[0], V[0], _row(U, 0), _row(tau, 0), _row(fext, 0))
         return q[None], v[None]
 
-    def vjp(self, dQ1, dV1, wrt):
-        return _First(self.sim.vjp(dQ1[0], dV1[0], wrt))
+    def output(self, names):
+        return self.sim.output(names)[None]
+
+    def vjp(self, dQ1, dV1, wrt, outputs=None):
+        outputs = {name: weights[0] for name, weights in outputs.items()} if outputs else None
+        return _First(self.sim.vjp(_row(dQ1, 0), _row(dV1, 0), wrt, outputs=outputs))
 
     def derivatives(self, wrt):
         return _First(self.sim.derivatives(wrt))
@@ -370,11 +483,12 @@ def _parallel(function, n):
 class Inputs:
     """Arguments of a step or a rollout, as rows of their own (nothing outside can change them)."""
 
-    def __init__(self, coordinates, q, v, u=None, tau=None, q_name="q"):
+    def __init__(self, coordinates, q, v, u=None, tau=None, q_name="q", fext=None):
         self.q, self.lengths = coordinates.normalized(q, q_name)
         self.v = np.array(v, dtype=float)
         self.u = None if u is None else np.array(u, dtype=float)
         self.tau = None if tau is None else np.array(tau, dtype=float)
+        self.fext = None if fext is None else np.array(fext, dtype=float)
 
 
 def _row(array, i):

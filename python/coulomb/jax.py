@@ -2,6 +2,7 @@
 
     q1, v1 = coulomb.jax.step(sim, q, v, u, parameters={"mass/box": mass})
     gradient = jax.grad(lambda U: coulomb.jax.rollout(sim, q0, v0, U)[1][-1, 2])(U)
+    Q, V, Y = coulomb.jax.rollout(sim, q0, v0, U, fext=push, outputs=["position/foot", "contact_force/foot"])
     foot = coulomb.jax.output(sim, "position/foot", q1, v1)
 
 They work inside jit, vmap, grad, jvp, jacobian: a callback computes the step on the CPU in float64, and its Jacobian
@@ -21,6 +22,7 @@ component along them.
 
 from __future__ import annotations
 
+import collections
 import functools
 import math
 
@@ -34,48 +36,77 @@ from ._functional import Inputs, functional
 __all__ = ["output", "rollout", "step"]
 
 
-def step(sim, q, v, u=None, tau=None, parameters=None, *, return_status=False):
+class _Call(collections.namedtuple("_Call", "inputs parameters readings")):
+    """What a traced call is of, beside its arrays: names of the inputs and of the parameters, in the order of the arrays; Readings
+    of outputs, or None.
+    """
+
+    @property
+    def names(self):
+        return (*self.inputs, *self.parameters)
+
+    def split(self, arrays):
+        """(inputs by name, parameters by name)."""
+        count = len(self.inputs)
+        return dict(zip(self.inputs, arrays)), dict(zip(self.parameters, arrays[count:]))
+
+
+def step(sim, q, v, u=None, tau=None, parameters=None, *, fext=None, outputs=None, return_status=False):
     """One step: (q1, v1), differentiable in every array.
 
-    q (..., nq), v (..., nv), controls u (..., nu), joint forces tau (..., nv); None: zero. parameters: names of
-    Model.parameters() to values (..., size), or a number where the size is 1. return_status: a third result, bool
-    (...): the step converged (StepStatus.converged). Where it did not, the derivative is that of the iterate that was
-    used.
+    q (..., nq), v (..., nv), controls u (..., nu), joint forces tau (..., nv), wrenches on bodies fext (..., num_bodies, 6)
+    as in Simulator.step; None: zero. parameters: names of Model.parameters() to values (..., size), or a number where the
+    size is 1. outputs: a name or a list of names of Simulator.output, forces too; a further result, their readings (...,
+    size) one after the other. return_status: a last result, bool (...): the step converged (StepStatus.converged). Where it
+    did not, the derivative is that of the iterate that was used.
 
     ValueError or TypeError names a bad argument; a value that the step refuses is an error of JAX with the reason in
     it.
     """
     f = functional(sim)
     given = {"q": (q, (f.model.nq,)), "v": (v, (f.model.nv,)), "u": (u, (f.model.nu,)), "tau": (tau, (f.model.nv,))}
+    if fext is not None:
+        given["fext"] = (fext, (f.model.num_bodies, 6))
     names, rows = _arguments(f, given, parameters)
-    q1, v1, converged = _step(f, names, *rows)
-    return (q1, v1, converged > 0.5) if return_status else (q1, v1)
+    readings = None if outputs is None else f.output_names(outputs, of_steps=True)[1]
+    q1, v1, converged, *y = _step(f, _Call(tuple(given), names, readings), *rows)
+    return (q1, v1, *y, *([converged > 0.5] if return_status else []))
 
 
-def rollout(sim, q0, v0, U=None, parameters=None, *, steps=None, return_status=False):
+def rollout(
+    sim,
+    q0,
+    v0,
+    U=None,
+    parameters=None,
+    *,
+    steps=None,
+    tau=None,
+    fext=None,
+    outputs=None,
+    return_status=False,
+):
     """A trajectory: Q (..., T + 1, nq), V (..., T + 1, nv), the initial state first; differentiable in every array.
 
-    q0 (..., nq), v0 (..., nv), controls U (..., T, nu); None: zero, for `steps` steps. parameters: as in step.
-    return_status: a third result, bool (..., T): each step converged.
+    q0 (..., nq), v0 (..., nv), controls U (..., T, nu), joint forces tau (..., T, nv), wrenches on bodies fext (..., T,
+    num_bodies, 6); None: zero, for `steps` steps. parameters: as in step. outputs: as in step; a further result (..., T + 1,
+    size): at every state, or of a force in the step that ends there, zero in the first row. return_status: a last result,
+    bool (..., T): each step converged.
 
     ValueError or TypeError names a bad argument; a value that the step refuses is an error of JAX with the reason in
     it.
     """
     f = functional(sim)
-    if U is None and steps is None:
-        raise ValueError("steps: needed when U is None")
-    if U is not None:
-        if jnp.ndim(U) < 2:
-            raise ValueError(f"U: expected shape (..., T, {f.model.nu}), got {jnp.shape(U)}")
-        if steps is not None and steps != jnp.shape(U)[-2]:
-            raise ValueError(f"steps: got {steps}, but U has {jnp.shape(U)[-2]} rows")
-        steps = jnp.shape(U)[-2]
-    if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 0:
-        raise ValueError(f"steps: got {steps!r}, expected a number of steps")
-    given = {"q0": (q0, (f.model.nq,)), "v0": (v0, (f.model.nv,)), "U": (U, (steps, f.model.nu))}
+    more = {"U": U, "tau": tau, "fext": fext}
+    steps = f.number_of_steps(steps, {name: jnp.shape(value) for name, value in more.items() if value is not None})
+    given = {"q0": (q0, (f.model.nq,)), "v0": (v0, (f.model.nv,))}
+    shapes = f.step_shapes(steps)
+    given |= {name: (more[name], shapes[name]) for name in more if name == "U" or more[name] is not None}
     names, rows = _arguments(f, given, parameters)
-    Q, V, converged = _rollout(f, names, *rows)
-    return (Q, V, converged > 0.5) if return_status else (Q, V)
+    readings = None if outputs is None else f.output_names(outputs, of_steps=True)[1]
+    inputs = tuple({"q0": "q", "v0": "v", "U": "u"}.get(name, name) for name in given)
+    Q, V, converged, *Y = _rollout(f, _Call(inputs, names, readings), *rows)
+    return (Q, V, *Y, *([converged > 0.5] if return_status else []))
 
 
 def output(sim, name, q, v=None, parameters=None):
@@ -134,7 +165,7 @@ def _call(function, results, *arrays):
 
 
 def _rows(function, cores, *arrays):
-    """function on arrays flattened to (n, core), its results in the shape and type of the arguments."""
+    """function on arrays flattened to (n, core), its results in the shape and type of the arguments. cores: their dimensions."""
     lead, dtype = arrays[0].shape[:-1], arrays[0].dtype
     n = math.prod(lead)
     flat = [np.asarray(a, dtype=float).reshape((n,) + a.shape[a.ndim - core :]) for a, core in zip(arrays, cores)]
@@ -167,112 +198,187 @@ def _sum(terms):
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1))
-def _step(f, names, *arrays):
-    def rows(q, v, u, tau, *values):
-        with f.lock:
-            environments = f.environments(len(q), dict(zip(names, values)))
-            return *environments.step(Inputs(f.coordinates, q, v, u, tau)), environments.converged()
+def _step(f, call, *arrays):
+    """q1, v1, converged, and the readings if there are any."""
 
-    function = functools.partial(_rows, rows, (1,) * len(arrays))
-    return tuple(_call(function, [(f.model.nq,), (f.model.nv,), ()], *arrays))
+    def rows(*arrays):
+        with f.lock:
+            inputs, parameters = call.split(arrays)
+            environments = f.environments(len(arrays[0]), parameters)
+            q1, v1 = environments.step(Inputs(f.coordinates, **inputs))
+            y = [environments.readings(call.readings.names)] if call.readings else []
+            return [q1, v1, environments.converged(), *y]
+
+    function = functools.partial(_rows, rows, _cores(call))
+    return tuple(_call(function, [(f.model.nq,), (f.model.nv,), (), *_shape_of(call.readings)], *arrays))
 
 
 @_once
-def _step_jacobian(f, names, wrt, *arrays):
-    def rows(q, v, u, tau, *values):
-        with f.lock:
-            environments = f.environments(len(q), dict(zip(names, values)))
-            q1, v1, J = environments.step_jacobian(Inputs(f.coordinates, q, v, u, tau), wrt)
-            converged = environments.converged()
-        return [q1, v1, converged, *(J[name] for name in wrt)]
+def _step_jacobian(f, call, wrt, *arrays):
+    """q1, v1, converged, the readings if there are any, and the Jacobians of all numbers by each of wrt."""
 
-    sizes = dict(zip(("q", "v", "u", "tau", *names), (a.shape[-1] for a in arrays)))
-    nq, nv = f.model.nq, f.model.nv
-    function = functools.partial(_rows, rows, (1,) * len(arrays))
-    return _call(function, [(nq,), (nv,), (), *((nq + nv, sizes[name]) for name in wrt)], *arrays)
+    def rows(*arrays):
+        with f.lock:
+            inputs, parameters = call.split(arrays)
+            environments = f.environments(len(arrays[0]), parameters)
+            q1, v1, y, J = environments.step_jacobian(Inputs(f.coordinates, **inputs), wrt, call.readings)
+            converged = environments.converged()
+        return [q1, v1, converged, *([y] if call.readings else []), *(J[name] for name in wrt)]
+
+    sizes = _sizes(call, arrays)
+    nq, nv, ny = f.model.nq, f.model.nv, call.readings.size if call.readings else 0
+    function = functools.partial(_rows, rows, _cores(call))
+    shapes = [(nq,), (nv,), (), *_shape_of(call.readings), *((nq + nv + ny, sizes[name]) for name in wrt)]
+    return _call(function, shapes, *arrays)
 
 
 @functools.partial(_step.defjvp, symbolic_zeros=True)
-def _step_rule(f, names, arrays, tangents):
-    inputs = dict(zip(("q", "v", "u", "tau", *names), tangents))
+def _step_rule(f, call, arrays, tangents):
+    inputs = dict(zip(call.names, tangents))
     wrt = _needed(inputs, tangents)
-    q1, v1, converged, *J = _step_jacobian(f, names, wrt, *arrays)
-    constant = jnp.zeros_like(converged)
+    found = _step_jacobian(f, call, wrt, *arrays)
+    count = 4 if call.readings else 3
+    results, J = tuple(found[:count]), found[count:]
     if not wrt:
-        return (q1, v1, converged), (jnp.zeros_like(q1), jnp.zeros_like(v1), constant)
-    dx = _sum(jnp.einsum("...ij,...j->...i", matrix, inputs[name]) for name, matrix in zip(wrt, J))
-    return (q1, v1, converged), (dx[..., : f.model.nq], dx[..., f.model.nq :], constant)
+        return results, tuple(jnp.zeros_like(result) for result in results)
+    dx = _sum(jnp.einsum("...ij,...j->...i", matrix, _flat(inputs[name], name)) for name, matrix in zip(wrt, J))
+    nq, nv = f.model.nq, f.model.nv
+    parts = [dx[..., :nq], dx[..., nq : nq + nv], jnp.zeros_like(results[2]), dx[..., nq + nv :]]
+    return results, tuple(parts[:count])
+
+
+def _cores(call, steps=0):
+    """Dimensions of every array after its leading axes; inputs of a rollout, but the initial state, have one more."""
+    own = {"fext": 2}
+    return tuple(own.get(n, 1) + (steps if n in ("u", "tau", "fext") else 0) for n in call.inputs) + (1,) * len(
+        call.parameters
+    )
+
+
+def _sizes(call, arrays):
+    """Numbers (of a step) of each input and parameter, by name."""
+    return {n: a.shape[-1] * (a.shape[-2] if n == "fext" else 1) for n, a in zip(call.names, arrays)}
+
+
+def _shape_of(readings, *steps):
+    """The readings' shape as a list of one, or of none."""
+    return [(*steps, readings.size)] if readings else []
+
+
+def _flat(tangent, name):
+    """Wrenches of all bodies as one axis."""
+    return tangent.reshape(*tangent.shape[:-2], -1) if name == "fext" else tangent
 
 
 # --- a trajectory --------------------------------------------------------------------------------------------------
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1))
-def _rollout(f, names, *arrays):
+def _rollout(f, call, *arrays):
+    """Q, V, converged, and the readings if there are any."""
     steps = arrays[2].shape[-2]
 
-    def rows(q, v, U, *values):
+    def rows(*arrays):
         with f.lock:
-            x = Inputs(f.coordinates, q, v, U, q_name="q0")
-            Q, V, trajectories = f.environments(len(q), dict(zip(names, values))).rollout(x, steps)
-        return Q, V, trajectories.converged()
+            inputs, parameters = call.split(arrays)
+            x = Inputs(f.coordinates, **inputs, q_name="q0")
+            Q, V, trajectories = f.environments(len(x.q), parameters).rollout(x, steps)
+            Y = [trajectories.readings(call.readings.names)] if call.readings else []
+        return [Q, V, trajectories.converged(), *Y]
 
-    function = functools.partial(_rows, rows, (1, 1, 2) + (1,) * len(names))
-    return tuple(_call(function, [(steps + 1, f.model.nq), (steps + 1, f.model.nv), (steps,)], *arrays))
+    function = functools.partial(_rows, rows, _cores(call, 1))
+    shapes = [(steps + 1, f.model.nq), (steps + 1, f.model.nv), (steps,), *_shape_of(call.readings, steps + 1)]
+    return tuple(_call(function, shapes, *arrays))
 
 
 @_once
-def _rollout_jacobians(f, names, wrt, *arrays):
-    """Q, V, converged, the derivative of the scaled q0 by q0, and the Jacobians of every step: by the state, if
-    f.reaches_back by the state before it, then by those of wrt.
+def _rollout_jacobians(f, call, wrt, *arrays):
+    """Q, V, converged, the readings if there are any with their derivative by the first state, the derivative of the scaled q0
+    by q0, and the Jacobians of every step: by the state, if f.reaches_back by the state before it, then by those of wrt.
     """
     steps, nq, nv = arrays[2].shape[-2], f.model.nq, f.model.nv
+    readings = call.readings
+    ny = readings.size if readings else 0
     asked, wrt = ("q", *wrt), ("q", *(("previous",) if f.reaches_back else ()), *wrt)
 
-    def rows(q, v, U, *values):
+    def rows(*arrays):
         with f.lock:
-            x = Inputs(f.coordinates, q, v, U, q_name="q0")
-            found = f.environments(len(q), dict(zip(names, values))).rollout_jacobians(x, steps, asked)
-        Q, V, converged, J = found
+            inputs, parameters = call.split(arrays)
+            x = Inputs(f.coordinates, **inputs, q_name="q0")
+            environments = f.environments(len(x.q), parameters)
+            Q, V, converged, Y, J = environments.rollout_jacobians(x, steps, asked, readings)
+            of_outputs = _first_readings(f, readings, x, parameters, Y) if readings else []
         start = f.coordinates.expansion(x.q) @ f.coordinates.projection(x.q, x.lengths)
-        return [
-            Q,
-            V,
-            converged,
-            start,
-            *(J[name] if steps else np.zeros((len(q), 0, nq + nv, sizes[name])) for name in wrt),
-        ]
+        empty = {name: np.zeros((len(x.q), 0, nq + nv + ny, sizes[name])) for name in wrt}
+        return [Q, V, converged, *of_outputs, start, *(J[name] if steps else empty[name] for name in wrt)]
 
-    sizes = dict(zip(names, (a.shape[-1] for a in arrays[3:]))) | {"q": nq + nv, "previous": nq + nv, "u": f.model.nu}
-    shapes = [(steps + 1, nq), (steps + 1, nv), (steps,), (nq, nq), *((steps, nq + nv, sizes[name]) for name in wrt)]
-    return _call(functools.partial(_rows, rows, (1, 1, 2) + (1,) * len(names)), shapes, *arrays)
+    sizes = _sizes(call, arrays) | {"q": nq + nv, "previous": nq + nv}
+    of_outputs = [*_shape_of(readings, steps + 1), (ny, nq), (ny, nv), *((ny, sizes[n]) for n in call.parameters)]
+    shapes = [(steps + 1, nq), (steps + 1, nv), (steps,), *(of_outputs if readings else []), (nq, nq)]
+    shapes += [(steps, nq + nv + ny, sizes[name]) for name in wrt]
+    return _call(functools.partial(_rows, rows, _cores(call, 1)), shapes, *arrays)
+
+
+def _first_readings(f, readings, x, parameters, Y):
+    """All readings, and the derivatives of the first row by q0, v0 and the parameters: forces are zero there."""
+    n = len(x.q)
+    y = np.zeros((n, readings.size))
+    J = {name: np.zeros((n, readings.size, size)) for name, size in (("q", x.q.shape[1]), ("v", x.v.shape[1]))}
+    J |= {name: np.zeros((n, readings.size, values.shape[1])) for name, values in parameters.items()}
+    row = 0
+    for name, (size, _) in zip(readings.names, readings.sizes):
+        if not f.is_force(name):
+            names, one = f.output_names(name)
+            y[:, row : row + size], found = f.output_jacobians(names, one, x, parameters, tuple(J))
+            for by, matrix in found.items():
+                J[by][:, row : row + size] = matrix
+        row += size
+    Y = y[:, None] if Y is None else np.concatenate([y[:, None], Y], axis=1)
+    return [Y, *J.values()]
 
 
 @functools.partial(_rollout.defjvp, symbolic_zeros=True)
-def _rollout_rule(f, names, arrays, tangents):
-    inputs = dict(zip(("q", "v", "u", *names), tangents))
+def _rollout_rule(f, call, arrays, tangents):
+    inputs = dict(zip(call.names, tangents))
     needed = _needed(inputs, tangents)
     wrt = tuple(name for name in needed if name not in ("q", "v"))
-    Q, V, converged, start, A, *J = _rollout_jacobians(f, names, wrt, *arrays)
+    Q, V, converged, *found = _rollout_jacobians(f, call, wrt, *arrays)
+    first = {}
+    if call.readings:
+        Y, *found = found
+        count = 2 + len(call.parameters)
+        first = dict(zip(("q", "v", *call.parameters), found[:count]))
+        found = found[count:]
+    start, A, *J = found
     before = [J.pop(0)] if f.reaches_back else []
+
+    # What enters in each step, then the recursion over the steps; rows beyond the state are readings.
     dq0 = jnp.einsum("...ij,...j->...i", start, inputs["q"]) if "q" in needed else jnp.zeros_like(Q[..., 0, :])
     dv0 = inputs["v"] if "v" in needed else jnp.zeros_like(V[..., 0, :])
     forcing = jnp.zeros(A.shape[:-1], A.dtype)
     for name, matrix in zip(wrt, J):
-        forcing += jnp.einsum("...tij,...tj->...ti" if name == "u" else "...tij,...j->...ti", matrix, inputs[name])
+        each = name in ("u", "tau", "fext")
+        tangent = _flat(inputs[name], name)
+        forcing += jnp.einsum("...tij,...tj->...ti" if each else "...tij,...j->...ti", matrix, tangent)
+    nx = f.model.nq + f.model.nv
 
     def advance(states, step):
         x = step[0] + _sum(jnp.einsum("...ij,...j->...i", matrix, state) for matrix, state in zip(step[1:], states))
-        return (x, *states)[: len(states)], x
+        return (x[..., :nx], *states)[: len(states)], x
 
     x0 = jnp.concatenate([dq0, dv0], axis=-1)
     states = (x0, jnp.zeros_like(x0))[: 1 + len(before)]
     _, X = jax.lax.scan(
         advance, states, (jnp.moveaxis(forcing, -2, 0), *(jnp.moveaxis(m, -3, 0) for m in (A, *before)))
     )
+    if call.readings:
+        terms = [jnp.zeros(Y[..., 0, :].shape, A.dtype)]
+        terms += [jnp.einsum("...ij,...j->...i", m, inputs[n]) for n, m in first.items() if n in needed]
+        x0 = jnp.concatenate([x0, _sum(terms)], axis=-1)
     X = jnp.moveaxis(jnp.concatenate([x0[None], X]), 0, -2)
-    tangents = (X[..., : f.model.nq], X[..., f.model.nq :], jnp.zeros_like(converged))
-    return (Q, V, converged), tangents
+    results = (Q, V, converged, *([Y] if call.readings else []))
+    parts = (X[..., : f.model.nq], X[..., f.model.nq : nx], jnp.zeros_like(converged), X[..., nx:])
+    return results, parts[: len(results)]
 
 
 # --- readings ------------------------------------------------------------------------------------------------------

@@ -113,6 +113,21 @@ def mujoco_arrays(model):
     }
 
 
+def ground_of(model):
+    """The name of the plane z = 0 that a compiled ``mujoco.MjModel`` has in the world and that bodies can touch, or None."""
+    import mujoco
+
+    data = mujoco.MjData(model)
+    mujoco.mj_kinematics(model, data)
+    for geom in np.flatnonzero(model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE):
+        fixed = model.body_weldid[model.geom_bodyid[geom]] == 0
+        touches = model.geom_contype[geom] or model.geom_conaffinity[geom]
+        level = data.geom_xmat[geom, 8] > 1 - 1e-12 and abs(data.geom_xpos[geom, 2]) < 1e-9
+        if fixed and touches and level:
+            return model.geom(geom).name or f"geom{geom}"
+    return None
+
+
 def read_mjcf(path_or_xml):
     """``mujoco_arrays(compile_mjcf(path_or_xml))``."""
     return mujoco_arrays(compile_mjcf(path_or_xml))

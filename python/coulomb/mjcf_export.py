@@ -79,9 +79,12 @@ def to_mjcf(model, timestep=None):
     motors = []
     for a in model.actuators:
         limits = f'ctrllimited="true" ctrlrange="{_numbers(a.control_range)}"' if a.control_limited else ""
-        motors.append(
-            f'<general joint="j{a.joint}" gear="{_numbers(a.gear)}" gainprm="{_numbers(a.gain[0])}" {limits}/>'
-        )
+        if a.force_limited:
+            limits += f' forcelimited="true" forcerange="{_numbers(a.force_range)}"'
+        law = f'gaintype="{"affine" if a.gain[1:].any() else "fixed"}" gainprm="{_numbers(a.gain)}"'
+        if a.bias.any():
+            law += f' biastype="affine" biasprm="{_numbers(a.bias)}"'
+        motors.append(f'<general joint="j{a.joint}" gear="{_numbers(a.gear)}" {law} {limits}/>')
     meshes = [
         f'<mesh name="m{i}" inertia="convex" vertex="{_numbers(model.mesh_vertices(m).ravel())}"/>'
         for i, m in enumerate(model.geometry_mesh)

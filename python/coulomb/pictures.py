@@ -113,6 +113,22 @@ def _ground(axes, centre, reach):
     return spacing
 
 
+def _fill(figure, axes, points, most=1.5):
+    """Zooms in as far as all points stay inside the axes, with a little room, and at most by `most`."""
+    from mpl_toolkits.mplot3d import proj3d
+
+    zoom = most
+    for _ in range(4):  # the perspective is not linear in the zoom
+        axes.set_box_aspect((1, 1, 1), zoom=zoom)
+        figure.canvas.draw()
+        x, y, _ = proj3d.proj_transform(*points.T, axes.get_proj())
+        at = axes.transAxes.inverted().transform(axes.transData.transform(np.stack([x, y], axis=1)))
+        beyond = 2 * np.abs(at - 0.5).max() / 0.96
+        if beyond <= 1:
+            return
+        zoom /= beyond
+
+
 def scene_picture(model, q, contacts, timestep, path, title="", view=(14, -60)):
     """Draws the geometries at q and the contact forces (impulse / timestep) as arrows, coloured by mode. Returns path.
 
@@ -134,12 +150,14 @@ def scene_picture(model, q, contacts, timestep, path, title="", view=(14, -60)):
     if "half_space" in model.geometry_types:
         notes.append(f"grid {_ground(axes, centre, 1.15 * reach):.3g} m")
     axes.add_collection3d(Poly3DCollection(polygons, facecolors=faces, edgecolors=edges, linewidths=0.3, zorder=1))
+    tips = [np.zeros((0, 3))]
     for contact, force in forces:
         colour = MODE_COLOURS.get(contact.mode, "#7570b3")
         axes.scatter(*contact.point, color=colour, s=16, zorder=3, depthshade=False)
         if np.linalg.norm(force) > 1e-3 * largest:
             arrow = force * 0.7 * reach / largest
             axes.quiver(*contact.point, *arrow, color=colour, linewidth=2.2, arrow_length_ratio=0.14, zorder=4)
+            tips.append(np.stack([contact.point, contact.point + arrow]))
     modes = sorted({c.mode for c, _ in forces})
     handles = [
         Line2D([], [], color=MODE_COLOURS.get(m, "#7570b3"), lw=2.2, marker="o", ms=4, label=f"contact force, {m}")
@@ -152,9 +170,9 @@ def scene_picture(model, q, contacts, timestep, path, title="", view=(14, -60)):
     figure.text(0.02, 0.02, ", ".join(notes), fontsize=9.5, color="#555555")
     for axis, middle in (("x", centre[0]), ("y", centre[1]), ("z", centre[2])):
         getattr(axes, f"set_{axis}lim")(middle - reach, middle + reach)
-    axes.set_box_aspect((1, 1, 1), zoom=1.5)
     axes.view_init(*view)
     axes.set_axis_off()
+    _fill(figure, axes, np.concatenate([cloud, *tips]))
     figure.savefig(path, dpi=160)
     plt.close(figure)
     return path

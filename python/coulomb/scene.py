@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 
 from . import _core
 
@@ -21,9 +22,13 @@ class Scene(_core.Scene):
 
         floating_base: bool. position (3,) m and quaternion (4,) w x y z: of the base, world. package_dirs: where ``package://`` is
         looked up. friction, restitution: unset means the partner's. compliance: m/(N s). self_collision: links that are not
-        neighbours collide. actuators: one motor per joint degree of freedom (none for mimic joints), limited to the effort limit. ignore_mimic: leave
-        mimic joints independent instead of coupling them to their leaders by equalities. name: default is the robot's name in
-        the file. Meshes become convex. What is ignored is listed in ``Model.ignored``.
+        neighbours collide. actuators: one motor per joint degree of freedom (none for mimic joints), limited to the effort
+        limit; "position": servos, force = kp (u - q) - kd v; "velocity": force = kd (u - v); False: none. kp, kd: N m/rad and
+        N m s/rad (slides: N/m, N s/m), a number for all joints or a dict by joint; given alone they choose the kind.
+        ignore_mimic: leave mimic joints independent instead of coupling them to their leaders by equalities. name: default is
+        the robot's name in the file, made unique. Meshes become convex. Links behind fixed joints are frames
+        (``Model.sites``): outputs as "position/tool0". What is left out is listed in ``Model.ignored``, and in
+        ``Model.deviations`` where the motion may feel it.
         """
         if isinstance(package_dirs, (str, os.PathLike)):
             package_dirs = [package_dirs]
@@ -32,8 +37,10 @@ class Scene(_core.Scene):
     def add_mjcf(self, path_or_xml, *, use_options=True, name=""):
         """Bodies, joints, geometries, actuators, equalities and keyframes of an MJCF file (a path) or string.
 
-        use_options: take gravity and time step from the file. Compiled by the ``mujoco`` package. What has no influence on the motion
-        is listed in ``Model.ignored``; what has but is not supported is a ValueError.
+        use_options: take gravity and time step from the file. Compiled by the ``mujoco`` package. What is left out or replaced
+        is listed in ``Model.ignored``; those lines that the motion may feel (soft-contact parameters, margins, torsional
+        friction, integrator) in ``Model.deviations`` too. What would make it another motion (forces of tendons, fluids,
+        activations, ...) is a ValueError.
         """
         from .mjcf import read_mjcf
 
@@ -60,11 +67,14 @@ class Scene(_core.Scene):
         restitution=None,
         compliance=0.0,
         actuators=True,
+        kp=None,
+        kd=None,
         name="",
     ):
         """A ``pin.Model`` and its collision ``pin.GeometryModel`` (None: no shapes). Meshes become convex.
 
-        position (3,) m, quaternion (4,) w x y z: of a fixed base, or the neutral place of a free one. The objects are not changed.
+        position (3,) m, quaternion (4,) w x y z: of a fixed base, or the neutral place of a free one. actuators, kp, kd: as in
+        add_urdf. Its frames, operational ones too, are ``Model.sites``. The objects are not changed.
         """
         import pinocchio
 
@@ -88,18 +98,29 @@ class Scene(_core.Scene):
                     thing.geometry = thing.geometry.convex
             geometry = buffer(geometry_model)
         return self._add_pinocchio(
-            buffer(model), geometry, position, quaternion, friction, restitution, compliance, actuators, name
+            buffer(model), geometry, position, quaternion, friction, restitution, compliance, actuators, kp, kd, name
         )
 
 
 def load(
-    path, *, ground=False, floating_base=False, package_dirs=(), friction=None, ignore_mimic=False, **scene_options
+    path,
+    *,
+    ground=False,
+    floating_base=False,
+    package_dirs=(),
+    friction=None,
+    ignore_mimic=False,
+    actuators=True,
+    kp=None,
+    kd=None,
+    **scene_options,
 ):
     """The Model of a robot's file, in one line: ``coulomb.load("robot.urdf", ground=True)``.
 
-    path: URDF (.urdf) or MJCF (anything else, or an XML string that starts with ``<mujoco``). ground: add the plane z = 0.
-    floating_base, package_dirs, ignore_mimic: for URDF, as in Scene.add_urdf. friction: of the ground and of a URDF's links.
-    scene_options: those of Scene.
+    path: URDF (.urdf) or MJCF (anything else, or an XML string that starts with ``<mujoco``). ground: add the plane z = 0; if
+    the file has that plane itself, none is added and a UserWarning says so. floating_base, package_dirs, ignore_mimic,
+    actuators, kp, kd: for URDF, as in Scene.add_urdf. friction: of the ground and of a URDF's links. scene_options: those of
+    Scene.
 
     FileNotFoundError, or ValueError that names argument, element and value.
     """
@@ -110,23 +131,39 @@ def load(
     if not is_xml and not os.path.isfile(text):
         raise FileNotFoundError(f"path: no such file: {text!r}")
     scene = Scene(**scene_options)
-    if ground:
-        scene.add_ground(friction=friction)
     if is_urdf:
+        if ground:
+            scene.add_ground(friction=friction)
         scene.add_urdf(
             text,
             floating_base=floating_base,
             package_dirs=package_dirs,
             friction=friction,
             ignore_mimic=ignore_mimic,
+            actuators=actuators,
+            kp=kp,
+            kd=kd,
         )
-    else:
-        if floating_base or package_dirs or ignore_mimic:
-            raise ValueError(
-                "floating_base, package_dirs, ignore_mimic: only for URDF; an MJCF file says itself how its bodies are "
-                "attached"
-            )
-        if friction is not None and not ground:
-            raise ValueError(f"friction: got {friction}, but an MJCF file has its own and there is no ground to add")
-        scene.add_mjcf(text)
+        return scene.build()
+
+    if floating_base or package_dirs or ignore_mimic:
+        raise ValueError(
+            "floating_base, package_dirs, ignore_mimic: only for URDF; an MJCF file says itself how its bodies are attached"
+        )
+    if actuators is not True or kp is not None or kd is not None:
+        raise ValueError("actuators, kp, kd: only for URDF; an MJCF file has its own, Scene.add_actuator adds to them")
+    if friction is not None and not ground:
+        raise ValueError(f"friction: got {friction}, but an MJCF file has its own and there is no ground to add")
+
+    from .mjcf import compile_mjcf, ground_of
+
+    compiled = compile_mjcf(text)
+    floor = ground_of(compiled) if ground else None
+    if ground and floor is None:
+        scene.add_ground(friction=friction)
+    elif ground:
+        if friction is not None:
+            raise ValueError(f"friction: got {friction}, but the ground is the file's own plane '{floor}', with its own")
+        warnings.warn(f"ground: the file has the plane '{floor}' at z = 0, no second one is added", stacklevel=2)
+    scene.add_mujoco_model(compiled)
     return scene.build()

@@ -2,6 +2,7 @@
 
     q1, v1 = coulomb.torch.step(sim, q, v, u, parameters={"mass/box": mass})
     Q, V = coulomb.torch.rollout(sim, q0, v0, U)
+    Q, V, Y = coulomb.torch.rollout(sim, q0, v0, U, fext=push, outputs=["position/foot", "contact_force/foot"])
     V[..., -1, :].square().sum().backward()
     foot = coulomb.torch.output(sim, "position/foot", q1, v1)
 
@@ -31,49 +32,57 @@ from ._functional import Inputs, functional
 __all__ = ["output", "rollout", "step"]
 
 
-def step(sim, q, v, u=None, tau=None, parameters=None, *, return_status=False):
+def step(sim, q, v, u=None, tau=None, parameters=None, *, fext=None, outputs=None, return_status=False):
     """One step: (q1, v1), differentiable in every tensor.
 
-    q (..., nq), v (..., nv), controls u (..., nu), joint forces tau (..., nv); None: zero. parameters: names of
-    Model.parameters() to values (..., size), or a number where the size is 1; the model is made anew only when a
-    value changed. return_status: a third result, bool (...): the step converged (StepStatus.converged). Where it did
-    not, the gradient is that of the iterate that was used.
+    q (..., nq), v (..., nv), controls u (..., nu), joint forces tau (..., nv), wrenches on bodies fext (..., num_bodies, 6)
+    as in Simulator.step; None: zero. parameters: names of Model.parameters() to values (..., size), or a number where the
+    size is 1; the model is made anew only when a value changed. outputs: a name or a list of names of Simulator.output,
+    forces too; a further result, their readings (..., size) one after the other. return_status: a last result, bool (...):
+    the step converged (StepStatus.converged). Where it did not, the gradient is that of the iterate that was used.
 
     ValueError or TypeError names a bad argument; second derivatives raise RuntimeError.
     """
-    model = functional(sim).model
-    sizes = {"q": model.nq, "v": model.nv, "u": model.nu, "tau": model.nv}
-    given = {"q": q, "v": v, "u": u, "tau": tau}
+    f = functional(sim)
+    model = f.model
+    sizes = {"q": model.nq, "v": model.nv, "u": model.nu, "tau": model.nv, "fext": (model.num_bodies, 6)}
+    given = {"q": q, "v": v, "u": u, "tau": tau, "fext": fext}
     call = _Arguments(sim, given, sizes, parameters)
-    results = _Step.apply(call.functional, call.names, return_status, *call.rows)
+    readings = None if outputs is None else f.output_names(outputs, of_steps=True)[1]
+    results = _Step.apply(call.functional, call.names, readings, return_status, *call.rows)
     return tuple(call.shaped(result) for result in results)
 
 
-def rollout(sim, q0, v0, U=None, parameters=None, *, steps=None, return_status=False):
+def rollout(
+    sim,
+    q0,
+    v0,
+    U=None,
+    parameters=None,
+    *,
+    steps=None,
+    tau=None,
+    fext=None,
+    outputs=None,
+    return_status=False,
+):
     """A trajectory: Q (..., T + 1, nq), V (..., T + 1, nv), the initial state first; differentiable in every tensor.
 
-    q0 (..., nq), v0 (..., nv), controls U (..., T, nu); None: zero, for `steps` steps. parameters: as in step.
-    return_status: a third result, bool (..., T): each step converged. Gradients by one sweep backward over the
-    trajectory.
+    q0 (..., nq), v0 (..., nv), controls U (..., T, nu), joint forces tau (..., T, nv), wrenches on bodies fext (..., T,
+    num_bodies, 6); None: zero, for `steps` steps. parameters: as in step. outputs: as in step; a further result (..., T + 1,
+    size): at every state, or of a force in the step that ends there, zero in the first row. return_status: a last result,
+    bool (..., T): each step converged. Gradients by one sweep backward over the trajectory.
 
     ValueError or TypeError names a bad argument; second derivatives raise RuntimeError.
     """
-    model = functional(sim).model
-    if U is None and steps is None:
-        raise ValueError("steps: needed when U is None")
-    if U is not None:
-        U = _tensor("U", U)
-        if U.ndim < 2:
-            raise ValueError(f"U: expected shape (..., T, {model.nu}), got {tuple(U.shape)}")
-        if steps is not None and steps != U.shape[-2]:
-            raise ValueError(f"steps: got {steps}, but U has {U.shape[-2]} rows")
-    steps = U.shape[-2] if U is not None else steps
-    if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 0:
-        raise ValueError(f"steps: got {steps!r}, expected a number of steps")
-    call = _Arguments(
-        sim, {"q0": q0, "v0": v0, "U": U}, {"q0": model.nq, "v0": model.nv, "U": (steps, model.nu)}, parameters
-    )
-    results = _Rollout.apply(call.functional, call.names, steps, return_status, *call.rows)
+    f = functional(sim)
+    given = {"U": U, "tau": tau, "fext": fext}
+    given = {name: None if value is None else _tensor(name, value) for name, value in given.items()}
+    steps = f.number_of_steps(steps, {name: tuple(t.shape) for name, t in given.items() if t is not None})
+    sizes = {"q0": (f.model.nq,), "v0": (f.model.nv,), **f.step_shapes(steps)}
+    call = _Arguments(sim, {"q0": q0, "v0": v0, **given}, sizes, parameters)
+    readings = None if outputs is None else f.output_names(outputs, of_steps=True)[1]
+    results = _Rollout.apply(call.functional, call.names, steps, readings, return_status, *call.rows)
     return tuple(call.shaped(result) for result in results)
 
 
@@ -165,13 +174,20 @@ def _gradients(ctx, arguments, gradients):
     return (None,) * arguments + tuple(out)
 
 
-def _results(ctx, q, v, converged):
-    """converged: an array of bool, or None."""
-    if converged is None:
-        return q, v
-    converged = torch.from_numpy(converged).to(q.device)
-    ctx.mark_non_differentiable(converged)
-    return q, v, converged
+def _results(ctx, q, v, y, converged):
+    """y: readings, or None; converged: an array of bool, or None."""
+    results = [q, v] if y is None else [q, v, y]
+    if converged is not None:
+        results.append(torch.from_numpy(converged).to(q.device))
+        ctx.mark_non_differentiable(results[-1])
+    return tuple(results)
+
+
+def _cotangents(ctx, gradients):
+    """(dq, dv, cotangents of outputs or None) of the results' gradients."""
+    dq, dv, *more = gradients
+    of_outputs = ctx.readings.cotangents(ctx.y, _numpy(more[0])) if ctx.readings else None
+    return _numpy(dq), _numpy(dv), of_outputs
 
 
 class _Like:
@@ -183,48 +199,60 @@ class _Like:
 
 class _Step(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, functional, names, status, q, v, u, tau, *values):
-        ctx.functional, ctx.names, ctx.likes = functional, names, [_Like(t) for t in (q, v, u, tau, *values)]
+    def forward(ctx, functional, names, readings, status, q, v, u, tau, fext, *values):
+        inputs = (q, v, u, tau, fext)
+        ctx.functional, ctx.names, ctx.likes = functional, names, [_Like(t) for t in (*inputs, *values)]
         ctx.parameters = {name: np.array(_numpy(t)) for name, t in zip(names, values)}
-        ctx.x = Inputs(functional.coordinates, *map(_numpy, (q, v, u, tau)))
+        ctx.x = Inputs(functional.coordinates, *map(_numpy, inputs[:4]), fext=_numpy(fext))
+        ctx.readings = readings
         with functional.lock:
             environments = functional.environments(len(q), ctx.parameters)
             q1, v1 = environments.step(ctx.x)
+            ctx.y = environments.readings(readings.names) if readings else None
             converged = environments.converged() if status else None
         ctx.q1 = q1
-        dtype = _result_type((q, v, u, tau))
-        return _results(ctx, _like(q1, q, dtype), _like(v1, q, dtype), converged)
+        dtype = _result_type(inputs)
+        y = _like(ctx.y, q, dtype) if readings else None
+        return _results(ctx, _like(q1, q, dtype), _like(v1, q, dtype), y, converged)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, dq1, dv1, *_):
-        wrt = [name for name, needed in zip(ctx.names, ctx.needs_input_grad[7:]) if needed]
+    def backward(ctx, *gradients):
+        names = ("fext", *ctx.names)
+        wrt = [name for name, needed in zip(names, ctx.needs_input_grad[8:]) if needed]
+        dq1, dv1, of_outputs = _cotangents(ctx, gradients)
         with ctx.functional.lock:
             environments = ctx.functional.environments(len(ctx.x.q), ctx.parameters)
-            g = environments.step_vjp(ctx.x, ctx.q1, _numpy(dq1), _numpy(dv1), wrt)
-        return _gradients(ctx, 3, [g["q"], g["v"], g["u"], g["tau"]] + [g.get(name) for name in ctx.names])
+            g = environments.step_vjp(ctx.x, ctx.q1, dq1, dv1, wrt, of_outputs)
+        return _gradients(ctx, 4, [g.get(name) for name in ("q", "v", "u", "tau", *names)])
 
 
 class _Rollout(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, functional, names, steps, status, q0, v0, U, *values):
-        ctx.functional, ctx.names, ctx.likes = functional, names, [_Like(t) for t in (q0, v0, U, *values)]
+    def forward(ctx, functional, names, steps, readings, status, q0, v0, U, tau, fext, *values):
+        inputs = (q0, v0, U, tau, fext)
+        ctx.functional, ctx.names, ctx.likes = functional, names, [_Like(t) for t in (*inputs, *values)]
         ctx.parameters = {name: np.array(_numpy(t)) for name, t in zip(names, values)}
-        ctx.x = Inputs(functional.coordinates, *map(_numpy, (q0, v0, U)), q_name="q0")
+        ctx.x = Inputs(functional.coordinates, *map(_numpy, inputs[:4]), q_name="q0", fext=_numpy(fext))
+        ctx.readings = readings
         with functional.lock:
             Q, V, ctx.trajectories = functional.environments(len(q0), ctx.parameters).rollout(ctx.x, steps)
-        dtype = _result_type((q0, v0, U))
+            ctx.y = ctx.trajectories.readings(readings.names) if readings else None
+        dtype = _result_type(inputs)
+        y = _like(ctx.y, q0, dtype) if readings else None
         converged = ctx.trajectories.converged() if status else None
-        return _results(ctx, _like(Q, q0, dtype), _like(V, q0, dtype), converged)
+        return _results(ctx, _like(Q, q0, dtype), _like(V, q0, dtype), y, converged)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, dQ, dV, *_):
-        wrt = [name for name, needed in zip(ctx.names, ctx.needs_input_grad[7:]) if needed]
+    def backward(ctx, *gradients):
+        names = ("fext", *ctx.names)
+        wrt = [name for name, needed in zip(names, ctx.needs_input_grad[9:]) if needed]
+        dQ, dV, of_outputs = _cotangents(ctx, gradients)
         with ctx.functional.lock:
             environments = ctx.functional.environments(len(ctx.x.q), ctx.parameters)
-            g = environments.rollout_vjp(ctx.x, ctx.trajectories, _numpy(dQ), _numpy(dV), wrt)
-        return _gradients(ctx, 4, [g["q"], g["v"], g["u"]] + [g.get(name) for name in ctx.names])
+            g = environments.rollout_vjp(ctx.x, ctx.trajectories, dQ, dV, wrt, of_outputs)
+        return _gradients(ctx, 5, [g.get(name) for name in ("q", "v", "u", "tau", *names)])
 
 
 class _Output(torch.autograd.Function):

@@ -46,11 +46,55 @@ def test_simulate_writes_every_state(files, capsys):
 
 def test_simulate_draws_a_picture(files):
     pytest.importorskip("matplotlib")
-    assert (
-        main(["simulate", str(files / "robot.urdf"), "--duration", "0.02", "--output", str(files / "a" / "out.png")])
-        == 0
-    )
-    assert (files / "a" / "out.png").read_bytes().startswith(b"\x89PNG")
+    assert main(["simulate", str(files / "robot.urdf"), "--duration", "0.02", "--output", str(files / "out.png")]) == 0
+    assert (files / "out.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("name", ["out.png", "out.csv"])
+def test_a_folder_that_is_not_there_is_not_made(files, capsys, name):
+    output = files / "none" / name
+    assert main(["simulate", str(files / "arm.xml"), "--duration", "0.1", "--output", str(output)]) == 2
+    assert "--output" in (said := capsys.readouterr().err) and "there is no folder" in said
+    assert not output.parent.exists()
+
+
+def test_pictures_hold_the_whole_scene(tmp_path, monkeypatch):
+    """Every corner of every geometry, and both ends of the arrows, lie inside the picture: also of what is flat or tall, and from
+    all sides."""
+    pytest.importorskip("matplotlib")
+    import coulomb
+    from coulomb import pictures
+
+    seen = []
+
+    def watched(figure, axes, points):
+        fill(figure, axes, points)
+        seen.append(places(figure, axes, points))
+
+    fill = pictures._fill
+    monkeypatch.setattr(pictures, "_fill", watched)
+    for size in ((2, 2, 0.1), (0.1, 0.1, 2), (1, 1, 1)):
+        scene = coulomb.Scene()
+        scene.add_ground()
+        scene.add_box(size, position=(0, 0, size[2] / 2 - 1e-3))
+        model = scene.build()
+        sim = coulomb.Simulator(model)
+        q, v = model.neutral()
+        sim.step(q, v)
+        for view in ((14, -60), (60, 20)):
+            path = tmp_path / "picture.png"
+            pictures.scene_picture(model, q, sim.contacts, sim.timestep, path, view=view)
+            assert np.abs(seen[-1] - 0.5).max() <= 0.5
+            assert np.abs(seen[-1] - 0.5).max() > 0.25  # and it is not lost in it
+
+
+def places(figure, axes, points):
+    """Where points of the scene are in the axes, (0, 0) to (1, 1)."""
+    from mpl_toolkits.mplot3d import proj3d
+
+    figure.canvas.draw()
+    x, y, _ = proj3d.proj_transform(*points.T, axes.get_proj())
+    return axes.transAxes.inverted().transform(axes.transData.transform(np.stack([x, y], axis=1)))
 
 
 @pytest.mark.parametrize("name", ["arm.xml", "robot.urdf"])

@@ -77,11 +77,14 @@ void add_actuator(const Model& model, int k, const double* q, const double* v, d
             n = joint_num_dofs(model.joint_type[model.actuators[k].joint]);
   const ActuatorForce a = actuator_force(model, k, q, v, u);
   out.actuator_force[k] = a.force;
+  out.actuator_length[k] = a.length;
+  out.actuator_speed[k] = a.speed;
   for (int i = 0; i < n; ++i) {
     const int d = first + i;
     out.tau[d] += a.moment[i] * a.force;
     out.dtau_du[6 * k + i] = a.moment[i] * a.df_du;
     out.dtau_dgain[6 * k + i] = a.moment[i] * a.df_dgain;
+    out.dtau_dbias[6 * k + i] = a.moment[i] * a.df_dbias;
     for (int j = 0; j < n; ++j) {
       out.dtau_dq[6 * d + j] += a.moment[i] * (a.df_dlength * a.dlength[j] + a.df_dspeed * a.dspeed[j]) +
                                 (a.turns ? a.dmoment[i][j] * a.force : 0.0);
@@ -98,7 +101,7 @@ void clamp_joint(const Model& model, int j, JointForces& out) {
   std::fill_n(&out.dtau_dq[6 * d], 6, 0.0);
   std::fill_n(&out.dtau_dv[6 * d], 6, 0.0);
   for (int k = 0; k < model.nu; ++k)
-    if (model.actuators[k].joint == j) out.dtau_du[6 * k] = out.dtau_dgain[6 * k] = 0;
+    if (model.actuators[k].joint == j) out.dtau_du[6 * k] = out.dtau_dgain[6 * k] = out.dtau_dbias[6 * k] = 0;
 }
 
 void add_linear_spring(double stiffness, double stretch, int d, int column, JointForces& out) {
@@ -170,13 +173,22 @@ ActuatorForce actuator_force(const Model& model, int k, const double* q, const d
     return a;
   }
   a.df_dlength = actuator.gain[1] * u + actuator.bias[1], a.df_dspeed = actuator.gain[2] * u + actuator.bias[2];
-  a.df_du = du * gain, a.df_dgain = u;
+  a.df_du = du * gain, a.df_dgain = u, a.df_dbias = 1;
   return a;
+}
+
+// force = kp (u - length) - kd speed
+double by_position_gain(double by_gain, double by_bias, double length) { return by_gain - length * by_bias; }
+
+// The same, or kd (u - speed).
+double by_velocity_gain(const Actuator& actuator, double by_gain, double by_bias, double speed) {
+  const bool in_gain = actuator.bias[1] == 0;
+  return (in_gain ? by_gain : 0.0) - speed * by_bias;
 }
 
 JointForces::JointForces(const Model& model)
     : tau(model.nv), dtau_dq(6 * model.nv), dtau_dv(6 * model.nv), dtau_du(6 * model.nu), dtau_dgain(6 * model.nu),
-      actuator_force(model.nu), moment(6 * model.nu) {}
+      dtau_dbias(6 * model.nu), actuator_force(model.nu), actuator_length(model.nu), actuator_speed(model.nu), moment(6 * model.nu) {}
 
 void joint_forces(const Model& model, const double* q, const double* v, const double* u, JointForces& out) {
   clear(out);

@@ -15,7 +15,9 @@ struct JointForces {
   std::vector<double> dtau_dq, dtau_dv;  ///< nv x 6
   std::vector<double> dtau_du;           ///< nu x 6: column of actuator k over its joint's dofs
   std::vector<double> dtau_dgain;        ///< nu x 6: by the constant part g0 of the gain
+  std::vector<double> dtau_dbias;        ///< nu x 6: by the constant part b0 of the bias
   std::vector<double> actuator_force;    ///< nu: after gain, bias and force clamp
+  std::vector<double> actuator_length, actuator_speed;  ///< nu
   bool any_dq = false;                   ///< some dtau_dq is non-zero
   std::vector<double> moment;            ///< nu x 6 (scratch)
 };
@@ -32,9 +34,12 @@ struct ActuatorForce {
   bool turns = false;                 ///< the moment changes with q
   double dmoment[6][6];               ///< where it turns: dmoment[i][j] = d moment_i / dq_j; else left as it is
   double speed = 0, dspeed[6] = {0};  ///< moment . v; d speed / dq
-  double force = 0, df_dlength = 0, df_dspeed = 0, df_du = 0, df_dgain = 0;  ///< zero beyond a clamp
+  double force = 0, df_dlength = 0, df_dspeed = 0, df_du = 0, df_dgain = 0, df_dbias = 0;  ///< zero beyond a clamp
 };
 ActuatorForce actuator_force(const Model& model, int actuator, const double* q, const double* v, double u);
+/// By the gains of a servo, which are in gain and bias both, from the derivatives by gain and by bias, whatever they are of: the force or tau.
+double by_position_gain(double by_gain, double by_bias, double length);
+double by_velocity_gain(const Actuator& actuator, double by_gain, double by_bias, double speed);
 /// The spring of one joint with stiffness 1: what its force changes by per unit of stiffness.
 void add_unit_spring(const Model& model, int joint, const double* q, JointForces& out);
 

@@ -19,29 +19,10 @@ const double* reference_point(const Model& model, const DynamicsWorkspace& ws, i
   return tree < 0 ? zero3 : ws.reference.data() + 3 * tree;
 }
 
-struct FrameCovector {
-  double p[3] = {0, 0, 0}, phi[3] = {0, 0, 0}, v[3] = {0, 0, 0}, w[3] = {0, 0, 0};
-};
-
 Frame com_frame(int body) {
   Frame out;
   out.body = body, out.at_com = true;
   return out;
-}
-
-void add_term(const Model& model, const DynamicsWorkspace& ws, const Frame& frame, const FrameState& at,
-              const FrameCovector& a, OutputRow& row) {
-  OutputRow::Term term{frame.body, frame.geometry, frame.at_com, {}, {}, 0};
-  double arm[3];
-  sub3(at.position, reference_point(model, ws, frame.body), arm);
-  copy3(a.p, term.G);
-  add_cross3(a.v, at.spin, term.G);  // a_v . (w x dp)
-  copy3(a.phi, term.G + 3);
-  add_cross3(arm, term.G, term.G + 3);
-  copy3(a.v, term.H);
-  copy3(a.w, term.H + 3);
-  add_cross3(arm, a.v, term.H + 3);
-  row.terms.push_back(term);
 }
 
 bool is_frame(SensorType type) { return type <= SensorType::gyro; }
@@ -197,7 +178,7 @@ void subtree_rows(const Model& model, const DynamicsWorkspace& ws, const Sensor&
     for (int r = 0; r < 3; ++r) {
       FrameCovector a;
       (com ? a.p : a.v)[r] = weight;
-      add_term(model, ws, frame, at, a, rows[r]);
+      add_frame_term(model, ws, frame, at, a, rows[r]);
       if (mass > 0)
         rows[r].terms.back().mass_slope =
             (com ? at.position[r] - whole.com[r] : at.velocity[r] - whole.velocity[r]) / mass;
@@ -259,6 +240,21 @@ FrameState frame_state(const Model& model, const DynamicsWorkspace& ws, const Fr
   return out;
 }
 
+void add_frame_term(const Model& model, const DynamicsWorkspace& ws, const Frame& frame, const FrameState& at,
+                    const FrameCovector& a, OutputRow& row) {
+  OutputRow::Term term{frame.body, frame.geometry, frame.at_com, {}, {}, 0};
+  double arm[3];
+  sub3(at.position, reference_point(model, ws, frame.body), arm);
+  copy3(a.p, term.G);
+  add_cross3(a.v, at.spin, term.G);  // a_v . (w x dp)
+  copy3(a.phi, term.G + 3);
+  add_cross3(arm, term.G, term.G + 3);
+  copy3(a.v, term.H);
+  copy3(a.w, term.H + 3);
+  add_cross3(arm, a.v, term.H + 3);
+  row.terms.push_back(term);
+}
+
 SubtreeState subtree_state(const Model& model, const DynamicsWorkspace& ws, int root) {
   SubtreeState out;
   for (int b = root; b < model.body_subtree_end[root]; ++b) {
@@ -304,8 +300,8 @@ void linearize_output(const Model& model, const DynamicsWorkspace& ws, const dou
     for (int r = 0; r < 3; ++r) {
       FrameCovector on_a, on_b;
       frame_row(sensor, r, a, sensor.reference ? &b : nullptr, on_a, on_b);
-      add_term(model, ws, sensor.frame, a, on_a, rows[r]);
-      if (sensor.reference) add_term(model, ws, *sensor.reference, b, on_b, rows[r]);
+      add_frame_term(model, ws, sensor.frame, a, on_a, rows[r]);
+      if (sensor.reference) add_frame_term(model, ws, *sensor.reference, b, on_b, rows[r]);
     }
   } else if (sensor.type == SensorType::subtree_com || sensor.type == SensorType::subtree_velocity) {
     subtree_rows(model, ws, sensor, rows);

@@ -48,6 +48,14 @@ void read_output(const Model& model, const DynamicsWorkspace& ws, const double* 
 void linearize_output(const Model& model, const DynamicsWorkspace& ws, const double* q, const double* v,
                       const Sensor& sensor, std::vector<OutputRow>& rows);
 
+/// What a reading changes by with a frame: p . (motion of its origin) + phi . (turn) + v . (change of its velocity) + w . (of its spin).
+struct FrameCovector {
+  double p[3] = {0, 0, 0}, phi[3] = {0, 0, 0}, v[3] = {0, 0, 0}, w[3] = {0, 0, 0};
+};
+/// Appends it to the row as a term. at: frame_state of that frame.
+void add_frame_term(const Model& model, const DynamicsWorkspace& ws, const Frame& frame, const FrameState& at,
+                    const FrameCovector& a, OutputRow& row);
+
 /// dq, dv (nv each): += scale times the row's derivative by q and by v; either may be null.
 void add_output_row(const Model& model, const DynamicsWorkspace& ws, const OutputRow& row, double scale, double* dq,
                     double* dv);

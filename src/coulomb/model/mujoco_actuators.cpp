@@ -21,9 +21,12 @@ void add_actuator_inertia(const MujocoFields& f, int a, const Actuator& actuator
 
 void refuse_unless_static_joint_actuator(const MujocoFields& f, int a, const std::string& what) {
   const int transmission = f.integer("actuator_trntype", a);
-  if (transmission > 1)
-    refuse(what,
-           "only joint and jointinparent transmissions are supported (trntype " + std::to_string(transmission) + ")");
+  if (transmission > 1) {
+    const char* kinds[] = {"joint", "jointinparent", "slidercrank", "tendon", "site", "body"};  // mjtTrn
+    const std::string kind = transmission < 6 ? kinds[transmission] : "of type " + std::to_string(transmission);
+    refuse(what, "transmission by " + kind + " is not supported, actuators drive joints: only joint and jointinparent (trntype " +
+                     std::to_string(transmission) + ")");
+  }
   if (f.integer("actuator_dyntype", a) != 0)
     refuse(what, "actuator dynamics (activation, filters, muscles, PID) are not supported (dyntype " +
                      std::to_string(f.integer("actuator_dyntype", a)) + ")");

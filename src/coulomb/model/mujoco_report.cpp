@@ -1,4 +1,5 @@
-// What the MJCF loader leaves out: an error where the motion would change, a line in `ignored` where it would not.
+// What the MJCF loader leaves out: an error where the motion would be another one; a line in `ignored`, and one in `deviations` too where
+// the motion may feel it: contacts and joints here are exact where MuJoCo's are soft, and steps and solvers are the Simulator's.
 #include <cmath>
 
 #include "coulomb/model/mujoco_fields.hpp"
@@ -26,7 +27,7 @@ void refuse_what_moves(const MujocoFields& f) {
       if (f.real(field, 2 * t, 0) != 0 || f.real(field, 2 * t + 1, 0) != 0)
         refuse("tendon '" + f.name("tendon", t) + "'", std::string(field + 7) + " is not supported");
     if (f.integer("tendon_limited", t, 0))
-      refuse("tendon '" + f.name("tendon", t) + "'", "length limits are not supported");
+      refuse("tendon '" + f.name("tendon", t) + "'", "length limits are not supported: no tendon exerts a force here");
   }
 }
 
@@ -49,6 +50,7 @@ int differing_rows(const MujocoFields& f, const std::string& key, const std::vec
 void report_unsupported(const MujocoFields& f, SceneParts& parts) {
   refuse_what_moves(f);
   auto list = [&](const std::string& line) { parts.ignored.push_back(line); };
+  auto deviate = [&](const std::string& line) { parts.deviate(line); };
   auto count = [&](const char* key, const char* what) {
     if (f.count(key) > 0) list(std::to_string(f.count(key)) + " " + what);
   };
@@ -67,7 +69,7 @@ void report_unsupported(const MujocoFields& f, SceneParts& parts) {
     const int n = std::max(differing_rows(f, std::string(key) + "_solref", reference),
                            differing_rows(f, std::string(key) + "_solimp", impedance));
     if (n > 0)
-      list("soft-contact parameters (solref, solimp) of " + std::to_string(n) + " " + what + ": constraints are exact");
+      deviate("soft-contact parameters (solref, solimp) of " + std::to_string(n) + " " + what + ": constraints are exact");
   }
   int weighted = 0;
   for (int e = 0; e < f.count("neq"); ++e) {
@@ -75,28 +77,28 @@ void report_unsupported(const MujocoFields& f, SceneParts& parts) {
     weighted += scale != 0 && scale != 1;
   }
   if (weighted > 0)
-    list("torquescale of " + std::to_string(weighted) + " welds: constraints are exact (0 leaves the rotation free)");
+    deviate("torquescale of " + std::to_string(weighted) + " welds: constraints are exact (0 leaves the rotation free)");
   for (const char* key : {"geom_margin", "geom_gap", "pair_margin", "pair_gap", "jnt_margin"})
     if (const int n = differing_rows(f, key, {0}); n > 0)
-      list(std::string(key) + " of " + std::to_string(n) + " elements: contacts and limits act at distance zero");
+      deviate(std::string(key) + " of " + std::to_string(n) + " elements: contacts and limits act at distance zero");
   int torsional = 0;
   for (int g = 0; g < f.count("ngeom"); ++g) torsional += f.integer("geom_condim", g, 3) > 3;
   for (int p = 0; p < f.count("npair"); ++p) torsional += f.integer("pair_dim", p, 3) > 3;
   if (torsional > 0)
-    list("torsional and rolling friction (condim 4 or 6) of " + std::to_string(torsional) + " geoms or pairs");
+    deviate("torsional and rolling friction (condim 4 or 6) of " + std::to_string(torsional) + " geoms or pairs");
   const char* integrators[] = {"Euler", "RK4", "implicit", "implicitfast", "discrete"};
   const int integrator = f.count("opt_integrator");
   if (integrator > 0 && integrator < 5)
-    list(std::string("option integrator ") + integrators[integrator] + ": the Simulator chooses the stepper");
+    deviate(std::string("option integrator ") + integrators[integrator] + ": the Simulator chooses the stepper");
   if (f.count("opt_disableflags") & mj::disable_euler_damping)
-    list("option flag eulerdamp disable: joint damping is always implicit");
+    deviate("option flag eulerdamp disable: joint damping is always implicit");
   if (f.count("opt_cone") != 0) list("option cone elliptic: friction cones are always exact");
   if (f.count("opt_solver") != 2 || f.integer("opt_iterations", 0, 100) != 100)
     list("option solver and iterations: the Simulator has its own");
   if (f.count("opt_enableflags") & mj::enable_sleep)
     list("option flag sleep: bodies at rest are simulated all the same");
   if (f.count("opt_noslip_iterations") != 0 || f.real("opt_impratio", 0, 1) != 1)
-    list("options noslip_iterations, impratio");
+    deviate("options noslip_iterations, impratio");
 }
 
 }  // namespace coulomb

@@ -39,8 +39,8 @@ SceneParts read_pinocchio_buffers(const std::string& model_buffer, const std::st
   if (!geometry_buffer.empty()) load(geometry_buffer, geometry, "geometry_model");
   if (name.empty()) name = model.name;
   checked.name = name;
-  SceneParts parts =
-      pinocchio_parts(model, geometry_buffer.empty() ? nullptr : &geometry, checked, false, "pin model '" + name + "'");
+  SceneParts parts = pinocchio_parts(model, geometry_buffer.empty() ? nullptr : &geometry, checked, false,
+                                     FramesKept::all, "pin model '" + name + "'");
   if (!geometry_buffer.empty() && geometry.collisionPairs.empty())
     parts.ignored.push_back("pin model '" + name + "': no collision pairs, so no self-collision");
   return parts;

@@ -1,4 +1,5 @@
-// pinocchio::Model to SceneParts: one body per joint, its frame the joint's; pin's limits, damping, dry friction and effort limits.
+// pinocchio::Model to SceneParts: one body per joint, its frame the joint's; pin's limits, damping, dry friction and effort limits. Links
+// behind fixed joints are part of the body that carries them, and sites on it.
 #include "coulomb/model/pinocchio_parts.hpp"
 
 #include <coal/BVH/BVH_model.h>
@@ -7,6 +8,8 @@
 
 #include <cmath>
 #include <functional>
+#include <optional>
+#include <set>
 #include <stdexcept>
 
 #include "coulomb/model/checks.hpp"
@@ -68,7 +71,7 @@ class Translator {
     parts_.pinocchio_maps.push_back({options.name, model.nq, model.nv, {}});
   }
 
-  SceneParts run(const pinocchio::GeometryModel* geometry, bool self_collision) {
+  SceneParts run(const pinocchio::GeometryModel* geometry, bool self_collision, FramesKept frames) {
     BodyPart base;  // what is fixed to a fixed base
     base.name = link_name(0, "base");
     base.placement = {options_.position, options_.quaternion};
@@ -77,6 +80,8 @@ class Translator {
     if (!floating) parts_.bodies.push_back(base), body_[0] = 1;
     add_children(0);
     if (geometry) add_geometries(*geometry, self_collision);
+    add_sites(geometry, frames);
+    if (options_.actuators) set_motors(source_, options_.motors, parts_);
     return std::move(parts_);
   }
 
@@ -85,6 +90,39 @@ class Translator {
     for (const auto& frame : m_.frames)
       if (frame.type == pinocchio::BODY && frame.parentJoint == joint && frame.name != "universe") return frame.name;
     return fallback;
+  }
+
+  /// Every frame that has a name of its own: the first link of a body gives the body its name. Links come first.
+  void add_sites(const pinocchio::GeometryModel* geometry, FramesKept kept) {
+    std::set<std::string> taken{"universe"};
+    for (const BodyPart& body : parts_.bodies)
+      taken.insert(body.name);
+
+    for (const bool links : {true, false}) {
+      if (!links && kept == FramesKept::links) break;
+      for (std::size_t i = 0; i < m_.frames.size(); ++i) {
+        const pinocchio::Frame& frame = m_.frames[i];
+        if ((frame.type == pinocchio::BODY) != links || !taken.insert(frame.name).second) continue;
+        add_site(frame, links ? std::optional(geometries_of(i, geometry)) : std::nullopt);
+      }
+    }
+  }
+
+  void add_site(const pinocchio::Frame& frame, std::optional<std::vector<int>> geometries) {
+    const Placement placement = placement_of(frame.placement);
+    Site site;
+    site.name = frame.name;
+    site.frame.body = body_[frame.parentJoint];
+    site.frame.pos = placement.pos, site.frame.quat = placement.quat;
+    site.geometries = std::move(geometries);
+    parts_.sites.push_back(std::move(site));
+  }
+
+  static std::vector<int> geometries_of(std::size_t frame, const pinocchio::GeometryModel* geometry) {
+    std::vector<int> out;
+    for (std::size_t g = 0; geometry && g < geometry->geometryObjects.size(); ++g)
+      if (geometry->geometryObjects[g].parentFrame == frame) out.push_back(static_cast<int>(g));
+    return out;
   }
 
   void fill_inertia(BodyPart& body, const pinocchio::Inertia& Y) {
@@ -260,8 +298,9 @@ class Translator {
 }  // namespace
 
 SceneParts pinocchio_parts(const pinocchio::Model& model, const pinocchio::GeometryModel* geometry,
-                           const PinocchioOptions& options, bool self_collision, const std::string& source) {
-  return Translator(model, options, source).run(geometry, self_collision);
+                           const PinocchioOptions& options, bool self_collision, FramesKept frames,
+                           const std::string& source) {
+  return Translator(model, options, source).run(geometry, self_collision, frames);
 }
 
 }  // namespace coulomb

@@ -8,8 +8,12 @@
 
 namespace coulomb {
 
+/// Which frames of a pin model are kept as sites: links that a fixed joint welds to a body, or also frames of joints and operational ones.
+enum class FramesKept : std::uint8_t { links, all };
+
 /// Joints become bodies in depth-first order; fills one PinocchioMap. geometry may be null. `source` opens error messages.
 SceneParts pinocchio_parts(const pinocchio::Model& model, const pinocchio::GeometryModel* geometry,
-                           const PinocchioOptions& options, bool self_collision, const std::string& source);
+                           const PinocchioOptions& options, bool self_collision, FramesKept frames,
+                           const std::string& source);
 
 }  // namespace coulomb

@@ -1,12 +1,14 @@
 // The verbs of Scene: each checks its arguments, makes a SceneParts of its own and appends it, so that an error changes nothing.
 #include "coulomb/model/scene.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "coulomb/model/checks.hpp"
 #include "coulomb/model/convex_mesh.hpp"
 #include "coulomb/model/mjcf.hpp"
 #include "coulomb/model/mujoco_arrays.hpp"
+#include "coulomb/model/name_hints.hpp"
 #include "coulomb/model/pinocchio_loader.hpp"
 #include "coulomb/model/shape_inertia.hpp"
 #include "coulomb/model/urdf.hpp"
@@ -18,6 +20,13 @@ inline std::string& name_of(KeyframePart& part) { return part.values.name; }
 template <class Part>
 std::string& name_of(Part& part) {
   return part.name;
+}
+
+template <class Part>
+std::vector<std::string> names_in(const std::vector<Part>& parts) {
+  std::vector<std::string> out;
+  for (const Part& part : parts) out.push_back(part.name);
+  return out;
 }
 
 /// Appends with names made unique; `first` skips the world body.
@@ -35,7 +44,11 @@ void shift_sensors(SceneParts& p, const SceneParts& base, int bodies, int joints
     if (frame.body > 0) frame.body += bodies;
     if (frame.geometry >= 0) frame.geometry += geometries;
   };
-  for (Site& site : p.sites) shift(site.frame);
+  for (Site& site : p.sites) {
+    shift(site.frame);
+    if (!site.geometries) continue;
+    for (int& geometry : *site.geometries) geometry += geometries;
+  }
   for (Sensor& s : p.sensors) {
     shift(s.frame);
     if (s.reference) shift(*s.reference);
@@ -136,6 +149,7 @@ SceneElement Scene::append(SceneParts parts, const std::string& name) {
   add(parts_.pairs, parts.pairs);
   add(parts_.excludes, parts.excludes);
   add(parts_.ignored, parts.ignored);
+  add(parts_.deviations, parts.deviations);
   parts_.num_collision_groups += parts.num_collision_groups;
   parts_.filter_parent_child = parts_.filter_parent_child && parts.filter_parent_child;
   return element;
@@ -159,7 +173,9 @@ SceneElement Scene::add_ground(const GroundOptions& options) {
   g.friction = options.friction, g.restitution = options.restitution, g.compliance = options.compliance;
   g.penalty = options.penalty;
   parts.geometries.push_back(g);
-  return append(std::move(parts), g.name);
+  SceneElement element = append(std::move(parts), g.name);
+  element.name = parts_.geometries[element.first_geometry].name;
+  return element;
 }
 
 SceneElement Scene::add_shape(ShapeType type, const std::array<double, 3>& size, std::shared_ptr<const ConvexMesh> mesh,
@@ -250,9 +266,10 @@ SceneElement Scene::add_mesh(const std::vector<double>& vertices, const ShapeOpt
 }
 
 SceneElement Scene::add_mujoco_arrays(const MujocoArrays& arrays, const MjcfOptions& options) {
+  check_robot_name("add_mjcf", options.name);
   SceneParts parts = translate_mujoco_arrays(arrays);
   if (!options.use_options) parts.gravity.reset(), parts.timestep.reset();
-  return append(std::move(parts), options.name.empty() ? arrays.name : options.name);
+  return append_robot(std::move(parts), options.name.empty() ? arrays.name : options.name);
 }
 
 SceneElement Scene::add_mjcf(const std::string& path_or_xml, const MjcfOptions& options) {
@@ -260,29 +277,58 @@ SceneElement Scene::add_mjcf(const std::string& path_or_xml, const MjcfOptions& 
 }
 
 SceneElement Scene::add_urdf(const std::string& path_or_xml, const UrdfOptions& options) {
+  check_robot_name("add_urdf", options.name);
   std::string name = options.name;
   SceneParts parts = read_urdf(path_or_xml, options, name);
-  return append(std::move(parts), name);
+  return append_robot(std::move(parts), name);
 }
 
 SceneElement Scene::add_pinocchio(const std::string& model_buffer, const std::string& geometry_buffer,
                                   const PinocchioOptions& options) {
+  check_robot_name("add_pinocchio", options.name);
   std::string name = options.name;
   SceneParts parts = read_pinocchio_buffers(model_buffer, geometry_buffer, options, name);
-  return append(std::move(parts), name);
+  return append_robot(std::move(parts), name);
+}
+
+void Scene::check_robot_name(const char* verb, const std::string& name) const {
+  if (!name.empty() && names_.robots.has(name))
+    checks::fail(std::string(verb) + " name", "'" + name + "' is taken by a robot added before");
+}
+
+SceneElement Scene::append_robot(SceneParts parts, const std::string& name) {
+  // The scene's name for it is also the one of its coordinates in Pinocchio.
+  const std::string own = names_.robots.free(name);
+  for (PinocchioMap& map : parts.pinocchio_maps)
+    if (map.name == name) map.name = own;
+
+  SceneElement element = append(std::move(parts), own);
+  names_.robots.add(own);
+  return element;
+}
+
+std::string Scene::add_actuator(const std::string& joint, const ActuatorOptions& options) {
+  const std::string what = "add_actuator '" + joint + "'";
+  const auto at = std::find_if(parts_.joints.begin(), parts_.joints.end(),
+                               [&](const JointPart& part) { return part.name == joint; });
+  if (at == parts_.joints.end()) checks::fail(what, no_such("joint", joint, names_in(parts_.joints), "the scene"));
+  if (!options.name.empty() && names_.actuators.has(options.name))
+    checks::fail(what + " name", "'" + options.name + "' is taken by another actuator");
+
+  Actuator actuator = make_actuator(what, parts_.joints, static_cast<int>(at - parts_.joints.begin()), options);
+  actuator.name = names_.actuators.free(actuator.name);
+  names_.actuators.add(actuator.name);
+  parts_.actuators.push_back(actuator);
+  return actuator.name;
 }
 
 void Scene::set_contact(const std::string& geometry, const ContactOptions& options) {
   const std::string what = "set_contact '" + geometry + "'";
-  GeometryPart* part = nullptr;
-  for (GeometryPart& g : parts_.geometries)
-    if (g.name == geometry) part = &g;
-  if (part == nullptr) {
-    std::string known;
-    for (std::size_t i = 0; i < parts_.geometries.size() && i < 12; ++i)
-      known += (i > 0 ? ", " : "") + parts_.geometries[i].name;
-    throw std::invalid_argument(what + ": no such geometry; the scene has " + (known.empty() ? "none" : known));
-  }
+  const auto at = std::find_if(parts_.geometries.begin(), parts_.geometries.end(),
+                               [&](const GeometryPart& g) { return g.name == geometry; });
+  if (at == parts_.geometries.end())
+    checks::fail(what, no_such("geometry", geometry, names_in(parts_.geometries), "the scene"));
+  GeometryPart* part = &*at;
   PenaltyMaterial m = part->penalty;
   if (options.stiffness) m.stiffness = options.stiffness;
   if (options.damping) m.damping = options.damping;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "coulomb/model/actuator_laws.hpp"
 #include "coulomb/model/model.hpp"
 #include "coulomb/model/name_pool.hpp"
 #include "coulomb/model/scene_parts.hpp"
@@ -58,14 +59,15 @@ struct UrdfOptions {
   std::optional<double> friction, restitution;
   double compliance = 0;
   bool self_collision = true;  ///< links that are not neighbours collide
-  bool actuators = true;       ///< one motor per joint dof that no mimic couples, |u| <= effort limit
+  bool actuators = true;       ///< one motor per joint dof that no mimic couples, its force <= effort limit
+  MotorOptions motors;         ///< what kind of motors
   bool ignore_mimic = false;   ///< mimic joints are independent; default: coupled to their leader by an equality
-  std::string name;            ///< default: the robot's name in the file
+  std::string name;            ///< default: the robot's name in the file, made unique; a taken name is an error
 };
 
 struct MjcfOptions {
   bool use_options = true;  ///< take gravity and time step from the file
-  std::string name;         ///< default: the model's name in the file
+  std::string name;         ///< default: the model's name in the file, made unique; a taken name is an error
 };
 
 struct PinocchioOptions {
@@ -74,6 +76,7 @@ struct PinocchioOptions {
   std::optional<double> friction, restitution;
   double compliance = 0;
   bool actuators = true;
+  MotorOptions motors;
   std::string name;
 };
 
@@ -113,6 +116,9 @@ class Scene {
   SceneElement add_pinocchio(const std::string& model_buffer, const std::string& geometry_buffer,
                              const PinocchioOptions& options = {});
 
+  /// Drives a joint added before, a loaded robot's too, by its name. Returns the actuator's name; u has its place last.
+  std::string add_actuator(const std::string& joint, const ActuatorOptions& options = {});
+
   /// For a geometry added before, a loaded robot's too, by its name.
   void set_contact(const std::string& geometry, const ContactOptions& options);
 
@@ -125,9 +131,15 @@ class Scene {
   SceneElement add_shape(ShapeType type, const std::array<double, 3>& size, std::shared_ptr<const ConvexMesh> mesh,
                          const char* kind, const ShapeOptions& options);
 
-  /// One pool per list of parts; shapes: bodies and geometries together.
+  /// Throws if the name that was asked for is that of a robot added before.
+  void check_robot_name(const char* verb, const std::string& name) const;
+  /// append, under a name of its own among robots.
+  SceneElement append_robot(SceneParts parts, const std::string& name);
+
+  /// One pool per list of parts; shapes: bodies and geometries together; robots: what loaders added.
   struct Names {
-    NamePool bodies, joints, geometries, actuators, equalities, keyframes, sites, sensors, pinocchio_maps, shapes;
+    NamePool bodies, joints, geometries, actuators, equalities, keyframes, sites, sensors, pinocchio_maps, shapes,
+        robots;
   };
   SceneOptions options_;
   SceneParts parts_;

@@ -192,6 +192,7 @@ std::shared_ptr<const Model> build_model(const SceneParts& parts, const Vec3& gr
   m.sites = parts.sites;
   m.sensors = parts.sensors;
   m.ignored = parts.ignored;
+  m.deviations = parts.deviations;
   copy_keyframes(parts, m);
   m.pinocchio_maps = parts.pinocchio_maps;
   if (m.pinocchio_maps.empty()) m.pinocchio_maps.push_back(default_map(m));

@@ -77,7 +77,8 @@ struct SceneParts {
   std::vector<Site> sites;
   std::vector<Sensor> sensors;
   std::vector<PinocchioMap> pinocchio_maps;
-  std::vector<std::string> ignored;
+  std::vector<std::string> ignored, deviations;  ///< Model's; a deviation is in both
+  void deviate(const std::string& line) { ignored.push_back(line), deviations.push_back(line); }
   int num_collision_groups = 0;
   bool filter_parent_child = true;
   // options that the file itself sets

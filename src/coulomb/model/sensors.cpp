@@ -1,11 +1,12 @@
 // Outputs by name: "kind/element", the element a body, a site or a geometry (in this order; "position/site/foot" says which), a joint,
-// or the root body of a subtree.
+// an actuator, an equality, or the root body of a subtree.
 #include "coulomb/model/sensors.hpp"
 
 #include <algorithm>
 
 #include "coulomb/model/checks.hpp"
 #include "coulomb/model/model.hpp"
+#include "coulomb/model/name_hints.hpp"
 
 namespace coulomb {
 namespace {
@@ -20,6 +21,8 @@ constexpr Kind frame_kinds[] = {{"position", SensorType::position},
                                 {"angular_velocity", SensorType::angular_velocity}};
 constexpr Kind joint_kinds[] = {{"joint_position", SensorType::joint_position},
                                 {"joint_velocity", SensorType::joint_velocity}};
+constexpr Kind joint_force_kinds[] = {{"joint_limit_force", SensorType::joint_limit_force},
+                                      {"joint_friction_force", SensorType::joint_friction_force}};
 constexpr Kind subtree_kinds[] = {{"subtree_com", SensorType::subtree_com},
                                   {"subtree_velocity", SensorType::subtree_velocity}};
 
@@ -65,21 +68,32 @@ std::optional<Frame> find_frame(const Model& model, const std::string& element) 
   return frame_of_kind(model, element.substr(0, slash), element.substr(slash + 1));
 }
 
-std::string listed(const std::vector<std::string>& names) {
-  std::string out;
-  for (std::size_t i = 0; i < names.size() && i < 12; ++i) out += (i ? ", " : "") + names[i];
-  return names.size() > 12 ? out + ", ..." : out;
+[[noreturn]] void no_element(const std::string& output, const char* what, const std::string& element,
+                             const std::vector<std::string>& names) {
+  checks::fail("output '" + output + "'", no_such(what, element, names));
 }
 
-[[noreturn]] void no_element(const std::string& name, const char* what, const std::vector<std::string>& names) {
-  checks::fail("output '" + name + "'", names.empty()
-                                            ? std::string("this model has no ") + what
-                                            : std::string("no such ") + what + "; the model has " + listed(names));
+template <class Element>
+std::vector<std::string> names_of(const std::vector<Element>& elements) {
+  std::vector<std::string> out;
+  for (const Element& element : elements) out.push_back(element.name);
+  return out;
 }
 
-bool is_scalar(SensorType type) {
-  return type >= SensorType::actuator_position && type != SensorType::contact_force;  // joints decide for themselves
+/// The place of the element in `names`; throws if it has none.
+int find_element(const std::string& output, const char* what, const std::string& element,
+                 const std::vector<std::string>& names) {
+  const int index = index_of(names, element);
+  if (index < 0) no_element(output, what, element, names);
+  return index;
 }
+
+int equality_size(const Equality& equality) {
+  return equality.type == EqualityType::weld ? 6 : equality.type == EqualityType::connect ? 3 : 1;
+}
+
+/// Of outputs that do not depend on a joint's or an equality's kind.
+bool is_scalar(SensorType type) { return type >= SensorType::actuator_position && type <= SensorType::joint_limit_force; }
 
 int joint_position_size(const Model& model, int joint) {
   return model.joint_type[joint] == JointType::ball ? 4 : model.joint_type[joint] == JointType::free ? 7 : 1;
@@ -97,6 +111,29 @@ std::vector<std::string> frame_elements(const Model& model) {
   return out;
 }
 
+/// The site that find_frame takes the element for, or null.
+const Site* find_site(const Model& model, const std::string& element) {
+  const bool said = element.rfind("site/", 0) == 0;
+  if (!said && index_of(model.body_names, element) >= 0) return nullptr;
+  const std::string name = said ? element.substr(5) : element;
+  const auto it =
+      std::find_if(model.sites.begin(), model.sites.end(), [&](const Site& site) { return site.name == name; });
+  return it == model.sites.end() ? nullptr : &*it;
+}
+
+/// Of a body, a geometry, or a welded link: then of the link's own geometries.
+void find_contact_force(const Model& model, const std::string& element, Sensor& out) {
+  const auto frame = find_frame(model, element);
+  if (!frame) no_element(out.name, "body or geometry", element, frame_elements(model));
+  out.type = SensorType::contact_force;
+  out.frame = *frame;
+
+  const Site* site = find_site(model, element);
+  if (!site || !site->geometries) return;
+  if (site->geometries->empty()) checks::fail("output '" + out.name + "'", "this link has no geometry to be touched");
+  out.geometries = site->geometries;
+}
+
 }  // namespace
 
 bool is_force(SensorType type) { return type >= SensorType::touch; }
@@ -108,9 +145,13 @@ int sensor_size(const Model& model, const Sensor& sensor) {
 }
 
 int sensor_tangent_size(const Model& model, const Sensor& sensor) {
-  if (sensor.type == SensorType::joint_position || sensor.type == SensorType::joint_velocity)
-    return joint_velocity_size(model, sensor.index);
-  return is_scalar(sensor.type) ? 1 : 3;
+  switch (sensor.type) {
+    case SensorType::joint_position:
+    case SensorType::joint_velocity:
+    case SensorType::joint_friction_force: return joint_velocity_size(model, sensor.index);
+    case SensorType::equality_force: return equality_size(model.equalities[sensor.index]);
+    default: return is_scalar(sensor.type) ? 1 : 3;
+  }
 }
 
 const char* sensor_unit(const Model& model, const Sensor& sensor) {
@@ -143,7 +184,12 @@ const char* sensor_unit(const Model& model, const Sensor& sensor) {
     case SensorType::joint_limit_velocity: return "m/s or rad/s";
     case SensorType::actuator_force:
     case SensorType::joint_actuator_force:
-    case SensorType::joint_limit_force: return "N or N m";
+    case SensorType::joint_limit_force:
+    case SensorType::joint_friction_force: return "N or N m";
+    case SensorType::equality_force: {
+      const EqualityType equality = model.equalities[sensor.index].type;
+      return equality == EqualityType::connect ? "N" : equality == EqualityType::weld ? "N, N m" : "N or N m";
+    }
   }
   return "";
 }
@@ -153,43 +199,53 @@ Sensor find_output(const Model& model, const std::string& name) {
   const std::string kind = name.substr(0, slash), element = slash == std::string::npos ? "" : name.substr(slash + 1);
   Sensor out;
   if (kind == "sensor") {
-    std::vector<std::string> names;
-    for (const Sensor& s : model.sensors) {
-      names.push_back(s.name);
-      if (s.name != element) continue;
-      out = s;
-      out.name = name;
-      return out;
-    }
-    no_element(name, "sensor", names);
+    out = model.sensors[find_element(name, "sensor", element, names_of(model.sensors))];
+    out.name = name;
+    return out;
   }
   out.name = name;
   if (const Kind* k = find_kind(frame_kinds, kind)) {
     const auto frame = find_frame(model, element);
-    if (!frame) no_element(name, "body, site or geometry", frame_elements(model));
+    if (!frame) no_element(name, "body, site or geometry", element, frame_elements(model));
     out.type = k->type, out.frame = *frame;
     return out;
   }
   if (kind == "contact_force") {
-    const auto frame = find_frame(model, element);
-    if (!frame) no_element(name, "body or geometry", frame_elements(model));
-    out.type = SensorType::contact_force, out.frame = *frame;
+    find_contact_force(model, element, out);
     return out;
   }
-  if (const Kind* k = find_kind(joint_kinds, kind)) {
-    out.type = k->type, out.index = index_of(model.joint_names, element);
-    if (out.index < 0) no_element(name, "joint", model.joint_names);
+  const Kind* of_joint = find_kind(joint_kinds, kind);
+  if (!of_joint) of_joint = find_kind(joint_force_kinds, kind);
+  if (of_joint) {
+    out.type = of_joint->type;
+    out.index = find_element(name, "joint", element, model.joint_names);
     return out;
   }
   if (const Kind* k = find_kind(subtree_kinds, kind)) {
-    out.type = k->type, out.index = index_of(model.body_names, element);
-    if (out.index < 0) no_element(name, "body", model.body_names);
+    out.type = k->type;
+    out.index = find_element(name, "body", element, model.body_names);
     return out;
   }
-  checks::fail("output '" + name + "'",
-               "unknown kind '" + kind +
-                   "'; kinds are position, orientation, velocity, angular_velocity, joint_position, joint_velocity, "
-                   "subtree_com, subtree_velocity, contact_force, sensor");
+  if (kind == "actuator_force") {
+    out.type = SensorType::actuator_force;
+    out.index = find_element(name, "actuator", element, names_of(model.actuators));
+    return out;
+  }
+  if (kind == "equality_force") {
+    out.type = SensorType::equality_force;
+    out.index = find_element(name, "equality", element, names_of(model.equalities));
+    return out;
+  }
+  static const std::vector<std::string> kinds{
+      "position",          "orientation",          "velocity",       "angular_velocity", "joint_position",
+      "joint_velocity",    "subtree_com",          "subtree_velocity", "contact_force",  "joint_limit_force",
+      "joint_friction_force", "equality_force",    "actuator_force", "sensor"};
+  std::string listed;
+  for (const std::string& known : kinds) listed += (listed.empty() ? "" : ", ") + known;
+  const std::vector<std::string> guess = similar_names(kind, kinds);
+  checks::fail("output '" + name + "'", "unknown kind '" + kind + "'" +
+                                            (guess.empty() ? "" : ", did you mean '" + guess[0] + "'?") + "; kinds are " +
+                                            listed);
 }
 
 std::vector<std::string> output_names(const Model& model) {
@@ -202,6 +258,35 @@ std::vector<std::string> output_names(const Model& model) {
   add(joint_kinds, model.joint_names);
   add(subtree_kinds, model.body_names);
   for (const Sensor& s : model.sensors) out.push_back("sensor/" + s.name);
+  return out;
+}
+
+std::vector<std::string> force_output_names(const Model& model) {
+  std::vector<std::string> out;
+  const auto add = [&](const char* kind, const std::string& element) {
+    out.push_back(std::string(kind) + "/" + element);
+  };
+
+  // Contacts: bodies that carry geometries, welded links that do, and every geometry; as find_frame resolves them.
+  for (const std::string& element : frame_elements(model)) {
+    const auto frame = find_frame(model, element);
+    const Site* site = find_site(model, element);
+    if (site && (!site->geometries || site->geometries->empty())) continue;
+    const auto& of_geometries = model.geometry_body;
+    if (std::find(of_geometries.begin(), of_geometries.end(), frame->body) != of_geometries.end())
+      add("contact_force", element);
+  }
+
+  // Joints that have limits or dry friction, equalities, actuators.
+  for (int j = 0; j < model.num_joints; ++j)
+    if (model.joint_limited[j]) add("joint_limit_force", model.joint_names[j]);
+  for (int j = 0; j < model.num_joints; ++j) {
+    const auto first = model.dof_dry_friction.begin() + model.joint_v[j];
+    if (std::any_of(first, first + joint_velocity_size(model, j), [](double f) { return f > 0; }))
+      add("joint_friction_force", model.joint_names[j]);
+  }
+  for (const Equality& e : model.equalities) add("equality_force", e.name);
+  for (const Actuator& a : model.actuators) add("actuator_force", a.name);
   return out;
 }
 

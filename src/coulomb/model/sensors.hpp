@@ -23,10 +23,11 @@ struct Frame {
 
 enum class ZoneType : std::uint8_t { sphere, capsule, ellipsoid, cylinder, box };
 
-/// A named frame with a volume, the zone of touch sensors.
+/// A named frame with a volume, the zone of touch sensors. Links that a fixed joint welds to a body, and frames of `pin`, are sites too.
 struct Site {
   std::string name;
   Frame frame;
+  std::optional<std::vector<int>> geometries;  ///< of a welded link: its own (the body has them all); unset: not a link
   ZoneType zone = ZoneType::sphere;
   std::array<double, 3> size{0.005, 0.005, 0.005};  ///< as Model::geometry_size
 };
@@ -55,7 +56,9 @@ enum class SensorType : std::uint8_t {
   actuator_force,
   joint_actuator_force,
   joint_limit_force,
-  contact_force,  ///< sum of the contact forces on a body, or on a geometry (Frame::geometry), world axes
+  contact_force,  ///< sum of the contact forces on a body, on a geometry (Frame::geometry) or on `geometries`, world axes
+  joint_friction_force,  ///< of dry friction, per dof
+  equality_force,        ///< of the rows: connect 3 (on body a, world axes), weld 6 (force and torque), joint 1 (on joint_a)
 };
 
 struct Sensor {
@@ -63,7 +66,8 @@ struct Sensor {
   SensorType type = SensorType::position;
   Frame frame;
   std::optional<Frame> reference;
-  int index = -1;     ///< of the joint, the actuator, the subtree's root body, the touch sensor's site
+  int index = -1;     ///< of the joint, the actuator, the equality, the subtree's root body, the touch sensor's site
+  std::optional<std::vector<int>> geometries;  ///< contact_force: of these alone; unset: of the frame's geometry or body
   double cutoff = 0;  ///< > 0: readings are clamped to +-cutoff (forces of contacts and limits: from above)
 };
 
@@ -76,8 +80,10 @@ const char* sensor_unit(const Model& model, const Sensor& sensor);
 
 /// The output of that name: "kind/element", or "sensor/<name>" for one of Model::sensors. Throws std::invalid_argument.
 Sensor find_output(const Model& model, const std::string& name);
-/// The names of all outputs of states and of sensors, these last. "contact_force/..." is not among them.
+/// The names of all outputs of states and of sensors, these last.
 std::vector<std::string> output_names(const Model& model);
+/// And of the forces of a step that something in the model can exert.
+std::vector<std::string> force_output_names(const Model& model);
 
 /// Some outputs in the caller's order, as one vector of readings and one of tangents.
 class OutputSet {

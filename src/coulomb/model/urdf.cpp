@@ -110,7 +110,8 @@ void list_ignored(const std::string& xml, const std::string& source, SceneParts&
   for (const char* tag : {"transmission", "gazebo", "sensor", "visual", "safety_controller", "calibration"})
     if (const int n = count_tag(xml, tag); n > 0)
       parts.ignored.push_back(source + ": " + std::to_string(n) + " <" + tag + "> elements");
-  if (xml.find("velocity=") != std::string::npos) parts.ignored.push_back(source + ": joint velocity limits");
+  if (xml.find("velocity=") != std::string::npos)
+    parts.deviate(source + ": joint velocity limits: joints may move faster");
 }
 
 }  // namespace
@@ -132,6 +133,7 @@ SceneParts read_urdf(const std::string& path_or_xml, const UrdfOptions& options,
   checks::material("add_urdf", options.friction, options.restitution, options.compliance);
   common.position = options.position, common.friction = options.friction, common.restitution = options.restitution;
   common.compliance = options.compliance, common.actuators = options.actuators;
+  common.motors = options.motors;
   pinocchio::Model model;
   pinocchio::GeometryModel geometry;
   try {
@@ -145,13 +147,13 @@ SceneParts read_urdf(const std::string& path_or_xml, const UrdfOptions& options,
   }
   if (name.empty()) name = model.name;
   common.name = name;
-  SceneParts parts = pinocchio_parts(model, &geometry, common, options.self_collision, source);
+  SceneParts parts = pinocchio_parts(model, &geometry, common, options.self_collision, FramesKept::links, source);
   list_ignored(xml, source, parts);
   if (!options.ignore_mimic) couple(followers, source, parts);
   else if (!followers.empty())
-    parts.ignored.push_back(source + ": " + std::to_string(followers.size()) +
-                            " <mimic> elements: their joints are independent");
-  if (!options.self_collision) parts.ignored.push_back(source + ": self-collision is off");
+    parts.deviate(source + ": " + std::to_string(followers.size()) +
+                               " <mimic> elements: their joints are independent");
+  if (!options.self_collision) parts.deviate(source + ": self-collision is off");
   return parts;
 }
 

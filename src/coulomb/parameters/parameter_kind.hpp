@@ -66,6 +66,8 @@ std::unique_ptr<ParameterKind> make_joint_limits();
 std::unique_ptr<ParameterKind> make_gravity();
 std::unique_ptr<ParameterKind> make_timestep();
 std::unique_ptr<ParameterKind> make_actuator_gain();
+std::unique_ptr<ParameterKind> make_actuator_kp();
+std::unique_ptr<ParameterKind> make_actuator_kd();
 std::unique_ptr<ParameterKind> make_contact_stiffness();
 std::unique_ptr<ParameterKind> make_contact_damping();
 std::unique_ptr<ParameterKind> make_contact_friction_stiffness();

@@ -3,18 +3,13 @@
 #include <algorithm>
 
 #include "coulomb/model/checks.hpp"
+#include "coulomb/model/name_hints.hpp"
 
 namespace coulomb {
 namespace {
 
 std::string full_name(const ParameterKind& kind, const ParameterElement& element) {
   return element.name.empty() ? kind.name() : std::string(kind.name()) + "/" + element.name;
-}
-
-std::string listed(const std::vector<std::string>& names) {
-  std::string out;
-  for (std::size_t i = 0; i < names.size() && i < 12; ++i) out += (i ? ", " : "") + names[i];
-  return names.size() > 12 ? out + ", ..." : out;
 }
 
 std::pair<const ParameterKind*, ParameterElement> find(const Model& model, const std::string& name) {
@@ -30,10 +25,14 @@ std::pair<const ParameterKind*, ParameterElement> find(const Model& model, const
       if (e.name == element_name) return {kind.get(), e};
       elements.push_back(full_name(*kind, e));
     }
-    checks::fail("parameter '" + name + "'", elements.empty() ? "this model has no parameter of kind " + kind_name
-                                                              : "no such element; the model has " + listed(elements));
+    const std::string what = "parameter '" + name + "'";
+    if (elements.empty()) checks::fail(what, "this model has no parameter of kind " + kind_name);
+    checks::fail(what, no_such("element", name, elements));
   }
-  checks::fail("parameter '" + name + "'", "unknown kind '" + kind_name + "'; kinds are " + listed(kinds));
+  const std::vector<std::string> guess = similar_names(kind_name, kinds);
+  checks::fail("parameter '" + name + "'", "unknown kind '" + kind_name + "'" +
+                                               (guess.empty() ? "" : ", did you mean '" + guess[0] + "'?") +
+                                               "; kinds are " + listed_names(kinds));
 }
 
 }  // namespace

@@ -23,6 +23,8 @@ const std::vector<std::unique_ptr<ParameterKind>>& parameter_kinds() {
     k.push_back(make_gravity());
     k.push_back(make_timestep());
     k.push_back(make_actuator_gain());
+    k.push_back(make_actuator_kp());
+    k.push_back(make_actuator_kd());
     k.push_back(make_contact_stiffness());
     k.push_back(make_contact_damping());
     k.push_back(make_contact_friction_stiffness());

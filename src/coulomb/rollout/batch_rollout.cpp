@@ -48,8 +48,9 @@ class Stop {
 struct Sizes {
   Sizes(const BatchSimulator& batch, int steps)
       : n(std::size_t(batch.num_envs())), nq(std::size_t(batch.model().nq)), nv(std::size_t(batch.model().nv)),
-        nu(std::size_t(batch.model().nu)), steps(std::size_t(steps)), states(std::size_t(steps) + 1) {}
-  std::size_t n, nq, nv, nu, steps, states;
+        nu(std::size_t(batch.model().nu)), wrenches(std::size_t(6) * batch.model().num_bodies), steps(std::size_t(steps)),
+        states(std::size_t(steps) + 1) {}
+  std::size_t n, nq, nv, nu, wrenches, steps, states;
 };
 
 const double* row(const double* x, std::size_t i, std::size_t width) { return x ? x + i * width : nullptr; }
@@ -75,14 +76,14 @@ struct Keeping {
 };
 
 // Runs one environment. keeping: null if no derivatives are wanted.
-void run(Simulator& sim, const Sizes& s, const double* u, const double* tau, const Trajectory& to, Keeping* keeping,
-         Stop& stop, int thread) {
+void run(Simulator& sim, const Sizes& s, const double* u, const double* tau, const double* fext, const Trajectory& to,
+         Keeping* keeping, Stop& stop, int thread) {
   sim.reset();
   StepKeeper keeper(sim, keeping && keeping->keep_steps);
   for (std::size_t t = 0; t < s.steps; ++t) {
     stop.look(thread);
     if (keeping) keeping->checkpoints.store(static_cast<int>(t), sim.memory(), 0);
-    sim.step(to.q + t * s.nq, to.v + t * s.nv, row(u, t, s.nu), row(tau, t, s.nv), nullptr, to.q + (t + 1) * s.nq,
+    sim.step(to.q + t * s.nq, to.v + t * s.nv, row(u, t, s.nu), row(tau, t, s.nv), row(fext, t, s.wrenches), to.q + (t + 1) * s.nq,
              to.v + (t + 1) * s.nv);
     if (keeping) keeper.take(keeping->steps, [&] { return keeping->steps.bytes() <= keeping->budget; });
     const SolverResult& solution = sim.record().solution;
@@ -92,8 +93,8 @@ void run(Simulator& sim, const Sizes& s, const double* u, const double* tau, con
 }
 
 // What derivatives need.
-Rollout kept(const Simulator& sim, const Sizes& s, const double* u, const double* tau, const Trajectory& from,
-             Keeping&& keeping) {
+Rollout kept(const Simulator& sim, const Sizes& s, const double* u, const double* tau, const double* fext,
+             const Trajectory& from, Keeping&& keeping) {
   Rollout out;
   out.steps = static_cast<int>(s.steps);
   out.q.assign(from.q, from.q + s.states * s.nq);
@@ -103,6 +104,7 @@ Rollout kept(const Simulator& sim, const Sizes& s, const double* u, const double
   out.step_options = sim.resolved_options();
   if (u) out.u.assign(u, u + s.steps * s.nu);
   if (tau) out.tau.assign(tau, tau + s.steps * s.nv);
+  if (fext) out.fext.assign(fext, fext + s.steps * s.wrenches);
   out.checkpoints = std::move(keeping.checkpoints), out.kept = std::move(keeping.steps);
   return out;
 }
@@ -116,6 +118,13 @@ void check(const BatchSimulator& batch, const BatchRolloutInput& in, const Batch
   batch.check_states(in.q0, in.v0, nullptr, "Q0", "V0");
   check_planes("U", in.u, s.n, s.steps, s.nu);
   check_planes("tau", in.tau, s.n, s.steps, s.nv);
+  for (std::size_t i = 0; in.fext && i < s.n; ++i) {
+    try {
+      check_finite_wrenches(in.fext + i * s.steps * s.wrenches, in.steps, batch.model().num_bodies);
+    } catch (const std::invalid_argument& error) {
+      throw std::invalid_argument("environment " + std::to_string(i) + ": " + error.what());
+    }
+  }
 }
 
 // False if the derivative does not exist in double precision: numbers overflowed in a step, or the derivative itself grows too large.
@@ -160,15 +169,16 @@ bool rollout(BatchSimulator& batch, const BatchRolloutInput& in, const BatchRoll
   const bool finished = stop.run(batch, [&](Simulator& sim, std::size_t i, int thread) {
     const Trajectory mine{to.q + i * s.states * s.nq, to.v + i * s.states * s.nv, to.converged + i * s.steps,
                           to.iterations + i * s.steps, to.residual + i * s.steps};
-    const double *u = row(in.u, i, s.steps * s.nu), *tau = row(in.tau, i, s.steps * s.nv);
+    const double *u = row(in.u, i, s.steps * s.nu), *tau = row(in.tau, i, s.steps * s.nv),
+                 *fext = row(in.fext, i, s.steps * s.wrenches);
     std::copy_n(in.q0 + i * s.nq, s.nq, mine.q);
     std::copy_n(in.v0 + i * s.nv, s.nv, mine.v);
     Keeping keeping{Checkpoints(every, 0), {}, options.keep_factors, budget};
-    run(sim, s, u, tau, mine, options.derivatives ? &keeping : nullptr, stop, thread);
+    run(sim, s, u, tau, fext, mine, options.derivatives ? &keeping : nullptr, stop, thread);
     batch.set_outcome(static_cast<int>(i),
                       in.steps > 0 ? BatchSimulator::Outcome::stepped : BatchSimulator::Outcome::none);
     if (!options.derivatives) return;
-    out.environments[i] = kept(sim, s, u, tau, mine, std::move(keeping));
+    out.environments[i] = kept(sim, s, u, tau, fext, mine, std::move(keeping));
     out.environments[i].workspaces = batch.workspaces();
   });
   if (!finished) batch.reset();
@@ -195,8 +205,14 @@ bool vjp(BatchSimulator& batch, const BatchRollout& rollout, const double* dq, c
     RolloutCotangent g;
     out.valid[i] = attempt([&] {
       g = vjp(r, row(dq, i, s.states * s.nv), row(dv, i, s.states * s.nv), read, row(doutputs, i, s.states * width),
-              parameters, [&](int, int) { stop.look(thread); });
+              parameters, [&](int, int) { stop.look(thread); }, out.fext != nullptr);
     });
+    if (out.fext) {
+      g.fext.resize(out.valid[i] ? g.fext.size() : 0);
+      double* fext = out.fext + i * s.steps * s.wrenches;
+      std::fill_n(fext, s.steps * s.wrenches, 0.0);
+      std::copy(g.fext.begin(), g.fext.end(), fext);
+    }
     if (!out.valid[i])
       g.q0.assign(s.nv, 0.0), g.v0.assign(s.nv, 0.0), g.parameters.assign(size, 0.0), g.u.clear(), g.tau.clear();
     check_parameter_size(static_cast<int>(i), g.parameters.size(), size);

@@ -15,6 +15,7 @@ struct BatchRolloutInput {
   const double *q0 = nullptr, *v0 = nullptr;  ///< n x nq, n x nv
   const double *u = nullptr, *tau = nullptr;  ///< n x steps x nu, n x steps x nv; null: zero
   int steps = 0;
+  const double* fext = nullptr;  ///< n x steps x num_bodies x 6; null: zero
 };
 
 inline constexpr std::size_t default_batch_budget = std::size_t(1) << 30;
@@ -52,6 +53,7 @@ bool rollout(BatchSimulator& batch, const BatchRolloutInput& input, const BatchR
 struct BatchRolloutCotangent {
   double *q0 = nullptr, *v0 = nullptr, *u = nullptr, *tau = nullptr, *parameters = nullptr;
   bool* valid = nullptr;
+  double* fext = nullptr;  ///< n x steps x num_bodies x 6; null: not wanted
 };
 
 /// dq, dv: n x (steps + 1) x nv cotangents; null: zero. doutputs: n x (steps + 1) x outputs->tangent_size(), cotangents of outputs; or

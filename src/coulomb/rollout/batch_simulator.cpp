@@ -229,8 +229,11 @@ void BatchSimulator::vjp(const double* dq1, const double* dv1, const std::vector
     const OutputCotangent of_outputs{outputs, outputs ? doutputs + i * outputs->tangent_size() : nullptr, nullptr};
     for (double* x : {out.previous_q, out.previous_v})
       if (x) fill(x + i * nv, nv);
+    const std::size_t wrenches = static_cast<std::size_t>(6) * static_cast<std::size_t>(sim.model().num_bodies);
+    if (out.fext) fill(out.fext + i * wrenches, wrenches);
     const std::optional<StepCotangent> cotangent = attempt(i, out.valid, [&] {
-      return std::optional(outputs ? coulomb::vjp(sim, dq, dv, of_outputs, parameters) : sim.vjp(dq, dv, parameters));
+      return std::optional(outputs ? coulomb::vjp(sim, dq, dv, of_outputs, parameters, out.fext != nullptr)
+                                   : sim.vjp(dq, dv, parameters, out.fext != nullptr));
     });
     if (!cotangent) {
       const bool pass = outcome_[i] == Outcome::left_out;
@@ -251,6 +254,7 @@ void BatchSimulator::vjp(const double* dq1, const double* dv1, const std::vector
     std::copy_n(g.u.data(), nu, out.u + i * nu);
     std::copy_n(g.tau.data(), nv, out.tau + i * nv);
     std::copy_n(g.parameters.data(), size, out.parameters + i * size);
+    if (out.fext) std::copy_n(g.fext.data(), wrenches, out.fext + i * wrenches);
     if (out.previous_q) std::copy(g.previous_q.begin(), g.previous_q.end(), out.previous_q + i * nv);
     if (out.previous_v) std::copy(g.previous_v.begin(), g.previous_v.end(), out.previous_v + i * nv);
   });

@@ -40,6 +40,7 @@ struct BatchCotangent {
   double *q = nullptr, *v = nullptr, *u = nullptr, *tau = nullptr, *parameters = nullptr;
   double *previous_q = nullptr, *previous_v = nullptr;
   bool* valid = nullptr;
+  double* fext = nullptr;  ///< n x num_bodies x 6; null: not wanted
 };
 
 /// Values of parameters that differ between environments: n x size each.

@@ -83,6 +83,8 @@ void Replay::load(int t, StepRecord& r) const {
     else std::copy_n(&rows[row * width], width, to.begin());
   };
   take(rollout_.u, nu, r.u), take(rollout_.tau, nv, r.tau);
+  r.fext.resize(rollout_.fext.empty() ? 0 : std::size_t(6) * model.num_bodies);
+  take(rollout_.fext, r.fext.size(), r.fext);
 }
 
 // And where it ends.

@@ -32,10 +32,11 @@ void check(const Model& model, const RolloutInput& input, const RolloutOptions& 
                                   ", expected a finite number");
   check_finite_rows("U", input.u, input.steps, model.nu);
   check_finite_rows("tau", input.tau, input.steps, model.nv);
+  check_finite_wrenches(input.fext, input.steps, model.num_bodies);
 }
 
 std::size_t trajectory_bytes(const Rollout& r) {
-  return sizeof r + (r.q.capacity() + r.v.capacity() + r.u.capacity() + r.tau.capacity()) * sizeof(double) +
+  return sizeof r + (r.q.capacity() + r.v.capacity() + r.u.capacity() + r.tau.capacity() + r.fext.capacity()) * sizeof(double) +
          r.status.capacity() * sizeof(StepStatus);
 }
 
@@ -60,6 +61,7 @@ Rollout start(const Simulator& simulator, const RolloutInput& input, const Rollo
   std::copy_n(input.v0, nv, out.v.begin());
   if (input.u) out.u.assign(input.u, input.u + steps * nu);
   if (input.tau) out.tau.assign(input.tau, input.tau + steps * nv);
+  if (input.fext) out.fext.assign(input.fext, input.fext + steps * 6 * std::size_t(model.num_bodies));
   const std::size_t states = trajectory_bytes(out), budget = budget_of(options, states);
   if (budget < states)
     throw std::invalid_argument("memory_budget: got " + std::to_string(budget) + " bytes, the states of " +
@@ -82,6 +84,16 @@ void check_budget(const Rollout& r, const RolloutOptions& options, int step) {
 
 }  // namespace
 
+void check_finite_wrenches(const double* x, int steps, int bodies) {
+  if (!x) return;
+  const auto width = std::size_t(6) * bodies;
+  for (std::size_t i = 0; i < steps * width; ++i) {
+    if (std::isfinite(x[i])) continue;
+    throw std::invalid_argument("fext[" + std::to_string(i / width) + ", " + std::to_string(i % width / 6) + ", " +
+                                std::to_string(i % 6) + "] is " + finite_or_name(x[i]) + ", expected a finite number");
+  }
+}
+
 void check_finite_rows(const char* name, const double* x, int rows, int columns) {
   if (!x) return;
   for (int i = 0; i < rows; ++i)
@@ -102,7 +114,8 @@ Rollout rollout(Simulator& simulator, const RolloutInput& input, const RolloutOp
   const Model& model = simulator.model();
   check(model, input, options);
   Rollout out = start(simulator, input, options);
-  const auto nq = std::size_t(model.nq), nv = std::size_t(model.nv), nu = std::size_t(model.nu);
+  const auto nq = std::size_t(model.nq), nv = std::size_t(model.nv), nu = std::size_t(model.nu),
+             width = std::size_t(6) * model.num_bodies;
   simulator.reset();
   StepKeeper keeper(simulator, options.keep_factors);
   const std::size_t budget = budget_of(options, trajectory_bytes(out));
@@ -112,7 +125,7 @@ Rollout rollout(Simulator& simulator, const RolloutInput& input, const RolloutOp
     if (step > 0) check_budget(out, options, step);
     try {
       simulator.step(&out.q[t * nq], &out.v[t * nv], input.u ? input.u + t * nu : nullptr,
-                     input.tau ? input.tau + t * nv : nullptr, nullptr, &out.q[(t + 1) * nq], &out.v[(t + 1) * nv]);
+                     input.tau ? input.tau + t * nv : nullptr, input.fext ? input.fext + t * width : nullptr, &out.q[(t + 1) * nq], &out.v[(t + 1) * nv]);
     } catch (const std::invalid_argument& error) {
       throw std::invalid_argument("step " + std::to_string(step) + " of the rollout: " + error.what());
     }

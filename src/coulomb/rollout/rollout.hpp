@@ -18,6 +18,7 @@ struct RolloutInput {
   const double* u = nullptr;                  ///< steps x nu; null: zero
   const double* tau = nullptr;                ///< steps x nv extra joint forces; null: zero
   int steps = 0;
+  const double* fext = nullptr;  ///< steps x num_bodies x 6, as Simulator::step; null: zero
 };
 
 struct RolloutOptions {
@@ -41,7 +42,7 @@ struct Rollout {
   // what derivatives need
   std::shared_ptr<const Model> model;
   StepOptions step_options;
-  std::vector<double> u, tau;  ///< as given (copies); empty: zero
+  std::vector<double> u, tau, fext;  ///< as given (copies); empty: zero
   Checkpoints checkpoints;
   KeptSteps kept;
   std::shared_ptr<ReplayWorkspaces> workspaces;  ///< of the derivatives; copies share them
@@ -55,6 +56,8 @@ Rollout rollout(Simulator& simulator, const RolloutInput& input, const RolloutOp
 /// q0: nq, v0: nv, u: steps x nu (null: zero).
 Rollout rollout(Simulator& simulator, const double* q0, const double* v0, const double* u, int steps);
 
+/// Throws std::invalid_argument "fext[t, b, k] is nan, ..."; x: steps x bodies x 6 or null.
+void check_finite_wrenches(const double* x, int steps, int bodies);
 /// Throws std::invalid_argument "name[i, k] is nan, ..." for entries of x (rows x columns) that are not finite; null is
 /// fine.
 void check_finite_rows(const char* name, const double* x, int rows, int columns);

@@ -32,7 +32,8 @@ void add(const double* x, std::size_t offset, std::vector<double>& to) {
 }  // namespace
 
 RolloutCotangent vjp(const Rollout& rollout, const double* dq, const double* dv,
-                     const std::vector<std::string>& parameters, const Progress& progress, StepCotangents* of_steps) {
+                     const std::vector<std::string>& parameters, const Progress& progress, StepCotangents* of_steps,
+                     bool wants_fext) {
   const Model& model = *rollout.model;
   const int steps = rollout.steps, every = std::min(rollout.checkpoints.every(), std::max(steps, 1));
   const auto nv = std::size_t(model.nv), nu = std::size_t(model.nu);
@@ -41,14 +42,18 @@ RolloutCotangent vjp(const Rollout& rollout, const double* dq, const double* dv,
   RolloutCotangent out;
   out.parameter_set = std::make_shared<ParameterSet>(model, parameters);
   out.parameters.assign(out.parameter_set->size(), 0.0);
-  out.steps = steps, out.nu = model.nu, out.nv = model.nv;
+  out.steps = steps, out.nu = model.nu, out.nv = model.nv, out.num_bodies = model.num_bodies;
   out.q0.assign(nv, 0.0), out.v0.assign(nv, 0.0);  // a_(t+1), then a_t
   out.u.resize(steps * nu), out.tau.resize(steps * nv);
+  const std::size_t wrenches = wants_fext ? std::size_t(6) * model.num_bodies : 0;
+  out.wants_fext = wants_fext;
+  out.fext.resize(steps * wrenches);
   report(rollout, out);
   add(dq, steps * nv, out.q0), add(dv, steps * nv, out.v0);
 
   Replay replay(rollout, every);
   StepCotangent g;
+  g.wants_fext = wants_fext;
   std::vector<double> earlier_q(nv, 0.0), earlier_v(nv, 0.0);  // what later steps gave the state before x_t
   for (int begin = steps > 0 ? (steps - 1) / every * every : -1; begin >= 0; begin -= every) {
     const int end = std::min(begin + every, steps);
@@ -71,6 +76,7 @@ RolloutCotangent vjp(const Rollout& rollout, const double* dq, const double* dv,
       add(dq, t * nv, out.q0), add(dv, t * nv, out.v0);
       std::copy(g.u.begin(), g.u.end(), out.u.begin() + t * nu);
       std::copy(g.tau.begin(), g.tau.end(), out.tau.begin() + t * nv);
+      std::copy(g.fext.begin(), g.fext.end(), out.fext.begin() + std::ptrdiff_t(t * wrenches));
       for (std::size_t k = 0; k < g.parameters.size(); ++k) out.parameters[k] += g.parameters[k];
       check_overflow("vjp", out.q0.data(), nv, t), check_overflow("vjp", out.v0.data(), nv, t);
       check_overflow("vjp", out.parameters.data(), out.parameters.size(), t);

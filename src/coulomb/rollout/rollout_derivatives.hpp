@@ -19,9 +19,11 @@ namespace coulomb {
 struct RolloutCotangent {
   std::vector<double> q0, v0;      ///< nv: tangent space of q0; v0
   std::vector<double> u, tau;      ///< steps x nu, steps x nv
+  bool wants_fext = false;         ///< as asked
+  std::vector<double> fext;        ///< steps x num_bodies x 6 if so, else empty
   std::vector<double> parameters;  ///< summed over the steps
   std::shared_ptr<const ParameterSet> parameter_set;
-  int steps = 0, nu = 0, nv = 0;
+  int steps = 0, nu = 0, nv = 0, num_bodies = 0;
   bool converged = true;  ///< every step did
   StepStatus status;      ///< of the first step that did not, or of the last one
   int ambiguous = 0;      ///< steps whose next velocity depends on a choice of impulses that has no derivative
@@ -41,7 +43,7 @@ class StepCotangents {
 /// finite and unknown parameters, std::overflow_error where the gradient grows beyond the range of double.
 RolloutCotangent vjp(const Rollout& rollout, const double* dq, const double* dv,
                      const std::vector<std::string>& parameters = {}, const Progress& progress = {},
-                     StepCotangents* of_steps = nullptr);
+                     StepCotangents* of_steps = nullptr, bool wants_fext = false);
 
 struct RolloutTangent {
   const double *dq0 = nullptr, *dv0 = nullptr;  ///< nv; null: zero, as everywhere here

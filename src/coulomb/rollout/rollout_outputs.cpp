@@ -97,7 +97,8 @@ void add_state_cotangents(const Model& model, int states, const double* q, const
 }  // namespace
 
 RolloutCotangent vjp(const Rollout& rollout, const double* dq, const double* dv, const OutputSet& outputs,
-                     const double* doutputs, const std::vector<std::string>& parameters, const Progress& progress) {
+                     const double* doutputs, const std::vector<std::string>& parameters, const Progress& progress,
+                     bool wants_fext) {
   const Model& model = *rollout.model;
   const auto states = std::size_t(rollout.steps) + 1, nv = std::size_t(model.nv);
   check_finite_rows("dQ", dq, rollout.steps + 1, model.nv);
@@ -110,7 +111,7 @@ RolloutCotangent vjp(const Rollout& rollout, const double* dq, const double* dv,
   add_state_cotangents(model, rollout.steps + 1, rollout.q.data(), rollout.v.data(), outputs, doutputs, set, q.data(),
                        v.data(), direct.data());
   ForceCotangents forces(rollout, outputs, doutputs, set);
-  RolloutCotangent out = vjp(rollout, q.data(), v.data(), parameters, progress, any_force(outputs) ? &forces : nullptr);
+  RolloutCotangent out = vjp(rollout, q.data(), v.data(), parameters, progress, any_force(outputs) ? &forces : nullptr, wants_fext);
   for (std::size_t k = 0; k < direct.size(); ++k) out.parameters[k] += direct[k];
   return out;
 }

@@ -18,6 +18,6 @@ std::vector<double> read_outputs(const Rollout& rollout, const OutputSet& output
 /// vjp of the states (dq, dv as there) and of outputs: (steps + 1) x tangent_size cotangents. Throws as vjp.
 RolloutCotangent vjp(const Rollout& rollout, const double* dq, const double* dv, const OutputSet& outputs,
                      const double* doutputs, const std::vector<std::string>& parameters = {},
-                     const Progress& progress = {});
+                     const Progress& progress = {}, bool wants_fext = false);
 
 }  // namespace coulomb

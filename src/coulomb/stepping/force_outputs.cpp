@@ -19,9 +19,23 @@ bool is_kind(const ParameterSet::Item& item, const char* name) { return std::str
 
 void check_told(const Sensor& sensor, const StepOptions& options) {
   const bool of_rows = sensor.type == SensorType::touch || sensor.type == SensorType::joint_limit_force ||
-                       sensor.type == SensorType::contact_force;
+                       sensor.type == SensorType::contact_force || sensor.type == SensorType::joint_friction_force ||
+                       sensor.type == SensorType::equality_force;
   if (of_rows && options.impacts.enabled)
     throw std::logic_error("output '" + sensor.name + "': not of steps with continuous_collision");
+}
+
+/// by_a, by_b: scale times the derivative of the i-th number of half the axial vector of E, where E turns as [dphi_a] E - E [dphi_b].
+void turn_of_axial(const double* E, int i, double scale, double* by_a, double* by_b) {
+  const int j = (i + 1) % 3, k = (i + 2) % 3;  // half of E_kj - E_jk
+  for (int m = 0; m < 3; ++m) {
+    double turn[9] = {0, 0, 0, 0, 0, 0, 0, 0, 0};  // [e_m]
+    turn[3 * ((m + 2) % 3) + (m + 1) % 3] = 1, turn[3 * ((m + 1) % 3) + (m + 2) % 3] = -1;
+    double left[9], right[9];
+    multiply3(turn, E, left), multiply3(E, turn, right);
+    by_a[m] = 0.5 * scale * (left[3 * k + j] - left[3 * j + k]);
+    by_b[m] = -0.5 * scale * (right[3 * k + j] - right[3 * j + k]);
+  }
 }
 
 }  // namespace
@@ -54,6 +68,8 @@ void ForceOutputs::add_actuator(int k, double scale, Scalar& out) {
   const int joint = model_->actuators[k].joint, first = model_->joint_v[joint];
   out.value += scale * a.force;
   out.du.push_back({k, scale * a.df_du}), out.gains.push_back({k, scale * a.df_dgain});
+  out.kps.push_back({k, scale * by_position_gain(a.df_dgain, a.df_dbias, a.length)});
+  out.kds.push_back({k, scale * by_velocity_gain(model_->actuators[k], a.df_dgain, a.df_dbias, a.speed)});
   for (int i = 0; i < joint_num_dofs(model_->joint_type[joint]); ++i) {
     out.dq.push_back({first + i, scale * (a.df_dlength * a.dlength[i] + a.df_dspeed * a.dspeed[i])});
     out.dv.push_back({first + i, scale * a.df_dspeed * a.moment[i]});
@@ -78,13 +94,19 @@ void ForceOutputs::add_touch(const Site& site, Scalar& out) {
 }
 
 // Force on A: frame^T lambda. The tangents move with the normal, dt = -(t . dn) n.
-void ForceOutputs::add_contact_force(const Frame& frame) {
+void ForceOutputs::add_contact_force(const Sensor& sensor) {
   const StepRecord& r = *record_;
+  const Frame& frame = sensor.frame;
+  const auto counts = [&](int body, int geometry) {
+    if (!sensor.geometries) return frame.geometry >= 0 ? geometry == frame.geometry : body == frame.body;
+    const std::vector<int>& those = *sensor.geometries;
+    return std::find(those.begin(), those.end(), geometry) != those.end();
+  };
   for (const BodyRows& b : r.rows.body_rows) {
     if (b.contact < 0) continue;
     const Contact& c = r.collision.contacts[b.contact];
-    const bool on_a = frame.geometry >= 0 ? c.geometry_a == frame.geometry : c.body_a == frame.body,
-               on_b = frame.geometry >= 0 ? c.geometry_b == frame.geometry : c.body_b == frame.body;
+    const bool on_a = counts(c.body_a, c.geometry_a);
+    const bool on_b = counts(c.body_b, c.geometry_b);
     if (on_a == on_b) continue;
     const double sign = on_a ? 1 : -1, *lambda = r.solution.lambda.data() + b.row;
     for (int i = 0; i < 3; ++i) {
@@ -110,9 +132,8 @@ void ForceOutputs::add_limit(int joint, Scalar& out) {
       if (of_joint(r.rows, row)) out.impulses.push_back({row.row, 1});
     return;
   }
-  std::vector<double> Q(model_->nv, 0.0);
   const double* v = r.v_next.data();
-  spring_forces(*model_, where_found(), options_->implicit, r.q_next.data(), v, springs_, Q.data());
+  springs();
   out.at_end = true, out.limit_joint = joint;
   for (const DofRow& row : springs_.rows.dof_rows) {
     if (!of_joint(springs_.rows, row)) continue;
@@ -126,6 +147,112 @@ void ForceOutputs::add_limit(int joint, Scalar& out) {
     }
     const bool upper = row.num > 1 || row.coefficient[0] < 0;  // phi = upper - q, or range - angle
     (upper ? out.dupper : out.dlower) += upper ? by_phi : -by_phi;
+  }
+}
+
+/// Limits, equalities and dry friction as springs, at the end of the step.
+const SpringForces& ForceOutputs::springs() {
+  std::vector<double> Q(model_->nv, 0.0);
+  spring_forces(*model_, where_found(), options_->implicit, record_->q_next.data(), record_->v_next.data(), springs_,
+                Q.data());
+  return springs_;
+}
+
+void ForceOutputs::add_dry_friction(int joint) {
+  const StepRecord& r = *record_;
+  const int first = model_->joint_v[joint];
+
+  // A smooth function of the next velocity ...
+  if (found_at_end()) {
+    springs();
+    for (std::size_t i = 0; i < scalars_.size(); ++i) {
+      const int dof = first + static_cast<int>(i);
+      Scalar& out = scalars_[i];
+      out.at_end = true;
+      out.value = model_->dof_dry_friction[dof] * springs_.dry_direction[dof];
+      out.dv.push_back({dof, springs_.dry_slope[dof]});
+      out.dry_frictions.push_back({dof, springs_.dry_direction[dof]});
+    }
+    return;
+  }
+
+  // ... or an impulse; one at its bound is +-h f whatever else changes.
+  const double h = options_->constraints.timestep;
+  for (const DofRow& row : r.rows.dof_rows) {
+    const int i = row.dof[0] - first;
+    if (r.rows.blocks[row.block].type != BlockType::box || i < 0 || i >= static_cast<int>(scalars_.size())) continue;
+    Scalar& out = scalars_[i];
+    const Mode mode = r.solution.modes[row.block];
+    if (mode != Mode::lower && mode != Mode::upper) {
+      out.impulses.push_back({row.row, 1});
+      continue;
+    }
+    out.value = r.solution.lambda[row.row] / h;
+    out.dry_frictions.push_back({row.dof[0], mode == Mode::upper ? 1.0 : -1.0});
+  }
+}
+
+// The forces of its rows, on body a or along joint a. Angular rows are weighted: their torque is the weight times the force.
+void ForceOutputs::add_equality(int index) {
+  const Equality& equality = model_->equalities[index];
+  if (found_at_end()) return add_equality_spring(equality, index);
+  const ConstraintRows& rows = record_->rows;
+  const std::uint64_t key = (std::uint64_t(2) << 60) | std::uint64_t(index);
+  for (const BodyRows& b : rows.body_rows)
+    for (int i = 0; rows.keys[b.block] == key && i < b.size; ++i)
+      scalars_[i].impulses.push_back({b.row + i, i < 3 ? 1.0 : b.torque_scale});
+  for (const DofRow& row : rows.dof_rows)
+    if (rows.keys[row.block] == key) scalars_[0].impulses.push_back({row.row, 1});
+}
+
+// f = -k phi - d phi' of the next state. Bodies: phi = p_a - p_b and half the axial vector of E = R_a R_b^T, which turns by
+// dE = [dphi_a] E - E [dphi_b].
+void ForceOutputs::add_equality_spring(const Equality& equality, int index) {
+  const std::uint64_t key = (std::uint64_t(2) << 60) | std::uint64_t(index);
+  const SpringForces& f = springs();
+  const double* v = record_->v_next.data();
+
+  for (const DofRow& row : f.rows.dof_rows) {
+    if (f.rows.keys[row.block] != key) continue;
+    Scalar& out = scalars_[0];
+    out.at_end = true;
+    out.value = f.force[row.row];
+    for (int k = 0; k < row.num; ++k) {
+      double drate = 0;
+      for (int i = 0; i < row.num; ++i) drate += row.dcoefficient[i][k] * v[row.dof[i]];
+      const double by_phi = f.dforce_dphi[row.row];
+      const double by_rate = f.dforce_drate[row.row];
+      out.dq.push_back({row.dof[k], by_phi * row.coefficient[k] + by_rate * drate});
+      out.dv.push_back({row.dof[k], by_rate * row.coefficient[k]});
+    }
+  }
+
+  for (const BodyRows& b : f.rows.body_rows) {
+    if (f.rows.keys[b.block] != key) continue;
+    Frame a_frame, b_frame;
+    a_frame.body = b.body_a, a_frame.pos = equality.pos_a, a_frame.quat = equality.quat_a;
+    b_frame.body = b.body_b, b_frame.pos = equality.pos_b, b_frame.quat = equality.quat_b;
+    const FrameState at_a = frame_state(*model_, where_found(), a_frame);
+    const FrameState at_b = frame_state(*model_, where_found(), b_frame);
+    for (int i = 0; i < b.size; ++i) {
+      const double weight = i < 3 ? 1.0 : b.torque_scale;
+      const double by_phi = weight * weight * f.dforce_dphi[b.row + i];
+      const double by_rate = weight * weight * f.dforce_drate[b.row + i];
+      FrameCovector on_a, on_b;
+      if (i < 3) {
+        on_a.p[i] = by_phi, on_a.v[i] = by_rate;
+      } else {
+        turn_of_axial(b.rotation_error, i - 3, by_phi, on_a.phi, on_b.phi);
+        on_a.w[i - 3] = by_rate;
+      }
+      for (int k = 0; k < 3; ++k)
+        on_b.p[k] = -on_a.p[k], on_b.v[k] = -on_a.v[k], on_b.w[k] = -on_a.w[k];
+      Scalar& out = scalars_[i];
+      out.at_end = true;
+      out.value = weight * f.force[b.row + i];
+      add_frame_term(*model_, where_found(), a_frame, at_a, on_a, out.of_frames);
+      add_frame_term(*model_, where_found(), b_frame, at_b, on_b, out.of_frames);
+    }
   }
 }
 
@@ -147,7 +274,9 @@ void ForceOutputs::scalars(const Sensor& sensor) {
     }
     case SensorType::touch: add_touch(model_->sites[sensor.index], out); break;
     case SensorType::joint_limit_force: add_limit(sensor.index, out); break;
-    case SensorType::contact_force: add_contact_force(sensor.frame); break;
+    case SensorType::contact_force: add_contact_force(sensor); break;
+    case SensorType::joint_friction_force: add_dry_friction(sensor.index); break;
+    case SensorType::equality_force: add_equality(sensor.index); break;
     default: break;
   }
   const double h = options_->constraints.timestep;
@@ -195,11 +324,24 @@ void ForceOutputs::add_turns(const Scalar& s, double weight, const ParameterSet*
 }
 
 void ForceOutputs::add_parameters(const Scalar& s, double weight, const ParameterSet& set, ForceGradient& to) {
+  if (!s.of_frames.terms.empty() && set.size() > 0) {
+    std::vector<double> row(set.size());
+    add_output_parameters(*model_, where_found(), {s.of_frames}, set, row.data(), set.size());
+    for (int k = 0; k < set.size(); ++k) to.parameters[k] += weight * row[k];
+  }
   for (const ParameterSet::Item& item : set.items()) {
     if (is_kind(item, "timestep")) to.parameters[item.first] += weight * s.timestep;
-    if (is_kind(item, "actuator_gain"))
-      for (const auto& [k, value] : s.gains)
-        if (k == item.element.index) to.parameters[item.first] += weight * value;
+    const std::vector<std::pair<int, double>>* of_actuators = is_kind(item, "actuator_gain") ? &s.gains
+                                                              : is_kind(item, "actuator_kp") ? &s.kps
+                                                              : is_kind(item, "actuator_kd") ? &s.kds
+                                                                                             : nullptr;
+    for (std::size_t i = 0; of_actuators && i < of_actuators->size(); ++i)
+      if ((*of_actuators)[i].first == item.element.index) to.parameters[item.first] += weight * (*of_actuators)[i].second;
+    if (is_kind(item, "joint_friction")) {
+      const int first = model_->joint_v[item.element.index];
+      for (const auto& [dof, value] : s.dry_frictions)
+        if (dof >= first && dof < first + item.element.size) to.parameters[item.first + dof - first] += weight * value;
+    }
     if (s.limit_joint < 0 || !is_kind(item, "joint_limits")) continue;
     std::vector<FrameMotion> motions;
     item.kind->frame_motions(*model_, where_found(), item.element, motions);
@@ -218,6 +360,8 @@ void ForceOutputs::add_gradient(const Sensor& sensor, const double* weights, con
     if (weight == 0) continue;
     add(s.impulses, weight, to.lambda), add(s.du, weight, to.u);
     add(s.dq, weight, s.at_end ? to.q_next : to.q), add(s.dv, weight, s.at_end ? to.v_next : to.v);
+    if (!s.of_frames.terms.empty())
+      add_output_row(*model_, where_found(), s.of_frames, weight, to.q_next.data(), to.v_next.data());
     if (!s.turns.empty()) add_turns(s, weight, set, to);
     if (set) add_parameters(s, weight, *set, to);
   }

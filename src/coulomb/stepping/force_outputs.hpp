@@ -44,7 +44,9 @@ class ForceOutputs {
     std::vector<Turn> turns;
     std::vector<std::pair<int, double>> dq, dv;  ///< dof; of joint forces
     bool at_end = false;                         ///< whose state is the next one
-    std::vector<std::pair<int, double>> du, gains;
+    std::vector<std::pair<int, double>> du, gains, kps, kds;  ///< actuator, derivative by its control and gains
+    std::vector<std::pair<int, double>> dry_frictions;  ///< dof, derivative by its dry friction
+    OutputRow of_frames;                                ///< of the state `at_end`
     int limit_joint = -1;
     double dlower = 0, dupper = 0, timestep = 0;
   };
@@ -52,9 +54,13 @@ class ForceOutputs {
   const DynamicsWorkspace& where_found();
   void scalars(const Sensor& sensor);
   void add_touch(const Site& site, Scalar& out);
-  void add_contact_force(const Frame& frame);
+  void add_contact_force(const Sensor& sensor);
   void add_actuator(int k, double scale, Scalar& out);
   void add_limit(int joint, Scalar& out);
+  void add_dry_friction(int joint);
+  void add_equality(int index);
+  void add_equality_spring(const Equality& equality, int index);
+  const SpringForces& springs();
   void add_turns(const Scalar& s, double weight, const ParameterSet* set, ForceGradient& to);
   void add_parameters(const Scalar& s, double weight, const ParameterSet& set, ForceGradient& to);
 

@@ -327,7 +327,9 @@ void ImpactGradient::smooth_vjp(int i, StepCotangent& bar, const ParameterSet* s
     factor_midpoint(i, true);
     dense::lu_solve(midpoint_.data(), nv, dense::padded(nv), pivots_.data(), bar_.data());
   }
+  part_.wants_fext = bar.wants_fext;
   linear_[i]->vjp(zero_.data(), bar_.data(), part_, set);
+  for (std::size_t k = 0; k < part_.fext.size(); ++k) bar.fext[k] += part_.fext[k];
   double of_planned = 0;
   for (int d = 0; d < nv; ++d) {
     const double of_v = part_.v[d] - bar_[d];
@@ -355,6 +357,7 @@ void ImpactGradient::vjp(const double* dq1, const double* dv1, StepCotangent& ou
   const int nv = model_->nv;
   out.q.assign(dq1, dq1 + nv), out.v.assign(dv1, dv1 + nv);
   out.u.assign(model_->nu, 0.0), out.tau.assign(nv, 0.0);
+  out.fext.assign(out.wants_fext ? std::size_t(6) * model_->num_bodies : 0, 0.0);
   out.parameters.assign(set ? set->size() : 0, 0.0);
   const int column = set ? timestep_column(*set) : -1;
   double rest = 0, step = 0;
@@ -363,6 +366,7 @@ void ImpactGradient::vjp(const double* dq1, const double* dv1, StepCotangent& ou
       smooth_vjp(i, out, set, rest, step);
       continue;
     }
+    part_.wants_fext = false;  // forces do nothing in an impact
     linear_[i]->vjp(zero_.data(), out.v.data(), part_, set);
     out.v = part_.v;
     for (int d = 0; d < nv; ++d) out.q[d] += part_.q[d];

@@ -1,4 +1,5 @@
 #include "coulomb/stepping/implicit_linearization.hpp"
+#include "coulomb/stepping/wrench_cotangent.hpp"
 
 #include <algorithm>
 
@@ -40,7 +41,7 @@ void set_identity(std::vector<double>& rows, int first, int nv, int ld) {
 
 }  // namespace
 
-ImplicitLinearization::ImplicitLinearization(const Model& model) : model_(&model) {}
+ImplicitLinearization::ImplicitLinearization(const Model& model) : model_(&model), fext_at_(model) {}
 ImplicitLinearization::~ImplicitLinearization() = default;
 
 void ImplicitLinearization::Columns::resize(int columns, int ld, bool previous) {
@@ -324,6 +325,7 @@ void ImplicitLinearization::vjp(const double* dq1, const double* dv1, StepCotang
   double dh = 0;
   out.q.assign(dq1, dq1 + nv), out.v.assign(dv1, dv1 + nv);
   out.tau.assign(nv, 0.0), out.u.assign(nu, 0.0);
+  out.fext.assign(out.wants_fext ? std::size_t(6) * model_->num_bodies : 0, 0.0);
   out.previous_q.clear(), out.previous_v.clear();
   out.parameters.assign(set ? set->size() : 0, 0.0);
   const auto stage = [&](int i, const double* q1, const double* v1, StageCotangent& to) {
@@ -331,6 +333,10 @@ void ImplicitLinearization::vjp(const double* dq1, const double* dv1, StepCotang
     dh += fraction * to.c;
     const JointForces& forces = stages_[i]->equation.joint_forces;
     for (int d = 0; d < nv; ++d) out.tau[d] += to.y[d];
+    if (out.wants_fext) {
+      kinematics(*model_, solution(i).explicit_dynamics ? solution(i).q.data() : solution(i).q_next.data(), fext_at_);
+      add_wrench_cotangent(*model_, fext_at_, to.y.data(), out.fext);
+    }
     for (int k = 0; k < nu; ++k) {
       const int joint = model_->actuators[k].joint, first = model_->joint_v[joint];
       for (int j = 0; j < joint_num_dofs(model_->joint_type[joint]); ++j)

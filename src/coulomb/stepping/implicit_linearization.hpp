@@ -88,6 +88,7 @@ class ImplicitLinearization final : public StepGradient {
   std::vector<double> twist_y_, change_, wrench_, moved_;
   RightHandSide spring_side_;
   StageCotangent first_, second_;
+  DynamicsWorkspace fext_at_;  // kinematics where a stage's wrenches act
   std::vector<RightHandSide> sides_;
   ProductScratch product_;
   bool have_jacobian_ = false;

@@ -49,10 +49,13 @@ std::shared_ptr<const Model> without_pairs(std::shared_ptr<const Model> model, c
   drop(out->pair_a), drop(out->pair_b), drop(out->pair_friction), drop(out->pair_restitution),
       drop(out->pair_compliance), drop(out->pair_overrides), drop(out->pair_penalty), drop(out->pair_margin),
       drop(out->pair_weight);
-  for (int pair : pairs)
-    out->ignored.push_back("pair " + model->geometry_names[model->pair_a[pair]] + ", " +
-                           model->geometry_names[model->pair_b[pair]] +
-                           ": overlaps in the neutral pose, left out of the simulation");
+  for (int pair : pairs) {
+    const std::string line = "pair " + model->geometry_names[model->pair_a[pair]] + ", " +
+                             model->geometry_names[model->pair_b[pair]] +
+                             ": overlaps in the neutral pose, left out of the simulation";
+    out->ignored.push_back(line);
+    out->deviations.push_back(line);
+  }
   return out;
 }
 

@@ -388,12 +388,14 @@ std::vector<double> Simulator::impulse_derivatives(const std::string& wrt, int& 
   return out;
 }
 
-StepCotangent Simulator::vjp(const double* dq1, const double* dv1, const std::vector<std::string>& parameters) {
+StepCotangent Simulator::vjp(const double* dq1, const double* dv1, const std::vector<std::string>& parameters,
+                             bool wants_fext) {
   check_finite("dq1", dq1, model_->nv);
   check_finite("dv1", dv1, model_->nv);
   gradient();
   StepCotangent out;
   out.parameter_set = parameter_set(parameters);
+  out.wants_fext = wants_fext;
   gradient_->vjp(dq1, dv1, out, out.parameter_set.get());
   return out;
 }

@@ -137,8 +137,10 @@ class Simulator {
   /// Derivative of the contact impulses by "q", "v", "u", "tau" or a parameter: 3 rows (two tangents, normal: ContactReport::frame)
   /// per contact of contacts(), row major, `columns` wide. Throws for unknown names.
   std::vector<double> impulse_derivatives(const std::string& wrt, int& columns);
-  /// Cotangents of (q, v, u, tau) for cotangents of (q1, v1), all in tangent spaces: dq1, dv1 of size nv; and of named parameters.
-  StepCotangent vjp(const double* dq1, const double* dv1, const std::vector<std::string>& parameters = {});
+  /// Cotangents of (q, v, u, tau) for cotangents of (q1, v1), all in tangent spaces: dq1, dv1 of size nv; and of named parameters, and
+  /// of wrenches on bodies if wanted.
+  StepCotangent vjp(const double* dq1, const double* dv1, const std::vector<std::string>& parameters = {},
+                    bool wants_fext = false);
   /// Tangents of (q1, v1) for tangents of the inputs; null: zero.
   void jvp(const double* dq, const double* dv, const double* du, const double* dtau, double* dq1, double* dv1);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <stdexcept>
 
 namespace coulomb {
 
@@ -26,6 +27,10 @@ std::shared_ptr<SparseStepDerivatives> StepGradient::sparse_jacobian() {
   all.A_T = J.A_T, all.B_T = J.B_T, all.B_tau_T = J.B_tau_T, all.A_previous_T = J.A_previous_T;
   out->islands.push_back(std::move(all));
   return out;
+}
+
+void StepGradient::add_fext_cotangent(const double*, std::vector<double>&) {
+  throw std::logic_error("fext: these steps do not tell how impulses depend on wrenches");
 }
 
 void StepGradient::vjp_from_jacobian(const double* dq1, const double* dv1, StepCotangent& out,

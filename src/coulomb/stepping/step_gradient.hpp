@@ -40,6 +40,8 @@ struct StepDerivatives {
 struct StepCotangent {
   std::vector<double> q, v, u, tau;                   ///< nv, nv, nu, nv
   std::vector<double> previous_q, previous_v;         ///< nv each; empty where the step does not depend on them
+  bool wants_fext = false;                            ///< set by the caller: fext is wanted too
+  std::vector<double> fext;                           ///< num_bodies x 6 if so, else empty
   std::shared_ptr<const ParameterSet> parameter_set;  ///< that was asked for, or null
   std::vector<double> parameters;                     ///< in its order
 };
@@ -80,6 +82,9 @@ class StepGradient {
                                  double* /*dv1*/, double* /*parameters*/) {
     return false;
   }
+  /// fext (num_bodies x 6) += what wrenches on bodies get of a cotangent of the joint forces. Throws where they act at more than one
+  /// configuration, and vjp alone can tell them apart.
+  virtual void add_fext_cotangent(const double* tau_bar, std::vector<double>& fext);
   /// Puts into the record the contacts that a step recalled from its ends (implicit_step.hpp) left out.
   virtual void restore_contacts() {}
 

@@ -37,6 +37,7 @@ class StepLinearization final : public StepGradient {
   void impulse_columns(StepInput input, std::vector<double>& out_T) override;
   void impulse_columns(const ParameterSet& set, std::vector<double>& out_T) override;
   void vjp(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set = nullptr) override;
+  void add_fext_cotangent(const double* tau_bar, std::vector<double>& fext) override;
 
   const RowDerivatives& row_derivatives() const { return rows_; }
   bool ambiguous() const override { return ambiguous_; }

@@ -74,7 +74,10 @@ void add_impulse_cotangent(StepGradient& gradient, const std::vector<double>& la
     gradient.impulse_columns(which, columns_T);
     project(to);
   };
-  input(StepInput::q, out.q), input(StepInput::v, out.v), input(StepInput::u, out.u), input(StepInput::tau, out.tau);
+  std::vector<double> tau(out.tau.size());
+  input(StepInput::q, out.q), input(StepInput::v, out.v), input(StepInput::u, out.u), input(StepInput::tau, tau);
+  add_to(tau, out.tau);
+  if (out.wants_fext) gradient.add_fext_cotangent(tau.data(), out.fext);
   if (!set || set->size() == 0) return;
   gradient.impulse_columns(*set, columns_T);
   project(out.parameters);
@@ -160,7 +163,7 @@ std::vector<double> output_derivatives(Simulator& simulator, const OutputSet& ou
   if (!any_force(outputs)) return out;
   if (set) simulator.gradient().impulse_columns(*set, columns_T);
   else simulator.gradient().impulse_columns(input_of(wrt), columns_T);
-  std::vector<double> copy, unit(3);
+  std::vector<double> copy, unit;
   const auto d = set ? simulator.derivatives({wrt}) : simulator.shared_derivatives();
   const double* X = state_columns(*d, wrt, copy).data();
   ForceOutputs forces(model, simulator.resolved_options());
@@ -168,7 +171,7 @@ std::vector<double> output_derivatives(Simulator& simulator, const OutputSet& ou
   ForceGradient g;
   for (const OutputSet::Item& item : outputs.items())
     for (int scalar = 0; is_force(item.sensor.type) && scalar < item.tangent_size; ++scalar) {
-      unit.assign(3, 0.0), unit[scalar] = 1;
+      unit.assign(item.tangent_size, 0.0), unit[scalar] = 1;
       g.clear(model, r, set ? &*set : nullptr);
       forces.add_gradient(item.sensor, unit.data(), set ? &*set : nullptr, g);
       const std::vector<double>& direct = set ? g.parameters : wrt == "q" ? g.q : wrt == "v" ? g.v : g.u;
@@ -184,7 +187,7 @@ std::vector<double> output_derivatives(Simulator& simulator, const OutputSet& ou
 }
 
 StepCotangent vjp(Simulator& simulator, const double* dq1, const double* dv1, const OutputCotangent& cotangent,
-                  const std::vector<std::string>& parameters) {
+                  const std::vector<std::string>& parameters, bool wants_fext) {
   const StepRecord& r = recorded(simulator, "vjp");
   const Model& model = simulator.model();
   const std::size_t nv = model.nv;
@@ -214,7 +217,7 @@ StepCotangent vjp(Simulator& simulator, const double* dq1, const double* dv1, co
   const bool of_impulses = std::any_of(g.lambda.begin(), g.lambda.end(), [](double x) { return x != 0; });
   const bool gone_back =
       of_impulses && simulator.gradient().impulse_cotangent(g.lambda.data(), set, dq.data(), dv.data(), direct.data());
-  StepCotangent out = simulator.vjp(dq.data(), dv.data(), parameters);
+  StepCotangent out = simulator.vjp(dq.data(), dv.data(), parameters, wants_fext);
   add_to(direct, out.parameters), add_to(g.q, out.q), add_to(g.v, out.v), add_to(g.u, out.u);
   if (of_impulses && !gone_back) add_impulse_cotangent(simulator.gradient(), g.lambda, &set, out);
   return out;

@@ -40,6 +40,6 @@ struct OutputCotangent {
 };
 /// Simulator::vjp of the next state (dq1, dv1 of nv; null: zero) and of outputs.
 StepCotangent vjp(Simulator& simulator, const double* dq1, const double* dv1, const OutputCotangent& cotangent,
-                  const std::vector<std::string>& parameters = {});
+                  const std::vector<std::string>& parameters = {}, bool wants_fext = false);
 
 }  // namespace coulomb

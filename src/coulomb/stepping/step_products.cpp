@@ -3,17 +3,30 @@
 //   w = dv+ + h (d(+)/dw)^T dq+,   z = A^-T C^T J Mh^-1 w,   y = Mh^-1 (w - J^T B^T z)
 //   q: (d(+)/dq)^T dq+ + y^T r_q - (B^T z)^T s_q,   v: y^T r_v - (B^T z)^T s_v,   tau: h y
 #include <algorithm>
+#include <stdexcept>
 
 #include "coulomb/dense_kernels.hpp"
 #include "coulomb/model/configuration.hpp"
 #include "coulomb/small_math.hpp"
 #include "coulomb/stepping/step_linearization.hpp"
+#include "coulomb/stepping/wrench_cotangent.hpp"
 
 namespace coulomb {
 
 void StepLinearization::vjp(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set) {
+  const bool wants_fext = out.wants_fext;
   if (options_->gradient.mode == GradientMode::complementarity_aware) vjp_at_ties(dq1, dv1, out, set);
   else vjp_of_modes(dq1, dv1, out, set);
+
+  out.wants_fext = wants_fext;
+  out.fext.assign(wants_fext ? std::size_t(6) * model_->num_bodies : 0, 0.0);
+  if (wants_fext) add_fext_cotangent(out.tau.data(), out.fext);
+}
+
+void StepLinearization::add_fext_cotangent(const double* tau_bar, std::vector<double>& fext) {
+  if (use_average_)
+    throw std::logic_error("fext: gradient='smoothed_step' averages over configurations, it has none by wrenches");
+  add_wrench_cotangent(*model_, record_->dynamics, tau_bar, fext);
 }
 
 void StepLinearization::vjp_of_modes(const double* dq1, const double* dv1, StepCotangent& out,
