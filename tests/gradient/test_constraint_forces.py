@@ -37,13 +37,13 @@ PARAMETERS = ["mass/hung", "mass/lid", "joint_friction/j1", "joint_friction/turn
 # Impulses are solved to 1e-14 beside the largest of them and divided by the time step: steps of differences are as long as the terms of
 # fifth order allow.
 STEPS = dict(actuator_gain=1e-1, gravity=1e-1, joint_friction=2e-3, mass=1e-3, joint_limits=1e-3, joint_placement=1e-3)
+SOFT = dict(limit_stiffness=20, limit_damping=0.5, equality_stiffness=200, equality_damping=3, dry_friction_velocity=0.05)
 OPTIONS = {
     "semi_implicit": dict(),
-    "penalty": dict(contact="penalty"),
-    "bdf1": dict(stepper="bdf1"),
-    "bdf2": dict(stepper="bdf2"),
+    "penalty": dict(contact="penalty", **SOFT),
+    "bdf1": dict(stepper="bdf1", **SOFT),
+    "bdf2": dict(stepper="bdf2", **SOFT),
 }
-SOFT = dict(limit_stiffness=20, limit_damping=0.5, equality_stiffness=200, equality_damping=3, dry_friction_velocity=0.05)
 
 
 def start(seed=0):
@@ -55,7 +55,7 @@ def start(seed=0):
 
 
 def simulator(model, options):
-    return coulomb.Simulator(model, tolerance=1e-14, **SOFT, **OPTIONS[options])
+    return coulomb.Simulator(model, tolerance=1e-14, **OPTIONS[options])
 
 
 def differences(f, size, h):
@@ -185,7 +185,7 @@ def test_along_a_rollout_and_in_a_batch(options):
     h = 1e-5
     number = (8 * (loss(h) - loss(-h)) - (loss(2 * h) - loss(-2 * h))) / (12 * h)
     assert abs(g.v0 @ direction / number - 1) < 1e-6
-    batch = coulomb.BatchSimulator(model, 2, tolerance=1e-14, **SOFT, **OPTIONS[options])
+    batch = coulomb.BatchSimulator(model, 2, tolerance=1e-14, **OPTIONS[options])
     r = batch.rollout(np.stack([q, q]), np.stack([v, v]), np.stack([U, U]))
     single = sim.rollout(q, v, U)
     for name in NAMES:

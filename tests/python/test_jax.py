@@ -255,3 +255,75 @@ def test_status():
             has_aux=True,
         )(q)
         assert np.isfinite(gradient).all() and bool(status.all()) == converged
+
+
+OUTPUTS = ["contact_force/trunk", "position/hand", "orientation/hand", "actuator_force/servo"]
+
+
+def pushed(steps=None):
+    model, q, v = robot_in_contact()
+    random = np.random.default_rng(0)
+    shapes = (model.nu,), (model.nv,), (model.num_bodies, 6)
+    sizes = 0.1, 0.01, 0.02
+    more = [s * random.normal(size=shape if steps is None else (steps, *shape)) for s, shape in zip(sizes, shapes)]
+    return model, q, v, *more
+
+
+@pytest.mark.parametrize("options", [{}, {"stepper": "bdf2"}], ids=str)
+def test_wrenches_and_forces_agree_with_torch(options):
+    """Of a step and of a rollout: values to the bit, gradients of a function of all results to rounding, forward as reverse."""
+    torch = pytest.importorskip("torch")
+    import coulomb.torch as ct
+
+    for steps in (None, 4):
+        model, q, v, u, tau, fext = pushed(steps)
+        sim = coulomb.Simulator(model, tolerance=1e-14, **options)
+        mass = np.asarray(model.parameters()["mass/hand"].value)
+        arguments = q, v, u, tau, fext, mass
+
+        def ours(q, v, u, tau, fext, mass):
+            parameters = {"mass/hand": mass}
+            if steps is None:
+                return cj.step(sim, q, v, u, tau, parameters, fext=fext, outputs=OUTPUTS)
+            return cj.rollout(sim, q, v, u, parameters, tau=tau, fext=fext, outputs=OUTPUTS)
+
+        def theirs(q, v, u, tau, fext, mass):
+            parameters = {"mass/hand": mass}
+            if steps is None:
+                return ct.step(sim, q, v, u, tau, parameters, fext=fext, outputs=OUTPUTS)
+            return ct.rollout(sim, q, v, u, parameters, tau=tau, fext=fext, outputs=OUTPUTS)
+
+        results = ours(*arguments)
+        tensors = [torch.tensor(a, requires_grad=True) for a in arguments]
+        expected = theirs(*tensors)
+        assert all(np.array_equal(a, b.detach()) for a, b in zip(results, expected))
+        weights = [np.random.default_rng(1).normal(size=np.shape(a)) for a in results]
+
+        def loss(*arguments):
+            return sum((w * a).sum() for w, a in zip(weights, ours(*arguments)))
+
+        sum((torch.tensor(w) * a).sum() for w, a in zip(weights, expected)).backward()
+        gradients = jax.grad(loss, argnums=range(6))(*arguments)
+        for ours_, theirs_ in zip(gradients, tensors):
+            scale = 1e-9 + np.abs(theirs_.grad.numpy()).max()
+            assert np.abs(np.asarray(ours_) - theirs_.grad.numpy()).max() < 1e-9 * scale
+        direction = [np.random.default_rng(2).normal(size=np.shape(a)) for a in arguments]
+        forward = jax.jvp(loss, arguments, tuple(direction))[1]
+        assert np.isclose(forward, sum((g * d).sum() for g, d in zip(gradients, direction)), rtol=1e-10)
+
+
+def test_wrenches_inside_vmap_and_jit():
+    model, q, v, U, tau, fext = pushed(3)
+    sim = coulomb.Simulator(model)
+    many = jnp.stack([fext, 2 * fext])
+
+    @jax.jit
+    def loss(wrenches):
+        Y = cj.rollout(sim, q, v, U, fext=wrenches, outputs="contact_force/trunk")[2]
+        return (Y**2).sum()
+
+    values, gradients = jax.vmap(jax.value_and_grad(loss))(many)
+    for i in range(2):
+        value, gradient = jax.value_and_grad(loss)(many[i])
+        assert np.isclose(values[i], value, rtol=1e-14)
+        assert np.allclose(gradients[i], gradient, rtol=1e-12, atol=1e-9 * np.abs(gradient).max())

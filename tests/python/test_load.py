@@ -1,5 +1,7 @@
 """coulomb.load and the loaders' promises: what a file says is what steps; what is left out is listed; what cannot be is an error."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -167,3 +169,62 @@ def test_scene_options_reach_the_scene():
     model = coulomb.load(mjcf(), ground=True, friction=0.3, gravity=(0, 0, -1), timestep=0.004)
     assert model.gravity[2] == -1 and model.timestep == 0.004 and model.geometry_types[0] == "half_space"
     assert model.geometry_friction[0] == 0.3
+
+
+FELT = "condim 4", "solref", "margin", "integrator", "noslip"
+
+
+@pytest.mark.parametrize(("word", "text"), LISTED.items(), ids=LISTED.keys())
+def test_what_the_motion_may_feel_is_in_a_list_of_its_own(word, text):
+    pytest.importorskip("mujoco")
+    model = coulomb.load(text)
+    felt = [line for line in model.deviations if word.split()[0] in line]
+    assert bool(felt) == (word in FELT) and set(model.deviations) <= set(model.ignored)
+
+
+def test_joint_velocity_limits_of_a_urdf_are_a_deviation():
+    from tests.python.test_names import ARM
+
+    model = coulomb.load(ARM)
+    assert len(model.deviations) == 1 and "joint velocity limits" in model.deviations[0]
+
+
+@pytest.mark.parametrize(
+    ("floor", "same"),
+    [
+        ("<geom name='floor' type='plane' size='1 1 1'/>", True),
+        ("<body pos='0 0 -1'><geom name='floor' type='plane' size='1 1 1' pos='0 0 1'/></body>", True),
+        ("<geom name='floor' type='plane' size='1 1 1' pos='0 0 -.5'/>", False),
+        ("<geom name='floor' type='plane' size='1 1 1' euler='0 5 0'/>", False),
+        ("<geom name='floor' type='plane' size='1 1 1' contype='0' conaffinity='0'/>", False),
+        ("", False),
+    ],
+)
+def test_a_floor_is_not_doubled(floor, same):
+    pytest.importorskip("mujoco")
+    text = mjcf(world=floor)
+    if not same:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            model = coulomb.load(text, ground=True, friction=0.7)
+        assert model.geometry_names[0] == "ground" and model.geometry_friction[0] == 0.7
+        return
+    with pytest.warns(UserWarning, match="the file has the plane 'floor' at z = 0, no second one is added"):
+        model = coulomb.load(text, ground=True)
+    assert model.geometry_types.count("half_space") == 1 and model.num_pairs == coulomb.load(text).num_pairs
+    with pytest.raises(ValueError, match="friction: got 0.7, but the ground is the file's own plane 'floor'"):
+        coulomb.load(text, ground=True, friction=0.7)
+
+
+def test_options_of_actuators_are_for_urdf():
+    pytest.importorskip("mujoco")
+    for options in ({"kp": 3.0}, {"actuators": False}, {"kd": 1.0}):
+        with pytest.raises(ValueError, match="actuators, kp, kd: only for URDF"):
+            coulomb.load(mjcf(), **options)
+
+
+def test_what_tendons_do_is_refused_by_that_word():
+    pytest.importorskip("mujoco")
+    for text in (mjcf(extra=TENDON.format("") + "<actuator><motor tendon='t'/></actuator>"), mjcf(extra=TENDON.format("stiffness='2'"))):
+        with pytest.raises(ValueError, match="tendon"):
+            coulomb.load(text)

@@ -333,3 +333,103 @@ def test_status():
         assert status.shape == (2, 3) and status.all().item() == converged
         (Q.sum() + V.sum()).backward()
         assert torch.isfinite(x.grad).all()
+
+
+SOFT = dict(contact_stiffness=1e4, contact_damping=1e2, contact_friction_stiffness=50)
+OUTPUTS = ["contact_force/trunk", "position/hand", "orientation/hand", "actuator_force/servo"]
+
+
+def pushed(seed=0, steps=None):
+    """A robot in contact and random inputs of a step, or of a rollout: model, q, v, u, tau, fext."""
+    model, q, v = robot_in_contact()
+    random = np.random.default_rng(seed)
+    shapes = (model.nu,), (model.nv,), (model.num_bodies, 6)
+    sizes = 0.1, 0.01, 0.02
+    more = [s * random.normal(size=shape if steps is None else (steps, *shape)) for s, shape in zip(sizes, shapes)]
+    return model, q, v, *more
+
+
+@pytest.mark.parametrize("stepper", ["semi_implicit", "bdf1", "bdf2"])
+def test_wrenches_and_forces_of_a_step(stepper):
+    model, q, v, u, tau, fext = pushed()
+    sim = coulomb.Simulator(model, tolerance=1e-14, stepper=stepper, **(SOFT if "bdf" in stepper else {}))
+    q1, v1, y = ct.step(sim, *map(tensor, (q, v, u, tau)), fext=tensor(fext), outputs=OUTPUTS)
+    expected = sim.step(q, v, u, tau, fext)
+    assert np.array_equal(v1.detach(), expected[1]) and np.array_equal(y.detach(), sim.output(OUTPUTS))
+
+    def function(q, v, u, tau, fext):
+        return ct.step(sim, q, v, u, tau, fext=fext, outputs=OUTPUTS)
+
+    # forces are impulses over a time step of 2 ms: rounding of the solution is 500 times larger there
+    eps = 1e-5 if stepper == "semi_implicit" else 1e-6
+    assert torch.autograd.gradcheck(function, tuple(map(tensor, (q, v, u, tau, fext))), eps=eps, atol=2e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("stepper", ["semi_implicit", "bdf2"])
+def test_joint_forces_wrenches_and_forces_along_a_rollout(stepper):
+    steps = 4
+    model, q, v, U, tau, fext = pushed(1, steps)
+    sim = coulomb.Simulator(model, tolerance=1e-14, stepper=stepper, **(SOFT if "bdf" in stepper else {}))
+    Q, V, Y = ct.rollout(sim, *map(tensor, (q, v, U)), tau=tensor(tau), fext=tensor(fext), outputs=OUTPUTS)
+    r = sim.rollout(q, v, U, tau=tau, fext=fext)
+    assert np.array_equal(V.detach(), r.v) and np.array_equal(Y.detach(), r.output(OUTPUTS))
+    assert not Y[0, :3].any() and Y[0, 3:].any()  # a force belongs to the step before; the first state has none
+    mass = tensor(model.parameters()["mass/hand"].value)
+
+    def function(q, v, U, tau, fext, mass):
+        parameters = {"mass/hand": mass}
+        return ct.rollout(sim, q, v, U, parameters, tau=tau, fext=fext, outputs=OUTPUTS)
+
+    arguments = *map(tensor, (q, v, U, tau, fext)), mass
+    eps = 1e-5 if stepper == "semi_implicit" else 1e-6
+    assert torch.autograd.gradcheck(function, arguments, eps=eps, atol=2e-5, rtol=1e-4)
+
+
+def test_wrenches_of_a_batch_broadcast():
+    steps = 3
+    model, q, v, U, tau, fext = pushed(2, steps)
+    sim = coulomb.Simulator(model)
+    many = np.stack([fext, 2 * fext, 0 * fext])
+    x = tensor(many)
+    Q, V, Y, converged = ct.rollout(
+        sim, q, v, fext=x, tau=tau, outputs="contact_force/trunk", return_status=True
+    )
+    assert Q.shape == (3, steps + 1, model.nq) and Y.shape == (3, steps + 1, 3) and converged.shape == (3, steps)
+    Y.square().sum().backward()
+    for i in range(3):
+        alone = tensor(many[i])
+        y = ct.rollout(sim, q, v, fext=alone, tau=tau, outputs="contact_force/trunk")[2]
+        y.square().sum().backward()
+        assert np.array_equal(y.detach(), Y[i].detach()) and np.array_equal(alone.grad, x.grad[i])
+
+
+def test_a_throw_by_its_push():
+    """The velocity that a push gives in free flight, and its gradient, in closed form."""
+    scene = coulomb.Scene(gravity=(0, 0, 0), timestep=1e-2)
+    scene.add_sphere(0.1, mass=2, name="ball")
+    model = scene.build()
+    sim = coulomb.Simulator(model)
+    tau, fext = tensor(np.zeros((5, 6))), tensor(np.zeros((5, 2, 6)))
+    V = ct.rollout(sim, *map(tensor, model.neutral()), tau=tau, fext=fext)[1]
+    V[-1, 0].backward()
+    assert torch.allclose(tau.grad[:, 0], torch.full((5,), 0.005, dtype=torch.float64), rtol=1e-13)
+    assert torch.allclose(fext.grad[:, 1, 0], tau.grad[:, 0], rtol=1e-13) and not fext.grad[:, 0].any()
+
+
+def test_wrong_inputs_of_rollouts_are_named():
+    model, q, v, U, tau, fext = pushed(3, 4)
+    sim = coulomb.Simulator(model)
+    cases = [
+        (lambda: ct.rollout(sim, q, v, U, tau=tau[:3]), "steps: got 4, but tau has 3 rows"),
+        (lambda: ct.rollout(sim, q, v, fext=fext[0]), r"fext: expected shape \(..., T, 4, 6\), got \(4, 6\)"),
+        (lambda: ct.rollout(sim, q, v, U, tau=tau[:, :2]), r"tau: expected shape \(..., 4, 10\), got \(4, 2\)"),
+        (lambda: ct.rollout(sim, q, v, U, outputs="contact_force/trnk"), "did you mean 'trunk'"),
+        (lambda: ct.output(sim, "contact_force/trunk", q), "is a force of a step"),
+    ]
+    for call, message in cases:
+        with pytest.raises(ValueError, match=message):
+            call()
+    nan = fext.copy()
+    nan[1, 2, 0] = np.nan
+    with pytest.raises(ValueError, match=r"fext\[1, 2, 0\] is nan"):
+        ct.rollout(sim, q, v, U, fext=nan)
