@@ -217,8 +217,9 @@ void bind_results(nb::module_& module) {
       .def_ro("v", &CotangentOut::v, "(n, nv) with respect to v")
       .def_ro("u", &CotangentOut::u, "(n, nu) with respect to the controls")
       .def_ro("tau", &CotangentOut::tau, "(n, nv) with respect to the joint forces")
-      .def_ro("fext", &CotangentOut::fext,
-              "(n, num_bodies, 6) with respect to the world forces and torques on bodies, if wrt had \"fext\"; else None.")
+      .def_ro(
+          "fext", &CotangentOut::fext,
+          "(n, num_bodies, 6) with respect to the world forces and torques on bodies, if wrt had \"fext\"; else None.")
       .def_ro(
           "previous_q", &CotangentOut::previous_q,
           "(n, nv) tangent space of q of the state before with stepper bdf2, zeros for a step without one; else None.")
@@ -269,7 +270,8 @@ void bind_products(nb::class_<Batch>& cls) {
               "[], *, outputs: dict[str, numpy.ndarray] | None = None) -> BatchCotangent"),
       "Reverse mode: cotangents (n, nv) of q1 and v1 to the BatchCotangent of q, v, u and tau, and of the "
       "parameters named in wrt "
-      "(g[name], per environment); of fext where wrt has \"fext\". outputs: cotangents (n, tangent_size) of outputs by name, forces too, which add to "
+      "(g[name], per environment); of fext where wrt has \"fext\". outputs: cotangents (n, tangent_size) of outputs by "
+      "name, forces too, which add to "
       "dQ1 and dV1; these may then be None.\n\nRuntimeError: an environment took no step yet, or forces that the steps "
       "do not tell; ValueError: NaN in a cotangent, unknown name.");
   cls.def("jvp", &jvp, nb::arg("dQ") = nb::none(), nb::arg("dV") = nb::none(), nb::arg("dU") = nb::none(),

@@ -261,13 +261,15 @@ void bind_batch_rollout(nb::module_& module, nb::class_<Batch>& batch) {
   batch.def(
       "rollout", &run, nb::arg("Q0"), nb::arg("V0"), nb::arg("U") = nb::none(), nb::kw_only(),
       nb::arg("steps") = nb::none(), nb::arg("tau") = nb::none(), nb::arg("fext") = nb::none(),
-      nb::arg("derivatives") = true,
-      nb::arg("checkpoint_every") = nb::none(), nb::arg("memory_budget") = nb::none(), nb::arg("keep_factors") = true,
+      nb::arg("derivatives") = true, nb::arg("checkpoint_every") = nb::none(), nb::arg("memory_budget") = nb::none(),
+      nb::arg("keep_factors") = true,
       nb::sig("def rollout(self, Q0: numpy.ndarray, V0: numpy.ndarray, U: numpy.ndarray | None = None, *, steps: "
               "int | None = None, "
-              "tau: numpy.ndarray | None = None, fext: numpy.ndarray | None = None, derivatives: bool = True, checkpoint_every: int | None = None, "
+              "tau: numpy.ndarray | None = None, fext: numpy.ndarray | None = None, derivatives: bool = True, "
+              "checkpoint_every: int | None = None, "
               "memory_budget: float | None = None, keep_factors: bool = True) -> BatchRollout"),
-      "T steps of every environment from (Q0, V0) under U (n, T, nu), tau (n, T, nv) and fext (n, T, num_bodies, 6), or "
+      "T steps of every environment from (Q0, V0) under U (n, T, nu), tau (n, T, nv) and fext (n, T, num_bodies, 6), "
+      "or "
       "`steps` steps "
       "without. Starts from "
       "reset(). Returns a BatchRollout. derivatives=False keeps nothing for them. checkpoint_every: steps "

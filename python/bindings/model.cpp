@@ -235,10 +235,11 @@ void bind_extras(Class& cls) {
   cls.def_ro("keyframes", &Model::keyframes, "States that came with the model.");
   cls.def_ro("ignored", &Model::ignored,
              "What the loaders left out or replaced, one line each; most of it the motion does not feel (deviations).");
-  cls.def_ro("deviations", &Model::deviations,
-             "The lines of `ignored` that the motion may feel: soft-contact parameters (constraints here are exact), "
-             "margins, torsional friction, velocity limits, a file's integrator, pairs that overlap from the start. What "
-             "would make it another motion altogether (tendons, fluids, activations, ...) is refused with a ValueError.");
+  cls.def_ro(
+      "deviations", &Model::deviations,
+      "The lines of `ignored` that the motion may feel: soft-contact parameters (constraints here are exact), "
+      "margins, torsional friction, velocity limits, a file's integrator, pairs that overlap from the start. What "
+      "would make it another motion altogether (tendons, fluids, activations, ...) is refused with a ValueError.");
 }
 
 }  // namespace

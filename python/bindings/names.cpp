@@ -139,19 +139,21 @@ void bind_names(nb::class_<Model>& cls) {
       .def_ro("limits", &JointView::limits, "(lower, upper) in m or rad (ball: 0 and the largest angle), or None.")
       .def("__repr__", [](const JointView& j) { return "<Joint " + j.name + ", " + j.type + ">"; });
 
-  cls.def("joint", &view_of, nb::arg("name"),
-          "The Joint of that name: q[model.joint('knee').q], v[model.joint('knee').v].\n\nValueError: unknown name, with "
-          "those that resemble it.");
-  cls.def("state", &state, nb::arg("q") = nb::none(), nb::arg("v") = nb::none(), nb::kw_only(),
-          nb::arg("keyframe") = nb::none(), nb::arg("joints"),
-          nb::sig("def state(self, q: dict[str, numpy.typing.ArrayLike] | numpy.ndarray | None = None, v: dict[str, "
-                  "numpy.typing.ArrayLike] | numpy.ndarray | None = None, *, keyframe: str | int | None = None, **joints: "
-                  "numpy.typing.ArrayLike) -> tuple[numpy.ndarray, numpy.ndarray]"),
-          "q (nq,) and v (nv,) by the names of joints: model.state(knee=0.9), model.state({'knee': 0.9}, v={'knee': "
-          "-1}). q, v: a dict of joints (as many numbers as the joint has coordinates), or the whole vector. Joints that "
-          "are not named are neutral and at rest, or as in that keyframe (name or number). Quaternions are scaled to unit "
-          "length.\n\nValueError: unknown name, with those that resemble it; wrong size, NaN, a quaternion of length "
-          "zero.");
+  cls.def(
+      "joint", &view_of, nb::arg("name"),
+      "The Joint of that name: q[model.joint('knee').q], v[model.joint('knee').v].\n\nValueError: unknown name, with "
+      "those that resemble it.");
+  cls.def(
+      "state", &state, nb::arg("q") = nb::none(), nb::arg("v") = nb::none(), nb::kw_only(),
+      nb::arg("keyframe") = nb::none(), nb::arg("joints"),
+      nb::sig("def state(self, q: dict[str, numpy.typing.ArrayLike] | numpy.ndarray | None = None, v: dict[str, "
+              "numpy.typing.ArrayLike] | numpy.ndarray | None = None, *, keyframe: str | int | None = None, **joints: "
+              "numpy.typing.ArrayLike) -> tuple[numpy.ndarray, numpy.ndarray]"),
+      "q (nq,) and v (nv,) by the names of joints: model.state(knee=0.9), model.state({'knee': 0.9}, v={'knee': "
+      "-1}). q, v: a dict of joints (as many numbers as the joint has coordinates), or the whole vector. Joints that "
+      "are not named are neutral and at rest, or as in that keyframe (name or number). Quaternions are scaled to unit "
+      "length.\n\nValueError: unknown name, with those that resemble it; wrong size, NaN, a quaternion of length "
+      "zero.");
 }
 
 }  // namespace coulomb::python

@@ -103,9 +103,10 @@ void bind_model_outputs(nb::class_<Model>& cls) {
           "position", [](const Site& s) { return to_numpy(s.frame.pos); }, "(3,) m, in the body's frame.")
       .def_prop_ro(
           "quaternion", [](const Site& s) { return to_numpy(s.frame.quat); }, "(4,) wxyz, in the body's frame.");
-  cls.def_ro("sites", &Model::sites,
-             "Frames that ride on bodies: sites of MJCF files, links that a fixed joint of a URDF welds to a body, frames "
-             "of a pin.Model.")
+  cls.def_ro(
+         "sites", &Model::sites,
+         "Frames that ride on bodies: sites of MJCF files, links that a fixed joint of a URDF welds to a body, frames "
+         "of a pin.Model.")
       .def_prop_ro(
           "sensor_names",
           [](const Model& model) {
@@ -130,7 +131,8 @@ void bind_model_outputs(nb::class_<Model>& cls) {
   cls.def(
       "force_outputs", [described](const Model& model) { return described(model, force_output_names(model)); },
       nb::sig("def force_outputs(self) -> dict[str, types.SimpleNamespace]"),
-      "The forces of a step that can be read (Simulator.output), as outputs() describes them: contact_force/<body, link "
+      "The forces of a step that can be read (Simulator.output), as outputs() describes them: contact_force/<body, "
+      "link "
       "or geometry> (3,), joint_limit_force/<joint> (1,), joint_friction_force/<joint> (its dofs), "
       "equality_force/<equality> (connect 3, weld 6, joint 1), actuator_force/<actuator> (1,).");
   cls.def(
@@ -140,7 +142,8 @@ void bind_model_outputs(nb::class_<Model>& cls) {
       "orientation, velocity, angular_velocity (of a body, site or geometry, world axes), joint_position, "
       "joint_velocity, subtree_com, subtree_velocity, sensor (of MJCF files). Forces of a step: force_outputs(). "
       "docs/outputs.md");
-  cls.def("_is_force", [](const Model& model, const std::string& name) { return is_force(find_output(model, name).type); });
+  cls.def("_is_force",
+          [](const Model& model, const std::string& name) { return is_force(find_output(model, name).type); });
   cls.def("_output_sizes", [](const Model& model, const std::vector<std::string>& names) {
     nb::list sizes;
     const OutputSet set(model, names);

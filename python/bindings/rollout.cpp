@@ -99,9 +99,9 @@ int number_of_steps(std::optional<int> steps, const OptionalArray& u, const Opti
   return *steps;
 }
 
-Rollout run(Simulator& sim, nb::handle q0, nb::handle v0, nb::handle U, std::optional<int> steps, nb::handle tau, nb::handle fext,
-            std::optional<std::int64_t> checkpoint_every, std::optional<double> memory_budget, bool keep_factors,
-            nb::handle progress) {
+Rollout run(Simulator& sim, nb::handle q0, nb::handle v0, nb::handle U, std::optional<int> steps, nb::handle tau,
+            nb::handle fext, std::optional<std::int64_t> checkpoint_every, std::optional<double> memory_budget,
+            bool keep_factors, nb::handle progress) {
   const Model& model = sim.model();
   const ArrayIn q_in(q0, "q0", {model.nq}), v_in(v0, "v0", {model.nv});
   const OptionalArray u_in(U, "U", {-1, model.nu}), tau_in(tau, "tau", {-1, model.nv}),
@@ -283,20 +283,20 @@ void bind_products(nb::class_<Rollout>& cls) {
       "(T + 1, size) readings at every state; of a list of names: side by side. Row t of a force is of the step "
       "that ends in state t, row 0 zero.\n\nValueError: unknown name. RuntimeError: forces "
       "that these steps do not tell.");
-  cls.def(
-      "vjp", &reverse, nb::arg("dQ") = nb::none(), nb::arg("dV") = nb::none(), nb::arg("wrt") = Names{}, nb::kw_only(),
-      nb::arg("outputs") = nb::none(), nb::arg("progress") = nb::none(),
-      nb::sig("def vjp(self, dQ: numpy.ndarray | None = None, dV: numpy.ndarray | None = None, wrt: list[str] = "
-              "[], *, outputs: dict[str, numpy.ndarray] | None = None, progress: "
-              "bool | collections.abc.Callable[[int, int], object] | None = None) -> RolloutCotangent"),
-      "Reverse mode: cotangents (T + 1, nv) of q (tangent space) and v (None: zero) to the RolloutCotangent of q0, "
-      "v0, u, tau and "
-      "of the parameters named in wrt; of fext where wrt has \"fext\". outputs: cotangents (T + 1, tangent_size) of outputs by name (Rollout.output), "
-      "which add to them. Steps that were not kept are run once more, with the same bits.\n\nValueError: NaN in a "
-      "cotangent, wrong "
-      "shape, unknown parameter. OverflowError: the gradient grew beyond the range of float64. KeyboardInterrupt: "
-      "it can be "
-      "stopped.");
+  cls.def("vjp", &reverse, nb::arg("dQ") = nb::none(), nb::arg("dV") = nb::none(), nb::arg("wrt") = Names{},
+          nb::kw_only(), nb::arg("outputs") = nb::none(), nb::arg("progress") = nb::none(),
+          nb::sig("def vjp(self, dQ: numpy.ndarray | None = None, dV: numpy.ndarray | None = None, wrt: list[str] = "
+                  "[], *, outputs: dict[str, numpy.ndarray] | None = None, progress: "
+                  "bool | collections.abc.Callable[[int, int], object] | None = None) -> RolloutCotangent"),
+          "Reverse mode: cotangents (T + 1, nv) of q (tangent space) and v (None: zero) to the RolloutCotangent of q0, "
+          "v0, u, tau and "
+          "of the parameters named in wrt; of fext where wrt has \"fext\". outputs: cotangents (T + 1, tangent_size) "
+          "of outputs by name (Rollout.output), "
+          "which add to them. Steps that were not kept are run once more, with the same bits.\n\nValueError: NaN in a "
+          "cotangent, wrong "
+          "shape, unknown parameter. OverflowError: the gradient grew beyond the range of float64. KeyboardInterrupt: "
+          "it can be "
+          "stopped.");
   cls.def(
       "jvp", &forward, nb::arg("dq0") = nb::none(), nb::arg("dv0") = nb::none(), nb::arg("dU") = nb::none(),
       nb::arg("dtau") = nb::none(), nb::arg("dparameters") = nb::none(), nb::kw_only(),
@@ -330,8 +330,8 @@ void bind_rollout(nb::module_& module, nb::class_<Simulator>& simulator) {
   simulator.def(
       "rollout", &run, nb::arg("q0"), nb::arg("v0"), nb::arg("U") = nb::none(), nb::kw_only(),
       nb::arg("steps") = nb::none(), nb::arg("tau") = nb::none(), nb::arg("fext") = nb::none(),
-      nb::arg("checkpoint_every") = nb::none(),
-      nb::arg("memory_budget") = nb::none(), nb::arg("keep_factors") = true, nb::arg("progress") = nb::none(),
+      nb::arg("checkpoint_every") = nb::none(), nb::arg("memory_budget") = nb::none(), nb::arg("keep_factors") = true,
+      nb::arg("progress") = nb::none(),
       nb::sig("def rollout(self, q0: numpy.ndarray, v0: numpy.ndarray, U: numpy.ndarray | None = None, *, "
               "steps: int | None = None, "
               "tau: numpy.ndarray | None = None, fext: numpy.ndarray | None = None, checkpoint_every: int | None = "

@@ -36,7 +36,8 @@ JointGains read_gains(nb::handle object, const char* name) {
     return out;
   }
   for (auto [joint, value] : nb::borrow<nb::dict>(object)) {
-    if (!nb::isinstance<nb::str>(joint)) throw nb::type_error((std::string(name) + ": names of joints are strings").c_str());
+    if (!nb::isinstance<nb::str>(joint))
+      throw nb::type_error((std::string(name) + ": names of joints are strings").c_str());
     const std::string what = std::string(name) + " of '" + nb::cast<std::string>(joint) + "'";
     out.of_joint[nb::cast<std::string>(joint)] = *ArrayIn(value, what.c_str(), {}).data();
   }
@@ -203,7 +204,8 @@ void bind_loaders(nb::class_<Scene>& cls) {
   cls.def(
       "_add_pinocchio",
       [](Scene& scene, nb::bytes model, nb::bytes geometry, nb::object position, nb::object quaternion, Number friction,
-         Number restitution, double compliance, nb::object actuators, nb::object kp, nb::object kd, const std::string& name) {
+         Number restitution, double compliance, nb::object actuators, nb::object kp, nb::object kd,
+         const std::string& name) {
         PinocchioOptions options;
         options.position = read<3>(position, "position");
         options.quaternion = read<4>(quaternion, "quaternion");
@@ -292,11 +294,14 @@ void bind_scene(nb::module_& module) {
       nb::sig("def add_actuator(self, joint: str, *, kind: str = 'motor', kp: float | None = None, kd: float | None = "
               "None, gear: numpy.typing.ArrayLike | None = None, control_range: tuple[float, float] | None = None, "
               "force_range: tuple[float, float] | None = None, name: str = '') -> str"),
-      "Drives a joint added before, a loaded robot's too (that of a free shape is '<shape>_joint'), with the next entry "
+      "Drives a joint added before, a loaded robot's too (that of a free shape is '<shape>_joint'), with the next "
+      "entry "
       "of u. kind: 'motor', force = u; 'position', force = kp (u - length) - kd speed; 'velocity', force = kd (u - "
-      "speed). kp: N/m or N m/rad. kd: N s/m or N m s/rad. gear: force on each degree of freedom of the joint per unit of "
+      "speed). kp: N/m or N m/rad. kd: N s/m or N m s/rad. gear: force on each degree of freedom of the joint per unit "
+      "of "
       "force, and length per coordinate: 1 by default; ball and free joints need 3 and 6 numbers. control_range, "
-      "force_range: (lower, upper) to which u and the force are clamped. The force is explicit in a semi-implicit step: kd "
+      "force_range: (lower, upper) to which u and the force are clamped. The force is explicit in a semi-implicit "
+      "step: kd "
       "times the time step must stay well below the inertia. Returns the actuator's name (default: the joint's, made "
       "unique).\n\nValueError: names the joint or the argument and its value; the scene is then as it was.");
   cls.def(

@@ -134,7 +134,9 @@ def _simulate(options):
     if suffix not in (None, ".png", ".csv"):
         raise ValueError(f"--output: got {options.output!r}, expected a name that ends in .png or .csv")
     if options.output and not Path(options.output).parent.is_dir():
-        raise ValueError(f"--output: got {options.output!r}, but there is no folder {str(Path(options.output).parent)!r}")
+        raise ValueError(
+            f"--output: got {options.output!r}, but there is no folder {str(Path(options.output).parent)!r}"
+        )
     model, q, v = _load(options)
     sim = Simulator(model, timestep=options.timestep)
     steps = max(1, round(options.duration / sim.timestep))

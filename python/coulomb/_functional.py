@@ -407,7 +407,6 @@ class Readings:
             row, column = row + size, column + tangent
         return E
 
-
     def cotangents(self, y, dy):
         """By name, cotangents (..., tangent size) for those of the numbers, dy (..., size), at the readings y."""
         flat = dy.reshape(-1, 1, self.size) @ self.expansion(y.reshape(-1, self.size))

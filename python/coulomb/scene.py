@@ -163,7 +163,9 @@ def load(
         scene.add_ground(friction=friction)
     elif ground:
         if friction is not None:
-            raise ValueError(f"friction: got {friction}, but the ground is the file's own plane '{floor}', with its own")
+            raise ValueError(
+                f"friction: got {friction}, but the ground is the file's own plane '{floor}', with its own"
+            )
         warnings.warn(f"ground: the file has the plane '{floor}' at z = 0, no second one is added", stacklevel=2)
     scene.add_mujoco_model(compiled)
     return scene.build()

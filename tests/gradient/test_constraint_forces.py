@@ -37,7 +37,9 @@ PARAMETERS = ["mass/hung", "mass/lid", "joint_friction/j1", "joint_friction/turn
 # Impulses are solved to 1e-14 beside the largest of them and divided by the time step: steps of differences are as long as the terms of
 # fifth order allow.
 STEPS = dict(actuator_gain=1e-1, gravity=1e-1, joint_friction=2e-3, mass=1e-3, joint_limits=1e-3, joint_placement=1e-3)
-SOFT = dict(limit_stiffness=20, limit_damping=0.5, equality_stiffness=200, equality_damping=3, dry_friction_velocity=0.05)
+SOFT = dict(
+    limit_stiffness=20, limit_damping=0.5, equality_stiffness=200, equality_damping=3, dry_friction_velocity=0.05
+)
 OPTIONS = {
     "semi_implicit": dict(),
     "penalty": dict(contact="penalty", **SOFT),

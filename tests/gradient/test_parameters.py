@@ -18,6 +18,7 @@ from scenes.contacts import CONTACT_SCENES
 KINDS = {
     "mass", "com", "inertia", "friction", "restitution", "compliance", "joint_placement", "geometry_placement", "size", "vertices",
     "joint_stiffness", "joint_damping", "armature", "joint_friction", "joint_limits", "gravity", "timestep", "actuator_gain",
+    "actuator_kp", "actuator_kd",
 }  # fmt: skip
 compared = set()
 

@@ -225,6 +225,9 @@ def test_options_of_actuators_are_for_urdf():
 
 def test_what_tendons_do_is_refused_by_that_word():
     pytest.importorskip("mujoco")
-    for text in (mjcf(extra=TENDON.format("") + "<actuator><motor tendon='t'/></actuator>"), mjcf(extra=TENDON.format("stiffness='2'"))):
+    for text in (
+        mjcf(extra=TENDON.format("") + "<actuator><motor tendon='t'/></actuator>"),
+        mjcf(extra=TENDON.format("stiffness='2'")),
+    ):
         with pytest.raises(ValueError, match="tendon"):
             coulomb.load(text)

@@ -161,7 +161,9 @@ def test_joints_and_states_by_name():
     q, v = model.state(elbow=0.9)
     neutral = model.neutral()[0]
     assert q[elbow.q] == 0.9 and np.array_equal(np.delete(q, elbow.q), np.delete(neutral, elbow.q)) and not v.any()
-    q, v = model.state({"box_joint": [0, 0, 2, 2, 0, 0, 0]}, v={"box_joint": [1, 2, 3, 4, 5, 6], "elbow": -1}, shoulder=0.1)
+    q, v = model.state(
+        {"box_joint": [0, 0, 2, 2, 0, 0, 0]}, v={"box_joint": [1, 2, 3, 4, 5, 6], "elbow": -1}, shoulder=0.1
+    )
     assert np.array_equal(q[model.joint("box_joint").q], [0, 0, 2, 1, 0, 0, 0]) and q[model.joint("shoulder").q] == 0.1
     assert np.array_equal(v[model.joint("box_joint").v], [1, 2, 3, 4, 5, 6]) and v[elbow.v] == -1
     written = np.round(model.integrate(neutral, 0.3 * np.ones(model.nv)), 5)  # as from a text file

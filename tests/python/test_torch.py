@@ -391,9 +391,7 @@ def test_wrenches_of_a_batch_broadcast():
     sim = coulomb.Simulator(model)
     many = np.stack([fext, 2 * fext, 0 * fext])
     x = tensor(many)
-    Q, V, Y, converged = ct.rollout(
-        sim, q, v, fext=x, tau=tau, outputs="contact_force/trunk", return_status=True
-    )
+    Q, V, Y, converged = ct.rollout(sim, q, v, fext=x, tau=tau, outputs="contact_force/trunk", return_status=True)
     assert Q.shape == (3, steps + 1, model.nq) and Y.shape == (3, steps + 1, 3) and converged.shape == (3, steps)
     Y.square().sum().backward()
     for i in range(3):

@@ -197,10 +197,10 @@ def test_limit_forces_hold_the_joint():
 
 def test_what_is_not_supported_is_listed():
     theirs, _, model = model_of(
-        '<accelerometer site="imu"/><force site="tip"/><accelerometer site="tip"/><gyro name="g" site="imu"/>'
+        '<magnetometer site="imu"/><rangefinder site="tip"/><magnetometer site="tip"/><gyro name="g" site="imu"/>'
     )
     assert model.sensor_names == ["g"]
-    assert [line for line in model.ignored if "sensor" in line] == ["3 sensors (accelerometer, force)"]
+    assert [line for line in model.ignored if "sensor" in line] == ["3 sensors (magnetometer, rangefinder)"]
 
 
 def test_two_robots_keep_their_sensors_apart():

@@ -188,7 +188,8 @@ double by_velocity_gain(const Actuator& actuator, double by_gain, double by_bias
 
 JointForces::JointForces(const Model& model)
     : tau(model.nv), dtau_dq(6 * model.nv), dtau_dv(6 * model.nv), dtau_du(6 * model.nu), dtau_dgain(6 * model.nu),
-      dtau_dbias(6 * model.nu), actuator_force(model.nu), actuator_length(model.nu), actuator_speed(model.nu), moment(6 * model.nu) {}
+      dtau_dbias(6 * model.nu), actuator_force(model.nu), actuator_length(model.nu), actuator_speed(model.nu),
+      moment(6 * model.nu) {}
 
 void joint_forces(const Model& model, const double* q, const double* v, const double* u, JointForces& out) {
   clear(out);

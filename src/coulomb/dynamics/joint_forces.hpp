@@ -11,15 +11,15 @@ namespace coulomb {
 /// columns of its own joint: dtau_dq[6 d + j] = d tau_d / d q_(first dof of the joint + j).
 struct JointForces {
   explicit JointForces(const Model& model);
-  std::vector<double> tau;               ///< nv: actuators + springs + explicit part -D v of the dampers
-  std::vector<double> dtau_dq, dtau_dv;  ///< nv x 6
-  std::vector<double> dtau_du;           ///< nu x 6: column of actuator k over its joint's dofs
-  std::vector<double> dtau_dgain;        ///< nu x 6: by the constant part g0 of the gain
-  std::vector<double> dtau_dbias;        ///< nu x 6: by the constant part b0 of the bias
-  std::vector<double> actuator_force;    ///< nu: after gain, bias and force clamp
+  std::vector<double> tau;                              ///< nv: actuators + springs + explicit part -D v of the dampers
+  std::vector<double> dtau_dq, dtau_dv;                 ///< nv x 6
+  std::vector<double> dtau_du;                          ///< nu x 6: column of actuator k over its joint's dofs
+  std::vector<double> dtau_dgain;                       ///< nu x 6: by the constant part g0 of the gain
+  std::vector<double> dtau_dbias;                       ///< nu x 6: by the constant part b0 of the bias
+  std::vector<double> actuator_force;                   ///< nu: after gain, bias and force clamp
   std::vector<double> actuator_length, actuator_speed;  ///< nu
-  bool any_dq = false;                   ///< some dtau_dq is non-zero
-  std::vector<double> moment;            ///< nu x 6 (scratch)
+  bool any_dq = false;                                  ///< some dtau_dq is non-zero
+  std::vector<double> moment;                           ///< nu x 6 (scratch)
 };
 
 /// q: nq, v: nv, u: nu.

@@ -128,7 +128,7 @@ void set_motors(const std::string& what, const MotorOptions& options, SceneParts
 
 ServoGains servo_gains(const Actuator& a) {
   const bool plain = a.gain[1] == 0 && a.gain[2] == 0 && a.bias[0] == 0 && a.gain[0] > 0;
-  if (plain && a.bias[1] == -a.gain[0]) return {a.gain[0], -a.bias[2]};
+  if (plain && a.bias[1] == -a.gain[0]) return {a.gain[0], 0 - a.bias[2]};
   if (plain && a.bias[1] == 0 && a.bias[2] == -a.gain[0]) return {std::nullopt, a.gain[0]};
   return {};
 }

@@ -18,10 +18,11 @@
 namespace coulomb {
 
 struct ActuatorOptions {
-  std::string kind = "motor";      ///< "motor", "position" or "velocity"
-  std::optional<double> kp;        ///< N/m or N m/rad, > 0; position only, and needed there
-  std::optional<double> kd;        ///< N s/m or N m s/rad, >= 0; position (default 0) and velocity (needed)
-  std::vector<double> gear;        ///< force on each dof of the joint per unit of actuator force: 1, 3 or 6; empty: 1 (one dof only)
+  std::string kind = "motor";  ///< "motor", "position" or "velocity"
+  std::optional<double> kp;    ///< N/m or N m/rad, > 0; position only, and needed there
+  std::optional<double> kd;    ///< N s/m or N m s/rad, >= 0; position (default 0) and velocity (needed)
+  std::vector<double>
+      gear;  ///< force on each dof of the joint per unit of actuator force: 1, 3 or 6; empty: 1 (one dof only)
   std::optional<std::array<double, 2>> control_range;  ///< u is clamped to it
   std::optional<std::array<double, 2>> force_range;    ///< and the force before the gear to this
   std::string name;                                    ///< default: the joint's

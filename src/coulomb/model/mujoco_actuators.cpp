@@ -24,7 +24,8 @@ void refuse_unless_static_joint_actuator(const MujocoFields& f, int a, const std
   if (transmission > 1) {
     const char* kinds[] = {"joint", "jointinparent", "slidercrank", "tendon", "site", "body"};  // mjtTrn
     const std::string kind = transmission < 6 ? kinds[transmission] : "of type " + std::to_string(transmission);
-    refuse(what, "transmission by " + kind + " is not supported, actuators drive joints: only joint and jointinparent (trntype " +
+    refuse(what, "transmission by " + kind +
+                     " is not supported, actuators drive joints: only joint and jointinparent (trntype " +
                      std::to_string(transmission) + ")");
   }
   if (f.integer("actuator_dyntype", a) != 0)

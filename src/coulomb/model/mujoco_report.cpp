@@ -69,7 +69,8 @@ void report_unsupported(const MujocoFields& f, SceneParts& parts) {
     const int n = std::max(differing_rows(f, std::string(key) + "_solref", reference),
                            differing_rows(f, std::string(key) + "_solimp", impedance));
     if (n > 0)
-      deviate("soft-contact parameters (solref, solimp) of " + std::to_string(n) + " " + what + ": constraints are exact");
+      deviate("soft-contact parameters (solref, solimp) of " + std::to_string(n) + " " + what +
+              ": constraints are exact");
   }
   int weighted = 0;
   for (int e = 0; e < f.count("neq"); ++e) {
@@ -77,7 +78,8 @@ void report_unsupported(const MujocoFields& f, SceneParts& parts) {
     weighted += scale != 0 && scale != 1;
   }
   if (weighted > 0)
-    deviate("torquescale of " + std::to_string(weighted) + " welds: constraints are exact (0 leaves the rotation free)");
+    deviate("torquescale of " + std::to_string(weighted) +
+            " welds: constraints are exact (0 leaves the rotation free)");
   for (const char* key : {"geom_margin", "geom_gap", "pair_margin", "pair_gap", "jnt_margin"})
     if (const int n = differing_rows(f, key, {0}); n > 0)
       deviate(std::string(key) + " of " + std::to_string(n) + " elements: contacts and limits act at distance zero");

@@ -35,7 +35,10 @@ constexpr Translation translations[] = {{"framepos", SensorType::position},
                                         {"jointlimitpos", SensorType::joint_limit_position},
                                         {"jointlimitvel", SensorType::joint_limit_velocity},
                                         {"jointlimitfrc", SensorType::joint_limit_force},
-                                        {"touch", SensorType::touch}};
+                                        {"touch", SensorType::touch},
+                                        {"accelerometer", SensorType::accelerometer},
+                                        {"force", SensorType::interaction_force},
+                                        {"torque", SensorType::interaction_torque}};
 
 Frame site_frame(const MujocoFields& f, int site) {
   Frame out;
@@ -82,6 +85,8 @@ bool translate_sensor(const MujocoFields& f, int i, const SceneParts& parts, Sen
   const int object = f.integer("sensor_objtype", i), id = f.integer("sensor_objid", i);
   out.name = f.name("sensor", i), out.type = found->type;
   out.cutoff = f.real("sensor_cutoff", i, 0);
+  if (out.type >= SensorType::accelerometer && out.type <= SensorType::interaction_torque)
+    return translate_frame(f, object, id, parts, out.frame);
   if (out.type <= SensorType::gyro) {
     if (!translate_frame(f, object, id, parts, out.frame)) return false;
     if (out.type != SensorType::position && out.type <= SensorType::z_axis) out.cutoff = 0;  // directions stay unit

@@ -95,8 +95,7 @@ class Translator {
   /// Every frame that has a name of its own: the first link of a body gives the body its name. Links come first.
   void add_sites(const pinocchio::GeometryModel* geometry, FramesKept kept) {
     std::set<std::string> taken{"universe"};
-    for (const BodyPart& body : parts_.bodies)
-      taken.insert(body.name);
+    for (const BodyPart& body : parts_.bodies) taken.insert(body.name);
 
     for (const bool links : {true, false}) {
       if (!links && kept == FramesKept::links) break;

@@ -19,6 +19,10 @@ constexpr Kind frame_kinds[] = {{"position", SensorType::position},
                                 {"orientation", SensorType::orientation},
                                 {"velocity", SensorType::velocity},
                                 {"angular_velocity", SensorType::angular_velocity}};
+constexpr Kind own_axes_kinds[] = {{"velocimeter", SensorType::velocimeter}, {"gyro", SensorType::gyro}};
+constexpr Kind frame_force_kinds[] = {{"accelerometer", SensorType::accelerometer},
+                                      {"force", SensorType::interaction_force},
+                                      {"torque", SensorType::interaction_torque}};
 constexpr Kind joint_kinds[] = {{"joint_position", SensorType::joint_position},
                                 {"joint_velocity", SensorType::joint_velocity}};
 constexpr Kind joint_force_kinds[] = {{"joint_limit_force", SensorType::joint_limit_force},
@@ -93,7 +97,9 @@ int equality_size(const Equality& equality) {
 }
 
 /// Of outputs that do not depend on a joint's or an equality's kind.
-bool is_scalar(SensorType type) { return type >= SensorType::actuator_position && type <= SensorType::joint_limit_force; }
+bool is_scalar(SensorType type) {
+  return type >= SensorType::actuator_position && type <= SensorType::joint_limit_force;
+}
 
 int joint_position_size(const Model& model, int joint) {
   return model.joint_type[joint] == JointType::ball ? 4 : model.joint_type[joint] == JointType::free ? 7 : 1;
@@ -177,7 +183,10 @@ const char* sensor_unit(const Model& model, const Sensor& sensor) {
     case SensorType::joint_velocity:
       return joint == JointType::slide ? "m/s" : joint == JointType::free ? "m/s, rad/s" : "rad/s";
     case SensorType::contact_force:
+    case SensorType::interaction_force:
     case SensorType::touch: return "N";
+    case SensorType::interaction_torque: return "N m";
+    case SensorType::accelerometer: return "m/s^2";
     case SensorType::actuator_position:
     case SensorType::joint_limit_position: return "m or rad";
     case SensorType::actuator_velocity:
@@ -204,10 +213,13 @@ Sensor find_output(const Model& model, const std::string& name) {
     return out;
   }
   out.name = name;
-  if (const Kind* k = find_kind(frame_kinds, kind)) {
+  const Kind* of_frame = find_kind(frame_kinds, kind);
+  if (!of_frame) of_frame = find_kind(own_axes_kinds, kind);
+  if (!of_frame) of_frame = find_kind(frame_force_kinds, kind);
+  if (of_frame) {
     const auto frame = find_frame(model, element);
     if (!frame) no_element(name, "body, site or geometry", element, frame_elements(model));
-    out.type = k->type, out.frame = *frame;
+    out.type = of_frame->type, out.frame = *frame;
     return out;
   }
   if (kind == "contact_force") {
@@ -236,16 +248,31 @@ Sensor find_output(const Model& model, const std::string& name) {
     out.index = find_element(name, "equality", element, names_of(model.equalities));
     return out;
   }
-  static const std::vector<std::string> kinds{
-      "position",          "orientation",          "velocity",       "angular_velocity", "joint_position",
-      "joint_velocity",    "subtree_com",          "subtree_velocity", "contact_force",  "joint_limit_force",
-      "joint_friction_force", "equality_force",    "actuator_force", "sensor"};
+  static const std::vector<std::string> kinds{"position",
+                                              "orientation",
+                                              "velocity",
+                                              "angular_velocity",
+                                              "joint_position",
+                                              "joint_velocity",
+                                              "subtree_com",
+                                              "subtree_velocity",
+                                              "contact_force",
+                                              "joint_limit_force",
+                                              "joint_friction_force",
+                                              "equality_force",
+                                              "actuator_force",
+                                              "velocimeter",
+                                              "gyro",
+                                              "accelerometer",
+                                              "force",
+                                              "torque",
+                                              "sensor"};
   std::string listed;
   for (const std::string& known : kinds) listed += (listed.empty() ? "" : ", ") + known;
   const std::vector<std::string> guess = similar_names(kind, kinds);
   checks::fail("output '" + name + "'", "unknown kind '" + kind + "'" +
-                                            (guess.empty() ? "" : ", did you mean '" + guess[0] + "'?") + "; kinds are " +
-                                            listed);
+                                            (guess.empty() ? "" : ", did you mean '" + guess[0] + "'?") +
+                                            "; kinds are " + listed);
 }
 
 std::vector<std::string> output_names(const Model& model) {
@@ -276,6 +303,11 @@ std::vector<std::string> force_output_names(const Model& model) {
     if (std::find(of_geometries.begin(), of_geometries.end(), frame->body) != of_geometries.end())
       add("contact_force", element);
   }
+
+  // What a sensor on any frame of a moving body feels.
+  for (const Kind& kind : frame_force_kinds)
+    for (const std::string& element : frame_elements(model))
+      if (model.body_tree[find_frame(model, element)->body] >= 0) add(kind.name, element);
 
   // Joints that have limits or dry friction, equalities, actuators.
   for (int j = 0; j < model.num_joints; ++j)

@@ -58,7 +58,10 @@ enum class SensorType : std::uint8_t {
   joint_limit_force,
   contact_force,  ///< sum of the contact forces on a body, on a geometry (Frame::geometry) or on `geometries`, world axes
   joint_friction_force,  ///< of dry friction, per dof
-  equality_force,        ///< of the rows: connect 3 (on body a, world axes), weld 6 (force and torque), joint 1 (on joint_a)
+  accelerometer,         ///< mean acceleration of the frame's origin in the step less gravity, in its own axes
+  interaction_force,     ///< on the frame's body with all that hangs on it, from its parent, in the frame's axes
+  interaction_torque,    ///< the same, about the frame's origin
+  equality_force,  ///< of the rows: connect 3 (on body a, world axes), weld 6 (force and torque), joint 1 (on joint_a)
 };
 
 struct Sensor {
@@ -66,8 +69,9 @@ struct Sensor {
   SensorType type = SensorType::position;
   Frame frame;
   std::optional<Frame> reference;
-  int index = -1;     ///< of the joint, the actuator, the equality, the subtree's root body, the touch sensor's site
-  std::optional<std::vector<int>> geometries;  ///< contact_force: of these alone; unset: of the frame's geometry or body
+  int index = -1;  ///< of the joint, the actuator, the equality, the subtree's root body, the touch sensor's site
+  std::optional<std::vector<int>>
+      geometries;     ///< contact_force: of these alone; unset: of the frame's geometry or body
   double cutoff = 0;  ///< > 0: readings are clamped to +-cutoff (forces of contacts and limits: from above)
 };
 

@@ -151,8 +151,7 @@ SceneParts read_urdf(const std::string& path_or_xml, const UrdfOptions& options,
   list_ignored(xml, source, parts);
   if (!options.ignore_mimic) couple(followers, source, parts);
   else if (!followers.empty())
-    parts.deviate(source + ": " + std::to_string(followers.size()) +
-                               " <mimic> elements: their joints are independent");
+    parts.deviate(source + ": " + std::to_string(followers.size()) + " <mimic> elements: their joints are independent");
   if (!options.self_collision) parts.deviate(source + ": self-collision is off");
   return parts;
 }

@@ -48,8 +48,8 @@ class Stop {
 struct Sizes {
   Sizes(const BatchSimulator& batch, int steps)
       : n(std::size_t(batch.num_envs())), nq(std::size_t(batch.model().nq)), nv(std::size_t(batch.model().nv)),
-        nu(std::size_t(batch.model().nu)), wrenches(std::size_t(6) * batch.model().num_bodies), steps(std::size_t(steps)),
-        states(std::size_t(steps) + 1) {}
+        nu(std::size_t(batch.model().nu)), wrenches(std::size_t(6) * batch.model().num_bodies),
+        steps(std::size_t(steps)), states(std::size_t(steps) + 1) {}
   std::size_t n, nq, nv, nu, wrenches, steps, states;
 };
 
@@ -83,8 +83,8 @@ void run(Simulator& sim, const Sizes& s, const double* u, const double* tau, con
   for (std::size_t t = 0; t < s.steps; ++t) {
     stop.look(thread);
     if (keeping) keeping->checkpoints.store(static_cast<int>(t), sim.memory(), 0);
-    sim.step(to.q + t * s.nq, to.v + t * s.nv, row(u, t, s.nu), row(tau, t, s.nv), row(fext, t, s.wrenches), to.q + (t + 1) * s.nq,
-             to.v + (t + 1) * s.nv);
+    sim.step(to.q + t * s.nq, to.v + t * s.nv, row(u, t, s.nu), row(tau, t, s.nv), row(fext, t, s.wrenches),
+             to.q + (t + 1) * s.nq, to.v + (t + 1) * s.nv);
     if (keeping) keeper.take(keeping->steps, [&] { return keeping->steps.bytes() <= keeping->budget; });
     const SolverResult& solution = sim.record().solution;
     to.converged[t] = solution.status == SolveStatus::solved;
@@ -204,8 +204,9 @@ bool vjp(BatchSimulator& batch, const BatchRollout& rollout, const double* dq, c
     std::fill_n(u, s.steps * s.nu, 0.0), std::fill_n(tau, s.steps * s.nv, 0.0);
     RolloutCotangent g;
     out.valid[i] = attempt([&] {
-      g = vjp(r, row(dq, i, s.states * s.nv), row(dv, i, s.states * s.nv), read, row(doutputs, i, s.states * width),
-              parameters, [&](int, int) { stop.look(thread); }, out.fext != nullptr);
+      g = vjp(
+          r, row(dq, i, s.states * s.nv), row(dv, i, s.states * s.nv), read, row(doutputs, i, s.states * width),
+          parameters, [&](int, int) { stop.look(thread); }, out.fext != nullptr);
     });
     if (out.fext) {
       g.fext.resize(out.valid[i] ? g.fext.size() : 0);

@@ -36,7 +36,8 @@ void check(const Model& model, const RolloutInput& input, const RolloutOptions& 
 }
 
 std::size_t trajectory_bytes(const Rollout& r) {
-  return sizeof r + (r.q.capacity() + r.v.capacity() + r.u.capacity() + r.tau.capacity() + r.fext.capacity()) * sizeof(double) +
+  return sizeof r +
+         (r.q.capacity() + r.v.capacity() + r.u.capacity() + r.tau.capacity() + r.fext.capacity()) * sizeof(double) +
          r.status.capacity() * sizeof(StepStatus);
 }
 
@@ -125,7 +126,8 @@ Rollout rollout(Simulator& simulator, const RolloutInput& input, const RolloutOp
     if (step > 0) check_budget(out, options, step);
     try {
       simulator.step(&out.q[t * nq], &out.v[t * nv], input.u ? input.u + t * nu : nullptr,
-                     input.tau ? input.tau + t * nv : nullptr, input.fext ? input.fext + t * width : nullptr, &out.q[(t + 1) * nq], &out.v[(t + 1) * nv]);
+                     input.tau ? input.tau + t * nv : nullptr, input.fext ? input.fext + t * width : nullptr,
+                     &out.q[(t + 1) * nq], &out.v[(t + 1) * nv]);
     } catch (const std::invalid_argument& error) {
       throw std::invalid_argument("step " + std::to_string(step) + " of the rollout: " + error.what());
     }

@@ -50,6 +50,7 @@ class ForceCotangents final : public StepCotangents {
 
   void after(int, StepGradient& gradient, StepCotangent& inputs) override {
     add(g_.q, inputs.q), add(g_.v, inputs.v), add(g_.u, inputs.u);
+    if (inputs.wants_fext) add(g_.fext, inputs.fext);
     if (of_impulses_) add_impulse_cotangent(gradient, g_.lambda, &set_, inputs);
   }
 
@@ -111,7 +112,8 @@ RolloutCotangent vjp(const Rollout& rollout, const double* dq, const double* dv,
   add_state_cotangents(model, rollout.steps + 1, rollout.q.data(), rollout.v.data(), outputs, doutputs, set, q.data(),
                        v.data(), direct.data());
   ForceCotangents forces(rollout, outputs, doutputs, set);
-  RolloutCotangent out = vjp(rollout, q.data(), v.data(), parameters, progress, any_force(outputs) ? &forces : nullptr, wants_fext);
+  RolloutCotangent out =
+      vjp(rollout, q.data(), v.data(), parameters, progress, any_force(outputs) ? &forces : nullptr, wants_fext);
   for (std::size_t k = 0; k < direct.size(); ++k) out.parameters[k] += direct[k];
   return out;
 }

@@ -21,8 +21,13 @@ void check_told(const Sensor& sensor, const StepOptions& options) {
   const bool of_rows = sensor.type == SensorType::touch || sensor.type == SensorType::joint_limit_force ||
                        sensor.type == SensorType::contact_force || sensor.type == SensorType::joint_friction_force ||
                        sensor.type == SensorType::equality_force;
-  if (of_rows && options.impacts.enabled)
+  const bool of_balance = sensor.type == SensorType::interaction_force || sensor.type == SensorType::interaction_torque;
+  if ((of_rows || of_balance) && options.impacts.enabled)
     throw std::logic_error("output '" + sensor.name + "': not of steps with continuous_collision");
+  if (of_balance && is_implicit(options))
+    throw std::logic_error(
+        "output '" + sensor.name +
+        "': not of implicit steppers and penalty contact, whose forces are those of the end of the step");
 }
 
 /// by_a, by_b: scale times the derivative of the i-th number of half the axial vector of E, where E turns as [dphi_a] E - E [dphi_b].
@@ -42,11 +47,12 @@ void turn_of_axial(const double* E, int i, double scale, double* by_a, double* b
 
 void ForceGradient::clear(const Model& model, const StepRecord& record, const ParameterSet* set) {
   lambda.assign(record.rows.num_rows, 0.0), u.assign(model.nu, 0.0), parameters.assign(set ? set->size() : 0, 0.0);
+  fext.clear();
   for (auto* x : {&q, &v, &q_next, &v_next}) x->assign(model.nv, 0.0);
 }
 
 ForceOutputs::ForceOutputs(const Model& model, const StepOptions& options)
-    : model_(&model), options_(&options), at_(model), springs_(model) {}
+    : model_(&model), options_(&options), at_(model), springs_(model), motion_(model) {}
 
 void ForceOutputs::move_to(const StepRecord& record) { record_ = &record, have_at_ = false; }
 
@@ -245,14 +251,113 @@ void ForceOutputs::add_equality_spring(const Equality& equality, int index) {
         turn_of_axial(b.rotation_error, i - 3, by_phi, on_a.phi, on_b.phi);
         on_a.w[i - 3] = by_rate;
       }
-      for (int k = 0; k < 3; ++k)
-        on_b.p[k] = -on_a.p[k], on_b.v[k] = -on_a.v[k], on_b.w[k] = -on_a.w[k];
+      for (int k = 0; k < 3; ++k) on_b.p[k] = -on_a.p[k], on_b.v[k] = -on_a.v[k], on_b.w[k] = -on_a.w[k];
       Scalar& out = scalars_[i];
       out.at_end = true;
       out.value = weight * f.force[b.row + i];
       add_frame_term(*model_, where_found(), a_frame, at_a, on_a, out.of_frames);
       add_frame_term(*model_, where_found(), b_frame, at_b, on_b, out.of_frames);
     }
+  }
+}
+
+/// What contacts, equalities and the user put on bodies in the step.
+void ForceOutputs::collect_outside_forces() {
+  const StepRecord& r = *record_;
+  const double h = options_->constraints.timestep;
+  outside_.clear();
+  for (const BodyRows& b : r.rows.body_rows)
+    for (const double sign : {1.0, -1.0}) {
+      OutsideForce out{sign > 0 ? b.body_a : b.body_b, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}, b.contact < 0};
+      copy3(sign > 0 ? b.point_a : b.point_b, out.point);
+      for (int k = 0; k < 3; ++k) {
+        axpy3(sign / h * r.solution.lambda[b.row + k], b.axes[k], out.f);
+        if (b.size == 6) out.n[k] = sign / h * b.torque_scale * r.solution.lambda[b.row + 3 + k];
+      }
+      outside_.push_back(out);
+    }
+  for (int b = 1; !r.fext.empty() && b < model_->num_bodies; ++b) {
+    OutsideForce out{b, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}, true};
+    Frame centre;
+    centre.body = b, centre.at_com = true;
+    copy3(frame_state(*model_, motion_.dynamics(), centre).position, out.point);
+    copy3(r.fext.data() + 6 * b, out.f), copy3(r.fext.data() + 6 * b + 3, out.n);
+    outside_.push_back(out);
+  }
+}
+
+/// Less what comes from outside: impulses of rows, wrenches of the user.
+void ForceOutputs::add_outside_forces(Scalar& out) {
+  const StepRecord& r = *record_;
+  double by_f[3], by_n[3], turned[3];
+  for (const BodyRows& b : r.rows.body_rows)
+    for (const double sign : {1.0, -1.0}) {
+      if (!motion_.feels(out.motion, sign > 0 ? b.body_a : b.body_b)) continue;
+      motion_.screw_at(out.motion, sign > 0 ? b.point_a : b.point_b, by_f, by_n);
+      for (int k = 0; k < b.size; ++k)
+        out.impulses.push_back({b.row + k, -sign * (k < 3 ? dot3(by_f, b.axes[k]) : b.torque_scale * by_n[k - 3])});
+      if (b.contact < 0) continue;
+
+      // f . by_f of a contact: its axes turn with the normal, its point moves the screw past it.
+      const double* lambda = r.solution.lambda.data() + b.row;
+      double f[3] = {0, 0, 0};
+      for (int k = 0; k < 3; ++k) axpy3(lambda[k], b.axes[k], f);
+      Scalar::Turn turn{b.contact, {0, 0, 0}, {0, 0, 0}};
+      const double along = dot3(b.axes[2], by_f);
+      for (int j = 0; j < 3; ++j) {
+        turn.by_normal[j] = -sign * lambda[2] * by_f[j];
+        for (int k = 0; k < 2; ++k) turn.by_normal[j] += sign * lambda[k] * b.axes[k][j] * along;
+      }
+      cross3(f, by_n, turned);
+      for (int j = 0; j < 3; ++j) turn.by_point[j] = -sign * turned[j];
+      out.turns.push_back(turn);
+    }
+  if (r.fext.empty()) return;
+  for (const OutsideForce& o : outside_) {
+    const bool of_user = &o >= &outside_.back() - (model_->num_bodies - 2);
+    if (!of_user || !motion_.feels(out.motion, o.body)) continue;
+    motion_.screw_at(out.motion, o.point, by_f, by_n);
+    out.value -= dot3(by_f, o.f) + dot3(by_n, o.n);
+  }
+}
+
+/// What the user puts on the subtree, zero wrenches too, the parent need not.
+void ForceOutputs::add_wrenches(const Scalar& s, double weight, ForceGradient& to) {
+  to.fext.resize(std::size_t(6) * model_->num_bodies, 0.0);
+  for (int b = 1; b < model_->num_bodies; ++b) {
+    if (!motion_.feels(s.motion, b)) continue;
+    Frame centre;
+    centre.body = b, centre.at_com = true;
+    double by_f[3], by_n[3];
+    motion_.screw_at(s.motion, frame_state(*model_, motion_.dynamics(), centre).position, by_f, by_n);
+    for (int i = 0; i < 3; ++i) {
+      to.fext[6 * b + i] -= weight * by_f[i];
+      to.fext[6 * b + 3 + i] -= weight * by_n[i];
+    }
+  }
+}
+
+// Where the step has its dynamics, with its mean acceleration.
+void ForceOutputs::add_motion(const Sensor& sensor) {
+  const StepRecord& r = *record_;
+  const int nv = model_->nv;
+  const bool at_end = options_->stepper != StepperKind::semi_implicit;
+  acceleration_.resize(nv);
+  for (int d = 0; d < nv; ++d) acceleration_[d] = (r.v_next[d] - r.v[d]) / options_->constraints.timestep;
+  motion_.move_to(at_end ? r.q_next.data() : r.q.data(), at_end ? r.v_next.data() : r.v.data(), acceleration_.data());
+  outside_.clear();
+  if (sensor.type != SensorType::accelerometer) collect_outside_forces();
+
+  std::vector<double> by_q, by_v;
+  for (int k = 0; k < 3; ++k) {
+    Scalar& out = scalars_[k];
+    out.at_end = at_end;
+    out.motion = motion_.row(sensor, k);
+    out.value = out.motion.value;
+    by_q.assign(nv, 0.0), by_v.assign(nv, 0.0), out.da.assign(nv, 0.0);
+    motion_.add_columns(out.motion, outside_, by_q.data(), by_v.data(), out.da.data());
+    for (int d = 0; d < nv; ++d) out.dq.push_back({d, by_q[d]}), out.dv.push_back({d, by_v[d]});
+    if (out.motion.of_forces) add_outside_forces(out);
   }
 }
 
@@ -277,17 +382,23 @@ void ForceOutputs::scalars(const Sensor& sensor) {
     case SensorType::contact_force: add_contact_force(sensor); break;
     case SensorType::joint_friction_force: add_dry_friction(sensor.index); break;
     case SensorType::equality_force: add_equality(sensor.index); break;
+    case SensorType::accelerometer:
+    case SensorType::interaction_force:
+    case SensorType::interaction_torque: add_motion(sensor); break;
     default: break;
   }
   const double h = options_->constraints.timestep;
   for (Scalar& s : scalars_) {
+    double of_impulses = 0;
     for (auto& [row, coefficient] : s.impulses) {
       coefficient /= h;
-      s.value += coefficient * record_->solution.lambda[row];
+      of_impulses += coefficient * record_->solution.lambda[row];
     }
+    s.value += of_impulses;
+    s.timestep = -of_impulses / h;
+    for (std::size_t d = 0; d < s.da.size(); ++d) s.timestep -= s.da[d] * acceleration_[d] / h;
     for (Scalar::Turn& turn : s.turns)
-      for (double& x : turn.by_normal) x /= h;
-    if (!s.impulses.empty()) s.timestep = -s.value / h;
+      for (int i = 0; i < 3; ++i) turn.by_normal[i] /= h, turn.by_point[i] /= h;
     constant = constant || is_clamped(sensor, s.value);
     s.value = clamp_reading(sensor, s.value);
     if (!constant) continue;
@@ -315,15 +426,22 @@ void ForceOutputs::add_turns(const Scalar& s, double weight, const ParameterSet*
     else contact_motion(contact, motion);
     change.assign(model_->nv, ContactChange{});
     add_contact_columns(*model_, where_found(), contact, motion, change.data());
-    for (int d = 0; d < model_->nv; ++d) by_q[d] += weight * dot3(turn.by_normal, change[d].normal);
+    const auto moved = [&](const ContactChange& c) {
+      return weight * (dot3(turn.by_normal, c.normal) + dot3(turn.by_point, c.point));
+    };
+    for (int d = 0; d < model_->nv; ++d) by_q[d] += moved(change[d]);
     if (!set || set->size() == 0) continue;
     change.assign(set->size(), ContactChange{});
     add_contact_columns(*model_, where_found(), contact, motion, *set, change.data());
-    for (int k = 0; k < set->size(); ++k) to.parameters[k] += weight * dot3(turn.by_normal, change[k].normal);
+    for (int k = 0; k < set->size(); ++k) to.parameters[k] += moved(change[k]);
   }
 }
 
-void ForceOutputs::add_parameters(const Scalar& s, double weight, const ParameterSet& set, ForceGradient& to) {
+void ForceOutputs::add_parameters(const Sensor& sensor, const Scalar& s, double weight, const ParameterSet& set,
+                                  ForceGradient& to) {
+  if (!s.da.empty())
+    motion_.add_parameters(s.motion, sensor, outside_, set, *record_, options_->constraints, weight,
+                           to.parameters.data());
   if (!s.of_frames.terms.empty() && set.size() > 0) {
     std::vector<double> row(set.size());
     add_output_parameters(*model_, where_found(), {s.of_frames}, set, row.data(), set.size());
@@ -336,7 +454,8 @@ void ForceOutputs::add_parameters(const Scalar& s, double weight, const Paramete
                                                               : is_kind(item, "actuator_kd") ? &s.kds
                                                                                              : nullptr;
     for (std::size_t i = 0; of_actuators && i < of_actuators->size(); ++i)
-      if ((*of_actuators)[i].first == item.element.index) to.parameters[item.first] += weight * (*of_actuators)[i].second;
+      if ((*of_actuators)[i].first == item.element.index)
+        to.parameters[item.first] += weight * (*of_actuators)[i].second;
     if (is_kind(item, "joint_friction")) {
       const int first = model_->joint_v[item.element.index];
       for (const auto& [dof, value] : s.dry_frictions)
@@ -359,11 +478,17 @@ void ForceOutputs::add_gradient(const Sensor& sensor, const double* weights, con
     const double weight = weights[k];
     if (weight == 0) continue;
     add(s.impulses, weight, to.lambda), add(s.du, weight, to.u);
+    const double by_velocity = weight / options_->constraints.timestep;  // a = (v+ - v) / h
+    for (std::size_t d = 0; d < s.da.size(); ++d) {
+      to.v_next[d] += by_velocity * s.da[d];
+      to.v[d] -= by_velocity * s.da[d];
+    }
+    if (!s.da.empty() && s.motion.of_forces) add_wrenches(s, weight, to);
     add(s.dq, weight, s.at_end ? to.q_next : to.q), add(s.dv, weight, s.at_end ? to.v_next : to.v);
     if (!s.of_frames.terms.empty())
       add_output_row(*model_, where_found(), s.of_frames, weight, to.q_next.data(), to.v_next.data());
     if (!s.turns.empty()) add_turns(s, weight, set, to);
-    if (set) add_parameters(s, weight, *set, to);
+    if (set) add_parameters(sensor, s, weight, *set, to);
   }
 }
 

@@ -1,6 +1,6 @@
-// Forces of a step as outputs: contacts, joint limits, actuators. A scalar of a force is a number with a gradient in six parts,
+// Forces of a step as outputs: contacts, joint limits, actuators. A scalar of a force is a number with a gradient in seven parts,
 //
-//   dy = a . dlambda + b . dx + c . dx1 + e . du + f . dtheta,   x = (q, v), x1 = (q1, v1)
+//   dy = a . dlambda + b . dx + c . dx1 + e . du + f . dtheta + g . dfext,   x = (q, v), x1 = (q1, v1)
 //
 // lambda: the impulses of record.rows. Forces of contacts are sums of frame^T lambda / h, whose frames turn with the normals, where the
 // contacts were found: at q, with implicit steppers and penalty contact at q1. There, actuators too act at the end of the step (with
@@ -11,12 +11,14 @@
 
 #include "coulomb/parameters/state_outputs.hpp"
 #include "coulomb/stepping/implicit_springs.hpp"
+#include "coulomb/stepping/motion_sensors.hpp"
 #include "coulomb/stepping/step_gradient.hpp"
 
 namespace coulomb {
 
 struct ForceGradient {
   std::vector<double> lambda, q, v, q_next, v_next, u, parameters;
+  std::vector<double> fext;  ///< num_bodies x 6, or empty: nothing depends on wrenches directly
   /// Sizes and zeros; set may be null.
   void clear(const Model& model, const StepRecord& record, const ParameterSet* set);
 };
@@ -40,13 +42,16 @@ class ForceOutputs {
     struct Turn {
       int contact;  ///< index into record.collision.contacts
       double by_normal[3];
+      double by_point[3] = {0, 0, 0};
     };
     std::vector<Turn> turns;
-    std::vector<std::pair<int, double>> dq, dv;  ///< dof; of joint forces
-    bool at_end = false;                         ///< whose state is the next one
+    std::vector<std::pair<int, double>> dq, dv;               ///< dof; of joint forces
+    bool at_end = false;                                      ///< whose state is the next one
     std::vector<std::pair<int, double>> du, gains, kps, kds;  ///< actuator, derivative by its control and gains
-    std::vector<std::pair<int, double>> dry_frictions;  ///< dof, derivative by its dry friction
-    OutputRow of_frames;                                ///< of the state `at_end`
+    std::vector<std::pair<int, double>> dry_frictions;        ///< dof, derivative by its dry friction
+    OutputRow of_frames;                                      ///< of the state `at_end`
+    std::vector<double> da;                                   ///< nv or empty: by the mean acceleration of the step
+    MotionSensors::Row motion;                                ///< where da is not empty
     int limit_joint = -1;
     double dlower = 0, dupper = 0, timestep = 0;
   };
@@ -58,11 +63,15 @@ class ForceOutputs {
   void add_actuator(int k, double scale, Scalar& out);
   void add_limit(int joint, Scalar& out);
   void add_dry_friction(int joint);
+  void add_motion(const Sensor& sensor);
+  void add_wrenches(const Scalar& s, double weight, ForceGradient& to);
+  void collect_outside_forces();
+  void add_outside_forces(Scalar& out);
   void add_equality(int index);
   void add_equality_spring(const Equality& equality, int index);
   const SpringForces& springs();
   void add_turns(const Scalar& s, double weight, const ParameterSet* set, ForceGradient& to);
-  void add_parameters(const Scalar& s, double weight, const ParameterSet& set, ForceGradient& to);
+  void add_parameters(const Sensor& sensor, const Scalar& s, double weight, const ParameterSet& set, ForceGradient& to);
 
   const Model* model_;
   const StepOptions* options_;
@@ -70,6 +79,9 @@ class ForceOutputs {
   DynamicsWorkspace at_;  // where the contacts were found
   bool have_at_ = false;
   SpringForces springs_;
+  MotionSensors motion_;
+  std::vector<OutsideForce> outside_;  // on all bodies, of the sensor looked at
+  std::vector<double> acceleration_;
   std::vector<Scalar> scalars_;
 };
 

@@ -219,6 +219,7 @@ StepCotangent vjp(Simulator& simulator, const double* dq1, const double* dv1, co
       of_impulses && simulator.gradient().impulse_cotangent(g.lambda.data(), set, dq.data(), dv.data(), direct.data());
   StepCotangent out = simulator.vjp(dq.data(), dv.data(), parameters, wants_fext);
   add_to(direct, out.parameters), add_to(g.q, out.q), add_to(g.v, out.v), add_to(g.u, out.u);
+  if (wants_fext) add_to(g.fext, out.fext);
   if (of_impulses && !gone_back) add_impulse_cotangent(simulator.gradient(), g.lambda, &set, out);
   return out;
 }

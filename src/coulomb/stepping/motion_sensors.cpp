@@ -1,0 +1,265 @@
+#include "coulomb/stepping/motion_sensors.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "coulomb/constraints/constraint_rows.hpp"
+#include "coulomb/dynamics/acceleration.hpp"
+#include "coulomb/parameters/parameter_kind.hpp"
+#include "coulomb/small_math.hpp"
+
+namespace coulomb {
+namespace {
+
+/// F = I A + V x* I V.
+Spatial body_force(const double* inertia, Spatial V, Spatial A) {
+  return inertia_times(inertia, A) + cross_force(V, inertia_times(inertia, V));
+}
+
+/// Its change.
+Spatial body_force_change(const double* inertia, Spatial V, Spatial dV, Spatial dA) {
+  return inertia_times(inertia, dA) + cross_force(dV, inertia_times(inertia, V)) +
+         cross_force(V, inertia_times(inertia, dV));
+}
+
+bool is_kind(const ParameterSet::Item& item, const char* name) { return std::string(item.kind->name()) == name; }
+
+}  // namespace
+
+void MotionSensors::move_to(const double* q, const double* v, const double* a) {
+  kinematics(*model_, q, ws_);
+  velocities(*model_, v, ws_);
+  mass_matrix(*model_, ws_);
+  prepare_derivatives(*model_, ws_, a, nullptr);
+}
+
+Spatial MotionSensors::twist(int body) const {
+  return model_->body_tree[body] < 0 ? Spatial{} : load6(&ws_.body_twist[8 * body]);
+}
+
+Spatial MotionSensors::acceleration(int body) const {
+  if (model_->body_tree[body] >= 0) return load6(&ws_.body_acceleration[8 * body]);
+  return {-load3(model_->gravity.data()), {}};
+}
+
+bool MotionSensors::inside(int root, int body) const { return body >= root && body < model_->body_subtree_end[root]; }
+
+bool MotionSensors::feels(const Row& row, int body) const { return row.of_forces && inside(row.body, body); }
+
+void MotionSensors::screw_at(const Row& row, const double* point, double* by_f, double* by_n) const {
+  double arm[3];
+  sub3(point, row.position, arm);
+  for (int i = 0; i < 3; ++i) by_f[i] = row.turns ? 0 : row.c[i], by_n[i] = row.turns ? row.c[i] : 0;
+  if (row.turns) cross3(row.c, arm, by_f);
+}
+
+/// S about the reference point of a body's tree.
+Spatial MotionSensors::screw_about(const Row& row, int body) const {
+  const double origin[3] = {0, 0, 0};
+  const int tree = model_->body_tree[body];
+  Spatial out;
+  double by_f[3], by_n[3];
+  screw_at(row, tree < 0 ? origin : &ws_.reference[3 * tree], by_f, by_n);
+  out.linear = load3(by_f), out.angular = load3(by_n);
+  return out;
+}
+
+MotionSensors::Row MotionSensors::row(const Sensor& sensor, int k) const {
+  const FrameState at = frame_state(*model_, ws_, sensor.frame);
+  Row out;
+  out.of_forces = sensor.type != SensorType::accelerometer;
+  out.turns = sensor.type == SensorType::interaction_torque;
+  out.body = sensor.frame.body;
+  copy3(at.position, out.position);
+  for (int i = 0; i < 3; ++i) out.c[i] = at.rotation[3 * i + k];
+
+  // What the subtree needs to move as it does, and to be held against gravity.
+  if (out.of_forces) {
+    for (int b = std::max(out.body, 1); b < model_->body_subtree_end[out.body]; ++b) {
+      if (model_->body_tree[b] >= 0) {
+        out.value += dot(screw_about(out, b), body_force(&ws_.inertia[12 * b], twist(b), acceleration(b)));
+        continue;
+      }
+      Frame centre;
+      centre.body = b, centre.at_com = true;
+      double by_f[3], by_n[3];
+      screw_at(out, frame_state(*model_, ws_, centre).position, by_f, by_n);
+      out.value -= model_->body_mass[b] * dot3(by_f, model_->gravity.data());
+    }
+    return out;
+  }
+
+  // c . a_p with a_p = A_v + A_w x arm + w x v_p, where arm, c and v_p change as well.
+  const Spatial V = twist(out.body), A = acceleration(out.body);
+  const double origin[3] = {0, 0, 0};
+  const int tree = model_->body_tree[out.body];
+  const Vector3 p = load3(out.position), o = load3(tree < 0 ? origin : &ws_.reference[3 * tree]);
+  const Vector3 arm = p - o, c = load3(out.c), w = V.angular, velocity = load3(at.velocity);
+  const Vector3 a_p = A.linear + cross(A.angular, arm) + cross(w, velocity);
+  out.value = dot(c, a_p);
+  const Vector3 cw = cross(c, w), by_p = cross(c, A.angular) + cross(cw, w);
+  store6(out.K, {c, cross(arm, c)});
+  store6(out.H, {cw, cross(velocity, c) + cross(arm, cw)});
+  store6(out.G, {by_p, cross(arm, by_p) + cross(c, a_p)});
+  return out;
+}
+
+double MotionSensors::frame_displaced(const Row& row, const std::vector<OutsideForce>& outside, Spatial xi) const {
+  if (!row.of_forces) return dot(load6(row.G), xi);
+
+  // The screw moves, what it is applied to does not.
+  double sum = 0;
+  for (int b = std::max(row.body, 1); b < model_->body_subtree_end[row.body]; ++b) {
+    if (model_->body_tree[b] < 0) continue;
+    const Spatial F = body_force(&ws_.inertia[12 * b], twist(b), acceleration(b));
+    sum += dot(cross_motion(xi, screw_about(row, b)), F);
+  }
+  const Spatial moved = cross_motion(xi, screw_about(row, row.body));
+  for (const OutsideForce& o : outside) {
+    if (!feels(row, o.body)) continue;
+    double arm[3];
+    relative_point(*model_, ws_, o.body, o.point, arm);
+    const Vector3 at_point = moved.linear + cross(moved.angular, load3(arm));
+    sum -= dot(at_point, load3(o.f)) + dot(moved.angular, load3(o.n));
+  }
+  return sum;
+}
+
+double MotionSensors::displaced(const Row& row, const std::vector<OutsideForce>& outside, const Displacement& d) const {
+  const bool with_frame = inside(d.root, row.body);
+  if (!row.of_forces) {
+    if (!with_frame) return 0;
+    const Spatial V = twist(row.body), A = acceleration(row.body);
+    const Spatial dV = d.rate + cross_motion(d.xi, V);
+    const Spatial dA = d.acceleration + cross_motion(d.rate, V) + cross_motion(d.xi, A);
+    return dot(load6(row.G), d.xi) + dot(load6(row.H), dV) + dot(load6(row.K), dA);
+  }
+  if (!with_frame && !inside(row.body, d.root)) return 0;
+
+  // Bodies, their forces and the screw that are displaced together do the same work as before.
+  double sum = 0;
+  const int first = with_frame ? row.body : d.root;
+  for (int b = first; b < model_->body_subtree_end[first]; ++b) {
+    const double* inertia = &ws_.inertia[12 * b];
+    const Spatial V = twist(b), S = screw_about(row, b);
+    sum += dot(S, body_force_change(inertia, V, d.rate, d.acceleration + cross_motion(d.rate, V)));
+    if (!with_frame) sum += dot(S, cross_force(d.xi, body_force(inertia, V, acceleration(b))));
+  }
+
+  // Outside forces keep their direction: the screw turns against them, their points move.
+  const Spatial moved = with_frame ? cross_motion(d.xi, screw_about(row, row.body)) : Spatial{};
+  for (const OutsideForce& o : outside) {
+    if (!feels(row, o.body)) continue;
+    double arm[3];
+    relative_point(*model_, ws_, o.body, o.point, arm);
+    const Vector3 at_point = moved.linear + cross(moved.angular, load3(arm));
+    sum -= dot(at_point, load3(o.f)) + dot(moved.angular, load3(o.n));
+    if (!o.material || !inside(d.root, o.body) || !row.turns) continue;
+    const Vector3 shift = d.xi.linear + cross(d.xi.angular, load3(arm));
+    sum -= dot(cross(load3(o.f), load3(row.c)), shift);
+  }
+  return sum;
+}
+
+/// A subtree whose twists and accelerations change by dV and dA + dV x V.
+double MotionSensors::sped_up(const Row& row, int root, Spatial dV, Spatial dA) const {
+  if (!row.of_forces) {
+    if (!inside(root, row.body)) return 0;
+    return dot(load6(row.H), dV) + dot(load6(row.K), dA + cross_motion(dV, twist(row.body)));
+  }
+  const bool with_frame = inside(root, row.body);
+  if (!with_frame && !inside(row.body, root)) return 0;
+  double sum = 0;
+  const int first = with_frame ? row.body : root;
+  for (int b = first; b < model_->body_subtree_end[first]; ++b) {
+    const Spatial V = twist(b);
+    sum += dot(screw_about(row, b), body_force_change(&ws_.inertia[12 * b], V, dV, dA + cross_motion(dV, V)));
+  }
+  return sum;
+}
+
+void MotionSensors::add_columns(const Row& row, const std::vector<OutsideForce>& outside, double* by_q, double* by_v,
+                                double* by_a) const {
+  for (int k = 0; k < model_->nv; ++k) {
+    const int root = model_->dof_body[k];
+    const Spatial J = load6(&ws_.columns[8 * k]);
+    by_q[k] +=
+        displaced(row, outside, {root, J, load6(&ws_.column_rate[8 * k]), load6(&ws_.column_acceleration[8 * k])});
+    by_v[k] += sped_up(row, root, J, load6(&ws_.column_chi[8 * k]));
+    by_a[k] += sped_up(row, root, {}, J);
+  }
+}
+
+void MotionSensors::add_parameters(const Row& row, const Sensor& sensor, const std::vector<OutsideForce>& outside,
+                                   const ParameterSet& set, const StepRecord& record, const ConstraintOptions& options,
+                                   double scale, double* out) const {
+  static const RowDerivatives no_rows;
+  static const std::vector<unsigned char> none;
+  const double* rate = ws_.column_rate.data();
+  const double* twists = ws_.body_twist.data();
+  const ParameterContext context{*model_,
+                                 ws_,
+                                 options,
+                                 record.rows,
+                                 record.collision.contacts,
+                                 no_rows,
+                                 none,
+                                 {nullptr, rate, nullptr, rate},
+                                 twists,
+                                 twists,
+                                 record.q.data(),
+                                 record.v.data(),
+                                 record.u.data(),
+                                 record.v_next.data(),
+                                 record.acceleration.data(),
+                                 record.solution.lambda.data(),
+                                 record.fext,
+                                 record.solution.modes,
+                                 record.joint_forces};
+  std::vector<FrameMotion> motions;
+  std::vector<RightHandSide> sides;
+  for (const ParameterSet::Item& item : set.items()) {
+    // Displaced subtrees, or the frame alone.
+    motions.clear();
+    item.kind->frame_motions(*model_, ws_, item.element, motions);
+    for (std::size_t k = 0; k < motions.size(); ++k) {
+      const FrameMotion& m = motions[k];
+      double change = 0;
+      if (m.subtree >= 0) {
+        const Spatial xi = load6(m.xi), V = twist(model_->body_parent[m.subtree]);
+        const Spatial A = parent_acceleration(*model_, ws_, m.subtree), xi_rate = cross_motion(V, xi);
+        change += displaced(row, outside, {m.subtree, xi, xi_rate, cross_motion(A, xi) + cross_motion(V, xi_rate)});
+      }
+      if (m.geometry >= 0 && sensor.frame.geometry == m.geometry) change += frame_displaced(row, outside, load6(m.xi));
+      if (m.body == row.body && sensor.frame.at_com) {
+        double shift[3];
+        rotate(&ws_.body_rotation[9 * m.body], m.dcom, shift);
+        change += frame_displaced(row, outside, {load3(shift), {}});
+      }
+      out[item.first + k] += scale * change;
+    }
+
+    // Inertia and weight: those of the subtree.
+    const bool gravity = is_kind(item, "gravity");
+    if (gravity && !row.of_forces)
+      for (int k = 0; k < 3; ++k) out[item.first + k] -= scale * row.K[k];
+    if (!row.of_forces || !(gravity || is_kind(item, "mass") || is_kind(item, "com") || is_kind(item, "inertia")))
+      continue;
+    sides.assign(item.element.size, RightHandSide{});
+    item.kind->right_hand_sides(context, item.element, sides.data());
+    for (std::size_t k = 0; k < sides.size(); ++k)
+      for (const RightHandSide::Wrench& w : sides[k].wrenches)
+        if (feels(row, w.body))
+          out[item.first + k] -= scale / options.timestep * dot(screw_about(row, w.body), load6(w.value));
+    for (int b = std::max(row.body, 1); gravity && b < model_->body_subtree_end[row.body]; ++b) {
+      if (model_->body_tree[b] >= 0) continue;
+      Frame centre;
+      centre.body = b, centre.at_com = true;
+      double by_f[3], by_n[3];
+      screw_at(row, frame_state(*model_, ws_, centre).position, by_f, by_n);
+      for (int k = 0; k < 3; ++k) out[item.first + k] -= scale * model_->body_mass[b] * by_f[k];
+    }
+  }
+}
+
+}  // namespace coulomb

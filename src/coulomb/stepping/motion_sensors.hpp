@@ -1,0 +1,81 @@
+// Accelerometers, and the force and torque between a body and its parent: functions of (q, v, a) and of the forces that act on bodies
+// from outside. Of a step, a = (v+ - v) / h is its mean acceleration.
+//
+//   accelerometer   y = R^T (a_p - g)                       of the frame's origin p, in the frame's axes
+//   force, torque   y = S . sum over the subtree of (I A + V x* I V - w)
+//
+// S is the screw of the frame's axis (force: a translation along it; torque: a turn about it, through p) and w what contacts, equalities
+// and the user put on bodies; A carries -g. So a torque is the inverse dynamics of a virtual joint there, whatever joint there is.
+//
+// What dof k displaces by J_k changes as psi_dot_k and psi_ddot_k say (dynamics/acceleration.hpp):
+//
+//   by q_k   dV = psi_dot + J x V,  dA = psi_ddot + psi_dot x V + J x A       by v_k   dV = J,  dA = chi + J x V       by a_k   dA = J
+//
+// Parameters that displace subtrees do it as a virtual dof would.
+#pragma once
+
+#include <vector>
+
+#include "coulomb/dynamics/outputs.hpp"
+#include "coulomb/dynamics/spatial.hpp"
+#include "coulomb/parameters/parameters.hpp"
+#include "coulomb/stepping/step_record.hpp"
+
+namespace coulomb {
+
+/// A force f (world axes) on a body at a point that moves with it, or a torque n: what a sensor of forces does not feel as inertia.
+struct OutsideForce {
+  int body;
+  double point[3], f[3], n[3];
+  bool material = true;  ///< the point is the body's; of a contact it moves as contact_motion says
+};
+
+class MotionSensors {
+ public:
+  explicit MotionSensors(const Model& model) : model_(&model), ws_(model) {}
+
+  /// a: nv. All later calls are at this state.
+  void move_to(const double* q, const double* v, const double* a);
+  const DynamicsWorkspace& dynamics() const { return ws_; }
+
+  /// One number of a sensor: what it feels of each body's motion.
+  struct Row {
+    bool of_forces = false, turns = false;  ///< force or torque; torque
+    int body = 0;                           ///< the frame's
+    double c[3], position[3];               ///< its axis and origin, world
+    double G[6], H[6], K[6];  ///< accelerometer: on the displacement of the body and the changes of V and A
+    double value = 0;         ///< without outside forces
+  };
+  Row row(const Sensor& sensor, int k) const;
+
+  /// Whether an outside force on that body is between the frame and the rest of the world; and what the row has of it, per f and per n.
+  bool feels(const Row& row, int body) const;
+  void screw_at(const Row& row, const double* point, double* by_f, double* by_n) const;
+
+  /// nv each, added to.
+  void add_columns(const Row& row, const std::vector<OutsideForce>& outside, double* by_q, double* by_v,
+                   double* by_a) const;
+  /// set.size(), added to: what moves frames and subtrees, mass, com, inertia, gravity; not what moves contacts.
+  void add_parameters(const Row& row, const Sensor& sensor, const std::vector<OutsideForce>& outside,
+                      const ParameterSet& set, const StepRecord& record, const ConstraintOptions& options, double scale,
+                      double* out) const;
+
+ private:
+  /// A subtree displaced by xi (about its tree's reference point), and how xi itself changes in time.
+  struct Displacement {
+    int root;
+    Spatial xi, rate, acceleration;
+  };
+  Spatial twist(int body) const;
+  Spatial acceleration(int body) const;
+  Spatial screw_about(const Row& row, int body) const;
+  bool inside(int root, int body) const;
+  double displaced(const Row& row, const std::vector<OutsideForce>& outside, const Displacement& d) const;
+  double frame_displaced(const Row& row, const std::vector<OutsideForce>& outside, Spatial xi) const;
+  double sped_up(const Row& row, int root, Spatial dV, Spatial dA) const;
+
+  const Model* model_;
+  DynamicsWorkspace ws_;
+};
+
+}  // namespace coulomb
