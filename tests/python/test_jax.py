@@ -269,47 +269,47 @@ def pushed(steps=None):
     return model, q, v, *more
 
 
+@pytest.mark.parametrize("steps", [None, 4])
 @pytest.mark.parametrize("options", [{}, {"stepper": "bdf2"}], ids=str)
-def test_wrenches_and_forces_agree_with_torch(options):
+def test_wrenches_and_forces_agree_with_torch(options, steps):
     """Of a step and of a rollout: values to the bit, gradients of a function of all results to rounding, forward as reverse."""
     torch = pytest.importorskip("torch")
     import coulomb.torch as ct
 
-    for steps in (None, 4):
-        model, q, v, u, tau, fext = pushed(steps)
-        sim = coulomb.Simulator(model, tolerance=1e-14, **options)
-        mass = np.asarray(model.parameters()["mass/hand"].value)
-        arguments = q, v, u, tau, fext, mass
+    model, q, v, u, tau, fext = pushed(steps)
+    sim = coulomb.Simulator(model, tolerance=1e-14, **options)
+    mass = np.asarray(model.parameters()["mass/hand"].value)
+    arguments = q, v, u, tau, fext, mass
 
-        def ours(q, v, u, tau, fext, mass):
-            parameters = {"mass/hand": mass}
-            if steps is None:
-                return cj.step(sim, q, v, u, tau, parameters, fext=fext, outputs=OUTPUTS)
-            return cj.rollout(sim, q, v, u, parameters, tau=tau, fext=fext, outputs=OUTPUTS)
+    def ours(q, v, u, tau, fext, mass):
+        parameters = {"mass/hand": mass}
+        if steps is None:
+            return cj.step(sim, q, v, u, tau, parameters, fext=fext, outputs=OUTPUTS)
+        return cj.rollout(sim, q, v, u, parameters, tau=tau, fext=fext, outputs=OUTPUTS)
 
-        def theirs(q, v, u, tau, fext, mass):
-            parameters = {"mass/hand": mass}
-            if steps is None:
-                return ct.step(sim, q, v, u, tau, parameters, fext=fext, outputs=OUTPUTS)
-            return ct.rollout(sim, q, v, u, parameters, tau=tau, fext=fext, outputs=OUTPUTS)
+    def theirs(q, v, u, tau, fext, mass):
+        parameters = {"mass/hand": mass}
+        if steps is None:
+            return ct.step(sim, q, v, u, tau, parameters, fext=fext, outputs=OUTPUTS)
+        return ct.rollout(sim, q, v, u, parameters, tau=tau, fext=fext, outputs=OUTPUTS)
 
-        results = ours(*arguments)
-        tensors = [torch.tensor(a, requires_grad=True) for a in arguments]
-        expected = theirs(*tensors)
-        assert all(np.array_equal(a, b.detach()) for a, b in zip(results, expected))
-        weights = [np.random.default_rng(1).normal(size=np.shape(a)) for a in results]
+    results = ours(*arguments)
+    tensors = [torch.tensor(a, requires_grad=True) for a in arguments]
+    expected = theirs(*tensors)
+    assert all(np.array_equal(a, b.detach()) for a, b in zip(results, expected))
+    weights = [np.random.default_rng(1).normal(size=np.shape(a)) for a in results]
 
-        def loss(*arguments):
-            return sum((w * a).sum() for w, a in zip(weights, ours(*arguments)))
+    def loss(*arguments):
+        return sum((w * a).sum() for w, a in zip(weights, ours(*arguments)))
 
-        sum((torch.tensor(w) * a).sum() for w, a in zip(weights, expected)).backward()
-        gradients = jax.grad(loss, argnums=range(6))(*arguments)
-        for ours_, theirs_ in zip(gradients, tensors):
-            scale = 1e-9 + np.abs(theirs_.grad.numpy()).max()
-            assert np.abs(np.asarray(ours_) - theirs_.grad.numpy()).max() < 1e-9 * scale
-        direction = [np.random.default_rng(2).normal(size=np.shape(a)) for a in arguments]
-        forward = jax.jvp(loss, arguments, tuple(direction))[1]
-        assert np.isclose(forward, sum((g * d).sum() for g, d in zip(gradients, direction)), rtol=1e-10)
+    sum((torch.tensor(w) * a).sum() for w, a in zip(weights, expected)).backward()
+    gradients = jax.grad(loss, argnums=range(6))(*arguments)
+    for ours_, theirs_ in zip(gradients, tensors):
+        scale = 1e-9 + np.abs(theirs_.grad.numpy()).max()
+        assert np.abs(np.asarray(ours_) - theirs_.grad.numpy()).max() < 1e-9 * scale
+    direction = [np.random.default_rng(2).normal(size=np.shape(a)) for a in arguments]
+    forward = jax.jvp(loss, arguments, tuple(direction))[1]
+    assert np.isclose(forward, sum((g * d).sum() for g, d in zip(gradients, direction)), rtol=1e-10)
 
 
 def test_wrenches_inside_vmap_and_jit():
