@@ -81,7 +81,7 @@ def test_what_would_change_the_motion_is_refused(word, text):
 
 
 LISTED = {
-    "sensors": mjcf(extra="<sensor><accelerometer site='s'/></sensor>"),
+    "sensors": mjcf(extra="<sensor><magnetometer site='s'/></sensor>"),
     "tendons": mjcf(extra=TENDON.format("")),
     "cameras": mjcf("<camera/>"),
     "mocap": mjcf("<body mocap='true'><geom size='.1'/></body>"),

@@ -93,7 +93,7 @@ def test_refused(case):
 
 LISTED = {
     "slack tendon": (dict(after=TENDON.format("")), "1 tendons that exert no force"),
-    "sensor": (dict(after='<sensor><accelerometer site="s"/></sensor>'), "1 sensors (accelerometer)"),
+    "sensor": (dict(after='<sensor><magnetometer site="s"/></sensor>'), "1 sensors (magnetometer)"),
     "delay": (
         dict(after='<sensor><gyro site="s" delay="0.01" nsample="3"/></sensor>'),
         "delay or interval of 1 sensors",
