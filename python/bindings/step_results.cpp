@@ -209,8 +209,11 @@ Derivatives bind_derivatives(nb::module_& module) {
           "ValueError: unknown "
           "parameter.")
       .def_ro("ambiguous", &StepDerivatives::ambiguous,
-              "Impulses are not unique, the next velocity depends on the choice, and the choice has no derivative "
-              "here: that of least norm.");
+              "No Jacobian is right here: one-sided derivatives differ (a tie that the motion feels, distance exactly "
+              "zero, "
+              "dry friction that yields elsewhere for another direction), or the step jumps, or the geometry has no "
+              "derivative. What is returned is one side (docs/conventions.md). Of the state and of the parameters "
+              "asked for.");
 
   const auto vector_property = [](auto& c, const char* name, std::vector<double> StepCotangent::*member,
                                   const char* doc) {
@@ -220,6 +223,7 @@ Derivatives bind_derivatives(nb::module_& module) {
   };
   nb::class_<StepCotangent> cotangent(module, "StepCotangent",
                                       "Gradient of a function of (q1, v1) with respect to the inputs of the step.");
+  cotangent.def_ro("ambiguous", &StepCotangent::ambiguous, "As StepDerivatives.ambiguous.");
   vector_property(cotangent, "q", &StepCotangent::q, "(nv,) tangent space of q");
   vector_property(cotangent, "v", &StepCotangent::v, "(nv,) with respect to v");
   vector_property(cotangent, "u", &StepCotangent::u, "(nu,) with respect to the controls");

@@ -1,6 +1,7 @@
 #include "coulomb/constraints/constraint_rows.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "coulomb/small_math.hpp"
 
@@ -19,7 +20,8 @@ void ConstraintRows::clear() {
 
 namespace {
 constexpr double rounding_speed = 1e-10;  // m/s, rad/s
-}
+constexpr double corner_width = 1e-12;    // m, rad: nearer to a change of slope the state is at it
+}  // namespace
 
 Bias one_sided_bias(const ConstraintOptions& options, double phi) {
   const double h = options.timestep;
@@ -28,12 +30,26 @@ Bias one_sided_bias(const ConstraintOptions& options, double phi) {
     const double open = phi - closed_gap, rounding = std::min(phi / h, rounding_speed);
     return open > 0 ? Bias{rounding + open / h, 1 / h} : Bias{rounding, 0};
   }
-  if (phi >= 0) return {phi / h, 1 / h};
+
+  // Where the correction ends: at the distance zero or the slop, and at its largest speed.
+  const double correction = options.baumgarte / h;
   const double violation = phi + options.slop;
-  if (violation >= 0) return {0, 0};
-  const double value = options.baumgarte * violation / h;
-  if (value < -options.max_correction_speed) return {-options.max_correction_speed, 0};
-  return {value, options.baumgarte / h};
+  const double excess = violation + options.max_correction_speed / correction;
+  Bias bias;
+  const bool ends_at_zero = std::abs(phi) <= corner_width && (options.slop > 0 || options.baumgarte < 1);
+  const bool ends_at_slop = std::abs(violation) <= corner_width && options.slop > 0;
+  const bool at_largest_speed = std::abs(excess) <= corner_width;
+  bias.corner = ends_at_zero || (correction > 0 && (ends_at_slop || at_largest_speed));
+  const double violated_slope = violation <= corner_width && excess > corner_width ? correction : 0.0;
+
+  if (phi >= 0) {
+    bias.value = phi / h;
+    bias.slope = phi <= corner_width ? violated_slope : 1 / h;
+  } else {
+    bias.value = std::clamp(options.baumgarte * violation / h, -options.max_correction_speed, 0.0);
+    bias.slope = violated_slope;
+  }
+  return bias;
 }
 
 void link_twists(const Model& model, const DynamicsWorkspace& dynamics, const double* x, double* link_twist) {

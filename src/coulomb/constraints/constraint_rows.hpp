@@ -120,9 +120,10 @@ void add_joint_limit_rows(const RowContext& context, ConstraintRows& rows);
 void add_dry_friction_rows(const RowContext& context, ConstraintRows& rows);
 
 /// Bias of a one-sided position error (negative: violated) and its slope: speculative +phi/h when open, share of the violation
-/// beyond the slop when violated (THEORY 2, 9.4).
+/// beyond the slop when violated. Where two slopes meet it is that of the violated side; corner says so.
 struct Bias {
   double value = 0, slope = 0;
+  bool corner = false;
 };
 Bias one_sided_bias(const ConstraintOptions& options, double phi);
 

@@ -36,7 +36,7 @@ void ImpactGradient::prepare(const Model& model, const StepOptions& options, Ste
     if (is_event(phase(i).end)) gaps_[i].build(model, phase(i), this->record(i + 1), phases_->smooth.constraints);
 }
 
-bool ImpactGradient::ambiguous() const {
+bool ImpactGradient::ambiguous() {
   for (int i = 0; i < phases_->count; ++i)
     if (linear_[i]->ambiguous()) return true;
   return false;

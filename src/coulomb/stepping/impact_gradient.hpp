@@ -33,7 +33,7 @@ class ImpactGradient final : public StepGradient {
   void impulse_columns(StepInput input, std::vector<double>& out_T) override;
   void impulse_columns(const ParameterSet& set, std::vector<double>& out_T) override;
   void vjp(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set = nullptr) override;
-  bool ambiguous() const override;
+  bool ambiguous() override;
 
  private:
   /// Tangents of (q, v), of the time left and of the step's length: one row per column of the Jacobian.

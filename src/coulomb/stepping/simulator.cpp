@@ -349,6 +349,7 @@ std::shared_ptr<const StepDerivatives> Simulator::derivatives(const std::vector<
   auto out = std::make_shared<StepDerivatives>(derivatives());
   out->parameters = set;
   gradient_->parameter_columns(*set, out->parameters_T);
+  out->ambiguous = gradient_->ambiguous();
   out->origin = origin_, out->step = step_count_;
   return out;
 }
@@ -359,6 +360,7 @@ std::shared_ptr<const SparseStepDerivatives> Simulator::sparse_derivatives(const
   if (set) {
     out->parameters = set;
     gradient_->parameter_columns(*set, out->parameters_T);
+    out->ambiguous = gradient_->ambiguous();
   }
   return out;
 }
@@ -395,6 +397,7 @@ StepCotangent Simulator::vjp(const double* dq1, const double* dv1, const std::ve
   StepCotangent out;
   out.parameter_set = parameter_set(parameters);
   gradient_->vjp(dq1, dv1, out, out.parameter_set.get());
+  out.ambiguous = gradient_->ambiguous();
   return out;
 }
 
