@@ -49,8 +49,8 @@ void construct(Batch* self, std::shared_ptr<Model> model, int num_envs, int num_
                std::optional<nb::dict> parameters, nb::kwargs options) {
   // whatever a Simulator takes, and refuses, is taken and refused here
   if (timestep) options["timestep"] = *timestep;
-  const nb::object simulator = nb::type<Simulator>()(model, **options);
-  const Simulator& one = nb::cast<const Simulator&>(simulator);
+  const nb::object simulator = nb::type<SimulatorObject>()(model, **options);
+  const Simulator& one = nb::cast<const SimulatorObject&>(simulator);
   SimulatorOptions settings = one.options();
   const PenaltyDefaults& penalty = one.model().penalty;  // which took these options over
   settings.contact_stiffness = penalty.stiffness, settings.contact_damping = penalty.damping;

@@ -1,16 +1,9 @@
 // The arrays of batch.hpp: masks, values of parameters, new arrays of any shape and type.
 #include <nanobind/stl/string.h>
 
-#include <stdexcept>
-
 #include "batch.hpp"
 
 namespace coulomb::python {
-
-Idle::Idle(Batch& batch) : batch_(batch) {
-  if (batch.busy.exchange(true))
-    throw std::runtime_error("BatchSimulator: another call is running; use one batch per thread");
-}
 
 Mask::Mask(nb::handle object, Py_ssize_t n) {
   if (object.is_none()) return;

@@ -12,4 +12,5 @@ NB_MODULE(_core, module) {
   coulomb::python::bind_solvers(module);
   coulomb::python::bind_stepping(module);
   coulomb::python::bind_batch(module);
+  coulomb::python::explain_calls(module);
 }

@@ -5,24 +5,27 @@
 
 namespace coulomb {
 struct Model;
-class Simulator;
 struct StepDerivatives;
 }  // namespace coulomb
 
 namespace coulomb::python {
+
+struct SimulatorObject;
 
 void bind_batch(nanobind::module_& module);
 void bind_model(nanobind::module_& module);
 nanobind::class_<StepDerivatives> bind_derivatives(nanobind::module_& module);
 void bind_dynamics(nanobind::class_<Model>& model);
 void bind_model_outputs(nanobind::class_<Model>& model);
-void bind_step_outputs(nanobind::class_<StepDerivatives>& derivatives, nanobind::class_<Simulator>& simulator);
+void bind_step_outputs(nanobind::class_<StepDerivatives>& derivatives, nanobind::class_<SimulatorObject>& simulator);
 void bind_parameters(nanobind::class_<Model>& model);
 void bind_pin_coordinates(nanobind::class_<Model>& model);
 void bind_reports(nanobind::module_& module);
-void bind_rollout(nanobind::module_& module, nanobind::class_<Simulator>& simulator);
+void bind_rollout(nanobind::module_& module, nanobind::class_<SimulatorObject>& simulator);
 void bind_scene(nanobind::module_& module);
 void bind_solvers(nanobind::module_& module);
 void bind_stepping(nanobind::module_& module);
+/// To be called last.
+void explain_calls(nanobind::module_& module);
 
 }  // namespace coulomb::python

@@ -54,14 +54,6 @@ OutputWeights::OutputWeights(const Model& model, nb::handle outputs, Py_ssize_t 
 
 namespace {
 
-Simulator& simulator_of(const StepDerivatives& d, const char* what) {
-  Simulator* sim = d.origin ? d.origin->simulator : nullptr;
-  if (sim == nullptr) throw std::logic_error(std::string(what) + ": the simulator of these derivatives is gone");
-  if (sim->step_count() != d.step)
-    throw std::logic_error(std::string(what) + ": the simulator has stepped since these derivatives were taken");
-  return *sim;
-}
-
 nb::object matrix(const std::vector<double>& values, Py_ssize_t rows, int columns) {
   static const double nothing = 0;
   return to_numpy(values.empty() ? &nothing : values.data(), rows, columns, columns);
@@ -72,7 +64,8 @@ void bind_contact_derivative(nb::class_<StepDerivatives>& cls, const char* name,
   cls.def(
       name,
       [name, quantity](const StepDerivatives& d, const std::string& wrt) {
-        Simulator& sim = simulator_of(d, name);
+        Origin origin(d, name);
+        Simulator& sim = origin.simulator();
         int columns = 0;
         const std::vector<double> values = contact_derivatives(sim, quantity, wrt, columns);
         Py_ssize_t rows = 0;
@@ -192,7 +185,7 @@ void bind_batch_outputs(nb::class_<Batch>& cls) {
       "unknown output.");
 }
 
-void bind_step_outputs(nb::class_<StepDerivatives>& derivatives, nb::class_<Simulator>& simulator) {
+void bind_step_outputs(nb::class_<StepDerivatives>& derivatives, nb::class_<SimulatorObject>& simulator) {
   bind_contact_derivative(
       derivatives, "dpoint", ContactQuantity::point,
       "(3 n, k) derivative of the points of the n contacts of Simulator.contacts, separating ones "
@@ -204,7 +197,8 @@ void bind_step_outputs(nb::class_<StepDerivatives>& derivatives, nb::class_<Simu
   derivatives.def(
       "output",
       [](const StepDerivatives& d, nb::handle name, const std::string& wrt) {
-        Simulator& sim = simulator_of(d, "output");
+        Origin origin(d, "output");
+        Simulator& sim = origin.simulator();
         const OutputSet set(sim.model(), output_names_of(name));
         int columns = 0;
         const std::vector<double> values = output_derivatives(sim, set, wrt, columns);
@@ -214,10 +208,9 @@ void bind_step_outputs(nb::class_<StepDerivatives>& derivatives, nb::class_<Simu
       "(tangent_size, k) derivative of Simulator.output(name) by 'q', 'v', 'u', 'tau' or a parameter.\n\nErrors as "
       "dlambda; ValueError: unknown output.");
   simulator.def(
-      "output",
-      [](const Simulator& sim, nb::handle name) {
+      "output", exclusive(+[](Simulator& sim, nb::handle name) {
         return to_numpy(read_outputs(sim, OutputSet(sim.model(), output_names_of(name))));
-      },
+      }),
       nb::arg("name"), nb::sig("def output(self, name: str | list[str]) -> numpy.ndarray"),
       "(size,) reading after the last step: at the next state; of forces (touch, actuatorfrc, ...), in the step. A "
       "list of names: one after the other.\n\nRuntimeError before the first step; ValueError: unknown output.");

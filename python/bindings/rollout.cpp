@@ -15,6 +15,7 @@
 #include "coulomb/rollout/rollout_derivatives.hpp"
 #include "coulomb/rollout/rollout_outputs.hpp"
 #include "module.hpp"
+#include "one_call.hpp"
 #include "outputs.hpp"
 
 namespace coulomb::python {
@@ -303,12 +304,12 @@ void bind_products(nb::class_<Rollout>& cls) {
 
 }  // namespace
 
-void bind_rollout(nb::module_& module, nb::class_<Simulator>& simulator) {
+void bind_rollout(nb::module_& module, nb::class_<SimulatorObject>& simulator) {
   bind_cotangent(module);
   nb::class_<Rollout> trajectory = bind_trajectory(module);
   bind_products(trajectory);
   simulator.def(
-      "rollout", &run, nb::arg("q0"), nb::arg("v0"), nb::arg("U") = nb::none(), nb::kw_only(),
+      "rollout", exclusive(&run), nb::arg("q0"), nb::arg("v0"), nb::arg("U") = nb::none(), nb::kw_only(),
       nb::arg("steps") = nb::none(), nb::arg("tau") = nb::none(), nb::arg("checkpoint_every") = nb::none(),
       nb::arg("memory_budget") = nb::none(), nb::arg("keep_factors") = true, nb::arg("progress") = nb::none(),
       nb::sig("def rollout(self, q0: numpy.ndarray, v0: numpy.ndarray, U: numpy.ndarray | None = None, *, "

@@ -12,6 +12,7 @@
 #include "coulomb/solvers/contact_problem.hpp"
 #include "coulomb/stepping/step_outputs.hpp"
 #include "module.hpp"
+#include "one_call.hpp"
 
 namespace coulomb::python {
 
@@ -190,14 +191,12 @@ Derivatives bind_derivatives(nb::module_& module) {
       .def(
           "dlambda",
           [](const StepDerivatives& d, const std::string& wrt) {
-            Simulator* sim = d.origin ? d.origin->simulator : nullptr;
-            if (sim == nullptr) throw std::logic_error("dlambda: the simulator of these derivatives is gone");
-            if (sim->step_count() != d.step)
-              throw std::logic_error("dlambda: the simulator has stepped since these derivatives were taken");
+            Origin origin(d, "dlambda");
+            Simulator& sim = origin.simulator();
             int columns = 0;
-            const std::vector<double> values = sim->impulse_derivatives(wrt, columns);
+            const std::vector<double> values = sim.impulse_derivatives(wrt, columns);
             Py_ssize_t rows = 0;
-            for (const BodyRows& b : sim->record().rows.body_rows) rows += b.contact >= 0 ? 3 : 0;
+            for (const BodyRows& b : sim.record().rows.body_rows) rows += b.contact >= 0 ? 3 : 0;
             return to_numpy(values.data(), rows, columns, columns);
           },
           nb::arg("wrt"), nb::sig("def dlambda(self, wrt: str) -> numpy.ndarray"),

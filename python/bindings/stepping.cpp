@@ -13,6 +13,7 @@
 #include "coulomb/stepping/step_outputs.hpp"
 #include "implicit_options.hpp"
 #include "module.hpp"
+#include "one_call.hpp"
 #include "outputs.hpp"
 
 namespace coulomb::python {
@@ -118,20 +119,21 @@ nb::dict keywords(const SimulatorOptions& options) {
   return out;
 }
 
-nb::class_<Simulator> bind_simulator(nb::module_& module) {
+nb::class_<SimulatorObject> bind_simulator(nb::module_& module) {
   const SimulatorOptions defaults;
   nb::class_<StepMemory>(module, "StepMemory",
                          "What steps carry on: contact features and impulses. Opaque; see Simulator.memory.");
-  nb::class_<Simulator> cls(module, "Simulator",
-                            "Steps one model. Holds the memory of the last step (warm start, contact features): not to "
-                            "be shared between threads.");
+  nb::class_<SimulatorObject> cls(
+      module, "Simulator",
+      "Steps one model. Holds the memory of the last step (warm start, contact features). One call at a "
+      "time: while a rollout runs, others from another thread or from its progress= are a RuntimeError.");
   cls.def(
       "__init__",
-      [](Simulator* self, std::shared_ptr<Model> model, std::optional<double> timestep, const std::string& contact,
-         int friction_directions, const std::string& friction_polygon, const std::string& stepper,
-         const std::string& solver, double tolerance, int max_iterations, double baumgarte, double slop,
-         double max_correction_speed, double restitution_threshold, bool continuous_collision, int max_impacts,
-         double penetration_tolerance, bool patches, bool warm_start, bool exclude_neutral_overlaps,
+      [](SimulatorObject* self, std::shared_ptr<Model> model, std::optional<double> timestep,
+         const std::string& contact, int friction_directions, const std::string& friction_polygon,
+         const std::string& stepper, const std::string& solver, double tolerance, int max_iterations, double baumgarte,
+         double slop, double max_correction_speed, double restitution_threshold, bool continuous_collision,
+         int max_impacts, double penetration_tolerance, bool patches, bool warm_start, bool exclude_neutral_overlaps,
          const std::string& gradient, int gradient_samples, double gradient_scale, std::uint64_t gradient_seed,
          const nb::kwargs& more) {
         SimulatorOptions all =
@@ -140,7 +142,7 @@ nb::class_<Simulator> bind_simulator(nb::module_& module) {
                     max_impacts, penetration_tolerance, patches, warm_start, exclude_neutral_overlaps, gradient,
                     gradient_samples, gradient_scale, gradient_seed);
         set_implicit_options(more, all);
-        new (self) Simulator(std::move(model), std::move(all));
+        new (self) SimulatorObject(std::move(model), std::move(all));
       },
       nb::arg("model"), nb::arg("timestep") = nb::none(), nb::kw_only(), nb::arg("contact") = defaults.contact,
       nb::arg("friction_directions") = defaults.friction_directions,
@@ -184,7 +186,7 @@ nb::class_<Simulator> bind_simulator(nb::module_& module) {
       "newton_halvings. tie_margin: what 'complementarity_aware' takes for a tie "
       "(Contact.margin).\n\nValueError: names "
       "the option and its value.");
-  cls.def("step", &step, nb::arg("q"), nb::arg("v"), nb::arg("u") = nb::none(), nb::arg("tau") = nb::none(),
+  cls.def("step", exclusive(&step), nb::arg("q"), nb::arg("v"), nb::arg("u") = nb::none(), nb::arg("tau") = nb::none(),
           nb::arg("fext") = nb::none(),
           nb::sig("def step(self, q: numpy.ndarray, v: numpy.ndarray, u: numpy.ndarray | None = None, tau: "
                   "numpy.ndarray | None = None, "
@@ -196,33 +198,32 @@ nb::class_<Simulator> bind_simulator(nb::module_& module) {
           "simulator is then as it was. Numerical trouble is in status, never an exception; the results are finite (if "
           "numbers overflow: the state given).");
   bind_rollout(module, cls);
-  cls.def_prop_ro("status", &Simulator::status, "StepStatus of the last step.");
-  cls.def_prop_ro("contacts", &Simulator::contacts, "List of Contact of the last step.");
-  cls.def_prop_ro("impacts", &Simulator::impacts,
+  cls.def_prop_ro("status", exclusive(+[](Simulator& sim) { return sim.status(); }), "StepStatus of the last step.");
+  cls.def_prop_ro("contacts", exclusive(+[](Simulator& sim) { return sim.contacts(); }),
+                  "List of Contact of the last step.");
+  cls.def_prop_ro("impacts", exclusive(+[](Simulator& sim) { return sim.impacts(); }),
                   "With continuous_collision: list of Impact of the last step, in the order of time.");
   cls.def(
-      "derivatives",
-      [](Simulator& sim, const std::vector<std::string>& wrt) {
+      "derivatives", exclusive(+[](Simulator& sim, const std::vector<std::string>& wrt) {
         return std::const_pointer_cast<StepDerivatives>(wrt.empty() ? sim.shared_derivatives() : sim.derivatives(wrt));
-      },
+      }),
       nb::arg("wrt") = std::vector<std::string>{},
       "StepDerivatives of the last step; stay valid afterwards. wrt: names of parameters (Model.parameters) whose "
       "columns d[name] are "
       "wanted too.\n\nRuntimeError before the first step and after one that overflowed; ValueError: unknown "
       "parameter.");
   cls.def(
-      "derivatives",
-      [](Simulator& sim, const std::vector<std::string>& wrt, bool sparse) -> nb::object {
+      "derivatives", exclusive(+[](Simulator& sim, const std::vector<std::string>& wrt, bool sparse) -> nb::object {
         if (sparse) return nb::cast(std::const_pointer_cast<SparseStepDerivatives>(sim.sparse_derivatives(wrt)));
         return nb::cast(
             std::const_pointer_cast<StepDerivatives>(wrt.empty() ? sim.shared_derivatives() : sim.derivatives(wrt)));
-      },
+      }),
       nb::arg("wrt") = std::vector<std::string>{}, nb::kw_only(), nb::arg("sparse"),
       nb::sig("def derivatives(self, wrt: collections.abc.Sequence[str] = [], *, sparse: bool) -> StepDerivatives | "
               "SparseStepDerivatives"),
       "sparse=True: SparseStepDerivatives, the same numbers as SciPy matrices, without a dense one of (nv, nv): for "
       "scenes of many bodies.");
-  cls.def("vjp", &vjp, nb::arg("dq1") = nb::none(), nb::arg("dv1") = nb::none(),
+  cls.def("vjp", exclusive(&vjp), nb::arg("dq1") = nb::none(), nb::arg("dv1") = nb::none(),
           nb::arg("wrt") = std::vector<std::string>{}, nb::kw_only(), nb::arg("outputs") = nb::none(),
           nb::arg("dlambda") = nb::none(),
           nb::sig("def vjp(self, dq1: numpy.ndarray | None = None, dv1: numpy.ndarray | None = None, wrt: list[str] = "
@@ -233,7 +234,7 @@ nb::class_<Simulator> bind_simulator(nb::module_& module) {
           "by name (Simulator.output). dlambda: of the contact impulses, (3 n,) as the rows of "
           "StepDerivatives.dlambda. These two add to dq1 and dv1, which may then be None; forces and impulses cost a "
           "Jacobian.\n\nRuntimeError before the first step; ValueError: NaN in a cotangent, unknown name.");
-  cls.def("jvp", &jvp, nb::arg("dq") = nb::none(), nb::arg("dv") = nb::none(), nb::arg("du") = nb::none(),
+  cls.def("jvp", exclusive(&jvp), nb::arg("dq") = nb::none(), nb::arg("dv") = nb::none(), nb::arg("du") = nb::none(),
           nb::arg("dtau") = nb::none(),
           nb::sig("def jvp(self, dq: numpy.ndarray | None = None, dv: numpy.ndarray | None = None, du: numpy.ndarray | "
                   "None = None, "
@@ -241,21 +242,22 @@ nb::class_<Simulator> bind_simulator(nb::module_& module) {
           "Forward mode: tangents dq, dv, dtau (nv,) and du (nu,) of the inputs (None: zero) to those (nv,) of q1 and "
           "v1.\n\nRuntimeError "
           "before the first step.");
-  cls.def("reset", &Simulator::reset, "Forgets the last step: the next one starts cold.");
+  cls.def("reset", exclusive(+[](Simulator& sim) { sim.reset(); }), "Forgets the last step: the next one starts cold.");
   cls.def_prop_rw(
-      "memory", [](const Simulator& sim) { return StepMemory(sim.memory()); },
-      [](Simulator& sim, const StepMemory& memory) { sim.set_memory(memory); },
+      "memory", exclusive(+[](Simulator& sim) { return StepMemory(sim.memory()); }),
+      exclusive(+[](Simulator& sim, const StepMemory& memory) { sim.set_memory(memory); }),
       "A copy of what steps carry on; assign it to replay a step exactly. ValueError: it belongs to a model of another "
       "structure.");
-  cls.def("freeze_memory", &Simulator::freeze_memory, nb::arg("frozen"),
-          "While frozen, steps read the memory and do not write it.");
+  cls.def("freeze_memory", exclusive(+[](Simulator& sim, bool frozen) { sim.freeze_memory(frozen); }),
+          nb::arg("frozen"), "While frozen, steps read the memory and do not write it.");
   cls.def_prop_ro(
-      "model", [](const Simulator& sim) { return std::const_pointer_cast<Model>(sim.shared_model()); },
+      "model", [](const SimulatorObject& sim) { return std::const_pointer_cast<Model>(sim.shared_model()); },
       "The Model that is simulated: the one given, without the pairs that overlap in the neutral pose (see its "
       "`ignored`).");
-  cls.def_prop_ro("timestep", &Simulator::timestep, "s");
+  cls.def_prop_ro("timestep", [](const SimulatorObject& sim) { return sim.timestep(); }, "s");
   cls.def_prop_ro(
-      "options", [](const Simulator& sim) { return keywords(sim.options()); }, nb::sig("def options(self) -> dict"),
+      "options", [](const SimulatorObject& sim) { return keywords(sim.options()); },
+      nb::sig("def options(self) -> dict"),
       "The keyword arguments that make such a simulator: Simulator(model, **sim.options).");
   return cls;
 }
@@ -265,7 +267,7 @@ nb::class_<Simulator> bind_simulator(nb::module_& module) {
 void bind_stepping(nb::module_& module) {
   nb::class_<StepDerivatives> derivatives = bind_derivatives(module);
   bind_reports(module);
-  nb::class_<Simulator> simulator = bind_simulator(module);
+  nb::class_<SimulatorObject> simulator = bind_simulator(module);
   bind_step_outputs(derivatives, simulator);
 }
 
