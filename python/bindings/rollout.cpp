@@ -318,7 +318,8 @@ void bind_rollout(nb::module_& module, nb::class_<SimulatorObject>& simulator) {
               "None = None, keep_factors: bool = True, progress: "
               "bool | collections.abc.Callable[[int, int], object] | None = None) -> Rollout"),
       "T steps from (q0, v0) under U (T, nu) and extra joint forces tau (T, nv), or `steps` steps without. "
-      "Starts from reset(). Returns a Rollout.\n\n"
+      "Starts from reset(); afterwards status, contacts, output and derivatives are those of its last step. Returns a "
+      "Rollout, which leaves the simulator alone.\n\n"
       "checkpoint_every: steps between checkpoints of the memory that derivatives start from; a vjp keeps "
       "the records of as many steps. memory_budget: instead, bytes for the whole Rollout and its vjp "
       "(default: the states and 64 MB); contacts that come later may pass a tight one, Rollout.memory tells. "
