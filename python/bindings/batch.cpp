@@ -185,7 +185,9 @@ void bind_results(nb::module_& module) {
           "(n, 2 nv, 2 nv) d(q1, v1)/d(the state before) with stepper bdf2, zeros for a step without one; else None.")
       .def_ro("B", &DerivativesOut::B, "(n, 2 nv, nu) d(q1, v1)/du")
       .def_ro("B_tau", &DerivativesOut::B_tau, "(n, 2 nv, nv) d(q1, v1)/dtau")
-      .def_ro("valid", &DerivativesOut::valid, "(n,) bool: False, and zeros, where the numbers of the step overflowed.")
+      .def_ro("valid", &DerivativesOut::valid,
+              "(n,) bool: False, and zeros, where the numbers of the step overflowed or an environment took no step "
+              "since it was made or reset.")
       .def(
           "__getitem__",
           [](const DerivativesOut& d, const std::string& name) { return parameter_part(d.columns, d.set, name); },
@@ -219,7 +221,9 @@ void bind_results(nb::module_& module) {
           "previous_q", &CotangentOut::previous_q,
           "(n, nv) tangent space of q of the state before with stepper bdf2, zeros for a step without one; else None.")
       .def_ro("previous_v", &CotangentOut::previous_v, "(n, nv) with respect to v of the state before; or None.")
-      .def_ro("valid", &CotangentOut::valid, "(n,) bool: False, and zeros, where the numbers of the step overflowed.")
+      .def_ro("valid", &CotangentOut::valid,
+              "(n,) bool: False, and zeros, where the numbers of the step overflowed or an environment took no step "
+              "since it was made or reset.")
       .def(
           "__getitem__",
           [](const CotangentOut& g, const std::string& name) { return parameter_part(g.columns, g.set, name); },
@@ -255,7 +259,7 @@ void bind_products(nb::class_<Batch>& cls) {
   cls.def("derivatives", &derivatives, nb::arg("wrt") = std::vector<std::string>{},
           "BatchDerivatives of the last call of step. wrt: names of parameters (Model.parameters) whose columns "
           "d[name] are wanted "
-          "too.\n\nRuntimeError: an environment took no step yet; ValueError: unknown parameter.");
+          "too.\n\nRuntimeError: no environment took a step yet; ValueError: unknown parameter.");
   cls.def(
       "vjp", &vjp, nb::arg("dQ1") = nb::none(), nb::arg("dV1") = nb::none(),
       nb::arg("wrt") = std::vector<std::string>{}, nb::kw_only(), nb::arg("outputs") = nb::none(),
@@ -264,18 +268,18 @@ void bind_products(nb::class_<Batch>& cls) {
       "Reverse mode: cotangents (n, nv) of q1 and v1 to the BatchCotangent of q, v, u and tau, and of the "
       "parameters named in wrt "
       "(g[name], per environment). outputs: cotangents (n, tangent_size) of outputs by name, forces too, which add to "
-      "dQ1 and dV1; these may then be None.\n\nRuntimeError: an environment took no step yet, or forces that the steps "
+      "dQ1 and dV1; these may then be None.\n\nRuntimeError: no environment took a step yet, or forces that the steps "
       "do not tell; ValueError: NaN in a cotangent, unknown name.");
-  cls.def("jvp", &jvp, nb::arg("dQ") = nb::none(), nb::arg("dV") = nb::none(), nb::arg("dU") = nb::none(),
-          nb::arg("dtau") = nb::none(),
-          nb::sig("def jvp(self, dQ: numpy.ndarray | None = None, dV: numpy.ndarray | None = None, dU: numpy.ndarray | "
-                  "None = None, "
-                  "dtau: numpy.ndarray | None = None) -> tuple[numpy.ndarray, numpy.ndarray]"),
-          "Forward mode: tangents dQ, dV, dtau (n, nv) and dU (n, nu) of the inputs (None: zero) to those (n, nv) of "
-          "q1 and "
-          "v1; zeros where the numbers of the step overflowed (`valid` of derivatives and vjp).\n\nRuntimeError: an "
-          "environment took no step "
-          "yet.");
+  cls.def(
+      "jvp", &jvp, nb::arg("dQ") = nb::none(), nb::arg("dV") = nb::none(), nb::arg("dU") = nb::none(),
+      nb::arg("dtau") = nb::none(),
+      nb::sig("def jvp(self, dQ: numpy.ndarray | None = None, dV: numpy.ndarray | None = None, dU: numpy.ndarray | "
+              "None = None, "
+              "dtau: numpy.ndarray | None = None) -> tuple[numpy.ndarray, numpy.ndarray]"),
+      "Forward mode: tangents dQ, dV, dtau (n, nv) and dU (n, nu) of the inputs (None: zero) to those (n, nv) of "
+      "q1 and "
+      "v1; zeros where a step has no derivative (`valid` of derivatives and vjp).\n\nRuntimeError: no environment took "
+      "a step yet.");
 }
 
 void bind_state(nb::class_<Batch>& cls) {
@@ -296,12 +300,18 @@ void bind_state(nb::class_<Batch>& cls) {
           "names environment, parameter and value; nothing is changed then.");
   cls.def(
       "reset",
-      [](Batch& b, nb::handle mask) {
+      [](Batch& b, nb::handle mask, nb::handle Q, nb::handle V) {
+        const OptionalArray q_in(Q, "Q", {b.n(), b.model().nq}), v_in(V, "V", {b.n(), b.model().nv});
+        const Mask mask_in(mask, b.n());
         const Idle idle(b);
-        b.simulator.reset(Mask(mask, b.n()).data());
+        b.simulator.reset(mask_in.data(), q_in.data(), v_in.data());
       },
-      nb::arg("mask") = nb::none(), nb::sig("def reset(self, mask: numpy.ndarray | None = None) -> None"),
-      "Environments (of the mask) forget their last step: the next one starts cold.");
+      nb::arg("mask") = nb::none(), nb::arg("Q") = nb::none(), nb::arg("V") = nb::none(),
+      nb::sig("def reset(self, mask: numpy.ndarray | None = None, Q: numpy.ndarray | None = None, V: numpy.ndarray | "
+              "None = None) -> None"),
+      "Environments (of the mask) forget their last step: the next one starts cold. Q (n, nq), V (n, nv): the states "
+      "they start from; their rows are checked, and outputs are read there until the next step.\n\nValueError: names "
+      "argument, element and value; nothing is reset then.");
   cls.def_prop_rw(
       "memory",
       [](Batch& b) {

@@ -175,14 +175,15 @@ void bind_batch_outputs(nb::class_<Batch>& cls) {
         const Idle idle(b);
         const OutputSet set(b.model(), output_names_of(name));
         ArrayOut out = new_array(b.n(), set.size());
-        StateOutputs at(b.model());
-        for (int i = 0; i < b.simulator.num_envs(); ++i)
-          read_outputs(b.simulator.environment(i), set, at, out.data + static_cast<std::ptrdiff_t>(i) * set.size());
+        b.simulator.read_outputs(set, out.data);
         return out.array;
       },
       nb::arg("name"), nb::sig("def output(self, name: str | list[str]) -> numpy.ndarray"),
-      "(n, size) Simulator.output of every environment.\n\nRuntimeError: an environment took no step yet; ValueError: "
-      "unknown output.");
+      "(n, size) Simulator.output of every environment; of one that was reset, at the state that reset was given, "
+      "forces "
+      "zero. Rows of environments that have neither stepped nor been given a state are nan.\n\nRuntimeError: that is "
+      "so "
+      "of all; ValueError: unknown output.");
 }
 
 void bind_step_outputs(nb::class_<StepDerivatives>& derivatives, nb::class_<SimulatorObject>& simulator) {
