@@ -52,7 +52,7 @@ class ArrayIn {
 
  private:
   bool get(nb::handle object) {
-    if (!PyObject_CheckBuffer(object.ptr())) return false;
+    if (!PyObject_CheckBuffer(object.ptr()) || is_masked(object)) return false;
     if (PyObject_GetBuffer(object.ptr(), &buffer_, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) != 0) {
       PyErr_Clear();
       return false;
@@ -62,6 +62,8 @@ class ArrayIn {
     return held_;
   }
   static nb::object convert(nb::handle object, const char* name);
+  /// numpy.ma: its buffer has numbers that do not count.
+  static bool is_masked(nb::handle object);
   void check_shape(const char* name, std::initializer_list<Py_ssize_t> shape) const;
 
   nb::object converted_;

@@ -59,7 +59,12 @@ void set_implicit_options(const nb::kwargs& keywords, SimulatorOptions& options)
       if (name == o.name) options.*o.member = number<double>(name, value, "a number"), known = true;
     for (const CountOption& o : counts)
       if (name == o.name) options.*o.member = number<int>(name, value, "an integer"), known = true;
-    if (!known) throw nb::type_error(("Simulator() got an unexpected keyword argument '" + name + "'").c_str());
+    if (!known) {
+      nb::dict all = keywords_of(SimulatorOptions{});
+      const nb::object calls = nb::module_::import_("coulomb._calls");
+      const nb::object told = calls.attr("unknown_name")(name.c_str(), nb::list(all.attr("keys")()));
+      throw nb::type_error((std::string("Simulator(): ") + nb::cast<const char*>(told)).c_str());
+    }
   }
 }
 

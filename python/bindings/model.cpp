@@ -5,6 +5,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "arrays.hpp"
@@ -131,6 +132,22 @@ void bind_geometries(Class& cls) {
       "Its flat faces as loops of vertices, counter-clockwise seen from outside. IndexError if there is no such mesh.");
 }
 
+/// Scales the quaternions of q. ValueError names one that has no direction.
+void normalize_row(const Model& model, double* q, const std::string& name) {
+  for (int j = 0; j < model.num_joints; ++j) {
+    const JointType type = model.joint_type[j];
+    if (type != JointType::free && type != JointType::ball) continue;
+    const int first = model.joint_q[j] + (type == JointType::free ? 3 : 0);
+    const double largest = std::abs(
+        *std::max_element(q + first, q + first + 4, [](double a, double b) { return std::abs(a) < std::abs(b); }));
+    if (largest < 1e-150 || largest > 1e150)
+      throw nb::value_error((name + "[" + std::to_string(first) + ":" + std::to_string(first + 4) +
+                             "]: a quaternion of length 0, or beyond the range of numbers, has no direction")
+                                .c_str());
+  }
+  normalize_configuration(model, q);
+}
+
 void bind_configurations(Class& cls) {
   cls.def(
       "neutral",
@@ -158,6 +175,23 @@ void bind_configurations(Class& cls) {
       nb::sig("def integrate(self, q: numpy.ndarray, dq: numpy.ndarray) -> numpy.ndarray"),
       "q (+) dq: q (nq,), dq (nv,) in the tangent space (m, rad; rotations: body axes). Returns (nq,).\n\n"
       "ValueError: names argument, element and value.");
+  cls.def(
+      "normalize",
+      [](const Model& model, nb::handle q) {
+        const bool rows = nb::hasattr(q, "ndim") && nb::cast<int>(q.attr("ndim")) == 2;
+        const ArrayIn in = rows ? ArrayIn(q, "q", {-1, model.nq}) : ArrayIn(q, "q", {model.nq});
+        in.finite("q");
+        const Py_ssize_t n = rows ? in.shape(0) : 1;
+        ArrayOut out = rows ? new_array(n, model.nq) : new_array(model.nq);
+        std::copy_n(in.data(), n * model.nq, out.data);
+        for (Py_ssize_t i = 0; i < n; ++i)
+          normalize_row(model, out.data + i * model.nq, rows ? "q[" + std::to_string(i) + "]" : "q");
+        return out.array;
+      },
+      nb::arg("q"), nb::sig("def normalize(self, q: numpy.ndarray) -> numpy.ndarray"),
+      "q (nq,), or an array (n, nq), with its quaternions scaled to unit length; for states from text files, "
+      "say.\n\nValueError: "
+      "names argument, element and value: not finite, a quaternion of length 0.");
   cls.def(
       "difference",
       [](const Model& model, nb::handle q0, nb::handle q1) {

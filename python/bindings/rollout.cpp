@@ -114,7 +114,14 @@ Rollout run(Simulator& sim, nb::handle q0, nb::handle v0, nb::handle U, std::opt
     options.memory_budget = static_cast<std::size_t>(*memory_budget);
   }
   options.keep_factors = keep_factors;
-  return Watch(progress).run([&](const Progress& watch) { return rollout(sim, input, options, watch); });
+  try {
+    return Watch(progress).run([&](const Progress& watch) { return rollout(sim, input, options, watch); });
+  } catch (const std::bad_alloc&) {
+    PyErr_SetString(PyExc_MemoryError, ("steps: the states of " + std::to_string(input.steps) +
+                                        " steps do not fit into memory; call rollout in parts, or step")
+                                           .c_str());
+    throw nb::python_error();
+  }
 }
 
 /// Parameters of wrt: the inputs, whose gradients come anyway, taken out.

@@ -43,6 +43,11 @@ StepCotangent vjp(Simulator& sim, nb::handle dq1, nb::handle dv1, const std::vec
                   nb::handle outputs, nb::handle dlambda) {
   const Py_ssize_t nv = sim.model().nv;
   if (outputs.is_none() && dlambda.is_none()) {
+    for (const auto& [name, cotangent] : {std::pair("dq1", dq1), std::pair("dv1", dv1)})
+      if (cotangent.is_none())
+        throw nb::type_error((std::string(name) + ": got None, expected an array (" + std::to_string(nv) +
+                              ",); only outputs= or dlambda= can go without")
+                                 .c_str());
     const ArrayIn dq_in(dq1, "dq1", {nv}), dv_in(dv1, "dv1", {nv});
     return sim.vjp(dq_in.data(), dv_in.data(), wrt);
   }
@@ -87,35 +92,6 @@ SimulatorOptions options(std::optional<double> timestep, const std::string& cont
   out.exclude_neutral_overlaps = exclude_neutral_overlaps;
   out.gradient = gradient, out.gradient_samples = gradient_samples;
   out.gradient_scale = gradient_scale, out.gradient_seed = gradient_seed;
-  return out;
-}
-
-/// The keyword arguments that options() makes these options from.
-nb::dict keywords(const SimulatorOptions& options) {
-  nb::dict out;
-  out["timestep"] = options.timestep > 0 ? nb::cast(options.timestep) : nb::none();
-  out["contact"] = options.contact;
-  out["friction_directions"] = options.friction_directions;
-  out["friction_polygon"] = options.friction_polygon;
-  out["stepper"] = options.stepper;
-  out["solver"] = options.solver == "automatic" ? std::string("auto") : options.solver;
-  out["tolerance"] = options.tolerance;
-  out["max_iterations"] = options.max_iterations;
-  out["baumgarte"] = options.baumgarte;
-  out["slop"] = options.slop;
-  out["max_correction_speed"] = options.max_correction_speed;
-  out["restitution_threshold"] = options.restitution_threshold;
-  out["continuous_collision"] = options.continuous_collision;
-  out["max_impacts"] = options.max_impacts;
-  out["penetration_tolerance"] = options.penetration_tolerance;
-  out["patches"] = options.patches;
-  out["warm_start"] = options.warm_start;
-  out["exclude_neutral_overlaps"] = options.exclude_neutral_overlaps;
-  out["gradient"] = options.gradient;
-  out["gradient_samples"] = options.gradient_samples;
-  out["gradient_scale"] = options.gradient_scale;
-  out["gradient_seed"] = options.gradient_seed;
-  store_implicit_options(options, out);
   return out;
 }
 
@@ -256,13 +232,41 @@ nb::class_<SimulatorObject> bind_simulator(nb::module_& module) {
       "`ignored`).");
   cls.def_prop_ro("timestep", [](const SimulatorObject& sim) { return sim.timestep(); }, "s");
   cls.def_prop_ro(
-      "options", [](const SimulatorObject& sim) { return keywords(sim.options()); },
+      "options", [](const SimulatorObject& sim) { return keywords_of(sim.options()); },
       nb::sig("def options(self) -> dict"),
       "The keyword arguments that make such a simulator: Simulator(model, **sim.options).");
   return cls;
 }
 
 }  // namespace
+
+nb::dict keywords_of(const SimulatorOptions& options) {
+  nb::dict out;
+  out["timestep"] = options.timestep > 0 ? nb::cast(options.timestep) : nb::none();
+  out["contact"] = options.contact;
+  out["friction_directions"] = options.friction_directions;
+  out["friction_polygon"] = options.friction_polygon;
+  out["stepper"] = options.stepper;
+  out["solver"] = options.solver == "automatic" ? std::string("auto") : options.solver;
+  out["tolerance"] = options.tolerance;
+  out["max_iterations"] = options.max_iterations;
+  out["baumgarte"] = options.baumgarte;
+  out["slop"] = options.slop;
+  out["max_correction_speed"] = options.max_correction_speed;
+  out["restitution_threshold"] = options.restitution_threshold;
+  out["continuous_collision"] = options.continuous_collision;
+  out["max_impacts"] = options.max_impacts;
+  out["penetration_tolerance"] = options.penetration_tolerance;
+  out["patches"] = options.patches;
+  out["warm_start"] = options.warm_start;
+  out["exclude_neutral_overlaps"] = options.exclude_neutral_overlaps;
+  out["gradient"] = options.gradient;
+  out["gradient_samples"] = options.gradient_samples;
+  out["gradient_scale"] = options.gradient_scale;
+  out["gradient_seed"] = options.gradient_seed;
+  store_implicit_options(options, out);
+  return out;
+}
 
 void bind_stepping(nb::module_& module) {
   nb::class_<StepDerivatives> derivatives = bind_derivatives(module);

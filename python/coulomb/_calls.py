@@ -68,6 +68,16 @@ def unknown_name(name, known):
     return f"there is no argument '{name}'; {advice}"
 
 
+def not_an_array(name, value, error):
+    """The message for an argument that numpy cannot read."""
+    package = type(value).__module__.split(".")[0]
+    if package == "torch" and getattr(value, "requires_grad", False):
+        return f"{name}: a tensor that requires grad; coulomb.torch knows its gradient, or give {name}.detach()"
+    if package in ("jax", "jaxlib"):
+        return f"{name}: has no numbers inside a transformation of JAX; coulomb.jax works there"
+    return f"{name}: not an array of numbers: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
+
+
 def _parsed(text):
     """The _Signature of "def name(self, a: int = ...)"; None if it cannot be read."""
     text = re.sub(r"\\\d+", "...", text)  # defaults that are listed elsewhere

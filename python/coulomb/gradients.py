@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ._core import Model, Simulator
 from ._differences import EPSILON, GROWTH, noise_of, sizes, slope
 
 _INPUTS = ("q", "v", "u", "tau")
@@ -207,6 +208,9 @@ def check_gradients(sim, q, v, u=None, tau=None, *, wrt=_INPUTS, step=1e-6, tole
 
     ValueError names a bad argument.
     """
+    if not isinstance(sim, Simulator):
+        advice = "; make one: coulomb.Simulator(model)" if isinstance(sim, Model) else ""
+        raise TypeError(f"sim: expected a coulomb.Simulator, got {type(sim).__name__}{advice}")
     wrt = [wrt] if isinstance(wrt, str) else list(wrt)
     if not wrt:
         raise ValueError("wrt: names no input")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from . import _core
+from .mjcf import path_text, root_of
 
 
 class Scene(_core.Scene):
@@ -27,7 +28,7 @@ class Scene(_core.Scene):
         """
         if isinstance(package_dirs, (str, os.PathLike)):
             package_dirs = [package_dirs]
-        return super().add_urdf(os.fspath(path), package_dirs=[os.fspath(d) for d in package_dirs], **options)
+        return super().add_urdf(path_text("path", path), package_dirs=[os.fspath(d) for d in package_dirs], **options)
 
     def add_mjcf(self, path_or_xml, *, use_options=True, name=""):
         """Bodies, joints, geometries, actuators, equalities and keyframes of an MJCF file (a path) or string.
@@ -97,18 +98,17 @@ def load(
 ):
     """The Model of a robot's file, in one line: ``coulomb.load("robot.urdf", ground=True)``.
 
-    path: URDF (.urdf) or MJCF (anything else, or an XML string that starts with ``<mujoco``). ground: add the plane z = 0.
+    path: of a URDF or MJCF file, or the XML itself; its root, ``<robot>`` or ``<mujoco>``, says which it is. ground: add the plane z = 0.
     floating_base, package_dirs, ignore_mimic: for URDF, as in Scene.add_urdf. friction: of the ground and of a URDF's links.
     scene_options: those of Scene.
 
     FileNotFoundError, or ValueError that names argument, element and value.
     """
-    text = os.fspath(path)
-    head = text.lstrip()
-    is_xml = head.startswith("<")
-    is_urdf = "<robot" in head if is_xml else text.lower().endswith(".urdf")
-    if not is_xml and not os.path.isfile(text):
-        raise FileNotFoundError(f"path: no such file: {text!r}")
+    text = path_text("path", path)
+    root = root_of(text)
+    is_urdf = root == "robot" or text.lower().endswith(".urdf")
+    if not is_urdf and root != "mujoco":
+        raise ValueError(f"path: the root of the document is <{root}>, expected <robot> (URDF) or <mujoco> (MJCF)")
     scene = Scene(**scene_options)
     if ground:
         scene.add_ground(friction=friction)

@@ -44,12 +44,12 @@ void check_size(const char* name, std::size_t size, std::size_t expected) {
 }
 
 SolverMethod solver_method(const std::string& name) {
-  if (name == "automatic") return SolverMethod::automatic;
+  if (name == "automatic" || name == "auto") return SolverMethod::automatic;
   if (name == "ac_lm") return SolverMethod::ac_lm;
   if (name == "admm") return SolverMethod::admm;
   if (name == "pgs") return SolverMethod::pgs;
   if (name == "dantzig") return SolverMethod::dantzig;
-  refuse("solver: got \"" + name + "\", expected \"automatic\", \"ac_lm\", \"admm\", \"pgs\" or \"dantzig\"");
+  refuse("solver: got \"" + name + "\", expected \"auto\", \"ac_lm\", \"admm\", \"pgs\" or \"dantzig\"");
 }
 
 GradientMode gradient_mode(const std::string& name) {
@@ -71,11 +71,12 @@ StepperKind stepper_kind(const std::string& name) {
 }
 
 ContactLaw contact_law(const std::string& name, StepperKind stepper) {
-  if (name == "automatic") return stepper == StepperKind::semi_implicit ? ContactLaw::cone : ContactLaw::penalty;
+  if (name == "automatic" || name == "auto")
+    return stepper == StepperKind::semi_implicit ? ContactLaw::cone : ContactLaw::penalty;
   if (name == "ncp") return ContactLaw::cone;
   if (name == "penalty") return ContactLaw::penalty;
   if (name == "lcp") return ContactLaw::pyramid;
-  refuse("contact: got \"" + name + "\", expected \"ncp\", \"lcp\" or \"penalty\"");
+  refuse("contact: got \"" + name + "\", expected \"auto\", \"ncp\", \"lcp\" or \"penalty\"");
 }
 
 ImplicitOptions implicit_options(const SimulatorOptions& o) {
