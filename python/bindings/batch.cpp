@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "batch.hpp"
+#include "implicit_options.hpp"
 #include "outputs.hpp"
 
 namespace coulomb::python {
@@ -58,7 +59,7 @@ void construct(Batch* self, std::shared_ptr<Model> model, int num_envs, int num_
   if (!timestep) settings.timestep = 0;  // each model's own
   const BatchParameters values = parameters ? batch_parameters(*parameters, num_envs) : BatchParameters{};
   nb::gil_scoped_release release;
-  new (self) Batch{BatchSimulator(std::move(model), num_envs, num_threads, settings, values)};
+  new (self) Batch{BatchSimulator(std::move(model), num_envs, num_threads, settings, values), num_threads};
 }
 
 nb::object step(Batch& batch, nb::handle Q, nb::handle V, nb::handle U, nb::handle tau, nb::handle fext,
@@ -252,7 +253,13 @@ void bind_results(nb::module_& module) {
       });
 
   nb::class_<MemoryOut>(module, "BatchMemory",
-                        "What the steps of a batch carry on. Opaque; see BatchSimulator.memory.");
+                        "What the steps of a batch carry on. Opaque; see BatchSimulator.memory. Can be pickled.")
+      .def(
+          "__init__",
+          [](MemoryOut* self, std::vector<StepMemory> environments) { new (self) MemoryOut{std::move(environments)}; },
+          nb::arg("environments"), "environments: a StepMemory each.")
+      .def_ro("environments", &MemoryOut::environments, "List of StepMemory, one per environment.")
+      .def("__reduce__", [](nb::handle self) { return reduced("batch_memory", self); });
 }
 
 void bind_products(nb::class_<Batch>& cls) {
@@ -280,6 +287,25 @@ void bind_products(nb::class_<Batch>& cls) {
       "q1 and "
       "v1; zeros where a step has no derivative (`valid` of derivatives and vjp).\n\nRuntimeError: no environment took "
       "a step yet.");
+}
+
+/// What coulomb._saved asks of a batch.
+void bind_pickling(nb::class_<Batch>& cls) {
+  cls.def("__reduce__", [](nb::handle self) { return reduced("batch", self); });
+  cls.def_ro("_requested_threads", &Batch::requested_threads);
+  cls.def_prop_ro("_options", [](Batch& b) { return keywords_of(b.simulator.options()); });
+  cls.def_prop_rw(
+      "_models",
+      [](Batch& b) {
+        const Idle idle(b);
+        std::vector<std::shared_ptr<Model>> out;
+        for (const auto& model : b.simulator.models()) out.push_back(std::const_pointer_cast<Model>(model));
+        return out;
+      },
+      [](Batch& b, const std::vector<std::shared_ptr<Model>>& models) {
+        const Idle idle(b);
+        b.simulator.set_models({models.begin(), models.end()});
+      });
 }
 
 void bind_state(nb::class_<Batch>& cls) {
@@ -371,6 +397,7 @@ void bind_batch(nb::module_& module) {
   bind_products(cls);
   bind_batch_rollout(module, cls);
   bind_state(cls);
+  bind_pickling(cls);
 }
 
 }  // namespace coulomb::python

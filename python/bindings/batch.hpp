@@ -16,6 +16,7 @@ namespace coulomb::python {
 struct Batch {
   static constexpr const char* busy_text = "BatchSimulator: another call is running; use one batch per thread";
   BatchSimulator simulator;
+  int requested_threads = 0;  ///< 0: all cores
   std::atomic<bool> busy{false};
   Py_ssize_t n() const { return simulator.num_envs(); }
   const Model& model() const { return simulator.model(); }

@@ -290,9 +290,16 @@ void bind_model(nb::module_& module) {
   cls.def("__copy__", [](nb::handle self) { return nb::borrow(self); })
       .def(
           "__deepcopy__", [](nb::handle self, nb::handle) { return nb::borrow(self); }, nb::arg("memo"))
-      .def("__reduce_ex__", [](nb::handle, int) -> nb::object {
-        throw nb::type_error("cannot pickle a Model: build it in every process, from its file or its Scene");
-      });
+      .def("__reduce__", [](nb::handle self) { return reduced("model", self); })
+      .def(
+          "save",
+          [](nb::handle self, nb::handle path) { nb::module_::import_("coulomb._saved").attr("save")(self, path); },
+          nb::arg("path"), nb::sig("def save(self, path: str | os.PathLike) -> None"),
+          "Writes the model to a file, which coulomb.load reads: the same bits, without the robot's own files. The "
+          "file has a "
+          "version; it is for this version of Coulomb and those that read its format, and is refused by "
+          "others.\n\nOSError: "
+          "the file cannot be written.");
   bind_configurations(cls);
   bind_dynamics(cls);
   bind_model_outputs(cls);

@@ -12,7 +12,10 @@ namespace coulomb::python {
 
 struct SimulatorObject;
 
+void bind_archives(nanobind::module_& module);
 void bind_batch(nanobind::module_& module);
+/// What pickle asks for, of coulomb._saved.reduce_<kind>.
+nanobind::object reduced(const char* kind, nanobind::handle self);
 void bind_model(nanobind::module_& module);
 nanobind::class_<StepDerivatives> bind_derivatives(nanobind::module_& module);
 void bind_dynamics(nanobind::class_<Model>& model);

@@ -98,7 +98,9 @@ SimulatorOptions options(std::optional<double> timestep, const std::string& cont
 nb::class_<SimulatorObject> bind_simulator(nb::module_& module) {
   const SimulatorOptions defaults;
   nb::class_<StepMemory>(module, "StepMemory",
-                         "What steps carry on: contact features and impulses. Opaque; see Simulator.memory.");
+                         "What steps carry on: contact features and impulses. Opaque; see Simulator.memory. Can be "
+                         "pickled.")
+      .def("__reduce__", [](nb::handle self) { return reduced("memory", self); });
   nb::class_<SimulatorObject> cls(
       module, "Simulator",
       "Steps one model. Holds the memory of the last step (warm start, contact features). One call at a "
@@ -226,6 +228,9 @@ nb::class_<SimulatorObject> bind_simulator(nb::module_& module) {
       "structure.");
   cls.def("freeze_memory", exclusive(+[](Simulator& sim, bool frozen) { sim.freeze_memory(frozen); }),
           nb::arg("frozen"), "While frozen, steps read the memory and do not write it.");
+  cls.def("__reduce__", [](nb::handle self) { return reduced("simulator", self); });
+  cls.def_prop_ro("_memory_frozen",
+                  [](const SimulatorObject& sim) { return sim.resolved_options().collision.frozen_cache; });
   cls.def_prop_ro(
       "model", [](const SimulatorObject& sim) { return std::const_pointer_cast<Model>(sim.shared_model()); },
       "The Model that is simulated: the one given, without the pairs that overlap in the neutral pose (see its "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from . import _core
+from ._saved import read
 from .mjcf import path_text, root_of
 
 
@@ -98,13 +99,19 @@ def load(
 ):
     """The Model of a robot's file, in one line: ``coulomb.load("robot.urdf", ground=True)``.
 
-    path: of a URDF or MJCF file, or the XML itself; its root, ``<robot>`` or ``<mujoco>``, says which it is. ground: add the plane z = 0.
+    path: of a URDF or MJCF file, or the XML itself; its root, ``<robot>`` or ``<mujoco>``, says which it is;
+    or a file that ``Model.save`` wrote. ground: add the plane z = 0.
     floating_base, package_dirs, ignore_mimic: for URDF, as in Scene.add_urdf. friction: of the ground and of a URDF's links.
     scene_options: those of Scene.
 
     FileNotFoundError, or ValueError that names argument, element and value.
     """
     text = path_text("path", path)
+    saved = read(text)
+    if saved is not None:
+        if ground or floating_base or package_dirs or ignore_mimic or friction is not None or scene_options:
+            raise ValueError(f"{text!r} is a model that Model.save wrote: it is as it was built, and takes no options")
+        return saved
     root = root_of(text)
     is_urdf = root == "robot" or text.lower().endswith(".urdf")
     if not is_urdf and root != "mujoco":

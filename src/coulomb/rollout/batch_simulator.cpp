@@ -303,6 +303,20 @@ void BatchSimulator::set_parameters(const BatchParameters& values, const unsigne
   models_ = std::move(models);
 }
 
+void BatchSimulator::set_models(const std::vector<std::shared_ptr<const Model>>& models) {
+  if (models.size() != models_.size())
+    throw std::invalid_argument("models: got " + std::to_string(models.size()) + ", expected one for each of the " +
+                                std::to_string(models_.size()) + " environments");
+  for (std::size_t i = 0; i < models.size(); ++i)
+    if (!models[i] || StepMemory(*models[i]).structure != StepMemory(*models_[i]).structure)
+      throw std::invalid_argument("models: " + environment_name(static_cast<int>(i)) +
+                                  "of another structure (bodies, joints, shapes or pairs)");
+
+  simulators_ = make_simulators(models);
+  models_ = models;
+  for (int i = 0; i < num_envs(); ++i) set_outcome(i, Outcome::none);
+}
+
 void BatchSimulator::reset(const unsigned char* mask, const double* q, const double* v) {
   const auto nq = static_cast<std::size_t>(model().nq), nv = static_cast<std::size_t>(model().nv);
   if ((q == nullptr) != (v == nullptr))

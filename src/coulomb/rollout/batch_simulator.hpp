@@ -53,6 +53,10 @@ class BatchSimulator {
 
   int num_envs() const { return static_cast<int>(simulators_.size()); }
   int num_threads() const { return pool_.num_threads(); }
+  /// Those that simulators are made with; timestep 0: each model's own.
+  const SimulatorOptions& options() const { return options_; }
+  /// One per environment, as given or as changed by parameters: before pairs that overlap are left out.
+  const std::vector<std::shared_ptr<const Model>>& models() const { return models_; }
   /// Of environment 0; all have its sizes and names.
   const Model& model() const { return simulators_.front()->model(); }
   const Simulator& environment(int i) const { return *simulators_[static_cast<std::size_t>(i)]; }
@@ -75,6 +79,8 @@ class BatchSimulator {
   /// New values for some parameters: environments (of the mask) get new models and forget their last step. All or, if one is refused
   /// (std::invalid_argument names it), none.
   void set_parameters(const BatchParameters& values, const unsigned char* mask = nullptr);
+  /// The same with models that are given, one per environment, of the structure of those that there are.
+  void set_models(const std::vector<std::shared_ptr<const Model>>& models);
   /// The names as places in one vector of scalars, the same for every environment.
   ParameterSet parameter_set(const std::vector<std::string>& names) const { return ParameterSet(model(), names); }
 
