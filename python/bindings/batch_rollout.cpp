@@ -10,6 +10,7 @@
 
 #include "batch.hpp"
 #include "coulomb/rollout/rollout_outputs.hpp"
+#include "linearization.hpp"
 #include "outputs.hpp"
 
 namespace coulomb::python {
@@ -187,6 +188,16 @@ nb::object forward(const RolloutOut& r, nb::handle dQ0, nb::handle dV0, nb::hand
   return nb::make_tuple(dq, dv, valid);
 }
 
+LinearizationOut matrices(const RolloutOut& r, const Names& wrt) {
+  Batch& batch = r.owner();
+  const bool two_states = batch.simulator.environment(0).options().stepper == "bdf2";
+  LinearizationOut out(ParameterSet(model_of(r), wrt), model_of(r), two_states, r.rollout.steps, batch.n());
+  run_interruptible(batch, [&](const Interrupted& interrupted) {
+    return linearize(batch.simulator, r.rollout, wrt, out.matrices, out.valid_data, interrupted);
+  });
+  return out;
+}
+
 void bind_results(nb::module_& module) {
   nb::class_<RolloutOut>(module, "BatchRollout",
                          "Trajectories of T steps of all environments, with what their derivatives need.")
@@ -216,6 +227,12 @@ void bind_results(nb::module_& module) {
           "there was no room to keep what it takes are run once more.\n\nValueError: NaN in a cotangent, wrong shape, "
           "unknown parameter. KeyboardInterrupt: it can "
           "be stopped.")
+      .def(
+          "linearize", &matrices, nb::arg("wrt") = Names{},
+          "The Jacobian of every step, as Rollout.linearize: A (n, T, 2 nv, 2 nv), B (n, T, 2 nv, nu); zeros, and "
+          "valid "
+          "False, for environments whose numbers overflowed.\n\nValueError: unknown parameter. RuntimeError: made with "
+          "derivatives=False. KeyboardInterrupt: it can be stopped.")
       .def(
           "jvp", &forward, nb::arg("dQ0") = nb::none(), nb::arg("dV0") = nb::none(), nb::arg("dU") = nb::none(),
           nb::arg("dtau") = nb::none(), nb::arg("dparameters") = nb::none(),

@@ -14,6 +14,7 @@
 #include "arrays.hpp"
 #include "coulomb/rollout/rollout_derivatives.hpp"
 #include "coulomb/rollout/rollout_outputs.hpp"
+#include "linearization.hpp"
 #include "module.hpp"
 #include "one_call.hpp"
 #include "outputs.hpp"
@@ -309,12 +310,31 @@ void bind_products(nb::class_<Rollout>& cls) {
           "Errors as vjp.");
 }
 
+LinearizationOut matrices(const Rollout& r, const Names& wrt, nb::handle progress) {
+  LinearizationOut out(ParameterSet(*r.model, wrt), *r.model, r.step_options.stepper == StepperKind::bdf2, r.steps);
+  Watch(progress).run([&](const Progress& watch) { linearize(r, wrt, out.matrices, watch); });
+  return out;
+}
+
+void bind_matrices(nb::class_<Rollout>& cls) {
+  cls.def(
+      "linearize", &matrices, nb::arg("wrt") = Names{}, nb::kw_only(), nb::arg("progress") = nb::none(),
+      nb::sig("def linearize(self, wrt: list[str] = [], *, progress: bool | collections.abc.Callable[[int, int], "
+              "object] | None = None) -> RolloutLinearization"),
+      "The Jacobian of every step, as Simulator.derivatives gave it there: A, B = r.linearize() are (T, 2 nv, 2 nv) "
+      "and (T, 2 nv, nu), for LQR and its kin. wrt: names of parameters, whose columns l[name] (T, 2 nv, size) are "
+      "wanted too. Steps that were not kept are run once more.\n\nValueError: unknown parameter. RuntimeError names a "
+      "step whose numbers overflowed. KeyboardInterrupt: it can be stopped.");
+}
+
 }  // namespace
 
 void bind_rollout(nb::module_& module, nb::class_<SimulatorObject>& simulator) {
   bind_cotangent(module);
   nb::class_<Rollout> trajectory = bind_trajectory(module);
   bind_products(trajectory);
+  bind_linearization(module);
+  bind_matrices(trajectory);
   simulator.def(
       "rollout", exclusive(&run), nb::arg("q0"), nb::arg("v0"), nb::arg("U") = nb::none(), nb::kw_only(),
       nb::arg("steps") = nb::none(), nb::arg("tau") = nb::none(), nb::arg("checkpoint_every") = nb::none(),
