@@ -89,25 +89,25 @@ const ArrayIn& ArrayIn::finite(const char* name) const {
 
 ArrayOut new_array(Py_ssize_t size) {
   static const nb::handle empty = numpy_function("empty");
-  nb::object array = empty(size);
+  Array array = nb::borrow<Array>(empty(size));
   double* data = elements(array);
   return {std::move(array), data};
 }
 
 ArrayOut new_array(Py_ssize_t rows, Py_ssize_t columns) {
   static const nb::handle empty = numpy_function("empty");
-  nb::object array = empty(nb::make_tuple(rows, columns));
+  Array array = nb::borrow<Array>(empty(nb::make_tuple(rows, columns)));
   double* data = elements(array);
   return {std::move(array), data};
 }
 
-nb::object to_numpy(const double* source, Py_ssize_t size) {
+Array to_numpy(const double* source, Py_ssize_t size) {
   ArrayOut out = new_array(size);
   if (size > 0) std::memcpy(out.data, source, static_cast<std::size_t>(size) * sizeof(double));
   return std::move(out.array);
 }
 
-nb::object to_numpy(const double* source, Py_ssize_t rows, Py_ssize_t columns, Py_ssize_t leading_dimension) {
+Array to_numpy(const double* source, Py_ssize_t rows, Py_ssize_t columns, Py_ssize_t leading_dimension) {
   ArrayOut out = new_array(rows, columns);
   for (Py_ssize_t i = 0; i < rows && columns > 0; ++i)
     std::memcpy(out.data + i * columns, source + i * leading_dimension,

@@ -40,7 +40,8 @@ template <class Value>
 Value number(const std::string& name, nb::handle value, const char* expected) {
   Value out{};
   if (nb::isinstance<nb::bool_>(value) || !nb::try_cast(value, out))
-    throw nb::type_error((name + ": expected " + expected + ", got " + nb::str(value.type()).c_str()).c_str());
+    throw nb::type_error(
+        (name + ": expected " + expected + ", got " + nb::str(value.type().attr("__name__")).c_str()).c_str());
   return out;
 }
 

@@ -50,18 +50,18 @@ void bind_linearization(nb::module_& module) {
       "A, B = r.linearize() takes the two that control needs. Axes before those of a step: (T,) of a Rollout, (n, T) "
       "of "
       "a BatchRollout.")
-      .def_ro("A", &LinearizationOut::A, nb::for_getter(nb::sig("def A(self) -> numpy.ndarray")),
-              "(..., 2 nv, 2 nv) d(q, v)_(t+1)/d(q, v)_t")
-      .def_ro("B", &LinearizationOut::B, nb::for_getter(nb::sig("def B(self) -> numpy.ndarray")),
-              "(..., 2 nv, nu) d(q, v)_(t+1)/du_t")
-      .def_ro("B_tau", &LinearizationOut::B_tau, nb::for_getter(nb::sig("def B_tau(self) -> numpy.ndarray")),
-              "(..., 2 nv, nv) d(q, v)_(t+1)/dtau_t")
+      .def("__repr__",
+           [](const LinearizationOut& l) {
+             const std::string shape = nb::str(nb::object(l.A.attr("shape"))).c_str();
+             return "<RolloutLinearization: A " + shape + by_names(parameter_names(l.set)) + ">";
+           })
+      .def_ro("A", &LinearizationOut::A, "(..., 2 nv, 2 nv) d(q, v)_(t+1)/d(q, v)_t")
+      .def_ro("B", &LinearizationOut::B, "(..., 2 nv, nu) d(q, v)_(t+1)/du_t")
+      .def_ro("B_tau", &LinearizationOut::B_tau, "(..., 2 nv, nv) d(q, v)_(t+1)/dtau_t")
       .def_ro("A_previous", &LinearizationOut::A_previous,
               nb::for_getter(nb::sig("def A_previous(self) -> numpy.ndarray | None")),
               "(..., 2 nv, 2 nv) d(q, v)_(t+1)/d(q, v)_(t-1) with stepper bdf2, zeros for the first step; else None.")
-      .def_ro("ambiguous", &LinearizationOut::ambiguous,
-              nb::for_getter(nb::sig("def ambiguous(self) -> numpy.ndarray")),
-              "(...) bool: as StepDerivatives.ambiguous.")
+      .def_ro("ambiguous", &LinearizationOut::ambiguous, "(...) bool: as StepDerivatives.ambiguous.")
       .def_ro("valid", &LinearizationOut::valid, nb::for_getter(nb::sig("def valid(self) -> numpy.ndarray | None")),
               "(n,) bool, of a batch: False, and zeros, where numbers overflowed on the way. None for one rollout.")
       .def(

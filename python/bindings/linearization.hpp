@@ -10,7 +10,8 @@ namespace coulomb::python {
 struct LinearizationOut {
   LinearizationOut(const ParameterSet& set, const Model& model, bool two_states, Py_ssize_t steps, Py_ssize_t n = 0);
 
-  nb::object A, B, B_tau, columns, ambiguous, valid = nb::none(), A_previous = nb::none();
+  Array A, B, B_tau, columns, ambiguous;
+  nb::object valid = nb::none(), A_previous = nb::none();
   ParameterSet set;
   StepMatrices matrices;  ///< their elements
   bool* valid_data = nullptr;

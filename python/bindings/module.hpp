@@ -3,6 +3,9 @@
 
 #include <nanobind/nanobind.h>
 
+#include <string>
+#include <vector>
+
 namespace coulomb {
 struct Model;
 struct StepDerivatives;
@@ -11,6 +14,11 @@ struct StepDerivatives;
 namespace coulomb::python {
 
 struct SimulatorObject;
+
+/// For __repr__: "<Model: 13 bodies, ...>"; a count with its noun; names after ", by ".
+std::string in_words(const Model& model);
+std::string counted(std::size_t count, const char* noun);
+std::string by_names(const std::vector<std::string>& names);
 
 void bind_archives(nanobind::module_& module);
 void bind_batch(nanobind::module_& module);

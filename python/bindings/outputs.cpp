@@ -80,6 +80,7 @@ void bind_contact_derivative(nb::class_<StepDerivatives>& cls, const char* name,
 
 void bind_model_outputs(nb::class_<Model>& cls) {
   nb::class_<Site>(cls, "Site", "A named frame on a body, with the volume that a touch sensor on it covers.")
+      .def("__repr__", [](const Site& s) { return "<Site " + s.name + ">"; })
       .def_ro("name", &Site::name, "Name in the robot's file.")
       .def_prop_ro(
           "body", [](const Site& s) { return s.frame.body; }, "Index of the body that carries it.")
@@ -125,8 +126,8 @@ void bind_model_outputs(nb::class_<Model>& cls) {
                                         output_names_of(name)));
       },
       nb::arg("name"), nb::arg("q"), nb::arg("v") = nb::none(),
-      nb::sig("def output(self, name: str | list[str], q: numpy.ndarray, v: numpy.ndarray | None = None) -> "
-              "numpy.ndarray"),
+      nb::sig("def output(self, name: str | list[str], q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike | None = "
+              "None) -> numpy.ndarray"),
       "(size,) reading at (q, v); of a list of names: one after the other. v None: zero.\n\nValueError: unknown name, "
       "bad argument, a force of a step.");
   cls.def(
@@ -141,8 +142,8 @@ void bind_model_outputs(nb::class_<Model>& cls) {
         return matrix(values, OutputSet(model, names).tangent_size(), columns);
       },
       nb::arg("name"), nb::arg("q"), nb::arg("v") = nb::none(), nb::arg("wrt") = "q",
-      nb::sig("def output_jacobian(self, name: str | list[str], q: numpy.ndarray, v: numpy.ndarray | None = None, wrt: "
-              "str = 'q') -> numpy.ndarray"),
+      nb::sig("def output_jacobian(self, name: str | list[str], q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike | "
+              "None = None, wrt: str = 'q') -> numpy.ndarray"),
       "(tangent_size, k) derivative of the reading by 'q' (tangent space), 'v' or a parameter, the others held; "
       "orientations in the frame's own axes. Errors as output.");
   cls.def(
@@ -153,7 +154,8 @@ void bind_model_outputs(nb::class_<Model>& cls) {
         return to_numpy(J.data(), 6, model.nv, model.nv);
       },
       nb::arg("q"), nb::arg("body"), nb::arg("point"),
-      nb::sig("def point_jacobian(self, q: numpy.ndarray, body: int, point: numpy.ndarray) -> numpy.ndarray"),
+      nb::sig("def point_jacobian(self, q: numpy.typing.ArrayLike, body: int, point: numpy.typing.ArrayLike) -> "
+              "numpy.ndarray"),
       "(6, nv): velocity of a point (3,) given in the body's frame, then angular velocity of the body, world axes, per "
       "v.\n\nIndexError: no such body. ValueError: bad argument.");
   cls.def(
@@ -164,7 +166,7 @@ void bind_model_outputs(nb::class_<Model>& cls) {
         return to_numpy(twists.data(), model.num_bodies, 6, 6);
       },
       nb::arg("q"), nb::arg("v"),
-      nb::sig("def body_velocities(self, q: numpy.ndarray, v: numpy.ndarray) -> numpy.ndarray"),
+      nb::sig("def body_velocities(self, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike) -> numpy.ndarray"),
       "(num_bodies, 6): velocity of the frame's origin (m/s), angular velocity (rad/s), world axes.");
 }
 

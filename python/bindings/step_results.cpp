@@ -103,6 +103,10 @@ void bind_sparse_derivatives(nb::module_& module) {
       "scipy.sparse.csr_array, made anew by every access. What couples two islands is zero and not stored; within an "
       "island every entry is, zero or not. Not of the semi-implicit stepper: one island.\n\nImportError: SciPy is "
       "missing.");
+  cls.def("__repr__", [](const SparseStepDerivatives& d) {
+    return "<SparseStepDerivatives: nv " + std::to_string(d.nv) + ", nu " + std::to_string(d.nu) + ", " +
+           counted(d.islands.size(), "island") + by_names(names_of(d.parameters.get())) + ">";
+  });
   cls.def_ro("nv", &SparseStepDerivatives::nv, "Size of tangent vectors.")
       .def_ro("nu", &SparseStepDerivatives::nu, "Number of controls.")
       .def_ro("ambiguous", &SparseStepDerivatives::ambiguous, "As StepDerivatives.ambiguous.");
@@ -154,6 +158,10 @@ Derivatives bind_derivatives(nb::module_& module) {
                   "function theorem on "
                   "the modes of the contacts (Simple, section III; docs/conventions.md: which side at ties). Arrays "
                   "are read-only views.");
+  cls.def("__repr__", [](const StepDerivatives& d) {
+    return "<StepDerivatives: nv " + std::to_string(d.nv) + ", nu " + std::to_string(d.nu) +
+           (d.ambiguous ? ", ambiguous" : "") + by_names(names_of(d.parameters.get())) + ">";
+  });
   cls.def_ro("nv", &StepDerivatives::nv, "Size of tangent vectors.")
       .def_ro("nu", &StepDerivatives::nu, "Number of controls.");
   state_block(cls, "A", Part::all, Part::all, "(2 nv, 2 nv) d(q1, v1)/d(q, v)");
@@ -219,6 +227,10 @@ Derivatives bind_derivatives(nb::module_& module) {
   };
   nb::class_<StepCotangent> cotangent(module, "StepCotangent",
                                       "Gradient of a function of (q1, v1) with respect to the inputs of the step.");
+  cotangent.def("__repr__", [](const StepCotangent& g) {
+    return "<StepCotangent: nv " + std::to_string(g.v.size()) + ", nu " + std::to_string(g.u.size()) +
+           by_names(names_of(g.parameter_set.get())) + ">";
+  });
   vector_property(cotangent, "q", &StepCotangent::q, "(nv,) tangent space of q");
   vector_property(cotangent, "v", &StepCotangent::v, "(nv,) with respect to v");
   vector_property(cotangent, "u", &StepCotangent::u, "(nu,) with respect to the controls");

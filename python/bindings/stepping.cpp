@@ -100,7 +100,11 @@ nb::class_<SimulatorObject> bind_simulator(nb::module_& module) {
   nb::class_<StepMemory>(module, "StepMemory",
                          "What steps carry on: contact features and impulses. Opaque; see Simulator.memory. Can be "
                          "pickled.")
-      .def("__reduce__", [](nb::handle self) { return reduced("memory", self); });
+      .def("__repr__",
+           [](const StepMemory& m) { return "<StepMemory: " + counted(m.impulses.size(), "impulse") + ">"; })
+      .def(
+          "__reduce__", [](nb::handle self) { return reduced("memory", self); },
+          nb::sig("def __reduce__(self) -> tuple"));
   nb::class_<SimulatorObject> cls(
       module, "Simulator",
       "Steps one model. Holds the memory of the last step (warm start, contact features). One call at a "
@@ -166,9 +170,9 @@ nb::class_<SimulatorObject> bind_simulator(nb::module_& module) {
       "the option and its value.");
   cls.def("step", exclusive(&step), nb::arg("q"), nb::arg("v"), nb::arg("u") = nb::none(), nb::arg("tau") = nb::none(),
           nb::arg("fext") = nb::none(),
-          nb::sig("def step(self, q: numpy.ndarray, v: numpy.ndarray, u: numpy.ndarray | None = None, tau: "
-                  "numpy.ndarray | None = None, "
-                  "fext: numpy.ndarray | None = None) -> tuple[numpy.ndarray, numpy.ndarray]"),
+          nb::sig("def step(self, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, u: numpy.typing.ArrayLike | "
+                  "None = None, tau: numpy.typing.ArrayLike | None = None, fext: numpy.typing.ArrayLike | None = None) "
+                  "-> tuple[numpy.ndarray, numpy.ndarray]"),
           "One step: q (nq,), v (nv,) to (q1, v1). u: (nu,) controls. tau: (nv,) extra joint forces. fext: "
           "(num_bodies, 6) world force "
           "(N) and torque (N m) at each body's centre of mass. None: zero.\n\nValueError: names argument, element and "
@@ -204,9 +208,9 @@ nb::class_<SimulatorObject> bind_simulator(nb::module_& module) {
   cls.def("vjp", exclusive(&vjp), nb::arg("dq1") = nb::none(), nb::arg("dv1") = nb::none(),
           nb::arg("wrt") = std::vector<std::string>{}, nb::kw_only(), nb::arg("outputs") = nb::none(),
           nb::arg("dlambda") = nb::none(),
-          nb::sig("def vjp(self, dq1: numpy.ndarray | None = None, dv1: numpy.ndarray | None = None, wrt: list[str] = "
-                  "[], *, outputs: dict[str, numpy.ndarray] | None = None, dlambda: numpy.ndarray | None = None) -> "
-                  "StepCotangent"),
+          nb::sig("def vjp(self, dq1: numpy.typing.ArrayLike | None = None, dv1: numpy.typing.ArrayLike | None = None, "
+                  "wrt: list[str] = [], *, outputs: dict[str, numpy.typing.ArrayLike] | None = None, dlambda: "
+                  "numpy.typing.ArrayLike | None = None) -> StepCotangent"),
           "Reverse mode: cotangents (nv,) of q1 and v1 to the StepCotangent of q, v, u and tau, and of the "
           "parameters named in wrt (g[name]), without forming a matrix. outputs: cotangents (tangent_size,) of outputs "
           "by name (Simulator.output). dlambda: of the contact impulses, (3 n,) as the rows of "
@@ -214,9 +218,9 @@ nb::class_<SimulatorObject> bind_simulator(nb::module_& module) {
           "Jacobian.\n\nRuntimeError before the first step; ValueError: NaN in a cotangent, unknown name.");
   cls.def("jvp", exclusive(&jvp), nb::arg("dq") = nb::none(), nb::arg("dv") = nb::none(), nb::arg("du") = nb::none(),
           nb::arg("dtau") = nb::none(),
-          nb::sig("def jvp(self, dq: numpy.ndarray | None = None, dv: numpy.ndarray | None = None, du: numpy.ndarray | "
-                  "None = None, "
-                  "dtau: numpy.ndarray | None = None) -> tuple[numpy.ndarray, numpy.ndarray]"),
+          nb::sig("def jvp(self, dq: numpy.typing.ArrayLike | None = None, dv: numpy.typing.ArrayLike | None = None, "
+                  "du: numpy.typing.ArrayLike | None = None, dtau: numpy.typing.ArrayLike | None = None) -> "
+                  "tuple[numpy.ndarray, numpy.ndarray]"),
           "Forward mode: tangents dq, dv, dtau (nv,) and du (nu,) of the inputs (None: zero) to those (nv,) of q1 and "
           "v1.\n\nRuntimeError "
           "before the first step.");
@@ -228,9 +232,17 @@ nb::class_<SimulatorObject> bind_simulator(nb::module_& module) {
       "structure.");
   cls.def("freeze_memory", exclusive(+[](Simulator& sim, bool frozen) { sim.freeze_memory(frozen); }),
           nb::arg("frozen"), "While frozen, steps read the memory and do not write it.");
-  cls.def("__reduce__", [](nb::handle self) { return reduced("simulator", self); });
+  cls.def(
+      "__reduce__", [](nb::handle self) { return reduced("simulator", self); },
+      nb::sig("def __reduce__(self) -> tuple"));
   cls.def_prop_ro("_memory_frozen",
                   [](const SimulatorObject& sim) { return sim.resolved_options().collision.frozen_cache; });
+  cls.def("__repr__", [](const SimulatorObject& sim) {
+    char timestep[32];
+    std::snprintf(timestep, sizeof timestep, "%g", sim.timestep());
+    return "<Simulator: contact " + sim.options().contact + ", stepper " + sim.options().stepper + ", timestep " +
+           timestep + " s, of " + in_words(sim.model()) + ">";
+  });
   cls.def_prop_ro(
       "model", [](const SimulatorObject& sim) { return std::const_pointer_cast<Model>(sim.shared_model()); },
       "The Model that is simulated: the one given, without the pairs that overlap in the neutral pose (see its "

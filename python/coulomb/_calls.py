@@ -23,6 +23,7 @@ _WORDS = {
     "ArrayLike": "an array of numbers",
     "Callable": "a callable",
     "object": "a value",
+    "PathLike": "a path",
     "dict": "a dict",
 }
 
@@ -63,7 +64,7 @@ def explain(function, positional, by_name):
 
 def unknown_name(name, known):
     """The message for an argument of a name that is not known."""
-    near = difflib.get_close_matches(name, known, 1, 0.6)
+    near = difflib.get_close_matches(name, known, 1, 0.5)
     advice = f"did you mean '{near[0]}'?" if near else f"there are {', '.join(known)}"
     return f"there is no argument '{name}'; {advice}"
 
@@ -116,7 +117,8 @@ def _wrong(signature, values, by_name):
         rest = [f"{a.name}=" for a in signature.arguments if a.by_name_only]
         advice = f"; given by name: {', '.join(rest)}" if rest else ""
         listed = f"at most {len(positional)}: {', '.join(a.name for a in positional)}" if positional else "none"
-        return f"{len(values)} arguments given by place, expected {listed}{advice}"
+        several = "argument" if len(values) == 1 else "arguments"
+        return f"{len(values)} {several} given by place, expected {listed}{advice}"
 
     given = {a.name: value for a, value in zip(positional, values)}
     for name in by_name:

@@ -77,6 +77,8 @@ def batch_of(cls, state):
 def save(model, path):
     """Model.save: the archive as a file, which is there whole or not at all."""
     path = os.fspath(path)
+    if not os.path.isdir(os.path.dirname(path) or "."):
+        raise FileNotFoundError(f"path: there is no folder {os.path.dirname(path)!r} to write {path!r} to")
     beside = f"{path}.{os.getpid()}.part"
     try:
         with open(beside, "wb") as file:

@@ -46,7 +46,8 @@ def path_text(argument, path_or_xml):
         "mujoco": "; Scene.add_mujoco_model takes a compiled model",
         "pinocchio": "; Scene.add_pinocchio takes it",
     }.get(package, "")
-    raise TypeError(f"{argument}: expected a path or an XML string, got {package}.{kind}{advice}")
+    kind = kind if package == "builtins" else f"{package}.{kind}"
+    raise TypeError(f"{argument}: expected a path or an XML string, got {kind}{advice}")
 
 
 def root_of(path_or_xml):

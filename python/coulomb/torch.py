@@ -41,7 +41,7 @@ def step(sim, q, v, u=None, tau=None, parameters=None, *, return_status=False):
 
     ValueError or TypeError names a bad argument; second derivatives raise RuntimeError.
     """
-    _refuse_transforms("step")
+    _refuse_transforms("coulomb.torch.step")
     model = functional(sim).model
     sizes = {"q": model.nq, "v": model.nv, "u": model.nu, "tau": model.nv}
     given = {"q": q, "v": v, "u": u, "tau": tau}
@@ -59,7 +59,7 @@ def rollout(sim, q0, v0, U=None, parameters=None, *, steps=None, return_status=F
 
     ValueError or TypeError names a bad argument; second derivatives raise RuntimeError.
     """
-    _refuse_transforms("rollout")
+    _refuse_transforms("coulomb.torch.rollout")
     model = functional(sim).model
     if U is None and steps is None:
         raise ValueError("steps: needed when U is None")
@@ -85,7 +85,7 @@ def output(sim, name, q, v=None, parameters=None):
 
     ValueError or TypeError names a bad argument; second derivatives raise RuntimeError.
     """
-    _refuse_transforms("output")
+    _refuse_transforms("coulomb.torch.output")
     f = functional(sim)
     names, readings = f.output_names(name)
     v = torch.zeros(f.model.nv, dtype=_tensor("q", q).dtype, device=_tensor("q", q).device) if v is None else v
@@ -103,7 +103,7 @@ def _refuse_transforms(name):
     """RuntimeError inside torch.func's transforms, which see through no callback."""
     active = getattr(torch._C, "_are_functorch_transforms_active", None)
     if active is not None and active():
-        raise RuntimeError(f"coulomb.torch.{name}: {_NO_TRANSFORMS}")
+        raise RuntimeError(f"{name}: {_NO_TRANSFORMS}")
 
 
 def _tensor(name, value):
@@ -209,7 +209,7 @@ class _FirstOrder(torch.autograd.Function):
     @staticmethod
     def backward(ctx, *_):
         raise RuntimeError(
-            f"coulomb.torch.{ctx.name}: has first derivatives only; a hessian or a gradient penalty needs second ones: "
+            f"{ctx.name}: has first derivatives only; a hessian or a gradient penalty needs second ones: "
             "detach() the gradient (or leave create_graph=False), or take differences of it"
         )
 
@@ -259,7 +259,7 @@ class _Step(torch.autograd.Function):
                 g = environments.step_vjp(ctx.x, ctx.q1, _numpy(dq1), _numpy(dv1), wrt)
             return _gradients(ctx, 3, [g["q"], g["v"], g["u"], g["tau"]] + [g.get(name) for name in ctx.names])
 
-        return _first_order(ctx, "step", (dq1, dv1), find)
+        return _first_order(ctx, "coulomb.torch.step", (dq1, dv1), find)
 
 
 class _Rollout(torch.autograd.Function):
@@ -285,7 +285,7 @@ class _Rollout(torch.autograd.Function):
                 g = environments.rollout_vjp(ctx.x, ctx.trajectories, _numpy(dQ), _numpy(dV), wrt)
             return _gradients(ctx, 4, [g["q"], g["v"], g["u"]] + [g.get(name) for name in ctx.names])
 
-        return _first_order(ctx, "rollout", (dQ, dV), find)
+        return _first_order(ctx, "coulomb.torch.rollout", (dQ, dV), find)
 
 
 class _Output(torch.autograd.Function):
@@ -311,4 +311,4 @@ class _Output(torch.autograd.Function):
             w = _numpy(dy)[:, None]
             return _gradients(ctx, 4, [(w @ J[name])[:, 0] if name in J else None for name in inputs])
 
-        return _first_order(ctx, "output", (dy,), find)
+        return _first_order(ctx, "coulomb.torch.output", (dy,), find)

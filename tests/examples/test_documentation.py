@@ -78,3 +78,18 @@ def test_cpp_of_the_readme_compiles_and_runs(tmp_path):
     ):
         done = subprocess.run(command, capture_output=True, text=True, timeout=600)
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+def reasons():
+    """Every text of the library that begins as reasons of steps and results do."""
+    starts = "solved in parts|relaxed|max_iterations|failed|inelastic|impact_limit|search_limit|no solution exists|no step was taken"
+    found = set()
+    for source in (ROOT / "src" / "coulomb").rglob("*.cpp"):
+        found |= set(re.findall(rf'"((?:{starts})(?:: [^"]*|[^":=]*))"', source.read_text()))
+    return {text for text in found if " " in text and " got " not in text and not text.endswith(("yet", "environment"))}
+
+
+def test_every_reason_has_an_answer():
+    page = (ROOT / "docs" / "trouble.md").read_text()
+    missing = [text for text in reasons() if text not in page]
+    assert len(reasons()) >= 14 and not missing

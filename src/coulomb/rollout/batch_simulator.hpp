@@ -47,7 +47,7 @@ using BatchParameters = ParameterValues;
 
 class BatchSimulator {
  public:
-  /// num_threads: the caller's included; 0: all cores. Environments share `model` and what `parameters` do not change of it.
+  /// num_threads: the caller's included; 0: all cores that this process may use. Environments share `model` and what `parameters` do not change of it.
   BatchSimulator(std::shared_ptr<const Model> model, int num_envs, int num_threads = 0, SimulatorOptions options = {},
                  const BatchParameters& parameters = {});
 
