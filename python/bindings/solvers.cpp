@@ -78,6 +78,11 @@ void bind_solution(nb::module_& module) {
           "status", [](const ContactSolution& s) { return std::string(name_of(s.status)); },
           "'solved', 'relaxed' (contacts contradict one another), 'max_iterations' or 'failed'.");
   nb::class_<Derivatives>(module, "ContactDerivatives", "Derivatives of the impulses of a solved ContactProblem.")
+      .def("__repr__",
+           [](const Derivatives& d) {
+             return "<ContactDerivatives: " + counted(static_cast<std::size_t>(d.values.num_contacts), "contact") +
+                    (d.values.deficient ? ", deficient>" : ">");
+           })
       .def_prop_ro(
           "dlambda_dg",
           [](const Derivatives& d) { return to_numpy(d.values.dlambda_dg.data(), d.values.n, d.values.n, d.values.n); },
@@ -123,7 +128,7 @@ void bind_solvers(nb::module_& module) {
           "compliance.\n\nValueError: names argument, element and value.")
       .def(
           "solve",
-          [](ContactProblem& self, const std::string& method, double tolerance, int max_iterations, nb::object warm) {
+          [](ContactProblem& self, const std::string& method, double tolerance, int max_iterations, ArrayLike warm) {
             return ContactSolution(self.solve(solver_method_from_name(method), tolerance, max_iterations,
                                               optional_vector(warm, "warm", self.size())));
           },

@@ -356,9 +356,10 @@ void bind_reports(nb::module_& module) {
               "The geometry has no local derivative here; point and normal are carried by body A.")
       .def("__repr__", [](const ContactReport& c) {
         char text[160];
-        std::snprintf(text, sizeof text, ", %s, depth %.3g, impulse (%.4g, %.4g, %.4g)>", name_of(c.mode), c.depth,
-                      c.impulse[0], c.impulse[1], c.impulse[2]);
-        return "<Contact " + c.geometry_a + " on " + c.geometry_b + text;
+        std::snprintf(text, sizeof text, " (%.4g, %.4g, %.4g)>", c.impulse[0], c.impulse[1], c.impulse[2]);
+        char depth[64];
+        std::snprintf(depth, sizeof depth, ", %s, depth %.3g", name_of(c.mode), c.depth);
+        return "<Contact of " + c.geometry_a + " and " + c.geometry_b + depth + ", impulse on " + c.geometry_a + text;
       });
   bind_impacts(module);
 }

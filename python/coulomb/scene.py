@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from typing import Any
+
+from numpy.typing import ArrayLike
 
 from . import _core
 from ._saved import read
@@ -18,7 +22,13 @@ class Scene(_core.Scene):
     Every verb raises ValueError that names argument, element and value, and then leaves the scene as it was.
     """
 
-    def add_urdf(self, path, *, package_dirs=(), **options):
+    def add_urdf(  # type: ignore[override]
+        self,
+        path: str | os.PathLike[str],
+        *,
+        package_dirs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+        **options: Any,
+    ) -> _core.SceneElement:
         """A robot from a URDF file (a path) or string.
 
         floating_base: bool. position (3,) m and quaternion (4,) w x y z: of the base, world. package_dirs: where ``package://`` is
@@ -31,7 +41,9 @@ class Scene(_core.Scene):
             package_dirs = [package_dirs]
         return super().add_urdf(path_text("path", path), package_dirs=[os.fspath(d) for d in package_dirs], **options)
 
-    def add_mjcf(self, path_or_xml, *, use_options=True, name=""):
+    def add_mjcf(
+        self, path_or_xml: str | os.PathLike[str], *, use_options: bool = True, name: str = ""
+    ) -> _core.SceneElement:
         """Bodies, joints, geometries, actuators, equalities and keyframes of an MJCF file (a path) or string.
 
         use_options: take gravity and time step from the file. Compiled by the ``mujoco`` package. What has no influence on the motion
@@ -41,7 +53,7 @@ class Scene(_core.Scene):
 
         return self.add_mujoco_model(read_mjcf(path_or_xml), use_options=use_options, name=name)
 
-    def add_mujoco_model(self, model, *, use_options=True, name=""):
+    def add_mujoco_model(self, model: Any, *, use_options: bool = True, name: str = "") -> _core.SceneElement:
         """The same from a compiled ``mujoco.MjModel`` (or the dict that ``coulomb.mjcf.mujoco_arrays`` makes of one)."""
         if not isinstance(model, dict):
             from .mjcf import mujoco_arrays
@@ -53,17 +65,17 @@ class Scene(_core.Scene):
 
     def add_pinocchio(
         self,
-        model,
-        geometry_model=None,
+        model: Any,
+        geometry_model: Any = None,
         *,
-        position=(0.0, 0.0, 0.0),
-        quaternion=(1.0, 0.0, 0.0, 0.0),
-        friction=None,
-        restitution=None,
-        compliance=0.0,
-        actuators=True,
-        name="",
-    ):
+        position: ArrayLike = (0.0, 0.0, 0.0),
+        quaternion: ArrayLike = (1.0, 0.0, 0.0, 0.0),
+        friction: float | None = None,
+        restitution: float | None = None,
+        compliance: float = 0.0,
+        actuators: bool = True,
+        name: str = "",
+    ) -> _core.SceneElement:
         """A ``pin.Model`` and its collision ``pin.GeometryModel`` (None: no shapes). Meshes become convex.
 
         position (3,) m, quaternion (4,) w x y z: of a fixed base, or the neutral place of a free one. The objects are not changed.
@@ -95,8 +107,15 @@ class Scene(_core.Scene):
 
 
 def load(
-    path, *, ground=False, floating_base=False, package_dirs=(), friction=None, ignore_mimic=False, **scene_options
-):
+    path: str | os.PathLike[str],
+    *,
+    ground: bool = False,
+    floating_base: bool = False,
+    package_dirs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+    friction: float | None = None,
+    ignore_mimic: bool = False,
+    **scene_options: Any,
+) -> _core.Model:
     """The Model of a robot's file, in one line: ``coulomb.load("robot.urdf", ground=True)``.
 
     path: of a URDF or MJCF file, or the XML itself; its root, ``<robot>`` or ``<mujoco>``, says which it is;
