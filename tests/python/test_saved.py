@@ -285,7 +285,7 @@ def work(sim, q, v):
     return sim.rollout(q, v, steps=20).q[-1], go_on(sim, q, v, 3)[-2]
 
 
-@pytest.mark.parametrize("method", ["spawn", "forkserver", "fork"])
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
 def test_simulators_go_to_other_processes(method):
     if method not in multiprocessing.get_all_start_methods():
         pytest.skip(f"no {method} here")
