@@ -20,8 +20,8 @@ Origin::Origin(const StepDerivatives& derivatives, const char* what)
   if (object_.step_count() == derivatives.step) return;
   throw std::logic_error(
       std::string(what) +
-      ": the simulator has stepped (step, rollout) since these derivatives were taken; ask before, or "
-      "let another simulator step");
+      ": the simulator has stepped since these derivatives were taken (step, rollout); ask before, or let "
+      "another simulator step");
 }
 
 }  // namespace coulomb::python
