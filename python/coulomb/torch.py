@@ -7,7 +7,8 @@
 
 Tensors of float64 or float32, on any device; the step itself is computed in float64 on the CPU. Leading axes are a
 batch; they broadcast against each other, those of parameters too. Gradients are exact (docs/conventions.md), of first
-order only.
+order only: a second derivative (hessian, a gradient penalty, create_graph=True) raises RuntimeError where it would be
+used. torch.func and vmap are refused: leading axes are the batch.
 
 A step is a function of its arguments: that of `sim` after reset(). `sim` gives the model and the options, and stays
 as it is. A rollout carries its memory from step to step, as Simulator.rollout. With stepper="bdf2", which looks two
@@ -24,7 +25,6 @@ import math
 
 import numpy as np
 import torch
-from torch.autograd.function import once_differentiable
 
 from ._functional import Inputs, functional
 
@@ -41,6 +41,7 @@ def step(sim, q, v, u=None, tau=None, parameters=None, *, return_status=False):
 
     ValueError or TypeError names a bad argument; second derivatives raise RuntimeError.
     """
+    _refuse_transforms("coulomb.torch.step")
     model = functional(sim).model
     sizes = {"q": model.nq, "v": model.nv, "u": model.nu, "tau": model.nv}
     given = {"q": q, "v": v, "u": u, "tau": tau}
@@ -58,6 +59,7 @@ def rollout(sim, q0, v0, U=None, parameters=None, *, steps=None, return_status=F
 
     ValueError or TypeError names a bad argument; second derivatives raise RuntimeError.
     """
+    _refuse_transforms("coulomb.torch.rollout")
     model = functional(sim).model
     if U is None and steps is None:
         raise ValueError("steps: needed when U is None")
@@ -83,11 +85,25 @@ def output(sim, name, q, v=None, parameters=None):
 
     ValueError or TypeError names a bad argument; second derivatives raise RuntimeError.
     """
+    _refuse_transforms("coulomb.torch.output")
     f = functional(sim)
     names, readings = f.output_names(name)
     v = torch.zeros(f.model.nv, dtype=_tensor("q", q).dtype, device=_tensor("q", q).device) if v is None else v
     call = _Arguments(sim, {"q": q, "v": v}, {"q": f.model.nq, "v": f.model.nv}, parameters)
     return call.shaped(_Output.apply(f, names, readings, call.names, *call.rows))
+
+
+_NO_TRANSFORMS = (
+    "torch.func and vmap (grad, jacrev, jvp, vectorize=True, ...) are not supported: leading axes are the batch, so give "
+    "all rows at once, and differentiate with backward(), torch.autograd.grad or torch.autograd.functional.jacobian"
+)
+
+
+def _refuse_transforms(name):
+    """RuntimeError inside torch.func's transforms, which see through no callback."""
+    active = getattr(torch._C, "_are_functorch_transforms_active", None)
+    if active is not None and active():
+        raise RuntimeError(f"{name}: {_NO_TRANSFORMS}")
 
 
 def _tensor(name, value):
@@ -146,7 +162,14 @@ class _Arguments:
 
 
 def _numpy(tensor):
-    return None if tensor is None else tensor.detach().to("cpu", torch.float64).numpy()
+    if tensor is None:
+        return None
+    try:
+        return tensor.detach().to("cpu", torch.float64).numpy()
+    except RuntimeError as error:  # of jacobian(vectorize=True), too
+        raise RuntimeError(
+            f"coulomb.torch: the numbers of a tensor cannot be read ({error}); {_NO_TRANSFORMS}"
+        ) from None
 
 
 def _like(array, tensor, dtype=None):
@@ -174,6 +197,36 @@ def _results(ctx, q, v, converged):
     return q, v, converged
 
 
+class _FirstOrder(torch.autograd.Function):
+    """What a backward found, connected to all that it depends on: differentiated once more, it raises instead of being a constant."""
+
+    @staticmethod
+    def forward(ctx, name, find, *tensors):
+        """find: the gradients, a tuple of tensors and None. tensors: the cotangents and the arguments."""
+        ctx.name, ctx.tensors = name, len(tensors)
+        return find()
+
+    @staticmethod
+    def backward(ctx, *_):
+        raise RuntimeError(
+            f"{ctx.name}: has first derivatives only; a hessian or a gradient penalty needs second ones: "
+            "detach() the gradient (or leave create_graph=False), or take differences of it"
+        )
+
+
+def _first_order(ctx, name, cotangents, find):
+    """find(), the gradients of all arguments, as a function of first order of cotangents and arguments."""
+    _refuse_transforms(name)
+    if not torch.is_grad_enabled():  # no create_graph
+        return find()
+    return _FirstOrder.apply(name, find, *cotangents, *ctx.saved_tensors)
+
+
+def _save(ctx, tensors):
+    """Remembers the arguments, for create_graph=True."""
+    ctx.save_for_backward(*(t for t in tensors if t is not None))
+
+
 class _Like:
     """Type and device of a tensor, without its memory."""
 
@@ -187,6 +240,7 @@ class _Step(torch.autograd.Function):
         ctx.functional, ctx.names, ctx.likes = functional, names, [_Like(t) for t in (q, v, u, tau, *values)]
         ctx.parameters = {name: np.array(_numpy(t)) for name, t in zip(names, values)}
         ctx.x = Inputs(functional.coordinates, *map(_numpy, (q, v, u, tau)))
+        _save(ctx, (q, v, u, tau, *values))
         with functional.lock:
             environments = functional.environments(len(q), ctx.parameters)
             q1, v1 = environments.step(ctx.x)
@@ -196,13 +250,16 @@ class _Step(torch.autograd.Function):
         return _results(ctx, _like(q1, q, dtype), _like(v1, q, dtype), converged)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx, dq1, dv1, *_):
         wrt = [name for name, needed in zip(ctx.names, ctx.needs_input_grad[7:]) if needed]
-        with ctx.functional.lock:
-            environments = ctx.functional.environments(len(ctx.x.q), ctx.parameters)
-            g = environments.step_vjp(ctx.x, ctx.q1, _numpy(dq1), _numpy(dv1), wrt)
-        return _gradients(ctx, 3, [g["q"], g["v"], g["u"], g["tau"]] + [g.get(name) for name in ctx.names])
+
+        def find():
+            with ctx.functional.lock:
+                environments = ctx.functional.environments(len(ctx.x.q), ctx.parameters)
+                g = environments.step_vjp(ctx.x, ctx.q1, _numpy(dq1), _numpy(dv1), wrt)
+            return _gradients(ctx, 3, [g["q"], g["v"], g["u"], g["tau"]] + [g.get(name) for name in ctx.names])
+
+        return _first_order(ctx, "coulomb.torch.step", (dq1, dv1), find)
 
 
 class _Rollout(torch.autograd.Function):
@@ -211,6 +268,7 @@ class _Rollout(torch.autograd.Function):
         ctx.functional, ctx.names, ctx.likes = functional, names, [_Like(t) for t in (q0, v0, U, *values)]
         ctx.parameters = {name: np.array(_numpy(t)) for name, t in zip(names, values)}
         ctx.x = Inputs(functional.coordinates, *map(_numpy, (q0, v0, U)), q_name="q0")
+        _save(ctx, (q0, v0, U, *values))
         with functional.lock:
             Q, V, ctx.trajectories = functional.environments(len(q0), ctx.parameters).rollout(ctx.x, steps)
         dtype = _result_type((q0, v0, U))
@@ -218,13 +276,16 @@ class _Rollout(torch.autograd.Function):
         return _results(ctx, _like(Q, q0, dtype), _like(V, q0, dtype), converged)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx, dQ, dV, *_):
         wrt = [name for name, needed in zip(ctx.names, ctx.needs_input_grad[7:]) if needed]
-        with ctx.functional.lock:
-            environments = ctx.functional.environments(len(ctx.x.q), ctx.parameters)
-            g = environments.rollout_vjp(ctx.x, ctx.trajectories, _numpy(dQ), _numpy(dV), wrt)
-        return _gradients(ctx, 4, [g["q"], g["v"], g["u"]] + [g.get(name) for name in ctx.names])
+
+        def find():
+            with ctx.functional.lock:
+                environments = ctx.functional.environments(len(ctx.x.q), ctx.parameters)
+                g = environments.rollout_vjp(ctx.x, ctx.trajectories, _numpy(dQ), _numpy(dV), wrt)
+            return _gradients(ctx, 4, [g["q"], g["v"], g["u"]] + [g.get(name) for name in ctx.names])
+
+        return _first_order(ctx, "coulomb.torch.rollout", (dQ, dV), find)
 
 
 class _Output(torch.autograd.Function):
@@ -234,16 +295,20 @@ class _Output(torch.autograd.Function):
         ctx.names, ctx.likes = names, [_Like(t) for t in (q, v, *values)]
         ctx.parameters = {name: np.array(_numpy(t)) for name, t in zip(names, values)}
         ctx.x = Inputs(functional.coordinates, *map(_numpy, (q, v)))
+        _save(ctx, (q, v, *values))
         with functional.lock:
             y = functional.output(outputs, ctx.x, ctx.parameters)
         return _like(y, q, _result_type((q, v)))
 
     @staticmethod
-    @once_differentiable
     def backward(ctx, dy):
         inputs = ("q", "v", *ctx.names)
         wrt = [name for name, needed in zip(inputs, ctx.needs_input_grad[4:]) if needed]
-        with ctx.functional.lock:
-            _, J = ctx.functional.output_jacobians(ctx.outputs, ctx.readings, ctx.x, ctx.parameters, wrt)
-        w = _numpy(dy)[:, None]
-        return _gradients(ctx, 4, [(w @ J[name])[:, 0] if name in J else None for name in inputs])
+
+        def find():
+            with ctx.functional.lock:
+                _, J = ctx.functional.output_jacobians(ctx.outputs, ctx.readings, ctx.x, ctx.parameters, wrt)
+            w = _numpy(dy)[:, None]
+            return _gradients(ctx, 4, [(w @ J[name])[:, 0] if name in J else None for name in inputs])
+
+        return _first_order(ctx, "coulomb.torch.output", (dy,), find)

@@ -11,10 +11,16 @@ std::string full_name(const ParameterKind& kind, const ParameterElement& element
   return element.name.empty() ? kind.name() : std::string(kind.name()) + "/" + element.name;
 }
 
-std::string listed(const std::vector<std::string>& names) {
+std::string listed(const std::vector<std::string>& names, std::size_t most = 12) {
   std::string out;
-  for (std::size_t i = 0; i < names.size() && i < 12; ++i) out += (i ? ", " : "") + names[i];
-  return names.size() > 12 ? out + ", ..." : out;
+  for (std::size_t i = 0; i < names.size() && i < most; ++i) out += (i ? ", " : "") + names[i];
+  return names.size() > most ? out + ", ..." : out;
+}
+
+bool is_input(const std::string& name) {
+  for (const char* input : {"q", "v", "u", "tau", "q0", "v0"})
+    if (name == input) return true;
+  return false;
 }
 
 std::pair<const ParameterKind*, ParameterElement> find(const Model& model, const std::string& name) {
@@ -33,7 +39,14 @@ std::pair<const ParameterKind*, ParameterElement> find(const Model& model, const
     checks::fail("parameter '" + name + "'", elements.empty() ? "this model has no parameter of kind " + kind_name
                                                               : "no such element; the model has " + listed(elements));
   }
-  checks::fail("parameter '" + name + "'", "unknown kind '" + kind_name + "'; kinds are " + listed(kinds));
+  if (is_input(name))
+    checks::fail(
+        "parameter '" + name + "'",
+        "is an input of the step, no parameter: its derivative comes unasked (derivatives: A, B, B_tau; vjp: q, v, u, "
+        "tau); Rollout.jacobian takes 'q0', 'v0', 'u', 'tau', derivatives of outputs and contacts 'q', 'v', 'u', "
+        "'tau'");
+  checks::fail("parameter '" + name + "'", "unknown kind '" + kind_name + "'; names are kind/element, kinds are " +
+                                               listed(kinds, kinds.size()) + " (Model.parameters lists all)");
 }
 
 }  // namespace
