@@ -6,6 +6,7 @@
 #include "coulomb/model/configuration.hpp"
 #include "coulomb/simd.hpp"
 #include "coulomb/small_math.hpp"
+#include "coulomb/stepping/semi_implicit.hpp"
 #include "coulomb/stepping/step_average.hpp"
 
 namespace coulomb {
@@ -48,7 +49,7 @@ void add_torque(const Model& model, BodyForces& forces, int body, const double* 
 }  // namespace
 
 StepLinearization::StepLinearization(const Model& model)
-    : model_(&model), forces_(model), islands_(model.num_trees + 1), rate_next_(8 * model.nv),
+    : model_(&model), forces_(model), acceleration_(model.nv), islands_(model.num_trees + 1), rate_next_(8 * model.nv),
       body_twist_(8 * model.num_bodies), r_q_of_(model.num_trees + 1), s_of_(model.num_trees + 1), w_(model.nv),
       scratch_(32 * model.nv + 8) {
   tree_rotations_.assign(model.num_trees + 1, 0);
@@ -117,6 +118,15 @@ void StepLinearization::prepare_exact(const Model& model, const StepOptions& opt
   link_twists(model, record.dynamics, record.v_next.data(), record.twist_next.data());
   velocities(model, record.dynamics, record.v_next.data(), body_twist_.data(), rate_next_.data());
   use_average_ = ambiguous_ = false;
+
+  // Forces account for the change of velocity less the spins' own.
+  acceleration_ = record.acceleration;
+  if (record.spin.any)
+    for (int d = 0; d < model.nv; ++d) acceleration_[d] -= record.spin.velocity[d] / options.constraints.timestep;
+  spins_.clear();
+  have_all_spins_ = false;
+  if (record.spin.any)
+    spin_derivatives(model, record.dynamics, record.v.data(), options.constraints.timestep, false, spins_);
   record.islands.scatter_labels(record.solution);
   two_levels_ = false;
   level_ = 1;
@@ -135,7 +145,7 @@ void StepLinearization::prepare_exact(const Model& model, const StepOptions& opt
 void StepLinearization::prepare_level(const Model& model) {
   StepRecord& record = *record_;
   collect_forces();
-  prepare_derivatives(model, record.dynamics, record.acceleration.data(), &forces_);
+  prepare_derivatives(model, record.dynamics, acceleration_.data(), &forces_);
   const GradientOptions& gradient = options_->gradient;
   const SmoothedMotion smoothed(model, record.collision, gradient.samples, gradient.scale, gradient.seed);
   coulomb::row_derivatives(model, record.dynamics, record.rows, record.collision.contacts, row_velocities(),
@@ -167,7 +177,7 @@ void StepLinearization::prepare_level_0() {
       level.v_next[d] = r.v_free[d] + level.acceleration[d];
   }
   for (int d = 0; d < model.nv; ++d)
-    level.acceleration[d] = (level.v_next[d] - r.v[d]) / options_->constraints.timestep;
+    level.acceleration[d] = (level.v_next[d] - r.v[d] - r.spin.velocity[d]) / options_->constraints.timestep;
   link_twists(model, r.dynamics, level.v_next.data(), level.twist_next.data());
   velocities(model, r.dynamics, level.v_next.data(), level.body_twist.data(), level.rate_next.data());
 
@@ -180,7 +190,7 @@ void StepLinearization::exchange_levels() {
   LevelState& other = *other_level_;
   StepRecord& r = *record_;
   std::swap(r.v_next, other.v_next);
-  std::swap(r.acceleration, other.acceleration);
+  std::swap(acceleration_, other.acceleration);
   std::swap(r.solution.lambda, other.lambda);
   std::swap(r.twist_next, other.twist_next);
   std::swap(rate_next_, other.rate_next);
@@ -188,7 +198,7 @@ void StepLinearization::exchange_levels() {
   std::swap(rows_, other.rows);
   std::swap(forces_, other.forces);
   level_ = 1 - level_;
-  prepare_derivatives(*model_, r.dynamics, r.acceleration.data(), &forces_);
+  prepare_derivatives(*model_, r.dynamics, acceleration_.data(), &forces_);
 }
 
 // What the columns of all islands need.
@@ -377,7 +387,47 @@ void StepLinearization::right_hand_sides() {
       }
     }
   }
+  add_spin_columns();
   add_wrench_columns(model, r.dynamics, r.rows, rows_, r.solution.lambda.data(), DofMatrix(r.islands, r_q_of_.data()));
+}
+
+void StepLinearization::add_spin_columns() {
+  const Model& model = *model_;
+  const StepRecord& r = *record_;
+  for (const SpinDerivative& spin : spins_) {
+    const int tree = model.body_tree[model.joint_body[spin.joint]];
+    const int index = r.islands.of_tree(tree);
+    const int shift = island(index).tree_start[r.islands.tree_index[tree]] - model.tree_first_dof[tree];
+    const int ld = padded(island(index).num_dofs());
+    // The columns of M that Delta meets.
+    grow(spin_mass_, 6 * std::size_t(ld));
+    std::fill_n(spin_mass_.data(), 6 * std::size_t(ld), 0.0);
+    for (int i = 0; i < 6; ++i) {
+      double unit[6] = {};
+      unit[i] = 1;
+      double* to = spin_mass_.data() + std::size_t(i) * ld + shift;
+      multiply_mass_of(model, r.dynamics, spin, unit, [&](int d, double value) { to[d] = value; });
+    }
+    const auto add_to = [&](std::vector<double>& r_T) {
+      return [&](int k, const double* change) {
+        double* column = r_T.data() + std::size_t(shift + k) * ld;
+        for (int i = spin.linear < 0 ? 3 : 0; i < 6; ++i)
+          add_scaled(change[i], spin_mass_.data() + std::size_t(i) * ld, ld, column);
+      };
+    };
+    visit_spin_columns(model, r.dynamics, spin, add_to(islands_[index].r_v), add_to(islands_[index].r_q));
+  }
+}
+
+const std::vector<SpinDerivative>& StepLinearization::spins(bool even) {
+  if (!even) return spins_;
+  if (have_all_spins_) return all_spins_;
+  have_all_spins_ = true;
+  all_spins_.clear();
+  const StepRecord& r = *record_;
+  if (spins_torque_free(*options_, r))
+    spin_derivatives(*model_, r.dynamics, r.v.data(), options_->constraints.timestep, true, all_spins_);
+  return all_spins_;
 }
 
 // B s of the rows' dependence on q, and on v where they bounce.
