@@ -155,6 +155,9 @@ def test_a_turn_too_long_to_follow_is_told_and_keeps_its_energy():
         assert MOMENTS @ v1[3:] ** 2 == pytest.approx(MOMENTS @ v[3:] ** 2, rel=1e-6)
     sim.step(q, np.r_[0, 0, 0, 1000 * SPIN])
     assert sim.status.reason == "solved"
+    q1, v1 = sim.step(q, np.r_[0, 0, 0, 1e200 * SPIN])
+    assert sim.status.reason.startswith("failed: overflow")
+    assert np.isfinite(np.r_[q1, v1]).all()
 
 
 def test_wrong_options_are_named():

@@ -25,7 +25,7 @@ struct RigidSpin {
   double a_0[3];                      ///< -K^-1 (w x I w)
 };
 
-/// False: no spin, or K is not positive definite.
+/// False: no spin, one whose square is no double, or K is not positive definite.
 bool rigid_spin(const Model& model, const DynamicsWorkspace& ws, int joint, const double* v, RigidSpin& out);
 
 /// The joint carries one body of equal moments of inertia, about its centre of mass: Delta = 0 whatever the state.

@@ -15,7 +15,8 @@ constexpr double largest_ratio = 0.125;  // of the terms of one part
 constexpr int bits = 53;                 // terms below 2^-53 of w are left out
 constexpr double converged = 0x1p-44;    // of |w|: the last term of a series that converges as it should
 constexpr int most_doublings = 6;
-constexpr double singular = 1e-13;  // det K, relative to the product of its diagonal
+constexpr double largest_speed = 1e150;  // rad/s: beyond, squares overflow, and so does the step
+constexpr double singular = 1e-13;       // det K, relative to the product of its diagonal
 
 /// False: not positive definite.
 bool invert_symmetric(const double* K, double* inverse) {
@@ -101,6 +102,7 @@ bool rigid_spin(const Model& model, const DynamicsWorkspace& ws, int joint, cons
   out.dof = model.joint_v[joint] + (free ? 3 : 0);
   copy3(v + out.dof, out.w);
   if (out.w[0] == 0 && out.w[1] == 0 && out.w[2] == 0) return false;
+  if (!(norm3(out.w) < largest_speed)) return false;
 
   // The joint's block of M is K about its origin.
   for (int i = 0; i < 3; ++i) {

@@ -55,8 +55,8 @@ struct ParameterContext {
   double spin_scale = 1;                               ///< r += spin_scale M dDelta
 };
 
-/// r of a change of the inertia (12, about the tree's reference point) of a body, and of all beyond where it is their composite one, through the
-/// joints that carry it.
+/// r of a change of the inertia (12, about the tree's reference point) of a body, or of it and all beyond, through the spins of the joints
+/// that carry it.
 void add_spin_change(const ParameterContext& context, int body, const double* row, RightHandSide& out);
 /// r of a unit of one column of a joint's Delta.
 void add_spin_column(const ParameterContext& context, const SpinDerivative& spin, int column, RightHandSide& out);
