@@ -66,10 +66,10 @@ StepCotangent vjp(Simulator& sim, nb::handle dq1, nb::handle dv1, const std::vec
 SimulatorOptions options(std::optional<double> timestep, const std::string& contact, int friction_directions,
                          const std::string& friction_polygon, const std::string& stepper, const std::string& solver,
                          double tolerance, int max_iterations, double baumgarte, double slop,
-                         double max_correction_speed, double restitution_threshold, bool continuous_collision,
-                         int max_impacts, double penetration_tolerance, bool patches, bool warm_start,
-                         bool exclude_neutral_overlaps, const std::string& gradient, int gradient_samples,
-                         double gradient_scale, std::uint64_t gradient_seed) {
+                         double max_correction_speed, double restitution_threshold, const std::string& gyroscopic,
+                         bool continuous_collision, int max_impacts, double penetration_tolerance, bool patches,
+                         bool warm_start, bool exclude_neutral_overlaps, const std::string& gradient,
+                         int gradient_samples, double gradient_scale, std::uint64_t gradient_seed) {
   SimulatorOptions out;
   if (timestep) {
     if (*timestep == 0) throw std::invalid_argument("timestep: got 0, expected a positive number of seconds");
@@ -85,6 +85,7 @@ SimulatorOptions options(std::optional<double> timestep, const std::string& cont
   out.slop = slop;
   out.max_correction_speed = max_correction_speed;
   out.restitution_threshold = restitution_threshold;
+  out.gyroscopic = gyroscopic;
   out.continuous_collision = continuous_collision, out.max_impacts = max_impacts;
   out.penetration_tolerance = penetration_tolerance;
   out.patches = patches;
@@ -114,14 +115,14 @@ nb::class_<SimulatorObject> bind_simulator(nb::module_& module) {
       [](SimulatorObject* self, std::shared_ptr<Model> model, std::optional<double> timestep,
          const std::string& contact, int friction_directions, const std::string& friction_polygon,
          const std::string& stepper, const std::string& solver, double tolerance, int max_iterations, double baumgarte,
-         double slop, double max_correction_speed, double restitution_threshold, bool continuous_collision,
-         int max_impacts, double penetration_tolerance, bool patches, bool warm_start, bool exclude_neutral_overlaps,
+         double slop, double max_correction_speed, double restitution_threshold, const std::string& gyroscopic,
+         bool continuous_collision, int max_impacts, double penetration_tolerance, bool patches, bool warm_start, bool exclude_neutral_overlaps,
          const std::string& gradient, int gradient_samples, double gradient_scale, std::uint64_t gradient_seed,
          const nb::kwargs& more) {
         SimulatorOptions all =
             options(timestep, contact, friction_directions, friction_polygon, stepper, solver, tolerance,
-                    max_iterations, baumgarte, slop, max_correction_speed, restitution_threshold, continuous_collision,
-                    max_impacts, penetration_tolerance, patches, warm_start, exclude_neutral_overlaps, gradient,
+                    max_iterations, baumgarte, slop, max_correction_speed, restitution_threshold, gyroscopic,
+                    continuous_collision, max_impacts, penetration_tolerance, patches, warm_start, exclude_neutral_overlaps, gradient,
                     gradient_samples, gradient_scale, gradient_seed);
         set_implicit_options(more, all);
         new (self) SimulatorObject(std::move(model), std::move(all));
@@ -132,7 +133,7 @@ nb::class_<SimulatorObject> bind_simulator(nb::module_& module) {
       nb::arg("solver") = "auto", nb::arg("tolerance") = defaults.tolerance,
       nb::arg("max_iterations") = defaults.max_iterations, nb::arg("baumgarte") = defaults.baumgarte,
       nb::arg("slop") = defaults.slop, nb::arg("max_correction_speed") = defaults.max_correction_speed,
-      nb::arg("restitution_threshold") = defaults.restitution_threshold,
+      nb::arg("restitution_threshold") = defaults.restitution_threshold, nb::arg("gyroscopic") = defaults.gyroscopic,
       nb::arg("continuous_collision") = defaults.continuous_collision, nb::arg("max_impacts") = defaults.max_impacts,
       nb::arg("penetration_tolerance") = defaults.penetration_tolerance, nb::arg("patches") = defaults.patches,
       nb::arg("warm_start") = defaults.warm_start,
@@ -157,6 +158,8 @@ nb::class_<SimulatorObject> bind_simulator(nb::module_& module) {
       "- baumgarte: share of a position error removed per step, [0, 1]. slop: m, rad that it leaves alone. "
       "max_correction_speed: m/s, rad/s.\n"
       "- restitution_threshold: m/s, slower approaches do not bounce.\n"
+      "- gyroscopic: 'implicit', what free and ball joints carry turns torque-free through the step and keeps its "
+      "energy, or 'explicit', the torque at the start of the step (MuJoCo's Euler; gains energy).\n"
       "- friction_directions: of 'lcp', 2 to 16; the polygon has twice as many sides and is 'circumscribed' (2 "
       "directions: "
       "the boxed LCP) or 'inscribed' (friction_polygon; docs/lcp.md).\n"
@@ -286,6 +289,7 @@ nb::dict keywords_of(const SimulatorOptions& options) {
   out["slop"] = options.slop;
   out["max_correction_speed"] = options.max_correction_speed;
   out["restitution_threshold"] = options.restitution_threshold;
+  out["gyroscopic"] = options.gyroscopic;
   out["continuous_collision"] = options.continuous_collision;
   out["max_impacts"] = options.max_impacts;
   out["penetration_tolerance"] = options.penetration_tolerance;

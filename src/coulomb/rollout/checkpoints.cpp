@@ -72,7 +72,7 @@ std::size_t record_bytes(const StepRecord& r) {
   const FilterTables& f = c.filter;
   std::size_t bytes = sizeof r;
   bytes += array_bytes(r.q, r.v, r.u, r.tau, r.fext, r.q_next, r.v_next, r.acceleration, r.v_free, r.implicit_damping,
-                       r.twist, r.twist_next, r.scratch);
+                       r.twist, r.twist_next, r.scratch, r.spin.velocity);
   bytes +=
       array_bytes(d.reference, d.body_rotation, d.body_position, d.columns, d.body_twist, d.column_rate, d.column_chi,
                   d.mass, d.factor_l, d.factor_d, d.u_rows, d.u_hat, d.bias, d.id_dq_T, d.id_dv_T, d.body_quaternion,

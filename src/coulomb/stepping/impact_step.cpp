@@ -83,6 +83,7 @@ class Splitter {
 void Splitter::set_options() {
   const double tolerance = options_.impacts.penetration_tolerance;
   x_.smooth = options_;
+  x_.smooth.torque_free_spin = false;  // the velocity half way takes its place
   ConstraintOptions& c = x_.smooth.constraints;
   c.gaps = GapRule::held;
   c.touching = tolerance;
@@ -127,7 +128,7 @@ double Splitter::share_of_spin(double fastest) const {
 
 /// A torque of the velocity before would feed energy to what spins. Damping and dry friction, which are implicit, keep that velocity.
 bool Splitter::spins(const ImpactPhase& phase, double fastest) const {
-  if (!phase.midpoint || !(fastest * phase.planned > least_spin)) return false;
+  if (!options_.torque_free_spin || !phase.midpoint || !(fastest * phase.planned > least_spin)) return false;
   const auto none = [](const std::vector<double>& values) {
     return std::all_of(values.begin(), values.end(), [](double x) { return x == 0; });
   };

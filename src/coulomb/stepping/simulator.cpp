@@ -188,6 +188,12 @@ StepOptions step_options(const Model& model, const SimulatorOptions& o) {
   out.constraints.baumgarte = o.baumgarte, out.constraints.slop = o.slop;
   out.constraints.max_correction_speed = o.max_correction_speed;
   out.constraints.restitution_threshold = o.restitution_threshold;
+  if (o.gyroscopic != "implicit" && o.gyroscopic != "explicit")
+    refuse("gyroscopic: got \"" + o.gyroscopic + "\", expected \"implicit\" or \"explicit\"");
+  if (o.gyroscopic == "explicit" && out.stepper != StepperKind::semi_implicit)
+    refuse("gyroscopic: got \"explicit\" with stepper \"" + o.stepper +
+           "\", expected \"implicit\": only the semi-implicit stepper knows another one");
+  out.torque_free_spin = o.gyroscopic == "implicit";
   check_range("penetration_tolerance", o.penetration_tolerance, 0, 1, true);
   if (o.max_impacts < 1) refuse("max_impacts: got " + std::to_string(o.max_impacts) + ", expected at least 1");
   if (o.continuous_collision && (o.gradient == "smoothed_step" || o.gradient == "approximate_bounce"))

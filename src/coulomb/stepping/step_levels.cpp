@@ -48,7 +48,7 @@ void StepLinearization::prepare_lower_level(int index_of_level) {
       level.v_next[d] = r.v_free[d] + level.acceleration[d];
   }
   for (int d = 0; d < model.nv; ++d)
-    level.acceleration[d] = (level.v_next[d] - r.v[d]) / options_->constraints.timestep;
+    level.acceleration[d] = (level.v_next[d] - r.v[d] - r.spin.velocity[d]) / options_->constraints.timestep;
   link_twists(model, r.dynamics, level.v_next.data(), level.twist_next.data());
   velocities(model, r.dynamics, level.v_next.data(), level.body_twist.data(), level.rate_next.data());
 
@@ -61,7 +61,7 @@ void StepLinearization::exchange_levels(int level) {
   LevelState& other = *other_levels_[level];
   StepRecord& r = *record_;
   std::swap(r.v_next, other.v_next);
-  std::swap(r.acceleration, other.acceleration);
+  std::swap(acceleration_, other.acceleration);
   std::swap(r.solution.lambda, other.lambda);
   std::swap(r.twist_next, other.twist_next);
   std::swap(rate_next_, other.rate_next);
@@ -69,7 +69,7 @@ void StepLinearization::exchange_levels(int level) {
   std::swap(rows_, other.rows);
   std::swap(forces_, other.forces);
   level_ = level_ == last_level ? level : last_level;
-  prepare_derivatives(*model_, r.dynamics, r.acceleration.data(), &forces_);
+  prepare_derivatives(*model_, r.dynamics, acceleration_.data(), &forces_);
 }
 
 // r and B s of a lower level, beside those of the last one.

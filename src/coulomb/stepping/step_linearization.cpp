@@ -6,6 +6,7 @@
 #include "coulomb/model/configuration.hpp"
 #include "coulomb/simd.hpp"
 #include "coulomb/small_math.hpp"
+#include "coulomb/stepping/semi_implicit.hpp"
 #include "coulomb/stepping/step_average.hpp"
 
 namespace coulomb {
@@ -42,7 +43,7 @@ void add_torque(const Model& model, BodyForces& forces, int body, const double* 
 }  // namespace
 
 StepLinearization::StepLinearization(const Model& model)
-    : model_(&model), forces_(model), islands_(model.num_trees + 1), rate_next_(8 * model.nv),
+    : model_(&model), forces_(model), acceleration_(model.nv), islands_(model.num_trees + 1), rate_next_(8 * model.nv),
       body_twist_(8 * model.num_bodies), r_q_of_(model.num_trees + 1), s_of_(model.num_trees + 1), w_(model.nv),
       scratch_(32 * model.nv + 8) {
   tree_rotations_.assign(model.num_trees + 1, 0);
@@ -114,6 +115,15 @@ void StepLinearization::prepare_exact(const Model& model, const StepOptions& opt
   velocities(model, record.dynamics, record.v_next.data(), body_twist_.data(), rate_next_.data());
   use_average_ = ambiguous_parameters_ = false;
   ambiguous_ = has_unresolved_ = Known::unknown;
+
+  // Forces account for the change of velocity less the spins' own.
+  acceleration_ = record.acceleration;
+  if (record.spin.any)
+    for (int d = 0; d < model.nv; ++d) acceleration_[d] -= record.spin.velocity[d] / options.constraints.timestep;
+  spins_.clear();
+  have_all_spins_ = false;
+  if (record.spin.any)
+    spin_derivatives(model, record.dynamics, record.v.data(), options.constraints.timestep, false, spins_);
   record.islands.scatter_labels(record.solution);
   lower_ = 0;
   level_ = last_level;
@@ -135,7 +145,7 @@ void StepLinearization::prepare_exact(const Model& model, const StepOptions& opt
 void StepLinearization::prepare_level(const Model& model) {
   StepRecord& record = *record_;
   collect_forces();
-  prepare_derivatives(model, record.dynamics, record.acceleration.data(), &forces_);
+  prepare_derivatives(model, record.dynamics, acceleration_.data(), &forces_);
   const GradientOptions& gradient = options_->gradient;
   const SmoothedMotion smoothed(model, record.collision, gradient.samples, gradient.scale, gradient.seed);
   coulomb::row_derivatives(model, record.dynamics, record.rows, record.collision.contacts, row_velocities(),

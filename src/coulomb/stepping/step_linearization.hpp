@@ -136,7 +136,7 @@ class StepLinearization final : public StepGradient {
   };
   void impulses_of_levels(int index, const double* r_T, const double* Bs, const LevelSides* lower,
                           const std::vector<int>& column, double* out_T);
-  ParameterContext parameter_context() const;
+  ParameterContext parameter_context();
   /// Velocity per impulse of a row's compliance.
   double row_compliance(int row) const;
   void collect_parameter_sides(const ParameterSet& set, std::vector<double>& dh);
@@ -148,12 +148,22 @@ class StepLinearization final : public StepGradient {
   void bounce_row(const BodyRows& rows, const RowMatrix& s) const;
   void add_bounce_cotangent(const double* z, double* out);
 
+  /// The spins' M dDelta in r: columns by the state.
+  void add_spin_columns();
+  void add_spin_cotangents(const double* momentum, StepCotangent& out);
+  /// Joints that spin; even: also those of which only parameters change Delta.
+  const std::vector<SpinDerivative>& spins(bool even);
+
   const Model* model_ = nullptr;
   const StepOptions* options_ = nullptr;
   StepRecord* record_ = nullptr;
   BodyForces forces_;
   RowDerivatives rows_;
   std::vector<IslandMatrices> islands_;  // by index into the record's pool
+  std::vector<double> acceleration_;     // (v+ - v - Delta) / h, at which inverse dynamics is differentiated
+  std::vector<SpinDerivative> spins_, all_spins_;
+  bool have_all_spins_ = false;
+  std::vector<double> spin_mass_;  // 6 x ld of one island
   std::vector<Rotation> rotations_;
   std::vector<int> tree_rotations_;  // num_trees + 1: of rotations_
   std::vector<unsigned char> inactive_;

@@ -171,7 +171,47 @@ void StepLinearization::right_hand_sides() {
       }
     }
   }
+  add_spin_columns();
   add_wrench_columns(model, r.dynamics, r.rows, rows_, r.solution.lambda.data(), DofMatrix(r.islands, r_q_of_.data()));
+}
+
+void StepLinearization::add_spin_columns() {
+  const Model& model = *model_;
+  const StepRecord& r = *record_;
+  for (const SpinDerivative& spin : spins_) {
+    const int tree = model.body_tree[model.joint_body[spin.joint]];
+    const int index = r.islands.of_tree(tree);
+    const int shift = island(index).tree_start[r.islands.tree_index[tree]] - model.tree_first_dof[tree];
+    const int ld = padded(island(index).num_dofs());
+    // The columns of M that Delta meets.
+    grow(spin_mass_, 6 * std::size_t(ld));
+    std::fill_n(spin_mass_.data(), 6 * std::size_t(ld), 0.0);
+    for (int i = 0; i < 6; ++i) {
+      double unit[6] = {};
+      unit[i] = 1;
+      double* to = spin_mass_.data() + std::size_t(i) * ld + shift;
+      multiply_mass_of(model, r.dynamics, spin, unit, [&](int d, double value) { to[d] = value; });
+    }
+    const auto add_to = [&](std::vector<double>& r_T) {
+      return [&](int k, const double* change) {
+        double* column = r_T.data() + std::size_t(shift + k) * ld;
+        for (int i = spin.linear < 0 ? 3 : 0; i < 6; ++i)
+          add_scaled(change[i], spin_mass_.data() + std::size_t(i) * ld, ld, column);
+      };
+    };
+    visit_spin_columns(model, r.dynamics, spin, add_to(islands_[index].r_v), add_to(islands_[index].r_q));
+  }
+}
+
+const std::vector<SpinDerivative>& StepLinearization::spins(bool even) {
+  if (!even) return spins_;
+  if (have_all_spins_) return all_spins_;
+  have_all_spins_ = true;
+  all_spins_.clear();
+  const StepRecord& r = *record_;
+  if (spins_torque_free(*options_, r))
+    spin_derivatives(*model_, r.dynamics, r.v.data(), options_->constraints.timestep, true, all_spins_);
+  return all_spins_;
 }
 
 // B s of the rows' dependence on q, and on v where they bounce.

@@ -11,29 +11,32 @@
 
 namespace coulomb {
 
-ParameterContext StepLinearization::parameter_context() const {
+ParameterContext StepLinearization::parameter_context() {
   const StepRecord& r = *record_;
-  return {*model_,
-          r.dynamics,
-          options_->constraints,
-          r.rows,
-          r.collision.contacts,
-          rows_,
-          inactive_,
-          {r.twist_next.data(), rate_next_.data(), r.twist.data(), r.dynamics.column_rate.data()},
-          r.dynamics.body_twist.data(),
-          body_twist_.data(),
-          r.configuration(),
-          r.v.data(),
-          r.u.data(),
-          r.v_next.data(),
-          r.acceleration.data(),
-          r.solution.lambda.data(),
-          r.fext,
-          r.solution.modes,
-          r.joint_forces,
-          nullptr,
-          r.solution.facets.data()};
+  ParameterContext out{*model_,
+                       r.dynamics,
+                       options_->constraints,
+                       r.rows,
+                       r.collision.contacts,
+                       rows_,
+                       inactive_,
+                       {r.twist_next.data(), rate_next_.data(), r.twist.data(), r.dynamics.column_rate.data()},
+                       r.dynamics.body_twist.data(),
+                       body_twist_.data(),
+                       r.configuration(),
+                       r.v.data(),
+                       r.u.data(),
+                       r.v_next.data(),
+                       acceleration_.data(),
+                       r.solution.lambda.data(),
+                       r.fext,
+                       r.solution.modes,
+                       r.joint_forces,
+                       nullptr,
+                       r.solution.facets.data()};
+  out.spins = &spins(true);
+  out.spin_shift = r.spin.velocity.data();
+  return out;
 }
 
 void StepLinearization::parameter_columns(const ParameterSet& set, std::vector<double>& columns_T) {

@@ -50,6 +50,7 @@ void StepLinearization::vjp_of_modes(const double* dq1, const double* dv1, StepC
 
   inverse_dynamics_vjp(model, r.dynamics, y, id_q, id_v);
   multiply_mass(model, r.dynamics, y, out.v.data());
+  add_spin_cotangents(out.v.data(), out);
   for (int d = 0; d < nv; ++d) {
     out.q[d] -= h * id_q[d];
     out.v[d] += r.implicit_damping[d] * y[d] - h * id_v[d];
@@ -73,6 +74,21 @@ void StepLinearization::vjp_of_modes(const double* dq1, const double* dv1, StepC
     const int joint = model.actuators[k].joint, first = model.joint_v[joint];
     for (int j = 0; j < joint_num_dofs(model.joint_type[joint]); ++j)
       out.u[k] += r.joint_forces.dtau_du[6 * k + j] * out.tau[first + j];
+  }
+}
+
+// (M y) . dDelta by the state; momentum: M y, in out.v.
+void StepLinearization::add_spin_cotangents(const double* momentum, StepCotangent& out) {
+  for (const SpinDerivative& spin : spins_) {
+    double own[6];
+    for (int i = 0; i < 3; ++i) {
+      own[i] = spin.linear < 0 ? 0.0 : momentum[spin.linear + i];
+      own[3 + i] = momentum[spin.dof + i];
+    }
+    const auto add_to = [&](std::vector<double>& cotangent) {
+      return [&](int k, const double* change) { cotangent[k] += dot6(own, change); };
+    };
+    visit_spin_columns(*model_, record_->dynamics, spin, add_to(out.v), add_to(out.q));
   }
 }
 

@@ -10,6 +10,7 @@
 #include "coulomb/constraints/constraint_rows.hpp"
 #include "coulomb/dynamics/dynamics.hpp"
 #include "coulomb/dynamics/joint_forces.hpp"
+#include "coulomb/dynamics/spin.hpp"
 #include "coulomb/solvers/constraint_solver.hpp"
 
 namespace coulomb {
@@ -50,6 +51,7 @@ struct StepRecord {
   DynamicsWorkspace dynamics;
   CollisionWorkspace collision;  ///< .contacts
   JointForces joint_forces;
+  SpinShift spin;                        ///< Delta: what torque-free spin adds to the explicit change of v
   std::vector<double> implicit_damping;  ///< nv: h D, on the diagonal of M
   ConstraintRows rows;
   Islands islands;  ///< of the rows: their problems, starts, solutions
