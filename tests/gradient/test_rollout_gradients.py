@@ -187,7 +187,8 @@ def test_jacobian_holds_the_columns_of_jvp_and_the_rows_of_vjp(build):
     end = np.zeros_like(w)
     end[:, -1] = w[:, -1]
     expected = rows[-1] @ last["u"]
-    assert np.linalg.norm(r.vjp(*end).u.ravel() - expected) <= 1e-10 * np.linalg.norm(expected)
+    size = max(np.linalg.norm(expected), 1e-5)  # an arm that has come to lie does not know its controls any more
+    assert np.linalg.norm(r.vjp(*end).u.ravel() - expected) <= 1e-10 * size
 
 
 GRADIENTS = [(build, "exact") for build in CONTACT_SCENES] + [

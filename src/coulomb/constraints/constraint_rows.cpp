@@ -24,11 +24,13 @@ constexpr double rounding_speed = 1e-10;  // m/s, rad/s
 Bias one_sided_bias(const ConstraintOptions& options, double phi) {
   const double h = options.timestep;
   if (options.gaps == GapRule::impact) return {rounding_speed, 0};
-  if (phi >= 0 && options.gaps == GapRule::held) {  // closed ones stay where they are; no gap contradicts another
-    const double open = phi - closed_gap, rounding = std::min(phi / h, rounding_speed);
-    return open > 0 ? Bias{rounding + open / h, 1 / h} : Bias{rounding, 0};
+  const bool joined = options.baumgarte > 0 || options.gaps == GapRule::held;
+  if (phi >= (joined ? 2 * smooth_gap : 0.0)) return {phi / h, 1 / h};
+  if (phi >= smooth_gap) {
+    const double slope = (2 - options.baumgarte) / h;
+    return {options.baumgarte * smooth_gap / h + slope * (phi - smooth_gap), slope};
   }
-  if (phi >= 0) return {phi / h, 1 / h};
+  if (phi >= 0) return {options.baumgarte * phi / h, options.baumgarte / h};
   const double violation = phi + options.slop;
   if (violation >= 0) return {0, 0};
   const double value = options.baumgarte * violation / h;
