@@ -87,7 +87,7 @@ class Differences:
 
     def directional(self, noise, **tangent):
         """(derivative, its error) along a tangent; error inf: contacts change within the least differences."""
-        return slope(lambda h: self.moved(h, **tangent), noise, sizes(2.5e-8, 1e-4), 0.1 * TOLERANCE)[:2]
+        return slope(lambda h: self.moved(h, **tangent), noise, sizes(2.5e-8, 2e-3), 0.1 * TOLERANCE)[:2]
 
 
 def directions(differences, names, random):
