@@ -17,7 +17,7 @@ class Scene(_core.Scene):
     """Builds a Model: add the ground, shapes and robots, then ``build()``. SI units throughout.
 
     gravity: (3,) m/s^2 (default (0, 0, -9.81), or what an MJCF file says); timestep: s (default 1e-3, or what an MJCF file says);
-    contact_margin: m, contacts are made below this distance.
+    contact_margin: m, contacts are made below this distance; farther ones where the step would close them (docs/conventions.md).
 
     Every verb raises ValueError that names argument, element and value, and then leaves the scene as it was.
     """

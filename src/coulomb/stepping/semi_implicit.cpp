@@ -5,6 +5,7 @@
 
 #include "coulomb/model/configuration.hpp"
 #include "coulomb/small_math.hpp"
+#include "coulomb/stepping/contacts_ahead.hpp"
 
 namespace coulomb {
 namespace {
@@ -234,23 +235,33 @@ void advance(const Model& model, double h, StepRecord& r) {
 StepRecord::StepRecord(const Model& model)
     : q(model.nq), v(model.nv), u(model.nu), tau(model.nv), q_next(model.nq), v_next(model.nv), acceleration(model.nv),
       v_free(model.nv), dynamics(model), collision(model), joint_forces(model), spin(model), implicit_damping(model.nv),
-      islands(model), assembly(model), twist(8 * model.nv), twist_next(8 * model.nv), scratch(8 * model.nv + 8) {}
+      islands(model), assembly(model), twist(8 * model.nv), twist_next(8 * model.nv), scratch(8 * model.nv + 8),
+      travel(6 * model.num_bodies) {}
+
+namespace {
+
+void solve_constraints(const Model& model, const StepOptions& options, ConstraintSolver& solver,
+                       const StepMemory& memory, StepRecord& r) {
+  collect_problems(model, options, r);
+  if (options.warm_start) recall(memory, r);
+  solve(options, solver, r);
+}
+
+}  // namespace
 
 void solve_velocities(const Model& model, const StepOptions& options, ConstraintSolver& solver,
                       const StepMemory& memory, StepRecord& r) {
   free_velocity(model, options, r);
-  collect_problems(model, options, r);
-  if (options.warm_start) recall(memory, r);
-  solve(options, solver, r);
+  solve_constraints(model, options, solver, memory, r);
 }
 
 bool semi_implicit_step(const Model& model, const StepOptions& options, ConstraintSolver& solver, StepMemory& memory,
                         StepRecord& r) {
   r.valid = false;
   kinematics(model, r.q.data(), r.dynamics);
-  detect_contacts(model, r.dynamics.body_position.data(), r.dynamics.body_rotation.data(), options.collision,
-                  memory.collision, r.collision);
-  solve_velocities(model, options, solver, memory, r);
+  free_velocity(model, options, r);
+  detect_contacts_ahead(model, options, memory.collision, r);
+  solve_constraints(model, options, solver, memory, r);
   advance(model, options.constraints.timestep, r);
   r.reason = spin_limit_reason(r.spin);
   r.valid = true;

@@ -62,6 +62,7 @@ struct StepRecord {
       contradictory;                      ///< keys of the blocks that contradict one another, at any time of the step
   std::vector<double> twist, twist_next;  ///< nv x 8: link twists at v and at v_next
   std::vector<double> scratch;            ///< nv x 8
+  std::vector<double> travel;             ///< num_bodies x 6: how bodies may move and turn (detect_contacts)
   const char* reason = nullptr;           ///< of status(), where a stepper has another one than the solver's
   StepExtraHolder extra;
   bool valid = false;
