@@ -12,13 +12,14 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test bench bench-nimble docs format install system cpp test-cpp test-python test-includes test-consumer test-wheel clean
+.PHONY: help demo test bench bench-nimble sweep docs format install system cpp test-cpp test-python test-includes test-consumer test-wheel clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo    a robot falls and stands; table and pictures (about five minutes the first time)"
 	@echo "make test    every test: C++, Python, dependency rule, C++ consumer, clean wheel"
 	@echo "make bench   time per step and per Jacobian, beside MuJoCo and, where its wheel installs, Nimble"
+	@echo "make sweep   derivatives of random trees against differences; tests/gradient/random_trees.md"
 	@echo "make docs    API pages in build/docs"
 	@echo "make format  clang-format and ruff"
 
@@ -39,6 +40,9 @@ bench: install
 
 bench-nimble: install $(NIMBLE)/.installed
 	$(NIMBLE)/bin/python benchmarks/nimble_race.py
+
+sweep: install
+	$(PY) tests/gradient/sweep_random_trees.py
 
 docs: install
 	$(PY) -m pip install --quiet $$($(PY) tools/requirements.py docs)

@@ -1,6 +1,6 @@
 """The pages of the Python interface from its docstrings: python docs/pages.py [FOLDER]; `make docs` runs it.
 
-coulomb.torch and coulomb.jax have pages when PyTorch and JAX are installed.
+coulomb.torch, coulomb.jax and what else needs an extra have pages when it is installed.
 """
 
 import importlib
@@ -32,7 +32,7 @@ def show_if_installed(name):
 def main():
     folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "build/docs")
     show_inherited(coulomb.Scene)
-    for name in ("torch", "jax"):
+    for name in ("torch", "jax", "morphology", "kinematics", "pictures", "mjcf_export"):
         show_if_installed(name)
     pdoc.pdoc("coulomb", output_directory=folder)
     print("open", folder / "index.html")

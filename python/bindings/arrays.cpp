@@ -30,20 +30,31 @@ std::string shape_text(const Py_ssize_t* shape, std::size_t n) {
 nb::object ArrayIn::convert(nb::handle object, const char* name) {
   static const nb::handle asarray = numpy_function("asarray"), can_cast = numpy_function("can_cast"),
                           contiguous = numpy_function("ascontiguousarray"), float64 = numpy_function("float64");
+  if (object.is_none()) throw nb::type_error((std::string(name) + ": got None, expected an array of numbers").c_str());
+  if (is_masked(object))
+    throw nb::type_error((std::string(name) + ": a masked array; expected numbers: .filled(value) gives them").c_str());
+
   nb::object array;
   bool safe = false;
   try {
     array = asarray(object);
     safe = nb::cast<bool>(can_cast(array.attr("dtype"), float64)) || nb::cast<std::size_t>(array.attr("size")) == 0;
   } catch (nb::python_error& error) {
-    throw nb::value_error((std::string(name) + ": not an array of numbers: " + error.what()).c_str());
+    nb::object reason = nb::borrow(error.value());
+    const nb::object calls = nb::module_::import_("coulomb._calls");
+    throw nb::value_error(nb::cast<const char*>(calls.attr("not_an_array")(name, object, reason)));
   }
-  if (!safe) {
-    const std::string dtype = nb::str(nb::object(array.attr("dtype"))).c_str();
+  const std::string dtype = nb::str(nb::object(array.attr("dtype"))).c_str();
+  if (!safe || dtype == "bool")
     throw nb::type_error((std::string(name) + ": expected float64, got elements of type " + dtype).c_str());
-  }
   // ascontiguousarray makes a scalar one-dimensional: keep its shape for the message.
   return nb::cast<int>(array.attr("ndim")) == 0 ? array.attr("astype")(float64) : contiguous(array, float64);
+}
+
+bool ArrayIn::is_masked(nb::handle object) {
+  static const nb::handle plain = numpy_function("ndarray");
+  if (object.type().is(plain)) return false;
+  return nb::hasattr(object, "mask") && nb::hasattr(object, "filled");
 }
 
 void ArrayIn::check_shape(const char* name, std::initializer_list<Py_ssize_t> shape) const {
@@ -78,25 +89,25 @@ const ArrayIn& ArrayIn::finite(const char* name) const {
 
 ArrayOut new_array(Py_ssize_t size) {
   static const nb::handle empty = numpy_function("empty");
-  nb::object array = empty(size);
+  Array array = nb::borrow<Array>(empty(size));
   double* data = elements(array);
   return {std::move(array), data};
 }
 
 ArrayOut new_array(Py_ssize_t rows, Py_ssize_t columns) {
   static const nb::handle empty = numpy_function("empty");
-  nb::object array = empty(nb::make_tuple(rows, columns));
+  Array array = nb::borrow<Array>(empty(nb::make_tuple(rows, columns)));
   double* data = elements(array);
   return {std::move(array), data};
 }
 
-nb::object to_numpy(const double* source, Py_ssize_t size) {
+Array to_numpy(const double* source, Py_ssize_t size) {
   ArrayOut out = new_array(size);
   if (size > 0) std::memcpy(out.data, source, static_cast<std::size_t>(size) * sizeof(double));
   return std::move(out.array);
 }
 
-nb::object to_numpy(const double* source, Py_ssize_t rows, Py_ssize_t columns, Py_ssize_t leading_dimension) {
+Array to_numpy(const double* source, Py_ssize_t rows, Py_ssize_t columns, Py_ssize_t leading_dimension) {
   ArrayOut out = new_array(rows, columns);
   for (Py_ssize_t i = 0; i < rows && columns > 0; ++i)
     std::memcpy(out.data + i * columns, source + i * leading_dimension,

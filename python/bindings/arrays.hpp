@@ -19,6 +19,16 @@ namespace coulomb::python {
 
 namespace nb = nanobind;
 
+inline bool any_object(const PyObject*) { return true; }
+
+/// A numpy.ndarray, and what numpy takes for one: signatures and stubs say so.
+struct Array : nb::object {
+  NB_OBJECT_DEFAULT(Array, nb::object, "numpy.ndarray", any_object)
+};
+struct ArrayLike : nb::object {
+  NB_OBJECT_DEFAULT(ArrayLike, nb::object, "numpy.typing.ArrayLike", any_object)
+};
+
 /// An argument's elements; valid while this object lives.
 class ArrayIn {
  public:
@@ -52,7 +62,7 @@ class ArrayIn {
 
  private:
   bool get(nb::handle object) {
-    if (!PyObject_CheckBuffer(object.ptr())) return false;
+    if (!PyObject_CheckBuffer(object.ptr()) || is_masked(object)) return false;
     if (PyObject_GetBuffer(object.ptr(), &buffer_, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) != 0) {
       PyErr_Clear();
       return false;
@@ -62,6 +72,8 @@ class ArrayIn {
     return held_;
   }
   static nb::object convert(nb::handle object, const char* name);
+  /// numpy.ma: its buffer has numbers that do not count.
+  static bool is_masked(nb::handle object);
   void check_shape(const char* name, std::initializer_list<Py_ssize_t> shape) const;
 
   nb::object converted_;
@@ -85,20 +97,20 @@ class OptionalArray {
 
 /// A new array to be filled: `array` is what Python gets, `data` its elements.
 struct ArrayOut {
-  nb::object array;
+  Array array;
   double* data;
 };
 ArrayOut new_array(Py_ssize_t size);
 ArrayOut new_array(Py_ssize_t rows, Py_ssize_t columns);
 
 /// A new array with a copy of `source`.
-nb::object to_numpy(const double* source, Py_ssize_t size);
-nb::object to_numpy(const double* source, Py_ssize_t rows, Py_ssize_t columns, Py_ssize_t leading_dimension);
+Array to_numpy(const double* source, Py_ssize_t size);
+Array to_numpy(const double* source, Py_ssize_t rows, Py_ssize_t columns, Py_ssize_t leading_dimension);
 template <std::size_t N>
-nb::object to_numpy(const std::array<double, N>& source) {
+Array to_numpy(const std::array<double, N>& source) {
   return to_numpy(source.data(), static_cast<Py_ssize_t>(N));
 }
-inline nb::object to_numpy(const std::vector<double>& source) {
+inline Array to_numpy(const std::vector<double>& source) {
   return to_numpy(source.data(), static_cast<Py_ssize_t>(source.size()));
 }
 

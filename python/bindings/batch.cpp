@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "batch.hpp"
+#include "implicit_options.hpp"
 #include "outputs.hpp"
 
 namespace coulomb::python {
@@ -25,13 +26,15 @@ nb::object block(const nb::object& array, int nv, bool lower, std::optional<bool
 }
 
 struct DerivativesOut {
-  nb::object A, B, B_tau, columns, valid, A_previous = nb::none();
+  Array A, B, B_tau, columns, valid;
+  nb::object A_previous = nb::none();
   ParameterSet set;
   int nv = 0;
 };
 
 struct CotangentOut {
-  nb::object q, v, u, tau, columns, valid, previous_q = nb::none(), previous_v = nb::none(), fext;
+  Array q, v, u, tau, columns, valid;
+  nb::object previous_q = nb::none(), previous_v = nb::none(), fext = nb::none();
   ParameterSet set;
 };
 
@@ -40,25 +43,34 @@ struct MemoryOut {
 };
 
 struct StatusOut {
-  nb::object converged, iterations, residual, exact_residual, relaxation;
+  Array converged, iterations, residual, exact_residual, relaxation;
   std::vector<std::string> reason;
   std::vector<std::vector<std::string>> contradictions;
 };
 
 void construct(Batch* self, std::shared_ptr<Model> model, int num_envs, int num_threads, std::optional<double> timestep,
                std::optional<nb::dict> parameters, nb::kwargs options) {
-  // whatever a Simulator takes, and refuses, is taken and refused here
+  // Whatever a Simulator takes, and refuses, is taken and refused here.
+  nb::dict known = keywords_of(SimulatorOptions{});
+  for (auto [name, value] : options) {
+    if (known.contains(name)) continue;
+    for (const char* own : {"num_threads", "num_envs", "parameters"}) known[own] = nb::none();
+    const nb::object told = nb::module_::import_("coulomb._calls").attr("unknown_name")(name, nb::list(known.keys()));
+    throw nb::type_error((std::string("BatchSimulator(): ") + nb::cast<const char*>(told)).c_str());
+  }
   if (timestep) options["timestep"] = *timestep;
-  const nb::object simulator = nb::type<Simulator>()(model, **options);
-  const Simulator& one = nb::cast<const Simulator&>(simulator);
+  const nb::object simulator = nb::type<SimulatorObject>()(model, **options);
+  const Simulator& one = nb::cast<const SimulatorObject&>(simulator);
   SimulatorOptions settings = one.options();
-  const PenaltyDefaults& penalty = one.model().penalty;  // which took these options over
-  settings.contact_stiffness = penalty.stiffness, settings.contact_damping = penalty.damping;
-  settings.contact_friction_stiffness = penalty.friction_stiffness;
+  if (settings.contact == "penalty") {  // the model took these options over
+    const PenaltyDefaults& penalty = one.model().penalty;
+    settings.contact_stiffness = penalty.stiffness, settings.contact_damping = penalty.damping;
+    settings.contact_friction_stiffness = penalty.friction_stiffness;
+  }
   if (!timestep) settings.timestep = 0;  // each model's own
   const BatchParameters values = parameters ? batch_parameters(*parameters, num_envs) : BatchParameters{};
   nb::gil_scoped_release release;
-  new (self) Batch{BatchSimulator(std::move(model), num_envs, num_threads, settings, values)};
+  new (self) Batch{BatchSimulator(std::move(model), num_envs, num_threads, settings, values), num_threads};
 }
 
 nb::object step(Batch& batch, nb::handle Q, nb::handle V, nb::handle U, nb::handle tau, nb::handle fext,
@@ -137,7 +149,6 @@ CotangentOut vjp(Batch& batch, nb::handle dQ1, nb::handle dV1, std::vector<std::
   to.tau = new_array<double>({n, nv}, "float64", out.tau);
   to.parameters = new_array<double>({n, out.set.size()}, "float64", out.columns);
   to.valid = new_array<bool>({n}, "bool", out.valid);
-  out.fext = nb::none();
   if (wants_fext) to.fext = new_array<double>({n, batch.model().num_bodies, 6}, "float64", out.fext);
   if (reaches_back(batch)) {
     to.previous_q = new_array<double>({n, nv}, "float64", out.previous_q);
@@ -181,13 +192,20 @@ void bind_results(nb::module_& module) {
       module, "BatchDerivatives",
       "Jacobians of one batched step in tangent space; the first axis is the environment. The identity "
       "for environments that the mask left out.");
+  derivatives.def("__repr__", [](const DerivativesOut& d) {
+    const std::string shape = nb::str(nb::object(d.A.attr("shape"))).c_str();
+    return "<BatchDerivatives: A " + shape + by_names(parameter_names(d.set)) + ">";
+  });
   derivatives.def_ro("A", &DerivativesOut::A, "(n, 2 nv, 2 nv) d(q1, v1)/d(q, v)")
       .def_ro(
           "A_previous", &DerivativesOut::A_previous,
+          nb::for_getter(nb::sig("def A_previous(self) -> numpy.ndarray | None")),
           "(n, 2 nv, 2 nv) d(q1, v1)/d(the state before) with stepper bdf2, zeros for a step without one; else None.")
       .def_ro("B", &DerivativesOut::B, "(n, 2 nv, nu) d(q1, v1)/du")
       .def_ro("B_tau", &DerivativesOut::B_tau, "(n, 2 nv, nv) d(q1, v1)/dtau")
-      .def_ro("valid", &DerivativesOut::valid, "(n,) bool: False, and zeros, where the numbers of the step overflowed.")
+      .def_ro("valid", &DerivativesOut::valid,
+              "(n,) bool: False, and zeros, where the numbers of the step overflowed or an environment took no step "
+              "since it was made or reset.")
       .def(
           "__getitem__",
           [](const DerivativesOut& d, const std::string& name) { return parameter_part(d.columns, d.set, name); },
@@ -201,7 +219,7 @@ void bind_results(nb::module_& module) {
   };
   state_block("dq_dq", false, false), state_block("dq_dv", false, true);
   state_block("dv_dq", true, false), state_block("dv_dv", true, true);
-  const auto input_block = [&](const char* name, nb::object DerivativesOut::*array, bool lower, const char* doc) {
+  const auto input_block = [&](const char* name, Array DerivativesOut::*array, bool lower, const char* doc) {
     derivatives.def_prop_ro(
         name, [array, lower](const DerivativesOut& d) { return block(d.*array, d.nv, lower); },
         nb::sig((std::string("def ") + name + "(self) -> numpy.ndarray").c_str()), doc);
@@ -213,18 +231,28 @@ void bind_results(nb::module_& module) {
 
   nb::class_<CotangentOut>(module, "BatchCotangent",
                            "Gradient of a function of the batch's (q1, v1); the first axis is the environment.")
+      .def("__repr__",
+           [](const CotangentOut& g) {
+             const std::string shape = nb::str(nb::object(g.v.attr("shape"))).c_str();
+             return "<BatchCotangent: q, v " + shape + by_names(parameter_names(g.set)) + ">";
+           })
       .def_ro("q", &CotangentOut::q, "(n, nv) tangent space of q")
       .def_ro("v", &CotangentOut::v, "(n, nv) with respect to v")
       .def_ro("u", &CotangentOut::u, "(n, nu) with respect to the controls")
       .def_ro("tau", &CotangentOut::tau, "(n, nv) with respect to the joint forces")
       .def_ro(
-          "fext", &CotangentOut::fext,
+          "fext", &CotangentOut::fext, nb::for_getter(nb::sig("def fext(self) -> numpy.ndarray | None")),
           "(n, num_bodies, 6) with respect to the world forces and torques on bodies, if wrt had \"fext\"; else None.")
       .def_ro(
           "previous_q", &CotangentOut::previous_q,
+          nb::for_getter(nb::sig("def previous_q(self) -> numpy.ndarray | None")),
           "(n, nv) tangent space of q of the state before with stepper bdf2, zeros for a step without one; else None.")
-      .def_ro("previous_v", &CotangentOut::previous_v, "(n, nv) with respect to v of the state before; or None.")
-      .def_ro("valid", &CotangentOut::valid, "(n,) bool: False, and zeros, where the numbers of the step overflowed.")
+      .def_ro("previous_v", &CotangentOut::previous_v,
+              nb::for_getter(nb::sig("def previous_v(self) -> numpy.ndarray | None")),
+              "(n, nv) with respect to v of the state before; or None.")
+      .def_ro("valid", &CotangentOut::valid,
+              "(n,) bool: False, and zeros, where the numbers of the step overflowed or an environment took no step "
+              "since it was made or reset.")
       .def(
           "__getitem__",
           [](const CotangentOut& g, const std::string& name) {
@@ -255,35 +283,65 @@ void bind_results(nb::module_& module) {
       });
 
   nb::class_<MemoryOut>(module, "BatchMemory",
-                        "What the steps of a batch carry on. Opaque; see BatchSimulator.memory.");
+                        "What the steps of a batch carry on. Opaque; see BatchSimulator.memory. Can be pickled.")
+      .def(
+          "__init__",
+          [](MemoryOut* self, std::vector<StepMemory> environments) { new (self) MemoryOut{std::move(environments)}; },
+          nb::arg("environments"), "environments: a StepMemory each.")
+      .def("__repr__",
+           [](const MemoryOut& m) { return "<BatchMemory: " + counted(m.environments.size(), "environment") + ">"; })
+      .def_ro("environments", &MemoryOut::environments, "List of StepMemory, one per environment.")
+      .def(
+          "__reduce__", [](nb::handle self) { return reduced("batch_memory", self); },
+          nb::sig("def __reduce__(self) -> tuple"));
 }
 
 void bind_products(nb::class_<Batch>& cls) {
   cls.def("derivatives", &derivatives, nb::arg("wrt") = std::vector<std::string>{},
           "BatchDerivatives of the last call of step. wrt: names of parameters (Model.parameters) whose columns "
           "d[name] are wanted "
-          "too.\n\nRuntimeError: an environment took no step yet; ValueError: unknown parameter.");
+          "too.\n\nRuntimeError: no environment took a step yet; ValueError: unknown parameter.");
   cls.def(
       "vjp", &vjp, nb::arg("dQ1") = nb::none(), nb::arg("dV1") = nb::none(),
       nb::arg("wrt") = std::vector<std::string>{}, nb::kw_only(), nb::arg("outputs") = nb::none(),
-      nb::sig("def vjp(self, dQ1: numpy.ndarray | None = None, dV1: numpy.ndarray | None = None, wrt: list[str] = "
-              "[], *, outputs: dict[str, numpy.ndarray] | None = None) -> BatchCotangent"),
+      nb::sig("def vjp(self, dQ1: numpy.typing.ArrayLike | None = None, dV1: numpy.typing.ArrayLike | None = None, "
+              "wrt: list[str] = [], *, outputs: dict[str, numpy.typing.ArrayLike] | None = None) -> BatchCotangent"),
       "Reverse mode: cotangents (n, nv) of q1 and v1 to the BatchCotangent of q, v, u and tau, and of the "
       "parameters named in wrt "
       "(g[name], per environment); of fext where wrt has \"fext\". outputs: cotangents (n, tangent_size) of outputs by "
       "name, forces too, which add to "
-      "dQ1 and dV1; these may then be None.\n\nRuntimeError: an environment took no step yet, or forces that the steps "
+      "dQ1 and dV1; these may then be None.\n\nRuntimeError: no environment took a step yet, or forces that the steps "
       "do not tell; ValueError: NaN in a cotangent, unknown name.");
-  cls.def("jvp", &jvp, nb::arg("dQ") = nb::none(), nb::arg("dV") = nb::none(), nb::arg("dU") = nb::none(),
-          nb::arg("dtau") = nb::none(),
-          nb::sig("def jvp(self, dQ: numpy.ndarray | None = None, dV: numpy.ndarray | None = None, dU: numpy.ndarray | "
-                  "None = None, "
-                  "dtau: numpy.ndarray | None = None) -> tuple[numpy.ndarray, numpy.ndarray]"),
-          "Forward mode: tangents dQ, dV, dtau (n, nv) and dU (n, nu) of the inputs (None: zero) to those (n, nv) of "
-          "q1 and "
-          "v1; zeros where the numbers of the step overflowed (`valid` of derivatives and vjp).\n\nRuntimeError: an "
-          "environment took no step "
-          "yet.");
+  cls.def(
+      "jvp", &jvp, nb::arg("dQ") = nb::none(), nb::arg("dV") = nb::none(), nb::arg("dU") = nb::none(),
+      nb::arg("dtau") = nb::none(),
+      nb::sig("def jvp(self, dQ: numpy.typing.ArrayLike | None = None, dV: numpy.typing.ArrayLike | None = None, dU: "
+              "numpy.typing.ArrayLike | None = None, dtau: numpy.typing.ArrayLike | None = None) -> "
+              "tuple[numpy.ndarray, numpy.ndarray]"),
+      "Forward mode: tangents dQ, dV, dtau (n, nv) and dU (n, nu) of the inputs (None: zero) to those (n, nv) of "
+      "q1 and "
+      "v1; zeros where a step has no derivative (`valid` of derivatives and vjp).\n\nRuntimeError: no environment took "
+      "a step yet.");
+}
+
+/// What coulomb._saved asks of a batch.
+void bind_pickling(nb::class_<Batch>& cls) {
+  cls.def(
+      "__reduce__", [](nb::handle self) { return reduced("batch", self); }, nb::sig("def __reduce__(self) -> tuple"));
+  cls.def_ro("_requested_threads", &Batch::requested_threads);
+  cls.def_prop_ro("_options", [](Batch& b) { return keywords_of(b.simulator.options()); });
+  cls.def_prop_rw(
+      "_models",
+      [](Batch& b) {
+        const Idle idle(b);
+        std::vector<std::shared_ptr<Model>> out;
+        for (const auto& model : b.simulator.models()) out.push_back(std::const_pointer_cast<Model>(model));
+        return out;
+      },
+      [](Batch& b, const std::vector<std::shared_ptr<Model>>& models) {
+        const Idle idle(b);
+        b.simulator.set_models({models.begin(), models.end()});
+      });
 }
 
 void bind_state(nb::class_<Batch>& cls) {
@@ -297,19 +355,25 @@ void bind_state(nb::class_<Batch>& cls) {
       },
       nb::arg("environment"), "List of Contact of that environment's last step.");
   cls.def("set_parameters", &set_parameters, nb::arg("values"), nb::arg("mask") = nb::none(),
-          nb::sig("def set_parameters(self, values: dict[str, numpy.typing.ArrayLike], mask: numpy.ndarray | None = "
-                  "None) -> None"),
+          nb::sig("def set_parameters(self, values: dict[str, numpy.typing.ArrayLike], mask: numpy.typing.ArrayLike | "
+                  "None = None) -> None"),
           "Values (n, size) of parameters for every environment (of the mask). Those environments forget their last "
           "step.\n\nValueError: "
           "names environment, parameter and value; nothing is changed then.");
   cls.def(
       "reset",
-      [](Batch& b, nb::handle mask) {
+      [](Batch& b, nb::handle mask, nb::handle Q, nb::handle V) {
+        const OptionalArray q_in(Q, "Q", {b.n(), b.model().nq}), v_in(V, "V", {b.n(), b.model().nv});
+        const Mask mask_in(mask, b.n());
         const Idle idle(b);
-        b.simulator.reset(Mask(mask, b.n()).data());
+        b.simulator.reset(mask_in.data(), q_in.data(), v_in.data());
       },
-      nb::arg("mask") = nb::none(), nb::sig("def reset(self, mask: numpy.ndarray | None = None) -> None"),
-      "Environments (of the mask) forget their last step: the next one starts cold.");
+      nb::arg("mask") = nb::none(), nb::arg("Q") = nb::none(), nb::arg("V") = nb::none(),
+      nb::sig("def reset(self, mask: numpy.typing.ArrayLike | None = None, Q: numpy.typing.ArrayLike | None = None, V: "
+              "numpy.typing.ArrayLike | None = None) -> None"),
+      "Environments (of the mask) forget their last step: the next one starts cold. Q (n, nq), V (n, nv): the states "
+      "they start from; their rows are checked, and outputs are read there until the next step.\n\nValueError: names "
+      "argument, element and value; nothing is reset then.");
   cls.def_prop_rw(
       "memory",
       [](Batch& b) {
@@ -330,6 +394,10 @@ void bind_state(nb::class_<Batch>& cls) {
   cls.def_prop_ro(
       "model", [](const Batch& b) { return std::const_pointer_cast<Model>(b.simulator.environment(0).shared_model()); },
       "The Model that is simulated; with parameters per environment, that of environment 0.");
+  cls.def("__repr__", [](const Batch& b) {
+    return "<BatchSimulator: " + counted(static_cast<std::size_t>(b.n()), "environment") + " on " +
+           counted(static_cast<std::size_t>(b.simulator.num_threads()), "thread") + ", of " + in_words(b.model()) + ">";
+  });
   cls.def_prop_ro("num_envs", &Batch::n, "n");
   cls.def_prop_ro(
       "num_threads", [](const Batch& b) { return b.simulator.num_threads(); }, "Threads, the caller's included.");
@@ -347,7 +415,8 @@ void bind_batch(nb::module_& module) {
       "Simulator gives for each environment by itself. One call at a time.");
   cls.def("__init__", &construct, nb::arg("model"), nb::arg("num_envs"), nb::arg("num_threads") = 0,
           nb::arg("timestep") = nb::none(), nb::arg("parameters") = nb::none(), nb::arg("options"),
-          "num_envs: n. num_threads: the caller's included; 0: all cores. parameters: {name: (n, size)} values that "
+          "num_envs: n. num_threads: the caller's included; 0: all cores that this process may use (its CPU affinity). "
+          "parameters: {name: (n, size)} values that "
           "differ between "
           "environments. timestep and options: as Simulator takes.\n\nValueError: names the option, or environment and "
           "parameter, and the "
@@ -355,10 +424,9 @@ void bind_batch(nb::module_& module) {
   cls.def(
       "step", &step, nb::arg("Q"), nb::arg("V"), nb::arg("U") = nb::none(), nb::arg("tau") = nb::none(),
       nb::arg("fext") = nb::none(), nb::arg("mask") = nb::none(),
-      nb::sig("def step(self, Q: numpy.ndarray, V: numpy.ndarray, U: numpy.ndarray | None = None, tau: numpy.ndarray | "
-              "None = None, "
-              "fext: numpy.ndarray | None = None, mask: numpy.ndarray | None = None) -> tuple[numpy.ndarray, "
-              "numpy.ndarray]"),
+      nb::sig("def step(self, Q: numpy.typing.ArrayLike, V: numpy.typing.ArrayLike, U: numpy.typing.ArrayLike | None = "
+              "None, tau: numpy.typing.ArrayLike | None = None, fext: numpy.typing.ArrayLike | None = None, mask: "
+              "numpy.typing.ArrayLike | None = None) -> tuple[numpy.ndarray, numpy.ndarray]"),
       "One step of every environment: Q (n, nq), V (n, nv) to (Q1, V1). U: (n, nu) controls. tau: (n, nv) extra joint "
       "forces. fext: (n, "
       "num_bodies, 6) world force (N) and torque (N m) at each body's centre of mass. None: zero. mask: (n,) bool, "
@@ -369,6 +437,7 @@ void bind_batch(nb::module_& module) {
   bind_products(cls);
   bind_batch_rollout(module, cls);
   bind_state(cls);
+  bind_pickling(cls);
 }
 
 }  // namespace coulomb::python

@@ -1,7 +1,6 @@
 // What the bindings of batches share: the object that Python holds, and arrays with one row per environment.
 #pragma once
 
-#include <atomic>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,35 +8,27 @@
 #include "arrays.hpp"
 #include "coulomb/rollout/batch_simulator.hpp"
 #include "module.hpp"
+#include "one_call.hpp"
 
 namespace coulomb::python {
 
 /// The batch, and a flag that refuses a second thread, or a signal handler, while a call is running.
 struct Batch {
+  static constexpr const char* busy_text = "BatchSimulator: another call is running; use one batch per thread";
   BatchSimulator simulator;
+  int requested_threads = 0;  ///< 0: all cores
   std::atomic<bool> busy{false};
   Py_ssize_t n() const { return simulator.num_envs(); }
   const Model& model() const { return simulator.model(); }
 };
 
-/// While it lives no other call may use the batch. RuntimeError if one does already.
-class Idle {
- public:
-  explicit Idle(Batch& batch);
-  ~Idle() { batch_.busy = false; }
-  Idle(const Idle&) = delete;
-
- private:
-  Batch& batch_;
-};
-
-/// The same, and the GIL is released.
+/// While it lives no other call may use the batch, and the GIL is released. RuntimeError if one does already.
 class Working {
  public:
   explicit Working(Batch& batch) : idle_(batch) {}
 
  private:
-  Idle idle_;
+  Idle<Batch> idle_;
   nb::gil_scoped_release release_;
 };
 

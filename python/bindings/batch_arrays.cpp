@@ -1,20 +1,18 @@
 // The arrays of batch.hpp: masks, values of parameters, new arrays of any shape and type.
 #include <nanobind/stl/string.h>
 
-#include <stdexcept>
-
 #include "batch.hpp"
 
 namespace coulomb::python {
 
-Idle::Idle(Batch& batch) : batch_(batch) {
-  if (batch.busy.exchange(true))
-    throw std::runtime_error("BatchSimulator: another call is running; use one batch per thread");
-}
-
 Mask::Mask(nb::handle object, Py_ssize_t n) {
   if (object.is_none()) return;
-  const ArrayIn in(object, "mask", {n});
+  nb::object array = nb::borrow(object);
+  if (nb::hasattr(object, "dtype") || PyList_Check(object.ptr())) {
+    array = nb::module_::import_("numpy").attr("asarray")(object);
+    if (nb::cast<std::string>(array.attr("dtype").attr("kind")) == "b") array = array.attr("astype")("float64");
+  }
+  const ArrayIn in(array, "mask", {n});
   for (std::size_t i = 0; i < in.size(); ++i) {
     const double value = in.data()[i];
     if (value != 0 && value != 1)

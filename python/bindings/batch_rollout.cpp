@@ -10,6 +10,7 @@
 
 #include "batch.hpp"
 #include "coulomb/rollout/rollout_outputs.hpp"
+#include "linearization.hpp"
 #include "outputs.hpp"
 
 namespace coulomb::python {
@@ -39,13 +40,15 @@ void run_interruptible(Batch& batch, Loop&& loop) {
 }
 
 struct RolloutOut {
-  nb::object batch, q, v, converged, iterations, residual;
+  nb::object batch;
+  Array q, v, converged, iterations, residual;
   BatchRollout rollout;
   Batch& owner() const { return nb::cast<Batch&>(batch); }
 };
 
 struct RolloutCotangentOut {
-  nb::object q0, v0, u, tau, columns, valid, fext;
+  Array q0, v0, u, tau, columns, valid;
+  nb::object fext = nb::none();
   ParameterSet set;
 };
 
@@ -147,7 +150,6 @@ RolloutCotangentOut reverse(const RolloutOut& r, nb::handle dQ, nb::handle dV, N
   to.tau = new_array<double>({n, T, model.nv}, "float64", out.tau);
   to.parameters = new_array<double>({n, out.set.size()}, "float64", out.columns);
   to.valid = new_array<bool>({n}, "bool", out.valid);
-  out.fext = nb::none();
   if (wants_fext) to.fext = new_array<double>({n, T, model.num_bodies, 6}, "float64", out.fext);
   const OutputWeights weights(model, outputs, T + 1, n);
   run_interruptible(batch, [&](const Interrupted& interrupted) {
@@ -193,9 +195,26 @@ nb::object forward(const RolloutOut& r, nb::handle dQ0, nb::handle dV0, nb::hand
   return nb::make_tuple(dq, dv, valid);
 }
 
+LinearizationOut matrices(const RolloutOut& r, const Names& wrt) {
+  Batch& batch = r.owner();
+  const bool two_states = batch.simulator.environment(0).options().stepper == "bdf2";
+  LinearizationOut out(ParameterSet(model_of(r), wrt), model_of(r), two_states, r.rollout.steps, batch.n());
+  run_interruptible(batch, [&](const Interrupted& interrupted) {
+    return linearize(batch.simulator, r.rollout, wrt, out.matrices, out.valid_data, interrupted);
+  });
+  return out;
+}
+
 void bind_results(nb::module_& module) {
   nb::class_<RolloutOut>(module, "BatchRollout",
                          "Trajectories of T steps of all environments, with what their derivatives need.")
+      .def("__repr__",
+           [](const RolloutOut& r) {
+             const int good = nb::cast<int>(r.converged.attr("all")(1).attr("sum")().attr("item")());
+             return "<BatchRollout: " + counted(static_cast<std::size_t>(r.rollout.steps), "step") + " of " +
+                    counted(static_cast<std::size_t>(r.owner().n()), "environment") + ", " + std::to_string(good) +
+                    " of them converged>";
+           })
       .def_prop_ro(
           "steps", [](const RolloutOut& r) { return r.rollout.steps; }, "T")
       .def_ro("q", &RolloutOut::q, "(n, T + 1, nq): Q0 first.")
@@ -210,36 +229,46 @@ void bind_results(nb::module_& module) {
       .def_ro("residual", &RolloutOut::residual, "(n, T) scaled residual of the constraint problem.")
       .def("output", &readings, nb::arg("name"), nb::sig("def output(self, name: str | list[str]) -> numpy.ndarray"),
            "(n, T + 1, size) readings at every state, as Rollout.output; without derivatives, of states only.")
+      .def("vjp", &reverse, nb::arg("dQ") = nb::none(), nb::arg("dV") = nb::none(), nb::arg("wrt") = Names{},
+           nb::kw_only(), nb::arg("outputs") = nb::none(),
+           nb::sig(
+               "def vjp(self, dQ: numpy.typing.ArrayLike | None = None, dV: numpy.typing.ArrayLike | None = None, wrt: "
+               "list[str] = [], *, outputs: dict[str, numpy.typing.ArrayLike] | None = None) -> BatchRolloutCotangent"),
+           "Reverse mode: cotangents (n, T + 1, nv) of q (tangent space) and v (None: zero) to the "
+           "BatchRolloutCotangent. outputs: cotangents (n, T + 1, tangent_size) of outputs by name, which add to them. "
+           "Steps of which "
+           "there was no room to keep what it takes are run once more.\n\nValueError: NaN in a cotangent, wrong shape, "
+           "unknown parameter. KeyboardInterrupt: it can "
+           "be stopped.")
       .def(
-          "vjp", &reverse, nb::arg("dQ") = nb::none(), nb::arg("dV") = nb::none(), nb::arg("wrt") = Names{},
-          nb::kw_only(), nb::arg("outputs") = nb::none(),
-          nb::sig(
-              "def vjp(self, dQ: numpy.ndarray | None = None, dV: numpy.ndarray | None = None, wrt: list[str] = [], *, "
-              "outputs: dict[str, numpy.ndarray] | None = None) -> BatchRolloutCotangent"),
-          "Reverse mode: cotangents (n, T + 1, nv) of q (tangent space) and v (None: zero) to the "
-          "BatchRolloutCotangent. outputs: cotangents (n, T + 1, tangent_size) of outputs by name, which add to them. "
-          "Steps of which "
-          "there was no room to keep what it takes are run once more.\n\nValueError: NaN in a cotangent, wrong shape, "
-          "unknown parameter. KeyboardInterrupt: it can "
-          "be stopped.")
+          "linearize", &matrices, nb::arg("wrt") = Names{},
+          "The Jacobian of every step, as Rollout.linearize: A (n, T, 2 nv, 2 nv), B (n, T, 2 nv, nu); zeros, and "
+          "valid "
+          "False, for environments whose numbers overflowed.\n\nValueError: unknown parameter. RuntimeError: made with "
+          "derivatives=False. KeyboardInterrupt: it can be stopped.")
       .def(
           "jvp", &forward, nb::arg("dQ0") = nb::none(), nb::arg("dV0") = nb::none(), nb::arg("dU") = nb::none(),
           nb::arg("dtau") = nb::none(), nb::arg("dparameters") = nb::none(),
-          nb::sig("def jvp(self, dQ0: numpy.ndarray | None = None, dV0: numpy.ndarray | None = None, dU: numpy.ndarray "
-                  "| None = None, "
-                  "dtau: numpy.ndarray | None = None, dparameters: dict[str, numpy.typing.ArrayLike] | None = None) -> "
-                  "tuple[numpy.ndarray, numpy.ndarray, numpy.ndarray]"),
+          nb::sig(
+              "def jvp(self, dQ0: numpy.typing.ArrayLike | None = None, dV0: numpy.typing.ArrayLike | None = None, dU: "
+              "numpy.typing.ArrayLike | None = None, dtau: numpy.typing.ArrayLike | None = None, dparameters: "
+              "dict[str, numpy.typing.ArrayLike] | None = None) -> tuple[numpy.ndarray, numpy.ndarray, numpy.ndarray]"),
           "Forward mode: tangents dQ0, dV0 (n, nv), dU (n, T, nu), dtau (n, T, nv) and {name: (n, size)} of parameters "
           "(None: zero) to "
           "those (n, T + 1, nv) of q and v, and (n,) bool: False, and zeros, where numbers overflowed on the way.");
   nb::class_<RolloutCotangentOut>(
       module, "BatchRolloutCotangent",
       "Gradient of a function of a batch's trajectories; the first axis is the environment.")
+      .def("__repr__",
+           [](const RolloutCotangentOut& g) {
+             const std::string shape = nb::str(nb::object(g.v0.attr("shape"))).c_str();
+             return "<BatchRolloutCotangent: q0, v0 " + shape + by_names(parameter_names(g.set)) + ">";
+           })
       .def_ro("q0", &RolloutCotangentOut::q0, "(n, nv) tangent space of q0")
       .def_ro("v0", &RolloutCotangentOut::v0, "(n, nv)")
       .def_ro("u", &RolloutCotangentOut::u, "(n, T, nu) with respect to the controls")
       .def_ro("tau", &RolloutCotangentOut::tau, "(n, T, nv) with respect to the extra joint forces")
-      .def_ro("fext", &RolloutCotangentOut::fext,
+      .def_ro("fext", &RolloutCotangentOut::fext, nb::for_getter(nb::sig("def fext(self) -> numpy.ndarray | None")),
               "(n, T, num_bodies, 6) with respect to the world forces and torques on bodies, if wrt had \"fext\"; else "
               "None.")
       .def_ro("valid", &RolloutCotangentOut::valid, "(n,) bool: False, and zeros, where numbers overflowed on the way.")
@@ -263,13 +292,11 @@ void bind_batch_rollout(nb::module_& module, nb::class_<Batch>& batch) {
       nb::arg("steps") = nb::none(), nb::arg("tau") = nb::none(), nb::arg("fext") = nb::none(),
       nb::arg("derivatives") = true, nb::arg("checkpoint_every") = nb::none(), nb::arg("memory_budget") = nb::none(),
       nb::arg("keep_factors") = true,
-      nb::sig("def rollout(self, Q0: numpy.ndarray, V0: numpy.ndarray, U: numpy.ndarray | None = None, *, steps: "
-              "int | None = None, "
-              "tau: numpy.ndarray | None = None, fext: numpy.ndarray | None = None, derivatives: bool = True, "
-              "checkpoint_every: int | None = None, "
-              "memory_budget: float | None = None, keep_factors: bool = True) -> BatchRollout"),
-      "T steps of every environment from (Q0, V0) under U (n, T, nu), tau (n, T, nv) and fext (n, T, num_bodies, 6), "
-      "or "
+      nb::sig("def rollout(self, Q0: numpy.typing.ArrayLike, V0: numpy.typing.ArrayLike, U: numpy.typing.ArrayLike | "
+              "None = None, *, steps: int | None = None, tau: numpy.typing.ArrayLike | None = None, fext: "
+              "numpy.typing.ArrayLike | None = None, derivatives: bool = True, checkpoint_every: int | None = None, memory_budget: float | None = None, keep_factors: bool = "
+              "True) -> BatchRollout"),
+      "T steps of every environment from (Q0, V0) under U (n, T, nu), tau (n, T, nv) and fext (n, T, num_bodies, 6), or "
       "`steps` steps "
       "without. Starts from "
       "reset(). Returns a BatchRollout. derivatives=False keeps nothing for them. checkpoint_every: steps "

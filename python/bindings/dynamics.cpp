@@ -29,7 +29,7 @@ void bind_equation_of_motion(Class& cls) {
   cls.def(
       "mass_matrix",
       [](const Model& model, nb::handle q) { return square(mass_matrix(model, q_of(model, q)), model.nv); },
-      nb::arg("q").none(), nb::sig("def mass_matrix(self, q: numpy.ndarray) -> numpy.ndarray"),
+      nb::arg("q").none(), nb::sig("def mass_matrix(self, q: numpy.typing.ArrayLike) -> numpy.ndarray"),
       "M(q) (nv, nv), kg, kg m, kg m^2; armature included.");
   cls.def(
       "bias",
@@ -37,7 +37,7 @@ void bind_equation_of_motion(Class& cls) {
         return to_numpy(bias(model, q_of(model, q), v_of(model, v)));
       },
       nb::arg("q").none(), nb::arg("v").none(),
-      nb::sig("def bias(self, q: numpy.ndarray, v: numpy.ndarray) -> numpy.ndarray"),
+      nb::sig("def bias(self, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike) -> numpy.ndarray"),
       "b(q, v) (nv,), N or N m: Coriolis, centrifugal and gravity forces; M a + b = all other forces.");
   cls.def(
       "inverse_dynamics",
@@ -45,7 +45,8 @@ void bind_equation_of_motion(Class& cls) {
         return to_numpy(inverse_dynamics(model, q_of(model, q), v_of(model, v), vector_of(a, "a", model.nv)));
       },
       nb::arg("q").none(), nb::arg("v").none(), nb::arg("a").none(),
-      nb::sig("def inverse_dynamics(self, q: numpy.ndarray, v: numpy.ndarray, a: numpy.ndarray) -> numpy.ndarray"),
+      nb::sig("def inverse_dynamics(self, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, a: "
+              "numpy.typing.ArrayLike) -> numpy.ndarray"),
       "tau = M(q) a + b(q, v) (nv,), N or N m: what actuators, springs, dampers and contacts together must give.");
   cls.def(
       "inverse_dynamics_derivatives",
@@ -54,9 +55,8 @@ void bind_equation_of_motion(Class& cls) {
         return nb::make_tuple(square(d.dtau_dq, model.nv), square(d.dtau_dv, model.nv), square(d.dtau_da, model.nv));
       },
       nb::arg("q").none(), nb::arg("v").none(), nb::arg("a").none(),
-      nb::sig("def inverse_dynamics_derivatives(self, q: numpy.ndarray, v: numpy.ndarray, a: numpy.ndarray) -> "
-              "tuple[numpy.ndarray, "
-              "numpy.ndarray, numpy.ndarray]"),
+      nb::sig("def inverse_dynamics_derivatives(self, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, a: "
+              "numpy.typing.ArrayLike) -> tuple[numpy.ndarray, numpy.ndarray, numpy.ndarray]"),
       "dtau_dq, dtau_dv, dtau_da of inverse_dynamics, (nv, nv) each; dq in the tangent space of integrate; dtau_da is "
       "the mass matrix.");
 }
@@ -68,7 +68,7 @@ void bind_joint_forces(Class& cls) {
         return to_numpy(passive_forces(model, q_of(model, q), v_of(model, v)));
       },
       nb::arg("q").none(), nb::arg("v").none(),
-      nb::sig("def passive_forces(self, q: numpy.ndarray, v: numpy.ndarray) -> numpy.ndarray"),
+      nb::sig("def passive_forces(self, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike) -> numpy.ndarray"),
       "(nv,) N or N m: joint springs and dampers.");
   cls.def(
       "actuator_forces",
@@ -76,7 +76,8 @@ void bind_joint_forces(Class& cls) {
         return to_numpy(actuator_forces(model, q_of(model, q), v_of(model, v), vector_of(u, "u", model.nu)));
       },
       nb::arg("q").none(), nb::arg("v").none(), nb::arg("u").none(),
-      nb::sig("def actuator_forces(self, q: numpy.ndarray, v: numpy.ndarray, u: numpy.ndarray) -> numpy.ndarray"),
+      nb::sig("def actuator_forces(self, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, u: "
+              "numpy.typing.ArrayLike) -> numpy.ndarray"),
       "(nv,) N or N m: what the actuators give at u (nu,), after every clamp.");
 }
 
@@ -85,13 +86,13 @@ void bind_placements(Class& cls) {
       "body_placements",
       [](const Model& model, nb::handle q) { return placements(body_placements(model, q_of(model, q))); },
       nb::arg("q").none(),
-      nb::sig("def body_placements(self, q: numpy.ndarray) -> tuple[numpy.ndarray, numpy.ndarray]"),
+      nb::sig("def body_placements(self, q: numpy.typing.ArrayLike) -> tuple[numpy.ndarray, numpy.ndarray]"),
       "Positions (num_bodies, 3) m and rotations (num_bodies, 3, 3) of the body frames in the world.");
   cls.def(
       "geometry_placements",
       [](const Model& model, nb::handle q) { return placements(geometry_placements(model, q_of(model, q))); },
       nb::arg("q").none(),
-      nb::sig("def geometry_placements(self, q: numpy.ndarray) -> tuple[numpy.ndarray, numpy.ndarray]"),
+      nb::sig("def geometry_placements(self, q: numpy.typing.ArrayLike) -> tuple[numpy.ndarray, numpy.ndarray]"),
       "Positions (num_geometries, 3) m and rotations (num_geometries, 3, 3) of the geometries in the world.");
   cls.def(
       "energy",
@@ -100,7 +101,7 @@ void bind_placements(Class& cls) {
         return nb::make_tuple(e.kinetic, e.potential);
       },
       nb::arg("q").none(), nb::arg("v").none(),
-      nb::sig("def energy(self, q: numpy.ndarray, v: numpy.ndarray) -> tuple[float, float]"),
+      nb::sig("def energy(self, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike) -> tuple[float, float]"),
       "(kinetic, potential) in J. Kinetic: v^T M v / 2, armature included. Potential: gravity, zero at the world's "
       "origin, and joint springs.");
 }

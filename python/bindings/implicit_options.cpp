@@ -40,7 +40,8 @@ template <class Value>
 Value number(const std::string& name, nb::handle value, const char* expected) {
   Value out{};
   if (nb::isinstance<nb::bool_>(value) || !nb::try_cast(value, out))
-    throw nb::type_error((name + ": expected " + expected + ", got " + nb::str(value.type()).c_str()).c_str());
+    throw nb::type_error(
+        (name + ": expected " + expected + ", got " + nb::str(value.type().attr("__name__")).c_str()).c_str());
   return out;
 }
 
@@ -59,7 +60,12 @@ void set_implicit_options(const nb::kwargs& keywords, SimulatorOptions& options)
       if (name == o.name) options.*o.member = number<double>(name, value, "a number"), known = true;
     for (const CountOption& o : counts)
       if (name == o.name) options.*o.member = number<int>(name, value, "an integer"), known = true;
-    if (!known) throw nb::type_error(("Simulator() got an unexpected keyword argument '" + name + "'").c_str());
+    if (!known) {
+      nb::dict all = keywords_of(SimulatorOptions{});
+      const nb::object calls = nb::module_::import_("coulomb._calls");
+      const nb::object told = calls.attr("unknown_name")(name.c_str(), nb::list(all.attr("keys")()));
+      throw nb::type_error((std::string("Simulator(): ") + nb::cast<const char*>(told)).c_str());
+    }
   }
 }
 

@@ -89,7 +89,7 @@ void bind_lcp(nb::module_& module) {
             in.finite("dA");
             return to_numpy(d.along_dA(in.data()));
           },
-          nb::arg("dA").none(), nb::sig("def dx_along_dA(self, dA: numpy.ndarray) -> numpy.ndarray"),
+          nb::arg("dA").none(), nb::sig("def dx_along_dA(self, dA: numpy.typing.ArrayLike) -> numpy.ndarray"),
           "(n,) change of x for a change dA (n, n) of A.")
       .def(
           "vjp",
@@ -99,7 +99,7 @@ void bind_lcp(nb::module_& module) {
             const LcpCotangent g = d.vjp(in.data());
             return nb::make_tuple(square(g.A, d.size()), to_numpy(g.b), to_numpy(g.lo), to_numpy(g.hi));
           },
-          nb::arg("x_bar").none(), nb::sig("def vjp(self, x_bar: numpy.ndarray) -> tuple"),
+          nb::arg("x_bar").none(), nb::sig("def vjp(self, x_bar: numpy.typing.ArrayLike) -> tuple"),
           "(A_bar, b_bar, lo_bar, hi_bar): gradients of a function of x with gradient x_bar.")
       .def_prop_ro(
           "deficient", [](const LcpDerivatives& d) { return d.deficient(); },
@@ -116,6 +116,10 @@ void bind_lcp(nb::module_& module) {
       .def("__bool__", [](const LcpSolution& s) { return s.converged; })
       .def("__repr__", [](const LcpSolution& s) { return "<LcpStatus " + s.reason + ">"; });
   nb::class_<Result>(module, "LcpResult", "What solve_lcp found.")
+      .def("__repr__",
+           [](const Result& r) {
+             return "<LcpResult: " + counted(r.solution.x.size(), "row") + ", " + r.solution.reason + ">";
+           })
       .def_prop_ro(
           "x", [](const Result& r) { return to_numpy(r.solution.x); }, nb::sig("def x(self) -> numpy.ndarray"), "(n,)")
       .def_prop_ro(
@@ -138,9 +142,9 @@ void bind_lcp(nb::module_& module) {
       "solve_lcp", &solve, nb::arg("A").none(), nb::arg("b").none(), nb::arg("lo") = nb::none(),
       nb::arg("hi") = nb::none(), nb::arg("friction_index") = nb::none(), nb::kw_only(), nb::arg("method") = "auto",
       nb::arg("tolerance") = 1e-10, nb::arg("max_iterations") = 2000,
-      nb::sig("def solve_lcp(A: numpy.ndarray, b: numpy.ndarray, lo: numpy.ndarray | None = None, hi: numpy.ndarray | "
-              "None = None, friction_index: numpy.ndarray | None = None, *, method: str = 'auto', tolerance: float = "
-              "1e-10, max_iterations: int = 2000) -> LcpResult"),
+      nb::sig("def solve_lcp(A: numpy.typing.ArrayLike, b: numpy.typing.ArrayLike, lo: numpy.typing.ArrayLike | None = "
+              "None, hi: numpy.typing.ArrayLike | None = None, friction_index: numpy.typing.ArrayLike | None = None, "
+              "*, method: str = 'auto', tolerance: float = 1e-10, max_iterations: int = 2000) -> LcpResult"),
       "The boxed linear complementarity problem w = A x + b with x_i = lo_i and w_i >= 0, or lo_i <= x_i <= hi_i and "
       "w_i = 0, or x_i = hi_i and w_i <= 0, as an LcpResult. A: (n, n), any square matrix. lo, hi: (n,), default 0 and "
       "infinity. friction_index: (n,), -1 or the row j whose x_j >= 0 scales row i's bounds: -hi_i x_j and hi_i x_j "

@@ -5,6 +5,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "arrays.hpp"
@@ -131,6 +132,22 @@ void bind_geometries(Class& cls) {
       "Its flat faces as loops of vertices, counter-clockwise seen from outside. IndexError if there is no such mesh.");
 }
 
+/// Scales the quaternions of q. ValueError names one that has no direction.
+void normalize_row(const Model& model, double* q, const std::string& name) {
+  for (int j = 0; j < model.num_joints; ++j) {
+    const JointType type = model.joint_type[j];
+    if (type != JointType::free && type != JointType::ball) continue;
+    const int first = model.joint_q[j] + (type == JointType::free ? 3 : 0);
+    const double largest = std::abs(
+        *std::max_element(q + first, q + first + 4, [](double a, double b) { return std::abs(a) < std::abs(b); }));
+    if (largest < 1e-150 || largest > 1e150)
+      throw nb::value_error((name + "[" + std::to_string(first) + ":" + std::to_string(first + 4) +
+                             "]: a quaternion of length 0, or beyond the range of numbers, has no direction")
+                                .c_str());
+  }
+  normalize_configuration(model, q);
+}
+
 void bind_configurations(Class& cls) {
   cls.def(
       "neutral",
@@ -155,9 +172,26 @@ void bind_configurations(Class& cls) {
         return out.array;
       },
       nb::arg("q").none(), nb::arg("dq").none(),
-      nb::sig("def integrate(self, q: numpy.ndarray, dq: numpy.ndarray) -> numpy.ndarray"),
+      nb::sig("def integrate(self, q: numpy.typing.ArrayLike, dq: numpy.typing.ArrayLike) -> numpy.ndarray"),
       "q (+) dq: q (nq,), dq (nv,) in the tangent space (m, rad; rotations: body axes). Returns (nq,).\n\n"
       "ValueError: names argument, element and value.");
+  cls.def(
+      "normalize",
+      [](const Model& model, nb::handle q) {
+        const bool rows = nb::hasattr(q, "ndim") && nb::cast<int>(q.attr("ndim")) == 2;
+        const ArrayIn in = rows ? ArrayIn(q, "q", {-1, model.nq}) : ArrayIn(q, "q", {model.nq});
+        in.finite("q");
+        const Py_ssize_t n = rows ? in.shape(0) : 1;
+        ArrayOut out = rows ? new_array(n, model.nq) : new_array(model.nq);
+        std::copy_n(in.data(), n * model.nq, out.data);
+        for (Py_ssize_t i = 0; i < n; ++i)
+          normalize_row(model, out.data + i * model.nq, rows ? "q[" + std::to_string(i) + "]" : "q");
+        return out.array;
+      },
+      nb::arg("q"), nb::sig("def normalize(self, q: numpy.typing.ArrayLike) -> numpy.ndarray"),
+      "q (nq,), or an array (n, nq), with its quaternions scaled to unit length; for states from text files, "
+      "say.\n\nValueError: "
+      "names argument, element and value: not finite, a quaternion of length 0.");
   cls.def(
       "difference",
       [](const Model& model, nb::handle q0, nb::handle q1) {
@@ -169,13 +203,14 @@ void bind_configurations(Class& cls) {
         return out.array;
       },
       nb::arg("q0").none(), nb::arg("q1").none(),
-      nb::sig("def difference(self, q0: numpy.ndarray, q1: numpy.ndarray) -> numpy.ndarray"),
+      nb::sig("def difference(self, q0: numpy.typing.ArrayLike, q1: numpy.typing.ArrayLike) -> numpy.ndarray"),
       "The dq (nv,) with integrate(q0, dq) = q1, rotations the short way round.\n\nValueError: names argument, element "
       "and value.");
 }
 
 void bind_extras(Class& cls) {
   nb::class_<Actuator>(cls, "Actuator", "A motor on one joint: force = gear * clamp(gain * clamp(u) + bias).")
+      .def("__repr__", [](const Actuator& a) { return "<Actuator " + a.name + ">"; })
       .def_ro("name", &Actuator::name, "Name in the robot's file.")
       .def_ro("joint", &Actuator::joint, "Index of the joint that it drives.")
       .def_prop_ro(
@@ -195,6 +230,7 @@ void bind_extras(Class& cls) {
       .def_prop_ro(
           "force_range", [](const Actuator& a) { return to_numpy(a.force_range); }, "(2,) lower and upper, N or N m.");
   nb::class_<Keyframe>(cls, "Keyframe", "A stored state: q, v and u.")
+      .def("__repr__", [](const Keyframe& k) { return "<Keyframe " + k.name + ">"; })
       .def_ro("name", &Keyframe::name, "Name in the robot's file.")
       .def_prop_ro(
           "q", [](const Keyframe& k) { return to_numpy(k.q); }, "(nq,)")
@@ -206,6 +242,11 @@ void bind_extras(Class& cls) {
                        "A constraint that always holds. connect: pos_a of body a stays at pos_b of body b. weld: so "
                        "does the frame (pos, "
                        "quat). joint: q[joint_a] - ref_a = poly(q[joint_b] - ref_b).")
+      .def("__repr__",
+           [](const Equality& e) {
+             static const char* types[] = {"connect", "weld", "joint"};
+             return "<Equality " + e.name + ", " + types[static_cast<int>(e.type)] + (e.active ? ">" : ", inactive>");
+           })
       .def_ro("name", &Equality::name, "Name in the robot's file.")
       .def_prop_ro(
           "type",
@@ -244,6 +285,23 @@ void bind_extras(Class& cls) {
 
 }  // namespace
 
+std::string counted(std::size_t count, const char* noun) {
+  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+std::string by_names(const std::vector<std::string>& names) {
+  std::string out;
+  for (std::size_t i = 0; i < names.size() && i < 4; ++i) out += (i ? ", " : ", by ") + names[i];
+  return out + (names.size() > 4 ? ", ..." : "");
+}
+
+std::string in_words(const Model& m) {
+  const int moved = m.num_bodies - 1;
+  return "<Model: " + std::to_string(moved) + (moved == 1 ? " body" : " bodies") + " and the world, nq " +
+         std::to_string(m.nq) + ", nv " + std::to_string(m.nv) + ", nu " + std::to_string(m.nu) + ", " +
+         std::to_string(m.num_geometries) + (m.num_geometries == 1 ? " geometry>" : " geometries>");
+}
+
 void bind_model(nb::module_& module) {
   Class cls(module, "Model",
             "An immutable scene. Shareable between simulators and threads. Arrays are read-only views.");
@@ -258,13 +316,25 @@ void bind_model(nb::module_& module) {
           "Number of pairs of geometries that may touch.")
       .def_ro("timestep", &Model::timestep, "s: the scene's own time step.")
       .def_prop_ro("gravity", [](const Model& model) { return to_numpy(model.gravity); }, "(3,) m/s^2.");
+  cls.def("__repr__", &in_words);
   // Immutable: a copy is the same object.
-  cls.def("__copy__", [](nb::handle self) { return nb::borrow(self); })
+  cls.def(
+         "__copy__", [](nb::handle self) { return nb::borrow(self); }, nb::sig("def __copy__(self) -> Model"))
       .def(
-          "__deepcopy__", [](nb::handle self, nb::handle) { return nb::borrow(self); }, nb::arg("memo"))
-      .def("__reduce_ex__", [](nb::handle, int) -> nb::object {
-        throw nb::type_error("cannot pickle a Model: build it in every process, from its file or its Scene");
-      });
+          "__deepcopy__", [](nb::handle self, nb::handle) { return nb::borrow(self); }, nb::arg("memo"),
+          nb::sig("def __deepcopy__(self, memo: object) -> Model"))
+      .def(
+          "__reduce__", [](nb::handle self) { return reduced("model", self); },
+          nb::sig("def __reduce__(self) -> tuple"))
+      .def(
+          "save",
+          [](nb::handle self, nb::handle path) { nb::module_::import_("coulomb._saved").attr("save")(self, path); },
+          nb::arg("path"), nb::sig("def save(self, path: str | os.PathLike) -> None"),
+          "Writes the model to a file, which coulomb.load reads: the same bits, without the robot's own files. The "
+          "file has a "
+          "version; it is for this version of Coulomb and those that read its format, and is refused by "
+          "others.\n\nOSError: "
+          "the file cannot be written.");
   bind_configurations(cls);
   bind_dynamics(cls);
   bind_model_outputs(cls);

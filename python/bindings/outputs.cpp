@@ -62,14 +62,6 @@ OutputWeights::OutputWeights(const Model& model, nb::handle outputs, Py_ssize_t 
 
 namespace {
 
-Simulator& simulator_of(const StepDerivatives& d, const char* what) {
-  Simulator* sim = d.origin ? d.origin->simulator : nullptr;
-  if (sim == nullptr) throw std::logic_error(std::string(what) + ": the simulator of these derivatives is gone");
-  if (sim->step_count() != d.step)
-    throw std::logic_error(std::string(what) + ": the simulator has stepped since these derivatives were taken");
-  return *sim;
-}
-
 nb::object matrix(const std::vector<double>& values, Py_ssize_t rows, int columns) {
   static const double nothing = 0;
   return to_numpy(values.empty() ? &nothing : values.data(), rows, columns, columns);
@@ -80,7 +72,8 @@ void bind_contact_derivative(nb::class_<StepDerivatives>& cls, const char* name,
   cls.def(
       name,
       [name, quantity](const StepDerivatives& d, const std::string& wrt) {
-        Simulator& sim = simulator_of(d, name);
+        Origin origin(d, name);
+        Simulator& sim = origin.simulator();
         int columns = 0;
         const std::vector<double> values = contact_derivatives(sim, quantity, wrt, columns);
         Py_ssize_t rows = 0;
@@ -159,8 +152,8 @@ void bind_model_outputs(nb::class_<Model>& cls) {
                                         output_names_of(name)));
       },
       nb::arg("name"), nb::arg("q"), nb::arg("v") = nb::none(),
-      nb::sig("def output(self, name: str | list[str], q: numpy.ndarray, v: numpy.ndarray | None = None) -> "
-              "numpy.ndarray"),
+      nb::sig("def output(self, name: str | list[str], q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike | None = "
+              "None) -> numpy.ndarray"),
       "(size,) reading at (q, v); of a list of names: one after the other. v None: zero.\n\nValueError: unknown name, "
       "bad argument, a force of a step.");
   cls.def(
@@ -175,8 +168,8 @@ void bind_model_outputs(nb::class_<Model>& cls) {
         return matrix(values, OutputSet(model, names).tangent_size(), columns);
       },
       nb::arg("name"), nb::arg("q"), nb::arg("v") = nb::none(), nb::arg("wrt") = "q",
-      nb::sig("def output_jacobian(self, name: str | list[str], q: numpy.ndarray, v: numpy.ndarray | None = None, wrt: "
-              "str = 'q') -> numpy.ndarray"),
+      nb::sig("def output_jacobian(self, name: str | list[str], q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike | "
+              "None = None, wrt: str = 'q') -> numpy.ndarray"),
       "(tangent_size, k) derivative of the reading by 'q' (tangent space), 'v' or a parameter, the others held; "
       "orientations in the frame's own axes. Errors as output.");
   cls.def(
@@ -187,7 +180,8 @@ void bind_model_outputs(nb::class_<Model>& cls) {
         return to_numpy(J.data(), 6, model.nv, model.nv);
       },
       nb::arg("q"), nb::arg("body"), nb::arg("point"),
-      nb::sig("def point_jacobian(self, q: numpy.ndarray, body: int, point: numpy.ndarray) -> numpy.ndarray"),
+      nb::sig("def point_jacobian(self, q: numpy.typing.ArrayLike, body: int, point: numpy.typing.ArrayLike) -> "
+              "numpy.ndarray"),
       "(6, nv): velocity of a point (3,) given in the body's frame, then angular velocity of the body, world axes, per "
       "v.\n\nIndexError: no such body. ValueError: bad argument.");
   cls.def(
@@ -198,7 +192,7 @@ void bind_model_outputs(nb::class_<Model>& cls) {
         return to_numpy(twists.data(), model.num_bodies, 6, 6);
       },
       nb::arg("q"), nb::arg("v"),
-      nb::sig("def body_velocities(self, q: numpy.ndarray, v: numpy.ndarray) -> numpy.ndarray"),
+      nb::sig("def body_velocities(self, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike) -> numpy.ndarray"),
       "(num_bodies, 6): velocity of the frame's origin (m/s), angular velocity (rad/s), world axes.");
 }
 
@@ -209,17 +203,18 @@ void bind_batch_outputs(nb::class_<Batch>& cls) {
         const Idle idle(b);
         const OutputSet set(b.model(), output_names_of(name));
         ArrayOut out = new_array(b.n(), set.size());
-        StateOutputs at(b.model());
-        for (int i = 0; i < b.simulator.num_envs(); ++i)
-          read_outputs(b.simulator.environment(i), set, at, out.data + static_cast<std::ptrdiff_t>(i) * set.size());
+        b.simulator.read_outputs(set, out.data);
         return out.array;
       },
       nb::arg("name"), nb::sig("def output(self, name: str | list[str]) -> numpy.ndarray"),
-      "(n, size) Simulator.output of every environment.\n\nRuntimeError: an environment took no step yet; ValueError: "
-      "unknown output.");
+      "(n, size) Simulator.output of every environment; of one that was reset, at the state that reset was given, "
+      "forces "
+      "zero. Rows of environments that have neither stepped nor been given a state are nan.\n\nRuntimeError: that is "
+      "so "
+      "of all; ValueError: unknown output.");
 }
 
-void bind_step_outputs(nb::class_<StepDerivatives>& derivatives, nb::class_<Simulator>& simulator) {
+void bind_step_outputs(nb::class_<StepDerivatives>& derivatives, nb::class_<SimulatorObject>& simulator) {
   bind_contact_derivative(
       derivatives, "dpoint", ContactQuantity::point,
       "(3 n, k) derivative of the points of the n contacts of Simulator.contacts, separating ones "
@@ -231,7 +226,8 @@ void bind_step_outputs(nb::class_<StepDerivatives>& derivatives, nb::class_<Simu
   derivatives.def(
       "output",
       [](const StepDerivatives& d, nb::handle name, const std::string& wrt) {
-        Simulator& sim = simulator_of(d, "output");
+        Origin origin(d, "output");
+        Simulator& sim = origin.simulator();
         const OutputSet set(sim.model(), output_names_of(name));
         int columns = 0;
         const std::vector<double> values = output_derivatives(sim, set, wrt, columns);
@@ -241,10 +237,9 @@ void bind_step_outputs(nb::class_<StepDerivatives>& derivatives, nb::class_<Simu
       "(tangent_size, k) derivative of Simulator.output(name) by 'q', 'v', 'u', 'tau' or a parameter.\n\nErrors as "
       "dlambda; ValueError: unknown output.");
   simulator.def(
-      "output",
-      [](const Simulator& sim, nb::handle name) {
+      "output", exclusive(+[](Simulator& sim, nb::handle name) {
         return to_numpy(read_outputs(sim, OutputSet(sim.model(), output_names_of(name))));
-      },
+      }),
       nb::arg("name"), nb::sig("def output(self, name: str | list[str]) -> numpy.ndarray"),
       "(size,) reading after the last step: at the next state; of forces (touch, actuatorfrc, ...), in the step. A "
       "list of names: one after the other.\n\nRuntimeError before the first step; ValueError: unknown output.");

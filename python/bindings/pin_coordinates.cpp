@@ -64,15 +64,14 @@ nb::object from_pin(const Model& model, nb::handle q, nb::handle v, const Robot&
 
 void bind_pin_coordinates(nb::class_<Model>& cls) {
   cls.def("to_pinocchio", &to_pin, nb::arg("q"), nb::arg("v"), nb::arg("robot") = nb::none(),
-          nb::sig("def to_pinocchio(self, q: numpy.ndarray, v: numpy.ndarray, robot: str | None = None) -> "
-                  "tuple[numpy.ndarray, numpy.ndarray]"),
+          nb::sig("def to_pinocchio(self, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, robot: str | None = "
+                  "None) -> tuple[numpy.ndarray, numpy.ndarray]"),
           "q (nq,), v (nv,) in the coordinates of the `pin` model of one robot (needed only if there are several): "
           "quaternions x y z w, a "
           "free joint's linear velocity in body axes, continuous joints as (cos, sin).");
   cls.def("from_pinocchio", &from_pin, nb::arg("q"), nb::arg("v"), nb::arg("robot") = nb::none(),
-          nb::sig("def from_pinocchio(self, q: numpy.ndarray, v: numpy.ndarray, robot: str | None = None) -> "
-                  "tuple[numpy.ndarray, "
-                  "numpy.ndarray]"),
+          nb::sig("def from_pinocchio(self, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, robot: str | None = "
+                  "None) -> tuple[numpy.ndarray, numpy.ndarray]"),
           "The inverse of to_pinocchio; what is not part of the robot is neutral and at rest. Angles of continuous "
           "joints in (-pi, pi].");
   cls.def(
@@ -86,7 +85,7 @@ void bind_pin_coordinates(nb::class_<Model>& cls) {
         return out.array;
       },
       nb::arg("q"), nb::arg("robot") = nb::none(),
-      nb::sig("def pinocchio_tangent(self, q: numpy.ndarray, robot: str | None = None) -> numpy.ndarray"),
+      nb::sig("def pinocchio_tangent(self, q: numpy.typing.ArrayLike, robot: str | None = None) -> numpy.ndarray"),
       "T (nv of pin, nv): v_pin = T v, dq_pin = T dq; a Jacobian of pin becomes ours by J_pin T.");
 }
 

@@ -7,6 +7,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <chrono>
 #include <new>
 #include <stdexcept>
@@ -15,7 +16,9 @@
 #include "batch.hpp"
 #include "coulomb/rollout/rollout_derivatives.hpp"
 #include "coulomb/rollout/rollout_outputs.hpp"
+#include "linearization.hpp"
 #include "module.hpp"
+#include "one_call.hpp"
 #include "outputs.hpp"
 
 namespace coulomb::python {
@@ -119,7 +122,14 @@ Rollout run(Simulator& sim, nb::handle q0, nb::handle v0, nb::handle U, std::opt
     options.memory_budget = static_cast<std::size_t>(*memory_budget);
   }
   options.keep_factors = keep_factors;
-  return Watch(progress).run([&](const Progress& watch) { return rollout(sim, input, options, watch); });
+  try {
+    return Watch(progress).run([&](const Progress& watch) { return rollout(sim, input, options, watch); });
+  } catch (const std::bad_alloc&) {
+    PyErr_SetString(PyExc_MemoryError, ("steps: the states of " + std::to_string(input.steps) +
+                                        " steps do not fit into memory; call rollout in parts, or step")
+                                           .c_str());
+    throw nb::python_error();
+  }
 }
 
 /// Parameters of wrt: the inputs, whose gradients come anyway, taken out.
@@ -216,6 +226,10 @@ nb::object item(const RolloutCotangent& g, const std::string& name) {
 void bind_cotangent(nb::module_& module) {
   nb::class_<RolloutCotangent> cls(module, "RolloutCotangent",
                                    "Gradient of a function of a trajectory with respect to what it was made from.");
+  cls.def("__repr__", [](const RolloutCotangent& g) {
+    return "<RolloutCotangent: " + counted(static_cast<std::size_t>(g.steps), "step") + ", nv " + std::to_string(g.nv) +
+           ", nu " + std::to_string(g.nu) + by_names(parameter_names(*g.parameter_set)) + ">";
+  });
   const auto property = [&](const char* name, const char* doc) {
     cls.def_prop_ro(
         name, [name](const RolloutCotangent& g) { return item(g, name); },
@@ -256,6 +270,16 @@ nb::class_<Rollout> bind_trajectory(nb::module_& module) {
     };
   };
   nb::class_<Rollout> cls(module, "Rollout", "A trajectory of T steps, with what its derivatives need.");
+  cls.def("__repr__", [](const Rollout& r) {
+    const auto wrong = [](const StepStatus& s) { return !s.converged; };
+    const auto first = std::find_if(r.status.begin(), r.status.end(), wrong);
+    const auto count = std::count_if(r.status.begin(), r.status.end(), wrong);
+    return "<Rollout: " + counted(static_cast<std::size_t>(r.steps), "step") +
+           (count == 0 ? ", converged"
+                       : ", " + std::to_string(count) + " not converged, the first is step " +
+                             std::to_string(first - r.status.begin())) +
+           ", of " + in_words(*r.model) + ">";
+  });
   cls.def_ro("steps", &Rollout::steps, "T")
       .def_prop_ro("q", rows(&Rollout::q), nb::sig("def q(self) -> numpy.ndarray"), "(T + 1, nq): q0 first.")
       .def_prop_ro("v", rows(&Rollout::v), nb::sig("def v(self) -> numpy.ndarray"), "(T + 1, nv): v0 first.")
@@ -283,29 +307,29 @@ void bind_products(nb::class_<Rollout>& cls) {
       "(T + 1, size) readings at every state; of a list of names: side by side. Row t of a force is of the step "
       "that ends in state t, row 0 zero.\n\nValueError: unknown name. RuntimeError: forces "
       "that these steps do not tell.");
-  cls.def("vjp", &reverse, nb::arg("dQ") = nb::none(), nb::arg("dV") = nb::none(), nb::arg("wrt") = Names{},
-          nb::kw_only(), nb::arg("outputs") = nb::none(), nb::arg("progress") = nb::none(),
-          nb::sig("def vjp(self, dQ: numpy.ndarray | None = None, dV: numpy.ndarray | None = None, wrt: list[str] = "
-                  "[], *, outputs: dict[str, numpy.ndarray] | None = None, progress: "
-                  "bool | collections.abc.Callable[[int, int], object] | None = None) -> RolloutCotangent"),
-          "Reverse mode: cotangents (T + 1, nv) of q (tangent space) and v (None: zero) to the RolloutCotangent of q0, "
-          "v0, u, tau and "
-          "of the parameters named in wrt; of fext where wrt has \"fext\". outputs: cotangents (T + 1, tangent_size) "
-          "of outputs by name (Rollout.output), "
-          "which add to them. Steps that were not kept are run once more, with the same bits.\n\nValueError: NaN in a "
-          "cotangent, wrong "
-          "shape, unknown parameter. OverflowError: the gradient grew beyond the range of float64. KeyboardInterrupt: "
-          "it can be "
-          "stopped.");
+  cls.def(
+      "vjp", &reverse, nb::arg("dQ") = nb::none(), nb::arg("dV") = nb::none(), nb::arg("wrt") = Names{}, nb::kw_only(),
+      nb::arg("outputs") = nb::none(), nb::arg("progress") = nb::none(),
+      nb::sig("def vjp(self, dQ: numpy.typing.ArrayLike | None = None, dV: numpy.typing.ArrayLike | None = None, wrt: "
+              "list[str] = [], *, outputs: dict[str, numpy.typing.ArrayLike] | None = None, progress: bool | "
+              "collections.abc.Callable[[int, int], object] | None = None) -> RolloutCotangent"),
+      "Reverse mode: cotangents (T + 1, nv) of q (tangent space) and v (None: zero) to the RolloutCotangent of q0, "
+      "v0, u, tau and "
+      "of the parameters named in wrt; of fext where wrt has \"fext\". outputs: cotangents (T + 1, tangent_size) "
+      "of outputs by name (Rollout.output), "
+      "which add to them. Steps that were not kept are run once more, with the same bits.\n\nValueError: NaN in a "
+      "cotangent, wrong "
+      "shape, unknown parameter. OverflowError: the gradient grew beyond the range of float64. KeyboardInterrupt: "
+      "it can be "
+      "stopped.");
   cls.def(
       "jvp", &forward, nb::arg("dq0") = nb::none(), nb::arg("dv0") = nb::none(), nb::arg("dU") = nb::none(),
       nb::arg("dtau") = nb::none(), nb::arg("dparameters") = nb::none(), nb::kw_only(),
       nb::arg("progress") = nb::none(),
-      nb::sig("def jvp(self, dq0: numpy.ndarray | None = None, dv0: numpy.ndarray | None = None, dU: numpy.ndarray | "
-              "None = None, "
-              "dtau: numpy.ndarray | None = None, dparameters: dict[str, numpy.typing.ArrayLike] | None = None, *, "
-              "progress: bool "
-              "| collections.abc.Callable[[int, int], object] | None = None) -> tuple[numpy.ndarray, numpy.ndarray]"),
+      nb::sig("def jvp(self, dq0: numpy.typing.ArrayLike | None = None, dv0: numpy.typing.ArrayLike | None = None, dU: "
+              "numpy.typing.ArrayLike | None = None, dtau: numpy.typing.ArrayLike | None = None, dparameters: "
+              "dict[str, numpy.typing.ArrayLike] | None = None, *, progress: bool | collections.abc.Callable[[int, "
+              "int], object] | None = None) -> tuple[numpy.ndarray, numpy.ndarray]"),
       "Forward mode: tangents dq0, dv0 (nv,), dU (T, nu), dtau (T, nv) and of parameters by name (None: zero) to those "
       "(T + 1, nv) "
       "of q and v. Errors as vjp.");
@@ -321,26 +345,44 @@ void bind_products(nb::class_<Rollout>& cls) {
           "Errors as vjp.");
 }
 
+LinearizationOut matrices(const Rollout& r, const Names& wrt, nb::handle progress) {
+  LinearizationOut out(ParameterSet(*r.model, wrt), *r.model, r.step_options.stepper == StepperKind::bdf2, r.steps);
+  Watch(progress).run([&](const Progress& watch) { linearize(r, wrt, out.matrices, watch); });
+  return out;
+}
+
+void bind_matrices(nb::class_<Rollout>& cls) {
+  cls.def(
+      "linearize", &matrices, nb::arg("wrt") = Names{}, nb::kw_only(), nb::arg("progress") = nb::none(),
+      nb::sig("def linearize(self, wrt: list[str] = [], *, progress: bool | collections.abc.Callable[[int, int], "
+              "object] | None = None) -> RolloutLinearization"),
+      "The Jacobian of every step, as Simulator.derivatives gave it there: A, B = r.linearize() are (T, 2 nv, 2 nv) "
+      "and (T, 2 nv, nu), for LQR and its kin. wrt: names of parameters, whose columns l[name] (T, 2 nv, size) are "
+      "wanted too. Steps that were not kept are run once more.\n\nValueError: unknown parameter. RuntimeError names a "
+      "step whose numbers overflowed. KeyboardInterrupt: it can be stopped.");
+}
+
 }  // namespace
 
-void bind_rollout(nb::module_& module, nb::class_<Simulator>& simulator) {
+void bind_rollout(nb::module_& module, nb::class_<SimulatorObject>& simulator) {
   bind_cotangent(module);
   nb::class_<Rollout> trajectory = bind_trajectory(module);
   bind_products(trajectory);
+  bind_linearization(module);
+  bind_matrices(trajectory);
   simulator.def(
-      "rollout", &run, nb::arg("q0"), nb::arg("v0"), nb::arg("U") = nb::none(), nb::kw_only(),
+      "rollout", exclusive(&run), nb::arg("q0"), nb::arg("v0"), nb::arg("U") = nb::none(), nb::kw_only(),
       nb::arg("steps") = nb::none(), nb::arg("tau") = nb::none(), nb::arg("fext") = nb::none(),
       nb::arg("checkpoint_every") = nb::none(), nb::arg("memory_budget") = nb::none(), nb::arg("keep_factors") = true,
       nb::arg("progress") = nb::none(),
-      nb::sig("def rollout(self, q0: numpy.ndarray, v0: numpy.ndarray, U: numpy.ndarray | None = None, *, "
-              "steps: int | None = None, "
-              "tau: numpy.ndarray | None = None, fext: numpy.ndarray | None = None, checkpoint_every: int | None = "
-              "None, memory_budget: float | "
-              "None = None, keep_factors: bool = True, progress: "
-              "bool | collections.abc.Callable[[int, int], object] | None = None) -> Rollout"),
+      nb::sig("def rollout(self, q0: numpy.typing.ArrayLike, v0: numpy.typing.ArrayLike, U: numpy.typing.ArrayLike | "
+              "None = None, *, steps: int | None = None, tau: numpy.typing.ArrayLike | None = None, fext: "
+              "numpy.typing.ArrayLike | None = None, checkpoint_every: int | None = None, memory_budget: float | None = None, keep_factors: bool = True, progress: bool | "
+              "collections.abc.Callable[[int, int], object] | None = None) -> Rollout"),
       "T steps from (q0, v0) under U (T, nu), extra joint forces tau (T, nv) and wrenches fext (T, num_bodies, 6) as "
       "Simulator.step, or `steps` steps without. "
-      "Starts from reset(). Returns a Rollout.\n\n"
+      "Starts from reset(); afterwards status, contacts, output and derivatives are those of its last step. Returns a "
+      "Rollout, which leaves the simulator alone.\n\n"
       "checkpoint_every: steps between checkpoints of the memory that derivatives start from; a vjp keeps "
       "the records of as many steps. memory_budget: instead, bytes for the whole Rollout and its vjp "
       "(default: the states and 64 MB); contacts that come later may pass a tight one, Rollout.memory tells. "

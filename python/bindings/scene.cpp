@@ -89,10 +89,10 @@ template <typename... Leading, typename Make, typename... Names>
 void shape_verb(nb::class_<Scene>& cls, const char* verb, const char* doc, Make make, Names... names) {
   cls.def(
       verb,
-      [make](Scene& scene, Leading... leading, Number mass, Number density, nb::object position, nb::object quaternion,
-             Number friction, Number restitution, double compliance, nb::object inertia, bool fixed,
+      [make](Scene& scene, Leading... leading, Number mass, Number density, ArrayLike position, ArrayLike quaternion,
+             Number friction, Number restitution, double compliance, ArrayLike inertia, bool fixed,
              const std::string& name, Number stiffness, Number damping, Number friction_stiffness, double scale,
-             nb::object contact_points) {
+             ArrayLike contact_points) {
         ShapeOptions options =
             shape_options(mass, density, position, quaternion, friction, restitution, compliance, inertia, fixed, name);
         options.penalty = penalty_material(stiffness, damping, friction_stiffness, scale);
@@ -121,7 +121,7 @@ void shape_verb(nb::class_<Scene>& cls, const char* verb, const char* doc, Make 
   "names the argument and its value; the scene is then as it was."
 
 void bind_shapes(nb::class_<Scene>& cls) {
-  shape_verb<nb::object>(
+  shape_verb<ArrayLike>(
       cls, "add_box", "A box. size: (3,) m, full side lengths." COULOMB_SHAPE_DOC,
       [](Scene& scene, nb::handle size, const ShapeOptions& options) {
         return scene.add_box(read<3>(size, "size"), options);
@@ -143,13 +143,13 @@ void bind_shapes(nb::class_<Scene>& cls) {
         return scene.add_cylinder(radius, length, options);
       },
       nb::arg("radius"), nb::arg("length"));
-  shape_verb<nb::object>(
+  shape_verb<ArrayLike>(
       cls, "add_ellipsoid", "An ellipsoid. semi_axes: (3,) m." COULOMB_SHAPE_DOC,
       [](Scene& scene, nb::handle axes, const ShapeOptions& options) {
         return scene.add_ellipsoid(read<3>(axes, "semi_axes"), options);
       },
       nb::arg("semi_axes").none());
-  shape_verb<nb::object>(
+  shape_verb<ArrayLike>(
       cls, "add_mesh", "The convex hull of points. vertices: (n, 3) m, in the body's frame." COULOMB_SHAPE_DOC,
       [](Scene& scene, nb::handle vertices, const ShapeOptions& options) {
         return scene.add_mesh(ArrayIn(vertices, "vertices", {-1, 3}).vector(), options);
@@ -239,7 +239,7 @@ void bind_scene(nb::module_& module) {
   nb::class_<Scene> cls(module, "Scene");
   cls.def(
       "__init__",
-      [](Scene* self, nb::object gravity, Number timestep, double contact_margin) {
+      [](Scene* self, ArrayLike gravity, Number timestep, double contact_margin) {
         SceneOptions options;
         if (!gravity.is_none()) options.gravity = read<3>(gravity, "gravity");
         options.timestep = timestep;

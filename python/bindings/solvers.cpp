@@ -48,6 +48,12 @@ nb::object along_dG(const Derivatives& derivatives, nb::handle dG) {
 
 void bind_solution(nb::module_& module) {
   nb::class_<ContactSolution>(module, "ContactSolution", "What ContactProblem.solve found.")
+      .def("__repr__",
+           [](const ContactSolution& s) {
+             char text[64];
+             std::snprintf(text, sizeof text, ", %d iterations, residual %.2g>", s.iterations, s.residual);
+             return "<ContactSolution: " + counted(s.modes.size(), "contact") + ", " + name_of(s.status) + text;
+           })
       .def_prop_ro(
           "impulse", [](const ContactSolution& s) { return to_numpy(s.impulse); },
           nb::sig("def impulse(self) -> numpy.ndarray"), "(3 n,) N s: (t1, t2, normal) per contact.")
@@ -72,6 +78,11 @@ void bind_solution(nb::module_& module) {
           "status", [](const ContactSolution& s) { return std::string(name_of(s.status)); },
           "'solved', 'relaxed' (contacts contradict one another), 'max_iterations' or 'failed'.");
   nb::class_<Derivatives>(module, "ContactDerivatives", "Derivatives of the impulses of a solved ContactProblem.")
+      .def("__repr__",
+           [](const Derivatives& d) {
+             return "<ContactDerivatives: " + counted(static_cast<std::size_t>(d.values.num_contacts), "contact") +
+                    (d.values.deficient ? ", deficient>" : ">");
+           })
       .def_prop_ro(
           "dlambda_dg",
           [](const Derivatives& d) { return to_numpy(d.values.dlambda_dg.data(), d.values.n, d.values.n, d.values.n); },
@@ -86,7 +97,7 @@ void bind_solution(nb::module_& module) {
           "deficient", [](const Derivatives& d) { return d.values.deficient; },
           "True: the impulses are not unique, these are the derivatives of the shares that the compliance gives them.")
       .def("dlambda_along_dG", &along_dG, nb::arg("dG").none(),
-           nb::sig("def dlambda_along_dG(self, dG: numpy.ndarray) -> numpy.ndarray"),
+           nb::sig("def dlambda_along_dG(self, dG: numpy.typing.ArrayLike) -> numpy.ndarray"),
            "(3 n,): change of the impulses for a symmetric change dG (3 n, 3 n) of G.");
 }
 
@@ -110,14 +121,14 @@ void bind_solvers(nb::module_& module) {
                                       ArrayIn(mu, "mu", {n / 3}).vector(), optional_vector(R, "R", n));
           },
           nb::arg("G").none(), nb::arg("g").none(), nb::arg("mu").none(), nb::arg("R") = nb::none(),
-          nb::sig("def __init__(self, G: numpy.ndarray, g: numpy.ndarray, mu: numpy.ndarray, R: numpy.ndarray | None = "
-                  "None) -> None"),
+          nb::sig("def __init__(self, G: numpy.typing.ArrayLike, g: numpy.typing.ArrayLike, mu: "
+                  "numpy.typing.ArrayLike, R: numpy.typing.ArrayLike | None = None) -> None"),
           "G: (3 n, 3 n) symmetric positive semi-definite (Delassus matrix, 1/kg). g: (3 n,) m/s. mu: (n,) >= 0. R: (3 "
           "n,) >= 0, "
           "compliance.\n\nValueError: names argument, element and value.")
       .def(
           "solve",
-          [](ContactProblem& self, const std::string& method, double tolerance, int max_iterations, nb::object warm) {
+          [](ContactProblem& self, const std::string& method, double tolerance, int max_iterations, ArrayLike warm) {
             return ContactSolution(self.solve(solver_method_from_name(method), tolerance, max_iterations,
                                               optional_vector(warm, "warm", self.size())));
           },
@@ -138,6 +149,10 @@ void bind_solvers(nb::module_& module) {
           "ContactDerivatives of the last solve (solves first if there was none), by the implicit function theorem on "
           "the modes (Simple, section III). At a tie: those of the modes reported; where impulses are not unique: of "
           "the shares that the compliance gives them.")
+      .def("__repr__",
+           [](const ContactProblem& p) {
+             return "<ContactProblem: " + counted(static_cast<std::size_t>(p.num_contacts()), "contact") + ">";
+           })
       .def_prop_ro("num_contacts", &ContactProblem::num_contacts, "n: number of contacts.");
 }
 

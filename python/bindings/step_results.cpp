@@ -12,6 +12,7 @@
 #include "coulomb/solvers/contact_problem.hpp"
 #include "coulomb/stepping/step_outputs.hpp"
 #include "module.hpp"
+#include "one_call.hpp"
 
 namespace coulomb::python {
 
@@ -102,6 +103,10 @@ void bind_sparse_derivatives(nb::module_& module) {
       "scipy.sparse.csr_array, made anew by every access. What couples two islands is zero and not stored; within an "
       "island every entry is, zero or not. Not of the semi-implicit stepper: one island.\n\nImportError: SciPy is "
       "missing.");
+  cls.def("__repr__", [](const SparseStepDerivatives& d) {
+    return "<SparseStepDerivatives: nv " + std::to_string(d.nv) + ", nu " + std::to_string(d.nu) + ", " +
+           counted(d.islands.size(), "island") + by_names(names_of(d.parameters.get())) + ">";
+  });
   cls.def_ro("nv", &SparseStepDerivatives::nv, "Size of tangent vectors.")
       .def_ro("nu", &SparseStepDerivatives::nu, "Number of controls.")
       .def_ro("ambiguous", &SparseStepDerivatives::ambiguous, "As StepDerivatives.ambiguous.");
@@ -153,6 +158,10 @@ Derivatives bind_derivatives(nb::module_& module) {
                   "function theorem on "
                   "the modes of the contacts (Simple, section III; docs/conventions.md: which side at ties). Arrays "
                   "are read-only views.");
+  cls.def("__repr__", [](const StepDerivatives& d) {
+    return "<StepDerivatives: nv " + std::to_string(d.nv) + ", nu " + std::to_string(d.nu) +
+           (d.ambiguous ? ", ambiguous" : "") + by_names(names_of(d.parameters.get())) + ">";
+  });
   cls.def_ro("nv", &StepDerivatives::nv, "Size of tangent vectors.")
       .def_ro("nu", &StepDerivatives::nu, "Number of controls.");
   state_block(cls, "A", Part::all, Part::all, "(2 nv, 2 nv) d(q1, v1)/d(q, v)");
@@ -190,14 +199,12 @@ Derivatives bind_derivatives(nb::module_& module) {
       .def(
           "dlambda",
           [](const StepDerivatives& d, const std::string& wrt) {
-            Simulator* sim = d.origin ? d.origin->simulator : nullptr;
-            if (sim == nullptr) throw std::logic_error("dlambda: the simulator of these derivatives is gone");
-            if (sim->step_count() != d.step)
-              throw std::logic_error("dlambda: the simulator has stepped since these derivatives were taken");
+            Origin origin(d, "dlambda");
+            Simulator& sim = origin.simulator();
             int columns = 0;
-            const std::vector<double> values = sim->impulse_derivatives(wrt, columns);
+            const std::vector<double> values = sim.impulse_derivatives(wrt, columns);
             Py_ssize_t rows = 0;
-            for (const BodyRows& b : sim->record().rows.body_rows) rows += b.contact >= 0 ? 3 : 0;
+            for (const BodyRows& b : sim.record().rows.body_rows) rows += b.contact >= 0 ? 3 : 0;
             return to_numpy(values.data(), rows, columns, columns);
           },
           nb::arg("wrt"), nb::sig("def dlambda(self, wrt: str) -> numpy.ndarray"),
@@ -209,8 +216,11 @@ Derivatives bind_derivatives(nb::module_& module) {
           "ValueError: unknown "
           "parameter.")
       .def_ro("ambiguous", &StepDerivatives::ambiguous,
-              "Impulses are not unique, the next velocity depends on the choice, and the choice has no derivative "
-              "here: that of least norm.");
+              "No Jacobian is right here: one-sided derivatives differ (a tie that the motion feels, distance exactly "
+              "zero, "
+              "dry friction that yields elsewhere for another direction), or the step jumps, or the geometry has no "
+              "derivative. What is returned is one side (docs/conventions.md). Of the state and of the parameters "
+              "asked for.");
 
   const auto vector_property = [](auto& c, const char* name, std::vector<double> StepCotangent::*member,
                                   const char* doc) {
@@ -220,6 +230,11 @@ Derivatives bind_derivatives(nb::module_& module) {
   };
   nb::class_<StepCotangent> cotangent(module, "StepCotangent",
                                       "Gradient of a function of (q1, v1) with respect to the inputs of the step.");
+  cotangent.def_ro("ambiguous", &StepCotangent::ambiguous, "As StepDerivatives.ambiguous.");
+  cotangent.def("__repr__", [](const StepCotangent& g) {
+    return "<StepCotangent: nv " + std::to_string(g.v.size()) + ", nu " + std::to_string(g.u.size()) +
+           by_names(names_of(g.parameter_set.get())) + ">";
+  });
   vector_property(cotangent, "q", &StepCotangent::q, "(nv,) tangent space of q");
   vector_property(cotangent, "v", &StepCotangent::v, "(nv,) with respect to v");
   vector_property(cotangent, "u", &StepCotangent::u, "(nu,) with respect to the controls");
@@ -355,9 +370,10 @@ void bind_reports(nb::module_& module) {
               "The geometry has no local derivative here; point and normal are carried by body A.")
       .def("__repr__", [](const ContactReport& c) {
         char text[160];
-        std::snprintf(text, sizeof text, ", %s, depth %.3g, impulse (%.4g, %.4g, %.4g)>", name_of(c.mode), c.depth,
-                      c.impulse[0], c.impulse[1], c.impulse[2]);
-        return "<Contact " + c.geometry_a + " on " + c.geometry_b + text;
+        std::snprintf(text, sizeof text, " (%.4g, %.4g, %.4g)>", c.impulse[0], c.impulse[1], c.impulse[2]);
+        char depth[64];
+        std::snprintf(depth, sizeof depth, ", %s, depth %.3g", name_of(c.mode), c.depth);
+        return "<Contact of " + c.geometry_a + " and " + c.geometry_b + depth + ", impulse on " + c.geometry_a + text;
       });
   bind_impacts(module);
 }

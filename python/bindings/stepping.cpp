@@ -13,6 +13,7 @@
 #include "coulomb/stepping/step_outputs.hpp"
 #include "implicit_options.hpp"
 #include "module.hpp"
+#include "one_call.hpp"
 #include "outputs.hpp"
 
 namespace coulomb::python {
@@ -43,6 +44,11 @@ StepCotangent vjp(Simulator& sim, nb::handle dq1, nb::handle dv1, std::vector<st
   const bool wants_fext = take_fext(wrt);
   const Py_ssize_t nv = sim.model().nv;
   if (outputs.is_none() && dlambda.is_none()) {
+    for (const auto& [name, cotangent] : {std::pair("dq1", dq1), std::pair("dv1", dv1)})
+      if (cotangent.is_none())
+        throw nb::type_error((std::string(name) + ": got None, expected an array (" + std::to_string(nv) +
+                              ",); only outputs= or dlambda= can go without")
+                                 .c_str());
     const ArrayIn dq_in(dq1, "dq1", {nv}), dv_in(dv1, "dv1", {nv});
     return sim.vjp(dq_in.data(), dv_in.data(), wrt, wants_fext);
   }
@@ -62,10 +68,10 @@ StepCotangent vjp(Simulator& sim, nb::handle dq1, nb::handle dv1, std::vector<st
 SimulatorOptions options(std::optional<double> timestep, const std::string& contact, int friction_directions,
                          const std::string& friction_polygon, const std::string& stepper, const std::string& solver,
                          double tolerance, int max_iterations, double baumgarte, double slop,
-                         double max_correction_speed, double restitution_threshold, bool continuous_collision,
-                         int max_impacts, double penetration_tolerance, bool patches, bool warm_start,
-                         bool exclude_neutral_overlaps, const std::string& gradient, int gradient_samples,
-                         double gradient_scale, std::uint64_t gradient_seed) {
+                         double max_correction_speed, double restitution_threshold, const std::string& gyroscopic,
+                         bool continuous_collision, int max_impacts, double penetration_tolerance, bool patches,
+                         bool warm_start, bool exclude_neutral_overlaps, const std::string& gradient,
+                         int gradient_samples, double gradient_scale, std::uint64_t gradient_seed) {
   SimulatorOptions out;
   if (timestep) {
     if (*timestep == 0) throw std::invalid_argument("timestep: got 0, expected a positive number of seconds");
@@ -81,6 +87,7 @@ SimulatorOptions options(std::optional<double> timestep, const std::string& cont
   out.slop = slop;
   out.max_correction_speed = max_correction_speed;
   out.restitution_threshold = restitution_threshold;
+  out.gyroscopic = gyroscopic;
   out.continuous_collision = continuous_collision, out.max_impacts = max_impacts;
   out.penetration_tolerance = penetration_tolerance;
   out.patches = patches;
@@ -91,8 +98,187 @@ SimulatorOptions options(std::optional<double> timestep, const std::string& cont
   return out;
 }
 
-/// The keyword arguments that options() makes these options from.
-nb::dict keywords(const SimulatorOptions& options) {
+nb::class_<SimulatorObject> bind_simulator(nb::module_& module) {
+  const SimulatorOptions defaults;
+  nb::class_<StepMemory>(module, "StepMemory",
+                         "What steps carry on: contact features and impulses. Opaque; see Simulator.memory. Can be "
+                         "pickled.")
+      .def("__repr__",
+           [](const StepMemory& m) { return "<StepMemory: " + counted(m.impulses.size(), "impulse") + ">"; })
+      .def(
+          "__reduce__", [](nb::handle self) { return reduced("memory", self); },
+          nb::sig("def __reduce__(self) -> tuple"));
+  nb::class_<SimulatorObject> cls(
+      module, "Simulator",
+      "Steps one model. Holds the memory of the last step (warm start, contact features). One call at a "
+      "time: while a rollout runs, others from another thread or from its progress= are a RuntimeError.");
+  cls.def(
+      "__init__",
+      [](SimulatorObject* self, std::shared_ptr<Model> model, std::optional<double> timestep,
+         const std::string& contact, int friction_directions, const std::string& friction_polygon,
+         const std::string& stepper, const std::string& solver, double tolerance, int max_iterations, double baumgarte,
+         double slop, double max_correction_speed, double restitution_threshold, const std::string& gyroscopic,
+         bool continuous_collision, int max_impacts, double penetration_tolerance, bool patches, bool warm_start, bool exclude_neutral_overlaps,
+         const std::string& gradient, int gradient_samples, double gradient_scale, std::uint64_t gradient_seed,
+         const nb::kwargs& more) {
+        SimulatorOptions all =
+            options(timestep, contact, friction_directions, friction_polygon, stepper, solver, tolerance,
+                    max_iterations, baumgarte, slop, max_correction_speed, restitution_threshold, gyroscopic,
+                    continuous_collision, max_impacts, penetration_tolerance, patches, warm_start, exclude_neutral_overlaps, gradient,
+                    gradient_samples, gradient_scale, gradient_seed);
+        set_implicit_options(more, all);
+        new (self) SimulatorObject(std::move(model), std::move(all));
+      },
+      nb::arg("model"), nb::arg("timestep") = nb::none(), nb::kw_only(), nb::arg("contact") = defaults.contact,
+      nb::arg("friction_directions") = defaults.friction_directions,
+      nb::arg("friction_polygon") = defaults.friction_polygon, nb::arg("stepper") = defaults.stepper,
+      nb::arg("solver") = "auto", nb::arg("tolerance") = defaults.tolerance,
+      nb::arg("max_iterations") = defaults.max_iterations, nb::arg("baumgarte") = defaults.baumgarte,
+      nb::arg("slop") = defaults.slop, nb::arg("max_correction_speed") = defaults.max_correction_speed,
+      nb::arg("restitution_threshold") = defaults.restitution_threshold, nb::arg("gyroscopic") = defaults.gyroscopic,
+      nb::arg("continuous_collision") = defaults.continuous_collision, nb::arg("max_impacts") = defaults.max_impacts,
+      nb::arg("penetration_tolerance") = defaults.penetration_tolerance, nb::arg("patches") = defaults.patches,
+      nb::arg("warm_start") = defaults.warm_start,
+      nb::arg("exclude_neutral_overlaps") = defaults.exclude_neutral_overlaps, nb::arg("gradient") = defaults.gradient,
+      nb::arg("gradient_samples") = defaults.gradient_samples, nb::arg("gradient_scale") = defaults.gradient_scale,
+      nb::arg("gradient_seed") = defaults.gradient_seed, nb::arg("implicit"),
+      "Options, by what they belong to. One that has no influence on the simulator that is asked for is refused by "
+      "name, "
+      "unless it is as it is by default; `options` of a simulator are all of them.\n\n"
+      "- timestep: s, in (0, 1] (default: the model's).\n"
+      "- contact: 'ncp', the exact Coulomb cone; 'lcp', pyramids; 'penalty', springs and dampers. 'auto': 'ncp', with "
+      "an "
+      "implicit stepper 'penalty'.\n"
+      "- stepper: 'semi_implicit', or 'bdf1', 'bdf2' (docs/implicit.md).\n"
+      "- exclude_neutral_overlaps: leave out pairs of one robot's own geometries that overlap in its neutral pose. "
+      "patches: keep manifold points from step to step. warm_start: start the solver from the step before.\n\n"
+      "Of hard contact ('ncp', 'lcp'):\n\n"
+      "- solver: 'auto', the problem with a small compliance (docs/theory.md) by Newton's method or an interior point; "
+      "or "
+      "one method on the problem as it is: 'ac_lm', 'admm', 'pgs' or, with 'lcp' and 2 directions, 'dantzig', with "
+      "max_iterations as its budget. tolerance: scaled residual.\n"
+      "- baumgarte: share of a position error removed per step, [0, 1]. slop: m, rad that it leaves alone. "
+      "max_correction_speed: m/s, rad/s.\n"
+      "- restitution_threshold: m/s, slower approaches do not bounce.\n"
+      "- gyroscopic: 'implicit', what free and ball joints carry turns torque-free through the step and keeps its "
+      "energy, or 'explicit', the torque at the start of the step (MuJoCo's Euler; gains energy).\n"
+      "- friction_directions: of 'lcp', 2 to 16; the polygon has twice as many sides and is 'circumscribed' (2 "
+      "directions: "
+      "the boxed LCP) or 'inscribed' (friction_polygon; docs/lcp.md).\n"
+      "- continuous_collision: split steps at impacts, so that nothing passes through anything (docs/impacts.md). "
+      "max_impacts: of one step, more lose their restitution. penetration_tolerance: m, how deep touching bodies may "
+      "sink "
+      "then.\n\n"
+      "Of contact 'penalty' and implicit steppers, as further keywords:\n\n"
+      "- contact_stiffness: N/m, contact_damping: N s/m^2, contact_friction_stiffness: N s/m: where geometries say "
+      "nothing "
+      "(default: the model's; docs/penalty.md).\n"
+      "- limit_stiffness (1e4), limit_damping (1e3): N/m, N s/m^2 or N m/rad, N m s/rad^2. equality_stiffness (1e6), "
+      "equality_damping (1e3): N/m, N s/m or N m/rad, N m s/rad. dry_friction_velocity (1e-3): m/s, rad/s, from where "
+      "on "
+      "dry friction has its full force, about.\n"
+      "- newton_iterations (50): of one solve. newton_halvings (8): how often a step may be halved.\n\n"
+      "Of derivatives (docs/conventions.md):\n\n"
+      "- gradient: 'exact', 'complementarity_aware' (vjp: at ties the side with the larger gradient; tie_margin "
+      "(1e-6): "
+      "what is one, Contact.margin), 'approximate_bounce' (positions through elastic impacts, Nimble), "
+      "'smoothed_collision' (contacts move as on average over perturbed poses) or 'smoothed_step' (Jacobian averaged "
+      "over "
+      "perturbed states).\n"
+      "- gradient_samples, gradient_scale (standard deviation: m, rad, m/s, rad/s), gradient_seed: of the smoothed "
+      "ones."
+      "\n\nValueError names the option and its value, TypeError an option that is unknown or of the wrong type.");
+  cls.def("step", exclusive(&step), nb::arg("q"), nb::arg("v"), nb::arg("u") = nb::none(), nb::arg("tau") = nb::none(),
+          nb::arg("fext") = nb::none(),
+          nb::sig("def step(self, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, u: numpy.typing.ArrayLike | "
+                  "None = None, tau: numpy.typing.ArrayLike | None = None, fext: numpy.typing.ArrayLike | None = None) "
+                  "-> tuple[numpy.ndarray, numpy.ndarray]"),
+          "One step: q (nq,), v (nv,) to (q1, v1). u: (nu,) controls. tau: (nv,) extra joint forces. fext: "
+          "(num_bodies, 6) world force "
+          "(N) and torque (N m) at each body's centre of mass. None: zero.\n\nValueError: names argument, element and "
+          "value; the "
+          "simulator is then as it was. Numerical trouble is in status, never an exception; the results are finite (if "
+          "numbers overflow: the state given).");
+  bind_rollout(module, cls);
+  cls.def_prop_ro("status", exclusive(+[](Simulator& sim) { return sim.status(); }), "StepStatus of the last step.");
+  cls.def_prop_ro("contacts", exclusive(+[](Simulator& sim) { return sim.contacts(); }),
+                  "List of Contact of the last step.");
+  cls.def_prop_ro("impacts", exclusive(+[](Simulator& sim) { return sim.impacts(); }),
+                  "With continuous_collision: list of Impact of the last step, in the order of time.");
+  cls.def(
+      "derivatives", exclusive(+[](Simulator& sim, const std::vector<std::string>& wrt) {
+        return std::const_pointer_cast<StepDerivatives>(wrt.empty() ? sim.shared_derivatives() : sim.derivatives(wrt));
+      }),
+      nb::arg("wrt") = std::vector<std::string>{},
+      "StepDerivatives of the last step; stay valid afterwards. wrt: names of parameters (Model.parameters) whose "
+      "columns d[name] are "
+      "wanted too.\n\nRuntimeError before the first step and after one that overflowed; ValueError: unknown "
+      "parameter.");
+  cls.def(
+      "derivatives", exclusive(+[](Simulator& sim, const std::vector<std::string>& wrt, bool sparse) -> nb::object {
+        if (sparse) return nb::cast(std::const_pointer_cast<SparseStepDerivatives>(sim.sparse_derivatives(wrt)));
+        return nb::cast(
+            std::const_pointer_cast<StepDerivatives>(wrt.empty() ? sim.shared_derivatives() : sim.derivatives(wrt)));
+      }),
+      nb::arg("wrt") = std::vector<std::string>{}, nb::kw_only(), nb::arg("sparse"),
+      nb::sig("def derivatives(self, wrt: collections.abc.Sequence[str] = [], *, sparse: bool) -> StepDerivatives | "
+              "SparseStepDerivatives"),
+      "sparse=True: SparseStepDerivatives, the same numbers as SciPy matrices, without a dense one of (nv, nv): for "
+      "scenes of many bodies.");
+  cls.def("vjp", exclusive(&vjp), nb::arg("dq1") = nb::none(), nb::arg("dv1") = nb::none(),
+          nb::arg("wrt") = std::vector<std::string>{}, nb::kw_only(), nb::arg("outputs") = nb::none(),
+          nb::arg("dlambda") = nb::none(),
+          nb::sig("def vjp(self, dq1: numpy.typing.ArrayLike | None = None, dv1: numpy.typing.ArrayLike | None = None, "
+                  "wrt: list[str] = [], *, outputs: dict[str, numpy.typing.ArrayLike] | None = None, dlambda: "
+                  "numpy.typing.ArrayLike | None = None) -> StepCotangent"),
+          "Reverse mode: cotangents (nv,) of q1 and v1 to the StepCotangent of q, v, u and tau, and of the "
+          "parameters named in wrt (g[name]), without forming a matrix; \"fext\" in wrt asks for the gradient by "
+          "wrenches on bodies. outputs: cotangents (tangent_size,) of outputs "
+          "by name (Simulator.output). dlambda: of the contact impulses, (3 n,) as the rows of "
+          "StepDerivatives.dlambda. These two add to dq1 and dv1, which may then be None; forces and impulses cost a "
+          "Jacobian.\n\nRuntimeError before the first step; ValueError: NaN in a cotangent, unknown name.");
+  cls.def("jvp", exclusive(&jvp), nb::arg("dq") = nb::none(), nb::arg("dv") = nb::none(), nb::arg("du") = nb::none(),
+          nb::arg("dtau") = nb::none(),
+          nb::sig("def jvp(self, dq: numpy.typing.ArrayLike | None = None, dv: numpy.typing.ArrayLike | None = None, "
+                  "du: numpy.typing.ArrayLike | None = None, dtau: numpy.typing.ArrayLike | None = None) -> "
+                  "tuple[numpy.ndarray, numpy.ndarray]"),
+          "Forward mode: tangents dq, dv, dtau (nv,) and du (nu,) of the inputs (None: zero) to those (nv,) of q1 and "
+          "v1.\n\nRuntimeError "
+          "before the first step.");
+  cls.def("reset", exclusive(+[](Simulator& sim) { sim.reset(); }), "Forgets the last step: the next one starts cold.");
+  cls.def_prop_rw(
+      "memory", exclusive(+[](Simulator& sim) { return StepMemory(sim.memory()); }),
+      exclusive(+[](Simulator& sim, const StepMemory& memory) { sim.set_memory(memory); }),
+      "A copy of what steps carry on; assign it to replay a step exactly. ValueError: it belongs to a model of another "
+      "structure.");
+  cls.def("freeze_memory", exclusive(+[](Simulator& sim, bool frozen) { sim.freeze_memory(frozen); }),
+          nb::arg("frozen"), "While frozen, steps read the memory and do not write it.");
+  cls.def(
+      "__reduce__", [](nb::handle self) { return reduced("simulator", self); },
+      nb::sig("def __reduce__(self) -> tuple"));
+  cls.def_prop_ro("_memory_frozen",
+                  [](const SimulatorObject& sim) { return sim.resolved_options().collision.frozen_cache; });
+  cls.def("__repr__", [](const SimulatorObject& sim) {
+    char timestep[32];
+    std::snprintf(timestep, sizeof timestep, "%g", sim.timestep());
+    return "<Simulator: contact " + sim.options().contact + ", stepper " + sim.options().stepper + ", timestep " +
+           timestep + " s, of " + in_words(sim.model()) + ">";
+  });
+  cls.def_prop_ro(
+      "model", [](const SimulatorObject& sim) { return std::const_pointer_cast<Model>(sim.shared_model()); },
+      "The Model that is simulated: the one given, without the pairs that overlap in the neutral pose (see its "
+      "`ignored`).");
+  cls.def_prop_ro("timestep", [](const SimulatorObject& sim) { return sim.timestep(); }, "s");
+  cls.def_prop_ro(
+      "options", [](const SimulatorObject& sim) { return keywords_of(sim.options()); },
+      nb::sig("def options(self) -> dict"),
+      "The keyword arguments that make such a simulator: Simulator(model, **sim.options).");
+  return cls;
+}
+
+}  // namespace
+
+nb::dict keywords_of(const SimulatorOptions& options) {
   nb::dict out;
   out["timestep"] = options.timestep > 0 ? nb::cast(options.timestep) : nb::none();
   out["contact"] = options.contact;
@@ -106,6 +292,7 @@ nb::dict keywords(const SimulatorOptions& options) {
   out["slop"] = options.slop;
   out["max_correction_speed"] = options.max_correction_speed;
   out["restitution_threshold"] = options.restitution_threshold;
+  out["gyroscopic"] = options.gyroscopic;
   out["continuous_collision"] = options.continuous_collision;
   out["max_impacts"] = options.max_impacts;
   out["penetration_tolerance"] = options.penetration_tolerance;
@@ -120,155 +307,10 @@ nb::dict keywords(const SimulatorOptions& options) {
   return out;
 }
 
-nb::class_<Simulator> bind_simulator(nb::module_& module) {
-  const SimulatorOptions defaults;
-  nb::class_<StepMemory>(module, "StepMemory",
-                         "What steps carry on: contact features and impulses. Opaque; see Simulator.memory.");
-  nb::class_<Simulator> cls(module, "Simulator",
-                            "Steps one model. Holds the memory of the last step (warm start, contact features): not to "
-                            "be shared between threads.");
-  cls.def(
-      "__init__",
-      [](Simulator* self, std::shared_ptr<Model> model, std::optional<double> timestep, const std::string& contact,
-         int friction_directions, const std::string& friction_polygon, const std::string& stepper,
-         const std::string& solver, double tolerance, int max_iterations, double baumgarte, double slop,
-         double max_correction_speed, double restitution_threshold, bool continuous_collision, int max_impacts,
-         double penetration_tolerance, bool patches, bool warm_start, bool exclude_neutral_overlaps,
-         const std::string& gradient, int gradient_samples, double gradient_scale, std::uint64_t gradient_seed,
-         const nb::kwargs& more) {
-        SimulatorOptions all =
-            options(timestep, contact, friction_directions, friction_polygon, stepper, solver, tolerance,
-                    max_iterations, baumgarte, slop, max_correction_speed, restitution_threshold, continuous_collision,
-                    max_impacts, penetration_tolerance, patches, warm_start, exclude_neutral_overlaps, gradient,
-                    gradient_samples, gradient_scale, gradient_seed);
-        set_implicit_options(more, all);
-        new (self) Simulator(std::move(model), std::move(all));
-      },
-      nb::arg("model"), nb::arg("timestep") = nb::none(), nb::kw_only(), nb::arg("contact") = defaults.contact,
-      nb::arg("friction_directions") = defaults.friction_directions,
-      nb::arg("friction_polygon") = defaults.friction_polygon, nb::arg("stepper") = defaults.stepper,
-      nb::arg("solver") = "auto", nb::arg("tolerance") = defaults.tolerance,
-      nb::arg("max_iterations") = defaults.max_iterations, nb::arg("baumgarte") = defaults.baumgarte,
-      nb::arg("slop") = defaults.slop, nb::arg("max_correction_speed") = defaults.max_correction_speed,
-      nb::arg("restitution_threshold") = defaults.restitution_threshold,
-      nb::arg("continuous_collision") = defaults.continuous_collision, nb::arg("max_impacts") = defaults.max_impacts,
-      nb::arg("penetration_tolerance") = defaults.penetration_tolerance, nb::arg("patches") = defaults.patches,
-      nb::arg("warm_start") = defaults.warm_start,
-      nb::arg("exclude_neutral_overlaps") = defaults.exclude_neutral_overlaps, nb::arg("gradient") = defaults.gradient,
-      nb::arg("gradient_samples") = defaults.gradient_samples, nb::arg("gradient_scale") = defaults.gradient_scale,
-      nb::arg("gradient_seed") = defaults.gradient_seed, nb::arg("implicit"),
-      "timestep: s, in (0, 1] (default: the model's). contact: 'ncp', the exact Coulomb cone, 'lcp', a pyramid whose "
-      "polygon has 2 friction_directions sides (2 .. 16) and is 'circumscribed' (2 directions: the boxed LCP) or "
-      "'inscribed' (docs/lcp.md), or 'penalty'. stepper: "
-      "'semi_implicit', 'bdf1' or 'bdf2' (docs/implicit.md). solver: 'auto' (the "
-      "problem with a small compliance, docs/theory.md, by Newton's method or an interior point), or one method on the "
-      "problem as it is: 'ac_lm', 'admm', 'pgs' or, with 'lcp' and 2 directions, 'dantzig'. tolerance: scaled "
-      "residual. "
-      "max_iterations: budget of a method by itself; 'auto' has its own. baumgarte: share "
-      "of a position error removed per step, "
-      "[0, 1]. slop: m, "
-      "rad that it leaves alone. max_correction_speed: m/s, rad/s. restitution_threshold: m/s, slower approaches do "
-      "not bounce. "
-      "continuous_collision: split steps at impacts, so that nothing passes through anything (docs/impacts.md); "
-      "max_impacts: of one step, more lose their restitution; penetration_tolerance: m, how deep touching bodies may "
-      "sink then. "
-      "patches: keep manifold points from step to step. "
-      "exclude_neutral_overlaps: leave out pairs of one robot's own geometries that overlap in its neutral "
-      "pose. gradient: 'exact', 'complementarity_aware' (vjp: at ties the side with the larger gradient), "
-      "'approximate_bounce' (positions through elastic impacts, Nimble), 'smoothed_collision' "
-      "(contacts move as on average over perturbed poses) or 'smoothed_step' (Jacobian averaged over perturbed "
-      "states); "
-      "gradient_samples, gradient_scale (standard deviation: m, rad, m/s, rad/s) and gradient_seed are those of the "
-      "smoothed ones "
-      "(docs/conventions.md). Further keywords, of penalty contact, implicit steppers and constraints as springs "
-      "(docs/implicit.md): contact_stiffness, contact_damping, contact_friction_stiffness, limit_stiffness, "
-      "limit_damping, equality_stiffness, equality_damping, dry_friction_velocity, newton_iterations, "
-      "newton_halvings. tie_margin: what 'complementarity_aware' takes for a tie "
-      "(Contact.margin).\n\nValueError: names "
-      "the option and its value.");
-  cls.def("step", &step, nb::arg("q"), nb::arg("v"), nb::arg("u") = nb::none(), nb::arg("tau") = nb::none(),
-          nb::arg("fext") = nb::none(),
-          nb::sig("def step(self, q: numpy.ndarray, v: numpy.ndarray, u: numpy.ndarray | None = None, tau: "
-                  "numpy.ndarray | None = None, "
-                  "fext: numpy.ndarray | None = None) -> tuple[numpy.ndarray, numpy.ndarray]"),
-          "One step: q (nq,), v (nv,) to (q1, v1). u: (nu,) controls. tau: (nv,) extra joint forces. fext: "
-          "(num_bodies, 6) world force "
-          "(N) and torque (N m) at each body's centre of mass. None: zero.\n\nValueError: names argument, element and "
-          "value; the "
-          "simulator is then as it was. Numerical trouble is in status, never an exception; the results are finite (if "
-          "numbers overflow: the state given).");
-  bind_rollout(module, cls);
-  cls.def_prop_ro("status", &Simulator::status, "StepStatus of the last step.");
-  cls.def_prop_ro("contacts", &Simulator::contacts, "List of Contact of the last step.");
-  cls.def_prop_ro("impacts", &Simulator::impacts,
-                  "With continuous_collision: list of Impact of the last step, in the order of time.");
-  cls.def(
-      "derivatives",
-      [](Simulator& sim, const std::vector<std::string>& wrt) {
-        return std::const_pointer_cast<StepDerivatives>(wrt.empty() ? sim.shared_derivatives() : sim.derivatives(wrt));
-      },
-      nb::arg("wrt") = std::vector<std::string>{},
-      "StepDerivatives of the last step; stay valid afterwards. wrt: names of parameters (Model.parameters) whose "
-      "columns d[name] are "
-      "wanted too.\n\nRuntimeError before the first step and after one that overflowed; ValueError: unknown "
-      "parameter.");
-  cls.def(
-      "derivatives",
-      [](Simulator& sim, const std::vector<std::string>& wrt, bool sparse) -> nb::object {
-        if (sparse) return nb::cast(std::const_pointer_cast<SparseStepDerivatives>(sim.sparse_derivatives(wrt)));
-        return nb::cast(
-            std::const_pointer_cast<StepDerivatives>(wrt.empty() ? sim.shared_derivatives() : sim.derivatives(wrt)));
-      },
-      nb::arg("wrt") = std::vector<std::string>{}, nb::kw_only(), nb::arg("sparse"),
-      nb::sig("def derivatives(self, wrt: collections.abc.Sequence[str] = [], *, sparse: bool) -> StepDerivatives | "
-              "SparseStepDerivatives"),
-      "sparse=True: SparseStepDerivatives, the same numbers as SciPy matrices, without a dense one of (nv, nv): for "
-      "scenes of many bodies.");
-  cls.def("vjp", &vjp, nb::arg("dq1") = nb::none(), nb::arg("dv1") = nb::none(),
-          nb::arg("wrt") = std::vector<std::string>{}, nb::kw_only(), nb::arg("outputs") = nb::none(),
-          nb::arg("dlambda") = nb::none(),
-          nb::sig("def vjp(self, dq1: numpy.ndarray | None = None, dv1: numpy.ndarray | None = None, wrt: list[str] = "
-                  "[], *, outputs: dict[str, numpy.ndarray] | None = None, dlambda: numpy.ndarray | None = None) -> "
-                  "StepCotangent"),
-          "Reverse mode: cotangents (nv,) of q1 and v1 to the StepCotangent of q, v, u and tau, and of the "
-          "parameters named in wrt (g[name]), without forming a matrix; \"fext\" in wrt asks for the gradient by "
-          "wrenches on bodies. outputs: cotangents (tangent_size,) of outputs "
-          "by name (Simulator.output). dlambda: of the contact impulses, (3 n,) as the rows of "
-          "StepDerivatives.dlambda. These two add to dq1 and dv1, which may then be None; forces and impulses cost a "
-          "Jacobian.\n\nRuntimeError before the first step; ValueError: NaN in a cotangent, unknown name.");
-  cls.def("jvp", &jvp, nb::arg("dq") = nb::none(), nb::arg("dv") = nb::none(), nb::arg("du") = nb::none(),
-          nb::arg("dtau") = nb::none(),
-          nb::sig("def jvp(self, dq: numpy.ndarray | None = None, dv: numpy.ndarray | None = None, du: numpy.ndarray | "
-                  "None = None, "
-                  "dtau: numpy.ndarray | None = None) -> tuple[numpy.ndarray, numpy.ndarray]"),
-          "Forward mode: tangents dq, dv, dtau (nv,) and du (nu,) of the inputs (None: zero) to those (nv,) of q1 and "
-          "v1.\n\nRuntimeError "
-          "before the first step.");
-  cls.def("reset", &Simulator::reset, "Forgets the last step: the next one starts cold.");
-  cls.def_prop_rw(
-      "memory", [](const Simulator& sim) { return StepMemory(sim.memory()); },
-      [](Simulator& sim, const StepMemory& memory) { sim.set_memory(memory); },
-      "A copy of what steps carry on; assign it to replay a step exactly. ValueError: it belongs to a model of another "
-      "structure.");
-  cls.def("freeze_memory", &Simulator::freeze_memory, nb::arg("frozen"),
-          "While frozen, steps read the memory and do not write it.");
-  cls.def_prop_ro(
-      "model", [](const Simulator& sim) { return std::const_pointer_cast<Model>(sim.shared_model()); },
-      "The Model that is simulated: the one given, without the pairs that overlap in the neutral pose (see its "
-      "`ignored`).");
-  cls.def_prop_ro("timestep", &Simulator::timestep, "s");
-  cls.def_prop_ro(
-      "options", [](const Simulator& sim) { return keywords(sim.options()); }, nb::sig("def options(self) -> dict"),
-      "The keyword arguments that make such a simulator: Simulator(model, **sim.options).");
-  return cls;
-}
-
-}  // namespace
-
 void bind_stepping(nb::module_& module) {
   nb::class_<StepDerivatives> derivatives = bind_derivatives(module);
   bind_reports(module);
-  nb::class_<Simulator> simulator = bind_simulator(module);
+  nb::class_<SimulatorObject> simulator = bind_simulator(module);
   bind_step_outputs(derivatives, simulator);
 }
 

@@ -475,7 +475,8 @@ def _parallel(function, n):
     """_Outcome of function(i) for every i, on threads: trajectories run without the GIL."""
     if n == 1:
         return [_Outcome(function, 0)]
-    with concurrent.futures.ThreadPoolExecutor(min(n, os.cpu_count() or 1)) as pool:
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    with concurrent.futures.ThreadPoolExecutor(min(n, cores)) as pool:
         return list(pool.map(lambda i: _Outcome(function, i), range(n)))
 
 

@@ -9,10 +9,13 @@ and left out of the comparison.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from ._core import Model, Simulator
 from ._differences import EPSILON, GROWTH, noise_of, sizes, slope
 
 _INPUTS = ("q", "v", "u", "tau")
@@ -22,7 +25,7 @@ _TINY = 1e-3  # those that show the rounding of a step, likewise
 _ENOUGH = 1e-2  # better differences than this share of the tolerance are not looked for
 
 
-@dataclass
+@dataclass(repr=False)
 class GradientCheck:
     """What check_gradients found.
 
@@ -59,6 +62,9 @@ class GradientCheck:
 
     def __bool__(self):
         return self.passed
+
+    def __repr__(self):
+        return f"<GradientCheck: {str(self).splitlines()[len(self.errors)]}, max_error {self.max_error:.1e}>"
 
     def __str__(self):
         lines = [f"{name:<8} relative error {error:.1e}" for name, error in self.errors.items()]
@@ -198,7 +204,17 @@ def _array(name, value):
     return array.astype(float)
 
 
-def check_gradients(sim, q, v, u=None, tau=None, *, wrt=_INPUTS, step=1e-6, tolerance=1e-6):
+def check_gradients(
+    sim: Simulator,
+    q: ArrayLike,
+    v: ArrayLike,
+    u: ArrayLike | None = None,
+    tau: ArrayLike | None = None,
+    *,
+    wrt: str | Sequence[str] = _INPUTS,
+    step: float = 1e-6,
+    tolerance: float = 1e-6,
+) -> GradientCheck:
     """Compares sim.derivatives() at (q, v, u, tau) with finite differences of sim.step. Returns a GradientCheck.
 
     q (nq,), v (nv,), u (nu,) or None, tau (nv,) or None. wrt: some of "q", "v", "u", "tau" and of the names of Model.parameters(). step:
@@ -207,6 +223,9 @@ def check_gradients(sim, q, v, u=None, tau=None, *, wrt=_INPUTS, step=1e-6, tole
 
     ValueError names a bad argument.
     """
+    if not isinstance(sim, Simulator):
+        advice = "; make one: coulomb.Simulator(model)" if isinstance(sim, Model) else ""
+        raise TypeError(f"sim: expected a coulomb.Simulator, got {type(sim).__name__}{advice}")
     wrt = [wrt] if isinstance(wrt, str) else list(wrt)
     if not wrt:
         raise ValueError("wrt: names no input")

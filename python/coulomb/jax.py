@@ -144,6 +144,7 @@ def _arguments(f, given, parameters):
             raise ValueError(f"{name}: expected shape (..., {expected}), got {array.shape}")
         if not (jnp.issubdtype(array.dtype, jnp.floating) or jnp.issubdtype(array.dtype, jnp.integer)):
             raise TypeError(f"{name}: expected float64 or float32, got {array.dtype}")
+        _check_finite(name, array)
         arrays[name], lead[name] = array, array.shape[: array.ndim - len(core)]
     try:
         shape = np.broadcast_shapes(*lead.values())
@@ -155,6 +156,16 @@ def _arguments(f, given, parameters):
     dtype = jnp.result_type(jnp.float32, *(arrays[name] for name in inputs))
     rows = [jnp.broadcast_to(a, shape + given[name][1]).astype(dtype) for name, a in arrays.items()]
     return tuple(parameters), rows
+
+
+def _check_finite(name, array):
+    """ValueError for values that are known here; those inside of a transformation are checked by the step, whose error JAX wraps in its own."""
+    if isinstance(array, jax.core.Tracer):
+        return
+    bad = np.argwhere(~np.isfinite(np.asarray(array)))
+    if len(bad):
+        place = ", ".join(map(str, bad[0]))
+        raise ValueError(f"{name}[{place}] is {np.asarray(array)[tuple(bad[0])]}, expected a finite number")
 
 
 def _call(function, results, *arrays):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 
 import numpy as np
 
@@ -36,6 +37,40 @@ _INTEGER_OPTIONS = (
 _REAL_OPTIONS = "gravity timestep density viscosity impratio".split()
 
 
+def path_text(argument, path_or_xml):
+    """A path or an XML string as str. TypeError names what else was given."""
+    if isinstance(path_or_xml, (str, os.PathLike)):
+        return os.fspath(path_or_xml)
+    package, kind = type(path_or_xml).__module__.split(".")[0], type(path_or_xml).__name__
+    advice = {
+        "mujoco": "; Scene.add_mujoco_model takes a compiled model",
+        "pinocchio": "; Scene.add_pinocchio takes it",
+    }.get(package, "")
+    kind = kind if package == "builtins" else f"{package}.{kind}"
+    raise TypeError(f"{argument}: expected a path or an XML string, got {kind}{advice}")
+
+
+def root_of(path_or_xml):
+    """The name of an XML document's root: "mujoco", "robot", ... FileNotFoundError; ValueError names a file that is no XML."""
+    text = path_or_xml
+    if not text.lstrip().startswith("<"):
+        if os.path.isdir(text):
+            raise FileNotFoundError(f"path: {text!r} is a folder, expected a file: URDF (.urdf) or MJCF (.xml)")
+        if not os.path.isfile(text):
+            raise FileNotFoundError(f"path: no such file: {text!r}")
+        with open(text, "rb") as file:
+            head = file.read(65536)
+        text = head.decode(errors="replace")
+        if not text.lstrip("\ufeff \t\r\n").startswith("<"):
+            raise ValueError(f"path: {path_or_xml!r} is no XML, expected URDF (.urdf) or MJCF (.xml)")
+    found = re.search(r"<([A-Za-z_][\w.:-]*)", re.sub(r"<!--.*?(-->|$)|<\?.*?\?>", "", text, flags=re.DOTALL))
+    return found.group(1) if found else ""
+
+
+def _shown(path_or_xml):
+    return "string" if path_or_xml.lstrip().startswith("<") else repr(path_or_xml)
+
+
 def compile_mjcf(path_or_xml):
     """The compiled ``mujoco.MjModel`` of a path or an XML string (anything that starts with ``<``).
 
@@ -45,10 +80,10 @@ def compile_mjcf(path_or_xml):
         import mujoco
     except ImportError as error:
         raise ImportError("reading MJCF needs the 'mujoco' package: pip install mujoco") from error
-    text = os.fspath(path_or_xml)
+    text = path_text("path_or_xml", path_or_xml)
     is_xml = text.lstrip().startswith("<")
-    if not is_xml and not os.path.isfile(text):
-        raise FileNotFoundError(f"MJCF: no such file: {text!r}")
+    if root_of(text) == "robot":
+        raise ValueError(f"MJCF {_shown(text)}: its root is <robot>, so it is URDF: Scene.add_urdf reads it")
     restore = None
     if hasattr(mujoco, "set_mju_user_warning"):  # otherwise MuJoCo writes MUJOCO_LOG.TXT where the user stands
         restore = mujoco.get_mju_user_warning() if hasattr(mujoco, "get_mju_user_warning") else None
@@ -56,7 +91,7 @@ def compile_mjcf(path_or_xml):
     try:
         return mujoco.MjModel.from_xml_string(text) if is_xml else mujoco.MjModel.from_xml_path(text)
     except (ValueError, RuntimeError, mujoco.FatalError) as error:
-        raise ValueError(f"MJCF {'string' if is_xml else repr(text)}: {error}") from error
+        raise ValueError(f"MJCF {_shown(text)}: {error}") from error
     finally:
         if hasattr(mujoco, "set_mju_user_warning"):
             mujoco.set_mju_user_warning(restore)

@@ -4,20 +4,32 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from numpy.typing import ArrayLike
 
 from . import _core
+from ._saved import read
+from .mjcf import path_text, root_of
 
 
 class Scene(_core.Scene):
     """Builds a Model: add the ground, shapes and robots, then ``build()``. SI units throughout.
 
     gravity: (3,) m/s^2 (default (0, 0, -9.81), or what an MJCF file says); timestep: s (default 1e-3, or what an MJCF file says);
-    contact_margin: m, contacts are made below this distance.
+    contact_margin: m, contacts are made below this distance; farther ones where the step would close them (docs/conventions.md).
 
     Every verb raises ValueError that names argument, element and value, and then leaves the scene as it was.
     """
 
-    def add_urdf(self, path, *, package_dirs=(), **options):
+    def add_urdf(  # type: ignore[override]
+        self,
+        path: str | os.PathLike[str],
+        *,
+        package_dirs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+        **options: Any,
+    ) -> _core.SceneElement:
         """A robot from a URDF file (a path) or string.
 
         floating_base: bool. position (3,) m and quaternion (4,) w x y z: of the base, world. package_dirs: where ``package://`` is
@@ -32,9 +44,11 @@ class Scene(_core.Scene):
         """
         if isinstance(package_dirs, (str, os.PathLike)):
             package_dirs = [package_dirs]
-        return super().add_urdf(os.fspath(path), package_dirs=[os.fspath(d) for d in package_dirs], **options)
+        return super().add_urdf(path_text("path", path), package_dirs=[os.fspath(d) for d in package_dirs], **options)
 
-    def add_mjcf(self, path_or_xml, *, use_options=True, name=""):
+    def add_mjcf(
+        self, path_or_xml: str | os.PathLike[str], *, use_options: bool = True, name: str = ""
+    ) -> _core.SceneElement:
         """Bodies, joints, geometries, actuators, equalities and keyframes of an MJCF file (a path) or string.
 
         use_options: take gravity and time step from the file. Compiled by the ``mujoco`` package. What is left out or replaced
@@ -46,7 +60,7 @@ class Scene(_core.Scene):
 
         return self.add_mujoco_model(read_mjcf(path_or_xml), use_options=use_options, name=name)
 
-    def add_mujoco_model(self, model, *, use_options=True, name=""):
+    def add_mujoco_model(self, model: Any, *, use_options: bool = True, name: str = "") -> _core.SceneElement:
         """The same from a compiled ``mujoco.MjModel`` (or the dict that ``coulomb.mjcf.mujoco_arrays`` makes of one)."""
         if not isinstance(model, dict):
             from .mjcf import mujoco_arrays
@@ -58,19 +72,19 @@ class Scene(_core.Scene):
 
     def add_pinocchio(
         self,
-        model,
-        geometry_model=None,
+        model: Any,
+        geometry_model: Any = None,
         *,
-        position=(0.0, 0.0, 0.0),
-        quaternion=(1.0, 0.0, 0.0, 0.0),
-        friction=None,
-        restitution=None,
-        compliance=0.0,
-        actuators=True,
-        kp=None,
-        kd=None,
-        name="",
-    ):
+        position: ArrayLike = (0.0, 0.0, 0.0),
+        quaternion: ArrayLike = (1.0, 0.0, 0.0, 0.0),
+        friction: float | None = None,
+        restitution: float | None = None,
+        compliance: float = 0.0,
+        actuators: bool | str = True,
+        kp: float | Mapping[str, float] | None = None,
+        kd: float | Mapping[str, float] | None = None,
+        name: str = "",
+    ) -> _core.SceneElement:
         """A ``pin.Model`` and its collision ``pin.GeometryModel`` (None: no shapes). Meshes become convex.
 
         position (3,) m, quaternion (4,) w x y z: of a fixed base, or the neutral place of a free one. actuators, kp, kd: as in
@@ -103,33 +117,38 @@ class Scene(_core.Scene):
 
 
 def load(
-    path,
+    path: str | os.PathLike[str],
     *,
-    ground=False,
-    floating_base=False,
-    package_dirs=(),
-    friction=None,
-    ignore_mimic=False,
-    actuators=True,
-    kp=None,
-    kd=None,
-    **scene_options,
-):
+    ground: bool = False,
+    floating_base: bool = False,
+    package_dirs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+    friction: float | None = None,
+    ignore_mimic: bool = False,
+    actuators: bool | str = True,
+    kp: float | Mapping[str, float] | None = None,
+    kd: float | Mapping[str, float] | None = None,
+    **scene_options: Any,
+) -> _core.Model:
     """The Model of a robot's file, in one line: ``coulomb.load("robot.urdf", ground=True)``.
 
-    path: URDF (.urdf) or MJCF (anything else, or an XML string that starts with ``<mujoco``). ground: add the plane z = 0; if
-    the file has that plane itself, none is added and a UserWarning says so. floating_base, package_dirs, ignore_mimic,
-    actuators, kp, kd: for URDF, as in Scene.add_urdf. friction: of the ground and of a URDF's links. scene_options: those of
-    Scene.
+    path: of a URDF or MJCF file, or the XML itself; its root, ``<robot>`` or ``<mujoco>``, says which it is;
+    or a file that ``Model.save`` wrote. ground: add the plane z = 0; if the file has that plane itself, none is added and a
+    UserWarning says so. floating_base, package_dirs, ignore_mimic, actuators, kp, kd: for URDF, as in Scene.add_urdf.
+    friction: of the ground and of a URDF's links. scene_options: those of Scene.
 
     FileNotFoundError, or ValueError that names argument, element and value.
     """
-    text = os.fspath(path)
-    head = text.lstrip()
-    is_xml = head.startswith("<")
-    is_urdf = "<robot" in head if is_xml else text.lower().endswith(".urdf")
-    if not is_xml and not os.path.isfile(text):
-        raise FileNotFoundError(f"path: no such file: {text!r}")
+    text = path_text("path", path)
+    saved = read(text)
+    if saved is not None:
+        of_urdf = floating_base or package_dirs or ignore_mimic or actuators is not True or kp is not None or kd is not None
+        if ground or of_urdf or friction is not None or scene_options:
+            raise ValueError(f"{text!r} is a model that Model.save wrote: it is as it was built, and takes no options")
+        return saved
+    root = root_of(text)
+    is_urdf = root == "robot" or text.lower().endswith(".urdf")
+    if not is_urdf and root != "mujoco":
+        raise ValueError(f"path: the root of the document is <{root}>, expected <robot> (URDF) or <mujoco> (MJCF)")
     scene = Scene(**scene_options)
     if is_urdf:
         if ground:

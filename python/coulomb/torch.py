@@ -8,7 +8,8 @@
 
 Tensors of float64 or float32, on any device; the step itself is computed in float64 on the CPU. Leading axes are a
 batch; they broadcast against each other, those of parameters too. Gradients are exact (docs/conventions.md), of first
-order only.
+order only: a second derivative (hessian, a gradient penalty, create_graph=True) raises RuntimeError where it would be
+used. torch.func and vmap are refused: leading axes are the batch.
 
 A step is a function of its arguments: that of `sim` after reset(). `sim` gives the model and the options, and stays
 as it is. A rollout carries its memory from step to step, as Simulator.rollout. With stepper="bdf2", which looks two
@@ -25,7 +26,6 @@ import math
 
 import numpy as np
 import torch
-from torch.autograd.function import once_differentiable
 
 from ._functional import Inputs, functional
 
@@ -43,6 +43,7 @@ def step(sim, q, v, u=None, tau=None, parameters=None, *, fext=None, outputs=Non
 
     ValueError or TypeError names a bad argument; second derivatives raise RuntimeError.
     """
+    _refuse_transforms("coulomb.torch.step")
     f = functional(sim)
     model = f.model
     sizes = {"q": model.nq, "v": model.nv, "u": model.nu, "tau": model.nv, "fext": (model.num_bodies, 6)}
@@ -75,6 +76,7 @@ def rollout(
 
     ValueError or TypeError names a bad argument; second derivatives raise RuntimeError.
     """
+    _refuse_transforms("coulomb.torch.rollout")
     f = functional(sim)
     given = {"U": U, "tau": tau, "fext": fext}
     given = {name: None if value is None else _tensor(name, value) for name, value in given.items()}
@@ -92,11 +94,25 @@ def output(sim, name, q, v=None, parameters=None):
 
     ValueError or TypeError names a bad argument; second derivatives raise RuntimeError.
     """
+    _refuse_transforms("coulomb.torch.output")
     f = functional(sim)
     names, readings = f.output_names(name)
     v = torch.zeros(f.model.nv, dtype=_tensor("q", q).dtype, device=_tensor("q", q).device) if v is None else v
     call = _Arguments(sim, {"q": q, "v": v}, {"q": f.model.nq, "v": f.model.nv}, parameters)
     return call.shaped(_Output.apply(f, names, readings, call.names, *call.rows))
+
+
+_NO_TRANSFORMS = (
+    "torch.func and vmap (grad, jacrev, jvp, vectorize=True, ...) are not supported: leading axes are the batch, so give "
+    "all rows at once, and differentiate with backward(), torch.autograd.grad or torch.autograd.functional.jacobian"
+)
+
+
+def _refuse_transforms(name):
+    """RuntimeError inside torch.func's transforms, which see through no callback."""
+    active = getattr(torch._C, "_are_functorch_transforms_active", None)
+    if active is not None and active():
+        raise RuntimeError(f"{name}: {_NO_TRANSFORMS}")
 
 
 def _tensor(name, value):
@@ -155,7 +171,14 @@ class _Arguments:
 
 
 def _numpy(tensor):
-    return None if tensor is None else tensor.detach().to("cpu", torch.float64).numpy()
+    if tensor is None:
+        return None
+    try:
+        return tensor.detach().to("cpu", torch.float64).numpy()
+    except RuntimeError as error:  # of jacobian(vectorize=True), too
+        raise RuntimeError(
+            f"coulomb.torch: the numbers of a tensor cannot be read ({error}); {_NO_TRANSFORMS}"
+        ) from None
 
 
 def _like(array, tensor, dtype=None):
@@ -190,6 +213,36 @@ def _cotangents(ctx, gradients):
     return _numpy(dq), _numpy(dv), of_outputs
 
 
+class _FirstOrder(torch.autograd.Function):
+    """What a backward found, connected to all that it depends on: differentiated once more, it raises instead of being a constant."""
+
+    @staticmethod
+    def forward(ctx, name, find, *tensors):
+        """find: the gradients, a tuple of tensors and None. tensors: the cotangents and the arguments."""
+        ctx.name, ctx.tensors = name, len(tensors)
+        return find()
+
+    @staticmethod
+    def backward(ctx, *_):
+        raise RuntimeError(
+            f"{ctx.name}: has first derivatives only; a hessian or a gradient penalty needs second ones: "
+            "detach() the gradient (or leave create_graph=False), or take differences of it"
+        )
+
+
+def _first_order(ctx, name, cotangents, find):
+    """find(), the gradients of all arguments, as a function of first order of cotangents and arguments."""
+    _refuse_transforms(name)
+    if not torch.is_grad_enabled():  # no create_graph
+        return find()
+    return _FirstOrder.apply(name, find, *cotangents, *ctx.saved_tensors)
+
+
+def _save(ctx, tensors):
+    """Remembers the arguments, for create_graph=True."""
+    ctx.save_for_backward(*(t for t in tensors if t is not None))
+
+
 class _Like:
     """Type and device of a tensor, without its memory."""
 
@@ -205,6 +258,7 @@ class _Step(torch.autograd.Function):
         ctx.parameters = {name: np.array(_numpy(t)) for name, t in zip(names, values)}
         ctx.x = Inputs(functional.coordinates, *map(_numpy, inputs[:4]), fext=_numpy(fext))
         ctx.readings = readings
+        _save(ctx, (*inputs, *values))
         with functional.lock:
             environments = functional.environments(len(q), ctx.parameters)
             q1, v1 = environments.step(ctx.x)
@@ -216,15 +270,18 @@ class _Step(torch.autograd.Function):
         return _results(ctx, _like(q1, q, dtype), _like(v1, q, dtype), y, converged)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx, *gradients):
         names = ("fext", *ctx.names)
         wrt = [name for name, needed in zip(names, ctx.needs_input_grad[8:]) if needed]
-        dq1, dv1, of_outputs = _cotangents(ctx, gradients)
-        with ctx.functional.lock:
-            environments = ctx.functional.environments(len(ctx.x.q), ctx.parameters)
-            g = environments.step_vjp(ctx.x, ctx.q1, dq1, dv1, wrt, of_outputs)
-        return _gradients(ctx, 4, [g.get(name) for name in ("q", "v", "u", "tau", *names)])
+
+        def find():
+            dq1, dv1, of_outputs = _cotangents(ctx, gradients)
+            with ctx.functional.lock:
+                environments = ctx.functional.environments(len(ctx.x.q), ctx.parameters)
+                g = environments.step_vjp(ctx.x, ctx.q1, dq1, dv1, wrt, of_outputs)
+            return _gradients(ctx, 4, [g.get(name) for name in ("q", "v", "u", "tau", *names)])
+
+        return _first_order(ctx, "coulomb.torch.step", gradients, find)
 
 
 class _Rollout(torch.autograd.Function):
@@ -235,6 +292,7 @@ class _Rollout(torch.autograd.Function):
         ctx.parameters = {name: np.array(_numpy(t)) for name, t in zip(names, values)}
         ctx.x = Inputs(functional.coordinates, *map(_numpy, inputs[:4]), q_name="q0", fext=_numpy(fext))
         ctx.readings = readings
+        _save(ctx, (*inputs, *values))
         with functional.lock:
             Q, V, ctx.trajectories = functional.environments(len(q0), ctx.parameters).rollout(ctx.x, steps)
             ctx.y = ctx.trajectories.readings(readings.names) if readings else None
@@ -244,15 +302,18 @@ class _Rollout(torch.autograd.Function):
         return _results(ctx, _like(Q, q0, dtype), _like(V, q0, dtype), y, converged)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx, *gradients):
         names = ("fext", *ctx.names)
         wrt = [name for name, needed in zip(names, ctx.needs_input_grad[9:]) if needed]
-        dQ, dV, of_outputs = _cotangents(ctx, gradients)
-        with ctx.functional.lock:
-            environments = ctx.functional.environments(len(ctx.x.q), ctx.parameters)
-            g = environments.rollout_vjp(ctx.x, ctx.trajectories, dQ, dV, wrt, of_outputs)
-        return _gradients(ctx, 5, [g.get(name) for name in ("q", "v", "u", "tau", *names)])
+
+        def find():
+            dQ, dV, of_outputs = _cotangents(ctx, gradients)
+            with ctx.functional.lock:
+                environments = ctx.functional.environments(len(ctx.x.q), ctx.parameters)
+                g = environments.rollout_vjp(ctx.x, ctx.trajectories, dQ, dV, wrt, of_outputs)
+            return _gradients(ctx, 5, [g.get(name) for name in ("q", "v", "u", "tau", *names)])
+
+        return _first_order(ctx, "coulomb.torch.rollout", gradients, find)
 
 
 class _Output(torch.autograd.Function):
@@ -262,16 +323,20 @@ class _Output(torch.autograd.Function):
         ctx.names, ctx.likes = names, [_Like(t) for t in (q, v, *values)]
         ctx.parameters = {name: np.array(_numpy(t)) for name, t in zip(names, values)}
         ctx.x = Inputs(functional.coordinates, *map(_numpy, (q, v)))
+        _save(ctx, (q, v, *values))
         with functional.lock:
             y = functional.output(outputs, ctx.x, ctx.parameters)
         return _like(y, q, _result_type((q, v)))
 
     @staticmethod
-    @once_differentiable
     def backward(ctx, dy):
         inputs = ("q", "v", *ctx.names)
         wrt = [name for name, needed in zip(inputs, ctx.needs_input_grad[4:]) if needed]
-        with ctx.functional.lock:
-            _, J = ctx.functional.output_jacobians(ctx.outputs, ctx.readings, ctx.x, ctx.parameters, wrt)
-        w = _numpy(dy)[:, None]
-        return _gradients(ctx, 4, [(w @ J[name])[:, 0] if name in J else None for name in inputs])
+
+        def find():
+            with ctx.functional.lock:
+                _, J = ctx.functional.output_jacobians(ctx.outputs, ctx.readings, ctx.x, ctx.parameters, wrt)
+            w = _numpy(dy)[:, None]
+            return _gradients(ctx, 4, [(w @ J[name])[:, 0] if name in J else None for name in inputs])
+
+        return _first_order(ctx, "coulomb.torch.output", (dy,), find)

@@ -93,7 +93,8 @@ def test_smoothed_collision_sees_the_other_corner():
     q[2] = 0.0999 * np.cos(0.5)
     J = {}
     for gradient in ("exact", "smoothed_collision"):
-        sim = coulomb.Simulator(model, timestep=H, gradient=gradient, gradient_scale=3e-2, gradient_samples=100)
+        blur = {} if gradient == "exact" else {"gradient_scale": 3e-2, "gradient_samples": 100}
+        sim = coulomb.Simulator(model, timestep=H, gradient=gradient, **blur)
         sim.step(q, v + np.array([0, 0, -0.5, 0, 0, 0]))
         J[gradient] = sim.derivatives().dv_dq
         assert np.isfinite(J[gradient]).all()
@@ -112,7 +113,8 @@ def test_smoothed_collision_passes_from_corner_to_corner():
     q, v = model.neutral()
 
     def slope(degrees, gradient):
-        sim = coulomb.Simulator(model, timestep=H, gradient=gradient, gradient_scale=5e-3, gradient_samples=400)
+        blur = {} if gradient == "exact" else {"gradient_scale": 5e-3, "gradient_samples": 400}
+        sim = coulomb.Simulator(model, timestep=H, gradient=gradient, **blur)
         sim.step(model.integrate(q, np.radians(degrees) * np.eye(6)[4]), v)
         return sim.derivatives().dv_dq[2, 4]
 

@@ -222,8 +222,8 @@ def test_a_split_step_is_differentiated(build, k, contact):
         assert reverse == pytest.approx(expected, rel=1e-10, abs=1e-10 * max(1, np.abs(forward).max(initial=0)))
 
     smooth, noise = 0, ROUNDING * (1 + np.abs(step.v1).max())
-    if build is ball_on_a_turning_wall:  # columns that are zero, after four impacts
-        noise *= 2.5
+    if build is ball_on_a_turning_wall:  # columns that are zero, after five impacts
+        noise *= 4
     for name, J in (("q", d.A[:, : model.nv]), ("v", d.A[:, model.nv :]), ("u", d.B), ("tau", d.B_tau)):
         for column in range(J.shape[1]):
             smooth += check(

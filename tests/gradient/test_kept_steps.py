@@ -93,7 +93,8 @@ def test_same_bits_with_and_without(build, options):
     expected = gradients(not_kept, wrt)
     assert np.any(expected[0])
     assert same(gradients(kept, wrt), expected)
-    assert same(gradients(kept), expected[:5])
+    without = gradients(not_kept)  # how many steps are ambiguous may depend on the parameters asked for
+    assert same(gradients(kept), without) and same(without[:4], expected[:4])
     tangent = dict(dq0=np.ones(kept.model.nv), dU=np.ones((STEPS, kept.model.nu)))
     assert same(kept.jvp(**tangent), not_kept.jvp(**tangent))
     a, b = (r.jacobian(wrt=["q0", "v0", wrt[0]], all_states=False) for r in (kept, not_kept))

@@ -142,10 +142,13 @@ def test_parameters_of_robots(lcp, name):
     test_parameters.test_robots(name)
 
 
-@pytest.mark.parametrize("lcp", [{}], indirect=True, ids=["boxed"])
+@pytest.mark.parametrize("lcp", [{"gyroscopic": "explicit"}], indirect=True, ids=["boxed"])
 @pytest.mark.parametrize("build", TRAJECTORIES, ids=lambda f: f.__name__)
 def test_rollouts(lcp, build):
-    """Contacts that begin, slide, stick and end on the way: differences of the whole rollout, forward against reverse."""
+    """Contacts that begin, slide, stick and end on the way: differences of the whole rollout, forward against reverse.
+
+    Explicit: otherwise the quadruped's foot is 1e-9 m from distance 0 in step 196, the kink of the bias there (docs/conventions.md).
+    """
     test_rollout_gradients.test_derivatives_against_differences(build)
 
 

@@ -89,7 +89,7 @@ class Differences:
 
     def directional(self, noise, **tangent):
         """(derivative, its error) along a tangent; error inf: contacts change within the least differences."""
-        return slope(lambda h: self.moved(h, **tangent), noise, sizes(2.5e-8, 1e-4), 0.1 * TOLERANCE)[:2]
+        return slope(lambda h: self.moved(h, **tangent), noise, sizes(2.5e-8, 2e-3), 0.1 * TOLERANCE)[:2]
 
 
 def directions(differences, names, random):
@@ -189,7 +189,8 @@ def test_jacobian_holds_the_columns_of_jvp_and_the_rows_of_vjp(build):
     end = np.zeros_like(w)
     end[:, -1] = w[:, -1]
     expected = rows[-1] @ last["u"]
-    assert np.linalg.norm(r.vjp(*end).u.ravel() - expected) <= 1e-10 * np.linalg.norm(expected)
+    size = max(np.linalg.norm(expected), 1e-5)  # an arm that has come to lie does not know its controls any more
+    assert np.linalg.norm(r.vjp(*end).u.ravel() - expected) <= 1e-10 * size
 
 
 GRADIENTS = [(build, "exact") for build in CONTACT_SCENES] + [

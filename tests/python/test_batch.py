@@ -336,3 +336,120 @@ def test_works_in_a_forked_process(box):
         pytest.fail("the child hangs")
     assert os.waitstatus_to_exitcode(status) == 0
     assert np.array_equal(run(batch, Q, V)[0], run(coulomb.BatchSimulator(box, N, 1), Q, V)[0])
+
+
+DONE = np.array([True, False, False, True, False, False, True])
+
+
+@pytest.fixture
+def touch():
+    """A box that touches: readings of states and of forces."""
+    scene = coulomb.Scene()
+    scene.add_ground(friction=0.5)
+    scene.add_box((0.2, 0.2, 0.2), mass=1.0, position=(0, 0, 0.0999), name="box")
+    return scene.build()
+
+
+READINGS = ["position/box", "velocity/box", "contact_force/box"]
+
+
+def stepped(model, threads=2):
+    """A batch after two steps, and the states that they ended in."""
+    Q, V = neutral(model)
+    batch = coulomb.BatchSimulator(model, N, threads)
+    Q, V = batch.step(*batch.step(Q, V))
+    return batch, Q, V
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_after_a_partial_reset_the_others_are_as_before(touch, threads):
+    batch, Q, V = stepped(touch, threads=threads)
+    wrt = ["mass/box", "friction/ground"]
+    w = np.random.default_rng(1).normal(size=(2, N, touch.nv))
+    output, before = batch.output(READINGS), everything(batch, wrt, *w)
+    batch.reset(DONE)
+    assert np.array_equal(batch.output(READINGS)[~DONE], output[~DONE]) and np.isnan(batch.output(READINGS)[DONE]).all()
+    for x, y in zip(everything(batch, wrt, *w), before):
+        assert np.array_equal(x[~DONE], y[~DONE]) and not x[DONE].any()
+        assert y[DONE].any() or not y.any()
+    assert np.array_equal(batch.derivatives().valid, ~DONE) and np.array_equal(batch.vjp(*w).valid, ~DONE)
+    weights = {"position/box": np.ones((N, 3)), "contact_force/box": np.ones((N, 3))}
+    g = batch.vjp(outputs=weights)
+    assert np.array_equal(g.valid, ~DONE) and not g.q[DONE].any() and g.q[~DONE].any()
+
+    # The first step afterwards is that of a fresh simulator for those, and goes on for the others.
+    Q1, V1 = batch.step(Q, V)
+    assert np.isfinite(batch.output(READINGS)).all() and batch.derivatives().valid.all()
+    fresh = coulomb.BatchSimulator(touch, N, 1).step(Q, V)
+    assert np.array_equal(Q1[DONE], fresh[0][DONE]) and np.array_equal(V1[DONE], fresh[1][DONE])
+
+
+def test_a_reset_to_states_has_readings_there(touch):
+    batch, Q, V = stepped(touch)
+    after = batch.output(READINGS)
+    Q_new, V_new = neutral(touch, speed=2.0)
+    Q_new[:, 2] += 0.5
+    Q_new[~DONE] = np.nan  # rows of the others are not looked at
+    batch.reset(DONE, Q_new, V_new)
+    found = batch.output(READINGS)
+    assert np.array_equal(found[~DONE], after[~DONE])
+    for i in np.flatnonzero(DONE):
+        expected = touch.output(["position/box", "velocity/box"], Q_new[i], V_new[i])
+        assert np.array_equal(found[i, :6], expected) and not found[i, 6:].any()
+    assert np.array_equal(batch.derivatives().valid, ~DONE)
+
+    # Left out of the next step they stay there: the derivative is the identity, that of a reading the reading's.
+    Q_all = np.where(DONE[:, None], Q_new, Q)
+    batch.step(Q_all, np.where(DONE[:, None], V_new, V), mask=~DONE)
+    assert np.array_equal(batch.output(READINGS)[DONE], found[DONE])
+    d = batch.derivatives()
+    assert d.valid.all() and np.array_equal(d.A[0], np.eye(2 * touch.nv))
+    w = np.random.default_rng(2).normal(size=(N, 3))
+    g = batch.vjp(outputs={"position/box": w})
+    assert np.array_equal(g.q[0], w[0] @ touch.output_jacobian("position/box", Q_new[0], V_new[0], "q"))
+    batch.step(Q_all, np.where(DONE[:, None], V_new, V))
+    assert np.abs(batch.output(READINGS)[DONE] - found[DONE]).max() > 0
+
+
+def test_left_out_without_a_state_has_no_readings(touch):
+    batch, Q, V = stepped(touch)
+    batch.reset(DONE)
+    batch.step(Q, V, mask=~DONE)
+    assert np.isnan(batch.output(READINGS)[DONE]).all() and batch.derivatives().valid.all()
+    g = batch.vjp(V, V, outputs={"position/box": np.ones((N, 3))})
+    assert np.array_equal(g.valid, ~DONE) and not g.q[DONE].any()
+    assert batch.vjp(V, V).valid.all()
+
+
+def test_new_parameters_and_rollouts_forget_the_start(touch):
+    batch, Q, V = stepped(touch)
+    batch.reset(DONE, Q, V)
+    batch.set_parameters({"mass/box": np.ones((N, 1))}, DONE)
+    assert np.isnan(batch.output(READINGS)[DONE]).all()
+    batch.reset(None, Q, V)
+    batch.rollout(Q, V, steps=2)
+    assert batch.derivatives().valid.all() and np.isfinite(batch.output(READINGS)).all()
+
+
+def test_what_a_reset_refuses(touch):
+    batch, Q, V = stepped(touch)
+    before = batch.output(READINGS)
+    bad = Q.copy()
+    bad[3, 0] = np.nan
+    for arguments, words in (
+        ((DONE, bad, V), r"Q\[3, 0\] is nan"),
+        ((DONE, Q, None), "V: None"),
+        ((DONE, None, V), "Q: None"),
+        ((DONE, Q[:2], V), "Q: expected shape"),
+        ((DONE, 2 * Q, V), r"Q\[0\]\[3:7\]: quaternion"),
+        ((DONE[:2],), "mask: expected shape"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            batch.reset(*arguments)
+    assert np.array_equal(batch.output(READINGS), before) and batch.derivatives().valid.all()
+    batch.reset()
+    for call in (lambda: batch.output(READINGS), batch.derivatives, lambda: batch.vjp(V, V), lambda: batch.jvp(V)):
+        with pytest.raises(RuntimeError, match="no step was taken yet, nor by any other environment"):
+            call()
+    batch.reset(DONE, Q, V)
+    assert np.isfinite(batch.output(READINGS)[DONE]).all()

@@ -217,7 +217,14 @@ def test_errors_name_the_argument():
         (lambda: cj.step(model, q, v), TypeError, "sim: expected a coulomb.Simulator"),
         (lambda: cj.step(sim, q, None), TypeError, "v: got None"),
         (lambda: cj.rollout(sim, q, v), ValueError, "steps: needed"),
-        (lambda: cj.step(sim, q, nan)[1].block_until_ready(), Exception, r"v\[2\] is nan"),
+        (lambda: cj.step(sim, q, nan), ValueError, r"^v\[2\] is nan, expected a finite number$"),
+        (lambda: cj.rollout(sim, np.stack([q, q]), np.stack([v, nan]), steps=2), ValueError, r"^v0\[1, 2\] is nan"),
+        (
+            lambda: cj.step(sim, q, v, parameters={"mass/box": np.inf}),
+            ValueError,
+            r"^parameters\['mass/box'\].* is inf",
+        ),
+        (lambda: jax.jit(lambda x: cj.step(sim, q, x)[1])(nan).block_until_ready(), Exception, r"v\[2\] is nan"),
     ]
     for call, kind, message in cases:
         with pytest.raises(kind, match=message):

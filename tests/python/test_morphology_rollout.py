@@ -134,6 +134,24 @@ def block():
     return model, cage
 
 
+def test_torch_has_first_derivatives_only():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    import coulomb.morphology.torch as morphology_torch
+
+    _, morphology = finger()
+
+    def loss(x):
+        return sum((y**2).sum() for y in morphology_torch.parameters(morphology, x).values()) + (x**3).sum()
+
+    x = torch.ones(9, dtype=torch.float64, requires_grad=True)
+    (g,) = torch.autograd.grad(loss(x), x, create_graph=True)
+    assert torch.equal(g.detach(), torch.autograd.grad(loss(x), x)[0])
+    with pytest.raises(RuntimeError, match="coulomb.morphology.torch: has first derivatives only"):
+        torch.autograd.grad((g**2).sum(), x)
+    with pytest.raises(RuntimeError, match="coulomb.morphology.torch: torch.func and vmap"):
+        torch.func.grad(loss)(x.detach())
+
+
 def test_torch_chains():
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     pytest.importorskip("coulomb.torch")

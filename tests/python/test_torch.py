@@ -295,13 +295,81 @@ def test_errors_name_the_argument():
         (ct.step(sim, q, x)[1] * float("nan")).sum().backward()
 
 
-def test_second_derivatives_are_refused():
+def second_order():
+    """Functions of one vector x (differentiated twice below), one per entry point of coulomb.torch."""
     model, q, v = sliding_box()
-    x = tensor(v)
-    for y in (ct.step(coulomb.Simulator(model), q, x)[1], ct.rollout(coulomb.Simulator(model), q, x, steps=2)[1]):
-        (g,) = torch.autograd.grad(y.square().sum(), x, create_graph=True)
-        with pytest.raises(RuntimeError, match="once_differentiable"):
-            g.sum().backward()
+    sim = coulomb.Simulator(model)
+    q, mass = torch.tensor(q), torch.tensor([1.5], dtype=torch.float64)
+    return torch.tensor(v), {
+        "step by v": lambda x: (coulomb.torch.step(sim, q, x)[1] ** 2).sum(),
+        "step by tau": lambda x: (coulomb.torch.step(sim, q, torch.tensor(v), tau=x)[1] ** 2).sum(),
+        "step by a parameter": lambda x: (
+            coulomb.torch.step(sim, q, torch.tensor(v), parameters={"mass/box": mass * (1 + x[:1] ** 2)})[1] ** 2
+        ).sum(),
+        "rollout": lambda x: (coulomb.torch.rollout(sim, q, x, steps=3)[1][-1] ** 2).sum(),
+        "output": lambda x: (coulomb.torch.output(sim, "velocity/box", q, x) ** 2).sum(),
+        "output of a step": lambda x: (
+            coulomb.torch.output(sim, "position/box", *coulomb.torch.step(sim, q, x)) ** 2
+        ).sum(),
+    }
+
+
+FUNCTIONS = list(second_order()[1])
+ONLY_FIRST = "has first derivatives only"
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_second_derivatives_are_refused(name):
+    """However they are asked for: none is silently zero, alone or beside terms that have one."""
+    v, functions = second_order()
+    f = functions[name]
+
+    def gradient(x, other=False):
+        loss = f(x) + (x**3).sum() if other else f(x)
+        return torch.autograd.grad(loss, x, create_graph=True)[0]
+
+    with pytest.raises(RuntimeError, match=ONLY_FIRST):
+        torch.autograd.functional.hessian(f, v)
+    for other in (False, True):
+        x = v.clone().requires_grad_()
+        with pytest.raises(RuntimeError, match=ONLY_FIRST):
+            torch.autograd.grad((gradient(x, other) ** 2).sum(), x)
+        with pytest.raises(RuntimeError, match=ONLY_FIRST):
+            (f(x) + 0.1 * (gradient(x, other) ** 2).sum()).backward()
+    x = v.clone().requires_grad_()
+    with pytest.raises(RuntimeError, match=ONLY_FIRST):
+        torch.autograd.functional.vhp(f, v, torch.ones_like(v))
+    with pytest.raises(RuntimeError, match=ONLY_FIRST):
+        torch.autograd.functional.hvp(f, v, torch.ones_like(v))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_first_derivatives_with_a_graph(name):
+    """create_graph=True changes no bit of the gradient, nor does detaching it in a loss; what does not need a second derivative works."""
+    v, functions = second_order()
+    f = functions[name]
+    x = v.clone().requires_grad_()
+    plain = torch.autograd.grad(f(x), x)[0]
+    connected = torch.autograd.grad(f(x), x, create_graph=True)[0]
+    assert torch.equal(plain, connected.detach()) and plain.abs().max() > 0
+    weight = torch.ones_like(x).requires_grad_()
+    assert torch.equal(torch.autograd.grad((connected * weight).sum(), weight)[0], plain)
+    loss = f(x) + (connected.detach() ** 2).sum()
+    assert torch.equal(torch.autograd.grad(loss, x)[0], plain)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_transforms_say_what_to_do(name):
+    v, functions = second_order()
+    f = functions[name]
+    for transform in (torch.func.grad, torch.func.jacrev, torch.func.jacfwd, torch.func.hessian):
+        with pytest.raises(RuntimeError, match="coulomb.torch.*leading axes are the batch"):
+            transform(f)(v)
+    with pytest.raises(RuntimeError, match="coulomb.torch.*leading axes are the batch"):
+        torch.func.vmap(f)(v.expand(3, -1))
+    with pytest.raises(RuntimeError, match="coulomb.torch.*leading axes are the batch"):
+        torch.autograd.functional.jacobian(f, v, vectorize=True)
+    assert torch.autograd.functional.jacobian(f, v).abs().max() > 0
 
 
 def test_outputs():

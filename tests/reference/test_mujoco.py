@@ -176,7 +176,9 @@ def corrected(xml, spread, seed):
     """From rest without gravity, over one step: MuJoCo's J v+ and its -(share / h) times MuJoCo's residual; they agree if the rows do."""
     theirs, data, model = compiled(xml)
     h, share = 1e-3, 0.2
-    sim = coulomb.Simulator(model, timestep=h, baumgarte=share, max_correction_speed=1e6, tolerance=1e-13)
+    sim = coulomb.Simulator(
+        model, gyroscopic="explicit", timestep=h, baumgarte=share, max_correction_speed=1e6, tolerance=1e-13
+    )
     for q, _, _ in random_states(model, 5, seed, spread):
         data.qpos[:], data.qvel[:] = q, 0
         mujoco.mj_forward(theirs, data)
@@ -204,11 +206,15 @@ def test_weld_residual_and_jacobian(element):
     theirs, data, model = compiled(EQUALITIES.format(element))
     size = 1e-5
     q, _ = model.neutral()  # closed by steps that each remove the whole error, to first order
-    sim = coulomb.Simulator(model, timestep=1e-3, baumgarte=1.0, max_correction_speed=1e6, tolerance=1e-13)
+    sim = coulomb.Simulator(
+        model, gyroscopic="explicit", timestep=1e-3, baumgarte=1.0, max_correction_speed=1e6, tolerance=1e-13
+    )
     for _ in range(40):
         q, _ = sim.step(q, np.zeros(model.nv))
     rng = np.random.default_rng(6)
-    sim = coulomb.Simulator(model, timestep=1e-3, baumgarte=0.2, max_correction_speed=1e6, tolerance=1e-13)
+    sim = coulomb.Simulator(
+        model, gyroscopic="explicit", timestep=1e-3, baumgarte=0.2, max_correction_speed=1e6, tolerance=1e-13
+    )
     data.qpos[:] = q
     mujoco.mj_forward(theirs, data)
     assert np.abs(data.efc_pos[:6]).max() < 1e-9

@@ -169,7 +169,7 @@ def test_acceleration_in_flight(robot):
     scene.add_pinocchio(theirs, actuators=False)
     model = scene.build()
     data = theirs.createData()
-    sim = coulomb.Simulator(model, timestep=1e-3)
+    sim = coulomb.Simulator(model, timestep=1e-3, gyroscopic="explicit")
     for q, v, tau in random_states(model, seed=4):
         T = model.pinocchio_tangent(q)
         q_pin, v_pin = model.to_pinocchio(q, v)
@@ -313,7 +313,7 @@ def test_other_shapes_of_pin():
     q, v = model.neutral()
     q[0:3] = 0.399 * normal
     q[7:10] = 0.35 * normal
-    sim = coulomb.Simulator(model, timestep=1e-3)
+    sim = coulomb.Simulator(model, timestep=1e-3, gyroscopic="explicit")
     sim.step(q, v)
     (contact,) = sim.contacts
     assert {contact.geometry_a, contact.geometry_b} == {"ball0", "slope"}
@@ -347,7 +347,7 @@ MIMIC = """<robot name="gripper"><link name="base"/>
 
 def test_mimic_joints_follow_their_leader():
     model = coulomb.load(MIMIC.format("revolute", "leader"))
-    sim = coulomb.Simulator(model, timestep=1e-3, baumgarte=1.0, max_correction_speed=1e6)
+    sim = coulomb.Simulator(model, timestep=1e-3, gyroscopic="explicit", baumgarte=1.0, max_correction_speed=1e6)
     leader, follower = (model.joint_names.index(name) for name in ("leader", "follower"))
     q, v = model.neutral()
     q[follower] = 0.2

@@ -278,8 +278,7 @@ def test_every_array_argument(model, name, call, value):
     q, v = model.neutral()
     sim.step(q, v)
     A = sim.derivatives().A.copy()
-    # The binding's own TypeError lists the types it was called with; every other message names the argument.
-    with pytest.raises((ValueError, TypeError), match=f"{name}|incompatible function arguments"):
+    with pytest.raises((ValueError, TypeError), match=name):
         call(sim, value)
     assert np.array_equal(sim.derivatives().A, A)
 
@@ -291,7 +290,7 @@ def test_arguments_of_a_rollout(model, name, value):
     if name == "U" and (value is None or getattr(value, "shape", None) == (7, 1)):
         pytest.skip("seven steps of control, or none")
     arguments = {"q0": q, "v0": v, name: value}
-    with pytest.raises((ValueError, TypeError), match=rf"{name}|{name[0]}\[|incompatible function arguments"):
+    with pytest.raises((ValueError, TypeError), match=rf"{name}|{name[0]}\["):
         coulomb.Simulator(model).rollout(**arguments, steps=None if name == "U" else 2)
 
 

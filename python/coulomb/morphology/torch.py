@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from torch.autograd.function import once_differentiable
+
+from ..torch import _first_order, _refuse_transforms, _save
 
 __all__ = ["parameters", "points"]
 
@@ -29,6 +30,7 @@ def points(morphology, x):
 
 
 def _checked(x):
+    _refuse_transforms("coulomb.morphology.torch")
     if not isinstance(x, torch.Tensor) or x.dtype not in (torch.float64, torch.float32) or x.ndim == 0:
         raise TypeError(
             f"x: expected a tensor (..., n) of float64 or float32, got {getattr(x, 'dtype', type(x).__name__)}"
@@ -40,6 +42,7 @@ class _Values(torch.autograd.Function):
     @staticmethod
     def forward(ctx, values, jacobian, names, x):
         ctx.jacobian, ctx.names, ctx.shape, ctx.like = jacobian, names, x.shape, (x.dtype, x.device)
+        _save(ctx, (x,))
         ctx.rows = x.detach().to("cpu", torch.float64).reshape(-1, x.shape[-1]).numpy().copy()
         found = [values(row) for row in ctx.rows]
         return tuple(
@@ -48,13 +51,15 @@ class _Values(torch.autograd.Function):
         )
 
     @staticmethod
-    @once_differentiable
     def backward(ctx, *gradients):
-        out = np.zeros_like(ctx.rows)
-        flat = [g.detach().to("cpu", torch.float64).reshape(len(ctx.rows), -1).numpy() for g in gradients]
-        for i, row in enumerate(ctx.rows):
-            slopes = ctx.jacobian(row)
-            for name, gradient in zip(ctx.names, flat):
-                out[i] += gradient[i] @ slopes[name]
-        dtype, device = ctx.like
-        return None, None, None, torch.from_numpy(out).to(device, dtype).reshape(ctx.shape)
+        def find():
+            out = np.zeros_like(ctx.rows)
+            flat = [g.detach().to("cpu", torch.float64).reshape(len(ctx.rows), -1).numpy() for g in gradients]
+            for i, row in enumerate(ctx.rows):
+                slopes = ctx.jacobian(row)
+                for name, gradient in zip(ctx.names, flat):
+                    out[i] += gradient[i] @ slopes[name]
+            dtype, device = ctx.like
+            return None, None, None, torch.from_numpy(out).to(device, dtype).reshape(ctx.shape)
+
+        return _first_order(ctx, "coulomb.morphology.torch", gradients, find)

@@ -225,7 +225,7 @@ void detect_penalty_contacts(const Model& model, const double* body_position, co
                              CollisionWorkspace& w, std::vector<ContactShare>& shares) {
   w.contacts.clear();
   shares.clear();
-  filter_pairs(model, body_position, body_rotation, w);
+  filter_pairs(model, body_position, body_rotation, nullptr, w);
   for (const int pair : w.candidates) {
     const int a = model.pair_a[pair], b = model.pair_b[pair];
     const ShapeType type_a = model.geometry_type[a], type_b = model.geometry_type[b];

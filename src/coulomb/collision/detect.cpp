@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "coulomb/collision/convex_convex.hpp"
 #include "coulomb/collision/filter.hpp"
@@ -16,6 +17,7 @@ namespace coulomb {
 namespace {
 
 constexpr int num_shape_types = static_cast<int>(ShapeType::mesh) + 1;
+constexpr double least_width = 1e-3;  // of the margin: less is not worth a second look
 
 struct PairTable {
   std::array<CollidePair, num_shape_types * num_shape_types> routine{};
@@ -68,18 +70,49 @@ void publish(const Model& model, int pair, int count, bool flipped, CollisionWor
   }
 }
 
-void collide_pair(const Model& model, int pair, double margin, const CollisionOptions& options,
-                  CollisionCache::Pair& cache, CollisionWorkspace& workspace, std::vector<Contact>& out) {
+/// Contacts up to `margin`, staged; how many.
+int stage_pair(const Model& model, int pair, double margin, const CollisionOptions& options,
+               CollisionCache::Pair& cache, CollisionWorkspace& workspace, bool& flipped) {
   int a = model.pair_a[pair], b = model.pair_b[pair];
-  const bool flipped = model.geometry_type[a] > model.geometry_type[b];
+  flipped = model.geometry_type[a] > model.geometry_type[b];
   if (flipped) std::swap(a, b);
   const CollidePair collide = table.find(model.geometry_type[a], model.geometry_type[b]);
-  if (collide == nullptr) return;  // two half-spaces
+  if (collide == nullptr) return 0;  // two half-spaces
   Shape shape_a, shape_b;
   pose_shape(model, workspace, a, shape_a);
   pose_shape(model, workspace, b, shape_b);
-  const int count = collide(shape_a, shape_b, margin, options, cache, workspace.staging.data());
+  return collide(shape_a, shape_b, margin, options, cache, workspace.staging.data());
+}
+
+void collide_pair(const Model& model, int pair, double margin, const CollisionOptions& options,
+                  CollisionCache::Pair& cache, CollisionWorkspace& workspace, std::vector<Contact>& out) {
+  bool flipped = false;
+  const int count = stage_pair(model, pair, margin, options, cache, workspace, flipped);
   if (count > 0) publish(model, pair, count, flipped, workspace, out);
+}
+
+/// The pair's contacts up to `margin`, and beyond it those up to `wider`. A manifold of more points may leave out one that touches, so
+/// shapes that touch are looked at twice: their contacts within the margin are the same whatever the width.
+void collide_travelling_pair(const Model& model, int pair, double margin, double wider, const CollisionOptions& options,
+                             CollisionCache::Pair& cache, CollisionWorkspace& w, std::vector<Contact>& out) {
+  bool flipped = false;
+  CollisionCache::Pair tried = cache;
+  int count = stage_pair(model, pair, wider, options, tried, w, flipped);
+  const auto is_ahead = [margin](const Contact& c) { return c.distance > margin; };
+  if (std::all_of(w.staging.begin(), w.staging.begin() + count, is_ahead)) {
+    tried.num_kept = 0, tried.reference = -1;  // apart
+    if (!options.stateless) cache = tried;
+  } else {
+    w.wide.clear();
+    std::copy_if(w.staging.begin(), w.staging.begin() + count, std::back_inserter(w.wide), is_ahead);
+    const int near = count = stage_pair(model, pair, margin, options, cache, w, flipped);
+    for (const Contact& c : w.wide) {
+      const auto is_known = [&c](const Contact& other) { return other.feature == c.feature; };
+      const bool known = std::any_of(w.staging.begin(), w.staging.begin() + near, is_known);
+      if (!known && count < max_contacts_per_pair) w.staging[count++] = c;
+    }
+  }
+  if (count > 0) publish(model, pair, count, flipped, w, out);
 }
 
 /// The cache gets one entry per candidate: the one it had, or a fresh one.
@@ -128,12 +161,17 @@ CollisionWorkspace::CollisionWorkspace(const Model& model, int swept_from)
   filter_radius.resize(filter.padded);
   hits.resize(filter.padded);
   staging.resize(max_contacts_per_pair);
+  wide.reserve(max_contacts_per_pair);
+  shift.resize(3 * model.num_geometries), turn.resize(model.num_geometries), reach.resize(model.num_geometries);
 
   // of many geometries few pairs are near at a time
   const std::size_t num_pairs = model.pair_a.size(), usual = filter.swept ? 8 * filter.padded : num_pairs;
   reserve_boxes(std::min(num_pairs, usual));
   candidates.reserve(std::min(num_pairs, usual));
-  for (const FilterTables::Plane& plane : filter.planes) touch.resize(std::max(touch.size(), plane.pair.size()));
+  for (const FilterTables::Plane& plane : filter.planes) {
+    touch.resize(std::max(touch.size(), plane.pair.size()));
+    plane_margin.resize(std::max(plane_margin.size(), plane.pair.size()));
+  }
   contacts.reserve(8 * std::min<std::size_t>(num_pairs, 64));
 }
 
@@ -146,9 +184,11 @@ void CollisionWorkspace::reserve_boxes(std::size_t count) {
 }
 
 void detect_contacts(const Model& model, const double* body_position, const double* body_rotation,
-                     const CollisionOptions& options, CollisionCache& cache, CollisionWorkspace& workspace) {
+                     const CollisionOptions& options, CollisionCache& cache, CollisionWorkspace& workspace,
+                     const double* travel) {
   workspace.contacts.clear();
-  filter_pairs(model, body_position, body_rotation, workspace);
+  workspace.least_margin = options.least_margin;
+  filter_pairs(model, body_position, body_rotation, travel, workspace);
   const std::vector<int>& candidates = workspace.candidates;
   if (!options.frozen_cache && candidates != cache.pair_indices) follow_candidates(workspace, cache);
   CollisionCache::Pair copy;
@@ -159,7 +199,11 @@ void detect_contacts(const Model& model, const double* body_position, const doub
       copy = known ? *known : CollisionCache::Pair{};
     }
     CollisionCache::Pair& memory = options.frozen_cache ? copy : cache.pairs[k];
-    collide_pair(model, pair, model.pair_margin[pair], options, memory, workspace, workspace.contacts);
+    const double margin = std::max(model.pair_margin[pair], options.least_margin);
+    const double width = margin_width(model, workspace, pair);
+    if (width > least_width * margin)
+      collide_travelling_pair(model, pair, margin, margin + width, options, memory, workspace, workspace.contacts);
+    else collide_pair(model, pair, margin, options, memory, workspace, workspace.contacts);
   }
 }
 

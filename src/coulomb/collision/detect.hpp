@@ -15,6 +15,7 @@ namespace coulomb {
 struct CollisionOptions {
   bool stateless = false;     ///< ignore and do not write the cache's hysteresis (points kept from step to step)
   bool frozen_cache = false;  ///< read the cache, do not write it: for derivative and finite-difference checks
+  double least_margin = 0;    ///< m: of pairs whose own margin is smaller
 };
 
 /// Memory from step to step: separating axes, support hints, the points kept. Part of the state: copying it copies the
@@ -46,6 +47,11 @@ struct CollisionWorkspace {
   std::vector<Contact> contacts;  ///< result, ordered by pair then feature
   std::vector<float> filter_center, filter_radius;   ///< 3 rows x padded geometries; padded geometries
   std::vector<int> candidates;                       ///< pairs that passed the filter, ascending
+  double least_margin = 0;                           ///< of the detection
+  bool travels = false;                              ///< the two below count
+  std::vector<double> shift;                         ///< num_geometries x 3: how the centres may move, metres
+  std::vector<double> turn;                          ///< and by how far the surfaces may move besides, as they turn
+  std::vector<double> reach;                         ///< FilterTables::reach and the two above
   FilterTables filter;                               ///< what the filter knows of the model
   SphereSweep sweep;                                 ///< of many geometries
   std::vector<std::uint8_t> hits;                    ///< one row's hits
@@ -54,12 +60,17 @@ struct CollisionWorkspace {
   std::vector<int> touch;                            ///< result of the box test, and of that of half-spaces
   std::vector<int> merged;                           ///< candidates while two lists become one
   std::vector<CollisionCache::Pair> next_cache;      ///< the cache while its pairs change
+  std::vector<double> plane_margin;                  ///< of the test of half-spaces
   std::vector<Contact> staging;                      ///< one pair's contacts, overwritten by the next
+  std::vector<Contact> wide;                         ///< the same, of a wider margin
 };
 
 /// body_position: num_bodies x 3, body_rotation: num_bodies x 9 row major (world from body).
+/// travel: num_bodies x 6, how the bodies' origins may move (m) and the bodies turn (rad), world axes: pairs that this may bring
+/// together have contacts beyond their margin too, which change no other contact. nullptr: none.
 void detect_contacts(const Model& model, const double* body_position, const double* body_rotation,
-                     const CollisionOptions& options, CollisionCache& cache, CollisionWorkspace& workspace);
+                     const CollisionOptions& options, CollisionCache& cache, CollisionWorkspace& workspace,
+                     const double* travel = nullptr);
 
 /// Pose of a geometry, after the filter.
 void pose_shape(const Model& model, const CollisionWorkspace& workspace, int geometry, Shape& shape);

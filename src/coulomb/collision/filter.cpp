@@ -174,7 +174,16 @@ bool ball_touches_box(const CollisionWorkspace& w, int ball, int box, double mar
   return gap2 <= reach * reach;
 }
 
-void test_half_spaces(CollisionWorkspace& w) {
+/// How much farther a half-space may come towards a geometry than its own shift says, as it turns.
+double turn_of_plane(const CollisionWorkspace& w, int plane, int other) {
+  const int stride = w.filter.padded;
+  double arm[3];
+  for (int i = 0; i < 3; ++i)
+    arm[i] = w.pose[(centre_row + i) * stride + other] - w.pose[(position_row + i) * stride + plane];
+  return w.turn[plane] * (norm3(arm) + w.filter.radius[other]);
+}
+
+void test_half_spaces(const Model& model, CollisionWorkspace& w) {
   const FilterTables& t = w.filter;
   for (const FilterTables::Plane& plane : t.planes) {
     const double* P = &w.pose[plane.geometry];
@@ -182,7 +191,9 @@ void test_half_spaces(CollisionWorkspace& w) {
     double offset = 0;
     for (int i = 0; i < 3; ++i) offset += up[i] * P[(position_row + i) * t.padded];
     const int count = static_cast<int>(plane.pair.size());
-    test_plane(count, t.padded, plane.other.data(), plane.margin.data(), up[0], up[1], up[2], offset, w.pose.data(),
+    for (int k = 0; k < count; ++k)
+      w.plane_margin[k] = std::max(plane.margin[k], w.least_margin) + margin_width(model, w, plane.pair[k]);
+    test_plane(count, t.padded, plane.other.data(), w.plane_margin.data(), up[0], up[1], up[2], offset, w.pose.data(),
                t.box_half.data(), w.touch.data());
     for (int k = 0; k < count; ++k)
       if (w.touch[k]) w.candidates.push_back(plane.pair[k]);
@@ -193,7 +204,7 @@ void test_half_spaces(CollisionWorkspace& w) {
 /// A pair whose spheres overlap: with a ball it becomes a candidate at once if that touches the other's box; the others go through
 /// the box test together.
 inline void take_pair(const Model& model, int pair, int a, int b, int& num_boxes, CollisionWorkspace& w) {
-  const double margin = model.pair_margin[pair];
+  const double margin = std::max(model.pair_margin[pair], w.least_margin) + margin_width(model, w, pair);
   if (model.geometry_type[a] == ShapeType::sphere) {
     if (ball_touches_box(w, a, b, margin)) w.candidates.push_back(pair);
   } else if (model.geometry_type[b] == ShapeType::sphere) {
@@ -257,6 +268,22 @@ void add_touching_boxes(int num_boxes, CollisionWorkspace& w) {
     if (w.touch[k]) w.candidates.push_back(w.box_pair[k]);
 }
 
+/// A geometry's shift and turn, and how far the two take its surface.
+double follow_travel(const Model& model, const double* body_rotation, const double* travel, int g,
+                     CollisionWorkspace& w) {
+  const FilterTables& t = w.filter;
+  const int body = model.geometry_body[g];
+  const double* moves = travel + 6 * body;
+  double* shift = &w.shift[3 * g];
+  double centre[3], arm[3];
+  for (int i = 0; i < 3; ++i) centre[i] = t.local[(centre_row + i) * t.padded + g];
+  rotate(body_rotation + 9 * body, centre, arm);
+  copy3(moves, shift);
+  add_cross3(moves + 3, arm, shift);
+  w.turn[g] = norm3(moves + 3) * t.core[g];
+  return norm3(shift) + w.turn[g];
+}
+
 void add_half_space_pair(const Model& model, int pair, std::vector<FilterTables::Plane>& planes) {
   int plane = model.pair_a[pair], other = model.pair_b[pair];
   if (model.geometry_type[plane] != ShapeType::half_space) std::swap(plane, other);
@@ -288,7 +315,7 @@ FilterTables::FilterTables(const Model& model, int swept_from) {
   const int n = model.num_geometries, num_pairs = static_cast<int>(model.pair_a.size());
   padded = round_up(n);
   box_half.resize(3 * padded), local.resize(15 * padded);
-  radius.resize(n), reach.resize(n), size.resize(n);
+  radius.resize(n), reach.resize(n), size.resize(n), core.resize(n);
   for (int g = 0; g < n; ++g) {
     double R[9], box[3] = {0, 0, 0}, centre[3];
     bound_geometry(model, g, *this, box);
@@ -301,6 +328,13 @@ FilterTables::FilterTables(const Model& model, int swept_from) {
       local[(centre_row + i) * padded + g] = centre[i];
     }
     reach[g] = radius[g];
+    switch (model.geometry_type[g]) {
+      case ShapeType::half_space: core[g] = 1; break;  // per metre of distance: turn_of_plane
+      case ShapeType::sphere: core[g] = 0; break;
+      case ShapeType::capsule: core[g] = model.geometry_size[3 * g + 1]; break;
+      default: core[g] = radius[g];
+    }
+    if (model.first_contact_point(g) < model.first_contact_point(g + 1)) core[g] = radius[g];
   }
   for (int p = 0; p < num_pairs; ++p)
     for (const int g : {model.pair_a[p], model.pair_b[p]})
@@ -351,12 +385,30 @@ SphereSweep FilterTables::make_sweep(const Model& model) const {
   return SphereSweep(std::move(members), model.num_geometries);
 }
 
-void filter_pairs(const Model& model, const double* body_position, const double* body_rotation, CollisionWorkspace& w) {
+double margin_width(const Model& model, const CollisionWorkspace& w, int pair) {
+  if (!w.travels) return 0;
+  const int a = model.pair_a[pair], b = model.pair_b[pair];
+  double together[3];
+  sub3(&w.shift[3 * a], &w.shift[3 * b], together);
+  const bool plane_a = model.geometry_type[a] == ShapeType::half_space,
+             plane_b = model.geometry_type[b] == ShapeType::half_space;
+  return norm3(together) + (plane_a ? turn_of_plane(w, a, b) : w.turn[a]) +
+         (plane_b ? turn_of_plane(w, b, a) : w.turn[b]);
+}
+
+void filter_pairs(const Model& model, const double* body_position, const double* body_rotation, const double* travel,
+                  CollisionWorkspace& w) {
   const FilterTables& t = w.filter;
   w.candidates.clear();
+  w.travels = travel != nullptr;
+  const bool wider = w.travels || w.least_margin > 0;
+  for (int g = 0; g < model.num_geometries && wider; ++g) {
+    w.reach[g] = t.reach[g] + 0.5 * w.least_margin;
+    if (w.travels) w.reach[g] += follow_travel(model, body_rotation, travel, g, w);
+  }
   pose_rows(model.num_geometries, t.padded, model.geometry_body.data(), body_position, body_rotation, t.local.data(),
-            t.reach.data(), w.pose.data(), w.filter_center.data(), w.filter_radius.data());
-  test_half_spaces(w);
+            wider ? w.reach.data() : t.reach.data(), w.pose.data(), w.filter_center.data(), w.filter_radius.data());
+  test_half_spaces(model, w);
   const std::size_t of_half_spaces = w.candidates.size();
   const int num_boxes = t.swept ? test_swept(model, w) : test_rows(model, w);
   merge_candidates(of_half_spaces, w);

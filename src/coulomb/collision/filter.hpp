@@ -55,11 +55,15 @@ struct FilterTables {
   std::vector<double> box_half;  ///< 3 rows of `padded`: half sides along the geometry's axes
   std::vector<double> radius;    ///< bounding sphere
   std::vector<double> reach;     ///< radius + half the largest margin of the geometry's pairs
+  std::vector<double> core;      ///< how far from the centre turning about it moves the surface
   std::vector<double> size;      ///< smallest size, metres
 };
 
-/// Fills workspace.candidates, ascending, and workspace.pose.
-void filter_pairs(const Model& model, const double* body_position, const double* body_rotation,
+/// Fills workspace.candidates, ascending, and workspace.pose; where bodies travel, also the margins' widths. travel: see detect_contacts.
+void filter_pairs(const Model& model, const double* body_position, const double* body_rotation, const double* travel,
                   CollisionWorkspace& workspace);
+
+/// How much wider than the pair's margin contacts are looked for: by how far its shapes may come together.
+double margin_width(const Model& model, const CollisionWorkspace& workspace, int pair);
 
 }  // namespace coulomb

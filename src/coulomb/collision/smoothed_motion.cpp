@@ -34,16 +34,18 @@ double squared_distance(const Contact& a, const Contact& b) {
 
 }  // namespace
 
-// The lowest point has taken over; unless it stands for another contact of the pair, which has a motion of its own: then
-// the nearest.
+// The lowest point has taken over; unless it stands for another contact of the pair that is closed, or as low as this one, and has a
+// motion of its own: then the nearest.
 const Contact* SmoothedMotion::carrier(const Contact& contact, const std::vector<Contact>& found) const {
   const Contact *lowest = nullptr, *nearest = nullptr;
   for (const Contact& c : found) {
     if (!lowest || c.distance < lowest->distance) lowest = &c;
     if (!nearest || squared_distance(c, contact) < squared_distance(*nearest, contact)) nearest = &c;
   }
+  const double highest = std::max(contact.distance, model_.pair_margin[contact.pair]);
   for (const Contact& other : workspace_.contacts)
-    if (lowest && other.pair == contact.pair && squared_distance(*lowest, other) < squared_distance(*lowest, contact))
+    if (lowest && other.pair == contact.pair && other.distance <= highest &&
+        squared_distance(*lowest, other) < squared_distance(*lowest, contact))
       return nearest;
   return lowest;
 }
@@ -53,11 +55,12 @@ void SmoothedMotion::operator()(const Contact& contact, ContactMotion& motion) c
   ContactMotion sum{}, one;
   int used = 0;
   std::vector<Contact> found;
+  const double reach = 8 * scale_ + std::max(contact.distance, 0.0);
   for (int s = 0; s < samples_; ++s) {
     double shift[3], turn[3];
     for (double& x : shift) x = scale_ * normal();
     for (double& x : turn) x = scale_ / std::max(contact.size, 1e-9) * normal();
-    collide_moved_pair(model_, contact.pair, shift, turn, contact.point, 8 * scale_, workspace_, found);
+    collide_moved_pair(model_, contact.pair, shift, turn, contact.point, reach, workspace_, found);
     const Contact* chosen = carrier(contact, found);
     if (!chosen) continue;
     contact_motion(*chosen, one);

@@ -1,6 +1,7 @@
 #include "coulomb/constraints/constraint_rows.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "coulomb/small_math.hpp"
 
@@ -19,21 +20,47 @@ void ConstraintRows::clear() {
 
 namespace {
 constexpr double rounding_speed = 1e-10;  // m/s, rad/s
-}
+constexpr double corner_width = 1e-12;    // m, rad: nearer to a change of slope the state is at it
+}  // namespace
 
 Bias one_sided_bias(const ConstraintOptions& options, double phi) {
   const double h = options.timestep;
   if (options.gaps == GapRule::impact) return {rounding_speed, 0};
-  if (phi >= 0 && options.gaps == GapRule::held) {  // closed ones stay where they are; no gap contradicts another
-    const double open = phi - closed_gap, rounding = std::min(phi / h, rounding_speed);
-    return open > 0 ? Bias{rounding + open / h, 1 / h} : Bias{rounding, 0};
-  }
-  if (phi >= 0) return {phi / h, 1 / h};
+  const double correction = options.baumgarte / h;
+  const bool joined = options.baumgarte > 0 || options.gaps == GapRule::held;
+
+  // Where the slope changes: between small gaps and others, at the distance zero or the slop, and at the largest speed.
   const double violation = phi + options.slop;
-  if (violation >= 0) return {0, 0};
-  const double value = options.baumgarte * violation / h;
-  if (value < -options.max_correction_speed) return {-options.max_correction_speed, 0};
-  return {value, options.baumgarte / h};
+  const double excess = violation + options.max_correction_speed / correction;
+  const auto at_zero = [](double distance) { return std::abs(distance) <= corner_width; };
+  const bool ends_at_zero = at_zero(phi) && (options.slop > 0 || (!joined && options.baumgarte < 1));
+  const bool ends_at_slop = at_zero(violation) && options.slop > 0;
+  const bool small_gap_ends = joined && (at_zero(phi - smooth_gap) || at_zero(phi - 2 * smooth_gap));
+  Bias bias;
+  bias.corner = ends_at_zero || small_gap_ends || (correction > 0 && (ends_at_slop || at_zero(excess)));
+  const double violated_slope = violation <= corner_width && excess > corner_width ? correction : 0.0;
+
+  // Violated: a share of the violation.
+  if (phi < 0) {
+    bias.value = std::clamp(correction * violation, -options.max_correction_speed, 0.0);
+    bias.slope = violated_slope;
+    return bias;
+  }
+
+  // Open: it may close, a small one by the same share.
+  const double steep = (2 - options.baumgarte) / h;
+  if (!joined || phi > 2 * smooth_gap + corner_width) {
+    bias.value = phi / h;
+    bias.slope = 1 / h;
+  } else if (phi > smooth_gap + corner_width) {
+    bias.value = correction * smooth_gap + steep * (phi - smooth_gap);
+    bias.slope = steep;
+  } else {
+    bias.value = correction * phi;
+    bias.slope = correction;
+  }
+  if (ends_at_zero) bias.slope = violated_slope;
+  return bias;
 }
 
 void link_twists(const Model& model, const DynamicsWorkspace& dynamics, const double* x, double* link_twist) {

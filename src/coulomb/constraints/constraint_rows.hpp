@@ -36,6 +36,8 @@ struct ConstraintOptions {
   double touching = 0;          ///< m, rad: gaps below are closed, for what approaches
   double held_speed = 0;        ///< m/s, rad/s: more slowly than this
   double separating_speed = 0;  ///< m/s, rad/s: held: faster ones have left
+  bool lets_in =
+      false;  ///< held: what is closed and approaches faster than held_speed is left out, as what has not come yet
   double rebound_depth = 0;  ///< m: impact: what has sunk deeper than this is parted (Contact::lift, turns_back: e = 1)
 };
 
@@ -44,7 +46,8 @@ inline constexpr double closed_gap = 1e-8;
 
 /// GapRule held and impact: is a gap that opens at `rate` closed and, between impacts, held?
 inline bool is_held(const ConstraintOptions& options, double phi, double rate) {
-  if (!(phi <= closed_gap || (phi <= options.touching && rate >= -options.held_speed))) return false;
+  const bool closed = phi <= closed_gap && !options.lets_in;
+  if (!(closed || (phi <= options.touching && rate >= -options.held_speed))) return false;
   return options.gaps == GapRule::impact || rate < options.separating_speed;
 }
 
@@ -119,10 +122,15 @@ void add_equality_rows(const RowContext& context, ConstraintRows& rows);
 void add_joint_limit_rows(const RowContext& context, ConstraintRows& rows);
 void add_dry_friction_rows(const RowContext& context, ConstraintRows& rows);
 
-/// Bias of a one-sided position error (negative: violated) and its slope: speculative +phi/h when open, share of the violation
-/// beyond the slop when violated (THEORY 2, 9.4).
+/// m, rad: gaps up to this close as overlaps are corrected, by a share per step: what lies still lies at phi = 0 to rounding, and its
+/// bias has one slope there. Gaps of twice this and more close at once; between, the bias goes from the one to the other.
+inline constexpr double smooth_gap = 1e-6;
+
+/// Bias of a one-sided position error (negative: violated) and its slope: speculative +phi/h when open (but see smooth_gap), share
+/// of the violation beyond the slop when violated. Where two slopes meet it is that of the smaller phi; corner says so.
 struct Bias {
   double value = 0, slope = 0;
+  bool corner = false;
 };
 Bias one_sided_bias(const ConstraintOptions& options, double phi);
 

@@ -1,6 +1,7 @@
 // Contact rows: three per contact, (t1, t2, n), n from B to A; bias of the normal row: restitution, else speculative or Baumgarte
 // (THEORY 2; Simple eqs. 39-41).
 #include <algorithm>
+#include <cmath>
 
 #include "coulomb/constraints/constraint_rows.hpp"
 #include "coulomb/small_math.hpp"
@@ -9,6 +10,7 @@ namespace coulomb {
 namespace {
 
 constexpr double rough = 1e5;  // friction: more only loses the digits of what parts a contact, c_N beside mu |c_T|
+constexpr double rounding_of_speed = 1e-12;  // m/s: so near to the threshold an approach bounces or does not
 
 double approach_velocity(const RowContext& context, const Contact& contact) {
   double velocity[3] = {0, 0, 0};
@@ -44,12 +46,14 @@ void add_contact_rows(const RowContext& context, const std::vector<Contact>& con
     const double e = model.pair_restitution[contact.pair];
     if (e > 0 && approach < -context.options.restitution_threshold) {
       b.restitution = e;
-      normal = {e * approach, 0};
+      normal = {e * approach, 0, false};
     }
+    const double over_threshold = approach + context.options.restitution_threshold;
+    if (e > 0 && std::abs(over_threshold) <= rounding_of_speed) normal.corner = true;
     if (b.restitution == 0 && sank(context.options, contact.distance)) {
       const bool rebounds = contact.turns_back && approach < -contact.lift;
       b.restitution = rebounds ? 1 : 0;
-      normal = {rebounds ? approach : std::min(normal.value, -contact.lift), 0};
+      normal = {rebounds ? approach : std::min(normal.value, -contact.lift), 0, false};
     }
     b.dbias_dphi = normal.slope;
     rows.bias.insert(rows.bias.end(), {0.0, 0.0, normal.value});
@@ -61,6 +65,7 @@ void add_contact_rows(const RowContext& context, const std::vector<Contact>& con
     block.facets = 2 * context.options.friction_directions, block.inscribed = context.options.inscribed_polygon;
     block.mu = std::min(model.pair_friction[contact.pair], rough);
     block.speculative = contact.distance > 0;
+    block.corner = normal.corner;
     rows.blocks.push_back(block);
     rows.keys.push_back((std::uint64_t(1) << 60) | (std::uint64_t(contact.pair) << 32) |
                         std::uint32_t(contact.feature));

@@ -25,6 +25,7 @@ void push(const RowContext& context, DofRow& row, std::uint64_t key, ConstraintR
   for (int i = 0; i < row.num; ++i) weight += context.model.dof_weight[row.dof[i]] / row.num;
   rows.weight.push_back(weight);
   rows.blocks.push_back({BlockType::limit, row.row, 1, 0, 0, row.phi > 0});
+  rows.blocks.back().corner = correction.corner;
   rows.keys.push_back((std::uint64_t(3) << 60) | key);
   ++rows.num_rows;
   ++rows.num_blocks;

@@ -128,7 +128,8 @@ void check_configuration(const Model& model, const double* q, const char* argume
     const double n = std::sqrt(r[0] * r[0] + r[1] * r[1] + r[2] * r[2] + r[3] * r[3]);
     if (std::abs(n - 1) <= tolerance) return;
     throw std::invalid_argument(std::string(argument) + "[" + std::to_string(iq) + ":" + std::to_string(iq + 4) +
-                                "]: quaternion of norm " + std::to_string(n) + ", needs norm 1");
+                                "]: quaternion of norm " + std::to_string(n) +
+                                ", needs norm 1; Model.normalize scales it");
   });
 }
 

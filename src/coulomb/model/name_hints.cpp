@@ -9,7 +9,7 @@ namespace coulomb {
 namespace {
 
 constexpr double least_likeness = 0.6;  // of difflib's get_close_matches, too
-constexpr std::size_t most_guesses = 3, most_listed = 12;
+constexpr std::size_t most_guesses = 3;
 
 std::string lower_case(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
@@ -60,10 +60,10 @@ std::vector<std::string> similar_names(const std::string& name, const std::vecto
   return out;
 }
 
-std::string listed_names(const std::vector<std::string>& names) {
+std::string listed_names(const std::vector<std::string>& names, std::size_t most) {
   std::string out;
-  for (std::size_t i = 0; i < std::min(names.size(), most_listed); ++i) out += (i > 0 ? ", " : "") + names[i];
-  return names.size() > most_listed ? out + ", ..." : out;
+  for (std::size_t i = 0; i < std::min(names.size(), most); ++i) out += (i > 0 ? ", " : "") + names[i];
+  return names.size() > most ? out + ", ..." : out;
 }
 
 std::string no_such(const std::string& what, const std::string& name, const std::vector<std::string>& names,

@@ -22,9 +22,10 @@ struct MujocoArrays;
 inline constexpr double default_contact_margin = 1e-6;
 
 struct SceneOptions {
-  std::optional<std::array<double, 3>> gravity;    ///< m/s^2; unset: (0, 0, -9.81) or what an MJCF file says
-  std::optional<double> timestep;                  ///< s; unset: 1e-3 or what an MJCF file says
-  double contact_margin = default_contact_margin;  ///< m, >= 0
+  std::optional<std::array<double, 3>> gravity;  ///< m/s^2; unset: (0, 0, -9.81) or what an MJCF file says
+  std::optional<double> timestep;                ///< s; unset: 1e-3 or what an MJCF file says
+  double contact_margin =
+      default_contact_margin;  ///< m, >= 0: contacts are made below, and where the step closes the gap
 };
 
 struct GroundOptions {

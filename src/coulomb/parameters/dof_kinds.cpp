@@ -1,5 +1,5 @@
 // Kinds with one value per dof or per joint, all of them direct entries of r (THEORY T5) at fixed v+:
-//   joint_damping   (M + h D)(v+ - v) = h (... - D v): r = -h v+          armature        r = -h a
+//   joint_damping   (M + h D)(v+ - v) = h (... - D v): r = -h v+          armature        r = -h a + M dDelta
 //   joint_friction  |lambda| <= h f: at a bound, r = +-h                  joint_stiffness r = h (force of a unit spring)
 #include "coulomb/model/checks.hpp"
 #include "coulomb/parameters/parameter_kind.hpp"
@@ -43,6 +43,10 @@ class ArmatureKind : public DofKind {
   std::vector<double>& array(Model& model) const override { return model.dof_armature; }
   void entry(const ParameterContext& context, int dof, RightHandSide& out) const override {
     out.dofs.push_back({dof, -context.options.timestep * context.acceleration[dof]});
+    if (!context.spins) return;
+    for (const SpinDerivative& spin : *context.spins)
+      if (dof >= spin.dof && dof < spin.dof + 3)
+        add_spin_column(context, spin, SpinDerivative::armature + dof - spin.dof, out);
   }
 };
 

@@ -35,6 +35,7 @@ void add_inertia_change(const ParameterContext& context, int body, const Inertia
   double wrench[6];
   store6(wrench, force);
   out.add_wrench(body, wrench, wrench + 3);
+  add_spin_change(context, body, row, out);
 }
 
 }  // namespace coulomb

@@ -12,6 +12,12 @@ std::string full_name(const ParameterKind& kind, const ParameterElement& element
   return element.name.empty() ? kind.name() : std::string(kind.name()) + "/" + element.name;
 }
 
+bool is_input(const std::string& name) {
+  for (const char* input : {"q", "v", "u", "tau", "q0", "v0"})
+    if (name == input) return true;
+  return false;
+}
+
 std::pair<const ParameterKind*, ParameterElement> find(const Model& model, const std::string& name) {
   const std::size_t slash = name.find('/');
   const std::string kind_name = name.substr(0, slash),
@@ -29,10 +35,17 @@ std::pair<const ParameterKind*, ParameterElement> find(const Model& model, const
     if (elements.empty()) checks::fail(what, "this model has no parameter of kind " + kind_name);
     checks::fail(what, no_such("element", name, elements));
   }
+  if (is_input(name))
+    checks::fail(
+        "parameter '" + name + "'",
+        "is an input of the step, no parameter: its derivative comes unasked (derivatives: A, B, B_tau; vjp: q, v, u, "
+        "tau); Rollout.jacobian takes 'q0', 'v0', 'u', 'tau', derivatives of outputs and contacts 'q', 'v', 'u', "
+        "'tau'");
   const std::vector<std::string> guess = similar_names(kind_name, kinds);
-  checks::fail("parameter '" + name + "'", "unknown kind '" + kind_name + "'" +
-                                               (guess.empty() ? "" : ", did you mean '" + guess[0] + "'?") +
-                                               "; kinds are " + listed_names(kinds));
+  checks::fail("parameter '" + name + "'",
+               "unknown kind '" + kind_name + "'" + (guess.empty() ? "" : ", did you mean '" + guess[0] + "'?") +
+                   "; names are kind/element, kinds are " + listed_names(kinds, kinds.size()) +
+                   " (Model.parameters lists all)");
 }
 
 }  // namespace

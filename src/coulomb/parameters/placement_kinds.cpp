@@ -126,6 +126,7 @@ class Displacement {
 
   void add(Spatial xi, RightHandSide& out) const {
     add_forces(xi, out);
+    add_spin(xi, out);
     add_rows(xi, out);
     add_wrenches(xi, out);
   }
@@ -154,6 +155,14 @@ class Displacement {
     double wrench[6];
     store6(wrench, -h * u);
     out.add_wrench(parent, wrench, wrench + 3);
+  }
+
+  /// What the joints carry is displaced; the body's own joints move with it.
+  void add_spin(Spatial xi, RightHandSide& out) const {
+    double twist[6], row[12];
+    store6(twist, xi);
+    displaced_inertia(c_.dynamics.composite.data() + 12 * body_, twist, row);
+    add_spin_change(c_, m_.body_parent[body_], row, out);
   }
 
   void add_rows(Spatial xi, RightHandSide& out) const {

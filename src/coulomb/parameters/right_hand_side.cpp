@@ -66,6 +66,33 @@ void add_surface_motion(const ParameterContext& context, const BodyRows& b, cons
   }
 }
 
+namespace {
+
+void add_shift(const ParameterContext& context, const SpinDerivative& spin, const double* change, RightHandSide& out) {
+  multiply_mass_of(context.model, context.dynamics, spin, change,
+                   [&](int d, double value) { out.dofs.push_back({d, context.spin_scale * value}); });
+}
+
+}  // namespace
+
+void add_spin_change(const ParameterContext& context, int body, const double* row, RightHandSide& out) {
+  if (!context.spins) return;
+  const Model& model = context.model;
+  for (const SpinDerivative& spin : *context.spins) {
+    const int carrier = model.joint_body[spin.joint];
+    if (body < carrier || body >= model.body_subtree_end[carrier]) continue;
+    double change[6];
+    spin_change(spin, row, change);
+    add_shift(context, spin, change, out);
+  }
+}
+
+void add_spin_column(const ParameterContext& context, const SpinDerivative& spin, int column, RightHandSide& out) {
+  double change[6];
+  for (int i = 0; i < 6; ++i) change[i] = spin.by[i][column];
+  add_shift(context, spin, change, out);
+}
+
 void expand(const ParameterContext& context, const RightHandSide& rhs, double* r, double* s, int stride) {
   const Model& m = context.model;
   for (const auto& w : rhs.wrenches) {

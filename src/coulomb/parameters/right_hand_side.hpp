@@ -1,6 +1,6 @@
 // The right-hand sides of one scalar parameter theta (THEORY T5, T6), sparse:
 //
-//   r = d/dtheta [ h tau - h ID(q, v, (v+ - v)/h) - h D (v+ - v) + J^T lambda ]      s = d/dtheta [ J v+ + beta + R lambda ]
+//   r = d/dtheta [ h tau - h ID(q, v, (v+ - v - Delta)/h) - h D (v+ - v) + J^T lambda ]      s = d/dtheta [ J v+ + beta + R lambda ]
 //
 // at fixed v+ and lambda. Forward: dv+ = P r - W^T B s. Reverse: y . r + z . s with the multipliers of a vjp. Both read this one list.
 #pragma once
@@ -9,6 +9,7 @@
 
 #include "coulomb/constraints/row_derivatives.hpp"
 #include "coulomb/dynamics/joint_forces.hpp"
+#include "coulomb/dynamics/spin.hpp"
 
 namespace coulomb {
 
@@ -42,14 +43,23 @@ struct ParameterContext {
   const RowDerivatives& derivatives;  ///< of the active rows
   const std::vector<unsigned char>& inactive;
   RowVelocities velocities;
-  const double *body_twist, *body_twist_plus;  ///< num_bodies x 8, at v and at v+
-  const double *q, *v, *u, *v_plus, *acceleration, *lambda;
-  const std::vector<double>& fext;  ///< empty or num_bodies x 6
+  const double *body_twist, *body_twist_plus;                ///< num_bodies x 8, at v and at v+
+  const double *q, *v, *u, *v_plus, *acceleration, *lambda;  ///< acceleration: (v+ - v - Delta) / h
+  const std::vector<double>& fext;                           ///< empty or num_bodies x 6
   const std::vector<Mode>& modes;
   const JointForces& joint_forces;
-  const PenaltyForces* penalty = nullptr;  ///< contacts are its forces: see penalty_sides.hpp
-  const int* facets = nullptr;             ///< per block, where there are pyramids
+  const PenaltyForces* penalty = nullptr;              ///< contacts are its forces: see penalty_sides.hpp
+  const int* facets = nullptr;                         ///< per block, where there are pyramids
+  const std::vector<SpinDerivative>* spins = nullptr;  ///< of Delta, of all joints that spin; null: none
+  const double* spin_shift = nullptr;                  ///< nv: Delta; null: zero
+  double spin_scale = 1;                               ///< r += spin_scale M dDelta
 };
+
+/// r of a change of the inertia (12, about the tree's reference point) of a body, or of it and all beyond, through the spins of the joints
+/// that carry it.
+void add_spin_change(const ParameterContext& context, int body, const double* row, RightHandSide& out);
+/// r of a unit of one column of a joint's Delta.
+void add_spin_column(const ParameterContext& context, const SpinDerivative& spin, int column, RightHandSide& out);
 
 /// Force f at the contact's point: on A, and its opposite on B.
 void add_contact_force(const ParameterContext& context, const BodyRows& b, const double* f, RightHandSide& out);

@@ -1,5 +1,5 @@
 // gravity (3, m/s^2): every body's weight, r = h sum J_b^T m g. timestep (1, s): everything that h multiplies,
-//   r = [M (v+ - v) - J^T lambda] / h   (the residual of the step is zero),   s = -beta / h for position errors, and q+ = q (+) h v+.
+//   r = [M (v+ - v - Delta) - J^T lambda] / h + M dDelta/dh   (the residual of the step is zero),   s = -beta / h for position errors, and q+ = q (+) h v+.
 // actuator_gain/<actuator>: the constant part of the gain (MuJoCo's gainprm[0]; a position servo's bias -kp is another number).
 #include "coulomb/dynamics/spatial.hpp"
 #include "coulomb/model/checks.hpp"
@@ -47,10 +47,14 @@ class TimestepKind : public ParameterKind {
     const double h = context.options.timestep;
     std::vector<double> change(m.nv), r(m.nv), impulse(m.nv, 0.0), wrench(8 * m.nv + 8);
     for (int d = 0; d < m.nv; ++d) change[d] = context.v_plus[d] - context.v[d];
+    if (context.spin_shift)
+      for (int d = 0; d < m.nv; ++d) change[d] -= context.spin_shift[d];
     multiply_mass(m, context.dynamics, change.data(), r.data());
     if (context.rows.num_rows > 0)
       apply_rows_transposed(m, context.dynamics, context.rows, context.lambda, wrench.data(), impulse.data());
     for (int d = 0; d < m.nv; ++d) out[0].dofs.push_back({d, (r[d] - impulse[d]) / h});
+    if (context.spins)
+      for (const SpinDerivative& spin : *context.spins) add_spin_column(context, spin, SpinDerivative::time, out[0]);
     for (const BodyRows& b : context.rows.body_rows)
       for (int i = 0; i < b.size; ++i)
         if (b.restitution == 0 && b.dbias_dphi != 0)

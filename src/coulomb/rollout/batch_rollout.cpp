@@ -260,4 +260,35 @@ bool jvp(BatchSimulator& batch, const BatchRollout& rollout, const BatchRolloutT
   });
 }
 
+bool linearize(BatchSimulator& batch, const BatchRollout& rollout, const std::vector<std::string>& parameters,
+               const StepMatrices& out, bool* valid, const Interrupted& interrupted) {
+  check_kept(batch, rollout);
+  const Sizes s(batch, rollout.steps);
+  const auto size = std::size_t(ParameterSet(*rollout.environments.front().model, parameters).size());
+  const std::size_t rows = 2 * s.nv;
+
+  Stop stop(interrupted);
+  return stop.run(batch, [&](Simulator&, std::size_t i, int thread) {
+    const Rollout& r = rollout.environments[i];
+    check_parameter_size(static_cast<int>(i), std::size_t(ParameterSet(*r.model, parameters).size()), size);
+
+    // This environment's part of every array.
+    const auto part = [&](double* all, std::size_t columns) {
+      return all ? all + i * s.steps * rows * columns : nullptr;
+    };
+    const StepMatrices mine{part(out.A, rows),          part(out.B, s.nu),
+                            part(out.B_tau, s.nv),      part(out.A_previous, rows),
+                            part(out.parameters, size), out.ambiguous ? out.ambiguous + i * s.steps : nullptr};
+
+    valid[i] = attempt([&] { linearize(r, parameters, mine, [&](int, int) { stop.look(thread); }); });
+    if (valid[i]) return;
+    const auto clear = [&](double* x, std::size_t columns) {
+      if (x) std::fill_n(x, s.steps * rows * columns, 0.0);
+    };
+    clear(mine.A, rows), clear(mine.B, s.nu), clear(mine.B_tau, s.nv);
+    clear(mine.A_previous, rows), clear(mine.parameters, size);
+    if (mine.ambiguous) std::fill_n(mine.ambiguous, s.steps, false);
+  });
+}
+
 }  // namespace coulomb

@@ -70,6 +70,11 @@ struct BatchRolloutTangent {
   std::vector<std::string> parameters;
   const double* dparameters = nullptr;  ///< n x size
 };
+/// The matrices of all steps of all environments, n x those of one (rollout_derivatives.hpp); valid: n; false, and zeros, where numbers
+/// overflowed on the way. False if interrupted.
+bool linearize(BatchSimulator& batch, const BatchRollout& rollout, const std::vector<std::string>& parameters,
+               const StepMatrices& out, bool* valid, const Interrupted& interrupted = {});
+
 /// dq, dv: n x (steps + 1) x nv; valid: as in vjp.
 bool jvp(BatchSimulator& batch, const BatchRollout& rollout, const BatchRolloutTangent& tangent, double* dq, double* dv,
          bool* valid, const Interrupted& interrupted = {});

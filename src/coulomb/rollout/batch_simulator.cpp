@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <stdexcept>
 
@@ -75,6 +76,7 @@ BatchSimulator::BatchSimulator(std::shared_ptr<const Model> model, int num_envs,
   if (!parameters.empty()) models_ = changed_models(parameters, nullptr);
   simulators_ = make_simulators(models_);
   outcome_.assign(models_.size(), Outcome::none);
+  starts_.resize(models_.size());
   workspaces_ = std::make_shared<ReplayWorkspaces>();
   for (int t = 0; t < pool_.num_threads(); ++t)
     gradients_.push_back(make_step_gradient(this->model(), simulators_.front()->resolved_options()));
@@ -140,9 +142,10 @@ void BatchSimulator::check_states(const double* q, const double* v, const unsign
 }
 
 void BatchSimulator::check_stepped() const {
-  for (int i = 0; i < num_envs(); ++i)
-    if (outcome_[static_cast<std::size_t>(i)] == Outcome::none)
-      throw std::logic_error("derivatives: " + environment_name(i) + "no step was taken yet");
+  const bool none = std::all_of(outcome_.begin(), outcome_.end(), [](Outcome o) { return o == Outcome::none; });
+  if (none)
+    throw std::logic_error("derivatives: " + environment_name(0) +
+                           "no step was taken yet, nor by any other environment");
 }
 
 void BatchSimulator::step(const BatchInput& in, double* q_next, double* v_next) {
@@ -164,15 +167,19 @@ void BatchSimulator::step(const BatchInput& in, double* q_next, double* v_next) 
     }
     sim.step(q, v, in.u ? in.u + i * nu : nullptr, in.tau ? in.tau + i * nv : nullptr,
              in.fext ? in.fext + i * 6 * bodies : nullptr, q_next + i * nq, v_next + i * nv);
-    outcome_[i] = Outcome::stepped;
+    set_outcome(environment, Outcome::stepped);
   });
 }
 
-// work() for an environment that stepped; nothing if it was left out, or refuses since its numbers overflowed (valid[i] says so).
+// work() for an environment that stepped; nothing if it was left out, or took no step yet or one that overflowed (valid[i] says so).
 template <class Work>
 auto BatchSimulator::attempt(std::size_t i, bool* valid, Work&& work) -> decltype(work()) {
   if (valid) valid[i] = true;
   if (outcome_[i] == Outcome::left_out) return {};
+  if (outcome_[i] == Outcome::none) {
+    if (valid) valid[i] = false;
+    return {};
+  }
   try {
     return work();
   } catch (const std::invalid_argument&) {
@@ -236,14 +243,19 @@ void BatchSimulator::vjp(const double* dq1, const double* dv1, const std::vector
                                    : sim.vjp(dq, dv, parameters, out.fext != nullptr));
     });
     if (!cotangent) {
-      const bool pass = outcome_[i] == Outcome::left_out;
+      // Left out: its state stays, and its outputs are those of the state that is known, if one is.
+      const bool left_out = outcome_[i] == Outcome::left_out, readable = sim.record().valid || !starts_[i].q.empty();
+      const bool pass = left_out && (!outputs || readable);
+      if (out.valid && left_out) out.valid[i] = pass;
       copy_or_zero(pass ? dq : nullptr, nv, out.q + i * nv);
       copy_or_zero(pass ? dv : nullptr, nv, out.v + i * nv);
       fill(out.u + i * nu, nu), fill(out.tau + i * nv, nv), fill(out.parameters + i * size, size);
       if (!pass || !outputs) return;
       const ParameterSet set(sim.model(), parameters);
       StateOutputs at(sim.model());
-      at.move_to(sim.record().q_next.data(), sim.record().v_next.data());
+      const State& start = starts_[i];
+      if (start.q.empty()) at.move_to(sim.record().q_next.data(), sim.record().v_next.data());
+      else at.move_to(start.q.data(), start.v.data());
       at.vjp(*outputs, of_outputs.doutputs, out.q + i * nv, out.v + i * nv, &set, out.parameters + i * size);
       return;
     }
@@ -290,17 +302,62 @@ void BatchSimulator::set_parameters(const BatchParameters& values, const unsigne
   for (std::size_t i = 0; i < models.size(); ++i) {
     if (!made[i]) continue;
     simulators_[i] = std::move(made[i]);
-    outcome_[i] = Outcome::none;
+    set_outcome(static_cast<int>(i), Outcome::none);
   }
   models_ = std::move(models);
 }
 
-void BatchSimulator::reset(const unsigned char* mask) {
+void BatchSimulator::set_models(const std::vector<std::shared_ptr<const Model>>& models) {
+  if (models.size() != models_.size())
+    throw std::invalid_argument("models: got " + std::to_string(models.size()) + ", expected one for each of the " +
+                                std::to_string(models_.size()) + " environments");
+  for (std::size_t i = 0; i < models.size(); ++i)
+    if (!models[i] || StepMemory(*models[i]).structure != StepMemory(*models_[i]).structure)
+      throw std::invalid_argument("models: " + environment_name(static_cast<int>(i)) +
+                                  "of another structure (bodies, joints, shapes or pairs)");
+
+  simulators_ = make_simulators(models);
+  models_ = models;
+  for (int i = 0; i < num_envs(); ++i) set_outcome(i, Outcome::none);
+}
+
+void BatchSimulator::reset(const unsigned char* mask, const double* q, const double* v) {
+  const auto nq = static_cast<std::size_t>(model().nq), nv = static_cast<std::size_t>(model().nv);
+  if ((q == nullptr) != (v == nullptr))
+    throw std::invalid_argument(q ? "V: None, expected the velocities that belong to Q"
+                                  : "Q: None, expected the configurations that belong to V");
+  if (q) check_states(q, v, mask, "Q", "V");
   for (std::size_t i = 0; i < simulators_.size(); ++i) {
     if (mask && !mask[i]) continue;
     simulators_[i]->reset();
-    outcome_[i] = Outcome::none;
+    set_outcome(static_cast<int>(i), Outcome::none);
+    if (q) starts_[i] = {{q + i * nq, q + (i + 1) * nq}, {v + i * nv, v + (i + 1) * nv}};
   }
+}
+
+void BatchSimulator::read_outputs(const OutputSet& outputs, double* readings) const {
+  const auto size = static_cast<std::size_t>(outputs.size());
+  StateOutputs at(model());
+  bool any = false;
+  for (std::size_t i = 0; i < simulators_.size(); ++i) {
+    const Simulator& sim = *simulators_[i];
+    double* own = readings + i * size;
+
+    // The step tells, else the start; of neither nothing is known.
+    any = any || sim.record().valid || !starts_[i].q.empty();
+    if (sim.record().valid) {
+      coulomb::read_outputs(sim, outputs, at, own);
+    } else if (!starts_[i].q.empty()) {
+      std::fill_n(own, size, 0.0);  // forces
+      at.set_model(sim.model());
+      at.move_to(starts_[i].q.data(), starts_[i].v.data());
+      at.read(outputs, own);
+    } else {
+      std::fill_n(own, size, std::numeric_limits<double>::quiet_NaN());
+    }
+  }
+  if (!any)
+    throw std::logic_error("output: " + environment_name(0) + "no step was taken yet, nor by any other environment");
 }
 
 std::vector<StepMemory> BatchSimulator::memory() const {

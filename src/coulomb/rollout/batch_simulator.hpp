@@ -48,12 +48,16 @@ using BatchParameters = ParameterValues;
 
 class BatchSimulator {
  public:
-  /// num_threads: the caller's included; 0: all cores. Environments share `model` and what `parameters` do not change of it.
+  /// num_threads: the caller's included; 0: all cores that this process may use. Environments share `model` and what `parameters` do not change of it.
   BatchSimulator(std::shared_ptr<const Model> model, int num_envs, int num_threads = 0, SimulatorOptions options = {},
                  const BatchParameters& parameters = {});
 
   int num_envs() const { return static_cast<int>(simulators_.size()); }
   int num_threads() const { return pool_.num_threads(); }
+  /// Those that simulators are made with; timestep 0: each model's own.
+  const SimulatorOptions& options() const { return options_; }
+  /// One per environment, as given or as changed by parameters: before pairs that overlap are left out.
+  const std::vector<std::shared_ptr<const Model>>& models() const { return models_; }
   /// Of environment 0; all have its sizes and names.
   const Model& model() const { return simulators_.front()->model(); }
   const Simulator& environment(int i) const { return *simulators_[static_cast<std::size_t>(i)]; }
@@ -62,8 +66,8 @@ class BatchSimulator {
   /// environment stays where it was and its status says so. q_next, v_next may be the inputs.
   void step(const BatchInput& input, double* q_next, double* v_next);
 
-  /// Derivatives of the last call of step: the identity for environments that the mask left out. Throws std::logic_error naming an environment that
-  /// took no part in a step since it was made or reset.
+  /// Derivatives of the last call of step: the identity for environments that the mask left out; zeros, and `valid` false, for those that
+  /// took no part in a step since they were made or reset. Throws std::logic_error if none did.
   void derivatives(const std::vector<std::string>& parameters, const BatchJacobian& out);
   /// dq1, dv1: n x nv, cotangents of the next states (null: zero). doutputs: n x outputs->tangent_size(), cotangents of outputs. Throws
   /// std::logic_error for forces that the steps do not tell.
@@ -76,10 +80,17 @@ class BatchSimulator {
   /// New values for some parameters: environments (of the mask) get new models and forget their last step. All or, if one is refused
   /// (std::invalid_argument names it), none.
   void set_parameters(const BatchParameters& values, const unsigned char* mask = nullptr);
+  /// The same with models that are given, one per environment, of the structure of those that there are.
+  void set_models(const std::vector<std::shared_ptr<const Model>>& models);
   /// The names as places in one vector of scalars, the same for every environment.
   ParameterSet parameter_set(const std::vector<std::string>& names) const { return ParameterSet(model(), names); }
 
-  void reset(const unsigned char* mask = nullptr);
+  /// Environments (of the mask) forget their last step. q, v (n x nq, n x nv, or null; checked as in step): the states they start from, at
+  /// which outputs are read until they step.
+  void reset(const unsigned char* mask = nullptr, const double* q = nullptr, const double* v = nullptr);
+  /// n x outputs.size() readings after the last step of every environment; after a reset at its start, forces zero; nan where no state is
+  /// known. Throws std::logic_error if there is none to read.
+  void read_outputs(const OutputSet& outputs, double* readings) const;
   std::vector<StepMemory> memory() const;
   void set_memory(const std::vector<StepMemory>& memory);
 
@@ -102,7 +113,10 @@ class BatchSimulator {
   enum class Outcome : std::uint8_t { none, stepped, left_out };
   /// For the derivatives of its rollouts.
   const std::shared_ptr<ReplayWorkspaces>& workspaces() const { return workspaces_; }
-  void set_outcome(int i, Outcome outcome) { outcome_[static_cast<std::size_t>(i)] = outcome; }
+  void set_outcome(int i, Outcome outcome) {
+    outcome_[static_cast<std::size_t>(i)] = outcome;
+    starts_[static_cast<std::size_t>(i)] = {};
+  }
 
  private:
   using Models = std::vector<std::shared_ptr<const Model>>;
@@ -120,6 +134,7 @@ class BatchSimulator {
   Simulators simulators_;
   std::vector<std::shared_ptr<StepGradient>> gradients_;  // one per thread
   std::vector<Outcome> outcome_;                          // of the last call of step
+  std::vector<State> starts_;                             // what reset was told, until the next step; else empty
   std::shared_ptr<ReplayWorkspaces> workspaces_;
 };
 

@@ -72,7 +72,7 @@ std::size_t record_bytes(const StepRecord& r) {
   const FilterTables& f = c.filter;
   std::size_t bytes = sizeof r;
   bytes += array_bytes(r.q, r.v, r.u, r.tau, r.fext, r.q_next, r.v_next, r.acceleration, r.v_free, r.implicit_damping,
-                       r.twist, r.twist_next, r.scratch);
+                       r.twist, r.twist_next, r.scratch, r.spin.velocity, r.travel);
   bytes +=
       array_bytes(d.reference, d.body_rotation, d.body_position, d.columns, d.body_twist, d.column_rate, d.column_chi,
                   d.mass, d.factor_l, d.factor_d, d.u_rows, d.u_hat, d.bias, d.id_dq_T, d.id_dv_T, d.body_quaternion,
@@ -80,10 +80,11 @@ std::size_t record_bytes(const StepRecord& r) {
                   d.factor_work, d.streams, d.scratch, d.link, d.vectors, d.trees);
   bytes += c.contacts.size() * sizeof(Contact);  // room for many is reserved, but never touched
   bytes += array_bytes(c.pose, c.filter_center, c.filter_radius, c.candidates, c.hits, c.box_first, c.box_second,
-                       c.box_pair, c.touch, c.box_margin, c.merged, c.next_cache, c.staging);
+                       c.box_pair, c.touch, c.box_margin, c.merged, c.next_cache, c.staging, c.shift, c.turn, c.reach,
+                       c.plane_margin, c.wide);
   bytes += c.sweep.bytes();
   bytes += array_bytes(f.lookup.start, f.rows, f.allowed, f.pair_of, f.planes, f.local, f.box_half, f.radius, f.reach,
-                       f.size);
+                       f.size, f.core);
   bytes += array_bytes(r.joint_forces.tau, r.joint_forces.dtau_dq, r.joint_forces.dtau_dv, r.joint_forces.dtau_du);
   bytes += array_bytes(r.rows.body_rows, r.rows.dof_rows, r.rows.keys, r.rows.blocks, r.rows.bias, r.rows.compliance,
                        r.rows.weight);

@@ -68,4 +68,15 @@ struct RolloutJacobian {
 RolloutJacobian jacobian(const Rollout& rollout, const std::vector<std::string>& wrt, bool all_states = true,
                          const Progress& progress = {});
 
+/// Where the matrices of all steps go, row major; null: not wanted. By the state before, the controls, the joint forces, the state before
+/// that (bdf2; zeros where a step does not depend on it) and parameters.
+struct StepMatrices {
+  double *A = nullptr, *B = nullptr, *B_tau = nullptr;  ///< steps x 2nv x 2nv, steps x 2nv x nu, steps x 2nv x nv
+  double *A_previous = nullptr, *parameters = nullptr;  ///< steps x 2nv x 2nv, steps x 2nv x set.size()
+  bool* ambiguous = nullptr;                            ///< steps: StepDerivatives::ambiguous
+};
+/// Throws std::logic_error naming a step whose numbers overflowed, std::invalid_argument for unknown parameters.
+void linearize(const Rollout& rollout, const std::vector<std::string>& parameters, const StepMatrices& out,
+               const Progress& progress = {});
+
 }  // namespace coulomb

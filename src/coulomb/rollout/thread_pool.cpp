@@ -1,5 +1,6 @@
 #include "coulomb/rollout/thread_pool.hpp"
 
+#include <sched.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -28,12 +29,22 @@ struct alignas(128) Share {
   int end = 0;
 };
 
+// Those that this process may run on: taskset, containers and batch systems give fewer than the machine has.
+int usable_cores() {
+#ifdef __linux__
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  if (sched_getaffinity(0, sizeof cores, &cores) == 0) return CPU_COUNT(&cores);
+#endif
+  return static_cast<int>(std::thread::hardware_concurrency());
+}
+
 int checked(int num_threads) {
   if (num_threads < 0 || num_threads > max_threads)
     throw std::invalid_argument("num_threads: got " + std::to_string(num_threads) + ", expected 0 (all cores) to " +
                                 std::to_string(max_threads));
   if (num_threads > 0) return num_threads;
-  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, max_threads);
+  return std::clamp(usable_cores(), 1, max_threads);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace coulomb {
 
 class ThreadPool {
  public:
-  /// num_threads, the caller's included; 0: as many as the machine offers. They start with the first run.
+  /// num_threads, the caller's included; 0: as many as this process may use (its CPU affinity). They start with the first run.
   explicit ThreadPool(int num_threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;

@@ -27,6 +27,7 @@ struct Block {
   bool speculative = false;  ///< its g counts in the scale only when negative (a gap that is still open)
   int facets = 4;            ///< pyramid: sides of the polygon, even, 4 .. max_facets
   bool inscribed = false;    ///< pyramid: polygon inside the disc instead of around it
+  bool corner = false;       ///< its g, as a function of the state, has another slope on the other side of this state
 
   bool is_contact() const { return type == BlockType::cone || type == BlockType::pyramid; }
 };

@@ -132,13 +132,24 @@ std::vector<double> ContactProblem::dlambda_along_dG(const std::vector<double>& 
   check_size("dG", dG.size(), n * n, "the shape of G");
   check_finite("dG", dG);
   linearize();
-  std::vector<double> s(n, 0.0);
-  for (std::size_t i = 0; i < n; ++i)
-    for (std::size_t j = 0; j < n; ++j) s[i] += dG[i * n + j] * result_.lambda[j];
-  std::vector<double> s_0(n, 0.0);
-  for (std::size_t i = 0; i < n; ++i)
-    for (std::size_t j = 0; j < n; ++j) s_0[i] += dG[i * n + j] * result_.lambda_0[j];
-  linearization_.solve(s.data(), s.data(), 1, 1, s_0.data());
+
+  // dG lambda of every level that counts by itself.
+  const auto times_dG = [&](const std::vector<double>& lambda) {
+    std::vector<double> product(n, 0.0);
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t j = 0; j < n; ++j) product[i] += dG[i * n + j] * lambda[j];
+    return product;
+  };
+  std::vector<std::vector<double>> lower;
+  std::vector<const double*> s_lower;
+  std::vector<double> lambda(n);
+  for (int level = 0; level < linearization_.lower_levels(); ++level) {
+    linearization_.impulses(level, lambda.data());
+    lower.push_back(times_dG(lambda));
+  }
+  for (const std::vector<double>& values : lower) s_lower.push_back(values.data());
+  std::vector<double> s = times_dG(result_.lambda);
+  linearization_.solve(s.data(), s.data(), 1, 1, s_lower.data());
   return s;
 }
 

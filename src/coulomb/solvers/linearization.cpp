@@ -12,6 +12,7 @@ namespace coulomb {
 namespace {
 
 constexpr double negligible_round = 1e-5;  // its square is what is then neglected
+constexpr double negligible_speed = 1e-8;  // scaled: of a level whose right-hand side is taken to be the last one's
 
 COULOMB_SIMD void add_row(double a, const double* __restrict x, int n, double* __restrict y) {
   for (int j = 0; j < n; ++j) y[j] += a * x[j];
@@ -26,9 +27,7 @@ double* grown(Vector& v, std::size_t size) {
 }  // namespace
 
 void ProblemLinearization::build(const ConstraintProblem& problem, const SolverResult& result) {
-  grown(lambda_, problem.ld);
-  grown(c_, problem.ld);
-  grown(direction_, problem.ld);
+  for (auto* values : {&lambda_, &c_, &direction_}) grown(*values, problem.ld);
   if (modes_.size() < problem.blocks.size()) modes_.resize(problem.blocks.size());
 
   // Solvers of the problem as given leave redundant rows to a compliance, too.
@@ -36,64 +35,124 @@ void ProblemLinearization::build(const ConstraintProblem& problem, const SolverR
   levels_ = result.relaxation > 0 ? 0 : std::max(result.levels, 1);
   scaled_.assign(problem);
   compliance_ = regularised ? result.compliance : SolverSettings().compliance;
+  sharper_levels_ = result.relaxation > 0 ? 0 : result.sharper_levels;
   scaled_.set_compliance(compliance_);
 
-  build_level(1, result, regularised);
-  build_sharper_levels(result);
-  round_weights();
-  two_levels_ = regularised && levels_ > 0 && slides() && redundant();
-  if (two_levels_) {
-    build_level(0, result, regularised);
-    scaled_.to_scaled(result.lambda_0.data(), grown(lambda_0_, problem.ld));
-  }
+  lower_ = 0;
+  num_further_ = 0;
+  yields_.assign(problem.blocks.size(), {});
+  reserve_kinks();
+  if (lower_lambda_.empty()) lower_lambda_.resize(1);
+  scaled_.to_scaled(result.lambda_0.data(), grown(lower_lambda_[0], problem.ld));
+  build_last(result, regularised);
+  const bool redundant_rows = levels_ > 0 && redundant();
+  const int lower = redundant_rows && regularised ? find_lower_levels() : 0;
+  if (redundant_rows && let_rows_yield()) build_last(result, regularised);
+  at_kink_ = find_kinks(result);
+  build_sharper_levels();
+  for (int level = 0; level < lower; ++level) build_level(level, result);
+  lower_ = lower;
   scaled_.to_scaled(result.lambda.data(), lambda_.data());
 }
 
 /// Labels are those of level 0, directions and slips the level's own.
-void ProblemLinearization::build_level(int level, const SolverResult& result, bool regularised) {
-  scaled_.to_scaled(result.lambda_0.data(), lambda_.data());
-  if (level == 0) {
-    scaled_.set_level(nullptr);
-  } else {
-    if (result.levels > 0) scaled_.set_level(lambda_.data());
-    scaled_.to_scaled(result.lambda.data(), lambda_.data());
-  }
+void ProblemLinearization::build_last(const SolverResult& result, bool regularised) {
+  scaled_.set_level(result.levels > 0 ? lower_lambda_[0].data() : nullptr);
+  scaled_.to_scaled(result.lambda.data(), lambda_.data());
   if (regularised) scaled_.velocity(lambda_.data(), c_.data());
   else scaled_.exact_velocity(lambda_.data(), c_.data());
   choose_modes(result);
-  systems_[level].set_modes(scaled_, modes_.data());
-  systems_[level].factorise(scaled_, 0);
+  last_.set_modes(scaled_, modes_.data());
+  last_.factorise(scaled_, 0);
+  round_weights();
 }
 
 /// The same rows with smaller compliances. Only where the usual levels left something.
-void ProblemLinearization::build_sharper_levels(const SolverResult& result) {
-  sharper_levels_ = result.relaxation > 0 ? 0 : result.sharper_levels;
+void ProblemLinearization::build_sharper_levels() {
   if (sharper_levels_ == 0) return;
   if (static_cast<int>(sharper_.size()) < sharper_levels_) sharper_.resize(static_cast<std::size_t>(sharper_levels_));
-  for (int level = 0; level < sharper_levels_; ++level) {
-    scaled_.set_compliance(compliance_ * std::pow(sharpening, level + 1));
-    sharper_[level].set_modes(scaled_, modes_.data());
-    sharper_[level].factorise(scaled_, 0);
+  for (int level = levels_ + 1; level <= total_levels(); ++level) {
+    scaled_.set_compliance(compliance_ * share(level));
+    upper_system(level).set_modes(scaled_, modes_.data());
+    upper_system(level).factorise(scaled_, 0);
   }
   scaled_.set_compliance(compliance_);
+}
+
+double ProblemLinearization::share(int level) const {
+  return level <= levels_ ? 1.0 : std::pow(sharpening, level - levels_);
+}
+
+void ProblemLinearization::build_level(int level, const SolverResult& result) {
+  scaled_.set_level(level > 0 ? lower_lambda_[level - 1].data() : nullptr);
+  std::copy_n(lower_lambda_[level].begin(), scaled_.ld, lambda_.begin());
+  scaled_.velocity(lambda_.data(), c_.data());
+  choose_modes(result);
+  if (static_cast<int>(lower_systems_.size()) <= level) lower_systems_.resize(level + 1);
+  lower_systems_[level].set_modes(scaled_, modes_.data());
+  lower_systems_[level].factorise(scaled_, 0);
+}
+
+/// The impulses of the lower levels, and how many levels count by themselves: what a level's own right-hand side changes is that of the
+/// difference of impulses, dG (lambda_k - lambda), through the levels above. Level 0 is known; the next follow from it and the modes.
+int ProblemLinearization::find_lower_levels() {
+  const int size = last_.size;
+  double* x = grown(buffer_, static_cast<std::size_t>(size));
+  double* round = grown(second_round_, static_cast<std::size_t>(size));
+  double* again = grown(first_round_, static_cast<std::size_t>(size));
+  for (int i = 0; i < size; ++i) x[i] = std::sin(1.0 + 2.4 * i);
+  last_.solve(scaled_, x, 1, 1);
+  const auto moved_by_round = [&] {  // the speed, of impulses x = A^-1 B E C x
+    std::fill_n(round, size, 0.0);
+    add_round(x, round, 1, 1, false);
+    std::copy_n(round, size, x);
+    last_.solve(scaled_, x, 1, 1);
+    std::fill_n(again, size, 0.0);
+    add_round(x, again, 1, 1, false);
+    double energy = 0;
+    for (int i = 0; i < size; ++i) energy += x[i] * (round[i] - again[i]);
+    return std::sqrt(std::abs(energy));
+  };
+  const double once = moved_by_round();
+  const double twice = moved_by_round();
+
+  int count = slides() ? 1 : 0;
+  const int below = sharper_levels_ > 0 ? levels_ + 1 : levels_;  // the usual ones that are not the last
+  for (int level = 0; level < below; ++level) {
+    if (static_cast<int>(lower_lambda_.size()) <= level) lower_lambda_.emplace_back();
+    if (level > 0) {
+      double* lambda = grown(lower_lambda_[level], scaled_.ld);
+      scaled_.set_level(lower_lambda_[level - 1].data());
+      last_.step(scaled_, lambda_.data(), lambda, grown(rows_, scaled_.ld));
+    }
+    double difference = 0;
+    for (int i = 0; i < scaled_.n; ++i)
+      difference = std::max(difference, std::abs(lower_lambda_[level][i] - lambda_[i]));
+    if (difference * (level + 1 < below ? twice : once) > negligible_speed) count = level + 1;
+    else if (difference * once <= negligible_speed) break;
+  }
+  return count;
+}
+
+void ProblemLinearization::impulses(int level, double* lambda) const {
+  for (int i = 0; i < scaled_.n; ++i) lambda[i] = lower_lambda_[level][i] * scaled_.inverse_root[i] * scaled_.ref;
 }
 
 /// Does a round move anything? It does by the compliance over the least pivot.
 bool ProblemLinearization::redundant() {
   const int size = last().size;
-  double* first = grown(first_round_, static_cast<std::size_t>(size));
   double* x = grown(buffer_, static_cast<std::size_t>(size));
-  for (int i = 0; i < size; ++i) first[i] = std::sin(1.0 + 2.4 * i);  // in no special direction
-  std::copy_n(first, size, x);
-  systems_[1].solve(scaled_, x, 1, 1);
-  std::vector<double>& before = rows_;
-  grown(before, static_cast<std::size_t>(size));
-  std::copy_n(x, size, before.begin());
-  repeat(x, 1, 1, false);
+  double* round = grown(second_round_, static_cast<std::size_t>(size));
+  for (int i = 0; i < size; ++i) x[i] = std::sin(1.0 + 2.4 * i);  // in no special direction
+  last_.solve(scaled_, x, 1, 1);
+  std::fill_n(round, size, 0.0);
+  add_round(x, round, 1, 1, false);
+  last_.solve(scaled_, round, 1, 1);
+
   double moved = 0;
   double largest = 0;
   for (int i = 0; i < size; ++i) {
-    moved = std::max(moved, std::abs(x[i] - before[i]));
+    moved = std::max(moved, std::abs(round[i]));
     largest = std::max(largest, std::abs(x[i]));
   }
   return !(moved <= negligible_round * largest);
@@ -119,6 +178,7 @@ void ProblemLinearization::choose_modes(const SolverResult& result) {
     }
     modes_[b].mode = result.modes[b];
     modes_[b].k = std::clamp(modes_[b].k, 0.0, 1.0);
+    apply(yields_[b], b, modes_[b]);
   }
 }
 
@@ -147,7 +207,7 @@ bool ProblemLinearization::deficient() {
   double* inverse = grown(first_round_, static_cast<std::size_t>(size) * size);
   std::fill_n(inverse, static_cast<std::size_t>(size) * size, 0.0);
   for (int i = 0; i < size; ++i) inverse[static_cast<std::size_t>(i) * size + i] = 1;
-  systems_[1].solve(scaled_, inverse, size, size);
+  last_.solve(scaled_, inverse, size, size);
   double directions = 0;
   for (const RoundWeight& w : round_weights_)
     directions += w.value * inverse[static_cast<std::size_t>(w.column) * size + w.row];
@@ -164,87 +224,31 @@ void ProblemLinearization::add_round(const double* x, double* to, int ncols, int
   }
 }
 
-void ProblemLinearization::add_rows(const double* rows, double* to, int ncols, int ld) const {
-  for (int i = 0; i < last().size; ++i)
-    add_row(1, rows + static_cast<long>(i) * ld, ncols, to + static_cast<long>(i) * ld);
-}
-
-/// From the last usual level to the last of all: x = A_k^-1 (b + B E_k C x) of every level k with a smaller compliance.
-void ProblemLinearization::sharpen(double* x, const double* b, int ncols, int ld) {
-  if (sharper_levels_ == 0) return;
-  const std::size_t length = static_cast<std::size_t>(last().size) * static_cast<std::size_t>(ld);
-  double* next = grown(second_round_, length);
-  for (int level = 0; level < sharper_levels_; ++level) {
-    const double smaller = std::pow(sharpening, level + 1);
-    std::copy_n(b, length, next);
-    add_round(x, next, ncols, ld, false, smaller);
-    scaled_.set_compliance(compliance_ * smaller);
-    sharper_[level].solve(scaled_, next, ncols, ld);
-    std::copy_n(next, length, x);
-  }
-  scaled_.set_compliance(compliance_);
-}
-
-/// The transpose: x becomes what the last usual level is given, and the sum of what the others make of b's cotangent is returned; null
-/// where there are none.
-double* ProblemLinearization::sharpen_transposed(double* x, int ncols, int ld) {
-  if (sharper_levels_ == 0) return nullptr;
-  const std::size_t length = static_cast<std::size_t>(last().size) * static_cast<std::size_t>(ld);
-  double* sum = grown(sum_, length);
-  double* next = grown(second_round_, length);
-  std::fill_n(sum, length, 0.0);
-  for (int level = sharper_levels_ - 1; level >= 0; --level) {
-    const double smaller = std::pow(sharpening, level + 1);
-    scaled_.set_compliance(compliance_ * smaller);
-    sharper_[level].solve_transposed(scaled_, x, ncols, ld);
-    add_rows(x, sum, ncols, ld);
-    std::fill_n(next, length, 0.0);
-    add_round(x, next, ncols, ld, true, smaller);
-    std::copy_n(next, length, x);
-  }
-  scaled_.set_compliance(compliance_);
-  return sum;
-}
-
 void ProblemLinearization::solve_upper_transposed(double* x, double* lowest, int ncols, int ld) {
   const std::size_t length = static_cast<std::size_t>(last().size) * static_cast<std::size_t>(ld);
-  const double* sharper = sharpen_transposed(x, ncols, ld);
-  systems_[1].solve_transposed(scaled_, x, ncols, ld);
-  std::copy_n(x, length, lowest);
   double* next = grown(second_round_, length);
-  for (int level = 1; level < levels_; ++level) {
-    std::fill_n(next, length, 0.0);
-    add_round(lowest, next, ncols, ld, true);
-    systems_[1].solve_transposed(scaled_, next, ncols, ld);
+  std::copy_n(x, length, next);
+  std::fill_n(x, length, 0.0);
+  for (int level = total_levels(); level >= lower_; --level) {
+    upper_system(level).solve_transposed(scaled_, next, ncols, ld);
+    for (int i = 0; i < last().size; ++i)
+      add_row(1, next + static_cast<long>(i) * ld, ncols, x + static_cast<long>(i) * ld);
     std::copy_n(next, length, lowest);
-    add_rows(next, x, ncols, ld);
+    if (level == lower_) return;
+    std::fill_n(next, length, 0.0);
+    add_round(lowest, next, ncols, ld, true, share(level));
   }
-  if (sharper) add_rows(sharper, x, ncols, ld);
 }
 
 void ProblemLinearization::solve_upper(double* x, const double* b, int ncols, int ld) {
   const std::size_t length = static_cast<std::size_t>(last().size) * static_cast<std::size_t>(ld);
-  systems_[1].solve(scaled_, x, ncols, ld);
   double* next = grown(second_round_, length);
-  for (int level = 1; level < levels_; ++level) {
+  upper_system(lower_).solve(scaled_, x, ncols, ld);
+  for (int level = lower_ + 1; level <= total_levels(); ++level) {
     std::copy_n(b, length, next);
-    add_round(x, next, ncols, ld, false);
-    systems_[1].solve(scaled_, next, ncols, ld);
+    add_round(x, next, ncols, ld, false, share(level));
+    upper_system(level).solve(scaled_, next, ncols, ld);
     std::copy_n(next, length, x);
-  }
-  sharpen(x, b, ncols, ld);
-}
-
-/// From x = A^-1 b to the last level's, b in first_round_.
-void ProblemLinearization::repeat(double* x, int ncols, int ld, bool transposed) {
-  const int size = last().size;
-  double* next = grown(second_round_, static_cast<std::size_t>(size) * ld);
-  for (int level = 0; level < levels_; ++level) {
-    std::copy_n(first_round_.data(), static_cast<std::size_t>(size) * ld, next);
-    add_round(x, next, ncols, ld, transposed);
-    if (transposed) systems_[1].solve_transposed(scaled_, next, ncols, ld);
-    else systems_[1].solve(scaled_, next, ncols, ld);
-    std::copy_n(next, static_cast<std::size_t>(size) * ld, x);
   }
 }
 
@@ -307,83 +311,87 @@ void ProblemLinearization::reduced_rows_transposed(const double* x, double* Btx,
   scatter(last(), true, x, Btx, ncols, ld);
 }
 void ProblemLinearization::reduced_rows(int level, const double* Y, double* BY, int ncols, int ld) const {
-  gather(systems_[level], true, Y, BY, ncols, ld);
+  gather(system(level), true, Y, BY, ncols, ld);
 }
 void ProblemLinearization::expand_transposed(int level, const double* Y, double* CtY, int ncols, int ld) const {
-  gather(systems_[level], false, Y, CtY, ncols, ld);
+  gather(system(level), false, Y, CtY, ncols, ld);
 }
 
-void ProblemLinearization::pass_down(const double* x, double* out, int ncols, int ld) {
+void ProblemLinearization::pass_down(int level, const double* x, double* out, int ncols, int ld) {
   double* rows = grown(rows_, static_cast<std::size_t>(scaled_.n) * ld);
-  scatter(systems_[1], true, x, rows, ncols, ld);
-  weigh_rows(rows, ncols, ld);
-  gather(systems_[0], false, rows, out, ncols, ld);
+  scatter(system(level + 1), true, x, rows, ncols, ld);
+  weigh_rows(share(level + 1), rows, ncols, ld);
+  gather(system(level), false, rows, out, ncols, ld);
 }
 
-void ProblemLinearization::pass_up(const double* x, double* out, int ncols, int ld) {
+void ProblemLinearization::pass_up(int level, const double* x, double* out, int ncols, int ld) {
   double* rows = grown(rows_, static_cast<std::size_t>(scaled_.n) * ld);
-  scatter(systems_[0], false, x, rows, ncols, ld);
-  weigh_rows(rows, ncols, ld);
-  gather(systems_[1], true, rows, out, ncols, ld);
+  scatter(system(level), false, x, rows, ncols, ld);
+  weigh_rows(share(level + 1), rows, ncols, ld);
+  gather(system(level + 1), true, rows, out, ncols, ld);
 }
 
 /// Physical impulses to the velocities of the compliance.
-void ProblemLinearization::weigh_rows(double* rows, int ncols, int ld) const {
+void ProblemLinearization::weigh_rows(double share_of_compliance, double* rows, int ncols, int ld) const {
   for (int i = 0; i < scaled_.n; ++i) {
     const double d = scaled_.inverse_root[i];
-    const double weight = scaled_.E[i] / (d * d);
+    const double weight = share_of_compliance * scaled_.E[i] / (d * d);
     for (int j = 0; j < ncols; ++j) rows[static_cast<long>(i) * ld + j] *= weight;
   }
 }
 
-void ProblemLinearization::solve_transposed(const double* w, double* z, double* z_0) {
+void ProblemLinearization::solve_transposed(const double* w, double* z, double* const* z_lower) {
   const int size = last().size;
   double* x = grown(buffer_, static_cast<std::size_t>(size));
   double* down = grown(first_round_, static_cast<std::size_t>(size));
   double* lowest = grown(lowest_, static_cast<std::size_t>(size));
-  gather(systems_[1], false, w, x, 1, 1);
+  const auto store = [&](const ReducedSystem& system, double* values, double* to) {
+    for (int i = 0; i < size; ++i) values[i] = -values[i];
+    scatter(system, true, values, to, 1, 1);
+    for (int i = 0; i < size; ++i) values[i] = -values[i];
+  };
+  gather(last(), false, w, x, 1, 1);
   solve_upper_transposed(x, lowest, 1, 1);
-  pass_down(lowest, down, 1, 1);
-  systems_[0].solve_transposed(scaled_, down, 1, 1);
-  for (int i = 0; i < size; ++i) {
-    x[i] = -x[i];
-    down[i] = -down[i];
+  store(last(), x, z);
+  for (int level = lower_ - 1; level >= 0; --level) {
+    pass_down(level, lowest, down, 1, 1);
+    solve_level_transposed(level, down, 1, 1);
+    store(system(level), down, z_lower[level]);
+    std::copy_n(down, size, lowest);
   }
-  scatter(systems_[1], true, x, z, 1, 1);
-  scatter(systems_[0], true, down, z_0, 1, 1);
 }
 
 void ProblemLinearization::solve_reduced(double* rhs, int ncols, int ld) {
-  std::copy_n(rhs, static_cast<std::size_t>(last().size) * ld,
-              grown(first_round_, static_cast<std::size_t>(last().size) * ld));
-  systems_[1].solve(scaled_, rhs, ncols, ld);
-  repeat(rhs, ncols, ld, false);
-  sharpen(rhs, first_round_.data(), ncols, ld);
+  const std::size_t length = static_cast<std::size_t>(last().size) * static_cast<std::size_t>(ld);
+  std::copy_n(rhs, length, grown(first_round_, length));
+  solve_upper(rhs, first_round_.data(), ncols, ld);
 }
 
 void ProblemLinearization::solve_reduced_transposed(double* rhs, int ncols, int ld) {
-  const double* sharper = sharpen_transposed(rhs, ncols, ld);
-  std::copy_n(rhs, static_cast<std::size_t>(last().size) * ld,
-              grown(first_round_, static_cast<std::size_t>(last().size) * ld));
-  systems_[1].solve_transposed(scaled_, rhs, ncols, ld);
-  repeat(rhs, ncols, ld, true);
-  if (sharper) add_rows(sharper, rhs, ncols, ld);
+  const std::size_t length = static_cast<std::size_t>(last().size) * static_cast<std::size_t>(ld);
+  solve_upper_transposed(rhs, grown(first_round_, length), ncols, ld);
 }
 
-void ProblemLinearization::solve(const double* s, double* dlambda, int ncols, int ld, const double* s_0) {
+void ProblemLinearization::solve(const double* s, double* dlambda, int ncols, int ld, const double* const* s_lower) {
   const int size = last().size;
   const std::size_t length = static_cast<std::size_t>(size) * static_cast<std::size_t>(ld);
   double* x = grown(buffer_, length);
+  const auto add = [&](const double* from, double* to) {
+    for (int i = 0; i < size; ++i) add_row(1, from + static_cast<long>(i) * ld, ncols, to + static_cast<long>(i) * ld);
+  };
   gather(last(), true, s, x, ncols, ld);
-  if (two_levels_) {
+  if (lower_ > 0) {
     double* b = grown(first_round_, length);
-    double* first = grown(lowest_, length);
+    double* own = grown(lowest_, length);
     double* up = grown(second_round_, length);
     std::copy_n(x, length, b);
-    gather(systems_[0], true, s_0 ? s_0 : s, first, ncols, ld);
-    systems_[0].solve(scaled_, first, ncols, ld);
-    pass_up(first, up, ncols, ld);
-    for (int i = 0; i < size; ++i) add_row(1, up + static_cast<long>(i) * ld, ncols, x + static_cast<long>(i) * ld);
+    for (int level = 0; level < lower_; ++level) {
+      gather(system(level), true, s_lower ? s_lower[level] : s, own, ncols, ld);
+      if (level > 0) add(up, own);
+      solve_level(level, own, ncols, ld);
+      pass_up(level, own, up, ncols, ld);
+    }
+    add(up, x);
     solve_upper(x, b, ncols, ld);
   } else {
     solve_reduced(x, ncols, ld);
@@ -399,21 +407,23 @@ void ProblemLinearization::solve_transposed(const double* w, double* z, int ncol
   double* x = grown(buffer_, length);
   double* lowest = grown(lowest_, length);
   gather(last(), false, w, x, ncols, ld);
-  if (two_levels_) solve_upper_transposed(x, lowest, ncols, ld);
+  if (lower_ > 0) solve_upper_transposed(x, lowest, ncols, ld);
   else solve_reduced_transposed(x, ncols, ld);
   for (int i = 0; i < size; ++i)
     for (int j = 0; j < ncols; ++j) x[static_cast<long>(i) * ld + j] = -x[static_cast<long>(i) * ld + j];
   scatter(last(), true, x, z, ncols, ld);
-  if (!two_levels_) return;
 
-  // And what goes through level 0.
-  double* down = grown(first_round_, length);
-  double* other = grown(second_round_, static_cast<std::size_t>(scaled_.n) * ld);
-  pass_down(lowest, down, ncols, ld);
-  systems_[0].solve_transposed(scaled_, down, ncols, ld);
-  scatter(systems_[0], true, down, other, ncols, ld);
-  for (int i = 0; i < scaled_.n; ++i)
-    add_row(-1, other + static_cast<long>(i) * ld, ncols, z + static_cast<long>(i) * ld);
+  // And what goes through the lower levels.
+  for (int level = lower_ - 1; level >= 0; --level) {
+    double* down = grown(first_round_, length);
+    double* other = grown(second_round_, static_cast<std::size_t>(scaled_.n) * ld);
+    pass_down(level, lowest, down, ncols, ld);
+    solve_level_transposed(level, down, ncols, ld);
+    std::copy_n(down, length, lowest);
+    scatter(system(level), true, down, other, ncols, ld);
+    for (int i = 0; i < scaled_.n; ++i)
+      add_row(-1, other + static_cast<long>(i) * ld, ncols, z + static_cast<long>(i) * ld);
+  }
 }
 
 void ProblemLinearization::solve_transposed(const double* w, double* z) { solve_transposed(w, z, 1, 1); }
@@ -426,50 +436,28 @@ void ProblemLinearization::operator_matrix(double* K, int ld) {
   solve(K, K, scaled_.n, ld);
 }
 
-// Level 0 has c = (G + E) p, later ones G p - E (dlambda - p).
-void ProblemLinearization::response(const double* p, double* out) {
+// Level 0 has c = (G + E) p, later ones G p - E (dlambda - p), dlambda of the level below.
+void ProblemLinearization::response(const double* const* p_lower, const double* p, double* out) {
   const int n = scaled_.n;
   double* x = grown(buffer_, static_cast<std::size_t>(last().size));
-  std::fill(c_.begin(), c_.begin() + scaled_.ld, 0.0);
-  scaled_.add_product(p, c_.data());
-  for (int i = 0; i < n; ++i) c_[i] /= scaled_.inverse_root[i];
-  gather(last(), true, c_.data(), x, 1, 1);
-  systems_[1].solve(scaled_, x, 1, 1);
-
-  for (int i = 0; i < n; ++i) c_[i] -= scaled_.E[i] * p[i] / scaled_.inverse_root[i];
-  gather(last(), true, c_.data(), grown(first_round_, static_cast<std::size_t>(last().size)), 1, 1);
-  repeat(x, 1, 1, false);
-  sharpen(x, first_round_.data(), 1, 1);
-  for (int i = 0; i < last().size; ++i) x[i] = -x[i];
-  scatter(last(), false, x, out, 1, 1);
-  for (int i = 0; i < n; ++i) out[i] += p[i] * scaled_.inverse_root[i];
-}
-
-/// The same where each level has its own: p_0 at level 0.
-void ProblemLinearization::response(const double* p_0, const double* p, double* out) {
-  const int n = scaled_.n;
-  double* x = grown(buffer_, static_cast<std::size_t>(last().size));
-  double* first = grown(rows_, static_cast<std::size_t>(n));
-  const auto respond = [&](ReducedSystem& system, const double* direct, const double* below, double* dlambda) {
+  double* below = grown(rows_, static_cast<std::size_t>(n));
+  std::fill_n(below, n, 0.0);
+  for (int level = 0; level <= total_levels(); ++level) {
+    if (level > levels_) scaled_.set_compliance(compliance_ * share(level));
+    const double* direct = level < lower_ ? p_lower[level] : p;
+    ReducedSystem& own = level < lower_ ? lower_systems_[level] : upper_system(level);
     std::fill(c_.begin(), c_.begin() + scaled_.ld, 0.0);
     scaled_.add_product(direct, c_.data());
-    for (int i = 0; below && i < n; ++i) c_[i] -= scaled_.E[i] * below[i] / scaled_.inverse_root[i];
-    for (int i = 0; i < n; ++i) c_[i] /= scaled_.inverse_root[i];
-    gather(system, true, c_.data(), x, 1, 1);
-    system.solve(scaled_, x, 1, 1);
-    for (int i = 0; i < last().size; ++i) x[i] = -x[i];
-    scatter(system, false, x, dlambda, 1, 1);
-    for (int i = 0; i < n; ++i) dlambda[i] += direct[i] * scaled_.inverse_root[i];
-  };
-
-  respond(systems_[0], p_0, nullptr, first);
-  std::copy_n(first, n, out);
-  for (int level = 0; level < levels_; ++level) respond(systems_[1], p, out, out);
-  for (int level = 0; level < sharper_levels_; ++level) {
-    scaled_.set_compliance(compliance_ * std::pow(sharpening, level + 1));
-    respond(sharper_[level], p, out, out);
+    for (int i = 0; i < n; ++i)
+      c_[i] = (c_[i] - scaled_.E[i] * below[i] / scaled_.inverse_root[i]) / scaled_.inverse_root[i];
+    gather(own, true, c_.data(), x, 1, 1);
+    own.solve(scaled_, x, 1, 1);
+    for (int i = 0; i < own.size; ++i) x[i] = -x[i];
+    scatter(own, false, x, below, 1, 1);
+    for (int i = 0; i < n; ++i) below[i] += direct[i] * scaled_.inverse_root[i];
   }
-  scaled_.set_compliance(compliance_);
+  if (sharper_levels_ > 0) scaled_.set_compliance(compliance_);
+  std::copy_n(below, n, out);
 }
 
 /// Change of an impulse that slides, per unit of friction: its normal part times its direction, scaled.
@@ -485,15 +473,20 @@ void ProblemLinearization::friction_direction(int b, const double* lambda, doubl
 
 void ProblemLinearization::dlambda_dmu(int block, double* out) {
   friction_direction(block, lambda_.data(), direction_.data());
-  if (!two_levels_) return response(direction_.data(), out);
-  friction_direction(block, lambda_0_.data(), grown(direction_0_, direction_.size()));
-  response(direction_0_.data(), direction_.data(), out);
+  lower_pointers_.resize(lower_);
+  if (static_cast<int>(lower_direction_.size()) < lower_) lower_direction_.resize(lower_);
+  for (int level = 0; level < lower_; ++level) {
+    double* p = grown(lower_direction_[level], direction_.size());
+    friction_direction(block, lower_lambda_[level].data(), p);
+    lower_pointers_[level] = p;
+  }
+  response(lower_pointers_.data(), direction_.data(), out);
 }
 
 void ProblemLinearization::dlambda_dmu(double* out, int ld) {
-  std::vector<double> column(scaled_.n);
+  double* column = grown(column_, static_cast<std::size_t>(scaled_.n));
   for (int b = 0; b < scaled_.num_blocks; ++b) {
-    dlambda_dmu(b, column.data());
+    dlambda_dmu(b, column);
     for (int i = 0; i < scaled_.n; ++i) out[static_cast<long>(i) * ld + b] = column[i];
   }
 }
@@ -502,10 +495,12 @@ void ProblemLinearization::dlambda_dbound(int block, double* out) {
   double* p = direction_.data();
   std::fill(p, p + scaled_.ld, 0.0);
   const int row = scaled_.blocks[block].row;
+  if (yields_[block].entirely) std::fill_n(out, scaled_.n, 0.0);
+  if (yields_[block].entirely) return;
   if (modes_[block].mode == Mode::upper) p[row] = 1 / scaled_.inverse_root[row];
   if (modes_[block].mode == Mode::lower) p[row] = -1 / scaled_.inverse_root[row];
-  if (two_levels_) response(p, p, out);
-  else response(p, out);
+  lower_pointers_.assign(lower_, p);
+  response(lower_pointers_.data(), p, out);
 }
 
 }  // namespace coulomb

@@ -10,9 +10,13 @@
 // which turns the compliance of what is determined into O(epsilon^2), and shares among redundant rows what is not. Levels with a smaller
 // compliance (SolverResult::sharper_levels) follow, each with a factor of its own.
 //
-// Where redundant contacts slide that is not enough: the next velocity depends on how they share, which level 0 decides to first order in
-// its own velocity. Then (two_levels) level 0 has a factor and right-hand sides s_0 of its own, taken at its impulses and velocities:
-//   dlambda_0 = -C_0 A_0^-1 B_0 s_0,   dlambda = -C A^-1 B (s - E dlambda_0)
+// That takes s to be the same for all levels, although they differ in impulses and velocities. Where redundant contacts slide (the next
+// velocity depends on how they share) or rows are nearly redundant (their impulses differ from level to level), it is not: then the first
+// few levels (lower_levels) have a factor and right-hand sides of their own, taken at their impulses and velocities:
+//   dlambda_0 = -C_0 A_0^-1 B_0 s_0,   dlambda_1 = -C_1 A_1^-1 B_1 (s_1 - E dlambda_0),   ...   dlambda = -C A^-1 B (s - E dlambda_k)
+//
+// Rows that hold only because nothing asks them to move by more than the compliance (dry friction beside an equality that is satisfied)
+// give way: linearization_kinks.cpp, which also finds where one-sided derivatives differ.
 //
 // Which derivative at a tie: the modes are those of SolverResult. With a margin below 1e-8 of the problem's scale a block between
 // separating and touching counts as separating, one between sticking and sliding as sticking, a box between its inside and a bound
@@ -37,14 +41,30 @@ class ProblemLinearization {
   int reduced_size() const { return last().size; }
   bool symmetric() const { return last().symmetric; }  ///< nothing slides: B = C^T, A symmetric
   bool slides() const { return !last().symmetric; }
-  /// Level 0 counts by itself: s of the functions below is taken to be the same for both levels, which it is not in a step.
-  bool two_levels() const { return two_levels_; }
+  /// So many levels below the last have right-hand sides of their own. Where there are some, s of the functions below is taken to be the
+  /// same for all of them, which it is not in a step.
+  int lower_levels() const { return lower_; }
+  void impulses(int level, double* lambda) const;  ///< n: lambda of a lower level
   /// The compliance chose among impulses that are not unique: tr(B E C A^-1), the number of directions that it alone determines, is not 0.
   /// A solve with as many columns as unknowns.
   bool deficient();
+  /// Another side of this state has another derivative: a tie or a corner of g (Block::corner) that the impulses feel.
+  bool at_kink() const { return at_kink_; }
+  /// A combination z (n) of rows that ask for the same motion, so that none of them can have its own: a change of the problem with z . s != 0
+  /// has different one-sided derivatives, or, where the band is finite, others inside of it.
+  struct Unresolved {
+    std::vector<double> z;
+    double band = 0;  ///< m/s, rad/s: of z . s
+  };
+  /// Of the rows that the solution has. False, and z = 0: there is none. band: m/s, rad/s, of z . s: so far none of them reaches a border, and the
+  /// derivative holds.
+  bool unresolved(double* z, double& band);
+  /// Further ones, each by itself: rows that yield, rows that compete, ties.
+  int num_further() const { return num_further_; }
+  const Unresolved& further(int index) const { return further_[index]; }
 
-  /// n x ncols to n x ncols; may be the same array. s_0: s of level 0 (at lambda_0), where it has two levels; null: the same.
-  void solve(const double* s, double* dlambda, int ncols, int ld, const double* s_0 = nullptr);
+  /// n x ncols to n x ncols; may be the same array. s_lower[level]: s of the lower levels (at their impulses); null: the same.
+  void solve(const double* s, double* dlambda, int ncols, int ld, const double* const* s_lower = nullptr);
   void solve_transposed(const double* w, double* z);  ///< z = K^T w: w . dlambda = z . s
   void solve_transposed(const double* w, double* z, int ncols, int ld);
   void operator_matrix(double* K, int ld);      ///< n x n
@@ -60,62 +80,116 @@ class ProblemLinearization {
   void solve_reduced(double* rhs, int ncols, int ld);                                   ///< all rounds, in place
   void solve_reduced_transposed(double* rhs, int ncols, int ld);
 
-  // Where there are two levels, the pieces of each (0, 1). Both have m reduced rows.
+  // Where there are lower levels, the pieces of each (0 ..). All have m reduced rows.
   void reduced_rows(int level, const double* Y, double* BY, int ncols, int ld) const;
   void expand_transposed(int level, const double* Y, double* CtY, int ncols, int ld) const;
-  void solve_level(int level, double* rhs, int ncols, int ld) { systems_[level].solve(scaled_, rhs, ncols, ld); }
+  void solve_level(int level, double* rhs, int ncols, int ld) { system(level).solve(scaled_, rhs, ncols, ld); }
   void solve_level_transposed(int level, double* rhs, int ncols, int ld) {
-    systems_[level].solve_transposed(scaled_, rhs, ncols, ld);
+    system(level).solve_transposed(scaled_, rhs, ncols, ld);
   }
-  void pass_down(const double* x, double* out, int ncols, int ld);  ///< m x ld: C_0^T E B^T x
-  void pass_up(const double* x, double* out, int ncols, int ld);    ///< m x ld: B E C_0 x
-  /// x: C^T w to what all levels above 0 make of it (A^-T each); lowest: of level 1, which passes it down.
+  /// m x ld: C^T E B^T x from the level above to this one, and B E C x from this one to the level above.
+  void pass_down(int level, const double* x, double* out, int ncols, int ld);
+  void pass_up(int level, const double* x, double* out, int ncols, int ld);
+  /// x: C^T w to what all levels above the lower ones make of it (A^-T each); lowest: of the first of them, which passes it down.
   void solve_upper_transposed(double* x, double* lowest, int ncols, int ld);
-  /// x: b + pass_up of level 0, to the last level's; b: B s.
+  /// x: b + pass_up of the highest lower level, to the last level's; b: B s.
   void solve_upper(double* x, const double* b, int ncols, int ld);
-  /// z (of s) and z_0 (of s_0) with w . dlambda = z . s + z_0 . s_0.
-  void solve_transposed(const double* w, double* z, double* z_0);
+  /// z (of s) and z_lower[level] (of the s of that level) with w . dlambda = z . s + sum of z_lower . s_lower.
+  void solve_transposed(const double* w, double* z, double* const* z_lower);
 
  private:
-  const ReducedSystem& last() const { return systems_[1]; }
-  void weigh_rows(double* rows, int ncols, int ld) const;
-  void build_level(int level, const SolverResult& result, bool regularised);
-  void build_sharper_levels(const SolverResult& result);
+  const ReducedSystem& last() const { return last_; }
+  ReducedSystem& system(int level) { return level < lower_ ? lower_systems_[level] : last_; }
+  const ReducedSystem& system(int level) const { return level < lower_ ? lower_systems_[level] : last_; }
+  void weigh_rows(double share_of_compliance, double* rows, int ncols, int ld) const;
+  void build_last(const SolverResult& result, bool regularised);
+  void build_sharper_levels();
+  int total_levels() const { return levels_ + sharper_levels_; }
+  double share(int level) const;  ///< of the usual compliance
+  /// The system of a level that takes the last one's right-hand side.
+  ReducedSystem& upper_system(int level) { return level <= levels_ ? last_ : sharper_[level - levels_ - 1]; }
+  void build_level(int level, const SolverResult& result);
+  int find_lower_levels();
   bool redundant();
   void choose_facet(int block, const SolverResult& result);
   void gather(const ReducedSystem& system, bool of_b, const double* Y, double* out, int ncols, int ld) const;
   void scatter(const ReducedSystem& system, bool of_b, const double* x, double* out, int ncols, int ld) const;
   /// out: the change of lambda where it is changed by p directly (n, scaled) and everything else follows.
-  void response(const double* p, double* out);
-  void response(const double* p_0, const double* p, double* out);
+  /// p_lower[level]: of the lower levels.
+  void response(const double* const* p_lower, const double* p, double* out);
   void friction_direction(int block, const double* lambda, double* p) const;
 
   void choose_modes(const SolverResult& result);
   void round_weights();
-  void repeat(double* x, int ncols, int ld, bool transposed);
+
+  // linearization_kinks.cpp
+  /// How a block gives way: entirely, or a contact in `loose` directions (BlockMode), the first along n.
+  struct Yield {
+    bool entirely = false;
+    int loose = 0;
+    double nx = 1, ny = 0;
+  };
+  /// Which block reaches its border first, and after how much of a change of the impulses.
+  struct Border {
+    int block = -1;
+    double distance = 0;
+    double opposite = 0;  ///< of the border in the opposite direction
+    Yield yield;
+  };
+  bool let_rows_yield();
+  void follow_all(BlockType hard);
+  bool limits_hold() const;
+  static bool is_part(const std::vector<Yield>& a, const std::vector<Yield>& b);
+  ReducedSystem& with_yields(const std::vector<Yield>& yields);
+  void reserve_kinks();
+  bool follow(BlockType hard, int probe, double sign, std::vector<Yield>& yields, bool keep_bands = false);
+  bool ask(BlockType hard, int probe, double sign);
+  void redundant_response(ReducedSystem& system);
+  Border nearest_border(BlockType hard, const std::vector<Yield>& yields) const;
+  void tangent_border(int block, Border& nearest) const;
+  bool across_is_redundant(int block, const std::vector<Yield>& yields);
+  void apply(const Yield& yield, int block, BlockMode& mode) const;
+  void repeat_round(ReducedSystem& system, double* x, bool transposed);
+  bool redundant_rows(ReducedSystem& system, double* z, const std::vector<unsigned char>* of_blocks = nullptr);
+  bool add_unresolved(ReducedSystem& system, double band, const std::vector<unsigned char>* of_blocks = nullptr);
+  double distance_to_border(const double* z) const;
+  bool find_kinks(const SolverResult& result);
+  double mobility(ReducedSystem& system, const double* p);
+
   void add_round(const double* x, double* to, int ncols, int ld, bool transposed, double weight = 1) const;
-  void sharpen(double* x, const double* b, int ncols, int ld);
-  double* sharpen_transposed(double* x, int ncols, int ld);
-  void add_rows(const double* rows, double* to, int ncols, int ld) const;
 
   ScaledProblem scaled_;
-  ReducedSystem systems_[2];  ///< of level 0, where it counts by itself; of the last level
-  bool two_levels_ = false;
-  int levels_ = 0;
+  ReducedSystem last_;
+  std::vector<ReducedSystem> lower_systems_;
+  int lower_ = 0;
+  int levels_ = 0;  ///< usual ones above level 0
   int sharper_levels_ = 0;
   double compliance_ = 0;               ///< of the usual levels
   std::vector<ReducedSystem> sharper_;  ///< of the levels with smaller compliances; as many as there ever were
   std::vector<BlockMode> modes_;
-  std::vector<double> lambda_, lambda_0_, c_, buffer_, direction_, direction_0_;
-  std::vector<double> rows_;                        ///< n x columns
-  std::vector<double> lowest_;                      ///< reduced rows x columns: of level 1
-  std::vector<double> sum_;                         ///< reduced rows x columns: of the levels with smaller compliances
+  std::vector<double> lambda_, c_, buffer_, direction_;
+  std::vector<std::vector<double>> lower_lambda_;  ///< scaled
+  std::vector<std::vector<double>> lower_direction_;
+  std::vector<const double*> lower_pointers_;
+  std::vector<double> rows_;    ///< n x columns
+  std::vector<double> column_;  ///< n: of dlambda_dmu
+  std::vector<double> lowest_;  ///< reduced rows x columns: of the lowest level above the lower ones
   std::vector<double> first_round_, second_round_;  ///< reduced rows x columns: b of the rounds, and of the next one
   struct RoundWeight {
     int row = 0, column = 0;
     double value = 0;
   };
   std::vector<RoundWeight> round_weights_;  ///< B E C, a few entries a row
+
+  std::vector<Yield> yields_, other_yields_, start_, smallest_;  ///< per block
+  ReducedSystem trial_;                                          ///< with other modes than systems_
+  std::vector<BlockMode> trial_modes_;
+  std::vector<double> asked_, path_;      ///< n: velocities asked of hard rows; impulses on the way, scaled
+  std::vector<double> change_, earlier_;  ///< n: of the impulses, by the last round and by the one before
+  std::vector<unsigned char> chosen_;     ///< per block
+  std::vector<Unresolved> further_;
+  int num_further_ = 0;
+  bool at_kink_ = false;
 };
 
 }  // namespace coulomb

@@ -17,15 +17,14 @@ void add_single(std::vector<ReducedRow>& rows, int& size, int row) {
   r.row = r.row_c = r.row_b = row;
 }
 
-void add_sliding(std::vector<ReducedRow>& rows, int& size, int row, double mu, const BlockMode& m, bool unit) {
+void add_sliding(std::vector<ReducedRow>& rows, int& size, int row, double mu, const BlockMode& m) {
   if (mu == 0) return add_single(rows, size, row + 2);
   ReducedRow& normal = rows[size++];
   normal = ReducedRow{};
-  const double length = unit ? std::sqrt(1 + mu * mu) : 1.0;
   normal.row = row;
   normal.row_b = row + 2;
   normal.one_c = false;
-  normal.c[0] = mu * m.nx / length, normal.c[1] = mu * m.ny / length, normal.c[2] = 1 / length;
+  normal.c[0] = mu * m.nx, normal.c[1] = mu * m.ny, normal.c[2] = 1;
   ReducedRow& across = rows[size++];
   across = ReducedRow{};
   across.row = row;
@@ -36,15 +35,14 @@ void add_sliding(std::vector<ReducedRow>& rows, int& size, int row, double mu, c
   across.damping = m.k;
 }
 
-void add_sliding_pyramid(std::vector<ReducedRow>& rows, int& size, const Block& block, const BlockMode& m, bool unit) {
+void add_sliding_pyramid(std::vector<ReducedRow>& rows, int& size, const Block& block, const BlockMode& m) {
   if (block.mu == 0) return add_single(rows, size, block.row + 2);
-  const double x = block.mu * m.nx, y = block.mu * m.ny, length = unit ? std::sqrt(1 + x * x + y * y) : 1.0;
   ReducedRow& normal = rows[size++];
   normal = ReducedRow{};
   normal.row = block.row;
   normal.row_b = block.row + 2;
   normal.one_c = false;
-  normal.c[0] = x / length, normal.c[1] = y / length, normal.c[2] = 1 / length;
+  normal.c[0] = block.mu * m.nx, normal.c[1] = block.mu * m.ny, normal.c[2] = 1;
   const FrictionPolygon& polygon = friction_polygon(block);
   if (!polygon.is_side(m.facet)) return;
   ReducedRow& across = rows[size++];
@@ -53,6 +51,18 @@ void add_sliding_pyramid(std::vector<ReducedRow>& rows, int& size, const Block& 
   across.one_c = across.one_b = false;
   across.c[0] = across.b[0] = -polygon.direction[m.facet][1];
   across.c[1] = across.b[1] = polygon.direction[m.facet][0];
+}
+
+/// Sticks, but for what is loose.
+void add_loose(std::vector<ReducedRow>& rows, int& size, int row, const BlockMode& m) {
+  add_single(rows, size, row + 2);
+  if (m.loose > 1) return;
+  ReducedRow& across = rows[size++];
+  across = ReducedRow{};
+  across.row = row;
+  across.one_c = across.one_b = false;
+  across.c[0] = across.b[0] = -m.ny;
+  across.c[1] = across.b[1] = m.nx;
 }
 
 /// Rows of B G C + Q; with `upper` only the part right of the diagonal (plus rubbish left of it that nobody reads).
@@ -88,7 +98,7 @@ void row_coefficients(const ReducedRow& r, const Block& block, double* b, double
 
 }  // namespace
 
-void ReducedSystem::set_modes(const ScaledProblem& problem, const BlockMode* modes, bool unit_columns) {
+void ReducedSystem::reserve(const ScaledProblem& problem) {
   const auto n = static_cast<std::size_t>(problem.ld);
   if (rows.size() < n) {
     rows.resize(n);
@@ -98,6 +108,10 @@ void ReducedSystem::set_modes(const ScaledProblem& problem, const BlockMode* mod
   }
   if (!problem.factored && A.size() < n * n) A.resize(n * n);
   if (first.size() < static_cast<std::size_t>(problem.num_blocks) + 1) first.resize(problem.num_blocks + 1);
+}
+
+void ReducedSystem::set_modes(const ScaledProblem& problem, const BlockMode* modes) {
+  reserve(problem);
   std::fill(fixed.begin(), fixed.begin() + problem.ld, 0.0);
   size = 0;
   symmetric = true;
@@ -106,11 +120,13 @@ void ReducedSystem::set_modes(const ScaledProblem& problem, const BlockMode* mod
     const Mode mode = modes[b].mode;
     first[b] = size;
     if (mode == Mode::sliding) {
-      if (block.type == BlockType::cone) add_sliding(rows, size, block.row, block.mu, modes[b], unit_columns);
-      else add_sliding_pyramid(rows, size, block, modes[b], unit_columns);
+      if (block.type == BlockType::cone) add_sliding(rows, size, block.row, block.mu, modes[b]);
+      else add_sliding_pyramid(rows, size, block, modes[b]);
       symmetric = symmetric && block.mu == 0;
     } else if (mode == Mode::lower || mode == Mode::upper) {
       fixed[block.row] = mode == Mode::upper ? problem.bound[b] : -problem.bound[b];
+    } else if (mode == Mode::sticking && modes[b].loose > 0) {
+      add_loose(rows, size, block.row, modes[b]);
     } else if (mode != Mode::separating) {
       for (int i = 0; i < block.size; ++i) add_single(rows, size, block.row + i);
     }

@@ -3,6 +3,7 @@
 //
 //   separating   no unknown, lambda = 0              box at a bound   no unknown, lambda = +-bound
 //   sticking, limit, equality, box within its bounds  lambda itself, row c = 0
+//   sticking, but loose along n (BlockMode::loose)    lambda_N and lambda_perp, or lambda_N alone
 //   sliding      (lambda_N, lambda_perp), lambda_T = mu lambda_N n + lambda_perp n_perp
 //                rows c_N = 0 and k c_perp + (1 - k) lambda_perp = 0, k = 1 / (1 + alpha), alpha = ||c_T|| / (mu lambda_N)
 //                mu = 0: lambda_N alone
@@ -27,8 +28,9 @@ struct ReducedRow {
 
 class ReducedSystem {
  public:
-  /// unit_columns: scales each column of C to length one, so that the least-norm x is the least-norm lambda.
-  void set_modes(const ScaledProblem& problem, const BlockMode* modes, bool unit_columns = false);
+  /// Memory for any modes of the problem.
+  void reserve(const ScaledProblem& problem);
+  void set_modes(const ScaledProblem& problem, const BlockMode* modes);
   /// A + delta diag(damping), factorised. Dense: Cholesky if nothing slides, else LU. Factored problems: in the velocities of the trees
   /// (VelocityFactor). False: singular or not finite.
   bool factorise(const ScaledProblem& problem, double delta);

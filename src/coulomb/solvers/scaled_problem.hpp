@@ -31,6 +31,7 @@ struct BlockMode {
   Mode mode = Mode::separating;
   int facet = -1;
   double nx = 1, ny = 0, k = 1;
+  int loose = 0;  ///< sticking contact: directions in which it slips all the same: 1: along n, 2: both
 };
 
 class ScaledProblem {

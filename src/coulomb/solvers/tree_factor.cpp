@@ -69,6 +69,10 @@ COULOMB_SIMD void subtract(double a, const double* __restrict x, int columns, do
   for (int j = 0; j < columns; ++j) y[j] -= a * x[j];
 }
 
+COULOMB_SIMD void scale(double a, int columns, double* __restrict x) {
+  for (int j = 0; j < columns; ++j) x[j] *= a;
+}
+
 }  // namespace
 
 void TreeFactor::analyse(const std::vector<int>& tree_size, const std::vector<std::pair<int, int>>& couplings) {
@@ -243,22 +247,29 @@ bool TreeFactor::factorise() {
   return true;
 }
 
+/// Where the rows of a front lie in X.
+void TreeFactor::locate(const Front& front) {
+  int filled = 0;
+  for (int i = front.trees_begin; i < front.trees_end; ++i)
+    for (int k = 0; k < tree_size_[front_trees_[i]]; ++k) map_[filled++] = tree_start_[front_trees_[i]] + k;
+}
+
+void TreeFactor::swap_rows(std::size_t index, int k, double* X, int columns, int ld) const {
+  const int other = pivots_[pivot_start_[index] + k];
+  if (other == k) return;
+  double* row = X + static_cast<long>(map_[k]) * ld;
+  std::swap_ranges(row, row + columns, X + static_cast<long>(map_[other]) * ld);
+}
+
 void TreeFactor::solve(double* X, int columns, int ld) {
-  const auto locate = [&](const Front& front) {
-    int filled = 0;
-    for (int i = front.trees_begin; i < front.trees_end; ++i)
-      for (int k = 0; k < tree_size_[front_trees_[i]]; ++k) map_[filled++] = tree_start_[front_trees_[i]] + k;
-  };
   const auto at = [&](int i) { return X + static_cast<long>(map_[i]) * ld; };
 
   // Down: L^-1, front after front.
   for (std::size_t f = 0; f < fronts_.size(); ++f) {
     const Front& front = fronts_[f];
     const double* F = front_values_.data() + front.values;
-    const int* pivot = pivots_.data() + pivot_start_[f];
     locate(front);
-    for (int k = 0; k < front.own_rows; ++k)
-      if (pivot[k] != k) std::swap_ranges(at(k), at(k) + columns, at(pivot[k]));
+    for (int k = 0; k < front.own_rows; ++k) swap_rows(f, k, X, columns, ld);
     for (int i = 1; i < front.rows; ++i) {
       const double* row = F + static_cast<long>(i) * front.ld;
       const int known = std::min(i, front.own_rows);
@@ -274,21 +285,14 @@ void TreeFactor::solve(double* X, int columns, int ld) {
     locate(front);
     for (int i = front.own_rows - 1; i >= 0; --i) {
       const double* row = F + static_cast<long>(i) * front.ld;
-      double* target = at(i);
       for (int k = i + 1; k < front.rows; ++k)
-        if (row[k] != 0.0) subtract(row[k], at(k), columns, target);
-      const double inverse = 1.0 / row[i];
-      for (int j = 0; j < columns; ++j) target[j] *= inverse;
+        if (row[k] != 0.0) subtract(row[k], at(k), columns, at(i));
+      scale(1.0 / row[i], columns, at(i));
     }
   }
 }
 
 void TreeFactor::solve_transposed(double* X, int columns, int ld) {
-  const auto locate = [&](const Front& front) {
-    int filled = 0;
-    for (int i = front.trees_begin; i < front.trees_end; ++i)
-      for (int k = 0; k < tree_size_[front_trees_[i]]; ++k) map_[filled++] = tree_start_[front_trees_[i]] + k;
-  };
   const auto at = [&](int i) { return X + static_cast<long>(map_[i]) * ld; };
 
   // Down: U^-T.
@@ -298,11 +302,9 @@ void TreeFactor::solve_transposed(double* X, int columns, int ld) {
     locate(front);
     for (int i = 0; i < front.own_rows; ++i) {
       const double* row = F + static_cast<long>(i) * front.ld;
-      double* target = at(i);
-      const double inverse = 1.0 / row[i];
-      for (int j = 0; j < columns; ++j) target[j] *= inverse;
+      scale(1.0 / row[i], columns, at(i));
       for (int k = i + 1; k < front.rows; ++k)
-        if (row[k] != 0.0) subtract(row[k], target, columns, at(k));
+        if (row[k] != 0.0) subtract(row[k], at(i), columns, at(k));
     }
   }
 
@@ -310,7 +312,6 @@ void TreeFactor::solve_transposed(double* X, int columns, int ld) {
   for (std::size_t f = fronts_.size(); f-- > 0;) {
     const Front& front = fronts_[f];
     const double* F = front_values_.data() + front.values;
-    const int* pivot = pivots_.data() + pivot_start_[f];
     locate(front);
     for (int i = front.rows - 1; i > 0; --i) {
       const double* row = F + static_cast<long>(i) * front.ld;
@@ -318,8 +319,7 @@ void TreeFactor::solve_transposed(double* X, int columns, int ld) {
       for (int k = 0; k < known; ++k)
         if (row[k] != 0.0) subtract(row[k], at(i), columns, at(k));
     }
-    for (int k = front.own_rows - 1; k >= 0; --k)
-      if (pivot[k] != k) std::swap_ranges(at(k), at(k) + columns, at(pivot[k]));
+    for (int k = front.own_rows - 1; k >= 0; --k) swap_rows(f, k, X, columns, ld);
   }
 }
 

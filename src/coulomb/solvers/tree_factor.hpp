@@ -46,6 +46,9 @@ class TreeFactor {
   void build_fronts(int trees);
   int position(const Front& front, int tree) const;  ///< first row of a tree in a front
   void extend_add(const Front& child, const Front& parent);
+  void locate(const Front& front);  ///< map_
+  /// The interchange of a front's own row k, in X; the front is located.
+  void swap_rows(std::size_t index, int k, double* X, int columns, int ld) const;
 
   std::vector<int> tree_size_, tree_start_;
   std::vector<std::pair<int, int>> couplings_;

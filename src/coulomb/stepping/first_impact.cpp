@@ -19,6 +19,8 @@ namespace {
 
 constexpr double least_lift = 1e-9;     // m: rounding lifts nothing off
 constexpr double grazing_share = 1e-8;  // of the bound of the closing speed
+constexpr double held_lift = 1.2;       // tolerances: what is held and lifts off by less stays held
+constexpr int max_newton_steps = 50;
 
 /// Below this closing speed rounding of the distance, or a change of the motion in the eighth digit, moves the time at will.
 double grazing_speed(const MovingShape& a, const MovingShape& b, double rounding) {
@@ -132,7 +134,8 @@ struct ImpactSearch::Workspace {
   StartGeometry& start_of(const Model& model, int g);
   bool straight_paths_meet(const StartGeometry& a, const StartGeometry& b, int ga, int gb, double duration) const;
   bool apart_at_start(const Model& model, int pair, double duration, const StartGeometry& a, const StartGeometry& b);
-  void look(const Model& model, const ImpactOptions& options, const MotionPath& path, int pair, const Contact* contact);
+  void look(const Model& model, const ImpactOptions& options, const MotionPath& path, int pair, const Contact* contact,
+            bool all_held);
   void look_at_all(const Model& model, const ImpactOptions& options, const MotionPath& path, const ImpactStart& start);
   void place(const Model& model, int g, const BodyMotion& motion, const MotionBounds& bounds, MovingShape& out) const;
   void evaluate(const Model& model, const MotionPath& path, const Track& track, int top, Evaluation& out);
@@ -262,7 +265,7 @@ bool ImpactSearch::Workspace::apart_at_start(const Model& model, int pair, doubl
 
 /// The start of one pair: most are safe to the end of the path, the others are tracked.
 void ImpactSearch::Workspace::look(const Model& model, const ImpactOptions& options, const MotionPath& path, int pair,
-                                   const Contact* contact) {
+                                   const Contact* contact, bool all_held) {
   const int ga = model.pair_a[pair], gb = model.pair_b[pair];
   const int body_a = model.geometry_body[ga], body_b = model.geometry_body[gb];
   if (model.body_tree[body_a] < 0 && model.body_tree[body_b] < 0) return;
@@ -286,7 +289,9 @@ void ImpactSearch::Workspace::look(const Model& model, const ImpactOptions& opti
   Track track;
   track.pair = pair;
   track.lift = std::max(model.pair_margin[pair], least_lift);
+  if (contact) track.lift = std::max(track.lift, held_lift * options.tolerance);
   track.held = e.now.distance <= track.lift;
+  if (all_held && !contact && e.now.distance > 0 && e.closing > 0) track.held = false;
   track.threshold = track.held ? threshold_of(options, e.now.distance) : 0.0;
   advance(path, e, track);
   if (track.time >= path.duration) return;
@@ -309,7 +314,7 @@ void ImpactSearch::Workspace::look_at_all(const Model& model, const ImpactOption
     const Contact* deepest = nullptr;
     for (; contact != end && contact->pair <= pair; ++contact)
       if (contact->pair == pair && (!deepest || contact->distance < deepest->distance)) deepest = contact;
-    look(model, options, path, pair, deepest);
+    look(model, options, path, pair, deepest, start.all_held);
   }
   std::make_heap(queue.begin(), queue.end(), std::greater<>{});
 }
@@ -362,6 +367,32 @@ ImpactSearch::ImpactSearch(const Model& model) : workspace_(std::make_unique<Wor
 ImpactSearch::~ImpactSearch() = default;
 ImpactSearch::ImpactSearch(ImpactSearch&&) noexcept = default;
 ImpactSearch& ImpactSearch::operator=(ImpactSearch&&) noexcept = default;
+
+Impact ImpactSearch::touch(const Model& model, const MotionPath& path, int pair, double earliest) {
+  Workspace& w = *workspace_;
+  Impact impact;
+  if (!w.prepare(model, path, {})) {
+    impact.status = ImpactStatus::not_finite;
+    return impact;
+  }
+  Track track;
+  track.pair = pair;
+  track.a = w.bounds[model.geometry_body[model.pair_a[pair]]];
+  track.b = w.bounds[model.geometry_body[model.pair_b[pair]]];
+  Evaluation e;
+  for (int k = 0; k < max_newton_steps; ++k) {
+    w.evaluate(model, path, track, 0, e);
+    if (!(e.closing > 0) || !std::isfinite(e.now.distance)) return impact;
+    const double next = std::min(track.time + e.now.distance / e.closing, 0.0);
+    if (std::abs(e.now.distance) <= 0.5 * e.guard || next == track.time) {
+      w.report(model, path, track, impact);
+      return impact;
+    }
+    if (!(next >= earliest)) return impact;
+    track.time = next;
+  }
+  return impact;
+}
 
 // The pair that is safe for the shortest time is looked at next: nothing is advanced beyond the first impact.
 Impact ImpactSearch::first(const Model& model, const ImpactOptions& options, const MotionPath& path,

@@ -25,6 +25,8 @@ struct ImpactStart {
   const DynamicsWorkspace* dynamics = nullptr;  ///< kinematics at the path's q, then velocities at its v
   const Contact* contacts = nullptr;            ///< detected there, ordered by pair; some may be left out
   int num_contacts = 0;
+  bool all_held =
+      false;  ///< the contacts are all that is held: other pairs that come down from above, however near, come down on 0
 };
 
 enum class ImpactStatus {
@@ -34,8 +36,8 @@ enum class ImpactStatus {
 };
 
 /// Thresholds of the signed distance: 0 for pairs that start farther apart than their contact margin (Model::pair_margin). Nearer
-/// pairs are in contact, which the constraints hold: -tolerance, but at least `deeper` tolerances below where they start; and 0 once
-/// such a pair has lifted off by more than its margin.
+/// pairs, and those that the caller holds, are in contact: -tolerance, but at least `deeper` tolerances below where they start; and 0
+/// once such a pair has lifted off by more than its margin (held ones: by more than the tolerance).
 struct Impact {
   bool found = false;
   double time = 0;       ///< seconds from the start of the path; found: of the impact; else: nothing happens before
@@ -59,6 +61,10 @@ class ImpactSearch {
 
   /// The earliest impact along the path; of equal times, the one that is found first: the same for the same input.
   Impact first(const Model& model, const ImpactOptions& options, const MotionPath& path, const ImpactStart& start = {});
+
+  /// When a pair that overlaps at the start of the path touched on its way: its last zero at a time <= 0, by Newton's method. Not
+  /// found: not at `earliest` or later, or the pair does not approach.
+  Impact touch(const Model& model, const MotionPath& path, int pair, double earliest);
 
  private:
   struct Workspace;

@@ -29,7 +29,7 @@ class BounceGradient final : public StepGradient {
     exact_.impulse_columns(set, out_T);
   }
   void vjp(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set = nullptr) override;
-  bool ambiguous() const override { return exact_.ambiguous(); }
+  bool ambiguous() override { return exact_.ambiguous(); }
 
  private:
   void find_bounces(const Model& model, const StepRecord& record);

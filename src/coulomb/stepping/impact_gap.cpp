@@ -7,7 +7,7 @@
 
 namespace coulomb {
 
-void ImpactGap::build(const Model& model, const ImpactPhase& phase, const StepRecord& at,
+void ImpactGap::build(const Model& model, const ClosingGap& gap, const StepRecord& at,
                       const ConstraintOptions& options) {
   model_ = &model, at_ = &at, options_ = &options;
   zero_.resize(8 * std::size_t(std::max(model.nv, model.num_bodies)) + 8);
@@ -15,15 +15,15 @@ void ImpactGap::build(const Model& model, const ImpactPhase& phase, const StepRe
   rows_.clear();
   contacts_.clear();
   Block block;
-  if (phase.end == PhaseEnd::limit) {
-    DofRow row = limit_row(model, phase.joint, phase.upper, at.q.data());
+  if (gap.joint >= 0) {
+    DofRow row = limit_row(model, gap.joint, gap.upper, at.q.data());
     row.dbias_dphi = 1;
     block.type = BlockType::limit, block.size = 1;
     rows_.dof_rows.push_back(row);
     rows_.num_rows = 1, index_ = 0;
   } else {
     BodyRows row;
-    const Contact& c = phase.contact;
+    const Contact& c = gap.contact;
     row.contact = 0, row.dbias_dphi = 1;
     row.body_a = c.body_a, row.body_b = c.body_b;
     copy3(c.point, row.point_a), copy3(c.point, row.point_b);

@@ -12,7 +12,7 @@ namespace coulomb {
 class ImpactGap {
  public:
   /// at: a record with the kinematics of that configuration; it must stay while this is used.
-  void build(const Model& model, const ImpactPhase& phase, const StepRecord& at, const ConstraintOptions& options);
+  void build(const Model& model, const ClosingGap& gap, const StepRecord& at, const ConstraintOptions& options);
   const std::vector<double>& row() const { return row_; }  ///< nv (padded)
   /// dPhi/dtheta, set.size() entries.
   void parameters(const ParameterSet& set, std::vector<double>& out);

@@ -22,6 +22,7 @@ void ImpactGradient::Tangents::reset(int columns, int ld) {
   count = columns;
   for (auto* x : {&q, &v}) x->assign(std::size_t(columns) * ld, 0.0);
   for (auto* x : {&rest, &step}) x->assign(columns, 0.0);
+  lag.clear();
 }
 
 void ImpactGradient::prepare(const Model& model, const StepOptions& options, StepRecord& record, const StepMemory&) {
@@ -33,10 +34,16 @@ void ImpactGradient::prepare(const Model& model, const StepOptions& options, Ste
   if (static_cast<int>(gaps_.size()) < count) gaps_.resize(count);
   for (int i = 0; i < count; ++i) linear_[i]->prepare_exact(model, phases_->options(i), phases_->record(i, record));
   for (int i = 0; i + 1 < count; ++i)  // what follows an impact starts where it is
-    if (is_event(phase(i).end)) gaps_[i].build(model, phase(i), this->record(i + 1), phases_->smooth.constraints);
+    if (is_event(phase(i).end)) {
+      const int events = num_events(i);
+      if (static_cast<int>(gaps_[i].size()) < events) gaps_[i].resize(events);
+      for (int k = 0; k < events; ++k)
+        gaps_[i][k].build(model, k == 0 ? phase(i).gap : phase(i).others[k - 1], this->record(i + 1),
+                          phases_->smooth.constraints);
+    }
 }
 
-bool ImpactGradient::ambiguous() const {
+bool ImpactGradient::ambiguous() {
   for (int i = 0; i < phases_->count; ++i)
     if (linear_[i]->ambiguous()) return true;
   return false;
@@ -59,13 +66,17 @@ void ImpactGradient::path_velocity(int i, std::vector<double>& w, std::vector<do
   integrate_jacobian_times(*model_, w.data(), IntegrateArgument::w, false, velocity.data(), 1, 1);
 }
 
-/// J_N q'(T); fixed: the time is held.
-double ImpactGradient::event_rate(int i, const double* velocity, bool& fixed) const {
-  double rate = 0, size = 0;
-  const std::vector<double>& J = gaps_[i].row();
-  for (int d = 0; d < model_->nv; ++d) rate += J[d] * velocity[d], size += std::abs(J[d] * velocity[d]);
-  fixed = phase(i).grazing || !(-rate > 1e-12 * size);
-  return rate;
+/// rate_ of the phase's events.
+void ImpactGradient::event_rates(int i, const double* velocity) {
+  rate_.assign(num_events(i), 0.0), time_.assign(num_events(i), 0.0);
+  if (!is_event(phase(i).end)) return;
+  for (int k = 0; k < num_events(i); ++k) {
+    double rate = 0, size = 0;
+    const std::vector<double>& J = gaps_[i][k].row();
+    for (int d = 0; d < model_->nv; ++d) rate += J[d] * velocity[d], size += std::abs(J[d] * velocity[d]);
+    const bool fixed = (k == 0 && phase(i).grazing) || !(-rate > 1e-12 * size);
+    rate_[k] = fixed ? 0.0 : rate;
+  }
 }
 
 // --- forward
@@ -112,10 +123,27 @@ void ImpactGradient::follow(int i, const Direct& direct, Tangents& t) {
         moved_[std::size_t(k) * ld_ + d] += 0.5 * planned(p, t, k) * record(i).acceleration[d];
   }
   multiply(Product::add, rows_of(v_T.data(), t.count, nv, ld_), by_v_.data(), dv_T_.data(), ld_, ld_, product_);
-  gap_columns_.assign(t.count, 0.0);
+  gap_columns_.assign(std::size_t(num_events(i)) * t.count, 0.0);
   direct(i, dv_T_.data(), gap_columns_);
-  if (p.end == PhaseEnd::instant) t.v = dv_T_;
-  else follow_path(i, gap_columns_, t);
+  if (p.end == PhaseEnd::instant) {
+    t.v = dv_T_;
+    catch_up(i, t);
+  } else {
+    follow_path(i, gap_columns_, t);
+  }
+}
+
+/// After an impact. Bodies that wait for the rest of the step do not move on.
+void ImpactGradient::catch_up(int i, Tangents& t) const {
+  if (t.lag.empty()) return;
+  const int events = num_events(i - 1);
+  for (int k = 0; k < t.count && i + 1 < phases_->count; ++k)
+    for (int d = 0; d < model_->nv; ++d) {
+      const double lag = t.lag[std::size_t(k) * events + event_of(i - 1, d)];
+      t.q[std::size_t(k) * ld_ + d] += record(i).v_next[d] * lag;
+      t.v[std::size_t(k) * ld_ + d] += record(i + 1).acceleration[d] * lag;
+    }
+  t.lag.clear();
 }
 
 /// LU of h + t_p/2 (1 - V).
@@ -137,18 +165,18 @@ void ImpactGradient::follow_path(int i, const std::vector<double>& gap, Tangents
   const int nv = model_->nv;
   const double *a = record(i).acceleration.data(), T = p.duration;
   path_velocity(i, w_, u_);
-  bool fixed = p.end == PhaseEnd::pause;
-  const double rate = is_event(p.end) ? event_rate(i, u_.data(), fixed) : 0.0;
-  const double* row = is_event(p.end) ? gaps_[i].row().data() : nullptr;
+  const int events = num_events(i);
+  event_rates(i, u_.data());
+  if (events > 1) t.lag.assign(std::size_t(t.count) * events, 0.0);
   if (p.midpoint_velocity) factor_midpoint(i, false);
   for (int k = 0; k < t.count; ++k) {  // dv_T_ becomes da, q_T_ the tangent of the path
     double *da = dv_T_.data() + std::size_t(k) * ld_, *dw = q_T_.data() + std::size_t(k) * ld_;
     const double *v = t.v.data() + std::size_t(k) * ld_,
                  *from = p.midpoint_velocity ? moved_.data() + std::size_t(k) * ld_ : v;
-    for (int d = 0; d < nv; ++d) da[d] -= from[d] + a[d] * t.step[k];
+    for (int d = 0; d < nv; ++d) da[d] -= from[d] + a[d] * p.length * t.step[k];
     if (p.midpoint_velocity) dense::lu_solve(midpoint_.data(), nv, dense::padded(nv), pivots_.data(), da);
     else
-      for (int d = 0; d < nv; ++d) da[d] /= h_;
+      for (int d = 0; d < nv; ++d) da[d] /= p.length * h_;
     for (int d = 0; d < nv; ++d) dw[d] = T * (v[d] + 0.5 * T * da[d]);
   }
   times_integrate_jacobian(*model_, w_.data(), IntegrateArgument::w, true, q_T_.data(), ld_, t.count);
@@ -157,17 +185,21 @@ void ImpactGradient::follow_path(int i, const std::vector<double>& gap, Tangents
     double *q = t.q.data() + std::size_t(k) * ld_, *v = t.v.data() + std::size_t(k) * ld_;
     const double *da = dv_T_.data() + std::size_t(k) * ld_, *dw = q_T_.data() + std::size_t(k) * ld_;
     for (int d = 0; d < nv; ++d) q[d] += dw[d];
-    double dT = p.end == PhaseEnd::whole || p.end == PhaseEnd::part ? planned(p, t, k) : 0.0;
-    if (row && !fixed) {
-      double change = gap[k];
+    time_[0] = p.end == PhaseEnd::whole || p.end == PhaseEnd::part ? planned(p, t, k) : 0.0;
+    for (int e = 0; e < events; ++e) {
+      if (rate_[e] == 0) continue;
+      double change = gap[std::size_t(e) * t.count + k];
+      const std::vector<double>& row = gaps_[i][e].row();
       for (int d = 0; d < nv; ++d) change += row[d] * q[d];
-      dT = -change / rate;
+      time_[e] = -change / rate_[e];
     }
     for (int d = 0; d < nv; ++d) {
+      const double dT = time_[event_of(i, d)];
       q[d] += u_[d] * dT;
       v[d] += T * da[d] + a[d] * dT;
     }
-    t.rest[k] -= dT;
+    t.rest[k] -= time_[0];
+    for (int e = 1; e < events; ++e) t.lag[std::size_t(k) * events + e] = time_[0] - time_[e];
   }
 }
 
@@ -226,11 +258,16 @@ int ImpactGradient::timestep_column(const ParameterSet& set) {
 void ImpactGradient::theta_columns(int i, const ParameterSet& set, double* dv_T, std::vector<double>& gap) {
   const int nv = model_->nv;
   linear_[i]->parameter_columns(set, columns_);
-  const int skip = phase(i).end == PhaseEnd::instant ? timestep_column(set) : -1;  // an instant has no length
+  const int of_length = timestep_column(set);
+  const double length = phase(i).end == PhaseEnd::instant ? 0.0 : phase(i).length;  // an instant has none
   for (int k = 0; k < set.size(); ++k)
-    for (int d = 0; d < nv && k != skip; ++d)
-      dv_T[std::size_t(k) * ld_ + d] += columns_[std::size_t(2) * nv * k + nv + d];
-  if (is_event(phase(i).end)) gaps_[i].parameters(set, gap);
+    for (int d = 0; d < nv; ++d)
+      dv_T[std::size_t(k) * ld_ + d] += (k == of_length ? length : 1.0) * columns_[std::size_t(2) * nv * k + nv + d];
+  if (!is_event(phase(i).end)) return;
+  for (int e = 0; e < num_events(i); ++e) {
+    gaps_[i][e].parameters(set, columns_);
+    std::copy(columns_.begin(), columns_.end(), gap.begin() + std::ptrdiff_t(e) * set.size());
+  }
 }
 
 void ImpactGradient::parameter_columns(const ParameterSet& set, std::vector<double>& columns_T) {
@@ -271,15 +308,20 @@ void ImpactGradient::impulse_columns(StepInput input, std::vector<double>& out_T
     input_columns(i, dv_T, input == StepInput::u ? 0 : -1, input == StepInput::tau ? 0 : -1);
   };
   for (int i = 0; i < last; ++i) follow(i, direct, t);
+  const auto of_whole_step = [&](std::vector<double>& columns) {
+    for (double& x : columns) x /= phase(last).length;
+  };
   if (of_state) {
     std::vector<double> all(std::size_t(2) * nv * n, 0.0);
     impulses(t, last, all);
+    of_whole_step(all);
     const auto first = all.begin() + (input == StepInput::v ? std::ptrdiff_t(nv) * n : 0);
     out_T.assign(first, first + std::ptrdiff_t(nv) * n);
     return;
   }
   linear_[last]->impulse_columns(input, out_T);
   impulses(t, last, out_T);
+  of_whole_step(out_T);
 }
 
 void ImpactGradient::impulse_columns(const ParameterSet& set, std::vector<double>& out_T) {
@@ -290,7 +332,10 @@ void ImpactGradient::impulse_columns(const ParameterSet& set, std::vector<double
   const auto direct = [&](int i, double* dv_T, std::vector<double>& gap) { theta_columns(i, set, dv_T, gap); };
   for (int i = 0; i < last; ++i) follow(i, direct, t);
   linear_[last]->impulse_columns(set, out_T);
+  const int n = record(last).rows.num_rows;
+  for (int r = 0; r < n && h >= 0; ++r) out_T[std::size_t(h) * n + r] *= phase(last).length;
   impulses(t, last, out_T);
+  for (double& x : out_T) x /= phase(last).length;
 }
 
 // --- reverse
@@ -301,19 +346,19 @@ void ImpactGradient::smooth_vjp(int i, StepCotangent& bar, const ParameterSet* s
   const int nv = model_->nv;
   const double *a = record(i).acceleration.data(), T = p.duration;
   path_velocity(i, w_, u_);
-  double time = 0;
-  for (int d = 0; d < nv; ++d) time += bar.q[d] * u_[d] + bar.v[d] * a[d];
-  bool fixed = p.end == PhaseEnd::pause;
-  if (p.end == PhaseEnd::whole) rest = time;
-  if (p.end == PhaseEnd::part) step += p.share * (time - rest);
-  if (is_event(p.end)) {
-    const double rate = event_rate(i, u_.data(), fixed);
-    const double weight = fixed ? 0.0 : -(time - rest) / rate;
-    for (int d = 0; d < nv; ++d) bar.q[d] += weight * gaps_[i].row()[d];
-    if (set && set->size() > 0 && weight != 0) {
-      gaps_[i].parameters(*set, gap_columns_);
-      for (int k = 0; k < set->size(); ++k) bar.parameters[k] += weight * gap_columns_[k];
-    }
+  event_rates(i, u_.data());
+  for (int d = 0; d < nv; ++d) time_[event_of(i, d)] += bar.q[d] * u_[d] + bar.v[d] * a[d];
+  if (p.end == PhaseEnd::whole) rest = time_[0];
+  if (p.end == PhaseEnd::part) step += p.share * (time_[0] - rest);
+  time_[0] -= rest;
+  for (int e = 1; e < num_events(i); ++e) time_[0] += lag_bar_[e], time_[e] -= lag_bar_[e];
+  for (int e = 0; e < num_events(i); ++e) {
+    if (rate_[e] == 0) continue;
+    const double weight = -time_[e] / rate_[e];
+    for (int d = 0; d < nv; ++d) bar.q[d] += weight * gaps_[i][e].row()[d];
+    if (!set || set->size() == 0 || weight == 0) continue;
+    gaps_[i][e].parameters(*set, gap_columns_);
+    for (int k = 0; k < set->size(); ++k) bar.parameters[k] += weight * gap_columns_[k];
   }
   std::copy(bar.q.begin(), bar.q.end(), bar_.begin());
   integrate_jacobian_times(*model_, w_.data(), IntegrateArgument::w, true, bar_.data(), 1, 1);
@@ -321,7 +366,7 @@ void ImpactGradient::smooth_vjp(int i, StepCotangent& bar, const ParameterSet* s
   for (int d = 0; d < nv; ++d) {  // bar_ becomes the cotangent of v+
     const double of_a = T * (0.5 * T * bar_[d] + bar.v[d]);
     bar.v[d] += T * bar_[d];
-    bar_[d] = p.midpoint_velocity ? of_a : of_a / h_;
+    bar_[d] = p.midpoint_velocity ? of_a : of_a / (p.length * h_);
   }
   if (p.midpoint_velocity) {
     factor_midpoint(i, true);
@@ -334,12 +379,14 @@ void ImpactGradient::smooth_vjp(int i, StepCotangent& bar, const ParameterSet* s
   for (int d = 0; d < nv; ++d) {
     const double of_v = part_.v[d] - bar_[d];
     bar.v[d] += of_v, bar.tau[d] += part_.tau[d];
-    step -= bar_[d] * a[d];
+    step -= bar_[d] * p.length * a[d];
     if (p.midpoint_velocity) of_planned += 0.5 * of_v * a[d];
   }
   (p.share > 0 ? step : rest) += (p.share > 0 ? p.share : 1.0) * of_planned;
   for (int k = 0; k < model_->nu; ++k) bar.u[k] += part_.u[k];
-  for (std::size_t k = 0; k < part_.parameters.size(); ++k) bar.parameters[k] += part_.parameters[k];
+  const int of_length = set ? timestep_column(*set) : -1;
+  for (int k = 0; k < static_cast<int>(part_.parameters.size()); ++k)
+    bar.parameters[k] += (k == of_length ? p.length : 1.0) * part_.parameters[k];
   if (p.midpoint) {
     for (int d = 0; d < nv; ++d) w_[d] = 0.5 * p.planned * p.v[d];
     std::copy(part_.q.begin(), part_.q.end(), bar_.begin());
@@ -351,6 +398,15 @@ void ImpactGradient::smooth_vjp(int i, StepCotangent& bar, const ParameterSet* s
     }
   }
   for (int d = 0; d < nv; ++d) bar.q[d] += part_.q[d];
+}
+
+/// lag_bar_ of the events that an impact follows; bar: cotangents after it.
+void ImpactGradient::catch_up_vjp(int i, const StepCotangent& bar) {
+  if (i == 0 || phase(i - 1).others.empty()) return;
+  lag_bar_.assign(num_events(i - 1), 0.0);
+  if (i + 1 == phases_->count) return;
+  for (int d = 0; d < model_->nv; ++d)
+    lag_bar_[event_of(i - 1, d)] += bar.q[d] * record(i).v_next[d] + bar.v[d] * record(i + 1).acceleration[d];
 }
 
 void ImpactGradient::vjp(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set) {
@@ -366,6 +422,7 @@ void ImpactGradient::vjp(const double* dq1, const double* dv1, StepCotangent& ou
       smooth_vjp(i, out, set, rest, step);
       continue;
     }
+    catch_up_vjp(i, out);
     part_.wants_fext = false;  // forces do nothing in an impact
     linear_[i]->vjp(zero_.data(), out.v.data(), part_, set);
     out.v = part_.v;

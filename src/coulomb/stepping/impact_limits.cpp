@@ -12,6 +12,8 @@ namespace {
 
 constexpr double grazing_speed = 1e-9;
 constexpr int max_advances = 500;
+constexpr int max_newton_steps = 50;
+constexpr double reached = 1e-14;  // m, rad
 
 void keep_earlier(const LimitHit& candidate, LimitHit& best) {
   if (candidate.found && (!best.found || candidate.time < best.time)) {
@@ -61,11 +63,24 @@ double ball_angle(const Model& model, int joint, const MotionPath& path, double 
   return norm3(vector);
 }
 
+/// How fast the angle of that rotation vector grows after t.
+double turning_speed(const Model& model, int joint, const MotionPath& path, double t, const double* vector) {
+  const int d = model.joint_v[joint];
+  double turn[3], rate[3], spin[3], J[9];
+  for (int i = 0; i < 3; ++i) turn[i] = t * path.v[d + i] + 0.5 * t * t * path.a[d + i];
+  for (int i = 0; i < 3; ++i) rate[i] = path.v[d + i] + t * path.a[d + i];
+  rotation_right_jacobian(turn, J);
+  rotate(J, rate, spin);
+  return dot3(vector, spin) / norm3(vector);
+}
+
 LimitHit ball(const Model& model, const ConstraintOptions& options, int joint, const MotionPath& path) {
   const int d = model.joint_v[joint];
   LimitHit hit;
   double vector[3];
-  if (model.joint_upper[joint] - ball_angle(model, joint, path, 0, vector) <= options.touching) return hit;
+  const double start = model.joint_upper[joint] - ball_angle(model, joint, path, 0, vector);
+  if (start <= closed_gap) return hit;
+  if (start <= options.touching && is_held(options, start, -turning_speed(model, joint, path, 0, vector))) return hit;
   const double fastest = norm3(path.v + d) + path.duration * norm3(path.a + d);
   double t = 0;
   for (int k = 0; k < max_advances; ++k) {
@@ -75,13 +90,7 @@ LimitHit ball(const Model& model, const ConstraintOptions& options, int joint, c
       if (!(t < path.duration)) return hit;
       continue;
     }
-    const double angle = norm3(vector);
-    double turn[3], rate[3], spin[3], J[9];
-    for (int i = 0; i < 3; ++i) turn[i] = t * path.v[d + i] + 0.5 * t * t * path.a[d + i];
-    for (int i = 0; i < 3; ++i) rate[i] = path.v[d + i] + t * path.a[d + i];
-    rotation_right_jacobian(turn, J);
-    rotate(J, rate, spin);
-    hit.found = true, hit.time = t, hit.closing_speed = dot3(vector, spin) / angle;
+    hit.found = true, hit.time = t, hit.closing_speed = turning_speed(model, joint, path, t, vector);
     hit.grazing = !(hit.closing_speed > grazing_speed);
     return hit;
   }
@@ -112,6 +121,34 @@ LimitHit first_limit(const Model& model, const ConstraintOptions& options, const
     }
   }
   return first;
+}
+
+LimitHit limit_touch(const Model& model, const MotionPath& path, int joint, bool upper, double earliest) {
+  const bool is_ball = model.joint_type[joint] == JointType::ball;
+  const int d = model.joint_v[joint];
+  const double sign = upper ? -1 : 1, bound = upper ? model.joint_upper[joint] : model.joint_lower[joint];
+  LimitHit hit;
+  hit.joint = joint, hit.upper = upper;
+  for (int k = 0; k < max_newton_steps; ++k) {
+    const double t = hit.time;
+    double gap, vector[3];
+    if (is_ball) {
+      gap = bound - ball_angle(model, joint, path, t, vector);
+      hit.closing_speed = turning_speed(model, joint, path, t, vector);
+    } else {
+      gap = sign * (path.q[model.joint_q[joint]] + t * (path.v[d] + 0.5 * t * path.a[d]) - bound);
+      hit.closing_speed = -sign * (path.v[d] + t * path.a[d]);
+    }
+    if (!(hit.closing_speed > grazing_speed)) return hit;
+    const double next = std::min(t + gap / hit.closing_speed, 0.0);
+    if (std::abs(gap) <= reached || next == t) {
+      hit.found = true;
+      return hit;
+    }
+    if (!(next >= earliest)) return hit;
+    hit.time = next;
+  }
+  return hit;
 }
 
 DofRow limit_row(const Model& model, int joint, bool upper, const double* q) {

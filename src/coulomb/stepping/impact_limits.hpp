@@ -25,10 +25,14 @@ struct LimitHit {
 /// come back.
 LimitHit first_limit(const Model& model, const ConstraintOptions& options, const MotionPath& path);
 
+/// When a limit that is exceeded at the start of the path was reached on its way: at a time <= 0. Not found: not at `earliest` or
+/// later.
+LimitHit limit_touch(const Model& model, const MotionPath& path, int joint, bool upper, double earliest);
+
 /// A joint's limit at q: the gap is row.phi, its rate row.coefficient . v.
 DofRow limit_row(const Model& model, int joint, bool upper, const double* q);
 
-/// Is test(gap, rate) true of some limit?
+/// Is test(joint, upper, gap, rate) true of some limit?
 template <class Test>
 bool any_limit(const Model& model, const double* q, const double* v, Test test) {
   for (int j = 0; j < model.num_joints; ++j) {
@@ -39,7 +43,7 @@ bool any_limit(const Model& model, const double* q, const double* v, Test test) 
       const DofRow row = limit_row(model, j, upper, q);
       double rate = 0;
       for (int i = 0; i < row.num; ++i) rate += row.coefficient[i] * v[row.dof[i]];
-      if (test(row.phi, rate)) return true;
+      if (test(j, upper, row.phi, rate)) return true;
     }
   }
   return false;

@@ -14,10 +14,11 @@ ImpactPhases::ImpactPhases(const ImpactPhases& other)
     ImpactPhase& to = *pool.emplace_back(std::make_unique<ImpactPhase>());
     to.q = from.q, to.v = from.v, to.start = from.start, to.duration = from.duration;
     to.planned = from.planned, to.share = from.share, to.midpoint = from.midpoint;
+    to.length = from.length, to.problem = from.problem;
     to.midpoint_velocity = from.midpoint_velocity;
     to.end = from.end, to.owns_record = from.owns_record;
     if (from.owns_record) to.storage = std::make_unique<StepRecord>(*from.storage);
-    to.grazing = from.grazing, to.contact = from.contact, to.joint = from.joint, to.upper = from.upper;
+    to.grazing = from.grazing, to.gap = from.gap, to.others = from.others, to.event_of_dof = from.event_of_dof;
   }
 }
 
@@ -40,6 +41,8 @@ ImpactPhase& ImpactPhases::add() {
   ImpactPhase& phase = *pool[count++];
   phase.owns_record = phase.midpoint = phase.midpoint_velocity = false;
   phase.end = PhaseEnd::whole, phase.duration = phase.share = 0;
+  phase.length = 1;
+  phase.others.clear(), phase.event_of_dof.clear();
   return phase;
 }
 

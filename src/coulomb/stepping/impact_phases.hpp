@@ -22,11 +22,28 @@ enum class PhaseEnd : std::uint8_t {
   instant  ///< of an impact
 };
 
+/// A gap that closes, of a pair of shapes or of a joint's limit.
+struct ClosingGap {
+  Contact contact;  ///< pair: as it is then
+  int joint = -1;   ///< limit
+  bool upper = false;
+};
+
+/// A held contact that lifts off.
+struct ContactHop {
+  Contact contact;
+  int index;    ///< among the contacts
+  double rate;  ///< m/s, beyond what its position correction asks for
+};
+
 struct ImpactPhase {
-  std::vector<double> q, v;        ///< at its start
-  double start = 0, duration = 0;  ///< s, since the start of the step
-  double planned = 0;              ///< s: duration without an event, all that is left of the step or
-  double share = 0;                ///< this share of it, if not 0
+  std::vector<double> q, v;  ///< at its start
+  double start = 0,
+         duration = 0;  ///< s, since the start of the step. Negative: what overlaps has hit before the step began
+  double planned = 0;   ///< s: duration without an event, all that is left of the step or
+  double share = 0;     ///< this share of it, if not 0
+  double length = 1;    ///< of its problem, in steps: what lifts off slowly and comes back is stopped in a short one
+  StepOptions problem;
   bool midpoint = false;           ///< evaluated half way of what was planned: nothing touches
   bool midpoint_velocity = false;  ///< and at the velocity there: bodies spin. The record's v is v + planned/2 a then
   PhaseEnd end = PhaseEnd::whole;
@@ -34,9 +51,10 @@ struct ImpactPhase {
   std::unique_ptr<StepRecord> storage;  ///< kept for the next step
   // the event
   bool grazing = false;  ///< the time has no derivative
-  Contact contact;       ///< pair: as it is then
-  int joint = -1;        ///< limit
-  bool upper = false;
+  ClosingGap gap;
+  // and those at the same time that have nothing to do with it: each has a time of its own in derivatives
+  std::vector<ClosingGap> others;
+  std::vector<int> event_of_dof;  ///< nv: 0, the event; k + 1, others[k]. Empty where there are no others
 };
 
 struct ImpactPhases final : StepExtra {
@@ -53,6 +71,10 @@ struct ImpactPhases final : StepExtra {
   ImpactSearch search;
   std::vector<double> q, v, path, q_start, v_start;
   std::vector<Contact> found;
+  std::vector<ClosingGap> hits;  ///< what comes down where a phase starts
+  std::vector<int> events;       ///< by island: index of its event, -1: none
+  std::vector<double> approach;  ///< of ImpactPhase::others
+  std::vector<ContactHop> hops;
   SinkingContacts sinking;
 
   ImpactPhase& add();
@@ -62,7 +84,9 @@ struct ImpactPhases final : StepExtra {
   StepRecord& record(int phase, StepRecord& step) const {
     return pool[phase]->owns_record ? *pool[phase]->storage : step;
   }
-  const StepOptions& options(int phase) const { return pool[phase]->end == PhaseEnd::instant ? impact : smooth; }
+  const StepOptions& options(int phase) const {
+    return pool[phase]->end == PhaseEnd::instant ? impact : pool[phase]->problem;
+  }
 };
 
 /// The phases of a record that impact_step filled.

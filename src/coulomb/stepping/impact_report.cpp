@@ -1,5 +1,7 @@
 #include "coulomb/stepping/impact_report.hpp"
 
+#include <algorithm>
+
 #include "coulomb/small_math.hpp"
 #include "coulomb/stepping/impact_phases.hpp"
 
@@ -13,7 +15,7 @@ void report_impact(const Model& m, const ImpactPhases& phases, int phase, std::v
   link_twists(m, r.dynamics, r.v.data(), twist.data());
   apply_rows(m, r.dynamics, r.rows, r.v.data(), twist.data(), velocity.data());
   ImpactReport base;
-  base.time = phases[phase].start;
+  base.time = std::max(phases[phase].start, 0.0);
   const ImpactPhase* before = phase > 0 ? &phases[phase - 1] : nullptr;
   for (const BodyRows& b : r.rows.body_rows) {
     if (b.contact < 0 || r.solution.modes[b.block] == Mode::separating) continue;
@@ -25,7 +27,7 @@ void report_impact(const Model& m, const ImpactPhases& phases, int phase, std::v
     copy3(c.normal, report.normal);
     report.approach = -velocity[b.row + 2];
     for (int i = 0; i < 3; ++i) axpy3(r.solution.lambda[b.row + i], b.axes[i], report.impulse);
-    report.grazing = before && before->end == PhaseEnd::pair && before->contact.pair == c.pair && before->grazing;
+    report.grazing = before && before->end == PhaseEnd::pair && before->gap.contact.pair == c.pair && before->grazing;
     out.push_back(std::move(report));
   }
   for (const DofRow& d : r.rows.dof_rows) {
@@ -34,7 +36,7 @@ void report_impact(const Model& m, const ImpactPhases& phases, int phase, std::v
     const int joint = m.dof_joint[d.dof[0]];
     report.joint = m.joint_names[joint], report.approach = -velocity[d.row];
     report.impulse[0] = r.solution.lambda[d.row];
-    report.grazing = before && before->end == PhaseEnd::limit && before->joint == joint && before->grazing;
+    report.grazing = before && before->end == PhaseEnd::limit && before->gap.joint == joint && before->grazing;
     out.push_back(std::move(report));
   }
 }

@@ -31,17 +31,24 @@ void SinkingContacts::clear() {
   counts_.reserve(16), chain_.reserve(longest_chain);
 }
 
+bool SinkingContacts::is_among(const std::vector<Contact>& contacts, const Contact& contact) {
+  const auto is_same = [&](const Contact& c) { return c.pair == contact.pair && c.feature == contact.feature; };
+  return std::any_of(contacts.begin(), contacts.end(), is_same) || has_point(contacts, contact);
+}
+
 void SinkingContacts::creeps(int pair) {
   for (auto& [known, count] : counts_)
     if (known == pair) return void(count = std::min(count + 1, most_growths));
   counts_.emplace_back(pair, 0);
 }
 
-void SinkingContacts::hit(const Contact& contact, bool sank, double moved, std::vector<Contact>& contacts) {
+void SinkingContacts::hit(const Contact& contact, bool sank, double moved, const std::vector<Contact>& held,
+                          std::vector<Contact>& contacts) {
   if (moved > same_place) chain_.clear();
   const auto of_pair = [&](const Contact& c) { return c.pair == contact.pair; };
   const bool known = has_point(chain_, contact);
-  if (sank && (known || std::none_of(chain_.begin(), chain_.end(), of_pair))) creeps(contact.pair);
+  if (sank && is_among(held, contact) && (known || std::none_of(chain_.begin(), chain_.end(), of_pair)))
+    creeps(contact.pair);
   for (const Contact& earlier : chain_) {
     if (!of_pair(earlier) || has_point(contacts, earlier)) continue;
     const auto after = [&](const Contact& c) { return c.pair > earlier.pair; };
@@ -55,8 +62,8 @@ bool SinkingContacts::lift(const ConstraintOptions& impact, double slowest, cons
   bool any = false;
   for (Contact& contact : contacts) {
     contact.lift = 0, contact.turns_back = false;
-    if (!sank(impact, contact.distance)) continue;
-    contact.lift = slowest, contact.turns_back = held && has_point(*held, contact);
+    if (!sank(impact, contact.distance) || !held || !is_among(*held, contact)) continue;
+    contact.lift = slowest, contact.turns_back = has_point(*held, contact);
     for (const auto& [pair, count] : counts_) {
       if (pair != contact.pair) continue;
       contact.lift = std::min(slowest * std::pow(growth, count), std::max(slowest, impact.max_correction_speed));

@@ -17,15 +17,20 @@ class SinkingContacts {
   /// A step begins.
   void clear();
 
-  /// The pair of this contact came down on its threshold; moved: metres and radians of motion since the event before. Contacts of
-  /// the place's list that the manifold left out are added, frozen.
-  void hit(const Contact& contact, bool sank, double moved, std::vector<Contact>& contacts);
+  /// The pair of this contact came down on its threshold; moved: metres and radians of motion since the event before. held: contacts of
+  /// that motion; only these sink, other points of the pair fall. Contacts of the place's list that the manifold left out are added,
+  /// frozen.
+  void hit(const Contact& contact, bool sank, double moved, const std::vector<Contact>& held,
+           std::vector<Contact>& contacts);
+
+  /// Is it one of these contacts, or the same feature of their pair? Round shapes roll on: their contact moves.
+  static bool is_among(const std::vector<Contact>& contacts, const Contact& contact);
 
   /// A pair so close to its threshold that the search does not get past.
   void creeps(int pair);
 
   /// Contact::lift and turns_back, for the next impact, of what has sunk; false: no pair has come back. slowest: the first time.
-  /// held: contacts of the motion before, nullptr if none; only these turn back, other points that come down fast stop.
+  /// held: contacts of the motion before, nullptr if none; only these are parted, other points that come down stop.
   bool lift(const ConstraintOptions& impact, double slowest, const std::vector<Contact>* held,
             std::vector<Contact>& contacts) const;
 

@@ -41,14 +41,15 @@ void ImplicitStage::follow(const Model& model) {
 
 std::size_t ReverseTerms::bytes() const {
   std::size_t count = 0;
-  for (const auto* x : {&R_q_T, &mass, &dtau_du, &base_q_T, &base_v_T}) count += x->capacity();
+  for (const auto* x : {&R_q_T, &mass, &dtau_du, &base_q_T, &base_v_T, &time_acceleration}) count += x->capacity();
   return count * sizeof(double);
 }
 
 ImplicitEquation::ImplicitEquation(const Model& model)
     : dynamics(model), joint_forces(model), springs(model), contacts(model), forces(model), residual(model.nv),
-      scale(model.nv), rounding(model.nv), before_(model), external_(model), constant_(model.nv),
-      constant_scale_(model.nv), term_(model.nv), wrench_(8 * model.nv + 8) {
+      scale(model.nv), rounding(model.nv), time_acceleration(model.nv), before_(model), spin_(model),
+      base_acceleration_(model.nv), external_(model), constant_(model.nv), constant_scale_(model.nv), term_(model.nv),
+      wrench_(8 * model.nv + 8) {
   const std::size_t square = std::size_t(model.nv) * dynamics.ld;
   R_q_T.resize(square), R_v_T.resize(square);
 }
@@ -89,9 +90,11 @@ void ImplicitEquation::term(const double* x, int nv, double sign) {
   for (int d = 0; d < nv; ++d) residual[d] += sign * x[d], scale[d] += std::abs(x[d]);
 }
 
-void ImplicitEquation::begin(const Model& model, const StepOptions&, const StageInputs& inputs,
+void ImplicitEquation::begin(const Model& model, const StepOptions& options, const StageInputs& inputs,
                              const ImplicitStage& stage) {
   inputs_ = inputs, explicit_ = stage.explicit_dynamics;
+  spin_.clear();
+  spins_.clear();
   if (!explicit_) return;
   const int nv = model.nv;
   kinematics(model, stage.q.data(), before_);
@@ -104,6 +107,13 @@ void ImplicitEquation::begin(const Model& model, const StepOptions&, const Stage
   add_external(model, before_, term_.data());
   term(before_.bias.data(), nv, 1), term(joint_forces.tau.data(), nv, -1), term(inputs.tau, nv, -1);
   term(term_.data(), nv, -1);
+  torque_free_ = options.torque_free_spin;
+  if (torque_free_) spin_shift(model, before_, stage.v_bar.data(), stage.c, spin_);
+  if (spin_.any) {
+    multiply_mass(model, before_, spin_.velocity.data(), term_.data());
+    for (double& x : term_) x /= stage.c;
+    term(term_.data(), nv, -1);
+  }
   constant_ = residual, constant_scale_ = scale;
 }
 
@@ -183,20 +193,39 @@ void ImplicitEquation::prepare_base(const Model& model, const ImplicitStage& sta
   if (!explicit_) return;
   external_.clear();
   add_external_forces(model, before_, external_);
-  prepare_derivatives(model, before_, stage.acceleration.data(), &external_);
+  for (int d = 0; d < model.nv; ++d) base_acceleration_[d] = stage.acceleration[d] - spin_.velocity[d] / stage.c;
+  prepare_derivatives(model, before_, base_acceleration_.data(), &external_);
+  if (torque_free_) spin_derivatives(model, before_, stage.v_bar.data(), stage.c, true, spins_);
 }
 
-void ImplicitEquation::differentiate_base(const Model& model) {
+void ImplicitEquation::differentiate_base(const Model& model, const ImplicitStage& stage) {
+  time_acceleration = explicit_ ? base_acceleration_ : stage.acceleration;
   if (!explicit_) return;
   const std::size_t square = R_q_T.size();
   base_q_T.assign(square, 0.0), base_v_T.assign(square, 0.0);
   derivative_pairs(model, before_);
   add_rigid_derivatives(model, before_, true, base_q_T.data(), base_v_T.data());
   for (int d = 0; d < model.nv; ++d) base_v_T[std::size_t(d) * before_.ld + d] -= model.dof_damping[d];
+  for (const SpinDerivative& spin : spins_) subtract_spin(model, spin, stage.c);
+}
+
+// base -= M dDelta / c, and what a longer step changes of Delta.
+void ImplicitEquation::subtract_spin(const Model& model, const SpinDerivative& spin, double c) {
+  const auto subtract_from = [&](std::vector<double>& base_T) {
+    return [&](int k, const double* change) {
+      double* column = base_T.data() + std::size_t(k) * before_.ld;
+      multiply_mass_of(model, before_, spin, change, [&](int d, double value) { column[d] -= value / c; });
+    };
+  };
+  visit_spin_columns(model, before_, spin, subtract_from(base_v_T), subtract_from(base_q_T));
+  for (int i = 0; i < 3; ++i) {
+    if (spin.linear >= 0) time_acceleration[spin.linear + i] += spin.by[i][SpinDerivative::time];
+    time_acceleration[spin.dof + i] += spin.by[3 + i][SpinDerivative::time];
+  }
 }
 
 ReverseTerms ImplicitEquation::reverse_terms() const {
-  ReverseTerms out{explicit_, R_q_T, inertial().mass, joint_forces.dtau_du, {}, {}};
+  ReverseTerms out{explicit_, R_q_T, inertial().mass, joint_forces.dtau_du, {}, {}, time_acceleration};
   if (explicit_) out.base_q_T = base_q_T, out.base_v_T = base_v_T;
   return out;
 }
@@ -204,6 +233,7 @@ ReverseTerms ImplicitEquation::reverse_terms() const {
 void ImplicitEquation::set_reverse_terms(const ReverseTerms& terms) {
   explicit_ = terms.explicit_dynamics;
   R_q_T = terms.R_q_T, joint_forces.dtau_du = terms.dtau_du;
+  time_acceleration = terms.time_acceleration;
   (explicit_ ? before_ : dynamics).mass = terms.mass;
   if (explicit_) base_q_T = terms.base_q_T, base_v_T = terms.base_v_T;
 }

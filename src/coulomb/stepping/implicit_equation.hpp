@@ -8,7 +8,9 @@
 // differences are then those of the vector as the joint's parent sees it, which hardly changes where a body spins fast (for all other
 // dofs E is the identity). b, on rotations only, does the same for the displacement. With `explicit_dynamics` the rigid-body part is that of the semi-implicit step, taken at (q, v) with implicit damping:
 //
-//   a+ = (v+ - v) / c,   R = M(q) a+ + b(q, v) + D (v+ - v) - tau(q, v, u) - tau_user - J^T f_ext - Q(q+, v+)
+//   a+ = (v+ - v) / c,   R = M(q) (a+ - Delta/c) + b(q, v) + D (v+ - v) - tau(q, v, u) - tau_user - J^T f_ext - Q(q+, v+)
+//
+// and free and ball joints spinning torque-free (Delta(q, v, c): dynamics/spin.hpp).
 //
 // Newton's matrix is H = dR/dv+ = R_a / c + R_v + (c R_q - R_a [u]) J_r(w) (1 + [b]), u = E(w) v_bar and [.] on rotations only, by the derivatives of inverse dynamics with all body forces at
 // material points, and the rest from the springs and contacts.
@@ -18,6 +20,7 @@
 
 #include "coulomb/constraints/penalty_contact.hpp"
 #include "coulomb/dynamics/joint_forces.hpp"
+#include "coulomb/dynamics/spin.hpp"
 #include "coulomb/stepping/implicit_springs.hpp"
 #include "coulomb/stepping/step_options.hpp"
 
@@ -53,7 +56,7 @@ void for_each_rotation(const Model& model, Visit visit) {
 /// What reverse mode reads of an equation: R_q, R_a, how controls push; and with explicit_dynamics what depends on the base.
 struct ReverseTerms {
   bool explicit_dynamics = false;
-  std::vector<double> R_q_T, mass, dtau_du, base_q_T, base_v_T;
+  std::vector<double> R_q_T, mass, dtau_du, base_q_T, base_v_T, time_acceleration;
   std::size_t bytes() const;
 };
 
@@ -69,11 +72,19 @@ class ImplicitEquation {
   void prepare(const Model& model, const ImplicitStage& stage);
   /// R_q_T and R_v_T. After prepare.
   void differentiate(const Model& model, const ImplicitStage& stage);
-  /// The same of the base, with explicit_dynamics: base_q_T and base_v_T.
+  /// The same of the base, with explicit_dynamics: base_q_T and base_v_T; and time_acceleration.
   void prepare_base(const Model& model, const ImplicitStage& stage);
-  void differentiate_base(const Model& model);
+  void differentiate_base(const Model& model, const ImplicitStage& stage);
   /// H^T (rows of ld) from them.
   void newton_matrix(const Model& model, const ImplicitStage& stage, double* H_T) const;
+
+  /// At which inverse dynamics is differentiated: a+, with explicit_dynamics a+ - Delta/c. After prepare_base.
+  const double* base_acceleration(const ImplicitStage& stage) const {
+    return explicit_ ? base_acceleration_.data() : stage.acceleration.data();
+  }
+  /// explicit_dynamics: joints that spin, and Delta. After prepare_base.
+  const std::vector<SpinDerivative>& spins() const { return spins_; }
+  const SpinShift& spin() const { return spin_; }
 
   /// After differentiate and differentiate_base.
   ReverseTerms reverse_terms() const;
@@ -97,6 +108,7 @@ class ImplicitEquation {
   std::vector<double> R_q_T, R_v_T;  ///< nv x ld: by the tangent of q+ and by v+, at fixed a+
   std::vector<double> base_q_T,
       base_v_T;  ///< explicit_dynamics: by q and v, at fixed q+, v+, and a+ = (v+ - v)/c taken apart
+  std::vector<double> time_acceleration;  ///< nv: dR/dc = -M time_acceleration / c
 
  private:
   void add_external(const Model& model, const DynamicsWorkspace& at, double* Q);
@@ -105,11 +117,15 @@ class ImplicitEquation {
                              double* v_T) const;
   void term(const double* x, int nv, double sign);
 
+  void subtract_spin(const Model& model, const SpinDerivative& spin, double c);
   void subtract_turning(const Model& model, const ImplicitStage& stage, double* H_T) const;
 
-  bool explicit_ = false;
+  bool explicit_ = false, torque_free_ = false;
   StageInputs inputs_{};
-  DynamicsWorkspace before_;                       // explicit_dynamics: at (q, v)
+  DynamicsWorkspace before_;  // explicit_dynamics: at (q, v)
+  SpinShift spin_;            // explicit_dynamics
+  std::vector<SpinDerivative> spins_;
+  std::vector<double> base_acceleration_;          // a+ - Delta / c
   BodyForces external_;                            // explicit_dynamics: of the user, at q
   std::vector<double> constant_, constant_scale_;  // explicit_dynamics: b - tau - ...
   std::vector<double> term_, wrench_;

@@ -5,7 +5,7 @@ namespace coulomb {
 void linearize_stage(const Model& model, const ImplicitStage& stage, ImplicitEquation& equation,
                      ImplicitFactor& factor) {
   equation.differentiate(model, stage);
-  equation.differentiate_base(model);
+  equation.differentiate_base(model, stage);
   equation.newton_matrix(model, stage, factor.matrix());
   factor.factor();
 }

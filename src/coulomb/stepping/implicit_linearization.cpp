@@ -110,7 +110,7 @@ void ImplicitLinearization::invert(int i) {
   }
   multiply(Product::set, rows_of(product_rows_.data(), nv, nv, ld), s.P_T.data(), s.Q_T.data(), ld, ld, product_);
   s.time.resize(nv);
-  s.equation.times_mass(model, stage.acceleration.data(), s.time.data());
+  s.equation.times_mass(model, s.equation.time_acceleration.data(), s.time.data());
   for (double& x : s.time) x /= stage.c;
   s.factor.solve(s.time.data());
 }
@@ -296,7 +296,7 @@ void ImplicitLinearization::reverse_stage(int i, const double* dq1, const double
   integrate_jacobian_times(model, w, IntegrateArgument::w, true, out.w_bar.data(), 1, 1);
   out.c = 0;
   for (int d = 0; d < nv; ++d)
-    out.c += (stage.w[d] - stage.w_bar[d]) / stage.c * out.w_bar[d] + stage.acceleration[d] * out.v_bar[d];
+    out.c += (stage.w[d] - stage.w_bar[d]) / stage.c * out.w_bar[d] + s.equation.time_acceleration[d] * out.v_bar[d];
   if (!stage.explicit_dynamics) {
     integrate_jacobian_times(model, w, IntegrateArgument::q, true, out.v_bar.data(), 1, 1);
     return;

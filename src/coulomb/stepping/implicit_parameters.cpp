@@ -106,7 +106,13 @@ void ImplicitLinearization::visit_sides(int i, const ParameterSet& set, Visit vi
                                                c.modes, c.twist.data(), c.force.data())
                                   : without_rows(e.dynamics, q);
   if (touching) end.penalty = &c;
-  const ParameterContext rigid = stage.explicit_dynamics ? without_rows(e.inertial(), stage.q.data()) : end;
+  ParameterContext rigid = stage.explicit_dynamics ? without_rows(e.inertial(), stage.q.data()) : end;
+  rigid.acceleration = e.base_acceleration(stage);
+  if (stage.explicit_dynamics) {
+    rigid.spins = &e.spins();
+    rigid.spin_shift = e.spin().velocity.data();
+    rigid.spin_scale = 1 / stage.c;
+  }
   const ParameterContext springs =
       context_at(e.dynamics, q, e.springs.rows, none.contacts, e.springs.derivatives, e.springs.inactive, none.modes,
                  e.springs.twist.data(), e.springs.force.data());

@@ -193,6 +193,7 @@ bool implicit_step(const Model& model, const StepOptions& options, StepMemory& m
   if (!solved)
     r.reason = "failed: Newton's method did not converge, nor in parts of the step; its best iterate was used";
   else if (extra.parts > 1) r.reason = "solved in parts: Newton's method did not converge on the whole step";
+  else r.reason = spin_limit_reason(extra.newton->equation.spin());
   r.solution.exact_residual = r.solution.residual;
   extra.kept.reset();
   if (options.implicit.keep_factors && extra.count == 1)

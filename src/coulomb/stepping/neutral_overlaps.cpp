@@ -9,14 +9,21 @@ namespace coulomb {
 
 namespace {
 
-bool in_one_tree(const Model& model, int body_a, int body_b) {
-  return model.body_tree[body_a] >= 0 && model.body_tree[body_a] == model.body_tree[body_b];
+/// The body that a robot is: its floating base, or what is fixed to the world and carries its links. World: none.
+int robot_of(const Model& model, int body) {
+  while (body > 0 && model.body_parent[body] > 0) body = model.body_parent[body];
+  return body;
+}
+
+bool of_one_robot(const Model& model, int body_a, int body_b) {
+  const int robot = robot_of(model, body_a);
+  return robot > 0 && robot == robot_of(model, body_b);
 }
 
 // Scenes of single bodies have no pair to look at.
 bool has_own_pairs(const Model& model) {
   for (std::size_t p = 0; p < model.pair_a.size(); ++p)
-    if (in_one_tree(model, model.geometry_body[model.pair_a[p]], model.geometry_body[model.pair_b[p]])) return true;
+    if (of_one_robot(model, model.geometry_body[model.pair_a[p]], model.geometry_body[model.pair_b[p]])) return true;
   return false;
 }
 
@@ -31,7 +38,7 @@ std::vector<int> neutral_overlaps(const Model& model, double depth) {
   detect_contacts(model, dynamics.body_position.data(), dynamics.body_rotation.data(), {}, cache, workspace);
   std::vector<int> out;
   for (const Contact& contact : workspace.contacts) {
-    if (!in_one_tree(model, contact.body_a, contact.body_b) || contact.distance > -depth) continue;
+    if (!of_one_robot(model, contact.body_a, contact.body_b) || contact.distance > -depth) continue;
     if (out.empty() || out.back() != contact.pair) out.push_back(contact.pair);
   }
   return out;

@@ -8,7 +8,8 @@
 
 namespace coulomb {
 
-/// Indices into Model::pair_* of pairs within one kinematic tree that penetrate by more than `depth` metres at q_neutral.
+/// Indices into Model::pair_* of pairs of one robot that penetrate by more than `depth` metres at q_neutral. A robot is a body that the world
+/// carries, moving or fixed (the base link of a URDF), and all that this body carries; never the world's own geometries.
 std::vector<int> neutral_overlaps(const Model& model, double depth = 1e-4);
 
 /// The model without these pairs; the same object when there are none.

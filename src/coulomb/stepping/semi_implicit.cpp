@@ -5,6 +5,7 @@
 
 #include "coulomb/model/configuration.hpp"
 #include "coulomb/small_math.hpp"
+#include "coulomb/stepping/contacts_ahead.hpp"
 
 namespace coulomb {
 namespace {
@@ -43,6 +44,8 @@ void evaluate_dynamics(const Model& model, const StepOptions& options, StepRecor
   mass_matrix(model, r.dynamics);
   factor(model, r.implicit_damping.data(), r.dynamics);
   joint_forces(model, r.configuration(), r.v.data(), r.u.data(), r.joint_forces);
+  if (spins_torque_free(options, r)) spin_shift(model, r.dynamics, r.v.data(), h, r.spin);
+  else r.spin.clear();
 }
 
 void free_velocity(const Model& model, const StepOptions& options, StepRecord& r) {
@@ -51,8 +54,15 @@ void free_velocity(const Model& model, const StepOptions& options, StepRecord& r
   bias(model, r.dynamics);
   for (int d = 0; d < model.nv; ++d) r.acceleration[d] = r.joint_forces.tau[d] + r.tau[d] - r.dynamics.bias[d];
   add_external_wrenches(model, r, r.acceleration.data());
+
+  // M Delta / h among the forces: (M + h D)^-1 M Delta = Delta - h (M + h D)^-1 D Delta.
+  const double* shift = r.spin.velocity.data();
+  if (r.spin.any)
+    for (int d = 0; d < model.nv; ++d) r.acceleration[d] -= model.dof_damping[d] * shift[d];
   solve_mass(model, r.dynamics, r.acceleration.data());
   for (int d = 0; d < model.nv; ++d) r.v_free[d] = r.v[d] + h * r.acceleration[d];
+  if (r.spin.any)
+    for (int d = 0; d < model.nv; ++d) r.v_free[d] += shift[d];
 }
 
 void collect_rows(const Model& model, const StepOptions& options, StepRecord& r) {
@@ -186,6 +196,10 @@ void remember(const StepRecord& record, StepMemory& memory) {
   }
 }
 
+bool spins_torque_free(const StepOptions& options, const StepRecord& record) {
+  return options.torque_free_spin && record.q_evaluated.empty();
+}
+
 bool all_finite(const std::vector<double>& x) {
   return std::all_of(x.begin(), x.end(), [](double value) { return std::isfinite(value); });
 }
@@ -220,25 +234,36 @@ void advance(const Model& model, double h, StepRecord& r) {
 
 StepRecord::StepRecord(const Model& model)
     : q(model.nq), v(model.nv), u(model.nu), tau(model.nv), q_next(model.nq), v_next(model.nv), acceleration(model.nv),
-      v_free(model.nv), dynamics(model), collision(model), joint_forces(model), implicit_damping(model.nv),
-      islands(model), assembly(model), twist(8 * model.nv), twist_next(8 * model.nv), scratch(8 * model.nv + 8) {}
+      v_free(model.nv), dynamics(model), collision(model), joint_forces(model), spin(model), implicit_damping(model.nv),
+      islands(model), assembly(model), twist(8 * model.nv), twist_next(8 * model.nv), scratch(8 * model.nv + 8),
+      travel(6 * model.num_bodies) {}
+
+namespace {
+
+void solve_constraints(const Model& model, const StepOptions& options, ConstraintSolver& solver,
+                       const StepMemory& memory, StepRecord& r) {
+  collect_problems(model, options, r);
+  if (options.warm_start) recall(memory, r);
+  solve(options, solver, r);
+}
+
+}  // namespace
 
 void solve_velocities(const Model& model, const StepOptions& options, ConstraintSolver& solver,
                       const StepMemory& memory, StepRecord& r) {
   free_velocity(model, options, r);
-  collect_problems(model, options, r);
-  if (options.warm_start) recall(memory, r);
-  solve(options, solver, r);
+  solve_constraints(model, options, solver, memory, r);
 }
 
 bool semi_implicit_step(const Model& model, const StepOptions& options, ConstraintSolver& solver, StepMemory& memory,
                         StepRecord& r) {
   r.valid = false;
   kinematics(model, r.q.data(), r.dynamics);
-  detect_contacts(model, r.dynamics.body_position.data(), r.dynamics.body_rotation.data(), options.collision,
-                  memory.collision, r.collision);
-  solve_velocities(model, options, solver, memory, r);
+  free_velocity(model, options, r);
+  detect_contacts_ahead(model, options, memory.collision, r);
+  solve_constraints(model, options, solver, memory, r);
   advance(model, options.constraints.timestep, r);
+  r.reason = spin_limit_reason(r.spin);
   r.valid = true;
   if (!all_finite(r.v_next) || !all_finite(r.q_next) || !all_finite(r.acceleration)) {
     stand_still(r);
@@ -258,7 +283,8 @@ void recall_semi_implicit_step(const Model& model, const StepOptions& options, c
 
   const double h = options.constraints.timestep;
   for (int d = 0; d < model.nv; ++d) r.acceleration[d] = (r.v_next[d] - r.v[d]) / h;
-  r.reason = nullptr, r.valid = true;
+  r.reason = spin_limit_reason(r.spin);
+  r.valid = true;
 }
 
 }  // namespace coulomb

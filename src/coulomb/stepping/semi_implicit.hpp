@@ -1,6 +1,7 @@
 // The semi-implicit Euler step (THEORY T2):
-//   (M + h D)(v+ - v) = h (tau - b(q, v)) + J^T lambda,   q+ = q (+) h v+
-// with the joints' damping D implicit (MuJoCo's choice: stiff dampers stay stable) and lambda the impulses of the constraint problem.
+//   (M + h D)(v+ - v) = h (tau - b(q, v)) + M Delta + J^T lambda,   q+ = q (+) h v+
+// with the joints' damping D implicit (MuJoCo's choice: stiff dampers stay stable), Delta what free and ball joints turn torque-free beyond
+// b(q, v) (dynamics/spin.hpp), and lambda the impulses of the constraint problem.
 #pragma once
 
 #include "coulomb/stepping/kept_step.hpp"
@@ -30,6 +31,8 @@ void remember(const StepRecord& record, StepMemory& memory);
 /// What is left of a step whose numbers overflowed.
 void stand_still(StepRecord& record);
 bool all_finite(const std::vector<double>& x);
+/// Delta is part of the step: asked for, and evaluated at its start.
+bool spins_torque_free(const StepOptions& options, const StepRecord& record);
 /// The last stage by itself: v_next, acceleration and q_next of record.solution.
 void advance(const Model& model, double timestep, StepRecord& record);
 

@@ -44,12 +44,12 @@ void check_size(const char* name, std::size_t size, std::size_t expected) {
 }
 
 SolverMethod solver_method(const std::string& name) {
-  if (name == "automatic") return SolverMethod::automatic;
+  if (name == "automatic" || name == "auto") return SolverMethod::automatic;
   if (name == "ac_lm") return SolverMethod::ac_lm;
   if (name == "admm") return SolverMethod::admm;
   if (name == "pgs") return SolverMethod::pgs;
   if (name == "dantzig") return SolverMethod::dantzig;
-  refuse("solver: got \"" + name + "\", expected \"automatic\", \"ac_lm\", \"admm\", \"pgs\" or \"dantzig\"");
+  refuse("solver: got \"" + name + "\", expected \"auto\", \"ac_lm\", \"admm\", \"pgs\" or \"dantzig\"");
 }
 
 GradientMode gradient_mode(const std::string& name) {
@@ -71,11 +71,12 @@ StepperKind stepper_kind(const std::string& name) {
 }
 
 ContactLaw contact_law(const std::string& name, StepperKind stepper) {
-  if (name == "automatic") return stepper == StepperKind::semi_implicit ? ContactLaw::cone : ContactLaw::penalty;
+  if (name == "automatic" || name == "auto")
+    return stepper == StepperKind::semi_implicit ? ContactLaw::cone : ContactLaw::penalty;
   if (name == "ncp") return ContactLaw::cone;
   if (name == "penalty") return ContactLaw::penalty;
   if (name == "lcp") return ContactLaw::pyramid;
-  refuse("contact: got \"" + name + "\", expected \"ncp\", \"lcp\" or \"penalty\"");
+  refuse("contact: got \"" + name + "\", expected \"auto\", \"ncp\", \"lcp\" or \"penalty\"");
 }
 
 ImplicitOptions implicit_options(const SimulatorOptions& o) {
@@ -116,6 +117,53 @@ void check_implicit(const Model& model, const SimulatorOptions& o, const StepOpt
            (implicit ? "stepper \"" + o.stepper : std::string("contact \"penalty")) + "\"");
 }
 
+// An option that has no influence on the simulator that is asked for is a mistake: refused, unless it is as it is by default.
+void check_used(const SimulatorOptions& o, const StepOptions& out) {
+  const SimulatorOptions unset;
+  const ContactLaw law = out.constraints.contact;
+  const bool springs = out.stepper != StepperKind::semi_implicit || law == ContactLaw::penalty;
+  const bool one_method = out.solver.method != SolverMethod::automatic;
+  const GradientMode mode = out.gradient.mode;
+  const bool smoothed = mode == GradientMode::smoothed_collision || mode == GradientMode::smoothed_step;
+
+  const auto only = [](const char* option, bool changed, bool used, const char* with) {
+    if (changed && !used)
+      refuse(std::string(option) + ": has no influence here, it belongs to " + with + "; leave it out");
+  };
+  const char* const lcp = "contact \"lcp\"";
+  only("friction_directions", o.friction_directions != unset.friction_directions, law == ContactLaw::pyramid, lcp);
+  only("friction_polygon", o.friction_polygon != unset.friction_polygon, law == ContactLaw::pyramid, lcp);
+
+  const char* const of_springs = "implicit steppers and contact \"penalty\"";
+  only("limit_stiffness", o.limit_stiffness != unset.limit_stiffness, springs, of_springs);
+  only("limit_damping", o.limit_damping != unset.limit_damping, springs, of_springs);
+  only("equality_stiffness", o.equality_stiffness != unset.equality_stiffness, springs, of_springs);
+  only("equality_damping", o.equality_damping != unset.equality_damping, springs, of_springs);
+  only("dry_friction_velocity", o.dry_friction_velocity != unset.dry_friction_velocity, springs, of_springs);
+  only("newton_iterations", o.newton_iterations != unset.newton_iterations, springs, of_springs);
+  only("newton_halvings", o.newton_halvings != unset.newton_halvings, springs, of_springs);
+
+  const char* const hard = "the semi-implicit stepper with contact \"ncp\" or \"lcp\"";
+  only("solver", out.solver.method != SolverMethod::automatic, !springs, hard);
+  only("max_iterations", o.max_iterations != unset.max_iterations, !springs && one_method,
+       "a solver by itself (\"ac_lm\", \"admm\", \"pgs\", \"dantzig\")");
+  only("baumgarte", o.baumgarte != unset.baumgarte, !springs, hard);
+  only("slop", o.slop != unset.slop, !springs, hard);
+  only("max_correction_speed", o.max_correction_speed != unset.max_correction_speed, !springs, hard);
+  only("restitution_threshold", o.restitution_threshold != unset.restitution_threshold, !springs, hard);
+
+  only("max_impacts", o.max_impacts != unset.max_impacts, o.continuous_collision, "continuous_collision=True");
+  only("penetration_tolerance", o.penetration_tolerance != unset.penetration_tolerance, o.continuous_collision,
+       "continuous_collision=True");
+
+  const char* const averages = "gradient \"smoothed_collision\" and \"smoothed_step\"";
+  only("gradient_samples", o.gradient_samples != unset.gradient_samples, smoothed, averages);
+  only("gradient_scale", o.gradient_scale != unset.gradient_scale, smoothed, averages);
+  only("gradient_seed", o.gradient_seed != unset.gradient_seed, smoothed, averages);
+  only("tie_margin", o.tie_margin != unset.tie_margin, mode == GradientMode::complementarity_aware,
+       "gradient \"complementarity_aware\"");
+}
+
 StepOptions step_options(const Model& model, const SimulatorOptions& o) {
   StepOptions out;
   out.constraints.timestep = o.timestep == 0 ? model.timestep : o.timestep;
@@ -140,6 +188,12 @@ StepOptions step_options(const Model& model, const SimulatorOptions& o) {
   out.constraints.baumgarte = o.baumgarte, out.constraints.slop = o.slop;
   out.constraints.max_correction_speed = o.max_correction_speed;
   out.constraints.restitution_threshold = o.restitution_threshold;
+  if (o.gyroscopic != "implicit" && o.gyroscopic != "explicit")
+    refuse("gyroscopic: got \"" + o.gyroscopic + "\", expected \"implicit\" or \"explicit\"");
+  if (o.gyroscopic == "explicit" && out.stepper != StepperKind::semi_implicit)
+    refuse("gyroscopic: got \"explicit\" with stepper \"" + o.stepper +
+           "\", expected \"implicit\": only the semi-implicit stepper knows another one");
+  out.torque_free_spin = o.gyroscopic == "implicit";
   check_range("penetration_tolerance", o.penetration_tolerance, 0, 1, true);
   if (o.max_impacts < 1) refuse("max_impacts: got " + std::to_string(o.max_impacts) + ", expected at least 1");
   if (o.continuous_collision && (o.gradient == "smoothed_step" || o.gradient == "approximate_bounce"))
@@ -165,6 +219,7 @@ StepOptions step_options(const Model& model, const SimulatorOptions& o) {
   out.gradient.samples = o.gradient_samples, out.gradient.scale = o.gradient_scale, out.gradient.seed = o.gradient_seed;
   out.implicit = implicit_options(o);
   check_implicit(model, o, out);
+  check_used(o, out);
   return out;
 }
 
@@ -182,6 +237,13 @@ const char* reason(SolveStatus status) {
 
 std::shared_ptr<const Model> with_penalty_options(std::shared_ptr<const Model> model, SimulatorOptions& o) {
   if (!model) refuse("model: got a null pointer");
+  if (contact_law(o.contact, stepper_kind(o.stepper)) != ContactLaw::penalty) {
+    const char* const why = ": has no influence here, it belongs to contact \"penalty\"; leave it out";
+    if (o.contact_stiffness) refuse(std::string("contact_stiffness") + why);
+    if (o.contact_damping) refuse(std::string("contact_damping") + why);
+    if (o.contact_friction_stiffness) refuse(std::string("contact_friction_stiffness") + why);
+    return model;
+  }
   const auto given = [](std::optional<double>& option, double now) { return std::exchange(option, {}).value_or(now); };
   const PenaltyDefaults& own = model->penalty;
   const PenaltyDefaults wanted{given(o.contact_stiffness, own.stiffness), given(o.contact_damping, own.damping),
@@ -349,6 +411,7 @@ std::shared_ptr<const StepDerivatives> Simulator::derivatives(const std::vector<
   auto out = std::make_shared<StepDerivatives>(derivatives());
   out->parameters = set;
   gradient_->parameter_columns(*set, out->parameters_T);
+  out->ambiguous = gradient_->ambiguous();
   out->origin = origin_, out->step = step_count_;
   return out;
 }
@@ -359,6 +422,7 @@ std::shared_ptr<const SparseStepDerivatives> Simulator::sparse_derivatives(const
   if (set) {
     out->parameters = set;
     gradient_->parameter_columns(*set, out->parameters_T);
+    out->ambiguous = gradient_->ambiguous();
   }
   return out;
 }
@@ -397,6 +461,7 @@ StepCotangent Simulator::vjp(const double* dq1, const double* dv1, const std::ve
   out.parameter_set = parameter_set(parameters);
   out.wants_fext = wants_fext;
   gradient_->vjp(dq1, dv1, out, out.parameter_set.get());
+  out.ambiguous = gradient_->ambiguous();
   return out;
 }
 

@@ -31,7 +31,7 @@ struct StepDerivatives {
   std::vector<double> A_previous_T;                ///< by the state before; empty where the step does not depend on it
   std::shared_ptr<const ParameterSet> parameters;  ///< that were asked for, or null
   std::vector<double> parameters_T;                ///< parameters->size() rows of 2 nv
-  /// Impulses are not unique, the next velocity depends on the choice and the choice has no derivative here: of least norm.
+  /// No Jacobian is right here: one-sided derivatives differ, or the step jumps (docs/conventions.md lists where).
   bool ambiguous = false;
   std::shared_ptr<DerivativeOrigin> origin;  ///< with `step`, Simulator::step_count() then: for impulses on demand
   std::uint64_t step = 0;
@@ -44,6 +44,7 @@ struct StepCotangent {
   std::vector<double> fext;                           ///< num_bodies x 6 if so, else empty
   std::shared_ptr<const ParameterSet> parameter_set;  ///< that was asked for, or null
   std::vector<double> parameters;                     ///< in its order
+  bool ambiguous = false;                             ///< as StepDerivatives::ambiguous
 };
 
 /// A direction in the inputs; null: zero.
@@ -92,8 +93,8 @@ class StepGradient {
   virtual void vjp(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set = nullptr) = 0;
   virtual void jvp(const StepTangent& tangent, double* dq1, double* dv1);  ///< by default from the Jacobian
 
-  /// The next velocity depends on a choice among impulses that has no derivative here: the least-norm one is given.
-  virtual bool ambiguous() const { return false; }
+  /// Of the state, and of the parameters that were asked for last: StepDerivatives::ambiguous.
+  virtual bool ambiguous() { return false; }
 
  protected:
   void vjp_from_jacobian(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set);

@@ -34,8 +34,8 @@ void StepLinearization::impulses_of(int index, const double* r_T, const double* 
       out_T[std::size_t(column[k]) * record_->rows.num_rows + own.rows[i]] = -lambda[std::size_t(i) * width + k];
 }
 
-void StepLinearization::impulses_of_levels(int index, const double* r_T, const double* Bs, const double* r_0_T,
-                                           const double* Bs_0, const std::vector<int>& column, double* out_T) {
+void StepLinearization::impulses_of_levels(int index, const double* r_T, const double* Bs, const LevelSides* lower,
+                                           const std::vector<int>& column, double* out_T) {
   const Island& own = island(index);
   IslandMatrices& x = islands_[index];
   const int nv = own.num_dofs();
@@ -54,17 +54,23 @@ void StepLinearization::impulses_of_levels(int index, const double* r_T, const d
     return out;
   };
 
-  // Level 0, and the last one with what it passes up.
-  std::vector<double> first = right_hand_side(x.BYM_0, r_0_T, Bs_0);
-  std::vector<double> second = right_hand_side(x.BYM, r_T, Bs);
-  std::vector<double> up(first.size());
+  // The lower levels, then the last one with what they pass up.
+  std::vector<double> up(std::size_t(m) * width, 0.0);
+  const auto add_up = [&](std::vector<double>& to) {
+    for (std::size_t i = 0; i < up.size(); ++i) to[i] += up[i];
+  };
+  for (int level = 0; level < x.problem.lower_levels(); ++level) {
+    std::vector<double> solved = right_hand_side(x.lower[level].BYM, lower[level].r_T, lower[level].Bs);
+    add_up(solved);
+    x.problem.solve_level(level, solved.data(), width, width);
+    x.problem.pass_up(level, solved.data(), up.data(), width, width);
+  }
+  std::vector<double> last = right_hand_side(x.BYM, r_T, Bs);
   std::vector<double> lambda(std::size_t(n) * width);
-  x.problem.solve_level(0, first.data(), width, width);
-  x.problem.pass_up(first.data(), up.data(), width, width);
-  const std::vector<double> known = second;
-  for (std::size_t i = 0; i < up.size(); ++i) second[i] += up[i];
-  x.problem.solve_upper(second.data(), known.data(), width, width);
-  x.problem.expand(second.data(), lambda.data(), width, width);
+  const std::vector<double> known = last;
+  add_up(last);
+  x.problem.solve_upper(last.data(), known.data(), width, width);
+  x.problem.expand(last.data(), lambda.data(), width, width);
   for (int k = 0; k < count; ++k)
     for (int i = 0; i < n; ++i)
       out_T[std::size_t(column[k]) * record_->rows.num_rows + own.rows[i]] = -lambda[std::size_t(i) * width + k];
@@ -98,22 +104,22 @@ void StepLinearization::impulse_columns(StepInput input, std::vector<double>& ou
       for (int tree : own.trees)
         for (int d = model.tree_first_dof[tree]; d < model.tree_first_dof[tree + 1]; ++d) column.push_back(d);
     }
-    const bool level_0 = x.problem.two_levels();
-    if (level_0 && input == StepInput::q) {
-      impulses_of_levels(index, x.r_q.data(), x.Bs_q.data(), x.r_q_0.data(), x.Bs_q_0.data(), column, out_T.data());
-      continue;
-    }
-    if (level_0 && input == StepInput::v) {
-      impulses_of_levels(index, x.r_v.data(), x.bounces ? x.Bs_v.data() : nullptr, x.r_v.data(),
-                         x.bounces ? x.Bs_v_0.data() : nullptr, column, out_T.data());
-      continue;
-    }
+    const int lower = x.problem.lower_levels();
+    std::vector<LevelSides>& sides = level_sides_;
+    const auto add_columns = [&](const double* r, const double* Bs) {
+      if (lower > 0) impulses_of_levels(index, r, Bs, sides.data(), column, out_T.data());
+      else impulses_of(index, r, Bs, column, out_T.data());
+    };
     if (input == StepInput::q) {
-      impulses_of(index, x.r_q.data(), x.Bs_q.data(), column, out_T.data());
+      for (int level = 0; level < lower; ++level)
+        sides[level] = {x.lower[level].r_q.data(), x.lower[level].Bs_q.data()};
+      add_columns(x.r_q.data(), x.Bs_q.data());
       continue;
     }
     if (input == StepInput::v) {
-      impulses_of(index, x.r_v.data(), x.bounces ? x.Bs_v.data() : nullptr, column, out_T.data());
+      for (int level = 0; level < lower; ++level)
+        sides[level] = {x.r_v.data(), x.bounces ? x.lower[level].Bs_v.data() : nullptr};
+      add_columns(x.r_v.data(), x.bounces ? x.Bs_v.data() : nullptr);
       continue;
     }
     r_T.assign(column.size() * ld, 0.0);
@@ -126,8 +132,8 @@ void StepLinearization::impulse_columns(StepInput input, std::vector<double>& ou
       for (int j = 0; j < joint_num_dofs(model.joint_type[joint]); ++j)
         r_T[k * ld + first + j] = h * r.joint_forces.dtau_du[6 * column[k] + j];
     }
-    if (level_0) impulses_of_levels(index, r_T.data(), nullptr, r_T.data(), nullptr, column, out_T.data());
-    else impulses_of(index, r_T.data(), nullptr, column, out_T.data());
+    for (int level = 0; level < lower; ++level) sides[level] = {r_T.data(), nullptr};
+    add_columns(r_T.data(), nullptr);
   }
 }
 
@@ -142,9 +148,12 @@ void StepLinearization::impulse_columns(const ParameterSet& set, std::vector<dou
   for (int index : record_->islands.order) {
     if (reduced_size(index) == 0) continue;
     const double* Bs = island_parameter_sides(index, count);
-    if (islands_[index].problem.two_levels())
-      impulses_of_levels(index, island_r_.data(), Bs, island_r_0_.data(), island_Bs_0_.data(), column, out_T.data());
-    else impulses_of(index, island_r_.data(), Bs, column, out_T.data());
+    const double* r = parameter(last_level).island_r.data();
+    std::vector<LevelSides>& sides = level_sides_;
+    for (int level = 0; level < lower_levels(index); ++level)
+      sides[level] = {parameter(level).island_r.data(), parameter(level).island_Bs.data()};
+    if (lower_levels(index) > 0) impulses_of_levels(index, r, Bs, sides.data(), column, out_T.data());
+    else impulses_of(index, r, Bs, column, out_T.data());
   }
   for (int k = 0; k < count; ++k)
     for (int i = 0; i < n; ++i) out_T[std::size_t(k) * n + i] += parameter_p_[std::size_t(k) * n + i];

@@ -20,6 +20,10 @@ namespace coulomb {
 
 class StepAverage;
 
+inline void make_room(std::vector<double>& v, std::size_t size) {
+  if (v.size() < size) v.resize(size);
+}
+
 class StepLinearization final : public StepGradient {
  public:
   explicit StepLinearization(const Model& model);
@@ -40,7 +44,7 @@ class StepLinearization final : public StepGradient {
   void add_fext_cotangent(const double* tau_bar, std::vector<double>& fext) override;
 
   const RowDerivatives& row_derivatives() const { return rows_; }
-  bool ambiguous() const override { return ambiguous_; }
+  bool ambiguous() override { return state_ambiguous() || ambiguous_parameters_; }
   bool frozen(int contact) const { return rows_.motions[contact].frozen; }
 
  private:
@@ -51,10 +55,13 @@ class StepLinearization final : public StepGradient {
     std::vector<double> W, BYM, Bs_q, Bs_v;  // reduced rows x ld
     std::vector<double> s;                   // as ConstraintProblem::Y
     bool bounces = false;                    // Bs_v is not zero
-    // Where level 0 counts by itself (ProblemLinearization::two_levels): the same of it. P_T then is of both.
-    std::vector<double> r_q_0, W_0, BYM_0, Bs_q_0, Bs_v_0;
+    /// The same of levels that count by themselves (ProblemLinearization::lower_levels). P_T then is of all.
+    struct Lower {
+      std::vector<double> r_q, W, BYM, Bs_q, Bs_v;
+    };
+    std::vector<Lower> lower;
   };
-  /// What differs from level to level of a step's solution; the record and this class hold those of the last level, this the other's.
+  /// What differs from level to level of a step's solution; the record and this class hold those of the last level, this another's.
   struct LevelState {
     explicit LevelState(const Model& model)
         : v_next(model.nv), acceleration(model.nv), twist_next(8 * model.nv), rate_next(8 * model.nv),
@@ -71,6 +78,13 @@ class StepLinearization final : public StepGradient {
     double by_q[9], by_w[9];
   };
 
+  // step_kinks.cpp
+  bool state_ambiguous();
+  bool find_unresolved();  ///< unresolved_, of all islands
+  bool further_is_resolved(int index, const ProblemLinearization::Unresolved& further, const ParameterSet* set);
+  void leftover_of_state(const double* z);
+  void judge_parameters(const ParameterSet& set);
+
   const Island& island(int index) const { return record_->islands.pool[index]; }
   int reduced_size(int index) const {
     return island(index).blocks.empty() ? 0 : islands_[index].problem.reduced_size();
@@ -78,9 +92,20 @@ class StepLinearization final : public StepGradient {
   RowVelocities row_velocities() const;
   void collect_forces();
   void prepare_level(const Model& model);
-  void prepare_level_0();
-  /// Level 0 in the place of the last one, and back.
-  void exchange_levels();
+
+  // step_levels.cpp: levels below the last that have right-hand sides of their own
+  int lower_levels(int index) const { return reduced_size(index) > 0 ? islands_[index].problem.lower_levels() : 0; }
+  void reserve_levels();
+  void prepare_lower_level(int level);
+  /// A lower level in the place of the last one, and back.
+  void exchange_levels(int level);
+  void prepare_matrices_of_level(int level);
+  /// dv_T (count x ld) -= (Bs_k + B_k J Mh^-1 (r_k - r)) through W_k of a lower level. r_k_T, r_T: count x ld; Bs_k: reduced rows x
+  /// padded(count), or null.
+  void subtract_level(int index, int level, const double* r_k_T, const double* r_T, const double* Bs_k, int count,
+                      double* dv_T);
+  /// What q and the parameters change at a lower level but not at the last one, in out; z: the multipliers of that level.
+  void add_level_difference(int level, const double* z, StepCotangent& out, const ParameterSet* set);
 
   // forward mode: the matrices of all islands, then the columns of one
   void prepare_matrices();
@@ -90,9 +115,6 @@ class StepLinearization final : public StepGradient {
   /// Rows (dq1, dv1) of twice the island's dofs: A_T (null: not wanted) for its q, then its v; B_tau_T for its joint forces.
   void island_columns(int index, double* A_T, double* B_tau_T);
   void velocity_columns(int index, const std::vector<double>& r_T, const double* Bs, double* columns_T);
-  void prepare_matrices_of_level_0();
-  /// dv_T (count x ld) -= (Bs_0 + B_0 J Mh^-1 (r_0 - r)) through W_0. r_0_T, r_T: count x ld; Bs_0: reduced rows x padded(count), or null.
-  void subtract_level_0(int index, const double* r_0_T, const double* r_T, const double* Bs_0, int count, double* dv_T);
   void store_columns(int index, const double* dv_T, double scale, double* columns_T);
   void add_integrate_jacobian(int index, double* columns_T);
   void add_actuator_columns(int index, SparseStepDerivatives::Island& out) const;
@@ -106,19 +128,20 @@ class StepLinearization final : public StepGradient {
   void vjp_of_modes(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set);
   /// vjp with the better side at every tie (GradientMode::complementarity_aware). The linearisation is afterwards as before.
   void vjp_at_ties(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set);
-  bool row_cotangents(const double* row_values, double* z, double* z_0);
-  /// What q and the parameters change at level 0 but not at the last one, in out.
-  void add_level_difference(const double* y_0, const double* z_0, const double* dq1, StepCotangent& out,
-                            const ParameterSet* set);
+  bool row_cotangents(const double* row_values, double* z);
   /// Columns x of the island: impulses -C A^+ (Bs + B J Mh^-1 r), to rows column[k] of out_T. Bs may be null.
   void impulses_of(int index, const double* r_T, const double* Bs, const std::vector<int>& column, double* out_T);
-  /// The same where level 0 has right-hand sides of its own.
-  void impulses_of_levels(int index, const double* r_T, const double* Bs, const double* r_0_T, const double* Bs_0,
+  /// Right-hand sides of an island's columns at a lower level: r_T as above, Bs or null.
+  struct LevelSides {
+    const double *r_T = nullptr, *Bs = nullptr;
+  };
+  void impulses_of_levels(int index, const double* r_T, const double* Bs, const LevelSides* lower,
                           const std::vector<int>& column, double* out_T);
-  ParameterContext parameter_context() const;
+  ParameterContext parameter_context();
   /// Velocity per impulse of a row's compliance.
   double row_compliance(int row) const;
-  void collect_parameter_sides(const ParameterSet& set, bool level_0, std::vector<double>& dh);
+  void collect_parameter_sides(const ParameterSet& set, std::vector<double>& dh);
+  void gather_parameter_sides(int index, int level, int count);
   void parameter_gradient(const ParameterSet& set, const double* dq1, const double* y, const double* z,
                           std::vector<double>& out);
   /// Of the island: r_T, count x ld, and Bs, reduced rows x padded(count), or null.
@@ -126,12 +149,22 @@ class StepLinearization final : public StepGradient {
   void bounce_row(const BodyRows& rows, const RowMatrix& s) const;
   void add_bounce_cotangent(const double* z, double* out);
 
+  /// The spins' M dDelta in r: columns by the state.
+  void add_spin_columns();
+  void add_spin_cotangents(const double* momentum, StepCotangent& out);
+  /// Joints that spin; even: also those of which only parameters change Delta.
+  const std::vector<SpinDerivative>& spins(bool even);
+
   const Model* model_ = nullptr;
   const StepOptions* options_ = nullptr;
   StepRecord* record_ = nullptr;
   BodyForces forces_;
   RowDerivatives rows_;
   std::vector<IslandMatrices> islands_;  // by index into the record's pool
+  std::vector<double> acceleration_;     // (v+ - v - Delta) / h, at which inverse dynamics is differentiated
+  std::vector<SpinDerivative> spins_, all_spins_;
+  bool have_all_spins_ = false;
+  std::vector<double> spin_mass_;  // 6 x ld of one island
   std::vector<Rotation> rotations_;
   std::vector<int> tree_rotations_;  // num_trees + 1: of rotations_
   std::vector<unsigned char> inactive_;
@@ -140,17 +173,31 @@ class StepLinearization final : public StepGradient {
   std::vector<double*> r_q_of_, s_of_;                                                // by island
   std::vector<double> w_, scratch_, lambda_bar_;
   std::vector<RightHandSide> sides_;  // of one parameter
-  std::vector<double> parameter_r_, parameter_s_, parameter_p_;
-  std::vector<double> island_r_, island_s_, island_Bs_;        // the same of one island
-  std::vector<double> parameter_r_0_, parameter_s_0_;          // of level 0
-  std::vector<double> island_r_0_, island_Bs_0_, difference_;  // of one island
+  struct ParameterSides {
+    std::vector<double> r, s;                 // of all rows
+    std::vector<double> island_r, island_Bs;  // of one island
+  };
+  ParameterSides last_parameter_;
+  std::vector<ParameterSides> lower_parameter_;
+  ParameterSides& parameter(int level) { return level == last_level ? last_parameter_ : lower_parameter_[level]; }
+  std::vector<double> parameter_p_, island_s_, difference_;
   ProductScratch product_;
-  bool have_matrices_ = false, have_jacobian_ = false, ambiguous_ = false, use_average_ = false;
-  bool two_levels_ = false;                  // of some island
-  int level_ = 1;                            // the one in place
-  std::unique_ptr<LevelState> other_level_;  // made when first needed
-  std::vector<double> y_0_, z_0_;
-  std::unique_ptr<StepAverage> average_;  // made when first needed
+  bool have_matrices_ = false, have_jacobian_ = false, use_average_ = false;
+  enum class Known : std::uint8_t { unknown, no, yes };
+  Known ambiguous_ = Known::unknown, has_unresolved_ = Known::unknown;
+  bool ambiguous_parameters_ = false;  // of the last ones asked for
+  std::vector<double> unresolved_, further_z_, still_, leftover_;
+  static constexpr int last_level = -1;
+  int lower_ = 0;                                          // levels, of any island
+  int level_ = last_level;                                 // the one in place
+  std::vector<std::unique_ptr<LevelState>> other_levels_;  // made when first needed
+  std::vector<std::vector<double>> z_lower_;
+  std::vector<double> own_z_lower_;  // of one island
+  std::vector<double*> own_z_pointers_;
+  std::vector<LevelSides> level_sides_;
+  std::vector<double> level_y_, signed_y_, signed_z_, id_q_, id_v_, gradient_;  // of add_level_difference
+  std::vector<double> moved_, twist_;                                           // of parameter_gradient
+  std::unique_ptr<StepAverage> average_;                                        // made when first needed
 };
 
 }  // namespace coulomb

@@ -12,10 +12,11 @@ namespace coulomb {
 
 /// Collision features, impulses by constraint identity, and the state before for multistep methods.
 struct StepMemory {
+  StepMemory() = default;  ///< of no model
   explicit StepMemory(const Model& model);
   void reset();
 
-  std::uint64_t structure;  ///< of the model: models of another structure cannot use this memory
+  std::uint64_t structure = 0;  ///< of the model: models of another structure cannot use this memory
   CollisionCache collision;
   struct Impulse {
     std::uint64_t key = 0;

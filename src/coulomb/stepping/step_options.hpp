@@ -42,6 +42,8 @@ struct StepOptions {
   ImpactStepOptions impacts;
   ImplicitOptions implicit;
   GradientOptions gradient;
+  bool torque_free_spin =
+      true;  ///< of free and ball joints (dynamics/spin.hpp); false: their gyroscopic torque is that at v
 };
 
 }  // namespace coulomb

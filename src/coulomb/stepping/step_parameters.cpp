@@ -11,29 +11,32 @@
 
 namespace coulomb {
 
-ParameterContext StepLinearization::parameter_context() const {
+ParameterContext StepLinearization::parameter_context() {
   const StepRecord& r = *record_;
-  return {*model_,
-          r.dynamics,
-          options_->constraints,
-          r.rows,
-          r.collision.contacts,
-          rows_,
-          inactive_,
-          {r.twist_next.data(), rate_next_.data(), r.twist.data(), r.dynamics.column_rate.data()},
-          r.dynamics.body_twist.data(),
-          body_twist_.data(),
-          r.configuration(),
-          r.v.data(),
-          r.u.data(),
-          r.v_next.data(),
-          r.acceleration.data(),
-          r.solution.lambda.data(),
-          r.fext,
-          r.solution.modes,
-          r.joint_forces,
-          nullptr,
-          r.solution.facets.data()};
+  ParameterContext out{*model_,
+                       r.dynamics,
+                       options_->constraints,
+                       r.rows,
+                       r.collision.contacts,
+                       rows_,
+                       inactive_,
+                       {r.twist_next.data(), rate_next_.data(), r.twist.data(), r.dynamics.column_rate.data()},
+                       r.dynamics.body_twist.data(),
+                       body_twist_.data(),
+                       r.configuration(),
+                       r.v.data(),
+                       r.u.data(),
+                       r.v_next.data(),
+                       acceleration_.data(),
+                       r.solution.lambda.data(),
+                       r.fext,
+                       r.solution.modes,
+                       r.joint_forces,
+                       nullptr,
+                       r.solution.facets.data()};
+  out.spins = &spins(true);
+  out.spin_shift = r.spin.velocity.data();
+  return out;
 }
 
 void StepLinearization::parameter_columns(const ParameterSet& set, std::vector<double>& columns_T) {
@@ -45,11 +48,11 @@ void StepLinearization::parameter_columns(const ParameterSet& set, std::vector<d
   columns_T.assign(std::size_t(2) * nv * count, 0.0);
   parameter_p_.assign(std::size_t(count) * n, 0.0);
   std::vector<double> dh(count, 0.0);
-  collect_parameter_sides(set, false, dh);
-  if (two_levels_) {
-    exchange_levels();
-    collect_parameter_sides(set, true, dh);
-    exchange_levels();
+  collect_parameter_sides(set, dh);
+  for (int level = 0; level < lower_; ++level) {
+    exchange_levels(level);
+    collect_parameter_sides(set, dh);
+    exchange_levels(level);
   }
   const double h = options_->constraints.timestep;
   std::vector<double> dv_T;
@@ -57,15 +60,16 @@ void StepLinearization::parameter_columns(const ParameterSet& set, std::vector<d
     const Island& own = island(index);
     const int size = own.num_dofs(), ld = padded(size), m = reduced_size(index);
     if (size == 0) continue;
-    const bool level_0 = m > 0 && islands_[index].problem.two_levels();
     const double* Bs = island_parameter_sides(index, count);
     dv_T.resize(std::size_t(count) * ld);
-    multiply(Product::set, rows_of(island_r_.data(), count, size, ld), islands_[index].P_T.data(), dv_T.data(), ld, ld,
-             product_);
+    multiply(Product::set, rows_of(parameter(last_level).island_r.data(), count, size, ld), islands_[index].P_T.data(),
+             dv_T.data(), ld, ld, product_);
     if (Bs)
       multiply(Product::subtract, transposed(Bs, count, m, width), islands_[index].W.data(), dv_T.data(), ld, ld,
                product_);
-    if (level_0) subtract_level_0(index, island_r_0_.data(), island_r_.data(), island_Bs_0_.data(), count, dv_T.data());
+    for (int level = 0; level < lower_levels(index); ++level)
+      subtract_level(index, level, parameter(level).island_r.data(), parameter(last_level).island_r.data(),
+                     parameter(level).island_Bs.data(), count, dv_T.data());
     for (std::size_t t = 0; t < own.trees.size(); ++t)
       for (int d = own.tree_start[t]; d < own.tree_start[t + 1]; ++d) {
         const int dof = model_->tree_first_dof[own.trees[t]] + d - own.tree_start[t];
@@ -78,6 +82,7 @@ void StepLinearization::parameter_columns(const ParameterSet& set, std::vector<d
   }
   for (int d = 0; d < nv; ++d) w_[d] = h * record.v_next[d];
   times_integrate_jacobian(*model_, w_.data(), IntegrateArgument::w, true, columns_T.data(), 2 * nv, count);
+  judge_parameters(set);
 }
 
 double StepLinearization::row_compliance(int row) const {
@@ -85,12 +90,12 @@ double StepLinearization::row_compliance(int row) const {
 }
 
 // r, s and p of every scalar of the set, at the level in place; p once.
-void StepLinearization::collect_parameter_sides(const ParameterSet& set, bool level_0, std::vector<double>& dh) {
+void StepLinearization::collect_parameter_sides(const ParameterSet& set, std::vector<double>& dh) {
   const int nv = model_->nv;
   const int n = record_->rows.num_rows;
   const int width = padded(set.size());
-  std::vector<double>& r = level_0 ? parameter_r_0_ : parameter_r_;
-  std::vector<double>& s = level_0 ? parameter_s_0_ : parameter_s_;
+  std::vector<double>& r = parameter(level_).r;
+  std::vector<double>& s = parameter(level_).s;
   r.assign(std::size_t(set.size()) * nv, 0.0);
   s.assign(std::size_t(n) * width, 0.0);
   const ParameterContext context = parameter_context();
@@ -103,64 +108,64 @@ void StepLinearization::collect_parameter_sides(const ParameterSet& set, bool le
       expand(context, sides_[k], r.data() + std::size_t(column) * nv, s.data() + column, width);
       for (const auto& p : sides_[k].impulses) {
         // Level 0 has no level below that would take the compliance of p off again.
-        if (level_0) s[std::size_t(p.index) * width + column] += row_compliance(p.index) * p.value;
-        else parameter_p_[std::size_t(column) * n + p.index] += p.value;
+        if (level_ == 0) s[std::size_t(p.index) * width + column] += row_compliance(p.index) * p.value;
+        if (level_ == last_level) parameter_p_[std::size_t(column) * n + p.index] += p.value;
       }
-      if (!level_0) dh[column] = sides_[k].timestep;
+      if (level_ == last_level) dh[column] = sides_[k].timestep;
     }
   }
 }
 
-// Gathers r into island_r_ and, where the island has reduced rows, s; where level 0 counts by itself its own, too.
+// Gathers r and, where the island has reduced rows, B s of its own; of every level that counts by itself.
 const double* StepLinearization::island_parameter_sides(int index, int count) {
-  const Island& own = island(index);
-  const int ld = padded(own.num_dofs()), width = padded(count), m = reduced_size(index);
-  island_r_.assign(std::size_t(count) * ld, 0.0);
-  for (int k = 0; k < count; ++k)
-    for (std::size_t t = 0; t < own.trees.size(); ++t)
-      std::copy_n(parameter_r_.data() + std::size_t(k) * model_->nv + model_->tree_first_dof[own.trees[t]],
-                  own.tree_start[t + 1] - own.tree_start[t],
-                  island_r_.data() + std::size_t(k) * ld + own.tree_start[t]);
-  if (m == 0) return nullptr;
-  island_s_.resize(own.rows.size() * width), island_Bs_.resize(std::size_t(m) * width);
-  for (std::size_t i = 0; i < own.rows.size(); ++i)
-    std::copy_n(parameter_s_.data() + std::size_t(own.rows[i]) * width, width, island_s_.data() + i * width);
-  const ProblemLinearization& problem = islands_[index].problem;
-  problem.reduced_rows(island_s_.data(), island_Bs_.data(), width, width);
-  if (!problem.two_levels()) return island_Bs_.data();
+  gather_parameter_sides(index, last_level, count);
+  for (int level = 0; level < lower_levels(index); ++level) gather_parameter_sides(index, level, count);
+  return reduced_size(index) > 0 ? parameter(last_level).island_Bs.data() : nullptr;
+}
 
-  island_r_0_.assign(std::size_t(count) * ld, 0.0);
+void StepLinearization::gather_parameter_sides(int index, int level, int count) {
+  const Island& own = island(index);
+  const int ld = padded(own.num_dofs());
+  const int width = padded(count);
+  const int m = reduced_size(index);
+  ParameterSides& sides = parameter(level);
+  sides.island_r.assign(std::size_t(count) * ld, 0.0);
   for (int k = 0; k < count; ++k)
     for (std::size_t t = 0; t < own.trees.size(); ++t)
-      std::copy_n(parameter_r_0_.data() + std::size_t(k) * model_->nv + model_->tree_first_dof[own.trees[t]],
+      std::copy_n(sides.r.data() + std::size_t(k) * model_->nv + model_->tree_first_dof[own.trees[t]],
                   own.tree_start[t + 1] - own.tree_start[t],
-                  island_r_0_.data() + std::size_t(k) * ld + own.tree_start[t]);
+                  sides.island_r.data() + std::size_t(k) * ld + own.tree_start[t]);
+  if (m == 0) return;
+
+  island_s_.resize(own.rows.size() * width);
+  sides.island_Bs.resize(std::size_t(m) * width);
   for (std::size_t i = 0; i < own.rows.size(); ++i)
-    std::copy_n(parameter_s_0_.data() + std::size_t(own.rows[i]) * width, width, island_s_.data() + i * width);
-  island_Bs_0_.resize(std::size_t(m) * width);
-  problem.reduced_rows(0, island_s_.data(), island_Bs_0_.data(), width, width);
-  return island_Bs_.data();
+    std::copy_n(sides.s.data() + std::size_t(own.rows[i]) * width, width, island_s_.data() + i * width);
+  const ProblemLinearization& problem = islands_[index].problem;
+  if (level == last_level) problem.reduced_rows(island_s_.data(), sides.island_Bs.data(), width, width);
+  else problem.reduced_rows(level, island_s_.data(), sides.island_Bs.data(), width, width);
 }
 
 void StepLinearization::parameter_gradient(const ParameterSet& set, const double* dq1, const double* y, const double* z,
                                            std::vector<double>& out) {
   const ParameterContext context = parameter_context();
-  std::vector<double> twist(8 * model_->nv + 8), moved(dq1, dq1 + model_->nv);
-  link_twists(*model_, record_->dynamics, y, twist.data());
+  twist_.resize(8 * std::size_t(model_->nv) + 8);
+  moved_.resize(model_->nv);
+  link_twists(*model_, record_->dynamics, y, twist_.data());
   out.assign(set.size(), 0.0);
   for (const ParameterSet::Item& item : set.items()) {
     if (static_cast<int>(sides_.size()) < item.element.size) sides_.resize(item.element.size);
     for (int k = 0; k < item.element.size; ++k) sides_[k].clear();
     item.kind->right_hand_sides(context, item.element, sides_.data());
     for (int k = 0; k < item.element.size; ++k) {
-      double value = project(context, sides_[k], y, twist.data(), z);
+      double value = project(context, sides_[k], y, twist_.data(), z);
       if (level_ == 0)
         for (const auto& p : sides_[k].impulses) value += z[p.index] * row_compliance(p.index) * p.value;
       if (sides_[k].timestep != 0) {
         for (int d = 0; d < model_->nv; ++d) w_[d] = options_->constraints.timestep * record_->v_next[d];
-        std::copy_n(dq1, model_->nv, moved.begin());
-        integrate_jacobian_times(*model_, w_.data(), IntegrateArgument::w, true, moved.data(), 1, 1);
-        for (int d = 0; d < model_->nv; ++d) value += sides_[k].timestep * moved[d] * record_->v_next[d];
+        std::copy_n(dq1, model_->nv, moved_.begin());
+        integrate_jacobian_times(*model_, w_.data(), IntegrateArgument::w, true, moved_.data(), 1, 1);
+        for (int d = 0; d < model_->nv; ++d) value += sides_[k].timestep * moved_[d] * record_->v_next[d];
       }
       out[item.first + k] = value;
     }

@@ -12,7 +12,6 @@
 #include "coulomb/stepping/wrench_cotangent.hpp"
 
 namespace coulomb {
-
 void StepLinearization::vjp(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set) {
   const bool wants_fext = out.wants_fext;
   if (options_->gradient.mode == GradientMode::complementarity_aware) vjp_at_ties(dq1, dv1, out, set);
@@ -53,22 +52,18 @@ void StepLinearization::vjp_of_modes(const double* dq1, const double* dv1, StepC
     link_twists(model, r.dynamics, y, twist);
     apply_rows(model, r.dynamics, r.rows, y, twist, row_values);
   }
-  if (two_levels_) z_0_.assign(n, 0.0);
-  if (row_cotangents(row_values, z, z_0_.data())) {
+  for (int level = 0; level < lower_; ++level) z_lower_[level].assign(n, 0.0);
+  if (row_cotangents(row_values, z)) {
     double* correction = scratch_.data() + 16 * nv;
     std::fill_n(correction, nv, 0.0);
     apply_rows_transposed(model, r.dynamics, r.rows, z, twist, correction);
     solve_mass(model, r.dynamics, correction);
     for (int d = 0; d < nv; ++d) y[d] += correction[d];
   }
-  if (two_levels_) {
-    y_0_.assign(nv, 0.0);
-    apply_rows_transposed(model, r.dynamics, r.rows, z_0_.data(), twist, y_0_.data());
-    solve_mass(model, r.dynamics, y_0_.data());
-  }
 
   inverse_dynamics_vjp(model, r.dynamics, y, id_q, id_v);
   multiply_mass(model, r.dynamics, y, out.v.data());
+  add_spin_cotangents(out.v.data(), out);
   for (int d = 0; d < nv; ++d) {
     out.q[d] -= h * id_q[d];
     out.v[d] += r.implicit_damping[d] * y[d] - h * id_v[d];
@@ -85,7 +80,8 @@ void StepLinearization::vjp_of_modes(const double* dq1, const double* dv1, StepC
   add_bounce_cotangent(z, out.v.data());
   out.parameters.clear();
   if (set && set->size() > 0) parameter_gradient(*set, dq1, y, z, out.parameters);
-  if (two_levels_) add_level_difference(y_0_.data(), z_0_.data(), dq1, out, set);
+  for (int level = 0; level < lower_; ++level) add_level_difference(level, z_lower_[level].data(), out, set);
+  if (set && set->size() > 0) judge_parameters(*set);
   for (double& value : out.tau) value *= h;
   for (int k = 0; k < model.nu; ++k) {
     const int joint = model.actuators[k].joint, first = model.joint_v[joint];
@@ -94,42 +90,24 @@ void StepLinearization::vjp_of_modes(const double* dq1, const double* dv1, StepC
   }
 }
 
-// The right-hand sides of level 0 and of the last one, both with the multipliers of level 0: what belongs to the first was counted with the
-// second.
-void StepLinearization::add_level_difference(const double* y_0, const double* z_0, const double* dq1,
-                                             StepCotangent& out, const ParameterSet* set) {
-  (void)dq1;
-  const Model& model = *model_;
-  StepRecord& r = *record_;
-  const int nv = model.nv;
-  const int n = r.rows.num_rows;
-  const double h = options_->constraints.timestep;
-  std::vector<double> y(nv);
-  std::vector<double> z(n);
-  std::vector<double> id_q(nv);
-  std::vector<double> id_v(nv);
-  std::vector<double> parameters;
-  const std::vector<double> still(nv, 0.0);
-  const auto add = [&](double sign) {
-    for (int d = 0; d < nv; ++d) y[d] = sign * y_0[d];
-    for (int i = 0; i < n; ++i) z[i] = sign * z_0[i];
-    inverse_dynamics_vjp(model, r.dynamics, y.data(), id_q.data(), id_v.data());
-    for (int d = 0; d < nv; ++d) out.q[d] -= h * id_q[d];
-    row_derivatives_vjp(model, r.dynamics, r.rows, row_velocities(), r.v_next.data(), rows_, inactive_,
-                        r.solution.lambda.data(), z.data(), y.data(), scratch_.data(), out.q.data());
-    if (!set || set->size() == 0) return;
-    parameter_gradient(*set, still.data(), y.data(), z.data(), parameters);
-    for (std::size_t k = 0; k < parameters.size(); ++k) out.parameters[k] += parameters[k];
-  };
-  add(-1);
-  exchange_levels();
-  add(1);
-  exchange_levels();
+// (M y) . dDelta by the state; momentum: M y, in out.v.
+void StepLinearization::add_spin_cotangents(const double* momentum, StepCotangent& out) {
+  for (const SpinDerivative& spin : spins_) {
+    double own[6];
+    for (int i = 0; i < 3; ++i) {
+      own[i] = spin.linear < 0 ? 0.0 : momentum[spin.linear + i];
+      own[3 + i] = momentum[spin.dof + i];
+    }
+    const auto add_to = [&](std::vector<double>& cotangent) {
+      return [&](int k, const double* change) { cotangent[k] += dot6(own, change); };
+    };
+    visit_spin_columns(*model_, record_->dynamics, spin, add_to(out.v), add_to(out.q));
+  }
 }
 
-// z = -B^T A^-T C^T J Mh^-1 w from J Mh^-1 w, island by island; z_0 what of it belongs to level 0 by itself (untouched where no island
-// has two levels). False: no row carries an impulse that may change; z = 0.
-bool StepLinearization::row_cotangents(const double* row_values, double* z, double* z_0) {
+// z = -B^T A^-T C^T J Mh^-1 w from J Mh^-1 w, island by island, and in z_lower_ what of it belongs to lower levels. False: no row carries
+// an impulse that may change; z = 0.
+bool StepLinearization::row_cotangents(const double* row_values, double* z) {
   bool any = false;
   std::fill_n(z, record_->rows.num_rows, 0.0);
   for (int index : record_->islands.order) {
@@ -137,20 +115,25 @@ bool StepLinearization::row_cotangents(const double* row_values, double* z, doub
     any = true;
     const std::vector<int>& rows = island(index).rows;
     const std::size_t n = rows.size();
-    if (local_.size() < 3 * n) local_.resize(3 * n);
+    if (local_.size() < 2 * n) local_.resize(2 * n);
     for (std::size_t i = 0; i < n; ++i) local_[i] = row_values[rows[i]];
     double* own = local_.data() + n;
-    double* own_0 = local_.data() + 2 * n;
-    if (islands_[index].problem.two_levels()) {
-      islands_[index].problem.solve_transposed(local_.data(), own, own_0);
-      for (std::size_t i = 0; i < n; ++i) {
-        z[rows[i]] = own[i] + own_0[i];
-        z_0[rows[i]] = own_0[i];
-      }
+    const int lower = lower_levels(index);
+    if (lower == 0) {
+      islands_[index].problem.solve_transposed(local_.data(), own);
+      for (std::size_t i = 0; i < n; ++i) z[rows[i]] = own[i];
       continue;
     }
-    islands_[index].problem.solve_transposed(local_.data(), own);
+
+    make_room(own_z_lower_, lower * n);
+    for (int level = 0; level < lower; ++level) own_z_pointers_[level] = own_z_lower_.data() + level * n;
+    islands_[index].problem.solve_transposed(local_.data(), own, own_z_pointers_.data());
     for (std::size_t i = 0; i < n; ++i) z[rows[i]] = own[i];
+    for (int level = 0; level < lower; ++level)
+      for (std::size_t i = 0; i < n; ++i) {
+        z[rows[i]] += own_z_pointers_[level][i];
+        z_lower_[level][rows[i]] = own_z_pointers_[level][i];
+      }
   }
   return any;
 }

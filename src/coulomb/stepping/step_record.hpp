@@ -10,6 +10,7 @@
 #include "coulomb/constraints/constraint_rows.hpp"
 #include "coulomb/dynamics/dynamics.hpp"
 #include "coulomb/dynamics/joint_forces.hpp"
+#include "coulomb/dynamics/spin.hpp"
 #include "coulomb/solvers/constraint_solver.hpp"
 
 namespace coulomb {
@@ -50,6 +51,7 @@ struct StepRecord {
   DynamicsWorkspace dynamics;
   CollisionWorkspace collision;  ///< .contacts
   JointForces joint_forces;
+  SpinShift spin;                        ///< Delta: what torque-free spin adds to the explicit change of v
   std::vector<double> implicit_damping;  ///< nv: h D, on the diagonal of M
   ConstraintRows rows;
   Islands islands;  ///< of the rows: their problems, starts, solutions
@@ -60,6 +62,7 @@ struct StepRecord {
       contradictory;                      ///< keys of the blocks that contradict one another, at any time of the step
   std::vector<double> twist, twist_next;  ///< nv x 8: link twists at v and at v_next
   std::vector<double> scratch;            ///< nv x 8
+  std::vector<double> travel;             ///< num_bodies x 6: how bodies may move and turn (detect_contacts)
   const char* reason = nullptr;           ///< of status(), where a stepper has another one than the solver's
   StepExtraHolder extra;
   bool valid = false;

@@ -168,7 +168,8 @@ void test_world(const World& w, std::uint64_t seed) {
         ds_0[i] += w.J[i][k] * w.inverse_mass[k] * dm[k] * f_0[k];
       }
     }
-    lin.solve(ds.data(), dl.data(), 1, 1, ds_0.data());
+    const double* const ds_lower[] = {ds_0.data()};  // one proximal step: there is no other lower level
+    lin.solve(ds.data(), dl.data(), 1, 1, ds_lower);
     check(dl,
           differences(
               [&](double e) {

@@ -1,0 +1,22 @@
+// The steps of a trajectory as matrices, of one rollout or of a batch.
+#pragma once
+
+#include "batch.hpp"
+#include "coulomb/rollout/rollout_derivatives.hpp"
+
+namespace coulomb::python {
+
+/// What Rollout.linearize and BatchRollout.linearize return: arrays with the axes (T,) or (n, T) before those of a step.
+struct LinearizationOut {
+  LinearizationOut(const ParameterSet& set, const Model& model, bool two_states, Py_ssize_t steps, Py_ssize_t n = 0);
+
+  Array A, B, B_tau, columns, ambiguous;
+  nb::object valid = nb::none(), A_previous = nb::none();
+  ParameterSet set;
+  StepMatrices matrices;  ///< their elements
+  bool* valid_data = nullptr;
+};
+
+void bind_linearization(nb::module_& module);
+
+}  // namespace coulomb::python

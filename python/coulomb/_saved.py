@@ -1,0 +1,117 @@
+"""Models, memories, simulators and batches as bytes: what pickle, copy, Model.save and coulomb.load use.
+
+The bytes of models and memories are archives of the core (src/coulomb/archive.hpp), with a format and a checksum of their own; what is
+written here around them has FORMAT. Functions of this module are named in pickles: they keep their names.
+"""
+
+from __future__ import annotations
+
+import os
+
+from . import _core
+
+FORMAT = 1
+
+
+def reduce_model(model):
+    return model_of, (_core._save_models([model]),)
+
+
+def model_of(archive):
+    return _core._load_models(archive)[0]
+
+
+def reduce_memory(memory):
+    return memory_of, (_core._save_memories([memory]),)
+
+
+def memory_of(archive):
+    return _core._load_memories(archive)[0]
+
+
+def reduce_batch_memory(memory):
+    return batch_memory_of, (_core._save_memories(memory.environments),)
+
+
+def batch_memory_of(archive):
+    return _core.BatchMemory(_core._load_memories(archive))
+
+
+def reduce_simulator(sim):
+    """Model, options and memory; not what the last step found."""
+    state = _sealed(model=sim.model, options=sim.options, memory=sim.memory, frozen=sim._memory_frozen)
+    return simulator_of, (type(sim), state), getattr(sim, "__dict__", None)
+
+
+def simulator_of(cls, state):
+    _check("Simulator", state)
+    sim = cls.__new__(cls)
+    _core.Simulator.__init__(sim, state["model"], **state["options"])
+    sim.memory = state["memory"]
+    sim.freeze_memory(state["frozen"])
+    return sim
+
+
+def reduce_batch(batch):
+    """Models, options and memories of the environments; not what the last step found."""
+    state = _sealed(
+        models=_core._save_models(batch._models),
+        options=batch._options,
+        memory=batch.memory,
+        num_threads=batch._requested_threads,
+    )
+    return batch_of, (type(batch), state), getattr(batch, "__dict__", None)
+
+
+def batch_of(cls, state):
+    _check("BatchSimulator", state)
+    models = _core._load_models(state["models"])
+    batch = cls.__new__(cls)
+    _core.BatchSimulator.__init__(batch, models[0], len(models), state["num_threads"], **state["options"])
+    if any(model is not models[0] for model in models):
+        batch._models = models
+    batch.memory = state["memory"]
+    return batch
+
+
+def save(model, path):
+    """Model.save: the archive as a file, which is there whole or not at all."""
+    path = os.fspath(path)
+    if not os.path.isdir(os.path.dirname(path) or "."):
+        raise FileNotFoundError(f"path: there is no folder {os.path.dirname(path)!r} to write {path!r} to")
+    beside = f"{path}.{os.getpid()}.part"
+    try:
+        with open(beside, "wb") as file:
+            file.write(_core._save_models([model]))
+        os.replace(beside, path)
+    except BaseException:
+        if os.path.exists(beside):
+            os.remove(beside)
+        raise
+
+
+def read(path):
+    """The Model of a file that save has written; None: it is no such file. ValueError names a file that cannot be read."""
+    if path.lstrip().startswith("<") or not os.path.isfile(path):
+        return None
+    with open(path, "rb") as file:
+        if not _core._is_archive(file.read(64)):
+            return None
+        file.seek(0)
+        archive = file.read()
+    try:
+        return model_of(archive)
+    except ValueError as error:
+        raise ValueError(f"{path!r}: {error}") from None
+
+
+def _sealed(**state):
+    return {"format": FORMAT, "version": _core.__version__, **state}
+
+
+def _check(kind, state):
+    if state.get("format") != FORMAT:
+        raise ValueError(
+            f"{kind}: written by Coulomb {state.get('version', '?')} in format {state.get('format')}; this is Coulomb "
+            f"{_core.__version__}, which reads format {FORMAT}: read it with that version, or make it again"
+        )

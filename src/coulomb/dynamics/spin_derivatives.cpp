@@ -1,0 +1,393 @@
+// How the shift Delta of a joint moves with its spin, with what it carries, and with the time step.
+//
+// The series is differentiated in reverse, once per component of w(h): cotangents x' of the terms and m' of their momenta start from
+// that component's unit vector g,
+//
+//   x'_k = g + I m'_k + sum_(j >= k) (m_(j - k) x u_j),   m'_k = sum_(j >= k) (u_j x x_(j - k)),   u_j = -t / (j + 1) K^-1 x'_(j + 1)
+//   by I: sum m'_k x_k^T,   by K: -sum K^-1 x'_k x_k^T,   by w: x'_0
+//
+// and parts follow one another by the chain rule.
+#include <algorithm>
+#include <cmath>
+
+#include "coulomb/dynamics/rigid_spin.hpp"
+#include "coulomb/model/configuration.hpp"
+#include "coulomb/simd.hpp"
+#include "coulomb/small_math.hpp"
+
+namespace coulomb {
+namespace {
+
+constexpr int row_of[6] = {0, 0, 1, 0, 1, 2}, column_of[6] = {0, 1, 1, 2, 2, 2};  // xx xy yy xz yz zz
+
+/// w(h) and its derivative: by w, by I and by K (symmetric, 6), by the time.
+struct TurnedSpin {
+  double w[3];
+  double by_w[9];
+  double by_I[3][6], by_K[3][6];
+  double rate[3];
+};
+
+void add_symmetric(double scale, const double* a, const double* b, double* out) {
+  for (int k = 0; k < 6; ++k) {
+    out[k] += scale * a[row_of[k]] * b[column_of[k]];
+    if (row_of[k] != column_of[k]) out[k] += scale * a[column_of[k]] * b[row_of[k]];
+  }
+}
+
+/// One component's derivative over one part: by_w (3), by_I and by_K (6).
+COULOMB_SIMD void series_cotangent(const RigidSpin& body, const SpinSeries& s, const double* g, double* by_w,
+                                   double* by_I, double* by_K) {
+  double x_bar[largest_order + 1][3], m_bar[largest_order + 1][3] = {};
+  for (int k = 0; k <= s.order; ++k) copy3(g, x_bar[k]);
+  std::fill_n(by_I, 6, 0.0);
+  std::fill_n(by_K, 6, 0.0);
+
+  for (int k = s.order - 1; k >= -1; --k) {
+    // All that depends on term k + 1 is known.
+    double* bar = x_bar[k + 1];
+    if (k + 1 < s.order) {
+      double momentum[3];
+      rotate(body.I, m_bar[k + 1], momentum);
+      add3(bar, momentum, bar);
+      add_symmetric(1, m_bar[k + 1], s.x[k + 1], by_I);
+    }
+    if (k < 0) break;
+
+    // It is -t / (k + 1) K^-1 times a sum of products of earlier terms.
+    double u[3];
+    rotate(body.K_inverse, bar, u);
+    add_symmetric(-1, u, s.x[k + 1], by_K);
+    for (double& value : u) value *= -s.part / (k + 1);
+    for (int i = 0; i <= k; ++i) {
+      add_cross3(s.m[k - i], u, x_bar[i]);
+      add_cross3(u, s.x[i], m_bar[k - i]);
+    }
+  }
+  copy3(x_bar[0], by_w);
+}
+
+TurnedSpin turned_spin(const RigidSpin& body, const SpinParts& parts) {
+  TurnedSpin out{};
+  copy3(body.w, out.w);
+  out.by_w[0] = out.by_w[4] = out.by_w[8] = 1;
+  SpinSeries series;
+  series.order = parts.order;
+  series.part = parts.time / parts.count;
+
+  for (int part = 0; part < parts.count; ++part) {
+    sum_series(body, out.w, series, out.w);
+    const TurnedSpin before = out;
+    for (int i = 0; i < 3; ++i) {
+      double g[3] = {0, 0, 0}, by_w[3];
+      g[i] = 1;
+      series_cotangent(body, series, g, by_w, out.by_I[i], out.by_K[i]);
+
+      // The part starts from what the earlier ones made of w, I and K.
+      for (int k = 0; k < 3; ++k) {
+        out.by_w[3 * i + k] = by_w[0] * before.by_w[k] + by_w[1] * before.by_w[3 + k] + by_w[2] * before.by_w[6 + k];
+      }
+      for (int k = 0; k < 6; ++k) {
+        for (int j = 0; j < 3; ++j) {
+          out.by_I[i][k] += by_w[j] * before.by_I[j][k];
+          out.by_K[i][k] += by_w[j] * before.by_K[j][k];
+        }
+      }
+    }
+  }
+
+  double momentum[3], torque[3];
+  rotate(body.I, out.w, momentum);
+  cross3(momentum, out.w, torque);
+  rotate(body.K_inverse, torque, out.rate);
+  return out;
+}
+
+/// [a] of [a] b = a x b.
+void cross_matrix(const double* a, double* out) {
+  const double value[9] = {0, -a[2], a[1], a[2], 0, -a[0], -a[1], a[0], 0};
+  std::copy_n(value, 9, out);
+}
+
+/// One column of the derivative: what an input moves, and what follows.
+struct SpinColumn {
+  double w[3] = {0, 0, 0}, after[3] = {0, 0, 0}, a_0[3] = {0, 0, 0}, c[3] = {0, 0, 0};
+  double h = 0;
+};
+
+/// Derivatives of w(h), a_0 and Delta by the columns of SpinDerivative; Delta_v in the joint's axes.
+class ShiftDerivative {
+ public:
+  ShiftDerivative(const RigidSpin& body, const SpinParts& parts, double h)
+      : body_(body), parts_(parts), turned_(turned_spin(body, parts)), h_(h) {
+    rotate(body.I, body.w, momentum_);
+    for (int i = 0; i < 3; ++i) angular_[i] = turned_.w[i] - body.w[i] - h * body.a_0[i];
+    for (int k = 0; k < 6; ++k) inertia_[k] = by_inertia(k);
+    if (body.linear >= 0) prepare_linear();
+  }
+
+  /// Delta of the origin's velocity.
+  const double* linear() const { return d_; }
+
+  SpinColumn column(int column) const {
+    if (column < SpinDerivative::inertia) return by_spin(column - SpinDerivative::spin);
+    if (column < SpinDerivative::armature) return inertia_[column - SpinDerivative::inertia];
+    if (column < SpinDerivative::first_moment) return by_armature(column - SpinDerivative::armature);
+    if (column < SpinDerivative::mass) return by_first_moment(column - SpinDerivative::first_moment);
+    if (column == SpinDerivative::mass) return by_mass();
+    SpinColumn out;
+    out.h = 1;
+    if (!parts_.limited) copy3(turned_.rate, out.after);
+    return out;
+  }
+
+  /// Change of Delta (6).
+  void along(const SpinColumn& x, double* out) const {
+    double* angular = out + 3;
+    for (int i = 0; i < 3; ++i) angular[i] = x.after[i] - x.w[i] - x.h * body_.a_0[i] - h_ * x.a_0[i];
+    if (body_.linear < 0) {
+      out[0] = out[1] = out[2] = 0;
+      return;
+    }
+    cross3(body_.c, angular, out);
+    for (int i = 0; i < 3; ++i)
+      out[i] += dot3(by_after_ + 3 * i, x.after) + dot3(by_w_ + 3 * i, x.w) + dot3(by_c_ + 3 * i, x.c) + x.h * by_h_[i];
+  }
+
+ private:
+  /// d = c x Delta_w + h w x (w x c) - (exp(x) - 1) n,  x = h w(h), n = w(h) x c, by w(h), w, c and h, but for Delta_w.
+  void prepare_linear() {
+    const double* w = body_.w;
+    const double* after = turned_.w;
+    const double* c = body_.c;
+    double x[3], n[3], wc[3], wwc[3], turned_n[3];
+    for (int i = 0; i < 3; ++i) x[i] = h_ * after[i];
+    cross3(after, c, n);
+    cross3(w, c, wc);
+    cross3(w, wc, wwc);
+    turn_minus_one(x, n, turned_n);
+    cross3(c, angular_, d_);
+    for (int i = 0; i < 3; ++i) d_[i] += h_ * wwc[i] - turned_n[i];
+
+    // T = exp(x) - 1, and exp(x + dx) = exp(x) exp(J dx): d(T n) = T dn - exp(x) [n] J dx.
+    double T[9], turn[9], J[9], cross_n[9];
+    for (int k = 0; k < 3; ++k) {
+      double axis[3] = {0, 0, 0}, moved[3];
+      axis[k] = 1;
+      turn_minus_one(x, axis, moved);
+      for (int i = 0; i < 3; ++i) {
+        T[3 * i + k] = moved[i];
+        turn[3 * i + k] = moved[i] + axis[i];
+      }
+    }
+    rotation_right_jacobian(x, J);
+    cross_matrix(n, cross_n);
+    double by_x[9];  // -d(T n)/dx
+    multiply3(turn, cross_n, by_x);
+    multiply3(by_x, J, by_x);
+
+    double cross_c[9], cross_w[9], cross_after[9], cross_wc[9], T_c[9], T_after[9], w_c[9], w_w[9], cross_angular[9];
+    cross_matrix(c, cross_c);
+    cross_matrix(w, cross_w);
+    cross_matrix(after, cross_after);
+    cross_matrix(wc, cross_wc);
+    cross_matrix(angular_, cross_angular);
+    multiply3(T, cross_c, T_c);
+    multiply3(T, cross_after, T_after);
+    multiply3(cross_w, cross_c, w_c);
+    multiply3(cross_w, cross_w, w_w);
+    for (int i = 0; i < 9; ++i) {
+      by_after_[i] = T_c[i] + h_ * by_x[i];
+      by_w_[i] = -h_ * (cross_wc[i] + w_c[i]);
+      by_c_[i] = h_ * w_w[i] - T_after[i] - cross_angular[i];
+    }
+    for (int i = 0; i < 3; ++i) by_h_[i] = wwc[i] + dot3(by_x + 3 * i, after);
+  }
+
+  SpinColumn by_spin(int k) const {
+    SpinColumn out;
+    out.w[k] = 1;
+    for (int i = 0; i < 3; ++i) out.after[i] = turned_.by_w[3 * i + k];
+    if (parts_.limited) {  // the time is that of largest_turn
+      const double dt = -parts_.time * body_.w[k] / dot3(body_.w, body_.w);
+      axpy3(dt, turned_.rate, out.after);
+    }
+
+    // K a_0 = -w x I w
+    const double column[3] = {body_.I[k], body_.I[3 + k], body_.I[6 + k]};
+    double right[3];
+    cross3(momentum_, out.w, right);
+    add_cross3(column, body_.w, right);
+    rotate(body_.K_inverse, right, out.a_0);
+    return out;
+  }
+
+  /// I and K change alike.
+  SpinColumn by_inertia(int k) const {
+    SpinColumn out;
+    for (int i = 0; i < 3; ++i) out.after[i] = turned_.by_I[i][k] + turned_.by_K[i][k];
+    const int i = row_of[k], j = column_of[k];
+    double momentum[3] = {0, 0, 0}, torque[3] = {0, 0, 0}, right[3];
+    momentum[i] = body_.w[j];
+    momentum[j] = body_.w[i];
+    torque[i] = body_.a_0[j];
+    torque[j] = body_.a_0[i];
+    cross3(momentum, body_.w, right);
+    sub3(right, torque, right);
+    rotate(body_.K_inverse, right, out.a_0);
+    return out;
+  }
+
+  SpinColumn by_armature(int k) const {
+    constexpr int diagonal[3] = {0, 2, 5};
+    SpinColumn out;
+    for (int i = 0; i < 3; ++i) {
+      out.after[i] = turned_.by_K[i][diagonal[k]];
+      out.a_0[i] = -body_.K_inverse[3 * i + k] * body_.a_0[k];
+    }
+    return out;
+  }
+
+  /// A free joint's I and K are about the centre of mass: those about the origin less (p.p 1 - p p^T) / m, p = m c.
+  SpinColumn by_first_moment(int k) const {
+    SpinColumn out;
+    if (body_.linear < 0) return out;
+    const double* c = body_.c;
+    for (int n = 0; n < 6; ++n) {
+      const int i = row_of[n], j = column_of[n];
+      const double steiner = (i == j ? 2 * c[k] : 0.0) - (j == k ? c[i] : 0.0) - (i == k ? c[j] : 0.0);
+      axpy3(-steiner, inertia_[n].after, out.after);
+      axpy3(-steiner, inertia_[n].a_0, out.a_0);
+    }
+    out.c[k] = 1 / body_.mass;
+    return out;
+  }
+
+  SpinColumn by_mass() const {
+    SpinColumn out;
+    if (body_.linear < 0) return out;
+    const double* c = body_.c;
+    for (int n = 0; n < 6; ++n) {
+      const int i = row_of[n], j = column_of[n];
+      const double steiner = c[i] * c[j] - (i == j ? dot3(c, c) : 0.0);
+      axpy3(-steiner, inertia_[n].after, out.after);
+      axpy3(-steiner, inertia_[n].a_0, out.a_0);
+    }
+    axpy3(-1 / body_.mass, c, out.c);
+    return out;
+  }
+
+  const RigidSpin& body_;
+  const SpinParts& parts_;
+  TurnedSpin turned_;
+  double h_;
+  double momentum_[3];                    // I w
+  double angular_[3], d_[3] = {0, 0, 0};  // Delta_w, Delta_v
+  SpinColumn inertia_[6];
+  double by_after_[9], by_w_[9], by_c_[9], by_h_[3];  // of Delta_v
+};
+
+/// Delta by an inertia row (mass, first moments, S; 10) about the tree's reference point, from that by the joint's own inertia. With
+/// p the joint's origin and A its axes in the world, S about p is S - p mc^T - mc p^T + m p p^T, and I = tr S 1 - A^T S A.
+void set_by_row(const DynamicsWorkspace& ws, SpinDerivative& spin) {
+  const double* columns = &ws.columns[8 * spin.dof];
+  double A[9], p[3] = {0, 0, 0};
+  for (int j = 0; j < 3; ++j) {
+    const double* axis = columns + 8 * j + 3;
+    for (int i = 0; i < 3; ++i) A[3 * i + j] = axis[i];
+    if (spin.linear < 0) add_cross3(axis, columns + 8 * j, p);  // a column is (p x a, a): the sum is 2 p
+  }
+  for (double& x : p) x *= 0.5;
+
+  for (int r = 0; r < 6; ++r) {
+    const double* by = spin.by[r];
+    const double* g = by + SpinDerivative::inertia;  // of xx xy yy xz yz zz
+    const double G[9] = {g[0], 0.5 * g[1], 0.5 * g[3], 0.5 * g[1], g[2], 0.5 * g[4], 0.5 * g[3], 0.5 * g[4], g[5]};
+    double turned[9], of_S[9];
+    multiply3(A, G, turned);
+    for (int i = 0; i < 3; ++i)
+      for (int j = 0; j < 3; ++j)
+        of_S[3 * i + j] = (i == j ? G[0] + G[4] + G[8] : 0.0) - dot3(turned + 3 * i, A + 3 * j);
+
+    double along[3];
+    rotate(of_S, p, along);
+    double* out = spin.by_row[r];
+    rotate(A, by + SpinDerivative::first_moment, out + 1);
+    axpy3(-2, along, out + 1);
+    out[0] = by[SpinDerivative::mass] + dot3(p, along);
+    for (int k = 0; k < 6; ++k) out[4 + k] = (row_of[k] == column_of[k] ? 1 : 2) * of_S[3 * row_of[k] + column_of[k]];
+  }
+}
+
+}  // namespace
+
+void spin_derivatives(const Model& model, const DynamicsWorkspace& ws, const double* v, double h, bool even,
+                      std::vector<SpinDerivative>& out) {
+  out.clear();
+  for (int joint = 0; joint < model.num_joints; ++joint) {
+    const JointType type = model.joint_type[joint];
+    if (type != JointType::free && type != JointType::ball) continue;
+    RigidSpin body;
+    if ((!even && turns_evenly(model, joint)) || !rigid_spin(model, ws, joint, v, body)) continue;
+    SpinParts parts = spin_parts(body, h);
+    double after[3];
+    if (!follow_spin(body, parts, after)) continue;
+
+    SpinDerivative& spin = out.emplace_back();
+    spin.joint = joint;
+    spin.dof = body.dof;
+    spin.linear = body.linear;
+    const double* R = &ws.body_rotation[9 * model.joint_body[joint]];
+    const ShiftDerivative shift(body, parts, h);
+    for (int column = 0; column < SpinDerivative::count; ++column) {
+      double change[6];
+      shift.along(shift.column(column), change);
+      if (body.linear >= 0) rotate(R, change, change);
+      for (int i = 0; i < 6; ++i) spin.by[i][column] = change[i];
+    }
+
+    set_by_row(ws, spin);
+
+    // R exp(dq) d = R d + R (dq x d)
+    if (body.linear < 0) continue;
+    for (int k = 0; k < 3; ++k) {
+      double axis[3] = {0, 0, 0}, moved[3];
+      axis[k] = 1;
+      cross3(axis, shift.linear(), moved);
+      rotate(R, moved, moved);
+      for (int i = 0; i < 3; ++i) spin.turned[3 * i + k] = moved[i];
+    }
+  }
+}
+
+void spin_change(const SpinDerivative& spin, const double* row, double* change) {
+  for (int i = 0; i < 6; ++i) {
+    const double* by = spin.by_row[i];
+    change[i] = by[0] * row[0] + dot3(by + 1, row + 1) + dot6(by + 4, row + 4);
+  }
+}
+
+void displaced_inertia(const double* inertia, const double* twist, double* row) {
+  const double* mc = inertia + 1;
+  const double* s = inertia + 4;  // xx xy yy xz yz zz
+  const double *v = twist, *w = twist + 3;
+
+  // d(m c) = w x (m c) + m v,   dS = [w] S - S [w] + v (m c)^T + (m c) v^T
+  row[0] = row[10] = row[11] = 0;
+  cross3(w, mc, row + 1);
+  axpy3(inertia[0], v, row + 1);
+  const double S[9] = {s[0], s[1], s[3], s[1], s[2], s[4], s[3], s[4], s[5]};
+  double turned[9];  // [w] S, whose columns are w x those of S
+  for (int j = 0; j < 3; ++j) {
+    const double column[3] = {S[j], S[3 + j], S[6 + j]};
+    double crossed[3];
+    cross3(w, column, crossed);
+    for (int i = 0; i < 3; ++i) turned[3 * i + j] = crossed[i];
+  }
+  for (int k = 0; k < 6; ++k) {
+    const int i = row_of[k], j = column_of[k];
+    row[4 + k] = turned[3 * i + j] + turned[3 * j + i] + v[i] * mc[j] + mc[i] * v[j];
+  }
+}
+
+}  // namespace coulomb

@@ -1,0 +1,17 @@
+// The contacts of a plain step: what touches, and the gaps that the free velocity would close within the step. Along curved surfaces
+// bodies that stay in contact are apart by O(h^2) after every step, h v^2 / 2R times h: a fixed margin loses them as soon as they are
+// fast. A contact that is still open has the bias phi / h (constraint_rows.hpp): it may close within the step and no more.
+#pragma once
+
+#include "coulomb/stepping/step_memory.hpp"
+#include "coulomb/stepping/step_options.hpp"
+#include "coulomb/stepping/step_record.hpp"
+
+namespace coulomb {
+
+/// Fills record.collision from the record's kinematics and free velocity. Within the pairs' margins (Model::pair_margin) contacts are
+/// those of detect_contacts; beyond, those that twice the step at the free velocity would close, as with joint limits: other
+/// constraints may add to it. What comes fast enough to bounce waits until it touches: there is nothing to bounce from before.
+void detect_contacts_ahead(const Model& model, const StepOptions& options, CollisionCache& cache, StepRecord& record);
+
+}  // namespace coulomb

@@ -1,0 +1,47 @@
+#include "coulomb/stepping/memory_archive.hpp"
+
+#include "coulomb/archive.hpp"
+
+namespace coulomb {
+
+// As in model/model_archive.cpp: the bindings count the members.
+template <class Archive>
+static void fields(Archive& archive, CollisionCache::Pair& x) {
+  auto& [axis, hint_a, hint_b, num_kept, kept, reference] = x;
+  archive(axis, hint_a, hint_b, num_kept, kept, reference);
+}
+
+template <class Archive>
+static void fields(Archive& archive, CollisionCache& x) {
+  auto& [pair_indices, pairs] = x;
+  archive(pair_indices, pairs);
+}
+
+template <class Archive>
+static void fields(Archive& archive, StepMemory::Impulse& x) {
+  auto& [key, mode, size, value, value_0, value_1] = x;
+  archive(key, mode, size, value, value_0, value_1);
+}
+
+template <class Archive>
+static void fields(Archive& archive, StepMemory& x) {
+  auto& [structure, collision, impulses, previous_q, previous_v, last_q, last_v] = x;
+  archive(structure, collision, impulses, previous_q, previous_v, last_q, last_v);
+}
+
+std::string save_memories(const std::vector<StepMemory>& memories) {
+  ArchiveWriter archive;
+  std::vector<StepMemory> copy = memories;
+  archive(copy);
+  return sealed("memory", archive.bytes());
+}
+
+std::vector<StepMemory> load_memories(std::string_view bytes) {
+  ArchiveReader archive(unsealed("memory", bytes));
+  std::vector<StepMemory> out;
+  archive(out);
+  archive.finish();
+  return out;
+}
+
+}  // namespace coulomb

@@ -1,0 +1,101 @@
+"""Every column of the derivative of one step (by q, v, u, tau and parameters) against one-sided differences of the step."""
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from one_sided import one_sided
+
+import coulomb
+
+WRONG = 1e-6  # of the largest entry of the same input's columns
+NOISE = 2e-12  # m/s: velocities where redundant contacts slide (rounding over the compliance)
+LEAST_SCALE = 0.1
+MOST_ENTRIES = 3  # of a parameter
+
+
+@dataclass
+class Column:
+    name: str
+    entry: int
+    error: float  # of the derivative against the nearer side, relative
+    kink: float  # the two sides against each other, relative; nan: one of them is not resolved
+    known: bool  # both sides are resolved to WRONG
+
+    @property
+    def wrong(self):
+        return self.known and self.error > WRONG
+
+
+class Step:
+    """One step as a function of changes of its inputs, from a frozen memory: the change of its end (q, v), None where it is relaxed."""
+
+    def __init__(self, model, q, v, u, tau, **options):
+        self.model, self.inputs, self.options = model, (q, v, u, tau), options
+        self.simulator = self.start(model)
+        self.end = self.simulator.step(q, v, u, tau=tau)
+        self.values = {name: np.asarray(p.value, dtype=float) for name, p in model.parameters().items()}
+
+    def start(self, model):
+        q, v, u, tau = self.inputs
+        simulator = coulomb.Simulator(model, timestep=self.model.timestep, **self.options)
+        simulator.step(q, v, u, tau=tau)
+        simulator.freeze_memory(True)
+        return simulator
+
+    def moved(self, name, x):
+        """Forces by their impulse."""
+        q, v, u, tau = self.inputs
+        simulator, h = self.simulator, self.model.timestep
+        if name == "q":
+            q = self.model.integrate(q, x)
+        elif name == "v":
+            v = v + x
+        elif name == "u":
+            u = u + x / h
+        elif name == "tau":
+            tau = tau + x / h
+        else:
+            try:
+                simulator = self.start(self.model.with_parameters({name: self.values[name] + x}))
+            except ValueError:  # no such model: a limit beyond the other, a negative mass
+                return None
+        q1, v1 = simulator.step(q, v, u, tau=tau)
+        if not simulator.status.converged:
+            return None
+        return np.r_[self.model.difference(self.end[0], q1), v1 - self.end[1]]
+
+    def along(self, name, entry, size, count):
+        x = np.zeros(count)
+        x[entry] = size
+        return self.moved(name, x)
+
+
+def compare(model, q, v, u, tau, random, parameters=4, **options):
+    """(list of Column, ambiguous, simulator), or None where the step was not solved as posed."""
+    step = Step(model, q, v, u, tau, **options)
+    if not step.simulator.status.converged:
+        return None
+    names = [name for name in step.values if not name.startswith("timestep")]
+    names = [names[i] for i in random.permutation(len(names))[:parameters]]
+    d = step.simulator.derivatives(wrt=names)
+    h = model.timestep
+    blocks = {"q": d.A[:, : model.nv], "v": d.A[:, model.nv :], "tau": d.B_tau / h, "u": d.B / h}
+    blocks |= {name: d[name] for name in names}
+
+    columns = []
+    noise = NOISE * (1 + np.max(np.abs(step.end[1]), initial=0))
+    for name, analytic in blocks.items():
+        scale = max(np.max(np.abs(analytic), initial=0), LEAST_SCALE)
+        count = analytic.shape[1]
+        entries = random.permutation(count)[:MOST_ENTRIES] if name in names else range(count)
+        for k in entries:
+            f = partial(step.along, name, k, count=count)
+            sides = [one_sided(f, sign, noise, 0.2 * WRONG * scale) for sign in (1, -1)]
+            known = all(error <= WRONG * scale for _, error in sides)
+            error = kink = np.nan
+            if known:
+                error = min(max(0.0, np.max(np.abs(side - analytic[:, k])) - own) for side, own in sides) / scale
+                kink = np.max(np.abs(sides[0][0] - sides[1][0])) / scale
+            columns.append(Column(name, int(k), error, kink, known))
+    return columns, d.ambiguous, step.simulator

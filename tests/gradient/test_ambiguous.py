@@ -1,0 +1,254 @@
+"""`StepDerivatives.ambiguous`: true where one-sided derivatives differ, false where the derivative is smooth; and what is returned where dry
+friction is redundant with rows that ask for a motion. Closed forms: an equality or limit of error phi asks for the velocity -baumgarte phi / h,
+an open gap for -phi / h at most.
+"""
+
+import numpy as np
+import pytest
+
+import coulomb
+from scenes.contacts import ball_between_boxes
+
+H = 2e-3
+CORRECTION = -0.1 / H  # of an error per step: baumgarte / h
+CLOSING = -1 / H
+
+
+def hinges(joints, equality="", loss=()):
+    """Separate hinges of moment of inertia 1 about y without gravity, with these attributes."""
+    bodies = "".join(
+        f'<body pos="{i} 0 0"><joint name="j{i}" axis="0 1 0" {attributes}/>'
+        '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/></body>'
+        for i, attributes in enumerate(joints)
+    )
+    return coulomb.load(
+        f'<mujoco><compiler angle="radian"/><option gravity="0 0 0" timestep="{H}"/><worldbody>{bodies}</worldbody>'
+        f"<equality>{equality}</equality></mujoco>"
+    )
+
+
+def derivatives(model, q=None, tau=None, wrt=None, v=None, steps=2, **options):
+    sim = coulomb.Simulator(model, **options)
+    q = model.neutral()[0] if q is None else np.asarray(q, dtype=float)
+    v = np.zeros(model.nv) if v is None else np.asarray(v, dtype=float)
+    tau = np.zeros(model.nv) if tau is None else np.asarray(tau, dtype=float)
+    for _ in range(steps):
+        sim.step(q, v, tau=tau)
+    assert sim.status.converged
+    return sim, sim.derivatives(wrt=wrt) if wrt else sim.derivatives()
+
+
+FRICTION = 'frictionloss="0.1"'
+HOLDS = '<joint joint1="j0"/>'
+EQUAL = '<joint joint1="j0" joint2="j1" polycoef="0 1 0 0 0"/>'
+
+
+@pytest.mark.parametrize("tau", [0, 0.05, -0.09, 0.3])
+def test_friction_beside_an_equality_yields(tau):
+    model = hinges([FRICTION], HOLDS)
+    sim, d = derivatives(model, tau=[tau])
+    assert not d.ambiguous
+    assert d.dv_dq == pytest.approx(CORRECTION, rel=1e-9)
+    assert d.dv_dtau == pytest.approx(0, abs=1e-12)
+    assert sim.vjp(np.zeros(1), np.ones(1)).q[0] == pytest.approx(CORRECTION, rel=1e-9)
+
+
+def test_friction_beside_two_equalities_and_in_another_joint():
+    d = derivatives(hinges([FRICTION, FRICTION], HOLDS + EQUAL))[1]
+    assert not d.ambiguous
+    assert np.allclose(d.dv_dq, CORRECTION * np.array([[1, 0], [1, 0]]) + CORRECTION * np.array([[0, 0], [-1, 1]]))
+
+
+def test_the_weaker_of_two_frictions_yields():
+    d = derivatives(hinges([FRICTION, 'frictionloss="0.2"'], EQUAL))[1]
+    assert not d.ambiguous
+    assert np.allclose(d.dv_dq, CORRECTION * np.array([[1, -1], [0, 0]]), atol=1e-7)
+
+
+def test_which_friction_yields_may_depend_on_the_direction():
+    """Joint 1 is near its bound on one side: it yields there, joint 0 on the other."""
+    d = derivatives(hinges([FRICTION, 'frictionloss="0.2"'], EQUAL), tau=[0, 0.19])[1]
+    assert d.ambiguous
+
+
+def test_limits_move_by_their_parameter():
+    """A limit that is pressed: the friction beside it yields to the limit; at distance zero an opening one is another matter."""
+    model = hinges([FRICTION + ' limited="true" range="-1 0"'])
+    sim, d = derivatives(model, tau=[1.0], wrt=["joint_limits/j0"])
+    assert d.ambiguous  # pressed at zero: -baumgarte/h if violated, -1/h if open
+    assert d.dv_dq == pytest.approx(CORRECTION, rel=1e-9)
+    assert d["joint_limits/j0"][1, 1] == pytest.approx(-CORRECTION, rel=1e-9)
+    sim, d = derivatives(model, q=[1e-4], tau=[1.0], wrt=["joint_limits/j0"])
+    assert not d.ambiguous
+    assert d.dv_dq == pytest.approx(CORRECTION, rel=1e-9)
+    sim, d = derivatives(model, q=[-1e-6], tau=[1.0], wrt=["joint_limits/j0"])
+    assert not d.ambiguous
+    assert d.dv_dq == pytest.approx(CLOSING, rel=1e-9)
+
+
+def test_a_limit_that_an_equality_holds_at_zero_is_smooth():
+    model = hinges([FRICTION + ' limited="true" range="-1 0"'], HOLDS)
+    for tau in (0.0, 0.3, 1.0, -1.0):
+        d = derivatives(model, tau=[tau])[1]
+        assert not d.ambiguous, tau
+        assert d.dv_dq == pytest.approx(CORRECTION, rel=1e-9)
+
+
+def test_friction_that_holds_alone_at_a_limit():
+    """Open side: nothing moves; violated side: the limit does."""
+    d = derivatives(hinges([FRICTION + ' limited="true" range="-1 0"']), tau=[0.05])[1]
+    assert d.ambiguous
+    assert not derivatives(hinges([FRICTION + ' limited="true" range="-1 1"']), tau=[0.05])[1].ambiguous
+
+
+@pytest.mark.parametrize("contact", ["ncp", "lcp"])
+def test_contact_friction_beside_an_equality_yields(contact):
+    """A ball on the ground, its centre tied to where it is in x and y (slides): friction of the ground gives way to both."""
+    model = coulomb.load(
+        f'<mujoco><option timestep="{H}"/><worldbody><geom type="plane" size="1 1 1" friction="0.5 0 0" condim="3"/>'
+        '<body pos="0 0 .1"><joint name="j0" type="slide" axis="1 0 0"/><joint name="j1" type="slide" axis="0 1 0"/>'
+        '<joint name="j2" type="slide" axis="0 0 1"/><geom type="sphere" size=".1" mass="1" friction="0.5 0 0" condim="3"/>'
+        '</body></worldbody><equality><joint joint1="j0"/><joint joint1="j1"/></equality></mujoco>'
+    )
+    d = derivatives(model, q=[0, 0, -1e-5], contact=contact)[1]
+    assert not d.ambiguous
+    assert np.allclose(d.dv_dq, CORRECTION * np.eye(3), rtol=0, atol=1e-6)
+
+
+def box(depth=1e-5, friction=0.5, **options):
+    scene = coulomb.Scene(timestep=H)
+    scene.add_ground(friction=friction)
+    scene.add_box((0.2, 0.3, 0.1), mass=1.0, position=(0, 0, 0.05 - depth), name="box", **options)
+    return scene.build()
+
+
+@pytest.mark.parametrize("contact", ["ncp", "lcp"])
+def test_boxes_on_four_corners_are_smooth(contact):
+    """At rest, pushed below what friction holds, sliding, spinning; at several sizes of what is redundant."""
+    for v, tau in [
+        (np.zeros(6), np.zeros(6)),
+        (np.zeros(6), np.array([2.0, 1, 0, 0, 0, 0])),
+        (np.array([1.0, 0.3, 0, 0, 0, 0.1]), np.zeros(6)),
+        (np.array([0.2, 0, 0, 0, 0, 3.0]), np.zeros(6)),
+        (np.array([0, 0, 0, 0, 0, 3.0]), np.zeros(6)),
+    ]:
+        sim, d = derivatives(box(), v=v, tau=tau, wrt=["friction/box", "mass/box", "size/box"], contact=contact)
+        assert len(sim.contacts) == 4
+        assert not d.ambiguous, (v, tau)
+
+
+def table(load=0.0):
+    """A plate on four feet, one of them a little apart from the others' plane, with a push."""
+    feet = "".join(
+        f'<geom type="sphere" size=".02" pos="{x} {y} -.1" mass=".01" friction=".6 0 0" condim="3"/>'
+        for x in (-0.2, 0.2)
+        for y in (-0.3, 0.3)
+    )
+    return coulomb.load(
+        f'<mujoco><option timestep="{H}"/><worldbody><geom type="plane" size="1 1 1" friction=".6 0 0" condim="3"/>'
+        f'<body pos="0 0 {0.12 - 1e-5}"><freejoint/><geom type="box" size=".2 .3 .02" mass="2" contype="0" conaffinity="0"/>'
+        f"{feet}</body></worldbody></mujoco>"
+    )
+
+
+@pytest.mark.parametrize("torque", [(0, 0), (1.3, 0.7), (5.0, 3.0), (2.5, 1.7)])
+def test_tables_are_smooth(torque):
+    """Feet that stick, carry little, lift or slip by micrometres: the motion has one derivative."""
+    tau = np.r_[1.0, 0.5, 0, torque, 0]
+    sim, d = derivatives(table(), tau=tau)
+    assert len(sim.contacts) == 4
+    assert not d.ambiguous
+
+
+def test_three_feet_stick_and_one_slides():
+    """A plate that moves in its plane and up; the fourth foot hangs on a slider of its own."""
+    foot = 'type="sphere" size=".02" friction=".6 0 0" condim="3"'
+    feet = "".join(f'<geom {foot} pos="{x} {y} -.1" mass=".01"/>' for x, y in [(-0.2, -0.3), (-0.2, 0.3), (0.2, -0.3)])
+    model = coulomb.load(
+        f'<mujoco><option timestep="{H}"/><worldbody><geom type="plane" size="1 1 1" friction=".6 0 0" condim="3"/>'
+        f'<body pos="0 0 {0.12 - 1e-5}"><joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 1 0"/>'
+        '<joint type="slide" axis="0 0 1"/><joint type="hinge" axis="0 0 1"/>'
+        f'<geom type="box" size=".2 .3 .02" mass="2" contype="0" conaffinity="0"/>{feet}'
+        f'<body pos=".2 .3 -.1"><joint type="slide" axis="1 .3 0"/><geom {foot} mass=".3"/></body></body></worldbody></mujoco>'
+    )
+    sim, d = derivatives(model, v=[0, 0, 0, 0, 0.5], tau=[0.3, 0.1, 0, 0.1, 0])
+    assert sorted(c.mode for c in sim.contacts) == ["sliding", "sticking", "sticking", "sticking"]
+    assert not d.ambiguous
+    assert abs(d.dv_dv[4, 4]) > 0.1
+
+
+@pytest.mark.parametrize("contact", ["ncp", "lcp"])
+def test_contacts_that_ask_slightly_different_motions_are_smooth(contact):
+    """Boxes that lean on each other: redundant contacts agree to first order of the gaps, not of velocities; friction takes that up."""
+    model, q, v = ball_between_boxes(np.random.default_rng(0))
+    sim = coulomb.Simulator(model, timestep=H, contact=contact)
+    for _ in range(24):
+        q, v = sim.step(q, v)
+    assert {c.mode for c in sim.contacts} == {"sticking"}
+    assert not sim.derivatives().ambiguous
+
+
+def test_kinks_are_flagged():
+    # distance zero: an open gap is closed, a penetration is corrected by a tenth
+    d = derivatives(box(depth=0))[1]
+    assert d.ambiguous and d.dv_dq[2, 2] == pytest.approx(CORRECTION, rel=1e-6)
+    assert not derivatives(box(depth=1e-9))[1].ambiguous and not derivatives(box(depth=-1e-9))[1].ambiguous
+    assert not derivatives(box(depth=0), baumgarte=1.0)[1].ambiguous  # the same slope on both sides
+
+    # where the correction begins, and where it is as fast as it may
+    assert derivatives(box(depth=1e-3), slop=1e-3)[1].ambiguous
+    assert not derivatives(box(depth=1e-3), slop=1.1e-3)[1].ambiguous
+    assert derivatives(box(depth=1e-3), max_correction_speed=0.1 * 1e-3 / H)[1].ambiguous
+    assert not derivatives(box(depth=1e-3), max_correction_speed=0.11 * 1e-3 / H)[1].ambiguous
+
+
+def sphere(depth, **options):
+    scene = coulomb.Scene(timestep=H)
+    scene.add_ground(friction=0.5)
+    scene.add_sphere(0.1, mass=1.0, position=(0, 0, 0.1 - depth), name="ball", **options)
+    return scene.build()
+
+
+def test_jumps_are_flagged():
+    """An approach at the threshold bounces or does not."""
+    model = sphere(1e-5, restitution=0.5)
+    assert derivatives(model, v=[0, 0, -0.01, 0, 0, 0], steps=1)[1].ambiguous
+    assert not derivatives(model, v=[0, 0, -0.0101, 0, 0, 0], steps=1)[1].ambiguous
+
+
+def test_ties_are_flagged_where_the_motion_feels_them():
+    # friction that holds just so: h tau = b exactly
+    model = hinges([FRICTION])
+    assert derivatives(model, tau=[0.1])[1].ambiguous
+    assert not derivatives(model, tau=[0.1 * (1 + 1e-4)])[1].ambiguous
+    assert not derivatives(model, tau=[0.1 * (1 - 1e-4)])[1].ambiguous
+    # an equality holds what the friction would
+    assert not derivatives(hinges([FRICTION], HOLDS), tau=[0.1])[1].ambiguous
+    # all corners at the limit of sliding, together
+    push = np.array([0.5 * 9.81, 0, 0, 0, 0, 0])
+    weight = np.array([0, 0, 0, 0, 0.05 * 0.5 * 9.81, 0])  # equal loads of the corners
+    model = box(depth=0)
+    assert derivatives(model, tau=push - weight, baumgarte=1.0)[1].ambiguous
+    assert not derivatives(model, tau=0.99 * (push - weight), baumgarte=1.0)[1].ambiguous
+    # touching without load or velocity
+    scene = coulomb.Scene(gravity=(0, 0, 0), timestep=H)
+    scene.add_sphere(0.1, mass=1.0, position=(0, 0, 0))
+    scene.add_sphere(0.1, mass=1.0, position=(0, 0, 0.2))
+    assert derivatives(scene.build())[1].ambiguous
+
+
+def test_geometry_without_derivative_is_flagged():
+    scene = coulomb.Scene(timestep=H)
+    scene.add_sphere(0.1, fixed=True)
+    scene.add_sphere(0.1, mass=1.0)  # the same centre
+    sim, d = derivatives(scene.build(), max_correction_speed=0.1)
+    assert [c.frozen for c in sim.contacts] == [True]
+    assert d.ambiguous
+
+
+def test_rollouts_count_them():
+    model = hinges([FRICTION])
+    tau = np.array([[0.05], [0.1], [0.05], [0.1]])
+    rollout = coulomb.Simulator(model).rollout(*model.neutral(), tau=tau)
+    weights = np.ones((5, 1))
+    assert rollout.vjp(weights, weights).ambiguous == 2
