@@ -53,7 +53,7 @@ def test_readings_in_flight_are_mujocos(seed):
     data.qpos[:], data.qvel[:], data.ctrl[:], data.xfrc_applied[:] = q, v, u, fext
     theirs.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
     mujoco.mj_forward(theirs, data)
-    sim = coulomb.Simulator(model)
+    sim = coulomb.Simulator(model, gyroscopic="explicit")
     sim.step(q, v, u, fext=fext)
     assert not sim.contacts
     scale = np.abs(data.sensordata).max()
