@@ -26,9 +26,9 @@ constexpr double least_share = 1e-3;  // of a velocity: rows that take less are 
 constexpr double persistent = 0.9;    // of a redundant impulse: what a round leaves
 constexpr int response_rounds = 3;
 constexpr int most_rounds = 8;
-constexpr double gone = 1e-7;     // of a combination of rows: what a few rounds leave where none is redundant
-constexpr double settled = 1e-8;  // relative change by a round
-constexpr double rounding = 1e-14;
+constexpr double gone = 1e-7;       // of a combination of rows: what a few rounds leave where none is redundant
+constexpr double settled = 1e-8;    // relative change by a round
+constexpr double rounding = 1e-9;   // of an impulse at its bound
 constexpr double parallel = 1e-6;   // directions that are the same
 constexpr double immobile = 1e-10;  // of a row's mobility by itself
 constexpr int probes = 3;           // further directions, where several rows yield
@@ -430,9 +430,10 @@ bool ProblemLinearization::find_kinks(const SolverResult& result) {
     if (result.margin[b] < tie || yields_[b].entirely) continue;
     const double l = lambda_[block.row];
     const Mode mode = modes_[b].mode;
-    if (block.type == BlockType::limit && (mode == Mode::active) != (l > 0)) return true;
-    if (block.type == BlockType::box && (mode == Mode::sticking) != (std::abs(l) < (1 - rounding) * scaled_.bound[b]))
-      return true;
+    const bool holds = l > (mode == Mode::active ? 0.0 : tie);
+    const bool inside = std::abs(l) < (1 - rounding) * scaled_.bound[b];
+    if (block.type == BlockType::limit && (mode == Mode::active) != holds) return true;
+    if (block.type == BlockType::box && (mode == Mode::sticking) != inside) return true;
   }
 
   bool any = false;
