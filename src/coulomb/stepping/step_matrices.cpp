@@ -5,6 +5,7 @@
 #include "coulomb/model/configuration.hpp"
 #include "coulomb/simd.hpp"
 #include "coulomb/small_math.hpp"
+#include "coulomb/stepping/semi_implicit.hpp"
 #include "coulomb/stepping/step_linearization.hpp"
 
 namespace coulomb {
@@ -12,6 +13,10 @@ namespace {
 
 COULOMB_SIMD void scale(double a, const double* __restrict x, int n, double* __restrict y) {
   for (int i = 0; i < n; ++i) y[i] = a * x[i];
+}
+
+COULOMB_SIMD void add_scaled(double a, const double* __restrict x, int n, double* __restrict y) {
+  for (int i = 0; i < n; ++i) y[i] += a * x[i];
 }
 
 }  // namespace
@@ -184,7 +189,7 @@ void StepLinearization::add_spin_columns() {
     const int shift = island(index).tree_start[r.islands.tree_index[tree]] - model.tree_first_dof[tree];
     const int ld = padded(island(index).num_dofs());
     // The columns of M that Delta meets.
-    grow(spin_mass_, 6 * std::size_t(ld));
+    make_room(spin_mass_, 6 * std::size_t(ld));
     std::fill_n(spin_mass_.data(), 6 * std::size_t(ld), 0.0);
     for (int i = 0; i < 6; ++i) {
       double unit[6] = {};
