@@ -37,10 +37,16 @@ def _ladder(f, sizes, noise, enough):
 def one_sided(f, sign, noise, enough):
     """(derivative, error) of the vector function f, f(0) = 0, for h of this sign; error: of its largest entry.
 
-    Two ladders of sizes, which have to agree: one by itself may be deceived by a kink among its sizes.
+    Two ladders of sizes, which have to agree: one by itself may be deceived by a kink among its sizes. And the smallest difference must be one
+    of that slope, up to its noise: else the answer is that of beyond a kink, and the error is inf.
     """
     first = _ladder(f, [sign * size for size in SIZES], noise, enough)
     second = _ladder(f, [2 * sign * size for size in SIZES], noise, enough)
     if not first[1] + second[1] < np.inf:
         return None, np.inf
+    nearest = f(sign * SIZES[0])
+    if nearest is not None:
+        off = np.max(np.abs(nearest / (sign * SIZES[0]) - first[0]), initial=0)
+        if off > 4 * noise / SIZES[0] + 0.01 * np.max(np.abs(first[0]), initial=0):
+            return None, np.inf
     return first[0], max(first[1], second[1], np.max(np.abs(first[0] - second[0]), initial=0))

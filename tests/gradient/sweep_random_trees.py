@@ -89,6 +89,7 @@ def main():
         counts, found = sweep_rollouts(arguments.rollouts, options)
         rollouts.append((law, counts))
         notes += [f"- {law}: {note}" for note in found]
+    notes = notes[:60]
     text = f"""# Random trees: derivatives against one-sided differences
 
 Written by `make sweep`. Scenes of `scenes/random_trees.py`: dry friction, limits, equalities, springs, motors, contacts, in states where they meet.

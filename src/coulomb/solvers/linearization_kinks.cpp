@@ -26,9 +26,9 @@ constexpr double least_share = 1e-3;  // of a velocity: rows that take less are 
 constexpr double persistent = 0.9;    // of a redundant impulse: what a round leaves
 constexpr int response_rounds = 3;
 constexpr int most_rounds = 8;
-constexpr double gone = 1e-7;     // of a combination of rows: what a few rounds leave where none is redundant
-constexpr double settled = 1e-8;  // relative change by a round
-constexpr double rounding = 1e-14;
+constexpr double gone = 1e-7;       // of a combination of rows: what a few rounds leave where none is redundant
+constexpr double settled = 1e-8;    // relative change by a round
+constexpr double rounding = 1e-9;   // of an impulse at its bound
 constexpr double parallel = 1e-6;   // directions that are the same
 constexpr double immobile = 1e-10;  // of a row's mobility by itself
 constexpr int probes = 3;           // further directions, where several rows yield
@@ -69,7 +69,7 @@ void ProblemLinearization::repeat_round(ReducedSystem& system, double* x, bool t
   else system.solve(scaled_, x);
 }
 
-/// Velocities that are asked of rows without a bound: equalities, or limits that hold (of which only being violated asks). False: there is none.
+/// Velocities that are asked of rows without a bound: equalities, or limits that hold. False: there is none.
 bool ProblemLinearization::ask(BlockType hard, int probe, double sign) {
   bool any = false;
   std::fill(asked_.begin(), asked_.end(), 0.0);
@@ -148,7 +148,7 @@ void ProblemLinearization::tangent_border(int b, Border& nearest) const {
   if (border.distance < INFINITY && (nearest.block < 0 || border.distance < nearest.distance)) nearest = border;
 }
 
-/// The first row that reaches its bound on the way path_ + t change_. Beside limits only dry friction does: what contacts do there is a kink.
+/// The first row that reaches its bound on the way path_ + t change_. Beside limits contacts do not: what they do there is a kink.
 ProblemLinearization::Border ProblemLinearization::nearest_border(BlockType hard,
                                                                   const std::vector<Yield>& yields) const {
   Border nearest;
@@ -163,8 +163,7 @@ ProblemLinearization::Border ProblemLinearization::nearest_border(BlockType hard
 
     const double d = change_[row];
     const bool friction = block.type == BlockType::box && modes_[b].mode == Mode::sticking;
-    const bool opens =
-        hard == BlockType::equality && block.type == BlockType::limit && modes_[b].mode == Mode::active && d < 0;
+    const bool opens = block.type == BlockType::limit && modes_[b].mode == Mode::active && d < 0;
     if (!friction && !opens) continue;
     if (!(scaled_.E[row] * std::abs(d) > least_share) || !(std::abs(d) > persistent * std::abs(earlier_[row])))
       continue;
@@ -240,8 +239,7 @@ void ProblemLinearization::follow_all(BlockType hard) {
       std::count_if(yields_.begin(), yields_.end(), [](const Yield& y) { return y.entirely || y.loose; });
   for (int probe = 0; probe < (count > 1 ? 1 + probes : 1); ++probe) {
     for (const double sign : {1.0, -1.0}) {
-      const bool only_violated = hard == BlockType::limit;
-      if ((probe == 0 && sign > 0) || (only_violated && sign < 0)) continue;
+      if (probe == 0 && sign > 0) continue;
       other_yields_ = start_;
       follow(hard, probe, sign, other_yields_);
       if (is_part(other_yields_, smallest_)) smallest_ = other_yields_;
@@ -430,17 +428,20 @@ bool ProblemLinearization::find_kinks(const SolverResult& result) {
     if (result.margin[b] < tie || yields_[b].entirely) continue;
     const double l = lambda_[block.row];
     const Mode mode = modes_[b].mode;
-    if (block.type == BlockType::limit && (mode == Mode::active) != (l > 0)) return true;
-    if (block.type == BlockType::box && (mode == Mode::sticking) != (std::abs(l) < (1 - rounding) * scaled_.bound[b]))
-      return true;
+    const bool holds = l > (mode == Mode::active ? 0.0 : tie);
+    const bool inside = std::abs(l) < (1 - rounding) * scaled_.bound[b];
+    if (block.type == BlockType::limit && (mode == Mode::active) != holds) return true;
+    if (block.type == BlockType::box && (mode == Mode::sticking) != inside) return true;
   }
 
   bool any = false;
   const auto is_tie = [&](int b) { return result.margin[b] < tie && !yields_[b].entirely && yields_[b].loose == 0; };
-  const auto has_corner = [&](int b) {  // of a row that holds, or that others keep from opening
+  const auto has_corner = [&](int b) {  // where it holds; or it only touches, and others hold it there
     const Block& block = scaled_.blocks[b];
-    const bool stays = modes_[b].mode != Mode::separating || c_[block.row + block.size - 1] <= tie;
-    return block.corner && (stays || is_tie(b)) && !yields_[b].entirely;
+    const bool one_sided = block.is_contact() || block.type == BlockType::limit;
+    if (yields_[b].entirely || !one_sided) return false;
+    if (modes_[b].mode != Mode::separating) return block.corner;
+    return (block.corner || block.type == BlockType::limit) && c_[block.row + block.size - 1] <= tie;
   };
   for (int b = 0; b < scaled_.num_blocks; ++b) any = any || is_tie(b) || has_corner(b);
   if (!any) return false;
@@ -519,9 +520,9 @@ bool ProblemLinearization::find_kinks(const SolverResult& result) {
   chosen_.assign(scaled_.num_blocks, 0);
   for (int b = 0; b < scaled_.num_blocks; ++b) {
     trial_modes_[b] = modes_[b];
-    if (!is_tie(b) && !has_corner(b)) continue;
-    chosen_[b] = 1;
     const BlockType type = scaled_.blocks[b].type;
+    if (scaled_.blocks[b].is_contact() || (!is_tie(b) && !has_corner(b))) continue;
+    chosen_[b] = 1;
     if (type == BlockType::limit) trial_modes_[b].mode = Mode::active;
     else if (type == BlockType::box || modes_[b].mode == Mode::separating) trial_modes_[b].mode = Mode::sticking;
   }

@@ -13,6 +13,7 @@ namespace coulomb {
 namespace {
 
 constexpr double doubtful_margin = 1e-8;  // of modes: a tie
+constexpr double held_speed = 1e-8;       // m/s, rad/s: with which an open limit hardly opens
 
 COULOMB_SIMD void add_scaled(double a, const double* __restrict x, int n, double* __restrict y) {
   for (int i = 0; i < n; ++i) y[i] += a * x[i];
@@ -108,8 +109,10 @@ void StepLinearization::prepare_exact(const Model& model, const StepOptions& opt
   for (int b = 0; b < rows.num_blocks; ++b) {
     const Mode mode = record.solution.modes[b];
     inactive_[b] = mode == Mode::separating || mode == Mode::lower || mode == Mode::upper;
-    const bool doubtful = record.solution.margin[b] < doubtful_margin || rows.blocks[b].corner;
-    if (doubtful && mode == Mode::separating) inactive_[b] = false;  // state_ambiguous asks for its motion
+    const bool touches =
+        record.solution.margin[b] < doubtful_margin || record.solution.c[rows.blocks[b].row] <= held_speed;
+    if (mode == Mode::separating && rows.blocks[b].type == BlockType::limit && touches)
+      inactive_[b] = false;  // state_ambiguous asks for its motion
   }
   link_twists(model, record.dynamics, record.v_next.data(), record.twist_next.data());
   velocities(model, record.dynamics, record.v_next.data(), body_twist_.data(), rate_next_.data());

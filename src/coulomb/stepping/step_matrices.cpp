@@ -189,7 +189,7 @@ void StepLinearization::add_spin_columns() {
     const int shift = island(index).tree_start[r.islands.tree_index[tree]] - model.tree_first_dof[tree];
     const int ld = padded(island(index).num_dofs());
     // The columns of M that Delta meets.
-    if (spin_mass_.size() < 6 * std::size_t(ld)) spin_mass_.resize(6 * std::size_t(ld));
+    make_room(spin_mass_, 6 * std::size_t(ld));
     std::fill_n(spin_mass_.data(), 6 * std::size_t(ld), 0.0);
     for (int i = 0; i < 6; ++i) {
       double unit[6] = {};

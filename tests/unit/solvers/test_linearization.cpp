@@ -138,7 +138,7 @@ void test_world(const World& w, std::uint64_t seed) {
     if (off <= std::max(tolerance * size, known)) return;
     ++count.beyond;
     std::printf("seed %d: off %.1e of %.1e, differences to %.1e, two levels %d\n", static_cast<int>(seed), off, size,
-                numeric.error * gain, lin.two_levels());
+                numeric.error * gain, lin.lower_levels() > 0);
   };
   {  // dg through the free velocity
     Vector dv(w.v.size()), ds(n, 0.0), dl(n);
@@ -159,17 +159,23 @@ void test_world(const World& w, std::uint64_t seed) {
   {  // dG: the masses
     Vector dm(w.v.size()), ds(n, 0.0), dl(n);
     for (double& x : dm) x = 0.3 * random.normal();
-    const Vector f = w.wrench(s.result.lambda);
-    const Vector f_0 = w.wrench(s.result.lambda_0);  // each level has its own impulses
-    Vector ds_0(n, 0.0);
-    for (int i = 0; i < n; ++i) {
-      for (std::size_t k = 0; k < dm.size(); ++k) {
-        ds[i] += w.J[i][k] * w.inverse_mass[k] * dm[k] * f[k];
-        ds_0[i] += w.J[i][k] * w.inverse_mass[k] * dm[k] * f_0[k];
-      }
+    const auto along_masses = [&](const Vector& lambda) {
+      const Vector f = w.wrench(lambda);
+      Vector out(n, 0.0);
+      for (int i = 0; i < n; ++i)
+        for (std::size_t k = 0; k < dm.size(); ++k) out[i] += w.J[i][k] * w.inverse_mass[k] * dm[k] * f[k];
+      return out;
+    };
+    ds = along_masses(s.result.lambda);
+    std::vector<Vector> of_levels;  // each has its own impulses
+    std::vector<const double*> ds_lower;
+    for (int level = 0; level < lin.lower_levels(); ++level) {
+      Vector lambda(n);
+      lin.impulses(level, lambda.data());
+      of_levels.push_back(along_masses(lambda));
     }
-    const double* const ds_lower[] = {ds_0.data()};  // one proximal step: there is no other lower level
-    lin.solve(ds.data(), dl.data(), 1, 1, ds_lower);
+    for (const Vector& values : of_levels) ds_lower.push_back(values.data());
+    lin.solve(ds.data(), dl.data(), 1, 1, ds_lower.data());
     check(dl,
           differences(
               [&](double e) {
