@@ -154,9 +154,10 @@ def main():
                 assert slip < 1e-9 if holds else height[-1] < 1e-6, (law, thickness, force, held_with, slip, height[-1])
         tunnel = lift(0.002, 10.0, 1.0, law, continuous=False)
         print(
-            f"{law}, without the time of impact, 2 mm, 10 N: pads {-tunnel[4].min() * 1e3:.2f} mm in the plate: they meet in its middle"
+            f"{law}, without the time of impact, 2 mm, 10 N: pads {-tunnel[4].min() * 1e3:.2f} mm in the plate: "
+            "what the next step would close is a contact already"
         )
-        assert tunnel[4].min() < -0.9e-3
+        assert tunnel[4].min() > -1e-6
         if law == LAWS[0]:
             picture(runs, tunnel, options.output / "jade_gripper.png")
 
