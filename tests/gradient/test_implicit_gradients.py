@@ -231,8 +231,8 @@ def test_trajectories_in_penalty_contact(stepper):
     check("v0", g.v0 @ d, lambda e: value(run(v=v + e * d)), 1e-4)
     d = rng.normal(size=U.shape)
     check("u", np.sum(g.u * d), lambda e: value(run(U=U + e * d)), 1e-3)
-    # The last element of each; a damping gain of zero cannot be lowered, as differences on both sides would have it.
-    kinds = {name.split("/")[0]: name for name in names if not name.startswith("actuator_kd")}
+    # The last element of each. Gains of servos have tests of their own; one of zero cannot be lowered, as differences would have it.
+    kinds = {name.split("/")[0]: name for name in names if not name.startswith("actuator_k")}
     assert {"mass", "com", "inertia", "joint_placement", "geometry_placement", "size", "friction"} <= kinds.keys()
     assert {"joint_stiffness", "joint_damping", "joint_friction", "joint_limits", "contact_scale"} <= kinds.keys()
     for name in kinds.values():
