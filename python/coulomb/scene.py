@@ -141,7 +141,9 @@ def load(
     text = path_text("path", path)
     saved = read(text)
     if saved is not None:
-        of_urdf = floating_base or package_dirs or ignore_mimic or actuators is not True or kp is not None or kd is not None
+        of_urdf = (
+            floating_base or package_dirs or ignore_mimic or actuators is not True or kp is not None or kd is not None
+        )
         if ground or of_urdf or friction is not None or scene_options:
             raise ValueError(f"{text!r} is a model that Model.save wrote: it is as it was built, and takes no options")
         return saved
