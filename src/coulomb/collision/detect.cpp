@@ -92,7 +92,7 @@ void collide_pair(const Model& model, int pair, double margin, const CollisionOp
 }
 
 /// The pair's contacts up to `margin`, and beyond it those up to `wider`. A manifold of more points may leave out one that touches, so
-/// shapes that touch are looked at twice: their contacts within the margin are the same whatever the width.
+/// shapes of which some points touch and others do not are looked at twice: contacts within the margin are the same whatever the width.
 void collide_travelling_pair(const Model& model, int pair, double margin, double wider, const CollisionOptions& options,
                              CollisionCache::Pair& cache, CollisionWorkspace& w, std::vector<Contact>& out) {
   bool flipped = false;
@@ -102,6 +102,8 @@ void collide_travelling_pair(const Model& model, int pair, double margin, double
   if (std::all_of(w.staging.begin(), w.staging.begin() + count, is_ahead)) {
     tried.num_kept = 0, tried.reference = -1;  // apart
     if (!options.stateless) cache = tried;
+  } else if (std::none_of(w.staging.begin(), w.staging.begin() + count, is_ahead)) {
+    if (!options.stateless) cache = tried;  // what lies: the wider margin found no more
   } else {
     w.wide.clear();
     std::copy_if(w.staging.begin(), w.staging.begin() + count, std::back_inserter(w.wide), is_ahead);

@@ -16,13 +16,22 @@ std::size_t array_bytes(const std::vector<T>&... arrays) {
 }  // namespace
 
 std::size_t Checkpoints::Checkpoint::bytes() const {
-  return sizeof *this + array_bytes(collision.pair_indices, collision.pairs, impulses) + 3 * allocation_overhead;
+  return sizeof *this + array_bytes(collision.pair_indices, collision.pairs, impulses, values) +
+         4 * allocation_overhead;
 }
 
 Checkpoints::Checkpoint Checkpoints::pack(const StepMemory& memory) {
   Checkpoint out;
   out.collision = memory.collision;
-  out.impulses = memory.impulses;
+  std::size_t numbers = 0;
+  for (const StepMemory::Impulse& impulse : memory.impulses) numbers += 3 * static_cast<std::size_t>(impulse.size);
+  out.impulses.reserve(memory.impulses.size());
+  out.values.reserve(numbers);
+  for (const StepMemory::Impulse& impulse : memory.impulses) {
+    out.impulses.push_back({impulse.key, impulse.mode, impulse.size});
+    for (const double* level : {impulse.value, impulse.value_0, impulse.value_1})
+      out.values.insert(out.values.end(), level, level + impulse.size);
+  }
   out.had_states = !memory.last_q.empty();
   return out;
 }
@@ -51,7 +60,18 @@ void Checkpoints::thin() {
 void Checkpoints::restore(int t, StepMemory& memory) const {
   const Checkpoint& from = checkpoints_[t / every_];
   memory.collision = from.collision;
-  memory.impulses = from.impulses;
+  memory.impulses.assign(from.impulses.size(), {});
+  const double* values = from.values.data();
+  for (std::size_t i = 0; i < from.impulses.size(); ++i) {
+    StepMemory::Impulse& impulse = memory.impulses[i];
+    impulse.key = from.impulses[i].key;
+    impulse.mode = from.impulses[i].mode;
+    impulse.size = from.impulses[i].size;
+    for (double* level : {impulse.value, impulse.value_0, impulse.value_1}) {
+      std::copy_n(values, impulse.size, level);
+      values += impulse.size;
+    }
+  }
 }
 
 std::size_t Checkpoints::sweep_bytes(int steps) const {
@@ -92,8 +112,8 @@ std::size_t record_bytes(const StepRecord& r) {
   bytes += array_bytes(a.body_rows, a.body_done, a.twist_free, a.g, a.Y_of, a.delassus.Yt, a.delassus.Y, a.delassus.G,
                        a.delassus.block, a.delassus.first, a.delassus.product.coefficients, a.delassus.product.offsets);
   bytes += r.islands.bytes() + array_bytes(r.recall_order);
-  bytes += array_bytes(r.solution.lambda, r.solution.lambda_0, r.solution.lambda_1, r.solution.c, r.solution.modes, r.solution.facets,
-                       r.solution.margin);
+  bytes += array_bytes(r.solution.lambda, r.solution.lambda_0, r.solution.lambda_1, r.solution.c, r.solution.modes,
+                       r.solution.facets, r.solution.margin);
   if (r.extra.value) bytes += r.extra.value->bytes();
   return bytes;
 }

@@ -36,9 +36,16 @@ class Checkpoints {
   std::size_t least_bytes(int steps) const;
 
  private:
+  /// An impulse of `size` numbers at each of three levels, which follow each other in Checkpoint::values.
+  struct PackedImpulse {
+    std::uint64_t key = 0;
+    Mode mode = Mode::separating;
+    int size = 0;
+  };
   struct Checkpoint {
     CollisionCache collision;
-    std::vector<StepMemory::Impulse> impulses;
+    std::vector<PackedImpulse> impulses;
+    std::vector<double> values;
     bool had_states = false;
     std::size_t bytes() const;
   };

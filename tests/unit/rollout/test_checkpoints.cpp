@@ -29,7 +29,7 @@ void mark(StepMemory& memory, int t) {
     memory.collision.pairs.emplace_back().num_kept = t + k;
   }
   memory.impulses.resize(t % 3);
-  for (auto& impulse : memory.impulses) impulse.key = t, impulse.value[0] = 0.5 * t;
+  for (auto& impulse : memory.impulses) impulse.key = t, impulse.size = 1, impulse.value[0] = 0.5 * t;
 }
 
 bool equal(const StepMemory& a, const StepMemory& b) {
