@@ -66,6 +66,9 @@ void ConstraintSolver::solve(const ConstraintProblem& problem, const SolverSetti
   scaled_.assign(problem);
   for (Iterate* iterate : {&first_, &second_, &last_, &previous_, &trial_}) iterate->resize(scaled_.ld);
 
+  grow_to(exact_, scaled_.ld, scaled_.ld);
+  std::fill_n(previous_.lambda.begin(), scaled_.ld, 0.0);
+
   // Not a problem at all: bad numbers in G or g.
   trial_.clear(scaled_);
   if (!std::isfinite(trial_.residual)) {
@@ -142,8 +145,10 @@ bool ConstraintSolver::solve_levels_with(double compliance, int levels, const Wa
   newton_.forget_factor();
   static const std::vector<double> none;
   load(!warm ? none : warm->lambda_0.empty() ? warm->lambda : warm->lambda_0, warm, first_);
+  std::fill_n(previous_.lambda.begin(), scaled_.ld, 0.0);
   const bool solved = solve_level(warm, first_, result);
   last_.copy(first_, scaled_.ld);
+  find_exact_velocity();
   if (!solved) return false;
 
   // Each level starts from what the step before had there, as far as it is remembered.
@@ -177,10 +182,13 @@ void ConstraintSolver::sharpen_further(SolverResult& result) {
   }
 }
 
-double ConstraintSolver::exact_residual() {
-  scaled_.exact_velocity(last_.lambda.data(), trial_.c.data());
-  return scaled_.residual(last_.lambda.data(), trial_.c.data());
+/// Velocities of last_ without the compliance, from those of its level: c - E (lambda - previous). The next level starts from them.
+void ConstraintSolver::find_exact_velocity() {
+  for (int i = 0; i < scaled_.ld; ++i)
+    exact_[i] = last_.c[i] + (i < scaled_.n ? scaled_.E[i] * (previous_.lambda[i] - last_.lambda[i]) : 0.0);
 }
+
+double ConstraintSolver::exact_residual() { return scaled_.residual(last_.lambda.data(), exact_.data()); }
 
 /// Residuals smaller than what rounding makes of large impulses say nothing.
 double ConstraintSolver::reachable(const Iterate& iterate, double tolerance) const {
@@ -234,8 +242,7 @@ void ConstraintSolver::newton_from_memory(const WarmStart* warm, Iterate& iterat
       remembered && (newton_.first_held || newton_.first_residual <= std::max(tolerance_, classes_held));
 }
 
-/// Newton's method with modes read off rho times the velocities; residuals are of rho = 1 again afterwards. No iterations: the last factor
-/// alone, and true only if nothing is left to do.
+/// Newton's method with modes read off rho times the velocities; residuals are of rho = 1 again afterwards.
 bool ConstraintSolver::newton_near(Iterate& iterate, double rho, int max_iterations) {
   NewtonOptions options;
   options.tolerance = reachable(iterate, exact) * rho;
@@ -245,14 +252,12 @@ bool ConstraintSolver::newton_near(Iterate& iterate, double rho, int max_iterati
   options.max_iterations = max_iterations;
   options.stall_below = stalls * rho;
   scaled_.rho = rho;
-  iterate.evaluate(scaled_);
-  options.reuse_steps = newton_.has_factor() ? 3 : 0;
-  options.only_reuse = max_iterations == 0;
-  options.max_iterations = std::max(1, max_iterations);
-  const bool reached = newton_.solve(scaled_, options, iterate, iterations_);
+  iterate.judge(scaled_);
+  options.reuse_steps = newton_.has_factor() ? 6 : 0;
+  newton_.solve(scaled_, options, iterate, iterations_);
 
   // The last factor once more: what is left are digits.
-  if (iterate.residual <= options.tolerance && iterate.residual > rounding * rho && newton_.has_factor()) {
+  if (iterate.residual <= options.tolerance && iterate.residual > 3 * rounding * rho && newton_.has_factor()) {
     options.tolerance = rounding * rho;
     options.start_tolerance = 0;
     options.reuse_steps = 3;
@@ -260,8 +265,7 @@ bool ConstraintSolver::newton_near(Iterate& iterate, double rho, int max_iterati
     newton_.solve(scaled_, options, iterate, iterations_);
   }
   scaled_.rho = 1;
-  iterate.evaluate(scaled_);
-  if (max_iterations == 0) return reached;
+  iterate.judge(scaled_);
   return iterate.residual <= reachable(iterate, tolerance_);
 }
 
@@ -297,27 +301,26 @@ bool ConstraintSolver::sharpen(double compliance, const std::vector<double>* mem
                                bool usual) {
   scaled_.set_level(last_.lambda.data());
   previous_.copy(last_, scaled_.ld);
-  trial_.copy(last_, scaled_.ld);
-  trial_.evaluate(scaled_);
+  std::copy_n(exact_.begin(), scaled_.ld, previous_.c.begin());
+  trial_.copy(previous_, scaled_.ld);
+  trial_.judge(scaled_);
 
-  // Where modes stay, the last factor solves this level too.
-  const double rho = near_rho / compliance;
-  bool solved = newton_.has_factor() && newton_near(trial_, rho, 0);
-
-  // The same level of the step before may have the modes of this one.
-  if (!solved && memory) {
+  // The same level of the step before may be nearer than the level below.
+  if (memory) {
     load(*memory, warm, last_);
     if (last_.residual < trial_.residual) std::swap(last_, trial_);
   }
 
   // What redundant contacts do is told by velocities of the order of the compliance.
-  if (!solved) solved = newton_near(trial_, rho, usual ? 12 : 6);
+  const double rho = near_rho / compliance;
+  bool solved = newton_near(trial_, rho, usual ? 12 : 6);
   if (!solved && usual) solved = newton_near(trial_, 300, 12) || interior(trial_, compliance);
   if (!solved) {
     last_.copy(previous_, scaled_.ld);
     return false;
   }
   last_.copy(trial_, scaled_.ld);
+  find_exact_velocity();
   return true;
 }
 
@@ -325,13 +328,12 @@ bool ConstraintSolver::sharpen(double compliance, const std::vector<double>* mem
 /// compliance that keeps impulses finite.
 void ConstraintSolver::find_contradictions(SolverResult& result) {
   if (result.status != SolveStatus::solved || result.levels == 0) return;
-  scaled_.exact_velocity(previous_.lambda.data(), trial_.c.data());
   for (int b = 0; b < scaled_.num_blocks; ++b) {
     const Block& block = scaled_.blocks[b];
     if (block.type == BlockType::box) continue;
     const int begin = block.is_contact() ? block.row + 2 : block.row;
     for (int i = begin; i < block.row + block.size; ++i) {
-      const double before = trial_.c[i];  // -E times the step of the level before
+      const double before = previous_.c[i];  // -E times the step of the level before
       const double after = scaled_.E[i] * (last_.lambda[i] - previous_.lambda[i]);
       if (std::abs(after) > contradiction && std::abs(after) > persistent * std::abs(before)) {
         result.contradictory.push_back(b);
@@ -347,9 +349,11 @@ void ConstraintSolver::find_contradictions(SolverResult& result) {
   result.compliance = result.relaxation = relaxed_compliance;
   result.levels = result.sharper_levels = 0;
   starts_ = 16;
+  std::fill_n(previous_.lambda.begin(), scaled_.ld, 0.0);
   const bool solved = solve_level(nullptr, first_, result);
   result.status = solved ? SolveStatus::relaxed : SolveStatus::failed;
   last_.copy(first_, scaled_.ld);
+  find_exact_velocity();
 }
 
 void ConstraintSolver::solve_single_method(const SolverSettings& settings, const WarmStart* warm,
@@ -390,6 +394,7 @@ void ConstraintSolver::solve_single_method(const SolverSettings& settings, const
   }
   solved = solved || first_.residual <= tolerance_;
   last_.copy(first_, scaled_.ld);
+  find_exact_velocity();
   if (!solved) result.status = SolveStatus::max_iterations;
 }
 
@@ -420,9 +425,8 @@ void ConstraintSolver::finish(const Iterate& first, const Iterate& last, SolverR
     if (std::isnan(margin)) margin = 0;  // of a friction whose square is no double
   }
 
-  scaled_.exact_velocity(last.lambda.data(), trial_.c.data());
-  result.exact_residual = scaled_.residual(last.lambda.data(), trial_.c.data());
-  scaled_.from_scaled(last.lambda.data(), trial_.c.data(), result.lambda.data(), result.c.data());
+  result.exact_residual = scaled_.residual(last.lambda.data(), exact_.data());
+  scaled_.from_scaled(last.lambda.data(), exact_.data(), result.lambda.data(), result.c.data());
   const Iterate& second = result.levels > 0 ? second_ : last;
   for (int i = 0; i < scaled_.n; ++i) {
     result.lambda_0[i] = first.lambda[i] * scaled_.inverse_root[i] * scaled_.ref;

@@ -34,6 +34,7 @@ class ConstraintSolver {
   bool sharpen(double compliance, const std::vector<double>* memory, const WarmStart* warm, bool usual);
   void sharpen_further(SolverResult& result);
   void find_contradictions(SolverResult& result);
+  void find_exact_velocity();
   double exact_residual();
   double reachable(const Iterate& iterate, double tolerance) const;
   void load(const std::vector<double>& lambda, const WarmStart* warm, Iterate& iterate);
@@ -46,7 +47,8 @@ class ConstraintSolver {
   BlockDantzig dantzig_;
   BlockLemke lemke_;
   Iterate first_, second_;           ///< levels 0 and 1
-  Iterate last_, previous_, trial_;  ///< the last level, the one before it
+  Iterate last_, previous_, trial_;  ///< the last level; the one before it, with the velocities without compliance
+  std::vector<double> exact_;        ///< velocities of last_ without compliance
   int starts_ = 16;                  ///< of the interior-point method
   double tolerance_ = 1e-10;
   int iterations_ = 0;

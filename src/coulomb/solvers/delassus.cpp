@@ -83,7 +83,7 @@ bool prefers_velocities(const ConstraintProblem& problem) {
   if (trees > 2 && problem.n > sparse_rows) return true;
   int dofs = 0;
   for (int size : problem.tree_size) dofs += size;
-  return problem.n >= 2 * dofs;
+  return problem.n >= 4 * dofs;
 }
 
 double delassus_diagonal(const ConstraintProblem& problem, int block, int row_of_block) {

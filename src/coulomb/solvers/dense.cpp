@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "coulomb/simd.hpp"
+#include "coulomb/lanes.hpp"
 #include "coulomb/solvers/dense_blocked.hpp"
 
 namespace coulomb::dense {
@@ -210,40 +210,97 @@ void cholesky_solve(const double* U, int n, int ld, double* X, int ldx, int cols
   sweep_columns(U, n, ld, false, 1, X, ldx, cols);
 }
 
-COULOMB_SIMD static double small_lu(double* A, int n, int ld, int* pivot, double* work) {
-  double largest = 0, smallest = INFINITY;
-  for (int i = 0; i < n; ++i)
-    for (int j = 0; j < n; ++j) largest = std::max(largest, std::abs(A[static_cast<long>(i) * ld + j]));
-  for (int k = 0; k < n; ++k) {
-    int best = k;
-    double value = std::abs(A[static_cast<long>(k) * ld + k]);
-    for (int i = k + 1; i < n; ++i) {
-      const double candidate = std::abs(A[static_cast<long>(i) * ld + k]);
-      if (candidate > value) value = candidate, best = i;
+namespace {
+
+/// Rows below a pivot: l = entry / pivot, row -= l * pivot_row over `chunks` chunks of eight, which stay in registers.
+template <int width, int chunks>
+COULOMB_INLINE void update_rows(double* entry, double* row, int rows, int ld, double inverse, const double* pivot_row) {
+  constexpr int parts = chunks * 8 / width;
+  Vector<width> pivot[parts];
+#pragma GCC unroll 32
+  for (int p = 0; p < parts; ++p) pivot[p] = load_vector<width>(pivot_row + p * width);
+  for (int i = 0; i < rows; ++i) {
+    const double l = *entry * inverse;
+#pragma GCC unroll 32
+    for (int p = 0; p < parts; ++p)
+      store_vector<width>(row + p * width, load_vector<width>(row + p * width) - l * pivot[p]);
+    *entry = l;  // last: it lies in a chunk, whose load would wait for it
+    entry += ld;
+    row += ld;
+  }
+}
+
+template <int width>
+COULOMB_INLINE void update_below_lanes(double* entry, double* row, int rows, int ld, double inverse,
+                                       const double* pivot_row, int chunks) {
+  switch (chunks) {
+    case 1: return update_rows<width, 1>(entry, row, rows, ld, inverse, pivot_row);
+    case 2: return update_rows<width, 2>(entry, row, rows, ld, inverse, pivot_row);
+    case 3: return update_rows<width, 3>(entry, row, rows, ld, inverse, pivot_row);
+    case 4: return update_rows<width, 4>(entry, row, rows, ld, inverse, pivot_row);
+    case 5: return update_rows<width, 5>(entry, row, rows, ld, inverse, pivot_row);
+    case 6: return update_rows<width, 6>(entry, row, rows, ld, inverse, pivot_row);
+    case 7: return update_rows<width, 7>(entry, row, rows, ld, inverse, pivot_row);
+    default: return update_rows<width, 8>(entry, row, rows, ld, inverse, pivot_row);
+  }
+}
+
+COULOMB_SIMD_BY_WIDTH(void, update_below,
+                      (double* entry, double* row, int rows, int ld, double inverse, const double* pivot_row,
+                       int chunks),
+                      (entry, row, rows, ld, inverse, pivot_row, chunks))
+
+/// The largest entry of a column from row k on; the diagonal's own row where it is that.
+int find_pivot(const double* A, int n, int ld, int k, double& value) {
+  int best = k;
+  value = std::abs(A[static_cast<long>(k) * ld + k]);
+  for (int i = k + 1; i < n; ++i) {
+    const double candidate = std::abs(A[static_cast<long>(i) * ld + k]);
+    if (candidate > value) {
+      value = candidate;
+      best = i;
     }
+  }
+  return best;
+}
+
+COULOMB_SIMD double largest_entry(const double* A, int n, int ld) {
+  double largest[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+  for (int i = 0; i < n; ++i) {
+    const double* row = A + static_cast<long>(i) * ld;
+    int j = 0;
+    for (; j + 8 <= n; j += 8)
+      for (int l = 0; l < 8; ++l) largest[l] = std::max(largest[l], std::abs(row[j + l]));
+    for (; j < n; ++j) largest[0] = std::max(largest[0], std::abs(row[j]));
+  }
+  return *std::max_element(largest, largest + 8);
+}
+
+/// n <= 64.
+double small_lu(double* A, int n, int ld, int* pivot, double* work) {
+  const double largest = largest_entry(A, n, ld);
+  double smallest = INFINITY;
+  for (int k = 0; k < n; ++k) {
+    double value = 0;
+    const int best = find_pivot(A, n, ld, k, value);
     pivot[k] = best;
     if (!(value > 0)) return value == value ? 0.0 : value;
     smallest = std::min(smallest, value);
     double* row = A + static_cast<long>(k) * ld;
-    if (best != k) {
-      double* __restrict other = A + static_cast<long>(best) * ld;
-      for (int j = 0; j < ld; ++j) {
-        const double t = row[j];
-        row[j] = other[j];
-        other[j] = t;
-      }
-    }
+    if (best != k) std::swap_ranges(row, row + ld, A + static_cast<long>(best) * ld);
+
+    // Whole chunks of the pivot row, zero left of the diagonal.
     const int begin = (k + 1) & ~7;
-    for (int j = begin; j < ld; ++j) work[j] = j > k ? row[j] : 0.0;
-    const double inverse = 1.0 / row[k];
-    for (int i = k + 1; i < n; ++i) {
-      double* target = A + static_cast<long>(i) * ld;
-      const double l = target[k] *= inverse;
-      if (l != 0.0) subtract(target, l, work, begin, ld);
-    }
+    if (k + 1 == n) break;
+    std::copy(row + begin, row + ld, work + begin);
+    std::fill(work + begin, work + k + 1, 0.0);
+    double* below = A + static_cast<long>(k + 1) * ld;
+    update_below(below + k, below + begin, n - k - 1, ld, 1.0 / row[k], work + begin, (ld - begin) / 8);
   }
   return n == 0 ? 1.0 : smallest / largest;
 }
+
+}  // namespace
 
 double lu(double* A, int n, int ld, int* pivot, double* work) {
   return n < blocked_from ? small_lu(A, n, ld, pivot, work) : blocked_lu(A, n, ld, pivot);

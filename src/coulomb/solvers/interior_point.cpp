@@ -295,7 +295,7 @@ bool InteriorPoint::factorise(const ScaledProblem& problem) {
         K_[b][i * block.size + i] += problem.rigid[block.row + i] + (1 + extra_) * problem.E[block.row + i];
       if (!invert_small(K_[b], block.size)) return false;
     }
-    return velocities_.factorise(problem.Y, problem.blocks, problem.num_blocks, K_);
+    return velocities_.factorise(problem.Y, problem.blocks, K_);
   }
 
   const auto ld = static_cast<std::size_t>(problem.ld);

@@ -123,7 +123,7 @@ int ProblemLinearization::find_lower_levels() {
     if (level > 0) {
       double* lambda = grown(lower_lambda_[level], scaled_.ld);
       scaled_.set_level(lower_lambda_[level - 1].data());
-      last_.step(scaled_, lambda_.data(), lambda, grown(rows_, scaled_.ld));
+      last_.step(scaled_, lambda_.data(), nullptr, lambda, grown(rows_, scaled_.ld));
     }
     double difference = 0;
     for (int i = 0; i < scaled_.n; ++i)

@@ -14,6 +14,7 @@ struct Iterate {
   double residual = 0;
   void resize(int ld);
   void evaluate(const ScaledProblem& problem);  ///< c and residual of lambda
+  void judge(const ScaledProblem& problem);     ///< residual of lambda and c
   void copy(const Iterate& from, int ld);
   void clear(const ScaledProblem& problem);  ///< lambda = 0, evaluated
 };
@@ -38,9 +39,9 @@ class NewtonSolver {
  public:
   /// From `iterate` (evaluated); leaves the best iterate there. True: residual <= tolerance. Adds to `iterations`.
   bool solve(const ScaledProblem& problem, const NewtonOptions& options, Iterate& iterate, int& iterations);
-  bool has_factor() const { return factorised_; }  ///< of the last solve's last step
-  void forget_factor() { factorised_ = false; }    ///< a new problem
-  double first_residual = 0;                       ///< after the first step of the last solve
+  bool has_factor() const { return factorised_; }                    ///< of the last solve's last step
+  void forget_factor() { factorised_ = false, reuse_pays_ = true; }  ///< a new problem
+  double first_residual = 0;                                         ///< after the first step of the last solve
   bool first_held = false;  ///< and it is one of the modes it was taken with (options.known), piecewise linear ones
 
  private:
@@ -52,6 +53,7 @@ class NewtonSolver {
 
   ReducedSystem system_;
   bool factorised_ = false;
+  bool reuse_pays_ = true;
   Iterate current_, next_;
   std::vector<BlockMode> modes_, factor_modes_;
 };

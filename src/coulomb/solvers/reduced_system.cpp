@@ -148,16 +148,33 @@ bool ReducedSystem::factorise(const ScaledProblem& problem, double delta) {
 bool ReducedSystem::factorise_velocities(const ScaledProblem& problem, double delta) {
   local_inverse_.resize(problem.blocks, problem.num_blocks);
   local_.resize(problem.blocks, problem.num_blocks);
+  if (diagonal_.size() < static_cast<std::size_t>(problem.num_blocks)) diagonal_.resize(problem.num_blocks);
   for (int b = 0; b < problem.num_blocks; ++b) {
     const Block& block = problem.blocks[b];
     const int count = first[b + 1] - first[b];
     const int width = block.size;
+    double* D = local_inverse_[b];
+    double* K = local_[b];
+
+    // Every row by itself: D is diagonal.
+    diagonal_[b] = std::all_of(rows.begin() + first[b], rows.begin() + first[b + 1],
+                               [](const ReducedRow& r) { return r.one_b && r.one_c && r.row_b == r.row_c; });
+    if (diagonal_[b]) {
+      std::fill_n(K, width * width, 0.0);
+      for (int i = 0; i < count; ++i) {
+        const ReducedRow& r = rows[first[b] + i];
+        D[i] = 1.0 / (problem.rigid[r.row_b] + problem.E[r.row_b] + r.q + delta * r.damping);
+        if (!std::isfinite(D[i])) return false;
+        K[(r.row_b - block.row) * (width + 1)] = D[i];
+      }
+      continue;
+    }
+
     double left[6][6];
     double right[6][6];
     for (int i = 0; i < count; ++i) row_coefficients(rows[first[b] + i], block, left[i], right[i]);
 
     // D = B (R + E) C + Q + delta.
-    double* D = local_inverse_[b];
     for (int i = 0; i < count; ++i) {
       for (int j = 0; j < count; ++j) {
         double sum = 0;
@@ -168,10 +185,9 @@ bool ReducedSystem::factorise_velocities(const ScaledProblem& problem, double de
       const ReducedRow& r = rows[first[b] + i];
       D[i * count + i] += r.q + delta * r.damping;
     }
-    if (count > 0 && !invert_small(D, count)) return false;
+    if (!invert_small(D, count)) return false;
 
     // C D^-1 B.
-    double* K = local_[b];
     std::fill_n(K, width * width, 0.0);
     for (int i = 0; i < count; ++i)
       for (int j = 0; j < count; ++j) {
@@ -181,7 +197,7 @@ bool ReducedSystem::factorise_velocities(const ScaledProblem& problem, double de
           for (int l = 0; l < width; ++l) K[k * width + l] += right[i][k] * weight * left[j][l];
       }
   }
-  return velocities_.factorise(problem.Y, problem.blocks, problem.num_blocks, local_);
+  return velocities_.factorise(problem.Y, problem.blocks, local_);
 }
 
 /// X = A^-1 X by x = D^-1 (b - B Y w), H w = Y^T C D^-1 b; transposed with B and C, D and D^T in each other's places.
@@ -209,6 +225,13 @@ void ReducedSystem::solve_velocities(const ScaledProblem& problem, bool transpos
   };
   const auto apply_local = [&](int b, int column, const double* subtracted, double* out) {
     const int count = first[b + 1] - first[b];
+    if (diagonal_[b]) {
+      for (int i = 0; i < count; ++i) {
+        const double x = X[static_cast<long>(first[b] + i) * ldx + column] - (subtracted ? subtracted[i] : 0.0);
+        out[i] = local_inverse_[b][i] * x;
+      }
+      return;
+    }
     for (int i = 0; i < count; ++i) {
       out[i] = 0;
       for (int j = 0; j < count; ++j) {
@@ -264,7 +287,8 @@ void ReducedSystem::solve(const ScaledProblem& problem, double* x) {
   else dense::lu_solve(A.data(), size, ld, pivot.data(), x);
 }
 
-void ReducedSystem::step(const ScaledProblem& problem, const double* from, double* to, double* c) {
+void ReducedSystem::step(const ScaledProblem& problem, const double* from, const double* from_c, double* to, double* c,
+                         int most_rounds) {
   std::copy(fixed.begin(), fixed.begin() + problem.ld, to);
   for (int i = 0; i < size; ++i) expand(rows[i], coordinate(rows[i], from), to);
   if (size == 0) return;
@@ -273,9 +297,10 @@ void ReducedSystem::step(const ScaledProblem& problem, const double* from, doubl
   std::fill_n(sum, size, 0.0);
 
   // Through velocities, impulses lose the digits that a division by E costs: a second round brings them back.
-  const int rounds = problem.factored ? 2 : 1;
+  const int rounds = problem.factored ? most_rounds : 1;
   for (int round = 0; round < rounds; ++round) {
-    problem.velocity(to, c);
+    if (round == 0 && from_c && std::equal(from, from + problem.ld, to)) std::copy_n(from_c, problem.ld, c);
+    else problem.velocity(to, c);
     for (int i = 0; i < size; ++i) {
       x_[i] = -equation(rows[i], c) - delta_ * rows[i].damping * sum[i];
       if (rows[i].q != 0) x_[i] -= rows[i].q * (coordinate(rows[i], from) + sum[i]);

@@ -38,8 +38,10 @@ class ReducedSystem {
   void solve(const ScaledProblem& problem, double* X, int columns, int ldx);
   void solve_transposed(const ScaledProblem& problem, double* X, int columns, int ldx);
   void solve(const ScaledProblem& problem, double* x);  ///< one right-hand side, in place
-  /// The Newton step of these modes with the last factorisation: `from` (impulses) to `to`; c: scratch.
-  void step(const ScaledProblem& problem, const double* from, double* to, double* c);
+  /// The Newton step of these modes with the last factorisation: from impulses `from` and their velocities (null: not known) to impulses `to`;
+  /// c: scratch. Through velocities, up to most_rounds rounds of refinement.
+  void step(const ScaledProblem& problem, const double* from, const double* from_c, double* to, double* c,
+            int most_rounds = 2);
 
   int size = 0, ld = 0;
   bool symmetric = true;  ///< nothing slides
@@ -72,9 +74,11 @@ class ReducedSystem {
 
   double delta_ = 0;  ///< of the last factorisation
   std::vector<double> work_, x_, moved_;
-  // In velocities: the inverse of each block's local matrix D (B (R + E) C + Q) and C D^-1 B, which acts on rows.
+  // In velocities: the inverse of each block's local matrix D (B (R + E) C + Q; only its diagonal where it is diagonal) and C D^-1 B, which
+  // acts on rows.
   VelocityFactor velocities_;
   BlockMatrices local_inverse_, local_;
+  std::vector<unsigned char> diagonal_;
   std::vector<double> rows_, w_;
 };
 

@@ -34,8 +34,10 @@ void Iterate::resize(int ld) {
 
 void Iterate::evaluate(const ScaledProblem& problem) {
   problem.velocity(lambda.data(), c.data());
-  residual = problem.residual(lambda.data(), c.data());
+  judge(problem);
 }
+
+void Iterate::judge(const ScaledProblem& problem) { residual = problem.residual(lambda.data(), c.data()); }
 
 void Iterate::copy(const Iterate& from, int ld) {
   std::copy_n(from.lambda.begin(), ld, lambda.begin());
@@ -110,7 +112,7 @@ bool NewtonSolver::step(const ScaledProblem& problem, double delta, bool reuse) 
     std::copy_n(modes_.begin(), problem.num_blocks, factor_modes_.begin());
     factorised_ = true;
   }
-  system_.step(problem, current_.lambda.data(), next_.lambda.data(), next_.c.data());
+  system_.step(problem, current_.lambda.data(), current_.c.data(), next_.lambda.data(), next_.c.data(), reuse ? 1 : 2);
   next_.evaluate(problem);
   return std::isfinite(next_.residual);
 }
@@ -129,7 +131,7 @@ bool NewtonSolver::solve(const ScaledProblem& problem, const NewtonOptions& opti
   int since = 0;
   first_residual = iterate.residual;
   first_held = false;
-  int reuse_left = factorised_ ? options.reuse_steps : 0;
+  int reuse_left = factorised_ && reuse_pays_ ? options.reuse_steps : 0;
   for (int it = 0; it < options.max_iterations;) {
     // The step; where its matrix is singular, more and more damped.
     double delta = std::max(options.least_damping, std::min(options.kappa * current_.residual, options.delta_max));
@@ -159,8 +161,10 @@ bool NewtonSolver::solve(const ScaledProblem& problem, const NewtonOptions& opti
     const bool stalled = !(next_.residual <= 0.5 * current_.residual);
     if (reuse && stalled) {
       reuse_left = 0;
+      reuse_pays_ = reuse_pays_ && (options.only_reuse || next_.residual <= current_.residual);
       continue;
     }
+    if (reuse && next_.residual > 0.1 * current_.residual) reuse_left = 0;
     if (stalled && it > 4 && next_.residual > 1e-7) {
       for (int i = 0; i < problem.ld; ++i) next_.lambda[i] = 0.5 * (next_.lambda[i] + current_.lambda[i]);
       next_.evaluate(problem);

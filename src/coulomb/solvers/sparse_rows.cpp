@@ -2,24 +2,92 @@
 
 #include <algorithm>
 
-#include "coulomb/simd.hpp"
+#include "coulomb/lanes.hpp"
 #include "coulomb/solvers/dense.hpp"
 
 namespace coulomb {
 namespace {
 
-COULOMB_SIMD void add_rows(const double* __restrict values, int rows, int ld, const double* x, double* __restrict w) {
-  for (int i = 0; i < rows; ++i)
-    for (int k = 0; k < ld; ++k) w[k] += x[i] * values[i * ld + k];
+using Panel = SparseRows::Panel;
+
+constexpr int strip = 8;  // columns whose sums stay in registers
+
+/// w += Y^T x of one panel.
+template <int width>
+COULOMB_INLINE void add_panel_transposed(const Panel& panel, const double* Y, const double* x, double* w) {
+  constexpr int parts = strip / width;
+  for (int column = 0; column < panel.ld; column += strip) {
+    // Even and odd rows apart: two chains of additions instead of one.
+    Vector<width> even[parts];
+    Vector<width> odd[parts];
+    for (int p = 0; p < parts; ++p) {
+      even[p] = load_vector<width>(w + column + p * width);
+      odd[p] = Vector<width>{};
+    }
+    const double* row = Y + column;
+    int i = 0;
+    for (; i + 1 < panel.rows; i += 2) {
+      for (int p = 0; p < parts; ++p) {
+        even[p] += x[i] * load_vector<width>(row + p * width);
+        odd[p] += x[i + 1] * load_vector<width>(row + panel.ld + p * width);
+      }
+      row += 2 * panel.ld;
+    }
+    if (i < panel.rows)
+      for (int p = 0; p < parts; ++p) even[p] += x[i] * load_vector<width>(row + p * width);
+    for (int p = 0; p < parts; ++p) store_vector<width>(w + column + p * width, even[p] + odd[p]);
+  }
 }
 
-COULOMB_SIMD void add_dots(const double* __restrict values, int rows, int ld, const double* __restrict w, double* y) {
-  for (int i = 0; i < rows; ++i) {
-    double sum[8] = {0, 0, 0, 0, 0, 0, 0, 0};  // eight chains: vectorised without reassociation
-    for (int k = 0; k < ld; k += 8)
-      for (int l = 0; l < 8; ++l) sum[l] += values[i * ld + k + l] * w[k + l];
-    y[i] += ((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7]));
+/// y += Y w of one panel, four rows at a time.
+template <int width, int rows>
+COULOMB_INLINE void add_dots(const double* Y, int ld, const double* w, double* y) {
+  Vector<width> sum[rows];
+  for (int i = 0; i < rows; ++i) sum[i] = Vector<width>{};
+  for (int k = 0; k < ld; k += width) {
+    const Vector<width> right = load_vector<width>(w + k);
+    for (int i = 0; i < rows; ++i) sum[i] += right * load_vector<width>(Y + i * ld + k);
   }
+  for (int i = 0; i < rows; ++i) {
+    double total = 0;
+    for (int l = 0; l < width; ++l) total += sum[i][l];
+    y[i] += total;
+  }
+}
+
+template <int width>
+COULOMB_INLINE void times_transposed_lanes(const Panel* panels, int count, const double* values, const double* x,
+                                           double* w) {
+  for (const Panel* panel = panels; panel != panels + count; ++panel)
+    add_panel_transposed<width>(*panel, values + panel->values, x + panel->row, w + panel->start);
+}
+
+template <int width>
+COULOMB_INLINE void add_times_lanes(const Panel* panels, int count, const double* values, const double* w, double* y) {
+  for (const Panel* panel = panels; panel != panels + count; ++panel) {
+    const double* Y = values + panel->values;
+    const double* right = w + panel->start;
+    double* out = y + panel->row;
+    int i = 0;
+    for (; i + 4 <= panel->rows; i += 4)
+      add_dots<width, 4>(Y + static_cast<long>(i) * panel->ld, panel->ld, right, out + i);
+    for (; i < panel->rows; ++i) add_dots<width, 1>(Y + static_cast<long>(i) * panel->ld, panel->ld, right, out + i);
+  }
+}
+
+COULOMB_SIMD_BY_WIDTH(void, times_transposed,
+                      (const Panel* panels, int count, const double* values, const double* x, double* w),
+                      (panels, count, values, x, w))
+COULOMB_SIMD_BY_WIDTH(void, add_times,
+                      (const Panel* panels, int count, const double* values, const double* w, double* y),
+                      (panels, count, values, w, y))
+
+COULOMB_SIMD void copy_scaled(const double* from, double scale, int count, double* __restrict to) {
+  for (int k = 0; k < count; ++k) to[k] = scale * from[k];
+}
+
+bool same_trees(const std::array<RowSegment, 2>& a, const std::array<RowSegment, 2>& b) {
+  return a[0].tree == b[0].tree && a[1].tree == b[1].tree;
 }
 
 }  // namespace
@@ -32,46 +100,65 @@ void SparseRows::assign(const ConstraintProblem& problem, const double* scale) {
   for (int t = 0; t < trees; ++t) tree_start_[t + 1] = tree_start_[t] + dense::padded(problem.tree_size[t]);
   columns_ = tree_start_[trees];
   if (values_.size() < problem.Y.size()) values_.resize(problem.Y.size());
+  find_runs();
 
-  for (std::size_t b = 0; b < problem.blocks.size(); ++b) {
-    for (const RowSegment& segment : problem.segments[b]) {
-      if (segment.tree < 0) continue;
-      const int ld = dense::padded(problem.tree_size[segment.tree]);
-      for (int i = 0; i < problem.blocks[b].size; ++i) {
-        const double d = scale[problem.blocks[b].row + i];
-        const double* from = problem.Y.data() + segment.start + i * ld;
-        double* to = values_.data() + segment.start + i * ld;
-        for (int k = 0; k < ld; ++k) to[k] = d * from[k];
+  // The rows of every panel, one below the other.
+  for (const Run& run : runs_) {
+    for (int p = run.first_panel; p < run.end_panel; ++p) {
+      const Panel& panel = panels_[p];
+      double* to = values_.data() + panel.values;
+      for (int b = run.first_block; b < run.end_block; ++b) {
+        const auto& segments = problem.segments[b];
+        const RowSegment& segment = segments[0].tree == panel.tree ? segments[0] : segments[1];
+        for (int i = 0; i < problem.blocks[b].size; ++i) {
+          copy_scaled(problem.Y.data() + segment.start + i * panel.ld, scale[problem.blocks[b].row + i], panel.ld, to);
+          to += panel.ld;
+        }
       }
     }
   }
 }
 
-SparseRows::Segment SparseRows::segment(int block, int k) const {
-  const RowSegment& s = problem_->segments[block][k];
-  if (s.tree < 0) return {};
-  return {s.tree, problem_->tree_size[s.tree], tree_ld(s.tree), tree_start_[s.tree], values_.data() + s.start};
+void SparseRows::find_runs() {
+  runs_.clear();
+  panels_.clear();
+  const int num_blocks = static_cast<int>(problem_->blocks.size());
+  std::size_t values = 0;
+  for (int b = 0; b < num_blocks;) {
+    // How far do the same trees go?
+    Run run;
+    run.first_block = b;
+    run.first_panel = static_cast<int>(panels_.size());
+    const auto& segments = problem_->segments[b];
+    int rows = 0;
+    for (; b < num_blocks && same_trees(problem_->segments[b], segments); ++b) rows += problem_->blocks[b].size;
+    run.end_block = b;
+
+    for (const RowSegment& segment : segments) {
+      if (segment.tree < 0) continue;
+      Panel panel;
+      panel.tree = segment.tree;
+      panel.size = problem_->tree_size[segment.tree];
+      panel.start = tree_start_[segment.tree];
+      panel.ld = tree_start_[segment.tree + 1] - panel.start;
+      panel.row = problem_->blocks[run.first_block].row;
+      panel.rows = rows;
+      panel.values = values;
+      values += static_cast<std::size_t>(rows) * panel.ld;
+      panels_.push_back(panel);
+    }
+    run.end_panel = static_cast<int>(panels_.size());
+    runs_.push_back(run);
+  }
 }
 
 void SparseRows::times_transposed(const double* x, double* w) const {
   std::fill_n(w, columns_, 0.0);
-  for (std::size_t b = 0; b < problem_->blocks.size(); ++b) {
-    const Block& block = problem_->blocks[b];
-    for (int k = 0; k < 2; ++k) {
-      const Segment s = segment(static_cast<int>(b), k);
-      if (s.tree >= 0) add_rows(s.values, block.size, s.ld, x + block.row, w + s.start);
-    }
-  }
+  coulomb::times_transposed(panels_.data(), static_cast<int>(panels_.size()), values_.data(), x, w);
 }
 
 void SparseRows::add_times(const double* w, double* y) const {
-  for (std::size_t b = 0; b < problem_->blocks.size(); ++b) {
-    const Block& block = problem_->blocks[b];
-    for (int k = 0; k < 2; ++k) {
-      const Segment s = segment(static_cast<int>(b), k);
-      if (s.tree >= 0) add_dots(s.values, block.size, s.ld, w + s.start, y + block.row);
-    }
-  }
+  coulomb::add_times(panels_.data(), static_cast<int>(panels_.size()), values_.data(), w, y);
 }
 
 }  // namespace coulomb

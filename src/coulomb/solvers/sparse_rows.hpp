@@ -2,7 +2,7 @@
 // `columns()` entries, each from tree_start on, padded to 8.
 #pragma once
 
-#include <array>
+#include <cstddef>
 #include <vector>
 
 #include "coulomb/solvers/constraint_problem.hpp"
@@ -20,23 +20,35 @@ class SparseRows {
   /// y += Y w.
   void add_times(const double* w, double* y) const;
 
-  /// One block's rows on one tree: `size` rows of `ld`.
-  struct Segment {
+  /// The rows of consecutive blocks on one tree that they all move: rows x ld, row major, without gaps.
+  struct Panel {
     int tree = -1;
-    int size = 0;  ///< dofs of the tree
-    int ld = 0;
+    int size = 0;   ///< dofs of the tree
+    int ld = 0;     ///< the same, padded
     int start = 0;  ///< of the tree in a vector
-    const double* values = nullptr;
+    int row = 0;    ///< the first row
+    int rows = 0;
+    std::size_t values = 0;  ///< where they lie
   };
-  /// The block's segment k (0, 1); tree = -1: none.
-  Segment segment(int block, int k) const;
+  /// Consecutive blocks on the same trees: one panel, or two of the same rows; or none.
+  struct Run {
+    int first_block = 0;
+    int end_block = 0;
+    int first_panel = 0;
+    int end_panel = 0;
+  };
+  const std::vector<Run>& runs() const { return runs_; }
+  const Panel& panel(int index) const { return panels_[index]; }
+  const double* values(const Panel& panel) const { return values_.data() + panel.values; }
   const std::vector<int>& tree_size() const { return problem_->tree_size; }
-  int tree_start(int tree) const { return tree_start_[tree]; }
-  int tree_ld(int tree) const { return tree_start_[tree + 1] - tree_start_[tree]; }
 
  private:
+  void find_runs();
+
   const ConstraintProblem* problem_ = nullptr;
   std::vector<double> values_;
+  std::vector<Run> runs_;
+  std::vector<Panel> panels_;
   std::vector<int> tree_start_;
   int columns_ = 0;
 };

@@ -73,6 +73,28 @@ COULOMB_SIMD void scale(double a, int columns, double* __restrict x) {
   for (int j = 0; j < columns; ++j) x[j] *= a;
 }
 
+/// Eight chains: the sum may be vectorised without reassociation.
+COULOMB_INLINE double dot(const double* __restrict a, const double* __restrict b, int n) {
+  double sum[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+  int i = 0;
+  for (; i + 8 <= n; i += 8)
+    for (int l = 0; l < 8; ++l) sum[l] += a[i + l] * b[i + l];
+  double rest = 0;
+  for (; i < n; ++i) rest += a[i] * b[i];
+  return rest + (((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7])));
+}
+
+/// One vector: x -= L x' for the rows of a front, then U^-1 for its own.
+COULOMB_SIMD void eliminate(const double* F, int own, int rows, int ld, double* x) {
+  for (int i = 1; i < rows; ++i) x[i] -= dot(F + static_cast<long>(i) * ld, x, std::min(i, own));
+}
+COULOMB_SIMD void substitute_back(const double* F, int own, int rows, int ld, double* x) {
+  for (int i = own - 1; i >= 0; --i) {
+    const double* row = F + static_cast<long>(i) * ld;
+    x[i] = (x[i] - dot(row + i + 1, x + i + 1, rows - i - 1)) / row[i];
+  }
+}
+
 }  // namespace
 
 void TreeFactor::analyse(const std::vector<int>& tree_size, const std::vector<std::pair<int, int>>& couplings) {
@@ -178,6 +200,8 @@ void TreeFactor::build_fronts(int trees) {
   int largest = 0;
   for (const Front& front : fronts_) largest = std::max(largest, front.rows);
   if (map_.size() < static_cast<std::size_t>(largest)) map_.resize(largest);
+  if (gathered_.size() < 2 * static_cast<std::size_t>(dense::padded(largest)))
+    gathered_.resize(2 * static_cast<std::size_t>(dense::padded(largest)));
 }
 
 int TreeFactor::position(const Front& front, int tree) const {
@@ -235,8 +259,11 @@ bool TreeFactor::factorise() {
     double* F = front_values_.data() + front.values;
     const int own = front.own_rows;
     const int rest = front.rows - own;
+    if (rest == 0) {
+      if (!(dense::lu(F, own, front.ld, pivots_.data() + pivot_start_[f], gathered_.data()) > 0)) return false;
+      continue;
+    }
     if (!factor_panel(F, own, front.rows, front.ld, pivots_.data() + pivot_start_[f])) return false;
-    if (rest == 0) continue;
 
     // Rows of later trees, what they lose, and the parent that they pass it to.
     factor_below(F, own, front.rows, front.ld);
@@ -261,7 +288,31 @@ void TreeFactor::swap_rows(std::size_t index, int k, double* X, int columns, int
   std::swap_ranges(row, row + columns, X + static_cast<long>(map_[other]) * ld);
 }
 
+/// As solve(), of one vector: a front's entries are gathered, so that its rows are dot products.
+void TreeFactor::solve_one(double* x) {
+  double* own = gathered_.data();
+  for (std::size_t f = 0; f < fronts_.size(); ++f) {
+    const Front& front = fronts_[f];
+    if (front.own_rows == front.rows) continue;
+    locate(front);
+    for (int k = 0; k < front.own_rows; ++k) swap_rows(f, k, x, 1, 1);
+    for (int i = 0; i < front.rows; ++i) own[i] = x[map_[i]];
+    eliminate(front_values_.data() + front.values, front.own_rows, front.rows, front.ld, own);
+    for (int i = 0; i < front.rows; ++i) x[map_[i]] = own[i];
+  }
+  for (std::size_t f = fronts_.size(); f-- > 0;) {
+    const Front& front = fronts_[f];
+    locate(front);
+    const double* F = front_values_.data() + front.values;
+    for (int i = 0; i < front.rows; ++i) own[i] = x[map_[i]];
+    if (front.own_rows == front.rows) dense::lu_solve(F, front.rows, front.ld, pivots_.data() + pivot_start_[f], own);
+    else substitute_back(F, front.own_rows, front.rows, front.ld, own);
+    for (int i = 0; i < front.own_rows; ++i) x[map_[i]] = own[i];
+  }
+}
+
 void TreeFactor::solve(double* X, int columns, int ld) {
+  if (columns == 1 && ld == 1) return solve_one(X);
   const auto at = [&](int i) { return X + static_cast<long>(map_[i]) * ld; };
 
   // Down: L^-1, front after front.

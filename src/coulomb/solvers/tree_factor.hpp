@@ -45,6 +45,7 @@ class TreeFactor {
   void find_order(int trees, const std::vector<std::pair<int, int>>& couplings);
   void build_fronts(int trees);
   int position(const Front& front, int tree) const;  ///< first row of a tree in a front
+  void solve_one(double* x);
   void extend_add(const Front& child, const Front& parent);
   void locate(const Front& front);  ///< map_
   /// The interchange of a front's own row k, in X; the front is located.
@@ -65,7 +66,7 @@ class TreeFactor {
   std::vector<int> pivots_;       ///< per own row
   std::vector<int> pivot_start_;  ///< per front
   std::vector<int> map_;
-  std::vector<double> gathered_;
+  std::vector<double> gathered_;  ///< a front's entries of a vector
 };
 
 }  // namespace coulomb

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "coulomb/simd.hpp"
+#include "coulomb/lanes.hpp"
 #include "coulomb/solvers/dense_blocked.hpp"
 
 namespace coulomb {
@@ -11,32 +11,27 @@ namespace {
 
 constexpr int largest_block = 6;
 
-/// out (rows x ld) = K Y.
-COULOMB_SIMD void weigh_rows(const double* K, const double* __restrict Y, int rows, int ld, double* __restrict out) {
-  for (int i = 0; i < rows; ++i) {
-    double* __restrict target = out + static_cast<long>(i) * ld;
-    for (int k = 0; k < ld; ++k) target[k] = 0;
-    for (int j = 0; j < rows; ++j) {
-      const double weight = K[i * rows + j];
-      if (weight == 0.0) continue;
-      for (int k = 0; k < ld; ++k) target[k] += weight * Y[static_cast<long>(j) * ld + k];
-    }
-  }
-}
-
-/// out (size_a x ld_b) = A^T B, A: rows x ld_a, B: rows x ld_b.
-COULOMB_SIMD void outer_product(const double* A, int size_a, int ld_a, const double* __restrict B, int ld_b, int rows,
-                                double* __restrict out) {
-  for (int k = 0; k < size_a; ++k) {
-    double* __restrict target = out + static_cast<long>(k) * ld_b;
-    for (int l = 0; l < ld_b; ++l) target[l] = 0;
+/// out = K Y of blocks below one another, each with its own K.
+template <int width>
+COULOMB_INLINE void weigh_rows_lanes(const Block* blocks, int count, const double* K, const double* Y, int ld,
+                                     double* out) {
+  for (int b = 0; b < count; ++b) {
+    const int rows = blocks[b].size;
     for (int i = 0; i < rows; ++i) {
-      const double a = A[static_cast<long>(i) * ld_a + k];
-      if (a == 0.0) continue;
-      for (int l = 0; l < ld_b; ++l) target[l] += a * B[static_cast<long>(i) * ld_b + l];
+      for (int k = 0; k < ld; k += width) {
+        Vector<width> sum{};
+        for (int j = 0; j < rows; ++j) sum += K[i * rows + j] * load_vector<width>(Y + j * ld + k);
+        store_vector<width>(out + i * ld + k, sum);
+      }
     }
+    K += rows * rows;
+    Y += rows * ld;
+    out += rows * ld;
   }
 }
+COULOMB_SIMD_BY_WIDTH(void, weigh_rows,
+                      (const Block* blocks, int count, const double* K, const double* Y, int ld, double* out),
+                      (blocks, count, K, Y, ld, out))
 
 }  // namespace
 
@@ -87,39 +82,44 @@ bool invert_small(double* A, int n) {
   return true;
 }
 
-void VelocityFactor::add_block(const SparseRows& Y, int block, int size, const double* K) {
-  for (int second = 0; second < 2; ++second) {
-    const SparseRows::Segment right = Y.segment(block, second);
-    if (right.tree < 0) continue;
-    weigh_rows(K, right.values, size, right.ld, KY_.data());
-    for (int first = 0; first < 2; ++first) {
-      const SparseRows::Segment left = Y.segment(block, first);
-      if (left.tree < 0) continue;
-      outer_product(left.values, left.size, left.ld, KY_.data(), right.ld, size, product_.data());
+/// Y^T K Y of the blocks of a run, on each pair of the trees that they move.
+void VelocityFactor::add_run(const SparseRows& Y, const SparseRows::Run& run, const Block* blocks,
+                             const BlockMatrices& K) {
+  for (int p = run.first_panel; p < run.end_panel; ++p) {
+    const SparseRows::Panel& right = Y.panel(p);
+    weigh_rows(blocks + run.first_block, run.end_block - run.first_block, K[run.first_block], Y.values(right), right.ld,
+               KY_.data());
+    for (int o = run.first_panel; o < run.end_panel; ++o) {
+      const SparseRows::Panel& left = Y.panel(o);
+      std::fill_n(product_.begin(), left.size * right.ld, 0.0);
+      dense::add_product(1, Y.values(left), 1, left.ld, KY_.data(), right.ld, product_.data(), right.ld, left.size,
+                         right.rows, right.ld);
       tree_.add(left.tree, right.tree, product_.data(), right.ld);
     }
   }
 }
 
-bool VelocityFactor::factorise(const SparseRows& Y, const Block* blocks, int num_blocks, const BlockMatrices& K) {
+bool VelocityFactor::factorise(const SparseRows& Y, const Block* blocks, const BlockMatrices& K) {
   // Who shares a constraint with whom.
   couplings_.clear();
-  int widest = 0;
-  for (int b = 0; b < num_blocks; ++b) {
-    const SparseRows::Segment first = Y.segment(b, 0);
-    const SparseRows::Segment second = Y.segment(b, 1);
-    widest = std::max({widest, first.ld, second.ld});
-    if (second.tree < 0 || first.tree < 0) continue;
-    const std::pair<int, int> coupling = std::minmax(first.tree, second.tree);
+  std::size_t widest = 0;
+  std::size_t longest = 0;
+  for (const SparseRows::Run& run : Y.runs()) {
+    for (int p = run.first_panel; p < run.end_panel; ++p) {
+      const auto ld = static_cast<std::size_t>(Y.panel(p).ld);
+      widest = std::max(widest, ld);
+      longest = std::max(longest, ld * Y.panel(p).rows);
+    }
+    if (run.end_panel - run.first_panel < 2) continue;
+    const std::pair<int, int> coupling = std::minmax(Y.panel(run.first_panel).tree, Y.panel(run.first_panel + 1).tree);
     if (couplings_.empty() || couplings_.back() != coupling) couplings_.push_back(coupling);
   }
   tree_.analyse(Y.tree_size(), couplings_);
-  const auto largest = static_cast<std::size_t>(widest);
-  if (KY_.size() < largest_block * largest) KY_.resize(largest_block * largest);
-  if (product_.size() < largest * largest) product_.resize(largest * largest);
+  if (KY_.size() < longest) KY_.resize(longest);
+  if (product_.size() < widest * widest) product_.resize(widest * widest);
 
   tree_.clear();
-  for (int b = 0; b < num_blocks; ++b) add_block(Y, b, blocks[b].size, K[b]);
+  for (const SparseRows::Run& run : Y.runs()) add_run(Y, run, blocks, K);
   return tree_.factorise();
 }
 

@@ -32,13 +32,13 @@ bool invert_small(double* A, int n);
 class VelocityFactor {
  public:
   /// H = 1 + Y^T K Y, factorised. blocks: of the problem that Y is of.
-  bool factorise(const SparseRows& Y, const Block* blocks, int num_blocks, const BlockMatrices& K);
+  bool factorise(const SparseRows& Y, const Block* blocks, const BlockMatrices& K);
   /// W (Y.columns() x columns) = H^-1 W, or H^-T W.
   void solve(double* W, int columns, int ld) { tree_.solve(W, columns, ld); }
   void solve_transposed(double* W, int columns, int ld) { tree_.solve_transposed(W, columns, ld); }
 
  private:
-  void add_block(const SparseRows& Y, int block, int size, const double* K);
+  void add_run(const SparseRows& Y, const SparseRows::Run& run, const Block* blocks, const BlockMatrices& K);
 
   TreeFactor tree_;
   std::vector<std::pair<int, int>> couplings_;
