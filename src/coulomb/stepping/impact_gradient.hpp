@@ -1,4 +1,4 @@
-// ImpactGradient: the derivative of a step that was split at impacts (THEORY T7, T8), phase by phase, each from the StepLinearization of
+// ImpactGradient: the derivative of a step that was split at impacts (docs/theory.md (I3) to (I8)), phase by phase, each from the StepLinearization of
 // its own problem:
 //
 //   impact   dv := dv+(dq, dv, dtheta)

@@ -1,4 +1,4 @@
-// Newton's method for one implicit stage (implicit_equation.hpp): analytic matrix, LU, line search by the natural monotonicity test (a
+// Newton's method for one implicit stage (implicit_equation.hpp): analytic matrix, LU, line search by the natural monotonicity test [Deuflhard2004] (a
 // step must shorten the next Newton correction with the same matrix; it does not depend on the units of the equations), and corrections
 // with an old matrix while they converge fast.
 //

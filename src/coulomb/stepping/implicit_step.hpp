@@ -1,4 +1,4 @@
-// The implicit steppers (DiffRedMax section I; THEORY 8). With h the time step, xi = q (-) q_before and alpha = 1 - sqrt(1/2), the
+// The implicit steppers (docs/theory.md (B1); [Xu2021, section I]). With h the time step, xi = q (-) q_before and alpha = 1 - sqrt(1/2), the
 // stages of implicit_equation.hpp are
 //
 //   BDF1    c = h         v_bar = v                              w_bar = 0
