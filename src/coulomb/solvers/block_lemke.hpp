@@ -1,4 +1,5 @@
-// Lemke's method (lemke.hpp) on a constraint problem: docs/theory.md (Q7), the law of a pyramid with vertices mu lambda_N w_k as complementarity,
+// Lemke's method (lemke.hpp) on a constraint problem: docs/theory.md (Q7), the law of a pyramid with vertices mu lambda_N w_k as
+// complementarity,
 //
 //   lambda_T = sum beta_k w_k,   0 <= beta_k  orthogonal to  gamma + w_k . c_T >= 0,   0 <= gamma  orthogonal to  mu lambda_N - sum beta_k >= 0
 //

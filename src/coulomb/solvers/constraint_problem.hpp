@@ -104,7 +104,7 @@ struct SolverResult {
       0;  ///< the compliance, relative to W, that was left in because constraints contradict one another
   std::vector<int> contradictory;  ///< relaxed: the blocks that do
   int iterations = 0;
-  bool classes_hit = false;     ///< the modes of the warm start held: one linear solve ([Werling2021], "LCP stabilization")
+  bool classes_hit = false;     ///< the modes of the warm start held: one linear solve [Werling2021]
   bool interior_point = false;  ///< it took the interior-point method
   SolveStatus status = SolveStatus::solved;
 };

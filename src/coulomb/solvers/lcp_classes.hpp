@@ -1,5 +1,5 @@
-// The linear system of a set of classes (docs/theory.md (Q3)): x = x_F + S x_C, x_C the clamped rows, x_F the ends where others are, S the
-// identity on C and +-hi on friction rows at a bound of a clamped normal (Nimble's E):
+// The linear system of a set of classes (docs/theory.md (Q3)): x = x_F + S x_C, x_C the clamped rows, x_F the ends where others are, S
+// the identity on C and +-hi on friction rows at a bound of a clamped normal (Nimble's E):
 //
 //   Q x_C = -r,   Q = A_C S,   r = b_C + A_C x_F
 //
