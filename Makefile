@@ -17,7 +17,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 help:
 	@echo "make demo    a robot falls and stands; table and pictures (about five minutes the first time)"
-	@echo "make test    every test: C++, Python, dependency rule, C++ consumer, clean wheel"
+	@echo "make test    every test: C++, Python, dependency rule, citations, C++ consumer, clean wheel"
 	@echo "make bench   time per step and per Jacobian, beside MuJoCo and, where its wheel installs, Nimble"
 	@echo "make sweep   derivatives of random trees against differences; tests/gradient/random_trees.md"
 	@echo "make docs    API pages in build/docs"
@@ -86,6 +86,7 @@ cpp: $(VENV)/.installed
 
 test-includes:
 	$(PYTHON) tests/check_includes.py
+	$(PYTHON) tools/check_citations.py
 
 test-cpp: cpp
 	ctest --test-dir $(RELEASE) --output-on-failure --no-tests=error --parallel $(JOBS)

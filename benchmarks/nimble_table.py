@@ -1,6 +1,6 @@
 """Nimble's benchmark table on its four scenes: the Jacobians of a step, analytic, by central differences, and by Ridders' extrapolation.
 
-Werling et al., RSS 2021, tables II and III. All five Jacobians: d(q1, v1) by q, v and joint forces. The three ways are timed in turns in one
+[Werling2021, tables II and III]. All five Jacobians: d(q1, v1) by q, v and joint forces. The three ways are timed in turns in one
 process, from Python, on the same states; differences call the same step. Central differences and Ridders get both rows of a column from one
 pair of steps, where Nimble's five times count every Jacobian apart. Worm and catapult are those of examples/nimble_common.py; half cheetah
 and Atlas are the benchmark's robots (Nimble's are from its own files). The published times are another machine's: compare ratios.

@@ -1,6 +1,6 @@
 """A bowling ball at 10 m/s knocks pins off: many impacts within a step, no penetration.
 
-Jade (ICRA 2024), figure 1: a ball rolls on the floor at 10 m/s and knocks pins off, "intersection-free". Sizes are not given; those here are a
+Jade [Yang2024, figure 1]: a ball rolls on the floor at 10 m/s and knocks pins off, "intersection-free". Sizes are not given; those here are a
 real alley's: ball 6.8 kg, 108 mm; ten pins of 1.5 kg, 380 mm high (hulls of a turned profile), 305 mm apart. Steps of 10 ms: the ball moves
 almost its radius in a step. At the end of every step the distance of every two shapes is measured anew. Four throws with both laws
 of friction: straight, and 2, 4 and 6 cm to the left.

@@ -1,6 +1,6 @@
 """What the examples of Jade's experiments share.
 
-Yang, Luo and Shao, Jade: A Differentiable Physics Engine for Articulated Rigid Bodies with Intersection-Free Frictional Contact, ICRA 2024.
+Jade [Yang2024]; keys in docs/references.md.
 Every experiment runs with both laws of friction: the exact cone ("ncp") and Jade's own, the pyramid ("lcp").
 """
 

@@ -1,6 +1,6 @@
 """A sliding cube hits another one on a table with friction: both go on at half the speed, and stop together.
 
-Jade (ICRA 2024), cube hits cube: cubes of equal mass, 0.5 m apart, inelastic, friction 0.16, g = 9 m/s^2, steps of 10 ms; the speed of the
+Jade [Yang2024], cube hits cube: cubes of equal mass, 0.5 m apart, inelastic, friction 0.16, g = 9 m/s^2, steps of 10 ms; the speed of the
 first is not given (2 m/s here, as for the prisms, and 0.5 m between the faces). Published as a plot: both move together, then stop; Bullet's
 cubes part, Nimble's lose their friction.
 

@@ -1,6 +1,6 @@
 """A Franka gripper lifts a plate as thin as paper: no penetration, and friction that holds exactly what it can.
 
-Jade (ICRA 2024), precise collision detection: plates of 0.02 m and 0.002 m, 0.1 kg, friction 0.8, g = 8 m/s^2, 100 steps of 10 ms. For 20
+Jade [Yang2024], precise collision detection: plates of 0.02 m and 0.002 m, 0.1 kg, friction 0.8, g = 8 m/s^2, 100 steps of 10 ms. For 20
 steps the fingers close with 1 N, or with 10 N until the plate is held and 1 N from then on; for 80 steps the hand rises. At 10 N a finger of
 15 g would pass 3 cm in the first step: with contacts found at the end of a step only, it goes through the plate.
 

@@ -1,6 +1,6 @@
 """Prisms slide on a table and stop: friction takes mu g dt of the speed in every step, whatever the number of contacts.
 
-Jade (ICRA 2024), invalid LCP solutions: 2 m/s, friction 0.16, g = 9 m/s^2, 150 steps of 10 ms. Jade's speed falls by 0.0147 a step, right
+Jade [Yang2024], invalid LCP solutions: 2 m/s, friction 0.16, g = 9 m/s^2, 150 steps of 10 ms. Jade's speed falls by 0.0147 a step, right
 is 0.0144; Nimble's solver gives up on the several contacts and drops friction.
 
     python examples/jade_prisms.py [--quick] [--output FOLDER]

@@ -1,6 +1,6 @@
 """The velocity with which one ball has to hit another so that this one ends at a target: gradients through the time of impact.
 
-Jade (ICRA 2024), two-ball hit: radius 0.05 m, centres (-0.4, 0) and (0, 0), no friction, 20 steps of 10 ms, first guess (4, -0.1) m/s,
+Jade [Yang2024], two-ball hit: radius 0.05 m, centres (-0.4, 0) and (0, 0), no friction, 20 steps of 10 ms, first guess (4, -0.1) m/s,
 loss 10 |p - (0.3, 0.2)|^2, 1000 epochs of gradient descent. Masses and restitution are not given: equal and elastic here. Its "analytical"
 answer, (4, -0.7003) m/s, has the right direction for the impact, but at 4 m/s the ball does not arrive in 0.2 s; both components are
 unknown here, and then there is an answer in closed form.

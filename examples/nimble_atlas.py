@@ -1,6 +1,6 @@
 """A humanoid in a crouch jumps until its hands touch two markers: gradients through all the contacts of its feet.
 
-Nimble (RSS 2021), Atlas: it jumps towards green markers from a crouch; ±500 N m, 0.4 s, loss: squared distance of the left hand from its
+Nimble [Werling2021], Atlas: it jumps towards green markers from a crouch; ±500 N m, 0.4 s, loss: squared distance of the left hand from its
 marker at the end; multiple shooting with shots of 20 ms. The paper shows a video and figure 9; its start is not described. Here both hands
 have a marker above where they are in the crouch, steps are 2 ms, torques are constant for 20 ms, and L-BFGS-B on whole rollouts
 suffices: springs and dampers in the joints hold the crouch, the torques come on top, so that no guess falls over.

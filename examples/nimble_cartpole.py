@@ -1,6 +1,6 @@
 """A pole on a cart comes to rest upright: multiple shooting, the Jacobian of every shot from one sweep through its steps.
 
-Nimble (RSS 2021), cartpole: start (1 m, 1 rad), force ±10 N, 500 steps of 10 ms in shots of 50, loss |q_T|^2 + |v_T|^2, IPOPT with a
+Nimble [Werling2021], cartpole: start (1 m, 1 rad), force ±10 N, 500 steps of 10 ms in shots of 50, loss |q_T|^2 + |v_T|^2, IPOPT with a
 limited-memory Hessian. The paper shows wall-clock time only (figure 7).
 
     python examples/nimble_cartpole.py [--quick] [--output FOLDER]

@@ -1,6 +1,6 @@
 """An arm of three links throws a cube so that it is at the target when half a second is over: gradients through the contacts of the throw.
 
-Nimble (RSS 2021), catapult: start (0, 0.1) m, target (2.2, 2.2) m, ±1000 N m, 500 steps of 1 ms, LCP contact. The paper optimises by
+Nimble [Werling2021], catapult: start (0, 0.1) m, target (2.2, 2.2) m, ±1000 N m, 500 steps of 1 ms, LCP contact. The paper optimises by
 multiple shooting and shows a video and wall-clock time (figure 7).
 
 With zero torques the cube rolls off the arm and gradients know nothing of throws. So starts are drawn at random (torques constant for

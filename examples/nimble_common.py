@@ -1,6 +1,6 @@
 """What the examples of Nimble's experiments share: its scenes, multiple shooting with IPOPT, and pictures.
 
-Werling et al., Fast and Feature-Complete Differentiable Physics for Articulated Rigid Bodies with Contact, RSS 2021. Sizes, limits, starts
+Nimble [Werling2021], key in docs/references.md. Sizes, limits, starts
 and losses are those of the paper's public examples. Two facts of the engine they were made for matter: a body whose inertia is not given
 has 1 kg and 1 kg m^2 about every axis, and friction is 1 unless given. y points up. `benchmarks/nimble_table.py` times the same scenes.
 """

@@ -1,6 +1,6 @@
 """Two poles on a cart, one on top of the other, swing up from hanging: multiple shooting.
 
-Nimble (RSS 2021), double pendulum cartpole: only in a plot of wall-clock times (figure 7), no numbers. Ours: the poles of the cartpole
+Nimble [Werling2021], double pendulum cartpole: only in a plot of wall-clock times (figure 7), no numbers. Ours: the poles of the cartpole
 example, force ±60 N, 3 s, least effort, and the upright state at rest as a constraint of IPOPT. The motion is unstable: gaps of 1e-6
 between the shots would be 1e-3 at its end, so they are closed to 1e-9, and one rollout with the controls found has to stand.
 

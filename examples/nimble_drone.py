@@ -1,6 +1,6 @@
 """Saddle points of contact: a drone that rests on the ground, and a box at the edge of sliding.
 
-Nimble (RSS 2021), complementarity-aware gradients: 500 steps of 1 ms, gradient descent of 50 iterations with rate 10, published as curves:
+Nimble [Werling2021], complementarity-aware gradients: 500 steps of 1 ms, gradient descent of 50 iterations with rate 10, published as curves:
 exact gradients make no progress at all, complementarity-aware ones escape after a few iterations.
 
 drone   0.1 kg on a vertical rail, no friction, ±10 N, starts 0.1 mm in the ground at -0.1 mm/s, loss (5 m - y_T)^2. It presses on the

@@ -1,6 +1,6 @@
 """Three links under a cube learn to jump: random search finds the take-off, gradients make it high.
 
-Nimble (RSS 2021), jump-worm: ±100 N m, 400 steps of 1 ms, loss -100 y_T |y_T| of the cube's height y_T (0 at the start). The paper optimises
+Nimble [Werling2021], jump-worm: ±100 N m, 400 steps of 1 ms, loss -100 y_T |y_T| of the cube's height y_T (0 at the start). The paper optimises
 by multiple shooting and shows a video.
 
 To stand stretched, at 0.176 m, is a local optimum: any small change of the torques lowers the cube. It is where multiple shooting and single

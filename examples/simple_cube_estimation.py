@@ -1,6 +1,6 @@
 """A cube's unknown initial velocity, or the unknown impulse that set it moving, from where it came to.
 
-Simple (RSS 2025), figure 3: min over theta of 1/2 |q_T - q*|^2 by Gauss-Newton and by gradient descent, with the analytic gradients of
+Simple [LeLidec2024, figure 3]: min over theta of 1/2 |q_T - q*|^2 by Gauss-Newton and by gradient descent, with the analytic gradients of
 contact and with finite differences. The paper gives no masses, sizes or step lengths; those here are side 0.2 m, 1 kg, friction 0.4,
 time step 1 ms, T = 1.098 s, start at y = -1 m.
 

@@ -1,6 +1,6 @@
 """Joint torques that hold a robot still, found through the contact: min over tau of 1/2 |v+ - v*|^2 by Gauss-Newton.
 
-Simple (RSS 2025), section on inverse dynamics: Go1 standing, with 10 kg on its back, in a hand-stand, and a humanoid in a push-up, with
+Simple [LeLidec2024, section on inverse dynamics]: Go1 standing, with 10 kg on its back, in a hand-stand, and a humanoid in a push-up, with
 v = v* = 0. The paper reports about 10 iterations to 1e-5 and that finite differences stall higher; it gives neither poses nor time
 step: those here are ours (1 ms).
 

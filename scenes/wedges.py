@@ -21,8 +21,7 @@ def contradiction(sim, q):
     """How much the constraints of the step from q lack at least, 0 where they may be satisfied, as a speed (m/s, rad/s).
 
     Existence of impulses is known where a velocity leaves every cone's dual, normal velocity >= friction * slip + what the
-    position correction asks, and satisfies limits and equalities (Acary, Brogliato and others: Klarbring and Pang's
-    condition). Where none does, impulses inside the cones exist that cancel each other: friction can hold such a
+    position correction asks, and satisfies limits and equalities (Klarbring and Pang; [Acary2011]). Where none does, impulses inside the cones exist that cancel each other: friction can hold such a
     contact shut whatever is asked of it. A linear program with fewer demands than the step's (tangents instead of cones;
     every limit, contact and equality that the step knew, asked for half of the correction) is infeasible only if the step's is.
     """

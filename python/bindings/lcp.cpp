@@ -72,7 +72,7 @@ nb::object square(const std::vector<double>& values, int n) { return to_numpy(va
 void bind_lcp(nb::module_& module) {
   nb::class_<LcpDerivatives>(module, "LcpDerivatives",
                              "Derivatives of the x of solve_lcp with its classes held: the pseudo-inverse derivative "
-                             "(Nimble, section IV-C) where the clamped rows are dependent.")
+                             "[Werling2021, section IV-C] where the clamped rows are dependent.")
       .def_prop_ro(
           "dx_db", [](const LcpDerivatives& d) { return square(d.dx_db(), d.size()); },
           nb::sig("def dx_db(self) -> numpy.ndarray"), "(n, n)")

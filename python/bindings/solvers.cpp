@@ -109,7 +109,7 @@ void bind_solvers(nb::module_& module) {
   nb::class_<ContactProblem>(
       module, "ContactProblem",
       "The Coulomb friction problem by itself: c = (G + diag R) impulse + g, impulse in the cone of each contact, "
-      "orthogonal to c + (0, 0, mu |c_T|) in the dual cone (De Saxce). Rows per contact: t1, t2, normal.")
+      "orthogonal to c + (0, 0, mu |c_T|) in the dual cone (docs/theory.md (C3)). Rows per contact: t1, t2, normal.")
       .def(
           "__init__",
           [](ContactProblem* self, nb::object G, nb::object g, nb::object mu, nb::object R) {
@@ -147,7 +147,7 @@ void bind_solvers(nb::module_& module) {
             return Derivatives{std::move(values), self.solution().impulse};
           },
           "ContactDerivatives of the last solve (solves first if there was none), by the implicit function theorem on "
-          "the modes (Simple, section III). At a tie: those of the modes reported; where impulses are not unique: of "
+          "the modes (docs/theory.md (L3)). At a tie: those of the modes reported; where impulses are not unique: of "
           "the shares that the compliance gives them.")
       .def("__repr__",
            [](const ContactProblem& p) {

@@ -156,7 +156,7 @@ Derivatives bind_derivatives(nb::module_& module) {
   Derivatives cls(module, "StepDerivatives",
                   "Jacobian of one step in tangent space: dq as in Model.integrate, dv as in v. By the implicit "
                   "function theorem on "
-                  "the modes of the contacts (Simple, section III; docs/conventions.md: which side at ties). Arrays "
+                  "the modes of the contacts (docs/theory.md (L3); docs/conventions.md: which side at ties). Arrays "
                   "are read-only views.");
   cls.def("__repr__", [](const StepDerivatives& d) {
     return "<StepDerivatives: nv " + std::to_string(d.nv) + ", nu " + std::to_string(d.nu) +

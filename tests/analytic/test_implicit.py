@@ -201,7 +201,7 @@ def test_stiff_contact_is_stable_and_near_the_hard_one(stepper):
 
 @pytest.mark.parametrize("stepper", ["semi_implicit", "bdf1", "bdf2"])
 def test_a_block_slides_to_a_stop_as_coulomb_has_it(stepper):
-    """ACCEPTANCE row 9 with penalty contact: v0 = 2 m/s, mu = .3."""
+    """As a block under hard contact (test_sliding_gradients.py), with penalty contact: v0 = 2 m/s, mu = .3."""
     scene = coulomb.Scene(gravity=(0, 0, -9.81))
     scene.add_ground(friction=0.3)
     scene.add_box((0.5, 0.5, 0.1), mass=1.0, position=(0, 0, 0.05 - 9.81e-6 / 4), friction=0.3)

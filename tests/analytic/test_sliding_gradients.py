@@ -1,4 +1,4 @@
-"""A block slid at v0 = 2 m/s comes to rest after v0^2 / (2 mu g): the gradient of that distance through a rollout (ACCEPTANCE row 9)."""
+"""A block slid at v0 = 2 m/s comes to rest after v0^2 / (2 mu g): the gradient of that distance through a rollout."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Every block of code of README.md and docs/*.md runs as printed: the Python blocks of a page one after the other in one namespace, README's
+"""Every block of code of README.md and docs/**/*.md runs as printed: the Python blocks of a page one after the other in one namespace, README's
 C++ and CMake as one small project."""
 
 import pathlib
@@ -10,7 +10,7 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 # Pages by extras that may be missing: README's PyTorch and JAX come last.
 EXTRAS = {"torch": "import torch", "jax": "import jax"}
 

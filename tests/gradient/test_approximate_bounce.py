@@ -1,4 +1,4 @@
-"""gradient="approximate_bounce" (Nimble, appendix E) on plain steps: its defining conditions, and what it mends."""
+"""gradient="approximate_bounce" [Werling2021, appendix E] on plain steps: its defining conditions, and what it mends."""
 
 import numpy as np
 import pytest

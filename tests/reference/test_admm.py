@@ -2,7 +2,7 @@
 
 The problem is rebuilt here from Pinocchio's Jacobians at the contacts that the step reports,
 
-    c = J v+ = G lambda + g,   G = J M^-1 J^T,   g = J (v - h M^-1 b) + max(Phi, 0) / h   (THEORY T2, T3)
+    c = J v+ = G lambda + g,   G = J M^-1 J^T,   g = J (v - h M^-1 b) + max(Phi, 0) / h   (docs/theory.md (S1), (C4))
 
 so that it also shows which problem the step solved. No position correction, restitution, joint limits or dampers.
 

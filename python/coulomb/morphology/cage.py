@@ -22,7 +22,7 @@ class Cage:
     """Handles at rest (k, 3), metres, in the frame of the body whose points they carry.
 
     triangles: (m, 3), the handles as a closed surface, counter-clockwise seen from outside: then weights are mean value
-    coordinates (Ju, Schaefer, Warren 2005), and a cage turned inside out is found. weights: instead, a function of points
+    coordinates [Ju2005], and a cage turned inside out is found. weights: instead, a function of points
     (n, 3) that returns (n, k), rows of sum 1. name: in errors.
 
     ValueError: names what is not closed, not finite, flat or of the wrong shape.
@@ -110,7 +110,7 @@ def _trilinear(points, low, high):
 
 
 def mean_value_coordinates(points, handles, triangles):
-    """(n, k): the weights of Ju, Schaefer and Warren (2005) of points in a closed surface, made exact on linear functions."""
+    """(n, k): the weights [Ju2005] of points in a closed surface, made exact on linear functions."""
     size = float(np.ptp(handles, axis=0).max())
     found = np.array([_mean_value(p, handles, triangles, size) for p in points]).reshape(len(points), len(handles))
     linear = np.concatenate([handles / size, np.ones((len(handles), 1))], axis=1)

@@ -1,5 +1,5 @@
 // What the collision stage hands on: contact points with their normals and depths, and how each of them moves when the
-// two bodies move (THEORY 5, COLLISION "The rule"). Plain data; filled by detect_contacts and contact_motion.
+// two bodies move (docs/theory.md (G1) to (G5)). Plain data; filled by detect_contacts and contact_motion.
 #pragma once
 
 #include <cstdint>
@@ -48,10 +48,10 @@ struct ContactMotion {
   double dnormal[3][12];
   double dpoint[3][12];
   double ddistance[12];
-  bool frozen = false;  ///< the declared fall-back was taken (no local optimum: COLLISION choice 3)
+  bool frozen = false;  ///< the declared fall-back was taken (no local optimum: docs/theory.md (G4))
 };
 
-/// Tangents t1, t2 so that (t1, t2, n) is right-handed (Duff et al. 2017). Jumps at n_z = -1/2: store forces in world
+/// Tangents t1, t2 so that (t1, t2, n) is right-handed: docs/theory.md (G8). Jumps at n_z = -1/2: store forces in world
 /// axes.
 void contact_frame(const double normal[3], double t1[3], double t2[3]);
 
@@ -59,7 +59,7 @@ void contact_frame(const double normal[3], double t1[3], double t2[3]);
 /// psi t1. A circular cone does not see it; pyramids and anisotropic friction do.
 double contact_frame_spin(const double normal[3], const double dnormal[3]);
 
-/// The motion of a contact for unit twists of its two bodies (THEORY 5).
+/// The motion of a contact for unit twists of its two bodies (docs/theory.md (G4), (G5)).
 void contact_motion(const Contact& contact, ContactMotion& motion);
 
 }  // namespace coulomb

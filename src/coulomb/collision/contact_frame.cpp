@@ -1,6 +1,5 @@
-// Tangents of a contact and how they turn with its normal (Duff et al. 2017, "Building an orthonormal basis,
-// revisited"). The pole, and with it the jump, is chosen for where few contacts are: not at walls, n_z = 0, whose normals would flicker
-// between two frames by rounding.
+// Tangents of a contact and how they turn with its normal ([Duff2017]; docs/theory.md (G8), (G9)). The pole, and with it the jump, is
+// chosen for where few contacts are: not at walls, n_z = 0, whose normals would flicker between two frames by rounding.
 #include "coulomb/collision/contact.hpp"
 
 namespace coulomb {

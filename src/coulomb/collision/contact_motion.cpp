@@ -1,4 +1,4 @@
-// How a contact moves with its two bodies: d(normal, point, distance) for unit twists (THEORY 5).
+// How a contact moves with its two bodies: d(normal, point, distance) for unit twists (docs/theory.md (G3) to (G7)).
 //
 // Let p_A(n) = grad h_A(-n), p_B(n) = grad h_B(n) be the witnesses and S = F + infinity E E^T the curvatures of the
 // support functions. Differentiating p_A - p_B = Phi n along a motion gives, in the tangent plane,

@@ -1,6 +1,6 @@
 // The general convex pair: every pair of {sphere, capsule, cylinder, box, ellipsoid, mesh} without a routine of its
 // own. GJK (apart) or EPA (overlapping) on the cores, an exact finish on the features found, then the manifold
-// (COLLISION).
+// (docs/theory/geometry.md "3. Several points").
 #pragma once
 
 #include "coulomb/collision/contact.hpp"

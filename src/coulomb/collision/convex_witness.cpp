@@ -142,7 +142,7 @@ bool leaning_cap(const Shape& s, const CoreFeature& f, const double* n) {
   if (s.type != ShapeType::cylinder || f.kind != Feature::face) return false;
   double across[3];
   cross3(f.normal, n, across);
-  return dot3(across, across) > 0.02 * 0.02;  // below: COLLISION choice 5
+  return dot3(across, across) > 0.02 * 0.02;  // below: points of the cap, not of the rim
 }
 
 bool within_extent(const CoreFeature& f, double slack) { return !has_line(f) || (f.low <= slack && f.high >= -slack); }

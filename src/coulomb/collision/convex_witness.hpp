@@ -1,6 +1,6 @@
 // The exact finish of a convex pair: from a GJK or EPA simplex to the features that touch, and from these the normal,
 // depth and witnesses to rounding: closed forms for vertices, edges and faces, Newton's method on the optimality of the
-// support functions for smooth ones, (F_A + F_B + Phi) dn + E l = P (p_A - p_B) (COLLISION, "The rule").
+// support functions for smooth ones, (F_A + F_B + Phi) dn + E l = P (p_A - p_B) (docs/theory.md (G1), (G4)).
 #pragma once
 
 #include "coulomb/collision/epa.hpp"

@@ -1,5 +1,5 @@
 // Contact manifolds of a convex pair: the features around the common normal are clipped against one another and give
-// several points, each with its own depth under the common normal (COLLISION, "Manifolds").
+// several points, each with its own depth under the common normal (docs/theory.md (G6), (G7)).
 #pragma once
 
 #include "coulomb/collision/convex_witness.hpp"

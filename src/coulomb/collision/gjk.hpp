@@ -1,5 +1,5 @@
 // GJK on the cores of two convex shapes: the point of A - B closest to the origin, as a simplex of support points whose
-// vertex indices name the features (COLLISION, "Convex pairs").
+// vertex indices name the features [Gilbert1988].
 #pragma once
 
 #include "coulomb/collision/shape.hpp"

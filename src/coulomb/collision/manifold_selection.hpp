@@ -1,4 +1,4 @@
-// Choosing at most four points of a manifold, well spread and steady from step to step (COLLISION, "Choosing four").
+// Choosing at most four points of a manifold, well spread and steady from step to step (docs/theory/geometry.md "3. Several points").
 #pragma once
 
 #include "coulomb/collision/detect.hpp"

@@ -1,4 +1,4 @@
-// Half-space against a convex mesh: the vertices below the plane, at most four of them (COLLISION "Choosing four").
+// Half-space against a convex mesh: the vertices below the plane, at most four of them (manifold_selection.hpp).
 //
 // Few vertices: look at all. Many: climb from the cached vertex to the deepest one (a linear function on a convex
 // polytope has no other local optimum), then gather what lies within a band of it; that set is connected along edges.

@@ -1,4 +1,5 @@
-// How far two moving shapes can advance before their signed distance may reach a threshold: the step of conservative advancement.
+// How far two moving shapes can advance before their signed distance may reach a threshold: the step of conservative advancement,
+// docs/theory.md (I9), (I10).
 //
 // For a fixed unit n the signed distance is at least the gap along n. Of a point x of a shape with twist (v, w) about o, after s:
 //   n.x(s) >= n.(o + s v) + (n + s n x w).(x - o) - K s^2 / 2,   K >= |n.x''|,

@@ -1,4 +1,4 @@
-// Support functions and features of posed convex shapes (COLLISION, "The rule": h_X and its witness).
+// Support functions and features of posed convex shapes (docs/theory.md (G1): h_X and its witness).
 #include "coulomb/collision/shape.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// How a contact moves when the shape of one of its geometries changes, bodies held (THEORY 5: the rule with the
+// How a contact moves when the shape of one of its geometries changes, bodies held (docs/theory.md (G12): the rule with the
 // velocity of the surface at fixed normal, and the turning of faces and edges that a mesh's vertices cause; sizes turn
 // nothing).
 #pragma once

@@ -1,5 +1,5 @@
 // The signed distance of two posed shapes, however far apart: the one number of a pair that continuous collision detection follows.
-// True distance or depth of the shapes (COLLISION "The rule": max over n of -h_A(-n) - h_B(n)). Where shapes touch, the contacts of
+// True distance or depth of the shapes (docs/theory.md (G1): max over n of -h_A(-n) - h_B(n)). Where shapes touch, the contacts of
 // detect_contacts have it to rounding; those of a cylinder's cap that leans by less than 0.02, and of capsules nearly parallel, lie a
 // little above it, those of nearly parallel faces a little below.
 #pragma once

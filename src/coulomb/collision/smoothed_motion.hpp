@@ -1,5 +1,5 @@
 // SmoothedMotion: how a contact moves on average when the poses of its two shapes are blurred (randomised smoothing of collision
-// detection, Montaut et al. 2023). It sees the next vertex or edge where the exact rule sees only the one that touches.
+// detection, [Montaut2023]). It sees the next vertex or edge where the exact rule sees only the one that touches.
 #pragma once
 
 #include <cstdint>

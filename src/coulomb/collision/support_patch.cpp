@@ -1,4 +1,4 @@
-// The table of support curvatures (COLLISION "The rule"): what each feature of each shape contributes to the motion of
+// The table of support curvatures (docs/theory.md (G2)): what each feature of each shape contributes to the motion of
 // a contact.
 #include "coulomb/collision/support_patch.hpp"
 

@@ -1,4 +1,4 @@
-// The support curvature of a shape at one feature: S = F + infinity * E E^T for a given outward direction (THEORY 5).
+// The support curvature of a shape at one feature: S = F + infinity * E E^T for a given outward direction (docs/theory.md (G2)).
 // The detectors know which feature they found (a GJK simplex, a clipped face); they name it here and get the patch that
 // contact_motion needs.
 #pragma once

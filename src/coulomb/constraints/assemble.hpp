@@ -1,4 +1,4 @@
-// assemble_problems: from constraint rows to each island's problem in its factored form, Y = J U_hat^T (KERNELS "Factor": no solves,
+// assemble_problems: from constraint rows to each island's problem in its factored form, Y = J U_hat^T (docs/theory.md (D16): no solves,
 // only products along root paths) and g = J v_free + beta.
 #pragma once
 

@@ -1,5 +1,5 @@
 // Contact rows: three per contact, (t1, t2, n), n from B to A; bias of the normal row: restitution, else speculative or Baumgarte
-// (THEORY 2; Simple eqs. 39-41).
+// (docs/theory.md (S7), (S8)).
 #include <algorithm>
 #include <cmath>
 

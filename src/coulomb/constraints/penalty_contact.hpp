@@ -1,5 +1,6 @@
-// Penalty contact: the force that a spring, a damper and friction make at every penetrating contact, and its derivatives (THEORY 8,
-// 9.2; DiffRedMax eqs. 12 to 14). With the distance d < 0 and the relative velocity c = J v = (c_T, c_N) at the contact:
+// Penalty contact: the force that a spring, a damper and friction make at every penetrating contact, and its derivatives
+// (docs/theory.md (B10) to (B12); [Xu2021, eqs. 12 to 14]). With the distance d < 0 and the relative velocity c = J v = (c_T, c_N) at
+// the contact:
 //
 //   f_N = max(0, s (-k_n d + k_d c_N d)),   f_T = -min(k_t s |c_T|, mu f_N) c_T / |c_T|,   Q = J^T f
 //

@@ -1,5 +1,5 @@
-// dQ/dq and dQ/dv of penalty contact (penalty_contact.hpp). With the rows' derivatives G, e (row_derivatives.hpp) and the law L that
-// takes (dc_T, df_N) to df, a contact adds for the dofs k by which and d on which it acts
+// dQ/dq and dQ/dv of penalty contact (penalty_contact.hpp; docs/theory.md (B11)). With the rows' derivatives G, e (row_derivatives.hpp)
+// and the law L that takes (dc_T, df_N) to df, a contact adds for the dofs k by which and d on which it acts
 //
 //   dQ_d/dq_k += J_d . E^T L (G J_k + W psi_dot_k),   dQ_d/dv_k += J_d . E^T L W J_k,   W = diag(1, 1, w) E
 //

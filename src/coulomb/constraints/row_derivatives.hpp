@@ -1,4 +1,4 @@
-// How the rows' velocities and forces change with q (THEORY T5, T6; KERNELS "Row derivative"): contact points and frames move
+// How the rows' velocities and forces change with q (docs/theory.md (G10), (G11)): contact points and frames move
 // by contact_motion, everything else by kinematics. Forward: sparse columns s and dense additions to r. Reverse: one sweep.
 #pragma once
 

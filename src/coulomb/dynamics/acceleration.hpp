@@ -1,4 +1,4 @@
-// The acceleration sweep's step over one joint, shared by inverse dynamics and its derivatives.
+// The acceleration sweep's step over one joint, shared by inverse dynamics and its derivatives (docs/theory.md (D5)).
 //
 //   A += psi_dot_k v_k + J_k a_k,   psi_ddot_k = A0 x J_k + V0 x psi_dot_k
 //

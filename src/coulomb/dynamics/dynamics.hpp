@@ -73,8 +73,8 @@ struct DynamicsWorkspace {
 /// out (nv x ld) += a matrix of the workspace that is kept by tree.
 void add_by_tree(const DynamicsWorkspace& ws, const std::vector<double>& matrix, double* out, int ld);
 
-/// A wrench that acts on a body: fixed in the world at its application points while q varies (KERNELS "contact force fixed in
-/// the world at a point p of the body"). Accumulated per body by add_body_force.
+/// A wrench that acts on a body: fixed in the world at its application points while q varies (docs/theory.md (D12)). Accumulated per
+/// body by add_body_force.
 struct BodyForces {
   explicit BodyForces(const Model& model);
   void clear();

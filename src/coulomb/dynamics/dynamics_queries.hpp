@@ -1,7 +1,7 @@
 // The rigid-body quantities of one state, for users: checked input, plain arrays out, no workspace to keep. The step itself calls
 // the kernels of dynamics.hpp; these are the same kernels behind one door.
 //
-//   M(q) a + b(q, v) = tau + J^T f          (THEORY T1)
+//   M(q) a + b(q, v) = tau + J^T f          (docs/theory.md (D8))
 //
 // Sizes: q nq, v and a nv. Matrices are dense, row major. Derivatives are in the tangent space of integrate(). Every function throws
 // std::invalid_argument that names argument, element and value.

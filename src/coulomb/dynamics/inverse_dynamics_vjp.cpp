@@ -1,4 +1,4 @@
-// Reverse mode of inverse dynamics in two tree sweeps, without the pair kernel. For a cotangent y:
+// Reverse mode of inverse dynamics in two tree sweeps, without the pair kernel: docs/theory.md (D15). For a cotangent y:
 //
 //   up the tree:   alpha, beta, gamma of dof k = sum over i >= k of y_i (a, b, c)_i
 //   down the tree: eta_k = sum over i < k (strict ancestors) of y_i J_i

@@ -1,5 +1,6 @@
-// First half of the derivatives of ID'(q, v, a) = ID(q, v, a) - sum J^T f: what each body adds, composites over subtrees, and
-// five vectors per dof. The second half is the pair kernel (derivative_pairs.cpp) or, in reverse, inverse_dynamics_vjp.cpp.
+// First half of the derivatives of ID'(q, v, a) = ID(q, v, a) - sum J^T f, docs/theory.md (D9) to (D13): what each body adds, composites
+// over subtrees, and five vectors per dof. The second half is the pair kernel (derivative_pairs.cpp) or, in reverse,
+// inverse_dynamics_vjp.cpp.
 //
 //   P = v (mc)^T + [w] S,  K = 2 (tr P 1 - P),  p linear momentum,  F = I A + V x* (I V) - phi     (additive per link)
 //   Coriolis operator D(v, w) = (-2 p x w, K w),   force operator C(v, w) = (f_s x w, E w)

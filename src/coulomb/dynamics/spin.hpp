@@ -1,4 +1,5 @@
-// The spin of free and ball joints through a step, torque-free instead of explicit (docs/conventions.md, "Bodies that spin").
+// The spin of free and ball joints through a step, torque-free instead of explicit: docs/theory.md (S4) to (S6); docs/conventions.md
+// "Bodies that spin".
 //
 // The part of the bias b(q, v) that is quadratic in a joint's own velocity belongs to one rigid body: all that the joint carries, with
 // the other joints held. Taken at the start of the step it feeds energy to what spins. Here that body turns as it does when no torque acts,

@@ -1,4 +1,5 @@
-// Velocity sweep. With V0 the twist just before dof k (earlier dofs of the same body included) and V after its joint:
+// Velocity sweep (docs/theory.md (D5)). With V0 the twist just before dof k (earlier dofs of the same body included) and V after its
+// joint:
 //
 //   psi_dot_k = V0 x J_k        how the column turns with what carries it
 //   chi_k = psi_dot_k + V x J_k its rate plus psi_dot: 2 psi_dot for hinge and slide

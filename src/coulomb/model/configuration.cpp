@@ -1,4 +1,4 @@
-// q (+) w and its Jacobians. With [w] the cross-product matrix and t = |w|:
+// q (+) w and its Jacobians: docs/theory.md (D1), (D2). With [w] the cross-product matrix and t = |w|:
 //   exp(-[w])           = 1 - sin t / t [w] + (1 - cos t) / t^2 [w]^2                (d integrate / dq)
 //   right Jacobian J_r  = 1 - (1 - cos t) / t^2 [w] + (t - sin t) / t^3 [w]^2        (d integrate / dw)
 #include "coulomb/model/configuration.hpp"

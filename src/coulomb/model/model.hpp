@@ -1,6 +1,6 @@
 // Model: what a scene is, as flat arrays. Immutable once built, shared between threads.
 //
-// Conventions are MuJoCo's (DESIGN section 2): body 0 is the world; a body's frame is placed in its parent's frame by
+// Conventions are MuJoCo's (docs/theory.md (D1)): body 0 is the world; a body's frame is placed in its parent's frame by
 // (body_pos, body_quat) and then moved by its joints in order; quaternions are (w, x, y, z); SI units.
 // Degrees of freedom are ordered depth first, so the dofs that move a body's subtree are contiguous (dof d moves dofs
 // d .. dof_subtree_end[d]-1) and the dofs on the path to the root are prefixes of one another.

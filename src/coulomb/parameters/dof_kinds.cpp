@@ -1,4 +1,4 @@
-// Kinds with one value per dof or per joint, all of them direct entries of r (THEORY T5) at fixed v+:
+// Kinds with one value per dof or per joint, all of them direct entries of r (docs/theory.md (P7)) at fixed v+:
 //   joint_damping   (M + h D)(v+ - v) = h (... - D v): r = -h v+          armature        r = -h a + M dDelta
 //   joint_friction  |lambda| <= h f: at a bound, r = +-h                  joint_stiffness r = h (force of a unit spring)
 #include "coulomb/model/checks.hpp"

@@ -1,5 +1,5 @@
-// friction/<geometry>: Coulomb's coefficient. A pair has the larger of its two (model/materials.hpp), so the derivative is that of the
-// geometry whose value counts; at equal values, the pair's first. Only sliding contacts feel it:
+// friction/<geometry>: Coulomb's coefficient (docs/theory.md (P4)). A pair has the larger of its two (model/materials.hpp), so the
+// derivative is that of the geometry whose value counts; at equal values, the pair's first. Only sliding contacts feel it:
 //   lambda_T = mu lambda_N n, so r = J^T p, s = R p with p = lambda_N n; n of a pyramid: the point of the polygon's feature.
 #include <cmath>
 

@@ -1,5 +1,5 @@
-// What mass, com and inertia share: a body's inertia is linear in (m, m c, S), S the second moments about the body's origin
-// (I_o = tr(S) 1 - S), and inverse dynamics is linear in it (the joint torque regressor): r = -h J_b^T (I' A + V x* I' V),
+// What mass, com and inertia share (docs/theory.md (P2)): a body's inertia is linear in (m, m c, S), S the second moments about the
+// body's origin (I_o = tr(S) 1 - S), and inverse dynamics is linear in it (the joint torque regressor): r = -h J_b^T (I' A + V x* I' V),
 // and through the torque-free spin of the joints that carry the body.
 #pragma once
 

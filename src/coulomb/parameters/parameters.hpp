@@ -1,4 +1,4 @@
-// Named parameters of a model, "kind/element" (DESIGN section 2): list, change, and choose some to differentiate by.
+// Named parameters of a model, "kind/element" (docs/parameters.md): list, change, and choose some to differentiate by.
 #pragma once
 
 #include <memory>

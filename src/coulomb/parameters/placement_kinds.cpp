@@ -1,5 +1,5 @@
 // joint_placement/<joint>: frame of the joint's body in its parent at zero joint motion, (x, y, z, rx, ry, rz), metres and rotation
-// vector; everything beyond the joint moves along. r as of a virtual joint with the twist xi there (KERNELS "Derivatives"):
+// vector; everything beyond the joint moves along. r as of a virtual joint with the twist xi there (docs/theory.md (P6)):
 //   descendants i: psi_ddot . a_i + psi_dot . b_i + xi_w . c_i,  ancestors: J_i . u,  psi_dot = V x xi, psi_ddot = A x xi + V x psi_dot
 // with V, A of the parent. Free joints have no placement (q holds it); of a body's several joints the first has it.
 //

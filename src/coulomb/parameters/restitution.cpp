@@ -1,4 +1,5 @@
-// restitution/<geometry>: Newton's coefficient e in [0, 1]. Bouncing normal rows have the bias e (J v)_N: s = (J v)_N.
+// restitution/<geometry>: Newton's coefficient e in [0, 1]. Bouncing normal rows have the bias e (J v)_N: s = (J v)_N, docs/theory.md
+// (P4).
 #include "coulomb/model/checks.hpp"
 #include "coulomb/parameters/parameter_kind.hpp"
 

@@ -1,4 +1,4 @@
-// The right-hand sides of one scalar parameter theta (THEORY T5, T6), sparse:
+// The right-hand sides of one scalar parameter theta (docs/theory.md (L5), (L6)), sparse:
 //
 //   r = d/dtheta [ h tau - h ID(q, v, (v+ - v - Delta)/h) - h D (v+ - v) + J^T lambda ]      s = d/dtheta [ J v+ + beta + R lambda ]
 //

@@ -1,4 +1,4 @@
-// gravity (3, m/s^2): every body's weight, r = h sum J_b^T m g. timestep (1, s): everything that h multiplies,
+// docs/theory.md (P8). gravity (3, m/s^2): every body's weight, r = h sum J_b^T m g. timestep (1, s): everything that h multiplies,
 //   r = [M (v+ - v - Delta) - J^T lambda] / h + M dDelta/dh   (the residual of the step is zero),   s = -beta / h for position errors, and q+ = q (+) h v+.
 // actuator_gain/<actuator>: the constant part of the gain (MuJoCo's gainprm[0]; a position servo's bias -kp is another number).
 #include "coulomb/dynamics/spatial.hpp"

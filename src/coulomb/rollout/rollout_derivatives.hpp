@@ -1,4 +1,4 @@
-// Derivatives of a trajectory, all states x_t = (q_t, v_t) in their tangent spaces, x_(t+1) = f(x_t, u_t, tau_t,
+// Derivatives of a trajectory (docs/theory.md (L14)), all states x_t = (q_t, v_t) in their tangent spaces, x_(t+1) = f(x_t, u_t, tau_t,
 // theta):
 //
 //   reverse  a_T = dX_T,  a_t = dX_t + A_t^T a_(t+1),   du_t = B_t^T a_(t+1),   dtheta = sum_t F_t^T a_(t+1)

@@ -1,5 +1,5 @@
 // ADMM on min 1/2 x'Gx + (g + s)'x, x in the cones, with s_N = mu ||z_T|| of the current dual z, which makes its fixed points the
-// solutions of the nonlinear complementarity problem (Simple, section on the NCP solver). For a pyramid the norm is the polygon's
+// solutions of the nonlinear complementarity problem (docs/theory.md (C3); [Carpentier2024]). For a pyramid the norm is the polygon's
 // support function of -z_T: lambda . c + mu lambda_N h(-c_T) = 0 and c_N >= 0 are the LCP's conditions.
 #include <algorithm>
 #include <cmath>

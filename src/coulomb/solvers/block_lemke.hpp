@@ -1,8 +1,9 @@
-// Lemke's method (lemke.hpp) on a constraint problem: THEORY 2's law of a pyramid with vertices mu lambda_N w_k as complementarity,
+// Lemke's method (lemke.hpp) on a constraint problem: docs/theory.md (Q7), the law of a pyramid with vertices mu lambda_N w_k as
+// complementarity,
 //
 //   lambda_T = sum beta_k w_k,   0 <= beta_k  orthogonal to  gamma + w_k . c_T >= 0,   0 <= gamma  orthogonal to  mu lambda_N - sum beta_k >= 0
 //
-// (Stewart and Trinkle; Anitescu and Potra), with 0 <= lambda_N orthogonal to c_N >= 0. A limit is its own row, an equality two opposite
+// [Stewart1996], [Anitescu1997], with 0 <= lambda_N orthogonal to c_N >= 0. A limit is its own row, an equality two opposite
 // ones, a box lambda = -bound + y with 0 <= y orthogonal to c + s >= 0 and 0 <= s orthogonal to 2 bound - y >= 0. A cone is replaced by
 // a polygon around it: a start for Newton's method.
 #pragma once

@@ -1,4 +1,4 @@
-// ConstraintProblem: the problem of one step as the solvers see it (THEORY 2). No robots here: G, g and blocks.
+// ConstraintProblem: the problem of one step as the solvers see it (docs/theory.md (C4)). No robots here: G, g and blocks.
 //
 //   c = G lambda + g + R lambda,  every block's (lambda, c) admissible:
 //   cone       K_mu contains lambda, orthogonal to c + (0, 0, mu |c_T|) in K_mu^*     3 rows (t1, t2, n)
@@ -104,7 +104,7 @@ struct SolverResult {
       0;  ///< the compliance, relative to W, that was left in because constraints contradict one another
   std::vector<int> contradictory;  ///< relaxed: the blocks that do
   int iterations = 0;
-  bool classes_hit = false;     ///< the modes of the warm start held: one linear solve (Nimble, "LCP stabilization")
+  bool classes_hit = false;     ///< the modes of the warm start held: one linear solve [Werling2021]
   bool interior_point = false;  ///< it took the interior-point method
   SolveStatus status = SolveStatus::solved;
 };

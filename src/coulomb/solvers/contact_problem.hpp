@@ -1,6 +1,6 @@
 // ContactProblem: the friction problem by itself, for users who bring their own G and g (n = 3 contacts, rows t1, t2, normal).
 //
-//   c = (G + diag R) lambda + g,   K_mu contains lambda, orthogonal to c + (0, 0, mu ||c_T||) in the dual cone   (Simple eq. 10)
+//   c = (G + diag R) lambda + g,   K_mu contains lambda, orthogonal to c + (0, 0, mu ||c_T||) in the dual cone   (docs/theory.md (C3))
 #pragma once
 
 #include <string>

@@ -1,9 +1,9 @@
-// Dantzig's pivoting for boxed LCPs with friction rows (Baraff; Jade, section IV-C): rows enter one after another; the new row's x moves
-// until it is admissible, while the rows before stay so, and a row that meets the end of its class changes it.
+// Dantzig's pivoting for boxed LCPs with friction rows [Baraff1994]; [Yang2024, section IV-C]: rows enter one after another; the new
+// row's x moves until it is admissible, while the rows before stay so, and a row that meets the end of its class changes it.
 //
-// Jade's two corrections: the bound of a friction row moves with its normal, so the step to it is (mu x_n - x) / (dx - mu dx_n); and
-// nothing says that the walk ends where friction is strong, so that a loop (a set of classes that comes back while the same row is driven)
-// is noticed, and left to other methods.
+// Jade's two corrections: the bound of a friction row moves with its normal, so the step to it is docs/theory.md (Q6), (mu x_n - x) /
+// (dx - mu dx_n); and nothing says that the walk ends where friction is strong, so that a loop (a set of classes that comes back while
+// the same row is driven) is noticed, and left to other methods.
 #pragma once
 
 #include <cstdint>

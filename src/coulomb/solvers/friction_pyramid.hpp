@@ -1,4 +1,4 @@
-// The friction pyramid: Coulomb's disc replaced by a regular polygon P (THEORY 2, LCP contact).
+// The friction pyramid: Coulomb's disc replaced by a regular polygon P (docs/theory.md (Q1)).
 //
 //   0 <= lambda_N  orthogonal to  c_N >= 0,      lambda_T in mu lambda_N P,  -c_T in the normal cone of mu lambda_N P at lambda_T
 //

@@ -1,4 +1,5 @@
-// InteriorPoint: a primal-dual interior-point method for the regularised constraint problem, from no start at all.
+// InteriorPoint: a primal-dual interior-point method for the regularised constraint problem, from no start at all (docs/theory.md (C12)).
+// Scaling: [Nesterov1997]; predictor and corrector: [Mehrotra1992].
 //
 // Every block keeps its impulse lambda and a velocity-like y strictly inside their sets while their product, the gap, goes to zero:
 //   cone      x = (mu lambda_N, lambda_T), y = (c_N / mu + s(y_T), c_T) in the Lorentz cone, x o y = gap e      (Nesterov-Todd scaling)

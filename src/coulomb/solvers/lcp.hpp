@@ -1,4 +1,4 @@
-// The boxed linear complementarity problem by itself (THEORY 6; Nimble, appendix A), for any square A:
+// The boxed linear complementarity problem by itself (docs/theory.md (Q2); [Werling2021, appendix A]), for any square A:
 //
 //   w = A x + b,    x_i = lo_i and w_i >= 0,   or   lo_i <= x_i <= hi_i and w_i = 0,   or   x_i = hi_i and w_i <= 0
 //

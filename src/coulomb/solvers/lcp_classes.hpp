@@ -1,9 +1,9 @@
-// The linear system of a set of classes (THEORY 3 and 9.1): x = x_F + S x_C, x_C the clamped rows, x_F the ends where others are, S the
-// identity on C and +-hi on friction rows at a bound of a clamped normal (Nimble's E):
+// The linear system of a set of classes (docs/theory.md (Q3)): x = x_F + S x_C, x_C the clamped rows, x_F the ends where others are, S
+// the identity on C and +-hi on friction rows at a bound of a clamped normal (Nimble's E):
 //
 //   Q x_C = -r,   Q = A_C S,   r = b_C + A_C x_F
 //
-// Full rank by LU; else the least-norm x_C of the pseudo-inverse (Nimble, "LCP stabilization").
+// Full rank by LU; else the least-norm x_C of the pseudo-inverse ([Werling2021], "LCP stabilization").
 #pragma once
 
 #include <vector>

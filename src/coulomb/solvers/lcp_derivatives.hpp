@@ -1,4 +1,4 @@
-// Derivatives of a solved boxed LCP with its classes held (THEORY 9.1: Nimble's pseudo-inverse derivative with all its terms).
+// Derivatives of a solved boxed LCP with its classes held (docs/theory.md (Q4): Nimble's pseudo-inverse derivative with all its terms).
 //
 //   x = x_F + S x_C,  x_C = -Q^+ r,  Q = A_C S,  r = b_C + A_C x_F
 //   dx_C = -Q^+ (dr + dQ x_C) - Q^+ Q^+^T dQ^T (I - Q Q^+) r + (I - Q^+ Q) dQ^T Q^+^T x_C

@@ -15,7 +15,7 @@ class LcpSearch {
 
   /// The classes that x and w of the last set ask for, again and again (the semismooth Newton method), from x; until a set repeats.
   bool iterate(int max_iterations);
-  /// Sets that differ from the classes at hand in one row, then in two, each followed by a few of those steps (Jade's search).
+  /// Sets that differ from the classes at hand in one row, then in two, each followed by a few of those steps (the search of [Yang2024]).
   bool vary(int budget);
   /// Every set there is, if there are not too many. all_regular: each determined its x, so that finding none shows that there is none.
   bool exhaust(long limit, bool& complete, bool& all_regular);

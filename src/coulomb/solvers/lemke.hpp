@@ -1,8 +1,8 @@
 // Lemke's method for w = M z + q, 0 <= w, 0 <= z, w . z = 0: a walk along the edges of the problem with q + d z0, d > 0, from a large z0
-// to z0 = 0 (Cottle, Pang and Stone, "The Linear Complementarity Problem", algorithm 4.4.5, as a dictionary).
+// to z0 = 0 ([Cottle1992, algorithm 4.4.5], as a dictionary).
 //
 // Where M is copositive, and q . v >= 0 for every v >= 0 with M v >= 0 and v . M v = 0, the walk ends at a solution (there, theorem
-// 4.4.12). Friction pyramids have such an M, and such a q where the contacts do not contradict each other (Anitescu and Potra). Pivots
+// 4.4.12). Friction pyramids have such an M, and such a q where the contacts do not contradict each other [Anitescu1997]. Pivots
 // that tie are chosen in lexicographic order, so that the walk does not go round in circles.
 #pragma once
 

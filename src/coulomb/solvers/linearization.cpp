@@ -1,4 +1,4 @@
-// Derivative of a solved constraint problem: (T4) with one factorisation for forward and reverse mode.
+// Derivative of a solved constraint problem: docs/theory.md (L3) with one factorisation for forward and reverse mode.
 #include "coulomb/solvers/linearization.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// ProblemLinearization: the derivative of a solved constraint problem (THEORY section 3, (T4)).
+// ProblemLinearization: the derivative of a solved constraint problem (docs/theory.md (L3), (L9) to (L13)).
 //
 //   dlambda = K s,   K = -C A^+ B,   A = B G~ C + Q,   s = change of c at fixed lambda = dG lambda + dg + dR lambda
 //

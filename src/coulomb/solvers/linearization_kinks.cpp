@@ -1,4 +1,4 @@
-// Rows that give way, and where one-sided derivatives differ.
+// Rows that give way, and where one-sided derivatives differ: docs/theory.md (L12), (L13).
 //
 // Redundant rows (dry friction beside an equality that holds the same joint) ask for one and the same motion. Level 0 lets each have its share
 // of what the others ask, as far as its impulse goes: by E lambda, 1e-9 m/s and less. Beyond, what has a bound (dry friction, the tangents of

@@ -1,4 +1,4 @@
-// AC-LM: the semismooth Newton method of Alart and Curnier in contact space, with a proximal term tied to the residual.
+// AC-LM: the semismooth Newton method [Alart1991] in contact space, with a proximal term tied to the residual: docs/theory.md (C10).
 #pragma once
 
 #include <cstdint>

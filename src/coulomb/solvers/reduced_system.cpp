@@ -1,4 +1,4 @@
-// Unknowns, matrix and factorisation of a set of modes (THEORY (T4)).
+// Unknowns, matrix and factorisation of a set of modes (docs/theory.md (C9), (C10)).
 #include "coulomb/solvers/reduced_system.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// ReducedSystem: the linear system of a set of modes, A = B G C + Q of THEORY (T4), in scaled variables. The Newton solver takes
-// its steps with it and ProblemLinearization differentiates with it.
+// ReducedSystem: the linear system of a set of modes, A = B G C + Q (docs/theory.md (C10), (L2)), in scaled variables. The Newton solver
+// takes its steps with it and ProblemLinearization differentiates with it.
 //
 //   separating   no unknown, lambda = 0              box at a bound   no unknown, lambda = +-bound
 //   sticking, limit, equality, box within its bounds  lambda itself, row c = 0

@@ -8,7 +8,7 @@
 //   limit     |lambda - max(0, lambda - c)|
 //   box       |lambda - clamp(lambda - c, -bound, bound)|
 //   equality  ||c||                                                  all in scaled variables: relative to ref
-// Zero exactly at the solutions of the nonlinear complementarity problem (Simple eq. 10).
+// Zero exactly at the solutions of the nonlinear complementarity problem: docs/theory.md (C8).
 //
 // What is solved is this problem with a small compliance E on its diagonal, E_i = epsilon W_i / s, sharpened by proximal steps:
 //   level 0   c = (G + E) x_0 + g

@@ -1,5 +1,5 @@
-// AC-LM. Every step solves (A + delta D)(x - x_old) = -(A x_old + B g) with THEORY's (T4) matrix A of the current modes; delta
-// falls with the residual, so the last steps are Newton's and the first ones cannot run away along null spaces of A.
+// AC-LM. Every step solves (A + delta D)(x - x_old) = -(A x_old + B g) with the matrix A of the current modes, docs/theory.md (C10);
+// delta falls with the residual, so the last steps are Newton's and the first ones cannot run away along null spaces of A.
 #include <algorithm>
 #include <cmath>
 

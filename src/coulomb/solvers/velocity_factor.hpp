@@ -1,4 +1,4 @@
-// VelocityFactor: the constraint problem's linear systems in the velocities of the trees instead of its rows.
+// VelocityFactor: the constraint problem's linear systems in the velocities of the trees instead of its rows (docs/theory.md (C11)).
 //
 //   (Y Y^T + D) x = b     with D block diagonal, K = D^-1:     H w = Y^T K b,   x = K (b - Y w),   H = 1 + Y^T K Y
 //

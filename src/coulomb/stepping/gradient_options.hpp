@@ -7,9 +7,9 @@ namespace coulomb {
 
 enum class GradientMode : std::uint8_t {
   exact,                  ///< of the step that was computed; at a tie one documented side
-  complementarity_aware,  ///< reverse mode: at every tie the side with the larger gradient (Nimble; THEORY 6)
-  smoothed_collision,  ///< contact points and normals move as they do on average over perturbed poses (Montaut et al.)
-  approximate_bounce,  ///< positions through elastic impacts as if the step had been split there (Nimble, appendix E)
+  complementarity_aware,  ///< reverse mode: at every tie the side with the larger gradient (Nimble; docs/theory.md (Q8))
+  smoothed_collision,     ///< contact points and normals move as they do on average over perturbed poses [Montaut2023]
+  approximate_bounce,  ///< positions through elastic impacts as if the step had been split there [Werling2021, appendix E]
   smoothed_step        ///< the Jacobian averaged over perturbed states
 };
 

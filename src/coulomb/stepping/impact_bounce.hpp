@@ -1,4 +1,5 @@
-// BounceGradient: Nimble's approximate derivative of positions through elastic impacts of plain steps (appendix E; THEORY 6). A step
+// BounceGradient: Nimble's approximate derivative of positions through elastic impacts of plain steps ([Werling2021, appendix E];
+// docs/theory.md (I11)). A step
 // that does not split at the impact says that a ball which starts lower ends lower; in truth it has bounced already and ends higher.
 // For every contact that bounces, dq+/dq = X is asked to have J_i X J_i^+ = -e_i; of all such X the one nearest to the identity:
 //

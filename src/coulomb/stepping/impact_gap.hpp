@@ -1,5 +1,5 @@
 // The gap whose closing ends a smooth phase, as a row of its own: dPhi = J dq + dPhi/dtheta dtheta at the configuration of the impact
-// (THEORY T7). Uses the rows' derivatives with all velocities zero and the distance as the bias.
+// (docs/theory.md (I3)). Uses the rows' derivatives with all velocities zero and the distance as the bias.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
-// ImpactGradient: the derivative of a step that was split at impacts (THEORY T7, T8), phase by phase, each from the StepLinearization of
-// its own problem:
+// ImpactGradient: the derivative of a step that was split at impacts (docs/theory.md (I3) to (I8)), phase by phase, each from the
+// StepLinearization of its own problem:
 //
 //   impact   dv := dv+(dq, dv, dtheta)
 //   smooth   da = (dv+(dq, dv, du, dtau, dtheta, dh) - dv - a dh) / h, then along q(t) = q (+) (t v + t^2/2 a) to t = T:

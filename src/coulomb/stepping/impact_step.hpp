@@ -1,4 +1,4 @@
-// The step that is split at impacts (Jade; THEORY 7). From (q, v), with s = h left:
+// The step that is split at impacts (docs/theory.md (I1), (I2); [Yang2024]). From (q, v), with s = h left:
 //
 //   touch    what touches already and approaches has hit at a time T <= 0: back to there, s := h - T
 //   impact   what touches and approaches: v := v + M^-1 J^T lambda, c_N = J_N v+ + e J_N v >= 0, friction by the same cone or pyramid, all

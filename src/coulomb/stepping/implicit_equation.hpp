@@ -1,4 +1,4 @@
-// The equation of one implicit stage, for the unknown v+ (nv):
+// The equation of one implicit stage, for the unknown v+ (nv), docs/theory.md (B1) to (B4):
 //
 //   q+ = q (+) w,  w = w_bar + c (v+ + b x v+),   a+ = (v+ - E(w) v_bar) / c
 //   R = ID(q+, v+, a+) - tau(q+, v+, u) - tau_user - J^T f_ext - Q(q+, v+) = 0

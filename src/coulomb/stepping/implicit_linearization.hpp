@@ -1,5 +1,5 @@
 // ImplicitLinearization: the derivative of a recorded implicit step, stage by stage (implicit_step.hpp), by the implicit function
-// theorem. With P = H^-1 of a stage, E = d(+)/dq and J = d(+)/dw at its displacement:
+// theorem: docs/theory.md (B5) to (B8). With P = H^-1 of a stage, E = d(+)/dq and J = d(+)/dw at its displacement:
 //
 //   K = J (dw_bar + db x c v+ + (v+ + b x v+) dc),  D = E dq + K,  dv+ = P [ R_a (E dv_bar + [u] K + a+ dc) / c - R_q D + r ],  dq+ = D + c J (dv+ + b x dv+)
 //

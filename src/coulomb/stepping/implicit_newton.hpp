@@ -1,6 +1,6 @@
-// Newton's method for one implicit stage (implicit_equation.hpp): analytic matrix, LU, line search by the natural monotonicity test (a
-// step must shorten the next Newton correction with the same matrix; it does not depend on the units of the equations), and corrections
-// with an old matrix while they converge fast.
+// Newton's method for one implicit stage (implicit_equation.hpp): analytic matrix, LU, line search by the natural monotonicity test
+// [Deuflhard2004] (a step must shorten the next Newton correction with the same matrix; it does not depend on the units of the
+// equations), and corrections with an old matrix while they converge fast.
 //
 // A stage is solved when every residual is below the tolerance times the sizes of its own terms, or below what rounding of the
 // state makes of it: an estimate, so up to a hundred times that is taken where no correction makes it less; or more, up to 1e-6 of

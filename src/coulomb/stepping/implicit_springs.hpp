@@ -1,5 +1,5 @@
 // Constraints as springs: what the implicit steppers, and every stepper with penalty contact, do with joint limits, equalities and
-// joint dry friction. With phi the position error of a row and phi' = J v its rate:
+// joint dry friction: docs/theory.md (B13). With phi the position error of a row and phi' = J v its rate:
 //
 //   joint limit   f = max(0, -k phi + d phi' phi)  while phi < 0: a penetration with the law of penalty contact, it never pulls
 //   equality      f = -k phi - d phi'

@@ -1,5 +1,5 @@
-// The implicit steppers (DiffRedMax section I; THEORY 8). With h the time step, xi = q (-) q_before and alpha = 1 - sqrt(1/2), the
-// stages of implicit_equation.hpp are
+// The implicit steppers (docs/theory.md (B1); [Xu2021, section I]). With h the time step, xi = q (-) q_before and alpha = 1 - sqrt(1/2),
+// the stages of implicit_equation.hpp are
 //
 //   BDF1    c = h         v_bar = v                              w_bar = 0
 //   BDF2    c = 2/3 h     v_bar = (4 v - E(xi) v_before) / 3     w_bar = xi / 3,  b = xi / 3

@@ -1,4 +1,4 @@
-// The derivative of the impulses of a step (THEORY T4): dlambda = -C A^+ (B s + B J Mh^-1 r) + p, p the direct change of a law
+// The derivative of the impulses of a step (docs/theory.md (L3)): dlambda = -C A^+ (B s + B J Mh^-1 r) + p, p the direct change of a law
 // (friction: lambda_N n per unit of mu). Components along the rows: a contact's two tangents and normal, which move with the contact and do
 // not spin about the normal. Where impulses are not unique: the limit (StepAverage) where something slides, else of least norm.
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Levels below the last that have right-hand sides of their own (ProblemLinearization::lower_levels): those of their velocities and
-// impulses. With z_k, of the multipliers of level k,
+// Levels below the last that have right-hand sides of their own (ProblemLinearization::lower_levels; docs/theory.md (L11)): those of
+// their velocities and impulses. With z_k, of the multipliers of level k,
 //
 //   dv+ = P r - W^T B s - sum over k of W_k^T (B_k s_k + B_k J Mh^-1 (r_k - r)),      P of all levels
 //

@@ -1,4 +1,4 @@
-// StepLinearization: the derivative of one recorded step (THEORY 3 to 5, T4 to T6), all from one factorisation.
+// StepLinearization: the derivative of one recorded step (docs/theory.md (L4) to (L8)), all from one factorisation.
 //
 //   dv+ = P r - W^T B s,   P = Mh^-1 - W^T (B J Mh^-1),   W = A^-T C^T J Mh^-1,   Mh = M + h D
 //   r_q = -h dID'/dq + h dtau/dq + d(J^T lambda),  r_v = Mh - h db/dv + h dtau/dv,  r_tau = h,  s = d(J v+ + beta)

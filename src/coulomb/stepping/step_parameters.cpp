@@ -1,5 +1,5 @@
 // The derivative of a step by named parameters: forward columns and the reverse product from the same sparse right-hand sides
-// (parameters/right_hand_side.hpp).
+// (parameters/right_hand_side.hpp): docs/theory.md (P1).
 //
 //   dv+ = P r - W^T B s,   dq+ = h (d(+)/dw) dv+ + dh (d(+)/dw) v+            gradient = y . r + z . s + dh dq+ . (d(+)/dw) v+
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The reverse product with the derivative of a step, by tree sweeps (KERNELS "Reverse").
+// The reverse product with the derivative of a step, by tree sweeps (docs/theory.md (L8)).
 //
 //   w = dv+ + h (d(+)/dw)^T dq+,   z = A^-T C^T J Mh^-1 w,   y = Mh^-1 (w - J^T B^T z)
 //   q: (d(+)/dq)^T dq+ + y^T r_q - (B^T z)^T s_q,   v: y^T r_v - (B^T z)^T s_v,   tau: h y

@@ -1,4 +1,4 @@
-// Complementarity-aware reverse mode (Nimble, "saddle points"; THEORY 6): at a tie both sides have a derivative. Given the cotangent of
+// Complementarity-aware reverse mode (docs/theory.md (Q8); [Werling2021]): at a tie both sides have a derivative. Given the cotangent of
 // the next state, take at every tie, one after another, the side whose gradient is larger in ||dl/dv||^2 + ||dl/dtau||^2 / h: a gradient
 // of zero would leave an optimiser at the saddle.
 #include <algorithm>
