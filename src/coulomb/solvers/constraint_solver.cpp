@@ -143,6 +143,7 @@ bool ConstraintSolver::solve_levels_with(double compliance, int levels, const Wa
   result.levels = result.sharper_levels = 0;
   scaled_.set_compliance(compliance);
   newton_.forget_factor();
+  floor_ = 3 * rounding;
   static const std::vector<double> none;
   load(!warm ? none : warm->lambda_0.empty() ? warm->lambda : warm->lambda_0, warm, first_);
   std::fill_n(previous_.lambda.begin(), scaled_.ld, 0.0);
@@ -246,7 +247,7 @@ void ConstraintSolver::newton_from_memory(const WarmStart* warm, Iterate& iterat
 bool ConstraintSolver::newton_near(Iterate& iterate, double rho, int max_iterations) {
   NewtonOptions options;
   options.tolerance = reachable(iterate, exact) * rho;
-  options.start_tolerance = rounding * rho;  // a step converges quadratically and ends far below its own tolerance
+  options.start_tolerance = floor_ * rho;  // a step converges quadratically and ends far below its own tolerance
   options.least_damping = 0;
   options.kappa = 0;  // a proximal term larger than the compliance would only creep along what the compliance decides
   options.max_iterations = max_iterations;
@@ -256,13 +257,15 @@ bool ConstraintSolver::newton_near(Iterate& iterate, double rho, int max_iterati
   options.reuse_steps = newton_.has_factor() ? 6 : 0;
   newton_.solve(scaled_, options, iterate, iterations_);
 
-  // The last factor once more: what is left are digits.
-  if (iterate.residual <= options.tolerance && iterate.residual > 3 * rounding * rho && newton_.has_factor()) {
+  // The last factor once more: what is left are digits. Where it gains none, that is how well residuals are known here.
+  if (iterate.residual <= options.tolerance && iterate.residual > floor_ * rho && newton_.has_factor()) {
+    const double before = iterate.residual;
     options.tolerance = rounding * rho;
     options.start_tolerance = 0;
     options.reuse_steps = 3;
     options.only_reuse = true;
     newton_.solve(scaled_, options, iterate, iterations_);
+    if (!(iterate.residual <= 0.5 * before)) floor_ = std::max(floor_, before / rho);
   }
   scaled_.rho = 1;
   iterate.judge(scaled_);

@@ -49,6 +49,7 @@ class ConstraintSolver {
   Iterate first_, second_;           ///< levels 0 and 1
   Iterate last_, previous_, trial_;  ///< the last level; the one before it, with the velocities without compliance
   std::vector<double> exact_;        ///< velocities of last_ without compliance
+  double floor_ = 0;                 ///< residuals below it are rounding, as far as that was seen
   int starts_ = 16;                  ///< of the interior-point method
   double tolerance_ = 1e-10;
   int iterations_ = 0;

@@ -10,6 +10,8 @@ namespace coulomb {
 namespace {
 
 constexpr double tie = 1e-7;  // of a remembered impulse beside a border
+constexpr double slow = 0.1;  // of the residual: an old factor that leaves more is worth no further step
+constexpr double diverges = 10;
 constexpr int patience = 12;  // steps without lowering the best residual by a third
 
 bool possible(const Block& block, Mode mode) {
@@ -157,14 +159,16 @@ bool NewtonSolver::solve(const ScaledProblem& problem, const NewtonOptions& opti
       first_held = options.known != nullptr && holds(problem, next_);
     }
 
-    // Late steps that do not halve the residual are halved themselves.
+    // An old factor that gains nothing goes; unless there was nothing to gain.
     const bool stalled = !(next_.residual <= 0.5 * current_.residual);
+    if (reuse && next_.residual > slow * current_.residual) reuse_left = 0;
     if (reuse && stalled) {
-      reuse_left = 0;
-      reuse_pays_ = reuse_pays_ && (options.only_reuse || next_.residual <= current_.residual);
+      reuse_pays_ = reuse_pays_ && next_.residual <= diverges * current_.residual;
+      if (iterate.residual <= options.tolerance) return true;
       continue;
     }
-    if (reuse && next_.residual > 0.1 * current_.residual) reuse_left = 0;
+
+    // Late steps that do not halve the residual are halved themselves.
     if (stalled && it > 4 && next_.residual > 1e-7) {
       for (int i = 0; i < problem.ld; ++i) next_.lambda[i] = 0.5 * (next_.lambda[i] + current_.lambda[i]);
       next_.evaluate(problem);
