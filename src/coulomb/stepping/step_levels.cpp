@@ -23,6 +23,21 @@ void StepLinearization::reserve_levels() {
     if (islands_[index].lower.size() < count) islands_[index].lower.resize(count);
 }
 
+/// Labels of a level; those of the last one in islands without it.
+void StepLinearization::take_labels(int level, std::vector<Mode>& modes, std::vector<int>& facets) const {
+  modes.resize(record_->rows.num_blocks);
+  facets.resize(record_->rows.num_blocks);
+  for (int index : record_->islands.order) {
+    const int own_level = level < islands_[index].problem.lower_levels() ? level : last_level;
+    const std::vector<int>& blocks = island(index).blocks;
+    for (std::size_t b = 0; b < blocks.size(); ++b) {
+      const ProblemLinearization::Label label = islands_[index].problem.label(own_level, static_cast<int>(b));
+      modes[blocks[b]] = label.mode;
+      facets[blocks[b]] = label.facet;
+    }
+  }
+}
+
 /// Impulses and velocities of a level; those of the last one in islands without it.
 void StepLinearization::prepare_lower_level(int index_of_level) {
   const Model& model = *model_;
@@ -63,6 +78,8 @@ void StepLinearization::exchange_levels(int level) {
   std::swap(r.v_next, other.v_next);
   std::swap(acceleration_, other.acceleration);
   std::swap(r.solution.lambda, other.lambda);
+  std::swap(modes_, other.modes);
+  std::swap(facets_, other.facets);
   std::swap(r.twist_next, other.twist_next);
   std::swap(rate_next_, other.rate_next);
   std::swap(body_twist_, other.body_twist);
@@ -97,7 +114,7 @@ void StepLinearization::subtract_level(int index, int level, const double* r_k_T
   const IslandMatrices::Lower& own = islands_[index].lower[level];
   const int nv = island(index).num_dofs();
   const int ld = padded(nv);
-  const int m = reduced_size(index);
+  const int m = reduced_size(index, level);
   const int width = padded(count);
   make_room(difference_, std::size_t(m) * width);
   std::fill_n(difference_.data(), std::size_t(m) * width, 0.0);

@@ -44,6 +44,7 @@ class StepLinearization final : public StepGradient {
   void add_fext_cotangent(const double* tau_bar, std::vector<double>& fext) override;
 
   const RowDerivatives& row_derivatives() const { return rows_; }
+  const std::vector<Mode>& modes() const { return modes_; }  ///< of the last level
   bool ambiguous() override { return state_ambiguous() || ambiguous_parameters_; }
   bool frozen(int contact) const { return rows_.motions[contact].frozen; }
 
@@ -68,6 +69,8 @@ class StepLinearization final : public StepGradient {
           body_twist(8 * model.num_bodies), forces(model) {}
     std::vector<double> v_next, acceleration;  // nv
     std::vector<double> lambda;                // rows
+    std::vector<Mode> modes;                   // blocks
+    std::vector<int> facets;
     std::vector<double> twist_next, rate_next, body_twist;
     RowDerivatives rows;
     BodyForces forces;
@@ -89,7 +92,13 @@ class StepLinearization final : public StepGradient {
   int reduced_size(int index) const {
     return island(index).blocks.empty() ? 0 : islands_[index].problem.reduced_size();
   }
+  /// Of a level, or the last.
+  int reduced_size(int index, int level) const {
+    const ProblemLinearization& problem = islands_[index].problem;
+    return level == last_level ? problem.reduced_size() : problem.reduced_size(level);
+  }
   RowVelocities row_velocities() const;
+  void take_labels(int level, std::vector<Mode>& modes, std::vector<int>& facets) const;
   void collect_forces();
   void prepare_level(const Model& model);
 
@@ -167,7 +176,9 @@ class StepLinearization final : public StepGradient {
   std::vector<double> spin_mass_;  // 6 x ld of one island
   std::vector<Rotation> rotations_;
   std::vector<int> tree_rotations_;  // num_trees + 1: of rotations_
-  std::vector<unsigned char> inactive_;
+  std::vector<unsigned char> inactive_;  // without impulse at every level
+  std::vector<Mode> modes_;              // of the level in place
+  std::vector<int> facets_;
   std::vector<double> rate_next_, body_twist_;                                        // column rates at v+
   std::vector<double> reduced_, out_, dense_, dense_factor_, A_T_, B_tau_T_, local_;  // of one island
   std::vector<double*> r_q_of_, s_of_;                                                // by island

@@ -87,42 +87,42 @@ void StepLinearization::response_matrices(int index) {
   if (m == 0) return;
   // reduced rows first: B Y and C^T Y have fewer rows than Y, and are the same when nothing slides
   const double* Y = dense_rows(index, island(index).problem.Y.data());
-  const auto times_u_hat = [&](std::vector<double>& out) {
-    multiply(Product::set, rows_of(reduced_.data(), m, nv, ld), u_hat, out.data(), ld, ld, product_);
+  const auto times_u_hat = [&](int rows, std::vector<double>& out) {
+    multiply(Product::set, rows_of(reduced_.data(), rows, nv, ld), u_hat, out.data(), ld, ld, product_);
   };
   x.problem.reduced_rows(Y, reduced_.data(), ld, ld);
-  times_u_hat(x.BYM);
+  times_u_hat(m, x.BYM);
   if (x.problem.symmetric()) {
     std::copy_n(x.BYM.data(), std::size_t(m) * ld, x.W.data());
   } else {
     x.problem.expand_transposed(Y, reduced_.data(), ld, ld);
-    times_u_hat(x.W);
+    times_u_hat(m, x.W);
   }
-  const auto subtract = [&](const std::vector<double>& BYM, const std::vector<double>& W) {
-    multiply(Product::subtract, transposed(BYM.data(), nv, m, ld), W.data(), x.P_T.data(), ld, ld, product_);
+  const auto subtract = [&](int rows, const std::vector<double>& BYM, const std::vector<double>& W) {
+    multiply(Product::subtract, transposed(BYM.data(), nv, rows, ld), W.data(), x.P_T.data(), ld, ld, product_);
   };
   const int lower = x.problem.lower_levels();
   if (lower == 0) {
     x.problem.solve_reduced_transposed(x.W.data(), ld, ld);
-    subtract(x.BYM, x.W);
+    subtract(m, x.BYM, x.W);
     return;
   }
 
   // Lower levels by themselves: what the level above passes down to them.
-  const std::size_t size = std::size_t(m) * ld;
-  make_room(difference_, size);
+  make_room(difference_, std::size_t(m) * ld);
   x.problem.solve_upper_transposed(x.W.data(), difference_.data(), ld, ld);
-  subtract(x.BYM, x.W);
+  subtract(m, x.BYM, x.W);
   for (int level = lower - 1; level >= 0; --level) {
     IslandMatrices::Lower& own = x.lower[level];
-    make_room(own.W, size);
-    make_room(own.BYM, size);
+    const int rows = reduced_size(index, level);
+    const std::size_t size = std::size_t(rows) * ld;
+    for (auto* values : {&own.W, &own.BYM, &difference_, &reduced_}) make_room(*values, size);
     x.problem.pass_down(level, difference_.data(), own.W.data(), ld, ld);
     x.problem.solve_level_transposed(level, own.W.data(), ld, ld);
     std::copy_n(own.W.data(), size, difference_.data());
     x.problem.reduced_rows(level, Y, reduced_.data(), ld, ld);
-    times_u_hat(own.BYM);
-    subtract(own.BYM, own.W);
+    times_u_hat(rows, own.BYM);
+    subtract(rows, own.BYM, own.W);
   }
 }
 
@@ -233,12 +233,13 @@ void StepLinearization::row_columns() {
     }
   };
   const auto reduce = [&](int index, std::vector<double>& Bs) {
-    const int ld = padded(island(index).num_dofs()), m = reduced_size(index);
-    make_room(Bs, std::size_t(m) * ld);
-    const double* s = dense_rows(index, islands_[index].s.data());
     const ProblemLinearization& problem = islands_[index].problem;
-    if (level_ != last_level && level_ < problem.lower_levels()) problem.reduced_rows(level_, s, Bs.data(), ld, ld);
-    else problem.reduced_rows(s, Bs.data(), ld, ld);
+    const int level = level_ < problem.lower_levels() ? level_ : last_level;
+    const int ld = padded(island(index).num_dofs());
+    make_room(Bs, std::size_t(reduced_size(index, level)) * ld);
+    const double* s = dense_rows(index, islands_[index].s.data());
+    if (level == last_level) problem.reduced_rows(s, Bs.data(), ld, ld);
+    else problem.reduced_rows(level, s, Bs.data(), ld, ld);
   };
   const RowMatrix s(r.islands, s_of_.data());
   clear();
