@@ -41,6 +41,10 @@ class ReducedSystem {
   /// The Newton step of these modes with the last factorisation: `from` (impulses) to `to`; c: scratch.
   void step(const ScaledProblem& problem, const double* from, double* to, double* c);
 
+  /// Of a factored problem: (B (R + E) C + Q)^-1 of a block, as wide as its unknowns; and W (velocities x columns) = H^-T W.
+  const double* local_inverse(int block) const { return local_inverse_[block]; }
+  void solve_velocities_transposed(double* W, int columns, int ldw) { velocities_.solve_transposed(W, columns, ldw); }
+
   int size = 0, ld = 0;
   bool symmetric = true;  ///< nothing slides
   std::vector<ReducedRow> rows;

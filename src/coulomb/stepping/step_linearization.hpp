@@ -119,6 +119,7 @@ class StepLinearization final : public StepGradient {
   // forward mode: the matrices of all islands, then the columns of one
   void prepare_matrices();
   void response_matrices(int index);
+  void velocity_responses(int index, const double* Y, const double* u_hat);
   void right_hand_sides();
   void row_columns();
   /// Rows (dq1, dv1) of twice the island's dofs: A_T (null: not wanted) for its q, then its v; B_tau_T for its joint forces.
@@ -180,7 +181,7 @@ class StepLinearization final : public StepGradient {
   std::vector<Mode> modes_;              // of the level in place
   std::vector<int> facets_;
   std::vector<double> rate_next_, body_twist_;                                        // column rates at v+
-  std::vector<double> reduced_, out_, dense_, dense_factor_, A_T_, B_tau_T_, local_;  // of one island
+  std::vector<double> reduced_, expanded_, response_, out_, dense_, dense_factor_, A_T_, B_tau_T_, local_;  // of one island
   std::vector<double*> r_q_of_, s_of_;                                                // by island
   std::vector<double> w_, scratch_, lambda_bar_;
   std::vector<RightHandSide> sides_;  // of one parameter

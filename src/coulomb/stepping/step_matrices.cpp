@@ -83,10 +83,12 @@ void StepLinearization::response_matrices(int index) {
   const double* u_hat = dense_factor(index);
   make_room(x.P_T, std::size_t(nv) * ld), make_room(x.W, std::size_t(m) * ld), make_room(x.BYM, std::size_t(m) * ld);
   make_room(reduced_, std::size_t(m) * ld);
+  const double* Y = m > 0 ? dense_rows(index, island(index).problem.Y.data()) : nullptr;
+  if (m > 0 && x.problem.responds_in_velocities()) return velocity_responses(index, Y, u_hat);
   multiply(Product::set, transposed(u_hat, nv, nv, ld), u_hat, x.P_T.data(), ld, ld, product_);
   if (m == 0) return;
-  // reduced rows first: B Y and C^T Y have fewer rows than Y, and are the same when nothing slides
-  const double* Y = dense_rows(index, island(index).problem.Y.data());
+
+  // Reduced rows first: B Y and C^T Y have fewer rows than Y, and are the same when nothing slides.
   const auto times_u_hat = [&](int rows, std::vector<double>& out) {
     multiply(Product::set, rows_of(reduced_.data(), rows, nv, ld), u_hat, out.data(), ld, ld, product_);
   };
@@ -123,6 +125,47 @@ void StepLinearization::response_matrices(int index) {
     x.problem.reduced_rows(level, Y, reduced_.data(), ld, ld);
     times_u_hat(rows, own.BYM);
     subtract(rows, own.BYM, own.W);
+  }
+}
+
+// The same of an island whose systems are solved in velocities: P = u_hat^T V, V what the rows leave of u_hat.
+void StepLinearization::velocity_responses(int index, const double* Y, const double* u_hat) {
+  IslandMatrices& x = islands_[index];
+  const int nv = island(index).num_dofs();
+  const int ld = padded(nv);
+  const int lower = x.problem.lower_levels();
+  const auto times_u_hat = [&](int rows, std::vector<double>& out) {
+    make_room(out, std::size_t(rows) * ld);
+    multiply(Product::set, rows_of(reduced_.data(), rows, nv, ld), u_hat, out.data(), ld, ld, product_);
+  };
+  const auto reduce = [&](int level) {
+    const std::size_t size = std::size_t(reduced_size(index, level)) * ld;
+    for (auto* values : {&reduced_, &expanded_}) make_room(*values, size);
+    if (level == last_level) x.problem.reduced_rows(Y, reduced_.data(), ld, ld);
+    else x.problem.reduced_rows(level, Y, reduced_.data(), ld, ld);
+    if (level == last_level) x.problem.expand_transposed(Y, expanded_.data(), ld, ld);
+    else x.problem.expand_transposed(level, Y, expanded_.data(), ld, ld);
+  };
+  reduce(last_level);
+  times_u_hat(reduced_size(index), x.BYM);
+  make_room(response_, std::size_t(nv) * ld);
+  make_room(difference_, std::size_t(reduced_size(index)) * ld);
+  std::copy_n(u_hat, std::size_t(nv) * ld, response_.data());
+  x.problem.velocity_responses(reduced_.data(), expanded_.data(), nv, ld, response_.data(), x.W.data(),
+                               lower > 0 ? difference_.data() : nullptr);
+  multiply(Product::set, transposed(u_hat, nv, nv, ld), response_.data(), x.P_T.data(), ld, ld, product_);
+
+  for (int level = lower - 1; level >= 0; --level) {
+    IslandMatrices::Lower& own = x.lower[level];
+    const int rows = reduced_size(index, level);
+    const std::size_t size = std::size_t(rows) * ld;
+    for (auto* values : {&own.W, &difference_}) make_room(*values, size);
+    reduce(level);
+    times_u_hat(rows, own.BYM);
+    x.problem.pass_down(level, difference_.data(), own.W.data(), ld, ld);
+    x.problem.solve_level_transposed(level, reduced_.data(), expanded_.data(), nv, ld, own.W.data());
+    std::copy_n(own.W.data(), size, difference_.data());
+    multiply(Product::subtract, transposed(own.BYM.data(), nv, rows, ld), own.W.data(), x.P_T.data(), ld, ld, product_);
   }
 }
 
