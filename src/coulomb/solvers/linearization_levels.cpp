@@ -15,7 +15,7 @@ namespace {
 constexpr double negligible_speed = 1e-8;  // scaled: of a level whose right-hand side is taken to be the last one's
 constexpr double clear_margin = 1e-6;      // scaled: of a label, far above the rounding of slips
 constexpr double label_rho = 1e-3;         // over the compliance, as labels of level 0 are read
-constexpr double same_direction = 1e-7;    // of slip
+constexpr double negligible_turn = 1e-8;   // of directions of slip, weighed by what rounds keep
 
 template <class Vector>
 double* grown(Vector& v, std::size_t size) {
@@ -131,7 +131,7 @@ int ProblemLinearization::find_lower_levels(bool redundant_rows) {
   if (!redundant_rows && count == 0) return 0;
 
   const int size = last_.size;
-  double* x = grown(buffer_, static_cast<std::size_t>(size));
+  double* x = grown(buffer_, static_cast<std::size_t>(scaled_.n));
   double* round = grown(second_round_, static_cast<std::size_t>(size));
   double* again = grown(first_round_, static_cast<std::size_t>(size));
   for (int i = 0; i < size; ++i) x[i] = std::sin(1.0 + 2.4 * i);
@@ -147,10 +147,20 @@ int ProblemLinearization::find_lower_levels(bool redundant_rows) {
     for (int i = 0; i < size; ++i) energy += x[i] * (round[i] - again[i]);
     return std::sqrt(std::abs(energy));
   };
+  const auto largest = [&] {
+    double value = 0;
+    for (int i = 0; i < size; ++i) value = std::max(value, std::abs(x[i]));
+    return value;
+  };
+  const double given = largest();
   const double once = moved_by_round();
+  const double kept_once = largest() / given;
   const double twice = moved_by_round();
+  const double kept_twice = largest() / given;
 
-  if (slides()) count = std::max(count, 1);
+  // Level 0 slips in directions of its own, and passes on what rounds keep of that.
+  const double kept = 2 * (below > 1 ? kept_twice : kept_once);
+  if (slides() && count == 0 && !(kept <= negligible_turn) && !(kept * turn_of_slip() <= negligible_turn)) count = 1;
   for (int level = 0; level < below; ++level) {
     if (static_cast<int>(lower_lambda_.size()) <= level) lower_lambda_.emplace_back();
     if (level > 1) {
@@ -167,6 +177,23 @@ int ProblemLinearization::find_lower_levels(bool redundant_rows) {
   if (static_cast<int>(lower_systems_.size()) < count) lower_systems_.resize(static_cast<std::size_t>(count));
   if (static_cast<int>(lower_modes_.size()) < count) lower_modes_.resize(static_cast<std::size_t>(count));
   return count;
+}
+
+/// How far directions and speeds of slip differ between level 0 and the last one; of a pyramid they are its facets'.
+double ProblemLinearization::turn_of_slip() {
+  scaled_.set_level(nullptr);
+  scaled_.velocity(lower_lambda_[0].data(), c_.data());
+  lower_modes_.resize(std::max<std::size_t>(lower_modes_.size(), 1));
+  lower_modes_[0].resize(scaled_.num_blocks);
+  choose_modes(labels_[0], lower_lambda_[0].data(), c_.data(), lower_modes_[0]);
+  double turn = 0;
+  for (int b = 0; b < scaled_.num_blocks; ++b) {
+    if (modes_[b].mode != Mode::sliding) continue;
+    const BlockMode& first = lower_modes_[0][b];
+    for (const double part : {first.nx - modes_[b].nx, first.ny - modes_[b].ny, first.k - modes_[b].k})
+      turn = std::max(turn, std::abs(part));
+  }
+  return turn;
 }
 
 void ProblemLinearization::impulses(int level, double* lambda) const {

@@ -114,22 +114,14 @@ void StepLinearization::subtract_level(int index, int level, const double* r_k_T
   const IslandMatrices::Lower& own = islands_[index].lower[level];
   const int nv = island(index).num_dofs();
   const int ld = padded(nv);
-  const int m = reduced_size(index, level);
-  const int width = padded(count);
-  make_room(difference_, std::size_t(m) * width);
-  std::fill_n(difference_.data(), std::size_t(m) * width, 0.0);
-  if (Bs_k) std::copy_n(Bs_k, std::size_t(m) * width, difference_.data());
-  if (r_k_T != r_T) {
-    for (int i = 0; i < m; ++i) {
-      const double* row = own.BYM.data() + std::size_t(i) * ld;
-      for (int k = 0; k < count; ++k) {
-        double sum = 0;
-        for (int d = 0; d < nv; ++d) sum += row[d] * (r_k_T[std::size_t(k) * ld + d] - r_T[std::size_t(k) * ld + d]);
-        difference_[std::size_t(i) * width + k] += sum;
-      }
-    }
-  }
-  multiply(Product::subtract, transposed(difference_.data(), count, m, width), own.W.data(), dv_T, ld, ld, product_);
+  if (Bs_k)
+    multiply(Product::subtract, transposed(Bs_k, count, reduced_size(index, level), padded(count)), own.W.data(), dv_T,
+             ld, ld, product_);
+  if (r_k_T == r_T) return;
+  const std::size_t size = std::size_t(count) * ld;
+  make_room(difference_, size);
+  for (std::size_t i = 0; i < size; ++i) difference_[i] = r_k_T[i] - r_T[i];
+  multiply(Product::subtract, rows_of(difference_.data(), count, nv, ld), own.P_T.data(), dv_T, ld, ld, product_);
 }
 
 // Both right-hand sides with the multipliers of the lower level: what belongs to it was counted with the last one's.

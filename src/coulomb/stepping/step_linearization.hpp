@@ -59,6 +59,7 @@ class StepLinearization final : public StepGradient {
     /// The same of levels that count by themselves (ProblemLinearization::lower_levels). P_T then is of all.
     struct Lower {
       std::vector<double> r_q, W, BYM, Bs_q, Bs_v;
+      std::vector<double> P_T;  // (W^T B J Mh^-1)^T: the level's part of P
     };
     std::vector<Lower> lower;
   };
@@ -120,6 +121,7 @@ class StepLinearization final : public StepGradient {
   void prepare_matrices();
   void response_matrices(int index);
   void velocity_responses(int index, const double* Y, const double* u_hat);
+  void subtract_response(int index, int level);
   void right_hand_sides();
   void row_columns();
   /// Rows (dq1, dv1) of twice the island's dofs: A_T (null: not wanted) for its q, then its v; B_tau_T for its joint forces.

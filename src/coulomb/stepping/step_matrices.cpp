@@ -100,20 +100,20 @@ void StepLinearization::response_matrices(int index) {
     x.problem.expand_transposed(Y, reduced_.data(), ld, ld);
     times_u_hat(m, x.W);
   }
-  const auto subtract = [&](int rows, const std::vector<double>& BYM, const std::vector<double>& W) {
-    multiply(Product::subtract, transposed(BYM.data(), nv, rows, ld), W.data(), x.P_T.data(), ld, ld, product_);
+  const auto subtract = [&] {
+    multiply(Product::subtract, transposed(x.BYM.data(), nv, m, ld), x.W.data(), x.P_T.data(), ld, ld, product_);
   };
   const int lower = x.problem.lower_levels();
   if (lower == 0) {
     x.problem.solve_reduced_transposed(x.W.data(), ld, ld);
-    subtract(m, x.BYM, x.W);
+    subtract();
     return;
   }
 
   // Lower levels by themselves: what the level above passes down to them.
   make_room(difference_, std::size_t(m) * ld);
   x.problem.solve_upper_transposed(x.W.data(), difference_.data(), ld, ld);
-  subtract(m, x.BYM, x.W);
+  subtract();
   for (int level = lower - 1; level >= 0; --level) {
     IslandMatrices::Lower& own = x.lower[level];
     const int rows = reduced_size(index, level);
@@ -124,7 +124,7 @@ void StepLinearization::response_matrices(int index) {
     std::copy_n(own.W.data(), size, difference_.data());
     x.problem.reduced_rows(level, Y, reduced_.data(), ld, ld);
     times_u_hat(rows, own.BYM);
-    subtract(rows, own.BYM, own.W);
+    subtract_response(index, level);
   }
 }
 
@@ -165,8 +165,21 @@ void StepLinearization::velocity_responses(int index, const double* Y, const dou
     x.problem.pass_down(level, difference_.data(), own.W.data(), ld, ld);
     x.problem.solve_level_transposed(level, reduced_.data(), expanded_.data(), nv, ld, own.W.data());
     std::copy_n(own.W.data(), size, difference_.data());
-    multiply(Product::subtract, transposed(own.BYM.data(), nv, rows, ld), own.W.data(), x.P_T.data(), ld, ld, product_);
+    subtract_response(index, level);
   }
+}
+
+// What a lower level takes of P.
+void StepLinearization::subtract_response(int index, int level) {
+  IslandMatrices& x = islands_[index];
+  IslandMatrices::Lower& own = x.lower[level];
+  const int nv = island(index).num_dofs();
+  const int ld = padded(nv);
+  const std::size_t size = std::size_t(nv) * ld;
+  make_room(own.P_T, size);
+  multiply(Product::set, transposed(own.BYM.data(), nv, reduced_size(index, level), ld), own.W.data(), own.P_T.data(), ld,
+           ld, product_);
+  for (std::size_t i = 0; i < size; ++i) x.P_T[i] -= own.P_T[i];
 }
 
 // r_q, r_v (transposed); the velocity columns are then P r - W^T B s.
