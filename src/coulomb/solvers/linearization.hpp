@@ -105,9 +105,10 @@ class ProblemLinearization {
   /// x: b + pass_up of the highest lower level, to the last level's; b: B s.
   void solve_upper(double* x, const double* b, int ncols, int ld);
   /// Where systems are solved in velocities, all columns cost less from the island's Y (dense, dofs x ld of them), by B Y and C^T Y of the
-  /// last level or of a lower one: V (dofs x ld) = U to U - Y^T B^T W, W = solve_upper_transposed of C^T Y U; lowest: as there, or null.
+  /// last level or of a lower one: V = U - Y^T B^T W (dofs x ld), W = solve_upper_transposed of C^T Y U; lowest: as there, or null.
   bool responds_in_velocities() const;
-  void velocity_responses(const double* BY, const double* CtY, int dofs, int ld, double* V, double* W, double* lowest);
+  void velocity_responses(const double* BY, const double* CtY, int dofs, int ld, const double* U, double* V, double* W,
+                          double* lowest);
   void solve_level_transposed(int level, const double* BY, const double* CtY, int dofs, int ld, double* X);
   /// z (of s) and z_lower[level] (of the s of that level) with w . dlambda = z . s + sum of z_lower . s_lower.
   void solve_transposed(const double* w, double* z, double* const* z_lower);
@@ -144,12 +145,16 @@ class ProblemLinearization {
   void round_weights();
 
   // linearization_responses.cpp
+  void solve_refined_transposed(int level, double* x, int ncols, int ld);
   /// A block whose Q is not zero.
   struct Special {
     int block = 0, first = 0, count = 0;
     double Q[36] = {};
   };
   void apply_local_transposed(const ReducedSystem& system, int block, const double* from, int ld, double* to) const;
+  void add_local_transposed(const ReducedSystem& system, const double* from, int ld, double* to) const;
+  static void subtract_Q(const Special& special, const double* x, int ld, double* to);
+  void find_special();
   void solve_velocities_transposed(ReducedSystem& system, double* V, int ld);
 
   // linearization_yields.cpp
@@ -218,6 +223,7 @@ class ProblemLinearization {
   std::vector<RoundWeight> round_weights_;  ///< B E C, a few entries a row
   std::vector<Special> special_;
   std::vector<double> special_c_, places_;  ///< of velocity_responses
+  std::vector<double> right_side_;
   ProductScratch product_;
 
   std::vector<Yield> yields_, other_yields_, start_, smallest_;  ///< per block

@@ -20,6 +20,10 @@ COULOMB_SIMD void add_row(double a, const double* __restrict x, int n, double* _
   for (int j = 0; j < n; ++j) y[j] += a * x[j];
 }
 
+void scale_rows(double a, int n, double* x) {
+  for (int i = 0; i < n; ++i) x[i] *= a;
+}
+
 double* grown(std::vector<double>& v, std::size_t size) {
   if (v.size() < size) v.resize(size);
   return v.data();
@@ -44,8 +48,33 @@ void ProblemLinearization::apply_local_transposed(const ReducedSystem& system, i
   const double* inverse = system.local_inverse(block);
   std::fill_n(to, static_cast<std::size_t>(count) * ld, 0.0);
   for (int i = 0; i < count; ++i)
-    for (int j = 0; j < count; ++j)
-      if (inverse[j * count + i] != 0) add_row(inverse[j * count + i], from + static_cast<long>(j) * ld, ld, to + static_cast<long>(i) * ld);
+    for (int j = 0; j < count; ++j) {
+      const double weight = inverse[j * count + i];
+      if (weight != 0) add_row(weight, from + static_cast<long>(j) * ld, ld, to + static_cast<long>(i) * ld);
+    }
+}
+
+/// to += D^-T from, of all blocks.
+void ProblemLinearization::add_local_transposed(const ReducedSystem& system, const double* from, int ld,
+                                                double* to) const {
+  for (int b = 0; b < scaled_.num_blocks; ++b) {
+    const int count = system.first[b + 1] - system.first[b];
+    const double* inverse = system.local_inverse(b);
+    for (int i = 0; i < count; ++i)
+      for (int j = 0; j < count; ++j) {
+        const double weight = inverse[j * count + i];
+        const long row = system.first[b];
+        if (weight != 0) add_row(weight, from + (row + j) * ld, ld, to + (row + i) * ld);
+      }
+  }
+}
+
+/// to -= Q^T x of a block.
+void ProblemLinearization::subtract_Q(const Special& special, const double* x, int ld, double* to) {
+  for (int i = 0; i < special.count; ++i)
+    for (int j = 0; j < special.count; ++j)
+      if (special.Q[6 * j + i] != 0)
+        add_row(-special.Q[6 * j + i], x + static_cast<long>(j) * ld, ld, to + static_cast<long>(i) * ld);
 }
 
 /// V (dofs x ld) = H^-T V; trees have padded places in H.
@@ -62,18 +91,39 @@ void ProblemLinearization::solve_velocities_transposed(ReducedSystem& system, do
     std::copy_n(places + static_cast<std::size_t>(scaled_.Y.tree_start(static_cast<int>(t))) * ld, static_cast<std::size_t>(sizes[t]) * ld, own);
 }
 
+/// x = A^-T x. In velocities it loses the digits that a division by E costs: of one column, a second round brings them back.
+void ProblemLinearization::solve_refined_transposed(int level, double* x, int ncols, int ld) {
+  ReducedSystem& system = level < lower_ ? lower_systems_[level] : upper_system(level);
+  const int size = system.size;
+  const bool refined = scaled_.factored && ncols == 1 && ld == 1 && level <= levels_;
+  double* left = grown(right_side_, static_cast<std::size_t>(size));
+  if (refined) std::copy_n(x, size, left);
+  system.solve_transposed(scaled_, x, ncols, ld);
+  if (!refined) return;
+
+  // x + A^-T (b - C^T (G + E) B^T x - Q x).
+  std::fill_n(change_.begin(), scaled_.ld, 0.0);
+  std::fill_n(earlier_.begin(), scaled_.ld, 0.0);
+  for (int i = 0; i < size; ++i) {
+    const ReducedRow& row = system.rows[i];
+    if (row.one_b) change_[row.row_b] += x[i];
+    else
+      for (int k = 0; k < 3; ++k) change_[row.row + k] += row.b[k] * x[i];
+  }
+  scaled_.add_product(change_.data(), earlier_.data());
+  for (int i = 0; i < size; ++i) {
+    const ReducedRow& row = system.rows[i];
+    const double* c = earlier_.data() + row.row;
+    left[i] -= row.q * x[i] + (row.one_c ? earlier_[row.row_c] : row.c[0] * c[0] + row.c[1] * c[1] + row.c[2] * c[2]);
+  }
+  system.solve_transposed(scaled_, left, 1, 1);
+  for (int i = 0; i < size; ++i) x[i] += left[i];
+}
+
 bool ProblemLinearization::responds_in_velocities() const { return scaled_.factored && sharper_levels_ == 0; }
 
-void ProblemLinearization::velocity_responses(const double* BY, const double* CtY, int dofs, int ld, double* V, double* W,
-                                              double* lowest) {
-  const int size = last_.size;
-  const std::size_t square = static_cast<std::size_t>(dofs) * ld;
-  const std::size_t all = static_cast<std::size_t>(size) * ld;
-  double* sum = grown(first_round_, square);
-  double* own = grown(rows_, static_cast<std::size_t>(scaled_.n) * ld);
-  std::fill_n(sum, square, 0.0);
-
-  // Q = D - B E C of the blocks where it is not zero; c and its sum there.
+/// The blocks where Q = D - B E C is not zero.
+void ProblemLinearization::find_special() {
   special_.clear();
   for (int b = 0; b < scaled_.num_blocks; ++b) {
     const Block& block = scaled_.blocks[b];
@@ -97,6 +147,19 @@ void ProblemLinearization::velocity_responses(const double* BY, const double* Ct
     }
     if (any) special_.push_back(special);
   }
+}
+
+void ProblemLinearization::velocity_responses(const double* BY, const double* CtY, int dofs, int ld, const double* U,
+                                              double* V, double* W, double* lowest) {
+  const int size = last_.size;
+  const std::size_t square = static_cast<std::size_t>(dofs) * ld;
+  const std::size_t all = static_cast<std::size_t>(size) * ld;
+  double* sum = grown(first_round_, square);
+  double* own = grown(rows_, static_cast<std::size_t>(scaled_.n) * ld);
+  std::fill_n(sum, square, 0.0);
+  std::copy_n(U, square, V);
+
+  find_special();
   double* c = nullptr;
   double* c_sum = nullptr;
   if (!special_.empty()) {
@@ -116,12 +179,9 @@ void ProblemLinearization::velocity_responses(const double* BY, const double* Ct
     add_row(1, V, static_cast<int>(square), sum);
     if (level == lower_ && lowest) {
       multiply(Product::set, rows_of(CtY, size, dofs, ld), V, W, ld, ld, product_);
-      for (int b = 0; b < scaled_.num_blocks; ++b) {
-        const std::size_t at = static_cast<std::size_t>(last_.first[b]) * ld;
-        const int count = (last_.first[b + 1] - last_.first[b]) * ld;
-        if (c) add_row(1, c + at, count, W + at);
-        apply_local_transposed(last_, b, W + at, ld, lowest + at);
-      }
+      if (c) add_row(1, c, static_cast<int>(all), W);
+      std::fill_n(lowest, all, 0.0);
+      add_local_transposed(last_, W, ld, lowest);
     }
     for (const Special& special : special_) {
       const std::size_t at = static_cast<std::size_t>(special.first) * ld;
@@ -131,38 +191,53 @@ void ProblemLinearization::velocity_responses(const double* BY, const double* Ct
       multiply(Product::set, rows_of(CtY + at, special.count, dofs, ld), V, own, ld, ld, product_);
       add_row(1, c + at, count, own);
       apply_local_transposed(last_, special.block, own, ld, x);
-      for (int i = 0; i < special.count; ++i)
-        for (int j = 0; j < special.count; ++j)
-          if (special.Q[6 * j + i] != 0)
-            add_row(-special.Q[6 * j + i], x + static_cast<long>(j) * ld, ld, c + at + static_cast<long>(i) * ld);
+      subtract_Q(special, x, ld, c + at);
     }
   }
 
   multiply(Product::set, rows_of(CtY, size, dofs, ld), sum, own, ld, ld, product_);
   if (c_sum) add_row(1, c_sum, static_cast<int>(all), own);
-  for (int b = 0; b < scaled_.num_blocks; ++b) {
-    const std::size_t at = static_cast<std::size_t>(last_.first[b]) * ld;
-    apply_local_transposed(last_, b, own + at, ld, W + at);
+  std::fill_n(W, all, 0.0);
+  add_local_transposed(last_, own, ld, W);
+
+  // Once more, with what is left of the right-hand sides: K loses digits where U has them.
+  std::copy_n(U, square, sum);
+  add_row(-1, V, static_cast<int>(square), sum);
+  multiply(Product::subtract, transposed(BY, dofs, size, ld), W, sum, ld, ld, product_);
+  for (const Special& special : special_) {
+    const std::size_t at = static_cast<std::size_t>(special.first) * ld;
+    scale_rows(-1, special.count * ld, c + at);
+    subtract_Q(special, W + at, ld, c + at);
+    apply_local_transposed(last_, special.block, c + at, ld, own);
+    multiply(Product::subtract, transposed(BY + at, dofs, special.count, ld), own, sum, ld, ld, product_);
   }
+  solve_velocities_transposed(last_, sum, ld);
+  multiply(Product::set, rows_of(CtY, size, dofs, ld), sum, own, ld, ld, product_);
+  if (c) add_row(1, c, static_cast<int>(all), own);
+  add_local_transposed(last_, own, ld, W);
 }
 
 void ProblemLinearization::solve_level_transposed(int level, const double* BY, const double* CtY, int dofs, int ld,
                                                   double* X) {
   ReducedSystem& own = system(level);
+  const std::size_t all = static_cast<std::size_t>(own.size) * ld;
+  const std::size_t square = static_cast<std::size_t>(dofs) * ld;
   double* local = grown(rows_, static_cast<std::size_t>(scaled_.n) * ld);
-  double* moved = grown(first_round_, static_cast<std::size_t>(dofs) * ld);
-  const auto apply_local = [&](const double* from, double* to) {
-    for (int b = 0; b < scaled_.num_blocks; ++b) {
-      const std::size_t at = static_cast<std::size_t>(own.first[b]) * ld;
-      apply_local_transposed(own, b, from + at, ld, to + at);
-    }
-  };
-  apply_local(X, local);
+  double* moved = grown(first_round_, square);
+  std::fill_n(local, all, 0.0);
+  add_local_transposed(own, X, ld, local);
   multiply(Product::set, transposed(BY, dofs, own.size, ld), local, moved, ld, ld, product_);
   solve_velocities_transposed(own, moved, ld);
   multiply(Product::subtract, rows_of(CtY, own.size, dofs, ld), moved, X, ld, ld, product_);
-  apply_local(X, local);
-  std::copy_n(local, static_cast<std::size_t>(own.size) * ld, X);
+  std::fill_n(local, all, 0.0);
+  add_local_transposed(own, X, ld, local);
+
+  // Once more, with what is left: as above.
+  multiply(Product::subtract, transposed(BY, dofs, own.size, ld), local, moved, ld, ld, product_);
+  solve_velocities_transposed(own, moved, ld);
+  multiply(Product::set, rows_of(CtY, own.size, dofs, ld), moved, X, ld, ld, product_);
+  add_local_transposed(own, X, ld, local);
+  std::copy_n(local, all, X);
 }
 
 }  // namespace coulomb

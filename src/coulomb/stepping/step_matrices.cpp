@@ -150,8 +150,7 @@ void StepLinearization::velocity_responses(int index, const double* Y, const dou
   times_u_hat(reduced_size(index), x.BYM);
   make_room(response_, std::size_t(nv) * ld);
   make_room(difference_, std::size_t(reduced_size(index)) * ld);
-  std::copy_n(u_hat, std::size_t(nv) * ld, response_.data());
-  x.problem.velocity_responses(reduced_.data(), expanded_.data(), nv, ld, response_.data(), x.W.data(),
+  x.problem.velocity_responses(reduced_.data(), expanded_.data(), nv, ld, u_hat, response_.data(), x.W.data(),
                                lower > 0 ? difference_.data() : nullptr);
   multiply(Product::set, transposed(u_hat, nv, nv, ld), response_.data(), x.P_T.data(), ld, ld, product_);
 
