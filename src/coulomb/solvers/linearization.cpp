@@ -13,7 +13,6 @@ namespace {
 
 constexpr double negligible_round = 1e-5;  // its square is what is then neglected
 
-
 COULOMB_SIMD void add_row(double a, const double* __restrict x, int n, double* __restrict y) {
   for (int j = 0; j < n; ++j) y[j] += a * x[j];
 }

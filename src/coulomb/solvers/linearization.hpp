@@ -132,7 +132,7 @@ class ProblemLinearization {
   void own_labels(const double* lambda, const double* c, double least_margin, Labels& labels);
   void build_level(int level);
   int find_lower_levels(bool redundant_rows);
-  double turn_of_slip();
+  double difference_of_slip();
   void choose_modes(const Labels& labels, const double* lambda, const double* c, std::vector<BlockMode>& modes) const;
   void gather(const ReducedSystem& system, bool of_b, const double* Y, double* out, int ncols, int ld) const;
   void scatter(const ReducedSystem& system, bool of_b, const double* x, double* out, int ncols, int ld) const;

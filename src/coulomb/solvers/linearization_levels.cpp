@@ -15,7 +15,7 @@ namespace {
 constexpr double negligible_speed = 1e-8;  // scaled: of a level whose right-hand side is taken to be the last one's
 constexpr double clear_margin = 1e-6;      // scaled: of a label, far above the rounding of slips
 constexpr double label_rho = 1e-3;         // over the compliance, as labels of level 0 are read
-constexpr double negligible_turn = 1e-8;   // of directions of slip, weighed by what rounds keep
+constexpr double negligible_slip = 1e-8;   // of differences of slip, times what rounds keep of a unit
 
 template <class Vector>
 double* grown(Vector& v, std::size_t size) {
@@ -152,15 +152,14 @@ int ProblemLinearization::find_lower_levels(bool redundant_rows) {
     for (int i = 0; i < size; ++i) value = std::max(value, std::abs(x[i]));
     return value;
   };
-  const double given = largest();
   const double once = moved_by_round();
-  const double kept_once = largest() / given;
+  const double kept_once = largest();
   const double twice = moved_by_round();
-  const double kept_twice = largest() / given;
+  const double kept_twice = largest();
 
-  // Level 0 slips in directions of its own, and passes on what rounds keep of that.
-  const double kept = 2 * (below > 1 ? kept_twice : kept_once);
-  if (slides() && count == 0 && !(kept <= negligible_turn) && !(kept * turn_of_slip() <= negligible_turn)) count = 1;
+  // Level 0 slips at impulses and in directions of its own, and rounds keep what redundant contacts make of that.
+  const double kept = below > 1 ? kept_twice : kept_once;
+  if (slides() && count == 0 && !(kept * difference_of_slip() <= negligible_slip)) count = 1;
   for (int level = 0; level < below; ++level) {
     if (static_cast<int>(lower_lambda_.size()) <= level) lower_lambda_.emplace_back();
     if (level > 1) {
@@ -179,21 +178,22 @@ int ProblemLinearization::find_lower_levels(bool redundant_rows) {
   return count;
 }
 
-/// How far directions and speeds of slip differ between level 0 and the last one; of a pyramid they are its facets'.
-double ProblemLinearization::turn_of_slip() {
+/// How far impulses, directions and speeds of slip differ between level 0 and the last one.
+double ProblemLinearization::difference_of_slip() {
   scaled_.set_level(nullptr);
   scaled_.velocity(lower_lambda_[0].data(), c_.data());
   lower_modes_.resize(std::max<std::size_t>(lower_modes_.size(), 1));
   lower_modes_[0].resize(scaled_.num_blocks);
   choose_modes(labels_[0], lower_lambda_[0].data(), c_.data(), lower_modes_[0]);
-  double turn = 0;
+  double largest = 0;
+  for (int i = 0; i < scaled_.n; ++i) largest = std::max(largest, std::abs(lower_lambda_[0][i] - lambda_[i]));
   for (int b = 0; b < scaled_.num_blocks; ++b) {
     if (modes_[b].mode != Mode::sliding) continue;
     const BlockMode& first = lower_modes_[0][b];
     for (const double part : {first.nx - modes_[b].nx, first.ny - modes_[b].ny, first.k - modes_[b].k})
-      turn = std::max(turn, std::abs(part));
+      largest = std::max(largest, std::abs(part));
   }
-  return turn;
+  return largest;
 }
 
 void ProblemLinearization::impulses(int level, double* lambda) const {

@@ -84,11 +84,13 @@ void ProblemLinearization::solve_velocities_transposed(ReducedSystem& system, do
   std::fill_n(places, static_cast<std::size_t>(scaled_.Y.columns()) * ld, 0.0);
   double* own = V;
   for (std::size_t t = 0; t < sizes.size(); own += static_cast<std::size_t>(sizes[t++]) * ld)
-    std::copy_n(own, static_cast<std::size_t>(sizes[t]) * ld, places + static_cast<std::size_t>(scaled_.Y.tree_start(static_cast<int>(t))) * ld);
+    std::copy_n(own, static_cast<std::size_t>(sizes[t]) * ld,
+                places + static_cast<std::size_t>(scaled_.Y.tree_start(static_cast<int>(t))) * ld);
   system.solve_velocities_transposed(places, ld, ld);
   own = V;
   for (std::size_t t = 0; t < sizes.size(); own += static_cast<std::size_t>(sizes[t++]) * ld)
-    std::copy_n(places + static_cast<std::size_t>(scaled_.Y.tree_start(static_cast<int>(t))) * ld, static_cast<std::size_t>(sizes[t]) * ld, own);
+    std::copy_n(places + static_cast<std::size_t>(scaled_.Y.tree_start(static_cast<int>(t))) * ld,
+                static_cast<std::size_t>(sizes[t]) * ld, own);
 }
 
 /// x = A^-T x. In velocities it loses the digits that a division by E costs: of one column, a second round brings them back.

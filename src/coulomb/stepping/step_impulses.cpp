@@ -59,7 +59,8 @@ void StepLinearization::impulses_of_levels(int index, const double* r_T, const d
     for (std::size_t i = 0; i < to.size(); ++i) to[i] += up[i];
   };
   for (int level = 0; level < x.problem.lower_levels(); ++level) {
-    std::vector<double> solved = right_hand_side(reduced_size(index, level), x.lower[level].BYM, lower[level].r_T, lower[level].Bs);
+    std::vector<double> solved =
+        right_hand_side(reduced_size(index, level), x.lower[level].BYM, lower[level].r_T, lower[level].Bs);
     add_up(solved);
     x.problem.solve_level(level, solved.data(), width, width);
     x.problem.pass_up(level, solved.data(), up.data(), width, width);

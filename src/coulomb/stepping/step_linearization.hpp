@@ -178,13 +178,14 @@ class StepLinearization final : public StepGradient {
   bool have_all_spins_ = false;
   std::vector<double> spin_mass_;  // 6 x ld of one island
   std::vector<Rotation> rotations_;
-  std::vector<int> tree_rotations_;  // num_trees + 1: of rotations_
+  std::vector<int> tree_rotations_;      // num_trees + 1: of rotations_
   std::vector<unsigned char> inactive_;  // without impulse at every level
   std::vector<Mode> modes_;              // of the level in place
   std::vector<int> facets_;
-  std::vector<double> rate_next_, body_twist_;                                        // column rates at v+
-  std::vector<double> reduced_, expanded_, response_, out_, dense_, dense_factor_, A_T_, B_tau_T_, local_;  // of one island
-  std::vector<double*> r_q_of_, s_of_;                                                // by island
+  std::vector<double> rate_next_, body_twist_;  // column rates at v+
+  std::vector<double> reduced_, expanded_, response_, out_, dense_, dense_factor_, A_T_, B_tau_T_,
+      local_;                           // of one island
+  std::vector<double*> r_q_of_, s_of_;  // by island
   std::vector<double> w_, scratch_, lambda_bar_;
   std::vector<RightHandSide> sides_;  // of one parameter
   struct ParameterSides {

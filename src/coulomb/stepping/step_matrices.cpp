@@ -176,8 +176,8 @@ void StepLinearization::subtract_response(int index, int level) {
   const int ld = padded(nv);
   const std::size_t size = std::size_t(nv) * ld;
   make_room(own.P_T, size);
-  multiply(Product::set, transposed(own.BYM.data(), nv, reduced_size(index, level), ld), own.W.data(), own.P_T.data(), ld,
-           ld, product_);
+  multiply(Product::set, transposed(own.BYM.data(), nv, reduced_size(index, level), ld), own.W.data(), own.P_T.data(),
+           ld, ld, product_);
   for (std::size_t i = 0; i < size; ++i) x.P_T[i] -= own.P_T[i];
 }
 
