@@ -150,7 +150,7 @@ void ProblemLinearization::solve_upper_transposed(double* x, double* lowest, int
   std::copy_n(x, length, next);
   std::fill_n(x, length, 0.0);
   for (int level = total_levels(); level >= lower_; --level) {
-    solve_refined_transposed(level, next, ncols, ld);
+    solve_level_transposed(level, next, ncols, ld);
     for (int i = 0; i < last().size; ++i)
       add_row(1, next + static_cast<long>(i) * ld, ncols, x + static_cast<long>(i) * ld);
     std::copy_n(next, length, lowest);

@@ -94,9 +94,7 @@ class ProblemLinearization {
   void reduced_rows(int level, const double* Y, double* BY, int ncols, int ld) const;
   void expand_transposed(int level, const double* Y, double* CtY, int ncols, int ld) const;
   void solve_level(int level, double* rhs, int ncols, int ld) { system(level).solve(scaled_, rhs, ncols, ld); }
-  void solve_level_transposed(int level, double* rhs, int ncols, int ld) {
-    system(level).solve_transposed(scaled_, rhs, ncols, ld);
-  }
+  void solve_level_transposed(int level, double* rhs, int ncols, int ld);
   /// C^T E B^T x from the level above to this one, and B E C x from this one to the level above; as many rows as where they go to.
   void pass_down(int level, const double* x, double* out, int ncols, int ld);
   void pass_up(int level, const double* x, double* out, int ncols, int ld);
@@ -145,7 +143,7 @@ class ProblemLinearization {
   void round_weights();
 
   // linearization_responses.cpp
-  void solve_refined_transposed(int level, double* x, int ncols, int ld);
+  void subtract_transposed(const ReducedSystem& system, const double* x, int ld, double* left);
   /// A block whose Q is not zero.
   struct Special {
     int block = 0, first = 0, count = 0;

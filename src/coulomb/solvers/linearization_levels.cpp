@@ -237,7 +237,7 @@ void ProblemLinearization::solve_transposed(const double* w, double* z, double* 
   store(last(), x, z);
   for (int level = lower_ - 1; level >= 0; --level) {
     pass_down(level, lowest, down, 1, 1);
-    solve_refined_transposed(level, down, 1, 1);
+    solve_level_transposed(level, down, 1, 1);
     store(system(level), down, z_lower[level]);
     std::copy_n(down, system(level).size, lowest);
   }

@@ -1,4 +1,4 @@
-// The transposed responses of all velocities at once, W = K^T-part of a Jacobian, where systems are solved in velocities:
+// How all rows answer to all velocities at once, W of a Jacobian (step_linearization.hpp), where systems are solved in velocities:
 //
 //   A^T x_0 = C^T Y U,   A^T x_(k+1) = (B E C)^T x_k,   W = x_0 + x_1 + ...,      A = B Y Y^T C + D,   D = B E C + Q
 //
@@ -7,7 +7,8 @@
 //   V_(k+1) = H^-T (V_k - Y^T B^T D^-T c_k),   x_k = D^-T (C^T Y V_(k+1) + c_k),   c_(k+1) = c_k - Q^T x_k
 //
 // so that levels cost a solve with H each, and rows are met once; c is zero but where Q is not (contacts that slide, compliant rows). What
-// the rows leave of U is U - Y^T B^T W, the last V.
+// the rows leave of U is U - Y^T B^T W, the last V. A division by D costs the digits of E; what is left of the right-hand sides, solved for
+// once more, brings them back.
 #include <algorithm>
 
 #include "coulomb/simd.hpp"
@@ -93,33 +94,43 @@ void ProblemLinearization::solve_velocities_transposed(ReducedSystem& system, do
                 static_cast<std::size_t>(sizes[t]) * ld, own);
 }
 
-/// x = A^-T x. In velocities it loses the digits that a division by E costs: of one column, a second round brings them back.
-void ProblemLinearization::solve_refined_transposed(int level, double* x, int ncols, int ld) {
+/// X = A^-T X of a level. In velocities it loses the digits that a division by E costs: a second round brings them back.
+void ProblemLinearization::solve_level_transposed(int level, double* X, int ncols, int ld) {
   ReducedSystem& system = level < lower_ ? lower_systems_[level] : upper_system(level);
-  const int size = system.size;
-  const bool refined = scaled_.factored && ncols == 1 && ld == 1 && level <= levels_;
-  double* left = grown(right_side_, static_cast<std::size_t>(size));
-  if (refined) std::copy_n(x, size, left);
-  system.solve_transposed(scaled_, x, ncols, ld);
-  if (!refined) return;
+  const auto size = static_cast<std::size_t>(system.size);
+  if (!scaled_.factored) return system.solve_transposed(scaled_, X, ncols, ld);
+  double* left = grown(right_side_, size * ld);
+  std::copy_n(X, size * ld, left);
+  system.solve_transposed(scaled_, X, ncols, ld);
+  if (level > levels_) scaled_.set_compliance(compliance_ * share(level));
+  for (int column = 0; column < ncols; ++column) subtract_transposed(system, X + column, ld, left + column);
+  if (level > levels_) scaled_.set_compliance(compliance_);
+  system.solve_transposed(scaled_, left, ncols, ld);
+  for (std::size_t i = 0; i < size; ++i) add_row(1, left + i * ld, ncols, X + i * ld);
+}
 
-  // x + A^-T (b - C^T (G + E) B^T x - Q x).
-  std::fill_n(change_.begin(), scaled_.ld, 0.0);
-  std::fill_n(earlier_.begin(), scaled_.ld, 0.0);
-  for (int i = 0; i < size; ++i) {
+/// left -= A^T x = C^T (G + E) B^T x + Q x; entries ld apart.
+void ProblemLinearization::subtract_transposed(const ReducedSystem& system, const double* x, int ld, double* left) {
+  double* impulses = change_.data();
+  double* velocities = earlier_.data();
+  std::fill_n(impulses, scaled_.ld, 0.0);
+  std::fill_n(velocities, scaled_.ld, 0.0);
+  for (int i = 0; i < system.size; ++i) {
     const ReducedRow& row = system.rows[i];
-    if (row.one_b) change_[row.row_b] += x[i];
+    const double value = x[static_cast<long>(i) * ld];
+    if (row.one_b) impulses[row.row_b] += value;
     else
-      for (int k = 0; k < 3; ++k) change_[row.row + k] += row.b[k] * x[i];
+      for (int k = 0; k < 3; ++k) impulses[row.row + k] += row.b[k] * value;
   }
-  scaled_.add_product(change_.data(), earlier_.data());
-  for (int i = 0; i < size; ++i) {
+  scaled_.add_product(impulses, velocities);
+  for (int i = 0; i < system.size; ++i) {
     const ReducedRow& row = system.rows[i];
-    const double* c = earlier_.data() + row.row;
-    left[i] -= row.q * x[i] + (row.one_c ? earlier_[row.row_c] : row.c[0] * c[0] + row.c[1] * c[1] + row.c[2] * c[2]);
+    double sum = row.q * x[static_cast<long>(i) * ld];
+    if (row.one_c) sum += velocities[row.row_c];
+    else
+      for (int k = 0; k < 3; ++k) sum += row.c[k] * velocities[row.row + k];
+    left[static_cast<long>(i) * ld] -= sum;
   }
-  system.solve_transposed(scaled_, left, 1, 1);
-  for (int i = 0; i < size; ++i) x[i] += left[i];
 }
 
 bool ProblemLinearization::responds_in_velocities() const { return scaled_.factored && sharper_levels_ == 0; }
@@ -202,7 +213,7 @@ void ProblemLinearization::velocity_responses(const double* BY, const double* Ct
   std::fill_n(W, all, 0.0);
   add_local_transposed(last_, own, ld, W);
 
-  // Once more, with what is left of the right-hand sides: K loses digits where U has them.
+  // Once more, with what is left of the right-hand sides.
   std::copy_n(U, square, sum);
   add_row(-1, V, static_cast<int>(square), sum);
   multiply(Product::subtract, transposed(BY, dofs, size, ld), W, sum, ld, ld, product_);
