@@ -3,7 +3,9 @@
 Each entry is the beginning of a test's id and why it fails. An entry goes when its cause is mended; none is added without a cause.
 """
 
-ADJOINT = "a column of size 5e-3, by armature, of a stack that moves by 1: forward and reverse mode agree to 1e-12 absolutely"
+ADJOINT = (
+    "a column of size 5e-3, by armature, of a stack that moves by 1: forward and reverse mode agree to 1e-12 absolutely"
+)
 LEVELS = "what two proximal steps leave where contacts are nearly redundant: 1e-9 to 1e-7 of the velocities"
 CONTRADICTS = (
     "steps of jammed robots are relaxed: contacts and limits that contradict one another, not proved for every one"

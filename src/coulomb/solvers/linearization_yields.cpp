@@ -26,6 +26,7 @@ namespace {
 
 constexpr double tie = 1e-8;          // as in ScaledProblem::margin
 constexpr double same_row = 1e-12;    // 1 - cos^2 of two rows
+constexpr double immovable = 1e-10;   // scaled: of a row that nothing moves, up to rounding
 constexpr double least_share = 1e-3;  // of a velocity: rows that take less are not redundant with what asks for it
 constexpr double persistent = 0.9;    // of a redundant impulse: what a round leaves
 constexpr int response_rounds = 3;
@@ -75,12 +76,13 @@ void ProblemLinearization::yield_beside_parallel_rows() {
     for (int k = 0; k < block.size; ++k) {
       if (scaled_.rigid[block.row + k] > 0) continue;
       const double own = row_product(hard, k, hard, k);
+      if (!(own > immovable)) continue;
       for (int b = 0; b < scaled_.num_blocks; ++b) {
         const int row = scaled_.blocks[b].row;
         if (scaled_.blocks[b].type != BlockType::box || yields_[b].entirely || scaled_.rigid[row] > 0) continue;
         const double along = row_product(hard, k, b, 0);
         const double friction = row_product(b, 0, b, 0);
-        if (!(along * along > (1 - same_row) * own * friction && friction > 0)) continue;
+        if (!(along * along > (1 - same_row) * own * friction && friction > immovable)) continue;
         const double of_friction = along > 0 ? lambda_[row] : -lambda_[row];
         const double pressed = lambda_[block.row] * std::sqrt(own / friction) + of_friction;
         yields_[b].entirely = !is_limit || pressed > scaled_.bound[b] + tie;
