@@ -133,12 +133,12 @@ void Islands::scatter_solution(const SolverResult& from) {
   for (int index : order) {
     Island& island = pool[index];
     SolverResult& own = island.solution;
-    own.lambda.resize(island.rows.size()), own.lambda_0.resize(island.rows.size()), own.c.resize(island.rows.size());
+    for (auto* values : {&own.lambda, &own.lambda_0, &own.lambda_1, &own.c}) values->resize(island.rows.size());
     own.modes.resize(island.blocks.size()), own.facets.resize(island.blocks.size());
     own.margin.resize(island.blocks.size());
     for (std::size_t i = 0; i < island.rows.size(); ++i) {
       const int row = island.rows[i];
-      own.lambda_0[i] = from.lambda_0[row], own.c[i] = from.c[row];
+      own.lambda_0[i] = from.lambda_0[row], own.lambda_1[i] = from.lambda_1[row], own.c[i] = from.c[row];
     }
     for (std::size_t b = 0; b < island.blocks.size(); ++b) own.margin[b] = from.margin[island.blocks[b]];
   }

@@ -161,11 +161,13 @@ bool ReducedSystem::factorise_velocities(const ScaledProblem& problem, double de
                                [](const ReducedRow& r) { return r.one_b && r.one_c && r.row_b == r.row_c; });
     if (diagonal_[b]) {
       std::fill_n(K, width * width, 0.0);
+      std::fill_n(D, count * count, 0.0);
       for (int i = 0; i < count; ++i) {
         const ReducedRow& r = rows[first[b] + i];
-        D[i] = 1.0 / (problem.rigid[r.row_b] + problem.E[r.row_b] + r.q + delta * r.damping);
-        if (!std::isfinite(D[i])) return false;
-        K[(r.row_b - block.row) * (width + 1)] = D[i];
+        const double inverse = 1.0 / (problem.rigid[r.row_b] + problem.E[r.row_b] + r.q + delta * r.damping);
+        if (!std::isfinite(inverse)) return false;
+        D[i * (count + 1)] = inverse;
+        K[(r.row_b - block.row) * (width + 1)] = inverse;
       }
       continue;
     }
@@ -228,7 +230,7 @@ void ReducedSystem::solve_velocities(const ScaledProblem& problem, bool transpos
     if (diagonal_[b]) {
       for (int i = 0; i < count; ++i) {
         const double x = X[static_cast<long>(first[b] + i) * ldx + column] - (subtracted ? subtracted[i] : 0.0);
-        out[i] = local_inverse_[b][i] * x;
+        out[i] = local_inverse_[b][i * (count + 1)] * x;
       }
       return;
     }

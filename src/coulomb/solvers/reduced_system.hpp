@@ -43,6 +43,10 @@ class ReducedSystem {
   void step(const ScaledProblem& problem, const double* from, const double* from_c, double* to, double* c,
             int most_rounds = 2);
 
+  /// Of a factored problem: (B (R + E) C + Q)^-1 of a block, as wide as its unknowns; and W (velocities x columns) = H^-T W.
+  const double* local_inverse(int block) const { return local_inverse_[block]; }
+  void solve_velocities_transposed(double* W, int columns, int ldw) { velocities_.solve_transposed(W, columns, ldw); }
+
   int size = 0, ld = 0;
   bool symmetric = true;  ///< nothing slides
   std::vector<ReducedRow> rows;
@@ -74,8 +78,7 @@ class ReducedSystem {
 
   double delta_ = 0;  ///< of the last factorisation
   std::vector<double> work_, x_, moved_;
-  // In velocities: the inverse of each block's local matrix D (B (R + E) C + Q; only its diagonal where it is diagonal) and C D^-1 B, which
-  // acts on rows.
+  // In velocities: the inverse of each block's local matrix D (B (R + E) C + Q), whether it is diagonal, and C D^-1 B, which acts on rows.
   VelocityFactor velocities_;
   BlockMatrices local_inverse_, local_;
   std::vector<unsigned char> diagonal_;

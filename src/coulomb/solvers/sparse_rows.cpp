@@ -123,6 +123,7 @@ void SparseRows::find_runs() {
   runs_.clear();
   panels_.clear();
   const int num_blocks = static_cast<int>(problem_->blocks.size());
+  if (static_cast<int>(run_of_.size()) < num_blocks) run_of_.resize(num_blocks);
   std::size_t values = 0;
   for (int b = 0; b < num_blocks;) {
     // How far do the same trees go?
@@ -131,7 +132,10 @@ void SparseRows::find_runs() {
     run.first_panel = static_cast<int>(panels_.size());
     const auto& segments = problem_->segments[b];
     int rows = 0;
-    for (; b < num_blocks && same_trees(problem_->segments[b], segments); ++b) rows += problem_->blocks[b].size;
+    for (; b < num_blocks && same_trees(problem_->segments[b], segments); ++b) {
+      rows += problem_->blocks[b].size;
+      run_of_[b] = static_cast<int>(runs_.size());
+    }
     run.end_block = b;
 
     for (const RowSegment& segment : segments) {
@@ -150,6 +154,24 @@ void SparseRows::find_runs() {
     run.end_panel = static_cast<int>(panels_.size());
     runs_.push_back(run);
   }
+}
+
+double SparseRows::row_product(int block_a, int row_a, int block_b, int row_b) const {
+  const Run& run_a = runs_[run_of_[block_a]];
+  const Run& run_b = runs_[run_of_[block_b]];
+  const auto row = [&](const Panel& panel, int block, int k) {
+    return values(panel) + static_cast<std::size_t>(problem_->blocks[block].row + k - panel.row) * panel.ld;
+  };
+  double sum = 0;
+  for (int p = run_a.first_panel; p < run_a.end_panel; ++p) {
+    for (int o = run_b.first_panel; o < run_b.end_panel; ++o) {
+      if (panels_[p].tree != panels_[o].tree) continue;
+      const double* x = row(panels_[p], block_a, row_a);
+      const double* y = row(panels_[o], block_b, row_b);
+      for (int k = 0; k < panels_[p].size; ++k) sum += x[k] * y[k];
+    }
+  }
+  return sum;
 }
 
 void SparseRows::times_transposed(const double* x, double* w) const {

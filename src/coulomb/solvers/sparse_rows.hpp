@@ -20,6 +20,9 @@ class SparseRows {
   /// y += Y w.
   void add_times(const double* w, double* y) const;
 
+  /// (Y Y^T) of two rows, counted within their blocks.
+  double row_product(int block_a, int row_a, int block_b, int row_b) const;
+
   /// The rows of consecutive blocks on one tree that they all move: rows x ld, row major, without gaps.
   struct Panel {
     int tree = -1;
@@ -40,6 +43,7 @@ class SparseRows {
   const std::vector<Run>& runs() const { return runs_; }
   const Panel& panel(int index) const { return panels_[index]; }
   const double* values(const Panel& panel) const { return values_.data() + panel.values; }
+  int tree_start(int tree) const { return tree_start_[tree]; }
   const std::vector<int>& tree_size() const { return problem_->tree_size; }
 
  private:
@@ -49,6 +53,7 @@ class SparseRows {
   std::vector<double> values_;
   std::vector<Run> runs_;
   std::vector<Panel> panels_;
+  std::vector<int> run_of_;  ///< per block
   std::vector<int> tree_start_;
   int columns_ = 0;
 };

@@ -1,6 +1,7 @@
 #include "coulomb/stepping/force_outputs.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 #include "coulomb/collision/smoothed_motion.hpp"
@@ -189,7 +190,9 @@ void ForceOutputs::add_dry_friction(int joint) {
     if (r.rows.blocks[row.block].type != BlockType::box || i < 0 || i >= static_cast<int>(scalars_.size())) continue;
     Scalar& out = scalars_[i];
     const Mode mode = r.solution.modes[row.block];
-    if (mode != Mode::lower && mode != Mode::upper) {
+    const double bound = r.rows.blocks[row.block].bound;
+    const bool inside = std::abs(r.solution.lambda[row.row]) < (1 - 1e-9) * bound;  // modes are those of level 0
+    if ((mode != Mode::lower && mode != Mode::upper) || inside) {
       out.impulses.push_back({row.row, 1});
       continue;
     }

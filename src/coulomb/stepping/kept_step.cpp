@@ -79,7 +79,7 @@ void whole(Pass& pass, List& list) {
 /// By the rows of all islands.
 template <class Pass, class Result>
 void solution(Pass& pass, Result& s) {
-  whole(pass, s.lambda), whole(pass, s.lambda_0), whole(pass, s.c);
+  whole(pass, s.lambda), whole(pass, s.lambda_0), whole(pass, s.lambda_1), whole(pass, s.c);
   whole(pass, s.modes), whole(pass, s.facets), whole(pass, s.margin), whole(pass, s.contradictory);
 }
 

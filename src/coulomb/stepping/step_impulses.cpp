@@ -41,10 +41,9 @@ void StepLinearization::impulses_of_levels(int index, const double* r_T, const d
   const int nv = own.num_dofs();
   const int ld = padded(nv);
   const int n = own.num_rows();
-  const int m = reduced_size(index);
   const int count = static_cast<int>(column.size());
   const int width = padded(count);
-  const auto right_hand_side = [&](const std::vector<double>& BYM, const double* r, const double* known) {
+  const auto right_hand_side = [&](int m, const std::vector<double>& BYM, const double* r, const double* known) {
     std::vector<double> out(std::size_t(m) * width, 0.0);
     if (known) std::copy_n(known, out.size(), out.begin());
     for (int i = 0; i < m; ++i)
@@ -55,17 +54,18 @@ void StepLinearization::impulses_of_levels(int index, const double* r_T, const d
   };
 
   // The lower levels, then the last one with what they pass up.
-  std::vector<double> up(std::size_t(m) * width, 0.0);
+  std::vector<double> up(std::size_t(n) * width, 0.0);
   const auto add_up = [&](std::vector<double>& to) {
-    for (std::size_t i = 0; i < up.size(); ++i) to[i] += up[i];
+    for (std::size_t i = 0; i < to.size(); ++i) to[i] += up[i];
   };
   for (int level = 0; level < x.problem.lower_levels(); ++level) {
-    std::vector<double> solved = right_hand_side(x.lower[level].BYM, lower[level].r_T, lower[level].Bs);
+    std::vector<double> solved =
+        right_hand_side(reduced_size(index, level), x.lower[level].BYM, lower[level].r_T, lower[level].Bs);
     add_up(solved);
     x.problem.solve_level(level, solved.data(), width, width);
     x.problem.pass_up(level, solved.data(), up.data(), width, width);
   }
-  std::vector<double> last = right_hand_side(x.BYM, r_T, Bs);
+  std::vector<double> last = right_hand_side(reduced_size(index), x.BYM, r_T, Bs);
   std::vector<double> lambda(std::size_t(n) * width);
   const std::vector<double> known = last;
   add_up(last);

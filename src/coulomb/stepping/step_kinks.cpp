@@ -92,7 +92,7 @@ bool StepLinearization::state_ambiguous() {
   }
   for (int index : r.islands.order) {
     if (island(index).blocks.empty()) continue;
-    const ProblemLinearization& problem = islands_[index].problem;
+    ProblemLinearization& problem = islands_[index].problem;
     for (int i = 0; i < problem.num_further(); ++i)
       if (!further_is_resolved(index, problem.further(i), nullptr)) return true;
   }
@@ -110,7 +110,7 @@ void StepLinearization::judge_parameters(const ParameterSet& set) {
   }
   for (int index : record_->islands.order) {
     if (island(index).blocks.empty()) continue;
-    const ProblemLinearization& problem = islands_[index].problem;
+    ProblemLinearization& problem = islands_[index].problem;
     for (int i = 0; i < problem.num_further() && !ambiguous_parameters_; ++i)
       ambiguous_parameters_ = !further_is_resolved(index, problem.further(i), &set);
   }

@@ -23,6 +23,21 @@ void StepLinearization::reserve_levels() {
     if (islands_[index].lower.size() < count) islands_[index].lower.resize(count);
 }
 
+/// Labels of a level; those of the last one in islands without it.
+void StepLinearization::take_labels(int level, std::vector<Mode>& modes, std::vector<int>& facets) const {
+  modes.resize(record_->rows.num_blocks);
+  facets.resize(record_->rows.num_blocks);
+  for (int index : record_->islands.order) {
+    const int own_level = level < islands_[index].problem.lower_levels() ? level : last_level;
+    const std::vector<int>& blocks = island(index).blocks;
+    for (std::size_t b = 0; b < blocks.size(); ++b) {
+      const ProblemLinearization::Label label = islands_[index].problem.label(own_level, static_cast<int>(b));
+      modes[blocks[b]] = label.mode;
+      facets[blocks[b]] = label.facet;
+    }
+  }
+}
+
 /// Impulses and velocities of a level; those of the last one in islands without it.
 void StepLinearization::prepare_lower_level(int index_of_level) {
   const Model& model = *model_;
@@ -63,6 +78,8 @@ void StepLinearization::exchange_levels(int level) {
   std::swap(r.v_next, other.v_next);
   std::swap(acceleration_, other.acceleration);
   std::swap(r.solution.lambda, other.lambda);
+  std::swap(modes_, other.modes);
+  std::swap(facets_, other.facets);
   std::swap(r.twist_next, other.twist_next);
   std::swap(rate_next_, other.rate_next);
   std::swap(body_twist_, other.body_twist);
@@ -97,22 +114,14 @@ void StepLinearization::subtract_level(int index, int level, const double* r_k_T
   const IslandMatrices::Lower& own = islands_[index].lower[level];
   const int nv = island(index).num_dofs();
   const int ld = padded(nv);
-  const int m = reduced_size(index);
-  const int width = padded(count);
-  make_room(difference_, std::size_t(m) * width);
-  std::fill_n(difference_.data(), std::size_t(m) * width, 0.0);
-  if (Bs_k) std::copy_n(Bs_k, std::size_t(m) * width, difference_.data());
-  if (r_k_T != r_T) {
-    for (int i = 0; i < m; ++i) {
-      const double* row = own.BYM.data() + std::size_t(i) * ld;
-      for (int k = 0; k < count; ++k) {
-        double sum = 0;
-        for (int d = 0; d < nv; ++d) sum += row[d] * (r_k_T[std::size_t(k) * ld + d] - r_T[std::size_t(k) * ld + d]);
-        difference_[std::size_t(i) * width + k] += sum;
-      }
-    }
-  }
-  multiply(Product::subtract, transposed(difference_.data(), count, m, width), own.W.data(), dv_T, ld, ld, product_);
+  if (Bs_k)
+    multiply(Product::subtract, transposed(Bs_k, count, reduced_size(index, level), padded(count)), own.W.data(), dv_T,
+             ld, ld, product_);
+  if (r_k_T == r_T) return;
+  const std::size_t size = std::size_t(count) * ld;
+  make_room(difference_, size);
+  for (std::size_t i = 0; i < size; ++i) difference_[i] = r_k_T[i] - r_T[i];
+  multiply(Product::subtract, rows_of(difference_.data(), count, nv, ld), own.P_T.data(), dv_T, ld, ld, product_);
 }
 
 // Both right-hand sides with the multipliers of the lower level: what belongs to it was counted with the last one's.

@@ -105,15 +105,6 @@ void StepLinearization::prepare_exact(const Model& model, const StepOptions& opt
   model_ = &model, options_ = &options, record_ = &record;
   have_jacobian_ = have_matrices_ = false;
   const ConstraintRows& rows = record.rows;
-  inactive_.assign(rows.num_blocks, 0);
-  for (int b = 0; b < rows.num_blocks; ++b) {
-    const Mode mode = record.solution.modes[b];
-    inactive_[b] = mode == Mode::separating || mode == Mode::lower || mode == Mode::upper;
-    const bool touches =
-        record.solution.margin[b] < doubtful_margin || record.solution.c[rows.blocks[b].row] <= held_speed;
-    if (mode == Mode::separating && rows.blocks[b].type == BlockType::limit && touches)
-      inactive_[b] = false;  // state_ambiguous asks for its motion
-  }
   link_twists(model, record.dynamics, record.v_next.data(), record.twist_next.data());
   velocities(model, record.dynamics, record.v_next.data(), body_twist_.data(), rate_next_.data());
   use_average_ = ambiguous_parameters_ = false;
@@ -137,6 +128,22 @@ void StepLinearization::prepare_exact(const Model& model, const StepOptions& opt
     lower_ = std::max(lower_, lower_levels(index));
   }
   reserve_levels();
+  take_labels(last_level, modes_, facets_);
+  inactive_.assign(rows.num_blocks, 1);
+  const auto activate = [&](const std::vector<Mode>& modes) {
+    for (int b = 0; b < rows.num_blocks; ++b)
+      if (modes[b] != Mode::separating && modes[b] != Mode::lower && modes[b] != Mode::upper) inactive_[b] = 0;
+  };
+  activate(modes_);
+  for (int level = 0; level < lower_; ++level) {
+    take_labels(level, other_levels_[level]->modes, other_levels_[level]->facets);
+    activate(other_levels_[level]->modes);
+  }
+  for (int b = 0; b < rows.num_blocks; ++b) {
+    const bool touches =
+        record.solution.margin[b] < doubtful_margin || record.solution.c[rows.blocks[b].row] <= held_speed;
+    if (rows.blocks[b].type == BlockType::limit && touches) inactive_[b] = 0;  // state_ambiguous asks for its motion
+  }
   for (int level = 0; level < lower_; ++level) prepare_lower_level(level);
   prepare_level(model);
   make_room(lambda_bar_, 2 * std::size_t(rows.num_rows) + 8);

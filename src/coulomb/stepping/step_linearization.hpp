@@ -44,6 +44,7 @@ class StepLinearization final : public StepGradient {
   void add_fext_cotangent(const double* tau_bar, std::vector<double>& fext) override;
 
   const RowDerivatives& row_derivatives() const { return rows_; }
+  const std::vector<Mode>& modes() const { return modes_; }  ///< of the last level
   bool ambiguous() override { return state_ambiguous() || ambiguous_parameters_; }
   bool frozen(int contact) const { return rows_.motions[contact].frozen; }
 
@@ -58,6 +59,7 @@ class StepLinearization final : public StepGradient {
     /// The same of levels that count by themselves (ProblemLinearization::lower_levels). P_T then is of all.
     struct Lower {
       std::vector<double> r_q, W, BYM, Bs_q, Bs_v;
+      std::vector<double> P_T;  // (W^T B J Mh^-1)^T: the level's part of P
     };
     std::vector<Lower> lower;
   };
@@ -68,6 +70,8 @@ class StepLinearization final : public StepGradient {
           body_twist(8 * model.num_bodies), forces(model) {}
     std::vector<double> v_next, acceleration;  // nv
     std::vector<double> lambda;                // rows
+    std::vector<Mode> modes;                   // blocks
+    std::vector<int> facets;
     std::vector<double> twist_next, rate_next, body_twist;
     RowDerivatives rows;
     BodyForces forces;
@@ -89,7 +93,13 @@ class StepLinearization final : public StepGradient {
   int reduced_size(int index) const {
     return island(index).blocks.empty() ? 0 : islands_[index].problem.reduced_size();
   }
+  /// Of a level, or the last.
+  int reduced_size(int index, int level) const {
+    const ProblemLinearization& problem = islands_[index].problem;
+    return level == last_level ? problem.reduced_size() : problem.reduced_size(level);
+  }
   RowVelocities row_velocities() const;
+  void take_labels(int level, std::vector<Mode>& modes, std::vector<int>& facets) const;
   void collect_forces();
   void prepare_level(const Model& model);
 
@@ -110,6 +120,8 @@ class StepLinearization final : public StepGradient {
   // forward mode: the matrices of all islands, then the columns of one
   void prepare_matrices();
   void response_matrices(int index);
+  void velocity_responses(int index, const double* Y, const double* u_hat);
+  void subtract_response(int index, int level);
   void right_hand_sides();
   void row_columns();
   /// Rows (dq1, dv1) of twice the island's dofs: A_T (null: not wanted) for its q, then its v; B_tau_T for its joint forces.
@@ -166,11 +178,14 @@ class StepLinearization final : public StepGradient {
   bool have_all_spins_ = false;
   std::vector<double> spin_mass_;  // 6 x ld of one island
   std::vector<Rotation> rotations_;
-  std::vector<int> tree_rotations_;  // num_trees + 1: of rotations_
-  std::vector<unsigned char> inactive_;
-  std::vector<double> rate_next_, body_twist_;                                        // column rates at v+
-  std::vector<double> reduced_, out_, dense_, dense_factor_, A_T_, B_tau_T_, local_;  // of one island
-  std::vector<double*> r_q_of_, s_of_;                                                // by island
+  std::vector<int> tree_rotations_;      // num_trees + 1: of rotations_
+  std::vector<unsigned char> inactive_;  // without impulse at every level
+  std::vector<Mode> modes_;              // of the level in place
+  std::vector<int> facets_;
+  std::vector<double> rate_next_, body_twist_;  // column rates at v+
+  std::vector<double> reduced_, expanded_, response_, out_, dense_, dense_factor_, A_T_, B_tau_T_,
+      local_;                           // of one island
+  std::vector<double*> r_q_of_, s_of_;  // by island
   std::vector<double> w_, scratch_, lambda_bar_;
   std::vector<RightHandSide> sides_;  // of one parameter
   struct ParameterSides {

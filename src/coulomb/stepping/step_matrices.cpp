@@ -83,47 +83,102 @@ void StepLinearization::response_matrices(int index) {
   const double* u_hat = dense_factor(index);
   make_room(x.P_T, std::size_t(nv) * ld), make_room(x.W, std::size_t(m) * ld), make_room(x.BYM, std::size_t(m) * ld);
   make_room(reduced_, std::size_t(m) * ld);
+  const double* Y = m > 0 ? dense_rows(index, island(index).problem.Y.data()) : nullptr;
+  if (m > 0 && x.problem.responds_in_velocities()) return velocity_responses(index, Y, u_hat);
   multiply(Product::set, transposed(u_hat, nv, nv, ld), u_hat, x.P_T.data(), ld, ld, product_);
   if (m == 0) return;
-  // reduced rows first: B Y and C^T Y have fewer rows than Y, and are the same when nothing slides
-  const double* Y = dense_rows(index, island(index).problem.Y.data());
-  const auto times_u_hat = [&](std::vector<double>& out) {
-    multiply(Product::set, rows_of(reduced_.data(), m, nv, ld), u_hat, out.data(), ld, ld, product_);
+
+  // Reduced rows first: B Y and C^T Y have fewer rows than Y, and are the same when nothing slides.
+  const auto times_u_hat = [&](int rows, std::vector<double>& out) {
+    multiply(Product::set, rows_of(reduced_.data(), rows, nv, ld), u_hat, out.data(), ld, ld, product_);
   };
   x.problem.reduced_rows(Y, reduced_.data(), ld, ld);
-  times_u_hat(x.BYM);
+  times_u_hat(m, x.BYM);
   if (x.problem.symmetric()) {
     std::copy_n(x.BYM.data(), std::size_t(m) * ld, x.W.data());
   } else {
     x.problem.expand_transposed(Y, reduced_.data(), ld, ld);
-    times_u_hat(x.W);
+    times_u_hat(m, x.W);
   }
-  const auto subtract = [&](const std::vector<double>& BYM, const std::vector<double>& W) {
-    multiply(Product::subtract, transposed(BYM.data(), nv, m, ld), W.data(), x.P_T.data(), ld, ld, product_);
+  const auto subtract = [&] {
+    multiply(Product::subtract, transposed(x.BYM.data(), nv, m, ld), x.W.data(), x.P_T.data(), ld, ld, product_);
   };
   const int lower = x.problem.lower_levels();
   if (lower == 0) {
     x.problem.solve_reduced_transposed(x.W.data(), ld, ld);
-    subtract(x.BYM, x.W);
+    subtract();
     return;
   }
 
   // Lower levels by themselves: what the level above passes down to them.
-  const std::size_t size = std::size_t(m) * ld;
-  make_room(difference_, size);
+  make_room(difference_, std::size_t(m) * ld);
   x.problem.solve_upper_transposed(x.W.data(), difference_.data(), ld, ld);
-  subtract(x.BYM, x.W);
+  subtract();
   for (int level = lower - 1; level >= 0; --level) {
     IslandMatrices::Lower& own = x.lower[level];
-    make_room(own.W, size);
-    make_room(own.BYM, size);
+    const int rows = reduced_size(index, level);
+    const std::size_t size = std::size_t(rows) * ld;
+    for (auto* values : {&own.W, &own.BYM, &difference_, &reduced_}) make_room(*values, size);
     x.problem.pass_down(level, difference_.data(), own.W.data(), ld, ld);
     x.problem.solve_level_transposed(level, own.W.data(), ld, ld);
     std::copy_n(own.W.data(), size, difference_.data());
     x.problem.reduced_rows(level, Y, reduced_.data(), ld, ld);
-    times_u_hat(own.BYM);
-    subtract(own.BYM, own.W);
+    times_u_hat(rows, own.BYM);
+    subtract_response(index, level);
   }
+}
+
+// The same of an island whose systems are solved in velocities: P = u_hat^T V, V what the rows leave of u_hat.
+void StepLinearization::velocity_responses(int index, const double* Y, const double* u_hat) {
+  IslandMatrices& x = islands_[index];
+  const int nv = island(index).num_dofs();
+  const int ld = padded(nv);
+  const int lower = x.problem.lower_levels();
+  const auto times_u_hat = [&](int rows, std::vector<double>& out) {
+    make_room(out, std::size_t(rows) * ld);
+    multiply(Product::set, rows_of(reduced_.data(), rows, nv, ld), u_hat, out.data(), ld, ld, product_);
+  };
+  const auto reduce = [&](int level) {
+    const std::size_t size = std::size_t(reduced_size(index, level)) * ld;
+    for (auto* values : {&reduced_, &expanded_}) make_room(*values, size);
+    if (level == last_level) x.problem.reduced_rows(Y, reduced_.data(), ld, ld);
+    else x.problem.reduced_rows(level, Y, reduced_.data(), ld, ld);
+    if (level == last_level) x.problem.expand_transposed(Y, expanded_.data(), ld, ld);
+    else x.problem.expand_transposed(level, Y, expanded_.data(), ld, ld);
+  };
+  reduce(last_level);
+  times_u_hat(reduced_size(index), x.BYM);
+  make_room(response_, std::size_t(nv) * ld);
+  make_room(difference_, std::size_t(reduced_size(index)) * ld);
+  x.problem.velocity_responses(reduced_.data(), expanded_.data(), nv, ld, u_hat, response_.data(), x.W.data(),
+                               lower > 0 ? difference_.data() : nullptr);
+  multiply(Product::set, transposed(u_hat, nv, nv, ld), response_.data(), x.P_T.data(), ld, ld, product_);
+
+  for (int level = lower - 1; level >= 0; --level) {
+    IslandMatrices::Lower& own = x.lower[level];
+    const int rows = reduced_size(index, level);
+    const std::size_t size = std::size_t(rows) * ld;
+    for (auto* values : {&own.W, &difference_}) make_room(*values, size);
+    reduce(level);
+    times_u_hat(rows, own.BYM);
+    x.problem.pass_down(level, difference_.data(), own.W.data(), ld, ld);
+    x.problem.solve_level_transposed(level, reduced_.data(), expanded_.data(), nv, ld, own.W.data());
+    std::copy_n(own.W.data(), size, difference_.data());
+    subtract_response(index, level);
+  }
+}
+
+// What a lower level takes of P.
+void StepLinearization::subtract_response(int index, int level) {
+  IslandMatrices& x = islands_[index];
+  IslandMatrices::Lower& own = x.lower[level];
+  const int nv = island(index).num_dofs();
+  const int ld = padded(nv);
+  const std::size_t size = std::size_t(nv) * ld;
+  make_room(own.P_T, size);
+  multiply(Product::set, transposed(own.BYM.data(), nv, reduced_size(index, level), ld), own.W.data(), own.P_T.data(),
+           ld, ld, product_);
+  for (std::size_t i = 0; i < size; ++i) x.P_T[i] -= own.P_T[i];
 }
 
 // r_q, r_v (transposed); the velocity columns are then P r - W^T B s.
@@ -233,12 +288,13 @@ void StepLinearization::row_columns() {
     }
   };
   const auto reduce = [&](int index, std::vector<double>& Bs) {
-    const int ld = padded(island(index).num_dofs()), m = reduced_size(index);
-    make_room(Bs, std::size_t(m) * ld);
-    const double* s = dense_rows(index, islands_[index].s.data());
     const ProblemLinearization& problem = islands_[index].problem;
-    if (level_ != last_level && level_ < problem.lower_levels()) problem.reduced_rows(level_, s, Bs.data(), ld, ld);
-    else problem.reduced_rows(s, Bs.data(), ld, ld);
+    const int level = level_ < problem.lower_levels() ? level_ : last_level;
+    const int ld = padded(island(index).num_dofs());
+    make_room(Bs, std::size_t(reduced_size(index, level)) * ld);
+    const double* s = dense_rows(index, islands_[index].s.data());
+    if (level == last_level) problem.reduced_rows(s, Bs.data(), ld, ld);
+    else problem.reduced_rows(level, s, Bs.data(), ld, ld);
   };
   const RowMatrix s(r.islands, s_of_.data());
   clear();

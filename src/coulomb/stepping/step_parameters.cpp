@@ -30,10 +30,10 @@ ParameterContext StepLinearization::parameter_context() {
                        acceleration_.data(),
                        r.solution.lambda.data(),
                        r.fext,
-                       r.solution.modes,
+                       modes_,
                        r.joint_forces,
                        nullptr,
-                       r.solution.facets.data()};
+                       facets_.data()};
   out.spins = &spins(true);
   out.spin_shift = r.spin.velocity.data();
   return out;
@@ -127,7 +127,7 @@ void StepLinearization::gather_parameter_sides(int index, int level, int count) 
   const Island& own = island(index);
   const int ld = padded(own.num_dofs());
   const int width = padded(count);
-  const int m = reduced_size(index);
+  const int m = reduced_size(index, level);
   ParameterSides& sides = parameter(level);
   sides.island_r.assign(std::size_t(count) * ld, 0.0);
   for (int k = 0; k < count; ++k)
@@ -135,7 +135,7 @@ void StepLinearization::gather_parameter_sides(int index, int level, int count) 
       std::copy_n(sides.r.data() + std::size_t(k) * model_->nv + model_->tree_first_dof[own.trees[t]],
                   own.tree_start[t + 1] - own.tree_start[t],
                   sides.island_r.data() + std::size_t(k) * ld + own.tree_start[t]);
-  if (m == 0) return;
+  if (reduced_size(index) == 0) return;
 
   island_s_.resize(own.rows.size() * width);
   sides.island_Bs.resize(std::size_t(m) * width);
