@@ -100,7 +100,24 @@ void ForceOutputs::add_touch(const Site& site, Scalar& out) {
   }
 }
 
-// Force on A: frame^T lambda. The tangents move with the normal, dt = -(t . dn) n.
+/// Force on A, by a covector c on it: how c . f changes with the normal, impulses held. The tangents move with it, dt = -(t . dn) n; those of
+/// a pyramid, whose impulses belong to its own frame, turn about it as well.
+void ForceOutputs::turn_by_normal(const BodyRows& b, const double* c, double scale, double* by_normal) const {
+  const double* lambda = record_->solution.lambda.data() + b.row;
+  const double along = dot3(b.axes[2], c);
+  for (int j = 0; j < 3; ++j) by_normal[j] += scale * lambda[2] * c[j];
+  for (int k = 0; k < 2; ++k)
+    for (int j = 0; j < 3; ++j) by_normal[j] -= scale * lambda[k] * b.axes[k][j] * along;
+  if (record_->rows.blocks[b.block].type != BlockType::pyramid) return;
+  const double spun = lambda[0] * dot3(b.axes[1], c) - lambda[1] * dot3(b.axes[0], c);
+  for (int j = 0; j < 3; ++j) {
+    double dn[3] = {0, 0, 0};
+    dn[j] = 1;
+    by_normal[j] += scale * spun * contact_frame_spin(b.axes[2], dn);
+  }
+}
+
+// Force on A: frame^T lambda.
 void ForceOutputs::add_contact_force(const Sensor& sensor) {
   const StepRecord& r = *record_;
   const Frame& frame = sensor.frame;
@@ -115,14 +132,14 @@ void ForceOutputs::add_contact_force(const Sensor& sensor) {
     const bool on_a = counts(c.body_a, c.geometry_a);
     const bool on_b = counts(c.body_b, c.geometry_b);
     if (on_a == on_b) continue;
-    const double sign = on_a ? 1 : -1, *lambda = r.solution.lambda.data() + b.row;
+    const double sign = on_a ? 1 : -1;
     for (int i = 0; i < 3; ++i) {
       Scalar& out = scalars_[i];
       Scalar::Turn turn{b.contact, {0, 0, 0}};
       for (int k = 0; k < 3; ++k) out.impulses.push_back({b.row + k, sign * b.axes[k][i]});
-      turn.by_normal[i] = sign * lambda[2];
-      for (int k = 0; k < 2; ++k)
-        for (int j = 0; j < 3; ++j) turn.by_normal[j] -= sign * lambda[k] * b.axes[k][j] * b.axes[2][i];
+      double c[3] = {0, 0, 0};
+      c[i] = 1;
+      turn_by_normal(b, c, sign, turn.by_normal);
       out.turns.push_back(turn);
     }
   }
@@ -304,11 +321,7 @@ void ForceOutputs::add_outside_forces(Scalar& out) {
       double f[3] = {0, 0, 0};
       for (int k = 0; k < 3; ++k) axpy3(lambda[k], b.axes[k], f);
       Scalar::Turn turn{b.contact, {0, 0, 0}, {0, 0, 0}};
-      const double along = dot3(b.axes[2], by_f);
-      for (int j = 0; j < 3; ++j) {
-        turn.by_normal[j] = -sign * lambda[2] * by_f[j];
-        for (int k = 0; k < 2; ++k) turn.by_normal[j] += sign * lambda[k] * b.axes[k][j] * along;
-      }
+      turn_by_normal(b, by_f, -sign, turn.by_normal);
       cross3(f, by_n, turned);
       for (int j = 0; j < 3; ++j) turn.by_point[j] = -sign * turned[j];
       out.turns.push_back(turn);
