@@ -1,11 +1,12 @@
 """Derivatives of steps and of rollouts of random scenes, of every law and stepper, against one-sided differences: writes random_scenes.md.
 
-python tests/gradient/sweep_random_scenes.py [--scenes 340] [--rollouts 60] [--steps 200] [--laws cone,bdf2]
+python tests/gradient/sweep_random_scenes.py [--scenes 340] [--rollouts 60] [--steps 200] [--laws cone,bdf2] [--jobs 2]
 """
 
 import argparse
 import sys
 from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -83,23 +84,30 @@ def sweep_rollouts(law, scenes, steps):
     return counts, notes
 
 
+def sweep(law, scenes, rollouts, steps):
+    """(counts of steps, counts of rollouts, notes of both)."""
+    of_steps, notes = sweep_steps(law, scenes)
+    of_rollouts, more = sweep_rollouts(law, rollouts, steps)
+    print(law, dict(of_steps), dict(of_rollouts), flush=True)
+    return of_steps, of_rollouts, notes + more
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--scenes", type=int, default=340)
     parser.add_argument("--rollouts", type=int, default=60)
     parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--laws", default=",".join(LAWS))
     parser.add_argument("--report", default=str(Path(__file__).parent / "random_scenes.md"))
     arguments = parser.parse_args()
-    steps, rollouts, notes = [], [], []
-    for law in arguments.laws.split(","):
-        counts, found = sweep_steps(law, arguments.scenes)
-        steps.append((law, counts))
-        notes += found
-        counts, found = sweep_rollouts(law, arguments.rollouts, arguments.steps)
-        rollouts.append((law, counts))
-        notes += found
-        print(law, dict(steps[-1][1]), dict(counts), flush=True)
+    laws = arguments.laws.split(",")
+    asked = arguments.scenes, arguments.rollouts, arguments.steps
+    with ProcessPoolExecutor(arguments.jobs) as pool:
+        found = list(pool.map(sweep, laws, *([x] * len(laws) for x in asked)))
+    steps = [(law, counts) for law, (counts, _, _) in zip(laws, found)]
+    rollouts = [(law, counts) for law, (_, counts, _) in zip(laws, found)]
+    notes = [note for _, _, more in found for note in more]
     of_steps = ["scenes", "not solved as posed", "columns", "known", "flagged", "wrong, flagged", "wrong, not flagged", "kink, not flagged"]  # fmt: skip
     of_rollouts = ["rollouts", "not solved as posed", "directions", "known", "flagged", "wrong, flagged", "wrong, not flagged"]  # fmt: skip
     text = f"""# Random scenes of every law and stepper: derivatives against one-sided differences
