@@ -103,7 +103,10 @@ def add_bodies(scene, random):
         quaternion = np.array([1.0, 0, 0, 0])
         x, y, up = 0.3 * i + 1.5, 0.02 * i, half_height(kind, s)
         if pattern == "stack":
-            x, kind = 1.5 + random.uniform(-0.02, 0.02), str(random.choice(["box", "box", "mesh", "cylinder", "sphere"]))
+            x, kind = (
+                1.5 + random.uniform(-0.02, 0.02),
+                str(random.choice(["box", "box", "mesh", "cylinder", "sphere"])),
+            )
             s[0] = min(s[0], s[2]) if kind == "cylinder" else s[0]
             up = half_height(kind, s)
             if i:  # faces that are exactly parallel have two normals near them

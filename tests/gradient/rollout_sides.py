@@ -86,7 +86,9 @@ def compare_rollout(model, q, v, u, tau, random, steps, parameters=0, **options)
     inputs = [random.normal(size=x.shape) for x in trajectory.start[1:2] * 2 + trajectory.start[2:]]
     inputs[2] *= 1 / (steps * h)
     inputs[3] *= 1 / (steps * h)
-    slopes = {"inputs": sum(np.sum(g * d) for g, d in zip((gradient.q0, gradient.v0, gradient.u, gradient.tau), inputs))}
+    slopes = {
+        "inputs": sum(np.sum(g * d) for g, d in zip((gradient.q0, gradient.v0, gradient.u, gradient.tau), inputs))
+    }
     functions = {"inputs": partial(trajectory.along_inputs, *inputs)}
     sizes = {"inputs": np.linalg.norm(np.r_[gradient.q0, gradient.v0])}
     for name in names:

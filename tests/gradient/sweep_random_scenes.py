@@ -32,9 +32,7 @@ def sweep_steps(law, scenes):
         case = build(seed, law)
         random = np.random.default_rng(seed)
         counts["scenes"] += 1
-        result = compare(
-            case.model, case.q, case.v, case.u, case.tau, random, memory=case.memory, **case.options
-        )
+        result = compare(case.model, case.q, case.v, case.u, case.tau, random, memory=case.memory, **case.options)
         if result is None:
             counts["not solved as posed"] += 1
             continue

@@ -302,14 +302,16 @@ void Splitter::separate_events(ImpactPhase& before, const StepRecord& r) {
   for (const BodyRows& b : r.rows.body_rows) {
     if (b.contact < 0) continue;
     const Contact& contact = r.collision.contacts[b.contact];
-    if (is_hit(r, contact) && std::abs(contact.distance) <= closed_gap) add(b.block, -normal_velocity(model_, r, contact), {contact});
+    if (is_hit(r, contact) && std::abs(contact.distance) <= closed_gap)
+      add(b.block, -normal_velocity(model_, r, contact), {contact});
   }
   for (const DofRow& d : r.rows.dof_rows) {
     if (r.rows.blocks[d.block].type != BlockType::limit) continue;
     double rate = 0;
     for (int i = 0; i < d.num; ++i) rate += d.coefficient[i] * r.v[d.dof[i]];
     const bool upper = d.num == 3 || d.coefficient[0] < 0;
-    if (-rate > x_.impact.constraints.held_speed && std::abs(d.phi) <= closed_gap) add(d.block, -rate, {{}, model_.dof_joint[d.dof[0]], upper});
+    if (-rate > x_.impact.constraints.held_speed && std::abs(d.phi) <= closed_gap)
+      add(d.block, -rate, {{}, model_.dof_joint[d.dof[0]], upper});
   }
   if (before.others.empty()) return;
   before.event_of_dof.assign(model_.nv, 0);
