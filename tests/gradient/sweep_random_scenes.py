@@ -1,6 +1,6 @@
 """Derivatives of steps and of rollouts of random scenes, of every law and stepper, against one-sided differences: writes random_scenes.md.
 
-python tests/gradient/sweep_random_scenes.py [--scenes 340] [--rollouts 60] [--steps 200] [--laws cone,bdf2] [--jobs 2]
+python tests/gradient/sweep_random_scenes.py [--scenes 340] [--rollouts 40] [--steps 200] [--laws cone,bdf2] [--jobs 2]
 """
 
 import argparse
@@ -93,7 +93,7 @@ def sweep(law, scenes, rollouts, steps):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--scenes", type=int, default=340)
-    parser.add_argument("--rollouts", type=int, default=60)
+    parser.add_argument("--rollouts", type=int, default=40)
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--laws", default=",".join(LAWS))
