@@ -19,7 +19,7 @@ help:
 	@echo "make demo    a robot falls and stands; table and pictures (about five minutes the first time)"
 	@echo "make test    every test: C++, Python, dependency rule, citations, C++ consumer, clean wheel"
 	@echo "make bench   time per step and per Jacobian, beside MuJoCo and, where its wheel installs, Nimble"
-	@echo "make sweep   derivatives of random trees against differences; tests/gradient/random_trees.md"
+	@echo "make sweep   derivatives of random trees and scenes against differences; tests/gradient/random_*.md"
 	@echo "make docs    API pages in build/docs"
 	@echo "make format  clang-format and ruff"
 
@@ -43,6 +43,7 @@ bench-nimble: install $(NIMBLE)/.installed
 
 sweep: install
 	$(PY) tests/gradient/sweep_random_trees.py
+	$(PY) tests/gradient/sweep_random_scenes.py --jobs $(JOBS)
 
 docs: install
 	$(PY) -m pip install --quiet $$($(PY) tools/requirements.py docs)

@@ -78,9 +78,8 @@ def _equality(random, trees):
     return f'<connect body1="{first}"{second} anchor="{_vector(random.normal(size=3) * 0.1)}"/>'
 
 
-def build(seed):
-    """(model, q, v, u, tau, state) of the scene of this seed."""
-    random = np.random.default_rng(seed)
+def describe(random):
+    """(MJCF text, names of the joints with one coordinate, whether there is a free body) of one or two trees."""
     ground = random.random() < 0.7
     trees = []
     bodies = ""
@@ -111,6 +110,13 @@ def build(seed):
     )
     text = f"""<mujoco><compiler angle="radian"/><option timestep="{random.choice([1e-3, 2e-3, 5e-3])}"/><worldbody>{plane}{bodies}{free}</worldbody>
 <equality>{equalities}</equality><actuator>{motors}</actuator></mujoco>"""
+    return text, scalar, bool(free)
+
+
+def build(seed):
+    """(model, q, v, u, tau, state) of the scene of this seed."""
+    random = np.random.default_rng(seed)
+    text, _, free = describe(random)
     model = coulomb.load(text)
     for name, parameter in model.parameters().items():
         if name.startswith("joint_limits/") and np.size(parameter.value) == 2 and random.random() < 0.2:

@@ -127,6 +127,17 @@ def _load(options):
     return model, q, v
 
 
+def _columns(model):
+    """Headers of q and v by joint: q.knee, q.root.x, ... v.knee, v.root.vx, ..."""
+    of_q = {"free": ("x", "y", "z", "qw", "qx", "qy", "qz"), "ball": ("qw", "qx", "qy", "qz")}
+    of_v = {"free": ("vx", "vy", "vz", "wx", "wy", "wz"), "ball": ("wx", "wy", "wz")}
+    columns = []
+    for letter, parts in (("q", of_q), ("v", of_v)):
+        for name, kind in zip(model.joint_names, model.joint_types):
+            columns += [f"{letter}.{name}.{part}" for part in parts[kind]] if kind in parts else [f"{letter}.{name}"]
+    return columns
+
+
 def _simulate(options):
     from . import Simulator
 
@@ -174,8 +185,7 @@ def _simulate(options):
                 writer.writerow(
                     [
                         "time",
-                        *[f"q{i}" for i in range(model.nq)],
-                        *[f"v{i}" for i in range(model.nv)],
+                        *_columns(model),
                         "contacts",
                         "residual",
                         "status",

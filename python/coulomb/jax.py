@@ -24,7 +24,9 @@ from __future__ import annotations
 
 import collections
 import functools
+import logging
 import math
+import types
 
 import jax
 import jax.numpy as jnp
@@ -180,7 +182,36 @@ def _rows(function, cores, *arrays):
     lead, dtype = arrays[0].shape[:-1], arrays[0].dtype
     n = math.prod(lead)
     flat = [np.asarray(a, dtype=float).reshape((n,) + a.shape[a.ndim - core :]) for a, core in zip(arrays, cores)]
-    return [np.asarray(out, dtype=dtype).reshape(lead + out.shape[1:]) for out in function(*flat)]
+    try:
+        found = function(*flat)
+    except Exception as error:
+        raise _in_short(error) from None
+    return [np.asarray(out, dtype=dtype).reshape(lead + out.shape[1:]) for out in found]
+
+
+def _a_step():
+    yield
+
+
+def _in_short(error):
+    """The error for JAX to report, marked as ours, without the way to it.
+
+    XLA prints every frame of the stack that the traceback's innermost frame stands on before the reason. That of a generator that waits
+    stands on none.
+    """
+    waiting = _a_step()
+    next(waiting)
+    error.__context__ = error.__cause__ = None
+    error.of_coulomb = True
+    return error.with_traceback(types.TracebackType(None, waiting.gi_frame, 0, _a_step.__code__.co_firstlineno))
+
+
+def _is_not_ours(record):
+    """Of JAX's log: our errors reach the caller, there is no need to print them as well."""
+    return not (record.exc_info and getattr(record.exc_info[1], "of_coulomb", False))
+
+
+logging.getLogger("jax._src.callback").addFilter(_is_not_ours)
 
 
 def _once(function):

@@ -28,18 +28,23 @@ class Column:
 
 
 class Step:
-    """One step as a function of changes of its inputs, from a frozen memory: the change of its end (q, v), None where it is relaxed."""
+    """One step as a function of changes of its inputs, from a frozen memory: the change of its end (q, v), None where it is relaxed.
 
-    def __init__(self, model, q, v, u, tau, **options):
-        self.model, self.inputs, self.options = model, (q, v, u, tau), options
+    memory: of the steps before; None: that of the step itself."""
+
+    def __init__(self, model, q, v, u, tau, memory=None, **options):
+        self.model, self.inputs, self.options, self.memory = model, (q, v, u, tau), options, memory
         self.simulator = self.start(model)
         self.end = self.simulator.step(q, v, u, tau=tau)
         self.values = {name: np.asarray(p.value, dtype=float) for name, p in model.parameters().items()}
 
     def start(self, model):
         q, v, u, tau = self.inputs
-        simulator = coulomb.Simulator(model, timestep=self.model.timestep, **self.options)
-        simulator.step(q, v, u, tau=tau)
+        simulator = coulomb.Simulator(model, **self.options)
+        if self.memory is None:
+            simulator.step(q, v, u, tau=tau)
+        else:
+            simulator.memory = self.memory
         simulator.freeze_memory(True)
         return simulator
 
@@ -65,26 +70,44 @@ class Step:
             return None
         return np.r_[self.model.difference(self.end[0], q1), v1 - self.end[1]]
 
+    def noise(self, random, size=1e-9):
+        """Of the end's largest entry: what is left of f(x) - 2 f(2 x) + f(3 x) along changes of (q, v) too small to bend; 2e-12 m/s at least."""
+        noise = NOISE * (1 + np.max(np.abs(self.end[1]), initial=0))
+        for name in ("q", "v") * 4:
+            x = size * random.normal(size=self.model.nv)
+            ends = [self.moved(name, k * x) for k in (1, 2, 3)]
+            if all(end is not None for end in ends):
+                noise = max(noise, np.max(np.abs(ends[0] - 2 * ends[1] + ends[2]), initial=0))
+        return noise
+
     def along(self, name, entry, size, count):
         x = np.zeros(count)
         x[entry] = size
         return self.moved(name, x)
 
 
-def compare(model, q, v, u, tau, random, parameters=4, **options):
-    """(list of Column, ambiguous, simulator), or None where the step was not solved as posed."""
-    step = Step(model, q, v, u, tau, **options)
+def declared(simulator, derivatives):
+    """Whether the step says that its derivative is one of several: ambiguous, a frozen contact that acts, a grazing impact."""
+    frozen = any(c.frozen and c.mode != "separating" for c in simulator.contacts)
+    return derivatives.ambiguous or frozen or any(impact.grazing for impact in simulator.impacts)
+
+
+def compare(model, q, v, u, tau, random, parameters=4, memory=None, **options):
+    """(list of Column, whether the step declares a kink, simulator), or None where the step was not solved as posed."""
+    step = Step(model, q, v, u, tau, memory, **options)
     if not step.simulator.status.converged:
         return None
-    names = [name for name in step.values if not name.startswith("timestep")]
+    names = list(step.values)
     names = [names[i] for i in random.permutation(len(names))[:parameters]]
+    step.simulator.step(q, v, u, tau=tau)
     d = step.simulator.derivatives(wrt=names)
+    flagged = declared(step.simulator, d)
     h = model.timestep
     blocks = {"q": d.A[:, : model.nv], "v": d.A[:, model.nv :], "tau": d.B_tau / h, "u": d.B / h}
     blocks |= {name: d[name] for name in names}
 
     columns = []
-    noise = NOISE * (1 + np.max(np.abs(step.end[1]), initial=0))
+    noise = step.noise(random)
     for name, analytic in blocks.items():
         scale = max(np.max(np.abs(analytic), initial=0), LEAST_SCALE)
         count = analytic.shape[1]
@@ -98,4 +121,4 @@ def compare(model, q, v, u, tau, random, parameters=4, **options):
                 error = min(max(0.0, np.max(np.abs(side - analytic[:, k])) - own) for side, own in sides) / scale
                 kink = np.max(np.abs(sides[0][0] - sides[1][0])) / scale
             columns.append(Column(name, int(k), error, kink, known))
-    return columns, d.ambiguous, step.simulator
+    return columns, flagged, step.simulator

@@ -12,8 +12,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from rollout_sides import compare_rollout  # noqa: E402
 from step_columns import WRONG, compare  # noqa: E402
-from test_random_trees import LAWS, compare_rollout  # noqa: E402
+from test_random_trees import LAWS  # noqa: E402
 
 from scenes.random_trees import build  # noqa: E402
 
@@ -54,19 +55,17 @@ def sweep_rollouts(scenes, options):
     counts = Counter()
     notes = []
     for seed in range(scenes):
-        result = compare_rollout(seed, **options)
-        if result is None:
+        result = compare_rollout(*build(seed)[:5], np.random.default_rng(seed), steps=12, **options)
+        if result is None or result[1]:
             counts["ambiguous or relaxed"] += 1
             continue
-        expected, scale, sides = result
         counts["rollouts"] += 1
-        if not all(error <= WRONG * scale for _, error in sides):
+        if not all(direction.known for direction in result[0]):
             continue
         counts["known"] += 1
-        error = min(abs(side[0] - expected) - error for side, error in sides) / scale
-        if error > WRONG:
-            counts["wrong, not ambiguous"] += 1
-            notes.append(f"rollout {seed}: error {error:.1e}")
+        wrong = [direction for direction in result[0] if direction.wrong]
+        counts["wrong, not ambiguous"] += bool(wrong)
+        notes += [f"rollout {seed}: error {direction.error:.1e}" for direction in wrong]
     return counts, notes
 
 

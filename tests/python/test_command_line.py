@@ -39,9 +39,27 @@ def files(tmp_path):
 def test_simulate_writes_every_state(files, capsys):
     assert main(["simulate", str(files / "arm.xml"), "--duration", "0.1", "--output", str(files / "out.csv")]) == 0
     rows = list(csv.reader(open(files / "out.csv")))
-    assert rows[0] == ["time", "q0", "q1", "v0", "v1", "contacts", "residual", "status"] and len(rows) == 51
+    assert rows[0] == ["time", "q.j", "q.joint1", "v.j", "v.joint1", "contacts", "residual", "status"]
+    assert len(rows) == 51
     assert float(rows[-1][0]) == pytest.approx(0.1) and np.isfinite([float(x) for x in rows[-1][:7]]).all()
     assert "2 degrees of freedom" in capsys.readouterr().out
+
+
+def test_columns_of_free_and_ball_joints(tmp_path):
+    """One header per number, in the order of q and v."""
+    (tmp_path / "kite.xml").write_text(
+        "<mujoco><worldbody><body><freejoint name='root'/><geom size='.1'/><body pos='0 0 1'><joint name='tail' type='ball'/>"
+        "<geom size='.1'/></body></body></worldbody></mujoco>"
+    )
+    output = str(tmp_path / "out.csv")
+    assert main(["simulate", str(tmp_path / "kite.xml"), "--duration", "0.01", "--output", output]) == 0
+    header, first = list(csv.reader(open(output)))[:2]
+    assert len(header) == len(first)
+    assert header[1:8] == ["q.root.x", "q.root.y", "q.root.z", "q.root.qw", "q.root.qx", "q.root.qy", "q.root.qz"]
+    assert header[8:12] == ["q.tail.qw", "q.tail.qx", "q.tail.qy", "q.tail.qz"]
+    assert header[12:18] == ["v.root.vx", "v.root.vy", "v.root.vz", "v.root.wx", "v.root.wy", "v.root.wz"]
+    assert header[18:21] == ["v.tail.wx", "v.tail.wy", "v.tail.wz"]
+    assert float(first[4]) == 1 and float(first[14]) < 0
 
 
 def test_simulate_draws_a_picture(files):
@@ -119,7 +137,7 @@ def test_mimic_joints(files, coupled):
     )
     assert main(["simulate", str(files / "mimic.urdf"), *options]) == 0
     last = {name: value for name, value in zip(*np.array(list(csv.reader(open(out))))[[0, -1]])}
-    leader, follower = float(last["q0"]), float(last["q1"])
+    leader, follower = float(last["q.ab"]), float(last["q.bc"])
     assert leader != 0 and (abs(follower - leader) < 1e-12) == coupled
 
 

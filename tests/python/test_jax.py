@@ -204,6 +204,27 @@ def test_a_rollout_of_no_steps():
     np.testing.assert_array_equal(jax.grad(lambda v: cj.rollout(sim, q, v, steps=0)[1].sum())(v), np.ones(6))
 
 
+@pytest.mark.parametrize("transformed", ["jit", "grad", "vmap", "parameter", "output"])
+def test_errors_inside_transformations_are_short(transformed, caplog):
+    """The reason and one line of where, not JAX's stack; and once, not in the log too."""
+    model, q, v = sliding_box()
+    sim = coulomb.Simulator(model)
+    nan = np.where(np.arange(6) == 2, np.nan, v)
+    call, reason = {
+        "jit": (lambda: jax.jit(lambda x: cj.step(sim, q, x)[1])(nan), "v[2] is nan"),
+        "grad": (lambda: jax.grad(lambda x: cj.rollout(sim, q, x, steps=2)[1].sum())(nan), "v[2] is nan"),
+        "vmap": (lambda: jax.vmap(lambda x: cj.step(sim, q, x)[1])(np.stack([v, nan])), "V[1, 2] is nan"),
+        "parameter": (lambda: jax.jit(lambda m: cj.step(sim, q, v, parameters={"mass/box": m})[1])(-1.0), "mass/box"),
+        "output": (lambda: jax.jit(lambda x: cj.output(sim, "velocity/box", q, x))(nan), "v[2] = nan"),
+    }[transformed]
+    with pytest.raises(Exception) as raised:
+        jax.block_until_ready(call())
+    told = str(raised.value)
+    assert reason in told.splitlines()[-1], told
+    assert len(told) < 400 and told.count("File") <= 1, told
+    assert not caplog.records
+
+
 def test_errors_name_the_argument():
     model, q, v = sliding_box()
     sim = coulomb.Simulator(model)
@@ -229,6 +250,7 @@ def test_errors_name_the_argument():
     for call, kind, message in cases:
         with pytest.raises(kind, match=message):
             call()
+
     loss = lambda v: cj.rollout(sim, q, v, steps=2)[1].sum()  # noqa: E731
     with pytest.raises(NotImplementedError, match="first derivatives only"):
         jax.hessian(loss)(v)

@@ -11,6 +11,7 @@ namespace coulomb {
 namespace {
 
 constexpr double face_slack = 1e-6;  // a mesh's merged faces are flat to this much of its size
+constexpr double least_lean = 1e-9;  // sine; less is rounding
 
 // Feature choices of a polyhedral core from the simplex' vertices with weight above the threshold.
 bool polyhedral_feature(const Shape& s, const Simplex& simplex, bool second, const double* outward, double threshold,
@@ -145,6 +146,14 @@ bool leaning_cap(const Shape& s, const CoreFeature& f, const double* n) {
   return dot3(across, across) > 0.02 * 0.02;  // below: points of the cap, not of the rim
 }
 
+// Its deepest point goes round the rim as it leans otherwise; a cap that leans less is one with the face.
+bool leans(const Shape& s, const CoreFeature& f, const double* n) {
+  if (s.type != ShapeType::cylinder) return false;
+  double across[3];
+  cross3(f.normal, n, across);
+  return norm3(across) > least_lean;
+}
+
 bool within_extent(const CoreFeature& f, double slack) { return !has_line(f) || (f.low <= slack && f.high >= -slack); }
 
 }  // namespace
@@ -207,13 +216,16 @@ void witness_patches(const Shape& a, const Shape& b, const Witness& w, Contact& 
   Feature kind_a = w.a.kind, kind_b = w.b.kind;
   // Two flat features with dependent directions: one of them carries n, the other is held fixed on its body (COLLISION,
   // choice 1).
-  if (kind_a == Feature::face && kind_b == Feature::face) (face_of_a_leads(w) ? kind_b : kind_a) = Feature::vertex;
+  if (kind_a == Feature::face && kind_b == Feature::face) {
+    const bool on_a = face_of_a_leads(w);
+    (on_a ? kind_b : kind_a) = leans(on_a ? b : a, on_a ? w.b : w.a, w.normal) ? Feature::rim : Feature::vertex;
+  }
   if (kind_a == Feature::face && kind_b == Feature::edge) kind_b = Feature::vertex;
   if (kind_b == Feature::face && kind_a == Feature::edge) kind_a = Feature::vertex;
   if (kind_a == Feature::face && kind_b == Feature::line && b.type == ShapeType::capsule) kind_b = Feature::round;
   if (kind_b == Feature::face && kind_a == Feature::line && a.type == ShapeType::capsule) kind_a = Feature::round;
-  if (kind_a == Feature::face && kind_b == Feature::line) kind_b = Feature::vertex;
-  if (kind_b == Feature::face && kind_a == Feature::line) kind_a = Feature::vertex;
+  if (kind_a == Feature::face && kind_b == Feature::line) kind_b = Feature::rim;
+  if (kind_b == Feature::face && kind_a == Feature::line) kind_a = Feature::rim;
   if (has_line(w.a) && has_line(w.b) && kind_a == w.a.kind && kind_b == w.b.kind) {
     double m[3];
     cross3(w.a.direction, w.b.direction, m);

@@ -32,6 +32,7 @@ PairPenalty combine_penalty(const PenaltyMaterial& a, const PenaltyMaterial& b) 
 
 PairMaterial combine_materials(const GeometryMaterial& a, const GeometryMaterial& b, const PairOverride& own) {
   PairMaterial out;
+  out.friction_owner = out.restitution_owner = Owner::either;
   combine(a.friction, b.friction, out.friction, out.friction_owner);
   combine(a.restitution, b.restitution, out.restitution, out.restitution_owner);
   out.compliance = a.compliance + b.compliance;

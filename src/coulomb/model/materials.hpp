@@ -33,7 +33,8 @@ struct PairOverride {
   std::optional<double> friction, restitution;
 };
 
-enum class Owner : unsigned char { none, a, b };  ///< whose value the pair has; none: a default, or the pair's own
+/// Whose value the pair has. none: the pair's own, or frictionless; either: the default, until one of the two is given a value.
+enum class Owner : unsigned char { none, a, b, either };
 
 struct PairMaterial {
   double friction = 1, restitution = 0, compliance = 0;
@@ -49,6 +50,10 @@ struct PairPenalty {
 };
 
 PairPenalty combine_penalty(const PenaltyMaterial& a, const PenaltyMaterial& b);
+
+inline bool owns(Owner owner, bool is_a, bool is_b) {
+  return (is_a && owner == Owner::a) || (is_b && owner == Owner::b) || ((is_a || is_b) && owner == Owner::either);
+}
 
 /// Both set: the larger (a's when equal); one set: that one; none: friction 1, restitution 0. A higher priority decides alone.
 /// Compliances add.

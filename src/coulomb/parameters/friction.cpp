@@ -52,8 +52,7 @@ class FrictionKind : public ParameterKind {
       const int pair = context.contacts[b.contact].pair;
       const PairMaterial material = combine_materials(m.geometry_materials[m.pair_a[pair]],
                                                       m.geometry_materials[m.pair_b[pair]], m.pair_overrides[pair]);
-      if (material.friction_owner == Owner::none) continue;
-      if ((material.friction_owner == Owner::a ? m.pair_a[pair] : m.pair_b[pair]) != e.index) continue;
+      if (!owns(material.friction_owner, m.pair_a[pair] == e.index, m.pair_b[pair] == e.index)) continue;
       double n[2], f[3] = {0, 0, 0};
       const Block& block = context.rows.blocks[b.block];
       if (block.type == BlockType::pyramid) {

@@ -45,7 +45,7 @@ std::pair<const ParameterKind*, ParameterElement> find(const Model& model, const
   checks::fail("parameter '" + name + "'",
                "unknown kind '" + kind_name + "'" + (guess.empty() ? "" : ", did you mean '" + guess[0] + "'?") +
                    "; names are kind/element, kinds are " + listed_names(kinds, kinds.size()) +
-                   " (Model.parameters lists all)");
+                   " (Model.parameters lists all; of outputs and contacts also 'q', 'v', 'u', 'tau')");
 }
 
 }  // namespace

@@ -27,8 +27,7 @@ class RestitutionKind : public ParameterKind {
       if (b.restitution != m.pair_restitution[pair]) continue;  // a rebound of its own
       const PairMaterial material = combine_materials(m.geometry_materials[m.pair_a[pair]],
                                                       m.geometry_materials[m.pair_b[pair]], m.pair_overrides[pair]);
-      if (material.restitution_owner == Owner::none) continue;
-      if ((material.restitution_owner == Owner::a ? m.pair_a[pair] : m.pair_b[pair]) != e.index) continue;
+      if (!owns(material.restitution_owner, m.pair_a[pair] == e.index, m.pair_b[pair] == e.index)) continue;
       out[0].rows.push_back({b.row + 2, context.rows.bias[b.row + 2] / b.restitution});
     }
   }

@@ -7,6 +7,7 @@
 #include "coulomb/collision/smoothed_motion.hpp"
 #include "coulomb/dynamics/site_zone.hpp"
 #include "coulomb/small_math.hpp"
+#include "coulomb/stepping/semi_implicit.hpp"
 #include "coulomb/stepping/steppers.hpp"
 
 namespace coulomb {
@@ -53,7 +54,7 @@ void ForceGradient::clear(const Model& model, const StepRecord& record, const Pa
 }
 
 ForceOutputs::ForceOutputs(const Model& model, const StepOptions& options)
-    : model_(&model), options_(&options), at_(model), springs_(model), motion_(model) {}
+    : model_(&model), options_(&options), at_(model), springs_(model), motion_(model), spin_(model) {}
 
 void ForceOutputs::move_to(const StepRecord& record) { record_ = &record, have_at_ = false; }
 
@@ -100,7 +101,24 @@ void ForceOutputs::add_touch(const Site& site, Scalar& out) {
   }
 }
 
-// Force on A: frame^T lambda. The tangents move with the normal, dt = -(t . dn) n.
+/// Force on A, by a covector c on it: how c . f changes with the normal, impulses held. The tangents move with it, dt = -(t . dn) n; those of
+/// a pyramid, whose impulses belong to its own frame, turn about it as well.
+void ForceOutputs::turn_by_normal(const BodyRows& b, const double* c, double scale, double* by_normal) const {
+  const double* lambda = record_->solution.lambda.data() + b.row;
+  const double along = dot3(b.axes[2], c);
+  for (int j = 0; j < 3; ++j) by_normal[j] += scale * lambda[2] * c[j];
+  for (int k = 0; k < 2; ++k)
+    for (int j = 0; j < 3; ++j) by_normal[j] -= scale * lambda[k] * b.axes[k][j] * along;
+  if (record_->rows.blocks[b.block].type != BlockType::pyramid) return;
+  const double spun = lambda[0] * dot3(b.axes[1], c) - lambda[1] * dot3(b.axes[0], c);
+  for (int j = 0; j < 3; ++j) {
+    double dn[3] = {0, 0, 0};
+    dn[j] = 1;
+    by_normal[j] += scale * spun * contact_frame_spin(b.axes[2], dn);
+  }
+}
+
+// Force on A: frame^T lambda.
 void ForceOutputs::add_contact_force(const Sensor& sensor) {
   const StepRecord& r = *record_;
   const Frame& frame = sensor.frame;
@@ -115,14 +133,14 @@ void ForceOutputs::add_contact_force(const Sensor& sensor) {
     const bool on_a = counts(c.body_a, c.geometry_a);
     const bool on_b = counts(c.body_b, c.geometry_b);
     if (on_a == on_b) continue;
-    const double sign = on_a ? 1 : -1, *lambda = r.solution.lambda.data() + b.row;
+    const double sign = on_a ? 1 : -1;
     for (int i = 0; i < 3; ++i) {
       Scalar& out = scalars_[i];
       Scalar::Turn turn{b.contact, {0, 0, 0}};
       for (int k = 0; k < 3; ++k) out.impulses.push_back({b.row + k, sign * b.axes[k][i]});
-      turn.by_normal[i] = sign * lambda[2];
-      for (int k = 0; k < 2; ++k)
-        for (int j = 0; j < 3; ++j) turn.by_normal[j] -= sign * lambda[k] * b.axes[k][j] * b.axes[2][i];
+      double c[3] = {0, 0, 0};
+      c[i] = 1;
+      turn_by_normal(b, c, sign, turn.by_normal);
       out.turns.push_back(turn);
     }
   }
@@ -306,11 +324,7 @@ void ForceOutputs::add_outside_forces(Scalar& out) {
       double f[3] = {0, 0, 0};
       for (int k = 0; k < 3; ++k) axpy3(lambda[k], b.axes[k], f);
       Scalar::Turn turn{b.contact, {0, 0, 0}, {0, 0, 0}};
-      const double along = dot3(b.axes[2], by_f);
-      for (int j = 0; j < 3; ++j) {
-        turn.by_normal[j] = -sign * lambda[2] * by_f[j];
-        for (int k = 0; k < 2; ++k) turn.by_normal[j] += sign * lambda[k] * b.axes[k][j] * along;
-      }
+      turn_by_normal(b, by_f, -sign, turn.by_normal);
       cross3(f, by_n, turned);
       for (int j = 0; j < 3; ++j) turn.by_point[j] = -sign * turned[j];
       out.turns.push_back(turn);
@@ -340,6 +354,29 @@ void ForceOutputs::add_wrenches(const Scalar& s, double weight, ForceGradient& t
   }
 }
 
+/// Forces balance what they accelerate: without what torque-free spin adds to the velocity.
+void ForceOutputs::shift_by_spin(const Sensor& sensor) {
+  const StepRecord& r = *record_;
+  if (sensor.type == SensorType::accelerometer || found_at_end() || !spins_torque_free(*options_, r)) return;
+  const double h = options_->constraints.timestep;
+  where_found();
+  mass_matrix(*model_, at_);
+  spin_shift(*model_, at_, r.v.data(), h, spin_);
+  if (!spin_.any) return;
+  for (int d = 0; d < model_->nv; ++d) acceleration_[d] -= spin_.velocity[d] / h;
+  spin_derivatives(*model_, at_, r.v.data(), h, true, spins_);
+}
+
+/// Of a change of a joint's Delta (6).
+double ForceOutputs::by_shift(const Scalar& s, const SpinDerivative& spin, const double* change) const {
+  double sum = 0;
+  for (int i = 0; i < 3; ++i) {
+    if (spin.linear >= 0) sum -= s.da[spin.linear + i] * change[i];
+    sum -= s.da[spin.dof + i] * change[3 + i];
+  }
+  return sum / options_->constraints.timestep;
+}
+
 // Where the step has its dynamics, with its mean acceleration.
 void ForceOutputs::add_motion(const Sensor& sensor) {
   const StepRecord& r = *record_;
@@ -347,6 +384,7 @@ void ForceOutputs::add_motion(const Sensor& sensor) {
   const bool at_end = options_->stepper != StepperKind::semi_implicit;
   acceleration_.resize(nv);
   for (int d = 0; d < nv; ++d) acceleration_[d] = (r.v_next[d] - r.v[d]) / options_->constraints.timestep;
+  shift_by_spin(sensor);
   motion_.move_to(at_end ? r.q_next.data() : r.q.data(), at_end ? r.v_next.data() : r.v.data(), acceleration_.data());
   outside_.clear();
   if (sensor.type != SensorType::accelerometer) collect_outside_forces();
@@ -359,6 +397,10 @@ void ForceOutputs::add_motion(const Sensor& sensor) {
     out.value = out.motion.value;
     by_q.assign(nv, 0.0), by_v.assign(nv, 0.0), out.da.assign(nv, 0.0);
     motion_.add_columns(out.motion, outside_, by_q.data(), by_v.data(), out.da.data());
+    for (const SpinDerivative& spin : spins_)
+      visit_spin_columns(
+          *model_, at_, spin, [&](int d, const double* change) { by_v[d] += by_shift(out, spin, change); },
+          [&](int d, const double* change) { by_q[d] += by_shift(out, spin, change); });
     for (int d = 0; d < nv; ++d) out.dq.push_back({d, by_q[d]}), out.dv.push_back({d, by_v[d]});
     if (out.motion.of_forces) add_outside_forces(out);
   }
@@ -368,6 +410,7 @@ void ForceOutputs::scalars(const Sensor& sensor) {
   scalars_.assign(sensor_tangent_size(*model_, sensor), Scalar{});
   Scalar& out = scalars_[0];
   check_told(sensor, *options_);
+  spins_.clear();
   bool constant = false;
   switch (sensor.type) {
     case SensorType::actuator_force: add_actuator(sensor.index, 1, out); break;
@@ -400,6 +443,11 @@ void ForceOutputs::scalars(const Sensor& sensor) {
     s.value += of_impulses;
     s.timestep = -of_impulses / h;
     for (std::size_t d = 0; d < s.da.size(); ++d) s.timestep -= s.da[d] * acceleration_[d] / h;
+    for (const SpinDerivative& spin : spins_) {
+      double change[6];
+      for (int i = 0; i < 6; ++i) change[i] = spin.by[i][SpinDerivative::time];
+      s.timestep += by_shift(s, spin, change);
+    }
     for (Scalar::Turn& turn : s.turns)
       for (int i = 0; i < 3; ++i) turn.by_normal[i] /= h, turn.by_point[i] /= h;
     constant = constant || is_clamped(sensor, s.value);
@@ -445,6 +493,9 @@ void ForceOutputs::add_parameters(const Sensor& sensor, const Scalar& s, double 
   if (!s.da.empty())
     motion_.add_parameters(s.motion, sensor, outside_, set, *record_, options_->constraints, weight,
                            to.parameters.data());
+  if (!spins_.empty() && set.size() > 0)
+    motion_.add_spin_parameters(spins_, s.da, set, *record_, options_->constraints,
+                                -weight / options_->constraints.timestep, to.parameters.data());
   if (!s.of_frames.terms.empty() && set.size() > 0) {
     std::vector<double> row(set.size());
     add_output_parameters(*model_, where_found(), {s.of_frames}, set, row.data(), set.size());

@@ -60,10 +60,13 @@ class ForceOutputs {
   void scalars(const Sensor& sensor);
   void add_touch(const Site& site, Scalar& out);
   void add_contact_force(const Sensor& sensor);
+  void turn_by_normal(const BodyRows& b, const double* c, double scale, double* by_normal) const;
   void add_actuator(int k, double scale, Scalar& out);
   void add_limit(int joint, Scalar& out);
   void add_dry_friction(int joint);
   void add_motion(const Sensor& sensor);
+  void shift_by_spin(const Sensor& sensor);
+  double by_shift(const Scalar& s, const SpinDerivative& spin, const double* change) const;
   void add_wrenches(const Scalar& s, double weight, ForceGradient& to);
   void collect_outside_forces();
   void add_outside_forces(Scalar& out);
@@ -82,6 +85,8 @@ class ForceOutputs {
   MotionSensors motion_;
   std::vector<OutsideForce> outside_;  // on all bodies, of the sensor looked at
   std::vector<double> acceleration_;
+  SpinShift spin_;
+  std::vector<SpinDerivative> spins_;  // of the sensor looked at, if it balances forces
   std::vector<Scalar> scalars_;
 };
 

@@ -31,7 +31,7 @@ void ImpactGradient::prepare(const Model& model, const StepOptions& options, Ste
   have_jacobian_ = false;
   const int count = phases_->count;
   while (static_cast<int>(linear_.size()) < count) linear_.push_back(std::make_unique<StepLinearization>(model));
-  if (static_cast<int>(gaps_.size()) < count) gaps_.resize(count);
+  if (static_cast<int>(gaps_.size()) < count) gaps_.resize(count), starts_.resize(count);
   for (int i = 0; i < count; ++i) linear_[i]->prepare_exact(model, phases_->options(i), phases_->record(i, record));
   for (int i = 0; i + 1 < count; ++i)  // what follows an impact starts where it is
     if (is_event(phase(i).end)) {
@@ -40,6 +40,8 @@ void ImpactGradient::prepare(const Model& model, const StepOptions& options, Ste
       for (int k = 0; k < events; ++k)
         gaps_[i][k].build(model, k == 0 ? phase(i).gap : phase(i).others[k - 1], this->record(i + 1),
                           phases_->smooth.constraints);
+      if (phase(i).from_start)
+        starts_[i].build(model, ClosingGap{phase(i).sank_from}, this->record(i), phases_->smooth.constraints);
     }
 }
 
@@ -74,7 +76,7 @@ void ImpactGradient::event_rates(int i, const double* velocity) {
     double rate = 0, size = 0;
     const std::vector<double>& J = gaps_[i][k].row();
     for (int d = 0; d < model_->nv; ++d) rate += J[d] * velocity[d], size += std::abs(J[d] * velocity[d]);
-    const bool fixed = (k == 0 && phase(i).grazing) || !(-rate > 1e-12 * size);
+    const bool fixed = (k == 0 && (phase(i).grazing || phase(i).fixed_time)) || !(-rate > 1e-12 * size);
     rate_[k] = fixed ? 0.0 : rate;
   }
 }
@@ -169,6 +171,9 @@ void ImpactGradient::follow_path(int i, const std::vector<double>& gap, Tangents
   event_rates(i, u_.data());
   if (events > 1) t.lag.assign(std::size_t(t.count) * events, 0.0);
   if (p.midpoint_velocity) factor_midpoint(i, false);
+  at_start_.assign(t.count, 0.0);
+  for (int k = 0; k < t.count && p.from_start; ++k)
+    for (int d = 0; d < nv; ++d) at_start_[k] += starts_[i].row()[d] * t.q[std::size_t(k) * ld_ + d];
   for (int k = 0; k < t.count; ++k) {  // dv_T_ becomes da, q_T_ the tangent of the path
     double *da = dv_T_.data() + std::size_t(k) * ld_, *dw = q_T_.data() + std::size_t(k) * ld_;
     const double *v = t.v.data() + std::size_t(k) * ld_,
@@ -188,7 +193,7 @@ void ImpactGradient::follow_path(int i, const std::vector<double>& gap, Tangents
     time_[0] = p.end == PhaseEnd::whole || p.end == PhaseEnd::part ? planned(p, t, k) : 0.0;
     for (int e = 0; e < events; ++e) {
       if (rate_[e] == 0) continue;
-      double change = gap[std::size_t(e) * t.count + k];
+      double change = gap[std::size_t(e) * t.count + k] - (e == 0 ? at_start_[k] : 0.0);
       const std::vector<double>& row = gaps_[i][e].row();
       for (int d = 0; d < nv; ++d) change += row[d] * q[d];
       time_[e] = -change / rate_[e];
@@ -268,6 +273,9 @@ void ImpactGradient::theta_columns(int i, const ParameterSet& set, double* dv_T,
     gaps_[i][e].parameters(set, columns_);
     std::copy(columns_.begin(), columns_.end(), gap.begin() + std::ptrdiff_t(e) * set.size());
   }
+  if (!phase(i).from_start) return;
+  starts_[i].parameters(set, columns_);
+  for (int k = 0; k < set.size(); ++k) gap[k] -= columns_[k];
 }
 
 void ImpactGradient::parameter_columns(const ParameterSet& set, std::vector<double>& columns_T) {
@@ -352,13 +360,19 @@ void ImpactGradient::smooth_vjp(int i, StepCotangent& bar, const ParameterSet* s
   if (p.end == PhaseEnd::part) step += p.share * (time_[0] - rest);
   time_[0] -= rest;
   for (int e = 1; e < num_events(i); ++e) time_[0] += lag_bar_[e], time_[e] -= lag_bar_[e];
+  double of_start = 0;
   for (int e = 0; e < num_events(i); ++e) {
     if (rate_[e] == 0) continue;
     const double weight = -time_[e] / rate_[e];
+    if (e == 0 && p.from_start) of_start = -weight;
     for (int d = 0; d < nv; ++d) bar.q[d] += weight * gaps_[i][e].row()[d];
     if (!set || set->size() == 0 || weight == 0) continue;
     gaps_[i][e].parameters(*set, gap_columns_);
     for (int k = 0; k < set->size(); ++k) bar.parameters[k] += weight * gap_columns_[k];
+  }
+  if (of_start != 0 && set && set->size() > 0) {
+    starts_[i].parameters(*set, gap_columns_);
+    for (int k = 0; k < set->size(); ++k) bar.parameters[k] += of_start * gap_columns_[k];
   }
   std::copy(bar.q.begin(), bar.q.end(), bar_.begin());
   integrate_jacobian_times(*model_, w_.data(), IntegrateArgument::w, true, bar_.data(), 1, 1);
@@ -397,7 +411,7 @@ void ImpactGradient::smooth_vjp(int i, StepCotangent& bar, const ParameterSet* s
       (p.share > 0 ? step : rest) += (p.share > 0 ? p.share : 1.0) * 0.5 * bar_[d] * p.v[d];
     }
   }
-  for (int d = 0; d < nv; ++d) bar.q[d] += part_.q[d];
+  for (int d = 0; d < nv; ++d) bar.q[d] += part_.q[d] + (of_start != 0 ? of_start * starts_[i].row()[d] : 0.0);
 }
 
 /// lag_bar_ of the events that an impact follows; bar: cotangents after it.

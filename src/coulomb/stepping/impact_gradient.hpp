@@ -5,6 +5,7 @@
 //   smooth   da = (dv+(dq, dv, du, dtau, dtheta, dh) - dv - a dh) / h, then along q(t) = q (+) (t v + t^2/2 a) to t = T:
 //            dq := dq(T) + q'(T) dT,   dv := dv + T da + a dT,   ds := ds - dT
 //            at an impact  dT = -(J_N dq(T) + dPhi/dtheta dtheta) / (J_N q'(T)), held fixed where it grazes; at the end dT = ds
+//            what sinks from where it was at the start of the phase: less the same of the gap there
 //
 // h is the length of the phase's problem. Of impacts at the same time, islands that do not know each other have dT_k of their own, each
 // for its dofs. The clock goes on from dT_0, so after the impact the others catch up:  dq += v+ (dT_0 - dT_k),  dv += a+ (dT_0 - dT_k).
@@ -74,12 +75,14 @@ class ImpactGradient final : public StepGradient {
   const ImpactPhases* phases_ = nullptr;
   std::vector<std::unique_ptr<StepLinearization>> linear_;  ///< one per phase
   std::vector<std::vector<ImpactGap>> gaps_;                ///< the same; of phases that end in impacts, one per event
+  std::vector<ImpactGap> starts_;                           ///< the same; where thresholds are measured from
   double h_ = 0;
   int ld_ = 0;
   bool have_jacobian_ = false;
   Tangents tangents_;
   std::vector<double> q_T_, dv_T_, by_q_, by_v_, columns_;
   std::vector<double> gap_columns_;  ///< events x columns
+  std::vector<double> at_start_;     ///< by column: what the event's threshold moves by
   std::vector<double> rate_,
       time_;                     ///< by event: J_N q'(T), 0: the time is fixed; change of that time, or its cotangent
   std::vector<double> lag_bar_;  ///< by event: cotangent of dT_0 - dT_k

@@ -18,7 +18,9 @@ ImpactPhases::ImpactPhases(const ImpactPhases& other)
     to.midpoint_velocity = from.midpoint_velocity;
     to.end = from.end, to.owns_record = from.owns_record;
     if (from.owns_record) to.storage = std::make_unique<StepRecord>(*from.storage);
-    to.grazing = from.grazing, to.gap = from.gap, to.others = from.others, to.event_of_dof = from.event_of_dof;
+    to.grazing = from.grazing, to.fixed_time = from.fixed_time, to.gap = from.gap, to.others = from.others,
+    to.event_of_dof = from.event_of_dof;
+    to.from_start = from.from_start, to.sank_from = from.sank_from;
   }
 }
 

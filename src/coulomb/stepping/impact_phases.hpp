@@ -51,7 +51,11 @@ struct ImpactPhase {
   std::unique_ptr<StepRecord> storage;  ///< kept for the next step
   // the event
   bool grazing = false;  ///< the time has no derivative
+  bool fixed_time =
+      false;  ///< nor has it where something is hit in an overlap that it has not come into within the step
   ClosingGap gap;
+  bool from_start = false;  ///< the threshold is a depth below where the pair was at the start of the phase:
+  Contact sank_from;        ///< there
   // and those at the same time that have nothing to do with it: each has a time of its own in derivatives
   std::vector<ClosingGap> others;
   std::vector<int> event_of_dof;  ///< nv: 0, the event; k + 1, others[k]. Empty where there are no others

@@ -72,6 +72,7 @@ class Splitter {
   void find_touch(ImpactPhase& phase);
   bool follow_hops(ImpactPhase& phase, StepRecord& r);
   bool find_event(ImpactPhase& phase);
+  void threshold_from_start(ImpactPhase& phase);
   void move(const StepRecord& r, const ImpactPhase& phase, double t);
   void go_back(ImpactPhase& phase, StepRecord& next);
   void arrive(ImpactPhase& phase, StepRecord& next);
@@ -301,14 +302,16 @@ void Splitter::separate_events(ImpactPhase& before, const StepRecord& r) {
   for (const BodyRows& b : r.rows.body_rows) {
     if (b.contact < 0) continue;
     const Contact& contact = r.collision.contacts[b.contact];
-    if (is_hit(r, contact)) add(b.block, -normal_velocity(model_, r, contact), {contact});
+    if (is_hit(r, contact) && std::abs(contact.distance) <= closed_gap)
+      add(b.block, -normal_velocity(model_, r, contact), {contact});
   }
   for (const DofRow& d : r.rows.dof_rows) {
     if (r.rows.blocks[d.block].type != BlockType::limit) continue;
     double rate = 0;
     for (int i = 0; i < d.num; ++i) rate += d.coefficient[i] * r.v[d.dof[i]];
     const bool upper = d.num == 3 || d.coefficient[0] < 0;
-    if (-rate > x_.impact.constraints.held_speed) add(d.block, -rate, {{}, model_.dof_joint[d.dof[0]], upper});
+    if (-rate > x_.impact.constraints.held_speed && std::abs(d.phi) <= closed_gap)
+      add(d.block, -rate, {{}, model_.dof_joint[d.dof[0]], upper});
   }
   if (before.others.empty()) return;
   before.event_of_dof.assign(model_.nv, 0);
@@ -334,22 +337,28 @@ void Splitter::find_touch(ImpactPhase& phase) {
   const double earliest = x_.count == 1 ? -h_ : 0.0;  // the step's own past
   bool any = false;
   double time = 0;
-  phase.grazing = false;
+  phase.from_start = false;
+  phase.grazing = false, phase.fixed_time = true;  // of what has not come from outside within the step
   for (const ClosingGap& hit : x_.hits) {
     ClosingGap gap = hit;
     double when = 0, speed = 0;
+    bool found = false;
     if (hit.joint >= 0) {
       const LimitHit limit = limit_touch(model_, path, hit.joint, hit.upper, earliest);
+      found = limit.found;
       when = limit.found ? limit.time : 0, speed = limit.closing_speed;
     } else {
       if (!has_touched(hit)) continue;
       const bool held = hit.contact.distance > 0;  // at other points
       const Impact impact = held ? Impact{} : x_.search.touch(model_, path, hit.contact.pair, earliest);
+      found = impact.found;
       when = impact.found ? impact.time : 0;
       speed = impact.found ? impact.closing_speed : -normal_velocity(model_, r, hit.contact);
       if (impact.found) take_contact(impact, gap.contact);
     }
-    if (!any || when < time) phase.gap = std::move(gap), any = true, time = when, closing_speed_ = speed;
+    if (any && !(when < time) && !(when == time && found && phase.fixed_time)) continue;
+    phase.gap = std::move(gap), any = true, time = when, closing_speed_ = speed;
+    phase.fixed_time = !found;
   }
   phase.end = phase.gap.joint >= 0 ? PhaseEnd::limit : PhaseEnd::pair;
   phase.duration = time;
@@ -417,12 +426,13 @@ bool Splitter::find_event(ImpactPhase& phase) {
                           static_cast<int>(r.collision.contacts.size()), true};
   const Impact impact = x_.search.first(model_, search, path, start);
   if (impact.status == ImpactStatus::not_finite) return false;
-  phase.gap = ClosingGap{}, phase.grazing = false;
+  phase.gap = ClosingGap{}, phase.grazing = phase.fixed_time = phase.from_start = false;
   if (impact.found) {
     phase.end = PhaseEnd::pair, phase.duration = impact.time, phase.grazing = impact.grazing;
     sank_ = impact.threshold < 0;
     closing_speed_ = impact.closing_speed;
     take_contact(impact, phase.gap.contact);
+    if (impact.threshold < -search.tolerance) threshold_from_start(phase);
   } else if (impact.status == ImpactStatus::evaluation_limit) {
     phase.end = PhaseEnd::pause, phase.duration = impact.time;
     x_.sinking.creeps(impact.pair);
@@ -434,6 +444,16 @@ bool Splitter::find_event(ImpactPhase& phase) {
     phase.end = phase.share > 0 ? PhaseEnd::part : PhaseEnd::whole, phase.duration = phase.planned;
   }
   return true;
+}
+
+/// Of a pair that was at its tolerance already. Its time is fixed if it was not held.
+void Splitter::threshold_from_start(ImpactPhase& phase) {
+  const StepRecord& r = x_.record(x_.count - 1, step_);
+  const Contact* deepest = nullptr;
+  for (const Contact& c : r.collision.contacts)
+    if (c.pair == phase.gap.contact.pair && (!deepest || c.distance < deepest->distance)) deepest = &c;
+  phase.from_start = deepest != nullptr, phase.fixed_time = deepest == nullptr;
+  if (deepest) phase.sank_from = *deepest;
 }
 
 /// (x_.q, x_.v) after t of the path of a solved phase.
@@ -471,6 +491,7 @@ void Splitter::go_back(ImpactPhase& phase, StepRecord& next) {
     if (!(rate < 0)) break;
     if (std::abs(gap) <= reached || earlier == t) {
       phase.duration = t, phase.gap.contact = *at;
+      phase.from_start = phase.fixed_time = false;
       sank_ = false, closing_speed_ = -rate;
       return;
     }

@@ -262,4 +262,51 @@ void MotionSensors::add_parameters(const Row& row, const Sensor& sensor, const s
   }
 }
 
+// M dDelta is what the right-hand sides have more with the spins than without them.
+void MotionSensors::add_spin_parameters(const std::vector<SpinDerivative>& spins, std::vector<double> by_shift,
+                                        const ParameterSet& set, const StepRecord& record,
+                                        const ConstraintOptions& options, double scale, double* out) {
+  static const RowDerivatives no_derivatives;
+  static const ConstraintRows no_rows;
+  static const std::vector<unsigned char> none;
+  static const std::vector<Contact> no_contacts;
+  static const std::vector<Mode> no_modes;
+  factor(*model_, nullptr, ws_);
+  solve_mass(*model_, ws_, by_shift.data());
+
+  const double* rate = ws_.column_rate.data();
+  const double* twists = ws_.body_twist.data();
+  ParameterContext context{*model_,
+                           ws_,
+                           options,
+                           no_rows,
+                           no_contacts,
+                           no_derivatives,
+                           none,
+                           {nullptr, rate, nullptr, rate},
+                           twists,
+                           twists,
+                           record.q.data(),
+                           record.v.data(),
+                           record.u.data(),
+                           record.v_next.data(),
+                           record.acceleration.data(),
+                           nullptr,
+                           record.fext,
+                           no_modes,
+                           record.joint_forces};
+  std::vector<RightHandSide> sides;
+  for (const ParameterSet::Item& item : set.items()) {
+    if (is_kind(item, "timestep")) continue;
+    for (const double sign : {1.0, -1.0}) {
+      context.spins = sign > 0 ? &spins : nullptr;
+      sides.assign(item.element.size, RightHandSide{});
+      item.kind->right_hand_sides(context, item.element, sides.data());
+      for (std::size_t k = 0; k < sides.size(); ++k)
+        for (const RightHandSide::Entry& entry : sides[k].dofs)
+          out[item.first + k] += sign * scale * by_shift[entry.index] * entry.value;
+    }
+  }
+}
+
 }  // namespace coulomb

@@ -11,13 +11,15 @@
 //
 //   by q_k   dV = psi_dot + J x V,  dA = psi_ddot + psi_dot x V + J x A       by v_k   dV = J,  dA = chi + J x V       by a_k   dA = J
 //
-// Parameters that displace subtrees do it as a virtual dof would.
+// Parameters that displace subtrees do it as a virtual dof would. Forces balance the accelerations that forces made: a = (v+ - v - Delta) / h
+// where free and ball joints spin (dynamics/spin.hpp).
 #pragma once
 
 #include <vector>
 
 #include "coulomb/dynamics/outputs.hpp"
 #include "coulomb/dynamics/spatial.hpp"
+#include "coulomb/dynamics/spin.hpp"
 #include "coulomb/parameters/parameters.hpp"
 #include "coulomb/stepping/step_record.hpp"
 
@@ -59,6 +61,11 @@ class MotionSensors {
   void add_parameters(const Row& row, const Sensor& sensor, const std::vector<OutsideForce>& outside,
                       const ParameterSet& set, const StepRecord& record, const ConstraintOptions& options, double scale,
                       double* out) const;
+
+  /// set.size(), added to: by_shift (nv) times the derivative of Delta.
+  void add_spin_parameters(const std::vector<SpinDerivative>& spins, std::vector<double> by_shift,
+                           const ParameterSet& set, const StepRecord& record, const ConstraintOptions& options,
+                           double scale, double* out);
 
  private:
   /// A subtree displaced by xi (about its tree's reference point), and how xi itself changes in time.

@@ -14,10 +14,9 @@
 namespace coulomb {
 
 struct SimulatorOptions {
-  double timestep = 0;  ///< seconds; 0: the model's own
-  std::string contact =
-      "automatic";              ///< "ncp" | "lcp" | "penalty"; automatic: "ncp", with an implicit stepper "penalty"
-  int friction_directions = 2;  ///< "lcp": the friction polygon has twice as many sides, 2 .. 16
+  double timestep = 0;           ///< seconds; 0: the model's own
+  std::string contact = "auto";  ///< "ncp" | "lcp" | "penalty"; auto: "ncp", with an implicit stepper "penalty"
+  int friction_directions = 2;   ///< "lcp": the friction polygon has twice as many sides, 2 .. 16
   std::string friction_polygon =
       "circumscribed";  ///< "lcp": around the disc of the cone, with 2 directions the boxed LCP | "inscribed"
   std::string stepper = "semi_implicit";  ///< | "bdf1" | "bdf2"

@@ -1,0 +1,46 @@
+"""Random scenes of every law and stepper (scenes/random_scenes.py): no column of a step's derivative and no derivative of a rollout is wrong
+without saying so. `make sweep` does it for thousands and writes random_scenes.md.
+"""
+
+import numpy as np
+import pytest
+from rollout_sides import compare_rollout
+from step_columns import compare
+
+from scenes.random_scenes import LAWS, build
+
+FIRST = 400  # seeds beyond those of the sweep
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_steps(law):
+    known = compared = 0
+    for seed in range(FIRST, FIRST + 8):
+        case = build(seed, law)
+        random = np.random.default_rng(seed)
+        result = compare(case.model, case.q, case.v, case.u, case.tau, random, memory=case.memory, **case.options)
+        if result is None:
+            continue
+        columns, flagged, _ = result
+        wrong = [column for column in columns if column.wrong]
+        assert flagged or not wrong, (seed, case.state, wrong)
+        compared += not flagged
+        known += sum(column.known for column in columns)
+    assert compared >= 4 and known > 100
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_rollouts(law):
+    known = 0
+    for seed in range(FIRST, FIRST + 6):
+        case = build(seed, law)
+        random = np.random.default_rng(seed)
+        result = compare_rollout(
+            case.model, case.q, case.v, case.u, case.tau, random, steps=40, parameters=1, **case.options
+        )
+        if result is None or result[1]:
+            continue
+        wrong = [direction for direction in result[0] if direction.wrong]
+        assert not wrong, (seed, case.state, wrong)
+        known += sum(direction.known for direction in result[0])
+    assert known >= 3
