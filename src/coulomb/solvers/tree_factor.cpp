@@ -88,6 +88,22 @@ COULOMB_INLINE double dot(const double* __restrict a, const double* __restrict b
 COULOMB_SIMD void eliminate(const double* F, int own, int rows, int ld, double* x) {
   for (int i = 1; i < rows; ++i) x[i] -= dot(F + static_cast<long>(i) * ld, x, std::min(i, own));
 }
+/// One vector: U^-T for the own rows of a front, x' -= U^T x for the others.
+COULOMB_SIMD void eliminate_transposed(const double* F, int own, int rows, int ld, double* __restrict x) {
+  for (int i = 0; i < own; ++i) {
+    const double* row = F + static_cast<long>(i) * ld;
+    const double known = x[i] /= row[i];
+    for (int k = i + 1; k < rows; ++k) x[k] -= row[k] * known;
+  }
+}
+COULOMB_SIMD void substitute_back_transposed(const double* F, int own, int rows, int ld, double* __restrict x) {
+  for (int i = rows - 1; i > 0; --i) {
+    const double* row = F + static_cast<long>(i) * ld;
+    const double known = x[i];
+    const int left = std::min(i, own);
+    for (int k = 0; k < left; ++k) x[k] -= row[k] * known;
+  }
+}
 COULOMB_SIMD void substitute_back(const double* F, int own, int rows, int ld, double* x) {
   for (int i = own - 1; i >= 0; --i) {
     const double* row = F + static_cast<long>(i) * ld;
@@ -343,7 +359,28 @@ void TreeFactor::solve(double* X, int columns, int ld) {
   }
 }
 
+/// As solve_transposed(), of one vector.
+void TreeFactor::solve_transposed_one(double* x) {
+  double* own = gathered_.data();
+  for (std::size_t f = 0; f < fronts_.size(); ++f) {
+    const Front& front = fronts_[f];
+    locate(front);
+    for (int i = 0; i < front.rows; ++i) own[i] = x[map_[i]];
+    eliminate_transposed(front_values_.data() + front.values, front.own_rows, front.rows, front.ld, own);
+    for (int i = 0; i < front.rows; ++i) x[map_[i]] = own[i];
+  }
+  for (std::size_t f = fronts_.size(); f-- > 0;) {
+    const Front& front = fronts_[f];
+    locate(front);
+    for (int i = 0; i < front.rows; ++i) own[i] = x[map_[i]];
+    substitute_back_transposed(front_values_.data() + front.values, front.own_rows, front.rows, front.ld, own);
+    for (int i = 0; i < front.own_rows; ++i) x[map_[i]] = own[i];
+    for (int k = front.own_rows - 1; k >= 0; --k) swap_rows(f, k, x, 1, 1);
+  }
+}
+
 void TreeFactor::solve_transposed(double* X, int columns, int ld) {
+  if (columns == 1 && ld == 1) return solve_transposed_one(X);
   const auto at = [&](int i) { return X + static_cast<long>(map_[i]) * ld; };
 
   // Down: U^-T.

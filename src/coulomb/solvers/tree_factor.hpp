@@ -46,6 +46,7 @@ class TreeFactor {
   void build_fronts(int trees);
   int position(const Front& front, int tree) const;  ///< first row of a tree in a front
   void solve_one(double* x);
+  void solve_transposed_one(double* x);
   void extend_add(const Front& child, const Front& parent);
   void locate(const Front& front);  ///< map_
   /// The interchange of a front's own row k, in X; the front is located.
