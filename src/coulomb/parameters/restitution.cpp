@@ -21,14 +21,18 @@ class RestitutionKind : public ParameterKind {
   }
   void right_hand_sides(const ParameterContext& context, const ParameterElement& e, RightHandSide* out) const override {
     const Model& m = context.model;
+    // Contacts that bounce by the coefficient of their pair; others have a rebound of their own.
     for (const BodyRows& b : context.rows.body_rows) {
       if (b.contact < 0 || b.restitution <= 0 || context.inactive[b.block]) continue;
       const int pair = context.contacts[b.contact].pair;
-      if (b.restitution != m.pair_restitution[pair]) continue;  // a rebound of its own
+      if (b.restitution != m.pair_restitution[pair]) continue;
+
+      // The larger coefficient of two geometries counts.
       const PairMaterial material = combine_materials(m.geometry_materials[m.pair_a[pair]],
                                                       m.geometry_materials[m.pair_b[pair]], m.pair_overrides[pair]);
       if (material.restitution_owner == Owner::none) continue;
       if ((material.restitution_owner == Owner::a ? m.pair_a[pair] : m.pair_b[pair]) != e.index) continue;
+
       out[0].rows.push_back({b.row + 2, context.rows.bias[b.row + 2] / b.restitution});
     }
   }
