@@ -28,6 +28,7 @@ constexpr double smallest_crossing = 1e-6;
 /// Unit twist of A.
 COULOMB_INLINE SurfaceMotion unit_motion(const Contact& c, int k) {
   SurfaceMotion m;
+
   // A velocity of the origin, or a turn about the contact's point.
   if (k < 3) {
     m.u_a[k] = 1;
@@ -309,7 +310,9 @@ COULOMB_INLINE void edge_crossing_rule(const Contact& c, const SurfaceMotion& v,
 
 /// The edge or the normal is not in the plane that it has to cross.
 bool crosses(const Contact& c) {
-  if (c.rule == MotionRule::reference_vertex) return std::abs(dot3(c.incident_normal, c.normal)) > smallest_crossing;
+  if (c.rule == MotionRule::reference_vertex) {
+    return std::abs(dot3(c.incident_normal, c.normal)) > smallest_crossing;
+  }
   return std::abs(dot3(c.side, c.edge)) > smallest_crossing * norm3(c.edge);
 }
 
@@ -332,6 +335,7 @@ void move_frozen(const Contact& c, ContactMotion& motion) {
   motion.frozen = true;
   for (int column = 0; column < 6; ++column) {
     const SurfaceMotion m = unit_motion(c, column);
+
     // Half of the translation: the point is the middle of the witnesses.
     double middle[3] = {0, 0, 0};
     if (column < 3) middle[column] = 1;

@@ -12,7 +12,8 @@ namespace {
 
 /// n: outward, surface: nearest place, both in b's frame; distance < 0.
 // To the world.
-bool touch(const Shape& b, Feature feature, const double* n, const double* surface, double distance, Contact& out) {
+bool set_surface_contact(const Shape& b, Feature feature, const double* n, const double* surface, double distance,
+                         Contact& out) {
   double world_n[3];
   double p[3];
   rotate(b.rotation, n, world_n);
@@ -30,6 +31,7 @@ bool touch(const Shape& b, Feature feature, const double* n, const double* surfa
 bool in_round(const Shape& b, Feature feature, const double* x, const double* q, double r, Contact& out) {
   double n[3];
   double surface[3];
+
   // Out from the core; its middle has no direction of its own.
   sub3(x, q, n);
   const double d = norm3(n);
@@ -44,7 +46,7 @@ bool in_round(const Shape& b, Feature feature, const double* x, const double* q,
 
   for (int i = 0; i < 3; ++i)
     surface[i] = q[i] + r * n[i];
-  return touch(b, feature, n, surface, d - r, out);
+  return set_surface_contact(b, feature, n, surface, d - r, out);
 }
 
 /// The nearest core point is on the axis: inside of the segment, or one of its ends.
@@ -68,13 +70,13 @@ bool in_cylinder(const Shape& b, const double* x, Contact& out) {
   if (cap >= side) {
     const double n[3] = {0, 0, up};
     const double surface[3] = {x[0], x[1], up * h};
-    return touch(b, Feature::face, n, surface, cap, out);
+    return set_surface_contact(b, Feature::face, n, surface, cap, out);
   }
 
   // ... or through the side; the axis has no direction of its own.
   const double n[3] = {radius > 0 ? x[0] / radius : 1.0, radius > 0 ? x[1] / radius : 0.0, 0};
   const double surface[3] = {R * n[0], R * n[1], x[2]};
-  return touch(b, Feature::line, n, surface, side, out);
+  return set_surface_contact(b, Feature::line, n, surface, side, out);
 }
 
 /// Out through the nearest face, the first of equals.
@@ -82,7 +84,9 @@ bool in_box(const Shape& b, const double* x, Contact& out) {
   int nearest = 0;
   for (int i = 0; i < 3; ++i) {
     if (!(std::abs(x[i]) < b.size[i])) return false;
-    if (b.size[i] - std::abs(x[i]) < b.size[nearest] - std::abs(x[nearest])) nearest = i;
+    if (b.size[i] - std::abs(x[i]) < b.size[nearest] - std::abs(x[nearest])) {
+      nearest = i;
+    }
   }
 
   const double sign = x[nearest] < 0 ? -1.0 : 1.0;
@@ -90,7 +94,7 @@ bool in_box(const Shape& b, const double* x, Contact& out) {
   double surface[3] = {x[0], x[1], x[2]};
   n[nearest] = sign;
   surface[nearest] = sign * b.size[nearest];
-  return touch(b, Feature::face, n, surface, std::abs(x[nearest]) - b.size[nearest], out);
+  return set_surface_contact(b, Feature::face, n, surface, std::abs(x[nearest]) - b.size[nearest], out);
 }
 
 /// The nearest place is y_i = a_i^2 x_i / (a_i^2 + t) with sum (y_i / a_i)^2 = 1 and -min a^2 <= t < 0. The sum is convex in t: Newton
@@ -153,12 +157,13 @@ bool in_ellipsoid(const Shape& b, const double* x, Contact& out) {
 
   double off[3];
   sub3(x, y, off);
-  return touch(b, Feature::round, n, y, -norm3(off), out);
+  return set_surface_contact(b, Feature::round, n, y, -norm3(off), out);
 }
 
 /// Out through the face that is least deep.
 bool in_mesh(const Shape& b, const double* x, Contact& out) {
   const ConvexMesh& mesh = *b.mesh;
+
   // Most points are outside of the box.
   for (int i = 0; i < 3; ++i)
     if (!(std::abs(x[i] - mesh.aabb_center[i]) <= mesh.aabb_half[i])) return false;
@@ -177,11 +182,11 @@ bool in_mesh(const Shape& b, const double* x, Contact& out) {
   const double* n = &mesh.face_normals[3 * nearest];
   double surface[3] = {x[0], x[1], x[2]};
   axpy3(-distance, n, surface);
-  return touch(b, Feature::face, n, surface, distance, out);
+  return set_surface_contact(b, Feature::face, n, surface, distance, out);
 }
 
 /// Names the pair and its geometries.
-void own(const Model& model, int pair, Contact& c) {
+void set_geometries(const Model& model, int pair, Contact& c) {
   const int a = model.pair_a[pair];
   const int b = model.pair_b[pair];
   c.pair = pair;
@@ -192,9 +197,9 @@ void own(const Model& model, int pair, Contact& c) {
 }
 
 /// Appends a contact of the pair, flipped where it was found the other way round.
-void publish(const Model& model, int pair, bool flip, double size, Contact& c, std::vector<Contact>& out) {
+void append_contact(const Model& model, int pair, bool flip, double size, Contact& c, std::vector<Contact>& out) {
   if (flip) flip_contact(c);
-  own(model, pair, c);
+  set_geometries(model, pair, c);
   c.size = size;
   out.push_back(c);
 }
@@ -202,18 +207,19 @@ void publish(const Model& model, int pair, bool flip, double size, Contact& c, s
 /// Penalty contact looks at points of the geometry.
 bool has_points(const Model& model, int g) { return model.first_contact_point(g) < model.first_contact_point(g + 1); }
 
-/// The points of `giver` inside the other geometry of the pair.
-void collide_points(const Model& model, int pair, int giver, CollisionWorkspace& w) {
-  const bool of_a = giver == model.pair_a[pair];
-  const int taker = of_a ? model.pair_b[pair] : model.pair_a[pair];
+/// The points of `with_points` inside the other geometry of the pair.
+void collide_points(const Model& model, int pair, int with_points, CollisionWorkspace& w) {
+  const bool of_a = with_points == model.pair_a[pair];
+  const int against = of_a ? model.pair_b[pair] : model.pair_a[pair];
+
   // Both shapes in the world.
   Shape own;
   Shape other;
-  pose_shape(model, w, giver, own);
-  pose_shape(model, w, taker, other);
+  pose_shape(model, w, with_points, own);
+  pose_shape(model, w, against, other);
 
-  const int first = model.first_contact_point(giver);
-  const int end = model.first_contact_point(giver + 1);
+  const int first = model.first_contact_point(with_points);
+  const int end = model.first_contact_point(with_points + 1);
   for (int k = first; k < end; ++k) {
     double p[3];
     rotate(own.rotation, &model.contact_points[3 * k], p);
@@ -226,7 +232,7 @@ void collide_points(const Model& model, int pair, int giver, CollisionWorkspace&
     c.contact_point = k;
     c.point_on_a = true;
     c.feature = 2 * (k - first) + (of_a ? 0 : 1);
-    publish(model, pair, !of_a, std::min(w.filter.size[giver], w.filter.size[taker]), c, w.contacts);
+    append_contact(model, pair, !of_a, std::min(w.filter.size[with_points], w.filter.size[against]), c, w.contacts);
   }
 }
 
@@ -239,6 +245,7 @@ void collide_corners(const Model& model, int pair, int plane, int body, Collisio
   Shape shape;
   pose_shape(model, w, plane, half_space);
   pose_shape(model, w, body, shape);
+
   // The plane in the frame of the corners: most are far above it.
   double up[3];
   double origin[3];
@@ -260,7 +267,7 @@ void collide_corners(const Model& model, int pair, int plane, int body, Collisio
     if (!collide_point(p, half_space, c)) continue;
 
     c.feature = v;
-    publish(model, pair, body != model.pair_a[pair], w.filter.size[body], c, w.contacts);
+    append_contact(model, pair, body != model.pair_a[pair], w.filter.size[body], c, w.contacts);
   }
 }
 
@@ -277,7 +284,7 @@ void collide_sides(const Model& model, int pair, CollisionWorkspace& w, std::vec
   collide_flat_sides(shape_a, shape_b, std::min(w.filter.size[a], w.filter.size[b]), w.contacts, shares);
 
   for (std::size_t i = first; i < w.contacts.size(); ++i)
-    own(model, pair, w.contacts[i]);
+    set_geometries(model, pair, w.contacts[i]);
 }
 
 }  // namespace
@@ -291,7 +298,7 @@ bool collide_point(const double point[3], const Shape& b, Contact& out) {
     case ShapeType::half_space: {
       const double n[3] = {0, 0, 1};
       const double surface[3] = {x[0], x[1], 0};
-      return x[2] < 0 && touch(b, Feature::face, n, surface, x[2], out);
+      return x[2] < 0 && set_surface_contact(b, Feature::face, n, surface, x[2], out);
     }
     case ShapeType::sphere: {
       const double centre[3] = {0, 0, 0};

@@ -129,8 +129,13 @@ Dual springs(const Outline& o, int first, const Dual3& direction, int sign, doub
 Dual share_of(const ContactShare& s, const Outline& incident, const Outline& reference) {
   // From the edge that enters or leaves, to the side that it crosses.
   const Dual3 direction = along(incident, reference, s.side);
-  if (s.kind == ContactShare::Kind::leaving) return springs(incident, s.edge, direction, 1, 1.5 * pi);
-  if (s.kind == ContactShare::Kind::entering) return springs(incident, s.edge, direction, -1, 1.5 * pi);
+  if (s.kind == ContactShare::Kind::leaving) {
+    return springs(incident, s.edge, direction, 1, 1.5 * pi);
+  }
+  if (s.kind == ContactShare::Kind::entering) {
+    return springs(incident, s.edge, direction, -1, 1.5 * pi);
+  }
+
   // A corner of the reference: its sides run backwards here, this one ends at the corner, the one before it begins there.
   const int before = s.side > 0 ? s.side - 1 : reference.count - 1;
   Dual out =
@@ -208,6 +213,7 @@ int nearest_corner(const Side& s, const double* point) {
 /// The share of a clipped candidate between these faces.
 ContactShare share_of_candidate(const Shape& a, const Shape& b, const Candidate& c, int reference, int incident) {
   ContactShare s;
+
   // A point inside of the common outline has a whole spring.
   if (c.rule == MotionRule::support) return s;
   s.reference_on_a = c.reference_on_a;
@@ -289,6 +295,7 @@ void collide_flat_sides(const Shape& a, const Shape& b, double size, std::vector
 void share_by_vertex(const Shape& a, const Shape& b, const ContactShare& s, bool of_a, int vertex, double out[3]) {
   out[0] = out[1] = out[2] = 0;
   if (s.kind == ContactShare::Kind::whole) return;
+
   // Both outlines, at rest.
   const Shape& moved = of_a ? a : b;
   const bool of_reference = of_a == s.reference_on_a;

@@ -50,7 +50,6 @@ bool convex_witness(const Shape& a, const Shape& b, double margin, double axis[3
     // Apart, overlapping or too far.
     Simplex simplex;
     const GjkStatus status = gjk(a, b, reach, smooth ? tolerance : 0.0, axis, hints, simplex);
-
     if (status == GjkStatus::beyond) return false;
 
     // The normal: along the shortest connection, or that of the nearest face of A - B.

@@ -30,6 +30,7 @@ bool polyhedral_feature(const Shape& s, const Simplex& simplex, bool second, con
     if (!seen) id[n++] = v;
   }
   if (n == 0) return false;
+
   // Sorted: the feature has one number whatever the order of the simplex.
   for (int i = 1; i < n; ++i)
     for (int k = i; k > 0 && id[k] < id[k - 1]; --k)
@@ -204,6 +205,7 @@ bool refine_witness(const Shape& a, const Shape& b, const Simplex& simplex, cons
   const double slack = 1e-11 * scale;
 
   const double inward[3] = {-normal[0], -normal[1], -normal[2]};
+
   // Cores that all but touch leave the direction between them to rounding.
   // Cores that all but touch leave the direction between them to rounding.
   const double estimate = dot3(simplex.closest, normal);
@@ -257,6 +259,7 @@ bool refine_witness(const Shape& a, const Shape& b, const Simplex& simplex, cons
       }
     if (best_turn > -2) return out.exact = true;
   }
+
   // No choice did: the simplex' own values.
   Witness w;
   copy3(normal, w.normal);
@@ -284,12 +287,19 @@ void witness_patches(const Shape& a, const Shape& b, const Witness& w, Contact& 
   const double inward[3] = {-w.normal[0], -w.normal[1], -w.normal[2]};
   Feature kind_a = w.a.kind;
   Feature kind_b = w.b.kind;
+
   // Two flat features with dependent directions: one of them carries n, the other is held fixed on its body.
-  if (kind_a == Feature::face && kind_b == Feature::face) (face_of_a_leads(w) ? kind_b : kind_a) = Feature::vertex;
+  if (kind_a == Feature::face && kind_b == Feature::face) {
+    (face_of_a_leads(w) ? kind_b : kind_a) = Feature::vertex;
+  }
   if (kind_a == Feature::face && kind_b == Feature::edge) kind_b = Feature::vertex;
   if (kind_b == Feature::face && kind_a == Feature::edge) kind_a = Feature::vertex;
-  if (kind_a == Feature::face && kind_b == Feature::line && b.type == ShapeType::capsule) kind_b = Feature::round;
-  if (kind_b == Feature::face && kind_a == Feature::line && a.type == ShapeType::capsule) kind_a = Feature::round;
+  if (kind_a == Feature::face && kind_b == Feature::line && b.type == ShapeType::capsule) {
+    kind_b = Feature::round;
+  }
+  if (kind_b == Feature::face && kind_a == Feature::line && a.type == ShapeType::capsule) {
+    kind_a = Feature::round;
+  }
   if (kind_a == Feature::face && kind_b == Feature::line) kind_b = Feature::vertex;
   if (kind_b == Feature::face && kind_a == Feature::line) kind_a = Feature::vertex;
 
@@ -297,7 +307,9 @@ void witness_patches(const Shape& a, const Shape& b, const Witness& w, Contact& 
   if (has_line(w.a) && has_line(w.b) && kind_a == w.a.kind && kind_b == w.b.kind) {
     double m[3];
     cross3(w.a.direction, w.b.direction, m);
-    if (norm3(m) < 1e-3) kind_b = core_radius(b) > 0 ? Feature::round : Feature::vertex;
+    if (norm3(m) < 1e-3) {
+      kind_b = core_radius(b) > 0 ? Feature::round : Feature::vertex;
+    }
   }
   support_patch(a, kind_a, inward, w.a.direction, contact.a);
   support_patch(b, kind_b, w.normal, w.b.direction, contact.b);

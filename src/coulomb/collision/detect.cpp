@@ -35,6 +35,7 @@ struct PairTable {
 /// Rows with a smaller type first; a pair met the other way round is flipped afterwards.
 constexpr PairTable make_table() {
   PairTable t;
+
   // Every pair of convex shapes has one; closed forms replace it.
   for (int a = static_cast<int>(ShapeType::sphere); a < num_shape_types; ++a)
     for (int b = a; b < num_shape_types; ++b)
@@ -57,7 +58,8 @@ constexpr PairTable make_table() {
 constexpr PairTable table = make_table();
 
 /// Hands on the staged contacts in the order of their features.
-void publish(const Model& model, int pair, int count, bool flipped, CollisionWorkspace& w, std::vector<Contact>& out) {
+void append_contacts(const Model& model, int pair, int count, bool flipped, CollisionWorkspace& w,
+                     std::vector<Contact>& out) {
   // Insertion: few contacts, nearly sorted.
   int order[max_contacts_per_pair];
   for (int k = 0; k < count; ++k) {
@@ -108,7 +110,7 @@ void collide_pair(const Model& model, int pair, double margin, const CollisionOp
                   CollisionCache::Pair& cache, CollisionWorkspace& workspace, std::vector<Contact>& out) {
   bool flipped = false;
   const int count = stage_pair(model, pair, margin, options, cache, workspace, flipped);
-  if (count > 0) publish(model, pair, count, flipped, workspace, out);
+  if (count > 0) append_contacts(model, pair, count, flipped, workspace, out);
 }
 
 /// The pair's contacts up to `margin`, and beyond it those up to `wider`. A manifold of more points may leave out one that touches, so
@@ -143,7 +145,7 @@ void collide_travelling_pair(const Model& model, int pair, double margin, double
     }
   }
 
-  if (count > 0) publish(model, pair, count, flipped, w, out);
+  if (count > 0) append_contacts(model, pair, count, flipped, w, out);
 }
 
 /// The cache gets one entry per candidate: the one it had, or a fresh one.
@@ -240,7 +242,9 @@ void detect_contacts(const Model& model, const double* body_position, const doub
   workspace.least_margin = options.least_margin;
   filter_pairs(model, body_position, body_rotation, travel, workspace);
   const std::vector<int>& candidates = workspace.candidates;
-  if (!options.frozen_cache && candidates != cache.pair_indices) follow_candidates(workspace, cache);
+  if (!options.frozen_cache && candidates != cache.pair_indices) {
+    follow_candidates(workspace, cache);
+  }
   CollisionCache::Pair copy;
 
   // The narrow phase, each pair with its own memory or, where nothing may change, with a copy.

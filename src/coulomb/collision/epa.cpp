@@ -79,7 +79,7 @@ bool same_point(const MinkowskiVertex& u, const MinkowskiVertex& v, double dista
 }
 
 /// Adds support points until the simplex is a tetrahedron; false when A - B is flat.
-bool grow(const Shape& a, const Shape& b, int hints[2], Simplex& s, double scale, double normal[3]) {
+bool complete_tetrahedron(const Shape& a, const Shape& b, int hints[2], Simplex& s, double scale, double normal[3]) {
   const double small = 1e-10 * scale;
   if (s.count < 1) {
     const double x[3] = {1, 0, 0};
@@ -154,8 +154,8 @@ bool grow(const Shape& a, const Shape& b, int hints[2], Simplex& s, double scale
   return true;
 }
 
-/// A tetrahedron without volume: leaves its largest triangle, or edge, or point, for grow() to start from.
-void drop_flat(Simplex& s, double scale) {
+/// A tetrahedron without volume: leaves its largest triangle, or edge, or point, for complete_tetrahedron() to start from.
+void drop_degenerate(Simplex& s, double scale) {
   const double small = 1e-9 * scale;
   double e[3];
   double f[3];
@@ -230,6 +230,7 @@ bool expand(Polytope& p, const MinkowskiVertex& next, double tolerance) {
       ++i;
       continue;
     }
+
     // An edge met before, in the other direction, is inside.
     for (int k = 0; k < 3; ++k) {
       const int u = f.v[k];
@@ -319,8 +320,8 @@ double epa(const Shape& a, const Shape& b, double tolerance, int hints[2], Simpl
            bool& solid) {
   // A tetrahedron to start from.
   const double scale = bounding_radius(a) + bounding_radius(b);
-  drop_flat(simplex, scale);
-  solid = grow(a, b, hints, simplex, scale, normal);
+  drop_degenerate(simplex, scale);
+  solid = complete_tetrahedron(a, b, hints, simplex, scale, normal);
   if (!solid) return 0;
 
   Polytope p;
@@ -348,12 +349,12 @@ double epa(const Shape& a, const Shape& b, double tolerance, int hints[2], Simpl
   // The nearest face, moved out to its support point until that adds nothing.
   const double slack = 1e-13 * scale;
   Face nearest = p.face[0];
-  bool spoilt = false;
+  bool degenerate = false;
   for (;;) {
     int best = -1;
     for (int i = 0; i < p.num_faces; ++i)
       if (!p.face[i].sliver && (best < 0 || p.face[i].d < p.face[best].d)) best = i;
-    spoilt |= best < 0;
+    degenerate |= best < 0;
     if (best < 0) break;
     nearest = p.face[best];
     MinkowskiVertex next;
@@ -371,9 +372,9 @@ double epa(const Shape& a, const Shape& b, double tolerance, int hints[2], Simpl
       mine |= same_point(p.vertex[v], next, p.thin);
     if (mine) break;
     if (met) {
-      p.face[best].sliver = spoilt = true;
+      p.face[best].sliver = degenerate = true;
     } else if (!expand(p, next, slack)) {
-      spoilt = true;
+      degenerate = true;
       break;
     }
   }
@@ -385,7 +386,7 @@ double epa(const Shape& a, const Shape& b, double tolerance, int hints[2], Simpl
   double depth = nearest.d;
 
   // ... if rounding has not spoilt it: then what the direction found is worth, not what the face says.
-  if (spoilt) {
+  if (degenerate) {
     MinkowskiVertex v;
     minkowski_support(a, b, nearest.n, hints, v);
     depth = try_axes(a, b, hints, dot3(nearest.n, v.w) - slack, simplex, normal);

@@ -93,7 +93,9 @@ bool inside(const Flat& f, const double* x, double slack) {
 void clip_vertices(Clip& c, const Flat& incident) {
   for (int k = 0; k < incident.count; ++k)
     if (inside(c.reference, incident.point[k], c.slack))
-      if (Candidate* p = c.add(incident.point[k])) p->feature = feature_id(0, c.on_a, incident.id[k], 0, 0, 0);
+      if (Candidate* p = c.add(incident.point[k])) {
+        p->feature = feature_id(0, c.on_a, incident.id[k], 0, 0, 0);
+      }
 
   // Projected along the reference's normal, unless the incident face stands on it.
   const double slope = dot3(incident.normal, c.reference.normal);
@@ -128,6 +130,7 @@ void cross_polygons(Clip& c, const Flat& incident) {
 
     for (int i = 0; i < incident.count; ++i) {
       const int j = (i + 1) % incident.count;
+
       // The edge crosses the plane ...
       const double s0 = dot3(m, incident.point[i]) - offset;
       const double s1 = dot3(m, incident.point[j]) - offset;
@@ -221,6 +224,7 @@ void cross_wall(Clip& c, const Flat& incident) {
     for (int sign = -1; sign <= 1; sign += 2) {
       const double t = (-B + sign * std::sqrt(discriminant)) / A;
       if (t <= 0 || t >= 1) continue;
+
       // The place on the edge and the radial direction there.
       double q[3];
       double m[3];
@@ -271,7 +275,9 @@ bool choose_reference(const Shape& a, const Shape& b, const Witness& w, int& ref
     const bool before_on_a = (reference & 1) == 0;
     const double mine = before_on_a ? sin_a : sin_b;
     const double other = before_on_a ? sin_b : sin_a;
-    if (reference / 2 == (before_on_a ? face_a : face_b) && mine <= other + 0.02) on_a = before_on_a;
+    if (reference / 2 == (before_on_a ? face_a : face_b) && mine <= other + 0.02) {
+      on_a = before_on_a;
+    }
   }
 
   reference = on_a ? 2 * face_a : 2 * face_b + 1;
@@ -284,7 +290,9 @@ int clip_manifold(const Shape& a, const Shape& b, const Witness& w, double margi
   // Shapes with one witness have no manifold; shapes without an aligned face have lines at best.
   const auto extended = [](const Shape& s) { return s.type != ShapeType::sphere && s.type != ShapeType::ellipsoid; };
   if (!extended(a) || !extended(b)) return 0;
-  if (!choose_reference(a, b, w, reference)) return clip_parallel_lines(a, b, w, margin, out);
+  if (!choose_reference(a, b, w, reference)) {
+    return clip_parallel_lines(a, b, w, margin, out);
+  }
 
   // The reference face, and the direction that its normal gives.
   const bool on_a = (reference & 1) == 0;

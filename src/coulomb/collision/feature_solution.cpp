@@ -232,6 +232,7 @@ void slide(CoreFeature& f, double s) {
 bool closed_form(double* n, CoreFeature& fa, CoreFeature& fb, double scale) {
   double d[3];
   sub3(fa.point, fb.point, d);
+
   // Points of the features that are opposite.
   if (has_line(fa) && has_line(fb)) {
     // Lines that cross: n is across both, and so is the shortest connection.
@@ -359,9 +360,11 @@ bool solve_features(const Shape& a, const Shape& b, const double normal[3], Witn
     CoreFeature& mine = on_a ? w.a : w.b;
     copy3(other.point, mine.point);
     axpy3(-height, mine.normal, mine.point);
+
     // Something curved: Newton's method.
   } else if (is_curved(a, w.a) || is_curved(b, w.b)) {
     if (!newton(a, b, n, w.a, w.b, scale)) return false;
+
     // Vertices and edges: closed forms.
   } else if (!closed_form(n, w.a, w.b, scale)) {
     return false;

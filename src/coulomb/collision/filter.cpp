@@ -220,6 +220,7 @@ bool ball_touches_box(const CollisionWorkspace& w, int ball, int box, double mar
   const int stride = w.filter.padded;
   const double* A = &w.pose[ball];
   const double* B = &w.pose[box];
+
   // The centre in the axes of the box.
   double d[3];
   double gap2 = 0;
@@ -288,6 +289,7 @@ inline void take_pair(const Model& model, int pair, int a, int b, int& num_boxes
 /// Few geometries: every sphere against the row of its partners. The number of pairs for the box test.
 int test_rows(const Model& model, CollisionWorkspace& w) {
   const FilterTables& t = w.filter;
+
   // Spheres by rows.
   const float* x = w.filter_center.data();
   const float* y = x + t.padded;
@@ -309,6 +311,7 @@ int test_rows(const Model& model, CollisionWorkspace& w) {
 /// Many geometries: the spheres that the sweep finds. The number of pairs for the box test.
 int test_swept(const Model& model, CollisionWorkspace& w) {
   const FilterTables& t = w.filter;
+
   // The sweep gives pairs of spheres, which need not be pairs of the model.
   const float* centre = w.filter_center.data();
   w.sweep.run({{centre, centre + t.padded, centre + 2 * t.padded}, w.filter_radius.data()});
@@ -354,6 +357,7 @@ void add_touching_boxes(int num_boxes, CollisionWorkspace& w) {
 double follow_travel(const Model& model, const double* body_rotation, const double* travel, int g,
                      CollisionWorkspace& w) {
   const FilterTables& t = w.filter;
+
   // The centre in the body, then how the body's twist moves it.
   const int body = model.geometry_body[g];
   const double* moves = travel + 6 * body;
@@ -380,7 +384,9 @@ void add_half_space_pair(const Model& model, int pair, std::vector<FilterTables:
   if (model.geometry_type[other] == ShapeType::half_space) return;
 
   auto at = std::find_if(planes.begin(), planes.end(), [plane](const auto& p) { return p.geometry == plane; });
-  if (at == planes.end()) at = planes.insert(planes.end(), FilterTables::Plane{plane, {}, {}, {}});
+  if (at == planes.end()) {
+    at = planes.insert(planes.end(), FilterTables::Plane{plane, {}, {}, {}});
+  }
   at->other.push_back(other);
   at->pair.push_back(pair);
   at->margin.push_back(model.pair_margin[pair]);
@@ -398,6 +404,7 @@ int PairLookup::find(const Model& model, int a, int b) const {
   const int begin = start[a];
   const int end = start[a + 1];
   if (begin == end) return -1;
+
   // Where it is when `a` collides with every geometry up to b.
   const int guess = begin + b - model.pair_b[begin];
   if (guess >= begin && guess < end && model.pair_b[guess] == b) return guess;
@@ -444,7 +451,9 @@ FilterTables::FilterTables(const Model& model, int swept_from) {
       case ShapeType::capsule: core[g] = model.geometry_size[3 * g + 1]; break;
       default: core[g] = radius[g];
     }
-    if (model.first_contact_point(g) < model.first_contact_point(g + 1)) core[g] = radius[g];
+    if (model.first_contact_point(g) < model.first_contact_point(g + 1)) {
+      core[g] = radius[g];
+    }
   }
 
   // Spheres reach as far as half the largest margin of their pairs.
@@ -508,13 +517,16 @@ FilterTables::FilterTables(const Model& model, int swept_from) {
 
 SphereSweep FilterTables::make_sweep(const Model& model) const {
   if (!swept) return {};
+
   // Those that have partners other than half-spaces.
   std::vector<bool> has_partner(model.num_geometries, false);
   for (std::size_t p = 0; p < model.pair_a.size(); ++p)
     has_partner[model.pair_a[p]] = has_partner[model.pair_b[p]] = true;
   std::vector<int> members;
   for (int g = 0; g < model.num_geometries; ++g)
-    if (has_partner[g] && model.geometry_type[g] != ShapeType::half_space) members.push_back(g);
+    if (has_partner[g] && model.geometry_type[g] != ShapeType::half_space) {
+      members.push_back(g);
+    }
   return SphereSweep(std::move(members), model.num_geometries);
 }
 
@@ -536,6 +548,7 @@ double margin_width(const Model& model, const CollisionWorkspace& w, int pair) {
 void filter_pairs(const Model& model, const double* body_position, const double* body_rotation, const double* travel,
                   CollisionWorkspace& w) {
   const FilterTables& t = w.filter;
+
   // How far every surface may come.
   w.candidates.clear();
   w.travels = travel != nullptr;

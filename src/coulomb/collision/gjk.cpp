@@ -144,7 +144,9 @@ struct Closest {
 bool find_closest(const Simplex& s, Closest& c) {
   if (s.count == 1) c.weight[0] = 1;
   if (s.count == 2) c.mask = closest_segment(s.v[0].w, s.v[1].w, c.weight);
-  if (s.count == 3) c.mask = closest_triangle(s.v[0].w, s.v[1].w, s.v[2].w, c.weight);
+  if (s.count == 3) {
+    c.mask = closest_triangle(s.v[0].w, s.v[1].w, s.v[2].w, c.weight);
+  }
   if (s.count == 4) c.mask = closest_tetrahedron(s.v, c.weight);
   if (c.mask == 15u) return true;
 

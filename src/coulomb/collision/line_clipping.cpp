@@ -13,6 +13,7 @@ namespace {
 void lowest_line(const Clip& c, const Shape& s, const double* axis, double* base) {
   double radial[3];
   copy3(c.reference.normal, radial);
+
   // A cylinder's side faces the plane radially.
   if (s.type == ShapeType::cylinder) {
     axpy3(-dot3(axis, radial), axis, radial);
@@ -168,6 +169,7 @@ void add_line_crossing(Clip& c, const Shape& s, const double* axis, const double
 /// False if there is none.
 bool find_line(const Shape& s, const double* outward, const double* direction, CoreFeature& f) {
   f = CoreFeature{};
+
   // In the plane, and along the direction.
   const auto aligned = [&](const double* e) {
     double m[3];
@@ -237,6 +239,7 @@ void clip_line_shape(Clip& c, const Shape& s) {
 
 int clip_parallel_lines(const Shape& a, const Shape& b, const Witness& w, double margin, Candidate* out) {
   const double inward[3] = {-w.normal[0], -w.normal[1], -w.normal[2]};
+
   // A line of either shape that the other one has as well.
   CoreFeature la;
   CoreFeature lb;
@@ -257,6 +260,7 @@ int clip_parallel_lines(const Shape& a, const Shape& b, const Witness& w, double
 
   const double slack = 1e-12 * (bounding_radius(a) + bounding_radius(b));
   int count = 0;
+
   // Either end of the common interval is an end of one line against the other.
   for (int end = 0; end < 2; ++end) {
     const bool of_a = end == 0 ? la.low >= low_b : la.high <= high_b;

@@ -73,7 +73,9 @@ int choose_four(const Candidate* c, int count, double limit, int* chosen) {
 double area_of(const Candidate* c, const int* set, int num) {
   if (num < 3) return 0;
   const double* n = c[0].normal;
-  if (num == 3) return std::abs(side(n, c[set[0]].point_a, c[set[1]].point_a, c[set[2]].point_a));
+  if (num == 3) {
+    return std::abs(side(n, c[set[0]].point_a, c[set[1]].point_a, c[set[2]].point_a));
+  }
   static constexpr int orders[3][4] = {{0, 1, 2, 3}, {0, 2, 1, 3}, {0, 1, 3, 2}};
   double best = 0;
   for (const auto& o : orders) {

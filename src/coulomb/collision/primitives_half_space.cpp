@@ -42,6 +42,7 @@ void place(const Shape& b, const double* local, double* world) {
 int collide_half_space_sphere(const Shape& a, const Shape& b, double margin, const CollisionOptions&,
                               CollisionCache::Pair&, Contact* out) {
   const Plane plane(a);
+
   // The lowest point of the ball.
   double p[3] = {b.position[0], b.position[1], b.position[2]};
   axpy3(-b.size[0], plane.up, p);
@@ -53,6 +54,7 @@ int collide_half_space_capsule(const Shape& a, const Shape& b, double margin, co
   const Plane plane(a);
   double axis[3];
   shape_axis(b, 2, axis);
+
   // The lowest points of both ends.
   int count = 0;
   for (int end = 0; end < 2; ++end) {
@@ -68,6 +70,7 @@ int collide_half_space_cylinder(const Shape& a, const Shape& b, double margin, c
                                 CollisionCache::Pair&, Contact* out) {
   const Plane plane(a);
   double down[3];
+
   // Down in the cylinder's frame.
   rotate_transposed(b.rotation, plane.up, down);
   for (double& x : down)
@@ -124,6 +127,7 @@ int collide_half_space_ellipsoid(const Shape& a, const Shape& b, double margin, 
 int collide_half_space_box(const Shape& a, const Shape& b, double margin, const CollisionOptions&,
                            CollisionCache::Pair&, Contact* out) {
   const Plane plane(a);
+
   // Up in the box's frame.
   double up[3];
   double heights[8];

@@ -43,7 +43,7 @@ struct LocalPlane {
 };
 
 /// Finds the deepest.
-void finish(Candidates& c) {
+void find_deepest(Candidates& c) {
   for (int k = 0; k < c.count; ++k)
     if (c.height[k] < c.height[c.deepest] || (c.height[k] == c.height[c.deepest] && c.vertex[k] < c.vertex[c.deepest]))
       c.deepest = k;
@@ -58,7 +58,7 @@ void all_below(const LocalPlane& plane, int num_vertices, double limit, Candidat
       c.height[c.count++] = height;
     }
   }
-  finish(c);
+  find_deepest(c);
 }
 
 /// The deepest vertex: a linear function on a convex polytope has no other local optimum.
@@ -67,6 +67,7 @@ int climb_down(const ConvexMesh& mesh, const LocalPlane& plane, int start) {
   double height = plane.height(best);
   for (bool moved = true; moved;) {
     moved = false;
+
     // After a better neighbour the loop starts over at it.
     for (int k = mesh.neighbour_start[best], end = mesh.neighbour_start[best + 1]; k < end; ++k) {
       const int v = mesh.neighbours[k];
@@ -103,7 +104,7 @@ void gather_band(const ConvexMesh& mesh, const LocalPlane& plane, int start, dou
   std::sort(c.vertex, c.vertex + c.count);
   for (int k = 0; k < c.count; ++k)
     c.height[k] = plane.height(c.vertex[k]);
-  finish(c);
+  find_deepest(c);
 }
 
 /// Twice the signed area of (p, q, r) seen along the plane's normal.
@@ -220,6 +221,7 @@ int collide_half_space_mesh(const Shape& a, const Shape& b, double margin, const
                             CollisionCache::Pair& cache, Contact* out) {
   const ConvexMesh& mesh = *b.mesh;
   const int num_vertices = mesh.num_vertices();
+
   // The plane in the mesh's frame.
   double up[3];
   shape_axis(a, 2, up);
@@ -245,7 +247,9 @@ int collide_half_space_mesh(const Shape& a, const Shape& b, double margin, const
     const int deepest = climb_down(mesh, plane, hint);
     if (write) cache.hint_b = deepest;
     const double height = plane.height(deepest);
-    if (height <= margin) gather_band(mesh, plane, deepest, std::min(height + band, margin), c);
+    if (height <= margin) {
+      gather_band(mesh, plane, deepest, std::min(height + band, margin), c);
+    }
   } else {
     all_below(plane, num_vertices, margin, c);
   }

@@ -153,6 +153,7 @@ int collide_sphere_capsule(const Shape& a, const Shape& b, double margin, const 
   double fallback[3];
   shape_axis(b, 2, axis);
   sub3(a.position, b.position, w);
+
   // The nearest point of the axis.
   const double t = clamp_unit(dot3(w, axis), b.size[1]);
   along(b.position, axis, t, q);
@@ -167,6 +168,7 @@ int collide_capsule_capsule(const Shape& a, const Shape& b, double margin, const
   double eb[3];
   double w[3];
   double across[3];
+
   // All but parallel capsules have two points.
   shape_axis(a, 2, ea);
   shape_axis(b, 2, eb);
@@ -231,7 +233,9 @@ int collide_sphere_box(const Shape& a, const Shape& b, double margin, const Coll
   // Centre inside: leave through the nearest face, the first of equals.
   int nearest = 0;
   for (int i = 1; i < 3; ++i)
-    if (b.size[i] - std::abs(q[i]) < b.size[nearest] - std::abs(q[nearest])) nearest = i;
+    if (b.size[i] - std::abs(q[i]) < b.size[nearest] - std::abs(q[nearest])) {
+      nearest = i;
+    }
 
   const double sign = q[nearest] < 0 ? -1.0 : 1.0;
   const double depth = b.size[nearest] - std::abs(q[nearest]);

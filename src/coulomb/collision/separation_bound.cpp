@@ -130,6 +130,7 @@ void turn_gap(const MovingShape& a, const MovingShape& b, const double* m, const
   double from_b[3];
   double apart[3];
   double relative[3];
+
   // Each side turns by m, about A's witness.
   sub3(a.origin, now.point_a, from_a);
   sub3(b.origin, now.point_a, from_b);
@@ -152,7 +153,7 @@ void turn_gap(const MovingShape& a, const MovingShape& b, const double* m, const
 }
 
 /// Adds what drift does to the gap: exact along a fixed normal; what opens it is left out, to keep the bound concave.
-void finish(const MovingShape& a, const MovingShape& b, const double* normal, bool carried, Gap& gap) {
+void add_drift(const MovingShape& a, const MovingShape& b, const double* normal, bool carried, Gap& gap) {
   double drift[3];
   sub3(a.drift, b.drift, drift);
   const double along = carried ? -norm3(drift) : dot3(normal, drift);
@@ -177,7 +178,7 @@ Gap make_gap(const MovingShape& a, const MovingShape& b, const SignedDistance& n
                           first ? -normal[2] : normal[2]};
     const MovingShape& plane = first ? a : b;
     gap = half_space_gap(first ? b : a, plane, up, horizon);
-    finish(a, b, normal, plane.angular_speed > 0, gap);
+    add_drift(a, b, normal, plane.angular_speed > 0, gap);
     return gap;
   }
 
@@ -189,7 +190,7 @@ Gap make_gap(const MovingShape& a, const MovingShape& b, const SignedDistance& n
     turn_gap(a, b, turn, now, horizon, gap);
   else
     gap.half_curvature = curvature(a, normal, 0, horizon) + curvature(b, normal, 0, horizon);
-  finish(a, b, normal, turn != nullptr, gap);
+  add_drift(a, b, normal, turn != nullptr, gap);
   return gap;
 }
 }  // namespace
@@ -231,6 +232,7 @@ SafeAdvance safe_advance(const MovingShape& a, const MovingShape& b, const Signe
   const Gap gap = make_gap(a, b, now, horizon, turn);
   const double closing = closing_speed(a, b, now);
   const double k = 2 * gap.half_curvature;
+
   // The witness alone reaches the threshold here: the bound cannot prove more.
   const double root = std::sqrt(closing * closing + 2 * k * room);
   const double sum = closing + root;

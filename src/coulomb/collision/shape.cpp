@@ -26,6 +26,7 @@ void to_world(const Shape& s, const double* local, double* out) {
 /// brute force when small, else climbing along edges, as a vertex not below any of its neighbours is a global maximum.
 int mesh_support(const ConvexMesh& mesh, const double* d, int hint) {
   const double* v = mesh.vertices.data();
+
   // The table's list for this cell of directions.
   if (!mesh.support_start.empty()) {
     const int cell = direction_cell(d);
@@ -108,6 +109,7 @@ bool has_polyhedral_core(const Shape& shape) {
 
 int core_support(const Shape& shape, const double direction[3], double point[3], int& hint) {
   const double* s = shape.size;
+
   // A ball's core is its centre.
   if (shape.type == ShapeType::sphere) {
     copy3(shape.position, point);
@@ -267,7 +269,9 @@ int best_face(const Shape& shape, const double direction[3], double& cosine) {
 
 bool are_neighbours(const Shape& shape, int u, int v) {
   if (shape.type == ShapeType::capsule) return u != v;
-  if (shape.type == ShapeType::box) return std::popcount(static_cast<unsigned>(u ^ v)) == 1;
+  if (shape.type == ShapeType::box) {
+    return std::popcount(static_cast<unsigned>(u ^ v)) == 1;
+  }
   if (shape.type != ShapeType::mesh) return false;
   const ConvexMesh& mesh = *shape.mesh;
   for (int k = mesh.neighbour_start[u]; k < mesh.neighbour_start[u + 1]; ++k)

@@ -34,8 +34,8 @@ bool made_by_own_point(const Contact& contact, bool of_a) {
 }
 
 /// u and turn are the motion of one surface, in the geometry's frame: the contact follows (G12).
-void finish(const Contact& contact, bool of_a, const double* rotation, const double* u, const double* turn,
-            ShapeMotion& out) {
+void move_contact_with_surface(const Contact& contact, bool of_a, const double* rotation, const double* u,
+                               const double* turn, ShapeMotion& out) {
   SurfaceMotion m;
   PointMotion moved;
   rotate(rotation, u, of_a ? m.u_a : m.u_b);
@@ -51,6 +51,7 @@ void finish(const Contact& contact, bool of_a, const double* rotation, const dou
 /// matter.
 void size_velocity(const Shape& s, int k, const double* x, const double* w, double* u) {
   const double* size = s.size;
+
   // On that side, that rim or that end.
   const auto reaches = [](double value, double limit) { return std::abs(value) >= (1 - on_surface) * limit; };
   u[0] = u[1] = u[2] = 0;
@@ -138,6 +139,7 @@ double edge_error(const MeshCarrier& c, const double* direction, int first, int 
 /// towards it, else any.
 bool find_edge(const Shape& s, MeshCarrier& c, const double* world_out, const double* direction, double size) {
   const ConvexMesh& mesh = *c.mesh;
+
   // The best so far.
   double best = on_surface;
   bool found = false;
@@ -184,6 +186,7 @@ void find_in_face(const Shape& s, MeshCarrier& c, const double* world_out) {
   const double* n = mesh.face_normals.data() + 3 * face;
   for (int k = 1; k + 1 < face_length(mesh, face); ++k) {
     const int v[3] = {face_corner(mesh, face, 0), face_corner(mesh, face, k), face_corner(mesh, face, k + 1)};
+
     // Barycentric weights are areas.
     double weight[3];
     double total = 0;
@@ -271,6 +274,7 @@ void take_side(MeshCarrier& c, double size) {
   for (int k = 0; k < n; k += stride) {
     const int first = face_corner(mesh, c.face, k);
     const int second = face_corner(mesh, c.face, k + stride < n ? k + stride : 0);
+
     // Its plane: across the face, through the side.
     double d[3];
     double r[3];
@@ -301,6 +305,7 @@ void plane_motion(const MeshCarrier& c, int vertex, int axis, double* dn, double
   dn[0] = dn[1] = dn[2] = speed = 0;
   for (int k = 0; k < count; ++k) {
     if (face_corner(mesh, c.face, k) != vertex) continue;
+
     // The normal turns with the vertex against the chord of its neighbours.
     double delta[3] = {0, 0, 0};
     double chord[3];
@@ -323,6 +328,7 @@ void plane_motion(const MeshCarrier& c, int vertex, int axis, double* dn, double
 /// Speed of the side plane (through first and second, along the face's normal) along its normal at the incident point.
 double side_speed(const MeshCarrier& c, int vertex, int axis, const double* dn) {
   const ConvexMesh& mesh = *c.mesh;
+
   // How the side and the face's normal move.
   double e[3];
   double de[3] = {0, 0, 0};
@@ -342,6 +348,7 @@ double side_speed(const MeshCarrier& c, int vertex, int axis, const double* dn) 
 /// u and turn of the rules (surface_motion.hpp), geometry's frame.
 void vertex_velocity(const Contact& contact, const MeshCarrier& c, int vertex, int axis, double* u, double* turn) {
   u[0] = u[1] = u[2] = turn[0] = turn[1] = turn[2] = 0;
+
   // A vertex or a place between vertices; an edge turns n as well.
   if (c.role == MeshCarrier::Role::point || c.role == MeshCarrier::Role::edge) {
     for (int i = 0; i < c.num; ++i)
@@ -411,7 +418,7 @@ void size_motion(const Model& model, const Contact& contact, bool of_a, int k, c
       value = -value;
 
   size_velocity(s, k, x, w, u);
-  finish(contact, of_a, s.rotation, u, none, out);
+  move_contact_with_surface(contact, of_a, s.rotation, u, none, out);
 }
 
 void contact_point_motion(const Contact& contact, const double* u, ShapeMotion& out) {
@@ -484,7 +491,7 @@ void vertex_motion(const Contact& contact, const MeshCarrier& carrier, int verte
   out = ShapeMotion{};
   if (carrier.mesh == nullptr) return;
   vertex_velocity(contact, carrier, vertex, axis, u, turn);
-  finish(contact, carrier.of_a, carrier.rotation, u, turn, out);
+  move_contact_with_surface(contact, carrier.of_a, carrier.rotation, u, turn, out);
 }
 
 void vertex_motion(const Model& model, const Contact& contact, bool of_a, int vertex, int axis,

@@ -74,6 +74,7 @@ void convex_distance(const Shape& a, const Shape& b, SignedDistance& out) {
   // Else the best normal that is found.
   out.distance = separation;
   improve_separating_normal(a, b, out.normal, out.distance);
+
   // The witnesses stay where they are across the normal.
   for (int i = 0; i < 3; ++i) {
     const double middle = 0.5 * (w.point_a[i] + w.point_b[i]);
@@ -107,6 +108,7 @@ struct Segment {
 /// From b's closest point to a's. Lines within 1e-7 rad: the four ends decide, as the crossing gains no digit.
 void closest_points(const Segment& a, const Segment& b, double* qa, double* d) {
   double best = 1e300;
+
   // The lines: their angle, and the vector between the centres across them.
   double w[3];
   sub3(a.centre, b.centre, w);
@@ -156,6 +158,7 @@ void closest_points(const Segment& a, const Segment& b, double* qa, double* d) {
 void capsule_distance(const Shape& a, const Shape& b, SignedDistance& out) {
   const Segment sa(a);
   const Segment sb(b);
+
   // No pair of points is the closest where a number is NaN.
   double qa[3] = {0, 0, 0};
   double d[3] = {0, 0, 0};

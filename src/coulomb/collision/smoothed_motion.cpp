@@ -51,7 +51,9 @@ const Contact* SmoothedMotion::carrier(const Contact& contact, const std::vector
   const Contact* nearest = nullptr;
   for (const Contact& c : found) {
     if (!lowest || c.distance < lowest->distance) lowest = &c;
-    if (!nearest || squared_distance(c, contact) < squared_distance(*nearest, contact)) nearest = &c;
+    if (!nearest || squared_distance(c, contact) < squared_distance(*nearest, contact)) {
+      nearest = &c;
+    }
   }
 
   // Does the lowest one stand for another contact?

@@ -98,6 +98,7 @@ void SphereSweep::run(const SphereRows& spheres) {
 /// everything has to be sorted anew.
 void SphereSweep::choose_axis(const SphereRows& spheres) {
   int overlaps[3];
+
   // Overlaps along each axis.
   for (int i = 0; i < 3; ++i) {
     const float* c = spheres.centre[i];

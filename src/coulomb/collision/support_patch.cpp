@@ -96,7 +96,9 @@ void support_patch(const Shape& shape, Feature feature, const double normal_out[
   switch (feature) {
     case Feature::vertex: return;
     case Feature::edge:
-      if (edge_direction != nullptr) set_flat_line(edge_direction, normal_out, patch);
+      if (edge_direction != nullptr) {
+        set_flat_line(edge_direction, normal_out, patch);
+      }
       return;
     case Feature::face:
       patch.num_flat = 2;
@@ -137,7 +139,9 @@ Feature classify_feature(const Shape& shape, const double normal_out[3], double 
           ++flat;
           last = i;
         }
-      if (flat == 1 && edge_direction != nullptr) column(shape, last, edge_direction);
+      if (flat == 1 && edge_direction != nullptr) {
+        column(shape, last, edge_direction);
+      }
       return flat == 0 ? Feature::vertex : flat == 1 ? Feature::edge : Feature::face;
     }
     case ShapeType::mesh: return Feature::vertex;

@@ -60,7 +60,9 @@ void SweptFilter::run(const Model& model, const double* up) {
       double arm[3];
       sub3(&centre[3 * other], &centre[3 * g], arm);
       const double gap = dot3(&up[3 * g], arm) - (tables.radius[other] + reach[other]);
-      if (reach[g] > 0 || !(gap > 1e-12 * (norm3(arm) + tables.radius[other]))) pairs.push_back(plane.pair[k]);
+      if (reach[g] > 0 || !(gap > 1e-12 * (norm3(arm) + tables.radius[other]))) {
+        pairs.push_back(plane.pair[k]);
+      }
     }
   }
 
@@ -86,7 +88,9 @@ void SweptFilter::run(const Model& model, const double* up) {
     }
   }
 
-  if (!std::is_sorted(pairs.begin(), pairs.end())) std::sort(pairs.begin(), pairs.end());
+  if (!std::is_sorted(pairs.begin(), pairs.end())) {
+    std::sort(pairs.begin(), pairs.end());
+  }
 }
 
 }  // namespace coulomb

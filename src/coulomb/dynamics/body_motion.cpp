@@ -148,6 +148,7 @@ Rates largest(const MotionPath& path, int d, int n, bool rotation) {
   double squared_start = 0;
   double squared_end = 0;
   double squared_rate = 0;
+
   // The speed is convex in time, so that its largest value is at one of the ends.
   for (int i = 0; i < n; ++i) {
     const double v = path.v[d + i];
@@ -219,6 +220,7 @@ void bound_joint(const Model& model, const MotionPath& path, int j, MotionBounds
 
 void follow_joints(const Model& model, const MotionPath& path, int body, double time, BodyMotion& m) {
   double arm[3];
+
   // To where the body's frame is at its neutral configuration ...
   rotate(m.rotation, &model.body_pos[3 * body], arm);
   move_origin(m, arm);

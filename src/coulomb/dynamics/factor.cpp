@@ -27,6 +27,7 @@ COULOMB_INLINE bool factor_rows_lanes(const int* __restrict row_start, const int
                                       const double* __restrict mass, const double* __restrict extra, int capacity,
                                       double* __restrict work, double* __restrict diagonal) {
   bool positive = true;
+
   // Packed rows run over into their neighbours; with a stride of their own they do not.
   for (int d = 0; d < nv; ++d) {
     const int depth = row_start[d + 1] - row_start[d] - 1;

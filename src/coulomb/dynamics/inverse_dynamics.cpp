@@ -40,7 +40,9 @@ COULOMB_SIMD void newton_euler(const Model& model, DynamicsWorkspace& ws, const 
       tau[d] = dot(load6(&ws.columns[8 * d]), f) + (a ? model.dof_armature[d] * a[d] : 0.0);
 
     // The parent has to give it as well.
-    if (model.body_tree[parent] >= 0) store6(force + 32 * parent, load6(force + 32 * parent) + f);
+    if (model.body_tree[parent] >= 0) {
+      store6(force + 32 * parent, load6(force + 32 * parent) + f);
+    }
   }
 }
 

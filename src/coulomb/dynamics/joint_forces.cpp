@@ -126,7 +126,9 @@ void clamp_joint(const Model& model, int j, JointForces& out) {
   std::fill_n(&out.dtau_dq[6 * d], 6, 0.0);
   std::fill_n(&out.dtau_dv[6 * d], 6, 0.0);
   for (int k = 0; k < model.nu; ++k)
-    if (model.actuators[k].joint == j) out.dtau_du[6 * k] = out.dtau_dgain[6 * k] = out.dtau_dbias[6 * k] = 0;
+    if (model.actuators[k].joint == j) {
+      out.dtau_du[6 * k] = out.dtau_dgain[6 * k] = out.dtau_dbias[6 * k] = 0;
+    }
 }
 
 /// tau_d -= stiffness * stretch, of a dof of its own.
@@ -251,6 +253,7 @@ void joint_forces(const Model& model, const double* q, const double* v, const do
 
 void add_actuator_forces(const Model& model, const double* q, const double* v, const double* u, JointForces& out) {
   for (int k = 0; k < model.nu; ++k)
+
     // Sum, then the joints' own limits on it.
     add_actuator(model, k, q, v, u[k], out);
   if (model.nu == 0) return;
@@ -261,7 +264,9 @@ void add_actuator_forces(const Model& model, const double* q, const double* v, c
 void add_passive_forces(const Model& model, const double* q, const double* v, JointForces& out) {
   // Springs,
   for (int j = 0; j < model.num_joints; ++j)
-    if (model.joint_stiffness[j] != 0) add_spring(model, j, model.joint_stiffness[j], q, out);
+    if (model.joint_stiffness[j] != 0) {
+      add_spring(model, j, model.joint_stiffness[j], q, out);
+    }
 
   // and damping.
   for (int d = 0; d < model.nv; ++d) {

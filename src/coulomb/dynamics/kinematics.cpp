@@ -158,7 +158,9 @@ COULOMB_SIMD void kinematics_sweep(const Model& model, const double* q, Dynamics
     const int tree = model.body_tree[b];
     if (tree < 0) continue;
     double* reference = &ws.reference[3 * tree];
-    if (model.body_tree[model.body_parent[b]] < 0) store3(reference, frame.position);
+    if (model.body_tree[model.body_parent[b]] < 0) {
+      store3(reference, frame.position);
+    }
 
     finish_columns(model, b, load3(reference), ws.columns.data());
     store_inertia(model, b, frame.rotation, frame.position - load3(reference), &ws.inertia[12 * b]);

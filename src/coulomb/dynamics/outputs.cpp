@@ -91,16 +91,15 @@ void read_frame(const Model& model, const DynamicsWorkspace& ws, const Sensor& s
 /// Row r: the reading is c . y, c the r-th axis of the frame in which it is given.
 void frame_row(const Sensor& sensor, int r, const FrameState& a, const FrameState* b, FrameCovector& on_a,
                FrameCovector& on_b) {
-  double c[3] = {0, 0, 0};
   double y[3];
   double d[3];
   double t[3];
 
   // The axis c along which row r reads.
+  double c[3] = {0, 0, 0};
   const bool own_axes = sensor.type == SensorType::orientation || sensor.type == SensorType::velocimeter ||
                         sensor.type == SensorType::gyro;
   const double* R = own_axes ? a.rotation : b ? b->rotation : nullptr;
-
   for (int i = 0; i < 3; ++i)
     c[i] = R ? R[3 * i + r] : (i == r ? 1.0 : 0.0);
 
@@ -133,6 +132,7 @@ void frame_row(const Sensor& sensor, int r, const FrameState& a, const FrameStat
         on_a.v[i] = c[i];
         on_b.v[i] = -c[i];
       }
+
       // The reference frame carries the point along: the reading has - w_b x (p_a - p_b).
       if (!b) break;
       cross3(b->spin, c, t);
@@ -182,7 +182,6 @@ Limit violated_limit(const Model& model, const double* q, const double* v, int j
     double phi[3];
     double inverse[9];
     quaternion_normalize(qj, unit);
-
     quaternion_log(unit, phi);
     const double angle = norm3(phi);
     if (angle < 1e-9 || model.joint_upper[joint] - angle >= 0) return out;
@@ -363,6 +362,7 @@ void add_frame_term(const Model& model, const DynamicsWorkspace& ws, const Frame
 
 SubtreeState subtree_state(const Model& model, const DynamicsWorkspace& ws, int root) {
   SubtreeState out;
+
   // Sums over the bodies, weighted by mass.
   for (int b = root; b < model.body_subtree_end[root]; ++b) {
     const FrameState at = frame_state(model, ws, com_frame(b));
@@ -421,7 +421,9 @@ void linearize_output(const Model& model, const DynamicsWorkspace& ws, const dou
       FrameCovector on_b;
       frame_row(sensor, r, a, sensor.reference ? &b : nullptr, on_a, on_b);
       add_frame_term(model, ws, sensor.frame, a, on_a, rows[r]);
-      if (sensor.reference) add_frame_term(model, ws, *sensor.reference, b, on_b, rows[r]);
+      if (sensor.reference) {
+        add_frame_term(model, ws, *sensor.reference, b, on_b, rows[r]);
+      }
     }
   } else if (sensor.type == SensorType::subtree_com || sensor.type == SensorType::subtree_velocity) {
     subtree_rows(model, ws, sensor, rows);
@@ -455,7 +457,9 @@ void add_output_row(const Model& model, const DynamicsWorkspace& ws, const Outpu
     for (int k = 0; k <= model.dof_depth[last]; ++k) {
       const Spatial J = load6(ws.columns.data() + 8 * path[k]);
       const Spatial rate = load6(ws.column_rate.data() + 8 * path[k]);
-      if (dq) dq[path[k]] += scale * (dot(G, J) + dot(H, cross_motion(J, V) + rate));
+      if (dq) {
+        dq[path[k]] += scale * (dot(G, J) + dot(H, cross_motion(J, V) + rate));
+      }
       if (dv) dv[path[k]] += scale * dot(H, J);
     }
   }

@@ -94,7 +94,6 @@ void store_shift(const DynamicsWorkspace& ws, const Model& model, int joint, con
   double turned[3];
   double d[3];
   double orbit[3];
-
   cross3(after, body.c, n);
   for (int i = 0; i < 3; ++i)
     x[i] = h * after[i];

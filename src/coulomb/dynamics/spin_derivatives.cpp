@@ -151,10 +151,18 @@ class ShiftDerivative {
 
   /// What one column of SpinDerivative moves.
   SpinColumn column(int column) const {
-    if (column < SpinDerivative::inertia) return by_spin(column - SpinDerivative::spin);
-    if (column < SpinDerivative::armature) return inertia_[column - SpinDerivative::inertia];
-    if (column < SpinDerivative::first_moment) return by_armature(column - SpinDerivative::armature);
-    if (column < SpinDerivative::mass) return by_first_moment(column - SpinDerivative::first_moment);
+    if (column < SpinDerivative::inertia) {
+      return by_spin(column - SpinDerivative::spin);
+    }
+    if (column < SpinDerivative::armature) {
+      return inertia_[column - SpinDerivative::inertia];
+    }
+    if (column < SpinDerivative::first_moment) {
+      return by_armature(column - SpinDerivative::armature);
+    }
+    if (column < SpinDerivative::mass) {
+      return by_first_moment(column - SpinDerivative::first_moment);
+    }
     if (column == SpinDerivative::mass) return by_mass();
 
     // The last one is h: where the turn is limited, w(h) no longer moves with it.
@@ -189,6 +197,7 @@ class ShiftDerivative {
     const double* w = body_.w;
     const double* after = turned_.w;
     const double* c = body_.c;
+
     // The value (spin.hpp), by the same operations as in spin.cpp.
     double x[3];
     double n[3];
@@ -266,6 +275,7 @@ class ShiftDerivative {
     out.w[k] = 1;
     for (int i = 0; i < 3; ++i)
       out.after[i] = turned_.by_w[3 * i + k];
+
     // A limited turn lasts the shorter the faster it is.
     if (parts_.limited) {
       const double dt = -parts_.time * body_.w[k] / dot3(body_.w, body_.w);

@@ -25,6 +25,7 @@ COULOMB_SIMD void velocity_sweep(const Model& model, const double* columns, cons
     for (int j = first; j < end; ++j) {
       int d = model.joint_v[j];
       const JointType type = model.joint_type[j];
+
       // Hinges and slides: chi = 2 psi_dot, since J_k x J_k = 0.
       if (type == JointType::hinge || type == JointType::slide) {
         const Spatial column = load6(columns + 8 * d);
@@ -53,7 +54,9 @@ COULOMB_SIMD void velocity_sweep(const Model& model, const double* columns, cons
       for (int i = 0; i < 3; ++i) {
         const Spatial column = load6(columns + 8 * (d + i));
         store6(column_rate + 8 * (d + i), cross_motion(before, column));
-        if (column_chi) store6(column_chi + 8 * (d + i), cross_motion(before + twist, column));
+        if (column_chi) {
+          store6(column_chi + 8 * (d + i), cross_motion(before + twist, column));
+        }
       }
     }
     store6(body_twist + 8 * b, twist);

@@ -12,6 +12,7 @@ DynamicsWorkspace::DynamicsWorkspace(const Model& model) {
   ld = (nv + 7) / 8 * 8;
   const std::size_t bodies = model.num_bodies;
   const std::size_t dofs = nv;
+
   // Packed rows are written in blocks of 8 that run over into the next row, which is written later.
   const std::size_t packed = model.dof_path.size() + 8;
 

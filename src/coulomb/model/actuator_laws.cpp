@@ -41,7 +41,9 @@ void set_gear(const std::string& what, const JointPart& joint, const std::vector
 std::optional<double> gain_of(const std::string& what, const JointGains& gains, const std::string& joint) {
   if (gains.of_joint.empty()) return gains.all;
   const auto it = gains.of_joint.find(joint);
-  if (it == gains.of_joint.end()) checks::fail(what, "no value for joint '" + joint + "', which has a motor");
+  if (it == gains.of_joint.end()) {
+    checks::fail(what, "no value for joint '" + joint + "', which has a motor");
+  }
   return it->second;
 }
 
@@ -60,7 +62,9 @@ void set_actuator_law(const std::string& what, const std::string& kind, const st
                       const std::optional<double>& kd, Actuator& actuator) {
   // Gains that a kind does not have are refused by name, those that it has are asked for.
   const auto refuse = [&](const char* gain, const std::optional<double>& value, const char* reason) {
-    if (value) checks::fail(what + " " + gain, "got " + checks::text(*value) + ", but " + reason);
+    if (value) {
+      checks::fail(what + " " + gain, "got " + checks::text(*value) + ", but " + reason);
+    }
   };
   const auto need = [&](const char* gain, const std::optional<double>& value) {
     if (!value) checks::fail(what + " " + gain, "needed for kind '" + kind + "'");
@@ -138,15 +142,20 @@ void set_motors(const std::string& what, const MotorOptions& options, SceneParts
 
   // Without motors, an option that could not be right is still one.
   Actuator none;
-  if (parts.actuators.empty()) set_actuator_law(what, options.kind, options.kp.all, options.kd.all, none);
+  if (parts.actuators.empty()) {
+    set_actuator_law(what, options.kind, options.kp.all, options.kd.all, none);
+  }
 }
 
 ServoGains servo_gains(const Actuator& a) {
   // Servos of this library have one gain and no constant force.
   const bool plain = a.gain[1] == 0 && a.gain[2] == 0 && a.bias[0] == 0 && a.gain[0] > 0;
+
   // Position: kp (u - length) - kd speed; velocity: kd (u - speed).
   if (plain && a.bias[1] == -a.gain[0]) return {a.gain[0], 0 - a.bias[2]};
-  if (plain && a.bias[1] == 0 && a.bias[2] == -a.gain[0]) return {std::nullopt, a.gain[0]};
+  if (plain && a.bias[1] == 0 && a.bias[2] == -a.gain[0]) {
+    return {std::nullopt, a.gain[0]};
+  }
   return {};
 }
 

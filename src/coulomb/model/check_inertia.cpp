@@ -44,7 +44,9 @@ void check_inertia(const std::string& what, double mass, const Vec3& com, const 
                      " belongs to no rigid body: its principal moments must be non-negative and satisfy the "
                      "triangle inequality");
 
-  if (mass == 0 && half > 0 && half < 1e-300) checks::fail(what + " inertia", "is denormal");
+  if (mass == 0 && half > 0 && half < 1e-300) {
+    checks::fail(what + " inertia", "is denormal");
+  }
 }
 
 void check_mass_matrix(const Model& m, const NeutralInertia& neutral) {

@@ -36,6 +36,7 @@ void normalize_quaternion(double* q) {
 void integrate_quaternion(const double* q, const double* w, double* out) {
   const double t2 = w[0] * w[0] + w[1] * w[1] + w[2] * w[2];
   const double t = std::sqrt(t2);
+
   // sin(t/2)/t; below 1e-4 the series' next term, t^4/3840, is under rounding.
   const double s = t < 1e-4 ? 0.5 - t2 / 48 : std::sin(0.5 * t) / t;
   const double turn[4] = {std::cos(0.5 * t), s * w[0], s * w[1], s * w[2]};
@@ -88,8 +89,12 @@ void rotation_block(const double* w, IntegrateArgument argument, double* j) {
 template <class Visit>
 void for_each_rotation(const Model& model, Visit visit) {
   for (int j = 0; j < model.num_joints; ++j) {
-    if (model.joint_type[j] == JointType::free) visit(model.joint_q[j] + 3, model.joint_v[j] + 3);
-    if (model.joint_type[j] == JointType::ball) visit(model.joint_q[j], model.joint_v[j]);
+    if (model.joint_type[j] == JointType::free) {
+      visit(model.joint_q[j] + 3, model.joint_v[j] + 3);
+    }
+    if (model.joint_type[j] == JointType::ball) {
+      visit(model.joint_q[j], model.joint_v[j]);
+    }
   }
 }
 

@@ -114,10 +114,13 @@ void set_equality_weights(Mobility& mobility, Model& m) {
   for (const Equality& e : m.equalities) {
     double linear = 0;
     double angular = 0;
+
     // A coupling of joints has one row only.
     if (e.type == EqualityType::joint) {
       linear = m.dof_weight[m.joint_v[e.joint_a]];
-      if (e.joint_b >= 0) linear += e.poly[1] * e.poly[1] * m.dof_weight[m.joint_v[e.joint_b]];
+      if (e.joint_b >= 0) {
+        linear += e.poly[1] * e.poly[1] * m.dof_weight[m.joint_v[e.joint_b]];
+      }
       angular = linear;
     } else {
       // Two bodies, held at a point of each; turning is scaled to metres.

@@ -23,6 +23,7 @@ namespace {
 /// Thickness of the cloud over its extent: far point, far from the line, far from the plane.
 double relative_thickness(const std::vector<double>& points) {
   const int n = static_cast<int>(points.size() / 3);
+
   // Largest of a measure of d, the vector from the first point, and where.
   const auto farthest = [&](auto measure) {
     double best = 0;
@@ -96,7 +97,9 @@ class Hull {
       int corner[3];
       for (int i = 0; i < 3; ++i)
         corner[i] = qh_pointid(qh, static_cast<vertexT*>(SETelem_(facet->vertices, i))->point);
-      if ((facet->toporient != 0) != (qh_ORIENTclock != 0)) std::swap(corner[1], corner[2]);
+      if ((facet->toporient != 0) != (qh_ORIENTclock != 0)) {
+        std::swap(corner[1], corner[2]);
+      }
       out.insert(out.end(), corner, corner + 3);
     }
     return out;
@@ -117,7 +120,9 @@ std::shared_ptr<const ConvexMesh> make_convex_hull(const std::vector<double>& po
   if (points.size() % 3 != 0 || points.size() < 12)
     fail(name, "points holds " + std::to_string(points.size()) + " numbers; at least 4 points of 3 are needed");
   for (std::size_t k = 0; k < points.size(); ++k)
-    if (!std::isfinite(points[k])) fail(name, "points[" + std::to_string(k) + "] is not finite");
+    if (!std::isfinite(points[k])) {
+      fail(name, "points[" + std::to_string(k) + "] is not finite");
+    }
   if (!(relative_thickness(points) > 1e-7)) fail(name, "the points lie in one plane; a hull needs a volume");
 
   // ... and with what Qhull makes of them.

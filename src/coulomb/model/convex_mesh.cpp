@@ -83,7 +83,9 @@ void check_input(const std::vector<double>& vertices, const std::vector<int>& tr
     fail(name,
          "triangles holds " + std::to_string(triangles.size()) + " indices; at least 4 triangles of 3 are needed");
   for (std::size_t i = 0; i < vertices.size(); ++i)
-    if (!std::isfinite(vertices[i])) fail(name, "vertices[" + std::to_string(i) + "] is not finite");
+    if (!std::isfinite(vertices[i])) {
+      fail(name, "vertices[" + std::to_string(i) + "] is not finite");
+    }
   for (std::size_t i = 0; i < triangles.size(); ++i)
     if (triangles[i] < 0 || 3 * static_cast<std::size_t>(triangles[i]) >= vertices.size())
       fail(name, "triangles[" + std::to_string(i) + "] is " + std::to_string(triangles[i]) + ", no vertex");
@@ -112,7 +114,9 @@ Surface make_surface(const std::vector<double>& vertices, const std::vector<int>
     if (t[0] == t[1] || t[1] == t[2] || t[2] == t[0]) continue;
     s.triangles.push_back(t);
   }
-  if (s.triangles.size() < 4) fail(name, "fewer than 4 triangles are left after welding equal vertices");
+  if (s.triangles.size() < 4) {
+    fail(name, "fewer than 4 triangles are left after welding equal vertices");
+  }
 
   // The signed volume tells which way the triangles are oriented.
   double volume = 0;
@@ -123,7 +127,9 @@ Surface make_surface(const std::vector<double>& vertices, const std::vector<int>
     sub3(s.vertex(t[0]), s.vertex(s.triangles[0][0]), d);
     volume += dot3(c, d) / 6;
   }
-  if (!(std::abs(volume) > 1e-9 * s.size * s.size * s.size)) fail(name, "has no volume (flat)");
+  if (!(std::abs(volume) > 1e-9 * s.size * s.size * s.size)) {
+    fail(name, "has no volume (flat)");
+  }
 
   // Outwards, every directed edge is used once,
   for (std::size_t k = 0; k < s.triangles.size(); ++k) {
@@ -260,6 +266,7 @@ void fill_faces(const Surface& s, const std::vector<std::vector<int>>& loops, Co
 void fill_adjacency(ConvexMesh& mesh) {
   std::map<Edge, int> face_of;
   std::vector<std::set<int>> joined(mesh.num_vertices());
+
   // Calls visit(face, from, to) for all directed edges.
   const auto each_edge = [&mesh](auto visit) {
     for (int f = 0; f < mesh.num_faces(); ++f)
@@ -277,7 +284,9 @@ void fill_adjacency(ConvexMesh& mesh) {
   });
   each_edge([&](int, int u, int v) {
     const auto across = face_of.find(Edge(v, u));
-    if (across == face_of.end()) fail(mesh.name, "faces do not fit together along an edge");
+    if (across == face_of.end()) {
+      fail(mesh.name, "faces do not fit together along an edge");
+    }
     mesh.face_neighbour.push_back(across->second);
   });
 
@@ -289,7 +298,9 @@ void fill_adjacency(ConvexMesh& mesh) {
 
   // Euler's formula: one surface without holes.
   const int edges = static_cast<int>(face_of.size() / 2);
-  if (mesh.num_vertices() - edges + mesh.num_faces() != 2) fail(mesh.name, "surface is not a single closed one");
+  if (mesh.num_vertices() - edges + mesh.num_faces() != 2) {
+    fail(mesh.name, "surface is not a single closed one");
+  }
 }
 
 /// Faces around every vertex.
@@ -310,6 +321,7 @@ void fill_vertex_faces(ConvexMesh& mesh) {
 void fill_support_cells(ConvexMesh& mesh, double size) {
   const int n = mesh.num_vertices();
   std::vector<std::array<double, 4>> height(n);
+
   // The cell is a square on one side of the cube [-1, 1]^3; these are its corners.
   for (int cell = 0; cell < 6 * direction_cells * direction_cells; ++cell) {
     const int side = cell / (direction_cells * direction_cells);

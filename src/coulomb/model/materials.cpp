@@ -24,6 +24,7 @@ void take_larger(const std::optional<double>& a, const std::optional<double>& b,
 
 PairPenalty combine_penalty(const PenaltyMaterial& a, const PenaltyMaterial& b) {
   PairPenalty out;
+
   // Springs of both sides act in series.
   if (a.stiffness && b.stiffness)
     out.stiffness = 1 / (1 / *a.stiffness + 1 / *b.stiffness);

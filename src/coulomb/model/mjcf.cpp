@@ -233,6 +233,7 @@ void copy_equalities_and_tendons(const mjModel& m, Copier& c) {
   COULOMB_INTEGERS(eq_obj2id, m.neq);
   COULOMB_INTEGERS(eq_objtype, m.neq);
   COULOMB_INTEGERS(eq_active0, m.neq);
+
   // Rows of 12 whatever the version's width.
   std::vector<double> data;
   for (long e = 0; e < m.neq; ++e)

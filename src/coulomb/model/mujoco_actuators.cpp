@@ -9,6 +9,7 @@ void add_actuator_inertia(const MujocoFields& f, int a, const Actuator& actuator
   const double armature = f.real("actuator_armature", a, 0);
   const double damping = f.real("actuator_damping", a, 0);
   const std::string what = "actuator '" + actuator.name + "'";
+
   // Version 4 of MuJoCo has polynomials as well.
   if (f.real("actuator_dampingpoly", 2 * a, 0) != 0 || f.real("actuator_dampingpoly", 2 * a + 1, 0) != 0)
     refuse(what, "polynomial damping is not supported");

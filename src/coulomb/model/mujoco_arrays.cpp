@@ -29,7 +29,9 @@ void translate_joint(const MujocoFields& f, int j, SceneParts& parts) {
   const int flags = f.count("opt_disableflags");
 
   // What is not here.
-  if (type < 0 || type > 3) refuse("joint '" + name + "'", "unknown type " + std::to_string(type));
+  if (type < 0 || type > 3) {
+    refuse("joint '" + name + "'", "unknown type " + std::to_string(type));
+  }
   if (f.real("jnt_stiffnesspoly", 2 * j, 0) != 0 || f.real("jnt_stiffnesspoly", 2 * j + 1, 0) != 0)
     refuse("joint '" + name + "'", "polynomial stiffness is not supported; only the linear coefficient is");
   if (f.real("jnt_springyield", j, 0) != 0)

@@ -110,7 +110,9 @@ class GeometryTranslator {
     part.type = shape_of(type);
     part.body = f_.integer("geom_bodyid", g);
     part.placement = {f_.row<3>("geom_pos", g), f_.row<4>("geom_quat", g)};
-    if (type != mj::plane && type != mj::mesh) part.size = f_.row<3>("geom_size", g);
+    if (type != mj::plane && type != mj::mesh) {
+      part.size = f_.row<3>("geom_size", g);
+    }
 
     // Material and masks.
     part.friction = f_.row<3>("geom_friction", g)[0];
@@ -127,7 +129,9 @@ class GeometryTranslator {
   /// Our mesh for one of MuJoCo's, made once.
   int mesh(int id) {
     const auto [it, is_new] = meshes_.emplace(id, static_cast<int>(parts_.meshes.size()));
-    if (is_new) parts_.meshes.push_back(make_convex_hull(hull_vertices(f_, id), f_.name("mesh", id)));
+    if (is_new) {
+      parts_.meshes.push_back(make_convex_hull(hull_vertices(f_, id), f_.name("mesh", id)));
+    }
     return it->second;
   }
 

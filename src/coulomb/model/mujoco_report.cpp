@@ -53,6 +53,7 @@ int differing_rows(const MujocoFields& f, const std::string& key, const std::vec
 
 void report_unsupported(const MujocoFields& f, SceneParts& parts) {
   refuse_what_moves(f);
+
   // Two lists: what has no part in the motion, and what may.
   auto list = [&](const std::string& line) { parts.ignored.push_back(line); };
   auto deviate = [&](const std::string& line) { parts.deviate(line); };

@@ -105,7 +105,9 @@ bool translate_sensor(const MujocoFields& f, int i, const SceneParts& parts, Sen
   // Sensors of frames may be relative to another one; directions stay unit, so nothing cuts them off.
   if (out.type <= SensorType::gyro) {
     if (!translate_frame(f, object, id, parts, out.frame)) return false;
-    if (out.type != SensorType::position && out.type <= SensorType::z_axis) out.cutoff = 0;
+    if (out.type != SensorType::position && out.type <= SensorType::z_axis) {
+      out.cutoff = 0;
+    }
     const int reference = f.integer("sensor_refid", i, -1);
     if (reference < 0) return true;
     out.reference.emplace();
@@ -152,11 +154,15 @@ void translate_sensors(const MujocoFields& f, SceneParts& parts) {
                                  ? std::string("unknown")
                                  : types->second[i];
     ++count;
-    if (unsupported.find(type) == std::string::npos) unsupported += (unsupported.empty() ? "" : ", ") + type;
+    if (unsupported.find(type) == std::string::npos) {
+      unsupported += (unsupported.empty() ? "" : ", ") + type;
+    }
   }
 
   // What is missing, in two lines.
-  if (count > 0) parts.ignored.push_back(std::to_string(count) + " sensors (" + unsupported + ")");
+  if (count > 0) {
+    parts.ignored.push_back(std::to_string(count) + " sensors (" + unsupported + ")");
+  }
   if (delayed > 0)
     parts.ignored.push_back("delay or interval of " + std::to_string(delayed) + " sensors: they are read at once");
 }

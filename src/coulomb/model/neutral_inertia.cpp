@@ -11,6 +11,7 @@ namespace {
 void neutral_kinematics(const Model& m, NeutralInertia& k) {
   k.body.resize(m.num_bodies);
   k.columns.assign(6 * m.nv, 0.0);
+
   // The pose in the parent's frame, then in the world.
   for (int b = 1; b < m.num_bodies; ++b) {
     Placement local;
@@ -56,6 +57,7 @@ struct Composite {
     for (int i = 0; i < 9; ++i)
       inertia[i] += o.inertia[i];
   }
+
   // wrench = inertia times twist (D6).
   void apply(const double* twist, double* wrench) const {
     double t[3];
@@ -99,6 +101,7 @@ Composite body_inertia(const Model& m, int b, const Placement& place) {
 
 NeutralInertia::NeutralInertia(const Model& m) {
   neutral_kinematics(m, *this);
+
   // Subtrees, from the leaves to the roots.
   std::vector<Composite> composite(m.num_bodies);
   for (int b = 1; b < m.num_bodies; ++b)

@@ -15,7 +15,9 @@ namespace {
 /// What saveToBinary wrote.
 template <class T>
 void load(const std::string& buffer, T& out, const char* what) {
-  if (buffer.empty()) throw std::invalid_argument(std::string("add_pinocchio ") + what + ": the buffer is empty");
+  if (buffer.empty()) {
+    throw std::invalid_argument(std::string("add_pinocchio ") + what + ": the buffer is empty");
+  }
   try {
     std::istringstream stream(buffer, std::ios::binary);
     boost::archive::binary_iarchive archive(stream);

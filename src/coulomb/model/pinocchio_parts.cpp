@@ -139,7 +139,9 @@ class Translator {
   static std::vector<int> geometries_of(std::size_t frame, const pinocchio::GeometryModel* geometry) {
     std::vector<int> out;
     for (std::size_t g = 0; geometry && g < geometry->geometryObjects.size(); ++g)
-      if (geometry->geometryObjects[g].parentFrame == frame) out.push_back(static_cast<int>(g));
+      if (geometry->geometryObjects[g].parentFrame == frame) {
+        out.push_back(static_cast<int>(g));
+      }
     return out;
   }
 
@@ -198,7 +200,9 @@ class Translator {
     body.parent = free ? 0 : body_[m_.parents[j]];
     body.placement = placement_of(m_.jointPlacements[j]);
     const Placement pin_base = body.placement;
-    if (free) body.placement = compose({options_.position, options_.quaternion}, body.placement);
+    if (free) {
+      body.placement = compose({options_.position, options_.quaternion}, body.placement);
+    }
     fill_inertia(body, m_.inertias[j]);
     body_[j] = static_cast<int>(parts_.bodies.size());
     parts_.bodies.push_back(body);
@@ -243,7 +247,9 @@ class Translator {
 
     // Limits, damping, armature, friction.
     const bool bounded = scalar && shape.kind == PinocchioJoint::Kind::scalar;
-    if (bounded) set_limits(part, m_.lowerPositionLimit[q], m_.upperPositionLimit[q], what);
+    if (bounded) {
+      set_limits(part, m_.lowerPositionLimit[q], m_.upperPositionLimit[q], what);
+    }
     for (int k = 0; k < nv; ++k) {
       part.damping[k] = m_.damping[v + k];
       part.armature[k] = m_.armature[v + k];

@@ -97,7 +97,9 @@ void shift_indices(SceneParts& p, const SceneParts& base) {
   for (GeometryPart& g : p.geometries) {
     g.body = body(g.body);
     if (g.mesh >= 0) g.mesh += meshes;
-    if (g.no_collision_group >= 0) g.no_collision_group += base.num_collision_groups;
+    if (g.no_collision_group >= 0) {
+      g.no_collision_group += base.num_collision_groups;
+    }
   }
   for (PairPart& pair : p.pairs) {
     pair.a += geometries;
@@ -376,7 +378,9 @@ std::string Scene::add_actuator(const std::string& joint, const ActuatorOptions&
   const std::string what = "add_actuator '" + joint + "'";
   const auto at = std::find_if(parts_.joints.begin(), parts_.joints.end(),
                                [&](const JointPart& part) { return part.name == joint; });
-  if (at == parts_.joints.end()) checks::fail(what, no_such("joint", joint, names_in(parts_.joints), "the scene"));
+  if (at == parts_.joints.end()) {
+    checks::fail(what, no_such("joint", joint, names_in(parts_.joints), "the scene"));
+  }
   if (!options.name.empty() && names_.actuators.has(options.name))
     checks::fail(what + " name", "'" + options.name + "' is taken by another actuator");
 

@@ -209,6 +209,7 @@ std::shared_ptr<const Model> build_model(const SceneParts& parts, const Vec3& gr
                                          double contact_margin) {
   auto model = std::make_shared<Model>();
   Model& m = *model;
+
   // Bodies, joints, geometries, and the indices between them.
   m.gravity = gravity;
   m.timestep = timestep;

@@ -67,7 +67,9 @@ std::optional<Frame> frame_of_kind(const Model& model, const std::string& kind, 
     for (const Site& site : model.sites)
       if (site.name == name) return site.frame;
   if (kind == "geometry" || kind.empty())
-    if (const int g = index_of(model.geometry_names, name); g >= 0) return geometry_frame(model, g);
+    if (const int g = index_of(model.geometry_names, name); g >= 0) {
+      return geometry_frame(model, g);
+    }
   return std::nullopt;
 }
 
@@ -146,7 +148,9 @@ const Site* find_site(const Model& model, const std::string& element) {
 /// Of a body, a geometry, or a welded link: then of the link's own geometries.
 void find_contact_force(const Model& model, const std::string& element, Sensor& out) {
   const auto frame = find_frame(model, element);
-  if (!frame) no_element(out.name, "body or geometry", element, frame_elements(model));
+  if (!frame) {
+    no_element(out.name, "body or geometry", element, frame_elements(model));
+  }
   out.type = SensorType::contact_force;
   out.frame = *frame;
 
@@ -154,7 +158,9 @@ void find_contact_force(const Model& model, const std::string& element, Sensor& 
 
   // A link without geometries would always read zero.
   if (!site || !site->geometries) return;
-  if (site->geometries->empty()) checks::fail("output '" + out.name + "'", "this link has no geometry to be touched");
+  if (site->geometries->empty()) {
+    checks::fail("output '" + out.name + "'", "this link has no geometry to be touched");
+  }
   out.geometries = site->geometries;
 }
 
@@ -163,7 +169,9 @@ void find_contact_force(const Model& model, const std::string& element, Sensor& 
 bool is_force(SensorType type) { return type >= SensorType::touch; }
 
 int sensor_size(const Model& model, const Sensor& sensor) {
-  if (sensor.type == SensorType::joint_position) return joint_position_size(model, sensor.index);
+  if (sensor.type == SensorType::joint_position) {
+    return joint_position_size(model, sensor.index);
+  }
   if (sensor.type == SensorType::orientation) return 4;
   return sensor_tangent_size(model, sensor);
 }
@@ -243,7 +251,9 @@ Sensor find_output(const Model& model, const std::string& name) {
   if (!of_frame) of_frame = find_kind(frame_force_kinds, kind);
   if (of_frame) {
     const auto frame = find_frame(model, element);
-    if (!frame) no_element(name, "body, site or geometry", element, frame_elements(model));
+    if (!frame) {
+      no_element(name, "body, site or geometry", element, frame_elements(model));
+    }
     out.type = of_frame->type;
     out.frame = *frame;
     return out;
@@ -313,6 +323,7 @@ Sensor find_output(const Model& model, const std::string& name) {
 
 std::vector<std::string> output_names(const Model& model) {
   std::vector<std::string> out;
+
   // Every kind with every element that it may have.
   const auto add = [&](const auto& kinds, const std::vector<std::string>& elements) {
     for (const Kind& kind : kinds)
@@ -346,7 +357,9 @@ std::vector<std::string> force_output_names(const Model& model) {
   // What a sensor on any frame of a moving body feels.
   for (const Kind& kind : frame_force_kinds)
     for (const std::string& element : frame_elements(model))
-      if (model.body_tree[find_frame(model, element)->body] >= 0) add(kind.name, element);
+      if (model.body_tree[find_frame(model, element)->body] >= 0) {
+        add(kind.name, element);
+      }
 
   // Joints that have limits or dry friction, equalities, actuators.
   for (int j = 0; j < model.num_joints; ++j)

@@ -20,6 +20,7 @@ MassProperties capsule(double r, double half) {
   const double cylinder = 2 * pi * r * r * half;
   const double ball = 4.0 / 3 * pi * r * r * r;
   const double zz = cylinder * r * r / 2 + ball * 2 * r * r / 5;
+
   // The centre of each half ball is at half + 3 r / 8.
   const double xx = cylinder * (r * r / 4 + half * half / 3) + ball * (2 * r * r / 5 + half * half + 3 * half * r / 4);
   return diagonal(cylinder + ball, xx, xx, zz);
@@ -30,6 +31,7 @@ MassProperties polyhedron(const ConvexMesh& mesh) {
   double volume = 0;
   double first[3] = {0, 0, 0};
   double second[6] = {0, 0, 0, 0, 0, 0};
+
   // A face is a fan of triangles, each the base of a tetrahedron.
   for (int f = 0; f < mesh.num_faces(); ++f) {
     const int begin = mesh.face_start[f];

@@ -22,12 +22,17 @@ void check_bodies(const Model& m) {
     fail("body_parent", 0, "the world's parent is -1, not " + std::to_string(m.body_parent[0]));
   for (int b = 1; b < m.num_bodies; ++b) {
     const int parent = m.body_parent[b];
-    if (parent < 0 || parent >= b) fail("body_parent", b, std::to_string(parent) + " is not an earlier body");
+    if (parent < 0 || parent >= b) {
+      fail("body_parent", b, std::to_string(parent) + " is not an earlier body");
+    }
+
     // Depth first: the parent is the previous body or one of its ancestors.
     int a = b - 1;
     while (a > parent)
       a = m.body_parent[a];
-    if (a != parent) fail("body_parent", b, std::to_string(parent) + " breaks the depth-first order of bodies");
+    if (a != parent) {
+      fail("body_parent", b, std::to_string(parent) + " breaks the depth-first order of bodies");
+    }
   }
 }
 
@@ -47,8 +52,12 @@ void number_joints(Model& m) {
   // Joints are sorted by body, so that a body's coordinates are contiguous.
   for (int j = 0; j < m.num_joints; ++j) {
     const int b = m.joint_body[j];
-    if (b < 1 || b >= m.num_bodies) fail("joint_body", j, std::to_string(b) + " is not a body that can move");
-    if (j > 0 && b < m.joint_body[j - 1]) fail("joint_body", j, "joints are not sorted by body");
+    if (b < 1 || b >= m.num_bodies) {
+      fail("joint_body", j, std::to_string(b) + " is not a body that can move");
+    }
+    if (j > 0 && b < m.joint_body[j - 1]) {
+      fail("joint_body", j, "joints are not sorted by body");
+    }
     m.joint_q[j] = m.nq;
     m.joint_v[j] = m.nv;
     m.nq += joint_num_q(m.joint_type[j]);
@@ -61,8 +70,12 @@ void number_joints(Model& m) {
   for (int j = 0; j < m.num_joints; ++j) {
     const int b = m.joint_body[j];
     if (m.joint_type[j] != JointType::free) continue;
-    if (m.body_parent[b] != 0) fail("joint_type", j, "a free joint's body must be a child of the world");
-    if (m.body_num_joints[b] != 1) fail("joint_type", j, "a free joint must be its body's only joint");
+    if (m.body_parent[b] != 0) {
+      fail("joint_type", j, "a free joint's body must be a child of the world");
+    }
+    if (m.body_num_joints[b] != 1) {
+      fail("joint_type", j, "a free joint must be its body's only joint");
+    }
   }
 }
 
@@ -79,6 +92,7 @@ void number_bodies(Model& m) {
   int dof = 0;
   for (int b = 0; b < nb; ++b) {
     const int parent = m.body_parent[b];
+
     // Numbers run along the bodies.
     m.body_first_joint[b] = joint;
     m.body_first_dof[b] = dof;

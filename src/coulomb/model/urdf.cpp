@@ -38,7 +38,9 @@ std::string without_comments(std::string xml) {
 
 /// The file's text.
 std::string load(const std::string& path) {
-  if (!std::filesystem::is_regular_file(path)) throw std::invalid_argument("URDF: no such file: '" + path + "'");
+  if (!std::filesystem::is_regular_file(path)) {
+    throw std::invalid_argument("URDF: no such file: '" + path + "'");
+  }
   std::ifstream file(path);
   std::stringstream text;
   text << file.rdbuf();
@@ -108,6 +110,7 @@ void couple(const std::vector<Mimic>& mimics, const std::string& source, ScenePa
     equality.joint_b = find(mimic.leader, what);
     equality.poly = {mimic.offset, mimic.multiplier, 0, 0, 0};
     parts.equalities.push_back(equality);
+
     // The leader's motor moves both: a follower has none of its own.
     const auto driven = [&](const Actuator& motor) { return motor.joint == equality.joint_a; };
     parts.actuators.erase(std::remove_if(parts.actuators.begin(), parts.actuators.end(), driven),

@@ -139,7 +139,9 @@ void check_nesting(const std::string& xml, const std::string& source) {
   for (auto at = xml.find('<'); at != std::string::npos; at = xml.find('<', at)) {
     const bool data = xml.compare(at, 9, "<![CDATA[") == 0;
     const std::size_t end = data ? xml.find("]]>", at) : tag_end(xml, at);
-    if (end == std::string::npos) refuse("not well-formed XML: a tag without end", at);
+    if (end == std::string::npos) {
+      refuse("not well-formed XML: a tag without end", at);
+    }
     const char kind = xml[at + 1];
     const std::size_t first = at + (kind == '/' ? 2 : 1);
     const std::string name = xml.substr(first, xml.find_first_of(" \t\r\n/>", first) - first);
@@ -149,14 +151,18 @@ void check_nesting(const std::string& xml, const std::string& source) {
     if (data || kind == '?' || kind == '!') continue;
     if (kind != '/') {
       if (xml[end - 1] != '/') open.push_back(name);
-      if (open.size() > deepest) refuse("elements nested deeper than " + std::to_string(deepest), at);
+      if (open.size() > deepest) {
+        refuse("elements nested deeper than " + std::to_string(deepest), at);
+      }
       continue;
     }
     if (open.empty() || open.back() != name)
       refuse("not well-formed XML: </" + name + "> closes " + (open.empty() ? "nothing" : "<" + open.back() + ">"), at);
     open.pop_back();
   }
-  if (!open.empty()) checks::fail(source, "not well-formed XML: <" + open.back() + "> is never closed");
+  if (!open.empty()) {
+    checks::fail(source, "not well-formed XML: <" + open.back() + "> is never closed");
+  }
 }
 
 /// Links, and by which joint each hangs on which link.
@@ -172,7 +178,9 @@ void add_joint(const Element& joint, const std::string& name, const std::string&
   const std::string parent = joint.get("parent.<xmlattr>.link", "");
   const std::string child = joint.get("child.<xmlattr>.link", "");
   for (const auto& [role, link] : {std::pair<std::string, std::string>{"parent", parent}, {"child", child}})
-    if (!tree.known.count(link)) checks::fail(what + " " + role, "'" + link + "' is no link");
+    if (!tree.known.count(link)) {
+      checks::fail(what + " " + role, "'" + link + "' is no link");
+    }
   if (parent == child) checks::fail(what, "joins link '" + child + "' to itself");
 
   // A link hangs on one joint.
@@ -229,8 +237,12 @@ void check_urdf(const std::string& xml, const std::string& source) {
   for (const auto& [tag, link] : *robot) {
     if (tag != "link") continue;
     const std::string name = attribute(link, "name");
-    if (name.empty()) checks::fail(source, "link number " + std::to_string(tree.links.size() + 1) + " has no name");
-    if (!tree.known.insert(name).second) checks::fail(source + ": link '" + name + "'", "is there twice");
+    if (name.empty()) {
+      checks::fail(source, "link number " + std::to_string(tree.links.size() + 1) + " has no name");
+    }
+    if (!tree.known.insert(name).second) {
+      checks::fail(source + ": link '" + name + "'", "is there twice");
+    }
     tree.links.push_back(name);
     check_link(link, source + ": link '" + name + "'");
   }
@@ -240,7 +252,9 @@ void check_urdf(const std::string& xml, const std::string& source) {
     if (tag != "joint") continue;
     const std::string name = attribute(joint, "name");
     const std::string what = source + ": joint '" + name + "'";
-    if (name.empty()) checks::fail(source, "joint number " + std::to_string(joints.size() + 1) + " has no name");
+    if (name.empty()) {
+      checks::fail(source, "joint number " + std::to_string(joints.size() + 1) + " has no name");
+    }
     if (!joints.insert(name).second) checks::fail(what, "is there twice");
     check_joint(joint, what);
     add_joint(joint, name, what, tree);

@@ -19,6 +19,7 @@ class ComplianceKind : public ParameterKind {
   }
   void right_hand_sides(const ParameterContext& context, const ParameterElement& e, RightHandSide* out) const override {
     const Model& m = context.model;
+
     // Compliant rows of contacts that the geometry takes part in.
     if (context.rows.compliance.empty()) return;
     for (const BodyRows& b : context.rows.body_rows) {

@@ -56,7 +56,9 @@ double row_change(const Model& model, const DynamicsWorkspace& dynamics, const O
     }
 
     // A geometry on its body.
-    if (motion.geometry >= 0 && term.geometry == motion.geometry) change += dot(load6(term.G), xi);
+    if (motion.geometry >= 0 && term.geometry == motion.geometry) {
+      change += dot(load6(term.G), xi);
+    }
 
     // A centre of mass in its body, or a mass.
     if (motion.body >= 0 && term.body == motion.body && term.at_com) {

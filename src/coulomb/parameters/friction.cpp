@@ -60,7 +60,6 @@ class FrictionKind : public ParameterKind {
     for (const BodyRows& b : context.rows.body_rows) {
       if (b.contact < 0 || context.modes[b.block] != Mode::sliding) continue;
       const int pair = context.contacts[b.contact].pair;
-
       const PairMaterial material = combine_materials(m.geometry_materials[m.pair_a[pair]],
                                                       m.geometry_materials[m.pair_b[pair]], m.pair_overrides[pair]);
       if (material.friction_owner == Owner::none) continue;

@@ -41,6 +41,7 @@ bool fit_face(ConvexMesh& mesh, int face, double size) {
   const int start = mesh.face_start[face];
   const int count = mesh.face_start[face + 1] - start;
   const auto corner = [&](int k) { return &mesh.vertices[3 * mesh.face_vertices[start + k]]; };
+
   // The normal is the mean of a fan of triangles.
   double n[3] = {0, 0, 0};
   for (int k = 1; k + 1 < count; ++k) {
@@ -84,6 +85,7 @@ std::shared_ptr<const ConvexMesh> move_vertices(const ConvexMesh& mesh, const st
     size = std::max(size, std::abs(vertices[k] - vertices[k % 3]));
   for (int f = 0; f < mesh.num_faces(); ++f)
     if (!fit_face(*moved, f, size)) return nullptr;
+
   // Tables of the vertices alone are made anew; the vertices have to come out in the same order.
   std::shared_ptr<const ConvexMesh> fresh;
   try {
@@ -127,7 +129,9 @@ std::shared_ptr<const ConvexMesh> hull_in_order(const std::vector<double>& verti
   std::vector<unsigned char> used(n, 0);
   for (int v = 0; v < hull->num_vertices(); ++v) {
     const auto at = index.find(key(&hull->vertices[3 * v]));
-    if (at == index.end()) checks::fail(what, "the convex hull of the vertices could not be built");
+    if (at == index.end()) {
+      checks::fail(what, "the convex hull of the vertices could not be built");
+    }
     order[v] = at->second;
     used[at->second] = 1;
   }

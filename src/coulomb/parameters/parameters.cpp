@@ -38,7 +38,9 @@ std::pair<const ParameterKind*, ParameterElement> find(const Model& model, const
     }
 
     const std::string what = "parameter '" + name + "'";
-    if (elements.empty()) checks::fail(what, "this model has no parameter of kind " + kind_name);
+    if (elements.empty()) {
+      checks::fail(what, "this model has no parameter of kind " + kind_name);
+    }
     checks::fail(what, no_such("element", name, elements));
   }
 

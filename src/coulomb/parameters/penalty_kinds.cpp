@@ -51,6 +51,7 @@ void add_viscous(const ParameterContext& context, const Touch& t, double per, Ri
   if (context.penalty->modes[t.contact] != Mode::sticking) return;
   const double h = context.options.timestep;
   double f[3] = {0, 0, 0};
+
   // p = -h per c_T
   for (int i = 0; i < 2; ++i) {
     const double p = -h * per * context.penalty->velocity[t.b.row + i];
@@ -67,11 +68,12 @@ bool owns(Owner owner, const ParameterElement& e, const Touch& t) {
 }
 
 /// s = -scale distance dk.
-void stiffness_side(const ParameterContext& context, const ParameterElement& e, RightHandSide& out) {
+void stiffness_right_hand_side(const ParameterContext& context, const ParameterElement& e, RightHandSide& out) {
   const bool shared = e.index < 0;
   const double own = shared ? 1 : *context.model.geometry_materials[e.index].penalty.stiffness;
   each_contact(context, e.index, [&](const Touch& t) {
     if (shared && t.pair.stiffness) return;
+
     // In series dk = (k / k_own)^2 dk_own.
     const double share = shared ? 1 : *t.pair.stiffness / own;
     out.rows.push_back({t.b.row + 2, -t.scale * t.distance * share * share});
@@ -79,21 +81,25 @@ void stiffness_side(const ParameterContext& context, const ParameterElement& e, 
 }
 
 /// s = scale distance c_N.
-void damping_side(const ParameterContext& context, const ParameterElement& e, RightHandSide& out) {
+void damping_right_hand_side(const ParameterContext& context, const ParameterElement& e, RightHandSide& out) {
   each_contact(context, e.index, [&](const Touch& t) {
-    if (owns(t.pair.damping_owner, e, t)) out.rows.push_back({t.b.row + 2, t.scale * t.distance * t.speed});
+    if (owns(t.pair.damping_owner, e, t)) {
+      out.rows.push_back({t.b.row + 2, t.scale * t.distance * t.speed});
+    }
   });
 }
 
 /// Viscous friction is proportional to k_t.
-void friction_side(const ParameterContext& context, const ParameterElement& e, RightHandSide& out) {
+void friction_right_hand_side(const ParameterContext& context, const ParameterElement& e, RightHandSide& out) {
   each_contact(context, e.index, [&](const Touch& t) {
-    if (owns(t.pair.friction_stiffness_owner, e, t)) add_viscous(context, t, t.scale, out);
+    if (owns(t.pair.friction_stiffness_owner, e, t)) {
+      add_viscous(context, t, t.scale, out);
+    }
   });
 }
 
 /// f_N and the viscous force are proportional to the product of the two scales.
-void scale_side(const ParameterContext& context, const ParameterElement& e, RightHandSide& out) {
+void scale_right_hand_side(const ParameterContext& context, const ParameterElement& e, RightHandSide& out) {
   const Model& m = context.model;
   const PenaltyDefaults& defaults = m.penalty;
   each_contact(context, e.index, [&](const Touch& t) {
@@ -118,7 +124,7 @@ struct Number {
   double PenaltyDefaults::*shared;        ///< of pairs that set none
   std::optional<double> PairPenalty::*of_pair;
   bool positive;
-  void (*side)(const ParameterContext&, const ParameterElement&, RightHandSide&);
+  void (*right_hand_side)(const ParameterContext&, const ParameterElement&, RightHandSide&);
 };
 
 class PenaltyKind : public ParameterKind {
@@ -134,7 +140,9 @@ class PenaltyKind : public ParameterKind {
       out.push_back({"", -1, 1});
 
     for (const ParameterElement& e : all_geometries(model, 1))
-      if (number_.value == nullptr || model.geometry_materials[e.index].penalty.*number_.value) out.push_back(e);
+      if (number_.value == nullptr || model.geometry_materials[e.index].penalty.*number_.value) {
+        out.push_back(e);
+      }
     return out;
   }
   void read(const Model& model, const ParameterElement& e, double* values) const override {
@@ -167,7 +175,7 @@ class PenaltyKind : public ParameterKind {
     refresh_pairs(model);
   }
   void right_hand_sides(const ParameterContext& context, const ParameterElement& e, RightHandSide* out) const override {
-    if (context.penalty != nullptr) number_.side(context, e, out[0]);
+    if (context.penalty != nullptr) number_.right_hand_side(context, e, out[0]);
   }
 
  private:
@@ -178,18 +186,20 @@ class PenaltyKind : public ParameterKind {
 std::unique_ptr<ParameterKind> make_contact_stiffness() {
   return std::make_unique<PenaltyKind>(Number{"contact_stiffness", "N/m", &Numbers::stiffness,
                                               &PenaltyDefaults::stiffness, &PairPenalty::stiffness, true,
-                                              stiffness_side});
+                                              stiffness_right_hand_side});
 }
 std::unique_ptr<ParameterKind> make_contact_damping() {
   return std::make_unique<PenaltyKind>(Number{"contact_damping", "N s/m^2", &Numbers::damping,
-                                              &PenaltyDefaults::damping, &PairPenalty::damping, false, damping_side});
+                                              &PenaltyDefaults::damping, &PairPenalty::damping, false,
+                                              damping_right_hand_side});
 }
 std::unique_ptr<ParameterKind> make_contact_friction_stiffness() {
   return std::make_unique<PenaltyKind>(Number{"contact_friction_stiffness", "N s/m", &Numbers::friction_stiffness,
                                               &PenaltyDefaults::friction_stiffness, &PairPenalty::friction_stiffness,
-                                              false, friction_side});
+                                              false, friction_right_hand_side});
 }
 std::unique_ptr<ParameterKind> make_contact_scale() {
-  return std::make_unique<PenaltyKind>(Number{"contact_scale", "1", nullptr, nullptr, nullptr, false, scale_side});
+  return std::make_unique<PenaltyKind>(
+      Number{"contact_scale", "1", nullptr, nullptr, nullptr, false, scale_right_hand_side});
 }
 }  // namespace coulomb

@@ -57,7 +57,9 @@ void add_surface_motion(const ParameterContext& context, const BodyRows& b, cons
     double moment[3];
     cross3(arm[side], df, moment);
     add_cross3(dp, f, moment);
-    if (context.model.body_last_dof[body] >= 0) out.add_wrench(body, df, moment, side == 0 ? 1 : -1);
+    if (context.model.body_last_dof[body] >= 0) {
+      out.add_wrench(body, df, moment, side == 0 ? 1 : -1);
+    }
   }
 
   // s, row by row. The normal row of a bouncing contact sees v+ + e v.
@@ -107,6 +109,7 @@ void add_shift(const ParameterContext& context, const SpinDerivative& spin, cons
 
 void add_spin_change(const ParameterContext& context, int body, const double* row, RightHandSide& out) {
   if (!context.spins) return;
+
   // Spins of the joints that carry the body.
   const Model& model = context.model;
   for (const SpinDerivative& spin : *context.spins) {

@@ -22,7 +22,9 @@ class SizeKind : public ParameterKind {
     // Half-spaces and meshes have no sizes.
     std::vector<ParameterElement> out;
     for (const ParameterElement& e : all_geometries(model, 0))
-      if (const int n = num_sizes(model.geometry_type[e.index]); n > 0) out.push_back({e.name, e.index, n});
+      if (const int n = num_sizes(model.geometry_type[e.index]); n > 0) {
+        out.push_back({e.name, e.index, n});
+      }
     return out;
   }
   void read(const Model& model, const ParameterElement& e, double* values) const override {

@@ -20,7 +20,9 @@ Shape posed(const ParameterContext& context, int geometry) {
   Shape out;
   out.type = m.geometry_type[geometry];
   out.size = &m.geometry_size[3 * geometry];
-  if (out.type == ShapeType::mesh) out.mesh = m.meshes[m.geometry_mesh[geometry]].get();
+  if (out.type == ShapeType::mesh) {
+    out.mesh = m.meshes[m.geometry_mesh[geometry]].get();
+  }
   copy3(pose.position, out.position);
   std::copy(pose.rotation, pose.rotation + 9, out.rotation);
   return out;
@@ -31,6 +33,7 @@ void add_share_changes(const ParameterContext& context, const BodyRows& b, bool 
   const ContactShare& share = context.penalty->shares[b.contact];
   if (share.kind == ContactShare::Kind::whole) return;
   const Contact& contact = context.contacts[b.contact];
+
   // The face of this mesh, as the reference or as the incident one.
   const Shape shape_a = posed(context, contact.geometry_a);
   const Shape shape_b = posed(context, contact.geometry_b);
@@ -105,7 +108,9 @@ class VerticesKind : public ParameterKind {
         }
 
       // Shares of two faces' common outline move with the vertices, too.
-      if (context.penalty) add_share_changes(context, b, contact.geometry_a == e.index, out);
+      if (context.penalty) {
+        add_share_changes(context, b, contact.geometry_a == e.index, out);
+      }
     }
   }
   void surface_motions(const Model& model, const DynamicsWorkspace& dynamics, const Contact& contact,

@@ -27,6 +27,7 @@ class GravityKind : public ParameterKind {
   }
   void right_hand_sides(const ParameterContext& context, const ParameterElement&, RightHandSide* out) const override {
     const Model& m = context.model;
+
     // The weight of every body by each component: its inertia times an acceleration.
     for (int b = 1; b < m.num_bodies; ++b) {
       if (m.body_last_dof[b] < 0) continue;
@@ -84,12 +85,18 @@ class TimestepKind : public ParameterKind {
         if (b.restitution == 0 && b.dbias_dphi != 0)
           out[0].rows.push_back({b.row + i, -context.rows.bias[b.row + i] / h});
     for (const DofRow& row : context.rows.dof_rows) {
-      if (row.dbias_dphi != 0) out[0].rows.push_back({row.row, -context.rows.bias[row.row] / h});
+      if (row.dbias_dphi != 0) {
+        out[0].rows.push_back({row.row, -context.rows.bias[row.row] / h});
+      }
 
       // Dry friction is bounded by h f.
       const Mode mode = context.modes[row.block];
-      if (mode == Mode::upper) out[0].dofs.push_back({row.dof[0], m.dof_dry_friction[row.dof[0]]});
-      if (mode == Mode::lower) out[0].dofs.push_back({row.dof[0], -m.dof_dry_friction[row.dof[0]]});
+      if (mode == Mode::upper) {
+        out[0].dofs.push_back({row.dof[0], m.dof_dry_friction[row.dof[0]]});
+      }
+      if (mode == Mode::lower) {
+        out[0].dofs.push_back({row.dof[0], -m.dof_dry_friction[row.dof[0]]});
+      }
     }
 
     out[0].timestep = 1;
