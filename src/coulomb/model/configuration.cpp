@@ -9,6 +9,8 @@
 #include <string>
 #include <utility>
 
+#include "coulomb/small_math.hpp"
+
 namespace coulomb {
 namespace {
 
@@ -20,9 +22,12 @@ void quaternion_product(const double* a, const double* b, double* out) {
   out[3] = a[0] * b[3] + a[1] * b[2] - a[2] * b[1] + a[3] * b[0];
 }
 
+/// Length of a quaternion.
+double norm4(const double* q) { return std::sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]); }
+
 /// Unit length; the identity where there is no direction.
 void normalize_quaternion(double* q) {
-  const double n = std::sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
+  const double n = norm4(q);
   if (n < 1e-150) {
     q[0] = 1;
     q[1] = q[2] = q[3] = 0;
@@ -34,7 +39,7 @@ void normalize_quaternion(double* q) {
 
 /// out = q exp[w], rotations as quaternions (D1).
 void integrate_quaternion(const double* q, const double* w, double* out) {
-  const double t2 = w[0] * w[0] + w[1] * w[1] + w[2] * w[2];
+  const double t2 = dot3(w, w);
   const double t = std::sqrt(t2);
 
   // sin(t/2)/t; below 1e-4 the series' next term, t^4/3840, is under rounding.
@@ -52,7 +57,7 @@ void quaternion_difference(const double* q0, const double* q1, double* w) {
   const double inverse[4] = {q0[0], -q0[1], -q0[2], -q0[3]};
   double d[4];
   quaternion_product(inverse, q1, d);
-  const double s = std::sqrt(d[1] * d[1] + d[2] * d[2] + d[3] * d[3]);
+  const double s = norm3(d + 1);
   const double c = d[0];
   const double sign = c < 0 ? -1.0 : 1.0;
 
@@ -65,7 +70,7 @@ void quaternion_difference(const double* q0, const double* q1, double* w) {
 
 /// E(w) or J_r(w) of (D2), row major.
 void rotation_block(const double* w, IntegrateArgument argument, double* j) {
-  const double t2 = w[0] * w[0] + w[1] * w[1] + w[2] * w[2];
+  const double t2 = dot3(w, w);
   const double t = std::sqrt(t2);
 
   // Series where cancellation would cost digits: the first term left out is below 1e-17.
@@ -152,7 +157,7 @@ void check_configuration(const Model& model, const double* q, const char* argume
 
   for_each_rotation(model, [&](int iq, int) {
     const double* r = q + iq;
-    const double n = std::sqrt(r[0] * r[0] + r[1] * r[1] + r[2] * r[2] + r[3] * r[3]);
+    const double n = norm4(r);
     if (std::abs(n - 1) <= tolerance) return;
     throw std::invalid_argument(std::string(argument) + "[" + std::to_string(iq) + ":" + std::to_string(iq + 4) +
                                 "]: quaternion of norm " + std::to_string(n) +

@@ -3,16 +3,31 @@
 #include "coulomb/model/checks.hpp"
 #include "coulomb/model/scene_parts.hpp"
 #include "coulomb/parameters/inertial.hpp"
+#include "coulomb/small_math.hpp"
 
 namespace coulomb {
 namespace {
 
 /// m (c.c 1 - c c^T), as xx xy yy xz yz zz.
 void point_inertia(double mass, const double* c, double* out) {
-  const double s = c[0] * c[0] + c[1] * c[1] + c[2] * c[2];
-  const double value[6] = {s - c[0] * c[0], -c[0] * c[1], s - c[1] * c[1], -c[0] * c[2], -c[1] * c[2], s - c[2] * c[2]};
+  const double squared = dot3(c, c);
+  const double value[6] = {
+      squared - c[0] * c[0], -c[0] * c[1], squared - c[1] * c[1], -c[0] * c[2], -c[1] * c[2], squared - c[2] * c[2],
+  };
   for (int k = 0; k < 6; ++k)
     out[k] = mass * value[k];
+}
+
+/// How the centre of mass c = (m c) / m moves, in the body's axes, with number k of the ten.
+void centre_motion(double mass, const double* c, int k, double* out) {
+  for (int i = 0; i < 3; ++i)
+    out[i] = 0;
+  if (k == 0) {
+    for (int i = 0; i < 3; ++i)
+      out[i] = -c[i] / mass;
+  } else if (k < 4) {
+    out[k - 1] = 1 / mass;
+  }
 }
 
 class InertiaKind : public ParameterKind {
@@ -55,8 +70,8 @@ class InertiaKind : public ParameterKind {
       if (k == 0) change.mass = 1;
       if (k >= 1 && k < 4) change.first[k - 1] = 1;
       if (k >= 4) {
-        const double I[6] = {k == 4 ? 1.0 : 0, k == 5 ? 1.0 : 0, k == 6 ? 1.0 : 0,
-                             k == 7 ? 1.0 : 0, k == 8 ? 1.0 : 0, k == 9 ? 1.0 : 0};
+        double I[6] = {0, 0, 0, 0, 0, 0};
+        I[k - 4] = 1;
         const double half = 0.5 * (I[0] + I[2] + I[5]);
         for (int i = 0; i < 6; ++i)
           change.second[i] = (i == 0 || i == 2 || i == 5 ? half : 0.0) - I[i];
@@ -72,35 +87,28 @@ class InertiaKind : public ParameterKind {
     const double* f = context.fext.data() + 6 * e.index;
 
     for (int k = 0; k < 4; ++k) {
-      double shift[3] = {0, 0, 0};
-      double turned[3];
-      double moment[3];
-      double zero[3] = {0, 0, 0};
-
       // How c moves, in the axes of the world.
-      for (int i = 0; i < 3; ++i)
-        shift[i] = k == 0 ? -c[i] / mass : (i == k - 1 ? 1 / mass : 0.0);
-      for (int i = 0; i < 3; ++i)
-        turned[i] = R[3 * i] * shift[0] + R[3 * i + 1] * shift[1] + R[3 * i + 2] * shift[2];
+      double shift[3];
+      double turned[3];
+      centre_motion(mass, c, k, shift);
+      rotate(R, shift, turned);
 
       // h (dc x f)
-      moment[0] = turned[1] * f[2] - turned[2] * f[1];
-      moment[1] = turned[2] * f[0] - turned[0] * f[2];
-      moment[2] = turned[0] * f[1] - turned[1] * f[0];
+      const double zero[3] = {0, 0, 0};
+      double moment[3];
+      cross3(turned, f, moment);
       out[k].add_wrench(e.index, zero, moment, context.options.timestep);
     }
   }
   void frame_motions(const Model& model, const DynamicsWorkspace&, const ParameterElement& e,
                      std::vector<FrameMotion>& out) const override {
-    // c = (m c) / m
     const double mass = model.body_mass[e.index];
     const double* c = model.body_com.data() + 3 * e.index;
     for (int k = 0; k < 10; ++k) {
       FrameMotion motion;
       motion.body = e.index;
       motion.dmass = k == 0 ? 1 : 0;
-      for (int i = 0; i < 3; ++i)
-        motion.dcom[i] = k == 0 ? -c[i] / mass : k == 1 + i ? 1 / mass : 0.0;
+      centre_motion(mass, c, k, motion.dcom);
       out.push_back(motion);
     }
   }

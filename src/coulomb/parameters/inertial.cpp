@@ -18,10 +18,11 @@ void add_inertia_change(const ParameterContext& context, int body, const Inertia
   const double* R = ws.body_rotation.data() + 9 * body;
   double x[3];
   double first[3];
-  double row[12] = {0};
   relative_point(context.model, ws, body, ws.body_position.data() + 3 * body, x);
   rotate(R, change.first, first);
 
+  // The first moment about the reference point.
+  double row[12] = {0};
   row[0] = change.mass;
   for (int i = 0; i < 3; ++i)
     row[1 + i] = first[i] + change.mass * x[i];
@@ -31,12 +32,12 @@ void add_inertia_change(const ParameterContext& context, int body, const Inertia
     const double axis_i[3] = {R[i], R[3 + i], R[6 + i]};
     for (int j = i; j < 3; ++j) {
       static constexpr int at[3][3] = {{0, 1, 3}, {1, 2, 4}, {3, 4, 5}};
-      if (change.second[at[i][j]] == 0) continue;
+      const double entry = change.second[at[i][j]];
+      if (entry == 0) continue;
       const double axis_j[3] = {R[j], R[3 + j], R[6 + j]};
-      add_outer(i == j ? change.second[at[i][j]] : 2 * change.second[at[i][j]], axis_i, axis_j, row + 4);
+      add_outer(i == j ? entry : 2 * entry, axis_i, axis_j, row + 4);
     }
   }
-
   add_outer(2, x, first, row + 4);
   add_outer(change.mass, x, x, row + 4);
 
@@ -46,7 +47,6 @@ void add_inertia_change(const ParameterContext& context, int body, const Inertia
   const Spatial force = -context.options.timestep * (inertia_times(row, A) + cross_force(V, inertia_times(row, V)));
   double wrench[6];
   store6(wrench, force);
-
   out.add_wrench(body, wrench, wrench + 3);
   add_spin_change(context, body, row, out);
 }
