@@ -14,10 +14,15 @@ inline constexpr int max_polygon = 64;
 
 struct Flat {
   bool disc;
-  int face, count;
-  double normal[3], point[max_polygon][3];  // disc: four points of the rim, fixed on the body
+  int face;
+  int count;
+  double normal[3];
+  double point[max_polygon][3];  // disc: four points of the rim, fixed on the body
   int id[max_polygon];
-  double center[3], radius, u[3], v[3];
+  double center[3];
+  double radius;
+  double u[3];
+  double v[3];
 };
 
 // Outward side plane k of a polygon: unit normal m across the edge from point k; returns m·x of the plane.
@@ -26,21 +31,28 @@ inline double side_plane(const Flat& f, int k, double* m) {
   sub3(f.point[(k + 1) % f.count], f.point[k], e);
   cross3(e, f.normal, m);
   const double length = norm3(m);
-  for (int i = 0; i < 3; ++i) m[i] /= length;
+  for (int i = 0; i < 3; ++i)
+    m[i] /= length;
   return dot3(m, f.point[k]);
 }
 
 inline int feature_id(int kind, bool reference_on_a, int i, int j, int k, int l) {
   std::uint32_t h = 2166136261u;
-  for (const int v : {i, j, k, l}) h = (h ^ static_cast<std::uint32_t>(v + 1)) * 16777619u, h ^= h >> 15;
+  for (const int v : {i, j, k, l}) {
+    h = (h ^ static_cast<std::uint32_t>(v + 1)) * 16777619u;
+    h ^= h >> 15;
+  }
   return (kind << 27) | (reference_on_a ? 1 << 26 : 0) | static_cast<int>(h & 0x3ffffffu);
 }
 
 struct Clip {
-  const Shape &a, &b;
+  const Shape& a;
+  const Shape& b;
   const Flat& reference;
   bool on_a;  // the reference face is on A
-  double n[3], margin, slack;
+  double n[3];
+  double margin;
+  double slack;
   Candidate* out;
   int count = 0;
 
@@ -51,15 +63,19 @@ struct Clip {
     const double h = dot3(r, reference.normal);
     if (!(h <= margin) || count == max_candidates) return nullptr;
     Candidate& c = out[count++];
-    c.distance = h, c.reference_on_a = on_a, c.rule = MotionRule::support;
+    c.distance = h;
+    c.reference_on_a = on_a;
+    c.rule = MotionRule::support;
     c.kind_a = c.kind_b = Feature::vertex;
     (on_a ? c.kind_a : c.kind_b) = Feature::face;
     copy3(n, c.normal);
     double* incident = on_a ? c.point_b : c.point_a;
     double* mine = on_a ? c.point_a : c.point_b;
-    copy3(q, incident), copy3(q, mine);
+    copy3(q, incident);
+    copy3(q, mine);
     axpy3(-h, reference.normal, mine);
-    for (int i = 0; i < 3; ++i) c.direction_a[i] = c.direction_b[i] = 0;
+    for (int i = 0; i < 3; ++i)
+      c.direction_a[i] = c.direction_b[i] = 0;
     return &c;
   }
 
@@ -69,7 +85,10 @@ struct Clip {
     Candidate* c = add(q);
     if (c == nullptr) return nullptr;
     c->rule = MotionRule::edge_crossing;
-    for (int x = 0; x < 3; ++x) c->direction_a[x] = edge[x] / length, c->direction_b[x] = m[x];
+    for (int x = 0; x < 3; ++x) {
+      c->direction_a[x] = edge[x] / length;
+      c->direction_b[x] = m[x];
+    }
     c->feature = feature_id(2, on_a, i, j, k, reference.face);
     return c;
   }

@@ -23,15 +23,25 @@ enum class MotionRule : std::uint8_t {
 
 struct Contact {
   int pair = -1;  ///< index into Model::pair_*
-  int geometry_a = -1, geometry_b = -1, body_a = -1, body_b = -1;
-  int feature = 0;                ///< identifies the point within its pair from step to step (warm start)
-  double distance = 0;            ///< Phi: > 0 apart, < 0 penetrating, metres
-  double normal[3] = {0, 0, 1};   ///< unit, world, from B to A
-  double point_a[3], point_b[3];  ///< witnesses on A and B: point_a - point_b = distance * normal
-  double point[3];                ///< (point_a + point_b) / 2
+  int geometry_a = -1;
+  int geometry_b = -1;
+  int body_a = -1;
+  int body_b = -1;
+  int feature = 0;               ///< identifies the point within its pair from step to step (warm start)
+  double distance = 0;           ///< Phi: > 0 apart, < 0 penetrating, metres
+  double normal[3] = {0, 0, 1};  ///< unit, world, from B to A
+
+  /// Witnesses on A and B: point_a - point_b = distance * normal
+  double point_a[3];
+  double point_b[3];
+
+  double point[3];  ///< (point_a + point_b) / 2
   MotionRule rule = MotionRule::support;
   bool reference_on_a = false;  ///< for reference_vertex and edge_crossing: which body carries the reference face
-  SurfacePatch a, b;            ///< for support
+
+  SurfacePatch a;  ///< support: of A's surface
+  SurfacePatch b;  ///< support: of B's surface
+
   double incident_normal[3] = {0, 0, 0};  ///< reference_vertex: outward normal of the incident face
   double edge[3] = {0, 0, 0};             ///< edge_crossing: direction of the incident edge, fixed on the incident body
   double side[3] = {0, 0, 0};             ///< edge_crossing: normal of the side plane, fixed on the reference body

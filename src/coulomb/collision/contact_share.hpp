@@ -25,9 +25,11 @@ struct ContactShare {
   Kind kind = Kind::
       whole;  ///< whole: 1 in every pose. leaving, entering: an incident edge crosses a side. corner: the reference's
   bool reference_on_a = false;
-  int reference = -1, incident = -1;  ///< faces
-  int edge = -1;                      ///< of the incident face
-  int side = -1;                      ///< of the reference face; corner: the side that begins there
+
+  int reference = -1;  ///< face
+  int incident = -1;   ///< face
+  int edge = -1;       ///< of the incident face
+  int side = -1;       ///< of the reference face; corner: the side that begins there
 };
 
 /// Contacts with distance < 0 of two boxes or meshes, and their shares: the outline of overlapping faces, or the one witness where no

@@ -13,16 +13,24 @@ struct CoreFeature {
   Feature kind = Feature::vertex;
   double point[3] = {0, 0, 0};      ///< witness on the core
   double direction[3] = {0, 0, 0};  ///< edge, line: unit direction
-  double low = 0, high = 0;         ///< edge, line: extent along direction, from `point`
-  double normal[3] = {0, 0, 0};     ///< face: outward normal
-  int face = -1;                    ///< face: index (cylinder cap: 0 up, 1 down)
-  int id = 0;                       ///< the same for the same physical feature at every step
+
+  /// Edge, line: extent along direction, from `point`
+  double low = 0;
+  double high = 0;
+
+  double normal[3] = {0, 0, 0};  ///< face: outward normal
+  int face = -1;                 ///< face: index (cylinder cap: 0 up, 1 down)
+  int id = 0;                    ///< the same for the same physical feature at every step
 };
 
 /// Normal from B to A, signed distance and surface witnesses (radii included) of a pair.
 struct Witness {
-  double normal[3], distance, point_a[3], point_b[3];
-  CoreFeature a, b;
+  double normal[3];
+  double distance;
+  double point_a[3];
+  double point_b[3];
+  CoreFeature a;
+  CoreFeature b;
   bool exact = true;  ///< the features passed the checks; false: values of the simplex
 };
 

@@ -17,8 +17,10 @@ namespace coulomb {
 namespace {
 
 constexpr int num_shape_types = static_cast<int>(ShapeType::mesh) + 1;
-constexpr double least_width = 1e-3;  // of the margin: less is not worth a second look
+/// Of the margin: less is not worth a second look.
+constexpr double least_width = 1e-3;
 
+/// The routine of every pair of shapes.
 struct PairTable {
   std::array<CollidePair, num_shape_types * num_shape_types> routine{};
 
@@ -33,14 +35,19 @@ struct PairTable {
 /// Rows with a smaller type first; a pair met the other way round is flipped afterwards.
 constexpr PairTable make_table() {
   PairTable t;
+
+  // Every pair of convex shapes has one; closed forms replace it.
   for (int a = static_cast<int>(ShapeType::sphere); a < num_shape_types; ++a)
-    for (int b = a; b < num_shape_types; ++b) t.add(ShapeType(a), ShapeType(b), collide_convex);
+    for (int b = a; b < num_shape_types; ++b)
+      t.add(ShapeType(a), ShapeType(b), collide_convex);
+
   t.add(ShapeType::half_space, ShapeType::sphere, collide_half_space_sphere);
   t.add(ShapeType::half_space, ShapeType::capsule, collide_half_space_capsule);
   t.add(ShapeType::half_space, ShapeType::cylinder, collide_half_space_cylinder);
   t.add(ShapeType::half_space, ShapeType::box, collide_half_space_box);
   t.add(ShapeType::half_space, ShapeType::ellipsoid, collide_half_space_ellipsoid);
   t.add(ShapeType::half_space, ShapeType::mesh, collide_half_space_mesh);
+
   t.add(ShapeType::sphere, ShapeType::sphere, collide_sphere_sphere);
   t.add(ShapeType::sphere, ShapeType::capsule, collide_sphere_capsule);
   t.add(ShapeType::sphere, ShapeType::cylinder, collide_sphere_cylinder);
@@ -51,20 +58,29 @@ constexpr PairTable make_table() {
 constexpr PairTable table = make_table();
 
 /// Hands on the staged contacts in the order of their features.
-void publish(const Model& model, int pair, int count, bool flipped, CollisionWorkspace& w, std::vector<Contact>& out) {
+void append_contacts(const Model& model, int pair, int count, bool flipped, CollisionWorkspace& w,
+                     std::vector<Contact>& out) {
+  // Insertion: few contacts, nearly sorted.
   int order[max_contacts_per_pair];
   for (int k = 0; k < count; ++k) {
     int at = k;
-    while (at > 0 && w.staging[order[at - 1]].feature > w.staging[k].feature) order[at] = order[at - 1], --at;
+    while (at > 0 && w.staging[order[at - 1]].feature > w.staging[k].feature) {
+      order[at] = order[at - 1];
+      --at;
+    }
     order[at] = k;
   }
-  const int a = model.pair_a[pair], b = model.pair_b[pair];
+
+  const int a = model.pair_a[pair];
+  const int b = model.pair_b[pair];
   for (int k = 0; k < count; ++k) {
     Contact& c = w.staging[order[k]];
     if (flipped) flip_contact(c);
     c.pair = pair;
-    c.geometry_a = a, c.geometry_b = b;
-    c.body_a = model.geometry_body[a], c.body_b = model.geometry_body[b];
+    c.geometry_a = a;
+    c.geometry_b = b;
+    c.body_a = model.geometry_body[a];
+    c.body_b = model.geometry_body[b];
     c.size = std::min(w.filter.size[a], w.filter.size[b]);
     out.push_back(c);
   }
@@ -73,22 +89,28 @@ void publish(const Model& model, int pair, int count, bool flipped, CollisionWor
 /// Contacts up to `margin`, staged; how many.
 int stage_pair(const Model& model, int pair, double margin, const CollisionOptions& options,
                CollisionCache::Pair& cache, CollisionWorkspace& workspace, bool& flipped) {
-  int a = model.pair_a[pair], b = model.pair_b[pair];
+  // The routine of the ordered pair; two half-spaces have none.
+  int a = model.pair_a[pair];
+  int b = model.pair_b[pair];
   flipped = model.geometry_type[a] > model.geometry_type[b];
   if (flipped) std::swap(a, b);
   const CollidePair collide = table.find(model.geometry_type[a], model.geometry_type[b]);
-  if (collide == nullptr) return 0;  // two half-spaces
-  Shape shape_a, shape_b;
+  if (collide == nullptr) return 0;
+
+  // Both shapes in the world.
+  Shape shape_a;
+  Shape shape_b;
   pose_shape(model, workspace, a, shape_a);
   pose_shape(model, workspace, b, shape_b);
   return collide(shape_a, shape_b, margin, options, cache, workspace.staging.data());
 }
 
+/// The pair's contacts up to `margin`.
 void collide_pair(const Model& model, int pair, double margin, const CollisionOptions& options,
                   CollisionCache::Pair& cache, CollisionWorkspace& workspace, std::vector<Contact>& out) {
   bool flipped = false;
   const int count = stage_pair(model, pair, margin, options, cache, workspace, flipped);
-  if (count > 0) publish(model, pair, count, flipped, workspace, out);
+  if (count > 0) append_contacts(model, pair, count, flipped, workspace, out);
 }
 
 /// The pair's contacts up to `margin`, and beyond it those up to `wider`. A manifold of more points may leave out one that touches, so
@@ -99,22 +121,31 @@ void collide_travelling_pair(const Model& model, int pair, double margin, double
   CollisionCache::Pair tried = cache;
   int count = stage_pair(model, pair, wider, options, tried, w, flipped);
   const auto is_ahead = [margin](const Contact& c) { return c.distance > margin; };
+
+  // All ahead: the shapes are apart, and what was kept of their contact means nothing.
   if (std::all_of(w.staging.begin(), w.staging.begin() + count, is_ahead)) {
-    tried.num_kept = 0, tried.reference = -1;  // apart
+    tried.num_kept = 0;
+    tried.reference = -1;
     if (!options.stateless) cache = tried;
+
+    // None ahead: it lies, and the wider margin found no more.
   } else if (std::none_of(w.staging.begin(), w.staging.begin() + count, is_ahead)) {
-    if (!options.stateless) cache = tried;  // what lies: the wider margin found no more
+    if (!options.stateless) cache = tried;
   } else {
+    // Some of both: contacts within the margin first, then those ahead that are not among them.
     w.wide.clear();
     std::copy_if(w.staging.begin(), w.staging.begin() + count, std::back_inserter(w.wide), is_ahead);
+
     const int near = count = stage_pair(model, pair, margin, options, cache, w, flipped);
+
     for (const Contact& c : w.wide) {
       const auto is_known = [&c](const Contact& other) { return other.feature == c.feature; };
       const bool known = std::any_of(w.staging.begin(), w.staging.begin() + near, is_known);
       if (!known && count < max_contacts_per_pair) w.staging[count++] = c;
     }
   }
-  if (count > 0) publish(model, pair, count, flipped, w, out);
+
+  if (count > 0) append_contacts(model, pair, count, flipped, w, out);
 }
 
 /// The cache gets one entry per candidate: the one it had, or a fresh one.
@@ -122,12 +153,17 @@ void follow_candidates(CollisionWorkspace& w, CollisionCache& cache) {
   w.next_cache.clear();
   std::size_t old = 0;
   for (const int pair : w.candidates) {
-    while (old < cache.pair_indices.size() && cache.pair_indices[old] < pair) ++old;
+    while (old < cache.pair_indices.size() && cache.pair_indices[old] < pair)
+      ++old;
     const bool known = old < cache.pair_indices.size() && cache.pair_indices[old] == pair;
     w.next_cache.push_back(known ? cache.pairs[old] : CollisionCache::Pair{});
   }
-  cache.pairs.reserve(w.next_cache.capacity()), cache.pair_indices.reserve(w.candidates.capacity());
-  cache.pairs = w.next_cache, cache.pair_indices = w.candidates;
+
+  // Copied, with room for growth: storage only grows.
+  cache.pairs.reserve(w.next_cache.capacity());
+  cache.pair_indices.reserve(w.candidates.capacity());
+  cache.pairs = w.next_cache;
+  cache.pair_indices = w.candidates;
 }
 
 }  // namespace
@@ -136,20 +172,28 @@ void pose_shape(const Model& model, const CollisionWorkspace& w, int g, Shape& s
   shape.type = model.geometry_type[g];
   shape.size = &model.geometry_size[3 * g];
   shape.mesh = shape.type == ShapeType::mesh ? model.meshes[model.geometry_mesh[g]].get() : nullptr;
+
+  // Poses are kept by rows.
   const double* pose = &w.pose[g];
-  for (int i = 0; i < 9; ++i) shape.rotation[i] = pose[i * w.filter.padded];
-  for (int i = 0; i < 3; ++i) shape.position[i] = pose[(9 + i) * w.filter.padded];
+  for (int i = 0; i < 9; ++i)
+    shape.rotation[i] = pose[i * w.filter.padded];
+  for (int i = 0; i < 3; ++i)
+    shape.position[i] = pose[(9 + i) * w.filter.padded];
 }
 
 void flip_contact(Contact& c) {
-  for (double& x : c.normal) x = -x;
+  for (double& x : c.normal)
+    x = -x;
   std::swap(c.point_a, c.point_b);
   std::swap(c.a, c.b);
   c.reference_on_a = !c.reference_on_a;
   c.point_on_a = !c.point_on_a;
 }
 
-void CollisionCache::reset() { pair_indices.clear(), pairs.clear(); }
+void CollisionCache::reset() {
+  pair_indices.clear();
+  pairs.clear();
+}
 
 const CollisionCache::Pair* CollisionCache::find(int pair_index) const {
   const auto at = std::lower_bound(pair_indices.begin(), pair_indices.end(), pair_index);
@@ -158,16 +202,20 @@ const CollisionCache::Pair* CollisionCache::find(int pair_index) const {
 
 CollisionWorkspace::CollisionWorkspace(const Model& model, int swept_from)
     : filter(model, swept_from), sweep(filter.make_sweep(model)) {
+  // Rows of poses and spheres, then what one pair or one half-space needs.
   pose.resize(15 * filter.padded);
   filter_center.resize(3 * filter.padded);
   filter_radius.resize(filter.padded);
   hits.resize(filter.padded);
   staging.resize(max_contacts_per_pair);
   wide.reserve(max_contacts_per_pair);
-  shift.resize(3 * model.num_geometries), turn.resize(model.num_geometries), reach.resize(model.num_geometries);
+  shift.resize(3 * model.num_geometries);
+  turn.resize(model.num_geometries);
+  reach.resize(model.num_geometries);
 
-  // of many geometries few pairs are near at a time
-  const std::size_t num_pairs = model.pair_a.size(), usual = filter.swept ? 8 * filter.padded : num_pairs;
+  // Of many geometries few pairs are near at a time.
+  const std::size_t num_pairs = model.pair_a.size();
+  const std::size_t usual = filter.swept ? 8 * filter.padded : num_pairs;
   reserve_boxes(std::min(num_pairs, usual));
   candidates.reserve(std::min(num_pairs, usual));
   for (const FilterTables::Plane& plane : filter.planes) {
@@ -180,7 +228,8 @@ CollisionWorkspace::CollisionWorkspace(const Model& model, int swept_from)
 void CollisionWorkspace::reserve_boxes(std::size_t count) {
   if (count <= box_margin.size()) return;
   count = std::max(count, 2 * box_margin.size());
-  for (auto* list : {&box_first, &box_second, &box_pair}) list->resize(count);
+  for (auto* list : {&box_first, &box_second, &box_pair})
+    list->resize(count);
   touch.resize(std::max(touch.size(), count));
   box_margin.resize(count);
 }
@@ -188,12 +237,17 @@ void CollisionWorkspace::reserve_boxes(std::size_t count) {
 void detect_contacts(const Model& model, const double* body_position, const double* body_rotation,
                      const CollisionOptions& options, CollisionCache& cache, CollisionWorkspace& workspace,
                      const double* travel) {
+  // Which pairs are near.
   workspace.contacts.clear();
   workspace.least_margin = options.least_margin;
   filter_pairs(model, body_position, body_rotation, travel, workspace);
   const std::vector<int>& candidates = workspace.candidates;
-  if (!options.frozen_cache && candidates != cache.pair_indices) follow_candidates(workspace, cache);
+  if (!options.frozen_cache && candidates != cache.pair_indices) {
+    follow_candidates(workspace, cache);
+  }
   CollisionCache::Pair copy;
+
+  // The narrow phase, each pair with its own memory or, where nothing may change, with a copy.
   for (std::size_t k = 0; k < candidates.size(); ++k) {
     const int pair = candidates[k];
     if (options.frozen_cache) {
@@ -201,11 +255,14 @@ void detect_contacts(const Model& model, const double* body_position, const doub
       copy = known ? *known : CollisionCache::Pair{};
     }
     CollisionCache::Pair& memory = options.frozen_cache ? copy : cache.pairs[k];
+
+    // A pair that travels is looked at beyond its margin.
     const double margin = std::max(model.pair_margin[pair], options.least_margin);
     const double width = margin_width(model, workspace, pair);
     if (width > least_width * margin)
       collide_travelling_pair(model, pair, margin, margin + width, options, memory, workspace, workspace.contacts);
-    else collide_pair(model, pair, margin, options, memory, workspace, workspace.contacts);
+    else
+      collide_pair(model, pair, margin, options, memory, workspace, workspace.contacts);
   }
 }
 
@@ -219,19 +276,34 @@ void collide_pair_stateless(const Model& model, int pair, double margin, Collisi
 
 void collide_moved_pair(const Model& model, int pair, const double* shift, const double* turn, const double* centre,
                         double reach, CollisionWorkspace& w, std::vector<Contact>& out) {
-  double saved[12], quaternion[4], R[9], turned[9], position[3], arm[3];
+  // The pose of A, to be restored.
   double* pose = &w.pose[model.pair_a[pair]];
-  for (int i = 0; i < 12; ++i) saved[i] = pose[i * w.filter.padded];
+  double saved[12];
+  for (int i = 0; i < 12; ++i)
+    saved[i] = pose[i * w.filter.padded];
+
+  // Turned about the centre and shifted.
+  double quaternion[4];
+  double R[9];
+  double turned[9];
   rotation_exp(turn, quaternion);
   quaternion_to_matrix(quaternion, R);
   multiply3(R, saved, turned);
+  double position[3];
+  double arm[3];
   sub3(saved + 9, centre, arm);
   rotate(R, arm, position);
-  for (int i = 0; i < 9; ++i) pose[i * w.filter.padded] = turned[i];
-  for (int i = 0; i < 3; ++i) pose[(9 + i) * w.filter.padded] = centre[i] + position[i] + shift[i];
+
+  for (int i = 0; i < 9; ++i)
+    pose[i * w.filter.padded] = turned[i];
+  for (int i = 0; i < 3; ++i)
+    pose[(9 + i) * w.filter.padded] = centre[i] + position[i] + shift[i];
+
   out.clear();
   collide_pair_stateless(model, pair, model.pair_margin[pair] + reach, w, out);
-  for (int i = 0; i < 12; ++i) pose[i * w.filter.padded] = saved[i];
+
+  for (int i = 0; i < 12; ++i)
+    pose[i * w.filter.padded] = saved[i];
 }
 
 }  // namespace coulomb

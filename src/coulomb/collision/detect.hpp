@@ -23,11 +23,15 @@ struct CollisionOptions {
 /// pair that went out of reach comes back as one that was never close.
 struct CollisionCache {
   struct Pair {
-    double axis[3] = {0, 0, 0};    ///< last separating axis or normal, zero if unknown
-    int hint_a = -1, hint_b = -1;  ///< last support vertices (hill climbing)
-    int num_kept = 0;              ///< manifold points kept from the last step
-    int kept[8] = {0};             ///< their feature ids
-    int reference = -1;            ///< reference face choice: -1 unknown, else 2*face + (0: on A, 1: on B)
+    double axis[3] = {0, 0, 0};  ///< last separating axis or normal, zero if unknown
+
+    /// Last support vertices (hill climbing)
+    int hint_a = -1;
+    int hint_b = -1;
+
+    int num_kept = 0;    ///< manifold points kept from the last step
+    int kept[8] = {0};   ///< their feature ids
+    int reference = -1;  ///< reference face choice: -1 unknown, else 2*face + (0: on A, 1: on B)
   };
   std::vector<int> pair_indices;  ///< ascending, into Model's pairs
   std::vector<Pair> pairs;        ///< aligned with pair_indices
@@ -45,24 +49,31 @@ struct CollisionWorkspace {
 
   std::vector<double> pose;       ///< 15 rows of padded geometries, world: rotation row major, position, centre
   std::vector<Contact> contacts;  ///< result, ordered by pair then feature
-  std::vector<float> filter_center, filter_radius;   ///< 3 rows x padded geometries; padded geometries
-  std::vector<int> candidates;                       ///< pairs that passed the filter, ascending
-  double least_margin = 0;                           ///< of the detection
-  bool travels = false;                              ///< the two below count
-  std::vector<double> shift;                         ///< num_geometries x 3: how the centres may move, metres
-  std::vector<double> turn;                          ///< and by how far the surfaces may move besides, as they turn
-  std::vector<double> reach;                         ///< FilterTables::reach and the two above
-  FilterTables filter;                               ///< what the filter knows of the model
-  SphereSweep sweep;                                 ///< of many geometries
-  std::vector<std::uint8_t> hits;                    ///< one row's hits
-  std::vector<int> box_first, box_second, box_pair;  ///< geometries and pairs on their way to the box test
-  std::vector<double> box_margin;                    ///< and how near it has to be
-  std::vector<int> touch;                            ///< result of the box test, and of that of half-spaces
-  std::vector<int> merged;                           ///< candidates while two lists become one
-  std::vector<CollisionCache::Pair> next_cache;      ///< the cache while its pairs change
-  std::vector<double> plane_margin;                  ///< of the test of half-spaces
-  std::vector<Contact> staging;                      ///< one pair's contacts, overwritten by the next
-  std::vector<Contact> wide;                         ///< the same, of a wider margin
+
+  std::vector<float> filter_center;  ///< 3 rows x padded geometries
+  std::vector<float> filter_radius;  ///< padded geometries
+  std::vector<int> candidates;       ///< pairs that passed the filter, ascending
+  double least_margin = 0;           ///< of the detection
+  bool travels = false;              ///< the two below count
+  std::vector<double> shift;         ///< num_geometries x 3: how the centres may move, metres
+  std::vector<double> turn;          ///< and by how far the surfaces may move besides, as they turn
+  std::vector<double> reach;         ///< FilterTables::reach and the two above
+  FilterTables filter;               ///< what the filter knows of the model
+  SphereSweep sweep;                 ///< of many geometries
+  std::vector<std::uint8_t> hits;    ///< one row's hits
+
+  /// Geometries and pairs on their way to the box test
+  std::vector<int> box_first;
+  std::vector<int> box_second;
+  std::vector<int> box_pair;
+
+  std::vector<double> box_margin;                ///< and how near it has to be
+  std::vector<int> touch;                        ///< result of the box test, and of that of half-spaces
+  std::vector<int> merged;                       ///< candidates while two lists become one
+  std::vector<CollisionCache::Pair> next_cache;  ///< the cache while its pairs change
+  std::vector<double> plane_margin;              ///< of the test of half-spaces
+  std::vector<Contact> staging;                  ///< one pair's contacts, overwritten by the next
+  std::vector<Contact> wide;                     ///< the same, of a wider margin
 };
 
 /// body_position: num_bodies x 3, body_rotation: num_bodies x 9 row major (world from body).

@@ -31,12 +31,16 @@ class PairLookup {
 struct FilterTables {
   /// Geometry i against the columns begin..end-1 (multiples of 16 wide, end may pass num_geometries into the padding).
   struct Row {
-    int geometry = 0, begin = 0, end = 0, offset = 0;  ///< offset: where the row starts in allowed and pair_of
+    int geometry = 0;
+    int begin = 0;
+    int end = 0;
+    int offset = 0;  ///< where the row starts in allowed and pair_of
   };
   /// A half-space and its partners.
   struct Plane {
     int geometry = 0;
-    std::vector<int> other, pair;
+    std::vector<int> other;
+    std::vector<int> pair;
     std::vector<double> margin;
   };
   /// swept_from: how many geometries are many.

@@ -8,8 +8,11 @@ namespace coulomb {
 
 /// A point of A - B with the two support points it comes from.
 struct MinkowskiVertex {
-  double w[3], a[3], b[3];
-  int ia, ib;
+  double w[3];
+  double a[3];
+  double b[3];
+  int ia;
+  int ib;
 };
 
 enum class GjkStatus { beyond, apart, overlap };

@@ -41,7 +41,8 @@ inline void set_patches(const Shape& a, Feature feature_a, const Shape& b, Featu
 }
 
 inline void shape_axis(const Shape& shape, int k, double* axis) {
-  for (int i = 0; i < 3; ++i) axis[i] = shape.rotation[3 * i + k];
+  for (int i = 0; i < 3; ++i)
+    axis[i] = shape.rotation[3 * i + k];
 }
 
 }  // namespace coulomb

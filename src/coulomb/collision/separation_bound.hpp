@@ -20,11 +20,19 @@ namespace coulomb {
 struct MovingShape {
   Shape shape;
   double origin[3] = {0, 0, 0};  ///< of the body, a point that moves with `velocity`
-  double velocity[3] = {0, 0, 0}, angular[3] = {0, 0, 0};
-  double speed = 0, angular_speed = 0;                ///< bounds of the above's norms
-  double acceleration = 0, angular_acceleration = 0;  ///< bounds of their rates, without drift
-  double drift[3] = {0, 0, 0};                        ///< constant part of the origin's acceleration
-  double reach = 0;                                   ///< from the origin to the core's farthest point
+  double velocity[3] = {0, 0, 0};
+  double angular[3] = {0, 0, 0};
+
+  /// Bounds of the above's norms
+  double speed = 0;
+  double angular_speed = 0;
+
+  /// Bounds of their rates, without drift
+  double acceleration = 0;
+  double angular_acceleration = 0;
+
+  double drift[3] = {0, 0, 0};  ///< constant part of the origin's acceleration
+  double reach = 0;             ///< from the origin to the core's farthest point
 };
 
 /// -d(signed distance)/ds at s = 0.

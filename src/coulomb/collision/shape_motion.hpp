@@ -9,7 +9,8 @@
 namespace coulomb {
 
 struct ShapeMotion {
-  double dnormal[3] = {0, 0, 0}, dpoint[3] = {0, 0, 0};
+  double dnormal[3] = {0, 0, 0};
+  double dpoint[3] = {0, 0, 0};
   double ddistance = 0;
   bool frozen = false;  ///< the declared fall-back: point and normal held, the distance right to first order
 };
@@ -31,15 +32,25 @@ void contact_point_motion(const Contact& contact, const double* u, ShapeMotion& 
 struct MeshCarrier {
   enum class Role { point, edge, face, incident_face, corner, side };
   Role role = Role::point;
-  int face = -1;         ///< roles from face on
-  int num = 0, list[3];  ///< point: with weights; edge, side: its two ends; corner: that vertex
+  int face = -1;  ///< roles from face on
+
+  /// Point: with weights; edge, side: its two ends; corner: that vertex
+  int num = 0;
+  int list[3];
+
   double weight[3];
   const ConvexMesh* mesh = nullptr;
   bool of_a = false;
-  double rotation[9], normal[3];     ///< world from geometry; the contact's normal in the geometry's frame
-  double at[3], across[3], side[3];  ///< own witness, the other's, normal of the crossed side; geometry's frame
-  double area2 = 0;                  ///< twice the face's area
-  int count() const;                 ///< vertices that move the contact
+
+  // All vectors are in the geometry's frame.
+  double rotation[9];  ///< world from geometry
+  double normal[3];    ///< the contact's
+  double at[3];        ///< own witness
+  double across[3];    ///< the other's witness
+  double side[3];      ///< normal of the crossed side
+
+  double area2 = 0;   ///< twice the face's area
+  int count() const;  ///< vertices that move the contact
   int vertex(int k) const;
 };
 void find_carrier(const Model& model, const Contact& contact, bool of_a, const double* geometry_position,

@@ -9,9 +9,12 @@
 namespace coulomb {
 
 struct SignedDistance {
-  double distance = 0;                                    ///< m: > 0 apart, < 0 penetrating
-  double normal[3] = {0, 0, 1};                           ///< unit, from B to A
-  double point_a[3] = {0, 0, 0}, point_b[3] = {0, 0, 0};  ///< witnesses: point_a - point_b = distance * normal
+  double distance = 0;           ///< m: > 0 apart, < 0 penetrating
+  double normal[3] = {0, 0, 1};  ///< unit, from B to A
+
+  /// Witnesses: point_a - point_b = distance * normal
+  double point_a[3] = {0, 0, 0};
+  double point_b[3] = {0, 0, 0};
 };
 
 /// Two half-spaces: 1e30 apart. The value is not above -h_A(-n) - h_B(n) of the normal returned: a guess of the narrow phase about

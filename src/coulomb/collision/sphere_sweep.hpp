@@ -24,7 +24,8 @@ class SphereSweep {
   void run(const SphereRows& spheres);
 
   /// The result, geometries with first < second, ascending by first, then by second.
-  std::vector<int> first, second;
+  std::vector<int> first;
+  std::vector<int> second;
 
   std::size_t bytes() const;
 
@@ -39,13 +40,30 @@ class SphereSweep {
   void order_hits();
 
   int axis_ = 0;
-  std::vector<int> sample_a_, sample_b_;       ///< pairs of geometries that tell how crowded an axis is
-  std::vector<Entry> entries_;                 ///< in the order of the last call
-  std::vector<float> x_, y_, z_, r_;           ///< spheres in that order, padded
-  std::vector<float> low_, high_;              ///< where they begin and end, padded
-  std::vector<std::uint8_t> hits_;             ///< one sphere's hits
-  std::vector<int> half_first_, half_second_;  ///< the result, ordered by second only
-  std::vector<int> starts_;                    ///< where each geometry's hits go
+
+  /// Pairs of geometries that tell how crowded an axis is
+  std::vector<int> sample_a_;
+  std::vector<int> sample_b_;
+
+  std::vector<Entry> entries_;  ///< in the order of the last call
+
+  /// Spheres in that order, padded
+  std::vector<float> x_;
+  std::vector<float> y_;
+  std::vector<float> z_;
+  std::vector<float> r_;
+
+  /// Where they begin and end, padded
+  std::vector<float> low_;
+  std::vector<float> high_;
+
+  std::vector<std::uint8_t> hits_;  ///< one sphere's hits
+
+  /// The result, ordered by second only
+  std::vector<int> half_first_;
+  std::vector<int> half_second_;
+
+  std::vector<int> starts_;  ///< where each geometry's hits go
 };
 
 }  // namespace coulomb

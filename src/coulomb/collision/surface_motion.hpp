@@ -11,11 +11,16 @@ namespace coulomb {
 /// the flat directions turn, w x n for a body that spins by w; a changing face gives the change of n, an edge that
 /// turns by de gives -(n·de) e.
 struct SurfaceMotion {
-  double u_a[3] = {0, 0, 0}, u_b[3] = {0, 0, 0}, a[3] = {0, 0, 0}, b[3] = {0, 0, 0};
+  double u_a[3] = {0, 0, 0};
+  double u_b[3] = {0, 0, 0};
+  double a[3] = {0, 0, 0};
+  double b[3] = {0, 0, 0};
 };
 
 struct PointMotion {
-  double dn[3], dp[3], dphi;
+  double dn[3];
+  double dp[3];
+  double dphi;
 };
 
 /// The contact's motion under its rule, bodies held. False: the declared fall-back (point and normal stay, the distance

@@ -15,7 +15,9 @@ namespace {
 COULOMB_SIMD void fill_spheres(int n, int stride, const double* __restrict centre, const double* __restrict radius,
                                const double* __restrict reach, float* __restrict out) {
   for (int g = 0; g < n; ++g) {
-    const double x = centre[3 * g], y = centre[3 * g + 1], z = centre[3 * g + 2];
+    const double x = centre[3 * g];
+    const double y = centre[3 * g + 1];
+    const double z = centre[3 * g + 2];
     out[g] = static_cast<float>(x);
     out[stride + g] = static_cast<float>(y);
     out[2 * stride + g] = static_cast<float>(z);
@@ -29,7 +31,10 @@ COULOMB_SIMD void test_row(const float* __restrict x, const float* __restrict y,
                            const float* __restrict r, const std::uint8_t* __restrict allowed, float xi, float yi,
                            float zi, float ri, int n, std::uint8_t* __restrict hits) {
   for (int j = 0; j < n; ++j) {
-    const float dx = x[j] - xi, dy = y[j] - yi, dz = z[j] - zi, sum = r[j] + ri;
+    const float dx = x[j] - xi;
+    const float dy = y[j] - yi;
+    const float dz = z[j] - zi;
+    const float sum = r[j] + ri;
     hits[j] = static_cast<std::uint8_t>(static_cast<int>(!(dx * dx + dy * dy + dz * dz > sum * sum)) & allowed[j]);
   }
 }
@@ -46,6 +51,8 @@ void SweptFilter::run(const Model& model, const double* up) {
   const int stride = tables.padded;
   pairs.clear();
   fill_spheres(model.num_geometries, stride, centre.data(), tables.radius.data(), reach.data(), sphere_.data());
+
+  // Half-spaces: the distance of the centre, less the radius and both reaches. One that moves is near everything.
   for (const FilterTables::Plane& plane : tables.planes) {
     const int g = plane.geometry;
     for (std::size_t k = 0; k < plane.pair.size(); ++k) {
@@ -53,16 +60,26 @@ void SweptFilter::run(const Model& model, const double* up) {
       double arm[3];
       sub3(&centre[3 * other], &centre[3 * g], arm);
       const double gap = dot3(&up[3 * g], arm) - (tables.radius[other] + reach[other]);
-      if (reach[g] > 0 || !(gap > 1e-12 * (norm3(arm) + tables.radius[other]))) pairs.push_back(plane.pair[k]);
+      if (reach[g] > 0 || !(gap > 1e-12 * (norm3(arm) + tables.radius[other]))) {
+        pairs.push_back(plane.pair[k]);
+      }
     }
   }
-  const float *x = sphere_.data(), *y = x + stride, *z = y + stride, *r = z + stride;
+
+  // Spheres by rows of their partners ...
+  const float* x = sphere_.data();
+  const float* y = x + stride;
+  const float* z = y + stride;
+  const float* r = z + stride;
   for (const FilterTables::Row& row : tables.rows) {
-    const int i = row.geometry, n = row.end - row.begin;
+    const int i = row.geometry;
+    const int n = row.end - row.begin;
     test_row(x + row.begin, y + row.begin, z + row.begin, r + row.begin, &tables.allowed[row.offset], x[i], y[i], z[i],
              r[i], n, hits_.data());
     for_each_hit(hits_.data(), n, [&](int j) { pairs.push_back(tables.pair_of[row.offset + j]); });
   }
+
+  // ... or by the sweep, which finds pairs that need not be the model's.
   if (tables.swept) {
     sweep_.run({{x, y, z}, r});
     for (std::size_t k = 0; k < sweep_.first.size(); ++k) {
@@ -70,7 +87,10 @@ void SweptFilter::run(const Model& model, const double* up) {
       if (pair >= 0) pairs.push_back(pair);
     }
   }
-  if (!std::is_sorted(pairs.begin(), pairs.end())) std::sort(pairs.begin(), pairs.end());
+
+  if (!std::is_sorted(pairs.begin(), pairs.end())) {
+    std::sort(pairs.begin(), pairs.end());
+  }
 }
 
 }  // namespace coulomb

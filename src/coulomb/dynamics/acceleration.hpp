@@ -13,19 +13,28 @@ namespace coulomb {
 /// Advances (twist, acceleration) over joint j. a may be null (zero); psi_ddot (nv x 8) may be null (not wanted).
 COULOMB_INLINE void accelerate_over_joint(const Model& model, const DynamicsWorkspace& ws, int j, const double* a,
                                           Spatial& twist, Spatial& acceleration, double* psi_ddot) {
-  int d = model.joint_v[j], count = 1;
+  int d = model.joint_v[j];
+  int count = 1;
   const JointType type = model.joint_type[j];
+
+  // The translations of a free joint are along world axes and come first; psi_ddot of them stays zero.
   if (type == JointType::free) {
     twist.linear = twist.linear + load3(&ws.velocity[d]);
     if (a) acceleration.linear = acceleration.linear + load3(a + d);
-    d += 3;  // psi_ddot of the translations stays zero
+    d += 3;
     count = 3;
   } else if (type == JointType::ball) {
     count = 3;
   }
-  const Spatial twist0 = twist, acceleration0 = acceleration;
+
+  // All rotations of the joint see the motion just before it.
+  const Spatial twist0 = twist;
+  const Spatial acceleration0 = acceleration;
+
+  // Each dof adds its share of (D5); the columns turn with what carries them.
   for (int i = d; i < d + count; ++i) {
-    const Spatial column = load6(&ws.columns[8 * i]), rate = load6(&ws.column_rate[8 * i]);
+    const Spatial column = load6(&ws.columns[8 * i]);
+    const Spatial rate = load6(&ws.column_rate[8 * i]);
     if (psi_ddot) store6(psi_ddot + 8 * i, cross_motion(acceleration0, column) + cross_motion(twist0, rate));
     twist = twist + ws.velocity[i] * column;
     acceleration = acceleration + ws.velocity[i] * rate;

@@ -15,13 +15,20 @@ namespace coulomb {
 
 /// Pose of a body's frame and the twist of the body, in the axes of `top`.
 struct BodyMotion {
-  double position[3] = {0, 0, 0}, quaternion[4] = {1, 0, 0, 0}, rotation[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
-  double velocity[3] = {0, 0, 0}, angular[3] = {0, 0, 0};  ///< of the frame's origin; m/s, rad/s
+  double position[3] = {0, 0, 0};
+  double quaternion[4] = {1, 0, 0, 0};
+  double rotation[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+
+  double velocity[3] = {0, 0, 0};  ///< m/s, of the frame's origin
+  double angular[3] = {0, 0, 0};   ///< rad/s
 };
 
 /// Holds from 0 to the path's duration. The origin's acceleration is `drift` (constant; of the free joint) and a rest.
 struct MotionBounds {
-  double speed = 0, angular_speed = 0, acceleration = 0, angular_acceleration = 0;
+  double speed = 0;
+  double angular_speed = 0;
+  double acceleration = 0;
+  double angular_acceleration = 0;
   double drift[3] = {0, 0, 0};
 };
 

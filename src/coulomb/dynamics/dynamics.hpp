@@ -18,7 +18,8 @@ namespace coulomb {
 
 /// Where a tree lies in the matrices over dofs: its entry (k, d), dofs counted from `first`, is [matrix + k * ld + d].
 struct DofBlock {
-  int first = 0, size = 0;  ///< its dofs
+  int first = 0;            ///< its first dof
+  int size = 0;             ///< number of its dofs
   int ld = 0;               ///< size rounded up to 8
   std::size_t matrix = 0;   ///< of its first entry
   std::size_t streams = 0;  ///< of its part of DynamicsWorkspace::streams
@@ -28,37 +29,51 @@ struct DofBlock {
 struct DynamicsWorkspace {
   explicit DynamicsWorkspace(const Model& model);
 
-  int nv = 0, ld = 0;           ///< ld: nv rounded up to 8
+  int nv = 0;
+  int ld = 0;                   ///< nv rounded up to 8
   std::vector<DofBlock> trees;  ///< of matrices "by tree"
-  std::vector<double>
-      reference;  ///< num_trees x 3: each tree's root body position at this q; held fixed in every derivative
-  // kinematics
+
+  /// num_trees x 3: each tree's root body position at this q; held fixed in every derivative
+  std::vector<double> reference;
+
+  // Kinematics.
   std::vector<double> body_rotation;  ///< num_bodies x 9, row major, world from body
   std::vector<double> body_position;  ///< num_bodies x 3, world
   std::vector<double> columns;  ///< nv x 8: Jacobian column J_k = (v, w) about the tree's reference point (2 pads)
-  // velocities, at the v given last
+
+  // Velocities, at the v given last.
   std::vector<double> body_twist;   ///< num_bodies x 8: V of each body about the tree's reference point
   std::vector<double> column_rate;  ///< nv x 8: psi_dot_k
   std::vector<double> column_chi;   ///< nv x 8: chi_k
-  // mass matrix: rows packed along root paths (Model::dof_row)
+
+  // Mass matrix: rows packed along root paths (Model::dof_row).
   std::vector<double> mass;      ///< packed M (armature included, joint damping not)
   std::vector<double> factor_l;  ///< packed L, unit diagonal implied in the last entry of a row
   std::vector<double> factor_d;  ///< nv: D
   std::vector<double> u_rows;    ///< packed rows: U[d][k] D_k^(-1/2) for k on d's root path, U = L^-1
-  std::vector<double>
-      u_hat;  ///< by tree, by expand_factor: U_hat[k][i] = u_rows of i at k, row k non-zero for i in [k, dof_subtree_end[k]); M_hat^-1 = U_hat^T U_hat
+
+  /// by tree, by expand_factor: U_hat[k][i] = u_rows of i at k, row k non-zero for i in [k, dof_subtree_end[k]);
+  /// M_hat^-1 = U_hat^T U_hat
+  std::vector<double> u_hat;
+
   std::vector<double> bias;  ///< nv: b(q, v) = ID(q, v, 0), gravity included
-  // inverse-dynamics derivatives
+
+  // Derivatives of inverse dynamics.
   std::vector<double> id_dq_T;  ///< by tree: [k][d] = d ID'_d / dq_k   (tangent space of q)
   std::vector<double> id_dv_T;  ///< by tree: [k][d] = d ID_d / dv_k
-  std::vector<double>
-      streams;  ///< per tree 18 x ld: components of the dofs' vectors side by side, J_d (6) first; by derivative_pairs
-  std::vector<unsigned char>
-      ancestors;  ///< by tree, a byte for 8 entries: bit i of byte (d, block): dof 8 block + i is a strict ancestor of d
-  // private to the kernels
+
+  /// per tree 18 x ld: components of the dofs' vectors side by side, J_d (6) first; by derivative_pairs
+  std::vector<double> streams;
+
+  /// by tree, a byte for 8 entries: bit i of byte (d, block): dof 8 block + i is a strict ancestor of d
+  std::vector<unsigned char> ancestors;
+
+  // Private to the kernels.
   std::vector<double> body_quaternion;  ///< num_bodies x 4, world from body
-  std::vector<double>
-      inertia;  ///< num_bodies x 12: spatial inertia about the reference point (spatial.hpp, inertia_times)
+
+  /// num_bodies x 12: spatial inertia about the reference point (spatial.hpp, inertia_times)
+  std::vector<double> inertia;
+
   std::vector<double> composite;            ///< num_bodies x 12: the same of the body's subtree (mass_matrix)
   std::vector<double> velocity;             ///< nv: the v given last to velocities()
   std::vector<double> body_acceleration;    ///< num_bodies x 8: A, with -gravity at the root

@@ -11,6 +11,7 @@ namespace {
 
 using Values = std::vector<double>;
 
+/// The workspace at q, checked.
 DynamicsWorkspace at(const Model& model, const Values& q) {
   check_vector(q, model.nq, "q");
   check_configuration(model, q.data(), "q");
@@ -19,6 +20,7 @@ DynamicsWorkspace at(const Model& model, const Values& q) {
   return ws;
 }
 
+/// The workspace at (q, v), checked.
 DynamicsWorkspace at(const Model& model, const Values& q, const Values& v) {
   check_vector(v, model.nv, "v");
   DynamicsWorkspace ws = at(model, q);
@@ -41,10 +43,13 @@ Values dense_mass(const Model& model, const DynamicsWorkspace& ws) {
 /// Transpose of a matrix of the workspace that is kept by tree, dense.
 Values transposed(const DynamicsWorkspace& ws, const Values& by_tree) {
   const std::size_t nv = static_cast<std::size_t>(ws.nv);
-  Values rows(nv * nv, 0.0), out(nv * nv);
+  Values rows(nv * nv, 0.0);
+  Values out(nv * nv);
+
   add_by_tree(ws, by_tree, rows.data(), ws.nv);
   for (std::size_t k = 0; k < nv; ++k)
-    for (std::size_t d = 0; d < nv; ++d) out[d * nv + k] = rows[k * nv + d];
+    for (std::size_t d = 0; d < nv; ++d)
+      out[d * nv + k] = rows[k * nv + d];
   return out;
 }
 
@@ -52,6 +57,7 @@ Values transposed(const DynamicsWorkspace& ws, const Values& by_tree) {
 double spring_energy(const Model& model, const Values& q) {
   Values stretch(model.nv);
   difference(model, model.q_spring.data(), q.data(), stretch.data());
+
   double energy = 0;
   for (int d = 0; d < model.nv; ++d)
     energy += 0.5 * model.joint_stiffness[model.dof_joint[d]] * stretch[d] * stretch[d];
@@ -85,7 +91,10 @@ InverseDynamicsDerivatives inverse_dynamics_derivatives(const Model& model, cons
   check_vector(a, model.nv, "a");
   DynamicsWorkspace ws = at(model, q, v);
   mass_matrix(model, ws);
+
+  // The mass matrix is read before the derivatives overwrite shared storage.
   const Values mass = dense_mass(model, ws);
+
   inverse_dynamics_derivatives(model, ws, a.data(), nullptr);
   return {transposed(ws, ws.id_dq_T), transposed(ws, ws.id_dv_T), mass};
 }
@@ -100,11 +109,12 @@ Placements geometry_placements(const Model& model, const Values& q) {
   Placements out{Values(3 * static_cast<std::size_t>(model.num_geometries)),
                  Values(9 * static_cast<std::size_t>(model.num_geometries))};
   for (int g = 0; g < model.num_geometries; ++g) {
-    const double* turn = &ws.body_rotation[9 * model.geometry_body[g]];
+    // A geometry rides on its body.
+    const double* R = &ws.body_rotation[9 * model.geometry_body[g]];
     double local[9];
     quaternion_to_matrix(&model.geometry_quat[4 * g], local);
-    multiply3(turn, local, &out.rotations[9 * g]);
-    rotate(turn, &model.geometry_pos[3 * g], &out.positions[3 * g]);
+    multiply3(R, local, &out.rotations[9 * g]);
+    rotate(R, &model.geometry_pos[3 * g], &out.positions[3 * g]);
     add3(&out.positions[3 * g], &ws.body_position[3 * model.geometry_body[g]], &out.positions[3 * g]);
   }
   return out;
@@ -128,10 +138,14 @@ Values point_jacobian(const Model& model, const Values& q, int body, const Value
     throw std::out_of_range("body: " + std::to_string(body) + " is not one of the " + std::to_string(model.num_bodies) +
                             " bodies");
   check_vector(point, 3, "point");
+
+  // The point is a frame without a turn of its own: the Jacobian of its velocity is that of two sensors.
   const DynamicsWorkspace ws = at(model, q, Values(model.nv, 0.0));
   Sensor sensor;
   sensor.frame.body = body;
   copy3(point.data(), sensor.frame.pos.data());
+
+  // Three rows of linear velocity, then three of angular velocity.
   Values out(6 * static_cast<std::size_t>(model.nv));
   std::vector<OutputRow> rows;
   for (int half = 0; half < 2; ++half) {

@@ -15,12 +15,15 @@ namespace coulomb {
 
 /// Derivatives of inverse dynamics, nv x nv each; dtau_da is the mass matrix.
 struct InverseDynamicsDerivatives {
-  std::vector<double> dtau_dq, dtau_dv, dtau_da;
+  std::vector<double> dtau_dq;
+  std::vector<double> dtau_dv;
+  std::vector<double> dtau_da;
 };
 
 /// World poses: positions (n x 3) and rotations (n x 9, row major, world from local).
 struct Placements {
-  std::vector<double> positions, rotations;
+  std::vector<double> positions;
+  std::vector<double> rotations;
 };
 
 struct Energy {

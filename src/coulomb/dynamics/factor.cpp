@@ -10,11 +10,16 @@
 namespace coulomb {
 namespace {
 
+/// The blocks of eight up to the one that holds entry `last`.
 template <int width>
 COULOMB_INLINE void copy_blocks(const double* from, int last, double* to) {
-  for (int block = 0; block <= last; block += 8) store_lanes(to + block, load_lanes<width>(from + block));
+  for (int block = 0; block <= last; block += 8)
+    store_lanes(to + block, load_lanes<width>(from + block));
 }
 
+/// M + diag = L^T D L: from the leaves to the root every dof is eliminated from its ancestors. False: a pivot is not
+/// positive.
+///
 /// Rows are worked on with a stride of `capacity`, a multiple of 8: the lanes behind a row's own entries fill with numbers nobody
 /// reads, and no loop has a remainder.
 template <int width>
@@ -22,13 +27,18 @@ COULOMB_INLINE bool factor_rows_lanes(const int* __restrict row_start, const int
                                       const double* __restrict mass, const double* __restrict extra, int capacity,
                                       double* __restrict work, double* __restrict diagonal) {
   bool positive = true;
+
+  // Packed rows run over into their neighbours; with a stride of their own they do not.
   for (int d = 0; d < nv; ++d) {
     const int depth = row_start[d + 1] - row_start[d] - 1;
     copy_blocks<width>(mass + row_start[d], depth, work + d * capacity);
   }
+
   for (int k = nv - 1; k >= 0; --k) {
     const int depth = row_start[k + 1] - row_start[k] - 1;
     double* row = work + k * capacity;
+
+    // The pivot is complete: all dofs beyond k have been eliminated.
     const int* path = path_all + row_start[k];
     double pivot = row[depth] + (extra ? extra[k] : 0.0);
     if (!(pivot > 0 && pivot <= std::numeric_limits<double>::max())) {
@@ -36,6 +46,8 @@ COULOMB_INLINE bool factor_rows_lanes(const int* __restrict row_start, const int
       pivot = 1e-12;
     }
     diagonal[k] = pivot;
+
+    // Row i of an ancestor loses L_ki times row k. Long rows take several blocks each,
     const double inverse = 1.0 / pivot;
     int i = depth - 1;
     for (; i >= 8; --i) {
@@ -44,12 +56,17 @@ COULOMB_INLINE bool factor_rows_lanes(const int* __restrict row_start, const int
       for (int block = 0; block <= i; block += 8)
         store_lanes(target + block, load_lanes<width>(target + block) - scale * load_lanes<width>(row + block));
     }
+
+    // short ones a single one, which is read once.
     const auto first = load_lanes<width>(row);
     for (; i >= 0; --i) {
       double* target = work + path[i] * capacity;
       store_lanes(target, load_lanes<width>(target) - (row[i] * inverse) * first);
     }
-    for (int block = 0; block < depth; block += 8) store_lanes(row + block, inverse * load_lanes<width>(row + block));
+
+    // What is left of row k is its row of L.
+    for (int block = 0; block < depth; block += 8)
+      store_lanes(row + block, inverse * load_lanes<width>(row + block));
     row[depth] = 1.0;
   }
   return positive;
@@ -68,16 +85,24 @@ COULOMB_INLINE void invert_rows_lanes(const int* __restrict row_start, int nv, c
                                       const double* __restrict diagonal, int capacity, double* __restrict stack,
                                       double* __restrict scales, double* __restrict l, double* __restrict u_rows) {
   for (int d = 0; d < nv; ++d) {
-    const int start = row_start[d], depth = row_start[d + 1] - start - 1, own = depth & ~7;
+    // The row of L as elimination left it.
+    const int start = row_start[d];
+    const int depth = row_start[d + 1] - start - 1;
+    const int own = depth & ~7;
     const double* row = work + d * capacity;
     copy_blocks<width>(row, depth, l + start);
+
+    // D^(-1/2) of this dof, blended into its lane: a scalar store would stall the vector load after it.
     const double scale = 1.0 / std::sqrt(diagonal[d]);
     const auto diagonal_lane = lanes_of_bits<width>(1u << (depth - own));
     store_lanes(scales + own, select(diagonal_lane, broadcast<width>(scale), load_lanes<width>(scales + own)));
+
+    // Row d of U = L^-1, by the rows of its ancestors: U_d = e_d - sum_i L_di U_i.
     double* out = stack + depth * capacity;
     for (int block = 0; block <= own; block += 8) {
       Lanes<width> sum = block == own ? keep(diagonal_lane, broadcast<width>(1.0)) : broadcast<width>(0.0);
-      for (int i = block; i < depth; ++i) sum -= row[i] * load_lanes<width>(stack + i * capacity + block);
+      for (int i = block; i < depth; ++i)
+        sum -= row[i] * load_lanes<width>(stack + i * capacity + block);
       store_lanes(out + block, sum);
       store_lanes(u_rows + start + block, sum * load_lanes<width>(scales + block));
     }
@@ -95,8 +120,10 @@ COULOMB_SIMD_BY_WIDTH(void, invert_rows,
 bool factor(const Model& model, const double* extra_diagonal, DynamicsWorkspace& ws) {
   const int* start = model.dof_row.data();
   const int capacity = ws.path_capacity;
-  double *work = ws.factor_work.data(), *stack = ws.scratch.data();
+  double* work = ws.factor_work.data();
+  double* stack = ws.scratch.data();
   const bool positive = factor_rows(start, model.dof_path.data(), model.nv, ws.mass.data(), extra_diagonal, capacity,
+
                                     work, ws.factor_d.data());
   invert_rows(start, model.nv, work, ws.factor_d.data(), capacity, stack, stack + capacity * capacity,
               ws.factor_l.data(), ws.u_rows.data());
@@ -105,26 +132,41 @@ bool factor(const Model& model, const double* extra_diagonal, DynamicsWorkspace&
 
 void expand_factor(const Model& model, DynamicsWorkspace& ws) {
   const double* __restrict rows = ws.u_rows.data();
-  const int *start = model.dof_row.data(), *path = model.dof_path.data();
+  const int* start = model.dof_row.data();
+
+  const int* path = model.dof_path.data();
   for (const DofBlock& tree : ws.trees) {
+    // Row d of U becomes column d of u_hat.
     double* __restrict u_hat = ws.u_hat.data() + tree.matrix;
     for (int d = tree.first; d < tree.first + tree.size; ++d)
-      for (int i = start[d]; i < start[d + 1]; ++i) u_hat[(path[i] - tree.first) * tree.ld + d - tree.first] = rows[i];
+      for (int i = start[d]; i < start[d + 1]; ++i)
+        u_hat[(path[i] - tree.first) * tree.ld + d - tree.first] = rows[i];
   }
 }
 
 void solve_mass(const Model& model, const DynamicsWorkspace& ws, double* __restrict x) {
-  const double* __restrict l = ws.factor_l.data(), * __restrict diagonal = ws.factor_d.data();
-  const int* __restrict start = model.dof_row.data(), * __restrict path = model.dof_path.data();
+  const double* __restrict l = ws.factor_l.data();
+  const double* __restrict diagonal = ws.factor_d.data();
+  const int* __restrict start = model.dof_row.data();
+
+  const int* __restrict path = model.dof_path.data();
   const int nv = model.nv;
-  for (int d = nv - 1; d >= 0; --d) {  // x = L^-T x
+
+  // x = L^-T x
+  for (int d = nv - 1; d >= 0; --d) {
     const double value = x[d];
-    for (int i = start[d]; i < start[d + 1] - 1; ++i) x[path[i]] -= l[i] * value;
+    for (int i = start[d]; i < start[d + 1] - 1; ++i)
+      x[path[i]] -= l[i] * value;
   }
-  for (int d = 0; d < nv; ++d) x[d] /= diagonal[d];
-  for (int d = 0; d < nv; ++d) {  // x = L^-1 x
+
+  for (int d = 0; d < nv; ++d)
+    x[d] /= diagonal[d];
+
+  // x = L^-1 x
+  for (int d = 0; d < nv; ++d) {
     double value = x[d];
-    for (int i = start[d]; i < start[d + 1] - 1; ++i) value -= l[i] * x[path[i]];
+    for (int i = start[d]; i < start[d + 1] - 1; ++i)
+      value -= l[i] * x[path[i]];
     x[d] = value;
   }
 }

@@ -8,23 +8,41 @@ namespace {
 
 /// a may be null: zero accelerations.
 COULOMB_SIMD void newton_euler(const Model& model, DynamicsWorkspace& ws, const double* a, double* tau) {
-  double* force = ws.link.data();  // rows of 32, only the first 6 used here
+  // The force that every body needs (D7), in rows of 32 of which the first 6 are used here.
+  double* force = ws.link.data();
+
+  // From the root to the leaves: twists and accelerations over the joints, then forces.
   for (int b = 1; b < model.num_bodies; ++b) {
     if (model.body_tree[b] < 0) continue;
-    Spatial twist = load6(&ws.body_twist[8 * model.body_parent[b]]), acceleration = parent_acceleration(model, ws, b);
-    const int first = model.body_first_joint[b], end = first + model.body_num_joints[b];
-    for (int j = first; j < end; ++j) accelerate_over_joint(model, ws, j, a, twist, acceleration, nullptr);
+    Spatial twist = load6(&ws.body_twist[8 * model.body_parent[b]]);
+    Spatial acceleration = parent_acceleration(model, ws, b);
+
+    const int first = model.body_first_joint[b];
+    const int end = first + model.body_num_joints[b];
+    for (int j = first; j < end; ++j)
+      accelerate_over_joint(model, ws, j, a, twist, acceleration, nullptr);
+
     store6(&ws.body_acceleration[8 * b], acceleration);
+
     const double* inertia = &ws.inertia[12 * b];
     store6(force + 32 * b, inertia_times(inertia, acceleration) + cross_force(twist, inertia_times(inertia, twist)));
   }
+
+  // From the leaves to the root: joints give what all bodies beyond them need.
   for (int b = model.num_bodies - 1; b > 0; --b) {
     if (model.body_tree[b] < 0) continue;
     const Spatial f = load6(force + 32 * b);
-    const int first = model.body_first_dof[b], end = first + model.body_num_dofs[b], parent = model.body_parent[b];
+
+    const int first = model.body_first_dof[b];
+    const int end = first + model.body_num_dofs[b];
+    const int parent = model.body_parent[b];
     for (int d = first; d < end; ++d)
       tau[d] = dot(load6(&ws.columns[8 * d]), f) + (a ? model.dof_armature[d] * a[d] : 0.0);
-    if (model.body_tree[parent] >= 0) store6(force + 32 * parent, load6(force + 32 * parent) + f);
+
+    // The parent has to give it as well.
+    if (model.body_tree[parent] >= 0) {
+      store6(force + 32 * parent, load6(force + 32 * parent) + f);
+    }
   }
 }
 
@@ -37,13 +55,17 @@ void inverse_dynamics(const Model& model, DynamicsWorkspace& ws, const double* a
 }
 
 double kinetic_energy(const Model& model, const DynamicsWorkspace& ws) {
+  // Bodies that nothing moves have none.
   double twice = 0;
   for (int b = 1; b < model.num_bodies; ++b) {
     if (model.body_tree[b] < 0) continue;
     const Spatial twist = load6(&ws.body_twist[8 * b]);
     twice += dot(twist, inertia_times(&ws.inertia[12 * b], twist));
   }
-  for (int d = 0; d < model.nv; ++d) twice += model.dof_armature[d] * ws.velocity[d] * ws.velocity[d];
+
+  // Rotors.
+  for (int d = 0; d < model.nv; ++d)
+    twice += model.dof_armature[d] * ws.velocity[d] * ws.velocity[d];
   return 0.5 * twice;
 }
 

@@ -15,27 +15,34 @@
 namespace coulomb {
 namespace {
 
+/// Rotation vector phi of a quaternion of any length, and J_r^-1(phi): dphi = J_r^-1 dq.
 void rotation_vector(const double* quaternion, double* phi, double* inverse_jacobian) {
   double q[4];
   const double n = std::sqrt(quaternion[0] * quaternion[0] + dot3(quaternion + 1, quaternion + 1));
-  for (int i = 0; i < 4; ++i) q[i] = quaternion[i] / n;
+  for (int i = 0; i < 4; ++i)
+    q[i] = quaternion[i] / n;
   quaternion_log(q, phi);
   inverse_right_jacobian(phi, inverse_jacobian);
 }
 
 // Moment of a rotational gear (three entries at `first`), given in the parent's frame: m = R^T gear, dm = m x delta.
 void parent_frame_moment(const double* quaternion, const double* gear, int first, ActuatorForce& t) {
-  double R[9], m[3];
+  double R[9];
+  double m[3];
   quaternion_to_matrix(quaternion, R);
   rotate_transposed(R, gear, m);
   copy3(m, t.moment + first);
+
+  // Its derivative by a rotation of the joint.
   const double d[3][3] = {{0, -m[2], m[1]}, {m[2], 0, -m[0]}, {-m[1], m[0], 0}};
   t.turns = true;
   std::fill_n(&t.dmoment[0][0], 36, 0.0);
   for (int i = 0; i < 3; ++i)
-    for (int j = 0; j < 3; ++j) t.dmoment[first + i][first + j] = d[i][j];
+    for (int j = 0; j < 3; ++j)
+      t.dmoment[first + i][first + j] = d[i][j];
 }
 
+/// Length and moment of a transmission, and how they move with the joint.
 void transmission(const Model& model, const Actuator& actuator, const double* q, ActuatorForce& t) {
   const int j = actuator.joint;
   const double* qj = q + model.joint_q[j];
@@ -46,18 +53,26 @@ void transmission(const Model& model, const Actuator& actuator, const double* q,
       t.dlength[0] = t.moment[0] = actuator.gear[0];
       break;
     case JointType::ball: {
-      double phi[3], inverse[9];
+      double phi[3];
+      double inverse[9];
+
+      // The rotation vector along the gear; its derivative is J_r^-1.
       rotation_vector(qj, phi, inverse);
       t.length = dot3(actuator.gear.data(), phi);
       rotate_transposed(inverse, actuator.gear.data(), t.dlength);
-      if (actuator.in_parent_frame) parent_frame_moment(qj, actuator.gear.data(), 0, t);
-      else copy3(actuator.gear.data(), t.moment);
+      if (actuator.in_parent_frame)
+        parent_frame_moment(qj, actuator.gear.data(), 0, t);
+      else
+        copy3(actuator.gear.data(), t.moment);
       break;
     }
     case JointType::free:
+      // A free joint has no length: its moment is the gear.
       copy3(actuator.gear.data(), t.moment);
-      if (actuator.in_parent_frame) parent_frame_moment(qj + 3, actuator.gear.data() + 3, 3, t);
-      else copy3(actuator.gear.data() + 3, t.moment + 3);
+      if (actuator.in_parent_frame)
+        parent_frame_moment(qj + 3, actuator.gear.data() + 3, 3, t);
+      else
+        copy3(actuator.gear.data() + 3, t.moment + 3);
       break;
   }
 }
@@ -65,20 +80,28 @@ void transmission(const Model& model, const Actuator& actuator, const double* q,
 /// The control nearest to the length among those that mean the same rotation.
 double nearest_turn(const Model& model, const Actuator& actuator, double length, double u) {
   if (model.joint_type[actuator.joint] != JointType::ball) return u;
+
+  // The shorter way round is meant by position servos alone.
   const bool servo =
       actuator.gain[0] != 0 && actuator.gain[1] == 0 && actuator.gain[2] == 0 && actuator.bias[1] == -actuator.gain[0];
   const double turn = 2 * M_PI * norm3(actuator.gear.data());
   if (!servo || turn == 0) return u;
+
+  // Controls one turn apart ask for the same rotation.
   return length + std::remainder(u - length, turn);
 }
 
+/// Adds actuator k to the forces of its joint.
 void add_actuator(const Model& model, int k, const double* q, const double* v, double u, JointForces& out) {
-  const int first = model.joint_v[model.actuators[k].joint],
-            n = joint_num_dofs(model.joint_type[model.actuators[k].joint]);
+  const int first = model.joint_v[model.actuators[k].joint];
+  const int n = joint_num_dofs(model.joint_type[model.actuators[k].joint]);
+
   const ActuatorForce a = actuator_force(model, k, q, v, u);
   out.actuator_force[k] = a.force;
   out.actuator_length[k] = a.length;
   out.actuator_speed[k] = a.speed;
+
+  // The force acts along the moment, and so do its derivatives, unless the moment itself turns.
   for (int i = 0; i < n; ++i) {
     const int d = first + i;
     out.tau[d] += a.moment[i] * a.force;
@@ -97,13 +120,18 @@ void add_actuator(const Model& model, int k, const double* q, const double* v, d
 void clamp_joint(const Model& model, int j, JointForces& out) {
   const int d = model.joint_v[j];
   if (out.tau[d] >= model.joint_actuator_lower[j] && out.tau[d] <= model.joint_actuator_upper[j]) return;
+
+  // A saturated joint does not feel its actuators: no slope.
   out.tau[d] = std::clamp(out.tau[d], model.joint_actuator_lower[j], model.joint_actuator_upper[j]);
   std::fill_n(&out.dtau_dq[6 * d], 6, 0.0);
   std::fill_n(&out.dtau_dv[6 * d], 6, 0.0);
   for (int k = 0; k < model.nu; ++k)
-    if (model.actuators[k].joint == j) out.dtau_du[6 * k] = out.dtau_dgain[6 * k] = out.dtau_dbias[6 * k] = 0;
+    if (model.actuators[k].joint == j) {
+      out.dtau_du[6 * k] = out.dtau_dgain[6 * k] = out.dtau_dbias[6 * k] = 0;
+    }
 }
 
+/// tau_d -= stiffness * stretch, of a dof of its own.
 void add_linear_spring(double stiffness, double stretch, int d, int column, JointForces& out) {
   out.tau[d] -= stiffness * stretch;
   out.dtau_dq[6 * d + column] -= stiffness;
@@ -112,24 +140,31 @@ void add_linear_spring(double stiffness, double stretch, int d, int column, Join
 // tau = -k log(q_spring^-1 q), derivative -k Jr^-1.
 void add_rotation_spring(double stiffness, const double* q, const double* rest, int first, int column,
                          JointForces& out) {
-  double relative[4], phi[3], inverse[9];
+  double relative[4];
+  double phi[3];
+  double inverse[9];
   quaternion_conjugate_multiply(rest, q, relative);
   rotation_vector(relative, phi, inverse);
+
   for (int i = 0; i < 3; ++i) {
     out.tau[first + i] -= stiffness * phi[i];
-    for (int j = 0; j < 3; ++j) out.dtau_dq[6 * (first + i) + column + j] -= stiffness * inverse[3 * i + j];
+    for (int j = 0; j < 3; ++j)
+      out.dtau_dq[6 * (first + i) + column + j] -= stiffness * inverse[3 * i + j];
   }
 }
 
+/// The spring of joint j with stiffness k, from its rest position.
 void add_spring(const Model& model, int j, double k, const double* q, JointForces& out) {
-  const double *qj = q + model.joint_q[j], *rest = model.q_spring.data() + model.joint_q[j];
+  const double* qj = q + model.joint_q[j];
+  const double* rest = model.q_spring.data() + model.joint_q[j];
   const int d = model.joint_v[j];
   switch (model.joint_type[j]) {
     case JointType::slide:
     case JointType::hinge: add_linear_spring(k, qj[0] - rest[0], d, 0, out); break;
     case JointType::ball: add_rotation_spring(k, qj, rest, d, 0, out); break;
     case JointType::free:
-      for (int i = 0; i < 3; ++i) add_linear_spring(k, qj[i] - rest[i], d + i, i, out);
+      for (int i = 0; i < 3; ++i)
+        add_linear_spring(k, qj[i] - rest[i], d + i, i, out);
       add_rotation_spring(k, qj + 3, rest + 3, d + 3, 3, out);
       break;
   }
@@ -153,27 +188,46 @@ int joint_num_dofs(JointType type) { return type == JointType::free ? 6 : type =
 
 ActuatorForce actuator_force(const Model& model, int k, const double* q, const double* v, double u) {
   const Actuator& actuator = model.actuators[k];
-  const int first = model.joint_v[actuator.joint], n = joint_num_dofs(model.joint_type[actuator.joint]);
+  const int first = model.joint_v[actuator.joint];
+  const int n = joint_num_dofs(model.joint_type[actuator.joint]);
   ActuatorForce a;
+
+  // Length and moment, and the speed that is their rate.
   transmission(model, actuator, q, a);
   for (int i = 0; i < n; ++i) {
     a.speed += a.moment[i] * v[first + i];
-    for (int l = 0; a.turns && l < n; ++l) a.dspeed[i] += a.dmoment[l][i] * v[first + l];
+    for (int l = 0; a.turns && l < n; ++l)
+      a.dspeed[i] += a.dmoment[l][i] * v[first + l];
   }
+
+  // The control saturates ...
   double du = 1;
   if (actuator.control_limited) {
-    if (u < actuator.control_range[0]) u = actuator.control_range[0], du = 0;
-    else if (u > actuator.control_range[1]) u = actuator.control_range[1], du = 0;
+    if (u < actuator.control_range[0]) {
+      u = actuator.control_range[0];
+      du = 0;
+    } else if (u > actuator.control_range[1]) {
+      u = actuator.control_range[1];
+      du = 0;
+    }
   }
+
+  // ... and is that of the shorter way round. The force is affine in length and speed.
   u = nearest_turn(model, actuator, a.length, u);
   const double gain = actuator.gain[0] + actuator.gain[1] * a.length + actuator.gain[2] * a.speed;
   a.force = gain * u + actuator.bias[0] + actuator.bias[1] * a.length + actuator.bias[2] * a.speed;
+
+  // A saturated force moves with nothing.
   if (actuator.force_limited && (a.force < actuator.force_range[0] || a.force > actuator.force_range[1])) {
     a.force = std::clamp(a.force, actuator.force_range[0], actuator.force_range[1]);
     return a;
   }
-  a.df_dlength = actuator.gain[1] * u + actuator.bias[1], a.df_dspeed = actuator.gain[2] * u + actuator.bias[2];
-  a.df_du = du * gain, a.df_dgain = u, a.df_dbias = 1;
+
+  a.df_dlength = actuator.gain[1] * u + actuator.bias[1];
+  a.df_dspeed = actuator.gain[2] * u + actuator.bias[2];
+  a.df_du = du * gain;
+  a.df_dgain = u;
+  a.df_dbias = 1;
   return a;
 }
 
@@ -198,15 +252,23 @@ void joint_forces(const Model& model, const double* q, const double* v, const do
 }
 
 void add_actuator_forces(const Model& model, const double* q, const double* v, const double* u, JointForces& out) {
-  for (int k = 0; k < model.nu; ++k) add_actuator(model, k, q, v, u[k], out);
+  for (int k = 0; k < model.nu; ++k)
+
+    // Sum, then the joints' own limits on it.
+    add_actuator(model, k, q, v, u[k], out);
   if (model.nu == 0) return;
   for (int j = 0; j < model.num_joints; ++j)
     if (joint_num_dofs(model.joint_type[j]) == 1) clamp_joint(model, j, out);
 }
 
 void add_passive_forces(const Model& model, const double* q, const double* v, JointForces& out) {
+  // Springs,
   for (int j = 0; j < model.num_joints; ++j)
-    if (model.joint_stiffness[j] != 0) add_spring(model, j, model.joint_stiffness[j], q, out);
+    if (model.joint_stiffness[j] != 0) {
+      add_spring(model, j, model.joint_stiffness[j], q, out);
+    }
+
+  // and damping.
   for (int d = 0; d < model.nv; ++d) {
     const int column = d - model.joint_v[model.dof_joint[d]];
     out.tau[d] -= model.dof_damping[d] * v[d];

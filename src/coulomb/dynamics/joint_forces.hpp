@@ -11,15 +11,19 @@ namespace coulomb {
 /// columns of its own joint: dtau_dq[6 d + j] = d tau_d / d q_(first dof of the joint + j).
 struct JointForces {
   explicit JointForces(const Model& model);
-  std::vector<double> tau;                              ///< nv: actuators + springs + explicit part -D v of the dampers
-  std::vector<double> dtau_dq, dtau_dv;                 ///< nv x 6
-  std::vector<double> dtau_du;                          ///< nu x 6: column of actuator k over its joint's dofs
-  std::vector<double> dtau_dgain;                       ///< nu x 6: by the constant part g0 of the gain
-  std::vector<double> dtau_dbias;                       ///< nu x 6: by the constant part b0 of the bias
-  std::vector<double> actuator_force;                   ///< nu: after gain, bias and force clamp
-  std::vector<double> actuator_length, actuator_speed;  ///< nu
-  bool any_dq = false;                                  ///< some dtau_dq is non-zero
-  std::vector<double> moment;                           ///< nu x 6 (scratch)
+  std::vector<double> tau;  ///< nv: actuators + springs + explicit part -D v of the dampers
+
+  std::vector<double> dtau_dq;         ///< nv x 6
+  std::vector<double> dtau_dv;         ///< nv x 6
+  std::vector<double> dtau_du;         ///< nu x 6: column of actuator k over its joint's dofs
+  std::vector<double> dtau_dgain;      ///< nu x 6: by the constant part g0 of the gain
+  std::vector<double> dtau_dbias;      ///< nu x 6: by the constant part b0 of the bias
+  std::vector<double> actuator_force;  ///< nu: after gain, bias and force clamp
+
+  std::vector<double> actuator_length;  ///< nu
+  std::vector<double> actuator_speed;   ///< nu
+  bool any_dq = false;                  ///< some dtau_dq is non-zero
+  std::vector<double> moment;           ///< nu x 6 (scratch)
 };
 
 /// q: nq, v: nv, u: nu.
@@ -29,12 +33,22 @@ void add_actuator_forces(const Model& model, const double* q, const double* v, c
 void add_passive_forces(const Model& model, const double* q, const double* v, JointForces& out);
 /// One actuator: its coordinate, the moment that turns its force into forces of its joint, and their derivatives over the joint's dofs.
 struct ActuatorForce {
-  double length = 0, dlength[6] = {0};  ///< d length / dq
+  double length = 0;
+  double dlength[6] = {0};  ///< d length / dq
   double moment[6] = {0};
-  bool turns = false;                 ///< the moment changes with q
-  double dmoment[6][6];               ///< where it turns: dmoment[i][j] = d moment_i / dq_j; else left as it is
-  double speed = 0, dspeed[6] = {0};  ///< moment . v; d speed / dq
-  double force = 0, df_dlength = 0, df_dspeed = 0, df_du = 0, df_dgain = 0, df_dbias = 0;  ///< zero beyond a clamp
+  bool turns = false;    ///< the moment changes with q
+  double dmoment[6][6];  ///< where it turns: dmoment[i][j] = d moment_i / dq_j; else left as it is
+
+  double speed = 0;        ///< moment . v
+  double dspeed[6] = {0};  ///< d speed / dq
+
+  // The force and its derivatives; those are zero beyond a clamp.
+  double force = 0;
+  double df_dlength = 0;
+  double df_dspeed = 0;
+  double df_du = 0;
+  double df_dgain = 0;
+  double df_dbias = 0;
 };
 ActuatorForce actuator_force(const Model& model, int actuator, const double* q, const double* v, double u);
 /// By the gains of a servo, which are in gain and bias both, from the derivatives by gain and by bias, whatever they are of: the force or tau.

@@ -8,40 +8,57 @@
 namespace coulomb {
 namespace {
 
+/// Sums of inertias over subtrees.
 COULOMB_SIMD void composite_sweep(const int* __restrict parents, const int* __restrict trees, int num_bodies,
                                   const double* __restrict inertia, double* __restrict composite) {
-  for (int i = 0; i < 12 * num_bodies; ++i) composite[i] = inertia[i];
+  for (int i = 0; i < 12 * num_bodies; ++i)
+    composite[i] = inertia[i];
   for (int b = num_bodies - 1; b > 0; --b) {
     const int parent = parents[b];
     if (trees[parent] < 0) continue;
     double* to = composite + 12 * parent;
     const double* from = composite + 12 * b;
-    for (int i = 0; i < 12; ++i) to[i] += from[i];
+    for (int i = 0; i < 12; ++i)
+      to[i] += from[i];
   }
 }
 
+/// What mass_rows reads of the model, by dof.
 struct DofTables {
-  const int *depth, *row, *body;
+  const int* depth;
+  const int* row;
+  const int* body;
   const double* armature;
 };
 
+/// Rows of M, packed along root paths; a_d goes to the first six of `vectors` (24 a dof).
 template <int width>
 COULOMB_INLINE void mass_rows_lanes(DofTables dofs, int nv, const double* __restrict columns,
                                     const double* __restrict composite, int capacity, double* __restrict stack,
                                     double* __restrict vectors, double* __restrict mass) {
+  // The column of dof d joins the stack of its root path, in its own lane. Loaded, blended, stored: a scalar store
+  // would stall the vector load after it.
   for (int d = 0; d < nv; ++d) {
-    const int depth = dofs.depth[d], block = depth & ~7;
+    const int depth = dofs.depth[d];
+    const int block = depth & ~7;
     const double* column = columns + 8 * d;
     const LaneMask<width> lane = lanes_of_bits<width>(1u << (depth - block));
-    // load, blend, store: a scalar store would stall the vector load after it
     for (int i = 0; i < 6; ++i) {
       double* at = stack + i * capacity + block;
       store_lanes(at, select(lane, broadcast<width>(column[i]), load_lanes<width>(at)));
     }
+
+    // a_d = I_c J_d
     const Spatial a = inertia_times(composite + 12 * dofs.body[d], load6(column));
     store6(vectors + 24 * d, a);
-    const double a0 = a.linear.x, a1 = a.linear.y, a2 = a.linear.z, a3 = a.angular.x, a4 = a.angular.y,
-                 a5 = a.angular.z;
+    const double a0 = a.linear.x;
+    const double a1 = a.linear.y;
+    const double a2 = a.linear.z;
+    const double a3 = a.angular.x;
+    const double a4 = a.angular.y;
+    const double a5 = a.angular.z;
+
+    // M_dk = J_k . a_d for all k on the path, eight at a time.
     double* row = mass + dofs.row[d];
     for (int k = 0; k <= depth; k += 8) {
       const double* s = stack + k;
@@ -52,6 +69,8 @@ COULOMB_INLINE void mass_rows_lanes(DofTables dofs, int nv, const double* __rest
           a3 * load_lanes<width>(s) + a4 * load_lanes<width>(s + capacity) + a5 * load_lanes<width>(s + 2 * capacity);
       store_lanes(row + k, linear + angular);
     }
+
+    // The rotor turns with this dof alone.
     row[depth] += dofs.armature[d];
   }
 }
@@ -71,6 +90,7 @@ void mass_matrix(const Model& model, DynamicsWorkspace& ws) {
             ws.vectors.data(), ws.mass.data());
 }
 
+/// y = M x, by rows: M_dk x_k in the row of d, M_kd x_d in those of its ancestors, whose own sums are there already.
 void multiply_mass(const Model& model, const DynamicsWorkspace& ws, const double* x, double* y) {
   for (int d = 0; d < model.nv; ++d) {
     const double* row = &ws.mass[model.dof_row[d]];
@@ -79,7 +99,7 @@ void multiply_mass(const Model& model, const DynamicsWorkspace& ws, const double
     double sum = row[depth] * x[d];
     for (int i = 0; i < depth; ++i) {
       sum += row[i] * x[path[i]];
-      y[path[i]] += row[i] * x[d];  // an ancestor's own sum is already there
+      y[path[i]] += row[i] * x[d];
     }
     y[d] = sum;
   }

@@ -18,9 +18,11 @@ namespace coulomb {
 /// One row (scalar of the tangent) of an output's derivative.
 struct OutputRow {
   struct Term {
-    int body, geometry;  ///< geometry whose placement the frame follows, or -1
+    int body;
+    int geometry;  ///< whose placement the frame follows, or -1
     bool at_com;
-    double G[6], H[6];
+    double G[6];
+    double H[6];
     double mass_slope = 0;  ///< of the reading by the mass of that body
   };
   struct Entry {
@@ -28,14 +30,20 @@ struct OutputRow {
     double value;
   };
   std::vector<Term> terms;
-  std::vector<Entry> dq, dv;
+  std::vector<Entry> dq;
+  std::vector<Entry> dv;
   int joint = -1;  ///< whose limit moves the reading by these two numbers
-  double dlower = 0, dupper = 0;
+  double dlower = 0;
+  double dupper = 0;
 };
 
 /// Pose and velocity of a frame, world axes.
 struct FrameState {
-  double position[3], rotation[9], quaternion[4], velocity[3], spin[3];
+  double position[3];
+  double rotation[9];
+  double quaternion[4];
+  double velocity[3];
+  double spin[3];
 };
 /// After kinematics and velocities.
 FrameState frame_state(const Model& model, const DynamicsWorkspace& ws, const Frame& frame);
@@ -50,7 +58,10 @@ void linearize_output(const Model& model, const DynamicsWorkspace& ws, const dou
 
 /// What a reading changes by with a frame: p . (motion of its origin) + phi . (turn) + v . (change of its velocity) + w . (of its spin).
 struct FrameCovector {
-  double p[3] = {0, 0, 0}, phi[3] = {0, 0, 0}, v[3] = {0, 0, 0}, w[3] = {0, 0, 0};
+  double p[3] = {0, 0, 0};
+  double phi[3] = {0, 0, 0};
+  double v[3] = {0, 0, 0};
+  double w[3] = {0, 0, 0};
 };
 /// Appends it to the row as a term. at: frame_state of that frame.
 void add_frame_term(const Model& model, const DynamicsWorkspace& ws, const Frame& frame, const FrameState& at,
@@ -62,7 +73,9 @@ void add_output_row(const Model& model, const DynamicsWorkspace& ws, const Outpu
 
 /// Mass of a subtree, its centre of mass and that point's velocity; a subtree without mass: its root's.
 struct SubtreeState {
-  double mass = 0, com[3] = {0, 0, 0}, velocity[3] = {0, 0, 0};
+  double mass = 0;
+  double com[3] = {0, 0, 0};
+  double velocity[3] = {0, 0, 0};
 };
 SubtreeState subtree_state(const Model& model, const DynamicsWorkspace& ws, int root);
 

@@ -11,42 +11,73 @@
 namespace coulomb {
 namespace {
 
-// rows of 32 in DynamicsWorkspace::link
-constexpr int at_momentum = 0, at_k = 3, at_force = 12, at_contact_force = 18, at_contact_moment = 21;
+// Offsets in the rows of 32 of DynamicsWorkspace::link, summed over subtrees.
+constexpr int at_momentum = 0;         // p (3)
+constexpr int at_k = 3;                // K (9)
+constexpr int at_force = 12;           // F (6)
+constexpr int at_contact_force = 18;   // f_s (3)
+constexpr int at_contact_moment = 21;  // E (9)
 
+/// What one body adds: p and F (D7), and K of the Coriolis operator (D11).
 COULOMB_INLINE void store_link(const double* inertia, Spatial twist, Spatial acceleration, double* link) {
   const Spatial momentum = inertia_times(inertia, twist);
   const Spatial force = inertia_times(inertia, acceleration) + cross_force(twist, momentum);
-  const double* s = inertia + 4;  // xx xy yy xz yz zz
-  const Vector3 mc = load3(inertia + 1), v = twist.linear, w = twist.angular;
-  const Vector3 s0{s[0], s[1], s[3]}, s1{s[1], s[2], s[4]}, s2{s[3], s[4], s[5]};
-  const Vector3 p0 = v.x * mc + w.y * s2 - w.z * s1;  // rows of P
+
+  // P = v (mc)^T + [w] S by rows; S as xx xy yy xz yz zz.
+  const double* s = inertia + 4;
+  const Vector3 mc = load3(inertia + 1);
+  const Vector3 v = twist.linear;
+  const Vector3 w = twist.angular;
+  const Vector3 s0{s[0], s[1], s[3]};
+  const Vector3 s1{s[1], s[2], s[4]};
+  const Vector3 s2{s[3], s[4], s[5]};
+  const Vector3 p0 = v.x * mc + w.y * s2 - w.z * s1;
   const Vector3 p1 = v.y * mc + w.z * s0 - w.x * s2;
   const Vector3 p2 = v.z * mc + w.x * s1 - w.y * s0;
+
   store3(link + at_momentum, momentum.linear);
+
+  // K = 2 (tr P 1 - P)
   double* k = link + at_k;
-  k[0] = 2 * (p1.y + p2.z), k[1] = -2 * p0.y, k[2] = -2 * p0.z;
-  k[3] = -2 * p1.x, k[4] = 2 * (p0.x + p2.z), k[5] = -2 * p1.z;
-  k[6] = -2 * p2.x, k[7] = -2 * p2.y, k[8] = 2 * (p0.x + p1.y);
+  k[0] = 2 * (p1.y + p2.z);
+  k[1] = -2 * p0.y;
+  k[2] = -2 * p0.z;
+  k[3] = -2 * p1.x;
+  k[4] = 2 * (p0.x + p2.z);
+  k[5] = -2 * p1.z;
+  k[6] = -2 * p2.x;
+  k[7] = -2 * p2.y;
+  k[8] = 2 * (p0.x + p1.y);
   store6(link + at_force, force);
 }
 
+/// Known forces on a body: F gets their negative, C (D12) their sum and their virials.
 COULOMB_INLINE void subtract_forces(const BodyForces& forces, int b, double* link) {
   const double* wrench = &forces.wrench[8 * b];
-  for (int i = 0; i < 6; ++i) link[at_force + i] -= wrench[i];
-  for (int i = 0; i < 3; ++i) link[at_contact_force + i] = wrench[i];
-  for (int i = 0; i < 9; ++i) link[at_contact_moment + i] = forces.moment[9 * b + i];
+  for (int i = 0; i < 6; ++i)
+    link[at_force + i] -= wrench[i];
+  for (int i = 0; i < 3; ++i)
+    link[at_contact_force + i] = wrench[i];
+  for (int i = 0; i < 9; ++i)
+    link[at_contact_moment + i] = forces.moment[9 * b + i];
 }
 
+/// a is there already (mass_matrix.cpp); stores b, c, u, w of one dof (D13).
 COULOMB_INLINE void store_dof_vectors(const DynamicsWorkspace& ws, const double* inertia, const double* link,
                                       bool with_forces, int d, double* out) {
-  const Spatial column = load6(&ws.columns[8 * d]), rate = load6(&ws.column_rate[8 * d]);
+  const Spatial column = load6(&ws.columns[8 * d]);
+  const Spatial rate = load6(&ws.column_rate[8 * d]);
+
+  // The Coriolis operator of all that the dof moves.
   const Vector3 momentum = load3(link + at_momentum);
   const double* k = link + at_k;
   const auto coriolis = [&](Spatial m) __attribute__((always_inline)) {
     return Spatial{-2.0 * cross(momentum, m.angular), multiply3(k, m.angular)};
   };
+
   const Vector3 b = 2.0 * cross(momentum, column.linear) + multiply3_transposed(k, column.angular);
+
+  // u without the forces known on bodies, and what they change.
   Spatial u = cross_force(column, load6(link + at_force)) +
               inertia_times(inertia, load6(&ws.column_acceleration[8 * d])) + coriolis(rate);
   Vector3 c;
@@ -56,6 +87,8 @@ COULOMB_INLINE void store_dof_vectors(const DynamicsWorkspace& ws, const double*
     c = -(cross(column.linear, f) + multiply3_transposed(e, column.angular));
     u = u - Spatial{cross(f, column.angular), multiply3(e, column.angular)};
   }
+
+  // w of (D13) is the last.
   store3(out + 6, b);
   store3(out + 9, c);
   store6(out + 12, u);
@@ -63,26 +96,38 @@ COULOMB_INLINE void store_dof_vectors(const DynamicsWorkspace& ws, const double*
 }
 
 COULOMB_SIMD void prepare_sweeps(const Model& model, DynamicsWorkspace& ws, const double* a, const BodyForces* forces) {
+  // From the root to the leaves: motion, and what every body adds.
   for (int b = 1; b < model.num_bodies; ++b) {
     if (model.body_tree[b] < 0) continue;
-    Spatial twist = load6(&ws.body_twist[8 * model.body_parent[b]]), acceleration = parent_acceleration(model, ws, b);
-    const int first = model.body_first_joint[b], end = first + model.body_num_joints[b];
+    Spatial twist = load6(&ws.body_twist[8 * model.body_parent[b]]);
+    Spatial acceleration = parent_acceleration(model, ws, b);
+
+    const int first = model.body_first_joint[b];
+    const int end = first + model.body_num_joints[b];
     for (int j = first; j < end; ++j)
       accelerate_over_joint(model, ws, j, a, twist, acceleration, ws.column_acceleration.data());
+
     store6(&ws.body_acceleration[8 * b], acceleration);
     store_link(&ws.inertia[12 * b], twist, acceleration, &ws.link[32 * b]);
     if (forces) subtract_forces(*forces, b, &ws.link[32 * b]);
   }
+
+  // From the leaves to the root: the vectors of every dof, from the sums over all that it moves.
   const int used = forces ? 32 : 18;
   for (int b = model.num_bodies - 1; b > 0; --b) {
     if (model.body_tree[b] < 0) continue;
     const double* link = &ws.link[32 * b];
-    const int first = model.body_first_dof[b], end = first + model.body_num_dofs[b], parent = model.body_parent[b];
+    const int first = model.body_first_dof[b];
+    const int end = first + model.body_num_dofs[b];
+    const int parent = model.body_parent[b];
     for (int d = first; d < end; ++d)
       store_dof_vectors(ws, &ws.composite[12 * b], link, forces != nullptr, d, &ws.vectors[24 * d]);
+
+    // The parent moves all this, too; without forces the last entries are not in use.
     if (model.body_tree[parent] < 0) continue;
     double* to = &ws.link[32 * parent];
-    for (int i = 0; i < used; ++i) to[i] += link[i];
+    for (int i = 0; i < used; ++i)
+      to[i] += link[i];
   }
 }
 

@@ -19,10 +19,12 @@ struct RigidSpin {
   double w[3];      ///< rad/s
   double K[9];      ///< I + armature
   double K_inverse[9];
-  double I[9];                        ///< about the centre of mass (free) or the anchor (ball)
-  double mass = 0, c[3] = {0, 0, 0};  ///< free: kg; centre of mass from the origin
-  double gyroscopic[3];               ///< w x I w
-  double a_0[3];                      ///< -K^-1 (w x I w)
+  double I[9];  ///< about the centre of mass (free) or the anchor (ball)
+
+  double mass = 0;          ///< free: kg
+  double c[3] = {0, 0, 0};  ///< free: centre of mass from the origin
+  double gyroscopic[3];     ///< w x I w
+  double a_0[3];            ///< -K^-1 (w x I w)
 };
 
 /// False: no spin, one whose square is no double, or K is not positive definite.
@@ -37,12 +39,14 @@ inline constexpr int largest_order = 20;
 struct SpinSeries {
   int order = 0;
   double part = 0;  ///< s
-  double x[largest_order + 1][3], m[largest_order + 1][3];
+  double x[largest_order + 1][3];
+  double m[largest_order + 1][3];
 };
 
 /// How a motion of length `time` is followed.
 struct SpinParts {
-  int count = 1, order = 1;
+  int count = 1;
+  int order = 1;
   double time = 0;       ///< s: no longer than it takes to turn by largest_turn
   bool limited = false;  ///< it is that
 };

@@ -8,11 +8,17 @@
 namespace coulomb {
 
 struct Vector3 {
-  double x = 0, y = 0, z = 0;
+  double x = 0;
+  double y = 0;
+  double z = 0;
 };
 
 COULOMB_INLINE Vector3 load3(const double* p) { return {p[0], p[1], p[2]}; }
-COULOMB_INLINE void store3(double* p, Vector3 a) { p[0] = a.x, p[1] = a.y, p[2] = a.z; }
+COULOMB_INLINE void store3(double* p, Vector3 a) {
+  p[0] = a.x;
+  p[1] = a.y;
+  p[2] = a.z;
+}
 COULOMB_INLINE Vector3 operator+(Vector3 a, Vector3 b) { return {a.x + b.x, a.y + b.y, a.z + b.z}; }
 COULOMB_INLINE Vector3 operator-(Vector3 a, Vector3 b) { return {a.x - b.x, a.y - b.y, a.z - b.z}; }
 COULOMB_INLINE Vector3 operator-(Vector3 a) { return {-a.x, -a.y, -a.z}; }
@@ -34,11 +40,15 @@ COULOMB_INLINE Vector3 multiply3_transposed(const double* m, Vector3 a) {
 
 /// A twist (v, w) or a wrench (f, n).
 struct Spatial {
-  Vector3 linear, angular;
+  Vector3 linear;
+  Vector3 angular;
 };
 
 COULOMB_INLINE Spatial load6(const double* p) { return {load3(p), load3(p + 3)}; }
-COULOMB_INLINE void store6(double* p, Spatial a) { store3(p, a.linear), store3(p + 3, a.angular); }
+COULOMB_INLINE void store6(double* p, Spatial a) {
+  store3(p, a.linear);
+  store3(p + 3, a.angular);
+}
 COULOMB_INLINE Spatial operator+(Spatial a, Spatial b) { return {a.linear + b.linear, a.angular + b.angular}; }
 COULOMB_INLINE Spatial operator-(Spatial a, Spatial b) { return {a.linear - b.linear, a.angular - b.angular}; }
 COULOMB_INLINE Spatial operator*(double s, Spatial a) { return {s * a.linear, s * a.angular}; }
@@ -57,7 +67,9 @@ COULOMB_INLINE Spatial cross_force(Spatial m, Spatial phi) {
 COULOMB_INLINE Spatial inertia_times(const double* inertia, Spatial m) {
   const double* s = inertia + 4;
   const double trace = s[0] + s[2] + s[5];
-  const Vector3 mc = load3(inertia + 1), v = m.linear, w = m.angular;
+  const Vector3 mc = load3(inertia + 1);
+  const Vector3 v = m.linear;
+  const Vector3 w = m.angular;
   const Vector3 sw{s[0] * w.x + s[1] * w.y + s[3] * w.z, s[1] * w.x + s[2] * w.y + s[4] * w.z,
                    s[3] * w.x + s[4] * w.y + s[5] * w.z};
   return {inertia[0] * v + cross(w, mc), cross(mc, v) + trace * w - sw};
@@ -75,6 +87,9 @@ COULOMB_INLINE void quaternion_normalize(const double* q, double* out) {
   const double n = std::sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
   const bool fine = n > 1e-150;
   const double s = fine ? 1.0 / n : 0.0;
-  out[0] = fine ? s * q[0] : 1.0, out[1] = s * q[1], out[2] = s * q[2], out[3] = s * q[3];
+  out[0] = fine ? s * q[0] : 1.0;
+  out[1] = s * q[1];
+  out[2] = s * q[2];
+  out[3] = s * q[3];
 }
 }  // namespace coulomb

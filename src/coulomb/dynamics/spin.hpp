@@ -48,11 +48,13 @@ struct SpinDerivative {
   int joint = -1;
   int dof = 0;      ///< first of the three rotations
   int linear = -1;  ///< first of the three translations; -1: a ball
-  double by[6][count] =
-      {};  ///< by w, the inertia about the anchor (xx xy yy xz yz zz), armature, mass * centre, mass, h
-  double by_row[6][10] =
-      {};  ///< by the inertia row (mass, first moments, S: spatial.hpp) of what the joint carries, in world axes about the
-           ///< tree's reference point
+  /// By w, the inertia about the anchor (xx xy yy xz yz zz), armature, mass * centre, mass, h.
+  double by[6][count] = {};
+
+  /// By the inertia row (mass, first moments, S: spatial.hpp) of what the joint carries, in world axes about the tree's reference
+  /// point.
+  double by_row[6][10] = {};
+
   double turned[9] = {};  ///< 3 x 3: of the linear rows, by the joint's own rotation
 };
 
@@ -76,8 +78,10 @@ void multiply_mass_of(const Model& model, const DynamicsWorkspace& ws, const Spi
     const int dof = i < 3 ? spin.linear + i : spin.dof + i - 3;
     const int depth = model.dof_depth[dof];
     const int row = model.dof_row[dof];
-    for (int k = 0; k <= depth; ++k) add(model.dof_path[row + k], ws.mass[row + k] * x[i]);
-    for (int d = dof + 1; d < model.dof_subtree_end[dof]; ++d) add(d, ws.mass[model.dof_row[d] + depth] * x[i]);
+    for (int k = 0; k <= depth; ++k)
+      add(model.dof_path[row + k], ws.mass[row + k] * x[i]);
+    for (int d = dof + 1; d < model.dof_subtree_end[dof]; ++d)
+      add(d, ws.mass[model.dof_row[d] + depth] * x[i]);
   }
 }
 
@@ -87,10 +91,12 @@ void visit_spin_columns(const Model& model, const DynamicsWorkspace& ws, const S
                         VisitQ visit_q) {
   double change[6];
   for (int k = 0; k < 3; ++k) {
-    for (int i = 0; i < 6; ++i) change[i] = spin.by[i][k];
+    for (int i = 0; i < 6; ++i)
+      change[i] = spin.by[i][k];
     visit_v(spin.dof + k, change);
     if (spin.linear < 0) continue;
-    for (int i = 0; i < 6; ++i) change[i] = i < 3 ? spin.turned[3 * i + k] : 0.0;
+    for (int i = 0; i < 6; ++i)
+      change[i] = i < 3 ? spin.turned[3 * i + k] : 0.0;
     visit_q(spin.dof + k, change);
   }
 

@@ -18,16 +18,19 @@
 namespace coulomb {
 namespace {
 
-constexpr int row_of[6] = {0, 0, 1, 0, 1, 2}, column_of[6] = {0, 1, 1, 2, 2, 2};  // xx xy yy xz yz zz
+constexpr int row_of[6] = {0, 0, 1, 0, 1, 2};
+constexpr int column_of[6] = {0, 1, 1, 2, 2, 2};  // xx xy yy xz yz zz
 
 /// w(h) and its derivative: by w, by I and by K (symmetric, 6), by the time.
 struct TurnedSpin {
   double w[3];
   double by_w[9];
-  double by_I[3][6], by_K[3][6];
+  double by_I[3][6];
+  double by_K[3][6];
   double rate[3];
 };
 
+/// out += scale * sym(a b^T), by the six entries of a symmetric matrix.
 void add_symmetric(double scale, const double* a, const double* b, double* out) {
   for (int k = 0; k < 6; ++k) {
     out[k] += scale * a[row_of[k]] * b[column_of[k]];
@@ -38,8 +41,11 @@ void add_symmetric(double scale, const double* a, const double* b, double* out) 
 /// One component's derivative over one part: by_w (3), by_I and by_K (6).
 COULOMB_SIMD void series_cotangent(const RigidSpin& body, const SpinSeries& s, const double* g, double* by_w,
                                    double* by_I, double* by_K) {
-  double x_bar[largest_order + 1][3], m_bar[largest_order + 1][3] = {};
-  for (int k = 0; k <= s.order; ++k) copy3(g, x_bar[k]);
+  // Every term is in the sum w(h).
+  double x_bar[largest_order + 1][3];
+  double m_bar[largest_order + 1][3] = {};
+  for (int k = 0; k <= s.order; ++k)
+    copy3(g, x_bar[k]);
   std::fill_n(by_I, 6, 0.0);
   std::fill_n(by_K, 6, 0.0);
 
@@ -58,7 +64,8 @@ COULOMB_SIMD void series_cotangent(const RigidSpin& body, const SpinSeries& s, c
     double u[3];
     rotate(body.K_inverse, bar, u);
     add_symmetric(-1, u, s.x[k + 1], by_K);
-    for (double& value : u) value *= -s.part / (k + 1);
+    for (double& value : u)
+      value *= -s.part / (k + 1);
     for (int i = 0; i <= k; ++i) {
       add_cross3(s.m[k - i], u, x_bar[i]);
       add_cross3(u, s.x[i], m_bar[k - i]);
@@ -67,10 +74,13 @@ COULOMB_SIMD void series_cotangent(const RigidSpin& body, const SpinSeries& s, c
   copy3(x_bar[0], by_w);
 }
 
+/// w(h) and its derivatives over all parts.
 TurnedSpin turned_spin(const RigidSpin& body, const SpinParts& parts) {
+  // The identity at the start.
   TurnedSpin out{};
   copy3(body.w, out.w);
   out.by_w[0] = out.by_w[4] = out.by_w[8] = 1;
+
   SpinSeries series;
   series.order = parts.order;
   series.part = parts.time / parts.count;
@@ -78,8 +88,11 @@ TurnedSpin turned_spin(const RigidSpin& body, const SpinParts& parts) {
   for (int part = 0; part < parts.count; ++part) {
     sum_series(body, out.w, series, out.w);
     const TurnedSpin before = out;
+
+    // One row of the derivative per component of w.
     for (int i = 0; i < 3; ++i) {
-      double g[3] = {0, 0, 0}, by_w[3];
+      double g[3] = {0, 0, 0};
+      double by_w[3];
       g[i] = 1;
       series_cotangent(body, series, g, by_w, out.by_I[i], out.by_K[i]);
 
@@ -96,7 +109,9 @@ TurnedSpin turned_spin(const RigidSpin& body, const SpinParts& parts) {
     }
   }
 
-  double momentum[3], torque[3];
+  // The rate at the end is that of a body without torque: K dw/dt = (I w) x w.
+  double momentum[3];
+  double torque[3];
   rotate(body.I, out.w, momentum);
   cross3(momentum, out.w, torque);
   rotate(body.K_inverse, torque, out.rate);
@@ -111,7 +126,10 @@ void cross_matrix(const double* a, double* out) {
 
 /// One column of the derivative: what an input moves, and what follows.
 struct SpinColumn {
-  double w[3] = {0, 0, 0}, after[3] = {0, 0, 0}, a_0[3] = {0, 0, 0}, c[3] = {0, 0, 0};
+  double w[3] = {0, 0, 0};
+  double after[3] = {0, 0, 0};
+  double a_0[3] = {0, 0, 0};
+  double c[3] = {0, 0, 0};
   double h = 0;
 };
 
@@ -121,20 +139,33 @@ class ShiftDerivative {
   ShiftDerivative(const RigidSpin& body, const SpinParts& parts, double h)
       : body_(body), parts_(parts), turned_(turned_spin(body, parts)), h_(h) {
     rotate(body.I, body.w, momentum_);
-    for (int i = 0; i < 3; ++i) angular_[i] = turned_.w[i] - body.w[i] - h * body.a_0[i];
-    for (int k = 0; k < 6; ++k) inertia_[k] = by_inertia(k);
+    for (int i = 0; i < 3; ++i)
+      angular_[i] = turned_.w[i] - body.w[i] - h * body.a_0[i];
+    for (int k = 0; k < 6; ++k)
+      inertia_[k] = by_inertia(k);
     if (body.linear >= 0) prepare_linear();
   }
 
   /// Delta of the origin's velocity.
   const double* linear() const { return d_; }
 
+  /// What one column of SpinDerivative moves.
   SpinColumn column(int column) const {
-    if (column < SpinDerivative::inertia) return by_spin(column - SpinDerivative::spin);
-    if (column < SpinDerivative::armature) return inertia_[column - SpinDerivative::inertia];
-    if (column < SpinDerivative::first_moment) return by_armature(column - SpinDerivative::armature);
-    if (column < SpinDerivative::mass) return by_first_moment(column - SpinDerivative::first_moment);
+    if (column < SpinDerivative::inertia) {
+      return by_spin(column - SpinDerivative::spin);
+    }
+    if (column < SpinDerivative::armature) {
+      return inertia_[column - SpinDerivative::inertia];
+    }
+    if (column < SpinDerivative::first_moment) {
+      return by_armature(column - SpinDerivative::armature);
+    }
+    if (column < SpinDerivative::mass) {
+      return by_first_moment(column - SpinDerivative::first_moment);
+    }
     if (column == SpinDerivative::mass) return by_mass();
+
+    // The last one is h: where the turn is limited, w(h) no longer moves with it.
     SpinColumn out;
     out.h = 1;
     if (!parts_.limited) copy3(turned_.rate, out.after);
@@ -142,13 +173,19 @@ class ShiftDerivative {
   }
 
   /// Change of Delta (6).
+  // Delta_w = w(h) - w - h a_0
   void along(const SpinColumn& x, double* out) const {
     double* angular = out + 3;
-    for (int i = 0; i < 3; ++i) angular[i] = x.after[i] - x.w[i] - x.h * body_.a_0[i] - h_ * x.a_0[i];
+    for (int i = 0; i < 3; ++i)
+      angular[i] = x.after[i] - x.w[i] - x.h * body_.a_0[i] - h_ * x.a_0[i];
+
+    // A ball has no origin that moves.
     if (body_.linear < 0) {
       out[0] = out[1] = out[2] = 0;
       return;
     }
+
+    // c x dDelta_w, and the rest of Delta_v.
     cross3(body_.c, angular, out);
     for (int i = 0; i < 3; ++i)
       out[i] += dot3(by_after_ + 3 * i, x.after) + dot3(by_w_ + 3 * i, x.w) + dot3(by_c_ + 3 * i, x.c) + x.h * by_h_[i];
@@ -160,19 +197,31 @@ class ShiftDerivative {
     const double* w = body_.w;
     const double* after = turned_.w;
     const double* c = body_.c;
-    double x[3], n[3], wc[3], wwc[3], turned_n[3];
-    for (int i = 0; i < 3; ++i) x[i] = h_ * after[i];
+
+    // The value (spin.hpp), by the same operations as in spin.cpp.
+    double x[3];
+    double n[3];
+    double wc[3];
+    double wwc[3];
+    double turned_n[3];
+    for (int i = 0; i < 3; ++i)
+      x[i] = h_ * after[i];
     cross3(after, c, n);
     cross3(w, c, wc);
     cross3(w, wc, wwc);
     turn_minus_one(x, n, turned_n);
     cross3(c, angular_, d_);
-    for (int i = 0; i < 3; ++i) d_[i] += h_ * wwc[i] - turned_n[i];
+    for (int i = 0; i < 3; ++i)
+      d_[i] += h_ * wwc[i] - turned_n[i];
 
     // T = exp(x) - 1, and exp(x + dx) = exp(x) exp(J dx): d(T n) = T dn - exp(x) [n] J dx.
-    double T[9], turn[9], J[9], cross_n[9];
+    double T[9];
+    double turn[9];
+    double J[9];
+    double cross_n[9];
     for (int k = 0; k < 3; ++k) {
-      double axis[3] = {0, 0, 0}, moved[3];
+      double axis[3] = {0, 0, 0};
+      double moved[3];
       axis[k] = 1;
       turn_minus_one(x, axis, moved);
       for (int i = 0; i < 3; ++i) {
@@ -180,13 +229,24 @@ class ShiftDerivative {
         turn[3 * i + k] = moved[i] + axis[i];
       }
     }
+
+    // T n moves with x, that is, with h w(h).
     rotation_right_jacobian(x, J);
     cross_matrix(n, cross_n);
     double by_x[9];  // -d(T n)/dx
     multiply3(turn, cross_n, by_x);
     multiply3(by_x, J, by_x);
 
-    double cross_c[9], cross_w[9], cross_after[9], cross_wc[9], T_c[9], T_after[9], w_c[9], w_w[9], cross_angular[9];
+    // All else is products of cross matrices.
+    double cross_c[9];
+    double cross_w[9];
+    double cross_after[9];
+    double cross_wc[9];
+    double T_c[9];
+    double T_after[9];
+    double w_c[9];
+    double w_w[9];
+    double cross_angular[9];
     cross_matrix(c, cross_c);
     cross_matrix(w, cross_w);
     cross_matrix(after, cross_after);
@@ -196,19 +256,28 @@ class ShiftDerivative {
     multiply3(T, cross_after, T_after);
     multiply3(cross_w, cross_c, w_c);
     multiply3(cross_w, cross_w, w_w);
+
+    // Collected by w(h), w and c ...
     for (int i = 0; i < 9; ++i) {
       by_after_[i] = T_c[i] + h_ * by_x[i];
       by_w_[i] = -h_ * (cross_wc[i] + w_c[i]);
       by_c_[i] = h_ * w_w[i] - T_after[i] - cross_angular[i];
     }
-    for (int i = 0; i < 3; ++i) by_h_[i] = wwc[i] + dot3(by_x + 3 * i, after);
+
+    // ... and by h.
+    for (int i = 0; i < 3; ++i)
+      by_h_[i] = wwc[i] + dot3(by_x + 3 * i, after);
   }
 
+  /// By component k of w.
   SpinColumn by_spin(int k) const {
     SpinColumn out;
     out.w[k] = 1;
-    for (int i = 0; i < 3; ++i) out.after[i] = turned_.by_w[3 * i + k];
-    if (parts_.limited) {  // the time is that of largest_turn
+    for (int i = 0; i < 3; ++i)
+      out.after[i] = turned_.by_w[3 * i + k];
+
+    // A limited turn lasts the shorter the faster it is.
+    if (parts_.limited) {
       const double dt = -parts_.time * body_.w[k] / dot3(body_.w, body_.w);
       axpy3(dt, turned_.rate, out.after);
     }
@@ -225,19 +294,28 @@ class ShiftDerivative {
   /// I and K change alike.
   SpinColumn by_inertia(int k) const {
     SpinColumn out;
-    for (int i = 0; i < 3; ++i) out.after[i] = turned_.by_I[i][k] + turned_.by_K[i][k];
-    const int i = row_of[k], j = column_of[k];
-    double momentum[3] = {0, 0, 0}, torque[3] = {0, 0, 0}, right[3];
+    for (int i = 0; i < 3; ++i)
+      out.after[i] = turned_.by_I[i][k] + turned_.by_K[i][k];
+
+    // K da_0 = (dI w) x w - dK a_0 for the unit change of entry (i, j) and (j, i).
+    const int i = row_of[k];
+    const int j = column_of[k];
+    double momentum[3] = {0, 0, 0};
+    double torque[3] = {0, 0, 0};
+    double right[3];
+
     momentum[i] = body_.w[j];
     momentum[j] = body_.w[i];
     torque[i] = body_.a_0[j];
     torque[j] = body_.a_0[i];
+
     cross3(momentum, body_.w, right);
     sub3(right, torque, right);
     rotate(body_.K_inverse, right, out.a_0);
     return out;
   }
 
+  /// K alone has it, on its diagonal.
   SpinColumn by_armature(int k) const {
     constexpr int diagonal[3] = {0, 2, 5};
     SpinColumn out;
@@ -252,9 +330,11 @@ class ShiftDerivative {
   SpinColumn by_first_moment(int k) const {
     SpinColumn out;
     if (body_.linear < 0) return out;
+
     const double* c = body_.c;
     for (int n = 0; n < 6; ++n) {
-      const int i = row_of[n], j = column_of[n];
+      const int i = row_of[n];
+      const int j = column_of[n];
       const double steiner = (i == j ? 2 * c[k] : 0.0) - (j == k ? c[i] : 0.0) - (i == k ? c[j] : 0.0);
       axpy3(-steiner, inertia_[n].after, out.after);
       axpy3(-steiner, inertia_[n].a_0, out.a_0);
@@ -263,12 +343,15 @@ class ShiftDerivative {
     return out;
   }
 
+  /// As by_first_moment, with c = p / m at fixed p.
   SpinColumn by_mass() const {
     SpinColumn out;
     if (body_.linear < 0) return out;
+
     const double* c = body_.c;
     for (int n = 0; n < 6; ++n) {
-      const int i = row_of[n], j = column_of[n];
+      const int i = row_of[n];
+      const int j = column_of[n];
       const double steiner = c[i] * c[j] - (i == j ? dot3(c, c) : 0.0);
       axpy3(-steiner, inertia_[n].after, out.after);
       axpy3(-steiner, inertia_[n].a_0, out.a_0);
@@ -281,41 +364,53 @@ class ShiftDerivative {
   const SpinParts& parts_;
   TurnedSpin turned_;
   double h_;
-  double momentum_[3];                    // I w
-  double angular_[3], d_[3] = {0, 0, 0};  // Delta_w, Delta_v
+  double momentum_[3];  // I w
+  double angular_[3];
+  double d_[3] = {0, 0, 0};  // Delta_w, Delta_v
   SpinColumn inertia_[6];
-  double by_after_[9], by_w_[9], by_c_[9], by_h_[3];  // of Delta_v
+  double by_after_[9];
+  double by_w_[9];
+  double by_c_[9];
+  double by_h_[3];  // of Delta_v
 };
 
 /// Delta by an inertia row (mass, first moments, S; 10) about the tree's reference point, from that by the joint's own inertia. With
 /// p the joint's origin and A its axes in the world, S about p is S - p mc^T - mc p^T + m p p^T, and I = tr S 1 - A^T S A.
 void set_by_row(const DynamicsWorkspace& ws, SpinDerivative& spin) {
+  // Axes and origin of the joint, from its columns.
   const double* columns = &ws.columns[8 * spin.dof];
-  double A[9], p[3] = {0, 0, 0};
+  double A[9];
+  double p[3] = {0, 0, 0};
   for (int j = 0; j < 3; ++j) {
     const double* axis = columns + 8 * j + 3;
-    for (int i = 0; i < 3; ++i) A[3 * i + j] = axis[i];
+    for (int i = 0; i < 3; ++i)
+      A[3 * i + j] = axis[i];
     if (spin.linear < 0) add_cross3(axis, columns + 8 * j, p);  // a column is (p x a, a): the sum is 2 p
   }
-  for (double& x : p) x *= 0.5;
+  for (double& x : p)
+    x *= 0.5;
 
+  // Row by row: the gradient by I, turned into the world and carried over to S ...
   for (int r = 0; r < 6; ++r) {
     const double* by = spin.by[r];
     const double* g = by + SpinDerivative::inertia;  // of xx xy yy xz yz zz
     const double G[9] = {g[0], 0.5 * g[1], 0.5 * g[3], 0.5 * g[1], g[2], 0.5 * g[4], 0.5 * g[3], 0.5 * g[4], g[5]};
-    double turned[9], of_S[9];
+    double turned[9];
+    double of_S[9];
     multiply3(A, G, turned);
     for (int i = 0; i < 3; ++i)
       for (int j = 0; j < 3; ++j)
         of_S[3 * i + j] = (i == j ? G[0] + G[4] + G[8] : 0.0) - dot3(turned + 3 * i, A + 3 * j);
 
+    // ... and from p to the reference point, which the first moments and the mass pay for.
     double along[3];
     rotate(of_S, p, along);
     double* out = spin.by_row[r];
     rotate(A, by + SpinDerivative::first_moment, out + 1);
     axpy3(-2, along, out + 1);
     out[0] = by[SpinDerivative::mass] + dot3(p, along);
-    for (int k = 0; k < 6; ++k) out[4 + k] = (row_of[k] == column_of[k] ? 1 : 2) * of_S[3 * row_of[k] + column_of[k]];
+    for (int k = 0; k < 6; ++k)
+      out[4 + k] = (row_of[k] == column_of[k] ? 1 : 2) * of_S[3 * row_of[k] + column_of[k]];
   }
 }
 
@@ -327,6 +422,8 @@ void spin_derivatives(const Model& model, const DynamicsWorkspace& ws, const dou
   for (int joint = 0; joint < model.num_joints; ++joint) {
     const JointType type = model.joint_type[joint];
     if (type != JointType::free && type != JointType::ball) continue;
+
+    // Only what spins, and whose spin a series follows.
     RigidSpin body;
     if ((!even && turns_evenly(model, joint)) || !rigid_spin(model, ws, joint, v, body)) continue;
     SpinParts parts = spin_parts(body, h);
@@ -337,13 +434,16 @@ void spin_derivatives(const Model& model, const DynamicsWorkspace& ws, const dou
     spin.joint = joint;
     spin.dof = body.dof;
     spin.linear = body.linear;
+
+    // All columns in the joint's axes, Delta_v turned into the world.
     const double* R = &ws.body_rotation[9 * model.joint_body[joint]];
     const ShiftDerivative shift(body, parts, h);
     for (int column = 0; column < SpinDerivative::count; ++column) {
       double change[6];
       shift.along(shift.column(column), change);
       if (body.linear >= 0) rotate(R, change, change);
-      for (int i = 0; i < 6; ++i) spin.by[i][column] = change[i];
+      for (int i = 0; i < 6; ++i)
+        spin.by[i][column] = change[i];
     }
 
     set_by_row(ws, spin);
@@ -351,16 +451,19 @@ void spin_derivatives(const Model& model, const DynamicsWorkspace& ws, const dou
     // R exp(dq) d = R d + R (dq x d)
     if (body.linear < 0) continue;
     for (int k = 0; k < 3; ++k) {
-      double axis[3] = {0, 0, 0}, moved[3];
+      double axis[3] = {0, 0, 0};
+      double moved[3];
       axis[k] = 1;
       cross3(axis, shift.linear(), moved);
       rotate(R, moved, moved);
-      for (int i = 0; i < 3; ++i) spin.turned[3 * i + k] = moved[i];
+      for (int i = 0; i < 3; ++i)
+        spin.turned[3 * i + k] = moved[i];
     }
   }
 }
 
 void spin_change(const SpinDerivative& spin, const double* row, double* change) {
+  // The row is linear in mass, first moments and S.
   for (int i = 0; i < 6; ++i) {
     const double* by = spin.by_row[i];
     change[i] = by[0] * row[0] + dot3(by + 1, row + 1) + dot6(by + 4, row + 4);
@@ -370,7 +473,8 @@ void spin_change(const SpinDerivative& spin, const double* row, double* change) 
 void displaced_inertia(const double* inertia, const double* twist, double* row) {
   const double* mc = inertia + 1;
   const double* s = inertia + 4;  // xx xy yy xz yz zz
-  const double *v = twist, *w = twist + 3;
+  const double* v = twist;
+  const double* w = twist + 3;
 
   // d(m c) = w x (m c) + m v,   dS = [w] S - S [w] + v (m c)^T + (m c) v^T
   row[0] = row[10] = row[11] = 0;
@@ -382,10 +486,12 @@ void displaced_inertia(const double* inertia, const double* twist, double* row) 
     const double column[3] = {S[j], S[3 + j], S[6 + j]};
     double crossed[3];
     cross3(w, column, crossed);
-    for (int i = 0; i < 3; ++i) turned[3 * i + j] = crossed[i];
+    for (int i = 0; i < 3; ++i)
+      turned[3 * i + j] = crossed[i];
   }
   for (int k = 0; k < 6; ++k) {
-    const int i = row_of[k], j = column_of[k];
+    const int i = row_of[k];
+    const int j = column_of[k];
     row[4 + k] = turned[3 * i + j] + turned[3 * j + i] + v[i] * mc[j] + mc[i] * v[j];
   }
 }

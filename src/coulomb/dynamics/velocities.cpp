@@ -14,23 +14,29 @@
 namespace coulomb {
 namespace {
 
-/// column_chi may be null.
+/// Twists, psi_dot and chi of all bodies and dofs that move; column_chi may be null.
 COULOMB_SIMD void velocity_sweep(const Model& model, const double* columns, const double* v, double* body_twist,
                                  double* column_rate, double* column_chi) {
   for (int b = 1; b < model.num_bodies; ++b) {
     if (model.body_tree[b] < 0) continue;
     Spatial twist = load6(body_twist + 8 * model.body_parent[b]);
-    const int first = model.body_first_joint[b], end = first + model.body_num_joints[b];
+    const int first = model.body_first_joint[b];
+    const int end = first + model.body_num_joints[b];
     for (int j = first; j < end; ++j) {
       int d = model.joint_v[j];
       const JointType type = model.joint_type[j];
+
+      // Hinges and slides: chi = 2 psi_dot, since J_k x J_k = 0.
       if (type == JointType::hinge || type == JointType::slide) {
-        const Spatial column = load6(columns + 8 * d), rate = cross_motion(twist, column);
+        const Spatial column = load6(columns + 8 * d);
+        const Spatial rate = cross_motion(twist, column);
         store6(column_rate + 8 * d, rate);
         if (column_chi) store6(column_chi + 8 * d, 2.0 * rate);
         twist = twist + v[d] * column;
         continue;
       }
+
+      // The translations of a free joint are along world axes.
       if (type == JointType::free) {
         for (int i = 0; i < 3; ++i) {
           store6(column_rate + 8 * (d + i), {});
@@ -39,12 +45,18 @@ COULOMB_SIMD void velocity_sweep(const Model& model, const double* columns, cons
         twist.linear = twist.linear + load3(v + d);
         d += 3;
       }
+
+      // The three rotations share the twist before them.
       const Spatial before = twist;
-      for (int i = 0; i < 3; ++i) twist = twist + v[d + i] * load6(columns + 8 * (d + i));
+      for (int i = 0; i < 3; ++i)
+        twist = twist + v[d + i] * load6(columns + 8 * (d + i));
+
       for (int i = 0; i < 3; ++i) {
         const Spatial column = load6(columns + 8 * (d + i));
         store6(column_rate + 8 * (d + i), cross_motion(before, column));
-        if (column_chi) store6(column_chi + 8 * (d + i), cross_motion(before + twist, column));
+        if (column_chi) {
+          store6(column_chi + 8 * (d + i), cross_motion(before + twist, column));
+        }
       }
     }
     store6(body_twist + 8 * b, twist);
@@ -54,15 +66,19 @@ COULOMB_SIMD void velocity_sweep(const Model& model, const double* columns, cons
 }  // namespace
 
 void velocities(const Model& model, const double* v, DynamicsWorkspace& ws) {
-  for (int d = 0; d < model.nv; ++d) ws.velocity[d] = v[d];
+  for (int d = 0; d < model.nv; ++d)
+    ws.velocity[d] = v[d];
   velocity_sweep(model, ws.columns.data(), v, ws.body_twist.data(), ws.column_rate.data(), ws.column_chi.data());
 }
 
 void velocities(const Model& model, const DynamicsWorkspace& ws, const double* v, double* body_twist,
+                // Padding and bodies that nothing moves are zero: the sweep does not write them.
                 double* column_rate) {
   for (int b = 0; b < model.num_bodies; ++b)
-    for (int i = b > 0 && model.body_tree[b] >= 0 ? 6 : 0; i < 8; ++i) body_twist[8 * b + i] = 0;
-  for (int d = 0; d < model.nv; ++d) column_rate[8 * d + 6] = column_rate[8 * d + 7] = 0;
+    for (int i = b > 0 && model.body_tree[b] >= 0 ? 6 : 0; i < 8; ++i)
+      body_twist[8 * b + i] = 0;
+  for (int d = 0; d < model.nv; ++d)
+    column_rate[8 * d + 6] = column_rate[8 * d + 7] = 0;
   velocity_sweep(model, ws.columns.data(), v, body_twist, column_rate, nullptr);
 }
 

@@ -21,8 +21,10 @@ struct ActuatorOptions {
   std::string kind = "motor";  ///< "motor", "position" or "velocity"
   std::optional<double> kp;    ///< N/m or N m/rad, > 0; position only, and needed there
   std::optional<double> kd;    ///< N s/m or N m s/rad, >= 0; position (default 0) and velocity (needed)
-  std::vector<double>
-      gear;  ///< force on each dof of the joint per unit of actuator force: 1, 3 or 6; empty: 1 (one dof only)
+
+  /// Force on each dof of the joint per unit of actuator force: 1, 3 or 6; empty: 1 (one dof only)
+  std::vector<double> gear;
+
   std::optional<std::array<double, 2>> control_range;  ///< u is clamped to it
   std::optional<std::array<double, 2>> force_range;    ///< and the force before the gear to this
   std::string name;                                    ///< default: the joint's
@@ -38,7 +40,8 @@ struct JointGains {
 /// What the motors of a robot's file become.
 struct MotorOptions {
   std::string kind = "motor";
-  JointGains kp, kd;
+  JointGains kp;
+  JointGains kd;
 };
 
 /// Fills gain and bias. Throws std::invalid_argument that opens with `what`.
@@ -54,7 +57,8 @@ void set_motors(const std::string& what, const MotorOptions& options, SceneParts
 
 /// Whether the actuator is such a servo, and which of its gains it has.
 struct ServoGains {
-  std::optional<double> kp, kd;
+  std::optional<double> kp;
+  std::optional<double> kd;
 };
 ServoGains servo_gains(const Actuator& actuator);
 

@@ -9,9 +9,12 @@
 #include <string>
 #include <utility>
 
+#include "coulomb/small_math.hpp"
+
 namespace coulomb {
 namespace {
 
+/// out = a b of quaternions (w, x, y, z).
 void quaternion_product(const double* a, const double* b, double* out) {
   out[0] = a[0] * b[0] - a[1] * b[1] - a[2] * b[2] - a[3] * b[3];
   out[1] = a[0] * b[1] + a[1] * b[0] + a[2] * b[3] - a[3] * b[2];
@@ -19,62 +22,84 @@ void quaternion_product(const double* a, const double* b, double* out) {
   out[3] = a[0] * b[3] + a[1] * b[2] - a[2] * b[1] + a[3] * b[0];
 }
 
+/// Length of a quaternion.
+double norm4(const double* q) { return std::sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]); }
+
+/// Unit length; the identity where there is no direction.
 void normalize_quaternion(double* q) {
-  const double n = std::sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
+  const double n = norm4(q);
   if (n < 1e-150) {
-    q[0] = 1, q[1] = q[2] = q[3] = 0;
+    q[0] = 1;
+    q[1] = q[2] = q[3] = 0;
     return;
   }
-  for (int i = 0; i < 4; ++i) q[i] /= n;
+  for (int i = 0; i < 4; ++i)
+    q[i] /= n;
 }
 
+/// out = q exp[w], rotations as quaternions (D1).
 void integrate_quaternion(const double* q, const double* w, double* out) {
-  const double t2 = w[0] * w[0] + w[1] * w[1] + w[2] * w[2], t = std::sqrt(t2);
-  // sin(t/2)/t; below 1e-4 the series' next term, t^4/3840, is under rounding
+  const double t2 = dot3(w, w);
+  const double t = std::sqrt(t2);
+
+  // sin(t/2)/t; below 1e-4 the series' next term, t^4/3840, is under rounding.
   const double s = t < 1e-4 ? 0.5 - t2 / 48 : std::sin(0.5 * t) / t;
   const double turn[4] = {std::cos(0.5 * t), s * w[0], s * w[1], s * w[2]};
   double product[4];
   quaternion_product(q, turn, product);
   normalize_quaternion(product);
-  for (int i = 0; i < 4; ++i) out[i] = product[i];
+  for (int i = 0; i < 4; ++i)
+    out[i] = product[i];
 }
 
+/// w with q1 = q0 exp[w], at most half a turn.
 void quaternion_difference(const double* q0, const double* q1, double* w) {
   const double inverse[4] = {q0[0], -q0[1], -q0[2], -q0[3]};
   double d[4];
   quaternion_product(inverse, q1, d);
-  const double s = std::sqrt(d[1] * d[1] + d[2] * d[2] + d[3] * d[3]), c = d[0];
+  const double s = norm3(d + 1);
+  const double c = d[0];
   const double sign = c < 0 ? -1.0 : 1.0;
-  // angle / sin(angle/2), also for quaternions that are not quite unit
+
+  // Angle / sin(angle/2), also for quaternions that are not quite unit; the nearer of the two ways round.
   const double ratio = s > 1e-4 * std::abs(c) ? 2 * std::atan2(s, std::abs(c)) / s
                                               : (c == 0 ? 0.0 : (2 - 2 * s * s / (3 * c * c)) / std::abs(c));
-  for (int i = 0; i < 3; ++i) w[i] = sign * ratio * d[1 + i];
+  for (int i = 0; i < 3; ++i)
+    w[i] = sign * ratio * d[1 + i];
 }
 
-/// 3 x 3 row-major block of the Jacobian.
+/// E(w) or J_r(w) of (D2), row major.
 void rotation_block(const double* w, IntegrateArgument argument, double* j) {
-  const double t2 = w[0] * w[0] + w[1] * w[1] + w[2] * w[2], t = std::sqrt(t2);
-  // series where cancellation would cost digits: the first term left out is below 1e-17
+  const double t2 = dot3(w, w);
+  const double t = std::sqrt(t2);
+
+  // Series where cancellation would cost digits: the first term left out is below 1e-17.
   const bool small = t < 0.03;
   const double sin_1 = small ? 1 - t2 / 6 * (1 - t2 / 20 * (1 - t2 / 42)) : std::sin(t) / t;
   const double half = std::sin(0.5 * t);
   const double cos_2 = small ? 0.5 - t2 / 24 * (1 - t2 / 30 * (1 - t2 / 56)) : 2 * half * half / t2;
   const double sin_3 = t < 0.3 ? 1.0 / 6 - t2 / 120 * (1 - t2 / 42 * (1 - t2 / 72 * (1 - t2 / 110 * (1 - t2 / 156))))
                                : (t - std::sin(t)) / (t2 * t);
-  const double first = argument == IntegrateArgument::q ? sin_1 : cos_2,
-               second = argument == IntegrateArgument::q ? cos_2 : sin_3;
+
+  // Coefficients of -[w] and of [w]^2 = w w^T - t^2 1.
+  const double first = argument == IntegrateArgument::q ? sin_1 : cos_2;
+  const double second = argument == IntegrateArgument::q ? cos_2 : sin_3;
   const double cross[9] = {0, -w[2], w[1], w[2], 0, -w[0], -w[1], w[0], 0};
   for (int r = 0; r < 3; ++r)
     for (int c = 0; c < 3; ++c)
-      j[3 * r + c] =
-          (r == c ? 1 - second * t2 : 0.0) - first * cross[3 * r + c] + second * w[r] * w[c];  // [w]^2 = w w^T - t^2 1
+      j[3 * r + c] = (r == c ? 1 - second * t2 : 0.0) - first * cross[3 * r + c] + second * w[r] * w[c];
 }
 
+/// visit(first coordinate, first dof) of every rotation.
 template <class Visit>
 void for_each_rotation(const Model& model, Visit visit) {
   for (int j = 0; j < model.num_joints; ++j) {
-    if (model.joint_type[j] == JointType::free) visit(model.joint_q[j] + 3, model.joint_v[j] + 3);
-    if (model.joint_type[j] == JointType::ball) visit(model.joint_q[j], model.joint_v[j]);
+    if (model.joint_type[j] == JointType::free) {
+      visit(model.joint_q[j] + 3, model.joint_v[j] + 3);
+    }
+    if (model.joint_type[j] == JointType::ball) {
+      visit(model.joint_q[j], model.joint_v[j]);
+    }
   }
 }
 
@@ -87,15 +112,18 @@ void transpose(double* m) {
 }  // namespace
 
 void neutral(const Model& model, double* q_out) {
-  for (int i = 0; i < model.nq; ++i) q_out[i] = model.q_neutral[i];
+  for (int i = 0; i < model.nq; ++i)
+    q_out[i] = model.q_neutral[i];
 }
 
 void integrate(const Model& model, const double* q, const double* w, double* q_out) {
   for (int j = 0; j < model.num_joints; ++j) {
-    int iq = model.joint_q[j], iv = model.joint_v[j];
+    int iq = model.joint_q[j];
+    int iv = model.joint_v[j];
     switch (model.joint_type[j]) {
       case JointType::free:
-        for (int i = 0; i < 3; ++i) q_out[iq + i] = q[iq + i] + w[iv + i];
+        for (int i = 0; i < 3; ++i)
+          q_out[iq + i] = q[iq + i] + w[iv + i];
         integrate_quaternion(q + iq + 3, w + iv + 3, q_out + iq + 3);
         break;
       case JointType::ball: integrate_quaternion(q + iq, w + iv, q_out + iq); break;
@@ -106,10 +134,12 @@ void integrate(const Model& model, const double* q, const double* w, double* q_o
 
 void difference(const Model& model, const double* q0, const double* q1, double* w_out) {
   for (int j = 0; j < model.num_joints; ++j) {
-    int iq = model.joint_q[j], iv = model.joint_v[j];
+    int iq = model.joint_q[j];
+    int iv = model.joint_v[j];
     switch (model.joint_type[j]) {
       case JointType::free:
-        for (int i = 0; i < 3; ++i) w_out[iv + i] = q1[iq + i] - q0[iq + i];
+        for (int i = 0; i < 3; ++i)
+          w_out[iv + i] = q1[iq + i] - q0[iq + i];
         quaternion_difference(q0 + iq + 3, q1 + iq + 3, w_out + iv + 3);
         break;
       case JointType::ball: quaternion_difference(q0 + iq, q1 + iq, w_out + iv); break;
@@ -119,13 +149,15 @@ void difference(const Model& model, const double* q0, const double* q1, double* 
 }
 
 void check_configuration(const Model& model, const double* q, const char* argument, double tolerance) {
+  // All finite, and every quaternion a rotation.
   for (int i = 0; i < model.nq; ++i)
     if (!std::isfinite(q[i]))
       throw std::invalid_argument(std::string(argument) + "[" + std::to_string(i) + "] = " + std::to_string(q[i]) +
                                   " is not finite");
+
   for_each_rotation(model, [&](int iq, int) {
     const double* r = q + iq;
-    const double n = std::sqrt(r[0] * r[0] + r[1] * r[1] + r[2] * r[2] + r[3] * r[3]);
+    const double n = norm4(r);
     if (std::abs(n - 1) <= tolerance) return;
     throw std::invalid_argument(std::string(argument) + "[" + std::to_string(iq) + ":" + std::to_string(iq + 4) +
                                 "]: quaternion of norm " + std::to_string(n) +
@@ -151,10 +183,16 @@ void integrate_jacobian_times(const Model& model, const double* w, IntegrateArgu
                               double* a, int ld, int columns) {
   for_each_rotation(model, [&](int, int iv) {
     double j[9];
+
+    // Three rows of `a` a rotation; all other rows stay as they are.
     integrate_rotation_block(w + iv, argument, transposed, j);
-    double *r0 = a + static_cast<std::ptrdiff_t>(iv) * ld, *r1 = r0 + ld, *r2 = r1 + ld;
+    double* r0 = a + static_cast<std::ptrdiff_t>(iv) * ld;
+    double* r1 = r0 + ld;
+    double* r2 = r1 + ld;
     for (int c = 0; c < columns; ++c) {
-      const double x = r0[c], y = r1[c], z = r2[c];
+      const double x = r0[c];
+      const double y = r1[c];
+      const double z = r2[c];
       r0[c] = j[0] * x + j[1] * y + j[2] * z;
       r1[c] = j[3] * x + j[4] * y + j[5] * z;
       r2[c] = j[6] * x + j[7] * y + j[8] * z;
@@ -169,7 +207,9 @@ void times_integrate_jacobian(const Model& model, const double* w, IntegrateArgu
     integrate_rotation_block(w + iv, argument, transposed, j);
     for (int r = 0; r < rows; ++r) {
       double* row = a + static_cast<std::ptrdiff_t>(r) * ld + iv;
-      const double x = row[0], y = row[1], z = row[2];
+      const double x = row[0];
+      const double y = row[1];
+      const double z = row[2];
       row[0] = x * j[0] + y * j[3] + z * j[6];
       row[1] = x * j[1] + y * j[4] + z * j[7];
       row[2] = x * j[2] + y * j[5] + z * j[8];

@@ -22,31 +22,40 @@ struct PenaltyDefaults {
 
 /// Surface of one geometry. Unset values are the partner's; priority and condim as in MuJoCo (condim 1: frictionless).
 struct GeometryMaterial {
-  std::optional<double> friction, restitution;
+  std::optional<double> friction;
+  std::optional<double> restitution;
   double compliance = 0;
-  int priority = 0, condim = 3;
+  int priority = 0;
+  int condim = 3;
   PenaltyMaterial penalty;
 };
 
 /// A pair's own values, where it has them (MJCF <pair>).
 struct PairOverride {
-  std::optional<double> friction, restitution;
+  std::optional<double> friction;
+  std::optional<double> restitution;
 };
 
 /// Whose value the pair has. none: the pair's own, or frictionless; either: the default, until one of the two is given a value.
 enum class Owner : unsigned char { none, a, b, either };
 
 struct PairMaterial {
-  double friction = 1, restitution = 0, compliance = 0;
-  Owner friction_owner = Owner::none, restitution_owner = Owner::none;
+  double friction = 1;
+  double restitution = 0;
+  double compliance = 0;
+  Owner friction_owner = Owner::none;
+  Owner restitution_owner = Owner::none;
 };
 
 /// Two springs in series: the softer counts more, and an unset stiffness is rigid. The larger damping and friction stiffness count,
 /// scales multiply. Unset: set by neither.
 struct PairPenalty {
-  std::optional<double> stiffness, damping, friction_stiffness;
+  std::optional<double> stiffness;
+  std::optional<double> damping;
+  std::optional<double> friction_stiffness;
   double scale = 1;
-  Owner damping_owner = Owner::none, friction_stiffness_owner = Owner::none;
+  Owner damping_owner = Owner::none;
+  Owner friction_stiffness_owner = Owner::none;
 };
 
 PairPenalty combine_penalty(const PenaltyMaterial& a, const PenaltyMaterial& b);

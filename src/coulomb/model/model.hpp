@@ -36,7 +36,11 @@ struct ConvexMesh {
   std::vector<int> support_start;     ///< offsets into support_vertices, one per cell of directions (direction_cell)
   std::vector<int> support_vertices;  ///< the vertices that may be farthest along some direction of the cell
   std::array<double, 3> center{};     ///< an interior point (mean of vertices)
-  std::array<double, 3> aabb_center{}, aabb_half{};  ///< bounding box in the geometry frame
+
+  /// Bounding box in the geometry frame.
+  std::array<double, 3> aabb_center{};
+  std::array<double, 3> aabb_half{};
+
   std::string name;
   int num_vertices() const { return static_cast<int>(vertices.size() / 3); }
   int num_faces() const { return static_cast<int>(face_offsets.size()); }
@@ -50,8 +54,10 @@ struct Actuator {
   bool in_parent_frame = false;                  ///< MuJoCo's jointinparent transmission (ball and free joints)
   std::array<double, 3> gain{1, 0, 0};           ///< gain = g0 + g1 length + g2 velocity
   std::array<double, 3> bias{0, 0, 0};           ///< bias = b0 + b1 length + b2 velocity
-  bool control_limited = false, force_limited = false;
-  std::array<double, 2> control_range{0, 0}, force_range{0, 0};
+  bool control_limited = false;
+  bool force_limited = false;
+  std::array<double, 2> control_range{0, 0};
+  std::array<double, 2> force_range{0, 0};
 };
 
 /// connect: point pos_a of body a coincides with pos_b of body b. weld: frame (pos_a, quat_a) of a coincides with (pos_b, quat_b)
@@ -59,18 +65,26 @@ struct Actuator {
 struct Equality {
   std::string name;
   EqualityType type = EqualityType::connect;
-  int body_a = 0, body_b = 0, joint_a = -1, joint_b = -1;
-  std::array<double, 3> pos_a{}, pos_b{};
-  std::array<double, 4> quat_a{1, 0, 0, 0}, quat_b{1, 0, 0, 0};
+  int body_a = 0;
+  int body_b = 0;
+  int joint_a = -1;
+  int joint_b = -1;
+  std::array<double, 3> pos_a{};
+  std::array<double, 3> pos_b{};
+  std::array<double, 4> quat_a{1, 0, 0, 0};
+  std::array<double, 4> quat_b{1, 0, 0, 0};
   double torque_scale = 1.0;  ///< weld: weight of the rotation rows
   std::array<double, 5> poly{0, 1, 0, 0, 0};
-  double ref_a = 0, ref_b = 0;
+  double ref_a = 0;
+  double ref_b = 0;
   bool active = true;
 };
 
 struct Keyframe {
   std::string name;
-  std::vector<double> q, v, u;
+  std::vector<double> q;
+  std::vector<double> v;
+  std::vector<double> u;
 };
 
 /// How one joint's coordinates in a `pin` model (or a URDF read by Pinocchio) relate to ours. scalar: same number; continuous:
@@ -79,45 +93,78 @@ struct Keyframe {
 struct PinocchioJoint {
   enum class Kind : std::uint8_t { scalar, continuous, free, ball, planar };
   Kind kind = Kind::scalar;
-  int pin_q = 0, pin_v = 0, q = 0, v = 0;  ///< first indices there and here
-  std::array<double, 3> base_pos{};        ///< free: placement of pin's joint in the world
+
+  // First indices there and here.
+  int pin_q = 0;
+  int pin_v = 0;
+  int q = 0;
+  int v = 0;
+
+  std::array<double, 3> base_pos{};  ///< free: placement of pin's joint in the world
   std::array<double, 4> base_quat{1, 0, 0, 0};
 };
 
 struct PinocchioMap {
   std::string name;
-  int nq = 0, nv = 0;  ///< sizes of pin's q and v
+
+  int nq = 0;  ///< size of pin's q
+  int nv = 0;  ///< size of pin's v
+
   std::vector<PinocchioJoint> joints;
 };
 
 struct Model {
-  int nq = 0, nv = 0, nu = 0, num_bodies = 0, num_joints = 0, num_geometries = 0, num_trees = 0;
+  int nq = 0;
+  int nv = 0;
+  int nu = 0;
+  int num_bodies = 0;
+  int num_joints = 0;
+  int num_geometries = 0;
+  int num_trees = 0;
   std::array<double, 3> gravity{0, 0, -9.81};
   double timestep = 1e-3;  ///< the scene's own; the Simulator may choose another
 
   // bodies (size num_bodies; [0] is the world)
   std::vector<std::string> body_names;
   std::vector<int> body_parent;  ///< < own index; world: -1
-  std::vector<int> body_first_joint, body_num_joints, body_first_dof, body_num_dofs;
-  std::vector<int>
-      body_last_dof;  ///< last dof on the path from the root up to and including this body; -1: fixed to the world
-  std::vector<int> body_subtree_end;        ///< bodies b .. end-1 are b's subtree
-  std::vector<int> body_tree;               ///< kinematic tree; -1: fixed to the world
-  std::vector<int> tree_first_dof;          ///< num_trees + 1: tree t has the dofs tree_first_dof[t] .. [t + 1] - 1
-  std::vector<double> body_pos, body_quat;  ///< 3, 4: frame in the parent's frame at zero joint motion
-  std::vector<double> body_mass, body_com;  ///< kg; 3: centre of mass in the body frame
-  std::vector<double> body_inertia;         ///< 6: Ixx Ixy Iyy Ixz Iyz Izz about the com, body axes
+  std::vector<int> body_first_joint;
+  std::vector<int> body_num_joints;
+  std::vector<int> body_first_dof;
+  std::vector<int> body_num_dofs;
+
+  /// Last dof on the path from the root up to and including this body; -1: fixed to the world
+  std::vector<int> body_last_dof;
+
+  std::vector<int> body_subtree_end;  ///< bodies b .. end-1 are b's subtree
+  std::vector<int> body_tree;         ///< kinematic tree; -1: fixed to the world
+  std::vector<int> tree_first_dof;    ///< num_trees + 1: tree t has the dofs tree_first_dof[t] .. [t + 1] - 1
+
+  std::vector<double> body_pos;      ///< 3: origin in the parent's frame at zero joint motion
+  std::vector<double> body_quat;     ///< 4: its axes there
+  std::vector<double> body_mass;     ///< kg
+  std::vector<double> body_com;      ///< 3: centre of mass in the body frame
+  std::vector<double> body_inertia;  ///< 6: Ixx Ixy Iyy Ixz Iyz Izz about the com, body axes
 
   // joints
   std::vector<std::string> joint_names;
   std::vector<JointType> joint_type;
-  std::vector<int> joint_body, joint_q, joint_v;  ///< body moved; first index in q and in v
-  std::vector<double> joint_pos, joint_axis;      ///< 3, 3: anchor and unit axis in the body frame
+
+  std::vector<int> joint_body;  ///< the body that it moves
+  std::vector<int> joint_q;     ///< first index in q
+  std::vector<int> joint_v;     ///< first index in v
+
+  std::vector<double> joint_pos;   ///< 3: anchor in the body frame
+  std::vector<double> joint_axis;  ///< 3: unit axis in the body frame
   std::vector<std::uint8_t> joint_limited;
-  std::vector<double> joint_lower, joint_upper;  ///< ball: rotation angle <= upper
-  std::vector<double> joint_stiffness;           ///< passive spring, N/m or Nm/rad; free joints too (MuJoCo)
-  std::vector<double> joint_actuator_lower,
-      joint_actuator_upper;       ///< clamp of the summed actuator force (MuJoCo actuatorfrcrange); ±inf if none
+
+  std::vector<double> joint_lower;
+  std::vector<double> joint_upper;      ///< ball: rotation angle <= upper
+  std::vector<double> joint_stiffness;  ///< passive spring, N/m or Nm/rad; free joints too (MuJoCo)
+
+  /// Clamp of the summed actuator force (MuJoCo's actuatorfrcrange); ±inf if none.
+  std::vector<double> joint_actuator_lower;
+  std::vector<double> joint_actuator_upper;
+
   std::vector<double> q_neutral;  ///< nq: MuJoCo's qpos0; hinge and slide kinematics use q - q_neutral
   std::vector<double> q_spring;   ///< nq: spring rest configuration
 
@@ -128,25 +175,41 @@ struct Model {
   std::vector<int> dof_subtree_end;
   std::vector<int> dof_path;  ///< packed rows: for dof d the dofs on its root path, itself last
   std::vector<int> dof_row;   ///< nv + 1: start of row d in packed rows (row length dof_depth[d] + 1)
-  std::vector<double> dof_damping, dof_armature, dof_dry_friction;  ///< Ns/m, kg, N (or their rotational kin)
+
+  std::vector<double> dof_damping;       ///< N s/m or N m s/rad
+  std::vector<double> dof_armature;      ///< kg or kg m^2
+  std::vector<double> dof_dry_friction;  ///< N or N m
 
   // geometries
   std::vector<std::string> geometry_names;
   std::vector<ShapeType> geometry_type;
-  std::vector<int> geometry_body, geometry_mesh;    ///< mesh index or -1
-  std::vector<double> geometry_pos, geometry_quat;  ///< in the body frame
-  std::vector<double>
-      geometry_size;  ///< 3: sphere (r,,); capsule, cylinder (r, half-length,) along z; box half-sides; ellipsoid semi-axes; half_space: solid z <= 0
-  std::vector<double> geometry_friction, geometry_restitution, geometry_compliance;
-  std::vector<GeometryMaterial>
-      geometry_materials;  ///< as given; the three arrays above hold the values with defaults filled in
+
+  std::vector<int> geometry_body;
+  std::vector<int> geometry_mesh;  ///< index into meshes, or -1
+
+  std::vector<double> geometry_pos;   ///< 3: in the body frame
+  std::vector<double> geometry_quat;  ///< 4: in the body frame
+
+  /// 3: sphere (r,,); capsule, cylinder (r, half-length,) along z; box half-sides; ellipsoid semi-axes; half_space:
+  /// solid z <= 0
+  std::vector<double> geometry_size;
+
+  std::vector<double> geometry_friction;
+  std::vector<double> geometry_restitution;
+  std::vector<double> geometry_compliance;
+
+  /// As given; the three arrays above hold the values with defaults filled in
+  std::vector<GeometryMaterial> geometry_materials;
+
   std::vector<std::shared_ptr<const ConvexMesh>> meshes;
   std::vector<int> contact_point_start;  ///< num_geometries + 1 offsets into contact_points, in points
-  std::vector<double>
-      contact_points;  ///< 3 per point, geometry frame: where penalty contact looks (empty: the narrow phase)
+
+  /// 3 per point, geometry frame: where penalty contact looks (empty: the narrow phase)
+  std::vector<double> contact_points;
 
   // collision pairs that may touch (geometry a < geometry b), filtered by the loader's masks
-  std::vector<int> pair_a, pair_b;
+  std::vector<int> pair_a;
+  std::vector<int> pair_b;
   std::vector<double> pair_friction, pair_restitution,
       pair_compliance;  ///< combined; compliance in m/(N s): velocity per impulse
   std::vector<PairOverride> pair_overrides;
@@ -158,12 +221,14 @@ struct Model {
   // neutral pose when the scene is built and the same ever after, whatever parameters change. Sums over the two bodies of a pair or
   // equality, bodies fixed to the world 0; where that leaves nothing, 1. With T = J M^-1 J^T of a body's linear velocity at a point,
   // A of its angular velocity:
-  std::vector<double>
-      pair_weight;  ///< tr T / 3 at the centre of mass + min(2/9 r^2 tr A, 3 / mass), r^2 = the geometry's bounding radius squared +
-                    ///< its distance from the centre of mass squared (half-spaces: r = 0)
-  std::vector<double>
-      equality_weight;  ///< 2 per equality. Rows of points: tr T / 3 there; rows that turn: torque_scale^2 tr A / 3.
-                        ///< joint: dof_weight of a + slope^2 that of b, twice
+  /// tr T / 3 at the centre of mass + min(2/9 r^2 tr A, 3 / mass), r^2 = the geometry's bounding radius squared +
+  /// its distance from the centre of mass squared (half-spaces: r = 0)
+  std::vector<double> pair_weight;
+
+  /// 2 per equality. Rows of points: tr T / 3 there; rows that turn: torque_scale^2 tr A / 3.
+  /// joint: dof_weight of a + slope^2 that of b, twice
+  std::vector<double> equality_weight;
+
   std::vector<double> dof_weight;  ///< nv: (M^-1)_dd
 
   std::vector<Actuator> actuators;

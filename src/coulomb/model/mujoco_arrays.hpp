@@ -16,8 +16,10 @@ struct MujocoArrays {
   std::string name;
   std::map<std::string, std::vector<double>> reals;
   std::map<std::string, std::vector<int>> integers;
-  std::map<std::string, std::vector<std::string>>
-      names;  ///< body, joint, geom, mesh, actuator, equality, key, tendon, site, sensor, "" if unnamed; sensor_type: "framepos", ...
+
+  /// By kind: body, joint, geom, mesh, actuator, equality, key, tendon, site, sensor, "" if unnamed; sensor_type:
+  /// "framepos", ...
+  std::map<std::string, std::vector<std::string>> names;
 };
 
 /// Throws std::invalid_argument naming the element wherever leaving something out would change the motion; what can be left out

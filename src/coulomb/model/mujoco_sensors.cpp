@@ -7,8 +7,10 @@
 namespace coulomb {
 namespace {
 
-enum Object { object_body = 1, object_xbody = 2, object_geom = 5, object_site = 6 };  // mjtObj
+/// mjtObj
+enum Object { object_body = 1, object_xbody = 2, object_geom = 5, object_site = 6 };
 
+/// A type of MuJoCo and ours.
 struct Translation {
   const char* mujoco;  ///< mjtSensor, in lower case: its numbers differ between versions
   SensorType type;
@@ -40,13 +42,16 @@ constexpr Translation translations[] = {{"framepos", SensorType::position},
                                         {"force", SensorType::interaction_force},
                                         {"torque", SensorType::interaction_torque}};
 
+/// Frame of a site.
 Frame site_frame(const MujocoFields& f, int site) {
   Frame out;
   out.body = f.integer("site_bodyid", site);
-  out.pos = f.row<3>("site_pos", site), out.quat = f.row<4>("site_quat", site);
+  out.pos = f.row<3>("site_pos", site);
+  out.quat = f.row<4>("site_quat", site);
   return out;
 }
 
+/// Frame of a geometry of the scene, or fixed to the body where the geometry was left out.
 Frame geometry_frame(const MujocoFields& f, int geom, const SceneParts& parts) {
   Frame out;
   out.body = f.integer("geom_bodyid", geom);
@@ -55,8 +60,10 @@ Frame geometry_frame(const MujocoFields& f, int geom, const SceneParts& parts) {
                                [&](const GeometryPart& g) { return g.name == name && g.body == out.body; });
   if (it != parts.geometries.end()) {
     out.geometry = static_cast<int>(it - parts.geometries.begin());
-  } else {  // a visual one, left out
-    out.pos = f.row<3>("geom_pos", geom), out.quat = f.row<4>("geom_quat", geom);
+  } else {
+    // Left out: it was only looked at.
+    out.pos = f.row<3>("geom_pos", geom);
+    out.quat = f.row<4>("geom_quat", geom);
   }
   return out;
 }
@@ -67,7 +74,8 @@ bool translate_frame(const MujocoFields& f, int type, int id, const SceneParts& 
   switch (type) {
     case object_xbody: out.body = id; return true;
     case object_body:
-      out.body = id, out.at_com = true;
+      out.body = id;
+      out.at_com = true;
       out.quat = f.row<4>("body_iquat", id);
       return true;
     case object_geom: out = geometry_frame(f, id, parts); return true;
@@ -76,25 +84,37 @@ bool translate_frame(const MujocoFields& f, int type, int id, const SceneParts& 
   }
 }
 
+/// False: the sensor is of no type that is known here.
 bool translate_sensor(const MujocoFields& f, int i, const SceneParts& parts, Sensor& out) {
+  // Its type, by name: numbers differ between versions.
   const auto types = f.arrays().names.find("sensor_type");
   if (types == f.arrays().names.end() || static_cast<int>(types->second.size()) <= i) return false;
   const auto found = std::find_if(std::begin(translations), std::end(translations),
                                   [&](const Translation& t) { return types->second[i] == t.mujoco; });
   if (found == std::end(translations)) return false;
-  const int object = f.integer("sensor_objtype", i), id = f.integer("sensor_objid", i);
-  out.name = f.name("sensor", i), out.type = found->type;
+  const int object = f.integer("sensor_objtype", i);
+  const int id = f.integer("sensor_objid", i);
+  out.name = f.name("sensor", i);
+  out.type = found->type;
   out.cutoff = f.real("sensor_cutoff", i, 0);
+
+  // Sensors of forces take a frame alone.
   if (out.type >= SensorType::accelerometer && out.type <= SensorType::interaction_torque)
     return translate_frame(f, object, id, parts, out.frame);
+
+  // Sensors of frames may be relative to another one; directions stay unit, so nothing cuts them off.
   if (out.type <= SensorType::gyro) {
     if (!translate_frame(f, object, id, parts, out.frame)) return false;
-    if (out.type != SensorType::position && out.type <= SensorType::z_axis) out.cutoff = 0;  // directions stay unit
+    if (out.type != SensorType::position && out.type <= SensorType::z_axis) {
+      out.cutoff = 0;
+    }
     const int reference = f.integer("sensor_refid", i, -1);
     if (reference < 0) return true;
     out.reference.emplace();
     return translate_frame(f, f.integer("sensor_reftype", i), reference, parts, *out.reference);
   }
+
+  // All others belong to a joint, an actuator or a body.
   out.index = id;
   if (types->second[i] == "ballquat") out.cutoff = 0;
   return true;
@@ -103,9 +123,11 @@ bool translate_sensor(const MujocoFields& f, int i, const SceneParts& parts, Sen
 }  // namespace
 
 void translate_sensors(const MujocoFields& f, SceneParts& parts) {
+  // Sites, with the zones in which touch sensors feel.
   for (int s = 0; s < f.count("nsite"); ++s) {
     Site site;
-    site.name = f.name("site", s), site.frame = site_frame(f, s);
+    site.name = f.name("site", s);
+    site.frame = site_frame(f, s);
     const int type = f.integer("site_type", s, mj::sphere);
     site.zone = type == mj::capsule     ? ZoneType::capsule
                 : type == mj::ellipsoid ? ZoneType::ellipsoid
@@ -115,8 +137,11 @@ void translate_sensors(const MujocoFields& f, SceneParts& parts) {
     if (f.has("site_size")) site.size = f.row<3>("site_size", s);
     parts.sites.push_back(site);
   }
+
+  // Sensors, and which of them are not known here.
   std::string unsupported;
-  int count = 0, delayed = 0;
+  int count = 0;
+  int delayed = 0;
   for (int i = 0; i < f.count("nsensor"); ++i) {
     Sensor sensor;
     if (translate_sensor(f, i, parts, sensor)) {
@@ -129,9 +154,15 @@ void translate_sensors(const MujocoFields& f, SceneParts& parts) {
                                  ? std::string("unknown")
                                  : types->second[i];
     ++count;
-    if (unsupported.find(type) == std::string::npos) unsupported += (unsupported.empty() ? "" : ", ") + type;
+    if (unsupported.find(type) == std::string::npos) {
+      unsupported += (unsupported.empty() ? "" : ", ") + type;
+    }
   }
-  if (count > 0) parts.ignored.push_back(std::to_string(count) + " sensors (" + unsupported + ")");
+
+  // What is missing, in two lines.
+  if (count > 0) {
+    parts.ignored.push_back(std::to_string(count) + " sensors (" + unsupported + ")");
+  }
   if (delayed > 0)
     parts.ignored.push_back("delay or interval of " + std::to_string(delayed) + " sensors: they are read at once");
 }

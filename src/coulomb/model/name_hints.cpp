@@ -8,7 +8,8 @@
 namespace coulomb {
 namespace {
 
-constexpr double least_likeness = 0.6;  // of difflib's get_close_matches, too
+/// That of difflib's get_close_matches, too.
+constexpr double least_likeness = 0.6;
 constexpr std::size_t most_guesses = 3;
 
 std::string lower_case(std::string text) {
@@ -18,6 +19,7 @@ std::string lower_case(std::string text) {
 
 /// Levenshtein's: letters to insert, delete or exchange.
 std::size_t edit_distance(const std::string& a, const std::string& b) {
+  // One row of the table of distances between beginnings of a and of b, kept in place.
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t(0));
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -56,13 +58,15 @@ std::vector<std::string> similar_names(const std::string& name, const std::vecto
   // Equally alike ones stay in the model's order.
   std::stable_sort(alike.begin(), alike.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   std::vector<std::string> out;
-  for (std::size_t i = 0; i < std::min(alike.size(), most_guesses); ++i) out.push_back(alike[i].second);
+  for (std::size_t i = 0; i < std::min(alike.size(), most_guesses); ++i)
+    out.push_back(alike[i].second);
   return out;
 }
 
 std::string listed_names(const std::vector<std::string>& names, std::size_t most) {
   std::string out;
-  for (std::size_t i = 0; i < std::min(names.size(), most); ++i) out += (i > 0 ? ", " : "") + names[i];
+  for (std::size_t i = 0; i < std::min(names.size(), most); ++i)
+    out += (i > 0 ? ", " : "") + names[i];
   return names.size() > most ? out + ", ..." : out;
 }
 

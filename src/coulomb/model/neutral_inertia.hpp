@@ -14,8 +14,9 @@ struct NeutralInertia {
   std::vector<Placement> body;   ///< of each body's frame in the world
   std::vector<double> columns;   ///< 6 nv: Jacobian columns (v, w) of every dof about the world's origin
   std::vector<double> diagonal;  ///< nv: of M
-  std::vector<double>
-      factor;  ///< packed: row d holds D_d L_d, its last entry the pivot D_d: what is left to move dof d
+
+  /// Packed: row d holds D_d L_d, its last entry the pivot D_d: what is left to move dof d
+  std::vector<double> factor;
 
   /// x M^-1 x of a row x (nv) that is zero but for the root path of dof `last`. Overwrites that path of x.
   double mobility(const Model& model, int last, double* x) const;

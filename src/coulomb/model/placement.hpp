@@ -49,7 +49,9 @@ inline Quat quaternion_from_matrix(const double* R) {
     const double s = 2 * std::sqrt(1 + trace);
     q = {s / 4, (R[7] - R[5]) / s, (R[2] - R[6]) / s, (R[3] - R[1]) / s};
   } else {
-    const int i = R[0] >= R[4] && R[0] >= R[8] ? 0 : R[4] >= R[8] ? 1 : 2, j = (i + 1) % 3, k = (i + 2) % 3;
+    const int i = R[0] >= R[4] && R[0] >= R[8] ? 0 : R[4] >= R[8] ? 1 : 2;
+    const int j = (i + 1) % 3;
+    const int k = (i + 2) % 3;
     const double s = 2 * std::sqrt(1 + R[4 * i] - R[4 * j] - R[4 * k]);
     q[0] = (R[3 * k + j] - R[3 * j + k]) / s;
     q[1 + i] = s / 4;
@@ -57,8 +59,10 @@ inline Quat quaternion_from_matrix(const double* R) {
     q[1 + k] = (R[3 * k + i] + R[3 * i + k]) / s;
   }
   double n = 0;
-  for (double c : q) n += c * c;
-  for (double& c : q) c /= std::sqrt(n);
+  for (double c : q)
+    n += c * c;
+  for (double& c : q)
+    c /= std::sqrt(n);
   return q;
 }
 
@@ -67,7 +71,8 @@ inline Quat quaternion_z_to(const Vec3& n) {
   if (n[2] < -1 + 1e-12) return {0, 1, 0, 0};
   Quat q{1 + n[2], -n[1], n[0], 0};
   const double s = std::sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2]);
-  for (double& c : q) c /= s;
+  for (double& c : q)
+    c /= s;
   return q;
 }
 

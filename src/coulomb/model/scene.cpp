@@ -16,16 +16,19 @@
 namespace coulomb {
 namespace {
 
+/// Elements are known by their names; a keyframe's lies with its values.
 inline std::string& name_of(KeyframePart& part) { return part.values.name; }
 template <class Part>
 std::string& name_of(Part& part) {
   return part.name;
 }
 
+/// Names of elements, for messages.
 template <class Part>
 std::vector<std::string> names_in(const std::vector<Part>& parts) {
   std::vector<std::string> out;
-  for (const Part& part : parts) out.push_back(part.name);
+  for (const Part& part : parts)
+    out.push_back(part.name);
   return out;
 }
 
@@ -39,6 +42,7 @@ void append_named(std::vector<Part>& to, std::vector<Part>& from, NamePool& name
   }
 }
 
+/// Frames and elements of sites and sensors, moved behind what is already there.
 void shift_sensors(SceneParts& p, const SceneParts& base, int bodies, int joints, int geometries) {
   const auto shift = [&](Frame& frame) {
     if (frame.body > 0) frame.body += bodies;
@@ -47,8 +51,11 @@ void shift_sensors(SceneParts& p, const SceneParts& base, int bodies, int joints
   for (Site& site : p.sites) {
     shift(site.frame);
     if (!site.geometries) continue;
-    for (int& geometry : *site.geometries) geometry += geometries;
+    for (int& geometry : *site.geometries)
+      geometry += geometries;
   }
+
+  // A sensor's index means a body, a site, an actuator or a joint.
   for (Sensor& s : p.sensors) {
     shift(s.frame);
     if (s.reference) shift(*s.reference);
@@ -66,34 +73,64 @@ void shift_sensors(SceneParts& p, const SceneParts& base, int bodies, int joints
 
 /// Indices of what is about to be appended, moved behind what is already there.
 void shift_indices(SceneParts& p, const SceneParts& base) {
-  const int bodies = static_cast<int>(base.bodies.size()) - 1, joints = static_cast<int>(base.joints.size());
-  const int geometries = static_cast<int>(base.geometries.size()), meshes = static_cast<int>(base.meshes.size());
+  // How far each kind of index moves; -1 and the world stay what they are.
+  const int bodies = static_cast<int>(base.bodies.size()) - 1;
+  const int joints = static_cast<int>(base.joints.size());
+  const int geometries = static_cast<int>(base.geometries.size());
+  const int meshes = static_cast<int>(base.meshes.size());
   auto body = [bodies](int b) { return b > 0 ? b + bodies : b; };
   auto joint = [joints](int j) { return j >= 0 ? j + joints : j; };
-  int nq = 0, nv = 0;
+
+  // Coordinates of keyframes and maps move by those of all joints.
+  int nq = 0;
+  int nv = 0;
   for (const JointPart& j : base.joints) {
     nq += j.type == JointType::free ? 7 : j.type == JointType::ball ? 4 : 1;
     nv += j.type == JointType::free ? 6 : j.type == JointType::ball ? 3 : 1;
   }
-  for (BodyPart& b : p.bodies) b.parent = body(b.parent);
-  for (JointPart& j : p.joints) j.body = body(j.body);
+
+  // Bodies, joints, geometries, and what refers to them.
+  for (BodyPart& b : p.bodies)
+    b.parent = body(b.parent);
+  for (JointPart& j : p.joints)
+    j.body = body(j.body);
   for (GeometryPart& g : p.geometries) {
     g.body = body(g.body);
     if (g.mesh >= 0) g.mesh += meshes;
-    if (g.no_collision_group >= 0) g.no_collision_group += base.num_collision_groups;
+    if (g.no_collision_group >= 0) {
+      g.no_collision_group += base.num_collision_groups;
+    }
   }
-  for (PairPart& pair : p.pairs) pair.a += geometries, pair.b += geometries;
-  for (auto& exclude : p.excludes) exclude = {body(exclude[0]), body(exclude[1])};
-  for (Actuator& a : p.actuators) a.joint = joint(a.joint);
-  for (Equality& e : p.equalities)
-    e.body_a = body(e.body_a), e.body_b = body(e.body_b), e.joint_a = joint(e.joint_a), e.joint_b = joint(e.joint_b);
-  for (KeyframePart& k : p.keyframes)
-    k.first_q += nq, k.first_v += nv, k.first_u += static_cast<int>(base.actuators.size());
+  for (PairPart& pair : p.pairs) {
+    pair.a += geometries;
+    pair.b += geometries;
+  }
+  for (auto& exclude : p.excludes)
+    exclude = {body(exclude[0]), body(exclude[1])};
+  for (Actuator& a : p.actuators)
+    a.joint = joint(a.joint);
+  for (Equality& e : p.equalities) {
+    e.body_a = body(e.body_a);
+    e.body_b = body(e.body_b);
+    e.joint_a = joint(e.joint_a);
+    e.joint_b = joint(e.joint_b);
+  }
+
+  // Keyframes and maps to Pinocchio.
+  for (KeyframePart& k : p.keyframes) {
+    k.first_q += nq;
+    k.first_v += nv;
+    k.first_u += static_cast<int>(base.actuators.size());
+  }
   for (PinocchioMap& map : p.pinocchio_maps)
-    for (PinocchioJoint& j : map.joints) j.q += nq, j.v += nv;
+    for (PinocchioJoint& j : map.joints) {
+      j.q += nq;
+      j.v += nv;
+    }
   shift_sensors(p, base, bodies, joints, geometries);
 }
 
+/// An option of the scene that several files may set, if to one value.
 template <class T>
 void merge_option(std::optional<T>& mine, const std::optional<T>& theirs, const char* what, const std::string& name) {
   if (!theirs) return;
@@ -110,17 +147,20 @@ Scene::Scene(const SceneOptions& options) : options_(options) {
   if (options.gravity) checks::finite("Scene: gravity", options.gravity->data(), 3);
   if (options.timestep) checks::positive("Scene: timestep", *options.timestep);
   checks::not_negative("Scene: contact_margin", options.contact_margin);
-  names_.bodies.add(parts_.bodies[0].name), names_.shapes.add(parts_.bodies[0].name);
+  names_.bodies.add(parts_.bodies[0].name);
+  names_.shapes.add(parts_.bodies[0].name);
 }
 
 SceneElement Scene::append(SceneParts parts, const std::string& name) {
-  // what may be refused comes first: an error changes nothing
+  // What may be refused comes first: an error changes nothing.
   std::optional<Vec3> gravity = parts_.gravity;
   std::optional<double> timestep = parts_.timestep;
   if (!options_.gravity) merge_option(gravity, parts.gravity, "gravity", name);
   if (!options_.timestep) merge_option(timestep, parts.timestep, "timestep", name);
-  parts_.gravity = gravity, parts_.timestep = timestep;
+  parts_.gravity = gravity;
+  parts_.timestep = timestep;
 
+  // What the caller gets to know the new elements by.
   SceneElement element;
   element.name = name;
   element.first_body = static_cast<int>(parts_.bodies.size());
@@ -130,6 +170,7 @@ SceneElement Scene::append(SceneParts parts, const std::string& name) {
   element.num_joints = static_cast<int>(parts.joints.size());
   element.num_geometries = static_cast<int>(parts.geometries.size());
 
+  // Elements go behind those that are there, under names of their own.
   shift_indices(parts, parts_);
   append_named(parts_.bodies, parts.bodies, names_.bodies, 1);
   append_named(parts_.joints, parts.joints, names_.joints);
@@ -140,10 +181,14 @@ SceneElement Scene::append(SceneParts parts, const std::string& name) {
   append_named(parts_.sites, parts.sites, names_.sites);
   append_named(parts_.sensors, parts.sensors, names_.sensors);
   append_named(parts_.pinocchio_maps, parts.pinocchio_maps, names_.pinocchio_maps);
-  for (std::size_t b = element.first_body; b < parts_.bodies.size(); ++b) names_.shapes.add(parts_.bodies[b].name);
+
+  // A body and its geometry may have one name; the next shape may not take it.
+  for (std::size_t b = element.first_body; b < parts_.bodies.size(); ++b)
+    names_.shapes.add(parts_.bodies[b].name);
   for (std::size_t g = element.first_geometry; g < parts_.geometries.size(); ++g)
     names_.shapes.add(parts_.geometries[g].name);
 
+  // All else has no name.
   auto add = [](auto& to, auto& from) { to.insert(to.end(), from.begin(), from.end()); };
   add(parts_.meshes, parts.meshes);
   add(parts_.pairs, parts.pairs);
@@ -156,6 +201,7 @@ SceneElement Scene::append(SceneParts parts, const std::string& name) {
 }
 
 SceneElement Scene::add_ground(const GroundOptions& options) {
+  // Everything is checked before anything changes.
   const std::string what = "add_ground '" + options.name + "'";
   checks::material(what, options.friction, options.restitution, options.compliance);
   checks::penalty_material(what, options.penalty);
@@ -164,13 +210,17 @@ SceneElement Scene::add_ground(const GroundOptions& options) {
   const bool default_name = options.name == "ground" || options.name.empty();
   if (!default_name && names_.geometries.has(options.name))
     throw std::invalid_argument("add_ground: name '" + options.name + "' is taken by another geometry");
+
+  // One geometry of the world: the half-space below a plane.
   SceneParts parts;
   GeometryPart g;
   g.name = options.name.empty() ? "ground" : options.name;
   g.type = ShapeType::half_space;
   g.placement = {{options.height * normal[0], options.height * normal[1], options.height * normal[2]},
                  quaternion_z_to(normal)};
-  g.friction = options.friction, g.restitution = options.restitution, g.compliance = options.compliance;
+  g.friction = options.friction;
+  g.restitution = options.restitution;
+  g.compliance = options.compliance;
   g.penalty = options.penalty;
   parts.geometries.push_back(g);
   SceneElement element = append(std::move(parts), g.name);
@@ -180,6 +230,7 @@ SceneElement Scene::add_ground(const GroundOptions& options) {
 
 SceneElement Scene::add_shape(ShapeType type, const std::array<double, 3>& size, std::shared_ptr<const ConvexMesh> mesh,
                               const char* kind, const ShapeOptions& options) {
+  // Everything is checked before anything changes.
   const std::string what = std::string("add_") + kind + (options.name.empty() ? "" : " '" + options.name + "'");
   checks::finite(what + " position", options.position.data(), 3);
   const Quat quaternion = checks::unit_quaternion(what + " quaternion", options.quaternion);
@@ -193,6 +244,7 @@ SceneElement Scene::add_shape(ShapeType type, const std::array<double, 3>& size,
   if (!options.name.empty() && names_.shapes.has(options.name))
     throw std::invalid_argument(what + ": name '" + options.name + "' is taken by another element");
 
+  // A body with the inertia of the solid, scaled to the mass that is asked for.
   SceneParts parts;
   BodyPart body;
   body.name = options.name.empty() ? names_.shapes.free(kind) : options.name;
@@ -204,24 +256,36 @@ SceneElement Scene::add_shape(ShapeType type, const std::array<double, 3>& size,
     body.inertia[i] = options.inertia ? (*options.inertia)[i] : solid.inertia[i] * (body.mass / solid.mass);
   check_inertia(what, body.mass, body.com, body.inertia);
   parts.bodies.push_back(body);
+
+  // It moves freely, from where it is placed, unless it is fixed.
   if (!options.fixed) {
     JointPart joint;
     joint.name = body.name + "_joint";
     joint.type = JointType::free;
     joint.body = 1;
-    for (int i = 0; i < 3; ++i) joint.q_neutral[i] = options.position[i];
-    for (int i = 0; i < 4; ++i) joint.q_neutral[3 + i] = quaternion[i];
+    for (int i = 0; i < 3; ++i)
+      joint.q_neutral[i] = options.position[i];
+    for (int i = 0; i < 4; ++i)
+      joint.q_neutral[3 + i] = quaternion[i];
     joint.q_spring = joint.q_neutral;
     parts.joints.push_back(joint);
   }
+
+  // Its geometry.
   GeometryPart g;
   g.name = body.name;
   g.type = type;
   g.body = 1;
   g.size = size;
-  g.friction = options.friction, g.restitution = options.restitution, g.compliance = options.compliance;
-  g.penalty = options.penalty, g.contact_points = options.contact_points;
-  if (mesh) g.mesh = 0, parts.meshes.push_back(std::move(mesh));
+  g.friction = options.friction;
+  g.restitution = options.restitution;
+  g.compliance = options.compliance;
+  g.penalty = options.penalty;
+  g.contact_points = options.contact_points;
+  if (mesh) {
+    g.mesh = 0;
+    parts.meshes.push_back(std::move(mesh));
+  }
   parts.geometries.push_back(g);
   return append(std::move(parts), body.name);
 }
@@ -268,7 +332,10 @@ SceneElement Scene::add_mesh(const std::vector<double>& vertices, const ShapeOpt
 SceneElement Scene::add_mujoco_arrays(const MujocoArrays& arrays, const MjcfOptions& options) {
   check_robot_name("add_mjcf", options.name);
   SceneParts parts = translate_mujoco_arrays(arrays);
-  if (!options.use_options) parts.gravity.reset(), parts.timestep.reset();
+  if (!options.use_options) {
+    parts.gravity.reset();
+    parts.timestep.reset();
+  }
   return append_robot(std::move(parts), options.name.empty() ? arrays.name : options.name);
 }
 
@@ -311,10 +378,13 @@ std::string Scene::add_actuator(const std::string& joint, const ActuatorOptions&
   const std::string what = "add_actuator '" + joint + "'";
   const auto at = std::find_if(parts_.joints.begin(), parts_.joints.end(),
                                [&](const JointPart& part) { return part.name == joint; });
-  if (at == parts_.joints.end()) checks::fail(what, no_such("joint", joint, names_in(parts_.joints), "the scene"));
+  if (at == parts_.joints.end()) {
+    checks::fail(what, no_such("joint", joint, names_in(parts_.joints), "the scene"));
+  }
   if (!options.name.empty() && names_.actuators.has(options.name))
     checks::fail(what + " name", "'" + options.name + "' is taken by another actuator");
 
+  // Everything was fine: the actuator joins the scene.
   Actuator actuator = make_actuator(what, parts_.joints, static_cast<int>(at - parts_.joints.begin()), options);
   actuator.name = names_.actuators.free(actuator.name);
   names_.actuators.add(actuator.name);
@@ -323,11 +393,14 @@ std::string Scene::add_actuator(const std::string& joint, const ActuatorOptions&
 }
 
 void Scene::set_contact(const std::string& geometry, const ContactOptions& options) {
+  // The geometry, by name.
   const std::string what = "set_contact '" + geometry + "'";
   const auto at = std::find_if(parts_.geometries.begin(), parts_.geometries.end(),
                                [&](const GeometryPart& g) { return g.name == geometry; });
   if (at == parts_.geometries.end())
     checks::fail(what, no_such("geometry", geometry, names_in(parts_.geometries), "the scene"));
+
+  // What is given changes; what is not stays. The result is checked before the scene has it.
   GeometryPart* part = &*at;
   PenaltyMaterial m = part->penalty;
   if (options.stiffness) m.stiffness = options.stiffness;
@@ -343,6 +416,7 @@ void Scene::set_contact(const std::string& geometry, const ContactOptions& optio
 }
 
 std::shared_ptr<const Model> Scene::build() const {
+  // The scene's own options come before those of its files, and defaults last.
   const Vec3 gravity = options_.gravity ? *options_.gravity : parts_.gravity.value_or(Vec3{0, 0, -9.81});
   const double timestep = options_.timestep ? *options_.timestep : parts_.timestep.value_or(1e-3);
   return build_model(parts_, gravity, timestep, options_.contact_margin);

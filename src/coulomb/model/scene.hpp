@@ -29,11 +29,14 @@ struct SceneOptions {
 };
 
 struct GroundOptions {
-  std::optional<double> friction, restitution;  ///< unset: the partner's; both unset: 1 and 0
-  double compliance = 0;                        ///< m/(N s): velocity per impulse
-  PenaltyMaterial penalty;                      ///< for contact="penalty"
-  double height = 0;                            ///< m: the plane passes through height * normal
-  std::array<double, 3> normal{0, 0, 1};        ///< any length > 0
+  /// unset: the partner's; both unset: 1 and 0
+  std::optional<double> friction;
+  std::optional<double> restitution;
+
+  double compliance = 0;                  ///< m/(N s): velocity per impulse
+  PenaltyMaterial penalty;                ///< for contact="penalty"
+  double height = 0;                      ///< m: the plane passes through height * normal
+  std::array<double, 3> normal{0, 0, 1};  ///< any length > 0
   std::string name = "ground";
 };
 
@@ -42,12 +45,18 @@ struct ShapeOptions {
   std::optional<double> density;                 ///< kg/m^3 (default 1000)
   std::array<double, 3> position{0, 0, 0};       ///< m, world
   std::array<double, 4> quaternion{1, 0, 0, 0};  ///< w x y z, unit to 1e-6
-  std::optional<double> friction, restitution;   ///< unset: the partner's; both unset: 1 and 0; both set: the larger
-  double compliance = 0;                         ///< m/(N s); those of the two partners add
-  PenaltyMaterial penalty;                       ///< for contact="penalty"
+
+  /// unset: the partner's; both unset: 1 and 0; both set: the larger
+  std::optional<double> friction;
+  std::optional<double> restitution;
+
+  double compliance = 0;               ///< m/(N s); those of the two partners add
+  PenaltyMaterial penalty;             ///< for contact="penalty"
   std::vector<double> contact_points;  ///< 3 n, m, body frame: where penalty contact looks instead of the whole surface
-  std::optional<std::array<double, 6>>
-      inertia;         ///< Ixx Ixy Iyy Ixz Iyz Izz about the centre of mass; default from shape and mass
+
+  /// Ixx Ixy Iyy Ixz Iyz Izz about the centre of mass; default from shape and mass
+  std::optional<std::array<double, 6>> inertia;
+
   bool fixed = false;  ///< scenery: no joint, no motion
   std::string name;    ///< of body and geometry; default box, box_2, ...; a taken name is an error
 };
@@ -57,7 +66,8 @@ struct UrdfOptions {
   std::array<double, 3> position{0, 0, 0};  ///< of the base, world
   std::array<double, 4> quaternion{1, 0, 0, 0};
   std::vector<std::string> package_dirs;  ///< where package:// is looked up; the URDF's own folders are tried too
-  std::optional<double> friction, restitution;
+  std::optional<double> friction;
+  std::optional<double> restitution;
   double compliance = 0;
   bool self_collision = true;  ///< links that are not neighbours collide
   bool actuators = true;       ///< one motor per joint dof that no mimic couples, its force <= effort limit
@@ -74,7 +84,8 @@ struct MjcfOptions {
 struct PinocchioOptions {
   std::array<double, 3> position{0, 0, 0};  ///< of a fixed base, or the neutral place of a free one
   std::array<double, 4> quaternion{1, 0, 0, 0};
-  std::optional<double> friction, restitution;
+  std::optional<double> friction;
+  std::optional<double> restitution;
   double compliance = 0;
   bool actuators = true;
   MotorOptions motors;
@@ -83,16 +94,24 @@ struct PinocchioOptions {
 
 /// What penalty contact knows of a geometry; unset: as it was.
 struct ContactOptions {
-  std::optional<double> stiffness, damping, friction_stiffness, scale;  ///< as in PenaltyMaterial
-  std::optional<std::vector<double>> points;                            ///< 3 n, m, geometry frame
+  /// as in PenaltyMaterial
+  std::optional<double> stiffness;
+  std::optional<double> damping;
+  std::optional<double> friction_stiffness;
+  std::optional<double> scale;
+
+  std::optional<std::vector<double>> points;  ///< 3 n, m, geometry frame
 };
 
 /// What a verb added: indices into the Model that build() will return.
 struct SceneElement {
   std::string name;
-  int first_body = 0, num_bodies = 0;
-  int first_joint = 0, num_joints = 0;
-  int first_geometry = 0, num_geometries = 0;
+  int first_body = 0;
+  int num_bodies = 0;
+  int first_joint = 0;
+  int num_joints = 0;
+  int first_geometry = 0;
+  int num_geometries = 0;
 };
 
 /// Every verb throws std::invalid_argument (naming argument, element and value) and then leaves the scene as it was.
@@ -139,8 +158,17 @@ class Scene {
 
   /// One pool per list of parts; shapes: bodies and geometries together; robots: what loaders added.
   struct Names {
-    NamePool bodies, joints, geometries, actuators, equalities, keyframes, sites, sensors, pinocchio_maps, shapes,
-        robots;
+    NamePool bodies;
+    NamePool joints;
+    NamePool geometries;
+    NamePool actuators;
+    NamePool equalities;
+    NamePool keyframes;
+    NamePool sites;
+    NamePool sensors;
+    NamePool pinocchio_maps;
+    NamePool shapes;
+    NamePool robots;
   };
   SceneOptions options_;
   SceneParts parts_;

@@ -14,15 +14,18 @@
 namespace coulomb {
 namespace {
 
+/// The material as it was given; pairs combine those.
 GeometryMaterial material_of(const GeometryPart& g) {
   return {g.friction, g.restitution, g.compliance, g.priority, g.condim, g.penalty};
 }
 
+/// Appends the first n values.
 template <class Values>
 void push(std::vector<double>& to, const Values& values, int n) {
   to.insert(to.end(), values.begin(), values.begin() + n);
 }
 
+/// Masses and placements in the parent.
 void copy_bodies(const SceneParts& parts, Model& m) {
   m.num_bodies = static_cast<int>(parts.bodies.size());
   for (const BodyPart& b : parts.bodies) {
@@ -36,9 +39,11 @@ void copy_bodies(const SceneParts& parts, Model& m) {
   }
 }
 
+/// Joints with their coordinates and dofs, in order.
 void copy_joints(const SceneParts& parts, Model& m) {
   for (const JointPart& j : parts.joints) {
-    const int nq = joint_num_q(j.type), nv = joint_num_v(j.type);
+    const int nq = joint_num_q(j.type);
+    const int nv = joint_num_v(j.type);
     m.joint_names.push_back(j.name);
     m.joint_type.push_back(j.type);
     m.joint_body.push_back(j.body);
@@ -50,6 +55,8 @@ void copy_joints(const SceneParts& parts, Model& m) {
     m.joint_stiffness.push_back(j.stiffness);
     m.joint_actuator_lower.push_back(j.actuator_lower);
     m.joint_actuator_upper.push_back(j.actuator_upper);
+
+    // Coordinates and dofs.
     push(m.q_neutral, j.q_neutral, nq);
     push(m.q_spring, j.q_spring, nq);
     push(m.dof_damping, j.damping, nv);
@@ -58,11 +65,13 @@ void copy_joints(const SceneParts& parts, Model& m) {
   }
 }
 
+/// Shapes, materials with defaults filled in, points of penalty contact.
 void copy_geometries(const SceneParts& parts, Model& m) {
   m.num_geometries = static_cast<int>(parts.geometries.size());
   m.meshes = parts.meshes;
   m.contact_point_start.push_back(0);
   for (const GeometryPart& g : parts.geometries) {
+    // Shape and placement.
     m.geometry_names.push_back(g.name);
     m.geometry_type.push_back(g.type);
     m.geometry_body.push_back(g.body);
@@ -70,10 +79,14 @@ void copy_geometries(const SceneParts& parts, Model& m) {
     push(m.geometry_pos, g.placement.pos, 3);
     push(m.geometry_quat, g.placement.quat, 4);
     push(m.geometry_size, g.size, 3);
+
+    // Material.
     m.geometry_materials.push_back(material_of(g));
     m.geometry_friction.push_back(g.condim == 1 ? 0.0 : g.friction.value_or(1.0));
     m.geometry_restitution.push_back(g.restitution.value_or(0.0));
     m.geometry_compliance.push_back(g.compliance);
+
+    // Points, as a ragged array.
     push(m.contact_points, g.contact_points, static_cast<int>(g.contact_points.size()));
     m.contact_point_start.push_back(static_cast<int>(m.contact_points.size() / 3));
   }
@@ -82,28 +95,38 @@ void copy_geometries(const SceneParts& parts, Model& m) {
 /// Which bodies count as one for the collision filter: a body without joints belongs to its parent; a mocap body is its own.
 std::vector<int> weld_groups(const SceneParts& parts) {
   std::vector<bool> has_joint(parts.bodies.size(), false);
-  for (const JointPart& j : parts.joints) has_joint[j.body] = true;
+  for (const JointPart& j : parts.joints)
+    has_joint[j.body] = true;
   std::vector<int> group(parts.bodies.size(), 0);
   for (std::size_t b = 1; b < parts.bodies.size(); ++b)
     group[b] = has_joint[b] || parts.bodies[b].mocap ? static_cast<int>(b) : group[parts.bodies[b].parent];
   return group;
 }
 
+/// Which geometries may collide, by masks, groups and the kinematic tree.
 class PairFilter {
  public:
   PairFilter(const SceneParts& parts, const Model& model) : parts_(parts), model_(model), group_(weld_groups(parts)) {
-    for (const auto& e : parts.excludes) excluded_.insert(std::minmax(e[0], e[1]));
+    for (const auto& e : parts.excludes)
+      excluded_.insert(std::minmax(e[0], e[1]));
   }
+
+  /// Two half-spaces, two bodies that nothing moves, and one body do not.
   bool can_move_apart(const GeometryPart& a, const GeometryPart& b) const {
     if (a.type == ShapeType::half_space && b.type == ShapeType::half_space) return false;
-    if (model_.body_tree[a.body] < 0 && model_.body_tree[b.body] < 0) return false;  // both fixed to the world
+    if (model_.body_tree[a.body] < 0 && model_.body_tree[b.body] < 0) return false;
     return group_[a.body] != group_[b.body];
   }
+
+  /// The same, and nothing keeps them from colliding.
   bool operator()(const GeometryPart& a, const GeometryPart& b) const {
     if (!can_move_apart(a, b)) return false;
     if (!((a.contype & b.conaffinity) || (b.contype & a.conaffinity))) return false;
     if (a.no_collision_group >= 0 && a.no_collision_group == b.no_collision_group) return false;
-    const int ga = group_[a.body], gb = group_[b.body];
+
+    // MuJoCo's rules: a moving body and its parent do not collide, nor do those that are excluded.
+    const int ga = group_[a.body];
+    const int gb = group_[b.body];
     if (parts_.filter_parent_child && ga != 0 && gb != 0 && (parent_group(ga) == gb || parent_group(gb) == ga))
       return false;
     return !excluded_.count(std::minmax(a.body, b.body));
@@ -117,8 +140,10 @@ class PairFilter {
   std::set<std::pair<int, int>> excluded_;
 };
 
+/// Appends a pair with its combined material.
 void add_pair(int a, int b, const PairOverride& own, double margin, Model& m) {
-  const GeometryMaterial &of_a = m.geometry_materials[a], &of_b = m.geometry_materials[b];
+  const GeometryMaterial& of_a = m.geometry_materials[a];
+  const GeometryMaterial& of_b = m.geometry_materials[b];
   const PairMaterial material = combine_materials(of_a, of_b, own);
   m.pair_a.push_back(a);
   m.pair_b.push_back(b);
@@ -132,6 +157,7 @@ void add_pair(int a, int b, const PairOverride& own, double margin, Model& m) {
 
 /// Ascending by (a, b): those that the masks let collide, and those that the scene lists.
 void list_pairs(const SceneParts& parts, double margin, Model& m) {
+  // What the scene lists collides whatever its masks say; the later entry of a pair counts.
   const PairFilter may_collide(parts, m);
   std::map<std::pair<int, int>, PairOverride> listed;
   for (const PairPart& p : parts.pairs) {
@@ -139,6 +165,8 @@ void list_pairs(const SceneParts& parts, double margin, Model& m) {
     if (may_collide.can_move_apart(parts.geometries[key.first], parts.geometries[key.second]))
       listed[key] = {p.friction, p.restitution};
   }
+
+  // The list is sorted as the loop runs.
   auto next = listed.cbegin();
   for (int a = 0; a < m.num_geometries; ++a)
     for (int b = a + 1; b < m.num_geometries; ++b) {
@@ -151,6 +179,7 @@ void list_pairs(const SceneParts& parts, double margin, Model& m) {
     }
 }
 
+/// Keyframes of a part of the scene are neutral in all others.
 void copy_keyframes(const SceneParts& parts, Model& m) {
   for (const KeyframePart& k : parts.keyframes) {
     Keyframe full{k.values.name, m.q_neutral, std::vector<double>(m.nv, 0.0), std::vector<double>(m.nu, 0.0)};
@@ -180,12 +209,16 @@ std::shared_ptr<const Model> build_model(const SceneParts& parts, const Vec3& gr
                                          double contact_margin) {
   auto model = std::make_shared<Model>();
   Model& m = *model;
+
+  // Bodies, joints, geometries, and the indices between them.
   m.gravity = gravity;
   m.timestep = timestep;
   copy_bodies(parts, m);
   copy_joints(parts, m);
   copy_geometries(parts, m);
   finalize_topology(m);
+
+  // Elements that need no arrays of their own.
   m.actuators = parts.actuators;
   m.nu = static_cast<int>(m.actuators.size());
   m.equalities = parts.equalities;
@@ -196,12 +229,16 @@ std::shared_ptr<const Model> build_model(const SceneParts& parts, const Vec3& gr
   copy_keyframes(parts, m);
   m.pinocchio_maps = parts.pinocchio_maps;
   if (m.pinocchio_maps.empty()) m.pinocchio_maps.push_back(default_map(m));
+
+  // What moves has to be a rigid body, and M positive definite.
   for (int b = 1; b < m.num_bodies; ++b)
     if (m.body_tree[b] >= 0)
       check_inertia("body '" + m.body_names[b] + "'", parts.bodies[b].mass, parts.bodies[b].com,
                     parts.bodies[b].inertia);
   const NeutralInertia neutral(m);
   check_mass_matrix(m, neutral);
+
+  // Pairs, and the weights of all rows.
   list_pairs(parts, contact_margin, m);
   set_constraint_weights(neutral, m);
   return model;

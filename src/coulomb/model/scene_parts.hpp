@@ -28,43 +28,73 @@ struct JointPart {
   std::string name;
   JointType type = JointType::hinge;
   int body = 0;
-  Vec3 pos{0, 0, 0}, axis{0, 0, 1};
+  Vec3 pos{0, 0, 0};
+  Vec3 axis{0, 0, 1};
   bool limited = false;
-  double lower = 0, upper = 0;
+  double lower = 0;
+  double upper = 0;
   double stiffness = 0;
-  double actuator_lower = -infinity, actuator_upper = infinity;
-  std::array<double, 7> q_neutral{}, q_spring{};                ///< first 1, 4 or 7 entries
-  std::array<double, 6> damping{}, armature{}, dry_friction{};  ///< first 1, 3 or 6 entries
+  double actuator_lower = -infinity;
+  double actuator_upper = infinity;
+
+  /// first 1, 4 or 7 entries
+  std::array<double, 7> q_neutral{};
+  std::array<double, 7> q_spring{};
+
+  /// first 1, 3 or 6 entries
+  std::array<double, 6> damping{};
+  std::array<double, 6> armature{};
+  std::array<double, 6> dry_friction{};
 };
 
 struct GeometryPart {
   std::string name;
   ShapeType type = ShapeType::sphere;
-  int body = 0, mesh = -1;
+  int body = 0;
+  int mesh = -1;
   Placement placement;
   Vec3 size{0, 0, 0};
-  std::optional<double> friction, restitution;  ///< unset: the partner's
+
+  /// unset: the partner's
+  std::optional<double> friction;
+  std::optional<double> restitution;
+
   double compliance = 0;
   PenaltyMaterial penalty;
   std::vector<double> contact_points;  ///< 3 n, geometry frame
-  unsigned contype = 1, conaffinity = 1;
-  int priority = 0, condim = 3;  ///< MuJoCo's meaning; condim 1: frictionless
+  unsigned contype = 1;
+  unsigned conaffinity = 1;
+
+  /// MuJoCo's meaning; condim 1: frictionless
+  int priority = 0;
+  int condim = 3;
+
   int no_collision_group =
       -1;  ///< geometries of one group >= 0 do not collide with one another (explicit pairs still do)
 };
 
 struct PairPart {
-  int a = 0, b = 0;                             ///< geometries; collide whatever their masks say
-  std::optional<double> friction, restitution;  ///< unset: combined from the geometries
+  /// geometries; collide whatever their masks say
+  int a = 0;
+  int b = 0;
+
+  /// unset: combined from the geometries
+  std::optional<double> friction;
+  std::optional<double> restitution;
 };
 
 struct KeyframePart {
   Keyframe values;  ///< of the joints and actuators from these indices on
-  int first_q = 0, first_v = 0, first_u = 0;
+  int first_q = 0;
+  int first_v = 0;
+  int first_u = 0;
 };
 
 struct SceneParts {
-  SceneParts() : bodies(1) { bodies[0].name = "world", bodies[0].parent = -1; }
+  SceneParts() : bodies(1) {
+    bodies[0].name = "world";
+    bodies[0].parent = -1;
+  }
   std::vector<BodyPart> bodies;
   std::vector<JointPart> joints;  ///< sorted by body
   std::vector<GeometryPart> geometries;
@@ -77,8 +107,15 @@ struct SceneParts {
   std::vector<Site> sites;
   std::vector<Sensor> sensors;
   std::vector<PinocchioMap> pinocchio_maps;
-  std::vector<std::string> ignored, deviations;  ///< Model's; a deviation is in both
-  void deviate(const std::string& line) { ignored.push_back(line), deviations.push_back(line); }
+
+  /// Model's; a deviation is in both
+  std::vector<std::string> ignored;
+  std::vector<std::string> deviations;
+
+  void deviate(const std::string& line) {
+    ignored.push_back(line);
+    deviations.push_back(line);
+  }
   int num_collision_groups = 0;
   bool filter_parent_child = true;
   // options that the file itself sets

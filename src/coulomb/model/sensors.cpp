@@ -11,6 +11,7 @@
 namespace coulomb {
 namespace {
 
+/// A kind of output and what its name stands for.
 struct Kind {
   const char* name;
   SensorType type;
@@ -30,29 +31,35 @@ constexpr Kind joint_force_kinds[] = {{"joint_limit_force", SensorType::joint_li
 constexpr Kind subtree_kinds[] = {{"subtree_com", SensorType::subtree_com},
                                   {"subtree_velocity", SensorType::subtree_velocity}};
 
+/// The kind of that name, or null.
 template <std::size_t N>
 const Kind* find_kind(const Kind (&kinds)[N], const std::string& name) {
   const auto it = std::find_if(kinds, kinds + N, [&](const Kind& k) { return name == k.name; });
   return it == kinds + N ? nullptr : it;
 }
 
+/// The place of a name, or -1.
 int index_of(const std::vector<std::string>& names, const std::string& name) {
   const auto it = std::find(names.begin(), names.end(), name);
   return it == names.end() ? -1 : static_cast<int>(it - names.begin());
 }
 
+/// The frame of a body.
 Frame body_frame(int body) {
   Frame out;
   out.body = body;
   return out;
 }
 
+/// The frame of a geometry, which its parameters move.
 Frame geometry_frame(const Model& model, int geometry) {
   Frame out;
-  out.body = model.geometry_body[geometry], out.geometry = geometry;
+  out.body = model.geometry_body[geometry];
+  out.geometry = geometry;
   return out;
 }
 
+/// kind: "body", "site", "geometry", or empty for the first that has the name.
 std::optional<Frame> frame_of_kind(const Model& model, const std::string& kind, const std::string& name) {
   if (kind == "body" || kind.empty())
     if (const int b = index_of(model.body_names, name); b >= 0) return body_frame(b);
@@ -60,7 +67,9 @@ std::optional<Frame> frame_of_kind(const Model& model, const std::string& kind, 
     for (const Site& site : model.sites)
       if (site.name == name) return site.frame;
   if (kind == "geometry" || kind.empty())
-    if (const int g = index_of(model.geometry_names, name); g >= 0) return geometry_frame(model, g);
+    if (const int g = index_of(model.geometry_names, name); g >= 0) {
+      return geometry_frame(model, g);
+    }
   return std::nullopt;
 }
 
@@ -72,15 +81,18 @@ std::optional<Frame> find_frame(const Model& model, const std::string& element) 
   return frame_of_kind(model, element.substr(0, slash), element.substr(slash + 1));
 }
 
+/// Throws, with names that are alike.
 [[noreturn]] void no_element(const std::string& output, const char* what, const std::string& element,
                              const std::vector<std::string>& names) {
   checks::fail("output '" + output + "'", no_such(what, element, names));
 }
 
+/// Names of elements.
 template <class Element>
 std::vector<std::string> names_of(const std::vector<Element>& elements) {
   std::vector<std::string> out;
-  for (const Element& element : elements) out.push_back(element.name);
+  for (const Element& element : elements)
+    out.push_back(element.name);
   return out;
 }
 
@@ -92,6 +104,7 @@ int find_element(const std::string& output, const char* what, const std::string&
   return index;
 }
 
+/// Rows that an equality constrains.
 int equality_size(const Equality& equality) {
   return equality.type == EqualityType::weld ? 6 : equality.type == EqualityType::connect ? 3 : 1;
 }
@@ -101,6 +114,7 @@ bool is_scalar(SensorType type) {
   return type >= SensorType::actuator_position && type <= SensorType::joint_limit_force;
 }
 
+/// Coordinates and dofs of a joint.
 int joint_position_size(const Model& model, int joint) {
   return model.joint_type[joint] == JointType::ball ? 4 : model.joint_type[joint] == JointType::free ? 7 : 1;
 }
@@ -110,15 +124,19 @@ int joint_velocity_size(const Model& model, int joint) {
 
 /// Names of frames that find_frame resolves to this kind of element.
 std::vector<std::string> frame_elements(const Model& model) {
+  // A frame whose name is taken by an earlier element is told by its kind.
   std::vector<std::string> out = model.body_names;
   const auto taken = [&](const std::string& name) { return std::find(out.begin(), out.end(), name) != out.end(); };
-  for (const Site& site : model.sites) out.push_back(taken(site.name) ? "site/" + site.name : site.name);
-  for (const std::string& name : model.geometry_names) out.push_back(taken(name) ? "geometry/" + name : name);
+  for (const Site& site : model.sites)
+    out.push_back(taken(site.name) ? "site/" + site.name : site.name);
+  for (const std::string& name : model.geometry_names)
+    out.push_back(taken(name) ? "geometry/" + name : name);
   return out;
 }
 
 /// The site that find_frame takes the element for, or null.
 const Site* find_site(const Model& model, const std::string& element) {
+  // Bodies go before sites of the same name.
   const bool said = element.rfind("site/", 0) == 0;
   if (!said && index_of(model.body_names, element) >= 0) return nullptr;
   const std::string name = said ? element.substr(5) : element;
@@ -130,13 +148,19 @@ const Site* find_site(const Model& model, const std::string& element) {
 /// Of a body, a geometry, or a welded link: then of the link's own geometries.
 void find_contact_force(const Model& model, const std::string& element, Sensor& out) {
   const auto frame = find_frame(model, element);
-  if (!frame) no_element(out.name, "body or geometry", element, frame_elements(model));
+  if (!frame) {
+    no_element(out.name, "body or geometry", element, frame_elements(model));
+  }
   out.type = SensorType::contact_force;
   out.frame = *frame;
 
   const Site* site = find_site(model, element);
+
+  // A link without geometries would always read zero.
   if (!site || !site->geometries) return;
-  if (site->geometries->empty()) checks::fail("output '" + out.name + "'", "this link has no geometry to be touched");
+  if (site->geometries->empty()) {
+    checks::fail("output '" + out.name + "'", "this link has no geometry to be touched");
+  }
   out.geometries = site->geometries;
 }
 
@@ -145,7 +169,9 @@ void find_contact_force(const Model& model, const std::string& element, Sensor& 
 bool is_force(SensorType type) { return type >= SensorType::touch; }
 
 int sensor_size(const Model& model, const Sensor& sensor) {
-  if (sensor.type == SensorType::joint_position) return joint_position_size(model, sensor.index);
+  if (sensor.type == SensorType::joint_position) {
+    return joint_position_size(model, sensor.index);
+  }
   if (sensor.type == SensorType::orientation) return 4;
   return sensor_tangent_size(model, sensor);
 }
@@ -161,6 +187,7 @@ int sensor_tangent_size(const Model& model, const Sensor& sensor) {
 }
 
 const char* sensor_unit(const Model& model, const Sensor& sensor) {
+  // A joint's unit depends on its type.
   const bool joint_kind = sensor.type == SensorType::joint_position || sensor.type == SensorType::joint_velocity;
   const JointType joint = joint_kind ? model.joint_type[sensor.index] : JointType::hinge;
   switch (sensor.type) {
@@ -204,28 +231,42 @@ const char* sensor_unit(const Model& model, const Sensor& sensor) {
 }
 
 Sensor find_output(const Model& model, const std::string& name) {
+  // Split at the first slash: kind and element.
   const std::size_t slash = name.find('/');
-  const std::string kind = name.substr(0, slash), element = slash == std::string::npos ? "" : name.substr(slash + 1);
+  const std::string kind = name.substr(0, slash);
+  const std::string element = slash == std::string::npos ? "" : name.substr(slash + 1);
   Sensor out;
+
+  // A sensor of the file.
   if (kind == "sensor") {
     out = model.sensors[find_element(name, "sensor", element, names_of(model.sensors))];
     out.name = name;
     return out;
   }
+
+  // Of a frame.
   out.name = name;
   const Kind* of_frame = find_kind(frame_kinds, kind);
   if (!of_frame) of_frame = find_kind(own_axes_kinds, kind);
   if (!of_frame) of_frame = find_kind(frame_force_kinds, kind);
   if (of_frame) {
     const auto frame = find_frame(model, element);
-    if (!frame) no_element(name, "body, site or geometry", element, frame_elements(model));
-    out.type = of_frame->type, out.frame = *frame;
+    if (!frame) {
+      no_element(name, "body, site or geometry", element, frame_elements(model));
+    }
+    out.type = of_frame->type;
+    out.frame = *frame;
     return out;
   }
+
+  // Of a joint.
+  // Forces of contacts.
   if (kind == "contact_force") {
     find_contact_force(model, element, out);
     return out;
   }
+
+  // Of a joint.
   const Kind* of_joint = find_kind(joint_kinds, kind);
   if (!of_joint) of_joint = find_kind(joint_force_kinds, kind);
   if (of_joint) {
@@ -233,6 +274,8 @@ Sensor find_output(const Model& model, const std::string& name) {
     out.index = find_element(name, "joint", element, model.joint_names);
     return out;
   }
+
+  // Of a subtree, an actuator, an equality.
   if (const Kind* k = find_kind(subtree_kinds, kind)) {
     out.type = k->type;
     out.index = find_element(name, "body", element, model.body_names);
@@ -248,6 +291,8 @@ Sensor find_output(const Model& model, const std::string& name) {
     out.index = find_element(name, "equality", element, names_of(model.equalities));
     return out;
   }
+
+  // None of these: the message lists all kinds.
   static const std::vector<std::string> kinds{"position",
                                               "orientation",
                                               "velocity",
@@ -268,7 +313,8 @@ Sensor find_output(const Model& model, const std::string& name) {
                                               "torque",
                                               "sensor"};
   std::string listed;
-  for (const std::string& known : kinds) listed += (listed.empty() ? "" : ", ") + known;
+  for (const std::string& known : kinds)
+    listed += (listed.empty() ? "" : ", ") + known;
   const std::vector<std::string> guess = similar_names(kind, kinds);
   checks::fail("output '" + name + "'", "unknown kind '" + kind + "'" +
                                             (guess.empty() ? "" : ", did you mean '" + guess[0] + "'?") +
@@ -277,14 +323,18 @@ Sensor find_output(const Model& model, const std::string& name) {
 
 std::vector<std::string> output_names(const Model& model) {
   std::vector<std::string> out;
+
+  // Every kind with every element that it may have.
   const auto add = [&](const auto& kinds, const std::vector<std::string>& elements) {
     for (const Kind& kind : kinds)
-      for (const std::string& element : elements) out.push_back(std::string(kind.name) + "/" + element);
+      for (const std::string& element : elements)
+        out.push_back(std::string(kind.name) + "/" + element);
   };
   add(frame_kinds, frame_elements(model));
   add(joint_kinds, model.joint_names);
   add(subtree_kinds, model.body_names);
-  for (const Sensor& s : model.sensors) out.push_back("sensor/" + s.name);
+  for (const Sensor& s : model.sensors)
+    out.push_back("sensor/" + s.name);
   return out;
 }
 
@@ -307,7 +357,9 @@ std::vector<std::string> force_output_names(const Model& model) {
   // What a sensor on any frame of a moving body feels.
   for (const Kind& kind : frame_force_kinds)
     for (const std::string& element : frame_elements(model))
-      if (model.body_tree[find_frame(model, element)->body] >= 0) add(kind.name, element);
+      if (model.body_tree[find_frame(model, element)->body] >= 0) {
+        add(kind.name, element);
+      }
 
   // Joints that have limits or dry friction, equalities, actuators.
   for (int j = 0; j < model.num_joints; ++j)
@@ -317,18 +369,23 @@ std::vector<std::string> force_output_names(const Model& model) {
     if (std::any_of(first, first + joint_velocity_size(model, j), [](double f) { return f > 0; }))
       add("joint_friction_force", model.joint_names[j]);
   }
-  for (const Equality& e : model.equalities) add("equality_force", e.name);
-  for (const Actuator& a : model.actuators) add("actuator_force", a.name);
+  for (const Equality& e : model.equalities)
+    add("equality_force", e.name);
+  for (const Actuator& a : model.actuators)
+    add("actuator_force", a.name);
   return out;
 }
 
 OutputSet::OutputSet(const Model& model, const std::vector<std::string>& names) {
+  // Readings lie one after the other, once as values and once in the tangent space.
   for (const std::string& name : names) {
     if (std::any_of(items_.begin(), items_.end(), [&](const Item& i) { return i.sensor.name == name; }))
       checks::fail("output '" + name + "'", "is listed twice");
     Item item{find_output(model, name), size_, 0, tangent_size_, 0};
-    item.size = sensor_size(model, item.sensor), item.tangent_size = sensor_tangent_size(model, item.sensor);
-    size_ += item.size, tangent_size_ += item.tangent_size;
+    item.size = sensor_size(model, item.sensor);
+    item.tangent_size = sensor_tangent_size(model, item.sensor);
+    size_ += item.size;
+    tangent_size_ += item.tangent_size;
     items_.push_back(std::move(item));
   }
 }

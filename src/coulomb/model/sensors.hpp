@@ -70,8 +70,10 @@ struct Sensor {
   Frame frame;
   std::optional<Frame> reference;
   int index = -1;  ///< of the joint, the actuator, the equality, the subtree's root body, the touch sensor's site
-  std::optional<std::vector<int>>
-      geometries;     ///< contact_force: of these alone; unset: of the frame's geometry or body
+
+  /// contact_force: of these alone; unset: of the frame's geometry or body
+  std::optional<std::vector<int>> geometries;
+
   double cutoff = 0;  ///< > 0: readings are clamped to +-cutoff (forces of contacts and limits: from above)
 };
 
@@ -97,7 +99,10 @@ class OutputSet {
 
   struct Item {
     Sensor sensor;  ///< name: as asked for
-    int first = 0, size = 0, first_tangent = 0, tangent_size = 0;
+    int first = 0;
+    int size = 0;
+    int first_tangent = 0;
+    int tangent_size = 0;
   };
   const std::vector<Item>& items() const { return items_; }
   int size() const { return size_; }
@@ -105,7 +110,8 @@ class OutputSet {
 
  private:
   std::vector<Item> items_;
-  int size_ = 0, tangent_size_ = 0;
+  int size_ = 0;
+  int tangent_size_ = 0;
 };
 
 }  // namespace coulomb

@@ -1,4 +1,4 @@
-// compliance/<geometry>: velocity per normal impulse; those of a pair add. s = lambda_N on the normal rows.
+// compliance/<geometry>: velocity per normal impulse; those of a pair add. s = lambda_N on the normal rows, docs/theory.md (P4).
 #include "coulomb/model/checks.hpp"
 #include "coulomb/parameters/parameter_kind.hpp"
 
@@ -19,9 +19,12 @@ class ComplianceKind : public ParameterKind {
   }
   void right_hand_sides(const ParameterContext& context, const ParameterElement& e, RightHandSide* out) const override {
     const Model& m = context.model;
+
+    // Compliant rows of contacts that the geometry takes part in.
     if (context.rows.compliance.empty()) return;
     for (const BodyRows& b : context.rows.body_rows) {
       if (b.contact < 0 || context.inactive[b.block]) continue;
+
       const int pair = context.contacts[b.contact].pair;
       if (m.pair_a[pair] != e.index && m.pair_b[pair] != e.index) continue;
       out[0].rows.push_back({b.row + 2, context.lambda[b.row + 2]});

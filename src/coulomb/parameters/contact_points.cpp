@@ -11,6 +11,7 @@ class ContactPointsKind : public ParameterKind {
   const char* name() const override { return "contact_points"; }
   const char* unit() const override { return "m"; }
   std::vector<ParameterElement> elements(const Model& model) const override {
+    // Geometries without points of their own have no such parameter.
     std::vector<ParameterElement> out;
     for (const ParameterElement& e : all_geometries(model, 0))
       if (const int n = model.first_contact_point(e.index + 1) - model.first_contact_point(e.index); n > 0)
@@ -18,17 +19,21 @@ class ContactPointsKind : public ParameterKind {
     return out;
   }
   void read(const Model& model, const ParameterElement& e, double* values) const override {
-    for (int k = 0; k < e.size; ++k) values[k] = model.contact_points[3 * model.first_contact_point(e.index) + k];
+    for (int k = 0; k < e.size; ++k)
+      values[k] = model.contact_points[3 * model.first_contact_point(e.index) + k];
   }
   void write(Model& model, const ParameterElement& e, const double* values, const std::string& what) const override {
     checks::finite(what, values, e.size);
-    for (int k = 0; k < e.size; ++k) model.contact_points[3 * model.first_contact_point(e.index) + k] = values[k];
+    for (int k = 0; k < e.size; ++k)
+      model.contact_points[3 * model.first_contact_point(e.index) + k] = values[k];
   }
   void right_hand_sides(const ParameterContext& context, const ParameterElement& e, RightHandSide* out) const override {
     const GeometryPose pose(context, e.index);
     for (const BodyRows& b : context.rows.body_rows) {
       if (b.contact < 0 || context.inactive[b.block]) continue;
       const Contact& contact = context.contacts[b.contact];
+
+      // Along each axis the contact moves as its point does.
       const int first = first_scalar(context.model, contact, e);
       for (int axis = 0; first >= 0 && axis < 3; ++axis) {
         const ShapeMotion motion = moved(contact, pose, axis);
@@ -42,7 +47,8 @@ class ContactPointsKind : public ParameterKind {
     if (first < 0) return;
     const GeometryPose pose(model, dynamics, e.index);
     out.resize(e.size);
-    for (int axis = 0; axis < 3; ++axis) out[first + axis] = moved(contact, pose, axis);
+    for (int axis = 0; axis < 3; ++axis)
+      out[first + axis] = moved(contact, pose, axis);
   }
 
  private:
@@ -51,6 +57,8 @@ class ContactPointsKind : public ParameterKind {
     const int point = contact.contact_point - model.first_contact_point(e.index);
     return contact.contact_point >= 0 && point >= 0 && 3 * point < e.size ? 3 * point : -1;
   }
+
+  /// How the contact moves with its point along one axis of the geometry.
   static ShapeMotion moved(const Contact& contact, const GeometryPose& pose, int axis) {
     const double u[3] = {pose.rotation[axis], pose.rotation[3 + axis], pose.rotation[6 + axis]};
     ShapeMotion motion;

@@ -12,15 +12,19 @@ class DofKind : public ParameterKind {
  public:
   std::vector<ParameterElement> elements(const Model& model) const override { return all_joints(model); }
   void read(const Model& model, const ParameterElement& e, double* values) const override {
-    for (int i = 0; i < e.size; ++i) values[i] = array(const_cast<Model&>(model))[model.joint_v[e.index] + i];
+    for (int i = 0; i < e.size; ++i)
+      values[i] = array(const_cast<Model&>(model))[model.joint_v[e.index] + i];
   }
   void write(Model& model, const ParameterElement& e, const double* values, const std::string& what) const override {
+    // All values are checked before any changes.
     for (int i = 0; i < e.size; ++i)
       checks::not_negative(what + (e.size > 1 ? "[" + std::to_string(i) + "]" : ""), values[i]);
-    for (int i = 0; i < e.size; ++i) array(model)[model.joint_v[e.index] + i] = values[i];
+    for (int i = 0; i < e.size; ++i)
+      array(model)[model.joint_v[e.index] + i] = values[i];
   }
   void right_hand_sides(const ParameterContext& context, const ParameterElement& e, RightHandSide* out) const override {
-    for (int i = 0; i < e.size; ++i) entry(context, context.model.joint_v[e.index] + i, out[i]);
+    for (int i = 0; i < e.size; ++i)
+      entry(context, context.model.joint_v[e.index] + i, out[i]);
   }
 
  protected:
@@ -28,6 +32,7 @@ class DofKind : public ParameterKind {
   virtual void entry(const ParameterContext& context, int dof, RightHandSide& out) const = 0;
 };
 
+/// -h v+, since dampers act at the end of the step.
 class DampingKind : public DofKind {
   const char* name() const override { return "joint_damping"; }
   const char* unit() const override { return "N s/m or N m s/rad"; }
@@ -37,12 +42,14 @@ class DampingKind : public DofKind {
   }
 };
 
+/// -h a, and what the armature changes of the joint's spin.
 class ArmatureKind : public DofKind {
   const char* name() const override { return "armature"; }
   const char* unit() const override { return "kg or kg m^2"; }
   std::vector<double>& array(Model& model) const override { return model.dof_armature; }
   void entry(const ParameterContext& context, int dof, RightHandSide& out) const override {
     out.dofs.push_back({dof, -context.options.timestep * context.acceleration[dof]});
+
     if (!context.spins) return;
     for (const SpinDerivative& spin : *context.spins)
       if (dof >= spin.dof && dof < spin.dof + 3)
@@ -50,12 +57,14 @@ class ArmatureKind : public DofKind {
   }
 };
 
+/// Dry friction moves with its bound, where it is at one.
 class JointFrictionKind : public DofKind {
   const char* name() const override { return "joint_friction"; }
   const char* unit() const override { return "N or N m"; }
   std::vector<double>& array(Model& model) const override { return model.dof_dry_friction; }
   void entry(const ParameterContext& context, int dof, RightHandSide& out) const override {
     for (const DofRow& row : context.rows.dof_rows) {
+      // The box of this dof.
       if (row.dof[0] != dof || context.rows.blocks[row.block].type != BlockType::box) continue;
       const Mode mode = context.modes[row.block];
       if (mode == Mode::upper) out.dofs.push_back({dof, context.options.timestep});
@@ -64,12 +73,14 @@ class JointFrictionKind : public DofKind {
   }
 };
 
+/// A spring's force is proportional to its stiffness.
 class StiffnessKind : public ParameterKind {
   const char* name() const override { return "joint_stiffness"; }
   const char* unit() const override { return "N/m or N m/rad"; }
   std::vector<ParameterElement> elements(const Model& model) const override {
     std::vector<ParameterElement> out = all_joints(model);
-    for (ParameterElement& e : out) e.size = 1;
+    for (ParameterElement& e : out)
+      e.size = 1;
     return out;
   }
   void read(const Model& model, const ParameterElement& e, double* values) const override {
@@ -83,6 +94,7 @@ class StiffnessKind : public ParameterKind {
   void right_hand_sides(const ParameterContext& context, const ParameterElement& e, RightHandSide* out) const override {
     JointForces unit(context.model);
     add_unit_spring(context.model, e.index, context.q, unit);
+
     const int first = context.model.joint_v[e.index];
     for (int d = first; d < first + joint_num_dofs(context.model.joint_type[e.index]); ++d)
       out[0].dofs.push_back({d, context.options.timestep * unit.tau[d]});

@@ -10,17 +10,24 @@
 namespace coulomb {
 namespace {
 
+/// The body belongs to the subtree; -1: there is none.
 bool inside(const Model& model, int subtree, int body) {
   return subtree >= 0 && body >= subtree && body < model.body_subtree_end[subtree];
 }
 
+/// Adds how a contact moves with a twist of body A (side 0) or B (1) about the tree's reference point.
 void add_twist(const Model& model, const DynamicsWorkspace& dynamics, const Contact& contact,
                const ContactMotion& motion, int side, const double* twist, ContactChange& out) {
-  double arm[3], at[6];
+  double arm[3];
+  double at[6];
+
+  // The twist at the contact's point.
   relative_point(model, dynamics, side == 0 ? contact.body_a : contact.body_b, contact.point, arm);
   copy3(twist, at);
   copy3(twist + 3, at + 3);
   add_cross3(at + 3, arm, at);
+
+  // As the surfaces move (G5).
   for (int c = 0; c < 6; ++c) {
     for (int i = 0; i < 3; ++i) {
       out.point[i] += motion.dpoint[i][6 * side + c] * at[c];
@@ -34,17 +41,26 @@ void add_twist(const Model& model, const DynamicsWorkspace& dynamics, const Cont
 
 double row_change(const Model& model, const DynamicsWorkspace& dynamics, const OutputRow& row,
                   const FrameMotion& motion) {
+  // A joint's limit that moves.
   double change =
       row.joint >= 0 && row.joint == motion.joint ? motion.dlower * row.dlower + motion.dupper * row.dupper : 0.0;
+
   const Spatial xi = load6(motion.xi);
   for (const OutputRow::Term& term : row.terms) {
+    // A subtree that is displaced turns its columns, but not those that carry it.
     if (inside(model, motion.subtree, term.body)) {
-      const Spatial V = load6(dynamics.body_twist.data() + 8 * term.body),
-                    before = load6(dynamics.body_twist.data() + 8 * model.body_parent[motion.subtree]);
+      const Spatial V = load6(dynamics.body_twist.data() + 8 * term.body);
+      const Spatial before = load6(dynamics.body_twist.data() + 8 * model.body_parent[motion.subtree]);
       const bool root = model.body_tree[model.body_parent[motion.subtree]] < 0;
       change += dot(load6(term.G), xi) + dot(load6(term.H), cross_motion(xi, root ? V : V - before));
     }
-    if (motion.geometry >= 0 && term.geometry == motion.geometry) change += dot(load6(term.G), xi);
+
+    // A geometry on its body.
+    if (motion.geometry >= 0 && term.geometry == motion.geometry) {
+      change += dot(load6(term.G), xi);
+    }
+
+    // A centre of mass in its body, or a mass.
     if (motion.body >= 0 && term.body == motion.body && term.at_com) {
       double shift[3];
       rotate(dynamics.body_rotation.data() + 9 * term.body, motion.dcom, shift);
@@ -56,6 +72,7 @@ double row_change(const Model& model, const DynamicsWorkspace& dynamics, const O
 
 void add_output_parameters(const Model& model, const DynamicsWorkspace& dynamics, const std::vector<OutputRow>& rows,
                            const ParameterSet& set, double* out, int stride) {
+  // Every scalar moves frames, and every row feels those that its terms are of.
   std::vector<FrameMotion> motions;
   for (const ParameterSet::Item& item : set.items()) {
     motions.clear();
@@ -68,6 +85,7 @@ void add_output_parameters(const Model& model, const DynamicsWorkspace& dynamics
 
 void add_contact_columns(const Model& model, const DynamicsWorkspace& dynamics, const Contact& contact,
                          const ContactMotion& motion, ContactChange* by_q) {
+  // By the dofs of both bodies.
   for (int side = 0; side < 2; ++side) {
     const int last = model.body_last_dof[side == 0 ? contact.body_a : contact.body_b];
     if (last < 0) continue;
@@ -79,18 +97,23 @@ void add_contact_columns(const Model& model, const DynamicsWorkspace& dynamics, 
 
 void add_contact_columns(const Model& model, const DynamicsWorkspace& dynamics, const Contact& contact,
                          const ContactMotion& motion, const ParameterSet& set, ContactChange* by_parameters) {
+  // Scalars move frames that carry the surfaces ...
   std::vector<FrameMotion> motions;
   std::vector<ShapeMotion> shapes;
   for (const ParameterSet::Item& item : set.items()) {
-    motions.clear(), shapes.clear();
+    motions.clear();
+    shapes.clear();
     item.kind->frame_motions(model, dynamics, item.element, motions);
+
     for (std::size_t k = 0; k < motions.size(); ++k)
       for (int side = 0; side < 2; ++side) {
-        const int body = side == 0 ? contact.body_a : contact.body_b,
-                  geometry = side == 0 ? contact.geometry_a : contact.geometry_b;
+        const int body = side == 0 ? contact.body_a : contact.body_b;
+        const int geometry = side == 0 ? contact.geometry_a : contact.geometry_b;
         if (inside(model, motions[k].subtree, body) || (motions[k].geometry >= 0 && motions[k].geometry == geometry))
           add_twist(model, dynamics, contact, motion, side, motions[k].xi, by_parameters[item.first + k]);
       }
+
+    // ... or the surfaces themselves.
     item.kind->surface_motions(model, dynamics, contact, item.element, shapes);
     for (std::size_t k = 0; k < shapes.size(); ++k) {
       ContactChange& out = by_parameters[item.first + k];

@@ -16,9 +16,11 @@ struct FrameMotion {
   int geometry = -1;                  ///< geometry that is displaced by xi in its body
   double xi[6] = {0, 0, 0, 0, 0, 0};  ///< twist, world axes, about the reference point of the body's tree
   int body = -1;                      ///< whose mass and centre of mass (in the body's frame) change
-  double dmass = 0, dcom[3] = {0, 0, 0};
+  double dmass = 0;
+  double dcom[3] = {0, 0, 0};
   int joint = -1;  ///< whose limits change
-  double dlower = 0, dupper = 0;
+  double dlower = 0;
+  double dupper = 0;
 };
 
 /// Change of an output's row.
@@ -31,7 +33,9 @@ void add_output_parameters(const Model& model, const DynamicsWorkspace& dynamics
 
 /// The motion of a contact for unit twists of its bodies, and how its bodies' or its geometries' displacement moves it.
 struct ContactChange {
-  double point[3] = {0, 0, 0}, normal[3] = {0, 0, 0}, depth = 0;
+  double point[3] = {0, 0, 0};
+  double normal[3] = {0, 0, 0};
+  double depth = 0;
 };
 /// Columns of a contact by dq (nv, zeroed by the caller) and by the scalars of a set (zeroed).
 void add_contact_columns(const Model& model, const DynamicsWorkspace& dynamics, const Contact& contact,

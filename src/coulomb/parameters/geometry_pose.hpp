@@ -7,7 +7,9 @@
 namespace coulomb {
 
 struct GeometryPose {
-  double position[3], rotation[9];  ///< world from geometry, row major
+  /// world from geometry, row major
+  double position[3];
+  double rotation[9];
 
   GeometryPose(const ParameterContext& context, int geometry)
       : GeometryPose(context.model, context.dynamics, geometry) {}

@@ -1,4 +1,5 @@
-// joint_limits/<joint>: (lower, upper) of a limited hinge or slide, (largest angle) of a limited ball; s = slope of the bias.
+// joint_limits/<joint>: (lower, upper) of a limited hinge or slide, (largest angle) of a limited ball; s = slope of the bias,
+// docs/theory.md (P7).
 #include <cmath>
 
 #include "coulomb/model/checks.hpp"
@@ -15,6 +16,8 @@ class JointLimitsKind : public ParameterKind {
     for (int j = 0; j < model.num_joints; ++j) {
       if (!model.joint_limited[j] || model.joint_type[j] == JointType::free) continue;
       const bool ball = model.joint_type[j] == JointType::ball;
+
+      // A side without limit has no number that could change.
       if (!ball && !(std::isfinite(model.joint_lower[j]) && std::isfinite(model.joint_upper[j]))) continue;
       out.push_back({model.joint_names[j], j, ball ? 1 : 2});
     }
@@ -25,9 +28,12 @@ class JointLimitsKind : public ParameterKind {
     values[e.size - 1] = model.joint_upper[e.index];
   }
   void write(Model& model, const ParameterElement& e, const double* values, const std::string& what) const override {
-    if (e.size == 1) checks::positive(what, values[0]);
+    // The interval may be a point, not empty.
+    if (e.size == 1)
+      checks::positive(what, values[0]);
     else if (!(values[0] <= values[1]))
       checks::fail(what, "lower limit " + checks::text(values[0]) + " exceeds upper limit " + checks::text(values[1]));
+
     if (e.size == 2) model.joint_lower[e.index] = values[0];
     model.joint_upper[e.index] = values[e.size - 1];
   }
@@ -36,7 +42,9 @@ class JointLimitsKind : public ParameterKind {
     for (const DofRow& row : context.rows.dof_rows) {
       if (context.rows.blocks[row.block].type != BlockType::limit || m.dof_joint[row.dof[0]] != e.index) continue;
       if (context.inactive[row.block]) continue;
-      const bool upper = e.size == 1 || row.coefficient[0] < 0;  // phi = q - lower, or upper - q
+
+      // The gap is phi = q - lower, or upper - q.
+      const bool upper = e.size == 1 || row.coefficient[0] < 0;
       out[upper ? e.size - 1 : 0].rows.push_back({row.row, upper ? row.dbias_dphi : -row.dbias_dphi});
     }
   }

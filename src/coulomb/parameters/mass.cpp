@@ -1,4 +1,4 @@
-// mass/<body>: kg; the centre of mass and the rotational inertia about it stay.
+// mass/<body>: kg; the centre of mass and the rotational inertia about it stay. docs/theory.md (P2), (P3).
 #include "coulomb/model/checks.hpp"
 #include "coulomb/parameters/inertial.hpp"
 
@@ -17,6 +17,7 @@ class MassKind : public ParameterKind {
     model.body_mass[e.index] = values[0];
   }
   void right_hand_sides(const ParameterContext& context, const ParameterElement& e, RightHandSide* out) const override {
+    // A point mass at the centre of mass.
     const double* c = context.model.body_com.data() + 3 * e.index;
     InertiaChange change{1, {c[0], c[1], c[2]}, {}};
     add_outer(1, c, c, change.second);
@@ -25,7 +26,8 @@ class MassKind : public ParameterKind {
   void frame_motions(const Model&, const DynamicsWorkspace&, const ParameterElement& e,
                      std::vector<FrameMotion>& out) const override {
     FrameMotion motion;
-    motion.body = e.index, motion.dmass = 1;
+    motion.body = e.index;
+    motion.dmass = 1;
     out.push_back(motion);
   }
 };

@@ -12,16 +12,21 @@ std::string full_name(const ParameterKind& kind, const ParameterElement& element
   return element.name.empty() ? kind.name() : std::string(kind.name()) + "/" + element.name;
 }
 
+/// Inputs of a step, which users may take for parameters.
 bool is_input(const std::string& name) {
   for (const char* input : {"q", "v", "u", "tau", "q0", "v0"})
     if (name == input) return true;
   return false;
 }
 
+/// The kind and the element of a name; throws with names that are alike.
 std::pair<const ParameterKind*, ParameterElement> find(const Model& model, const std::string& name) {
+  // Split at the first slash.
   const std::size_t slash = name.find('/');
-  const std::string kind_name = name.substr(0, slash),
-                    element_name = slash == std::string::npos ? "" : name.substr(slash + 1);
+  const std::string kind_name = name.substr(0, slash);
+  const std::string element_name = slash == std::string::npos ? "" : name.substr(slash + 1);
+
+  // Of a known kind, the element is looked for ...
   std::vector<std::string> kinds;
   for (const auto& kind : parameter_kinds()) {
     kinds.push_back(kind->name());
@@ -31,16 +36,22 @@ std::pair<const ParameterKind*, ParameterElement> find(const Model& model, const
       if (e.name == element_name) return {kind.get(), e};
       elements.push_back(full_name(*kind, e));
     }
+
     const std::string what = "parameter '" + name + "'";
-    if (elements.empty()) checks::fail(what, "this model has no parameter of kind " + kind_name);
+    if (elements.empty()) {
+      checks::fail(what, "this model has no parameter of kind " + kind_name);
+    }
     checks::fail(what, no_such("element", name, elements));
   }
+
+  // ... else the message says what there is.
   if (is_input(name))
     checks::fail(
         "parameter '" + name + "'",
         "is an input of the step, no parameter: its derivative comes unasked (derivatives: A, B, B_tau; vjp: q, v, u, "
         "tau); Rollout.jacobian takes 'q0', 'v0', 'u', 'tau', derivatives of outputs and contacts 'q', 'v', 'u', "
         "'tau'");
+
   const std::vector<std::string> guess = similar_names(kind_name, kinds);
   checks::fail("parameter '" + name + "'",
                "unknown kind '" + kind_name + "'" + (guess.empty() ? "" : ", did you mean '" + guess[0] + "'?") +
@@ -66,6 +77,8 @@ std::shared_ptr<const Model> with_parameters(const Model& model, const Parameter
   for (const auto& [name, value] : values) {
     const auto [kind, element] = find(model, name);
     const std::string what = "parameter '" + name + "'";
+
+    // Of the right size, finite, and what the kind can have.
     if (static_cast<int>(value.size()) != element.size)
       checks::fail(what, "got " + std::to_string(value.size()) + " values, expected " + std::to_string(element.size));
     checks::finite(what, value.data(), element.size);
@@ -78,6 +91,8 @@ ParameterSet::ParameterSet(const Model& model, const std::vector<std::string>& n
   for (const std::string& name : names) {
     if (std::any_of(items_.begin(), items_.end(), [&](const Item& i) { return i.name == name; }))
       checks::fail("parameter '" + name + "'", "is listed twice");
+
+    // Scalars lie one after the other, in the order of the names.
     const auto [kind, element] = find(model, name);
     items_.push_back({name, kind, element, size_});
     size_ += element.size;
@@ -85,7 +100,8 @@ ParameterSet::ParameterSet(const Model& model, const std::vector<std::string>& n
 }
 
 void ParameterSet::read(const Model& model, double* values) const {
-  for (const Item& item : items_) item.kind->read(model, item.element, values + item.first);
+  for (const Item& item : items_)
+    item.kind->read(model, item.element, values + item.first);
 }
 
 }  // namespace coulomb

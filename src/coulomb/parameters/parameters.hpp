@@ -11,7 +11,10 @@
 namespace coulomb {
 
 struct ParameterInfo {
-  std::string name, unit;  ///< "mass/box", "kg"; "gravity" and "timestep" have no element
+  /// "mass/box", "kg"; "gravity" and "timestep" have no element
+  std::string name;
+  std::string unit;
+
   std::vector<double> value;
 };
 

@@ -5,31 +5,44 @@ namespace coulomb {
 const std::vector<std::unique_ptr<ParameterKind>>& parameter_kinds() {
   static const std::vector<std::unique_ptr<ParameterKind>> kinds = [] {
     std::vector<std::unique_ptr<ParameterKind>> k;
+
+    // Bodies.
     k.push_back(make_mass());
     k.push_back(make_com());
     k.push_back(make_inertia());
+
+    // Contact.
     k.push_back(make_friction());
     k.push_back(make_restitution());
     k.push_back(make_compliance());
+
+    // Geometry.
     k.push_back(make_joint_placement());
     k.push_back(make_geometry_placement());
     k.push_back(make_size());
     k.push_back(make_vertices());
+
+    // Joints.
     k.push_back(make_joint_stiffness());
     k.push_back(make_joint_damping());
     k.push_back(make_armature());
     k.push_back(make_joint_friction());
     k.push_back(make_joint_limits());
+
+    // The world and motors.
     k.push_back(make_gravity());
     k.push_back(make_timestep());
     k.push_back(make_actuator_gain());
     k.push_back(make_actuator_kp());
     k.push_back(make_actuator_kd());
+
+    // Penalty contact.
     k.push_back(make_contact_stiffness());
     k.push_back(make_contact_damping());
     k.push_back(make_contact_friction_stiffness());
     k.push_back(make_contact_scale());
     k.push_back(make_contact_points());
+
     return k;
   }();
   return kinds;
@@ -44,7 +57,8 @@ std::vector<ParameterElement> moving_bodies(const Model& model, int size) {
 
 std::vector<ParameterElement> all_geometries(const Model& model, int size) {
   std::vector<ParameterElement> out;
-  for (int g = 0; g < model.num_geometries; ++g) out.push_back({model.geometry_names[g], g, size});
+  for (int g = 0; g < model.num_geometries; ++g)
+    out.push_back({model.geometry_names[g], g, size});
   return out;
 }
 
@@ -57,11 +71,14 @@ std::vector<ParameterElement> all_joints(const Model& model) {
 
 void refresh_pairs(Model& m) {
   for (std::size_t p = 0; p < m.pair_a.size(); ++p) {
+    // Materials of the pair, for contact that is exact ...
     const PairMaterial material =
         combine_materials(m.geometry_materials[m.pair_a[p]], m.geometry_materials[m.pair_b[p]], m.pair_overrides[p]);
     m.pair_friction[p] = material.friction;
     m.pair_restitution[p] = material.restitution;
     m.pair_compliance[p] = material.compliance;
+
+    // ... and for penalty contact.
     m.pair_penalty[p] =
         combine_penalty(m.geometry_materials[m.pair_a[p]].penalty, m.geometry_materials[m.pair_b[p]].penalty);
   }

@@ -14,17 +14,23 @@ class RestitutionKind : public ParameterKind {
     values[0] = model.geometry_restitution[e.index];
   }
   void write(Model& model, const ParameterElement& e, const double* values, const std::string& what) const override {
-    if (!(values[0] >= 0 && values[0] <= 1)) checks::fail(what, checks::text(values[0]) + " is outside [0, 1]");
+    if (!(values[0] >= 0 && values[0] <= 1)) {
+      checks::fail(what, checks::text(values[0]) + " is outside [0, 1]");
+    }
     model.geometry_restitution[e.index] = values[0];
     model.geometry_materials[e.index].restitution = values[0];
     refresh_pairs(model);
   }
   void right_hand_sides(const ParameterContext& context, const ParameterElement& e, RightHandSide* out) const override {
     const Model& m = context.model;
+
+    // Contacts that bounce by the coefficient of their pair; others have a rebound of their own.
     for (const BodyRows& b : context.rows.body_rows) {
       if (b.contact < 0 || b.restitution <= 0 || context.inactive[b.block]) continue;
       const int pair = context.contacts[b.contact].pair;
-      if (b.restitution != m.pair_restitution[pair]) continue;  // a rebound of its own
+      if (b.restitution != m.pair_restitution[pair]) continue;
+
+      // The larger coefficient of two geometries counts.
       const PairMaterial material = combine_materials(m.geometry_materials[m.pair_a[pair]],
                                                       m.geometry_materials[m.pair_b[pair]], m.pair_overrides[pair]);
       if (!owns(material.restitution_owner, m.pair_a[pair] == e.index, m.pair_b[pair] == e.index)) continue;

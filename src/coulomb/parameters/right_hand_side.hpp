@@ -23,11 +23,19 @@ struct RightHandSide {
     double value;
   };
   std::vector<Wrench> wrenches;
-  std::vector<Entry> dofs, rows;  ///< direct entries of r and of s
-  std::vector<Entry> impulses;    ///< direct changes p of lambda, whose J^T p and R p are in r and s already
-  double timestep = 0;            ///< dh/dtheta: q+ = q (+) h v+ depends on it directly
 
-  void clear() { wrenches.clear(), dofs.clear(), rows.clear(), impulses.clear(), timestep = 0; }
+  std::vector<Entry> dofs;      ///< direct entries of r
+  std::vector<Entry> rows;      ///< direct entries of s
+  std::vector<Entry> impulses;  ///< direct changes p of lambda, whose J^T p and R p are in r and s already
+  double timestep = 0;          ///< dh/dtheta: q+ = q (+) h v+ depends on it directly
+
+  void clear() {
+    wrenches.clear();
+    dofs.clear();
+    rows.clear();
+    impulses.clear();
+    timestep = 0;
+  }
   void add_wrench(int body, const double* linear, const double* angular, double sign = 1);
 };
 
@@ -43,9 +51,17 @@ struct ParameterContext {
   const RowDerivatives& derivatives;  ///< of the active rows
   const std::vector<unsigned char>& inactive;
   RowVelocities velocities;
-  const double *body_twist, *body_twist_plus;                ///< num_bodies x 8, at v and at v+
-  const double *q, *v, *u, *v_plus, *acceleration, *lambda;  ///< acceleration: (v+ - v - Delta) / h
-  const std::vector<double>& fext;                           ///< empty or num_bodies x 6
+
+  const double* body_twist;       ///< num_bodies x 8, at v
+  const double* body_twist_plus;  ///< num_bodies x 8, at v+
+  const double* q;
+  const double* v;
+  const double* u;
+  const double* v_plus;
+  const double* acceleration;  ///< nv: (v+ - v - Delta) / h
+  const double* lambda;
+
+  const std::vector<double>& fext;  ///< empty or num_bodies x 6
   const std::vector<Mode>& modes;
   const JointForces& joint_forces;
   const PenaltyForces* penalty = nullptr;              ///< contacts are its forces: see penalty_sides.hpp

@@ -12,6 +12,7 @@ namespace {
 class ServoKind : public ParameterKind {
  public:
   std::vector<ParameterElement> elements(const Model& model) const override {
+    // Actuators that are servos of that gain.
     std::vector<ParameterElement> out;
     for (int k = 0; k < model.nu; ++k)
       if (gain(model.actuators[k])) out.push_back({model.actuators[k].name, k, 1});
@@ -27,6 +28,8 @@ class ServoKind : public ParameterKind {
     const JointForces& forces = context.joint_forces;
     const int first = context.model.joint_v[actuator.joint];
     const int num_dofs = joint_num_dofs(context.model.joint_type[actuator.joint]);
+
+    // The derivative by the gain, over the joint's dofs.
     for (int i = 0; i < num_dofs; ++i) {
       const std::size_t at = std::size_t(6) * e.index + i;
       const double dtau = derivative(actuator, forces.dtau_dgain[at], forces.dtau_dbias[at],
@@ -63,10 +66,13 @@ class VelocityGainKind : public ServoKind {
   std::optional<double> gain(const Actuator& actuator) const override { return servo_gains(actuator).kd; }
 
   void write(Model& model, const ParameterElement& e, const double* values, const std::string& what) const override {
+    // A velocity servo has kd in its gain as well.
     Actuator& actuator = model.actuators[e.index];
     const bool in_gain = actuator.bias[1] == 0;
-    if (in_gain) checks::positive(what, values[0]);
-    else checks::not_negative(what, values[0]);
+    if (in_gain)
+      checks::positive(what, values[0]);
+    else
+      checks::not_negative(what, values[0]);
     if (in_gain) actuator.gain[0] = values[0];
     actuator.bias[2] = -values[0];
   }

@@ -8,22 +8,29 @@
 namespace coulomb {
 
 void StateOutputs::move_to(const double* q, const double* v) {
-  q_ = q, v_ = v;
+  q_ = q;
+  v_ = v;
   kinematics(*model_, q, ws_);
   velocities(*model_, v, ws_);
 }
 
 void StateOutputs::read(const OutputSet& outputs, double* readings) const {
   for (const OutputSet::Item& item : outputs.items()) {
-    if (is_force(item.sensor.type)) readings[item.first] = 0;
-    else read_output(*model_, ws_, q_, v_, item.sensor, readings + item.first);
+    // Forces belong to a step: at a state alone they read zero.
+    if (is_force(item.sensor.type))
+      readings[item.first] = 0;
+    else
+      read_output(*model_, ws_, q_, v_, item.sensor, readings + item.first);
   }
 }
 
 void StateOutputs::columns(const OutputSet& outputs, double* by_q, double* by_v) {
-  const std::size_t nv = model_->nv, count = outputs.tangent_size() * nv;
+  const std::size_t nv = model_->nv;
+  const std::size_t count = outputs.tangent_size() * nv;
   std::fill_n(by_q, count, 0.0);
   std::fill_n(by_v, count, 0.0);
+
+  // Each row of a reading's tangent is one row of the matrix.
   for (const OutputSet::Item& item : outputs.items()) {
     if (is_force(item.sensor.type)) continue;
     linearize_output(*model_, ws_, q_, v_, item.sensor, rows_);
@@ -49,14 +56,20 @@ void StateOutputs::vjp(const OutputSet& outputs, const double* w, double* dq, do
   for (const OutputSet::Item& item : outputs.items()) {
     if (is_force(item.sensor.type)) continue;
     linearize_output(*model_, ws_, q_, v_, item.sensor, rows_);
+
+    // Its rows by q and by v, weighted.
     const double* weights = w + item.first_tangent;
-    for (std::size_t r = 0; r < rows_.size(); ++r) add_output_row(*model_, ws_, rows_[r], weights[r], dq, dv);
+    for (std::size_t r = 0; r < rows_.size(); ++r)
+      add_output_row(*model_, ws_, rows_[r], weights[r], dq, dv);
+
+    // And by parameters.
     if (!set || set->size() == 0) continue;
     const std::size_t size = set->size();
     scratch_.assign(rows_.size() * size, 0.0);
     add_output_parameters(*model_, ws_, rows_, *set, scratch_.data(), set->size());
     for (std::size_t r = 0; r < rows_.size(); ++r)
-      for (std::size_t k = 0; k < size; ++k) dparameters[k] += weights[r] * scratch_[r * size + k];
+      for (std::size_t k = 0; k < size; ++k)
+        dparameters[k] += weights[r] * scratch_[r * size + k];
   }
 }
 
@@ -97,6 +110,8 @@ std::vector<double> output_jacobian(const Model& model, const std::vector<double
   StateOutputs at = checked(model, q, v);
   const std::size_t rows = outputs.tangent_size();
   std::vector<double> out;
+
+  // By the state both halves come at once.
   if (wrt == "q" || wrt == "v") {
     columns = model.nv;
     std::vector<double> other(rows * model.nv);

@@ -26,7 +26,8 @@ class StateOutputs {
  private:
   const Model* model_;
   DynamicsWorkspace ws_;
-  const double *q_ = nullptr, *v_ = nullptr;
+  const double* q_ = nullptr;
+  const double* v_ = nullptr;
   std::vector<OutputRow> rows_;
   std::vector<double> scratch_;
 };

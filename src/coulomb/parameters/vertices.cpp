@@ -13,12 +13,16 @@
 namespace coulomb {
 namespace {
 
+/// The geometry as a shape in the world.
 Shape posed(const ParameterContext& context, int geometry) {
   const Model& m = context.model;
   const GeometryPose pose(context, geometry);
   Shape out;
-  out.type = m.geometry_type[geometry], out.size = &m.geometry_size[3 * geometry];
-  if (out.type == ShapeType::mesh) out.mesh = m.meshes[m.geometry_mesh[geometry]].get();
+  out.type = m.geometry_type[geometry];
+  out.size = &m.geometry_size[3 * geometry];
+  if (out.type == ShapeType::mesh) {
+    out.mesh = m.meshes[m.geometry_mesh[geometry]].get();
+  }
   copy3(pose.position, out.position);
   std::copy(pose.rotation, pose.rotation + 9, out.rotation);
   return out;
@@ -29,14 +33,19 @@ void add_share_changes(const ParameterContext& context, const BodyRows& b, bool 
   const ContactShare& share = context.penalty->shares[b.contact];
   if (share.kind == ContactShare::Kind::whole) return;
   const Contact& contact = context.contacts[b.contact];
-  const Shape shape_a = posed(context, contact.geometry_a), shape_b = posed(context, contact.geometry_b);
+
+  // The face of this mesh, as the reference or as the incident one.
+  const Shape shape_a = posed(context, contact.geometry_a);
+  const Shape shape_b = posed(context, contact.geometry_b);
   const Shape& own = of_a ? shape_a : shape_b;
   const int face = of_a == share.reference_on_a ? share.reference : share.incident;
+
   for (int k = 0; k < face_size(own, face); ++k) {
     const int vertex = face_vertex(own, face, k);
     double change[3];
     share_by_vertex(shape_a, shape_b, share, of_a, vertex, change);
-    for (int axis = 0; axis < 3; ++axis) add_share_change(context, b, change[axis], out[3 * vertex + axis]);
+    for (int axis = 0; axis < 3; ++axis)
+      add_share_change(context, b, change[axis], out[3 * vertex + axis]);
   }
 }
 
@@ -56,15 +65,20 @@ class VerticesKind : public ParameterKind {
   }
   void read(const Model& model, const ParameterElement& e, double* values) const override {
     const std::vector<double>& v = mesh(model, e.index).vertices;
-    for (int k = 0; k < e.size; ++k) values[k] = v[k];
+    for (int k = 0; k < e.size; ++k)
+      values[k] = v[k];
   }
   void write(Model& model, const ParameterElement& e, const double* values, const std::string& what) const override {
     const ConvexMesh& old = mesh(model, e.index);
     checks::finite(what, values, e.size);
+
+    // Small changes keep the faces; others are those of the hull.
     const std::vector<double> vertices(values, values + e.size);
     if (vertices == old.vertices) return;
     auto moved = move_vertices(old, vertices);
     if (moved == nullptr) moved = hull_in_order(vertices, old.name, what);
+
+    // Geometries that share the mesh keep the old one.
     bool shared = false;
     for (int g = 0; g < model.num_geometries; ++g)
       shared |= g != e.index && model.geometry_mesh[g] == model.geometry_mesh[e.index];
@@ -81,6 +95,8 @@ class VerticesKind : public ParameterKind {
       if (b.contact < 0 || context.inactive[b.block]) continue;
       const Contact& contact = context.contacts[b.contact];
       if (contact.geometry_a != e.index && contact.geometry_b != e.index) continue;
+
+      // The few vertices that carry the contact.
       MeshCarrier carrier;
       find_carrier(context.model, contact, contact.geometry_a == e.index, pose.position, pose.rotation, carrier);
       for (int k = 0; k < carrier.count(); ++k)
@@ -90,15 +106,21 @@ class VerticesKind : public ParameterKind {
           vertex_motion(contact, carrier, vertex, axis, motion);
           add_surface_motion(context, b, motion.dnormal, motion.dpoint, motion.ddistance, out[3 * vertex + axis]);
         }
-      if (context.penalty) add_share_changes(context, b, contact.geometry_a == e.index, out);
+
+      // Shares of two faces' common outline move with the vertices, too.
+      if (context.penalty) {
+        add_share_changes(context, b, contact.geometry_a == e.index, out);
+      }
     }
   }
   void surface_motions(const Model& model, const DynamicsWorkspace& dynamics, const Contact& contact,
                        const ParameterElement& e, std::vector<ShapeMotion>& out) const override {
     if (contact.geometry_a != e.index && contact.geometry_b != e.index) return;
     const GeometryPose pose(model, dynamics, e.index);
+
     MeshCarrier carrier;
     find_carrier(model, contact, contact.geometry_a == e.index, pose.position, pose.rotation, carrier);
+
     out.resize(e.size);
     for (int k = 0; k < carrier.count(); ++k)
       for (int axis = 0; axis < 3; ++axis)

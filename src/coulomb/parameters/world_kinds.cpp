@@ -1,5 +1,10 @@
-// docs/theory.md (P8). gravity (3, m/s^2): every body's weight, r = h sum J_b^T m g. timestep (1, s): everything that h multiplies,
-//   r = [M (v+ - v - Delta) - J^T lambda] / h + M dDelta/dh   (the residual of the step is zero),   s = -beta / h for position errors, and q+ = q (+) h v+.
+// docs/theory.md (P8). gravity (3, m/s^2): every body's weight, r = h sum J_b^T m g. timestep (1, s): everything that h
+// multiplies,
+//
+//   r = [M (v+ - v - Delta) - J^T lambda] / h + M dDelta/dh      the residual of the step is zero
+//   s = -beta / h for position errors
+//   q+ = q (+) h v+
+//
 // actuator_gain/<actuator>: the constant part of the gain (MuJoCo's gainprm[0]; a position servo's bias -kp is another number).
 #include "coulomb/dynamics/spatial.hpp"
 #include "coulomb/model/checks.hpp"
@@ -13,18 +18,23 @@ class GravityKind : public ParameterKind {
   const char* unit() const override { return "m/s^2"; }
   std::vector<ParameterElement> elements(const Model&) const override { return {{"", 0, 3}}; }
   void read(const Model& model, const ParameterElement&, double* values) const override {
-    for (int i = 0; i < 3; ++i) values[i] = model.gravity[i];
+    for (int i = 0; i < 3; ++i)
+      values[i] = model.gravity[i];
   }
   void write(Model& model, const ParameterElement&, const double* values, const std::string&) const override {
-    for (int i = 0; i < 3; ++i) model.gravity[i] = values[i];
+    for (int i = 0; i < 3; ++i)
+      model.gravity[i] = values[i];
   }
   void right_hand_sides(const ParameterContext& context, const ParameterElement&, RightHandSide* out) const override {
     const Model& m = context.model;
+
+    // The weight of every body by each component: its inertia times an acceleration.
     for (int b = 1; b < m.num_bodies; ++b) {
       if (m.body_last_dof[b] < 0) continue;
       for (int k = 0; k < 3; ++k) {
         Spatial up;
         (k == 0 ? up.linear.x : k == 1 ? up.linear.y : up.linear.z) = context.options.timestep;
+
         double weight[6];
         store6(weight, inertia_times(context.dynamics.inertia.data() + 12 * b, up));
         out[k].add_wrench(b, weight, weight + 3);
@@ -45,26 +55,50 @@ class TimestepKind : public ParameterKind {
   void right_hand_sides(const ParameterContext& context, const ParameterElement&, RightHandSide* out) const override {
     const Model& m = context.model;
     const double h = context.options.timestep;
-    std::vector<double> change(m.nv), r(m.nv), impulse(m.nv, 0.0), wrench(8 * m.nv + 8);
-    for (int d = 0; d < m.nv; ++d) change[d] = context.v_plus[d] - context.v[d];
+
+    // M (v+ - v - Delta)
+    std::vector<double> change(m.nv);
+    for (int d = 0; d < m.nv; ++d)
+      change[d] = context.v_plus[d] - context.v[d];
     if (context.spin_shift)
-      for (int d = 0; d < m.nv; ++d) change[d] -= context.spin_shift[d];
+      for (int d = 0; d < m.nv; ++d)
+        change[d] -= context.spin_shift[d];
+    std::vector<double> r(m.nv);
     multiply_mass(m, context.dynamics, change.data(), r.data());
+
+    // less J^T lambda, over h
+    std::vector<double> impulse(m.nv, 0.0);
+    std::vector<double> wrench(8 * m.nv + 8);
     if (context.rows.num_rows > 0)
       apply_rows_transposed(m, context.dynamics, context.rows, context.lambda, wrench.data(), impulse.data());
-    for (int d = 0; d < m.nv; ++d) out[0].dofs.push_back({d, (r[d] - impulse[d]) / h});
+    for (int d = 0; d < m.nv; ++d)
+      out[0].dofs.push_back({d, (r[d] - impulse[d]) / h});
+
+    // M dDelta/dh
     if (context.spins)
-      for (const SpinDerivative& spin : *context.spins) add_spin_column(context, spin, SpinDerivative::time, out[0]);
+      for (const SpinDerivative& spin : *context.spins)
+        add_spin_column(context, spin, SpinDerivative::time, out[0]);
+
+    // Biases of position errors are divided by h; those of bounces are not.
     for (const BodyRows& b : context.rows.body_rows)
       for (int i = 0; i < b.size; ++i)
         if (b.restitution == 0 && b.dbias_dphi != 0)
           out[0].rows.push_back({b.row + i, -context.rows.bias[b.row + i] / h});
     for (const DofRow& row : context.rows.dof_rows) {
-      if (row.dbias_dphi != 0) out[0].rows.push_back({row.row, -context.rows.bias[row.row] / h});
-      const Mode mode = context.modes[row.block];  // dry friction: |lambda| <= h f
-      if (mode == Mode::upper) out[0].dofs.push_back({row.dof[0], m.dof_dry_friction[row.dof[0]]});
-      if (mode == Mode::lower) out[0].dofs.push_back({row.dof[0], -m.dof_dry_friction[row.dof[0]]});
+      if (row.dbias_dphi != 0) {
+        out[0].rows.push_back({row.row, -context.rows.bias[row.row] / h});
+      }
+
+      // Dry friction is bounded by h f.
+      const Mode mode = context.modes[row.block];
+      if (mode == Mode::upper) {
+        out[0].dofs.push_back({row.dof[0], m.dof_dry_friction[row.dof[0]]});
+      }
+      if (mode == Mode::lower) {
+        out[0].dofs.push_back({row.dof[0], -m.dof_dry_friction[row.dof[0]]});
+      }
     }
+
     out[0].timestep = 1;
   }
 };
@@ -74,7 +108,8 @@ class ActuatorGainKind : public ParameterKind {
   const char* unit() const override { return "force per control"; }
   std::vector<ParameterElement> elements(const Model& model) const override {
     std::vector<ParameterElement> out;
-    for (int k = 0; k < model.nu; ++k) out.push_back({model.actuators[k].name, k, 1});
+    for (int k = 0; k < model.nu; ++k)
+      out.push_back({model.actuators[k].name, k, 1});
     return out;
   }
   void read(const Model& model, const ParameterElement& e, double* values) const override {
@@ -84,7 +119,9 @@ class ActuatorGainKind : public ParameterKind {
     model.actuators[e.index].gain[0] = values[0];
   }
   void right_hand_sides(const ParameterContext& context, const ParameterElement& e, RightHandSide* out) const override {
-    const int joint = context.model.actuators[e.index].joint, first = context.model.joint_v[joint];
+    // h dtau/dgain over the joint's dofs.
+    const int joint = context.model.actuators[e.index].joint;
+    const int first = context.model.joint_v[joint];
     for (int i = 0; i < joint_num_dofs(context.model.joint_type[joint]); ++i)
       out[0].dofs.push_back({first + i, context.options.timestep * context.joint_forces.dtau_dgain[6 * e.index + i]});
   }
