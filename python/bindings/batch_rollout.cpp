@@ -294,9 +294,11 @@ void bind_batch_rollout(nb::module_& module, nb::class_<Batch>& batch) {
       nb::arg("keep_factors") = true,
       nb::sig("def rollout(self, Q0: numpy.typing.ArrayLike, V0: numpy.typing.ArrayLike, U: numpy.typing.ArrayLike | "
               "None = None, *, steps: int | None = None, tau: numpy.typing.ArrayLike | None = None, fext: "
-              "numpy.typing.ArrayLike | None = None, derivatives: bool = True, checkpoint_every: int | None = None, memory_budget: float | None = None, keep_factors: bool = "
+              "numpy.typing.ArrayLike | None = None, derivatives: bool = True, checkpoint_every: int | None = None, "
+              "memory_budget: float | None = None, keep_factors: bool = "
               "True) -> BatchRollout"),
-      "T steps of every environment from (Q0, V0) under U (n, T, nu), tau (n, T, nv) and fext (n, T, num_bodies, 6), or "
+      "T steps of every environment from (Q0, V0) under U (n, T, nu), tau (n, T, nv) and fext (n, T, num_bodies, 6), "
+      "or "
       "`steps` steps "
       "without. Starts from "
       "reset(). Returns a BatchRollout. derivatives=False keeps nothing for them. checkpoint_every: steps "

@@ -377,7 +377,8 @@ void bind_rollout(nb::module_& module, nb::class_<SimulatorObject>& simulator) {
       nb::arg("progress") = nb::none(),
       nb::sig("def rollout(self, q0: numpy.typing.ArrayLike, v0: numpy.typing.ArrayLike, U: numpy.typing.ArrayLike | "
               "None = None, *, steps: int | None = None, tau: numpy.typing.ArrayLike | None = None, fext: "
-              "numpy.typing.ArrayLike | None = None, checkpoint_every: int | None = None, memory_budget: float | None = None, keep_factors: bool = True, progress: bool | "
+              "numpy.typing.ArrayLike | None = None, checkpoint_every: int | None = None, memory_budget: float | None "
+              "= None, keep_factors: bool = True, progress: bool | "
               "collections.abc.Callable[[int, int], object] | None = None) -> Rollout"),
       "T steps from (q0, v0) under U (T, nu), extra joint forces tau (T, nv) and wrenches fext (T, num_bodies, 6) as "
       "Simulator.step, or `steps` steps without. "

@@ -118,14 +118,14 @@ nb::class_<SimulatorObject> bind_simulator(nb::module_& module) {
          const std::string& contact, int friction_directions, const std::string& friction_polygon,
          const std::string& stepper, const std::string& solver, double tolerance, int max_iterations, double baumgarte,
          double slop, double max_correction_speed, double restitution_threshold, const std::string& gyroscopic,
-         bool continuous_collision, int max_impacts, double penetration_tolerance, bool patches, bool warm_start, bool exclude_neutral_overlaps,
-         const std::string& gradient, int gradient_samples, double gradient_scale, std::uint64_t gradient_seed,
-         const nb::kwargs& more) {
+         bool continuous_collision, int max_impacts, double penetration_tolerance, bool patches, bool warm_start,
+         bool exclude_neutral_overlaps, const std::string& gradient, int gradient_samples, double gradient_scale,
+         std::uint64_t gradient_seed, const nb::kwargs& more) {
         SimulatorOptions all =
             options(timestep, contact, friction_directions, friction_polygon, stepper, solver, tolerance,
                     max_iterations, baumgarte, slop, max_correction_speed, restitution_threshold, gyroscopic,
-                    continuous_collision, max_impacts, penetration_tolerance, patches, warm_start, exclude_neutral_overlaps, gradient,
-                    gradient_samples, gradient_scale, gradient_seed);
+                    continuous_collision, max_impacts, penetration_tolerance, patches, warm_start,
+                    exclude_neutral_overlaps, gradient, gradient_samples, gradient_scale, gradient_seed);
         set_implicit_options(more, all);
         new (self) SimulatorObject(std::move(model), std::move(all));
       },
