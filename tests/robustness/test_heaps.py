@@ -167,6 +167,22 @@ def test_a_sphere_between_two_walls_that_are_too_close(friction):
     assert abs(q[0]) < 1e-6 and abs(v[0]) < 1e-6
 
 
+@pytest.mark.parametrize("speed, overlap", [(0.1, 1e-6), (1.0, 1e-5), (10.0, 1e-4)])
+def test_a_contradiction_that_is_small_beside_the_speed_at_hand(speed, overlap):
+    """The correction asks for a two-thousandth of the speed at which the ball flies between the walls."""
+    scene = coulomb.Scene()
+    for name, side in (("left", -1), ("right", 1)):
+        scene.add_box((1, 4, 4), fixed=True, position=(side * (0.6 - overlap), 0, 0), friction=0.5, name=name)
+    scene.add_sphere(0.1, mass=1.0, friction=0.5, name="ball")
+    model = scene.build()
+    sim = coulomb.Simulator(model, timestep=2e-3)
+    q, _ = model.neutral()
+    sim.step(q, np.array([0, speed, 0, 0, 0, 0]))
+    assert not sim.status.converged
+    assert "left" in sim.status.reason and "right" in sim.status.reason
+    assert all(np.linalg.norm(c.impulse) < 10 for c in sim.contacts)
+
+
 def test_a_sphere_between_two_planes_that_are_too_close():
     scene = coulomb.Scene()
     scene.add_ground(friction=0.5, name="floor", height=-0.09)
