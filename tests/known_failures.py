@@ -20,7 +20,6 @@ MOVED = "costs moved since contacts are made before they touch and spins keep th
 KNOWN = {
     "tests/gradient/test_long_rollouts.py::test_the_budget_is_kept": BUDGET,
     "tests/examples/test_examples.py::test_example[design_hopper.py]": MOVED,
-    "tests/examples/test_examples.py::test_example[nimble_atlas.py]": MOVED,
     "tests/gradient/test_seven_robots.py::test_contact_law_and_jacobian_at_every_state[atlas]": CONTRADICTS,
     "tests/gradient/test_lcp_gradients.py::test_robots[h1-boxed]": CONTRADICTS,
     "tests/gradient/test_parameters.py::test_reverse_is_forward_in_scenes[stack]": ADJOINT,

@@ -30,16 +30,6 @@ double* grown(std::vector<double>& v, std::size_t size) {
   return v.data();
 }
 
-/// Coefficients of an unknown on its block's rows.
-void coefficients(const ReducedRow& r, const Block& block, double* b, double* c) {
-  std::fill_n(b, block.size, 0.0);
-  std::fill_n(c, block.size, 0.0);
-  if (r.one_c) c[r.row_c - block.row] = 1;
-  else std::copy_n(r.c, 3, c);
-  if (r.one_b) b[r.row_b - block.row] = 1;
-  else std::copy_n(r.b, 3, b);
-}
-
 }  // namespace
 
 /// to (unknowns of the block x ld) = D^-T from.
@@ -148,9 +138,9 @@ void ProblemLinearization::find_special() {
     double left[6];
     double right[6][6];
     double unused[6];
-    for (int j = 0; j < special.count; ++j) coefficients(last_.rows[special.first + j], block, unused, right[j]);
+    for (int j = 0; j < special.count; ++j) row_coefficients(last_.rows[special.first + j], block, unused, right[j]);
     for (int i = 0; i < special.count; ++i) {
-      coefficients(last_.rows[special.first + i], block, left, unused);
+      row_coefficients(last_.rows[special.first + i], block, left, unused);
       for (int j = 0; j < special.count; ++j) {
         double q = i == j ? last_.rows[special.first + i].q : 0.0;
         for (int k = 0; k < block.size; ++k) q += left[k] * scaled_.rigid[block.row + k] * right[j][k];

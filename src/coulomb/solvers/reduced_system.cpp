@@ -86,7 +86,8 @@ COULOMB_SIMD void assemble_rows(const double* G, int ldg, const ReducedRow* rows
   }
 }
 
-/// Coefficients of a reduced row on its block's rows.
+}  // namespace
+
 void row_coefficients(const ReducedRow& r, const Block& block, double* b, double* c) {
   std::fill_n(b, block.size, 0.0);
   std::fill_n(c, block.size, 0.0);
@@ -95,8 +96,6 @@ void row_coefficients(const ReducedRow& r, const Block& block, double* b, double
   if (r.one_b) b[r.row_b - block.row] = 1;
   else std::copy_n(r.b, 3, b);
 }
-
-}  // namespace
 
 void ReducedSystem::reserve(const ScaledProblem& problem) {
   const auto n = static_cast<std::size_t>(problem.ld);

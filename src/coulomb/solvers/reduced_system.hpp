@@ -26,6 +26,9 @@ struct ReducedRow {
   double q = 0, damping = 1;  ///< factor of the proximal term
 };
 
+/// Coefficients of an unknown on its block's rows, block.size each: of its equation (b) and of its impulses (c).
+void row_coefficients(const ReducedRow& row, const Block& block, double* b, double* c);
+
 class ReducedSystem {
  public:
   /// Memory for any modes of the problem.

@@ -190,32 +190,40 @@ void MotionSensors::add_columns(const Row& row, const std::vector<OutsideForce>&
   }
 }
 
+/// What kinds of parameters see of the step, at the sensors' state, with these constraints.
+ParameterContext MotionSensors::parameter_context(const ConstraintOptions& options, const StepRecord& record,
+                                                  const ConstraintRows& rows, const std::vector<Contact>& contacts,
+                                                  const double* lambda, const std::vector<Mode>& modes) const {
+  static const RowDerivatives no_derivatives;
+  static const std::vector<unsigned char> none_inactive;
+  const double* rate = ws_.column_rate.data();
+  const double* twists = ws_.body_twist.data();
+  return {.model = *model_,
+          .dynamics = ws_,
+          .options = options,
+          .rows = rows,
+          .contacts = contacts,
+          .derivatives = no_derivatives,
+          .inactive = none_inactive,
+          .velocities = {nullptr, rate, nullptr, rate},
+          .body_twist = twists,
+          .body_twist_plus = twists,
+          .q = record.q.data(),
+          .v = record.v.data(),
+          .u = record.u.data(),
+          .v_plus = record.v_next.data(),
+          .acceleration = record.acceleration.data(),
+          .lambda = lambda,
+          .fext = record.fext,
+          .modes = modes,
+          .joint_forces = record.joint_forces};
+}
+
 void MotionSensors::add_parameters(const Row& row, const Sensor& sensor, const std::vector<OutsideForce>& outside,
                                    const ParameterSet& set, const StepRecord& record, const ConstraintOptions& options,
                                    double scale, double* out) const {
-  static const RowDerivatives no_rows;
-  static const std::vector<unsigned char> none;
-  const double* rate = ws_.column_rate.data();
-  const double* twists = ws_.body_twist.data();
-  const ParameterContext context{*model_,
-                                 ws_,
-                                 options,
-                                 record.rows,
-                                 record.collision.contacts,
-                                 no_rows,
-                                 none,
-                                 {nullptr, rate, nullptr, rate},
-                                 twists,
-                                 twists,
-                                 record.q.data(),
-                                 record.v.data(),
-                                 record.u.data(),
-                                 record.v_next.data(),
-                                 record.acceleration.data(),
-                                 record.solution.lambda.data(),
-                                 record.fext,
-                                 record.solution.modes,
-                                 record.joint_forces};
+  const ParameterContext context = parameter_context(options, record, record.rows, record.collision.contacts,
+                                                     record.solution.lambda.data(), record.solution.modes);
   std::vector<FrameMotion> motions;
   std::vector<RightHandSide> sides;
   for (const ParameterSet::Item& item : set.items()) {
@@ -266,35 +274,13 @@ void MotionSensors::add_parameters(const Row& row, const Sensor& sensor, const s
 void MotionSensors::add_spin_parameters(const std::vector<SpinDerivative>& spins, std::vector<double> by_shift,
                                         const ParameterSet& set, const StepRecord& record,
                                         const ConstraintOptions& options, double scale, double* out) {
-  static const RowDerivatives no_derivatives;
   static const ConstraintRows no_rows;
-  static const std::vector<unsigned char> none;
   static const std::vector<Contact> no_contacts;
   static const std::vector<Mode> no_modes;
   factor(*model_, nullptr, ws_);
   solve_mass(*model_, ws_, by_shift.data());
 
-  const double* rate = ws_.column_rate.data();
-  const double* twists = ws_.body_twist.data();
-  ParameterContext context{*model_,
-                           ws_,
-                           options,
-                           no_rows,
-                           no_contacts,
-                           no_derivatives,
-                           none,
-                           {nullptr, rate, nullptr, rate},
-                           twists,
-                           twists,
-                           record.q.data(),
-                           record.v.data(),
-                           record.u.data(),
-                           record.v_next.data(),
-                           record.acceleration.data(),
-                           nullptr,
-                           record.fext,
-                           no_modes,
-                           record.joint_forces};
+  ParameterContext context = parameter_context(options, record, no_rows, no_contacts, nullptr, no_modes);
   std::vector<RightHandSide> sides;
   for (const ParameterSet::Item& item : set.items()) {
     if (is_kind(item, "timestep")) continue;

@@ -80,6 +80,9 @@ class MotionSensors {
   double displaced(const Row& row, const std::vector<OutsideForce>& outside, const Displacement& d) const;
   double frame_displaced(const Row& row, const std::vector<OutsideForce>& outside, Spatial xi) const;
   double sped_up(const Row& row, int root, Spatial dV, Spatial dA) const;
+  ParameterContext parameter_context(const ConstraintOptions& options, const StepRecord& record,
+                                     const ConstraintRows& rows, const std::vector<Contact>& contacts,
+                                     const double* lambda, const std::vector<Mode>& modes) const;
 
   const Model* model_;
   DynamicsWorkspace ws_;
