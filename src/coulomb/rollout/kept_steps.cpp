@@ -12,7 +12,7 @@ std::size_t size_of(const std::shared_ptr<const KeptStage>& stage) {
   return sizeof stage + (stage ? stage->bytes() : 0);
 }
 
-constexpr std::size_t chunk_size = std::size_t(1) << 20;  // large enough to go back to the system when it is dropped
+constexpr std::size_t chunk_size = std::size_t(1) << 15;
 
 }  // namespace
 
