@@ -18,7 +18,7 @@
 namespace coulomb {
 
 /// To be raised whenever a struct that is archived gains, loses or changes a member.
-inline constexpr std::uint32_t archive_format = 2;
+inline constexpr std::uint32_t archive_format = 3;
 
 /// payload with a head that names it: kind is "model", "memory", ...
 std::string sealed(std::string_view kind, std::string_view payload);

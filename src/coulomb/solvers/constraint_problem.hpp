@@ -82,10 +82,8 @@ struct WarmStart {
   std::vector<double> lambda_1;  ///< SolverResult::lambda_1 of the step before; empty: lambda
   std::vector<std::uint8_t> known;
   std::vector<Mode> mode;
+  double compliance = 0;  ///< SolverResult::compliance of the step before, the largest; 0: not known
 };
-
-/// Proximal steps beyond the usual ones have a compliance that is smaller by this each time.
-inline constexpr double sharpening = 0.1;
 
 struct SolverResult {
   std::vector<double> lambda, c;  ///< n
@@ -100,6 +98,7 @@ struct SolverResult {
   double compliance = 0;      ///< relative to W: of the regularised problem; 0: none
   int levels = 0;             ///< proximal steps behind lambda
   int sharper_levels = 0;     ///< and more of them, with compliance * sharpening, compliance * sharpening^2, ...
+  double sharpening = 0.1;
   double relaxation =
       0;  ///< the compliance, relative to W, that was left in because constraints contradict one another
   std::vector<int> contradictory;  ///< relaxed: the blocks that do

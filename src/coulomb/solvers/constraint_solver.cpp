@@ -20,8 +20,14 @@ constexpr double contradiction = 3e-4;  // of what a constraint asked: what cont
 constexpr double persistent = 0.98;     // and proximal steps do not reduce
 constexpr double sharp = 1e-5;          // an exact residual that calls for more proximal steps than usual
 constexpr double good = 1e-6;           // and where these stop
-constexpr double acceptable = 1e-5;     // of the last resorts
+constexpr double good_in_heaps = 3e-6;
+constexpr double acceptable = 1e-5;  // of the last resorts, of heaps, and of the levels of larger compliances
+constexpr double tolerable = 1e-4;   // of heaps, before the last resorts
 constexpr int most_sharper_levels = 5;
+constexpr double sharpening = 0.1;         // of the compliance, by one more level
+constexpr double gentle_sharpening = 0.3;  // where it was raised this much or more
+constexpr double much_larger = 1e3;
+constexpr int most_gentle_levels = 12;
 constexpr double impulse_rounding = 4e-15;  // of the largest impulse: residuals are not known better
 constexpr double relaxed_compliance = 1e-3;
 
@@ -101,38 +107,48 @@ void ConstraintSolver::load(const std::vector<double>& lambda, const WarmStart* 
 }
 
 /// The path of the compliance as asked may fold where many contacts wedge one another; with a larger one it does not, and more proximal
-/// steps then lead to the same impulses. Many starts are the last resort.
+/// steps then lead to smaller ones. Many starts are the last resort.
 void ConstraintSolver::solve_levels(const SolverSettings& settings, const WarmStart* warm, SolverResult& result) {
   struct Attempt {
     double factor;  // of the compliance
-    int starts;
+    int starts;     // of the interior-point method
   };
-  constexpr Attempt attempts[] = {{1, 0},   {10, 0}, {100, 0}, {1, 1},    {10, 1},
-                                  {100, 3}, {1, 16}, {10, 16}, {100, 16}, {1000, 16}};
-  const bool many_trees = scaled_.factored && scaled_.Y.tree_size().size() > 2;
+  static constexpr Attempt of_few_trees[] = {{1, 1}, {10, 1}, {100, 3}, {1, 16}, {10, 16}, {100, 16}, {1000, 16}};
+  static constexpr Attempt of_heaps[] = {{1, 0},   {10, 0},  {100, 0}, {1, 1},  {10, 1},
+                                         {100, 1}, {1e3, 1}, {1e4, 1}, {1, 16}, {100, 16}};
+  const bool heap = scaled_.factored && scaled_.Y.tree_size().size() > 2;
+  const Attempt* attempts = heap ? of_heaps : of_few_trees;
+  const std::size_t count = heap ? std::size(of_heaps) : std::size(of_few_trees);
+
+  // A heap that needed a larger compliance begins with the next smaller one.
+  const double remembered = heap && warm ? warm->compliance / settings.compliance : 1;
+  const auto passed_over = [&](const Attempt& attempt) {
+    return attempt.starts < 16 && attempt.factor < 0.05 * remembered;
+  };
   const auto attempt_solves = [&](const Attempt& attempt) {
     starts_ = attempt.starts;
+    softened_ = heap && attempt.factor > 1;
     return solve_levels_with(attempt.factor * settings.compliance, settings.levels, warm, result);
   };
   const Attempt* best = nullptr;
-  double least = acceptable;
+  double least = heap ? tolerable : acceptable;
   bool solved = false;
-  for (const Attempt& attempt : attempts) {
-    if (attempt.starts == 0 && !many_trees) continue;
+  for (const Attempt* attempt = attempts; attempt != attempts + count; ++attempt) {
+    if (passed_over(*attempt)) continue;
 
     // Before the last resorts: the best that there was.
-    if (attempt.starts == 16 && best) {
+    if (attempt->starts == 16 && best) {
       if (attempt_solves(*best)) return;
       best = nullptr;
     }
-    solved = attempt_solves(attempt);
+    solved = attempt_solves(*attempt);
     if (!solved) continue;
-    if (attempt.factor == 1 || settings.levels == 0) return;
+    if (attempt->factor == 1 || settings.levels == 0) return;
     const double left = exact_residual();
-    if (left <= good || (attempt.starts == 16 && left <= acceptable)) return;
+    if (left <= (heap || attempt->starts == 16 ? acceptable : good)) return;
     if (left <= least) {
       least = left;
-      best = &attempt;
+      best = attempt;
     }
   }
   if (!solved) result.status = SolveStatus::failed;
@@ -169,10 +185,14 @@ bool ConstraintSolver::solve_levels_with(double compliance, int levels, const Wa
 void ConstraintSolver::sharpen_further(SolverResult& result) {
   double reached = exact_residual();
   const bool softened = result.compliance > SolverSettings().compliance;
-  if (!(reached > (softened ? good : sharp))) return;
+  const double wanted = softened_ ? good_in_heaps : good;
+  if (!(reached > (softened ? wanted : sharp))) return;
   double compliance = result.compliance;
-  while (reached > good && result.sharper_levels < most_sharper_levels) {
-    compliance *= sharpening;
+  const bool gentle = softened_ && compliance >= much_larger * SolverSettings().compliance;
+  result.sharpening = gentle ? gentle_sharpening : sharpening;
+  const int most = gentle ? most_gentle_levels : most_sharper_levels;
+  while (reached > wanted && result.sharper_levels < most) {
+    compliance *= result.sharpening;
     scaled_.set_compliance(compliance);
     newton_.forget_factor();
     if (!sharpen(compliance, nullptr, nullptr, softened)) return;
@@ -317,7 +337,12 @@ bool ConstraintSolver::sharpen(double compliance, const std::vector<double>* mem
   // What redundant contacts do is told by velocities of the order of the compliance.
   const double rho = near_rho / compliance;
   bool solved = newton_near(trial_, rho, usual ? 12 : 6);
-  if (!solved && usual) solved = newton_near(trial_, 300, 12) || interior(trial_, compliance);
+  if (!solved && usual) solved = newton_near(trial_, 300, 12);
+
+  // What a larger compliance leaves is judged by its last level: its other ones need not be exact.
+  const auto is_enough = [&] { return softened_ && trial_.residual <= acceptable; };
+  solved = solved || is_enough();
+  if (!solved && usual) solved = interior(trial_, compliance) || is_enough();
   if (!solved) {
     last_.copy(previous_, scaled_.ld);
     return false;

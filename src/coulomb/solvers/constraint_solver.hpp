@@ -51,6 +51,7 @@ class ConstraintSolver {
   std::vector<double> exact_;        ///< velocities of last_ without compliance
   double floor_ = 0;                 ///< residuals below it are rounding, as far as that was seen
   int starts_ = 16;                  ///< of the interior-point method
+  bool softened_ = false;            ///< a heap, with a larger compliance than asked
   double tolerance_ = 1e-10;
   int iterations_ = 0;
 };

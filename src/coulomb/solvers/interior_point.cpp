@@ -395,13 +395,8 @@ void InteriorPoint::expand(const ScaledProblem& problem, int b, double target, b
   const Block& block = problem.blocks[b];
   const int row = block.row;
   if (is_cone(block)) {
-    // dc = r - D dlambda; dy = T Q dc + residual.
-    double r[3];
-    right_hand_side(problem, b, target, corrected, r);
-    const double* D = D_[b];
-    double dc[3];
-    for (int i = 0; i < 3; ++i)
-      dc[i] = r[i] - D[3 * i] * dlambda_[row] - D[3 * i + 1] * dlambda_[row + 1] - D[3 * i + 2] * dlambda_[row + 2];
+    // dy = T Q dc + residual.
+    const double* dc = dc_.data() + row;
     const double* t = slope_.data() + 2 * static_cast<std::size_t>(b);
     dy_[row] = dc[0] + residual_[row];
     dy_[row + 1] = dc[1] + residual_[row + 1];
@@ -437,36 +432,75 @@ void InteriorPoint::expand(const ScaledProblem& problem, int b, double target, b
   }
 }
 
+/// out = K x.
+void InteriorPoint::weigh(const ScaledProblem& problem, const double* x, double* out) const {
+  for (int b = 0; b < problem.num_blocks; ++b) {
+    const Block& block = problem.blocks[b];
+    const double* K = K_[b];
+    for (int i = 0; i < block.size; ++i) {
+      double sum = 0;
+      for (int j = 0; j < block.size; ++j) sum += K[i * block.size + j] * x[block.row + j];
+      out[block.row + i] = sum;
+    }
+  }
+}
+
+/// change = K (r - Y H^-1 Y^T K r): the system's solution in velocities, docs/theory.md (C11).
+void InteriorPoint::solve_in_velocities(const ScaledProblem& problem, const double* r, double* change) {
+  weigh(problem, r, weighted_.data());
+  problem.Y.times_transposed(weighted_.data(), w_.data());
+  velocities_.solve(w_.data(), 1, 1);
+
+  std::fill_n(weighted_.begin(), problem.ld, 0.0);
+  problem.Y.add_times(w_.data(), weighted_.data());
+  for (int i = 0; i < problem.n; ++i) weighted_[i] = r[i] - weighted_[i];
+  weigh(problem, weighted_.data(), change);
+}
+
+/// dc = (Y Y^T + R + E) dlambda.
+void InteriorPoint::find_velocity_change(const ScaledProblem& problem) {
+  problem.Y.times_transposed(dlambda_.data(), w_.data());
+  std::fill_n(dc_.begin(), problem.ld, 0.0);
+  problem.Y.add_times(w_.data(), dc_.data());
+  for (int i = 0; i < problem.n; ++i) dc_[i] += (problem.rigid[i] + (1 + extra_) * problem.E[i]) * dlambda_[i];
+}
+
+/// out = asked - D dlambda: dc, as the system has it.
+void InteriorPoint::take_local_part(const ScaledProblem& problem, const double* asked, double* out) const {
+  for (int b = 0; b < problem.num_blocks; ++b) {
+    const Block& block = problem.blocks[b];
+    const double* D = D_[b];
+    for (int i = 0; i < block.size; ++i) {
+      double left = asked[block.row + i];
+      for (int j = 0; j < block.size; ++j) left -= D[i * block.size + j] * dlambda_[block.row + j];
+      out[block.row + i] = left;
+    }
+  }
+}
+
 void InteriorPoint::solve_direction(const ScaledProblem& problem, double target, bool corrected) {
-  double* r = dlambda_.data();
+  for (auto* v : {&asked_, &dc_}) grow(*v, static_cast<std::size_t>(problem.ld));
   for (int b = 0; b < problem.num_blocks; ++b)
-    right_hand_side(problem, b, target, corrected, r + problem.blocks[b].row);
+    right_hand_side(problem, b, target, corrected, asked_.data() + problem.blocks[b].row);
+
   if (!problem.factored) {
-    dense::lu_solve(A_.data(), problem.n, problem.ld, pivot_.data(), r);
+    std::copy_n(asked_.begin(), problem.n, dlambda_.begin());
+    dense::lu_solve(A_.data(), problem.n, problem.ld, pivot_.data(), dlambda_.data());
+    take_local_part(problem, asked_.data(), dc_.data());
   } else {
-    // dlambda = K (r - Y H^-1 Y^T K r).
-    grow(work_, 2 * static_cast<std::size_t>(problem.ld));
+    for (auto* v : {&weighted_, &rest_, &change_}) grow(*v, static_cast<std::size_t>(problem.ld));
     grow(w_, static_cast<std::size_t>(problem.Y.columns()));
-    double* weighted = work_.data();
-    double* rest = work_.data() + problem.ld;
-    const auto weigh = [&](const double* x, double* out) {
-      for (int b = 0; b < problem.num_blocks; ++b) {
-        const Block& block = problem.blocks[b];
-        const double* K = K_[b];
-        for (int i = 0; i < block.size; ++i) {
-          double sum = 0;
-          for (int j = 0; j < block.size; ++j) sum += K[i * block.size + j] * x[block.row + j];
-          out[block.row + i] = sum;
-        }
-      }
-    };
-    weigh(r, weighted);
-    problem.Y.times_transposed(weighted, w_.data());
-    velocities_.solve(w_.data(), 1, 1);
-    std::fill_n(rest, problem.ld, 0.0);
-    problem.Y.add_times(w_.data(), rest);
-    for (int i = 0; i < problem.n; ++i) rest[i] = r[i] - rest[i];
-    weigh(rest, dlambda_.data());
+    solve_in_velocities(problem, asked_.data(), dlambda_.data());
+
+    // Once more for what rounding has left; D is large and small at a time near the boundary.
+    find_velocity_change(problem);
+    take_local_part(problem, asked_.data(), rest_.data());
+    for (int i = 0; i < problem.n; ++i) rest_[i] -= dc_[i];
+    solve_in_velocities(problem, rest_.data(), change_.data());
+    for (int i = 0; i < problem.n; ++i) dlambda_[i] += change_[i];
+
+    // dc itself, since asked - D dlambda has lost its digits: then y fits lambda to rounding.
+    find_velocity_change(problem);
   }
   for (int b = 0; b < problem.num_blocks; ++b) expand(problem, b, target, corrected);
 }

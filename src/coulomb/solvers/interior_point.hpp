@@ -38,13 +38,15 @@ class InteriorPoint {
   bool resume(const ScaledProblem& problem, const Options& options, Iterate& iterate, int& iterations);
 
  private:
-  struct Pair;  // one scalar pair on its way to the boundary
-
   void start(const ScaledProblem& problem, double relative_size);
   double gap(const ScaledProblem& problem) const;
   void evaluate(const ScaledProblem& problem, bool frozen);
   bool factorise(const ScaledProblem& problem);
   void local_matrix(const ScaledProblem& problem, int block, double* D) const;
+  void weigh(const ScaledProblem& problem, const double* x, double* out) const;
+  void solve_in_velocities(const ScaledProblem& problem, const double* r, double* change);
+  void find_velocity_change(const ScaledProblem& problem);
+  void take_local_part(const ScaledProblem& problem, const double* asked, double* out) const;
   void solve_direction(const ScaledProblem& problem, double sigma_gap, bool corrected);
   void right_hand_side(const ScaledProblem& problem, int block, double sigma_gap, bool corrected, double* r) const;
   void expand(const ScaledProblem& problem, int block, double sigma_gap, bool corrected);
@@ -72,8 +74,10 @@ class InteriorPoint {
   int pairs_ = 0;
   bool has_sides_ = false;
 
-  // The linear system.
-  std::vector<double> A_, work_, w_;
+  // The linear system: its right-hand side, the velocities of its solution, and in velocities what its solution goes through.
+  std::vector<double> asked_, dc_;
+  std::vector<double> weighted_, rest_, change_, w_;
+  std::vector<double> A_, work_;
   std::vector<int> pivot_;
   BlockMatrices D_, K_;
   VelocityFactor velocities_;

@@ -79,7 +79,7 @@ void ProblemLinearization::build_sharper_levels() {
 }
 
 double ProblemLinearization::share(int level) const {
-  return level <= levels_ ? 1.0 : std::pow(sharpening, level - levels_);
+  return level <= levels_ ? 1.0 : std::pow(result_->sharpening, level - levels_);
 }
 
 /// Does a round move anything? It does by the compliance over the least pivot.

@@ -87,7 +87,7 @@ void solution(Pass& pass, Result& s) {
 template <class Pass, class Result>
 void outcome(Pass& pass, Result& s) {
   pass.value(s.compliance), pass.value(s.relaxation), pass.value(s.residual), pass.value(s.exact_residual);
-  pass.value(s.levels), pass.value(s.sharper_levels), pass.value(s.iterations);
+  pass.value(s.levels), pass.value(s.sharper_levels), pass.value(s.sharpening), pass.value(s.iterations);
   pass.value(s.classes_hit), pass.value(s.interior_point), pass.value(s.status);
 }
 

@@ -19,8 +19,8 @@ static void fields(Archive& archive, CollisionCache& x) {
 
 template <class Archive>
 static void fields(Archive& archive, StepMemory::Impulse& x) {
-  auto& [key, mode, size, value, value_0, value_1] = x;
-  archive(key, mode, size, value, value_0, value_1);
+  auto& [key, mode, size, value, value_0, value_1, compliance] = x;
+  archive(key, mode, size, value, value_0, value_1, compliance);
 }
 
 template <class Archive>

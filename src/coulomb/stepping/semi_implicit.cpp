@@ -141,6 +141,7 @@ void recall(const StepMemory& memory, StepRecord& r) {
     for (auto* values : {&warm.lambda, &warm.lambda_0, &warm.lambda_1}) values->assign(island.rows.size(), 0.0);
     warm.known.assign(island.blocks.size(), 0);
     warm.mode.assign(island.blocks.size(), Mode::separating);
+    warm.compliance = 0;
   }
 
   Recollection recollection(memory.impulses, r.recall_order);
@@ -156,6 +157,7 @@ void recall(const StepMemory& memory, StepRecord& r) {
     const bool contact = body && body->contact >= 0;
     warm.known[own] = 1;
     warm.mode[own] = impulse->mode;
+    warm.compliance = std::max(warm.compliance, impulse->compliance);
     for (int k = 0; k < impulse->size; ++k) {
       warm.lambda[row + k] = contact ? dot3(body->axes[k], impulse->value) : impulse->value[k];
       warm.lambda_0[row + k] = contact ? dot3(body->axes[k], impulse->value_0) : impulse->value_0[k];
@@ -181,6 +183,7 @@ void remember(const StepRecord& record, StepMemory& memory) {
     const Block& b = rows.blocks[block];
     StepMemory::Impulse impulse;
     impulse.key = rows.keys[block], impulse.mode = solution.modes[block], impulse.size = b.size;
+    impulse.compliance = record.islands.compliance_of_block(block);
     for (int k = 0; k < b.size; ++k) {
       if (body && body->contact >= 0) {
         axpy3(solution.lambda[b.row + k], body->axes[k], impulse.value);
