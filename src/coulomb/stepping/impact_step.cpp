@@ -446,13 +446,22 @@ bool Splitter::find_event(ImpactPhase& phase) {
   return true;
 }
 
-/// Of a pair that was at its tolerance already. Its time is fixed if it was not held.
+/// Of a pair that was at its tolerance already, whether it was held or had left: the threshold is a depth below where it was.
 void Splitter::threshold_from_start(ImpactPhase& phase) {
-  const StepRecord& r = x_.record(x_.count - 1, step_);
+  StepRecord& r = x_.record(x_.count - 1, step_);
+  const int pair = phase.gap.contact.pair;
   const Contact* deepest = nullptr;
-  for (const Contact& c : r.collision.contacts)
-    if (c.pair == phase.gap.contact.pair && (!deepest || c.distance < deepest->distance)) deepest = &c;
-  phase.from_start = deepest != nullptr, phase.fixed_time = deepest == nullptr;
+  const auto look = [&](const std::vector<Contact>& contacts) {
+    for (const Contact& c : contacts)
+      if (c.pair == pair && (!deepest || c.distance < deepest->distance)) deepest = &c;
+  };
+  look(r.collision.contacts);
+  if (!deepest) {
+    const double none[3] = {0, 0, 0};
+    collide_moved_pair(model_, pair, none, none, phase.gap.contact.point, 0, r.collision, x_.found);
+    look(x_.found);
+  }
+  phase.from_start = deepest != nullptr, phase.grazing = phase.grazing || deepest == nullptr;
   if (deepest) phase.sank_from = *deepest;
 }
 
