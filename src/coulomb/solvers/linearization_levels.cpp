@@ -2,7 +2,7 @@
 //
 // Labels of level 0 are those of the result: its micro-slips, of the size of the compliance, tell apart what redundant contacts do. Later levels
 // slip by the compliance squared and less. They keep the label of level 0 unless their own is clear: dry friction that has come inside its bounds,
-// a contact that slips in earnest, or not any more.
+// a contact that slips in earnest, or not any more, a pyramid's impulse on a side, or at a vertex.
 #include <algorithm>
 #include <cmath>
 
@@ -64,7 +64,7 @@ void ProblemLinearization::find_labels(const SolverResult& result, bool regulari
     own_labels_ = given;
     own_labels(lower_lambda_[0].data(), c_.data(), clear_margin, own_labels_);
     for (std::size_t b = 0; b < count; ++b)
-      if (own_labels_[b].mode != given[b].mode) labels_[1][b] = last_labels_[b] = given[b];
+      if (!(own_labels_[b] == given[b])) labels_[1][b] = last_labels_[b] = given[b];
   }
   for (int level = has_second ? 2 : 1; level <= levels_; ++level) labels_[level] = last_labels_;
 }
@@ -75,9 +75,16 @@ void ProblemLinearization::own_labels(const double* lambda, const double* c, dou
   for (int b = 0; b < scaled_.num_blocks; ++b) {
     Label own;
     const double margin = scaled_.margin(b, lambda, c, own.mode, &own.facet);
-    if (own.mode == labels[b].mode || !(margin > least_margin)) continue;
-    if (own.mode != Mode::sliding) own.facet = -1;
-    labels[b] = own;
+    const Block& block = scaled_.blocks[b];
+    if (own.mode != labels[b].mode) {
+      if (!(margin > least_margin)) continue;
+      if (own.mode != Mode::sliding) own.facet = -1;
+      labels[b] = own;
+    } else if (block.type == BlockType::pyramid && labels[b].facet >= 0) {
+      // Slips of later levels are rounding; impulses on a side and at a vertex are told apart.
+      const int facet = facet_of_clear_impulse(block, lambda + block.row, least_margin);
+      if (facet >= 0) labels[b].facet = facet;
+    }
   }
   scaled_.rho = 1;
 }
