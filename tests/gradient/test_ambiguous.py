@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import coulomb
+from scenes import random_scenes
 from scenes.contacts import ball_between_boxes
 
 H = 2e-3
@@ -51,6 +52,32 @@ def test_friction_beside_an_equality_yields(tau):
     assert d.dv_dq == pytest.approx(CORRECTION, rel=1e-9)
     assert d.dv_dtau == pytest.approx(0, abs=1e-12)
     assert sim.vjp(np.zeros(1), np.ones(1)).q[0] == pytest.approx(CORRECTION, rel=1e-9)
+
+
+@pytest.mark.parametrize(("strength", "wide"), [(10.0, False), (5000.0, True)])
+def test_a_band_that_differences_see_is_flagged(strength, wide):
+    """Both rows share what is asked, up to 2e-10 or 1e-7 rad from here. Beyond, the friction has given way: the derivative returned."""
+    sim, d = derivatives(hinges([f'frictionloss="{strength}"'], HOLDS))
+    assert d.ambiguous == wide
+    assert sim.vjp(np.zeros(1), np.ones(1)).ambiguous == wide
+    assert d.dv_dq == pytest.approx(CORRECTION, rel=1e-9)
+
+    sim.freeze_memory(True)
+    slopes = [sim.step([x], [0.0])[1][0] / x for x in (1e-8, -1e-8, 1e-6, -1e-6)]
+    inside = 0.5 if wide else 1.0
+    assert slopes == pytest.approx([inside * CORRECTION] * 2 + [CORRECTION] * 2, rel=1e-3)
+
+
+@pytest.mark.parametrize(("law", "seed"), [("boxed", 113), ("octagon", 112), ("split boxed", 126)])
+def test_bands_that_end_near_by_are_flagged(law, seed):
+    """Friction that redundant rows drag along: slopes change at 1e-8 to 1e-7 m or rad from here."""
+    case = random_scenes.build(seed, law)
+    sim = coulomb.Simulator(case.model, **case.options)
+    if case.memory is not None:
+        sim.memory = case.memory
+    sim.step(case.q, case.v, case.u, tau=case.tau)
+    assert sim.status.converged
+    assert sim.derivatives().ambiguous
 
 
 def test_friction_beside_two_equalities_and_in_another_joint():

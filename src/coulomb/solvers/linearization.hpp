@@ -191,6 +191,7 @@ class ProblemLinearization {
   bool add_unresolved(ReducedSystem& system, double band, const std::vector<unsigned char>* of_blocks = nullptr);
   double distance_to_border(const double* z) const;
   bool find_kinks();
+  void find_bands();
   double mobility(ReducedSystem& system, const double* p);
 
   void add_round(const double* x, double* to, int ncols, int ld, bool transposed, double weight = 1) const;
@@ -231,9 +232,10 @@ class ProblemLinearization {
   std::vector<Yield> yields_, other_yields_, start_, smallest_;  ///< per block
   ReducedSystem trial_;                                          ///< with other modes than systems_
   std::vector<BlockMode> trial_modes_;
-  std::vector<double> asked_, path_;      ///< n: velocities asked of hard rows; impulses on the way, scaled
-  std::vector<double> change_, earlier_;  ///< n: of the impulses, by the last round and by the one before
-  std::vector<unsigned char> chosen_;     ///< per block
+  std::vector<double> asked_, path_;            ///< n: velocities asked of hard rows; impulses on the way, scaled
+  std::vector<double> change_, earlier_;        ///< n: of the impulses, by the last round and by the one before
+  std::vector<unsigned char> chosen_;           ///< per block
+  std::vector<unsigned char> beside_parallel_;  ///< per block: dry friction that a parallel row made give way
   std::vector<Unresolved> further_;
   int num_further_ = 0;
   bool at_kink_ = false, kinks_known_ = false;
