@@ -274,6 +274,40 @@ def test_geometry_without_derivative_is_flagged():
     assert d.ambiguous
 
 
+def stack(upper, shift=0.0):
+    """Boxes whose faces are parallel exactly; the upper one of this width lies 0.1 mm in the lower one of 0.2 m."""
+    scene = coulomb.Scene(timestep=H)
+    scene.add_ground(friction=0.5)
+    scene.add_box((0.2, 0.2, 0.1), mass=1.0, position=(0, 0, 0.05))
+    scene.add_box((upper, upper, 0.1), mass=2.0, position=(shift, 0.01, 0.15 - 1e-4))
+    return scene.build()
+
+
+@pytest.mark.parametrize(
+    ("upper", "shift", "kink"), [(0.2, 0.03, True), (0.1, 0.08, True), (0.1, 0.0, False), (0.3, 0.0, False)]
+)
+def test_parallel_faces_have_two_normals_unless_one_holds_the_other(upper, shift, kink):
+    """As they tilt, the face whose plane the other's corners stand on carries the normal: either, or always the larger one."""
+    model = stack(upper, shift)
+    sim = coulomb.Simulator(model, patches=False)
+    q, v = model.neutral()
+    v[:] = 0.3 * np.random.default_rng(3).normal(size=12)
+    v1 = sim.step(q, v)[1]
+    d = sim.derivatives()
+    assert d.ambiguous == kink
+    errors = []
+    for e in np.random.default_rng(0).normal(size=(8, 12)) * np.tile([0, 0, 0, 1, 1, 0], 2):
+        for h in (1e-8, -1e-8):
+            errors.append(np.max(np.abs((sim.step(model.integrate(q, h * e), v)[1] - v1) / h - d.dv_dq @ e)))
+    assert (max(errors) > 1e-3 * np.max(np.abs(d.dv_dq))) == kink
+
+    # The face of the step before stays the one that counts.
+    sim = coulomb.Simulator(model)
+    sim.step(q, v)
+    sim.step(q, v)
+    assert not sim.derivatives().ambiguous
+
+
 def test_rollouts_count_them():
     model = hinges([FRICTION])
     tau = np.array([[0.05], [0.1], [0.05], [0.1]])
