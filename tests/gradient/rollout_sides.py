@@ -4,10 +4,14 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from one_sided import one_sided
+from one_sided import SIZES, one_sided
 from step_columns import NOISE, WRONG
 
 import coulomb
+
+MOST_MOVED = (
+    0.01  # m, m/s: a trajectory that doubles changes at every impact goes elsewhere whatever the size of a difference
+)
 
 
 @dataclass
@@ -17,7 +21,7 @@ class Direction:
     name: str  # "inputs": q, v, u and tau of every step; else a parameter
     error: float  # against the nearer side, less what that side does not know; of the gradient's norm
     kink: float  # the two sides against each other, of the gradient's norm
-    known: bool  # both sides are resolved to WRONG
+    known: bool  # both sides are resolved to WRONG, and the smallest change moves the end by less than MOST_MOVED if the gradient holds
 
     @property
     def wrong(self):
@@ -103,7 +107,7 @@ def compare_rollout(model, q, v, u, tau, random, steps, parameters=0, **options)
         scale = max(1.0, sizes[name])
         noise = rounding(f, speed)
         sides = [one_sided(f, sign, noise, 0.2 * WRONG * scale) for sign in (1, -1)]
-        known = all(error <= WRONG * scale for _, error in sides)
+        known = bool(scale * SIZES[0] <= MOST_MOVED) and all(error <= WRONG * scale for _, error in sides)
         error = kink = np.nan
         if known:
             error = min(max(0.0, abs(side[0] - slopes[name]) - own) for side, own in sides) / scale

@@ -121,7 +121,8 @@ Flagged: `ambiguous`, a contact that acts and is `frozen`, or a grazing impact. 
 
 ## Rollouts of {arguments.steps} steps
 
-One random direction of all inputs together, and one of each of two parameters. Known, wrong: relative to the gradient, at least to 1.
+One random direction of all inputs together, and one of each of two parameters. Known, wrong: relative to the gradient, at least to 1;
+not known where the gradient is so large that no difference stays near its trajectory.
 
 {table(of_rollouts, rollouts)}
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import coulomb
+from scenes import random_scenes
 from scenes.contacts import ball_between_boxes
 
 H = 2e-3
@@ -51,6 +52,32 @@ def test_friction_beside_an_equality_yields(tau):
     assert d.dv_dq == pytest.approx(CORRECTION, rel=1e-9)
     assert d.dv_dtau == pytest.approx(0, abs=1e-12)
     assert sim.vjp(np.zeros(1), np.ones(1)).q[0] == pytest.approx(CORRECTION, rel=1e-9)
+
+
+@pytest.mark.parametrize(("strength", "wide"), [(10.0, False), (5000.0, True)])
+def test_a_band_that_differences_see_is_flagged(strength, wide):
+    """Both rows share what is asked, up to 2e-10 or 1e-7 rad from here. Beyond, the friction has given way: the derivative returned."""
+    sim, d = derivatives(hinges([f'frictionloss="{strength}"'], HOLDS))
+    assert d.ambiguous == wide
+    assert sim.vjp(np.zeros(1), np.ones(1)).ambiguous == wide
+    assert d.dv_dq == pytest.approx(CORRECTION, rel=1e-9)
+
+    sim.freeze_memory(True)
+    slopes = [sim.step([x], [0.0])[1][0] / x for x in (1e-8, -1e-8, 1e-6, -1e-6)]
+    inside = 0.5 if wide else 1.0
+    assert slopes == pytest.approx([inside * CORRECTION] * 2 + [CORRECTION] * 2, rel=1e-3)
+
+
+@pytest.mark.parametrize(("law", "seed"), [("boxed", 113), ("octagon", 112), ("split boxed", 126)])
+def test_bands_that_end_near_by_are_flagged(law, seed):
+    """Friction that redundant rows drag along: slopes change at 1e-8 to 1e-7 m or rad from here."""
+    case = random_scenes.build(seed, law)
+    sim = coulomb.Simulator(case.model, **case.options)
+    if case.memory is not None:
+        sim.memory = case.memory
+    sim.step(case.q, case.v, case.u, tau=case.tau)
+    assert sim.status.converged
+    assert sim.derivatives().ambiguous
 
 
 def test_friction_beside_two_equalities_and_in_another_joint():
@@ -245,6 +272,40 @@ def test_geometry_without_derivative_is_flagged():
     sim, d = derivatives(scene.build(), max_correction_speed=0.1)
     assert [c.frozen for c in sim.contacts] == [True]
     assert d.ambiguous
+
+
+def stack(upper, shift=0.0):
+    """Boxes whose faces are parallel exactly; the upper one of this width lies 0.1 mm in the lower one of 0.2 m."""
+    scene = coulomb.Scene(timestep=H)
+    scene.add_ground(friction=0.5)
+    scene.add_box((0.2, 0.2, 0.1), mass=1.0, position=(0, 0, 0.05))
+    scene.add_box((upper, upper, 0.1), mass=2.0, position=(shift, 0.01, 0.15 - 1e-4))
+    return scene.build()
+
+
+@pytest.mark.parametrize(
+    ("upper", "shift", "kink"), [(0.2, 0.03, True), (0.1, 0.08, True), (0.1, 0.0, False), (0.3, 0.0, False)]
+)
+def test_parallel_faces_have_two_normals_unless_one_holds_the_other(upper, shift, kink):
+    """As they tilt, the face whose plane the other's corners stand on carries the normal: either, or always the larger one."""
+    model = stack(upper, shift)
+    sim = coulomb.Simulator(model, patches=False)
+    q, v = model.neutral()
+    v[:] = 0.3 * np.random.default_rng(3).normal(size=12)
+    v1 = sim.step(q, v)[1]
+    d = sim.derivatives()
+    assert d.ambiguous == kink
+    errors = []
+    for e in np.random.default_rng(0).normal(size=(8, 12)) * np.tile([0, 0, 0, 1, 1, 0], 2):
+        for h in (1e-8, -1e-8):
+            errors.append(np.max(np.abs((sim.step(model.integrate(q, h * e), v)[1] - v1) / h - d.dv_dq @ e)))
+    assert (max(errors) > 1e-3 * np.max(np.abs(d.dv_dq))) == kink
+
+    # The face of the step before stays the one that counts.
+    sim = coulomb.Simulator(model)
+    sim.step(q, v)
+    sim.step(q, v)
+    assert not sim.derivatives().ambiguous
 
 
 def test_rollouts_count_them():

@@ -56,7 +56,30 @@ def test_beside_one_that_hits():
     assert reverse == pytest.approx(forward, abs=1e-10)
 
 
-SINKING = [("split cone", 338), ("split boxed", 160), ("split cone", 232), ("split boxed", 207), ("split boxed", 208)]
+def test_what_leaves_an_overlap_and_comes_back_into_it():
+    """Thrown up within its overlap, not held, and back after 2 v/g: the time moves with speed and gravity as that of any other impact."""
+    model = balls(-9.505e-6).with_parameters({"timestep": TIMESTEP})
+    q, v = model.neutral()
+    v[:3] = 1.0, 0.5, 0.0105
+    random = np.random.default_rng(0)
+    columns, flagged, sim = compare(
+        model, q, v, np.zeros(0), np.zeros(6), random, parameters=20, continuous_collision=True
+    )
+    assert [impact.time for impact in sim.impacts] == pytest.approx([2 * v[2] / 9.81], rel=1e-4)
+    assert not flagged
+    assert not [column for column in columns if column.wrong]
+    assert sum(column.known for column in columns) > 20
+
+
+SINKING = [
+    ("split cone", 9),
+    ("split cone", 15),
+    ("split cone", 338),
+    ("split boxed", 160),
+    ("split cone", 232),
+    ("split boxed", 207),
+    ("split boxed", 208),
+]
 
 
 @pytest.mark.parametrize(("law", "seed"), SINKING)

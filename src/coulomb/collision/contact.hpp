@@ -47,9 +47,10 @@ struct Contact {
   double side[3] = {0, 0, 0};             ///< edge_crossing: normal of the side plane, fixed on the reference body
   int contact_point = -1;                 ///< index into Model::contact_points of the point that makes the contact
   bool point_on_a = false;                ///< and whose it is
-  double lift = 0;          ///< m/s: an impact parts the bodies at least this fast; constant in derivatives
-  bool turns_back = false;  ///< and at least as fast as they come
-  double size = 0;          ///< smaller size of the two shapes, metres: scale of the test for a local optimum
+  double lift = 0;           ///< m/s: an impact parts the bodies at least this fast; constant in derivatives
+  bool turns_back = false;   ///< and at least as fast as they come
+  bool two_normals = false;  ///< of two faces that are parallel to rounding: either carries n, as they tilt
+  double size = 0;           ///< smaller size of the two shapes, metres: scale of the test for a local optimum
 };
 
 /// First-order motion of a contact. Columns: twist of body A (velocity of the material point at `point`, angular

@@ -11,6 +11,10 @@ namespace coulomb {
 
 namespace {
 
+constexpr double same_sine = 1e-12;  // of two faces with the normal: parallel
+constexpr double same_size =
+    1e-9;  // of the shapes' sizes: a face that ends so near to the other's border does not lie inside
+
 /// A face as a polygon; large ones are thinned out.
 void polygon_flat(const Shape& s, int face, Flat& f) {
   f.disc = false;
@@ -256,9 +260,33 @@ double face_sine(const Shape& s, int face, const double* n) {
   return norm3(across);
 }
 
-/// The reference face: most parallel to n, A's on ties; the one of the last step stays unless the other is better by
-/// 0.02 (sine).
-bool choose_reference(const Shape& a, const Shape& b, const Witness& w, int& reference) {
+/// Is x inside the face by `margin`, seen along its normal, with all around it up to `radius`?
+bool well_inside(const Flat& f, const double* x, double radius, double margin) {
+  if (f.disc) {
+    double r[3];
+    sub3(x, f.center, r);
+    axpy3(-dot3(r, f.normal), f.normal, r);
+    return norm3(r) + radius < f.radius - margin;
+  }
+  for (int k = 0; k < f.count; ++k) {
+    double m[3];
+    const double offset = side_plane(f, k, m);
+    if (!(dot3(m, x) - offset + radius < -margin)) return false;
+  }
+  return true;
+}
+
+/// Does one of two parallel faces hold the other one? Then, tilted, it goes on to carry the normal: the other's corners stand on it.
+bool contains(const Flat& outer, const Flat& inner, double margin) {
+  if (inner.disc) return well_inside(outer, inner.center, inner.radius, margin);
+  for (int k = 0; k < inner.count; ++k)
+    if (!well_inside(outer, inner.point[k], 0, margin)) return false;
+  return true;
+}
+
+/// The reference face: most parallel to n, the larger one on ties, A's where neither holds the other (two_normals); the one of the last step
+/// stays unless the other is better by 0.02 (sine).
+bool choose_reference(const Shape& a, const Shape& b, const Witness& w, int& reference, bool& two_normals) {
   // The best face of each, and how far from parallel.
   const double inward[3] = {-w.normal[0], -w.normal[1], -w.normal[2]};
   int face_a = -1;
@@ -268,7 +296,8 @@ bool choose_reference(const Shape& a, const Shape& b, const Witness& w, int& ref
   const double sin_b = flat_towards(b, w.normal, face_b, cosine) && cosine > 0 ? face_sine(b, face_b, w.normal) : 1.0;
 
   if (sin_a > alignment_sine && sin_b > alignment_sine) return false;
-  bool on_a = sin_a <= sin_b + 1e-12;
+  bool on_a = sin_a <= sin_b + same_sine;
+  two_normals = std::abs(sin_a - sin_b) <= same_sine;
 
   // The face of the last step stays while it is nearly as good.
   if (sin_a <= alignment_sine && sin_b <= alignment_sine && reference >= 0) {
@@ -277,7 +306,21 @@ bool choose_reference(const Shape& a, const Shape& b, const Witness& w, int& ref
     const double other = before_on_a ? sin_b : sin_a;
     if (reference / 2 == (before_on_a ? face_a : face_b) && mine <= other + 0.02) {
       on_a = before_on_a;
+      two_normals = false;
     }
+  }
+
+  // Which of two parallel ones, as they tilt?
+  if (two_normals) {
+    Flat of_a;
+    Flat of_b;
+    make_flat(a, face_a, of_a);
+    make_flat(b, face_b, of_b);
+    const double margin = same_size * (bounding_radius(a) + bounding_radius(b));
+    const bool in_a = contains(of_a, of_b, margin);
+    const bool in_b = contains(of_b, of_a, margin);
+    two_normals = !in_a && !in_b;
+    on_a = !in_b;
   }
 
   reference = on_a ? 2 * face_a : 2 * face_b + 1;
@@ -290,7 +333,8 @@ int clip_manifold(const Shape& a, const Shape& b, const Witness& w, double margi
   // Shapes with one witness have no manifold; shapes without an aligned face have lines at best.
   const auto extended = [](const Shape& s) { return s.type != ShapeType::sphere && s.type != ShapeType::ellipsoid; };
   if (!extended(a) || !extended(b)) return 0;
-  if (!choose_reference(a, b, w, reference)) {
+  bool two_normals = false;
+  if (!choose_reference(a, b, w, reference, two_normals)) {
     return clip_parallel_lines(a, b, w, margin, out);
   }
 
@@ -326,6 +370,8 @@ int clip_manifold(const Shape& a, const Shape& b, const Witness& w, double margi
     clip_line_shape(clip, other);
   }
 
+  for (int i = 0; i < clip.count; ++i)
+    out[i].two_normals = two_normals;
   return clip.count;
 }
 
@@ -336,6 +382,7 @@ void fill_contact(const Shape& a, const Shape& b, const Candidate& p, Contact& c
   c.feature = p.feature;
   c.rule = p.rule;
   c.reference_on_a = p.reference_on_a;
+  c.two_normals = p.two_normals;
   copy3(p.normal, c.normal);
   copy3(p.point_a, c.point_a);
   copy3(p.point_b, c.point_b);

@@ -21,6 +21,7 @@ struct Candidate {
   Feature kind_a;  ///< support
   Feature kind_b;  ///< support
   bool reference_on_a;
+  bool two_normals = false;  ///< as of Contact
   int feature;
 };
 

@@ -21,7 +21,7 @@ using CollidePair = int (*)(const Shape& a, const Shape& b, double margin, const
 /// one.
 inline void set_contact_from_b(const double* normal, const double* point_b, double distance, int feature, Contact& c) {
   c.feature = feature;
-  c.reference_on_a = false;
+  c.reference_on_a = c.two_normals = false;
   c.distance = distance;
   for (int i = 0; i < 3; ++i) {
     c.normal[i] = normal[i];

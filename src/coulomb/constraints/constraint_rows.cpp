@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "coulomb/small_math.hpp"
 
@@ -16,6 +17,52 @@ void ConstraintRows::clear() {
   compliance.clear();
   weight.clear();
   num_rows = num_blocks = 0;
+}
+
+void ConstraintRows::keep(const std::vector<unsigned char>& blocks_kept) {
+  // Blocks, and what there is per row.
+  int row = 0;
+  int block = 0;
+  std::size_t compliant = 0;  // rows without an entry come last
+  for (int b = 0; b < num_blocks; ++b) {
+    if (!blocks_kept[b]) continue;
+    const Block from = blocks[b];
+    for (int i = 0; i < from.size; ++i) {
+      bias[row + i] = bias[from.row + i];
+      weight[row + i] = weight[from.row + i];
+      if (std::size_t(from.row) + i < compliance.size()) compliance[compliant++] = compliance[from.row + i];
+    }
+    keys[block] = keys[b];
+    blocks[block] = from;
+    blocks[block].row = row;
+    row += from.size;
+    ++block;
+  }
+  num_rows = row;
+  num_blocks = block;
+  keys.resize(block);
+  blocks.resize(block);
+  bias.resize(row);
+  weight.resize(row);
+  compliance.resize(compliant);
+
+  // Their geometry, each kind in the order of the blocks.
+  const auto gone = [&](const auto& rows) { return !blocks_kept[rows.block]; };
+  std::erase_if(body_rows, gone);
+  std::erase_if(dof_rows, gone);
+  auto of_bodies = body_rows.begin();
+  auto of_dofs = dof_rows.begin();
+  const auto number = [&](auto& rows, int b) {
+    rows->block = b;
+    rows->row = blocks[b].row;
+    ++rows;
+  };
+  for (int b = 0; b < num_blocks; ++b) {
+    const bool of_body =
+        of_bodies != body_rows.end() && (of_dofs == dof_rows.end() || of_bodies->block < of_dofs->block);
+    if (of_body) number(of_bodies, b);
+    else number(of_dofs, b);
+  }
 }
 
 namespace {

@@ -90,6 +90,8 @@ struct ConstraintRows {
   std::vector<double> weight;            ///< per row: ConstraintProblem::W
   int num_rows = 0, num_blocks = 0;
   void clear();
+  /// Leaves these blocks; the others stay in their order.
+  void keep(const std::vector<unsigned char>& blocks_kept);
 };
 
 /// Velocity of every dof's link: link_twist[8 d ..] = sum of J_i x_i over i <= d, about the tree's reference point.

@@ -11,6 +11,7 @@ namespace {
 constexpr double pi = 3.14159265358979323846;
 constexpr int kinds = max_facets / 2 - 1;  // 4, 6, .. max_facets
 constexpr double on_vertex = 1e-3;         // of the half side: an impulse this near to a vertex was there
+constexpr double at_vertex = 1e-10;        // of the largest friction: rounding of an impulse there
 
 FrictionPolygon make_polygon(int sides, bool inscribed) {
   FrictionPolygon p;
@@ -168,6 +169,15 @@ int facet_of_impulse(const Block& block, const double* l) {
   const FrictionPolygon& p = friction_polygon(block);
   const Foot f = foot(p, r, l[0], l[1]);
   return f.beyond > -on_vertex * r * p.half_side ? vertex_of(p, f) : f.side;
+}
+
+int facet_of_clear_impulse(const Block& block, const double* l, double clear) {
+  const double r = block.mu * l[2];
+  if (!(r > 0)) return -1;
+  const FrictionPolygon& p = friction_polygon(block);
+  const Foot f = foot(p, r, l[0], l[1]);
+  if (f.beyond < -clear) return f.side;
+  return f.beyond > -at_vertex * r ? vertex_of(p, f) : -1;
 }
 
 int facet_at_border(const Block& block, double share, const double* l) {

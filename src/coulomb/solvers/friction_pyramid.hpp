@@ -42,6 +42,8 @@ double pyramid_margin(const Block& block, double tie, const double* lambda, cons
 double pyramid_residual(const Block& block, const double* lambda, const double* c);
 void project_pyramid(const Block& block, double* lambda);        ///< on the cone of admissible impulses
 int facet_of_impulse(const Block& block, const double* lambda);  ///< the feature that a sliding impulse is on; -1: none
+/// The same where the impulse tells: at a vertex to rounding, or on a side and farther than `clear` from its ends; else -1.
+int facet_of_clear_impulse(const Block& block, const double* lambda, double clear);
 int facet_at_border(const Block& block, double share,
                     const double* lambda);  ///< -1: inside, farther than that share of its size
 double pyramid_support(const Block& block, const double* direction);  ///< max of direction . w over w in P

@@ -57,10 +57,12 @@ void ProblemLinearization::build(const ConstraintProblem& problem, const SolverR
 /// Where every level below has given its own, directions and slips are those of the last one.
 void ProblemLinearization::build_last(bool regularised) {
   scaled_.to_scaled(result_->lambda.data(), lambda_.data());
-  scaled_.set_level(result_->levels > 0 ? lower_lambda_[std::min(levels_ - 1, 1)].data() : nullptr);
+  scaled_.set_compliance(compliance_ * share(total_levels()));
+  scaled_.set_level(result_->levels > 0 ? lower_lambda_[total_levels() - 1].data() : nullptr);
   if (regularised) scaled_.velocity(lambda_.data(), c_.data());
   else scaled_.exact_velocity(lambda_.data(), c_.data());
   choose_modes(last_labels_, lambda_.data(), c_.data(), modes_);
+  scaled_.set_compliance(compliance_);
   last_.set_modes(scaled_, modes_.data());
   last_.factorise(scaled_, 0);
   round_weights();

@@ -12,7 +12,7 @@
 //
 // That takes modes and s to be the same for all levels, although they differ in impulses and velocities. Where redundant contacts slide (the
 // next velocity depends on how they share), rows are nearly redundant (their impulses differ from level to level) or a level has other modes
-// (dry friction at its bound in level 0, and inside in the last), they are not: then the first few levels (lower_levels) have modes, a factor
+// (dry friction at its bound in level 0, and inside in the last), they are not: then the first few levels (lower_levels), or all, have modes, a factor
 // and right-hand sides of their own, taken at their impulses and velocities:
 //   dlambda_0 = -C_0 A_0^-1 B_0 s_0,   dlambda_1 = -C_1 A_1^-1 B_1 (s_1 - E dlambda_0),   ...   dlambda = -C A^-1 B (s - E dlambda_k)
 //
@@ -31,6 +31,7 @@
 
 #include "coulomb/dense_kernels.hpp"
 #include "coulomb/solvers/constraint_solver.hpp"
+#include "coulomb/solvers/newton.hpp"
 
 namespace coulomb {
 
@@ -127,6 +128,7 @@ class ProblemLinearization {
   // linearization_levels.cpp
   using Labels = std::vector<Label>;  // per block
   void find_labels(const SolverResult& result, bool regularised);
+  void find_impulses(int level);
   void own_labels(const double* lambda, const double* c, double least_margin, Labels& labels);
   void build_level(int level);
   int find_lower_levels(bool redundant_rows);
@@ -189,6 +191,7 @@ class ProblemLinearization {
   bool add_unresolved(ReducedSystem& system, double band, const std::vector<unsigned char>* of_blocks = nullptr);
   double distance_to_border(const double* z) const;
   bool find_kinks();
+  void find_bands();
   double mobility(ReducedSystem& system, const double* p);
 
   void add_round(const double* x, double* to, int ncols, int ld, bool transposed, double weight = 1) const;
@@ -202,10 +205,12 @@ class ProblemLinearization {
   double compliance_ = 0;               ///< of the usual levels
   std::vector<ReducedSystem> sharper_;  ///< of the levels with smaller compliances; as many as there ever were
   const SolverResult* result_ = nullptr;
-  std::vector<Labels> labels_;  ///< of the usual levels
+  std::vector<Labels> labels_;  ///< of all levels but the last
   Labels last_labels_, own_labels_;
   std::vector<BlockMode> modes_;  ///< of the last level
   std::vector<std::vector<BlockMode>> lower_modes_;
+  NewtonSolver newton_;  ///< of levels between those that the result has
+  Iterate between_;
   std::vector<double> lambda_, c_, buffer_, direction_;
   std::vector<std::vector<double>> lower_lambda_;  ///< scaled
   std::vector<std::vector<double>> lower_direction_;
@@ -227,9 +232,10 @@ class ProblemLinearization {
   std::vector<Yield> yields_, other_yields_, start_, smallest_;  ///< per block
   ReducedSystem trial_;                                          ///< with other modes than systems_
   std::vector<BlockMode> trial_modes_;
-  std::vector<double> asked_, path_;      ///< n: velocities asked of hard rows; impulses on the way, scaled
-  std::vector<double> change_, earlier_;  ///< n: of the impulses, by the last round and by the one before
-  std::vector<unsigned char> chosen_;     ///< per block
+  std::vector<double> asked_, path_;            ///< n: velocities asked of hard rows; impulses on the way, scaled
+  std::vector<double> change_, earlier_;        ///< n: of the impulses, by the last round and by the one before
+  std::vector<unsigned char> chosen_;           ///< per block
+  std::vector<unsigned char> beside_parallel_;  ///< per block: dry friction that a parallel row made give way
   std::vector<Unresolved> further_;
   int num_further_ = 0;
   bool at_kink_ = false, kinks_known_ = false;

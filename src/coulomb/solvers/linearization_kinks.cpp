@@ -163,6 +163,37 @@ bool ProblemLinearization::at_kink() {
   return at_kink_;
 }
 
+/// Redundant dry friction that holds, though a parallel row made it give way, or that is at its bound at some levels only: the band in which all
+/// levels hold it, as wide as its bounds are apart.
+void ProblemLinearization::find_bands() {
+  for (int b = 0; b < scaled_.num_blocks; ++b) {
+    const Block& block = scaled_.blocks[b];
+    if (block.type != BlockType::box || !(block.bound > 0)) continue;
+    const auto end = labels_.begin() + total_levels();
+    const bool passes = std::any_of(labels_.begin(), end, [&](const Labels& x) { return !(x[b] == last_labels_[b]); });
+    const bool held = beside_parallel_[b] && last_labels_[b].mode == Mode::sticking;
+    if (!passes && !held) continue;
+
+    std::copy_n(modes_.begin(), scaled_.num_blocks, trial_modes_.begin());
+    trial_modes_[b] = {};
+    trial_modes_[b].mode = Mode::sticking;
+    trial_.set_modes(scaled_, trial_modes_.data());
+    chosen_.assign(scaled_.num_blocks, 0);
+    chosen_[b] = 1;
+    if (!trial_.factorise(scaled_, 0) || !add_unresolved(trial_, 0, &chosen_)) continue;
+
+    // Impulses change along z by as much as E asks.
+    Unresolved& own = further_[num_further_ - 1];
+    double squared = 0;
+    for (int i = 0; i < scaled_.n; ++i) {
+      const double z = own.z[i] / scaled_.inverse_root[i];
+      squared += scaled_.E[i] * z * z;
+    }
+    const double rate = std::abs(own.z[block.row]) / scaled_.inverse_root[block.row];
+    if (rate > 0) own.band = (scaled_.bound[b] + std::abs(lambda_[block.row])) / rate * squared * scaled_.ref;
+  }
+}
+
 /// Ties and corners whose other side moves something. Rows that are doubtful themselves hold nothing; where g has a corner, dry friction
 /// does not either.
 bool ProblemLinearization::find_kinks() {
@@ -176,6 +207,7 @@ bool ProblemLinearization::find_kinks() {
   };
   scaled_.to_scaled(result_->lambda.data(), lambda_.data());
   scaled_.exact_velocity(lambda_.data(), c_.data());
+  if (levels_ > 0) find_bands();
   bool any_tie = false;
   bool any_corner = false;
   for (int b = 0; b < scaled_.num_blocks; ++b) {

@@ -2,7 +2,7 @@
 //
 // Labels of level 0 are those of the result: its micro-slips, of the size of the compliance, tell apart what redundant contacts do. Later levels
 // slip by the compliance squared and less. They keep the label of level 0 unless their own is clear: dry friction that has come inside its bounds,
-// a contact that slips in earnest, or not any more.
+// a contact that slips in earnest, or not any more, a pyramid's impulse on a side, or at a vertex.
 #include <algorithm>
 #include <cmath>
 
@@ -16,6 +16,9 @@ constexpr double negligible_speed = 1e-8;  // scaled: of a level whose right-han
 constexpr double clear_margin = 1e-6;      // scaled: of a label, far above the rounding of slips
 constexpr double label_rho = 1e-3;         // over the compliance, as labels of level 0 are read
 constexpr double negligible_slip = 1e-8;   // of differences of slip, times what rounds keep of a unit
+constexpr double near_rho = 3e-3;  // over the compliance, as the solver reads modes off velocities near a solution
+constexpr double most_residual = 1e-16;  // scaled: less is rounding
+constexpr int most_steps = 8;
 
 template <class Vector>
 double* grown(Vector& v, std::size_t size) {
@@ -25,17 +28,18 @@ double* grown(Vector& v, std::size_t size) {
 
 }  // namespace
 
-/// Labels of the usual levels and of the last one; impulses of those that the result has.
+/// Labels of all levels, and their impulses: of the first two and of the last the result has them.
 void ProblemLinearization::find_labels(const SolverResult& result, bool regularised) {
   const auto count = static_cast<std::size_t>(scaled_.num_blocks);
-  const bool has_second = levels_ >= 2 && result.lambda_1.size() == result.lambda.size();
-  if (lower_lambda_.size() < 2) lower_lambda_.resize(2);
+  const int total = total_levels();
+  const bool has_second = total >= 2 && result.lambda_1.size() == result.lambda.size();
+  if (static_cast<int>(lower_lambda_.size()) < std::max(2, total)) lower_lambda_.resize(std::max(2, total));
   scaled_.to_scaled(result.lambda_0.data(), grown(lower_lambda_[0], scaled_.ld));
   scaled_.to_scaled((has_second ? result.lambda_1 : result.lambda_0).data(), grown(lower_lambda_[1], scaled_.ld));
   scaled_.to_scaled(result.lambda.data(), lambda_.data());
 
-  if (static_cast<int>(labels_.size()) <= levels_) labels_.resize(static_cast<std::size_t>(levels_) + 1);
-  for (Labels& labels : labels_) labels.resize(count);
+  if (static_cast<int>(labels_.size()) <= total) labels_.resize(static_cast<std::size_t>(total) + 1);
+  for (int level = 0; level <= total; ++level) labels_[level].resize(count);
   last_labels_.resize(count);
   own_labels_.resize(count);
   Labels& given = labels_[0];
@@ -43,7 +47,7 @@ void ProblemLinearization::find_labels(const SolverResult& result, bool regulari
     given[b] = {result.modes[b], -1};
     if (result.modes[b] == Mode::sliding && b < result.facets.size()) given[b].facet = result.facets[b];
   }
-  for (int level = 1; level <= levels_; ++level) labels_[level] = given;
+  for (int level = 1; level <= total; ++level) labels_[level] = given;
   last_labels_ = given;
   if (!regularised || levels_ == 0) return;
 
@@ -56,17 +60,54 @@ void ProblemLinearization::find_labels(const SolverResult& result, bool regulari
     own_labels(lower_lambda_[1].data(), c_.data(), clear_margin, labels_[1]);
   }
 
+  // Those between follow from the one below.
+  for (int level = has_second ? 2 : 1; level < total; ++level) {
+    find_impulses(level);
+    own_labels(lower_lambda_[level].data(), c_.data(), clear_margin, labels_[level]);
+  }
+
   // Labels set by hand are those of all levels.
-  const bool alike = last_labels_ == given && (!has_second || labels_[1] == given);
+  const bool alike = last_labels_ == given && std::all_of(labels_.begin(), labels_.begin() + total,
+                                                          [&](const Labels& labels) { return labels == given; });
   if (!alike) {
     scaled_.set_level(nullptr);
     scaled_.velocity(lower_lambda_[0].data(), c_.data());
     own_labels_ = given;
     own_labels(lower_lambda_[0].data(), c_.data(), clear_margin, own_labels_);
     for (std::size_t b = 0; b < count; ++b)
-      if (own_labels_[b].mode != given[b].mode) labels_[1][b] = last_labels_[b] = given[b];
+      if (!(own_labels_[b] == given[b])) {
+        for (int level = 1; level < total; ++level) labels_[level][b] = given[b];
+        last_labels_[b] = given[b];
+      }
   }
-  for (int level = has_second ? 2 : 1; level <= levels_; ++level) labels_[level] = last_labels_;
+}
+
+/// Impulses of a level that the result does not have, and their velocities c_: as the solver found them, from the level below.
+void ProblemLinearization::find_impulses(int level) {
+  const double compliance = compliance_ * share(level);
+  const std::vector<double>& below = lower_lambda_[level - 1];
+  scaled_.set_compliance(compliance);
+  scaled_.set_level(below.data());
+  between_.resize(scaled_.ld);
+  std::copy_n(below.begin(), scaled_.ld, between_.lambda.begin());
+
+  // Modes are read off velocities, and steps go on until they gain nothing.
+  NewtonOptions options;
+  scaled_.rho = near_rho / compliance;
+  options.tolerance = most_residual * scaled_.rho;
+  options.start_tolerance = 0;
+  options.least_damping = 0;
+  options.kappa = 0;
+  options.max_iterations = most_steps;
+  int iterations = 0;
+  between_.evaluate(scaled_);
+  newton_.forget_factor();
+  newton_.solve(scaled_, options, between_, iterations);
+  scaled_.rho = 1;
+
+  std::copy_n(between_.lambda.begin(), scaled_.ld, grown(lower_lambda_[level], scaled_.ld));
+  std::copy_n(between_.c.begin(), scaled_.ld, c_.begin());
+  scaled_.set_compliance(compliance_);
 }
 
 /// Overwrites the labels that these impulses and velocities tell otherwise, with at least this margin.
@@ -75,9 +116,16 @@ void ProblemLinearization::own_labels(const double* lambda, const double* c, dou
   for (int b = 0; b < scaled_.num_blocks; ++b) {
     Label own;
     const double margin = scaled_.margin(b, lambda, c, own.mode, &own.facet);
-    if (own.mode == labels[b].mode || !(margin > least_margin)) continue;
-    if (own.mode != Mode::sliding) own.facet = -1;
-    labels[b] = own;
+    const Block& block = scaled_.blocks[b];
+    if (own.mode != labels[b].mode) {
+      if (!(margin > least_margin)) continue;
+      if (own.mode != Mode::sliding) own.facet = -1;
+      labels[b] = own;
+    } else if (block.type == BlockType::pyramid && labels[b].facet >= 0) {
+      // Slips of later levels are rounding; impulses on a side and at a vertex are told apart.
+      const int facet = facet_of_clear_impulse(block, lambda + block.row, least_margin);
+      if (facet >= 0) labels[b].facet = facet;
+    }
   }
   scaled_.rho = 1;
 }
@@ -113,18 +161,20 @@ void ProblemLinearization::choose_modes(const Labels& labels, const double* lamb
 /// A lower level's modes and factor.
 void ProblemLinearization::build_level(int level) {
   const double* lambda = lower_lambda_[level].data();
+  scaled_.set_compliance(compliance_ * share(level));
   scaled_.set_level(level > 0 ? lower_lambda_[level - 1].data() : nullptr);
   scaled_.velocity(lambda, c_.data());
   lower_modes_[level].resize(scaled_.num_blocks);
   choose_modes(labels_[level], lambda, c_.data(), lower_modes_[level]);
   lower_systems_[level].set_modes(scaled_, lower_modes_[level].data());
   lower_systems_[level].factorise(scaled_, 0);
+  scaled_.set_compliance(compliance_);
 }
 
 /// How many levels count by themselves, and the impulses of these. Those with other labels than the last do. What a level's own right-hand
 /// side changes is that of the difference of impulses, dG (lambda_k - lambda), through the levels above.
 int ProblemLinearization::find_lower_levels(bool redundant_rows) {
-  const int below = sharper_levels_ > 0 ? levels_ + 1 : levels_;  // the usual ones that are not the last
+  const int below = total_levels();
   int count = 0;
   for (int level = 0; level < below; ++level)
     if (!(labels_[level] == last_labels_)) count = level + 1;
@@ -161,12 +211,6 @@ int ProblemLinearization::find_lower_levels(bool redundant_rows) {
   const double kept = below > 1 ? kept_twice : kept_once;
   if (slides() && count == 0 && !(kept * difference_of_slip() <= negligible_slip)) count = 1;
   for (int level = 0; level < below; ++level) {
-    if (static_cast<int>(lower_lambda_.size()) <= level) lower_lambda_.emplace_back();
-    if (level > 1) {
-      double* lambda = grown(lower_lambda_[level], scaled_.ld);
-      scaled_.set_level(lower_lambda_[level - 1].data());
-      last_.step(scaled_, lambda_.data(), nullptr, lambda, grown(rows_, scaled_.ld));
-    }
     double difference = 0;
     for (int i = 0; i < scaled_.n; ++i)
       difference = std::max(difference, std::abs(lower_lambda_[level][i] - lambda_[i]));

@@ -57,6 +57,7 @@ double ProblemLinearization::row_product(int block_a, int row_a, int block_b, in
 
 /// Dry friction along a row of an equality, or of a limit that holds whatever the friction does.
 void ProblemLinearization::yield_beside_parallel_rows() {
+  beside_parallel_.assign(scaled_.num_blocks, 0);
   if (levels_ == 0) return;
   for (int hard = 0; hard < scaled_.num_blocks; ++hard) {
     const Block& block = scaled_.blocks[hard];
@@ -75,6 +76,7 @@ void ProblemLinearization::yield_beside_parallel_rows() {
         const double of_friction = along > 0 ? lambda_[row] : -lambda_[row];
         const double pressed = lambda_[block.row] * std::sqrt(own / friction) + of_friction;
         yields_[b].entirely = !is_limit || pressed > scaled_.bound[b] + tie;
+        beside_parallel_[b] = yields_[b].entirely;
       }
     }
   }

@@ -41,8 +41,22 @@ void ImpactGradient::prepare(const Model& model, const StepOptions& options, Ste
         gaps_[i][k].build(model, k == 0 ? phase(i).gap : phase(i).others[k - 1], this->record(i + 1),
                           phases_->smooth.constraints);
       if (phase(i).from_start)
-        starts_[i].build(model, ClosingGap{phase(i).sank_from}, this->record(i), phases_->smooth.constraints);
+        starts_[i].build(model, ClosingGap{phase(i).sank_from}, start_of(i), phases_->smooth.constraints);
     }
+}
+
+/// Where a phase starts: its record, or, where that is of half way, a record of its own.
+const StepRecord& ImpactGradient::start_of(int i) {
+  const ImpactPhase& p = phase(i);
+  const StepRecord& r = record(i);
+  if (!p.midpoint) return r;
+  while (static_cast<int>(start_records_.size()) <= i) start_records_.emplace_back();
+  if (!start_records_[i]) start_records_[i] = std::make_unique<StepRecord>(*model_);
+  StepRecord& start = *start_records_[i];
+  start.q = p.q, start.v = p.v, start.u = r.u, start.fext = r.fext, start.joint_forces = r.joint_forces;
+  kinematics(*model_, start.q.data(), start.dynamics);
+  velocities(*model_, start.v.data(), start.dynamics);
+  return start;
 }
 
 bool ImpactGradient::ambiguous() {

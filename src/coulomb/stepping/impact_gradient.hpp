@@ -49,6 +49,7 @@ class ImpactGradient final : public StepGradient {
   };
   const ImpactPhase& phase(int i) const { return (*phases_)[i]; }
   const StepRecord& record(int i) const { return phases_->record(i, *step_); }
+  const StepRecord& start_of(int i);
   int last_smooth() const;
   void start_by_state(Tangents& t) const;
   static double planned(const ImpactPhase& phase, const Tangents& t, int column);  ///< change of phase.planned
@@ -76,6 +77,8 @@ class ImpactGradient final : public StepGradient {
   std::vector<std::unique_ptr<StepLinearization>> linear_;  ///< one per phase
   std::vector<std::vector<ImpactGap>> gaps_;                ///< the same; of phases that end in impacts, one per event
   std::vector<ImpactGap> starts_;                           ///< the same; where thresholds are measured from
+  std::vector<std::unique_ptr<StepRecord>>
+      start_records_;  ///< the same; of phases evaluated half way, as far as wanted
   double h_ = 0;
   int ld_ = 0;
   bool have_jacobian_ = false;

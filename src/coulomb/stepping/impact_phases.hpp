@@ -79,6 +79,7 @@ struct ImpactPhases final : StepExtra {
   std::vector<int> events;       ///< by island: index of its event, -1: none
   std::vector<double> approach;  ///< of ImpactPhase::others
   std::vector<ContactHop> hops;
+  std::vector<unsigned char> struck;  ///< by tree: what is hit
   SinkingContacts sinking;
 
   ImpactPhase& add();

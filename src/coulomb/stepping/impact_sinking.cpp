@@ -36,6 +36,10 @@ bool SinkingContacts::is_among(const std::vector<Contact>& contacts, const Conta
   return std::any_of(contacts.begin(), contacts.end(), is_same) || has_point(contacts, contact);
 }
 
+bool SinkingContacts::has_sunk(int pair) const {
+  return std::any_of(counts_.begin(), counts_.end(), [&](const auto& known) { return known.first == pair; });
+}
+
 void SinkingContacts::creeps(int pair) {
   for (auto& [known, count] : counts_)
     if (known == pair) return void(count = std::min(count + 1, most_growths));

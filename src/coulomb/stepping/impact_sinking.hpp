@@ -26,6 +26,9 @@ class SinkingContacts {
   /// Is it one of these contacts, or the same feature of their pair? Round shapes roll on: their contact moves.
   static bool is_among(const std::vector<Contact>& contacts, const Contact& contact);
 
+  /// Has this pair come down on its threshold in this step, while it was held?
+  bool has_sunk(int pair) const;
+
   /// A pair so close to its threshold that the search does not get past.
   void creeps(int pair);
 

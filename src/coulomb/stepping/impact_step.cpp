@@ -61,7 +61,8 @@ class Splitter {
   bool comes_down(const StepRecord& r, const Contact& contact) const;
   bool is_hit(const StepRecord& r, const Contact& contact) const;
   bool has_touched(const ClosingGap& hit) const;
-  bool solve(StepRecord& r, const StepOptions& options);
+  bool solve(StepRecord& r, const StepOptions& options, const std::vector<unsigned char>* struck = nullptr);
+  void find_struck(const StepRecord& r);
   void own_record();
   StepRecord& next_record();
   bool impact();
@@ -224,9 +225,31 @@ bool Splitter::has_touched(const ClosingGap& hit) const {
   return std::any_of(held.begin(), held.end(), [&](const Contact& c) { return c.pair == hit.contact.pair; });
 }
 
+/// x_.struck: the trees of what comes down, or has sunk and is parted. Islands without any do not know of the impact. For link twists at v.
+void Splitter::find_struck(const StepRecord& r) {
+  x_.struck.assign(model_.num_trees, 0);
+  const auto strike = [&](int body) {
+    const int tree = model_.body_tree[body];
+    if (tree >= 0) x_.struck[tree] = 1;
+  };
+  for (const Contact& c : r.collision.contacts) {
+    const bool parts = c.lift > 0 && x_.sinking.has_sunk(c.pair);
+    if (c.pair != hit_ && !parts && !comes_down(r, c)) continue;
+    strike(c.body_a);
+    strike(c.body_b);
+  }
+
+  const int reached = at_event_ ? x_[x_.count - 2].gap.joint : -1;
+  any_limit(model_, r.q.data(), r.v.data(), [&](int joint, bool, double phi, double rate) {
+    const ConstraintOptions& c = x_.impact.constraints;
+    if (joint == reached || (is_held(c, phi, rate) && -rate > c.held_speed)) strike(model_.joint_body[joint]);
+    return false;
+  });
+}
+
 /// Velocities and acceleration of one phase's problem.
-bool Splitter::solve(StepRecord& r, const StepOptions& options) {
-  solve_velocities(model_, options, solver_, memory_, r);
+bool Splitter::solve(StepRecord& r, const StepOptions& options, const std::vector<unsigned char>* struck) {
+  solve_velocities(model_, options, solver_, memory_, r, struck);
   advance(model_, options.constraints.timestep, r);
   r.valid = true;
   iterations_ += r.solution.iterations;
@@ -259,14 +282,15 @@ StepRecord& Splitter::next_record() {
   return r;
 }
 
-/// v := v+ of the impact of all that touches; the next phase starts at the same place.
+/// v := v+ of the impact of all that touches what is hit; the next phase starts at the same place.
 bool Splitter::impact() {
   own_record();
   ImpactPhase& phase = x_.last();
   StepRecord& r = at();
   phase.q = x_.q, phase.v = x_.v;
   phase.start = time_, phase.duration = 0, phase.end = PhaseEnd::instant, phase.midpoint = false;
-  if (!solve(r, x_.impact)) return false;
+  find_struck(r);
+  if (!solve(r, x_.impact, &x_.struck)) return false;
   if (at_event_) separate_events(*x_.pool[x_.count - 2], r);
   x_.v = r.v_next;
   StepRecord& next = next_record();
@@ -446,13 +470,22 @@ bool Splitter::find_event(ImpactPhase& phase) {
   return true;
 }
 
-/// Of a pair that was at its tolerance already. Its time is fixed if it was not held.
+/// Of a pair that was at its tolerance already, whether it was held or had left: the threshold is a depth below where it was.
 void Splitter::threshold_from_start(ImpactPhase& phase) {
-  const StepRecord& r = x_.record(x_.count - 1, step_);
+  StepRecord& r = x_.record(x_.count - 1, step_);
+  const int pair = phase.gap.contact.pair;
   const Contact* deepest = nullptr;
-  for (const Contact& c : r.collision.contacts)
-    if (c.pair == phase.gap.contact.pair && (!deepest || c.distance < deepest->distance)) deepest = &c;
-  phase.from_start = deepest != nullptr, phase.fixed_time = deepest == nullptr;
+  const auto look = [&](const std::vector<Contact>& contacts) {
+    for (const Contact& c : contacts)
+      if (c.pair == pair && (!deepest || c.distance < deepest->distance)) deepest = &c;
+  };
+  look(r.collision.contacts);
+  if (!deepest) {
+    const double none[3] = {0, 0, 0};
+    collide_moved_pair(model_, pair, none, none, phase.gap.contact.point, 0, r.collision, x_.found);
+    look(x_.found);
+  }
+  phase.from_start = deepest != nullptr, phase.grazing = phase.grazing || deepest == nullptr;
   if (deepest) phase.sank_from = *deepest;
 }
 

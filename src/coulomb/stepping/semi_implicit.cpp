@@ -76,10 +76,24 @@ void collect_rows(const Model& model, const StepOptions& options, StepRecord& r)
   add_dry_friction_rows(context, r.rows);
 }
 
+// Leaves the rows of the islands that have one of these trees.
+void keep_struck(const Model& model, const std::vector<unsigned char>& struck, StepRecord& r) {
+  r.islands_kept.assign(r.islands.pool.size(), 0);
+  for (int t = 0; t < model.num_trees; ++t)
+    if (struck[t]) r.islands_kept[r.islands.of_tree(t)] = 1;
+
+  r.blocks_kept.resize(r.rows.num_blocks);
+  for (int b = 0; b < r.rows.num_blocks; ++b) r.blocks_kept[b] = r.islands_kept[r.islands.of_block(b)];
+  r.rows.keep(r.blocks_kept);
+  r.islands.find(model, r.rows);
+}
+
 // Rows, islands and their problems.
-void collect_problems(const Model& model, const StepOptions& options, StepRecord& r) {
+void collect_problems(const Model& model, const StepOptions& options, StepRecord& r,
+                      const std::vector<unsigned char>* struck = nullptr) {
   collect_rows(model, options, r);
   r.islands.find(model, r.rows);
+  if (struck) keep_struck(model, *struck, r);
   const bool dense = options.solver.method != SolverMethod::automatic;
   assemble_problems(model, r.dynamics, r.rows, r.v_free.data(), dense, r.assembly, r.islands);
 }
@@ -244,8 +258,8 @@ StepRecord::StepRecord(const Model& model)
 namespace {
 
 void solve_constraints(const Model& model, const StepOptions& options, ConstraintSolver& solver,
-                       const StepMemory& memory, StepRecord& r) {
-  collect_problems(model, options, r);
+                       const StepMemory& memory, StepRecord& r, const std::vector<unsigned char>* struck = nullptr) {
+  collect_problems(model, options, r, struck);
   if (options.warm_start) recall(memory, r);
   solve(options, solver, r);
 }
@@ -253,9 +267,9 @@ void solve_constraints(const Model& model, const StepOptions& options, Constrain
 }  // namespace
 
 void solve_velocities(const Model& model, const StepOptions& options, ConstraintSolver& solver,
-                      const StepMemory& memory, StepRecord& r) {
+                      const StepMemory& memory, StepRecord& r, const std::vector<unsigned char>* struck) {
   free_velocity(model, options, r);
-  solve_constraints(model, options, solver, memory, r);
+  solve_constraints(model, options, solver, memory, r, struck);
 }
 
 bool semi_implicit_step(const Model& model, const StepOptions& options, ConstraintSolver& solver, StepMemory& memory,

@@ -23,9 +23,10 @@ void recall_semi_implicit_step(const Model& model, const StepOptions& options, c
 
 // Its stages, for steppers of their own:
 
-/// Free velocity, rows, impulses at the record's kinematics and contacts. Reads the memory.
+/// Free velocity, rows, impulses at the record's kinematics and contacts. Reads the memory. struck (by tree): islands without one of these
+/// trees have no rows; null: all have.
 void solve_velocities(const Model& model, const StepOptions& options, ConstraintSolver& solver,
-                      const StepMemory& memory, StepRecord& record);
+                      const StepMemory& memory, StepRecord& record, const std::vector<unsigned char>* struck = nullptr);
 /// Impulses and modes, for the next step.
 void remember(const StepRecord& record, StepMemory& memory);
 /// What is left of a step whose numbers overflowed.

@@ -84,7 +84,9 @@ bool StepLinearization::state_ambiguous() {
     if (island(index).solution.status == SolveStatus::failed || islands_[index].problem.at_kink()) return true;
   }
   for (const BodyRows& b : r.rows.body_rows)
-    if (b.contact >= 0 && !inactive_[b.block] && rows_.motions[b.contact].frozen) return true;
+    if (b.contact >= 0 && !inactive_[b.block] &&
+        (rows_.motions[b.contact].frozen || r.collision.contacts[b.contact].two_normals))
+      return true;
 
   if (find_unresolved()) {
     leftover_of_state(unresolved_.data());

@@ -1,0 +1,54 @@
+"""Levels of a solution have labels of their own, and the derivative is that of all of them: forward against differences, reverse as forward."""
+
+import numpy as np
+import pytest
+from step_columns import Step, compare
+
+from scenes.random_scenes import build
+
+
+def check(law, seed, least=15):
+    """No column of this random scene is wrong, at least so many of those known; and reverse mode says the same, by parameters too."""
+    case = build(seed, law)
+    random = np.random.default_rng(seed)
+    columns, flagged, sim = compare(
+        case.model, case.q, case.v, case.u, case.tau, random, parameters=8, memory=case.memory, **case.options
+    )
+    assert not flagged
+    assert not [column for column in columns if column.wrong]
+    assert sum(column.known for column in columns) >= least
+
+    names = [str(name) for name in random.permutation(list(case.model.parameters()))[:20]]
+    sim.step(case.q, case.v, case.u, tau=case.tau)
+    d = sim.derivatives(wrt=names)
+    w = random.normal(size=2 * case.model.nv)
+    g = sim.vjp(*np.split(w, 2), wrt=names)
+    forward = np.r_[w @ d.A, w @ d.B, w @ d.B_tau, np.concatenate([np.ravel(w @ d[name]) for name in names])]
+    reverse = np.r_[g.q, g.v, g.u, g.tau, np.concatenate([np.ravel(g[name]) for name in names])]
+    assert np.max(np.abs(forward - reverse)) <= 1e-7 * (1 + np.max(np.abs(forward)))
+
+
+@pytest.mark.parametrize(("law", "seed"), [("hexagon", 177), ("octagon", 57)])
+def test_a_pyramid_slides_on_a_side_at_one_level_and_at_a_vertex_at_another(law, seed):
+    """Redundant corners of stacked boxes, all pressed to slide by different amounts."""
+    check(law, seed)
+
+
+@pytest.mark.parametrize(("law", "seed"), [("split cone", 24), ("split cone", 269)])
+def test_a_level_between_holds_what_the_last_one_does_not(law, seed):
+    """Tension that levels build up: contacts stick, and a limit holds, at all levels but the last of four."""
+    check(law, seed)
+
+
+@pytest.mark.parametrize(("law", "seed", "column"), [("cone", 104, 1), ("split cone", 178, 2), ("split cone", 178, 3)])
+def test_impulses_that_grow_from_level_to_level(law, seed, column):
+    """Equalities that are nearly redundant, solved with seven levels: each has its own right-hand side. Velocities are known to 5e-8 only, and
+    bend at 1e-5: differences of one size, where both errors are small."""
+    check(law, seed, least=2)
+    case = build(seed, law)
+    step = Step(case.model, case.q, case.v, case.u, case.tau, case.memory, **case.options)
+    A = step.simulator.derivatives().A[:, column]
+    ends = [step.along("q", column, size, case.model.nv) for size in (1e-6, -1e-6, 2e-6, -2e-6)]
+    differences = (8 * (ends[0] - ends[1]) - (ends[2] - ends[3])) / 12e-6
+    assert np.max(np.abs(A)) > 80
+    assert differences == pytest.approx(A, abs=1e-4 * np.max(np.abs(A)))
