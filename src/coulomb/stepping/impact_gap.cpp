@@ -37,11 +37,13 @@ void ImpactGap::build(const Model& model, const ClosingGap& gap, const StepRecor
   rows_.keys.push_back(0);
   rows_.num_blocks = 1;
   rows_.bias.assign(rows_.num_rows, 0.0), rows_.compliance.assign(rows_.num_rows, 0.0);
-  row_derivatives(model, at.dynamics, rows_, contacts_, no_velocities(), zero_.data(), inactive_, derivatives_);
+
+  // At rest and without impulses the row moves as the gap does.
+  const RowState state{model, at.dynamics, rows_, no_velocities(), zero_.data(), zero_.data(), inactive_};
+  row_derivatives(state, contacts_, derivatives_);
   const int ld = at.dynamics.ld;
   columns_.assign(std::size_t(rows_.num_rows) * ld, 0.0);
-  fill_row_columns(model, at.dynamics, rows_, no_velocities(), zero_.data(), derivatives_, inactive_,
-                   RowMatrix(columns_.data(), ld));
+  fill_row_columns(state, derivatives_, RowMatrix(columns_.data(), ld));
   row_.assign(columns_.begin() + std::ptrdiff_t(index_) * ld, columns_.begin() + std::ptrdiff_t(index_ + 1) * ld);
 }
 

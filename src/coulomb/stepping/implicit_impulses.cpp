@@ -23,10 +23,9 @@ void ImplicitLinearization::impulses_of(int first, int count, std::vector<double
   const double h = options_->constraints.timestep;
   out_T.assign(std::size_t(count) * n, 0.0);
   if (n == 0) return;
-  const double *twist = contacts.twist.data(), *rate = e.dynamics.column_rate.data();
   std::vector<double> s(std::size_t(n) * ld, 0.0), moved(n), twist_dv(8 * nv), twist_dq(8 * nv);
-  fill_row_columns(model, e.dynamics, contacts.rows, {twist, rate, twist, rate}, stage.v_next.data(),
-                   contacts.derivatives, contacts.inactive, RowMatrix(s.data(), ld));
+  fill_row_columns(row_state(model, e.dynamics, contacts, stage.v_next.data()), contacts.derivatives,
+                   RowMatrix(s.data(), ld));
   for (int k = 0; k < count; ++k) {
     const double *dq = &columns_.dq[std::size_t(first + k) * ld], *dv = &columns_.dv[std::size_t(first + k) * ld];
     link_twists(model, e.dynamics, dv, twist_dv.data());
@@ -64,10 +63,9 @@ bool ImplicitLinearization::impulse_cotangent(const double* lambda, const Parame
   const int n = contacts.rows.num_rows, nv = model.nv, ld = e.dynamics.ld;
   const double h = options_->constraints.timestep;
   if (n == 0) return true;
-  const double *twist = contacts.twist.data(), *rate = e.dynamics.column_rate.data();
   std::vector<double> s(std::size_t(n) * ld, 0.0), moved(n, 0.0), scaled(n, 0.0), wrench(8 * nv);
-  fill_row_columns(model, e.dynamics, contacts.rows, {twist, rate, twist, rate}, stage.v_next.data(),
-                   contacts.derivatives, contacts.inactive, RowMatrix(s.data(), ld));
+  fill_row_columns(row_state(model, e.dynamics, contacts, stage.v_next.data()), contacts.derivatives,
+                   RowMatrix(s.data(), ld));
   for (const BodyRows& b : contacts.rows.body_rows) {
     if (contacts.inactive[b.block]) continue;
     const PenaltyLaw& law = contacts.laws[b.block];

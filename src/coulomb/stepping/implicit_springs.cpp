@@ -67,9 +67,11 @@ void dof_row_derivatives(const DofRow& row, const double* v, const SpringForces&
   }
 }
 
-RowVelocities velocities_of(const DynamicsWorkspace& dynamics, const SpringForces& f) {
-  const double *twist = f.twist.data(), *rate = dynamics.column_rate.data();
-  return {twist, rate, twist, rate};
+/// The springs' rows at the velocity v, which both of their velocities are.
+RowState row_state(const Model& model, const DynamicsWorkspace& dynamics, const SpringForces& f, const double* v) {
+  const double* twist = f.twist.data();
+  const double* rate = dynamics.column_rate.data();
+  return {model, dynamics, f.rows, {twist, rate, twist, rate}, v, f.force.data(), f.inactive};
 }
 
 }  // namespace
@@ -131,8 +133,7 @@ void add_spring_body_forces(const Model& model, const DynamicsWorkspace& dynamic
 void spring_row_derivatives(const Model& model, const DynamicsWorkspace& dynamics, SpringForces& f) {
   static const std::vector<Contact> no_contacts;
   if (f.rows.body_rows.empty()) return;
-  row_derivatives(model, dynamics, f.rows, no_contacts, velocities_of(dynamics, f), f.force.data(), f.inactive,
-                  f.derivatives);
+  row_derivatives(row_state(model, dynamics, f, nullptr), no_contacts, f.derivatives);
 }
 
 void spring_derivatives(const Model& model, const DynamicsWorkspace& dynamics, const double* v, SpringForces& f,
@@ -143,8 +144,7 @@ void spring_derivatives(const Model& model, const DynamicsWorkspace& dynamics, c
   if (f.rows.body_rows.empty()) return;
   const std::size_t size = std::size_t(f.rows.num_rows) * ld;
   f.s.assign(size, 0.0), f.J.assign(size, 0.0);
-  fill_row_columns(model, dynamics, f.rows, velocities_of(dynamics, f), v, f.derivatives, f.inactive,
-                   RowMatrix(f.s.data(), ld));
+  fill_row_columns(row_state(model, dynamics, f, v), f.derivatives, RowMatrix(f.s.data(), ld));
   for (const BodyRows& b : f.rows.body_rows)
     for (int i = 0; i < b.size; ++i) {
       double *J = f.J.data() + std::size_t(b.row + i) * ld, *s = f.s.data() + std::size_t(b.row + i) * ld;

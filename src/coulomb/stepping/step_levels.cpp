@@ -143,8 +143,7 @@ void StepLinearization::add_level_difference(int level, const double* z, StepCot
     for (int i = 0; i < n; ++i) signed_z_[i] = sign * z[i];
     inverse_dynamics_vjp(model, r.dynamics, signed_y_.data(), id_q_.data(), id_v_.data());
     for (int d = 0; d < nv; ++d) out.q[d] -= h * id_q_[d];
-    row_derivatives_vjp(model, r.dynamics, r.rows, row_velocities(), r.v_next.data(), rows_, inactive_,
-                        r.solution.lambda.data(), signed_z_.data(), signed_y_.data(), scratch_.data(), out.q.data());
+    row_derivatives_vjp(row_state(), rows_, {signed_y_.data(), signed_z_.data()}, row_sweep_, out.q.data());
     if (!set || set->size() == 0) return;
     parameter_gradient(*set, still_.data(), signed_y_.data(), signed_z_.data(), gradient_);
     for (std::size_t k = 0; k < gradient_.size(); ++k) out.parameters[k] += gradient_[k];

@@ -158,8 +158,7 @@ void StepLinearization::prepare_level(const Model& model) {
   prepare_derivatives(model, record.dynamics, acceleration_.data(), &forces_);
   const GradientOptions& gradient = options_->gradient;
   const SmoothedMotion smoothed(model, record.collision, gradient.samples, gradient.scale, gradient.seed);
-  coulomb::row_derivatives(model, record.dynamics, record.rows, record.collision.contacts, row_velocities(),
-                           record.solution.lambda.data(), inactive_, rows_,
+  coulomb::row_derivatives(row_state(), record.collision.contacts, rows_,
                            gradient.mode == GradientMode::smoothed_collision ? &smoothed : nullptr);
 }
 

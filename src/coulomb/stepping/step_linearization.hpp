@@ -99,6 +99,11 @@ class StepLinearization final : public StepGradient {
     return level == last_level ? problem.reduced_size() : problem.reduced_size(level);
   }
   RowVelocities row_velocities() const;
+  /// The step as its rows see it, at the level in place.
+  RowState row_state() const {
+    const StepRecord& r = *record_;
+    return {*model_, r.dynamics, r.rows, row_velocities(), r.v_next.data(), r.solution.lambda.data(), inactive_};
+  }
   void take_labels(int level, std::vector<Mode>& modes, std::vector<int>& facets) const;
   void collect_forces();
   void prepare_level(const Model& model);
@@ -187,6 +192,7 @@ class StepLinearization final : public StepGradient {
       local_;                           // of one island
   std::vector<double*> r_q_of_, s_of_;  // by island
   std::vector<double> w_, scratch_, lambda_bar_;
+  RowSweep row_sweep_;
   std::vector<RightHandSide> sides_;  // of one parameter
   struct ParameterSides {
     std::vector<double> r, s;                 // of all rows

@@ -232,7 +232,7 @@ void StepLinearization::right_hand_sides() {
     }
   }
   add_spin_columns();
-  add_wrench_columns(model, r.dynamics, r.rows, rows_, r.solution.lambda.data(), DofMatrix(r.islands, r_q_of_.data()));
+  add_wrench_columns(row_state(), rows_, DofMatrix(r.islands, r_q_of_.data()));
 }
 
 void StepLinearization::add_spin_columns() {
@@ -298,7 +298,7 @@ void StepLinearization::row_columns() {
   };
   const RowMatrix s(r.islands, s_of_.data());
   clear();
-  fill_row_columns(model, r.dynamics, r.rows, row_velocities(), r.v_next.data(), rows_, inactive_, s);
+  fill_row_columns(row_state(), rows_, s);
   for (int index : r.islands.order) {
     islands_[index].bounces = false;
     if (reduced_size(index) > 0) reduce(index, islands_[index].Bs_q);

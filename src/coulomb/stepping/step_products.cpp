@@ -75,8 +75,7 @@ void StepLinearization::vjp_of_modes(const double* dq1, const double* dv1, StepC
       out.v[first + j] += h * r.joint_forces.dtau_dv[6 * d + j] * y[d];
     }
   }
-  row_derivatives_vjp(model, r.dynamics, r.rows, row_velocities(), r.v_next.data(), rows_, inactive_,
-                      r.solution.lambda.data(), z, y, scratch_.data(), out.q.data());
+  row_derivatives_vjp(row_state(), rows_, {y, z}, row_sweep_, out.q.data());
   add_bounce_cotangent(z, out.v.data());
   out.parameters.clear();
   if (set && set->size() > 0) parameter_gradient(*set, dq1, y, z, out.parameters);
