@@ -55,8 +55,10 @@ class Stop {
 
 /// Sizes of the arrays of a batch.
 struct Sizes : StepSizes {
-  Sizes(const BatchSimulator& batch, int steps)
-      : StepSizes(batch.model()), n(std::size_t(batch.num_envs())), steps(std::size_t(steps)), states(this->steps + 1) {
+  Sizes(const BatchSimulator& batch, int num_steps) : StepSizes(batch.model()) {
+    n = batch.num_envs();
+    steps = num_steps;
+    states = steps + 1;
   }
 
   std::size_t n;  // environments
@@ -150,9 +152,13 @@ void run(Simulator& sim, const Sizes& s, const Inputs& in, const Trajectory& to,
     stop_here();
 
     // The memory before the step, the step, and what it leaves for the way back.
-    if (keeping) keeping->checkpoints.store(static_cast<int>(t), sim.memory(), 0);
-    sim.step(to.q + t * s.nq, to.v + t * s.nv, row_of(in.u, t, s.nu), row_of(in.tau, t, s.nv),
-             row_of(in.fext, t, s.fext), to.q + (t + 1) * s.nq, to.v + (t + 1) * s.nv);
+    if (keeping) keeping->checkpoints.store(int(t), sim.memory(), 0);
+    const double* u = row_of(in.u, t, s.nu);
+    const double* tau = row_of(in.tau, t, s.nv);
+    const double* fext = row_of(in.fext, t, s.fext);
+    double* q = to.q + t * s.nq;
+    double* v = to.v + t * s.nv;
+    sim.step(q, v, u, tau, fext, q + s.nq, v + s.nv);
     if (keeping) keeper.take(keeping->steps, [&] { return keeping->steps.bytes() <= keeping->budget; });
 
     const SolverResult& solution = sim.record().solution;
@@ -170,7 +176,7 @@ void copy_rows(const double* from, std::size_t count, std::vector<double>& to) {
 /// What derivatives need.
 Rollout kept(const Simulator& sim, const Sizes& s, const Inputs& in, const Trajectory& from, Keeping&& keeping) {
   Rollout out;
-  out.steps = static_cast<int>(s.steps);
+  out.steps = int(s.steps);
   out.q.assign(from.q, from.q + s.states * s.nq);
   out.v.assign(from.v, from.v + s.states * s.nv);
   out.converged = std::all_of(from.converged, from.converged + s.steps, [](bool c) { return c; });
@@ -267,22 +273,28 @@ bool rollout(BatchSimulator& batch, const BatchRolloutInput& in, const BatchRoll
   // Every environment gets an equal part of the memory.
   const std::size_t budget = (options.memory_budget ? options.memory_budget : default_batch_budget) / s.n;
   int every = options.checkpoint_every;
-  if (every == 0) every = std::max(1, static_cast<int>(std::sqrt(double(in.steps))));
+  if (every == 0) every = std::max(1, int(std::sqrt(double(in.steps))));
   const auto outcome = in.steps > 0 ? BatchSimulator::Outcome::stepped : BatchSimulator::Outcome::none;
 
   Stop stop(interrupted);
   const bool finished = stop.run(batch, [&](Simulator& sim, std::size_t i, int thread) {
     // Its rows of all arrays, the first state in them.
-    const Trajectory mine{to.q + i * s.states * s.nq, to.v + i * s.states * s.nv, to.converged + i * s.steps,
-                          to.iterations + i * s.steps, to.residual + i * s.steps};
-    const Inputs inputs{row_of(in.u, i, s.steps * s.nu), row_of(in.tau, i, s.steps * s.nv),
-                        row_of(in.fext, i, s.steps * s.fext)};
+    Trajectory mine;
+    mine.q = to.q + i * s.states * s.nq;
+    mine.v = to.v + i * s.states * s.nv;
+    mine.converged = to.converged + i * s.steps;
+    mine.iterations = to.iterations + i * s.steps;
+    mine.residual = to.residual + i * s.steps;
+    Inputs inputs;
+    inputs.u = row_of(in.u, i, s.steps * s.nu);
+    inputs.tau = row_of(in.tau, i, s.steps * s.nv);
+    inputs.fext = row_of(in.fext, i, s.steps * s.fext);
     std::copy_n(in.q0 + i * s.nq, s.nq, mine.q);
     std::copy_n(in.v0 + i * s.nv, s.nv, mine.v);
 
     Keeping keeping{Checkpoints(every, 0), {}, options.keep_factors, budget};
     run(sim, s, inputs, mine, options.derivatives ? &keeping : nullptr, [&] { stop.look(thread); });
-    batch.set_outcome(static_cast<int>(i), outcome);
+    batch.set_outcome(int(i), outcome);
     if (!options.derivatives) return;
 
     out.environments[i] = kept(sim, s, inputs, mine, std::move(keeping));
@@ -310,14 +322,17 @@ bool vjp(BatchSimulator& batch, const BatchRollout& rollout, const TrajectoryCot
 
   Stop stop(interrupted);
   return stop.run(batch, [&](Simulator&, std::size_t i, int thread) {
-    const TrajectoryCotangent mine{row_of(from.dq, i, s.states * s.nv), row_of(from.dv, i, s.states * s.nv), &outputs,
-                                   row_of(from.doutputs, i, s.states * width)};
+    TrajectoryCotangent mine;
+    mine.dq = row_of(from.dq, i, s.states * s.nv);
+    mine.dv = row_of(from.dv, i, s.states * s.nv);
+    mine.outputs = &outputs;
+    mine.doutputs = row_of(from.doutputs, i, s.states * width);
     const auto progress = [&](int, int) { stop.look(thread); };
 
     RolloutCotangent g;
     out.valid[i] = attempt([&] { g = vjp(rollout.environments[i], mine, parameters, progress, out.fext != nullptr); });
     if (!out.valid[i]) g = no_cotangent(s, size);
-    check_parameter_size(static_cast<int>(i), g.parameters.size(), size);
+    check_parameter_size(int(i), g.parameters.size(), size);
     store(g, i, s, out);
   });
 }
@@ -350,7 +365,8 @@ bool jvp(BatchSimulator& batch, const BatchRollout& rollout, const BatchRolloutT
     mine.du = row_of(tangent.du, i, s.steps * s.nu);
     mine.dtau = row_of(tangent.dtau, i, s.steps * s.nv);
     mine.parameters = tangent.parameters;
-    if (size > 0) mine.dparameters.assign(tangent.dparameters + i * size, tangent.dparameters + (i + 1) * size);
+    const double* dparameters = tangent.dparameters + i * size;
+    if (size > 0) mine.dparameters.assign(dparameters, dparameters + size);
 
     double* dq_i = dq + i * s.states * s.nv;
     double* dv_i = dv + i * s.states * s.nv;
@@ -372,7 +388,7 @@ bool linearize(BatchSimulator& batch, const BatchRollout& rollout, const std::ve
   return stop.run(batch, [&](Simulator&, std::size_t i, int thread) {
     const Rollout& r = rollout.environments[i];
     const auto size = std::size_t(ParameterSet(*r.model, parameters).size());
-    check_parameter_size(static_cast<int>(i), size, matrix_sizes.parameters);
+    check_parameter_size(int(i), size, matrix_sizes.parameters);
 
     const StepMatrices mine = part_of(out, i, matrix_sizes);
     const auto progress = [&](int, int) { stop.look(thread); };

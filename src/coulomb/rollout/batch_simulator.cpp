@@ -74,7 +74,7 @@ void check_finite_batch(const char* name, const double* x, std::size_t n, std::s
 
     // The first one that is not finite, named by its indices.
     const double* bad = std::find_if(row, row + count, [](double e) { return !std::isfinite(e); });
-    const auto k = static_cast<std::size_t>(bad - row);
+    const auto k = std::size_t(bad - row);
     if (depth == 0) refuse_number(name, {i, k}, *bad);
     refuse_number(name, {i, k / width, k % width}, *bad);
   }
@@ -102,7 +102,7 @@ BatchSimulator::BatchSimulator(std::shared_ptr<const Model> model, int num_envs,
 /// Every environment's model with its row of the values; the old one where the mask leaves it out.
 BatchSimulator::Models BatchSimulator::changed_models(const BatchParameters& values, const unsigned char* mask) {
   Models out = models_;
-  const int n = static_cast<int>(models_.size());
+  const int n = int(models_.size());
   for (const auto& [name, value] : values)
     if (value.size() % n != 0)
       throw std::invalid_argument("parameter '" + name + "': got " + std::to_string(value.size()) + " values for " +
@@ -114,8 +114,9 @@ BatchSimulator::Models BatchSimulator::changed_models(const BatchParameters& val
     // Its rows, by name.
     ParameterValues own;
     for (const auto& [name, value] : values) {
-      const auto size = static_cast<std::ptrdiff_t>(value.size()) / n;
-      own.emplace_back(name, std::vector<double>(value.begin() + i * size, value.begin() + (i + 1) * size));
+      const auto size = std::ptrdiff_t(value.size()) / n;
+      const double* row = value.data() + i * size;
+      own.emplace_back(name, std::vector<double>(row, row + size));
     }
 
     try {
@@ -139,7 +140,7 @@ BatchSimulator::Simulators BatchSimulator::make_simulators(const Models& models)
   as_it_is.exclude_neutral_overlaps = false;
 
   // Each thread makes those of its share, in its own part of the heap.
-  pool_.run(static_cast<int>(models.size()), [&](int i, int) {
+  pool_.run(int(models.size()), [&](int i, int) {
     const auto& model = models[i];
     if (!model) return;
     const bool known = model.get() == shared;
@@ -166,6 +167,7 @@ void BatchSimulator::check_states(const double* q, const double* v, const unsign
   check_finite_batch(v_name, v, n, s.nv, mask);
 }
 
+/// Some environment must have something to differentiate.
 void BatchSimulator::check_stepped() const {
   const bool none = std::count(outcome_.begin(), outcome_.end(), Outcome::none) == num_envs();
   if (none)
@@ -194,8 +196,10 @@ void BatchSimulator::step(const BatchInput& in, double* q_next, double* v_next) 
       return;
     }
 
-    sim.step(q, v, row_of(in.u, i, s.nu), row_of(in.tau, i, s.nv), row_of(in.fext, i, s.fext), q_next + i * s.nq,
-             v_next + i * s.nv);
+    const double* u = row_of(in.u, i, s.nu);
+    const double* tau = row_of(in.tau, i, s.nv);
+    const double* fext = row_of(in.fext, i, s.fext);
+    sim.step(q, v, u, tau, fext, q_next + i * s.nq, v_next + i * s.nv);
     set_outcome(environment, Outcome::stepped);
   });
 }
@@ -245,7 +249,7 @@ void BatchSimulator::derivatives(const std::vector<std::string>& parameters, con
     }
 
     // Derivatives are kept by columns, results go by rows.
-    const int height = static_cast<int>(rows);
+    const int height = int(rows);
     if (A) store_transposed(d->A_T.data(), height, height, A);
     if (A_previous && !d->A_previous_T.empty()) store_transposed(d->A_previous_T.data(), height, height, A_previous);
     if (B) store_transposed(d->B_T.data(), height, d->nu, B);
@@ -255,7 +259,7 @@ void BatchSimulator::derivatives(const std::vector<std::string>& parameters, con
     // Parameters are asked for apart: they cost columns of their own.
     const auto with = sim.derivatives(parameters);
     check_parameter_size(environment, with->parameters->size(), size);
-    store_transposed(with->parameters_T.data(), height, static_cast<int>(size), columns);
+    store_transposed(with->parameters_T.data(), height, int(size), columns);
   });
 }
 
@@ -273,8 +277,10 @@ void BatchSimulator::vjp_without_step(std::size_t i, const NextCotangent& from,
 
   // The cotangent of a state that stays is that of its next one.
   const std::size_t size = parameter_set(parameters).size();
-  copy_or_zero(pass ? from.dq : nullptr, s.nv, out.q + i * s.nv);
-  copy_or_zero(pass ? from.dv : nullptr, s.nv, out.v + i * s.nv);
+  double* q = out.q + i * s.nv;
+  double* v = out.v + i * s.nv;
+  copy_or_zero(pass ? from.dq : nullptr, s.nv, q);
+  copy_or_zero(pass ? from.dv : nullptr, s.nv, v);
   clear_row(out.u, i, s.nu);
   clear_row(out.tau, i, s.nv);
   clear_row(out.parameters, i, size);
@@ -287,7 +293,7 @@ void BatchSimulator::vjp_without_step(std::size_t i, const NextCotangent& from,
     at.move_to(sim.record().q_next.data(), sim.record().v_next.data());
   else
     at.move_to(start.q.data(), start.v.data());
-  at.vjp(*from.outputs, from.doutputs, out.q + i * s.nv, out.v + i * s.nv, &set, out.parameters + i * size);
+  at.vjp(*from.outputs, from.doutputs, q, v, &set, out.parameters + i * size);
 }
 
 void BatchSimulator::vjp(const double* dq1, const double* dv1, const std::vector<std::string>& parameters,
@@ -348,7 +354,9 @@ void BatchSimulator::jvp(const double* dq, const double* dv, const double* du, c
     double* dq_next = dq1 + i * s.nv;
     double* dv_next = dv1 + i * s.nv;
     const bool done = attempt(i, valid, [&] {
-      sim.jvp(dq_i, dv_i, row_of(du, i, s.nu), row_of(dtau, i, s.nv), dq_next, dv_next);
+      const double* du_i = row_of(du, i, s.nu);
+      const double* dtau_i = row_of(dtau, i, s.nv);
+      sim.jvp(dq_i, dv_i, du_i, dtau_i, dq_next, dv_next);
       return true;
     });
     if (done) return;
@@ -371,7 +379,7 @@ void BatchSimulator::set_parameters(const BatchParameters& values, const unsigne
   for (std::size_t i = 0; i < models.size(); ++i) {
     if (!made[i]) continue;
     simulators_[i] = std::move(made[i]);
-    set_outcome(static_cast<int>(i), Outcome::none);
+    set_outcome(int(i), Outcome::none);
   }
   models_ = std::move(models);
 }
@@ -381,7 +389,7 @@ void BatchSimulator::set_models(const std::vector<std::shared_ptr<const Model>>&
     refuse("models", models.size(), "one for each of the " + std::to_string(num_envs()) + " environments");
   for (std::size_t i = 0; i < models.size(); ++i)
     if (!models[i] || StepMemory(*models[i]).structure != StepMemory(*models_[i]).structure)
-      throw std::invalid_argument("models: " + environment_name(static_cast<int>(i)) +
+      throw std::invalid_argument("models: " + environment_name(int(i)) +
                                   "of another structure (bodies, joints, shapes or pairs)");
 
   // Accepted: the old simulators go.
@@ -401,8 +409,12 @@ void BatchSimulator::reset(const unsigned char* mask, const double* q, const dou
   for (std::size_t i = 0; i < simulators_.size(); ++i) {
     if (mask && !mask[i]) continue;
     simulators_[i]->reset();
-    set_outcome(static_cast<int>(i), Outcome::none);
-    if (q) starts_[i] = {{q + i * s.nq, q + (i + 1) * s.nq}, {v + i * s.nv, v + (i + 1) * s.nv}};
+    set_outcome(int(i), Outcome::none);
+    if (!q) continue;
+    const double* own_q = q + i * s.nq;
+    const double* own_v = v + i * s.nv;
+    starts_[i].q.assign(own_q, own_q + s.nq);
+    starts_[i].v.assign(own_v, own_v + s.nv);
   }
 }
 
@@ -431,6 +443,7 @@ void BatchSimulator::read_outputs(const OutputSet& outputs, double* readings) co
     throw std::logic_error("output: " + environment_name(0) + "no step was taken yet, nor by any other environment");
 }
 
+/// One per environment, as single simulators have it.
 std::vector<StepMemory> BatchSimulator::memory() const {
   std::vector<StepMemory> out;
   out.reserve(simulators_.size());

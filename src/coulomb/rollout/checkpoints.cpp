@@ -16,6 +16,7 @@ std::size_t array_bytes(const std::vector<T>&... arrays) {
 
 }  // namespace
 
+/// With what the heap needs for its four arrays.
 std::size_t Checkpoints::Checkpoint::bytes() const {
   return sizeof *this + array_bytes(collision.pair_indices, collision.pairs, impulses, values) +
          4 * allocation_overhead;
@@ -96,7 +97,7 @@ std::size_t Checkpoints::least_bytes(int steps) const {
   double least = all + double(record_bytes_);
   for (double every = 2; every <= steps; every *= 2)
     least = std::min(least, all / every + every * double(record_bytes_));
-  return static_cast<std::size_t>(least);
+  return std::size_t(least);
 }
 
 std::size_t record_bytes(const StepRecord& r) {
@@ -120,6 +121,8 @@ std::size_t record_bytes(const StepRecord& r) {
                        c.box_pair, c.touch, c.box_margin, c.merged, c.next_cache, c.staging, c.shift, c.turn, c.reach,
                        c.plane_margin, c.wide);
   bytes += c.sweep.bytes();
+
+  // Tables of the filter, which every record has.
   bytes += array_bytes(f.lookup.start, f.rows, f.allowed, f.pair_of, f.planes, f.local, f.box_half, f.radius, f.reach,
                        f.size, f.core);
 

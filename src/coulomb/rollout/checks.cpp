@@ -10,6 +10,7 @@ void refuse(const std::string& name, long long got, const std::string& expected)
 }
 
 void refuse_number(const std::string& name, std::initializer_list<std::size_t> index, double value) {
+  // As an array is indexed.
   std::string place;
   for (const std::size_t i : index)
     place += (place.empty() ? "" : ", ") + std::to_string(i);

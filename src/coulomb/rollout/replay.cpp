@@ -17,6 +17,10 @@ namespace {
 constexpr double differentiable_size = 1e150;  // beyond, the squares in derivatives are not finite
 constexpr std::size_t most_slots = 16;         // whose records wait for the next sweep
 
+bool same_bits(const std::vector<double>& a, const double* b) {
+  return std::memcmp(a.data(), b, a.size() * sizeof(double)) == 0;
+}
+
 }  // namespace
 
 ReplayWorkspace::ReplayWorkspace(const Rollout& rollout)
@@ -145,8 +149,9 @@ void Replay::run(Slot& slot) {
   // Derivatives of another trajectory than the one that was returned would be silently wrong.
   const StepSizes s(model);
   const auto next = std::size_t(t_) + 1;
-  if (std::memcmp(r.q_next.data(), &rollout_.q[next * s.nq], s.nq * sizeof(double)) != 0 ||
-      std::memcmp(r.v_next.data(), &rollout_.v[next * s.nv], s.nv * sizeof(double)) != 0)
+  const bool same_q = same_bits(r.q_next, &rollout_.q[next * s.nq]);
+  const bool same_v = same_bits(r.v_next, &rollout_.v[next * s.nv]);
+  if (!same_q || !same_v)
     throw std::logic_error("rollout: step " + std::to_string(t_) +
                            " run again gives other bits than it did; a defect of the library");
 

@@ -98,6 +98,7 @@ void check_finite_wrenches(const double* x, int steps, int bodies) {
     if (!std::isfinite(x[i])) refuse_number("fext", {i / width, i % width / 6, i % 6}, x[i]);
 }
 
+/// Null: not given.
 void check_finite_rows(const char* name, const double* x, int rows, int columns) {
   if (!x) return;
   const std::size_t count = std::size_t(rows) * columns;
@@ -125,9 +126,13 @@ Rollout rollout(Simulator& simulator, const RolloutInput& input, const RolloutOp
     out.checkpoints.store(step, simulator.memory(), step == 0 ? 0 : record_bytes(simulator.record()));
     if (step > 0) check_budget(out, options, step);
 
+    const double* u = row_of(input.u, t, s.nu);
+    const double* tau = row_of(input.tau, t, s.nv);
+    const double* fext = row_of(input.fext, t, s.fext);
+    double* q = out.q.data() + t * s.nq;
+    double* v = out.v.data() + t * s.nv;
     try {
-      simulator.step(&out.q[t * s.nq], &out.v[t * s.nv], row_of(input.u, t, s.nu), row_of(input.tau, t, s.nv),
-                     row_of(input.fext, t, s.fext), &out.q[(t + 1) * s.nq], &out.v[(t + 1) * s.nv]);
+      simulator.step(q, v, u, tau, fext, q + s.nq, v + s.nv);
     } catch (const std::invalid_argument& error) {
       throw std::invalid_argument("step " + std::to_string(step) + " of the rollout: " + error.what());
     }
@@ -141,6 +146,7 @@ Rollout rollout(Simulator& simulator, const RolloutInput& input, const RolloutOp
   return out;
 }
 
+/// The shortest call.
 Rollout rollout(Simulator& simulator, const double* q0, const double* v0, const double* u, int steps) {
   return rollout(simulator, RolloutInput{q0, v0, u, nullptr, steps});
 }

@@ -89,9 +89,9 @@ class ReverseSweep {
 
     // The inputs of this step, and parameters, which are in all of them.
     const auto row = std::size_t(t);
-    std::copy(of_step_.u.begin(), of_step_.u.end(), out_.u.begin() + row * s_.nu);
-    std::copy(of_step_.tau.begin(), of_step_.tau.end(), out_.tau.begin() + row * s_.nv);
-    std::copy(of_step_.fext.begin(), of_step_.fext.end(), out_.fext.begin() + fext_offset(row));
+    store_row(of_step_.u, row, out_.u.data());
+    store_row(of_step_.tau, row, out_.tau.data());
+    store_row(of_step_.fext, row, out_.fext.data());
     add(of_step_.parameters, out_.parameters);
 
     // Zeros would be taken for a derivative, nan tells nobody where.
@@ -109,10 +109,6 @@ class ReverseSweep {
     std::fill(earlier_v_.begin(), earlier_v_.end(), 0.0);
     std::copy(of_step_.previous_q.begin(), of_step_.previous_q.end(), earlier_q_.begin());
     std::copy(of_step_.previous_v.begin(), of_step_.previous_v.end(), earlier_v_.begin());
-  }
-
-  std::ptrdiff_t fext_offset(std::size_t t) const {
-    return out_.wants_fext ? static_cast<std::ptrdiff_t>(t * s_.fext) : 0;
   }
 
   StepSizes s_;

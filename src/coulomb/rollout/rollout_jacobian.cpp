@@ -61,7 +61,9 @@ class ForwardSweep {
       const std::string& name = wrt[i];
       if (std::find(wrt.begin(), wrt.begin() + i, name) != wrt.begin() + i)
         throw std::invalid_argument("wrt: '" + name + "' is there twice");
-      if (name != "q0" && name != "v0" && name != "u" && name != "tau") parameters.push_back(name);
+      const bool state = name == "q0" || name == "v0";
+      const bool force = name == "u" || name == "tau";
+      if (!state && !force) parameters.push_back(name);
     }
     set_ = ParameterSet(*rollout_.model, parameters);
 
@@ -111,9 +113,11 @@ class ForwardSweep {
 
       // What earlier inputs have moved goes on: X_t^T A_t^T.
       const int begun = columns_[i].per_step > 0 ? t * columns_[i].per_step : J_.blocks[i].columns;
-      if (begun > 0) multiply(Product::set, rows(x.from, begun), A_T_.data(), x.to, J_.ld, J_.ld, product_);
-      if (previous && begun > 0)
-        multiply(Product::add, rows(x.earlier, begun), A_previous_T_.data(), x.to, J_.ld, J_.ld, product_);
+      const double* A_T = A_T_.data();
+      const double* A_previous_T = A_previous_T_.data();
+      const int ld = J_.ld;
+      if (begun > 0) multiply(Product::set, rows(x.from, begun), A_T, x.to, ld, ld, product_);
+      if (previous && begun > 0) multiply(Product::add, rows(x.earlier, begun), A_previous_T, x.to, ld, ld, product_);
 
       // What enters in this step: columns of its own, or more of the same.
       const int last = add_entering(i, t, d, x.to);

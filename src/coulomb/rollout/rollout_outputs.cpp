@@ -105,8 +105,10 @@ void add_output_cotangents(const Rollout& rollout, const OutputSet& outputs, con
   StateOutputs at(model);
   for (std::size_t t = 0; t < states; ++t) {
     at.move_to(rollout.q.data() + t * model.nq, rollout.v.data() + t * model.nv);
-    at.vjp(outputs, w + t * outputs.tangent_size(), to.q.data() + t * model.nv, to.v.data() + t * model.nv, &set,
-           to.direct.data());
+    const double* w_t = w + t * outputs.tangent_size();
+    double* q = to.q.data() + t * model.nv;
+    double* v = to.v.data() + t * model.nv;
+    at.vjp(outputs, w_t, q, v, &set, to.direct.data());
   }
 }
 
@@ -138,7 +140,10 @@ RolloutCotangent vjp(const Rollout& rollout, const TrajectoryCotangent& from,
   const ParameterSet set(model, parameters);
 
   // Cotangents of readings become cotangents of the states that they were read at.
-  StateCotangents states{std::vector<double>(count), std::vector<double>(count), std::vector<double>(set.size())};
+  StateCotangents states;
+  states.q.resize(count);
+  states.v.resize(count);
+  states.direct.resize(set.size());
   if (from.dq) states.q.assign(from.dq, from.dq + count);
   if (from.dv) states.v.assign(from.dv, from.dv + count);
   add_output_cotangents(rollout, outputs, from.doutputs, set, states);

@@ -36,7 +36,7 @@ int usable_cores() {
   CPU_ZERO(&cores);
   if (sched_getaffinity(0, sizeof cores, &cores) == 0) return CPU_COUNT(&cores);
 #endif
-  return static_cast<int>(std::thread::hardware_concurrency());
+  return int(std::thread::hardware_concurrency());
 }
 
 /// 0 becomes the number of cores; throws for what is no number of threads.
@@ -82,7 +82,7 @@ void ThreadPool::Crew::keep(int item) {
 
 void ThreadPool::Crew::work(int thread) {
   // Its own share first, then what is left of the others'.
-  const int count = static_cast<int>(shares.size());
+  const int count = int(shares.size());
   for (int k = 0; k < count; ++k) {
     Share& share = shares[(thread + k) % count];
     while (share.next.load(std::memory_order_relaxed) < share.end) {
@@ -165,10 +165,10 @@ void ThreadPool::run(const Job& job) {
 
   // Contiguous shares of equal size, cut into chunks that are worth the taking.
   Crew& crew = *crew_;
-  const int threads = static_cast<int>(crew.shares.size());
+  const int threads = int(crew.shares.size());
   crew.job = job;
   crew.chunk = std::max(1, job.count / (16 * threads));
-  const auto boundary = [&](int t) { return static_cast<int>(std::int64_t(job.count) * t / threads); };
+  const auto boundary = [&](int t) { return int(std::int64_t(job.count) * t / threads); };
   for (int t = 0; t < threads; ++t) {
     Share& share = crew.shares[t];
     share.next.store(boundary(t), std::memory_order_relaxed);
@@ -181,7 +181,7 @@ void ThreadPool::run(const Job& job) {
     {
       const std::lock_guard lock(crew.mutex);
       ++crew.round;
-      crew.working = static_cast<int>(crew.threads.size());
+      crew.working = int(crew.threads.size());
     }
     crew.begin.notify_all();
   }
