@@ -146,7 +146,7 @@ void StepLinearization::prepare_exact(const Model& model, const StepOptions& opt
   }
   for (int level = 0; level < lower_; ++level) prepare_lower_level(level);
   prepare_level(model);
-  make_room(lambda_bar_, 2 * std::size_t(rows.num_rows) + 8);
+  adjoint_.reserve(model.nv, rows.num_rows);
   for (auto* values : {&unresolved_, &further_z_}) make_room(*values, rows.num_rows);
   make_room(leftover_, 2 * std::size_t(model.nv));
 }
