@@ -41,8 +41,8 @@ bool SinkingContacts::is_among(const std::vector<Contact>& contacts, const Conta
   return std::any_of(contacts.begin(), contacts.end(), is_same) || has_point(contacts, contact);
 }
 
-/// The pair sinks again: next time it is lifted faster.
 void SinkingContacts::creeps(int pair) {
+  // The pair sinks again: next time it is lifted faster.
   for (auto& [known, count] : counts_)
     if (known == pair) return void(count = std::min(count + 1, most_growths));
   counts_.emplace_back(pair, 0);

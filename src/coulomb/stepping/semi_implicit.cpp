@@ -100,7 +100,7 @@ void collect_rows(const Model& model, const StepOptions& options, StepRecord& r)
   add_dry_friction_rows(context, r.rows);
 }
 
-/// Rows, islands and their problems.
+// Rows, islands and their problems.
 void collect_problems(const Model& model, const StepOptions& options, StepRecord& r) {
   collect_rows(model, options, r);
   r.islands.find(model, r.rows);
