@@ -153,8 +153,8 @@ RolloutCotangentOut reverse(const RolloutOut& r, nb::handle dQ, nb::handle dV, N
   if (wants_fext) to.fext = new_array<double>({n, T, model.num_bodies, 6}, "float64", out.fext);
   const OutputWeights weights(model, outputs, T + 1, n);
   run_interruptible(batch, [&](const Interrupted& interrupted) {
-    return vjp(batch.simulator, r.rollout, q_in.data(), v_in.data(), wrt, to, interrupted, &weights.set,
-               weights.values.data());
+    const TrajectoryCotangent from{q_in.data(), v_in.data(), &weights.set, weights.values.data()};
+    return vjp(batch.simulator, r.rollout, from, wrt, to, interrupted);
   });
   return out;
 }

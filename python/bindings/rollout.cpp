@@ -149,7 +149,7 @@ RolloutCotangent reverse(const Rollout& r, nb::handle dQ, nb::handle dV, const N
   return Watch(progress).run([&](const Progress& watch) {
     return weights.values.empty()
                ? vjp(r, q.data(), v.data(), parameters, watch, nullptr, wants_fext)
-               : vjp(r, q.data(), v.data(), weights.set, weights.values.data(), parameters, watch, wants_fext);
+               : vjp(r, {q.data(), v.data(), &weights.set, weights.values.data()}, parameters, watch, wants_fext);
   });
 }
 

@@ -66,11 +66,17 @@ void ConstraintRows::keep(const std::vector<unsigned char>& blocks_kept) {
 }
 
 namespace {
+
 constexpr double rounding_speed = 1e-10;  // m/s, rad/s
 constexpr double corner_width = 1e-12;    // m, rad: nearer to a change of slope the state is at it
+
+/// Is a distance from a change of slope nothing but rounding?
+bool at_zero(double distance) { return std::abs(distance) <= corner_width; }
+
 }  // namespace
 
 Bias one_sided_bias(const ConstraintOptions& options, double phi) {
+  // An instant closes no gap.
   const double h = options.timestep;
   if (options.gaps == GapRule::impact) return {rounding_speed, 0};
   const double correction = options.baumgarte / h;
@@ -79,12 +85,13 @@ Bias one_sided_bias(const ConstraintOptions& options, double phi) {
   // Where the slope changes: between small gaps and others, at the distance zero or the slop, and at the largest speed.
   const double violation = phi + options.slop;
   const double excess = violation + options.max_correction_speed / correction;
-  const auto at_zero = [](double distance) { return std::abs(distance) <= corner_width; };
   const bool ends_at_zero = at_zero(phi) && (options.slop > 0 || (!joined && options.baumgarte < 1));
   const bool ends_at_slop = at_zero(violation) && options.slop > 0;
   const bool small_gap_ends = joined && (at_zero(phi - smooth_gap) || at_zero(phi - 2 * smooth_gap));
   Bias bias;
   bias.corner = ends_at_zero || small_gap_ends || (correction > 0 && (ends_at_slop || at_zero(excess)));
+
+  // The slope of what is violated; none beyond the largest speed.
   const double violated_slope = violation <= corner_width && excess > corner_width ? correction : 0.0;
 
   // Violated: a share of the violation.
@@ -110,12 +117,15 @@ Bias one_sided_bias(const ConstraintOptions& options, double phi) {
   return bias;
 }
 
+// --- rows applied to velocities and to impulses -------------------------------------------------------------------------------
+
 void link_twists(const Model& model, const DynamicsWorkspace& dynamics, const double* x, double* link_twist) {
   const double* J = dynamics.columns.data();
   for (int d = 0; d < model.nv; ++d) {
     double* out = link_twist + 8 * d;
     const int parent = model.dof_parent[d];
-    for (int i = 0; i < 6; ++i) out[i] = (parent >= 0 ? link_twist[8 * parent + i] : 0.0) + J[8 * d + i] * x[d];
+    for (int i = 0; i < 6; ++i)
+      out[i] = (parent >= 0 ? link_twist[8 * parent + i] : 0.0) + J[8 * d + i] * x[d];
   }
 }
 
@@ -127,28 +137,42 @@ const double* body_link_twist(const Model& model, const double* link_twist, int 
 
 void relative_point(const Model& model, const DynamicsWorkspace& dynamics, int body, const double* p, double* r) {
   const int tree = model.body_tree[body];
-  if (tree < 0) copy3(p, r);
-  else sub3(p, dynamics.reference.data() + 3 * tree, r);
+  if (tree < 0)
+    copy3(p, r);
+  else
+    sub3(p, dynamics.reference.data() + 3 * tree, r);
 }
 
 namespace {
 
-// Velocity of the material point r (relative to the tree's reference) under a twist.
-void point_velocity(const double* twist, const double* r, double* out) {
+/// Velocity of the material point p of a body under its twist (about the tree's reference).
+void point_velocity(const Model& model, const DynamicsWorkspace& dynamics, int body, const double* twist,
+                    const double* p, double* out) {
+  double r[3];
+  relative_point(model, dynamics, body, p, r);
   copy3(twist, out);
   add_cross3(twist + 3, r, out);
 }
 
-void add_wrench(const Model& model, const DynamicsWorkspace& dynamics, int body, const double* p, const double* f,
-                const double* torque, double sign, double* wrench) {
+/// A force and a torque at a point.
+struct PointWrench {
+  double force[3] = {0, 0, 0};
+  double torque[3] = {0, 0, 0};
+};
+
+/// wrench (nv x 8, about the trees' references) += sign times this, at the body's last dof.
+void add_wrench(const Model& model, const DynamicsWorkspace& dynamics, int body, const double* p,
+                const PointWrench& at_point, double sign, double* wrench) {
   const int d = model.body_last_dof[body];
   if (d < 0) return;
-  double r[3], moment[3];
+
+  double r[3];
+  double moment[3];
   relative_point(model, dynamics, body, p, r);
-  cross3(r, f, moment);
+  cross3(r, at_point.force, moment);
   for (int i = 0; i < 3; ++i) {
-    wrench[8 * d + i] += sign * f[i];
-    wrench[8 * d + 3 + i] += sign * (moment[i] + torque[i]);
+    wrench[8 * d + i] += sign * at_point.force[i];
+    wrench[8 * d + 3 + i] += sign * (moment[i] + at_point.torque[i]);
   }
 }
 
@@ -156,44 +180,61 @@ void add_wrench(const Model& model, const DynamicsWorkspace& dynamics, int body,
 
 void apply_rows(const Model& model, const DynamicsWorkspace& dynamics, const ConstraintRows& rows, const double* x,
                 const double* link_twist, double* out) {
+  // Rows on two bodies see the difference of the velocities at their points, and of the angular velocities.
   for (const BodyRows& b : rows.body_rows) {
     const double* twist_a = body_link_twist(model, link_twist, b.body_a);
     const double* twist_b = body_link_twist(model, link_twist, b.body_b);
-    double r[3], va[3], vb[3], u[3];
-    relative_point(model, dynamics, b.body_a, b.point_a, r);
-    point_velocity(twist_a, r, va);
-    relative_point(model, dynamics, b.body_b, b.point_b, r);
-    point_velocity(twist_b, r, vb);
+    double va[3];
+    double vb[3];
+    double u[3];
+    point_velocity(model, dynamics, b.body_a, twist_a, b.point_a, va);
+    point_velocity(model, dynamics, b.body_b, twist_b, b.point_b, vb);
     sub3(va, vb, u);
-    for (int i = 0; i < 3; ++i) out[b.row + i] = dot3(b.axes[i], u);
-    if (b.size == 6)
-      for (int i = 0; i < 3; ++i) out[b.row + 3 + i] = b.torque_scale * (twist_a[3 + i] - twist_b[3 + i]);
+    for (int i = 0; i < 3; ++i)
+      out[b.row + i] = dot3(b.axes[i], u);
+    if (b.size < 6) continue;
+    for (int i = 0; i < 3; ++i)
+      out[b.row + 3 + i] = b.torque_scale * (twist_a[3 + i] - twist_b[3 + i]);
   }
+
+  // Rows on joints see these.
   for (const DofRow& d : rows.dof_rows) {
     out[d.row] = 0;
-    for (int i = 0; i < d.num; ++i) out[d.row] += d.coefficient[i] * x[d.dof[i]];
+    for (int i = 0; i < d.num; ++i)
+      out[d.row] += d.coefficient[i] * x[d.dof[i]];
   }
 }
 
 void apply_rows_transposed(const Model& model, const DynamicsWorkspace& dynamics, const ConstraintRows& rows,
                            const double* lambda, double* wrench, double* out) {
+  // Impulses become wrenches on the two bodies, at their last dofs.
   std::fill_n(wrench, 8 * model.nv, 0.0);
   for (const BodyRows& b : rows.body_rows) {
-    double f[3] = {0, 0, 0}, torque[3] = {0, 0, 0};
-    for (int i = 0; i < 3; ++i) axpy3(lambda[b.row + i], b.axes[i], f);
-    if (b.size == 6)
-      for (int i = 0; i < 3; ++i) torque[i] = b.torque_scale * lambda[b.row + 3 + i];
-    add_wrench(model, dynamics, b.body_a, b.point_a, f, torque, 1, wrench);
-    add_wrench(model, dynamics, b.body_b, b.point_b, f, torque, -1, wrench);
+    PointWrench w;
+    for (int i = 0; i < 3; ++i)
+      axpy3(lambda[b.row + i], b.axes[i], w.force);
+    if (b.size == 6) {
+      for (int i = 0; i < 3; ++i)
+        w.torque[i] = b.torque_scale * lambda[b.row + 3 + i];
+    }
+    add_wrench(model, dynamics, b.body_a, b.point_a, w, 1, wrench);
+    add_wrench(model, dynamics, b.body_b, b.point_b, w, -1, wrench);
   }
+
+  // From the leaves to the roots: a dof feels what its subtree has collected.
   for (int d = model.nv - 1; d >= 0; --d) {
     out[d] += dot6(dynamics.columns.data() + 8 * d, wrench + 8 * d);
     const int parent = model.dof_parent[d];
     if (parent < 0) continue;
-    for (int i = 0; i < 6; ++i) wrench[8 * parent + i] += wrench[8 * d + i];
+    for (int i = 0; i < 6; ++i)
+      wrench[8 * parent + i] += wrench[8 * d + i];
   }
-  for (const DofRow& d : rows.dof_rows)
-    for (int i = 0; i < d.num; ++i) out[d.dof[i]] += d.coefficient[i] * lambda[d.row];
+
+  // Rows on joints act on these.
+  for (const DofRow& d : rows.dof_rows) {
+    for (int i = 0; i < d.num; ++i)
+      out[d.dof[i]] += d.coefficient[i] * lambda[d.row];
+  }
 }
 
 }  // namespace coulomb

@@ -59,21 +59,27 @@ inline bool sank(const ConstraintOptions& options, double phi) {
 /// Rows on the relative motion of two bodies at two material points: `size` = 3 (axes on the velocity difference) or 6 (and on the
 /// difference of angular velocities).
 struct BodyRows {
-  int row = 0, size = 3, block = 0;
-  int body_a = 0, body_b = 0;
-  int contact = -1;               ///< index into the step's contacts; -1: equality
-  double point_a[3], point_b[3];  ///< world; equal for a contact
-  double axes[3][3];              ///< row directions in world axes (t1, t2, n for a contact)
-  double torque_scale = 1;        ///< weight of the angular rows
-  double dbias_dphi = 0;   ///< normal row (contact) or every row (equality): bias change per change of position error
-  double restitution = 0;  ///< active coefficient e of the normal row; 0 when it does not bounce
+  int row = 0;  ///< the first one
+  int size = 3;
+  int block = 0;
+  int body_a = 0;
+  int body_b = 0;
+  int contact = -1;   ///< index into the step's contacts; -1: equality
+  double point_a[3];  ///< world; equal for a contact
+  double point_b[3];
+  double axes[3][3];        ///< row directions in world axes (t1, t2, n for a contact)
+  double torque_scale = 1;  ///< weight of the angular rows
+  double dbias_dphi = 0;    ///< normal row (contact) or every row (equality): bias change per change of position error
+  double restitution = 0;   ///< active coefficient e of the normal row; 0 when it does not bounce
   double phi[6] = {0, 0, 0, 0, 0, 0};  ///< position error of the rows (contact: distance in phi[2])
   double rotation_error[9];            ///< weld: R_a R_b^T of the two frames, row major
 };
 
 /// A row on up to three joint velocities.
 struct DofRow {
-  int row = 0, block = 0, num = 1;
+  int row = 0;
+  int block = 0;
+  int num = 1;  ///< of dofs
   int dof[3] = {0, 0, 0};
   double coefficient[3] = {0, 0, 0};
   double dcoefficient[3][3] = {{0}};  ///< d coefficient_i / dq_(dof j)
@@ -81,14 +87,17 @@ struct DofRow {
   double phi = 0;
 };
 
+/// All rows of a step, written by the functions at the end of this file, law by law.
 struct ConstraintRows {
   std::vector<BodyRows> body_rows;
   std::vector<DofRow> dof_rows;
   std::vector<std::uint64_t> keys;  ///< per block: identity from step to step (warm start)
   std::vector<Block> blocks;
-  std::vector<double> bias, compliance;  ///< per row: beta; R (none where it ends)
-  std::vector<double> weight;            ///< per row: ConstraintProblem::W
-  int num_rows = 0, num_blocks = 0;
+  std::vector<double> bias;        ///< per row: beta
+  std::vector<double> compliance;  ///< per row: R; none where it ends
+  std::vector<double> weight;      ///< per row: ConstraintProblem::W
+  int num_rows = 0;
+  int num_blocks = 0;
   void clear();
   /// Leaves these blocks; the others stay in their order.
   void keep(const std::vector<unsigned char>& blocks_kept);
@@ -116,8 +125,10 @@ struct RowContext {
   const Model& model;
   const DynamicsWorkspace& dynamics;
   const ConstraintOptions& options;
-  const double *q, *v, *v_free;
-  const double* twist;  ///< link twists at v
+  const double* q;       ///< nq
+  const double* v;       ///< nv
+  const double* v_free;  ///< nv
+  const double* twist;   ///< nv x 8: link twists at v
 };
 void add_contact_rows(const RowContext& context, const std::vector<Contact>& contacts, ConstraintRows& rows);
 void add_equality_rows(const RowContext& context, ConstraintRows& rows);
@@ -131,7 +142,8 @@ inline constexpr double smooth_gap = 1e-6;
 /// Bias of a one-sided position error (negative: violated) and its slope: speculative +phi/h when open (but see smooth_gap), share
 /// of the violation beyond the slop when violated. Where two slopes meet it is that of the smaller phi; corner says so.
 struct Bias {
-  double value = 0, slope = 0;
+  double value = 0;
+  double slope = 0;
   bool corner = false;
 };
 Bias one_sided_bias(const ConstraintOptions& options, double phi);

@@ -1,93 +1,143 @@
 // Equalities: connect (3 rows: two points coincide), weld (6: two frames coincide), joint (1: q_a = polynomial of q_b). Two-sided
 // Baumgarte bias on the position error; the rotation error of a weld is the axial vector of R_a R_b^T, sin(angle) about its axis.
+#include <array>
+
 #include "coulomb/constraints/constraint_rows.hpp"
 #include "coulomb/small_math.hpp"
 
 namespace coulomb {
 namespace {
 
+/// A point of a body's frame, in the world.
 void place(const DynamicsWorkspace& dynamics, int body, const double* local, double* world) {
   rotate(dynamics.body_rotation.data() + 9 * body, local, world);
   add3(world, dynamics.body_position.data() + 3 * body, world);
 }
 
+/// A frame of a body, in the world: R (3 x 3).
+void turn(const DynamicsWorkspace& dynamics, int body, const double* local_quaternion, double* R) {
+  double local[9];
+  quaternion_to_matrix(local_quaternion, local);
+  multiply3(dynamics.body_rotation.data() + 9 * body, local, R);
+}
+
+/// The rotation error of a weld: R_a R_b^T, and its axial vector as errors of the angular rows.
+void set_rotation_error(const DynamicsWorkspace& dynamics, const Equality& equality, BodyRows& b) {
+  double Ra[9];
+  double Rb[9];
+  turn(dynamics, b.body_a, equality.quat_a.data(), Ra);
+  turn(dynamics, b.body_b, equality.quat_b.data(), Rb);
+  for (int i = 0; i < 3; ++i)
+    for (int j = 0; j < 3; ++j)
+      b.rotation_error[3 * i + j] = dot3(Ra + 3 * i, Rb + 3 * j);
+
+  const double* E = b.rotation_error;
+  b.phi[3] = 0.5 * (E[7] - E[5]);
+  b.phi[4] = 0.5 * (E[2] - E[6]);
+  b.phi[5] = 0.5 * (E[3] - E[1]);
+  for (int i = 3; i < 6; ++i)
+    b.phi[i] *= b.torque_scale;
+}
+
+/// What all equalities are: a two-sided block, known from step to step by its index in the model.
+void add_block(int row, int size, int index, ConstraintRows& rows) {
+  rows.blocks.push_back({BlockType::equality, row, size, 0, 0, false});
+  rows.keys.push_back((std::uint64_t(2) << 60) | std::uint64_t(index));
+  rows.num_rows += size;
+  ++rows.num_blocks;
+}
+
+/// connect and weld
 void add_bodies(const RowContext& context, int index, ConstraintRows& rows) {
   const Equality& equality = context.model.equalities[index];
   BodyRows b;
-  b.row = rows.num_rows, b.block = rows.num_blocks;
+  b.row = rows.num_rows;
+  b.block = rows.num_blocks;
   b.size = equality.type == EqualityType::weld ? 6 : 3;
-  b.body_a = equality.body_a, b.body_b = equality.body_b;
+  b.body_a = equality.body_a;
+  b.body_b = equality.body_b;
   b.torque_scale = equality.torque_scale;
+
+  // The error is the distance of the two points along the world's axes, for a weld that of two frames too.
   place(context.dynamics, b.body_a, equality.pos_a.data(), b.point_a);
   place(context.dynamics, b.body_b, equality.pos_b.data(), b.point_b);
   for (int i = 0; i < 3; ++i) {
-    for (int j = 0; j < 3; ++j) b.axes[i][j] = i == j;
+    for (int j = 0; j < 3; ++j)
+      b.axes[i][j] = i == j;
     b.phi[i] = b.point_a[i] - b.point_b[i];
   }
-  if (b.size == 6) {
-    double local_a[9], local_b[9], Ra[9], Rb[9];
-    quaternion_to_matrix(equality.quat_a.data(), local_a);
-    quaternion_to_matrix(equality.quat_b.data(), local_b);
-    multiply3(context.dynamics.body_rotation.data() + 9 * b.body_a, local_a, Ra);
-    multiply3(context.dynamics.body_rotation.data() + 9 * b.body_b, local_b, Rb);
-    for (int i = 0; i < 3; ++i)
-      for (int j = 0; j < 3; ++j) b.rotation_error[3 * i + j] = dot3(Ra + 3 * i, Rb + 3 * j);
-    const double* E = b.rotation_error;
-    b.phi[3] = 0.5 * (E[7] - E[5]), b.phi[4] = 0.5 * (E[2] - E[6]), b.phi[5] = 0.5 * (E[3] - E[1]);
-    for (int i = 3; i < 6; ++i) b.phi[i] *= b.torque_scale;
-  }
+  if (b.size == 6) set_rotation_error(context.dynamics, equality, b);
+
+  // A share of it goes in every step.
   b.dbias_dphi = context.options.baumgarte / context.options.timestep;
   for (int i = 0; i < b.size; ++i) {
     rows.bias.push_back(b.dbias_dphi * b.phi[i]);
     rows.weight.push_back(context.model.equality_weight[2 * index + (i < 3 ? 0 : 1)]);
   }
-  rows.blocks.push_back({BlockType::equality, b.row, b.size, 0, 0, false});
-  rows.keys.push_back((std::uint64_t(2) << 60) | std::uint64_t(index));
-  rows.num_rows += b.size;
-  ++rows.num_blocks;
+  add_block(b.row, b.size, index, rows);
   rows.body_rows.push_back(b);
 }
 
+/// A polynomial's value and first two derivatives.
+struct PolynomialAt {
+  double value = 0;
+  double slope = 0;
+  double curvature = 0;
+};
+
+/// Horner's rule, with both derivatives.
+PolynomialAt evaluate(const std::array<double, 5>& coefficients, double x) {
+  PolynomialAt p;
+  for (int i = 4; i >= 0; --i) {
+    p.curvature = p.curvature * x + 2 * p.slope;
+    p.slope = p.slope * x + p.value;
+    p.value = p.value * x + coefficients[i];
+  }
+  return p;
+}
+
+/// joint: q_a = polynomial of q_b, or of nothing
 void add_joints(const RowContext& context, int index, ConstraintRows& rows) {
   const Model& model = context.model;
   const Equality& equality = model.equalities[index];
   DofRow row;
-  row.row = rows.num_rows, row.block = rows.num_blocks;
+  row.row = rows.num_rows;
+  row.block = rows.num_blocks;
   row.dof[0] = model.joint_v[equality.joint_a];
   row.coefficient[0] = 1;
   const double a = context.q[model.joint_q[equality.joint_a]] - equality.ref_a;
-  double value = equality.poly[0], slope = 0, curvature = 0;
+  double wanted = equality.poly[0];
+
+  // The second joint moves the first by the slope, and the slope by its own motion.
   if (equality.joint_b >= 0) {
     const double b = context.q[model.joint_q[equality.joint_b]] - equality.ref_b;
-    value = slope = curvature = 0;
-    for (int i = 4; i >= 0; --i) {  // Horner, with first and second derivative
-      curvature = curvature * b + 2 * slope;
-      slope = slope * b + value;
-      value = value * b + equality.poly[i];
-    }
+    const PolynomialAt p = evaluate(equality.poly, b);
+    wanted = p.value;
     row.num = 2;
     row.dof[1] = model.joint_v[equality.joint_b];
-    row.coefficient[1] = -slope;
-    row.dcoefficient[1][1] = -curvature;
+    row.coefficient[1] = -p.slope;
+    row.dcoefficient[1][1] = -p.curvature;
   }
-  row.phi = a - value;
+
+  // A share of the error goes in every step.
+  row.phi = a - wanted;
   row.dbias_dphi = context.options.baumgarte / context.options.timestep;
   rows.bias.push_back(row.dbias_dphi * row.phi);
   rows.weight.push_back(model.equality_weight[2 * index]);
-  rows.blocks.push_back({BlockType::equality, row.row, 1, 0, 0, false});
-  rows.keys.push_back((std::uint64_t(2) << 60) | std::uint64_t(index));
-  ++rows.num_rows;
-  ++rows.num_blocks;
+  add_block(row.row, 1, index, rows);
   rows.dof_rows.push_back(row);
 }
 
 }  // namespace
 
 void add_equality_rows(const RowContext& context, ConstraintRows& rows) {
-  for (int i = 0; i < static_cast<int>(context.model.equalities.size()); ++i) {
-    if (!context.model.equalities[i].active) continue;
-    if (context.model.equalities[i].type == EqualityType::joint) add_joints(context, i, rows);
-    else add_bodies(context, i, rows);
+  const auto& equalities = context.model.equalities;
+  for (int i = 0; i < int(equalities.size()); ++i) {
+    if (!equalities[i].active) continue;
+    if (equalities[i].type == EqualityType::joint)
+      add_joints(context, i, rows);
+    else
+      add_bodies(context, i, rows);
   }
 }
 

@@ -49,9 +49,9 @@ struct Islands {
   void scatter_solution(const SolverResult& from);
   std::size_t bytes() const;
 
-  std::vector<Island>
-      pool;                ///< by the island's first tree, so that storage stays with it; last: rows that move no tree
-  std::vector<int> order;  ///< those in use, by their first tree
+  /// By the island's first tree, so that storage stays with it; last: rows that move no tree.
+  std::vector<Island> pool;
+  std::vector<int> order;         ///< those in use, by their first tree
   std::vector<int> tree_island;   ///< index into pool
   std::vector<int> tree_index;    ///< among the trees of its island
   std::vector<int> block_island;  ///< index into pool
@@ -65,7 +65,8 @@ struct Islands {
 
 /// The trees that each block's rows move, at most two, the first below the second; -1: none.
 struct BlockTrees {
-  int first = -1, second = -1;
+  int first = -1;
+  int second = -1;
 };
 BlockTrees trees_of(const Model& model, const BodyRows& rows);
 BlockTrees trees_of(const Model& model, const DofRow& row);
@@ -73,7 +74,9 @@ BlockTrees trees_of(const Model& model, const DofRow& row);
 /// Calls visit(block, trees) for every block in order.
 template <class Visit>
 void for_each_block(const Model& model, const ConstraintRows& rows, Visit visit) {
-  std::size_t body_row = 0, dof_row = 0;
+  // Both lists are in the order of their blocks.
+  std::size_t body_row = 0;
+  std::size_t dof_row = 0;
   for (int block = 0; block < rows.num_blocks; ++block) {
     const bool of_bodies = body_row < rows.body_rows.size() && rows.body_rows[body_row].block == block;
     visit(block, of_bodies ? trees_of(model, rows.body_rows[body_row++]) : trees_of(model, rows.dof_rows[dof_row++]));
@@ -88,7 +91,8 @@ struct RowMatrix {
   /// A block's rows at a tree's columns: entry (i, d) of dof d is data[i * ld + d - first].
   struct Place {
     double* data;
-    int ld, first;
+    int ld;
+    int first;
   };
   Place at(const Model& model, int block, int row, int tree) const;
 

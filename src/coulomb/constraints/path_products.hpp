@@ -11,9 +11,15 @@ struct Path {
   int first = 0;
 };
 
-/// s[row * ld + d - first] += J_d . G[row] + rate_d . e[row] for the path's dofs d and `rows` rows. columns, rates: rows of 8.
-void add_path_rows(const double* columns, const double* rates, Path path, int rows, const double G[][6],
-                   const double e[][6], double* s, int ld);
+/// Covectors of `count` rows: on the Jacobian columns and on their rates.
+struct RowCovectors {
+  int count;
+  const double (*G)[6];
+  const double (*e)[6];
+};
+
+/// s[row * ld + d - first] += J_d . G[row] + rate_d . e[row] for the path's dofs d. columns, rates: rows of 8.
+void add_path_rows(const double* columns, const double* rates, Path path, const RowCovectors& rows, double* s, int ld);
 
 /// The root path of a tree's dof `last`: the Jacobian columns of all the tree's dofs side by side (6 x ld), and who moves whom
 /// (DynamicsWorkspace::streams, ancestors). Dofs count from the tree's first.
@@ -27,7 +33,8 @@ struct TreePath {
 /// Rows of a matrix, of which `width` columns from here on exist.
 struct PathTarget {
   double* data;
-  int ld, width;
+  int ld;
+  int width;
 };
 
 /// r_T[k * ld + d] += J_d . (M J_k) for k on the path `by`, d on the path `on`. Columns that other dofs of on's tree have, and up to

@@ -21,30 +21,32 @@ namespace coulomb {
 
 /// The law of one contact, linearised: df_T = T dc_T + N df_N; and by its share, df = share_slope d(share).
 struct PenaltyLaw {
-  double T[2][2], N[2], share_slope[3];
+  double T[2][2];
+  double N[2];
+  double share_slope[3];
 };
 
 /// One evaluation at (q, v). Storage only grows.
 struct PenaltyForces {
   explicit PenaltyForces(const Model& model);
 
-  // results of penalty_forces
+  // Written by penalty_forces.
   CollisionWorkspace collision;      ///< .contacts, all with distance < 0
   std::vector<ContactShare> shares;  ///< one per contact: what its force is multiplied by
   ConstraintRows rows;               ///< three per contact in body_rows, no bias and no compliance
   std::vector<double> force;         ///< 3 per contact: (t1, t2, n), newtons, on body A
-  std::vector<Mode>
-      modes;  ///< per contact: separating (pulled apart faster than the spring pushes: no force), sticking (the
-              ///< viscous branch of friction), sliding
+  /// Per contact: separating (pulled apart faster than the spring pushes: no force), sticking (the viscous branch of friction), sliding.
+  std::vector<Mode> modes;
   std::vector<unsigned char> inactive;  ///< separating
   std::vector<PenaltyLaw> laws;
   std::vector<double> twist;  ///< nv x 8: link twists at v
 
-  // result of penalty_row_derivatives
+  // Written by penalty_row_derivatives.
   RowDerivatives derivatives;
 
-  // scratch
-  std::vector<double> velocity, wrench, impulse;
+  // Of penalty_forces alone.
+  std::vector<double> velocity;  ///< 3 per contact: c = J v
+  std::vector<double> wrench;    ///< nv x 8
 };
 
 /// Q (nv) += J^T f. dynamics: after kinematics at q and velocities at v.
@@ -62,5 +64,8 @@ void penalty_row_derivatives(const Model& model, const DynamicsWorkspace& dynami
 /// derivative_pairs.
 void penalty_derivatives(const Model& model, const DynamicsWorkspace& dynamics, const PenaltyForces& forces,
                          double* dQ_dq_T, double* dQ_dv_T, int ld);
+
+/// The evaluation as its rows see it, at the velocity v (nv).
+RowState row_state(const Model& model, const DynamicsWorkspace& dynamics, const PenaltyForces& forces, const double* v);
 
 }  // namespace coulomb

@@ -9,51 +9,89 @@
 
 namespace coulomb {
 
+/// Row major, or six rows of six-vectors.
+using Matrix6 = double[6][6];
+
 /// Six-vectors of one block of BodyRows. For dof k of body A's path: s[row][k] = J_k . G_a[row] + psi_dot_k . e_a[row], likewise B.
 struct BodyRowDerivative {
-  double G_a[6][6], G_b[6][6];  ///< on the columns J_k
-  double e_a[6][6], e_b[6][6];  ///< on the column rates psi_dot_k at the velocity of the row
+  Matrix6 G_a;  ///< on the columns J_k
+  Matrix6 G_b;
+  Matrix6 e_a;  ///< on the column rates psi_dot_k at the velocity of the row
+  Matrix6 e_b;
 };
 
 /// Change of the wrenches on a pair of bodies per unit twist of either (about the trees' reference points), contacts summed.
 struct PairWrenchDerivative {
-  int body_a = 0, body_b = 0;
-  double aa[6][6], ab[6][6], ba[6][6], bb[6][6];  ///< [on][by], row major; already with the sign of each body
+  int body_a = 0;
+  int body_b = 0;
+  Matrix6 aa;  ///< on A by A; all of them already with the sign of each body
+  Matrix6 ab;  ///< on A by B
+  Matrix6 ba;
+  Matrix6 bb;
 };
 
+/// Written by row_derivatives; storage only grows.
 struct RowDerivatives {
   std::vector<BodyRowDerivative> blocks;       ///< one per BodyRows
   std::vector<PairWrenchDerivative> wrenches;  ///< one per pair of bodies in contact
   std::vector<ContactMotion> motions;          ///< one per contact
-  std::vector<int> pair_of_body, next_pair;    ///< to find a pair: chains of `wrenches` by the later body; -1 ends one
+
+  // To find a pair: chains of `wrenches` by the later body; -1 ends one.
+  std::vector<int> pair_of_body;
+  std::vector<int> next_pair;
 };
 
-/// The velocities that rows see: link twists and column rates at v+ (all rows) and at v (bouncing normal rows).
+/// The velocities that rows see: at v+ (all rows) and at v (bouncing normal rows).
 struct RowVelocities {
-  const double *twist_plus, *rate_plus;  ///< nv x 8
-  const double *twist, *rate;            ///< nv x 8
+  const double* twist_plus;  ///< nv x 8: link twists at v+
+  const double* rate_plus;   ///< nv x 8: column rates at v+
+  const double* twist;       ///< nv x 8: at v
+  const double* rate;
 };
 
-/// lambda: impulses of all rows. separating[block] != 0: the block carries no impulse and its row derivative is not needed.
+/// One evaluated state as its rows see it: made by who owns the record, which must stay as it is.
+struct RowState {
+  const Model& model;
+  const DynamicsWorkspace& dynamics;  ///< Jacobian columns J_k at q
+  const ConstraintRows& rows;         ///< contacts, equalities, limits, dry friction
+  RowVelocities velocities;
+  const double* v_plus;                        ///< nv; null where rows on joints are not asked for
+  const double* lambda;                        ///< num_rows: impulses
+  const std::vector<unsigned char>& inactive;  ///< num_blocks: not 0: no impulse, and its row derivative is not needed
+};
+
 /// smoothed: how contacts move, instead of contact_motion.
-void row_derivatives(const Model& model, const DynamicsWorkspace& dynamics, const ConstraintRows& rows,
-                     const std::vector<Contact>& contacts, const RowVelocities& velocities, const double* lambda,
-                     const std::vector<unsigned char>& inactive, RowDerivatives& out,
+void row_derivatives(const RowState& state, const std::vector<Contact>& contacts, RowDerivatives& out,
                      const SmoothedMotion* smoothed = nullptr);
 
 /// s (zeroed by the caller for active rows): d(J v+ + beta)/dq at fixed v+.
-void fill_row_columns(const Model& model, const DynamicsWorkspace& dynamics, const ConstraintRows& rows,
-                      const RowVelocities& velocities, const double* v_plus, const RowDerivatives& derivatives,
-                      const std::vector<unsigned char>& inactive, const RowMatrix& s);
+void fill_row_columns(const RowState& state, const RowDerivatives& derivatives, const RowMatrix& s);
 
 /// r_T[k][d] += d(J^T lambda)_d / dq_k of the moving contact points and frames, and of turning joint rows. After derivative_pairs.
-void add_wrench_columns(const Model& model, const DynamicsWorkspace& dynamics, const ConstraintRows& rows,
-                        const RowDerivatives& derivatives, const double* lambda, const DofMatrix& r_T);
+void add_wrench_columns(const RowState& state, const RowDerivatives& derivatives, const DofMatrix& r_T);
 
-/// Reverse of both: out_q[k] += sum_rows z s[row][k] + sum_d y_d (added wrench columns)[k][d]. scratch: 4 x nv x 8.
-void row_derivatives_vjp(const Model& model, const DynamicsWorkspace& dynamics, const ConstraintRows& rows,
-                         const RowVelocities& velocities, const double* v_plus, const RowDerivatives& derivatives,
-                         const std::vector<unsigned char>& inactive, const double* lambda, const double* z,
-                         const double* y, double* scratch, double* out_q);
+/// Multipliers of one reverse product (docs/theory.md (L8)).
+struct StepMultipliers {
+  const double* y;  ///< nv: of the momentum balance
+  const double* z;  ///< num_rows: of the rows
+};
+
+/// What the subtree of one dof has collected on the way to the root, as six-vectors on the motion of that dof.
+struct SubtreeSum {
+  double column[6];  ///< on the Jacobian column J_k
+  double rate[6];    ///< on the column rate at v+
+  double bounce[6];  ///< on the column rate at v: bouncing contacts
+};
+
+/// Written and read by row_derivatives_vjp; sized by its first call.
+struct RowSweep {
+  std::vector<SubtreeSum> sums;  ///< nv
+  std::vector<double> twist_y;   ///< nv x 8: link twists at the velocity y
+};
+
+/// out_q (nv) += z . d(J v+ + beta)/dq + y . d(J^T lambda)/dq, the latter at fixed lambda and from moving contact points, frames and
+/// turning joint rows alone: what fill_row_columns and add_wrench_columns give as columns, in O(nv + rows).
+void row_derivatives_vjp(const RowState& state, const RowDerivatives& derivatives, const StepMultipliers& multipliers,
+                         RowSweep& sweep, double* out_q);
 
 }  // namespace coulomb

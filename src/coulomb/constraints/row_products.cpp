@@ -1,4 +1,4 @@
-// The row derivatives applied: dense columns for the full Jacobian, one tree sweep for a vjp.
+// The row derivatives applied: dense columns for the full Jacobian, one tree sweep for a vjp (docs/theory.md (L8)).
 #include <algorithm>
 
 #include "coulomb/constraints/path_products.hpp"
@@ -8,26 +8,35 @@
 namespace coulomb {
 namespace {
 
-void fill_side(const Model& model, const DynamicsWorkspace& dynamics, const BodyRows& b,
-               const RowVelocities& velocities, int body, const double G[6][6], const double e[6][6],
+/// s of a block on the dofs of one of its bodies.
+void fill_side(const RowState& state, const BodyRows& b, int body, const Matrix6& G, const Matrix6& e,
                const RowMatrix& s) {
+  const Model& model = state.model;
   const int last = model.body_last_dof[body];
   if (last < 0) return;
+
   const RowMatrix::Place to = s.at(model, b.block, b.row, model.body_tree[body]);
   const Path path{model.dof_path.data() + model.dof_row[last], model.dof_depth[last] + 1, to.first};
-  add_path_rows(dynamics.columns.data(), velocities.rate_plus, path, b.size, G, e, to.data, to.ld);
+  const RowCovectors rows{b.size, G, e};
+  add_path_rows(state.dynamics.columns.data(), state.velocities.rate_plus, path, rows, to.data, to.ld);
   if (b.restitution == 0) return;
+
+  // A bouncing normal row sees the column rates at v, too.
   double* normal = to.data + std::size_t(2) * to.ld;
   for (int k = 0; k < path.length; ++k)
-    normal[path.dof[k] - to.first] += b.restitution * dot6(velocities.rate + 8 * path.dof[k], e[2]);
+    normal[path.dof[k] - to.first] += b.restitution * dot6(state.velocities.rate + 8 * path.dof[k], e[2]);
 }
 
 /// d(J^T lambda) on the dofs of one body's path by the dofs of another's.
-void add_forces(const Model& model, const DynamicsWorkspace& dynamics, int by_body, int on_body, const double M[6][6],
-                const DofMatrix& r_T) {
-  const int by = model.body_last_dof[by_body], on = model.body_last_dof[on_body];
+void add_forces(const RowState& state, int by_body, int on_body, const Matrix6& M, const DofMatrix& r_T) {
+  const Model& model = state.model;
+  const DynamicsWorkspace& dynamics = state.dynamics;
+  const int by = model.body_last_dof[by_body];
+  const int on = model.body_last_dof[on_body];
   if (by < 0 || on < 0) return;
-  const int tree_by = model.body_tree[by_body], tree_on = model.body_tree[on_body];
+
+  const int tree_by = model.body_tree[by_body];
+  const int tree_on = model.body_tree[on_body];
   const auto path = [&](int tree, int last) {
     const DofBlock& t = dynamics.trees[tree];
     return TreePath{dynamics.streams.data() + t.streams, dynamics.ancestors.data() + t.matrix / 8, t.ld,
@@ -36,111 +45,154 @@ void add_forces(const Model& model, const DynamicsWorkspace& dynamics, int by_bo
   add_path_forces(path(tree_by, by), path(tree_on, on), M, r_T.at(model, tree_by, tree_on));
 }
 
-void add_transposed6(const double M[6][6], const double* x, double* out) {
+/// out += M^T x
+void add_transposed6(const Matrix6& M, const double* x, double* out) {
   for (int i = 0; i < 6; ++i)
-    for (int j = 0; j < 6; ++j) out[j] += M[i][j] * x[i];
+    for (int j = 0; j < 6; ++j)
+      out[j] += M[i][j] * x[i];
 }
 
-void gather(const Model& model, int body, const double G[6][6], const double e[6][6], const BodyRows& b,
-            const double* z, double* sum_G, double* sum_e, double* sum_bounce) {
-  const int d = model.body_last_dof[body];
-  if (d < 0) return;
-  for (int i = 0; i < b.size; ++i)
+/// z . the rows of a block, for one of its bodies: on the motion of its last dof.
+void collect_row_gradient(const BodyRows& b, const Matrix6& G, const Matrix6& e, const double* z, SubtreeSum& sum) {
+  for (int i = 0; i < b.size; ++i) {
     for (int j = 0; j < 6; ++j) {
-      sum_G[8 * d + j] += z[b.row + i] * G[i][j];
-      sum_e[8 * d + j] += z[b.row + i] * e[i][j];
+      sum.column[j] += z[b.row + i] * G[i][j];
+      sum.rate[j] += z[b.row + i] * e[i][j];
     }
-  if (b.restitution != 0)
-    for (int j = 0; j < 6; ++j) sum_bounce[8 * d + j] += b.restitution * z[b.row + 2] * e[2][j];
+  }
+  if (b.restitution == 0) return;
+  for (int j = 0; j < 6; ++j)
+    sum.bounce[j] += b.restitution * z[b.row + 2] * e[2][j];
+}
+
+/// y . d(J^T lambda) of a pair of bodies, as work at the velocity y.
+void collect_wrench_gradient(const Model& model, const PairWrenchDerivative& pair, RowSweep& sweep) {
+  const double* twist_a = body_link_twist(model, sweep.twist_y.data(), pair.body_a);
+  const double* twist_b = body_link_twist(model, sweep.twist_y.data(), pair.body_b);
+  if (const int d = model.body_last_dof[pair.body_a]; d >= 0) {
+    add_transposed6(pair.aa, twist_a, sweep.sums[d].column);
+    add_transposed6(pair.ba, twist_b, sweep.sums[d].column);
+  }
+  if (const int d = model.body_last_dof[pair.body_b]; d >= 0) {
+    add_transposed6(pair.ab, twist_a, sweep.sums[d].column);
+    add_transposed6(pair.bb, twist_b, sweep.sums[d].column);
+  }
+}
+
+/// From the leaves to the roots: a dof pairs what its subtree has collected with its own column and rates, then hands it on.
+void sweep_to_roots(const RowState& state, RowSweep& sweep, double* out_q) {
+  const double* columns = state.dynamics.columns.data();
+  for (int d = state.model.nv - 1; d >= 0; --d) {
+    const SubtreeSum& sum = sweep.sums[d];
+    out_q[d] += dot6(columns + 8 * d, sum.column) + dot6(state.velocities.rate_plus + 8 * d, sum.rate) +
+                dot6(state.velocities.rate + 8 * d, sum.bounce);
+
+    const int parent = state.model.dof_parent[d];
+    if (parent < 0) continue;
+    SubtreeSum& of_parent = sweep.sums[parent];
+    for (int i = 0; i < 6; ++i) {
+      of_parent.column[i] += sum.column[i];
+      of_parent.rate[i] += sum.rate[i];
+      of_parent.bounce[i] += sum.bounce[i];
+    }
+  }
+}
+
+/// Both products of a row on joints, whose coefficients turn with them.
+void add_dof_row_gradient(const RowState& state, const DofRow& row, const StepMultipliers& multipliers, double* out_q) {
+  const double z = multipliers.z[row.row];
+  const double lambda = state.lambda[row.row];
+  for (int j = 0; j < row.num; ++j) {
+    double& out = out_q[row.dof[j]];
+    out += z * row.dbias_dphi * row.coefficient[j];
+    for (int i = 0; i < row.num; ++i) {
+      const int d = row.dof[i];
+      out += row.dcoefficient[i][j] * (z * state.v_plus[d] + lambda * multipliers.y[d]);
+    }
+  }
 }
 
 }  // namespace
 
-void fill_row_columns(const Model& model, const DynamicsWorkspace& dynamics, const ConstraintRows& rows,
-                      const RowVelocities& velocities, const double* v_plus, const RowDerivatives& derivatives,
-                      const std::vector<unsigned char>& inactive, const RowMatrix& s) {
-  for (std::size_t i = 0; i < rows.body_rows.size(); ++i) {
-    const BodyRows& b = rows.body_rows[i];
-    if (inactive[b.block]) continue;
+void fill_row_columns(const RowState& state, const RowDerivatives& derivatives, const RowMatrix& s) {
+  // Rows on bodies, on the root paths of both.
+  const Model& model = state.model;
+  const std::vector<BodyRows>& blocks = state.rows.body_rows;
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const BodyRows& b = blocks[i];
+    if (state.inactive[b.block]) continue;
     const BodyRowDerivative& D = derivatives.blocks[i];
-    fill_side(model, dynamics, b, velocities, b.body_a, D.G_a, D.e_a, s);
-    fill_side(model, dynamics, b, velocities, b.body_b, D.G_b, D.e_b, s);
+    fill_side(state, b, b.body_a, D.G_a, D.e_a, s);
+    fill_side(state, b, b.body_b, D.G_b, D.e_b, s);
   }
-  for (const DofRow& d : rows.dof_rows) {
-    if (inactive[d.block]) continue;
+
+  // Rows on joints: the bias follows the error, the coefficients turn with the joint.
+  for (const DofRow& d : state.rows.dof_rows) {
+    if (state.inactive[d.block]) continue;
     for (int j = 0; j < d.num; ++j) {
       double value = d.dbias_dphi * d.coefficient[j];
-      for (int i = 0; i < d.num; ++i) value += d.dcoefficient[i][j] * v_plus[d.dof[i]];
+      for (int i = 0; i < d.num; ++i)
+        value += d.dcoefficient[i][j] * state.v_plus[d.dof[i]];
       const RowMatrix::Place to = s.at(model, d.block, d.row, model.body_tree[model.dof_body[d.dof[j]]]);
       to.data[d.dof[j] - to.first] += value;
     }
   }
 }
 
-void add_wrench_columns(const Model& model, const DynamicsWorkspace& dynamics, const ConstraintRows& rows,
-                        const RowDerivatives& derivatives, const double* lambda, const DofMatrix& r_T) {
+void add_wrench_columns(const RowState& state, const RowDerivatives& derivatives, const DofMatrix& r_T) {
+  // Wrenches on bodies: either moves the force on both.
   for (const PairWrenchDerivative& p : derivatives.wrenches) {
-    add_forces(model, dynamics, p.body_a, p.body_a, p.aa, r_T);
-    add_forces(model, dynamics, p.body_a, p.body_b, p.ba, r_T);
-    add_forces(model, dynamics, p.body_b, p.body_a, p.ab, r_T);
-    add_forces(model, dynamics, p.body_b, p.body_b, p.bb, r_T);
+    add_forces(state, p.body_a, p.body_a, p.aa, r_T);
+    add_forces(state, p.body_a, p.body_b, p.ba, r_T);
+    add_forces(state, p.body_b, p.body_a, p.ab, r_T);
+    add_forces(state, p.body_b, p.body_b, p.bb, r_T);
   }
-  for (const DofRow& d : rows.dof_rows)
-    for (int j = 0; j < d.num; ++j)
-      for (int i = 0; i < d.num; ++i) {
-        if (d.dcoefficient[i][j] == 0) continue;
-        const int by = model.body_tree[model.dof_body[d.dof[j]]], on = model.body_tree[model.dof_body[d.dof[i]]];
+
+  // Coefficients of rows on joints turn with these.
+  const Model& model = state.model;
+  const auto tree_of = [&](int dof) { return model.body_tree[model.dof_body[dof]]; };
+  for (const DofRow& row : state.rows.dof_rows) {
+    for (int j = 0; j < row.num; ++j) {
+      for (int i = 0; i < row.num; ++i) {
+        if (row.dcoefficient[i][j] == 0) continue;
+        const int by = tree_of(row.dof[j]);
+        const int on = tree_of(row.dof[i]);
         const PathTarget to = r_T.at(model, by, on);
-        to.data[std::size_t(d.dof[j] - model.tree_first_dof[by]) * to.ld + d.dof[i] - model.tree_first_dof[on]] +=
-            d.dcoefficient[i][j] * lambda[d.row];
+        double* row_of_dof = to.data + std::size_t(row.dof[j] - model.tree_first_dof[by]) * to.ld;
+        row_of_dof[row.dof[i] - model.tree_first_dof[on]] += row.dcoefficient[i][j] * state.lambda[row.row];
       }
+    }
+  }
 }
 
-void row_derivatives_vjp(const Model& model, const DynamicsWorkspace& dynamics, const ConstraintRows& rows,
-                         const RowVelocities& velocities, const double* v_plus, const RowDerivatives& derivatives,
-                         const std::vector<unsigned char>& inactive, const double* lambda, const double* z,
-                         const double* y, double* scratch, double* out_q) {
-  const int nv = model.nv;
-  double *sum_G = scratch, *sum_e = scratch + 8 * nv, *sum_bounce = scratch + 16 * nv, *twist_y = scratch + 24 * nv;
-  std::fill_n(scratch, 24 * nv, 0.0);
-  link_twists(model, dynamics, y, twist_y);
-  for (std::size_t i = 0; i < rows.body_rows.size(); ++i) {
-    const BodyRows& b = rows.body_rows[i];
-    if (inactive[b.block]) continue;
+void row_derivatives_vjp(const RowState& state, const RowDerivatives& derivatives, const StepMultipliers& multipliers,
+                         RowSweep& sweep, double* out_q) {
+  const Model& model = state.model;
+  const std::vector<BodyRows>& blocks = state.rows.body_rows;
+
+  // Work is counted at the velocity y: y . d(J^T lambda) = (J y) . d(wrench).
+  sweep.twist_y.resize(8 * model.nv);
+  link_twists(model, state.dynamics, multipliers.y, sweep.twist_y.data());
+
+  // Every body collects, at its last dof, what its motion would change.
+  sweep.sums.assign(model.nv, SubtreeSum{});
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const BodyRows& b = blocks[i];
+    if (state.inactive[b.block]) continue;
     const BodyRowDerivative& D = derivatives.blocks[i];
-    gather(model, b.body_a, D.G_a, D.e_a, b, z, sum_G, sum_e, sum_bounce);
-    gather(model, b.body_b, D.G_b, D.e_b, b, z, sum_G, sum_e, sum_bounce);
+    const int last_a = model.body_last_dof[b.body_a];
+    const int last_b = model.body_last_dof[b.body_b];
+    if (last_a >= 0) collect_row_gradient(b, D.G_a, D.e_a, multipliers.z, sweep.sums[last_a]);
+    if (last_b >= 0) collect_row_gradient(b, D.G_b, D.e_b, multipliers.z, sweep.sums[last_b]);
   }
-  for (const PairWrenchDerivative& p : derivatives.wrenches) {
-    const double* eta_a = body_link_twist(model, twist_y, p.body_a);
-    const double* eta_b = body_link_twist(model, twist_y, p.body_b);
-    if (const int d = model.body_last_dof[p.body_a]; d >= 0) {
-      add_transposed6(p.aa, eta_a, sum_G + 8 * d);
-      add_transposed6(p.ba, eta_b, sum_G + 8 * d);
-    }
-    if (const int d = model.body_last_dof[p.body_b]; d >= 0) {
-      add_transposed6(p.ab, eta_a, sum_G + 8 * d);
-      add_transposed6(p.bb, eta_b, sum_G + 8 * d);
-    }
-  }
-  for (int d = nv - 1; d >= 0; --d) {
-    out_q[d] += dot6(dynamics.columns.data() + 8 * d, sum_G + 8 * d) +
-                dot6(velocities.rate_plus + 8 * d, sum_e + 8 * d) + dot6(velocities.rate + 8 * d, sum_bounce + 8 * d);
-    const int parent = model.dof_parent[d];
-    if (parent < 0) continue;
-    for (int i = 0; i < 6; ++i) {
-      sum_G[8 * parent + i] += sum_G[8 * d + i];
-      sum_e[8 * parent + i] += sum_e[8 * d + i];
-      sum_bounce[8 * parent + i] += sum_bounce[8 * d + i];
-    }
-  }
-  for (const DofRow& d : rows.dof_rows) {
-    if (inactive[d.block]) continue;
-    for (int j = 0; j < d.num; ++j) {
-      out_q[d.dof[j]] += z[d.row] * d.dbias_dphi * d.coefficient[j];
-      for (int i = 0; i < d.num; ++i)
-        out_q[d.dof[j]] += d.dcoefficient[i][j] * (z[d.row] * v_plus[d.dof[i]] + lambda[d.row] * y[d.dof[i]]);
-    }
+  for (const PairWrenchDerivative& pair : derivatives.wrenches)
+    collect_wrench_gradient(model, pair, sweep);
+
+  // One sweep hands the sums to all dofs that move the body; rows on joints need none.
+  sweep_to_roots(state, sweep, out_q);
+  for (const DofRow& row : state.rows.dof_rows) {
+    if (state.inactive[row.block]) continue;
+    add_dof_row_gradient(state, row, multipliers, out_q);
   }
 }
 

@@ -11,11 +11,14 @@
 
 namespace coulomb {
 
+/// What the caller gives; null: zero.
 struct BatchRolloutInput {
-  const double *q0 = nullptr, *v0 = nullptr;  ///< n x nq, n x nv
-  const double *u = nullptr, *tau = nullptr;  ///< n x steps x nu, n x steps x nv; null: zero
+  const double* q0 = nullptr;   ///< n x nq
+  const double* v0 = nullptr;   ///< n x nv
+  const double* u = nullptr;    ///< n x steps x nu
+  const double* tau = nullptr;  ///< n x steps x nv
   int steps = 0;
-  const double* fext = nullptr;  ///< n x steps x num_bodies x 6; null: zero
+  const double* fext = nullptr;  ///< n x steps x num_bodies x 6
 };
 
 inline constexpr std::size_t default_batch_budget = std::size_t(1) << 30;
@@ -28,10 +31,11 @@ struct BatchRolloutOptions {
   bool keep_factors = true;  ///< false: keep nothing of steps
 };
 
-/// Where trajectories go: n x (steps + 1) x nq and x nv; n x steps statuses.
+/// Where trajectories go: written by rollout().
 struct BatchTrajectories {
-  double *q = nullptr, *v = nullptr;
-  bool* converged = nullptr;
+  double* q = nullptr;        ///< n x (steps + 1) x nq
+  double* v = nullptr;        ///< n x (steps + 1) x nv
+  bool* converged = nullptr;  ///< n x steps, as the next two
   int* iterations = nullptr;
   double* residual = nullptr;
 };
@@ -49,27 +53,35 @@ using Interrupted = std::function<bool()>;
 bool rollout(BatchSimulator& batch, const BatchRolloutInput& input, const BatchRolloutOptions& options,
              const BatchTrajectories& to, BatchRollout& out, const Interrupted& interrupted = {});
 
-/// n x nv, n x nv, n x steps x nu, n x steps x nv, n x size; valid: n; false, and zeros, where numbers overflowed on the way.
+/// Where cotangents of the inputs go: written by vjp().
 struct BatchRolloutCotangent {
-  double *q0 = nullptr, *v0 = nullptr, *u = nullptr, *tau = nullptr, *parameters = nullptr;
-  bool* valid = nullptr;
-  double* fext = nullptr;  ///< n x steps x num_bodies x 6; null: not wanted
+  double* q0 = nullptr;          ///< n x nv
+  double* v0 = nullptr;          ///< n x nv
+  double* u = nullptr;           ///< n x steps x nu
+  double* tau = nullptr;         ///< n x steps x nv
+  double* parameters = nullptr;  ///< n x size
+  bool* valid = nullptr;         ///< n; false, and zeros, where numbers overflowed on the way
+  double* fext = nullptr;        ///< n x steps x num_bodies x 6; null: not wanted
 };
 
-/// dq, dv: n x (steps + 1) x nv cotangents; null: zero. doutputs: n x (steps + 1) x outputs->tangent_size(), cotangents of outputs; or
-/// null. `batch` lends its threads. False if interrupted.
-bool vjp(BatchSimulator& batch, const BatchRollout& rollout, const double* dq, const double* dv,
+/// from: of all n trajectories, one behind the other. `batch` lends its threads. False if interrupted.
+bool vjp(BatchSimulator& batch, const BatchRollout& rollout, const TrajectoryCotangent& from,
          const std::vector<std::string>& parameters, const BatchRolloutCotangent& out,
-         const Interrupted& interrupted = {}, const OutputSet* outputs = nullptr, const double* doutputs = nullptr);
+         const Interrupted& interrupted = {});
 
 /// n x (steps + 1) x outputs.size() readings of a rollout that keeps what derivatives need.
 void read_outputs(BatchSimulator& batch, const BatchRollout& rollout, const OutputSet& outputs, double* readings);
 
+/// Tangents of the inputs, shaped as those; null: zero.
 struct BatchRolloutTangent {
-  const double *dq0 = nullptr, *dv0 = nullptr, *du = nullptr, *dtau = nullptr;  ///< shaped as the input; null: zero
-  std::vector<std::string> parameters;
+  const double* dq0 = nullptr;          ///< n x nv
+  const double* dv0 = nullptr;          ///< n x nv
+  const double* du = nullptr;           ///< n x steps x nu
+  const double* dtau = nullptr;         ///< n x steps x nv
+  std::vector<std::string> parameters;  ///< names, size numbers together
   const double* dparameters = nullptr;  ///< n x size
 };
+
 /// The matrices of all steps of all environments, n x those of one (rollout_derivatives.hpp); valid: n; false, and zeros, where numbers
 /// overflowed on the way. False if interrupted.
 bool linearize(BatchSimulator& batch, const BatchRollout& rollout, const std::vector<std::string>& parameters,

@@ -21,26 +21,36 @@ class ReplayWorkspaces;  // replay.hpp
 
 /// Inputs of a batched step; null: zero (mask: every environment).
 struct BatchInput {
-  const double *q = nullptr, *v = nullptr;                     ///< n x nq, n x nv
-  const double *u = nullptr, *tau = nullptr, *fext = nullptr;  ///< n x nu, n x nv, n x num_bodies x 6
-  const unsigned char* mask = nullptr;                         ///< n: environments to step
+  const double* q = nullptr;            ///< n x nq
+  const double* v = nullptr;            ///< n x nv
+  const double* u = nullptr;            ///< n x nu
+  const double* tau = nullptr;          ///< n x nv
+  const double* fext = nullptr;         ///< n x num_bodies x 6
+  const unsigned char* mask = nullptr;  ///< n: environments to step
 };
 
-/// Where Jacobians go. A: n x 2nv x 2nv, B: n x 2nv x nu, B_tau: n x 2nv x nv, parameters: n x 2nv x set.size(); null: not wanted.
-/// A_previous: as A, by the state before; zeros where a step does not depend on it.
-/// valid: n; false, and zeros, where a step's numbers overflowed and it has no derivative. Null: not wanted.
+/// Where Jacobians go: written by derivatives(); null: not wanted.
 struct BatchJacobian {
-  double *A = nullptr, *B = nullptr, *B_tau = nullptr, *parameters = nullptr, *A_previous = nullptr;
-  bool* valid = nullptr;
+  double* A = nullptr;           ///< n x 2nv x 2nv
+  double* B = nullptr;           ///< n x 2nv x nu
+  double* B_tau = nullptr;       ///< n x 2nv x nv
+  double* parameters = nullptr;  ///< n x 2nv x set.size()
+  double* A_previous = nullptr;  ///< as A, by the state before; zeros where a step does not depend on it
+  bool* valid = nullptr;         ///< n; false, and zeros, where a step's numbers overflowed and it has no derivative
 };
 
-/// Where cotangents go: n x nv, n x nv, n x nu, n x nv, n x set.size(); valid as above. previous_q, previous_v: n x nv, of the state
-/// before, zeros where a step does not depend on it; null: not wanted.
+/// Where cotangents go: written by vjp().
 struct BatchCotangent {
-  double *q = nullptr, *v = nullptr, *u = nullptr, *tau = nullptr, *parameters = nullptr;
-  double *previous_q = nullptr, *previous_v = nullptr;
-  bool* valid = nullptr;
-  double* fext = nullptr;  ///< n x num_bodies x 6; null: not wanted
+  double* q = nullptr;           ///< n x nv
+  double* v = nullptr;           ///< n x nv
+  double* u = nullptr;           ///< n x nu
+  double* tau = nullptr;         ///< n x nv
+  double* parameters = nullptr;  ///< n x set.size()
+  double* previous_q =
+      nullptr;  ///< n x nv, of the state before, zeros where a step does not depend on it; null: not wanted
+  double* previous_v = nullptr;  ///< n x nv, likewise
+  bool* valid = nullptr;         ///< n, as BatchJacobian::valid
+  double* fext = nullptr;        ///< n x num_bodies x 6; null: not wanted
 };
 
 /// Values of parameters that differ between environments: n x size each.
@@ -60,7 +70,7 @@ class BatchSimulator {
   const std::vector<std::shared_ptr<const Model>>& models() const { return models_; }
   /// Of environment 0; all have its sizes and names.
   const Model& model() const { return simulators_.front()->model(); }
-  const Simulator& environment(int i) const { return *simulators_[static_cast<std::size_t>(i)]; }
+  const Simulator& environment(int i) const { return *simulators_[i]; }
 
   /// One step of every environment of the mask; the others' rows are copied, whatever they hold. Where numbers overflow, an
   /// environment stays where it was and its status says so. q_next, v_next may be the inputs.
@@ -101,8 +111,8 @@ class BatchSimulator {
     pool_.run(
         num_envs(),
         [&](int i, int thread) {
-          Simulator& simulator = *simulators_[static_cast<std::size_t>(i)];
-          simulator.share_gradient(gradients_[static_cast<std::size_t>(thread)]);
+          Simulator& simulator = *simulators_[i];
+          simulator.share_gradient(gradients_[thread]);
           body(simulator, i, thread);
         },
         idle, idle_argument);
@@ -114,17 +124,27 @@ class BatchSimulator {
   /// For the derivatives of its rollouts.
   const std::shared_ptr<ReplayWorkspaces>& workspaces() const { return workspaces_; }
   void set_outcome(int i, Outcome outcome) {
-    outcome_[static_cast<std::size_t>(i)] = outcome;
-    starts_[static_cast<std::size_t>(i)] = {};
+    outcome_[i] = outcome;
+    starts_[i] = {};
   }
 
  private:
   using Models = std::vector<std::shared_ptr<const Model>>;
   using Simulators = std::vector<std::unique_ptr<Simulator>>;
 
+  /// One environment's part of what a reverse product starts from; null: zero.
+  struct NextCotangent {
+    const double* dq;  ///< nv
+    const double* dv;  ///< nv
+    const OutputSet* outputs;
+    const double* doutputs;  ///< outputs->tangent_size()
+  };
+
   Models changed_models(const BatchParameters& values, const unsigned char* mask);
   Simulators make_simulators(const Models& models);
   void check_stepped() const;
+  void vjp_without_step(std::size_t i, const NextCotangent& from, const std::vector<std::string>& parameters,
+                        const BatchCotangent& out) const;
   template <class Work>
   auto attempt(std::size_t i, bool* valid, Work&& work) -> decltype(work());
 

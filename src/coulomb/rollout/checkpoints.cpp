@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::size_t allocation_overhead = 16;
 
+/// What the arrays hold on the heap.
 template <typename... T>
 std::size_t array_bytes(const std::vector<T>&... arrays) {
   return (... + (arrays.capacity() * sizeof(T)));
@@ -15,6 +16,7 @@ std::size_t array_bytes(const std::vector<T>&... arrays) {
 
 }  // namespace
 
+/// With what the heap needs for its four arrays.
 std::size_t Checkpoints::Checkpoint::bytes() const {
   return sizeof *this + array_bytes(collision.pair_indices, collision.pairs, impulses, values) +
          4 * allocation_overhead;
@@ -23,8 +25,12 @@ std::size_t Checkpoints::Checkpoint::bytes() const {
 Checkpoints::Checkpoint Checkpoints::pack(const StepMemory& memory) {
   Checkpoint out;
   out.collision = memory.collision;
+  out.had_states = !memory.last_q.empty();
+
+  // Impulses have room for the longest block; only the numbers in use are kept, one block behind the other.
   std::size_t numbers = 0;
-  for (const StepMemory::Impulse& impulse : memory.impulses) numbers += 3 * static_cast<std::size_t>(impulse.size);
+  for (const StepMemory::Impulse& impulse : memory.impulses)
+    numbers += 3 * std::size_t(impulse.size);
   out.impulses.reserve(memory.impulses.size());
   out.values.reserve(numbers);
   for (const StepMemory::Impulse& impulse : memory.impulses) {
@@ -32,21 +38,25 @@ Checkpoints::Checkpoint Checkpoints::pack(const StepMemory& memory) {
     for (const double* level : {impulse.value, impulse.value_0, impulse.value_1})
       out.values.insert(out.values.end(), level, level + impulse.size);
   }
-  out.had_states = !memory.last_q.empty();
   return out;
 }
 
 void Checkpoints::store(int t, const StepMemory& memory, std::size_t record_bytes) {
   record_bytes_ = std::max(record_bytes_, record_bytes);
   if (t % every_ != 0) return;
+
   checkpoints_.push_back(pack(memory));
   const std::size_t bytes = checkpoints_.back().bytes();
-  bytes_ += bytes, largest_ = std::max(largest_, bytes);
-  // twice as far apart: half the checkpoints, twice the records; not when that makes it worse
-  while (adaptive_ && bytes_ + every_ * record_bytes_ > budget_ && bytes_ / 2 > every_ * record_bytes_) thin();
+  bytes_ += bytes;
+  largest_ = std::max(largest_, bytes);
+
+  // Twice as far apart: half the checkpoints, twice the records; not when that makes it worse.
+  while (adaptive_ && bytes_ + every_ * record_bytes_ > budget_ && bytes_ / 2 > every_ * record_bytes_)
+    thin();
 }
 
 void Checkpoints::thin() {
+  // Every other checkpoint goes.
   std::size_t kept = 0;
   bytes_ = 0;
   for (std::size_t i = 0; i < checkpoints_.size(); i += 2) {
@@ -60,6 +70,8 @@ void Checkpoints::thin() {
 void Checkpoints::restore(int t, StepMemory& memory) const {
   const Checkpoint& from = checkpoints_[t / every_];
   memory.collision = from.collision;
+
+  // The inverse of pack.
   memory.impulses.assign(from.impulses.size(), {});
   const double* values = from.values.data();
   for (std::size_t i = 0; i < from.impulses.size(); ++i) {
@@ -75,15 +87,17 @@ void Checkpoints::restore(int t, StepMemory& memory) const {
 }
 
 std::size_t Checkpoints::sweep_bytes(int steps) const {
-  return std::size_t(std::min(every_, std::max(steps, 1))) * record_bytes_;
+  const int records = std::min(every_, std::max(steps, 1));
+  return records * record_bytes_;
 }
 
 std::size_t Checkpoints::least_bytes(int steps) const {
+  // T / every checkpoints and `every` records, at the best power of two.
   const double all = double(largest_) * steps;
   double least = all + double(record_bytes_);
   for (double every = 2; every <= steps; every *= 2)
     least = std::min(least, all / every + every * double(record_bytes_));
-  return static_cast<std::size_t>(least);
+  return std::size_t(least);
 }
 
 std::size_t record_bytes(const StepRecord& r) {
@@ -91,6 +105,8 @@ std::size_t record_bytes(const StepRecord& r) {
   const CollisionWorkspace& c = r.collision;
   const FilterTables& f = c.filter;
   std::size_t bytes = sizeof r;
+
+  // Inputs, results and the dynamics at the state of the step.
   bytes += array_bytes(r.q, r.v, r.u, r.tau, r.fext, r.q_next, r.v_next, r.acceleration, r.v_free, r.implicit_damping,
                        r.twist, r.twist_next, r.scratch, r.spin.velocity, r.travel);
   bytes +=
@@ -98,13 +114,19 @@ std::size_t record_bytes(const StepRecord& r) {
                   d.mass, d.factor_l, d.factor_d, d.u_rows, d.u_hat, d.bias, d.id_dq_T, d.id_dv_T, d.body_quaternion,
                   d.inertia, d.composite, d.velocity, d.body_acceleration, d.column_acceleration, d.ancestors,
                   d.factor_work, d.streams, d.scratch, d.link, d.vectors, d.trees);
-  bytes += c.contacts.size() * sizeof(Contact);  // room for many is reserved, but never touched
+
+  // Contacts, of which many more are reserved but never touched, and how they were found.
+  bytes += c.contacts.size() * sizeof(Contact);
   bytes += array_bytes(c.pose, c.filter_center, c.filter_radius, c.candidates, c.hits, c.box_first, c.box_second,
                        c.box_pair, c.touch, c.box_margin, c.merged, c.next_cache, c.staging, c.shift, c.turn, c.reach,
                        c.plane_margin, c.wide);
   bytes += c.sweep.bytes();
+
+  // Tables of the filter, which every record has.
   bytes += array_bytes(f.lookup.start, f.rows, f.allowed, f.pair_of, f.planes, f.local, f.box_half, f.radius, f.reach,
                        f.size, f.core);
+
+  // The constraint problem and its solution.
   bytes += array_bytes(r.joint_forces.tau, r.joint_forces.dtau_dq, r.joint_forces.dtau_dv, r.joint_forces.dtau_du);
   bytes += array_bytes(r.rows.body_rows, r.rows.dof_rows, r.rows.keys, r.rows.blocks, r.rows.bias, r.rows.compliance,
                        r.rows.weight);

@@ -2,8 +2,8 @@
 // same bits. States are stored anyway; a step depends on the state, its inputs and StepMemory, and the memory is kept
 // every `every` steps.
 //
-// Backward, a stretch of `every` steps whose steps were not kept (kept_steps.hpp) is run once more with one record per step. Memory in use: T / every checkpoints
-// and `every` records; `every` is the caller's, or starts at 1 and doubles whenever the budget would be passed.
+// Backward, a stretch of `every` steps whose steps were not kept (kept_steps.hpp) is run once more with one record per step. Memory in
+// use: T / every checkpoints and `every` records; `every` is the caller's, or starts at 1 and doubles whenever the budget would be passed.
 #pragma once
 
 #include <cstddef>
@@ -54,7 +54,10 @@ class Checkpoints {
 
   int every_ = 1;
   bool adaptive_ = true;
-  std::size_t budget_ = 0, bytes_ = 0, largest_ = 0, record_bytes_ = 0;
+  std::size_t budget_ = 0;        ///< bytes for checkpoints and the records of a sweep
+  std::size_t bytes_ = 0;         ///< of all checkpoints
+  std::size_t largest_ = 0;       ///< bytes of the largest checkpoint
+  std::size_t record_bytes_ = 0;  ///< of the largest record so far
   std::vector<Checkpoint> checkpoints_;
 };
 

@@ -32,7 +32,8 @@ class KeptSteps {
   /// Memory for steps, one behind the other; copies share it.
   struct Chunk {
     std::shared_ptr<std::byte[]> begin;
-    std::size_t size = 0, used = 0;
+    std::size_t size = 0;
+    std::size_t used = 0;
   };
   struct Step {
     const std::byte* begin = nullptr;
@@ -58,7 +59,10 @@ class StepKeeper {
   template <class Fits>
   void take(KeptSteps& kept, Fits&& fits) {
     if (keeps_) kept.add(simulator_);
-    while (kept.count() > 0 && !fits()) kept.drop_last(), stop();
+    while (kept.count() > 0 && !fits()) {
+      kept.drop_last();
+      stop();
+    }
   }
 
  private:

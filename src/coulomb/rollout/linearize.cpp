@@ -12,10 +12,13 @@ namespace {
 void store_step(const std::vector<double>& transposed, int t, int rows, int columns, double* steps) {
   if (steps == nullptr) return;
   double* to = steps + std::size_t(t) * rows * columns;
-  if (transposed.empty()) std::fill_n(to, std::size_t(rows) * columns, 0.0);
-  else
-    for (int i = 0; i < rows; ++i)
-      for (int j = 0; j < columns; ++j) to[std::size_t(i) * columns + j] = transposed[std::size_t(j) * rows + i];
+  if (transposed.empty()) {
+    std::fill_n(to, std::size_t(rows) * columns, 0.0);
+    return;
+  }
+  for (int i = 0; i < rows; ++i)
+    for (int j = 0; j < columns; ++j)
+      to[std::size_t(i) * columns + j] = transposed[std::size_t(j) * rows + i];
 }
 
 }  // namespace
@@ -23,7 +26,8 @@ void store_step(const std::vector<double>& transposed, int t, int rows, int colu
 void linearize(const Rollout& rollout, const std::vector<std::string>& parameters, const StepMatrices& out,
                const Progress& progress) {
   const Model& model = *rollout.model;
-  const int nv = model.nv, rows = 2 * nv;
+  const int nv = model.nv;
+  const int rows = 2 * nv;
   const ParameterSet set(model, parameters);
   std::vector<double> parameters_T;
 

@@ -6,64 +6,68 @@
 #include <string>
 
 #include "coulomb/model/configuration.hpp"
+#include "coulomb/rollout/checks.hpp"
 #include "coulomb/rollout/replay.hpp"
+#include "coulomb/rollout/rows.hpp"
 
 namespace coulomb {
 namespace {
 
 constexpr std::size_t default_budget = std::size_t(64) << 20;
 
-std::string finite_or_name(double value) { return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf"; }
-
 void check(const Model& model, const RolloutInput& input, const RolloutOptions& options) {
-  if (input.steps < 0)
-    throw std::invalid_argument("steps: got " + std::to_string(input.steps) + ", expected at least 0");
-  if (options.checkpoint_every < 0)
-    throw std::invalid_argument("checkpoint_every: got " + std::to_string(options.checkpoint_every) +
-                                ", expected at least 1");
+  if (input.steps < 0) refuse("steps", input.steps, "at least 0");
+  if (options.checkpoint_every < 0) refuse("checkpoint_every", options.checkpoint_every, "at least 1");
   if (options.checkpoint_every > 0 && options.memory_budget > 0)
     throw std::invalid_argument("memory_budget: got " + std::to_string(options.memory_budget) +
                                 " beside checkpoint_every " + std::to_string(options.checkpoint_every) +
                                 ", expected one of them");
+
+  // The state, then what drives it.
   check_configuration(model, input.q0, "q0");
   for (int d = 0; d < model.nv; ++d)
-    if (!std::isfinite(input.v0[d]))
-      throw std::invalid_argument("v0[" + std::to_string(d) + "] is " + finite_or_name(input.v0[d]) +
-                                  ", expected a finite number");
+    if (!std::isfinite(input.v0[d])) refuse_number("v0", {std::size_t(d)}, input.v0[d]);
   check_finite_rows("U", input.u, input.steps, model.nu);
   check_finite_rows("tau", input.tau, input.steps, model.nv);
   check_finite_wrenches(input.fext, input.steps, model.num_bodies);
 }
 
+/// Of states, inputs and statuses: what must fit before anything is kept for derivatives.
 std::size_t trajectory_bytes(const Rollout& r) {
-  return sizeof r +
-         (r.q.capacity() + r.v.capacity() + r.u.capacity() + r.tau.capacity() + r.fext.capacity()) * sizeof(double) +
-         r.status.capacity() * sizeof(StepStatus);
+  std::size_t numbers = 0;
+  for (const auto* x : {&r.q, &r.v, &r.u, &r.tau, &r.fext})
+    numbers += x->capacity();
+  return sizeof r + numbers * sizeof(double) + r.status.capacity() * sizeof(StepStatus);
 }
 
+/// states: bytes of the trajectory.
 std::size_t budget_of(const RolloutOptions& options, std::size_t states) {
   return options.memory_budget ? options.memory_budget : states + default_budget;
 }
 
-// Storage of the trajectory, and checkpoints with what the budget leaves.
+/// Storage of the trajectory, and checkpoints with what the budget leaves.
 Rollout start(const Simulator& simulator, const RolloutInput& input, const RolloutOptions& options) {
-  const Model& model = simulator.model();
-  const auto nq = std::size_t(model.nq), nv = std::size_t(model.nv), nu = std::size_t(model.nu),
-             steps = std::size_t(input.steps);
+  const StepSizes s(simulator.model());
+  const auto steps = std::size_t(input.steps);
   Rollout out;
   out.steps = input.steps;
   out.model = simulator.shared_model();
   out.workspaces = std::make_shared<ReplayWorkspaces>();
   out.step_options = simulator.resolved_options();
-  out.q.resize((steps + 1) * nq);
-  out.v.resize((steps + 1) * nv);
+
+  // The states, of which the first is known, and copies of the inputs.
+  out.q.resize((steps + 1) * s.nq);
+  out.v.resize((steps + 1) * s.nv);
   out.status.reserve(steps);
-  std::copy_n(input.q0, nq, out.q.begin());
-  std::copy_n(input.v0, nv, out.v.begin());
-  if (input.u) out.u.assign(input.u, input.u + steps * nu);
-  if (input.tau) out.tau.assign(input.tau, input.tau + steps * nv);
-  if (input.fext) out.fext.assign(input.fext, input.fext + steps * 6 * std::size_t(model.num_bodies));
-  const std::size_t states = trajectory_bytes(out), budget = budget_of(options, states);
+  std::copy_n(input.q0, s.nq, out.q.begin());
+  std::copy_n(input.v0, s.nv, out.v.begin());
+  if (input.u) out.u.assign(input.u, input.u + steps * s.nu);
+  if (input.tau) out.tau.assign(input.tau, input.tau + steps * s.nv);
+  if (input.fext) out.fext.assign(input.fext, input.fext + steps * s.fext);
+
+  // They come first; what is left is for checkpoints.
+  const std::size_t states = trajectory_bytes(out);
+  const std::size_t budget = budget_of(options, states);
   if (budget < states)
     throw std::invalid_argument("memory_budget: got " + std::to_string(budget) + " bytes, the states of " +
                                 std::to_string(steps) + " steps alone need " + std::to_string(states));
@@ -71,9 +75,11 @@ Rollout start(const Simulator& simulator, const RolloutInput& input, const Rollo
   return out;
 }
 
-// Can the whole of it fit? Asked after the first step, by what it needed, and where checkpoints are as far apart as is of use.
+/// Can the whole of it fit? Asked after the first step, by what it needed, and where checkpoints are as far apart as is of use.
 void check_budget(const Rollout& r, const RolloutOptions& options, int step) {
   if (options.memory_budget == 0 || (step != 1 && step % r.checkpoints.every() != 0)) return;
+
+  // What there is, and after the first step what there will be at the least.
   std::size_t needed = r.checkpoints.bytes() + r.checkpoints.sweep_bytes(r.steps);
   if (step == 1) needed = std::max(needed, r.checkpoints.least_bytes(r.steps));
   needed += trajectory_bytes(r);
@@ -88,22 +94,16 @@ void check_budget(const Rollout& r, const RolloutOptions& options, int step) {
 void check_finite_wrenches(const double* x, int steps, int bodies) {
   if (!x) return;
   const auto width = std::size_t(6) * bodies;
-  for (std::size_t i = 0; i < steps * width; ++i) {
-    if (std::isfinite(x[i])) continue;
-    throw std::invalid_argument("fext[" + std::to_string(i / width) + ", " + std::to_string(i % width / 6) + ", " +
-                                std::to_string(i % 6) + "] is " + finite_or_name(x[i]) + ", expected a finite number");
-  }
+  for (std::size_t i = 0; i < steps * width; ++i)
+    if (!std::isfinite(x[i])) refuse_number("fext", {i / width, i % width / 6, i % 6}, x[i]);
 }
 
+/// Null: not given.
 void check_finite_rows(const char* name, const double* x, int rows, int columns) {
   if (!x) return;
-  for (int i = 0; i < rows; ++i)
-    for (int k = 0; k < columns; ++k) {
-      const double value = x[std::size_t(i) * columns + k];
-      if (!std::isfinite(value))
-        throw std::invalid_argument(std::string(name) + "[" + std::to_string(i) + ", " + std::to_string(k) + "] is " +
-                                    finite_or_name(value) + ", expected a finite number");
-    }
+  const std::size_t count = std::size_t(rows) * columns;
+  for (std::size_t i = 0; i < count; ++i)
+    if (!std::isfinite(x[i])) refuse_number(name, {i / columns, i % columns}, x[i]);
 }
 
 std::size_t Rollout::bytes() const {
@@ -115,22 +115,29 @@ Rollout rollout(Simulator& simulator, const RolloutInput& input, const RolloutOp
   const Model& model = simulator.model();
   check(model, input, options);
   Rollout out = start(simulator, input, options);
-  const auto nq = std::size_t(model.nq), nv = std::size_t(model.nv), nu = std::size_t(model.nu),
-             width = std::size_t(6) * model.num_bodies;
+  const StepSizes s(model);
+
   simulator.reset();
   StepKeeper keeper(simulator, options.keep_factors);
   const std::size_t budget = budget_of(options, trajectory_bytes(out));
   for (int step = 0; step < out.steps; ++step) {
+    // The memory before the step, if it is the turn of a checkpoint.
     const auto t = std::size_t(step);
     out.checkpoints.store(step, simulator.memory(), step == 0 ? 0 : record_bytes(simulator.record()));
     if (step > 0) check_budget(out, options, step);
+
+    const double* u = row_of(input.u, t, s.nu);
+    const double* tau = row_of(input.tau, t, s.nv);
+    const double* fext = row_of(input.fext, t, s.fext);
+    double* q = out.q.data() + t * s.nq;
+    double* v = out.v.data() + t * s.nv;
     try {
-      simulator.step(&out.q[t * nq], &out.v[t * nv], input.u ? input.u + t * nu : nullptr,
-                     input.tau ? input.tau + t * nv : nullptr, input.fext ? input.fext + t * width : nullptr,
-                     &out.q[(t + 1) * nq], &out.v[(t + 1) * nv]);
+      simulator.step(q, v, u, tau, fext, q + s.nq, v + s.nv);
     } catch (const std::invalid_argument& error) {
       throw std::invalid_argument("step " + std::to_string(step) + " of the rollout: " + error.what());
     }
+
+    // What the step leaves for the way back, as long as there is room.
     keeper.take(out.kept, [&] { return out.bytes() <= budget; });
     out.status.push_back(simulator.status());
     out.converged = out.converged && out.status.back().converged;
@@ -139,6 +146,7 @@ Rollout rollout(Simulator& simulator, const RolloutInput& input, const RolloutOp
   return out;
 }
 
+/// The shortest call.
 Rollout rollout(Simulator& simulator, const double* q0, const double* v0, const double* u, int steps) {
   return rollout(simulator, RolloutInput{q0, v0, u, nullptr, steps});
 }

@@ -14,19 +14,21 @@
 namespace coulomb {
 
 struct RolloutInput {
-  const double *q0 = nullptr, *v0 = nullptr;  ///< nq, nv
-  const double* u = nullptr;                  ///< steps x nu; null: zero
-  const double* tau = nullptr;                ///< steps x nv extra joint forces; null: zero
+  const double* q0 = nullptr;   ///< nq
+  const double* v0 = nullptr;   ///< nv
+  const double* u = nullptr;    ///< steps x nu; null: zero
+  const double* tau = nullptr;  ///< steps x nv extra joint forces; null: zero
   int steps = 0;
   const double* fext = nullptr;  ///< steps x num_bodies x 6, as Simulator::step; null: zero
 };
 
 struct RolloutOptions {
-  int checkpoint_every = 0;       ///< steps between checkpoints of the memory; 0: as often as the budget allows
-  std::size_t memory_budget = 0;  ///< bytes of the rollout and of its backward sweep; 0: the states and 64 MB.
-                                  ///< Contacts that come later may pass a tight one: bytes() tells
-  bool keep_factors =
-      true;  ///< and what else the reverse sweep needs of steps, in what the budget leaves (default: 64 MB)
+  /// Steps between checkpoints of the memory; 0: as often as the budget allows.
+  int checkpoint_every = 0;
+  /// Bytes of the rollout and of its backward sweep; 0: the states and 64 MB. Contacts that come later may pass a tight one: bytes() tells.
+  std::size_t memory_budget = 0;
+  /// And what else the reverse sweep needs of steps, in what the budget leaves (default: 64 MB).
+  bool keep_factors = true;
 };
 
 /// Called after every step of a long loop with (done, total). It may throw: the loop is then left.
@@ -36,17 +38,22 @@ class ReplayWorkspaces;  // replay.hpp
 
 struct Rollout {
   int steps = 0;
-  std::vector<double> q, v;        ///< (steps + 1) x nq, (steps + 1) x nv
+  std::vector<double> q;           ///< (steps + 1) x nq
+  std::vector<double> v;           ///< (steps + 1) x nv
   std::vector<StepStatus> status;  ///< one per step
   bool converged = true;           ///< every step did
-  // what derivatives need
+
+  // What derivatives need.
   std::shared_ptr<const Model> model;
   StepOptions step_options;
-  std::vector<double> u, tau, fext;  ///< as given (copies); empty: zero
+  std::vector<double> u;     ///< steps x nu, a copy of what was given, as tau and fext; empty: zero
+  std::vector<double> tau;   ///< steps x nv
+  std::vector<double> fext;  ///< steps x num_bodies x 6
   Checkpoints checkpoints;
   KeptSteps kept;
   std::shared_ptr<ReplayWorkspaces> workspaces;  ///< of the derivatives; copies share them
-  std::size_t bytes() const;                     ///< of all this
+
+  std::size_t bytes() const;  ///< of all this
 };
 
 /// Throws std::invalid_argument naming argument, element and value, with the simulator as it was; a state that stops

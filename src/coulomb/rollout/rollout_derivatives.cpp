@@ -3,19 +3,16 @@
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
+#include <utility>
 
+#include "coulomb/rollout/checks.hpp"
 #include "coulomb/rollout/replay.hpp"
+#include "coulomb/rollout/rows.hpp"
 
 namespace coulomb {
 namespace {
 
-void check_overflow(const char* what, const double* x, std::size_t count, int step) {
-  for (std::size_t i = 0; i < count; ++i)
-    if (!std::isfinite(x[i]))
-      throw std::overflow_error(std::string(what) + ": the derivative grows beyond the range of double at step " +
-                                std::to_string(step) + "; use a shorter trajectory");
-}
-
+/// Whether the steps converged, and the status of the first one that did not.
 void report(const Rollout& rollout, RolloutCotangent& out) {
   out.converged = rollout.converged;
   if (rollout.status.empty()) return;
@@ -24,9 +21,122 @@ void report(const Rollout& rollout, RolloutCotangent& out) {
   out.status = first == rollout.status.end() ? rollout.status.back() : *first;
 }
 
-void add(const double* x, std::size_t offset, std::vector<double>& to) {
-  if (!x) return;
-  for (std::size_t d = 0; d < to.size(); ++d) to[d] += x[offset + d];
+/// x += row `t` of rows as long as x; null: zero.
+void add_row(const double* rows, std::size_t t, std::vector<double>& x) {
+  if (!rows) return;
+  const double* row = rows + t * x.size();
+  for (std::size_t d = 0; d < x.size(); ++d)
+    x[d] += row[d];
+}
+
+/// to += from, which may be empty.
+void add(const std::vector<double>& from, std::vector<double>& to) {
+  for (std::size_t k = 0; k < from.size(); ++k)
+    to[k] += from[k];
+}
+
+/// The lines of (L14) backward, one step at a time.
+class ReverseSweep {
+ public:
+  struct States {
+    const double* dq;  // (steps + 1) x nv; null: zero
+    const double* dv;
+  };
+
+  ReverseSweep(const Rollout& rollout, const States& from, const std::vector<std::string>& parameters, bool wants_fext)
+      : s_(*rollout.model), from_(from), earlier_q_(s_.nv, 0.0), earlier_v_(s_.nv, 0.0) {
+    const Model& model = *rollout.model;
+    const auto steps = std::size_t(rollout.steps);
+    out_.steps = rollout.steps;
+    out_.nu = model.nu;
+    out_.nv = model.nv;
+    out_.num_bodies = model.num_bodies;
+    report(rollout, out_);
+
+    // Room for all inputs.
+    out_.parameter_set = std::make_shared<ParameterSet>(model, parameters);
+    out_.parameters.assign(out_.parameter_set->size(), 0.0);
+    out_.u.resize(steps * s_.nu);
+    out_.tau.resize(steps * s_.nv);
+    out_.wants_fext = wants_fext;
+    out_.fext.resize(wants_fext ? steps * s_.fext : 0);
+    of_step_.wants_fext = wants_fext;
+
+    // a_T
+    out_.q0.assign(s_.nv, 0.0);
+    out_.v0.assign(s_.nv, 0.0);
+    add_row(from.dq, steps, out_.q0);
+    add_row(from.dv, steps, out_.v0);
+  }
+
+  /// Through step t, which the replay has in `slot`.
+  void step_back(int t, Replay& replay, int slot, StepCotangents* of_steps) {
+    // A_t^T, B_t^T and F_t^T times a_(t+1).
+    StepGradient& gradient = replay.linearize(slot);
+    if (of_steps) of_steps->before(t, gradient, replay.record(slot), out_);
+    gradient.vjp(out_.q0.data(), out_.v0.data(), of_step_, out_.parameter_set.get());
+    if (of_steps) of_steps->after(t, gradient, of_step_);
+    out_.ambiguous += replay.ambiguous();
+
+    // a_t: what the step gives the state before it, what the step after that gave it, and its own dX_t.
+    out_.q0 = of_step_.q;
+    out_.v0 = of_step_.v;
+    add_row(earlier_q_.data(), 0, out_.q0);
+    add_row(earlier_v_.data(), 0, out_.v0);
+    keep_earlier();
+    add_row(from_.dq, std::size_t(t), out_.q0);
+    add_row(from_.dv, std::size_t(t), out_.v0);
+
+    // The inputs of this step, and parameters, which are in all of them.
+    const auto row = std::size_t(t);
+    store_row(of_step_.u, row, out_.u.data());
+    store_row(of_step_.tau, row, out_.tau.data());
+    store_row(of_step_.fext, row, out_.fext.data());
+    add(of_step_.parameters, out_.parameters);
+
+    // Zeros would be taken for a derivative, nan tells nobody where.
+    check_overflow("vjp", out_.q0.data(), s_.nv, t);
+    check_overflow("vjp", out_.v0.data(), s_.nv, t);
+    check_overflow("vjp", out_.parameters.data(), out_.parameters.size(), t);
+  }
+
+  RolloutCotangent take() { return std::move(out_); }
+
+ private:
+  /// Of the state before x_t; zero where the step does not depend on it.
+  void keep_earlier() {
+    std::fill(earlier_q_.begin(), earlier_q_.end(), 0.0);
+    std::fill(earlier_v_.begin(), earlier_v_.end(), 0.0);
+    std::copy(of_step_.previous_q.begin(), of_step_.previous_q.end(), earlier_q_.begin());
+    std::copy(of_step_.previous_v.begin(), of_step_.previous_v.end(), earlier_v_.begin());
+  }
+
+  StepSizes s_;
+  States from_;
+  RolloutCotangent out_;           // q0, v0: a_(t+1), then a_t
+  StepCotangent of_step_;          // of the step that was gone back through last
+  std::vector<double> earlier_q_;  // nv: what that step gave the state before the one that it starts from
+  std::vector<double> earlier_v_;
+};
+
+/// Copies a tangent of the initial state; null: zero.
+void start_tangent(const char* name, const double* from, int nv, double* to) {
+  for (int d = 0; d < nv; ++d) {
+    to[d] = from ? from[d] : 0;
+    if (!std::isfinite(to[d])) refuse_number(name, {std::size_t(d)}, to[d]);
+  }
+}
+
+/// (dq, dv) += sum over parameters of its column (2 nv) times its tangent.
+void add_columns(const std::vector<double>& columns_T, const std::vector<double>& tangent, std::size_t nv, double* dq,
+                 double* dv) {
+  for (std::size_t k = 0; k < tangent.size(); ++k) {
+    const double* column = columns_T.data() + 2 * nv * k;
+    for (std::size_t d = 0; d < nv; ++d) {
+      dq[d] += tangent[k] * column[d];
+      dv[d] += tangent[k] * column[nv + d];
+    }
+  }
 }
 
 }  // namespace
@@ -34,27 +144,16 @@ void add(const double* x, std::size_t offset, std::vector<double>& to) {
 RolloutCotangent vjp(const Rollout& rollout, const double* dq, const double* dv,
                      const std::vector<std::string>& parameters, const Progress& progress, StepCotangents* of_steps,
                      bool wants_fext) {
-  const Model& model = *rollout.model;
-  const int steps = rollout.steps, every = std::min(rollout.checkpoints.every(), std::max(steps, 1));
-  const auto nv = std::size_t(model.nv), nu = std::size_t(model.nu);
-  check_finite_rows("dQ", dq, steps + 1, model.nv);
-  check_finite_rows("dV", dv, steps + 1, model.nv);
-  RolloutCotangent out;
-  out.parameter_set = std::make_shared<ParameterSet>(model, parameters);
-  out.parameters.assign(out.parameter_set->size(), 0.0);
-  out.steps = steps, out.nu = model.nu, out.nv = model.nv, out.num_bodies = model.num_bodies;
-  out.q0.assign(nv, 0.0), out.v0.assign(nv, 0.0);  // a_(t+1), then a_t
-  out.u.resize(steps * nu), out.tau.resize(steps * nv);
-  const std::size_t wrenches = wants_fext ? std::size_t(6) * model.num_bodies : 0;
-  out.wants_fext = wants_fext;
-  out.fext.resize(steps * wrenches);
-  report(rollout, out);
-  add(dq, steps * nv, out.q0), add(dv, steps * nv, out.v0);
+  const int steps = rollout.steps;
+  const int every = std::min(rollout.checkpoints.every(), std::max(steps, 1));
+  check_finite_rows("dQ", dq, steps + 1, rollout.model->nv);
+  check_finite_rows("dV", dv, steps + 1, rollout.model->nv);
 
+  // The sweep begins with the cotangent of the last state.
+  ReverseSweep sweep(rollout, {dq, dv}, parameters, wants_fext);
+
+  // Stretch by stretch from the last checkpoint: forward to have its steps, then backward through them.
   Replay replay(rollout, every);
-  StepCotangent g;
-  g.wants_fext = wants_fext;
-  std::vector<double> earlier_q(nv, 0.0), earlier_v(nv, 0.0);  // what later steps gave the state before x_t
   for (int begin = steps > 0 ? (steps - 1) / every * every : -1; begin >= 0; begin -= every) {
     const int end = std::min(begin + every, steps);
     replay.seek(begin);
@@ -63,70 +162,55 @@ RolloutCotangent vjp(const Rollout& rollout, const double* dq, const double* dv,
       if (progress) progress(steps - end, steps);
     }
     for (int t = end - 1; t >= begin; --t) {
-      StepGradient& gradient = replay.linearize(t - begin);
-      if (of_steps) of_steps->before(t, gradient, replay.record(t - begin), out);
-      gradient.vjp(out.q0.data(), out.v0.data(), g, out.parameter_set.get());
-      if (of_steps) of_steps->after(t, gradient, g);
-      out.ambiguous += replay.ambiguous();
-      out.q0 = g.q, out.v0 = g.v;
-      add(earlier_q.data(), 0, out.q0), add(earlier_v.data(), 0, out.v0);
-      std::fill(earlier_q.begin(), earlier_q.end(), 0.0), std::fill(earlier_v.begin(), earlier_v.end(), 0.0);
-      std::copy(g.previous_q.begin(), g.previous_q.end(), earlier_q.begin());
-      std::copy(g.previous_v.begin(), g.previous_v.end(), earlier_v.begin());
-      add(dq, t * nv, out.q0), add(dv, t * nv, out.v0);
-      std::copy(g.u.begin(), g.u.end(), out.u.begin() + t * nu);
-      std::copy(g.tau.begin(), g.tau.end(), out.tau.begin() + t * nv);
-      std::copy(g.fext.begin(), g.fext.end(), out.fext.begin() + std::ptrdiff_t(t * wrenches));
-      for (std::size_t k = 0; k < g.parameters.size(); ++k) out.parameters[k] += g.parameters[k];
-      check_overflow("vjp", out.q0.data(), nv, t), check_overflow("vjp", out.v0.data(), nv, t);
-      check_overflow("vjp", out.parameters.data(), out.parameters.size(), t);
+      sweep.step_back(t, replay, t - begin, of_steps);
       if (progress) progress(steps - t, steps);
     }
   }
-  return out;
+  return sweep.take();
 }
 
 void jvp(const Rollout& rollout, const RolloutTangent& tangent, double* dq, double* dv, const Progress& progress) {
   const Model& model = *rollout.model;
   const int steps = rollout.steps;
-  const auto nv = std::size_t(model.nv), nu = std::size_t(model.nu);
   check_finite_rows("dU", tangent.du, steps, model.nu);
   check_finite_rows("dtau", tangent.dtau, steps, model.nv);
   const ParameterSet set(model, tangent.parameters);
   if (tangent.dparameters.size() != std::size_t(set.size()))
     throw std::invalid_argument("dparameters has " + std::to_string(tangent.dparameters.size()) +
                                 " numbers, the parameters have " + std::to_string(set.size()));
-  const auto first = [&](const char* name, const double* from, double* to) {
-    for (int d = 0; d < model.nv; ++d) {
-      to[d] = from ? from[d] : 0;
-      if (!std::isfinite(to[d]))
-        throw std::invalid_argument(std::string(name) + "[" + std::to_string(d) + "] is " +
-                                    (std::isnan(to[d]) ? "nan" : "infinite") + ", expected a finite number");
-    }
-  };
-  first("dq0", tangent.dq0, dq), first("dv0", tangent.dv0, dv);
+  start_tangent("dq0", tangent.dq0, model.nv, dq);
+  start_tangent("dv0", tangent.dv0, model.nv, dv);
 
+  const StepSizes s(model);
   Replay replay(rollout, 1);
   std::vector<double> columns_T;
   if (steps > 0) replay.seek(0);
   for (int step = 0; step < steps; ++step) {
     const auto t = std::size_t(step);
+    double* dq1 = dq + (t + 1) * s.nv;
+    double* dv1 = dv + (t + 1) * s.nv;
     replay.step(0);
     StepGradient& gradient = replay.linearize(0);
-    double *dq1 = dq + (t + 1) * nv, *dv1 = dv + (t + 1) * nv;
-    StepTangent direction{dq + t * nv, dv + t * nv, tangent.du ? tangent.du + t * nu : nullptr,
-                          tangent.dtau ? tangent.dtau + t * nv : nullptr};
-    if (t > 0) direction.previous_q = dq + (t - 1) * nv, direction.previous_v = dv + (t - 1) * nv;
+
+    // A_t X_t + B_t dU_t; a method of two steps takes X_(t-1), too.
+    StepTangent direction;
+    direction.q = dq + t * s.nv;
+    direction.v = dv + t * s.nv;
+    direction.u = row_of(tangent.du, t, s.nu);
+    direction.tau = row_of(tangent.dtau, t, s.nv);
+    if (t > 0) {
+      direction.previous_q = dq + (t - 1) * s.nv;
+      direction.previous_v = dv + (t - 1) * s.nv;
+    }
     gradient.jvp(direction, dq1, dv1);
+
+    // + F_t dtheta.
     if (set.size() > 0) {
       gradient.parameter_columns(set, columns_T);
-      for (int k = 0; k < set.size(); ++k)
-        for (std::size_t d = 0; d < nv; ++d) {
-          dq1[d] += tangent.dparameters[k] * columns_T[2 * nv * k + d];
-          dv1[d] += tangent.dparameters[k] * columns_T[2 * nv * k + nv + d];
-        }
+      add_columns(columns_T, tangent.dparameters, s.nv, dq1, dv1);
     }
-    check_overflow("jvp", dq1, nv, step), check_overflow("jvp", dv1, nv, step);
+    check_overflow("jvp", dq1, s.nv, step);
+    check_overflow("jvp", dv1, s.nv, step);
     if (progress) progress(step + 1, steps);
   }
 }

@@ -5,8 +5,7 @@
 //   forward  X_0 given,   X_(t+1) = A_t X_t + B_t dU_t + F_t dtheta
 //
 // Steps are looked at once more to be differentiated (replay.hpp): backward stretch by stretch from the checkpoints, forward from the
-// start. Gradients are those of what was solved: where a step did not converge, of its best iterate
-// (converged says so).
+// start. Gradients are those of what was solved: where a step did not converge, of its best iterate (converged says so).
 #pragma once
 
 #include <string>
@@ -17,13 +16,18 @@
 namespace coulomb {
 
 struct RolloutCotangent {
-  std::vector<double> q0, v0;      ///< nv: tangent space of q0; v0
-  std::vector<double> u, tau;      ///< steps x nu, steps x nv
+  std::vector<double> q0;          ///< nv: tangent space of q0
+  std::vector<double> v0;          ///< nv
+  std::vector<double> u;           ///< steps x nu
+  std::vector<double> tau;         ///< steps x nv
   bool wants_fext = false;         ///< as asked
   std::vector<double> fext;        ///< steps x num_bodies x 6 if so, else empty
   std::vector<double> parameters;  ///< summed over the steps
   std::shared_ptr<const ParameterSet> parameter_set;
-  int steps = 0, nu = 0, nv = 0, num_bodies = 0;
+  int steps = 0;
+  int nu = 0;
+  int nv = 0;
+  int num_bodies = 0;
   bool converged = true;  ///< every step did
   StepStatus status;      ///< of the first step that did not, or of the last one
   int ambiguous = 0;      ///< steps whose next velocity depends on a choice of impulses that has no derivative
@@ -45,9 +49,12 @@ RolloutCotangent vjp(const Rollout& rollout, const double* dq, const double* dv,
                      const std::vector<std::string>& parameters = {}, const Progress& progress = {},
                      StepCotangents* of_steps = nullptr, bool wants_fext = false);
 
+/// Tangents of the inputs; null: zero.
 struct RolloutTangent {
-  const double *dq0 = nullptr, *dv0 = nullptr;  ///< nv; null: zero, as everywhere here
-  const double *du = nullptr, *dtau = nullptr;  ///< steps x nu, steps x nv
+  const double* dq0 = nullptr;   ///< nv
+  const double* dv0 = nullptr;   ///< nv
+  const double* du = nullptr;    ///< steps x nu
+  const double* dtau = nullptr;  ///< steps x nv
   std::vector<std::string> parameters;
   std::vector<double> dparameters;  ///< in their order
 };
@@ -61,19 +68,23 @@ struct RolloutJacobian {
     int columns = 0;   ///< nv; steps x nu and steps x nv (the step first); the parameter's size
     std::vector<double> columns_T;
   };
-  int states = 0, rows = 0, ld = 0;  ///< steps + 1 or 1; 2 nv; its padding
-  std::vector<Block> blocks;         ///< in the order of wrt
+  int states = 0;             ///< steps + 1 or 1
+  int rows = 0;               ///< 2 nv
+  int ld = 0;                 ///< its padding
+  std::vector<Block> blocks;  ///< in the order of wrt
 };
 /// Forward mode. Throws as vjp.
 RolloutJacobian jacobian(const Rollout& rollout, const std::vector<std::string>& wrt, bool all_states = true,
                          const Progress& progress = {});
 
-/// Where the matrices of all steps go, row major; null: not wanted. By the state before, the controls, the joint forces, the state before
-/// that (bdf2; zeros where a step does not depend on it) and parameters.
+/// Where the matrices of all steps go, row major: written by linearize(); null: not wanted.
 struct StepMatrices {
-  double *A = nullptr, *B = nullptr, *B_tau = nullptr;  ///< steps x 2nv x 2nv, steps x 2nv x nu, steps x 2nv x nv
-  double *A_previous = nullptr, *parameters = nullptr;  ///< steps x 2nv x 2nv, steps x 2nv x set.size()
-  bool* ambiguous = nullptr;                            ///< steps: StepDerivatives::ambiguous
+  double* A = nullptr;           ///< steps x 2nv x 2nv, by the state before
+  double* B = nullptr;           ///< steps x 2nv x nu, by the controls
+  double* B_tau = nullptr;       ///< steps x 2nv x nv, by the joint forces
+  double* A_previous = nullptr;  ///< as A, by the state before that (bdf2; zeros where a step does not depend on it)
+  double* parameters = nullptr;  ///< steps x 2nv x set.size()
+  bool* ambiguous = nullptr;     ///< steps: StepDerivatives::ambiguous
 };
 /// Throws std::logic_error naming a step whose numbers overflowed, std::invalid_argument for unknown parameters.
 void linearize(const Rollout& rollout, const std::vector<std::string>& parameters, const StepMatrices& out,

@@ -1,11 +1,12 @@
 // Forward mode with many columns: X_(t+1) = A_t X_t, plus B_t where u_t enters, plus F_t for parameters, plus what a
-// multistep method takes from X_(t-1). Columns are kept as rows of a block, so that X_(t+1)^T = X_t^T A_t^T is one dense product per block and goes straight from one
-// state's storage to the next's.
+// multistep method takes from X_(t-1) (docs/theory.md (L14)). Columns are kept as rows of a block, so that X_(t+1)^T = X_t^T A_t^T is one
+// dense product per block and goes straight from one state's storage to the next's.
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
 
 #include "coulomb/dense_kernels.hpp"
+#include "coulomb/rollout/checks.hpp"
 #include "coulomb/rollout/replay.hpp"
 #include "coulomb/rollout/rollout_derivatives.hpp"
 
@@ -14,6 +15,7 @@ namespace {
 
 enum class Input { q0, v0, u, tau, parameter };
 
+/// The columns of one input, a block of the Jacobian.
 struct Columns {
   Input input;
   int per_step = 0;  // u, tau: columns that begin at each step
@@ -25,9 +27,16 @@ class ForwardSweep {
   ForwardSweep(const Rollout& rollout, const std::vector<std::string>& wrt, bool all_states)
       : rollout_(rollout), nv_(rollout.model->nv), replay_(rollout, 1), all_states_(all_states) {
     read_names(wrt);
-    J_.rows = 2 * nv_, J_.ld = padded(2 * nv_), J_.states = all_states ? rollout.steps + 1 : 1;
+
+    // The blocks, and in them X_0.
+    J_.rows = 2 * nv_;
+    J_.ld = padded(2 * nv_);
+    J_.states = all_states ? rollout.steps + 1 : 1;
     A_T_.assign(std::size_t(J_.rows) * J_.ld, 0.0);
-    for (std::size_t i = 0; i < columns_.size(); ++i) start(columns_[i], J_.blocks[i]);
+    for (std::size_t i = 0; i < columns_.size(); ++i)
+      start(columns_[i], J_.blocks[i]);
+
+    // Where only the last state stays, earlier ones need storage to be multiplied from.
     if (all_states) return;
     for (const auto& block : J_.blocks) {
       last_.emplace_back(block.columns_T.size(), 0.0);
@@ -45,37 +54,52 @@ class ForwardSweep {
   }
 
  private:
+  /// The blocks by name: q0, v0, u, tau, all others parameters.
   void read_names(const std::vector<std::string>& wrt) {
-    const Model& model = *rollout_.model;
     std::vector<std::string> parameters;
     for (std::size_t i = 0; i < wrt.size(); ++i) {
       const std::string& name = wrt[i];
       if (std::find(wrt.begin(), wrt.begin() + i, name) != wrt.begin() + i)
         throw std::invalid_argument("wrt: '" + name + "' is there twice");
-      if (name != "q0" && name != "v0" && name != "u" && name != "tau") parameters.push_back(name);
+      const bool state = name == "q0" || name == "v0";
+      const bool force = name == "u" || name == "tau";
+      if (!state && !force) parameters.push_back(name);
     }
-    set_ = ParameterSet(model, parameters);
+    set_ = ParameterSet(*rollout_.model, parameters);
+
+    // Parameters are in the set in the order of their names.
     std::size_t next = 0;
     for (const std::string& name : wrt) {
-      Columns c{Input::parameter};
+      const Columns c = columns_of(name, next);
       int count = nv_;
-      if (name == "q0") c.input = Input::q0;
-      else if (name == "v0") c.input = Input::v0;
-      else if (name == "u") c.input = Input::u, c.per_step = model.nu, count = model.nu * rollout_.steps;
-      else if (name == "tau") c.input = Input::tau, c.per_step = nv_, count = nv_ * rollout_.steps;
-      else c.first = set_.items()[next].first, count = set_.items()[next++].element.size;
+      if (c.per_step > 0) count = c.per_step * rollout_.steps;
+      if (c.input == Input::u) count = rollout_.model->nu * rollout_.steps;
+      if (c.input == Input::parameter) count = set_.items()[next++].element.size;
       columns_.push_back(c);
       J_.blocks.push_back({name, count, {}});
     }
   }
 
+  /// next: of the items of the set, if it is a parameter.
+  Columns columns_of(const std::string& name, std::size_t next) const {
+    if (name == "q0") return {Input::q0};
+    if (name == "v0") return {Input::v0};
+    if (name == "u") return {Input::u, rollout_.model->nu};
+    if (name == "tau") return {Input::tau, nv_};
+    return {Input::parameter, 0, set_.items()[next].first};
+  }
+
+  /// X_0: the identity for the initial state, else zero.
   void start(const Columns& c, RolloutJacobian::Block& block) {
     block.columns_T.assign(std::size_t(J_.states) * block.columns * J_.ld, 0.0);
     if (c.input != Input::q0 && c.input != Input::v0) return;
-    for (int d = 0; d < nv_; ++d) block.columns_T[std::size_t(d) * J_.ld + (c.input == Input::v0 ? nv_ : 0) + d] = 1;
+    const int first = c.input == Input::v0 ? nv_ : 0;
+    for (int d = 0; d < nv_; ++d)
+      block.columns_T[std::size_t(d) * J_.ld + first + d] = 1;
   }
 
   void step(int t) {
+    // The derivative of this step.
     replay_.step(0);
     StepGradient& gradient = replay_.linearize(0);
     const StepDerivatives& d = gradient.jacobian();
@@ -83,42 +107,72 @@ class ForwardSweep {
     pad(d.A_T, A_T_);
     const bool previous = t > 0 && !d.A_previous_T.empty();
     if (previous) pad(d.A_previous_T, A_previous_T_);
+
     for (std::size_t i = 0; i < columns_.size(); ++i) {
-      const Columns& c = columns_[i];
-      auto& block = J_.blocks[i];
-      const std::size_t size = std::size_t(block.columns) * J_.ld;
-      if (!all_states_ && !before_.empty()) std::swap(before_[i], last_[i]);  // last_, columns_T, free
-      if (!all_states_) std::swap(block.columns_T, last_[i]);
-      const double* from = all_states_ ? block.columns_T.data() + t * size : last_[i].data();
-      double* to = all_states_ ? block.columns_T.data() + (t + 1) * size : block.columns_T.data();
-      const int begun = c.per_step > 0 ? t * c.per_step : block.columns;
-      if (begun > 0)
-        multiply(Product::set, rows_of(from, begun, J_.rows, J_.ld), A_T_.data(), to, J_.ld, J_.ld, product_);
-      if (previous && begun > 0) {
-        const double* earlier = all_states_ ? block.columns_T.data() + (t - 1) * size : before_[i].data();
-        multiply(Product::add, rows_of(earlier, begun, J_.rows, J_.ld), A_previous_T_.data(), to, J_.ld, J_.ld,
-                 product_);
-      }
-      const double* source = c.input == Input::u ? d.B_T.data() : c.input == Input::tau ? d.B_tau_T.data() : nullptr;
-      if (c.input == Input::parameter) source = parameters_T_.data() + std::size_t(c.first) * J_.rows;
-      const int entering = c.per_step > 0 ? c.per_step : block.columns, at = c.per_step > 0 ? begun : 0;
-      for (int k = 0; source && k < entering; ++k)
-        for (int r = 0; r < J_.rows; ++r) to[std::size_t(at + k) * J_.ld + r] += source[std::size_t(k) * J_.rows + r];
-      check_overflow(to, std::size_t(at + (source ? entering : begun)) * J_.ld, t);
+      const States x = states(i, t);
+
+      // What earlier inputs have moved goes on: X_t^T A_t^T.
+      const int begun = columns_[i].per_step > 0 ? t * columns_[i].per_step : J_.blocks[i].columns;
+      const double* A_T = A_T_.data();
+      const double* A_previous_T = A_previous_T_.data();
+      const int ld = J_.ld;
+      if (begun > 0) multiply(Product::set, rows(x.from, begun), A_T, x.to, ld, ld, product_);
+      if (previous && begun > 0) multiply(Product::add, rows(x.earlier, begun), A_previous_T, x.to, ld, ld, product_);
+
+      // What enters in this step: columns of its own, or more of the same.
+      const int last = add_entering(i, t, d, x.to);
+      check_overflow("jacobian", x.to, std::size_t(std::max(begun, last)) * J_.ld, t);
     }
   }
 
+  /// Rows of one block: X_t, X_(t-1) (null if not kept) and X_(t+1), the result.
+  struct States {
+    const double* from;
+    const double* earlier;
+    double* to;
+  };
+
+  States states(std::size_t i, int t) {
+    auto& block = J_.blocks[i];
+    if (all_states_) {
+      const std::size_t size = std::size_t(block.columns) * J_.ld;
+      double* from = block.columns_T.data() + t * size;
+      return {from, t > 0 ? from - size : nullptr, from + size};
+    }
+
+    // Storage goes round: before_ takes last_, last_ takes columns_T, which is then free.
+    if (!before_.empty()) std::swap(before_[i], last_[i]);
+    std::swap(block.columns_T, last_[i]);
+    return {last_[i].data(), before_.empty() ? nullptr : before_[i].data(), block.columns_T.data()};
+  }
+
+  /// Adds B_t to the columns of u_t, F_t to those of a parameter; returns the end of the columns that it has added to, 0 if none.
+  int add_entering(std::size_t i, int t, const StepDerivatives& d, double* to) const {
+    const Columns& c = columns_[i];
+    const double* source = nullptr;
+    if (c.input == Input::u) source = d.B_T.data();
+    if (c.input == Input::tau) source = d.B_tau_T.data();
+    if (c.input == Input::parameter) source = parameters_T_.data() + std::size_t(c.first) * J_.rows;
+    if (!source) return 0;
+
+    const int count = c.per_step > 0 ? c.per_step : J_.blocks[i].columns;
+    const int first = t * c.per_step;
+    for (int k = 0; k < count; ++k) {
+      const double* column = source + std::size_t(k) * J_.rows;
+      double* sum = to + std::size_t(first + k) * J_.ld;
+      for (int r = 0; r < J_.rows; ++r)
+        sum[r] += column[r];
+    }
+    return first + count;
+  }
+
+  StridedMatrix rows(const double* x, int count) const { return rows_of(x, count, J_.rows, J_.ld); }
+
+  /// Rows of J_.ld numbers, from rows without padding.
   void pad(const std::vector<double>& from, std::vector<double>& to) const {
     to.resize(std::size_t(J_.rows) * J_.ld, 0.0);
     for (int k = 0; k < J_.rows; ++k)
       std::copy_n(&from[std::size_t(k) * J_.rows], J_.rows, &to[std::size_t(k) * J_.ld]);
-  }
-
-  static void check_overflow(const double* x, std::size_t count, int step) {
-    for (std::size_t i = 0; i < count; ++i)
-      if (!std::isfinite(x[i]))
-        throw std::overflow_error("jacobian: the derivative grows beyond the range of double at step " +
-                                  std::to_string(step) + "; use a shorter trajectory");
   }
 
   const Rollout& rollout_;
@@ -126,10 +180,17 @@ class ForwardSweep {
   Replay replay_;
   bool all_states_;
   ParameterSet set_;
-  std::vector<Columns> columns_;
+  std::vector<Columns> columns_;  // one per block
   RolloutJacobian J_;
-  std::vector<double> A_T_, A_previous_T_, parameters_T_;
-  std::vector<std::vector<double>> last_, before_;  // the states before, when only the last is kept
+
+  // Of one step, written by step(): 2 nv rows of J_.ld, of J_.ld, and set_.size() rows of 2 nv.
+  std::vector<double> A_T_;
+  std::vector<double> A_previous_T_;
+  std::vector<double> parameters_T_;
+
+  // When only the last state is kept: X_t and X_(t-1), one vector per block.
+  std::vector<std::vector<double>> last_;
+  std::vector<std::vector<double>> before_;
   ProductScratch product_;
 };
 

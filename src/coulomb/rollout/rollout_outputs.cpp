@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "coulomb/rollout/replay.hpp"
+#include "coulomb/rollout/rows.hpp"
 #include "coulomb/stepping/force_outputs.hpp"
 #include "coulomb/stepping/step_outputs.hpp"
 #include "coulomb/stepping/steppers.hpp"
@@ -10,26 +11,41 @@
 namespace coulomb {
 namespace {
 
+/// Must steps be looked at again?
 bool any_force(const OutputSet& outputs) {
   return std::any_of(outputs.items().begin(), outputs.items().end(),
                      [](const OutputSet::Item& i) { return is_force(i.sensor.type); });
 }
 
+bool any_entry(const std::vector<double>& x) {
+  return std::any_of(x.begin(), x.end(), [](double e) { return e != 0; });
+}
+
+void add(const std::vector<double>& x, std::vector<double>& to) {
+  for (std::size_t i = 0; i < x.size(); ++i)
+    to[i] += x[i];
+}
+
+/// Forces belong to steps, not to states: row t + 1 of `out` is read from the record of step t.
 void read_forces(const Rollout& rollout, const OutputSet& outputs, double* out) {
   if (rollout.steps == 0) return;
   Replay replay(rollout, 1);
   ForceOutputs forces(*rollout.model, rollout.step_options);
   replay.seek(0);
+
   for (int t = 0; t < rollout.steps; ++t) {
+    // Contacts of implicit steps are not stored but evaluated again with the derivative.
     replay.step(0);
     if (is_implicit(rollout.step_options)) replay.linearize(0).restore_contacts();
     forces.move_to(replay.record(0));
+
+    double* readings = out + std::size_t(t + 1) * outputs.size();
     for (const OutputSet::Item& item : outputs.items())
-      if (is_force(item.sensor.type)) forces.read(item.sensor, out + std::size_t(t + 1) * outputs.size() + item.first);
+      if (is_force(item.sensor.type)) forces.read(item.sensor, readings + item.first);
   }
 }
 
-/// w: states x tangent_size.
+/// Cotangents w (states x tangent_size) of forces, handed to the reverse sweep step by step.
 class ForceCotangents final : public StepCotangents {
  public:
   ForceCotangents(const Rollout& rollout, const OutputSet& outputs, const double* w, const ParameterSet& set)
@@ -39,34 +55,62 @@ class ForceCotangents final : public StepCotangents {
     gradient.restore_contacts();
     forces_.move_to(record);
     g_.clear(model_, record, &set_);
+
+    // The forces of step t are row t + 1.
     const double* w = w_ + std::size_t(t + 1) * outputs_.tangent_size();
     for (const OutputSet::Item& item : outputs_.items())
       if (is_force(item.sensor.type)) forces_.add_gradient(item.sensor, w + item.first_tangent, &set_, g_);
-    add(g_.q_next, out.q0), add(g_.v_next, out.v0), add(g_.parameters, out.parameters);
-    of_impulses_ =
-        std::any_of(g_.lambda.begin(), g_.lambda.end(), [](double x) { return x != 0; }) &&
-        !gradient.impulse_cotangent(g_.lambda.data(), set_, out.q0.data(), out.v0.data(), out.parameters.data());
+
+    add(g_.q_next, out.q0);
+    add(g_.v_next, out.v0);
+    add(g_.parameters, out.parameters);
+
+    // Cotangents of impulses go through the contact problem, unless the gradient knows impulses as a function of the next state.
+    of_impulses_ = any_entry(g_.lambda) && !gradient.impulse_cotangent(g_.lambda.data(), set_, out.q0.data(),
+                                                                       out.v0.data(), out.parameters.data());
   }
 
   void after(int, StepGradient& gradient, StepCotangent& inputs) override {
-    add(g_.q, inputs.q), add(g_.v, inputs.v), add(g_.u, inputs.u);
+    add(g_.q, inputs.q);
+    add(g_.v, inputs.v);
+    add(g_.u, inputs.u);
     if (inputs.wants_fext) add(g_.fext, inputs.fext);
     if (of_impulses_) add_impulse_cotangent(gradient, g_.lambda, &set_, inputs);
   }
 
  private:
-  static void add(const std::vector<double>& x, std::vector<double>& to) {
-    for (std::size_t i = 0; i < x.size(); ++i) to[i] += x[i];
-  }
-
   const Model& model_;
   const OutputSet& outputs_;
   const double* w_;
   const ParameterSet& set_;
   ForceOutputs forces_;
-  ForceGradient g_;
-  bool of_impulses_ = false;
+  ForceGradient g_;           // of the step that before() has seen last
+  bool of_impulses_ = false;  // after() still has to go through the contact problem
 };
+
+/// Cotangents of all states, and of parameters that outputs feel at fixed states.
+struct StateCotangents {
+  std::vector<double> q;  // (steps + 1) x nv, as v
+  std::vector<double> v;
+  std::vector<double> direct;  // set.size()
+};
+
+/// Adds the transposed derivatives of all readings, state by state.
+void add_output_cotangents(const Rollout& rollout, const OutputSet& outputs, const double* w, const ParameterSet& set,
+                           StateCotangents& to) {
+  if (outputs.size() == 0) return;
+  const Model& model = *rollout.model;
+  const auto states = std::size_t(rollout.steps) + 1;
+
+  StateOutputs at(model);
+  for (std::size_t t = 0; t < states; ++t) {
+    at.move_to(rollout.q.data() + t * model.nq, rollout.v.data() + t * model.nv);
+    const double* w_t = w + t * outputs.tangent_size();
+    double* q = to.q.data() + t * model.nv;
+    double* v = to.v.data() + t * model.nv;
+    at.vjp(outputs, w_t, q, v, &set, to.direct.data());
+  }
+}
 
 }  // namespace
 
@@ -74,47 +118,41 @@ std::vector<double> read_outputs(const Rollout& rollout, const OutputSet& output
   const Model& model = *rollout.model;
   const auto states = std::size_t(rollout.steps) + 1;
   std::vector<double> out(states * outputs.size());
+
+  // What states alone tell, with zeros for forces.
   StateOutputs at(model);
   for (std::size_t t = 0; t < states; ++t) {
     at.move_to(rollout.q.data() + t * model.nq, rollout.v.data() + t * model.nv);
     at.read(outputs, out.data() + t * outputs.size());
   }
+
   if (any_force(outputs)) read_forces(rollout, outputs, out.data());
   return out;
 }
 
-namespace {
-
-void add_state_cotangents(const Model& model, int states, const double* q, const double* v, const OutputSet& outputs,
-                          const double* w, const ParameterSet& set, double* dq, double* dv, double* dparameters) {
-  if (outputs.size() == 0) return;
-  StateOutputs at(model);
-  for (std::size_t t = 0; t < static_cast<std::size_t>(states); ++t) {
-    at.move_to(q + t * model.nq, v + t * model.nv);
-    at.vjp(outputs, w + t * outputs.tangent_size(), dq + t * model.nv, dv + t * model.nv, &set, dparameters);
-  }
-}
-
-}  // namespace
-
-RolloutCotangent vjp(const Rollout& rollout, const double* dq, const double* dv, const OutputSet& outputs,
-                     const double* doutputs, const std::vector<std::string>& parameters, const Progress& progress,
-                     bool wants_fext) {
+RolloutCotangent vjp(const Rollout& rollout, const TrajectoryCotangent& from,
+                     const std::vector<std::string>& parameters, const Progress& progress, bool wants_fext) {
   const Model& model = *rollout.model;
-  const auto states = std::size_t(rollout.steps) + 1, nv = std::size_t(model.nv);
-  check_finite_rows("dQ", dq, rollout.steps + 1, model.nv);
-  check_finite_rows("dV", dv, rollout.steps + 1, model.nv);
-  std::vector<double> q(states * nv), v(states * nv);
-  if (dq) q.assign(dq, dq + states * nv);
-  if (dv) v.assign(dv, dv + states * nv);
+  const OutputSet& outputs = *from.outputs;
+  const auto count = (std::size_t(rollout.steps) + 1) * model.nv;
+  check_finite_rows("dQ", from.dq, rollout.steps + 1, model.nv);
+  check_finite_rows("dV", from.dv, rollout.steps + 1, model.nv);
   const ParameterSet set(model, parameters);
-  std::vector<double> direct(set.size());
-  add_state_cotangents(model, rollout.steps + 1, rollout.q.data(), rollout.v.data(), outputs, doutputs, set, q.data(),
-                       v.data(), direct.data());
-  ForceCotangents forces(rollout, outputs, doutputs, set);
-  RolloutCotangent out =
-      vjp(rollout, q.data(), v.data(), parameters, progress, any_force(outputs) ? &forces : nullptr, wants_fext);
-  for (std::size_t k = 0; k < direct.size(); ++k) out.parameters[k] += direct[k];
+
+  // Cotangents of readings become cotangents of the states that they were read at.
+  StateCotangents states;
+  states.q.resize(count);
+  states.v.resize(count);
+  states.direct.resize(set.size());
+  if (from.dq) states.q.assign(from.dq, from.dq + count);
+  if (from.dv) states.v.assign(from.dv, from.dv + count);
+  add_output_cotangents(rollout, outputs, from.doutputs, set, states);
+
+  // The sweep through the steps takes those of forces on its way.
+  ForceCotangents forces(rollout, outputs, from.doutputs, set);
+  StepCotangents* of_steps = any_force(outputs) ? &forces : nullptr;
+  RolloutCotangent out = vjp(rollout, states.q.data(), states.v.data(), parameters, progress, of_steps, wants_fext);
+  add(states.direct, out.parameters);
   return out;
 }
 

@@ -15,9 +15,17 @@ namespace coulomb {
 /// (steps + 1) x outputs.size(). Throws std::logic_error for forces that the steps do not tell.
 std::vector<double> read_outputs(const Rollout& rollout, const OutputSet& outputs);
 
-/// vjp of the states (dq, dv as there) and of outputs: (steps + 1) x tangent_size cotangents. Throws as vjp.
-RolloutCotangent vjp(const Rollout& rollout, const double* dq, const double* dv, const OutputSet& outputs,
-                     const double* doutputs, const std::vector<std::string>& parameters = {},
-                     const Progress& progress = {}, bool wants_fext = false);
+/// What a reverse product starts from at every state of a trajectory: given by the caller; null: zero.
+struct TrajectoryCotangent {
+  const double* dq = nullptr;          ///< (steps + 1) x nv
+  const double* dv = nullptr;          ///< (steps + 1) x nv
+  const OutputSet* outputs = nullptr;  ///< what doutputs belong to; null: no outputs
+  const double* doutputs = nullptr;    ///< (steps + 1) x outputs->tangent_size()
+};
+
+/// vjp of the states and of outputs, which must be there. Throws as vjp of the states (rollout_derivatives.hpp).
+RolloutCotangent vjp(const Rollout& rollout, const TrajectoryCotangent& from,
+                     const std::vector<std::string>& parameters = {}, const Progress& progress = {},
+                     bool wants_fext = false);
 
 }  // namespace coulomb

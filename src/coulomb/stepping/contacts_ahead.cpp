@@ -14,7 +14,8 @@ constexpr double steps_ahead = 2;
 void follow_bodies(const Model& model, double duration, StepRecord& r) {
   for (int b = 0; b < model.num_bodies; ++b) {
     const double* twist = body_link_twist(model, r.twist.data(), b);
-    double arm[3], velocity[3];
+    double arm[3];
+    double velocity[3];
     relative_point(model, r.dynamics, b, &r.dynamics.body_position[3 * b], arm);
     copy3(twist, velocity);
     add_cross3(twist + 3, arm, velocity);
@@ -32,12 +33,14 @@ void follow_bodies(const Model& model, double duration, StepRecord& r) {
 void detect_contacts_ahead(const Model& model, const StepOptions& options, CollisionCache& cache, StepRecord& r) {
   const double duration = steps_ahead * options.constraints.timestep;
   const double bouncing = options.constraints.restitution_threshold;
+
+  // All pairs that the free velocity could bring together.
   link_twists(model, r.dynamics, r.v_free.data(), r.twist.data());
   follow_bodies(model, duration, r);
   detect_contacts(model, r.dynamics.body_position.data(), r.dynamics.body_rotation.data(), options.collision, cache,
                   r.collision, r.travel.data());
 
-  // beyond the margin: what closes
+  // Beyond the margin: what closes ...
   auto& contacts = r.collision.contacts;
   const auto is_ahead = [&](const Contact& c) { return c.distance > model.pair_margin[c.pair]; };
   const auto stays_open = [&](const Contact& c) {
@@ -45,7 +48,7 @@ void detect_contacts_ahead(const Model& model, const StepOptions& options, Colli
   };
   contacts.erase(std::remove_if(contacts.begin(), contacts.end(), stays_open), contacts.end());
 
-  // and does not bounce
+  // ... and does not bounce.
   const auto may_bounce = [&](const Contact& c) { return is_ahead(c) && model.pair_restitution[c.pair] > 0; };
   if (std::none_of(contacts.begin(), contacts.end(), may_bounce)) return;
   link_twists(model, r.dynamics, r.v.data(), r.twist.data());

@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::size_t most_names = 5;
 
+/// Its own name, or whom it ties.
 std::string equality_name(const Model& model, const Equality& equality) {
   const bool joints = equality.type == EqualityType::joint;
   const std::string kind = joints ? "equality" : equality.type == EqualityType::weld ? "weld" : "connection";
@@ -17,6 +18,7 @@ std::string equality_name(const Model& model, const Equality& equality) {
   return equality.joint_b < 0 ? first : first + " and joint " + model.joint_names[equality.joint_b];
 }
 
+/// By the key that its rows were given.
 std::string constraint_name(const Model& model, std::uint64_t key) {
   const std::uint64_t index = key & ((std::uint64_t(1) << 60) - 1);
   switch (key >> 60) {
@@ -34,6 +36,7 @@ std::string constraint_name(const Model& model, std::uint64_t key) {
 }  // namespace
 
 std::vector<std::string> constraint_names(const Model& model, const std::vector<std::uint64_t>& keys) {
+  // Blocks of one pair or joint are one constraint.
   std::vector<std::string> names;
   for (const std::uint64_t key : keys) {
     std::string name = constraint_name(model, key);
@@ -42,9 +45,11 @@ std::vector<std::string> constraint_names(const Model& model, const std::vector<
   return names;
 }
 
+/// The first few of them.
 std::string enumeration(const std::vector<std::string>& names) {
   std::string out;
-  for (std::size_t i = 0; i < std::min(names.size(), most_names); ++i) out += (i > 0 ? ", " : "") + names[i];
+  for (std::size_t i = 0; i < std::min(names.size(), most_names); ++i)
+    out += (i > 0 ? ", " : "") + names[i];
   if (names.size() > most_names) out += " and " + std::to_string(names.size() - most_names) + " more";
   return out;
 }

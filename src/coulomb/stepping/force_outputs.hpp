@@ -17,8 +17,14 @@
 namespace coulomb {
 
 struct ForceGradient {
-  std::vector<double> lambda, q, v, q_next, v_next, u, parameters;
-  std::vector<double> fext;  ///< num_bodies x 6, or empty: nothing depends on wrenches directly
+  std::vector<double> lambda;  ///< num_rows
+  std::vector<double> q;       ///< nv, as the next three
+  std::vector<double> v;
+  std::vector<double> q_next;
+  std::vector<double> v_next;
+  std::vector<double> u;           ///< nu
+  std::vector<double> parameters;  ///< set.size()
+  std::vector<double> fext;        ///< num_bodies x 6, or empty: nothing depends on wrenches directly
   /// Sizes and zeros; set may be null.
   void clear(const Model& model, const StepRecord& record, const ParameterSet* set);
 };
@@ -45,19 +51,32 @@ class ForceOutputs {
       double by_point[3] = {0, 0, 0};
     };
     std::vector<Turn> turns;
-    std::vector<std::pair<int, double>> dq, dv;               ///< dof; of joint forces
-    bool at_end = false;                                      ///< whose state is the next one
-    std::vector<std::pair<int, double>> du, gains, kps, kds;  ///< actuator, derivative by its control and gains
-    std::vector<std::pair<int, double>> dry_frictions;        ///< dof, derivative by its dry friction
-    OutputRow of_frames;                                      ///< of the state `at_end`
-    std::vector<double> da;                                   ///< nv or empty: by the mean acceleration of the step
-    MotionSensors::Row motion;                                ///< where da is not empty
+
+    // By the state, dof by dof.
+    bool at_end = false;  ///< of the next one
+    std::vector<std::pair<int, double>> dq;
+    std::vector<std::pair<int, double>> dv;
+    OutputRow of_frames;        ///< of the state `at_end`
+    std::vector<double> da;     ///< nv or empty: by the mean acceleration of the step
+    MotionSensors::Row motion;  ///< where da is not empty
+
+    // By controls and parameters: actuator or dof, derivative.
+    std::vector<std::pair<int, double>> du;
+    std::vector<std::pair<int, double>> gains;
+    std::vector<std::pair<int, double>> kps;
+    std::vector<std::pair<int, double>> kds;
+    std::vector<std::pair<int, double>> dry_frictions;
     int limit_joint = -1;
-    double dlower = 0, dupper = 0, timestep = 0;
+    double dlower = 0;
+    double dupper = 0;
+    double timestep = 0;
   };
   bool found_at_end() const;
   const DynamicsWorkspace& where_found();
   void scalars(const Sensor& sensor);
+  void close(Scalar& s) const;
+  bool add_joint_actuators(int joint, Scalar& out);
+  void add_actuator_parameter(const Scalar& s, const ParameterSet::Item& item, double weight, double* parameters) const;
   void add_touch(const Site& site, Scalar& out);
   void add_contact_force(const Sensor& sensor);
   void turn_by_normal(const BodyRows& b, const double* c, double scale, double* by_normal) const;

@@ -27,7 +27,9 @@ class ImpactGap {
   ConstraintRows rows_;
   std::vector<Contact> contacts_;
   RowDerivatives derivatives_;
-  std::vector<double> zero_, row_, columns_;
+  std::vector<double> zero_;     ///< velocities and impulses
+  std::vector<double> row_;      ///< nv (padded): dPhi/dq
+  std::vector<double> columns_;  ///< rows x ld
   std::vector<unsigned char> inactive_;
   std::vector<Mode> modes_;
   std::vector<RightHandSide> sides_;

@@ -2,6 +2,7 @@
 
 namespace coulomb {
 
+/// After prepare and prepare_base: all that the reverse sweep reads, and the LU of H.
 void linearize_stage(const Model& model, const ImplicitStage& stage, ImplicitEquation& equation,
                      ImplicitFactor& factor) {
   equation.differentiate(model, stage);
@@ -10,6 +11,7 @@ void linearize_stage(const Model& model, const ImplicitStage& stage, ImplicitEqu
   factor.factor();
 }
 
+/// Copies: the equation goes on to the next step.
 KeptStage::KeptStage(const ImplicitEquation& equation, const ImplicitFactor& factor)
     : factor_(factor.factors_alone()), terms_(equation.reverse_terms()) {}
 

@@ -1,11 +1,12 @@
 // ImplicitLinearization: the derivative of a recorded implicit step, stage by stage (implicit_step.hpp), by the implicit function
 // theorem: docs/theory.md (B5) to (B8). With P = H^-1 of a stage, E = d(+)/dq and J = d(+)/dw at its displacement:
 //
-//   K = J (dw_bar + db x c v+ + (v+ + b x v+) dc),  D = E dq + K,  dv+ = P [ R_a (E dv_bar + [u] K + a+ dc) / c - R_q D + r ],  dq+ = D + c J (dv+ + b x dv+)
+//   K = J (dw_bar + db x c v+ + (v+ + b x v+) dc),   D = E dq + K
+//   dv+ = P [ R_a (E dv_bar + [u] K + a+ dc) / c - R_q D + r ],   dq+ = D + c J (dv+ + b x dv+)
 //
 // r = dtau, and -dR of the controls and of parameters. Reverse: y = P^T (v+_bar + c (1 - [b]) J^T q+_bar), z = q+_bar - R_q^T y,
-// m = R_a y / c, and every input has its product with y, z or m: one transposed solve a stage, no product of matrices. What explicit_dynamics adds depends on
-// the base (q, v) of the stage.
+// m = R_a y / c, and every input has its product with y, z or m: one transposed solve a stage, no product of matrices. What
+// explicit_dynamics adds depends on the base (q, v) of the stage.
 #pragma once
 
 #include <memory>
@@ -38,22 +39,47 @@ class ImplicitLinearization final : public StepGradient {
  private:
   struct Stage {
     explicit Stage(const Model& model) : equation(model), factor(model.nv) {}
+
     ImplicitEquation equation;
-    ImplicitFactor factor;
-    bool inverted = false, evaluated = false;
-    std::vector<double> P_T, N_T, Q_T, B_T, time;  // P, P R_q, P (R_a / c - R_base_v), P R_base_q; P R_a a+ / c
+    ImplicitFactor factor;  // of H
+    bool evaluated = false;
+
+    // Forward mode, written by invert: nv rows of ld, transposed.
+    bool inverted = false;
+    std::vector<double> P_T;   // H^-1
+    std::vector<double> N_T;   // P R_q
+    std::vector<double> Q_T;   // P (R_a / c - R_base_v)
+    std::vector<double> B_T;   // P R_base_q
+    std::vector<double> time;  // nv: P R_a a+ / c
   };
   /// Columns as rows of ld: tangents of the inputs, then of the next state.
   struct Columns {
     int count = 0;
-    std::vector<double> dq, dv, previous_dq, previous_dv, dh;
+    std::vector<double> dq;
+    std::vector<double> dv;
+    std::vector<double> previous_dq;  // bdf2, as the next
+    std::vector<double> previous_dv;
+    std::vector<double> dh;     // one number per column
     std::vector<double> force;  // per stage, set by the caller of `forward`
+
     void resize(int columns, int ld, bool previous);
   };
   /// Cotangents that one stage passes on.
   struct StageCotangent {
-    std::vector<double> q, v_bar, w_bar, y;
+    std::vector<double> q;
+    std::vector<double> v_bar;
+    std::vector<double> w_bar;
+    std::vector<double> y;
     double c = 0;
+  };
+  /// What the columns of one stage start from, beside dw_bar in D_.
+  struct StageColumns {
+    int count;
+    const double* base_dq;
+    const double* v_bar;
+    const double* force;
+    const double* dh;  ///< change of the time step per column, or null
+    double fraction;   ///< of it, that the stage's c is
   };
 
   const ImplicitStage& solution(int i) const { return extra_->stages[i]; }
@@ -61,12 +87,15 @@ class ImplicitLinearization final : public StepGradient {
   void invert(int i);
   template <class Forces>
   void forward(Columns& columns, Forces forces);
-  void forward_stage(int i, int count, const double* base_dq, const double* v_bar, const double* force,
-                     const double* dh, double fraction, std::vector<double>& D, std::vector<double>& dq,
-                     std::vector<double>& dv);
+  void start_bdf2_columns(const ImplicitStage& stage, const Columns& in);
+  void start_second_columns(const ImplicitStage& first, const Columns& in, const double* dh);
+  /// D_ holds dw_bar on entry; stage_q_, stage_v_: the columns of q+ and v+.
+  void forward_stage(int i, const StageColumns& in);
   void reverse_stage(int i, const double* dq1, const double* dv1, StageCotangent& out);
-  void add_turned_velocity(const std::vector<double>& xi, StageCotangent& stage, StepCotangent& out);
+  void reverse_bdf2(const ImplicitStage& stage, StepCotangent& out);
+  void add_turned_velocity(StepCotangent& out);
   void input_columns();
+  void store_columns(int first, int count, std::vector<double>& to) const;
   void control_forces(int i, double* rows) const;
   void impulses_of(int first, int count, std::vector<double>& out_T);
   void add_impulse_changes(int i, const ParameterSet& set, double h, int rows, std::vector<double>& out_T);
@@ -75,6 +104,9 @@ class ImplicitLinearization final : public StepGradient {
   /// visit(scalar, context, rhs) for every part of -dR/dtheta of a stage, rhs without rows.
   template <class Visit>
   void visit_sides(int i, const ParameterSet& set, Visit visit);
+  struct ContextRows;
+  ParameterContext context_at(int i, const DynamicsWorkspace& at, const double* q, const ConstraintOptions& unit,
+                              const ContextRows& own) const;
   void spring_side(int i, const RightHandSide& rows, RightHandSide& out);
   std::vector<RightHandSide>& cleared_sides(int count);
 
@@ -84,8 +116,30 @@ class ImplicitLinearization final : public StepGradient {
   ImplicitExtra* extra_ = nullptr;
   std::vector<std::unique_ptr<Stage>> stages_;
   Columns columns_;
-  std::vector<double> D_, E_, xi_, turned_, v_bar_, stage_q_, stage_v_, product_rows_;
-  std::vector<double> twist_y_, change_, wrench_, moved_;
+
+  // Of one stage of forward mode, count rows of ld.
+  std::vector<double> v_bar_;
+  std::vector<double> D_;       // dw_bar, then D
+  std::vector<double> E_dq_;    // E dq
+  std::vector<double> turned_;  // E dv_bar + [u] K
+  std::vector<double> stage_q_;
+  std::vector<double> stage_v_;
+  std::vector<double> inertia_rows_;  // nv x ld: R_a / c - R_base_v
+
+  // bdf2: xi (nv), and what the state before gives.
+  std::vector<double> xi_;
+  std::vector<double> before_dq_;    // forward: J_r^-1(-xi) dq_before
+  std::vector<double> db_;           // forward: of b, which moves with w_bar
+  std::vector<double> before_dv_;    // forward: E(xi) dv_before
+  std::vector<double> before_E_dq_;  // forward: E(xi) dq_before
+  std::vector<double> w_bar_bar_;    // reverse: the cotangent of xi / 3
+  std::vector<double> turn_;         // reverse: u x v_bar / 3
+
+  // Of parameters (implicit_parameters.cpp).
+  std::vector<double> twist_y_;  // 16 nv: link twists of y at the end, and at the inertia's state
+  std::vector<double> change_;   // of the springs' forces
+  std::vector<double> wrench_;   // nv x 8
+  std::vector<double> moved_;    // nv
   RightHandSide spring_side_;
   StageCotangent first_, second_;
   DynamicsWorkspace fext_at_;  // kinematics where a stage's wrenches act

@@ -9,9 +9,10 @@
 namespace coulomb {
 namespace {
 
-// Lists lie behind one another, each from a multiple of eight bytes on.
+/// Lists lie behind one another, each from a multiple of eight bytes on.
 constexpr std::size_t aligned(std::size_t bytes) { return (bytes + 7) / 8 * 8; }
 
+/// How many bytes a step needs.
 class Measuring {
  public:
   template <class T>
@@ -25,6 +26,7 @@ class Measuring {
   std::size_t bytes = 0;
 };
 
+/// Into memory of that size.
 class Writing {
  public:
   explicit Writing(std::byte* to) : to_(to) {}
@@ -47,6 +49,7 @@ class Writing {
   std::byte* to_;
 };
 
+/// And out of it again.
 class Reading {
  public:
   explicit Reading(const std::byte* from) : from_(from) {}
@@ -79,16 +82,30 @@ void whole(Pass& pass, List& list) {
 /// By the rows of all islands.
 template <class Pass, class Result>
 void solution(Pass& pass, Result& s) {
-  whole(pass, s.lambda), whole(pass, s.lambda_0), whole(pass, s.lambda_1), whole(pass, s.c);
-  whole(pass, s.modes), whole(pass, s.facets), whole(pass, s.margin), whole(pass, s.contradictory);
+  whole(pass, s.lambda);
+  whole(pass, s.lambda_0);
+  whole(pass, s.lambda_1);
+  whole(pass, s.c);
+  whole(pass, s.modes);
+  whole(pass, s.facets);
+  whole(pass, s.margin);
+  whole(pass, s.contradictory);
 }
 
 /// How one was found.
 template <class Pass, class Result>
 void outcome(Pass& pass, Result& s) {
-  pass.value(s.compliance), pass.value(s.relaxation), pass.value(s.residual), pass.value(s.exact_residual);
-  pass.value(s.levels), pass.value(s.sharper_levels), pass.value(s.sharpening), pass.value(s.iterations);
-  pass.value(s.classes_hit), pass.value(s.interior_point), pass.value(s.status);
+  pass.value(s.compliance);
+  pass.value(s.relaxation);
+  pass.value(s.residual);
+  pass.value(s.exact_residual);
+  pass.value(s.levels);
+  pass.value(s.sharper_levels);
+  pass.value(s.sharpening);
+  pass.value(s.iterations);
+  pass.value(s.classes_hit);
+  pass.value(s.interior_point);
+  pass.value(s.status);
 }
 
 /// Everything that is kept, in the one order in which it is measured, written and read.
@@ -96,9 +113,11 @@ template <class Pass, class Record>
 void visit(Pass& pass, Record& r) {
   whole(pass, r.v_free);
   whole(pass, r.collision.contacts);
-  solution(pass, r.solution), outcome(pass, r.solution);
+  solution(pass, r.solution);
+  outcome(pass, r.solution);
   whole(pass, r.islands.order);
-  for (int index : r.islands.order) outcome(pass, r.islands.pool[index].solution);
+  for (int index : r.islands.order)
+    outcome(pass, r.islands.pool[index].solution);
 }
 
 }  // namespace
@@ -114,11 +133,13 @@ void keep_step(const StepRecord& record, std::byte* to) {
   visit(pass, record);
 }
 
+/// What is not kept is evaluated again (recall_semi_implicit_step).
 void restore_step(const std::byte* kept, StepRecord& record) {
   Reading pass(kept);
   visit(pass, record);
 }
 
+/// Implicit steps are known by their ends, split ones have records of their own, averages take other steps.
 bool can_recall(const StepOptions& options) {
   const GradientMode mode = options.gradient.mode;
   return !is_implicit(options) && !options.impacts.enabled && mode != GradientMode::smoothed_step &&

@@ -4,7 +4,7 @@
 
 namespace coulomb {
 
-// As in model/model_archive.cpp: the bindings count the members.
+/// As in model/model_archive.cpp: the bindings count the members.
 template <class Archive>
 static void fields(Archive& archive, CollisionCache::Pair& x) {
   auto& [axis, hint_a, hint_b, num_kept, kept, reference] = x;
@@ -29,6 +29,7 @@ static void fields(Archive& archive, StepMemory& x) {
   archive(structure, collision, impulses, previous_q, previous_v, last_q, last_v);
 }
 
+/// The writer takes what the reader takes: by reference.
 std::string save_memories(const std::vector<StepMemory>& memories) {
   ArchiveWriter archive;
   std::vector<StepMemory> copy = memories;
@@ -36,6 +37,7 @@ std::string save_memories(const std::vector<StepMemory>& memories) {
   return sealed("memory", archive.bytes());
 }
 
+/// Throws where the bytes are not those of memories.
 std::vector<StepMemory> load_memories(std::string_view bytes) {
   ArchiveReader archive(unsealed("memory", bytes));
   std::vector<StepMemory> out;

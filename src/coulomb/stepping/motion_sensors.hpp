@@ -28,7 +28,9 @@ namespace coulomb {
 /// A force f (world axes) on a body at a point that moves with it, or a torque n: what a sensor of forces does not feel as inertia.
 struct OutsideForce {
   int body;
-  double point[3], f[3], n[3];
+  double point[3];
+  double f[3];
+  double n[3];
   bool material = true;  ///< the point is the body's; of a contact it moves as contact_motion says
 };
 
@@ -42,11 +44,15 @@ class MotionSensors {
 
   /// One number of a sensor: what it feels of each body's motion.
   struct Row {
-    bool of_forces = false, turns = false;  ///< force or torque; torque
-    int body = 0;                           ///< the frame's
-    double c[3], position[3];               ///< its axis and origin, world
-    double G[6], H[6], K[6];  ///< accelerometer: on the displacement of the body and the changes of V and A
-    double value = 0;         ///< without outside forces
+    bool of_forces = false;  ///< force or torque
+    bool turns = false;      ///< torque
+    int body = 0;            ///< the frame's
+    double c[3];             ///< its axis, world
+    double position[3];      ///< its origin
+    double G[6];             ///< accelerometer: on the displacement of the body
+    double H[6];             ///< ... on the change of V
+    double K[6];             ///< ... on the change of A
+    double value = 0;        ///< without outside forces
   };
   Row row(const Sensor& sensor, int k) const;
 
@@ -57,21 +63,27 @@ class MotionSensors {
   /// nv each, added to.
   void add_columns(const Row& row, const std::vector<OutsideForce>& outside, double* by_q, double* by_v,
                    double* by_a) const;
+  /// By which parameters, of which step, and how many times.
+  struct ParameterRequest {
+    const ParameterSet& set;
+    const StepRecord& record;
+    const ConstraintOptions& options;
+    double scale;
+  };
   /// set.size(), added to: what moves frames and subtrees, mass, com, inertia, gravity; not what moves contacts.
   void add_parameters(const Row& row, const Sensor& sensor, const std::vector<OutsideForce>& outside,
-                      const ParameterSet& set, const StepRecord& record, const ConstraintOptions& options, double scale,
-                      double* out) const;
-
+                      const ParameterRequest& request, double* out) const;
   /// set.size(), added to: by_shift (nv) times the derivative of Delta.
   void add_spin_parameters(const std::vector<SpinDerivative>& spins, std::vector<double> by_shift,
-                           const ParameterSet& set, const StepRecord& record, const ConstraintOptions& options,
-                           double scale, double* out);
+                           const ParameterRequest& request, double* out);
 
  private:
   /// A subtree displaced by xi (about its tree's reference point), and how xi itself changes in time.
   struct Displacement {
     int root;
-    Spatial xi, rate, acceleration;
+    Spatial xi;
+    Spatial rate;
+    Spatial acceleration;
   };
   Spatial twist(int body) const;
   Spatial acceleration(int body) const;
@@ -79,6 +91,9 @@ class MotionSensors {
   bool inside(int root, int body) const;
   double displaced(const Row& row, const std::vector<OutsideForce>& outside, const Displacement& d) const;
   double frame_displaced(const Row& row, const std::vector<OutsideForce>& outside, Spatial xi) const;
+  double moved_by(const Row& row, const Sensor& sensor, const std::vector<OutsideForce>& outside,
+                  const FrameMotion& motion) const;
+  void add_weight(const Row& row, const ParameterSet::Item& item, double scale, double* out) const;
   double sped_up(const Row& row, int root, Spatial dV, Spatial dA) const;
   ParameterContext parameter_context(const ConstraintOptions& options, const StepRecord& record,
                                      const ConstraintRows& rows, const std::vector<Contact>& contacts,

@@ -10,48 +10,68 @@
 namespace coulomb {
 namespace {
 
+/// y += a x.
 void add(double a, const std::vector<double>& x, std::vector<double>& y) {
-  for (std::size_t i = 0; i < x.size(); ++i) y[i] += a * x[i];
+  for (std::size_t i = 0; i < x.size(); ++i)
+    y[i] += a * x[i];
 }
 
 }  // namespace
 
+/// Storage stays.
 void StepAverage::reserve(const Model& model, int levels) {
-  while (static_cast<int>(levels_.size()) < levels) levels_.emplace_back(model);
+  while (int(levels_.size()) < levels)
+    levels_.emplace_back(model);
 }
 
 bool StepAverage::prepare_samples(const Model& model, const StepOptions& options, const StepRecord& record,
                                   const StepMemory& memory) {
   reserve(model, options.gradient.samples);
+
+  // Samples start from the same memory and leave none.
   StepOptions sampled = options;
   sampled.collision.frozen_cache = true;
   StepMemory copy = memory;
   NormalNumbers normal(options.gradient.seed);
   std::vector<double> shift(model.nv);
   used_ = 0;
+
+  // Steps from states nearby, with the same inputs; those that fail are left out.
   for (int s = 0; s < options.gradient.samples; ++s) {
     StepRecord& r = levels_[used_].record;
-    for (double& x : shift) x = options.gradient.scale * normal();
+    for (double& x : shift)
+      x = options.gradient.scale * normal();
     integrate(model, record.q.data(), shift.data(), r.q.data());
-    for (int d = 0; d < model.nv; ++d) r.v[d] = record.v[d] + options.gradient.scale * normal();
-    r.u = record.u, r.tau = record.tau, r.fext = record.fext;
+    for (int d = 0; d < model.nv; ++d)
+      r.v[d] = record.v[d] + options.gradient.scale * normal();
+    r.u = record.u;
+    r.tau = record.tau;
+    r.fext = record.fext;
     semi_implicit_step(model, sampled, solver_, copy, r);
     if (!r.valid || r.solution.status == SolveStatus::failed) continue;
     levels_[used_++].linearization.prepare_exact(model, options, r);
   }
-  for (int s = 0; s < used_; ++s) levels_[s].weight = 1.0 / used_;
+
+  // The mean of those that are left.
+  for (int s = 0; s < used_; ++s)
+    levels_[s].weight = 1.0 / used_;
   return used_ > 0;
 }
 
+/// The weighted sum of the samples' matrices.
 void StepAverage::jacobian(StepDerivatives& out) {
-  for (auto* v : {&out.A_T, &out.B_T, &out.B_tau_T}) std::fill(v->begin(), v->end(), 0.0);
+  for (auto* v : {&out.A_T, &out.B_T, &out.B_tau_T})
+    std::fill(v->begin(), v->end(), 0.0);
   for (int i = 0; i < used_; ++i) {
     const StepDerivatives& J = levels_[i].linearization.jacobian();
     const double w = levels_[i].weight;
-    add(w, J.A_T, out.A_T), add(w, J.B_T, out.B_T), add(w, J.B_tau_T, out.B_tau_T);
+    add(w, J.A_T, out.A_T);
+    add(w, J.B_T, out.B_T);
+    add(w, J.B_tau_T, out.B_tau_T);
   }
 }
 
+/// columns(linearization, out) of every sample, weighted.
 template <class Columns>
 void StepAverage::accumulate(std::vector<double>& out, Columns columns) {
   for (int i = 0; i < used_; ++i) {

@@ -55,6 +55,9 @@ struct StepTangent {
 
 /// What a step depends on, for impulse_columns.
 enum class StepInput : std::uint8_t { q, v, u, tau };
+/// By the names that users give; else they name parameters.
+bool is_step_input(const std::string& name);
+StepInput step_input(const std::string& name);
 
 class StepGradient {
  public:

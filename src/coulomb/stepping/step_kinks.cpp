@@ -35,11 +35,9 @@ bool is_felt(const std::vector<double>& leftover, double bound, double band) {
 /// z . s of the columns of q, then of v (which bounces have), in leftover_.
 void StepLinearization::leftover_of_state(const double* z) {
   const int nv = model_->nv;
-  const StepRecord& r = *record_;
   still_.assign(nv, 0.0);
   leftover_.assign(2 * std::size_t(nv), 0.0);
-  row_derivatives_vjp(*model_, r.dynamics, r.rows, row_velocities(), r.v_next.data(), rows_, inactive_,
-                      r.solution.lambda.data(), z, still_.data(), scratch_.data(), leftover_.data());
+  row_derivatives_vjp(row_state(), rows_, {still_.data(), z}, row_sweep_, leftover_.data());
   add_bounce_cotangent(z, leftover_.data() + nv);
 }
 

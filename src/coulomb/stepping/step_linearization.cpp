@@ -146,7 +146,7 @@ void StepLinearization::prepare_exact(const Model& model, const StepOptions& opt
   }
   for (int level = 0; level < lower_; ++level) prepare_lower_level(level);
   prepare_level(model);
-  make_room(lambda_bar_, 2 * std::size_t(rows.num_rows) + 8);
+  adjoint_.reserve(model.nv, rows.num_rows);
   for (auto* values : {&unresolved_, &further_z_}) make_room(*values, rows.num_rows);
   make_room(leftover_, 2 * std::size_t(model.nv));
 }
@@ -158,8 +158,7 @@ void StepLinearization::prepare_level(const Model& model) {
   prepare_derivatives(model, record.dynamics, acceleration_.data(), &forces_);
   const GradientOptions& gradient = options_->gradient;
   const SmoothedMotion smoothed(model, record.collision, gradient.samples, gradient.scale, gradient.seed);
-  coulomb::row_derivatives(model, record.dynamics, record.rows, record.collision.contacts, row_velocities(),
-                           record.solution.lambda.data(), inactive_, rows_,
+  coulomb::row_derivatives(row_state(), record.collision.contacts, rows_,
                            gradient.mode == GradientMode::smoothed_collision ? &smoothed : nullptr);
 }
 

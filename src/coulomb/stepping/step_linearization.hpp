@@ -76,6 +76,21 @@ class StepLinearization final : public StepGradient {
     RowDerivatives rows;
     BodyForces forces;
   };
+  /// What a reverse product computes, in this order (docs/theory.md (L8)).
+  struct Adjoint {
+    void reserve(int nv, int rows);
+
+    std::vector<double> w;             // nv: cotangent of v+
+    std::vector<double> y;             // nv: multipliers of the momentum balance
+    std::vector<double> link_twist;    // nv x 8: of Mh^-1 w
+    std::vector<double> row_velocity;  // rows: J Mh^-1 w
+    std::vector<double> z;             // rows: their multipliers
+    std::vector<double> link_wrench;   // nv x 8: of z
+    std::vector<double> correction;    // nv: Mh^-1 J^T z
+    std::vector<double> id_q;          // nv: y . dID'/dq, and dID'/dv
+    std::vector<double> id_v;
+    std::vector<double> bounce;  // nv: a bouncing row
+  };
   /// The rotation of a ball or free joint, and the blocks of d(+)^T there.
   struct Rotation {
     int dof = 0;
@@ -99,6 +114,11 @@ class StepLinearization final : public StepGradient {
     return level == last_level ? problem.reduced_size() : problem.reduced_size(level);
   }
   RowVelocities row_velocities() const;
+  /// The step as its rows see it, at the level in place.
+  RowState row_state() const {
+    const StepRecord& r = *record_;
+    return {*model_, r.dynamics, r.rows, row_velocities(), r.v_next.data(), r.solution.lambda.data(), inactive_};
+  }
   void take_labels(int level, std::vector<Mode>& modes, std::vector<int>& facets) const;
   void collect_forces();
   void prepare_level(const Model& model);
@@ -136,6 +156,12 @@ class StepLinearization final : public StepGradient {
   template <class Visit>
   void for_each_rotation(int index, Visit visit) const;
 
+  // step_products.cpp, in the order of the call
+  void pull_back_integration(const double* dq1, const double* dv1, StepCotangent& out);
+  void solve_multipliers();
+  void add_inverse_dynamics(StepCotangent& out);
+  void add_joint_forces(StepCotangent& out) const;
+  void store_forces_and_controls(StepCotangent& out) const;
   /// vjp of the modes as they are.
   void vjp_of_modes(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set);
   /// vjp with the better side at every tie (GradientMode::complementarity_aware). The linearisation is afterwards as before.
@@ -186,7 +212,10 @@ class StepLinearization final : public StepGradient {
   std::vector<double> reduced_, expanded_, response_, out_, dense_, dense_factor_, A_T_, B_tau_T_,
       local_;                           // of one island
   std::vector<double*> r_q_of_, s_of_;  // by island
-  std::vector<double> w_, scratch_, lambda_bar_;
+  std::vector<double> w_;               // nv: h v+, at which the integration is differentiated
+  std::vector<double> scratch_;
+  Adjoint adjoint_;
+  RowSweep row_sweep_;
   std::vector<RightHandSide> sides_;  // of one parameter
   struct ParameterSides {
     std::vector<double> r, s;                 // of all rows

@@ -10,6 +10,7 @@
 
 namespace coulomb {
 
+/// Penalty contact is a stage whatever the stepper.
 bool is_implicit(const StepOptions& options) {
   return options.stepper != StepperKind::semi_implicit || options.constraints.contact == ContactLaw::penalty;
 }
@@ -21,6 +22,7 @@ bool take_step(const Model& model, const StepOptions& options, ConstraintSolver&
   return semi_implicit_step(model, options, solver, memory, record);
 }
 
+/// The gradient that fits the stepper; options.gradient may ask for another one of the same steps.
 std::unique_ptr<StepGradient> make_step_gradient(const Model& model, const StepOptions& options) {
   if (is_implicit(options)) return std::make_unique<ImplicitLinearization>(model);
   if (options.impacts.enabled) return std::make_unique<ImpactGradient>(model);

@@ -37,18 +37,24 @@ double mobility(const StepRecord& r, int b, int row_of_block) {
   return delassus_diagonal(r.islands.pool[r.islands.of_block(b)].problem, r.islands.block_index[b], row_of_block);
 }
 
+/// The block takes the other side of its tie.
 void flip(const StepRecord& r, int b, Labels& labels) {
   const Block& block = r.rows.blocks[b];
   const SolverResult& solution = r.solution;
-  const double *lambda = solution.lambda.data() + block.row, *c = solution.c.data() + block.row;
+  const double* lambda = solution.lambda.data() + block.row;
+  const double* c = solution.c.data() + block.row;
   if (block.type != BlockType::pyramid) {
     labels.modes[b] = other_side(block, labels.modes[b], lambda, c);
     return;
   }
-  double weight = 0;  // velocity per impulse
-  for (int i = 0; i < 3; ++i) weight += mobility(r, b, i) / 3;
+
+  // A pyramid may leave its feature as well as its mode. weight: velocity per impulse.
+  double weight = 0;
+  for (int i = 0; i < 3; ++i)
+    weight += mobility(r, b, i) / 3;
   const PyramidMode other = pyramid_other_side(block, weight, {labels.modes[b], labels.facets[b]}, lambda, c);
-  labels.modes[b] = other.mode, labels.facets[b] = other.facet;
+  labels.modes[b] = other.mode;
+  labels.facets[b] = other.facet;
 }
 
 /// A contact with friction that presses by no more than the margin (a share of its island's largest speed) may part as well, whatever
@@ -57,15 +63,22 @@ bool may_part(const StepRecord& r, int b, Mode mode, double margin) {
   const Block& block = r.rows.blocks[b];
   const ConstraintProblem& problem = r.islands.pool[r.islands.of_block(b)].problem;
   if ((block.type != BlockType::cone && block.type != BlockType::pyramid) || block.mu == 0) return false;
+
+  // Beside the largest speed of its problem.
   double largest = 0;
-  for (int i = 0; i < problem.n; ++i) largest = std::max(largest, std::abs(problem.g[i]));
+  for (int i = 0; i < problem.n; ++i)
+    largest = std::max(largest, std::abs(problem.g[i]));
   return mode != Mode::separating && r.solution.lambda[block.row + 2] * mobility(r, b, 2) <= margin * largest;
 }
 
+/// ||dl/dv||^2 + ||dl/dtau||^2 / h
 double size(const StepCotangent& g, double h) {
-  double v = 0, tau = 0;
-  for (double x : g.v) v += x * x;
-  for (double x : g.tau) tau += x * x;
+  double v = 0;
+  double tau = 0;
+  for (double x : g.v)
+    v += x * x;
+  for (double x : g.tau)
+    tau += x * x;
   return v + tau / h;
 }
 
@@ -76,12 +89,19 @@ void StepLinearization::vjp_at_ties(const double* dq1, const double* dv1, StepCo
   const StepOptions& options = *options_;
   const double h = options.constraints.timestep;
   const Labels found{r.solution.modes, r.solution.facets};
-  const auto take = [&r](const Labels& labels) { r.solution.modes = labels.modes, r.solution.facets = labels.facets; };
+  const auto take = [&r](const Labels& labels) {
+    r.solution.modes = labels.modes;
+    r.solution.facets = labels.facets;
+  };
+
+  // The modes as they are found; either cotangent may be the one returned.
   vjp_of_modes(dq1, dv1, out, set);
   StepCotangent candidate;
-  candidate.parameter_set = out.parameter_set;  // either may be the one returned
+  candidate.parameter_set = out.parameter_set;
   Labels best = found;
-  bool current = true;  // the linearisation is that of `best`
+
+  // Other modes are kept if their gradient is larger. current: the linearisation is that of `best`.
+  bool current = true;
   const auto try_labels = [&](const Labels& flipped) {
     take(flipped);
     prepare_exact(*model_, options, r);
@@ -91,19 +111,24 @@ void StepLinearization::vjp_at_ties(const double* dq1, const double* dv1, StepCo
     std::swap(out, candidate);
     best = flipped;
   };
+
+  // All blocks of a list change sides together.
   const double tie_margin = options.gradient.tie_margin;
   const auto try_flip = [&](const std::vector<int>& blocks) {
-    Labels flipped = best, parted = best;
+    Labels flipped = best;
+    Labels parted = best;
     bool parts = false;
     for (int b : blocks) {
       flip(r, b, flipped);
       if (!may_part(r, b, best.modes[b], tie_margin)) continue;
-      parted.modes[b] = Mode::separating, parts = true;
+      parted.modes[b] = Mode::separating;
+      parts = true;
     }
     try_labels(flipped);
     if (parts && !(parted == flipped)) try_labels(parted);
   };
-  // all the ties between two bodies together (four corners slide as one), then one by one
+
+  // All the ties between two bodies together (four corners slide as one) ...
   std::vector<std::vector<int>> groups;
   std::vector<int> ties;
   for (int b = 0; b < r.rows.num_blocks; ++b)
@@ -132,9 +157,14 @@ void StepLinearization::vjp_at_ties(const double* dq1, const double* dv1, StepCo
       if (!alike.empty() && alike.size() < group.size()) try_flip(alike);
     }
   }
-  for (int b : ties) try_flip({b});
+
+  // ... then one by one.
+  for (int b : ties)
+    try_flip({b});
   if (best == found && current) return;
-  take(found);  // the record stays what the step found
+
+  // The record stays what the step found.
+  take(found);
   prepare_exact(*model_, options, r);
 }
 

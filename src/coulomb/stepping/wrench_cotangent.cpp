@@ -14,7 +14,8 @@ void add_wrench_cotangent(const Model& model, const DynamicsWorkspace& dynamics,
     if (model.body_last_dof[b] < 0) continue;
 
     // The centre of mass, from the reference point of the body's tree.
-    double com[3], arm[3];
+    double com[3];
+    double arm[3];
     rotate(dynamics.body_rotation.data() + 9 * b, model.body_com.data() + 3 * b, com);
     add3(com, dynamics.body_position.data() + 3 * b, com);
     relative_point(model, dynamics, b, com, arm);

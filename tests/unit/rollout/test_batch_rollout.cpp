@@ -70,7 +70,7 @@ void same_bits_as_single_rollouts() {
       for (int twice = 0; twice < 2; ++twice)  // the second does not remember the first
         CHECK(rollout(batch, {.q0 = c.q0.data(), .v0 = c.v0.data(), .tau = c.tau.data(), .steps = steps}, {}, out.all(),
                       r));
-      CHECK(vjp(batch, r, nullptr, c.dv.data(), wrt, g.all()));
+      CHECK(vjp(batch, r, {.dv = c.dv.data()}, wrt, g.all()));
       Simulator sim(c.model, {.timestep = 2e-3});
       for (std::size_t i = 0; i < num_envs; ++i) {
         const Rollout single =

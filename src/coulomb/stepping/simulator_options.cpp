@@ -1,0 +1,302 @@
+#include "coulomb/stepping/simulator_options.hpp"
+
+#include <cmath>
+#include <stdexcept>
+#include <utility>
+
+#include "coulomb/model/checks.hpp"
+
+namespace coulomb {
+namespace {
+
+[[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument(what); }
+
+/// A number within [low, high], or (low, high].
+void check_range(const char* name, double value, double low, double high, bool open_low) {
+  const bool ok = std::isfinite(value) && value <= high && (open_low ? value > low : value >= low);
+  if (!ok)
+    refuse(std::string(name) + ": got " + number_text(value) + ", expected a number in " + (open_low ? "(" : "[") +
+           number_text(low) + ", " + number_text(high) + "]");
+}
+
+void check_least(const char* name, int value, int least) {
+  if (value < least)
+    refuse(std::string(name) + ": got " + std::to_string(value) + ", expected at least " + std::to_string(least));
+}
+
+// Names of methods, gradients, steppers and laws.
+
+SolverMethod solver_method(const std::string& name) {
+  if (name == "automatic" || name == "auto") return SolverMethod::automatic;
+  if (name == "ac_lm") return SolverMethod::ac_lm;
+  if (name == "admm") return SolverMethod::admm;
+  if (name == "pgs") return SolverMethod::pgs;
+  if (name == "dantzig") return SolverMethod::dantzig;
+  refuse("solver: got \"" + name + "\", expected \"auto\", \"ac_lm\", \"admm\", \"pgs\" or \"dantzig\"");
+}
+
+GradientMode gradient_mode(const std::string& name) {
+  if (name == "exact") return GradientMode::exact;
+  if (name == "complementarity_aware") return GradientMode::complementarity_aware;
+  if (name == "approximate_bounce") return GradientMode::approximate_bounce;
+  if (name == "smoothed_collision") return GradientMode::smoothed_collision;
+  if (name == "smoothed_step") return GradientMode::smoothed_step;
+  refuse("gradient: got \"" + name +
+         "\", expected \"exact\", \"complementarity_aware\", \"approximate_bounce\", \"smoothed_collision\" or "
+         "\"smoothed_step\"");
+}
+
+StepperKind stepper_kind(const std::string& name) {
+  if (name == "semi_implicit") return StepperKind::semi_implicit;
+  if (name == "bdf1") return StepperKind::bdf1;
+  if (name == "bdf2") return StepperKind::bdf2;
+  refuse("stepper: got \"" + name + "\", expected \"semi_implicit\", \"bdf1\" or \"bdf2\"");
+}
+
+/// What is left to the stepper: hard contact, or springs.
+ContactLaw contact_law(const std::string& name, StepperKind stepper) {
+  if (name == "automatic" || name == "auto")
+    return stepper == StepperKind::semi_implicit ? ContactLaw::cone : ContactLaw::penalty;
+  if (name == "ncp") return ContactLaw::cone;
+  if (name == "penalty") return ContactLaw::penalty;
+  if (name == "lcp") return ContactLaw::pyramid;
+  refuse("contact: got \"" + name + "\", expected \"auto\", \"ncp\", \"lcp\" or \"penalty\"");
+}
+
+/// Springs in the place of constraints, and Newton's method.
+ImplicitOptions implicit_options(const SimulatorOptions& o) {
+  ImplicitOptions out;
+  check_range("limit_stiffness", o.limit_stiffness, 0, 1e15, true);
+  check_range("limit_damping", o.limit_damping, 0, 1e15, false);
+  check_range("equality_stiffness", o.equality_stiffness, 0, 1e15, true);
+  check_range("equality_damping", o.equality_damping, 0, 1e15, false);
+  check_range("dry_friction_velocity", o.dry_friction_velocity, 0, 1e3, true);
+  check_least("newton_iterations", o.newton_iterations, 1);
+  if (o.newton_halvings < 0 || o.newton_halvings > 16)
+    refuse("newton_halvings: got " + std::to_string(o.newton_halvings) + ", expected 0 to 16");
+
+  out.tolerance = o.tolerance;
+  out.max_iterations = o.newton_iterations;
+  out.max_halvings = o.newton_halvings;
+  out.limit_stiffness = o.limit_stiffness;
+  out.limit_damping = o.limit_damping;
+  out.equality_stiffness = o.equality_stiffness;
+  out.equality_damping = o.equality_damping;
+  out.dry_friction_velocity = o.dry_friction_velocity;
+  return out;
+}
+
+/// Steppers and laws that know one gradient only, the exact one.
+void check_implicit(const Model& model, const SimulatorOptions& o, const StepOptions& options) {
+  const bool implicit = options.stepper != StepperKind::semi_implicit;
+  const bool penalty = options.constraints.contact == ContactLaw::penalty;
+  if (implicit && !penalty && !model.pair_a.empty())
+    refuse("contact: got \"" + o.contact + "\" with stepper \"" + o.stepper +
+           "\", expected \"penalty\": implicit steppers know no other contact, and this model has geometries that can "
+           "touch");
+
+  // Neither splits steps nor smooths derivatives.
+  if ((implicit || penalty) && options.impacts.enabled)
+    refuse("continuous_collision: got true, expected false with stepper \"" + o.stepper + "\" and contact \"" +
+           contact_name(options.constraints.contact) + "\"");
+  if ((implicit || penalty) && options.gradient.mode != GradientMode::exact)
+    refuse("gradient: got \"" + o.gradient + "\", expected \"exact\" with " +
+           (implicit ? "stepper \"" + o.stepper : std::string("contact \"penalty")) + "\"");
+}
+
+/// An option that has no influence on the simulator that is asked for is a mistake: refused, unless it is as it is by default.
+void check_used(const SimulatorOptions& o, const StepOptions& out) {
+  // What is there, and what the option would need.
+  const SimulatorOptions unset;
+  const ContactLaw law = out.constraints.contact;
+  const bool springs = out.stepper != StepperKind::semi_implicit || law == ContactLaw::penalty;
+  const bool one_method = out.solver.method != SolverMethod::automatic;
+  const GradientMode mode = out.gradient.mode;
+  const bool smoothed = mode == GradientMode::smoothed_collision || mode == GradientMode::smoothed_step;
+
+  const auto only = [](const char* option, bool changed, bool used, const char* with) {
+    if (changed && !used)
+      refuse(std::string(option) + ": has no influence here, it belongs to " + with + "; leave it out");
+  };
+
+  // The friction pyramid.
+  const char* const lcp = "contact \"lcp\"";
+  only("friction_directions", o.friction_directions != unset.friction_directions, law == ContactLaw::pyramid, lcp);
+  only("friction_polygon", o.friction_polygon != unset.friction_polygon, law == ContactLaw::pyramid, lcp);
+
+  // Springs, and the method that solves for them.
+  const char* const of_springs = "implicit steppers and contact \"penalty\"";
+  only("limit_stiffness", o.limit_stiffness != unset.limit_stiffness, springs, of_springs);
+  only("limit_damping", o.limit_damping != unset.limit_damping, springs, of_springs);
+  only("equality_stiffness", o.equality_stiffness != unset.equality_stiffness, springs, of_springs);
+  only("equality_damping", o.equality_damping != unset.equality_damping, springs, of_springs);
+  only("dry_friction_velocity", o.dry_friction_velocity != unset.dry_friction_velocity, springs, of_springs);
+  only("newton_iterations", o.newton_iterations != unset.newton_iterations, springs, of_springs);
+  only("newton_halvings", o.newton_halvings != unset.newton_halvings, springs, of_springs);
+
+  // Hard constraints, and the methods that solve them.
+  const char* const hard = "the semi-implicit stepper with contact \"ncp\" or \"lcp\"";
+  only("solver", out.solver.method != SolverMethod::automatic, !springs, hard);
+  only("max_iterations", o.max_iterations != unset.max_iterations, !springs && one_method,
+       "a solver by itself (\"ac_lm\", \"admm\", \"pgs\", \"dantzig\")");
+  only("baumgarte", o.baumgarte != unset.baumgarte, !springs, hard);
+  only("slop", o.slop != unset.slop, !springs, hard);
+  only("max_correction_speed", o.max_correction_speed != unset.max_correction_speed, !springs, hard);
+  only("restitution_threshold", o.restitution_threshold != unset.restitution_threshold, !springs, hard);
+
+  // Steps split at impacts, and gradients other than the exact one.
+  only("max_impacts", o.max_impacts != unset.max_impacts, o.continuous_collision, "continuous_collision=True");
+  only("penetration_tolerance", o.penetration_tolerance != unset.penetration_tolerance, o.continuous_collision,
+       "continuous_collision=True");
+
+  const char* const averages = "gradient \"smoothed_collision\" and \"smoothed_step\"";
+  only("gradient_samples", o.gradient_samples != unset.gradient_samples, smoothed, averages);
+  only("gradient_scale", o.gradient_scale != unset.gradient_scale, smoothed, averages);
+  only("gradient_seed", o.gradient_seed != unset.gradient_seed, smoothed, averages);
+  only("tie_margin", o.tie_margin != unset.tie_margin, mode == GradientMode::complementarity_aware,
+       "gradient \"complementarity_aware\"");
+}
+
+/// The step's definition: time step, law of contact, stabilisation.
+ConstraintOptions constraint_options(const Model& model, const SimulatorOptions& o, StepperKind stepper) {
+  ConstraintOptions out;
+  out.timestep = o.timestep == 0 ? model.timestep : o.timestep;
+  check_range("timestep", out.timestep, 0, 1, true);
+  if (out.timestep < 1e-9) refuse("timestep: got " + number_text(out.timestep) + ", expected at least 1e-9 s");
+
+  // The law of contact, and its polygon.
+  out.contact = contact_law(o.contact, stepper);
+  if (o.friction_directions < 2 || o.friction_directions > max_facets / 2)
+    refuse("friction_directions: got " + std::to_string(o.friction_directions) + ", expected 2 to " +
+           std::to_string(max_facets / 2));
+  out.friction_directions = o.friction_directions;
+  out.inscribed_polygon = o.friction_polygon == "inscribed";
+  if (o.friction_polygon != "circumscribed" && o.friction_polygon != "inscribed")
+    refuse("friction_polygon: got \"" + o.friction_polygon + "\", expected \"circumscribed\" or \"inscribed\"");
+
+  // How errors are corrected, and what bounces.
+  check_range("tolerance", o.tolerance, 0, 1e-2, true);
+  check_range("baumgarte", o.baumgarte, 0, 1, false);
+  check_range("slop", o.slop, 0, 1, false);
+  check_range("max_correction_speed", o.max_correction_speed, 0, 1e6, true);
+  check_range("restitution_threshold", o.restitution_threshold, 0, 1e6, false);
+  check_least("max_iterations", o.max_iterations, 1);
+  out.baumgarte = o.baumgarte;
+  out.slop = o.slop;
+  out.max_correction_speed = o.max_correction_speed;
+  out.restitution_threshold = o.restitution_threshold;
+  return out;
+}
+
+/// The implicit spin is torque-free; implicit steppers know no other.
+bool torque_free_spin(const SimulatorOptions& o, StepperKind stepper) {
+  if (o.gyroscopic != "implicit" && o.gyroscopic != "explicit")
+    refuse("gyroscopic: got \"" + o.gyroscopic + "\", expected \"implicit\" or \"explicit\"");
+  if (o.gyroscopic == "explicit" && stepper != StepperKind::semi_implicit)
+    refuse("gyroscopic: got \"explicit\" with stepper \"" + o.stepper +
+           "\", expected \"implicit\": only the semi-implicit stepper knows another one");
+  return o.gyroscopic == "implicit";
+}
+
+/// Steps split at impacts.
+ImpactStepOptions impact_options(const SimulatorOptions& o) {
+  ImpactStepOptions out;
+  check_range("penetration_tolerance", o.penetration_tolerance, 0, 1, true);
+  check_least("max_impacts", o.max_impacts, 1);
+  if (o.continuous_collision && (o.gradient == "smoothed_step" || o.gradient == "approximate_bounce"))
+    refuse("gradient: \"" + o.gradient + "\" is not available with continuous_collision");
+  out.enabled = o.continuous_collision;
+  out.max_impacts = o.max_impacts;
+  out.penetration_tolerance = o.penetration_tolerance;
+  return out;
+}
+
+/// The method, and how far it goes.
+SolverSettings solver_settings(const SimulatorOptions& o, const ConstraintOptions& constraints) {
+  SolverSettings out;
+  out.method = solver_method(o.solver);
+  const bool boxed = constraints.contact == ContactLaw::pyramid && o.friction_directions == 2;
+  if (out.method == SolverMethod::dantzig && (!boxed || constraints.inscribed_polygon))
+    refuse(
+        "solver: \"dantzig\" solves boxed LCPs: it needs contact \"lcp\", friction_directions 2 and the circumscribed "
+        "polygon");
+  out.tolerance = o.tolerance;
+  out.max_iterations = o.max_iterations;
+  return out;
+}
+
+/// Which derivative a step returns.
+GradientOptions gradient_options(const SimulatorOptions& o) {
+  GradientOptions out;
+  out.mode = gradient_mode(o.gradient);
+  check_least("gradient_samples", o.gradient_samples, 1);
+  check_range("gradient_scale", o.gradient_scale, 0, 1, true);
+  check_range("tie_margin", o.tie_margin, 0, 1e6, false);
+  out.tie_margin = o.tie_margin;
+  out.samples = o.gradient_samples;
+  out.scale = o.gradient_scale;
+  out.seed = o.gradient_seed;
+  return out;
+}
+
+}  // namespace
+
+std::string number_text(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", value);
+  return text;
+}
+
+const char* contact_name(ContactLaw law) {
+  return law == ContactLaw::cone ? "ncp" : law == ContactLaw::pyramid ? "lcp" : "penalty";
+}
+
+StepOptions step_options(const Model& model, const SimulatorOptions& o) {
+  StepOptions out;
+  out.stepper = stepper_kind(o.stepper);
+  out.constraints = constraint_options(model, o, out.stepper);
+  out.torque_free_spin = torque_free_spin(o, out.stepper);
+  out.impacts = impact_options(o);
+  out.collision.stateless = !o.patches;
+  out.solver = solver_settings(o, out.constraints);
+  out.warm_start = o.warm_start;
+  out.gradient = gradient_options(o);
+  out.implicit = implicit_options(o);
+
+  // What does not go together, and what would have no effect.
+  check_implicit(model, o, out);
+  check_used(o, out);
+  return out;
+}
+
+std::shared_ptr<const Model> with_penalty_options(std::shared_ptr<const Model> model, SimulatorOptions& o) {
+  if (!model) refuse("model: got a null pointer");
+
+  // Hard contact has no stiffness.
+  if (contact_law(o.contact, stepper_kind(o.stepper)) != ContactLaw::penalty) {
+    const char* const why = ": has no influence here, it belongs to contact \"penalty\"; leave it out";
+    if (o.contact_stiffness) refuse(std::string("contact_stiffness") + why);
+    if (o.contact_damping) refuse(std::string("contact_damping") + why);
+    if (o.contact_friction_stiffness) refuse(std::string("contact_friction_stiffness") + why);
+    return model;
+  }
+
+  // Values of the options replace those of the model, and are used up.
+  const auto given = [](std::optional<double>& option, double now) { return std::exchange(option, {}).value_or(now); };
+  const PenaltyDefaults& own = model->penalty;
+  const PenaltyDefaults wanted{given(o.contact_stiffness, own.stiffness), given(o.contact_damping, own.damping),
+                               given(o.contact_friction_stiffness, own.friction_stiffness)};
+  checks::positive("contact_stiffness", wanted.stiffness);
+  checks::not_negative("contact_damping", wanted.damping);
+  checks::not_negative("contact_friction_stiffness", wanted.friction_stiffness);
+
+  // The model is shared where nothing changes.
+  if (wanted.stiffness == own.stiffness && wanted.damping == own.damping &&
+      wanted.friction_stiffness == own.friction_stiffness)
+    return model;
+  auto out = std::make_shared<Model>(*model);
+  out->penalty = wanted;
+  return out;
+}
+
+}  // namespace coulomb
