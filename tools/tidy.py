@@ -20,7 +20,8 @@ ROOMS = ["model", "dynamics", "collision", "parameters"]
 def program():
     """clang-tidy of this Python environment, else of the system, else None."""
     beside = pathlib.Path(sys.executable).parent / "clang-tidy"
-    return str(beside) if beside.is_file() else shutil.which("clang-tidy")
+    known = [beside, ROOT / ".venv" / "bin" / "clang-tidy"]
+    return next((str(path) for path in known if path.is_file()), shutil.which("clang-tidy"))
 
 
 def main():

@@ -27,7 +27,7 @@ sim = coulomb.Simulator(model)
 targets = torch.linspace(0.6, 1.2, 8, dtype=torch.float64)
 speed = torch.full((8,), 2.0, dtype=torch.float64, requires_grad=True)
 optimizer = torch.optim.Adam([speed], lr=0.05)
-for step in range(60):
+for _ in range(60):
     start = torch.nn.functional.pad(speed[:, None], (0, 5))  # v0 = (speed, 0, 0, 0, 0, 0)
     Q, _ = coulomb.torch.rollout(sim, q, start, steps=STEPS)
     loss = ((Q[:, -1, 0] - targets) ** 2).sum()
