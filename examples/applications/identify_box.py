@@ -230,6 +230,7 @@ def picture(fits, unseen, path):
             xticks=range(6),
             xticklabels=LABELS,
             xlim=(-0.6, 5.6),
+            xlabel="s: second moments of mass along the axes",
             ylabel="error [%]",
             title="What was found",
             ylim=(3e-3, 2e4),
