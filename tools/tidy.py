@@ -14,7 +14,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "release"
-ROOMS = ["model", "dynamics", "collision", "parameters"]
+ROOMS = ["model", "dynamics", "parameters"]
 
 
 def program():
