@@ -12,12 +12,18 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test bench bench-nimble sweep docs format install system cpp test-cpp test-python test-includes test-consumer test-wheel clean
+# Warnings of the compiler are errors in what is tested: make test WERROR=OFF for a compiler that knows others.
+WERROR ?= ON
+
+.PHONY: help demo test quick lint bench bench-nimble sweep docs format install system cpp test-cpp test-python test-includes test-consumer \
+  test-wheel clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo    a robot falls and stands; table and pictures (about five minutes the first time)"
 	@echo "make test    every test: C++, Python, dependency rule, citations, C++ consumer, clean wheel"
+	@echo "make quick   the tests that are quick, C++ and Python: two minutes after a build"
+	@echo "make lint    clang-format, ruff, clang-tidy, dependency rule, citations; changes nothing"
 	@echo "make bench   time per step and per Jacobian, beside MuJoCo and, where its wheel installs, Nimble"
 	@echo "make sweep   derivatives of random trees and scenes against differences; tests/gradient/random_*.md"
 	@echo "make docs    API pages in build/docs"
@@ -27,6 +33,11 @@ demo: install
 	$(VENV)/bin/coulomb demo
 
 test: test-includes test-cpp test-python test-consumer test-wheel
+
+# Tests without the marker `slow` (tests/README.md).
+quick: test-includes cpp install
+	ctest --test-dir $(RELEASE) --output-on-failure --no-tests=error --parallel $(JOBS) --label-exclude slow
+	$(PY) -m pytest tests -m "not slow" -n $(JOBS)
 
 bench: install
 	$(PY) benchmarks/run.py
@@ -49,10 +60,20 @@ docs: install
 	$(PY) -m pip install --quiet $$($(PY) tools/requirements.py docs)
 	$(PY) docs/pages.py build/docs
 
-format: $(VENV)/.installed
-	$(PY) -m pip install --quiet $$($(PY) tools/requirements.py format)
-	find src python tests examples -name '*.[ch]pp' | xargs $(VENV)/bin/clang-format -i
+format: $(VENV)/.lint
+	find $(CPP_FOLDERS) -name '*.[ch]pp' | xargs $(VENV)/bin/clang-format -i
 	$(VENV)/bin/ruff format . && $(VENV)/bin/ruff check --fix .
+
+# clang-tidy reads from build/release how files are compiled.
+lint: $(VENV)/.lint test-includes cpp
+	find $(CPP_FOLDERS) -name '*.[ch]pp' | xargs $(VENV)/bin/clang-format --dry-run --Werror
+	$(VENV)/bin/ruff format --check . && $(VENV)/bin/ruff check .
+	$(PY) tools/tidy.py --jobs $(JOBS)
+
+CPP_FOLDERS := src python tests examples
+$(VENV)/.lint: $(VENV)/.installed
+	$(PY) -m pip install --quiet $$($(PY) tools/requirements.py format)
+	@touch $@
 
 # --- what they stand on -------------------------------------------------------------------------------------------------------
 
@@ -81,7 +102,8 @@ $(NIMBLE)/.installed: $(VENV)/.installed
 
 # The library, its C++ tests, and an install prefix.
 cpp: $(VENV)/.installed
-	cmake --preset release -DPython_EXECUTABLE="$(CURDIR)/$(PY)" -DCMAKE_INSTALL_PREFIX="$(PREFIX)" --log-level=NOTICE
+	cmake --preset release -DPython_EXECUTABLE="$(CURDIR)/$(PY)" -DCMAKE_INSTALL_PREFIX="$(PREFIX)" -DCOULOMB_WERROR=$(WERROR) \
+	  --log-level=NOTICE
 	cmake --build $(RELEASE)
 	cmake --install $(RELEASE) > $(RELEASE)/install.log
 

@@ -2,7 +2,7 @@
 
 [Werling2021, tables II and III]. All five Jacobians: d(q1, v1) by q, v and joint forces. The three ways are timed in turns in one
 process, from Python, on the same states; differences call the same step. Central differences and Ridders get both rows of a column from one
-pair of steps, where Nimble's five times count every Jacobian apart. Worm and catapult are those of examples/nimble_common.py; half cheetah
+pair of steps, where Nimble's five times count every Jacobian apart. Worm and catapult are those of examples/papers/nimble/nimble_common.py; half cheetah
 and Atlas are the benchmark's robots (Nimble's are from its own files). The published times are another machine's: compare ratios.
 
     python benchmarks/nimble_table.py [--quick] [--models FOLDER]
@@ -19,7 +19,7 @@ from robots import find_robots
 
 import coulomb
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples" / "papers" / "nimble"))
 import nimble_common  # noqa: E402
 
 LAWS = ("ncp", "lcp")

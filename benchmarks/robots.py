@@ -7,7 +7,7 @@ MuJoCo simulates.
 
 from __future__ import annotations
 
-import re
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,9 +17,11 @@ import numpy as np
 import coulomb
 from coulomb.mjcf import compile_mjcf
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from scenes import robots as scenes  # noqa: E402
+
 ORDER = ["half_cheetah", "humanoid", "ur5", "go1", "h1", "atlas", "hopper"]
-NUM_STATES = 60
-FALLS = 3
 
 
 @dataclass
@@ -91,70 +93,17 @@ def _coulomb_model(mj):
 
 def _from_packages():
     loaders, missing = {}, []
-    try:
-        import gymnasium
-
-        assets = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets"
-        for name in ("half_cheetah", "humanoid", "hopper"):
-            loaders[name] = lambda name=name: _from_gymnasium(name, assets / f"{name}.xml")
-    except ImportError:
-        missing.append("half_cheetah, humanoid, hopper: pip install gymnasium")
-    from coulomb.demo import robot_path
-
-    urdfs = {
-        "ur5": ("ur_description/urdf/ur5_robot.urdf", False, (0.0, 0.0, 0.0)),
-        "go1": ("go1_description/urdf/go1.urdf", True, (0.0, 0.0, 0.45)),
-    }
-    for name, (relative, floating, position) in urdfs.items():
-        try:
-            path, packages = robot_path(relative)
-        except RuntimeError as error:
-            missing.append(f"{name}: {error}")
-            continue
-        loaders[name] = lambda a=(name, path, packages, floating, position): _from_urdf(*a)
+    for name in (*scenes.GYMNASIUM, "ur5", "go1"):
+        needed = scenes.missing(name)
+        if needed:
+            missing.append(f"{name}: {needed}")
+        else:
+            loaders[name] = lambda name=name: _from_package(name)
     return loaders, missing
 
 
-def _from_gymnasium(name, path):
-    # A margin makes contacts at a distance; without it both engines touch at the same time.
-    mj = compile_mjcf(re.sub(r'\smargin="[^"]*"', "", path.read_text()))
-    return Robot(name, "gymnasium", mj, _coulomb_model(mj), *_falling_states(mj))
-
-
-def _from_urdf(name, path, packages, floating, position):
-    from coulomb.mjcf_export import to_mjcf
-
-    scene = coulomb.Scene(timestep=2e-3)
-    scene.add_ground(friction=0.8)
-    scene.add_urdf(path, floating_base=floating, position=position, package_dirs=[packages], friction=0.8)
-    model = scene.build()
-    mj = compile_mjcf(to_mjcf(model, model.timestep))
-    return Robot(name, "example-robot-data", mj, model, *_falling_states(mj))
-
-
-def _falling_states(mj):
-    """States in contact, evenly spread over falls from random poses with zero control."""
-    random = np.random.default_rng(0)
-    mj.opt.integrator, mj.opt.solver = mujoco.mjtIntegrator.mjINT_EULER, mujoco.mjtSolver.mjSOL_NEWTON
-    data = mujoco.MjData(mj)
-    steps = int(round(1.5 / mj.opt.timestep))
-    q, v, w = [], [], []
-    for _ in range(FALLS):
-        mujoco.mj_resetData(mj, data)
-        velocity = random.normal(scale=0.3, size=mj.nv)
-        mujoco.mj_integratePos(mj, data.qpos, velocity, 1.0)  # a random pose about the neutral one
-        data.qvel[:] = velocity
-        found = []
-        for _ in range(steps):
-            state = data.qpos.copy(), data.qvel.copy(), data.qacc_warmstart.copy()
-            mujoco.mj_step(mj, data)
-            if data.ncon > 0:
-                found.append(state)
-        if not found:
-            continue
-        for i in np.linspace(0, len(found) - 1, min(NUM_STATES // FALLS, len(found))).astype(int):
-            for rows, row in zip((q, v, w), found[i]):
-                rows.append(row)
-    if not q:
-        raise RuntimeError("no state in contact in the simulated falls")
-    return np.array(q), np.array(v), np.array(w)
+def _from_package(name):
+    mj = scenes.in_mujoco(name)
+    source = "gymnasium" if name in scenes.GYMNASIUM else "example-robot-data"
+    model = _coulomb_model(mj) if name in scenes.GYMNASIUM else scenes.from_urdf(name)
+    return Robot(name, source, mj, model, *scenes.falling_states(mj))

@@ -2,6 +2,16 @@
 #
 # No -march: the binary runs on every x86-64, and units that see Eigen types must match the Pinocchio wheels (plain SSE2, 16-byte
 # alignment). Wider SIMD is chosen at load time, function by function (simd.hpp). No -ffast-math: NaN and Inf must stay detectable.
+#
+# What was compiled before comes from ccache where it is installed, unless a launcher was chosen.
+if(PROJECT_IS_TOP_LEVEL AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
+  find_program(CCACHE_PROGRAM ccache)
+  mark_as_advanced(CCACHE_PROGRAM)
+  if(CCACHE_PROGRAM)
+    set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE_PROGRAM}")
+  endif()
+endif()
+
 add_library(coulomb_flags INTERFACE)
 target_compile_features(coulomb_flags INTERFACE cxx_std_20)
 target_compile_options(coulomb_flags INTERFACE -fno-math-errno -Wall -Wextra -Wno-missing-field-initializers)
@@ -9,7 +19,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   target_compile_options(coulomb_flags INTERFACE -Wno-restrict)  # of "text" + std::string: GCC bug 105651
 endif()
 if(COULOMB_WERROR)
-  target_compile_options(coulomb_flags INTERFACE -Werror)
+  target_compile_options(coulomb_flags INTERFACE -Werror -Wno-error=reorder)
 endif()
 set(CMAKE_CXX_FLAGS_RELEASE "-O3 -DNDEBUG")
 set(CMAKE_CXX_EXTENSIONS OFF)

@@ -4,6 +4,9 @@ if(CMAKE_CXX_FLAGS MATCHES "sanitize")
   set(seconds_per_test 1200)
 endif()
 
+# More than some seconds: left out by `make quick`.
+set(slow_tests unit.collision.test_separation_bound unit.collision.test_shape_motion unit.stepping.test_first_impact_random)
+
 # coulomb_add_test(<file> <libraries>...)
 function(coulomb_add_test file)
   file(RELATIVE_PATH name "${CMAKE_CURRENT_SOURCE_DIR}/tests" "${file}")
@@ -16,6 +19,9 @@ function(coulomb_add_test file)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/tests")
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")
   set_tests_properties(${name} PROPERTIES TIMEOUT ${seconds_per_test})
+  if(name IN_LIST slow_tests)
+    set_tests_properties(${name} PROPERTIES LABELS slow)
+  endif()
 endfunction()
 
 file(GLOB unit_tests CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/tests/unit/*/test_*.cpp")

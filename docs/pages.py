@@ -8,8 +8,11 @@ import pathlib
 import sys
 
 import pdoc
+import pdoc.render
 
 import coulomb
+
+TEMPLATES = pathlib.Path(__file__).parent / "page_templates"
 
 
 def show_inherited(cls):
@@ -34,6 +37,7 @@ def main():
     show_inherited(coulomb.Scene)
     for name in ("torch", "jax", "morphology", "kinematics", "pictures", "mjcf_export"):
         show_if_installed(name)
+    pdoc.render.configure(template_directory=TEMPLATES)
     pdoc.pdoc("coulomb", output_directory=folder)
     print("open", folder / "index.html")
 

@@ -25,7 +25,7 @@ PLACES = [
     "CMakeLists.txt",
     "docs/**/*.md",
     "docs/**/*.py",
-    "examples/*.md",
+    "examples/**/*.md",
     "tests/**/*.md",
     "cmake/**/*.cmake",
 ]

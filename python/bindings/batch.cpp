@@ -9,8 +9,8 @@
 #include <stdexcept>
 
 #include "batch.hpp"
-#include "implicit_options.hpp"
 #include "outputs.hpp"
+#include "simulator_options.hpp"
 
 namespace coulomb::python {
 

@@ -12,6 +12,7 @@
 #include "coulomb/rollout/rollout_outputs.hpp"
 #include "linearization.hpp"
 #include "outputs.hpp"
+#include "substeps.hpp"
 
 namespace coulomb::python {
 
@@ -42,7 +43,9 @@ void run_interruptible(Batch& batch, Loop&& loop) {
 struct RolloutOut {
   nb::object batch;
   Array q, v, converged, iterations, residual;
-  BatchRollout rollout;
+  BatchRollout rollout;  ///< every step
+  int substeps = 1;
+  int rows() const { return rollout.steps / substeps; }  ///< T
   Batch& owner() const { return nb::cast<Batch&>(batch); }
 };
 
@@ -69,11 +72,12 @@ int number_of_steps(std::optional<int> steps, nb::handle U, nb::handle tau, nb::
 }
 
 RolloutOut run(nb::handle_t<Batch> self, nb::handle Q0, nb::handle V0, nb::handle U, std::optional<int> steps,
-               nb::handle tau, nb::handle fext, bool derivatives, std::optional<int> checkpoint_every,
-               std::optional<double> memory_budget, bool keep_factors) {
+               nb::handle tau, nb::handle fext, std::optional<std::int64_t> substeps, bool derivatives,
+               std::optional<int> checkpoint_every, std::optional<double> memory_budget, bool keep_factors) {
   Batch& batch = nb::cast<Batch&>(self);
   const Model& model = batch.model();
   const Py_ssize_t n = batch.n(), T = number_of_steps(steps, U, tau, fext);
+  const int count = substeps_of(substeps, T);
   const ArrayIn q_in(Q0, "Q0", {n, model.nq}), v_in(V0, "V0", {n, model.nv});
   const OptionalArray u_in(U, "U", {n, T, model.nu}), tau_in(tau, "tau", {n, T, model.nv}),
       fext_in(fext, "fext", {n, T, model.num_bodies, 6});
@@ -85,19 +89,39 @@ RolloutOut run(nb::handle_t<Batch> self, nb::handle Q0, nb::handle V0, nb::handl
         ("memory_budget: got " + std::to_string(*memory_budget) + ", expected a number of bytes, at least 1").c_str());
   const BatchRolloutOptions options{derivatives, checkpoint_every.value_or(0),
                                     static_cast<std::size_t>(memory_budget.value_or(0)), keep_factors};
+
+  // Inputs are checked before they are held, so that an error names a row that was given.
+  const auto rows = [&](const OptionalArray& given, const char* name, int width) {
+    if (count > 1 && given.data()) given.finite(name);
+    return held(given.data(), static_cast<std::size_t>(n), static_cast<std::size_t>(T), static_cast<std::size_t>(width),
+                count);
+  };
+  const Rows u_held = rows(u_in, "U", model.nu), tau_held = rows(tau_in, "tau", model.nv),
+             fext_held = rows(fext_in, "fext", 6 * model.num_bodies);
+
   RolloutOut out;
   out.batch = nb::borrow(self);
+  out.substeps = count;
   BatchTrajectories to;
-  to.q = new_array<double>({n, T + 1, model.nq}, "float64", out.q);
-  to.v = new_array<double>({n, T + 1, model.nv}, "float64", out.v);
-  to.converged = new_array<bool>({n, T}, "bool", out.converged);
-  to.iterations = new_array<int>({n, T}, "int32", out.iterations);
-  to.residual = new_array<double>({n, T}, "float64", out.residual);
-  const BatchRolloutInput input{q_in.data(),   v_in.data(),         u_in.data(),
-                                tau_in.data(), static_cast<int>(T), fext_in.data()};
+  const Py_ssize_t all = T * count;
+  to.q = new_array<double>({n, all + 1, model.nq}, "float64", out.q);
+  to.v = new_array<double>({n, all + 1, model.nv}, "float64", out.v);
+  to.converged = new_array<bool>({n, all}, "bool", out.converged);
+  to.iterations = new_array<int>({n, all}, "int32", out.iterations);
+  to.residual = new_array<double>({n, all}, "float64", out.residual);
+  const BatchRolloutInput input{q_in.data(),   v_in.data(),           u_held.data,
+                                tau_held.data, static_cast<int>(all), fext_held.data};
   run_interruptible(batch, [&](const Interrupted& interrupted) {
     return rollout(batch.simulator, input, options, to, out.rollout, interrupted);
   });
+  if (count == 1) return out;
+
+  const nb::object kept = of_substeps("of_rows")(out.q, out.v, out.converged, out.iterations, out.residual, count);
+  out.q = nb::borrow<Array>(kept[0]);
+  out.v = nb::borrow<Array>(kept[1]);
+  out.converged = nb::borrow<Array>(kept[2]);
+  out.iterations = nb::borrow<Array>(kept[3]);
+  out.residual = nb::borrow<Array>(kept[4]);
   return out;
 }
 
@@ -110,7 +134,7 @@ const Model& model_of(const RolloutOut& r) {
 void read_states(const RolloutOut& r, const OutputSet& set, double* to) {
   refuse_forces(set, "a rollout made with derivatives=False");
   Batch& batch = r.owner();
-  const Py_ssize_t n = batch.n(), states = r.rollout.steps + 1;
+  const Py_ssize_t n = batch.n(), states = r.rows() + 1;
   const int nq = batch.model().nq, nv = batch.model().nv;
   const ArrayIn q(r.q, "q", {n, states, nq}), v(r.v, "v", {n, states, nv});
   for (Py_ssize_t i = 0; i < n; ++i) {
@@ -125,37 +149,53 @@ void read_states(const RolloutOut& r, const OutputSet& set, double* to) {
 nb::object readings(const RolloutOut& r, nb::handle name) {
   const OutputSet set(model_of(r), output_names_of(name));
   nb::object out;
-  double* to = new_array<double>({r.owner().n(), r.rollout.steps + 1, set.size()}, "float64", out);
   if (r.rollout.environments.empty()) {
-    read_states(r, set, to);
+    read_states(r, set, new_array<double>({r.owner().n(), r.rows() + 1, set.size()}, "float64", out));
     return out;
   }
-  const Working working(r.owner());
-  read_outputs(r.owner().simulator, r.rollout, set, to);
-  return out;
+  double* to = new_array<double>({r.owner().n(), r.rollout.steps + 1, set.size()}, "float64", out);
+  {
+    const Working working(r.owner());
+    read_outputs(r.owner().simulator, r.rollout, set, to);
+  }
+  return r.substeps == 1 ? out : of_substeps("at_rows")(out, r.substeps);
 }
 
 RolloutCotangentOut reverse(const RolloutOut& r, nb::handle dQ, nb::handle dV, Names wrt, nb::handle outputs) {
   const bool wants_fext = take_fext(wrt);
   Batch& batch = r.owner();
   const Model& model = model_of(r);
-  const Py_ssize_t n = batch.n(), T = r.rollout.steps;
+  const Py_ssize_t n = batch.n(), T = r.rows(), all = r.rollout.steps;
   const OptionalArray q_in(dQ, "dQ", {n, T + 1, model.nv}), v_in(dV, "dV", {n, T + 1, model.nv});
   RolloutCotangentOut out;
   out.set = ParameterSet(model, wrt);
   BatchRolloutCotangent to;
   to.q0 = new_array<double>({n, model.nv}, "float64", out.q0);
   to.v0 = new_array<double>({n, model.nv}, "float64", out.v0);
-  to.u = new_array<double>({n, T, model.nu}, "float64", out.u);
-  to.tau = new_array<double>({n, T, model.nv}, "float64", out.tau);
+  to.u = new_array<double>({n, all, model.nu}, "float64", out.u);
+  to.tau = new_array<double>({n, all, model.nv}, "float64", out.tau);
   to.parameters = new_array<double>({n, out.set.size()}, "float64", out.columns);
   to.valid = new_array<bool>({n}, "bool", out.valid);
-  if (wants_fext) to.fext = new_array<double>({n, T, model.num_bodies, 6}, "float64", out.fext);
+  if (wants_fext) to.fext = new_array<double>({n, all, model.num_bodies, 6}, "float64", out.fext);
   const OutputWeights weights(model, outputs, T + 1, n);
+  if (r.substeps > 1 && q_in.data()) q_in.finite("dQ");
+  if (r.substeps > 1 && v_in.data()) v_in.finite("dV");
+  const auto spread_rows = [&](const double* x, int width) {
+    return spread(x, static_cast<std::size_t>(n), static_cast<std::size_t>(T + 1), static_cast<std::size_t>(width),
+                  r.substeps);
+  };
+  const Rows dq = spread_rows(q_in.data(), model.nv), dv = spread_rows(v_in.data(), model.nv),
+             dy = spread_rows(weights.values.data(), weights.set.tangent_size());
   run_interruptible(batch, [&](const Interrupted& interrupted) {
-    const TrajectoryCotangent from{q_in.data(), v_in.data(), &weights.set, weights.values.data()};
+    const TrajectoryCotangent from{dq.data, dv.data, &weights.set, dy.data};
     return vjp(batch.simulator, r.rollout, from, wrt, to, interrupted);
   });
+  if (r.substeps == 1) return out;
+
+  const nb::object summed = of_substeps("summed");
+  out.u = nb::borrow<Array>(summed(out.u, 1, r.substeps));
+  out.tau = nb::borrow<Array>(summed(out.tau, 1, r.substeps));
+  if (wants_fext) out.fext = summed(out.fext, 1, r.substeps);
   return out;
 }
 
@@ -163,10 +203,16 @@ nb::object forward(const RolloutOut& r, nb::handle dQ0, nb::handle dV0, nb::hand
                    std::optional<nb::dict> dparameters) {
   Batch& batch = r.owner();
   const Model& model = model_of(r);
-  const Py_ssize_t n = batch.n(), T = r.rollout.steps;
+  const Py_ssize_t n = batch.n(), T = r.rows(), all = r.rollout.steps;
   const OptionalArray q_in(dQ0, "dQ0", {n, model.nv}), v_in(dV0, "dV0", {n, model.nv}),
       u_in(dU, "dU", {n, T, model.nu}), tau_in(dtau, "dtau", {n, T, model.nv});
-  BatchRolloutTangent tangent{q_in.data(), v_in.data(), u_in.data(), tau_in.data(), {}, nullptr};
+  const auto held_rows = [&](const OptionalArray& given, const char* name, int width) {
+    if (r.substeps > 1 && given.data()) given.finite(name);
+    return held(given.data(), static_cast<std::size_t>(n), static_cast<std::size_t>(T), static_cast<std::size_t>(width),
+                r.substeps);
+  };
+  const Rows du = held_rows(u_in, "dU", model.nu), dt = held_rows(tau_in, "dtau", model.nv);
+  BatchRolloutTangent tangent{q_in.data(), v_in.data(), du.data, dt.data, {}, nullptr};
   const BatchParameters values = dparameters ? batch_parameters(*dparameters, static_cast<int>(n)) : BatchParameters{};
   for (const auto& [name, value] : values) {
     const auto size = static_cast<std::size_t>(ParameterSet(model, {name}).size()),
@@ -186,22 +232,26 @@ nb::object forward(const RolloutOut& r, nb::handle dQ0, nb::handle dV0, nb::hand
     }
   tangent.dparameters = rows.data();
   nb::object dq, dv, valid;
-  double* dq_out = new_array<double>({n, T + 1, model.nv}, "float64", dq);
-  double* dv_out = new_array<double>({n, T + 1, model.nv}, "float64", dv);
+  double* dq_out = new_array<double>({n, all + 1, model.nv}, "float64", dq);
+  double* dv_out = new_array<double>({n, all + 1, model.nv}, "float64", dv);
   bool* valid_out = new_array<bool>({n}, "bool", valid);
   run_interruptible(batch, [&](const Interrupted& interrupted) {
     return jvp(batch.simulator, r.rollout, tangent, dq_out, dv_out, valid_out, interrupted);
   });
-  return nb::make_tuple(dq, dv, valid);
+  if (r.substeps == 1) return nb::make_tuple(dq, dv, valid);
+  const nb::object at_rows = of_substeps("at_rows");
+  return nb::make_tuple(at_rows(dq, r.substeps), at_rows(dv, r.substeps), valid);
 }
 
 LinearizationOut matrices(const RolloutOut& r, const Names& wrt) {
   Batch& batch = r.owner();
   const bool two_states = batch.simulator.environment(0).options().stepper == "bdf2";
   LinearizationOut out(ParameterSet(model_of(r), wrt), model_of(r), two_states, r.rollout.steps, batch.n());
+  out.refuse_substeps(r.substeps);
   run_interruptible(batch, [&](const Interrupted& interrupted) {
     return linearize(batch.simulator, r.rollout, wrt, out.matrices, out.valid_data, interrupted);
   });
+  out.compose(r.substeps);
   return out;
 }
 
@@ -211,12 +261,14 @@ void bind_results(nb::module_& module) {
       .def("__repr__",
            [](const RolloutOut& r) {
              const int good = nb::cast<int>(r.converged.attr("all")(1).attr("sum")().attr("item")());
-             return "<BatchRollout: " + counted(static_cast<std::size_t>(r.rollout.steps), "step") + " of " +
+             return "<BatchRollout: " + counted(static_cast<std::size_t>(r.rows()), "step") +
+                    (r.substeps == 1 ? "" : " of " + std::to_string(r.substeps)) + " of " +
                     counted(static_cast<std::size_t>(r.owner().n()), "environment") + ", " + std::to_string(good) +
                     " of them converged>";
            })
       .def_prop_ro(
-          "steps", [](const RolloutOut& r) { return r.rollout.steps; }, "T")
+          "steps", [](const RolloutOut& r) { return r.rows(); }, "T")
+      .def_ro("substeps", &RolloutOut::substeps, "Steps for which each row of inputs was held.")
       .def_ro("q", &RolloutOut::q, "(n, T + 1, nq): Q0 first.")
       .def_ro("v", &RolloutOut::v, "(n, T + 1, nv): V0 first.")
       .def_prop_ro(
@@ -289,19 +341,22 @@ void bind_batch_rollout(nb::module_& module, nb::class_<Batch>& batch) {
   bind_results(module);
   batch.def(
       "rollout", &run, nb::arg("Q0"), nb::arg("V0"), nb::arg("U") = nb::none(), nb::kw_only(),
-      nb::arg("steps") = nb::none(), nb::arg("tau") = nb::none(), nb::arg("fext") = nb::none(),
+      nb::arg("steps") = nb::none(), nb::arg("tau") = nb::none(), nb::arg("fext") = nb::none(), nb::arg("substeps") = 1,
       nb::arg("derivatives") = true, nb::arg("checkpoint_every") = nb::none(), nb::arg("memory_budget") = nb::none(),
       nb::arg("keep_factors") = true,
       nb::sig("def rollout(self, Q0: numpy.typing.ArrayLike, V0: numpy.typing.ArrayLike, U: numpy.typing.ArrayLike | "
               "None = None, *, steps: int | None = None, tau: numpy.typing.ArrayLike | None = None, fext: "
-              "numpy.typing.ArrayLike | None = None, derivatives: bool = True, checkpoint_every: int | None = None, "
+              "numpy.typing.ArrayLike | None = None, substeps: int = 1, derivatives: bool = True, checkpoint_every: "
+              "int | None = None, "
               "memory_budget: float | None = None, keep_factors: bool = "
               "True) -> BatchRollout"),
       "T steps of every environment from (Q0, V0) under U (n, T, nu), tau (n, T, nv) and fext (n, T, num_bodies, 6), "
       "or "
       "`steps` steps "
       "without. Starts from "
-      "reset(). Returns a BatchRollout. derivatives=False keeps nothing for them. checkpoint_every: steps "
+      "reset(). Returns a BatchRollout. substeps: each row of U, tau and fext is held for so many steps, as in "
+      "Simulator.rollout; of iterations the sum, of residuals the largest. derivatives=False keeps nothing for them. "
+      "checkpoint_every: steps "
       "between checkpoints "
       "(default: the square root of T). memory_budget: bytes for what is kept of steps, of all environments together, "
       "so "

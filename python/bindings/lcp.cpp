@@ -73,6 +73,10 @@ void bind_lcp(nb::module_& module) {
   nb::class_<LcpDerivatives>(module, "LcpDerivatives",
                              "Derivatives of the x of solve_lcp with its classes held: the pseudo-inverse derivative "
                              "[Werling2021, section IV-C] where the clamped rows are dependent.")
+      .def("__repr__",
+           [](const LcpDerivatives& d) {
+             return "<LcpDerivatives: " + counted(static_cast<std::size_t>(d.size()), "row") + ">";
+           })
       .def_prop_ro(
           "dx_db", [](const LcpDerivatives& d) { return square(d.dx_db(), d.size()); },
           nb::sig("def dx_db(self) -> numpy.ndarray"), "(n, n)")

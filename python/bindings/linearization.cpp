@@ -5,6 +5,8 @@
 
 #include <stdexcept>
 
+#include "substeps.hpp"
+
 namespace coulomb::python {
 
 namespace {
@@ -41,6 +43,24 @@ LinearizationOut::LinearizationOut(const ParameterSet& parameters, const Model& 
   matrices.ambiguous = step_arrays<bool>(n, steps, {}, "bool", ambiguous);
   if (two_states) matrices.A_previous = step_arrays<double>(n, steps, {2 * nv, 2 * nv}, "float64", A_previous);
   if (n > 0) valid_data = new_array<bool>({n}, "bool", valid);
+}
+
+void LinearizationOut::refuse_substeps(int substeps) const {
+  if (substeps == 1 || A_previous.is_none()) return;
+  throw std::logic_error(
+      "linearize: a step of bdf2 depends on two states, so that of several substeps is no matrix A; take a rollout "
+      "without substeps");
+}
+
+void LinearizationOut::compose(int substeps) {
+  if (substeps == 1) return;
+  const nb::object rows = of_substeps("composed")(A, nb::make_tuple(B, B_tau, columns), ambiguous, substeps);
+  A = nb::borrow<Array>(rows[0]);
+  B = nb::borrow<Array>(rows[1]);
+  B_tau = nb::borrow<Array>(rows[2]);
+  columns = nb::borrow<Array>(rows[3]);
+  ambiguous = nb::borrow<Array>(rows[4]);
+  matrices = {};  // their elements are gone
 }
 
 void bind_linearization(nb::module_& module) {

@@ -10,6 +10,11 @@ namespace coulomb::python {
 struct LinearizationOut {
   LinearizationOut(const ParameterSet& set, const Model& model, bool two_states, Py_ssize_t steps, Py_ssize_t n = 0);
 
+  /// Throws if steps of this stepper cannot be chained.
+  void refuse_substeps(int substeps) const;
+  /// Of steps: becomes that of rows of inputs which are held for so many of them.
+  void compose(int substeps);
+
   Array A, B, B_tau, columns, ambiguous;
   nb::object valid = nb::none(), A_previous = nb::none();
   ParameterSet set;

@@ -286,7 +286,10 @@ void bind_extras(Class& cls) {
 }  // namespace
 
 std::string counted(std::size_t count, const char* noun) {
-  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+  std::string word = noun;
+  if (count == 1) return "1 " + word;
+  if (word.ends_with("y")) word.replace(word.size() - 1, 1, "ie");  // bodies, geometries
+  return std::to_string(count) + " " + word + "s";
 }
 
 std::string by_names(const std::vector<std::string>& names) {
@@ -296,10 +299,9 @@ std::string by_names(const std::vector<std::string>& names) {
 }
 
 std::string in_words(const Model& m) {
-  const int moved = m.num_bodies - 1;
-  return "<Model: " + std::to_string(moved) + (moved == 1 ? " body" : " bodies") + " and the world, nq " +
+  return "<Model: " + counted(static_cast<std::size_t>(m.num_bodies - 1), "body") + " and the world, nq " +
          std::to_string(m.nq) + ", nv " + std::to_string(m.nv) + ", nu " + std::to_string(m.nu) + ", " +
-         std::to_string(m.num_geometries) + (m.num_geometries == 1 ? " geometry>" : " geometries>");
+         counted(static_cast<std::size_t>(m.num_geometries), "geometry") + ">";
 }
 
 void bind_model(nb::module_& module) {

@@ -20,12 +20,20 @@
 #include "module.hpp"
 #include "one_call.hpp"
 #include "outputs.hpp"
+#include "substeps.hpp"
 
 namespace coulomb::python {
 
 namespace {
 
 using Names = std::vector<std::string>;
+
+/// What Python gets as a Rollout: its rows are the states at which inputs change.
+struct Trajectory {
+  Rollout all;  ///< every step
+  int substeps = 1;
+  int rows() const { return all.steps / substeps; }  ///< T
+};
 
 /// What a loop without the GIL calls after each step: now and then takes the GIL, lets KeyboardInterrupt through,
 /// reports progress.
@@ -102,16 +110,28 @@ int number_of_steps(std::optional<int> steps, const OptionalArray& u, const Opti
   return *steps;
 }
 
-Rollout run(Simulator& sim, nb::handle q0, nb::handle v0, nb::handle U, std::optional<int> steps, nb::handle tau,
-            nb::handle fext, std::optional<std::int64_t> checkpoint_every, std::optional<double> memory_budget,
-            bool keep_factors, nb::handle progress) {
+Trajectory run(Simulator& sim, nb::handle q0, nb::handle v0, nb::handle U, std::optional<int> steps, nb::handle tau,
+               nb::handle fext, std::optional<std::int64_t> substeps, std::optional<std::int64_t> checkpoint_every,
+               std::optional<double> memory_budget, bool keep_factors, nb::handle progress) {
   const Model& model = sim.model();
   const ArrayIn q_in(q0, "q0", {model.nq}), v_in(v0, "v0", {model.nv});
   const OptionalArray u_in(U, "U", {-1, model.nu}), tau_in(tau, "tau", {-1, model.nv}),
       fext_in(fext, "fext", {-1, model.num_bodies, 6});
-  RolloutInput input{q_in.data(), v_in.data(), u_in.data(), tau_in.data()};
-  input.steps = number_of_steps(steps, u_in, tau_in, fext_in);
-  input.fext = fext_in.data();
+  const int T = number_of_steps(steps, u_in, tau_in, fext_in), count = substeps_of(substeps, T);
+
+  // Inputs are checked before they are held, so that an error names a row that was given.
+  check_finite_rows("U", u_in.data(), T, model.nu);
+  check_finite_rows("tau", tau_in.data(), T, model.nv);
+  if (fext_in.data()) check_finite_wrenches(fext_in.data(), T, model.num_bodies);
+  const auto size = [](int number) { return static_cast<std::size_t>(number); };
+  const auto bodies = size(model.num_bodies);
+  const Rows u_held = held(u_in.data(), 1, size(T), size(model.nu), count);
+  const Rows tau_held = held(tau_in.data(), 1, size(T), size(model.nv), count);
+  const Rows fext_held = held(fext_in.data(), 1, size(T), 6 * bodies, count);
+
+  RolloutInput input{q_in.data(), v_in.data(), u_held.data, tau_held.data};
+  input.steps = T * count;
+  input.fext = fext_held.data;
   RolloutOptions options;
   options.checkpoint_every = positive("checkpoint_every", checkpoint_every);
   if (memory_budget) {
@@ -123,7 +143,7 @@ Rollout run(Simulator& sim, nb::handle q0, nb::handle v0, nb::handle U, std::opt
   }
   options.keep_factors = keep_factors;
   try {
-    return Watch(progress).run([&](const Progress& watch) { return rollout(sim, input, options, watch); });
+    return {Watch(progress).run([&](const Progress& watch) { return rollout(sim, input, options, watch); }), count};
   } catch (const std::bad_alloc&) {
     PyErr_SetString(PyExc_MemoryError, ("steps: the states of " + std::to_string(input.steps) +
                                         " steps do not fit into memory; call rollout in parts, or step")
@@ -140,25 +160,48 @@ Names parameters_of(const Names& wrt) {
   return out;
 }
 
-RolloutCotangent reverse(const Rollout& r, nb::handle dQ, nb::handle dV, const Names& wrt, nb::handle outputs,
+RolloutCotangent reverse(const Trajectory& t, nb::handle dQ, nb::handle dV, const Names& wrt, nb::handle outputs,
                          nb::handle progress) {
-  const OptionalArray q(dQ, "dQ", {r.steps + 1, r.model->nv}), v(dV, "dV", {r.steps + 1, r.model->nv});
+  const Model& model = *t.all.model;
+  const int T = t.rows();
+  const OptionalArray dq_in(dQ, "dQ", {T + 1, model.nv}), dv_in(dV, "dV", {T + 1, model.nv});
+  check_finite_rows("dQ", dq_in.data(), T + 1, model.nv);
+  check_finite_rows("dV", dv_in.data(), T + 1, model.nv);
   Names parameters = parameters_of(wrt);
   const bool wants_fext = take_fext(parameters);
-  const OutputWeights weights(*r.model, outputs, r.steps + 1);
-  return Watch(progress).run([&](const Progress& watch) {
-    return weights.values.empty()
-               ? vjp(r, q.data(), v.data(), parameters, watch, nullptr, wants_fext)
-               : vjp(r, {q.data(), v.data(), &weights.set, weights.values.data()}, parameters, watch, wants_fext);
+  const OutputWeights weights(model, outputs, T + 1);
+
+  const auto states = static_cast<std::size_t>(T + 1), nv = static_cast<std::size_t>(model.nv);
+  const Rows q = spread(dq_in.data(), 1, states, nv, t.substeps), v = spread(dv_in.data(), 1, states, nv, t.substeps);
+  const bool any = !weights.values.empty();
+  const Rows w = spread(any ? weights.values.data() : nullptr, 1, states,
+                        static_cast<std::size_t>(weights.set.tangent_size()), t.substeps);
+  RolloutCotangent g = Watch(progress).run([&](const Progress& watch) {
+    return any ? vjp(t.all, {q.data, v.data, &weights.set, w.data}, parameters, watch, wants_fext)
+               : vjp(t.all, q.data, v.data, parameters, watch, nullptr, wants_fext);
   });
+
+  const auto rows = static_cast<std::size_t>(T);
+  fold(g.u, rows, static_cast<std::size_t>(g.nu), t.substeps);
+  fold(g.tau, rows, static_cast<std::size_t>(g.nv), t.substeps);
+  if (g.wants_fext) fold(g.fext, rows, 6 * static_cast<std::size_t>(g.num_bodies), t.substeps);
+  g.steps = T;
+  return g;
 }
 
-nb::object forward(const Rollout& r, nb::handle dq0, nb::handle dv0, nb::handle dU, nb::handle dtau,
+nb::object forward(const Trajectory& trajectory, nb::handle dq0, nb::handle dv0, nb::handle dU, nb::handle dtau,
                    nb::handle dparameters, nb::handle progress) {
+  const Rollout& r = trajectory.all;
   const Model& model = *r.model;
-  const OptionalArray q(dq0, "dq0", {model.nv}), v(dv0, "dv0", {model.nv}), u(dU, "dU", {r.steps, model.nu}),
-      t(dtau, "dtau", {r.steps, model.nv});
-  RolloutTangent tangent{q.data(), v.data(), u.data(), t.data(), {}, {}};
+  const int T = trajectory.rows(), substeps = trajectory.substeps;
+  const OptionalArray q(dq0, "dq0", {model.nv}), v(dv0, "dv0", {model.nv}), u_in(dU, "dU", {T, model.nu}),
+      tau_in(dtau, "dtau", {T, model.nv});
+  check_finite_rows("dU", u_in.data(), T, model.nu);
+  check_finite_rows("dtau", tau_in.data(), T, model.nv);
+  const auto size = [](int number) { return static_cast<std::size_t>(number); };
+  const Rows u = held(u_in.data(), 1, size(T), size(model.nu), substeps);
+  const Rows tau = held(tau_in.data(), 1, size(T), size(model.nv), substeps);
+  RolloutTangent tangent{q.data(), v.data(), u.data, tau.data, {}, {}};
   if (!dparameters.is_none()) {
     if (!nb::isinstance<nb::dict>(dparameters))
       throw nb::type_error("dparameters: expected a dict of names and values");
@@ -175,14 +218,36 @@ nb::object forward(const Rollout& r, nb::handle dq0, nb::handle dv0, nb::handle 
   }
   ArrayOut q_out = new_array(r.steps + 1, model.nv), v_out = new_array(r.steps + 1, model.nv);
   Watch(progress).run([&](const Progress& watch) { jvp(r, tangent, q_out.data, v_out.data, watch); });
-  return nb::make_tuple(std::move(q_out.array), std::move(v_out.array));
+  if (substeps == 1) return nb::make_tuple(std::move(q_out.array), std::move(v_out.array));
+  const auto at_rows = [&](const ArrayOut& x) { return to_numpy(x.data, T + 1, model.nv, substeps * model.nv); };
+  return nb::make_tuple(at_rows(q_out), at_rows(v_out));
 }
 
-nb::object dense(const Rollout& r, const Names& wrt, bool all_states, nb::handle progress) {
+/// The Jacobian of the states at which inputs change, by the rows of the inputs.
+void keep_rows(RolloutJacobian& J, const Trajectory& t) {
+  const auto steps = static_cast<std::size_t>(t.all.steps), ld = static_cast<std::size_t>(J.ld);
+  for (auto& block : J.blocks) {
+    const std::size_t width = static_cast<std::size_t>(block.columns) * ld;
+    const bool of_steps = (block.name == "u" || block.name == "tau") && width > 0;
+    std::vector<double> kept;
+    for (int state = 0; state < J.states; state += t.substeps) {
+      const double* first = block.columns_T.data() + static_cast<std::size_t>(state) * width;
+      std::vector<double> columns(first, first + width);
+      if (of_steps) fold(columns, static_cast<std::size_t>(t.rows()), width / steps, t.substeps);
+      kept.insert(kept.end(), columns.begin(), columns.end());
+    }
+    if (of_steps) block.columns /= t.substeps;
+    block.columns_T = std::move(kept);
+  }
+  J.states = (J.states - 1) / t.substeps + 1;
+}
+
+nb::object dense(const Trajectory& t, const Names& wrt, bool all_states, nb::handle progress) {
   auto* J = new RolloutJacobian;
   const nb::capsule owner(J, [](void* p) noexcept { delete static_cast<RolloutJacobian*>(p); });
   try {
-    *J = Watch(progress).run([&](const Progress& watch) { return jacobian(r, wrt, all_states, watch); });
+    *J = Watch(progress).run([&](const Progress& watch) { return jacobian(t.all, wrt, all_states, watch); });
+    if (t.substeps > 1) keep_rows(*J, t);
   } catch (const std::bad_alloc&) {
     PyErr_SetString(PyExc_MemoryError,
                     "jacobian: its arrays do not fit into memory; all_states=False asks for the last state only");
@@ -262,46 +327,70 @@ void bind_cotangent(nb::module_& module) {
               "Number of steps whose derivative was ambiguous (StepDerivatives.ambiguous).");
 }
 
-nb::class_<Rollout> bind_trajectory(nb::module_& module) {
+/// One StepStatus per row: of the first of its steps that did not converge, or of the last.
+std::vector<StepStatus> status_of_rows(const Trajectory& t) {
+  if (t.substeps == 1) return t.all.status;
+  std::vector<StepStatus> out;
+  for (auto first = t.all.status.begin(); first != t.all.status.end(); first += t.substeps) {
+    const auto last = first + t.substeps - 1;
+    out.push_back(*std::find_if(first, last, [](const StepStatus& s) { return !s.converged; }));
+  }
+  return out;
+}
+
+nb::class_<Trajectory> bind_trajectory(nb::module_& module) {
   const auto rows = [](std::vector<double> Rollout::*member) {
     return [member](nb::handle self) {
-      const auto& r = nb::cast<const Rollout&>(self);
-      return view(r.*member, self, (r.*member).size() / (static_cast<std::size_t>(r.steps) + 1), true);
+      const auto& t = nb::cast<const Trajectory&>(self);
+      const std::vector<double>& x = t.all.*member;
+      const std::size_t width = x.size() / (static_cast<std::size_t>(t.all.steps) + 1);
+      const std::size_t shape[2] = {static_cast<std::size_t>(t.rows()) + 1, width};
+      const std::int64_t strides[2] = {static_cast<std::int64_t>(width) * t.substeps, 1};
+      return nb::cast(nb::ndarray<nb::numpy, const double>(x.data(), 2, shape, self, strides));
     };
   };
-  nb::class_<Rollout> cls(module, "Rollout", "A trajectory of T steps, with what its derivatives need.");
-  cls.def("__repr__", [](const Rollout& r) {
+  nb::class_<Trajectory> cls(module, "Rollout",
+                             "A trajectory of T steps, or of T rows of inputs held for `substeps` steps each, with "
+                             "what its derivatives need.");
+  cls.def("__repr__", [](const Trajectory& t) {
+    const Rollout& r = t.all;
     const auto wrong = [](const StepStatus& s) { return !s.converged; };
     const auto first = std::find_if(r.status.begin(), r.status.end(), wrong);
     const auto count = std::count_if(r.status.begin(), r.status.end(), wrong);
-    return "<Rollout: " + counted(static_cast<std::size_t>(r.steps), "step") +
+    return "<Rollout: " + counted(static_cast<std::size_t>(t.rows()), "step") +
+           (t.substeps == 1 ? "" : " of " + std::to_string(t.substeps)) +
            (count == 0 ? ", converged"
                        : ", " + std::to_string(count) + " not converged, the first is step " +
                              std::to_string(first - r.status.begin())) +
            ", of " + in_words(*r.model) + ">";
   });
-  cls.def_ro("steps", &Rollout::steps, "T")
+  cls.def_prop_ro("steps", &Trajectory::rows, "T")
+      .def_ro("substeps", &Trajectory::substeps, "Steps for which each row of inputs was held.")
       .def_prop_ro("q", rows(&Rollout::q), nb::sig("def q(self) -> numpy.ndarray"), "(T + 1, nq): q0 first.")
       .def_prop_ro("v", rows(&Rollout::v), nb::sig("def v(self) -> numpy.ndarray"), "(T + 1, nv): v0 first.")
-      .def_ro("status", &Rollout::status, "One StepStatus per step.")
-      .def_ro("converged", &Rollout::converged, "Every step converged.")
+      .def_prop_ro("status", &status_of_rows,
+                   "T times a StepStatus: of the first substep that did not converge, or of the last.")
       .def_prop_ro(
-          "model", [](const Rollout& r) { return std::const_pointer_cast<Model>(r.model); },
+          "converged", [](const Trajectory& t) { return t.all.converged; }, "Every step converged.")
+      .def_prop_ro(
+          "model", [](const Trajectory& t) { return std::const_pointer_cast<Model>(t.all.model); },
           "The Model that was simulated.")
       .def_prop_ro(
-          "checkpoint_every", [](const Rollout& r) { return r.checkpoints.every(); }, "Steps between two checkpoints.")
-      .def_prop_ro("memory", &Rollout::bytes,
-                   "Bytes of the states, inputs, checkpoints and what is kept of steps, and of the records of a vjp.");
+          "checkpoint_every", [](const Trajectory& t) { return t.all.checkpoints.every(); },
+          "Steps between two checkpoints.")
+      .def_prop_ro(
+          "memory", [](const Trajectory& t) { return t.all.bytes(); },
+          "Bytes of the states, inputs, checkpoints and what is kept of steps, and of the records of a vjp.");
   return cls;
 }
 
-void bind_products(nb::class_<Rollout>& cls) {
+void bind_products(nb::class_<Trajectory>& cls) {
   cls.def(
       "output",
-      [](const Rollout& r, nb::handle name) {
-        const OutputSet set(*r.model, output_names_of(name));
-        const std::vector<double> values = read_outputs(r, set);
-        return to_numpy(values.data(), r.steps + 1, set.size(), set.size());
+      [](const Trajectory& t, nb::handle name) {
+        const OutputSet set(*t.all.model, output_names_of(name));
+        const std::vector<double> values = read_outputs(t.all, set);
+        return to_numpy(values.data(), t.rows() + 1, set.size(), t.substeps * set.size());
       },
       nb::arg("name"), nb::sig("def output(self, name: str | list[str]) -> numpy.ndarray"),
       "(T + 1, size) readings at every state; of a list of names: side by side. Row t of a force is of the step "
@@ -345,13 +434,17 @@ void bind_products(nb::class_<Rollout>& cls) {
           "Errors as vjp.");
 }
 
-LinearizationOut matrices(const Rollout& r, const Names& wrt, nb::handle progress) {
-  LinearizationOut out(ParameterSet(*r.model, wrt), *r.model, r.step_options.stepper == StepperKind::bdf2, r.steps);
+LinearizationOut matrices(const Trajectory& t, const Names& wrt, nb::handle progress) {
+  const Rollout& r = t.all;
+  const bool two_states = r.step_options.stepper == StepperKind::bdf2;
+  LinearizationOut out(ParameterSet(*r.model, wrt), *r.model, two_states, r.steps);
+  out.refuse_substeps(t.substeps);
   Watch(progress).run([&](const Progress& watch) { linearize(r, wrt, out.matrices, watch); });
+  out.compose(t.substeps);
   return out;
 }
 
-void bind_matrices(nb::class_<Rollout>& cls) {
+void bind_matrices(nb::class_<Trajectory>& cls) {
   cls.def(
       "linearize", &matrices, nb::arg("wrt") = Names{}, nb::kw_only(), nb::arg("progress") = nb::none(),
       nb::sig("def linearize(self, wrt: list[str] = [], *, progress: bool | collections.abc.Callable[[int, int], "
@@ -366,24 +459,28 @@ void bind_matrices(nb::class_<Rollout>& cls) {
 
 void bind_rollout(nb::module_& module, nb::class_<SimulatorObject>& simulator) {
   bind_cotangent(module);
-  nb::class_<Rollout> trajectory = bind_trajectory(module);
+  nb::class_<Trajectory> trajectory = bind_trajectory(module);
   bind_products(trajectory);
   bind_linearization(module);
   bind_matrices(trajectory);
   simulator.def(
       "rollout", exclusive(&run), nb::arg("q0"), nb::arg("v0"), nb::arg("U") = nb::none(), nb::kw_only(),
-      nb::arg("steps") = nb::none(), nb::arg("tau") = nb::none(), nb::arg("fext") = nb::none(),
+      nb::arg("steps") = nb::none(), nb::arg("tau") = nb::none(), nb::arg("fext") = nb::none(), nb::arg("substeps") = 1,
       nb::arg("checkpoint_every") = nb::none(), nb::arg("memory_budget") = nb::none(), nb::arg("keep_factors") = true,
       nb::arg("progress") = nb::none(),
       nb::sig("def rollout(self, q0: numpy.typing.ArrayLike, v0: numpy.typing.ArrayLike, U: numpy.typing.ArrayLike | "
               "None = None, *, steps: int | None = None, tau: numpy.typing.ArrayLike | None = None, fext: "
-              "numpy.typing.ArrayLike | None = None, checkpoint_every: int | None = None, memory_budget: float | None "
+              "numpy.typing.ArrayLike | None = None, substeps: int = 1, checkpoint_every: int | None = None, "
+              "memory_budget: float | None "
               "= None, keep_factors: bool = True, progress: bool | "
               "collections.abc.Callable[[int, int], object] | None = None) -> Rollout"),
       "T steps from (q0, v0) under U (T, nu), extra joint forces tau (T, nv) and wrenches fext (T, num_bodies, 6) as "
       "Simulator.step, or `steps` steps without. "
       "Starts from reset(); afterwards status, contacts, output and derivatives are those of its last step. Returns a "
       "Rollout, which leaves the simulator alone.\n\n"
+      "substeps: each row of U, tau and fext is held for so many steps of the time step, and everything that the "
+      "Rollout "
+      "says is of the T + 1 states at which they change: a controller at 50 Hz on steps of 1 ms has substeps=20. "
       "checkpoint_every: steps between checkpoints of the memory that derivatives start from; a vjp keeps "
       "the records of as many steps. memory_budget: instead, bytes for the whole Rollout and its vjp "
       "(default: the states and 64 MB); contacts that come later may pass a tight one, Rollout.memory tells. "

@@ -1,10 +1,11 @@
-// Models and memories as bytes, for coulomb._saved: pickle, copy, files.
+// Models, scenes and memories as bytes, for coulomb._saved: pickle, copy, files.
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include "coulomb/archive.hpp"
 #include "coulomb/model/model_archive.hpp"
+#include "coulomb/model/scene_archive.hpp"
 #include "coulomb/stepping/memory_archive.hpp"
 #include "module.hpp"
 
@@ -31,6 +32,9 @@ void bind_archives(nb::module_& module) {
     for (const auto& model : load_models(view(archive))) out.push_back(std::const_pointer_cast<Model>(model));
     return out;
   });
+
+  module.def("_save_scene", [](const Scene& scene) { return to_bytes(save_scene(scene)); });
+  module.def("_load_scene", [](Scene& to, const nb::bytes& archive) { to = load_scene(view(archive)); });
 
   module.def("_save_memories",
              [](const std::vector<StepMemory>& memories) { return to_bytes(save_memories(memories)); });

@@ -222,6 +222,21 @@ void bind_loaders(nb::class_<Scene>& cls) {
       nb::arg("kd").none(), nb::arg("name"));
 }
 
+/// Counts, and the first bodies that stand by themselves: "<Scene: 13 bodies and the world, ...: trunk, box>".
+std::string scene_in_words(const Scene& scene) {
+  const SceneParts& parts = scene.parts();
+  std::string names;
+  int alone = 0;
+  for (const BodyPart& body : parts.bodies) {
+    if (body.parent != 0) continue;
+    ++alone;
+    if (alone <= 4) names += (alone == 1 ? ": " : ", ") + body.name;
+  }
+  return "<Scene: " + counted(parts.bodies.size() - 1, "body") + " and the world, " +
+         counted(parts.joints.size(), "joint") + ", " + counted(parts.actuators.size(), "actuator") + ", " +
+         counted(parts.geometries.size(), "geometry") + names + (alone > 4 ? ", ..." : "") + ">";
+}
+
 }  // namespace
 
 void bind_scene(nb::module_& module) {
@@ -234,7 +249,11 @@ void bind_scene(nb::module_& module) {
       .def_ro("num_joints", &SceneElement::num_joints, "Joints added.")
       .def_ro("first_geometry", &SceneElement::first_geometry, "Index into Model.geometry_names.")
       .def_ro("num_geometries", &SceneElement::num_geometries, "Geometries added.")
-      .def("__repr__", [](const SceneElement& element) { return "<" + element.name + ">"; });
+      .def("__repr__", [](const SceneElement& element) {
+        const auto count = [](int number, const char* noun) { return counted(static_cast<std::size_t>(number), noun); };
+        return "<SceneElement " + element.name + ": " + count(element.num_bodies, "body") + ", " +
+               count(element.num_joints, "joint") + ", " + count(element.num_geometries, "geometry") + ">";
+      });
 
   nb::class_<Scene> cls(module, "Scene");
   cls.def(
@@ -318,6 +337,9 @@ void bind_scene(nb::module_& module) {
       "What penalty contact knows of a geometry added before, a loaded robot's too: the arguments of the shapes, None "
       "leaves as it was. contact_points: (n, 3) m, in the geometry's frame.\n\nValueError: names the geometry or the "
       "argument; nothing is changed then.");
+  cls.def("__repr__", &scene_in_words);
+  cls.def(
+      "__reduce__", [](nb::handle self) { return reduced("scene", self); }, nb::sig("def __reduce__(self) -> tuple"));
   cls.def(
       "build", [](const Scene& scene) { return std::const_pointer_cast<Model>(scene.build()); },
       "Checks everything and returns the immutable Model.\n\nValueError: names what is wrong.");

@@ -11,10 +11,10 @@
 #include "arrays.hpp"
 #include "coulomb/solvers/contact_problem.hpp"
 #include "coulomb/stepping/step_outputs.hpp"
-#include "implicit_options.hpp"
 #include "module.hpp"
 #include "one_call.hpp"
 #include "outputs.hpp"
+#include "simulator_options.hpp"
 
 namespace coulomb::python {
 
@@ -65,41 +65,7 @@ StepCotangent vjp(Simulator& sim, nb::handle dq1, nb::handle dv1, std::vector<st
                       wants_fext);
 }
 
-SimulatorOptions options(std::optional<double> timestep, const std::string& contact, int friction_directions,
-                         const std::string& friction_polygon, const std::string& stepper, const std::string& solver,
-                         double tolerance, int max_iterations, double baumgarte, double slop,
-                         double max_correction_speed, double restitution_threshold, const std::string& gyroscopic,
-                         bool continuous_collision, int max_impacts, double penetration_tolerance, bool patches,
-                         bool warm_start, bool exclude_neutral_overlaps, const std::string& gradient,
-                         int gradient_samples, double gradient_scale, std::uint64_t gradient_seed) {
-  SimulatorOptions out;
-  if (timestep) {
-    if (*timestep == 0) throw std::invalid_argument("timestep: got 0, expected a positive number of seconds");
-    out.timestep = *timestep;
-  }
-  out.contact = contact;
-  out.friction_directions = friction_directions, out.friction_polygon = friction_polygon;
-  out.stepper = stepper;
-  out.solver = solver == "auto" ? "automatic" : solver;
-  out.tolerance = tolerance;
-  out.max_iterations = max_iterations;
-  out.baumgarte = baumgarte;
-  out.slop = slop;
-  out.max_correction_speed = max_correction_speed;
-  out.restitution_threshold = restitution_threshold;
-  out.gyroscopic = gyroscopic;
-  out.continuous_collision = continuous_collision, out.max_impacts = max_impacts;
-  out.penetration_tolerance = penetration_tolerance;
-  out.patches = patches;
-  out.warm_start = warm_start;
-  out.exclude_neutral_overlaps = exclude_neutral_overlaps;
-  out.gradient = gradient, out.gradient_samples = gradient_samples;
-  out.gradient_scale = gradient_scale, out.gradient_seed = gradient_seed;
-  return out;
-}
-
 nb::class_<SimulatorObject> bind_simulator(nb::module_& module) {
-  const SimulatorOptions defaults;
   nb::class_<StepMemory>(module, "StepMemory",
                          "What steps carry on: contact features and impulses. Opaque; see Simulator.memory. Can be "
                          "pickled.")
@@ -114,80 +80,12 @@ nb::class_<SimulatorObject> bind_simulator(nb::module_& module) {
       "time: while a rollout runs, others from another thread or from its progress= are a RuntimeError.");
   cls.def(
       "__init__",
-      [](SimulatorObject* self, std::shared_ptr<Model> model, std::optional<double> timestep,
-         const std::string& contact, int friction_directions, const std::string& friction_polygon,
-         const std::string& stepper, const std::string& solver, double tolerance, int max_iterations, double baumgarte,
-         double slop, double max_correction_speed, double restitution_threshold, const std::string& gyroscopic,
-         bool continuous_collision, int max_impacts, double penetration_tolerance, bool patches, bool warm_start,
-         bool exclude_neutral_overlaps, const std::string& gradient, int gradient_samples, double gradient_scale,
-         std::uint64_t gradient_seed, const nb::kwargs& more) {
-        SimulatorOptions all =
-            options(timestep, contact, friction_directions, friction_polygon, stepper, solver, tolerance,
-                    max_iterations, baumgarte, slop, max_correction_speed, restitution_threshold, gyroscopic,
-                    continuous_collision, max_impacts, penetration_tolerance, patches, warm_start,
-                    exclude_neutral_overlaps, gradient, gradient_samples, gradient_scale, gradient_seed);
-        set_implicit_options(more, all);
-        new (self) SimulatorObject(std::move(model), std::move(all));
+      [](SimulatorObject* self, std::shared_ptr<Model> model, nb::handle timestep, nb::kwargs options) {
+        options["timestep"] = timestep;
+        new (self) SimulatorObject(std::move(model), options_of(options));
       },
-      nb::arg("model"), nb::arg("timestep") = nb::none(), nb::kw_only(), nb::arg("contact") = defaults.contact,
-      nb::arg("friction_directions") = defaults.friction_directions,
-      nb::arg("friction_polygon") = defaults.friction_polygon, nb::arg("stepper") = defaults.stepper,
-      nb::arg("solver") = "auto", nb::arg("tolerance") = defaults.tolerance,
-      nb::arg("max_iterations") = defaults.max_iterations, nb::arg("baumgarte") = defaults.baumgarte,
-      nb::arg("slop") = defaults.slop, nb::arg("max_correction_speed") = defaults.max_correction_speed,
-      nb::arg("restitution_threshold") = defaults.restitution_threshold, nb::arg("gyroscopic") = defaults.gyroscopic,
-      nb::arg("continuous_collision") = defaults.continuous_collision, nb::arg("max_impacts") = defaults.max_impacts,
-      nb::arg("penetration_tolerance") = defaults.penetration_tolerance, nb::arg("patches") = defaults.patches,
-      nb::arg("warm_start") = defaults.warm_start,
-      nb::arg("exclude_neutral_overlaps") = defaults.exclude_neutral_overlaps, nb::arg("gradient") = defaults.gradient,
-      nb::arg("gradient_samples") = defaults.gradient_samples, nb::arg("gradient_scale") = defaults.gradient_scale,
-      nb::arg("gradient_seed") = defaults.gradient_seed, nb::arg("implicit"),
-      "Options, by what they belong to. One that has no influence on the simulator that is asked for is refused by "
-      "name, "
-      "unless it is as it is by default; `options` of a simulator are all of them.\n\n"
-      "- timestep: s, in (0, 1] (default: the model's).\n"
-      "- contact: 'ncp', the exact Coulomb cone; 'lcp', pyramids; 'penalty', springs and dampers. 'auto': 'ncp', with "
-      "an "
-      "implicit stepper 'penalty'.\n"
-      "- stepper: 'semi_implicit', or 'bdf1', 'bdf2' (docs/implicit.md).\n"
-      "- exclude_neutral_overlaps: leave out pairs of one robot's own geometries that overlap in its neutral pose. "
-      "patches: keep manifold points from step to step. warm_start: start the solver from the step before.\n\n"
-      "Of hard contact ('ncp', 'lcp'):\n\n"
-      "- solver: 'auto', the problem with a small compliance (docs/theory.md) by Newton's method or an interior point; "
-      "or "
-      "one method on the problem as it is: 'ac_lm', 'admm', 'pgs' or, with 'lcp' and 2 directions, 'dantzig', with "
-      "max_iterations as its budget. tolerance: scaled residual.\n"
-      "- baumgarte: share of a position error removed per step, [0, 1]. slop: m, rad that it leaves alone. "
-      "max_correction_speed: m/s, rad/s.\n"
-      "- restitution_threshold: m/s, slower approaches do not bounce.\n"
-      "- gyroscopic: 'implicit', what free and ball joints carry turns torque-free through the step and keeps its "
-      "energy, or 'explicit', the torque at the start of the step (MuJoCo's Euler; gains energy).\n"
-      "- friction_directions: of 'lcp', 2 to 16; the polygon has twice as many sides and is 'circumscribed' (2 "
-      "directions: "
-      "the boxed LCP) or 'inscribed' (friction_polygon; docs/lcp.md).\n"
-      "- continuous_collision: split steps at impacts, so that nothing passes through anything (docs/impacts.md). "
-      "max_impacts: of one step, more lose their restitution. penetration_tolerance: m, how deep touching bodies may "
-      "sink "
-      "then.\n\n"
-      "Of contact 'penalty' and implicit steppers, as further keywords:\n\n"
-      "- contact_stiffness: N/m, contact_damping: N s/m^2, contact_friction_stiffness: N s/m: where geometries say "
-      "nothing "
-      "(default: the model's; docs/penalty.md).\n"
-      "- limit_stiffness (1e4), limit_damping (1e3): N/m, N s/m^2 or N m/rad, N m s/rad^2. equality_stiffness (1e6), "
-      "equality_damping (1e3): N/m, N s/m or N m/rad, N m s/rad. dry_friction_velocity (1e-3): m/s, rad/s, from where "
-      "on "
-      "dry friction has its full force, about.\n"
-      "- newton_iterations (50): of one solve. newton_halvings (8): how often a step may be halved.\n\n"
-      "Of derivatives (docs/conventions.md):\n\n"
-      "- gradient: 'exact', 'complementarity_aware' (vjp: at ties the side with the larger gradient; tie_margin "
-      "(1e-6): "
-      "what is one, Contact.margin), 'approximate_bounce' (positions through elastic impacts, Nimble), "
-      "'smoothed_collision' (contacts move as on average over perturbed poses) or 'smoothed_step' (Jacobian averaged "
-      "over "
-      "perturbed states).\n"
-      "- gradient_samples, gradient_scale (standard deviation: m, rad, m/s, rad/s), gradient_seed: of the smoothed "
-      "ones."
-      "\n\nValueError names the option and its value, TypeError an option that is unknown or of the wrong type.");
+      nb::arg("model"), nb::arg("timestep") = nb::none(), nb::arg("options"), nb::sig(signature_of_options().c_str()),
+      words_on_options().c_str());
   cls.def("step", exclusive(&step), nb::arg("q"), nb::arg("v"), nb::arg("u") = nb::none(), nb::arg("tau") = nb::none(),
           nb::arg("fext") = nb::none(),
           nb::sig("def step(self, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, u: numpy.typing.ArrayLike | "
@@ -278,38 +176,10 @@ nb::class_<SimulatorObject> bind_simulator(nb::module_& module) {
 
 }  // namespace
 
-nb::dict keywords_of(const SimulatorOptions& options) {
-  nb::dict out;
-  out["timestep"] = options.timestep > 0 ? nb::cast(options.timestep) : nb::none();
-  out["contact"] = options.contact;
-  out["friction_directions"] = options.friction_directions;
-  out["friction_polygon"] = options.friction_polygon;
-  out["stepper"] = options.stepper;
-  out["solver"] = options.solver == "automatic" ? std::string("auto") : options.solver;
-  out["tolerance"] = options.tolerance;
-  out["max_iterations"] = options.max_iterations;
-  out["baumgarte"] = options.baumgarte;
-  out["slop"] = options.slop;
-  out["max_correction_speed"] = options.max_correction_speed;
-  out["restitution_threshold"] = options.restitution_threshold;
-  out["gyroscopic"] = options.gyroscopic;
-  out["continuous_collision"] = options.continuous_collision;
-  out["max_impacts"] = options.max_impacts;
-  out["penetration_tolerance"] = options.penetration_tolerance;
-  out["patches"] = options.patches;
-  out["warm_start"] = options.warm_start;
-  out["exclude_neutral_overlaps"] = options.exclude_neutral_overlaps;
-  out["gradient"] = options.gradient;
-  out["gradient_samples"] = options.gradient_samples;
-  out["gradient_scale"] = options.gradient_scale;
-  out["gradient_seed"] = options.gradient_seed;
-  store_implicit_options(options, out);
-  return out;
-}
-
 void bind_stepping(nb::module_& module) {
   nb::class_<StepDerivatives> derivatives = bind_derivatives(module);
   bind_reports(module);
+  bind_simulator_options(module);
   nb::class_<SimulatorObject> simulator = bind_simulator(module);
   bind_step_outputs(derivatives, simulator);
 }

@@ -69,6 +69,13 @@ def unknown_name(name, known):
     return f"there is no argument '{name}'; {advice}"
 
 
+def wrong_value(name, value, annotation):
+    """The message for a keyword's value that is not of its type, "float | None"."""
+    annotation = ast.parse(annotation, mode="eval").body
+    expected = _misfit(annotation, value) or _expected(annotation)
+    return f"{name}: got {_told(value)}, expected {expected}{_advice(name, annotation, value)}"
+
+
 def not_an_array(name, value, error):
     """The message for an argument that numpy cannot read."""
     package = type(value).__module__.split(".")[0]

@@ -1,6 +1,6 @@
-"""Models, memories, simulators and batches as bytes: what pickle, copy, Model.save and coulomb.load use.
+"""Models, scenes, memories, simulators and batches as bytes: what pickle, copy, Model.save and coulomb.load use.
 
-The bytes of models and memories are archives of the core (src/coulomb/archive.hpp), with a format and a checksum of their own; what is
+The bytes of models, scenes and memories are archives of the core (src/coulomb/archive.hpp), with a format and a checksum of their own; what is
 written here around them has FORMAT. Functions of this module are named in pickles: they keep their names.
 """
 
@@ -19,6 +19,17 @@ def reduce_model(model):
 
 def model_of(archive):
     return _core._load_models(archive)[0]
+
+
+def reduce_scene(scene):
+    return scene_of, (type(scene), _core._save_scene(scene)), getattr(scene, "__dict__", None)
+
+
+def scene_of(cls, archive):
+    scene = cls.__new__(cls)
+    _core.Scene.__init__(scene)
+    _core._load_scene(scene, archive)
+    return scene
 
 
 def reduce_memory(memory):

@@ -85,13 +85,15 @@ def rollout(
     steps=None,
     tau=None,
     fext=None,
+    substeps=1,
     outputs=None,
     return_status=False,
 ):
     """A trajectory: Q (..., T + 1, nq), V (..., T + 1, nv), the initial state first; differentiable in every array.
 
     q0 (..., nq), v0 (..., nv), controls U (..., T, nu), joint forces tau (..., T, nv), wrenches on bodies fext (..., T,
-    num_bodies, 6); None: zero, for `steps` steps. parameters: as in step. outputs: as in step; a further result (..., T + 1,
+    num_bodies, 6); None: zero, for `steps` steps. substeps: each row of U, tau and fext is held
+    for so many steps, as in Simulator.rollout. parameters: as in step. outputs: as in step; a further result (..., T + 1,
     size): at every state, or of a force in the step that ends there, zero in the first row. return_status: a last result,
     bool (..., T): each step converged.
 
@@ -99,6 +101,7 @@ def rollout(
     it.
     """
     f = functional(sim)
+    substeps = f.number_of_substeps(substeps)
     more = {"U": U, "tau": tau, "fext": fext}
     steps = f.number_of_steps(steps, {name: jnp.shape(value) for name, value in more.items() if value is not None})
     given = {"q0": (q0, (f.model.nq,)), "v0": (v0, (f.model.nv,))}
@@ -107,7 +110,14 @@ def rollout(
     names, rows = _arguments(f, given, parameters)
     readings = None if outputs is None else f.output_names(outputs, of_steps=True)[1]
     inputs = tuple({"q0": "q", "v0": "v", "U": "u"}.get(name, name) for name in given)
+    if substeps > 1:
+        axes = {name: -len(shapes[name]) for name in given if name in shapes}
+        held = [jnp.repeat(row, substeps, axis=axes[name]) if name in axes else row for name, row in zip(given, rows)]
+        rows = held + rows[len(held) :]
     Q, V, converged, *Y = _rollout(f, _Call(inputs, names, readings), *rows)
+    if substeps > 1:
+        Q, V, *Y = (x[..., ::substeps, :] for x in (Q, V, *Y))
+        converged = converged.reshape(*converged.shape[:-1], steps, substeps).min(-1)
     return (Q, V, *Y, *([converged > 0.5] if return_status else []))
 
 

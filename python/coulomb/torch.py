@@ -64,13 +64,15 @@ def rollout(
     steps=None,
     tau=None,
     fext=None,
+    substeps=1,
     outputs=None,
     return_status=False,
 ):
     """A trajectory: Q (..., T + 1, nq), V (..., T + 1, nv), the initial state first; differentiable in every tensor.
 
     q0 (..., nq), v0 (..., nv), controls U (..., T, nu), joint forces tau (..., T, nv), wrenches on bodies fext (..., T,
-    num_bodies, 6); None: zero, for `steps` steps. parameters: as in step. outputs: as in step; a further result (..., T + 1,
+    num_bodies, 6); None: zero, for `steps` steps. substeps: each row of U, tau and fext is held
+    for so many steps, as in Simulator.rollout. parameters: as in step. outputs: as in step; a further result (..., T + 1,
     size): at every state, or of a force in the step that ends there, zero in the first row. return_status: a last result,
     bool (..., T): each step converged. Gradients by one sweep backward over the trajectory.
 
@@ -78,13 +80,18 @@ def rollout(
     """
     _refuse_transforms("coulomb.torch.rollout")
     f = functional(sim)
+    substeps = f.number_of_substeps(substeps)
     given = {"U": U, "tau": tau, "fext": fext}
     given = {name: None if value is None else _tensor(name, value) for name, value in given.items()}
     steps = f.number_of_steps(steps, {name: tuple(t.shape) for name, t in given.items() if t is not None})
     sizes = {"q0": (f.model.nq,), "v0": (f.model.nv,), **f.step_shapes(steps)}
     call = _Arguments(sim, {"q0": q0, "v0": v0, **given}, sizes, parameters)
     readings = None if outputs is None else f.output_names(outputs, of_steps=True)[1]
-    results = _Rollout.apply(call.functional, call.names, steps, readings, return_status, *call.rows)
+    rows = [_held(row, 1, substeps) if k in (2, 3, 4) else row for k, row in enumerate(call.rows)]  # U, tau, fext
+    results = _Rollout.apply(call.functional, call.names, steps * substeps, readings, return_status, *rows)
+    results = [result[:, ::substeps] for result in results[: 2 + bool(readings)]] + [
+        result.reshape(len(result), steps, substeps).all(-1) for result in results[2 + bool(readings) :]
+    ]
     return tuple(call.shaped(result) for result in results)
 
 
@@ -113,6 +120,11 @@ def _refuse_transforms(name):
     active = getattr(torch._C, "_are_functorch_transforms_active", None)
     if active is not None and active():
         raise RuntimeError(f"{name}: {_NO_TRANSFORMS}")
+
+
+def _held(tensor, axis, substeps):
+    """Every row for so many steps."""
+    return tensor if tensor is None or substeps == 1 else tensor.repeat_interleave(substeps, axis)
 
 
 def _tensor(name, value):

@@ -104,8 +104,6 @@ def test_solvers_agree(solver):
 
 @pytest.mark.parametrize("name", robots.NAMES)
 def test_robots_agree_with_the_cone_where_nothing_slides(name):
-    if robots.folder() is None:
-        pytest.skip("no folder of robots (COULOMB_ROBOTS)")
     model, qs, vs = robots.load(name)
     cone, boxed, by_pivots = (
         coulomb.Simulator(model, **options)

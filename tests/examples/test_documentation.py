@@ -1,6 +1,7 @@
 """Every block of code of README.md and docs/**/*.md runs as printed: the Python blocks of a page one after the other in one namespace, README's
 C++ and CMake as one small project."""
 
+import importlib.util
 import pathlib
 import re
 import shutil
@@ -45,6 +46,13 @@ def test_python_runs_as_printed(page, tmp_path, monkeypatch):
     finally:
         if "jax" in namespace:
             namespace["jax"].config.update("jax_enable_x64", bool(doubles_before))
+
+
+def test_the_page_of_options_is_that_of_the_table():
+    spec = importlib.util.spec_from_file_location("options_table", ROOT / "docs" / "options_table.py")
+    options_table = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(options_table)
+    assert options_table.PAGE.read_text() == options_table.page(), "run docs/options_table.py"
 
 
 def test_readme_says_what_is_so(tmp_path, monkeypatch):

@@ -35,45 +35,45 @@ def model_file(tmp_path):
 
 
 NEEDS = {
-    "nimble_cartpole.py": "casadi",
-    "nimble_double_pendulum.py": "casadi",
-    "torch_throw.py": "torch",
+    "papers/nimble/cartpole.py": "casadi",
+    "papers/nimble/double_pendulum.py": "casadi",
+    "applications/torch_throw.py": "torch",
+    "first_steps/08_batches_and_torch.py": "torch",
 }
-PICTURES = {
-    "codesign_assemble.py": 1,
-    "codesign_finger_flick.py": 1,
-    "codesign_finger_flip.py": 1,
-    "codesign_finger_reach.py": 1,
-    "codesign_rotate_cube.py": 1,
-    "design_go1.py": 1,
-    "design_hopper.py": 1,
-    "identify_box.py": 1,
-    "identify_ur5.py": 1,
-    "jade_bowling.py": 1,
-    "jade_cube_hits_cube.py": 1,
-    "jade_gripper.py": 1,
-    "jade_prisms.py": 1,
-    "jade_two_balls.py": 1,
-    "nimble_atlas.py": 1,
-    "nimble_cartpole.py": 1,
-    "nimble_catapult.py": 1,
-    "nimble_double_pendulum.py": 1,
-    "nimble_drone.py": 1,
-    "nimble_jumpworm.py": 1,
-    "simple_cube_estimation.py": 4,  # sliding and thrown, velocity and impulse
-    "simple_inverse_dynamics.py": 1,  # convergence; --quick draws no robots
-    "torch_throw.py": 1,
+PICTURES = {  # one, if not said
+    "papers/simple/cube_estimation.py": 4,  # sliding and thrown, velocity and impulse
 }
-
-
-@pytest.mark.parametrize(
-    "name", sorted(path.name for path in (ROOT / "examples").glob("*.py") if not path.stem.endswith("_common"))
+EXAMPLES = ROOT / "examples"
+FIRST_STEPS = sorted(path.relative_to(EXAMPLES).as_posix() for path in (EXAMPLES / "first_steps").glob("*.py"))
+PROGRAMS = sorted(
+    path.relative_to(EXAMPLES).as_posix()
+    for folder in ("papers", "applications")
+    for path in (EXAMPLES / folder).rglob("*.py")
+    if not path.stem.endswith("_common")
 )
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_example(name, tmp_path):
     if name in NEEDS:
         pytest.importorskip(NEEDS[name])
-    run([ROOT / "examples" / name, "--quick", "--output", tmp_path / "plots"], tmp_path)
-    assert len(list((tmp_path / "plots").glob("*.png"))) == PICTURES[name]
+    run([EXAMPLES / name, "--quick", "--output", tmp_path / "plots"], tmp_path)
+    assert len(list((tmp_path / "plots").glob("*.png"))) == PICTURES.get(name, 1)
+
+
+@pytest.mark.parametrize("name", FIRST_STEPS)
+def test_first_step(name, tmp_path):
+    if name in NEEDS:
+        pytest.importorskip(NEEDS[name])
+    text = (EXAMPLES / name).read_text()
+    assert text.count("\n") <= 40 and "assert " in text
+    assert run([EXAMPLES / name], tmp_path).strip(), "says nothing"
+
+
+def test_the_page_lists_every_program():
+    page = (EXAMPLES / "README.md").read_text()
+    missing = [name for name in (*FIRST_STEPS, *PROGRAMS) if f"`{name}`" not in page]
+    assert len(FIRST_STEPS) == 8 and len(PROGRAMS) == 23 and not missing
 
 
 def test_demo(tmp_path):

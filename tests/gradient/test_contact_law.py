@@ -77,8 +77,6 @@ def test_contacts_that_bounce():
 
 @pytest.mark.parametrize("name", robots.NAMES)
 def test_contacts_of_robots(name):
-    if robots.folder() is None:
-        pytest.skip("no folder of robots (COULOMB_ROBOTS)")
     model, qs, vs = robots.load(name)
     sim = coulomb.Simulator(model, baumgarte=0)
     for k in range(0, len(qs), 6):

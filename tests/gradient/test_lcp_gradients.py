@@ -18,6 +18,7 @@ from scenes.trajectories import TRAJECTORIES
 from scenes.wedges import polygon, solved_or_proved
 
 Simulator = coulomb.Simulator
+TOUCHING = [build for build in CONTACT_SCENES if build.__name__ not in ("joint_at_limit", "equalities")]
 
 
 @pytest.fixture(params=[{}, {"friction_directions": 3, "friction_polygon": "inscribed"}], ids=["boxed", "hexagon"])
@@ -28,6 +29,7 @@ def lcp(request, monkeypatch):
         return Simulator(model, *args, contact="lcp", **request.param, **options)
 
     monkeypatch.setattr(coulomb, "Simulator", simulator)
+    simulator.law = str(request.param)
     return simulator
 
 
@@ -85,7 +87,7 @@ def test_law_in_scenes(lcp, build):
 
 @pytest.mark.parametrize("build", test_parameters.BUILDS, ids=lambda f: f.__name__)
 def test_parameters_of_scenes(lcp, build):
-    test_parameters.test_scenes(build)
+    test_parameters.kinds_compared(build, lcp.law)
 
 
 @pytest.mark.parametrize("build", test_parameters.BUILDS, ids=lambda f: f.__name__)
@@ -93,10 +95,9 @@ def test_reverse_is_forward_in_scenes(lcp, build):
     test_parameters.test_reverse_is_forward_in_scenes(build)
 
 
-def test_every_kind_of_parameter_was_compared():
-    if not test_parameters.compared:
-        pytest.skip("run with the tests above")
-    assert test_parameters.compared == test_parameters.KINDS, test_parameters.KINDS - test_parameters.compared
+def test_every_kind_of_parameter_was_compared(lcp):
+    compared = [test_parameters.kinds_compared(build, lcp.law) for build in test_parameters.BUILDS]
+    assert set().union(*compared) == test_parameters.KINDS
 
 
 @pytest.mark.parametrize("lcp", [{}], indirect=True, ids=["boxed"])
@@ -122,8 +123,6 @@ def test_reverse_is_forward_by_parameters_of_robots(lcp, name):
 @pytest.mark.parametrize("lcp", [{}], indirect=True, ids=["boxed"])
 @pytest.mark.parametrize("name", robots.NAMES)
 def test_law_on_robots(lcp, name):
-    if robots.folder() is None:
-        pytest.skip("no folder of robots (COULOMB_ROBOTS)")
     model, qs, vs = robots.load(name)
     sim = coulomb.Simulator(model, baumgarte=0)
     violations = []
@@ -167,9 +166,10 @@ def test_batches_have_the_bits_of_single_simulators(lcp):
         assert np.array_equal(one.v, g.v[i]) and np.array_equal(one["friction/box"], g["friction/box"][i])
 
 
-@pytest.mark.parametrize("build", CONTACT_SCENES, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("build", TOUCHING, ids=lambda f: f.__name__)
 def test_impulses(lcp, build):
-    """d(impulse) along the frame's rows, which turn with the contact, against differences; where impulses are unique."""
+    """d(impulse) along the frame's rows, which turn with the contact, against differences: to 1e-6, or as well as those of two sizes agree
+    with one another, which has to be better than 1e-4."""
     compared = 0
     for seed in range(6):
         random = np.random.default_rng(seed)
@@ -181,22 +181,24 @@ def test_impulses(lcp, build):
         base, d = signature(sim), sim.derivatives()
         if d.ambiguous or not sim.contacts or min(c.margin for c in sim.contacts) < 1e-4:
             continue
-        analytic, numeric, smooth = d.dlambda("v"), [], True
+        analytic, numeric, smooth = d.dlambda("v"), ([], []), True
         rank = np.linalg.matrix_rank(analytic)
         for k in range(model.nv):
             columns = []
-            for h in (1e-5, -1e-5, 5e-6, -5e-6):
+            for h in (2e-4, -2e-4, 1e-4, -1e-4):
                 sim.step(q, v + h * np.eye(model.nv)[k])
                 smooth = smooth and signature(sim) == base
                 columns.append(np.concatenate([c.frame @ c.impulse for c in sim.contacts]) if smooth else None)
             if not smooth:
                 break
-            numeric.append((4 * (columns[2] - columns[3]) / 1e-5 - (columns[0] - columns[1]) / 2e-5) / 3)
+            numeric[0].append((columns[0] - columns[1]) / 4e-4)
+            numeric[1].append((columns[2] - columns[3]) / 2e-4)
         if not smooth or rank == 0:
             continue
         compared += 1
-        numeric = np.array(numeric).T
-        unique = np.linalg.norm(analytic - numeric) <= 1e-6 * np.linalg.norm(numeric)
-        redundant = len(sim.contacts) > 2  # then of least norm, and differences of the canonical choice may be others
-        assert unique or redundant, f"seed {seed}"
-    print(f"{build.__name__}: {compared} compared")
+        coarse, fine = (np.array(columns).T for columns in numeric)
+        size, unknown = np.linalg.norm(fine), np.linalg.norm(fine - coarse)
+        assert unknown <= 1e-4 * size, f"seed {seed}: {unknown / size}"
+        off = np.linalg.norm(analytic - (4 * fine - coarse) / 3)
+        assert off <= max(1e-6 * size, unknown), f"seed {seed}: {off / size}, unknown {unknown / size}"
+    assert compared >= 1

@@ -1,5 +1,7 @@
 """Derivatives with penalty contact: of steps by everything, of 200 steps in contact, forward against reverse."""
 
+import functools
+
 import numpy as np
 import pytest
 from rollout_differences import Trajectory
@@ -104,18 +106,17 @@ def names_of(model, kinds):
 KINDS = {"friction", "contact_stiffness", "contact_damping", "contact_friction_stiffness", "contact_scale", "contact_points",
          "size", "vertices", "geometry_placement", "joint_placement", "mass", "com", "inertia", "gravity", "joint_stiffness",
          "joint_damping", "armature", "actuator_gain"}  # fmt: skip
-felt = set()
 
 
-@pytest.mark.parametrize("stepper", STEPPERS)
-@pytest.mark.parametrize("build", SCENES, ids=lambda f: f.__name__)
-def test_steps_against_differences(build, stepper):
+@functools.cache
+def kinds_felt(build, stepper):
+    """Compares steps of a scene with differences: the kinds of parameters that have an effect."""
     model, u = build()
     sim = coulomb.Simulator(model, timestep=2e-3, stepper=stepper, contact="penalty")
     q, v = model.neutral()
     names = names_of(model, KINDS)
     random = np.random.default_rng(0)
-    modes, touching = set(), 0
+    modes, touching, felt = set(), 0, set()
     for k in range(241):
         if k % 60 == 40:
             memory = sim.memory
@@ -150,23 +151,27 @@ def test_steps_against_differences(build, stepper):
         assert sim.status.converged
         modes |= {c.mode for c in sim.contacts}
     assert touching >= 3 and {"sticking", "sliding"} <= modes
-
-
-def test_every_kind_was_felt():
-    if not felt:
-        pytest.skip("runs after the steps")
-    assert felt == KINDS
-
-
-# s. turned ends before 0.198 s, when a corner is so near the other mode that changes of 1e-6 take it there
-TIMESTEPS = {push: 1e-3, pegs: 1e-3, turned: 8e-4}
-resolved = set()
+    return felt
 
 
 @pytest.mark.parametrize("stepper", STEPPERS)
 @pytest.mark.parametrize("build", SCENES, ids=lambda f: f.__name__)
-def test_two_hundred_steps_against_differences(build, stepper):
-    """State, controls and a parameter of every kind to 1e-6 of the derivative itself, along random directions."""
+def test_steps_against_differences(build, stepper):
+    kinds_felt(build, stepper)
+
+
+@pytest.mark.parametrize("stepper", STEPPERS)
+def test_every_kind_was_felt(stepper):
+    assert set().union(*(kinds_felt(build, stepper) for build in SCENES)) == KINDS
+
+
+# s. turned ends before 0.198 s, when a corner is so near the other mode that changes of 1e-6 take it there
+TIMESTEPS = {push: 1e-3, pegs: 1e-3, turned: 8e-4}
+
+
+@functools.cache
+def kinds_resolved(build, stepper):
+    """State, controls and a parameter of every kind to 1e-6 of the derivative itself, along random directions: the kinds with an effect."""
     model, u = build()
     random = np.random.default_rng(1)
     options = {"timestep": TIMESTEPS[build], "stepper": stepper, "contact": "penalty", "tolerance": 1e-12}
@@ -177,6 +182,7 @@ def test_two_hundred_steps_against_differences(build, stepper):
     g = trajectory.gradient(random.normal(size=2 * model.nv), names)
     for name in ["dq", "dv"] + ["dU"] * (model.nu > 0):
         assert trajectory.compare_one([name], random) is not None, name
+    resolved = set()
     for kind in sorted({n.split("/")[0] for n in names}):
         those = [str(n) for n in random.permutation([n for n in names if n.split("/")[0] == kind])]
         moving = [n for n in those if g[n].any()]
@@ -185,12 +191,18 @@ def test_two_hundred_steps_against_differences(build, stepper):
         if moving:
             assert trajectory.compare_one(moving, random) is not None, kind
             resolved.add(kind)
+    return resolved
 
 
-def test_every_kind_was_resolved():
-    if not resolved:
-        pytest.skip("runs after the trajectories")
-    assert resolved == KINDS
+@pytest.mark.parametrize("stepper", STEPPERS)
+@pytest.mark.parametrize("build", SCENES, ids=lambda f: f.__name__)
+def test_two_hundred_steps_against_differences(build, stepper):
+    kinds_resolved(build, stepper)
+
+
+@pytest.mark.parametrize("stepper", STEPPERS)
+def test_every_kind_was_resolved(stepper):
+    assert set().union(*(kinds_resolved(build, stepper) for build in SCENES)) == KINDS
 
 
 SHARED = ["contact_stiffness", "contact_damping", "contact_friction_stiffness"]

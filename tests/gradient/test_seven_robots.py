@@ -39,8 +39,6 @@ def contact_law_violation(sim):
 
 def states(name):
     """A simulator, and (number, q, v, u) of the recorded states."""
-    if robots.folder() is None:
-        pytest.skip("no folder of robots (COULOMB_ROBOTS)")
     model, qs, vs = robots.load(name)
     random = np.random.default_rng(3)
     U = 0.1 * random.normal(size=(len(qs), model.nu))

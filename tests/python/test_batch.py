@@ -80,8 +80,6 @@ def test_the_bits_of_single_simulators(build):
 
 @pytest.mark.parametrize("name", ["hopper", "go1"])
 def test_robots_from_recorded_states(name):
-    if robots.folder() is None:
-        pytest.skip("no folder of robots (COULOMB_ROBOTS)")
     model, Q, V = robots.load(name)
     sim = coulomb.Simulator(model)
     batch = coulomb.BatchSimulator(model, num_envs=len(Q), num_threads=2)

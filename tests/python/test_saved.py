@@ -75,6 +75,52 @@ def test_a_model_is_the_same(build):
     coulomb.Simulator(other).memory = coulomb.Simulator(model).memory  # of one structure
 
 
+def full_scene():
+    """One of everything that a scene can hold."""
+    scene = coulomb.Scene(timestep=2e-3, contact_margin=1e-5)
+    scene.add_ground(friction=0.5, contact_stiffness=1e5)
+    scene.add_box((0.2, 0.2, 0.2), mass=1.0, position=(0, 0, 0.15), contact_points=[[0.1, 0.1, -0.1]])
+    scene.add_mesh(np.random.default_rng(0).normal(size=(9, 3)), mass=1.0, position=(3, 0, 4))
+    scene.add_mjcf(
+        "<mujoco model='arm'><option gravity='0 0 -5'/><worldbody><body pos='-2 0 1'><joint name='a'/><geom size='.1' mass='1'/>"
+        "<site name='tip'/><body pos='.5 0 0'><joint name='b' damping='.1'/><geom size='.1' pos='.2 0 0'/></body></body></worldbody>"
+        "<equality><joint joint1='a' joint2='b'/></equality><actuator><motor joint='a'/></actuator>"
+        "<sensor><gyro site='tip'/></sensor><keyframe><key name='up' qpos='.1 .2'/></keyframe></mujoco>"
+    )
+    return scene
+
+
+def test_a_scene_builds_the_same_model_and_goes_on():
+    scene = full_scene()
+    others = [again(scene), copy.copy(scene), copy.deepcopy(scene), again(again(scene))]
+    assert all(pickle.dumps(other) == pickle.dumps(scene) and repr(other) == repr(scene) for other in others)
+    assert all(pickle.dumps(other.build()) == pickle.dumps(scene.build()) for other in others)
+
+    # The names that are taken are known: the same names for what is added next, and the same refusals.
+    for one in (scene, *others):
+        assert one.add_box((1, 1, 1), position=(9, 0, 9)).name == "box_2"
+        assert one.add_box((1, 1, 1), position=(9, 9, 9)).name == "box_3"
+        with pytest.raises(ValueError, match="name"):
+            one.add_sphere(1.0, name="box_2")
+        one.add_actuator("b", kind="position", kp=3.0)
+    assert all(pickle.dumps(other.build()) == pickle.dumps(scene.build()) for other in others)
+
+    # Copies are independent.
+    others[0].add_sphere(0.1)
+    assert others[0].build().num_bodies == 1 + others[1].build().num_bodies
+
+
+class MyScene(coulomb.Scene):
+    """A user's scene, with something of its own."""
+
+
+def test_a_scene_of_ones_own():
+    scene = MyScene()
+    scene.note = "hello"
+    other = again(scene)
+    assert type(other) is MyScene and other.note == "hello"
+
+
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_a_simulator_goes_on_with_the_same_bits(options):
     model, q, v = built(contacts.arm_pushes_box)
@@ -246,9 +292,30 @@ def test_bytes_of_something_else_are_refused_by_name():
         _core._load_models(archive(memory))
     with pytest.raises(ValueError, match="memory: these bytes hold a model"):
         _core._load_memories(archive(model))
+    with pytest.raises(ValueError, match="scene: these bytes hold a model"):
+        _core._load_scene(coulomb.Scene(), archive(model))
     for other in (b"", b"coulomb", b"<mujoco/>", b"\0" * 1000):
         with pytest.raises(ValueError, match="model: these bytes were not written by Coulomb"):
             _core._load_models(other)
+        with pytest.raises(ValueError, match="scene: these bytes were not written by Coulomb"):
+            _core._load_scene(coulomb.Scene(), other)
+
+
+def test_scenes_of_other_formats_and_damaged_ones_are_refused_by_name():
+    from coulomb import _core
+
+    scene = full_scene()
+    (_, good), place = scene.__reduce__()[1], len(b"coulomb archive\x1a\n")
+    before = pickle.dumps(scene)
+    old = bytearray(good)
+    struct.pack_into("=I", old, place + 4, 99)
+    with pytest.raises(ValueError, match=r"scene: written by Coulomb [\d.]+ in format 99; this is Coulomb"):
+        _core._load_scene(scene, bytes(old))
+    with pytest.raises(ValueError, match="scene: cut off"):
+        _core._load_scene(scene, good[:-1])
+    with pytest.raises(ValueError, match="scene: damaged"):
+        _core._load_scene(scene, good[:-1] + bytes([good[-1] ^ 1]))
+    assert pickle.dumps(scene) == before
 
 
 def test_damaged_bytes_are_refused():

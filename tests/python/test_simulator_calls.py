@@ -102,9 +102,9 @@ def test_a_model_is_its_own_copy(sim):
     assert copy.deepcopy({"model": sim.model})["model"] is sim.model
 
 
-def test_what_cannot_be_copied_says_so():
-    with pytest.raises(TypeError, match="pickle"):
-        copy.deepcopy(coulomb.Scene())
+def test_what_cannot_be_copied_says_so(sim):
+    with pytest.raises(TypeError, match="cannot pickle 'Rollout' object"):
+        copy.deepcopy(sim.rollout(*sim.model.neutral(), steps=1))
 
 
 def test_simulators_on_threads_share_a_model():

@@ -254,7 +254,14 @@ def test_derivatives_before_the_first_step(call):
         call(coulomb.Simulator(scene.build()))
 
 
-ARRAYS = [np.nan, None, "text", b"text", 1j, [], {}, (1, 2), object(), [[1], [1, 2]], np.zeros(100), np.zeros((7, 1))]
+class Thing:
+    """No array, and always of the same words: they are in the ids of tests."""
+
+    def __repr__(self):
+        return "thing"
+
+
+ARRAYS = [np.nan, None, "text", b"text", 1j, [], {}, (1, 2), Thing(), [[1], [1, 2]], np.zeros(100), np.zeros((7, 1))]
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,7 @@ void set_actuator_law(const std::string& what, const std::string& kind, const st
   const auto need = [&](const char* gain, const std::optional<double>& value) {
     if (!value) checks::fail(what + " " + gain, "needed for kind '" + kind + "'");
     checks::positive(what + " " + gain, *value);
+    return *value;
   };
 
   // A motor passes its control on; servos pull towards it (gain and bias as in MuJoCo).
@@ -78,15 +79,15 @@ void set_actuator_law(const std::string& what, const std::string& kind, const st
     actuator.gain = {1, 0, 0};
     actuator.bias = {0, 0, 0};
   } else if (kind == "position") {
-    need("kp", kp);
+    const double stiffness = need("kp", kp);
     if (kd) checks::not_negative(what + " kd", *kd);
-    actuator.gain = {*kp, 0, 0};
-    actuator.bias = {0, -*kp, -kd.value_or(0.0)};
+    actuator.gain = {stiffness, 0, 0};
+    actuator.bias = {0, -stiffness, -kd.value_or(0.0)};
   } else if (kind == "velocity") {
     refuse("kp", kp, "kind 'velocity' has kd alone");
-    need("kd", kd);
-    actuator.gain = {*kd, 0, 0};
-    actuator.bias = {0, 0, -*kd};
+    const double damping = need("kd", kd);
+    actuator.gain = {damping, 0, 0};
+    actuator.bias = {0, 0, -damping};
   } else {
     checks::fail(what + " kind", "got '" + kind + "', expected 'motor', 'position' or 'velocity'");
   }

@@ -331,9 +331,11 @@ void fill_support_cells(ConvexMesh& mesh, double size) {
     const auto sum = [&height](int v) { return height[v][0] + height[v][1] + height[v][2] + height[v][3]; };
     double d[4][3];
     for (int k = 0; k < 4; ++k) {
+      const int along = i + k % 2;
+      const int across = j + k / 2;
       d[k][axis] = side % 2 == 0 ? 1 : -1;
-      d[k][axis == 2 ? 0 : axis + 1] = 2.0 * (i + k % 2) / direction_cells - 1;
-      d[k][axis == 0 ? 2 : axis - 1] = 2.0 * (j + k / 2) / direction_cells - 1;
+      d[k][axis == 2 ? 0 : axis + 1] = 2.0 * along / direction_cells - 1;
+      d[k][axis == 0 ? 2 : axis - 1] = 2.0 * across / direction_cells - 1;
     }
 
     // The rivals are the highest vertices along the corners and along the middle.

@@ -7,9 +7,13 @@ namespace {
 
 /// The larger value decides and owns what it decides; without any, the default stays.
 void combine(const std::optional<double>& a, const std::optional<double>& b, double& value, Owner& owner) {
-  if (!a && !b) return;
-  owner = !b || (a && *a >= *b) ? Owner::a : Owner::b;
-  value = owner == Owner::a ? *a : *b;
+  if (a && (!b || *a >= *b)) {
+    value = *a;
+    owner = Owner::a;
+  } else if (b) {
+    value = *b;
+    owner = Owner::b;
+  }
 }
 
 /// The same where there is no default.

@@ -14,7 +14,7 @@ std::vector<double> hull_vertices(const MujocoFields& f, int mesh) {
   const int n = f.integer("mesh_vertnum", mesh);
   const int graph = f.integer("mesh_graphadr", mesh, -1);
   auto vertex = [&](int i) { return all.begin() + 3 * (first + i); };
-  if (static_cast<std::size_t>(3 * (first + n)) > all.size())
+  if (3 * static_cast<std::size_t>(first + n) > all.size())
     refuse("mesh '" + f.name("mesh", mesh) + "'", "vertices are missing");
 
   // Without a graph, all vertices; with one, those it lists: numvert, numface, edge address of each vertex, index

@@ -23,8 +23,12 @@ class NamePool {
   }
 
  private:
+  template <class Archive>
+  friend void fields(Archive& archive, NamePool& pool);  // scene_archive.cpp
+
   std::unordered_set<std::string> taken_;
-  std::unordered_map<std::string, int> next_;  ///< smaller numbers are taken, and stay so
+  std::unordered_map<std::string, int>
+      next_;  ///< smaller numbers are taken, and stay so; found again when it is missing
 };
 
 }  // namespace coulomb

@@ -168,10 +168,14 @@ class Translator {
     if (!(largest <= 1e-15 * scale)) return;
 
     // An inertia that is a body's is kept, however small.
+    bool of_a_body = true;
     try {
-      return check_inertia(body.name, body.mass, body.com, body.inertia);
+      check_inertia(body.name, body.mass, body.com, body.inertia);
     } catch (const std::invalid_argument&) {
+      of_a_body = false;
     }
+    if (of_a_body) return;
+
     parts_.ignored.push_back(source_ + ": link '" + body.name + "': inertia of " + checks::text(largest) +
                              " kg m^2, which is rounding: it is zero");
     body.inertia = {0, 0, 0, 0, 0, 0};

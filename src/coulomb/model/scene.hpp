@@ -147,7 +147,13 @@ class Scene {
 
   std::shared_ptr<const Model> build() const;
 
+  /// What was added so far.
+  const SceneParts& parts() const { return parts_; }
+
  private:
+  template <class Archive>
+  friend void fields(Archive& archive, Scene& scene);  // scene_archive.cpp
+
   SceneElement add_shape(ShapeType type, const std::array<double, 3>& size, std::shared_ptr<const ConvexMesh> mesh,
                          const char* kind, const ShapeOptions& options);
 

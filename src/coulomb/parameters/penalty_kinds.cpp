@@ -70,7 +70,8 @@ bool owns(Owner owner, const ParameterElement& e, const Touch& t) {
 /// s = -scale distance dk.
 void stiffness_right_hand_side(const ParameterContext& context, const ParameterElement& e, RightHandSide& out) {
   const bool shared = e.index < 0;
-  const double own = shared ? 1 : *context.model.geometry_materials[e.index].penalty.stiffness;
+  // A geometry has this parameter where its own stiffness is set.
+  const double own = shared ? 1 : context.model.geometry_materials[e.index].penalty.stiffness.value_or(1);
   each_contact(context, e.index, [&](const Touch& t) {
     if (shared && t.pair.stiffness) return;
 
@@ -153,7 +154,7 @@ class PenaltyKind : public ParameterKind {
     }
 
     const Numbers& own = model.geometry_materials[e.index].penalty;
-    values[0] = number_.value == nullptr ? own.scale : *(own.*number_.value);
+    values[0] = number_.value == nullptr ? own.scale : (own.*number_.value).value_or(0);
   }
   void write(Model& model, const ParameterElement& e, const double* values, const std::string& what) const override {
     // Signs that the law allows.

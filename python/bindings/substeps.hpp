@@ -1,0 +1,38 @@
+// Inputs that are held for several steps: rows of a trajectory where inputs change, and the steps between them.
+//
+//   held      row t of the inputs for the steps  t k, ..., t k + k - 1
+//   spread    row t of cotangents at the state  t k, zeros at the states between
+//   folded    the sum over the steps for which a row was held
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace coulomb::python {
+
+/// The number of steps for which inputs are held, of a keyword; None: 1. Throws a ValueError unless `rows` times as many can be counted.
+int substeps_of(const std::optional<std::int64_t>& substeps, std::int64_t rows);
+
+/// Rows that are read: those given, or others made of them.
+struct Rows {
+  explicit Rows(const double* given) : data(given) {}
+  explicit Rows(std::vector<double> made) : own(std::move(made)), data(own.data()) {}
+
+  std::vector<double> own;
+  const double* data;  ///< null: none were given
+};
+
+/// x: outer x rows x width, or null. With one substep: as given.
+Rows held(const double* x, std::size_t outer, std::size_t rows, std::size_t width, int substeps);
+Rows spread(const double* x, std::size_t outer, std::size_t rows, std::size_t width, int substeps);
+/// x: (rows substeps) x width; becomes rows x width.
+void fold(std::vector<double>& x, std::size_t rows, std::size_t width, int substeps);
+
+/// A function of coulomb._substeps.
+nanobind::object of_substeps(const char* function);
+
+}  // namespace coulomb::python

@@ -1,0 +1,48 @@
+"""Trajectories whose inputs are held for several steps, as arrays: what is known of every step, for the rows at which inputs change."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def grouped(x, axis, substeps):
+    """x with its axis of steps split in two: rows, and the steps of each."""
+    axis %= x.ndim
+    return x.reshape(*x.shape[:axis], x.shape[axis] // substeps, substeps, *x.shape[axis + 1 :])
+
+
+def composed(A, inputs, ambiguous, substeps):
+    """The linearization of rows from that of steps, chained: A and every matrix of inputs, (..., T substeps, 2 nv, k), become
+    (..., T, 2 nv, k), and a row is ambiguous if one of its steps is.
+    """
+    A, *inputs = (grouped(x, -3, substeps) for x in (A, *inputs))
+    state = A[..., 0, :, :]
+    found = [x[..., 0, :, :] for x in inputs]
+    for j in range(1, substeps):
+        step = A[..., j, :, :]
+        state = step @ state
+        found = [step @ before + x[..., j, :, :] for before, x in zip(found, inputs)]
+    arrays = [np.ascontiguousarray(x) for x in (state, *found)]
+    return *arrays, grouped(ambiguous, -1, substeps).any(-1)
+
+
+def of_rows(q, v, converged, iterations, residual, substeps):
+    """What a batch's rollout says of steps, for rows: states where inputs change; of the steps between: all, sum, largest."""
+    return (
+        np.ascontiguousarray(q[:, ::substeps]),
+        np.ascontiguousarray(v[:, ::substeps]),
+        grouped(converged, 1, substeps).all(-1),
+        grouped(iterations, 1, substeps).sum(-1, dtype=iterations.dtype),
+        grouped(residual, 1, substeps).max(-1, initial=0.0),
+    )
+
+
+def summed(x, axis, substeps):
+    """The sum over the steps for which an input was held."""
+    axis %= x.ndim
+    return grouped(x, axis, substeps).sum(axis + 1)
+
+
+def at_rows(x, substeps):
+    """(n, T substeps + 1, size) of states, at those where inputs change."""
+    return np.ascontiguousarray(x[:, ::substeps])

@@ -1,0 +1,98 @@
+// What archives of models and of scenes have in common: every member of the structs that both are made of, in the order of its declaration.
+// The bindings count them: a struct that gains a member does not compile here until it is listed (raise archive_format then).
+#pragma once
+
+#include "coulomb/model/model.hpp"
+
+namespace coulomb {
+
+template <class Archive>
+void fields(Archive& archive, Frame& x) {
+  auto& [body, geometry, at_com, pos, quat] = x;
+  archive(body, geometry, at_com, pos, quat);
+}
+
+template <class Archive>
+void fields(Archive& archive, Site& x) {
+  auto& [name, frame, geometries, zone, size] = x;
+  archive(name, frame, geometries, zone, size);
+}
+
+template <class Archive>
+void fields(Archive& archive, Sensor& x) {
+  auto& [name, type, frame, reference, index, geometries, cutoff] = x;
+  archive(name, type, frame, reference, index, geometries, cutoff);
+}
+
+template <class Archive>
+void fields(Archive& archive, PenaltyMaterial& x) {
+  auto& [stiffness, damping, friction_stiffness, scale] = x;
+  archive(stiffness, damping, friction_stiffness, scale);
+}
+
+template <class Archive>
+void fields(Archive& archive, PenaltyDefaults& x) {
+  auto& [stiffness, damping, friction_stiffness] = x;
+  archive(stiffness, damping, friction_stiffness);
+}
+
+template <class Archive>
+void fields(Archive& archive, GeometryMaterial& x) {
+  auto& [friction, restitution, compliance, priority, condim, penalty] = x;
+  archive(friction, restitution, compliance, priority, condim, penalty);
+}
+
+template <class Archive>
+void fields(Archive& archive, PairOverride& x) {
+  auto& [friction, restitution] = x;
+  archive(friction, restitution);
+}
+
+template <class Archive>
+void fields(Archive& archive, PairPenalty& x) {
+  auto& [stiffness, damping, friction_stiffness, scale, damping_owner, friction_stiffness_owner] = x;
+  archive(stiffness, damping, friction_stiffness, scale, damping_owner, friction_stiffness_owner);
+}
+
+template <class Archive>
+void fields(Archive& archive, ConvexMesh& x) {
+  auto& [vertices, face_start, face_vertices, face_normals, face_offsets, neighbour_start, neighbours, face_neighbour,
+         vertex_face_start, vertex_faces, support_start, support_vertices, center, aabb_center, aabb_half, name] = x;
+  archive(vertices, face_start, face_vertices, face_normals, face_offsets, neighbour_start, neighbours, face_neighbour,
+          vertex_face_start, vertex_faces, support_start, support_vertices, center, aabb_center, aabb_half, name);
+}
+
+template <class Archive>
+void fields(Archive& archive, Actuator& x) {
+  auto& [name, joint, gear, in_parent_frame, gain, bias, control_limited, force_limited, control_range, force_range] =
+      x;
+  archive(name, joint, gear, in_parent_frame, gain, bias, control_limited, force_limited, control_range, force_range);
+}
+
+template <class Archive>
+void fields(Archive& archive, Equality& x) {
+  auto& [name, type, body_a, body_b, joint_a, joint_b, pos_a, pos_b, quat_a, quat_b, torque_scale, poly, ref_a, ref_b,
+         active] = x;
+  archive(name, type, body_a, body_b, joint_a, joint_b, pos_a, pos_b, quat_a, quat_b, torque_scale, poly, ref_a, ref_b,
+          active);
+}
+
+template <class Archive>
+void fields(Archive& archive, Keyframe& x) {
+  auto& [name, q, v, u] = x;
+  archive(name, q, v, u);
+}
+
+template <class Archive>
+void fields(Archive& archive, PinocchioJoint& x) {
+  auto& [kind, pin_q, pin_v, q, v, base_pos, base_quat] = x;
+  archive(kind, pin_q, pin_v, q, v, base_pos, base_quat);
+}
+
+template <class Archive>
+void fields(Archive& archive, PinocchioMap& x) {
+  auto& [name, nq, nv, joints] = x;
+  archive(name, nq, nv, joints);
+}
+
+}  // namespace coulomb
