@@ -19,7 +19,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   target_compile_options(coulomb_flags INTERFACE -Wno-restrict)  # of "text" + std::string: GCC bug 105651
 endif()
 if(COULOMB_WERROR)
-  target_compile_options(coulomb_flags INTERFACE -Werror -Wno-error=reorder)
+  target_compile_options(coulomb_flags INTERFACE -Werror)
 endif()
 set(CMAKE_CXX_FLAGS_RELEASE "-O3 -DNDEBUG")
 set(CMAKE_CXX_EXTENSIONS OFF)

@@ -44,7 +44,7 @@ void add_torque(const Model& model, BodyForces& forces, int body, const double* 
 }  // namespace
 
 StepLinearization::StepLinearization(const Model& model)
-    : model_(&model), forces_(model), acceleration_(model.nv), islands_(model.num_trees + 1), rate_next_(8 * model.nv),
+    : model_(&model), forces_(model), islands_(model.num_trees + 1), acceleration_(model.nv), rate_next_(8 * model.nv),
       body_twist_(8 * model.num_bodies), r_q_of_(model.num_trees + 1), s_of_(model.num_trees + 1), w_(model.nv),
       scratch_(32 * model.nv + 8) {
   tree_rotations_.assign(model.num_trees + 1, 0);
