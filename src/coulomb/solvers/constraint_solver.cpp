@@ -21,8 +21,9 @@ constexpr double persistent = 0.98;     // and proximal steps do not reduce
 constexpr double sharp = 1e-5;          // an exact residual that calls for more proximal steps than usual
 constexpr double good = 1e-6;           // and where these stop
 constexpr double good_in_heaps = 3e-6;
-constexpr double acceptable = 1e-5;  // of the last resorts, of heaps, and of the levels of larger compliances
-constexpr double tolerable = 1e-4;   // of heaps, before the last resorts
+constexpr double acceptable = 1e-5;  // of the last resorts, and of the levels of larger compliances
+constexpr double acceptable_in_heaps = 3e-5;
+constexpr double tolerable = 1e-4;  // of heaps, before the last resorts
 constexpr int most_sharper_levels = 5;
 constexpr double sharpening = 0.1;         // of the compliance, by one more level
 constexpr double gentle_sharpening = 0.3;  // where it was raised this much or more
@@ -145,7 +146,7 @@ void ConstraintSolver::solve_levels(const SolverSettings& settings, const WarmSt
     if (!solved) continue;
     if (attempt->factor == 1 || settings.levels == 0) return;
     const double left = exact_residual();
-    if (left <= (heap || attempt->starts == 16 ? acceptable : good)) return;
+    if (left <= (heap ? acceptable_in_heaps : attempt->starts == 16 ? acceptable : good)) return;
     if (left <= least) {
       least = left;
       best = attempt;
