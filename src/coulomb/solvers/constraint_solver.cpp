@@ -22,7 +22,8 @@ constexpr double sharp = 1e-5;          // an exact residual that calls for more
 constexpr double good = 1e-6;           // and where these stop
 constexpr double good_in_heaps = 3e-6;
 constexpr double acceptable = 1e-5;  // of the last resorts, and of the levels of larger compliances
-constexpr double acceptable_in_heaps = 3e-5;
+constexpr double acceptable_in_large_heaps = 3e-5;
+constexpr int large_heap = 300;     // blocks: a search for more costs seconds
 constexpr double tolerable = 1e-4;  // of heaps, before the last resorts
 constexpr int most_sharper_levels = 5;
 constexpr double sharpening = 0.1;         // of the compliance, by one more level
@@ -131,6 +132,8 @@ void ConstraintSolver::solve_levels(const SolverSettings& settings, const WarmSt
     softened_ = heap && attempt.factor > 1;
     return solve_levels_with(attempt.factor * settings.compliance, settings.levels, warm, result);
   };
+  double enough = good;
+  if (heap) enough = scaled_.num_blocks >= large_heap ? acceptable_in_large_heaps : acceptable;
   const Attempt* best = nullptr;
   double least = heap ? tolerable : acceptable;
   bool solved = false;
@@ -146,7 +149,7 @@ void ConstraintSolver::solve_levels(const SolverSettings& settings, const WarmSt
     if (!solved) continue;
     if (attempt->factor == 1 || settings.levels == 0) return;
     const double left = exact_residual();
-    if (left <= (heap ? acceptable_in_heaps : attempt->starts == 16 ? acceptable : good)) return;
+    if (left <= enough || (attempt->starts == 16 && left <= acceptable)) return;
     if (left <= least) {
       least = left;
       best = attempt;
