@@ -101,7 +101,9 @@ class StepLinearization final : public StepGradient {
   bool state_ambiguous();
   bool find_unresolved();  ///< unresolved_, of all islands
   bool further_is_resolved(int index, const ProblemLinearization::Unresolved& further, const ParameterSet* set);
+  bool all_further_resolved(const ParameterSet* set);
   void leftover_of_state(const double* z);
+  void leftover_of_parameters(const double* z, const ParameterSet& set);
   void judge_parameters(const ParameterSet& set);
 
   const Island& island(int index) const { return record_->islands.pool[index]; }
