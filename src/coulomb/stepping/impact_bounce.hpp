@@ -1,7 +1,6 @@
 // BounceGradient: Nimble's approximate derivative of positions through elastic impacts of plain steps ([Werling2021, appendix E];
-// docs/theory.md (I11)). A step
-// that does not split at the impact says that a ball which starts lower ends lower; in truth it has bounced already and ends higher.
-// For every contact that bounces, dq+/dq = X is asked to have J_i X J_i^+ = -e_i; of all such X the one nearest to the identity:
+// docs/theory.md (I11)). A step that does not split at the impact says that a ball which starts lower ends lower; in truth it has
+// bounced already and ends higher. For every contact that bounces, dq+/dq = X is asked to have J_i X J_i^+ = -e_i; of all such X the one nearest to the identity:
 //
 //   X = 1 + sum_i m_i j_i^T j_i,   j_i = J_i / |J_i|,   sum_j (j_i . j_j)^2 m_j = -(1 + e_i),   and dq+/dv = h X
 //
@@ -37,11 +36,14 @@ class BounceGradient final : public StepGradient {
   void times_x(const double* a, double* out) const;  ///< X a; X is symmetric
 
   StepLinearization exact_;
-  int nv_ = 0, count_ = 0;
+  int nv_ = 0;
+  int count_ = 0;  ///< of contacts that bounce
   double h_ = 0;
-  std::vector<double> rows_, weight_;  ///< count x nv: j_i; m_i
-  std::vector<double> zero_, x_;
-  StepCotangent part_;
+  std::vector<double> rows_;    ///< count x nv: j_i
+  std::vector<double> weight_;  ///< count: m_i
+  std::vector<double> zero_;    ///< nv
+  std::vector<double> x_bar_;   ///< nv: X dq1
+  StepCotangent part_;          ///< of the velocity alone
   bool have_jacobian_ = false;
 };
 

@@ -13,7 +13,8 @@ namespace coulomb {
 inline constexpr double grazing_depth = 1e-12;
 
 struct LimitHit {
-  bool found = false, complete = true;  ///< not complete: nothing happens before `time`, the rest was not looked at
+  bool found = false;
+  bool complete = true;  ///< else: nothing happens before `time`, the rest was not looked at
   double time = 0;
   int joint = -1;
   bool upper = false;
@@ -36,13 +37,16 @@ DofRow limit_row(const Model& model, int joint, bool upper, const double* q);
 template <class Test>
 bool any_limit(const Model& model, const double* q, const double* v, Test test) {
   for (int j = 0; j < model.num_joints; ++j) {
+    // Balls have an upper limit only, free joints none.
     if (!model.joint_limited[j] || model.joint_type[j] == JointType::free) continue;
     for (const bool upper : {false, true}) {
       if (!upper && model.joint_type[j] == JointType::ball) continue;
       if (!std::isfinite(upper ? model.joint_upper[j] : model.joint_lower[j])) continue;
+
       const DofRow row = limit_row(model, j, upper, q);
       double rate = 0;
-      for (int i = 0; i < row.num; ++i) rate += row.coefficient[i] * v[row.dof[i]];
+      for (int i = 0; i < row.num; ++i)
+        rate += row.coefficient[i] * v[row.dof[i]];
       if (test(j, upper, row.phi, rate)) return true;
     }
   }

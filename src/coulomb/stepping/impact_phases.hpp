@@ -38,25 +38,27 @@ struct ContactHop {
 
 struct ImpactPhase {
   std::vector<double> q, v;  ///< at its start
-  double start = 0,
-         duration = 0;  ///< s, since the start of the step. Negative: what overlaps has hit before the step began
-  double planned = 0;   ///< s: duration without an event, all that is left of the step or
-  double share = 0;     ///< this share of it, if not 0
-  double length = 1;    ///< of its problem, in steps: what lifts off slowly and comes back is stopped in a short one
+  double start = 0;          ///< s, since the start of the step
+  double duration = 0;       ///< s. Negative: what overlaps has hit before the step began
+  double planned = 0;        ///< s: duration without an event, all that is left of the step or
+  double share = 0;          ///< this share of it, if not 0
+  double length = 1;  ///< of its problem, in steps: what lifts off slowly and comes back is stopped in a short one
   StepOptions problem;
   bool midpoint = false;           ///< evaluated half way of what was planned: nothing touches
   bool midpoint_velocity = false;  ///< and at the velocity there: bodies spin. The record's v is v + planned/2 a then
   PhaseEnd end = PhaseEnd::whole;
   bool owns_record = false;             ///< else its stages are in the step's own record
   std::unique_ptr<StepRecord> storage;  ///< kept for the next step
-  // the event
+
+  // The event.
   bool grazing = false;  ///< the time has no derivative
-  bool fixed_time =
-      false;  ///< nor has it where something is hit in an overlap that it has not come into within the step
+  /// Nor has it where something is hit in an overlap that it has not come into within the step.
+  bool fixed_time = false;
   ClosingGap gap;
   bool from_start = false;  ///< the threshold is a depth below where the pair was at the start of the phase:
   Contact sank_from;        ///< there
-  // and those at the same time that have nothing to do with it: each has a time of its own in derivatives
+
+  // And those at the same time that have nothing to do with it: each has a time of its own in derivatives
   std::vector<ClosingGap> others;
   std::vector<int> event_of_dof;  ///< nv: 0, the event; k + 1, others[k]. Empty where there are no others
 };
@@ -70,10 +72,14 @@ struct ImpactPhases final : StepExtra {
   std::vector<std::unique_ptr<ImpactPhase>> pool;  ///< the first `count` are the step's
   int count = 0;
   StepOptions smooth, impact;  ///< of the phases' problems
-  // workspace of the step
+
+  // Workspace of the step.
   const Model* model;
   ImpactSearch search;
-  std::vector<double> q, v, path, q_start, v_start;
+  std::vector<double> q, v;                 ///< where the step is
+  std::vector<double> q_start, v_start;     ///< where it started
+  std::vector<double> displacement;         ///< nv: along the path of a phase
+  std::vector<double> midpoint_correction;  ///< nv: of the velocity half way
   std::vector<Contact> found;
   std::vector<ClosingGap> hits;  ///< what comes down where a phase starts
   std::vector<int> events;       ///< by island: index of its event, -1: none

@@ -107,7 +107,8 @@ void keep_struck(const Model& model, const std::vector<unsigned char>& struck, S
     if (struck[t]) r.islands_kept[r.islands.of_tree(t)] = 1;
 
   r.blocks_kept.resize(r.rows.num_blocks);
-  for (int b = 0; b < r.rows.num_blocks; ++b) r.blocks_kept[b] = r.islands_kept[r.islands.of_block(b)];
+  for (int b = 0; b < r.rows.num_blocks; ++b)
+    r.blocks_kept[b] = r.islands_kept[r.islands.of_block(b)];
   r.rows.keep(r.blocks_kept);
   r.islands.find(model, r.rows);
 }

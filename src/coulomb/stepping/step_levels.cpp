@@ -58,7 +58,7 @@ void StepLinearization::prepare_lower_level(int index_of_level) {
 
   // Its velocity, of the trees concerned.
   std::fill_n(level.acceleration.data(), model.nv, 0.0);
-  apply_rows_transposed(model, r.dynamics, r.rows, level.lambda.data(), scratch_.data(), level.acceleration.data());
+  apply_rows_transposed(model, r.dynamics, r.rows, level.lambda.data(), link_wrench_.data(), level.acceleration.data());
   solve_mass(model, r.dynamics, level.acceleration.data());
   for (int t = 0; t < model.num_trees; ++t) {
     if (lower_levels(r.islands.of_tree(t)) <= index_of_level) continue;
@@ -148,7 +148,7 @@ void StepLinearization::add_level_difference(int level, const double* z, StepCot
   make_room(signed_z_, n);
   still_.assign(nv, 0.0);
   level_y_.assign(nv, 0.0);
-  apply_rows_transposed(model, r.dynamics, r.rows, z, scratch_.data(), level_y_.data());
+  apply_rows_transposed(model, r.dynamics, r.rows, z, link_wrench_.data(), level_y_.data());
   solve_mass(model, r.dynamics, level_y_.data());
 
   // Off the last level, onto this one: sign (y . r + z . s) of q and the parameters.

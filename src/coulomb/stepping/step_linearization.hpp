@@ -101,7 +101,9 @@ class StepLinearization final : public StepGradient {
   bool state_ambiguous();
   bool find_unresolved();  ///< unresolved_, of all islands
   bool further_is_resolved(int index, const ProblemLinearization::Unresolved& further, const ParameterSet* set);
+  bool all_further_resolved(const ParameterSet* set);
   void leftover_of_state(const double* z);
+  void leftover_of_parameters(const double* z, const ParameterSet& set);
   void judge_parameters(const ParameterSet& set);
 
   const Island& island(int index) const { return record_->islands.pool[index]; }
@@ -120,6 +122,10 @@ class StepLinearization final : public StepGradient {
     return {*model_, r.dynamics, r.rows, row_velocities(), r.v_next.data(), r.solution.lambda.data(), inactive_};
   }
   void take_labels(int level, std::vector<Mode>& modes, std::vector<int>& facets) const;
+  void prepare_spins();
+  void prepare_problems();
+  void find_inactive();
+  void add_block_forces(const BodyRows& b);
   void collect_forces();
   void prepare_level(const Model& model);
 
@@ -149,6 +155,7 @@ class StepLinearization final : public StepGradient {
   void velocity_columns(int index, const std::vector<double>& r_T, const double* Bs, double* columns_T);
   void store_columns(int index, const double* dv_T, double scale, double* columns_T);
   void add_integrate_jacobian(int index, double* columns_T);
+  void actuator_columns(StepDerivatives& out) const;
   void add_actuator_columns(int index, SparseStepDerivatives::Island& out) const;
   /// A matrix in the layout of the island's Y, dense: as it is where there is one tree, else a copy.
   const double* dense_rows(int index, const double* rows);
@@ -208,12 +215,14 @@ class StepLinearization final : public StepGradient {
   std::vector<unsigned char> inactive_;  // without impulse at every level
   std::vector<Mode> modes_;              // of the level in place
   std::vector<int> facets_;
-  std::vector<double> rate_next_, body_twist_;  // column rates at v+
-  std::vector<double> reduced_, expanded_, response_, out_, dense_, dense_factor_, A_T_, B_tau_T_,
-      local_;                           // of one island
-  std::vector<double*> r_q_of_, s_of_;  // by island
-  std::vector<double> w_;               // nv: h v+, at which the integration is differentiated
-  std::vector<double> scratch_;
+  std::vector<double> rate_next_, body_twist_;                                      // column rates at v+
+  std::vector<double> reduced_, expanded_, response_, out_, dense_, dense_factor_;  // of one island
+  std::vector<double> A_T_, B_tau_T_;                                               // the same: its columns
+  std::vector<double> local_;                                                       // the same: in its rows
+  std::vector<double*> r_q_of_, s_of_;                                              // by island
+  std::vector<double> w_;            // nv: h v+, at which the integration is differentiated
+  std::vector<double> identity_;     // nv: of d(+)/dq, 0 at rotations
+  std::vector<double> link_wrench_;  // nv x 8: of a level's impulses or multipliers
   Adjoint adjoint_;
   RowSweep row_sweep_;
   std::vector<RightHandSide> sides_;  // of one parameter
@@ -226,11 +235,20 @@ class StepLinearization final : public StepGradient {
   ParameterSides& parameter(int level) { return level == last_level ? last_parameter_ : lower_parameter_[level]; }
   std::vector<double> parameter_p_, island_s_, difference_;
   ProductScratch product_;
-  bool have_matrices_ = false, have_jacobian_ = false, use_average_ = false;
+  bool have_matrices_ = false;
+  bool have_jacobian_ = false;
+  bool use_average_ = false;
+
+  // step_kinks.cpp
   enum class Known : std::uint8_t { unknown, no, yes };
-  Known ambiguous_ = Known::unknown, has_unresolved_ = Known::unknown;
+  Known ambiguous_ = Known::unknown;
+  Known has_unresolved_ = Known::unknown;
   bool ambiguous_parameters_ = false;  // of the last ones asked for
-  std::vector<double> unresolved_, further_z_, still_, leftover_;
+  std::vector<double> unresolved_;     // rows: motions that dependent rows cannot follow, over the distance of a border
+  std::vector<double> further_z_;      // rows: the same of one further problem of an island
+  std::vector<double> still_;          // nv: zero
+  std::vector<double> leftover_;       // of columns: z . s
+
   static constexpr int last_level = -1;
   int lower_ = 0;                                          // levels, of any island
   int level_ = last_level;                                 // the one in place
