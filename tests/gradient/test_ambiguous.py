@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import coulomb
-from scenes import random_scenes
+from scenes import random_scenes, robots
 from scenes.contacts import ball_between_boxes
 
 H = 2e-3
@@ -263,6 +263,32 @@ def test_ties_are_flagged_where_the_motion_feels_them():
     scene.add_sphere(0.1, mass=1.0, position=(0, 0, 0))
     scene.add_sphere(0.1, mass=1.0, position=(0, 0, 0.2))
     assert derivatives(scene.build())[1].ambiguous
+
+
+@pytest.mark.skipif(robots.missing("hopper") is not None, reason="no gymnasium")
+@pytest.mark.parametrize(("end", "kink"), [(0, True), (20, False)])
+def test_a_hopper_that_stands_with_two_joints_at_their_limits(end, kink):
+    """Thigh and leg may bend from -150 degrees to 0, where the hopper stands: the limits hold or do not, to either side. Ending elsewhere, they
+    leave a smooth step."""
+    text = robots.gymnasium_text("hopper")
+    assert text.count('range="-150 0"') == 2
+    model = coulomb.load(text.replace('range="-150 0"', f'range="-150 {end}"'))
+    sim = coulomb.Simulator(model)
+    q, v = model.neutral()[0], np.zeros(model.nv)
+    for _ in range(100):
+        q, v = sim.step(q, v)
+    sim.freeze_memory(True)
+    v1 = sim.step(q, v)[1]
+    d = sim.derivatives()
+    assert d.ambiguous == kink
+
+    # One-sided slopes, relative to the Jacobian.
+    def slope(size):
+        ends = [sim.step(model.integrate(q, size * e), v)[1] for e in np.eye(model.nv)]
+        return np.array([(end - v1) / size for end in ends]).T
+
+    off = [np.linalg.norm(slope(size) - d.dv_dq) / np.linalg.norm(d.dv_dq) for size in (1e-8, -1e-8)]
+    assert min(off) > 0.1 if kink else max(off) < 1e-7
 
 
 def test_geometry_without_derivative_is_flagged():

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from step_columns import Step, compare
 
+import coulomb
+from scenes import robots
 from scenes.random_scenes import build
 
 
@@ -52,3 +54,38 @@ def test_impulses_that_grow_from_level_to_level(law, seed, column):
     differences = (8 * (ends[0] - ends[1]) - (ends[2] - ends[3])) / 12e-6
     assert np.max(np.abs(A)) > 80
     assert differences == pytest.approx(A, abs=1e-4 * np.max(np.abs(A)))
+
+
+@pytest.mark.skipif(robots.missing("humanoid") is not None, reason="no gymnasium")
+def test_a_head_slides_at_a_vertex_at_the_first_level_and_on_a_side_at_the_last():
+    """A humanoid that lies on nine points. Level 0 has the head at a vertex of its square, the last one on a side, 2.1e-6 rad from sticking there:
+    differences of sizes below that, and no kink so near that it counts."""
+    model = coulomb.load(robots.gymnasium_text("humanoid"))
+    states = np.load(robots.STATES)
+    q, v = states["humanoid.q"][39], states["humanoid.v"][39]
+    u = 0.1 * np.random.default_rng(3).normal(size=(robots.NUM_STATES, model.nu))[39]
+    sim = coulomb.Simulator(model, contact="lcp")
+    sim.step(q, v, u)
+    sim.freeze_memory(True)
+    sim.step(q, v, u)
+    d = sim.derivatives()
+    head = sim.contacts[0]
+    impulse = head.frame @ head.impulse
+    assert (head.mode, head.facet) == ("sliding", 3)
+    assert impulse[1] == pytest.approx(head.friction * impulse[2], rel=1e-9)
+    assert abs(impulse[0]) < 0.5 * head.friction * impulse[2]
+    assert not d.ambiguous
+
+    # Differences of these sizes agree with one another, so that neither rounding nor a kink is in them.
+    def differences(size):
+        ends = [[sim.step(model.integrate(q, s * e), v, u)[1] for s in (size, -size)] for e in np.eye(model.nv)]
+        return np.array([(a - b) / (2 * size) for a, b in ends]).T
+
+    numeric = differences(1.6e-6)
+    scale = np.linalg.norm(numeric)
+    assert np.linalg.norm(numeric - differences(4e-7)) <= 1e-8 * scale
+    assert np.linalg.norm(numeric - d.dv_dq) <= 1e-8 * scale
+
+    # Beyond the border, and still near it, the Jacobian is that of one side.
+    sim.step(model.integrate(q, 2.4e-6 * np.eye(model.nv)[4]), v, u)
+    assert sim.derivatives().ambiguous

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "coulomb/solvers/friction_pyramid.hpp"
 #include "coulomb/solvers/linearization.hpp"
 
 namespace coulomb {
@@ -101,6 +102,20 @@ double ProblemLinearization::distance_to_border(const double* z) const {
     const double normal = scaled_z(block.row + 2);
     reach(l[2], normal);
     if (modes_[b].mode != Mode::sticking) continue;
+
+    // The nearest side of its polygon, or the cone.
+    if (block.type == BlockType::pyramid) {
+      const FrictionPolygon& polygon = friction_polygon(block);
+      const double friction = block.mu * polygon.apothem;
+      const double z_1 = z[block.row] / scaled_.inverse_root[block.row];
+      const double z_2 = z[block.row + 1] / scaled_.inverse_root[block.row + 1];
+      for (int side = polygon.first_side; side < 2 * polygon.sides; side += 2) {
+        const double* a = polygon.direction[side];
+        const double along = a[0] * l[0] + a[1] * l[1];
+        reach(friction * l[2] - along, std::abs(a[0] * z_1 + a[1] * z_2) + friction * normal);
+      }
+      continue;
+    }
     const double tangent = std::hypot(scaled_z(block.row), scaled_z(block.row + 1));
     reach(block.mu * l[2] - std::hypot(l[0], l[1]), tangent + block.mu * normal);
   }

@@ -241,9 +241,42 @@ void test_world(const World& w, std::uint64_t seed) {
   CHECK_NEAR(worst, 0, 1e-11 * (norm + 1));
 }
 
+/// The band of redundant corners of a box that sticks, pushed at the height of the ground along x and y each by this share of what a side of
+/// the square of friction holds.
+double band_of_pushed_box(double share) {
+  constexpr double speed = 0.01;
+  constexpr double inertia = 0.01;
+  constexpr double half = 0.1;
+  constexpr double mu = 0.5;
+  const double push = share * mu * speed;
+  const double spin = push * half / inertia;
+  World w;
+  w.add_body(1, inertia, {0, 0, half}, {push, push, -speed}, {spin, -spin, 0});
+  add_box_on_ground(w, 0, mu, half);
+  for (Block& block : w.blocks) block.type = BlockType::pyramid;
+
+  const Solved solved = solve(w.problem());
+  for (const Mode mode : solved.result.modes) CHECK(mode == Mode::sticking);
+  ProblemLinearization linearization;
+  linearization.build(solved.problem, solved.result);
+  Vector z(solved.problem.n);
+  double band = 0;
+  CHECK(linearization.unresolved(z.data(), band));
+  return band;
+}
+
+/// Friction between the disc and its square is inside.
+void test_band_of_polygon() {
+  const double rest = band_of_pushed_box(0);
+  CHECK(rest > 0);
+  CHECK(band_of_pushed_box(0.84) > 0.1 * rest);
+  CHECK(band_of_pushed_box(0.98) < 0.1 * rest);
+}
+
 }  // namespace
 
 int main() {
+  test_band_of_polygon();
   for (int seed = 0; seed < 120; ++seed) test_world(random_world(seed, 1 + seed % 5, 3), seed);
   for (int seed = 0; seed < 60; ++seed) test_world(random_world(500 + seed, 2, 3, true), seed);
   for (int seed = 0; seed < 30; ++seed) {  // redundant sticking: four points, shoved a little
