@@ -37,11 +37,15 @@ void give_up(const ConstraintProblem& problem, SolverResult& result) {
   std::fill(result.lambda.begin(), result.lambda.end(), 0.0);
   std::fill(result.lambda_0.begin(), result.lambda_0.end(), 0.0);
   std::fill(result.lambda_1.begin(), result.lambda_1.end(), 0.0);
-  for (int i = 0; i < problem.n; ++i) result.c[i] = std::isfinite(problem.g[i]) ? problem.g[i] : 0.0;
+
+  for (int i = 0; i < problem.n; ++i)
+    result.c[i] = std::isfinite(problem.g[i]) ? problem.g[i] : 0.0;
+
   std::fill(result.modes.begin(), result.modes.end(), Mode::separating);
   std::fill(result.facets.begin(), result.facets.end(), -1);
   std::fill(result.margin.begin(), result.margin.end(), 0.0);
-  result.residual = 1;  // relative: nothing of it is solved
+  // Relative: nothing of it is solved.
+  result.residual = 1;
   result.exact_residual = 1;
   result.relaxation = 0;
 }
@@ -61,17 +65,21 @@ bool all_finite(const std::vector<double>& x) {
 void ConstraintSolver::solve(const ConstraintProblem& problem, const SolverSettings& settings, const WarmStart* warm,
                              SolverResult& result) {
   result.status = SolveStatus::solved;
-  result.relaxation = result.compliance = 0;
+  result.relaxation = 0;
+  result.compliance = 0;
   result.levels = result.sharper_levels = 0;
   result.contradictory.clear();
-  result.classes_hit = result.interior_point = false;
+  result.classes_hit = false;
+  result.interior_point = false;
+
+  // The problem in scaled variables, without memory of factors.
   const bool automatic = settings.method == SolverMethod::automatic;
   tolerance_ = automatic ? std::max(settings.tolerance, exact) : settings.tolerance;
   iterations_ = 0;
   newton_.forget_factor();
   scaled_.assign(problem);
-  for (Iterate* iterate : {&first_, &second_, &last_, &previous_, &trial_}) iterate->resize(scaled_.ld);
-
+  for (Iterate* iterate : {&first_, &second_, &last_, &previous_, &trial_})
+    iterate->resize(scaled_.ld);
   grow_to(exact_, scaled_.ld, scaled_.ld);
   std::fill_n(previous_.lambda.begin(), scaled_.ld, 0.0);
 
@@ -89,9 +97,11 @@ void ConstraintSolver::solve(const ConstraintProblem& problem, const SolverSetti
     solve_single_method(settings, warm, result);
   }
   finish(first_, last_, result);
-  if (!all_finite(result.lambda) || !all_finite(result.c) || !all_finite(result.lambda_0) ||
-      !all_finite(result.lambda_1))
-    give_up(problem, result);  // solved in scaled variables, but not representable
+
+  // Solved in scaled variables, but not representable.
+  const bool representable =
+      all_finite(result.lambda) && all_finite(result.c) && all_finite(result.lambda_0) && all_finite(result.lambda_1);
+  if (!representable) give_up(problem, result);
 }
 
 /// Impulses of the step before, where there are any, in scaled variables.
@@ -102,6 +112,7 @@ void ConstraintSolver::load(const std::vector<double>& lambda, const WarmStart* 
     for (int i = scaled_.blocks[b].row; i < scaled_.blocks[b].row + scaled_.blocks[b].size; ++i)
       iterate.lambda[i] = lambda[i] / (scaled_.inverse_root[i] * scaled_.ref);
   }
+
   iterate.evaluate(scaled_);
   if (!std::isfinite(iterate.residual)) iterate.clear(scaled_);
 }
@@ -130,6 +141,8 @@ void ConstraintSolver::solve_levels(const SolverSettings& settings, const WarmSt
     softened_ = heap && attempt.factor > 1;
     return solve_levels_with(attempt.factor * settings.compliance, settings.levels, warm, result);
   };
+
+  // The first attempt that leaves little enough; else the one that left least.
   const Attempt* best = nullptr;
   double least = heap ? tolerable : acceptable;
   bool solved = false;
@@ -154,12 +167,15 @@ void ConstraintSolver::solve_levels(const SolverSettings& settings, const WarmSt
   if (!solved) result.status = SolveStatus::failed;
 }
 
+/// Levels 0, 1, ... with this compliance, docs/theory.md (C5), (C6). False: one of them was not found.
 bool ConstraintSolver::solve_levels_with(double compliance, int levels, const WarmStart* warm, SolverResult& result) {
   result.compliance = compliance;
   result.levels = result.sharper_levels = 0;
   scaled_.set_compliance(compliance);
   newton_.forget_factor();
   floor_ = 3 * rounding;
+
+  // Level 0, from what the step before had there.
   static const std::vector<double> none;
   load(!warm ? none : warm->lambda_0.empty() ? warm->lambda : warm->lambda_0, warm, first_);
   std::fill_n(previous_.lambda.begin(), scaled_.ld, 0.0);
@@ -187,16 +203,20 @@ void ConstraintSolver::sharpen_further(SolverResult& result) {
   const bool softened = result.compliance > SolverSettings().compliance;
   const double wanted = softened_ ? good_in_heaps : good;
   if (!(reached > (softened ? wanted : sharp))) return;
+
+  // Each further level has a smaller compliance, until the exact residual is small or no longer falls.
   double compliance = result.compliance;
   const bool gentle = softened_ && compliance >= much_larger * SolverSettings().compliance;
   result.sharpening = gentle ? gentle_sharpening : sharpening;
   const int most = gentle ? most_gentle_levels : most_sharper_levels;
+
   while (reached > wanted && result.sharper_levels < most) {
     compliance *= result.sharpening;
     scaled_.set_compliance(compliance);
     newton_.forget_factor();
     if (!sharpen(compliance, nullptr, nullptr, softened)) return;
     ++result.sharper_levels;
+
     const double before = reached;
     reached = exact_residual();
     if (reached > persistent * before) return;
@@ -214,7 +234,8 @@ double ConstraintSolver::exact_residual() { return scaled_.residual(last_.lambda
 /// Residuals smaller than what rounding makes of large impulses say nothing.
 double ConstraintSolver::reachable(const Iterate& iterate, double tolerance) const {
   double largest = 0;
-  for (int i = 0; i < scaled_.n; ++i) largest = std::max(largest, std::abs(iterate.lambda[i]));
+  for (int i = 0; i < scaled_.n; ++i)
+    largest = std::max(largest, std::abs(iterate.lambda[i]));
   return std::max(tolerance, impulse_rounding * largest);
 }
 
@@ -224,7 +245,12 @@ bool ConstraintSolver::solve_level(const WarmStart* warm, Iterate& iterate, Solv
   const double rho = near_rho / result.compliance;
   newton_from_memory(warm, iterate, result);
   if (iterate.residual <= nearly && newton_near(iterate, rho, 8)) return true;
-  if (newton_near(iterate, 300, 8)) return newton_near(iterate, rho, 4), true;
+  if (newton_near(iterate, 300, 8)) {
+    newton_near(iterate, rho, 4);
+    return true;
+  }
+
+  // The interior-point method starts from nothing.
   if (starts_ == 0) return false;
   result.interior_point = true;
   trial_.clear(scaled_);
@@ -243,10 +269,14 @@ bool ConstraintSolver::solve_level(const WarmStart* warm, Iterate& iterate, Solv
   return true;
 }
 
+/// Newton's method with the modes that the step before ended with.
 void ConstraintSolver::newton_from_memory(const WarmStart* warm, Iterate& iterate, SolverResult& result) {
   bool remembered = false;
-  for (int b = 0; warm && b < scaled_.num_blocks; ++b) remembered = remembered || warm->known[b];
+  for (int b = 0; warm && b < scaled_.num_blocks; ++b)
+    remembered = remembered || warm->known[b];
   result.classes_hit = remembered;
+
+  // A proximal term tied to the residual, but none in the first step from memory: its modes are likely to hold.
   NewtonOptions options;
   options.tolerance = handed_over;
   options.least_damping = 0;
@@ -257,6 +287,7 @@ void ConstraintSolver::newton_from_memory(const WarmStart* warm, Iterate& iterat
     options.known = warm->mode.empty() ? nullptr : warm->known.data();  // impulses alone are a warm start too
     options.modes = warm->mode.data();
   }
+
   if (iterate.residual <= handed_over) return;
   newton_.solve(scaled_, options, iterate, iterations_);
   result.classes_hit =
@@ -272,6 +303,7 @@ bool ConstraintSolver::newton_near(Iterate& iterate, double rho, int max_iterati
   options.kappa = 0;  // a proximal term larger than the compliance would only creep along what the compliance decides
   options.max_iterations = max_iterations;
   options.stall_below = stalls * rho;
+
   scaled_.rho = rho;
   iterate.judge(scaled_);
   options.reuse_steps = newton_.has_factor() ? 6 : 0;
@@ -298,6 +330,7 @@ bool ConstraintSolver::interior(Iterate& iterate, double compliance) {
                                   {0.001, 0.003, 0}, {0.01, 0.0003, 0}, {100, 0.1, 0},    {0.01, 0.003, 1e4},
                                   {10, 0.003, 1e4},  {1, 0.03, 1e4},    {0.1, 0.03, 1e3}, {0.001, 0.03, 0},
                                   {10, 0.0003, 1e3}, {0.1, 0.0003, 0},  {100, 10, 0},     {0.001, 0.0003, 1e5}};
+
   for (int i = 0; i < starts_; ++i) {
     const auto& [start, smoothing, softening] = starts[i];
     InteriorPoint::Options options;
@@ -305,6 +338,7 @@ bool ConstraintSolver::interior(Iterate& iterate, double compliance) {
     options.smoothing = smoothing;
     options.softening = softening;
     const bool reached = interior_.solve(scaled_, options, iterate, iterations_);
+
     if (!reached && iterate.residual > nearly) continue;
     if (newton_near(iterate, near_rho / compliance, 8)) return true;
 
@@ -313,6 +347,7 @@ bool ConstraintSolver::interior(Iterate& iterate, double compliance) {
     options.residual = 1e-10;
     options.max_iterations = 10;
     interior_.resume(scaled_, options, iterate, iterations_);
+
     for (const double rho : {near_rho / compliance, 0.1 * near_rho / compliance})
       if (newton_near(iterate, rho, 8)) return true;
   }
@@ -322,6 +357,7 @@ bool ConstraintSolver::interior(Iterate& iterate, double compliance) {
 /// One proximal step from last_, which stays where none is found. One that is not usual is not worth much search.
 bool ConstraintSolver::sharpen(double compliance, const std::vector<double>* memory, const WarmStart* warm,
                                bool usual) {
+  // The level's own start is the one below, without its compliance.
   scaled_.set_level(last_.lambda.data());
   previous_.copy(last_, scaled_.ld);
   std::copy_n(exact_.begin(), scaled_.ld, previous_.c.begin());
@@ -356,6 +392,8 @@ bool ConstraintSolver::sharpen(double compliance, const std::vector<double>* mem
 /// compliance that keeps impulses finite.
 void ConstraintSolver::find_contradictions(SolverResult& result) {
   if (result.status != SolveStatus::solved || result.levels == 0) return;
+
+  // What the last level could not reduce, docs/theory.md (C13).
   for (int b = 0; b < scaled_.num_blocks; ++b) {
     const Block& block = scaled_.blocks[b];
     if (block.type == BlockType::box) continue;
@@ -370,24 +408,33 @@ void ConstraintSolver::find_contradictions(SolverResult& result) {
     }
   }
   if (result.contradictory.empty()) return;
+
+  // Level 0 alone with the larger compliance, from impulses that lack the same velocities.
   scaled_.set_compliance(relaxed_compliance);
   newton_.forget_factor();
-  for (int i = 0; i < scaled_.n; ++i) first_.lambda[i] *= result.compliance / relaxed_compliance;
+  for (int i = 0; i < scaled_.n; ++i)
+    first_.lambda[i] *= result.compliance / relaxed_compliance;
   first_.evaluate(scaled_);
-  result.compliance = result.relaxation = relaxed_compliance;
-  result.levels = result.sharper_levels = 0;
+  result.compliance = relaxed_compliance;
+  result.relaxation = relaxed_compliance;
+  result.levels = 0;
+  result.sharper_levels = 0;
   starts_ = 16;
+
   std::fill_n(previous_.lambda.begin(), scaled_.ld, 0.0);
   const bool solved = solve_level(nullptr, first_, result);
+
   result.status = solved ? SolveStatus::relaxed : SolveStatus::failed;
   last_.copy(first_, scaled_.ld);
   find_exact_velocity();
 }
 
+/// One method by itself, on the problem without compliance.
 void ConstraintSolver::solve_single_method(const SolverSettings& settings, const WarmStart* warm,
                                            SolverResult& result) {
   static const std::vector<double> none;
   load(warm ? warm->lambda : none, warm, first_);
+
   bool solved = first_.residual <= tolerance_;
   if (!solved && settings.method == SolverMethod::ac_lm) {
     NewtonOptions options;
@@ -420,6 +467,7 @@ void ConstraintSolver::solve_single_method(const SolverSettings& settings, const
     options.undamped_first = true;
     newton_.solve(scaled_, options, first_, iterations_);
   }
+
   solved = solved || first_.residual <= tolerance_;
   last_.copy(first_, scaled_.ld);
   find_exact_velocity();
@@ -430,19 +478,21 @@ void ConstraintSolver::solve_single_method(const SolverSettings& settings, const
 void ConstraintSolver::finish(const Iterate& first, const Iterate& last, SolverResult& result) {
   const int ld = scaled_.ld;
   const int num_blocks = scaled_.num_blocks;
-  for (auto* values : {&result.lambda, &result.lambda_0, &result.lambda_1, &result.c}) grow_to(*values, ld, scaled_.n);
+  for (auto* values : {&result.lambda, &result.lambda_0, &result.lambda_1, &result.c})
+    grow_to(*values, ld, scaled_.n);
   grow_to(result.modes, num_blocks, num_blocks);
   grow_to(result.margin, num_blocks, num_blocks);
   grow_to(result.facets, num_blocks, num_blocks);
 
+  // Labels magnify velocities to tell micro-slip from sticking.
   result.residual = last.residual;
   scaled_.rho = result.compliance > 0 ? std::max(1.0, label_rho / result.compliance) : 1;
   for (int b = 0; b < num_blocks; ++b)
     result.margin[b] = scaled_.margin(b, first.lambda.data(), first.c.data(), result.modes[b], &result.facets[b]);
   scaled_.rho = 1;
 
-  // Those magnify velocities, for labels: a border further than the compliance is as far as the problem's own scale says. Nor does
-  // level 0 know borders any better than its compliance: nearer ones are the last level's.
+  // A border further than the compliance is as far as the problem's own scale says. Nor does level 0 know borders any better than its
+  // compliance: nearer ones are the last level's.
   for (int b = 0; b < num_blocks; ++b) {
     double& margin = result.margin[b];
     Mode mode;
@@ -453,6 +503,7 @@ void ConstraintSolver::finish(const Iterate& first, const Iterate& last, SolverR
     if (std::isnan(margin)) margin = 0;  // of a friction whose square is no double
   }
 
+  // Impulses and velocities, and the levels that the next step starts from.
   result.exact_residual = scaled_.residual(last.lambda.data(), exact_.data());
   scaled_.from_scaled(last.lambda.data(), exact_.data(), result.lambda.data(), result.c.data());
   const Iterate& second = result.levels > 0 ? second_ : last;
