@@ -38,7 +38,8 @@ std::string entry(std::size_t i, std::size_t j) { return "G[" + std::to_string(i
 /// Symmetric to 1e-9 of the largest entry, diagonal >= 0, and |G_ij| <= sqrt(G_ii G_jj), which semi-definiteness implies.
 void check_matrix(const std::vector<double>& G, std::size_t n) {
   double largest = 0;
-  for (double x : G) largest = std::max(largest, std::abs(x));
+  for (double x : G)
+    largest = std::max(largest, std::abs(x));
   for (std::size_t i = 0; i < n; ++i) {
     if (G[i * n + i] < 0)
       reject(entry(i, i) + " = " + number(G[i * n + i]) + " is negative: G must be positive semi-definite");
@@ -137,7 +138,8 @@ std::vector<double> ContactProblem::dlambda_along_dG(const std::vector<double>& 
   const auto times_dG = [&](const std::vector<double>& lambda) {
     std::vector<double> product(n, 0.0);
     for (std::size_t i = 0; i < n; ++i)
-      for (std::size_t j = 0; j < n; ++j) product[i] += dG[i * n + j] * lambda[j];
+      for (std::size_t j = 0; j < n; ++j)
+        product[i] += dG[i * n + j] * lambda[j];
     return product;
   };
   std::vector<std::vector<double>> lower;
@@ -147,7 +149,8 @@ std::vector<double> ContactProblem::dlambda_along_dG(const std::vector<double>& 
     linearization_.impulses(level, lambda.data());
     lower.push_back(times_dG(lambda));
   }
-  for (const std::vector<double>& values : lower) s_lower.push_back(values.data());
+  for (const std::vector<double>& values : lower)
+    s_lower.push_back(values.data());
   std::vector<double> s = times_dG(result_.lambda);
   linearization_.solve(s.data(), s.data(), 1, 1, s_lower.data());
   return s;

@@ -12,7 +12,8 @@ void grow(std::vector<double>& v, std::size_t size) {
 void transpose(const double* Y, int rows, int columns, int ld, int ldt, double* Yt) {
   std::fill_n(Yt, std::size_t(columns) * ldt, 0.0);
   for (int i = 0; i < rows; ++i)
-    for (int k = 0; k < columns; ++k) Yt[std::size_t(k) * ldt + i] = Y[std::size_t(i) * ld + k];
+    for (int k = 0; k < columns; ++k)
+      Yt[std::size_t(k) * ldt + i] = Y[std::size_t(i) * ld + k];
 }
 
 const RowSegment* segment_in(const ConstraintProblem& problem, int block, int tree) {
@@ -82,7 +83,8 @@ bool prefers_velocities(const ConstraintProblem& problem) {
   if (trees == 0 || problem.n <= dense_rows) return false;
   if (trees > 2 && problem.n > sparse_rows) return true;
   int dofs = 0;
-  for (int size : problem.tree_size) dofs += size;
+  for (int size : problem.tree_size)
+    dofs += size;
   return problem.n >= 4 * dofs;
 }
 
@@ -92,7 +94,8 @@ double delassus_diagonal(const ConstraintProblem& problem, int block, int row_of
     if (s.tree < 0) continue;
     const int size = problem.tree_size[s.tree];
     const double* y = problem.Y.data() + s.start + std::size_t(row_of_block) * padded(size);
-    for (int k = 0; k < size; ++k) sum += y[k] * y[k];
+    for (int k = 0; k < size; ++k)
+      sum += y[k] * y[k];
   }
   return sum;
 }

@@ -15,15 +15,18 @@ COULOMB_INLINE double dot(const double* __restrict a, const double* __restrict b
   double s[8] = {0, 0, 0, 0, 0, 0, 0, 0};  // eight chains: the sum may be vectorised without reassociation
   int i = 0;
   for (; i + 8 <= n; i += 8)
-    for (int j = 0; j < 8; ++j) s[j] += a[i + j] * b[i + j];
+    for (int j = 0; j < 8; ++j)
+      s[j] += a[i + j] * b[i + j];
   double tail = 0;
-  for (; i < n; ++i) tail += a[i] * b[i];
+  for (; i < n; ++i)
+    tail += a[i] * b[i];
   return tail + (((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7])));
 }
 
 COULOMB_INLINE void subtract(double* __restrict y, double a, const double* __restrict x, int begin, int end) {
   for (int j = begin; j < end; j += 8)
-    for (int l = 0; l < 8; ++l) y[j + l] -= a * x[j + l];
+    for (int l = 0; l < 8; ++l)
+      y[j + l] -= a * x[j + l];
 }
 
 // Triangular solves on W columns: row i of X minus sum_k T(i, k) X_k, the sum kept in registers. T(i, k) = T[i * si + k * sk].
@@ -31,13 +34,16 @@ template <int W>
 COULOMB_INLINE void substitute_row(const double* T, int sk, int k0, int k1, double* X, int ldx, double* __restrict row,
                                    double inverse) {
   double acc[W];
-  for (int w = 0; w < W; ++w) acc[w] = row[w];
+  for (int w = 0; w < W; ++w)
+    acc[w] = row[w];
   for (int k = k0; k < k1; ++k) {
     const double t = T[static_cast<long>(k) * sk];
     const double* xk = X + static_cast<long>(k) * ldx;
-    for (int w = 0; w < W; ++w) acc[w] -= t * xk[w];
+    for (int w = 0; w < W; ++w)
+      acc[w] -= t * xk[w];
   }
-  for (int w = 0; w < W; ++w) row[w] = acc[w] * inverse;
+  for (int w = 0; w < W; ++w)
+    row[w] = acc[w] * inverse;
 }
 
 template <int W>
@@ -66,7 +72,8 @@ COULOMB_SIMD void substitute(bool down, const double* T, int n, int si, int sk, 
     down ? forward<16>(T, n, si, sk, unit, X + j, ldx) : backward<16>(T, n, si, sk, unit, X + j, ldx);
   for (; j + 4 <= cols; j += 4)
     down ? forward<4>(T, n, si, sk, unit, X + j, ldx) : backward<4>(T, n, si, sk, unit, X + j, ldx);
-  for (; j < cols; ++j) down ? forward<1>(T, n, si, sk, unit, X + j, ldx) : backward<1>(T, n, si, sk, unit, X + j, ldx);
+  for (; j < cols; ++j)
+    down ? forward<1>(T, n, si, sk, unit, X + j, ldx) : backward<1>(T, n, si, sk, unit, X + j, ldx);
 }
 
 /// A triangle by blocks of rows: products with what is solved already, and a small triangle.
@@ -76,7 +83,8 @@ void sweep_blocks(bool down, const double* T, int n, long si, long sk, bool unit
   for (int b = 0; b < blocks; ++b) {
     const int i = (down ? b : blocks - 1 - b) * block, count = std::min(block, n - i), end = i + count;
     double* Xi = X + static_cast<long>(i) * ldx;
-    if (down) add_product(-1, T + i * si, si, sk, X, ldx, Xi, ldx, count, i, cols);
+    if (down)
+      add_product(-1, T + i * si, si, sk, X, ldx, Xi, ldx, count, i, cols);
     else
       add_product(-1, T + i * si + end * sk, si, sk, X + static_cast<long>(end) * ldx, ldx, Xi, ldx, count, n - end,
                   cols);
@@ -102,10 +110,14 @@ COULOMB_INLINE void two_sweeps(const double* A, int n, int ld, bool transposed, 
 COULOMB_SIMD void sweep_strips(const double* A, int n, int ld, bool transposed, int kind, double* X, int ldx,
                                int cols) {
   int j = 0;
-  for (; j + 16 <= cols; j += 16) two_sweeps<16>(A, n, ld, transposed, kind, X + j, ldx);
-  for (; j + 8 <= cols; j += 8) two_sweeps<8>(A, n, ld, transposed, kind, X + j, ldx);
-  for (; j + 4 <= cols; j += 4) two_sweeps<4>(A, n, ld, transposed, kind, X + j, ldx);
-  for (; j < cols; ++j) two_sweeps<1>(A, n, ld, transposed, kind, X + j, ldx);
+  for (; j + 16 <= cols; j += 16)
+    two_sweeps<16>(A, n, ld, transposed, kind, X + j, ldx);
+  for (; j + 8 <= cols; j += 8)
+    two_sweeps<8>(A, n, ld, transposed, kind, X + j, ldx);
+  for (; j + 4 <= cols; j += 4)
+    two_sweeps<4>(A, n, ld, transposed, kind, X + j, ldx);
+  for (; j < cols; ++j)
+    two_sweeps<1>(A, n, ld, transposed, kind, X + j, ldx);
 }
 
 void sweep_columns(const double* A, int n, int ld, bool transposed, int kind, double* X, int ldx, int cols) {
@@ -135,11 +147,13 @@ COULOMB_SIMD static void multiply_small(const double* A, int lda, const double* 
                                         int k, int cols) {
   for (int i = 0; i < m; ++i) {
     double* __restrict Ci = C + static_cast<long>(i) * ldc;
-    for (int j = 0; j < cols; ++j) Ci[j] = 0;
+    for (int j = 0; j < cols; ++j)
+      Ci[j] = 0;
     for (int l = 0; l < k; ++l) {
       const double a = A[static_cast<long>(i) * lda + l];
       const double* Bl = B + static_cast<long>(l) * ldb;
-      for (int j = 0; j < cols; ++j) Ci[j] += a * Bl[j];
+      for (int j = 0; j < cols; ++j)
+        Ci[j] += a * Bl[j];
     }
   }
 }
@@ -148,32 +162,37 @@ COULOMB_SIMD static void multiply_transposed_small(const double* A, int lda, con
                                                    int ldc, int m, int k, int cols) {
   for (int i = 0; i < m; ++i) {
     double* __restrict Ci = C + static_cast<long>(i) * ldc;
-    for (int j = 0; j < cols; ++j) Ci[j] = 0;
+    for (int j = 0; j < cols; ++j)
+      Ci[j] = 0;
     for (int l = 0; l < k; ++l) {
       const double a = A[static_cast<long>(l) * lda + i];
       const double* Bl = B + static_cast<long>(l) * ldb;
-      for (int j = 0; j < cols; ++j) Ci[j] += a * Bl[j];
+      for (int j = 0; j < cols; ++j)
+        Ci[j] += a * Bl[j];
     }
   }
 }
 
 void multiply(const double* A, int lda, const double* B, int ldb, double* C, int ldc, int m, int k, int cols) {
   if (k < blocked_from || cols < 8) return multiply_small(A, lda, B, ldb, C, ldc, m, k, cols);
-  for (int i = 0; i < m; ++i) std::fill_n(C + static_cast<long>(i) * ldc, cols, 0.0);
+  for (int i = 0; i < m; ++i)
+    std::fill_n(C + static_cast<long>(i) * ldc, cols, 0.0);
   add_product(1, A, lda, 1, B, ldb, C, ldc, m, k, cols);
 }
 
 void multiply_transposed(const double* A, int lda, const double* B, int ldb, double* C, int ldc, int m, int k,
                          int cols) {
   if (m < blocked_from || cols < 8) return multiply_transposed_small(A, lda, B, ldb, C, ldc, m, k, cols);
-  for (int i = 0; i < m; ++i) std::fill_n(C + static_cast<long>(i) * ldc, cols, 0.0);
+  for (int i = 0; i < m; ++i)
+    std::fill_n(C + static_cast<long>(i) * ldc, cols, 0.0);
   add_product(1, A, 1, lda, B, ldb, C, ldc, m, k, cols);
 }
 
 COULOMB_SIMD static double small_cholesky(double* A, int n, int ld, double* work) {
   double ratio = 1;
   double* diagonal = work;  // entries before elimination
-  for (int i = 0; i < n; ++i) diagonal[i] = A[static_cast<long>(i) * ld + i];
+  for (int i = 0; i < n; ++i)
+    diagonal[i] = A[static_cast<long>(i) * ld + i];
   for (int k = 0; k < n; ++k) {
     double* row = A + static_cast<long>(k) * ld;
     const double pivot = row[k];
@@ -181,7 +200,8 @@ COULOMB_SIMD static double small_cholesky(double* A, int n, int ld, double* work
     ratio = std::min(ratio, pivot / diagonal[k]);
     const double inverse = 1.0 / std::sqrt(pivot);
     for (int j = k & ~7; j < ld; j += 8)
-      for (int l = 0; l < 8; ++l) row[j + l] *= inverse;
+      for (int l = 0; l < 8; ++l)
+        row[j + l] *= inverse;
     for (int i = k + 1; i < n; ++i) {
       const double u = row[i];
       if (u != 0.0) subtract(A + static_cast<long>(i) * ld, u, row, i & ~7, ld);
@@ -198,7 +218,8 @@ COULOMB_SIMD void cholesky_solve(const double* U, int n, int ld, double* x) {
   for (int k = 0; k < n; ++k) {
     const double* row = U + static_cast<long>(k) * ld;
     const double xk = x[k] /= row[k];
-    for (int j = k + 1; j < n; ++j) x[j] -= xk * row[j];
+    for (int j = k + 1; j < n; ++j)
+      x[j] -= xk * row[j];
   }
   for (int k = n - 1; k >= 0; --k) {
     const double* row = U + static_cast<long>(k) * ld;
@@ -218,7 +239,8 @@ COULOMB_INLINE void update_rows(double* entry, double* row, int rows, int ld, do
   constexpr int parts = chunks * 8 / width;
   Vector<width> pivot[parts];
 #pragma GCC unroll 32
-  for (int p = 0; p < parts; ++p) pivot[p] = load_vector<width>(pivot_row + p * width);
+  for (int p = 0; p < parts; ++p)
+    pivot[p] = load_vector<width>(pivot_row + p * width);
   for (int i = 0; i < rows; ++i) {
     const double l = *entry * inverse;
 #pragma GCC unroll 32
@@ -270,8 +292,10 @@ COULOMB_SIMD double largest_entry(const double* A, int n, int ld) {
     const double* row = A + static_cast<long>(i) * ld;
     int j = 0;
     for (; j + 8 <= n; j += 8)
-      for (int l = 0; l < 8; ++l) largest[l] = std::max(largest[l], std::abs(row[j + l]));
-    for (; j < n; ++j) largest[0] = std::max(largest[0], std::abs(row[j]));
+      for (int l = 0; l < 8; ++l)
+        largest[l] = std::max(largest[l], std::abs(row[j + l]));
+    for (; j < n; ++j)
+      largest[0] = std::max(largest[0], std::abs(row[j]));
   }
   return *std::max_element(largest, largest + 8);
 }
@@ -307,8 +331,10 @@ double lu(double* A, int n, int ld, int* pivot, double* work) {
 }
 
 COULOMB_SIMD void lu_solve(const double* LU, int n, int ld, const int* pivot, double* x) {
-  for (int k = 0; k < n; ++k) std::swap(x[k], x[pivot[k]]);
-  for (int k = 1; k < n; ++k) x[k] -= dot(LU + static_cast<long>(k) * ld, x, k);
+  for (int k = 0; k < n; ++k)
+    std::swap(x[k], x[pivot[k]]);
+  for (int k = 1; k < n; ++k)
+    x[k] -= dot(LU + static_cast<long>(k) * ld, x, k);
   for (int k = n - 1; k >= 0; --k) {
     const double* row = LU + static_cast<long>(k) * ld;
     x[k] = (x[k] - dot(row + k + 1, x + k + 1, n - k - 1)) / row[k];
@@ -316,13 +342,15 @@ COULOMB_SIMD void lu_solve(const double* LU, int n, int ld, const int* pivot, do
 }
 
 void lu_solve(const double* LU, int n, int ld, const int* pivot, double* X, int ldx, int cols) {
-  for (int k = 0; k < n; ++k) swap_rows(X, ldx, cols, k, pivot[k]);
+  for (int k = 0; k < n; ++k)
+    swap_rows(X, ldx, cols, k, pivot[k]);
   sweep_columns(LU, n, ld, false, 0, X, ldx, cols);
 }
 
 void lu_solve_transposed(const double* LU, int n, int ld, const int* pivot, double* X, int ldx, int cols) {
   sweep_columns(LU, n, ld, true, 0, X, ldx, cols);
-  for (int k = n - 1; k >= 0; --k) swap_rows(X, ldx, cols, k, pivot[k]);
+  for (int k = n - 1; k >= 0; --k)
+    swap_rows(X, ldx, cols, k, pivot[k]);
 }
 
 }  // namespace coulomb::dense

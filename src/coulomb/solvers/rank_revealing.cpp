@@ -14,13 +14,15 @@ namespace {
 COULOMB_SIMD double dot(const double* a, const double* b, int n) {
   double s[8] = {0, 0, 0, 0, 0, 0, 0, 0};
   for (int i = 0; i < n; i += 8)
-    for (int j = 0; j < 8; ++j) s[j] += a[i + j] * b[i + j];
+    for (int j = 0; j < 8; ++j)
+      s[j] += a[i + j] * b[i + j];
   return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
 }
 
 COULOMB_SIMD void add(double a, const double* x, int n, double* __restrict y) {
   for (int i = 0; i < n; i += 8)
-    for (int j = 0; j < 8; ++j) y[i + j] += a * x[i + j];
+    for (int j = 0; j < 8; ++j)
+      y[i + j] += a * x[i + j];
 }
 
 /// Columns order[first ..] without their part along q: coefficients to r, squared lengths of what is left to size.
@@ -30,7 +32,8 @@ COULOMB_SIMD void project_out(const double* q, int first, int n, const int* orde
     double* __restrict column = columns + static_cast<long>(order[c]) * ld;
     double s[8] = {0, 0, 0, 0, 0, 0, 0, 0}, t[8] = {0, 0, 0, 0, 0, 0, 0, 0};
     for (int i = 0; i < ld; i += 8)
-      for (int j = 0; j < 8; ++j) s[j] += q[i + j] * column[i + j];
+      for (int j = 0; j < 8; ++j)
+        s[j] += q[i + j] * column[i + j];
     const double along = ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
     for (int i = 0; i < ld; i += 8)
       for (int j = 0; j < 8; ++j) {
@@ -56,8 +59,10 @@ void PseudoInverse::compute(const double* A, int n, int ld, double threshold) {
   std::fill(columns_.begin(), columns_.begin() + static_cast<std::ptrdiff_t>(size), 0.0);
   std::fill(r_.begin(), r_.begin() + static_cast<std::ptrdiff_t>(size), 0.0);
   for (int i = 0; i < n; ++i)
-    for (int j = 0; j < n; ++j) columns_[j * w + i] = A[static_cast<long>(i) * ld + j];
-  for (int j = 0; j < n; ++j) order_[j] = j, size_[j] = dot(&columns_[j * w], &columns_[j * w], ld_);
+    for (int j = 0; j < n; ++j)
+      columns_[j * w + i] = A[static_cast<long>(i) * ld + j];
+  for (int j = 0; j < n; ++j)
+    order_[j] = j, size_[j] = dot(&columns_[j * w], &columns_[j * w], ld_);
 
   double first = 0;
   for (rank = 0; rank < n; ++rank) {  // r_[k][j]: coefficient of q_k in column order_[j]
@@ -78,7 +83,8 @@ void PseudoInverse::compute(const double* A, int n, int ld, double threshold) {
     }
     const double length = std::sqrt(dot(column, column, ld_));
     r_[rank * w + order_[rank]] = length;
-    for (int i = 0; i < ld_; ++i) q[i] = column[i] / length;
+    for (int i = 0; i < ld_; ++i)
+      q[i] = column[i] / length;
     project_out(q, rank + 1, n, order_.data(), ld_, columns_.data(), &r_[rank * w], size_.data());
   }
   // rows of R: r_k = sum_i l_ki z_i, and at once y = L^-1 Q^T in q_
@@ -97,7 +103,8 @@ void PseudoInverse::compute(const double* A, int n, int ld, double threshold) {
       before = after;
     }
     const double length = std::sqrt(dot(z, z, ld_));
-    for (int i = 0; i < ld_; ++i) z[i] /= length, q_[k * w + i] /= length;
+    for (int i = 0; i < ld_; ++i)
+      z[i] /= length, q_[k * w + i] /= length;
   }
   low_rank_ = 2 * rank < n;
   if (low_rank_) return;
