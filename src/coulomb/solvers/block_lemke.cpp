@@ -15,6 +15,7 @@ constexpr double rounding = 1e-8;  // z0 of a ray that only rounding makes: redu
 constexpr double close = 1e-6;     // residual of a walk that rounding has not led astray
 constexpr double never = 1e-6;     // z0 of a ray that constraints make which contradict each other
 
+// A cone as the polygon that stands for it.
 Block polygonal(const Block& block) {
   Block b = block;
   if (b.type == BlockType::cone) {

@@ -12,17 +12,20 @@ namespace coulomb::dense {
 namespace {
 
 COULOMB_INLINE double dot(const double* __restrict a, const double* __restrict b, int n) {
-  double s[8] = {0, 0, 0, 0, 0, 0, 0, 0};  // eight chains: the sum may be vectorised without reassociation
+  // Eight chains: the sum may be vectorised without reassociation.
+  double s[8] = {0, 0, 0, 0, 0, 0, 0, 0};
   int i = 0;
   for (; i + 8 <= n; i += 8)
     for (int j = 0; j < 8; ++j)
       s[j] += a[i + j] * b[i + j];
+
   double tail = 0;
   for (; i < n; ++i)
     tail += a[i] * b[i];
   return tail + (((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7])));
 }
 
+/// y -= a x over whole chunks of eight.
 COULOMB_INLINE void subtract(double* __restrict y, double a, const double* __restrict x, int begin, int end) {
   for (int j = begin; j < end; j += 8)
     for (int l = 0; l < 8; ++l)
@@ -36,12 +39,14 @@ COULOMB_INLINE void substitute_row(const double* T, int sk, int k0, int k1, doub
   double acc[W];
   for (int w = 0; w < W; ++w)
     acc[w] = row[w];
+
   for (int k = k0; k < k1; ++k) {
     const double t = T[static_cast<long>(k) * sk];
     const double* xk = X + static_cast<long>(k) * ldx;
     for (int w = 0; w < W; ++w)
       acc[w] -= t * xk[w];
   }
+
   for (int w = 0; w < W; ++w)
     row[w] = acc[w] * inverse;
 }
@@ -81,20 +86,26 @@ void sweep_blocks(bool down, const double* T, int n, long si, long sk, bool unit
   constexpr int block = 32;
   const int blocks = (n + block - 1) / block;
   for (int b = 0; b < blocks; ++b) {
-    const int i = (down ? b : blocks - 1 - b) * block, count = std::min(block, n - i), end = i + count;
+    const int i = (down ? b : blocks - 1 - b) * block;
+    const int count = std::min(block, n - i);
+    const int end = i + count;
     double* Xi = X + static_cast<long>(i) * ldx;
+
+    // What the blocks before have solved ...
     if (down)
       add_product(-1, T + i * si, si, sk, X, ldx, Xi, ldx, count, i, cols);
     else
       add_product(-1, T + i * si + end * sk, si, sk, X + static_cast<long>(end) * ldx, ldx, Xi, ldx, count, n - end,
                   cols);
+
+    // ... and this one's own triangle.
     substitute(down, T + i * (si + sk), count, static_cast<int>(si), static_cast<int>(sk), unit, Xi, ldx, cols);
   }
 }
 
+/// kind 0: LU, 1: Cholesky factor U (forward with U^T, backward with U).
 template <int W>
 COULOMB_INLINE void two_sweeps(const double* A, int n, int ld, bool transposed, int kind, double* X, int ldx) {
-  // kind 0: LU, 1: Cholesky factor U (forward with U^T, backward with U)
   if (kind == 1) {
     forward<W>(A, n, 1, ld, false, X, ldx);
     backward<W>(A, n, ld, 1, false, X, ldx);
@@ -122,8 +133,11 @@ COULOMB_SIMD void sweep_strips(const double* A, int n, int ld, bool transposed, 
 
 void sweep_columns(const double* A, int n, int ld, bool transposed, int kind, double* X, int ldx, int cols) {
   if (n < blocked_from || cols < 8) return sweep_strips(A, n, ld, transposed, kind, X, ldx, cols);
-  const bool by_columns = kind == 1 || transposed;  // the lower triangle is the transposed upper one
+
+  // The lower triangle is the transposed upper one, or L itself.
+  const bool by_columns = kind == 1 || transposed;
   sweep_blocks(true, A, n, by_columns ? 1 : ld, by_columns ? ld : 1, kind == 0 && !transposed, X, ldx, cols);
+
   const bool unit_upper = kind == 0 && transposed;
   sweep_blocks(false, A, n, unit_upper ? 1 : ld, unit_upper ? ld : 1, unit_upper, X, ldx, cols);
 }
@@ -188,20 +202,28 @@ void multiply_transposed(const double* A, int lda, const double* B, int ldb, dou
   add_product(1, A, 1, lda, B, ldb, C, ldc, m, k, cols);
 }
 
+/// A = U^T U in place, row by row. Returns the least pivot relative to its diagonal entry, or what is not positive.
 COULOMB_SIMD static double small_cholesky(double* A, int n, int ld, double* work) {
   double ratio = 1;
-  double* diagonal = work;  // entries before elimination
+
+  // Entries before elimination tell how much a pivot has lost.
+  double* diagonal = work;
   for (int i = 0; i < n; ++i)
     diagonal[i] = A[static_cast<long>(i) * ld + i];
+
   for (int k = 0; k < n; ++k) {
     double* row = A + static_cast<long>(k) * ld;
     const double pivot = row[k];
     if (!(pivot > 0)) return pivot == pivot ? 0.0 : pivot;
     ratio = std::min(ratio, pivot / diagonal[k]);
+
+    // The row of U ...
     const double inverse = 1.0 / std::sqrt(pivot);
     for (int j = k & ~7; j < ld; j += 8)
       for (int l = 0; l < 8; ++l)
         row[j + l] *= inverse;
+
+    // ... and what the rows below lose by it.
     for (int i = k + 1; i < n; ++i) {
       const double u = row[i];
       if (u != 0.0) subtract(A + static_cast<long>(i) * ld, u, row, i & ~7, ld);
@@ -214,6 +236,7 @@ double cholesky(double* A, int n, int ld, double* work) {
   return n < blocked_from ? small_cholesky(A, n, ld, work) : blocked_cholesky(A, n, ld, work);
 }
 
+/// One vector: U^T, then U.
 COULOMB_SIMD void cholesky_solve(const double* U, int n, int ld, double* x) {
   for (int k = 0; k < n; ++k) {
     const double* row = U + static_cast<long>(k) * ld;
@@ -221,6 +244,7 @@ COULOMB_SIMD void cholesky_solve(const double* U, int n, int ld, double* x) {
     for (int j = k + 1; j < n; ++j)
       x[j] -= xk * row[j];
   }
+
   for (int k = n - 1; k >= 0; --k) {
     const double* row = U + static_cast<long>(k) * ld;
     x[k] = (x[k] - dot(row + k + 1, x + k + 1, n - k - 1)) / row[k];
@@ -241,6 +265,7 @@ COULOMB_INLINE void update_rows(double* entry, double* row, int rows, int ld, do
 #pragma GCC unroll 32
   for (int p = 0; p < parts; ++p)
     pivot[p] = load_vector<width>(pivot_row + p * width);
+
   for (int i = 0; i < rows; ++i) {
     const double l = *entry * inverse;
 #pragma GCC unroll 32
@@ -286,6 +311,7 @@ int find_pivot(const double* A, int n, int ld, int k, double& value) {
   return best;
 }
 
+/// In eight chains.
 COULOMB_SIMD double largest_entry(const double* A, int n, int ld) {
   double largest[8] = {0, 0, 0, 0, 0, 0, 0, 0};
   for (int i = 0; i < n; ++i) {
@@ -294,17 +320,19 @@ COULOMB_SIMD double largest_entry(const double* A, int n, int ld) {
     for (; j + 8 <= n; j += 8)
       for (int l = 0; l < 8; ++l)
         largest[l] = std::max(largest[l], std::abs(row[j + l]));
+
     for (; j < n; ++j)
       largest[0] = std::max(largest[0], std::abs(row[j]));
   }
   return *std::max_element(largest, largest + 8);
 }
 
-/// n <= 64.
+/// With row interchanges, n <= 64. Returns the least pivot relative to the largest entry.
 double small_lu(double* A, int n, int ld, int* pivot, double* work) {
   const double largest = largest_entry(A, n, ld);
   double smallest = INFINITY;
   for (int k = 0; k < n; ++k) {
+    // The largest entry of the column moves to the diagonal.
     double value = 0;
     const int best = find_pivot(A, n, ld, k, value);
     pivot[k] = best;
@@ -330,11 +358,14 @@ double lu(double* A, int n, int ld, int* pivot, double* work) {
   return n < blocked_from ? small_lu(A, n, ld, pivot, work) : blocked_lu(A, n, ld, pivot);
 }
 
+/// One vector: the interchanges, L, U.
 COULOMB_SIMD void lu_solve(const double* LU, int n, int ld, const int* pivot, double* x) {
   for (int k = 0; k < n; ++k)
     std::swap(x[k], x[pivot[k]]);
+
   for (int k = 1; k < n; ++k)
     x[k] -= dot(LU + static_cast<long>(k) * ld, x, k);
+
   for (int k = n - 1; k >= 0; --k) {
     const double* row = LU + static_cast<long>(k) * ld;
     x[k] = (x[k] - dot(row + k + 1, x + k + 1, n - k - 1)) / row[k];

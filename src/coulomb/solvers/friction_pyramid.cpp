@@ -13,6 +13,7 @@ constexpr int kinds = max_facets / 2 - 1;  // 4, 6, .. max_facets
 constexpr double on_vertex = 1e-3;         // of the half side: an impulse this near to a vertex was there
 constexpr double at_vertex = 1e-10;        // of the largest friction: rounding of an impulse there
 
+// Features are counted around, a side and a vertex by turns; `inscribed`: vertices on the unit circle, else sides touch it.
 FrictionPolygon make_polygon(int sides, bool inscribed) {
   FrictionPolygon p;
   p.sides = sides;
@@ -102,6 +103,7 @@ int FrictionPolygon::nearest_side(double x, double y) const {
   return best;
 }
 
+/// All polygons there are, made once.
 const FrictionPolygon& friction_polygon(const Block& block) {
   static const std::array<FrictionPolygon, 2 * kinds> table = [] {
     std::array<FrictionPolygon, 2 * kinds> all;
@@ -114,6 +116,7 @@ const FrictionPolygon& friction_polygon(const Block& block) {
   return table[static_cast<std::size_t>((block.facets - 4) / 2 + (block.inscribed ? kinds : 0))];
 }
 
+/// The feature of the scaled polygon that z = l - c projects to.
 PyramidMode pyramid_mode(const Block& block, const double* l, const double* c) {
   const double zn = l[2] - c[2];
   if (!(zn > 0)) return {};
@@ -123,6 +126,7 @@ PyramidMode pyramid_mode(const Block& block, const double* l, const double* c) {
   return {Mode::sliding, f.beyond <= 0 ? f.side : vertex_of(p, f)};
 }
 
+/// Distance of z to the nearest border of its mode; ties go to the lower mode.
 double pyramid_margin(const Block& block, double tie, const double* l, const double* c, PyramidMode& label) {
   const double zn = l[2] - c[2];
   label = {};
@@ -150,6 +154,7 @@ double pyramid_margin(const Block& block, double tie, const double* l, const dou
   return std::min({beyond > tie ? beyond : outside, std::abs(beyond), zn});
 }
 
+/// How far l is from the projection of z = l - c.
 double pyramid_residual(const Block& block, const double* l, const double* c) {
   const double normal = std::max(0.0, l[2] - c[2]);
   double t[2] = {0, 0};
@@ -162,6 +167,7 @@ double pyramid_residual(const Block& block, const double* l, const double* c) {
   return std::sqrt(x * x + y * y + z * z);
 }
 
+/// The nearest point of the pyramid, in three dimensions.
 void project_pyramid(const Block& block, double* l) {
   const FrictionPolygon& p = friction_polygon(block);
   const double mu = block.mu;
@@ -213,6 +219,7 @@ int facet_at_border(const Block& block, double share, const double* l) {
   return f.outside < -share * r ? -1 : facet_of_impulse(block, l);
 }
 
+/// The largest d . p of the points p of the polygon.
 double pyramid_support(const Block& block, const double* d) {
   const FrictionPolygon& p = friction_polygon(block);
   const Foot f = foot(p, 0, d[0], d[1]);

@@ -74,6 +74,7 @@ void InteriorPoint::add_gap(const ScaledProblem& problem, int b, double step, do
   const auto at = [&](const std::vector<double>& x, const std::vector<double>& d, std::size_t i) {
     return step == 0 ? x[i] : x[i] + step * d[i];
   };
+
   const Block& block = problem.blocks[b];
   const auto row = static_cast<std::size_t>(block.row);
   if (is_cone(block)) {
@@ -84,6 +85,7 @@ void InteriorPoint::add_gap(const ScaledProblem& problem, int b, double step, do
   } else if (is_pyramid(block)) {
     // The normal, and the slack of every side with its multiplier.
     sum += at(lambda_, dlambda_, row + 2) * at(y_, dy_, row + 2);
+
     const double moved[3] = {at(lambda_, dlambda_, row), at(lambda_, dlambda_, row + 1),
                              at(lambda_, dlambda_, row + 2)};
     for (int j = 0; j < block.facets; ++j) {
@@ -196,6 +198,7 @@ void InteriorPoint::local_matrix(const ScaledProblem& problem, int b, double* D)
   if (is_cone(block)) {
     cone_matrix(block, b, D);
   } else if (is_pyramid(block)) {
+    // Every side resists by its multiplier over its slack, the normal by its own pair.
     for (int j = 0; j < block.facets; ++j) {
       double a[2];
       side_of(block, j, a);
@@ -206,6 +209,7 @@ void InteriorPoint::local_matrix(const ScaledProblem& problem, int b, double* D)
         D[3 * k + 2] -= weight * a[k] * block.mu;
       }
     }
+
     D[8] = y_[row + 2] / lambda_[row + 2];
   } else if (block.type == BlockType::limit) {
     D[0] = y_[row] / lambda_[row];
@@ -300,6 +304,7 @@ void InteriorPoint::right_hand_side(const ScaledProblem& problem, int b, double 
   if (is_cone(block)) {
     cone_right_hand_side(block, b, target, corrected, r);
   } else if (is_pyramid(block)) {
+    // What the sides have to bring ...
     r[0] = -residual_[row];
     r[1] = -residual_[row + 1];
     for (int j = 0; j < block.facets; ++j) {
@@ -310,6 +315,8 @@ void InteriorPoint::right_hand_side(const ScaledProblem& problem, int b, double 
       r[0] -= d / slack * a[0];
       r[1] -= d / slack * a[1];
     }
+
+    // ... and the normal.
     const int i = row + 2;
     r[2] = missing(i, target, corrected) / lambda_[i] - residual_[i];
   } else if (const int i = pushing_row(block); i >= 0) {
@@ -340,6 +347,7 @@ void InteriorPoint::expand(const ScaledProblem& problem, int b, double target, b
     dy_[row + 1] = dc[1] + residual_[row + 1];
     dy_[row + 2] = dc[2] / block.mu + t[0] * dy_[row] + t[1] * dy_[row + 1] + residual_[row + 2];
   } else if (is_pyramid(block)) {
+    // The multipliers of the sides, then the velocity of the normal.
     for (int j = 0; j < block.facets; ++j) {
       double a[2];
       side_of(block, j, a);
@@ -348,6 +356,7 @@ void InteriorPoint::expand(const ScaledProblem& problem, int b, double target, b
       const double d = missing_of_side(block, side, a, target, corrected);
       dside_[side] = (d - side_[side] * side_slack(block, a, dlambda_.data())) / slack;
     }
+
     const int i = row + 2;
     dy_[i] = (missing(i, target, corrected) - y_[i] * dlambda_[i]) / lambda_[i];
   } else if (const int i = pushing_row(block); i >= 0) {

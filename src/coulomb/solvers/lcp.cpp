@@ -200,6 +200,7 @@ void BoxedLcp::resize(int rows) {
   normal.assign(n, -1);
 }
 
+/// w = A x + b.
 void BoxedLcp::multiply(const double* x, double* w) const {
   for (int i = 0; i < n; ++i) {
     const double* a = A.data() + static_cast<long>(i) * ld;
@@ -243,6 +244,7 @@ void LcpScale::assign(const BoxedLcp& p) {
   if (!(ref > 0)) ref = 1;
 }
 
+/// How far x is from the projection of x - w / s, scaled; and what rounding of large x hides.
 double lcp_residual(const BoxedLcp& p, const LcpScale& scale, const double* x, const double* w) {
   double worst = 0;
   for (int i = 0; i < p.n; ++i) {
@@ -358,6 +360,7 @@ class LcpSolver {
   LcpSolution out_;
 };
 
+/// Takes x where it is better than the best so far.
 void LcpSolver::consider(const std::vector<double>& x) {
   std::vector<double> w(x.size());
   p_.multiply(x.data(), w.data());
@@ -369,6 +372,7 @@ void LcpSolver::consider(const std::vector<double>& x) {
   lcp_classes(p_, scale_, 0, x.data(), w.data(), search_.classes.data());
 }
 
+/// A ray that shows that there is no solution.
 bool LcpSolver::contradicts(const std::vector<double>& direction) {
   if (!shows_no_solution(p_, scale_, direction)) return false;
   out_.no_solution = true;

@@ -55,6 +55,7 @@ bool LcpSearch::attempt() {
   return value <= tolerance_;
 }
 
+/// Newton's method: the classes that the last solution has, until they repeat.
 bool LcpSearch::iterate(int max_iterations) {
   x_ = x;
   w_ = w;
@@ -66,6 +67,7 @@ bool LcpSearch::iterate(int max_iterations) {
   return false;
 }
 
+/// How many classes a row may have.
 int LcpSearch::count(int i) const {
   if (problem_.is_friction(i)) return problem_.hi[i] > 0 ? 3 : 1;
   if (problem_.lo[i] == problem_.hi[i]) return 1;
@@ -81,6 +83,7 @@ LcpClass LcpSearch::choice(int i, int k) const {
   return k == 1 && has_lower ? LcpClass::lower : LcpClass::upper;
 }
 
+/// Sets that differ from the best one in one row or two.
 bool LcpSearch::vary(int budget) {
   const std::vector<LcpClass> start = classes;
   const int last = systems + budget;
@@ -119,6 +122,7 @@ bool LcpSearch::vary(int budget) {
   return false;
 }
 
+/// Every set of classes, if there are not too many; complete: all were tried, all_regular: none was singular.
 bool LcpSearch::exhaust(long limit, bool& complete, bool& all_regular) {
   complete = false;
   all_regular = true;

@@ -15,6 +15,7 @@ constexpr double least_pivot = 1e-8;
 constexpr double same_ratio = 1e-11;
 constexpr double same_entry = 1e-9;
 
+// A pivot's row times f from every other row.
 COULOMB_SIMD void eliminate(int n, int ld, int row, int column, double* T, double* value) {
   const double* r = T + static_cast<long>(row) * ld;
 
@@ -123,6 +124,7 @@ void Lemke::begin() {
   place_[2 * n] = n;
 }
 
+/// Lemke's walk: complementary pivots from z0 > 0 until z0 is zero [Cottle1992].
 bool Lemke::solve(int max_pivots) {
   std::fill_n(z.begin(), n, 0.0);
   pivots = 0;

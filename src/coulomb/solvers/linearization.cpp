@@ -89,6 +89,7 @@ void ProblemLinearization::build_sharper_levels() {
   scaled_.set_compliance(compliance_);
 }
 
+/// Of the compliance: the usual levels have all of it, sharper ones a power of the sharpening.
 double ProblemLinearization::share(int level) const {
   return level <= levels_ ? 1.0 : std::pow(result_->sharpening, level - levels_);
 }
@@ -260,6 +261,7 @@ void ProblemLinearization::solve_reduced(double* rhs, int ncols, int ld) {
   solve_upper(rhs, first_round_.data(), ncols, ld);
 }
 
+/// x = A^-T x of them.
 void ProblemLinearization::solve_reduced_transposed(double* rhs, int ncols, int ld) {
   const std::size_t length = static_cast<std::size_t>(last().size) * static_cast<std::size_t>(ld);
   solve_upper_transposed(rhs, grown(first_round_, length), ncols, ld);
@@ -303,6 +305,7 @@ void ProblemLinearization::solve(const double* s, double* dlambda, int ncols, in
   scatter(last(), false, x, dlambda, ncols, ld);
 }
 
+/// z = K^T w, docs/theory.md (L10).
 void ProblemLinearization::solve_transposed(const double* w, double* z, int ncols, int ld) {
   const int size = last().size;
   const std::size_t most = static_cast<std::size_t>(scaled_.n) * static_cast<std::size_t>(ld);

@@ -37,6 +37,7 @@ double safe_norm(const double* x, int n) {
 
 double norm2(double x, double y) { return std::sqrt(x * x + y * y); }
 
+// S^(1/2) G S^(1/2), block factors in d.
 COULOMB_SIMD void scale_matrix(const double* G, const double* d, int n, int ld, double* __restrict out) {
   for (int i = 0; i < n; ++i) {
     const double di = d[i];
@@ -228,6 +229,7 @@ void ScaledProblem::set_level(const double* previous) {
     g[i] -= E[i] * previous[i];
 }
 
+/// Dense, or Y (Y^T lambda) by trees.
 void ScaledProblem::add_product(const double* lambda, double* c) const {
   if (!factored) return dense::add_weighted_rows(G.data(), n, ld, lambda, c);
   Y.times_transposed(lambda, w_.data());
@@ -241,6 +243,7 @@ void ScaledProblem::velocity(const double* lambda, double* c) const {
   add_product(lambda, c);
 }
 
+/// The level's velocity without what the compliance adds.
 void ScaledProblem::exact_velocity(const double* lambda, double* c) const {
   std::copy(given_g_.begin(), given_g_.begin() + ld, c);
   add_product(lambda, c);

@@ -94,17 +94,20 @@ COULOMB_SIMD_BY_WIDTH(void, add_times,
                       (const Panel* panels, int count, const double* values, const double* w, double* y),
                       (panels, count, values, w, y))
 
+// A row of Y in scaled variables.
 COULOMB_SIMD void copy_scaled(const double* from, double scale, int count, double* __restrict to) {
   for (int k = 0; k < count; ++k)
     to[k] = scale * from[k];
 }
 
+// Blocks on the same trees lie in one dense panel a tree.
 bool same_trees(const std::array<RowSegment, 2>& a, const std::array<RowSegment, 2>& b) {
   return a[0].tree == b[0].tree && a[1].tree == b[1].tree;
 }
 
 }  // namespace
 
+/// Y = S^(1/2) Y of the problem, docs/theory.md (D16): panels by runs of blocks that move the same trees.
 void SparseRows::assign(const ConstraintProblem& problem, const double* scale) {
   problem_ = &problem;
 
@@ -174,6 +177,7 @@ void SparseRows::find_runs() {
   }
 }
 
+/// One entry of Y Y^T.
 double SparseRows::row_product(int block_a, int row_a, int block_b, int row_b) const {
   const Run& run_a = runs_[run_of_[block_a]];
   const Run& run_b = runs_[run_of_[block_b]];
@@ -194,11 +198,13 @@ double SparseRows::row_product(int block_a, int row_a, int block_b, int row_b) c
   return sum;
 }
 
+/// w = Y^T x, all trees.
 void SparseRows::times_transposed(const double* x, double* w) const {
   std::fill_n(w, columns_, 0.0);
   coulomb::times_transposed(panels_.data(), static_cast<int>(panels_.size()), values_.data(), x, w);
 }
 
+/// y += Y w.
 void SparseRows::add_times(const double* w, double* y) const {
   coulomb::add_times(panels_.data(), static_cast<int>(panels_.size()), values_.data(), w, y);
 }
