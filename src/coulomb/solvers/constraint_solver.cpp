@@ -37,10 +37,8 @@ void give_up(const ConstraintProblem& problem, SolverResult& result) {
   std::fill(result.lambda.begin(), result.lambda.end(), 0.0);
   std::fill(result.lambda_0.begin(), result.lambda_0.end(), 0.0);
   std::fill(result.lambda_1.begin(), result.lambda_1.end(), 0.0);
-
   for (int i = 0; i < problem.n; ++i)
     result.c[i] = std::isfinite(problem.g[i]) ? problem.g[i] : 0.0;
-
   std::fill(result.modes.begin(), result.modes.end(), Mode::separating);
   std::fill(result.facets.begin(), result.facets.end(), -1);
   std::fill(result.margin.begin(), result.margin.end(), 0.0);
@@ -89,7 +87,6 @@ void ConstraintSolver::solve(const ConstraintProblem& problem, const SolverSetti
     finish(trial_, trial_, result);
     return give_up(problem, result);
   }
-
   if (automatic) {
     solve_levels(settings, warm, result);
     find_contradictions(result);
@@ -112,7 +109,6 @@ void ConstraintSolver::load(const std::vector<double>& lambda, const WarmStart* 
     for (int i = scaled_.blocks[b].row; i < scaled_.blocks[b].row + scaled_.blocks[b].size; ++i)
       iterate.lambda[i] = lambda[i] / (scaled_.inverse_root[i] * scaled_.ref);
   }
-
   iterate.evaluate(scaled_);
   if (!std::isfinite(iterate.residual)) iterate.clear(scaled_);
 }
@@ -209,14 +205,12 @@ void ConstraintSolver::sharpen_further(SolverResult& result) {
   const bool gentle = softened_ && compliance >= much_larger * SolverSettings().compliance;
   result.sharpening = gentle ? gentle_sharpening : sharpening;
   const int most = gentle ? most_gentle_levels : most_sharper_levels;
-
   while (reached > wanted && result.sharper_levels < most) {
     compliance *= result.sharpening;
     scaled_.set_compliance(compliance);
     newton_.forget_factor();
     if (!sharpen(compliance, nullptr, nullptr, softened)) return;
     ++result.sharper_levels;
-
     const double before = reached;
     reached = exact_residual();
     if (reached > persistent * before) return;
@@ -287,7 +281,6 @@ void ConstraintSolver::newton_from_memory(const WarmStart* warm, Iterate& iterat
     options.known = warm->mode.empty() ? nullptr : warm->known.data();  // impulses alone are a warm start too
     options.modes = warm->mode.data();
   }
-
   if (iterate.residual <= handed_over) return;
   newton_.solve(scaled_, options, iterate, iterations_);
   result.classes_hit =
@@ -303,7 +296,6 @@ bool ConstraintSolver::newton_near(Iterate& iterate, double rho, int max_iterati
   options.kappa = 0;  // a proximal term larger than the compliance would only creep along what the compliance decides
   options.max_iterations = max_iterations;
   options.stall_below = stalls * rho;
-
   scaled_.rho = rho;
   iterate.judge(scaled_);
   options.reuse_steps = newton_.has_factor() ? 6 : 0;
@@ -330,7 +322,6 @@ bool ConstraintSolver::interior(Iterate& iterate, double compliance) {
                                   {0.001, 0.003, 0}, {0.01, 0.0003, 0}, {100, 0.1, 0},    {0.01, 0.003, 1e4},
                                   {10, 0.003, 1e4},  {1, 0.03, 1e4},    {0.1, 0.03, 1e3}, {0.001, 0.03, 0},
                                   {10, 0.0003, 1e3}, {0.1, 0.0003, 0},  {100, 10, 0},     {0.001, 0.0003, 1e5}};
-
   for (int i = 0; i < starts_; ++i) {
     const auto& [start, smoothing, softening] = starts[i];
     InteriorPoint::Options options;
@@ -338,7 +329,6 @@ bool ConstraintSolver::interior(Iterate& iterate, double compliance) {
     options.smoothing = smoothing;
     options.softening = softening;
     const bool reached = interior_.solve(scaled_, options, iterate, iterations_);
-
     if (!reached && iterate.residual > nearly) continue;
     if (newton_near(iterate, near_rho / compliance, 8)) return true;
 
@@ -347,7 +337,6 @@ bool ConstraintSolver::interior(Iterate& iterate, double compliance) {
     options.residual = 1e-10;
     options.max_iterations = 10;
     interior_.resume(scaled_, options, iterate, iterations_);
-
     for (const double rho : {near_rho / compliance, 0.1 * near_rho / compliance})
       if (newton_near(iterate, rho, 8)) return true;
   }
@@ -420,10 +409,8 @@ void ConstraintSolver::find_contradictions(SolverResult& result) {
   result.levels = 0;
   result.sharper_levels = 0;
   starts_ = 16;
-
   std::fill_n(previous_.lambda.begin(), scaled_.ld, 0.0);
   const bool solved = solve_level(nullptr, first_, result);
-
   result.status = solved ? SolveStatus::relaxed : SolveStatus::failed;
   last_.copy(first_, scaled_.ld);
   find_exact_velocity();
@@ -434,7 +421,6 @@ void ConstraintSolver::solve_single_method(const SolverSettings& settings, const
                                            SolverResult& result) {
   static const std::vector<double> none;
   load(warm ? warm->lambda : none, warm, first_);
-
   bool solved = first_.residual <= tolerance_;
   if (!solved && settings.method == SolverMethod::ac_lm) {
     NewtonOptions options;
@@ -467,7 +453,6 @@ void ConstraintSolver::solve_single_method(const SolverSettings& settings, const
     options.undamped_first = true;
     newton_.solve(scaled_, options, first_, iterations_);
   }
-
   solved = solved || first_.residual <= tolerance_;
   last_.copy(first_, scaled_.ld);
   find_exact_velocity();

@@ -163,7 +163,6 @@ void TreeFactor::find_order(int trees, const std::vector<std::pair<int, int>>& c
     std::sort(list.begin(), list.end());
     list.erase(std::unique(list.begin(), list.end()), list.end());
   }
-
   order_.clear();
   place_.assign(trees, -1);
   for (int step = 0; step < trees; ++step) {
@@ -195,7 +194,6 @@ void TreeFactor::build_fronts(int trees) {
   pivot_start_.clear();
   front_of_.assign(trees, -1);
   cost_ = 0;
-
   std::size_t values = 0;
   int pivots = 0;
   for (int step = 0; step < trees;) {
@@ -211,7 +209,6 @@ void TreeFactor::build_fronts(int trees) {
     pivot_start_.push_back(pivots);
     pivots += front.own_rows;
     cost_ += static_cast<double>(front.own_rows) * front.rows * front.rows;
-
     const int index = static_cast<int>(fronts_.size());
     for (int i = 0; i < front.count; ++i)
       front_of_[order_[step + i]] = index;
@@ -245,13 +242,11 @@ void TreeFactor::list_trees(Front& front) {
   front.trees_begin = static_cast<int>(front_trees_.size());
   for (int i = 0; i < front.count; ++i)
     front_trees_.push_back(order_[front.first + i]);
-
   const std::vector<int>& unsorted = neighbours_[order_[front.first + front.count - 1]];
   later_.assign(unsorted.begin(), unsorted.end());
   std::sort(later_.begin(), later_.end(), [&](int a, int b) { return place_[a] < place_[b]; });
   front_trees_.insert(front_trees_.end(), later_.begin(), later_.end());
   front.trees_end = static_cast<int>(front_trees_.size());
-
   for (int i = front.trees_begin; i < front.trees_end; ++i) {
     front_rows_.push_back(front.rows);
     front.rows += tree_size_[front_trees_[i]];
@@ -320,7 +315,6 @@ void TreeFactor::extend_add(const Front& child, const Front& parent) {
     for (int k = 0; k < tree_size_[tree]; ++k)
       map_[filled++] = row + k;
   }
-
   const double* from = front_values_.data() + child.values;
   double* to = front_values_.data() + parent.values;
   for (int i = 0; i < count; ++i)
