@@ -15,9 +15,13 @@ constexpr double rounding = 1e-8;  // z0 of a ray that only rounding makes: redu
 constexpr double close = 1e-6;     // residual of a walk that rounding has not led astray
 constexpr double never = 1e-6;     // z0 of a ray that constraints make which contradict each other
 
+// A cone as the polygon that stands for it.
 Block polygonal(const Block& block) {
   Block b = block;
-  if (b.type == BlockType::cone) b.facets = cone_sides, b.inscribed = false;
+  if (b.type == BlockType::cone) {
+    b.facets = cone_sides;
+    b.inscribed = false;
+  }
   return b;
 }
 
@@ -28,19 +32,30 @@ void BlockLemke::add(Kind kind, int block, int row, double x, double y) {
   variables_[size_++] = {kind, block, row, x, y};
 }
 
+/// Variables >= 0 of every block: impulses along vertices of its polygon, the slip that goes with them, ends of a box.
 void BlockLemke::list(const ScaledProblem& p) {
-  size_ = 0, approximate_ = false;
+  size_ = 0;
+  approximate_ = false;
   for (int b = 0; b < p.num_blocks; ++b) {
     const Block block = polygonal(p.blocks[b]);
     approximate_ = approximate_ || block.type == BlockType::cone;
     const int r = block.row;
+
     if (block.type == BlockType::limit) add(Kind::plus, b, r, 1, 0);
-    if (block.type == BlockType::box) add(Kind::box, b, r, 1, 0), add(Kind::box_slack, b, r, 0, 0);
-    for (int i = r; block.type == BlockType::equality && i < r + block.size; ++i)
-      add(Kind::plus, b, i, 1, 0), add(Kind::minus, b, i, -1, 0);
+    if (block.type == BlockType::box) {
+      add(Kind::box, b, r, 1, 0);
+      add(Kind::box_slack, b, r, 0, 0);
+    }
+    for (int i = r; block.type == BlockType::equality && i < r + block.size; ++i) {
+      add(Kind::plus, b, i, 1, 0);
+      add(Kind::minus, b, i, -1, 0);
+    }
+
+    // A contact: its normal, and friction as a sum over vertices.
     if (!block.is_contact()) continue;
     add(Kind::plus, b, r + 2, 1, 0);
     if (!(block.mu > 0)) continue;
+
     const FrictionPolygon& polygon = friction_polygon(block);
     for (int f = polygon.is_side(0) ? 1 : 0; f < 2 * polygon.sides; f += 2)
       add(Kind::vertex, b, r, polygon.point[f][0], polygon.point[f][1]);
@@ -59,6 +74,7 @@ double BlockLemke::couples(const ScaledProblem& p, const Variable& a, const Vari
   return 0;
 }
 
+/// M and q: G on the directions of the variables, boxes from their lower ends.
 void BlockLemke::assemble(const ScaledProblem& p) {
   if (static_cast<int>(g_.size()) < p.ld) g_.resize(static_cast<std::size_t>(p.ld));
   std::copy_n(p.g.begin(), p.n, g_.begin());
@@ -67,6 +83,7 @@ void BlockLemke::assemble(const ScaledProblem& p) {
     for (int i = 0; p.blocks[b].type == BlockType::box && i < p.n; ++i)
       g_[i] -= p.G[static_cast<std::size_t>(i) * p.ld + r] * p.bound[b];
   }
+
   lemke_.resize(size_);
   for (int i = 0; i < size_; ++i) {
     const Variable& a = variables_[i];
@@ -79,18 +96,22 @@ void BlockLemke::assemble(const ScaledProblem& p) {
       if (a.y != 0) sum += a.y * v.x * G[p.ld + v.row] + (v.y != 0 ? a.y * v.y * G[p.ld + v.row + 1] : 0.0);
       M[j] = sum + couples(p, a, v);
     }
+
     lemke_.q[i] =
         a.kind == Kind::box_slack ? 2 * p.bound[a.block] : a.x * g_[a.row] + (a.y != 0 ? a.y * g_[a.row + 1] : 0.0);
   }
 }
 
+/// One walk; other: with another d.
 BlockLemke::End BlockLemke::walk(const ScaledProblem& p, bool other, Iterate& iterate, int& iterations) {
   for (int i = 0; i < size_; ++i) {
     lemke_.d[i] = variables_[i].kind == Kind::plus ? normals : 1.0;
     if (other) lemke_.d[i] *= 1 + 0.5 * std::fmod(0.6180339887 * i, 1.0);  // the golden section's, all different
   }
+
   const bool solved = lemke_.solve(10 * size_ + 100);
   iterations += lemke_.pivots;
+
   std::fill_n(iterate.lambda.begin(), p.ld, 0.0);
   for (int i = 0; i < size_; ++i) {
     const Variable& v = variables_[i];
@@ -98,6 +119,7 @@ BlockLemke::End BlockLemke::walk(const ScaledProblem& p, bool other, Iterate& it
     iterate.lambda[v.row] += v.x * lemke_.z[i];
     if (v.y != 0) iterate.lambda[v.row + 1] += v.y * lemke_.z[i];
   }
+
   iterate.evaluate(p);
   const bool near = approximate_ ? std::isfinite(iterate.residual) : iterate.residual <= close;
   if (solved || lemke_.z0 < rounding) return near ? End::solved : End::lost;

@@ -39,11 +39,13 @@ void give_up(const ConstraintProblem& problem, SolverResult& result) {
   std::fill(result.lambda.begin(), result.lambda.end(), 0.0);
   std::fill(result.lambda_0.begin(), result.lambda_0.end(), 0.0);
   std::fill(result.lambda_1.begin(), result.lambda_1.end(), 0.0);
-  for (int i = 0; i < problem.n; ++i) result.c[i] = std::isfinite(problem.g[i]) ? problem.g[i] : 0.0;
+  for (int i = 0; i < problem.n; ++i)
+    result.c[i] = std::isfinite(problem.g[i]) ? problem.g[i] : 0.0;
   std::fill(result.modes.begin(), result.modes.end(), Mode::separating);
   std::fill(result.facets.begin(), result.facets.end(), -1);
   std::fill(result.margin.begin(), result.margin.end(), 0.0);
-  result.residual = 1;  // relative: nothing of it is solved
+  // Relative: nothing of it is solved.
+  result.residual = 1;
   result.exact_residual = 1;
   result.relaxation = 0;
 }
@@ -63,17 +65,21 @@ bool all_finite(const std::vector<double>& x) {
 void ConstraintSolver::solve(const ConstraintProblem& problem, const SolverSettings& settings, const WarmStart* warm,
                              SolverResult& result) {
   result.status = SolveStatus::solved;
-  result.relaxation = result.compliance = 0;
+  result.relaxation = 0;
+  result.compliance = 0;
   result.levels = result.sharper_levels = 0;
   result.contradictory.clear();
-  result.classes_hit = result.interior_point = false;
+  result.classes_hit = false;
+  result.interior_point = false;
+
+  // The problem in scaled variables, without memory of factors.
   const bool automatic = settings.method == SolverMethod::automatic;
   tolerance_ = automatic ? std::max(settings.tolerance, exact) : settings.tolerance;
   iterations_ = 0;
   newton_.forget_factor();
   scaled_.assign(problem);
-  for (Iterate* iterate : {&first_, &second_, &last_, &previous_, &trial_}) iterate->resize(scaled_.ld);
-
+  for (Iterate* iterate : {&first_, &second_, &last_, &previous_, &trial_})
+    iterate->resize(scaled_.ld);
   grow_to(exact_, scaled_.ld, scaled_.ld);
   std::fill_n(previous_.lambda.begin(), scaled_.ld, 0.0);
 
@@ -83,7 +89,6 @@ void ConstraintSolver::solve(const ConstraintProblem& problem, const SolverSetti
     finish(trial_, trial_, result);
     return give_up(problem, result);
   }
-
   if (automatic) {
     solve_levels(settings, warm, result);
     find_contradictions(result);
@@ -91,9 +96,11 @@ void ConstraintSolver::solve(const ConstraintProblem& problem, const SolverSetti
     solve_single_method(settings, warm, result);
   }
   finish(first_, last_, result);
-  if (!all_finite(result.lambda) || !all_finite(result.c) || !all_finite(result.lambda_0) ||
-      !all_finite(result.lambda_1))
-    give_up(problem, result);  // solved in scaled variables, but not representable
+
+  // Solved in scaled variables, but not representable.
+  const bool representable =
+      all_finite(result.lambda) && all_finite(result.c) && all_finite(result.lambda_0) && all_finite(result.lambda_1);
+  if (!representable) give_up(problem, result);
 }
 
 /// Impulses of the step before, where there are any, in scaled variables.
@@ -132,6 +139,8 @@ void ConstraintSolver::solve_levels(const SolverSettings& settings, const WarmSt
     softened_ = heap && attempt.factor > 1;
     return solve_levels_with(attempt.factor * settings.compliance, settings.levels, warm, result);
   };
+
+  // The first attempt that leaves little enough; else the one that left least.
   double enough = good;
   if (heap) enough = scaled_.num_blocks >= large_heap ? acceptable_in_large_heaps : acceptable;
   const Attempt* best = nullptr;
@@ -158,12 +167,15 @@ void ConstraintSolver::solve_levels(const SolverSettings& settings, const WarmSt
   if (!solved) result.status = SolveStatus::failed;
 }
 
+/// Levels 0, 1, ... with this compliance, docs/theory.md (C5), (C6). False: one of them was not found.
 bool ConstraintSolver::solve_levels_with(double compliance, int levels, const WarmStart* warm, SolverResult& result) {
   result.compliance = compliance;
   result.levels = result.sharper_levels = 0;
   scaled_.set_compliance(compliance);
   newton_.forget_factor();
   floor_ = 3 * rounding;
+
+  // Level 0, from what the step before had there.
   static const std::vector<double> none;
   load(!warm ? none : warm->lambda_0.empty() ? warm->lambda : warm->lambda_0, warm, first_);
   std::fill_n(previous_.lambda.begin(), scaled_.ld, 0.0);
@@ -191,6 +203,8 @@ void ConstraintSolver::sharpen_further(SolverResult& result) {
   const bool softened = result.compliance > SolverSettings().compliance;
   const double wanted = softened_ ? good_in_heaps : good;
   if (!(reached > (softened ? wanted : sharp))) return;
+
+  // Each further level has a smaller compliance, until the exact residual is small or no longer falls.
   double compliance = result.compliance;
   const bool gentle = softened_ && compliance >= much_larger * SolverSettings().compliance;
   result.sharpening = gentle ? gentle_sharpening : sharpening;
@@ -218,7 +232,8 @@ double ConstraintSolver::exact_residual() { return scaled_.residual(last_.lambda
 /// Residuals smaller than what rounding makes of large impulses say nothing.
 double ConstraintSolver::reachable(const Iterate& iterate, double tolerance) const {
   double largest = 0;
-  for (int i = 0; i < scaled_.n; ++i) largest = std::max(largest, std::abs(iterate.lambda[i]));
+  for (int i = 0; i < scaled_.n; ++i)
+    largest = std::max(largest, std::abs(iterate.lambda[i]));
   return std::max(tolerance, impulse_rounding * largest);
 }
 
@@ -228,7 +243,12 @@ bool ConstraintSolver::solve_level(const WarmStart* warm, Iterate& iterate, Solv
   const double rho = near_rho / result.compliance;
   newton_from_memory(warm, iterate, result);
   if (iterate.residual <= nearly && newton_near(iterate, rho, 8)) return true;
-  if (newton_near(iterate, 300, 8)) return newton_near(iterate, rho, 4), true;
+  if (newton_near(iterate, 300, 8)) {
+    newton_near(iterate, rho, 4);
+    return true;
+  }
+
+  // The interior-point method starts from nothing.
   if (starts_ == 0) return false;
   result.interior_point = true;
   trial_.clear(scaled_);
@@ -247,10 +267,14 @@ bool ConstraintSolver::solve_level(const WarmStart* warm, Iterate& iterate, Solv
   return true;
 }
 
+/// Newton's method with the modes that the step before ended with.
 void ConstraintSolver::newton_from_memory(const WarmStart* warm, Iterate& iterate, SolverResult& result) {
   bool remembered = false;
-  for (int b = 0; warm && b < scaled_.num_blocks; ++b) remembered = remembered || warm->known[b];
+  for (int b = 0; warm && b < scaled_.num_blocks; ++b)
+    remembered = remembered || warm->known[b];
   result.classes_hit = remembered;
+
+  // A proximal term tied to the residual, but none in the first step from memory: its modes are likely to hold.
   NewtonOptions options;
   options.tolerance = handed_over;
   options.least_damping = 0;
@@ -326,6 +350,7 @@ bool ConstraintSolver::interior(Iterate& iterate, double compliance) {
 /// One proximal step from last_, which stays where none is found. One that is not usual is not worth much search.
 bool ConstraintSolver::sharpen(double compliance, const std::vector<double>* memory, const WarmStart* warm,
                                bool usual) {
+  // The level's own start is the one below, without its compliance.
   scaled_.set_level(last_.lambda.data());
   previous_.copy(last_, scaled_.ld);
   std::copy_n(exact_.begin(), scaled_.ld, previous_.c.begin());
@@ -360,6 +385,8 @@ bool ConstraintSolver::sharpen(double compliance, const std::vector<double>* mem
 /// compliance that keeps impulses finite.
 void ConstraintSolver::find_contradictions(SolverResult& result) {
   if (result.status != SolveStatus::solved || result.levels == 0) return;
+
+  // What the last level could not reduce, docs/theory.md (C13).
   for (int b = 0; b < scaled_.num_blocks; ++b) {
     const Block& block = scaled_.blocks[b];
     if (block.type == BlockType::box) continue;
@@ -374,12 +401,17 @@ void ConstraintSolver::find_contradictions(SolverResult& result) {
     }
   }
   if (result.contradictory.empty()) return;
+
+  // Level 0 alone with the larger compliance, from impulses that lack the same velocities.
   scaled_.set_compliance(relaxed_compliance);
   newton_.forget_factor();
-  for (int i = 0; i < scaled_.n; ++i) first_.lambda[i] *= result.compliance / relaxed_compliance;
+  for (int i = 0; i < scaled_.n; ++i)
+    first_.lambda[i] *= result.compliance / relaxed_compliance;
   first_.evaluate(scaled_);
-  result.compliance = result.relaxation = relaxed_compliance;
-  result.levels = result.sharper_levels = 0;
+  result.compliance = relaxed_compliance;
+  result.relaxation = relaxed_compliance;
+  result.levels = 0;
+  result.sharper_levels = 0;
   starts_ = 16;
   std::fill_n(previous_.lambda.begin(), scaled_.ld, 0.0);
   const bool solved = solve_level(nullptr, first_, result);
@@ -388,6 +420,7 @@ void ConstraintSolver::find_contradictions(SolverResult& result) {
   find_exact_velocity();
 }
 
+/// One method by itself, on the problem without compliance.
 void ConstraintSolver::solve_single_method(const SolverSettings& settings, const WarmStart* warm,
                                            SolverResult& result) {
   static const std::vector<double> none;
@@ -434,19 +467,21 @@ void ConstraintSolver::solve_single_method(const SolverSettings& settings, const
 void ConstraintSolver::finish(const Iterate& first, const Iterate& last, SolverResult& result) {
   const int ld = scaled_.ld;
   const int num_blocks = scaled_.num_blocks;
-  for (auto* values : {&result.lambda, &result.lambda_0, &result.lambda_1, &result.c}) grow_to(*values, ld, scaled_.n);
+  for (auto* values : {&result.lambda, &result.lambda_0, &result.lambda_1, &result.c})
+    grow_to(*values, ld, scaled_.n);
   grow_to(result.modes, num_blocks, num_blocks);
   grow_to(result.margin, num_blocks, num_blocks);
   grow_to(result.facets, num_blocks, num_blocks);
 
+  // Labels magnify velocities to tell micro-slip from sticking.
   result.residual = last.residual;
   scaled_.rho = result.compliance > 0 ? std::max(1.0, label_rho / result.compliance) : 1;
   for (int b = 0; b < num_blocks; ++b)
     result.margin[b] = scaled_.margin(b, first.lambda.data(), first.c.data(), result.modes[b], &result.facets[b]);
   scaled_.rho = 1;
 
-  // Those magnify velocities, for labels: a border further than the compliance is as far as the problem's own scale says. Nor does
-  // level 0 know borders any better than its compliance: nearer ones are the last level's.
+  // A border further than the compliance is as far as the problem's own scale says. Nor does level 0 know borders any better than its
+  // compliance: nearer ones are the last level's.
   for (int b = 0; b < num_blocks; ++b) {
     double& margin = result.margin[b];
     Mode mode;
@@ -457,6 +492,7 @@ void ConstraintSolver::finish(const Iterate& first, const Iterate& last, SolverR
     if (std::isnan(margin)) margin = 0;  // of a friction whose square is no double
   }
 
+  // Impulses and velocities, and the levels that the next step starts from.
   result.exact_residual = scaled_.residual(last.lambda.data(), exact_.data());
   scaled_.from_scaled(last.lambda.data(), exact_.data(), result.lambda.data(), result.c.data());
   const Iterate& second = result.levels > 0 ? second_ : last;

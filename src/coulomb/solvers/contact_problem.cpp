@@ -8,6 +8,7 @@
 namespace coulomb {
 namespace {
 
+// All digits, so that the message names the very value.
 std::string number(double value) {
   char text[40];
   std::snprintf(text, sizeof text, "%.17g", value);
@@ -38,12 +39,14 @@ std::string entry(std::size_t i, std::size_t j) { return "G[" + std::to_string(i
 /// Symmetric to 1e-9 of the largest entry, diagonal >= 0, and |G_ij| <= sqrt(G_ii G_jj), which semi-definiteness implies.
 void check_matrix(const std::vector<double>& G, std::size_t n) {
   double largest = 0;
-  for (double x : G) largest = std::max(largest, std::abs(x));
+  for (double x : G)
+    largest = std::max(largest, std::abs(x));
   for (std::size_t i = 0; i < n; ++i) {
     if (G[i * n + i] < 0)
       reject(entry(i, i) + " = " + number(G[i * n + i]) + " is negative: G must be positive semi-definite");
     for (std::size_t j = 0; j < i; ++j) {
-      const double a = G[i * n + j], b = G[j * n + i];
+      const double a = G[i * n + j];
+      const double b = G[j * n + i];
       if (std::abs(a - b) > 1e-9 * largest)
         reject("G must be symmetric: " + entry(i, j) + " = " + number(a) + ", " + entry(j, i) + " = " + number(b));
       if (std::abs(a) > std::sqrt(G[i * n + i]) * std::sqrt(G[j * n + j]) + 1e-9 * largest)
@@ -56,6 +59,7 @@ void check_matrix(const std::vector<double>& G, std::size_t n) {
 
 ContactProblem::ContactProblem(const std::vector<double>& G, const std::vector<double>& g,
                                const std::vector<double>& mu, const std::vector<double>& R) {
+  // Numbers that make sense ...
   const std::size_t n = 3 * mu.size();
   check_size("g", g.size(), n, "3 per contact");
   check_size("G", G.size(), n * n, "square, 3 rows per contact");
@@ -67,6 +71,8 @@ ContactProblem::ContactProblem(const std::vector<double>& G, const std::vector<d
   check_not_negative("mu", mu);
   check_not_negative("R", R);
   check_matrix(G, n);
+
+  // ... in the form of the solver, G symmetric to the bit.
   problem_.resize(static_cast<int>(n));
   problem_.resize_matrix();
   for (std::size_t i = 0; i < n; ++i) {
@@ -75,6 +81,7 @@ ContactProblem::ContactProblem(const std::vector<double>& G, const std::vector<d
     problem_.g[i] = g[i];
     if (!R.empty()) problem_.R[i] = R[i];
   }
+
   for (std::size_t b = 0; b < mu.size(); ++b)
     problem_.blocks.push_back({BlockType::cone, static_cast<int>(3 * b), 3, mu[b], 0, false});
 }
@@ -103,23 +110,28 @@ const ContactSolution& ContactProblem::solve(SolverMethod method, double toleran
   return solution_;
 }
 
+/// The factor of the last solution, made once.
 void ContactProblem::linearize() {
   if (!solved_) solve();
   if (!linearized_) linearization_.build(problem_, result_);
   linearized_ = true;
 }
 
+/// K = dlambda/dg and dlambda/dmu of the last solution.
 ContactDerivatives ContactProblem::derivatives() {
   linearize();
   ContactDerivatives d;
   d.n = problem_.n;
   d.num_contacts = num_contacts();
-  const auto n = static_cast<std::size_t>(d.n), nc = static_cast<std::size_t>(d.num_contacts);
+  const auto n = static_cast<std::size_t>(d.n);
+  const auto nc = static_cast<std::size_t>(d.num_contacts);
   d.dlambda_dg.resize(n * n);
   d.dlambda_dmu.resize(n * nc);
   linearization_.operator_matrix(d.dlambda_dg.data(), d.n);
   linearization_.dlambda_dmu(d.dlambda_dmu.data(), d.num_contacts);
+
   d.deficient = linearization_.deficient();
+
   for (const auto* values : {&d.dlambda_dg, &d.dlambda_dmu})
     for (double x : *values)
       if (!std::isfinite(x))
@@ -137,9 +149,11 @@ std::vector<double> ContactProblem::dlambda_along_dG(const std::vector<double>& 
   const auto times_dG = [&](const std::vector<double>& lambda) {
     std::vector<double> product(n, 0.0);
     for (std::size_t i = 0; i < n; ++i)
-      for (std::size_t j = 0; j < n; ++j) product[i] += dG[i * n + j] * lambda[j];
+      for (std::size_t j = 0; j < n; ++j)
+        product[i] += dG[i * n + j] * lambda[j];
     return product;
   };
+
   std::vector<std::vector<double>> lower;
   std::vector<const double*> s_lower;
   std::vector<double> lambda(n);
@@ -147,7 +161,9 @@ std::vector<double> ContactProblem::dlambda_along_dG(const std::vector<double>& 
     linearization_.impulses(level, lambda.data());
     lower.push_back(times_dG(lambda));
   }
-  for (const std::vector<double>& values : lower) s_lower.push_back(values.data());
+
+  for (const std::vector<double>& values : lower)
+    s_lower.push_back(values.data());
   std::vector<double> s = times_dG(result_.lambda);
   linearization_.solve(s.data(), s.data(), 1, 1, s_lower.data());
   return s;

@@ -9,10 +9,12 @@ void grow(std::vector<double>& v, std::size_t size) {
   if (v.size() < size) v.resize(size);
 }
 
+// By rows, padded: the right factor of Y Y^T.
 void transpose(const double* Y, int rows, int columns, int ld, int ldt, double* Yt) {
   std::fill_n(Yt, std::size_t(columns) * ldt, 0.0);
   for (int i = 0; i < rows; ++i)
-    for (int k = 0; k < columns; ++k) Yt[std::size_t(k) * ldt + i] = Y[std::size_t(i) * ld + k];
+    for (int k = 0; k < columns; ++k)
+      Yt[std::size_t(k) * ldt + i] = Y[std::size_t(i) * ld + k];
 }
 
 const RowSegment* segment_in(const ConstraintProblem& problem, int block, int tree) {
@@ -25,14 +27,16 @@ const RowSegment* segment_in(const ConstraintProblem& problem, int block, int tr
 int collect_rows(const ConstraintProblem& problem, int tree, DelassusScratch& w) {
   const int ld = padded(problem.tree_size[tree]);
   int rows = 0;
-  w.block.clear(), w.first.clear();
+  w.block.clear();
+  w.first.clear();
   for (int b = 0; b < static_cast<int>(problem.blocks.size()); ++b) {
     const RowSegment* segment = segment_in(problem, b, tree);
     if (!segment) continue;
     const int size = problem.blocks[b].size;
     grow(w.Y, std::size_t(rows + size) * ld);
     std::copy_n(problem.Y.data() + segment->start, std::size_t(size) * ld, w.Y.data() + std::size_t(rows) * ld);
-    w.block.push_back(b), w.first.push_back(rows);
+    w.block.push_back(b);
+    w.first.push_back(rows);
     rows += size;
   }
   return rows;
@@ -53,22 +57,32 @@ void add_product(int rows, ConstraintProblem& problem, DelassusScratch& w) {
 
 }  // namespace
 
+/// G = Y Y^T, docs/theory.md (D16), tree by tree.
 void form_delassus(ConstraintProblem& problem, DelassusScratch& w) {
-  const int n = problem.n, trees = static_cast<int>(problem.tree_size.size());
+  const int n = problem.n;
+  const int trees = static_cast<int>(problem.tree_size.size());
   problem.resize_matrix();
+
+  // One tree moves all rows.
   if (trees == 1) {
-    const int dofs = problem.tree_size[0], ldn = problem.ld;
+    const int dofs = problem.tree_size[0];
+    const int ldn = problem.ld;
     grow(w.Yt, std::size_t(dofs) * ldn);
     transpose(problem.Y.data(), n, dofs, padded(dofs), ldn, w.Yt.data());
     multiply(Product::set, rows_of(problem.Y.data(), n, dofs, padded(dofs)), w.Yt.data(), problem.G.data(), ldn, ldn,
              w.product);
     return;
   }
+
+  // Of several, each sees those that move it.
   for (int tree = 0; tree < trees; ++tree) {
-    const int rows = collect_rows(problem, tree, w), dofs = problem.tree_size[tree], ld = padded(dofs),
-              ldn = padded(rows);
+    const int rows = collect_rows(problem, tree, w);
+    const int dofs = problem.tree_size[tree];
+    const int ld = padded(dofs);
+    const int ldn = padded(rows);
     if (rows == 0) continue;
-    grow(w.Yt, std::size_t(dofs) * ldn), grow(w.G, std::size_t(rows) * ldn);
+    grow(w.Yt, std::size_t(dofs) * ldn);
+    grow(w.G, std::size_t(rows) * ldn);
     transpose(w.Y.data(), rows, dofs, ld, ldn, w.Yt.data());
     multiply(Product::set, rows_of(w.Y.data(), rows, dofs, ld), w.Yt.data(), w.G.data(), ldn, ldn, w.product);
     add_product(rows, problem, w);
@@ -82,17 +96,20 @@ bool prefers_velocities(const ConstraintProblem& problem) {
   if (trees == 0 || problem.n <= dense_rows) return false;
   if (trees > 2 && problem.n > sparse_rows) return true;
   int dofs = 0;
-  for (int size : problem.tree_size) dofs += size;
+  for (int size : problem.tree_size)
+    dofs += size;
   return problem.n >= 4 * dofs;
 }
 
+/// An entry of the diagonal alone: the squared length of a row of Y.
 double delassus_diagonal(const ConstraintProblem& problem, int block, int row_of_block) {
   double sum = 0;
   for (const RowSegment& s : problem.segments[block]) {
     if (s.tree < 0) continue;
     const int size = problem.tree_size[s.tree];
     const double* y = problem.Y.data() + s.start + std::size_t(row_of_block) * padded(size);
-    for (int k = 0; k < size; ++k) sum += y[k] * y[k];
+    for (int k = 0; k < size; ++k)
+      sum += y[k] * y[k];
   }
   return sum;
 }

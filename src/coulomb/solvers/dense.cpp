@@ -12,18 +12,24 @@ namespace coulomb::dense {
 namespace {
 
 COULOMB_INLINE double dot(const double* __restrict a, const double* __restrict b, int n) {
-  double s[8] = {0, 0, 0, 0, 0, 0, 0, 0};  // eight chains: the sum may be vectorised without reassociation
+  // Eight chains: the sum may be vectorised without reassociation.
+  double s[8] = {0, 0, 0, 0, 0, 0, 0, 0};
   int i = 0;
   for (; i + 8 <= n; i += 8)
-    for (int j = 0; j < 8; ++j) s[j] += a[i + j] * b[i + j];
+    for (int j = 0; j < 8; ++j)
+      s[j] += a[i + j] * b[i + j];
+
   double tail = 0;
-  for (; i < n; ++i) tail += a[i] * b[i];
+  for (; i < n; ++i)
+    tail += a[i] * b[i];
   return tail + (((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7])));
 }
 
+/// y -= a x over whole chunks of eight.
 COULOMB_INLINE void subtract(double* __restrict y, double a, const double* __restrict x, int begin, int end) {
   for (int j = begin; j < end; j += 8)
-    for (int l = 0; l < 8; ++l) y[j + l] -= a * x[j + l];
+    for (int l = 0; l < 8; ++l)
+      y[j + l] -= a * x[j + l];
 }
 
 // Triangular solves on W columns: row i of X minus sum_k T(i, k) X_k, the sum kept in registers. T(i, k) = T[i * si + k * sk].
@@ -31,13 +37,18 @@ template <int W>
 COULOMB_INLINE void substitute_row(const double* T, int sk, int k0, int k1, double* X, int ldx, double* __restrict row,
                                    double inverse) {
   double acc[W];
-  for (int w = 0; w < W; ++w) acc[w] = row[w];
+  for (int w = 0; w < W; ++w)
+    acc[w] = row[w];
+
   for (int k = k0; k < k1; ++k) {
     const double t = T[static_cast<long>(k) * sk];
     const double* xk = X + static_cast<long>(k) * ldx;
-    for (int w = 0; w < W; ++w) acc[w] -= t * xk[w];
+    for (int w = 0; w < W; ++w)
+      acc[w] -= t * xk[w];
   }
-  for (int w = 0; w < W; ++w) row[w] = acc[w] * inverse;
+
+  for (int w = 0; w < W; ++w)
+    row[w] = acc[w] * inverse;
 }
 
 template <int W>
@@ -66,7 +77,8 @@ COULOMB_SIMD void substitute(bool down, const double* T, int n, int si, int sk, 
     down ? forward<16>(T, n, si, sk, unit, X + j, ldx) : backward<16>(T, n, si, sk, unit, X + j, ldx);
   for (; j + 4 <= cols; j += 4)
     down ? forward<4>(T, n, si, sk, unit, X + j, ldx) : backward<4>(T, n, si, sk, unit, X + j, ldx);
-  for (; j < cols; ++j) down ? forward<1>(T, n, si, sk, unit, X + j, ldx) : backward<1>(T, n, si, sk, unit, X + j, ldx);
+  for (; j < cols; ++j)
+    down ? forward<1>(T, n, si, sk, unit, X + j, ldx) : backward<1>(T, n, si, sk, unit, X + j, ldx);
 }
 
 /// A triangle by blocks of rows: products with what is solved already, and a small triangle.
@@ -74,19 +86,26 @@ void sweep_blocks(bool down, const double* T, int n, long si, long sk, bool unit
   constexpr int block = 32;
   const int blocks = (n + block - 1) / block;
   for (int b = 0; b < blocks; ++b) {
-    const int i = (down ? b : blocks - 1 - b) * block, count = std::min(block, n - i), end = i + count;
+    const int i = (down ? b : blocks - 1 - b) * block;
+    const int count = std::min(block, n - i);
+    const int end = i + count;
     double* Xi = X + static_cast<long>(i) * ldx;
-    if (down) add_product(-1, T + i * si, si, sk, X, ldx, Xi, ldx, count, i, cols);
+
+    // What the blocks before have solved ...
+    if (down)
+      add_product(-1, T + i * si, si, sk, X, ldx, Xi, ldx, count, i, cols);
     else
       add_product(-1, T + i * si + end * sk, si, sk, X + static_cast<long>(end) * ldx, ldx, Xi, ldx, count, n - end,
                   cols);
+
+    // ... and this one's own triangle.
     substitute(down, T + i * (si + sk), count, static_cast<int>(si), static_cast<int>(sk), unit, Xi, ldx, cols);
   }
 }
 
+/// kind 0: LU, 1: Cholesky factor U (forward with U^T, backward with U).
 template <int W>
 COULOMB_INLINE void two_sweeps(const double* A, int n, int ld, bool transposed, int kind, double* X, int ldx) {
-  // kind 0: LU, 1: Cholesky factor U (forward with U^T, backward with U)
   if (kind == 1) {
     forward<W>(A, n, 1, ld, false, X, ldx);
     backward<W>(A, n, ld, 1, false, X, ldx);
@@ -102,16 +121,23 @@ COULOMB_INLINE void two_sweeps(const double* A, int n, int ld, bool transposed, 
 COULOMB_SIMD void sweep_strips(const double* A, int n, int ld, bool transposed, int kind, double* X, int ldx,
                                int cols) {
   int j = 0;
-  for (; j + 16 <= cols; j += 16) two_sweeps<16>(A, n, ld, transposed, kind, X + j, ldx);
-  for (; j + 8 <= cols; j += 8) two_sweeps<8>(A, n, ld, transposed, kind, X + j, ldx);
-  for (; j + 4 <= cols; j += 4) two_sweeps<4>(A, n, ld, transposed, kind, X + j, ldx);
-  for (; j < cols; ++j) two_sweeps<1>(A, n, ld, transposed, kind, X + j, ldx);
+  for (; j + 16 <= cols; j += 16)
+    two_sweeps<16>(A, n, ld, transposed, kind, X + j, ldx);
+  for (; j + 8 <= cols; j += 8)
+    two_sweeps<8>(A, n, ld, transposed, kind, X + j, ldx);
+  for (; j + 4 <= cols; j += 4)
+    two_sweeps<4>(A, n, ld, transposed, kind, X + j, ldx);
+  for (; j < cols; ++j)
+    two_sweeps<1>(A, n, ld, transposed, kind, X + j, ldx);
 }
 
 void sweep_columns(const double* A, int n, int ld, bool transposed, int kind, double* X, int ldx, int cols) {
   if (n < blocked_from || cols < 8) return sweep_strips(A, n, ld, transposed, kind, X, ldx, cols);
-  const bool by_columns = kind == 1 || transposed;  // the lower triangle is the transposed upper one
+
+  // The lower triangle is the transposed upper one, or L itself.
+  const bool by_columns = kind == 1 || transposed;
   sweep_blocks(true, A, n, by_columns ? 1 : ld, by_columns ? ld : 1, kind == 0 && !transposed, X, ldx, cols);
+
   const bool unit_upper = kind == 0 && transposed;
   sweep_blocks(false, A, n, unit_upper ? 1 : ld, unit_upper ? ld : 1, unit_upper, X, ldx, cols);
 }
@@ -135,11 +161,13 @@ COULOMB_SIMD static void multiply_small(const double* A, int lda, const double* 
                                         int k, int cols) {
   for (int i = 0; i < m; ++i) {
     double* __restrict Ci = C + static_cast<long>(i) * ldc;
-    for (int j = 0; j < cols; ++j) Ci[j] = 0;
+    for (int j = 0; j < cols; ++j)
+      Ci[j] = 0;
     for (int l = 0; l < k; ++l) {
       const double a = A[static_cast<long>(i) * lda + l];
       const double* Bl = B + static_cast<long>(l) * ldb;
-      for (int j = 0; j < cols; ++j) Ci[j] += a * Bl[j];
+      for (int j = 0; j < cols; ++j)
+        Ci[j] += a * Bl[j];
     }
   }
 }
@@ -148,40 +176,54 @@ COULOMB_SIMD static void multiply_transposed_small(const double* A, int lda, con
                                                    int ldc, int m, int k, int cols) {
   for (int i = 0; i < m; ++i) {
     double* __restrict Ci = C + static_cast<long>(i) * ldc;
-    for (int j = 0; j < cols; ++j) Ci[j] = 0;
+    for (int j = 0; j < cols; ++j)
+      Ci[j] = 0;
     for (int l = 0; l < k; ++l) {
       const double a = A[static_cast<long>(l) * lda + i];
       const double* Bl = B + static_cast<long>(l) * ldb;
-      for (int j = 0; j < cols; ++j) Ci[j] += a * Bl[j];
+      for (int j = 0; j < cols; ++j)
+        Ci[j] += a * Bl[j];
     }
   }
 }
 
 void multiply(const double* A, int lda, const double* B, int ldb, double* C, int ldc, int m, int k, int cols) {
   if (k < blocked_from || cols < 8) return multiply_small(A, lda, B, ldb, C, ldc, m, k, cols);
-  for (int i = 0; i < m; ++i) std::fill_n(C + static_cast<long>(i) * ldc, cols, 0.0);
+  for (int i = 0; i < m; ++i)
+    std::fill_n(C + static_cast<long>(i) * ldc, cols, 0.0);
   add_product(1, A, lda, 1, B, ldb, C, ldc, m, k, cols);
 }
 
 void multiply_transposed(const double* A, int lda, const double* B, int ldb, double* C, int ldc, int m, int k,
                          int cols) {
   if (m < blocked_from || cols < 8) return multiply_transposed_small(A, lda, B, ldb, C, ldc, m, k, cols);
-  for (int i = 0; i < m; ++i) std::fill_n(C + static_cast<long>(i) * ldc, cols, 0.0);
+  for (int i = 0; i < m; ++i)
+    std::fill_n(C + static_cast<long>(i) * ldc, cols, 0.0);
   add_product(1, A, 1, lda, B, ldb, C, ldc, m, k, cols);
 }
 
+/// A = U^T U in place, row by row. Returns the least pivot relative to its diagonal entry, or what is not positive.
 COULOMB_SIMD static double small_cholesky(double* A, int n, int ld, double* work) {
   double ratio = 1;
-  double* diagonal = work;  // entries before elimination
-  for (int i = 0; i < n; ++i) diagonal[i] = A[static_cast<long>(i) * ld + i];
+
+  // Entries before elimination tell how much a pivot has lost.
+  double* diagonal = work;
+  for (int i = 0; i < n; ++i)
+    diagonal[i] = A[static_cast<long>(i) * ld + i];
+
   for (int k = 0; k < n; ++k) {
     double* row = A + static_cast<long>(k) * ld;
     const double pivot = row[k];
     if (!(pivot > 0)) return pivot == pivot ? 0.0 : pivot;
     ratio = std::min(ratio, pivot / diagonal[k]);
+
+    // The row of U ...
     const double inverse = 1.0 / std::sqrt(pivot);
     for (int j = k & ~7; j < ld; j += 8)
-      for (int l = 0; l < 8; ++l) row[j + l] *= inverse;
+      for (int l = 0; l < 8; ++l)
+        row[j + l] *= inverse;
+
+    // ... and what the rows below lose by it.
     for (int i = k + 1; i < n; ++i) {
       const double u = row[i];
       if (u != 0.0) subtract(A + static_cast<long>(i) * ld, u, row, i & ~7, ld);
@@ -194,12 +236,15 @@ double cholesky(double* A, int n, int ld, double* work) {
   return n < blocked_from ? small_cholesky(A, n, ld, work) : blocked_cholesky(A, n, ld, work);
 }
 
+/// One vector: U^T, then U.
 COULOMB_SIMD void cholesky_solve(const double* U, int n, int ld, double* x) {
   for (int k = 0; k < n; ++k) {
     const double* row = U + static_cast<long>(k) * ld;
     const double xk = x[k] /= row[k];
-    for (int j = k + 1; j < n; ++j) x[j] -= xk * row[j];
+    for (int j = k + 1; j < n; ++j)
+      x[j] -= xk * row[j];
   }
+
   for (int k = n - 1; k >= 0; --k) {
     const double* row = U + static_cast<long>(k) * ld;
     x[k] = (x[k] - dot(row + k + 1, x + k + 1, n - k - 1)) / row[k];
@@ -218,7 +263,9 @@ COULOMB_INLINE void update_rows(double* entry, double* row, int rows, int ld, do
   constexpr int parts = chunks * 8 / width;
   Vector<width> pivot[parts];
 #pragma GCC unroll 32
-  for (int p = 0; p < parts; ++p) pivot[p] = load_vector<width>(pivot_row + p * width);
+  for (int p = 0; p < parts; ++p)
+    pivot[p] = load_vector<width>(pivot_row + p * width);
+
   for (int i = 0; i < rows; ++i) {
     const double l = *entry * inverse;
 #pragma GCC unroll 32
@@ -264,23 +311,28 @@ int find_pivot(const double* A, int n, int ld, int k, double& value) {
   return best;
 }
 
+/// In eight chains.
 COULOMB_SIMD double largest_entry(const double* A, int n, int ld) {
   double largest[8] = {0, 0, 0, 0, 0, 0, 0, 0};
   for (int i = 0; i < n; ++i) {
     const double* row = A + static_cast<long>(i) * ld;
     int j = 0;
     for (; j + 8 <= n; j += 8)
-      for (int l = 0; l < 8; ++l) largest[l] = std::max(largest[l], std::abs(row[j + l]));
-    for (; j < n; ++j) largest[0] = std::max(largest[0], std::abs(row[j]));
+      for (int l = 0; l < 8; ++l)
+        largest[l] = std::max(largest[l], std::abs(row[j + l]));
+
+    for (; j < n; ++j)
+      largest[0] = std::max(largest[0], std::abs(row[j]));
   }
   return *std::max_element(largest, largest + 8);
 }
 
-/// n <= 64.
+/// With row interchanges, n <= 64. Returns the least pivot relative to the largest entry.
 double small_lu(double* A, int n, int ld, int* pivot, double* work) {
   const double largest = largest_entry(A, n, ld);
   double smallest = INFINITY;
   for (int k = 0; k < n; ++k) {
+    // The largest entry of the column moves to the diagonal.
     double value = 0;
     const int best = find_pivot(A, n, ld, k, value);
     pivot[k] = best;
@@ -306,9 +358,14 @@ double lu(double* A, int n, int ld, int* pivot, double* work) {
   return n < blocked_from ? small_lu(A, n, ld, pivot, work) : blocked_lu(A, n, ld, pivot);
 }
 
+/// One vector: the interchanges, L, U.
 COULOMB_SIMD void lu_solve(const double* LU, int n, int ld, const int* pivot, double* x) {
-  for (int k = 0; k < n; ++k) std::swap(x[k], x[pivot[k]]);
-  for (int k = 1; k < n; ++k) x[k] -= dot(LU + static_cast<long>(k) * ld, x, k);
+  for (int k = 0; k < n; ++k)
+    std::swap(x[k], x[pivot[k]]);
+
+  for (int k = 1; k < n; ++k)
+    x[k] -= dot(LU + static_cast<long>(k) * ld, x, k);
+
   for (int k = n - 1; k >= 0; --k) {
     const double* row = LU + static_cast<long>(k) * ld;
     x[k] = (x[k] - dot(row + k + 1, x + k + 1, n - k - 1)) / row[k];
@@ -316,13 +373,15 @@ COULOMB_SIMD void lu_solve(const double* LU, int n, int ld, const int* pivot, do
 }
 
 void lu_solve(const double* LU, int n, int ld, const int* pivot, double* X, int ldx, int cols) {
-  for (int k = 0; k < n; ++k) swap_rows(X, ldx, cols, k, pivot[k]);
+  for (int k = 0; k < n; ++k)
+    swap_rows(X, ldx, cols, k, pivot[k]);
   sweep_columns(LU, n, ld, false, 0, X, ldx, cols);
 }
 
 void lu_solve_transposed(const double* LU, int n, int ld, const int* pivot, double* X, int ldx, int cols) {
   sweep_columns(LU, n, ld, true, 0, X, ldx, cols);
-  for (int k = n - 1; k >= 0; --k) swap_rows(X, ldx, cols, k, pivot[k]);
+  for (int k = n - 1; k >= 0; --k)
+    swap_rows(X, ldx, cols, k, pivot[k]);
 }
 
 }  // namespace coulomb::dense

@@ -22,18 +22,24 @@ COULOMB_INLINE void tile(double sign, const double* A, long si, long sl, const d
 #pragma GCC unroll 8
   for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 2
-    for (int p = 0; p < parts; ++p) sum[r][p] = Vector<width>{};
+    for (int p = 0; p < parts; ++p)
+      sum[r][p] = Vector<width>{};
+
+  // One column of A and a row of B at a time, sums in registers.
   for (int l = 0; l < k; ++l) {
     Vector<width> b[parts];
 #pragma GCC unroll 2
-    for (int p = 0; p < parts; ++p) b[p] = load_vector<width>(B + l * ldb + p * width);
+    for (int p = 0; p < parts; ++p)
+      b[p] = load_vector<width>(B + l * ldb + p * width);
 #pragma GCC unroll 8
     for (int r = 0; r < rows; ++r) {
       const double a = A[r * si + l * sl];
 #pragma GCC unroll 2
-      for (int p = 0; p < parts; ++p) sum[r][p] += a * b[p];
+      for (int p = 0; p < parts; ++p)
+        sum[r][p] += a * b[p];
     }
   }
+
 #pragma GCC unroll 8
   for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 2
@@ -54,29 +60,42 @@ COULOMB_INLINE void strip(double sign, const double* A, long si, long sl, const 
 #pragma GCC unroll 2
       for (int p = 0; p < parts; ++p)
         store_vector<width>(packed + (l * parts + p) * width, load_vector<width>(B + l * ldb + p * width));
-    B = packed, ldb = width * parts;
+    B = packed;
+    ldb = width * parts;
   }
-  for (; i + 6 <= m; i += 6) tile<width, 6, parts>(sign, A + i * si, si, sl, B, ldb, C + i * ldc, ldc, k);
-  for (; i + 2 <= m; i += 2) tile<width, 2, parts>(sign, A + i * si, si, sl, B, ldb, C + i * ldc, ldc, k);
-  for (; i < m; ++i) tile<width, 1, parts>(sign, A + i * si, si, sl, B, ldb, C + i * ldc, ldc, k);
+
+  // Six rows of A keep the registers busy.
+  for (; i + 6 <= m; i += 6)
+    tile<width, 6, parts>(sign, A + i * si, si, sl, B, ldb, C + i * ldc, ldc, k);
+  for (; i + 2 <= m; i += 2)
+    tile<width, 2, parts>(sign, A + i * si, si, sl, B, ldb, C + i * ldc, ldc, k);
+  for (; i < m; ++i)
+    tile<width, 1, parts>(sign, A + i * si, si, sl, B, ldb, C + i * ldc, ldc, k);
 }
 
 template <int width>
 COULOMB_INLINE void add_product_wide_lanes(double sign, const double* A, long si, long sl, const double* B, long ldb,
                                            double* C, long ldc, int m, int k, int cols) {
+  // Chunks that stay in the caches, in strips as wide as registers allow.
   for (int l = 0; l < k; l += depth_chunk)
     for (int i = 0; i < m; i += row_chunk) {
-      const int depth = std::min(depth_chunk, k - l), rows = std::min(row_chunk, m - i);
-      const double *a = A + i * si + l * sl, *b = B + l * ldb;
+      const int depth = std::min(depth_chunk, k - l);
+      const int rows = std::min(row_chunk, m - i);
+      const double* a = A + i * si + l * sl;
+      const double* b = B + l * ldb;
       double* c = C + i * ldc;
       int j = 0;
       for (; j + 2 * width <= cols; j += 2 * width)
         strip<width, 2>(sign, a, si, sl, b + j, ldb, c + j, ldc, rows, depth);
-      for (; j + width <= cols; j += width) strip<width, 1>(sign, a, si, sl, b + j, ldb, c + j, ldc, rows, depth);
+      for (; j + width <= cols; j += width)
+        strip<width, 1>(sign, a, si, sl, b + j, ldb, c + j, ldc, rows, depth);
+
+      // Columns that fill no register.
       for (; j < cols; ++j)
         for (int r = 0; r < rows; ++r) {
           double sum = 0;
-          for (int d = 0; d < depth; ++d) sum += a[r * si + d * sl] * b[d * ldb + j];
+          for (int d = 0; d < depth; ++d)
+            sum += a[r * si + d * sl] * b[d * ldb + j];
           c[r * ldc + j] += sign * sum;
         }
     }
@@ -88,7 +107,8 @@ COULOMB_SIMD_BY_WIDTH(void, add_product_wide,
                       (sign, A, si, sl, B, ldb, C, ldc, m, k, cols))
 
 COULOMB_INLINE void subtract(double* __restrict y, double a, const double* __restrict x, int n) {
-  for (int j = 0; j < n; ++j) y[j] -= a * x[j];
+  for (int j = 0; j < n; ++j)
+    y[j] -= a * x[j];
 }
 
 /// Rows first .. first + count of U, right of the diagonal over whole chunks of eight. Returns a pivot that is not positive, or 1.
@@ -98,8 +118,11 @@ COULOMB_SIMD double cholesky_panel(double* A, int ld, int first, int count, cons
     const double pivot = row[k];
     if (!(pivot > 0)) return pivot == pivot ? 0.0 : pivot;
     ratio = std::min(ratio, pivot / diagonal[k]);
+
     const double inverse = 1.0 / std::sqrt(pivot);
-    for (int j = k; j < ld; ++j) row[j] *= inverse;
+    for (int j = k; j < ld; ++j)
+      row[j] *= inverse;
+
     for (int i = k + 1; i < first + count; ++i) {
       const int begin = i & ~7;
       if (row[i] != 0.0) subtract(A + static_cast<long>(i) * ld + begin, row[i], row + begin, ld - begin);
@@ -112,17 +135,24 @@ COULOMB_SIMD double cholesky_panel(double* A, int ld, int first, int count, cons
 COULOMB_SIMD double lu_panel(double* A, int n, int ld, int first, int count, int* pivot) {
   double smallest = INFINITY;
   for (int k = first; k < first + count; ++k) {
+    // The largest entry of the column moves to the diagonal.
     int best = k;
     double value = std::abs(A[static_cast<long>(k) * ld + k]);
     for (int i = k + 1; i < n; ++i) {
       const double candidate = std::abs(A[static_cast<long>(i) * ld + k]);
-      if (candidate > value) value = candidate, best = i;
+      if (candidate > value) {
+        value = candidate;
+        best = i;
+      }
     }
     pivot[k] = best;
     if (!(value > 0)) return value == value ? 0.0 : value;
     smallest = std::min(smallest, value);
+
     double* row = A + static_cast<long>(k) * ld;
     if (best != k) std::swap_ranges(row, row + ld, A + static_cast<long>(best) * ld);
+
+    // What is below it goes, within the panel.
     const double inverse = 1.0 / row[k];
     const int right = first + count - k - 1;
     for (int i = k + 1; i < n; ++i) {
@@ -152,11 +182,16 @@ void add_product(double sign, const double* A, long row_stride, long column_stri
 
 double blocked_cholesky(double* A, int n, int ld, double* work) {
   double ratio = 1;
-  for (int i = 0; i < n; ++i) work[i] = A[static_cast<long>(i) * ld + i];
+
+  for (int i = 0; i < n; ++i)
+    work[i] = A[static_cast<long>(i) * ld + i];
+
   for (int k = 0; k < n; k += panel) {
     const int count = std::min(panel, n - k);
     const double pivot = cholesky_panel(A, ld, k, count, work, ratio);
     if (!(pivot > 0)) return pivot;
+
+    // The rest of the triangle, in rectangles.
     const double* U = A + static_cast<long>(k) * ld;
     for (int i = k + count; i < n; i += triangle_chunk)
       add_product(-1, U + i, 1, ld, U + i, ld, A + static_cast<long>(i) * ld + i, ld, std::min(triangle_chunk, n - i),
@@ -166,15 +201,21 @@ double blocked_cholesky(double* A, int n, int ld, double* work) {
 }
 
 double blocked_lu(double* A, int n, int ld, int* pivot) {
-  double largest = 0, smallest = INFINITY;
+  double largest = 0;
+  double smallest = INFINITY;
   for (int i = 0; i < n; ++i)
-    for (int j = 0; j < n; ++j) largest = std::max(largest, std::abs(A[static_cast<long>(i) * ld + j]));
+    for (int j = 0; j < n; ++j)
+      largest = std::max(largest, std::abs(A[static_cast<long>(i) * ld + j]));
+
   for (int k = 0; k < n; k += panel) {
-    const int count = std::min(panel, n - k), next = k + count;
+    const int count = std::min(panel, n - k);
+    const int next = k + count;
     const double value = lu_panel(A, n, ld, k, count, pivot);
     if (!(value > 0)) return value;
     smallest = std::min(smallest, value);
     if (next == n) break;
+
+    // The rest of the matrix: U beside the panel, then one product.
     lu_rows(A, n, ld, k, count);
     const double* L = A + static_cast<long>(next) * ld + k;
     add_product(-1, L, ld, 1, A + static_cast<long>(k) * ld + next, ld, A + static_cast<long>(next) * ld + next, ld,

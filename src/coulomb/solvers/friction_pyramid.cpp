@@ -13,13 +13,17 @@ constexpr int kinds = max_facets / 2 - 1;  // 4, 6, .. max_facets
 constexpr double on_vertex = 1e-3;         // of the half side: an impulse this near to a vertex was there
 constexpr double at_vertex = 1e-10;        // of the largest friction: rounding of an impulse there
 
+// Features are counted around, a side and a vertex by turns; `inscribed`: vertices on the unit circle, else sides touch it.
 FrictionPolygon make_polygon(int sides, bool inscribed) {
   FrictionPolygon p;
   p.sides = sides;
   p.first_side = inscribed ? 1 : 0;
+
   const double tangent = sides == 4 ? 1.0 : std::tan(pi / sides);
   p.apothem = !inscribed ? 1.0 : sides == 4 ? std::sqrt(0.5) : std::cos(pi / sides);
   p.half_side = p.apothem * tangent;
+
+  // Sides and vertices take turns, counted around.
   constexpr double quarter[4][2] = {{1, 0}, {0, 1}, {-1, 0}, {0, -1}};
   for (int f = 0; f < 2 * sides; ++f) {
     if (2 * f % sides == 0) {  // exact where the contact frame's axes are
@@ -29,10 +33,13 @@ FrictionPolygon make_polygon(int sides, bool inscribed) {
       p.direction[f][1] = std::sin(pi * f / sides);
     }
   }
+
+  // A side's point is its foot, a vertex' itself.
   for (int f = 0; f < 2 * sides; ++f) {
     const double* n = p.direction[f];
     if (p.is_side(f)) {
-      for (int i = 0; i < 2; ++i) p.point[f][i] = p.apothem * n[i];
+      for (int i = 0; i < 2; ++i)
+        p.point[f][i] = p.apothem * n[i];
     } else if (inscribed) {
       std::copy_n(n, 2, p.point[f]);
     } else {
@@ -68,14 +75,16 @@ int vertex_of(const FrictionPolygon& p, const Foot& f) { return p.neighbour(f.si
 void project_polygon(const FrictionPolygon& p, double r, double x, double y, double* out) {
   const Foot f = foot(p, r, x, y);
   if (f.outside <= 0) {
-    out[0] = x, out[1] = y;
+    out[0] = x;
+    out[1] = y;
   } else if (f.beyond <= 0) {
     const double* n = p.direction[f.side];
     out[0] = r * p.apothem * n[0] - f.across * n[1];
     out[1] = r * p.apothem * n[1] + f.across * n[0];
   } else {
     const double* w = p.point[vertex_of(p, f)];
-    out[0] = r * w[0], out[1] = r * w[1];
+    out[0] = r * w[0];
+    out[1] = r * w[1];
   }
 }
 
@@ -86,11 +95,15 @@ int FrictionPolygon::nearest_side(double x, double y) const {
   double largest = -INFINITY;
   for (int f = first_side; f < 2 * sides; f += 2) {
     const double along = direction[f][0] * x + direction[f][1] * y;
-    if (along > largest) largest = along, best = f;
+    if (along > largest) {
+      largest = along;
+      best = f;
+    }
   }
   return best;
 }
 
+/// All polygons there are, made once.
 const FrictionPolygon& friction_polygon(const Block& block) {
   static const std::array<FrictionPolygon, 2 * kinds> table = [] {
     std::array<FrictionPolygon, 2 * kinds> all;
@@ -103,6 +116,7 @@ const FrictionPolygon& friction_polygon(const Block& block) {
   return table[static_cast<std::size_t>((block.facets - 4) / 2 + (block.inscribed ? kinds : 0))];
 }
 
+/// The feature of the scaled polygon that z = l - c projects to.
 PyramidMode pyramid_mode(const Block& block, const double* l, const double* c) {
   const double zn = l[2] - c[2];
   if (!(zn > 0)) return {};
@@ -112,19 +126,25 @@ PyramidMode pyramid_mode(const Block& block, const double* l, const double* c) {
   return {Mode::sliding, f.beyond <= 0 ? f.side : vertex_of(p, f)};
 }
 
+/// Distance of z to the nearest border of its mode; ties go to the lower mode.
 double pyramid_margin(const Block& block, double tie, const double* l, const double* c, PyramidMode& label) {
   const double zn = l[2] - c[2];
   label = {};
   if (zn <= tie) return std::abs(zn);
+
   const FrictionPolygon& p = friction_polygon(block);
   const Foot f = foot(p, block.mu * zn, l[0] - c[0], l[1] - c[1]);
   if (block.mu == 0) {
     label = {Mode::sliding, f.beyond <= 0 ? f.side : vertex_of(p, f)};
     return zn;
   }
-  const double side_slope = block.mu * p.apothem, vertex_slope = block.mu * p.half_side;
+
+  // Distances from the faces of the pyramid in three dimensions.
+  const double side_slope = block.mu * p.apothem;
+  const double vertex_slope = block.mu * p.half_side;
   const double outside = f.outside / std::sqrt(1 + side_slope * side_slope);
   const double beyond = f.beyond / std::sqrt(1 + vertex_slope * vertex_slope);
+
   if (outside <= tie) {
     label.mode = Mode::sticking;
     return std::min(std::abs(outside), zn);
@@ -134,23 +154,31 @@ double pyramid_margin(const Block& block, double tie, const double* l, const dou
   return std::min({beyond > tie ? beyond : outside, std::abs(beyond), zn});
 }
 
+/// How far l is from the projection of z = l - c.
 double pyramid_residual(const Block& block, const double* l, const double* c) {
   const double normal = std::max(0.0, l[2] - c[2]);
   double t[2] = {0, 0};
   if (block.mu > 0 && normal > 0)
     project_polygon(friction_polygon(block), block.mu * normal, l[0] - c[0], l[1] - c[1], t);
-  const double x = l[0] - t[0], y = l[1] - t[1], z = l[2] - normal;
+
+  const double x = l[0] - t[0];
+  const double y = l[1] - t[1];
+  const double z = l[2] - normal;
   return std::sqrt(x * x + y * y + z * z);
 }
 
+/// The nearest point of the pyramid, in three dimensions.
 void project_pyramid(const Block& block, double* l) {
   const FrictionPolygon& p = friction_polygon(block);
   const double mu = block.mu;
   const Foot f = foot(p, 0, l[0], l[1]);  // its sector, which is also that of the projection
   const double* n = p.direction[f.side];
-  const double along = f.outside, side = mu * p.apothem, half = mu * p.half_side;
+  const double along = f.outside;
+  const double side = mu * p.apothem;
+  const double half = mu * p.half_side;
   if (l[2] >= 0 && along <= side * l[2]) return;
-  // on the facet (side n + x t, 1): normal unknown and the shift along the side
+
+  // On the facet (side n + x t, 1): normal unknown and the shift along the side.
   double normal = std::max(0.0, (side * along + l[2]) / (1 + side * side));
   if (std::abs(f.across) <= half * normal) {
     l[0] = side * normal * n[0] - f.across * n[1];
@@ -158,9 +186,13 @@ void project_pyramid(const Block& block, double* l) {
     l[2] = normal;
     return;
   }
-  const double* w = p.point[vertex_of(p, f)];  // on the ray (mu w, 1)
+
+  // On the ray (mu w, 1).
+  const double* w = p.point[vertex_of(p, f)];
   normal = std::max(0.0, (mu * (w[0] * l[0] + w[1] * l[1]) + l[2]) / (1 + mu * mu * (w[0] * w[0] + w[1] * w[1])));
-  l[0] = mu * normal * w[0], l[1] = mu * normal * w[1], l[2] = normal;
+  l[0] = mu * normal * w[0];
+  l[1] = mu * normal * w[1];
+  l[2] = normal;
 }
 
 int facet_of_impulse(const Block& block, const double* l) {
@@ -187,6 +219,7 @@ int facet_at_border(const Block& block, double share, const double* l) {
   return f.outside < -share * r ? -1 : facet_of_impulse(block, l);
 }
 
+/// The largest d . p of the points p of the polygon.
 double pyramid_support(const Block& block, const double* d) {
   const FrictionPolygon& p = friction_polygon(block);
   const Foot f = foot(p, 0, d[0], d[1]);
@@ -197,22 +230,30 @@ double pyramid_support(const Block& block, const double* d) {
 PyramidMode pyramid_other_side(const Block& block, double weight, PyramidMode at, const double* l, const double* c) {
   const FrictionPolygon& p = friction_polygon(block);
   const PyramidMode inside = {block.mu > 0 ? Mode::sticking : Mode::sliding, -1};
+
   if (at.mode == Mode::separating) return inside;
   if (!(l[2] > 0)) return {};
   const double r = block.mu * l[2];
   if (at.mode == Mode::sticking) return {Mode::sliding, std::max(facet_of_impulse(block, l), 0)};
   if (block.mu == 0) return {};
+
   const double* n = p.direction[at.facet];
-  if (p.is_side(at.facet)) {  // its borders: no sliding velocity; an end of the side
+
+  // The borders of a side: no sliding velocity; an end of the side.
+  if (p.is_side(at.facet)) {
     const double speed = std::abs(n[0] * c[0] + n[1] * c[1]);
     const double across = n[0] * l[1] - n[1] * l[0];
     if (speed <= weight * std::abs(r * p.half_side - std::abs(across))) return inside;
     return {Mode::sliding, p.neighbour(at.facet, across > 0 ? 1 : -1)};
   }
-  // -c_T is a combination of the two sides' normals: the border is where one of the coefficients vanishes
-  const int before = p.neighbour(at.facet, -1), after = p.neighbour(at.facet, 1);
-  const double *a = p.direction[before], *b = p.direction[after];
-  const double along_a = std::abs(c[0] * b[1] - c[1] * b[0]), along_b = std::abs(c[1] * a[0] - c[0] * a[1]);
+
+  // -c_T is a combination of the two sides' normals: the border is where one of the coefficients vanishes.
+  const int before = p.neighbour(at.facet, -1);
+  const int after = p.neighbour(at.facet, 1);
+  const double* a = p.direction[before];
+  const double* b = p.direction[after];
+  const double along_a = std::abs(c[0] * b[1] - c[1] * b[0]);
+  const double along_b = std::abs(c[1] * a[0] - c[0] * a[1]);
   return {Mode::sliding, along_a >= along_b ? before : after};
 }
 

@@ -38,21 +38,49 @@ class InteriorPoint {
   bool resume(const ScaledProblem& problem, const Options& options, Iterate& iterate, int& iterations);
 
  private:
+  struct Scaling {
+    double eta = 1;
+    double w[3] = {1, 0, 0};  ///< W = eta Q(w)
+    double l[3] = {1, 0, 0};  ///< W y = W^-1 x
+  };
+  /// What the two products of a box lack.
+  struct BoxGaps {
+    double p;
+    double m;
+  };
+
   void start(const ScaledProblem& problem, double relative_size);
   double gap(const ScaledProblem& problem) const;
   void evaluate(const ScaledProblem& problem, bool frozen);
   bool factorise(const ScaledProblem& problem);
-  void local_matrix(const ScaledProblem& problem, int block, double* D) const;
   void weigh(const ScaledProblem& problem, const double* x, double* out) const;
   void solve_in_velocities(const ScaledProblem& problem, const double* r, double* change);
   void find_velocity_change(const ScaledProblem& problem);
   void take_local_part(const ScaledProblem& problem, const double* asked, double* out) const;
   void solve_direction(const ScaledProblem& problem, double sigma_gap, bool corrected);
-  void right_hand_side(const ScaledProblem& problem, int block, double sigma_gap, bool corrected, double* r) const;
-  void expand(const ScaledProblem& problem, int block, double sigma_gap, bool corrected);
   double longest_step(const ScaledProblem& problem) const;
   double gap_after(const ScaledProblem& problem, double step) const;
+  bool predict(const ScaledProblem& problem, double mean, double& centring);
+  void keep_predictor(const ScaledProblem& problem);
   void move(const ScaledProblem& problem, double step);
+
+  // One block each (interior_point_blocks.cpp); target: the product that its pairs should have.
+  void start_block(const ScaledProblem& problem, int block, double size);
+  void add_gap(const ScaledProblem& problem, int block, double step, double& sum) const;
+  void find_residual(const ScaledProblem& problem, int block, bool frozen);
+  void scale_cone(const Block& block, Scaling& scaling) const;
+  void cone_matrix(const Block& block, int index, double* D) const;
+  void local_matrix(const ScaledProblem& problem, int block, double* D) const;
+  double missing(int row, double target, bool corrected) const;
+  double missing_of_side(const Block& block, std::size_t side, const double* a, double target, bool corrected) const;
+  BoxGaps missing_of_box(int row, double bound, double target, bool corrected) const;
+  void cone_right_hand_side(const Block& block, int index, double target, bool corrected, double* r) const;
+  void right_hand_side(const ScaledProblem& problem, int block, double target, bool corrected, double* r) const;
+  void expand(const ScaledProblem& problem, int block, double target, bool corrected);
+  double longest_step_of(const ScaledProblem& problem, int block) const;
+
+  // De Saxce's term of the cones.
+  void correct_slip(const ScaledProblem& problem, double step);
   void set_smoothing(const ScaledProblem& problem, double theta);
 
   // Per row: impulses and, where a block has them, velocities y (cone: in the block's own row order; limit: y; box: p; pyramid: y_N).
@@ -63,10 +91,6 @@ class InteriorPoint {
   std::vector<double> adlambda_, ady_, adm_, adside_;  // of the predictor
   // Per block: residual of y and the slope t of De Saxce's term (cones), the scaling.
   std::vector<double> residual_, slope_;
-  struct Scaling {
-    double eta = 1, w[3] = {1, 0, 0};  // W = eta Q(w)
-    double l[3] = {1, 0, 0};           // W y = W^-1 x
-  };
   std::vector<Scaling> scaling_;
   double worst_residual_ = 0;
   double extra_ = 0;  ///< E is larger by this factor of itself

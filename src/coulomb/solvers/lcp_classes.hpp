@@ -36,6 +36,7 @@ class LcpClassSystem {
   std::vector<double> Q, r;    ///< Q: m x ld (not overwritten)
 
  private:
+  void list_columns(const BoxedLcp& problem, const LcpClass* classes, const char* present);
   int n_ = 0;
   std::vector<double> lu_, work_;
   std::vector<int> pivot_;

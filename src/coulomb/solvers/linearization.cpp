@@ -14,7 +14,8 @@ namespace {
 constexpr double negligible_round = 1e-5;  // its square is what is then neglected
 
 COULOMB_SIMD void add_row(double a, const double* __restrict x, int n, double* __restrict y) {
-  for (int j = 0; j < n; ++j) y[j] += a * x[j];
+  for (int j = 0; j < n; ++j)
+    y[j] += a * x[j];
 }
 
 template <class Vector>
@@ -26,7 +27,8 @@ double* grown(Vector& v, std::size_t size) {
 }  // namespace
 
 void ProblemLinearization::build(const ConstraintProblem& problem, const SolverResult& result) {
-  for (auto* values : {&lambda_, &c_, &direction_}) grown(*values, problem.ld);
+  for (auto* values : {&lambda_, &c_, &direction_})
+    grown(*values, problem.ld);
   if (modes_.size() < problem.blocks.size()) modes_.resize(problem.blocks.size());
 
   // Solvers of the problem as given leave redundant rows to a compliance, too.
@@ -42,15 +44,19 @@ void ProblemLinearization::build(const ConstraintProblem& problem, const SolverR
   num_further_ = 0;
   kinks_known_ = false;
   yields_.assign(problem.blocks.size(), {});
+
   reserve_kinks();
   find_labels(result, regularised);
   yield_beside_parallel_rows();
+
+  // The last level, once more where rows yield; then those of levels that have a factor of their own.
   build_last(regularised);
   const bool redundant_rows = levels_ > 0 && redundant();
   const int lower = regularised ? find_lower_levels(redundant_rows) : 0;
   if (redundant_rows && let_rows_yield()) build_last(regularised);
   build_sharper_levels();
-  for (int level = 0; level < lower; ++level) build_level(level);
+  for (int level = 0; level < lower; ++level)
+    build_level(level);
   lower_ = lower;
 }
 
@@ -59,8 +65,11 @@ void ProblemLinearization::build_last(bool regularised) {
   scaled_.to_scaled(result_->lambda.data(), lambda_.data());
   scaled_.set_compliance(compliance_ * share(total_levels()));
   scaled_.set_level(result_->levels > 0 ? lower_lambda_[total_levels() - 1].data() : nullptr);
-  if (regularised) scaled_.velocity(lambda_.data(), c_.data());
-  else scaled_.exact_velocity(lambda_.data(), c_.data());
+  if (regularised)
+    scaled_.velocity(lambda_.data(), c_.data());
+  else
+    scaled_.exact_velocity(lambda_.data(), c_.data());
+
   choose_modes(last_labels_, lambda_.data(), c_.data(), modes_);
   scaled_.set_compliance(compliance_);
   last_.set_modes(scaled_, modes_.data());
@@ -80,16 +89,19 @@ void ProblemLinearization::build_sharper_levels() {
   scaled_.set_compliance(compliance_);
 }
 
+/// Of the compliance: the usual levels have all of it, sharper ones a power of the sharpening.
 double ProblemLinearization::share(int level) const {
   return level <= levels_ ? 1.0 : std::pow(result_->sharpening, level - levels_);
 }
 
 /// Does a round move anything? It does by the compliance over the least pivot.
 bool ProblemLinearization::redundant() {
+  // Impulses in no special direction, and the round that follows from them.
   const int size = last().size;
   double* x = grown(buffer_, static_cast<std::size_t>(size));
   double* round = grown(second_round_, static_cast<std::size_t>(size));
-  for (int i = 0; i < size; ++i) x[i] = std::sin(1.0 + 2.4 * i);  // in no special direction
+  for (int i = 0; i < size; ++i)
+    x[i] = std::sin(1.0 + 2.4 * i);
   last_.solve(scaled_, x, 1, 1);
   std::fill_n(round, size, 0.0);
   add_round(x, round, 1, 1, false);
@@ -113,6 +125,8 @@ void ProblemLinearization::round_weights() {
       const ReducedRow& right = last().rows[j];
       if (right.row != left.row) continue;
       double value = 0;
+
+      // Both touch the same rows of the block.
       for (int k = 0; k < 3; ++k) {
         const int row = left.row + k;
         const double b = left.one_b ? (row == left.row_b ? 1.0 : 0.0) : left.b[k];
@@ -124,11 +138,13 @@ void ProblemLinearization::round_weights() {
   }
 }
 
+/// tr(B E C A^-1) counts the directions that the compliance alone determines.
 bool ProblemLinearization::deficient() {
   const int size = last().size;
   double* inverse = grown(first_round_, static_cast<std::size_t>(size) * size);
   std::fill_n(inverse, static_cast<std::size_t>(size) * size, 0.0);
-  for (int i = 0; i < size; ++i) inverse[static_cast<std::size_t>(i) * size + i] = 1;
+  for (int i = 0; i < size; ++i)
+    inverse[static_cast<std::size_t>(i) * size + i] = 1;
   last_.solve(scaled_, inverse, size, size);
   double directions = 0;
   for (const RoundWeight& w : round_weights_)
@@ -146,26 +162,31 @@ void ProblemLinearization::add_round(const double* x, double* to, int ncols, int
   }
 }
 
+/// x = A^-T x with the rounds of all upper levels, last one first; lowest: what the lowest of them had.
 void ProblemLinearization::solve_upper_transposed(double* x, double* lowest, int ncols, int ld) {
   const std::size_t length = static_cast<std::size_t>(last().size) * static_cast<std::size_t>(ld);
   double* next = grown(second_round_, length);
   std::copy_n(x, length, next);
   std::fill_n(x, length, 0.0);
+
   for (int level = total_levels(); level >= lower_; --level) {
     solve_level_transposed(level, next, ncols, ld);
     for (int i = 0; i < last().size; ++i)
       add_row(1, next + static_cast<long>(i) * ld, ncols, x + static_cast<long>(i) * ld);
     std::copy_n(next, length, lowest);
+
     if (level == lower_) return;
     std::fill_n(next, length, 0.0);
     add_round(lowest, next, ncols, ld, true, share(level));
   }
 }
 
+/// x_k = A^-1 (b + B E C x_(k-1)), docs/theory.md (L9), from the lowest upper level on.
 void ProblemLinearization::solve_upper(double* x, const double* b, int ncols, int ld) {
   const std::size_t length = static_cast<std::size_t>(last().size) * static_cast<std::size_t>(ld);
   double* next = grown(second_round_, length);
   upper_system(lower_).solve(scaled_, x, ncols, ld);
+
   for (int level = lower_ + 1; level <= total_levels(); ++level) {
     std::copy_n(b, length, next);
     add_round(x, next, ncols, ld, false, share(level));
@@ -181,11 +202,13 @@ void ProblemLinearization::gather(const ReducedSystem& system, bool of_b, const 
     const ReducedRow& r = system.rows[i];
     double* target = out + static_cast<long>(i) * ld;
     std::fill(target, target + ncols, 0.0);
+
     const double d = scaled_.inverse_root[r.row];
     if (of_b ? r.one_b : r.one_c) {
       add_row(d, Y + static_cast<long>(of_b ? r.row_b : r.row_c) * ld, ncols, target);
       continue;
     }
+
     const double* a = of_b ? r.b : r.c;
     for (int k = 0; k < 3; ++k)
       if (a[k] != 0) add_row(d * a[k], Y + static_cast<long>(r.row + k) * ld, ncols, target);
@@ -197,6 +220,7 @@ void ProblemLinearization::scatter(const ReducedSystem& system, bool of_b, const
                                    int ld) const {
   for (int i = 0; i < scaled_.n; ++i)
     std::fill(out + static_cast<long>(i) * ld, out + static_cast<long>(i) * ld + ncols, 0.0);
+
   for (int i = 0; i < system.size; ++i) {
     const ReducedRow& r = system.rows[i];
     const double* source = x + static_cast<long>(i) * ld;
@@ -230,26 +254,33 @@ void ProblemLinearization::expand_transposed(int level, const double* Y, double*
   gather(system(level), false, Y, CtY, ncols, ld);
 }
 
+/// x = A^-1 x of all levels where none has modes of its own.
 void ProblemLinearization::solve_reduced(double* rhs, int ncols, int ld) {
   const std::size_t length = static_cast<std::size_t>(last().size) * static_cast<std::size_t>(ld);
   std::copy_n(rhs, length, grown(first_round_, length));
   solve_upper(rhs, first_round_.data(), ncols, ld);
 }
 
+/// x = A^-T x of them.
 void ProblemLinearization::solve_reduced_transposed(double* rhs, int ncols, int ld) {
   const std::size_t length = static_cast<std::size_t>(last().size) * static_cast<std::size_t>(ld);
   solve_upper_transposed(rhs, grown(first_round_, length), ncols, ld);
 }
 
+/// dlambda = -C x, x by the levels from the lowest on; s_lower: right-hand sides of those with modes of their own.
 void ProblemLinearization::solve(const double* s, double* dlambda, int ncols, int ld, const double* const* s_lower) {
   const int size = last().size;
+
   const std::size_t most = static_cast<std::size_t>(scaled_.n) * static_cast<std::size_t>(ld);
   const std::size_t length = static_cast<std::size_t>(size) * static_cast<std::size_t>(ld);
   double* x = grown(buffer_, most);
   const auto add = [&](const double* from, double* to, int count) {
-    for (int i = 0; i < count; ++i) add_row(1, from + static_cast<long>(i) * ld, ncols, to + static_cast<long>(i) * ld);
+    for (int i = 0; i < count; ++i)
+      add_row(1, from + static_cast<long>(i) * ld, ncols, to + static_cast<long>(i) * ld);
   };
   gather(last(), true, s, x, ncols, ld);
+
+  // Lower levels hand what the compliance makes of their impulses to the next one.
   if (lower_ > 0) {
     double* b = grown(first_round_, length);
     double* own = grown(lowest_, most);
@@ -266,21 +297,31 @@ void ProblemLinearization::solve(const double* s, double* dlambda, int ncols, in
   } else {
     solve_reduced(x, ncols, ld);
   }
+
+  // dlambda = -C x.
   for (int i = 0; i < size; ++i)
-    for (int j = 0; j < ncols; ++j) x[static_cast<long>(i) * ld + j] = -x[static_cast<long>(i) * ld + j];
+    for (int j = 0; j < ncols; ++j)
+      x[static_cast<long>(i) * ld + j] = -x[static_cast<long>(i) * ld + j];
   scatter(last(), false, x, dlambda, ncols, ld);
 }
 
+/// z = K^T w, docs/theory.md (L10).
 void ProblemLinearization::solve_transposed(const double* w, double* z, int ncols, int ld) {
   const int size = last().size;
   const std::size_t most = static_cast<std::size_t>(scaled_.n) * static_cast<std::size_t>(ld);
   double* x = grown(buffer_, most);
   double* lowest = grown(lowest_, most);
+
+  // Upper levels.
   gather(last(), false, w, x, ncols, ld);
-  if (lower_ > 0) solve_upper_transposed(x, lowest, ncols, ld);
-  else solve_reduced_transposed(x, ncols, ld);
+  if (lower_ > 0)
+    solve_upper_transposed(x, lowest, ncols, ld);
+  else
+    solve_reduced_transposed(x, ncols, ld);
+
   for (int i = 0; i < size; ++i)
-    for (int j = 0; j < ncols; ++j) x[static_cast<long>(i) * ld + j] = -x[static_cast<long>(i) * ld + j];
+    for (int j = 0; j < ncols; ++j)
+      x[static_cast<long>(i) * ld + j] = -x[static_cast<long>(i) * ld + j];
   scatter(last(), true, x, z, ncols, ld);
 
   // And what goes through the lower levels.
@@ -298,6 +339,7 @@ void ProblemLinearization::solve_transposed(const double* w, double* z, int ncol
 
 void ProblemLinearization::solve_transposed(const double* w, double* z) { solve_transposed(w, z, 1, 1); }
 
+/// K, column by column.
 void ProblemLinearization::operator_matrix(double* K, int ld) {
   for (int i = 0; i < scaled_.n; ++i) {
     std::fill(K + static_cast<long>(i) * ld, K + static_cast<long>(i) * ld + ld, 0.0);
@@ -316,15 +358,21 @@ void ProblemLinearization::response(const double* const* p_lower, const double* 
     if (level > levels_) scaled_.set_compliance(compliance_ * share(level));
     const double* direct = level < lower_ ? p_lower[level] : p;
     ReducedSystem& own = level < lower_ ? lower_systems_[level] : upper_system(level);
+
+    // The direct change as a right-hand side, less what the level below has given.
     std::fill(c_.begin(), c_.begin() + scaled_.ld, 0.0);
     scaled_.add_product(direct, c_.data());
     for (int i = 0; i < n; ++i)
       c_[i] = (c_[i] - scaled_.E[i] * below[i] / scaled_.inverse_root[i]) / scaled_.inverse_root[i];
+
+    // The level's answer, and the direct change itself.
     gather(own, true, c_.data(), x, 1, 1);
     own.solve(scaled_, x, 1, 1);
-    for (int i = 0; i < own.size; ++i) x[i] = -x[i];
+    for (int i = 0; i < own.size; ++i)
+      x[i] = -x[i];
     scatter(own, false, x, below, 1, 1);
-    for (int i = 0; i < n; ++i) below[i] += direct[i] * scaled_.inverse_root[i];
+    for (int i = 0; i < n; ++i)
+      below[i] += direct[i] * scaled_.inverse_root[i];
   }
   if (sharper_levels_ > 0) scaled_.set_compliance(compliance_);
   std::copy_n(below, n, out);
@@ -336,6 +384,8 @@ void ProblemLinearization::friction_direction(int b, const BlockMode& mode, cons
   const Block& block = scaled_.blocks[b];
   const double* l = lambda + block.row;
   if (mode.mode != Mode::sliding) return;
+
+  // On a cone the impulse itself is surer than the mode's direction.
   const bool from_impulse = block.type == BlockType::cone && block.mu > 0;
   p[block.row] = scaled_.ref * (from_impulse ? l[0] / block.mu : l[2] * mode.nx);
   p[block.row + 1] = scaled_.ref * (from_impulse ? l[1] / block.mu : l[2] * mode.ny);
@@ -351,7 +401,8 @@ void ProblemLinearization::dlambda_dmu(double* out, int ld) {
   double* column = grown(column_, static_cast<std::size_t>(scaled_.n));
   for (int b = 0; b < scaled_.num_blocks; ++b) {
     dlambda_dmu(b, column);
-    for (int i = 0; i < scaled_.n; ++i) out[static_cast<long>(i) * ld + b] = column[i];
+    for (int i = 0; i < scaled_.n; ++i)
+      out[static_cast<long>(i) * ld + b] = column[i];
   }
 }
 
@@ -371,11 +422,15 @@ template <class Direction>
 void ProblemLinearization::direct_changes(double* out, Direction direction) {
   lower_pointers_.resize(lower_);
   if (static_cast<int>(lower_direction_.size()) < lower_) lower_direction_.resize(lower_);
+
+  // Each lower level in its own modes ...
   for (int level = 0; level < lower_; ++level) {
     double* p = grown(lower_direction_[level], direction_.size());
     direction(lower_modes_[level].data(), lower_lambda_[level].data(), p);
     lower_pointers_[level] = p;
   }
+
+  // ... and the last in the result's.
   scaled_.to_scaled(result_->lambda.data(), lambda_.data());
   direction(modes_.data(), lambda_.data(), direction_.data());
   response(lower_pointers_.data(), direction_.data(), out);

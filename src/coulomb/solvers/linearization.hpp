@@ -191,6 +191,12 @@ class ProblemLinearization {
   bool add_unresolved(ReducedSystem& system, double band, const std::vector<unsigned char>* of_blocks = nullptr);
   double distance_to_border(const double* z) const;
   bool find_kinks();
+  bool is_tie(int block) const;
+  bool has_corner(int block) const;
+  bool factorise_sure_rows(bool friction);
+  bool moves(int row, double x, double y, double normal);
+  bool tie_moves(int block);
+  void find_held_kinks();
   void find_bands();
   double mobility(ReducedSystem& system, const double* p);
 

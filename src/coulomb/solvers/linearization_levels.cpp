@@ -38,16 +38,21 @@ void ProblemLinearization::find_labels(const SolverResult& result, bool regulari
   scaled_.to_scaled((has_second ? result.lambda_1 : result.lambda_0).data(), grown(lower_lambda_[1], scaled_.ld));
   scaled_.to_scaled(result.lambda.data(), lambda_.data());
 
+  // Every level starts with the labels of the result.
   if (static_cast<int>(labels_.size()) <= total) labels_.resize(static_cast<std::size_t>(total) + 1);
-  for (int level = 0; level <= total; ++level) labels_[level].resize(count);
+  for (int level = 0; level <= total; ++level)
+    labels_[level].resize(count);
   last_labels_.resize(count);
   own_labels_.resize(count);
+
   Labels& given = labels_[0];
   for (std::size_t b = 0; b < count; ++b) {
     given[b] = {result.modes[b], -1};
     if (result.modes[b] == Mode::sliding && b < result.facets.size()) given[b].facet = result.facets[b];
   }
-  for (int level = 1; level <= total; ++level) labels_[level] = given;
+
+  for (int level = 1; level <= total; ++level)
+    labels_[level] = given;
   last_labels_ = given;
   if (!regularised || levels_ == 0) return;
 
@@ -76,7 +81,8 @@ void ProblemLinearization::find_labels(const SolverResult& result, bool regulari
     own_labels(lower_lambda_[0].data(), c_.data(), clear_margin, own_labels_);
     for (std::size_t b = 0; b < count; ++b)
       if (!(own_labels_[b] == given[b])) {
-        for (int level = 1; level < total; ++level) labels_[level][b] = given[b];
+        for (int level = 1; level < total; ++level)
+          labels_[level][b] = given[b];
         last_labels_[b] = given[b];
       }
   }
@@ -117,6 +123,7 @@ void ProblemLinearization::own_labels(const double* lambda, const double* c, dou
     Label own;
     const double margin = scaled_.margin(b, lambda, c, own.mode, &own.facet);
     const Block& block = scaled_.blocks[b];
+
     if (own.mode != labels[b].mode) {
       if (!(margin > least_margin)) continue;
       if (own.mode != Mode::sliding) own.facet = -1;
@@ -137,12 +144,14 @@ void ProblemLinearization::choose_modes(const Labels& labels, const double* lamb
     const Block& block = scaled_.blocks[b];
     const double* l = lambda + block.row;
     BlockMode& mode = modes[b] = scaled_.mode(b, lambda, c);
+
     const bool slides = labels[b].mode == Mode::sliding && block.mu > 0;
     if (slides && block.type == BlockType::pyramid) {
       // The result's own; else, for labels set by hand, that of z or of the impulse.
       int facet = labels[b].facet >= 0 ? labels[b].facet : mode.facet;
       if (facet < 0) facet = facet_of_impulse(block, l);
       scaled_.set_facet(b, std::max(facet, 0), mode);
+
     } else if (slides) {
       const double t = std::sqrt(l[0] * l[0] + l[1] * l[1]);
       const double slip = std::sqrt(c[block.row] * c[block.row] + c[block.row + 1] * c[block.row + 1]);
@@ -152,6 +161,7 @@ void ProblemLinearization::choose_modes(const Labels& labels, const double* lamb
         mode.k = t / (t + slip);
       }
     }
+
     mode.mode = labels[b].mode;
     mode.k = std::clamp(mode.k, 0.0, 1.0);
     apply(yields_[b], b, mode);
@@ -164,6 +174,7 @@ void ProblemLinearization::build_level(int level) {
   scaled_.set_compliance(compliance_ * share(level));
   scaled_.set_level(level > 0 ? lower_lambda_[level - 1].data() : nullptr);
   scaled_.velocity(lambda, c_.data());
+
   lower_modes_[level].resize(scaled_.num_blocks);
   choose_modes(labels_[level], lambda, c_.data(), lower_modes_[level]);
   lower_systems_[level].set_modes(scaled_, lower_modes_[level].data());
@@ -181,11 +192,14 @@ int ProblemLinearization::find_lower_levels(bool redundant_rows) {
   if (!redundant_rows && count == 0) return 0;
 
   const int size = last_.size;
+  // What one round, and what two, leave of impulses in no special direction.
   double* x = grown(buffer_, static_cast<std::size_t>(scaled_.n));
   double* round = grown(second_round_, static_cast<std::size_t>(size));
   double* again = grown(first_round_, static_cast<std::size_t>(size));
-  for (int i = 0; i < size; ++i) x[i] = std::sin(1.0 + 2.4 * i);
+  for (int i = 0; i < size; ++i)
+    x[i] = std::sin(1.0 + 2.4 * i);
   last_.solve(scaled_, x, 1, 1);
+
   const auto moved_by_round = [&] {  // the speed, of impulses x = A^-1 B E C x
     std::fill_n(round, size, 0.0);
     add_round(x, round, 1, 1, false);
@@ -194,14 +208,18 @@ int ProblemLinearization::find_lower_levels(bool redundant_rows) {
     std::fill_n(again, size, 0.0);
     add_round(x, again, 1, 1, false);
     double energy = 0;
-    for (int i = 0; i < size; ++i) energy += x[i] * (round[i] - again[i]);
+    for (int i = 0; i < size; ++i)
+      energy += x[i] * (round[i] - again[i]);
     return std::sqrt(std::abs(energy));
   };
+
   const auto largest = [&] {
     double value = 0;
-    for (int i = 0; i < size; ++i) value = std::max(value, std::abs(x[i]));
+    for (int i = 0; i < size; ++i)
+      value = std::max(value, std::abs(x[i]));
     return value;
   };
+
   const double once = moved_by_round();
   const double kept_once = largest();
   const double twice = moved_by_round();
@@ -210,13 +228,18 @@ int ProblemLinearization::find_lower_levels(bool redundant_rows) {
   // Level 0 slips at impulses and in directions of its own, and rounds keep what redundant contacts make of that.
   const double kept = below > 1 ? kept_twice : kept_once;
   if (slides() && count == 0 && !(kept * difference_of_slip() <= negligible_slip)) count = 1;
+
+  // Levels whose impulses differ by more than rounds take out.
   for (int level = 0; level < below; ++level) {
     double difference = 0;
     for (int i = 0; i < scaled_.n; ++i)
       difference = std::max(difference, std::abs(lower_lambda_[level][i] - lambda_[i]));
-    if (difference * (level + 1 < below ? twice : once) > negligible_speed) count = std::max(count, level + 1);
-    else if (difference * once <= negligible_speed) break;
+    if (difference * (level + 1 < below ? twice : once) > negligible_speed)
+      count = std::max(count, level + 1);
+    else if (difference * once <= negligible_speed)
+      break;
   }
+
   if (static_cast<int>(lower_systems_.size()) < count) lower_systems_.resize(static_cast<std::size_t>(count));
   if (static_cast<int>(lower_modes_.size()) < count) lower_modes_.resize(static_cast<std::size_t>(count));
   return count;
@@ -229,8 +252,11 @@ double ProblemLinearization::difference_of_slip() {
   lower_modes_.resize(std::max<std::size_t>(lower_modes_.size(), 1));
   lower_modes_[0].resize(scaled_.num_blocks);
   choose_modes(labels_[0], lower_lambda_[0].data(), c_.data(), lower_modes_[0]);
+
   double largest = 0;
-  for (int i = 0; i < scaled_.n; ++i) largest = std::max(largest, std::abs(lower_lambda_[0][i] - lambda_[i]));
+  for (int i = 0; i < scaled_.n; ++i)
+    largest = std::max(largest, std::abs(lower_lambda_[0][i] - lambda_[i]));
+
   for (int b = 0; b < scaled_.num_blocks; ++b) {
     if (modes_[b].mode != Mode::sliding) continue;
     const BlockMode& first = lower_modes_[0][b];
@@ -241,9 +267,11 @@ double ProblemLinearization::difference_of_slip() {
 }
 
 void ProblemLinearization::impulses(int level, double* lambda) const {
-  for (int i = 0; i < scaled_.n; ++i) lambda[i] = lower_lambda_[level][i] * scaled_.inverse_root[i] * scaled_.ref;
+  for (int i = 0; i < scaled_.n; ++i)
+    lambda[i] = lower_lambda_[level][i] * scaled_.inverse_root[i] * scaled_.ref;
 }
 
+/// out = C^T E B^T x: from a level's unknowns to those of the one below, transposed.
 void ProblemLinearization::pass_down(int level, const double* x, double* out, int ncols, int ld) {
   double* rows = grown(rows_, static_cast<std::size_t>(scaled_.n) * ld);
   scatter(system(level + 1), true, x, rows, ncols, ld);
@@ -251,6 +279,7 @@ void ProblemLinearization::pass_down(int level, const double* x, double* out, in
   gather(system(level), false, rows, out, ncols, ld);
 }
 
+/// out = B E C x: to those of the one above.
 void ProblemLinearization::pass_up(int level, const double* x, double* out, int ncols, int ld) {
   double* rows = grown(rows_, static_cast<std::size_t>(scaled_.n) * ld);
   scatter(system(level), false, x, rows, ncols, ld);
@@ -263,22 +292,30 @@ void ProblemLinearization::weigh_rows(double share_of_compliance, double* rows, 
   for (int i = 0; i < scaled_.n; ++i) {
     const double d = scaled_.inverse_root[i];
     const double weight = share_of_compliance * scaled_.E[i] / (d * d);
-    for (int j = 0; j < ncols; ++j) rows[static_cast<long>(i) * ld + j] *= weight;
+    for (int j = 0; j < ncols; ++j)
+      rows[static_cast<long>(i) * ld + j] *= weight;
   }
 }
 
+/// z = K^T w by the levels, the last one first; z_lower: of those with right-hand sides of their own.
 void ProblemLinearization::solve_transposed(const double* w, double* z, double* const* z_lower) {
   double* x = grown(buffer_, static_cast<std::size_t>(scaled_.n));
   double* down = grown(first_round_, static_cast<std::size_t>(scaled_.n));
   double* lowest = grown(lowest_, static_cast<std::size_t>(scaled_.n));
+
+  // z = -B^T x, and x as it was.
   const auto store = [&](const ReducedSystem& system, double* values, double* to) {
-    for (int i = 0; i < system.size; ++i) values[i] = -values[i];
+    for (int i = 0; i < system.size; ++i)
+      values[i] = -values[i];
     scatter(system, true, values, to, 1, 1);
-    for (int i = 0; i < system.size; ++i) values[i] = -values[i];
+    for (int i = 0; i < system.size; ++i)
+      values[i] = -values[i];
   };
+
   gather(last(), false, w, x, 1, 1);
   solve_upper_transposed(x, lowest, 1, 1);
   store(last(), x, z);
+
   for (int level = lower_ - 1; level >= 0; --level) {
     pass_down(level, lowest, down, 1, 1);
     solve_level_transposed(level, down, 1, 1);

@@ -59,20 +59,28 @@ double ProblemLinearization::row_product(int block_a, int row_a, int block_b, in
 void ProblemLinearization::yield_beside_parallel_rows() {
   beside_parallel_.assign(scaled_.num_blocks, 0);
   if (levels_ == 0) return;
+
   for (int hard = 0; hard < scaled_.num_blocks; ++hard) {
     const Block& block = scaled_.blocks[hard];
     const bool is_limit = block.type == BlockType::limit;
+
     if (block.is_contact() || block.type == BlockType::box || last_labels_[hard].mode != Mode::active) continue;
     for (int k = 0; k < block.size; ++k) {
+      // A row that moves something, without compliance of its own.
       if (scaled_.rigid[block.row + k] > 0) continue;
       const double own = row_product(hard, k, hard, k);
       if (!(own > immovable)) continue;
+
+      // Dry friction along the same direction.
       for (int b = 0; b < scaled_.num_blocks; ++b) {
         const int row = scaled_.blocks[b].row;
         if (scaled_.blocks[b].type != BlockType::box || yields_[b].entirely || scaled_.rigid[row] > 0) continue;
+
         const double along = row_product(hard, k, b, 0);
         const double friction = row_product(b, 0, b, 0);
         if (!(along * along > (1 - same_row) * own * friction && friction > immovable)) continue;
+
+        // It yields beside an equality; beside a limit that presses by more than its bound.
         const double of_friction = along > 0 ? lambda_[row] : -lambda_[row];
         const double pressed = lambda_[block.row] * std::sqrt(own / friction) + of_friction;
         yields_[b].entirely = !is_limit || pressed > scaled_.bound[b] + tie;
@@ -86,9 +94,11 @@ void ProblemLinearization::yield_beside_parallel_rows() {
 bool ProblemLinearization::ask(int probe, double sign) {
   bool any = false;
   std::fill(asked_.begin(), asked_.end(), 0.0);
+
   for (int b = 0; b < scaled_.num_blocks; ++b) {
     const Block& block = scaled_.blocks[b];
     if (block.type != BlockType::equality) continue;
+
     any = true;
     for (int i = block.row; i < block.row + block.size; ++i) {
       const double value = probe_value(i, probe);
@@ -104,11 +114,17 @@ void ProblemLinearization::redundant_response(ReducedSystem& system) {
   double* x = buffer_.data();
   const auto expand = [&](std::vector<double>& to) {
     std::fill_n(to.begin(), scaled_.ld, 0.0);
-    for (int i = 0; i < system.size; ++i) ReducedSystem::expand(system.rows[i], x[i], to.data());
+    for (int i = 0; i < system.size; ++i)
+      ReducedSystem::expand(system.rows[i], x[i], to.data());
   };
-  for (int i = 0; i < system.size; ++i) x[i] = ReducedSystem::equation(system.rows[i], asked_.data());
+
+  for (int i = 0; i < system.size; ++i)
+    x[i] = ReducedSystem::equation(system.rows[i], asked_.data());
   system.solve(scaled_, x);
-  for (int round = 1; round < response_rounds; ++round) repeat_round(system, x, false);
+
+  for (int round = 1; round < response_rounds; ++round)
+    repeat_round(system, x, false);
+
   expand(earlier_);
   repeat_round(system, x, false);
   expand(change_);
@@ -117,10 +133,13 @@ void ProblemLinearization::redundant_response(ReducedSystem& system) {
 /// A contact's tangents reach the border of the friction cone.
 void ProblemLinearization::tangent_border(int b, Border& nearest) const {
   const Block& block = scaled_.blocks[b];
+
   const double* d = change_.data() + block.row;
   const double* l = path_.data() + block.row;
   const double share = scaled_.E[block.row] * std::sqrt(d[0] * d[0] + d[1] * d[1]);
   if (!(share > least_share)) return;
+
+  // Of each tangent that takes part.
   for (int i = 0; i < 2; ++i) {
     const bool large = scaled_.E[block.row] * std::abs(d[i]) > 0.1 * share;
     if (large && !(std::abs(d[i]) > persistent * std::abs(earlier_[block.row + i]))) return;
@@ -130,6 +149,7 @@ void ProblemLinearization::tangent_border(int b, Border& nearest) const {
   border.block = b;
   border.yield.loose = 1;
   if (block.type == BlockType::pyramid) {
+    // The first side of the polygon that the impulse meets.
     const FrictionPolygon& polygon = friction_polygon(block);
     border.distance = INFINITY;
     for (int side = polygon.first_side; side < 2 * polygon.sides; side += 2) {
@@ -150,14 +170,18 @@ void ProblemLinearization::tangent_border(int b, Border& nearest) const {
     const double discriminant = std::sqrt(std::max(0.0, mixed * mixed - squared * constant));
     const double root = discriminant + mixed;
     if (!(root > 0)) return;
+
     border.distance = -constant / root;
     border.opposite = discriminant > mixed ? -constant / (discriminant - mixed) : 0.0;
+
+    // There it slips in the direction that the impulse then has.
     const double x = l[0] + border.distance * d[0];
     const double y = l[1] + border.distance * d[1];
     const double length = std::sqrt(x * x + y * y);
     border.yield.nx = length > 0 ? x / length : d[0] / std::sqrt(d[0] * d[0] + d[1] * d[1]);
     border.yield.ny = length > 0 ? y / length : d[1] / std::sqrt(d[0] * d[0] + d[1] * d[1]);
   }
+
   if (border.distance < INFINITY && (nearest.block < 0 || border.distance < nearest.distance)) nearest = border;
 }
 
@@ -177,8 +201,11 @@ ProblemLinearization::Border ProblemLinearization::nearest_border(const std::vec
     const bool friction = block.type == BlockType::box && modes_[b].mode == Mode::sticking;
     const bool opens = block.type == BlockType::limit && modes_[b].mode == Mode::active && d < 0;
     if (!friction && !opens) continue;
+
+    // Redundant: it takes a share, and rounds leave it.
     if (!(scaled_.E[row] * std::abs(d) > least_share) || !(std::abs(d) > persistent * std::abs(earlier_[row])))
       continue;
+
     const double way = friction ? scaled_.bound[b] - std::copysign(1.0, d) * path_[row] : path_[row];
     const double distance = std::max(way, 0.0) / std::abs(d);
     if (nearest.block >= 0 && distance >= nearest.distance) continue;
@@ -192,12 +219,15 @@ ProblemLinearization::Border ProblemLinearization::nearest_border(const std::vec
 /// Does anything else hold a contact across the direction in which it is loose? Then it need not, and slips in any direction.
 bool ProblemLinearization::across_is_redundant(int block, const std::vector<Yield>& yields) {
   ReducedSystem& system = with_yields(yields);
+
   const int across = system.first[block] + 1;
   double* x = buffer_.data();
   std::fill_n(x, system.size, 0.0);
   x[across] = 1;
   system.solve(scaled_, x);
-  for (int round = 1; round < response_rounds; ++round) repeat_round(system, x, false);
+  for (int round = 1; round < response_rounds; ++round)
+    repeat_round(system, x, false);
+
   const double before = x[across];
   repeat_round(system, x, false);
   const double share = scaled_.E[scaled_.blocks[block].row] * std::abs(x[across]);
@@ -209,27 +239,34 @@ bool ProblemLinearization::across_is_redundant(int block, const std::vector<Yiel
 bool ProblemLinearization::follow(int probe, double sign, std::vector<Yield>& yields, bool keep_bands) {
   if (!ask(probe, sign)) return false;
   std::copy_n(lambda_.begin(), scaled_.ld, path_.begin());
+
   bool any = false;
   double travelled = 0;
   bool trial = std::any_of(yields.begin(), yields.end(), [](const Yield& y) { return y.entirely || y.loose > 0; });
   for (int count = 0; count <= scaled_.num_blocks; ++count) {
+    // Which row is next on the way, and how far it is.
     ReducedSystem& system = trial ? with_yields(yields) : last_;
     redundant_response(system);
     const Border border = nearest_border(yields);
+
     if (border.block < 0) return any;
-    for (int i = 0; i < scaled_.n; ++i) path_[i] += border.distance * change_[i];
+    for (int i = 0; i < scaled_.n; ++i)
+      path_[i] += border.distance * change_[i];
     travelled += border.distance;
 
+    // The band that it holds in: from where it yields to this side to where it does to the other.
     if (keep_bands) {
       chosen_.assign(scaled_.num_blocks, 0);
       chosen_[border.block] = 1;
       if (add_unresolved(system, 0, &chosen_)) {
         Unresolved& own = further_[num_further_ - 1];
         double asked = 0;
-        for (int i = 0; i < scaled_.n; ++i) asked += own.z[i] * asked_[i] * scaled_.ref / scaled_.inverse_root[i];
+        for (int i = 0; i < scaled_.n; ++i)
+          asked += own.z[i] * asked_[i] * scaled_.ref / scaled_.inverse_root[i];
         own.band = std::max(travelled, border.opposite) * std::abs(asked);
       }
     }
+
     Yield& yield = yields[border.block];
     yield = border.yield;
     if (yield.loose == 1 && across_is_redundant(border.block, yields)) yield.loose = 2;
@@ -243,6 +280,7 @@ bool ProblemLinearization::is_part(const std::vector<Yield>& a, const std::vecto
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (a[i].entirely && !b[i].entirely) return false;
     if (a[i].loose == 0 || b[i].loose > 1) continue;
+
     if (a[i].loose > 1 || b[i].loose == 0) return false;
     if (std::abs(a[i].nx * b[i].ny - a[i].ny * b[i].nx) > parallel) return false;
   }
@@ -259,24 +297,33 @@ bool ProblemLinearization::let_rows_yield() {
     bounded = bounded || modes_[b].mode == Mode::sticking;
   }
   if (!bounded && !limit_holds) return false;
+
+  // As equalities are asked in one direction ...
   start_ = yields_;
   const bool any = follow(0, 1, yields_, true);
   if (!any && !limit_holds) return false;  // dry friction yields to both signs
 
+  // ... and in others: the largest set of rows, and the smallest.
   const auto yields = [](const Yield& y) { return y.entirely || y.loose > 0; };
   const auto count = std::count_if(yields_.begin(), yields_.end(), yields);
   smallest_ = yields_;
   bool nested = true;
+
   for (int probe = 0; probe < (count > 1 ? 1 + probes : 1); ++probe) {
     for (const double sign : {1.0, -1.0}) {
       if (probe == 0 && sign > 0) continue;
       other_yields_ = start_;
       follow(probe, sign, other_yields_);
-      if (is_part(other_yields_, smallest_)) smallest_ = other_yields_;
-      else if (is_part(yields_, other_yields_)) yields_ = other_yields_;
-      else if (!is_part(smallest_, other_yields_) || !is_part(other_yields_, yields_)) nested = false;
+
+      if (is_part(other_yields_, smallest_))
+        smallest_ = other_yields_;
+      else if (is_part(yields_, other_yields_))
+        yields_ = other_yields_;
+      else if (!is_part(smallest_, other_yields_) || !is_part(other_yields_, yields_))
+        nested = false;
     }
   }
+
   if (!nested || !is_part(yields_, smallest_)) add_unresolved(nested ? with_yields(smallest_) : last_, INFINITY);
   return !is_part(yields_, start_);
 }

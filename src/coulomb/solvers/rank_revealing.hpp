@@ -16,7 +16,11 @@ class PseudoInverse {
   int rank = 0;
 
  private:
+  void reserve(int n);
+  void pivot_columns(const double* A, int ld, double threshold);
+  void orthonormalise_rows();
   void apply(bool transposed, double* X, int ldx, int cols);
+
   int n_ = 0, ld_ = 0;
   bool low_rank_ = false;
   std::vector<double> columns_, q_, r_, z_, size_, inverse_, buffer_;  // q_ ends as Y

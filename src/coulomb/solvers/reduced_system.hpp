@@ -71,12 +71,15 @@ class ReducedSystem {
     if (r.one_c) {
       lambda[r.row_c] += x;
     } else {
-      for (int i = 0; i < 3; ++i) lambda[r.row + i] += r.c[i] * x;
+      for (int i = 0; i < 3; ++i)
+        lambda[r.row + i] += r.c[i] * x;
     }
   }
 
  private:
-  bool factorise_velocities(const ScaledProblem& problem, double delta);
+  bool factorise_velocities(const ScaledProblem& problem);
+  bool invert_diagonal(const ScaledProblem& problem, int block);
+  bool invert_block(const ScaledProblem& problem, int block);
   void solve_velocities(const ScaledProblem& problem, bool transposed, double* X, int columns, int ldx);
 
   double delta_ = 0;  ///< of the last factorisation

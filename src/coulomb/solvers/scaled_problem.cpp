@@ -17,22 +17,32 @@ constexpr double tie = 1e-8;
 
 /// Without overflow: of numbers whose squares are not finite too.
 double safe_norm(const double* x, int n) {
-  double largest = 0, sum = 0;
-  for (int i = 0; i < n; ++i) largest = std::max(largest, std::abs(x[i]));
+  double largest = 0;
+  for (int i = 0; i < n; ++i)
+    largest = std::max(largest, std::abs(x[i]));
+
+  // Where squares stay finite, plainly ...
+  double sum = 0;
   if (largest < 1e150) {
-    for (int i = 0; i < n; ++i) sum += x[i] * x[i];
+    for (int i = 0; i < n; ++i)
+      sum += x[i] * x[i];
     return std::sqrt(sum);
   }
-  for (int i = 0; i < n; ++i) sum += (x[i] / largest) * (x[i] / largest);
+
+  // ... and else in units of the largest.
+  for (int i = 0; i < n; ++i)
+    sum += (x[i] / largest) * (x[i] / largest);
   return largest * std::sqrt(sum);
 }
 
 double norm2(double x, double y) { return std::sqrt(x * x + y * y); }
 
+// S^(1/2) G S^(1/2), block factors in d.
 COULOMB_SIMD void scale_matrix(const double* G, const double* d, int n, int ld, double* __restrict out) {
   for (int i = 0; i < n; ++i) {
     const double di = d[i];
-    for (int j = 0; j < ld; ++j) out[static_cast<long>(i) * ld + j] = G[static_cast<long>(i) * ld + j] * di * d[j];
+    for (int j = 0; j < ld; ++j)
+      out[static_cast<long>(i) * ld + j] = G[static_cast<long>(i) * ld + j] * di * d[j];
   }
 }
 
@@ -46,12 +56,16 @@ void grow(Vector& v, int size) {
 void project_cone(double mu, double* p) {
   const double t = norm2(p[0], p[1]);
   if (p[2] >= 0 && t <= mu * p[2]) return;  // without friction, 0 <= 0 holds below the tip too
+
+  // Below the polar cone the tip is nearest.
   const double along = p[2] + mu * t;
   if (along <= 0) {
     p[0] = p[1] = p[2] = 0;
     return;
   }
-  const double normal = along / (1 + mu * mu), tangent = t > 0 ? mu * normal / t : 0.0;
+  // Else a point of the mantle is.
+  const double normal = along / (1 + mu * mu);
+  const double tangent = t > 0 ? mu * normal / t : 0.0;
   p[0] *= tangent;
   p[1] *= tangent;
   p[2] = normal;
@@ -59,21 +73,33 @@ void project_cone(double mu, double* p) {
 
 /// ||l - P_K(l - v - [0, 0, mu ||v_T||])||. Differences first: without an impulse the speed of a slip, however large, cancels exactly.
 double cone_residual(double mu, const double* l, const double* v) {
-  const double speed = norm2(v[0], v[1]), zx = l[0] - v[0], zy = l[1] - v[1], zn = l[2] - v[2], t = norm2(zx, zy);
+  const double speed = norm2(v[0], v[1]);
+  const double zx = l[0] - v[0];
+  const double zy = l[1] - v[1];
+  const double zn = l[2] - v[2];
+  const double t = norm2(zx, zy);
+
+  // The projection of z, De Saxce's term taken from its normal part.
   double p[3] = {zx, zy, zn - mu * speed};
   if (p[2] < 0 || t > mu * p[2]) {
     p[2] = std::max(0.0, (zn + mu * (t - speed)) / (1 + mu * mu));
     const double tangent = t > 0 ? mu * p[2] / t : 0.0;
-    p[0] *= tangent, p[1] *= tangent;
+    p[0] *= tangent;
+    p[1] *= tangent;
   }
-  const double x = l[0] - p[0], y = l[1] - p[1], z = l[2] - p[2];
+
+  // How far it lies from the impulse.
+  const double x = l[0] - p[0];
+  const double y = l[1] - p[1];
+  const double z = l[2] - p[2];
   return std::sqrt(x * x + y * y + z * z);
 }
 
-constexpr double most_weight =
-    1e3;  // of the compliance beside the diagonal: joints that move nothing in the neutral pose have any
+// Of the compliance beside the diagonal: joints that move nothing in the neutral pose have any.
+constexpr double most_weight = 1e3;
 constexpr double immovable = 1e-20;  // scaled diagonal of a row of zeros, up to rounding
 
+/// Scaled variables: one factor a block, one reference velocity (docs/theory/contact.md, section 3).
 void ScaledProblem::assign(const ConstraintProblem& problem) {
   n = problem.n;
   ld = problem.ld;
@@ -81,12 +107,24 @@ void ScaledProblem::assign(const ConstraintProblem& problem) {
   num_blocks = static_cast<int>(problem.blocks.size());
   rho = 1;
   factored = !problem.has_G;
-  for (auto* values : {&given_g_, &g, &inverse_root, &diagonal_, &rigid, &E, &weight_}) grow(*values, ld);
+  has_pyramids = false;
+  for (int b = 0; b < num_blocks; ++b)
+    has_pyramids = has_pyramids || blocks[b].type == BlockType::pyramid;
+
+  for (auto* values : {&given_g_, &g, &inverse_root, &diagonal_, &rigid, &E, &weight_})
+    grow(*values, ld);
   grow(bound, num_blocks);
 
-  // The size of each block: the mean of its diagonal.
-  double largest = 0;
-  std::vector<double>& size = bound;  // borrowed until the scale is known
+  find_scaling(problem);
+  scale_velocities(problem);
+  scale_matrices(problem);
+  for (int b = 0; b < num_blocks; ++b)
+    bound[b] = blocks[b].bound / (inverse_root[blocks[b].row] * ref);
+}
+
+/// One scalar a block, the root of the mean of its diagonal, and the size of the velocities that have to be reached.
+void ScaledProblem::find_scaling(const ConstraintProblem& problem) {
+  // The diagonal of G + R.
   for (int b = 0; b < num_blocks; ++b) {
     for (int k = 0; k < blocks[b].size; ++k) {
       const int i = blocks[b].row + k;
@@ -94,35 +132,45 @@ void ScaledProblem::assign(const ConstraintProblem& problem) {
       diagonal_[i] = own + problem.R[i];
     }
   }
+
+  // The size of each block: the mean of its diagonal.
+  double largest = 0;
+  std::vector<double>& size = bound;  // borrowed until the scale is known
   for (int b = 0; b < num_blocks; ++b) {
     double trace = 0;
-    for (int i = blocks[b].row; i < blocks[b].row + blocks[b].size; ++i) trace += diagonal_[i];
+    for (int i = blocks[b].row; i < blocks[b].row + blocks[b].size; ++i)
+      trace += diagonal_[i];
     size[b] = std::min(trace, std::numeric_limits<double>::max()) / blocks[b].size;
     largest = std::max(largest, size[b]);
   }
   if (!(largest > 0)) largest = 1;
-  has_pyramids = false;
-  for (int b = 0; b < num_blocks; ++b) has_pyramids = has_pyramids || blocks[b].type == BlockType::pyramid;
 
-  // One scalar a block, and the size of the velocities that have to be reached.
+  // Blocks that nothing moves take the largest scale; gaps that stay open do not count in the velocities.
   ref = 0;
   for (int b = 0; b < num_blocks; ++b) {
     const Block& block = blocks[b];
     const double d = 1.0 / std::sqrt(size[b] > 1e-14 * largest ? size[b] : largest);
-    for (int i = block.row; i < block.row + block.size; ++i) inverse_root[i] = d;
+    for (int i = block.row; i < block.row + block.size; ++i)
+      inverse_root[i] = d;
     const bool open = block.speculative && problem.g[block.row + block.size - 1] >= 0;
     if (!open) ref = std::max(ref, safe_norm(problem.g.data() + block.row, block.size) * d);
   }
   if (!(ref > 0)) ref = 1;
-  for (int i = n; i < ld; ++i) inverse_root[i] = 0;
+  for (int i = n; i < ld; ++i)
+    inverse_root[i] = 0;
+}
+
+/// g of level 0; no compliance as yet.
+void ScaledProblem::scale_velocities(const ConstraintProblem& problem) {
   for (int i = 0; i < ld; ++i) {
     given_g_[i] = i < n ? problem.g[i] * inverse_root[i] / ref : 0.0;
     E[i] = 0;
   }
   std::copy_n(given_g_.begin(), ld, g.begin());
+}
 
-  // The matrix. A tangential direction that nothing can move (planar robots) gets unit compliance: its impulse is then zero, c = 0 there as
-  // before, and G stays regular.
+/// G or Y, its diagonal, R and the weights of the compliance.
+void ScaledProblem::scale_matrices(const ConstraintProblem& problem) {
   const bool weighted = !problem.W.empty();
   for (int i = 0; i < n; ++i) {
     const double d = inverse_root[i];
@@ -130,6 +178,9 @@ void ScaledProblem::assign(const ConstraintProblem& problem) {
     diagonal_[i] *= d * d;
     weight_[i] = weighted ? std::clamp(problem.W[i] * d * d, 1 / most_weight, most_weight) : 1.0;
   }
+
+  // A tangential direction that nothing can move (planar robots) gets unit compliance: its impulse is then zero, c = 0 there as
+  // before, and G stays regular.
   for (int b = 0; b < num_blocks; ++b) {
     for (int i = blocks[b].row; blocks[b].is_contact() && i < blocks[b].row + 2; ++i) {
       if (diagonal_[i] >= immovable || problem.g[i] != 0) continue;
@@ -137,15 +188,17 @@ void ScaledProblem::assign(const ConstraintProblem& problem) {
       rigid[i] = 1;
     }
   }
+
+  // The matrix itself, sparse by trees or dense.
   if (factored) {
     Y.assign(problem, inverse_root.data());
     grow(w_, Y.columns());
   } else {
     grow(G, ld * n);
     scale_matrix(problem.G.data(), inverse_root.data(), n, ld, G.data());
-    for (int i = 0; i < n; ++i) G[static_cast<long>(i) * ld + i] = diagonal_[i];
+    for (int i = 0; i < n; ++i)
+      G[static_cast<long>(i) * ld + i] = diagonal_[i];
   }
-  for (int b = 0; b < num_blocks; ++b) bound[b] = blocks[b].bound / (inverse_root[blocks[b].row] * ref);
 }
 
 void ScaledProblem::assign_scaling(const ConstraintProblem& problem, const double* root, double reference) {
@@ -158,24 +211,31 @@ void ScaledProblem::assign_scaling(const ConstraintProblem& problem, const doubl
   ref = reference;
 }
 
+/// E = epsilon W, docs/theory.md (C5); a dense matrix carries it on its diagonal.
 void ScaledProblem::set_compliance(double epsilon) {
-  for (int i = 0; i < n; ++i) E[i] = epsilon * weight_[i];
+  for (int i = 0; i < n; ++i)
+    E[i] = epsilon * weight_[i];
   if (!factored)
-    for (int i = 0; i < n; ++i) G[static_cast<long>(i) * ld + i] = diagonal_[i] + E[i];
+    for (int i = 0; i < n; ++i)
+      G[static_cast<long>(i) * ld + i] = diagonal_[i] + E[i];
   set_level(nullptr);
 }
 
+/// c = (G + E) x_k + g - E x_(k-1), docs/theory.md (C6).
 void ScaledProblem::set_level(const double* previous) {
   std::copy_n(given_g_.begin(), ld, g.begin());
   if (!previous) return;
-  for (int i = 0; i < n; ++i) g[i] -= E[i] * previous[i];
+  for (int i = 0; i < n; ++i)
+    g[i] -= E[i] * previous[i];
 }
 
+/// Dense, or Y (Y^T lambda) by trees.
 void ScaledProblem::add_product(const double* lambda, double* c) const {
   if (!factored) return dense::add_weighted_rows(G.data(), n, ld, lambda, c);
   Y.times_transposed(lambda, w_.data());
   Y.add_times(w_.data(), c);
-  for (int i = 0; i < n; ++i) c[i] += (rigid[i] + E[i]) * lambda[i];
+  for (int i = 0; i < n; ++i)
+    c[i] += (rigid[i] + E[i]) * lambda[i];
 }
 
 void ScaledProblem::velocity(const double* lambda, double* c) const {
@@ -183,17 +243,21 @@ void ScaledProblem::velocity(const double* lambda, double* c) const {
   add_product(lambda, c);
 }
 
+/// The level's velocity without what the compliance adds.
 void ScaledProblem::exact_velocity(const double* lambda, double* c) const {
   std::copy(given_g_.begin(), given_g_.begin() + ld, c);
   add_product(lambda, c);
-  for (int i = 0; i < n; ++i) c[i] -= E[i] * lambda[i];
+  for (int i = 0; i < n; ++i)
+    c[i] -= E[i] * lambda[i];
 }
 
+/// How far lambda is from the projection of z = lambda - rho c, docs/theory.md (C8).
 double ScaledProblem::block_residual(int b, const double* lambda, const double* c) const {
   const Block& block = blocks[b];
   const double* l = lambda + block.row;
   double v[6];
-  for (int i = 0; i < block.size; ++i) v[i] = rho * c[block.row + i];
+  for (int i = 0; i < block.size; ++i)
+    v[i] = rho * c[block.row + i];
   switch (block.type) {
     case BlockType::cone: return cone_residual(block.mu, l, v);
     case BlockType::pyramid: return pyramid_residual(block, l, v);
@@ -201,7 +265,8 @@ double ScaledProblem::block_residual(int b, const double* lambda, const double* 
     case BlockType::box: return std::abs(l[0] - std::clamp(l[0] - v[0], -bound[b], bound[b]));
     default: {
       double sum = 0;
-      for (int i = 0; i < block.size; ++i) sum += v[i] * v[i];
+      for (int i = 0; i < block.size; ++i)
+        sum += v[i] * v[i];
       return std::sqrt(sum);
     }
   }
@@ -228,8 +293,10 @@ void ScaledProblem::project(double* lambda) const {
 }
 
 void ScaledProblem::to_scaled(const double* lambda, double* scaled) const {
-  for (int i = 0; i < n; ++i) scaled[i] = lambda[i] / (inverse_root[i] * ref);
-  for (int i = n; i < ld; ++i) scaled[i] = 0;
+  for (int i = 0; i < n; ++i)
+    scaled[i] = lambda[i] / (inverse_root[i] * ref);
+  for (int i = n; i < ld; ++i)
+    scaled[i] = 0;
 }
 
 void ScaledProblem::from_scaled(const double* scaled, const double* scaled_c, double* lambda, double* c) const {
@@ -239,38 +306,57 @@ void ScaledProblem::from_scaled(const double* scaled, const double* scaled_c, do
   }
 }
 
+/// The mode that z = lambda - rho c projects to.
 BlockMode ScaledProblem::mode(int b, const double* lambda, const double* c) const {
   const Block& block = blocks[b];
   const double* l = lambda + block.row;
   double v[6];
-  for (int i = 0; i < block.size; ++i) v[i] = rho * c[block.row + i];
+  for (int i = 0; i < block.size; ++i)
+    v[i] = rho * c[block.row + i];
+
   BlockMode m;
-  if (block.type == BlockType::equality) {
-    m.mode = Mode::active;
-  } else if (block.type == BlockType::limit) {
-    m.mode = l[0] - v[0] > 0 ? Mode::active : Mode::separating;
-  } else if (block.type == BlockType::box) {
-    const double z = l[0] - v[0];
-    m.mode = z > bound[b] ? Mode::upper : z < -bound[b] ? Mode::lower : Mode::sticking;
-    if (bound[b] <= 0) m.mode = z > 0 ? Mode::upper : Mode::lower;  // no friction: never c = 0
-  } else if (block.type == BlockType::pyramid) {
-    const PyramidMode p = pyramid_mode(block, l, v);
-    m.mode = p.mode;
-    if (p.facet >= 0) set_facet(b, p.facet, m);
-  } else {
-    const double zn = l[2] - v[2];
-    if (!(zn > 0)) return m;
-    const double zx = l[0] - v[0], zy = l[1] - v[1], t = norm2(zx, zy), r = block.mu * zn;
-    if (block.mu > 0 && t <= r) {
-      m.mode = Mode::sticking;
-    } else {
-      m.mode = Mode::sliding;
-      if (t > 0) {
-        m.nx = zx / t;
-        m.ny = zy / t;
-        m.k = rho * r / (t + (rho - 1) * r);  // alpha = ||c_T|| / (mu lambda_N) whatever rho is
-      }
+  switch (block.type) {
+    case BlockType::equality: m.mode = Mode::active; break;
+    case BlockType::limit: m.mode = l[0] - v[0] > 0 ? Mode::active : Mode::separating; break;
+    case BlockType::box: {
+      const double z = l[0] - v[0];
+      m.mode = z > bound[b] ? Mode::upper : z < -bound[b] ? Mode::lower : Mode::sticking;
+      if (bound[b] <= 0) m.mode = z > 0 ? Mode::upper : Mode::lower;  // no friction: never c = 0
+      break;
     }
+    case BlockType::pyramid: {
+      const PyramidMode p = pyramid_mode(block, l, v);
+      m.mode = p.mode;
+      if (p.facet >= 0) set_facet(b, p.facet, m);
+      break;
+    }
+    case BlockType::cone: return cone_mode(block.mu, l, v);
+  }
+  return m;
+}
+
+/// Of a cone, v = rho c; a sliding one also with its direction and k.
+BlockMode ScaledProblem::cone_mode(double mu, const double* l, const double* v) const {
+  BlockMode m;
+  const double zn = l[2] - v[2];
+  if (!(zn > 0)) return m;
+
+  // Inside the disc of its normal impulse it sticks.
+  const double zx = l[0] - v[0];
+  const double zy = l[1] - v[1];
+  const double t = norm2(zx, zy);
+  const double r = mu * zn;
+  if (mu > 0 && t <= r) {
+    m.mode = Mode::sticking;
+    return m;
+  }
+
+  // Outside it slides against the direction of z.
+  m.mode = Mode::sliding;
+  if (t > 0) {
+    m.nx = zx / t;
+    m.ny = zy / t;
+    m.k = rho * r / (t + (rho - 1) * r);  // alpha = ||c_T|| / (mu lambda_N) whatever rho is
   }
   return m;
 }
@@ -278,14 +364,19 @@ BlockMode ScaledProblem::mode(int b, const double* lambda, const double* c) cons
 void ScaledProblem::set_facet(int b, int facet, BlockMode& m) const {
   const FrictionPolygon& polygon = friction_polygon(blocks[b]);
   m.facet = facet;
-  m.nx = polygon.point[facet][0], m.ny = polygon.point[facet][1], m.k = 1;
+  m.nx = polygon.point[facet][0];
+  m.ny = polygon.point[facet][1];
+  m.k = 1;
 }
 
 double ScaledProblem::margin(int b, const double* lambda, const double* c, Mode& label, int* facet) const {
   const Block& block = blocks[b];
   const double* l = lambda + block.row;
   double v[6];
-  for (int i = 0; i < block.size; ++i) v[i] = rho * c[block.row + i];
+  for (int i = 0; i < block.size; ++i)
+    v[i] = rho * c[block.row + i];
+
+  // Polygons know their own borders; equalities have none.
   if (facet) *facet = -1;
   if (block.type == BlockType::pyramid) {
     PyramidMode p;
@@ -298,6 +389,8 @@ double ScaledProblem::margin(int b, const double* lambda, const double* c, Mode&
     label = Mode::active;
     return std::numeric_limits<double>::infinity();
   }
+
+  // One border at zero, or two at the bounds.
   const double z = l[block.size - 1] - v[block.size - 1];
   if (block.type == BlockType::limit) {
     label = z > tie ? Mode::active : Mode::separating;
@@ -308,6 +401,8 @@ double ScaledProblem::margin(int b, const double* lambda, const double* c, Mode&
     label = outside <= tie && bound[b] > 0 ? Mode::sticking : z > 0 ? Mode::upper : Mode::lower;
     return bound[b] > 0 ? std::abs(outside) : std::numeric_limits<double>::infinity();
   }
+
+  // A cone has the border at the tip and the mantle.
   const double t = norm2(l[0] - v[0], l[1] - v[1]);
   const double outside = (t - block.mu * z) / std::sqrt(1 + block.mu * block.mu);
   if (z <= tie) {

@@ -73,6 +73,10 @@ class ScaledProblem {
   std::vector<double> bound;         ///< per block, scaled (boxes)
 
  private:
+  void find_scaling(const ConstraintProblem& problem);
+  void scale_velocities(const ConstraintProblem& problem);
+  void scale_matrices(const ConstraintProblem& problem);
+  BlockMode cone_mode(double mu, const double* lambda, const double* v) const;
   double block_residual(int block, const double* lambda, const double* c) const;
   std::vector<double> diagonal_;   ///< dense: of G without E
   std::vector<double> weight_;     ///< n: W / s

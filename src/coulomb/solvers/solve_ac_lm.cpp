@@ -57,19 +57,24 @@ void NewtonSolver::recall(const ScaledProblem& problem, int b, Mode remembered) 
   const Block& block = problem.blocks[b];
   if (!possible(block, remembered)) return;
   const double* l = current_.lambda.data() + block.row;
+
   if (block.type == BlockType::pyramid && block.mu > 0) {
     // a tie between sticking and a side, as redundant contacts have it, takes the side: the regular system
-    const bool sticking = remembered == Mode::sticking, sliding = remembered == Mode::sliding;
+    const bool sticking = remembered == Mode::sticking;
+    const bool sliding = remembered == Mode::sliding;
     const int facet = sticking ? facet_at_border(block, tie, l) : sliding ? facet_of_impulse(block, l) : -1;
     if (sliding && facet < 0) return;
     if (facet >= 0) problem.set_facet(b, facet, modes_[b]);
     modes_[b].mode = facet >= 0 ? Mode::sliding : remembered;
     return;
   }
+
+  // A box that sticks at its bound is a tie, too.
   if (block.type == BlockType::box && remembered == Mode::sticking && std::abs(l[0]) >= (1 - tie) * problem.bound[b]) {
     modes_[b].mode = l[0] > 0 ? Mode::upper : Mode::lower;
     return;
   }
+
   if (block.type == BlockType::cone && remembered == Mode::sliding && block.mu > 0) {
     // the direction of the remembered impulse is surer than that of z, whose c is of another step
     const double t = std::sqrt(l[0] * l[0] + l[1] * l[1]);
@@ -114,6 +119,7 @@ bool NewtonSolver::step(const ScaledProblem& problem, double delta, bool reuse) 
     std::copy_n(modes_.begin(), problem.num_blocks, factor_modes_.begin());
     factorised_ = true;
   }
+
   system_.step(problem, current_.lambda.data(), current_.c.data(), next_.lambda.data(), next_.c.data(), reuse ? 1 : 2);
   next_.evaluate(problem);
   return std::isfinite(next_.residual);
@@ -121,28 +127,38 @@ bool NewtonSolver::step(const ScaledProblem& problem, double delta, bool reuse) 
 
 bool NewtonSolver::solve(const ScaledProblem& problem, const NewtonOptions& options, Iterate& iterate,
                          int& iterations) {
+  // A start that is good enough needs no step.
   if (options.reuse_steps == 0) factorised_ = false;
   if (iterate.residual <= std::min(options.tolerance, options.start_tolerance)) return true;
+
+  // `iterate` keeps the best impulses, current_ those at hand.
   current_.resize(problem.ld);
   next_.resize(problem.ld);
   if (static_cast<int>(modes_.size()) < problem.num_blocks) modes_.resize(static_cast<std::size_t>(problem.num_blocks));
   if (factor_modes_.size() < modes_.size()) factor_modes_.resize(modes_.size());
   current_.copy(iterate, problem.ld);
+  first_residual = iterate.residual;
+  first_held = false;
+
   double boost = 1;
   double reached = iterate.residual;
   int since = 0;
-  first_residual = iterate.residual;
-  first_held = false;
   int reuse_left = factorised_ && reuse_pays_ ? options.reuse_steps : 0;
   for (int it = 0; it < options.max_iterations;) {
-    // The step; where its matrix is singular, more and more damped.
+    // The proximal term falls with the residual; where the matrix was singular, it grows.
     double delta = std::max(options.least_damping, std::min(options.kappa * current_.residual, options.delta_max));
     if (it == 0 && options.undamped_first) delta = options.least_damping;
     if (boost > 1) delta = std::max(delta, 1e-9);
+
+    // The last factorisation first, as long as it is worth it: such steps are not counted.
     const bool reuse = reuse_left > 0;
     if (!reuse && options.only_reuse) break;
-    if (reuse) --reuse_left;
-    else ++iterations;
+    if (reuse)
+      --reuse_left;
+    else
+      ++iterations;
+
+    // The step; without one, more damping.
     choose_modes(problem, options, it == 0 && !reuse);
     const bool first = it == 0;
     if (!reuse) ++it;
@@ -153,6 +169,8 @@ bool NewtonSolver::solve(const ScaledProblem& problem, const NewtonOptions& opti
       if (boost > 1e12) break;
       continue;
     }
+
+    // How the step with the modes of the warm start went.
     boost = 1;
     if (first) {
       first_residual = next_.residual;
@@ -170,9 +188,12 @@ bool NewtonSolver::solve(const ScaledProblem& problem, const NewtonOptions& opti
 
     // Late steps that do not halve the residual are halved themselves.
     if (stalled && it > 4 && next_.residual > 1e-7) {
-      for (int i = 0; i < problem.ld; ++i) next_.lambda[i] = 0.5 * (next_.lambda[i] + current_.lambda[i]);
+      for (int i = 0; i < problem.ld; ++i)
+        next_.lambda[i] = 0.5 * (next_.lambda[i] + current_.lambda[i]);
       next_.evaluate(problem);
     }
+
+    // The best iterate is kept; a residual that has stopped falling ends the search.
     std::swap(current_, next_);
     if (current_.residual < iterate.residual) {
       iterate.copy(current_, problem.ld);

@@ -44,11 +44,16 @@ class TreeFactor {
 
   void find_order(int trees, const std::vector<std::pair<int, int>>& couplings);
   void build_fronts(int trees);
+  int chain_length(int step, int trees) const;
+  void list_trees(Front& front);
+  void reserve(std::size_t values, int pivots);
   int position(const Front& front, int tree) const;  ///< first row of a tree in a front
   void solve_one(double* x);
   void solve_transposed_one(double* x);
   void extend_add(const Front& child, const Front& parent);
   void locate(const Front& front);  ///< map_
+  void gather(const Front& front, const double* x);
+  void scatter(int count, double* x) const;
   /// The interchange of a front's own row k, in X; the front is located.
   void swap_rows(std::size_t index, int k, double* X, int columns, int ld) const;
 

@@ -20,7 +20,8 @@ COULOMB_INLINE void weigh_rows_lanes(const Block* blocks, int count, const doubl
     for (int i = 0; i < rows; ++i) {
       for (int k = 0; k < ld; k += width) {
         Vector<width> sum{};
-        for (int j = 0; j < rows; ++j) sum += K[i * rows + j] * load_vector<width>(Y + j * ld + k);
+        for (int j = 0; j < rows; ++j)
+          sum += K[i * rows + j] * load_vector<width>(Y + j * ld + k);
         store_vector<width>(out + i * ld + k, sum);
       }
     }
@@ -54,12 +55,16 @@ bool invert_small(double* A, int n) {
 
   // Gauss and Jordan, with the identity beside.
   double B[largest_block * largest_block] = {0};
-  for (int i = 0; i < n; ++i) B[i * n + i] = 1;
+  for (int i = 0; i < n; ++i)
+    B[i * n + i] = 1;
   for (int k = 0; k < n; ++k) {
+    // The largest entry of the column.
     int best = k;
     for (int i = k + 1; i < n; ++i)
       if (std::abs(A[i * n + k]) > std::abs(A[best * n + k])) best = i;
     if (!(std::abs(A[best * n + k]) > 0)) return false;
+
+    // On the diagonal, scaled to one ...
     for (int j = 0; j < n && best != k; ++j) {
       std::swap(A[k * n + j], A[best * n + j]);
       std::swap(B[k * n + j], B[best * n + j]);
@@ -69,6 +74,8 @@ bool invert_small(double* A, int n) {
       A[k * n + j] *= inverse;
       B[k * n + j] *= inverse;
     }
+
+    // ... and all others of the column zero.
     for (int i = 0; i < n; ++i) {
       const double factor = A[i * n + k];
       if (i == k || factor == 0.0) continue;
@@ -86,9 +93,12 @@ bool invert_small(double* A, int n) {
 void VelocityFactor::add_run(const SparseRows& Y, const SparseRows::Run& run, const Block* blocks,
                              const BlockMatrices& K) {
   for (int p = run.first_panel; p < run.end_panel; ++p) {
+    // Y of a tree, weighed ...
     const SparseRows::Panel& right = Y.panel(p);
     weigh_rows(blocks + run.first_block, run.end_block - run.first_block, K[run.first_block], Y.values(right), right.ld,
                KY_.data());
+
+    // ... beside that of every tree of the run, itself among them.
     for (int o = run.first_panel; o < run.end_panel; ++o) {
       const SparseRows::Panel& left = Y.panel(o);
       std::fill_n(product_.begin(), left.size * right.ld, 0.0);
@@ -114,12 +124,15 @@ bool VelocityFactor::factorise(const SparseRows& Y, const Block* blocks, const B
     const std::pair<int, int> coupling = std::minmax(Y.panel(run.first_panel).tree, Y.panel(run.first_panel + 1).tree);
     if (couplings_.empty() || couplings_.back() != coupling) couplings_.push_back(coupling);
   }
+
   tree_.analyse(Y.tree_size(), couplings_);
   if (KY_.size() < longest) KY_.resize(longest);
   if (product_.size() < widest * widest) product_.resize(widest * widest);
 
+  // H = 1 + Y^T K Y, docs/theory.md (C11).
   tree_.clear();
-  for (const SparseRows::Run& run : Y.runs()) add_run(Y, run, blocks, K);
+  for (const SparseRows::Run& run : Y.runs())
+    add_run(Y, run, blocks, K);
   return tree_.factorise();
 }
 
