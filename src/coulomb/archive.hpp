@@ -84,9 +84,11 @@ class Archive {
  private:
   template <class T>
   void elements(T* x, std::size_t count) {
-    if constexpr (is_plain<T>) self().raw(x, count);
+    if constexpr (is_plain<T>)
+      self().raw(x, count);
     else
-      for (std::size_t i = 0; i < count; ++i) member(x[i]);
+      for (std::size_t i = 0; i < count; ++i)
+        member(x[i]);
   }
   Derived& self() { return static_cast<Derived&>(*this); }
 };

@@ -31,7 +31,8 @@ COULOMB_INLINE void columns(Product how, int n, const double* __restrict coeffic
                             const double* B, double* first, double* second) {
   Vector<width> x[count], y[count];
 #pragma GCC unroll 4
-  for (int i = 0; i < count; ++i) x[i] = y[i] = Vector<width>{};
+  for (int i = 0; i < count; ++i)
+    x[i] = y[i] = Vector<width>{};
   for (int t = 0; t < n; ++t) {
     const double *row = B + offsets[t], cx = coefficients[2 * t], cy = coefficients[2 * t + 1];
 #pragma GCC unroll 4

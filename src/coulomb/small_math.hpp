@@ -12,13 +12,16 @@ COULOMB_INLINE double dot6(const double* a, const double* b) { return dot3(a, b)
 COULOMB_INLINE double norm3(const double* a) { return std::sqrt(dot3(a, a)); }
 COULOMB_INLINE void copy3(const double* a, double* out) { out[0] = a[0], out[1] = a[1], out[2] = a[2]; }
 COULOMB_INLINE void sub3(const double* a, const double* b, double* out) {
-  for (int i = 0; i < 3; ++i) out[i] = a[i] - b[i];
+  for (int i = 0; i < 3; ++i)
+    out[i] = a[i] - b[i];
 }
 COULOMB_INLINE void add3(const double* a, const double* b, double* out) {
-  for (int i = 0; i < 3; ++i) out[i] = a[i] + b[i];
+  for (int i = 0; i < 3; ++i)
+    out[i] = a[i] + b[i];
 }
 COULOMB_INLINE void axpy3(double s, const double* a, double* out) {
-  for (int i = 0; i < 3; ++i) out[i] += s * a[i];
+  for (int i = 0; i < 3; ++i)
+    out[i] += s * a[i];
 }
 COULOMB_INLINE void cross3(const double* a, const double* b, double* out) {
   const double x = a[1] * b[2] - a[2] * b[1], y = a[2] * b[0] - a[0] * b[2], z = a[0] * b[1] - a[1] * b[0];
@@ -45,8 +48,10 @@ COULOMB_INLINE void rotate_transposed(const double* R, const double* a, double* 
 COULOMB_INLINE void multiply3(const double* A, const double* B, double* out) {
   double t[9];
   for (int i = 0; i < 3; ++i)
-    for (int j = 0; j < 3; ++j) t[3 * i + j] = A[3 * i] * B[j] + A[3 * i + 1] * B[3 + j] + A[3 * i + 2] * B[6 + j];
-  for (int i = 0; i < 9; ++i) out[i] = t[i];
+    for (int j = 0; j < 3; ++j)
+      t[3 * i + j] = A[3 * i] * B[j] + A[3 * i + 1] * B[3 + j] + A[3 * i + 2] * B[6 + j];
+  for (int i = 0; i < 9; ++i)
+    out[i] = t[i];
 }
 
 /// Rotation vector of a unit quaternion, angle in [0, pi].
@@ -54,14 +59,16 @@ inline void quaternion_log(const double* q, double* out) {
   const double n = norm3(q + 1);
   double scale = 2.0 / (q[0] == 0 ? 1.0 : q[0]);
   if (n > 1e-8) scale = 2.0 * std::atan2(q[0] < 0 ? -n : n, std::abs(q[0])) / n;
-  for (int i = 0; i < 3; ++i) out[i] = scale * q[1 + i];
+  for (int i = 0; i < 3; ++i)
+    out[i] = scale * q[1 + i];
 }
 /// out = conj(a) b
 COULOMB_INLINE void quaternion_conjugate_multiply(const double* a, const double* b, double* out) {
   const double w = a[0] * b[0] + dot3(a + 1, b + 1);
   double t[3];
   cross3(a + 1, b + 1, t);
-  for (int i = 0; i < 3; ++i) t[i] = a[0] * b[1 + i] - b[0] * a[1 + i] - t[i];
+  for (int i = 0; i < 3; ++i)
+    t[i] = a[0] * b[1 + i] - b[0] * a[1 + i] - t[i];
   out[0] = w, out[1] = t[0], out[2] = t[1], out[3] = t[2];
 }
 COULOMB_INLINE void quaternion_to_matrix(const double* q, double* R) {
@@ -77,7 +84,8 @@ inline void inverse_right_jacobian(const double* phi, double* out) {
   if (t > 1e-3) c = 1.0 / t2 - (1.0 + std::cos(t)) / (2.0 * t * std::sin(t));
   if (t > 3.14159265) c = 1.0 / t2;  // limit at pi, where the rotation vector itself jumps
   for (int i = 0; i < 3; ++i)
-    for (int j = 0; j < 3; ++j) out[3 * i + j] = c * phi[i] * phi[j] + (i == j ? 1.0 - c * t2 : 0.0);
+    for (int j = 0; j < 3; ++j)
+      out[3 * i + j] = c * phi[i] * phi[j] + (i == j ? 1.0 - c * t2 : 0.0);
   out[1] -= 0.5 * phi[2], out[2] += 0.5 * phi[1];
   out[3] += 0.5 * phi[2], out[5] -= 0.5 * phi[0];
   out[6] -= 0.5 * phi[1], out[7] += 0.5 * phi[0];
@@ -89,7 +97,8 @@ COULOMB_INLINE void cross_force(const double* m, const double* phi, double* out)
   cross3(m + 3, phi, t);
   cross3(m + 3, phi + 3, t + 3);
   add_cross3(m, phi, t + 3);
-  for (int i = 0; i < 6; ++i) out[i] = t[i];
+  for (int i = 0; i < 6; ++i)
+    out[i] = t[i];
 }
 
 }  // namespace coulomb

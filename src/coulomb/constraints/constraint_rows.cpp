@@ -60,8 +60,10 @@ void ConstraintRows::keep(const std::vector<unsigned char>& blocks_kept) {
   for (int b = 0; b < num_blocks; ++b) {
     const bool of_body =
         of_bodies != body_rows.end() && (of_dofs == dof_rows.end() || of_bodies->block < of_dofs->block);
-    if (of_body) number(of_bodies, b);
-    else number(of_dofs, b);
+    if (of_body)
+      number(of_bodies, b);
+    else
+      number(of_dofs, b);
   }
 }
 
