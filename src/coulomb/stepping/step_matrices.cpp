@@ -329,7 +329,6 @@ const std::vector<SpinDerivative>& StepLinearization::spins(bool even) {
 
 /// B s of the rows' dependence on q, and on v where they bounce.
 void StepLinearization::row_columns() {
-  const Model& model = *model_;
   StepRecord& r = *record_;
   const auto clear = [&] {
     for (int index : r.islands.order) {
