@@ -24,7 +24,7 @@ constexpr double good_in_heaps = 3e-6;
 constexpr double acceptable = 1e-5;  // of the last resorts, and of the levels of larger compliances
 constexpr double acceptable_in_large_heaps = 3e-5;
 constexpr int large_heap = 300;     // blocks: a search for more costs seconds
-constexpr double tolerable = 1e-4;  // of heaps, before the last resorts
+constexpr double tolerable = 1e-4;  // of heaps, before the last resorts; more is no solution
 constexpr int most_sharper_levels = 5;
 constexpr double sharpening = 0.1;         // of the compliance, by one more level
 constexpr double gentle_sharpening = 0.3;  // where it was raised this much or more
@@ -92,6 +92,11 @@ void ConstraintSolver::solve(const ConstraintProblem& problem, const SolverSetti
   if (automatic) {
     solve_levels(settings, warm, result);
     find_contradictions(result);
+
+    // What larger compliances leave, and nothing contradicts, may be too much to be called a solution.
+    const bool solved = result.status == SolveStatus::solved && settings.levels > 0;
+    if (solved && result.compliance > settings.compliance && exact_residual() > tolerable)
+      result.status = SolveStatus::failed;
   } else {
     solve_single_method(settings, warm, result);
   }
@@ -200,9 +205,9 @@ bool ConstraintSolver::solve_levels_with(double compliance, int levels, const Wa
 /// gains nothing by them.
 void ConstraintSolver::sharpen_further(SolverResult& result) {
   double reached = exact_residual();
-  const bool softened = result.compliance > SolverSettings().compliance;
+  const bool larger = result.compliance > SolverSettings().compliance;
   const double wanted = softened_ ? good_in_heaps : good;
-  if (!(reached > (softened ? wanted : sharp))) return;
+  if (!(reached > (larger ? wanted : sharp))) return;
 
   // Each further level has a smaller compliance, until the exact residual is small or no longer falls.
   double compliance = result.compliance;
@@ -213,7 +218,7 @@ void ConstraintSolver::sharpen_further(SolverResult& result) {
     compliance *= result.sharpening;
     scaled_.set_compliance(compliance);
     newton_.forget_factor();
-    if (!sharpen(compliance, nullptr, nullptr, softened)) return;
+    if (!sharpen(compliance, nullptr, nullptr, larger)) return;
     ++result.sharper_levels;
     const double before = reached;
     reached = exact_residual();
@@ -418,49 +423,6 @@ void ConstraintSolver::find_contradictions(SolverResult& result) {
   result.status = solved ? SolveStatus::relaxed : SolveStatus::failed;
   last_.copy(first_, scaled_.ld);
   find_exact_velocity();
-}
-
-/// One method by itself, on the problem without compliance.
-void ConstraintSolver::solve_single_method(const SolverSettings& settings, const WarmStart* warm,
-                                           SolverResult& result) {
-  static const std::vector<double> none;
-  load(warm ? warm->lambda : none, warm, first_);
-  bool solved = first_.residual <= tolerance_;
-  if (!solved && settings.method == SolverMethod::ac_lm) {
-    NewtonOptions options;
-    options.tolerance = tolerance_;
-    options.max_iterations = std::min(settings.max_iterations, 100);
-    solved = newton_.solve(scaled_, options, first_, iterations_);
-  }
-  if (!solved && settings.method == SolverMethod::pgs)
-    solved = sweep_pgs(scaled_, settings.max_iterations, tolerance_, first_, iterations_);
-  if (!solved && settings.method == SolverMethod::admm) {
-    admm_.start(scaled_, first_);
-    solved = admm_.run(scaled_, settings.max_iterations, tolerance_, first_, iterations_);
-  }
-  if (!solved && settings.method == SolverMethod::dantzig) {
-    solved = dantzig_.solve(scaled_, tolerance_, first_, iterations_);
-    if (!solved && BlockDantzig::suits(scaled_)) {
-      NewtonOptions options;
-      options.tolerance = tolerance_;
-      options.kappa = 0.01;
-      options.max_iterations = 25;
-      solved = newton_.solve(scaled_, options, first_, iterations_);
-    }
-  }
-
-  // What is left may be less than one more step takes out.
-  if (first_.residual > exact) {
-    NewtonOptions options;
-    options.tolerance = exact;
-    options.max_iterations = 1;
-    options.undamped_first = true;
-    newton_.solve(scaled_, options, first_, iterations_);
-  }
-  solved = solved || first_.residual <= tolerance_;
-  last_.copy(first_, scaled_.ld);
-  find_exact_velocity();
-  if (!solved) result.status = SolveStatus::max_iterations;
 }
 
 /// Scaled results to physical ones. Modes are those of level 0, where micro-slip tells what redundant contacts do.
