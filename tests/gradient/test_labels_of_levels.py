@@ -1,5 +1,7 @@
 """Levels of a solution have labels of their own, and the derivative is that of all of them: forward against differences, reverse as forward."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from step_columns import Step, compare
@@ -89,3 +91,34 @@ def test_a_head_slides_at_a_vertex_at_the_first_level_and_on_a_side_at_the_last(
     # Beyond the border, and still near it, the Jacobian is that of one side.
     sim.step(model.integrate(q, 2.4e-6 * np.eye(model.nv)[4]), v, u)
     assert sim.derivatives().ambiguous
+
+
+def test_friction_beside_an_island_that_contradicts_itself(monkeypatch):
+    """The level that friction acts on first has the compliance of its own island, not that of a ball between walls far away."""
+
+    def derivative(case):
+        names = [name for name in case.model.parameters() if name.startswith("friction/")][:5]
+        nv = case.model.nv
+        sim = coulomb.Simulator(case.model, **case.options)
+        sim.step(case.q, case.v, case.u, tau=case.tau)
+        derivatives = sim.derivatives(wrt=names)
+        return np.array([derivatives[name][nv:, 0] for name in names]), sim.status
+
+    alone = build(197, "cone")
+    expected, _ = derivative(alone)
+
+    def build_beside(scene, build_scene=coulomb.Scene.build):
+        for side in (-1, 1):
+            scene.add_box((0.1, 1, 1), fixed=True, position=(50 + side * 0.145, 0, 50), friction=0.5)
+        scene.add_sphere(0.1, mass=1.0, position=(50, 0, 50), friction=0.5)
+        return build_scene(scene)
+
+    monkeypatch.setattr(coulomb.Scene, "build", build_beside)
+    model = build(197, "cone").model
+    q, v = (state.copy() for state in model.neutral())
+    q[: alone.model.nq] = alone.q
+    v[: alone.model.nv] = alone.v
+    tau = np.append(alone.tau, np.zeros(6))
+    found, status = derivative(replace(alone, model=model, q=q, v=v, tau=tau))
+    assert status.reason.startswith("relaxed")
+    assert np.max(np.abs(found[:, : alone.model.nv] - expected)) <= 1e-12

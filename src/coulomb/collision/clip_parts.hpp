@@ -65,7 +65,6 @@ struct Clip {
     Candidate& c = out[count++];
     c.distance = h;
     c.reference_on_a = on_a;
-    c.two_normals = false;
     c.rule = MotionRule::support;
     c.kind_a = c.kind_b = Feature::vertex;
     (on_a ? c.kind_a : c.kind_b) = Feature::face;

@@ -34,7 +34,7 @@ Checkpoints::Checkpoint Checkpoints::pack(const StepMemory& memory) {
   out.impulses.reserve(memory.impulses.size());
   out.values.reserve(numbers);
   for (const StepMemory::Impulse& impulse : memory.impulses) {
-    out.impulses.push_back({impulse.key, impulse.mode, impulse.size});
+    out.impulses.push_back({impulse.key, impulse.mode, impulse.size, impulse.compliance});
     for (const double* level : {impulse.value, impulse.value_0, impulse.value_1})
       out.values.insert(out.values.end(), level, level + impulse.size);
   }
@@ -79,6 +79,7 @@ void Checkpoints::restore(int t, StepMemory& memory) const {
     impulse.key = from.impulses[i].key;
     impulse.mode = from.impulses[i].mode;
     impulse.size = from.impulses[i].size;
+    impulse.compliance = from.impulses[i].compliance;
     for (double* level : {impulse.value, impulse.value_0, impulse.value_1}) {
       std::copy_n(values, impulse.size, level);
       values += impulse.size;

@@ -41,6 +41,7 @@ class Checkpoints {
     std::uint64_t key = 0;
     Mode mode = Mode::separating;
     int size = 0;
+    double compliance = 0;
   };
   struct Checkpoint {
     CollisionCache collision;

@@ -43,7 +43,7 @@ void ImplicitLinearization::prepare(const Model& model, const StepOptions& optio
   model_ = &model;
   options_ = &options;
   record_ = &record;
-  extra_ = &implicit_extra(model, record);
+  extra_ = &implicit_extra(record);
   have_jacobian_ = false;
   for (int i = 0; i < extra_->count; ++i) {
     if (int(stages_.size()) <= i) stages_.push_back(std::make_unique<Stage>(model));

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "coulomb/model/configuration.hpp"
+#include "coulomb/stepping/semi_implicit.hpp"
 
 namespace coulomb {
 namespace {
@@ -13,11 +14,6 @@ namespace {
 /// Bit for bit.
 bool same(const std::vector<double>& a, const std::vector<double>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0;
-}
-
-/// Neither nan nor infinite.
-bool all_finite(const std::vector<double>& x) {
-  return std::all_of(x.begin(), x.end(), [](double value) { return std::isfinite(value); });
 }
 
 /// The method of the whole step; bdf2 goes on where the step starts from where the last one ended, else it starts with sdirk2.
@@ -150,17 +146,6 @@ void take_state_before(const StepMemory& memory, ImplicitExtra& extra) {
   extra.previous_v = memory.previous_v;
 }
 
-/// A step whose numbers overflowed ends where it began.
-void stand_still(StepRecord& r) {
-  clear_constraints(r);
-  r.solution.status = SolveStatus::failed;
-  r.solution.residual = r.solution.exact_residual = 1;
-  r.q_next = r.q;
-  r.v_next = r.v;
-  r.v_free = r.v;
-  std::fill(r.acceleration.begin(), r.acceleration.end(), 0.0);
-}
-
 /// What bdf2 starts from next time.
 void remember(const StepOptions& options, const StepRecord& r, StepMemory& memory) {
   if (options.stepper != StepperKind::bdf2 || options.collision.frozen_cache) return;
@@ -228,7 +213,7 @@ ImplicitStage& ImplicitExtra::stage(const Model& model, int i) {
   return stages[i];
 }
 
-ImplicitExtra& implicit_extra(const Model&, StepRecord& record) {
+ImplicitExtra& implicit_extra(StepRecord& record) {
   auto* extra = dynamic_cast<ImplicitExtra*>(record.extra.value.get());
   if (extra) return *extra;
   record.extra.value = std::make_unique<ImplicitExtra>();
@@ -243,7 +228,7 @@ std::shared_ptr<const KeptStage> kept_stage(const StepRecord& record) {
 bool implicit_step(const Model& model, const StepOptions& options, StepMemory& memory, StepRecord& r) {
   r.valid = false;
   r.reason = nullptr;
-  ImplicitExtra& extra = implicit_extra(model, r);
+  ImplicitExtra& extra = implicit_extra(r);
   if (!extra.newton) extra.newton = std::make_unique<ImplicitNewton>(model);
   const ImplicitScheme scheme = whole_step(options, memory, r);
   if (scheme == ImplicitScheme::bdf2) take_state_before(memory, extra);
@@ -276,6 +261,7 @@ bool implicit_step(const Model& model, const StepOptions& options, StepMemory& m
   // Overflow: the step stands still and has no derivative.
   r.valid = true;
   if (!all_finite(r.v_next) || !all_finite(r.q_next) || !all_finite(r.acceleration)) {
+    clear_constraints(r);
     stand_still(r);
     if (!options.collision.frozen_cache) memory.reset();
     return false;
@@ -290,7 +276,7 @@ bool recall_implicit_step(const Model& model, const StepOptions& options, StepMe
   if (scheme == ImplicitScheme::sdirk2) return false;
 
   // One stage, with the solution that is known.
-  ImplicitExtra& extra = implicit_extra(model, r);
+  ImplicitExtra& extra = implicit_extra(r);
   if (scheme == ImplicitScheme::bdf2) take_state_before(memory, extra);
   extra.scheme = scheme;
   extra.parts = extra.count = 1;

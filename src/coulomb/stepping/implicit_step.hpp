@@ -44,7 +44,7 @@ struct ImplicitExtra final : StepExtra {
 };
 
 /// That of the record; made when it has none.
-ImplicitExtra& implicit_extra(const Model& model, StepRecord& record);
+ImplicitExtra& implicit_extra(StepRecord& record);
 
 /// alpha, and c of a stage per unit of the time step of a part.
 double sdirk_alpha();

@@ -4,7 +4,7 @@
 
 namespace coulomb {
 
-/// As in model/model_archive.cpp: the bindings count the members.
+/// As in model/archived_structs.hpp: the bindings count the members.
 template <class Archive>
 static void fields(Archive& archive, CollisionCache::Pair& x) {
   auto& [axis, hint_a, hint_b, num_kept, kept, reference] = x;

@@ -6,6 +6,7 @@
 #include "coulomb/model/configuration.hpp"
 #include "coulomb/simd.hpp"
 #include "coulomb/small_math.hpp"
+#include "coulomb/stepping/implicit_springs.hpp"
 #include "coulomb/stepping/semi_implicit.hpp"
 #include "coulomb/stepping/step_average.hpp"
 
@@ -33,22 +34,6 @@ COULOMB_SIMD void store_rows(const double* __restrict dv_T, int n, int ld, doubl
       velocity[d] = x;
     }
   }
-}
-
-/// Adds a torque to the wrench of a body, and [torque]x to its moment.
-void add_torque(const Model& model, BodyForces& forces, int body, const double* torque) {
-  if (model.body_last_dof[body] < 0) return;
-  double* wrench = forces.wrench.data() + 8 * body;
-  for (int i = 0; i < 3; ++i)
-    wrench[3 + i] += torque[i];
-
-  double* E = forces.moment.data() + 9 * body;
-  E[1] -= torque[2];
-  E[2] += torque[1];
-  E[3] += torque[2];
-  E[5] -= torque[0];
-  E[6] -= torque[1];
-  E[7] += torque[0];
 }
 
 /// Do impulses of this mode depend on the motion?
@@ -116,8 +101,8 @@ void StepLinearization::add_block_forces(const BodyRows& b) {
   for (int i = 0; i < 3; ++i)
     torque[i] = b.torque_scale * r.solution.lambda[b.row + 3 + i] / h;
   const double minus_torque[3] = {-torque[0], -torque[1], -torque[2]};
-  add_torque(*model_, forces_, b.body_a, torque);
-  add_torque(*model_, forces_, b.body_b, minus_torque);
+  add_body_torque(*model_, forces_, b.body_a, torque);
+  add_body_torque(*model_, forces_, b.body_b, minus_torque);
 }
 
 /// Forces of the step at material points of the bodies, as ID' wants them.
@@ -134,7 +119,7 @@ void StepLinearization::collect_forces() {
     rotate(r.dynamics.body_rotation.data() + 9 * b, model_->body_com.data() + 3 * b, com);
     add3(com, r.dynamics.body_position.data() + 3 * b, com);
     add_body_force(*model_, r.dynamics, forces_, b, com, r.fext.data() + 6 * b);
-    add_torque(*model_, forces_, b, r.fext.data() + 6 * b + 3);
+    add_body_torque(*model_, forces_, b, r.fext.data() + 6 * b + 3);
   }
 }
 
@@ -193,12 +178,15 @@ void StepLinearization::prepare_spins() {
 void StepLinearization::prepare_problems() {
   StepRecord& r = *record_;
   r.islands.scatter_labels(r.solution);
+  make_room(row_compliance_, r.rows.num_rows);
   lower_ = 0;
   level_ = last_level;
   for (int index : r.islands.order) {
     const Island& own = island(index);
     if (own.blocks.empty()) continue;
     islands_[index].problem.build(own.problem, own.solution);
+    for (int row : own.rows)
+      row_compliance_[row] = own.solution.compliance * r.rows.weight[row];
     lower_ = std::max(lower_, lower_levels(index));
   }
   reserve_levels();

@@ -25,7 +25,7 @@ struct StepMemory {
     double value[6] = {0, 0, 0, 0, 0, 0};    ///< contacts: world axes; others: as in the rows
     double value_0[6] = {0, 0, 0, 0, 0, 0};  ///< the same of SolverResult::lambda_0
     double value_1[6] = {0, 0, 0, 0, 0, 0};  ///< and of lambda_1
-    double compliance = 0;                   ///< SolverResult::compliance of its island; 0: of none
+    double compliance = 0;                   ///< SolverResult::compliance of its island; 0 where it was relaxed
   };
   std::vector<Impulse> impulses;  ///< in block order, keys ascending within a kind
   /// BDF2: the state one step back, and the state that the last step ended in; empty before the first step.

@@ -98,10 +98,6 @@ void StepLinearization::parameter_columns(const ParameterSet& set, std::vector<d
   judge_parameters(set);
 }
 
-double StepLinearization::row_compliance(int row) const {
-  return record_->solution.compliance * record_->rows.weight[row];
-}
-
 /// r, s and p of every scalar of the set, at the level in place; p once.
 void StepLinearization::collect_parameter_sides(const ParameterSet& set, std::vector<double>& dh) {
   const int nv = model_->nv;
@@ -124,7 +120,7 @@ void StepLinearization::collect_parameter_sides(const ParameterSet& set, std::ve
       expand(context, sides_[k], r.data() + std::size_t(column) * nv, s.data() + column, width);
       for (const auto& p : sides_[k].impulses) {
         // Level 0 has no level below that would take the compliance of p off again.
-        if (level_ == 0) s[std::size_t(p.index) * width + column] += row_compliance(p.index) * p.value;
+        if (level_ == 0) s[std::size_t(p.index) * width + column] += row_compliance_[p.index] * p.value;
         if (level_ == last_level) parameter_p_[std::size_t(column) * n + p.index] += p.value;
       }
       if (level_ == last_level) dh[column] = sides_[k].timestep;
@@ -188,7 +184,7 @@ void StepLinearization::parameter_gradient(const ParameterSet& set, const double
       // As in collect_parameter_sides.
       if (level_ == 0)
         for (const auto& p : sides_[k].impulses)
-          value += z[p.index] * row_compliance(p.index) * p.value;
+          value += z[p.index] * row_compliance_[p.index] * p.value;
 
       // A longer step goes further.
       if (sides_[k].timestep != 0) {
