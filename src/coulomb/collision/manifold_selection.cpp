@@ -131,6 +131,7 @@ int select_points(Candidate* points, int count, double size, CollisionCache::Pai
       std::swap(chosen[k], chosen[k - 1]);
 
   Candidate result[4];
+  num = std::min(num, 4);  // as it is; the compiler cannot know
   for (int i = 0; i < num; ++i)
     result[i] = points[chosen[i]];
   for (int i = 0; i < num; ++i)

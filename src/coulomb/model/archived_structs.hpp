@@ -1,4 +1,4 @@
-// What archives of models and of scenes have in common: every member of the structs that both are made of, in the order of its declaration.
+// What archives of models and of scenes have in common: every member of the structs that they are made of, in the order of its declaration.
 // The bindings count them: a struct that gains a member does not compile here until it is listed (raise archive_format then).
 #pragma once
 

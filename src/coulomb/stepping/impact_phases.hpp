@@ -85,7 +85,8 @@ struct ImpactPhases final : StepExtra {
   std::vector<int> events;       ///< by island: index of its event, -1: none
   std::vector<double> approach;  ///< of ImpactPhase::others
   std::vector<ContactHop> hops;
-  std::vector<unsigned char> struck;  ///< by tree: what is hit
+  std::vector<unsigned char> struck;         ///< by tree: what is hit
+  std::vector<std::uint64_t> contradictory;  ///< keys of rows that contradicted others in some phase
   SinkingContacts sinking;
 
   ImpactPhase& add();

@@ -108,7 +108,6 @@ class ImpactSplitter {
   double residual_ = 0;
   double exact_residual_ = 0;
   double relaxation_ = 0;
-  std::vector<std::uint64_t> contradictory_;
 };
 
 }  // namespace coulomb

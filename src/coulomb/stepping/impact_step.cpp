@@ -80,7 +80,10 @@ bool ImpactSplitter::solve(StepRecord& r, const StepOptions& options, const std:
   residual_ = std::max(residual_, r.solution.residual);
   exact_residual_ = std::max(exact_residual_, r.solution.exact_residual);
   relaxation_ = std::max(relaxation_, r.solution.relaxation);
-  contradictory_.insert(contradictory_.end(), r.contradictory.begin(), r.contradictory.end());
+  for (std::uint64_t key : r.contradictory) {
+    std::vector<std::uint64_t>& known = phases_.contradictory;
+    if (std::find(known.begin(), known.end(), key) == known.end()) known.push_back(key);
+  }
   return all_finite(r.v_next) && all_finite(r.acceleration);
 }
 
@@ -215,7 +218,7 @@ void ImpactSplitter::finish() {
   step_.solution.residual = residual_;
   step_.solution.exact_residual = exact_residual_;
   step_.solution.relaxation = relaxation_;
-  step_.contradictory = contradictory_;
+  step_.contradictory = phases_.contradictory;
   step_.reason = reason_;
   step_.valid = true;
 }
@@ -250,6 +253,7 @@ bool ImpactSplitter::run() {
   phases_.q = phases_.q_start = step_.q;
   phases_.v = phases_.v_start = step_.v;
   phases_.count = 0;
+  phases_.contradictory.clear();
   phases_.sinking.clear();
   phases_.add();
   place(step_);
