@@ -261,7 +261,12 @@ def test_nothing_is_left_behind():
             r.vjp(dV=np.ones((6, STEPS + 1, model.nv)))
         return r.memory / 1e6
 
+    # The heap of a large process takes a while to settle; what leaks grows on and on.
     run(10)
-    before = megabytes()
-    one = run(60)
-    assert one > 0.3 and megabytes() - before < 10 * one
+    grown = []
+    while len(grown) < 10 and not (grown and grown[-1] < 1):
+        before = megabytes()
+        one = run(60)
+        assert one > 0.3
+        grown.append((megabytes() - before) / one)
+    assert grown[-1] < 1, f"in rollouts, by sixty: {grown}"

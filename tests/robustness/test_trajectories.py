@@ -172,11 +172,11 @@ def control_range(actuator):
 
 
 def test_lying_costs_no_iterations():
-    """At rest the last impulses are the next: a factor for each of the three levels, and no search."""
+    """At rest the last impulses are the next: a factor for each of the three levels, but where a foot settles once in a while."""
     model, q, v = robot("go1")
     sim = coulomb.Simulator(model, timestep=TIMESTEP)
     iterations = []
     for _ in range(1500):
         q, v = sim.step(q, v)
         iterations.append(sim.status.iterations)
-    assert np.median(iterations[-100:]) <= 3
+    assert np.quantile(iterations[-100:], 0.95) <= 3
