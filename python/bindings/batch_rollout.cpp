@@ -7,6 +7,8 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <numeric>
 
 #include "batch.hpp"
 #include "coulomb/rollout/rollout_outputs.hpp"
@@ -192,10 +194,16 @@ RolloutCotangentOut reverse(const RolloutOut& r, nb::handle dQ, nb::handle dV, N
   });
   if (r.substeps == 1) return out;
 
-  const nb::object summed = of_substeps("summed");
-  out.u = nb::borrow<Array>(summed(out.u, 1, r.substeps));
-  out.tau = nb::borrow<Array>(summed(out.tau, 1, r.substeps));
-  if (wants_fext) out.fext = summed(out.fext, 1, r.substeps);
+  // A row of inputs was held: its gradient is the sum of those of its steps.
+  const auto folded = [&](const double* steps, std::initializer_list<Py_ssize_t> shape, nb::object& array) {
+    const nb::object every = array;  // which `steps` are of
+    const Py_ssize_t width = std::accumulate(shape.begin() + 2, shape.end(), Py_ssize_t{1}, std::multiplies<>());
+    fold(steps, static_cast<std::size_t>(n * T), static_cast<std::size_t>(width), r.substeps,
+         new_array<double>(shape, "float64", array));
+  };
+  folded(to.u, {n, T, model.nu}, out.u);
+  folded(to.tau, {n, T, model.nv}, out.tau);
+  if (wants_fext) folded(to.fext, {n, T, model.num_bodies, 6}, out.fext);
   return out;
 }
 

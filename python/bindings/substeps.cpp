@@ -37,17 +37,21 @@ Rows spread(const double* x, std::size_t outer, std::size_t rows, std::size_t wi
   return Rows(std::move(out));
 }
 
-void fold(std::vector<double>& x, std::size_t rows, std::size_t width, int substeps) {
-  if (substeps == 1) return;
+void fold(const double* from, std::size_t rows, std::size_t width, int substeps, double* to) {
   const auto count = static_cast<std::size_t>(substeps);
 
   // A sum is stored at or before its first term.
   for (std::size_t t = 0; t < rows; ++t)
     for (std::size_t i = 0; i < width; ++i) {
       double sum = 0;
-      for (std::size_t j = 0; j < count; ++j) sum += x[(t * count + j) * width + i];
-      x[t * width + i] = sum;
+      for (std::size_t j = 0; j < count; ++j) sum += from[(t * count + j) * width + i];
+      to[t * width + i] = sum;
     }
+}
+
+void fold(std::vector<double>& x, std::size_t rows, std::size_t width, int substeps) {
+  if (substeps == 1) return;
+  fold(x.data(), rows, width, substeps, x.data());
   x.resize(rows * width);
 }
 

@@ -2,7 +2,7 @@
 //
 //   held      row t of the inputs for the steps  t k, ..., t k + k - 1
 //   spread    row t of cotangents at the state  t k, zeros at the states between
-//   folded    the sum over the steps for which a row was held
+//   fold      the sum over the steps for which a row was held, in their order
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -29,7 +29,8 @@ struct Rows {
 /// x: outer x rows x width, or null. With one substep: as given.
 Rows held(const double* x, std::size_t outer, std::size_t rows, std::size_t width, int substeps);
 Rows spread(const double* x, std::size_t outer, std::size_t rows, std::size_t width, int substeps);
-/// x: (rows substeps) x width; becomes rows x width.
+/// from: (rows substeps) x width; to: rows x width, which may be where `from` begins. The one sum of rollouts and batches: same bits.
+void fold(const double* from, std::size_t rows, std::size_t width, int substeps, double* to);
 void fold(std::vector<double>& x, std::size_t rows, std::size_t width, int substeps);
 
 /// A function of coulomb._substeps.

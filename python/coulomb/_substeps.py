@@ -37,12 +37,6 @@ def of_rows(q, v, converged, iterations, residual, substeps):
     )
 
 
-def summed(x, axis, substeps):
-    """The sum over the steps for which an input was held."""
-    axis %= x.ndim
-    return grouped(x, axis, substeps).sum(axis + 1)
-
-
 def at_rows(x, substeps):
     """(n, T substeps + 1, size) of states, at those where inputs change."""
     return np.ascontiguousarray(x[:, ::substeps])
