@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <chrono>
 #include <new>
+#include <numeric>
 #include <stdexcept>
 
 #include "arrays.hpp"
@@ -322,18 +323,21 @@ void bind_cotangent(nb::module_& module) {
       .def_ro("converged", &RolloutCotangent::converged,
               "Every step of the trajectory did; where one did not, the gradient is that of the iterate it used.")
       .def_ro("status", &RolloutCotangent::status,
-              "StepStatus of the first step that did not converge, or of the last step.")
+              "StepStatus of the first step that did not converge, or of the last step; of a substep where there are.")
       .def_ro("ambiguous", &RolloutCotangent::ambiguous,
-              "Number of steps whose derivative was ambiguous (StepDerivatives.ambiguous).");
+              "Number of steps, each substep counted, whose derivative was ambiguous (StepDerivatives.ambiguous).");
 }
 
-/// One StepStatus per row: of the first of its steps that did not converge, or of the last.
+/// One StepStatus per row: of the worst of its steps, with the iterations of them all.
 std::vector<StepStatus> status_of_rows(const Trajectory& t) {
   if (t.substeps == 1) return t.all.status;
+  const std::vector<StepStatus>& every = t.all.status;
+  const auto outcome = [&](std::size_t step) { return Outcome{every[step].converged, every[step].residual}; };
   std::vector<StepStatus> out;
-  for (auto first = t.all.status.begin(); first != t.all.status.end(); first += t.substeps) {
-    const auto last = first + t.substeps - 1;
-    out.push_back(*std::find_if(first, last, [](const StepStatus& s) { return !s.converged; }));
+  for (auto first = every.begin(); first != every.end(); first += t.substeps) {
+    out.push_back(every[worst(static_cast<std::size_t>(first - every.begin()), t.substeps, outcome)]);
+    out.back().iterations = std::accumulate(first, first + t.substeps, 0,
+                                            [](int sum, const StepStatus& status) { return sum + status.iterations; });
   }
   return out;
 }
@@ -353,23 +357,24 @@ nb::class_<Trajectory> bind_trajectory(nb::module_& module) {
                              "A trajectory of T steps, or of T rows of inputs held for `substeps` steps each, with "
                              "what its derivatives need.");
   cls.def("__repr__", [](const Trajectory& t) {
-    const Rollout& r = t.all;
+    const std::vector<StepStatus> status = status_of_rows(t);
     const auto wrong = [](const StepStatus& s) { return !s.converged; };
-    const auto first = std::find_if(r.status.begin(), r.status.end(), wrong);
-    const auto count = std::count_if(r.status.begin(), r.status.end(), wrong);
+    const auto first = std::find_if(status.begin(), status.end(), wrong);
+    const auto count = std::count_if(status.begin(), status.end(), wrong);
     return "<Rollout: " + counted(static_cast<std::size_t>(t.rows()), "step") +
-           (t.substeps == 1 ? "" : " of " + std::to_string(t.substeps)) +
+           (t.substeps == 1 ? "" : " of " + std::to_string(t.substeps) + " substeps") +
            (count == 0 ? ", converged"
                        : ", " + std::to_string(count) + " not converged, the first is step " +
-                             std::to_string(first - r.status.begin())) +
-           ", of " + in_words(*r.model) + ">";
+                             std::to_string(first - status.begin())) +
+           ", of " + in_words(*t.all.model) + ">";
   });
   cls.def_prop_ro("steps", &Trajectory::rows, "T")
       .def_ro("substeps", &Trajectory::substeps, "Steps for which each row of inputs was held.")
       .def_prop_ro("q", rows(&Rollout::q), nb::sig("def q(self) -> numpy.ndarray"), "(T + 1, nq): q0 first.")
       .def_prop_ro("v", rows(&Rollout::v), nb::sig("def v(self) -> numpy.ndarray"), "(T + 1, nv): v0 first.")
       .def_prop_ro("status", &status_of_rows,
-                   "T times a StepStatus: of the first substep that did not converge, or of the last.")
+                   "T times a StepStatus: of the worst substep (one that did not converge, then the largest residual), "
+                   "with the iterations of all of them.")
       .def_prop_ro(
           "converged", [](const Trajectory& t) { return t.all.converged; }, "Every step converged.")
       .def_prop_ro(
@@ -377,7 +382,7 @@ nb::class_<Trajectory> bind_trajectory(nb::module_& module) {
           "The Model that was simulated.")
       .def_prop_ro(
           "checkpoint_every", [](const Trajectory& t) { return t.all.checkpoints.every(); },
-          "Steps between two checkpoints.")
+          "Steps between two checkpoints, each substep counted.")
       .def_prop_ro(
           "memory", [](const Trajectory& t) { return t.all.bytes(); },
           "Bytes of the states, inputs, checkpoints and what is kept of steps, and of the records of a vjp.");
@@ -481,6 +486,7 @@ void bind_rollout(nb::module_& module, nb::class_<SimulatorObject>& simulator) {
       "substeps: each row of U, tau and fext is held for so many steps of the time step, and everything that the "
       "Rollout "
       "says is of the T + 1 states at which they change: a controller at 50 Hz on steps of 1 ms has substeps=20. "
+      "What checkpoint_every, progress and a cotangent's `ambiguous` count, and errors name, are substeps. "
       "checkpoint_every: steps between checkpoints of the memory that derivatives start from; a vjp keeps "
       "the records of as many steps. memory_budget: instead, bytes for the whole Rollout and its vjp "
       "(default: the states and 64 MB); contacts that come later may pass a tight one, Rollout.memory tells. "

@@ -2,6 +2,7 @@
 //
 //   held      row t of the inputs for the steps  t k, ..., t k + k - 1
 //   spread    row t of cotangents at the state  t k, zeros at the states between
+//   worst     the step whose status stands for that of a row
 //   fold      the sum over the steps for which a row was held, in their order
 #pragma once
 
@@ -32,6 +33,24 @@ Rows spread(const double* x, std::size_t outer, std::size_t rows, std::size_t wi
 /// from: (rows substeps) x width; to: rows x width, which may be where `from` begins. The one sum of rollouts and batches: same bits.
 void fold(const double* from, std::size_t rows, std::size_t width, int substeps, double* to);
 void fold(std::vector<double>& x, std::size_t rows, std::size_t width, int substeps);
+
+/// How a step went. Worse is one that did not converge, then the larger residual.
+struct Outcome {
+  bool converged;
+  double residual;
+  bool worse_than(const Outcome& other) const {
+    return converged != other.converged ? !converged : residual > other.residual;
+  }
+};
+
+/// The worst of `substeps` steps from `first` on, the first of equals. outcome(step): its Outcome.
+template <class OutcomeOf>
+std::size_t worst(std::size_t first, int substeps, OutcomeOf&& outcome) {
+  std::size_t out = first;
+  for (std::size_t step = first + 1; step < first + static_cast<std::size_t>(substeps); ++step)
+    if (outcome(step).worse_than(outcome(out))) out = step;
+  return out;
+}
 
 /// A function of coulomb._substeps.
 nanobind::object of_substeps(const char* function);

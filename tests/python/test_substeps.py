@@ -138,6 +138,43 @@ def test_a_batch_is_its_rollouts(options, actuators, K):
             assert np.array_equal(R.linearize().A[i], r.linearize().A)
 
 
+def test_the_status_of_a_row_is_that_of_its_worst_substep():
+    """A box falls on a corner, and one sweep of Gauss-Seidel is not enough for some of the steps."""
+    scene = coulomb.Scene()
+    scene.add_ground(friction=0.5)
+    scene.add_box((0.2, 0.2, 0.2), mass=1.0, position=(0, 0, 0.103), name="box")
+    options = dict(timestep=1e-3, contact="lcp", solver="pgs", max_iterations=1)
+    sim = coulomb.Simulator(scene.build(), **options)
+    q, v = sim.model.neutral()
+    v[0], v[3], v[4] = 0.5, 0.3, 0.5
+    rows = 15
+    r, whole = sim.rollout(q, v, steps=rows, substeps=K), sim.rollout(q, v, steps=rows * K)
+    steps = [whole.status[t * K : (t + 1) * K] for t in range(rows)]
+    worst = [max(row, key=lambda s: (not s.converged, s.residual)) for row in steps]
+
+    # The scene has what the rule tells apart: rows in part, and a worst step that is not the first that did not converge, nor the last.
+    wrong = [[not s.converged for s in row] for row in steps]
+    assert any(any(row) and not all(row) for row in wrong)
+    assert any(
+        any(bad) and w is not row[bad.index(True)] and w is not row[-1] for bad, row, w in zip(wrong, steps, worst)
+    )
+    for status, row, w in zip(r.status, steps, worst):
+        assert (status.converged, status.residual, status.reason) == (w.converged, w.residual, w.reason)
+        assert status.iterations == sum(s.iterations for s in row)
+
+    # Rows are counted, from 0.
+    bad = [t for t, s in enumerate(r.status) if not s.converged]
+    assert 0 < bad[0] and len(bad) < sum(map(sum, wrong))
+    told = f"<Rollout: {rows} steps of {K} substeps, {len(bad)} not converged, the first is step {bad[0]}, of <Model"
+    assert repr(r).startswith(told)
+
+    # A batch says the same.
+    R = coulomb.BatchSimulator(sim.model, 2, 2, **options).rollout([q, q], [v, v], steps=rows, substeps=K)
+    for name in ("converged", "iterations", "residual"):
+        assert np.array_equal(getattr(R, name), [[getattr(s, name) for s in r.status]] * 2)
+    assert repr(R) == f"<BatchRollout: {rows} steps of {K} substeps of 2 environments, 0 of them converged>"
+
+
 def test_torch():
     torch = pytest.importorskip("torch")
     import coulomb.torch
