@@ -97,7 +97,7 @@ void keep_rows(const BatchTrajectories& every, RolloutOut& out) {
 }
 
 RolloutOut run(nb::handle_t<Batch> self, nb::handle Q0, nb::handle V0, nb::handle U, std::optional<int> steps,
-               nb::handle tau, nb::handle fext, std::optional<std::int64_t> substeps, bool derivatives,
+               nb::handle tau, nb::handle fext, nb::handle substeps, bool derivatives,
                std::optional<int> checkpoint_every, std::optional<double> memory_budget, bool keep_factors) {
   Batch& batch = nb::cast<Batch&>(self);
   const Model& model = batch.model();
@@ -368,9 +368,9 @@ void bind_batch_rollout(nb::module_& module, nb::class_<Batch>& batch) {
   bind_results(module);
   batch.def(
       "rollout", &run, nb::arg("Q0"), nb::arg("V0"), nb::arg("U") = nb::none(), nb::kw_only(),
-      nb::arg("steps") = nb::none(), nb::arg("tau") = nb::none(), nb::arg("fext") = nb::none(), nb::arg("substeps") = 1,
-      nb::arg("derivatives") = true, nb::arg("checkpoint_every") = nb::none(), nb::arg("memory_budget") = nb::none(),
-      nb::arg("keep_factors") = true,
+      nb::arg("steps") = nb::none(), nb::arg("tau") = nb::none(), nb::arg("fext") = nb::none(),
+      nb::arg("substeps").none() = 1, nb::arg("derivatives") = true, nb::arg("checkpoint_every") = nb::none(),
+      nb::arg("memory_budget") = nb::none(), nb::arg("keep_factors") = true,
       nb::sig("def rollout(self, Q0: numpy.typing.ArrayLike, V0: numpy.typing.ArrayLike, U: numpy.typing.ArrayLike | "
               "None = None, *, steps: int | None = None, tau: numpy.typing.ArrayLike | None = None, fext: "
               "numpy.typing.ArrayLike | None = None, substeps: int = 1, derivatives: bool = True, checkpoint_every: "

@@ -112,7 +112,7 @@ int number_of_steps(std::optional<int> steps, const OptionalArray& u, const Opti
 }
 
 Trajectory run(Simulator& sim, nb::handle q0, nb::handle v0, nb::handle U, std::optional<int> steps, nb::handle tau,
-               nb::handle fext, std::optional<std::int64_t> substeps, std::optional<std::int64_t> checkpoint_every,
+               nb::handle fext, nb::handle substeps, std::optional<std::int64_t> checkpoint_every,
                std::optional<double> memory_budget, bool keep_factors, nb::handle progress) {
   const Model& model = sim.model();
   const ArrayIn q_in(q0, "q0", {model.nq}), v_in(v0, "v0", {model.nv});
@@ -470,9 +470,9 @@ void bind_rollout(nb::module_& module, nb::class_<SimulatorObject>& simulator) {
   bind_matrices(trajectory);
   simulator.def(
       "rollout", exclusive(&run), nb::arg("q0"), nb::arg("v0"), nb::arg("U") = nb::none(), nb::kw_only(),
-      nb::arg("steps") = nb::none(), nb::arg("tau") = nb::none(), nb::arg("fext") = nb::none(), nb::arg("substeps") = 1,
-      nb::arg("checkpoint_every") = nb::none(), nb::arg("memory_budget") = nb::none(), nb::arg("keep_factors") = true,
-      nb::arg("progress") = nb::none(),
+      nb::arg("steps") = nb::none(), nb::arg("tau") = nb::none(), nb::arg("fext") = nb::none(),
+      nb::arg("substeps").none() = 1, nb::arg("checkpoint_every") = nb::none(), nb::arg("memory_budget") = nb::none(),
+      nb::arg("keep_factors") = true, nb::arg("progress") = nb::none(),
       nb::sig("def rollout(self, q0: numpy.typing.ArrayLike, v0: numpy.typing.ArrayLike, U: numpy.typing.ArrayLike | "
               "None = None, *, steps: int | None = None, tau: numpy.typing.ArrayLike | None = None, fext: "
               "numpy.typing.ArrayLike | None = None, substeps: int = 1, checkpoint_every: int | None = None, "

@@ -10,13 +10,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 namespace coulomb::python {
 
-/// The number of steps for which inputs are held, of a keyword; None: 1. Throws a ValueError unless `rows` times as many can be counted.
-int substeps_of(const std::optional<std::int64_t>& substeps, std::int64_t rows);
+/// The number of steps for which inputs are held, of a keyword. Throws a ValueError for what is no whole number, and unless `rows` times as
+/// many can be counted.
+int substeps_of(nanobind::handle substeps, std::int64_t rows);
 
 /// Rows that are read: those given, or others made of them.
 struct Rows {
@@ -27,7 +27,7 @@ struct Rows {
   const double* data;  ///< null: none were given
 };
 
-/// x: outer x rows x width, or null. With one substep: as given.
+/// x: outer x rows x width, or null. With one substep: as given. Throws a MemoryError that names `substeps`.
 Rows held(const double* x, std::size_t outer, std::size_t rows, std::size_t width, int substeps);
 Rows spread(const double* x, std::size_t outer, std::size_t rows, std::size_t width, int substeps);
 /// from: (rows substeps) x width; to: rows x width, which may be where `from` begins. The one sum of rollouts and batches: same bits.

@@ -1,6 +1,11 @@
 """Inputs that are held for several steps: the states are those of steps done by hand, to the bit, and every derivative is that of the
 rollout in which each row is written out as often as it is held."""
 
+import importlib
+import importlib.util
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -212,16 +217,46 @@ def test_jax():
         np.testing.assert_allclose(mine, g[key], rtol=1e-9, atol=1e-11)
 
 
+def packages():
+    """coulomb.torch and coulomb.jax, where what they stand on is installed."""
+    return [importlib.import_module(f"coulomb.{name}") for name in ("torch", "jax") if importlib.util.find_spec(name)]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no bound of memory")
+def test_rows_that_do_not_fit_into_memory_are_named():
+    program = """if 1:
+        import resource
+        import coulomb
+        scene = coulomb.Scene()
+        scene.add_sphere(0.1, name="ball")
+        sim = coulomb.Simulator(scene.build())
+        batch = coulomb.BatchSimulator(sim.model, 1, 1)
+        q, v = sim.model.neutral()
+        resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+        for call in (
+            lambda: sim.rollout(q, v, tau=[v], substeps=600000000),
+            lambda: batch.rollout([q], [v], tau=[[v]], substeps=600000000),
+        ):
+            try:
+                call()
+            except MemoryError as error:
+                print(error)"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    told = "substeps: got 600000000, 3600000000 numbers of rows held for so many steps do not fit into memory"
+    assert [line.split(";")[0] for line in done.stdout.splitlines()] == [told, told], done.stderr
+
+
 def test_what_is_refused_is_named():
     sim, q, v, U, inputs = pushed()
     batch = coulomb.BatchSimulator(sim.model, 2, 1)
-    for bad in (0, -3, 2**31):
-        with pytest.raises(ValueError, match=f"substeps: got {bad}, expected a number of steps from 1"):
-            sim.rollout(q, v, U, substeps=bad)
-        with pytest.raises(ValueError, match=f"substeps: got {bad}, expected a number of steps from 1"):
-            batch.rollout([q, q], [v, v], [U, U], substeps=bad)
-    with pytest.raises(TypeError, match="substeps"):
-        sim.rollout(q, v, U, substeps=2.5)
+    calls = [lambda k: sim.rollout(q, v, U, substeps=k), lambda k: batch.rollout([q, q], [v, v], [U, U], substeps=k)]
+    calls += [lambda k, package=package: package.rollout(sim, q, v, U, substeps=k) for package in packages()]
+    for bad in (0, -3, 2**31, 2**70, 2.5, "2", True, False, np.True_, None, (2**31 - 1) // T + 1):
+        for call in calls:
+            with pytest.raises(
+                ValueError, match=f"substeps: got {bad!r}, expected a number of steps from 1 to 357913941,"
+            ):
+                call(bad)
     wrong = U.copy()
     wrong[4, 0] = np.nan  # the row that was given, not that of a step
     with pytest.raises(ValueError, match=r"U\[4, 0\] is nan"):
