@@ -427,16 +427,15 @@ void bind_products(nb::class_<Trajectory>& cls) {
       "Forward mode: tangents dq0, dv0 (nv,), dU (T, nu), dtau (T, nv) and of parameters by name (None: zero) to those "
       "(T + 1, nv) "
       "of q and v. Errors as vjp.");
-  cls.def("jacobian", &dense, nb::arg("wrt") = Names{"q0", "v0"}, nb::arg("all_states") = true, nb::kw_only(),
-          nb::arg("progress") = nb::none(),
-          nb::sig("def jacobian(self, wrt: list[str] = ['q0', 'v0'], all_states: bool = True, *, progress: bool | "
-                  "collections.abc.Callable[[int, int], object] | None = None) -> dict[str, numpy.ndarray]"),
-          "Forward mode: {name: (T + 1, 2 nv, k)} d(q_t, v_t)/d(name) in tangent space, for 'q0', 'v0', 'u', 'tau' and "
-          "names of "
-          "parameters; all_states=False: (2 nv, k) of the last state. k: nv for q0 and v0, T nu for u and T nv for tau "
-          "(the step "
-          "first: [..., t * nu + i]; 'u' of all states takes 16 T^2 nu nv bytes), a parameter's size. Read-only. "
-          "Errors as vjp.");
+  cls.def(
+      "jacobian", &dense, nb::arg("wrt") = Names{"q0", "v0"}, nb::arg("all_states") = true, nb::kw_only(),
+      nb::arg("progress") = nb::none(),
+      nb::sig("def jacobian(self, wrt: list[str] = ['q0', 'v0'], all_states: bool = True, *, progress: bool | "
+              "collections.abc.Callable[[int, int], object] | None = None) -> dict[str, numpy.ndarray]"),
+      "Forward mode: {name: (T + 1, 2 nv, k)} d(q_t, v_t)/d(name) in tangent space, for 'q0', 'v0', 'u', 'tau' and "
+      "names of parameters; all_states=False: (2 nv, k) of the last state. k: nv for q0 and v0, T nu for u and T nv "
+      "for tau (the step first: [..., t * nu + i]; 'u' of all states takes 16 T^2 nu nv bytes, and with substeps 16 (T "
+      "substeps)^2 nu nv: those of a row are added up at the end), a parameter's size. Read-only. Errors as vjp.");
 }
 
 LinearizationOut matrices(const Trajectory& t, const Names& wrt, nb::handle progress) {
@@ -484,8 +483,8 @@ void bind_rollout(nb::module_& module, nb::class_<SimulatorObject>& simulator) {
       "Starts from reset(); afterwards status, contacts, output and derivatives are those of its last step. Returns a "
       "Rollout, which leaves the simulator alone.\n\n"
       "substeps: each row of U, tau and fext is held for so many steps of the time step, and everything that the "
-      "Rollout "
-      "says is of the T + 1 states at which they change: a controller at 50 Hz on steps of 1 ms has substeps=20. "
+      "Rollout says is of the T + 1 states at which they change: a controller at 50 Hz on steps of 1 ms has "
+      "substeps=20. "
       "What checkpoint_every, progress and a cotangent's `ambiguous` count, and errors name, are substeps. "
       "checkpoint_every: steps between checkpoints of the memory that derivatives start from; a vjp keeps "
       "the records of as many steps. memory_budget: instead, bytes for the whole Rollout and its vjp "
