@@ -68,7 +68,7 @@ format: $(VENV)/.lint
 lint: $(VENV)/.lint test-includes cpp
 	find $(CPP_FOLDERS) -name '*.[ch]pp' | xargs $(VENV)/bin/clang-format --dry-run --Werror
 	$(VENV)/bin/ruff format --check . && $(VENV)/bin/ruff check .
-	$(PY) tools/tidy.py --jobs $(JOBS)
+	$(PY) tools/tidy.py --required --jobs $(JOBS)
 
 CPP_FOLDERS := src python tests examples
 $(VENV)/.lint: $(VENV)/.installed

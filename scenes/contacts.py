@@ -4,6 +4,7 @@ Each function of CONTACT_SCENES takes a numpy random generator and returns (mode
 """
 
 import math
+import re
 
 import numpy as np
 
@@ -84,9 +85,9 @@ ARM = """<mujoco><option gravity="0 0 -9.81"/><worldbody>
   <actuator><motor joint="a" gear="2"/><position joint="b" kp="20" kv="1"/></actuator></mujoco>"""
 
 
-def arm_pushes_box(random):
+def arm_pushes_box(random, actuators=2):
     scene = coulomb.Scene()
-    scene.add_mjcf(ARM)
+    scene.add_mjcf(ARM if actuators == 2 else re.sub("<position .*?/>", "", ARM))
     model, q, v = _state(scene, random, 0.02)
     q[:2] = 0.001, 0.0005  # not parallel to the box
     v[0] += 0.5

@@ -7,6 +7,7 @@ tests/data/robot_states.npz. A folder that COULOMB_ROBOTS names is taken instead
 import importlib.util
 import os
 import re
+import unittest
 from pathlib import Path
 
 import numpy as np
@@ -27,10 +28,18 @@ URDF = {  # file, whether the base is free, where it stands
 }
 
 
+class Missing(unittest.SkipTest):
+    """The package that brings a robot is not installed: pytest skips what asks for that robot, and says what to install."""
+
+
 def folder():
-    """The folder of robots that COULOMB_ROBOTS names, or None."""
+    """The folder of robots that COULOMB_ROBOTS names, or None. ValueError: there is none with states."""
     given = os.environ.get("COULOMB_ROBOTS")
-    return Path(given) if given else None
+    if not given:
+        return None
+    if not any(Path(given).glob("*/states.npz")):
+        raise ValueError(f"COULOMB_ROBOTS: {given!r} holds no <robot>/states.npz; name a folder that does, or unset it")
+    return Path(given)
 
 
 def names():
@@ -44,7 +53,7 @@ NAMES = names()
 
 
 def load(name):
-    """(model, q (n, nq), v (n, nv)): recorded states in contact."""
+    """(model, q (n, nq), v (n, nv)): recorded states in contact. Missing: its package is not installed."""
     if folder() is not None:
         states = np.load(folder() / name / "states.npz")
         return coulomb.load(folder() / name / "model.xml"), states["q"], states["v"]
@@ -66,14 +75,22 @@ def missing(name):
     return None
 
 
+def _require(name):
+    needed = missing(name)
+    if needed:
+        raise Missing(f"{name}: {needed}")
+
+
 def gymnasium_text(name):
     """The MJCF of a robot of gymnasium, without margins: those make contacts at a distance, where no other engine has them."""
+    _require(name)
     package = Path(importlib.util.find_spec("gymnasium").origin).parent
     return re.sub(r'\smargin="[^"]*"', "", (package / "envs" / "mujoco" / "assets" / f"{name}.xml").read_text())
 
 
 def from_urdf(name):
     """The model of a robot of example-robot-data, on the ground."""
+    _require(name)
     from coulomb.demo import robot_path
 
     relative, floating, position = URDF[name]
@@ -85,10 +102,12 @@ def from_urdf(name):
 
 
 def in_mujoco(name):
-    """The compiled model of the same robot for MuJoCo."""
+    """The compiled model of the robot for MuJoCo."""
     from coulomb.mjcf import compile_mjcf
     from coulomb.mjcf_export import to_mjcf
 
+    if folder() is not None:
+        return compile_mjcf(folder() / name / "model.xml")
     return compile_mjcf(gymnasium_text(name) if name in GYMNASIUM else to_mjcf(from_urdf(name), TIMESTEP))
 
 

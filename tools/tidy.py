@@ -1,7 +1,7 @@
-"""clang-tidy with the checks of .clang-tidy on C++ sources: python tools/tidy.py [--jobs N] [FILE ...]
+"""clang-tidy with the checks of .clang-tidy on C++ sources: python tools/tidy.py [--jobs N] [--required] [FILE ...]
 
 Without files: those of the rooms that are clean, ROOMS. A finding there is an error. It reads how files are compiled from build/release
-(make cpp), and says so if clang-tidy or that folder is missing.
+(make cpp), and says so if clang-tidy or that folder is missing; with --required (make lint) that is an error.
 """
 
 import argparse
@@ -28,15 +28,17 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("files", nargs="*", type=pathlib.Path)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--required", action="store_true", help="fail where clang-tidy or build/release is missing")
     options = parser.parse_args()
 
     tidy = program()
     if tidy is None or not (BUILD / "compile_commands.json").is_file():
-        print("left out: clang-tidy, it needs pip install clang-tidy, and build/release (make cpp)")
-        return 0
+        done = "missing" if options.required else "left out"
+        print(f"{done}: clang-tidy, it needs pip install clang-tidy, and build/release (make cpp)")
+        return 1 if options.required else 0
     files = options.files or sorted(path for room in ROOMS for path in (ROOT / "src" / "coulomb" / room).glob("*.cpp"))
 
-    # Findings in headers come once with every file that includes them.
+    # Findings in headers come once with every file that includes them. One that fails without any says why on stderr.
     def check(file):
         command = [
             tidy,
@@ -54,6 +56,8 @@ def main():
         for outcome in pool.map(check, files):
             failed = failed or outcome.returncode != 0
             text = outcome.stdout.strip()
+            if outcome.returncode != 0 and not text:
+                text = outcome.stderr.strip() or f"clang-tidy failed without a word: {outcome.returncode}"
             if text and text not in found:
                 print(text, flush=True)
             found.add(text)

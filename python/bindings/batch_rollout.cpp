@@ -7,6 +7,8 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <numeric>
 
 #include "batch.hpp"
 #include "coulomb/rollout/rollout_outputs.hpp"
@@ -71,8 +73,31 @@ int number_of_steps(std::optional<int> steps, nb::handle U, nb::handle tau, nb::
   return *steps;
 }
 
+/// Of what the rollout says of every step, what it says of the rows: states where inputs change, and the status of the worst step of a row
+/// with the iterations of all of them.
+void keep_rows(const BatchTrajectories& every, RolloutOut& out) {
+  const nb::object at_rows = of_substeps("at_rows");
+  out.q = nb::borrow<Array>(at_rows(out.q, out.substeps));
+  out.v = nb::borrow<Array>(at_rows(out.v, out.substeps));
+
+  // The arrays of all steps, which `every` points into, live until the rows have been read.
+  const nb::object owners = nb::make_tuple(out.converged, out.iterations, out.residual);
+  const Py_ssize_t n = out.owner().n(), T = out.rows();
+  bool* converged = new_array<bool>({n, T}, "bool", out.converged);
+  int* iterations = new_array<int>({n, T}, "int32", out.iterations);
+  double* residual = new_array<double>({n, T}, "float64", out.residual);
+  const auto outcome = [&](std::size_t step) { return Outcome{every.converged[step], every.residual[step]}; };
+  for (std::size_t row = 0; row < static_cast<std::size_t>(n * T); ++row) {
+    const std::size_t first = row * static_cast<std::size_t>(out.substeps);
+    const std::size_t step = worst(first, out.substeps, outcome);
+    converged[row] = every.converged[step];
+    residual[row] = every.residual[step];
+    iterations[row] = std::accumulate(every.iterations + first, every.iterations + first + out.substeps, 0);
+  }
+}
+
 RolloutOut run(nb::handle_t<Batch> self, nb::handle Q0, nb::handle V0, nb::handle U, std::optional<int> steps,
-               nb::handle tau, nb::handle fext, std::optional<std::int64_t> substeps, bool derivatives,
+               nb::handle tau, nb::handle fext, nb::handle substeps, bool derivatives,
                std::optional<int> checkpoint_every, std::optional<double> memory_budget, bool keep_factors) {
   Batch& batch = nb::cast<Batch&>(self);
   const Model& model = batch.model();
@@ -116,12 +141,7 @@ RolloutOut run(nb::handle_t<Batch> self, nb::handle Q0, nb::handle V0, nb::handl
   });
   if (count == 1) return out;
 
-  const nb::object kept = of_substeps("of_rows")(out.q, out.v, out.converged, out.iterations, out.residual, count);
-  out.q = nb::borrow<Array>(kept[0]);
-  out.v = nb::borrow<Array>(kept[1]);
-  out.converged = nb::borrow<Array>(kept[2]);
-  out.iterations = nb::borrow<Array>(kept[3]);
-  out.residual = nb::borrow<Array>(kept[4]);
+  keep_rows(to, out);
   return out;
 }
 
@@ -192,10 +212,16 @@ RolloutCotangentOut reverse(const RolloutOut& r, nb::handle dQ, nb::handle dV, N
   });
   if (r.substeps == 1) return out;
 
-  const nb::object summed = of_substeps("summed");
-  out.u = nb::borrow<Array>(summed(out.u, 1, r.substeps));
-  out.tau = nb::borrow<Array>(summed(out.tau, 1, r.substeps));
-  if (wants_fext) out.fext = summed(out.fext, 1, r.substeps);
+  // A row of inputs was held: its gradient is the sum of those of its steps.
+  const auto folded = [&](const double* steps, std::initializer_list<Py_ssize_t> shape, nb::object& array) {
+    const nb::object every = array;  // which `steps` are of
+    const Py_ssize_t width = std::accumulate(shape.begin() + 2, shape.end(), Py_ssize_t{1}, std::multiplies<>());
+    fold(steps, static_cast<std::size_t>(n * T), static_cast<std::size_t>(width), r.substeps,
+         new_array<double>(shape, "float64", array));
+  };
+  folded(to.u, {n, T, model.nu}, out.u);
+  folded(to.tau, {n, T, model.nv}, out.tau);
+  if (wants_fext) folded(to.fext, {n, T, model.num_bodies, 6}, out.fext);
   return out;
 }
 
@@ -262,7 +288,7 @@ void bind_results(nb::module_& module) {
            [](const RolloutOut& r) {
              const int good = nb::cast<int>(r.converged.attr("all")(1).attr("sum")().attr("item")());
              return "<BatchRollout: " + counted(static_cast<std::size_t>(r.rows()), "step") +
-                    (r.substeps == 1 ? "" : " of " + std::to_string(r.substeps)) + " of " +
+                    (r.substeps == 1 ? "" : " of " + std::to_string(r.substeps) + " substeps") + " of " +
                     counted(static_cast<std::size_t>(r.owner().n()), "environment") + ", " + std::to_string(good) +
                     " of them converged>";
            })
@@ -277,8 +303,9 @@ void bind_results(nb::module_& module) {
       .def_ro("converged", &RolloutOut::converged,
               "(n, T) bool: the constraint problem of that step was solved as posed. Where numbers overflow, the state "
               "stays as it was.")
-      .def_ro("iterations", &RolloutOut::iterations, "(n, T) int")
-      .def_ro("residual", &RolloutOut::residual, "(n, T) scaled residual of the constraint problem.")
+      .def_ro("iterations", &RolloutOut::iterations, "(n, T) int, of all substeps.")
+      .def_ro("residual", &RolloutOut::residual,
+              "(n, T) scaled residual of the constraint problem; of the worst substep, as Rollout.status.")
       .def("output", &readings, nb::arg("name"), nb::sig("def output(self, name: str | list[str]) -> numpy.ndarray"),
            "(n, T + 1, size) readings at every state, as Rollout.output; without derivatives, of states only.")
       .def("vjp", &reverse, nb::arg("dQ") = nb::none(), nb::arg("dV") = nb::none(), nb::arg("wrt") = Names{},
@@ -341,9 +368,9 @@ void bind_batch_rollout(nb::module_& module, nb::class_<Batch>& batch) {
   bind_results(module);
   batch.def(
       "rollout", &run, nb::arg("Q0"), nb::arg("V0"), nb::arg("U") = nb::none(), nb::kw_only(),
-      nb::arg("steps") = nb::none(), nb::arg("tau") = nb::none(), nb::arg("fext") = nb::none(), nb::arg("substeps") = 1,
-      nb::arg("derivatives") = true, nb::arg("checkpoint_every") = nb::none(), nb::arg("memory_budget") = nb::none(),
-      nb::arg("keep_factors") = true,
+      nb::arg("steps") = nb::none(), nb::arg("tau") = nb::none(), nb::arg("fext") = nb::none(),
+      nb::arg("substeps").none() = 1, nb::arg("derivatives") = true, nb::arg("checkpoint_every") = nb::none(),
+      nb::arg("memory_budget") = nb::none(), nb::arg("keep_factors") = true,
       nb::sig("def rollout(self, Q0: numpy.typing.ArrayLike, V0: numpy.typing.ArrayLike, U: numpy.typing.ArrayLike | "
               "None = None, *, steps: int | None = None, tau: numpy.typing.ArrayLike | None = None, fext: "
               "numpy.typing.ArrayLike | None = None, substeps: int = 1, derivatives: bool = True, checkpoint_every: "
@@ -355,7 +382,7 @@ void bind_batch_rollout(nb::module_& module, nb::class_<Batch>& batch) {
       "`steps` steps "
       "without. Starts from "
       "reset(). Returns a BatchRollout. substeps: each row of U, tau and fext is held for so many steps, as in "
-      "Simulator.rollout; of iterations the sum, of residuals the largest. derivatives=False keeps nothing for them. "
+      "Simulator.rollout. derivatives=False keeps nothing for them. "
       "checkpoint_every: steps "
       "between checkpoints "
       "(default: the square root of T). memory_budget: bytes for what is kept of steps, of all environments together, "

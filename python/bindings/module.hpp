@@ -37,6 +37,7 @@ void bind_rollout(nanobind::module_& module, nanobind::class_<SimulatorObject>& 
 void bind_scene(nanobind::module_& module);
 void bind_solvers(nanobind::module_& module);
 void bind_stepping(nanobind::module_& module);
+void bind_substeps(nanobind::module_& module);
 /// To be called last.
 void explain_calls(nanobind::module_& module);
 

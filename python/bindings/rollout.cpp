@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <chrono>
 #include <new>
+#include <numeric>
 #include <stdexcept>
 
 #include "arrays.hpp"
@@ -111,7 +112,7 @@ int number_of_steps(std::optional<int> steps, const OptionalArray& u, const Opti
 }
 
 Trajectory run(Simulator& sim, nb::handle q0, nb::handle v0, nb::handle U, std::optional<int> steps, nb::handle tau,
-               nb::handle fext, std::optional<std::int64_t> substeps, std::optional<std::int64_t> checkpoint_every,
+               nb::handle fext, nb::handle substeps, std::optional<std::int64_t> checkpoint_every,
                std::optional<double> memory_budget, bool keep_factors, nb::handle progress) {
   const Model& model = sim.model();
   const ArrayIn q_in(q0, "q0", {model.nq}), v_in(v0, "v0", {model.nv});
@@ -322,18 +323,21 @@ void bind_cotangent(nb::module_& module) {
       .def_ro("converged", &RolloutCotangent::converged,
               "Every step of the trajectory did; where one did not, the gradient is that of the iterate it used.")
       .def_ro("status", &RolloutCotangent::status,
-              "StepStatus of the first step that did not converge, or of the last step.")
+              "StepStatus of the first step that did not converge, or of the last step; of a substep where there are.")
       .def_ro("ambiguous", &RolloutCotangent::ambiguous,
-              "Number of steps whose derivative was ambiguous (StepDerivatives.ambiguous).");
+              "Number of steps, each substep counted, whose derivative was ambiguous (StepDerivatives.ambiguous).");
 }
 
-/// One StepStatus per row: of the first of its steps that did not converge, or of the last.
+/// One StepStatus per row: of the worst of its steps, with the iterations of them all.
 std::vector<StepStatus> status_of_rows(const Trajectory& t) {
   if (t.substeps == 1) return t.all.status;
+  const std::vector<StepStatus>& every = t.all.status;
+  const auto outcome = [&](std::size_t step) { return Outcome{every[step].converged, every[step].residual}; };
   std::vector<StepStatus> out;
-  for (auto first = t.all.status.begin(); first != t.all.status.end(); first += t.substeps) {
-    const auto last = first + t.substeps - 1;
-    out.push_back(*std::find_if(first, last, [](const StepStatus& s) { return !s.converged; }));
+  for (auto first = every.begin(); first != every.end(); first += t.substeps) {
+    out.push_back(every[worst(static_cast<std::size_t>(first - every.begin()), t.substeps, outcome)]);
+    out.back().iterations = std::accumulate(first, first + t.substeps, 0,
+                                            [](int sum, const StepStatus& status) { return sum + status.iterations; });
   }
   return out;
 }
@@ -353,23 +357,24 @@ nb::class_<Trajectory> bind_trajectory(nb::module_& module) {
                              "A trajectory of T steps, or of T rows of inputs held for `substeps` steps each, with "
                              "what its derivatives need.");
   cls.def("__repr__", [](const Trajectory& t) {
-    const Rollout& r = t.all;
+    const std::vector<StepStatus> status = status_of_rows(t);
     const auto wrong = [](const StepStatus& s) { return !s.converged; };
-    const auto first = std::find_if(r.status.begin(), r.status.end(), wrong);
-    const auto count = std::count_if(r.status.begin(), r.status.end(), wrong);
+    const auto first = std::find_if(status.begin(), status.end(), wrong);
+    const auto count = std::count_if(status.begin(), status.end(), wrong);
     return "<Rollout: " + counted(static_cast<std::size_t>(t.rows()), "step") +
-           (t.substeps == 1 ? "" : " of " + std::to_string(t.substeps)) +
+           (t.substeps == 1 ? "" : " of " + std::to_string(t.substeps) + " substeps") +
            (count == 0 ? ", converged"
                        : ", " + std::to_string(count) + " not converged, the first is step " +
-                             std::to_string(first - r.status.begin())) +
-           ", of " + in_words(*r.model) + ">";
+                             std::to_string(first - status.begin())) +
+           ", of " + in_words(*t.all.model) + ">";
   });
   cls.def_prop_ro("steps", &Trajectory::rows, "T")
       .def_ro("substeps", &Trajectory::substeps, "Steps for which each row of inputs was held.")
       .def_prop_ro("q", rows(&Rollout::q), nb::sig("def q(self) -> numpy.ndarray"), "(T + 1, nq): q0 first.")
       .def_prop_ro("v", rows(&Rollout::v), nb::sig("def v(self) -> numpy.ndarray"), "(T + 1, nv): v0 first.")
       .def_prop_ro("status", &status_of_rows,
-                   "T times a StepStatus: of the first substep that did not converge, or of the last.")
+                   "T times a StepStatus: of the worst substep (one that did not converge, then the largest residual), "
+                   "with the iterations of all of them.")
       .def_prop_ro(
           "converged", [](const Trajectory& t) { return t.all.converged; }, "Every step converged.")
       .def_prop_ro(
@@ -377,7 +382,7 @@ nb::class_<Trajectory> bind_trajectory(nb::module_& module) {
           "The Model that was simulated.")
       .def_prop_ro(
           "checkpoint_every", [](const Trajectory& t) { return t.all.checkpoints.every(); },
-          "Steps between two checkpoints.")
+          "Steps between two checkpoints, each substep counted.")
       .def_prop_ro(
           "memory", [](const Trajectory& t) { return t.all.bytes(); },
           "Bytes of the states, inputs, checkpoints and what is kept of steps, and of the records of a vjp.");
@@ -422,16 +427,15 @@ void bind_products(nb::class_<Trajectory>& cls) {
       "Forward mode: tangents dq0, dv0 (nv,), dU (T, nu), dtau (T, nv) and of parameters by name (None: zero) to those "
       "(T + 1, nv) "
       "of q and v. Errors as vjp.");
-  cls.def("jacobian", &dense, nb::arg("wrt") = Names{"q0", "v0"}, nb::arg("all_states") = true, nb::kw_only(),
-          nb::arg("progress") = nb::none(),
-          nb::sig("def jacobian(self, wrt: list[str] = ['q0', 'v0'], all_states: bool = True, *, progress: bool | "
-                  "collections.abc.Callable[[int, int], object] | None = None) -> dict[str, numpy.ndarray]"),
-          "Forward mode: {name: (T + 1, 2 nv, k)} d(q_t, v_t)/d(name) in tangent space, for 'q0', 'v0', 'u', 'tau' and "
-          "names of "
-          "parameters; all_states=False: (2 nv, k) of the last state. k: nv for q0 and v0, T nu for u and T nv for tau "
-          "(the step "
-          "first: [..., t * nu + i]; 'u' of all states takes 16 T^2 nu nv bytes), a parameter's size. Read-only. "
-          "Errors as vjp.");
+  cls.def(
+      "jacobian", &dense, nb::arg("wrt") = Names{"q0", "v0"}, nb::arg("all_states") = true, nb::kw_only(),
+      nb::arg("progress") = nb::none(),
+      nb::sig("def jacobian(self, wrt: list[str] = ['q0', 'v0'], all_states: bool = True, *, progress: bool | "
+              "collections.abc.Callable[[int, int], object] | None = None) -> dict[str, numpy.ndarray]"),
+      "Forward mode: {name: (T + 1, 2 nv, k)} d(q_t, v_t)/d(name) in tangent space, for 'q0', 'v0', 'u', 'tau' and "
+      "names of parameters; all_states=False: (2 nv, k) of the last state. k: nv for q0 and v0, T nu for u and T nv "
+      "for tau (the step first: [..., t * nu + i]; 'u' of all states takes 16 T^2 nu nv bytes, and with substeps 16 (T "
+      "substeps)^2 nu nv: those of a row are added up at the end), a parameter's size. Read-only. Errors as vjp.");
 }
 
 LinearizationOut matrices(const Trajectory& t, const Names& wrt, nb::handle progress) {
@@ -465,9 +469,9 @@ void bind_rollout(nb::module_& module, nb::class_<SimulatorObject>& simulator) {
   bind_matrices(trajectory);
   simulator.def(
       "rollout", exclusive(&run), nb::arg("q0"), nb::arg("v0"), nb::arg("U") = nb::none(), nb::kw_only(),
-      nb::arg("steps") = nb::none(), nb::arg("tau") = nb::none(), nb::arg("fext") = nb::none(), nb::arg("substeps") = 1,
-      nb::arg("checkpoint_every") = nb::none(), nb::arg("memory_budget") = nb::none(), nb::arg("keep_factors") = true,
-      nb::arg("progress") = nb::none(),
+      nb::arg("steps") = nb::none(), nb::arg("tau") = nb::none(), nb::arg("fext") = nb::none(),
+      nb::arg("substeps").none() = 1, nb::arg("checkpoint_every") = nb::none(), nb::arg("memory_budget") = nb::none(),
+      nb::arg("keep_factors") = true, nb::arg("progress") = nb::none(),
       nb::sig("def rollout(self, q0: numpy.typing.ArrayLike, v0: numpy.typing.ArrayLike, U: numpy.typing.ArrayLike | "
               "None = None, *, steps: int | None = None, tau: numpy.typing.ArrayLike | None = None, fext: "
               "numpy.typing.ArrayLike | None = None, substeps: int = 1, checkpoint_every: int | None = None, "
@@ -479,8 +483,9 @@ void bind_rollout(nb::module_& module, nb::class_<SimulatorObject>& simulator) {
       "Starts from reset(); afterwards status, contacts, output and derivatives are those of its last step. Returns a "
       "Rollout, which leaves the simulator alone.\n\n"
       "substeps: each row of U, tau and fext is held for so many steps of the time step, and everything that the "
-      "Rollout "
-      "says is of the T + 1 states at which they change: a controller at 50 Hz on steps of 1 ms has substeps=20. "
+      "Rollout says is of the T + 1 states at which they change: a controller at 50 Hz on steps of 1 ms has "
+      "substeps=20. "
+      "What checkpoint_every, progress and a cotangent's `ambiguous` count, and errors name, are substeps. "
       "checkpoint_every: steps between checkpoints of the memory that derivatives start from; a vjp keeps "
       "the records of as many steps. memory_budget: instead, bytes for the whole Rollout and its vjp "
       "(default: the states and 64 MB); contacts that come later may pass a tight one, Rollout.memory tells. "

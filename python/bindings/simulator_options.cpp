@@ -32,7 +32,7 @@ struct Group {
 const std::vector<Group>& groups() {
   static const std::vector<Group> all{
       {"Of every step",
-       {{"timestep", &Options::timestep, "s, (0, 1]", "None: the model's"},
+       {{"timestep", &Options::timestep, "s, [1e-9, 1]", "None: the model's"},
         {"contact", &Options::contact, "'auto', 'ncp', 'lcp', 'penalty'",
          "the exact Coulomb cone; pyramids; springs and dampers. 'auto': 'ncp', with an implicit stepper 'penalty'"},
         {"stepper", &Options::stepper, "'semi_implicit', 'bdf1', 'bdf2'", "docs/implicit.md"},
@@ -51,9 +51,9 @@ const std::vector<Group>& groups() {
         {"max_iterations", &Options::max_iterations, "at least 1", "budget of one method by itself"},
         {"baumgarte", &Options::baumgarte, "[0, 1]", "share of a position error that a step removes"},
         {"slop", &Options::slop, "m, rad, [0, 1]", "position error that is left alone"},
-        {"max_correction_speed", &Options::max_correction_speed, "m/s, rad/s, > 0",
+        {"max_correction_speed", &Options::max_correction_speed, "m/s, rad/s, (0, 1e6]",
          "no faster is a position error removed"},
-        {"restitution_threshold", &Options::restitution_threshold, "m/s, >= 0", "slower approaches do not bounce"},
+        {"restitution_threshold", &Options::restitution_threshold, "m/s, [0, 1e6]", "slower approaches do not bounce"},
         {"friction_directions", &Options::friction_directions, "2 to 16",
          "of 'lcp': half the sides of the friction polygon; 2 is the boxed LCP (docs/lcp.md)"},
         {"friction_polygon", &Options::friction_polygon, "'circumscribed', 'inscribed'",
@@ -61,18 +61,18 @@ const std::vector<Group>& groups() {
         {"continuous_collision", &Options::continuous_collision, "",
          "split steps at impacts, so that nothing passes through anything (docs/impacts.md)"},
         {"max_impacts", &Options::max_impacts, "at least 1", "of one split step; more lose their restitution"},
-        {"penetration_tolerance", &Options::penetration_tolerance, "m, > 0",
+        {"penetration_tolerance", &Options::penetration_tolerance, "m, (0, 1]",
          "how deep touching bodies may sink in a split step"}}},
       {"Of contact 'penalty' and implicit steppers",
-       {{"contact_stiffness", &Options::contact_stiffness, "N/m",
+       {{"contact_stiffness", &Options::contact_stiffness, "N/m, > 0",
          "of geometries that say nothing; None: the model's (docs/penalty.md)"},
-        {"contact_damping", &Options::contact_damping, "N s/m^2", "likewise"},
-        {"contact_friction_stiffness", &Options::contact_friction_stiffness, "N s/m", "likewise"},
-        {"limit_stiffness", &Options::limit_stiffness, "N/m or N m/rad, > 0", "of joint limits"},
-        {"limit_damping", &Options::limit_damping, "N s/m^2 or N m s/rad^2, >= 0", "of joint limits"},
-        {"equality_stiffness", &Options::equality_stiffness, "N/m or N m/rad, > 0", "of equalities"},
-        {"equality_damping", &Options::equality_damping, "N s/m or N m s/rad, >= 0", "of equalities"},
-        {"dry_friction_velocity", &Options::dry_friction_velocity, "m/s, rad/s, > 0",
+        {"contact_damping", &Options::contact_damping, "N s/m^2, >= 0", "likewise"},
+        {"contact_friction_stiffness", &Options::contact_friction_stiffness, "N s/m, >= 0", "likewise"},
+        {"limit_stiffness", &Options::limit_stiffness, "N/m or N m/rad, (0, 1e15]", "of joint limits"},
+        {"limit_damping", &Options::limit_damping, "N s/m^2 or N m s/rad^2, [0, 1e15]", "of joint limits"},
+        {"equality_stiffness", &Options::equality_stiffness, "N/m or N m/rad, (0, 1e15]", "of equalities"},
+        {"equality_damping", &Options::equality_damping, "N s/m or N m s/rad, [0, 1e15]", "of equalities"},
+        {"dry_friction_velocity", &Options::dry_friction_velocity, "m/s, rad/s, (0, 1000]",
          "from where on dry friction of joints has its full force, about"},
         {"newton_iterations", &Options::newton_iterations, "at least 1", "of one solve"},
         {"newton_halvings", &Options::newton_halvings, "0 to 16", "how often a step may be halved"}}},
@@ -83,12 +83,12 @@ const std::vector<Group>& groups() {
          "positions "
          "through elastic impacts; contacts move as on average over perturbed poses; Jacobian averaged over perturbed "
          "states"},
-        {"tie_margin", &Options::tie_margin, ">= 0",
+        {"tie_margin", &Options::tie_margin, "[0, 1e6]",
          "of 'complementarity_aware': Contact.margin below which one is a tie"},
         {"gradient_samples", &Options::gradient_samples, "at least 1", "of the smoothed ones"},
-        {"gradient_scale", &Options::gradient_scale, "m, rad, m/s, rad/s, > 0",
+        {"gradient_scale", &Options::gradient_scale, "m, rad, m/s, rad/s, (0, 1]",
          "of the smoothed ones: standard deviation"},
-        {"gradient_seed", &Options::gradient_seed, "", "of the smoothed ones"}}}};
+        {"gradient_seed", &Options::gradient_seed, "0 to 2^64 - 1", "of the smoothed ones"}}}};
   return all;
 }
 

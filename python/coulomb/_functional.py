@@ -119,12 +119,6 @@ class Functional:
             raise ValueError(f"steps: got {steps!r}, expected a number of steps")
         return steps
 
-    def number_of_substeps(self, substeps):
-        """Steps for which each row of the inputs is held."""
-        if isinstance(substeps, bool) or not isinstance(substeps, (int, np.integer)) or substeps < 1:
-            raise ValueError(f"substeps: got {substeps!r}, expected a number of steps, at least 1")
-        return int(substeps)
-
     def environments(self, n, parameters):
         """n Environments with these parameters: name to (n, size). The last ones are kept by value."""
         key = (n, *((name, value.tobytes()) for name, value in sorted(parameters.items())))

@@ -26,23 +26,6 @@ def composed(A, inputs, ambiguous, substeps):
     return *arrays, grouped(ambiguous, -1, substeps).any(-1)
 
 
-def of_rows(q, v, converged, iterations, residual, substeps):
-    """What a batch's rollout says of steps, for rows: states where inputs change; of the steps between: all, sum, largest."""
-    return (
-        np.ascontiguousarray(q[:, ::substeps]),
-        np.ascontiguousarray(v[:, ::substeps]),
-        grouped(converged, 1, substeps).all(-1),
-        grouped(iterations, 1, substeps).sum(-1, dtype=iterations.dtype),
-        grouped(residual, 1, substeps).max(-1, initial=0.0),
-    )
-
-
-def summed(x, axis, substeps):
-    """The sum over the steps for which an input was held."""
-    axis %= x.ndim
-    return grouped(x, axis, substeps).sum(axis + 1)
-
-
 def at_rows(x, substeps):
     """(n, T substeps + 1, size) of states, at those where inputs change."""
     return np.ascontiguousarray(x[:, ::substeps])

@@ -33,6 +33,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.custom_derivatives import SymbolicZero
 
+from ._core import _substeps_of
 from ._functional import Inputs, functional
 
 __all__ = ["output", "rollout", "step"]
@@ -101,9 +102,9 @@ def rollout(
     it.
     """
     f = functional(sim)
-    substeps = f.number_of_substeps(substeps)
     more = {"U": U, "tau": tau, "fext": fext}
     steps = f.number_of_steps(steps, {name: jnp.shape(value) for name, value in more.items() if value is not None})
+    substeps = _substeps_of(substeps, steps)
     given = {"q0": (q0, (f.model.nq,)), "v0": (v0, (f.model.nv,))}
     shapes = f.step_shapes(steps)
     given |= {name: (more[name], shapes[name]) for name in more if name == "U" or more[name] is not None}

@@ -25,7 +25,7 @@ def _geom(model, index):
     size = "1 1 0.1" if kind == "half_space" else _numbers(model.geometry_size[index])
     size = f'mesh="m{index}"' if kind == "mesh" else f'size="{size}"'
     return (
-        f'<geom type="{_GEOM[kind]}" {size} pos="{_numbers(model.geometry_pos[index])}" quat="{_numbers(model.geometry_quat[index])}" '
+        f'<geom name="g{index}" type="{_GEOM[kind]}" {size} pos="{_numbers(model.geometry_pos[index])}" quat="{_numbers(model.geometry_quat[index])}" '
         f'friction="{_numbers(model.geometry_friction[index])} 0 0"/>'
     )
 
@@ -62,7 +62,7 @@ def _body(model, body, children):
 def to_mjcf(model, timestep=None):
     """An MJCF string that describes the Model to MuJoCo; bodies that never touch here do not there. Equalities are not written.
 
-    q, v and u mean the same in both."""
+    q, v and u mean the same in both; names are b, j, g, m and the number here of the body, joint, geometry or its mesh."""
     children = {body: [] for body in range(model.num_bodies)}
     for body in range(1, model.num_bodies):
         children[int(model.body_parent[body])].append(body)

@@ -27,6 +27,7 @@ import math
 import numpy as np
 import torch
 
+from ._core import _substeps_of
 from ._functional import Inputs, functional
 
 __all__ = ["output", "rollout", "step"]
@@ -80,10 +81,10 @@ def rollout(
     """
     _refuse_transforms("coulomb.torch.rollout")
     f = functional(sim)
-    substeps = f.number_of_substeps(substeps)
     given = {"U": U, "tau": tau, "fext": fext}
     given = {name: None if value is None else _tensor(name, value) for name, value in given.items()}
     steps = f.number_of_steps(steps, {name: tuple(t.shape) for name, t in given.items() if t is not None})
+    substeps = _substeps_of(substeps, steps)
     sizes = {"q0": (f.model.nq,), "v0": (f.model.nv,), **f.step_shapes(steps)}
     call = _Arguments(sim, {"q0": q0, "v0": v0, **given}, sizes, parameters)
     readings = None if outputs is None else f.output_names(outputs, of_steps=True)[1]

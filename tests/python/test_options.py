@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import coulomb
+from coulomb import _core
 from scenes import contacts
 
 # option -> a value that is not the default, and what it belongs to
@@ -36,6 +37,44 @@ CHOICES = [
 ]
 
 
+# option -> its range as the table of options writes it, and what it belongs to
+PENALTY, LCP, SPLIT, ONE_METHOD = (
+    {"contact": "penalty"},
+    {"contact": "lcp"},
+    {"continuous_collision": True},
+    {"solver": "pgs"},
+)
+SMOOTHED, TIES = {"gradient": "smoothed_step"}, {"gradient": "complementarity_aware"}
+RANGES = {
+    "timestep": ("[1e-9, 1]", {}), "tolerance": ("(0, 0.01]", {}), "max_iterations": ("at least 1", ONE_METHOD),
+    "baumgarte": ("[0, 1]", {}), "slop": ("[0, 1]", {}), "max_correction_speed": ("(0, 1e6]", {}),
+    "restitution_threshold": ("[0, 1e6]", {}), "friction_directions": ("2 to 16", LCP), "max_impacts": ("at least 1", SPLIT),
+    "penetration_tolerance": ("(0, 1]", SPLIT), "contact_stiffness": ("> 0", PENALTY), "contact_damping": (">= 0", PENALTY),
+    "contact_friction_stiffness": (">= 0", PENALTY), "limit_stiffness": ("(0, 1e15]", PENALTY),
+    "limit_damping": ("[0, 1e15]", PENALTY), "equality_stiffness": ("(0, 1e15]", PENALTY),
+    "equality_damping": ("[0, 1e15]", PENALTY), "dry_friction_velocity": ("(0, 1000]", PENALTY),
+    "newton_iterations": ("at least 1", PENALTY), "newton_halvings": ("0 to 16", PENALTY), "tie_margin": ("[0, 1e6]", TIES),
+    "gradient_samples": ("at least 1", SMOOTHED), "gradient_scale": ("(0, 1]", SMOOTHED),
+    "gradient_seed": ("0 to 2^64 - 1", SMOOTHED),
+}  # fmt: skip
+
+
+def ends_of(bounds):
+    """(the values at the ends of a range, those just beyond)."""
+    beyond = np.nextafter
+    if bounds == "at least 1":
+        return (1, 2**31 - 1), (0, 2**31)
+    if " to " in bounds:
+        low, high = (eval(end.replace("^", "**")) for end in bounds.split(" to "))
+        return (low, high), (low - 1, high + 1)
+    if bounds.startswith(">"):
+        closed = bounds == ">= 0"
+        return (0.0 if closed else beyond(0, 1), sys.float_info.max), (beyond(0, -1) if closed else 0.0, np.inf)
+    low, high = (float(end) for end in bounds[1:-1].split(", "))
+    inside, outside = (low, beyond(low, -np.inf)) if bounds[0] == "[" else (beyond(low, np.inf), low)
+    return (inside, high), (outside, beyond(high, np.inf))
+
+
 @pytest.fixture(scope="module")
 def model():
     return contacts.arm_pushes_box(np.random.default_rng(0))[0]
@@ -55,6 +94,29 @@ def test_options_without_influence_are_refused_by_name(model, choice, used):
             with pytest.raises(ValueError, match=f"{option}: has no influence here, it belongs to"):
                 coulomb.BatchSimulator(model, 2, **choice, **{option: value})
             coulomb.Simulator(model, **choice, **{option: default[option]})  # as it is by default: fine
+
+
+def test_the_range_of_every_number_is_tested():
+    told = {
+        name: bounds
+        for _, name, kind, _, bounds, _ in _core._simulator_options()
+        if kind.split()[0] in ("int", "float")
+    }
+    assert told.keys() == RANGES.keys()
+    for name, (bounds, _) in RANGES.items():
+        assert told[name] == bounds or told[name].endswith(", " + bounds), (name, told[name])
+
+
+@pytest.mark.parametrize("option", RANGES)
+def test_a_range_is_the_one_that_is_promised(model, option):
+    bounds, choice = RANGES[option]
+    inside, outside = ends_of(bounds)
+    for value in inside:
+        made = coulomb.Simulator(model, **choice, **{option: value})
+        assert made.options[option] == value or option in OF_PENALTY  # these are the model's then
+    for value in (*outside, np.nan) if isinstance(outside[0], float) else outside:
+        with pytest.raises((ValueError, TypeError), match=f"{option}: "):
+            coulomb.Simulator(model, **choice, **{option: value})
 
 
 @pytest.mark.parametrize(("choice", "used"), CHOICES, ids=lambda x: str(x) if len(x) < 3 else "")

@@ -1,6 +1,11 @@
 """Inputs that are held for several steps: the states are those of steps done by hand, to the bit, and every derivative is that of the
 rollout in which each row is written out as often as it is held."""
 
+import importlib
+import importlib.util
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -11,10 +16,10 @@ K, T = 4, 6
 OPTIONS = [{}, {"contact": "lcp"}, {"stepper": "bdf2", "contact": "penalty"}, {"continuous_collision": True}]
 
 
-def pushed(**options):
+def pushed(actuators=2, **options):
     """A simulator, a state of an arm that pushes a box, and random inputs for T rows."""
-    model, q, v = contacts.arm_pushes_box(np.random.default_rng(0))
-    assert model.nu > 0
+    model, q, v = contacts.arm_pushes_box(np.random.default_rng(0), actuators)
+    assert model.nu == actuators
     random = np.random.default_rng(1)
     inputs = {"tau": 0.1 * random.normal(size=(T, model.nv)), "fext": random.normal(size=(T, model.num_bodies, 6))}
     return coulomb.Simulator(model, **options), q, v, random.normal(size=(T, model.nu)), inputs
@@ -108,9 +113,11 @@ def test_linearize_chains_the_steps():
         two_states.rollout(q, v, U, substeps=K).linearize()
 
 
+# One control and many steps of a row: where the steps of a row lie side by side in memory, NumPy would add them in another order.
+@pytest.mark.parametrize("actuators, K", [(2, K), (1, 20)])
 @pytest.mark.parametrize("options", OPTIONS[:1] + OPTIONS[2:3], ids=str)
-def test_a_batch_is_its_rollouts(options):
-    sim, q, v, U, inputs = pushed(**options)
+def test_a_batch_is_its_rollouts(options, actuators, K):
+    sim, q, v, U, inputs = pushed(actuators, **options)
     n, nv = 3, sim.model.nv
     random = np.random.default_rng(3)
     many = {name: np.stack([x * (1 + i) for i in range(n)]) for name, x in {"U": U, **inputs}.items()}
@@ -130,10 +137,47 @@ def test_a_batch_is_its_rollouts(options):
         assert np.array_equal(R.converged[i], [s.converged for s in r.status])
         g = r.vjp(dQ[i], dV[i], ["fext"], outputs={name: dy[i]})
         for key in ("q0", "v0", "u", "tau", "fext"):
-            np.testing.assert_allclose(getattr(G, key)[i], g[key], rtol=1e-13, atol=1e-300)
+            assert np.array_equal(getattr(G, key)[i], g[key])
         assert all(np.array_equal(a, b) for a, b in zip((JQ[i], JV[i]), r.jvp(dU=dU[i])))
         if not options:
             assert np.array_equal(R.linearize().A[i], r.linearize().A)
+
+
+def test_the_status_of_a_row_is_that_of_its_worst_substep():
+    """A box falls on a corner, and one sweep of Gauss-Seidel is not enough for some of the steps."""
+    scene = coulomb.Scene()
+    scene.add_ground(friction=0.5)
+    scene.add_box((0.2, 0.2, 0.2), mass=1.0, position=(0, 0, 0.103), name="box")
+    options = dict(timestep=1e-3, contact="lcp", solver="pgs", max_iterations=1)
+    sim = coulomb.Simulator(scene.build(), **options)
+    q, v = sim.model.neutral()
+    v[0], v[3], v[4] = 0.5, 0.3, 0.5
+    rows = 15
+    r, whole = sim.rollout(q, v, steps=rows, substeps=K), sim.rollout(q, v, steps=rows * K)
+    steps = [whole.status[t * K : (t + 1) * K] for t in range(rows)]
+    worst = [max(row, key=lambda s: (not s.converged, s.residual)) for row in steps]
+
+    # The scene has what the rule tells apart: rows in part, and a worst step that is not the first that did not converge, nor the last.
+    wrong = [[not s.converged for s in row] for row in steps]
+    assert any(any(row) and not all(row) for row in wrong)
+    assert any(
+        any(bad) and w is not row[bad.index(True)] and w is not row[-1] for bad, row, w in zip(wrong, steps, worst)
+    )
+    for status, row, w in zip(r.status, steps, worst):
+        assert (status.converged, status.residual, status.reason) == (w.converged, w.residual, w.reason)
+        assert status.iterations == sum(s.iterations for s in row)
+
+    # Rows are counted, from 0.
+    bad = [t for t, s in enumerate(r.status) if not s.converged]
+    assert 0 < bad[0] and len(bad) < sum(map(sum, wrong))
+    told = f"<Rollout: {rows} steps of {K} substeps, {len(bad)} not converged, the first is step {bad[0]}, of <Model"
+    assert repr(r).startswith(told)
+
+    # A batch says the same.
+    R = coulomb.BatchSimulator(sim.model, 2, 2, **options).rollout([q, q], [v, v], steps=rows, substeps=K)
+    for name in ("converged", "iterations", "residual"):
+        assert np.array_equal(getattr(R, name), [[getattr(s, name) for s in r.status]] * 2)
+    assert repr(R) == f"<BatchRollout: {rows} steps of {K} substeps of 2 environments, 0 of them converged>"
 
 
 def test_torch():
@@ -173,16 +217,46 @@ def test_jax():
         np.testing.assert_allclose(mine, g[key], rtol=1e-9, atol=1e-11)
 
 
+def packages():
+    """coulomb.torch and coulomb.jax, where what they stand on is installed."""
+    return [importlib.import_module(f"coulomb.{name}") for name in ("torch", "jax") if importlib.util.find_spec(name)]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no bound of memory")
+def test_rows_that_do_not_fit_into_memory_are_named():
+    program = """if 1:
+        import resource
+        import coulomb
+        scene = coulomb.Scene()
+        scene.add_sphere(0.1, name="ball")
+        sim = coulomb.Simulator(scene.build())
+        batch = coulomb.BatchSimulator(sim.model, 1, 1)
+        q, v = sim.model.neutral()
+        resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+        for call in (
+            lambda: sim.rollout(q, v, tau=[v], substeps=600000000),
+            lambda: batch.rollout([q], [v], tau=[[v]], substeps=600000000),
+        ):
+            try:
+                call()
+            except MemoryError as error:
+                print(error)"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    told = "substeps: got 600000000, 3600000000 numbers of rows held for so many steps do not fit into memory"
+    assert [line.split(";")[0] for line in done.stdout.splitlines()] == [told, told], done.stderr
+
+
 def test_what_is_refused_is_named():
     sim, q, v, U, inputs = pushed()
     batch = coulomb.BatchSimulator(sim.model, 2, 1)
-    for bad in (0, -3, 2**31):
-        with pytest.raises(ValueError, match=f"substeps: got {bad}, expected a number of steps from 1"):
-            sim.rollout(q, v, U, substeps=bad)
-        with pytest.raises(ValueError, match=f"substeps: got {bad}, expected a number of steps from 1"):
-            batch.rollout([q, q], [v, v], [U, U], substeps=bad)
-    with pytest.raises(TypeError, match="substeps"):
-        sim.rollout(q, v, U, substeps=2.5)
+    calls = [lambda k: sim.rollout(q, v, U, substeps=k), lambda k: batch.rollout([q, q], [v, v], [U, U], substeps=k)]
+    calls += [lambda k, package=package: package.rollout(sim, q, v, U, substeps=k) for package in packages()]
+    for bad in (0, -3, 2**31, 2**70, 2.5, "2", True, False, np.True_, None, (2**31 - 1) // T + 1):
+        for call in calls:
+            with pytest.raises(
+                ValueError, match=f"substeps: got {bad!r}, expected a number of steps from 1 to 357913941,"
+            ):
+                call(bad)
     wrong = U.copy()
     wrong[4, 0] = np.nan  # the row that was given, not that of a step
     with pytest.raises(ValueError, match=r"U\[4, 0\] is nan"):
