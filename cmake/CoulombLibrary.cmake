@@ -4,9 +4,9 @@
 # compile. No public header needs them; a C++ user needs Coulomb's headers only.
 file(GLOB_RECURSE coulomb_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/src/coulomb/*.cpp")
 set(loader_sources ${coulomb_sources})
-list(FILTER loader_sources INCLUDE REGEX "/model/(urdf[a-z_]*|pinocchio_[a-z_]+|convex_hull)\\.cpp$")
+list(FILTER loader_sources INCLUDE REGEX "/model/(loaders/(urdf[a-z_]*|pinocchio_[a-z_]+)|shapes/convex_hull)\\.cpp$")
 set(mjcf_sources ${coulomb_sources})
-list(FILTER mjcf_sources INCLUDE REGEX "/model/mjcf\\.cpp$")
+list(FILTER mjcf_sources INCLUDE REGEX "/model/loaders/mjcf\\.cpp$")
 list(REMOVE_ITEM coulomb_sources ${loader_sources})
 
 add_library(coulomb SHARED ${coulomb_sources})

@@ -1,11 +1,11 @@
-# C++ tests: every tests/unit/<folder>/test_<thing>.cpp is one executable; tests/reference/*.cpp also see Pinocchio and Coal.
+# C++ tests: every tests/unit/<room>/.../test_<thing>.cpp is one executable; tests/reference/*.cpp also see Pinocchio and Coal.
 set(seconds_per_test 300)
 if(CMAKE_CXX_FLAGS MATCHES "sanitize")
   set(seconds_per_test 1200)
 endif()
 
 # More than some seconds: left out by `make quick`.
-set(slow_tests unit.collision.test_separation_bound unit.collision.test_shape_motion unit.stepping.test_first_impact_random)
+set(slow_tests unit.collision.continuous.test_separation_bound unit.collision.motion.test_shape_motion unit.stepping.impacts.test_first_impact_random)
 
 # coulomb_add_test(<file> <libraries>...)
 function(coulomb_add_test file)
@@ -24,7 +24,7 @@ function(coulomb_add_test file)
   endif()
 endfunction()
 
-file(GLOB unit_tests CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/tests/unit/*/test_*.cpp")
+file(GLOB_RECURSE unit_tests CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/tests/unit/test_*.cpp")
 foreach(file IN LISTS unit_tests)
   coulomb_add_test("${file}")
 endforeach()

@@ -6,7 +6,7 @@ In comments, docstrings and pages these have to exist:
     [Werling2021, appendix E]        the key: a heading of docs/references.md
     docs/conventions.md "Ties"       the page, and a heading of it that begins so
     [text](page.md#anchor)           the file and, in pages, the heading
-    `stepping/semi_implicit.cpp`     in pages: the file
+    `stepping/semi_implicit/semi_implicit.cpp`     in pages: the file
 
 And nobody cites what readers do not have: documents known by a word in capitals ("OLDPAPER section 3"), equations, sections or appendices of a paper known
 by its name alone, authors with "et al.".

@@ -1,5 +1,5 @@
 // Rollouts of a batch and their derivatives. Long loops run without the GIL and look for signals every 50 ms.
-#include "coulomb/rollout/batch_rollout.hpp"
+#include "coulomb/rollout/batch/batch_rollout.hpp"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>

@@ -7,7 +7,7 @@
 #include <cstdio>
 
 #include "arrays.hpp"
-#include "coulomb/solvers/lcp_derivatives.hpp"
+#include "coulomb/solvers/lcp/lcp_derivatives.hpp"
 #include "module.hpp"
 
 namespace coulomb::python {

@@ -9,7 +9,7 @@
 
 #include "coulomb/dynamics/dynamics_queries.hpp"
 #include "coulomb/rollout/rollout_outputs.hpp"
-#include "coulomb/stepping/step_outputs.hpp"
+#include "coulomb/stepping/outputs/step_outputs.hpp"
 #include "module.hpp"
 
 namespace coulomb::python {

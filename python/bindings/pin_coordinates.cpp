@@ -1,5 +1,5 @@
 // Model.to_pinocchio and its kin.
-#include "coulomb/model/pin_coordinates.hpp"
+#include "coulomb/model/loaders/pin_coordinates.hpp"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>

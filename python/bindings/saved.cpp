@@ -3,9 +3,9 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "coulomb/archive.hpp"
+#include "coulomb/base/archive.hpp"
 #include "coulomb/model/model_archive.hpp"
-#include "coulomb/model/scene_archive.hpp"
+#include "coulomb/model/scene/scene_archive.hpp"
 #include "coulomb/stepping/memory_archive.hpp"
 #include "module.hpp"
 

@@ -1,5 +1,5 @@
 // Scene: the verbs that build a Model. The Python class coulomb.Scene adds what needs Python packages (add_mjcf, add_pinocchio).
-#include "coulomb/model/scene.hpp"
+#include "coulomb/model/scene/scene.hpp"
 
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
@@ -8,7 +8,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "arrays.hpp"
-#include "coulomb/model/mujoco_arrays.hpp"
+#include "coulomb/model/loaders/mujoco_arrays.hpp"
 #include "module.hpp"
 
 namespace coulomb::python {

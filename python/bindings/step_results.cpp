@@ -10,7 +10,7 @@
 
 #include "arrays.hpp"
 #include "coulomb/solvers/contact_problem.hpp"
-#include "coulomb/stepping/step_outputs.hpp"
+#include "coulomb/stepping/outputs/step_outputs.hpp"
 #include "module.hpp"
 #include "one_call.hpp"
 

@@ -1,6 +1,6 @@
 """Models, scenes, memories, simulators and batches as bytes: what pickle, copy, Model.save and coulomb.load use.
 
-The bytes of models, scenes and memories are archives of the core (src/coulomb/archive.hpp), with a format and a checksum of their own; what is
+The bytes of models, scenes and memories are archives of the core (src/coulomb/base/archive.hpp), with a format and a checksum of their own; what is
 written here around them has FORMAT. Functions of this module are named in pickles: they keep their names.
 """
 

@@ -332,7 +332,7 @@ def test_where_contacts_are(options):
 
 
 def test_flat_sides_that_share_their_springs():
-    """A turned box on another: the reverse product of shares (collision/contact_share.hpp) against forward."""
+    """A turned box on another: the reverse product of shares (collision/penalty/contact_share.hpp) against forward."""
     scene = coulomb.Scene(gravity=(0, 0, -9.81))
     scene.add_ground()
     scene.add_box((0.3, 0.3, 0.1), mass=1.0, position=(0, 0, 0.049), name="low")

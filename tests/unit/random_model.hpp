@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "coulomb/model/configuration.hpp"
-#include "coulomb/model/topology.hpp"
+#include "coulomb/model/scene/topology.hpp"
 
 namespace coulomb::test {
 

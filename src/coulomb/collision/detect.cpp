@@ -6,12 +6,12 @@
 #include <array>
 #include <iterator>
 
-#include "coulomb/collision/convex_convex.hpp"
-#include "coulomb/collision/filter.hpp"
-#include "coulomb/collision/primitives_half_space.hpp"
-#include "coulomb/collision/primitives_round.hpp"
+#include "coulomb/base/small_math.hpp"
+#include "coulomb/collision/broad_phase/filter.hpp"
+#include "coulomb/collision/narrow_phase/convex_convex.hpp"
+#include "coulomb/collision/narrow_phase/primitives_half_space.hpp"
+#include "coulomb/collision/narrow_phase/primitives_round.hpp"
 #include "coulomb/model/configuration.hpp"
-#include "coulomb/small_math.hpp"
 
 namespace coulomb {
 namespace {

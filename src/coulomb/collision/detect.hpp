@@ -5,8 +5,8 @@
 
 #include <vector>
 
+#include "coulomb/collision/broad_phase/filter.hpp"
 #include "coulomb/collision/contact.hpp"
-#include "coulomb/collision/filter.hpp"
 #include "coulomb/collision/shape.hpp"
 #include "coulomb/model/model.hpp"
 

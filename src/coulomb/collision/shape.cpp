@@ -5,8 +5,8 @@
 #include <bit>
 #include <cmath>
 
-#include "coulomb/model/convex_mesh.hpp"
-#include "coulomb/small_math.hpp"
+#include "coulomb/base/small_math.hpp"
+#include "coulomb/model/shapes/convex_mesh.hpp"
 
 namespace coulomb {
 

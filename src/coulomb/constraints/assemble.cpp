@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "coulomb/base/small_math.hpp"
 #include "coulomb/constraints/path_products.hpp"
-#include "coulomb/dense_kernels.hpp"
-#include "coulomb/small_math.hpp"
+#include "coulomb/linalg/dense_kernels.hpp"
 
 namespace coulomb {
 namespace {

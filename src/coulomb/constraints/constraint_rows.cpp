@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "coulomb/small_math.hpp"
+#include "coulomb/base/small_math.hpp"
 
 namespace coulomb {
 

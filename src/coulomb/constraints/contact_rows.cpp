@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "coulomb/base/small_math.hpp"
 #include "coulomb/constraints/constraint_rows.hpp"
-#include "coulomb/small_math.hpp"
 
 namespace coulomb {
 namespace {

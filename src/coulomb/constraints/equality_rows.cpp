@@ -2,8 +2,8 @@
 // Baumgarte bias on the position error; the rotation error of a weld is the axial vector of R_a R_b^T, sin(angle) about its axis.
 #include <array>
 
+#include "coulomb/base/small_math.hpp"
 #include "coulomb/constraints/constraint_rows.hpp"
-#include "coulomb/small_math.hpp"
 
 namespace coulomb {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "coulomb/dense_kernels.hpp"
+#include "coulomb/linalg/dense_kernels.hpp"
 
 namespace coulomb {
 namespace {

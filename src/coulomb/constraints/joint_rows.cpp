@@ -2,8 +2,8 @@
 // c = the joint's velocity). A limit that is still open is speculative: its bias phi/h lets the joint close the gap and no more.
 #include <cmath>
 
+#include "coulomb/base/small_math.hpp"
 #include "coulomb/constraints/constraint_rows.hpp"
-#include "coulomb/small_math.hpp"
 
 namespace coulomb {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <bit>
 
-#include "coulomb/lanes.hpp"
+#include "coulomb/base/lanes.hpp"
 
 namespace coulomb {
 namespace {

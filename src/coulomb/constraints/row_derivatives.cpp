@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "coulomb/small_math.hpp"
+#include "coulomb/base/small_math.hpp"
 
 // A contact's row r at the point p, A minus B:  c = r . (v_A(p) - v_B(p)) + beta.
 //   kinematics at a point and direction fixed in the world:  J_k . (V x* e) + psi_dot_k . e,  e = (r, p x r)

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "coulomb/collision/smoothed_motion.hpp"
+#include "coulomb/collision/motion/smoothed_motion.hpp"
 #include "coulomb/constraints/islands.hpp"
 
 namespace coulomb {

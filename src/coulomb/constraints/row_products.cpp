@@ -1,9 +1,9 @@
 // The row derivatives applied: dense columns for the full Jacobian, one tree sweep for a vjp (docs/theory.md (L8)).
 #include <algorithm>
 
+#include "coulomb/base/small_math.hpp"
 #include "coulomb/constraints/path_products.hpp"
 #include "coulomb/constraints/row_derivatives.hpp"
-#include "coulomb/small_math.hpp"
 
 namespace coulomb {
 namespace {

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "coulomb/base/small_math.hpp"
 #include "coulomb/dynamics/spatial.hpp"
 #include "coulomb/model/configuration.hpp"
-#include "coulomb/small_math.hpp"
 
 namespace coulomb {
 namespace {

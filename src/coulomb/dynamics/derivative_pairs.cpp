@@ -9,9 +9,9 @@
 // The outputs hold a row per differentiated dof r. Its entries at the dofs that r moves are lower ones, those at its ancestors
 // upper ones, with r's own vectors the same throughout and the other factor in structure-of-arrays form over all dofs: eight
 // entries at once, written where they belong. The lanes of unrelated dofs are masked to zero.
+#include "coulomb/base/lanes.hpp"
 #include "coulomb/dynamics/dynamics.hpp"
 #include "coulomb/dynamics/spatial.hpp"
-#include "coulomb/lanes.hpp"
 
 namespace coulomb {
 namespace {

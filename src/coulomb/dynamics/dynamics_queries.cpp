@@ -2,9 +2,9 @@
 
 #include <stdexcept>
 
+#include "coulomb/base/small_math.hpp"
 #include "coulomb/dynamics/outputs.hpp"
 #include "coulomb/model/configuration.hpp"
-#include "coulomb/small_math.hpp"
 
 namespace coulomb {
 namespace {

@@ -1,8 +1,8 @@
 // docs/theory.md (D16): M + diag = L^T D L with the tree's sparsity (no fill-in: row d of L lives on d's root path), and U = L^-1, which
 // has the same pattern: u_rows is U D^(-1/2) packed, u_hat[k][i] = U[i][k] D_k^(-1/2), so (M + diag)^-1 = u_hat^T u_hat. An ancestor's
 // row is a prefix of its descendant's, so every inner loop runs over contiguous memory.
+#include "coulomb/base/lanes.hpp"
 #include "coulomb/dynamics/dynamics.hpp"
-#include "coulomb/lanes.hpp"
 
 #include <cmath>
 #include <limits>

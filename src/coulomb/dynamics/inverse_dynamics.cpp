@@ -1,7 +1,7 @@
 // Inverse dynamics (Newton-Euler, docs/theory.md (D7)): F_b = I A + V x* (I V) per body, summed over subtrees; tau_k = J_k . F +
 // armature_k a_k.
+#include "coulomb/base/simd.hpp"
 #include "coulomb/dynamics/acceleration.hpp"
-#include "coulomb/simd.hpp"
 
 namespace coulomb {
 namespace {

@@ -4,9 +4,9 @@
 //   down the tree: eta_k = sum over i < k (strict ancestors) of y_i J_i
 //   out_q = psi_ddot . alpha + psi_dot_w . beta + J_w . gamma + eta . u     (less the ball correction, derivative_pairs.cpp)
 //   out_v = chi . alpha + J_w . beta + eta . w
+#include "coulomb/base/simd.hpp"
 #include "coulomb/dynamics/dynamics.hpp"
 #include "coulomb/dynamics/spatial.hpp"
-#include "coulomb/simd.hpp"
 
 namespace coulomb {
 namespace {

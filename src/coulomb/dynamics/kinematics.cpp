@@ -4,9 +4,9 @@
 //   inertia row of a body: m, m c, S = R S_com R^T + m c c^T with S_com = tr(I)/2 1 - I and c relative to o
 //
 // The reference point o is where the tree's root body is at this q, so that nothing loses digits far from the origin.
+#include "coulomb/base/simd.hpp"
 #include "coulomb/dynamics/dynamics.hpp"
 #include "coulomb/dynamics/spatial.hpp"
-#include "coulomb/simd.hpp"
 
 namespace coulomb {
 namespace {

@@ -1,9 +1,9 @@
 // Composite rigid bodies: M_dk = J_k . a_d for k <= d, a_d = I_c J_d with I_c the inertia of the subtree that dof d moves, plus
 // the armature on the diagonal. Rows are packed along root paths, so the columns J_k of a row are a stack in
 // structure-of-arrays form and a row is computed in blocks of 8 without gathers.
+#include "coulomb/base/lanes.hpp"
 #include "coulomb/dynamics/dynamics.hpp"
 #include "coulomb/dynamics/spatial.hpp"
-#include "coulomb/lanes.hpp"
 
 namespace coulomb {
 namespace {

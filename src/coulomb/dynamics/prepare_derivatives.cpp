@@ -5,8 +5,8 @@
 //   P = v (mc)^T + [w] S,  K = 2 (tr P 1 - P),  p linear momentum,  F = I A + V x* (I V) - phi     (additive per link)
 //   Coriolis operator D(v, w) = (-2 p x w, K w),   force operator C(v, w) = (f_s x w, E w)
 //   a = I J,  b = 2 p x J_v + K^T J_w,  c = -(J_v x f_s + E^T J_w),  u = J x* F + I psi_ddot + D psi_dot - C J,  w = I chi + D J
+#include "coulomb/base/simd.hpp"
 #include "coulomb/dynamics/acceleration.hpp"
-#include "coulomb/simd.hpp"
 
 namespace coulomb {
 namespace {

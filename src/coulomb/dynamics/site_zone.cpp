@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "coulomb/small_math.hpp"
+#include "coulomb/base/small_math.hpp"
 
 namespace coulomb {
 namespace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "coulomb/base/simd.hpp"
+#include "coulomb/base/small_math.hpp"
 #include "coulomb/dynamics/rigid_spin.hpp"
-#include "coulomb/simd.hpp"
-#include "coulomb/small_math.hpp"
 
 namespace coulomb {
 namespace {

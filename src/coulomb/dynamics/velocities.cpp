@@ -7,9 +7,9 @@
 //
 // The three rotations of a ball or free joint share one V0, since their tangent is a rotation of everything behind them. The
 // translations of a free joint are along world axes: psi_dot = chi = 0.
+#include "coulomb/base/simd.hpp"
 #include "coulomb/dynamics/dynamics.hpp"
 #include "coulomb/dynamics/spatial.hpp"
-#include "coulomb/simd.hpp"
 
 namespace coulomb {
 namespace {

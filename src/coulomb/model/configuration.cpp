@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "coulomb/small_math.hpp"
+#include "coulomb/base/small_math.hpp"
 
 namespace coulomb {
 namespace {

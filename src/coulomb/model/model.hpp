@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "coulomb/model/materials.hpp"
+#include "coulomb/model/scene/materials.hpp"
 #include "coulomb/model/sensors.hpp"
 
 namespace coulomb {

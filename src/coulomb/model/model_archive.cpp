@@ -1,7 +1,7 @@
 // Every member of a Model, in the order of its declaration; of the structs in it: archived_structs.hpp.
 #include "coulomb/model/model_archive.hpp"
 
-#include "coulomb/archive.hpp"
+#include "coulomb/base/archive.hpp"
 #include "coulomb/model/archived_structs.hpp"
 
 namespace coulomb {

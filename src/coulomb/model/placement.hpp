@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "coulomb/small_math.hpp"
+#include "coulomb/base/small_math.hpp"
 
 namespace coulomb {
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "coulomb/collision/shape_motion.hpp"
+#include "coulomb/collision/motion/shape_motion.hpp"
 #include "coulomb/dynamics/outputs.hpp"
 
 namespace coulomb {

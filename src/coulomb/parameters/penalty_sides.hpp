@@ -8,12 +8,12 @@
 //   r = d/dtheta [ h tau - h ID(q, v, a) + h J^T f ]   at fixed q, v, a.
 #pragma once
 
-#include "coulomb/constraints/penalty_contact.hpp"
+#include "coulomb/constraints/penalty/penalty_contact.hpp"
 #include "coulomb/parameters/parameter_kind.hpp"
 
 namespace coulomb {
 
-/// A contact whose share of the force changes by itself (collision/contact_share.hpp), the bodies at rest.
+/// A contact whose share of the force changes by itself (collision/penalty/contact_share.hpp), the bodies at rest.
 void add_share_change(const ParameterContext& context, const BodyRows& b, double change, RightHandSide& out);
 
 /// out[0 .. count): what one kind wrote for its scalars. Call it after every right_hand_sides of such a context.

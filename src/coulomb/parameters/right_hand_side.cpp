@@ -1,6 +1,6 @@
 #include "coulomb/parameters/right_hand_side.hpp"
 
-#include "coulomb/small_math.hpp"
+#include "coulomb/base/small_math.hpp"
 
 namespace coulomb {
 

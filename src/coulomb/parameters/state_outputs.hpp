@@ -1,5 +1,5 @@
 // Outputs at a state (q, v): readings, and their derivatives by q and v (tangent spaces) and by parameters. Forces of a step are no
-// functions of a state: their readings and rows are zero here (stepping/step_outputs.hpp has them).
+// functions of a state: their readings and rows are zero here (stepping/outputs/step_outputs.hpp has them).
 #pragma once
 
 #include "coulomb/parameters/parameters.hpp"

@@ -2,7 +2,7 @@
 // that looks two states back.
 #include <algorithm>
 
-#include "coulomb/rollout/replay.hpp"
+#include "coulomb/rollout/replay/replay.hpp"
 #include "coulomb/rollout/rollout_derivatives.hpp"
 
 namespace coulomb {

@@ -7,7 +7,7 @@
 
 #include "coulomb/model/configuration.hpp"
 #include "coulomb/rollout/checks.hpp"
-#include "coulomb/rollout/replay.hpp"
+#include "coulomb/rollout/replay/replay.hpp"
 #include "coulomb/rollout/rows.hpp"
 
 namespace coulomb {

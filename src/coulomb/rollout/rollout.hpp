@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
-#include "coulomb/rollout/checkpoints.hpp"
-#include "coulomb/rollout/kept_steps.hpp"
+#include "coulomb/rollout/replay/checkpoints.hpp"
+#include "coulomb/rollout/replay/kept_steps.hpp"
 #include "coulomb/stepping/simulator.hpp"
 
 namespace coulomb {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "coulomb/rollout/checks.hpp"
-#include "coulomb/rollout/replay.hpp"
+#include "coulomb/rollout/replay/replay.hpp"
 #include "coulomb/rollout/rows.hpp"
 
 namespace coulomb {

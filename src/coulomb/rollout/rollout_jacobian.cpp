@@ -5,9 +5,9 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "coulomb/dense_kernels.hpp"
+#include "coulomb/linalg/dense_kernels.hpp"
 #include "coulomb/rollout/checks.hpp"
-#include "coulomb/rollout/replay.hpp"
+#include "coulomb/rollout/replay/replay.hpp"
 #include "coulomb/rollout/rollout_derivatives.hpp"
 
 namespace coulomb {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "coulomb/rollout/replay.hpp"
+#include "coulomb/rollout/replay/replay.hpp"
 #include "coulomb/rollout/rows.hpp"
-#include "coulomb/stepping/force_outputs.hpp"
-#include "coulomb/stepping/step_outputs.hpp"
+#include "coulomb/stepping/outputs/force_outputs.hpp"
+#include "coulomb/stepping/outputs/step_outputs.hpp"
 #include "coulomb/stepping/steppers.hpp"
 
 namespace coulomb {

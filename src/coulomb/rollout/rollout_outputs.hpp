@@ -4,7 +4,7 @@
 //   dX_t += (dy_t/dx_t)^T w_t,   dtheta += sum_t (dy_t/dtheta)^T w_t
 //
 // Row t of a force is that of the step that ends in state t; row 0 is zero. Forces are read and gone back through when their steps are run
-// again (stepping/force_outputs.hpp).
+// again (stepping/outputs/force_outputs.hpp).
 #pragma once
 
 #include "coulomb/parameters/state_outputs.hpp"

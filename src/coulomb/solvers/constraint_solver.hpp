@@ -10,10 +10,10 @@
 // iterate). Bad numbers in the problem, and impulses or velocities that a double cannot hold, give `failed` with zero impulses, never NaN.
 #pragma once
 
-#include "coulomb/solvers/block_dantzig.hpp"
-#include "coulomb/solvers/first_order.hpp"
-#include "coulomb/solvers/interior_point.hpp"
-#include "coulomb/solvers/newton.hpp"
+#include "coulomb/solvers/interior_point/interior_point.hpp"
+#include "coulomb/solvers/newton/newton.hpp"
+#include "coulomb/solvers/single_methods/block_dantzig.hpp"
+#include "coulomb/solvers/single_methods/first_order.hpp"
 
 namespace coulomb {
 

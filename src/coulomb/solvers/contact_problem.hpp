@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "coulomb/solvers/constraint_solver.hpp"
-#include "coulomb/solvers/linearization.hpp"
+#include "coulomb/solvers/linearization/linearization.hpp"
 
 namespace coulomb {
 

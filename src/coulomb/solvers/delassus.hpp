@@ -1,7 +1,7 @@
 // The contact-space matrix G = Y Y^T of a problem in its factored form.
 #pragma once
 
-#include "coulomb/dense_kernels.hpp"
+#include "coulomb/linalg/dense_kernels.hpp"
 #include "coulomb/solvers/constraint_problem.hpp"
 
 namespace coulomb {

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <limits>
 
-#include "coulomb/simd.hpp"
+#include "coulomb/base/simd.hpp"
+#include "coulomb/linalg/dense.hpp"
 #include "coulomb/solvers/delassus.hpp"
-#include "coulomb/solvers/dense.hpp"
 #include "coulomb/solvers/friction_pyramid.hpp"
 
 namespace coulomb {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "coulomb/lanes.hpp"
-#include "coulomb/solvers/dense.hpp"
+#include "coulomb/base/lanes.hpp"
+#include "coulomb/linalg/dense.hpp"
 
 namespace coulomb {
 namespace {

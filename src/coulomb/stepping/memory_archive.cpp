@@ -1,6 +1,6 @@
 #include "coulomb/stepping/memory_archive.hpp"
 
-#include "coulomb/archive.hpp"
+#include "coulomb/base/archive.hpp"
 
 namespace coulomb {
 

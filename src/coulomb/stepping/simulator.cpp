@@ -5,8 +5,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "coulomb/base/small_math.hpp"
 #include "coulomb/model/configuration.hpp"
-#include "coulomb/small_math.hpp"
 #include "coulomb/stepping/contradictions.hpp"
 #include "coulomb/stepping/neutral_overlaps.hpp"
 #include "coulomb/stepping/simulator_options.hpp"

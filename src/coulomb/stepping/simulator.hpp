@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "coulomb/model/model.hpp"
-#include "coulomb/stepping/impact_report.hpp"
+#include "coulomb/stepping/impacts/impact_report.hpp"
 #include "coulomb/stepping/steppers.hpp"
 
 namespace coulomb {

@@ -5,9 +5,9 @@
 
 #include "coulomb/collision/detect.hpp"
 #include "coulomb/constraints/constraint_rows.hpp"
-#include "coulomb/constraints/penalty_contact.hpp"
+#include "coulomb/constraints/penalty/penalty_contact.hpp"
 #include "coulomb/solvers/constraint_solver.hpp"
-#include "coulomb/stepping/gradient_options.hpp"
+#include "coulomb/stepping/gradients/gradient_options.hpp"
 
 namespace coulomb {
 

@@ -1,12 +1,12 @@
 #include "coulomb/stepping/steppers.hpp"
 
-#include "coulomb/stepping/impact_bounce.hpp"
-#include "coulomb/stepping/impact_gradient.hpp"
-#include "coulomb/stepping/impact_step.hpp"
-#include "coulomb/stepping/implicit_linearization.hpp"
-#include "coulomb/stepping/implicit_step.hpp"
-#include "coulomb/stepping/semi_implicit.hpp"
-#include "coulomb/stepping/step_linearization.hpp"
+#include "coulomb/stepping/gradients/impact_bounce.hpp"
+#include "coulomb/stepping/impacts/impact_gradient.hpp"
+#include "coulomb/stepping/impacts/impact_step.hpp"
+#include "coulomb/stepping/implicit/implicit_linearization.hpp"
+#include "coulomb/stepping/implicit/implicit_step.hpp"
+#include "coulomb/stepping/semi_implicit/semi_implicit.hpp"
+#include "coulomb/stepping/semi_implicit/step_linearization.hpp"
 
 namespace coulomb {
 

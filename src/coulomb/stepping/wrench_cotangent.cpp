@@ -1,7 +1,7 @@
 #include "coulomb/stepping/wrench_cotangent.hpp"
 
+#include "coulomb/base/small_math.hpp"
 #include "coulomb/constraints/constraint_rows.hpp"
-#include "coulomb/small_math.hpp"
 
 namespace coulomb {
 

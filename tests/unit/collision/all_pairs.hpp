@@ -7,7 +7,7 @@
 #include <cstring>
 #include <vector>
 
-#include "scene.hpp"
+#include "collision/scene.hpp"
 
 namespace coulomb::test {
 

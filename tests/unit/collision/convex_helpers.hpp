@@ -6,8 +6,8 @@
 #include <random>
 #include <vector>
 
+#include "coulomb/base/small_math.hpp"
 #include "coulomb/collision/shape.hpp"
-#include "coulomb/small_math.hpp"
 
 namespace coulomb::test {
 

@@ -6,9 +6,9 @@
 #include <random>
 #include <vector>
 
+#include "coulomb/base/small_math.hpp"
 #include "coulomb/collision/detect.hpp"
-#include "coulomb/model/convex_mesh.hpp"
-#include "coulomb/small_math.hpp"
+#include "coulomb/model/shapes/convex_mesh.hpp"
 
 namespace coulomb::test {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
-#include "../check.hpp"
-#include "scene.hpp"
+#include "check.hpp"
+#include "collision/scene.hpp"
 
 using namespace coulomb;
 using namespace coulomb::test;

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "coulomb/constraints/penalty_contact.hpp"
+#include "coulomb/base/small_math.hpp"
+#include "coulomb/constraints/penalty/penalty_contact.hpp"
 #include "coulomb/model/configuration.hpp"
-#include "coulomb/model/scene.hpp"
-#include "coulomb/small_math.hpp"
+#include "coulomb/model/scene/scene.hpp"
 #include "random_model.hpp"
 
 namespace coulomb::test {

@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "../check.hpp"
-#include "../random_model.hpp"
-#include "coulomb/dense_kernels.hpp"
-#include "coulomb/model/scene.hpp"
+#include "check.hpp"
+#include "coulomb/linalg/dense_kernels.hpp"
+#include "coulomb/model/scene/scene.hpp"
 #include "coulomb/solvers/delassus.hpp"
 #include "coulomb/stepping/simulator.hpp"
+#include "random_model.hpp"
 
 namespace {
 

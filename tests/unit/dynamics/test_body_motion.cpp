@@ -2,11 +2,11 @@
 // relative to the world and to every ancestor; bounds that single terms make up are met.
 #include <algorithm>
 
-#include "../check.hpp"
-#include "../random_model.hpp"
+#include "check.hpp"
+#include "coulomb/base/small_math.hpp"
 #include "coulomb/dynamics/body_motion.hpp"
 #include "coulomb/dynamics/dynamics.hpp"
-#include "coulomb/small_math.hpp"
+#include "random_model.hpp"
 
 namespace coulomb::test {
 namespace {

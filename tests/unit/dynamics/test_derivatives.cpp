@@ -1,8 +1,8 @@
 // Inverse-dynamics derivatives on random trees: columns against central differences on the manifold, and the vjp against the
 // assembled matrices. Forces are constant in world axes and act at material points.
-#include "../check.hpp"
-#include "../random_model.hpp"
+#include "check.hpp"
 #include "coulomb/dynamics/dynamics.hpp"
+#include "random_model.hpp"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
 // Kinematics, velocities, mass matrix, factor and bias on random trees, each against something that does not share its formula:
 // finite differences of poses, columns of inverse dynamics, power balance, the energy of the moving bodies.
-#include "../check.hpp"
-#include "../random_model.hpp"
+#include "check.hpp"
 #include "coulomb/dynamics/dynamics.hpp"
+#include "random_model.hpp"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 // q (+) w: inverse, Jacobians by central differences (small angles included), refusals.
-#include "../check.hpp"
-#include "../random_model.hpp"
+#include "check.hpp"
+#include "random_model.hpp"
 
 #include <limits>
 #include <stdexcept>

@@ -4,9 +4,9 @@
 #include <stdexcept>
 #include <string>
 
-#include "../check.hpp"
-#include "coulomb/archive.hpp"
-#include "coulomb/model/scene.hpp"
+#include "check.hpp"
+#include "coulomb/base/archive.hpp"
+#include "coulomb/model/scene/scene.hpp"
 #include "coulomb/stepping/memory_archive.hpp"
 #include "coulomb/stepping/simulator.hpp"
 

@@ -2,8 +2,8 @@
 // Q - ID, and forward against reverse.
 #include <cstring>
 
-#include "../check.hpp"
-#include "../constraints/penalty_scene.hpp"
+#include "check.hpp"
+#include "constraints/penalty_scene.hpp"
 #include "coulomb/parameters/parameters.hpp"
 #include "coulomb/parameters/penalty_sides.hpp"
 

@@ -5,8 +5,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "../check.hpp"
-#include "coulomb/model/scene.hpp"
+#include "check.hpp"
+#include "coulomb/model/scene/scene.hpp"
 #include "coulomb/parameters/parameter_kind.hpp"
 
 using namespace coulomb;

@@ -1,10 +1,10 @@
 // The solver on problems known to be hard: every law checked independently of the solver's own residual, methods against each other.
 #include <cstdlib>
 
-#include "../check.hpp"
-#include "../count_allocations.hpp"
+#include "check.hpp"
 #include "coulomb/solvers/constraint_solver.hpp"
-#include "problems.hpp"
+#include "count_allocations.hpp"
+#include "solvers/problems.hpp"
 
 using namespace coulomb;
 using namespace coulomb::test;

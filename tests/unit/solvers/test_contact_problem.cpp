@@ -2,9 +2,9 @@
 #include <stdexcept>
 #include <string>
 
-#include "../check.hpp"
+#include "check.hpp"
 #include "coulomb/solvers/contact_problem.hpp"
-#include "problems.hpp"
+#include "solvers/problems.hpp"
 
 using namespace coulomb;
 using namespace coulomb::test;

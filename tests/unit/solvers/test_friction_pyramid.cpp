@@ -1,9 +1,9 @@
 // LCP contact: the law checked from its definition, every algorithm, derivatives against differences, memory of classes.
-#include "../check.hpp"
+#include "check.hpp"
 #include "coulomb/solvers/constraint_solver.hpp"
 #include "coulomb/solvers/friction_pyramid.hpp"
-#include "coulomb/solvers/linearization.hpp"
-#include "problems.hpp"
+#include "coulomb/solvers/linearization/linearization.hpp"
+#include "solvers/problems.hpp"
 
 using namespace coulomb;
 using namespace coulomb::test;

@@ -1,13 +1,13 @@
 // What the regularised definition promises (scaled_problem.hpp, "levels"): a choice among redundant impulses that no start decides and that
 // is the least in W's norm; a second level that is much sharper than the first; next to nothing where impulses are unique; and its
 // derivative, against differences of the solve and of whole steps.
-#include "../check.hpp"
-#include "coulomb/model/scene.hpp"
+#include "check.hpp"
+#include "coulomb/linalg/dense.hpp"
+#include "coulomb/model/scene/scene.hpp"
 #include "coulomb/solvers/constraint_solver.hpp"
-#include "coulomb/solvers/dense.hpp"
-#include "coulomb/solvers/linearization.hpp"
+#include "coulomb/solvers/linearization/linearization.hpp"
 #include "coulomb/stepping/simulator.hpp"
-#include "problems.hpp"
+#include "solvers/problems.hpp"
 
 using namespace coulomb;
 using namespace coulomb::test;

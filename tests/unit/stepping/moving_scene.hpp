@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "../collision/all_pairs.hpp"
-#include "coulomb/collision/signed_distance.hpp"
+#include "collision/all_pairs.hpp"
+#include "coulomb/collision/continuous/signed_distance.hpp"
 #include "coulomb/dynamics/dynamics.hpp"
 #include "coulomb/model/configuration.hpp"
-#include "coulomb/model/topology.hpp"
-#include "coulomb/stepping/first_impact.hpp"
+#include "coulomb/model/scene/topology.hpp"
+#include "coulomb/stepping/impacts/first_impact.hpp"
 
 namespace coulomb::test {
 

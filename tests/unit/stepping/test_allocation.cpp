@@ -3,11 +3,11 @@
 #include <string>
 #include <vector>
 
-#include "../check.hpp"
-#include "../count_allocations.hpp"
-#include "coulomb/model/scene.hpp"
-#include "coulomb/stepping/impact_phases.hpp"
+#include "check.hpp"
+#include "coulomb/model/scene/scene.hpp"
+#include "coulomb/stepping/impacts/impact_phases.hpp"
 #include "coulomb/stepping/simulator.hpp"
+#include "count_allocations.hpp"
 
 namespace {
 

@@ -1,0 +1,102 @@
+// Compiled MuJoCo arrays to SceneParts: joint actuators (motor, position, velocity, general without dynamics).
+#include "coulomb/model/loaders/mujoco_fields.hpp"
+
+namespace coulomb {
+namespace {
+
+/// A servo's own damping and armature act on its joint, scaled by the square of the gear.
+void add_actuator_inertia(const MujocoFields& f, int a, const Actuator& actuator, SceneParts& parts) {
+  const double armature = f.real("actuator_armature", a, 0);
+  const double damping = f.real("actuator_damping", a, 0);
+  const std::string what = "actuator '" + actuator.name + "'";
+
+  // Version 4 of MuJoCo has polynomials as well.
+  if (f.real("actuator_dampingpoly", 2 * a, 0) != 0 || f.real("actuator_dampingpoly", 2 * a + 1, 0) != 0)
+    refuse(what, "polynomial damping is not supported");
+  if (armature == 0 && damping == 0) return;
+  JointPart& joint = parts.joints[actuator.joint];
+  if (joint.type == JointType::free || joint.type == JointType::ball)
+    refuse(what, "armature and damping of an actuator are supported on hinge and slide joints only");
+
+  // Both are felt at the joint through the gear.
+  const double square = actuator.gear[0] * actuator.gear[0];
+  joint.armature[0] += armature * square;
+  if (!(f.count("opt_disableflags") & mj::disable_damper)) joint.damping[0] += damping * square;
+}
+
+/// Whatever has a state of its own, or acts on something else than one joint, is refused.
+void refuse_unless_static_joint_actuator(const MujocoFields& f, int a, const std::string& what) {
+  // Where it acts.
+  const int transmission = f.integer("actuator_trntype", a);
+  if (transmission > 1) {
+    const char* kinds[] = {"joint", "jointinparent", "slidercrank", "tendon", "site", "body"};  // mjtTrn
+    const std::string kind = transmission < 6 ? kinds[transmission] : "of type " + std::to_string(transmission);
+    refuse(what, "transmission by " + kind +
+                     " is not supported, actuators drive joints: only joint and jointinparent (trntype " +
+                     std::to_string(transmission) + ")");
+  }
+
+  // How its force comes about.
+  if (f.integer("actuator_dyntype", a) != 0)
+    refuse(what, "actuator dynamics (activation, filters, muscles, PID) are not supported (dyntype " +
+                     std::to_string(f.integer("actuator_dyntype", a)) + ")");
+  if (f.integer("actuator_gaintype", a) > 1) refuse(what, "gain type must be fixed or affine");
+  if (f.integer("actuator_biastype", a) > 1) refuse(what, "bias type must be none or affine");
+
+  // What version 4 adds.
+  if (f.integer("actuator_ctrlnum", a, 1) != 1 || f.integer("actuator_outnum", a, 1) != 1)
+    refuse(what, "actuators with other than one control and one force are not supported");
+  if (f.real("actuator_delay", a, 0) != 0) refuse(what, "delay is not supported");
+  if (f.integer("actuator_plugin", a, -1) >= 0) refuse(what, "plugins are not supported");
+}
+
+/// Options may disable all actuators, or groups of them.
+bool group_disabled(const MujocoFields& f, int a) {
+  const int group = f.integer("actuator_group", a, 0);
+  return (f.count("opt_disableflags") & mj::disable_actuation) ||
+         (group >= 0 && group < 31 && (f.count("opt_disableactuator") >> group & 1));
+}
+
+}  // namespace
+
+void translate_actuators(const MujocoFields& f, SceneParts& parts) {
+  // Versions before 4 have one control and one force an actuator.
+  const int n = f.integer("nactuator", 0, f.count("nu"));
+  for (int a = 0; a < n; ++a) {
+    Actuator out;
+    out.name = f.name("actuator", a);
+    refuse_unless_static_joint_actuator(f, a, "actuator '" + out.name + "'");
+    const int control = f.integer("actuator_ctrladr", a, a);
+    const int output = f.integer("actuator_outadr", a, a);
+    out.joint = f.integer("actuator_trnid", 2 * a);
+    out.in_parent_frame = f.integer("actuator_trntype", a) == 1;
+    out.gear = f.row<6>("actuator_gear", output);
+
+    // Force = gain(length, speed) u + bias(length, speed), both affine.
+    const auto gain = f.row<10>("actuator_gainprm", a);
+    const auto bias = f.row<10>("actuator_biasprm", a);
+    const bool affine_gain = f.integer("actuator_gaintype", a) == 1;
+    const bool affine_bias = f.integer("actuator_biastype", a) == 1;
+    for (int i = 0; i < 3; ++i) {
+      out.gain[i] = i == 0 || affine_gain ? gain[i] : 0;
+      out.bias[i] = affine_bias ? bias[i] : 0;
+    }
+
+    // A disabled actuator keeps its control but gives no force.
+    if (group_disabled(f, a)) {
+      out.gain = out.bias = {0, 0, 0};
+      parts.ignored.push_back("actuator '" + out.name + "' is disabled by the options: it gives no force");
+    }
+
+    // Clamps.
+    out.control_limited =
+        f.integer("actuator_ctrllimited", control, 0) && !(f.count("opt_disableflags") & mj::disable_clamp_control);
+    out.control_range = f.row<2>("actuator_ctrlrange", control);
+    out.force_limited = f.integer("actuator_forcelimited", a, 0) != 0;
+    out.force_range = f.row<2>("actuator_forcerange", a);
+    add_actuator_inertia(f, a, out, parts);
+    parts.actuators.push_back(out);
+  }
+}
+
+}  // namespace coulomb

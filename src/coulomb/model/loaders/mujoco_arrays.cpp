@@ -1,0 +1,193 @@
+// Compiled MuJoCo arrays to SceneParts: bodies, joints, equalities, keyframes and options. Geometries and actuators have files of
+// their own; report_unsupported says what is left out.
+#include "coulomb/model/loaders/mujoco_arrays.hpp"
+
+#include "coulomb/model/checks.hpp"
+#include "coulomb/model/loaders/mujoco_fields.hpp"
+
+namespace coulomb {
+namespace {
+
+/// R diag(d) R^T as Ixx Ixy Iyy Ixz Iyz Izz.
+std::array<double, 6> rotated_inertia(const Quat& q, const Vec3& d) {
+  double R[9];
+  quaternion_to_matrix(q.data(), R);
+  auto entry = [&](int i, int j) {
+    double sum = 0;
+    for (int k = 0; k < 3; ++k)
+      sum += R[3 * i + k] * d[k] * R[3 * j + k];
+    return sum;
+  };
+  return {entry(0, 0), entry(0, 1), entry(1, 1), entry(0, 2), entry(1, 2), entry(2, 2)};
+}
+
+/// Joint j with its coordinates; what would move otherwise than in MuJoCo is refused.
+void translate_joint(const MujocoFields& f, int j, SceneParts& parts) {
+  constexpr JointType types[] = {JointType::free, JointType::ball, JointType::slide, JointType::hinge};
+  const std::string name = f.name("joint", j);
+  const int type = f.integer("jnt_type", j);
+  const int flags = f.count("opt_disableflags");
+
+  // What is not here.
+  if (type < 0 || type > 3) {
+    refuse("joint '" + name + "'", "unknown type " + std::to_string(type));
+  }
+  if (f.real("jnt_stiffnesspoly", 2 * j, 0) != 0 || f.real("jnt_stiffnesspoly", 2 * j + 1, 0) != 0)
+    refuse("joint '" + name + "'", "polynomial stiffness is not supported; only the linear coefficient is");
+  if (f.real("jnt_springyield", j, 0) != 0)
+    refuse("joint '" + name + "'", "springyield (plastic springs) is not supported");
+
+  // Where it is and how far it goes; options may switch limits and springs off.
+  JointPart part;
+  part.name = name;
+  part.type = types[type];
+  part.body = f.integer("jnt_bodyid", j);
+  part.pos = f.row<3>("jnt_pos", j);
+  part.axis = f.row<3>("jnt_axis", j);
+  const auto range = f.row<2>("jnt_range", j);
+  part.limited = f.integer("jnt_limited", j, 0) && part.type != JointType::free &&
+                 !(flags & (mj::disable_limit | mj::disable_constraint));
+  part.lower = range[0];
+  part.upper = range[1];
+
+  part.stiffness = flags & mj::disable_spring ? 0.0 : f.real("jnt_stiffness", j, 0);
+  const std::string what = "MJCF: joint '" + name + "'";
+  checks::not_negative(what + " stiffness", part.stiffness);
+
+  if (f.integer("jnt_actfrclimited", j, 0)) {
+    const auto force = f.row<2>("jnt_actfrcrange", j);
+    part.actuator_lower = force[0];
+    part.actuator_upper = force[1];
+  }
+
+  // Its coordinates,
+  const int nq = part.type == JointType::free ? 7 : part.type == JointType::ball ? 4 : 1;
+  const int nv = nq == 7 ? 6 : nq == 4 ? 3 : 1;
+  const int q = f.integer("jnt_qposadr", j);
+  const int v = f.integer("jnt_dofadr", j);
+  for (int i = 0; i < nq; ++i) {
+    part.q_neutral[i] = f.real("qpos0", q + i);
+    part.q_spring[i] = f.real("qpos_spring", q + i);
+  }
+
+  // and its dofs.
+  for (int i = 0; i < nv; ++i) {
+    if (f.real("dof_dampingpoly", 2 * (v + i), 0) != 0 || f.real("dof_dampingpoly", 2 * (v + i) + 1, 0) != 0)
+      refuse("joint '" + name + "'", "polynomial damping is not supported; only the linear coefficient is");
+    part.damping[i] = flags & mj::disable_damper ? 0.0 : f.real("dof_damping", v + i, 0);
+    part.armature[i] = f.real("dof_armature", v + i, 0);
+    part.dry_friction[i] =
+        flags & (mj::disable_friction_loss | mj::disable_constraint) ? 0.0 : f.real("dof_frictionloss", v + i, 0);
+    checks::not_negative(what + " damping", part.damping[i]);
+    checks::not_negative(what + " armature", part.armature[i]);
+    checks::not_negative(what + " frictionloss", part.dry_friction[i]);
+  }
+  parts.joints.push_back(part);
+}
+
+/// Keyframes, and the options that a scene has.
+void translate_keyframes_and_options(const MujocoFields& f, SceneParts& parts) {
+  const int nq = f.count("nq");
+  const int nv = f.count("nv");
+  const int nu = static_cast<int>(parts.actuators.size());
+  for (int k = 0; k < f.count("nkey"); ++k) {
+    KeyframePart key;
+    key.values.name = f.name("key", k);
+    for (int i = 0; i < nq; ++i)
+      key.values.q.push_back(f.real("key_qpos", k * nq + i));
+    for (int i = 0; i < nv; ++i)
+      key.values.v.push_back(f.real("key_qvel", k * nv + i));
+    for (int i = 0; i < nu; ++i)
+      key.values.u.push_back(f.real("key_ctrl", k * nu + i));
+    parts.keyframes.push_back(key);
+  }
+
+  const int flags = f.count("opt_disableflags");
+  parts.gravity = flags & mj::disable_gravity ? Vec3{0, 0, 0} : f.row<3>("opt_gravity", 0);
+  parts.timestep = f.real("opt_timestep", 0);
+  checks::positive("MJCF: option timestep", *parts.timestep);
+  parts.filter_parent_child = !(flags & mj::disable_filter_parent);
+}
+
+}  // namespace
+
+void translate_bodies_and_joints(const MujocoFields& f, SceneParts& parts) {
+  for (int b = 1; b < f.count("nbody"); ++b) {
+    BodyPart part;
+    part.name = f.name("body", b);
+    if (f.real("body_gravcomp", b, 0) != 0)
+      refuse("body '" + part.name + "'", "gravcomp is not supported and would change the motion");
+
+    part.parent = f.integer("body_parentid", b);
+    part.placement = {f.row<3>("body_pos", b), f.row<4>("body_quat", b)};
+    part.mass = f.real("body_mass", b);
+    part.com = f.row<3>("body_ipos", b);
+    part.inertia = rotated_inertia(f.row<4>("body_iquat", b), f.row<3>("body_inertia", b));
+    part.mocap = f.integer("body_mocapid", b, -1) >= 0;
+    parts.bodies.push_back(part);
+  }
+  for (int j = 0; j < f.count("njnt"); ++j)
+    translate_joint(f, j, parts);
+}
+
+void translate_equalities(const MujocoFields& f, SceneParts& parts) {
+  enum { connect = 0, weld = 1, joint = 2 };
+  constexpr int site_object = 6;  // mjOBJ_SITE
+  if (f.count("opt_disableflags") & (mj::disable_equality | mj::disable_constraint)) return;
+  for (int e = 0; e < f.count("neq"); ++e) {
+    const std::string name = f.name("equality", e);
+    const int type = f.integer("eq_type", e);
+    const int a = f.integer("eq_obj1id", e);
+    const int b = f.integer("eq_obj2id", e);
+    const auto data = f.row<12>("eq_data", e);
+    Equality out;
+    out.name = name;
+    out.active = f.integer("eq_active0", e, 1) != 0;
+    if (type == joint) {
+      out.type = EqualityType::joint;
+      out.joint_a = a;
+      out.joint_b = b;
+      std::copy_n(data.begin(), 5, out.poly.begin());
+      out.ref_a = f.real("qpos0", f.integer("jnt_qposadr", a));
+      if (b >= 0) out.ref_b = f.real("qpos0", f.integer("jnt_qposadr", b));
+    } else if (type == connect || type == weld) {
+      out.type = type == weld ? EqualityType::weld : EqualityType::connect;
+      if (f.integer("eq_objtype", e, 1) == site_object) {
+        out.body_a = f.integer("site_bodyid", a);
+        out.body_b = f.integer("site_bodyid", b);
+        out.pos_a = f.row<3>("site_pos", a);
+        out.pos_b = f.row<3>("site_pos", b);
+        out.quat_a = f.row<4>("site_quat", a);
+        out.quat_b = f.row<4>("site_quat", b);
+      } else {
+        // connect: (anchor in 1, anchor in 2); weld: (anchor in 2, pose of 2 in 1)
+        out.body_a = a;
+        out.body_b = b;
+        std::copy_n(data.begin() + (type == weld ? 3 : 0), 3, out.pos_a.begin());
+        std::copy_n(data.begin() + (type == weld ? 0 : 3), 3, out.pos_b.begin());
+        if (type == weld) std::copy_n(data.begin() + 6, 4, out.quat_a.begin());
+      }
+      if (type == weld) out.torque_scale = data[10];
+      if (type == weld && data[10] == 0) out.type = EqualityType::connect;  // its rotation rows are zero
+    } else {
+      refuse("equality '" + name + "'",
+             "only connect, weld and joint equalities are supported (type " + std::to_string(type) + ")");
+    }
+    parts.equalities.push_back(out);
+  }
+}
+
+SceneParts translate_mujoco_arrays(const MujocoArrays& arrays) {
+  const MujocoFields f(arrays);
+  SceneParts parts;
+  translate_bodies_and_joints(f, parts);
+  translate_geometries(f, parts);
+  translate_actuators(f, parts);
+  translate_equalities(f, parts);
+  translate_sensors(f, parts);
+  translate_keyframes_and_options(f, parts);
+  report_unsupported(f, parts);
+  return parts;
+}
+
+}  // namespace coulomb

@@ -1,0 +1,167 @@
+// Compiled MuJoCo arrays to SceneParts: geometries with their collision masks, explicit pairs and excludes.
+#include <set>
+
+#include "coulomb/model/loaders/mujoco_fields.hpp"
+#include "coulomb/model/shapes/convex_mesh.hpp"
+
+namespace coulomb {
+namespace {
+
+/// The vertices MuJoCo collides: those of its convex hull if it made one, else all.
+std::vector<double> hull_vertices(const MujocoFields& f, int mesh) {
+  const auto& all = f.arrays().reals.at("mesh_vert");
+  const int first = f.integer("mesh_vertadr", mesh);
+  const int n = f.integer("mesh_vertnum", mesh);
+  const int graph = f.integer("mesh_graphadr", mesh, -1);
+  auto vertex = [&](int i) { return all.begin() + 3 * (first + i); };
+  if (3 * static_cast<std::size_t>(first + n) > all.size())
+    refuse("mesh '" + f.name("mesh", mesh) + "'", "vertices are missing");
+
+  // Without a graph, all vertices; with one, those it lists: numvert, numface, edge address of each vertex, index
+  // of each vertex, ...
+  std::vector<double> out;
+  if (graph < 0) {
+    out.assign(vertex(0), vertex(n));
+  } else {
+    const int hull = f.integer("mesh_graph", graph);
+    for (int i = 0; i < hull; ++i) {
+      const int v = f.integer("mesh_graph", graph + 2 + hull + i);
+      out.insert(out.end(), vertex(v), vertex(v) + 3);
+    }
+  }
+  return out;
+}
+
+/// The shape here of mjtGeom.
+ShapeType shape_of(int type) {
+  switch (type) {
+    case mj::plane: return ShapeType::half_space;
+    case mj::sphere: return ShapeType::sphere;
+    case mj::capsule: return ShapeType::capsule;
+    case mj::ellipsoid: return ShapeType::ellipsoid;
+    case mj::cylinder: return ShapeType::cylinder;
+    case mj::box: return ShapeType::box;
+    default: return ShapeType::mesh;
+  }
+}
+
+/// Geometries, with ours numbered without those that cannot collide.
+class GeometryTranslator {
+ public:
+  GeometryTranslator(const MujocoFields& f, SceneParts& parts) : f_(f), parts_(parts), index_(f.count("ngeom"), -1) {
+    // Geometries of explicit pairs collide whatever their masks say.
+    for (int p = 0; p < f.count("npair"); ++p)
+      paired_.insert({f.integer("pair_geom1", p), f.integer("pair_geom2", p)});
+    contacts_ = !(f.count("opt_disableflags") & (mj::disable_contact | mj::disable_constraint));
+  }
+  void run() {
+    // Geometries, and how many of them only show.
+    for (int g = 0; g < f_.count("ngeom"); ++g)
+      add(g);
+    if (skipped_ > 0)
+      parts_.ignored.push_back(std::to_string(skipped_) +
+                               " geoms that cannot collide (visual meshes, height fields, SDFs)");
+
+    // Pairs that collide whatever their masks say, bodies that do not.
+    for (int p = 0; contacts_ && p < f_.count("npair"); ++p)
+      add_pair(p);
+    for (int e = 0; e < f_.count("nexclude"); ++e) {
+      const int s = f_.integer("exclude_signature", e);
+      parts_.excludes.push_back({s >> 16, s & 0xFFFF});
+    }
+  }
+
+  /// Its masks or an explicit pair let it touch something.
+ private:
+  bool collides(int g) const {
+    if (!contacts_) return false;
+    if (f_.integer("geom_contype", g) != 0 || f_.integer("geom_conaffinity", g) != 0) return true;
+    for (const auto& pair : paired_)
+      if (pair.first == g || pair.second == g) return true;
+    return false;
+  }
+
+  /// Appends geometry g, or counts it as skipped.
+  void add(int g) {
+    // What is only looked at needs no shape that can collide.
+    const int type = f_.integer("geom_type", g);
+    const std::string what = "geom '" + f_.name("geom", g) + "'";
+    const bool solid = collides(g);
+    if (!solid && (type == mj::height_field || type >= mj::mesh)) {
+      ++skipped_;
+      return;
+    }
+
+    // Shapes and properties that would move otherwise than in MuJoCo are refused.
+    if (type == mj::height_field)
+      refuse(what,
+             "height fields cannot collide; build the terrain from boxes or convex meshes (convex decomposition)");
+    if (type > mj::mesh || type < 0)
+      refuse(
+          what,
+          "signed distance fields and other non-convex shapes cannot collide; use a convex decomposition into meshes");
+    for (int i = 0; solid && i < 6; ++i)
+      if (f_.real("geom_surfacevel", 6 * g + i, 0) != 0) refuse(what, "surfacevel (moving surfaces) is not supported");
+    if (solid && f_.real("geom_adhesion", g, 0) != 0) refuse(what, "adhesion is not supported");
+
+    // Shape and placement; a plane has no size.
+    GeometryPart part;
+    part.name = f_.name("geom", g);
+    part.type = shape_of(type);
+    part.body = f_.integer("geom_bodyid", g);
+    part.placement = {f_.row<3>("geom_pos", g), f_.row<4>("geom_quat", g)};
+    if (type != mj::plane && type != mj::mesh) {
+      part.size = f_.row<3>("geom_size", g);
+    }
+
+    // Material and masks.
+    part.friction = f_.row<3>("geom_friction", g)[0];
+    checks::not_negative(what + " friction", *part.friction);
+    part.contype = contacts_ ? static_cast<unsigned>(f_.integer("geom_contype", g)) : 0u;
+    part.conaffinity = contacts_ ? static_cast<unsigned>(f_.integer("geom_conaffinity", g)) : 0u;
+    part.priority = f_.integer("geom_priority", g, 0);
+    part.condim = f_.integer("geom_condim", g, 3);
+    if (type == mj::mesh) part.mesh = mesh(f_.integer("geom_dataid", g));
+    index_[g] = static_cast<int>(parts_.geometries.size());
+    parts_.geometries.push_back(part);
+  }
+
+  /// Our mesh for one of MuJoCo's, made once.
+  int mesh(int id) {
+    const auto [it, is_new] = meshes_.emplace(id, static_cast<int>(parts_.meshes.size()));
+    if (is_new) {
+      parts_.meshes.push_back(make_convex_hull(hull_vertices(f_, id), f_.name("mesh", id)));
+    }
+    return it->second;
+  }
+
+  /// An explicit pair, with a friction of its own.
+  void add_pair(int p) {
+    const auto friction = f_.row<5>("pair_friction", p);
+    const std::string what = "pair " + std::to_string(p);
+    if (f_.real("pair_adhesion", p, 0) != 0) refuse(what, "adhesion is not supported");
+
+    // Friction here is isotropic.
+    const int dim = f_.integer("pair_dim", p, 3);
+    checks::not_negative(what + " friction", friction[0]);
+    if (dim > 1 && friction[0] != friction[1])
+      refuse(what, "anisotropic friction (" + checks::text(friction[0]) + ", " + checks::text(friction[1]) +
+                       ") is not supported");
+    parts_.pairs.push_back(
+        {index_[f_.integer("pair_geom1", p)], index_[f_.integer("pair_geom2", p)], dim == 1 ? 0.0 : friction[0], {}});
+  }
+
+  const MujocoFields& f_;
+  SceneParts& parts_;
+  std::vector<int> index_;  ///< our geometry of each geom, -1 if skipped
+  std::map<int, int> meshes_;
+  std::set<std::pair<int, int>> paired_;
+  bool contacts_ = true;
+  int skipped_ = 0;
+};
+
+}  // namespace
+
+void translate_geometries(const MujocoFields& f, SceneParts& parts) { GeometryTranslator(f, parts).run(); }
+
+}  // namespace coulomb

@@ -1,0 +1,129 @@
+// What the MJCF loader leaves out: an error where the motion would be another one; a line in `ignored`, and one in `deviations` too where
+// the motion may feel it: contacts and joints here are exact where MuJoCo's are soft, and steps and solvers are the Simulator's.
+#include <cmath>
+
+#include "coulomb/model/loaders/mujoco_fields.hpp"
+
+namespace coulomb {
+namespace {
+
+/// Errors for what acts on bodies and is not here.
+void refuse_what_moves(const MujocoFields& f) {
+  if (f.real("opt_density", 0, 0) != 0 || f.real("opt_viscosity", 0, 0) != 0)
+    refuse("option", "fluid forces are not supported (density " + checks::text(f.real("opt_density", 0, 0)) +
+                         ", viscosity " + checks::text(f.real("opt_viscosity", 0, 0)) + ")");
+
+  if (f.count("nflex") > 0)
+    refuse("flex", "deformable bodies are not supported (" + std::to_string(f.count("nflex")) + ")");
+  if (f.count("nplugin") > 0)
+    refuse("plugin", "plugins are not supported (" + std::to_string(f.count("nplugin")) + ")");
+  if (f.count("opt_enableflags") & mj::enable_override)
+    refuse("option", "flag override (contact parameter override) is not supported");
+
+  // Tendons that exert no force are only listed; any that do are refused.
+  for (int t = 0; t < f.count("ntendon"); ++t) {
+    const char* acting[] = {"tendon_stiffness", "tendon_damping", "tendon_frictionloss", "tendon_armature"};
+    for (const char* field : acting)
+      if (f.real(field, t, 0) != 0)
+        refuse("tendon '" + f.name("tendon", t) + "'",
+               std::string(field + 7) + " " + checks::text(f.real(field, t, 0)) + " is not supported");
+    for (const char* field : {"tendon_stiffnesspoly", "tendon_dampingpoly"})
+      if (f.real(field, 2 * t, 0) != 0 || f.real(field, 2 * t + 1, 0) != 0)
+        refuse("tendon '" + f.name("tendon", t) + "'", std::string(field + 7) + " is not supported");
+    if (f.integer("tendon_limited", t, 0))
+      refuse("tendon '" + f.name("tendon", t) + "'", "length limits are not supported: no tendon exerts a force here");
+  }
+}
+
+/// How many rows of `width` numbers differ from MuJoCo's default.
+int differing_rows(const MujocoFields& f, const std::string& key, const std::vector<double>& standard) {
+  const auto it = f.arrays().reals.find(key);
+  if (it == f.arrays().reals.end()) return 0;
+  int n = 0;
+  for (std::size_t i = 0; i + standard.size() <= it->second.size(); i += standard.size())
+    for (std::size_t k = 0; k < standard.size(); ++k)
+      if (std::abs(it->second[i + k] - standard[k]) > 1e-12) {
+        ++n;
+        break;
+      }
+  return n;
+}
+
+}  // namespace
+
+void report_unsupported(const MujocoFields& f, SceneParts& parts) {
+  refuse_what_moves(f);
+
+  // Two lists: what has no part in the motion, and what may.
+  auto list = [&](const std::string& line) { parts.ignored.push_back(line); };
+  auto deviate = [&](const std::string& line) { parts.deviate(line); };
+  const auto count = [&](const char* key, const char* what) {
+    if (f.count(key) > 0) list(std::to_string(f.count(key)) + " " + what);
+  };
+
+  // What is only looked at, and what does not move.
+  count("ntendon", "tendons that exert no force");
+  count("ncam", "cameras");
+  count("nlight", "lights");
+  count("nskin", "skins");
+  count("nmocap", "mocap bodies: fixed where the file places them");
+
+  // Softness of contacts and joints, where it differs from MuJoCo's default.
+  const std::vector<double> reference{0.02, 1};
+  const std::vector<double> impedance{0.9, 0.95, 0.001, 0.5, 2};
+  const std::pair<const char*, const char*> soft[] = {{"geom", "geoms"},
+                                                      {"jnt", "joint limits"},
+                                                      {"dof", "joint friction losses"},
+                                                      {"eq", "equalities"},
+                                                      {"pair", "contact pairs"}};
+  for (const auto& [key, what] : soft) {
+    const int n = std::max(differing_rows(f, std::string(key) + "_solref", reference),
+                           differing_rows(f, std::string(key) + "_solimp", impedance));
+    if (n > 0)
+      deviate("soft-contact parameters (solref, solimp) of " + std::to_string(n) + " " + what +
+              ": constraints are exact");
+  }
+
+  // Welds of a weight between their rotation and their translation.
+  int weighted = 0;
+  for (int e = 0; e < f.count("neq"); ++e) {
+    const double scale = f.integer("eq_type", e, 0) == 1 ? f.real("eq_data", 11 * e + 10, 1) : 1;
+    weighted += scale != 0 && scale != 1;
+  }
+  if (weighted > 0)
+    deviate("torquescale of " + std::to_string(weighted) +
+            " welds: constraints are exact (0 leaves the rotation free)");
+
+  // Margins and gaps.
+  for (const char* key : {"geom_margin", "geom_gap", "pair_margin", "pair_gap", "jnt_margin"})
+    if (const int n = differing_rows(f, key, {0}); n > 0)
+      deviate(std::string(key) + " of " + std::to_string(n) + " elements: contacts and limits act at distance zero");
+
+  // Friction beyond sliding.
+  int torsional = 0;
+  for (int g = 0; g < f.count("ngeom"); ++g)
+    torsional += f.integer("geom_condim", g, 3) > 3;
+  for (int p = 0; p < f.count("npair"); ++p)
+    torsional += f.integer("pair_dim", p, 3) > 3;
+  if (torsional > 0)
+    deviate("torsional and rolling friction (condim 4 or 6) of " + std::to_string(torsional) + " geoms or pairs");
+
+  // How steps are taken.
+  const char* integrators[] = {"Euler", "RK4", "implicit", "implicitfast", "discrete"};
+  const int integrator = f.count("opt_integrator");
+  if (integrator > 0 && integrator < 5)
+    deviate(std::string("option integrator ") + integrators[integrator] + ": the Simulator chooses the stepper");
+  if (f.count("opt_disableflags") & mj::disable_euler_damping)
+    deviate("option flag eulerdamp disable: joint damping is always implicit");
+
+  // What changes nothing that is computed here.
+  if (f.count("opt_cone") != 0) list("option cone elliptic: friction cones are always exact");
+  if (f.count("opt_solver") != 2 || f.integer("opt_iterations", 0, 100) != 100)
+    list("option solver and iterations: the Simulator has its own");
+  if (f.count("opt_enableflags") & mj::enable_sleep)
+    list("option flag sleep: bodies at rest are simulated all the same");
+  if (f.count("opt_noslip_iterations") != 0 || f.real("opt_impratio", 0, 1) != 1)
+    deviate("options noslip_iterations, impratio");
+}
+
+}  // namespace coulomb

@@ -1,0 +1,170 @@
+// Compiled MuJoCo arrays to SceneParts: sites, and the sensors that are functions of a state or of the last step's forces. The others
+// are listed in `ignored`.
+#include <algorithm>
+
+#include "coulomb/model/loaders/mujoco_fields.hpp"
+
+namespace coulomb {
+namespace {
+
+/// mjtObj
+enum Object { object_body = 1, object_xbody = 2, object_geom = 5, object_site = 6 };
+
+/// A type of MuJoCo and ours.
+struct Translation {
+  const char* mujoco;  ///< mjtSensor, in lower case: its numbers differ between versions
+  SensorType type;
+};
+constexpr Translation translations[] = {{"framepos", SensorType::position},
+                                        {"framequat", SensorType::orientation},
+                                        {"framexaxis", SensorType::x_axis},
+                                        {"frameyaxis", SensorType::y_axis},
+                                        {"framezaxis", SensorType::z_axis},
+                                        {"framelinvel", SensorType::velocity},
+                                        {"frameangvel", SensorType::angular_velocity},
+                                        {"velocimeter", SensorType::velocimeter},
+                                        {"gyro", SensorType::gyro},
+                                        {"jointpos", SensorType::joint_position},
+                                        {"ballquat", SensorType::joint_position},
+                                        {"jointvel", SensorType::joint_velocity},
+                                        {"ballangvel", SensorType::joint_velocity},
+                                        {"subtreecom", SensorType::subtree_com},
+                                        {"subtreelinvel", SensorType::subtree_velocity},
+                                        {"actuatorpos", SensorType::actuator_position},
+                                        {"actuatorvel", SensorType::actuator_velocity},
+                                        {"actuatorfrc", SensorType::actuator_force},
+                                        {"jointactfrc", SensorType::joint_actuator_force},
+                                        {"jointlimitpos", SensorType::joint_limit_position},
+                                        {"jointlimitvel", SensorType::joint_limit_velocity},
+                                        {"jointlimitfrc", SensorType::joint_limit_force},
+                                        {"touch", SensorType::touch},
+                                        {"accelerometer", SensorType::accelerometer},
+                                        {"force", SensorType::interaction_force},
+                                        {"torque", SensorType::interaction_torque}};
+
+/// Frame of a site.
+Frame site_frame(const MujocoFields& f, int site) {
+  Frame out;
+  out.body = f.integer("site_bodyid", site);
+  out.pos = f.row<3>("site_pos", site);
+  out.quat = f.row<4>("site_quat", site);
+  return out;
+}
+
+/// Frame of a geometry of the scene, or fixed to the body where the geometry was left out.
+Frame geometry_frame(const MujocoFields& f, int geom, const SceneParts& parts) {
+  Frame out;
+  out.body = f.integer("geom_bodyid", geom);
+  const std::string name = f.name("geom", geom);
+  const auto it = std::find_if(parts.geometries.begin(), parts.geometries.end(),
+                               [&](const GeometryPart& g) { return g.name == name && g.body == out.body; });
+  if (it != parts.geometries.end()) {
+    out.geometry = static_cast<int>(it - parts.geometries.begin());
+  } else {
+    // Left out: it was only looked at.
+    out.pos = f.row<3>("geom_pos", geom);
+    out.quat = f.row<4>("geom_quat", geom);
+  }
+  return out;
+}
+
+/// False for cameras and whatever else is no frame here.
+bool translate_frame(const MujocoFields& f, int type, int id, const SceneParts& parts, Frame& out) {
+  out = Frame{};
+  switch (type) {
+    case object_xbody: out.body = id; return true;
+    case object_body:
+      out.body = id;
+      out.at_com = true;
+      out.quat = f.row<4>("body_iquat", id);
+      return true;
+    case object_geom: out = geometry_frame(f, id, parts); return true;
+    case object_site: out = site_frame(f, id); return true;
+    default: return false;
+  }
+}
+
+/// False: the sensor is of no type that is known here.
+bool translate_sensor(const MujocoFields& f, int i, const SceneParts& parts, Sensor& out) {
+  // Its type, by name: numbers differ between versions.
+  const auto types = f.arrays().names.find("sensor_type");
+  if (types == f.arrays().names.end() || static_cast<int>(types->second.size()) <= i) return false;
+  const auto found = std::find_if(std::begin(translations), std::end(translations),
+                                  [&](const Translation& t) { return types->second[i] == t.mujoco; });
+  if (found == std::end(translations)) return false;
+  const int object = f.integer("sensor_objtype", i);
+  const int id = f.integer("sensor_objid", i);
+  out.name = f.name("sensor", i);
+  out.type = found->type;
+  out.cutoff = f.real("sensor_cutoff", i, 0);
+
+  // Sensors of forces take a frame alone.
+  if (out.type >= SensorType::accelerometer && out.type <= SensorType::interaction_torque)
+    return translate_frame(f, object, id, parts, out.frame);
+
+  // Sensors of frames may be relative to another one; directions stay unit, so nothing cuts them off.
+  if (out.type <= SensorType::gyro) {
+    if (!translate_frame(f, object, id, parts, out.frame)) return false;
+    if (out.type != SensorType::position && out.type <= SensorType::z_axis) {
+      out.cutoff = 0;
+    }
+    const int reference = f.integer("sensor_refid", i, -1);
+    if (reference < 0) return true;
+    out.reference.emplace();
+    return translate_frame(f, f.integer("sensor_reftype", i), reference, parts, *out.reference);
+  }
+
+  // All others belong to a joint, an actuator or a body.
+  out.index = id;
+  if (types->second[i] == "ballquat") out.cutoff = 0;
+  return true;
+}
+
+}  // namespace
+
+void translate_sensors(const MujocoFields& f, SceneParts& parts) {
+  // Sites, with the zones in which touch sensors feel.
+  for (int s = 0; s < f.count("nsite"); ++s) {
+    Site site;
+    site.name = f.name("site", s);
+    site.frame = site_frame(f, s);
+    const int type = f.integer("site_type", s, mj::sphere);
+    site.zone = type == mj::capsule     ? ZoneType::capsule
+                : type == mj::ellipsoid ? ZoneType::ellipsoid
+                : type == mj::cylinder  ? ZoneType::cylinder
+                : type == mj::box       ? ZoneType::box
+                                        : ZoneType::sphere;
+    if (f.has("site_size")) site.size = f.row<3>("site_size", s);
+    parts.sites.push_back(site);
+  }
+
+  // Sensors, and which of them are not known here.
+  std::string unsupported;
+  int count = 0;
+  int delayed = 0;
+  for (int i = 0; i < f.count("nsensor"); ++i) {
+    Sensor sensor;
+    if (translate_sensor(f, i, parts, sensor)) {
+      parts.sensors.push_back(sensor);
+      delayed += f.real("sensor_delay", i, 0) != 0 || f.real("sensor_interval", 2 * i, 0) != 0;
+      continue;
+    }
+    const auto types = f.arrays().names.find("sensor_type");
+    const std::string type = types == f.arrays().names.end() || static_cast<int>(types->second.size()) <= i
+                                 ? std::string("unknown")
+                                 : types->second[i];
+    ++count;
+    if (unsupported.find(type) == std::string::npos) {
+      unsupported += (unsupported.empty() ? "" : ", ") + type;
+    }
+  }
+
+  // What is missing, in two lines.
+  if (count > 0) {
+    parts.ignored.push_back(std::to_string(count) + " sensors (" + unsupported + ")");
+  }
+  if (delayed > 0)
+    parts.ignored.push_back("delay or interval of " + std::to_string(delayed) + " sensors: they are read at once");
+}
+
+}  // namespace coulomb

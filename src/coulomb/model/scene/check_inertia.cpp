@@ -1,0 +1,64 @@
+// Whether a model can move: inertias are those of rigid bodies, and the mass matrix at the neutral configuration is positive definite.
+#include <stdexcept>
+
+#include "coulomb/model/checks.hpp"
+#include "coulomb/model/scene/neutral_inertia.hpp"
+#include "coulomb/model/scene/scene_parts.hpp"
+
+namespace coulomb {
+
+void check_inertia(const std::string& what, double mass, const Vec3& com, const std::array<double, 6>& I) {
+  checks::not_negative(what + " mass", mass);
+  checks::finite(what + " com", com.data(), 3);
+  checks::finite(what + " inertia", I.data(), 6);
+
+  // The second moments S = tr(I)/2 1 - I are sums of squares: I is a rigid body's where S is positive
+  // semi-definite, which is the triangle inequality of the principal moments.
+  const double half = (I[0] + I[2] + I[5]) / 2;
+  const double xx = half - I[0];
+  const double yy = half - I[2];
+  const double zz = half - I[5];
+  const double xy = -I[1];
+  const double xz = -I[3];
+  const double yz = -I[4];
+
+  // The message shows all of I.
+  const std::string value = "(Ixx Ixy Iyy Ixz Iyz Izz) = (" + checks::text(I[0]) + ", " + checks::text(I[1]) + ", " +
+                            checks::text(I[2]) + ", " + checks::text(I[3]) + ", " + checks::text(I[4]) + ", " +
+                            checks::text(I[5]) + ")";
+
+  // Up to the rounding of numbers in files, relative to the trace.
+  constexpr double tolerance = 1e-6;
+  const double t = std::abs(half) + 1e-300;
+  const double e = tolerance * t;
+
+  // All principal minors of S are non-negative.
+  if (half < 0) checks::fail(what + " inertia", value + " has a negative trace");
+  const double minors[6] = {xx * yy - xy * xy, xx * zz - xz * xz, yy * zz - yz * yz};
+  const double det = xx * (yy * zz - yz * yz) - xy * (xy * zz - yz * xz) + xz * (xy * yz - yy * xz);
+  const bool ok = xx >= -e && yy >= -e && zz >= -e && minors[0] >= -e * t && minors[1] >= -e * t &&
+                  minors[2] >= -e * t && det >= -e * t * t;
+  if (!ok)
+    checks::fail(what + " inertia",
+                 value +
+                     " belongs to no rigid body: its principal moments must be non-negative and satisfy the "
+                     "triangle inequality");
+
+  if (mass == 0 && half > 0 && half < 1e-300) {
+    checks::fail(what + " inertia", "is denormal");
+  }
+}
+
+void check_mass_matrix(const Model& m, const NeutralInertia& neutral) {
+  // A pivot of the factor is what a dof feels of all that it moves, the dofs before it held.
+  for (int d = m.nv - 1; d >= 0; --d) {
+    const double pivot = neutral.factor[m.dof_row[d] + m.dof_depth[d]];
+    if (!(pivot > 1e-11 * neutral.diagonal[d]) || !(pivot > 1e-300))
+      throw std::invalid_argument("joint '" + m.joint_names[m.dof_joint[d]] + "' of body '" +
+                                  m.body_names[m.dof_body[d]] + "': mass or inertia that it moves is " +
+                                  checks::text(pivot) +
+                                  "; a moving body needs positive mass and inertia (or armature)");
+  }
+}
+
+}  // namespace coulomb

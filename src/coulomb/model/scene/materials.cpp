@@ -1,0 +1,86 @@
+#include "coulomb/model/scene/materials.hpp"
+
+#include <algorithm>
+
+namespace coulomb {
+namespace {
+
+/// The larger value decides and owns what it decides; without any, the default stays.
+void combine(const std::optional<double>& a, const std::optional<double>& b, double& value, Owner& owner) {
+  if (a && (!b || *a >= *b)) {
+    value = *a;
+    owner = Owner::a;
+  } else if (b) {
+    value = *b;
+    owner = Owner::b;
+  }
+}
+
+/// The same where there is no default.
+void take_larger(const std::optional<double>& a, const std::optional<double>& b, std::optional<double>& value,
+                 Owner& owner) {
+  double larger = 0;
+  combine(a, b, larger, owner);
+  if (owner != Owner::none) value = larger;
+}
+
+}  // namespace
+
+PairPenalty combine_penalty(const PenaltyMaterial& a, const PenaltyMaterial& b) {
+  PairPenalty out;
+
+  // Springs of both sides act in series.
+  if (a.stiffness && b.stiffness)
+    out.stiffness = 1 / (1 / *a.stiffness + 1 / *b.stiffness);
+  else
+    out.stiffness = a.stiffness ? a.stiffness : b.stiffness;
+
+  take_larger(a.damping, b.damping, out.damping, out.damping_owner);
+  take_larger(a.friction_stiffness, b.friction_stiffness, out.friction_stiffness, out.friction_stiffness_owner);
+  out.scale = a.scale * b.scale;
+  return out;
+}
+
+PairMaterial combine_materials(const GeometryMaterial& a, const GeometryMaterial& b, const PairOverride& own) {
+  // By themselves: the larger friction and restitution, the sum of compliances, the richer contact.
+  PairMaterial out;
+  out.friction_owner = out.restitution_owner = Owner::either;
+  combine(a.friction, b.friction, out.friction, out.friction_owner);
+  combine(a.restitution, b.restitution, out.restitution, out.restitution_owner);
+  out.compliance = a.compliance + b.compliance;
+  int condim = std::max(a.condim, b.condim);
+
+  // A geometry of higher priority decides for both (MuJoCo's rule).
+  if (a.priority != b.priority) {
+    const Owner chief = a.priority > b.priority ? Owner::a : Owner::b;
+    const GeometryMaterial& m = chief == Owner::a ? a : b;
+    condim = m.condim;
+    if (m.friction) {
+      out.friction = *m.friction;
+      out.friction_owner = chief;
+    }
+    if (m.restitution) {
+      out.restitution = *m.restitution;
+      out.restitution_owner = chief;
+    }
+  }
+
+  // Without tangential rows there is no friction.
+  if (condim == 1) {
+    out.friction = 0;
+    out.friction_owner = Owner::none;
+  }
+
+  // What the pair itself says comes last.
+  if (own.friction) {
+    out.friction = *own.friction;
+    out.friction_owner = Owner::none;
+  }
+  if (own.restitution) {
+    out.restitution = *own.restitution;
+    out.restitution_owner = Owner::none;
+  }
+  return out;
+}
+
+}  // namespace coulomb

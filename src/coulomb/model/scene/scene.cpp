@@ -1,0 +1,425 @@
+// The verbs of Scene: each checks its arguments, makes a SceneParts of its own and appends it, so that an error changes nothing.
+#include "coulomb/model/scene/scene.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "coulomb/model/checks.hpp"
+#include "coulomb/model/loaders/mjcf.hpp"
+#include "coulomb/model/loaders/mujoco_arrays.hpp"
+#include "coulomb/model/loaders/pinocchio_loader.hpp"
+#include "coulomb/model/loaders/urdf.hpp"
+#include "coulomb/model/name_hints.hpp"
+#include "coulomb/model/shapes/convex_mesh.hpp"
+#include "coulomb/model/shapes/shape_inertia.hpp"
+
+namespace coulomb {
+namespace {
+
+/// Elements are known by their names; a keyframe's lies with its values.
+inline std::string& name_of(KeyframePart& part) { return part.values.name; }
+template <class Part>
+std::string& name_of(Part& part) {
+  return part.name;
+}
+
+/// Names of elements, for messages.
+template <class Part>
+std::vector<std::string> names_in(const std::vector<Part>& parts) {
+  std::vector<std::string> out;
+  for (const Part& part : parts)
+    out.push_back(part.name);
+  return out;
+}
+
+/// Appends with names made unique; `first` skips the world body.
+template <class Part>
+void append_named(std::vector<Part>& to, std::vector<Part>& from, NamePool& names, std::size_t first = 0) {
+  for (std::size_t i = first; i < from.size(); ++i) {
+    name_of(from[i]) = names.free(name_of(from[i]));
+    names.add(name_of(from[i]));
+    to.push_back(std::move(from[i]));
+  }
+}
+
+/// Frames and elements of sites and sensors, moved behind what is already there.
+void shift_sensors(SceneParts& p, const SceneParts& base, int bodies, int joints, int geometries) {
+  const auto shift = [&](Frame& frame) {
+    if (frame.body > 0) frame.body += bodies;
+    if (frame.geometry >= 0) frame.geometry += geometries;
+  };
+  for (Site& site : p.sites) {
+    shift(site.frame);
+    if (!site.geometries) continue;
+    for (int& geometry : *site.geometries)
+      geometry += geometries;
+  }
+
+  // A sensor's index means a body, a site, an actuator or a joint.
+  for (Sensor& s : p.sensors) {
+    shift(s.frame);
+    if (s.reference) shift(*s.reference);
+    switch (s.type) {
+      case SensorType::subtree_com:
+      case SensorType::subtree_velocity: s.index += s.index > 0 ? bodies : 0; break;
+      case SensorType::touch: s.index += static_cast<int>(base.sites.size()); break;
+      case SensorType::actuator_position:
+      case SensorType::actuator_velocity:
+      case SensorType::actuator_force: s.index += static_cast<int>(base.actuators.size()); break;
+      default: s.index += joints;
+    }
+  }
+}
+
+/// Indices of what is about to be appended, moved behind what is already there.
+void shift_indices(SceneParts& p, const SceneParts& base) {
+  // How far each kind of index moves; -1 and the world stay what they are.
+  const int bodies = static_cast<int>(base.bodies.size()) - 1;
+  const int joints = static_cast<int>(base.joints.size());
+  const int geometries = static_cast<int>(base.geometries.size());
+  const int meshes = static_cast<int>(base.meshes.size());
+  auto body = [bodies](int b) { return b > 0 ? b + bodies : b; };
+  auto joint = [joints](int j) { return j >= 0 ? j + joints : j; };
+
+  // Coordinates of keyframes and maps move by those of all joints.
+  int nq = 0;
+  int nv = 0;
+  for (const JointPart& j : base.joints) {
+    nq += j.type == JointType::free ? 7 : j.type == JointType::ball ? 4 : 1;
+    nv += j.type == JointType::free ? 6 : j.type == JointType::ball ? 3 : 1;
+  }
+
+  // Bodies, joints, geometries, and what refers to them.
+  for (BodyPart& b : p.bodies)
+    b.parent = body(b.parent);
+  for (JointPart& j : p.joints)
+    j.body = body(j.body);
+  for (GeometryPart& g : p.geometries) {
+    g.body = body(g.body);
+    if (g.mesh >= 0) g.mesh += meshes;
+    if (g.no_collision_group >= 0) {
+      g.no_collision_group += base.num_collision_groups;
+    }
+  }
+  for (PairPart& pair : p.pairs) {
+    pair.a += geometries;
+    pair.b += geometries;
+  }
+  for (auto& exclude : p.excludes)
+    exclude = {body(exclude[0]), body(exclude[1])};
+  for (Actuator& a : p.actuators)
+    a.joint = joint(a.joint);
+  for (Equality& e : p.equalities) {
+    e.body_a = body(e.body_a);
+    e.body_b = body(e.body_b);
+    e.joint_a = joint(e.joint_a);
+    e.joint_b = joint(e.joint_b);
+  }
+
+  // Keyframes and maps to Pinocchio.
+  for (KeyframePart& k : p.keyframes) {
+    k.first_q += nq;
+    k.first_v += nv;
+    k.first_u += static_cast<int>(base.actuators.size());
+  }
+  for (PinocchioMap& map : p.pinocchio_maps)
+    for (PinocchioJoint& j : map.joints) {
+      j.q += nq;
+      j.v += nv;
+    }
+  shift_sensors(p, base, bodies, joints, geometries);
+}
+
+/// An option of the scene that several files may set, if to one value.
+template <class T>
+void merge_option(std::optional<T>& mine, const std::optional<T>& theirs, const char* what, const std::string& name) {
+  if (!theirs) return;
+  if (mine && *mine != *theirs)
+    throw std::invalid_argument(std::string(what) + " of '" + name +
+                                "' differs from that of a file added before: set Scene's own " + what +
+                                " or use_options = false");
+  mine = theirs;
+}
+
+}  // namespace
+
+Scene::Scene(const SceneOptions& options) : options_(options) {
+  if (options.gravity) checks::finite("Scene: gravity", options.gravity->data(), 3);
+  if (options.timestep) checks::positive("Scene: timestep", *options.timestep);
+  checks::not_negative("Scene: contact_margin", options.contact_margin);
+  names_.bodies.add(parts_.bodies[0].name);
+  names_.shapes.add(parts_.bodies[0].name);
+}
+
+SceneElement Scene::append(SceneParts parts, const std::string& name) {
+  // What may be refused comes first: an error changes nothing.
+  std::optional<Vec3> gravity = parts_.gravity;
+  std::optional<double> timestep = parts_.timestep;
+  if (!options_.gravity) merge_option(gravity, parts.gravity, "gravity", name);
+  if (!options_.timestep) merge_option(timestep, parts.timestep, "timestep", name);
+  parts_.gravity = gravity;
+  parts_.timestep = timestep;
+
+  // What the caller gets to know the new elements by.
+  SceneElement element;
+  element.name = name;
+  element.first_body = static_cast<int>(parts_.bodies.size());
+  element.first_joint = static_cast<int>(parts_.joints.size());
+  element.first_geometry = static_cast<int>(parts_.geometries.size());
+  element.num_bodies = static_cast<int>(parts.bodies.size()) - 1;
+  element.num_joints = static_cast<int>(parts.joints.size());
+  element.num_geometries = static_cast<int>(parts.geometries.size());
+
+  // Elements go behind those that are there, under names of their own.
+  shift_indices(parts, parts_);
+  append_named(parts_.bodies, parts.bodies, names_.bodies, 1);
+  append_named(parts_.joints, parts.joints, names_.joints);
+  append_named(parts_.geometries, parts.geometries, names_.geometries);
+  append_named(parts_.actuators, parts.actuators, names_.actuators);
+  append_named(parts_.equalities, parts.equalities, names_.equalities);
+  append_named(parts_.keyframes, parts.keyframes, names_.keyframes);
+  append_named(parts_.sites, parts.sites, names_.sites);
+  append_named(parts_.sensors, parts.sensors, names_.sensors);
+  append_named(parts_.pinocchio_maps, parts.pinocchio_maps, names_.pinocchio_maps);
+
+  // A body and its geometry may have one name; the next shape may not take it.
+  for (std::size_t b = element.first_body; b < parts_.bodies.size(); ++b)
+    names_.shapes.add(parts_.bodies[b].name);
+  for (std::size_t g = element.first_geometry; g < parts_.geometries.size(); ++g)
+    names_.shapes.add(parts_.geometries[g].name);
+
+  // All else has no name.
+  auto add = [](auto& to, auto& from) { to.insert(to.end(), from.begin(), from.end()); };
+  add(parts_.meshes, parts.meshes);
+  add(parts_.pairs, parts.pairs);
+  add(parts_.excludes, parts.excludes);
+  add(parts_.ignored, parts.ignored);
+  add(parts_.deviations, parts.deviations);
+  parts_.num_collision_groups += parts.num_collision_groups;
+  parts_.filter_parent_child = parts_.filter_parent_child && parts.filter_parent_child;
+  return element;
+}
+
+SceneElement Scene::add_ground(const GroundOptions& options) {
+  // Everything is checked before anything changes.
+  const std::string what = "add_ground '" + options.name + "'";
+  checks::material(what, options.friction, options.restitution, options.compliance);
+  checks::penalty_material(what, options.penalty);
+  checks::finite(what + " height", &options.height, 1);
+  const Vec3 normal = checks::unit_vector(what + " normal", options.normal);
+  const bool default_name = options.name == "ground" || options.name.empty();
+  if (!default_name && names_.geometries.has(options.name))
+    throw std::invalid_argument("add_ground: name '" + options.name + "' is taken by another geometry");
+
+  // One geometry of the world: the half-space below a plane.
+  SceneParts parts;
+  GeometryPart g;
+  g.name = options.name.empty() ? "ground" : options.name;
+  g.type = ShapeType::half_space;
+  g.placement = {{options.height * normal[0], options.height * normal[1], options.height * normal[2]},
+                 quaternion_z_to(normal)};
+  g.friction = options.friction;
+  g.restitution = options.restitution;
+  g.compliance = options.compliance;
+  g.penalty = options.penalty;
+  parts.geometries.push_back(g);
+  SceneElement element = append(std::move(parts), g.name);
+  element.name = parts_.geometries[element.first_geometry].name;
+  return element;
+}
+
+SceneElement Scene::add_shape(ShapeType type, const std::array<double, 3>& size, std::shared_ptr<const ConvexMesh> mesh,
+                              const char* kind, const ShapeOptions& options) {
+  // Everything is checked before anything changes.
+  const std::string what = std::string("add_") + kind + (options.name.empty() ? "" : " '" + options.name + "'");
+  checks::finite(what + " position", options.position.data(), 3);
+  const Quat quaternion = checks::unit_quaternion(what + " quaternion", options.quaternion);
+  checks::material(what, options.friction, options.restitution, options.compliance);
+  checks::penalty_material(what, options.penalty);
+  checks::contact_points(what, options.contact_points);
+  if (options.mass && options.density)
+    throw std::invalid_argument(what + ": mass and density are both given, one is enough");
+  if (options.mass) checks::positive(what + " mass", *options.mass);
+  if (options.density) checks::positive(what + " density", *options.density);
+  if (!options.name.empty() && names_.shapes.has(options.name))
+    throw std::invalid_argument(what + ": name '" + options.name + "' is taken by another element");
+
+  // A body with the inertia of the solid, scaled to the mass that is asked for.
+  SceneParts parts;
+  BodyPart body;
+  body.name = options.name.empty() ? names_.shapes.free(kind) : options.name;
+  body.placement = {options.position, quaternion};
+  const MassProperties solid = solid_properties(type, size, mesh.get());
+  body.mass = options.mass ? *options.mass : options.density.value_or(1000.0) * solid.mass;
+  body.com = solid.com;
+  for (int i = 0; i < 6; ++i)
+    body.inertia[i] = options.inertia ? (*options.inertia)[i] : solid.inertia[i] * (body.mass / solid.mass);
+  check_inertia(what, body.mass, body.com, body.inertia);
+  parts.bodies.push_back(body);
+
+  // It moves freely, from where it is placed, unless it is fixed.
+  if (!options.fixed) {
+    JointPart joint;
+    joint.name = body.name + "_joint";
+    joint.type = JointType::free;
+    joint.body = 1;
+    for (int i = 0; i < 3; ++i)
+      joint.q_neutral[i] = options.position[i];
+    for (int i = 0; i < 4; ++i)
+      joint.q_neutral[3 + i] = quaternion[i];
+    joint.q_spring = joint.q_neutral;
+    parts.joints.push_back(joint);
+  }
+
+  // Its geometry.
+  GeometryPart g;
+  g.name = body.name;
+  g.type = type;
+  g.body = 1;
+  g.size = size;
+  g.friction = options.friction;
+  g.restitution = options.restitution;
+  g.compliance = options.compliance;
+  g.penalty = options.penalty;
+  g.contact_points = options.contact_points;
+  if (mesh) {
+    g.mesh = 0;
+    parts.meshes.push_back(std::move(mesh));
+  }
+  parts.geometries.push_back(g);
+  return append(std::move(parts), body.name);
+}
+
+SceneElement Scene::add_box(const std::array<double, 3>& size, const ShapeOptions& options) {
+  for (int i = 0; i < 3; ++i)
+    checks::positive("add_box '" + options.name + "' size[" + std::to_string(i) + "]", size[i]);
+  return add_shape(ShapeType::box, {size[0] / 2, size[1] / 2, size[2] / 2}, nullptr, "box", options);
+}
+
+SceneElement Scene::add_sphere(double radius, const ShapeOptions& options) {
+  checks::positive("add_sphere '" + options.name + "' radius", radius);
+  return add_shape(ShapeType::sphere, {radius, 0, 0}, nullptr, "sphere", options);
+}
+
+SceneElement Scene::add_capsule(double radius, double length, const ShapeOptions& options) {
+  checks::positive("add_capsule '" + options.name + "' radius", radius);
+  checks::positive("add_capsule '" + options.name + "' length", length);
+  return add_shape(ShapeType::capsule, {radius, length / 2, 0}, nullptr, "capsule", options);
+}
+
+SceneElement Scene::add_cylinder(double radius, double length, const ShapeOptions& options) {
+  checks::positive("add_cylinder '" + options.name + "' radius", radius);
+  checks::positive("add_cylinder '" + options.name + "' length", length);
+  return add_shape(ShapeType::cylinder, {radius, length / 2, 0}, nullptr, "cylinder", options);
+}
+
+SceneElement Scene::add_ellipsoid(const std::array<double, 3>& semi_axes, const ShapeOptions& options) {
+  for (int i = 0; i < 3; ++i)
+    checks::positive("add_ellipsoid '" + options.name + "' semi_axes[" + std::to_string(i) + "]", semi_axes[i]);
+  return add_shape(ShapeType::ellipsoid, semi_axes, nullptr, "ellipsoid", options);
+}
+
+SceneElement Scene::add_mesh(const std::vector<double>& vertices, const ShapeOptions& options) {
+  const std::string what = "add_mesh '" + options.name + "' vertices";
+  if (vertices.size() % 3 != 0 || vertices.size() < 12)
+    throw std::invalid_argument(what + ": " + std::to_string(vertices.size()) +
+                                " coordinates; at least four points of three are needed");
+  checks::finite(what, vertices.data(), static_cast<int>(vertices.size()));
+  return add_shape(ShapeType::mesh, {0, 0, 0}, make_convex_hull(vertices, options.name.empty() ? "mesh" : options.name),
+                   "mesh", options);
+}
+
+SceneElement Scene::add_mujoco_arrays(const MujocoArrays& arrays, const MjcfOptions& options) {
+  check_robot_name("add_mjcf", options.name);
+  SceneParts parts = translate_mujoco_arrays(arrays);
+  if (!options.use_options) {
+    parts.gravity.reset();
+    parts.timestep.reset();
+  }
+  return append_robot(std::move(parts), options.name.empty() ? arrays.name : options.name);
+}
+
+SceneElement Scene::add_mjcf(const std::string& path_or_xml, const MjcfOptions& options) {
+  return add_mujoco_arrays(read_mjcf(path_or_xml), options);
+}
+
+SceneElement Scene::add_urdf(const std::string& path_or_xml, const UrdfOptions& options) {
+  check_robot_name("add_urdf", options.name);
+  std::string name = options.name;
+  SceneParts parts = read_urdf(path_or_xml, options, name);
+  return append_robot(std::move(parts), name);
+}
+
+SceneElement Scene::add_pinocchio(const std::string& model_buffer, const std::string& geometry_buffer,
+                                  const PinocchioOptions& options) {
+  check_robot_name("add_pinocchio", options.name);
+  std::string name = options.name;
+  SceneParts parts = read_pinocchio_buffers(model_buffer, geometry_buffer, options, name);
+  return append_robot(std::move(parts), name);
+}
+
+void Scene::check_robot_name(const char* verb, const std::string& name) const {
+  if (!name.empty() && names_.robots.has(name))
+    checks::fail(std::string(verb) + " name", "'" + name + "' is taken by a robot added before");
+}
+
+SceneElement Scene::append_robot(SceneParts parts, const std::string& name) {
+  // The scene's name for it is also the one of its coordinates in Pinocchio.
+  const std::string own = names_.robots.free(name);
+  for (PinocchioMap& map : parts.pinocchio_maps)
+    if (map.name == name) map.name = own;
+
+  SceneElement element = append(std::move(parts), own);
+  names_.robots.add(own);
+  return element;
+}
+
+std::string Scene::add_actuator(const std::string& joint, const ActuatorOptions& options) {
+  const std::string what = "add_actuator '" + joint + "'";
+  const auto at = std::find_if(parts_.joints.begin(), parts_.joints.end(),
+                               [&](const JointPart& part) { return part.name == joint; });
+  if (at == parts_.joints.end()) {
+    checks::fail(what, no_such("joint", joint, names_in(parts_.joints), "the scene"));
+  }
+  if (!options.name.empty() && names_.actuators.has(options.name))
+    checks::fail(what + " name", "'" + options.name + "' is taken by another actuator");
+
+  // Everything was fine: the actuator joins the scene.
+  Actuator actuator = make_actuator(what, parts_.joints, static_cast<int>(at - parts_.joints.begin()), options);
+  actuator.name = names_.actuators.free(actuator.name);
+  names_.actuators.add(actuator.name);
+  parts_.actuators.push_back(actuator);
+  return actuator.name;
+}
+
+void Scene::set_contact(const std::string& geometry, const ContactOptions& options) {
+  // The geometry, by name.
+  const std::string what = "set_contact '" + geometry + "'";
+  const auto at = std::find_if(parts_.geometries.begin(), parts_.geometries.end(),
+                               [&](const GeometryPart& g) { return g.name == geometry; });
+  if (at == parts_.geometries.end())
+    checks::fail(what, no_such("geometry", geometry, names_in(parts_.geometries), "the scene"));
+
+  // What is given changes; what is not stays. The result is checked before the scene has it.
+  GeometryPart* part = &*at;
+  PenaltyMaterial m = part->penalty;
+  if (options.stiffness) m.stiffness = options.stiffness;
+  if (options.damping) m.damping = options.damping;
+  if (options.friction_stiffness) m.friction_stiffness = options.friction_stiffness;
+  if (options.scale) m.scale = *options.scale;
+  checks::penalty_material(what, m);
+  if (options.points) checks::contact_points(what, *options.points);
+  if (options.points && !options.points->empty() && part->type == ShapeType::half_space)
+    throw std::invalid_argument(what + " contact_points: a half-space has none, those of other shapes touch it");
+  part->penalty = m;
+  if (options.points) part->contact_points = *options.points;
+}
+
+std::shared_ptr<const Model> Scene::build() const {
+  // The scene's own options come before those of its files, and defaults last.
+  const Vec3 gravity = options_.gravity ? *options_.gravity : parts_.gravity.value_or(Vec3{0, 0, -9.81});
+  const double timestep = options_.timestep ? *options_.timestep : parts_.timestep.value_or(1e-3);
+  return build_model(parts_, gravity, timestep, options_.contact_margin);
+}
+
+}  // namespace coulomb

@@ -1,0 +1,184 @@
+// Scene: the builder of Models. Verbs add bodies and whole robots; build() checks everything and returns an immutable Model.
+// Start here, then scene_parts.hpp (the intermediate form) and scene_build.cpp (parts to Model).
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "coulomb/model/model.hpp"
+#include "coulomb/model/scene/actuator_laws.hpp"
+#include "coulomb/model/scene/name_pool.hpp"
+#include "coulomb/model/scene/scene_parts.hpp"
+
+namespace coulomb {
+
+struct MujocoArrays;
+
+/// Contacts are made below this distance (metres): wide enough that a body at rest on a surface, off by rounding, keeps its
+/// contacts; far too small to be seen.
+inline constexpr double default_contact_margin = 1e-6;
+
+struct SceneOptions {
+  std::optional<std::array<double, 3>> gravity;  ///< m/s^2; unset: (0, 0, -9.81) or what an MJCF file says
+  std::optional<double> timestep;                ///< s; unset: 1e-3 or what an MJCF file says
+  double contact_margin =
+      default_contact_margin;  ///< m, >= 0: contacts are made below, and where the step closes the gap
+};
+
+struct GroundOptions {
+  /// unset: the partner's; both unset: 1 and 0
+  std::optional<double> friction;
+  std::optional<double> restitution;
+
+  double compliance = 0;                  ///< m/(N s): velocity per impulse
+  PenaltyMaterial penalty;                ///< for contact="penalty"
+  double height = 0;                      ///< m: the plane passes through height * normal
+  std::array<double, 3> normal{0, 0, 1};  ///< any length > 0
+  std::string name = "ground";
+};
+
+struct ShapeOptions {
+  std::optional<double> mass;                    ///< kg; or
+  std::optional<double> density;                 ///< kg/m^3 (default 1000)
+  std::array<double, 3> position{0, 0, 0};       ///< m, world
+  std::array<double, 4> quaternion{1, 0, 0, 0};  ///< w x y z, unit to 1e-6
+
+  /// unset: the partner's; both unset: 1 and 0; both set: the larger
+  std::optional<double> friction;
+  std::optional<double> restitution;
+
+  double compliance = 0;               ///< m/(N s); those of the two partners add
+  PenaltyMaterial penalty;             ///< for contact="penalty"
+  std::vector<double> contact_points;  ///< 3 n, m, body frame: where penalty contact looks instead of the whole surface
+
+  /// Ixx Ixy Iyy Ixz Iyz Izz about the centre of mass; default from shape and mass
+  std::optional<std::array<double, 6>> inertia;
+
+  bool fixed = false;  ///< scenery: no joint, no motion
+  std::string name;    ///< of body and geometry; default box, box_2, ...; a taken name is an error
+};
+
+struct UrdfOptions {
+  bool floating_base = false;
+  std::array<double, 3> position{0, 0, 0};  ///< of the base, world
+  std::array<double, 4> quaternion{1, 0, 0, 0};
+  std::vector<std::string> package_dirs;  ///< where package:// is looked up; the URDF's own folders are tried too
+  std::optional<double> friction;
+  std::optional<double> restitution;
+  double compliance = 0;
+  bool self_collision = true;  ///< links that are not neighbours collide
+  bool actuators = true;       ///< one motor per joint dof that no mimic couples, its force <= effort limit
+  MotorOptions motors;         ///< what kind of motors
+  bool ignore_mimic = false;   ///< mimic joints are independent; default: coupled to their leader by an equality
+  std::string name;            ///< default: the robot's name in the file, made unique; a taken name is an error
+};
+
+struct MjcfOptions {
+  bool use_options = true;  ///< take gravity and time step from the file
+  std::string name;         ///< default: the model's name in the file, made unique; a taken name is an error
+};
+
+struct PinocchioOptions {
+  std::array<double, 3> position{0, 0, 0};  ///< of a fixed base, or the neutral place of a free one
+  std::array<double, 4> quaternion{1, 0, 0, 0};
+  std::optional<double> friction;
+  std::optional<double> restitution;
+  double compliance = 0;
+  bool actuators = true;
+  MotorOptions motors;
+  std::string name;
+};
+
+/// What penalty contact knows of a geometry; unset: as it was.
+struct ContactOptions {
+  /// as in PenaltyMaterial
+  std::optional<double> stiffness;
+  std::optional<double> damping;
+  std::optional<double> friction_stiffness;
+  std::optional<double> scale;
+
+  std::optional<std::vector<double>> points;  ///< 3 n, m, geometry frame
+};
+
+/// What a verb added: indices into the Model that build() will return.
+struct SceneElement {
+  std::string name;
+  int first_body = 0;
+  int num_bodies = 0;
+  int first_joint = 0;
+  int num_joints = 0;
+  int first_geometry = 0;
+  int num_geometries = 0;
+};
+
+/// Every verb throws std::invalid_argument (naming argument, element and value) and then leaves the scene as it was.
+class Scene {
+ public:
+  explicit Scene(const SceneOptions& options = {});
+
+  SceneElement add_ground(const GroundOptions& options = {});
+  SceneElement add_box(const std::array<double, 3>& size, const ShapeOptions& options = {});  ///< full side lengths
+  SceneElement add_sphere(double radius, const ShapeOptions& options = {});
+  SceneElement add_capsule(double radius, double length,
+                           const ShapeOptions& options = {});  ///< length between the cap centres, along z
+  SceneElement add_cylinder(double radius, double length, const ShapeOptions& options = {});  ///< along z
+  SceneElement add_ellipsoid(const std::array<double, 3>& semi_axes, const ShapeOptions& options = {});
+  /// Convex hull of the points (3 n coordinates); the body frame is the frame of the points.
+  SceneElement add_mesh(const std::vector<double>& vertices, const ShapeOptions& options = {});
+
+  SceneElement add_urdf(const std::string& path_or_xml, const UrdfOptions& options = {});
+  SceneElement add_mjcf(const std::string& path_or_xml, const MjcfOptions& options = {});
+  SceneElement add_mujoco_arrays(const MujocoArrays& arrays, const MjcfOptions& options = {});
+  /// Objects of the `pin` package, saved with saveToBinary(StreamBuffer); meshes convex. An empty geometry buffer: no shapes.
+  SceneElement add_pinocchio(const std::string& model_buffer, const std::string& geometry_buffer,
+                             const PinocchioOptions& options = {});
+
+  /// Drives a joint added before, a loaded robot's too, by its name. Returns the actuator's name; u has its place last.
+  std::string add_actuator(const std::string& joint, const ActuatorOptions& options = {});
+
+  /// For a geometry added before, a loaded robot's too, by its name.
+  void set_contact(const std::string& geometry, const ContactOptions& options);
+
+  /// Joins what a loader read; loaders of one's own enter here.
+  SceneElement append(SceneParts parts, const std::string& name);
+
+  std::shared_ptr<const Model> build() const;
+
+  /// What was added so far.
+  const SceneParts& parts() const { return parts_; }
+
+ private:
+  template <class Archive>
+  friend void fields(Archive& archive, Scene& scene);  // scene_archive.cpp
+
+  SceneElement add_shape(ShapeType type, const std::array<double, 3>& size, std::shared_ptr<const ConvexMesh> mesh,
+                         const char* kind, const ShapeOptions& options);
+
+  /// Throws if the name that was asked for is that of a robot added before.
+  void check_robot_name(const char* verb, const std::string& name) const;
+  /// append, under a name of its own among robots.
+  SceneElement append_robot(SceneParts parts, const std::string& name);
+
+  /// One pool per list of parts; shapes: bodies and geometries together; robots: what loaders added.
+  struct Names {
+    NamePool bodies;
+    NamePool joints;
+    NamePool geometries;
+    NamePool actuators;
+    NamePool equalities;
+    NamePool keyframes;
+    NamePool sites;
+    NamePool sensors;
+    NamePool pinocchio_maps;
+    NamePool shapes;
+    NamePool robots;
+  };
+  SceneOptions options_;
+  SceneParts parts_;
+  Names names_;
+};
+
+}  // namespace coulomb

@@ -1,0 +1,99 @@
+// Every member of a Scene and of its parts, in the order of its declaration, as in archived_structs.hpp.
+#include "coulomb/model/scene/scene_archive.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "coulomb/base/archive.hpp"
+#include "coulomb/model/archived_structs.hpp"
+
+namespace coulomb {
+
+template <class Archive>
+static void fields(Archive& archive, Placement& x) {
+  auto& [pos, quat] = x;
+  archive(pos, quat);
+}
+
+template <class Archive>
+static void fields(Archive& archive, BodyPart& x) {
+  auto& [name, parent, placement, mass, com, inertia, mocap] = x;
+  archive(name, parent, placement, mass, com, inertia, mocap);
+}
+
+template <class Archive>
+static void fields(Archive& archive, JointPart& x) {
+  auto& [name, type, body, pos, axis, limited, lower, upper, stiffness, actuator_lower, actuator_upper, q_neutral,
+         q_spring, damping, armature, dry_friction] = x;
+  archive(name, type, body, pos, axis, limited, lower, upper, stiffness, actuator_lower, actuator_upper, q_neutral,
+          q_spring, damping, armature, dry_friction);
+}
+
+template <class Archive>
+static void fields(Archive& archive, GeometryPart& x) {
+  auto& [name, type, body, mesh, placement, size, friction, restitution, compliance, penalty, contact_points, contype,
+         conaffinity, priority, condim, no_collision_group] = x;
+  archive(name, type, body, mesh, placement, size, friction, restitution, compliance, penalty, contact_points, contype,
+          conaffinity, priority, condim, no_collision_group);
+}
+
+template <class Archive>
+static void fields(Archive& archive, PairPart& x) {
+  auto& [a, b, friction, restitution] = x;
+  archive(a, b, friction, restitution);
+}
+
+template <class Archive>
+static void fields(Archive& archive, KeyframePart& x) {
+  auto& [values, first_q, first_v, first_u] = x;
+  archive(values, first_q, first_v, first_u);
+}
+
+template <class Archive>
+static void fields(Archive& archive, SceneParts& x) {
+  auto& [bodies, joints, geometries, meshes, pairs, excludes, actuators, equalities, keyframes, sites, sensors,
+         pinocchio_maps, ignored, deviations, num_collision_groups, filter_parent_child, gravity, timestep] = x;
+  archive(bodies, joints, geometries, meshes, pairs, excludes, actuators, equalities, keyframes, sites, sensors,
+          pinocchio_maps, ignored, deviations, num_collision_groups, filter_parent_child, gravity, timestep);
+}
+
+template <class Archive>
+static void fields(Archive& archive, SceneOptions& x) {
+  auto& [gravity, timestep, contact_margin] = x;
+  archive(gravity, timestep, contact_margin);
+}
+
+// In the order of the alphabet, so that the same scene is the same bytes.
+template <class Archive>
+void fields(Archive& archive, NamePool& x) {
+  std::vector<std::string> names(x.taken_.begin(), x.taken_.end());
+  std::sort(names.begin(), names.end());
+  archive(names);
+  x.taken_ = {names.begin(), names.end()};
+}
+
+template <class Archive>
+void fields(Archive& archive, Scene& x) {
+  auto& [bodies, joints, geometries, actuators, equalities, keyframes, sites, sensors, pinocchio_maps, shapes, robots] =
+      x.names_;
+  archive(x.options_, x.parts_, bodies, joints, geometries, actuators, equalities, keyframes, sites, sensors,
+          pinocchio_maps, shapes, robots);
+}
+
+std::string save_scene(const Scene& scene) {
+  // The archive reads and writes through the same visits, which need members that can be written.
+  Scene copy = scene;
+  ArchiveWriter archive;
+  archive(copy);
+  return sealed("scene", archive.bytes());
+}
+
+Scene load_scene(std::string_view bytes) {
+  ArchiveReader archive(unsealed("scene", bytes));
+  Scene out;
+  archive(out);
+  archive.finish();
+  return out;
+}
+
+}  // namespace coulomb

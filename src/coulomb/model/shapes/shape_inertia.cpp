@@ -1,0 +1,116 @@
+// Volume, centre and inertia of solid shapes of unit density. A mesh is a sum of tetrahedra from an interior point, whose second
+// moments are V/20 (sum_i x_i x_i^T + s s^T), s the sum of the four corners taken from that point (one of them is zero).
+#include "coulomb/model/shapes/shape_inertia.hpp"
+
+#include <numbers>
+#include <stdexcept>
+
+namespace coulomb {
+namespace {
+
+constexpr double pi = std::numbers::pi;
+
+/// Without products of inertia.
+MassProperties diagonal(double mass, double xx, double yy, double zz) {
+  return {mass, {0, 0, 0}, {xx, 0, yy, 0, 0, zz}};
+}
+
+/// A cylinder of length 2 half between two half balls.
+MassProperties capsule(double r, double half) {
+  const double cylinder = 2 * pi * r * r * half;
+  const double ball = 4.0 / 3 * pi * r * r * r;
+  const double zz = cylinder * r * r / 2 + ball * 2 * r * r / 5;
+
+  // The centre of each half ball is at half + 3 r / 8.
+  const double xx = cylinder * (r * r / 4 + half * half / 3) + ball * (2 * r * r / 5 + half * half + 3 * half * r / 4);
+  return diagonal(cylinder + ball, xx, xx, zz);
+}
+
+/// Volume, first and second moments of tetrahedra from the mesh's centre, added up.
+MassProperties polyhedron(const ConvexMesh& mesh) {
+  double volume = 0;
+  double first[3] = {0, 0, 0};
+  double second[6] = {0, 0, 0, 0, 0, 0};
+
+  // A face is a fan of triangles, each the base of a tetrahedron.
+  for (int f = 0; f < mesh.num_faces(); ++f) {
+    const int begin = mesh.face_start[f];
+    const int end = mesh.face_start[f + 1];
+    double corner[3][3];
+    sub3(&mesh.vertices[3 * mesh.face_vertices[begin]], mesh.center.data(), corner[0]);
+    for (int k = begin + 1; k + 1 < end; ++k) {
+      sub3(&mesh.vertices[3 * mesh.face_vertices[k]], mesh.center.data(), corner[1]);
+      sub3(&mesh.vertices[3 * mesh.face_vertices[k + 1]], mesh.center.data(), corner[2]);
+
+      // Its volume, and its moments about the centre.
+      double normal[3];
+      cross3(corner[1], corner[2], normal);
+      const double v = dot3(corner[0], normal) / 6;
+      volume += v;
+      double s[3] = {0, 0, 0};
+      for (auto& x : corner)
+        add3(s, x, s);
+      axpy3(v / 4, s, first);
+      const int row[6] = {0, 0, 1, 0, 1, 2};
+      const int column[6] = {0, 1, 1, 2, 2, 2};
+      for (int e = 0; e < 6; ++e) {
+        double sum = s[row[e]] * s[column[e]];
+        for (auto& x : corner)
+          sum += x[row[e]] * x[column[e]];
+        second[e] += v / 20 * sum;
+      }
+    }
+  }
+
+  // The centre of mass, and second moments about it (Steiner).
+  if (!(volume > 0))
+    throw std::invalid_argument("mesh '" + mesh.name + "': volume " + std::to_string(volume) + " must be positive");
+  const double c[3] = {first[0] / volume, first[1] / volume, first[2] / volume};
+  const double xx = second[0] - volume * c[0] * c[0];
+  const double yy = second[2] - volume * c[1] * c[1];
+  const double zz = second[5] - volume * c[2] * c[2];
+  MassProperties out;
+  out.mass = volume;
+  for (int i = 0; i < 3; ++i)
+    out.com[i] = mesh.center[i] + c[i];
+  out.inertia = {yy + zz,
+                 -(second[1] - volume * c[0] * c[1]),
+                 xx + zz,
+                 -(second[3] - volume * c[0] * c[2]),
+                 -(second[4] - volume * c[1] * c[2]),
+                 xx + yy};
+  return out;
+}
+
+}  // namespace
+
+MassProperties solid_properties(ShapeType type, const Vec3& s, const ConvexMesh* mesh) {
+  switch (type) {
+    case ShapeType::sphere: {
+      const double m = 4.0 / 3 * pi * s[0] * s[0] * s[0];
+      const double i = 0.4 * m * s[0] * s[0];
+      return diagonal(m, i, i, i);
+    }
+    case ShapeType::capsule: return capsule(s[0], s[1]);
+    case ShapeType::cylinder: {
+      const double m = 2 * pi * s[0] * s[0] * s[1];
+      const double xx = m * (s[0] * s[0] / 4 + s[1] * s[1] / 3);
+      return diagonal(m, xx, xx, m * s[0] * s[0] / 2);
+    }
+    case ShapeType::box: {
+      const double m = 8 * s[0] * s[1] * s[2];
+      return diagonal(m, m / 3 * (s[1] * s[1] + s[2] * s[2]), m / 3 * (s[0] * s[0] + s[2] * s[2]),
+                      m / 3 * (s[0] * s[0] + s[1] * s[1]));
+    }
+    case ShapeType::ellipsoid: {
+      const double m = 4.0 / 3 * pi * s[0] * s[1] * s[2];
+      return diagonal(m, m / 5 * (s[1] * s[1] + s[2] * s[2]), m / 5 * (s[0] * s[0] + s[2] * s[2]),
+                      m / 5 * (s[0] * s[0] + s[1] * s[1]));
+    }
+    case ShapeType::mesh: return polyhedron(*mesh);
+    case ShapeType::half_space: break;
+  }
+  throw std::invalid_argument("a half-space has no volume and cannot move");
+}
+
+}  // namespace coulomb

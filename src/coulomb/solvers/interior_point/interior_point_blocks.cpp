@@ -1,0 +1,443 @@
+// The interior-point method on one block: where it starts, what it asks of the block's impulses, how far they may go (interior_point.hpp).
+#include <algorithm>
+#include <cmath>
+
+#include "coulomb/solvers/friction_pyramid.hpp"
+#include "coulomb/solvers/interior_point/interior_point.hpp"
+#include "coulomb/solvers/interior_point/lorentz_cone.hpp"
+
+namespace coulomb {
+namespace {
+
+constexpr double no_impulse = 1e20;  // on the diagonal of a row without friction
+
+double scalar_step(double x, double d) { return d < 0 ? -x / d : INFINITY; }
+
+bool is_cone(const Block& block) { return block.type == BlockType::cone && block.mu > 0; }
+bool is_pyramid(const Block& block) { return block.type == BlockType::pyramid && block.mu > 0; }
+/// One row that may push only: limits, and the normals of contacts without friction.
+int pushing_row(const Block& block) {
+  if (block.type == BlockType::limit) return block.row;
+  return block.is_contact() && block.mu <= 0 ? block.row + 2 : -1;
+}
+
+/// (mu lambda_N, lambda_T) of a contact's rows (t1, t2, n).
+void to_lorentz(const Block& block, const double* rows, double normal_factor, double* x) {
+  x[0] = normal_factor * rows[block.row + 2];
+  x[1] = rows[block.row];
+  x[2] = rows[block.row + 1];
+}
+
+/// Side j of a pyramid's polygon: the impulse stays where a . lambda_T <= mu lambda_N.
+void side_of(const Block& block, int j, double* a) {
+  const FrictionPolygon& polygon = friction_polygon(block);
+  const int feature = 2 * j + polygon.first_side;
+  a[0] = polygon.direction[feature][0] / polygon.apothem;
+  a[1] = polygon.direction[feature][1] / polygon.apothem;
+}
+
+double side_slack(const Block& block, const double* a, const double* lambda) {
+  return block.mu * lambda[block.row + 2] - a[0] * lambda[block.row] - a[1] * lambda[block.row + 1];
+}
+
+/// Which multiplier belongs to side j of block b.
+std::size_t side_index(int b, int j) { return static_cast<std::size_t>(max_facets) * b + j; }
+
+}  // namespace
+
+/// x = e, y = size; counts the block's pairs.
+void InteriorPoint::start_block(const ScaledProblem& problem, int b, double size) {
+  const Block& block = problem.blocks[b];
+  const int row = block.row;
+  if (is_cone(block)) {
+    lambda_[row + 2] = 1 / block.mu;
+    y_[row + 2] = size;
+    pairs_ += 1;
+  } else if (is_pyramid(block)) {
+    lambda_[row + 2] = 1 / block.mu;
+    y_[row + 2] = size;
+    for (int j = 0; j < block.facets; ++j)
+      side_[side_index(b, j)] = size;
+    pairs_ += 1 + block.facets;
+  } else if (pushing_row(block) >= 0) {
+    lambda_[pushing_row(block)] = 1;
+    y_[pushing_row(block)] = size;
+    pairs_ += 1;
+  } else if (block.type == BlockType::box && problem.bound[b] > 0) {
+    y_[row] = m_[row] = size;
+    pairs_ += 2;
+  }
+}
+
+/// sum += the products of the block's pairs after a step along (dlambda, dy, dm, dside).
+void InteriorPoint::add_gap(const ScaledProblem& problem, int b, double step, double& sum) const {
+  const auto at = [&](const std::vector<double>& x, const std::vector<double>& d, std::size_t i) {
+    return step == 0 ? x[i] : x[i] + step * d[i];
+  };
+
+  const Block& block = problem.blocks[b];
+  const auto row = static_cast<std::size_t>(block.row);
+  if (is_cone(block)) {
+    // One pair: x . y in the Lorentz cone.
+    sum += block.mu * at(lambda_, dlambda_, row + 2) * at(y_, dy_, row + 2);
+    for (std::size_t i = row; i < row + 2; ++i)
+      sum += at(lambda_, dlambda_, i) * at(y_, dy_, i);
+  } else if (is_pyramid(block)) {
+    // The normal, and the slack of every side with its multiplier.
+    sum += at(lambda_, dlambda_, row + 2) * at(y_, dy_, row + 2);
+
+    const double moved[3] = {at(lambda_, dlambda_, row), at(lambda_, dlambda_, row + 1),
+                             at(lambda_, dlambda_, row + 2)};
+    for (int j = 0; j < block.facets; ++j) {
+      double a[2];
+      side_of(block, j, a);
+      const double slack = block.mu * moved[2] - a[0] * moved[0] - a[1] * moved[1];
+      sum += slack * at(side_, dside_, side_index(b, j));
+    }
+  } else if (const int pushing = pushing_row(block); pushing >= 0) {
+    const auto i = static_cast<std::size_t>(pushing);
+    sum += at(lambda_, dlambda_, i) * at(y_, dy_, i);
+  } else if (block.type == BlockType::box && problem.bound[b] > 0) {
+    // What is left to both bounds.
+    const double impulse = at(lambda_, dlambda_, row);
+    sum += at(y_, dy_, row) * (impulse + problem.bound[b]) + at(m_, dm_, row) * (problem.bound[b] - impulse);
+  }
+}
+
+/// What y lacks of fitting c, docs/theory.md (C12).
+void InteriorPoint::find_residual(const ScaledProblem& problem, int b, bool frozen) {
+  const Block& block = problem.blocks[b];
+  const int row = block.row;
+  if (is_cone(block)) {
+    // De Saxce's term and its slope, which is zero while it is frozen.
+    const double speed2 = y_[row] * y_[row] + y_[row + 1] * y_[row + 1];
+    const double smooth = std::sqrt(speed2 + theta_ * theta_);
+    const double term = slip_term(speed2, theta_);
+    double* t = slope_.data() + 2 * static_cast<std::size_t>(b);
+    t[0] = frozen || smooth == 0 ? 0 : y_[row] / smooth;
+    t[1] = frozen || smooth == 0 ? 0 : y_[row + 1] / smooth;
+
+    residual_[row] = c_[row] - y_[row];
+    residual_[row + 1] = c_[row + 1] - y_[row + 1];
+    residual_[row + 2] = c_[row + 2] / block.mu + term - y_[row + 2];
+  } else if (is_pyramid(block)) {
+    residual_[row] = c_[row];
+    residual_[row + 1] = c_[row + 1];
+    residual_[row + 2] = c_[row + 2] - y_[row + 2];
+    // The sides carry the tangential velocity.
+    for (int j = 0; j < block.facets; ++j) {
+      double a[2];
+      side_of(block, j, a);
+      const double s = side_[side_index(b, j)];
+      residual_[row] += s * a[0];
+      residual_[row + 1] += s * a[1];
+    }
+  } else if (const int pushing = pushing_row(block); pushing >= 0) {
+    residual_[pushing] = c_[pushing] - y_[pushing];
+    if (block.is_contact()) residual_[row] = residual_[row + 1] = 0;
+  } else if (block.type == BlockType::box) {
+    residual_[row] = problem.bound[b] > 0 ? c_[row] - y_[row] + m_[row] : 0.0;
+  } else {
+    for (int i = row; i < row + block.size; ++i)
+      residual_[i] = c_[i];
+  }
+}
+
+/// W of a cone with W y = W^-1 x, both inside (Nesterov and Todd).
+void InteriorPoint::scale_cone(const Block& block, Scaling& s) const {
+  double x[3];
+  double y[3];
+  to_lorentz(block, lambda_.data(), block.mu, x);
+  to_lorentz(block, y_.data(), 1, y);
+  const double dx = std::sqrt(std::max(determinant(x), 1e-300));
+  const double dy = std::sqrt(std::max(determinant(y), 1e-300));
+
+  // The middle of x and of y reflected, both of determinant 1.
+  const double inner = (x[0] * y[0] + x[1] * y[1] + x[2] * y[2]) / (dx * dy);
+  const double gamma = std::sqrt(0.5 * (1 + inner));
+  s.eta = std::sqrt(dx / dy);
+  s.w[0] = (x[0] / dx + y[0] / dy) / (2 * gamma);
+  s.w[1] = (x[1] / dx - y[1] / dy) / (2 * gamma);
+  s.w[2] = (x[2] / dx - y[2] / dy) / (2 * gamma);
+
+  // Where x and y are the same point.
+  rotate_by(s.w, y, s.l);
+  for (double& l : s.l)
+    l *= s.eta;
+}
+
+/// D of a cone: mu on its normal, W^-2 behind De Saxce's term.
+void InteriorPoint::cone_matrix(const Block& block, int b, double* D) const {
+  // W^-2 = (2 v v^T - J) / eta^2 with v = J w, behind T^-1 = [1 -t^T; 0 1].
+  const Scaling& s = scaling_[b];
+  const double scale = 1 / (s.eta * s.eta);
+  const double v[3] = {s.w[0], -s.w[1], -s.w[2]};
+  double H[3][3];
+  for (int i = 0; i < 3; ++i)
+    for (int j = 0; j < 3; ++j)
+      H[i][j] = scale * 2 * v[i] * v[j];
+  H[0][0] -= scale;
+  H[1][1] += scale;
+  H[2][2] += scale;
+
+  const double* t = slope_.data() + 2 * static_cast<std::size_t>(b);
+  for (int j = 0; j < 3; ++j)
+    H[0][j] -= t[0] * H[1][j] + t[1] * H[2][j];
+
+  constexpr int place[3] = {2, 0, 1};  // of (normal, t1, t2) in the rows (t1, t2, n)
+  for (int i = 0; i < 3; ++i)
+    for (int j = 0; j < 3; ++j)
+      D[3 * place[i] + place[j]] = (i == 0 ? block.mu : 1.0) * H[i][j] * (j == 0 ? block.mu : 1.0);
+}
+
+/// D of one block: dc + D dlambda = r.
+void InteriorPoint::local_matrix(const ScaledProblem& problem, int b, double* D) const {
+  const Block& block = problem.blocks[b];
+  const int row = block.row;
+  std::fill_n(D, block.size * block.size, 0.0);
+  if (is_cone(block)) {
+    cone_matrix(block, b, D);
+  } else if (is_pyramid(block)) {
+    // Every side resists by its multiplier over its slack, the normal by its own pair.
+    for (int j = 0; j < block.facets; ++j) {
+      double a[2];
+      side_of(block, j, a);
+      const double weight = side_[side_index(b, j)] / side_slack(block, a, lambda_.data());
+      for (int k = 0; k < 2; ++k) {
+        for (int l = 0; l < 2; ++l)
+          D[3 * k + l] += weight * a[k] * a[l];
+        D[3 * k + 2] -= weight * a[k] * block.mu;
+      }
+    }
+
+    D[8] = y_[row + 2] / lambda_[row + 2];
+  } else if (block.type == BlockType::limit) {
+    D[0] = y_[row] / lambda_[row];
+  } else if (block.is_contact()) {
+    D[0] = D[4] = no_impulse;  // no friction: no tangential impulse
+    D[8] = y_[row + 2] / lambda_[row + 2];
+  } else if (block.type == BlockType::box) {
+    const double bound = problem.bound[b];
+    D[0] = bound > 0 ? y_[row] / (lambda_[row] + bound) + m_[row] / (bound - lambda_[row]) : no_impulse;
+  }
+}
+
+/// What the product lambda y of row i still has to gain; corrected: with the predictor's second-order term.
+double InteriorPoint::missing(int i, double target, bool corrected) const {
+  double d = target - lambda_[i] * y_[i];
+  if (corrected) d -= adlambda_[i] * ady_[i];
+  return d;
+}
+
+/// The same of side j of a pyramid, a . lambda_T <= mu lambda_N.
+double InteriorPoint::missing_of_side(const Block& block, std::size_t side, const double* a, double target,
+                                      bool corrected) const {
+  double d = target - side_[side] * side_slack(block, a, lambda_.data());
+  if (corrected) d -= adside_[side] * side_slack(block, a, adlambda_.data());
+  return d;
+}
+
+/// The same of a box towards its lower bound (p) and its upper one (m).
+InteriorPoint::BoxGaps InteriorPoint::missing_of_box(int row, double bound, double target, bool corrected) const {
+  BoxGaps d;
+  d.p = target - y_[row] * (lambda_[row] + bound);
+  d.m = target - m_[row] * (bound - lambda_[row]);
+  if (corrected) {
+    d.p -= ady_[row] * adlambda_[row];
+    d.m += adm_[row] * adlambda_[row];
+  }
+  return d;
+}
+
+/// r of a cone: what the scaled product lacks, brought back from the scaling and through De Saxce's term.
+void InteriorPoint::cone_right_hand_side(const Block& block, int b, double target, bool corrected, double* r) const {
+  const int row = block.row;
+  const Scaling& s = scaling_[b];
+  const double back[3] = {s.w[0], -s.w[1], -s.w[2]};
+
+  // target e - l o l, in the scaling.
+  double d[3];
+  double product[3];
+  jordan_product(s.l, s.l, product);
+  for (int i = 0; i < 3; ++i)
+    d[i] = -product[i];
+  d[0] += target;
+
+  // The second-order term of the predictor's step.
+  if (corrected) {
+    double x[3];
+    double y[3];
+    to_lorentz(block, adlambda_.data(), block.mu, x);
+    to_lorentz(block, ady_.data(), 1, y);
+    double wx[3];
+    double wy[3];
+    rotate_by(back, x, wx);  // W^-1 dx, the factors eta cancel
+    rotate_by(s.w, y, wy);
+    jordan_product(wx, wy, product);
+    for (int i = 0; i < 3; ++i)
+      d[i] -= product[i];
+  }
+
+  // l o z = d, and out of the scaling.
+  double z[3];
+  double v[3];
+  arrow_solve(s.l, d, z);
+  rotate_by(back, z, v);
+
+  // Less what y lacks, which the step makes up for.
+  const double* t = slope_.data() + 2 * static_cast<std::size_t>(b);
+  const double along = t[0] * residual_[row] + t[1] * residual_[row + 1];
+  const double v0 = v[0] / s.eta - (residual_[row + 2] + along);
+  const double v1 = v[1] / s.eta - residual_[row];
+  const double v2 = v[2] / s.eta - residual_[row + 1];
+
+  r[0] = v1;
+  r[1] = v2;
+  r[2] = block.mu * (v0 - t[0] * v1 - t[1] * v2);
+}
+
+/// r of one block for the given centring; corrected: with the second-order term of the predictor's step.
+void InteriorPoint::right_hand_side(const ScaledProblem& problem, int b, double target, bool corrected,
+                                    double* r) const {
+  const Block& block = problem.blocks[b];
+  const int row = block.row;
+  if (is_cone(block)) {
+    cone_right_hand_side(block, b, target, corrected, r);
+  } else if (is_pyramid(block)) {
+    // What the sides have to bring ...
+    r[0] = -residual_[row];
+    r[1] = -residual_[row + 1];
+    for (int j = 0; j < block.facets; ++j) {
+      double a[2];
+      side_of(block, j, a);
+      const double slack = side_slack(block, a, lambda_.data());
+      const double d = missing_of_side(block, side_index(b, j), a, target, corrected);
+      r[0] -= d / slack * a[0];
+      r[1] -= d / slack * a[1];
+    }
+
+    // ... and the normal.
+    const int i = row + 2;
+    r[2] = missing(i, target, corrected) / lambda_[i] - residual_[i];
+  } else if (const int i = pushing_row(block); i >= 0) {
+    r[0] = r[block.size - 1] = 0;
+    if (block.size == 3) r[1] = 0;
+    r[i - row] = missing(i, target, corrected) / lambda_[i] - residual_[i];
+  } else if (block.type == BlockType::box) {
+    const double bound = problem.bound[b];
+    r[0] = 0;
+    if (!(bound > 0)) return;
+    const BoxGaps d = missing_of_box(row, bound, target, corrected);
+    r[0] = d.p / (lambda_[row] + bound) - d.m / (bound - lambda_[row]) - residual_[row];
+  } else {
+    for (int k = 0; k < block.size; ++k)
+      r[k] = -residual_[row + k];
+  }
+}
+
+/// dy and what goes with it, of the dlambda that the system gave.
+void InteriorPoint::expand(const ScaledProblem& problem, int b, double target, bool corrected) {
+  const Block& block = problem.blocks[b];
+  const int row = block.row;
+  if (is_cone(block)) {
+    // dy = T Q dc + residual.
+    const double* dc = dc_.data() + row;
+    const double* t = slope_.data() + 2 * static_cast<std::size_t>(b);
+    dy_[row] = dc[0] + residual_[row];
+    dy_[row + 1] = dc[1] + residual_[row + 1];
+    dy_[row + 2] = dc[2] / block.mu + t[0] * dy_[row] + t[1] * dy_[row + 1] + residual_[row + 2];
+  } else if (is_pyramid(block)) {
+    // The multipliers of the sides, then the velocity of the normal.
+    for (int j = 0; j < block.facets; ++j) {
+      double a[2];
+      side_of(block, j, a);
+      const std::size_t side = side_index(b, j);
+      const double slack = side_slack(block, a, lambda_.data());
+      const double d = missing_of_side(block, side, a, target, corrected);
+      dside_[side] = (d - side_[side] * side_slack(block, a, dlambda_.data())) / slack;
+    }
+
+    const int i = row + 2;
+    dy_[i] = (missing(i, target, corrected) - y_[i] * dlambda_[i]) / lambda_[i];
+  } else if (const int i = pushing_row(block); i >= 0) {
+    dy_[i] = (missing(i, target, corrected) - y_[i] * dlambda_[i]) / lambda_[i];
+  } else if (block.type == BlockType::box && problem.bound[b] > 0) {
+    const double bound = problem.bound[b];
+    const BoxGaps d = missing_of_box(row, bound, target, corrected);
+    dy_[row] = (d.p - y_[row] * dlambda_[row]) / (lambda_[row] + bound);
+    dm_[row] = (d.m + m_[row] * dlambda_[row]) / (bound - lambda_[row]);
+  }
+}
+
+/// How far the block may go along its direction until a pair reaches zero.
+double InteriorPoint::longest_step_of(const ScaledProblem& problem, int b) const {
+  const Block& block = problem.blocks[b];
+  const int row = block.row;
+  double step = INFINITY;
+  if (is_cone(block)) {
+    // The impulse in its cone, then the velocity in its own.
+    double x[3];
+    double d[3];
+    to_lorentz(block, lambda_.data(), block.mu, x);
+    to_lorentz(block, dlambda_.data(), block.mu, d);
+    step = std::min(step, cone_step(x, d));
+
+    to_lorentz(block, y_.data(), 1, x);
+    to_lorentz(block, dy_.data(), 1, d);
+    step = std::min(step, cone_step(x, d));
+  } else if (is_pyramid(block)) {
+    // Inside every side, its multiplier positive.
+    for (int j = 0; j < block.facets; ++j) {
+      double a[2];
+      side_of(block, j, a);
+      const std::size_t side = side_index(b, j);
+      const double slack = side_slack(block, a, lambda_.data());
+      step = std::min(step, scalar_step(slack, side_slack(block, a, dlambda_.data())));
+      step = std::min(step, scalar_step(side_[side], dside_[side]));
+    }
+    step = std::min(step, scalar_step(lambda_[row + 2], dlambda_[row + 2]));
+    step = std::min(step, scalar_step(y_[row + 2], dy_[row + 2]));
+  } else if (const int i = pushing_row(block); i >= 0) {
+    step = std::min(step, scalar_step(lambda_[i], dlambda_[i]));
+    step = std::min(step, scalar_step(y_[i], dy_[i]));
+  } else if (block.type == BlockType::box && problem.bound[b] > 0) {
+    const double bound = problem.bound[b];
+    step = std::min(step, scalar_step(lambda_[row] + bound, dlambda_[row]));
+    step = std::min(step, scalar_step(bound - lambda_[row], -dlambda_[row]));
+    step = std::min(step, scalar_step(y_[row], dy_[row]));
+    step = std::min(step, scalar_step(m_[row], dm_[row]));
+  }
+  return step;
+}
+
+/// What the linearisation of De Saxce's term misses of a step goes to y_0.
+void InteriorPoint::correct_slip(const ScaledProblem& problem, double step) {
+  for (int b = 0; b < problem.num_blocks; ++b) {
+    const Block& block = problem.blocks[b];
+    if (!is_cone(block)) continue;
+    const int row = block.row;
+    const double* t = slope_.data() + 2 * static_cast<std::size_t>(b);
+    const double x = y_[row] + step * dy_[row];
+    const double y = y_[row + 1] + step * dy_[row + 1];
+    const double now = slip_term(y_[row] * y_[row] + y_[row + 1] * y_[row + 1], theta_);
+    const double missed = slip_term(x * x + y * y, theta_) - now - step * (t[0] * dy_[row] + t[1] * dy_[row + 1]);
+
+    // No more than half of the distance to the boundary is taken back.
+    const double slack = y_[row + 2] + step * dy_[row + 2] - std::sqrt(x * x + y * y);
+    y_[row + 2] += std::max(missed, -0.5 * slack);
+  }
+}
+
+/// A smaller theta makes the term larger: y_0 takes that, too.
+void InteriorPoint::set_smoothing(const ScaledProblem& problem, double theta) {
+  if (!(theta < theta_)) return;
+  for (int b = 0; b < problem.num_blocks; ++b) {
+    const Block& block = problem.blocks[b];
+    if (!is_cone(block)) continue;
+    const double speed2 = y_[block.row] * y_[block.row] + y_[block.row + 1] * y_[block.row + 1];
+    y_[block.row + 2] += slip_term(speed2, theta) - slip_term(speed2, theta_);
+  }
+  theta_ = theta;
+}
+
+}  // namespace coulomb

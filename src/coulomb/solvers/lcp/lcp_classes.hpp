@@ -1,0 +1,46 @@
+// The linear system of a set of classes (docs/theory.md (Q3)): x = x_F + S x_C, x_C the clamped rows, x_F the ends where others are, S
+// the identity on C and +-hi on friction rows at a bound of a clamped normal (Nimble's E):
+//
+//   Q x_C = -r,   Q = A_C S,   r = b_C + A_C x_F
+//
+// Full rank by LU; else the least-norm x_C of the pseudo-inverse ([Werling2021], "LCP stabilization").
+#pragma once
+
+#include <vector>
+
+#include "coulomb/linalg/rank_revealing.hpp"
+#include "coulomb/solvers/lcp/lcp.hpp"
+
+namespace coulomb {
+
+class LcpClassSystem {
+ public:
+  /// x of these classes. False: not finite.
+  bool solve(const BoxedLcp& problem, const LcpClass* classes, double* x);
+  /// present: rows that take part, all where null; the others' x is 0 here.
+  void build(const BoxedLcp& problem, const LcpClass* classes, const char* present = nullptr);
+
+  /// Q X = B, in place: m x cols with leading dimension ldx; least-norm least-squares where deficient.
+  void solve_columns(double* X, int ldx, int cols);
+  /// x += S x_C
+  void expand(const double* xc, double* x) const;
+  /// out_C = S^T x
+  void contract(const double* x, double* out) const;
+
+  int m = 0, ld = 0;
+  bool deficient = false;
+  std::vector<int> rows;       ///< C
+  std::vector<int> column;     ///< per row of the problem: the unknown it follows, or -1
+  std::vector<double> factor;  ///< per row: its entry of S
+  std::vector<double> fixed;   ///< x_F
+  std::vector<double> Q, r;    ///< Q: m x ld (not overwritten)
+
+ private:
+  void list_columns(const BoxedLcp& problem, const LcpClass* classes, const char* present);
+  int n_ = 0;
+  std::vector<double> lu_, work_;
+  std::vector<int> pivot_;
+  PseudoInverse inverse_;
+};
+
+}  // namespace coulomb

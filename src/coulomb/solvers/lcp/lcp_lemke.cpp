@@ -1,0 +1,120 @@
+#include "coulomb/solvers/lcp/lcp_lemke.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace coulomb {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr int largest = 2000;      // variables
+constexpr double normals = 0.1;    // entry of d in rows that carry friction: walks are shorter
+constexpr double rounding = 1e-8;  // z0 of a ray that only rounding makes
+
+}  // namespace
+
+/// Variables >= 0: rows from the end that they begin at, those with two ends with a slack.
+void LcpLemke::list(const BoxedLcp& p) {
+  variables_.clear();
+  start_.assign(p.n, 0.0);
+
+  for (int i = 0; i < p.n; ++i) {
+    const bool below = p.lo[i] > -infinity;
+    const bool above = p.hi[i] < infinity;
+    if (p.is_friction(i) || (below && above)) {
+      if (!p.is_friction(i)) start_[i] = p.lo[i];
+      if (p.is_friction(i) ? p.hi[i] == 0 : p.lo[i] == p.hi[i]) continue;
+      variables_.push_back({i, 1, false, true});
+      variables_.push_back({i, 1, true, true});
+    } else {
+      if (below || above) start_[i] = below ? p.lo[i] : p.hi[i];
+      if (!above) variables_.push_back({i, 1, false, false});
+      if (!below) variables_.push_back({i, -1, false, false});
+    }
+  }
+
+  // Friction begins at its lower end, whatever its normal does.
+  for (int i = 0; i < p.n; ++i)
+    if (p.is_friction(i)) start_[i] = -p.hi[i] * start_[p.normal[i]];
+}
+
+/// x += what variable k = z does: its row, and friction that follows it.
+void LcpLemke::expand(const BoxedLcp& p, int k, double z, double* x) const {
+  const Variable& v = variables_[k];
+  if (v.slack) return;
+  x[v.row] += v.sign * z;
+  if (p.is_friction(v.row)) return;
+  for (int f = 0; f < p.n; ++f)
+    if (p.normal[f] == v.row) x[f] -= p.hi[f] * v.sign * z;
+}
+
+/// In the units of the scale, in which the pivots' tolerances mean something.
+void LcpLemke::assemble(const BoxedLcp& p, const LcpScale& scale) {
+  const int size = static_cast<int>(variables_.size());
+  lemke_.resize(size);
+  image_.assign(p.n, 0.0);
+  column_.assign(p.n, 0.0);
+
+  // M, column by column.
+  for (int k = 0; k < size; ++k) {
+    const Variable& v = variables_[k];
+    std::fill(column_.begin(), column_.end(), 0.0);
+    expand(p, k, 1 / scale.root[v.row], column_.data());
+
+    // A times the column, which has few entries.
+    std::fill(image_.begin(), image_.end(), 0.0);
+    for (int j = 0; j < p.n; ++j)
+      for (int i = 0; column_[j] != 0 && i < p.n; ++i)
+        image_[i] += p.A[static_cast<std::size_t>(i) * p.ld + j] * column_[j];
+
+    for (int i = 0; i < size; ++i) {
+      const Variable& u = variables_[i];
+      double& entry = lemke_.M[static_cast<std::size_t>(i) * lemke_.ld + k];
+      if (!u.slack) entry = u.sign * image_[u.row] / scale.root[u.row];
+      if (!u.slack && v.slack && u.row == v.row) entry = 1;
+      if (u.slack && v.row == u.row && !v.slack) entry = -1;
+      if (u.slack && p.normal[u.row] == v.row && !v.slack)  // 2 hi x_j - y >= 0
+        entry = 2 * p.hi[u.row] * v.sign * scale.root[u.row] / scale.root[v.row];
+    }
+  }
+
+  // q at the start, and d: normals enter late.
+  p.multiply(start_.data(), image_.data());
+  for (int i = 0; i < size; ++i) {
+    const Variable& u = variables_[i];
+    const double width = p.is_friction(u.row) ? 2 * p.hi[u.row] * start_[p.normal[u.row]] : p.hi[u.row] - p.lo[u.row];
+    lemke_.q[i] =
+        u.slack ? width * scale.root[u.row] / scale.ref : u.sign * image_[u.row] / (scale.root[u.row] * scale.ref);
+    const bool carries = std::find(p.normal.begin(), p.normal.end(), u.row) != p.normal.end();
+    lemke_.d[i] = carries && !u.slack ? normals : 1.0;
+  }
+}
+
+bool LcpLemke::solve(const BoxedLcp& p, const LcpScale& scale, std::vector<double>& x) {
+  list(p);
+  pivots = 0;
+  ray = false;
+  const int size = static_cast<int>(variables_.size());
+  if (size > largest) return false;
+
+  assemble(p, scale);
+  const bool solved = lemke_.solve(10 * size + 100);
+  pivots = lemke_.pivots;
+
+  x = start_;
+  for (int k = 0; k < size; ++k)
+    expand(p, k, lemke_.z[k] * scale.ref / scale.root[variables_[k].row], x.data());
+
+  // A ray leads where no solution is: the direction in rows that have one end.
+  if (solved || lemke_.z0 < rounding) return true;
+
+  ray = lemke_.ray;
+  direction.assign(p.n, 0.0);
+  for (int k = 0; ray && k < size; ++k)
+    if (!variables_[k].two_sided)
+      direction[variables_[k].row] += variables_[k].sign * lemke_.direction[k] / scale.root[variables_[k].row];
+  return false;
+}
+
+}  // namespace coulomb

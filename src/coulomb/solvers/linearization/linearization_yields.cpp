@@ -1,0 +1,354 @@
+// Rows that give way.
+//
+// Redundant rows (dry friction beside an equality that holds the same joint) ask for one and the same motion. Level 0 lets each have its share
+// of what the others ask, as far as its impulse goes: by E lambda, 1e-9 m/s and less. Beyond, what has a bound (dry friction, the tangents of
+// a contact, a limit that can open) is at it, and what has none decides alone. The derivative that anybody can use is that of the other side of
+// this band: such rows have no unknown of their own.
+//
+// Dry friction is such a row wherever an equality holds the same joint; or a limit that presses by more than the friction's bound b, so that it
+// holds with the friction to either side: with impulse l of the limit and f of the friction along it, l + f > b.
+//
+// Beside equalities there are others, by way of further joints. With A^-1 and the rounds of the levels,
+//
+//   d_0 = A^-1 B e,   d_j = A^-1 B E C d_(j-1)
+//
+// of a velocity e asked of the equalities, what is determined by more than E leaves d_j as E^j; redundant impulses stay, and
+// row b then takes the share |E_b d_b| of e. On the way lambda + t d the first to reach its bound yields, and so on until all is decided by the
+// rest. Where the rows that yield depend on the direction asked, no Jacobian is right: they compete.
+#include <algorithm>
+#include <cmath>
+
+#include "coulomb/solvers/friction_pyramid.hpp"
+#include "coulomb/solvers/linearization/linearization.hpp"
+
+namespace coulomb {
+namespace {
+
+constexpr double tie = 1e-8;          // as in ScaledProblem::margin
+constexpr double same_row = 1e-12;    // 1 - cos^2 of two rows
+constexpr double immovable = 1e-10;   // scaled: of a row that nothing moves, up to rounding
+constexpr double least_share = 1e-3;  // of a velocity: rows that take less are not redundant with what asks for it
+constexpr double persistent = 0.9;    // of a redundant impulse: what a round leaves
+constexpr int response_rounds = 3;
+constexpr double parallel = 1e-6;  // directions that are the same
+constexpr int probes = 3;          // further directions, where several rows yield
+
+double probe_value(int i, int probe) { return 1.5 + std::sin(1.0 + 2.4 * i + 3.1 * probe); }
+
+}  // namespace
+
+void ProblemLinearization::apply(const Yield& yield, int block, BlockMode& mode) const {
+  if (yield.entirely) mode.mode = scaled_.blocks[block].type == BlockType::box ? Mode::upper : Mode::separating;
+  if (yield.loose == 0) return;
+  mode.loose = yield.loose;
+  mode.nx = yield.nx;
+  mode.ny = yield.ny;
+}
+
+/// J_a M^-1 J_b^T of two rows, scaled.
+double ProblemLinearization::row_product(int block_a, int row_a, int block_b, int row_b) const {
+  if (!scaled_.factored) {
+    const int a = scaled_.blocks[block_a].row + row_a;
+    const int b = scaled_.blocks[block_b].row + row_b;
+    return scaled_.G[static_cast<long>(a) * scaled_.ld + b] - (a == b ? scaled_.E[a] + scaled_.rigid[a] : 0.0);
+  }
+  return scaled_.Y.row_product(block_a, row_a, block_b, row_b);
+}
+
+/// Dry friction along a row of an equality, or of a limit that holds whatever the friction does.
+void ProblemLinearization::yield_beside_parallel_rows() {
+  beside_parallel_.assign(scaled_.num_blocks, 0);
+  if (levels_ == 0) return;
+
+  for (int hard = 0; hard < scaled_.num_blocks; ++hard) {
+    const Block& block = scaled_.blocks[hard];
+    const bool is_limit = block.type == BlockType::limit;
+
+    if (block.is_contact() || block.type == BlockType::box || last_labels_[hard].mode != Mode::active) continue;
+    for (int k = 0; k < block.size; ++k) {
+      // A row that moves something, without compliance of its own.
+      if (scaled_.rigid[block.row + k] > 0) continue;
+      const double own = row_product(hard, k, hard, k);
+      if (!(own > immovable)) continue;
+
+      // Dry friction along the same direction.
+      for (int b = 0; b < scaled_.num_blocks; ++b) {
+        const int row = scaled_.blocks[b].row;
+        if (scaled_.blocks[b].type != BlockType::box || yields_[b].entirely || scaled_.rigid[row] > 0) continue;
+
+        const double along = row_product(hard, k, b, 0);
+        const double friction = row_product(b, 0, b, 0);
+        if (!(along * along > (1 - same_row) * own * friction && friction > immovable)) continue;
+
+        // It yields beside an equality; beside a limit that presses by more than its bound.
+        const double of_friction = along > 0 ? lambda_[row] : -lambda_[row];
+        const double pressed = lambda_[block.row] * std::sqrt(own / friction) + of_friction;
+        yields_[b].entirely = !is_limit || pressed > scaled_.bound[b] + tie;
+        beside_parallel_[b] = yields_[b].entirely;
+      }
+    }
+  }
+}
+
+/// Velocities that are asked of equalities. False: there is none.
+bool ProblemLinearization::ask(int probe, double sign) {
+  bool any = false;
+  std::fill(asked_.begin(), asked_.end(), 0.0);
+
+  for (int b = 0; b < scaled_.num_blocks; ++b) {
+    const Block& block = scaled_.blocks[b];
+    if (block.type != BlockType::equality) continue;
+
+    any = true;
+    for (int i = block.row; i < block.row + block.size; ++i) {
+      const double value = probe_value(i, probe);
+      const bool turned = std::sin(7.7 * i + 1.3 * probe) < 0;
+      asked_[i] = sign * (turned ? -value : value);
+    }
+  }
+  return any;
+}
+
+/// What redundant rows make of the velocities asked, in change_, and a round earlier.
+void ProblemLinearization::redundant_response(ReducedSystem& system) {
+  double* x = buffer_.data();
+  const auto expand = [&](std::vector<double>& to) {
+    std::fill_n(to.begin(), scaled_.ld, 0.0);
+    for (int i = 0; i < system.size; ++i)
+      ReducedSystem::expand(system.rows[i], x[i], to.data());
+  };
+
+  for (int i = 0; i < system.size; ++i)
+    x[i] = ReducedSystem::equation(system.rows[i], asked_.data());
+  system.solve(scaled_, x);
+
+  for (int round = 1; round < response_rounds; ++round)
+    repeat_round(system, x, false);
+
+  expand(earlier_);
+  repeat_round(system, x, false);
+  expand(change_);
+}
+
+/// A contact's tangents reach the border of the friction cone.
+void ProblemLinearization::tangent_border(int b, Border& nearest) const {
+  const Block& block = scaled_.blocks[b];
+
+  const double* d = change_.data() + block.row;
+  const double* l = path_.data() + block.row;
+  const double share = scaled_.E[block.row] * std::sqrt(d[0] * d[0] + d[1] * d[1]);
+  if (!(share > least_share)) return;
+
+  // Of each tangent that takes part.
+  for (int i = 0; i < 2; ++i) {
+    const bool large = scaled_.E[block.row] * std::abs(d[i]) > 0.1 * share;
+    if (large && !(std::abs(d[i]) > persistent * std::abs(earlier_[block.row + i]))) return;
+  }
+
+  Border border;
+  border.block = b;
+  border.yield.loose = 1;
+  if (block.type == BlockType::pyramid) {
+    // The first side of the polygon that the impulse meets.
+    const FrictionPolygon& polygon = friction_polygon(block);
+    border.distance = INFINITY;
+    for (int side = polygon.first_side; side < 2 * polygon.sides; side += 2) {
+      const double* a = polygon.direction[side];
+      const double outside = a[0] * d[0] + a[1] * d[1] - block.mu * polygon.apothem * d[2];
+      const double left = block.mu * polygon.apothem * l[2] - a[0] * l[0] - a[1] * l[1];
+      if (!(outside > 0) || std::max(left, 0.0) / outside >= border.distance) continue;
+      border.distance = std::max(left, 0.0) / outside;
+      border.yield.nx = a[0];
+      border.yield.ny = a[1];
+    }
+  } else {
+    // |l_T + t d_T|^2 = mu^2 (l_N + t d_N)^2.
+    const double mu = block.mu * block.mu;
+    const double squared = d[0] * d[0] + d[1] * d[1] - mu * d[2] * d[2];
+    const double mixed = d[0] * l[0] + d[1] * l[1] - mu * d[2] * l[2];
+    const double constant = std::min(0.0, l[0] * l[0] + l[1] * l[1] - mu * l[2] * l[2]);
+    const double discriminant = std::sqrt(std::max(0.0, mixed * mixed - squared * constant));
+    const double root = discriminant + mixed;
+    if (!(root > 0)) return;
+
+    border.distance = -constant / root;
+    border.opposite = discriminant > mixed ? -constant / (discriminant - mixed) : 0.0;
+
+    // There it slips in the direction that the impulse then has.
+    const double x = l[0] + border.distance * d[0];
+    const double y = l[1] + border.distance * d[1];
+    const double length = std::sqrt(x * x + y * y);
+    border.yield.nx = length > 0 ? x / length : d[0] / std::sqrt(d[0] * d[0] + d[1] * d[1]);
+    border.yield.ny = length > 0 ? y / length : d[1] / std::sqrt(d[0] * d[0] + d[1] * d[1]);
+  }
+
+  if (border.distance < INFINITY && (nearest.block < 0 || border.distance < nearest.distance)) nearest = border;
+}
+
+/// The first row that reaches its bound on the way path_ + t change_.
+ProblemLinearization::Border ProblemLinearization::nearest_border(const std::vector<Yield>& yields) const {
+  Border nearest;
+  for (int b = 0; b < scaled_.num_blocks; ++b) {
+    const Block& block = scaled_.blocks[b];
+    const int row = block.row;
+    if (yields[b].entirely || yields[b].loose > 0) continue;
+    if (block.is_contact()) {
+      if (modes_[b].mode == Mode::sticking) tangent_border(b, nearest);
+      continue;
+    }
+
+    const double d = change_[row];
+    const bool friction = block.type == BlockType::box && modes_[b].mode == Mode::sticking;
+    const bool opens = block.type == BlockType::limit && modes_[b].mode == Mode::active && d < 0;
+    if (!friction && !opens) continue;
+
+    // Redundant: it takes a share, and rounds leave it.
+    if (!(scaled_.E[row] * std::abs(d) > least_share) || !(std::abs(d) > persistent * std::abs(earlier_[row])))
+      continue;
+
+    const double way = friction ? scaled_.bound[b] - std::copysign(1.0, d) * path_[row] : path_[row];
+    const double distance = std::max(way, 0.0) / std::abs(d);
+    if (nearest.block >= 0 && distance >= nearest.distance) continue;
+    const double opposite = friction ? 2 * scaled_.bound[b] / std::abs(d) - distance : 0.0;
+    nearest = {b, distance, opposite, {}};
+    nearest.yield.entirely = true;
+  }
+  return nearest;
+}
+
+/// Does anything else hold a contact across the direction in which it is loose? Then it need not, and slips in any direction.
+bool ProblemLinearization::across_is_redundant(int block, const std::vector<Yield>& yields) {
+  ReducedSystem& system = with_yields(yields);
+
+  const int across = system.first[block] + 1;
+  double* x = buffer_.data();
+  std::fill_n(x, system.size, 0.0);
+  x[across] = 1;
+  system.solve(scaled_, x);
+  for (int round = 1; round < response_rounds; ++round)
+    repeat_round(system, x, false);
+
+  const double before = x[across];
+  repeat_round(system, x, false);
+  const double share = scaled_.E[scaled_.blocks[block].row] * std::abs(x[across]);
+  return share > least_share && std::abs(x[across]) > persistent * std::abs(before);
+}
+
+/// Adds to `yields` the rows that give way where equalities are asked for these velocities; keep_bands: to the further unresolved ones, each
+/// with what may be asked until it yields. False: none does.
+bool ProblemLinearization::follow(int probe, double sign, std::vector<Yield>& yields, bool keep_bands) {
+  if (!ask(probe, sign)) return false;
+  std::copy_n(lambda_.begin(), scaled_.ld, path_.begin());
+
+  bool any = false;
+  double travelled = 0;
+  bool trial = std::any_of(yields.begin(), yields.end(), [](const Yield& y) { return y.entirely || y.loose > 0; });
+  for (int count = 0; count <= scaled_.num_blocks; ++count) {
+    // Which row is next on the way, and how far it is.
+    ReducedSystem& system = trial ? with_yields(yields) : last_;
+    redundant_response(system);
+    const Border border = nearest_border(yields);
+
+    if (border.block < 0) return any;
+    for (int i = 0; i < scaled_.n; ++i)
+      path_[i] += border.distance * change_[i];
+    travelled += border.distance;
+
+    // The band that it holds in: from where it yields to this side to where it does to the other.
+    if (keep_bands) {
+      chosen_.assign(scaled_.num_blocks, 0);
+      chosen_[border.block] = 1;
+      if (add_unresolved(system, 0, &chosen_)) {
+        Unresolved& own = further_[num_further_ - 1];
+        double asked = 0;
+        for (int i = 0; i < scaled_.n; ++i)
+          asked += own.z[i] * asked_[i] * scaled_.ref / scaled_.inverse_root[i];
+        own.band = std::max(travelled, border.opposite) * std::abs(asked);
+      }
+    }
+
+    Yield& yield = yields[border.block];
+    yield = border.yield;
+    if (yield.loose == 1 && across_is_redundant(border.block, yields)) yield.loose = 2;
+    any = trial = true;
+  }
+  return any;
+}
+
+/// Does every row that yields in a do so in b?
+bool ProblemLinearization::is_part(const std::vector<Yield>& a, const std::vector<Yield>& b) {
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i].entirely && !b[i].entirely) return false;
+    if (a[i].loose == 0 || b[i].loose > 1) continue;
+
+    if (a[i].loose > 1 || b[i].loose == 0) return false;
+    if (std::abs(a[i].nx * b[i].ny - a[i].ny * b[i].nx) > parallel) return false;
+  }
+  return true;
+}
+
+/// Beside equalities: yields_ by every direction that may be asked. They may differ by more than what some rows do that agree with the others
+/// anyway (then the redundant rows of the smaller set are consistent): they compete. True: some row yields that did not.
+bool ProblemLinearization::let_rows_yield() {
+  bool bounded = false;
+  bool limit_holds = false;
+  for (int b = 0; b < scaled_.num_blocks; ++b) {
+    limit_holds = limit_holds || (scaled_.blocks[b].type == BlockType::limit && modes_[b].mode == Mode::active);
+    bounded = bounded || modes_[b].mode == Mode::sticking;
+  }
+  if (!bounded && !limit_holds) return false;
+
+  // As equalities are asked in one direction ...
+  start_ = yields_;
+  const bool any = follow(0, 1, yields_, true);
+  if (!any && !limit_holds) return false;  // dry friction yields to both signs
+
+  // ... and in others: the largest set of rows, and the smallest.
+  const auto yields = [](const Yield& y) { return y.entirely || y.loose > 0; };
+  const auto count = std::count_if(yields_.begin(), yields_.end(), yields);
+  smallest_ = yields_;
+  bool nested = true;
+
+  for (int probe = 0; probe < (count > 1 ? 1 + probes : 1); ++probe) {
+    for (const double sign : {1.0, -1.0}) {
+      if (probe == 0 && sign > 0) continue;
+      other_yields_ = start_;
+      follow(probe, sign, other_yields_);
+
+      if (is_part(other_yields_, smallest_))
+        smallest_ = other_yields_;
+      else if (is_part(yields_, other_yields_))
+        yields_ = other_yields_;
+      else if (!is_part(smallest_, other_yields_) || !is_part(other_yields_, yields_))
+        nested = false;
+    }
+  }
+
+  if (!nested || !is_part(yields_, smallest_)) add_unresolved(nested ? with_yields(smallest_) : last_, INFINITY);
+  return !is_part(yields_, start_);
+}
+
+void ProblemLinearization::reserve_kinks() {
+  const auto ld = static_cast<std::size_t>(scaled_.ld);
+  for (auto* values : {&asked_, &path_, &change_, &earlier_, &buffer_})
+    if (values->size() < ld) values->resize(ld);
+  trial_modes_.resize(scaled_.num_blocks);
+  chosen_.resize(scaled_.num_blocks);
+  trial_.reserve(scaled_);
+  if (further_.empty()) further_.resize(2);
+  for (Unresolved& further : further_)
+    if (further.z.size() < ld) further.z.resize(ld);
+}
+
+/// The system of the modes with these rows given way, factorised.
+ReducedSystem& ProblemLinearization::with_yields(const std::vector<Yield>& yields) {
+  for (int b = 0; b < scaled_.num_blocks; ++b) {
+    trial_modes_[b] = modes_[b];
+    apply(yields[b], b, trial_modes_[b]);
+  }
+  trial_.set_modes(scaled_, trial_modes_.data());
+  trial_.factorise(scaled_, 0);
+  return trial_;
+}
+
+}  // namespace coulomb

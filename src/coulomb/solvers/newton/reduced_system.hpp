@@ -1,0 +1,94 @@
+// ReducedSystem: the linear system of a set of modes, A = B G C + Q (docs/theory.md (C10), (L2)), in scaled variables. The Newton solver
+// takes its steps with it and ProblemLinearization differentiates with it.
+//
+//   separating   no unknown, lambda = 0              box at a bound   no unknown, lambda = +-bound
+//   sticking, limit, equality, box within its bounds  lambda itself, row c = 0
+//   sticking, but loose along n (BlockMode::loose)    lambda_N and lambda_perp, or lambda_N alone
+//   sliding      (lambda_N, lambda_perp), lambda_T = mu lambda_N n + lambda_perp n_perp
+//                rows c_N = 0 and k c_perp + (1 - k) lambda_perp = 0, k = 1 / (1 + alpha), alpha = ||c_T|| / (mu lambda_N)
+//                mu = 0: lambda_N alone
+//   sliding pyramid, n the point of its feature: the same with k = 1 on a side (n_perp along it); lambda_N alone at a vertex
+#pragma once
+
+#include <vector>
+
+#include "coulomb/solvers/newton/velocity_factor.hpp"
+#include "coulomb/solvers/scaled_problem.hpp"
+
+namespace coulomb {
+
+/// One unknown and its equation: lambda += c x on rows `row` .. `row` + 2 (or on `row` alone), equation b . c_rows + q x = 0.
+struct ReducedRow {
+  int row = 0;
+  bool one_c = true, one_b = true;  ///< the coefficient on its own single row is 1: row_c, row_b
+  int row_c = 0, row_b = 0;
+  double c[3] = {0, 0, 0}, b[3] = {0, 0, 0};
+  double q = 0, damping = 1;  ///< factor of the proximal term
+};
+
+/// Coefficients of an unknown on its block's rows, block.size each: of its equation (b) and of its impulses (c).
+void row_coefficients(const ReducedRow& row, const Block& block, double* b, double* c);
+
+class ReducedSystem {
+ public:
+  /// Memory for any modes of the problem.
+  void reserve(const ScaledProblem& problem);
+  void set_modes(const ScaledProblem& problem, const BlockMode* modes);
+  /// A + delta diag(damping), factorised. Dense: Cholesky if nothing slides, else LU. Factored problems: in the velocities of the trees
+  /// (VelocityFactor). False: singular or not finite.
+  bool factorise(const ScaledProblem& problem, double delta);
+  /// X (size x columns, leading dimension ldx) = A^-1 X, or A^-T X. The problem is the one factorised.
+  void solve(const ScaledProblem& problem, double* X, int columns, int ldx);
+  void solve_transposed(const ScaledProblem& problem, double* X, int columns, int ldx);
+  void solve(const ScaledProblem& problem, double* x);  ///< one right-hand side, in place
+  /// The Newton step of these modes with the last factorisation: from impulses `from` and their velocities (null: not known) to impulses `to`;
+  /// c: scratch. Through velocities, up to most_rounds rounds of refinement.
+  void step(const ScaledProblem& problem, const double* from, const double* from_c, double* to, double* c,
+            int most_rounds = 2);
+
+  /// Of a factored problem: (B (R + E) C + Q)^-1 of a block, as wide as its unknowns; and W (velocities x columns) = H^-T W.
+  const double* local_inverse(int block) const { return local_inverse_[block]; }
+  void solve_velocities_transposed(double* W, int columns, int ldw) { velocities_.solve_transposed(W, columns, ldw); }
+
+  int size = 0, ld = 0;
+  bool symmetric = true;  ///< nothing slides
+  std::vector<ReducedRow> rows;
+  std::vector<double> fixed;  ///< n: lambda of the blocks without unknowns
+  std::vector<int> first;     ///< per block: its first unknown; one more at the end
+  std::vector<double> A;      ///< dense: ld x size, the matrix, then its factor
+  std::vector<int> pivot;
+
+  double coordinate(const ReducedRow& r, const double* lambda) const {  ///< x of an impulse (least squares)
+    if (r.one_c) return lambda[r.row_c];
+    const double* l = lambda + r.row;
+    if (r.one_b) return l[2] / r.c[2];  // the normal unknown of a sliding contact
+    return (r.c[0] * l[0] + r.c[1] * l[1]) / (r.c[0] * r.c[0] + r.c[1] * r.c[1]);
+  }
+  static double equation(const ReducedRow& r, const double* c) {  ///< b . c
+    return r.one_b ? c[r.row_b] : r.b[0] * c[r.row] + r.b[1] * c[r.row + 1] + r.b[2] * c[r.row + 2];
+  }
+  static void expand(const ReducedRow& r, double x, double* lambda) {  ///< lambda += c x
+    if (r.one_c) {
+      lambda[r.row_c] += x;
+    } else {
+      for (int i = 0; i < 3; ++i)
+        lambda[r.row + i] += r.c[i] * x;
+    }
+  }
+
+ private:
+  bool factorise_velocities(const ScaledProblem& problem);
+  bool invert_diagonal(const ScaledProblem& problem, int block);
+  bool invert_block(const ScaledProblem& problem, int block);
+  void solve_velocities(const ScaledProblem& problem, bool transposed, double* X, int columns, int ldx);
+
+  double delta_ = 0;  ///< of the last factorisation
+  std::vector<double> work_, x_, moved_;
+  // In velocities: the inverse of each block's local matrix D (B (R + E) C + Q), whether it is diagonal, and C D^-1 B, which acts on rows.
+  VelocityFactor velocities_;
+  BlockMatrices local_inverse_, local_;
+  std::vector<unsigned char> diagonal_;
+  std::vector<double> rows_, w_;
+};
+
+}  // namespace coulomb

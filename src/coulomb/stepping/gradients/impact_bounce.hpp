@@ -1,0 +1,50 @@
+// BounceGradient: Nimble's approximate derivative of positions through elastic impacts of plain steps ([Werling2021, appendix E];
+// docs/theory.md (I11)). A step that does not split at the impact says that a ball which starts lower ends lower; in truth it has
+// bounced already and ends higher. For every contact that bounces, dq+/dq = X is asked to have J_i X J_i^+ = -e_i; of all such X the one nearest to the identity:
+//
+//   X = 1 + sum_i m_i j_i^T j_i,   j_i = J_i / |J_i|,   sum_j (j_i . j_j)^2 m_j = -(1 + e_i),   and dq+/dv = h X
+//
+// Exact for one bouncing contact at constant velocity. Velocities, and positions by forces and parameters, keep their derivatives.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "coulomb/stepping/semi_implicit/step_linearization.hpp"
+
+namespace coulomb {
+
+class BounceGradient final : public StepGradient {
+ public:
+  explicit BounceGradient(const Model& model) : exact_(model) {}
+
+  void prepare(const Model& model, const StepOptions& options, StepRecord& record, const StepMemory& memory) override;
+  const StepDerivatives& jacobian() override;
+  std::shared_ptr<StepDerivatives> shared_jacobian() override { return jacobian(), derivatives_; }
+  void parameter_columns(const ParameterSet& set, std::vector<double>& columns_T) override {
+    exact_.parameter_columns(set, columns_T);
+  }
+  void impulse_columns(StepInput input, std::vector<double>& out_T) override { exact_.impulse_columns(input, out_T); }
+  void impulse_columns(const ParameterSet& set, std::vector<double>& out_T) override {
+    exact_.impulse_columns(set, out_T);
+  }
+  void vjp(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set = nullptr) override;
+  bool ambiguous() override { return exact_.ambiguous(); }
+
+ private:
+  void find_bounces(const Model& model, const StepRecord& record);
+  void times_x(const double* a, double* out) const;  ///< X a; X is symmetric
+
+  StepLinearization exact_;
+  int nv_ = 0;
+  int count_ = 0;  ///< of contacts that bounce
+  double h_ = 0;
+  std::vector<double> rows_;    ///< count x nv: j_i
+  std::vector<double> weight_;  ///< count: m_i
+  std::vector<double> zero_;    ///< nv
+  std::vector<double> x_bar_;   ///< nv: X dq1
+  StepCotangent part_;          ///< of the velocity alone
+  bool have_jacobian_ = false;
+};
+
+}  // namespace coulomb

@@ -1,0 +1,73 @@
+#include "coulomb/stepping/impacts/impact_contact.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "coulomb/base/small_math.hpp"
+
+namespace coulomb {
+namespace {
+
+// m, and of the shapes' size: the two distance routines agree to this on where.
+constexpr double same_point = 1e-4;
+
+}  // namespace
+
+/// Velocity of A against B at the point, at v.
+void contact_velocity(const Model& model, const StepRecord& r, const Contact& c, double* velocity) {
+  velocity[0] = velocity[1] = velocity[2] = 0;
+  for (const double sign : {1.0, -1.0}) {
+    const int body = sign > 0 ? c.body_a : c.body_b;
+    const double* twist = body_link_twist(model, r.twist.data(), body);
+    double arm[3];
+    double w[3];
+    relative_point(model, r.dynamics, body, c.point, arm);
+    cross3(twist + 3, arm, w);
+    for (int i = 0; i < 3; ++i)
+      velocity[i] += sign * (twist[i] + w[i]);
+  }
+}
+
+double normal_velocity(const Model& model, const StepRecord& r, const Contact& c) {
+  double velocity[3];
+  contact_velocity(model, r, c, velocity);
+  return dot3(c.normal, velocity);
+}
+
+/// `hit` becomes the contact of its pair that lies at the same place; where the list has none, one is found and put there.
+void find_contact(const Model& model, CollisionWorkspace& collision, std::vector<Contact>& found, Contact& hit) {
+  auto& contacts = collision.contacts;
+
+  // The nearest contact of the pair at the same distance, at the same place or anywhere.
+  const Contact* best = nullptr;
+  const auto look = [&](const std::vector<Contact>& list, bool anywhere) {
+    double nearest = 0;
+    best = nullptr;
+    for (const Contact& c : list) {
+      double apart[3];
+      sub3(c.point, hit.point, apart);
+      const double away = norm3(apart);
+      const double off = std::abs(c.distance - hit.distance);
+      if (c.pair != hit.pair || off >= event_gap || !(anywhere || away <= same_point * (1 + c.size))) continue;
+      if (best && !(away < nearest)) continue;
+      best = &c;
+      nearest = away;
+    }
+    return best != nullptr;
+  };
+
+  // Outside its margin, or a manifold that leaves the nearest point out: the pair is looked at again, and its contacts replaced.
+  if (!look(contacts, false)) {
+    const double none[3] = {0, 0, 0};
+    collide_moved_pair(model, hit.pair, none, none, hit.point, 2 * event_gap, collision, found);
+    if (!look(found, false) && !look(found, true)) found.assign(1, hit);
+    const auto is_hit = [&](const Contact& c) { return c.pair == hit.pair; };
+    contacts.erase(std::remove_if(contacts.begin(), contacts.end(), is_hit), contacts.end());
+    const auto is_behind = [&](const Contact& c) { return c.pair > hit.pair; };
+    contacts.insert(std::find_if(contacts.begin(), contacts.end(), is_behind), found.begin(), found.end());
+    if (!look(contacts, false)) look(contacts, true);
+  }
+  hit = *best;
+}
+
+}  // namespace coulomb

@@ -1,0 +1,98 @@
+#include "coulomb/stepping/impacts/impact_sinking.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "coulomb/base/small_math.hpp"
+
+namespace coulomb {
+namespace {
+
+constexpr double growth = 4;  // of the speed, from one time to the next
+constexpr int most_growths = 12;
+constexpr double same_place = 1e-6;  // m, rad: the chain ends with more motion than this
+constexpr double same_point = 0.02;  // of the shapes' size
+constexpr std::size_t longest_chain = 8;
+
+/// Is there a contact of the same pair at the same place?
+bool has_point(const std::vector<Contact>& contacts, const Contact& c) {
+  for (const Contact& other : contacts) {
+    if (other.pair != c.pair) continue;
+    double apart[3];
+    sub3(other.point, c.point, apart);
+    if (norm3(apart) <= same_point * std::max(c.size, other.size) + same_place) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+/// At the begin of a step.
+void SinkingContacts::clear() {
+  counts_.clear();
+  chain_.clear();
+  counts_.reserve(16);
+  chain_.reserve(longest_chain);
+}
+
+/// By its features, or by its place.
+bool SinkingContacts::is_among(const std::vector<Contact>& contacts, const Contact& contact) {
+  const auto is_same = [&](const Contact& c) { return c.pair == contact.pair && c.feature == contact.feature; };
+  return std::any_of(contacts.begin(), contacts.end(), is_same) || has_point(contacts, contact);
+}
+
+bool SinkingContacts::has_sunk(int pair) const {
+  return std::any_of(counts_.begin(), counts_.end(), [&](const auto& known) { return known.first == pair; });
+}
+
+void SinkingContacts::creeps(int pair) {
+  // The pair sinks again: next time it is lifted faster.
+  for (auto& [known, count] : counts_)
+    if (known == pair) return void(count = std::min(count + 1, most_growths));
+  counts_.emplace_back(pair, 0);
+}
+
+/// A pair has closed. moved: how far bodies went since the last one; held: contacts of the phase before.
+void SinkingContacts::hit(const Contact& contact, bool sank, double moved, const std::vector<Contact>& held,
+                          std::vector<Contact>& contacts) {
+  if (moved > same_place) chain_.clear();
+
+  // Bodies that rattle at one place are lifted by what they were held by.
+  const auto of_pair = [&](const Contact& c) { return c.pair == contact.pair; };
+  const bool known = has_point(chain_, contact);
+  if (sank && is_among(held, contact) && (known || std::none_of(chain_.begin(), chain_.end(), of_pair)))
+    creeps(contact.pair);
+
+  // Points that have closed at this place stay in the problem.
+  for (const Contact& earlier : chain_) {
+    if (!of_pair(earlier) || has_point(contacts, earlier)) continue;
+    const auto after = [&](const Contact& c) { return c.pair > earlier.pair; };
+    contacts.insert(std::find_if(contacts.begin(), contacts.end(), after), earlier)->rule = MotionRule::frozen;
+  }
+  if (chain_.size() < longest_chain && !known) chain_.push_back(contact);
+}
+
+/// How fast each contact that has sunk is parted; slowest: what rounding may take.
+bool SinkingContacts::lift(const ConstraintOptions& impact, double slowest, const std::vector<Contact>* held,
+                           std::vector<Contact>& contacts) const {
+  bool any = false;
+  for (Contact& contact : contacts) {
+    contact.lift = 0;
+    contact.turns_back = false;
+
+    // Only what was held can have sunk.
+    if (!sank(impact, contact.distance) || !held || !is_among(*held, contact)) continue;
+    contact.lift = slowest;
+    contact.turns_back = has_point(*held, contact);
+
+    // Pairs that have sunk before in this step, faster and faster.
+    for (const auto& [pair, count] : counts_) {
+      if (pair != contact.pair) continue;
+      contact.lift = std::min(slowest * std::pow(growth, count), std::max(slowest, impact.max_correction_speed));
+      any = true;
+    }
+  }
+  return any;
+}
+
+}  // namespace coulomb

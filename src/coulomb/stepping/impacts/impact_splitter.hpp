@@ -1,0 +1,113 @@
+// ImpactSplitter: one step that is split at its impacts, as it goes. Start reading at `run` (impact_step.cpp); the parts are
+//
+//   impact_step.cpp     the course: impact, smooth phase, impact, ... and whose record is whose
+//   impact_motion.cpp   smooth phases: the problem of each, (I2), with bodies that spin and contacts that hop
+//   impact_events.cpp   what ends a smooth phase, and when
+//   impact_touching.cpp what touches, comes down or is hit where a phase starts
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "coulomb/stepping/impacts/impact_phases.hpp"
+#include "coulomb/stepping/step_memory.hpp"
+
+namespace coulomb {
+
+/// Of the penetration tolerance, for the first time that a contact sinks; the rest is for later ones.
+inline constexpr double kept_share = 0.9;
+
+class ImpactSplitter {
+ public:
+  ImpactSplitter(const Model& model, const StepOptions& options, ConstraintSolver& solver, StepMemory& memory,
+                 StepRecord& step, ImpactPhases& phases)
+      : model_(model), options_(options), solver_(solver), memory_(memory), step_(step), phases_(phases),
+        h_(options.constraints.timestep), rest_(h_) {}
+
+  /// False: overflow.
+  bool run();
+
+ private:
+  // The course of the step.
+  void set_options();
+  bool waits() const;
+  bool bounce_or_let_in(bool waiting);
+  bool impact();
+  bool smooth(bool lets_in);
+  void finish();
+
+  // Records of phases.
+  StepRecord& at() { return phases_.record(phases_.count - 1, step_); }
+  StepRecord& before() { return phases_.record(phases_.count - 2, step_); }
+  void place(StepRecord& r);
+  bool solve(StepRecord& r, const StepOptions& options, const std::vector<unsigned char>* struck = nullptr);
+  void own_record();
+  StepRecord& next_record();
+
+  // Smooth phases.
+  void plan(ImpactPhase& phase, bool lets_in, double fastest);
+  void evaluate_midpoint(ImpactPhase& phase, StepRecord& r);
+  double fastest_spin() const;
+  double share_of_spin(double fastest) const;
+  bool spins(const ImpactPhase& phase, double fastest) const;
+  bool solve_spinning(ImpactPhase& phase, StepRecord& r);
+  bool follow_hops(ImpactPhase& phase, StepRecord& r);
+  void find_hops(const StepRecord& r);
+  double hold_invisible_hops(StepRecord& r);
+  void shorten(ImpactPhase& phase, double longest);
+  void move(const StepRecord& r, const ImpactPhase& phase, double t);
+
+  // Events.
+  bool find_event(ImpactPhase& phase);
+  void find_touch(ImpactPhase& phase);
+  void take_contact(const Impact& impact, Contact& c) const;
+  void threshold_from_start(ImpactPhase& phase);
+  void arrive(ImpactPhase& phase, StepRecord& next);
+  void go_back(ImpactPhase& phase, StepRecord& next);
+
+  // What touches.
+  void keep_touching(GapRule gaps);
+  void leave_out_hits(StepRecord& r) const;
+  bool comes_down(const StepRecord& r, const Contact& contact) const;
+  bool is_hit(const StepRecord& r, const Contact& contact) const;
+  bool find_hits();
+  bool has_touched(const ClosingGap& hit) const;
+  bool any_has_touched() const;
+  void find_struck(const StepRecord& r);
+  void separate_events(ImpactPhase& ended, const StepRecord& r);
+  void add_event(ImpactPhase& ended, const StepRecord& r, int block, double speed, const ClosingGap& gap);
+  int tree_of(const ClosingGap& gap) const;
+
+  const Model& model_;
+  const StepOptions& options_;
+  ConstraintSolver& solver_;
+  StepMemory& memory_;
+  StepRecord& step_;
+  ImpactPhases& phases_;
+
+  double h_;
+  double time_ = 0;  ///< s: since the start of the step
+  double rest_;      ///< s: left of it
+  bool done_ = false;
+
+  // The last event.
+  int hit_ = -1;              ///< pair whose impact brought us here
+  bool at_event_ = false;     ///< an impact did
+  bool sank_ = false;         ///< and it is one of a pair that was held
+  double closing_speed_ = 0;  ///< m/s, rad/s
+
+  // What is limited in number.
+  int events_ = 0;
+  int pauses_ = 0;
+  int short_ones_ = 0;
+
+  // Of all problems together, what the step reports.
+  const char* reason_ = nullptr;
+  SolveStatus worst_ = SolveStatus::solved;
+  int iterations_ = 0;
+  double residual_ = 0;
+  double exact_residual_ = 0;
+  double relaxation_ = 0;
+};
+
+}  // namespace coulomb

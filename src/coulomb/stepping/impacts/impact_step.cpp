@@ -1,0 +1,300 @@
+// The course of a step that is split at impacts: ImpactSplitter::run, and the records that its phases leave.
+#include "coulomb/stepping/impacts/impact_step.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "coulomb/model/configuration.hpp"
+#include "coulomb/stepping/impacts/impact_splitter.hpp"
+#include "coulomb/stepping/semi_implicit/semi_implicit.hpp"
+
+namespace coulomb {
+namespace {
+
+constexpr double least_separating_speed = 1e-6;  // m/s: rounding does not separate
+constexpr double lift_rate = 100;                // 1/s, of the tolerance: parts what has sunk for the first time
+constexpr int max_pauses = 4;
+constexpr const char* waited =
+    "impact_limit: more impacts than twice max_impacts in one step; bodies wait where they are for the rest of it";
+constexpr const char* inelastic = "inelastic: more impacts than max_impacts in one step; the later ones did not bounce";
+constexpr const char* paused =
+    "search_limit: searches for impacts ran out of their budget; bodies wait where they are for the rest of the step";
+
+/// The phases that the record has from the step before; made where it has none of this model.
+ImpactPhases& phases_in(const Model& model, StepRecord& record) {
+  auto* phases = dynamic_cast<ImpactPhases*>(record.extra.value.get());
+  if (phases != nullptr && phases->model == &model) return *phases;
+
+  auto fresh = std::make_unique<ImpactPhases>(model);
+  phases = fresh.get();
+  record.extra.value = std::move(fresh);
+  return *phases;
+}
+
+}  // namespace
+
+/// Options of the two kinds of problems: smooth phases and impacts (I1).
+void ImpactSplitter::set_options() {
+  const double tolerance = options_.impacts.penetration_tolerance;
+
+  // A smooth phase holds what is within the tolerance and slow. The velocity half way takes the place of torque-free spins.
+  StepOptions& smooth = phases_.smooth;
+  smooth = options_;
+  smooth.torque_free_spin = false;
+  smooth.collision.least_margin = tolerance;
+  smooth.constraints.gaps = GapRule::held;
+  smooth.constraints.touching = tolerance;
+  smooth.constraints.held_speed = tolerance / h_;
+  smooth.constraints.separating_speed = std::max(smooth.constraints.restitution_threshold, least_separating_speed);
+
+  // An impact takes no time: forces and position corrections do nothing, nor does it begin as the last one ended.
+  StepOptions& impact = phases_.impact;
+  impact = smooth;
+  impact.constraints.gaps = GapRule::impact;
+  impact.constraints.timestep = impact_duration;
+  impact.constraints.baumgarte = 0;
+  impact.constraints.rebound_depth = 0.5 * kept_share * tolerance;
+  impact.warm_start = false;
+}
+
+/// Kinematics and contacts where the step is, all that are within the margin.
+void ImpactSplitter::place(StepRecord& r) {
+  r.q = phases_.q;
+  r.v = phases_.v;
+  r.q_evaluated.clear();
+  kinematics(model_, r.q.data(), r.dynamics);
+  detect_contacts(model_, r.dynamics.body_position.data(), r.dynamics.body_rotation.data(), phases_.smooth.collision,
+                  memory_.collision, r.collision);
+}
+
+/// Velocities and acceleration of one phase's problem.
+bool ImpactSplitter::solve(StepRecord& r, const StepOptions& options, const std::vector<unsigned char>* struck) {
+  solve_velocities(model_, options, solver_, memory_, r, struck);
+  advance(model_, options.constraints.timestep, r);
+  r.valid = true;
+
+  // The step reports the worst of its problems.
+  iterations_ += r.solution.iterations;
+  worst_ = std::max(worst_, r.solution.status);
+  residual_ = std::max(residual_, r.solution.residual);
+  exact_residual_ = std::max(exact_residual_, r.solution.exact_residual);
+  relaxation_ = std::max(relaxation_, r.solution.relaxation);
+  for (std::uint64_t key : r.contradictory) {
+    std::vector<std::uint64_t>& known = phases_.contradictory;
+    if (std::find(known.begin(), known.end(), key) == known.end()) known.push_back(key);
+  }
+  return all_finite(r.v_next) && all_finite(r.acceleration);
+}
+
+/// The stages of the first phase are the step's own as long as there is no other.
+void ImpactSplitter::own_record() {
+  ImpactPhase& phase = phases_.last();
+  if (phase.owns_record) return;
+
+  // The phase takes the stages, the step keeps its phases and its inputs.
+  if (!phase.storage) phase.storage = std::make_unique<StepRecord>(model_);
+  StepRecord& r = *phase.storage;
+  std::swap(r, step_);
+  std::swap(r.extra, step_.extra);
+  step_.u = r.u;
+  step_.tau = r.tau;
+  step_.fext = r.fext;
+  phase.owns_record = true;
+}
+
+/// Begins a phase, whose record has the step's inputs.
+StepRecord& ImpactSplitter::next_record() {
+  ImpactPhase& phase = phases_.add();
+  if (!phase.storage) phase.storage = std::make_unique<StepRecord>(model_);
+  phase.owns_record = true;
+
+  StepRecord& r = *phase.storage;
+  r.u = step_.u;
+  r.tau = step_.tau;
+  r.fext = step_.fext;
+  return r;
+}
+
+/// (I1): v := v+ of the impact of all that touches what is hit; the next phase starts at the same place. False: overflow.
+bool ImpactSplitter::impact() {
+  // An instant, at the state where the last phase ended.
+  own_record();
+  ImpactPhase& phase = phases_.last();
+  phase.q = phases_.q;
+  phase.v = phases_.v;
+  phase.start = time_;
+  phase.duration = 0;
+  phase.end = PhaseEnd::instant;
+  phase.midpoint = false;
+
+  // Islands in which nothing is hit take no part.
+  StepRecord& r = at();
+  find_struck(r);
+  if (!solve(r, phases_.impact, &phases_.struck)) return false;
+  if (at_event_) separate_events(*phases_.pool[phases_.count - 2], r);
+  phases_.v = r.v_next;
+
+  // Nothing has moved: kinematics and contacts stay.
+  StepRecord& next = next_record();
+  next.q = phases_.q;
+  next.v = phases_.v;
+  next.q_evaluated.clear();
+  next.dynamics = r.dynamics;
+  next.collision = r.collision;
+  return true;
+}
+
+/// One smooth phase, to the next event or to the end of the step. lets_in: up to the impact of what hits where it starts, which it leaves
+/// out. False: overflow.
+bool ImpactSplitter::smooth(bool lets_in) {
+  // What its problem holds, and how far it is meant to go.
+  keep_touching(GapRule::held);
+  if (lets_in) leave_out_hits(at());
+  const bool came_down = lets_in && any_has_touched();
+  ImpactPhase& phase = phases_.last();
+  const double fastest = fastest_spin();
+  plan(phase, lets_in, fastest);
+
+  // The acceleration of its path.
+  const bool spinning = spins(phase, fastest);
+  if (spinning) own_record();
+  StepRecord& solved = at();
+  const bool finite = spinning ? solve_spinning(phase, solved) : solve(solved, phase.problem);
+  if (!finite) return false;
+  if (!lets_in && !spinning && !follow_hops(phase, solved)) return false;
+
+  // The event that ends it. What one step leaves to the next is that of a whole, usual problem.
+  if (came_down)
+    find_touch(phase);
+  else if (!find_event(phase))
+    return false;
+  if (!options_.collision.frozen_cache && phase.length == 1 && !lets_in) remember(solved, memory_);
+
+  // To there.
+  move(solved, phase, phase.duration);
+  at_event_ = phase.end == PhaseEnd::pair || phase.end == PhaseEnd::limit;
+  hit_ = phase.end == PhaseEnd::pair ? phase.gap.contact.pair : -1;
+  done_ = phase.end == PhaseEnd::whole;
+
+  // The next phase begins with contacts of its own; those may correct the time of this one.
+  if (!done_) {
+    events_ += at_event_;
+    pauses_ += phase.end == PhaseEnd::pause;
+    own_record();
+    StepRecord& next = next_record();
+    place(next);
+    if (phase.end == PhaseEnd::pair) arrive(phase, next);
+  }
+  time_ += phase.duration;
+  rest_ -= phase.duration;
+  return true;
+}
+
+/// The step's record: the end of the step, with the stages of the last smooth phase.
+void ImpactSplitter::finish() {
+  int last = phases_.count - 1;
+  while (phases_[last].end == PhaseEnd::instant)
+    --last;
+
+  // Impulses are those of a whole step, the acceleration is that of the step from end to end.
+  if (phases_[last].owns_record) {
+    StepExtraHolder extra = std::move(step_.extra);
+    step_ = phases_.record(last, step_);
+    step_.extra = std::move(extra);
+    for (double& impulse : step_.solution.lambda)
+      impulse /= phases_[last].length;
+    step_.q = phases_.q_start;
+    step_.v = phases_.v_start;
+    for (int d = 0; d < model_.nv; ++d)
+      step_.acceleration[d] = (phases_.v[d] - phases_.v_start[d]) / h_;
+  }
+  step_.q_next = phases_.q;
+  step_.v_next = phases_.v;
+
+  // How the problems went, all together.
+  step_.solution.status = worst_;
+  step_.solution.iterations = iterations_;
+  step_.solution.residual = residual_;
+  step_.solution.exact_residual = exact_residual_;
+  step_.solution.relaxation = relaxation_;
+  step_.contradictory = phases_.contradictory;
+  step_.reason = reason_;
+  step_.valid = true;
+}
+
+/// Too many events, or searches that gave up: bodies stay where they are for the rest of the step.
+bool ImpactSplitter::waits() const { return events_ > 2 * options_.impacts.max_impacts || pauses_ > max_pauses; }
+
+/// What there is to do before the bodies move on: nothing, an impact, or a phase that lets in what has touched already, which may be the
+/// last of the step. False: overflow.
+bool ImpactSplitter::bounce_or_let_in(bool waiting) {
+  keep_touching(GapRule::impact);
+
+  // What has sunk while it was held is parted.
+  const double slowest = lift_rate * options_.impacts.penetration_tolerance;
+  const auto* held = phases_.count > 1 ? &before().collision.contacts : nullptr;
+  const bool lifts = phases_.sinking.lift(phases_.impact.constraints, slowest, held, at().collision.contacts);
+
+  // What touches without an event has hit at a time T <= 0; in a deep overlap it bounces on the spot.
+  phases_.hits.clear();
+  const bool deep = !at_event_ && find_hits();
+  const bool touches = !phases_.hits.empty();
+  if (touches && !deep && !waiting) return smooth(true);
+
+  // An impact, and the motion from there.
+  if ((at_event_ || lifts || deep || touches) && !impact()) return false;
+  return waiting || smooth(false);
+}
+
+bool ImpactSplitter::run() {
+  // The first phase starts where the step does.
+  set_options();
+  phases_.q = phases_.q_start = step_.q;
+  phases_.v = phases_.v_start = step_.v;
+  phases_.count = 0;
+  phases_.contradictory.clear();
+  phases_.sinking.clear();
+  phases_.add();
+  place(step_);
+
+  // Phase by phase, until the step is used up.
+  while (!done_) {
+    const bool waiting = waits();
+    if (events_ > options_.impacts.max_impacts && !reason_) {
+      reason_ = inelastic;
+      phases_.impact.constraints.restitution_threshold = std::numeric_limits<double>::infinity();
+    }
+    if (!bounce_or_let_in(waiting)) return false;
+
+    // The phase that would have followed is dropped.
+    if (waiting) {
+      --phases_.count;
+      reason_ = pauses_ > max_pauses ? paused : waited;
+      worst_ = std::max(worst_, SolveStatus::max_iterations);
+      break;
+    }
+  }
+  finish();
+  return true;
+}
+
+bool impact_step(const Model& model, const StepOptions& options, ConstraintSolver& solver, StepMemory& memory,
+                 StepRecord& record) {
+  ImpactPhases& phases = phases_in(model, record);
+  record.valid = false;
+  record.reason = nullptr;
+  if (ImpactSplitter(model, options, solver, memory, record, phases).run()) return true;
+
+  // Numbers overflowed: the state stays, and nothing is left to the next step.
+  record.q = phases.q_start;
+  record.v = phases.v_start;
+  record.q_evaluated.clear();
+  stand_still(record);
+  record.valid = true;
+  phases.count = 0;
+  if (!options.collision.frozen_cache) memory.reset();
+  return false;
+}
+
+}  // namespace coulomb

@@ -1,0 +1,392 @@
+#include "coulomb/stepping/implicit/implicit_equation.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "coulomb/base/small_math.hpp"
+#include "coulomb/model/configuration.hpp"
+
+namespace coulomb {
+namespace {
+
+constexpr double unit_roundoff = 1.2e-16;
+
+/// Where the user's force on a body acts, in the world.
+void centre_of_mass(const Model& model, const DynamicsWorkspace& at, int body, double* com) {
+  rotate(at.body_rotation.data() + 9 * body, model.body_com.data() + 3 * body, com);
+  add3(com, at.body_position.data() + 3 * body, com);
+}
+
+}  // namespace
+
+ImplicitStage::ImplicitStage(const Model& model)
+    : q(model.nq), v_bar(model.nv), w_bar(model.nv), b(model.nv), v_next(model.nv), q_next(model.nq),
+      acceleration(model.nv), w(model.nv), turned(model.nv) {}
+
+std::size_t ImplicitStage::bytes() const {
+  std::size_t count = 0;
+  for (const auto* x : {&q, &v_bar, &w_bar, &b, &v_next, &q_next, &acceleration, &w, &turned})
+    count += x->capacity();
+  return sizeof *this + count * sizeof(double);
+}
+
+void ImplicitStage::follow(const Model& model) {
+  for (int d = 0; d < model.nv; ++d)
+    w[d] = v_next[d];
+
+  // w = w_bar + c (v+ + b x v+), and where it leads.
+  for_each_rotation(model, [&](int d) { add_cross3(b.data() + d, v_next.data() + d, w.data() + d); });
+  for (int d = 0; d < model.nv; ++d)
+    w[d] = w_bar[d] + c * w[d];
+  integrate(model, q.data(), w.data(), q_next.data());
+
+  // a+ = (v+ - E(w) v_bar) / c.
+  turned = v_bar;
+  if (!explicit_dynamics) integrate_jacobian_times(model, w.data(), IntegrateArgument::q, false, turned.data(), 1, 1);
+  for (int d = 0; d < model.nv; ++d)
+    acceleration[d] = (v_next[d] - turned[d]) / c;
+}
+
+std::size_t ReverseTerms::bytes() const {
+  std::size_t count = 0;
+  for (const auto* x : {&R_q_T, &mass, &dtau_du, &base_q_T, &base_v_T, &time_acceleration})
+    count += x->capacity();
+  return count * sizeof(double);
+}
+
+ImplicitEquation::ImplicitEquation(const Model& model)
+    : dynamics(model), joint_forces(model), springs(model), contacts(model), forces(model), residual(model.nv),
+      scale(model.nv), rounding(model.nv), time_acceleration(model.nv), before_(model), spin_(model),
+      base_acceleration_(model.nv), external_(model), constant_(model.nv), constant_scale_(model.nv), term_(model.nv),
+      wrench_(8 * model.nv + 8) {
+  const std::size_t square = std::size_t(model.nv) * dynamics.ld;
+  R_q_T.resize(square);
+  R_v_T.resize(square);
+}
+
+/// Q += J^T of the user's wrenches.
+void ImplicitEquation::add_external(const Model& model, const DynamicsWorkspace& at, double* Q) {
+  if (inputs_.fext->empty()) return;
+  std::fill(wrench_.begin(), wrench_.end(), 0.0);
+  for (int b = 1; b < model.num_bodies; ++b) {
+    const int d = model.body_last_dof[b];
+    if (d < 0) continue;
+
+    // As wrenches about the trees' references, at the last dofs.
+    const double* f = inputs_.fext->data() + 6 * b;
+    double com[3];
+    double arm[3];
+    double moment[3];
+    centre_of_mass(model, at, b, com);
+    relative_point(model, at, b, com, arm);
+    cross3(arm, f, moment);
+    for (int i = 0; i < 3; ++i) {
+      wrench_[8 * d + i] += f[i];
+      wrench_[8 * d + 3 + i] += f[3 + i] + moment[i];
+    }
+  }
+
+  // From the leaves to the roots.
+  for (int d = model.nv - 1; d >= 0; --d) {
+    Q[d] += dot6(at.columns.data() + 8 * d, wrench_.data() + 8 * d);
+    const int parent = model.dof_parent[d];
+    if (parent < 0) continue;
+    for (int i = 0; i < 6; ++i)
+      wrench_[8 * parent + i] += wrench_[8 * d + i];
+  }
+}
+
+/// The same wrenches at material points, for inverse dynamics' derivatives.
+void ImplicitEquation::add_external_forces(const Model& model, const DynamicsWorkspace& at, BodyForces& to) const {
+  if (inputs_.fext->empty()) return;
+  for (int b = 1; b < model.num_bodies; ++b) {
+    double com[3];
+    centre_of_mass(model, at, b, com);
+    add_body_force(model, at, to, b, com, inputs_.fext->data() + 6 * b);
+    add_body_torque(model, to, b, inputs_.fext->data() + 6 * b + 3);
+  }
+}
+
+/// residual += sign x, and its size to what the residual is measured by.
+void ImplicitEquation::term(const double* x, int nv, double sign) {
+  for (int d = 0; d < nv; ++d) {
+    residual[d] += sign * x[d];
+    scale[d] += std::abs(x[d]);
+  }
+}
+
+void ImplicitEquation::begin(const Model& model, const StepOptions& options, const StageInputs& inputs,
+                             const ImplicitStage& stage) {
+  inputs_ = inputs;
+  explicit_ = stage.explicit_dynamics;
+
+  // Of the stage before.
+  spin_.clear();
+  spins_.clear();
+  if (!explicit_) return;
+
+  // Explicit dynamics: all of the residual that does not depend on v+, (B4).
+  const int nv = model.nv;
+  kinematics(model, stage.q.data(), before_);
+  velocities(model, stage.v_bar.data(), before_);
+  mass_matrix(model, before_);
+  bias(model, before_);
+  coulomb::joint_forces(model, stage.q.data(), stage.v_bar.data(), inputs.u, joint_forces);
+
+  // b - tau - J^T f_ext
+  std::fill(residual.begin(), residual.end(), 0.0);
+  std::fill(scale.begin(), scale.end(), 0.0);
+  std::fill(term_.begin(), term_.end(), 0.0);
+  add_external(model, before_, term_.data());
+  term(before_.bias.data(), nv, 1);
+  term(joint_forces.tau.data(), nv, -1);
+  term(inputs.tau, nv, -1);
+  term(term_.data(), nv, -1);
+
+  // - M Delta / c, of what spins torque-free
+  torque_free_ = options.torque_free_spin;
+  if (torque_free_) spin_shift(model, before_, stage.v_bar.data(), stage.c, spin_);
+  if (spin_.any) {
+    multiply_mass(model, before_, spin_.velocity.data(), term_.data());
+    for (double& x : term_)
+      x /= stage.c;
+    term(term_.data(), nv, -1);
+  }
+
+  constant_ = residual;
+  constant_scale_ = scale;
+}
+
+void ImplicitEquation::evaluate(const Model& model, const StepOptions& options, ImplicitStage& stage) {
+  const int nv = model.nv;
+  stage.follow(model);
+  kinematics(model, stage.q_next.data(), dynamics);
+  velocities(model, stage.v_next.data(), dynamics);
+
+  // The rigid bodies: at (q, v) there is only M a+ and the damping of v+ - v to be added, else all is at (q+, v+).
+  if (explicit_) {
+    residual = constant_;
+    scale = constant_scale_;
+    multiply_mass(model, before_, stage.acceleration.data(), term_.data());
+    term(term_.data(), nv, 1);
+    for (int d = 0; d < nv; ++d)
+      term_[d] = model.dof_damping[d] * (stage.v_next[d] - stage.v_bar[d]);
+    term(term_.data(), nv, 1);
+    std::fill(term_.begin(), term_.end(), 0.0);
+  } else {
+    std::fill(residual.begin(), residual.end(), 0.0);
+    std::fill(scale.begin(), scale.end(), 0.0);
+    inverse_dynamics(model, dynamics, stage.acceleration.data(), term_.data());
+    coulomb::joint_forces(model, stage.q_next.data(), stage.v_next.data(), inputs_.u, joint_forces);
+    term(term_.data(), nv, 1);
+    term(joint_forces.tau.data(), nv, -1);
+    term(inputs_.tau, nv, -1);
+    std::fill(term_.begin(), term_.end(), 0.0);
+    add_external(model, dynamics, term_.data());
+  }
+
+  // Springs and contacts are at (q+, v+) in any case.
+  spring_forces(model, dynamics, options.implicit, stage.q_next.data(), stage.v_next.data(), springs, term_.data());
+  term(term_.data(), nv, -1);
+  if (options.constraints.contact != ContactLaw::penalty || model.pair_a.empty()) return;
+  std::fill(term_.begin(), term_.end(), 0.0);
+  penalty_forces(model, dynamics, stage.v_next.data(), contacts, term_.data());
+  term(term_.data(), nv, -1);
+}
+
+/// q_T, v_T += derivatives of ID' - tau (joints: with the joints' forces) at `at`, after derivative_pairs.
+void ImplicitEquation::add_rigid_derivatives(const Model& model, const DynamicsWorkspace& at, bool joints, double* q_T,
+                                             double* v_T) const {
+  const int nv = model.nv;
+  const int ld = at.ld;
+  add_by_tree(at, at.id_dq_T, q_T, ld);
+  add_by_tree(at, at.id_dv_T, v_T, ld);
+  for (int d = 0; d < nv && joints; ++d) {
+    const int first = model.joint_v[model.dof_joint[d]];
+    const int count = joint_num_dofs(model.joint_type[model.dof_joint[d]]);
+    for (int j = 0; j < count; ++j) {
+      q_T[std::size_t(first + j) * ld + d] -= joint_forces.dtau_dq[6 * d + j];
+      v_T[std::size_t(first + j) * ld + d] -= joint_forces.dtau_dv[6 * d + j];
+    }
+  }
+}
+
+void ImplicitEquation::prepare(const Model& model, const ImplicitStage& stage) {
+  forces.clear();
+  add_spring_body_forces(model, dynamics, springs, forces);
+  add_penalty_body_forces(model, dynamics, contacts, forces);
+
+  // ID' with all forces on bodies at material points.
+  if (!explicit_) {
+    add_external_forces(model, dynamics, forces);
+    mass_matrix(model, dynamics);
+    prepare_derivatives(model, dynamics, stage.acceleration.data(), &forces);
+  } else {
+    // Bodies without inertia: what is left of ID' is -J^T f.
+    std::fill(dynamics.inertia.begin(), dynamics.inertia.end(), 0.0);
+    std::fill(dynamics.composite.begin(), dynamics.composite.end(), 0.0);
+    std::fill(dynamics.vectors.begin(), dynamics.vectors.end(), 0.0);
+    prepare_derivatives(model, dynamics, nullptr, &forces);
+  }
+
+  // How points and frames move.
+  spring_row_derivatives(model, dynamics, springs);
+  if (contacts.rows.num_rows > 0) penalty_row_derivatives(model, dynamics, contacts);
+}
+
+void ImplicitEquation::differentiate(const Model& model, const ImplicitStage& stage) {
+  const int ld = dynamics.ld;
+  derivative_pairs(model, dynamics);
+
+  // - dQ of springs and contacts
+  std::fill(R_q_T.begin(), R_q_T.end(), 0.0);
+  std::fill(R_v_T.begin(), R_v_T.end(), 0.0);
+  spring_derivatives(model, dynamics, stage.v_next.data(), springs, R_q_T.data(), R_v_T.data(), ld);
+  if (contacts.rows.num_rows > 0) penalty_derivatives(model, dynamics, contacts, R_q_T.data(), R_v_T.data(), ld);
+  for (double& x : R_q_T)
+    x = -x;
+  for (double& x : R_v_T)
+    x = -x;
+
+  // + dID' - dtau, and with explicit dynamics the damping of v+ - v
+  add_rigid_derivatives(model, dynamics, !explicit_, R_q_T.data(), R_v_T.data());
+  for (int d = 0; explicit_ && d < model.nv; ++d)
+    R_v_T[std::size_t(d) * ld + d] += model.dof_damping[d];
+}
+
+void ImplicitEquation::prepare_base(const Model& model, const ImplicitStage& stage) {
+  if (!explicit_) return;
+  external_.clear();
+  add_external_forces(model, before_, external_);
+
+  // Inverse dynamics at (q, v), with the acceleration less what the spin makes.
+  for (int d = 0; d < model.nv; ++d)
+    base_acceleration_[d] = stage.acceleration[d] - spin_.velocity[d] / stage.c;
+  prepare_derivatives(model, before_, base_acceleration_.data(), &external_);
+  if (torque_free_) spin_derivatives(model, before_, stage.v_bar.data(), stage.c, true, spins_);
+}
+
+void ImplicitEquation::differentiate_base(const Model& model, const ImplicitStage& stage) {
+  time_acceleration = explicit_ ? base_acceleration_ : stage.acceleration;
+  if (!explicit_) return;
+  const std::size_t square = R_q_T.size();
+  base_q_T.assign(square, 0.0);
+  base_v_T.assign(square, 0.0);
+
+  // As R_q and R_v, with the damping's other end.
+  derivative_pairs(model, before_);
+  add_rigid_derivatives(model, before_, true, base_q_T.data(), base_v_T.data());
+  for (int d = 0; d < model.nv; ++d)
+    base_v_T[std::size_t(d) * before_.ld + d] -= model.dof_damping[d];
+
+  // And what moves Delta.
+  for (const SpinDerivative& spin : spins_)
+    subtract_spin(model, spin, stage.c);
+}
+
+/// base -= M dDelta / c, and what a longer step changes of Delta.
+void ImplicitEquation::subtract_spin(const Model& model, const SpinDerivative& spin, double c) {
+  const auto subtract_from = [&](std::vector<double>& base_T) {
+    return [&](int k, const double* change) {
+      double* column = base_T.data() + std::size_t(k) * before_.ld;
+      multiply_mass_of(model, before_, spin, change, [&](int d, double value) { column[d] -= value / c; });
+    };
+  };
+  visit_spin_columns(model, before_, spin, subtract_from(base_v_T), subtract_from(base_q_T));
+
+  // A longer step spins further.
+  for (int i = 0; i < 3; ++i) {
+    if (spin.linear >= 0) time_acceleration[spin.linear + i] += spin.by[i][SpinDerivative::time];
+    time_acceleration[spin.dof + i] += spin.by[3 + i][SpinDerivative::time];
+  }
+}
+
+ReverseTerms ImplicitEquation::reverse_terms() const {
+  ReverseTerms out{explicit_, R_q_T, inertial().mass, joint_forces.dtau_du, {}, {}, time_acceleration};
+  if (explicit_) {
+    out.base_q_T = base_q_T;
+    out.base_v_T = base_v_T;
+  }
+  return out;
+}
+
+void ImplicitEquation::set_reverse_terms(const ReverseTerms& terms) {
+  explicit_ = terms.explicit_dynamics;
+  R_q_T = terms.R_q_T;
+  joint_forces.dtau_du = terms.dtau_du;
+  time_acceleration = terms.time_acceleration;
+  (explicit_ ? before_ : dynamics).mass = terms.mass;
+  if (explicit_) {
+    base_q_T = terms.base_q_T;
+    base_v_T = terms.base_v_T;
+  }
+}
+
+void ImplicitEquation::times_mass(const Model& model, const double* x, double* y) const {
+  multiply_mass(model, inertial(), x, y);
+}
+
+/// H_T -= (R_a [u])^T.
+void ImplicitEquation::subtract_turning(const Model& model, const ImplicitStage& stage, double* H_T) const {
+  const int ld = dynamics.ld;
+  for_each_rotation(model, [&](int first) {
+    for (int j = 0; j < 3; ++j) {
+      // Row j of [u]: -u_(j+2) in column j + 1, u_(j+1) in column j + 2, cyclic.
+      const int next = first + (j + 1) % 3;
+      const int last = first + (j + 2) % 3;
+      const int dof = first + j;
+      const int depth = model.dof_depth[dof];
+      const double u_next = stage.turned[next];
+      const double u_last = stage.turned[last];
+      const auto add = [&](int d, double mass) {
+        H_T[std::size_t(next) * ld + d] += mass * u_last;
+        H_T[std::size_t(last) * ld + d] -= mass * u_next;
+      };
+
+      // The column of M: dofs above it, then below.
+      const int start = model.dof_row[dof];
+      for (int k = 0; k <= depth; ++k)
+        add(model.dof_path[start + k], dynamics.mass[start + k]);
+      for (int d = dof + 1; d < model.dof_subtree_end[dof]; ++d)
+        add(d, dynamics.mass[model.dof_row[d] + depth]);
+    }
+  });
+}
+
+void ImplicitEquation::newton_matrix(const Model& model, const ImplicitStage& stage, double* H_T) const {
+  // c R_q - R_a [u]
+  const DynamicsWorkspace& inertia = inertial();
+  const int nv = model.nv;
+  const int ld = dynamics.ld;
+  for (std::size_t i = 0; i < R_q_T.size(); ++i)
+    H_T[i] = stage.c * R_q_T[i];
+  if (!explicit_) subtract_turning(model, stage, H_T);
+
+  // ... J_r(w) (1 + [b]), transposed: (1 + [b])^T = 1 - [b]
+  integrate_jacobian_times(model, stage.w.data(), IntegrateArgument::w, true, H_T, ld, nv);
+  for_each_rotation(model, [&](int first) {
+    double* rows = H_T + std::size_t(first) * ld;
+    for (int d = 0; d < nv; ++d) {
+      const double x[3] = {rows[d], rows[ld + d], rows[2 * ld + d]};
+      double turned[3];
+      cross3(stage.b.data() + first, x, turned);
+      for (int i = 0; i < 3; ++i)
+        rows[i * ld + d] -= turned[i];
+    }
+  });
+
+  // ... + R_v + R_a / c
+  for (std::size_t i = 0; i < R_q_T.size(); ++i)
+    H_T[i] += R_v_T[i];
+  for (int d = 0; d < nv; ++d) {
+    const int start = model.dof_row[d];
+    for (int k = 0; k <= model.dof_depth[d]; ++k) {
+      const int i = model.dof_path[start + k];
+      const double mass = inertia.mass[start + k] / stage.c;
+      H_T[std::size_t(i) * ld + d] += mass;
+      if (i != d) H_T[std::size_t(d) * ld + i] += mass;
+    }
+  }
+}
+
+}  // namespace coulomb

@@ -1,0 +1,184 @@
+// The reverse product of an implicit step, stage by stage: one transposed solve each (docs/theory.md (B6) to (B8)).
+#include <algorithm>
+
+#include "coulomb/model/configuration.hpp"
+#include "coulomb/stepping/implicit/implicit_linearization.hpp"
+#include "coulomb/stepping/implicit/implicit_rotations.hpp"
+#include "coulomb/stepping/wrench_cotangent.hpp"
+
+namespace coulomb {
+
+/// dq1, dv1: cotangents of the stage's q+ and v+; dq1 null: zero (B6), (B7).
+void ImplicitLinearization::reverse_stage(int i, const double* dq1, const double* dv1, StageCotangent& out) {
+  const Stage& s = *stages_[i];
+  const ImplicitStage& stage = solution(i);
+  const Model& model = *model_;
+  const int nv = model.nv;
+  const int ld = s.equation.dynamics.ld;
+  const double* w = stage.w.data();
+  const auto dot_y = [&](const std::vector<double>& rows, int k) {
+    double sum = 0;
+    for (int d = 0; d < nv; ++d)
+      sum += rows[std::size_t(k) * ld + d] * out.y[d];
+    return sum;
+  };
+
+  // y = P^T (v+_bar + c (1 - [b]) J^T q+_bar)
+  out.y.assign(nv, 0.0);
+  if (dq1) {
+    std::copy_n(dq1, nv, out.y.begin());
+    integrate_jacobian_times(model, w, IntegrateArgument::w, true, out.y.data(), 1, 1);
+    out.q = out.y;
+    add_cross_rows(model, -1, stage.b.data(), out.q.data(), nv, 1, out.y.data());
+  }
+  for (int d = 0; d < nv; ++d)
+    out.y[d] = dv1[d] + stage.c * out.y[d];
+  s.factor.solve_transposed(out.y.data());
+
+  // z = q+_bar - R_q^T y, which E takes to q.
+  out.w_bar.resize(nv);
+  for (int k = 0; k < nv; ++k)
+    out.w_bar[k] = (dq1 ? dq1[k] : 0.0) - dot_y(s.equation.R_q_T, k);
+  out.q = out.w_bar;
+  integrate_jacobian_times(model, w, IntegrateArgument::q, true, out.q.data(), 1, 1);
+
+  // m = R_a y / c
+  out.v_bar.resize(nv);
+  s.equation.times_mass(model, out.y.data(), out.v_bar.data());
+  for (double& m : out.v_bar)
+    m /= stage.c;
+
+  // J^T (z - u x m), the cotangent of w_bar.
+  if (!stage.explicit_dynamics)
+    add_cross_rows(model, -1, stage.turned.data(), out.v_bar.data(), nv, 1, out.w_bar.data());
+  integrate_jacobian_times(model, w, IntegrateArgument::w, true, out.w_bar.data(), 1, 1);
+
+  // A longer stage moves further and has a smaller acceleration.
+  out.c = 0;
+  for (int d = 0; d < nv; ++d)
+    out.c += (stage.w[d] - stage.w_bar[d]) / stage.c * out.w_bar[d] + s.equation.time_acceleration[d] * out.v_bar[d];
+
+  // E takes m to v_bar; explicit dynamics do not turn it, but depend on the base.
+  if (!stage.explicit_dynamics) {
+    integrate_jacobian_times(model, w, IntegrateArgument::q, true, out.v_bar.data(), 1, 1);
+    return;
+  }
+  for (int k = 0; k < nv; ++k) {
+    out.q[k] -= dot_y(s.equation.base_q_T, k);
+    out.v_bar[k] -= dot_y(s.equation.base_v_T, k);
+  }
+}
+
+/// v_bar holds -E(xi) v_before / 3, which turns with q and with q_before: (B8) transposed.
+void ImplicitLinearization::add_turned_velocity(StepCotangent& out) {
+  const Model& model = *model_;
+  const int nv = model.nv;
+  turn_.assign(nv, 0.0);
+  add_cross_rows(model, 1.0 / 3, extra_->turned_previous_v.data(), first_.v_bar.data(), nv, 1, turn_.data());
+  integrate_jacobian_times(model, xi_.data(), IntegrateArgument::q, true, out.previous_v.data(), 1, 1);
+  for (int d = 0; d < nv; ++d)
+    out.q[d] += turn_[d];
+  integrate_jacobian_times(model, xi_.data(), IntegrateArgument::q, true, turn_.data(), 1, 1);
+  for (int d = 0; d < nv; ++d)
+    out.previous_q[d] -= turn_[d];
+}
+
+/// bdf2: from the cotangents of the stage, in first_, to those of both states.
+void ImplicitLinearization::reverse_bdf2(const ImplicitStage& stage, StepCotangent& out) {
+  const Model& model = *model_;
+  const int nv = model.nv;
+
+  // w_bar, and b, which moves with it.
+  w_bar_bar_ = first_.w_bar;
+  add_cross_rows(model, stage.c, stage.v_next.data(), first_.w_bar.data(), nv, 1, w_bar_bar_.data());
+
+  // w_bar = xi / 3, xi = q (-) q_before, with J_r^-T(xi) = J_r^-1(-xi).
+  xi_.resize(nv);
+  for (int d = 0; d < nv; ++d)
+    xi_[d] = 3 * stage.w_bar[d];
+  out.previous_q = w_bar_bar_;
+  out.previous_v = first_.v_bar;
+  times_inverse_right_jacobian(model, xi_.data(), 1, out.previous_q.data(), nv, 1);
+  times_inverse_right_jacobian(model, xi_.data(), -1, w_bar_bar_.data(), nv, 1);
+
+  // v_bar = (4 v - E v_before) / 3.
+  for (int d = 0; d < nv; ++d) {
+    out.q[d] += w_bar_bar_[d] / 3;
+    out.previous_q[d] /= -3;
+    out.v[d] = 4.0 / 3 * first_.v_bar[d];
+    out.previous_v[d] /= -3;
+  }
+  add_turned_velocity(out);
+}
+
+void ImplicitLinearization::vjp(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set) {
+  const ImplicitExtra& extra = *extra_;
+  const Model& model = *model_;
+  const int nv = model.nv;
+  const int nu = model.nu;
+  const double h = options_->constraints.timestep / extra.parts;
+  const double a = sdirk_alpha();
+  const double fraction = stage_fraction(extra.scheme) / extra.parts;
+  double dh = 0;
+
+  // (q, v) go from the end of each part to its start; the inputs are those of all stages.
+  out.q.assign(dq1, dq1 + nv);
+  out.v.assign(dv1, dv1 + nv);
+  out.tau.assign(nv, 0.0);
+  out.u.assign(nu, 0.0);
+  out.fext.assign(out.wants_fext ? std::size_t(6) * model.num_bodies : 0, 0.0);
+  out.previous_q.clear();
+  out.previous_v.clear();
+  out.parameters.assign(set ? set->size() : 0, 0.0);
+
+  const auto pass = [&](int i, const double* q1, const double* v1, StageCotangent& to) {
+    reverse_stage(i, q1, v1, to);
+    dh += fraction * to.c;
+
+    // Forces, of the user and of the controls, have their product with y.
+    const JointForces& forces = stages_[i]->equation.joint_forces;
+    const ImplicitStage& stage = solution(i);
+    for (int d = 0; d < nv; ++d)
+      out.tau[d] += to.y[d];
+    if (out.wants_fext) {
+      kinematics(model, stage.explicit_dynamics ? stage.q.data() : stage.q_next.data(), fext_at_);
+      add_wrench_cotangent(model, fext_at_, to.y.data(), out.fext);
+    }
+    for (int k = 0; k < nu; ++k) {
+      const int joint = model.actuators[k].joint;
+      const int first = model.joint_v[joint];
+      for (int j = 0; j < joint_num_dofs(model.joint_type[joint]); ++j)
+        out.u[k] += forces.dtau_du[6 * k + j] * to.y[first + j];
+    }
+    if (set && set->size() > 0) add_stage_gradient(i, *set, to.y.data(), out.parameters);
+  };
+
+  for (int i = extra.count - 1; i >= 0; --i) {
+    if (extra.scheme != ImplicitScheme::sdirk2) {
+      pass(i, out.q.data(), out.v.data(), first_);
+      out.q = first_.q;
+      out.v = first_.v_bar;
+      if (extra.scheme == ImplicitScheme::bdf2) reverse_bdf2(solution(i), out);
+      continue;
+    }
+
+    // The second stage starts from q as well, and from the first one's velocity v_a.
+    pass(i--, out.q.data(), out.v.data(), second_);
+    const std::vector<double>& v_a = solution(i).v_next;
+    for (int d = 0; d < nv; ++d) {
+      dh += (1 - a) / extra.parts * v_a[d] * second_.w_bar[d];
+      out.v[d] = (1 - a) / a * second_.v_bar[d] + (1 - a) * h * second_.w_bar[d];
+    }
+    pass(i, nullptr, out.v.data(), first_);
+    for (int d = 0; d < nv; ++d) {
+      out.q[d] = first_.q[d] + second_.q[d];
+      out.v[d] = first_.v_bar[d] + (1 - (1 - a) / a) * second_.v_bar[d];
+    }
+  }
+
+  if (!set) return;
+  for (const ParameterSet::Item& item : set->items())
+    if (is_timestep(item)) out.parameters[item.first] += dh;
+}
+
+}  // namespace coulomb

@@ -1,0 +1,222 @@
+#include "coulomb/stepping/implicit/implicit_springs.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "coulomb/base/small_math.hpp"
+
+namespace coulomb {
+namespace {
+
+/// A limit that is reached: a spring and a damper that never pull.
+void limit_law(const ImplicitOptions& o, double phi, double rate, SpringForces& out, const DofRow& row) {
+  const double force = phi < 0 ? -o.limit_stiffness * phi + o.limit_damping * rate * phi : 0;
+
+  // A force that would pull is none.
+  const bool active = force > 0;
+  out.inactive[row.block] = !active;
+  out.force[row.row] = active ? force : 0;
+  out.dforce_dphi[row.row] = active ? -o.limit_stiffness + o.limit_damping * rate : 0;
+  out.dforce_drate[row.row] = active ? o.limit_damping * phi : 0;
+}
+
+/// Rows of bodies know the force's change as d times that of phi' + (k / d) phi: there, a damping of zero is one without effect.
+double damping_of_rows(const ImplicitOptions& o) { return std::max(o.equality_damping, 1e-30 * o.equality_stiffness); }
+
+/// A spring and a damper on one row, with the same law for both signs.
+void equality_law(const ImplicitOptions& o, double phi, double rate, SpringForces& out, int row) {
+  out.force[row] = -o.equality_stiffness * phi - o.equality_damping * rate;
+  out.dforce_dphi[row] = -o.equality_stiffness;
+  out.dforce_drate[row] = -damping_of_rows(o);
+}
+
+/// Smoothed around zero velocity; its direction is known without friction, too, for the parameter.
+void dry_friction(const Model& model, const ImplicitOptions& o, const double* v, SpringForces& out, double* Q) {
+  for (int d = 0; d < model.nv; ++d) {
+    out.dry_slope[d] = out.dry_direction[d] = 0;
+    const double f = model.dof_dry_friction[d];
+    const double s = o.dry_friction_velocity;
+    const double length = std::hypot(v[d], s);
+    out.dry_direction[d] = -v[d] / length;
+    if (!(f > 0)) continue;
+    out.dry_slope[d] = -f * (s / length) * (s / length) / length;
+    Q[d] += f * out.dry_direction[d];
+  }
+}
+
+/// Row i of J of one block, dense.
+void body_row(const Model& model, const DynamicsWorkspace& dynamics, const BodyRows& b, int i, double* J) {
+  for (const double sign : {1.0, -1.0}) {
+    const int body = sign > 0 ? b.body_a : b.body_b;
+    const int last = model.body_last_dof[body];
+    if (last < 0) continue;
+    double r[3];
+    double e[6] = {0, 0, 0, 0, 0, 0};
+    relative_point(model, dynamics, body, sign > 0 ? b.point_a : b.point_b, r);
+
+    // The row as a covector on the twist, along the body's root path.
+    if (i < 3) {
+      copy3(b.axes[i], e);
+      cross3(r, e, e + 3);
+    } else {
+      e[i] = b.torque_scale;
+    }
+    const int* path = model.dof_path.data() + model.dof_row[last];
+    for (int k = 0; k <= model.dof_depth[last]; ++k)
+      J[path[k]] += sign * dot6(dynamics.columns.data() + 8 * path[k], e);
+  }
+}
+
+/// J^T f of a row on joints, whose coefficients turn with them.
+void dof_row_derivatives(const DofRow& row, const double* v, const SpringForces& f, double* dQ_dq_T, double* dQ_dv_T,
+                         int ld) {
+  // How the force itself changes, and with it where it acts.
+  const double force = f.force[row.row];
+  const double by_phi = f.dforce_dphi[row.row];
+  const double by_rate = f.dforce_drate[row.row];
+  for (int k = 0; k < row.num; ++k) {
+    double drate = 0;  // d(coefficient . v)/dq_k
+    for (int i = 0; i < row.num; ++i)
+      drate += row.dcoefficient[i][k] * v[row.dof[i]];
+    const double dforce = by_phi * row.coefficient[k] + by_rate * drate;
+    for (int d = 0; d < row.num; ++d) {
+      const std::size_t at = std::size_t(row.dof[k]) * ld + row.dof[d];
+      dQ_dq_T[at] += row.coefficient[d] * dforce + force * row.dcoefficient[d][k];
+      dQ_dv_T[at] += row.coefficient[d] * by_rate * row.coefficient[k];
+    }
+  }
+}
+
+/// The springs' rows at the velocity v, which both of their velocities are.
+RowState row_state(const Model& model, const DynamicsWorkspace& dynamics, const SpringForces& f, const double* v) {
+  const double* twist = f.twist.data();
+  const double* rate = dynamics.column_rate.data();
+  return {model, dynamics, f.rows, {twist, rate, twist, rate}, v, f.force.data(), f.inactive};
+}
+
+}  // namespace
+
+SpringForces::SpringForces(const Model& model)
+    : dry_slope(model.nv), dry_direction(model.nv), twist(8 * model.nv), wrench(8 * model.nv) {}
+
+void spring_forces(const Model& model, const DynamicsWorkspace& dynamics, const ImplicitOptions& o, const double* q,
+                   const double* v, SpringForces& out, double* Q) {
+  dry_friction(model, o, v, out, Q);
+  out.rows.clear();
+  link_twists(model, dynamics, v, out.twist.data());
+
+  // Rows as those of hard constraints. An equality's bias is (k / d) phi: phi' plus it is -f / d.
+  ConstraintOptions options;
+  options.baumgarte = 1;
+  options.timestep = damping_of_rows(o) / o.equality_stiffness;
+  const RowContext context{model, dynamics, options, q, v, v, out.twist.data()};
+  add_equality_rows(context, out.rows);
+  const std::size_t equalities = out.rows.dof_rows.size();
+  add_joint_limit_rows(context, out.rows);
+  const int n = out.rows.num_rows;
+  if (n == 0) return;
+
+  // Their rates, and the forces.
+  for (auto* x : {&out.force, &out.dforce_dphi, &out.dforce_drate, &out.rate})
+    x->assign(n, 0.0);
+  out.inactive.assign(out.rows.num_blocks, 0);
+  apply_rows(model, dynamics, out.rows, v, out.twist.data(), out.rate.data());
+  for (const BodyRows& b : out.rows.body_rows)
+    for (int i = 0; i < b.size; ++i)
+      equality_law(o, b.phi[i], out.rate[b.row + i], out, b.row + i);
+  for (std::size_t i = 0; i < out.rows.dof_rows.size(); ++i) {
+    DofRow& row = out.rows.dof_rows[i];
+    row.dbias_dphi = 1;
+    if (i < equalities)
+      equality_law(o, row.phi, out.rate[row.row], out, row.row);
+    else
+      limit_law(o, row.phi, out.rate[row.row], out, row);
+  }
+
+  // Q += J^T f
+  apply_rows_transposed(model, dynamics, out.rows, out.force.data(), out.wrench.data(), Q);
+}
+
+void add_body_torque(const Model& model, BodyForces& forces, int body, const double* torque) {
+  if (model.body_last_dof[body] < 0) return;
+  double* wrench = forces.wrench.data() + 8 * body;
+  double* E = forces.moment.data() + 9 * body;
+  for (int i = 0; i < 3; ++i)
+    wrench[3 + i] += torque[i];
+  E[1] -= torque[2];
+  E[2] += torque[1];
+  E[3] += torque[2];
+  E[5] -= torque[0];
+  E[6] -= torque[1];
+  E[7] += torque[0];
+}
+
+void add_spring_body_forces(const Model& model, const DynamicsWorkspace& dynamics, const SpringForces& forces,
+                            BodyForces& out) {
+  for (const BodyRows& b : forces.rows.body_rows) {
+    // On body A, and the opposite on body B.
+    double f[3] = {0, 0, 0};
+    double minus[3];
+    double torque[3];
+    for (int i = 0; i < 3; ++i)
+      axpy3(forces.force[b.row + i], b.axes[i], f);
+    for (int i = 0; i < 3; ++i)
+      minus[i] = -f[i];
+    add_body_force(model, dynamics, out, b.body_a, b.point_a, f);
+    add_body_force(model, dynamics, out, b.body_b, b.point_b, minus);
+
+    // A weld has a torque as well.
+    if (b.size == 3) continue;
+    for (int i = 0; i < 3; ++i)
+      torque[i] = b.torque_scale * forces.force[b.row + 3 + i];
+    add_body_torque(model, out, b.body_a, torque);
+    for (double& t : torque)
+      t = -t;
+    add_body_torque(model, out, b.body_b, torque);
+  }
+}
+
+void spring_row_derivatives(const Model& model, const DynamicsWorkspace& dynamics, SpringForces& f) {
+  static const std::vector<Contact> no_contacts;
+  if (f.rows.body_rows.empty()) return;
+  row_derivatives(row_state(model, dynamics, f, nullptr), no_contacts, f.derivatives);
+}
+
+void spring_derivatives(const Model& model, const DynamicsWorkspace& dynamics, const double* v, SpringForces& f,
+                        double* dQ_dq_T, double* dQ_dv_T, int ld) {
+  // Dry friction, and rows on joints.
+  for (int d = 0; d < model.nv; ++d)
+    dQ_dv_T[std::size_t(d) * ld + d] += f.dry_slope[d];
+  for (const DofRow& row : f.rows.dof_rows)
+    if (!f.inactive[row.block]) dof_row_derivatives(row, v, f, dQ_dq_T, dQ_dv_T, ld);
+  if (f.rows.body_rows.empty()) return;
+
+  // Rows on bodies: J^T times the change of the force, row by row.
+  const std::size_t size = std::size_t(f.rows.num_rows) * ld;
+  f.s.assign(size, 0.0);
+  f.J.assign(size, 0.0);
+  fill_row_columns(row_state(model, dynamics, f, v), f.derivatives, RowMatrix(f.s.data(), ld));
+  for (const BodyRows& b : f.rows.body_rows)
+    for (int i = 0; i < b.size; ++i) {
+      double* J = f.J.data() + std::size_t(b.row + i) * ld;
+      double* s = f.s.data() + std::size_t(b.row + i) * ld;
+      body_row(model, dynamics, b, i, J);
+      for (int k = 0; k < model.nv; ++k) {
+        const double by_q = f.dforce_drate[b.row + i] * s[k];
+        const double by_v = f.dforce_drate[b.row + i] * J[k];
+        if (by_q == 0 && by_v == 0) continue;
+        for (int d = 0; d < model.nv; ++d) {
+          dQ_dq_T[std::size_t(k) * ld + d] += by_q * J[d];
+          dQ_dv_T[std::size_t(k) * ld + d] += by_v * J[d];
+        }
+      }
+    }
+}
+
+double spring_force_change(const SpringForces& f, int row, double s) {
+  for (const DofRow& d : f.rows.dof_rows)
+    if (d.row == row) return f.dforce_dphi[row] * s;
+  return f.dforce_drate[row] * s;
+}
+
+}  // namespace coulomb

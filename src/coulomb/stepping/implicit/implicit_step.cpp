@@ -1,0 +1,300 @@
+#include "coulomb/stepping/implicit/implicit_step.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "coulomb/model/configuration.hpp"
+#include "coulomb/stepping/semi_implicit/semi_implicit.hpp"
+
+namespace coulomb {
+namespace {
+
+/// Bit for bit.
+bool same(const std::vector<double>& a, const std::vector<double>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0;
+}
+
+/// The method of the whole step; bdf2 goes on where the step starts from where the last one ended, else it starts with sdirk2.
+ImplicitScheme whole_step(const StepOptions& options, const StepMemory& memory, const StepRecord& r) {
+  if (options.stepper == StepperKind::semi_implicit) return ImplicitScheme::semi_implicit;
+  if (options.stepper == StepperKind::bdf1) return ImplicitScheme::bdf1;
+  const bool goes_on = !memory.previous_q.empty() &&
+                       (options.collision.frozen_cache || (same(memory.last_q, r.q) && same(memory.last_v, r.v)));
+  return goes_on ? ImplicitScheme::bdf2 : ImplicitScheme::sdirk2;
+}
+
+/// The method of a part, which has no state before.
+ImplicitScheme of_parts(ImplicitScheme whole) { return whole == ImplicitScheme::bdf2 ? ImplicitScheme::sdirk2 : whole; }
+
+/// The first (or only) stage of a part of length h from (q, v).
+void begin_stage(const Model& model, ImplicitScheme scheme, double h, const std::vector<double>& q,
+                 const std::vector<double>& v, ImplicitExtra& extra, ImplicitStage& stage) {
+  stage.c = stage_fraction(scheme) * h;
+  stage.explicit_dynamics = scheme == ImplicitScheme::semi_implicit;
+
+  // What the methods of one step have.
+  stage.q = q;
+  stage.v_bar = v;
+  std::fill(stage.w_bar.begin(), stage.w_bar.end(), 0.0);
+  std::fill(stage.b.begin(), stage.b.end(), 0.0);
+  if (scheme != ImplicitScheme::bdf2) return;
+
+  // bdf2: xi = q (-) q_before, and the velocity before, turned to the axes of q.
+  difference(model, extra.previous_q.data(), q.data(), stage.w_bar.data());
+  extra.turned_previous_v = extra.previous_v;
+  integrate_jacobian_times(model, stage.w_bar.data(), IntegrateArgument::q, false, extra.turned_previous_v.data(), 1,
+                           1);
+  for (int d = 0; d < model.nv; ++d) {
+    stage.w_bar[d] /= 3;
+    stage.v_bar[d] = (4 * v[d] - extra.turned_previous_v[d]) / 3;
+  }
+
+  stage.b = stage.w_bar;
+}
+
+void second_stage(const Model& model, double h, const std::vector<double>& v, const ImplicitStage& first,
+                  ImplicitStage& stage) {
+  const double a = sdirk_alpha();
+  stage.c = a * h;
+  stage.explicit_dynamics = false;
+  stage.q = first.q;
+  stage.b = first.b;
+  for (int d = 0; d < model.nv; ++d) {
+    stage.v_bar[d] = v[d] + (1 - a) / a * (first.v_next[d] - v[d]);
+    stage.w_bar[d] = (1 - a) * h * first.v_next[d];
+  }
+}
+
+/// The step in equal parts. False: Newton's method failed, and `last` is not set; else its best iterates are used.
+bool attempt(const Model& model, const StepOptions& options, ImplicitScheme scheme, int parts, bool last, StepRecord& r,
+             ImplicitExtra& extra) {
+  const double h = options.constraints.timestep / parts;
+
+  // What is counted over all stages.
+  const StageInputs inputs{r.u.data(), r.tau.data(), &r.fext};
+  bool solved = true;
+  extra.scheme = scheme;
+  extra.parts = parts;
+  extra.count = 0;
+  extra.q = r.q;
+  extra.v = r.v;
+  r.solution.residual = 0;
+
+  // One stage: false where the parts have to be smaller.
+  const auto solve = [&](ImplicitStage& stage) {
+    const NewtonOutcome outcome = extra.newton->solve(model, options, inputs, stage);
+    r.solution.iterations += outcome.iterations;
+    r.solution.residual = std::max(r.solution.residual, outcome.residual);
+    solved = solved && outcome.converged;
+    return outcome.converged || last;
+  };
+  for (int part = 0; part < parts; ++part) {
+    // From where the last part has ended. Both stages are made at once, so that references to them stay good.
+    extra.stage(model, extra.count + 1);
+    ImplicitStage& stage = extra.stage(model, extra.count++);
+    begin_stage(model, scheme, h, extra.q, extra.v, extra, stage);
+    stage.v_next = extra.v;
+    if (!solve(stage)) return false;
+
+    const ImplicitStage* end = &stage;
+    if (scheme == ImplicitScheme::sdirk2) {
+      ImplicitStage& second = extra.stage(model, extra.count++);
+      second_stage(model, h, extra.v, stage, second);
+      second.v_next = stage.v_next;
+      if (!solve(second)) return false;
+      end = &second;
+    }
+
+    extra.q = end->q_next;
+    extra.v = end->v_next;
+  }
+  return solved;
+}
+
+/// The end of the step; its dynamics and contacts become those of the record, without a copy.
+void store_result(const Model& model, double h, StepRecord& r, ImplicitExtra& extra) {
+  r.q_next = extra.q;
+  r.v_next = extra.v;
+  r.v_free = extra.v;
+  for (int d = 0; d < model.nv; ++d)
+    r.acceleration[d] = (r.v_next[d] - r.v[d]) / h;
+  std::swap(r.dynamics, extra.newton->equation.dynamics);
+  std::swap(r.joint_forces, extra.newton->equation.joint_forces);
+
+  // Derivatives have taken the inertia of the bodies out of it.
+  if (extra.scheme == ImplicitScheme::semi_implicit) kinematics(model, r.q_next.data(), r.dynamics);
+  report_contacts(extra.newton->equation.contacts, h, r);
+}
+
+/// An implicit step has no constraint problem.
+void clear_constraints(StepRecord& r) {
+  r.rows.clear();
+  r.solution.lambda.clear();
+  r.solution.c.clear();
+  r.solution.modes.clear();
+  r.solution.margin.clear();
+  r.solution.facets.clear();
+  r.solution.contradictory.clear();
+  r.contradictory.clear();
+  r.collision.contacts.clear();
+}
+
+void take_state_before(const StepMemory& memory, ImplicitExtra& extra) {
+  extra.previous_q = memory.previous_q;
+  extra.previous_v = memory.previous_v;
+}
+
+/// What bdf2 starts from next time.
+void remember(const StepOptions& options, const StepRecord& r, StepMemory& memory) {
+  if (options.stepper != StepperKind::bdf2 || options.collision.frozen_cache) return;
+  memory.previous_q = r.q;
+  memory.previous_v = r.v;
+  memory.last_q = r.q_next;
+  memory.last_v = r.v_next;
+}
+
+}  // namespace
+
+void report_contacts(const PenaltyForces& contacts, double h, StepRecord& r) {
+  if (contacts.rows.num_rows == 0) return;
+  r.rows = contacts.rows;
+  r.collision.contacts = contacts.collision.contacts;
+
+  // Impulses are forces times the length of the step.
+  r.solution.lambda = contacts.force;
+  for (double& f : r.solution.lambda)
+    f *= h;
+  r.solution.modes = contacts.modes;
+
+  // Springs leave no rest.
+  r.solution.c.assign(contacts.force.size(), 0.0);
+  r.solution.margin.assign(contacts.modes.size(), 1.0);
+  r.solution.facets.assign(contacts.modes.size(), -1);
+}
+
+double sdirk_alpha() { return 1 - std::sqrt(0.5); }
+
+double stage_fraction(ImplicitScheme scheme) {
+  switch (scheme) {
+    case ImplicitScheme::bdf2: return 2.0 / 3;
+    case ImplicitScheme::sdirk2: return sdirk_alpha();
+    default: return 1.0;
+  }
+}
+
+std::unique_ptr<StepExtra> ImplicitExtra::clone() const {
+  auto out = std::make_unique<ImplicitExtra>();
+  out->scheme = scheme;
+  out->parts = parts;
+  out->count = count;
+  out->stages = stages;
+  out->previous_q = previous_q;
+  out->previous_v = previous_v;
+  out->turned_previous_v = turned_previous_v;
+  return out;
+}
+
+std::size_t ImplicitExtra::bytes() const {
+  std::size_t numbers = 0;
+  for (const auto* x : {&previous_q, &previous_v, &q, &v})
+    numbers += x->capacity();
+
+  std::size_t bytes = sizeof *this + numbers * sizeof(double);
+  for (int i = 0; i < count; ++i)
+    bytes += stages[i].bytes();
+  return bytes;
+}
+
+ImplicitStage& ImplicitExtra::stage(const Model& model, int i) {
+  while (int(stages.size()) <= i)
+    stages.emplace_back(model);
+  return stages[i];
+}
+
+ImplicitExtra& implicit_extra(StepRecord& record) {
+  auto* extra = dynamic_cast<ImplicitExtra*>(record.extra.value.get());
+  if (extra) return *extra;
+  record.extra.value = std::make_unique<ImplicitExtra>();
+  return static_cast<ImplicitExtra&>(*record.extra.value);
+}
+
+std::shared_ptr<const KeptStage> kept_stage(const StepRecord& record) {
+  const auto* extra = dynamic_cast<const ImplicitExtra*>(record.extra.value.get());
+  return extra ? extra->kept : nullptr;
+}
+
+bool implicit_step(const Model& model, const StepOptions& options, StepMemory& memory, StepRecord& r) {
+  r.valid = false;
+  r.reason = nullptr;
+  ImplicitExtra& extra = implicit_extra(r);
+  if (!extra.newton) extra.newton = std::make_unique<ImplicitNewton>(model);
+  const ImplicitScheme scheme = whole_step(options, memory, r);
+  if (scheme == ImplicitScheme::bdf2) take_state_before(memory, extra);
+
+  // Where Newton's method fails on the whole, in 2, 4, 8 ... parts.
+  clear_constraints(r);
+  r.solution.iterations = 0;
+  r.solution.relaxation = 0;
+  bool solved = false;
+  const int most = options.implicit.max_halvings;
+  for (int k = 0; k <= most && !solved; ++k)
+    solved = attempt(model, options, k == 0 ? scheme : of_parts(scheme), 1 << k, k == most, r, extra);
+
+  // What the solver says of it.
+  r.solution.status = solved ? SolveStatus::solved : SolveStatus::failed;
+  if (!solved)
+    r.reason = "failed: Newton's method did not converge, nor in parts of the step; its best iterate was used";
+  else if (extra.parts > 1)
+    r.reason = "solved in parts: Newton's method did not converge on the whole step";
+  else
+    r.reason = spin_limit_reason(extra.newton->equation.spin());
+  r.solution.exact_residual = r.solution.residual;
+
+  // Factors for the way back, while they are there.
+  extra.kept.reset();
+  if (options.implicit.keep_factors && extra.count == 1)
+    extra.kept = std::make_shared<KeptStage>(extra.newton->keep(model, extra.stages[0]));
+  store_result(model, options.constraints.timestep, r, extra);
+
+  // Overflow: the step stands still and has no derivative.
+  r.valid = true;
+  if (!all_finite(r.v_next) || !all_finite(r.q_next) || !all_finite(r.acceleration)) {
+    clear_constraints(r);
+    stand_still(r);
+    if (!options.collision.frozen_cache) memory.reset();
+    return false;
+  }
+  remember(options, r, memory);
+  return true;
+}
+
+bool recall_implicit_step(const Model& model, const StepOptions& options, StepMemory& memory,
+                          std::shared_ptr<const KeptStage> kept, StepRecord& r) {
+  const ImplicitScheme scheme = whole_step(options, memory, r);
+  if (scheme == ImplicitScheme::sdirk2) return false;
+
+  // One stage, with the solution that is known.
+  ImplicitExtra& extra = implicit_extra(r);
+  if (scheme == ImplicitScheme::bdf2) take_state_before(memory, extra);
+  extra.scheme = scheme;
+  extra.parts = extra.count = 1;
+  extra.kept = std::move(kept);
+  ImplicitStage& stage = extra.stage(model, 0);
+  begin_stage(model, scheme, options.constraints.timestep, r.q, r.v, extra, stage);
+  stage.v_next = r.v_next;
+  stage.follow(model);
+
+  // It must end where the step did.
+  if (!same(stage.q_next, r.q_next)) return false;
+  for (int d = 0; d < model.nv; ++d)
+    r.acceleration[d] = (r.v_next[d] - r.v[d]) / options.constraints.timestep;
+  clear_constraints(r);
+  r.reason = nullptr;
+  r.valid = true;
+  remember(options, r, memory);
+  return true;
+}
+
+}  // namespace coulomb

@@ -1,0 +1,67 @@
+// The implicit steppers (docs/theory.md (B1); [Xu2021, section I]). With h the time step, xi = q (-) q_before and alpha = 1 - sqrt(1/2),
+// the stages of implicit_equation.hpp are
+//
+//   BDF1    c = h         v_bar = v                              w_bar = 0
+//   BDF2    c = 2/3 h     v_bar = (4 v - E(xi) v_before) / 3     w_bar = xi / 3,  b = xi / 3
+//   SDIRK2  c = alpha h   v_bar = v                              w_bar = 0                         first stage: v_a
+//           c = alpha h   v_bar = v + (1 - alpha)/alpha (v_a - v)  w_bar = (1 - alpha) h v_a         second stage, from q as well
+//
+// v_a needs no turning, since it is the axis of its own displacement. On rotations the displacements are rotation vectors: those of one step differ from the integral of the angular velocity by
+// O(h^3), so that the order is the method's. BDF2 goes on where the step starts bit for bit from where the last one ended (or the memory is
+// frozen); it starts, and starts again after anything else, with SDIRK2. Where Newton's method fails, the step is taken in 2, 4, 8...
+// equal parts, by BDF1 or by SDIRK2.
+//
+// Penalty contact with the semi-implicit stepper is one stage as well: c = h, v_bar = v, rigid-body dynamics explicit.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "coulomb/stepping/implicit/implicit_newton.hpp"
+#include "coulomb/stepping/step_memory.hpp"
+#include "coulomb/stepping/step_options.hpp"
+#include "coulomb/stepping/step_record.hpp"
+
+namespace coulomb {
+
+enum class ImplicitScheme : std::uint8_t { semi_implicit, bdf1, bdf2, sdirk2 };
+
+/// The stages of a step, in order; its factors are the gradient's (implicit_linearization.hpp).
+struct ImplicitExtra final : StepExtra {
+  ImplicitScheme scheme = ImplicitScheme::bdf1;
+  int parts = 1;  ///< equal parts of the step
+  int count = 0;  ///< stages in use
+  std::vector<ImplicitStage> stages;
+  std::vector<double> previous_q, previous_v;  ///< bdf2: the state before
+  std::vector<double> turned_previous_v;       ///< bdf2: E(xi) previous_v
+  std::vector<double> q, v;                    ///< scratch: the state between parts
+  std::unique_ptr<ImplicitNewton> newton;      ///< workspace; not copied
+  std::shared_ptr<const KeptStage> kept;       ///< where the options ask for it and the step has one stage
+
+  std::unique_ptr<StepExtra> clone() const override;
+  std::size_t bytes() const override;
+  ImplicitStage& stage(const Model& model, int i);  ///< makes it
+};
+
+/// That of the record; made when it has none.
+ImplicitExtra& implicit_extra(StepRecord& record);
+
+/// alpha, and c of a stage per unit of the time step of a part.
+double sdirk_alpha();
+double stage_fraction(ImplicitScheme scheme);
+
+/// Of the step taken last, or null.
+std::shared_ptr<const KeptStage> kept_stage(const StepRecord& record);
+
+/// Penalty contacts into the record, as hard ones would be: the impulse is the force at the end over the step, of length h.
+void report_contacts(const PenaltyForces& contacts, double h, StepRecord& record);
+
+/// As take_step (steppers.hpp).
+bool implicit_step(const Model& model, const StepOptions& options, StepMemory& memory, StepRecord& record);
+
+/// The step to record.(q_next, v_next), which it is known to end in: fills the extra and the memory without solving anything. `kept`: of
+/// that step, or null. False: it was not a step of one stage.
+bool recall_implicit_step(const Model& model, const StepOptions& options, StepMemory& memory,
+                          std::shared_ptr<const KeptStage> kept, StepRecord& record);
+
+}  // namespace coulomb

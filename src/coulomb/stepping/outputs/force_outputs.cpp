@@ -1,0 +1,309 @@
+#include "coulomb/stepping/outputs/force_outputs.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "coulomb/base/small_math.hpp"
+#include "coulomb/collision/motion/smoothed_motion.hpp"
+#include "coulomb/stepping/semi_implicit/semi_implicit.hpp"
+#include "coulomb/stepping/steppers.hpp"
+
+namespace coulomb {
+namespace {
+
+/// to += scale x, by index.
+void add(const std::vector<std::pair<int, double>>& entries, double scale, std::vector<double>& to) {
+  for (const auto& [i, value] : entries)
+    to[i] += scale * value;
+}
+
+bool is_kind(const ParameterSet::Item& item, const char* name) { return std::string(item.kind->name()) == name; }
+
+/// Throws where the step does not tell: forces within a split step are many, those of implicit steppers belong to its end.
+void check_told(const Sensor& sensor, const StepOptions& options) {
+  const bool of_rows = sensor.type == SensorType::touch || sensor.type == SensorType::joint_limit_force ||
+                       sensor.type == SensorType::contact_force || sensor.type == SensorType::joint_friction_force ||
+                       sensor.type == SensorType::equality_force;
+  const bool of_balance = sensor.type == SensorType::interaction_force || sensor.type == SensorType::interaction_torque;
+  if ((of_rows || of_balance) && options.impacts.enabled)
+    throw std::logic_error("output '" + sensor.name + "': not of steps with continuous_collision");
+  if (of_balance && is_implicit(options))
+    throw std::logic_error(
+        "output '" + sensor.name +
+        "': not of implicit steppers and penalty contact, whose forces are those of the end of the step");
+}
+
+}  // namespace
+
+void ForceGradient::clear(const Model& model, const StepRecord& record, const ParameterSet* set) {
+  lambda.assign(record.rows.num_rows, 0.0);
+  u.assign(model.nu, 0.0);
+  parameters.assign(set ? set->size() : 0, 0.0);
+  fext.clear();
+  for (auto* x : {&q, &v, &q_next, &v_next})
+    x->assign(model.nv, 0.0);
+}
+
+ForceOutputs::ForceOutputs(const Model& model, const StepOptions& options)
+    : model_(&model), options_(&options), at_(model), springs_(model), motion_(model), spin_(model) {}
+
+void ForceOutputs::move_to(const StepRecord& record) {
+  record_ = &record;
+  have_at_ = false;
+}
+
+/// Of contacts and springs.
+bool ForceOutputs::found_at_end() const { return is_implicit(*options_); }
+
+const DynamicsWorkspace& ForceOutputs::where_found() {
+  if (have_at_) return at_;
+  have_at_ = true;
+  kinematics(*model_, found_at_end() ? record_->q_next.data() : record_->q.data(), at_);
+  velocities(*model_, found_at_end() ? record_->v_next.data() : record_->v.data(), at_);
+  return at_;
+}
+
+/// Force of actuator k, with its derivatives, `scale` times.
+void ForceOutputs::add_actuator(int k, double scale, Scalar& out) {
+  const StepRecord& r = *record_;
+  out.at_end = options_->stepper != StepperKind::semi_implicit;
+  const ActuatorForce a = actuator_force(*model_, k, out.at_end ? r.q_next.data() : r.q.data(),
+                                         out.at_end ? r.v_next.data() : r.v.data(), r.u[k]);
+  const int joint = model_->actuators[k].joint;
+  const int first = model_->joint_v[joint];
+
+  // By control and gains, then by the state of its joint.
+  out.value += scale * a.force;
+  out.du.push_back({k, scale * a.df_du});
+  out.gains.push_back({k, scale * a.df_dgain});
+  out.kps.push_back({k, scale * by_position_gain(a.df_dgain, a.df_dbias, a.length)});
+  out.kds.push_back({k, scale * by_velocity_gain(model_->actuators[k], a.df_dgain, a.df_dbias, a.speed)});
+  for (int i = 0; i < joint_num_dofs(model_->joint_type[joint]); ++i) {
+    out.dq.push_back({first + i, scale * (a.df_dlength * a.dlength[i] + a.df_dspeed * a.dspeed[i])});
+    out.dv.push_back({first + i, scale * a.df_dspeed * a.moment[i]});
+  }
+}
+
+/// Force on A, by a covector c on it: how c . f changes with the normal, impulses held. The tangents move with it, dt = -(t . dn) n; those of
+/// a pyramid, whose impulses belong to its own frame, turn about it as well.
+void ForceOutputs::turn_by_normal(const BodyRows& b, const double* c, double scale, double* by_normal) const {
+  const double* lambda = record_->solution.lambda.data() + b.row;
+  const double along = dot3(b.axes[2], c);
+
+  // The normal itself, and the tangents with it.
+  for (int j = 0; j < 3; ++j)
+    by_normal[j] += scale * lambda[2] * c[j];
+  for (int k = 0; k < 2; ++k)
+    for (int j = 0; j < 3; ++j)
+      by_normal[j] -= scale * lambda[k] * b.axes[k][j] * along;
+  if (record_->rows.blocks[b.block].type != BlockType::pyramid) return;
+
+  // A pyramid's frame spins.
+  const double spun = lambda[0] * dot3(b.axes[1], c) - lambda[1] * dot3(b.axes[0], c);
+  for (int j = 0; j < 3; ++j) {
+    double dn[3] = {0, 0, 0};
+    dn[j] = 1;
+    by_normal[j] += scale * spun * contact_frame_spin(b.axes[2], dn);
+  }
+}
+
+/// A joint's actuators together, within the limits of the joint. True: at a limit, so that nothing moves it.
+bool ForceOutputs::add_joint_actuators(int joint, Scalar& out) {
+  for (int k = 0; k < model_->nu; ++k)
+    if (model_->actuators[k].joint == joint) add_actuator(k, model_->actuators[k].gear[0], out);
+
+  const double lower = model_->joint_actuator_lower[joint];
+  const double upper = model_->joint_actuator_upper[joint];
+  const double clamped = std::clamp(out.value, lower, upper);
+  const bool at_limit = clamped != out.value;
+  out.value = clamped;
+  return at_limit;
+}
+
+/// The numbers of a sensor, with all that moves them, in scalars_.
+void ForceOutputs::scalars(const Sensor& sensor) {
+  scalars_.assign(sensor_tangent_size(*model_, sensor), Scalar{});
+  check_told(sensor, *options_);
+  spins_.clear();
+
+  Scalar& out = scalars_[0];
+  bool constant = false;
+  switch (sensor.type) {
+    case SensorType::actuator_force: add_actuator(sensor.index, 1, out); break;
+    case SensorType::joint_actuator_force: constant = add_joint_actuators(sensor.index, out); break;
+    case SensorType::touch: add_touch(model_->sites[sensor.index], out); break;
+    case SensorType::joint_limit_force: add_limit(sensor.index, out); break;
+    case SensorType::contact_force: add_contact_force(sensor); break;
+    case SensorType::joint_friction_force: add_dry_friction(sensor.index); break;
+    case SensorType::equality_force: add_equality(sensor.index); break;
+    case SensorType::accelerometer:
+    case SensorType::interaction_force:
+    case SensorType::interaction_torque: add_motion(sensor); break;
+    default: break;
+  }
+
+  for (Scalar& s : scalars_) {
+    close(s);
+
+    // At a limit of the sensor nothing moves it either.
+    constant = constant || is_clamped(sensor, s.value);
+    s.value = clamp_reading(sensor, s.value);
+    if (!constant) continue;
+    const double value = s.value;
+    s = Scalar{};
+    s.value = value;
+  }
+}
+
+/// Impulses become forces; and what a longer step changes of them, of the acceleration and of the spins.
+void ForceOutputs::close(Scalar& s) const {
+  const double h = options_->constraints.timestep;
+  double of_impulses = 0;
+  for (auto& [row, coefficient] : s.impulses) {
+    coefficient /= h;
+    of_impulses += coefficient * record_->solution.lambda[row];
+  }
+  s.value += of_impulses;
+  for (Scalar::Turn& turn : s.turns) {
+    for (int i = 0; i < 3; ++i) {
+      turn.by_normal[i] /= h;
+      turn.by_point[i] /= h;
+    }
+  }
+
+  s.timestep = -of_impulses / h;
+  for (std::size_t d = 0; d < s.da.size(); ++d)
+    s.timestep -= s.da[d] * acceleration_[d] / h;
+  for (const SpinDerivative& spin : spins_) {
+    double change[6];
+    for (int i = 0; i < 6; ++i)
+      change[i] = spin.by[i][SpinDerivative::time];
+    s.timestep += by_shift(s, spin, change);
+  }
+}
+
+void ForceOutputs::read(const Sensor& sensor, double* readings) {
+  scalars(sensor);
+  for (std::size_t k = 0; k < scalars_.size(); ++k)
+    readings[k] = scalars_[k].value;
+}
+
+/// Normals and points of contacts move with the bodies, and with the shapes that parameters change.
+void ForceOutputs::add_turns(const Scalar& s, double weight, const ParameterSet* set, ForceGradient& to) {
+  const GradientOptions& g = options_->gradient;
+  std::vector<double>& by_q = found_at_end() ? to.q_next : to.q;
+  CollisionWorkspace collision = record_->collision;
+  const SmoothedMotion smoothed(*model_, collision, g.samples, g.scale, g.seed);
+  std::vector<ContactChange> change;
+  for (const Scalar::Turn& turn : s.turns) {
+    const Contact& contact = record_->collision.contacts[turn.contact];
+    ContactMotion motion;
+    if (g.mode == GradientMode::smoothed_collision)
+      smoothed(contact, motion);
+    else
+      contact_motion(contact, motion);
+
+    // By all dofs where it was found, then by parameters.
+    change.assign(model_->nv, ContactChange{});
+    add_contact_columns(*model_, where_found(), contact, motion, change.data());
+    const auto moved = [&](const ContactChange& c) {
+      return weight * (dot3(turn.by_normal, c.normal) + dot3(turn.by_point, c.point));
+    };
+    for (int d = 0; d < model_->nv; ++d)
+      by_q[d] += moved(change[d]);
+    if (!set || set->size() == 0) continue;
+    change.assign(set->size(), ContactChange{});
+    add_contact_columns(*model_, where_found(), contact, motion, *set, change.data());
+    for (int k = 0; k < set->size(); ++k)
+      to.parameters[k] += moved(change[k]);
+  }
+}
+
+/// What parameters change at fixed states and impulses.
+void ForceOutputs::add_parameters(const Sensor& sensor, const Scalar& s, double weight, const ParameterSet& set,
+                                  ForceGradient& to) {
+  const ConstraintOptions& step = options_->constraints;
+  double* parameters = to.parameters.data();
+
+  // Motion sensors: inertia and frames, and how bodies spin.
+  if (!s.da.empty()) motion_.add_parameters(s.motion, sensor, outside_, {set, *record_, step, weight}, parameters);
+  if (!spins_.empty() && set.size() > 0)
+    motion_.add_spin_parameters(spins_, s.da, {set, *record_, step, -weight / step.timestep}, parameters);
+
+  // Frames of equalities.
+  if (!s.of_frames.terms.empty() && set.size() > 0) {
+    std::vector<double> row(set.size());
+    add_output_parameters(*model_, where_found(), {s.of_frames}, set, row.data(), set.size());
+    for (int k = 0; k < set.size(); ++k)
+      parameters[k] += weight * row[k];
+  }
+
+  for (const ParameterSet::Item& item : set.items()) {
+    if (is_kind(item, "timestep")) parameters[item.first] += weight * s.timestep;
+    add_actuator_parameter(s, item, weight, parameters);
+
+    if (is_kind(item, "joint_friction")) {
+      const int first = model_->joint_v[item.element.index];
+      for (const auto& [dof, value] : s.dry_frictions)
+        if (dof >= first && dof < first + item.element.size) parameters[item.first + dof - first] += weight * value;
+    }
+
+    // Limits of joints are springs on the way to a bound.
+    if (s.limit_joint < 0 || !is_kind(item, "joint_limits")) continue;
+    std::vector<FrameMotion> motions;
+    item.kind->frame_motions(*model_, where_found(), item.element, motions);
+    for (std::size_t k = 0; k < motions.size(); ++k)
+      if (motions[k].joint == s.limit_joint)
+        parameters[item.first + k] += weight * (s.dlower * motions[k].dlower + s.dupper * motions[k].dupper);
+  }
+}
+
+/// A gain of an actuator that the scalar feels.
+void ForceOutputs::add_actuator_parameter(const Scalar& s, const ParameterSet::Item& item, double weight,
+                                          double* parameters) const {
+  const std::vector<std::pair<int, double>>* of_actuators = nullptr;
+  if (is_kind(item, "actuator_gain")) of_actuators = &s.gains;
+  if (is_kind(item, "actuator_kp")) of_actuators = &s.kps;
+  if (is_kind(item, "actuator_kd")) of_actuators = &s.kds;
+  if (!of_actuators) return;
+  for (const auto& [actuator, value] : *of_actuators)
+    if (actuator == item.element.index) parameters[item.first] += weight * value;
+}
+
+void ForceOutputs::add_gradient(const Sensor& sensor, const double* weights, const ParameterSet* set,
+                                ForceGradient& to) {
+  scalars(sensor);
+  for (std::size_t k = 0; k < scalars_.size(); ++k) {
+    const Scalar& s = scalars_[k];
+    const double weight = weights[k];
+    if (weight == 0) continue;
+
+    // Impulses and controls.
+    add(s.impulses, weight, to.lambda);
+    add(s.du, weight, to.u);
+
+    // a = (v+ - v) / h
+    const double by_velocity = weight / options_->constraints.timestep;
+    for (std::size_t d = 0; d < s.da.size(); ++d) {
+      to.v_next[d] += by_velocity * s.da[d];
+      to.v[d] -= by_velocity * s.da[d];
+    }
+    if (!s.da.empty() && s.motion.of_forces) add_wrenches(s, weight, to);
+
+    // Both states, and what moves contacts and frames.
+    add(s.dq, weight, s.at_end ? to.q_next : to.q);
+    add(s.dv, weight, s.at_end ? to.v_next : to.v);
+    if (!s.of_frames.terms.empty())
+      add_output_row(*model_, where_found(), s.of_frames, weight, to.q_next.data(), to.v_next.data());
+    if (!s.turns.empty()) add_turns(s, weight, set, to);
+    if (set) add_parameters(sensor, s, weight, *set, to);
+  }
+}
+
+void check_forces_told(const OutputSet& outputs, const StepOptions& options) {
+  for (const OutputSet::Item& item : outputs.items())
+    check_told(item.sensor, options);
+}
+
+}  // namespace coulomb

@@ -1,0 +1,59 @@
+#include "coulomb/stepping/semi_implicit/contacts_ahead.hpp"
+
+#include <algorithm>
+
+#include "coulomb/base/small_math.hpp"
+#include "coulomb/stepping/impacts/impact_contact.hpp"
+
+namespace coulomb {
+namespace {
+
+constexpr double steps_ahead = 2;
+
+/// How the bodies move and turn within `duration` at the velocity of record.twist.
+void follow_bodies(const Model& model, double duration, StepRecord& r) {
+  for (int b = 0; b < model.num_bodies; ++b) {
+    const double* twist = body_link_twist(model, r.twist.data(), b);
+    double arm[3];
+    double velocity[3];
+    relative_point(model, r.dynamics, b, &r.dynamics.body_position[3 * b], arm);
+    copy3(twist, velocity);
+    add_cross3(twist + 3, arm, velocity);
+
+    double* travel = &r.travel[6 * b];
+    for (int i = 0; i < 3; ++i) {
+      travel[i] = duration * velocity[i];
+      travel[3 + i] = duration * twist[3 + i];
+    }
+  }
+}
+
+}  // namespace
+
+void detect_contacts_ahead(const Model& model, const StepOptions& options, CollisionCache& cache, StepRecord& r) {
+  const double duration = steps_ahead * options.constraints.timestep;
+  const double bouncing = options.constraints.restitution_threshold;
+
+  // All pairs that the free velocity could bring together.
+  link_twists(model, r.dynamics, r.v_free.data(), r.twist.data());
+  follow_bodies(model, duration, r);
+  detect_contacts(model, r.dynamics.body_position.data(), r.dynamics.body_rotation.data(), options.collision, cache,
+                  r.collision, r.travel.data());
+
+  // Beyond the margin: what closes ...
+  auto& contacts = r.collision.contacts;
+  const auto is_ahead = [&](const Contact& c) { return c.distance > model.pair_margin[c.pair]; };
+  const auto stays_open = [&](const Contact& c) {
+    return is_ahead(c) && !(c.distance <= -duration * normal_velocity(model, r, c));
+  };
+  contacts.erase(std::remove_if(contacts.begin(), contacts.end(), stays_open), contacts.end());
+
+  // ... and does not bounce.
+  const auto may_bounce = [&](const Contact& c) { return is_ahead(c) && model.pair_restitution[c.pair] > 0; };
+  if (std::none_of(contacts.begin(), contacts.end(), may_bounce)) return;
+  link_twists(model, r.dynamics, r.v.data(), r.twist.data());
+  const auto bounces = [&](const Contact& c) { return may_bounce(c) && normal_velocity(model, r, c) < -bouncing; };
+  contacts.erase(std::remove_if(contacts.begin(), contacts.end(), bounces), contacts.end());
+}
+
+}  // namespace coulomb

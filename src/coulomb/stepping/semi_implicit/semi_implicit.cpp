@@ -1,0 +1,371 @@
+#include "coulomb/stepping/semi_implicit/semi_implicit.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "coulomb/base/small_math.hpp"
+#include "coulomb/model/configuration.hpp"
+#include "coulomb/stepping/semi_implicit/contacts_ahead.hpp"
+
+namespace coulomb {
+namespace {
+
+/// tau += J^T of the user's wrenches at the centres of mass.
+void add_external_wrenches(const Model& model, StepRecord& r, double* tau) {
+  if (r.fext.empty()) return;
+  std::fill(r.scratch.begin(), r.scratch.end(), 0.0);
+  for (int b = 1; b < model.num_bodies; ++b) {
+    const int d = model.body_last_dof[b];
+    if (d < 0) continue;
+
+    // About the tree's reference, at the body's last dof.
+    const double* wrench = r.fext.data() + 6 * b;
+    double com[3];
+    double arm[3];
+    double moment[3];
+    rotate(r.dynamics.body_rotation.data() + 9 * b, model.body_com.data() + 3 * b, com);
+    add3(com, r.dynamics.body_position.data() + 3 * b, com);
+    relative_point(model, r.dynamics, b, com, arm);
+    cross3(arm, wrench, moment);
+    for (int i = 0; i < 3; ++i) {
+      r.scratch[8 * d + i] += wrench[i];
+      r.scratch[8 * d + 3 + i] += wrench[3 + i] + moment[i];
+    }
+  }
+
+  // From the leaves to the roots.
+  for (int d = model.nv - 1; d >= 0; --d) {
+    tau[d] += dot6(r.dynamics.columns.data() + 8 * d, r.scratch.data() + 8 * d);
+    const int parent = model.dof_parent[d];
+    if (parent < 0) continue;
+    for (int i = 0; i < 6; ++i)
+      r.scratch[8 * parent + i] += r.scratch[8 * d + i];
+  }
+}
+
+/// What the free velocity and every derivative start from.
+void evaluate_dynamics(const Model& model, const StepOptions& options, StepRecord& r) {
+  const double h = options.constraints.timestep;
+  for (int d = 0; d < model.nv; ++d)
+    r.implicit_damping[d] = h * model.dof_damping[d];
+
+  // Inertia with the damping, implicit: M + h D.
+  velocities(model, r.v.data(), r.dynamics);
+  mass_matrix(model, r.dynamics);
+  factor(model, r.implicit_damping.data(), r.dynamics);
+
+  // Forces of joints, and what spins torque-free.
+  joint_forces(model, r.configuration(), r.v.data(), r.u.data(), r.joint_forces);
+  if (spins_torque_free(options, r))
+    spin_shift(model, r.dynamics, r.v.data(), h, r.spin);
+  else
+    r.spin.clear();
+}
+
+/// (S3): the velocity after the step without constraint impulses.
+void free_velocity(const Model& model, const StepOptions& options, StepRecord& r) {
+  const double h = options.constraints.timestep;
+  evaluate_dynamics(model, options, r);
+
+  // tau - b, of joints, user and wrenches.
+  bias(model, r.dynamics);
+  for (int d = 0; d < model.nv; ++d)
+    r.acceleration[d] = r.joint_forces.tau[d] + r.tau[d] - r.dynamics.bias[d];
+  add_external_wrenches(model, r, r.acceleration.data());
+
+  // M Delta / h among the forces: (M + h D)^-1 M Delta = Delta - h (M + h D)^-1 D Delta.
+  const double* shift = r.spin.velocity.data();
+  if (r.spin.any)
+    for (int d = 0; d < model.nv; ++d)
+      r.acceleration[d] -= model.dof_damping[d] * shift[d];
+
+  // v_free = v + Delta + h Mh^-1 (...)
+  solve_mass(model, r.dynamics, r.acceleration.data());
+  for (int d = 0; d < model.nv; ++d)
+    r.v_free[d] = r.v[d] + h * r.acceleration[d];
+  if (r.spin.any)
+    for (int d = 0; d < model.nv; ++d)
+      r.v_free[d] += shift[d];
+}
+
+/// All that touches or holds, law by law.
+void collect_rows(const Model& model, const StepOptions& options, StepRecord& r) {
+  link_twists(model, r.dynamics, r.v.data(), r.twist.data());
+  const RowContext context{model,      r.dynamics,      options.constraints, r.configuration(),
+                           r.v.data(), r.v_free.data(), r.twist.data()};
+  r.rows.clear();
+  add_contact_rows(context, r.collision.contacts, r.rows);
+  add_equality_rows(context, r.rows);
+  add_joint_limit_rows(context, r.rows);
+  add_dry_friction_rows(context, r.rows);
+}
+
+// Leaves the rows of the islands that have one of these trees.
+void keep_struck(const Model& model, const std::vector<unsigned char>& struck, StepRecord& r) {
+  r.islands_kept.assign(r.islands.pool.size(), 0);
+  for (int t = 0; t < model.num_trees; ++t)
+    if (struck[t]) r.islands_kept[r.islands.of_tree(t)] = 1;
+
+  r.blocks_kept.resize(r.rows.num_blocks);
+  for (int b = 0; b < r.rows.num_blocks; ++b)
+    r.blocks_kept[b] = r.islands_kept[r.islands.of_block(b)];
+  r.rows.keep(r.blocks_kept);
+  r.islands.find(model, r.rows);
+}
+
+// Rows, islands and their problems.
+void collect_problems(const Model& model, const StepOptions& options, StepRecord& r,
+                      const std::vector<unsigned char>* struck = nullptr) {
+  collect_rows(model, options, r);
+  r.islands.find(model, r.rows);
+  if (struck) keep_struck(model, *struck, r);
+  const bool dense = options.solver.method != SolverMethod::automatic;
+  assemble_problems(model, r.dynamics, r.rows, r.v_free.data(), dense, r.assembly, r.islands);
+}
+
+/// Every island by itself.
+void solve(const StepOptions& options, ConstraintSolver& solver, StepRecord& r) {
+  for (int index : r.islands.order) {
+    Island& island = r.islands.pool[index];
+    if (island.blocks.empty()) continue;
+    solver.solve(island.problem, options.solver, options.warm_start ? &island.warm_start : nullptr, island.solution);
+  }
+
+  // Together again.
+  r.islands.gather_solution(r.rows, r.solution);
+  r.contradictory.clear();
+  for (int block : r.solution.contradictory)
+    r.contradictory.push_back(r.rows.keys[block]);
+}
+
+// Finds impulses of the memory by key. It and the rows are nearly in the same order: the next one is mostly the one wanted; else of
+// those with the same key the first one onward, then from the start.
+class Recollection {
+ public:
+  Recollection(const std::vector<StepMemory::Impulse>& impulses, std::vector<int>& order)
+      : impulses_(impulses), order_(order) {
+    order_.clear();
+  }
+
+  const StepMemory::Impulse* find(std::uint64_t key) {
+    if (cursor_ < impulses_.size() && impulses_[cursor_].key == key) return &impulses_[cursor_++];
+
+    // Among those with its key, from where the last one was found.
+    if (order_.empty()) sort();
+    const auto before = [&](int i, std::uint64_t k) { return impulses_[i].key < k; };
+    const auto first = std::lower_bound(order_.begin(), order_.end(), key, before);
+    auto found = first;
+    while (found != order_.end() && impulses_[*found].key == key && std::size_t(*found) < cursor_)
+      ++found;
+    if (found == order_.end() || impulses_[*found].key != key) found = first;
+    if (found == order_.end() || impulses_[*found].key != key) return nullptr;
+    cursor_ = std::size_t(*found) + 1;
+    return &impulses_[*found];
+  }
+
+ private:
+  void sort() {
+    order_.resize(impulses_.size());
+    for (std::size_t i = 0; i < order_.size(); ++i)
+      order_[i] = int(i);
+    std::sort(order_.begin(), order_.end(), [&](int i, int j) {
+      return impulses_[i].key != impulses_[j].key ? impulses_[i].key < impulses_[j].key : i < j;
+    });
+  }
+
+  const std::vector<StepMemory::Impulse>& impulses_;
+  std::vector<int>& order_;
+  std::size_t cursor_ = 0;
+};
+
+/// Impulses and modes of the last step for the blocks that persist. Contact impulses are kept in world axes, since frames jump.
+void recall(const StepMemory& memory, StepRecord& r) {
+  const ConstraintRows& rows = r.rows;
+  for (int index : r.islands.order) {
+    Island& island = r.islands.pool[index];
+    WarmStart& warm = island.warm_start;
+    for (auto* values : {&warm.lambda, &warm.lambda_0, &warm.lambda_1})
+      values->assign(island.rows.size(), 0.0);
+    warm.known.assign(island.blocks.size(), 0);
+    warm.mode.assign(island.blocks.size(), Mode::separating);
+    warm.compliance = 0;
+  }
+
+  Recollection recollection(memory.impulses, r.recall_order);
+  std::size_t body_row = 0;
+  for (int block = 0; block < rows.num_blocks; ++block) {
+    const BodyRows* body = nullptr;
+    if (body_row < rows.body_rows.size() && rows.body_rows[body_row].block == block) body = &rows.body_rows[body_row++];
+
+    // What was there before, if it had as many rows.
+    const StepMemory::Impulse* impulse = recollection.find(rows.keys[block]);
+    if (!impulse || impulse->size != rows.blocks[block].size) continue;
+    Island& island = r.islands.pool[r.islands.of_block(block)];
+    WarmStart& warm = island.warm_start;
+    const int own = r.islands.block_index[block];
+    const int row = island.problem.blocks[own].row;
+
+    // Impulses of all levels, along the rows there are now.
+    const bool contact = body && body->contact >= 0;
+    warm.known[own] = 1;
+    warm.mode[own] = impulse->mode;
+    warm.compliance = std::max(warm.compliance, impulse->compliance);
+    for (int k = 0; k < impulse->size; ++k) {
+      warm.lambda[row + k] = contact ? dot3(body->axes[k], impulse->value) : impulse->value[k];
+      warm.lambda_0[row + k] = contact ? dot3(body->axes[k], impulse->value_0) : impulse->value_0[k];
+      warm.lambda_1[row + k] = contact ? dot3(body->axes[k], impulse->value_1) : impulse->value_1[k];
+    }
+  }
+}
+
+}  // namespace
+
+void remember(const StepRecord& record, StepMemory& memory) {
+  const ConstraintRows& rows = record.rows;
+  const SolverResult& solution = record.solution;
+  const std::vector<double>& lambda_0 =
+      solution.lambda_0.size() == solution.lambda.size() ? solution.lambda_0 : solution.lambda;
+  const std::vector<double>& lambda_1 =
+      solution.lambda_1.size() == solution.lambda.size() ? solution.lambda_1 : solution.lambda;
+
+  // Block by block, in the order of the rows.
+  memory.impulses.clear();
+  std::size_t body_row = 0;
+  for (int block = 0; block < rows.num_blocks; ++block) {
+    const BodyRows* body = nullptr;
+    if (body_row < rows.body_rows.size() && rows.body_rows[body_row].block == block) body = &rows.body_rows[body_row++];
+
+    // Contacts in world axes, others along their rows.
+    const Block& b = rows.blocks[block];
+    StepMemory::Impulse impulse;
+    impulse.key = rows.keys[block];
+    impulse.mode = solution.modes[block];
+    impulse.size = b.size;
+    impulse.compliance = record.islands.compliance_of_block(block);
+    for (int k = 0; k < b.size; ++k) {
+      if (body && body->contact >= 0) {
+        axpy3(solution.lambda[b.row + k], body->axes[k], impulse.value);
+        axpy3(lambda_0[b.row + k], body->axes[k], impulse.value_0);
+        axpy3(lambda_1[b.row + k], body->axes[k], impulse.value_1);
+      } else {
+        impulse.value[k] = solution.lambda[b.row + k];
+        impulse.value_0[k] = lambda_0[b.row + k];
+        impulse.value_1[k] = lambda_1[b.row + k];
+      }
+    }
+    memory.impulses.push_back(impulse);
+  }
+}
+
+bool spins_torque_free(const StepOptions& options, const StepRecord& record) {
+  return options.torque_free_spin && record.q_evaluated.empty();
+}
+
+bool all_finite(const std::vector<double>& x) {
+  return std::all_of(x.begin(), x.end(), [](double value) { return std::isfinite(value); });
+}
+
+/// The state stays: any other finite one would be a guess.
+void stand_still(StepRecord& r) {
+  r.rows.clear();
+  r.islands.order.clear();
+  r.solution.lambda.clear();
+  r.solution.c.clear();
+  r.solution.modes.clear();
+  r.solution.margin.clear();
+  r.solution.facets.clear();
+  r.solution.lambda_0.clear();
+  r.solution.lambda_1.clear();
+  r.solution.contradictory.clear();
+  r.contradictory.clear();
+
+  // It has failed, whatever the solver says.
+  r.solution.status = SolveStatus::failed;
+  r.solution.residual = r.solution.exact_residual = 1;
+  r.solution.relaxation = 0;
+  r.q_next = r.q;
+  r.v_next = r.v;
+  r.v_free = r.v;
+  std::fill(r.acceleration.begin(), r.acceleration.end(), 0.0);
+}
+
+/// v+ = v_free + M^-1 J^T lambda, q+ = q (+) h v+.
+void advance(const Model& model, double h, StepRecord& r) {
+  std::fill(r.v_next.begin(), r.v_next.end(), 0.0);
+  if (r.rows.num_rows > 0) {
+    apply_rows_transposed(model, r.dynamics, r.rows, r.solution.lambda.data(), r.scratch.data(), r.v_next.data());
+    solve_mass(model, r.dynamics, r.v_next.data());
+  }
+
+  // The whole step at the new velocity.
+  for (int d = 0; d < model.nv; ++d) {
+    r.v_next[d] += r.v_free[d];
+    r.acceleration[d] = (r.v_next[d] - r.v[d]) / h;
+    r.scratch[d] = h * r.v_next[d];
+  }
+  integrate(model, r.q.data(), r.scratch.data(), r.q_next.data());
+}
+
+StepRecord::StepRecord(const Model& model)
+    : q(model.nq), v(model.nv), u(model.nu), tau(model.nv), q_next(model.nq), v_next(model.nv), acceleration(model.nv),
+      v_free(model.nv), dynamics(model), collision(model), joint_forces(model), spin(model), implicit_damping(model.nv),
+      islands(model), assembly(model), twist(8 * model.nv), twist_next(8 * model.nv), scratch(8 * model.nv + 8),
+      travel(6 * model.num_bodies) {}
+
+namespace {
+
+void solve_constraints(const Model& model, const StepOptions& options, ConstraintSolver& solver,
+                       const StepMemory& memory, StepRecord& r, const std::vector<unsigned char>* struck = nullptr) {
+  collect_problems(model, options, r, struck);
+  if (options.warm_start) recall(memory, r);
+  solve(options, solver, r);
+}
+
+}  // namespace
+
+void solve_velocities(const Model& model, const StepOptions& options, ConstraintSolver& solver,
+                      const StepMemory& memory, StepRecord& r, const std::vector<unsigned char>* struck) {
+  free_velocity(model, options, r);
+  solve_constraints(model, options, solver, memory, r, struck);
+}
+
+bool semi_implicit_step(const Model& model, const StepOptions& options, ConstraintSolver& solver, StepMemory& memory,
+                        StepRecord& r) {
+  r.valid = false;
+
+  // In the order of ARCHITECTURE.md: kinematics, free velocity, contacts, problem and solution, new state.
+  kinematics(model, r.q.data(), r.dynamics);
+  free_velocity(model, options, r);
+  detect_contacts_ahead(model, options, memory.collision, r);
+  solve_constraints(model, options, solver, memory, r);
+  advance(model, options.constraints.timestep, r);
+  r.reason = spin_limit_reason(r.spin);
+  r.valid = true;
+
+  // Overflow: the state stays, and there is no derivative.
+  if (!all_finite(r.v_next) || !all_finite(r.q_next) || !all_finite(r.acceleration)) {
+    stand_still(r);
+    // The memory may hold what is not finite.
+    if (!options.collision.frozen_cache) memory.reset();
+    return false;
+  }
+  if (!options.collision.frozen_cache) remember(r, memory);
+  return true;
+}
+
+void recall_semi_implicit_step(const Model& model, const StepOptions& options, const std::byte* kept, StepRecord& r) {
+  // All but the solve, which is known.
+  restore_step(kept, r);
+  kinematics(model, r.q.data(), r.dynamics);
+  evaluate_dynamics(model, options, r);
+  collect_problems(model, options, r);
+  r.islands.scatter_solution(r.solution);
+
+  const double h = options.constraints.timestep;
+  for (int d = 0; d < model.nv; ++d)
+    r.acceleration[d] = (r.v_next[d] - r.v[d]) / h;
+  r.reason = spin_limit_reason(r.spin);
+  r.valid = true;
+}
+
+}  // namespace coulomb

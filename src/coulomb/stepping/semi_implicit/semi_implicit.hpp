@@ -1,0 +1,40 @@
+// The semi-implicit Euler step (docs/theory.md (S1), (S2)):
+//   (M + h D)(v+ - v) = h (tau - b(q, v)) + M Delta + J^T lambda,   q+ = q (+) h v+
+// with the joints' damping D implicit (MuJoCo's choice: stiff dampers stay stable), Delta what free and ball joints turn torque-free beyond
+// b(q, v) (dynamics/spin.hpp), and lambda the impulses of the constraint problem.
+#pragma once
+
+#include "coulomb/stepping/semi_implicit/kept_step.hpp"
+#include "coulomb/stepping/step_memory.hpp"
+#include "coulomb/stepping/step_options.hpp"
+#include "coulomb/stepping/step_record.hpp"
+
+namespace coulomb {
+
+/// One step of record.(q, v, u, tau, fext), already checked; fills the rest of the record and updates the memory. False: numbers
+/// overflowed. The state is then as it was (q_next = q, v_next = v), without constraints, and the memory is empty.
+bool semi_implicit_step(const Model& model, const StepOptions& options, ConstraintSolver& solver, StepMemory& memory,
+                        StepRecord& record);
+
+/// The step from record.(q, v, u, tau) to record.(q_next, v_next), which it is known to take: fills the record as semi_implicit_step
+/// does, to the same bits, without looking for contacts and without solving. kept: by keep_step.
+void recall_semi_implicit_step(const Model& model, const StepOptions& options, const std::byte* kept,
+                               StepRecord& record);
+
+// Its stages, for steppers of their own:
+
+/// Free velocity, rows, impulses at the record's kinematics and contacts. Reads the memory. struck (by tree): islands without one of these
+/// trees have no rows; null: all have.
+void solve_velocities(const Model& model, const StepOptions& options, ConstraintSolver& solver,
+                      const StepMemory& memory, StepRecord& record, const std::vector<unsigned char>* struck = nullptr);
+/// Impulses and modes, for the next step.
+void remember(const StepRecord& record, StepMemory& memory);
+/// What is left of a step whose numbers overflowed.
+void stand_still(StepRecord& record);
+bool all_finite(const std::vector<double>& x);
+/// Delta is part of the step: asked for, and evaluated at its start.
+bool spins_torque_free(const StepOptions& options, const StepRecord& record);
+/// The last stage by itself: v_next, acceleration and q_next of record.solution.
+void advance(const Model& model, double timestep, StepRecord& record);
+
+}  // namespace coulomb

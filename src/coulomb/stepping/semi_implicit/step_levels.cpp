@@ -1,0 +1,175 @@
+// Levels below the last that have right-hand sides of their own (ProblemLinearization::lower_levels; docs/theory.md (L11)): those of
+// their velocities and impulses. With z_k, of the multipliers of level k,
+//
+//   dv+ = P r - W^T B s - sum over k of W_k^T (B_k s_k + B_k J Mh^-1 (r_k - r)),      P of all levels
+//
+// so that the sweeps of the last level count everything once, and each lower level adds how it differs.
+#include <algorithm>
+
+#include "coulomb/linalg/dense_kernels.hpp"
+#include "coulomb/model/configuration.hpp"
+#include "coulomb/stepping/semi_implicit/step_linearization.hpp"
+
+namespace coulomb {
+
+/// Room for all that levels have of their own; it stays.
+void StepLinearization::reserve_levels() {
+  const auto count = std::size_t(lower_);
+  if (lower_parameter_.size() < count) lower_parameter_.resize(count);
+  if (z_lower_.size() < count) z_lower_.resize(count);
+  if (level_sides_.size() < count) level_sides_.resize(count);
+  if (own_z_pointers_.size() < count) own_z_pointers_.resize(count);
+  while (other_levels_.size() < count)
+    other_levels_.push_back(std::make_unique<LevelState>(*model_));
+  for (int index : record_->islands.order)
+    if (islands_[index].lower.size() < count) islands_[index].lower.resize(count);
+}
+
+/// Labels of a level; those of the last one in islands without it.
+void StepLinearization::take_labels(int level, std::vector<Mode>& modes, std::vector<int>& facets) const {
+  modes.resize(record_->rows.num_blocks);
+  facets.resize(record_->rows.num_blocks);
+  for (int index : record_->islands.order) {
+    const int own_level = level < islands_[index].problem.lower_levels() ? level : last_level;
+    const std::vector<int>& blocks = island(index).blocks;
+    for (std::size_t b = 0; b < blocks.size(); ++b) {
+      const ProblemLinearization::Label label = islands_[index].problem.label(own_level, int(b));
+      modes[blocks[b]] = label.mode;
+      facets[blocks[b]] = label.facet;
+    }
+  }
+}
+
+/// Impulses and velocities of a level; those of the last one in islands without it.
+void StepLinearization::prepare_lower_level(int index_of_level) {
+  const Model& model = *model_;
+  StepRecord& r = *record_;
+  LevelState& level = *other_levels_[index_of_level];
+  level.lambda = r.solution.lambda;
+  level.v_next = r.v_next;
+  for (int index : r.islands.order) {
+    if (lower_levels(index) <= index_of_level) continue;
+    const std::vector<int>& rows = island(index).rows;
+    if (local_.size() < rows.size()) local_.resize(rows.size());
+    islands_[index].problem.impulses(index_of_level, local_.data());
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      level.lambda[rows[i]] = local_[i];
+  }
+
+  // Its velocity, of the trees concerned.
+  std::fill_n(level.acceleration.data(), model.nv, 0.0);
+  apply_rows_transposed(model, r.dynamics, r.rows, level.lambda.data(), link_wrench_.data(), level.acceleration.data());
+  solve_mass(model, r.dynamics, level.acceleration.data());
+  for (int t = 0; t < model.num_trees; ++t) {
+    if (lower_levels(r.islands.of_tree(t)) <= index_of_level) continue;
+    for (int d = model.tree_first_dof[t]; d < model.tree_first_dof[t + 1]; ++d)
+      level.v_next[d] = r.v_free[d] + level.acceleration[d];
+  }
+  for (int d = 0; d < model.nv; ++d)
+    level.acceleration[d] = (level.v_next[d] - r.v[d] - r.spin.velocity[d]) / options_->constraints.timestep;
+  link_twists(model, r.dynamics, level.v_next.data(), level.twist_next.data());
+  velocities(model, r.dynamics, level.v_next.data(), level.body_twist.data(), level.rate_next.data());
+
+  // Its derivative, in the place of the last one.
+  exchange_levels(index_of_level);
+  prepare_level(model);
+  exchange_levels(index_of_level);
+}
+
+void StepLinearization::exchange_levels(int level) {
+  LevelState& other = *other_levels_[level];
+  StepRecord& r = *record_;
+  std::swap(r.v_next, other.v_next);
+  std::swap(acceleration_, other.acceleration);
+  std::swap(r.solution.lambda, other.lambda);
+  std::swap(modes_, other.modes);
+  std::swap(facets_, other.facets);
+  std::swap(r.twist_next, other.twist_next);
+  std::swap(rate_next_, other.rate_next);
+  std::swap(body_twist_, other.body_twist);
+  std::swap(rows_, other.rows);
+  std::swap(forces_, other.forces);
+  level_ = level_ == last_level ? level : last_level;
+
+  // What the dynamics keep of a level is computed again.
+  prepare_derivatives(*model_, r.dynamics, acceleration_.data(), &forces_);
+}
+
+/// r and B s of a lower level, beside those of the last one.
+void StepLinearization::prepare_matrices_of_level(int level) {
+  const auto exchange = [&] {
+    for (int index : record_->islands.order) {
+      IslandMatrices& x = islands_[index];
+      IslandMatrices::Lower& own = x.lower[level];
+      std::swap(x.r_q, own.r_q);
+      std::swap(x.Bs_q, own.Bs_q);
+      std::swap(x.Bs_v, own.Bs_v);
+    }
+    exchange_levels(level);
+  };
+  exchange();
+  derivative_pairs(*model_, record_->dynamics);
+  right_hand_sides();
+  row_columns();
+  exchange();
+  for (int index : record_->islands.order)
+    r_q_of_[index] = islands_[index].r_q.data();
+}
+
+void StepLinearization::subtract_level(int index, int level, const double* r_k_T, const double* r_T, const double* Bs_k,
+                                       int count, double* dv_T) {
+  const IslandMatrices::Lower& own = islands_[index].lower[level];
+  const int nv = island(index).num_dofs();
+  const int ld = padded(nv);
+
+  // The rows' own part, then how r differs from that of the last level.
+  if (Bs_k)
+    multiply(Product::subtract, transposed(Bs_k, count, reduced_size(index, level), padded(count)), own.W.data(), dv_T,
+             ld, ld, product_);
+  if (r_k_T == r_T) return;
+  const std::size_t size = std::size_t(count) * ld;
+  make_room(difference_, size);
+  for (std::size_t i = 0; i < size; ++i)
+    difference_[i] = r_k_T[i] - r_T[i];
+  multiply(Product::subtract, rows_of(difference_.data(), count, nv, ld), own.P_T.data(), dv_T, ld, ld, product_);
+}
+
+/// Both right-hand sides with the multipliers of the lower level: what belongs to it was counted with the last one's.
+void StepLinearization::add_level_difference(int level, const double* z, StepCotangent& out, const ParameterSet* set) {
+  const Model& model = *model_;
+  StepRecord& r = *record_;
+  const int nv = model.nv;
+  const int n = r.rows.num_rows;
+  const double h = options_->constraints.timestep;
+
+  // y of the level's multipliers z.
+  for (auto* values : {&signed_y_, &id_q_, &id_v_})
+    make_room(*values, nv);
+  make_room(signed_z_, n);
+  still_.assign(nv, 0.0);
+  level_y_.assign(nv, 0.0);
+  apply_rows_transposed(model, r.dynamics, r.rows, z, link_wrench_.data(), level_y_.data());
+  solve_mass(model, r.dynamics, level_y_.data());
+
+  // Off the last level, onto this one: sign (y . r + z . s) of q and the parameters.
+  const auto add = [&](double sign) {
+    for (int d = 0; d < nv; ++d)
+      signed_y_[d] = sign * level_y_[d];
+    for (int i = 0; i < n; ++i)
+      signed_z_[i] = sign * z[i];
+    inverse_dynamics_vjp(model, r.dynamics, signed_y_.data(), id_q_.data(), id_v_.data());
+    for (int d = 0; d < nv; ++d)
+      out.q[d] -= h * id_q_[d];
+    row_derivatives_vjp(row_state(), rows_, {signed_y_.data(), signed_z_.data()}, row_sweep_, out.q.data());
+    if (!set || set->size() == 0) return;
+    parameter_gradient(*set, still_.data(), signed_y_.data(), signed_z_.data(), gradient_);
+    for (std::size_t k = 0; k < gradient_.size(); ++k)
+      out.parameters[k] += gradient_[k];
+  };
+  add(-1);
+  exchange_levels(level);
+  add(1);
+  exchange_levels(level);
+}
+
+}  // namespace coulomb
