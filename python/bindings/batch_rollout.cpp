@@ -22,26 +22,6 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-/// Runs loop(interrupted) without the GIL; what a signal handler raises is raised once all threads have stopped.
-template <class Loop>
-void run_interruptible(Batch& batch, Loop&& loop) {
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point last = Clock::now();
-  const Interrupted interrupted = [&last] {
-    if (Clock::now() - last < std::chrono::milliseconds(50)) return false;
-    const nb::gil_scoped_acquire acquire;
-    const bool raised = PyErr_CheckSignals() != 0;  // the error stays set on this thread
-    last = Clock::now();
-    return raised;
-  };
-  bool finished = false;
-  {
-    const Working working(batch);
-    finished = loop(interrupted);
-  }
-  if (!finished) throw nb::python_error();
-}
-
 struct RolloutOut {
   nb::object batch;
   Array q, v, converged, iterations, residual;
@@ -363,6 +343,25 @@ void bind_results(nb::module_& module) {
 }
 
 }  // namespace
+
+void run_interruptible(Batch& batch, const std::function<bool(const Interrupted&)>& loop) {
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point last = Clock::now();
+  const Interrupted interrupted = [&last] {
+    if (Clock::now() - last < std::chrono::milliseconds(50)) return false;
+    const nb::gil_scoped_acquire acquire;
+    const bool raised = PyErr_CheckSignals() != 0;  // the error stays set on this thread
+    last = Clock::now();
+    return raised;
+  };
+
+  bool finished = false;
+  {
+    const Working working(batch);
+    finished = loop(interrupted);
+  }
+  if (!finished) throw nb::python_error();
+}
 
 void bind_batch_rollout(nb::module_& module, nb::class_<Batch>& batch) {
   bind_results(module);

@@ -151,6 +151,8 @@ class Simulator {
 
   /// Forgets the last step: the next one starts cold.
   void reset();
+  /// Multistep methods start anew: the next step depends on no state before its own. Contact features and impulses are remembered.
+  void forget_states() { memory_.forget_states(); }
   /// The memory that steps carry on (contact features, impulses): save and restore for exact replays and finite differences.
   const StepMemory& memory() const { return memory_; }
   /// Throws std::invalid_argument if the memory belongs to a model of another structure (bodies, joints, shapes, pairs).

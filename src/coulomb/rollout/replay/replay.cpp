@@ -74,8 +74,7 @@ void Replay::restore_memory() {
   StepMemory& memory = workspace_->memory;
   memory_is_current_ = true;
   rollout_.checkpoints.restore(t_, memory);
-  for (auto* x : {&memory.previous_q, &memory.previous_v, &memory.last_q, &memory.last_v})
-    x->clear();
+  memory.forget_states();
 
   // A method of two steps remembers the state before, too.
   if (t_ == 0 || !rollout_.checkpoints.had_states(t_)) return;
