@@ -36,6 +36,7 @@ ImpactPhases::ImpactPhases(const ImpactPhases& other)
     to.fixed_time = from.fixed_time;
     to.gap = from.gap;
     to.others = from.others;
+    to.ties = from.ties;
     to.event_of_dof = from.event_of_dof;
     to.from_start = from.from_start;
     to.sank_from = from.sank_from;
@@ -67,6 +68,7 @@ ImpactPhase& ImpactPhases::add() {
   phase.duration = phase.share = 0;
   phase.length = 1;
   phase.others.clear();
+  phase.ties.clear();
   phase.event_of_dof.clear();
   return phase;
 }

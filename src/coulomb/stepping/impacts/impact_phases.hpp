@@ -61,6 +61,7 @@ struct ImpactPhase {
   // And those at the same time that have nothing to do with it: each has a time of its own in derivatives
   std::vector<ClosingGap> others;
   std::vector<int> event_of_dof;  ///< nv: 0, the event; k + 1, others[k]. Empty where there are no others
+  std::vector<ClosingGap> ties;   ///< what else is hit at the same time, by the bodies of one of these events
 };
 
 struct ImpactPhases final : StepExtra {

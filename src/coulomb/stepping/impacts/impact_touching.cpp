@@ -113,9 +113,10 @@ int ImpactSplitter::tree_of(const ClosingGap& gap) const {
   return std::max(model_.body_tree[gap.contact.body_a], model_.body_tree[gap.contact.body_b]);
 }
 
-/// Keeps the fastest hit of every island other than that of the event.
+/// Keeps the fastest hit of every island other than that of the event; all of them may be ties.
 void ImpactSplitter::add_event(ImpactPhase& ended, const StepRecord& r, int block, double speed,
                                const ClosingGap& gap) {
+  ended.ties.push_back(gap);
   if (r.solution.modes[block] == Mode::separating) return;
   int& event = phases_.events[r.islands.of_block(block)];
   if (event == 0) return;
