@@ -6,7 +6,7 @@
 
 #include "coulomb/collision/motion/smoothed_motion.hpp"
 #include "coulomb/stepping/outputs/force_outputs.hpp"
-#include "coulomb/stepping/steppers.hpp"
+#include "coulomb/stepping/stepper.hpp"
 
 namespace coulomb {
 namespace {
@@ -127,14 +127,15 @@ std::vector<double> contact_derivatives(Simulator& simulator, ContactQuantity qu
   const StepRecord& r = recorded(simulator, "contact derivatives");
   const Model& model = simulator.model();
   const StepOptions& options = simulator.resolved_options();
-  if (options.impacts.enabled) throw std::logic_error("contact derivatives: not of steps with continuous_collision");
+  const char* const why = options.stepper->untold(StepForce::constraint);
+  if (why) throw std::logic_error(std::string("contact derivatives: ") + why);
   const auto set = parameters_of(model, wrt);
   columns = columns_of(model, wrt, set);
   const std::size_t width = columns;
   const std::size_t nv = model.nv;
 
   // Where the contacts were found: at q, or at the end of the step, which the input moves in its turn.
-  const bool at_end = is_implicit(options);
+  const bool at_end = options.stepper->contacts_at() == StepPoint::end;
   DynamicsWorkspace at(model);
   kinematics(model, at_end ? r.q_next.data() : r.q.data(), at);
   velocities(model, at_end ? r.v_next.data() : r.v.data(), at);
