@@ -80,7 +80,9 @@ StatusOut status(Batch& batch) {
 }
 
 /// Steps may depend on the state before.
-bool reaches_back(const Batch& batch) { return batch.simulator.environment(0).options().stepper == "bdf2"; }
+bool reaches_back(const Batch& batch) {
+  return batch.simulator.environment(0).resolved_options().stepper->num_states() > 1;
+}
 
 DerivativesOut derivatives(Batch& batch, const std::vector<std::string>& wrt) {
   const Py_ssize_t n = batch.n(), nv = batch.model().nv, nu = batch.model().nu;

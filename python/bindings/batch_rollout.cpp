@@ -251,7 +251,7 @@ nb::object forward(const RolloutOut& r, nb::handle dQ0, nb::handle dV0, nb::hand
 
 LinearizationOut matrices(const RolloutOut& r, const Names& wrt) {
   Batch& batch = r.owner();
-  const bool two_states = batch.simulator.environment(0).options().stepper == "bdf2";
+  const bool two_states = batch.simulator.environment(0).resolved_options().stepper->num_states() > 1;
   LinearizationOut out(ParameterSet(model_of(r), wrt), model_of(r), two_states, r.rollout.steps, batch.n());
   out.refuse_substeps(r.substeps);
   run_interruptible(batch, [&](const Interrupted& interrupted) {

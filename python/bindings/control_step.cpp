@@ -189,7 +189,7 @@ Array without_rows(const nb::object& array) {
 DerivativesOut jacobian(const ControlStep& step, const Names& wrt) {
   const Model& model = model_of(step);
   Batch& batch = step.owner();
-  const bool two_states = batch.simulator.environment(0).options().stepper == "bdf2";
+  const bool two_states = batch.simulator.environment(0).resolved_options().stepper->num_states() > 1;
   LinearizationOut matrices(ParameterSet(model, wrt), model, two_states, step.substeps, batch.n());
   matrices.refuse_substeps(step.substeps);
   run_interruptible(batch, [&](const Interrupted& interrupted) {

@@ -91,7 +91,7 @@ struct DofRow {
 struct ConstraintRows {
   std::vector<BodyRows> body_rows;
   std::vector<DofRow> dof_rows;
-  std::vector<std::uint64_t> keys;  ///< per block: identity from step to step (warm start)
+  std::vector<std::uint64_t> keys;  ///< per block: identity from step to step (constraint_keys.hpp)
   std::vector<Block> blocks;
   std::vector<double> bias;        ///< per row: beta
   std::vector<double> compliance;  ///< per row: R; none where it ends

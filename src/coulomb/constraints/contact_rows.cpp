@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "coulomb/base/small_math.hpp"
+#include "coulomb/constraints/constraint_keys.hpp"
 #include "coulomb/constraints/constraint_rows.hpp"
 
 namespace coulomb {
@@ -97,8 +98,7 @@ void add_contact_rows(const RowContext& context, const std::vector<Contact>& con
     rows.blocks.push_back(block);
 
     // Known from step to step by its pair and the features that touch.
-    rows.keys.push_back((std::uint64_t(1) << 60) | (std::uint64_t(contact.pair) << 32) |
-                        std::uint32_t(contact.feature));
+    rows.keys.push_back(contact_key(contact.pair, contact.feature));
     rows.body_rows.push_back(b);
     rows.num_rows += 3;
     ++rows.num_blocks;

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "coulomb/base/small_math.hpp"
+#include "coulomb/constraints/constraint_keys.hpp"
 #include "coulomb/constraints/constraint_rows.hpp"
 
 namespace coulomb {
@@ -16,7 +17,6 @@ bool within_reach(const RowContext& context, double phi, double rate, double fre
   return phi < 1e-6 + 2 * context.options.timestep * closing;
 }
 
-/// key: of the joint and its side.
 void push_limit(const RowContext& context, DofRow& row, std::uint64_t key, ConstraintRows& rows) {
   row.row = rows.num_rows;
   row.block = rows.num_blocks;
@@ -32,7 +32,7 @@ void push_limit(const RowContext& context, DofRow& row, std::uint64_t key, Const
 
   rows.blocks.push_back({BlockType::limit, row.row, 1, 0, 0, row.phi > 0});
   rows.blocks.back().corner = correction.corner;
-  rows.keys.push_back((std::uint64_t(3) << 60) | key);
+  rows.keys.push_back(key);
   ++rows.num_rows;
   ++rows.num_blocks;
   rows.dof_rows.push_back(row);
@@ -55,7 +55,7 @@ void add_linear(const RowContext& context, int joint, ConstraintRows& rows) {
     row.dof[0] = d;
     row.coefficient[0] = sign;
     row.phi = phi;
-    push_limit(context, row, 2 * std::uint64_t(joint) + side, rows);
+    push_limit(context, row, limit_key(joint, side == 1), rows);
   }
 }
 
@@ -102,7 +102,7 @@ void add_ball(const RowContext& context, int joint, ConstraintRows& rows) {
     for (int i = 0; i < 3; ++i)
       row.dcoefficient[i][j] = -(column[i] - n[i] * along) / angle;
   }
-  push_limit(context, row, 2 * std::uint64_t(joint) + 1, rows);
+  push_limit(context, row, limit_key(joint, true), rows);
 }
 
 }  // namespace
@@ -135,7 +135,7 @@ void add_dry_friction_rows(const RowContext& context, ConstraintRows& rows) {
     rows.bias.push_back(0);
     rows.weight.push_back(model.dof_weight[d]);
     rows.blocks.push_back({BlockType::box, row.row, 1, 0, context.options.timestep * model.dof_dry_friction[d], false});
-    rows.keys.push_back((std::uint64_t(4) << 60) | std::uint64_t(d));
+    rows.keys.push_back(constraint_key(ConstraintKind::dry_friction, std::uint64_t(d)));
     ++rows.num_rows;
     ++rows.num_blocks;
     rows.dof_rows.push_back(row);

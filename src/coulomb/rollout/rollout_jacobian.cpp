@@ -40,7 +40,7 @@ class ForwardSweep {
     if (all_states) return;
     for (const auto& block : J_.blocks) {
       last_.emplace_back(block.columns_T.size(), 0.0);
-      if (rollout.step_options.stepper == StepperKind::bdf2) before_.emplace_back(block.columns_T.size(), 0.0);
+      if (rollout.step_options.stepper->num_states() > 1) before_.emplace_back(block.columns_T.size(), 0.0);
     }
   }
 

@@ -88,7 +88,7 @@ void Simulator::step(const double* q, const double* v, const double* u, const do
   // A step whose numbers overflow ends where it began.
   linearized_ = false;
   ++step_count_;
-  overflowed_ = !take_step(m, step_options_, solver_, memory_, r);
+  overflowed_ = !step_options_.stepper->step(m, step_options_, solver_, memory_, r);
   std::copy(r.q_next.begin(), r.q_next.end(), q_next);
   std::copy(r.v_next.begin(), r.v_next.end(), v_next);
 }
@@ -207,7 +207,7 @@ StepGradient& Simulator::gradient() {
   if (!record_->valid) throw std::logic_error("derivatives: no step was taken yet");
   if (overflowed_) throw std::logic_error("derivatives: the numbers of the last step overflowed, it has none");
   if (!differentiable()) throw std::logic_error("derivatives: a state beyond 1e150 has none in double precision");
-  if (!gradient_) gradient_ = make_step_gradient(*model_, step_options_);
+  if (!gradient_) gradient_ = step_options_.stepper->make_gradient(*model_, step_options_);
   if (!linearized_) gradient_->prepare(*model_, step_options_, *record_, memory_);
   linearized_ = true;
   return *gradient_;

@@ -9,7 +9,7 @@
 
 #include "coulomb/model/model.hpp"
 #include "coulomb/stepping/impacts/impact_report.hpp"
-#include "coulomb/stepping/steppers.hpp"
+#include "coulomb/stepping/stepper.hpp"
 
 namespace coulomb {
 
@@ -159,8 +159,8 @@ class Simulator {
   void set_memory(const StepMemory& memory);
   /// While frozen, steps read the memory and do not write it.
   void freeze_memory(bool frozen) { step_options_.collision.frozen_cache = frozen; }
-  /// While kept, implicit steps leave in their record what a reverse sweep needs of them (implicit_kept.hpp).
-  void keep_factors(bool kept) { step_options_.implicit.keep_factors = kept; }
+  /// While kept, steps leave in their record what Stepper::keep writes of them.
+  void keep_steps(bool kept) { step_options_.keep_steps = kept; }
 
   const Model& model() const { return *model_; }
   std::shared_ptr<const Model> shared_model() const { return model_; }

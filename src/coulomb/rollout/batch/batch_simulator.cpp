@@ -95,8 +95,9 @@ BatchSimulator::BatchSimulator(std::shared_ptr<const Model> model, int num_envs,
 
   // Workspaces of derivatives are lent to whoever computes: rollouts, and one per thread for steps.
   workspaces_ = std::make_shared<ReplayWorkspaces>();
+  const StepOptions& step = simulators_.front()->resolved_options();
   for (int t = 0; t < pool_.num_threads(); ++t)
-    gradients_.push_back(make_step_gradient(this->model(), simulators_.front()->resolved_options()));
+    gradients_.push_back(step.stepper->make_gradient(this->model(), step));
 }
 
 /// Every environment's model with its row of the values; the old one where the mask leaves it out.

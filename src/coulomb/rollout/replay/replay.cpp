@@ -8,8 +8,7 @@
 #include <utility>
 
 #include "coulomb/rollout/rows.hpp"
-#include "coulomb/stepping/implicit/implicit_step.hpp"
-#include "coulomb/stepping/semi_implicit/semi_implicit.hpp"
+#include "coulomb/stepping/stepper.hpp"
 
 namespace coulomb {
 namespace {
@@ -24,7 +23,8 @@ bool same_bits(const std::vector<double>& a, const double* b) {
 }  // namespace
 
 ReplayWorkspace::ReplayWorkspace(const Rollout& rollout)
-    : model(rollout.model), gradient(make_step_gradient(*model, rollout.step_options)), memory(*model) {}
+    : model(rollout.model), gradient(rollout.step_options.stepper->make_gradient(*model, rollout.step_options)),
+      memory(*model) {}
 
 std::unique_ptr<ReplayWorkspace> ReplayWorkspaces::take(const Rollout& rollout) {
   std::unique_ptr<ReplayWorkspace> out;
@@ -127,23 +127,17 @@ void Replay::step(int slot) {
   ++t_;
 }
 
-/// An implicit step of one stage is known by its ends: what its derivative needs is evaluated there, nothing is solved.
-bool Replay::recall_implicit(StepRecord& r) {
-  const StepOptions& options = rollout_.step_options;
-  if (!is_implicit(options)) return false;
-  load_end(t_, r);
-  return recall_implicit_step(*rollout_.model, options, workspace_->memory, rollout_.kept.stage(t_), r);
-}
-
 void Replay::run(Slot& slot) {
   const Model& model = *rollout_.model;
   if (!slot.record) slot.record = std::make_unique<StepRecord>(model);
   StepRecord& r = *slot.record;
   load(t_, r);
+  load_end(t_, r);
 
   // The step once more, without a solve where it can be.
+  const StepOptions& options = rollout_.step_options;
   slot.overflowed =
-      !recall_implicit(r) && !take_step(model, rollout_.step_options, workspace_->solver, workspace_->memory, r);
+      !options.stepper->step_again(model, options, workspace_->solver, workspace_->memory, rollout_.kept.step(t_), r);
 
   // Derivatives of another trajectory than the one that was returned would be silently wrong.
   const StepSizes s(model);
@@ -155,8 +149,7 @@ void Replay::run(Slot& slot) {
                            " run again gives other bits than it did; a defect of the library");
 
   // A gradient that takes the step again from states nearby starts from the same memory.
-  if (rollout_.step_options.gradient.mode == GradientMode::smoothed_step)
-    slot.memory = std::make_unique<StepMemory>(workspace_->memory);
+  if (workspace_->gradient->reads_memory()) slot.memory = std::make_unique<StepMemory>(workspace_->memory);
 }
 
 StepRecord& Replay::record(int slot) {
@@ -170,7 +163,8 @@ StepRecord& Replay::record(int slot) {
   recalled_step_ = s.t;
   load(s.t, *recalled);
   load_end(s.t, *recalled);
-  recall_semi_implicit_step(*rollout_.model, rollout_.step_options, rollout_.kept.step(s.t), *recalled);
+  const StepOptions& options = rollout_.step_options;
+  options.stepper->recall(*rollout_.model, options, rollout_.kept.step(s.t), *recalled);
   return *recalled;
 }
 

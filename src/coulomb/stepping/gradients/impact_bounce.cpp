@@ -104,7 +104,7 @@ void BounceGradient::find_bounces(const Model& model, const StepRecord& record) 
 
 void BounceGradient::prepare(const Model& model, const StepOptions& options, StepRecord& record,
                              const StepMemory& memory) {
-  exact_.prepare(model, options, record, memory);
+  exact_->prepare(model, options, record, memory);
   nv_ = model.nv;
   h_ = options.constraints.timestep;
   zero_.assign(nv_, 0.0);
@@ -131,12 +131,12 @@ const StepDerivatives& BounceGradient::jacobian() {
 
   // Nothing bounces: the exact one.
   if (count_ == 0) {
-    derivatives_ = exact_.shared_jacobian();
+    derivatives_ = exact_->shared_jacobian();
     return *derivatives_;
   }
 
   // Else dq+/dq = X and dq+/dv = h X take the place of its blocks.
-  derivatives_ = std::make_shared<StepDerivatives>(exact_.jacobian());
+  derivatives_ = std::make_shared<StepDerivatives>(exact_->jacobian());
   std::vector<double> unit(nv_, 0.0);
   for (int k = 0; k < nv_; ++k) {
     double* by_q = derivatives_->A_T.data() + std::size_t(2) * nv_ * k;
@@ -151,11 +151,11 @@ const StepDerivatives& BounceGradient::jacobian() {
 }
 
 void BounceGradient::vjp(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set) {
-  exact_.vjp(dq1, dv1, out, set);
+  exact_->vjp(dq1, dv1, out, set);
   if (count_ == 0) return;
 
   // By the state, positions have X in the place of their own derivative.
-  exact_.vjp(zero_.data(), dv1, part_, nullptr);
+  exact_->vjp(zero_.data(), dv1, part_, nullptr);
   times_x(dq1, x_bar_.data());
   for (int d = 0; d < nv_; ++d) {
     out.q[d] = part_.q[d] + x_bar_[d];

@@ -6,6 +6,8 @@
 
 #include "coulomb/linalg/dense.hpp"
 #include "coulomb/model/configuration.hpp"
+#include "coulomb/stepping/gradients/gradient_modes.hpp"
+#include "coulomb/stepping/semi_implicit/step_linearization.hpp"
 
 namespace coulomb {
 namespace {
@@ -16,8 +18,8 @@ bool is_event(PhaseEnd end) { return end == PhaseEnd::pair || end == PhaseEnd::l
 
 }  // namespace
 
-ImpactGradient::ImpactGradient(const Model& model)
-    : model_(&model), displacement_(model.nv), path_velocity_(model.nv), displacement_bar_(model.nv),
+ImpactGradient::ImpactGradient(const Model& model, GradientMode mode)
+    : model_(&model), mode_(mode), displacement_(model.nv), path_velocity_(model.nv), displacement_bar_(model.nv),
       v_next_bar_(model.nv), zero_(model.nv) {}
 
 void ImpactGradient::Tangents::reset(int columns, int ld) {
@@ -29,7 +31,8 @@ void ImpactGradient::Tangents::reset(int columns, int ld) {
   lag.clear();
 }
 
-void ImpactGradient::prepare(const Model& model, const StepOptions& options, StepRecord& record, const StepMemory&) {
+void ImpactGradient::prepare(const Model& model, const StepOptions& options, StepRecord& record,
+                             const StepMemory& memory) {
   model_ = &model;
   step_ = &record;
   phases_ = &phases_of(record);
@@ -40,9 +43,9 @@ void ImpactGradient::prepare(const Model& model, const StepOptions& options, Ste
   // Every phase has the derivative of its own problem.
   const int count = phases_->count;
   while (static_cast<int>(linear_.size()) < count)
-    linear_.push_back(std::make_unique<StepLinearization>(model));
+    linear_.push_back(with_mode(mode_, model, make_one<StepLinearization>));
   for (int i = 0; i < count; ++i)
-    linear_[i]->prepare_exact(model, phases_->options(i), phases_->record(i, record));
+    linear_[i]->prepare(model, phases_->options(i), phases_->record(i, record), memory);
 
   // Where it ends in an impact, the gaps that close there tell the time.
   if (static_cast<int>(gaps_.size()) < count) {

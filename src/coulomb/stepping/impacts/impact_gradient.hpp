@@ -21,13 +21,14 @@
 
 #include "coulomb/linalg/dense_kernels.hpp"
 #include "coulomb/stepping/impacts/impact_gap.hpp"
-#include "coulomb/stepping/semi_implicit/step_linearization.hpp"
+#include "coulomb/stepping/step_gradient.hpp"
 
 namespace coulomb {
 
 class ImpactGradient final : public StepGradient {
  public:
-  explicit ImpactGradient(const Model& model);
+  /// mode: of the phases' problems.
+  ImpactGradient(const Model& model, GradientMode mode);
 
   void prepare(const Model& model, const StepOptions& options, StepRecord& record, const StepMemory& memory) override;
   const StepDerivatives& jacobian() override;
@@ -111,11 +112,12 @@ class ImpactGradient final : public StepGradient {
   const Model* model_;
   StepRecord* step_ = nullptr;
   const ImpactPhases* phases_ = nullptr;
-  std::vector<std::unique_ptr<StepLinearization>> linear_;  ///< one per phase
-  std::vector<std::vector<ImpactGap>> gaps_;                ///< the same; of phases that end in impacts, one per event
-  std::vector<ImpactGap> starts_;                           ///< the same; where thresholds are measured from
-  ImpactGap tie_;                                           ///< of what else is hit, one at a time
-  bool tied_ = false;                                       ///< there are hits whose order no derivative knows
+  GradientMode mode_;
+  std::vector<std::unique_ptr<StepGradient>> linear_;  ///< one per phase
+  std::vector<std::vector<ImpactGap>> gaps_;           ///< the same; of phases that end in impacts, one per event
+  std::vector<ImpactGap> starts_;                      ///< the same; where thresholds are measured from
+  ImpactGap tie_;                                      ///< of what else is hit, one at a time
+  bool tied_ = false;                                  ///< there are hits whose order no derivative knows
   /// The same; of phases evaluated half way, as far as wanted.
   std::vector<std::unique_ptr<StepRecord>> start_records_;
   double h_ = 0;
