@@ -42,9 +42,10 @@ GradientMode gradient_mode(const std::string& name) {
   if (name == "approximate_bounce") return GradientMode::approximate_bounce;
   if (name == "smoothed_collision") return GradientMode::smoothed_collision;
   if (name == "smoothed_step") return GradientMode::smoothed_step;
+  if (name == "from_distance") return GradientMode::from_distance;
   refuse("gradient: got \"" + name +
-         "\", expected \"exact\", \"complementarity_aware\", \"approximate_bounce\", \"smoothed_collision\" or "
-         "\"smoothed_step\"");
+         "\", expected \"exact\", \"complementarity_aware\", \"approximate_bounce\", \"smoothed_collision\", "
+         "\"smoothed_step\" or \"from_distance\"");
 }
 
 /// Of those with this name the first.
@@ -159,7 +160,8 @@ void check_used(const SimulatorOptions& o, const StepOptions& out) {
 
   const char* const averages = "gradient \"smoothed_collision\" and \"smoothed_step\"";
   only("gradient_samples", o.gradient_samples != unset.gradient_samples, smoothed, averages);
-  only("gradient_scale", o.gradient_scale != unset.gradient_scale, smoothed, averages);
+  only("gradient_scale", o.gradient_scale != unset.gradient_scale, smoothed || mode == GradientMode::from_distance,
+       "gradient \"smoothed_collision\", \"smoothed_step\" and \"from_distance\"");
   only("gradient_seed", o.gradient_seed != unset.gradient_seed, smoothed, averages);
   only("tie_margin", o.tie_margin != unset.tie_margin, mode == GradientMode::complementarity_aware,
        "gradient \"complementarity_aware\"");

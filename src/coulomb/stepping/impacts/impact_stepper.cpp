@@ -11,7 +11,8 @@ bool ImpactStepper::fits(const StepOptions& options) const {
 
 /// Those of its phases: a bounce is in them already, and steps from states nearby have other phases.
 bool ImpactStepper::has_gradient(GradientMode mode) const {
-  return mode != GradientMode::smoothed_step && mode != GradientMode::approximate_bounce;
+  return mode != GradientMode::smoothed_step && mode != GradientMode::approximate_bounce &&
+         mode != GradientMode::from_distance;
 }
 
 bool ImpactStepper::step(const Model& model, const StepOptions& options, ConstraintSolver& solver, StepMemory& memory,
