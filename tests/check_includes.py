@@ -24,7 +24,9 @@ STANDS_ON = {
     "rollout": {"base", "linalg", "model", "dynamics", "collision", "solvers", "constraints", "parameters", "stepping"},
 }
 OUTSIDE = re.compile(r"^(pinocchio|coal|hpp|urdf|Eigen|boost|mujoco|assimp|octomap|libqhull\w*|nanobind)(/|\.|$)")
-LOADERS = re.compile(r"^src/coulomb/model/(loaders/((urdf\w*|pinocchio_\w+|mjcf)\.cpp|pinocchio_parts\.hpp)|shapes/convex_hull\.cpp)$")
+LOADERS = re.compile(
+    r"^src/coulomb/model/(loaders/((urdf\w*|pinocchio_\w+|mjcf)\.cpp|pinocchio_parts\.hpp)|shapes/convex_hull\.cpp)$"
+)
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^">]+)[">]', re.MULTILINE)
 
 
