@@ -77,6 +77,18 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         return self.simulation.state
 
     @property
+    def elapsed_steps(self):
+        """int (n,): control steps of every episode so far."""
+        return self._elapsed.copy()
+
+    @elapsed_steps.setter
+    def elapsed_steps(self, steps):
+        steps = np.asarray(steps)
+        if steps.shape != (self.num_envs,) or not np.issubdtype(steps.dtype, np.integer) or (steps < 0).any():
+            raise ValueError(f"elapsed_steps: expected {self.num_envs} integers, none negative, got {steps!r}")
+        self._elapsed = steps.astype(int)
+
+    @property
     def np_random(self):
         """One generator per environment."""
         self._make_randoms()
