@@ -3,6 +3,7 @@
 import gymnasium
 import numpy as np
 import pytest
+from envs_here import HERE
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
 
@@ -18,14 +19,14 @@ def make_vector(name, num_envs, mode, **options):
     return gymnasium.make_vec(name, num_envs=num_envs, autoreset_mode=mode, max_episode_steps=LENGTH, **options)
 
 
-@pytest.mark.parametrize("name", IDS)
+@pytest.mark.parametrize("name", HERE)
 def test_gymnasium_finds_no_fault_with_single_environments(name):
     env = gymnasium.make(name)
     assert env.spec.max_episode_steps == IDS[name][1]
     check_env(env.unwrapped, skip_render_check=True)
 
 
-@pytest.mark.parametrize("name", IDS)
+@pytest.mark.parametrize("name", HERE)
 def test_rows_are_single_environments(name):
     """Against gymnasium's SyncVectorEnv of single ones: observations, rewards, flags, infos and masks, the same bits."""
     check_vector_env(

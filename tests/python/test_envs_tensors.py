@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from envs_here import HERE
 
 from coulomb.envs import IDS, State, VectorEnv
 
@@ -25,7 +26,7 @@ def tensors(state):
     return State(tensor(state.q), tensor(state.v), tensor(state.action), tensor(state.goal), readings)
 
 
-@pytest.mark.parametrize("name", IDS)
+@pytest.mark.parametrize("name", HERE)
 def test_the_same_numbers(name):
     task, before, after = some_steps(name)
     left, right = tensors(before), tensors(after)
@@ -43,7 +44,7 @@ def along(parts, directions, scale):
     return State(*moved, parts.goal, parts.readings)
 
 
-@pytest.mark.parametrize("name", IDS)
+@pytest.mark.parametrize("name", HERE)
 def test_gradients_of_observations_and_rewards(name):
     """By q, v and action of the next state, readings held, along a random direction, against central differences."""
     task, before, after = some_steps(name)

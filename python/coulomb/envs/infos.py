@@ -38,8 +38,13 @@ def of_step(outcome, rows):
     return infos
 
 
+def first_row(values):
+    """The infos of a single environment from arrays of one row; flags are Python's, of which Gymnasium makes arrays of bool."""
+    first = {name: np.asarray(value)[0] for name, value in values.items()}
+    return {name: bool(value) if isinstance(value, np.bool_) else value for name, value in first.items()}
+
+
 def of_one(outcome):
     """The infos of a single environment after a control step."""
-    values = {**outcome.info, **outcome.step_info}
-    infos = {name: np.asarray(value)[0] for name, value in values.items()}
+    infos = first_row({**outcome.info, **outcome.step_info})
     return {**infos, "failure": outcome.failure[0]} if outcome.failure else infos

@@ -13,6 +13,12 @@ IDS = {
     "coulomb/Humanoid-v5": ("coulomb.envs.tasks.humanoid:Humanoid", 1000, None),
     "coulomb/CartPoleSwingUp-v0": ("coulomb.envs.tasks.swing_up:CartPoleSwingUp", 240, None),
     "coulomb/DiffHopper-v0": ("coulomb.envs.tasks.diff_hopper:DiffHopper", 1000, None),
+    "coulomb/DiffHalfCheetah-v0": ("coulomb.envs.tasks.diff_half_cheetah:DiffHalfCheetah", 1000, None),
+    "coulomb/DiffAnt-v0": ("coulomb.envs.tasks.diff_ant:DiffAnt", 1000, None),
+    "coulomb/DiffHumanoid-v0": ("coulomb.envs.tasks.diff_humanoid:DiffHumanoid", 1000, None),
+    "coulomb/Go1Stand-v0": ("coulomb.envs.tasks.go1:Go1Stand", 1000, None),
+    "coulomb/Go1Walk-v0": ("coulomb.envs.tasks.go1:Go1Walk", 1000, None),
+    "coulomb/PushT-v0": ("coulomb.envs.tasks.push:PushT", 300, None),
 }
 
 

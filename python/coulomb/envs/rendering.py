@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 import numpy as np
 
 MODES = ["rgb_array", "depth_array"]
-LIGHTS = """<visual><global offwidth="{width}" offheight="{height}"/><map znear="0.02"/></visual>
+SCENERY = """<visual><map znear="0.02"/><headlight ambient=".35 .35 .35" diffuse=".35 .35 .35" specular="0 0 0"/></visual>
 <asset>
 <texture type="skybox" builtin="gradient" rgb1=".9 .94 1" rgb2=".5 .6 .8" width="64" height="64"/>
-<texture name="squares" type="2d" builtin="checker" rgb1=".86 .87 .88" rgb2=".76 .78 .8" width="256" height="256"/>
-<material name="squares" texture="squares" texrepeat="40 40"/>
+<texture name="squares" type="2d" builtin="checker" rgb1=".78 .8 .83" rgb2=".66 .69 .73" width="256" height="256"/>
+<material name="squares" texture="squares" texrepeat="80 80"/>
 </asset>
-"""
-SUN = '<light directional="true" pos="0 0 4" dir="-.3 .4 -1" diffuse=".8 .8 .8" ambient=".3 .3 .3"/>'
+<worldbody>
+<light directional="true" pos="0 0 4" dir="-.3 .4 -1" diffuse=".5 .5 .5" specular=".1 .1 .1"/>"""
+COLOUR = '<default><geom rgba=".85 .55 .3 1"/></default>'
 
 
 class Camera(NamedTuple):
@@ -28,15 +30,23 @@ class Camera(NamedTuple):
 
 
 def scene_of(model):
-    """The model as MJCF with light, sky and floor."""
+    """The model as MJCF, all of one colour."""
     from coulomb.mjcf_export import to_mjcf
 
-    text = to_mjcf(model)
-    text = text.replace("<worldbody>", LIGHTS.format(width=2048, height=2048) + "<worldbody>\n" + SUN, 1)
-    text = text.replace('type="plane" size="1 1 0.1"', 'type="plane" size="40 40 1" material="squares"')
-    return text.replace("<geom ", '<geom rgba=".85 .55 .3 1" ').replace(
-        '<geom rgba=".85 .55 .3 1" name="g0" type="plane"', '<geom name="g0" type="plane"'
-    )
+    return to_mjcf(model).replace("<worldbody>", COLOUR + "<worldbody>", 1)
+
+
+def with_scenery(text):
+    """MJCF with light, sky, and floors of squares; one that brings a sky of its own stays as it is."""
+    if "skybox" in text:
+        return text
+
+    def floor(tag):
+        plain = re.sub(r'\s(rgba|size)="[^"]*"', "", tag.group())
+        return plain.replace("<geom", '<geom size="40 40 1" material="squares" rgba="1 1 1 1"', 1)
+
+    text = re.sub(r'<geom [^>]*type="plane"[^>]*>', floor, text)
+    return text.replace("<worldbody>", SCENERY, 1)
 
 
 class Pictures:
@@ -72,8 +82,10 @@ class Pictures:
     def _open(self):
         import mujoco
 
+        from coulomb.mjcf import compile_mjcf
+
         camera = self._camera
-        self._model = mujoco.MjModel.from_xml_string(self._task.mjcf())
+        self._model = compile_mjcf(with_scenery(self._task.mjcf()))
         self._data = mujoco.MjData(self._model)
         offscreen = self._model.vis.global_
         offscreen.offwidth = max(offscreen.offwidth, camera.width)

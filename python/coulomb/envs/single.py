@@ -65,8 +65,7 @@ class Env(gymnasium.Env):
             if name in options:
                 start[k] = checked(f"options[{name!r}]", options[name], start[k].shape, np.ones(len(start[k]), bool))
         self.simulation.start(ALL, *(part[None] for part in start))
-        info = {name: value[0] for name, value in self.simulation.info(ALL).items()}
-        return self.simulation.observe(ALL)[0], info
+        return self.simulation.observe(ALL)[0], infos.first_row(self.simulation.info(ALL))
 
     def step(self, action: Any):
         """One control step: observation, reward, terminated, truncated, info."""

@@ -21,8 +21,7 @@ MJCF = """
     <motor ctrllimited="true" ctrlrange="-1 1" gear="200"/>
   </default>
   <worldbody>
-    <geom name="floor" type="plane" size="40 40 1" contype="0" conaffinity="1" rgba=".8 .85 .9 1"/>
-    <light directional="true" pos="0 0 4" dir="-.3 .4 -1"/>
+    <geom name="floor" type="plane" size="40 40 1" contype="0" conaffinity="1"/>
     <body name="torso" pos="0 0 1.25">
       <camera name="track" mode="trackcom" pos="0 -4 0" xyaxes="1 0 0 0 0 1"/>
       <joint name="x" type="slide" axis="1 0 0" damping="0" limited="false"/>
