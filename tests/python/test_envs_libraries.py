@@ -1,4 +1,4 @@
-"""Libraries for reinforcement learning take the environments: stable-baselines3 (extra `sb3`), RSL-RL (extra `rsl-rl`)."""
+"""Libraries for reinforcement learning take the environments: stable-baselines3 (extra `sb3`), RSL-RL (`rsl-rl`), skrl, TorchRL, CleanRL."""
 
 import gymnasium
 import numpy as np
@@ -103,3 +103,59 @@ def test_vector_wrappers_of_gymnasium():
         *_, infos = envs.step(envs.action_space.sample())
         episodes += infos.get("_episode", np.zeros(4, bool)).sum()
     assert episodes >= 8
+
+
+def test_skrl_takes_the_vector_environment():
+    """Its wrapper, which resets once and relies on autoreset."""
+    skrl = pytest.importorskip("skrl", reason="pip install 'coulomb[skrl]'")
+    import torch
+    from skrl.envs.wrappers.torch import wrap_env
+
+    skrl.logger.setLevel("ERROR")
+    envs = gymnasium.make_vec(NAME, num_envs=4, max_episode_steps=LENGTH)
+    wrapped = wrap_env(envs)
+    observations, _ = wrapped.reset()
+    assert observations.shape == (4, 11)
+    ends = 0
+    for _ in range(2 * LENGTH):
+        observations, rewards, terminated, truncated, _ = wrapped.step(torch.zeros(4, 3))
+        ends += int((terminated | truncated).sum())
+    assert rewards.shape == (4, 1) and observations.shape == (4, 11) and ends >= 4
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.DISABLED])
+def test_torchrl_takes_the_vector_environment(mode):
+    """Its GymWrapper and its own check; observations before and after a reset are those of the two episodes."""
+    pytest.importorskip("torchrl", reason="pip install 'coulomb[torchrl]'")
+    from torchrl.envs import GymWrapper
+    from torchrl.envs.utils import check_env_specs
+
+    envs = GymWrapper(gymnasium.make_vec(NAME, num_envs=4, max_episode_steps=LENGTH, autoreset_mode=mode))
+    check_env_specs(envs)
+    steps = envs.rollout(3 * LENGTH, break_when_any_done=False)
+    done = steps["next", "done"][..., 0]
+    assert steps.shape == (4, 3 * LENGTH) and done.sum() >= 8
+    same = (steps["next", "observation"][:, :-1] == steps["observation"][:, 1:]).all(-1)
+    assert (same == ~done[:, :-1]).all()
+
+
+def test_the_wrappers_of_cleanrl():
+    """The environments of CleanRL's ppo_continuous_action.py, by an id that imports coulomb.envs itself."""
+    from gymnasium import wrappers
+
+    def make():
+        env = gymnasium.make(f"coulomb.envs:{NAME}", max_episode_steps=LENGTH)
+        env = wrappers.RecordEpisodeStatistics(wrappers.FlattenObservation(env))
+        env = wrappers.NormalizeObservation(wrappers.ClipAction(env))
+        env = wrappers.TransformObservation(env, lambda o: np.clip(o, -10, 10), env.observation_space)
+        return wrappers.TransformReward(wrappers.NormalizeReward(env), lambda r: np.clip(r, -10, 10))
+
+    envs = gymnasium.vector.SyncVectorEnv([make] * 3, autoreset_mode=AutoresetMode.SAME_STEP)
+    envs.reset(seed=1)
+    lengths = []
+    for _ in range(2 * LENGTH):
+        *_, infos = envs.step(np.zeros((3, 3)))
+        if "final_info" in infos:
+            over = infos["final_info"]["_episode"]
+            lengths += infos["final_info"]["episode"]["l"][over].tolist()
+    assert lengths == [LENGTH] * 6
