@@ -99,10 +99,15 @@ def rotation_columns(quaternion):
     return first, second, third
 
 
+def along(columns, vector):
+    """The vector whose components are along those columns."""
+    first, second, third = columns
+    return first * vector[..., :1] + second * vector[..., 1:2] + third * vector[..., 2:3]
+
+
 def to_world(quaternion, vector):
     """A vector in the frame's axes, in those of the world."""
-    first, second, third = rotation_columns(quaternion)
-    return first * vector[..., :1] + second * vector[..., 1:2] + third * vector[..., 2:3]
+    return along(rotation_columns(quaternion), vector)
 
 
 def to_frame(quaternion, vector):

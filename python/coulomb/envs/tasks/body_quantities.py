@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arrays import concatenate, constant, cross, stack, to_world, where
+from ..arrays import along, concatenate, constant, cross, rotation_columns, stack, where
 
 
 def by_body(readings, bodies, size):
@@ -30,21 +30,18 @@ class BodyQuantities:
             "com": [f"subtree_com/{self.root}"],
         }
 
-    def _placements(self, state):
-        origins = by_body(state.readings["positions"], self._count, 3)
-        return origins, by_body(state.readings["orientations"], self._count, 4)
-
     def inertias(self, state):
         """(n, 10 bodies): xx, yy, zz, xy, xz, yz of the inertia about the tree's centre of mass; mass times offset; mass."""
-        origins, orientations = self._placements(state)
+        origins = by_body(state.readings["positions"], self._count, 3)
+        axes = rotation_columns(by_body(state.readings["orientations"], self._count, 4))
         mass = constant(self._mass, origins)
-        offset = origins + to_world(orientations, constant(self._com, origins)) - state.readings["com"][:, None, :]
+        offset = origins + along(axes, constant(self._com, origins)) - state.readings["com"][:, None, :]
 
         # The columns of the inertia in world axes: R I R^T, as rotations of the columns of I, and of the rows of that.
         xx, xy, yy, xz, yz, zz = (constant(column, origins) for column in self._inertia.T)
         columns = [stack(c) for c in ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))]
-        rotated = [to_world(orientations, column) for column in columns]
-        rows = [to_world(orientations, stack([column[..., k] for column in rotated])) for k in range(3)]
+        rotated = [along(axes, column) for column in columns]
+        rows = [along(axes, stack([column[..., k] for column in rotated])) for k in range(3)]
 
         # Steiner's term: m (d.d 1 - d d^T).
         x, y, z = offset[..., 0], offset[..., 1], offset[..., 2]
@@ -64,7 +61,7 @@ class BodyQuantities:
 
     def velocities(self, state):
         """(n, 6 bodies): angular velocity, and velocity of what moves with the body through the tree's centre of mass."""
-        origins, _ = self._placements(state)
+        origins = by_body(state.readings["positions"], self._count, 3)
         spins = by_body(state.readings["spins"], self._count, 3)
         velocities = by_body(state.readings["velocities"], self._count, 3)
         arm = state.readings["com"][:, None, :] - origins
