@@ -1,4 +1,4 @@
-"""CartPoleSwingUp-v0: a pole that hangs from a cart is to be swung up and kept there; the cart-pole of DiffRL."""
+"""CartPoleSwingUp-v0: a pole that hangs from a cart is to be swung up and kept there; the cart-pole of DiffRL [Xu2022]."""
 
 from __future__ import annotations
 
