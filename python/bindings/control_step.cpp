@@ -238,7 +238,8 @@ void bind_control_step(nb::module_& module, nb::class_<Batch>& batch) {
               "(n,) bool: every substep was solved as posed; True where the mask left an environment out.")
       .def_prop_ro(
           "status", [](const ControlStep& s) { return StatusOut(s.status); },
-          "BatchStatus: of the first substep that did not converge, else of the last one; iterations of all of them.")
+          "BatchStatus: of a substep whose numbers overflowed, else the first that did not converge, else the last; "
+          "iterations of all of them.")
       .def_prop_ro(
           "memory", [](const ControlStep& s) { return s.rollout.bytes(); }, "Bytes of what derivatives need.")
       .def("output", &readings, nb::arg("name"), nb::sig("def output(self, name: str | list[str]) -> numpy.ndarray"),

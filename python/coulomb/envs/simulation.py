@@ -41,7 +41,9 @@ class Simulation:
         known = {**task.model.outputs(), **task.model.force_outputs()} if self.reading_names else {}
         ends = np.cumsum([_size(known, name) for name in self.reading_names], dtype=int)
         columns = dict(zip(self.reading_names, np.split(np.arange(ends[-1] if len(ends) else 0), ends[:-1])))
-        self.reading_columns = {key: np.concatenate([columns[name] for name in names]) for key, names in task.readings.items()}
+        self.reading_columns = {
+            key: np.concatenate([columns[name] for name in names]) for key, names in task.readings.items()
+        }
 
         # Bodies by name, for contact wrenches.
         self._body = {name: index for index, name in enumerate(task.model.body_names)}

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from coulomb.envs.simulation import Simulation
+from coulomb.envs.simulation import OVERFLOW, Simulation
 from coulomb.envs.task import State
 from coulomb.torch import control_step
 
@@ -86,7 +86,7 @@ class Worlds:
         if not good.all():
             self.unsolved += int((~good).sum())
             reasons = self.batch.status.reason
-            failed[[row for row in np.flatnonzero(~good) if "overflow" in reasons[row]]] = True
+            failed[[row for row in np.flatnonzero(~good) if OVERFLOW in reasons[row]]] = True
         over = failed if task.episode_length is None else failed | (self.elapsed >= task.episode_length)
         ended = terminated | torch.from_numpy(over)
 

@@ -163,7 +163,7 @@ struct Keeping {
 template <class StopHere>
 void run(Simulator& sim, const Sizes& s, const Inputs& in, const Trajectory& to, Keeping* keeping,
          StopHere&& stop_here) {
-  bool told = to.worst == nullptr;
+  bool told = false;
   StepKeeper keeper(sim, keeping && keeping->keep_steps);
   for (std::size_t t = 0; t < s.steps; ++t) {
     stop_here();
@@ -183,9 +183,10 @@ void run(Simulator& sim, const Sizes& s, const Inputs& in, const Trajectory& to,
     to.iterations[t] = solution.iterations;
     to.residual[t] = solution.residual;
 
-    // Names are looked up once at most.
+    // Names are looked up where something is to be told. An overflow is the worst of all.
+    if (to.worst == nullptr) continue;
     const bool tell = !told && (!to.converged[t] || t + 1 == s.steps);
-    if (tell) *to.worst = sim.status();
+    if (tell || sim.overflowed()) *to.worst = sim.status();
     told |= tell;
   }
 }

@@ -41,7 +41,7 @@ struct BatchTrajectories {
   bool* converged = nullptr;  ///< n x steps, as the next two
   int* iterations = nullptr;
   double* residual = nullptr;
-  StepStatus* worst = nullptr;  ///< n: of the first step that did not converge, else of the last one; null: not wanted
+  StepStatus* worst = nullptr;  ///< n: of a step that overflowed, or the first that did not converge, or the last; or null
 };
 
 struct BatchRollout {
