@@ -44,15 +44,22 @@ PUBLISHED = {
 GOALS = {"Hopper": (2000, 3000, 4000), "CartPole": (-800, -600, -500)}
 
 
-def config_of(env, variant, seed, epochs, folder):
-    given = {**shac.PRESETS.get(env, {}), **VARIANTS[variant], "env": env, "seed": seed, "output": str(folder)}
+def config_of(env, variant, seed, epochs, folder, threads=0):
+    given = {
+        **shac.PRESETS.get(env, {}),
+        **VARIANTS[variant],
+        "env": env,
+        "seed": seed,
+        "output": str(folder),
+        "num_threads": threads,
+    }
     return shac.Config(**{**given, **({"epochs": epochs} if epochs else {})})
 
 
-def run(env, variant, seed, epochs, root):
+def run(env, variant, seed, epochs, root, threads):
     """The log of a run as a dict of columns, and the scores of its last policy."""
     folder = root / f"{env}_{variant}_{seed}"
-    config = config_of(env, variant, seed, epochs, folder)
+    config = config_of(env, variant, seed, epochs, folder, threads)
     scores = folder / "scores.json"
     if not scores.exists():
         trained = shac.train(config)
@@ -172,6 +179,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--variants", default="exact")
     parser.add_argument("--epochs", type=int)
+    parser.add_argument("--threads", type=int, default=0, help="of the simulator; 0: all cores")
     parser.add_argument("--quick", action="store_true", help="one seed, 60 epochs")
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results")
     parser.add_argument("--runs", type=Path, default=Path("build/learning"), help="logs and policies of runs")
@@ -182,7 +190,7 @@ def main():
     runs = {}
     for variant in arguments.variants.split(","):
         for seed in range(arguments.seeds):
-            runs[variant, seed] = run(arguments.env, variant, seed, arguments.epochs, arguments.runs)
+            runs[variant, seed] = run(arguments.env, variant, seed, arguments.epochs, arguments.runs, arguments.threads)
 
     env = report.environment(None)
     name = f"learning_{arguments.env.lower()}"

@@ -249,7 +249,8 @@ def train(config, resume=None, progress=True):
             best = max(best, row["return"])
         rows.append(row)
         if progress and shac.rank == 0:
-            bar(shac.epochs, config.epochs, f"best return {best:.0f}, with noise {row['training_return']:.0f}")
+            told = f"best return {best:.0f}, " if math.isfinite(best) else ""
+            bar(shac.epochs, config.epochs, f"{told}with noise {row['training_return']:.0f}")
         if folder and "return" in row:
             shac.save(folder / "checkpoint.pt")
             _write(folder / "log.csv", rows)
