@@ -8,8 +8,7 @@
 
 #include "coulomb/stepping/impacts/first_impact.hpp"
 #include "coulomb/stepping/impacts/impact_sinking.hpp"
-#include "coulomb/stepping/step_options.hpp"
-#include "coulomb/stepping/step_record.hpp"
+#include "coulomb/stepping/semi_implicit/semi_implicit.hpp"
 
 namespace coulomb {
 
@@ -85,7 +84,7 @@ struct ImpactPhases final : StepExtra {
   std::vector<int> events;       ///< by island: index of its event, -1: none
   std::vector<double> approach;  ///< of ImpactPhase::others
   std::vector<ContactHop> hops;
-  std::vector<unsigned char> struck;         ///< by tree: what is hit
+  StruckIslands struck;                      ///< by an impact
   std::vector<std::uint64_t> contradictory;  ///< keys of rows that contradicted others in some phase
   SinkingContacts sinking;
 

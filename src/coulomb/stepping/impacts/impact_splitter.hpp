@@ -40,7 +40,7 @@ class ImpactSplitter {
   StepRecord& at() { return phases_.record(phases_.count - 1, step_); }
   StepRecord& before() { return phases_.record(phases_.count - 2, step_); }
   void place(StepRecord& r);
-  bool solve(StepRecord& r, const StepOptions& options, const std::vector<unsigned char>* struck = nullptr);
+  bool solve(StepRecord& r, const StepOptions& options, StruckIslands* struck = nullptr);
   void own_record();
   StepRecord& next_record();
 

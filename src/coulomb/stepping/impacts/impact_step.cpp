@@ -69,7 +69,7 @@ void ImpactSplitter::place(StepRecord& r) {
 }
 
 /// Velocities and acceleration of one phase's problem.
-bool ImpactSplitter::solve(StepRecord& r, const StepOptions& options, const std::vector<unsigned char>* struck) {
+bool ImpactSplitter::solve(StepRecord& r, const StepOptions& options, StruckIslands* struck) {
   solve_velocities(model_, options, solver_, memory_, r, struck);
   advance(model_, options.constraints.timestep, r);
   r.valid = true;

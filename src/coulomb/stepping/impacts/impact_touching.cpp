@@ -84,10 +84,10 @@ bool ImpactSplitter::any_has_touched() const {
 /// In phases_.struck: the trees of what comes down, or has sunk and is parted. Islands without any do not know of the impact. For link
 /// twists at v.
 void ImpactSplitter::find_struck(const StepRecord& r) {
-  phases_.struck.assign(model_.num_trees, 0);
+  phases_.struck.trees.assign(model_.num_trees, 0);
   const auto strike = [&](int body) {
     const int tree = model_.body_tree[body];
-    if (tree >= 0) phases_.struck[tree] = 1;
+    if (tree >= 0) phases_.struck.trees[tree] = 1;
   };
 
   // Pairs.
