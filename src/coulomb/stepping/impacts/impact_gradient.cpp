@@ -10,12 +10,6 @@
 #include "coulomb/stepping/semi_implicit/step_linearization.hpp"
 
 namespace coulomb {
-namespace {
-
-bool is_event(PhaseEnd end) { return end == PhaseEnd::pair || end == PhaseEnd::limit; }
-
-}  // namespace
-
 ImpactGradient::ImpactGradient(const Model& model, GradientMode mode)
     : model_(&model), mode_(mode), displacement_(model.nv), path_velocity_(model.nv), displacement_bar_(model.nv),
       v_next_bar_(model.nv), zero_(model.nv) {}

@@ -21,6 +21,8 @@ enum class PhaseEnd : std::uint8_t {
   instant  ///< of an impact
 };
 
+inline bool is_event(PhaseEnd end) { return end == PhaseEnd::pair || end == PhaseEnd::limit; }
+
 /// A gap that closes, of a pair of shapes or of a joint's limit.
 struct ClosingGap {
   Contact contact;  ///< pair: as it is then
@@ -76,7 +78,6 @@ struct ImpactPhases final : StepExtra {
   const Model* model;
   ImpactSearch search;
   std::vector<double> q, v;                 ///< where the step is
-  std::vector<double> q_start, v_start;     ///< where it started
   std::vector<double> displacement;         ///< nv: along the path of a phase
   std::vector<double> midpoint_correction;  ///< nv: of the velocity half way
   std::vector<Contact> found;
