@@ -112,6 +112,17 @@ const double* body_link_twist(const Model& model, const double* link_twist, int 
 /// r = p - (reference point of the body's tree); the world's reference is the origin.
 void relative_point(const Model& model, const DynamicsWorkspace& dynamics, int body, const double* p, double* r);
 
+/// Velocity (m/s, world) of A's point against B's at a contact, for the link twists of that velocity.
+void contact_velocity(const Model& model, const DynamicsWorkspace& dynamics, const double* link_twist, const Contact& c,
+                      double* velocity);
+
+/// Its part along the normal: how fast the gap opens.
+double normal_velocity(const Model& model, const DynamicsWorkspace& dynamics, const double* link_twist,
+                       const Contact& c);
+
+/// J (nv) += row i of a block on bodies.
+void add_body_row(const Model& model, const DynamicsWorkspace& dynamics, const BodyRows& b, int i, double* J);
+
 /// out[row] = J x for every row, x given by its link twists and itself.
 void apply_rows(const Model& model, const DynamicsWorkspace& dynamics, const ConstraintRows& rows, const double* x,
                 const double* link_twist, double* out);

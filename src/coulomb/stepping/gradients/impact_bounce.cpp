@@ -10,26 +10,6 @@ namespace {
 
 constexpr double dependent = 1e-9;  // of two rows: bounces in the same direction are one
 
-/// J_N of a contact: its unit wrench on the columns of all dofs that move its bodies.
-void normal_row(const Model& model, const DynamicsWorkspace& dynamics, const BodyRows& b, double* row) {
-  for (const double sign : {1.0, -1.0}) {
-    const int body = sign > 0 ? b.body_a : b.body_b;
-    const int last = model.body_last_dof[body];
-    if (last < 0) continue;
-
-    // A unit force along the normal, about the reference point of the tree.
-    double arm[3];
-    double wrench[6];
-    relative_point(model, dynamics, body, b.point_a, arm);
-    copy3(b.axes[2], wrench);
-    cross3(arm, wrench, wrench + 3);
-
-    const int* path = model.dof_path.data() + model.dof_row[last];
-    for (int k = 0; k <= model.dof_depth[last]; ++k)
-      row[path[k]] += sign * dot6(dynamics.columns.data() + 8 * path[k], wrench);
-  }
-}
-
 /// Solves C m = r in place, C symmetric positive semi-definite (n x n): Cholesky with pivoting, zero where C is dependent.
 void solve_semidefinite(std::vector<double>& C, int n, std::vector<double>& r) {
   std::vector<int> order(n);
@@ -77,7 +57,7 @@ void BounceGradient::find_bounces(const Model& model, const StepRecord& record) 
     if (b.contact < 0 || b.restitution == 0 || record.solution.modes[b.block] == Mode::separating) continue;
     rows_.resize(rows_.size() + nv_, 0.0);
     double* row = rows_.data() + std::size_t(count_) * nv_;
-    normal_row(model, record.dynamics, b, row);
+    add_body_row(model, record.dynamics, b, 2, row);
 
     // Of unit length.
     double square = 0;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "coulomb/base/small_math.hpp"
-#include "coulomb/stepping/impacts/impact_limits.hpp"
+#include "coulomb/constraints/joint_limits.hpp"
 
 namespace coulomb {
 
@@ -22,7 +22,7 @@ void ImpactGap::build(const Model& model, const ClosingGap& gap, const StepRecor
   // Its bias is the distance.
   Block block;
   if (gap.joint >= 0) {
-    DofRow row = limit_row(model, gap.joint, gap.upper, at.q.data());
+    DofRow row = joint_limit(model, gap.joint, gap.upper, at.q.data()).row();
     row.dbias_dphi = 1;
     block.type = BlockType::limit;
     block.size = 1;

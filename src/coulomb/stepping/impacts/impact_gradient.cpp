@@ -14,8 +14,6 @@ namespace {
 
 constexpr double same_time = 1e-6;  // relative: two gaps close together
 
-bool is_event(PhaseEnd end) { return end == PhaseEnd::pair || end == PhaseEnd::limit; }
-
 }  // namespace
 
 ImpactGradient::ImpactGradient(const Model& model, GradientMode mode)

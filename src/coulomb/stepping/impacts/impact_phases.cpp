@@ -3,14 +3,13 @@
 namespace coulomb {
 
 ImpactPhases::ImpactPhases(const Model& m)
-    : model(&m), search(m), q(m.nq), v(m.nv), q_start(m.nq), v_start(m.nv), displacement(m.nv),
-      midpoint_correction(m.nv) {}
+    : model(&m), search(m), q(m.nq), v(m.nv), displacement(m.nv), midpoint_correction(m.nv) {}
 
 /// A copy has phases of its own, and a search of its own.
 ImpactPhases::ImpactPhases(const ImpactPhases& other)
     : StepExtra(other), count(other.count), smooth(other.smooth), impact(other.impact), model(other.model),
-      search(*other.model), q(other.q), v(other.v), q_start(other.q_start), v_start(other.v_start),
-      displacement(other.displacement), midpoint_correction(other.midpoint_correction) {
+      search(*other.model), q(other.q), v(other.v), displacement(other.displacement),
+      midpoint_correction(other.midpoint_correction) {
   for (int i = 0; i < count; ++i) {
     // All but the record is copied; a record only where the phase has one.
     const ImpactPhase& from = *other.pool[i];

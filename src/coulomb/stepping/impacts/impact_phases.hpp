@@ -8,8 +8,7 @@
 
 #include "coulomb/stepping/impacts/first_impact.hpp"
 #include "coulomb/stepping/impacts/impact_sinking.hpp"
-#include "coulomb/stepping/step_options.hpp"
-#include "coulomb/stepping/step_record.hpp"
+#include "coulomb/stepping/semi_implicit/semi_implicit.hpp"
 
 namespace coulomb {
 
@@ -21,6 +20,8 @@ enum class PhaseEnd : std::uint8_t {
   pause,   ///< a time without derivative: the search gave up there
   instant  ///< of an impact
 };
+
+inline bool is_event(PhaseEnd end) { return end == PhaseEnd::pair || end == PhaseEnd::limit; }
 
 /// A gap that closes, of a pair of shapes or of a joint's limit.
 struct ClosingGap {
@@ -78,7 +79,6 @@ struct ImpactPhases final : StepExtra {
   const Model* model;
   ImpactSearch search;
   std::vector<double> q, v;                 ///< where the step is
-  std::vector<double> q_start, v_start;     ///< where it started
   std::vector<double> displacement;         ///< nv: along the path of a phase
   std::vector<double> midpoint_correction;  ///< nv: of the velocity half way
   std::vector<Contact> found;
@@ -86,7 +86,7 @@ struct ImpactPhases final : StepExtra {
   std::vector<int> events;       ///< by island: index of its event, -1: none
   std::vector<double> approach;  ///< of ImpactPhase::others
   std::vector<ContactHop> hops;
-  std::vector<unsigned char> struck;         ///< by tree: what is hit
+  StruckIslands struck;                      ///< by an impact
   std::vector<std::uint64_t> contradictory;  ///< keys of rows that contradicted others in some phase
   SinkingContacts sinking;
 
