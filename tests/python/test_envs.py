@@ -1,5 +1,7 @@
 """coulomb.envs: vector environments are their rows, bit for bit, in every autoreset mode; bad actions, trouble, seeds, states."""
 
+import pickle
+
 import gymnasium
 import numpy as np
 import pytest
@@ -197,6 +199,26 @@ def test_options_of_a_reset():
         envs.reset(options={"q": q})
     with pytest.raises(ValueError, match="seed: expected one number, or 3"):
         envs.reset(seed=[1, 2])
+    with pytest.raises(ValueError, match="options: 'mask' is not known"):
+        envs.reset(options={"mask": rows})
+
+
+def test_set_state():
+    envs = make_vector("coulomb/Hopper-v5", 3, AutoresetMode.DISABLED)
+    env = gymnasium.make("coulomb/Hopper-v5").unwrapped
+    first, _ = envs.reset(seed=0)
+    env.reset(seed=0)
+    q, v = np.tile([1.0, 1.3, 0, 0, 0, 0], (3, 1)), np.full((3, 6), 0.5)
+    rows = np.array([False, True, False])
+    second = envs.set_state(q, v, rows)
+    assert (second[[0, 2]] == first[[0, 2]]).all() and (second[1] == env.set_state(q[1], v[1])).all()
+    assert (envs.step(np.zeros((3, 3)))[0][1] == env.step(np.zeros(3))[0]).all()
+
+    q[1, 2] = np.nan
+    with pytest.raises(ValueError, match=r"q\[1, 2\] is nan"):
+        envs.set_state(q, v)
+    with pytest.raises(ValueError, match=r"v: expected shape \(6,\), got \(5,\)"):
+        env.set_state(q[0], np.zeros(5))
 
 
 def test_bad_options_are_refused():
@@ -206,10 +228,30 @@ def test_bad_options_are_refused():
         gymnasium.make("coulomb/Hopper-v5", frame_skip=0)
     with pytest.raises(ValueError, match="render_mode is 'ansi'"):
         VectorEnv(1, task=IDS["coulomb/Hopper-v5"][0], render_mode="ansi")
+    with pytest.raises(ValueError, match="autoreset_mode is 'Never', expected one of"):
+        VectorEnv(1, task=IDS["coulomb/Hopper-v5"][0], autoreset_mode="Never")
+    with pytest.raises(ValueError, match="max_episode_steps is 0"):
+        VectorEnv(1, task=IDS["coulomb/Hopper-v5"][0], max_episode_steps=0)
+    with pytest.raises(ValueError, match="num_envs"):
+        VectorEnv(0, task=IDS["coulomb/Hopper-v5"][0])
     with pytest.raises(TypeError, match="'module:Class'"):
         VectorEnv(1, task="Hopper")
     with pytest.raises(ValueError, match="tolerance"):
         VectorEnv(1, task=IDS["coulomb/Hopper-v5"][0], simulator_options={"tolerance": 7})
+
+
+def test_copies_go_on_alike():
+    """Pickled in the middle of episodes, for other processes."""
+    envs = make_vector("coulomb/Ant-v5", 3, AutoresetMode.SAME_STEP)
+    envs.reset(seed=0)
+    envs.action_space.seed(0)
+    for _ in range(LENGTH // 2):
+        envs.step(envs.action_space.sample())
+    twin = pickle.loads(pickle.dumps(envs))
+    for _ in range(LENGTH):
+        actions = envs.action_space.sample()
+        for mine, its in zip(envs.step(actions)[:4], twin.step(actions)[:4]):
+            assert (mine == its).all()
 
 
 # --- a task of one's own ---------------------------------------------------------------------------------------------------------

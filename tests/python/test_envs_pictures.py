@@ -55,6 +55,20 @@ except ValueError as error:
 else:
     raise AssertionError("a camera that is not there")
 
+from gymnasium.utils.env_checker import check_env
+
+check_env(gymnasium.make("coulomb/DiffHopper-v0", render_mode="rgb_array").unwrapped)  # makes one for every render mode
+
+try:
+    import pygame
+except ImportError:
+    pass
+else:
+    window = gymnasium.make("coulomb/DiffHopper-v0", render_mode="human", width=64, height=64)
+    window.reset(seed=0)
+    window.step(np.zeros(3))
+    window.close()
+
 try:
     import moviepy
 except ImportError:
@@ -69,11 +83,22 @@ for _ in range(6):
         video.reset()
 video.close()
 assert list(pathlib.Path(sys.argv[1]).glob("*.mp4"))
+
+if hasattr(gymnasium.wrappers.vector, "RecordVideo"):  # of all environments in one picture
+    options = dict(num_envs=2, render_mode="rgb_array", width=64, height=64, max_episode_steps=5)
+    together = gymnasium.wrappers.vector.RecordVideo(
+        gymnasium.make_vec("coulomb/DiffHopper-v0", **options), sys.argv[1] + "/together", episode_trigger=lambda n: True
+    )
+    together.reset(seed=0)
+    for _ in range(12):
+        together.step(np.zeros((2, 3)))
+    together.close()
+    assert list(pathlib.Path(sys.argv[1] + "/together").glob("*.mp4"))
 """
 
 
 def test_frames_and_videos(tmp_path):
-    environment = {**os.environ, "MUJOCO_GL": os.environ.get("MUJOCO_GL", "egl")}
+    environment = {**os.environ, "MUJOCO_GL": os.environ.get("MUJOCO_GL", "egl"), "SDL_VIDEODRIVER": "dummy"}
     command = [sys.executable, "-W", "ignore", "-c", PROGRAM, str(tmp_path), os.path.dirname(__file__)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=tmp_path)
     if done.returncode == 77:

@@ -1,4 +1,4 @@
-"""Actions as environments take them: of the right shape, finite, as float64."""
+"""What environments are given: actions and states of the right shape, finite, as float64; options of resets that exist."""
 
 from __future__ import annotations
 
@@ -23,3 +23,10 @@ def checked(name, actions, shape, rows):
         place = tuple(int(k) for k in np.argwhere(~np.isfinite(values))[0])
         raise ValueError(f"{name}{list(place)} is {values[place]}, expected a finite number")
     return values
+
+
+def refuse_unknown(options):
+    """ValueError: names options of a reset that there are not."""
+    unknown = sorted(set(options) - {"q", "v", "goal"})
+    if unknown:
+        raise ValueError(f"options: {', '.join(map(repr, unknown))} is not known, expected 'q', 'v', 'goal'")

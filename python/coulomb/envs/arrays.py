@@ -90,26 +90,28 @@ def cross(a, b):
     return stack([x, y, z])
 
 
-def rotation_columns(quaternion):
-    """The columns of the rotation matrix: the axes of the frame, in those of the world."""
+def rotation_matrix(quaternion):
+    """(..., 3, 3): from the frame's axes to those of the world; its columns are the frame's axes."""
     w, x, y, z = (quaternion[..., k] for k in range(4))
-    first = stack([1 - 2 * (y * y + z * z), 2 * (x * y + w * z), 2 * (x * z - w * y)])
-    second = stack([2 * (x * y - w * z), 1 - 2 * (x * x + z * z), 2 * (y * z + w * x)])
-    third = stack([2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)])
-    return first, second, third
+    entries = [
+        1 - 2 * (y * y + z * z),
+        2 * (x * y - w * z),
+        2 * (x * z + w * y),
+        2 * (x * y + w * z),
+        1 - 2 * (x * x + z * z),
+        2 * (y * z - w * x),
+        2 * (x * z - w * y),
+        2 * (y * z + w * x),
+        1 - 2 * (x * x + y * y),
+    ]
+    return stack(entries).reshape(*quaternion.shape[:-1], 3, 3)
 
 
-def along(columns, vector):
-    """The vector whose components are along those columns."""
-    first, second, third = columns
-    return first * vector[..., :1] + second * vector[..., 1:2] + third * vector[..., 2:3]
-
-
-def to_world(quaternion, vector):
+def to_world(rotation, vector):
     """A vector in the frame's axes, in those of the world."""
-    return along(rotation_columns(quaternion), vector)
+    return (rotation * vector[..., None, :]).sum(-1)
 
 
-def to_frame(quaternion, vector):
+def to_frame(rotation, vector):
     """A vector in the world's axes, in those of the frame."""
-    return stack([(column * vector).sum(-1) for column in rotation_columns(quaternion)])
+    return (rotation * vector[..., :, None]).sum(-2)

@@ -126,7 +126,7 @@ class Simulation:
 
     def _overflows(self, rows):
         status = self.batch.status
-        if status.converged[rows].all():
+        if status:
             return {}
         reasons = status.reason
         troubled = np.flatnonzero(rows & ~status.converged)

@@ -8,8 +8,8 @@ import gymnasium
 import numpy as np
 
 from . import infos
-from .actions import checked
-from .rendering import Camera, Pictures
+from .actions import checked, refuse_unknown
+from .rendering import MODES, Camera, Pictures
 from .simulation import Simulation
 from .spaces import of_task
 from .tasks import task_of
@@ -23,6 +23,10 @@ class Env(gymnasium.Env):
     If numbers overflow the episode is truncated with reward 0, and `info["failure"]` says why. ValueError: an action of
     another shape or not finite; nothing has moved then.
     """
+
+    metadata = {
+        "render_modes": MODES
+    }  # gymnasium.make shows "human" by a window of its own for classes that have frames
 
     def __init__(
         self,
@@ -60,6 +64,7 @@ class Env(gymnasium.Env):
         """Starts an episode: observation and info. options: "q" (nq,), "v" (nv,), "goal" (g,) to start there."""
         super().reset(seed=seed)
         options = options or {}
+        refuse_unknown(options)
         start = list(self.task.draw(self.np_random))
         for k, name in enumerate(("q", "v", "goal")):
             if name in options:
@@ -77,7 +82,11 @@ class Env(gymnasium.Env):
 
     def set_state(self, q, v):
         """Puts the environment at q (nq,) and v (nv,). The observation there."""
-        self.simulation.start(ALL, np.asarray(q)[None], np.asarray(v)[None], self.simulation.state.goal)
+        model = self.task.model
+        q, v = (
+            checked(name, x, (size,), np.ones(size, bool)) for name, x, size in (("q", q, model.nq), ("v", v, model.nv))
+        )
+        self.simulation.start(ALL, q[None], v[None], self.simulation.state.goal)
         return self.simulation.observe(ALL)[0]
 
     def render(self):

@@ -11,7 +11,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from . import infos as vector_infos
-from .actions import checked
+from .actions import checked, refuse_unknown
 from .rendering import Camera, Pictures
 from .simulation import Simulation
 from .spaces import of_task
@@ -51,7 +51,9 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         self.task = task_of(task, task_options)
         self.num_envs = int(num_envs)
         self.max_episode_steps = self.task.episode_length if max_episode_steps is None else int(max_episode_steps)
-        self.autoreset_mode = AutoresetMode(autoreset_mode)
+        if self.max_episode_steps is not None and self.max_episode_steps < 1:
+            raise ValueError(f"max_episode_steps is {max_episode_steps!r}, expected an integer of at least 1, or None")
+        self.autoreset_mode = _mode(autoreset_mode)
         self.simulation = Simulation(self.task, self.num_envs, num_threads, simulator_options)
 
         self.single_observation_space, self.single_action_space = of_task(self.simulation)
@@ -114,6 +116,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         """
         options = dict(options or {})
         rows = self._reset_rows(options.pop("reset_mask", None))
+        refuse_unknown(options)
         self._take_seeds(seed, rows)
 
         infos: dict[str, Any] = {}
@@ -155,8 +158,13 @@ class VectorEnv(gymnasium.vector.VectorEnv):
     def set_state(self, q, v, rows=None):
         """Puts environments (of the mask `rows`) at q (n, nq) and v (n, nv); their episodes go on from there. Observations (n, size)."""
         rows = np.ones(self.num_envs, bool) if rows is None else np.asarray(rows, bool)
-        self.simulation.start(rows, np.asarray(q)[rows], np.asarray(v)[rows], self.simulation.state.goal[rows])
+        model, n = self.task.model, self.num_envs
+        q, v = checked("q", q, (n, model.nq), rows), checked("v", v, (n, model.nv), rows)
+        self.simulation.start(rows, q[rows], v[rows], self.simulation.state.goal[rows])
+
+        self._ended[rows] = False
         self._waiting[rows] = False
+        self._observation = self._observation.copy()
         self._observation[rows] = self.simulation.observe(rows)
         return self._observation.copy()
 
@@ -233,3 +241,11 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         vector_infos.add_objects(infos, "final_obs", final_obs, self.num_envs)
         infos["final_info"] = vector_infos.of_step(outcome, ended)
         infos["_final_info"] = ended.copy()
+
+
+def _mode(name):
+    try:
+        return AutoresetMode(name)
+    except ValueError as error:
+        known = [mode.value for mode in AutoresetMode]
+        raise ValueError(f"autoreset_mode is {name!r}, expected one of {known}") from error

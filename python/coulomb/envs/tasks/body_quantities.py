@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arrays import along, concatenate, constant, cross, rotation_columns, stack, where
+from ..arrays import concatenate, constant, cross, rotation_matrix, stack, to_world, where
 
 
 def by_body(readings, bodies, size):
@@ -21,7 +21,7 @@ class BodyQuantities:
         self._count = len(names)
         self._mass = model.body_mass[1:]
         self._com = model.body_com[1:]
-        self._inertia = model.body_inertia[1:]
+        self._inertia = model.body_inertia[1:, [[0, 1, 3], [1, 2, 4], [3, 4, 5]]]
         self.readings = {
             "positions": [f"position/{name}" for name in names],
             "orientations": [f"orientation/{name}" for name in names],
@@ -33,25 +33,24 @@ class BodyQuantities:
     def inertias(self, state):
         """(n, 10 bodies): xx, yy, zz, xy, xz, yz of the inertia about the tree's centre of mass; mass times offset; mass."""
         origins = by_body(state.readings["positions"], self._count, 3)
-        axes = rotation_columns(by_body(state.readings["orientations"], self._count, 4))
+        rotation = rotation_matrix(by_body(state.readings["orientations"], self._count, 4))
         mass = constant(self._mass, origins)
-        offset = origins + along(axes, constant(self._com, origins)) - state.readings["com"][:, None, :]
+        offset = origins + to_world(rotation, constant(self._com, origins)) - state.readings["com"][:, None, :]
 
-        # The columns of the inertia in world axes: R I R^T, as rotations of the columns of I, and of the rows of that.
-        xx, xy, yy, xz, yz, zz = (constant(column, origins) for column in self._inertia.T)
-        columns = [stack(c) for c in ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))]
-        rotated = [along(axes, column) for column in columns]
-        rows = [along(axes, stack([column[..., k] for column in rotated])) for k in range(3)]
+        # The inertia about the body's own centre of mass, in world axes: R I R^T.
+        inertia = constant(self._inertia, origins)
+        half = (rotation[..., :, None, :] * inertia[:, None, :, :]).sum(-1)
+        turned = (half[..., :, None, :] * rotation[..., None, :, :]).sum(-1)
 
         # Steiner's term: m (d.d 1 - d d^T).
         x, y, z = offset[..., 0], offset[..., 1], offset[..., 2]
         parts = [
-            rows[0][..., 0] + mass * (y * y + z * z),
-            rows[1][..., 1] + mass * (x * x + z * z),
-            rows[2][..., 2] + mass * (x * x + y * y),
-            rows[0][..., 1] - mass * x * y,
-            rows[0][..., 2] - mass * x * z,
-            rows[1][..., 2] - mass * y * z,
+            turned[..., 0, 0] + mass * (y * y + z * z),
+            turned[..., 1, 1] + mass * (x * x + z * z),
+            turned[..., 2, 2] + mass * (x * x + y * y),
+            turned[..., 0, 1] - mass * x * y,
+            turned[..., 0, 2] - mass * x * z,
+            turned[..., 1, 2] - mass * y * z,
             mass * x,
             mass * y,
             mass * z,

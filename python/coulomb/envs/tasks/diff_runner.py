@@ -6,7 +6,7 @@ import numpy as np
 
 import coulomb
 
-from ..arrays import concatenate, rotation_columns, stack, to_world
+from ..arrays import concatenate, rotation_matrix, stack, to_world
 from ..task import Task
 
 CONTROL_RATE = 60.0  # Hz
@@ -45,17 +45,17 @@ class DiffRunner(Task):
 
     def upright(self, state):
         """Height of the unit vector that was up in the torso."""
-        return rotation_columns(state.q[:, 3:7])[2][:, 2]
+        return rotation_matrix(state.q[:, 3:7])[:, 2, 2]
 
     def heading(self, state):
         """Cosine between where the torso looks and where the target is, in the horizontal plane."""
-        ahead = rotation_columns(state.q[:, 3:7])[0]
+        ahead = rotation_matrix(state.q[:, 3:7])[:, :, 0]
         x, y = self.target - state.q[:, 0], -state.q[:, 1]
         return (ahead[:, 0] * x + ahead[:, 1] * y) / (x * x + y * y) ** 0.5
 
     def observe(self, state):
         q, v = state.q, state.v
-        spin = to_world(q[:, 3:7], v[:, 3:6])
+        spin = to_world(rotation_matrix(q[:, 3:7]), v[:, 3:6])
         cosines = stack([self.upright(state), self.heading(state)])
         parts = [q[:, 2:7], v[:, :3], spin, q[:, 7:], VELOCITY_SCALE * v[:, 6:], cosines, state.action]
         return concatenate(parts)

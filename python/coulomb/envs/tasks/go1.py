@@ -7,7 +7,7 @@ import numpy as np
 import coulomb
 from coulomb.demo import STANDING, robot_path
 
-from ..arrays import concatenate, constant, exp, square_sum, to_frame
+from ..arrays import concatenate, constant, exp, rotation_matrix, square_sum, to_frame
 from ..task import Task
 
 STANDING_HEIGHT = 0.3  # m, of the trunk, in the pose STANDING
@@ -39,12 +39,11 @@ class Go1(Task):
 
     def up(self, state):
         """(n, 3): the vertical, in the trunk's axes."""
-        quaternion = state.q[:, 3:7]
-        return to_frame(quaternion, constant([[0.0, 0.0, 1.0]], quaternion) + 0 * state.q[:, :3])
+        return rotation_matrix(state.q[:, 3:7])[:, 2, :]
 
     def velocity(self, state):
         """(n, 3): m/s, in the trunk's axes."""
-        return to_frame(state.q[:, 3:7], state.v[:, :3])
+        return to_frame(rotation_matrix(state.q[:, 3:7]), state.v[:, :3])
 
     def observe(self, state):
         joints = state.q[:, 7:] - constant(STANDING, state.q)

@@ -6,7 +6,7 @@ import numpy as np
 
 import coulomb
 
-from ..arrays import concatenate, cos, rotation_columns, sin, square_sum, stack
+from ..arrays import concatenate, cos, rotation_matrix, sin, square_sum, stack
 from ..task import Task
 
 SPEED = 0.5  # m/s of the finger per unit of action
@@ -64,7 +64,7 @@ class PushT(Task):
 
     def observe(self, state):
         q, v, goal = state.q, state.v, state.goal
-        ahead = rotation_columns(q[:, 3:7])[0]
+        ahead = rotation_matrix(q[:, 3:7])[:, :, 0]
         angles = stack([ahead[:, 1], ahead[:, 0], sin(goal[:, 2]), cos(goal[:, 2])])
         return concatenate([q[:, 7:], v[:, 6:], q[:, :2], v[:, :2], v[:, 5:6], goal[:, :2], angles])
 
@@ -87,7 +87,7 @@ class PushT(Task):
 
     def _straightness(self, state):
         """Cosine of the angle that is left."""
-        ahead = rotation_columns(state.q[:, 3:7])[0]
+        ahead = rotation_matrix(state.q[:, 3:7])[:, :, 0]
         return ahead[:, 0] * cos(state.goal[:, 2]) + ahead[:, 1] * sin(state.goal[:, 2])
 
     def _length(self, x):
