@@ -200,7 +200,13 @@ def test_options_of_a_reset():
     with pytest.raises(ValueError, match="seed: expected one number, or 3"):
         envs.reset(seed=[1, 2])
     with pytest.raises(ValueError, match="options: 'mask' is not known"):
-        envs.reset(options={"mask": rows})
+        envs.reset(seed=5, options={"mask": rows})
+
+    # What was refused has changed nothing: neither states nor random numbers.
+    peers = make_vector("coulomb/Hopper-v5", 3, AutoresetMode.DISABLED)
+    peers.reset(seed=0)
+    peers.reset(options={"reset_mask": rows})
+    assert (envs.reset()[0] == peers.reset()[0]).all()
 
 
 def test_set_state():
@@ -217,6 +223,8 @@ def test_set_state():
     q[1, 2] = np.nan
     with pytest.raises(ValueError, match=r"q\[1, 2\] is nan"):
         envs.set_state(q, v)
+    with pytest.raises(ValueError, match="rows: expected a bool array"):
+        envs.set_state(q, v, [1])
     with pytest.raises(ValueError, match=r"v: expected shape \(6,\), got \(5,\)"):
         env.set_state(q[0], np.zeros(5))
 

@@ -63,3 +63,50 @@ def test_gradients_of_observations_and_rewards(name):
 
     h = 1e-6
     assert slope == pytest.approx((at(h) - at(-h)) / (2 * h), rel=1e-5, abs=1e-4)
+
+
+@pytest.mark.parametrize("name", ["coulomb/CartPoleSwingUp-v0", "coulomb/DiffHopper-v0", "coulomb/Go1Walk-v0"])
+def test_gradient_of_an_episode(name):
+    """The return of six control steps by their actions: the task's own functions behind coulomb.torch.rollout, against differences
+    of what the environment pays."""
+    if name not in HERE:
+        pytest.skip("pip install 'coulomb[demo]'")
+    import coulomb.torch
+
+    steps = 6
+    envs = VectorEnv(3, task=IDS[name][0], autoreset_mode="Disabled")
+    task = envs.task
+    envs.reset(seed=3)
+    start = envs.state
+    random = np.random.default_rng(0)
+    actions = 0.3 * random.uniform(-1, 1, size=(3, steps, len(task.action_low)))
+
+    def paid(actions):
+        """(3,): from a cold start, as the rollout's."""
+        envs.reset(options={"q": start.q, "v": start.v, "goal": start.goal})
+        total = np.zeros(3)
+        for k in range(steps):
+            _, reward, terminated, truncated, _ = envs.step(actions[:, k])
+            assert not (terminated | truncated).any()
+            total += reward
+        return total
+
+    # The same by tensors.
+    sim = coulomb.Simulator(task.model, timestep=task.timestep, **task.options)
+    tensor = torch.tensor(actions, requires_grad=True)
+    Q, V = coulomb.torch.rollout(
+        sim, torch.tensor(start.q), torch.tensor(start.v), task.control(tensor), substeps=task.frame_skip
+    )
+    goal = torch.tensor(start.goal)
+    held = [torch.zeros_like(tensor[:, 0]), *tensor.unbind(1)]
+    states = [State(Q[:, k], V[:, k], held[k], goal, {}) for k in range(steps + 1)]
+    total = sum(task.reward(before, after)[0] for before, after in zip(states[:-1], states[1:]))
+    assert total.detach().numpy() == pytest.approx(paid(actions), rel=1e-9, abs=1e-9)
+
+    (gradient,) = torch.autograd.grad(total.sum(), tensor)
+    direction = random.normal(size=actions.shape)
+    slope = (gradient.numpy() * direction).sum(axis=(1, 2))
+    h = 1e-6
+    expected = (paid(actions + h * direction) - paid(actions - h * direction)) / (2 * h)
+    assert np.abs(expected).min() > 1e-3
+    assert slope == pytest.approx(expected, rel=1e-4, abs=1e-5)

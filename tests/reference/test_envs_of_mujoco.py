@@ -6,10 +6,17 @@ import gymnasium
 import mujoco
 import numpy as np
 import pytest
-from gymnasium.envs.mujoco import ant_v5, half_cheetah_v5, hopper_v5, humanoid_v5, walker2d_v5
 
-import coulomb.envs  # noqa: F401
 from coulomb.envs import State
+
+pytest.importorskip("imageio", reason="Gymnasium's own need it: pip install 'gymnasium[mujoco]'")
+from gymnasium.envs.mujoco import (  # noqa: E402
+    ant_v5,
+    half_cheetah_v5,
+    hopper_v5,
+    humanoid_v5,
+    walker2d_v5,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
 CLASSES = {

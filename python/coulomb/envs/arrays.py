@@ -49,10 +49,6 @@ def exp(x):
     return library(x).exp(x)
 
 
-def sqrt(x):
-    return library(x).sqrt(x)
-
-
 def square_sum(x):
     """The sum of squares of each row."""
     squares = x * x
@@ -67,10 +63,6 @@ def finite_rows(x):
 def wrapped(angle):
     """The angle in [-pi, pi)."""
     return angle - 2 * np.pi * library(angle).floor((angle + np.pi) / (2 * np.pi))
-
-
-def zeros_like(x):
-    return library(x).zeros_like(x)
 
 
 def constant(values, like):

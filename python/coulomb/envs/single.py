@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 
 from . import infos
-from .actions import checked, refuse_unknown
+from .given import checked, checked_starts
 from .rendering import MODES, Camera, Pictures
 from .simulation import Simulation
 from .spaces import of_task
@@ -62,30 +62,23 @@ class Env(gymnasium.Env):
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None):
         """Starts an episode: observation and info. options: "q" (nq,), "v" (nv,), "goal" (g,) to start there."""
+        given = checked_starts(options or {}, self.task)
         super().reset(seed=seed)
-        options = options or {}
-        refuse_unknown(options)
-        start = list(self.task.draw(self.np_random))
-        for k, name in enumerate(("q", "v", "goal")):
-            if name in options:
-                start[k] = checked(f"options[{name!r}]", options[name], start[k].shape, np.ones(len(start[k]), bool))
+        drawn = self.task.draw(self.np_random)
+        start = [own if part is None else part for own, part in zip(drawn, given)]
         self.simulation.start(ALL, *(part[None] for part in start))
         return self.simulation.observe(ALL)[0], infos.first_row(self.simulation.info(ALL))
 
     def step(self, action: Any):
         """One control step: observation, reward, terminated, truncated, info."""
-        size = len(self.task.action_low)
-        action = checked("action", action, (size,), np.ones(size, bool))
+        action = checked("action", action, self.task.action_low.shape)
         outcome = self.simulation.advance(action[None], ALL)
         info = infos.of_one(outcome)
         return outcome.observation[0], outcome.reward[0], bool(outcome.terminated[0]), bool(outcome.failure), info
 
     def set_state(self, q, v):
         """Puts the environment at q (nq,) and v (nv,). The observation there."""
-        model = self.task.model
-        q, v = (
-            checked(name, x, (size,), np.ones(size, bool)) for name, x, size in (("q", q, model.nq), ("v", v, model.nv))
-        )
+        q, v, _ = checked_starts({"q": q, "v": v}, self.task, title="{}")
         self.simulation.start(ALL, q[None], v[None], self.simulation.state.goal)
         return self.simulation.observe(ALL)[0]
 

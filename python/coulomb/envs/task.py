@@ -28,7 +28,7 @@ class State(NamedTuple):
 
 
 class Task:
-    """The base of all tasks. A task of your own gives `build_model`, `draw`, `observe` and `reward`, and what else it needs.
+    """The base of all tasks. One of your own gives this a model, and has `draw`, `observe`, `reward`, and what else it needs.
 
     model: of all environments. action_low, action_high: (k,). Attributes that tasks set:
 

@@ -11,7 +11,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from . import infos as vector_infos
-from .actions import checked, refuse_unknown
+from .given import checked, checked_starts
 from .rendering import Camera, Pictures
 from .simulation import Simulation
 from .spaces import of_task
@@ -116,12 +116,12 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         """
         options = dict(options or {})
         rows = self._reset_rows(options.pop("reset_mask", None))
-        refuse_unknown(options)
+        starts = checked_starts(options, self.task, (self.num_envs,), rows)
         self._take_seeds(seed, rows)
 
         infos: dict[str, Any] = {}
         observation = self._observation.copy()
-        self._start(rows, observation, infos, options)
+        self._start(rows, observation, infos, starts)
         self._observation = observation
         return observation.copy(), infos
 
@@ -148,7 +148,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
             self._add_final(infos, outcome, ended)
         observation = outcome.observation
         if not stays.all():
-            self._start(~stays, observation, infos, {})
+            self._start(~stays, observation, infos, (None, None, None))
 
         self._ended = ended & stays
         self._observation = observation
@@ -157,9 +157,8 @@ class VectorEnv(gymnasium.vector.VectorEnv):
 
     def set_state(self, q, v, rows=None):
         """Puts environments (of the mask `rows`) at q (n, nq) and v (n, nv); their episodes go on from there. Observations (n, size)."""
-        rows = np.ones(self.num_envs, bool) if rows is None else np.asarray(rows, bool)
-        model, n = self.task.model, self.num_envs
-        q, v = checked("q", q, (n, model.nq), rows), checked("v", v, (n, model.nv), rows)
+        rows = np.ones(self.num_envs, bool) if rows is None else self._checked_mask("rows", rows)
+        q, v, _ = checked_starts({"q": q, "v": v}, self.task, (self.num_envs,), rows, title="{}")
         self.simulation.start(rows, q[rows], v[rows], self.simulation.state.goal[rows])
 
         self._ended[rows] = False
@@ -183,16 +182,12 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         result = value(*args, **kwargs) if callable(value) else value
         return (result,) * self.num_envs
 
-    def _start(self, rows, observation, infos, options):
-        """Begins episodes of `rows`; fills in what they observe and say."""
+    def _start(self, rows, observation, infos, given):
+        """Begins episodes of `rows`, where `given` does not say at random; fills in what they observe and say."""
         self._make_randoms()
         drawn = [self.task.draw(self._randoms[row]) for row in np.flatnonzero(rows)]
         starts = [np.array(column) for column in zip(*drawn)]
-        for k, name in enumerate(("q", "v", "goal")):
-            if name in options:
-                starts[k] = checked(f"options[{name!r}]", options[name], (self.num_envs, starts[k].shape[1]), rows)[
-                    rows
-                ]
+        starts = [own if start is None else start[rows] for own, start in zip(starts, given)]
         self.simulation.start(rows, *starts)
 
         self._elapsed[rows] = 0
@@ -215,10 +210,14 @@ class VectorEnv(gymnasium.vector.VectorEnv):
     def _reset_rows(self, mask):
         if mask is None:
             return np.ones(self.num_envs, bool)
-        if not isinstance(mask, np.ndarray) or mask.dtype != bool or mask.shape != (self.num_envs,):
-            raise ValueError(f"options['reset_mask']: expected a bool array of shape ({self.num_envs},), got {mask!r}")
-        if not mask.any():
+        rows = self._checked_mask("options['reset_mask']", mask)
+        if not rows.any():
             raise ValueError("options['reset_mask'] is False everywhere, expected at least one True")
+        return rows
+
+    def _checked_mask(self, name, mask):
+        if not isinstance(mask, np.ndarray) or mask.dtype != bool or mask.shape != (self.num_envs,):
+            raise ValueError(f"{name}: expected a bool array of shape ({self.num_envs},), got {mask!r}")
         return mask.copy()
 
     def _take_seeds(self, seed, rows):
