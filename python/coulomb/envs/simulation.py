@@ -75,15 +75,10 @@ class Simulation:
     def advance(self, actions, rows):
         """One control step of the environments `rows` by actions (n, k): their Outcome; `state` is then the next one."""
         task, before = self.task, self.state
-        Q, V = before.q, before.v
-        U = task.control(actions)
         mask = None if rows.all() else rows
-
-        # Where numbers overflow the core leaves an environment as it was, and so does the rest of the control step.
-        failure: dict[int, str] = {}
-        for _ in range(task.frame_skip):
-            Q, V = self.batch.step(Q, V, U, mask=mask)
-            failure |= self._overflows(rows)
+        held = {"substeps": task.frame_skip, "mask": mask, "derivatives": False}
+        Q, V, record = self.batch.control_step(before.q, before.v, task.control(actions), **held)
+        failure = _overflows(record)
 
         action = actions if mask is None else np.where(rows[:, None], actions, before.action)
         after = State(Q, V, action, before.goal, self._readings())
@@ -124,14 +119,6 @@ class Simulation:
             terminated[row] = False
         return Outcome(observation, reward, terminated, failure, info, step_info)
 
-    def _overflows(self, rows):
-        status = self.batch.status
-        if status:
-            return {}
-        reasons = status.reason
-        troubled = np.flatnonzero(rows & ~status.converged)
-        return {int(row): reasons[row] for row in troubled if OVERFLOW in reasons[row]}
-
     def _readings(self):
         if not self.reading_names:
             return {}
@@ -153,6 +140,14 @@ class Simulation:
             np.add.at(wrenches, (row, body), np.concatenate([np.cross(points, forces), forces], axis=1))
             wrenches[:, 0] = 0
         return wrenches
+
+
+def _overflows(record):
+    """Environments whose numbers overflowed in a control step, and what was said: the core has left them as they were."""
+    if record.converged.all():
+        return {}
+    reasons = record.status.reason
+    return {int(row): reasons[row] for row in np.flatnonzero(~record.converged) if OVERFLOW in reasons[row]}
 
 
 def _size(known, name):
