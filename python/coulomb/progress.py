@@ -19,8 +19,8 @@ class Bar:
 
     def __call__(self, done, total, note=""):
         if self._tqdm is None:
-            told = f"\r{done} of {total} {self._unit}s ({done / max(total, 1):.0%}) {note}"
-            sys.stderr.write(told.ljust(79))
+            told = f"\r{done} of {total} {self._unit}s ({done / max(total, 1):.0%})"
+            sys.stderr.write(f"{told} {note}".ljust(79) if note else told)
             sys.stderr.flush()
             self._written = True
             return
