@@ -1,5 +1,5 @@
 // BatchSimulator: many environments on threads, with the GIL released. Arrays are made by numpy and filled in place.
-#include "coulomb/rollout/batch/batch_simulator.hpp"
+#include "coulomb/batch.hpp"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>

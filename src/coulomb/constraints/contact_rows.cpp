@@ -4,7 +4,9 @@
 #include <cmath>
 
 #include "coulomb/base/small_math.hpp"
+#include "coulomb/collision/contact.hpp"
 #include "coulomb/constraints/constraint_rows.hpp"
+#include "coulomb/model.hpp"
 
 namespace coulomb {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "coulomb/base/small_math.hpp"
 #include "coulomb/constraints/constraint_rows.hpp"
+#include "coulomb/model.hpp"
 
 namespace coulomb {
 namespace {

@@ -8,6 +8,8 @@
 
 namespace coulomb {
 
+class ConstraintSolver;
+
 /// One step of record.(q, v, u, tau, fext), already checked; fills the rest of the record and updates the memory. False: numbers
 /// overflowed. The state is then as it was (q_next = q, v_next = v), without constraints, and the memory is empty.
 bool take_step(const Model& model, const StepOptions& options, ConstraintSolver& solver, StepMemory& memory,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "coulomb/stepping/implicit/implicit_step.hpp"
+#include "coulomb/stepping/semi_implicit/kept_step.hpp"
 #include "coulomb/stepping/steppers.hpp"
 
 namespace coulomb {

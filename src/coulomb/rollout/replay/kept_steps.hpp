@@ -6,11 +6,11 @@
 #include <memory>
 #include <vector>
 
-#include "coulomb/stepping/implicit/implicit_kept.hpp"
-#include "coulomb/stepping/semi_implicit/kept_step.hpp"
-#include "coulomb/stepping/simulator.hpp"
+#include "coulomb/simulator.hpp"
 
 namespace coulomb {
+
+struct KeptStage;
 
 /// Filled by one thread, then constant.
 class KeptSteps {

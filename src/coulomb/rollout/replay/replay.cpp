@@ -7,9 +7,11 @@
 #include <string>
 #include <utility>
 
+#include "coulomb/rollout/rollout_parts.hpp"
 #include "coulomb/rollout/rows.hpp"
 #include "coulomb/stepping/implicit/implicit_step.hpp"
 #include "coulomb/stepping/semi_implicit/semi_implicit.hpp"
+#include "coulomb/stepping/steppers.hpp"
 
 namespace coulomb {
 namespace {
@@ -24,7 +26,7 @@ bool same_bits(const std::vector<double>& a, const double* b) {
 }  // namespace
 
 ReplayWorkspace::ReplayWorkspace(const Rollout& rollout)
-    : model(rollout.model), gradient(make_step_gradient(*model, rollout.step_options)), memory(*model) {}
+    : model(rollout.model), gradient(make_step_gradient(*model, rollout.parts->step_options)), memory(*model) {}
 
 std::unique_ptr<ReplayWorkspace> ReplayWorkspaces::take(const Rollout& rollout) {
   std::unique_ptr<ReplayWorkspace> out;
@@ -46,13 +48,14 @@ void ReplayWorkspaces::give_back(std::unique_ptr<ReplayWorkspace> workspace) {
   waiting_.push_back(std::move(workspace));
 }
 
-Replay::Replay(const Rollout& rollout, int records) : rollout_(rollout), workspace_(rollout.workspaces->take(rollout)) {
+Replay::Replay(const Rollout& rollout, int records)
+    : rollout_(rollout), workspace_(rollout.parts->workspaces->take(rollout)) {
   if (workspace_->slots.size() < std::size_t(records)) workspace_->slots.resize(records);
 }
 
 Replay::~Replay() {
   if (workspace_->slots.size() > most_slots) workspace_->slots.resize(most_slots);
-  rollout_.workspaces->give_back(std::move(workspace_));
+  rollout_.parts->workspaces->give_back(std::move(workspace_));
 }
 
 void Replay::seek(int t) {
@@ -62,7 +65,7 @@ void Replay::seek(int t) {
 
 /// From one checkpoint to the next, steps are either all recalled or all run.
 void Replay::begin_stretch() {
-  recalls_ = rollout_.kept.hold(t_, std::min(t_ + rollout_.checkpoints.every(), rollout_.steps));
+  recalls_ = rollout_.parts->kept.hold(t_, std::min(t_ + rollout_.parts->checkpoints.every(), rollout_.steps));
   if (recalls_)
     memory_is_current_ = false;
   else if (!memory_is_current_)
@@ -73,12 +76,12 @@ void Replay::begin_stretch() {
 void Replay::restore_memory() {
   StepMemory& memory = workspace_->memory;
   memory_is_current_ = true;
-  rollout_.checkpoints.restore(t_, memory);
+  rollout_.parts->checkpoints.restore(t_, memory);
   for (auto* x : {&memory.previous_q, &memory.previous_v, &memory.last_q, &memory.last_v})
     x->clear();
 
   // A method of two steps remembers the state before, too.
-  if (t_ == 0 || !rollout_.checkpoints.had_states(t_)) return;
+  if (t_ == 0 || !rollout_.parts->checkpoints.had_states(t_)) return;
   const StepSizes s(*rollout_.model);
   const auto take = [](const std::vector<double>& rows, std::size_t row, std::size_t width, std::vector<double>& to) {
     to.assign(rows.begin() + row * width, rows.begin() + (row + 1) * width);
@@ -119,7 +122,7 @@ void Replay::load_end(int t, StepRecord& r) const {
 }
 
 void Replay::step(int slot) {
-  if (t_ % rollout_.checkpoints.every() == 0) begin_stretch();
+  if (t_ % rollout_.parts->checkpoints.every() == 0) begin_stretch();
   // A kept step costs nothing before it is looked at.
   Slot& s = workspace_->slots[slot];
   s.t = t_;
@@ -130,10 +133,10 @@ void Replay::step(int slot) {
 
 /// An implicit step of one stage is known by its ends: what its derivative needs is evaluated there, nothing is solved.
 bool Replay::recall_implicit(StepRecord& r) {
-  const StepOptions& options = rollout_.step_options;
+  const StepOptions& options = rollout_.parts->step_options;
   if (!is_implicit(options)) return false;
   load_end(t_, r);
-  return recall_implicit_step(*rollout_.model, options, workspace_->memory, rollout_.kept.stage(t_), r);
+  return recall_implicit_step(*rollout_.model, options, workspace_->memory, rollout_.parts->kept.stage(t_), r);
 }
 
 void Replay::run(Slot& slot) {
@@ -144,7 +147,7 @@ void Replay::run(Slot& slot) {
 
   // The step once more, without a solve where it can be.
   slot.overflowed =
-      !recall_implicit(r) && !take_step(model, rollout_.step_options, workspace_->solver, workspace_->memory, r);
+      !recall_implicit(r) && !take_step(model, rollout_.parts->step_options, workspace_->solver, workspace_->memory, r);
 
   // Derivatives of another trajectory than the one that was returned would be silently wrong.
   const StepSizes s(model);
@@ -156,7 +159,7 @@ void Replay::run(Slot& slot) {
                            " run again gives other bits than it did; a defect of the library");
 
   // A gradient that takes the step again from states nearby starts from the same memory.
-  if (rollout_.step_options.gradient.mode == GradientMode::smoothed_step)
+  if (rollout_.parts->step_options.gradient.mode == GradientMode::smoothed_step)
     slot.memory = std::make_unique<StepMemory>(workspace_->memory);
 }
 
@@ -171,7 +174,7 @@ StepRecord& Replay::record(int slot) {
   recalled_step_ = s.t;
   load(s.t, *recalled);
   load_end(s.t, *recalled);
-  recall_semi_implicit_step(*rollout_.model, rollout_.step_options, rollout_.kept.step(s.t), *recalled);
+  recall_semi_implicit_step(*rollout_.model, rollout_.parts->step_options, rollout_.parts->kept.step(s.t), *recalled);
   return *recalled;
 }
 
@@ -189,7 +192,8 @@ StepGradient& Replay::linearize(int slot) {
                            " exceed double precision, it has none");
 
   // The gradient reads the record as long as it is used.
-  workspace_->gradient->prepare(*rollout_.model, rollout_.step_options, r, s.memory ? *s.memory : workspace_->memory);
+  workspace_->gradient->prepare(*rollout_.model, rollout_.parts->step_options, r,
+                                s.memory ? *s.memory : workspace_->memory);
   return *workspace_->gradient;
 }
 

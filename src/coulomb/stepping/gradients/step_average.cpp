@@ -4,7 +4,7 @@
 #include <stdexcept>
 
 #include "coulomb/base/random.hpp"
-#include "coulomb/model/configuration.hpp"
+#include "coulomb/configuration.hpp"
 #include "coulomb/stepping/semi_implicit/semi_implicit.hpp"
 
 namespace coulomb {

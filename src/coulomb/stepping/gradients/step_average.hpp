@@ -1,6 +1,8 @@
 // StepAverage: the mean of the derivatives of the steps from states drawn around the one at hand (GradientMode::smoothed_step).
 #pragma once
 
+#include "coulomb/solvers/constraint_solver.hpp"
+#include "coulomb/step_memory.hpp"
 #include "coulomb/stepping/semi_implicit/step_linearization.hpp"
 
 namespace coulomb {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "coulomb/base/small_math.hpp"
+#include "coulomb/parameters/parameter_kind.hpp"
 #include "coulomb/stepping/impacts/impact_limits.hpp"
 
 namespace coulomb {

@@ -4,8 +4,9 @@
 #include <cmath>
 #include <cstring>
 
+#include "coulomb/configuration.hpp"
 #include "coulomb/linalg/dense.hpp"
-#include "coulomb/model/configuration.hpp"
+#include "coulomb/parameters/parameter_kind.hpp"
 
 namespace coulomb {
 namespace {

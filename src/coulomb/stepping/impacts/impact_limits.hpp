@@ -5,7 +5,7 @@
 
 #include "coulomb/constraints/constraint_rows.hpp"
 #include "coulomb/dynamics/motion_path.hpp"
-#include "coulomb/model/model.hpp"
+#include "coulomb/model.hpp"
 
 namespace coulomb {
 

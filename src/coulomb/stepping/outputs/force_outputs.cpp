@@ -6,7 +6,11 @@
 
 #include "coulomb/base/small_math.hpp"
 #include "coulomb/collision/motion/smoothed_motion.hpp"
+#include "coulomb/dynamics/joint_forces.hpp"
+#include "coulomb/parameters/frame_motion.hpp"
+#include "coulomb/parameters/parameter_kind.hpp"
 #include "coulomb/stepping/semi_implicit/semi_implicit.hpp"
+#include "coulomb/stepping/step_record.hpp"
 #include "coulomb/stepping/steppers.hpp"
 
 namespace coulomb {

@@ -4,6 +4,9 @@
 #include <type_traits>
 #include <vector>
 
+#include "coulomb/stepping/gradients/gradient_options.hpp"
+#include "coulomb/stepping/step_options.hpp"
+#include "coulomb/stepping/step_record.hpp"
 #include "coulomb/stepping/steppers.hpp"
 
 namespace coulomb {

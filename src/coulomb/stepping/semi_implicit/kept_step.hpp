@@ -5,10 +5,10 @@
 
 #include <cstddef>
 
-#include "coulomb/stepping/step_options.hpp"
-#include "coulomb/stepping/step_record.hpp"
-
 namespace coulomb {
+
+struct StepOptions;
+struct StepRecord;
 
 /// Bytes that a step of semi_implicit_step takes; a multiple of eight.
 std::size_t kept_step_bytes(const StepRecord& record);
