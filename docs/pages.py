@@ -35,7 +35,7 @@ def show_if_installed(name):
 def main():
     folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "build/docs")
     show_inherited(coulomb.Scene)
-    for name in ("torch", "jax", "morphology", "kinematics", "pictures", "mjcf_export"):
+    for name in ("torch", "jax", "morphology", "kinematics", "pictures", "mjcf_export", "envs"):
         show_if_installed(name)
     pdoc.render.configure(template_directory=TEMPLATES)
     pdoc.pdoc("coulomb", output_directory=folder)

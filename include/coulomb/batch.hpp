@@ -125,7 +125,8 @@ struct BatchRolloutInput {
   const double* u = nullptr;    ///< n x steps x nu
   const double* tau = nullptr;  ///< n x steps x nv
   int steps = 0;
-  const double* fext = nullptr;  ///< n x steps x num_bodies x 6
+  const double* fext = nullptr;         ///< n x steps x num_bodies x 6
+  const unsigned char* mask = nullptr;  ///< n: environments that move; the others' rows are not looked at
 };
 
 inline constexpr std::size_t default_batch_budget = std::size_t(1) << 30;
@@ -136,6 +137,8 @@ struct BatchRolloutOptions {
   /// Bytes of what is kept of steps so that they need not be run again, for all environments; 0: default_batch_budget.
   std::size_t memory_budget = 0;
   bool keep_factors = true;  ///< false: keep nothing of steps
+  /// Start from what every environment remembers (contact features, impulses) instead of from reset. Multistep methods start anew.
+  bool carry_memory = false;
 };
 
 /// Where trajectories go: written by rollout().
@@ -145,18 +148,21 @@ struct BatchTrajectories {
   bool* converged = nullptr;  ///< n x steps, as the next two
   int* iterations = nullptr;
   double* residual = nullptr;
+  /// n: of a step that overflowed, or the first that did not converge, or the last; or null.
+  StepStatus* worst = nullptr;
 };
 
 struct BatchRollout {
   int steps = 0;
-  std::vector<Rollout> environments;  ///< empty without derivatives
+  std::vector<Rollout> environments;  ///< empty without derivatives; one that the mask left out has no steps
   std::size_t bytes() const;          ///< of all this
 };
 
 /// Asked now and then on the caller's thread; yes ends the loop.
 using Interrupted = std::function<bool()>;
 
-/// From reset. Throws std::invalid_argument before any environment moves. False if interrupted: all environments are then reset.
+/// From reset, or from memory (carry_memory). Environments that the mask leaves out stay where they are, and the derivative of what they do
+/// is the identity. Throws std::invalid_argument before any environment moves. False if interrupted: all environments are then reset.
 bool rollout(BatchSimulator& batch, const BatchRolloutInput& input, const BatchRolloutOptions& options,
              const BatchTrajectories& to, BatchRollout& out, const Interrupted& interrupted = {});
 

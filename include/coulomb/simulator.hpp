@@ -155,6 +155,8 @@ class Simulator {
 
   /// Forgets the last step: the next one starts cold.
   void reset();
+  /// Multistep methods start anew: the next step depends on no state before its own. Contact features and impulses are remembered.
+  void forget_states();
   /// The memory that steps carry on (contact features, impulses): save and restore for exact replays and finite differences.
   const StepMemory& memory() const;
   /// Throws std::invalid_argument if the memory belongs to a model of another structure (bodies, joints, shapes, pairs).
@@ -175,8 +177,8 @@ class Simulator {
   /// From now on differentiates with this object, which simulators of equal models and options may share in turn: a batch needs one per
   /// thread, and a workspace that stays in the cache.
   void share_gradient(std::shared_ptr<StepGradient> gradient);
-  /// While kept, implicit steps leave in their record what a reverse sweep needs of them.
-  void keep_factors(bool kept);
+  /// While kept, steps leave in their record what Stepper::keep writes of them.
+  void keep_steps(bool kept);
 
  private:
   struct Parts;

@@ -17,6 +17,7 @@ struct StepMemory {
   StepMemory() = default;  ///< of no model
   explicit StepMemory(const Model& model);
   void reset();
+  void forget_states();  ///< those of multistep methods, below
 
   std::uint64_t structure = 0;  ///< of the model: models of another structure cannot use this memory
   CollisionCache collision;

@@ -9,6 +9,8 @@
 #include <stdexcept>
 
 #include "batch.hpp"
+#include "batch_results.hpp"
+#include "coulomb/stepping/stepper.hpp"
 #include "outputs.hpp"
 #include "simulator_options.hpp"
 
@@ -25,27 +27,8 @@ nb::object block(const nb::object& array, int nv, bool lower, std::optional<bool
   return array[nb::make_tuple(nb::ellipsis(), half(lower), right ? nb::object(half(*right)) : all)];
 }
 
-struct DerivativesOut {
-  Array A, B, B_tau, columns, valid;
-  nb::object A_previous = nb::none();
-  ParameterSet set;
-  int nv = 0;
-};
-
-struct CotangentOut {
-  Array q, v, u, tau, columns, valid;
-  nb::object previous_q = nb::none(), previous_v = nb::none(), fext = nb::none();
-  ParameterSet set;
-};
-
 struct MemoryOut {
   std::vector<StepMemory> environments;
-};
-
-struct StatusOut {
-  Array converged, iterations, residual, exact_residual, relaxation;
-  std::vector<std::string> reason;
-  std::vector<std::vector<std::string>> contradictions;
 };
 
 void construct(Batch* self, std::shared_ptr<Model> model, int num_envs, int num_threads, std::optional<double> timestep,
@@ -92,25 +75,15 @@ nb::object step(Batch& batch, nb::handle Q, nb::handle V, nb::handle U, nb::hand
 
 StatusOut status(Batch& batch) {
   const Idle idle(batch);
-  const Py_ssize_t n = batch.n();
-  StatusOut out;
-  bool* converged = new_array<bool>({n}, "bool", out.converged);
-  int* iterations = new_array<int>({n}, "int32", out.iterations);
-  double* residual = new_array<double>({n}, "float64", out.residual);
-  double* exact_residual = new_array<double>({n}, "float64", out.exact_residual);
-  double* relaxation = new_array<double>({n}, "float64", out.relaxation);
-  for (int i = 0; i < n; ++i) {
-    StepStatus s = batch.simulator.environment(i).status();
-    converged[i] = s.converged, iterations[i] = s.iterations;
-    residual[i] = s.residual, exact_residual[i] = s.exact_residual, relaxation[i] = s.relaxation;
-    out.reason.push_back(std::move(s.reason));
-    out.contradictions.push_back(std::move(s.contradictions));
-  }
-  return out;
+  std::vector<StepStatus> all;
+  for (int i = 0; i < batch.n(); ++i) all.push_back(batch.simulator.environment(i).status());
+  return StatusOut(std::move(all));
 }
 
 /// Steps may depend on the state before.
-bool reaches_back(const Batch& batch) { return batch.simulator.environment(0).options().stepper == "bdf2"; }
+bool reaches_back(const Batch& batch) {
+  return batch.simulator.environment(0).resolved_options().stepper->num_states() > 1;
+}
 
 DerivativesOut derivatives(Batch& batch, const std::vector<std::string>& wrt) {
   const Py_ssize_t n = batch.n(), nv = batch.model().nv, nu = batch.model().nu;
@@ -407,10 +380,28 @@ void bind_state(nb::class_<Batch>& cls) {
 
 }  // namespace
 
+StatusOut::StatusOut(std::vector<StepStatus> all) {
+  const auto n = static_cast<Py_ssize_t>(all.size());
+  bool* converged_data = new_array<bool>({n}, "bool", converged);
+  int* iterations_data = new_array<int>({n}, "int32", iterations);
+  double* residual_data = new_array<double>({n}, "float64", residual);
+  double* exact_residual_data = new_array<double>({n}, "float64", exact_residual);
+  double* relaxation_data = new_array<double>({n}, "float64", relaxation);
+  for (StepStatus& s : all) {
+    *converged_data++ = s.converged;
+    *iterations_data++ = s.iterations;
+    *residual_data++ = s.residual;
+    *exact_residual_data++ = s.exact_residual;
+    *relaxation_data++ = s.relaxation;
+    reason.push_back(std::move(s.reason));
+    contradictions.push_back(std::move(s.contradictions));
+  }
+}
+
 void bind_batch(nb::module_& module) {
   bind_results(module);
   nb::class_<Batch> cls(
-      module, "BatchSimulator",
+      module, "BatchSimulator", nb::is_weak_referenceable(),
       "Steps n environments of one model on threads, without the GIL. The same bits for any number of threads, and as "
       "Simulator gives for each environment by itself. One call at a time.");
   cls.def("__init__", &construct, nb::arg("model"), nb::arg("num_envs"), nb::arg("num_threads") = 0,
@@ -436,6 +427,7 @@ void bind_batch(nb::module_& module) {
       "so, and the others go on.\n\nValueError: names argument, element and value; no environment has stepped then.");
   bind_products(cls);
   bind_batch_rollout(module, cls);
+  bind_control_step(module, cls);
   bind_state(cls);
   bind_pickling(cls);
 }

@@ -1,6 +1,7 @@
 // What the bindings of batches share: the object that Python holds, and arrays with one row per environment.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -50,6 +51,11 @@ nb::object parameter_part(const nb::object& array, const ParameterSet& set, cons
 std::vector<std::string> parameter_names(const ParameterSet& set);
 
 void bind_batch_rollout(nb::module_& module, nb::class_<Batch>& batch);
+void bind_control_step(nb::module_& module, nb::class_<Batch>& batch);
+
+/// Runs loop(interrupted) without the GIL, where it looks for signals every 50 ms; what a signal handler raises is raised once all threads have
+/// stopped.
+void run_interruptible(Batch& batch, const std::function<bool(const std::function<bool()>& interrupted)>& loop);
 
 /// numpy.empty of that shape into `array`; returns its elements.
 void* new_array(std::initializer_list<Py_ssize_t> shape, const char* dtype, nb::object& array);

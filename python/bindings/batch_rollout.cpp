@@ -13,6 +13,7 @@
 #include "batch.hpp"
 #include "coulomb/parameters/state_outputs.hpp"
 #include "coulomb/rollout.hpp"
+#include "coulomb/stepping/stepper.hpp"
 #include "linearization.hpp"
 #include "outputs.hpp"
 #include "substeps.hpp"
@@ -22,26 +23,6 @@ namespace coulomb::python {
 namespace {
 
 using Names = std::vector<std::string>;
-
-/// Runs loop(interrupted) without the GIL; what a signal handler raises is raised once all threads have stopped.
-template <class Loop>
-void run_interruptible(Batch& batch, Loop&& loop) {
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point last = Clock::now();
-  const Interrupted interrupted = [&last] {
-    if (Clock::now() - last < std::chrono::milliseconds(50)) return false;
-    const nb::gil_scoped_acquire acquire;
-    const bool raised = PyErr_CheckSignals() != 0;  // the error stays set on this thread
-    last = Clock::now();
-    return raised;
-  };
-  bool finished = false;
-  {
-    const Working working(batch);
-    finished = loop(interrupted);
-  }
-  if (!finished) throw nb::python_error();
-}
 
 struct RolloutOut {
   nb::object batch;
@@ -272,7 +253,7 @@ nb::object forward(const RolloutOut& r, nb::handle dQ0, nb::handle dV0, nb::hand
 
 LinearizationOut matrices(const RolloutOut& r, const Names& wrt) {
   Batch& batch = r.owner();
-  const bool two_states = batch.simulator.environment(0).options().stepper == "bdf2";
+  const bool two_states = batch.simulator.environment(0).resolved_options().stepper->num_states() > 1;
   LinearizationOut out(ParameterSet(model_of(r), wrt), model_of(r), two_states, r.rollout.steps, batch.n());
   out.refuse_substeps(r.substeps);
   run_interruptible(batch, [&](const Interrupted& interrupted) {
@@ -364,6 +345,25 @@ void bind_results(nb::module_& module) {
 }
 
 }  // namespace
+
+void run_interruptible(Batch& batch, const std::function<bool(const Interrupted&)>& loop) {
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point last = Clock::now();
+  const Interrupted interrupted = [&last] {
+    if (Clock::now() - last < std::chrono::milliseconds(50)) return false;
+    const nb::gil_scoped_acquire acquire;
+    const bool raised = PyErr_CheckSignals() != 0;  // the error stays set on this thread
+    last = Clock::now();
+    return raised;
+  };
+
+  bool finished = false;
+  {
+    const Working working(batch);
+    finished = loop(interrupted);
+  }
+  if (!finished) throw nb::python_error();
+}
 
 void bind_batch_rollout(nb::module_& module, nb::class_<Batch>& batch) {
   bind_results(module);

@@ -15,6 +15,7 @@
 
 #include "arrays.hpp"
 #include "batch.hpp"
+#include "coulomb/stepping/stepper.hpp"
 #include "linearization.hpp"
 #include "module.hpp"
 #include "one_call.hpp"
@@ -441,7 +442,7 @@ void bind_products(nb::class_<Trajectory>& cls) {
 
 LinearizationOut matrices(const Trajectory& t, const Names& wrt, nb::handle progress) {
   const Rollout& r = t.all;
-  const bool two_states = r.parts->step_options.stepper == StepperKind::bdf2;
+  const bool two_states = r.parts->step_options.stepper->num_states() > 1;
   LinearizationOut out(ParameterSet(*r.model, wrt), *r.model, two_states, r.steps);
   out.refuse_substeps(t.substeps);
   Watch(progress).run([&](const Progress& watch) { linearize(r, wrt, out.matrices, watch); });

@@ -78,16 +78,17 @@ const std::vector<Group>& groups() {
         {"newton_halvings", &Options::newton_halvings, "0 to 16", "how often a step may be halved"}}},
       {"Of derivatives",
        {{"gradient", &Options::gradient,
-         "'exact', 'complementarity_aware', 'approximate_bounce', 'smoothed_collision', 'smoothed_step'",
+         "'exact', 'complementarity_aware', 'approximate_bounce', 'smoothed_collision', 'smoothed_step', "
+         "'from_distance'",
          "docs/conventions.md: of the step as it is; in a vjp, at ties, the side with the larger gradient; of "
          "positions "
          "through elastic impacts; contacts move as on average over perturbed poses; Jacobian averaged over perturbed "
-         "states"},
+         "states; gaps act in part"},
         {"tie_margin", &Options::tie_margin, "[0, 1e6]",
          "of 'complementarity_aware': Contact.margin below which one is a tie"},
         {"gradient_samples", &Options::gradient_samples, "at least 1", "of the smoothed ones"},
         {"gradient_scale", &Options::gradient_scale, "m, rad, m/s, rad/s, (0, 1]",
-         "of the smoothed ones: standard deviation"},
+         "of the smoothed ones: standard deviation; of 'from_distance': the gap (m) that acts to 1/e"},
         {"gradient_seed", &Options::gradient_seed, "0 to 2^64 - 1", "of the smoothed ones"}}}};
   return all;
 }

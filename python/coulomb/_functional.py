@@ -68,16 +68,13 @@ def functional(sim):
         return _functionals.make(id(sim), lambda: Functional(sim))
 
 
-class Functional:
-    def __init__(self, sim):
-        self.sim = sim  # held, so that its id stays its own
-        self.model = sim.model
-        self.coordinates = Coordinates(self.model)
-        self.options = dict(sim.options, timestep=sim.timestep, exclude_neutral_overlaps=False)
-        self.reaches_back = self.options["stepper"] == "bdf2"  # steps of a rollout depend on two states
-        self.lock = threading.RLock()  # callbacks may come from several threads
+class NamedModel:
+    """A model as functions of tensors see it: its coordinates, and its parameters and outputs by name."""
+
+    def __init__(self, model):
+        self.model = model
+        self.coordinates = Coordinates(model)
         self.sizes = {}
-        self._models, self._environments = _Recent(), _Recent()
 
     def size_of(self, name):
         """Number of scalars of a parameter. ValueError: there is none of that name."""
@@ -94,6 +91,23 @@ class Functional:
                 f"parameters: unknown '{name}'; there are {', '.join(known[:12])}{', ...' * (len(known) > 12)}{hint}"
             )
         return self.sizes[name]
+
+    def output_names(self, names, of_steps=False):
+        """(names as a tuple, Readings). of_steps: forces too. ValueError: unknown names."""
+        names = (names,) if isinstance(names, str) else tuple(names)
+        if not of_steps:
+            self.model.output(list(names), *self.model.neutral())  # refuses forces
+        return names, Readings(names, self.model._output_sizes(list(names)))
+
+
+class Functional(NamedModel):
+    def __init__(self, sim):
+        super().__init__(sim.model)
+        self.sim = sim  # held, so that its id stays its own
+        self.options = dict(sim.options, timestep=sim.timestep, exclude_neutral_overlaps=False)
+        self.reaches_back = self.options["stepper"] == "bdf2"  # steps of a rollout depend on two states
+        self.lock = threading.RLock()  # callbacks may come from several threads
+        self._models, self._environments = _Recent(), _Recent()
 
     def step_shapes(self, steps):
         """Shapes of the inputs of a rollout that has that many steps, by name."""
@@ -137,13 +151,6 @@ class Functional:
             row = {name: value[0] for name, value in parameters.items()}
             return BatchSimulator(self._model(row), n, **self._options(row))
         return BatchSimulator(self.model, n, parameters=parameters, **self._options(parameters))
-
-    def output_names(self, names, of_steps=False):
-        """(names as a tuple, Readings). of_steps: forces too. ValueError: unknown names."""
-        names = (names,) if isinstance(names, str) else tuple(names)
-        if not of_steps:
-            self.model.output(list(names), *self.model.neutral())  # refuses forces
-        return names, Readings(names, self.model._output_sizes(list(names)))
 
     def is_force(self, name):
         """Of a step, not of a state."""

@@ -36,7 +36,7 @@ from jax.custom_derivatives import SymbolicZero
 from ._core import _substeps_of
 from ._functional import Inputs, functional
 
-__all__ = ["output", "rollout", "step"]
+__all__ = ["control_step", "output", "rollout", "step"]
 
 
 class _Call(collections.namedtuple("_Call", "inputs parameters readings")):
@@ -120,6 +120,25 @@ def rollout(
         Q, V, *Y = (x[..., ::substeps, :] for x in (Q, V, *Y))
         converged = converged.reshape(*converged.shape[:-1], steps, substeps).min(-1)
     return (Q, V, *Y, *([converged > 0.5] if return_status else []))
+
+
+def control_step(
+    sim, q, v, u=None, parameters=None, *, tau=None, fext=None, substeps=1, outputs=None, return_status=False
+):
+    """(q1, v1): `substeps` steps with the inputs held, differentiable in every array: the last state of rollout with one row of
+    inputs. Functions of JAX remember nothing, so that each control step starts from reset(); BatchSimulator.control_step and
+    coulomb.torch.control_step go on from the last one.
+
+    q (..., nq), v (..., nv), u (..., nu), tau (..., nv), fext (..., num_bodies, 6); parameters, outputs, return_status: as in step.
+    Raises as rollout.
+    """
+    row = {"U": (u, 1), "tau": (tau, 1), "fext": (fext, 2)}
+    inputs = {name: x if x is None else jnp.expand_dims(jnp.asarray(x), -1 - core) for name, (x, core) in row.items()}
+    steps = 1 if all(x is None for x in inputs.values()) else None
+    more = {"outputs": outputs, "return_status": return_status, "substeps": substeps, "steps": steps}
+    Q, V, *rest = rollout(sim, q, v, inputs["U"], parameters, tau=inputs["tau"], fext=inputs["fext"], **more)
+    status = [rest.pop()[..., 0]] if return_status else []
+    return (Q[..., -1, :], V[..., -1, :], *(y[..., -1, :] for y in rest), *status)
 
 
 def output(sim, name, q, v=None, parameters=None):

@@ -3,6 +3,7 @@
     q1, v1 = coulomb.torch.step(sim, q, v, u, parameters={"mass/box": mass})
     Q, V = coulomb.torch.rollout(sim, q0, v0, U)
     Q, V, Y = coulomb.torch.rollout(sim, q0, v0, U, fext=push, outputs=["position/foot", "contact_force/foot"])
+    Q, V = coulomb.torch.control_step(batch, Q, V, U, substeps=4)
     V[..., -1, :].square().sum().backward()
     foot = coulomb.torch.output(sim, "position/foot", q1, v1)
 
@@ -14,7 +15,7 @@ used. torch.func and vmap are refused: leading axes are the batch.
 A step is a function of its arguments: that of `sim` after reset(). `sim` gives the model and the options, and stays
 as it is. A rollout carries its memory from step to step, as Simulator.rollout. With stepper="bdf2", which looks two
 states back, every step() is therefore one of its starts, SDIRK2: of second order too, and chains of them have exact
-gradients.
+gradients. A control_step of a batch is not such a function: it goes on from what the batch remembers of its last one.
 
 Gradients by q are by its nq numbers. Quaternions are scaled to unit length first, so that q need not be exactly
 normalised, and their gradient has no component along them: subtract it, normalise, and you have moved on the sphere.
@@ -22,15 +23,17 @@ normalised, and their gradient has no component along them: subtract it, normali
 
 from __future__ import annotations
 
+import dataclasses
 import math
+import weakref
 
 import numpy as np
 import torch
 
-from ._core import _substeps_of
-from ._functional import Inputs, functional
+from ._core import BatchSimulator, _substeps_of
+from ._functional import Inputs, NamedModel, functional
 
-__all__ = ["output", "rollout", "step"]
+__all__ = ["control_step", "output", "rollout", "step"]
 
 
 def step(sim, q, v, u=None, tau=None, parameters=None, *, fext=None, outputs=None, return_status=False):
@@ -94,6 +97,55 @@ def rollout(
         result.reshape(len(result), steps, substeps).all(-1) for result in results[2 + bool(readings) :]
     ]
     return tuple(call.shaped(result) for result in results)
+
+
+def control_step(
+    batch,
+    Q,
+    V,
+    U=None,
+    parameters=None,
+    *,
+    tau=None,
+    fext=None,
+    substeps=1,
+    mask=None,
+    outputs=None,
+    return_status=False,
+):
+    """(Q1, V1): BatchSimulator.control_step of `batch`, differentiable in every tensor: what policies are learned with.
+
+    Q (n, nq), V (n, nv), U (n, nu), tau (n, nv), fext (n, num_bodies, 6); None: zero. They are held for `substeps` steps. Every
+    environment goes on from what it remembers of its last call; batch.reset(mask) makes those of a mask start cold, and
+    where their rows of Q and V are new ones no gradient crosses the reset. mask (n,) bool: environments that step; the
+    others' rows are passed on, and so is their gradient. No step is run again for the gradient. Numbers that overflow on the
+    way give an environment a gradient of zero, and the status False.
+
+    parameters: names of Model.parameters() to values (n, size), one row per environment; set in the batch where they are
+    not those that this function has set last: those environments start cold. outputs: names as in step; a further result
+    (n, size), readings at (Q1, V1), of forces in the last substep. return_status: a last result, bool (n,): every substep
+    converged.
+
+    ValueError or TypeError names a bad argument, and no environment has moved; second derivatives raise RuntimeError.
+    """
+    _refuse_transforms("coulomb.torch.control_step")
+    if not isinstance(batch, BatchSimulator):
+        raise TypeError(f"batch: expected a coulomb.BatchSimulator, got {type(batch).__name__}")
+    state = _control_states.get(batch) or _ControlState.of(batch)
+    n, model = state.n, state.model
+    given = {"Q": Q, "V": V, "U": U, "tau": tau, "fext": fext}
+    sizes = {"Q": (model.nq,), "V": (model.nv,), "U": (model.nu,), "tau": (model.nv,), "fext": (model.num_bodies, 6)}
+    for name in ("Q", "V"):
+        if given[name] is None:
+            raise TypeError(f"{name}: got None")
+    parameters = dict(parameters or {})
+    shapes = {name: (n, *sizes[name]) for name in given}
+    shapes |= {f"parameters['{name}']": (n, state.size_of(name)) for name in parameters}
+    values = (*given.values(), *parameters.values())
+    rows = [_of_shape(name, value, shape) for (name, shape), value in zip(shapes.items(), values)]
+    readings = None if outputs is None else state.output_names(outputs, of_steps=True)[1]
+    call = _ControlCall(batch, state, tuple(parameters), substeps, mask, readings, return_status)
+    return _ControlStep.apply(call, *rows)
 
 
 def output(sim, name, q, v=None, parameters=None):
@@ -295,6 +347,93 @@ class _Step(torch.autograd.Function):
             return _gradients(ctx, 4, [g.get(name) for name in ("q", "v", "u", "tau", *names)])
 
         return _first_order(ctx, "coulomb.torch.step", gradients, find)
+
+
+class _ControlState(NamedModel):
+    """What is known of a batch: its model by name, and the parameters that were set last."""
+
+    @classmethod
+    def of(cls, batch):
+        state = _control_states[batch] = cls(batch.model)
+        state.n = batch.num_envs
+        state.set = {}
+        return state
+
+    def set_parameters(self, batch, values):
+        """Those that differ, in the environments where they do."""
+        changed = {name: x for name, x in values.items() if not np.array_equal(self.set.get(name), x)}
+        if not changed:
+            return
+        mask = np.zeros(self.n, dtype=bool)
+        for name, x in changed.items():
+            mask |= (x != self.set[name]).any(axis=1) if name in self.set else True
+        batch.set_parameters(changed, mask)
+        self.set.update(changed)
+
+
+_control_states = weakref.WeakKeyDictionary()
+
+
+def _of_shape(name, value, shape):
+    if value is None:
+        return None
+    tensor = _tensor(name, value)
+    if tuple(tensor.shape) != shape:
+        raise ValueError(f"{name}: expected shape {shape}, got {tuple(tensor.shape)}")
+    return tensor
+
+
+@dataclasses.dataclass
+class _ControlCall:
+    """The arguments of a control step that are no tensors."""
+
+    batch: BatchSimulator
+    state: _ControlState
+    names: tuple
+    substeps: int
+    mask: object
+    readings: object
+    status: bool
+
+
+class _ControlStep(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, call, q, v, u, tau, fext, *values):
+        inputs = (q, v, u, tau, fext)
+        ctx.call, ctx.likes, ctx.readings = call, [_Like(t) for t in (*inputs, *values)], call.readings
+        call.state.set_parameters(call.batch, {name: np.array(_numpy(t)) for name, t in zip(call.names, values)})
+        ctx.q, ctx.lengths = call.state.coordinates.normalized(_numpy(q), "Q")
+        _save(ctx, (*inputs, *values))
+        ctx.q1, v1, ctx.record = call.batch.control_step(
+            ctx.q,
+            _numpy(v),
+            _numpy(u),
+            tau=_numpy(tau),
+            fext=_numpy(fext),
+            substeps=call.substeps,
+            mask=call.mask,
+            derivatives=any(ctx.needs_input_grad) or call.readings is not None,
+        )
+        ctx.y = ctx.record.output(list(call.readings.names)) if call.readings else None
+        dtype = _result_type(inputs)
+        y = _like(ctx.y, q, dtype) if call.readings else None
+        converged = np.array(ctx.record.converged) if call.status else None
+        return _results(ctx, _like(ctx.q1, q, dtype), _like(v1, q, dtype), y, converged)
+
+    @staticmethod
+    def backward(ctx, *gradients):
+        names = ("fext", *ctx.call.names)
+        wrt = [name for name, needed in zip(names, ctx.needs_input_grad[5:]) if needed]
+        coordinates = ctx.call.state.coordinates
+
+        def find():
+            dq1, dv1, of_outputs = _cotangents(ctx, gradients)
+            g = ctx.record.vjp(coordinates.tangent_of_cotangent(ctx.q1, dq1), dv1, wrt, outputs=of_outputs)
+            found = {name: getattr(g, name) for name in ("v", "u", "tau")} | {name: g[name] for name in wrt}
+            found["q"] = coordinates.gradient_of_tangent(ctx.q, ctx.lengths, g.q)
+            return _gradients(ctx, 1, [found.get(name) for name in ("q", "v", "u", "tau", *names)])
+
+        return _first_order(ctx, "coulomb.torch.control_step", gradients, find)
 
 
 class _Rollout(torch.autograd.Function):

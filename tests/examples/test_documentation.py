@@ -13,7 +13,13 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 # Pages by extras that may be missing: README's PyTorch and JAX come last.
-EXTRAS = {"torch": "import torch", "jax": "import jax"}
+EXTRAS = {
+    "torch": "import torch",
+    "jax": "import jax",
+    "gymnasium": "coulomb.envs",
+    "stable_baselines3": "coulomb.envs.sb3",
+    "rsl_rl.runners": "coulomb.envs.rsl_rl",
+}
 
 
 def blocks(page, language):

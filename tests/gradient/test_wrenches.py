@@ -169,3 +169,16 @@ def test_wrong_ones_are_named():
     smoothed.step(q, v)
     with pytest.raises(RuntimeError, match="smoothed_step"):
         smoothed.vjp(np.zeros(6), np.zeros(6), ["fext"])
+
+
+def test_forces_by_wrenches_are_not_changed_by_the_bounce():
+    # It changes positions by the state alone.
+    model, q, v = sliding_box()
+    output = next(o for o in model.force_outputs() if o.startswith("contact_force"))
+    gradients = []
+    for mode in ("exact", "approximate_bounce"):
+        sim = coulomb.Simulator(model, gradient=mode)
+        sim.step(q, v)
+        assert sim.output(output).any()
+        gradients.append(sim.vjp(wrt=["fext"], outputs={output: np.ones(3)}).fext)
+    assert gradients[0].any() and np.array_equal(*gradients)

@@ -167,4 +167,22 @@ class ArchiveReader : public archives::Archive<ArchiveReader> {
   std::vector<std::shared_ptr<void>> known_;
 };
 
+/// An object as bytes of that kind. The archive reads and writes through the same visits, which need members that can be written: a copy.
+template <class T>
+std::string saved(std::string_view kind, T copy) {
+  ArchiveWriter archive;
+  archive(copy);
+  return sealed(kind, archive.bytes());
+}
+
+/// And back. Throws std::invalid_argument for bytes that `saved` did not write of that kind.
+template <class T>
+T loaded(std::string_view kind, std::string_view bytes) {
+  ArchiveReader archive(unsealed(kind, bytes));
+  T out;
+  archive(out);
+  archive.finish();
+  return out;
+}
+
 }  // namespace coulomb

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "coulomb/base/small_math.hpp"
+#include "coulomb/collision/contact.hpp"
 #include "coulomb/dynamics/dynamics.hpp"
 #include "coulomb/model.hpp"
 
@@ -181,6 +182,44 @@ void add_wrench(const Model& model, const DynamicsWorkspace& dynamics, int body,
 }
 
 }  // namespace
+
+void contact_velocity(const Model& model, const DynamicsWorkspace& dynamics, const double* link_twist, const Contact& c,
+                      double* velocity) {
+  double va[3];
+  double vb[3];
+  point_velocity(model, dynamics, c.body_a, body_link_twist(model, link_twist, c.body_a), c.point, va);
+  point_velocity(model, dynamics, c.body_b, body_link_twist(model, link_twist, c.body_b), c.point, vb);
+  sub3(va, vb, velocity);
+}
+
+double normal_velocity(const Model& model, const DynamicsWorkspace& dynamics, const double* link_twist,
+                       const Contact& c) {
+  double velocity[3];
+  contact_velocity(model, dynamics, link_twist, c, velocity);
+  return dot3(c.normal, velocity);
+}
+
+void add_body_row(const Model& model, const DynamicsWorkspace& dynamics, const BodyRows& b, int i, double* J) {
+  for (const double sign : {1.0, -1.0}) {
+    const int body = sign > 0 ? b.body_a : b.body_b;
+    const int last = model.body_last_dof[body];
+    if (last < 0) continue;
+    double r[3];
+    double e[6] = {0, 0, 0, 0, 0, 0};
+    relative_point(model, dynamics, body, sign > 0 ? b.point_a : b.point_b, r);
+
+    // The row as a covector on the twist, along the body's root path.
+    if (i < 3) {
+      copy3(b.axes[i], e);
+      cross3(r, e, e + 3);
+    } else {
+      e[i] = b.torque_scale;
+    }
+    const int* path = model.dof_path.data() + model.dof_row[last];
+    for (int k = 0; k <= model.dof_depth[last]; ++k)
+      J[path[k]] += sign * dot6(dynamics.columns.data() + 8 * path[k], e);
+  }
+}
 
 void apply_rows(const Model& model, const DynamicsWorkspace& dynamics, const ConstraintRows& rows, const double* x,
                 const double* link_twist, double* out) {

@@ -66,7 +66,7 @@ struct DofRow {
 struct ConstraintRows {
   std::vector<BodyRows> body_rows;
   std::vector<DofRow> dof_rows;
-  std::vector<std::uint64_t> keys;  ///< per block: identity from step to step (warm start)
+  std::vector<std::uint64_t> keys;  ///< per block: identity from step to step (constraint_keys.hpp)
   std::vector<Block> blocks;
   std::vector<double> bias;        ///< per row: beta
   std::vector<double> compliance;  ///< per row: R; none where it ends
@@ -86,6 +86,17 @@ const double* body_link_twist(const Model& model, const double* link_twist, int 
 
 /// r = p - (reference point of the body's tree); the world's reference is the origin.
 void relative_point(const Model& model, const DynamicsWorkspace& dynamics, int body, const double* p, double* r);
+
+/// Velocity (m/s, world) of A's point against B's at a contact, for the link twists of that velocity.
+void contact_velocity(const Model& model, const DynamicsWorkspace& dynamics, const double* link_twist, const Contact& c,
+                      double* velocity);
+
+/// Its part along the normal: how fast the gap opens.
+double normal_velocity(const Model& model, const DynamicsWorkspace& dynamics, const double* link_twist,
+                       const Contact& c);
+
+/// J (nv) += row i of a block on bodies.
+void add_body_row(const Model& model, const DynamicsWorkspace& dynamics, const BodyRows& b, int i, double* J);
 
 /// out[row] = J x for every row, x given by its link twists and itself.
 void apply_rows(const Model& model, const DynamicsWorkspace& dynamics, const ConstraintRows& rows, const double* x,

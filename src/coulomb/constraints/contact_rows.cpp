@@ -5,6 +5,7 @@
 
 #include "coulomb/base/small_math.hpp"
 #include "coulomb/collision/contact.hpp"
+#include "coulomb/constraints/constraint_keys.hpp"
 #include "coulomb/constraints/constraint_rows.hpp"
 #include "coulomb/model.hpp"
 
@@ -15,22 +16,6 @@ namespace {
 constexpr double rough = 1e5;
 // m/s: so near to the threshold an approach bounces or does not
 constexpr double rounding_of_speed = 1e-12;
-
-/// Velocity of body A against body B along the normal, before the step; negative: they approach.
-double approach_velocity(const RowContext& context, const Contact& contact) {
-  double velocity[3] = {0, 0, 0};
-  for (const double sign : {1.0, -1.0}) {
-    const int body = sign > 0 ? contact.body_a : contact.body_b;
-    const double* twist = body_link_twist(context.model, context.twist, body);
-    double r[3];
-    double turning[3];
-    relative_point(context.model, context.dynamics, body, contact.point, r);
-    cross3(twist + 3, r, turning);
-    for (int i = 0; i < 3; ++i)
-      velocity[i] += sign * (twist[i] + turning[i]);
-  }
-  return dot3(contact.normal, velocity);
-}
 
 /// The rows' geometry; their law is not known yet.
 BodyRows rows_of_contact(const Contact& contact, int index, const ConstraintRows& rows) {
@@ -50,7 +35,8 @@ BodyRows rows_of_contact(const Contact& contact, int index, const ConstraintRows
 
 /// What the normal row asks for, (S7) or, where it bounces, (S8); sets b.restitution.
 Bias normal_bias(const RowContext& context, const Contact& contact, BodyRows& b) {
-  const double approach = approach_velocity(context, contact);
+  // Before the step; negative: they approach.
+  const double approach = normal_velocity(context.model, context.dynamics, context.twist, contact);
   Bias normal = one_sided_bias(context.options, contact.distance);
 
   // Fast approaches bounce; at the threshold itself two derivatives meet.
@@ -99,8 +85,7 @@ void add_contact_rows(const RowContext& context, const std::vector<Contact>& con
     rows.blocks.push_back(block);
 
     // Known from step to step by its pair and the features that touch.
-    rows.keys.push_back((std::uint64_t(1) << 60) | (std::uint64_t(contact.pair) << 32) |
-                        std::uint32_t(contact.feature));
+    rows.keys.push_back(contact_key(contact.pair, contact.feature));
     rows.body_rows.push_back(b);
     rows.num_rows += 3;
     ++rows.num_blocks;

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "coulomb/base/small_math.hpp"
+#include "coulomb/constraints/constraint_keys.hpp"
 #include "coulomb/constraints/constraint_rows.hpp"
 #include "coulomb/dynamics/dynamics.hpp"
 #include "coulomb/model.hpp"
@@ -44,7 +45,7 @@ void set_rotation_error(const DynamicsWorkspace& dynamics, const Equality& equal
 /// What all equalities are: a two-sided block, known from step to step by its index in the model.
 void add_block(int row, int size, int index, ConstraintRows& rows) {
   rows.blocks.push_back({BlockType::equality, row, size, 0, 0, false});
-  rows.keys.push_back((std::uint64_t(2) << 60) | std::uint64_t(index));
+  rows.keys.push_back(constraint_key(ConstraintKind::equality, std::uint64_t(index)));
   rows.num_rows += size;
   ++rows.num_blocks;
 }

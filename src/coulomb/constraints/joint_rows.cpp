@@ -1,9 +1,9 @@
 // Joint rows: limits (0 <= lambda, c = rate of the gap + bias >= 0, lower and upper side apart) and dry friction (|lambda| <= h tau_dry,
 // c = the joint's velocity). A limit that is still open is speculative: its bias phi/h lets the joint close the gap and no more.
-#include <cmath>
+#include <algorithm>
 
-#include "coulomb/base/small_math.hpp"
-#include "coulomb/constraints/constraint_rows.hpp"
+#include "coulomb/constraints/constraint_keys.hpp"
+#include "coulomb/constraints/joint_limits.hpp"
 #include "coulomb/model.hpp"
 
 namespace coulomb {
@@ -17,7 +17,6 @@ bool within_reach(const RowContext& context, double phi, double rate, double fre
   return phi < 1e-6 + 2 * context.options.timestep * closing;
 }
 
-/// key: of the joint and its side.
 void push_limit(const RowContext& context, DofRow& row, std::uint64_t key, ConstraintRows& rows) {
   row.row = rows.num_rows;
   row.block = rows.num_blocks;
@@ -33,90 +32,26 @@ void push_limit(const RowContext& context, DofRow& row, std::uint64_t key, Const
 
   rows.blocks.push_back({BlockType::limit, row.row, 1, 0, 0, row.phi > 0});
   rows.blocks.back().corner = correction.corner;
-  rows.keys.push_back((std::uint64_t(3) << 60) | key);
+  rows.keys.push_back(key);
   ++rows.num_rows;
   ++rows.num_blocks;
   rows.dof_rows.push_back(row);
 }
 
-/// Hinge and slide: lower and upper side apart.
-void add_linear(const RowContext& context, int joint, ConstraintRows& rows) {
-  const Model& model = context.model;
-  const double q = context.q[model.joint_q[joint]];
-  const int d = model.joint_v[joint];
-  for (int side = 0; side < 2; ++side) {
-    const double sign = side == 0 ? 1 : -1;
-    const double bound = side == 0 ? model.joint_lower[joint] : model.joint_upper[joint];
-    if (!std::isfinite(bound)) continue;
-
-    const double phi = sign * (q - bound);
-    if (!within_reach(context, phi, sign * context.v[d], sign * context.v_free[d])) continue;
-
-    DofRow row;
-    row.dof[0] = d;
-    row.coefficient[0] = sign;
-    row.phi = phi;
-    push_limit(context, row, 2 * std::uint64_t(joint) + side, rows);
-  }
-}
-
-/// Ball: rotation angle <= upper. The row is minus the rotation axis n (body axes); dn = (1 - n n^T) Jr^-1 / angle.
-void add_ball(const RowContext& context, int joint, ConstraintRows& rows) {
-  const Model& model = context.model;
-  const int d = model.joint_v[joint];
-
-  // The rotation vector, phi = angle n. Without an axis there is no row; a limit this tight is refused by the scene.
-  double q[4];
-  double phi[3];
-  const double* quaternion = context.q + model.joint_q[joint];
-  const double length = std::sqrt(quaternion[0] * quaternion[0] + dot3(quaternion + 1, quaternion + 1));
-  for (int i = 0; i < 4; ++i)
-    q[i] = quaternion[i] / length;
-  quaternion_log(q, phi);
-  const double angle = norm3(phi);
-  if (angle < 1e-9) return;
-
-  double n[3];
-  for (int i = 0; i < 3; ++i)
-    n[i] = phi[i] / angle;
-
-  // The gap closes as the joint turns about the axis.
-  DofRow row;
-  row.num = 3;
-  row.phi = model.joint_upper[joint] - angle;
-  double rate = 0;
-  double free_rate = 0;
-  for (int i = 0; i < 3; ++i) {
-    row.dof[i] = d + i;
-    row.coefficient[i] = -n[i];
-    rate -= n[i] * context.v[d + i];
-    free_rate -= n[i] * context.v_free[d + i];
-  }
-  if (!within_reach(context, row.phi, rate, free_rate)) return;
-
-  // How the axis turns with the joint.
-  double inverse[9];
-  inverse_right_jacobian(phi, inverse);
-  for (int j = 0; j < 3; ++j) {
-    const double column[3] = {inverse[j], inverse[3 + j], inverse[6 + j]};
-    const double along = dot3(n, column);
-    for (int i = 0; i < 3; ++i)
-      row.dcoefficient[i][j] = -(column[i] - n[i] * along) / angle;
-  }
-  push_limit(context, row, 2 * std::uint64_t(joint) + 1, rows);
-}
-
 }  // namespace
 
 void add_joint_limit_rows(const RowContext& context, ConstraintRows& rows) {
-  const Model& model = context.model;
-  for (int j = 0; j < model.num_joints; ++j) {
-    if (!model.joint_limited[j]) continue;
-    if (model.joint_type[j] == JointType::ball)
-      add_ball(context, j, rows);
-    else if (model.joint_type[j] != JointType::free)
-      add_linear(context, j, rows);
-  }
+  for_each_limit(context.model, [&](int joint, bool upper) {
+    const JointLimit limit = joint_limit(context.model, joint, upper, context.q);
+    if (!within_reach(context, limit.phi, limit.rate(context.v), limit.rate(context.v_free))) return;
+
+    // A ball that is not turned has no axis, and no row.
+    const double* n = limit.coefficient;
+    if (n[0] == 0 && n[1] == 0 && n[2] == 0) return;
+    DofRow row = limit.row();
+    turn_limit_row(context.model, joint, context.q, row);
+    push_limit(context, row, limit_key(joint, upper), rows);
+  });
 }
 
 void add_dry_friction_rows(const RowContext& context, ConstraintRows& rows) {
@@ -136,7 +71,7 @@ void add_dry_friction_rows(const RowContext& context, ConstraintRows& rows) {
     rows.bias.push_back(0);
     rows.weight.push_back(model.dof_weight[d]);
     rows.blocks.push_back({BlockType::box, row.row, 1, 0, context.options.timestep * model.dof_dry_friction[d], false});
-    rows.keys.push_back((std::uint64_t(4) << 60) | std::uint64_t(d));
+    rows.keys.push_back(constraint_key(ConstraintKind::dry_friction, std::uint64_t(d)));
     ++rows.num_rows;
     ++rows.num_blocks;
     rows.dof_rows.push_back(row);

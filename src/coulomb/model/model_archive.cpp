@@ -32,20 +32,8 @@ static void fields(Archive& archive, Model& x) {
           pinocchio_maps, ignored, deviations, has_joint_springs);
 }
 
-std::string save_models(const Models& models) {
-  // The archive reads and writes through the same visits, which need members that can be written.
-  Models copy = models;
-  ArchiveWriter archive;
-  archive(copy);
-  return sealed("model", archive.bytes());
-}
+std::string save_models(const Models& models) { return saved("model", models); }
 
-Models load_models(std::string_view bytes) {
-  ArchiveReader archive(unsealed("model", bytes));
-  Models out;
-  archive(out);
-  archive.finish();
-  return out;
-}
+Models load_models(std::string_view bytes) { return loaded<Models>("model", bytes); }
 
 }  // namespace coulomb

@@ -10,6 +10,7 @@
 #include "coulomb/rollout/checks.hpp"
 #include "coulomb/rollout/replay/replay.hpp"
 #include "coulomb/rollout/rollout_parts.hpp"
+#include "coulomb/stepping/stepper.hpp"
 
 namespace coulomb {
 namespace {
@@ -41,7 +42,7 @@ class ForwardSweep {
     if (all_states) return;
     for (const auto& block : J_.blocks) {
       last_.emplace_back(block.columns_T.size(), 0.0);
-      if (rollout.parts->step_options.stepper == StepperKind::bdf2) before_.emplace_back(block.columns_T.size(), 0.0);
+      if (rollout.parts->step_options.stepper->num_states() > 1) before_.emplace_back(block.columns_T.size(), 0.0);
     }
   }
 

@@ -9,7 +9,7 @@
 #include "coulomb/rollout/step_cotangents.hpp"
 #include "coulomb/stepping/outputs/force_outputs.hpp"
 #include "coulomb/stepping/outputs/step_outputs.hpp"
-#include "coulomb/stepping/steppers.hpp"
+#include "coulomb/stepping/stepper.hpp"
 
 namespace coulomb {
 namespace {
@@ -37,9 +37,9 @@ void read_forces(const Rollout& rollout, const OutputSet& outputs, double* out) 
   replay.seek(0);
 
   for (int t = 0; t < rollout.steps; ++t) {
-    // Contacts of implicit steps are not stored but evaluated again with the derivative.
+    // Contacts that are not kept are evaluated again with the derivative.
     replay.step(0);
-    if (is_implicit(rollout.parts->step_options)) replay.linearize(0).restore_contacts();
+    if (!rollout.parts->step_options.stepper->recalls_contacts()) replay.linearize(0).restore_contacts();
     forces.move_to(replay.record(0));
 
     double* readings = out + std::size_t(t + 1) * outputs.size();

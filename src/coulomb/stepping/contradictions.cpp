@@ -1,7 +1,9 @@
-// What a block's key stands for, in words: kind in the four highest bits, then the index that the rows' builders put there.
+// What a block's key (constraint_keys.hpp) stands for, in words.
 #include "coulomb/stepping/contradictions.hpp"
 
 #include <algorithm>
+
+#include "coulomb/constraints/constraint_keys.hpp"
 
 namespace coulomb {
 namespace {
@@ -20,17 +22,18 @@ std::string equality_name(const Model& model, const Equality& equality) {
 
 /// By the key that its rows were given.
 std::string constraint_name(const Model& model, std::uint64_t key) {
-  const std::uint64_t index = key & ((std::uint64_t(1) << 60) - 1);
-  switch (key >> 60) {
-    case 1: {
-      const std::uint64_t pair = index >> 32;
+  switch (kind_of(key)) {
+    case ConstraintKind::contact: {
+      const int pair = pair_of(key);
       return model.geometry_names[model.pair_a[pair]] + " on " + model.geometry_names[model.pair_b[pair]];
     }
-    case 2: return equality_name(model, model.equalities[index]);
-    case 3:
-      return "joint " + model.joint_names[index / 2] + " at its " + (index % 2 == 0 ? "lower" : "upper") + " limit";
-    default: return "dry friction of joint " + model.joint_names[model.dof_joint[index]];
+    case ConstraintKind::equality: return equality_name(model, model.equalities[index_of(key)]);
+    case ConstraintKind::limit:
+      return "joint " + model.joint_names[limited_joint(key)] + " at its " + (is_upper_limit(key) ? "upper" : "lower") +
+             " limit";
+    case ConstraintKind::dry_friction: break;
   }
+  return "dry friction of joint " + model.joint_names[model.dof_joint[index_of(key)]];
 }
 
 }  // namespace

@@ -29,21 +29,10 @@ static void fields(Archive& archive, StepMemory& x) {
   archive(structure, collision, impulses, previous_q, previous_v, last_q, last_v);
 }
 
-/// The writer takes what the reader takes: by reference.
-std::string save_memories(const std::vector<StepMemory>& memories) {
-  ArchiveWriter archive;
-  std::vector<StepMemory> copy = memories;
-  archive(copy);
-  return sealed("memory", archive.bytes());
-}
+std::string save_memories(const std::vector<StepMemory>& memories) { return saved("memory", memories); }
 
-/// Throws where the bytes are not those of memories.
 std::vector<StepMemory> load_memories(std::string_view bytes) {
-  ArchiveReader archive(unsealed("memory", bytes));
-  std::vector<StepMemory> out;
-  archive(out);
-  archive.finish();
-  return out;
+  return loaded<std::vector<StepMemory>>("memory", bytes);
 }
 
 }  // namespace coulomb

@@ -13,7 +13,7 @@
 #include "coulomb/stepping/neutral_overlaps.hpp"
 #include "coulomb/stepping/simulator_options.hpp"
 #include "coulomb/stepping/step_record.hpp"
-#include "coulomb/stepping/steppers.hpp"
+#include "coulomb/stepping/stepper.hpp"
 
 namespace coulomb {
 namespace {
@@ -110,7 +110,8 @@ const StepMemory& Simulator::memory() const { return parts_->memory; }
 const StepRecord& Simulator::record() const { return parts_->record; }
 const StepOptions& Simulator::resolved_options() const { return parts_->step_options; }
 void Simulator::freeze_memory(bool frozen) { parts_->step_options.collision.frozen_cache = frozen; }
-void Simulator::keep_factors(bool kept) { parts_->step_options.implicit.keep_factors = kept; }
+void Simulator::keep_steps(bool kept) { parts_->step_options.keep_steps = kept; }
+void Simulator::forget_states() { parts_->memory.forget_states(); }
 std::vector<ImpactReport> Simulator::impacts() const { return impact_reports(*parts_->model, parts_->record); }
 
 void Simulator::step(const double* q, const double* v, const double* u, const double* tau, const double* fext,
@@ -140,7 +141,8 @@ void Simulator::step(const double* q, const double* v, const double* u, const do
   // A step whose numbers overflow ends where it began.
   parts_->linearized = false;
   ++parts_->step_count;
-  parts_->overflowed = !take_step(m, parts_->step_options, parts_->solver, parts_->memory, r);
+  const Stepper& stepper = *parts_->step_options.stepper;
+  parts_->overflowed = !stepper.step(m, parts_->step_options, parts_->solver, parts_->memory, r);
   std::copy(r.q_next.begin(), r.q_next.end(), q_next);
   std::copy(r.v_next.begin(), r.v_next.end(), v_next);
 }
@@ -262,7 +264,7 @@ StepGradient& Simulator::gradient() {
   if (!p.record.valid) throw std::logic_error("derivatives: no step was taken yet");
   if (p.overflowed) throw std::logic_error("derivatives: the numbers of the last step overflowed, it has none");
   if (!differentiable()) throw std::logic_error("derivatives: a state beyond 1e150 has none in double precision");
-  if (!p.gradient) p.gradient = make_step_gradient(*p.model, p.step_options);
+  if (!p.gradient) p.gradient = p.step_options.stepper->make_gradient(*p.model, p.step_options);
   if (!p.linearized) p.gradient->prepare(*p.model, p.step_options, p.record, p.memory);
   p.linearized = true;
   return *p.gradient;

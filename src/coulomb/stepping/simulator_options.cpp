@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "coulomb/model/checks.hpp"
+#include "coulomb/stepping/steppers.hpp"
 
 namespace coulomb {
 namespace {
@@ -24,7 +25,7 @@ void check_least(const char* name, int value, int least) {
     refuse(std::string(name) + ": got " + std::to_string(value) + ", expected at least " + std::to_string(least));
 }
 
-// Names of methods, gradients, steppers and laws.
+// Names of methods, gradients and laws.
 
 SolverMethod solver_method(const std::string& name) {
   if (name == "automatic" || name == "auto") return SolverMethod::automatic;
@@ -41,22 +42,27 @@ GradientMode gradient_mode(const std::string& name) {
   if (name == "approximate_bounce") return GradientMode::approximate_bounce;
   if (name == "smoothed_collision") return GradientMode::smoothed_collision;
   if (name == "smoothed_step") return GradientMode::smoothed_step;
+  if (name == "from_distance") return GradientMode::from_distance;
   refuse("gradient: got \"" + name +
-         "\", expected \"exact\", \"complementarity_aware\", \"approximate_bounce\", \"smoothed_collision\" or "
-         "\"smoothed_step\"");
+         "\", expected \"exact\", \"complementarity_aware\", \"approximate_bounce\", \"smoothed_collision\", "
+         "\"smoothed_step\" or \"from_distance\"");
 }
 
-StepperKind stepper_kind(const std::string& name) {
-  if (name == "semi_implicit") return StepperKind::semi_implicit;
-  if (name == "bdf1") return StepperKind::bdf1;
-  if (name == "bdf2") return StepperKind::bdf2;
-  refuse("stepper: got \"" + name + "\", expected \"semi_implicit\", \"bdf1\" or \"bdf2\"");
+/// Of those with this name the first.
+const Stepper& known_stepper(const std::string& name) {
+  if (const Stepper* stepper = stepper_named(name)) return *stepper;
+  const std::vector<std::string> names = stepper_names();
+  std::string expected;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) expected += i + 1 == names.size() ? " or " : ", ";
+    expected += "\"" + names[i] + "\"";
+  }
+  refuse("stepper: got \"" + name + "\", expected " + expected);
 }
 
 /// What is left to the stepper: hard contact, or springs.
-ContactLaw contact_law(const std::string& name, StepperKind stepper) {
-  if (name == "automatic" || name == "auto")
-    return stepper == StepperKind::semi_implicit ? ContactLaw::cone : ContactLaw::penalty;
+ContactLaw contact_law(const std::string& name, const Stepper& stepper) {
+  if (name == "automatic" || name == "auto") return stepper.usual_contact();
   if (name == "ncp") return ContactLaw::cone;
   if (name == "penalty") return ContactLaw::penalty;
   if (name == "lcp") return ContactLaw::pyramid;
@@ -86,22 +92,25 @@ ImplicitOptions implicit_options(const SimulatorOptions& o) {
   return out;
 }
 
-/// Steppers and laws that know one gradient only, the exact one.
-void check_implicit(const Model& model, const SimulatorOptions& o, const StepOptions& options) {
-  const bool implicit = options.stepper != StepperKind::semi_implicit;
+/// What the stepper does not know: hard contact, impacts, gradients.
+void check_stepper(const Model& model, const SimulatorOptions& o, const StepOptions& options) {
+  const Stepper& stepper = *options.stepper;
   const bool penalty = options.constraints.contact == ContactLaw::penalty;
-  if (implicit && !penalty && !model.pair_a.empty())
+  if (stepper.has_springs() && !penalty && !model.pair_a.empty())
     refuse("contact: got \"" + o.contact + "\" with stepper \"" + o.stepper +
            "\", expected \"penalty\": implicit steppers know no other contact, and this model has geometries that can "
            "touch");
 
-  // Neither splits steps nor smooths derivatives.
-  if ((implicit || penalty) && options.impacts.enabled)
+  if (options.impacts.enabled && !stepper.splits_at_impacts())
     refuse("continuous_collision: got true, expected false with stepper \"" + o.stepper + "\" and contact \"" +
            contact_name(options.constraints.contact) + "\"");
-  if ((implicit || penalty) && options.gradient.mode != GradientMode::exact)
-    refuse("gradient: got \"" + o.gradient + "\", expected \"exact\" with " +
-           (implicit ? "stepper \"" + o.stepper : std::string("contact \"penalty")) + "\"");
+  if (stepper.has_gradient(options.gradient.mode)) return;
+  if (options.impacts.enabled) refuse("gradient: \"" + o.gradient + "\" is not available with continuous_collision");
+
+  // Whether the stepper has brought springs, or the law of contact.
+  const bool own = stepper.usual_contact() == ContactLaw::penalty;
+  refuse("gradient: got \"" + o.gradient + "\", expected \"exact\" with " +
+         (own ? "stepper \"" + o.stepper : std::string("contact \"penalty")) + "\"");
 }
 
 /// An option that has no influence on the simulator that is asked for is a mistake: refused, unless it is as it is by default.
@@ -109,7 +118,7 @@ void check_used(const SimulatorOptions& o, const StepOptions& out) {
   // What is there, and what the option would need.
   const SimulatorOptions unset;
   const ContactLaw law = out.constraints.contact;
-  const bool springs = out.stepper != StepperKind::semi_implicit || law == ContactLaw::penalty;
+  const bool springs = out.stepper->has_springs();
   const bool one_method = out.solver.method != SolverMethod::automatic;
   const GradientMode mode = out.gradient.mode;
   const bool smoothed = mode == GradientMode::smoothed_collision || mode == GradientMode::smoothed_step;
@@ -151,21 +160,22 @@ void check_used(const SimulatorOptions& o, const StepOptions& out) {
 
   const char* const averages = "gradient \"smoothed_collision\" and \"smoothed_step\"";
   only("gradient_samples", o.gradient_samples != unset.gradient_samples, smoothed, averages);
-  only("gradient_scale", o.gradient_scale != unset.gradient_scale, smoothed, averages);
+  only("gradient_scale", o.gradient_scale != unset.gradient_scale, smoothed || mode == GradientMode::from_distance,
+       "gradient \"smoothed_collision\", \"smoothed_step\" and \"from_distance\"");
   only("gradient_seed", o.gradient_seed != unset.gradient_seed, smoothed, averages);
   only("tie_margin", o.tie_margin != unset.tie_margin, mode == GradientMode::complementarity_aware,
        "gradient \"complementarity_aware\"");
 }
 
 /// The step's definition: time step, law of contact, stabilisation.
-ConstraintOptions constraint_options(const Model& model, const SimulatorOptions& o, StepperKind stepper) {
+ConstraintOptions constraint_options(const Model& model, const SimulatorOptions& o) {
   ConstraintOptions out;
   out.timestep = o.timestep == 0 ? model.timestep : o.timestep;
   check_range("timestep", out.timestep, 0, 1, true);
   if (out.timestep < 1e-9) refuse("timestep: got " + number_text(out.timestep) + ", expected at least 1e-9 s");
 
   // The law of contact, and its polygon.
-  out.contact = contact_law(o.contact, stepper);
+  out.contact = contact_law(o.contact, known_stepper(o.stepper));
   if (o.friction_directions < 2 || o.friction_directions > max_facets / 2)
     refuse("friction_directions: got " + std::to_string(o.friction_directions) + ", expected 2 to " +
            std::to_string(max_facets / 2));
@@ -189,10 +199,10 @@ ConstraintOptions constraint_options(const Model& model, const SimulatorOptions&
 }
 
 /// The implicit spin is torque-free; implicit steppers know no other.
-bool torque_free_spin(const SimulatorOptions& o, StepperKind stepper) {
+bool torque_free_spin(const SimulatorOptions& o, const Stepper& stepper) {
   if (o.gyroscopic != "implicit" && o.gyroscopic != "explicit")
     refuse("gyroscopic: got \"" + o.gyroscopic + "\", expected \"implicit\" or \"explicit\"");
-  if (o.gyroscopic == "explicit" && stepper != StepperKind::semi_implicit)
+  if (o.gyroscopic == "explicit" && stepper.dynamics_at() == StepPoint::end)
     refuse("gyroscopic: got \"explicit\" with stepper \"" + o.stepper +
            "\", expected \"implicit\": only the semi-implicit stepper knows another one");
   return o.gyroscopic == "implicit";
@@ -203,8 +213,6 @@ ImpactStepOptions impact_options(const SimulatorOptions& o) {
   ImpactStepOptions out;
   check_range("penetration_tolerance", o.penetration_tolerance, 0, 1, true);
   check_least("max_impacts", o.max_impacts, 1);
-  if (o.continuous_collision && (o.gradient == "smoothed_step" || o.gradient == "approximate_bounce"))
-    refuse("gradient: \"" + o.gradient + "\" is not available with continuous_collision");
   out.enabled = o.continuous_collision;
   out.max_impacts = o.max_impacts;
   out.penetration_tolerance = o.penetration_tolerance;
@@ -253,10 +261,10 @@ const char* contact_name(ContactLaw law) {
 
 StepOptions step_options(const Model& model, const SimulatorOptions& o) {
   StepOptions out;
-  out.stepper = stepper_kind(o.stepper);
-  out.constraints = constraint_options(model, o, out.stepper);
-  out.torque_free_spin = torque_free_spin(o, out.stepper);
+  out.constraints = constraint_options(model, o);
   out.impacts = impact_options(o);
+  out.stepper = &fitting_stepper(o.stepper, out);
+  out.torque_free_spin = torque_free_spin(o, *out.stepper);
   out.collision.stateless = !o.patches;
   out.solver = solver_settings(o, out.constraints);
   out.warm_start = o.warm_start;
@@ -264,7 +272,7 @@ StepOptions step_options(const Model& model, const SimulatorOptions& o) {
   out.implicit = implicit_options(o);
 
   // What does not go together, and what would have no effect.
-  check_implicit(model, o, out);
+  check_stepper(model, o, out);
   check_used(o, out);
   return out;
 }
@@ -273,7 +281,7 @@ std::shared_ptr<const Model> with_penalty_options(std::shared_ptr<const Model> m
   if (!model) refuse("model: got a null pointer");
 
   // Hard contact has no stiffness.
-  if (contact_law(o.contact, stepper_kind(o.stepper)) != ContactLaw::penalty) {
+  if (contact_law(o.contact, known_stepper(o.stepper)) != ContactLaw::penalty) {
     const char* const why = ": has no influence here, it belongs to contact \"penalty\"; leave it out";
     if (o.contact_stiffness) refuse(std::string("contact_stiffness") + why);
     if (o.contact_damping) refuse(std::string("contact_damping") + why);

@@ -1,4 +1,5 @@
-// StepGradient: what the derivative of a recorded step offers, whatever the stepper. One implementation per stepper (steppers.hpp).
+// StepGradient: what the derivative of a recorded step offers, whatever the stepper. One implementation per stepper (stepper.hpp), and
+// decorators for other gradients of the same steps (gradients/gradient_modes.hpp).
 //
 // x = (q, v), all derivatives in tangent spaces. A multistep method also depends on the state before, x_previous.
 #pragma once
@@ -33,9 +34,12 @@ class StepGradient {
   virtual ~StepGradient() = default;
 
   /// Prepares everything that forward and reverse mode share. memory: as the step left it. The record must stay unchanged while this is
-  /// used; the gradient is the one that options.gradient asks for.
+  /// used.
   virtual void prepare(const Model& model, const StepOptions& options, StepRecord& record,
                        const StepMemory& memory) = 0;
+
+  /// Does prepare read the memory? It must then stay unchanged, too.
+  virtual bool reads_memory() const { return false; }
 
   virtual const StepDerivatives& jacobian() = 0;
   /// The same, to be kept: the next Jacobian then gets memory of its own.

@@ -38,6 +38,10 @@ StepMemory::StepMemory(const Model& model) : structure(structure_of(model)) {}
 void StepMemory::reset() {
   collision.reset();
   impulses.clear();
+  forget_states();
+}
+
+void StepMemory::forget_states() {
   for (auto* x : {&previous_q, &previous_v, &last_q, &last_v})
     x->clear();
 }

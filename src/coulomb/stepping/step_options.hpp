@@ -1,4 +1,5 @@
-// StepOptions: everything that defines a step besides the model. Plain numbers, resolved from SimulatorOptions by Simulator.
+// StepOptions: everything that defines a step besides the model. Plain numbers and the stepper that goes by them, resolved from
+// SimulatorOptions by Simulator.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,7 @@
 
 namespace coulomb {
 
-enum class StepperKind : std::uint8_t { semi_implicit, bdf1, bdf2 };
+class Stepper;
 
 /// Steps that are split at impacts (continuous_collision).
 struct ImpactStepOptions {
@@ -29,11 +30,10 @@ struct ImplicitOptions {
   double equality_stiffness = 1e6;      ///< k of equalities: N/m, N m/rad
   double equality_damping = 1e3;        ///< d of equalities: N s/m, N m s/rad
   double dry_friction_velocity = 1e-3;  ///< v_s: m/s, rad/s
-  bool keep_factors = false;            ///< of every step, for a reverse sweep (implicit_kept.hpp)
 };
 
 struct StepOptions {
-  StepperKind stepper = StepperKind::semi_implicit;
+  const Stepper* stepper = nullptr;  ///< that takes these steps; chosen with the options
   ConstraintOptions constraints;
   CollisionOptions collision;
   SolverSettings solver;
@@ -43,6 +43,7 @@ struct StepOptions {
   GradientOptions gradient;
   bool torque_free_spin =
       true;  ///< of free and ball joints (dynamics/spin.hpp); false: their gyroscopic torque is that at v
+  bool keep_steps = false;  ///< steps leave in their record what Stepper::keep writes
 };
 
 }  // namespace coulomb

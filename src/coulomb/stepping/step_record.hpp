@@ -55,8 +55,7 @@ struct StepRecord {
   SpinShift spin;                        ///< Delta: what torque-free spin adds to the explicit change of v
   std::vector<double> implicit_damping;  ///< nv: h D, on the diagonal of M
   ConstraintRows rows;
-  Islands islands;                                       ///< of the rows: their problems, starts, solutions
-  std::vector<unsigned char> islands_kept, blocks_kept;  ///< of an impact: what it strikes
+  Islands islands;  ///< of the rows: their problems, starts, solutions
   AssemblyWorkspace assembly;
   std::vector<int> recall_order;  ///< of the memory's impulses, by key
   SolverResult solution;          ///< of all islands, by the rows

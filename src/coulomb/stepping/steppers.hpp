@@ -1,23 +1,18 @@
-// The steppers: one function that takes a step and one object that differentiates it, chosen by StepOptions. Simulator, rollouts and
-// averages see nothing else, so that a stepper is one file pair and a line in steppers.cpp.
+// The steppers that there are, by the names that users give.
 #pragma once
 
-#include <memory>
+#include <string>
+#include <vector>
 
-#include "coulomb/stepping/step_gradient.hpp"
+#include "coulomb/stepping/stepper.hpp"
 
 namespace coulomb {
 
-class ConstraintSolver;
-
-/// One step of record.(q, v, u, tau, fext), already checked; fills the rest of the record and updates the memory. False: numbers
-/// overflowed. The state is then as it was (q_next = q, v_next = v), without constraints, and the memory is empty.
-bool take_step(const Model& model, const StepOptions& options, ConstraintSolver& solver, StepMemory& memory,
-               StepRecord& record);
-
-/// Implicit steppers, and penalty contact (implicit_step.hpp).
-bool is_implicit(const StepOptions& options);
-
-std::unique_ptr<StepGradient> make_step_gradient(const Model& model, const StepOptions& options);
+/// Each name once.
+std::vector<std::string> stepper_names();
+/// The first one of that name; null: there is none.
+const Stepper* stepper_named(const std::string& name);
+/// The one of that name, which must exist, that fits the options; if none does, the first.
+const Stepper& fitting_stepper(const std::string& name, const StepOptions& options);
 
 }  // namespace coulomb

@@ -81,20 +81,8 @@ void fields(Archive& archive, Scene& x) {
           pinocchio_maps, shapes, robots);
 }
 
-std::string save_scene(const Scene& scene) {
-  // The archive reads and writes through the same visits, which need members that can be written.
-  Scene copy = scene;
-  ArchiveWriter archive;
-  archive(copy);
-  return sealed("scene", archive.bytes());
-}
+std::string save_scene(const Scene& scene) { return saved("scene", scene); }
 
-Scene load_scene(std::string_view bytes) {
-  ArchiveReader archive(unsealed("scene", bytes));
-  Scene out;
-  archive(out);
-  archive.finish();
-  return out;
-}
+Scene load_scene(std::string_view bytes) { return loaded<Scene>("scene", bytes); }
 
 }  // namespace coulomb

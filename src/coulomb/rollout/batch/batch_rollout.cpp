@@ -70,9 +70,12 @@ struct Sizes : StepSizes {
 };
 
 /// As check_finite_batch of n planes; nothing is there without steps.
-void check_planes(const char* name, const double* x, std::size_t n, std::size_t rows, std::size_t width) {
-  if (rows > 0) check_finite_batch(name, x, n, width, nullptr, rows);
+void check_planes(const char* name, const double* x, std::size_t n, std::size_t rows, std::size_t width,
+                  const unsigned char* mask = nullptr) {
+  if (rows > 0) check_finite_batch(name, x, n, width, mask, rows);
 }
+
+bool moves(const BatchRolloutInput& in, std::size_t i) { return !in.mask || in.mask[i]; }
 
 void check(const BatchSimulator& batch, const BatchRolloutInput& in, const BatchRolloutOptions& options) {
   if (in.steps < 0) refuse("steps", in.steps, "at least 0");
@@ -80,13 +83,14 @@ void check(const BatchSimulator& batch, const BatchRolloutInput& in, const Batch
 
   // Refused before any environment moves.
   const Sizes s(batch, in.steps);
-  batch.parts().check_states(in.q0, in.v0, nullptr, "Q0", "V0");
-  check_planes("U", in.u, s.n, s.steps, s.nu);
-  check_planes("tau", in.tau, s.n, s.steps, s.nv);
+  batch.parts().check_states(in.q0, in.v0, in.mask, "Q0", "V0");
+  check_planes("U", in.u, s.n, s.steps, s.nu, in.mask);
+  check_planes("tau", in.tau, s.n, s.steps, s.nv, in.mask);
   if (!in.fext) return;
 
   // Wrenches have an index more than the others.
   for (std::size_t i = 0; i < s.n; ++i) {
+    if (!moves(in, i)) continue;
     try {
       check_finite_wrenches(in.fext + i * s.steps * s.fext, in.steps, batch.model().num_bodies);
     } catch (const std::invalid_argument& error) {
@@ -135,7 +139,19 @@ struct Trajectory {
   bool* converged;
   int* iterations;
   double* residual;
+  StepStatus* worst;
 };
+
+Trajectory part_of(const BatchTrajectories& all, std::size_t i, const Sizes& s) {
+  Trajectory out;
+  out.q = all.q + i * s.states * s.nq;
+  out.v = all.v + i * s.states * s.nv;
+  out.converged = all.converged + i * s.steps;
+  out.iterations = all.iterations + i * s.steps;
+  out.residual = all.residual + i * s.steps;
+  out.worst = all.worst ? all.worst + i : nullptr;
+  return out;
+}
 
 /// What an environment keeps for derivatives beside its trajectory.
 struct Keeping {
@@ -145,11 +161,12 @@ struct Keeping {
   std::size_t budget = 0;  // bytes for steps
 };
 
-/// Runs one environment from the first state of `to`. keeping: null if no derivatives are wanted. After every step: stop_here().
+/// Runs one environment from the first state of `to` and from what it remembers. keeping: null if no derivatives are wanted. After every
+/// step: stop_here().
 template <class StopHere>
 void run(Simulator& sim, const Sizes& s, const Inputs& in, const Trajectory& to, Keeping* keeping,
          StopHere&& stop_here) {
-  sim.reset();
+  bool told = false;
   StepKeeper keeper(sim, keeping && keeping->keep_steps);
   for (std::size_t t = 0; t < s.steps; ++t) {
     stop_here();
@@ -168,7 +185,27 @@ void run(Simulator& sim, const Sizes& s, const Inputs& in, const Trajectory& to,
     to.converged[t] = solution.status == SolveStatus::solved;
     to.iterations[t] = solution.iterations;
     to.residual[t] = solution.residual;
+
+    // Names are looked up where something is to be told. An overflow is the worst of all.
+    if (to.worst == nullptr) continue;
+    const bool tell = !told && (!to.converged[t] || t + 1 == s.steps);
+    if (tell || sim.overflowed()) *to.worst = sim.status();
+    told |= tell;
   }
+}
+
+/// A trajectory that stays where it begins.
+void stand_still(const Sizes& s, const Trajectory& to) {
+  for (std::size_t t = 1; t < s.states; ++t) {
+    std::copy_n(to.q, s.nq, to.q + t * s.nq);
+    std::copy_n(to.v, s.nv, to.v + t * s.nv);
+  }
+  std::fill_n(to.converged, s.steps, true);
+  std::fill_n(to.iterations, s.steps, 0);
+  std::fill_n(to.residual, s.steps, 0.0);
+  if (!to.worst) return;
+  *to.worst = {};
+  to.worst->reason = "left out by the mask";
 }
 
 /// Null: stays empty.
@@ -222,6 +259,33 @@ RolloutCotangent no_cotangent(const Sizes& s, std::size_t size) {
   return g;
 }
 
+/// The mask has left this one out.
+bool stood_still(const BatchRollout& rollout, std::size_t i) { return rollout.environments[i].steps < rollout.steps; }
+
+/// The sum of all states' rows, of one environment that stands still: they are one state. Null: zero.
+std::vector<double> sum_of_rows(const double* rows, std::size_t states, std::size_t width) {
+  std::vector<double> sum(width, 0.0);
+  for (std::size_t k = 0; rows && k < states * width; ++k)
+    sum[k % width] += rows[k];
+  return sum;
+}
+
+/// Copies the first of an environment's rows to all others.
+void repeat_first_row(std::size_t states, std::size_t width, double* rows) {
+  for (std::size_t t = 1; t < states; ++t)
+    std::copy_n(rows, width, rows + t * width);
+}
+
+/// The reverse product of an environment that stands still.
+RolloutCotangent standing_vjp(const Rollout& rollout, const TrajectoryCotangent& from, const Sizes& s,
+                              const std::vector<std::string>& parameters) {
+  const std::vector<double> dq = sum_of_rows(from.dq, s.states, s.nv);
+  const std::vector<double> dv = sum_of_rows(from.dv, s.states, s.nv);
+  const auto width = std::size_t(from.outputs->tangent_size());
+  const std::vector<double> doutputs = sum_of_rows(from.doutputs, s.states, width);
+  return vjp(rollout, TrajectoryCotangent{dq.data(), dv.data(), from.outputs, doutputs.data()}, parameters);
+}
+
 /// Of the matrices of all steps of one environment.
 struct MatrixSizes {
   std::size_t steps;
@@ -257,6 +321,15 @@ void clear(const StepMatrices& matrices, const MatrixSizes& s) {
   if (matrices.ambiguous) std::fill_n(matrices.ambiguous, s.steps, false);
 }
 
+/// Steps that change nothing.
+void set_identity(const StepMatrices& matrices, const MatrixSizes& s) {
+  clear(matrices, s);
+  if (!matrices.A) return;
+  for (std::size_t t = 0; t < s.steps; ++t)
+    for (std::size_t d = 0; d < s.rows; ++d)
+      matrices.A[(t * s.rows + d) * s.rows + d] = 1;
+}
+
 }  // namespace
 
 std::size_t BatchRollout::bytes() const {
@@ -284,12 +357,7 @@ bool rollout(BatchSimulator& batch, const BatchRolloutInput& in, const BatchRoll
   Stop stop(interrupted);
   const bool finished = stop.run(batch, [&](Simulator& sim, std::size_t i, int thread) {
     // Its rows of all arrays, the first state in them.
-    Trajectory mine;
-    mine.q = to.q + i * s.states * s.nq;
-    mine.v = to.v + i * s.states * s.nv;
-    mine.converged = to.converged + i * s.steps;
-    mine.iterations = to.iterations + i * s.steps;
-    mine.residual = to.residual + i * s.steps;
+    const Trajectory mine = part_of(to, i, s);
     Inputs inputs;
     inputs.u = row_of(in.u, i, s.steps * s.nu);
     inputs.tau = row_of(in.tau, i, s.steps * s.nv);
@@ -297,13 +365,22 @@ bool rollout(BatchSimulator& batch, const BatchRolloutInput& in, const BatchRoll
     std::copy_n(in.q0 + i * s.nq, s.nq, mine.q);
     std::copy_n(in.v0 + i * s.nv, s.nv, mine.v);
 
+    // One that is left out is a trajectory without steps.
     Keeping keeping{Checkpoints(every, 0), {}, options.keep_factors, budget};
-    run(sim, s, inputs, mine, options.derivatives ? &keeping : nullptr, [&] { stop.look(thread); });
-    batch.parts().set_outcome(int(i), outcome);
-    if (!options.derivatives) return;
-
-    out.environments[i] = kept(sim, s, inputs, mine, std::move(keeping));
-    out.environments[i].parts->workspaces = batch.parts().workspaces;
+    if (!moves(in, i)) {
+      stand_still(s, mine);
+      batch.parts().set_outcome(int(i), Outcome::left_out);
+      if (options.derivatives) out.environments[i] = kept(sim, Sizes(batch, 0), {}, mine, std::move(keeping));
+    } else {
+      if (options.carry_memory)
+        sim.forget_states();
+      else
+        sim.reset();
+      run(sim, s, inputs, mine, options.derivatives ? &keeping : nullptr, [&] { stop.look(thread); });
+      batch.parts().set_outcome(int(i), outcome);
+      if (options.derivatives) out.environments[i] = kept(sim, s, inputs, mine, std::move(keeping));
+    }
+    if (options.derivatives) out.environments[i].parts->workspaces = batch.parts().workspaces;
   });
 
   // Half a trajectory is none.
@@ -334,8 +411,12 @@ bool vjp(BatchSimulator& batch, const BatchRollout& rollout, const TrajectoryCot
     mine.doutputs = row_of(from.doutputs, i, s.states * width);
     const auto progress = [&](int, int) { stop.look(thread); };
 
+    const Rollout& r = rollout.environments[i];
     RolloutCotangent g;
-    out.valid[i] = attempt([&] { g = vjp(rollout.environments[i], mine, parameters, progress, out.fext != nullptr); });
+    out.valid[i] = attempt([&] {
+      g = stood_still(rollout, i) ? standing_vjp(r, mine, s, parameters)
+                                  : vjp(r, mine, parameters, progress, out.fext != nullptr);
+    });
     if (!out.valid[i]) g = no_cotangent(s, size);
     check_parameter_size(int(i), g.parameters.size(), size);
     store(g, i, s, out);
@@ -347,7 +428,11 @@ void read_outputs(BatchSimulator& batch, const BatchRollout& rollout, const Outp
   batch.parts().for_each([&](Simulator&, int environment, int) {
     const auto i = std::size_t(environment);
     const std::vector<double> mine = read_outputs(rollout.environments[i], outputs);
-    std::copy(mine.begin(), mine.end(), readings + i * mine.size());
+    const auto width = std::size_t(outputs.size());
+    const auto states = std::size_t(rollout.steps) + 1;
+    double* rows = readings + i * states * width;
+    std::copy(mine.begin(), mine.end(), rows);
+    if (stood_still(rollout, i)) repeat_first_row(states, width, rows);
   });
 }
 
@@ -376,7 +461,11 @@ bool jvp(BatchSimulator& batch, const BatchRollout& rollout, const BatchRolloutT
     double* dq_i = dq + i * s.states * s.nv;
     double* dv_i = dv + i * s.states * s.nv;
     const auto progress = [&](int, int) { stop.look(thread); };
+    const bool still = stood_still(rollout, i);
+    if (still) mine.du = mine.dtau = nullptr;
     valid[i] = attempt([&] { jvp(rollout.environments[i], mine, dq_i, dv_i, progress); });
+    if (still) repeat_first_row(s.states, s.nv, dq_i);
+    if (still) repeat_first_row(s.states, s.nv, dv_i);
     if (valid[i]) return;
     clear_row(dq, i, s.states * s.nv);
     clear_row(dv, i, s.states * s.nv);
@@ -396,6 +485,11 @@ bool linearize(BatchSimulator& batch, const BatchRollout& rollout, const std::ve
     check_parameter_size(int(i), size, matrix_sizes.parameters);
 
     const StepMatrices mine = part_of(out, i, matrix_sizes);
+    if (stood_still(rollout, i)) {
+      valid[i] = true;
+      set_identity(mine, matrix_sizes);
+      return;
+    }
     const auto progress = [&](int, int) { stop.look(thread); };
     valid[i] = attempt([&] { linearize(r, parameters, mine, progress); });
     if (!valid[i]) clear(mine, matrix_sizes);

@@ -77,8 +77,9 @@ BatchSimulator::BatchSimulator(std::shared_ptr<const Model> model, int num_envs,
 
   // Workspaces of derivatives are lent to whoever computes: rollouts, and one per thread for steps.
   p.workspaces = std::make_shared<ReplayWorkspaces>();
+  const StepOptions& step = p.simulators.front()->resolved_options();
   for (int t = 0; t < p.pool.num_threads(); ++t)
-    p.gradients.push_back(make_step_gradient(p.model(), p.simulators.front()->resolved_options()));
+    p.gradients.push_back(step.stepper->make_gradient(p.model(), step));
 }
 
 BatchSimulator::~BatchSimulator() = default;

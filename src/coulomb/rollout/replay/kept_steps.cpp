@@ -2,17 +2,11 @@
 
 #include <algorithm>
 
-#include "coulomb/stepping/implicit/implicit_step.hpp"
-#include "coulomb/stepping/semi_implicit/kept_step.hpp"
-#include "coulomb/stepping/steppers.hpp"
+#include "coulomb/stepping/step_options.hpp"
+#include "coulomb/stepping/stepper.hpp"
 
 namespace coulomb {
 namespace {
-
-/// Bytes of one stage and of the pointer to it.
-std::size_t size_of(const std::shared_ptr<const KeptStage>& stage) {
-  return sizeof stage + (stage ? stage->bytes() : 0);
-}
 
 /// Small: large chunks fragment the heap of a long process.
 constexpr std::size_t chunk_size = std::size_t(1) << 15;
@@ -32,19 +26,15 @@ std::byte* KeptSteps::room(std::size_t bytes) {
 }
 
 void KeptSteps::add(const Simulator& simulator) {
-  // An implicit step is its stage.
-  if (is_implicit(simulator.resolved_options())) {
-    stages_.push_back(kept_stage(simulator.record()));
-    bytes_ += size_of(stages_.back());
-    return;
-  }
+  const Stepper& stepper = *simulator.resolved_options().stepper;
+  const StepRecord& record = simulator.record();
 
-  // Another one its contacts and impulses; of a step that overflowed only the place is kept.
+  // Of a step that overflowed, or that cannot be kept, there is only the place.
   Step step;
-  if (simulator.differentiable()) {
-    step.bytes = kept_step_bytes(simulator.record());
+  if (simulator.differentiable()) step.bytes = stepper.kept_bytes(record);
+  if (step.bytes > 0) {
     std::byte* to = room(step.bytes);
-    keep_step(simulator.record(), to);
+    stepper.keep(record, to);
     step.begin = to;
   }
   steps_.push_back(step);
@@ -52,12 +42,6 @@ void KeptSteps::add(const Simulator& simulator) {
 }
 
 void KeptSteps::drop_last() {
-  if (!stages_.empty()) {
-    bytes_ -= size_of(stages_.back());
-    stages_.pop_back();
-    return;
-  }
-
   // Memory is given back in the order opposite to that in which it was taken.
   const Step step = steps_.back();
   steps_.pop_back();
@@ -73,22 +57,19 @@ bool KeptSteps::hold(int begin, int end) const {
                      [](const Step& step) { return step.begin != nullptr; });
 }
 
-std::shared_ptr<const KeptStage> KeptSteps::stage(int t) const {
-  return std::size_t(t) < stages_.size() ? stages_[t] : nullptr;
-}
+const std::byte* KeptSteps::step(int t) const { return std::size_t(t) < steps_.size() ? steps_[t].begin : nullptr; }
 
 StepKeeper::StepKeeper(Simulator& simulator, bool keep)
     : simulator_(simulator),
-      keeps_(keep && (is_implicit(simulator.resolved_options()) || can_recall(simulator.resolved_options()))) {
-  // Implicit steps have factors, others are recalled from less.
-  simulator.keep_factors(keeps_ && is_implicit(simulator.resolved_options()));
+      keeps_(keep && simulator.resolved_options().stepper->keeps_steps(simulator.resolved_options())) {
+  simulator.keep_steps(keeps_);
 }
 
-StepKeeper::~StepKeeper() { simulator_.keep_factors(false); }
+StepKeeper::~StepKeeper() { simulator_.keep_steps(false); }
 
 void StepKeeper::stop() {
   keeps_ = false;
-  simulator_.keep_factors(false);
+  simulator_.keep_steps(false);
 }
 
 }  // namespace coulomb

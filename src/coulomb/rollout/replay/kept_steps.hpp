@@ -1,5 +1,5 @@
-// KeptSteps: what a rollout keeps of its steps for the backward sweep, the first ones, as many as there is room for: of implicit steps the
-// factors (stepping/implicit/implicit_kept.hpp), of others contacts and impulses (stepping/semi_implicit/kept_step.hpp).
+// KeptSteps: what a rollout keeps of its steps for the backward sweep, the first ones, as many as there is room for: bytes that the stepper
+// writes and reads (stepping/stepper.hpp).
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,6 @@
 
 namespace coulomb {
 
-struct KeptStage;
-
 /// Filled by one thread, then constant.
 class KeptSteps {
  public:
@@ -19,14 +17,12 @@ class KeptSteps {
   void add(const Simulator& simulator);
   void drop_last();
 
-  int count() const { return static_cast<int>(stages_.size() + steps_.size()); }
+  int count() const { return static_cast<int>(steps_.size()); }
   std::size_t bytes() const { return bytes_; }
   /// Can all the steps of [begin, end) be recalled by what is kept of them?
   bool hold(int begin, int end) const;
-  /// By keep_step; null: has no derivative.
-  const std::byte* step(int t) const { return steps_[static_cast<std::size_t>(t)].begin; }
-  /// Of an implicit step; null: it had several stages, or is not kept.
-  std::shared_ptr<const KeptStage> stage(int t) const;
+  /// Null: it is not kept.
+  const std::byte* step(int t) const;
 
  private:
   /// Memory for steps, one behind the other; copies share it.
@@ -41,13 +37,12 @@ class KeptSteps {
   };
   std::byte* room(std::size_t bytes);
 
-  std::vector<std::shared_ptr<const KeptStage>> stages_;
   std::vector<Step> steps_;
   std::vector<Chunk> chunks_;
   std::size_t bytes_ = 0;  // in use: the end of the last chunk was never touched
 };
 
-/// Fills KeptSteps as a simulator takes steps, and lets it keep their factors as long as this lives.
+/// Fills KeptSteps as a simulator takes steps, which know of it as long as this lives.
 class StepKeeper {
  public:
   StepKeeper(Simulator& simulator, bool keep);

@@ -9,9 +9,7 @@
 
 #include "coulomb/rollout/rollout_parts.hpp"
 #include "coulomb/rollout/rows.hpp"
-#include "coulomb/stepping/implicit/implicit_step.hpp"
-#include "coulomb/stepping/semi_implicit/semi_implicit.hpp"
-#include "coulomb/stepping/steppers.hpp"
+#include "coulomb/stepping/stepper.hpp"
 
 namespace coulomb {
 namespace {
@@ -26,7 +24,9 @@ bool same_bits(const std::vector<double>& a, const double* b) {
 }  // namespace
 
 ReplayWorkspace::ReplayWorkspace(const Rollout& rollout)
-    : model(rollout.model), gradient(make_step_gradient(*model, rollout.parts->step_options)), memory(*model) {}
+    : model(rollout.model),
+      gradient(rollout.parts->step_options.stepper->make_gradient(*model, rollout.parts->step_options)),
+      memory(*model) {}
 
 std::unique_ptr<ReplayWorkspace> ReplayWorkspaces::take(const Rollout& rollout) {
   std::unique_ptr<ReplayWorkspace> out;
@@ -77,8 +77,7 @@ void Replay::restore_memory() {
   StepMemory& memory = workspace_->memory;
   memory_is_current_ = true;
   rollout_.parts->checkpoints.restore(t_, memory);
-  for (auto* x : {&memory.previous_q, &memory.previous_v, &memory.last_q, &memory.last_v})
-    x->clear();
+  memory.forget_states();
 
   // A method of two steps remembers the state before, too.
   if (t_ == 0 || !rollout_.parts->checkpoints.had_states(t_)) return;
@@ -131,23 +130,17 @@ void Replay::step(int slot) {
   ++t_;
 }
 
-/// An implicit step of one stage is known by its ends: what its derivative needs is evaluated there, nothing is solved.
-bool Replay::recall_implicit(StepRecord& r) {
-  const StepOptions& options = rollout_.parts->step_options;
-  if (!is_implicit(options)) return false;
-  load_end(t_, r);
-  return recall_implicit_step(*rollout_.model, options, workspace_->memory, rollout_.parts->kept.stage(t_), r);
-}
-
 void Replay::run(Slot& slot) {
   const Model& model = *rollout_.model;
   if (!slot.record) slot.record = std::make_unique<StepRecord>(model);
   StepRecord& r = *slot.record;
   load(t_, r);
+  load_end(t_, r);
 
   // The step once more, without a solve where it can be.
-  slot.overflowed =
-      !recall_implicit(r) && !take_step(model, rollout_.parts->step_options, workspace_->solver, workspace_->memory, r);
+  const StepOptions& options = rollout_.parts->step_options;
+  slot.overflowed = !options.stepper->step_again(model, options, workspace_->solver, workspace_->memory,
+                                                 rollout_.parts->kept.step(t_), r);
 
   // Derivatives of another trajectory than the one that was returned would be silently wrong.
   const StepSizes s(model);
@@ -159,8 +152,7 @@ void Replay::run(Slot& slot) {
                            " run again gives other bits than it did; a defect of the library");
 
   // A gradient that takes the step again from states nearby starts from the same memory.
-  if (rollout_.parts->step_options.gradient.mode == GradientMode::smoothed_step)
-    slot.memory = std::make_unique<StepMemory>(workspace_->memory);
+  if (workspace_->gradient->reads_memory()) slot.memory = std::make_unique<StepMemory>(workspace_->memory);
 }
 
 StepRecord& Replay::record(int slot) {
@@ -174,7 +166,8 @@ StepRecord& Replay::record(int slot) {
   recalled_step_ = s.t;
   load(s.t, *recalled);
   load_end(s.t, *recalled);
-  recall_semi_implicit_step(*rollout_.model, rollout_.parts->step_options, rollout_.parts->kept.step(s.t), *recalled);
+  const StepOptions& options = rollout_.parts->step_options;
+  options.stepper->recall(*rollout_.model, options, rollout_.parts->kept.step(s.t), *recalled);
   return *recalled;
 }
 

@@ -1,6 +1,6 @@
 // Replay: the records of the steps of a rollout, once more. Where the rollout kept what it takes (kept_steps.hpp), they are recalled from
-// that and from the states, which are known; else steps are run again from the checkpoints. Implicit steps are not solved again either way:
-// they are known by the states that they join.
+// that and from the states, which are known; else steps are run again from the checkpoints, and not solved again where the stepper knows
+// them by the states that they join.
 #pragma once
 
 #include <memory>
@@ -70,7 +70,6 @@ class Replay {
   void load(int t, StepRecord& record) const;
   void load_end(int t, StepRecord& record) const;
   void run(Slot& slot);
-  bool recall_implicit(StepRecord& record);
 
   const Rollout& rollout_;
   std::unique_ptr<ReplayWorkspace> workspace_;

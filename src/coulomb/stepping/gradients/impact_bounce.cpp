@@ -4,31 +4,13 @@
 #include <cmath>
 
 #include "coulomb/base/small_math.hpp"
+#include "coulomb/stepping/step_options.hpp"
+#include "coulomb/stepping/step_record.hpp"
 
 namespace coulomb {
 namespace {
 
 constexpr double dependent = 1e-9;  // of two rows: bounces in the same direction are one
-
-/// J_N of a contact: its unit wrench on the columns of all dofs that move its bodies.
-void normal_row(const Model& model, const DynamicsWorkspace& dynamics, const BodyRows& b, double* row) {
-  for (const double sign : {1.0, -1.0}) {
-    const int body = sign > 0 ? b.body_a : b.body_b;
-    const int last = model.body_last_dof[body];
-    if (last < 0) continue;
-
-    // A unit force along the normal, about the reference point of the tree.
-    double arm[3];
-    double wrench[6];
-    relative_point(model, dynamics, body, b.point_a, arm);
-    copy3(b.axes[2], wrench);
-    cross3(arm, wrench, wrench + 3);
-
-    const int* path = model.dof_path.data() + model.dof_row[last];
-    for (int k = 0; k <= model.dof_depth[last]; ++k)
-      row[path[k]] += sign * dot6(dynamics.columns.data() + 8 * path[k], wrench);
-  }
-}
 
 /// Solves C m = r in place, C symmetric positive semi-definite (n x n): Cholesky with pivoting, zero where C is dependent.
 void solve_semidefinite(std::vector<double>& C, int n, std::vector<double>& r) {
@@ -77,7 +59,7 @@ void BounceGradient::find_bounces(const Model& model, const StepRecord& record) 
     if (b.contact < 0 || b.restitution == 0 || record.solution.modes[b.block] == Mode::separating) continue;
     rows_.resize(rows_.size() + nv_, 0.0);
     double* row = rows_.data() + std::size_t(count_) * nv_;
-    normal_row(model, record.dynamics, b, row);
+    add_body_row(model, record.dynamics, b, 2, row);
 
     // Of unit length.
     double square = 0;
@@ -104,7 +86,7 @@ void BounceGradient::find_bounces(const Model& model, const StepRecord& record) 
 
 void BounceGradient::prepare(const Model& model, const StepOptions& options, StepRecord& record,
                              const StepMemory& memory) {
-  exact_.prepare(model, options, record, memory);
+  exact_->prepare(model, options, record, memory);
   nv_ = model.nv;
   h_ = options.constraints.timestep;
   zero_.assign(nv_, 0.0);
@@ -131,12 +113,12 @@ const StepDerivatives& BounceGradient::jacobian() {
 
   // Nothing bounces: the exact one.
   if (count_ == 0) {
-    derivatives_ = exact_.shared_jacobian();
+    derivatives_ = exact_->shared_jacobian();
     return *derivatives_;
   }
 
   // Else dq+/dq = X and dq+/dv = h X take the place of its blocks.
-  derivatives_ = std::make_shared<StepDerivatives>(exact_.jacobian());
+  derivatives_ = std::make_shared<StepDerivatives>(exact_->jacobian());
   std::vector<double> unit(nv_, 0.0);
   for (int k = 0; k < nv_; ++k) {
     double* by_q = derivatives_->A_T.data() + std::size_t(2) * nv_ * k;
@@ -151,11 +133,11 @@ const StepDerivatives& BounceGradient::jacobian() {
 }
 
 void BounceGradient::vjp(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set) {
-  exact_.vjp(dq1, dv1, out, set);
+  exact_->vjp(dq1, dv1, out, set);
   if (count_ == 0) return;
 
   // By the state, positions have X in the place of their own derivative.
-  exact_.vjp(zero_.data(), dv1, part_, nullptr);
+  exact_->vjp(zero_.data(), dv1, part_, nullptr);
   times_x(dq1, x_bar_.data());
   for (int d = 0; d < nv_; ++d) {
     out.q[d] = part_.q[d] + x_bar_[d];

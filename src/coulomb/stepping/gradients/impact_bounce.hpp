@@ -10,32 +10,24 @@
 #include <memory>
 #include <vector>
 
-#include "coulomb/stepping/semi_implicit/step_linearization.hpp"
+#include "coulomb/stepping/gradients/gradient_modes.hpp"
 
 namespace coulomb {
 
-class BounceGradient final : public StepGradient {
+class BounceGradient final : public GradientDecorator {
  public:
-  explicit BounceGradient(const Model& model) : exact_(model) {}
+  using GradientDecorator::GradientDecorator;
 
   void prepare(const Model& model, const StepOptions& options, StepRecord& record, const StepMemory& memory) override;
   const StepDerivatives& jacobian() override;
   std::shared_ptr<StepDerivatives> shared_jacobian() override { return jacobian(), derivatives_; }
-  void parameter_columns(const ParameterSet& set, std::vector<double>& columns_T) override {
-    exact_.parameter_columns(set, columns_T);
-  }
-  void impulse_columns(StepInput input, std::vector<double>& out_T) override { exact_.impulse_columns(input, out_T); }
-  void impulse_columns(const ParameterSet& set, std::vector<double>& out_T) override {
-    exact_.impulse_columns(set, out_T);
-  }
+  std::shared_ptr<SparseStepDerivatives> sparse_jacobian() override { return StepGradient::sparse_jacobian(); }
   void vjp(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set = nullptr) override;
-  bool ambiguous() override { return exact_.ambiguous(); }
 
  private:
   void find_bounces(const Model& model, const StepRecord& record);
   void times_x(const double* a, double* out) const;  ///< X a; X is symmetric
 
-  StepLinearization exact_;
   int nv_ = 0;
   int count_ = 0;  ///< of contacts that bounce
   double h_ = 0;

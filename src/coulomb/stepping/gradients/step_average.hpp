@@ -1,37 +1,52 @@
-// StepAverage: the mean of the derivatives of the steps from states drawn around the one at hand (GradientMode::smoothed_step).
+// AverageGradient: the mean of the derivatives of the steps from states drawn around the one at hand (GradientMode::smoothed_step). Where
+// none of them has a solution, the exact gradient, and ambiguous.
 #pragma once
+
+#include <memory>
+#include <vector>
 
 #include "coulomb/solvers/constraint_solver.hpp"
 #include "coulomb/step_memory.hpp"
-#include "coulomb/stepping/semi_implicit/step_linearization.hpp"
+#include "coulomb/stepping/gradients/gradient_modes.hpp"
+#include "coulomb/stepping/step_record.hpp"
 
 namespace coulomb {
 
-class StepAverage {
+class AverageGradient final : public GradientDecorator {
  public:
-  /// memory: what the step started from. Samples whose step has no solution are left out; false: all of them.
-  bool prepare_samples(const Model& model, const StepOptions& options, const StepRecord& record,
-                       const StepMemory& memory);
-  void jacobian(StepDerivatives& out);
-  void parameter_columns(const ParameterSet& set, std::vector<double>& columns_T);
-  void impulse_columns(StepInput input, std::vector<double>& out_T);
-  void impulse_columns(const ParameterSet& set, std::vector<double>& out_T);
+  AverageGradient(const Model& model, MakeGradient exact) : GradientDecorator(exact(model)), make_(std::move(exact)) {}
+
+  /// memory: what the step started from.
+  void prepare(const Model& model, const StepOptions& options, StepRecord& record, const StepMemory& memory) override;
+  bool reads_memory() const override { return true; }
+  const StepDerivatives& jacobian() override;
+  std::shared_ptr<StepDerivatives> shared_jacobian() override { return jacobian(), derivatives_; }
+  std::shared_ptr<SparseStepDerivatives> sparse_jacobian() override { return StepGradient::sparse_jacobian(); }
+  void parameter_columns(const ParameterSet& set, std::vector<double>& columns_T) override;
+  void impulse_columns(StepInput input, std::vector<double>& out_T) override;
+  void impulse_columns(const ParameterSet& set, std::vector<double>& out_T) override;
+  void vjp(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set = nullptr) override;
+  void add_fext_cotangent(const double* tau_bar, std::vector<double>& fext) override;
+  bool ambiguous() override { return used_ == 0; }
 
  private:
-  struct Level {
-    explicit Level(const Model& model) : record(model), linearization(model) {}
+  struct Sample {
     StepRecord record;
-    StepLinearization linearization;
-    double weight = 0;
+    std::unique_ptr<StepGradient> gradient;
   };
-  void reserve(const Model& model, int levels);
+  void take_samples(const StepOptions& options, const StepRecord& record, const StepMemory& memory);
+  void reserve(int samples);
+  double weight() const { return 1.0 / used_; }
   template <class Columns>
   void accumulate(std::vector<double>& out, Columns columns);
 
-  std::vector<Level> levels_;
-  int used_ = 0;
+  MakeGradient make_;
+  const Model* model_ = nullptr;
+  std::vector<Sample> samples_;
+  int used_ = 0;  // samples whose step has a solution
   ConstraintSolver solver_;
   std::vector<double> columns_T_;
+  bool have_jacobian_ = false;
 };
 
 }  // namespace coulomb

@@ -1,12 +1,12 @@
-// Complementarity-aware reverse mode (docs/theory.md (Q8); [Werling2021]): at a tie both sides have a derivative. Given the cotangent of
-// the next state, take at every tie, one after another, the side whose gradient is larger in ||dl/dv||^2 + ||dl/dtau||^2 / h: a gradient
-// of zero would leave an optimiser at the saddle.
+#include "coulomb/stepping/gradients/tie_choice.hpp"
+
 #include <algorithm>
 #include <cmath>
 
 #include "coulomb/solvers/delassus.hpp"
 #include "coulomb/solvers/friction_pyramid.hpp"
-#include "coulomb/stepping/semi_implicit/step_linearization.hpp"
+#include "coulomb/stepping/step_options.hpp"
+#include "coulomb/stepping/step_record.hpp"
 
 namespace coulomb {
 namespace {
@@ -84,7 +84,16 @@ double size(const StepCotangent& g, double h) {
 
 }  // namespace
 
-void StepLinearization::vjp_at_ties(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set) {
+void TieGradient::prepare(const Model& model, const StepOptions& options, StepRecord& record,
+                          const StepMemory& memory) {
+  model_ = &model;
+  options_ = &options;
+  record_ = &record;
+  memory_ = &memory;
+  exact_->prepare(model, options, record, memory);
+}
+
+void TieGradient::vjp(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set) {
   StepRecord& r = *record_;
   const StepOptions& options = *options_;
   const double h = options.constraints.timestep;
@@ -95,17 +104,18 @@ void StepLinearization::vjp_at_ties(const double* dq1, const double* dv1, StepCo
   };
 
   // The modes as they are found; either cotangent may be the one returned.
-  vjp_of_modes(dq1, dv1, out, set);
+  exact_->vjp(dq1, dv1, out, set);
   StepCotangent candidate;
   candidate.parameter_set = out.parameter_set;
+  candidate.wants_fext = out.wants_fext;
   Labels best = found;
 
   // Other modes are kept if their gradient is larger. current: the linearisation is that of `best`.
   bool current = true;
   const auto try_labels = [&](const Labels& flipped) {
     take(flipped);
-    prepare_exact(*model_, options, r);
-    vjp_of_modes(dq1, dv1, candidate, set);
+    exact_->prepare(*model_, options, r, *memory_);
+    exact_->vjp(dq1, dv1, candidate, set);
     current = size(candidate, h) > size(out, h);
     if (!current) return;
     std::swap(out, candidate);
@@ -165,7 +175,7 @@ void StepLinearization::vjp_at_ties(const double* dq1, const double* dv1, StepCo
 
   // The record stays what the step found.
   take(found);
-  prepare_exact(*model_, options, r);
+  exact_->prepare(*model_, options, r, *memory_);
 }
 
 }  // namespace coulomb

@@ -13,27 +13,6 @@ constexpr double same_point = 1e-4;
 
 }  // namespace
 
-/// Velocity of A against B at the point, at v.
-void contact_velocity(const Model& model, const StepRecord& r, const Contact& c, double* velocity) {
-  velocity[0] = velocity[1] = velocity[2] = 0;
-  for (const double sign : {1.0, -1.0}) {
-    const int body = sign > 0 ? c.body_a : c.body_b;
-    const double* twist = body_link_twist(model, r.twist.data(), body);
-    double arm[3];
-    double w[3];
-    relative_point(model, r.dynamics, body, c.point, arm);
-    cross3(twist + 3, arm, w);
-    for (int i = 0; i < 3; ++i)
-      velocity[i] += sign * (twist[i] + w[i]);
-  }
-}
-
-double normal_velocity(const Model& model, const StepRecord& r, const Contact& c) {
-  double velocity[3];
-  contact_velocity(model, r, c, velocity);
-  return dot3(c.normal, velocity);
-}
-
 /// `hit` becomes the contact of its pair that lies at the same place; where the list has none, one is found and put there.
 void find_contact(const Model& model, CollisionWorkspace& collision, std::vector<Contact>& found, Contact& hit) {
   auto& contacts = collision.contacts;

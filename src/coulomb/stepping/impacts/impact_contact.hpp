@@ -11,11 +11,10 @@ namespace coulomb {
 /// m: the collision stage and the search agree to this on the distance of the pair that is hit.
 inline constexpr double event_gap = 1e-7;
 
-/// Velocity (m/s, world) of A's point against B's, for the link twists of the record.
-void contact_velocity(const Model& model, const StepRecord& r, const Contact& c, double* velocity);
-
-/// Its part along the normal: how fast the gap opens.
-double normal_velocity(const Model& model, const StepRecord& r, const Contact& c);
+/// How fast the gap opens, for the link twists of the record.
+inline double normal_velocity(const Model& model, const StepRecord& r, const Contact& c) {
+  return normal_velocity(model, r.dynamics, r.twist.data(), c);
+}
 
 /// `hit` becomes the hit pair's contact as the collision stage sees it, with its rule of motion, and is among the stage's contacts
 /// afterwards. found: scratch.

@@ -30,7 +30,7 @@ const Contact* deepest_of_pair(const std::vector<Contact>& contacts, int pair) {
 /// Metres and radians per second that the bodies of a contact move by, for the link twists of the record.
 double speed_at(const Model& model, const StepRecord& r, const Contact& contact) {
   double velocity[3];
-  contact_velocity(model, r, contact, velocity);
+  contact_velocity(model, r.dynamics, r.twist.data(), contact, velocity);
   double speed = norm3(velocity);
   for (const int body : {contact.body_a, contact.body_b})
     speed += norm3(body_link_twist(model, r.twist.data(), body) + 3);

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "coulomb/base/small_math.hpp"
+#include "coulomb/constraints/joint_limits.hpp"
 #include "coulomb/parameters/parameter_kind.hpp"
-#include "coulomb/stepping/impacts/impact_limits.hpp"
 
 namespace coulomb {
 
@@ -23,7 +23,7 @@ void ImpactGap::build(const Model& model, const ClosingGap& gap, const StepRecor
   // Its bias is the distance.
   Block block;
   if (gap.joint >= 0) {
-    DofRow row = limit_row(model, gap.joint, gap.upper, at.q.data());
+    DofRow row = joint_limit(model, gap.joint, gap.upper, at.q.data()).row();
     row.dbias_dphi = 1;
     block.type = BlockType::limit;
     block.size = 1;

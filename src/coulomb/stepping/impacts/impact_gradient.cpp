@@ -7,16 +7,18 @@
 #include "coulomb/configuration.hpp"
 #include "coulomb/linalg/dense.hpp"
 #include "coulomb/parameters/parameter_kind.hpp"
+#include "coulomb/stepping/gradients/gradient_modes.hpp"
+#include "coulomb/stepping/semi_implicit/step_linearization.hpp"
 
 namespace coulomb {
 namespace {
 
-bool is_event(PhaseEnd end) { return end == PhaseEnd::pair || end == PhaseEnd::limit; }
+constexpr double same_time = 1e-6;  // relative: two gaps close together
 
 }  // namespace
 
-ImpactGradient::ImpactGradient(const Model& model)
-    : model_(&model), displacement_(model.nv), path_velocity_(model.nv), displacement_bar_(model.nv),
+ImpactGradient::ImpactGradient(const Model& model, GradientMode mode)
+    : model_(&model), mode_(mode), displacement_(model.nv), path_velocity_(model.nv), displacement_bar_(model.nv),
       v_next_bar_(model.nv), zero_(model.nv) {}
 
 void ImpactGradient::Tangents::reset(int columns, int ld) {
@@ -28,7 +30,8 @@ void ImpactGradient::Tangents::reset(int columns, int ld) {
   lag.clear();
 }
 
-void ImpactGradient::prepare(const Model& model, const StepOptions& options, StepRecord& record, const StepMemory&) {
+void ImpactGradient::prepare(const Model& model, const StepOptions& options, StepRecord& record,
+                             const StepMemory& memory) {
   model_ = &model;
   step_ = &record;
   phases_ = &phases_of(record);
@@ -39,17 +42,21 @@ void ImpactGradient::prepare(const Model& model, const StepOptions& options, Ste
   // Every phase has the derivative of its own problem.
   const int count = phases_->count;
   while (static_cast<int>(linear_.size()) < count)
-    linear_.push_back(std::make_unique<StepLinearization>(model));
+    linear_.push_back(with_mode(mode_, model, make_one<StepLinearization>));
   for (int i = 0; i < count; ++i)
-    linear_[i]->prepare_exact(model, phases_->options(i), phases_->record(i, record));
+    linear_[i]->prepare(model, phases_->options(i), phases_->record(i, record), memory);
 
   // Where it ends in an impact, the gaps that close there tell the time.
   if (static_cast<int>(gaps_.size()) < count) {
     gaps_.resize(count);
     starts_.resize(count);
   }
-  for (int i = 0; i + 1 < count; ++i)
-    if (is_event(phase(i).end)) build_gaps(i);
+  tied_ = false;
+  for (int i = 0; i + 1 < count; ++i) {
+    if (!is_event(phase(i).end)) continue;
+    build_gaps(i);
+    tied_ = tied_ || is_tied(i);
+  }
 }
 
 /// Gaps of the events that end a phase: what follows starts where they are.
@@ -61,6 +68,44 @@ void ImpactGradient::build_gaps(int i) {
   for (int k = 0; k < events; ++k)
     gaps_[i][k].build(*model_, k == 0 ? p.gap : p.others[k - 1], record(i + 1), constraints);
   if (p.from_start) starts_[i].build(*model_, ClosingGap{p.sank_from}, start_of(i), constraints);
+}
+
+/// Of the event whose time the bodies of this gap have.
+int ImpactGradient::event_of(int i, const ClosingGap& gap) const {
+  if (gap.joint >= 0) return event_of(i, model_->joint_v[gap.joint]);
+  const int tree = std::max(model_->body_tree[gap.contact.body_a], model_->body_tree[gap.contact.body_b]);
+  return event_of(i, model_->tree_first_dof[tree]);
+}
+
+/// Is something hit at the same time as an event of the same bodies, and at another time wherever the state is a little different? Which of
+/// them comes first then depends on the direction.
+bool ImpactGradient::is_tied(int i) {
+  const ImpactPhase& p = phase(i);
+  if (p.ties.size() < 2 || p.grazing || p.fixed_time) return false;
+  path_velocity(i, displacement_, path_velocity_);
+  event_rates(i, path_velocity_.data());
+
+  for (const ClosingGap& gap : p.ties) {
+    const int event = event_of(i, gap);
+    if (rate_[event] == 0) continue;
+    tie_.build(*model_, gap, record(i + 1), phases_->smooth.constraints);
+
+    // Of times, dT = -J dq / rate.
+    const std::vector<double>& J = tie_.row();
+    const std::vector<double>& J_event = gaps_[i][event].row();
+    double rate = 0;
+    for (int d = 0; d < model_->nv; ++d)
+      rate += J[d] * path_velocity_[d];
+    if (!(rate < 0)) continue;
+    double difference = 0;
+    double size = 0;
+    for (int d = 0; d < model_->nv; ++d) {
+      difference = std::max(difference, std::abs(J[d] / rate - J_event[d] / rate_[event]));
+      size = std::max(size, std::abs(J_event[d] / rate_[event]));
+    }
+    if (difference > same_time * size) return true;
+  }
+  return false;
 }
 
 /// Where a phase starts: its record, or, where that is of half way, a record of its own.
@@ -87,6 +132,7 @@ const StepRecord& ImpactGradient::start_of(int i) {
 }
 
 bool ImpactGradient::ambiguous() {
+  if (tied_) return true;
   for (int i = 0; i < phases_->count; ++i)
     if (linear_[i]->ambiguous()) return true;
   return false;

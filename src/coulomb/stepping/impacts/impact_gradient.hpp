@@ -21,13 +21,14 @@
 
 #include "coulomb/linalg/dense_kernels.hpp"
 #include "coulomb/stepping/impacts/impact_gap.hpp"
-#include "coulomb/stepping/semi_implicit/step_linearization.hpp"
+#include "coulomb/stepping/step_gradient.hpp"
 
 namespace coulomb {
 
 class ImpactGradient final : public StepGradient {
  public:
-  explicit ImpactGradient(const Model& model);
+  /// mode: of the phases' problems.
+  ImpactGradient(const Model& model, GradientMode mode);
 
   void prepare(const Model& model, const StepOptions& options, StepRecord& record, const StepMemory& memory) override;
   const StepDerivatives& jacobian() override;
@@ -67,6 +68,8 @@ class ImpactGradient final : public StepGradient {
   static double planned(const ImpactPhase& phase, const Tangents& t, int column);
   static double planned_share(const ImpactPhase& phase) { return phase.share > 0 ? phase.share : 1.0; }
   void build_gaps(int i);
+  bool is_tied(int i);
+  int event_of(int i, const ClosingGap& gap) const;
   void evaluated_at(int i, const Tangents& t, std::vector<double>& q_T) const;
   /// Through the first phases. direct(phase, dv_T, gap) adds what columns change directly: velocity rows of the phase (count x ld), and
   /// the gap's columns.
@@ -109,9 +112,12 @@ class ImpactGradient final : public StepGradient {
   const Model* model_;
   StepRecord* step_ = nullptr;
   const ImpactPhases* phases_ = nullptr;
-  std::vector<std::unique_ptr<StepLinearization>> linear_;  ///< one per phase
-  std::vector<std::vector<ImpactGap>> gaps_;                ///< the same; of phases that end in impacts, one per event
-  std::vector<ImpactGap> starts_;                           ///< the same; where thresholds are measured from
+  GradientMode mode_;
+  std::vector<std::unique_ptr<StepGradient>> linear_;  ///< one per phase
+  std::vector<std::vector<ImpactGap>> gaps_;           ///< the same; of phases that end in impacts, one per event
+  std::vector<ImpactGap> starts_;                      ///< the same; where thresholds are measured from
+  ImpactGap tie_;                                      ///< of what else is hit, one at a time
+  bool tied_ = false;                                  ///< there are hits whose order no derivative knows
   /// The same; of phases evaluated half way, as far as wanted.
   std::vector<std::unique_ptr<StepRecord>> start_records_;
   double h_ = 0;

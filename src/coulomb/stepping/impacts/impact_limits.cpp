@@ -48,17 +48,6 @@ LimitHit parabola(const ConstraintOptions& options, double phi, double rate, dou
   return hit;
 }
 
-/// Of the joint's quaternion; returns the angle.
-double rotation_vector(const Model& model, int joint, const double* q, double* vector) {
-  const double* quaternion = q + model.joint_q[joint];
-  const double length = std::sqrt(quaternion[0] * quaternion[0] + dot3(quaternion + 1, quaternion + 1));
-  double unit[4];
-  for (int i = 0; i < 4; ++i)
-    unit[i] = quaternion[i] / length;
-  quaternion_log(unit, vector);
-  return norm3(vector);
-}
-
 /// t v + t^2/2 a of a ball joint.
 void turn_after(const Model& model, int joint, const MotionPath& path, double t, double* turn) {
   const int d = model.joint_v[joint];
@@ -73,18 +62,14 @@ double ball_angle(const Model& model, int joint, const MotionPath& path, double 
   turn_after(model, joint, path, t, turn);
   rotation_exp(turn, b);
 
-  // The product of the quaternions, of unit length.
+  // The product of the quaternions.
   const double* a = path.q + model.joint_q[joint];
   double now[4];
   now[0] = a[0] * b[0] - dot3(a + 1, b + 1);
   cross3(a + 1, b + 1, now + 1);
   for (int i = 1; i < 4; ++i)
     now[i] += a[0] * b[i] + b[0] * a[i];
-  const double length = std::sqrt(now[0] * now[0] + dot3(now + 1, now + 1));
-  for (double& x : now)
-    x /= length;
-  quaternion_log(now, vector);
-  return norm3(vector);
+  return rotation_vector(now, vector);
 }
 
 /// How fast the angle of that rotation vector grows after t.
@@ -160,30 +145,18 @@ double gap_after(const Model& model, const MotionPath& path, int joint, bool upp
 
 LimitHit first_limit(const Model& model, const ConstraintOptions& options, const MotionPath& path) {
   LimitHit first;
-  for (int j = 0; j < model.num_joints; ++j) {
-    // Balls have an upper limit only.
-    if (!model.joint_limited[j] || model.joint_type[j] == JointType::free) continue;
-    if (model.joint_type[j] == JointType::ball) {
-      LimitHit hit = ball(model, options, j, path);
-      hit.joint = j;
-      hit.upper = true;
-      keep_earlier(hit, first);
-      continue;
+  for_each_limit(model, [&](int joint, bool upper) {
+    LimitHit hit;
+    if (model.joint_type[joint] == JointType::ball) {
+      hit = ball(model, options, joint, path);
+    } else {
+      const JointLimit limit = joint_limit(model, joint, upper, path.q);
+      hit = parabola(options, limit.phi, limit.rate(path.v), limit.rate(path.a), path.duration);
     }
-
-    // Hinges and slides, from below and from above.
-    const int d = model.joint_v[j];
-    const double position = path.q[model.joint_q[j]];
-    for (const bool upper : {false, true}) {
-      const double sign = upper ? -1 : 1;
-      const double bound = upper ? model.joint_upper[j] : model.joint_lower[j];
-      if (!std::isfinite(bound)) continue;
-      LimitHit hit = parabola(options, sign * (position - bound), sign * path.v[d], sign * path.a[d], path.duration);
-      hit.joint = j;
-      hit.upper = upper;
-      keep_earlier(hit, first);
-    }
-  }
+    hit.joint = joint;
+    hit.upper = upper;
+    keep_earlier(hit, first);
+  });
   return first;
 }
 
@@ -205,29 +178,6 @@ LimitHit limit_touch(const Model& model, const MotionPath& path, int joint, bool
     hit.time = next;
   }
   return hit;
-}
-
-DofRow limit_row(const Model& model, int joint, bool upper, const double* q) {
-  // Of a hinge or slide the gap is a difference of positions.
-  DofRow row;
-  if (model.joint_type[joint] != JointType::ball) {
-    const double position = q[model.joint_q[joint]];
-    row.dof[0] = model.joint_v[joint];
-    row.coefficient[0] = upper ? -1 : 1;
-    row.phi = upper ? model.joint_upper[joint] - position : position - model.joint_lower[joint];
-    return row;
-  }
-
-  // Of a ball it shrinks with the angle; next to none has no axis.
-  double vector[3];
-  const double angle = rotation_vector(model, joint, q, vector);
-  row.num = 3;
-  row.phi = model.joint_upper[joint] - angle;
-  for (int i = 0; i < 3; ++i) {
-    row.dof[i] = model.joint_v[joint] + i;
-    row.coefficient[i] = angle < 1e-9 ? 0.0 : -vector[i] / angle;
-  }
-  return row;
 }
 
 }  // namespace coulomb

@@ -3,14 +3,13 @@
 namespace coulomb {
 
 ImpactPhases::ImpactPhases(const Model& m)
-    : model(&m), search(m), q(m.nq), v(m.nv), q_start(m.nq), v_start(m.nv), displacement(m.nv),
-      midpoint_correction(m.nv) {}
+    : model(&m), search(m), q(m.nq), v(m.nv), displacement(m.nv), midpoint_correction(m.nv) {}
 
 /// A copy has phases of its own, and a search of its own.
 ImpactPhases::ImpactPhases(const ImpactPhases& other)
     : StepExtra(other), count(other.count), smooth(other.smooth), impact(other.impact), model(other.model),
-      search(*other.model), q(other.q), v(other.v), q_start(other.q_start), v_start(other.v_start),
-      displacement(other.displacement), midpoint_correction(other.midpoint_correction) {
+      search(*other.model), q(other.q), v(other.v), displacement(other.displacement),
+      midpoint_correction(other.midpoint_correction) {
   for (int i = 0; i < count; ++i) {
     // All but the record is copied; a record only where the phase has one.
     const ImpactPhase& from = *other.pool[i];
@@ -36,6 +35,7 @@ ImpactPhases::ImpactPhases(const ImpactPhases& other)
     to.fixed_time = from.fixed_time;
     to.gap = from.gap;
     to.others = from.others;
+    to.ties = from.ties;
     to.event_of_dof = from.event_of_dof;
     to.from_start = from.from_start;
     to.sank_from = from.sank_from;
@@ -67,6 +67,7 @@ ImpactPhase& ImpactPhases::add() {
   phase.duration = phase.share = 0;
   phase.length = 1;
   phase.others.clear();
+  phase.ties.clear();
   phase.event_of_dof.clear();
   return phase;
 }

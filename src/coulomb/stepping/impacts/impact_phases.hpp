@@ -8,6 +8,7 @@
 
 #include "coulomb/stepping/impacts/first_impact.hpp"
 #include "coulomb/stepping/impacts/impact_sinking.hpp"
+#include "coulomb/stepping/semi_implicit/semi_implicit.hpp"
 #include "coulomb/stepping/step_options.hpp"
 #include "coulomb/stepping/step_record.hpp"
 
@@ -21,6 +22,8 @@ enum class PhaseEnd : std::uint8_t {
   pause,   ///< a time without derivative: the search gave up there
   instant  ///< of an impact
 };
+
+inline bool is_event(PhaseEnd end) { return end == PhaseEnd::pair || end == PhaseEnd::limit; }
 
 /// A gap that closes, of a pair of shapes or of a joint's limit.
 struct ClosingGap {
@@ -61,6 +64,7 @@ struct ImpactPhase {
   // And those at the same time that have nothing to do with it: each has a time of its own in derivatives
   std::vector<ClosingGap> others;
   std::vector<int> event_of_dof;  ///< nv: 0, the event; k + 1, others[k]. Empty where there are no others
+  std::vector<ClosingGap> ties;   ///< what else is hit at the same time, by the bodies of one of these events
 };
 
 struct ImpactPhases final : StepExtra {
@@ -77,7 +81,6 @@ struct ImpactPhases final : StepExtra {
   const Model* model;
   ImpactSearch search;
   std::vector<double> q, v;                 ///< where the step is
-  std::vector<double> q_start, v_start;     ///< where it started
   std::vector<double> displacement;         ///< nv: along the path of a phase
   std::vector<double> midpoint_correction;  ///< nv: of the velocity half way
   std::vector<Contact> found;
@@ -85,7 +88,7 @@ struct ImpactPhases final : StepExtra {
   std::vector<int> events;       ///< by island: index of its event, -1: none
   std::vector<double> approach;  ///< of ImpactPhase::others
   std::vector<ContactHop> hops;
-  std::vector<unsigned char> struck;         ///< by tree: what is hit
+  StruckIslands struck;                      ///< by an impact
   std::vector<std::uint64_t> contradictory;  ///< keys of rows that contradicted others in some phase
   SinkingContacts sinking;
 

@@ -41,8 +41,15 @@ class ImpactSplitter {
   // Records of phases.
   StepRecord& at() { return phases_.record(phases_.count - 1, step_); }
   StepRecord& before() { return phases_.record(phases_.count - 2, step_); }
+  /// The phase whose impact brought us here; null: no impact did.
+  const ImpactPhase* event() const {
+    const ImpactPhase* ended = phases_.count > 1 ? &phases_[phases_.count - 2] : nullptr;
+    return ended && is_event(ended->end) ? ended : nullptr;
+  }
+  /// Its pair of shapes; -1: of a joint, or no event.
+  int hit_pair() const { return event() && event()->end == PhaseEnd::pair ? event()->gap.contact.pair : -1; }
   void place(StepRecord& r);
-  bool solve(StepRecord& r, const StepOptions& options, const std::vector<unsigned char>* struck = nullptr);
+  bool solve(StepRecord& r, const StepOptions& options, StruckIslands* struck = nullptr);
   void own_record();
   StepRecord& next_record();
 
@@ -93,9 +100,7 @@ class ImpactSplitter {
   bool done_ = false;
 
   // The last event.
-  int hit_ = -1;              ///< pair whose impact brought us here
-  bool at_event_ = false;     ///< an impact did
-  bool sank_ = false;         ///< and it is one of a pair that was held
+  bool sank_ = false;         ///< it is one of a pair that was held
   double closing_speed_ = 0;  ///< m/s, rad/s
 
   // What is limited in number.

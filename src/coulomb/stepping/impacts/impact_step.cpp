@@ -69,7 +69,7 @@ void ImpactSplitter::place(StepRecord& r) {
 }
 
 /// Velocities and acceleration of one phase's problem.
-bool ImpactSplitter::solve(StepRecord& r, const StepOptions& options, const std::vector<unsigned char>* struck) {
+bool ImpactSplitter::solve(StepRecord& r, const StepOptions& options, StruckIslands* struck) {
   solve_velocities(model_, options, solver_, memory_, r, struck);
   advance(model_, options.constraints.timestep, r);
   r.valid = true;
@@ -132,7 +132,7 @@ bool ImpactSplitter::impact() {
   StepRecord& r = at();
   find_struck(r);
   if (!solve(r, phases_.impact, &phases_.struck)) return false;
-  if (at_event_) separate_events(*phases_.pool[phases_.count - 2], r);
+  if (event()) separate_events(*phases_.pool[phases_.count - 2], r);
   phases_.v = r.v_next;
 
   // Nothing has moved: kinematics and contacts stay.
@@ -173,13 +173,11 @@ bool ImpactSplitter::smooth(bool lets_in) {
 
   // To there.
   move(solved, phase, phase.duration);
-  at_event_ = phase.end == PhaseEnd::pair || phase.end == PhaseEnd::limit;
-  hit_ = phase.end == PhaseEnd::pair ? phase.gap.contact.pair : -1;
   done_ = phase.end == PhaseEnd::whole;
 
   // The next phase begins with contacts of its own; those may correct the time of this one.
   if (!done_) {
-    events_ += at_event_;
+    events_ += is_event(phase.end);
     pauses_ += phase.end == PhaseEnd::pause;
     own_record();
     StepRecord& next = next_record();
@@ -204,10 +202,10 @@ void ImpactSplitter::finish() {
     step_.extra = std::move(extra);
     for (double& impulse : step_.solution.lambda)
       impulse /= phases_[last].length;
-    step_.q = phases_.q_start;
-    step_.v = phases_.v_start;
+    step_.q = phases_[0].q;
+    step_.v = phases_[0].v;
     for (int d = 0; d < model_.nv; ++d)
-      step_.acceleration[d] = (phases_.v[d] - phases_.v_start[d]) / h_;
+      step_.acceleration[d] = (phases_.v[d] - step_.v[d]) / h_;
   }
   step_.q_next = phases_.q;
   step_.v_next = phases_.v;
@@ -238,20 +236,20 @@ bool ImpactSplitter::bounce_or_let_in(bool waiting) {
 
   // What touches without an event has hit at a time T <= 0; in a deep overlap it bounces on the spot.
   phases_.hits.clear();
-  const bool deep = !at_event_ && find_hits();
+  const bool deep = !event() && find_hits();
   const bool touches = !phases_.hits.empty();
   if (touches && !deep && !waiting) return smooth(true);
 
   // An impact, and the motion from there.
-  if ((at_event_ || lifts || deep || touches) && !impact()) return false;
+  if ((event() || lifts || deep || touches) && !impact()) return false;
   return waiting || smooth(false);
 }
 
 bool ImpactSplitter::run() {
   // The first phase starts where the step does.
   set_options();
-  phases_.q = phases_.q_start = step_.q;
-  phases_.v = phases_.v_start = step_.v;
+  phases_.q = step_.q;
+  phases_.v = step_.v;
   phases_.count = 0;
   phases_.contradictory.clear();
   phases_.sinking.clear();
@@ -287,8 +285,8 @@ bool impact_step(const Model& model, const StepOptions& options, ConstraintSolve
   if (ImpactSplitter(model, options, solver, memory, record, phases).run()) return true;
 
   // Numbers overflowed: the state stays, and nothing is left to the next step.
-  record.q = phases.q_start;
-  record.v = phases.v_start;
+  record.q = phases[0].q;
+  record.v = phases[0].v;
   record.q_evaluated.clear();
   stand_still(record);
   record.valid = true;

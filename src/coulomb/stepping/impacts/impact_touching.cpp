@@ -18,7 +18,7 @@ void ImpactSplitter::keep_touching(GapRule gaps) {
   link_twists(model_, r.dynamics, r.v.data(), r.twist.data());
   const ConstraintOptions& c = gaps == GapRule::held ? phases_.smooth.constraints : phases_.impact.constraints;
   const auto leaves = [&](const Contact& contact) {
-    const bool was_hit = gaps == GapRule::impact && contact.pair == hit_ && contact.distance < event_gap;
+    const bool was_hit = gaps == GapRule::impact && contact.pair == hit_pair() && contact.distance < event_gap;
     return !was_hit && !is_held(c, contact.distance, normal_velocity(model_, r, contact));
   };
   contacts.erase(std::remove_if(contacts.begin(), contacts.end(), leaves), contacts.end());
@@ -84,22 +84,22 @@ bool ImpactSplitter::any_has_touched() const {
 /// In phases_.struck: the trees of what comes down, or has sunk and is parted. Islands without any do not know of the impact. For link
 /// twists at v.
 void ImpactSplitter::find_struck(const StepRecord& r) {
-  phases_.struck.assign(model_.num_trees, 0);
+  phases_.struck.trees.assign(model_.num_trees, 0);
   const auto strike = [&](int body) {
     const int tree = model_.body_tree[body];
-    if (tree >= 0) phases_.struck[tree] = 1;
+    if (tree >= 0) phases_.struck.trees[tree] = 1;
   };
 
   // Pairs.
   for (const Contact& c : r.collision.contacts) {
     const bool parts = c.lift > 0 && phases_.sinking.has_sunk(c.pair);
-    if (c.pair != hit_ && !parts && !comes_down(r, c)) continue;
+    if (c.pair != hit_pair() && !parts && !comes_down(r, c)) continue;
     strike(c.body_a);
     strike(c.body_b);
   }
 
   // Joints at their limits; the one that brought us here, whatever rounding makes of its gap.
-  const int reached = at_event_ ? phases_[phases_.count - 2].gap.joint : -1;
+  const int reached = event() ? event()->gap.joint : -1;
   const ConstraintOptions& c = phases_.impact.constraints;
   any_limit(model_, r.q.data(), r.v.data(), [&](int joint, bool, double phi, double rate) {
     if (joint == reached || (is_held(c, phi, rate) && -rate > c.held_speed)) strike(model_.joint_body[joint]);
@@ -113,9 +113,10 @@ int ImpactSplitter::tree_of(const ClosingGap& gap) const {
   return std::max(model_.body_tree[gap.contact.body_a], model_.body_tree[gap.contact.body_b]);
 }
 
-/// Keeps the fastest hit of every island other than that of the event.
+/// Keeps the fastest hit of every island other than that of the event; all of them may be ties.
 void ImpactSplitter::add_event(ImpactPhase& ended, const StepRecord& r, int block, double speed,
                                const ClosingGap& gap) {
+  ended.ties.push_back(gap);
   if (r.solution.modes[block] == Mode::separating) return;
   int& event = phases_.events[r.islands.of_block(block)];
   if (event == 0) return;

@@ -47,13 +47,6 @@ void ImplicitStage::follow(const Model& model) {
     acceleration[d] = (v_next[d] - turned[d]) / c;
 }
 
-std::size_t ReverseTerms::bytes() const {
-  std::size_t count = 0;
-  for (const auto* x : {&R_q_T, &mass, &dtau_du, &base_q_T, &base_v_T, &time_acceleration})
-    count += x->capacity();
-  return count * sizeof(double);
-}
-
 ImplicitEquation::ImplicitEquation(const Model& model)
     : dynamics(model), joint_forces(model), springs(model), contacts(model), forces(model), residual(model.nv),
       scale(model.nv), rounding(model.nv), time_acceleration(model.nv), before_(model), spin_(model),
@@ -311,15 +304,15 @@ ReverseTerms ImplicitEquation::reverse_terms() const {
 }
 
 void ImplicitEquation::set_reverse_terms(const ReverseTerms& terms) {
+  const auto take = [](std::span<const double> from, std::vector<double>& to) { to.assign(from.begin(), from.end()); };
   explicit_ = terms.explicit_dynamics;
-  R_q_T = terms.R_q_T;
-  joint_forces.dtau_du = terms.dtau_du;
-  time_acceleration = terms.time_acceleration;
-  (explicit_ ? before_ : dynamics).mass = terms.mass;
-  if (explicit_) {
-    base_q_T = terms.base_q_T;
-    base_v_T = terms.base_v_T;
-  }
+  take(terms.R_q_T, R_q_T);
+  take(terms.dtau_du, joint_forces.dtau_du);
+  take(terms.time_acceleration, time_acceleration);
+  take(terms.mass, (explicit_ ? before_ : dynamics).mass);
+  if (!explicit_) return;
+  take(terms.base_q_T, base_q_T);
+  take(terms.base_v_T, base_v_T);
 }
 
 void ImplicitEquation::times_mass(const Model& model, const double* x, double* y) const {

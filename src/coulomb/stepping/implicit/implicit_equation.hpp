@@ -16,6 +16,7 @@
 // material points, and the rest from the springs and contacts.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "coulomb/constraints/penalty/penalty_contact.hpp"
@@ -53,11 +54,11 @@ void for_each_rotation(const Model& model, Visit visit) {
   }
 }
 
-/// What reverse mode reads of an equation: R_q, R_a, how controls push; and with explicit_dynamics what depends on the base.
+/// What reverse mode reads of an equation: R_q, R_a, how controls push; and with explicit_dynamics what depends on the base. Views, as long
+/// as the numbers stay where they are.
 struct ReverseTerms {
   bool explicit_dynamics = false;
-  std::vector<double> R_q_T, mass, dtau_du, base_q_T, base_v_T, time_acceleration;
-  std::size_t bytes() const;
+  std::span<const double> R_q_T, mass, dtau_du, base_q_T, base_v_T, time_acceleration;
 };
 
 class ImplicitEquation {

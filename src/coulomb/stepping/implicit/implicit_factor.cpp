@@ -33,29 +33,29 @@ bool ImplicitFactor::factor() {
   return factor_dense();
 }
 
-ImplicitFactor ImplicitFactor::factors_alone() const {
-  ImplicitFactor out(0);
-  out.n_ = n_;
-  out.ld_ = ld_;
-  out.sparse_ = sparse_;
-  out.lu_ = lu_;
-  out.work_ = work_;
-  out.pivot_ = pivot_;
-  // factor() may take the other way next time
-  out.lower_start_ = lower_start_;
-  out.upper_start_ = upper_start_;
-  if (sparse_) {
-    out.lower_ = lower_;
-    out.upper_ = upper_;
-  }
+/// factor() may take the other way next time: what a dense matrix has of the lists is left out.
+ImplicitFactor::Factors ImplicitFactor::factors() const {
+  Factors out;
+  out.sparse = sparse_;
+  out.lu = lu_;
+  out.pivot = pivot_;
+  out.lower_start = lower_start_;
+  out.upper_start = upper_start_;
+  if (!sparse_) return out;
+  out.lower = lower_;
+  out.upper = upper_;
   return out;
 }
 
-std::size_t ImplicitFactor::bytes() const {
-  std::size_t out = (lu_.capacity() + copy_.capacity() + work_.capacity()) * sizeof(double);
-  for (const auto* x : {&pivot_, &lower_, &lower_start_, &upper_, &upper_start_})
-    out += x->capacity() * sizeof(int);
-  return out;
+void ImplicitFactor::set_factors(const Factors& from) {
+  const auto take = [](const auto& list, auto& to) { to.assign(list.begin(), list.end()); };
+  sparse_ = from.sparse;
+  take(from.lu, lu_);
+  take(from.pivot, pivot_);
+  take(from.lower, lower_);
+  take(from.lower_start, lower_start_);
+  take(from.upper, upper_);
+  take(from.upper_start, upper_start_);
 }
 
 /// With partial pivoting.

@@ -3,7 +3,7 @@
 // pivot gets too small for that, dense after all.
 #pragma once
 
-#include <cstddef>
+#include <span>
 #include <vector>
 
 namespace coulomb {
@@ -19,8 +19,15 @@ class ImplicitFactor {
   void solve_transposed(double* x) const;      ///< x := H^-T x
   void inverse_transposed(double* P_T) const;  ///< H^-T, rows of ld
   bool sparse() const { return sparse_; }
-  std::size_t bytes() const;             ///< beyond the object
-  ImplicitFactor factors_alone() const;  ///< a copy without room that only factor() needs
+
+  /// What solving reads, as long as this is not factored again.
+  struct Factors {
+    bool sparse = false;
+    std::span<const double> lu;
+    std::span<const int> pivot, lower, lower_start, upper, upper_start;
+  };
+  Factors factors() const;
+  void set_factors(const Factors& from);  ///< of a matrix of this size
 
  private:
   bool factor_dense();

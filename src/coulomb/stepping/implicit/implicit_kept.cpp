@@ -11,15 +11,9 @@ void linearize_stage(const Model& model, const ImplicitStage& stage, ImplicitEqu
   factor.factor();
 }
 
-/// Copies: the equation goes on to the next step.
-KeptStage::KeptStage(const ImplicitEquation& equation, const ImplicitFactor& factor)
-    : factor_(factor.factors_alone()), terms_(equation.reverse_terms()) {}
-
-void KeptStage::restore(ImplicitEquation& equation, ImplicitFactor& factor) const {
-  factor = factor_;
-  equation.set_reverse_terms(terms_);
+void StageViews::restore(ImplicitEquation& equation, ImplicitFactor& factor) const {
+  factor.set_factors(factors);
+  equation.set_reverse_terms(terms);
 }
-
-std::size_t KeptStage::bytes() const { return sizeof *this + factor_.bytes() + terms_.bytes(); }
 
 }  // namespace coulomb

@@ -51,8 +51,8 @@ void ImplicitLinearization::prepare(const Model& model, const StepOptions& optio
     s.inverted = s.evaluated = false;
 
     // What was kept of the step needs no evaluation.
-    if (extra_->kept) {
-      extra_->kept->restore(s.equation, s.factor);
+    if (extra_->recalled) {
+      extra_->recalled->restore(s.equation, s.factor);
       continue;
     }
     evaluate(i);

@@ -203,11 +203,11 @@ NewtonOutcome ImplicitNewton::solve(const Model& model, const StepOptions& optio
   return out;
 }
 
-KeptStage ImplicitNewton::keep(const Model& model, const ImplicitStage& stage) {
+StageViews ImplicitNewton::linearized(const Model& model, const ImplicitStage& stage) {
   equation.prepare(model, stage);
   equation.prepare_base(model, stage);
   linearize_stage(model, stage, equation, factor_);
-  return KeptStage(equation, factor_);
+  return {equation.reverse_terms(), factor_.factors()};
 }
 
 }  // namespace coulomb

@@ -29,8 +29,8 @@ class ImplicitNewton {
   /// stage.v_next: the first guess, then the solution, or the best iterate. `equation` is left evaluated there.
   NewtonOutcome solve(const Model& model, const StepOptions& options, const StageInputs& inputs, ImplicitStage& stage);
 
-  /// What derivatives need of the stage solved last.
-  KeptStage keep(const Model& model, const ImplicitStage& stage);
+  /// What derivatives need of the stage solved last; views of `equation` and of the factor, until the next one is solved.
+  StageViews linearized(const Model& model, const ImplicitStage& stage);
 
   ImplicitEquation equation;
 

@@ -47,29 +47,6 @@ void dry_friction(const Model& model, const ImplicitOptions& o, const double* v,
   }
 }
 
-/// Row i of J of one block, dense.
-void body_row(const Model& model, const DynamicsWorkspace& dynamics, const BodyRows& b, int i, double* J) {
-  for (const double sign : {1.0, -1.0}) {
-    const int body = sign > 0 ? b.body_a : b.body_b;
-    const int last = model.body_last_dof[body];
-    if (last < 0) continue;
-    double r[3];
-    double e[6] = {0, 0, 0, 0, 0, 0};
-    relative_point(model, dynamics, body, sign > 0 ? b.point_a : b.point_b, r);
-
-    // The row as a covector on the twist, along the body's root path.
-    if (i < 3) {
-      copy3(b.axes[i], e);
-      cross3(r, e, e + 3);
-    } else {
-      e[i] = b.torque_scale;
-    }
-    const int* path = model.dof_path.data() + model.dof_row[last];
-    for (int k = 0; k <= model.dof_depth[last]; ++k)
-      J[path[k]] += sign * dot6(dynamics.columns.data() + 8 * path[k], e);
-  }
-}
-
 /// J^T f of a row on joints, whose coefficients turn with them.
 void dof_row_derivatives(const DofRow& row, const double* v, const SpringForces& f, double* dQ_dq_T, double* dQ_dv_T,
                          int ld) {
@@ -203,7 +180,7 @@ void spring_derivatives(const Model& model, const DynamicsWorkspace& dynamics, c
     for (int i = 0; i < b.size; ++i) {
       double* J = f.J.data() + std::size_t(b.row + i) * ld;
       double* s = f.s.data() + std::size_t(b.row + i) * ld;
-      body_row(model, dynamics, b, i, J);
+      add_body_row(model, dynamics, b, i, J);
       for (int k = 0; k < model.nv; ++k) {
         const double by_q = f.dforce_drate[b.row + i] * s[k];
         const double by_v = f.dforce_drate[b.row + i] * J[k];

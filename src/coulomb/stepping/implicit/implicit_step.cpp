@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "coulomb/configuration.hpp"
+#include "coulomb/stepping/kept_bytes.hpp"
 #include "coulomb/stepping/semi_implicit/semi_implicit.hpp"
 
 namespace coulomb {
@@ -17,9 +18,9 @@ bool same(const std::vector<double>& a, const std::vector<double>& b) {
 }
 
 /// The method of the whole step; bdf2 goes on where the step starts from where the last one ended, else it starts with sdirk2.
-ImplicitScheme whole_step(const StepOptions& options, const StepMemory& memory, const StepRecord& r) {
-  if (options.stepper == StepperKind::semi_implicit) return ImplicitScheme::semi_implicit;
-  if (options.stepper == StepperKind::bdf1) return ImplicitScheme::bdf1;
+ImplicitScheme whole_step(ImplicitScheme scheme, const StepOptions& options, const StepMemory& memory,
+                          const StepRecord& r) {
+  if (scheme != ImplicitScheme::bdf2) return scheme;
   const bool goes_on = !memory.previous_q.empty() &&
                        (options.collision.frozen_cache || (same(memory.last_q, r.q) && same(memory.last_v, r.v)));
   return goes_on ? ImplicitScheme::bdf2 : ImplicitScheme::sdirk2;
@@ -147,12 +148,39 @@ void take_state_before(const StepMemory& memory, ImplicitExtra& extra) {
 }
 
 /// What bdf2 starts from next time.
-void remember(const StepOptions& options, const StepRecord& r, StepMemory& memory) {
-  if (options.stepper != StepperKind::bdf2 || options.collision.frozen_cache) return;
+void remember(ImplicitScheme scheme, const StepOptions& options, const StepRecord& r, StepMemory& memory) {
+  if (scheme != ImplicitScheme::bdf2 || options.collision.frozen_cache) return;
   memory.previous_q = r.q;
   memory.previous_v = r.v;
   memory.last_q = r.q_next;
   memory.last_v = r.v_next;
+}
+
+/// A step of one stage: its scheme, the state before, and the linearized stage.
+template <class Pass, class Extra, class Views>
+void visit_kept(Pass& pass, Extra& extra, Views& views) {
+  pass.value(extra.scheme);
+  kept::whole(pass, extra.previous_q);
+  kept::whole(pass, extra.previous_v);
+  visit(pass, views);
+}
+
+/// The only stage of a step whose end is known.
+void follow_stage(const Model& model, const StepOptions& options, const StepRecord& r, ImplicitExtra& extra) {
+  extra.parts = extra.count = 1;
+  ImplicitStage& stage = extra.stage(model, 0);
+  begin_stage(model, extra.scheme, options.constraints.timestep, r.q, r.v, extra, stage);
+  stage.v_next = r.v_next;
+  stage.follow(model);
+}
+
+/// What else the ends tell.
+void take_ends(const StepOptions& options, StepRecord& r) {
+  for (std::size_t d = 0; d < r.acceleration.size(); ++d)
+    r.acceleration[d] = (r.v_next[d] - r.v[d]) / options.constraints.timestep;
+  clear_constraints(r);
+  r.reason = nullptr;
+  r.valid = true;
 }
 
 }  // namespace
@@ -220,17 +248,13 @@ ImplicitExtra& implicit_extra(StepRecord& record) {
   return static_cast<ImplicitExtra&>(*record.extra.value);
 }
 
-std::shared_ptr<const KeptStage> kept_stage(const StepRecord& record) {
-  const auto* extra = dynamic_cast<const ImplicitExtra*>(record.extra.value.get());
-  return extra ? extra->kept : nullptr;
-}
-
-bool implicit_step(const Model& model, const StepOptions& options, StepMemory& memory, StepRecord& r) {
+bool implicit_step(const Model& model, ImplicitScheme method, const StepOptions& options, StepMemory& memory,
+                   StepRecord& r) {
   r.valid = false;
   r.reason = nullptr;
   ImplicitExtra& extra = implicit_extra(r);
   if (!extra.newton) extra.newton = std::make_unique<ImplicitNewton>(model);
-  const ImplicitScheme scheme = whole_step(options, memory, r);
+  const ImplicitScheme scheme = whole_step(method, options, memory, r);
   if (scheme == ImplicitScheme::bdf2) take_state_before(memory, extra);
 
   // Where Newton's method fails on the whole, in 2, 4, 8 ... parts.
@@ -252,10 +276,10 @@ bool implicit_step(const Model& model, const StepOptions& options, StepMemory& m
     r.reason = spin_limit_reason(extra.newton->equation.spin());
   r.solution.exact_residual = r.solution.residual;
 
-  // Factors for the way back, while they are there.
-  extra.kept.reset();
-  if (options.implicit.keep_factors && extra.count == 1)
-    extra.kept = std::make_shared<KeptStage>(extra.newton->keep(model, extra.stages[0]));
+  // Factors for the way back, while they are there. What goes to the record stays where it is.
+  extra.linearized.reset();
+  extra.recalled.reset();
+  if (options.keep_steps && extra.count == 1) extra.linearized = extra.newton->linearized(model, extra.stages[0]);
   store_result(model, options.constraints.timestep, r, extra);
 
   // Overflow: the step stands still and has no derivative.
@@ -266,34 +290,54 @@ bool implicit_step(const Model& model, const StepOptions& options, StepMemory& m
     if (!options.collision.frozen_cache) memory.reset();
     return false;
   }
-  remember(options, r, memory);
+  remember(method, options, r, memory);
   return true;
 }
 
-bool recall_implicit_step(const Model& model, const StepOptions& options, StepMemory& memory,
-                          std::shared_ptr<const KeptStage> kept, StepRecord& r) {
-  const ImplicitScheme scheme = whole_step(options, memory, r);
-  if (scheme == ImplicitScheme::sdirk2) return false;
+std::size_t kept_stage_bytes(const StepRecord& record) {
+  const auto& extra = static_cast<const ImplicitExtra&>(*record.extra.value);
+  if (!extra.linearized) return 0;
+  kept::Measuring pass;
+  visit_kept(pass, extra, *extra.linearized);
+  return pass.bytes;
+}
+
+void keep_stage(const StepRecord& record, std::byte* to) {
+  const auto& extra = static_cast<const ImplicitExtra&>(*record.extra.value);
+  kept::Writing pass(to);
+  visit_kept(pass, extra, *extra.linearized);
+}
+
+void recall_implicit_step(const Model& model, const StepOptions& options, const std::byte* from, StepRecord& r) {
+  ImplicitExtra& extra = implicit_extra(r);
+  kept::Reading pass(from);
+  visit_kept(pass, extra, extra.recalled.emplace());
+  extra.linearized.reset();
+  follow_stage(model, options, r, extra);
+  take_ends(options, r);
+}
+
+bool follow_implicit_step(const Model& model, ImplicitScheme method, const StepOptions& options, StepMemory& memory,
+                          const std::byte* from, StepRecord& r) {
+  if (from) {
+    recall_implicit_step(model, options, from, r);
+    remember(method, options, r, memory);
+    return true;
+  }
 
   // One stage, with the solution that is known.
   ImplicitExtra& extra = implicit_extra(r);
-  if (scheme == ImplicitScheme::bdf2) take_state_before(memory, extra);
-  extra.scheme = scheme;
-  extra.parts = extra.count = 1;
-  extra.kept = std::move(kept);
-  ImplicitStage& stage = extra.stage(model, 0);
-  begin_stage(model, scheme, options.constraints.timestep, r.q, r.v, extra, stage);
-  stage.v_next = r.v_next;
-  stage.follow(model);
+  extra.scheme = whole_step(method, options, memory, r);
+  extra.linearized.reset();
+  extra.recalled.reset();
+  if (extra.scheme == ImplicitScheme::sdirk2) return false;
+  if (extra.scheme == ImplicitScheme::bdf2) take_state_before(memory, extra);
+  follow_stage(model, options, r, extra);
 
   // It must end where the step did.
-  if (!same(stage.q_next, r.q_next)) return false;
-  for (int d = 0; d < model.nv; ++d)
-    r.acceleration[d] = (r.v_next[d] - r.v[d]) / options.constraints.timestep;
-  clear_constraints(r);
-  r.reason = nullptr;
-  r.valid = true;
-  remember(options, r, memory);
+  if (!same(extra.stages[0].q_next, r.q_next)) return false;
+  take_ends(options, r);
+  remember(method, options, r, memory);
   return true;
 }
 

@@ -14,7 +14,9 @@
 // Penalty contact with the semi-implicit stepper is one stage as well: c = h, v_bar = v, rigid-body dynamics explicit.
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "coulomb/step_memory.hpp"
@@ -36,7 +38,8 @@ struct ImplicitExtra final : StepExtra {
   std::vector<double> turned_previous_v;       ///< bdf2: E(xi) previous_v
   std::vector<double> q, v;                    ///< scratch: the state between parts
   std::unique_ptr<ImplicitNewton> newton;      ///< workspace; not copied
-  std::shared_ptr<const KeptStage> kept;       ///< where the options ask for it and the step has one stage
+  std::optional<StageViews> linearized;        ///< where the options ask for it and the step has one stage; of newton
+  std::optional<StageViews> recalled;          ///< of a step that was kept
 
   std::unique_ptr<StepExtra> clone() const override;
   std::size_t bytes() const override;
@@ -50,18 +53,21 @@ ImplicitExtra& implicit_extra(StepRecord& record);
 double sdirk_alpha();
 double stage_fraction(ImplicitScheme scheme);
 
-/// Of the step taken last, or null.
-std::shared_ptr<const KeptStage> kept_stage(const StepRecord& record);
-
 /// Penalty contacts into the record, as hard ones would be: the impulse is the force at the end over the step, of length h.
 void report_contacts(const PenaltyForces& contacts, double h, StepRecord& record);
 
-/// As take_step (steppers.hpp).
-bool implicit_step(const Model& model, const StepOptions& options, StepMemory& memory, StepRecord& record);
+/// As Stepper::step. scheme: of the whole step, bdf2 where it goes on from another.
+bool implicit_step(const Model& model, ImplicitScheme scheme, const StepOptions& options, StepMemory& memory,
+                   StepRecord& record);
+
+/// As Stepper::kept_bytes, keep and recall: of steps of one stage.
+std::size_t kept_stage_bytes(const StepRecord& record);
+void keep_stage(const StepRecord& record, std::byte* to);
+void recall_implicit_step(const Model& model, const StepOptions& options, const std::byte* kept, StepRecord& record);
 
 /// The step to record.(q_next, v_next), which it is known to end in: fills the extra and the memory without solving anything. `kept`: of
 /// that step, or null. False: it was not a step of one stage.
-bool recall_implicit_step(const Model& model, const StepOptions& options, StepMemory& memory,
-                          std::shared_ptr<const KeptStage> kept, StepRecord& record);
+bool follow_implicit_step(const Model& model, ImplicitScheme scheme, const StepOptions& options, StepMemory& memory,
+                          const std::byte* kept, StepRecord& record);
 
 }  // namespace coulomb

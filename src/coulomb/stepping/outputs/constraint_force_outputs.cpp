@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "coulomb/base/small_math.hpp"
+#include "coulomb/constraints/constraint_keys.hpp"
 #include "coulomb/dynamics/site_zone.hpp"
 #include "coulomb/stepping/step_record.hpp"
 
@@ -177,7 +178,7 @@ void ForceOutputs::add_equality(int index) {
   const Equality& equality = model_->equalities[index];
   if (found_at_end()) return add_equality_spring(equality, index);
   const ConstraintRows& rows = record_->rows;
-  const std::uint64_t key = (std::uint64_t(2) << 60) | std::uint64_t(index);
+  const std::uint64_t key = constraint_key(ConstraintKind::equality, std::uint64_t(index));
 
   // Hard: the impulses of its rows.
   for (const BodyRows& b : rows.body_rows)
@@ -190,7 +191,7 @@ void ForceOutputs::add_equality(int index) {
 /// f = -k phi - d phi' of the next state. Bodies: phi = p_a - p_b and half the axial vector of E = R_a R_b^T, which turns by
 /// dE = [dphi_a] E - E [dphi_b].
 void ForceOutputs::add_equality_spring(const Equality& equality, int index) {
-  const std::uint64_t key = (std::uint64_t(2) << 60) | std::uint64_t(index);
+  const std::uint64_t key = constraint_key(ConstraintKind::equality, std::uint64_t(index));
   const SpringForces& f = springs();
   const double* v = record_->v_next.data();
 

@@ -9,9 +9,8 @@
 #include "coulomb/dynamics/joint_forces.hpp"
 #include "coulomb/parameters/frame_motion.hpp"
 #include "coulomb/parameters/parameter_kind.hpp"
-#include "coulomb/stepping/semi_implicit/semi_implicit.hpp"
 #include "coulomb/stepping/step_record.hpp"
-#include "coulomb/stepping/steppers.hpp"
+#include "coulomb/stepping/stepper.hpp"
 
 namespace coulomb {
 namespace {
@@ -24,18 +23,24 @@ void add(const std::vector<std::pair<int, double>>& entries, double scale, std::
 
 bool is_kind(const ParameterSet::Item& item, const char* name) { return std::string(item.kind->name()) == name; }
 
-/// Throws where the step does not tell: forces within a split step are many, those of implicit steppers belong to its end.
+/// What it takes to tell the reading of a force sensor.
+StepForce force_of(const Sensor& sensor) {
+  switch (sensor.type) {
+    case SensorType::touch:
+    case SensorType::joint_limit_force:
+    case SensorType::contact_force:
+    case SensorType::joint_friction_force:
+    case SensorType::equality_force: return StepForce::constraint;
+    case SensorType::interaction_force:
+    case SensorType::interaction_torque: return StepForce::balance;
+    default: return StepForce::motion;
+  }
+}
+
+/// Throws where the step does not tell.
 void check_told(const Sensor& sensor, const StepOptions& options) {
-  const bool of_rows = sensor.type == SensorType::touch || sensor.type == SensorType::joint_limit_force ||
-                       sensor.type == SensorType::contact_force || sensor.type == SensorType::joint_friction_force ||
-                       sensor.type == SensorType::equality_force;
-  const bool of_balance = sensor.type == SensorType::interaction_force || sensor.type == SensorType::interaction_torque;
-  if ((of_rows || of_balance) && options.impacts.enabled)
-    throw std::logic_error("output '" + sensor.name + "': not of steps with continuous_collision");
-  if (of_balance && is_implicit(options))
-    throw std::logic_error(
-        "output '" + sensor.name +
-        "': not of implicit steppers and penalty contact, whose forces are those of the end of the step");
+  const char* const why = options.stepper->untold(force_of(sensor));
+  if (why) throw std::logic_error("output '" + sensor.name + "': " + why);
 }
 
 }  // namespace
@@ -58,7 +63,7 @@ void ForceOutputs::move_to(const StepRecord& record) {
 }
 
 /// Of contacts and springs.
-bool ForceOutputs::found_at_end() const { return is_implicit(*options_); }
+bool ForceOutputs::found_at_end() const { return options_->stepper->contacts_at() == StepPoint::end; }
 
 const DynamicsWorkspace& ForceOutputs::where_found() {
   if (have_at_) return at_;
@@ -71,7 +76,7 @@ const DynamicsWorkspace& ForceOutputs::where_found() {
 /// Force of actuator k, with its derivatives, `scale` times.
 void ForceOutputs::add_actuator(int k, double scale, Scalar& out) {
   const StepRecord& r = *record_;
-  out.at_end = options_->stepper != StepperKind::semi_implicit;
+  out.at_end = options_->stepper->dynamics_at() == StepPoint::end;
   const ActuatorForce a = actuator_force(*model_, k, out.at_end ? r.q_next.data() : r.q.data(),
                                          out.at_end ? r.v_next.data() : r.v.data(), r.u[k]);
   const int joint = model_->actuators[k].joint;

@@ -5,6 +5,7 @@
 #include "coulomb/base/small_math.hpp"
 #include "coulomb/stepping/semi_implicit/semi_implicit.hpp"
 #include "coulomb/stepping/step_record.hpp"
+#include "coulomb/stepping/stepper.hpp"
 
 namespace coulomb {
 
@@ -125,7 +126,7 @@ double ForceOutputs::by_shift(const Scalar& s, const SpinDerivative& spin, const
 void ForceOutputs::add_motion(const Sensor& sensor) {
   const StepRecord& r = *record_;
   const int nv = model_->nv;
-  const bool at_end = options_->stepper != StepperKind::semi_implicit;
+  const bool at_end = options_->stepper->dynamics_at() == StepPoint::end;
   acceleration_.resize(nv);
   for (int d = 0; d < nv; ++d)
     acceleration_[d] = (r.v_next[d] - r.v[d]) / options_->constraints.timestep;

@@ -8,7 +8,7 @@
 #include "coulomb/parameters/frame_motion.hpp"
 #include "coulomb/stepping/outputs/force_outputs.hpp"
 #include "coulomb/stepping/step_record.hpp"
-#include "coulomb/stepping/steppers.hpp"
+#include "coulomb/stepping/stepper.hpp"
 
 namespace coulomb {
 namespace {
@@ -55,8 +55,8 @@ const std::vector<double>& state_columns(const StepDerivatives& d, const std::st
 }
 
 /// out (rows x columns) += (dy/dx1) X, and what parameters change of the readings at a fixed state.
-void add_state_rows(Simulator& simulator, const OutputSet& outputs, const std::string& wrt, const ParameterSet* set,
-                    int columns, std::vector<double>& out) {
+void add_state_rows(const Simulator& simulator, const OutputSet& outputs, const ParameterSet* set,
+                    const std::vector<double>& X, int columns, std::vector<double>& out) {
   const Model& model = simulator.model();
   const StepRecord& r = simulator.record();
   const std::size_t nv = model.nv;
@@ -64,7 +64,6 @@ void add_state_rows(Simulator& simulator, const OutputSet& outputs, const std::s
   const std::size_t width = columns;
   std::vector<double> by_q(rows * nv);
   std::vector<double> by_v(rows * nv);
-  std::vector<double> copy;
 
   // The readings' rows by the next state.
   StateOutputs at(model);
@@ -72,9 +71,7 @@ void add_state_rows(Simulator& simulator, const OutputSet& outputs, const std::s
   at.columns(outputs, by_q.data(), by_v.data());
   if (set) at.parameter_columns(outputs, *set, out.data());
 
-  // The columns of the next state.
-  const auto d = set ? simulator.derivatives({wrt}) : simulator.shared_derivatives();
-  const std::vector<double>& X = state_columns(*d, wrt, copy);
+  // Times the columns of that state.
   for (std::size_t i = 0; i < rows; ++i) {
     const double* q = by_q.data() + i * nv;
     const double* v = by_v.data() + i * nv;
@@ -129,14 +126,15 @@ std::vector<double> contact_derivatives(Simulator& simulator, ContactQuantity qu
   const StepRecord& r = recorded(simulator, "contact derivatives");
   const Model& model = simulator.model();
   const StepOptions& options = simulator.resolved_options();
-  if (options.impacts.enabled) throw std::logic_error("contact derivatives: not of steps with continuous_collision");
+  const char* const why = options.stepper->untold(StepForce::constraint);
+  if (why) throw std::logic_error(std::string("contact derivatives: ") + why);
   const auto set = parameters_of(model, wrt);
   columns = columns_of(model, wrt, set);
   const std::size_t width = columns;
   const std::size_t nv = model.nv;
 
   // Where the contacts were found: at q, or at the end of the step, which the input moves in its turn.
-  const bool at_end = is_implicit(options);
+  const bool at_end = options.stepper->contacts_at() == StepPoint::end;
   DynamicsWorkspace at(model);
   kinematics(model, at_end ? r.q_next.data() : r.q.data(), at);
   velocities(model, at_end ? r.v_next.data() : r.v.data(), at);
@@ -218,8 +216,11 @@ std::vector<double> output_derivatives(Simulator& simulator, const OutputSet& ou
   const std::size_t nv = model.nv;
 
   // What the next state tells.
+  std::vector<double> copy;
+  const auto d = set ? simulator.derivatives({wrt}) : simulator.shared_derivatives();
+  const std::vector<double>& X = state_columns(*d, wrt, copy);
   std::vector<double> out(outputs.tangent_size() * width);
-  add_state_rows(simulator, outputs, wrt, parameters, columns, out);
+  add_state_rows(simulator, outputs, parameters, X, columns, out);
   if (!any_force(outputs)) return out;
 
   // Forces follow impulses, both states and some inputs directly.
@@ -228,9 +229,6 @@ std::vector<double> output_derivatives(Simulator& simulator, const OutputSet& ou
     simulator.gradient().impulse_columns(*set, columns_T);
   else
     simulator.gradient().impulse_columns(step_input(wrt), columns_T);
-  std::vector<double> copy;
-  const auto d = set ? simulator.derivatives({wrt}) : simulator.shared_derivatives();
-  const double* X = state_columns(*d, wrt, copy).data();
 
   ForceOutputs forces(model, simulator.resolved_options());
   forces.move_to(r);
@@ -249,7 +247,7 @@ std::vector<double> output_derivatives(Simulator& simulator, const OutputSet& ou
       // ... times the columns.
       double* row = out.data() + (item.first_tangent + scalar) * width;
       for (std::size_t k = 0; k < width; ++k) {
-        const double* x = X + 2 * nv * k;
+        const double* x = X.data() + 2 * nv * k;
         for (std::size_t i = 0; i < num_rows; ++i)
           row[k] += g.lambda[i] * columns_T[k * num_rows + i];
         for (std::size_t j = 0; j < nv; ++j)

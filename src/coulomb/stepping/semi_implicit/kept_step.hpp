@@ -7,7 +7,6 @@
 
 namespace coulomb {
 
-struct StepOptions;
 struct StepRecord;
 
 /// Bytes that a step of semi_implicit_step takes; a multiple of eight.
@@ -15,10 +14,6 @@ std::size_t kept_step_bytes(const StepRecord& record);
 /// Into that many bytes, aligned for double.
 void keep_step(const StepRecord& record, std::byte* to);
 /// The islands' own solutions are left to Islands::scatter_solution, once islands are found.
-void restore_step(const std::byte* kept, StepRecord& record);
-
-/// Steps with these options can be recalled, and so can what their gradient needs. Not those of other steppers, nor where the gradient
-/// goes back to the memory of the step or to the poses that collisions were found at.
-bool can_recall(const StepOptions& options);
+void restore_step(const std::byte* from, StepRecord& record);
 
 }  // namespace coulomb

@@ -112,21 +112,20 @@ void collect_rows(const Model& model, const StepOptions& options, StepRecord& r)
 }
 
 // Leaves the rows of the islands that have one of these trees.
-void keep_struck(const Model& model, const std::vector<unsigned char>& struck, StepRecord& r) {
-  r.islands_kept.assign(r.islands.pool.size(), 0);
+void keep_struck(const Model& model, StruckIslands& struck, StepRecord& r) {
+  struck.islands.assign(r.islands.pool.size(), 0);
   for (int t = 0; t < model.num_trees; ++t)
-    if (struck[t]) r.islands_kept[r.islands.of_tree(t)] = 1;
+    if (struck.trees[t]) struck.islands[r.islands.of_tree(t)] = 1;
 
-  r.blocks_kept.resize(r.rows.num_blocks);
+  struck.blocks.resize(r.rows.num_blocks);
   for (int b = 0; b < r.rows.num_blocks; ++b)
-    r.blocks_kept[b] = r.islands_kept[r.islands.of_block(b)];
-  r.rows.keep(r.blocks_kept);
+    struck.blocks[b] = struck.islands[r.islands.of_block(b)];
+  r.rows.keep(struck.blocks);
   r.islands.find(model, r.rows);
 }
 
 // Rows, islands and their problems.
-void collect_problems(const Model& model, const StepOptions& options, StepRecord& r,
-                      const std::vector<unsigned char>* struck = nullptr) {
+void collect_problems(const Model& model, const StepOptions& options, StepRecord& r, StruckIslands* struck = nullptr) {
   collect_rows(model, options, r);
   r.islands.find(model, r.rows);
   if (struck) keep_struck(model, *struck, r);
@@ -326,7 +325,7 @@ StepRecord::StepRecord(const Model& model)
 namespace {
 
 void solve_constraints(const Model& model, const StepOptions& options, ConstraintSolver& solver,
-                       const StepMemory& memory, StepRecord& r, const std::vector<unsigned char>* struck = nullptr) {
+                       const StepMemory& memory, StepRecord& r, StruckIslands* struck = nullptr) {
   collect_problems(model, options, r, struck);
   if (options.warm_start) recall(memory, r);
   solve(options, solver, r);
@@ -335,7 +334,7 @@ void solve_constraints(const Model& model, const StepOptions& options, Constrain
 }  // namespace
 
 void solve_velocities(const Model& model, const StepOptions& options, ConstraintSolver& solver,
-                      const StepMemory& memory, StepRecord& r, const std::vector<unsigned char>* struck) {
+                      const StepMemory& memory, StepRecord& r, StruckIslands* struck) {
   free_velocity(model, options, r);
   solve_constraints(model, options, solver, memory, r, struck);
 }

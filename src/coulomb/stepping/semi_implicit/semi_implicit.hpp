@@ -27,10 +27,15 @@ void recall_semi_implicit_step(const Model& model, const StepOptions& options, c
 
 // Its stages, for steppers of their own:
 
-/// Free velocity, rows, impulses at the record's kinematics and contacts. Reads the memory. struck (by tree): islands without one of these
-/// trees have no rows; null: all have.
+/// What an impact strikes: islands without one of these trees have no rows.
+struct StruckIslands {
+  std::vector<unsigned char> trees;            ///< by tree, set by the caller
+  std::vector<unsigned char> islands, blocks;  ///< scratch: by island of the pool, by block
+};
+
+/// Free velocity, rows, impulses at the record's kinematics and contacts. Reads the memory. struck: null: all islands have rows.
 void solve_velocities(const Model& model, const StepOptions& options, ConstraintSolver& solver,
-                      const StepMemory& memory, StepRecord& record, const std::vector<unsigned char>* struck = nullptr);
+                      const StepMemory& memory, StepRecord& record, StruckIslands* struck = nullptr);
 /// Impulses and modes, for the next step.
 void remember(const StepRecord& record, StepMemory& memory);
 /// What is left of a step whose numbers overflowed.

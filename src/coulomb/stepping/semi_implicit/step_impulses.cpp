@@ -93,7 +93,6 @@ void StepLinearization::impulses_of_levels(int index, const double* r_T, const d
 
 /// num_rows numbers for each number of the input.
 void StepLinearization::impulse_columns(StepInput input, std::vector<double>& out_T) {
-  if (use_average_) return average_->impulse_columns(input, out_T);
   prepare_matrices();
   const Model& model = *model_;
   const StepRecord& r = *record_;
@@ -170,7 +169,6 @@ void StepLinearization::impulse_columns(const ParameterSet& set, std::vector<dou
   // The columns of the next state leave r, s and p.
   std::vector<double> columns_T;
   parameter_columns(set, columns_T);
-  if (use_average_) return average_->impulse_columns(set, out_T);
   const int n = record_->rows.num_rows;
   const int count = set.size();
   out_T.assign(std::size_t(count) * n, 0.0);

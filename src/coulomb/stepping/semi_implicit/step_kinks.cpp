@@ -132,7 +132,6 @@ bool StepLinearization::state_ambiguous() {
 /// The same question about parameters: the last of its reasons.
 void StepLinearization::judge_parameters(const ParameterSet& set) {
   ambiguous_parameters_ = false;
-  if (use_average_) return;
   if (find_unresolved()) {
     leftover_of_parameters(unresolved_.data(), set);
     ambiguous_parameters_ = any_beyond(leftover_, 1 / near);

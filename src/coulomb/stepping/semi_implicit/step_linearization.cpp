@@ -7,7 +7,6 @@
 #include "coulomb/collision/motion/smoothed_motion.hpp"
 #include "coulomb/configuration.hpp"
 #include "coulomb/linalg/dense_kernels.hpp"
-#include "coulomb/stepping/gradients/step_average.hpp"
 #include "coulomb/stepping/implicit/implicit_springs.hpp"
 #include "coulomb/stepping/semi_implicit/semi_implicit.hpp"
 
@@ -78,9 +77,6 @@ StepLinearization::StepLinearization(const Model& model)
     tree_rotations_[t + 1] += tree_rotations_[t];
 }
 
-StepLinearization::StepLinearization(const StepLinearization& other) : StepLinearization(*other.model_) {}
-StepLinearization::~StepLinearization() = default;
-
 RowVelocities StepLinearization::row_velocities() const {
   return {record_->twist_next.data(), rate_next_.data(), record_->twist.data(), record_->dynamics.column_rate.data()};
 }
@@ -124,23 +120,13 @@ void StepLinearization::collect_forces() {
   }
 }
 
-void StepLinearization::prepare(const Model& model, const StepOptions& options, StepRecord& record,
-                                const StepMemory& memory) {
-  prepare_exact(model, options, record);
-  if (options.gradient.mode != GradientMode::smoothed_step) return;
-  if (!average_) average_ = std::make_unique<StepAverage>();
-  use_average_ = average_->prepare_samples(model, options, record, memory);
-  ambiguous_ = use_average_ ? Known::no : Known::yes;
-}
-
-void StepLinearization::prepare_exact(const Model& model, const StepOptions& options, StepRecord& record) {
+void StepLinearization::prepare(const Model& model, const StepOptions& options, StepRecord& record, const StepMemory&) {
   // Nothing is known of this step yet.
   model_ = &model;
   options_ = &options;
   record_ = &record;
   have_jacobian_ = false;
   have_matrices_ = false;
-  use_average_ = false;
   ambiguous_parameters_ = false;
   ambiguous_ = Known::unknown;
   has_unresolved_ = Known::unknown;
@@ -314,10 +300,6 @@ const StepDerivatives& StepLinearization::jacobian() {
   StepDerivatives& out = writable_derivatives(*model_);
   have_jacobian_ = true;
   out.ambiguous = state_ambiguous();
-  if (use_average_) {
-    average_->jacobian(out);
-    return out;
-  }
   prepare_matrices();
 
   // One island is the whole matrix; several are blocks of it.
@@ -383,7 +365,6 @@ void StepLinearization::add_actuator_columns(int index, SparseStepDerivatives::I
 }
 
 std::shared_ptr<SparseStepDerivatives> StepLinearization::sparse_jacobian() {
-  if (use_average_) return StepGradient::sparse_jacobian();
   const Model& model = *model_;
   const Islands& islands = record_->islands;
   prepare_matrices();

@@ -21,8 +21,6 @@
 
 namespace coulomb {
 
-class StepAverage;
-
 inline void make_room(std::vector<double>& v, std::size_t size) {
   if (v.size() < size) v.resize(size);
 }
@@ -30,12 +28,8 @@ inline void make_room(std::vector<double>& v, std::size_t size) {
 class StepLinearization final : public StepGradient {
  public:
   explicit StepLinearization(const Model& model);
-  StepLinearization(const StepLinearization& other);  ///< a fresh one for the same model
-  ~StepLinearization() override;
 
   void prepare(const Model& model, const StepOptions& options, StepRecord& record, const StepMemory& memory) override;
-  /// The derivative of the step itself, without what options.gradient may ask for.
-  void prepare_exact(const Model& model, const StepOptions& options, StepRecord& record);
 
   const StepDerivatives& jacobian() override;
   std::shared_ptr<StepDerivatives> shared_jacobian() override { return jacobian(), derivatives_; }
@@ -172,10 +166,6 @@ class StepLinearization final : public StepGradient {
   void add_inverse_dynamics(StepCotangent& out);
   void add_joint_forces(StepCotangent& out) const;
   void store_forces_and_controls(StepCotangent& out) const;
-  /// vjp of the modes as they are.
-  void vjp_of_modes(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set);
-  /// vjp with the better side at every tie (GradientMode::complementarity_aware). The linearisation is afterwards as before.
-  void vjp_at_ties(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set);
   bool row_cotangents(const double* row_values, double* z);
   /// Columns x of the island: impulses -C A^+ (Bs + B J Mh^-1 r), to rows column[k] of out_T. Bs may be null.
   void impulses_of(int index, const double* r_T, const double* Bs, const std::vector<int>& column, double* out_T);
@@ -240,7 +230,6 @@ class StepLinearization final : public StepGradient {
   ProductScratch product_;
   bool have_matrices_ = false;
   bool have_jacobian_ = false;
-  bool use_average_ = false;
 
   // step_kinks.cpp
   enum class Known : std::uint8_t { unknown, no, yes };
@@ -262,7 +251,6 @@ class StepLinearization final : public StepGradient {
   std::vector<LevelSides> level_sides_;
   std::vector<double> level_y_, signed_y_, signed_z_, id_q_, id_v_, gradient_;  // of add_level_difference
   std::vector<double> moved_, twist_;                                           // of parameter_gradient
-  std::unique_ptr<StepAverage> average_;                                        // made when first needed
 };
 
 }  // namespace coulomb

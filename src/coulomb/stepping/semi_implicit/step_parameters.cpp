@@ -41,8 +41,6 @@ ParameterContext StepLinearization::parameter_context() {
 }
 
 void StepLinearization::parameter_columns(const ParameterSet& set, std::vector<double>& columns_T) {
-  if (use_average_) return average_->parameter_columns(set, columns_T);
-
   // P and W.
   prepare_matrices();
   const StepRecord& record = *record_;

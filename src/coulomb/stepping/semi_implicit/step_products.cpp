@@ -1,4 +1,4 @@
-// The reverse product (vjp) of one recorded step: sweeps over the tree, no matrix. Start reading at vjp_of_modes.
+// The reverse product (vjp) of one recorded step: sweeps over the tree, no matrix. Start reading at vjp.
 //
 // A semi-implicit step solves, with Mh = M + h D and every block of rows held in the mode of the solution (docs/theory.md, (L4) to (L6)),
 //
@@ -24,28 +24,12 @@
 
 namespace coulomb {
 
-void StepLinearization::vjp(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set) {
-  const bool wants_fext = out.wants_fext;
-  if (options_->gradient.mode == GradientMode::complementarity_aware)
-    vjp_at_ties(dq1, dv1, out, set);
-  else
-    vjp_of_modes(dq1, dv1, out, set);
-
-  out.wants_fext = wants_fext;
-  out.fext.assign(wants_fext ? std::size_t(6) * model_->num_bodies : 0, 0.0);
-  if (wants_fext) add_fext_cotangent(out.tau.data(), out.fext);
-}
-
 void StepLinearization::add_fext_cotangent(const double* tau_bar, std::vector<double>& fext) {
-  if (use_average_)
-    throw std::logic_error("fext: gradient='smoothed_step' averages over configurations, it has none by wrenches");
   add_wrench_cotangent(*model_, record_->dynamics, tau_bar, fext);
 }
 
 /// dq1, dv1: cotangents of q+ and v+ (nv each). out: cotangents of q, v, tau (nv), u (nu) and of the scalars of `set` (null: none).
-void StepLinearization::vjp_of_modes(const double* dq1, const double* dv1, StepCotangent& out,
-                                     const ParameterSet* set) {
-  if (use_average_) return vjp_from_jacobian(dq1, dv1, out, set);
+void StepLinearization::vjp(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set) {
   const bool parameters = set && set->size() > 0;
   const double* y = adjoint_.y.data();
   const double* z = adjoint_.z.data();
@@ -69,8 +53,10 @@ void StepLinearization::vjp_of_modes(const double* dq1, const double* dv1, StepC
     add_level_difference(level, z_lower_[level].data(), out, set);
   if (parameters) judge_parameters(*set);
 
-  // Forces and controls move nothing else.
+  // Forces and controls move nothing else; wrenches act as joint forces.
   store_forces_and_controls(out);
+  out.fext.assign(out.wants_fext ? std::size_t(6) * model_->num_bodies : 0, 0.0);
+  if (out.wants_fext) add_fext_cotangent(out.tau.data(), out.fext);
 }
 
 void StepLinearization::Adjoint::reserve(int nv, int rows) {

@@ -1,0 +1,210 @@
+"""Policies learned by SHAC over seeds: returns over samples and over time, beside published ones, and what they are worth elsewhere.
+
+python benchmarks/learning.py [--env Hopper] [--seeds 5] [--variants exact,penalty] [--epochs 1000] [--quick] [--output FOLDER]
+
+One run after the other, each with all cores; a run whose log is there is not made again. Writes learning_<env>.csv, .md and .png. Every policy is
+scored without noise at its own time step, at finer ones, and in MuJoCo.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import report
+import torch
+
+from coulomb.envs.task import State
+from coulomb.learn import shac
+
+VARIANTS = {  # of the same task
+    "exact": {},
+    "complementarity_aware": {"gradient": "complementarity_aware"},
+    "smoothed": {"gradient": "smoothed_step"},
+    "penalty": {"contact": "penalty"},
+}
+SUBSTEPS = (4, 8, 16)  # per control step; policies are learned at the first
+EPISODES = 16
+EXPLANATION = """\
+Return: mean of 16 episodes without noise, every 50 epochs; with noise: mean of the last 100 episodes that learning ended. When each first
+reached a number: control steps, seconds. Then the last policy elsewhere, median (least) of 16 episodes: at its own number of substeps, at
+finer ones, and in MuJoCo with its soft contact at a sixteenth of the control step."""
+# Samples and seconds at which the return with noise reached a number: [Georgiev2024]'s own curves, median of 10 seeds, one GPU.
+PUBLISHED = {
+    "Hopper": {
+        "SHAC, GPU": [(1.4e6, 49, 2000), (2.15e6, 72, 3000), (4.9e6, 157, 4000)],
+        "AHAC, GPU": [(1.84e6, 74, 3000), (3.6e6, 122, 4000)],
+        "PPO, GPU": [(6.6e6, 44, 2000), (8.5e6, 58, 3000), (21e6, 146, 4000)],
+    }
+}
+GOALS = {"Hopper": (2000, 3000, 4000), "CartPole": (-800, -600, -500)}
+
+
+def config_of(env, variant, seed, epochs, folder, threads=0):
+    given = {
+        **shac.PRESETS.get(env, {}),
+        **VARIANTS[variant],
+        "env": env,
+        "seed": seed,
+        "output": str(folder),
+        "num_threads": threads,
+    }
+    return shac.Config(**{**given, **({"epochs": epochs} if epochs else {})})
+
+
+def run(env, variant, seed, epochs, root, threads):
+    """The log of a run as a dict of columns, and the scores of its last policy."""
+    folder = root / f"{env}_{variant}_{seed}"
+    config = config_of(env, variant, seed, epochs, folder, threads)
+    scores = folder / "scores.json"
+    if not scores.exists():
+        trained = shac.train(config)
+        scores.write_text(json.dumps(scored(trained)))
+    with (folder / "log.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    columns = {key: np.array([float(row[key] or "nan") for row in rows]) for key in rows[0]}
+    return columns, json.loads(scores.read_text())
+
+
+def scored(run):
+    """Median and least return of whole episodes, by where."""
+    out = {}
+    task = type(run.task)
+    for substeps in SUBSTEPS:
+        returns = run.evaluate(task(frame_skip=substeps))
+        out[f"{substeps} substeps"] = [float(np.median(returns)), float(returns.min())]
+    returns = in_mujoco(run)
+    out["MuJoCo"] = [float(np.median(returns)), float(returns.min())]
+    return out
+
+
+@torch.no_grad()
+def in_mujoco(run, substeps=16):
+    """Returns of episodes of the same task that MuJoCo simulates, at its own soft contact."""
+    task = type(run.task)(frame_skip=substeps)
+    model = mujoco.MjModel.from_xml_string(task.mjcf())
+    model.opt.timestep = task.timestep
+    data = mujoco.MjData(model)
+    returns = []
+    for episode in range(EPISODES):
+        mujoco.mj_resetData(model, data)
+        data.qpos[:], data.qvel[:], goal = task.draw(np.random.default_rng([10_000, episode]))
+        state = row_of(data, np.zeros(model.nu), goal)
+        total = 0.0
+        for _ in range(task.episode_length):
+            action = run.actor(run.normalizer(task.observe(state))).double()
+            data.ctrl[:] = task.control(action)[0].numpy()
+            mujoco.mj_step(model, data, task.frame_skip)
+            after = row_of(data, action[0].numpy(), goal)
+            total += float(task.reward(state, after)[0][0])
+            state = after
+            if bool(task.terminated(state)[0]):
+                break
+        returns.append(total)
+    return np.array(returns)
+
+
+def row_of(data, action, goal):
+    return State(*(torch.tensor(np.array(x))[None] for x in (data.qpos, data.qvel, action, goal)), {})
+
+
+def reached(columns, key, goal):
+    """Samples and seconds at which a column first had a value of at least `goal`."""
+    rows = np.flatnonzero(columns[key] >= goal)
+    return (columns["samples"][rows[0]], columns["seconds"][rows[0]]) if len(rows) else (np.nan, np.nan)
+
+
+def table(env, runs):
+    """Lines of Markdown."""
+    lines = ["| variant | seed | return at the end | " + " | ".join(f"{goal}: samples, s" for goal in GOALS[env])]
+    lines[0] += " | with noise: " + " | ".join(f"{goal}: samples, s" for goal in GOALS[env]) + " |"
+    lines.append("|" + "---|" * (3 + 2 * len(GOALS[env])))
+    for (variant, seed), (columns, _) in runs.items():
+        cells = [variant, str(seed), f"{columns['return'][~np.isnan(columns['return'])][-1]:.0f}"]
+        for key in ("return", "training_return"):
+            for goal in GOALS[env]:
+                samples, seconds = reached(columns, key, goal)
+                cells.append("-" if np.isnan(samples) else f"{samples / 1e3:.0f}k, {seconds:.0f}")
+        lines.append("| " + " | ".join(cells) + " |")
+    lines += ["", "| variant | seed | " + " | ".join(next(iter(runs.values()))[1]) + " |"]
+    lines.append("|" + "---|" * (2 + len(next(iter(runs.values()))[1])))
+    for (variant, seed), (_, scores) in runs.items():
+        cells = [f"{median:.0f} ({least:.0f})" for median, least in scores.values()]
+        lines.append(f"| {variant} | {seed} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def sparse(columns):
+    """The rows of a log in which the policy was judged."""
+    rows = ~np.isnan(columns["return"])
+    return {key: columns[key][rows].tolist() for key in ("epoch", "samples", "seconds", "training_return", "return")}
+
+
+def draw(env, runs, path):
+    """Returns over samples and over seconds, every seed a line, published ones as points."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 2, figsize=(10, 4), sharey=True, layout="constrained")
+    colors = dict(zip(dict.fromkeys(variant for variant, _ in runs), plt.cm.tab10.colors))
+    for axis, key, unit in zip(axes, ("samples", "seconds"), (1e6, 1)):
+        for (variant, seed), (columns, _) in runs.items():
+            rows = ~np.isnan(columns["return"])
+            color = colors[variant]
+            axis.plot(columns[key][rows] / unit, columns["return"][rows], color=color, lw=1.2, alpha=0.8,
+                      label=variant if seed == 0 else None)  # fmt: skip
+            axis.plot(columns[key] / unit, columns["training_return"], color=color, lw=0.8, alpha=0.35)
+        for mark, (name, points) in zip("osD", PUBLISHED.get(env, {}).items()):
+            x = [point[0 if key == "samples" else 1] / unit for point in points]
+            axis.plot(x, [point[2] for point in points], mark, color="0.3", ms=5, label=name)
+        axis.set_xlabel("million control steps" if key == "samples" else "seconds")
+        axis.set_xlim(left=0)
+        axis.grid(alpha=0.3)
+    axes[0].set_ylabel("return: without noise, faint with noise")
+    axes[0].legend(fontsize=8)
+    figure.suptitle(f"{env}: SHAC through Coulomb, each line a seed")
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--env", default="Hopper")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--variants", default="exact")
+    parser.add_argument("--epochs", type=int)
+    parser.add_argument("--threads", type=int, default=0, help="of the simulator; 0: all cores")
+    parser.add_argument("--quick", action="store_true", help="one seed, 60 epochs")
+    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results")
+    parser.add_argument("--runs", type=Path, default=Path("build/learning"), help="logs and policies of runs")
+    arguments = parser.parse_args()
+    if arguments.quick:
+        arguments.seeds, arguments.epochs = 1, 60
+
+    runs = {}
+    for variant in arguments.variants.split(","):
+        for seed in range(arguments.seeds):
+            runs[variant, seed] = run(arguments.env, variant, seed, arguments.epochs, arguments.runs, arguments.threads)
+
+    env = report.environment(None)
+    name = f"learning_{arguments.env.lower()}"
+    lines = [EXPLANATION, "", *table(arguments.env, runs)]
+    data = {
+        "runs": [
+            {"variant": v, "seed": s, "scores": scores, "log": sparse(columns)}
+            for (v, s), (columns, scores) in runs.items()
+        ]
+    }
+    report.write_study(arguments.output, name, f"{arguments.env}: policies learned by SHAC", env, lines, data)
+    draw(arguments.env, runs, arguments.output / f"{name}.png")
+    print(*lines, sep="\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""What policies and critics are made of: observations of unit size, networks, actions within bounds, and a clip of the gradient by states."""
+
+from __future__ import annotations
+
+import copy
+
+import torch
+from torch import nn
+
+from coulomb.learn import ranks
+
+
+class Normalizer:
+    """Mean and variance of all observations so far; `copy()` is the frozen one that a horizon is seen through."""
+
+    def __init__(self, size):
+        self.count, self.mean, self.var = (
+            1e-4,
+            torch.zeros(size, dtype=torch.float64),
+            torch.ones(size, dtype=torch.float64),
+        )
+
+    def update(self, x):
+        x = x.reshape(-1, x.shape[-1])
+        sums = ranks.summed(torch.stack([torch.full_like(x[0], len(x)), x.sum(0), (x * x).sum(0)]))
+        n, mean = sums[0, 0].item(), sums[1] / sums[0]
+        var = (sums[2] / sums[0] - mean**2).clamp_min(0)
+        total = self.count + n
+        delta = mean - self.mean
+        self.var = (self.var * self.count + var * n + delta**2 * self.count * n / total) / total
+        self.mean = self.mean + delta * n / total
+        self.count = total
+
+    def copy(self):
+        return copy.copy(self)
+
+    def __call__(self, x):
+        return ((x - self.mean) / torch.sqrt(self.var + 1e-5)).float()
+
+
+def network(sizes, gain=None):
+    """Linear, ELU, LayerNorm, ..., Linear."""
+    layers = []
+    for inputs, outputs in zip(sizes, sizes[1:]):
+        layers += [nn.Linear(inputs, outputs), nn.ELU(), nn.LayerNorm(outputs)]
+        if gain is not None:
+            nn.init.orthogonal_(layers[-3].weight, gain)
+            nn.init.zeros_(layers[-3].bias)
+    return nn.Sequential(*layers[:-2])
+
+
+class Actor(nn.Module):
+    """Actions within the task's bounds: tanh of a Gaussian whose mean is a network of the observation."""
+
+    def __init__(self, task, size, units, log_std):
+        super().__init__()
+        low, high = torch.from_numpy(task.action_low).float(), torch.from_numpy(task.action_high).float()
+        self.register_buffer("middle", (low + high) / 2)
+        self.register_buffer("reach", (high - low) / 2)
+        self.mean = network([size, *units, len(low)])
+        self.log_std = nn.Parameter(torch.full((len(low),), log_std))
+
+    def forward(self, observation, noise=None):
+        raw = self.mean(observation)
+        if noise is not None:
+            raw = raw + self.log_std.clamp(-5, 2).exp() * noise
+        return self.middle + self.reach * torch.tanh(raw)
+
+
+class ClipRows(torch.autograd.Function):
+    """The identity; on the way back rows longer than `limit` times the median are shortened to that."""
+
+    @staticmethod
+    def forward(ctx, x, limit):
+        ctx.limit = limit
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        norm = gradient.norm(dim=1, keepdim=True)
+        most = ctx.limit * norm.median()
+        return torch.where(norm > most, gradient * (most / norm.clamp_min(1e-300)), gradient), None

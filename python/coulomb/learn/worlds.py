@@ -1,0 +1,150 @@
+"""Worlds: n environments of a task whose states are PyTorch tensors, so that what is observed and rewarded can be differentiated by actions.
+
+    worlds = Worlds(task, 64, seed=0)
+    observation = worlds.observe()
+    for _ in range(32):
+        step = worlds.step(policy(observation))    # rewards with a gradient, through physics
+        observation = worlds.observe()
+    worlds.detach()
+
+The task, with its observation, reward and end, is that of coulomb.envs: what is learned here is scored there.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from coulomb.envs.simulation import OVERFLOW, Simulation
+from coulomb.envs.task import State
+from coulomb.torch import control_step
+
+
+class Step(NamedTuple):
+    """What a control step gave, one environment a row."""
+
+    reward: torch.Tensor  # (n,), differentiable
+    observation: torch.Tensor  # (n, size), of the state that the step ended in: before a reset
+    terminated: torch.Tensor  # (n,) bool: the episode is over by itself
+    ended: torch.Tensor  # (n,) bool: or by its length, or because numbers overflowed
+
+
+class Worlds:
+    """n environments of a Task; row i has the random numbers of (seed, i), whatever n is.
+
+    An episode that ends starts again at once, and no gradient crosses that. first: number of the first row, where others
+    have the rows before. num_threads, options: of the BatchSimulator. ValueError: names a bad option; actions that are
+    not finite, before anything has moved.
+    """
+
+    def __init__(self, task, n, seed, num_threads=0, options=None, first=0):
+        self.task = task
+        self.n = n
+        self.simulation = Simulation(task, n, num_threads, options)
+        self.randoms = [np.random.default_rng([seed, first + row]) for row in range(n)]
+        self.elapsed = np.zeros(n, int)
+        self.unsolved = 0  # control steps that did not converge, so far
+        if task.contact_wrenches:
+            raise ValueError(
+                f"{type(task).__name__} observes contact_wrenches, which have no derivative: turn them off"
+            )
+        self._restart(np.ones(n, bool))
+
+    @property
+    def batch(self):
+        return self.simulation.batch
+
+    def observe(self):
+        """(n, size): what is observed, with the gradient of the steps since detach()."""
+        return self.task.observe(self.state)
+
+    def step(self, action):
+        """One control step by actions (n, k) in the task's units: a Step. Episodes that end have then begun anew."""
+        before, task = self.state, self.task
+        action = action.double()
+        names = self.simulation.reading_names
+        q, v, *readings, good = control_step(
+            self.batch,
+            before.q,
+            before.v,
+            task.control(action),
+            substeps=task.frame_skip,
+            outputs=names or None,
+            return_status=True,
+        )
+        after = State(q, v, action, before.goal, self._split(*readings))
+        reward, _ = task.reward(before, after)
+        observation = task.observe(after)
+        terminated = task.terminated(after).detach()
+
+        # Where numbers overflowed the state stayed, and the episode is given up.
+        self.elapsed += 1
+        good = good.numpy()
+        failed = np.zeros(self.n, bool)
+        if not good.all():
+            self.unsolved += int((~good).sum())
+            reasons = self.batch.status.reason
+            failed[[row for row in np.flatnonzero(~good) if OVERFLOW in reasons[row]]] = True
+        over = failed if task.episode_length is None else failed | (self.elapsed >= task.episode_length)
+        ended = terminated | torch.from_numpy(over)
+
+        self.state = after
+        if ended.any():
+            self._restart(ended.numpy())
+        return Step(reward, observation, terminated, ended)
+
+    def detach(self):
+        """Cuts the gradient: a new horizon begins."""
+        self.state = State(
+            *(x.detach() for x in self.state[:4]), {k: x.detach() for k, x in self.state.readings.items()}
+        )
+
+    def saved(self):
+        """What goes on from here needs, to be pickled."""
+        return {
+            "state": [x.detach().numpy() for x in self.state[:4]],
+            "elapsed": self.elapsed,
+            "random": [random.bit_generator.state for random in self.randoms],
+            "memory": self.batch.memory,
+            "unsolved": self.unsolved,
+        }
+
+    def restore(self, saved):
+        """Goes on with the same bits as the one that was saved."""
+        q, v, action, goal = (np.array(x) for x in saved["state"])
+        everyone = np.ones(self.n, bool)
+        self.simulation.start(everyone, q, v, goal)
+        self.state = State(*map(torch.from_numpy, (q, v, action, goal)), self._tensors(self.simulation.state.readings))
+        self.elapsed = np.array(saved["elapsed"])
+        self.unsolved = saved["unsolved"]
+        for random, state in zip(self.randoms, saved["random"]):
+            random.bit_generator.state = state
+        self.batch.memory = saved["memory"]
+
+    def _restart(self, rows):
+        """New episodes in the rows of a mask; the others keep their tensors, and with them their gradient."""
+        starts = [self.task.draw(self.randoms[row]) for row in np.flatnonzero(rows)]
+        self.simulation.start(rows, *(np.array(column) for column in zip(*starts)))
+        self.elapsed[rows] = 0
+        fresh = self.simulation.state
+        fresh = State(*(torch.from_numpy(np.array(x)) for x in fresh[:4]), self._tensors(fresh.readings))
+        if rows.all():
+            self.state = fresh
+            return
+
+        mask = torch.from_numpy(rows)[:, None]
+        rows_of = [torch.where(mask, new, old) for new, old in zip(fresh[:4], self.state[:4])]
+        readings = {key: torch.where(mask, fresh.readings[key], old) for key, old in self.state.readings.items()}
+        self.state = State(*rows_of, readings)
+
+    def _split(self, readings=None):
+        """Readings by the task's names."""
+        if readings is None:
+            return {}
+        return {key: readings[:, torch.from_numpy(columns)] for key, columns in self.simulation.reading_columns.items()}
+
+    @staticmethod
+    def _tensors(readings):
+        return {key: torch.from_numpy(np.array(value)) for key, value in readings.items()}

@@ -1,0 +1,60 @@
+// Limits of joints as gaps: the one place that knows which limits there are, how far a joint is from them and how that changes.
+#pragma once
+
+#include <cmath>
+
+#include "coulomb/constraints/constraint_rows.hpp"
+#include "coulomb/model.hpp"
+
+namespace coulomb {
+
+/// Calls visit(joint, upper) for every limit, the lower one of a joint first.
+template <class Visit>
+void for_each_limit(const Model& model, Visit visit) {
+  for (int j = 0; j < model.num_joints; ++j) {
+    // Balls have an upper limit only, free joints none.
+    if (!model.joint_limited[j] || model.joint_type[j] == JointType::free) continue;
+    for (const bool upper : {false, true}) {
+      if (!upper && model.joint_type[j] == JointType::ball) continue;
+      if (std::isfinite(upper ? model.joint_upper[j] : model.joint_lower[j])) visit(j, upper);
+    }
+  }
+}
+
+/// A limit at some q: the gap, and its rate coefficient . v on the joint's dofs. Of a ball next to no rotation the coefficients are zero.
+struct JointLimit {
+  double phi = 0;  ///< m, rad
+  int first_dof = 0;
+  int num = 1;
+  double coefficient[3] = {0, 0, 0};
+
+  double rate(const double* v) const {
+    double sum = 0;
+    for (int i = 0; i < num; ++i)
+      sum += coefficient[i] * v[first_dof + i];
+    return sum;
+  }
+  DofRow row() const;  ///< without its derivative
+};
+
+JointLimit ball_limit(const Model& model, int joint, const double* q);
+
+inline JointLimit joint_limit(const Model& model, int joint, bool upper, const double* q) {
+  if (model.joint_type[joint] == JointType::ball) return ball_limit(model, joint, q);
+
+  // Of a hinge or slide a difference of positions.
+  const double bound = upper ? model.joint_upper[joint] : model.joint_lower[joint];
+  JointLimit out;
+  out.first_dof = model.joint_v[joint];
+  out.coefficient[0] = upper ? -1 : 1;
+  out.phi = out.coefficient[0] * (q[model.joint_q[joint]] - bound);
+  return out;
+}
+
+/// row.dcoefficient: how the axis of a ball turns with the joint. Others have none.
+void turn_limit_row(const Model& model, int joint, const double* q, DofRow& row);
+
+/// A quaternion, of any length, as a rotation vector; returns the angle.
+double rotation_vector(const double* quaternion, double* vector);
+
+}  // namespace coulomb

@@ -1,0 +1,24 @@
+// Steps that are split at impacts (impact_step.hpp). They are not kept: their phases have records of their own.
+#pragma once
+
+#include "coulomb/stepping/stepper.hpp"
+
+namespace coulomb {
+
+class ImpactStepper final : public Stepper {
+ public:
+  const char* name() const override { return "semi_implicit"; }
+  bool fits(const StepOptions& options) const override;
+  bool splits_at_impacts() const override { return true; }
+  bool has_gradient(GradientMode mode) const override;
+
+  bool step(const Model& model, const StepOptions& options, ConstraintSolver& solver, StepMemory& memory,
+            StepRecord& record) const override;
+  std::unique_ptr<StepGradient> make_gradient(const Model& model, const StepOptions& options) const override;
+
+  const char* untold(StepForce force) const override;
+};
+
+inline constexpr ImpactStepper impact_stepper;
+
+}  // namespace coulomb

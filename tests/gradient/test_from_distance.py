@@ -1,0 +1,186 @@
+"""gradient="from_distance": a gap has the share exp(-gap/l) of the derivative of the contact that it would be. Against closed forms, against the
+exact derivative on the other side of the gap's closing, forward against reverse, and where it must change nothing."""
+
+import numpy as np
+import pytest
+
+import coulomb
+from scenes import contacts
+
+H = 2e-3
+LENGTH = 0.05
+FINGER, BOX = 1.5, 0.5  # kg
+
+
+def finger_and_box(gap):
+    """A finger (sphere) before a box, both free along x alone, 1.5 and .5 kg."""
+    return coulomb.load(
+        f"""<mujoco><option gravity="0 0 0"/><worldbody>
+        <body name="finger" pos="{-gap - 0.2} 0 0"><joint type="slide" axis="1 0 0"/><geom name="finger" size=".1" mass="{FINGER}"/></body>
+        <body name="box"><joint type="slide" axis="1 0 0"/><geom name="box" type="box" size=".1 .1 .1" mass="{BOX}"/></body>
+        </worldbody></mujoco>"""
+    )
+
+
+def simulator(model, **options):
+    options = {"gradient": "from_distance", "gradient_scale": LENGTH, "timestep": H, **options}
+    return coulomb.Simulator(model, **options)
+
+
+@pytest.mark.parametrize("gap", [1e-4, 0.01, 0.05, 0.2])
+@pytest.mark.parametrize("speed", [0.0, 0.03, -2.0])
+def test_one_gap_has_its_share_of_a_contact(gap, speed):
+    sim = simulator(finger_and_box(gap))
+    q, v = sim.model.neutral()
+    v[0] = speed
+    q1, v1 = sim.step(q, v)
+    assert np.array_equal(v1, v)  # nothing was touched
+    d = sim.derivatives()
+
+    # A plastic impact keeps the momentum; the gap asks for -dgap/h.
+    share = np.exp(-(gap - H * speed) / LENGTH)
+    contact = np.array([-1.0, 1.0]) / (1 / FINGER + 1 / BOX)  # J' / (J M^-1 J'), J = (-1, 1)
+    contact /= [FINGER, BOX]
+    J = np.array([-1.0, 1.0])
+    dv_dv = np.eye(2) - share * np.outer(contact, J)
+    dv_dq = -share * np.outer(contact, J) / H
+    assert np.allclose(d.dv_dv, dv_dv, rtol=0, atol=1e-12)
+    assert np.allclose(d.dv_dq, dv_dq, rtol=0, atol=1e-12 / H)
+    assert np.allclose(d.dq_dv, H * dv_dv, rtol=0, atol=1e-14)
+    assert np.allclose(d.dq_dq, np.eye(2) + H * dv_dq, rtol=0, atol=1e-12)
+    assert np.allclose(d.dv_dtau, dv_dv @ np.diag([H / FINGER, H / BOX]), rtol=0, atol=1e-14)
+
+
+def test_at_the_closing_it_is_the_exact_one_of_the_other_side():
+    """Of a body in contact with others, with a rotation: what is about to close has the derivative of what has just closed."""
+    found = []
+    for edge in (1e-7, -1e-7):
+        model = coulomb.load(
+            """<mujoco><worldbody><geom type="plane" size="1 1 1" friction="0"/>
+            <body name="a" pos="0 0 .0999"><freejoint/><geom name="a" type="box" size=".1 .1 .1" mass="1" friction="0"/></body>
+            <body name="b" pos=".3 0 .2"><joint type="slide" axis="1 0 0"/><geom name="b" size=".1" mass="2" friction="0"/></body>
+            </worldbody></mujoco>"""
+        )
+        sim = simulator(model, gradient="from_distance")
+        q, v = model.neutral()
+        q[-1] = 0.0
+        # The speed at which the gap of .1 m closes at the end of the step, and a little more or less.
+        v[-1] = -(0.1 - edge) / H
+        sim.step(q, v)
+        found.append((sim.contacts, np.array(sim.derivatives().dv_dv), np.array(sim.derivatives().dv_dq)))
+    hit = [
+        any({c.geometry_a, c.geometry_b} == {"a", "b"} and np.abs(c.impulse).any() for c in list_)
+        for list_, *_ in found
+    ]
+    assert hit == [False, True]
+    # By velocities; by positions but for the turning of J, which is felt at 50 m/s.
+    for near, touching, tolerance in zip(found[0][1:], found[1][1:], (1e-5, 1e-3)):
+        assert np.abs(near - touching).max() < tolerance * np.abs(touching).max()
+
+
+def gripper(**options):
+    """Arms that are about to touch a box on the ground: several near gaps, of a body that rests on acting contacts."""
+    model, q, v = contacts.arm_pushes_box(np.random.default_rng(0))
+    return simulator(model, **options), q, v
+
+
+def test_forward_and_reverse_are_transposes_with_parameters_and_wrenches():
+    sim, q, v = gripper(gradient_scale=0.3)
+    random = np.random.default_rng(1)
+    v = v + 0.1 * random.normal(size=v.shape)
+    u = random.normal(size=sim.model.nu)
+    # Apart: what touched does not any more, but is near.
+    q = sim.model.integrate(q, 0.05 * random.normal(size=v.shape))
+    sim.step(q, v, u)
+    exact = coulomb.Simulator(sim.model, timestep=H)
+    exact.step(q, v, u)
+    names = [name for name in sim.model.parameters() if name.split("/")[0] in ("mass", "size", "gravity", "friction")]
+    d, e = sim.derivatives(wrt=names), exact.derivatives(wrt=names)
+    assert np.abs(d.A - e.A).max() > 1e-3 * np.abs(e.A).max()  # it does change something
+    for _ in range(3):
+        dq1, dv1 = random.normal(size=(2, sim.model.nv))
+        g = sim.vjp(dq1, dv1, wrt=[*names, "fext"])
+        w = np.concatenate([dq1, dv1])
+        for found, expected in [(np.r_[g.q, g.v], w @ d.A), (g.u, w @ d.B), (g.tau, w @ d.B_tau)]:
+            assert np.abs(found - expected).max() < 1e-9 * np.abs(expected).max()
+        for name in names:
+            assert np.abs(g[name] - w @ d[name]).max() < 1e-9 * max(1e-3, np.abs(w @ d[name]).max()), name
+        t = random.normal(size=2 * sim.model.nv)
+        moved = np.concatenate(sim.jvp(t[: sim.model.nv], t[sim.model.nv :]))
+        assert np.abs(moved - d.A @ t).max() < 1e-9 * np.abs(d.A @ t).max()
+
+    # Wrenches are joint forces J' f: the power of a force is that of its joint forces.
+    assert np.isfinite(g["fext"]).all() and np.abs(g["fext"]).max() > 0
+
+
+def test_what_touches_and_what_is_far_keep_the_exact_derivative_to_the_bit():
+    sim, q, v = gripper(gradient_scale=1e-4)
+    exact = coulomb.Simulator(sim.model, timestep=H)
+    for _ in range(20):
+        sim.step(q, v)
+        exact.step(q, v)
+        assert np.array_equal(sim.derivatives().A, exact.derivatives().A)
+        q, v = exact.step(q, v)
+        exact.reset()
+        sim.reset()
+
+
+def test_rollouts_batches_and_recalled_steps_have_it_too():
+    model = finger_and_box(0.02)
+    q, v = model.neutral()
+    v[0] = 0.5
+    sim = simulator(model)
+    U = np.zeros((60, 0))
+    dQ = np.zeros((61, 2))
+    dQ[-1, 1] = 1.0
+    g = [sim.rollout(q, v, U, keep_factors=keep).vjp(dQ, 0 * dQ) for keep in (True, False)]
+    assert np.array_equal(g[0].v0, g[1].v0)
+    chained = np.zeros(4)
+    chained[1] = 1.0
+    states = [(q, v)]
+    for _ in range(60):
+        states.append(sim.step(*states[-1]))
+    sim.reset()
+    matrices = []
+    for state in states[:-1]:
+        sim.step(*state)
+        matrices.append(np.array(sim.derivatives().A))
+    for A in matrices[::-1]:
+        chained = chained @ A
+    assert np.allclose(g[0].v0, chained[2:], rtol=1e-9)
+    batch = coulomb.BatchSimulator(model, 2, 1, H, gradient="from_distance", gradient_scale=LENGTH)
+    r = batch.rollout(np.tile(q, (2, 1)), np.tile(v, (2, 1)), steps=60)
+    assert np.array_equal(r.vjp(np.tile(dQ, (2, 1, 1)), np.zeros((2, 61, 2))).v0[1], g[0].v0)
+
+
+def test_it_finds_a_contact_that_the_exact_gradient_does_not_know_of():
+    """Throw the finger so that the box is at .3 m after half a second; at first it falls short of the box."""
+    model = finger_and_box(0.1)
+    q, v = model.neutral()
+    ends = {}
+    for gradient in ("exact", "from_distance"):
+        options = {} if gradient == "exact" else {"gradient_scale": LENGTH}
+        sim = coulomb.Simulator(model, timestep=H, gradient=gradient, **options)
+        speed = 0.1
+        for _ in range(60):
+            r = sim.rollout(q, np.array([speed, 0.0]), steps=250)
+            miss = r.q[-1, 1] - 0.3
+            dQ = np.zeros((251, 2))
+            dQ[-1, 1] = 2 * miss
+            slope = r.vjp(dQ, np.zeros((251, 2))).v0[0]
+            speed -= np.clip(0.5 * slope, -0.2, 0.2)
+        ends[gradient] = abs(miss)
+    assert ends["exact"] == 0.3 and ends["from_distance"] < 1e-3
+
+
+@pytest.mark.parametrize(
+    "options", [{"contact": "penalty"}, {"stepper": "bdf1"}, {"continuous_collision": True}], ids=str
+)
+def test_steps_that_do_not_have_it_refuse_by_name(options):
+    with pytest.raises(ValueError, match="from_distance"):
+        coulomb.Simulator(finger_and_box(0.1), gradient="from_distance", **options)
+
+
+def test_the_scale_belongs_to_gradients_that_have_one():
+    with pytest.raises(ValueError, match="gradient_scale.*from_distance"):
+        coulomb.Simulator(finger_and_box(0.1), gradient_scale=0.1)

@@ -1,0 +1,202 @@
+"""coulomb.learn: the gradient of a horizon against differences, ends and resets on the way, same bits for the same seed, for other numbers of
+environments, after a checkpoint, and for processes that learn together; and that it learns."""
+
+import copy
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("gymnasium")
+
+from coulomb.envs.tasks.diff_hopper import DiffHopper  # noqa: E402
+from coulomb.envs.tasks.swing_up import CartPoleSwingUp  # noqa: E402
+from coulomb.learn import shac  # noqa: E402
+from coulomb.learn.worlds import Worlds  # noqa: E402
+
+SMALL = {
+    "num_envs": 4,
+    "horizon": 6,
+    "epochs": 10,
+    "actor_units": (16,),
+    "critic_units": (16,),
+    "evaluations": 2,
+    "num_threads": 1,
+}
+
+
+def weights(run):
+    return torch.cat([p.detach().flatten() for p in (*run.actor.parameters(), *run.critic.parameters())]).numpy()
+
+
+def loss_at(config, move, epochs=0):
+    """The loss of a horizon from the same start, with the policy's weights moved: a number, and its gradient where nothing is moved."""
+    run = shac.Shac(config)
+    run.actor.double()
+    run.critic.double()
+    run.target.double()
+    run.normalizer.__class__ = DoubleNormalizer
+    size = sum(p.numel() for p in run.actor.parameters())
+    if move is not None:
+        with torch.no_grad():
+            for p, step in zip(
+                run.actor.parameters(), torch.tensor(move).split([p.numel() for p in run.actor.parameters()])
+            ):
+                p += step.view_as(p)
+    loss, data = run._play()
+    loss.backward()
+    gradient = torch.cat([p.grad.flatten() for p in run.actor.parameters()]).numpy()
+    return loss.item(), gradient, size, data
+
+
+class DoubleNormalizer(shac.Normalizer):
+    """In double precision, for differences."""
+
+    def __call__(self, x):
+        return (x - self.mean) / torch.sqrt(self.var + 1e-5)
+
+
+@pytest.mark.parametrize("env, episode", [("CartPole", 240), ("Hopper", 1000), ("Hopper", 4)])
+def test_the_gradient_of_a_horizon_is_its_difference(env, episode, monkeypatch):
+    """Through observations, rewards, physics and the critic's value, with episodes that end on the way."""
+    task = {"CartPole": CartPoleSwingUp, "Hopper": DiffHopper}[env]
+    monkeypatch.setattr(task, "episode_length", episode)
+    config = shac.Config(env=env, **SMALL)
+    loss, gradient, size, (_, _, _, last) = loss_at(config, None)
+    assert last[:-1].any() == (episode < SMALL["horizon"])
+    d = np.random.default_rng(0).normal(size=size)
+    d /= np.linalg.norm(d)
+    h = 1e-6
+    difference = (loss_at(config, h * d)[0] - loss_at(config, -h * d)[0]) / (2 * h)
+    assert abs(difference - gradient @ d) < 1e-5 * max(abs(difference), np.linalg.norm(gradient) / size**0.5)
+
+
+def test_an_end_cuts_what_came_before():
+    """The action before an episode's last one does not move what follows the reset."""
+    worlds = Worlds(DiffHopper(), 2, seed=0, num_threads=1)
+    worlds.elapsed[:] = [worlds.task.episode_length - 1, 0]
+    action = torch.zeros(2, 3, dtype=torch.float64, requires_grad=True)
+    step = worlds.step(action)
+    assert step.ended.tolist() == [True, False] and not step.terminated.any()
+    worlds.step(torch.zeros(2, 3)).reward.sum().backward(retain_graph=True)
+    assert not action.grad[0].any() and action.grad[1].any()
+
+    # The observation is that before the reset, and the reward still has its gradient.
+    step.reward[0].backward()
+    assert action.grad[0].any()
+    assert not torch.equal(step.observation[0], worlds.observe()[0])
+
+
+def test_rows_are_the_same_for_any_number_of_environments_and_threads():
+    rewards = []
+    for n, first, threads in ((6, 0, 1), (6, 0, 2), (3, 3, 1)):
+        worlds = Worlds(DiffHopper(), n, seed=5, num_threads=threads, first=first)
+        action = torch.sin(torch.arange(first, first + n)[:, None] + torch.arange(3.0))
+        rewards.append(torch.stack([worlds.step(action).reward for _ in range(20)]).numpy())
+    assert np.array_equal(rewards[0], rewards[1]) and np.array_equal(rewards[0][:, 3:], rewards[2])
+
+
+def test_the_same_seed_gives_the_same_bits_and_so_does_a_checkpoint(tmp_path):
+    torch.set_num_threads(1)
+    config = shac.Config(env="Hopper", **SMALL)
+    whole, parts = shac.Shac(config), shac.Shac(config)
+    for _ in range(6):
+        whole.epoch()
+    for _ in range(3):
+        parts.epoch()
+    parts.save(tmp_path / "run.pt")
+    resumed = shac.Shac(copy.deepcopy(config))
+    resumed.load(tmp_path / "run.pt")
+    for _ in range(3):
+        resumed.epoch()
+    assert np.array_equal(weights(whole), weights(resumed))
+    assert whole.samples == resumed.samples and np.array_equal(whole.returns, resumed.returns)
+    assert not np.array_equal(weights(whole), weights(shac.Shac(shac.Config(env="Hopper", **{**SMALL, "seed": 1}))))
+
+
+def test_actions_that_are_not_finite_are_named_and_nothing_moves():
+    worlds = Worlds(DiffHopper(), 3, seed=0, num_threads=1)
+    before = worlds.state.q
+    with pytest.raises(ValueError, match=r"U\[1, 2\] is nan"):
+        worlds.step(torch.tensor([[0.0, 0, 0], [0, 0, float("nan")], [0, 0, 0]]))
+    assert worlds.state.q is before
+
+
+def test_one_environment_that_overflows_begins_anew_and_the_others_go_on():
+    worlds = Worlds(DiffHopper(), 3, seed=0, num_threads=1)
+    v = worlds.state.v.clone()
+    v[1] = 1e200
+    worlds.state = worlds.state._replace(v=v)
+    action = torch.zeros(3, 3, dtype=torch.float64, requires_grad=True)
+    step = worlds.step(action)
+    assert step.ended.tolist() == [False, True, False] and worlds.unsolved == 1
+    assert torch.isfinite(worlds.observe()).all()
+    step.reward[[0, 2]].sum().backward()
+    assert torch.isfinite(action.grad).all() and not action.grad[1].any()
+
+
+@pytest.mark.parametrize(
+    "options", [{"gradient": "complementarity_aware"}, {"contact": "penalty"}, {"adjoint_clip": 3.0}], ids=str
+)
+def test_other_gradients_contacts_and_clips_learn_by_the_same_file(options):
+    run = shac.Shac(shac.Config(env="Hopper", **{**SMALL, **options}))
+    for _ in range(2):
+        assert np.isfinite(run.epoch()["gradient_norm"])
+
+
+def test_it_learns_the_cart_pole(tmp_path):
+    """A short run: not solved, but far better than at the start."""
+    config = shac.Config(
+        **{**shac.PRESETS["CartPole"], "env": "CartPole", "epochs": 60, "evaluate_every": 30, "output": str(tmp_path)}
+    )
+    untrained = shac.Shac(config).evaluate().mean()
+    run = shac.train(config, progress=False)
+    assert run.evaluate().mean() > 0.6 * untrained
+    assert {"log.csv", "checkpoint.pt", "best.pt"} <= {path.name for path in tmp_path.iterdir()}
+
+
+def test_it_is_a_command():
+    small = ["--epochs", "2", "--num_envs", "4", "--horizon", "4", "--evaluations", "2", "--actor_units", "8", "8"]
+    out = subprocess.run(
+        [sys.executable, "-m", "coulomb.learn.shac", "--env", "CartPole", *small], capture_output=True, text=True
+    )
+    assert out.returncode == 0 and "CartPole, seed 0: return" in out.stdout, out.stderr
+
+
+def test_two_processes_learn_as_one_and_to_the_same_bits_every_time(tmp_path):
+    script = tmp_path / "two.py"
+    script.write_text(
+        "import sys, torch, numpy as np\n"
+        "from coulomb.learn import ranks, shac\n"
+        "torch.set_num_threads(1)\n"
+        f"run = shac.Shac(shac.Config(env='Hopper', **{SMALL}))\n"
+        "[run.epoch() for _ in range(3)]\n"
+        "flat = torch.cat([p.detach().flatten() for p in (*run.actor.parameters(), *run.critic.parameters())]).numpy()\n"
+        "np.save(sys.argv[1] + f'{run.rank}.npy', np.append(flat, run.samples))\n"
+        "ranks.finish()\n"
+    )
+    found = []
+    for attempt in range(2):
+        out = tmp_path / f"run{attempt}_"
+        command = [
+            sys.executable,
+            "-m",
+            "torch.distributed.run",
+            "--nproc-per-node",
+            "2",
+            "--master-port",
+            str(29500 + os.getpid() % 500),
+        ]
+        subprocess.run(
+            [*command, str(script), str(out)],
+            check=True,
+            capture_output=True,
+            text=True,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+        )
+        found.append([np.load(f"{out}{rank}.npy") for rank in range(2)])
+    assert np.array_equal(found[0][0], found[0][1]) and np.array_equal(found[0][0], found[1][0])
+    assert found[0][0][-1] == 2 * 3 * SMALL["num_envs"] * SMALL["horizon"]
