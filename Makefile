@@ -71,7 +71,7 @@ lint: $(VENV)/.lint test-includes cpp
 	$(VENV)/bin/ruff format --check . && $(VENV)/bin/ruff check .
 	$(PY) tools/tidy.py --required --jobs $(JOBS)
 
-CPP_FOLDERS := src python tests examples
+CPP_FOLDERS := include src python tests examples
 $(VENV)/.lint: $(VENV)/.installed
 	$(PY) -m pip install --quiet $$($(PY) tools/requirements.py format)
 	@touch $@
@@ -106,6 +106,7 @@ cpp: $(VENV)/.installed
 	cmake --preset release -DPython_EXECUTABLE="$(CURDIR)/$(PY)" -DCMAKE_INSTALL_PREFIX="$(PREFIX)" -DCOULOMB_WERROR=$(WERROR) \
 	  --log-level=NOTICE
 	cmake --build $(RELEASE)
+	rm -rf $(PREFIX)/include
 	cmake --install $(RELEASE) > $(RELEASE)/install.log
 
 test-includes:
@@ -123,7 +124,7 @@ test-consumer: cpp install
 	sh tools/check_consumer.sh "$$($(PY) tools/cmeel_prefix.py)" build/consumer-wheel
 
 # pip install . as a user does it: build isolation, an empty environment. Repeated only when a source changed.
-WHEEL_SOURCES := $(shell find src python cmake CMakeLists.txt pyproject.toml -type f -not -name '*.pyc' 2>/dev/null)
+WHEEL_SOURCES := $(shell find include src python cmake CMakeLists.txt pyproject.toml -type f -not -name '*.pyc' 2>/dev/null)
 test-wheel: build/clean_env/.installed
 build/clean_env/.installed: $(WHEEL_SOURCES) | system
 	rm -rf build/clean_env

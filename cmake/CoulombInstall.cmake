@@ -1,4 +1,4 @@
-# Installation: library, headers and the CMake package coulomb. Component `cpp`; the Python module is component `python`.
+# Installation: library, public headers (include/, all of it and nothing else) and the CMake package coulomb. Component `cpp`; the Python module is component `python`.
 #
 # In a wheel all of it lies in cmeel.prefix/, beside Pinocchio's and Coal's libraries, and $ORIGIN finds them. In an ordinary prefix
 # the run path also names the folders that the library was linked against.
@@ -20,8 +20,7 @@ include(CMakePackageConfigHelpers)
 install(TARGETS coulomb EXPORT coulombTargets COMPONENT cpp
   LIBRARY DESTINATION "${install_lib}" COMPONENT cpp
   RUNTIME DESTINATION "${install_lib}" COMPONENT cpp)
-install(DIRECTORY src/coulomb DESTINATION "${install_include}" COMPONENT cpp
-  FILES_MATCHING PATTERN "*.hpp" PATTERN "pinocchio_parts.hpp" EXCLUDE)  # the one header that needs Pinocchio's own
+install(DIRECTORY include/coulomb DESTINATION "${install_include}" COMPONENT cpp FILES_MATCHING PATTERN "*.hpp")
 install(EXPORT coulombTargets NAMESPACE coulomb:: DESTINATION "${install_lib}/cmake/coulomb" COMPONENT cpp)
 configure_package_config_file(cmake/coulombConfig.cmake.in coulombConfig.cmake INSTALL_DESTINATION "${install_lib}/cmake/coulomb")
 write_basic_package_version_file(coulombConfigVersion.cmake COMPATIBILITY SameMinorVersion)

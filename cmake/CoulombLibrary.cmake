@@ -1,7 +1,7 @@
-# libcoulomb from src/coulomb.
+# libcoulomb from src/coulomb and the public headers of include/coulomb.
 #
 # Only the loaders see Pinocchio, Coal and Eigen: they are an object library of their own, so that an include anywhere else does not
-# compile. No public header needs them; a C++ user needs Coulomb's headers only.
+# compile. Public headers need public headers and the standard library; a C++ user sees include/ only.
 file(GLOB_RECURSE coulomb_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/src/coulomb/*.cpp")
 set(loader_sources ${coulomb_sources})
 list(FILTER loader_sources INCLUDE REGEX "/model/(loaders/(urdf[a-z_]*|pinocchio_[a-z_]+)|shapes/convex_hull)\\.cpp$")
@@ -9,10 +9,14 @@ set(mjcf_sources ${coulomb_sources})
 list(FILTER mjcf_sources INCLUDE REGEX "/model/loaders/mjcf\\.cpp$")
 list(REMOVE_ITEM coulomb_sources ${loader_sources})
 
+# What the rooms have among themselves; the bindings and the tests may see it too, and nobody else.
+set(private_headers "${CMAKE_CURRENT_SOURCE_DIR}/src")
+
 add_library(coulomb SHARED ${coulomb_sources})
 add_library(coulomb::coulomb ALIAS coulomb)
 target_include_directories(
-  coulomb PUBLIC "$<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/src>" "$<INSTALL_INTERFACE:${install_include}>")
+  coulomb PUBLIC "$<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include>" "$<INSTALL_INTERFACE:${install_include}>"
+          PRIVATE "${private_headers}")
 target_compile_features(coulomb PUBLIC cxx_std_20)
 find_package(Threads REQUIRED)
 target_link_libraries(coulomb PRIVATE $<BUILD_INTERFACE:coulomb_flags> Threads::Threads)
@@ -27,7 +31,7 @@ if(loader_sources)
   set(loader_libraries pinocchio::pinocchio_default pinocchio::pinocchio_collision pinocchio::pinocchio_parsers coal::coal
                        Qhull::qhull_r Boost::serialization)
   add_library(coulomb_loaders OBJECT ${loader_sources})
-  target_include_directories(coulomb_loaders PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}/src")
+  target_include_directories(coulomb_loaders PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}/include" "${private_headers}")
   target_link_libraries(coulomb_loaders PRIVATE coulomb_flags ${loader_libraries})
   target_sources(coulomb PRIVATE $<TARGET_OBJECTS:coulomb_loaders>)
   # By file, not by target: the exported package must not ask its users for Pinocchio's and Coal's targets.

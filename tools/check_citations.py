@@ -31,7 +31,7 @@ PLACES = [
 ]
 PLACES += [
     f"{folder}/**/*.{kind}"
-    for folder in ("src", "python", "tests", "examples", "scenes", "benchmarks", "tools")
+    for folder in ("include", "src", "python", "tests", "examples", "scenes", "benchmarks", "tools")
     for kind in ("hpp", "cpp", "py", "pyi")
 ]
 

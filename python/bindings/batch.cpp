@@ -1,5 +1,5 @@
 // BatchSimulator: many environments on threads, with the GIL released. Arrays are made by numpy and filled in place.
-#include "coulomb/rollout/batch/batch_simulator.hpp"
+#include "coulomb/batch.hpp"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
@@ -10,6 +10,7 @@
 
 #include "batch.hpp"
 #include "batch_results.hpp"
+#include "coulomb/stepping/stepper.hpp"
 #include "outputs.hpp"
 #include "simulator_options.hpp"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "arrays.hpp"
-#include "coulomb/rollout/batch/batch_simulator.hpp"
+#include "coulomb/batch.hpp"
 #include "module.hpp"
 #include "one_call.hpp"
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "arrays.hpp"
-#include "coulomb/parameters/parameters.hpp"
-#include "coulomb/stepping/simulator.hpp"
+#include "coulomb/parameters.hpp"
+#include "coulomb/simulator.hpp"
 
 namespace coulomb::python {
 

@@ -1,5 +1,5 @@
 // Rollouts of a batch and their derivatives. Long loops run without the GIL and look for signals every 50 ms.
-#include "coulomb/rollout/batch/batch_rollout.hpp"
+#include "coulomb/batch.hpp"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -11,7 +11,9 @@
 #include <numeric>
 
 #include "batch.hpp"
-#include "coulomb/rollout/rollout_outputs.hpp"
+#include "coulomb/parameters/state_outputs.hpp"
+#include "coulomb/rollout.hpp"
+#include "coulomb/stepping/stepper.hpp"
 #include "linearization.hpp"
 #include "outputs.hpp"
 #include "substeps.hpp"

@@ -11,7 +11,10 @@
 
 #include "batch.hpp"
 #include "batch_results.hpp"
-#include "coulomb/rollout/batch/batch_rollout.hpp"
+#include "coulomb/batch.hpp"
+#include "coulomb/rollout/batch/batch_parts.hpp"
+#include "coulomb/rollout/checks.hpp"
+#include "coulomb/stepping/stepper.hpp"
 #include "linearization.hpp"
 #include "outputs.hpp"
 #include "substeps.hpp"
@@ -79,7 +82,7 @@ nb::object control_step(nb::handle_t<Batch> self, nb::handle Q, nb::handle V, nb
   const Rows u_held = rows(u_in, "U", model.nu), tau_held = rows(tau_in, "tau", model.nv),
              fext_held = rows(fext_in, "fext", 6 * model.num_bodies);
   const std::vector<double> q0 = q_in.vector(), v0 = v_in.vector();
-  batch.simulator.check_states(q0.data(), v0.data(), mask_in.data(), "Q", "V");
+  batch.simulator.parts().check_states(q0.data(), v0.data(), mask_in.data(), "Q", "V");
 
   // Where the trajectories go.
   ControlStep out;

@@ -1,5 +1,5 @@
 // Model.mass_matrix and its kin: the rigid-body quantities of one state.
-#include "coulomb/dynamics/dynamics_queries.hpp"
+#include "coulomb/dynamics.hpp"
 
 #include "arrays.hpp"
 #include "coulomb/dynamics/joint_forces.hpp"

@@ -7,7 +7,7 @@
 #include <cstdio>
 
 #include "arrays.hpp"
-#include "coulomb/solvers/lcp/lcp_derivatives.hpp"
+#include "coulomb/lcp.hpp"
 #include "module.hpp"
 
 namespace coulomb::python {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "batch.hpp"
-#include "coulomb/rollout/rollout_derivatives.hpp"
+#include "coulomb/rollout.hpp"
 
 namespace coulomb::python {
 

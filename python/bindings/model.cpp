@@ -1,5 +1,5 @@
 // Model: the immutable arrays of a scene, as read-only numpy views.
-#include "coulomb/model/model.hpp"
+#include "coulomb/model.hpp"
 
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -9,7 +9,7 @@
 #include <cmath>
 
 #include "arrays.hpp"
-#include "coulomb/model/configuration.hpp"
+#include "coulomb/configuration.hpp"
 #include "module.hpp"
 
 namespace coulomb::python {

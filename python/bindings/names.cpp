@@ -6,8 +6,8 @@
 #include <stdexcept>
 
 #include "arrays.hpp"
-#include "coulomb/model/configuration.hpp"
-#include "coulomb/model/model.hpp"
+#include "coulomb/configuration.hpp"
+#include "coulomb/model.hpp"
 #include "coulomb/model/name_hints.hpp"
 #include "module.hpp"
 

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "coulomb/stepping/simulator.hpp"
+#include "coulomb/simulator.hpp"
 
 namespace coulomb::python {
 

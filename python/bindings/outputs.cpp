@@ -7,9 +7,10 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "coulomb/dynamics/dynamics_queries.hpp"
-#include "coulomb/rollout/rollout_outputs.hpp"
+#include "coulomb/dynamics.hpp"
+#include "coulomb/rollout.hpp"
 #include "coulomb/stepping/outputs/step_outputs.hpp"
+#include "coulomb/stepping/step_record.hpp"
 #include "module.hpp"
 
 namespace coulomb::python {

@@ -5,7 +5,7 @@
 
 #include "arrays.hpp"
 #include "batch.hpp"
-#include "coulomb/model/model.hpp"
+#include "coulomb/model.hpp"
 
 namespace coulomb::python {
 

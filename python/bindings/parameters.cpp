@@ -1,5 +1,5 @@
 // Named parameters of a Model: list and change. Their derivatives are in stepping.cpp.
-#include "coulomb/parameters/parameters.hpp"
+#include "coulomb/parameters.hpp"
 
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "arrays.hpp"
-#include "coulomb/model/configuration.hpp"
+#include "coulomb/configuration.hpp"
 #include "coulomb/model/name_hints.hpp"
 #include "module.hpp"
 

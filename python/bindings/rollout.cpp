@@ -1,6 +1,6 @@
 // Rollouts and their derivatives. Long loops run without the GIL; every 50 ms they look for signals and report
 // progress.
-#include "coulomb/rollout/rollout.hpp"
+#include "coulomb/rollout.hpp"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
@@ -15,13 +15,15 @@
 
 #include "arrays.hpp"
 #include "batch.hpp"
-#include "coulomb/rollout/rollout_derivatives.hpp"
-#include "coulomb/rollout/rollout_outputs.hpp"
+#include "coulomb/stepping/stepper.hpp"
 #include "linearization.hpp"
 #include "module.hpp"
 #include "one_call.hpp"
 #include "outputs.hpp"
 #include "substeps.hpp"
+
+#include "coulomb/rollout/checks.hpp"
+#include "coulomb/rollout/rollout_parts.hpp"
 
 namespace coulomb::python {
 
@@ -381,7 +383,7 @@ nb::class_<Trajectory> bind_trajectory(nb::module_& module) {
           "model", [](const Trajectory& t) { return std::const_pointer_cast<Model>(t.all.model); },
           "The Model that was simulated.")
       .def_prop_ro(
-          "checkpoint_every", [](const Trajectory& t) { return t.all.checkpoints.every(); },
+          "checkpoint_every", [](const Trajectory& t) { return t.all.parts->checkpoints.every(); },
           "Steps between two checkpoints, each substep counted.")
       .def_prop_ro(
           "memory", [](const Trajectory& t) { return t.all.bytes(); },
@@ -440,7 +442,7 @@ void bind_products(nb::class_<Trajectory>& cls) {
 
 LinearizationOut matrices(const Trajectory& t, const Names& wrt, nb::handle progress) {
   const Rollout& r = t.all;
-  const bool two_states = r.step_options.stepper->num_states() > 1;
+  const bool two_states = r.parts->step_options.stepper->num_states() > 1;
   LinearizationOut out(ParameterSet(*r.model, wrt), *r.model, two_states, r.steps);
   out.refuse_substeps(t.substeps);
   Watch(progress).run([&](const Progress& watch) { linearize(r, wrt, out.matrices, watch); });

@@ -4,9 +4,9 @@
 #include <nanobind/stl/vector.h>
 
 #include "coulomb/base/archive.hpp"
-#include "coulomb/model/model_archive.hpp"
-#include "coulomb/model/scene/scene_archive.hpp"
-#include "coulomb/stepping/memory_archive.hpp"
+#include "coulomb/model.hpp"
+#include "coulomb/scene.hpp"
+#include "coulomb/step_memory.hpp"
 #include "module.hpp"
 
 namespace coulomb::python {

@@ -1,5 +1,5 @@
 // Scene: the verbs that build a Model. The Python class coulomb.Scene adds what needs Python packages (add_mjcf, add_pinocchio).
-#include "coulomb/model/scene/scene.hpp"
+#include "coulomb/scene.hpp"
 
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "coulomb/stepping/simulator.hpp"
+#include "coulomb/simulator.hpp"
 
 namespace coulomb::python {
 

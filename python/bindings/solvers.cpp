@@ -1,5 +1,5 @@
 // ContactProblem: the friction problem by itself, from matrices to impulses, modes and derivatives.
-#include "coulomb/solvers/contact_problem.hpp"
+#include "coulomb/contact_problem.hpp"
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>

@@ -1,5 +1,5 @@
 // What a step found and its derivatives: StepStatus, Contact, Impact, StepDerivatives, SparseStepDerivatives, StepCotangent.
-#include "coulomb/stepping/simulator.hpp"
+#include "coulomb/simulator.hpp"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
@@ -9,8 +9,9 @@
 #include <stdexcept>
 
 #include "arrays.hpp"
-#include "coulomb/solvers/contact_problem.hpp"
+#include "coulomb/contact_problem.hpp"
 #include "coulomb/stepping/outputs/step_outputs.hpp"
+#include "coulomb/stepping/step_record.hpp"
 #include "module.hpp"
 #include "one_call.hpp"
 

@@ -1,5 +1,5 @@
 // Simulator: its options, steps and products with their derivatives.
-#include "coulomb/stepping/simulator.hpp"
+#include "coulomb/simulator.hpp"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
@@ -9,8 +9,10 @@
 #include <stdexcept>
 
 #include "arrays.hpp"
-#include "coulomb/solvers/contact_problem.hpp"
+#include "coulomb/contact_problem.hpp"
 #include "coulomb/stepping/outputs/step_outputs.hpp"
+#include "coulomb/stepping/step_options.hpp"
+#include "coulomb/stepping/step_record.hpp"
 #include "module.hpp"
 #include "one_call.hpp"
 #include "outputs.hpp"

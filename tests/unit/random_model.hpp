@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "coulomb/model/configuration.hpp"
+#include "coulomb/configuration.hpp"
 #include "coulomb/model/scene/topology.hpp"
 
 namespace coulomb::test {

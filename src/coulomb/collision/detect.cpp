@@ -11,7 +11,7 @@
 #include "coulomb/collision/narrow_phase/convex_convex.hpp"
 #include "coulomb/collision/narrow_phase/primitives_half_space.hpp"
 #include "coulomb/collision/narrow_phase/primitives_round.hpp"
-#include "coulomb/model/configuration.hpp"
+#include "coulomb/configuration.hpp"
 
 namespace coulomb {
 namespace {

@@ -3,7 +3,7 @@
 // own cores.
 #pragma once
 
-#include "coulomb/model/model.hpp"
+#include "coulomb/model.hpp"
 
 namespace coulomb {
 

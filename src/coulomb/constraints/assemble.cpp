@@ -4,6 +4,7 @@
 
 #include "coulomb/base/small_math.hpp"
 #include "coulomb/constraints/path_products.hpp"
+#include "coulomb/dynamics/dynamics.hpp"
 #include "coulomb/linalg/dense_kernels.hpp"
 
 namespace coulomb {

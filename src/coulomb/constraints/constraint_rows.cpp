@@ -5,6 +5,9 @@
 #include <vector>
 
 #include "coulomb/base/small_math.hpp"
+#include "coulomb/collision/contact.hpp"
+#include "coulomb/dynamics/dynamics.hpp"
+#include "coulomb/model.hpp"
 
 namespace coulomb {
 

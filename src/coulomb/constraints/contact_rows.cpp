@@ -4,8 +4,10 @@
 #include <cmath>
 
 #include "coulomb/base/small_math.hpp"
+#include "coulomb/collision/contact.hpp"
 #include "coulomb/constraints/constraint_keys.hpp"
 #include "coulomb/constraints/constraint_rows.hpp"
+#include "coulomb/model.hpp"
 
 namespace coulomb {
 namespace {

@@ -5,6 +5,8 @@
 #include "coulomb/base/small_math.hpp"
 #include "coulomb/constraints/constraint_keys.hpp"
 #include "coulomb/constraints/constraint_rows.hpp"
+#include "coulomb/dynamics/dynamics.hpp"
+#include "coulomb/model.hpp"
 
 namespace coulomb {
 namespace {

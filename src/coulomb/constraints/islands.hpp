@@ -7,6 +7,7 @@
 
 #include "coulomb/constraints/constraint_rows.hpp"
 #include "coulomb/constraints/path_products.hpp"
+#include "coulomb/model.hpp"
 #include "coulomb/solvers/constraint_problem.hpp"
 
 namespace coulomb {

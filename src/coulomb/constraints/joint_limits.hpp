@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "coulomb/constraints/constraint_rows.hpp"
-#include "coulomb/model/model.hpp"
+#include "coulomb/model.hpp"
 
 namespace coulomb {
 

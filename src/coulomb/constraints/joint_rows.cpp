@@ -4,6 +4,7 @@
 
 #include "coulomb/constraints/constraint_keys.hpp"
 #include "coulomb/constraints/joint_limits.hpp"
+#include "coulomb/model.hpp"
 
 namespace coulomb {
 namespace {

@@ -3,6 +3,10 @@
 #include <algorithm>
 
 #include "coulomb/base/small_math.hpp"
+#include "coulomb/collision/motion/smoothed_motion.hpp"
+#include "coulomb/constraints/constraint_rows.hpp"
+#include "coulomb/model.hpp"
+#include "coulomb/solvers/constraint_problem.hpp"
 
 // A contact's row r at the point p, A minus B:  c = r . (v_A(p) - v_B(p)) + beta.
 //   kinematics at a point and direction fixed in the world:  J_k . (V x* e) + psi_dot_k . e,  e = (r, p x r)

@@ -4,10 +4,17 @@
 
 #include <vector>
 
-#include "coulomb/collision/motion/smoothed_motion.hpp"
-#include "coulomb/constraints/islands.hpp"
+#include "coulomb/collision/contact.hpp"
+#include "coulomb/constraints/row_velocities.hpp"
 
 namespace coulomb {
+
+class SmoothedMotion;
+struct ConstraintRows;
+struct DofMatrix;
+struct DynamicsWorkspace;
+struct Model;
+struct RowMatrix;
 
 /// Row major, or six rows of six-vectors.
 using Matrix6 = double[6][6];
@@ -39,14 +46,6 @@ struct RowDerivatives {
   // To find a pair: chains of `wrenches` by the later body; -1 ends one.
   std::vector<int> pair_of_body;
   std::vector<int> next_pair;
-};
-
-/// The velocities that rows see: at v+ (all rows) and at v (bouncing normal rows).
-struct RowVelocities {
-  const double* twist_plus;  ///< nv x 8: link twists at v+
-  const double* rate_plus;   ///< nv x 8: column rates at v+
-  const double* twist;       ///< nv x 8: at v
-  const double* rate;
 };
 
 /// One evaluated state as its rows see it: made by who owns the record, which must stay as it is.

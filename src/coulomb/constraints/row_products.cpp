@@ -2,8 +2,12 @@
 #include <algorithm>
 
 #include "coulomb/base/small_math.hpp"
+#include "coulomb/constraints/constraint_rows.hpp"
+#include "coulomb/constraints/islands.hpp"
 #include "coulomb/constraints/path_products.hpp"
 #include "coulomb/constraints/row_derivatives.hpp"
+#include "coulomb/dynamics/dynamics.hpp"
+#include "coulomb/model.hpp"
 
 namespace coulomb {
 namespace {

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "coulomb/base/small_math.hpp"
+#include "coulomb/configuration.hpp"
 #include "coulomb/dynamics/spatial.hpp"
-#include "coulomb/model/configuration.hpp"
 
 namespace coulomb {
 namespace {

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "coulomb/dynamics/motion_path.hpp"
-#include "coulomb/model/model.hpp"
+#include "coulomb/model.hpp"
 
 namespace coulomb {
 

@@ -1,10 +1,11 @@
-#include "coulomb/dynamics/dynamics_queries.hpp"
+#include "coulomb/dynamics.hpp"
 
 #include <stdexcept>
 
 #include "coulomb/base/small_math.hpp"
+#include "coulomb/configuration.hpp"
+#include "coulomb/dynamics/dynamics.hpp"
 #include "coulomb/dynamics/outputs.hpp"
-#include "coulomb/model/configuration.hpp"
 
 namespace coulomb {
 namespace {

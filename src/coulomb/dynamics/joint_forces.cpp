@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "coulomb/base/small_math.hpp"
-#include "coulomb/model/configuration.hpp"
+#include "coulomb/configuration.hpp"
 
 // Actuator k on joint j (MuJoCo's meaning): length l = gear . (q or its rotation vector), speed s = m . v,
 //   force = clamp_f( (g0 + g1 l + g2 s) clamp_u(u) + b0 + b1 l + b2 s ),  tau_j += m force,  tau_j clamped per joint,

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "coulomb/model/model.hpp"
+#include "coulomb/model.hpp"
 
 namespace coulomb {
 
@@ -56,11 +56,6 @@ double by_position_gain(double by_gain, double by_bias, double length);
 double by_velocity_gain(const Actuator& actuator, double by_gain, double by_bias, double speed);
 /// The spring of one joint with stiffness 1: what its force changes by per unit of stiffness.
 void add_unit_spring(const Model& model, int joint, const double* q, JointForces& out);
-
-/// The same for users (nv): springs and dampers; actuators. Throw std::invalid_argument naming argument, element and value.
-std::vector<double> passive_forces(const Model& model, const std::vector<double>& q, const std::vector<double>& v);
-std::vector<double> actuator_forces(const Model& model, const std::vector<double>& q, const std::vector<double>& v,
-                                    const std::vector<double>& u);
 
 int joint_num_dofs(JointType type);
 

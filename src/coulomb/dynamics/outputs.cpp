@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "coulomb/dynamics/dynamics.hpp"
 #include "coulomb/dynamics/joint_forces.hpp"
 #include "coulomb/dynamics/spatial.hpp"
 

@@ -11,9 +11,12 @@
 
 #include <vector>
 
-#include "coulomb/dynamics/dynamics.hpp"
+#include "coulomb/sensors.hpp"
 
 namespace coulomb {
+
+struct DynamicsWorkspace;
+struct Model;
 
 /// One row (scalar of the tangent) of an output's derivative.
 struct OutputRow {

@@ -2,7 +2,7 @@
 // away from the site's body, meets the zone; always when its point is inside).
 #pragma once
 
-#include "coulomb/model/sensors.hpp"
+#include "coulomb/sensors.hpp"
 
 namespace coulomb {
 

@@ -12,8 +12,8 @@
 
 #include "coulomb/base/simd.hpp"
 #include "coulomb/base/small_math.hpp"
+#include "coulomb/configuration.hpp"
 #include "coulomb/dynamics/rigid_spin.hpp"
-#include "coulomb/model/configuration.hpp"
 
 namespace coulomb {
 namespace {

@@ -2,7 +2,7 @@
 // The bindings count them: a struct that gains a member does not compile here until it is listed (raise archive_format then).
 #pragma once
 
-#include "coulomb/model/model.hpp"
+#include "coulomb/model.hpp"
 
 namespace coulomb {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "coulomb/model.hpp"
 #include "coulomb/model/placement.hpp"
-#include "coulomb/model/scene/materials.hpp"
 
 namespace coulomb::checks {
 

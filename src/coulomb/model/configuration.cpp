@@ -1,7 +1,7 @@
 // q (+) w and its Jacobians: docs/theory.md (D1), (D2). With [w] the cross-product matrix and t = |w|:
 //   exp(-[w])           = 1 - sin t / t [w] + (1 - cos t) / t^2 [w]^2                (d integrate / dq)
 //   right Jacobian J_r  = 1 - (1 - cos t) / t^2 [w] + (t - sin t) / t^3 [w]^2        (d integrate / dw)
-#include "coulomb/model/configuration.hpp"
+#include "coulomb/configuration.hpp"
 
 #include <cmath>
 #include <cstddef>

@@ -1,5 +1,5 @@
 // Every member of a Model, in the order of its declaration; of the structs in it: archived_structs.hpp.
-#include "coulomb/model/model_archive.hpp"
+#include "coulomb/model.hpp"
 
 #include "coulomb/base/archive.hpp"
 #include "coulomb/model/archived_structs.hpp"

@@ -1,20 +1,12 @@
 // Placements as (position, unit quaternion wxyz) for the loaders: composition, inverse, conversion to and from matrices.
 #pragma once
 
-#include <array>
 #include <cmath>
 
 #include "coulomb/base/small_math.hpp"
+#include "coulomb/scene_parts.hpp"
 
 namespace coulomb {
-
-using Vec3 = std::array<double, 3>;
-using Quat = std::array<double, 4>;
-
-struct Placement {
-  Vec3 pos{0, 0, 0};
-  Quat quat{1, 0, 0, 0};
-};
 
 inline Quat multiply(const Quat& a, const Quat& b) {
   return {a[0] * b[0] - a[1] * b[1] - a[2] * b[2] - a[3] * b[3], a[0] * b[1] + a[1] * b[0] + a[2] * b[3] - a[3] * b[2],

@@ -1,11 +1,11 @@
 // Outputs by name: "kind/element", the element a body, a site or a geometry (in this order; "position/site/foot" says which), a joint,
 // an actuator, an equality, or the root body of a subtree.
-#include "coulomb/model/sensors.hpp"
+#include "coulomb/sensors.hpp"
 
 #include <algorithm>
 
+#include "coulomb/model.hpp"
 #include "coulomb/model/checks.hpp"
-#include "coulomb/model/model.hpp"
 #include "coulomb/model/name_hints.hpp"
 
 namespace coulomb {

@@ -1,8 +1,13 @@
 #include "coulomb/parameters/frame_motion.hpp"
 
+#include "coulomb/collision/contact.hpp"
+#include "coulomb/collision/motion/shape_motion.hpp"
 #include "coulomb/constraints/constraint_rows.hpp"
+#include "coulomb/dynamics/dynamics.hpp"
+#include "coulomb/dynamics/outputs.hpp"
 #include "coulomb/dynamics/spatial.hpp"
-#include "coulomb/parameters/parameters.hpp"
+#include "coulomb/parameters.hpp"
+#include "coulomb/parameters/parameter_kind.hpp"
 
 // A subtree displaced by xi turns the columns behind it: dV_X = xi x (V_X - V_parent), as the virtual joint of placement_kinds.cpp.
 // A contact moves by (twist of A's surface, twist of B's) through ContactMotion, both taken at the contact's point.

@@ -4,11 +4,13 @@
 
 #include <vector>
 
-#include "coulomb/collision/motion/shape_motion.hpp"
-#include "coulomb/dynamics/outputs.hpp"
-
 namespace coulomb {
 
+struct Contact;
+struct ContactMotion;
+struct DynamicsWorkspace;
+struct Model;
+struct OutputRow;
 class ParameterSet;
 
 struct FrameMotion {

@@ -6,16 +6,16 @@
 #include <string>
 #include <vector>
 
-#include "coulomb/parameters/frame_motion.hpp"
-#include "coulomb/parameters/right_hand_side.hpp"
+#include "coulomb/parameters.hpp"
 
 namespace coulomb {
 
-struct ParameterElement {
-  std::string name;  ///< of the body, geometry, joint or actuator; empty: of the model as a whole
-  int index = 0;     ///< of that element
-  int size = 1;      ///< scalars
-};
+struct Contact;
+struct DynamicsWorkspace;
+struct FrameMotion;
+struct ParameterContext;
+struct RightHandSide;
+struct ShapeMotion;
 
 class ParameterKind {
  public:

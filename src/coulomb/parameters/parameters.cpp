@@ -1,9 +1,10 @@
-#include "coulomb/parameters/parameters.hpp"
+#include "coulomb/parameters.hpp"
 
 #include <algorithm>
 
 #include "coulomb/model/checks.hpp"
 #include "coulomb/model/name_hints.hpp"
+#include "coulomb/parameters/parameter_kind.hpp"
 
 namespace coulomb {
 namespace {

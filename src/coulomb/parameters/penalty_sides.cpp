@@ -1,6 +1,9 @@
 #include "coulomb/parameters/penalty_sides.hpp"
 
 #include "coulomb/base/small_math.hpp"
+#include "coulomb/constraints/constraint_rows.hpp"
+#include "coulomb/constraints/penalty/penalty_contact.hpp"
+#include "coulomb/parameters/right_hand_side.hpp"
 
 namespace coulomb {
 namespace {

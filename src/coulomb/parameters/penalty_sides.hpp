@@ -8,10 +8,11 @@
 //   r = d/dtheta [ h tau - h ID(q, v, a) + h J^T f ]   at fixed q, v, a.
 #pragma once
 
-#include "coulomb/constraints/penalty/penalty_contact.hpp"
-#include "coulomb/parameters/parameter_kind.hpp"
-
 namespace coulomb {
+
+struct BodyRows;
+struct ParameterContext;
+struct RightHandSide;
 
 /// A contact whose share of the force changes by itself (collision/penalty/contact_share.hpp), the bodies at rest.
 void add_share_change(const ParameterContext& context, const BodyRows& b, double change, RightHandSide& out);

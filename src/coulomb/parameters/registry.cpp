@@ -1,5 +1,8 @@
 #include "coulomb/parameters/parameter_kind.hpp"
 
+#include "coulomb/dynamics/joint_forces.hpp"
+#include "coulomb/model/scene/materials.hpp"
+
 namespace coulomb {
 
 const std::vector<std::unique_ptr<ParameterKind>>& parameter_kinds() {

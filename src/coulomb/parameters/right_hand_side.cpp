@@ -1,6 +1,12 @@
 #include "coulomb/parameters/right_hand_side.hpp"
 
 #include "coulomb/base/small_math.hpp"
+#include "coulomb/collision/contact.hpp"
+#include "coulomb/constraints/constraint_rows.hpp"
+#include "coulomb/dynamics/dynamics.hpp"
+#include "coulomb/dynamics/spin.hpp"
+#include "coulomb/model.hpp"
+#include "coulomb/solvers/constraint_problem.hpp"
 
 namespace coulomb {
 

@@ -7,11 +7,21 @@
 
 #include <vector>
 
-#include "coulomb/constraints/row_derivatives.hpp"
-#include "coulomb/dynamics/joint_forces.hpp"
-#include "coulomb/dynamics/spin.hpp"
+#include "coulomb/constraints/row_velocities.hpp"
+#include "coulomb/solver.hpp"
 
 namespace coulomb {
+
+struct BodyRows;
+struct ConstraintOptions;
+struct ConstraintRows;
+struct Contact;
+struct DynamicsWorkspace;
+struct JointForces;
+struct Model;
+struct PenaltyForces;
+struct RowDerivatives;
+struct SpinDerivative;
 
 struct RightHandSide {
   struct Wrench {
@@ -38,8 +48,6 @@ struct RightHandSide {
   }
   void add_wrench(int body, const double* linear, const double* angular, double sign = 1);
 };
-
-struct PenaltyForces;
 
 /// A step as parameters see it.
 struct ParameterContext {

@@ -2,7 +2,11 @@
 // functions of a state: their readings and rows are zero here (stepping/outputs/step_outputs.hpp has them).
 #pragma once
 
-#include "coulomb/parameters/parameters.hpp"
+#include <vector>
+
+#include "coulomb/dynamics/dynamics.hpp"
+#include "coulomb/dynamics/outputs.hpp"
+#include "coulomb/parameters.hpp"
 
 namespace coulomb {
 
@@ -34,11 +38,5 @@ class StateOutputs {
 
 /// Throws std::invalid_argument naming the first output that is a force of a step.
 void refuse_forces(const OutputSet& outputs, const char* where);
-
-/// The same for users: checked input. Readings; derivative by "q", "v" or a parameter, tangent_size x columns, row major.
-std::vector<double> output_readings(const Model& model, const std::vector<double>& q, const std::vector<double>& v,
-                                    const std::vector<std::string>& names);
-std::vector<double> output_jacobian(const Model& model, const std::vector<double>& q, const std::vector<double>& v,
-                                    const std::vector<std::string>& names, const std::string& wrt, int& columns);
 
 }  // namespace coulomb

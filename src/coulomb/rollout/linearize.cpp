@@ -2,8 +2,8 @@
 // that looks two states back.
 #include <algorithm>
 
+#include "coulomb/rollout.hpp"
 #include "coulomb/rollout/replay/replay.hpp"
-#include "coulomb/rollout/rollout_derivatives.hpp"
 
 namespace coulomb {
 namespace {

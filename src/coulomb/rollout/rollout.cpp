@@ -1,14 +1,16 @@
-#include "coulomb/rollout/rollout.hpp"
+#include "coulomb/rollout.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
 #include <string>
 
-#include "coulomb/model/configuration.hpp"
+#include "coulomb/configuration.hpp"
 #include "coulomb/rollout/checks.hpp"
 #include "coulomb/rollout/replay/replay.hpp"
+#include "coulomb/rollout/rollout_parts.hpp"
 #include "coulomb/rollout/rows.hpp"
+#include "coulomb/stepping/step_record.hpp"
 
 namespace coulomb {
 namespace {
@@ -37,7 +39,7 @@ std::size_t trajectory_bytes(const Rollout& r) {
   std::size_t numbers = 0;
   for (const auto* x : {&r.q, &r.v, &r.u, &r.tau, &r.fext})
     numbers += x->capacity();
-  return sizeof r + numbers * sizeof(double) + r.status.capacity() * sizeof(StepStatus);
+  return sizeof r + sizeof(Rollout::Parts) + numbers * sizeof(double) + r.status.capacity() * sizeof(StepStatus);
 }
 
 /// states: bytes of the trajectory.
@@ -52,8 +54,9 @@ Rollout start(const Simulator& simulator, const RolloutInput& input, const Rollo
   Rollout out;
   out.steps = input.steps;
   out.model = simulator.shared_model();
-  out.workspaces = std::make_shared<ReplayWorkspaces>();
-  out.step_options = simulator.resolved_options();
+  out.parts = std::make_shared<Rollout::Parts>();
+  out.parts->workspaces = std::make_shared<ReplayWorkspaces>();
+  out.parts->step_options = simulator.resolved_options();
 
   // The states, of which the first is known, and copies of the inputs.
   out.q.resize((steps + 1) * s.nq);
@@ -71,17 +74,17 @@ Rollout start(const Simulator& simulator, const RolloutInput& input, const Rollo
   if (budget < states)
     throw std::invalid_argument("memory_budget: got " + std::to_string(budget) + " bytes, the states of " +
                                 std::to_string(steps) + " steps alone need " + std::to_string(states));
-  out.checkpoints = Checkpoints(options.checkpoint_every, budget - states);
+  out.parts->checkpoints = Checkpoints(options.checkpoint_every, budget - states);
   return out;
 }
 
 /// Can the whole of it fit? Asked after the first step, by what it needed, and where checkpoints are as far apart as is of use.
 void check_budget(const Rollout& r, const RolloutOptions& options, int step) {
-  if (options.memory_budget == 0 || (step != 1 && step % r.checkpoints.every() != 0)) return;
+  if (options.memory_budget == 0 || (step != 1 && step % r.parts->checkpoints.every() != 0)) return;
 
   // What there is, and after the first step what there will be at the least.
-  std::size_t needed = r.checkpoints.bytes() + r.checkpoints.sweep_bytes(r.steps);
-  if (step == 1) needed = std::max(needed, r.checkpoints.least_bytes(r.steps));
+  std::size_t needed = r.parts->checkpoints.bytes() + r.parts->checkpoints.sweep_bytes(r.steps);
+  if (step == 1) needed = std::max(needed, r.parts->checkpoints.least_bytes(r.steps));
   needed += trajectory_bytes(r);
   if (needed > options.memory_budget)
     throw std::invalid_argument("memory_budget: got " + std::to_string(options.memory_budget) + " bytes, " +
@@ -91,23 +94,10 @@ void check_budget(const Rollout& r, const RolloutOptions& options, int step) {
 
 }  // namespace
 
-void check_finite_wrenches(const double* x, int steps, int bodies) {
-  if (!x) return;
-  const auto width = std::size_t(6) * bodies;
-  for (std::size_t i = 0; i < steps * width; ++i)
-    if (!std::isfinite(x[i])) refuse_number("fext", {i / width, i % width / 6, i % 6}, x[i]);
-}
-
-/// Null: not given.
-void check_finite_rows(const char* name, const double* x, int rows, int columns) {
-  if (!x) return;
-  const std::size_t count = std::size_t(rows) * columns;
-  for (std::size_t i = 0; i < count; ++i)
-    if (!std::isfinite(x[i])) refuse_number(name, {i / columns, i % columns}, x[i]);
-}
-
 std::size_t Rollout::bytes() const {
-  return trajectory_bytes(*this) + checkpoints.bytes() + checkpoints.sweep_bytes(steps) + kept.bytes();
+  const std::size_t of_steps =
+      parts ? parts->checkpoints.bytes() + parts->checkpoints.sweep_bytes(steps) + parts->kept.bytes() : 0;
+  return trajectory_bytes(*this) + of_steps;
 }
 
 Rollout rollout(Simulator& simulator, const RolloutInput& input, const RolloutOptions& options,
@@ -123,7 +113,7 @@ Rollout rollout(Simulator& simulator, const RolloutInput& input, const RolloutOp
   for (int step = 0; step < out.steps; ++step) {
     // The memory before the step, if it is the turn of a checkpoint.
     const auto t = std::size_t(step);
-    out.checkpoints.store(step, simulator.memory(), step == 0 ? 0 : record_bytes(simulator.record()));
+    out.parts->checkpoints.store(step, simulator.memory(), step == 0 ? 0 : record_bytes(simulator.record()));
     if (step > 0) check_budget(out, options, step);
 
     const double* u = row_of(input.u, t, s.nu);
@@ -138,7 +128,7 @@ Rollout rollout(Simulator& simulator, const RolloutInput& input, const RolloutOp
     }
 
     // What the step leaves for the way back, as long as there is room.
-    keeper.take(out.kept, [&] { return out.bytes() <= budget; });
+    keeper.take(out.parts->kept, [&] { return out.bytes() <= budget; });
     out.status.push_back(simulator.status());
     out.converged = out.converged && out.status.back().converged;
     if (progress) progress(step + 1, out.steps);

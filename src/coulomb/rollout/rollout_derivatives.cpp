@@ -1,4 +1,4 @@
-#include "coulomb/rollout/rollout_derivatives.hpp"
+#include "coulomb/rollout.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,9 @@
 
 #include "coulomb/rollout/checks.hpp"
 #include "coulomb/rollout/replay/replay.hpp"
+#include "coulomb/rollout/rollout_parts.hpp"
 #include "coulomb/rollout/rows.hpp"
+#include "coulomb/rollout/step_cotangents.hpp"
 
 namespace coulomb {
 namespace {
@@ -145,7 +147,7 @@ RolloutCotangent vjp(const Rollout& rollout, const double* dq, const double* dv,
                      const std::vector<std::string>& parameters, const Progress& progress, StepCotangents* of_steps,
                      bool wants_fext) {
   const int steps = rollout.steps;
-  const int every = std::min(rollout.checkpoints.every(), std::max(steps, 1));
+  const int every = std::min(rollout.parts->checkpoints.every(), std::max(steps, 1));
   check_finite_rows("dQ", dq, steps + 1, rollout.model->nv);
   check_finite_rows("dV", dv, steps + 1, rollout.model->nv);
 

@@ -6,9 +6,11 @@
 #include <stdexcept>
 
 #include "coulomb/linalg/dense_kernels.hpp"
+#include "coulomb/rollout.hpp"
 #include "coulomb/rollout/checks.hpp"
 #include "coulomb/rollout/replay/replay.hpp"
-#include "coulomb/rollout/rollout_derivatives.hpp"
+#include "coulomb/rollout/rollout_parts.hpp"
+#include "coulomb/stepping/stepper.hpp"
 
 namespace coulomb {
 namespace {
@@ -40,7 +42,7 @@ class ForwardSweep {
     if (all_states) return;
     for (const auto& block : J_.blocks) {
       last_.emplace_back(block.columns_T.size(), 0.0);
-      if (rollout.step_options.stepper->num_states() > 1) before_.emplace_back(block.columns_T.size(), 0.0);
+      if (rollout.parts->step_options.stepper->num_states() > 1) before_.emplace_back(block.columns_T.size(), 0.0);
     }
   }
 

@@ -1,9 +1,12 @@
-#include "coulomb/rollout/rollout_outputs.hpp"
+#include "coulomb/rollout.hpp"
 
 #include <algorithm>
 
+#include "coulomb/rollout/checks.hpp"
 #include "coulomb/rollout/replay/replay.hpp"
+#include "coulomb/rollout/rollout_parts.hpp"
 #include "coulomb/rollout/rows.hpp"
+#include "coulomb/rollout/step_cotangents.hpp"
 #include "coulomb/stepping/outputs/force_outputs.hpp"
 #include "coulomb/stepping/outputs/step_outputs.hpp"
 #include "coulomb/stepping/stepper.hpp"
@@ -30,13 +33,13 @@ void add(const std::vector<double>& x, std::vector<double>& to) {
 void read_forces(const Rollout& rollout, const OutputSet& outputs, double* out) {
   if (rollout.steps == 0) return;
   Replay replay(rollout, 1);
-  ForceOutputs forces(*rollout.model, rollout.step_options);
+  ForceOutputs forces(*rollout.model, rollout.parts->step_options);
   replay.seek(0);
 
   for (int t = 0; t < rollout.steps; ++t) {
     // Contacts that are not kept are evaluated again with the derivative.
     replay.step(0);
-    if (!rollout.step_options.stepper->recalls_contacts()) replay.linearize(0).restore_contacts();
+    if (!rollout.parts->step_options.stepper->recalls_contacts()) replay.linearize(0).restore_contacts();
     forces.move_to(replay.record(0));
 
     double* readings = out + std::size_t(t + 1) * outputs.size();
@@ -49,7 +52,7 @@ void read_forces(const Rollout& rollout, const OutputSet& outputs, double* out) 
 class ForceCotangents final : public StepCotangents {
  public:
   ForceCotangents(const Rollout& rollout, const OutputSet& outputs, const double* w, const ParameterSet& set)
-      : model_(*rollout.model), outputs_(outputs), w_(w), set_(set), forces_(model_, rollout.step_options) {}
+      : model_(*rollout.model), outputs_(outputs), w_(w), set_(set), forces_(model_, rollout.parts->step_options) {}
 
   void before(int t, StepGradient& gradient, const StepRecord& record, RolloutCotangent& out) override {
     gradient.restore_contacts();

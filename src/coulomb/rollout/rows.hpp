@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "coulomb/model/model.hpp"
+#include "coulomb/model.hpp"
 
 namespace coulomb {
 

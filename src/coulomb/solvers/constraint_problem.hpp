@@ -12,10 +12,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "coulomb/solver.hpp"
+
 namespace coulomb {
 
 enum class BlockType : std::uint8_t { cone, limit, box, equality, pyramid };
-enum class Mode : std::uint8_t { separating, sticking, sliding, active, lower, upper };
 
 constexpr int max_facets = 32;
 
@@ -59,12 +60,6 @@ struct ConstraintProblem {
   void resize(int rows);  ///< g, R zero, no blocks, no G; grows storage only when needed
   void resize_matrix();   ///< G zero
 };
-
-enum class SolveStatus : std::uint8_t { solved, relaxed, max_iterations, failed };
-
-/// automatic: the regularised problem by warm Newton steps and, where they fail, an interior-point method. The others run one algorithm by
-/// itself on the problem as given.
-enum class SolverMethod : std::uint8_t { automatic, ac_lm, admm, pgs, dantzig };
 
 struct SolverSettings {
   SolverMethod method = SolverMethod::automatic;

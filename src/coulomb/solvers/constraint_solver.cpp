@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "coulomb/solvers/solver_work.hpp"
+
 namespace coulomb {
 namespace {
 
@@ -62,8 +64,18 @@ bool all_finite(const std::vector<double>& x) {
 
 }  // namespace
 
+ConstraintSolver::ConstraintSolver() : work_(std::make_unique<Work>()) {}
+ConstraintSolver::~ConstraintSolver() = default;
+ConstraintSolver::ConstraintSolver(ConstraintSolver&& other) noexcept = default;
+ConstraintSolver& ConstraintSolver::operator=(ConstraintSolver&& other) noexcept = default;
+
 void ConstraintSolver::solve(const ConstraintProblem& problem, const SolverSettings& settings, const WarmStart* warm,
                              SolverResult& result) {
+  work_->solve(problem, settings, warm, result);
+}
+
+void ConstraintSolver::Work::solve(const ConstraintProblem& problem, const SolverSettings& settings,
+                                   const WarmStart* warm, SolverResult& result) {
   result.status = SolveStatus::solved;
   result.relaxation = 0;
   result.compliance = 0;
@@ -109,7 +121,7 @@ void ConstraintSolver::solve(const ConstraintProblem& problem, const SolverSetti
 }
 
 /// Impulses of the step before, where there are any, in scaled variables.
-void ConstraintSolver::load(const std::vector<double>& lambda, const WarmStart* warm, Iterate& iterate) {
+void ConstraintSolver::Work::load(const std::vector<double>& lambda, const WarmStart* warm, Iterate& iterate) {
   std::fill_n(iterate.lambda.begin(), scaled_.ld, 0.0);
   for (int b = 0; warm && b < scaled_.num_blocks; ++b) {
     if (!warm->known[b]) continue;
@@ -122,7 +134,7 @@ void ConstraintSolver::load(const std::vector<double>& lambda, const WarmStart* 
 
 /// The path of the compliance as asked may fold where many contacts wedge one another; with a larger one it does not, and more proximal
 /// steps then lead to smaller ones. Many starts are the last resort.
-void ConstraintSolver::solve_levels(const SolverSettings& settings, const WarmStart* warm, SolverResult& result) {
+void ConstraintSolver::Work::solve_levels(const SolverSettings& settings, const WarmStart* warm, SolverResult& result) {
   struct Attempt {
     double factor;  // of the compliance
     int starts;     // of the interior-point method
@@ -173,7 +185,8 @@ void ConstraintSolver::solve_levels(const SolverSettings& settings, const WarmSt
 }
 
 /// Levels 0, 1, ... with this compliance, docs/theory.md (C5), (C6). False: one of them was not found.
-bool ConstraintSolver::solve_levels_with(double compliance, int levels, const WarmStart* warm, SolverResult& result) {
+bool ConstraintSolver::Work::solve_levels_with(double compliance, int levels, const WarmStart* warm,
+                                               SolverResult& result) {
   result.compliance = compliance;
   result.levels = result.sharper_levels = 0;
   scaled_.set_compliance(compliance);
@@ -203,7 +216,7 @@ bool ConstraintSolver::solve_levels_with(double compliance, int levels, const Wa
 
 /// Badly scaled masses and larger compliances leave more than the usual levels take out; smaller compliances do. What contradicts itself
 /// gains nothing by them.
-void ConstraintSolver::sharpen_further(SolverResult& result) {
+void ConstraintSolver::Work::sharpen_further(SolverResult& result) {
   double reached = exact_residual();
   const bool larger = result.compliance > SolverSettings().compliance;
   const double wanted = softened_ ? good_in_heaps : good;
@@ -227,15 +240,15 @@ void ConstraintSolver::sharpen_further(SolverResult& result) {
 }
 
 /// Velocities of last_ without the compliance, from those of its level: c - E (lambda - previous). The next level starts from them.
-void ConstraintSolver::find_exact_velocity() {
+void ConstraintSolver::Work::find_exact_velocity() {
   for (int i = 0; i < scaled_.ld; ++i)
     exact_[i] = last_.c[i] + (i < scaled_.n ? scaled_.E[i] * (previous_.lambda[i] - last_.lambda[i]) : 0.0);
 }
 
-double ConstraintSolver::exact_residual() { return scaled_.residual(last_.lambda.data(), exact_.data()); }
+double ConstraintSolver::Work::exact_residual() { return scaled_.residual(last_.lambda.data(), exact_.data()); }
 
 /// Residuals smaller than what rounding makes of large impulses say nothing.
-double ConstraintSolver::reachable(const Iterate& iterate, double tolerance) const {
+double ConstraintSolver::Work::reachable(const Iterate& iterate, double tolerance) const {
   double largest = 0;
   for (int i = 0; i < scaled_.n; ++i)
     largest = std::max(largest, std::abs(iterate.lambda[i]));
@@ -244,7 +257,7 @@ double ConstraintSolver::reachable(const Iterate& iterate, double tolerance) con
 
 /// Level 0. A: Newton's method from memory, B: the interior-point method, C: for pyramids, Lemke's. Impulses of redundant contacts are known to what is left of
 /// the velocities over the compliance, so both end with steps that read modes off velocities and leave nothing but rounding.
-bool ConstraintSolver::solve_level(const WarmStart* warm, Iterate& iterate, SolverResult& result) {
+bool ConstraintSolver::Work::solve_level(const WarmStart* warm, Iterate& iterate, SolverResult& result) {
   const double rho = near_rho / result.compliance;
   newton_from_memory(warm, iterate, result);
   if (iterate.residual <= nearly && newton_near(iterate, rho, 8)) return true;
@@ -273,7 +286,7 @@ bool ConstraintSolver::solve_level(const WarmStart* warm, Iterate& iterate, Solv
 }
 
 /// Newton's method with the modes that the step before ended with.
-void ConstraintSolver::newton_from_memory(const WarmStart* warm, Iterate& iterate, SolverResult& result) {
+void ConstraintSolver::Work::newton_from_memory(const WarmStart* warm, Iterate& iterate, SolverResult& result) {
   bool remembered = false;
   for (int b = 0; warm && b < scaled_.num_blocks; ++b)
     remembered = remembered || warm->known[b];
@@ -297,7 +310,7 @@ void ConstraintSolver::newton_from_memory(const WarmStart* warm, Iterate& iterat
 }
 
 /// Newton's method with modes read off rho times the velocities; residuals are of rho = 1 again afterwards.
-bool ConstraintSolver::newton_near(Iterate& iterate, double rho, int max_iterations) {
+bool ConstraintSolver::Work::newton_near(Iterate& iterate, double rho, int max_iterations) {
   NewtonOptions options;
   options.tolerance = reachable(iterate, exact) * rho;
   options.start_tolerance = floor_ * rho;  // a step converges quadratically and ends far below its own tolerance
@@ -326,7 +339,7 @@ bool ConstraintSolver::newton_near(Iterate& iterate, double rho, int max_iterati
 }
 
 // The path to the boundary may fold (De Saxce's law is not monotone); another start takes another path.
-bool ConstraintSolver::interior(Iterate& iterate, double compliance) {
+bool ConstraintSolver::Work::interior(Iterate& iterate, double compliance) {
   constexpr double starts[][3] = {{0.01, 0.003, 0},  {1, 0.03, 0},      {1, 0.003, 0},    {0.01, 1, 0},
                                   {0.001, 0.003, 0}, {0.01, 0.0003, 0}, {100, 0.1, 0},    {0.01, 0.003, 1e4},
                                   {10, 0.003, 1e4},  {1, 0.03, 1e4},    {0.1, 0.03, 1e3}, {0.001, 0.03, 0},
@@ -353,8 +366,8 @@ bool ConstraintSolver::interior(Iterate& iterate, double compliance) {
 }
 
 /// One proximal step from last_, which stays where none is found. One that is not usual is not worth much search.
-bool ConstraintSolver::sharpen(double compliance, const std::vector<double>* memory, const WarmStart* warm,
-                               bool usual) {
+bool ConstraintSolver::Work::sharpen(double compliance, const std::vector<double>* memory, const WarmStart* warm,
+                                     bool usual) {
   // The level's own start is the one below, without its compliance.
   scaled_.set_level(last_.lambda.data());
   previous_.copy(last_, scaled_.ld);
@@ -388,7 +401,7 @@ bool ConstraintSolver::sharpen(double compliance, const std::vector<double>* mem
 
 /// Rows whose violation is as large after the last proximal step as before: nothing can satisfy them together. Then they are solved with a
 /// compliance that keeps impulses finite.
-void ConstraintSolver::find_contradictions(SolverResult& result) {
+void ConstraintSolver::Work::find_contradictions(SolverResult& result) {
   if (result.status != SolveStatus::solved || result.levels == 0) return;
 
   // What the last level could not reduce, docs/theory.md (C13).
@@ -426,7 +439,7 @@ void ConstraintSolver::find_contradictions(SolverResult& result) {
 }
 
 /// Scaled results to physical ones. Modes are those of level 0, where micro-slip tells what redundant contacts do.
-void ConstraintSolver::finish(const Iterate& first, const Iterate& last, SolverResult& result) {
+void ConstraintSolver::Work::finish(const Iterate& first, const Iterate& last, SolverResult& result) {
   const int ld = scaled_.ld;
   const int num_blocks = scaled_.num_blocks;
   for (auto* values : {&result.lambda, &result.lambda_0, &result.lambda_1, &result.c})

@@ -1,9 +1,12 @@
 // Validation of a stand-alone contact problem and its solution and derivatives through the common solver.
-#include "coulomb/solvers/contact_problem.hpp"
+#include "coulomb/contact_problem.hpp"
 
 #include <cmath>
 #include <cstdio>
 #include <stdexcept>
+
+#include "coulomb/solvers/constraint_solver.hpp"
+#include "coulomb/solvers/linearization/linearization.hpp"
 
 namespace coulomb {
 namespace {
@@ -57,8 +60,37 @@ void check_matrix(const std::vector<double>& G, std::size_t n) {
 
 }  // namespace
 
+struct ContactProblem::Parts {
+  ConstraintProblem problem;
+  ConstraintSolver solver;
+  SolverResult result;
+  ContactSolution solution;
+  ProblemLinearization linearization;  // of this problem and this result
+  bool solved = false;
+  bool linearized = false;
+};
+
+ContactProblem::~ContactProblem() = default;
+ContactProblem::ContactProblem(ContactProblem&& other) noexcept = default;
+ContactProblem& ContactProblem::operator=(ContactProblem&& other) noexcept = default;
+
+/// The solution comes along; what its derivatives stand on is made again when it is asked for.
+ContactProblem::ContactProblem(const ContactProblem& other) : parts_(std::make_unique<Parts>()) {
+  parts_->problem = other.parts_->problem;
+  parts_->result = other.parts_->result;
+  parts_->solution = other.parts_->solution;
+  parts_->solved = other.parts_->solved;
+}
+
+ContactProblem& ContactProblem::operator=(const ContactProblem& other) { return *this = ContactProblem(other); }
+
+const ContactSolution& ContactProblem::solution() const { return parts_->solution; }
+int ContactProblem::size() const { return parts_->problem.n; }
+int ContactProblem::num_contacts() const { return static_cast<int>(parts_->problem.blocks.size()); }
+
 ContactProblem::ContactProblem(const std::vector<double>& G, const std::vector<double>& g,
-                               const std::vector<double>& mu, const std::vector<double>& R) {
+                               const std::vector<double>& mu, const std::vector<double>& R)
+    : parts_(std::make_unique<Parts>()) {
   // Numbers that make sense ...
   const std::size_t n = 3 * mu.size();
   check_size("g", g.size(), n, "3 per contact");
@@ -73,17 +105,17 @@ ContactProblem::ContactProblem(const std::vector<double>& G, const std::vector<d
   check_matrix(G, n);
 
   // ... in the form of the solver, G symmetric to the bit.
-  problem_.resize(static_cast<int>(n));
-  problem_.resize_matrix();
+  parts_->problem.resize(static_cast<int>(n));
+  parts_->problem.resize_matrix();
   for (std::size_t i = 0; i < n; ++i) {
     for (std::size_t j = 0; j < n; ++j)
-      problem_.G[i * static_cast<std::size_t>(problem_.ld) + j] = 0.5 * G[i * n + j] + 0.5 * G[j * n + i];
-    problem_.g[i] = g[i];
-    if (!R.empty()) problem_.R[i] = R[i];
+      parts_->problem.G[i * static_cast<std::size_t>(parts_->problem.ld) + j] = 0.5 * G[i * n + j] + 0.5 * G[j * n + i];
+    parts_->problem.g[i] = g[i];
+    if (!R.empty()) parts_->problem.R[i] = R[i];
   }
 
   for (std::size_t b = 0; b < mu.size(); ++b)
-    problem_.blocks.push_back({BlockType::cone, static_cast<int>(3 * b), 3, mu[b], 0, false});
+    parts_->problem.blocks.push_back({BlockType::cone, static_cast<int>(3 * b), 3, mu[b], 0, false});
 }
 
 const ContactSolution& ContactProblem::solve(SolverMethod method, double tolerance, int max_iterations,
@@ -97,40 +129,41 @@ const ContactSolution& ContactProblem::solve(SolverMethod method, double toleran
   settings.max_iterations = max_iterations;
   WarmStart start;
   if (!warm.empty()) {
-    check_size("warm", warm.size(), static_cast<std::size_t>(problem_.n), "one per row of G");
+    check_size("warm", warm.size(), static_cast<std::size_t>(parts_->problem.n), "one per row of G");
     check_finite("warm", warm);
     start.lambda = warm;
-    start.known.assign(problem_.blocks.size(), 1);
+    start.known.assign(parts_->problem.blocks.size(), 1);
   }
-  solver_.solve(problem_, settings, warm.empty() ? nullptr : &start, result_);
-  solution_ = {result_.lambda,         result_.c,          result_.modes,      result_.margin, result_.residual,
-               result_.exact_residual, result_.relaxation, result_.iterations, result_.status};
-  solved_ = true;
-  linearized_ = false;
-  return solution_;
+  parts_->solver.solve(parts_->problem, settings, warm.empty() ? nullptr : &start, parts_->result);
+  parts_->solution = {parts_->result.lambda,     parts_->result.c,          parts_->result.modes,
+                      parts_->result.margin,     parts_->result.residual,   parts_->result.exact_residual,
+                      parts_->result.relaxation, parts_->result.iterations, parts_->result.status};
+  parts_->solved = true;
+  parts_->linearized = false;
+  return parts_->solution;
 }
 
 /// The factor of the last solution, made once.
 void ContactProblem::linearize() {
-  if (!solved_) solve();
-  if (!linearized_) linearization_.build(problem_, result_);
-  linearized_ = true;
+  if (!parts_->solved) solve();
+  if (!parts_->linearized) parts_->linearization.build(parts_->problem, parts_->result);
+  parts_->linearized = true;
 }
 
 /// K = dlambda/dg and dlambda/dmu of the last solution.
 ContactDerivatives ContactProblem::derivatives() {
   linearize();
   ContactDerivatives d;
-  d.n = problem_.n;
+  d.n = parts_->problem.n;
   d.num_contacts = num_contacts();
   const auto n = static_cast<std::size_t>(d.n);
   const auto nc = static_cast<std::size_t>(d.num_contacts);
   d.dlambda_dg.resize(n * n);
   d.dlambda_dmu.resize(n * nc);
-  linearization_.operator_matrix(d.dlambda_dg.data(), d.n);
-  linearization_.dlambda_dmu(d.dlambda_dmu.data(), d.num_contacts);
+  parts_->linearization.operator_matrix(d.dlambda_dg.data(), d.n);
+  parts_->linearization.dlambda_dmu(d.dlambda_dmu.data(), d.num_contacts);
 
-  d.deficient = linearization_.deficient();
+  d.deficient = parts_->linearization.deficient();
 
   for (const auto* values : {&d.dlambda_dg, &d.dlambda_dmu})
     for (double x : *values)
@@ -140,7 +173,7 @@ ContactDerivatives ContactProblem::derivatives() {
 }
 
 std::vector<double> ContactProblem::dlambda_along_dG(const std::vector<double>& dG) {
-  const auto n = static_cast<std::size_t>(problem_.n);
+  const auto n = static_cast<std::size_t>(parts_->problem.n);
   check_size("dG", dG.size(), n * n, "the shape of G");
   check_finite("dG", dG);
   linearize();
@@ -157,15 +190,15 @@ std::vector<double> ContactProblem::dlambda_along_dG(const std::vector<double>& 
   std::vector<std::vector<double>> lower;
   std::vector<const double*> s_lower;
   std::vector<double> lambda(n);
-  for (int level = 0; level < linearization_.lower_levels(); ++level) {
-    linearization_.impulses(level, lambda.data());
+  for (int level = 0; level < parts_->linearization.lower_levels(); ++level) {
+    parts_->linearization.impulses(level, lambda.data());
     lower.push_back(times_dG(lambda));
   }
 
   for (const std::vector<double>& values : lower)
     s_lower.push_back(values.data());
-  std::vector<double> s = times_dG(result_.lambda);
-  linearization_.solve(s.data(), s.data(), 1, 1, s_lower.data());
+  std::vector<double> s = times_dG(parts_->result.lambda);
+  parts_->linearization.solve(s.data(), s.data(), 1, 1, s_lower.data());
   return s;
 }
 

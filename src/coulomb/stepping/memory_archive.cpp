@@ -1,4 +1,4 @@
-#include "coulomb/stepping/memory_archive.hpp"
+#include "coulomb/step_memory.hpp"
 
 #include "coulomb/base/archive.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "coulomb/model/model.hpp"
+#include "coulomb/model.hpp"
 
 namespace coulomb {
 

@@ -1,4 +1,4 @@
-#include "coulomb/stepping/simulator.hpp"
+#include "coulomb/simulator.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -6,10 +6,14 @@
 #include <utility>
 
 #include "coulomb/base/small_math.hpp"
-#include "coulomb/model/configuration.hpp"
+#include "coulomb/configuration.hpp"
+#include "coulomb/solvers/constraint_solver.hpp"
 #include "coulomb/stepping/contradictions.hpp"
+#include "coulomb/stepping/impacts/impact_report.hpp"
 #include "coulomb/stepping/neutral_overlaps.hpp"
 #include "coulomb/stepping/simulator_options.hpp"
+#include "coulomb/stepping/step_record.hpp"
+#include "coulomb/stepping/stepper.hpp"
 
 namespace coulomb {
 namespace {
@@ -53,17 +57,66 @@ static std::shared_ptr<const Model> simulated_model(std::shared_ptr<const Model>
   return without_pairs(model, neutral_overlaps(*model));
 }
 
-Simulator::Simulator(std::shared_ptr<const Model> model, SimulatorOptions options)
-    : model_(simulated_model(std::move(model), options)), options_(std::move(options)),
-      step_options_(step_options(*model_, options_)), memory_(*model_), record_(std::make_unique<StepRecord>(*model_)) {
+/// All that a simulator has.
+struct Simulator::Parts {
+  Parts(Simulator* simulator, std::shared_ptr<const Model> given, SimulatorOptions asked);
+  const std::shared_ptr<const ParameterSet>& set_of(const std::vector<std::string>& names);
+
+  std::shared_ptr<const Model> model;
+  SimulatorOptions options;
+  StepOptions step_options;
+  StepMemory memory;
+  ConstraintSolver solver;
+  StepRecord record;
+  std::shared_ptr<StepGradient> gradient;  // made when first needed
+  bool linearized = false;
+  bool overflowed = false;
+  std::uint64_t step_count = 0;
+  std::shared_ptr<DerivativeOrigin> origin;
+  std::vector<std::string> parameter_names;
+  std::shared_ptr<const ParameterSet> parameter_set = std::make_shared<ParameterSet>();
+};
+
+Simulator::Parts::Parts(Simulator* simulator, std::shared_ptr<const Model> given, SimulatorOptions asked)
+    : model(simulated_model(std::move(given), asked)), options(std::move(asked)),
+      step_options(coulomb::step_options(*model, options)), memory(*model), record(*model),
+      origin(std::make_shared<DerivativeOrigin>(DerivativeOrigin{simulator})) {
   // Options that were left to the model are told as they are.
-  options_.timestep = step_options_.constraints.timestep;
-  options_.contact = contact_name(step_options_.constraints.contact);
+  options.timestep = step_options.constraints.timestep;
+  options.contact = contact_name(step_options.constraints.contact);
 }
+
+/// The last one is kept: loops ask for the same names.
+const std::shared_ptr<const ParameterSet>& Simulator::Parts::set_of(const std::vector<std::string>& names) {
+  if (names != parameter_names) {
+    parameter_set = std::make_shared<ParameterSet>(*model, names);
+    parameter_names = names;
+  }
+  return parameter_set;
+}
+
+Simulator::Simulator(std::shared_ptr<const Model> model, SimulatorOptions options)
+    : parts_(std::make_unique<Parts>(this, std::move(model), std::move(options))) {}
+
+Simulator::~Simulator() { parts_->origin->simulator = nullptr; }
+
+const Model& Simulator::model() const { return *parts_->model; }
+std::shared_ptr<const Model> Simulator::shared_model() const { return parts_->model; }
+const SimulatorOptions& Simulator::options() const { return parts_->options; }
+double Simulator::timestep() const { return parts_->step_options.constraints.timestep; }
+bool Simulator::overflowed() const { return parts_->overflowed; }
+std::uint64_t Simulator::step_count() const { return parts_->step_count; }
+const StepMemory& Simulator::memory() const { return parts_->memory; }
+const StepRecord& Simulator::record() const { return parts_->record; }
+const StepOptions& Simulator::resolved_options() const { return parts_->step_options; }
+void Simulator::freeze_memory(bool frozen) { parts_->step_options.collision.frozen_cache = frozen; }
+void Simulator::keep_steps(bool kept) { parts_->step_options.keep_steps = kept; }
+void Simulator::forget_states() { parts_->memory.forget_states(); }
+std::vector<ImpactReport> Simulator::impacts() const { return impact_reports(*parts_->model, parts_->record); }
 
 void Simulator::step(const double* q, const double* v, const double* u, const double* tau, const double* fext,
                      double* q_next, double* v_next) {
-  const Model& m = *model_;
+  const Model& m = *parts_->model;
   check_configuration(m, q, "q");
   check_finite("v", v, m.nv);
   if (u) check_finite("u", u, m.nu);
@@ -71,7 +124,7 @@ void Simulator::step(const double* q, const double* v, const double* u, const do
   if (fext) check_finite("fext", fext, 6 * m.num_bodies);
 
   // The record takes all that the step is given; what is not given is zero.
-  StepRecord& r = *record_;
+  StepRecord& r = parts_->record;
   const auto take = [](const double* from, std::vector<double>& to) {
     if (from)
       std::copy_n(from, to.size(), to.begin());
@@ -86,16 +139,17 @@ void Simulator::step(const double* q, const double* v, const double* u, const do
   take(fext, r.fext);
 
   // A step whose numbers overflow ends where it began.
-  linearized_ = false;
-  ++step_count_;
-  overflowed_ = !step_options_.stepper->step(m, step_options_, solver_, memory_, r);
+  parts_->linearized = false;
+  ++parts_->step_count;
+  const Stepper& stepper = *parts_->step_options.stepper;
+  parts_->overflowed = !stepper.step(m, parts_->step_options, parts_->solver, parts_->memory, r);
   std::copy(r.q_next.begin(), r.q_next.end(), q_next);
   std::copy(r.v_next.begin(), r.v_next.end(), v_next);
 }
 
 void Simulator::step(const State& state, const std::vector<double>& u, State& next, const std::vector<double>& tau,
                      const std::vector<double>& fext) {
-  const Model& m = *model_;
+  const Model& m = *parts_->model;
   check_size("q", state.q.size(), m.nq);
   check_size("v", state.v.size(), m.nv);
   if (!u.empty() || m.nu == 0) check_size("u", u.size(), m.nu);
@@ -113,18 +167,20 @@ void Simulator::step(const State& state, const std::vector<double>& u, State& ne
 bool Simulator::differentiable() const {
   const auto small = [](double x) { return std::abs(x) < differentiable_size; };
   const auto all_small = [&](const std::vector<double>& x) { return std::all_of(x.begin(), x.end(), small); };
-  return record_->valid && !overflowed_ && all_small(record_->q) && all_small(record_->v) && all_small(record_->v_next);
+  const StepRecord& r = parts_->record;
+  return r.valid && !parts_->overflowed && all_small(r.q) && all_small(r.v) && all_small(r.v_next);
 }
 
 StepStatus Simulator::status() const {
   StepStatus out;
-  if (!record_->valid) {
+  const StepRecord& r = parts_->record;
+  if (!r.valid) {
     out.reason = "no step was taken";
     return out;
   }
 
   // Numbers as the solver has left them.
-  const SolverResult& s = record_->solution;
+  const SolverResult& s = r.solution;
   out.converged = s.status == SolveStatus::solved;
   out.classes_hit = s.classes_hit;
   out.iterations = s.iterations;
@@ -133,14 +189,14 @@ StepStatus Simulator::status() const {
   out.relaxation = s.relaxation;
 
   // The stepper's own words, if it has some.
-  out.reason = record_->reason ? record_->reason : reason(s.status);
-  if (overflowed_)
+  out.reason = r.reason ? r.reason : reason(s.status);
+  if (parts_->overflowed)
     out.reason = "failed: overflow: the numbers of this step exceed double precision, the state was left as it was";
 
   // And the constraints that cannot all hold.
-  out.contradictions = constraint_names(*model_, record_->contradictory);
+  out.contradictions = constraint_names(*parts_->model, r.contradictory);
   if (!out.contradictions.empty()) {
-    const bool told = !overflowed_ && !record_->reason && s.status == SolveStatus::relaxed;
+    const bool told = !parts_->overflowed && !r.reason && s.status == SolveStatus::relaxed;
     out.reason += (told ? ": " : "; constraints that contradict one another: ") + enumeration(out.contradictions);
   }
   return out;
@@ -149,8 +205,8 @@ StepStatus Simulator::status() const {
 /// As the record has them: after a step, at the state where the contacts were found.
 std::vector<ContactReport> Simulator::contacts() const {
   std::vector<ContactReport> out;
-  const StepRecord& r = *record_;
-  const Model& m = *model_;
+  const StepRecord& r = parts_->record;
+  const Model& m = *parts_->model;
   if (!r.valid) return out;
 
   // c = J v+, along the rows.
@@ -198,57 +254,49 @@ std::vector<ContactReport> Simulator::contacts() const {
 
 /// One gradient may serve many simulators of the same sizes, one after another.
 void Simulator::share_gradient(std::shared_ptr<StepGradient> gradient) {
-  gradient_ = std::move(gradient);
-  linearized_ = false;
+  parts_->gradient = std::move(gradient);
+  parts_->linearized = false;
 }
 
 /// Prepared once for every step that is differentiated.
 StepGradient& Simulator::gradient() {
-  if (!record_->valid) throw std::logic_error("derivatives: no step was taken yet");
-  if (overflowed_) throw std::logic_error("derivatives: the numbers of the last step overflowed, it has none");
+  Parts& p = *parts_;
+  if (!p.record.valid) throw std::logic_error("derivatives: no step was taken yet");
+  if (p.overflowed) throw std::logic_error("derivatives: the numbers of the last step overflowed, it has none");
   if (!differentiable()) throw std::logic_error("derivatives: a state beyond 1e150 has none in double precision");
-  if (!gradient_) gradient_ = step_options_.stepper->make_gradient(*model_, step_options_);
-  if (!linearized_) gradient_->prepare(*model_, step_options_, *record_, memory_);
-  linearized_ = true;
-  return *gradient_;
+  if (!p.gradient) p.gradient = p.step_options.stepper->make_gradient(*p.model, p.step_options);
+  if (!p.linearized) p.gradient->prepare(*p.model, p.step_options, p.record, p.memory);
+  p.linearized = true;
+  return *p.gradient;
 }
 
 const StepDerivatives& Simulator::derivatives() { return gradient().jacobian(); }
 
 std::shared_ptr<const StepDerivatives> Simulator::shared_derivatives() {
   std::shared_ptr<StepDerivatives> out = gradient().shared_jacobian();
-  out->origin = origin_;
-  out->step = step_count_;
+  out->origin = parts_->origin;
+  out->step = parts_->step_count;
   return out;
 }
 
-/// The last one is kept: loops ask for the same names.
-const std::shared_ptr<const ParameterSet>& Simulator::parameter_set(const std::vector<std::string>& names) {
-  if (names != parameter_names_) {
-    parameter_set_ = std::make_shared<ParameterSet>(*model_, names);
-    parameter_names_ = names;
-  }
-  return parameter_set_;
-}
-
 std::shared_ptr<const StepDerivatives> Simulator::derivatives(const std::vector<std::string>& parameters) {
-  const auto& set = parameter_set(parameters);
+  const auto& set = parts_->set_of(parameters);
   auto out = std::make_shared<StepDerivatives>(derivatives());
   out->parameters = set;
-  gradient_->parameter_columns(*set, out->parameters_T);
-  out->ambiguous = gradient_->ambiguous();
-  out->origin = origin_;
-  out->step = step_count_;
+  parts_->gradient->parameter_columns(*set, out->parameters_T);
+  out->ambiguous = parts_->gradient->ambiguous();
+  out->origin = parts_->origin;
+  out->step = parts_->step_count;
   return out;
 }
 
 std::shared_ptr<const SparseStepDerivatives> Simulator::sparse_derivatives(const std::vector<std::string>& parameters) {
-  const std::shared_ptr<const ParameterSet> set = parameters.empty() ? nullptr : parameter_set(parameters);
+  const std::shared_ptr<const ParameterSet> set = parameters.empty() ? nullptr : parts_->set_of(parameters);
   std::shared_ptr<SparseStepDerivatives> out = gradient().sparse_jacobian();
   if (set) {
     out->parameters = set;
-    gradient_->parameter_columns(*set, out->parameters_T);
-    out->ambiguous = gradient_->ambiguous();
+    parts_->gradient->parameter_columns(*set, out->parameters_T);
+    out->ambiguous = parts_->gradient->ambiguous();
   }
   return out;
 }
@@ -258,16 +306,16 @@ std::vector<double> Simulator::impulse_derivatives(const std::string& wrt, int& 
   gradient();
   std::vector<double> columns_T;
   if (is_step_input(wrt)) {
-    gradient_->impulse_columns(step_input(wrt), columns_T);
-    columns = wrt == "u" ? model_->nu : model_->nv;
+    parts_->gradient->impulse_columns(step_input(wrt), columns_T);
+    columns = wrt == "u" ? parts_->model->nu : parts_->model->nv;
   } else {
-    const ParameterSet set(*model_, {wrt});
-    gradient_->impulse_columns(set, columns_T);
+    const ParameterSet set(*parts_->model, {wrt});
+    parts_->gradient->impulse_columns(set, columns_T);
     columns = set.size();
   }
 
   // Contacts alone, row by row.
-  const ConstraintRows& rows = record_->rows;
+  const ConstraintRows& rows = parts_->record.rows;
   std::vector<double> out;
   for (const BodyRows& b : rows.body_rows) {
     if (b.contact < 0) continue;
@@ -280,41 +328,41 @@ std::vector<double> Simulator::impulse_derivatives(const std::string& wrt, int& 
 
 StepCotangent Simulator::vjp(const double* dq1, const double* dv1, const std::vector<std::string>& parameters,
                              bool wants_fext) {
-  check_finite("dq1", dq1, model_->nv);
-  check_finite("dv1", dv1, model_->nv);
+  check_finite("dq1", dq1, parts_->model->nv);
+  check_finite("dv1", dv1, parts_->model->nv);
   gradient();
 
   // The reverse product of the gradient that was asked for.
   StepCotangent out;
-  out.parameter_set = parameter_set(parameters);
+  out.parameter_set = parts_->set_of(parameters);
   out.wants_fext = wants_fext;
-  gradient_->vjp(dq1, dv1, out, out.parameter_set.get());
-  out.ambiguous = gradient_->ambiguous();
+  parts_->gradient->vjp(dq1, dv1, out, out.parameter_set.get());
+  out.ambiguous = parts_->gradient->ambiguous();
   return out;
 }
 
 void Simulator::jvp(const double* dq, const double* dv, const double* du, const double* dtau, double* dq1,
                     double* dv1) {
-  if (dq) check_finite("dq", dq, model_->nv);
-  if (dv) check_finite("dv", dv, model_->nv);
-  if (du) check_finite("du", du, model_->nu);
-  if (dtau) check_finite("dtau", dtau, model_->nv);
+  if (dq) check_finite("dq", dq, parts_->model->nv);
+  if (dv) check_finite("dv", dv, parts_->model->nv);
+  if (du) check_finite("du", du, parts_->model->nu);
+  if (dtau) check_finite("dtau", dtau, parts_->model->nv);
   gradient().jvp({dq, dv, du, dtau}, dq1, dv1);
 }
 
 void Simulator::set_memory(const StepMemory& memory) {
-  if (memory.structure != memory_.structure)
+  if (memory.structure != parts_->memory.structure)
     refuse(
         "memory: belongs to a model of another structure (bodies, joints, shapes or pairs); expected one of this "
         "simulator's model");
-  memory_ = memory;
+  parts_->memory = memory;
 }
 
 /// The record of the last step, and its derivatives, are gone too.
 void Simulator::reset() {
-  memory_.reset();
-  record_->valid = false;
-  linearized_ = overflowed_ = false;
+  parts_->memory.reset();
+  parts_->record.valid = false;
+  parts_->linearized = parts_->overflowed = false;
 }
 
 }  // namespace coulomb

@@ -1,4 +1,4 @@
-#include "coulomb/stepping/sparse_derivatives.hpp"
+#include "coulomb/derivatives.hpp"
 
 namespace coulomb {
 

@@ -6,47 +6,16 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
-#include "coulomb/parameters/parameters.hpp"
-#include "coulomb/stepping/sparse_derivatives.hpp"
-#include "coulomb/stepping/step_memory.hpp"
-#include "coulomb/stepping/step_options.hpp"
-#include "coulomb/stepping/step_record.hpp"
+#include "coulomb/derivatives.hpp"
 
 namespace coulomb {
 
-class Simulator;
-
-/// Where derivatives came from: null once that simulator is gone.
-struct DerivativeOrigin {
-  Simulator* simulator = nullptr;
-};
-
-/// Jacobian of a step. A_T: 2nv x 2nv, row k is the column of A for the k-th entry of (q, v), holding (dq1, dv1); B_T: nu rows for the
-/// controls; B_tau_T: nv rows for the joint forces.
-struct StepDerivatives {
-  explicit StepDerivatives(const Model& model);
-  int nv = 0, nu = 0;
-  std::vector<double> A_T, B_T, B_tau_T;
-  std::vector<double> A_previous_T;                ///< by the state before; empty where the step does not depend on it
-  std::shared_ptr<const ParameterSet> parameters;  ///< that were asked for, or null
-  std::vector<double> parameters_T;                ///< parameters->size() rows of 2 nv
-  /// No Jacobian is right here: one-sided derivatives differ, or the step jumps (docs/conventions.md lists where).
-  bool ambiguous = false;
-  std::shared_ptr<DerivativeOrigin> origin;  ///< with `step`, Simulator::step_count() then: for impulses on demand
-  std::uint64_t step = 0;
-};
-
-struct StepCotangent {
-  std::vector<double> q, v, u, tau;                   ///< nv, nv, nu, nv
-  std::vector<double> previous_q, previous_v;         ///< nv each; empty where the step does not depend on them
-  bool wants_fext = false;                            ///< set by the caller: fext is wanted too
-  std::vector<double> fext;                           ///< num_bodies x 6 if so, else empty
-  std::shared_ptr<const ParameterSet> parameter_set;  ///< that was asked for, or null
-  std::vector<double> parameters;                     ///< in its order
-  bool ambiguous = false;                             ///< as StepDerivatives::ambiguous
-};
+struct StepMemory;
+struct StepOptions;
+struct StepRecord;
 
 /// A direction in the inputs; null: zero.
 struct StepTangent {

@@ -1,4 +1,4 @@
-#include "coulomb/stepping/step_memory.hpp"
+#include "coulomb/step_memory.hpp"
 
 #include <array>
 

@@ -4,10 +4,9 @@
 
 #include <cstdint>
 
-#include "coulomb/collision/detect.hpp"
-#include "coulomb/constraints/constraint_rows.hpp"
-#include "coulomb/constraints/penalty/penalty_contact.hpp"
-#include "coulomb/solvers/constraint_solver.hpp"
+#include "coulomb/collision/collision_options.hpp"
+#include "coulomb/constraints/constraint_options.hpp"
+#include "coulomb/solvers/constraint_problem.hpp"
 #include "coulomb/stepping/gradients/gradient_options.hpp"
 
 namespace coulomb {

@@ -5,13 +5,14 @@
 #include <memory>
 #include <vector>
 
+#include "coulomb/collision/contact.hpp"
 #include "coulomb/collision/detect.hpp"
 #include "coulomb/constraints/assemble.hpp"
 #include "coulomb/constraints/constraint_rows.hpp"
 #include "coulomb/dynamics/dynamics.hpp"
 #include "coulomb/dynamics/joint_forces.hpp"
 #include "coulomb/dynamics/spin.hpp"
-#include "coulomb/solvers/constraint_solver.hpp"
+#include "coulomb/solvers/constraint_problem.hpp"
 
 namespace coulomb {
 

@@ -10,8 +10,11 @@
 #include <memory>
 
 #include "coulomb/stepping/step_gradient.hpp"
+#include "coulomb/stepping/step_options.hpp"
 
 namespace coulomb {
+
+class ConstraintSolver;
 
 /// A state that a step evaluates something at.
 enum class StepPoint : std::uint8_t { start, end };

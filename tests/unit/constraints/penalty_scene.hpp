@@ -8,9 +8,10 @@
 #include <vector>
 
 #include "coulomb/base/small_math.hpp"
+#include "coulomb/configuration.hpp"
 #include "coulomb/constraints/penalty/penalty_contact.hpp"
-#include "coulomb/model/configuration.hpp"
-#include "coulomb/model/scene/scene.hpp"
+#include "coulomb/dynamics/dynamics.hpp"
+#include "coulomb/scene.hpp"
 #include "random_model.hpp"
 
 namespace coulomb::test {

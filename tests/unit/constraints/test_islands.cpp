@@ -7,9 +7,10 @@
 
 #include "check.hpp"
 #include "coulomb/linalg/dense_kernels.hpp"
-#include "coulomb/model/scene/scene.hpp"
+#include "coulomb/scene.hpp"
+#include "coulomb/simulator.hpp"
 #include "coulomb/solvers/delassus.hpp"
-#include "coulomb/stepping/simulator.hpp"
+#include "coulomb/stepping/step_record.hpp"
 #include "random_model.hpp"
 
 namespace {

@@ -1,14 +1,14 @@
 // Models as bytes: written, read and written again they are the same bytes; meshes stay shared; cut or damaged bytes are refused.
-#include "coulomb/model/model_archive.hpp"
+#include "coulomb/model.hpp"
 
 #include <stdexcept>
 #include <string>
 
 #include "check.hpp"
 #include "coulomb/base/archive.hpp"
-#include "coulomb/model/scene/scene.hpp"
-#include "coulomb/stepping/memory_archive.hpp"
-#include "coulomb/stepping/simulator.hpp"
+#include "coulomb/scene.hpp"
+#include "coulomb/simulator.hpp"
+#include "coulomb/step_memory.hpp"
 
 using namespace coulomb;
 

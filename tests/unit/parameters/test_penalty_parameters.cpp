@@ -4,8 +4,12 @@
 
 #include "check.hpp"
 #include "constraints/penalty_scene.hpp"
-#include "coulomb/parameters/parameters.hpp"
+#include "coulomb/dynamics/dynamics.hpp"
+#include "coulomb/dynamics/joint_forces.hpp"
+#include "coulomb/parameters.hpp"
+#include "coulomb/parameters/parameter_kind.hpp"
 #include "coulomb/parameters/penalty_sides.hpp"
+#include "coulomb/parameters/right_hand_side.hpp"
 
 using namespace coulomb;
 using namespace coulomb::test;

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "check.hpp"
-#include "coulomb/model/scene/scene.hpp"
 #include "coulomb/parameters/parameter_kind.hpp"
+#include "coulomb/scene.hpp"
 
 using namespace coulomb;
 using namespace coulomb::test;

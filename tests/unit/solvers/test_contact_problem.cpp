@@ -1,9 +1,10 @@
 // The stand-alone problem: validation, solution, derivatives.
+#include <memory>
 #include <stdexcept>
 #include <string>
 
 #include "check.hpp"
-#include "coulomb/solvers/contact_problem.hpp"
+#include "coulomb/contact_problem.hpp"
 #include "solvers/problems.hpp"
 
 using namespace coulomb;
@@ -64,6 +65,16 @@ int main() {
   const Vector along = p.dlambda_along_dG({0, 0, 0, 0, 0, 0, 0, 0, 1});  // lambda_N = 1 / G_NN
   CHECK_NEAR(along[2], -share, 1e-12);
   CHECK_NEAR(along[0], 0.5 * share, 1e-12);
+
+  // A copy has a problem and a solution of its own: it outlives the original, and its derivatives have the same bits.
+  auto original = std::make_unique<ContactProblem>(I, Vector{1, 0, -1}, Vector{0.5});
+  const ContactSolution solution = original->solve();
+  const Vector by_g = original->derivatives().dlambda_dg;
+  ContactProblem copy = *original;
+  original->solve(SolverMethod::pgs, 1e-2);
+  original.reset();
+  CHECK(copy.solution().impulse == solution.impulse && copy.size() == 3 && copy.num_contacts() == 1);
+  CHECK(copy.derivatives().dlambda_dg == by_g);
 
   ContactProblem zero(Vector(9, 0.0), {0.1, 0, 0.2}, {0.5});
   CHECK(zero.solve().status == SolveStatus::solved);

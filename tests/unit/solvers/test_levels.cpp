@@ -3,10 +3,11 @@
 // derivative, against differences of the solve and of whole steps.
 #include "check.hpp"
 #include "coulomb/linalg/dense.hpp"
-#include "coulomb/model/scene/scene.hpp"
+#include "coulomb/scene.hpp"
+#include "coulomb/simulator.hpp"
 #include "coulomb/solvers/constraint_solver.hpp"
 #include "coulomb/solvers/linearization/linearization.hpp"
-#include "coulomb/stepping/simulator.hpp"
+#include "coulomb/stepping/step_record.hpp"
 #include "solvers/problems.hpp"
 
 using namespace coulomb;

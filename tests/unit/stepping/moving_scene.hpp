@@ -7,8 +7,8 @@
 
 #include "collision/all_pairs.hpp"
 #include "coulomb/collision/continuous/signed_distance.hpp"
+#include "coulomb/configuration.hpp"
 #include "coulomb/dynamics/dynamics.hpp"
-#include "coulomb/model/configuration.hpp"
 #include "coulomb/model/scene/topology.hpp"
 #include "coulomb/stepping/impacts/first_impact.hpp"
 

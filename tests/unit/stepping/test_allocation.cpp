@@ -4,9 +4,11 @@
 #include <vector>
 
 #include "check.hpp"
-#include "coulomb/model/scene/scene.hpp"
+#include "coulomb/scene.hpp"
+#include "coulomb/simulator.hpp"
 #include "coulomb/stepping/impacts/impact_phases.hpp"
-#include "coulomb/stepping/simulator.hpp"
+#include "coulomb/stepping/step_gradient.hpp"
+#include "coulomb/stepping/step_record.hpp"
 #include "count_allocations.hpp"
 
 namespace {

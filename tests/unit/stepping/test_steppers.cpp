@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "check.hpp"
-#include "coulomb/model/scene/scene.hpp"
-#include "coulomb/stepping/simulator.hpp"
+#include "coulomb/scene.hpp"
+#include "coulomb/simulator.hpp"
 #include "coulomb/stepping/steppers.hpp"
 
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "coulomb/collision/broad_phase/sphere_sweep.hpp"
-#include "coulomb/model/model.hpp"
+#include "coulomb/model.hpp"
 
 namespace coulomb {
 

@@ -12,6 +12,7 @@
 #include <cmath>
 
 #include "coulomb/base/small_math.hpp"
+#include "coulomb/collision/contact.hpp"
 #include "coulomb/collision/motion/surface_motion.hpp"
 
 namespace coulomb {

@@ -3,10 +3,11 @@
 // nothing).
 #pragma once
 
-#include "coulomb/collision/contact.hpp"
-#include "coulomb/model/model.hpp"
+#include "coulomb/model.hpp"
 
 namespace coulomb {
+
+struct Contact;
 
 struct ShapeMotion {
   double dnormal[3] = {0, 0, 0};

@@ -4,6 +4,9 @@
 
 #include "coulomb/base/random.hpp"
 #include "coulomb/base/small_math.hpp"
+#include "coulomb/collision/contact.hpp"
+#include "coulomb/collision/detect.hpp"
+#include "coulomb/model.hpp"
 
 namespace coulomb {
 namespace {

@@ -5,9 +5,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "coulomb/collision/detect.hpp"
-
 namespace coulomb {
+
+struct CollisionWorkspace;
+struct Contact;
+struct ContactMotion;
+struct Model;
 
 class SmoothedMotion {
  public:

@@ -2,9 +2,9 @@
 // shapes.
 #pragma once
 
-#include "coulomb/collision/contact.hpp"
-
 namespace coulomb {
+
+struct Contact;
 
 /// Velocities of the two surfaces at a contact. u_a, u_b: of each surface at its own witness, at fixed outward
 /// direction (a face's: its plane's, along its normal; a crossed side's: along the side's normal as well). a, b: how

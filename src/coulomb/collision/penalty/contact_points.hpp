@@ -6,10 +6,11 @@
 //   every other pair                                       the narrow phase of hard contact
 #pragma once
 
-#include "coulomb/collision/detect.hpp"
 #include "coulomb/collision/penalty/contact_share.hpp"
 
 namespace coulomb {
+
+struct CollisionWorkspace;
 
 /// workspace.contacts: those with distance < 0, ordered by pair; and the share of each.
 void detect_penalty_contacts(const Model& model, const double* body_position, const double* body_rotation,

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "coulomb/base/small_math.hpp"
+#include "coulomb/dynamics/dynamics.hpp"
 
 namespace coulomb {
 namespace {

@@ -13,11 +13,14 @@
 
 #include <vector>
 
+#include "coulomb/collision/detect.hpp"
 #include "coulomb/collision/penalty/contact_points.hpp"
 #include "coulomb/constraints/constraint_rows.hpp"
 #include "coulomb/constraints/row_derivatives.hpp"
 
 namespace coulomb {
+
+struct BodyForces;
 
 /// The law of one contact, linearised: df_T = T dc_T + N df_N; and by its share, df = share_slope d(share).
 struct PenaltyLaw {

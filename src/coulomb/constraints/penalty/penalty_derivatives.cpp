@@ -8,7 +8,9 @@
 #include <cstring>
 
 #include "coulomb/base/small_math.hpp"
+#include "coulomb/constraints/islands.hpp"
 #include "coulomb/constraints/penalty/penalty_contact.hpp"
+#include "coulomb/dynamics/dynamics.hpp"
 
 namespace coulomb {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "coulomb/model/scene/scene_parts.hpp"
+#include "coulomb/scene_parts.hpp"
 
 namespace coulomb {
 

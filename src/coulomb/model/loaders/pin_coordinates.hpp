@@ -2,7 +2,7 @@
 // (quaternion order; their linear velocity is in body axes), continuous joints (they store cos and sin) and planar joints.
 #pragma once
 
-#include "coulomb/model/model.hpp"
+#include "coulomb/model.hpp"
 
 namespace coulomb {
 

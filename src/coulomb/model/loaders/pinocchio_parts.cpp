@@ -13,6 +13,8 @@
 #include <stdexcept>
 
 #include "coulomb/model/checks.hpp"
+#include "coulomb/model/scene/actuator_laws.hpp"
+#include "coulomb/model/scene/build_model.hpp"
 #include "coulomb/model/shapes/convex_mesh.hpp"
 
 namespace coulomb {

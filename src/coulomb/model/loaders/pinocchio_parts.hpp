@@ -4,7 +4,7 @@
 #include <pinocchio/geometry.hpp>
 #include <pinocchio/multibody.hpp>
 
-#include "coulomb/model/scene/scene.hpp"
+#include "coulomb/scene.hpp"
 
 namespace coulomb {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "coulomb/model/scene/scene.hpp"
+#include "coulomb/scene.hpp"
 
 namespace coulomb {
 

@@ -2,8 +2,8 @@
 #include <stdexcept>
 
 #include "coulomb/model/checks.hpp"
+#include "coulomb/model/scene/build_model.hpp"
 #include "coulomb/model/scene/neutral_inertia.hpp"
-#include "coulomb/model/scene/scene_parts.hpp"
 
 namespace coulomb {
 

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "coulomb/base/small_math.hpp"
+#include "coulomb/model/scene/build_model.hpp"
 #include "coulomb/model/scene/neutral_inertia.hpp"
-#include "coulomb/model/scene/scene_parts.hpp"
 
 namespace coulomb {
 namespace {

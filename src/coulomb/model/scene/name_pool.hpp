@@ -1,9 +1,11 @@
-// Names of one kind of element: each is taken once.
+// Names of one kind of element: each is taken once; and those that a Scene has taken.
 #pragma once
 
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+
+#include "coulomb/scene.hpp"
 
 namespace coulomb {
 
@@ -29,6 +31,21 @@ class NamePool {
   std::unordered_set<std::string> taken_;
   std::unordered_map<std::string, int>
       next_;  ///< smaller numbers are taken, and stay so; found again when it is missing
+};
+
+/// One pool per list of parts; shapes: bodies and geometries together; robots: what loaders added.
+struct Scene::Names {
+  NamePool bodies;
+  NamePool joints;
+  NamePool geometries;
+  NamePool actuators;
+  NamePool equalities;
+  NamePool keyframes;
+  NamePool sites;
+  NamePool sensors;
+  NamePool pinocchio_maps;
+  NamePool shapes;
+  NamePool robots;
 };
 
 }  // namespace coulomb

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "coulomb/model/model.hpp"
+#include "coulomb/model.hpp"
 #include "coulomb/model/placement.hpp"
 
 namespace coulomb {

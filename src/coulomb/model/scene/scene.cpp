@@ -1,5 +1,5 @@
 // The verbs of Scene: each checks its arguments, makes a SceneParts of its own and appends it, so that an error changes nothing.
-#include "coulomb/model/scene/scene.hpp"
+#include "coulomb/scene.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -10,6 +10,10 @@
 #include "coulomb/model/loaders/pinocchio_loader.hpp"
 #include "coulomb/model/loaders/urdf.hpp"
 #include "coulomb/model/name_hints.hpp"
+#include "coulomb/model/placement.hpp"
+#include "coulomb/model/scene/actuator_laws.hpp"
+#include "coulomb/model/scene/build_model.hpp"
+#include "coulomb/model/scene/name_pool.hpp"
 #include "coulomb/model/shapes/convex_mesh.hpp"
 #include "coulomb/model/shapes/shape_inertia.hpp"
 
@@ -143,13 +147,22 @@ void merge_option(std::optional<T>& mine, const std::optional<T>& theirs, const 
 
 }  // namespace
 
-Scene::Scene(const SceneOptions& options) : options_(options) {
+Scene::Scene(const SceneOptions& options) : options_(options), names_(std::make_unique<Names>()) {
   if (options.gravity) checks::finite("Scene: gravity", options.gravity->data(), 3);
   if (options.timestep) checks::positive("Scene: timestep", *options.timestep);
   checks::not_negative("Scene: contact_margin", options.contact_margin);
-  names_.bodies.add(parts_.bodies[0].name);
-  names_.shapes.add(parts_.bodies[0].name);
+  names_->bodies.add(parts_.bodies[0].name);
+  names_->shapes.add(parts_.bodies[0].name);
 }
+
+Scene::~Scene() = default;
+Scene::Scene(Scene&& other) noexcept = default;
+Scene& Scene::operator=(Scene&& other) noexcept = default;
+
+Scene::Scene(const Scene& other)
+    : options_(other.options_), parts_(other.parts_), names_(std::make_unique<Names>(*other.names_)) {}
+
+Scene& Scene::operator=(const Scene& other) { return *this = Scene(other); }
 
 SceneElement Scene::append(SceneParts parts, const std::string& name) {
   // What may be refused comes first: an error changes nothing.
@@ -172,21 +185,21 @@ SceneElement Scene::append(SceneParts parts, const std::string& name) {
 
   // Elements go behind those that are there, under names of their own.
   shift_indices(parts, parts_);
-  append_named(parts_.bodies, parts.bodies, names_.bodies, 1);
-  append_named(parts_.joints, parts.joints, names_.joints);
-  append_named(parts_.geometries, parts.geometries, names_.geometries);
-  append_named(parts_.actuators, parts.actuators, names_.actuators);
-  append_named(parts_.equalities, parts.equalities, names_.equalities);
-  append_named(parts_.keyframes, parts.keyframes, names_.keyframes);
-  append_named(parts_.sites, parts.sites, names_.sites);
-  append_named(parts_.sensors, parts.sensors, names_.sensors);
-  append_named(parts_.pinocchio_maps, parts.pinocchio_maps, names_.pinocchio_maps);
+  append_named(parts_.bodies, parts.bodies, names_->bodies, 1);
+  append_named(parts_.joints, parts.joints, names_->joints);
+  append_named(parts_.geometries, parts.geometries, names_->geometries);
+  append_named(parts_.actuators, parts.actuators, names_->actuators);
+  append_named(parts_.equalities, parts.equalities, names_->equalities);
+  append_named(parts_.keyframes, parts.keyframes, names_->keyframes);
+  append_named(parts_.sites, parts.sites, names_->sites);
+  append_named(parts_.sensors, parts.sensors, names_->sensors);
+  append_named(parts_.pinocchio_maps, parts.pinocchio_maps, names_->pinocchio_maps);
 
   // A body and its geometry may have one name; the next shape may not take it.
   for (std::size_t b = element.first_body; b < parts_.bodies.size(); ++b)
-    names_.shapes.add(parts_.bodies[b].name);
+    names_->shapes.add(parts_.bodies[b].name);
   for (std::size_t g = element.first_geometry; g < parts_.geometries.size(); ++g)
-    names_.shapes.add(parts_.geometries[g].name);
+    names_->shapes.add(parts_.geometries[g].name);
 
   // All else has no name.
   auto add = [](auto& to, auto& from) { to.insert(to.end(), from.begin(), from.end()); };
@@ -208,7 +221,7 @@ SceneElement Scene::add_ground(const GroundOptions& options) {
   checks::finite(what + " height", &options.height, 1);
   const Vec3 normal = checks::unit_vector(what + " normal", options.normal);
   const bool default_name = options.name == "ground" || options.name.empty();
-  if (!default_name && names_.geometries.has(options.name))
+  if (!default_name && names_->geometries.has(options.name))
     throw std::invalid_argument("add_ground: name '" + options.name + "' is taken by another geometry");
 
   // One geometry of the world: the half-space below a plane.
@@ -241,13 +254,13 @@ SceneElement Scene::add_shape(ShapeType type, const std::array<double, 3>& size,
     throw std::invalid_argument(what + ": mass and density are both given, one is enough");
   if (options.mass) checks::positive(what + " mass", *options.mass);
   if (options.density) checks::positive(what + " density", *options.density);
-  if (!options.name.empty() && names_.shapes.has(options.name))
+  if (!options.name.empty() && names_->shapes.has(options.name))
     throw std::invalid_argument(what + ": name '" + options.name + "' is taken by another element");
 
   // A body with the inertia of the solid, scaled to the mass that is asked for.
   SceneParts parts;
   BodyPart body;
-  body.name = options.name.empty() ? names_.shapes.free(kind) : options.name;
+  body.name = options.name.empty() ? names_->shapes.free(kind) : options.name;
   body.placement = {options.position, quaternion};
   const MassProperties solid = solid_properties(type, size, mesh.get());
   body.mass = options.mass ? *options.mass : options.density.value_or(1000.0) * solid.mass;
@@ -359,18 +372,18 @@ SceneElement Scene::add_pinocchio(const std::string& model_buffer, const std::st
 }
 
 void Scene::check_robot_name(const char* verb, const std::string& name) const {
-  if (!name.empty() && names_.robots.has(name))
+  if (!name.empty() && names_->robots.has(name))
     checks::fail(std::string(verb) + " name", "'" + name + "' is taken by a robot added before");
 }
 
 SceneElement Scene::append_robot(SceneParts parts, const std::string& name) {
   // The scene's name for it is also the one of its coordinates in Pinocchio.
-  const std::string own = names_.robots.free(name);
+  const std::string own = names_->robots.free(name);
   for (PinocchioMap& map : parts.pinocchio_maps)
     if (map.name == name) map.name = own;
 
   SceneElement element = append(std::move(parts), own);
-  names_.robots.add(own);
+  names_->robots.add(own);
   return element;
 }
 
@@ -381,13 +394,13 @@ std::string Scene::add_actuator(const std::string& joint, const ActuatorOptions&
   if (at == parts_.joints.end()) {
     checks::fail(what, no_such("joint", joint, names_in(parts_.joints), "the scene"));
   }
-  if (!options.name.empty() && names_.actuators.has(options.name))
+  if (!options.name.empty() && names_->actuators.has(options.name))
     checks::fail(what + " name", "'" + options.name + "' is taken by another actuator");
 
   // Everything was fine: the actuator joins the scene.
   Actuator actuator = make_actuator(what, parts_.joints, static_cast<int>(at - parts_.joints.begin()), options);
-  actuator.name = names_.actuators.free(actuator.name);
-  names_.actuators.add(actuator.name);
+  actuator.name = names_->actuators.free(actuator.name);
+  names_->actuators.add(actuator.name);
   parts_.actuators.push_back(actuator);
   return actuator.name;
 }

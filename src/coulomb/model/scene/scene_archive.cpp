@@ -1,11 +1,12 @@
 // Every member of a Scene and of its parts, in the order of its declaration, as in archived_structs.hpp.
-#include "coulomb/model/scene/scene_archive.hpp"
+#include "coulomb/scene.hpp"
 
 #include <algorithm>
 #include <vector>
 
 #include "coulomb/base/archive.hpp"
 #include "coulomb/model/archived_structs.hpp"
+#include "coulomb/model/scene/name_pool.hpp"
 
 namespace coulomb {
 
@@ -75,7 +76,7 @@ void fields(Archive& archive, NamePool& x) {
 template <class Archive>
 void fields(Archive& archive, Scene& x) {
   auto& [bodies, joints, geometries, actuators, equalities, keyframes, sites, sensors, pinocchio_maps, shapes, robots] =
-      x.names_;
+      *x.names_;
   archive(x.options_, x.parts_, bodies, joints, geometries, actuators, equalities, keyframes, sites, sensors,
           pinocchio_maps, shapes, robots);
 }

@@ -7,8 +7,9 @@
 #include <utility>
 
 #include "coulomb/model/checks.hpp"
+#include "coulomb/model/scene/build_model.hpp"
+#include "coulomb/model/scene/materials.hpp"
 #include "coulomb/model/scene/neutral_inertia.hpp"
-#include "coulomb/model/scene/scene_parts.hpp"
 #include "coulomb/model/scene/topology.hpp"
 
 namespace coulomb {

@@ -1,7 +1,7 @@
 // Fills every index array of a Model that follows from its bodies' parents and its joints.
 #pragma once
 
-#include "coulomb/model/model.hpp"
+#include "coulomb/model.hpp"
 
 namespace coulomb {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "coulomb/model/model.hpp"
+#include "coulomb/model.hpp"
 
 namespace coulomb {
 

@@ -5,6 +5,8 @@
 #include <numbers>
 #include <stdexcept>
 
+#include "coulomb/base/small_math.hpp"
+
 namespace coulomb {
 namespace {
 

@@ -1,7 +1,7 @@
 // Volume, centre and inertia of solid shapes of unit density.
 #pragma once
 
-#include "coulomb/model/scene/scene_parts.hpp"
+#include "coulomb/scene_parts.hpp"
 
 namespace coulomb {
 

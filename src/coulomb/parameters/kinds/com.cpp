@@ -1,7 +1,12 @@
 // com/<body>: centre of mass in the body's frame, m; mass and the rotational inertia about it stay. docs/theory.md (P3).
 #include "coulomb/base/small_math.hpp"
+#include "coulomb/constraints/constraint_options.hpp"
+#include "coulomb/dynamics/dynamics.hpp"
 #include "coulomb/model/checks.hpp"
+#include "coulomb/parameters/frame_motion.hpp"
 #include "coulomb/parameters/kinds/inertial.hpp"
+#include "coulomb/parameters/parameter_kind.hpp"
+#include "coulomb/parameters/right_hand_side.hpp"
 
 namespace coulomb {
 namespace {

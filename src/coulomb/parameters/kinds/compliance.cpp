@@ -1,6 +1,9 @@
 // compliance/<geometry>: velocity per normal impulse; those of a pair add. s = lambda_N on the normal rows, docs/theory.md (P4).
+#include "coulomb/collision/contact.hpp"
+#include "coulomb/constraints/constraint_rows.hpp"
 #include "coulomb/model/checks.hpp"
 #include "coulomb/parameters/parameter_kind.hpp"
+#include "coulomb/parameters/right_hand_side.hpp"
 
 namespace coulomb {
 namespace {

@@ -1,8 +1,11 @@
 // contact_points/<geometry>: where penalty contact looks on a geometry, 3 n numbers in metres in its frame; the geometries that were
 // given points have it. A point moves the one contact that it makes.
+#include "coulomb/collision/contact.hpp"
 #include "coulomb/collision/motion/shape_motion.hpp"
+#include "coulomb/constraints/constraint_rows.hpp"
 #include "coulomb/model/checks.hpp"
 #include "coulomb/parameters/kinds/geometry_pose.hpp"
+#include "coulomb/parameters/parameter_kind.hpp"
 
 namespace coulomb {
 namespace {

@@ -1,8 +1,12 @@
 // Kinds with one value per dof or per joint, all of them direct entries of r (docs/theory.md (P7)) at fixed v+:
 //   joint_damping   (M + h D)(v+ - v) = h (... - D v): r = -h v+          armature        r = -h a + M dDelta
 //   joint_friction  |lambda| <= h f: at a bound, r = +-h                  joint_stiffness r = h (force of a unit spring)
+#include "coulomb/constraints/constraint_rows.hpp"
+#include "coulomb/dynamics/joint_forces.hpp"
+#include "coulomb/dynamics/spin.hpp"
 #include "coulomb/model/checks.hpp"
 #include "coulomb/parameters/parameter_kind.hpp"
+#include "coulomb/parameters/right_hand_side.hpp"
 
 namespace coulomb {
 namespace {

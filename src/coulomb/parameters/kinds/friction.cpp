@@ -4,8 +4,12 @@
 #include <cmath>
 
 #include "coulomb/base/small_math.hpp"
+#include "coulomb/collision/contact.hpp"
+#include "coulomb/constraints/constraint_rows.hpp"
 #include "coulomb/model/checks.hpp"
+#include "coulomb/model/scene/materials.hpp"
 #include "coulomb/parameters/parameter_kind.hpp"
+#include "coulomb/parameters/right_hand_side.hpp"
 #include "coulomb/solvers/friction_pyramid.hpp"
 
 namespace coulomb {

@@ -2,7 +2,8 @@
 #pragma once
 
 #include "coulomb/base/small_math.hpp"
-#include "coulomb/parameters/parameter_kind.hpp"
+#include "coulomb/dynamics/dynamics.hpp"
+#include "coulomb/parameters/right_hand_side.hpp"
 
 namespace coulomb {
 

@@ -1,9 +1,14 @@
 // inertia/<body>: the ten inertial parameters in Pinocchio's order, m, m cx, m cy, m cz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz, with I about
 // the origin of the body's frame. Unlike mass and com, each of the ten moves with the other nine held. docs/theory.md (P2), (P3).
 #include "coulomb/base/small_math.hpp"
+#include "coulomb/constraints/constraint_options.hpp"
+#include "coulomb/dynamics/dynamics.hpp"
 #include "coulomb/model/checks.hpp"
-#include "coulomb/model/scene/scene_parts.hpp"
+#include "coulomb/model/scene/build_model.hpp"
+#include "coulomb/parameters/frame_motion.hpp"
 #include "coulomb/parameters/kinds/inertial.hpp"
+#include "coulomb/parameters/parameter_kind.hpp"
+#include "coulomb/parameters/right_hand_side.hpp"
 
 namespace coulomb {
 namespace {

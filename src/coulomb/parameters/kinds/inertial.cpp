@@ -1,7 +1,10 @@
 #include "coulomb/parameters/kinds/inertial.hpp"
 
 #include "coulomb/base/small_math.hpp"
+#include "coulomb/constraints/constraint_rows.hpp"
+#include "coulomb/dynamics/dynamics.hpp"
 #include "coulomb/dynamics/spatial.hpp"
+#include "coulomb/parameters/right_hand_side.hpp"
 
 namespace coulomb {
 

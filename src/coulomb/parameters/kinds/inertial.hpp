@@ -3,9 +3,10 @@
 // and through the torque-free spin of the joints that carry the body.
 #pragma once
 
-#include "coulomb/parameters/parameter_kind.hpp"
-
 namespace coulomb {
+
+struct ParameterContext;
+struct RightHandSide;
 
 /// A change of a body's inertia in its own axes, about its origin.
 struct InertiaChange {

@@ -2,8 +2,11 @@
 // docs/theory.md (P7).
 #include <cmath>
 
+#include "coulomb/constraints/constraint_rows.hpp"
 #include "coulomb/model/checks.hpp"
+#include "coulomb/parameters/frame_motion.hpp"
 #include "coulomb/parameters/parameter_kind.hpp"
+#include "coulomb/parameters/right_hand_side.hpp"
 
 namespace coulomb {
 namespace {

@@ -1,6 +1,10 @@
 // mass/<body>: kg; the centre of mass and the rotational inertia about it stay. docs/theory.md (P2), (P3).
+#include "coulomb/dynamics/dynamics.hpp"
 #include "coulomb/model/checks.hpp"
+#include "coulomb/parameters/frame_motion.hpp"
 #include "coulomb/parameters/kinds/inertial.hpp"
+#include "coulomb/parameters/parameter_kind.hpp"
+#include "coulomb/parameters/right_hand_side.hpp"
 
 namespace coulomb {
 namespace {

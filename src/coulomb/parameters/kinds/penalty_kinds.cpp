@@ -13,6 +13,7 @@
 #include "coulomb/constraints/penalty/penalty_contact.hpp"
 #include "coulomb/model/checks.hpp"
 #include "coulomb/parameters/parameter_kind.hpp"
+#include "coulomb/parameters/right_hand_side.hpp"
 
 namespace coulomb {
 namespace {

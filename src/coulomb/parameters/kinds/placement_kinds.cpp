@@ -5,11 +5,18 @@
 //
 // geometry_placement/<geometry>: the same six numbers for a geometry in its body: only its surface moves, not its body.
 #include "coulomb/base/small_math.hpp"
+#include "coulomb/collision/contact.hpp"
+#include "coulomb/configuration.hpp"
+#include "coulomb/constraints/constraint_rows.hpp"
+#include "coulomb/constraints/penalty/penalty_contact.hpp"
+#include "coulomb/constraints/row_derivatives.hpp"
 #include "coulomb/dynamics/acceleration.hpp"
+#include "coulomb/dynamics/spin.hpp"
 #include "coulomb/model/checks.hpp"
-#include "coulomb/model/configuration.hpp"
+#include "coulomb/parameters/frame_motion.hpp"
 #include "coulomb/parameters/parameter_kind.hpp"
 #include "coulomb/parameters/penalty_sides.hpp"
+#include "coulomb/parameters/right_hand_side.hpp"
 
 namespace coulomb {
 namespace {

@@ -1,7 +1,11 @@
 // restitution/<geometry>: Newton's coefficient e in [0, 1]. Bouncing normal rows have the bias e (J v)_N: s = (J v)_N, docs/theory.md
 // (P4).
+#include "coulomb/collision/contact.hpp"
+#include "coulomb/constraints/constraint_rows.hpp"
 #include "coulomb/model/checks.hpp"
+#include "coulomb/model/scene/materials.hpp"
 #include "coulomb/parameters/parameter_kind.hpp"
+#include "coulomb/parameters/right_hand_side.hpp"
 
 namespace coulomb {
 namespace {

@@ -2,9 +2,12 @@
 // actuator_gain moves apart; here they move together.
 //
 //   r = h tau(actuator) by the gain
+#include "coulomb/constraints/constraint_options.hpp"
+#include "coulomb/dynamics/joint_forces.hpp"
 #include "coulomb/model/checks.hpp"
 #include "coulomb/model/scene/actuator_laws.hpp"
 #include "coulomb/parameters/parameter_kind.hpp"
+#include "coulomb/parameters/right_hand_side.hpp"
 
 namespace coulomb {
 namespace {

@@ -1,9 +1,12 @@
 // size/<geometry>: what Model::geometry_size holds, in metres: a sphere's radius; radius and half-length of capsules
 // and cylinders; half sides of boxes; semi-axes of ellipsoids. Only the surface moves: mass and inertia are parameters
 // of their own and stay as they are. Right-hand sides: the contacts on the geometry, moved by size_motion. docs/theory.md (P5).
+#include "coulomb/collision/contact.hpp"
 #include "coulomb/collision/motion/shape_motion.hpp"
+#include "coulomb/constraints/constraint_rows.hpp"
 #include "coulomb/model/checks.hpp"
 #include "coulomb/parameters/kinds/geometry_pose.hpp"
+#include "coulomb/parameters/parameter_kind.hpp"
 
 namespace coulomb {
 namespace {

@@ -4,10 +4,16 @@
 // (shape_motion.hpp). Right-hand sides: the contacts on the geometry, moved by the few vertices that carry them.
 #include <algorithm>
 
+#include "coulomb/collision/contact.hpp"
 #include "coulomb/collision/motion/shape_motion.hpp"
+#include "coulomb/collision/penalty/contact_share.hpp"
+#include "coulomb/collision/shape.hpp"
+#include "coulomb/constraints/constraint_rows.hpp"
+#include "coulomb/constraints/penalty/penalty_contact.hpp"
 #include "coulomb/model/checks.hpp"
 #include "coulomb/parameters/kinds/geometry_pose.hpp"
 #include "coulomb/parameters/kinds/moved_mesh.hpp"
+#include "coulomb/parameters/parameter_kind.hpp"
 #include "coulomb/parameters/penalty_sides.hpp"
 
 namespace coulomb {

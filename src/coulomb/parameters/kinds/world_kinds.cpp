@@ -6,9 +6,14 @@
 //   q+ = q (+) h v+
 //
 // actuator_gain/<actuator>: the constant part of the gain (MuJoCo's gainprm[0]; a position servo's bias -kp is another number).
+#include "coulomb/constraints/constraint_rows.hpp"
+#include "coulomb/dynamics/dynamics.hpp"
+#include "coulomb/dynamics/joint_forces.hpp"
 #include "coulomb/dynamics/spatial.hpp"
+#include "coulomb/dynamics/spin.hpp"
 #include "coulomb/model/checks.hpp"
 #include "coulomb/parameters/parameter_kind.hpp"
+#include "coulomb/parameters/right_hand_side.hpp"
 
 namespace coulomb {
 namespace {

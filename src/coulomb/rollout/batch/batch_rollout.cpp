@@ -1,13 +1,16 @@
-#include "coulomb/rollout/batch/batch_rollout.hpp"
+#include "coulomb/batch.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <stdexcept>
 
+#include "coulomb/rollout/batch/batch_parts.hpp"
 #include "coulomb/rollout/checks.hpp"
+#include "coulomb/rollout/rollout_parts.hpp"
 #include "coulomb/rollout/rows.hpp"
 #include "coulomb/stepping/outputs/force_outputs.hpp"
+#include "coulomb/stepping/step_record.hpp"
 
 namespace coulomb {
 namespace {
@@ -40,7 +43,7 @@ class Stop {
 
     const auto one = [&](Simulator& sim, int i, int thread) { body(sim, std::size_t(i), thread); };
     try {
-      batch.for_each(one, idle, this);
+      batch.parts().for_each(one, idle, this);
     } catch (const Stopped&) {
       return false;
     }
@@ -80,7 +83,7 @@ void check(const BatchSimulator& batch, const BatchRolloutInput& in, const Batch
 
   // Refused before any environment moves.
   const Sizes s(batch, in.steps);
-  batch.check_states(in.q0, in.v0, in.mask, "Q0", "V0");
+  batch.parts().check_states(in.q0, in.v0, in.mask, "Q0", "V0");
   check_planes("U", in.u, s.n, s.steps, s.nu, in.mask);
   check_planes("tau", in.tau, s.n, s.steps, s.nv, in.mask);
   if (!in.fext) return;
@@ -220,12 +223,13 @@ Rollout kept(const Simulator& sim, const Sizes& s, const Inputs& in, const Traje
 
   // The step's definition, its inputs, and what the loop has kept.
   out.model = sim.shared_model();
-  out.step_options = sim.resolved_options();
+  out.parts = std::make_shared<Rollout::Parts>();
+  out.parts->step_options = sim.resolved_options();
   copy_rows(in.u, s.steps * s.nu, out.u);
   copy_rows(in.tau, s.steps * s.nv, out.tau);
   copy_rows(in.fext, s.steps * s.fext, out.fext);
-  out.checkpoints = std::move(keeping.checkpoints);
-  out.kept = std::move(keeping.steps);
+  out.parts->checkpoints = std::move(keeping.checkpoints);
+  out.parts->kept = std::move(keeping.steps);
   return out;
 }
 
@@ -347,7 +351,8 @@ bool rollout(BatchSimulator& batch, const BatchRolloutInput& in, const BatchRoll
   const std::size_t budget = (options.memory_budget ? options.memory_budget : default_batch_budget) / s.n;
   int every = options.checkpoint_every;
   if (every == 0) every = std::max(1, int(std::sqrt(double(in.steps))));
-  const auto outcome = in.steps > 0 ? BatchSimulator::Outcome::stepped : BatchSimulator::Outcome::none;
+  using Outcome = BatchSimulator::Parts::Outcome;
+  const auto outcome = in.steps > 0 ? Outcome::stepped : Outcome::none;
 
   Stop stop(interrupted);
   const bool finished = stop.run(batch, [&](Simulator& sim, std::size_t i, int thread) {
@@ -364,7 +369,7 @@ bool rollout(BatchSimulator& batch, const BatchRolloutInput& in, const BatchRoll
     Keeping keeping{Checkpoints(every, 0), {}, options.keep_factors, budget};
     if (!moves(in, i)) {
       stand_still(s, mine);
-      batch.set_outcome(int(i), BatchSimulator::Outcome::left_out);
+      batch.parts().set_outcome(int(i), Outcome::left_out);
       if (options.derivatives) out.environments[i] = kept(sim, Sizes(batch, 0), {}, mine, std::move(keeping));
     } else {
       if (options.carry_memory)
@@ -372,10 +377,10 @@ bool rollout(BatchSimulator& batch, const BatchRolloutInput& in, const BatchRoll
       else
         sim.reset();
       run(sim, s, inputs, mine, options.derivatives ? &keeping : nullptr, [&] { stop.look(thread); });
-      batch.set_outcome(int(i), outcome);
+      batch.parts().set_outcome(int(i), outcome);
       if (options.derivatives) out.environments[i] = kept(sim, s, inputs, mine, std::move(keeping));
     }
-    if (options.derivatives) out.environments[i].workspaces = batch.workspaces();
+    if (options.derivatives) out.environments[i].parts->workspaces = batch.parts().workspaces;
   });
 
   // Half a trajectory is none.
@@ -395,7 +400,7 @@ bool vjp(BatchSimulator& batch, const BatchRollout& rollout, const TrajectoryCot
   static const OutputSet none;
   const OutputSet& outputs = from.outputs ? *from.outputs : none;
   const auto width = std::size_t(outputs.tangent_size());
-  check_forces_told(outputs, rollout.environments.front().step_options);
+  check_forces_told(outputs, rollout.environments.front().parts->step_options);
 
   Stop stop(interrupted);
   return stop.run(batch, [&](Simulator&, std::size_t i, int thread) {
@@ -420,7 +425,7 @@ bool vjp(BatchSimulator& batch, const BatchRollout& rollout, const TrajectoryCot
 
 void read_outputs(BatchSimulator& batch, const BatchRollout& rollout, const OutputSet& outputs, double* readings) {
   check_kept(batch, rollout);
-  batch.for_each([&](Simulator&, int environment, int) {
+  batch.parts().for_each([&](Simulator&, int environment, int) {
     const auto i = std::size_t(environment);
     const std::vector<double> mine = read_outputs(rollout.environments[i], outputs);
     const auto width = std::size_t(outputs.size());

@@ -1,4 +1,4 @@
-#include "coulomb/rollout/batch/batch_simulator.hpp"
+#include "coulomb/batch.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -6,21 +6,19 @@
 #include <optional>
 #include <stdexcept>
 
-#include "coulomb/model/configuration.hpp"
+#include "coulomb/configuration.hpp"
+#include "coulomb/rollout/batch/batch_parts.hpp"
 #include "coulomb/rollout/checks.hpp"
 #include "coulomb/rollout/replay/replay.hpp"
 #include "coulomb/rollout/rows.hpp"
 #include "coulomb/stepping/outputs/force_outputs.hpp"
+#include "coulomb/stepping/outputs/step_outputs.hpp"
+#include "coulomb/stepping/simulator_options.hpp"
+#include "coulomb/stepping/step_record.hpp"
+#include "coulomb/stepping/steppers.hpp"
 
 namespace coulomb {
 namespace {
-
-/// Neither nan nor infinite.
-bool all_finite(const double* x, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i)
-    if (!std::isfinite(x[i])) return false;
-  return true;
-}
 
 std::string environment_name(int i) { return "environment " + std::to_string(i) + ": "; }
 
@@ -63,53 +61,46 @@ void check_parameter_size(int environment, std::size_t size, std::size_t expecte
                                       std::to_string(expected));
 }
 
-void check_finite_batch(const char* name, const double* x, std::size_t n, std::size_t width, const unsigned char* mask,
-                        std::size_t depth) {
-  if (!x) return;
-  // A row, or a plane of rows, for each environment.
-  const std::size_t count = depth ? depth * width : width;
-  for (std::size_t i = 0; i < n; ++i) {
-    const double* row = x + i * count;
-    if ((mask && !mask[i]) || all_finite(row, count)) continue;
-
-    // The first one that is not finite, named by its indices.
-    const double* bad = std::find_if(row, row + count, [](double e) { return !std::isfinite(e); });
-    const auto k = std::size_t(bad - row);
-    if (depth == 0) refuse_number(name, {i, k}, *bad);
-    refuse_number(name, {i, k / width, k % width}, *bad);
-  }
-}
-
 BatchSimulator::BatchSimulator(std::shared_ptr<const Model> model, int num_envs, int num_threads,
                                SimulatorOptions options, const BatchParameters& parameters)
-    : options_(std::move(options)), pool_(num_threads) {
+    : parts_(std::make_unique<Parts>(num_threads, std::move(options))) {
   if (num_envs < 1) refuse("num_envs", num_envs, "at least 1");
   if (!model) throw std::invalid_argument("model: got a null pointer");
 
   // One model for all, except where parameters make them differ.
-  models_.assign(num_envs, with_penalty_options(std::move(model), options_));
-  if (!parameters.empty()) models_ = changed_models(parameters, nullptr);
-  simulators_ = make_simulators(models_);
-  outcome_.assign(models_.size(), Outcome::none);
-  starts_.resize(models_.size());
+  Parts& p = *parts_;
+  p.models.assign(num_envs, with_penalty_options(std::move(model), p.options));
+  if (!parameters.empty()) p.models = p.changed_models(parameters, nullptr);
+  p.simulators = p.make_simulators(p.models);
+  p.outcome.assign(p.models.size(), Parts::Outcome::none);
+  p.starts.resize(p.models.size());
 
   // Workspaces of derivatives are lent to whoever computes: rollouts, and one per thread for steps.
-  workspaces_ = std::make_shared<ReplayWorkspaces>();
-  const StepOptions& step = simulators_.front()->resolved_options();
-  for (int t = 0; t < pool_.num_threads(); ++t)
-    gradients_.push_back(step.stepper->make_gradient(this->model(), step));
+  p.workspaces = std::make_shared<ReplayWorkspaces>();
+  const StepOptions& step = p.simulators.front()->resolved_options();
+  for (int t = 0; t < p.pool.num_threads(); ++t)
+    p.gradients.push_back(step.stepper->make_gradient(p.model(), step));
 }
 
+BatchSimulator::~BatchSimulator() = default;
+
+int BatchSimulator::num_envs() const { return static_cast<int>(parts_->simulators.size()); }
+int BatchSimulator::num_threads() const { return parts_->pool.num_threads(); }
+const SimulatorOptions& BatchSimulator::options() const { return parts_->options; }
+const Models& BatchSimulator::models() const { return parts_->models; }
+const Model& BatchSimulator::model() const { return parts_->model(); }
+const Simulator& BatchSimulator::environment(int i) const { return *parts_->simulators[i]; }
+
 /// Every environment's model with its row of the values; the old one where the mask leaves it out.
-BatchSimulator::Models BatchSimulator::changed_models(const BatchParameters& values, const unsigned char* mask) {
-  Models out = models_;
-  const int n = int(models_.size());
+Models BatchSimulator::Parts::changed_models(const BatchParameters& values, const unsigned char* mask) {
+  Models out = models;
+  const int n = int(models.size());
   for (const auto& [name, value] : values)
     if (value.size() % n != 0)
       throw std::invalid_argument("parameter '" + name + "': got " + std::to_string(value.size()) + " values for " +
                                   std::to_string(n) + " environments");
 
-  pool_.run(n, [&](int i, int) {
+  pool.run(n, [&](int i, int) {
     if (mask && !mask[i]) return;
 
     // Its rows, by name.
@@ -121,7 +112,7 @@ BatchSimulator::Models BatchSimulator::changed_models(const BatchParameters& val
     }
 
     try {
-      out[i] = with_parameters(*models_[i], own);
+      out[i] = with_parameters(*models[i], own);
     } catch (const std::invalid_argument& error) {
       refuse_environment(i, error.what());
     }
@@ -130,30 +121,30 @@ BatchSimulator::Models BatchSimulator::changed_models(const BatchParameters& val
 }
 
 /// Simulators of the models, null for null. Environments with the same model also share what is left of it without the pairs that overlap.
-BatchSimulator::Simulators BatchSimulator::make_simulators(const Models& models) {
-  Simulators out(models.size());
+BatchSimulator::Parts::Simulators BatchSimulator::Parts::make_simulators(const Models& of) {
+  Simulators out(of.size());
 
   // The first model goes without its overlapping pairs; those that have it need not look for them again.
-  const Model* shared = models.front().get();
+  const Model* shared = of.front().get();
   std::shared_ptr<const Model> simulated;
-  if (shared) simulated = Simulator(models.front(), options_).shared_model();
-  SimulatorOptions as_it_is = options_;
+  if (shared) simulated = Simulator(of.front(), options).shared_model();
+  SimulatorOptions as_it_is = options;
   as_it_is.exclude_neutral_overlaps = false;
 
   // Each thread makes those of its share, in its own part of the heap.
-  pool_.run(int(models.size()), [&](int i, int) {
-    const auto& model = models[i];
+  pool.run(int(of.size()), [&](int i, int) {
+    const auto& model = of[i];
     if (!model) return;
     const bool known = model.get() == shared;
-    out[i] = std::make_unique<Simulator>(known ? simulated : model, known ? as_it_is : options_);
+    out[i] = std::make_unique<Simulator>(known ? simulated : model, known ? as_it_is : options);
   });
   return out;
 }
 
-void BatchSimulator::check_states(const double* q, const double* v, const unsigned char* mask, const char* q_name,
-                                  const char* v_name) const {
+void BatchSimulator::Parts::check_states(const double* q, const double* v, const unsigned char* mask,
+                                         const char* q_name, const char* v_name) const {
   const StepSizes s(model());
-  const std::size_t n = simulators_.size();
+  const std::size_t n = simulators.size();
   check_finite_batch(q_name, q, n, s.nq, mask);
 
   // Quaternions must have a length.
@@ -169,8 +160,8 @@ void BatchSimulator::check_states(const double* q, const double* v, const unsign
 }
 
 /// Some environment must have something to differentiate.
-void BatchSimulator::check_stepped() const {
-  const bool none = std::count(outcome_.begin(), outcome_.end(), Outcome::none) == num_envs();
+void BatchSimulator::Parts::check_stepped() const {
+  const bool none = std::count(outcome.begin(), outcome.end(), Outcome::none) == int(simulators.size());
   if (none)
     throw std::logic_error("derivatives: " + environment_name(0) +
                            "no step was taken yet, nor by any other environment");
@@ -178,13 +169,13 @@ void BatchSimulator::check_stepped() const {
 
 void BatchSimulator::step(const BatchInput& in, double* q_next, double* v_next) {
   const StepSizes s(model());
-  const std::size_t n = simulators_.size();
-  check_states(in.q, in.v, in.mask, "Q", "V");
+  const std::size_t n = parts_->simulators.size();
+  parts_->check_states(in.q, in.v, in.mask, "Q", "V");
   check_finite_batch("U", in.u, n, s.nu, in.mask);
   check_finite_batch("tau", in.tau, n, s.nv, in.mask);
   check_finite_batch("fext", in.fext, n, 6, in.mask, s.fext / 6);
 
-  for_each([&](Simulator& sim, int environment, int) {
+  parts_->for_each([&](Simulator& sim, int environment, int) {
     const auto i = std::size_t(environment);
     const double* q = in.q + i * s.nq;
     const double* v = in.v + i * s.nv;
@@ -193,7 +184,7 @@ void BatchSimulator::step(const BatchInput& in, double* q_next, double* v_next) 
     if (in.mask && !in.mask[i]) {
       if (q_next != in.q) std::copy_n(q, s.nq, q_next + i * s.nq);
       if (v_next != in.v) std::copy_n(v, s.nv, v_next + i * s.nv);
-      outcome_[i] = Outcome::left_out;
+      parts_->outcome[i] = Parts::Outcome::left_out;
       return;
     }
 
@@ -201,16 +192,16 @@ void BatchSimulator::step(const BatchInput& in, double* q_next, double* v_next) 
     const double* tau = row_of(in.tau, i, s.nv);
     const double* fext = row_of(in.fext, i, s.fext);
     sim.step(q, v, u, tau, fext, q_next + i * s.nq, v_next + i * s.nv);
-    set_outcome(environment, Outcome::stepped);
+    parts_->set_outcome(environment, Parts::Outcome::stepped);
   });
 }
 
 /// work() for an environment that stepped; nothing if it was left out, or took no step yet or one that overflowed (valid[i] says so).
 template <class Work>
-auto BatchSimulator::attempt(std::size_t i, bool* valid, Work&& work) -> decltype(work()) {
+auto BatchSimulator::Parts::attempt(std::size_t i, bool* valid, Work&& work) -> decltype(work()) {
   if (valid) valid[i] = true;
-  if (outcome_[i] == Outcome::left_out) return {};
-  if (outcome_[i] == Outcome::none) {
+  if (outcome[i] == Outcome::left_out) return {};
+  if (outcome[i] == Outcome::none) {
     if (valid) valid[i] = false;
     return {};
   }
@@ -225,12 +216,12 @@ auto BatchSimulator::attempt(std::size_t i, bool* valid, Work&& work) -> decltyp
 }
 
 void BatchSimulator::derivatives(const std::vector<std::string>& parameters, const BatchJacobian& out) {
-  check_stepped();
+  parts_->check_stepped();
   const StepSizes s(model());
   const std::size_t size = parameter_set(parameters).size();
   const std::size_t rows = 2 * s.nv;
 
-  for_each([&](Simulator& sim, int environment, int) {
+  parts_->for_each([&](Simulator& sim, int environment, int) {
     const auto i = std::size_t(environment);
     double* A = row_of(out.A, i, rows * rows);
     double* B = row_of(out.B, i, rows * s.nu);
@@ -240,9 +231,9 @@ void BatchSimulator::derivatives(const std::vector<std::string>& parameters, con
     fill(A_previous, rows * rows);
 
     // Left out: its state stays. Without a derivative: zeros.
-    const StepDerivatives* d = attempt(i, out.valid, [&] { return &sim.derivatives(); });
+    const StepDerivatives* d = parts_->attempt(i, out.valid, [&] { return &sim.derivatives(); });
     if (!d) {
-      store_identity(A, rows, rows, outcome_[i] == Outcome::left_out);
+      store_identity(A, rows, rows, parts_->outcome[i] == Parts::Outcome::left_out);
       fill(B, rows * s.nu);
       fill(B_tau, rows * s.nv);
       fill(columns, rows * size);
@@ -266,18 +257,19 @@ void BatchSimulator::derivatives(const std::vector<std::string>& parameters, con
 
 /// Environment i has no derivative: the mask left it out, or there was none to take. Its state stays if it was left out, and its outputs are
 /// those of the state that is known, if one is.
-void BatchSimulator::vjp_without_step(std::size_t i, const NextCotangent& from,
-                                      const std::vector<std::string>& parameters, const BatchCotangent& out) const {
+void BatchSimulator::Parts::vjp_without_step(std::size_t i, const NextCotangent& from,
+                                             const std::vector<std::string>& parameters,
+                                             const BatchCotangent& out) const {
   const StepSizes s(model());
-  const Simulator& sim = *simulators_[i];
-  const State& start = starts_[i];
-  const bool left_out = outcome_[i] == Outcome::left_out;
+  const Simulator& sim = *simulators[i];
+  const State& start = starts[i];
+  const bool left_out = outcome[i] == Outcome::left_out;
   const bool readable = sim.record().valid || !start.q.empty();
   const bool pass = left_out && (!from.outputs || readable);
   if (out.valid && left_out) out.valid[i] = pass;
 
   // The cotangent of a state that stays is that of its next one.
-  const std::size_t size = parameter_set(parameters).size();
+  const std::size_t size = ParameterSet(model(), parameters).size();
   double* q = out.q + i * s.nv;
   double* v = out.v + i * s.nv;
   copy_or_zero(pass ? from.dq : nullptr, s.nv, q);
@@ -300,14 +292,14 @@ void BatchSimulator::vjp_without_step(std::size_t i, const NextCotangent& from,
 void BatchSimulator::vjp(const double* dq1, const double* dv1, const std::vector<std::string>& parameters,
                          const BatchCotangent& out, const OutputSet* outputs, const double* doutputs) {
   const StepSizes s(model());
-  check_finite_batch("dQ1", dq1, simulators_.size(), s.nv, nullptr);
-  check_finite_batch("dV1", dv1, simulators_.size(), s.nv, nullptr);
-  check_stepped();
-  if (outputs) check_forces_told(*outputs, simulators_.front()->resolved_options());
+  check_finite_batch("dQ1", dq1, parts_->simulators.size(), s.nv, nullptr);
+  check_finite_batch("dV1", dv1, parts_->simulators.size(), s.nv, nullptr);
+  parts_->check_stepped();
+  if (outputs) check_forces_told(*outputs, parts_->simulators.front()->resolved_options());
   const std::size_t size = parameter_set(parameters).size();
   const bool wants_fext = out.fext != nullptr;
 
-  for_each([&](Simulator& sim, int environment, int) {
+  parts_->for_each([&](Simulator& sim, int environment, int) {
     const auto i = std::size_t(environment);
     const double* dq = row_of(dq1, i, s.nv);
     const double* dv = row_of(dv1, i, s.nv);
@@ -318,11 +310,11 @@ void BatchSimulator::vjp(const double* dq1, const double* dv1, const std::vector
     clear_row(out.previous_v, i, s.nv);
     clear_row(out.fext, i, s.fext);
 
-    const std::optional<StepCotangent> cotangent = attempt(i, out.valid, [&] {
+    const std::optional<StepCotangent> cotangent = parts_->attempt(i, out.valid, [&] {
       return std::optional(outputs ? coulomb::vjp(sim, dq, dv, of_outputs, parameters, wants_fext)
                                    : sim.vjp(dq, dv, parameters, wants_fext));
     });
-    if (!cotangent) return vjp_without_step(i, {dq, dv, outputs, of_outputs.doutputs}, parameters, out);
+    if (!cotangent) return parts_->vjp_without_step(i, {dq, dv, outputs, of_outputs.doutputs}, parameters, out);
 
     // This environment's rows.
     const StepCotangent& g = *cotangent;
@@ -341,20 +333,20 @@ void BatchSimulator::vjp(const double* dq1, const double* dv1, const std::vector
 void BatchSimulator::jvp(const double* dq, const double* dv, const double* du, const double* dtau, double* dq1,
                          double* dv1, bool* valid) {
   const StepSizes s(model());
-  const std::size_t n = simulators_.size();
+  const std::size_t n = parts_->simulators.size();
   check_finite_batch("dQ", dq, n, s.nv, nullptr);
   check_finite_batch("dV", dv, n, s.nv, nullptr);
   check_finite_batch("dU", du, n, s.nu, nullptr);
   check_finite_batch("dtau", dtau, n, s.nv, nullptr);
-  check_stepped();
+  parts_->check_stepped();
 
-  for_each([&](Simulator& sim, int environment, int) {
+  parts_->for_each([&](Simulator& sim, int environment, int) {
     const auto i = std::size_t(environment);
     const double* dq_i = row_of(dq, i, s.nv);
     const double* dv_i = row_of(dv, i, s.nv);
     double* dq_next = dq1 + i * s.nv;
     double* dv_next = dv1 + i * s.nv;
-    const bool done = attempt(i, valid, [&] {
+    const bool done = parts_->attempt(i, valid, [&] {
       const double* du_i = row_of(du, i, s.nu);
       const double* dtau_i = row_of(dtau, i, s.nv);
       sim.jvp(dq_i, dv_i, du_i, dtau_i, dq_next, dv_next);
@@ -363,59 +355,59 @@ void BatchSimulator::jvp(const double* dq, const double* dv, const double* du, c
     if (done) return;
 
     // Left out: its state stays.
-    const bool pass = outcome_[i] == Outcome::left_out;
+    const bool pass = parts_->outcome[i] == Parts::Outcome::left_out;
     copy_or_zero(pass ? dq_i : nullptr, s.nv, dq_next);
     copy_or_zero(pass ? dv_i : nullptr, s.nv, dv_next);
   });
 }
 
 void BatchSimulator::set_parameters(const BatchParameters& values, const unsigned char* mask) {
-  Models models = changed_models(values, mask);
+  Models models = parts_->changed_models(values, mask);
   Models changed = models;
   for (std::size_t i = 0; i < models.size(); ++i)
     if (mask && !mask[i]) changed[i] = nullptr;
 
   // All are made before the first one is replaced: a refused value changes nothing.
-  Simulators made = make_simulators(changed);
+  Parts::Simulators made = parts_->make_simulators(changed);
   for (std::size_t i = 0; i < models.size(); ++i) {
     if (!made[i]) continue;
-    simulators_[i] = std::move(made[i]);
-    set_outcome(int(i), Outcome::none);
+    parts_->simulators[i] = std::move(made[i]);
+    parts_->set_outcome(int(i), Parts::Outcome::none);
   }
-  models_ = std::move(models);
+  parts_->models = std::move(models);
 }
 
 void BatchSimulator::set_models(const std::vector<std::shared_ptr<const Model>>& models) {
-  if (models.size() != models_.size())
+  if (models.size() != parts_->models.size())
     refuse("models", models.size(), "one for each of the " + std::to_string(num_envs()) + " environments");
   for (std::size_t i = 0; i < models.size(); ++i)
-    if (!models[i] || StepMemory(*models[i]).structure != StepMemory(*models_[i]).structure)
+    if (!models[i] || StepMemory(*models[i]).structure != StepMemory(*parts_->models[i]).structure)
       throw std::invalid_argument("models: " + environment_name(int(i)) +
                                   "of another structure (bodies, joints, shapes or pairs)");
 
   // Accepted: the old simulators go.
-  simulators_ = make_simulators(models);
-  models_ = models;
+  parts_->simulators = parts_->make_simulators(models);
+  parts_->models = models;
   for (int i = 0; i < num_envs(); ++i)
-    set_outcome(i, Outcome::none);
+    parts_->set_outcome(i, Parts::Outcome::none);
 }
 
 void BatchSimulator::reset(const unsigned char* mask, const double* q, const double* v) {
   if ((q == nullptr) != (v == nullptr))
     throw std::invalid_argument(q ? "V: None, expected the velocities that belong to Q"
                                   : "Q: None, expected the configurations that belong to V");
-  if (q) check_states(q, v, mask, "Q", "V");
+  if (q) parts_->check_states(q, v, mask, "Q", "V");
 
   const StepSizes s(model());
-  for (std::size_t i = 0; i < simulators_.size(); ++i) {
+  for (std::size_t i = 0; i < parts_->simulators.size(); ++i) {
     if (mask && !mask[i]) continue;
-    simulators_[i]->reset();
-    set_outcome(int(i), Outcome::none);
+    parts_->simulators[i]->reset();
+    parts_->set_outcome(int(i), Parts::Outcome::none);
     if (!q) continue;
     const double* own_q = q + i * s.nq;
     const double* own_v = v + i * s.nv;
-    starts_[i].q.assign(own_q, own_q + s.nq);
-    starts_[i].v.assign(own_v, own_v + s.nv);
+    parts_->starts[i].q.assign(own_q, own_q + s.nq);
+    parts_->starts[i].v.assign(own_v, own_v + s.nv);
   }
 }
 
@@ -423,18 +415,18 @@ void BatchSimulator::read_outputs(const OutputSet& outputs, double* readings) co
   const std::size_t size = outputs.size();
   StateOutputs at(model());
   bool any = false;
-  for (std::size_t i = 0; i < simulators_.size(); ++i) {
-    const Simulator& sim = *simulators_[i];
+  for (std::size_t i = 0; i < parts_->simulators.size(); ++i) {
+    const Simulator& sim = *parts_->simulators[i];
     double* own = readings + i * size;
 
     // The step tells, else the start; of neither nothing is known.
-    any = any || sim.record().valid || !starts_[i].q.empty();
+    any = any || sim.record().valid || !parts_->starts[i].q.empty();
     if (sim.record().valid) {
       coulomb::read_outputs(sim, outputs, at, own);
-    } else if (!starts_[i].q.empty()) {
+    } else if (!parts_->starts[i].q.empty()) {
       std::fill_n(own, size, 0.0);  // forces
       at.set_model(sim.model());
-      at.move_to(starts_[i].q.data(), starts_[i].v.data());
+      at.move_to(parts_->starts[i].q.data(), parts_->starts[i].v.data());
       at.read(outputs, own);
     } else {
       std::fill_n(own, size, std::numeric_limits<double>::quiet_NaN());
@@ -447,23 +439,23 @@ void BatchSimulator::read_outputs(const OutputSet& outputs, double* readings) co
 /// One per environment, as single simulators have it.
 std::vector<StepMemory> BatchSimulator::memory() const {
   std::vector<StepMemory> out;
-  out.reserve(simulators_.size());
-  for (const auto& sim : simulators_)
+  out.reserve(parts_->simulators.size());
+  for (const auto& sim : parts_->simulators)
     out.push_back(sim->memory());
   return out;
 }
 
 void BatchSimulator::set_memory(const std::vector<StepMemory>& memory) {
-  if (memory.size() != simulators_.size())
+  if (memory.size() != parts_->simulators.size())
     throw std::invalid_argument("memory: of " + std::to_string(memory.size()) + " environments, expected " +
-                                std::to_string(simulators_.size()));
+                                std::to_string(parts_->simulators.size()));
 
   // All are checked before the first one is set.
   for (int i = 0; i < num_envs(); ++i)
     if (memory[i].structure != environment(i).memory().structure)
       throw std::invalid_argument("memory: " + environment_name(i) + "belongs to a model of another structure");
   for (std::size_t i = 0; i < memory.size(); ++i)
-    simulators_[i]->set_memory(memory[i]);
+    parts_->simulators[i]->set_memory(memory[i]);
 }
 
 }  // namespace coulomb

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "coulomb/stepping/step_record.hpp"
+
 namespace coulomb {
 namespace {
 

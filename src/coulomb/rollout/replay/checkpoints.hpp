@@ -10,10 +10,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "coulomb/stepping/step_memory.hpp"
-#include "coulomb/stepping/step_record.hpp"
+#include "coulomb/step_memory.hpp"
 
 namespace coulomb {
+
+struct StepRecord;
 
 class Checkpoints {
  public:

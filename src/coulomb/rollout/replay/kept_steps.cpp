@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "coulomb/stepping/step_options.hpp"
+#include "coulomb/stepping/stepper.hpp"
+
 namespace coulomb {
 namespace {
 

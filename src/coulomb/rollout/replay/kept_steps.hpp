@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "coulomb/stepping/simulator.hpp"
+#include "coulomb/simulator.hpp"
 
 namespace coulomb {
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "coulomb/rollout/rollout_parts.hpp"
 #include "coulomb/rollout/rows.hpp"
 #include "coulomb/stepping/stepper.hpp"
 
@@ -23,7 +24,8 @@ bool same_bits(const std::vector<double>& a, const double* b) {
 }  // namespace
 
 ReplayWorkspace::ReplayWorkspace(const Rollout& rollout)
-    : model(rollout.model), gradient(rollout.step_options.stepper->make_gradient(*model, rollout.step_options)),
+    : model(rollout.model),
+      gradient(rollout.parts->step_options.stepper->make_gradient(*model, rollout.parts->step_options)),
       memory(*model) {}
 
 std::unique_ptr<ReplayWorkspace> ReplayWorkspaces::take(const Rollout& rollout) {
@@ -46,13 +48,14 @@ void ReplayWorkspaces::give_back(std::unique_ptr<ReplayWorkspace> workspace) {
   waiting_.push_back(std::move(workspace));
 }
 
-Replay::Replay(const Rollout& rollout, int records) : rollout_(rollout), workspace_(rollout.workspaces->take(rollout)) {
+Replay::Replay(const Rollout& rollout, int records)
+    : rollout_(rollout), workspace_(rollout.parts->workspaces->take(rollout)) {
   if (workspace_->slots.size() < std::size_t(records)) workspace_->slots.resize(records);
 }
 
 Replay::~Replay() {
   if (workspace_->slots.size() > most_slots) workspace_->slots.resize(most_slots);
-  rollout_.workspaces->give_back(std::move(workspace_));
+  rollout_.parts->workspaces->give_back(std::move(workspace_));
 }
 
 void Replay::seek(int t) {
@@ -62,7 +65,7 @@ void Replay::seek(int t) {
 
 /// From one checkpoint to the next, steps are either all recalled or all run.
 void Replay::begin_stretch() {
-  recalls_ = rollout_.kept.hold(t_, std::min(t_ + rollout_.checkpoints.every(), rollout_.steps));
+  recalls_ = rollout_.parts->kept.hold(t_, std::min(t_ + rollout_.parts->checkpoints.every(), rollout_.steps));
   if (recalls_)
     memory_is_current_ = false;
   else if (!memory_is_current_)
@@ -73,11 +76,11 @@ void Replay::begin_stretch() {
 void Replay::restore_memory() {
   StepMemory& memory = workspace_->memory;
   memory_is_current_ = true;
-  rollout_.checkpoints.restore(t_, memory);
+  rollout_.parts->checkpoints.restore(t_, memory);
   memory.forget_states();
 
   // A method of two steps remembers the state before, too.
-  if (t_ == 0 || !rollout_.checkpoints.had_states(t_)) return;
+  if (t_ == 0 || !rollout_.parts->checkpoints.had_states(t_)) return;
   const StepSizes s(*rollout_.model);
   const auto take = [](const std::vector<double>& rows, std::size_t row, std::size_t width, std::vector<double>& to) {
     to.assign(rows.begin() + row * width, rows.begin() + (row + 1) * width);
@@ -118,7 +121,7 @@ void Replay::load_end(int t, StepRecord& r) const {
 }
 
 void Replay::step(int slot) {
-  if (t_ % rollout_.checkpoints.every() == 0) begin_stretch();
+  if (t_ % rollout_.parts->checkpoints.every() == 0) begin_stretch();
   // A kept step costs nothing before it is looked at.
   Slot& s = workspace_->slots[slot];
   s.t = t_;
@@ -135,9 +138,9 @@ void Replay::run(Slot& slot) {
   load_end(t_, r);
 
   // The step once more, without a solve where it can be.
-  const StepOptions& options = rollout_.step_options;
-  slot.overflowed =
-      !options.stepper->step_again(model, options, workspace_->solver, workspace_->memory, rollout_.kept.step(t_), r);
+  const StepOptions& options = rollout_.parts->step_options;
+  slot.overflowed = !options.stepper->step_again(model, options, workspace_->solver, workspace_->memory,
+                                                 rollout_.parts->kept.step(t_), r);
 
   // Derivatives of another trajectory than the one that was returned would be silently wrong.
   const StepSizes s(model);
@@ -163,8 +166,8 @@ StepRecord& Replay::record(int slot) {
   recalled_step_ = s.t;
   load(s.t, *recalled);
   load_end(s.t, *recalled);
-  const StepOptions& options = rollout_.step_options;
-  options.stepper->recall(*rollout_.model, options, rollout_.kept.step(s.t), *recalled);
+  const StepOptions& options = rollout_.parts->step_options;
+  options.stepper->recall(*rollout_.model, options, rollout_.parts->kept.step(s.t), *recalled);
   return *recalled;
 }
 
@@ -182,7 +185,8 @@ StepGradient& Replay::linearize(int slot) {
                            " exceed double precision, it has none");
 
   // The gradient reads the record as long as it is used.
-  workspace_->gradient->prepare(*rollout_.model, rollout_.step_options, r, s.memory ? *s.memory : workspace_->memory);
+  workspace_->gradient->prepare(*rollout_.model, rollout_.parts->step_options, r,
+                                s.memory ? *s.memory : workspace_->memory);
   return *workspace_->gradient;
 }
 

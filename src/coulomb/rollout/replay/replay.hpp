@@ -7,7 +7,10 @@
 #include <mutex>
 #include <vector>
 
-#include "coulomb/rollout/rollout.hpp"
+#include "coulomb/rollout.hpp"
+#include "coulomb/solvers/constraint_solver.hpp"
+#include "coulomb/stepping/step_gradient.hpp"
+#include "coulomb/stepping/step_record.hpp"
 
 namespace coulomb {
 

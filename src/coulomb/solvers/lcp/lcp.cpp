@@ -1,6 +1,6 @@
 // The methods, from cheap to thorough, and what follows from their answer: the least-norm one of several solutions, a reason where there
 // is none.
-#include "coulomb/solvers/lcp/lcp.hpp"
+#include "coulomb/lcp.hpp"
 
 #include <algorithm>
 #include <cmath>

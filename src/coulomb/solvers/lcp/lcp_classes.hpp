@@ -8,10 +8,23 @@
 
 #include <vector>
 
+#include "coulomb/lcp.hpp"
 #include "coulomb/linalg/rank_revealing.hpp"
-#include "coulomb/solvers/lcp/lcp.hpp"
 
 namespace coulomb {
+
+/// Units in which residuals and ties mean something: x_i sqrt(s_i) / ref, s_i = A_ii (or the row's size), ref = max |b_i| / sqrt(s_i).
+struct LcpScale {
+  std::vector<double> s, root;
+  double ref = 1;
+  void assign(const BoxedLcp& problem);
+};
+
+/// Largest |x - clamp(x - w / s, bounds)| in these units; zero exactly at solutions, but for x so large that w is rounding.
+double lcp_residual(const BoxedLcp& problem, const LcpScale& scale, const double* x, const double* w);
+/// Classes of z = x - w / s. Within `tie` of a border: an end of a one-sided row before its inside, the inside of a two-sided one.
+void lcp_classes(const BoxedLcp& problem, const LcpScale& scale, double tie, const double* x, const double* w,
+                 LcpClass* classes);
 
 class LcpClassSystem {
  public:

@@ -7,7 +7,8 @@
 
 #include <vector>
 
-#include "coulomb/solvers/lcp/lcp.hpp"
+#include "coulomb/lcp.hpp"
+#include "coulomb/solvers/lcp/lcp_classes.hpp"
 #include "coulomb/solvers/lcp/lemke.hpp"
 
 namespace coulomb {

@@ -30,7 +30,6 @@
 #include <vector>
 
 #include "coulomb/linalg/dense_kernels.hpp"
-#include "coulomb/solvers/constraint_solver.hpp"
 #include "coulomb/solvers/newton/newton.hpp"
 
 namespace coulomb {

@@ -1,7 +1,7 @@
 // Methods that users ask for by name, each by itself, on the problem without compliance: Newton's, PGS, ADMM, pivoting.
 #include <algorithm>
 
-#include "coulomb/solvers/constraint_solver.hpp"
+#include "coulomb/solvers/solver_work.hpp"
 
 namespace coulomb {
 namespace {
@@ -10,8 +10,8 @@ constexpr double exact = 1e-13;  // a residual that no further step improves
 
 }  // namespace
 
-void ConstraintSolver::solve_single_method(const SolverSettings& settings, const WarmStart* warm,
-                                           SolverResult& result) {
+void ConstraintSolver::Work::solve_single_method(const SolverSettings& settings, const WarmStart* warm,
+                                                 SolverResult& result) {
   static const std::vector<double> none;
   load(warm ? warm->lambda : none, warm, first_);
   bool solved = first_.residual <= tolerance_;

@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "coulomb/linalg/dense.hpp"
+#include "coulomb/stepping/step_options.hpp"
+#include "coulomb/stepping/step_record.hpp"
 
 namespace coulomb {
 namespace {

@@ -14,6 +14,8 @@
 
 #include <vector>
 
+#include "coulomb/collision/detect.hpp"
+#include "coulomb/collision_cache.hpp"
 #include "coulomb/stepping/gradients/gradient_modes.hpp"
 #include "coulomb/stepping/impacts/impact_gap.hpp"
 

@@ -4,6 +4,8 @@
 #include "coulomb/stepping/gradients/impact_bounce.hpp"
 #include "coulomb/stepping/gradients/step_average.hpp"
 #include "coulomb/stepping/gradients/tie_choice.hpp"
+#include "coulomb/stepping/step_options.hpp"
+#include "coulomb/stepping/step_record.hpp"
 
 namespace coulomb {
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "coulomb/stepping/gradients/gradient_options.hpp"
 #include "coulomb/stepping/step_gradient.hpp"
 
 namespace coulomb {

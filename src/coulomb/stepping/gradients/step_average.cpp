@@ -4,7 +4,9 @@
 #include <stdexcept>
 
 #include "coulomb/base/random.hpp"
-#include "coulomb/model/configuration.hpp"
+#include "coulomb/configuration.hpp"
+#include "coulomb/stepping/step_options.hpp"
+#include "coulomb/stepping/step_record.hpp"
 #include "coulomb/stepping/stepper.hpp"
 
 namespace coulomb {

@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "coulomb/solvers/constraint_solver.hpp"
+#include "coulomb/step_memory.hpp"
 #include "coulomb/stepping/gradients/gradient_modes.hpp"
+#include "coulomb/stepping/step_record.hpp"
 
 namespace coulomb {
 

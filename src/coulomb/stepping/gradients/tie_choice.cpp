@@ -5,6 +5,8 @@
 
 #include "coulomb/solvers/delassus.hpp"
 #include "coulomb/solvers/friction_pyramid.hpp"
+#include "coulomb/stepping/step_options.hpp"
+#include "coulomb/stepping/step_record.hpp"
 
 namespace coulomb {
 namespace {

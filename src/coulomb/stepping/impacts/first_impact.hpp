@@ -10,7 +10,7 @@
 #include "coulomb/collision/contact.hpp"
 #include "coulomb/dynamics/dynamics.hpp"
 #include "coulomb/dynamics/motion_path.hpp"
-#include "coulomb/model/model.hpp"
+#include "coulomb/model.hpp"
 
 namespace coulomb {
 

@@ -4,6 +4,7 @@
 
 #include "coulomb/base/small_math.hpp"
 #include "coulomb/constraints/joint_limits.hpp"
+#include "coulomb/parameters/parameter_kind.hpp"
 
 namespace coulomb {
 

@@ -4,7 +4,11 @@
 
 #include <vector>
 
-#include "coulomb/parameters/parameters.hpp"
+#include "coulomb/collision/contact.hpp"
+#include "coulomb/constraints/constraint_rows.hpp"
+#include "coulomb/constraints/row_derivatives.hpp"
+#include "coulomb/parameters.hpp"
+#include "coulomb/parameters/right_hand_side.hpp"
 #include "coulomb/stepping/impacts/impact_phases.hpp"
 
 namespace coulomb {

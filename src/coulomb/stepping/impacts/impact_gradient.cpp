@@ -4,8 +4,9 @@
 #include <cmath>
 #include <cstring>
 
+#include "coulomb/configuration.hpp"
 #include "coulomb/linalg/dense.hpp"
-#include "coulomb/model/configuration.hpp"
+#include "coulomb/parameters/parameter_kind.hpp"
 #include "coulomb/stepping/gradients/gradient_modes.hpp"
 #include "coulomb/stepping/semi_implicit/step_linearization.hpp"
 

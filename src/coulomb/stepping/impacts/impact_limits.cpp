@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "coulomb/base/small_math.hpp"
-#include "coulomb/model/configuration.hpp"
+#include "coulomb/configuration.hpp"
 
 namespace coulomb {
 namespace {

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "coulomb/base/small_math.hpp"
-#include "coulomb/model/configuration.hpp"
+#include "coulomb/configuration.hpp"
 #include "coulomb/stepping/impacts/impact_contact.hpp"
 #include "coulomb/stepping/impacts/impact_limits.hpp"
 #include "coulomb/stepping/impacts/impact_splitter.hpp"

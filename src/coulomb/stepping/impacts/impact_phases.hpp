@@ -9,6 +9,8 @@
 #include "coulomb/stepping/impacts/first_impact.hpp"
 #include "coulomb/stepping/impacts/impact_sinking.hpp"
 #include "coulomb/stepping/semi_implicit/semi_implicit.hpp"
+#include "coulomb/stepping/step_options.hpp"
+#include "coulomb/stepping/step_record.hpp"
 
 namespace coulomb {
 

@@ -2,8 +2,8 @@
 // own problem, and no matrix. Start reading at ImpactGradient::vjp.
 #include <algorithm>
 
+#include "coulomb/configuration.hpp"
 #include "coulomb/linalg/dense.hpp"
-#include "coulomb/model/configuration.hpp"
 #include "coulomb/stepping/impacts/impact_gradient.hpp"
 
 namespace coulomb {

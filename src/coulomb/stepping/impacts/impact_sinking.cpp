@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "coulomb/base/small_math.hpp"
+#include "coulomb/collision/contact.hpp"
 
 namespace coulomb {
 namespace {

@@ -9,10 +9,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "coulomb/step_memory.hpp"
 #include "coulomb/stepping/impacts/impact_phases.hpp"
-#include "coulomb/stepping/step_memory.hpp"
 
 namespace coulomb {
+
+class ConstraintSolver;
 
 /// Of the penetration tolerance, for the first time that a contact sinks; the rest is for later ones.
 inline constexpr double kept_share = 0.9;

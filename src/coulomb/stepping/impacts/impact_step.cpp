@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-#include "coulomb/model/configuration.hpp"
+#include "coulomb/configuration.hpp"
 #include "coulomb/stepping/impacts/impact_splitter.hpp"
 #include "coulomb/stepping/semi_implicit/semi_implicit.hpp"
 

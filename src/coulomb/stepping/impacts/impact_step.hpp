@@ -11,10 +11,12 @@
 // the step is of order two (position Verlet).
 #pragma once
 
+#include "coulomb/step_memory.hpp"
 #include "coulomb/stepping/impacts/impact_phases.hpp"
-#include "coulomb/stepping/step_memory.hpp"
 
 namespace coulomb {
+
+class ConstraintSolver;
 
 /// As semi_implicit_step. The record's stages are those of the last smooth phase, its impulses those of a whole step of that phase;
 /// record.extra has the phases.

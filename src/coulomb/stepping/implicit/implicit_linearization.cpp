@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "coulomb/base/small_math.hpp"
-#include "coulomb/model/configuration.hpp"
+#include "coulomb/configuration.hpp"
 #include "coulomb/stepping/implicit/implicit_rotations.hpp"
 
 namespace coulomb {

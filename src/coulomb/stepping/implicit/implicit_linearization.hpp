@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "coulomb/linalg/dense_kernels.hpp"
+#include "coulomb/parameters/right_hand_side.hpp"
 #include "coulomb/stepping/implicit/implicit_step.hpp"
 #include "coulomb/stepping/step_gradient.hpp"
 

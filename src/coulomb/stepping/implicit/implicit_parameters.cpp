@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "coulomb/base/small_math.hpp"
+#include "coulomb/parameters/parameter_kind.hpp"
 #include "coulomb/parameters/penalty_sides.hpp"
 #include "coulomb/stepping/implicit/implicit_linearization.hpp"
 

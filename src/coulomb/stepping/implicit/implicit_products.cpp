@@ -1,7 +1,7 @@
 // The reverse product of an implicit step, stage by stage: one transposed solve each (docs/theory.md (B6) to (B8)).
 #include <algorithm>
 
-#include "coulomb/model/configuration.hpp"
+#include "coulomb/configuration.hpp"
 #include "coulomb/stepping/implicit/implicit_linearization.hpp"
 #include "coulomb/stepping/implicit/implicit_rotations.hpp"
 #include "coulomb/stepping/wrench_cotangent.hpp"

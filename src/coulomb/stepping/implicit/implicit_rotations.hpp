@@ -2,7 +2,7 @@
 #pragma once
 
 #include "coulomb/base/small_math.hpp"
-#include "coulomb/model/configuration.hpp"
+#include "coulomb/configuration.hpp"
 #include "coulomb/stepping/implicit/implicit_equation.hpp"
 
 namespace coulomb {

@@ -4,6 +4,9 @@
 #include <cmath>
 
 #include "coulomb/base/small_math.hpp"
+#include "coulomb/constraints/islands.hpp"
+#include "coulomb/dynamics/dynamics.hpp"
+#include "coulomb/model.hpp"
 
 namespace coulomb {
 namespace {

@@ -17,6 +17,8 @@
 
 namespace coulomb {
 
+struct BodyForces;
+
 /// One evaluation at (q, v). Storage only grows.
 struct SpringForces {
   explicit SpringForces(const Model& model);

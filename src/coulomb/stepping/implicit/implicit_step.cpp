@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "coulomb/model/configuration.hpp"
+#include "coulomb/configuration.hpp"
 #include "coulomb/stepping/kept_bytes.hpp"
 #include "coulomb/stepping/semi_implicit/semi_implicit.hpp"
 

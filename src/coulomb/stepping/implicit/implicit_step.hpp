@@ -19,8 +19,8 @@
 #include <optional>
 #include <vector>
 
+#include "coulomb/step_memory.hpp"
 #include "coulomb/stepping/implicit/implicit_newton.hpp"
-#include "coulomb/stepping/step_memory.hpp"
 #include "coulomb/stepping/step_options.hpp"
 #include "coulomb/stepping/step_record.hpp"
 

@@ -8,6 +8,7 @@
 #include "coulomb/base/small_math.hpp"
 #include "coulomb/constraints/constraint_keys.hpp"
 #include "coulomb/dynamics/site_zone.hpp"
+#include "coulomb/stepping/step_record.hpp"
 
 namespace coulomb {
 namespace {

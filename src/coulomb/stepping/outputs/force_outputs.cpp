@@ -6,6 +6,10 @@
 
 #include "coulomb/base/small_math.hpp"
 #include "coulomb/collision/motion/smoothed_motion.hpp"
+#include "coulomb/dynamics/joint_forces.hpp"
+#include "coulomb/parameters/frame_motion.hpp"
+#include "coulomb/parameters/parameter_kind.hpp"
+#include "coulomb/stepping/step_record.hpp"
 #include "coulomb/stepping/stepper.hpp"
 
 namespace coulomb {

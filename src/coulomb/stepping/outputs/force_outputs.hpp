@@ -16,6 +16,10 @@
 
 namespace coulomb {
 
+struct BodyRows;
+struct StepOptions;
+struct StepRecord;
+
 struct ForceGradient {
   std::vector<double> lambda;  ///< num_rows
   std::vector<double> q;       ///< nv, as the next three

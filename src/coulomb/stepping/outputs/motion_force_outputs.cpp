@@ -4,6 +4,7 @@
 
 #include "coulomb/base/small_math.hpp"
 #include "coulomb/stepping/semi_implicit/semi_implicit.hpp"
+#include "coulomb/stepping/step_record.hpp"
 #include "coulomb/stepping/stepper.hpp"
 
 namespace coulomb {

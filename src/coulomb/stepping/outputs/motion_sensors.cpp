@@ -4,9 +4,14 @@
 #include <string>
 
 #include "coulomb/base/small_math.hpp"
+#include "coulomb/collision/contact.hpp"
 #include "coulomb/constraints/constraint_rows.hpp"
+#include "coulomb/constraints/row_derivatives.hpp"
 #include "coulomb/dynamics/acceleration.hpp"
+#include "coulomb/parameters/frame_motion.hpp"
 #include "coulomb/parameters/parameter_kind.hpp"
+#include "coulomb/parameters/right_hand_side.hpp"
+#include "coulomb/stepping/step_record.hpp"
 
 namespace coulomb {
 namespace {

@@ -17,13 +17,21 @@
 
 #include <vector>
 
+#include "coulomb/dynamics/dynamics.hpp"
 #include "coulomb/dynamics/outputs.hpp"
 #include "coulomb/dynamics/spatial.hpp"
 #include "coulomb/dynamics/spin.hpp"
-#include "coulomb/parameters/parameters.hpp"
-#include "coulomb/stepping/step_record.hpp"
+#include "coulomb/parameters.hpp"
+#include "coulomb/solver.hpp"
 
 namespace coulomb {
+
+struct ConstraintOptions;
+struct ConstraintRows;
+struct Contact;
+struct StepRecord;
+struct FrameMotion;
+struct ParameterContext;
 
 /// A force f (world axes) on a body at a point that moves with it, or a torque n: what a sensor of forces does not feel as inertia.
 struct OutsideForce {

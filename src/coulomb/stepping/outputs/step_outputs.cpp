@@ -5,7 +5,9 @@
 #include <stdexcept>
 
 #include "coulomb/collision/motion/smoothed_motion.hpp"
+#include "coulomb/parameters/frame_motion.hpp"
 #include "coulomb/stepping/outputs/force_outputs.hpp"
+#include "coulomb/stepping/step_record.hpp"
 #include "coulomb/stepping/stepper.hpp"
 
 namespace coulomb {

@@ -1,45 +1,18 @@
-// Outputs of a step, by the chain rule on top of its derivative: readings at the next state, forces of the step itself
-// (force_outputs.hpp), and where its contacts were found.
-//
-//   dy/dx = y_q dq1/dx + y_v dv1/dx + y_lambda dlambda/dx + dy/dx at fixed (q1, v1, lambda)
-//
-// Points, normals and depths of contacts are functions of the configuration where they were found, and of the parameters that move shapes:
-// q before the step moves anything; with implicit steppers and penalty contact that of the next state.
+// What outputs of steps (coulomb/outputs.hpp) and those of batches and rollouts share.
 #pragma once
 
+#include <vector>
+
+#include "coulomb/outputs.hpp"
 #include "coulomb/parameters/state_outputs.hpp"
-#include "coulomb/stepping/simulator.hpp"
 
 namespace coulomb {
 
-enum class ContactQuantity : std::uint8_t { point, normal, depth };
-
-/// Derivative of a quantity of the contacts (world axes) by "q", "v", "u", "tau" or a parameter: rows as Simulator::contacts(), three per
-/// contact (depth: one), row major, `columns` wide. Throws as Simulator::impulse_derivatives.
-std::vector<double> contact_derivatives(Simulator& simulator, ContactQuantity quantity, const std::string& wrt,
-                                        int& columns);
-
-/// Readings after the last step: at the next state; of forces, in the step. Throws std::logic_error before the first step.
-std::vector<double> read_outputs(const Simulator& simulator, const OutputSet& outputs);
-/// The same into outputs.size() numbers; `at` may have been made for another model of the same structure.
+/// read_outputs of the last step into outputs.size() numbers; `at` may have been made for another model of the same structure.
 void read_outputs(const Simulator& simulator, const OutputSet& outputs, StateOutputs& at, double* readings);
-
-/// Their derivative by "q", "v", "u", "tau" or a parameter: tangent_size x columns, row major.
-std::vector<double> output_derivatives(Simulator& simulator, const OutputSet& outputs, const std::string& wrt,
-                                       int& columns);
 
 /// lambda . dlambda/dx (rows as record.rows) for every input, and the parameters of set (or null), added to out.
 void add_impulse_cotangent(StepGradient& gradient, const std::vector<double>& lambda, const ParameterSet* set,
                            StepCotangent& out);
-
-/// What a reverse product may start from, beside (dq1, dv1); null: zero.
-struct OutputCotangent {
-  const OutputSet* outputs = nullptr;
-  const double* doutputs = nullptr;  ///< tangent_size
-  const double* dlambda = nullptr;   ///< 3 per contact of Simulator::contacts(), along ContactReport::frame
-};
-/// Simulator::vjp of the next state (dq1, dv1 of nv; null: zero) and of outputs.
-StepCotangent vjp(Simulator& simulator, const double* dq1, const double* dv1, const OutputCotangent& cotangent,
-                  const std::vector<std::string>& parameters = {}, bool wants_fext = false);
 
 }  // namespace coulomb

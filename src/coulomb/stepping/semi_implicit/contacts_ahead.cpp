@@ -4,6 +4,7 @@
 
 #include "coulomb/base/small_math.hpp"
 #include "coulomb/stepping/impacts/impact_contact.hpp"
+#include "coulomb/stepping/step_options.hpp"
 
 namespace coulomb {
 namespace {

@@ -3,11 +3,12 @@
 // fast. A contact that is still open has the bias phi / h (constraint_rows.hpp): it may close within the step and no more.
 #pragma once
 
-#include "coulomb/stepping/step_memory.hpp"
-#include "coulomb/stepping/step_options.hpp"
-#include "coulomb/stepping/step_record.hpp"
-
 namespace coulomb {
+
+struct CollisionCache;
+struct Model;
+struct StepOptions;
+struct StepRecord;
 
 /// Fills record.collision from the record's kinematics and free velocity. Within the pairs' margins (Model::pair_margin) contacts are
 /// those of detect_contacts; beyond, those that twice the step at the free velocity would close, as with joint limits: other

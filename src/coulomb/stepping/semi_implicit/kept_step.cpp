@@ -1,6 +1,7 @@
 #include "coulomb/stepping/semi_implicit/kept_step.hpp"
 
 #include "coulomb/stepping/kept_bytes.hpp"
+#include "coulomb/stepping/step_record.hpp"
 
 namespace coulomb {
 namespace {

@@ -5,9 +5,9 @@
 
 #include <cstddef>
 
-#include "coulomb/stepping/step_record.hpp"
-
 namespace coulomb {
+
+struct StepRecord;
 
 /// Bytes that a step of semi_implicit_step takes; a multiple of eight.
 std::size_t kept_step_bytes(const StepRecord& record);

@@ -4,8 +4,19 @@
 #include <cmath>
 
 #include "coulomb/base/small_math.hpp"
-#include "coulomb/model/configuration.hpp"
+#include "coulomb/configuration.hpp"
+#include "coulomb/constraints/assemble.hpp"
+#include "coulomb/constraints/constraint_rows.hpp"
+#include "coulomb/constraints/islands.hpp"
+#include "coulomb/dynamics/dynamics.hpp"
+#include "coulomb/dynamics/joint_forces.hpp"
+#include "coulomb/dynamics/spin.hpp"
+#include "coulomb/solvers/constraint_solver.hpp"
+#include "coulomb/step_memory.hpp"
 #include "coulomb/stepping/semi_implicit/contacts_ahead.hpp"
+#include "coulomb/stepping/semi_implicit/kept_step.hpp"
+#include "coulomb/stepping/step_options.hpp"
+#include "coulomb/stepping/step_record.hpp"
 
 namespace coulomb {
 namespace {

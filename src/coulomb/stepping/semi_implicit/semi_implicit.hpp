@@ -4,12 +4,16 @@
 // b(q, v) (dynamics/spin.hpp), and lambda the impulses of the constraint problem.
 #pragma once
 
-#include "coulomb/stepping/semi_implicit/kept_step.hpp"
-#include "coulomb/stepping/step_memory.hpp"
-#include "coulomb/stepping/step_options.hpp"
-#include "coulomb/stepping/step_record.hpp"
+#include <cstddef>
+#include <vector>
 
 namespace coulomb {
+
+struct Model;
+struct StepMemory;
+struct StepOptions;
+struct StepRecord;
+class ConstraintSolver;
 
 /// One step of record.(q, v, u, tau, fext), already checked; fills the rest of the record and updates the memory. False: numbers
 /// overflowed. The state is then as it was (q_next = q, v_next = v), without constraints, and the memory is empty.

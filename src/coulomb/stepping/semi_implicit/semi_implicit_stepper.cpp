@@ -1,6 +1,7 @@
 #include "coulomb/stepping/semi_implicit/semi_implicit_stepper.hpp"
 
 #include "coulomb/stepping/gradients/gradient_modes.hpp"
+#include "coulomb/stepping/semi_implicit/kept_step.hpp"
 #include "coulomb/stepping/semi_implicit/semi_implicit.hpp"
 #include "coulomb/stepping/semi_implicit/step_linearization.hpp"
 

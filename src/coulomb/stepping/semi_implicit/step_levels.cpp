@@ -6,8 +6,8 @@
 // so that the sweeps of the last level count everything once, and each lower level adds how it differs.
 #include <algorithm>
 
+#include "coulomb/configuration.hpp"
 #include "coulomb/linalg/dense_kernels.hpp"
-#include "coulomb/model/configuration.hpp"
 #include "coulomb/stepping/semi_implicit/step_linearization.hpp"
 
 namespace coulomb {

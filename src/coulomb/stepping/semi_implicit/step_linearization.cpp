@@ -4,8 +4,9 @@
 
 #include "coulomb/base/simd.hpp"
 #include "coulomb/base/small_math.hpp"
+#include "coulomb/collision/motion/smoothed_motion.hpp"
+#include "coulomb/configuration.hpp"
 #include "coulomb/linalg/dense_kernels.hpp"
-#include "coulomb/model/configuration.hpp"
 #include "coulomb/stepping/implicit/implicit_springs.hpp"
 #include "coulomb/stepping/semi_implicit/semi_implicit.hpp"
 

@@ -13,8 +13,11 @@
 
 #include "coulomb/constraints/row_derivatives.hpp"
 #include "coulomb/linalg/dense_kernels.hpp"
+#include "coulomb/parameters/right_hand_side.hpp"
 #include "coulomb/solvers/linearization/linearization.hpp"
 #include "coulomb/stepping/step_gradient.hpp"
+#include "coulomb/stepping/step_options.hpp"
+#include "coulomb/stepping/step_record.hpp"
 
 namespace coulomb {
 

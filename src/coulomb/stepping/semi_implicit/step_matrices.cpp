@@ -3,8 +3,8 @@
 
 #include "coulomb/base/simd.hpp"
 #include "coulomb/base/small_math.hpp"
+#include "coulomb/configuration.hpp"
 #include "coulomb/linalg/dense_kernels.hpp"
-#include "coulomb/model/configuration.hpp"
 #include "coulomb/stepping/semi_implicit/semi_implicit.hpp"
 #include "coulomb/stepping/semi_implicit/step_linearization.hpp"
 

@@ -4,8 +4,9 @@
 //   dv+ = P r - W^T B s,   dq+ = h (d(+)/dw) dv+ + dh (d(+)/dw) v+            gradient = y . r + z . s + dh dq+ . (d(+)/dw) v+
 #include <algorithm>
 
+#include "coulomb/configuration.hpp"
 #include "coulomb/linalg/dense_kernels.hpp"
-#include "coulomb/model/configuration.hpp"
+#include "coulomb/parameters/parameter_kind.hpp"
 #include "coulomb/stepping/gradients/step_average.hpp"
 #include "coulomb/stepping/semi_implicit/step_linearization.hpp"
 

@@ -17,8 +17,8 @@
 #include <stdexcept>
 
 #include "coulomb/base/small_math.hpp"
+#include "coulomb/configuration.hpp"
 #include "coulomb/linalg/dense_kernels.hpp"
-#include "coulomb/model/configuration.hpp"
 #include "coulomb/stepping/semi_implicit/step_linearization.hpp"
 #include "coulomb/stepping/wrench_cotangent.hpp"
 

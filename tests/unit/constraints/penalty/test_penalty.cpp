@@ -3,6 +3,9 @@
 #include "check.hpp"
 #include "constraints/penalty_scene.hpp"
 
+#include "coulomb/dynamics/dynamics.hpp"
+#include "coulomb/model/scene/materials.hpp"
+
 using namespace coulomb;
 using namespace coulomb::test;
 

@@ -1,5 +1,5 @@
 // Scene: masses and pairs of a small scene, material rules, and that bad input is refused by name and changes nothing.
-#include "coulomb/model/scene/scene.hpp"
+#include "coulomb/scene.hpp"
 
 #include <limits>
 #include <numbers>

@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "check.hpp"
-#include "coulomb/model/scene/scene.hpp"
-#include "coulomb/rollout/batch/batch_simulator.hpp"
+#include "coulomb/batch.hpp"
+#include "coulomb/rollout/batch/thread_pool.hpp"
+#include "coulomb/scene.hpp"
+#include "coulomb/stepping/step_record.hpp"
 #include "count_allocations.hpp"
 #include "random_model.hpp"
 

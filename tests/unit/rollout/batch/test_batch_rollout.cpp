@@ -3,8 +3,9 @@
 #include <vector>
 
 #include "check.hpp"
-#include "coulomb/model/scene/scene.hpp"
-#include "coulomb/rollout/batch/batch_rollout.hpp"
+#include "coulomb/batch.hpp"
+#include "coulomb/scene.hpp"
+#include "coulomb/stepping/step_record.hpp"
 #include "random_model.hpp"
 
 namespace {

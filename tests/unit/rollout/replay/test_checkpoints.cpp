@@ -3,8 +3,9 @@
 #include <stdexcept>
 
 #include "check.hpp"
-#include "coulomb/model/scene/scene.hpp"
-#include "coulomb/rollout/rollout_derivatives.hpp"
+#include "coulomb/rollout.hpp"
+#include "coulomb/rollout/rollout_parts.hpp"
+#include "coulomb/scene.hpp"
 
 using namespace coulomb;
 
@@ -69,7 +70,7 @@ void derivatives(const std::shared_ptr<const Model>& model) {
   const std::vector<double> v0(nv, 0.05);
   const Rollout r =
       rollout(simulator, {model->q_neutral.data(), v0.data(), nullptr, nullptr, steps}, {.checkpoint_every = 9});
-  CHECK(r.converged && r.checkpoints.every() == 9);
+  CHECK(r.converged && r.parts->checkpoints.every() == 9);
   std::vector<double> dq((steps + 1) * nv), dv(dq.size()), tangent(nv, 1.0), w(dq.size());
   jvp(r, {.dv0 = tangent.data(), .parameters = {"mass/box1"}, .dparameters = {2.0}}, dq.data(), dv.data());
   for (std::size_t i = 0; i < w.size(); ++i) w[i] = std::sin(double(i));
@@ -78,6 +79,9 @@ void derivatives(const std::shared_ptr<const Model>& model) {
   for (std::size_t i = 0; i < w.size(); ++i) forward += w[i] * (dq[i] + dv[i]), scale += std::abs(w[i] * dv[i]);
   for (int d = 0; d < nv; ++d) reverse += g.v0[d];
   CHECK_NEAR(forward, reverse, 1e-10 * scale);
+  const Rollout copy = r;
+  CHECK(vjp(copy, w.data(), w.data(), {"mass/box1"}).v0 == g.v0 && copy.bytes() == r.bytes());
+  CHECK(Rollout().bytes() > 0);
   const RolloutJacobian J = jacobian(r, {"v0", "mass/box1"}, false);
   for (int row = 0; row < nv; ++row) {
     double value = 2 * J.blocks[1].columns_T[row];

@@ -1,7 +1,7 @@
 // Boxed LCPs by themselves: every method on random problems, friction, redundancy, derivatives against differences, no solution.
 #include "check.hpp"
+#include "coulomb/lcp.hpp"
 #include "coulomb/solvers/lcp/dantzig.hpp"
-#include "coulomb/solvers/lcp/lcp_derivatives.hpp"
 #include "coulomb/solvers/lcp/lcp_search.hpp"
 #include "solvers/problems.hpp"
 
@@ -234,6 +234,8 @@ void test_deficient_derivative() {
   CHECK(s.converged && !s.unique);
   LcpDerivatives d(p, s);
   CHECK(d.deficient());
+  const LcpDerivatives copy = d;
+  CHECK(copy.dx_db() == d.dx_db() && copy.size() == d.size());
   Vector dA(n * n, 0.0), db(n, 0.0);
   for (int i = 0; i < n; ++i)
     for (int l = 0; l < k; ++l) {

@@ -2,8 +2,9 @@
 #include <vector>
 
 #include "check.hpp"
-#include "coulomb/model/scene/scene.hpp"
-#include "coulomb/stepping/simulator.hpp"
+#include "coulomb/scene.hpp"
+#include "coulomb/simulator.hpp"
+#include "coulomb/stepping/step_record.hpp"
 #include "count_allocations.hpp"
 
 void check_stepper(const char* stepper, const char* contact) {

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "check.hpp"
-#include "coulomb/model/scene/scene.hpp"
+#include "coulomb/scene.hpp"
+#include "coulomb/simulator.hpp"
 #include "coulomb/stepping/semi_implicit/kept_step.hpp"
 #include "coulomb/stepping/semi_implicit/semi_implicit.hpp"
 #include "coulomb/stepping/semi_implicit/step_linearization.hpp"
-#include "coulomb/stepping/simulator.hpp"
 #include "count_allocations.hpp"
 
 namespace {

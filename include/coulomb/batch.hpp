@@ -5,19 +5,18 @@
 // what it refuses: "Q[3, 1] is nan, expected a finite number". One caller at a time.
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "coulomb/rollout/batch/thread_pool.hpp"
-#include "coulomb/stepping/outputs/step_outputs.hpp"
-#include "coulomb/stepping/simulator.hpp"
+#include "coulomb/outputs.hpp"
+#include "coulomb/parameters.hpp"
+#include "coulomb/rollout.hpp"
+#include "coulomb/simulator.hpp"
 
 namespace coulomb {
-
-class ReplayWorkspaces;  // replay.hpp
 
 /// Inputs of a batched step; null: zero (mask: every environment).
 struct BatchInput {
@@ -61,16 +60,19 @@ class BatchSimulator {
   /// num_threads: the caller's included; 0: all cores that this process may use. Environments share `model` and what `parameters` do not change of it.
   BatchSimulator(std::shared_ptr<const Model> model, int num_envs, int num_threads = 0, SimulatorOptions options = {},
                  const BatchParameters& parameters = {});
+  ~BatchSimulator();
+  BatchSimulator(const BatchSimulator&) = delete;
+  BatchSimulator& operator=(const BatchSimulator&) = delete;
 
-  int num_envs() const { return static_cast<int>(simulators_.size()); }
-  int num_threads() const { return pool_.num_threads(); }
+  int num_envs() const;
+  int num_threads() const;
   /// Those that simulators are made with; timestep 0: each model's own.
-  const SimulatorOptions& options() const { return options_; }
+  const SimulatorOptions& options() const;
   /// One per environment, as given or as changed by parameters: before pairs that overlap are left out.
-  const std::vector<std::shared_ptr<const Model>>& models() const { return models_; }
+  const std::vector<std::shared_ptr<const Model>>& models() const;
   /// Of environment 0; all have its sizes and names.
-  const Model& model() const { return simulators_.front()->model(); }
-  const Simulator& environment(int i) const { return *simulators_[i]; }
+  const Model& model() const;
+  const Simulator& environment(int i) const;
 
   /// One step of every environment of the mask; the others' rows are copied, whatever they hold. Where numbers overflow, an
   /// environment stays where it was and its status says so. q_next, v_next may be the inputs.
@@ -104,65 +106,102 @@ class BatchSimulator {
   std::vector<StepMemory> memory() const;
   void set_memory(const std::vector<StepMemory>& memory);
 
-  // for loops over environments (batch_rollout.cpp)
-  /// body(simulator, environment, thread); idle: see ThreadPool.
-  template <class Body>
-  void for_each(Body&& body, void (*idle)(void*) = nullptr, void* idle_argument = nullptr) {
-    pool_.run(
-        num_envs(),
-        [&](int i, int thread) {
-          Simulator& simulator = *simulators_[i];
-          simulator.share_gradient(gradients_[thread]);
-          body(simulator, i, thread);
-        },
-        idle, idle_argument);
-  }
-  void check_states(const double* q, const double* v, const unsigned char* mask, const char* q_name,
-                    const char* v_name) const;
-  /// What an environment did in the last call.
-  enum class Outcome : std::uint8_t { none, stepped, left_out };
-  /// For the derivatives of its rollouts.
-  const std::shared_ptr<ReplayWorkspaces>& workspaces() const { return workspaces_; }
-  void set_outcome(int i, Outcome outcome) {
-    outcome_[i] = outcome;
-    starts_[i] = {};
-  }
+  struct Parts;
+  /// For loops over environments.
+  Parts& parts() { return *parts_; }
+  const Parts& parts() const { return *parts_; }
 
  private:
-  using Models = std::vector<std::shared_ptr<const Model>>;
-  using Simulators = std::vector<std::unique_ptr<Simulator>>;
-
-  /// One environment's part of what a reverse product starts from; null: zero.
-  struct NextCotangent {
-    const double* dq;  ///< nv
-    const double* dv;  ///< nv
-    const OutputSet* outputs;
-    const double* doutputs;  ///< outputs->tangent_size()
-  };
-
-  Models changed_models(const BatchParameters& values, const unsigned char* mask);
-  Simulators make_simulators(const Models& models);
-  void check_stepped() const;
-  void vjp_without_step(std::size_t i, const NextCotangent& from, const std::vector<std::string>& parameters,
-                        const BatchCotangent& out) const;
-  template <class Work>
-  auto attempt(std::size_t i, bool* valid, Work&& work) -> decltype(work());
-
-  SimulatorOptions options_;
-  ThreadPool pool_;
-  Models models_;  // as given, before pairs that overlap are left out
-  Simulators simulators_;
-  std::vector<std::shared_ptr<StepGradient>> gradients_;  // one per thread
-  std::vector<Outcome> outcome_;                          // of the last call of step
-  std::vector<State> starts_;                             // what reset was told, until the next step; else empty
-  std::shared_ptr<ReplayWorkspaces> workspaces_;
+  std::unique_ptr<Parts> parts_;
 };
 
-/// Throws std::invalid_argument "name[i, k] is nan, ..." for the first entry of n rows of `width` that is not finite; with depth > 0 of n
-/// planes of depth x width. Null, and rows that the mask leaves out, are fine.
-void check_finite_batch(const char* name, const double* x, std::size_t n, std::size_t width, const unsigned char* mask,
-                        std::size_t depth = 0);
-/// Environments may have meshes of their own: throws where their parameters are not as long as those of environment 0.
-void check_parameter_size(int environment, std::size_t size, std::size_t expected);
+// Trajectories of all environments, and their derivatives: each environment's is a Rollout of its own, so it has the bits of a single one.
+// Time is the inner loop: one environment runs from start to end on one thread.
+
+/// What the caller gives; null: zero.
+struct BatchRolloutInput {
+  const double* q0 = nullptr;   ///< n x nq
+  const double* v0 = nullptr;   ///< n x nv
+  const double* u = nullptr;    ///< n x steps x nu
+  const double* tau = nullptr;  ///< n x steps x nv
+  int steps = 0;
+  const double* fext = nullptr;         ///< n x steps x num_bodies x 6
+  const unsigned char* mask = nullptr;  ///< n: environments that move; the others' rows are not looked at
+};
+
+inline constexpr std::size_t default_batch_budget = std::size_t(1) << 30;
+
+struct BatchRolloutOptions {
+  bool derivatives = true;   ///< keep what they need: the trajectory once more, and checkpoints
+  int checkpoint_every = 0;  ///< steps between checkpoints; 0: the square root of steps
+  /// Bytes of what is kept of steps so that they need not be run again, for all environments; 0: default_batch_budget.
+  std::size_t memory_budget = 0;
+  bool keep_factors = true;  ///< false: keep nothing of steps
+  /// Start from what every environment remembers (contact features, impulses) instead of from reset. Multistep methods start anew.
+  bool carry_memory = false;
+};
+
+/// Where trajectories go: written by rollout().
+struct BatchTrajectories {
+  double* q = nullptr;        ///< n x (steps + 1) x nq
+  double* v = nullptr;        ///< n x (steps + 1) x nv
+  bool* converged = nullptr;  ///< n x steps, as the next two
+  int* iterations = nullptr;
+  double* residual = nullptr;
+  /// n: of a step that overflowed, or the first that did not converge, or the last; or null.
+  StepStatus* worst = nullptr;
+};
+
+struct BatchRollout {
+  int steps = 0;
+  std::vector<Rollout> environments;  ///< empty without derivatives; one that the mask left out has no steps
+  std::size_t bytes() const;          ///< of all this
+};
+
+/// Asked now and then on the caller's thread; yes ends the loop.
+using Interrupted = std::function<bool()>;
+
+/// From reset, or from memory (carry_memory). Environments that the mask leaves out stay where they are, and the derivative of what they do
+/// is the identity. Throws std::invalid_argument before any environment moves. False if interrupted: all environments are then reset.
+bool rollout(BatchSimulator& batch, const BatchRolloutInput& input, const BatchRolloutOptions& options,
+             const BatchTrajectories& to, BatchRollout& out, const Interrupted& interrupted = {});
+
+/// Where cotangents of the inputs go: written by vjp().
+struct BatchRolloutCotangent {
+  double* q0 = nullptr;          ///< n x nv
+  double* v0 = nullptr;          ///< n x nv
+  double* u = nullptr;           ///< n x steps x nu
+  double* tau = nullptr;         ///< n x steps x nv
+  double* parameters = nullptr;  ///< n x size
+  bool* valid = nullptr;         ///< n; false, and zeros, where numbers overflowed on the way
+  double* fext = nullptr;        ///< n x steps x num_bodies x 6; null: not wanted
+};
+
+/// from: of all n trajectories, one behind the other. `batch` lends its threads. False if interrupted.
+bool vjp(BatchSimulator& batch, const BatchRollout& rollout, const TrajectoryCotangent& from,
+         const std::vector<std::string>& parameters, const BatchRolloutCotangent& out,
+         const Interrupted& interrupted = {});
+
+/// n x (steps + 1) x outputs.size() readings of a rollout that keeps what derivatives need.
+void read_outputs(BatchSimulator& batch, const BatchRollout& rollout, const OutputSet& outputs, double* readings);
+
+/// Tangents of the inputs, shaped as those; null: zero.
+struct BatchRolloutTangent {
+  const double* dq0 = nullptr;          ///< n x nv
+  const double* dv0 = nullptr;          ///< n x nv
+  const double* du = nullptr;           ///< n x steps x nu
+  const double* dtau = nullptr;         ///< n x steps x nv
+  std::vector<std::string> parameters;  ///< names, size numbers together
+  const double* dparameters = nullptr;  ///< n x size
+};
+
+/// The matrices of all steps of all environments, n x those of one; valid: n; false, and zeros, where numbers
+/// overflowed on the way. False if interrupted.
+bool linearize(BatchSimulator& batch, const BatchRollout& rollout, const std::vector<std::string>& parameters,
+               const StepMatrices& out, bool* valid, const Interrupted& interrupted = {});
+
+/// dq, dv: n x (steps + 1) x nv; valid: as in vjp.
+bool jvp(BatchSimulator& batch, const BatchRollout& rollout, const BatchRolloutTangent& tangent, double* dq, double* dv,
+         bool* valid, const Interrupted& interrupted = {});
 
 }  // namespace coulomb

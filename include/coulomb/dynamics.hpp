@@ -1,5 +1,5 @@
-// The rigid-body quantities of one state, for users: checked input, plain arrays out, no workspace to keep. The step itself calls
-// the kernels of dynamics.hpp; these are the same kernels behind one door.
+// The rigid-body quantities of one state, for users: checked input, plain arrays out, no workspace to keep.
+// The step itself calls the same kernels.
 //
 //   M(q) a + b(q, v) = tau + J^T f          (docs/theory.md (D8))
 //
@@ -9,7 +9,7 @@
 
 #include <vector>
 
-#include "coulomb/model/model.hpp"
+#include "coulomb/model.hpp"
 
 namespace coulomb {
 
@@ -48,6 +48,13 @@ std::vector<double> body_velocities(const Model& model, const std::vector<double
 /// std::out_of_range when there is no such body.
 std::vector<double> point_jacobian(const Model& model, const std::vector<double>& q, int body,
                                    const std::vector<double>& point);
+
+/// Forces that joints make by themselves (nv): springs and dampers.
+std::vector<double> passive_forces(const Model& model, const std::vector<double>& q, const std::vector<double>& v);
+/// And those of the actuators under the controls u (nu).
+std::vector<double> actuator_forces(const Model& model, const std::vector<double>& q, const std::vector<double>& v,
+                                    const std::vector<double>& u);
+
 Energy energy(const Model& model, const std::vector<double>& q, const std::vector<double>& v);
 
 }  // namespace coulomb

@@ -1,17 +1,25 @@
 // What every loader hands to the Scene: bodies, joints, geometries and the rest as lists of small structs, indices local to the list
-// (body 0 is the world). The Scene appends lists to one another; build_model flattens the whole into a Model.
+// (body 0 is the world). The Scene appends lists to one another and flattens the whole into a Model.
 #pragma once
 
+#include <array>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "coulomb/model/model.hpp"
-#include "coulomb/model/placement.hpp"
+#include "coulomb/model.hpp"
 
 namespace coulomb {
+
+using Vec3 = std::array<double, 3>;
+using Quat = std::array<double, 4>;  ///< w x y z
+
+struct Placement {
+  Vec3 pos{0, 0, 0};
+  Quat quat{1, 0, 0, 0};
+};
 
 struct BodyPart {
   std::string name;
@@ -122,21 +130,5 @@ struct SceneParts {
   std::optional<Vec3> gravity;
   std::optional<double> timestep;
 };
-
-/// Flattens parts into a Model: index arrays, collision pairs, neutral configuration; checks that the model can be simulated.
-/// Throws std::invalid_argument that names the element and the value.
-std::shared_ptr<const Model> build_model(const SceneParts& parts, const Vec3& gravity, double timestep,
-                                         double contact_margin);
-
-/// Throws std::invalid_argument unless mass and inertia are those of some rigid body: mass >= 0, and the matrix
-/// tr(I)/2 - I (second moments) positive semi-definite, which includes the triangle inequality. `what` opens the message.
-void check_inertia(const std::string& what, double mass, const Vec3& com, const std::array<double, 6>& inertia);
-
-/// Throws unless the mass matrix at the neutral configuration is positive definite; names the joint that has no inertia to move.
-struct NeutralInertia;
-void check_mass_matrix(const Model& model, const NeutralInertia& neutral);
-
-/// Fills pair_weight, equality_weight and dof_weight.
-void set_constraint_weights(const NeutralInertia& neutral, Model& model);
 
 }  // namespace coulomb

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
 
-#include "coulomb/collision/detect.hpp"
-#include "coulomb/model/model.hpp"
-#include "coulomb/solvers/constraint_problem.hpp"
+#include "coulomb/collision_cache.hpp"
+#include "coulomb/model.hpp"
+#include "coulomb/solver.hpp"
 
 namespace coulomb {
 
@@ -24,13 +26,18 @@ struct StepMemory {
     Mode mode = Mode::separating;
     int size = 0;
     double value[6] = {0, 0, 0, 0, 0, 0};    ///< contacts: world axes; others: as in the rows
-    double value_0[6] = {0, 0, 0, 0, 0, 0};  ///< the same of SolverResult::lambda_0
-    double value_1[6] = {0, 0, 0, 0, 0, 0};  ///< and of lambda_1
-    double compliance = 0;                   ///< SolverResult::compliance of its island; 0 where it was relaxed
+    double value_0[6] = {0, 0, 0, 0, 0, 0};  ///< the same at the first level of the solver
+    double value_1[6] = {0, 0, 0, 0, 0, 0};  ///< and at the second
+    double compliance = 0;                   ///< that its island was solved with; 0 where it was relaxed
   };
   std::vector<Impulse> impulses;  ///< in block order, keys ascending within a kind
   /// BDF2: the state one step back, and the state that the last step ended in; empty before the first step.
   std::vector<double> previous_q, previous_v, last_q, last_v;
 };
+
+/// What steps carry on, as bytes: a simulation goes on in another process with the same bits.
+std::string save_memories(const std::vector<StepMemory>& memories);
+/// Throws std::invalid_argument for bytes that save_memories did not write: "memory: ...".
+std::vector<StepMemory> load_memories(std::string_view bytes);
 
 }  // namespace coulomb

@@ -2,7 +2,7 @@
 // translation and turns its quaternion on the right by exp(body-axis rotation vector); a ball joint the same; others add.
 #pragma once
 
-#include "coulomb/model/model.hpp"
+#include "coulomb/model.hpp"
 
 namespace coulomb {
 

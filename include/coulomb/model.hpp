@@ -9,17 +9,63 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "coulomb/model/scene/materials.hpp"
-#include "coulomb/model/sensors.hpp"
+#include "coulomb/sensors.hpp"
 
 namespace coulomb {
 
 enum class JointType : std::uint8_t { free, ball, slide, hinge };
 enum class ShapeType : std::uint8_t { half_space, sphere, capsule, cylinder, box, ellipsoid, mesh };
 enum class EqualityType : std::uint8_t { connect, weld, joint };
+
+/// What penalty contact asks of one geometry. Unset values are the partner's.
+struct PenaltyMaterial {
+  std::optional<double> stiffness;           ///< k_n, N/m, > 0
+  std::optional<double> damping;             ///< k_d, N s/m^2
+  std::optional<double> friction_stiffness;  ///< k_t, N s/m
+  double scale = 1;                          ///< s: of all of the geometry's contact forces
+};
+
+/// What a pair has that neither of its geometries sets.
+struct PenaltyDefaults {
+  double stiffness = 1e5;           ///< k_n, N/m, > 0
+  double damping = 1e5;             ///< k_d, N s/m^2, >= 0: at 1 m/s as strong as the spring
+  double friction_stiffness = 1e4;  ///< k_t, N s/m, >= 0
+};
+
+/// Surface of one geometry. Unset values are the partner's; priority and condim as in MuJoCo (condim 1: frictionless).
+struct GeometryMaterial {
+  std::optional<double> friction;
+  std::optional<double> restitution;
+  double compliance = 0;
+  int priority = 0;
+  int condim = 3;
+  PenaltyMaterial penalty;
+};
+
+/// A pair's own values, where it has them (MJCF <pair>).
+struct PairOverride {
+  std::optional<double> friction;
+  std::optional<double> restitution;
+};
+
+/// Whose value the pair has. none: the pair's own, or frictionless; either: the default, until one of the two is given a value.
+enum class Owner : unsigned char { none, a, b, either };
+
+/// Two springs in series: the softer counts more, and an unset stiffness is rigid. The larger damping and friction stiffness count,
+/// scales multiply. Unset: set by neither.
+struct PairPenalty {
+  std::optional<double> stiffness;
+  std::optional<double> damping;
+  std::optional<double> friction_stiffness;
+  double scale = 1;
+  Owner damping_owner = Owner::none;
+  Owner friction_stiffness_owner = Owner::none;
+};
 
 /// A convex polyhedron in its geometry's frame. Faces are merged planar polygons with outward normals, counter-clockwise.
 struct ConvexMesh {
@@ -247,5 +293,11 @@ struct Model {
     return contact_point_start.empty() ? 0 : contact_point_start[static_cast<std::size_t>(geometry)];
   }
 };
+
+/// Models as bytes: what a file or another process gets. Read again they are the same, bit for bit; meshes that models share stay shared.
+using Models = std::vector<std::shared_ptr<const Model>>;
+std::string save_models(const Models& models);
+/// Throws std::invalid_argument for bytes that save_models did not write: "model: ...".
+Models load_models(std::string_view bytes);
 
 }  // namespace coulomb

@@ -1,17 +1,17 @@
 // Scene: the builder of Models. Verbs add bodies and whole robots; build() checks everything and returns an immutable Model.
-// Start here, then scene_parts.hpp (the intermediate form) and scene_build.cpp (parts to Model).
+// Start here, then scene_parts.hpp: what loaders of one's own append.
 #pragma once
 
 #include <array>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "coulomb/model/model.hpp"
-#include "coulomb/model/scene/actuator_laws.hpp"
-#include "coulomb/model/scene/name_pool.hpp"
-#include "coulomb/model/scene/scene_parts.hpp"
+#include "coulomb/model.hpp"
+#include "coulomb/scene_parts.hpp"
 
 namespace coulomb {
 
@@ -59,6 +59,38 @@ struct ShapeOptions {
 
   bool fixed = false;  ///< scenery: no joint, no motion
   std::string name;    ///< of body and geometry; default box, box_2, ...; a taken name is an error
+};
+
+/// An actuator that a user asks for. length and speed are the joint's, times the gear:
+///
+///   motor      force = u
+///   position   force = kp (u - length) - kd speed
+///   velocity   force = kd (u - speed)
+struct ActuatorOptions {
+  std::string kind = "motor";  ///< "motor", "position" or "velocity"
+  std::optional<double> kp;    ///< N/m or N m/rad, > 0; position only, and needed there
+  std::optional<double> kd;    ///< N s/m or N m s/rad, >= 0; position (default 0) and velocity (needed)
+
+  /// Force on each dof of the joint per unit of actuator force: 1, 3 or 6; empty: 1 (one dof only)
+  std::vector<double> gear;
+
+  std::optional<std::array<double, 2>> control_range;  ///< u is clamped to it
+  std::optional<std::array<double, 2>> force_range;    ///< and the force before the gear to this
+  std::string name;                                    ///< default: the joint's
+};
+
+/// A gain of every motor of a robot: one for all, or by the name of the joint.
+struct JointGains {
+  std::optional<double> all;
+  std::map<std::string, double> of_joint;
+  bool given() const { return all || !of_joint.empty(); }
+};
+
+/// What the motors of a robot's file become.
+struct MotorOptions {
+  std::string kind = "motor";
+  JointGains kp;
+  JointGains kd;
 };
 
 struct UrdfOptions {
@@ -118,6 +150,11 @@ struct SceneElement {
 class Scene {
  public:
   explicit Scene(const SceneOptions& options = {});
+  ~Scene();
+  Scene(const Scene& other);
+  Scene(Scene&& other) noexcept;
+  Scene& operator=(const Scene& other);
+  Scene& operator=(Scene&& other) noexcept;
 
   SceneElement add_ground(const GroundOptions& options = {});
   SceneElement add_box(const std::array<double, 3>& size, const ShapeOptions& options = {});  ///< full side lengths
@@ -162,23 +199,15 @@ class Scene {
   /// append, under a name of its own among robots.
   SceneElement append_robot(SceneParts parts, const std::string& name);
 
-  /// One pool per list of parts; shapes: bodies and geometries together; robots: what loaders added.
-  struct Names {
-    NamePool bodies;
-    NamePool joints;
-    NamePool geometries;
-    NamePool actuators;
-    NamePool equalities;
-    NamePool keyframes;
-    NamePool sites;
-    NamePool sensors;
-    NamePool pinocchio_maps;
-    NamePool shapes;
-    NamePool robots;
-  };
+  struct Names;  // that are taken
   SceneOptions options_;
   SceneParts parts_;
-  Names names_;
+  std::unique_ptr<Names> names_;
 };
+
+/// Scenes as bytes: what was added so far, with the names that are taken. A scene that is read again builds the same model, and goes on.
+std::string save_scene(const Scene& scene);
+/// Throws std::invalid_argument for bytes that save_scene did not write: "scene: ...".
+Scene load_scene(std::string_view bytes);
 
 }  // namespace coulomb

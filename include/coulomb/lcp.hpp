@@ -4,10 +4,11 @@
 //
 // A friction row i has normal[i] = j >= 0: its bounds are -hi_i x_j and +hi_i x_j (hi_i is the coefficient, lo_i is not used).
 // The three cases are the classes `lower`, `clamped`, `upper` of a row; a row with x_i = lo_i = hi_i counts as lower or upper by the sign
-// of w_i. Known classes make the problem linear (lcp_classes.hpp); every method looks for classes.
+// of w_i. Known classes make the problem linear; every method looks for classes.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -32,19 +33,6 @@ struct BoxedLcp {
 enum class LcpClass : std::uint8_t { lower, clamped, upper };
 const char* name_of(LcpClass c);
 
-/// Units in which residuals and ties mean something: x_i sqrt(s_i) / ref, s_i = A_ii (or the row's size), ref = max |b_i| / sqrt(s_i).
-struct LcpScale {
-  std::vector<double> s, root;
-  double ref = 1;
-  void assign(const BoxedLcp& problem);
-};
-
-/// Largest |x - clamp(x - w / s, bounds)| in these units; zero exactly at solutions, but for x so large that w is rounding.
-double lcp_residual(const BoxedLcp& problem, const LcpScale& scale, const double* x, const double* w);
-/// Classes of z = x - w / s. Within `tie` of a border: an end of a one-sided row before its inside, the inside of a two-sided one.
-void lcp_classes(const BoxedLcp& problem, const LcpScale& scale, double tie, const double* x, const double* w,
-                 LcpClass* classes);
-
 enum class LcpMethod : std::uint8_t { automatic, newton, dantzig, pgs, lemke };
 LcpMethod lcp_method_from_name(const std::string& name);  ///< "auto", "newton", "dantzig", "lemke", "pgs"
 
@@ -63,5 +51,34 @@ struct LcpSolution {
 /// Throws std::invalid_argument naming argument, element and value.
 void check_lcp(const BoxedLcp& problem);
 LcpSolution solve_lcp(const BoxedLcp& problem, LcpMethod method, double tolerance = 1e-10, int max_iterations = 2000);
+
+struct LcpCotangent {
+  std::vector<double> A, b, lo, hi;  ///< A: n x n, row major
+};
+
+/// Derivatives of a solved boxed LCP with its classes held: at a tie, of the classes reported; where rank is deficient, along changes that
+/// keep it (docs/theory.md (Q4)).
+class LcpDerivatives {
+ public:
+  LcpDerivatives();  ///< of no problem
+  LcpDerivatives(BoxedLcp problem, const LcpSolution& solution);
+  ~LcpDerivatives();
+  LcpDerivatives(const LcpDerivatives& other);
+  LcpDerivatives(LcpDerivatives&& other) noexcept;
+  LcpDerivatives& operator=(const LcpDerivatives& other);
+  LcpDerivatives& operator=(LcpDerivatives&& other) noexcept;
+
+  std::vector<double> dx_db() const;  ///< n x n, row major
+  std::vector<double> dx_dlo() const;
+  std::vector<double> dx_dhi() const;                    ///< of a friction row: by its coefficient
+  std::vector<double> along_dA(const double* dA) const;  ///< dA: n x n
+  LcpCotangent vjp(const double* x_bar) const;
+  bool deficient() const;
+  int size() const;
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
 
 }  // namespace coulomb

@@ -1,4 +1,4 @@
-// Simulator: one model, one time step, one memory. The door for users; everything behind it is plain functions on plain structs.
+// Simulator: one model, one time step, one memory, and the derivatives of its steps.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +7,17 @@
 #include <string>
 #include <vector>
 
-#include "coulomb/model/model.hpp"
-#include "coulomb/stepping/impacts/impact_report.hpp"
-#include "coulomb/stepping/stepper.hpp"
+#include "coulomb/derivatives.hpp"
+#include "coulomb/model.hpp"
+#include "coulomb/solver.hpp"
+#include "coulomb/step_memory.hpp"
 
 namespace coulomb {
+
+// Behind the door: their headers are not installed.
+class StepGradient;
+struct StepOptions;
+struct StepRecord;
 
 struct SimulatorOptions {
   double timestep = 0;           ///< seconds; 0: the model's own
@@ -29,8 +35,7 @@ struct SimulatorOptions {
   double slop = 0;                      ///< m, rad: violation that Baumgarte leaves alone
   double max_correction_speed = 1.0;    ///< m/s, rad/s
   double restitution_threshold = 1e-2;  ///< m/s: slower approaches do not bounce
-  std::string gyroscopic =
-      "implicit";  ///< free and ball joints spin torque-free (dynamics/spin.hpp) | "explicit", as MuJoCo's Euler
+  std::string gyroscopic = "implicit";  ///< free and ball joints spin torque-free | "explicit", as MuJoCo's Euler
   bool continuous_collision = false;    ///< split steps at impacts (docs/impacts.md)
   int max_impacts = 32;                 ///< of one step: more lose their restitution; beyond twice as many, bodies wait
   double penetration_tolerance = 1e-5;  ///< m: how deep touching bodies may sink within a step that is split
@@ -53,10 +58,6 @@ struct SimulatorOptions {
   double dry_friction_velocity = 1e-3;              ///< m/s, rad/s: from here on dry friction has its full force, about
   int newton_iterations = 50, newton_halvings = 8;  ///< implicit steppers: budget; how often a step may be halved
 };
-
-/// The model with the options' numbers of penalty contact, so that parameters() lists them and with_parameters() changes them; the options
-/// are left without.
-std::shared_ptr<const Model> with_penalty_options(std::shared_ptr<const Model> model, SimulatorOptions& options);
 
 struct State {
   std::vector<double> q, v;
@@ -92,10 +93,21 @@ struct ContactReport {
   bool frozen = false;  ///< no local derivative of the geometry exists; the declared fall-back is used
 };
 
+/// One point of an impact of a step that was split, or one joint at its limit (no geometries then). World axes; the impulse acts on A, its opposite on B.
+struct ImpactReport {
+  double time = 0;  ///< s since the start of the step
+  std::string geometry_a, geometry_b, body_a, body_b;
+  std::string joint;                                   ///< at its limit; empty: two geometries
+  double point[3] = {0, 0, 0}, normal[3] = {0, 0, 0};  ///< m; unit, from B to A
+  double approach = 0;                                 ///< m/s (limit: the joint's): > 0, just before
+  double impulse[3] = {0, 0, 0};                       ///< N s; limit: along the joint, in [0]
+  bool grazing = false;  ///< found by a motion almost along the surface: the time is held fixed in derivatives
+};
+
 class Simulator {
  public:
   explicit Simulator(std::shared_ptr<const Model> model, SimulatorOptions options = {});
-  ~Simulator() { origin_->simulator = nullptr; }
+  ~Simulator();
   Simulator(const Simulator&) = delete;
   Simulator& operator=(const Simulator&) = delete;
 
@@ -112,19 +124,15 @@ class Simulator {
 
   StepStatus status() const;
   /// The last step's numbers overflowed: the state stayed as it was and there are no derivatives.
-  bool overflowed() const { return overflowed_; }
+  bool overflowed() const;
   /// derivatives() will not throw: a step was taken, it did not overflow, and its state is not so large that derivatives would.
   bool differentiable() const;
   std::vector<ContactReport> contacts() const;
   /// With continuous_collision: the impacts of the last step.
-  std::vector<ImpactReport> impacts() const { return impact_reports(*model_, *record_); }
-  const StepRecord& record() const { return *record_; }
-  std::uint64_t step_count() const {
-    return step_count_;
-  }  ///< steps since construction: tells whether the record is still the same
+  std::vector<ImpactReport> impacts() const;
+  /// Steps since construction: tells whether derivatives are still those of the last step.
+  std::uint64_t step_count() const;
 
-  /// The derivative of the last step, prepared. Throws as derivatives().
-  StepGradient& gradient();
   /// Jacobian of the last step; valid until the next one. Throws std::logic_error before the first step and after one
   /// whose numbers overflowed.
   const StepDerivatives& derivatives();
@@ -145,45 +153,36 @@ class Simulator {
   /// Tangents of (q1, v1) for tangents of the inputs; null: zero.
   void jvp(const double* dq, const double* dv, const double* du, const double* dtau, double* dq1, double* dv1);
 
-  /// From now on differentiates with this object, which simulators of equal models and options may share in turn: a batch needs one per
-  /// thread, and a workspace that stays in the cache.
-  void share_gradient(std::shared_ptr<StepGradient> gradient);
-
   /// Forgets the last step: the next one starts cold.
   void reset();
   /// Multistep methods start anew: the next step depends on no state before its own. Contact features and impulses are remembered.
-  void forget_states() { memory_.forget_states(); }
+  void forget_states();
   /// The memory that steps carry on (contact features, impulses): save and restore for exact replays and finite differences.
-  const StepMemory& memory() const { return memory_; }
+  const StepMemory& memory() const;
   /// Throws std::invalid_argument if the memory belongs to a model of another structure (bodies, joints, shapes, pairs).
   void set_memory(const StepMemory& memory);
   /// While frozen, steps read the memory and do not write it.
-  void freeze_memory(bool frozen) { step_options_.collision.frozen_cache = frozen; }
-  /// While kept, steps leave in their record what Stepper::keep writes of them.
-  void keep_steps(bool kept) { step_options_.keep_steps = kept; }
+  void freeze_memory(bool frozen);
 
-  const Model& model() const { return *model_; }
-  std::shared_ptr<const Model> shared_model() const { return model_; }
-  const SimulatorOptions& options() const { return options_; }
-  const StepOptions& resolved_options() const { return step_options_; }
-  double timestep() const { return step_options_.constraints.timestep; }
+  const Model& model() const;
+  std::shared_ptr<const Model> shared_model() const;
+  const SimulatorOptions& options() const;
+  double timestep() const;
+
+  // For the rooms that build on steps: rollouts, batches, outputs.
+  const StepRecord& record() const;
+  const StepOptions& resolved_options() const;
+  /// The derivative of the last step, prepared. Throws as derivatives().
+  StepGradient& gradient();
+  /// From now on differentiates with this object, which simulators of equal models and options may share in turn: a batch needs one per
+  /// thread, and a workspace that stays in the cache.
+  void share_gradient(std::shared_ptr<StepGradient> gradient);
+  /// While kept, steps leave in their record what Stepper::keep writes of them.
+  void keep_steps(bool kept);
 
  private:
-  const std::shared_ptr<const ParameterSet>& parameter_set(
-      const std::vector<std::string>& names);  ///< the last one is kept
-
-  std::shared_ptr<const Model> model_;
-  SimulatorOptions options_;
-  StepOptions step_options_;
-  StepMemory memory_;
-  ConstraintSolver solver_;
-  std::unique_ptr<StepRecord> record_;
-  std::shared_ptr<StepGradient> gradient_;  // made when first needed
-  bool linearized_ = false, overflowed_ = false;
-  std::uint64_t step_count_ = 0;
-  std::shared_ptr<DerivativeOrigin> origin_ = std::make_shared<DerivativeOrigin>(DerivativeOrigin{this});
-  std::vector<std::string> parameter_names_;
-  std::shared_ptr<const ParameterSet> parameter_set_ = std::make_shared<ParameterSet>();
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
 };
 
 }  // namespace coulomb

@@ -6,9 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include "coulomb/parameters/parameter_kind.hpp"
+#include "coulomb/model.hpp"
 
 namespace coulomb {
+
+class ParameterKind;
 
 struct ParameterInfo {
   /// "mass/box", "kg"; "gravity" and "timestep" have no element
@@ -26,6 +28,12 @@ using ParameterValues = std::vector<std::pair<std::string, std::vector<double>>>
 /// A new model with these values; it shares meshes with the old one. Throws std::invalid_argument naming the parameter, element and
 /// value: unknown names, wrong sizes, NaN, values that break physics. Nothing is changed then.
 std::shared_ptr<const Model> with_parameters(const Model& model, const ParameterValues& values);
+
+struct ParameterElement {
+  std::string name;  ///< of the body, geometry, joint or actuator; empty: of the model as a whole
+  int index = 0;     ///< of that element
+  int size = 1;      ///< scalars
+};
 
 /// Some parameters of a model, in the caller's order, as one vector of scalars.
 class ParameterSet {

@@ -3,18 +3,17 @@
 //   c = (G + diag R) lambda + g,   K_mu contains lambda, orthogonal to c + (0, 0, mu ||c_T||) in the dual cone   (docs/theory.md (C3))
 #pragma once
 
-#include <string>
+#include <memory>
 #include <vector>
 
-#include "coulomb/solvers/constraint_solver.hpp"
-#include "coulomb/solvers/linearization/linearization.hpp"
+#include "coulomb/solver.hpp"
 
 namespace coulomb {
 
 struct ContactSolution {
   std::vector<double> impulse, velocity;  ///< n
   std::vector<Mode> modes;                ///< per contact: separating, sticking, sliding
-  std::vector<double> margin;  ///< per contact; below 1e-8 a tie (linearization.hpp says which side is taken)
+  std::vector<double> margin;  ///< per contact; below 1e-8 a tie (docs/conventions.md says which side is taken)
   double residual = 0;         ///< of the regularised problem
   double exact_residual = 0;   ///< of the problem as given
   double relaxation = 0;
@@ -35,33 +34,29 @@ class ContactProblem {
   /// Throws std::invalid_argument naming argument, element and value.
   ContactProblem(const std::vector<double>& G, const std::vector<double>& g, const std::vector<double>& mu,
                  const std::vector<double>& R = {});
+  ~ContactProblem();
+  ContactProblem(const ContactProblem& other);
+  ContactProblem(ContactProblem&& other) noexcept;
+  ContactProblem& operator=(const ContactProblem& other);
+  ContactProblem& operator=(ContactProblem&& other) noexcept;
 
   /// warm: empty, or n impulses to start from.
   const ContactSolution& solve(SolverMethod method = SolverMethod::automatic, double tolerance = 1e-10,
                                int max_iterations = 3000, const std::vector<double>& warm = {});
-  const ContactSolution& solution() const { return solution_; }
+  const ContactSolution& solution() const;
   /// Of the last solve (solves first if there was none). Throws std::logic_error where they exceed double precision.
   ContactDerivatives derivatives();
   /// dlambda = K (dG lambda) for a symmetric change dG (n x n) of G.
   std::vector<double> dlambda_along_dG(const std::vector<double>& dG);
 
-  int size() const { return problem_.n; }
-  int num_contacts() const { return static_cast<int>(problem_.blocks.size()); }
+  int size() const;
+  int num_contacts() const;
 
  private:
   void linearize();
 
-  ConstraintProblem problem_;
-  ConstraintSolver solver_;
-  SolverResult result_;
-  ContactSolution solution_;
-  ProblemLinearization linearization_;
-  bool solved_ = false, linearized_ = false;
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
 };
-
-/// "auto", "ac_lm", "admm", "pgs"; throws std::invalid_argument otherwise.
-SolverMethod solver_method_from_name(const std::string& name);
-const char* name_of(Mode mode);
-const char* name_of(SolveStatus status);
 
 }  // namespace coulomb

@@ -1,0 +1,52 @@
+// What a ConstraintSolver works with: the scaled problem, the methods, and the iterates of the levels.
+#pragma once
+
+#include <vector>
+
+#include "coulomb/solvers/constraint_solver.hpp"
+#include "coulomb/solvers/interior_point/interior_point.hpp"
+#include "coulomb/solvers/newton/newton.hpp"
+#include "coulomb/solvers/single_methods/block_dantzig.hpp"
+#include "coulomb/solvers/single_methods/first_order.hpp"
+
+namespace coulomb {
+
+class ConstraintSolver::Work {
+ public:
+  void solve(const ConstraintProblem& problem, const SolverSettings& settings, const WarmStart* warm,
+             SolverResult& result);
+
+ private:
+  void solve_single_method(const SolverSettings& settings, const WarmStart* warm, SolverResult& result);
+  void solve_levels(const SolverSettings& settings, const WarmStart* warm, SolverResult& result);
+  bool solve_levels_with(double compliance, int levels, const WarmStart* warm, SolverResult& result);
+  bool solve_level(const WarmStart* warm, Iterate& iterate, SolverResult& result);
+  void newton_from_memory(const WarmStart* warm, Iterate& iterate, SolverResult& result);
+  bool newton_near(Iterate& iterate, double rho, int max_iterations);
+  bool interior(Iterate& iterate, double compliance);
+  bool sharpen(double compliance, const std::vector<double>* memory, const WarmStart* warm, bool usual);
+  void sharpen_further(SolverResult& result);
+  void find_contradictions(SolverResult& result);
+  void find_exact_velocity();
+  double exact_residual();
+  double reachable(const Iterate& iterate, double tolerance) const;
+  void load(const std::vector<double>& lambda, const WarmStart* warm, Iterate& iterate);
+  void finish(const Iterate& first, const Iterate& last, SolverResult& result);
+
+  ScaledProblem scaled_;
+  NewtonSolver newton_;
+  InteriorPoint interior_;
+  AdmmSolver admm_;
+  BlockDantzig dantzig_;
+  BlockLemke lemke_;
+  Iterate first_, second_;           ///< levels 0 and 1
+  Iterate last_, previous_, trial_;  ///< the last level; the one before it, with the velocities without compliance
+  std::vector<double> exact_;        ///< velocities of last_ without compliance
+  double floor_ = 0;                 ///< residuals below it are rounding, as far as that was seen
+  int starts_ = 16;                  ///< of the interior-point method
+  bool softened_ = false;            ///< a heap, with a larger compliance than asked
+  double tolerance_ = 1e-10;
+  int iterations_ = 0;
+};
+
+}  // namespace coulomb
