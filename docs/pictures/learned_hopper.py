@@ -14,7 +14,7 @@ from coulomb.envs.rendering import Camera, Pictures
 from coulomb.learn import shac
 from coulomb.learn.worlds import Worlds
 
-STEPS = 90  # control steps, from the 60th on: 1.5 s
+STEPS = 72  # control steps, from the 60th on: 1.2 s
 EVERY = 2
 
 
@@ -24,7 +24,7 @@ def main(checkpoint):
     run = shac.Shac(shac.Config(env="Hopper"))
     run.load(checkpoint)
     worlds = Worlds(run.task, 1, seed=0)
-    pictures = Pictures(run.task, "rgb_array", Camera(400, 240, None, None, {"distance": 4.5, "azimuth": 90, "elevation": -8}))
+    pictures = Pictures(run.task, "rgb_array", Camera(320, 240, "track", None, None))
 
     frames = []
     for step in range(60 + STEPS):
