@@ -9,6 +9,8 @@
 #include "check.hpp"
 #include "coulomb/scene.hpp"
 #include "coulomb/simulator.hpp"
+#include "coulomb/solvers/constraint_solver.hpp"
+#include "coulomb/stepping/step_record.hpp"
 #include "coulomb/stepping/steppers.hpp"
 
 namespace {

@@ -12,6 +12,7 @@
 #include "coulomb/stepping/semi_implicit/kept_step.hpp"
 #include "coulomb/stepping/semi_implicit/semi_implicit.hpp"
 #include "coulomb/stepping/semi_implicit/step_linearization.hpp"
+#include "coulomb/stepping/stepper.hpp"
 #include "count_allocations.hpp"
 
 namespace {
