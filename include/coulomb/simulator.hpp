@@ -43,8 +43,8 @@ struct SimulatorOptions {
   bool warm_start = true;
   bool exclude_neutral_overlaps =
       true;  ///< leave out pairs of one robot's own geometries that overlap in its neutral pose
-  std::string gradient =
-      "exact";  ///< "exact" | "complementarity_aware" (vjp) | "approximate_bounce" | "smoothed_collision" | "smoothed_step"
+  /// "exact" | "complementarity_aware" (vjp) | "approximate_bounce" | "smoothed_collision" | "smoothed_step" | "from_distance"
+  std::string gradient = "exact";
   int gradient_samples = 32;     ///< of the smoothed gradients
   double gradient_scale = 1e-3;  ///< their standard deviation: m, rad, m/s, rad/s
   std::uint64_t gradient_seed = 0;

@@ -267,7 +267,7 @@ nb::object dense(const Trajectory& t, const Names& wrt, bool all_states, nb::han
     out[block.name.c_str()] =
         nb::cast(nb::ndarray<nb::numpy, const double>(data, 3 - skip, shape + skip, owner, strides + skip));
   }
-  return std::move(out);
+  return out;
 }
 
 nb::object fext_of(const RolloutCotangent& g) {
