@@ -68,7 +68,7 @@ class Actor(nn.Module):
 
 
 class ClipRows(torch.autograd.Function):
-    """The identity; on the way back rows longer than `limit` times the median are shortened to that."""
+    """The identity; on the way back rows longer than `limit` times the median of those that are not zero are shortened to that."""
 
     @staticmethod
     def forward(ctx, x, limit):
@@ -78,5 +78,6 @@ class ClipRows(torch.autograd.Function):
     @staticmethod
     def backward(ctx, gradient):
         norm = gradient.norm(dim=1, keepdim=True)
-        most = ctx.limit * norm.median()
+        felt = norm[norm > 0]
+        most = ctx.limit * felt.median() if len(felt) else norm.max()
         return torch.where(norm > most, gradient * (most / norm.clamp_min(1e-300)), gradient), None

@@ -55,7 +55,7 @@ class Config:
     actor_units: tuple[int, ...] = (128, 64, 32)
     critic_units: tuple[int, ...] = (64, 64)
     log_std: float = -1.0  # of the exploration noise, at the start
-    adjoint_clip: float = 0.0  # times the median norm over environments, of the gradient by states; 0: none
+    adjoint_clip: float = 3.0  # times the median norm over environments, of the gradient by states; 0: none
     gradient: str = "exact"  # and contact: as coulomb.Simulator takes them
     contact: str = "auto"
     evaluate_every: int = 50  # epochs between deterministic episodes
