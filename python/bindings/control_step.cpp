@@ -74,13 +74,14 @@ nb::object control_step(nb::handle_t<Batch> self, nb::handle Q, nb::handle V, nb
         ("memory_budget: got " + std::to_string(*memory_budget) + ", expected a number of bytes, at least 1").c_str());
 
   // Inputs are checked before they are held, so that an error names a row that was given.
-  const auto rows = [&](const OptionalArray& given, const char* name, int width) {
-    check_finite_batch(name, given.data(), static_cast<std::size_t>(n), static_cast<std::size_t>(width),
-                       mask_in.data());
-    return held(given.data(), static_cast<std::size_t>(n), 1, static_cast<std::size_t>(width), count);
+  const auto rows = [&](const OptionalArray& given, const char* name, int depth, int width) {
+    check_finite_batch(name, given.data(), static_cast<std::size_t>(n), static_cast<std::size_t>(width), mask_in.data(),
+                       static_cast<std::size_t>(depth));
+    const int row = std::max(depth, 1) * width;
+    return held(given.data(), static_cast<std::size_t>(n), 1, static_cast<std::size_t>(row), count);
   };
-  const Rows u_held = rows(u_in, "U", model.nu), tau_held = rows(tau_in, "tau", model.nv),
-             fext_held = rows(fext_in, "fext", 6 * model.num_bodies);
+  const Rows u_held = rows(u_in, "U", 0, model.nu), tau_held = rows(tau_in, "tau", 0, model.nv),
+             fext_held = rows(fext_in, "fext", model.num_bodies, 6);
   const std::vector<double> q0 = q_in.vector(), v0 = v_in.vector();
   batch.simulator.parts().check_states(q0.data(), v0.data(), mask_in.data(), "Q", "V");
 

@@ -383,6 +383,12 @@ def _of_shape(name, value, shape):
     return tensor
 
 
+def _finite(tensor, mask):
+    """Of the rows of the mask, that step."""
+    rows = tensor.detach() if mask is None else tensor.detach()[torch.from_numpy(mask.astype(bool))]
+    return bool(torch.isfinite(rows).all())
+
+
 @dataclasses.dataclass
 class _ControlCall:
     """The arguments of a control step that are no tensors."""
@@ -401,7 +407,9 @@ class _ControlStep(torch.autograd.Function):
     def forward(ctx, call, q, v, u, tau, fext, *values):
         inputs = (q, v, u, tau, fext)
         ctx.call, ctx.likes, ctx.readings = call, [_Like(t) for t in (*inputs, *values)], call.readings
-        call.state.set_parameters(call.batch, {name: np.array(_numpy(t)) for name, t in zip(call.names, values)})
+        # An input that the step will refuse changes no parameter.
+        if all(t is None or _finite(t, call.mask) for t in inputs):
+            call.state.set_parameters(call.batch, {name: np.array(_numpy(t)) for name, t in zip(call.names, values)})
         ctx.q, ctx.lengths = call.state.coordinates.normalized(_numpy(q), "Q")
         _save(ctx, (*inputs, *values))
         ctx.q1, v1, ctx.record = call.batch.control_step(

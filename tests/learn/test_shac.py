@@ -14,7 +14,7 @@ pytest.importorskip("gymnasium")
 
 from coulomb.envs.tasks.diff_hopper import DiffHopper  # noqa: E402
 from coulomb.envs.tasks.swing_up import CartPoleSwingUp  # noqa: E402
-from coulomb.learn import shac  # noqa: E402
+from coulomb.learn import log, shac  # noqa: E402
 from coulomb.learn.networks import ClipRows  # noqa: E402
 from coulomb.learn.worlds import Worlds  # noqa: E402
 
@@ -127,6 +127,20 @@ def test_the_same_seed_gives_the_same_bits_and_so_does_a_checkpoint(tmp_path):
     assert not np.array_equal(weights(whole), weights(shac.Shac(shac.Config(env="Hopper", **{**SMALL, "seed": 1}))))
 
 
+def test_a_run_that_is_gone_on_with_keeps_its_log_and_its_best(tmp_path):
+    config = {**SMALL, "evaluate_every": 2, "output": str(tmp_path)}
+    shac.train(shac.Config(env="CartPole", **{**config, "epochs": 4}), progress=False)
+    before = [row["loss"] for row in log.read(tmp_path / "log.csv", 4)]
+    run = shac.train(shac.Config(env="CartPole", **{**config, "epochs": 6}), resume=tmp_path, progress=False)
+    after = log.read(tmp_path / "log.csv", 6)
+    assert (
+        [row["loss"] for row in after[:4]] == before
+        and [row["epoch"] for row in after] == [1, 2, 3, 4, 5, 6]
+        and run.epochs == 6
+    )
+    assert after[4]["seconds"] > after[3]["seconds"]
+
+
 def test_actions_that_are_not_finite_are_named_and_nothing_moves():
     worlds = Worlds(DiffHopper(), 3, seed=0, num_threads=1)
     before = worlds.state.q
@@ -146,6 +160,19 @@ def test_one_environment_that_overflows_begins_anew_and_the_others_go_on():
     assert torch.isfinite(worlds.observe()).all()
     step.reward[[0, 2]].sum().backward()
     assert torch.isfinite(action.grad).all() and not action.grad[1].any()
+
+    # Nothing of it is learned from.
+    assert step.reward[1] == 0 and step.terminated[1] and torch.equal(step.observation[1], worlds.observe()[1])
+
+
+def test_an_epoch_with_an_overflow_in_it_is_one_like_others():
+    run = shac.Shac(shac.Config(env="Hopper", **SMALL))
+    v = run.worlds.state.v.clone()
+    v[1] = 1e200
+    run.worlds.state = run.worlds.state._replace(v=v)
+    row = run.epoch()
+    assert abs(row["loss"]) < 1e4 and abs(row["critic_loss"]) < 1e8 and np.isfinite(row["gradient_norm"])
+    assert run.normalizer.var.max() < 1e4 and run.worlds.unsolved == 1
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,8 @@ class Normalizer:
         return copy.copy(self)
 
     def __call__(self, x):
-        return ((x - self.mean) / torch.sqrt(self.var + 1e-5)).float()
+        # Where a state has run away, a network still gets numbers that it can take.
+        return ((x - self.mean) / torch.sqrt(self.var + 1e-5)).clamp(-1e6, 1e6).float()
 
 
 def network(sizes, gain=None):

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import copy
-import csv
 import dataclasses
 import math
 import time
@@ -21,7 +20,7 @@ import torch
 from torch import nn
 
 from coulomb.envs.tasks import task_of
-from coulomb.learn import ranks
+from coulomb.learn import log, ranks
 from coulomb.learn.networks import Actor, ClipRows, Normalizer, network
 from coulomb.learn.worlds import Worlds
 from coulomb.progress import Bar
@@ -198,7 +197,7 @@ class Shac:
         task = task or self.task
         worlds = Worlds(task, self.config.evaluations, 10_000, self.config.num_threads, options or self.judge_options)
         total, running = np.zeros(worlds.n), np.ones(worlds.n, bool)
-        for _ in range(task.episode_length):
+        for _ in range(task.episode_length or 1000):
             step = worlds.step(self.actor(self.normalizer(worlds.observe())))
             total[running] += step.reward.numpy()[running]
             running &= ~step.ended.numpy()
@@ -228,15 +227,18 @@ class Shac:
 
 def train(config, resume=None, progress=True):
     """A whole run; returns the Shac. Writes log.csv, checkpoint.pt and best.pt into config.output, each process of torchrun into a
-    folder of its own."""
+    folder of its own. resume: such a folder, to go on from its last checkpoint; its log goes on where that is the output too."""
     torch.set_num_threads(1)  # small products: more threads cost more than they give
     shac = Shac(config)
+    own = f"rank{shac.rank}" if shac.num_ranks > 1 else ""
+    folder = Path(config.output) / own if config.output else None
     if resume:
-        shac.load(resume)
-    folder = Path(config.output) / (f"rank{shac.rank}" if shac.num_ranks > 1 else "") if config.output else None
+        shac.load(Path(resume) / own / "checkpoint.pt")
     if folder:
         folder.mkdir(parents=True, exist_ok=True)
-    rows, best, start = [], -math.inf, time.perf_counter()
+    rows = log.read(folder / "log.csv", shac.epochs) if folder and resume else []
+    best = max((row["return"] for row in rows if "return" in row), default=-math.inf)
+    start = time.perf_counter() - (rows[-1]["seconds"] if rows else 0)
     bar = Bar("epoch")
     while shac.epochs < config.epochs:
         row = {"epoch": shac.epochs + 1, **shac.epoch(), "samples": shac.samples}
@@ -253,17 +255,9 @@ def train(config, resume=None, progress=True):
             bar(shac.epochs, config.epochs, f"{told}with noise {row['training_return']:.0f}")
         if folder and "return" in row:
             shac.save(folder / "checkpoint.pt")
-            _write(folder / "log.csv", rows)
+            log.write(folder / "log.csv", rows)
     bar.close()
     return shac
-
-
-def _write(path, rows):
-    columns = list(dict.fromkeys(key for row in rows for key in row))
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, columns)
-        writer.writeheader()
-        writer.writerows(rows)
 
 
 def main(arguments=None):
@@ -274,7 +268,7 @@ def main(arguments=None):
             parser.add_argument(f"--{field.name}", type=type(field.default[0]), nargs="+")
         else:
             parser.add_argument(f"--{field.name}", type=kind)
-    parser.add_argument("--resume", help="a checkpoint.pt to go on from")
+    parser.add_argument("--resume", help="the output folder of a run to go on from")
     given = {name: value for name, value in vars(parser.parse_args(arguments)).items() if value is not None}
     resume = given.pop("resume", None)
     config = Config(**{**PRESETS.get(given.get("env", Config.env), {}), **given})

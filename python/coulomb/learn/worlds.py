@@ -27,8 +27,10 @@ class Step(NamedTuple):
 
     reward: torch.Tensor  # (n,), differentiable
     observation: torch.Tensor  # (n, size), of the state that the step ended in: before a reset
-    terminated: torch.Tensor  # (n,) bool: the episode is over by itself
-    ended: torch.Tensor  # (n,) bool: or by its length, or because numbers overflowed
+    terminated: (
+        torch.Tensor
+    )  # (n,) bool: the episode is over by itself, or because numbers overflowed: the reward is then 0
+    ended: torch.Tensor  # (n,) bool: or by its length
 
 
 class Worlds:
@@ -88,11 +90,17 @@ class Worlds:
             reasons = self.batch.status.reason
             failed[[row for row in np.flatnonzero(~good) if OVERFLOW in reasons[row]]] = True
         over = failed if task.episode_length is None else failed | (self.elapsed >= task.episode_length)
+        terminated = terminated | torch.from_numpy(failed)
         ended = terminated | torch.from_numpy(over)
 
         self.state = after
         if ended.any():
             self._restart(ended.numpy())
+        if failed.any():
+            # What was computed there is no number to learn from: nothing was earned, nothing follows, and the new start is seen.
+            lost = torch.from_numpy(failed)
+            reward = torch.where(lost, torch.zeros_like(reward), reward)
+            observation = torch.where(lost[:, None], self.observe().detach(), observation)
         return Step(reward, observation, terminated, ended)
 
     def detach(self):
