@@ -15,7 +15,8 @@ pytest.importorskip("gymnasium")
 from coulomb.envs.tasks.diff_hopper import DiffHopper  # noqa: E402
 from coulomb.envs.tasks.swing_up import CartPoleSwingUp  # noqa: E402
 from coulomb.learn import log, shac  # noqa: E402
-from coulomb.learn.networks import ClipRows  # noqa: E402
+from coulomb.learn.horizons import Horizon  # noqa: E402
+from coulomb.learn.networks import ClipRows, Temperature  # noqa: E402
 from coulomb.learn.worlds import Worlds  # noqa: E402
 
 SMALL = {
@@ -66,7 +67,7 @@ def test_the_gradient_of_a_horizon_is_its_difference(env, episode, monkeypatch):
     task = {"CartPole": CartPoleSwingUp, "Hopper": DiffHopper}[env]
     monkeypatch.setattr(task, "episode_length", episode)
     config = shac.Config(env=env, **SMALL, adjoint_clip=0)
-    loss, gradient, size, (_, _, _, last) = loss_at(config, None)
+    loss, gradient, size, (_, _, _, last, _) = loss_at(config, None)
     assert last[:-1].any() == (episode < SMALL["horizon"])
     d = np.random.default_rng(0).normal(size=size)
     d /= np.linalg.norm(d)
@@ -111,7 +112,7 @@ def test_rows_are_the_same_for_any_number_of_environments_and_threads():
 
 def test_the_same_seed_gives_the_same_bits_and_so_does_a_checkpoint(tmp_path):
     torch.set_num_threads(1)
-    config = shac.Config(env="Hopper", **SMALL)
+    config = shac.Config(env="Hopper", **SMALL, entropy=True, longest_horizon=12)
     whole, parts = shac.Shac(config), shac.Shac(config)
     for _ in range(6):
         whole.epoch()
@@ -162,7 +163,12 @@ def test_one_environment_that_overflows_begins_anew_and_the_others_go_on():
     assert torch.isfinite(action.grad).all() and not action.grad[1].any()
 
     # Nothing of it is learned from.
-    assert step.reward[1] == 0 and step.terminated[1] and torch.equal(step.observation[1], worlds.observe()[1])
+    assert (
+        step.reward[1] == 0
+        and step.overflowed[1]
+        and not step.terminated[1]
+        and torch.equal(step.observation[1], worlds.observe()[1])
+    )
 
 
 def test_an_epoch_with_an_overflow_in_it_is_one_like_others():
@@ -175,8 +181,72 @@ def test_an_epoch_with_an_overflow_in_it_is_one_like_others():
     assert run.normalizer.var.max() < 1e4 and run.worlds.unsolved == 1
 
 
+def test_the_policy_feels_that_falling_is_bad(monkeypatch):
+    """The critic learns that nothing follows a fall, and its slope there moves the policy, even where nothing is earned."""
+    monkeypatch.setattr(DiffHopper, "reward", lambda self, before, after: (0 * after.v[:, 0], {}))
+    run = shac.Shac(shac.Config(env="Hopper", **{**SMALL, "horizon": 1}))
+    q = run.worlds.state.q.clone()
+    q[:, 1] = -0.8  # far below the height where episodes end
+    run.worlds.state = run.worlds.state._replace(q=q)
+    loss, (observations, rewards, earned, last, fallen) = run._play()
+    assert len(fallen) == 4 and last.all() and not earned.any()
+    assert all(slope.any() for slope in torch.autograd.grad(loss, list(run.actor.mean.parameters())))
+
+    for _ in range(300):
+        run._fit_critic(observations, rewards + 1, earned, last, fallen)
+    assert run.critic(fallen).abs().max() < 0.1 < 0.9 < run.critic(observations).min()
+
+
+def test_surprise_is_minus_the_logarithm_of_the_density_of_actions():
+    """By the change of variables, its derivative by differences; and its mean is the entropy."""
+    actor = shac.Shac(shac.Config(env="Hopper", **SMALL)).actor.double()
+    actor.middle, actor.reach = torch.zeros(3).double(), torch.ones(3).double()
+    observation = torch.randn(1, 11, dtype=torch.float64).expand(1000, 11)
+    noise = torch.randn(1000, 3, dtype=torch.float64)
+    with torch.no_grad():
+        actions = actor(observation, noise)
+        h = 1e-6
+        slope = (actor(observation, noise + h) - actor(observation, noise - h)) / (2 * h)
+        normal = torch.distributions.Normal(0.0, 1.0).log_prob(noise)
+        expected = -(normal - slope.log()).sum(1)
+        assert torch.allclose(actor.surprise(actions, noise), expected, atol=1e-4)
+
+
+def test_entropy_is_worth_more_where_there_is_too_little():
+    low, high = Temperature(4), Temperature(4)
+    for _ in range(10):
+        low.learn(torch.full((8,), -5.0))
+        high.learn(torch.full((8,), 1.0))
+    assert low.log.item() > 0 > high.log.item() and low.goal == -2
+    assert low.bonus(torch.zeros(1)).item() == pytest.approx(np.exp(low.log.item()) / 2)
+
+
+def test_a_horizon_shrinks_where_gradients_grow_and_stays_within_its_bounds():
+    steep, flat, fixed = Horizon(32, 64), Horizon(32, 64), Horizon(32)
+    for _ in range(1000):
+        steep.adapt([1.0, 10.0, 1e3])  # the last step first
+        flat.adapt([1.0, 1.0, 1.0])
+        fixed.adapt([1.0, 10.0, 1e3])
+        if _ == 0:
+            assert steep.exact == pytest.approx(32 - 0.2 * np.log(1e2)) and flat.exact > 32
+    assert (steep.steps, flat.steps, fixed.steps) == (8, 64, 32)
+    flat.adapt([0.0, 0.0])  # nothing was felt: nothing is learned from it
+    assert flat.steps == 64
+    with pytest.raises(ValueError, match="longest_horizon: 4, expected"):
+        Horizon(32, 4)
+
+
 @pytest.mark.parametrize(
-    "options", [{"gradient": "complementarity_aware"}, {"contact": "penalty"}, {"adjoint_clip": 0}], ids=str
+    "options",
+    [
+        {"gradient": "complementarity_aware"},
+        {"gradient": "from_distance"},
+        {"contact": "penalty"},
+        {"adjoint_clip": 0},
+        {"entropy": True},
+        {"longest_horizon": 12},
+    ],
+    ids=str,
 )
 def test_other_gradients_contacts_and_clips_learn_by_the_same_file(options):
     run = shac.Shac(shac.Config(env="Hopper", **{**SMALL, **options}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 
 import torch
 from torch import nn
@@ -59,7 +60,7 @@ class Actor(nn.Module):
         self.register_buffer("middle", (low + high) / 2)
         self.register_buffer("reach", (high - low) / 2)
         self.mean = network([size, *units, len(low)])
-        self.log_std = nn.Parameter(torch.full((len(low),), log_std))
+        self.log_std = nn.Parameter(torch.full((len(low),), float(log_std)))
 
     def forward(self, observation, noise=None):
         raw = self.mean(observation)
@@ -67,18 +68,56 @@ class Actor(nn.Module):
             raw = raw + self.log_std.clamp(-5, 2).exp() * noise
         return self.middle + self.reach * torch.tanh(raw)
 
+    def surprise(self, action, noise):
+        """-log p of actions (n, k) that this noise (n, k) gave, in units where the bounds are -1 and 1: (n,). Its mean is the entropy."""
+        unit = (action - self.middle) / self.reach
+        squashed = torch.log(1 - unit.square() + 1e-6)
+        gauss = 0.5 * noise.square() + self.log_std.clamp(-5, 2) + 0.5 * math.log(2 * math.pi)
+        return (gauss + squashed).sum(-1)
+
+
+class Temperature:
+    """What a unit of entropy is worth beside reward: learned, so that the entropy stays near -k/2 for k actions (SAPO [Xing2025])."""
+
+    def __init__(self, actions, rate=5e-3):
+        self.goal = -actions / 2
+        self.log = torch.zeros(1, requires_grad=True)
+        self.optimizer = torch.optim.Adam([self.log], rate)
+
+    def bonus(self, surprise):
+        """What is paid beside the reward (n,), in units of |goal|."""
+        return self.log.exp().detach() * (surprise + abs(self.goal)) / (2 * abs(self.goal))
+
+    def learn(self, surprise):
+        """Less worth where there is more entropy than the goal; `surprise` of a whole horizon."""
+        self.optimizer.zero_grad()
+        excess = surprise.detach().mean() - self.goal
+        (self.log.exp() * excess).sum().backward()
+        ranks.average_gradients([self.log])
+        self.optimizer.step()
+
 
 class ClipRows(torch.autograd.Function):
-    """The identity; on the way back rows longer than `limit` times the median of those that are not zero are shortened to that."""
+    """The identity; on the way back rows longer than `limit` times the median of those that are not zero are shortened to that.
+
+    limit: 0 for none. norms: a list that the median is appended to.
+    """
 
     @staticmethod
-    def forward(ctx, x, limit):
+    def forward(ctx, x, limit, norms=None):
         ctx.limit = limit
+        ctx.norms = norms
         return x.view_as(x)
 
     @staticmethod
     def backward(ctx, gradient):
         norm = gradient.norm(dim=1, keepdim=True)
         felt = norm[norm > 0]
-        most = ctx.limit * felt.median() if len(felt) else norm.max()
-        return torch.where(norm > most, gradient * (most / norm.clamp_min(1e-300)), gradient), None
+        median = felt.median() if len(felt) else norm.max()
+        if ctx.norms is not None:
+            ctx.norms.append(median.item())
+        if ctx.limit == 0:
+            return gradient, None, None
+
+        most = ctx.limit * median
+        return torch.where(norm > most, gradient * (most / norm.clamp_min(1e-300)), gradient), None, None

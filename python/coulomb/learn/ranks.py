@@ -35,11 +35,17 @@ def summed(x):
     return x
 
 
+def averaged(x):
+    """The mean of a tensor over all processes."""
+    together = distributed.is_available() and distributed.is_initialized()
+    return summed(x) / distributed.get_world_size() if together else x
+
+
 def average_gradients(parameters):
     """Every gradient becomes the mean over all processes, in one message."""
     if not (distributed.is_available() and distributed.is_initialized()):
         return
     gradients = [p.grad for p in parameters]
-    flat = summed(torch.cat([g.flatten() for g in gradients])) / distributed.get_world_size()
+    flat = averaged(torch.cat([g.flatten() for g in gradients]))
     for gradient, mean in zip(gradients, flat.split([g.numel() for g in gradients])):
         gradient.copy_(mean.view_as(gradient))

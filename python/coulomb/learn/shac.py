@@ -21,18 +21,11 @@ from torch import nn
 
 from coulomb.envs.tasks import task_of
 from coulomb.learn import log, ranks
-from coulomb.learn.networks import Actor, ClipRows, Normalizer, network
+from coulomb.learn.horizons import Horizon
+from coulomb.learn.networks import Actor, ClipRows, Normalizer, Temperature, network
+from coulomb.learn.presets import PRESETS, TASKS
 from coulomb.learn.worlds import Worlds
 from coulomb.progress import Bar
-
-TASKS = {
-    "CartPole": "coulomb.envs.tasks.swing_up:CartPoleSwingUp",
-    "Hopper": "coulomb.envs.tasks.diff_hopper:DiffHopper",
-    "HalfCheetah": "coulomb.envs.tasks.diff_half_cheetah:DiffHalfCheetah",
-    "Ant": "coulomb.envs.tasks.diff_ant:DiffAnt",
-    "Humanoid": "coulomb.envs.tasks.diff_humanoid:DiffHumanoid",
-    "Go1Walk": "coulomb.envs.tasks.go1:Go1Walk",
-}
 
 
 @dataclasses.dataclass
@@ -42,6 +35,7 @@ class Config:
     epochs: int = 1000
     num_envs: int = 64
     horizon: int = 32  # control steps of one gradient
+    longest_horizon: int = 0  # above 0: the horizon adapts between 8 and this (learn/horizons.py)
     gamma: float = 0.99
     td_lambda: float = 0.95
     actor_lr: float = 2e-3  # both fall linearly to 1e-5
@@ -54,28 +48,14 @@ class Config:
     actor_units: tuple[int, ...] = (128, 64, 32)
     critic_units: tuple[int, ...] = (64, 64)
     log_std: float = -1.0  # of the exploration noise, at the start
-    adjoint_clip: float = 3.0  # times the median norm over environments, of the gradient by states; 0: none
+    entropy: bool = False  # rewarded, with a learned weight (learn/networks.py)
+    adjoint_clip: float = 10.0  # times the median norm over environments, of the gradient by states; 0: none
     gradient: str = "exact"  # and contact: as coulomb.Simulator takes them
     contact: str = "auto"
     evaluate_every: int = 50  # epochs between deterministic episodes
     evaluations: int = 16
     num_threads: int = 0  # of the simulator; 0: all cores
     output: str = ""  # folder for log.csv and checkpoints; none
-
-
-PRESETS = {
-    "CartPole": {"epochs": 500, "actor_lr": 1e-2, "actor_units": (64, 64)},
-    "Ant": {"epochs": 2000, "critic_lr": 2e-3},
-    "Humanoid": {
-        "epochs": 2000,
-        "critic_lr": 5e-4,
-        "target_alpha": 0.995,
-        "actor_units": (256, 128),
-        "critic_units": (128, 128),
-        "critic_iterations": 16,
-    },
-    "Go1Walk": {"epochs": 2000, "log_std": -0.5, "actor_units": (256, 128), "critic_units": (128, 128)},
-}
 
 
 class Shac:
@@ -101,6 +81,8 @@ class Shac:
         self.actor_optimizer = torch.optim.Adam(self.actor.parameters(), config.actor_lr, **adam)
         self.critic_optimizer = torch.optim.Adam(self.critic.parameters(), config.critic_lr, **adam)
 
+        self.temperature = Temperature(len(self.task.action_low)) if config.entropy else None
+        self.horizon = Horizon(config.horizon, config.longest_horizon)
         self.epochs = self.samples = 0
         self.returns = np.zeros(config.num_envs)  # of the episodes that are running
         self.finished = []  # returns of the last 100 noisy episodes
@@ -119,42 +101,52 @@ class Shac:
         critic_loss = self._fit_critic(*data)
         self.worlds.detach()
         self.epochs += 1
-        self.samples += self.config.num_envs * self.config.horizon * self.num_ranks
-        return {"loss": loss.item(), "gradient_norm": norm.item(), "critic_loss": critic_loss}
+        horizon = self.horizon.steps
+        self.samples += self.config.num_envs * horizon * self.num_ranks
+        self.horizon.adapt(self.norms)
+        return {"loss": loss.item(), "gradient_norm": norm.item(), "critic_loss": critic_loss, "horizon": horizon}
 
     def _play(self):
-        """The loss of one horizon, and what the critic learns from: observations, rewards, values, ends, all (h, n)."""
-        c, worlds = self.config, self.worlds
+        """The loss of one horizon, and what the critic learns from: observations, rewards, values, ends, all (h, n), and ends by a fall."""
+        c, worlds, horizon = self.config, self.worlds, self.horizon.steps
         seen = self.normalizer.copy()
-        noise = torch.randn(c.horizon, c.num_envs, len(self.task.action_low), generator=self.noise)
-        observations, steps = [], []
-        for t in range(c.horizon):
-            if c.adjoint_clip > 0:
-                worlds.state = worlds.state._replace(
-                    q=ClipRows.apply(worlds.state.q, c.adjoint_clip), v=ClipRows.apply(worlds.state.v, c.adjoint_clip)
-                )
+        noise = torch.randn(horizon, c.num_envs, len(self.task.action_low), generator=self.noise)
+        observations, actions, steps = [], [], []
+        self.norms = []  # of the gradient by velocities, which are filled on the way back
+        for t in range(horizon):
+            q = ClipRows.apply(worlds.state.q, c.adjoint_clip)
+            v = ClipRows.apply(worlds.state.v, c.adjoint_clip, self.norms)
+            worlds.state = worlds.state._replace(q=q, v=v)
             observations.append(seen(worlds.observe()))
-            steps.append(worlds.step(self.actor(observations[-1], noise[t])))
+            actions.append(self.actor(observations[-1], noise[t]))
+            steps.append(worlds.step(actions[-1]))
             self._count(steps[-1])
 
-        # What follows after each step, were it the last one: nothing if the episode is over by itself.
-        ended, terminated = (torch.stack([getattr(s, name) for s in steps]) for name in ("ended", "terminated"))
+        # What follows after each step, were it the last one: nothing if the episode is over by itself. The critic learns that nothing
+        # (fallen), and is asked there all the same: its slope is how the policy feels that falling is bad.
+        ended, fell, lost = (torch.stack([getattr(s, x) for s in steps]) for x in ("ended", "terminated", "overflowed"))
         last = ended.clone()
         last[-1] = True
         following = torch.stack([seen(s.observation) for s in steps])
-        values = self.target(following).squeeze(-1) * ~terminated
+        values = self.target(following).squeeze(-1)
+        earned = values.detach() * ~(fell | lost)
 
         # Discounted within each episode; the value closes its sum.
         rewards = torch.stack([s.reward for s in steps])
+        if self.temperature:
+            surprise = self.actor.surprise(torch.stack(actions), noise)
+            rewards = rewards + self.temperature.bonus(surprise)
+            self.temperature.learn(surprise)
         discount, total = torch.ones(c.num_envs), torch.zeros(())
-        for t in range(c.horizon):
+        for t in range(horizon):
             total = total + (discount * rewards[t]).sum() + (discount * c.gamma * values[t])[last[t]].sum()
             discount = torch.where(ended[t], torch.ones(()), discount * c.gamma)
-        loss = -total / (c.horizon * c.num_envs)
+        loss = -total / (horizon * c.num_envs)
 
         raw = torch.stack([s.observation.detach() for s in steps])
         self.normalizer.update(raw)
-        return loss, (torch.stack(observations).detach(), rewards.detach().float(), values.detach(), last)
+        fallen = following[fell].detach()
+        return loss, (torch.stack(observations).detach(), rewards.detach().float(), earned, last, fallen)
 
     def _count(self, step):
         self.returns += step.reward.detach().numpy()
@@ -162,17 +154,18 @@ class Shac:
             self.finished = [*self.finished[-99:], self.returns[row]]
             self.returns[row] = 0
 
-    def _fit_critic(self, observations, rewards, values, last):
-        """To TD(lambda) returns, in minibatches of the horizon in order."""
+    def _fit_critic(self, observations, rewards, values, last, fallen):
+        """To TD(lambda) returns, in minibatches of the horizon in order; to 0 where episodes were over by themselves."""
         c = self.config
         goal, targets = values[-1], torch.empty_like(rewards)
-        for t in reversed(range(c.horizon)):
+        for t in reversed(range(len(rewards))):
             goal = torch.where(last[t], values[t], (1 - c.td_lambda) * values[t] + c.td_lambda * goal)
             goal = targets[t] = rewards[t] + c.gamma * goal
-        inputs, targets = observations.flatten(0, 1), targets.flatten()
+        inputs, targets, zeros = observations.flatten(0, 1), targets.flatten(), torch.zeros(len(fallen))
         total = 0.0
         for _ in range(c.critic_iterations):
             for x, y in zip(inputs.chunk(c.critic_batches), targets.chunk(c.critic_batches)):
+                x, y = torch.cat([x, fallen]), torch.cat([y, zeros])
                 loss = (self.critic(x).squeeze(-1) - y).square().mean()
                 self.critic_optimizer.zero_grad()
                 loss.backward()
@@ -208,7 +201,7 @@ class Shac:
     # --- to be saved and gone on with, to the same bits ---------------------------------------------------------------------------
 
     PARTS = ("actor", "critic", "target", "actor_optimizer", "critic_optimizer")
-    NUMBERS = ("normalizer", "epochs", "samples", "returns", "finished")
+    NUMBERS = ("normalizer", "temperature", "horizon", "epochs", "samples", "returns", "finished")
 
     def save(self, path):
         parts = {name: getattr(self, name).state_dict() for name in self.PARTS}
@@ -264,7 +257,9 @@ def main(arguments=None):
     parser = argparse.ArgumentParser("python -m coulomb.learn.shac", description=__doc__.split("\n")[0])
     for field in dataclasses.fields(Config):
         kind = type(field.default)
-        if kind is tuple:
+        if kind is bool:
+            parser.add_argument(f"--{field.name}", action=argparse.BooleanOptionalAction)
+        elif kind is tuple:
             parser.add_argument(f"--{field.name}", type=type(field.default[0]), nargs="+")
         else:
             parser.add_argument(f"--{field.name}", type=kind)

@@ -27,10 +27,11 @@ class Step(NamedTuple):
 
     reward: torch.Tensor  # (n,), differentiable
     observation: torch.Tensor  # (n, size), of the state that the step ended in: before a reset
-    terminated: (
+    terminated: torch.Tensor  # (n,) bool: the episode is over by itself
+    overflowed: (
         torch.Tensor
-    )  # (n,) bool: the episode is over by itself, or because numbers overflowed: the reward is then 0
-    ended: torch.Tensor  # (n,) bool: or by its length
+    )  # (n,) bool: or because numbers overflowed: reward 0, and the observation is that of the next start
+    ended: torch.Tensor  # (n,) bool: or by its length; one of the three
 
 
 class Worlds:
@@ -90,7 +91,8 @@ class Worlds:
             reasons = self.batch.status.reason
             failed[[row for row in np.flatnonzero(~good) if OVERFLOW in reasons[row]]] = True
         over = failed if task.episode_length is None else failed | (self.elapsed >= task.episode_length)
-        terminated = terminated | torch.from_numpy(failed)
+        lost = torch.from_numpy(failed)
+        terminated = terminated & ~lost
         ended = terminated | torch.from_numpy(over)
 
         self.state = after
@@ -98,10 +100,9 @@ class Worlds:
             self._restart(ended.numpy())
         if failed.any():
             # What was computed there is no number to learn from: nothing was earned, nothing follows, and the new start is seen.
-            lost = torch.from_numpy(failed)
             reward = torch.where(lost, torch.zeros_like(reward), reward)
             observation = torch.where(lost[:, None], self.observe().detach(), observation)
-        return Step(reward, observation, terminated, ended)
+        return Step(reward, observation, terminated, lost, ended)
 
     def detach(self):
         """Cuts the gradient: a new horizon begins."""
