@@ -185,13 +185,13 @@ def test_skrl_learns():
 def test_torchrl_learns():
     pytest.importorskip("torchrl", reason="pip install 'coulomb[torchrl]'")
     from tensordict.nn import InteractionType, TensorDictModule
-    from torchrl.envs import DoubleToFloat, GymWrapper, TransformedEnv
+    from torchrl.envs import DoubleToFloat, GymWrapper
     from torchrl.modules import IndependentNormal, ProbabilisticActor, ValueOperator
     from torchrl.objectives import ClipPPOLoss
     from torchrl.objectives.value import GAE
 
     envs = gymnasium.make_vec(NAME, num_envs=ENVS, autoreset_mode=AutoresetMode.SAME_STEP, **COSTLY)
-    envs = TransformedEnv(GymWrapper(envs), DoubleToFloat())
+    envs = GymWrapper(envs).append_transform(DoubleToFloat())
     observed, acted = envs.observation_spec["observation"].shape[-1], envs.action_spec.shape[-1]
     policy, value = Gaussian(observed, acted), ValueOperator(layers(observed, 1))
     actor = ProbabilisticActor(
