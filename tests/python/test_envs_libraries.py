@@ -48,7 +48,7 @@ def test_stable_baselines_sees_the_same_as_from_single_environments():
         VecEnv(late)
 
 
-def test_stable_baselines_trains():
+def test_stable_baselines_trains(one_thread):
     """A short run of PPO through its own wrappers; episodes are counted."""
     pytest.importorskip("stable_baselines3", reason="pip install 'coulomb[sb3]'")
     from stable_baselines3 import PPO
@@ -63,7 +63,7 @@ def test_stable_baselines_trains():
     assert len(episodes) >= 20 and max(episode["l"] for episode in episodes) == LENGTH
 
 
-def test_rsl_rl_trains():
+def test_rsl_rl_trains(one_thread):
     pytest.importorskip("rsl_rl.runners", reason="pip install 'coulomb[rsl-rl]'")
     import torch
     from rsl_rl.runners import OnPolicyRunner

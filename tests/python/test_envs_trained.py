@@ -22,12 +22,8 @@ RATE, GAMMA = 1e-2, 0.9
 
 
 @pytest.fixture(autouse=True)
-def the_same_run_every_time():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
+def the_same_run_every_time(one_thread):
     torch.manual_seed(0)
-    yield
-    torch.set_num_threads(threads)
 
 
 def layers(inputs, outputs):
