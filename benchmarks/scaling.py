@@ -108,6 +108,9 @@ class Stopwatch:
     """The seconds, calls and bytes that functions took which it is put around."""
 
     def __init__(self):
+        self.clear()
+
+    def clear(self):
         self.seconds, self.calls, self.bytes = 0.0, 0, 0
 
     def around(self, function):
@@ -120,9 +123,6 @@ class Stopwatch:
             return result
 
         return timed
-
-    def clear(self):
-        self.__init__()
 
 
 def worker(name, threads):
@@ -210,8 +210,9 @@ def main():
     if options.worker:
         return worker(options.worker, options.threads)
 
-    repeats, rounds = (3, 1) if options.quick else (20, 4)
+    repeats, rounds = (3, 1) if options.quick else (20, 3)
     data = {
+        "load": os.getloadavg()[0],
         "num_envs": NUM_ENVS,
         "horizon": HORIZON,
         "environments": {name: environment_rates(name, repeats) for name in ENVIRONMENTS},

@@ -8,7 +8,7 @@ BEGIN, END = "<!-- benchmarks/scaling.py -->", "<!-- end -->"
 HOP = 50e-6  # s, of a message between machines by TCP on Ethernet
 BANDWIDTH = 117e6  # bytes/s, of gigabit Ethernet
 THREADS = (1, 2, 4, 8, 16, 64)
-LAYOUTS = [(1, 1), (1, 8), (4, 8), (16, 8), (64, 1), (125, 8), (1000, 1)]  # processes, threads of each
+LAYOUTS = [(1, 1), (1, 8), (8, 1), (8, 8), (64, 1), (125, 8), (1000, 1)]  # processes, threads of each
 
 
 def serial_share(times):
@@ -85,7 +85,7 @@ def processes(data):
 
 def lines_of(data):
     return [
-        "Measured:",
+        f"Measured, with a load of {data['load']:.1f} from others on the machine before it began:",
         "",
         *rates(data),
         "",
