@@ -7,6 +7,7 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 RELEASE := build/release
 PREFIX := $(CURDIR)/build/prefix
 NIMBLE := build/nimble_env
+RLLIB := build/rllib_env
 
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
@@ -15,7 +16,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Warnings of the compiler are errors in what is tested: make test WERROR=OFF for a compiler that knows others.
 WERROR ?= ON
 
-.PHONY: help demo test quick lint bench bench-nimble sweep docs format install system cpp test-cpp test-python test-includes test-consumer \
+.PHONY: help demo test quick lint bench bench-nimble rllib sweep docs format install system cpp test-cpp test-python test-includes test-consumer \
   test-wheel clean
 .DEFAULT_GOAL := help
 
@@ -25,6 +26,7 @@ help:
 	@echo "make quick   the tests that are quick, C++ and Python: two minutes after a build"
 	@echo "make lint    clang-format, ruff, clang-tidy, dependency rule, citations; changes nothing"
 	@echo "make bench   time per step and per Jacobian, beside MuJoCo and, where its wheel installs, Nimble"
+	@echo "make rllib   RLlib's PPO on a hopper, in an environment of its own: RLlib pins a version of Gymnasium"
 	@echo "make sweep   derivatives of random trees and scenes against differences; tests/gradient/random_*.md"
 	@echo "make docs    API pages in build/docs"
 	@echo "make format  clang-format and ruff"
@@ -45,6 +47,7 @@ bench: install
 	$(PY) benchmarks/growing.py
 	$(PY) benchmarks/batches.py
 	$(PY) benchmarks/environments.py
+	$(PY) benchmarks/scaling.py
 	$(PY) benchmarks/implicit.py
 	$(PY) benchmarks/impacts.py
 	@if $(MAKE) --no-print-directory $(NIMBLE)/.installed; then $(NIMBLE)/bin/python benchmarks/nimble_race.py; \
@@ -52,6 +55,10 @@ bench: install
 
 bench-nimble: install $(NIMBLE)/.installed
 	$(NIMBLE)/bin/python benchmarks/nimble_race.py
+
+# RLlib learns for a minute on coulomb/Hopper-v5.
+rllib: install $(RLLIB)/.installed
+	$(RLLIB)/bin/python tools/rllib_hopper.py
 
 sweep: install
 	$(PY) tests/gradient/sweep_random_trees.py
@@ -99,6 +106,15 @@ $(NIMBLE)/.installed: $(VENV)/.installed
 	$(NIMBLE)/bin/python -m pip install --quiet --only-binary :all: --no-deps "numpy<2" nimblephysics
 	$(PY) -c "import sysconfig; print(sysconfig.get_path('purelib'))" \
 	  > "$$($(NIMBLE)/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/coulomb_env.pth"
+	@touch $@
+
+# RLlib names one version of Gymnasium: an environment with that, all else from $(VENV).
+$(RLLIB)/.installed: $(VENV)/.installed
+	rm -rf $(RLLIB)
+	$(PYTHON) -m venv $(RLLIB)
+	$(RLLIB)/bin/python -m pip install --quiet "ray[rllib]"
+	$(PY) -c "import sysconfig; print(sysconfig.get_path('purelib'))" \
+	  > "$$($(RLLIB)/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/coulomb_env.pth"
 	@touch $@
 
 # The library, its C++ tests, and an install prefix.

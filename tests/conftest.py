@@ -1,4 +1,4 @@
-"""Makes the helper package `scenes` (beside `tests`) importable from every test; markers of known failures and of slow tests."""
+"""Makes the helper package `scenes` (beside `tests`) importable from every test; markers of known failures and of slow tests; one thread for PyTorch."""
 
 import sys
 from pathlib import Path
@@ -18,3 +18,13 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.xfail(reason=why, strict=False))
         if is_slow(item.nodeid):
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture
+def one_thread():
+    """For tests that train small networks: PyTorch's threads cost them more than they give, above all on a busy machine."""
+    torch = pytest.importorskip("torch")
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)

@@ -43,6 +43,8 @@ SLOW = [
     "tests/python/test_envs.py::test_rows_are_single_environments",
     "tests/python/test_envs_libraries.py::test_stable_baselines_trains",
     "tests/python/test_envs_pictures.py::test_frames_and_videos",
+    "tests/python/test_envs_trained.py::test_a_loop_of_cleanrls_kind_learns",
+    "tests/python/test_envs_trained.py::test_torchrl_learns",
     "tests/python/test_jax.py::test_forward_and_reverse_agree",
     "tests/python/test_jax.py::test_implicit_steppers",
     "tests/python/test_jax.py::test_vmap_and_jit",

@@ -2,6 +2,7 @@
 C++ and CMake as one small project."""
 
 import importlib.util
+import json
 import pathlib
 import re
 import shutil
@@ -19,6 +20,8 @@ EXTRAS = {
     "gymnasium": "coulomb.envs",
     "stable_baselines3": "coulomb.envs.sb3",
     "rsl_rl.runners": "coulomb.envs.rsl_rl",
+    "skrl": "import wrap_env",
+    "torchrl": "from torchrl",
 }
 
 
@@ -59,6 +62,14 @@ def test_the_page_of_options_is_that_of_the_table():
     options_table = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(options_table)
     assert options_table.PAGE.read_text() == options_table.page(), "run docs/options_table.py"
+
+
+def test_the_page_of_scaling_is_that_of_its_measurements(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    tables = importlib.import_module("scaling_tables")
+    data = json.loads((ROOT / "benchmarks" / "results" / "scaling.json").read_text())
+    page = (ROOT / "docs" / "scaling.md").read_text()
+    assert page.split(tables.BEGIN)[1].split(tables.END)[0].strip() == "\n".join(tables.lines_of(data))
 
 
 def test_readme_says_what_is_so(tmp_path, monkeypatch):

@@ -37,6 +37,8 @@ def model_file(tmp_path):
 NEEDS = {
     "papers/nimble/cartpole.py": "casadi",
     "papers/nimble/double_pendulum.py": "casadi",
+    "applications/ray_rollouts.py": "ray",
+    "applications/slurm_sweep.py": "submitit",
     "applications/torch_throw.py": "torch",
     "first_steps/08_batches_and_torch.py": "torch",
 }
@@ -56,7 +58,7 @@ PROGRAMS = sorted(
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_example(name, tmp_path):
     if name in NEEDS:
-        pytest.importorskip(NEEDS[name])
+        pytest.importorskip(NEEDS[name], reason=f"{name} needs {NEEDS[name]}")
     run([EXAMPLES / name, "--quick", "--output", tmp_path / "plots"], tmp_path)
     assert len(list((tmp_path / "plots").glob("*.png"))) == PICTURES.get(name, 1)
 
@@ -73,7 +75,7 @@ def test_first_step(name, tmp_path):
 def test_the_page_lists_every_program():
     page = (EXAMPLES / "README.md").read_text()
     missing = [name for name in (*FIRST_STEPS, *PROGRAMS) if f"`{name}`" not in page]
-    assert len(FIRST_STEPS) == 8 and len(PROGRAMS) == 23 and not missing
+    assert len(FIRST_STEPS) == 8 and len(PROGRAMS) == 25 and not missing
 
 
 def test_demo(tmp_path):

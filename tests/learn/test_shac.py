@@ -142,6 +142,36 @@ def test_a_run_that_is_gone_on_with_keeps_its_log_and_its_best(tmp_path):
     assert after[4]["seconds"] > after[3]["seconds"]
 
 
+def test_tensorboard_gets_what_the_log_has(tmp_path, monkeypatch):
+    """Every epoch once, at its samples; also of a run that lost two epochs and was gone on with from its checkpoint."""
+    accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    config = {**SMALL, "evaluate_every": 2, "output": str(tmp_path), "log": "tensorboard"}
+    monkeypatch.setattr(CartPoleSwingUp, "episode_length", 8)  # so that episodes with noise end
+    shac.train(shac.Config(env="CartPole", **{**config, "epochs": 4}), progress=False)
+    checkpoint = (tmp_path / "checkpoint.pt").read_bytes()
+    for _ in range(2):
+        (tmp_path / "checkpoint.pt").write_bytes(checkpoint)
+        shac.train(shac.Config(env="CartPole", **{**config, "epochs": 6}), resume=tmp_path, progress=False)
+
+    read = accumulator.EventAccumulator(str(tmp_path))
+    read.Reload()
+    rows = log.read(tmp_path / "log.csv", 6)
+    assert len(rows) == 6 and sum("return" in row for row in rows) == 3
+    assert {"return", "training_return", "loss", "gradient_norm"} <= set(read.Tags()["scalars"])
+    for name in read.Tags()["scalars"]:
+        expected = [(row["samples"], row[name]) for row in rows if np.isfinite(row.get(name, np.nan))]
+        assert [event.step for event in read.Scalars(name)] == [samples for samples, _ in expected]
+        assert np.allclose([event.value for event in read.Scalars(name)], [value for _, value in expected], rtol=1e-6)
+
+
+def test_logs_that_there_are_not_are_named(monkeypatch):
+    with pytest.raises(ValueError, match="log is 'wandb', expected 'tensorboard'"):
+        log.Events("wandb", None)
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    with pytest.raises(ImportError, match="pip install tensorboard"):
+        log.Events("tensorboard", None)
+
+
 def test_actions_that_are_not_finite_are_named_and_nothing_moves():
     worlds = Worlds(DiffHopper(), 3, seed=0, num_threads=1)
     before = worlds.state.q

@@ -1,4 +1,6 @@
-"""Libraries for reinforcement learning take the environments: stable-baselines3 (extra `sb3`), RSL-RL (`rsl-rl`), skrl, TorchRL, CleanRL."""
+"""Libraries for reinforcement learning take the environments: stable-baselines3 (extra `sb3`), RSL-RL (`rsl-rl`), skrl, TorchRL.
+
+What skrl, TorchRL and a loop of CleanRL's kind learn on them: test_envs_trained.py."""
 
 import gymnasium
 import numpy as np
@@ -46,7 +48,7 @@ def test_stable_baselines_sees_the_same_as_from_single_environments():
         VecEnv(late)
 
 
-def test_stable_baselines_trains():
+def test_stable_baselines_trains(one_thread):
     """A short run of PPO through its own wrappers; episodes are counted."""
     pytest.importorskip("stable_baselines3", reason="pip install 'coulomb[sb3]'")
     from stable_baselines3 import PPO
@@ -61,7 +63,7 @@ def test_stable_baselines_trains():
     assert len(episodes) >= 20 and max(episode["l"] for episode in episodes) == LENGTH
 
 
-def test_rsl_rl_trains():
+def test_rsl_rl_trains(one_thread):
     pytest.importorskip("rsl_rl.runners", reason="pip install 'coulomb[rsl-rl]'")
     import torch
     from rsl_rl.runners import OnPolicyRunner
@@ -137,25 +139,3 @@ def test_torchrl_takes_the_vector_environment(mode):
     assert steps.shape == (4, 3 * LENGTH) and done.sum() >= 8
     same = (steps["next", "observation"][:, :-1] == steps["observation"][:, 1:]).all(-1)
     assert (same == ~done[:, :-1]).all()
-
-
-def test_the_wrappers_of_cleanrl():
-    """The environments of CleanRL's ppo_continuous_action.py, by an id that imports coulomb.envs itself."""
-    from gymnasium import wrappers
-
-    def make():
-        env = gymnasium.make(f"coulomb.envs:{NAME}", max_episode_steps=LENGTH)
-        env = wrappers.RecordEpisodeStatistics(wrappers.FlattenObservation(env))
-        env = wrappers.NormalizeObservation(wrappers.ClipAction(env))
-        env = wrappers.TransformObservation(env, lambda o: np.clip(o, -10, 10), env.observation_space)
-        return wrappers.TransformReward(wrappers.NormalizeReward(env), lambda r: np.clip(r, -10, 10))
-
-    envs = gymnasium.vector.SyncVectorEnv([make] * 3, autoreset_mode=AutoresetMode.SAME_STEP)
-    envs.reset(seed=1)
-    lengths = []
-    for _ in range(2 * LENGTH):
-        *_, infos = envs.step(np.zeros((3, 3)))
-        if "final_info" in infos:
-            over = infos["final_info"]["_episode"]
-            lengths += infos["final_info"]["episode"]["l"][over].tolist()
-    assert lengths == [LENGTH] * 6

@@ -1,8 +1,9 @@
-"""Logs of runs: one row an epoch, as CSV."""
+"""Logs of runs: one row an epoch, as CSV, and for TensorBoard."""
 
 from __future__ import annotations
 
 import csv
+import math
 
 
 def read(path, epochs):
@@ -22,3 +23,37 @@ def write(path, rows):
         writer = csv.DictWriter(file, columns)
         writer.writeheader()
         writer.writerows(rows)
+
+
+class Events:
+    """Rows for TensorBoard, over samples, in a folder (None: TensorBoard's own choice, runs/<time>_<host>).
+
+    kind: "tensorboard"; "": nothing is written. start: samples of a run that is gone on with; what was written of later ones is
+    void. ValueError: names another kind. ImportError: says what to install.
+    """
+
+    def __init__(self, kind, folder, start=0):
+        self.writer = None
+        if kind not in ("", "tensorboard"):
+            raise ValueError(f"log is {kind!r}, expected 'tensorboard' or ''")
+        if not kind:
+            return
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError as error:
+            raise ImportError("log='tensorboard' needs the 'tensorboard' package: pip install tensorboard") from error
+        self.writer = SummaryWriter(folder, purge_step=start + 1 if start else None)
+
+    def add(self, row):
+        """Every number of a row under its name in log.csv; those with a return without noise reach the disk at once."""
+        if self.writer is None:
+            return
+        for name, value in row.items():
+            if name not in ("epoch", "samples") and math.isfinite(value):
+                self.writer.add_scalar(name, value, row["samples"])
+        if "return" in row:
+            self.writer.flush()
+
+    def close(self):
+        if self.writer is not None:
+            self.writer.close()

@@ -56,6 +56,7 @@ class Config:
     evaluations: int = 16
     num_threads: int = 0  # of the simulator; 0: all cores
     output: str = ""  # folder for log.csv and checkpoints; none
+    log: str = ""  # "tensorboard": its events too, into the output folder, or without one into runs/
 
 
 class Shac:
@@ -227,6 +228,7 @@ def train(config, resume=None, progress=True):
     folder = Path(config.output) / own if config.output else None
     if resume:
         shac.load(Path(resume) / own / "checkpoint.pt")
+    events = log.Events(config.log if shac.rank == 0 else "", folder, shac.samples)
     if folder:
         folder.mkdir(parents=True, exist_ok=True)
     rows = log.read(folder / "log.csv", shac.epochs) if folder and resume else []
@@ -243,6 +245,7 @@ def train(config, resume=None, progress=True):
                 shac.save(folder / "best.pt")
             best = max(best, row["return"])
         rows.append(row)
+        events.add(row)
         if progress and shac.rank == 0:
             told = f"best return {best:.0f}, " if math.isfinite(best) else ""
             bar(shac.epochs, config.epochs, f"{told}with noise {row['training_return']:.0f}")
@@ -250,6 +253,7 @@ def train(config, resume=None, progress=True):
             shac.save(folder / "checkpoint.pt")
             log.write(folder / "log.csv", rows)
     bar.close()
+    events.close()
     return shac
 
 
