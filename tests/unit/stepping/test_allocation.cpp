@@ -28,6 +28,9 @@ void test_contacts() {
   ShapeOptions ball;
   ball.mass = 0.5, ball.position = {0.6, 0, 0.12}, ball.restitution = 0.5;
   scene.add_sphere(0.1, ball);
+  ShapeOptions soft;
+  soft.mass = 0.5, soft.position = {1.2, 0, 0.12}, soft.penalty.stiffness = 1e4, soft.penalty.dashpot = 50.0;
+  scene.add_box({0.2, 0.2, 0.2}, soft);
   const auto model = scene.build();
   Simulator sim(model, {.timestep = 2e-3});
   State state{model->q_neutral, std::vector<double>(model->nv)};
