@@ -21,7 +21,8 @@ void RightHandSide::add_wrench(int body, const double* linear, const double* ang
 }
 
 std::optional<ContactSpring> spring_of(const ParameterContext& context, const BodyRows& b) {
-  if (b.contact < 0 || context.options.contact == ContactLaw::penalty) return std::nullopt;
+  const bool forces = context.penalty != nullptr || context.options.contact == ContactLaw::penalty;
+  if (b.contact < 0 || forces) return std::nullopt;
   return contact_spring(context.model.pair_penalty[context.contacts[b.contact].pair]);
 }
 
