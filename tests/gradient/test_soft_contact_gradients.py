@@ -55,6 +55,10 @@ def test_the_derivatives_of_one_row(h, phi, speed):
         assert got[name][[2, 8], 0] == pytest.approx([dq, dv], rel=1e-8, abs=1e-15), name
     assert not got.ambiguous
 
+    # It has neither of these, and does not feel them.
+    none = sim.derivatives(wrt=["compliance/ball", "restitution/ball"])
+    assert not none["compliance/ball"].any() and not none["restitution/ball"].any()
+
 
 @pytest.mark.parametrize("own, other", [(5.0, 20.0), (5.0, None), (0.0, 20.0), (5.0, 0.0), (0.0, 0.0)])
 def test_numbers_in_series(own, other):
