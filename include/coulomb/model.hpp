@@ -22,12 +22,14 @@ enum class JointType : std::uint8_t { free, ball, slide, hinge };
 enum class ShapeType : std::uint8_t { half_space, sphere, capsule, cylinder, box, ellipsoid, mesh };
 enum class EqualityType : std::uint8_t { connect, weld, joint };
 
-/// What penalty contact asks of one geometry. Unset values are the partner's.
+/// How one geometry gives way in contact. Unset values are the partner's; but without a stiffness of either, constraints ("ncp", "lcp") are
+/// rigid, and penalty contact takes PenaltyDefaults.
 struct PenaltyMaterial {
-  std::optional<double> stiffness;           ///< k_n, N/m, > 0
-  std::optional<double> damping;             ///< k_d, N s/m^2
-  std::optional<double> friction_stiffness;  ///< k_t, N s/m
+  std::optional<double> stiffness;           ///< k_n, N/m, > 0: of every law of contact
+  std::optional<double> damping;             ///< k_d, N s/m^2: of penalty contact, times the depth
+  std::optional<double> friction_stiffness;  ///< k_t, N s/m: of penalty contact
   double scale = 1;                          ///< s: of all of the geometry's contact forces
+  std::optional<double> dashpot;             ///< d, N s/m: of "ncp" and "lcp"; only with a stiffness
 };
 
 /// What a pair has that neither of its geometries sets.
@@ -56,8 +58,8 @@ struct PairOverride {
 /// Whose value the pair has. none: the pair's own, or frictionless; either: the default, until one of the two is given a value.
 enum class Owner : unsigned char { none, a, b, either };
 
-/// Two springs in series: the softer counts more, and an unset stiffness is rigid. The larger damping and friction stiffness count,
-/// scales multiply. Unset: set by neither.
+/// Two springs in series: the softer counts more, and an unset stiffness is rigid. Dashpots of two springs are in series too, that of one
+/// counts alone. The larger damping and friction stiffness count, scales multiply. Unset: set by neither.
 struct PairPenalty {
   std::optional<double> stiffness;
   std::optional<double> damping;
@@ -65,6 +67,7 @@ struct PairPenalty {
   double scale = 1;
   Owner damping_owner = Owner::none;
   Owner friction_stiffness_owner = Owner::none;
+  double dashpot = 0;
 };
 
 /// A convex polyhedron in its geometry's frame. Faces are merged planar polygons with outward normals, counter-clockwise.

@@ -34,7 +34,7 @@ struct GroundOptions {
   std::optional<double> restitution;
 
   double compliance = 0;                  ///< m/(N s): velocity per impulse
-  PenaltyMaterial penalty;                ///< for contact="penalty"
+  PenaltyMaterial penalty;                ///< springs; its stiffness and dashpot for every contact
   double height = 0;                      ///< m: the plane passes through height * normal
   std::array<double, 3> normal{0, 0, 1};  ///< any length > 0
   std::string name = "ground";
@@ -51,7 +51,7 @@ struct ShapeOptions {
   std::optional<double> restitution;
 
   double compliance = 0;               ///< m/(N s); those of the two partners add
-  PenaltyMaterial penalty;             ///< for contact="penalty"
+  PenaltyMaterial penalty;             ///< springs; its stiffness and dashpot for every contact
   std::vector<double> contact_points;  ///< 3 n, m, body frame: where penalty contact looks instead of the whole surface
 
   /// Ixx Ixy Iyy Ixz Iyz Izz about the centre of mass; default from shape and mass
@@ -124,13 +124,14 @@ struct PinocchioOptions {
   std::string name;
 };
 
-/// What penalty contact knows of a geometry; unset: as it was.
+/// How a geometry gives way, and where penalty contact looks on it; unset: as it was.
 struct ContactOptions {
   /// as in PenaltyMaterial
   std::optional<double> stiffness;
   std::optional<double> damping;
   std::optional<double> friction_stiffness;
   std::optional<double> scale;
+  std::optional<double> dashpot;
 
   std::optional<std::vector<double>> points;  ///< 3 n, m, geometry frame
 };

@@ -32,7 +32,7 @@ void bind_parameters(nb::class_<Model>& cls) {
          "y, z, rotation "
          "vector), size, vertices, joint_stiffness, joint_damping, armature, joint_friction, joint_limits, gravity, "
          "timestep, "
-         "actuator_gain, actuator_kp, actuator_kd (of servos), contact_stiffness, contact_damping, "
+         "actuator_gain, actuator_kp, actuator_kd (of servos), contact_stiffness, contact_dashpot, contact_damping, "
          "contact_friction_stiffness, contact_scale, "
          "contact_points.")
       .def(

@@ -63,8 +63,9 @@ bool read_motors(nb::handle actuators, nb::handle kp, nb::handle kd, MotorOption
   return wanted;
 }
 
-PenaltyMaterial penalty_material(Number stiffness, Number damping, Number friction_stiffness, double scale) {
-  return {stiffness, damping, friction_stiffness, scale};
+PenaltyMaterial penalty_material(Number stiffness, Number damping, Number friction_stiffness, double scale,
+                                 Number dashpot) {
+  return {stiffness, damping, friction_stiffness, scale, dashpot};
 }
 
 ShapeOptions shape_options(Number mass, Number density, nb::handle position, nb::handle quaternion, Number friction,
@@ -91,11 +92,11 @@ void shape_verb(nb::class_<Scene>& cls, const char* verb, const char* doc, Make 
       verb,
       [make](Scene& scene, Leading... leading, Number mass, Number density, ArrayLike position, ArrayLike quaternion,
              Number friction, Number restitution, double compliance, ArrayLike inertia, bool fixed,
-             const std::string& name, Number stiffness, Number damping, Number friction_stiffness, double scale,
-             ArrayLike contact_points) {
+             const std::string& name, Number stiffness, Number dashpot, Number damping, Number friction_stiffness,
+             double scale, ArrayLike contact_points) {
         ShapeOptions options =
             shape_options(mass, density, position, quaternion, friction, restitution, compliance, inertia, fixed, name);
-        options.penalty = penalty_material(stiffness, damping, friction_stiffness, scale);
+        options.penalty = penalty_material(stiffness, damping, friction_stiffness, scale, dashpot);
         if (!contact_points.is_none())
           options.contact_points = ArrayIn(contact_points, "contact_points", {-1, 3}).vector();
         return make(scene, leading..., options);
@@ -105,19 +106,22 @@ void shape_verb(nb::class_<Scene>& cls, const char* verb, const char* doc, Make 
       nb::arg("quaternion").none() = nb::make_tuple(1.0, 0.0, 0.0, 0.0), nb::arg("friction") = nb::none(),
       nb::arg("restitution") = nb::none(), nb::arg("compliance") = 0.0, nb::arg("inertia") = nb::none(),
       nb::arg("fixed") = false, nb::arg("name") = "", nb::arg("contact_stiffness") = nb::none(),
-      nb::arg("contact_damping") = nb::none(), nb::arg("contact_friction_stiffness") = nb::none(),
-      nb::arg("contact_scale") = 1.0, nb::arg("contact_points") = nb::none(), doc);
+      nb::arg("contact_dashpot") = nb::none(), nb::arg("contact_damping") = nb::none(),
+      nb::arg("contact_friction_stiffness") = nb::none(), nb::arg("contact_scale") = 1.0,
+      nb::arg("contact_points") = nb::none(), doc);
 }
 
-#define COULOMB_SHAPE_DOC                                                                                             \
-  "\n\nmass: kg, or density: kg/m^3 (default 1000). position: (3,) m, world. quaternion: (4,) w x y z, unit. "        \
-  "friction, restitution: "                                                                                           \
-  "unset means the partner's; of two that are set the larger counts. compliance: m/(N s). inertia: (6,) Ixx Ixy Iyy " \
-  "Ixz Iyz Izz "                                                                                                      \
-  "about the centre of mass, kg m^2 (default: from shape and mass). fixed: scenery. name: of body and geometry. For " \
-  "contact=\"penalty\": contact_stiffness: N/m, contact_damping: N s/m^2, contact_friction_stiffness: N s/m, "        \
-  "contact_scale: factor of its contact forces, contact_points: (n, 3) m, body frame, where contact is looked for "   \
-  "instead of on the whole surface (docs/penalty.md).\n\nValueError: "                                                \
+#define COULOMB_SHAPE_DOC                                                                                              \
+  "\n\nmass: kg, or density: kg/m^3 (default 1000). position: (3,) m, world. quaternion: (4,) w x y z, unit. "         \
+  "friction, restitution: "                                                                                            \
+  "unset means the partner's; of two that are set the larger counts. compliance: m/(N s). inertia: (6,) Ixx Ixy Iyy "  \
+  "Ixz Iyz Izz "                                                                                                       \
+  "about the centre of mass, kg m^2 (default: from shape and mass). fixed: scenery. name: of body and geometry. "      \
+  "contact_stiffness: N/m, in series with the partner's (default: rigid; with contact=\"penalty\" the simulator's), "  \
+  "contact_dashpot: N s/m, beside it, not with \"penalty\" (docs/conventions.md), contact_scale: factor of both. For " \
+  "contact=\"penalty\" only: contact_damping: N s/m^2, contact_friction_stiffness: N s/m, "                            \
+  "contact_points: (n, 3) m, body frame, where contact is looked for "                                                 \
+  "instead of on the whole surface (docs/penalty.md).\n\nValueError: "                                                 \
   "names the argument and its value; the scene is then as it was."
 
 void bind_shapes(nb::class_<Scene>& cls) {
@@ -270,9 +274,10 @@ void bind_scene(nb::module_& module) {
   cls.def(
       "add_ground",
       [](Scene& scene, Number friction, Number restitution, double compliance, double height, nb::object normal,
-         const std::string& name, Number stiffness, Number damping, Number friction_stiffness, double scale) {
+         const std::string& name, Number stiffness, Number dashpot, Number damping, Number friction_stiffness,
+         double scale) {
         GroundOptions options;
-        options.penalty = penalty_material(stiffness, damping, friction_stiffness, scale);
+        options.penalty = penalty_material(stiffness, damping, friction_stiffness, scale, dashpot);
         options.friction = friction;
         options.restitution = restitution;
         options.compliance = compliance;
@@ -283,13 +288,14 @@ void bind_scene(nb::module_& module) {
       },
       nb::arg("friction") = nb::none(), nb::arg("restitution") = nb::none(), nb::kw_only(), nb::arg("compliance") = 0.0,
       nb::arg("height") = 0.0, nb::arg("normal").none() = nb::make_tuple(0.0, 0.0, 1.0), nb::arg("name") = "ground",
-      nb::arg("contact_stiffness") = nb::none(), nb::arg("contact_damping") = nb::none(),
-      nb::arg("contact_friction_stiffness") = nb::none(), nb::arg("contact_scale") = 1.0,
+      nb::arg("contact_stiffness") = nb::none(), nb::arg("contact_dashpot") = nb::none(),
+      nb::arg("contact_damping") = nb::none(), nb::arg("contact_friction_stiffness") = nb::none(),
+      nb::arg("contact_scale") = 1.0,
       "The half-space below the plane through height * normal. height: m. normal: (3,), any length > 0. friction, "
       "restitution: unset "
       "means the partner's (both unset: 1 and 0). compliance: m/(N s), velocity per impulse. name: of the geometry. "
-      "contact_stiffness, contact_damping, contact_friction_stiffness, contact_scale: for contact=\"penalty\" "
-      "(docs/penalty.md).\n\nValueError: names "
+      "contact_stiffness: N/m, contact_dashpot: N s/m, contact_scale: of its springs (docs/conventions.md). "
+      "contact_damping, contact_friction_stiffness: for contact=\"penalty\" (docs/penalty.md).\n\nValueError: names "
       "the argument and its value; the scene is then as it was.");
   bind_shapes(cls);
   bind_loaders(cls);
@@ -325,16 +331,17 @@ void bind_scene(nb::module_& module) {
       "unique).\n\nValueError: names the joint or the argument and its value; the scene is then as it was.");
   cls.def(
       "set_contact",
-      [](Scene& scene, const std::string& geometry, Number stiffness, Number damping, Number friction_stiffness,
-         Number scale, nb::object points) {
-        ContactOptions options{stiffness, damping, friction_stiffness, scale, std::nullopt};
+      [](Scene& scene, const std::string& geometry, Number stiffness, Number dashpot, Number damping,
+         Number friction_stiffness, Number scale, nb::object points) {
+        ContactOptions options{stiffness, damping, friction_stiffness, scale, dashpot, std::nullopt};
         if (!points.is_none()) options.points = ArrayIn(points, "contact_points", {-1, 3}).vector();
         scene.set_contact(geometry, options);
       },
       nb::arg("geometry"), nb::kw_only(), nb::arg("contact_stiffness") = nb::none(),
-      nb::arg("contact_damping") = nb::none(), nb::arg("contact_friction_stiffness") = nb::none(),
-      nb::arg("contact_scale") = nb::none(), nb::arg("contact_points") = nb::none(),
-      "What penalty contact knows of a geometry added before, a loaded robot's too: the arguments of the shapes, None "
+      nb::arg("contact_dashpot") = nb::none(), nb::arg("contact_damping") = nb::none(),
+      nb::arg("contact_friction_stiffness") = nb::none(), nb::arg("contact_scale") = nb::none(),
+      nb::arg("contact_points") = nb::none(),
+      "How a geometry added before gives way, a loaded robot's too: the arguments of the shapes, None "
       "leaves as it was. contact_points: (n, 3) m, in the geometry's frame.\n\nValueError: names the geometry or the "
       "argument; nothing is changed then.");
   cls.def("__repr__", &scene_in_words);

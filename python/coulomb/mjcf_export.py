@@ -60,7 +60,8 @@ def _body(model, body, children):
 
 
 def to_mjcf(model, timestep=None):
-    """An MJCF string that describes the Model to MuJoCo; bodies that never touch here do not there. Equalities are not written.
+    """An MJCF string that describes the Model to MuJoCo; bodies that never touch here do not there. Equalities are not written, nor
+    is how contacts give way (contact_stiffness, contact_dashpot, compliance) or bounce: MuJoCo's own contact takes their place.
 
     q, v and u mean the same in both; names are b, j, g, m and the number here of the body, joint, geometry or its mesh."""
     children = {body: [] for body in range(model.num_bodies)}

@@ -33,8 +33,8 @@ class Scene(_core.Scene):
         """A robot from a URDF file (a path) or string.
 
         floating_base: bool. position (3,) m and quaternion (4,) w x y z: of the base, world. package_dirs: where ``package://`` is
-        looked up. friction, restitution: unset means the partner's. compliance: m/(N s). self_collision: links that are not
-        neighbours collide. actuators: one motor per joint degree of freedom (none for mimic joints), limited to the effort
+        looked up. friction, restitution: unset means the partner's. compliance: m/(N s); springs: ``set_contact``.
+        self_collision: links that are not neighbours collide. actuators: one motor per joint degree of freedom (none for mimic joints), limited to the effort
         limit; "position": servos, force = kp (u - q) - kd v; "velocity": force = kd (u - v); False: none. kp, kd: N m/rad and
         N m s/rad (slides: N/m, N s/m), a number for all joints or a dict by joint; given alone they choose the kind.
         ignore_mimic: leave mimic joints independent instead of coupling them to their leaders by equalities. name: default is

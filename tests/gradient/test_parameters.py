@@ -19,7 +19,7 @@ from scenes.contacts import CONTACT_SCENES
 KINDS = {
     "mass", "com", "inertia", "friction", "restitution", "compliance", "joint_placement", "geometry_placement", "size", "vertices",
     "joint_stiffness", "joint_damping", "armature", "joint_friction", "joint_limits", "gravity", "timestep", "actuator_gain",
-    "actuator_kp", "actuator_kd",
+    "actuator_kp", "actuator_kd", "contact_stiffness", "contact_dashpot", "contact_scale",
 }  # fmt: skip
 
 MATERIALS = """<mujoco><option gravity="0 0 -9.81" timestep="0.002"/><worldbody>
@@ -64,6 +64,23 @@ def bouncing(random):
     v = v + 0.2 * random.normal(size=model.nv)
     v[2], v[8] = -2.0, -0.3
     v[6:8] *= 10
+    return model, q, v
+
+
+def soft(random):
+    """Springs of one geometry and of both, with dashpots: a ball that has sunk in, a box that slides, a gap that closes."""
+    scene = coulomb.Scene()
+    scene.add_ground(friction=0.4, contact_stiffness=2e4, contact_dashpot=30.0)
+    scene.add_sphere(0.1, mass=1.0, position=(0, 0, 0.098), friction=0.2, contact_scale=0.7, name="ball")
+    scene.add_box(
+        (0.2, 0.2, 0.2), mass=2.0, position=(1, 0, 0.0995), contact_stiffness=1e4, contact_dashpot=80.0, name="box"
+    )
+    scene.add_sphere(0.1, mass=1.0, position=(2, 0, 0.1004), contact_stiffness=3e4, name="above")
+    model = scene.build()
+    q, v = model.neutral()
+    v = v + 0.1 * random.normal(size=model.nv)
+    v[6] += 1.0
+    v[14] = -1.0
     return model, q, v
 
 
@@ -172,7 +189,7 @@ def states(name):
         yield model, qs[state], vs[state], 0.1 * random.normal(size=model.nu), names
 
 
-BUILDS = [*CONTACT_SCENES, mixed, at_a_limit, bouncing, on_a_mesh]
+BUILDS = [*CONTACT_SCENES, mixed, at_a_limit, bouncing, soft, on_a_mesh]
 
 
 @functools.cache

@@ -3,6 +3,7 @@ damaged or of something else."""
 
 import copy
 import multiprocessing
+import pathlib
 import pickle
 import struct
 
@@ -281,6 +282,27 @@ def test_bytes_of_other_formats_are_refused_by_name():
     turned[place : place + 4] = turned[place : place + 4][::-1]
     with pytest.raises(ValueError, match="model: written on a machine of another byte order"):
         _core._load_models(bytes(turned))
+
+
+def test_a_model_of_format_3_is_read():
+    """Written before geometries had a dashpot; otherwise as it would be built today."""
+    scene = coulomb.Scene(timestep=2e-3)
+    scene.add_ground(friction=0.5, contact_stiffness=1e5, contact_damping=3e4)
+    scene.add_sphere(0.1, mass=2.0, position=(0, 0, 0.1), contact_scale=0.5, name="ball")
+    old = coulomb.load(str(pathlib.Path(__file__).parents[1] / "data" / "format_3.coulomb"))
+    assert pickle.dumps(old) == pickle.dumps(scene.build())
+
+
+def test_a_dashpot_is_saved(tmp_path):
+    scene = coulomb.Scene()
+    scene.add_ground(contact_stiffness=1e5, contact_dashpot=7.0)
+    scene.add_sphere(0.1, position=(0, 0, 0.099), name="ball")
+    model = scene.build()
+    model.save(tmp_path / "soft.coulomb")
+    q, v = model.neutral()
+    for other in (again(model), again(scene).build(), coulomb.load(tmp_path / "soft.coulomb")):
+        assert other.parameters()["contact_dashpot/ground"].value == [7.0]
+        assert same(go_on(coulomb.Simulator(model), q, v), go_on(coulomb.Simulator(other), q, v))
 
 
 def test_bytes_of_something_else_are_refused_by_name():

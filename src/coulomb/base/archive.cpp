@@ -33,7 +33,7 @@ std::string sealed(std::string_view kind, std::string_view payload) {
 
 bool is_archive(std::string_view bytes) { return bytes.substr(0, magic.size()) == magic; }
 
-std::string_view unsealed(std::string_view kind, std::string_view bytes) {
+Unsealed unsealed(std::string_view kind, std::string_view bytes) {
   if (!is_archive(bytes)) refuse(kind, "these bytes were not written by Coulomb");
   bytes.remove_prefix(magic.size());
 
@@ -45,9 +45,10 @@ std::string_view unsealed(std::string_view kind, std::string_view bytes) {
   head(order);
   if (order != byte_order) refuse(kind, "written on a machine of another byte order");
   head(format, by);
-  if (format != archive_format)
+  if (format < oldest_archive_format || format > archive_format)
     refuse(kind, "written by Coulomb " + by + " in format " + std::to_string(format) + "; this is Coulomb " +
-                     version() + ", which reads format " + std::to_string(archive_format) +
+                     version() + ", which reads formats " + std::to_string(oldest_archive_format) + " to " +
+                     std::to_string(archive_format) +
                      ": read it with that version, or make it again from its file or Scene");
   head(what, size, sum);
   if (what != kind) refuse(kind, "these bytes hold a " + what);
@@ -58,7 +59,7 @@ std::string_view unsealed(std::string_view kind, std::string_view bytes) {
   if (bytes.size() != size)
     refuse(kind, "cut off: " + std::to_string(bytes.size()) + " bytes, expected " + std::to_string(size));
   if (checksum(bytes) != sum) refuse(kind, "damaged: the checksum is another one");
-  return bytes;
+  return {bytes, format};
 }
 
 void ArchiveReader::require(std::uint64_t count, std::size_t size) const {

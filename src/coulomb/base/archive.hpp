@@ -17,13 +17,20 @@
 
 namespace coulomb {
 
-/// To be raised whenever a struct that is archived gains, loses or changes a member.
-inline constexpr std::uint32_t archive_format = 3;
+/// To be raised whenever a struct that is archived gains, loses or changes a member. A member that an older format lacks and that may have
+/// its default is read under `if (archive.format() >= ...)`; formats before the oldest are refused.
+inline constexpr std::uint32_t archive_format = 4;
+inline constexpr std::uint32_t oldest_archive_format = 3;
 
 /// payload with a head that names it: kind is "model", "memory", ...
 std::string sealed(std::string_view kind, std::string_view payload);
-/// The payload of bytes that `sealed` made. Throws std::invalid_argument: of another kind, another format, cut off or damaged.
-std::string_view unsealed(std::string_view kind, std::string_view bytes);
+/// The payload of bytes that `sealed` made, and its format. Throws std::invalid_argument: of another kind, a format that is not read, cut off
+/// or damaged.
+struct Unsealed {
+  std::string_view payload;
+  std::uint32_t format;
+};
+Unsealed unsealed(std::string_view kind, std::string_view bytes);
 /// These bytes, perhaps only the first ones, are such an archive.
 bool is_archive(std::string_view bytes);
 
@@ -99,6 +106,7 @@ class Archive {
 class ArchiveWriter : public archives::Archive<ArchiveWriter> {
  public:
   const std::string& bytes() const { return bytes_; }
+  static constexpr std::uint32_t format() { return archive_format; }
 
   template <class T>
   void raw(const T* x, std::size_t count) {
@@ -129,7 +137,9 @@ class ArchiveWriter : public archives::Archive<ArchiveWriter> {
 /// Reads what an ArchiveWriter wrote. Throws std::invalid_argument where the bytes end too early.
 class ArchiveReader : public archives::Archive<ArchiveReader> {
  public:
-  explicit ArchiveReader(std::string_view bytes) : rest_(bytes) {}
+  explicit ArchiveReader(std::string_view bytes, std::uint32_t format = archive_format)
+      : rest_(bytes), format_(format) {}
+  std::uint32_t format() const { return format_; }
 
   template <class T>
   void raw(T* x, std::size_t count) {
@@ -164,6 +174,7 @@ class ArchiveReader : public archives::Archive<ArchiveReader> {
   void require(std::uint64_t count, std::size_t size) const;
 
   std::string_view rest_;
+  std::uint32_t format_;
   std::vector<std::shared_ptr<void>> known_;
 };
 
@@ -178,7 +189,8 @@ std::string saved(std::string_view kind, T copy) {
 /// And back. Throws std::invalid_argument for bytes that `saved` did not write of that kind.
 template <class T>
 T loaded(std::string_view kind, std::string_view bytes) {
-  ArchiveReader archive(unsealed(kind, bytes));
+  const Unsealed of = unsealed(kind, bytes);
+  ArchiveReader archive(of.payload, of.format);
   T out;
   archive(out);
   archive.finish();

@@ -73,7 +73,6 @@ void ConstraintRows::keep(const std::vector<unsigned char>& blocks_kept) {
 namespace {
 
 constexpr double rounding_speed = 1e-10;  // m/s, rad/s
-constexpr double corner_width = 1e-12;    // m, rad: nearer to a change of slope the state is at it
 
 /// Is a distance from a change of slope nothing but rounding?
 bool at_zero(double distance) { return std::abs(distance) <= corner_width; }

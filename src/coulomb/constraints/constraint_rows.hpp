@@ -125,6 +125,9 @@ void add_dry_friction_rows(const RowContext& context, ConstraintRows& rows);
 /// bias has one slope there. Gaps of twice this and more close at once; between, the bias goes from the one to the other.
 inline constexpr double smooth_gap = 1e-6;
 
+/// m, rad: nearer to a change of slope the state is at it.
+inline constexpr double corner_width = 1e-12;
+
 /// Bias of a one-sided position error (negative: violated) and its slope: speculative +phi/h when open (but see smooth_gap), share
 /// of the violation beyond the slop when violated. Where two slopes meet it is that of the smaller phi; corner says so.
 struct Bias {

@@ -1,5 +1,5 @@
 // Contact rows: three per contact, (t1, t2, n), n from B to A; bias of the normal row: restitution, else speculative or Baumgarte
-// (docs/theory.md (S7), (S8)).
+// (docs/theory.md (S7), (S8)); of a soft contact its spring and dashpot (S9).
 #include <algorithm>
 #include <cmath>
 
@@ -7,6 +7,7 @@
 #include "coulomb/collision/contact.hpp"
 #include "coulomb/constraints/constraint_keys.hpp"
 #include "coulomb/constraints/constraint_rows.hpp"
+#include "coulomb/constraints/contact_spring.hpp"
 #include "coulomb/model.hpp"
 
 namespace coulomb {
@@ -33,8 +34,8 @@ BodyRows rows_of_contact(const Contact& contact, int index, const ConstraintRows
   return b;
 }
 
-/// What the normal row asks for, (S7) or, where it bounces, (S8); sets b.restitution.
-Bias normal_bias(const RowContext& context, const Contact& contact, BodyRows& b) {
+/// What the normal row of a rigid contact asks for, (S7) or, where it bounces, (S8); sets b.restitution.
+Bias rigid_bias(const RowContext& context, const Contact& contact, BodyRows& b) {
   // Before the step; negative: they approach.
   const double approach = normal_velocity(context.model, context.dynamics, context.twist, contact);
   Bias normal = one_sided_bias(context.options, contact.distance);
@@ -57,6 +58,14 @@ Bias normal_bias(const RowContext& context, const Contact& contact, BodyRows& b)
   return normal;
 }
 
+/// The law of the normal row: R and beta.
+SpringRow normal_row(const RowContext& context, const Contact& contact, BodyRows& b) {
+  const Model& model = context.model;
+  if (const auto spring = contact_spring(model.pair_penalty[contact.pair]))
+    return spring_row(*spring, context.options.timestep, contact.distance);
+  return {model.pair_compliance[contact.pair], rigid_bias(context, contact, b)};
+}
+
 }  // namespace
 
 void add_contact_rows(const RowContext& context, const std::vector<Contact>& contacts, ConstraintRows& rows) {
@@ -65,12 +74,12 @@ void add_contact_rows(const RowContext& context, const std::vector<Contact>& con
   for (int i = 0; i < int(contacts.size()); ++i) {
     const Contact& contact = contacts[i];
     BodyRows b = rows_of_contact(contact, i, rows);
-    const Bias normal = normal_bias(context, contact, b);
-    b.dbias_dphi = normal.slope;
+    const SpringRow normal = normal_row(context, contact, b);
+    b.dbias_dphi = normal.bias.slope;
 
     // Friction asks for no velocity and has no compliance.
-    rows.bias.insert(rows.bias.end(), {0.0, 0.0, normal.value});
-    rows.compliance.insert(rows.compliance.end(), {0.0, 0.0, model.pair_compliance[contact.pair]});
+    rows.bias.insert(rows.bias.end(), {0.0, 0.0, normal.bias.value});
+    rows.compliance.insert(rows.compliance.end(), {0.0, 0.0, normal.compliance});
     rows.weight.insert(rows.weight.end(), 3, model.pair_weight[contact.pair]);
 
     Block block;
@@ -81,7 +90,7 @@ void add_contact_rows(const RowContext& context, const std::vector<Contact>& con
     block.inscribed = context.options.inscribed_polygon;
     block.mu = std::min(model.pair_friction[contact.pair], rough);
     block.speculative = contact.distance > 0;
-    block.corner = normal.corner;
+    block.corner = normal.bias.corner;
     rows.blocks.push_back(block);
 
     // Known from step to step by its pair and the features that touch.

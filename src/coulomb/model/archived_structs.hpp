@@ -26,8 +26,9 @@ void fields(Archive& archive, Sensor& x) {
 
 template <class Archive>
 void fields(Archive& archive, PenaltyMaterial& x) {
-  auto& [stiffness, damping, friction_stiffness, scale] = x;
+  auto& [stiffness, damping, friction_stiffness, scale, dashpot] = x;
   archive(stiffness, damping, friction_stiffness, scale);
+  if (archive.format() >= 4) archive(dashpot);
 }
 
 template <class Archive>
@@ -50,8 +51,9 @@ void fields(Archive& archive, PairOverride& x) {
 
 template <class Archive>
 void fields(Archive& archive, PairPenalty& x) {
-  auto& [stiffness, damping, friction_stiffness, scale, damping_owner, friction_stiffness_owner] = x;
+  auto& [stiffness, damping, friction_stiffness, scale, damping_owner, friction_stiffness_owner, dashpot] = x;
   archive(stiffness, damping, friction_stiffness, scale, damping_owner, friction_stiffness_owner);
+  if (archive.format() >= 4) archive(dashpot);
 }
 
 template <class Archive>

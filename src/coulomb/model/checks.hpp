@@ -63,6 +63,10 @@ inline void penalty_material(const std::string& what, const PenaltyMaterial& m) 
   if (m.damping) not_negative(what + " contact_damping", *m.damping);
   if (m.friction_stiffness) not_negative(what + " contact_friction_stiffness", *m.friction_stiffness);
   not_negative(what + " contact_scale", m.scale);
+  if (!m.dashpot) return;
+  not_negative(what + " contact_dashpot", *m.dashpot);
+  if (!m.stiffness)
+    fail(what + " contact_dashpot", text(*m.dashpot) + " needs a contact_stiffness: a rigid contact does not move");
 }
 inline void contact_points(const std::string& what, const std::vector<double>& points) {
   if (points.size() % 3 != 0)

@@ -72,6 +72,7 @@ std::unique_ptr<ParameterKind> make_contact_stiffness();
 std::unique_ptr<ParameterKind> make_contact_damping();
 std::unique_ptr<ParameterKind> make_contact_friction_stiffness();
 std::unique_ptr<ParameterKind> make_contact_scale();
+std::unique_ptr<ParameterKind> make_contact_dashpot();
 std::unique_ptr<ParameterKind> make_contact_points();
 
 }  // namespace coulomb

@@ -39,8 +39,9 @@ const std::vector<std::unique_ptr<ParameterKind>>& parameter_kinds() {
     k.push_back(make_actuator_kp());
     k.push_back(make_actuator_kd());
 
-    // Penalty contact.
+    // Springs of contact, and penalty contact.
     k.push_back(make_contact_stiffness());
+    k.push_back(make_contact_dashpot());
     k.push_back(make_contact_damping());
     k.push_back(make_contact_friction_stiffness());
     k.push_back(make_contact_scale());
@@ -74,14 +75,14 @@ std::vector<ParameterElement> all_joints(const Model& model) {
 
 void refresh_pairs(Model& m) {
   for (std::size_t p = 0; p < m.pair_a.size(); ++p) {
-    // Materials of the pair, for contact that is exact ...
+    // Materials of the pair, for contact that is rigid ...
     const PairMaterial material =
         combine_materials(m.geometry_materials[m.pair_a[p]], m.geometry_materials[m.pair_b[p]], m.pair_overrides[p]);
     m.pair_friction[p] = material.friction;
     m.pair_restitution[p] = material.restitution;
     m.pair_compliance[p] = material.compliance;
 
-    // ... and for penalty contact.
+    // ... and for what gives way.
     m.pair_penalty[p] =
         combine_penalty(m.geometry_materials[m.pair_a[p]].penalty, m.geometry_materials[m.pair_b[p]].penalty);
   }

@@ -5,8 +5,10 @@
 // at fixed v+ and lambda. Forward: dv+ = P r - W^T B s. Reverse: y . r + z . s with the multipliers of a vjp. Both read this one list.
 #pragma once
 
+#include <optional>
 #include <vector>
 
+#include "coulomb/constraints/contact_spring.hpp"
 #include "coulomb/constraints/row_velocities.hpp"
 #include "coulomb/solver.hpp"
 
@@ -84,6 +86,9 @@ struct ParameterContext {
 void add_spin_change(const ParameterContext& context, int body, const double* row, RightHandSide& out);
 /// r of a unit of one column of a joint's Delta.
 void add_spin_column(const ParameterContext& context, const SpinDerivative& spin, int column, RightHandSide& out);
+
+/// Of the contact whose rows these are, where it is a soft row of the constraint problem (docs/theory.md (S9)).
+std::optional<ContactSpring> spring_of(const ParameterContext& context, const BodyRows& b);
 
 /// Force f at the contact's point: on A, and its opposite on B.
 void add_contact_force(const ParameterContext& context, const BodyRows& b, const double* f, RightHandSide& out);

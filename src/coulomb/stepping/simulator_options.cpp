@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "coulomb/model/checks.hpp"
+#include "coulomb/stepping/soft_contacts.hpp"
 #include "coulomb/stepping/steppers.hpp"
 
 namespace coulomb {
@@ -274,16 +275,18 @@ StepOptions step_options(const Model& model, const SimulatorOptions& o) {
   // What does not go together, and what would have no effect.
   check_stepper(model, o, out);
   check_used(o, out);
+  check_soft_contacts(model, out);
   return out;
 }
 
 std::shared_ptr<const Model> with_penalty_options(std::shared_ptr<const Model> model, SimulatorOptions& o) {
   if (!model) refuse("model: got a null pointer");
 
-  // Hard contact has no stiffness.
+  // Hard contact knows that of geometries only.
   if (contact_law(o.contact, known_stepper(o.stepper)) != ContactLaw::penalty) {
     const char* const why = ": has no influence here, it belongs to contact \"penalty\"; leave it out";
-    if (o.contact_stiffness) refuse(std::string("contact_stiffness") + why);
+    if (o.contact_stiffness)
+      refuse(std::string("contact_stiffness") + why + ", or give geometries their own (Scene.set_contact)");
     if (o.contact_damping) refuse(std::string("contact_damping") + why);
     if (o.contact_friction_stiffness) refuse(std::string("contact_friction_stiffness") + why);
     return model;

@@ -44,6 +44,32 @@ void test_contacts() {
   CHECK(sim.record().collision.contacts.size() >= 12);  // not vacuous
 }
 
+// Contacts that are springs, which bounce for a while.
+void test_soft_contacts() {
+  Scene scene;
+  scene.add_ground({.friction = 0.6});
+  ShapeOptions box;
+  box.mass = 1.0, box.penalty.stiffness = 1e4, box.penalty.dashpot = 20.0;
+  for (int i = 0; i < 3; ++i) {
+    box.position = {0.02 * i, 0, 0.1 + 0.2 * i};
+    scene.add_box({0.2, 0.2, 0.2}, box);
+  }
+  const auto model = scene.build();
+  Simulator sim(model, {.timestep = 2e-3});
+  State state{model->q_neutral, std::vector<double>(model->nv)};
+  std::vector<double> tau(model->nv, 0.0);
+  const auto step = [&] {
+    sim.step(state.q.data(), state.v.data(), nullptr, tau.data(), nullptr, state.q.data(), state.v.data());
+    sim.derivatives();
+  };
+  for (int i = 0; i < 200; ++i) step();
+  const long before = allocations;
+  for (int i = 0; i < 200; ++i) step();
+  CHECK_NEAR(static_cast<double>(allocations - before), 0.0, 0.0);
+  CHECK(sim.status().converged);
+  CHECK(sim.record().collision.contacts.size() >= 12);
+}
+
 // Boxes that fall into a heap: islands grow and part, modes change, and the second fall finds the room that the first one took.
 void test_a_heap() {
   Scene scene;
@@ -111,6 +137,7 @@ void test_impacts() {
 
 int main() {
   test_contacts();
+  test_soft_contacts();
   test_a_heap();
   test_impacts();
   return test::report();

@@ -24,6 +24,14 @@ void take_larger(const std::optional<double>& a, const std::optional<double>& b,
   if (owner != Owner::none) value = larger;
 }
 
+/// Only what is soft has a dashpot; one of zero beside another spring resists nothing.
+double dashpots_in_series(const PenaltyMaterial& a, const PenaltyMaterial& b) {
+  const double of_a = a.dashpot.value_or(0);
+  const double of_b = b.dashpot.value_or(0);
+  if (!(a.stiffness && b.stiffness)) return a.stiffness ? of_a : b.stiffness ? of_b : 0;
+  return of_a > 0 && of_b > 0 ? 1 / (1 / of_a + 1 / of_b) : 0;
+}
+
 }  // namespace
 
 PairPenalty combine_penalty(const PenaltyMaterial& a, const PenaltyMaterial& b) {
@@ -34,6 +42,7 @@ PairPenalty combine_penalty(const PenaltyMaterial& a, const PenaltyMaterial& b) 
     out.stiffness = 1 / (1 / *a.stiffness + 1 / *b.stiffness);
   else
     out.stiffness = a.stiffness ? a.stiffness : b.stiffness;
+  out.dashpot = dashpots_in_series(a, b);
 
   take_larger(a.damping, b.damping, out.damping, out.damping_owner);
   take_larger(a.friction_stiffness, b.friction_stiffness, out.friction_stiffness, out.friction_stiffness_owner);

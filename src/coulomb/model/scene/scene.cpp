@@ -420,6 +420,7 @@ void Scene::set_contact(const std::string& geometry, const ContactOptions& optio
   if (options.damping) m.damping = options.damping;
   if (options.friction_stiffness) m.friction_stiffness = options.friction_stiffness;
   if (options.scale) m.scale = *options.scale;
+  if (options.dashpot) m.dashpot = options.dashpot;
   checks::penalty_material(what, m);
   if (options.points) checks::contact_points(what, *options.points);
   if (options.points && !options.points->empty() && part->type == ShapeType::half_space)

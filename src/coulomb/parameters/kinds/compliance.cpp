@@ -23,10 +23,10 @@ class ComplianceKind : public ParameterKind {
   void right_hand_sides(const ParameterContext& context, const ParameterElement& e, RightHandSide* out) const override {
     const Model& m = context.model;
 
-    // Compliant rows of contacts that the geometry takes part in.
+    // Compliant rows of contacts that the geometry takes part in; soft ones have a law of their own.
     if (context.rows.compliance.empty()) return;
     for (const BodyRows& b : context.rows.body_rows) {
-      if (b.contact < 0 || context.inactive[b.block]) continue;
+      if (b.contact < 0 || context.inactive[b.block] || spring_of(context, b)) continue;
 
       const int pair = context.contacts[b.contact].pair;
       if (m.pair_a[pair] != e.index && m.pair_b[pair] != e.index) continue;

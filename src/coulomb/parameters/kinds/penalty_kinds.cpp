@@ -1,12 +1,14 @@
-// What penalty contact asks of geometries (model/scene/materials.hpp says how two combine):
+// How geometries give way in contact (model/scene/materials.hpp says how two combine):
 //
 //   contact_stiffness/<geometry>           k_n, N/m; where it is set. In series with the partner's: dk = (k / k_own)^2 dk_own
+//   contact_dashpot/<geometry>             d, N s/m; likewise
 //   contact_damping/<geometry>             k_d, N s/m^2; where it is set. The larger of two counts
 //   contact_friction_stiffness/<geometry>  k_t, N s/m; likewise
 //   contact_stiffness, contact_damping, contact_friction_stiffness: of the pairs of which neither geometry sets it
 //   contact_scale/<geometry>               s; the product of two
 //
-// s = df_N at fixed motion on the normal row; what acts on friction directly is a force. Other contact laws do not feel them.
+// With penalty contact s = df_N at fixed motion on the normal row; what acts on friction directly is a force. Rows of the constraint problem
+// feel stiffness, dashpot and scale, by s = d(R lambda_N + beta), docs/theory.md (S9), (P9), and nothing else.
 #include <algorithm>
 
 #include "coulomb/base/small_math.hpp"
@@ -118,15 +120,49 @@ void scale_right_hand_side(const ParameterContext& context, const ParameterEleme
   });
 }
 
+/// Of springs in series, d(whole) / d(one).
+double share_in_series(double whole, double one) {
+  const double share = one > 0 ? whole / one : 0;
+  return share * share;
+}
+
+/// A contact of the geometry that is a spring in the constraint problem.
+struct SoftTouch {
+  const PairPenalty& pair;
+  const PenaltyMaterial& own;
+  const PenaltyMaterial& other;
+};
+
+SpringChange spring_by_stiffness(const SoftTouch& t) {
+  return {.stiffness = t.pair.scale * share_in_series(*t.pair.stiffness, t.own.stiffness.value_or(0))};
+}
+
+SpringChange spring_by_dashpot(const SoftTouch& t) {
+  const double own = t.own.dashpot.value_or(0);
+  const double other = t.other.dashpot.value_or(0);
+  if (!t.other.stiffness) return {.dashpot = t.pair.scale};
+
+  // d d'/(d + d') by d.
+  const double share = other > 0 ? other / (own + other) : 0;
+  return {.dashpot = t.pair.scale * share * share};
+}
+
+SpringChange spring_by_scale(const SoftTouch& t) {
+  return {.stiffness = t.other.scale * *t.pair.stiffness, .dashpot = t.other.scale * t.pair.dashpot};
+}
+
 /// One number of PenaltyMaterial.
 struct Number {
   const char* name;
   const char* unit;
   std::optional<double> Numbers::*value;  ///< null: the scale, which every geometry has
-  double PenaltyDefaults::*shared;        ///< of pairs that set none
+  double PenaltyDefaults::*shared;        ///< of pairs that set none; null: these have none either
   std::optional<double> PairPenalty::*of_pair;
   bool positive;
+
+  /// With penalty contact, and of the rows of soft contacts; null: they do not feel it.
   void (*right_hand_side)(const ParameterContext&, const ParameterElement&, RightHandSide&);
+  SpringChange (*of_spring)(const SoftTouch&);
 };
 
 class PenaltyKind : public ParameterKind {
@@ -138,7 +174,7 @@ class PenaltyKind : public ParameterKind {
     // The shared number, where it counts in some pair; then geometries that set their own.
     std::vector<ParameterElement> out;
     const auto unset = [&](const PairPenalty& pair) { return !(pair.*number_.of_pair); };
-    if (number_.value != nullptr && std::any_of(model.pair_penalty.begin(), model.pair_penalty.end(), unset))
+    if (number_.shared != nullptr && std::any_of(model.pair_penalty.begin(), model.pair_penalty.end(), unset))
       out.push_back({"", -1, 1});
 
     for (const ParameterElement& e : all_geometries(model, 1))
@@ -177,10 +213,32 @@ class PenaltyKind : public ParameterKind {
     refresh_pairs(model);
   }
   void right_hand_sides(const ParameterContext& context, const ParameterElement& e, RightHandSide* out) const override {
-    if (context.penalty != nullptr) number_.right_hand_side(context, e, out[0]);
+    if (context.penalty != nullptr && number_.right_hand_side != nullptr) number_.right_hand_side(context, e, out[0]);
+    if (e.index >= 0 && number_.of_spring != nullptr) add_spring_sides(context, e, out[0]);
   }
 
  private:
+  /// Of the constraint problem's soft contacts that the geometry takes part in.
+  void add_spring_sides(const ParameterContext& context, const ParameterElement& e, RightHandSide& out) const {
+    const Model& m = context.model;
+    for (const BodyRows& b : context.rows.body_rows) {
+      const auto spring = spring_of(context, b);
+      if (!spring || context.inactive[b.block]) continue;
+
+      // Its material, and the partner's.
+      const int pair = context.contacts[b.contact].pair;
+      if (m.pair_a[pair] != e.index && m.pair_b[pair] != e.index) continue;
+      const int partner = m.pair_a[pair] == e.index ? m.pair_b[pair] : m.pair_a[pair];
+      const SoftTouch touch{m.pair_penalty[pair], m.geometry_materials[e.index].penalty,
+                            m.geometry_materials[partner].penalty};
+
+      const SpringChange change = number_.of_spring(touch);
+      const double h = context.options.timestep;
+      const int normal = b.row + 2;
+      out.rows.push_back({normal, spring_side(*spring, h, b.phi[2], context.lambda[normal], change)});
+    }
+  }
+
   Number number_;
 };
 }  // namespace
@@ -188,20 +246,24 @@ class PenaltyKind : public ParameterKind {
 std::unique_ptr<ParameterKind> make_contact_stiffness() {
   return std::make_unique<PenaltyKind>(Number{"contact_stiffness", "N/m", &Numbers::stiffness,
                                               &PenaltyDefaults::stiffness, &PairPenalty::stiffness, true,
-                                              stiffness_right_hand_side});
+                                              stiffness_right_hand_side, spring_by_stiffness});
 }
 std::unique_ptr<ParameterKind> make_contact_damping() {
   return std::make_unique<PenaltyKind>(Number{"contact_damping", "N s/m^2", &Numbers::damping,
                                               &PenaltyDefaults::damping, &PairPenalty::damping, false,
-                                              damping_right_hand_side});
+                                              damping_right_hand_side, nullptr});
 }
 std::unique_ptr<ParameterKind> make_contact_friction_stiffness() {
   return std::make_unique<PenaltyKind>(Number{"contact_friction_stiffness", "N s/m", &Numbers::friction_stiffness,
                                               &PenaltyDefaults::friction_stiffness, &PairPenalty::friction_stiffness,
-                                              false, friction_right_hand_side});
+                                              false, friction_right_hand_side, nullptr});
 }
 std::unique_ptr<ParameterKind> make_contact_scale() {
   return std::make_unique<PenaltyKind>(
-      Number{"contact_scale", "1", nullptr, nullptr, nullptr, false, scale_right_hand_side});
+      Number{"contact_scale", "1", nullptr, nullptr, nullptr, false, scale_right_hand_side, spring_by_scale});
+}
+std::unique_ptr<ParameterKind> make_contact_dashpot() {
+  return std::make_unique<PenaltyKind>(
+      Number{"contact_dashpot", "N s/m", &Numbers::dashpot, nullptr, nullptr, false, nullptr, spring_by_dashpot});
 }
 }  // namespace coulomb

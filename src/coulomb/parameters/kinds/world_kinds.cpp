@@ -2,7 +2,7 @@
 // multiplies,
 //
 //   r = [M (v+ - v - Delta) - J^T lambda] / h + M dDelta/dh      the residual of the step is zero
-//   s = -beta / h for position errors
+//   s = -beta / h for position errors; of soft contacts dR/dh lambda_N + dbeta/dh (P9)
 //   q+ = q (+) h v+
 //
 // actuator_gain/<actuator>: the constant part of the gain (MuJoCo's gainprm[0]; a position servo's bias -kp is another number).
@@ -84,11 +84,17 @@ class TimestepKind : public ParameterKind {
       for (const SpinDerivative& spin : *context.spins)
         add_spin_column(context, spin, SpinDerivative::time, out[0]);
 
-    // Biases of position errors are divided by h; those of bounces are not.
-    for (const BodyRows& b : context.rows.body_rows)
+    // Biases of position errors are divided by h; those of bounces are not. Springs have a law of their own.
+    for (const BodyRows& b : context.rows.body_rows) {
+      if (const auto spring = spring_of(context, b)) {
+        const double s = spring_side(*spring, h, b.phi[2], context.lambda[b.row + 2], {.timestep = 1});
+        out[0].rows.push_back({b.row + 2, s});
+        continue;
+      }
       for (int i = 0; i < b.size; ++i)
         if (b.restitution == 0 && b.dbias_dphi != 0)
           out[0].rows.push_back({b.row + i, -context.rows.bias[b.row + i] / h});
+    }
     for (const DofRow& row : context.rows.dof_rows) {
       if (row.dbias_dphi != 0) {
         out[0].rows.push_back({row.row, -context.rows.bias[row.row] / h});

@@ -135,8 +135,17 @@ BatchSimulator::Parts::Simulators BatchSimulator::Parts::make_simulators(const M
   pool.run(int(of.size()), [&](int i, int) {
     const auto& model = of[i];
     if (!model) return;
-    const bool known = model.get() == shared;
-    out[i] = std::make_unique<Simulator>(known ? simulated : model, known ? as_it_is : options);
+    if (model.get() == shared) {
+      out[i] = std::make_unique<Simulator>(simulated, as_it_is);
+      return;
+    }
+
+    // What its own numbers make impossible, this environment says.
+    try {
+      out[i] = std::make_unique<Simulator>(model, options);
+    } catch (const std::invalid_argument& error) {
+      refuse_environment(i, error.what());
+    }
   });
   return out;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "coulomb/constraints/contact_spring.hpp"
 #include "coulomb/linalg/dense.hpp"
 #include "coulomb/stepping/step_options.hpp"
 #include "coulomb/stepping/step_record.hpp"
@@ -44,6 +45,7 @@ void DistanceGradient::find_gaps(const Model& model, const StepOptions& options,
 
   count_ = 0;
   share_.clear();
+  compliance_.clear();
   for (const Contact& contact : collision_.contacts) {
     if (contact.distance <= 0 || acts(record, contact.pair)) continue;
     if (count_ == static_cast<int>(gaps_.size())) gaps_.emplace_back();
@@ -55,11 +57,12 @@ void DistanceGradient::find_gaps(const Model& model, const StepOptions& options,
     const double share = std::exp(-std::max(after, 0.0) / options.gradient.scale);
     if (share < least_share) continue;
     share_.push_back(share);
+    compliance_.push_back(contact_compliance(model, contact.pair, h_));
     ++count_;
   }
 }
 
-/// LU of D + G; a row G_i = (J_i dv+/dtau) J^T / h is a reverse product.
+/// LU of D + G + R; a row G_i = (J_i dv+/dtau) J^T / h is a reverse product.
 void DistanceGradient::factor() {
   const int ld = dense::padded(count_);
   factor_.assign(std::size_t(count_) * ld, 0.0);
@@ -79,7 +82,7 @@ void DistanceGradient::factor() {
   for (int i = 0; i < count_; ++i) {
     double& diagonal = factor_[std::size_t(i) * ld + i];
     const double floor = 1e-9 * largest + 1e-300;
-    diagonal = std::max(diagonal, floor) / share_[i];
+    diagonal = (std::max(diagonal, floor) + compliance_[i]) / share_[i];
   }
   dense::lu(factor_.data(), count_, ld, pivots_.data(), work_.data());
 }

@@ -4,11 +4,11 @@
 // For the near gaps i, Phi_i > 0 at the start of the step and Phi^+_i = Phi_i + h J_i v+ at its end, that no impulse keeps open:
 //
 //   share      s_i = exp(-max(Phi^+_i, 0) / l),   l: gradient_scale
-//   a contact  J dv+ + (J dq + dPhi/dtheta dtheta) / h = 0: the free velocity would have closed the gap
-//   in part    (D + G) dlambda = -(J dv+ + (J dq + dPhi/dtheta dtheta) / h),   D_ii = G_ii (1 - s_i) / s_i
+//   a contact  J dv+ + R dlambda + (J dq + dPhi/dtheta dtheta) / h = 0: the free velocity would have closed the gap
+//   in part    (D + G + R) dlambda = -(J dv+ + (J dq + dPhi/dtheta dtheta) / h),   D_ii = (G_ii + R_i) (1 - s_i) / s_i
 //   response   dtau += J^T dlambda / h through the exact derivative,   G = J (dv+/dtau) J^T / h
 //
-// One gap by itself gets the share s of what a contact that is about to close has: all of it at Phi^+ = 0, nothing far
+// R is the compliance of the contact's law, 0 where it is rigid. One gap by itself gets the share s of what a contact that is about to close has: all of it at Phi^+ = 0, nothing far
 // away. On the right dv+ is the exact one; J does not turn.
 #pragma once
 
@@ -45,9 +45,10 @@ class DistanceGradient final : public GradientDecorator {
   CollisionWorkspace collision_;
   CollisionCache cache_;  ///< of no step: gaps are a function of the poses
   std::vector<ImpactGap> gaps_;
-  std::vector<double> share_;     ///< count: s
-  std::vector<double> response_;  ///< count x 2 nv: (dq1, dv1) for a unit of impulse
-  std::vector<double> factor_;    ///< count x padded: LU of D + G
+  std::vector<double> share_;       ///< count: s
+  std::vector<double> compliance_;  ///< count: R
+  std::vector<double> response_;    ///< count x 2 nv: (dq1, dv1) for a unit of impulse
+  std::vector<double> factor_;      ///< count x padded: LU of D + G + R
   std::vector<int> pivots_;
   std::vector<double> work_, impulse_, change_;
   std::vector<double> zero_;       ///< nv

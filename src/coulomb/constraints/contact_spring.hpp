@@ -1,0 +1,43 @@
+// A contact that is a spring and a dashpot, as a row of the constraint problem, docs/theory.md (S9): the force is that of the end of the step,
+// k times the depth and d times the speed of closing, and never pulls.
+#pragma once
+
+#include <optional>
+
+#include "coulomb/constraints/constraint_rows.hpp"
+
+namespace coulomb {
+
+struct Model;
+struct PairPenalty;
+
+/// Of a pair of geometries, their scales included.
+struct ContactSpring {
+  double stiffness = 0;  ///< k, N/m, > 0
+  double dashpot = 0;    ///< d, N s/m
+};
+
+/// None: the contact is rigid.
+std::optional<ContactSpring> contact_spring(const PairPenalty& pair);
+
+/// c_N + R lambda_N + beta >= 0, complementary to lambda_N >= 0.
+struct SpringRow {
+  double compliance = 0;  ///< R
+  Bias bias;              ///< beta; the damper has a corner where the gap closes
+};
+SpringRow spring_row(const ContactSpring& spring, double timestep, double phi);
+
+/// R of a pair's normal rows, soft or not.
+double contact_compliance(const Model& model, int pair, double timestep);
+
+/// How fast these numbers change with a parameter.
+struct SpringChange {
+  double stiffness = 0;
+  double dashpot = 0;
+  double timestep = 0;
+};
+/// s of the row: the change of R lambda_N + beta at fixed gap and impulse.
+double spring_side(const ContactSpring& spring, double timestep, double phi, double impulse,
+                   const SpringChange& change);
+
+}  // namespace coulomb

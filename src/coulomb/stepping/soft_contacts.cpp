@@ -1,0 +1,87 @@
+#include "coulomb/stepping/soft_contacts.hpp"
+
+#include <stdexcept>
+#include <string>
+
+#include "coulomb/model.hpp"
+#include "coulomb/model/checks.hpp"
+#include "coulomb/stepping/step_options.hpp"
+
+namespace coulomb {
+namespace {
+
+/// One pair, in words.
+class PairCheck {
+ public:
+  PairCheck(const Model& model, std::size_t pair)
+      : penalty_(model.pair_penalty[pair]), a_(model.pair_a[pair]), b_(model.pair_b[pair]), model_(model), pair_(pair) {
+  }
+
+  /// Contact as forces has another damper.
+  void as_forces() const {
+    if (has_dashpot() && !penalty_.damping)
+      refuse("contact_dashpot",
+             "has no influence with contact \"penalty\", which damps by contact_damping (N s/m^2): give one of the two "
+             "geometries that too");
+  }
+
+  /// Contact as a row of the constraint problem.
+  void as_row(bool splits_at_impacts) const {
+    if (!penalty_.stiffness) return;
+    const double e = model_.pair_restitution[pair_];
+    const double compliance = model_.pair_compliance[pair_];
+
+    // What bounces by its spring has no coefficient of restitution, and one law is enough.
+    if (splits_at_impacts)
+      refuse(stiffness(),
+             "steps split at impacts know rigid contact only: leave continuous_collision out, or build the scene "
+             "without contact_stiffness");
+    if (e > 0)
+      refuse(stiffness_with("restitution", e),
+             "a soft contact bounces by its spring and contact_dashpot: set restitution 0");
+    if (compliance > 0)
+      refuse(stiffness_with("compliance", compliance), "a contact gives way by one of the two: set compliance 0");
+
+    // Nothing would carry, or damp.
+    if (!(penalty_.scale > 0))
+      refuse(stiffness_with("contact_scale", 0), "this contact could carry nothing: set contact_scale > 0");
+    if (penalty_.damping && !has_dashpot())
+      refuse(
+          stiffness_with("contact_damping", *penalty_.damping),
+          "contact_damping (N s/m^2) is that of contact \"penalty\"; here the damper is contact_dashpot (N s/m): give "
+          "that too, 0 for none");
+  }
+
+ private:
+  bool has_dashpot() const {
+    return model_.geometry_materials[a_].penalty.dashpot || model_.geometry_materials[b_].penalty.dashpot;
+  }
+  std::string stiffness() const { return "contact_stiffness " + checks::text(*penalty_.stiffness); }
+  std::string stiffness_with(const char* what, double value) const {
+    return stiffness() + " with " + what + " " + checks::text(value);
+  }
+  [[noreturn]] void refuse(const std::string& what, const std::string& why) const {
+    throw std::invalid_argument(what + " of '" + model_.geometry_names[a_] + "' and '" + model_.geometry_names[b_] +
+                                "': " + why);
+  }
+
+  const PairPenalty& penalty_;
+  int a_;
+  int b_;
+  const Model& model_;
+  std::size_t pair_;
+};
+
+}  // namespace
+
+void check_soft_contacts(const Model& model, const StepOptions& options) {
+  for (std::size_t pair = 0; pair < model.pair_a.size(); ++pair) {
+    const PairCheck check(model, pair);
+    if (options.constraints.contact == ContactLaw::penalty)
+      check.as_forces();
+    else
+      check.as_row(options.impacts.enabled);
+  }
+}
+
+}  // namespace coulomb

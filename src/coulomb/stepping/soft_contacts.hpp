@@ -1,0 +1,13 @@
+// Which materials of contact a simulator knows what to do with: what it would have to ignore is refused before it exists.
+#pragma once
+
+namespace coulomb {
+
+struct Model;
+struct StepOptions;
+
+/// Throws std::invalid_argument that names the pair, its value and what to do, for springs and dashpots of contact that these steps do not
+/// know, or not beside what else the pair has.
+void check_soft_contacts(const Model& model, const StepOptions& options);
+
+}  // namespace coulomb
