@@ -1,8 +1,8 @@
-"""Policies learned by SHAC over seeds: returns over samples and over time, beside published ones, and what they are worth elsewhere.
+"""Policies learned over seeds: returns over samples and over time, beside published ones, and what they are worth elsewhere.
 
-python benchmarks/learning.py [--env Hopper] [--seeds 5] [--variants exact,penalty] [--epochs 1000] [--quick] [--output FOLDER]
+python benchmarks/learning.py [--env Hopper] [--seeds 5] [--variants exact,soft,penalty,ppo] [--epochs 1000] [--quick] [--output FOLDER]
 
-One run after the other, each with all cores; a run whose log is there is not made again. Writes learning_<env>.csv, .md and .png. Every policy is
+Variants: gradients and contacts that SHAC learns with, and "ppo": PPO of stable-baselines3 on the same task. One run after the other, each with all cores; a run whose log is there is not made again. Writes learning_<env>.csv, .md and .png. Every policy is
 scored without noise at its own time step, at finer ones, and in MuJoCo.
 """
 
@@ -25,8 +25,11 @@ VARIANTS = {  # of the same task
     "exact": {},
     "complementarity_aware": {"gradient": "complementarity_aware"},
     "smoothed": {"gradient": "smoothed_step"},
+    "from_distance": {"gradient": "from_distance"},
     "penalty": {"contact": "penalty"},
+    "soft": {"env": "soft_hopper:SoftHopper"},
 }
+PPO_SAMPLES = 3  # times those of SHAC
 SUBSTEPS = (4, 8, 16)  # per control step; policies are learned at the first
 EPISODES = 16
 EXPLANATION = """\
@@ -47,8 +50,8 @@ GOALS = {"Hopper": (2000, 3000, 4000), "CartPole": (-800, -600, -500)}
 def config_of(env, variant, seed, epochs, folder, threads=0):
     given = {
         **shac.PRESETS.get(env, {}),
-        **VARIANTS[variant],
         "env": env,
+        **VARIANTS[variant],
         "seed": seed,
         "output": str(folder),
         "num_threads": threads,
@@ -59,15 +62,23 @@ def config_of(env, variant, seed, epochs, folder, threads=0):
 def run(env, variant, seed, epochs, root, threads):
     """The log of a run as a dict of columns, and the scores of its last policy."""
     folder = root / f"{env}_{variant}_{seed}"
-    config = config_of(env, variant, seed, epochs, folder, threads)
     scores = folder / "scores.json"
     if not scores.exists():
-        trained = shac.train(config)
+        config = config_of(env, "exact" if variant == "ppo" else variant, seed, epochs, folder, threads)
+        trained = shac.train(config) if variant != "ppo" else learned_by_ppo(config)
         scores.write_text(json.dumps(scored(trained)))
     with (folder / "log.csv").open() as file:
         rows = list(csv.DictReader(file))
     columns = {key: np.array([float(row[key] or "nan") for row in rows]) for key in rows[0]}
     return columns, json.loads(scores.read_text())
+
+
+def learned_by_ppo(config):
+    """PPO on what SHAC learned on, for PPO_SAMPLES as many control steps."""
+    import ppo_peer
+
+    samples = PPO_SAMPLES * config.epochs * config.num_envs * config.horizon
+    return ppo_peer.train(config.env, config.seed, samples, Path(config.output), config.num_threads)
 
 
 def scored(run):
@@ -168,7 +179,7 @@ def draw(env, runs, path):
         axis.grid(alpha=0.3)
     axes[0].set_ylabel("return: without noise, faint with noise")
     axes[0].legend(fontsize=8)
-    figure.suptitle(f"{env}: SHAC through Coulomb, each line a seed")
+    figure.suptitle(f"{env}: learned in Coulomb, each line a seed")
     figure.savefig(path, dpi=110)
     plt.close(figure)
 
@@ -201,7 +212,7 @@ def main():
             for (v, s), (columns, scores) in runs.items()
         ]
     }
-    report.write_study(arguments.output, name, f"{arguments.env}: policies learned by SHAC", env, lines, data)
+    report.write_study(arguments.output, name, f"{arguments.env}: learned policies", env, lines, data)
     draw(arguments.env, runs, arguments.output / f"{name}.png")
     print(*lines, sep="\n")
 

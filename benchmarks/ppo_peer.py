@@ -14,7 +14,9 @@ from stable_baselines3.common.vec_env import VecMonitor, VecNormalize
 
 import coulomb.envs.sb3
 from coulomb.envs import VectorEnv
+from coulomb.envs.tasks import task_of
 from coulomb.learn.shac import TASKS
+from coulomb.learn.worlds import Worlds
 
 # DiffRL's settings of rl_games for these tasks, on a quarter of its environments: (environments, control steps of each).
 SHAPES = {"Hopper": (256, 32), "CartPole": (32, 240), "Ant": (256, 32)}
@@ -52,27 +54,40 @@ class Judge(BaseCallback):
         row["return"] = math.nan
         if self.num_timesteps - self.judged >= self.evaluate_every:
             self.judged = self.num_timesteps
-            row["return"] = float(evaluate(self.model, self.env).mean())
+            row["return"] = float(Learned(self.env, self.model).evaluate().mean())
         self.rows.append(row)
 
 
-def evaluate(model, env, task=None, episodes=16):
-    """Returns (episodes,) without noise, from the starts that SHAC's policies are judged at."""
-    envs = VectorEnv(episodes, task=task or TASKS[env], autoreset_mode="SameStep")
-    observation, _ = envs.reset(seed=10_000)
-    total, running = np.zeros(episodes), np.ones(episodes, bool)
-    for _ in range(envs.task.episode_length):
-        action, _ = model.predict(model.get_env().normalize_obs(observation), deterministic=True)
-        observation, reward, terminated, truncated, _ = envs.step(action)
-        total[running] += reward[running]
-        running &= ~(terminated | truncated)
-        if not running.any():
-            break
-    return total
+class Learned:
+    """A policy of PPO with the functions of shac.Shac that judge one."""
+
+    def __init__(self, env, model):
+        self.model = model
+        self.task = task_of(TASKS[env], {})
+        self.normalizer = self._normalized
+
+    def _normalized(self, observation):
+        return torch.from_numpy(self.model.get_env().normalize_obs(observation.numpy()))
+
+    def actor(self, observation):
+        action, _ = self.model.predict(observation.numpy(), deterministic=True)
+        return torch.from_numpy(action)
+
+    def evaluate(self, task=None, episodes=16):
+        """Returns (episodes,) without noise, from the starts that SHAC's policies are judged at."""
+        worlds = Worlds(task or self.task, episodes, 10_000)
+        total, running = np.zeros(episodes), np.ones(episodes, bool)
+        for _ in range(self.task.episode_length):
+            step = worlds.step(self.actor(self.normalizer(worlds.observe())))
+            total[running] += step.reward.numpy()[running]
+            running &= ~step.ended.numpy()
+            if not running.any():
+                break
+        return total
 
 
 def train(env, seed, samples, folder, threads=0):
-    """A run of that many control steps: writes log.csv, returns the model."""
+    """A run of that many control steps: writes log.csv, returns what it learned."""
     torch.set_num_threads(1)
     num_envs, horizon = SHAPES[env]
     vector = VectorEnv(num_envs, task=TASKS[env], autoreset_mode="SameStep", num_threads=threads)
@@ -100,4 +115,4 @@ def train(env, seed, samples, folder, threads=0):
         writer = csv.DictWriter(file, judge.rows[0].keys())
         writer.writeheader()
         writer.writerows(judge.rows)
-    return model
+    return Learned(env, model)

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from envs_here import HERE
 
+import coulomb
 import coulomb.envs  # noqa: F401
 from coulomb.envs import IDS, State, VectorEnv
 from coulomb.envs.tasks import task_of
+from coulomb.envs.tasks.diff_hopper import DiffHopper
 
 TURN = np.array([np.cos(np.pi / 4), 0, 0, np.sin(np.pi / 4)])  # by 90 degrees, to the left
 
@@ -79,6 +81,21 @@ def test_diff_hopper():
     assert ends == [False, True]
     q, v, _ = starts(t)
     assert 0.049 < np.abs(q).max() <= 0.05 and 0.049 < np.abs(v).max() <= 0.05
+
+
+def test_a_soft_floor_is_a_spring_of_that_stiffness():
+    """Lying on its side, the hopper is carried by depths that add up to its weight over the stiffness; and how deep is no matter of the step."""
+    depths = []
+    for frame_skip in (4, 16):
+        soft = DiffHopper(frame_skip, noise=0.0, terminate=False, contact_stiffness=2e4, contact_dashpot=1e3)
+        sim = coulomb.Simulator(soft.model, timestep=soft.timestep, **soft.options)
+        q, v, _ = soft.draw(np.random.default_rng(0))
+        q[1:3] = -1.0, 1.5
+        for _ in range(60 * 5 * frame_skip):
+            q, v = sim.step(q, v, np.zeros(3))
+        depths.append(sum(contact.depth for contact in sim.contacts))
+    weight = 9.81 * soft.model.body_mass.sum()
+    assert depths == pytest.approx([weight / 2e4] * 2, rel=1e-3)
 
 
 def test_diff_half_cheetah():

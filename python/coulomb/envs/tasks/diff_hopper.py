@@ -50,14 +50,19 @@ class DiffHopper(Task):
     """Observed: height above the pose of the file, pitch, three joints, all velocities.
 
     Reward: dx/dt + height + 1 - (pitch / 30 degrees)^2 - 0.1 |a|^2, with height d = z + 0.3 within [-1, 0.3], -200 d^2 where that
-    is below 0. Ends below -0.45 m. 60 Hz in frame_skip steps; contact is rigid, limits of joints too.
+    is below 0. Ends below -0.45 m. 60 Hz in frame_skip steps; limits of joints are rigid, and so is contact, unless contact_stiffness (N/m)
+    and contact_dashpot (N s/m) make the floor soft.
     """
 
     episode_length = 1000
     camera = {"distance": 4.0, "azimuth": 90.0, "elevation": -10.0}
 
-    def __init__(self, frame_skip=4, noise=0.05, terminate=True):
-        super().__init__(coulomb.load(MJCF), 1 / (CONTROL_RATE * frame_skip), frame_skip)
+    def __init__(self, frame_skip=4, noise=0.05, terminate=True, contact_stiffness=None, contact_dashpot=0.0):
+        scene = coulomb.Scene()
+        scene.add_mjcf(MJCF)
+        if contact_stiffness is not None:
+            scene.set_contact("floor", contact_stiffness=contact_stiffness, contact_dashpot=contact_dashpot)
+        super().__init__(scene.build(), 1 / (CONTROL_RATE * frame_skip), frame_skip)
         self._noise = noise
         self._terminate = terminate
 
