@@ -74,7 +74,7 @@ class Learned:
         return torch.from_numpy(action)
 
     def evaluate(self, task=None, episodes=16):
-        """Returns (episodes,) without noise, from the starts that SHAC's policies are judged at."""
+        """Returns (episodes,) without noise, from the starts that policies of shac.py are judged at."""
         worlds = Worlds(task or self.task, episodes, 10_000)
         total, running = np.zeros(episodes), np.ones(episodes, bool)
         for _ in range(self.task.episode_length):
