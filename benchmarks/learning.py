@@ -27,7 +27,7 @@ VARIANTS = {  # of the same task
     "smoothed": {"gradient": "smoothed_step"},
     "from_distance": {"gradient": "from_distance"},
     "penalty": {"contact": "penalty"},
-    "soft": {"env": "soft_hopper:SoftHopper"},
+    "soft": {"contact_stiffness": 2e4, "contact_dashpot": 1e3},  # as DiffRL's hopper stands on
 }
 PPO_SAMPLES = 3  # times those of SHAC
 SUBSTEPS = (4, 8, 16)  # per control step; policies are learned at the first
@@ -50,8 +50,8 @@ GOALS = {"Hopper": (2000, 3000, 4000), "CartPole": (-800, -600, -500)}
 def config_of(env, variant, seed, epochs, folder, threads=0):
     given = {
         **shac.PRESETS.get(env, {}),
-        "env": env,
         **VARIANTS[variant],
+        "env": env,
         "seed": seed,
         "output": str(folder),
         "num_threads": threads,
@@ -84,9 +84,8 @@ def learned_by_ppo(config):
 def scored(run):
     """Median and least return of whole episodes, by where."""
     out = {}
-    task = type(run.task)
     for substeps in SUBSTEPS:
-        returns = run.evaluate(task(frame_skip=substeps))
+        returns = run.evaluate(run.task_like(frame_skip=substeps))
         out[f"{substeps} substeps"] = [float(np.median(returns)), float(returns.min())]
     returns = in_mujoco(run)
     out["MuJoCo"] = [float(np.median(returns)), float(returns.min())]
@@ -96,7 +95,7 @@ def scored(run):
 @torch.no_grad()
 def in_mujoco(run, substeps=16):
     """Returns of episodes of the same task that MuJoCo simulates, at its own soft contact."""
-    task = type(run.task)(frame_skip=substeps)
+    task = run.task_like(frame_skip=substeps)
     model = mujoco.MjModel.from_xml_string(task.mjcf())
     model.opt.timestep = task.timestep
     data = mujoco.MjData(model)

@@ -63,8 +63,12 @@ class Learned:
 
     def __init__(self, env, model):
         self.model = model
-        self.task = task_of(TASKS[env], {})
+        self.env = env
+        self.task = self.task_like()
         self.normalizer = self._normalized
+
+    def task_like(self, **keywords):
+        return task_of(TASKS[self.env], keywords)
 
     def _normalized(self, observation):
         return torch.from_numpy(self.model.get_env().normalize_obs(observation.numpy()))

@@ -1,6 +1,6 @@
 """Frames of a learned policy, as one picture and as an animation: learned_hopper.gif, .png.
 
-MUJOCO_GL=egl python docs/pictures/learned_hopper.py runs/hopper/best.pt      # made by: python -m coulomb.learn.shac --env Hopper --output runs/hopper
+MUJOCO_GL=egl python docs/pictures/learned_hopper.py runs/hopper/best.pt      # of the command in README.md
 """
 
 import sys
@@ -21,8 +21,7 @@ EVERY = 2
 @torch.no_grad()
 def main(checkpoint):
     torch.set_num_threads(1)
-    run = shac.Shac(shac.Config(env="Hopper"))
-    run.load(checkpoint)
+    run = shac.Shac.saved(checkpoint)
     worlds = Worlds(run.task, 1, seed=0)
     pictures = Pictures(run.task, "rgb_array", Camera(320, 240, "track", None, None))
 

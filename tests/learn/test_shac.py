@@ -123,6 +123,7 @@ def test_the_same_seed_gives_the_same_bits_and_so_does_a_checkpoint(tmp_path):
     resumed.load(tmp_path / "run.pt")
     for _ in range(3):
         resumed.epoch()
+    assert np.array_equal(weights(shac.Shac.saved(tmp_path / "run.pt")), weights(parts))
     assert np.array_equal(weights(whole), weights(resumed))
     assert whole.samples == resumed.samples and np.array_equal(whole.returns, resumed.returns)
     assert not np.array_equal(weights(whole), weights(shac.Shac(shac.Config(env="Hopper", **{**SMALL, "seed": 1}))))

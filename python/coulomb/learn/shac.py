@@ -52,6 +52,8 @@ class Config:
     adjoint_clip: float = 10.0  # times the median norm over environments, of the gradient by states; 0: none
     gradient: str = "exact"  # and contact: as coulomb.Simulator takes them
     contact: str = "auto"
+    contact_stiffness: float = 0.0  # N/m of the floor's points of contact, and its dashpot in N s/m; 0: rigid
+    contact_dashpot: float = 0.0
     evaluate_every: int = 50  # epochs between deterministic episodes
     evaluations: int = 16
     num_threads: int = 0  # of the simulator; 0: all cores
@@ -67,7 +69,7 @@ class Shac:
         self.rank, self.num_ranks = ranks.start()
         torch.manual_seed(config.seed)
         self.noise = torch.Generator().manual_seed(config.seed + 7919 * self.rank)
-        self.task = task_of(TASKS.get(config.env, config.env), {})
+        self.task = self.task_like()
         options = {"gradient": config.gradient, "contact": config.contact}
         first = self.rank * config.num_envs
         self.worlds = Worlds(self.task, config.num_envs, config.seed, config.num_threads, options, first)
@@ -87,6 +89,12 @@ class Shac:
         self.epochs = self.samples = 0
         self.returns = np.zeros(config.num_envs)  # of the episodes that are running
         self.finished = []  # returns of the last 100 noisy episodes
+
+    def task_like(self, **keywords):
+        """The task that is learned, or one that differs from it by keywords."""
+        c = self.config
+        soft = {"contact_stiffness": c.contact_stiffness, "contact_dashpot": c.contact_dashpot}
+        return task_of(TASKS.get(c.env, c.env), {**(soft if c.contact_stiffness else {}), **keywords})
 
     def epoch(self):
         """A horizon, a step of the actor, some of the critic; a dict for the log."""
@@ -207,7 +215,19 @@ class Shac:
     def save(self, path):
         parts = {name: getattr(self, name).state_dict() for name in self.PARTS}
         numbers = {name: getattr(self, name) for name in self.NUMBERS}
-        torch.save({**parts, **numbers, "worlds": self.worlds.saved(), "noise": self.noise.get_state()}, path)
+        rest = {
+            "worlds": self.worlds.saved(),
+            "noise": self.noise.get_state(),
+            "config": dataclasses.asdict(self.config),
+        }
+        torch.save({**parts, **numbers, **rest}, path)
+
+    @classmethod
+    def saved(cls, path):
+        """The run of a checkpoint, where it was."""
+        run = cls(Config(**torch.load(path, weights_only=False)["config"]))
+        run.load(path)
+        return run
 
     def load(self, path):
         saved = torch.load(path, weights_only=False)

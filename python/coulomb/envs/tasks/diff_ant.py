@@ -58,8 +58,8 @@ class DiffAnt(DiffRunner):
     start_height = 0.75
     target = 10000.0
 
-    def __init__(self, frame_skip=4, noise=1.0, terminate=True):
-        super().__init__(scene(), frame_skip, noise, terminate)
+    def __init__(self, frame_skip=4, noise=1.0, terminate=True, contact_stiffness=None, contact_dashpot=0.0):
+        super().__init__(scene(), frame_skip, noise, terminate, contact_stiffness, contact_dashpot)
 
     def start_joints(self):
         return np.array([[0.0, bend] for *_, bend in LEGS]).ravel()

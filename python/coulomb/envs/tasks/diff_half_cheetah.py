@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-import coulomb
-
 from ..arrays import concatenate, square_sum
 from ..task import Task
+from .floor import on_floor
 
 CONTROL_RATE = 60.0  # Hz
 START_HEIGHT = -0.2  # m, from the pose of the file
@@ -70,8 +69,9 @@ class DiffHalfCheetah(Task):
 
     episode_length = 1000
 
-    def __init__(self, frame_skip=4, noise=1.0):
-        super().__init__(coulomb.load(MJCF), 1 / (CONTROL_RATE * frame_skip), frame_skip)
+    def __init__(self, frame_skip=4, noise=1.0, contact_stiffness=None, contact_dashpot=0.0):
+        model = on_floor(MJCF, contact_stiffness, contact_dashpot)
+        super().__init__(model, 1 / (CONTROL_RATE * frame_skip), frame_skip)
         self._noise = noise
 
     def draw(self, random):

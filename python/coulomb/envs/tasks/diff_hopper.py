@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-import coulomb
-
 from ..arrays import concatenate, square_sum
 from ..task import Task
+from .floor import on_floor
 from .height import height_reward
 
 CONTROL_RATE = 60.0  # Hz
@@ -58,11 +57,8 @@ class DiffHopper(Task):
     camera = {"distance": 4.0, "azimuth": 90.0, "elevation": -10.0}
 
     def __init__(self, frame_skip=4, noise=0.05, terminate=True, contact_stiffness=None, contact_dashpot=0.0):
-        scene = coulomb.Scene()
-        scene.add_mjcf(MJCF)
-        if contact_stiffness is not None:
-            scene.set_contact("floor", contact_stiffness=contact_stiffness, contact_dashpot=contact_dashpot)
-        super().__init__(scene.build(), 1 / (CONTROL_RATE * frame_skip), frame_skip)
+        model = on_floor(MJCF, contact_stiffness, contact_dashpot)
+        super().__init__(model, 1 / (CONTROL_RATE * frame_skip), frame_skip)
         self._noise = noise
         self._terminate = terminate
 

@@ -98,8 +98,8 @@ class DiffHumanoid(DiffRunner):
     start_height = 1.35
     target = 200.0
 
-    def __init__(self, frame_skip=4, noise=1.0, terminate=True):
-        super().__init__(scene(), frame_skip, noise, terminate)
+    def __init__(self, frame_skip=4, noise=1.0, terminate=True, contact_stiffness=None, contact_dashpot=0.0):
+        super().__init__(scene(), frame_skip, noise, terminate, contact_stiffness, contact_dashpot)
 
     def reward(self, before, after):
         forward = after.v[:, 0]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-import coulomb
-
 from ..arrays import concatenate, rotation_matrix, stack, to_world
 from ..task import Task
+from .floor import on_floor
 
 CONTROL_RATE = 60.0  # Hz
 VELOCITY_SCALE = 0.1  # of joints, as they are observed
@@ -22,9 +21,11 @@ class DiffRunner(Task):
     start_height: float
     target: float  # m, along x from where the episode begins; so far away that only its direction matters
 
-    def __init__(self, mjcf, frame_skip, noise, terminate):
+    def __init__(self, mjcf, frame_skip, noise, terminate, contact_stiffness, contact_dashpot):
         self._text = mjcf
-        super().__init__(coulomb.load(mjcf), 1 / (CONTROL_RATE * frame_skip), frame_skip)
+        super().__init__(
+            on_floor(mjcf, contact_stiffness, contact_dashpot), 1 / (CONTROL_RATE * frame_skip), frame_skip
+        )
         self._noise = noise
         self._terminate = terminate
 

@@ -29,8 +29,10 @@ class Go1(Task):
     goal_size = 3
     camera = {"distance": 1.6, "azimuth": 120.0, "elevation": -15.0, "trackbodyid": 1}
 
-    def __init__(self, frame_skip=4, noise=1.0, friction=0.8):
-        super().__init__(_model(friction, 1 / (CONTROL_RATE * frame_skip)), 1 / (CONTROL_RATE * frame_skip), frame_skip)
+    def __init__(self, frame_skip=4, noise=1.0, friction=0.8, contact_stiffness=None, contact_dashpot=None):
+        timestep = 1 / (CONTROL_RATE * frame_skip)
+        floor = {"friction": friction, "contact_stiffness": contact_stiffness, "contact_dashpot": contact_dashpot}
+        super().__init__(_model(floor, timestep), timestep, frame_skip)
         self.action_low, self.action_high = np.full((2, 12), 4.0) * [[-1], [1]]
         self._noise = noise
 
@@ -98,10 +100,12 @@ class Go1Walk(Go1):
         return q, v, random.uniform([-0.5, -0.5, -1.0], [1.0, 0.5, 1.0])
 
 
-def _model(friction, timestep):
+def _model(floor, timestep):
     path, packages = robot_path("go1_description/urdf/go1.urdf")
     scene = coulomb.Scene(timestep=timestep)
-    scene.add_ground(friction=friction)
+    scene.add_ground(**floor)
     servos = dict(actuators="position", kp=STIFFNESS, kd=DAMPING)
-    scene.add_urdf(path, floating_base=True, package_dirs=[packages], friction=friction, self_collision=False, **servos)
+    scene.add_urdf(
+        path, floating_base=True, package_dirs=[packages], friction=floor["friction"], self_collision=False, **servos
+    )
     return scene.build()
