@@ -8,7 +8,6 @@ through rewards, observations and physics; episodes that end on the way end thei
 
 from __future__ import annotations
 
-import argparse
 import copy
 import dataclasses
 import math
@@ -21,6 +20,7 @@ from torch import nn
 
 from coulomb.envs.tasks import task_of
 from coulomb.learn import log, ranks
+from coulomb.learn.command import given_options
 from coulomb.learn.horizons import Horizon
 from coulomb.learn.networks import Actor, ClipRows, Normalizer, Temperature, network
 from coulomb.learn.presets import PRESETS, TASKS
@@ -278,17 +278,7 @@ def train(config, resume=None, progress=True):
 
 
 def main(arguments=None):
-    parser = argparse.ArgumentParser("python -m coulomb.learn.shac", description=__doc__.split("\n")[0])
-    for field in dataclasses.fields(Config):
-        kind = type(field.default)
-        if kind is bool:
-            parser.add_argument(f"--{field.name}", action=argparse.BooleanOptionalAction)
-        elif kind is tuple:
-            parser.add_argument(f"--{field.name}", type=type(field.default[0]), nargs="+")
-        else:
-            parser.add_argument(f"--{field.name}", type=kind)
-    parser.add_argument("--resume", help="the output folder of a run to go on from")
-    given = {name: value for name, value in vars(parser.parse_args(arguments)).items() if value is not None}
+    given = given_options("python -m coulomb.learn.shac", __doc__.split("\n")[0], Config, arguments)
     resume = given.pop("resume", None)
     config = Config(**{**PRESETS.get(given.get("env", Config.env), {}), **given})
     shac = train(config, resume)
