@@ -19,6 +19,7 @@ EXTRAS = {
     "gymnasium": "coulomb.envs",
     "stable_baselines3": "coulomb.envs.sb3",
     "rsl_rl.runners": "coulomb.envs.rsl_rl",
+    "viser": "coulomb.Viewer",
 }
 
 
