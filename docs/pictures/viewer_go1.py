@@ -13,7 +13,7 @@ PICTURE = pathlib.Path(__file__).with_suffix(".png")
 STAND = np.tile([0.0, 0.8, -1.6], 4)
 TIMESTEP = 2e-3
 STEPS = 600
-SEEN_AT = 0.62  # s: when one foot slides
+SEEN_AT = 0.84  # s
 
 
 def motion():
@@ -25,10 +25,10 @@ def motion():
     model = scene.build()
     q, v = model.neutral()
     q[7:] = STAND
-    phase = 2 * np.pi * 1.6 * TIMESTEP * np.arange(STEPS)[:, None] + np.array([0, np.pi, np.pi, 0])
+    phase = 2 * np.pi * 1.0 * TIMESTEP * np.arange(STEPS)[:, None] + np.array([0, np.pi, np.pi, 0])
     U = np.tile(STAND, (STEPS, 1))
-    U[:, 1::3] += 0.25 * np.sin(phase)
-    U[:, 2::3] -= 0.5 * np.sin(phase)
+    U[:, 1::3] += 0.1 * np.sin(phase)
+    U[:, 2::3] -= 0.2 * np.sin(phase)
     sim = coulomb.Simulator(model, timestep=TIMESTEP)
     return model, recorded_steps(sim, q, v, U=U, every=10)
 
@@ -39,7 +39,7 @@ def main():
     model, (Q, _, contacts) = motion()
     with coulomb.Viewer(model, port=0) as viewer, sync_playwright() as play:
         viewer.show(Q, timestep=10 * TIMESTEP, contacts=contacts, contact_time=TIMESTEP, paths=["FL_foot"], play=False)
-        viewer.look(np.array([0.85, -1.05, 0.55]), np.array([0.12, 0.1, 0.2]))
+        viewer.look(np.array([0.85, -0.95, 0.5]), np.array([0.18, 0.12, 0.15]))
         viewer.playback.seek(SEEN_AT)
         drawn_in_software = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
         browser = play.chromium.launch(executable_path=shutil.which("chromium"), args=drawn_in_software)

@@ -11,7 +11,7 @@ import pytest
 
 import coulomb
 from coulomb.__main__ import main
-from coulomb.view import recorded_steps
+from coulomb.view import Visual, recorded_steps
 from coulomb.view.poses import matrices, quaternions
 
 pytest.importorskip("viser")
@@ -206,6 +206,23 @@ def test_a_page_of_a_motion(open_viewer, box, tmp_path):
     assert 'src="http' not in page  # self-contained
 
 
+def test_a_camera_that_was_placed_stays(open_viewer, arm):
+    viewer = open_viewer(arm)
+    viewer.look((1, 2, 3), (0, 0, 1))
+    viewer.show(np.zeros((2, 2)), play=False)
+    assert viewer.server.initial_camera.position == pytest.approx([1, 2, 3])
+    assert viewer.server.initial_camera.look_at == pytest.approx([0, 0, 1])
+
+
+def test_a_model_without_shapes(open_viewer):
+    empty = coulomb.load(
+        "<mujoco><worldbody><body><joint/><inertial pos='0 0 0' mass='1' diaginertia='1 1 1'/></body></worldbody></mujoco>"
+    )
+    viewer = open_viewer(empty)
+    viewer.show(np.zeros((3, 1)), play=False)
+    assert viewer._bodies.groups == []
+
+
 def test_what_rests_is_not_sent_again(open_viewer, arm):
     """The same arrays stay in the handles."""
     viewer = open_viewer(arm)
@@ -242,6 +259,12 @@ def test_bad_input_is_named_and_changes_nothing(open_viewer, arm, options, messa
 def test_bad_options_of_a_viewer(arm, open_viewer, tmp_path):
     with pytest.raises(ValueError, match="visuals: got 'pretty'"):
         coulomb.Viewer(arm, visuals="pretty")
+    with pytest.raises(ValueError, match=r"visuals\[0\]: body 7 is none of the model's 3 bodies"):
+        coulomb.Viewer(arm, visuals=[Visual("hat", 7, "sphere")])
+    with pytest.raises(ValueError, match=r"visuals\[0\]: kind 'cone'"):
+        coulomb.Viewer(arm, visuals=[Visual("hat", 1, "cone")])
+    with pytest.raises(TypeError, match=r"visuals\[0\]: got str"):
+        coulomb.Viewer(arm, visuals=["hat"])
     with pytest.raises(ValueError, match="port: got 70000"):
         coulomb.Viewer(arm, port=70000)
     viewer = open_viewer(arm)

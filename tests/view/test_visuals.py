@@ -27,6 +27,7 @@ MJCF = """<mujoco><asset><material name="gold" rgba="1 .8 0 1"/><mesh name="wedg
   <body name="a" pos="0 0 1"><freejoint/><geom name="hull" size=".1" group="3"/>
     <geom name="skin" type="box" size=".1 .2 .3" contype="0" conaffinity="0" material="gold"/>
     <geom name="unseen" size=".1" rgba="1 0 0 0"/>
+    <body name="shell"><geom name="s" size=".05"/></body>
     <body name="b" pos="0 0 .5"><joint/><geom name="w" type="mesh" mesh="wedge" rgba="0 0 1 1"/></body></body></worldbody></mujoco>"""
 TETRAHEDRON = """solid s
 facet normal 0 0 -1\nouter loop\nvertex 0 0 0\nvertex 0 1 0\nvertex 1 0 0\nendloop\nendfacet
@@ -160,10 +161,10 @@ def test_visuals_of_an_mjcf():
     """Geoms of groups 0 to 2, also those that do not collide; materials; the frame of a mesh is MuJoCo's, about its own centre."""
     model = coulomb.load(MJCF)
     found = by_name(model)
-    assert sorted(found) == ["floor", "skin", "w"]
+    assert sorted(found) == ["floor", "s", "skin", "w"]
     assert found["floor"].kind == "half_space" and found["floor"].body == 0
     assert found["skin"].rgba == pytest.approx((1, 0.8, 0, 1)) and found["w"].rgba == pytest.approx((0, 0, 1, 1))
-    assert [model.body_names[found[name].body] for name in ("skin", "w")] == ["a", "b"]
+    assert [model.body_names[found[name].body] for name in ("skin", "s", "w")] == ["a", "shell", "b"]
     assert model.geometry_names.index("skin") not in {*model.pair_a, *model.pair_b}  # it touches nothing
 
     wedge = found["w"]

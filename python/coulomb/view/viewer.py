@@ -14,7 +14,7 @@ from .bodies import Bodies, extent, placements
 from .motion import Motion, configurations
 from .panel import JointPanel, ShownPanel, TimePanel
 from .playback import Playback
-from .visuals import collision_shapes, sources_of, visuals_of
+from .visuals import checked, collision_shapes, sources_of, visuals_of
 
 FRAMES_PER_SECOND = 30
 GHOST_OPACITY = 0.35
@@ -43,7 +43,7 @@ class Viewer:
         if visuals == "files":
             self._visuals = visuals_of(model)
         else:
-            self._visuals = self._collision if visuals == "collision" else list(visuals)
+            self._visuals = self._collision if visuals == "collision" else checked(model, visuals)
         self._two_looks = bool(sources_of(model)) if visuals == "files" else visuals != "collision"
 
         # What is shown: the neutral configuration, until something else is.
@@ -53,6 +53,7 @@ class Viewer:
         self._motion = None
         self._playback = None
         self._time_panel = None
+        self._looks = False  # somebody has placed the camera
         self._closed = threading.Event()
         self.Q = configurations(model, model.neutral()[0], "q")[:, 0]
 
@@ -119,7 +120,7 @@ class Viewer:
     ):
         """Shows a motion: a Rollout, a BatchRollout, or its q as (T, nq) or (n, T, nq).
 
-        timestep: s from one frame to the next (default: the model's; of a Rollout: of its simulator), times the substeps of a Rollout.
+        timestep: s from one frame to the next (default: the model's); of a Rollout: of one step, whatever its substeps.
         contacts: T (or T - 1) lists of Contacts, of the step that starts at each frame (``coulomb.view.recorded_steps``); of n
         environments: n of these. contact_time: s that their impulses last (default: timestep). ghost: (nq,) or (T, nq), shown
         transparent: a goal, another run. paths: names of bodies and sites whose ways are drawn. gradient: (T, nv) of dloss/dq, in the
@@ -152,6 +153,7 @@ class Viewer:
 
     def look(self, position, target):
         """Puts the camera of pages that are opened from now on, and of recordings, at `position`, (3,) m, looking at `target`."""
+        self._looks = True
         self.server.initial_camera.position = np.asarray(position, dtype=float)
         self.server.initial_camera.look_at = np.asarray(target, dtype=float)
         for client in self.server.get_clients().values():
@@ -222,7 +224,8 @@ class Viewer:
                 layers["paths"] = (Paths(scene, motion, offsets, self._size), True)
         self._layers = {name: layer for name, (layer, _) in layers.items()}
         self._panels.append(ShownPanel(self.server.gui, layers, notes))
-        servers.aim(self.server.initial_camera, low + offsets.min(0), high + offsets.max(0))
+        if not self._looks:
+            servers.aim(self.server.initial_camera, low + offsets.min(0), high + offsets.max(0))
 
     def _collision_bodies(self):
         """Made when they are first asked for."""

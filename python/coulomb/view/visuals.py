@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+KINDS = ("half_space", "sphere", "capsule", "cylinder", "box", "ellipsoid", "mesh")
 COLLISION_COLOUR = (0.38, 0.54, 0.78, 1.0)
 _sources: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 _read: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
@@ -94,4 +95,17 @@ def collision_shapes(model, leave_out=()):
                 faces=faces,
             )
         )
+    return found
+
+
+def checked(model, visuals):
+    """The list, if these are visuals of the model's bodies. ValueError, TypeError: names the one that is none."""
+    found = list(visuals)
+    for index, visual in enumerate(found):
+        if not isinstance(visual, Visual):
+            raise TypeError(f"visuals[{index}]: got {type(visual).__name__}, expected a coulomb.view.Visual")
+        if not 0 <= visual.body < model.num_bodies:
+            raise ValueError(f"visuals[{index}]: body {visual.body} is none of the model's {model.num_bodies} bodies")
+        if visual.kind not in KINDS:
+            raise ValueError(f"visuals[{index}]: kind {visual.kind!r}, expected one of {KINDS}")
     return found
