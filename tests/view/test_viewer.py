@@ -171,15 +171,30 @@ def test_batches_and_updates_of_many(open_viewer, arm):
     assert len(drawn(viewer._bodies)[0][0]) == 4 and viewer.playback is None
 
 
-def test_joint_sliders_move_the_model(open_viewer, arm):
-    """One for each hinge, within its limits; they go when a motion is shown."""
+def test_joint_sliders(open_viewer, arm):
+    """One for each hinge, within its limits, where the joint is; moving one moves the model (test_browser.py: in a page)."""
     viewer = open_viewer(arm)
-    sliders = viewer._panels[-1].sliders
+    sliders = viewer._joints.sliders
     assert list(sliders) == ["j", "joint1"]
     assert (sliders["j"].min, sliders["j"].max) == pytest.approx((-np.pi / 2, np.pi / 2))
-    sliders["j"].value = 0.5
-    wait_until(lambda: viewer.Q[0, 0] == 0.5)
-    wait_until(lambda: np.allclose(drawn(viewer._bodies)[0][0], arm.geometry_placements([0.5, 0])[0][1:], atol=2e-5))
+    viewer.update([0.25, -0.5])
+    assert (sliders["j"].value, sliders["joint1"].value) == pytest.approx((0.25, -0.5))
+    viewer._joint_moved(0, 0.5)
+    assert drawn(viewer._bodies)[0][0] == pytest.approx(arm.geometry_placements([0.5, -0.5])[0][1:], abs=2e-5)
+    viewer.show(np.zeros((3, 2)), play=False)
+    assert viewer._joints is None
+
+
+def test_the_camera_sees_the_whole_motion(open_viewer, box):
+    """From the box at the start to where it stops; a motion that is a hundred times as long as the box is seen from its start."""
+    model, Q, _, _ = box
+    viewer = open_viewer(model)
+    viewer.show(Q, play=False)
+    assert viewer.server.initial_camera.look_at[0] == pytest.approx(0.5 * (Q[0, 0] + Q[-1, 0]), abs=1e-3)
+    far = Q.copy()
+    far[:, 0] *= 100
+    viewer.show(far, play=False)
+    assert viewer.server.initial_camera.look_at[0] == pytest.approx(Q[0, 0], abs=1e-3)
 
 
 def test_shapes_can_be_hidden_and_those_that_collide_shown(open_viewer, arm):

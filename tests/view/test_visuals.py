@@ -174,6 +174,15 @@ def test_visuals_of_an_mjcf():
     assert volume(wedge.vertices, wedge.faces) == pytest.approx(0.1 * 0.2 * 0.3 / 6, rel=1e-6)
 
 
+def test_an_mjcf_with_collision_geoms_alone():
+    """Bodies whose geoms are all in hidden groups are seen nevertheless."""
+    model = coulomb.load(
+        "<mujoco><worldbody><geom name='floor' type='plane' size='1 1 1'/><body><freejoint/><geom name='hull' size='.1' group='3'/>"
+        "</body></worldbody></mujoco>"
+    )
+    assert [visual.name for visual in model.visuals] == ["floor", "hull"]
+
+
 def test_without_visuals_the_collision_shapes_are_shown():
     bare = URDF.replace("<visual>", "<gazebo>").replace("</visual>", "</gazebo>")
     model = coulomb.load(bare, ground=True)

@@ -12,6 +12,12 @@ GRADIENT_COLOUR = (150, 40, 160)
 PATH_COLOURS = ((31, 90, 153), (217, 95, 2), (27, 120, 55), (123, 50, 148), (140, 109, 31), (178, 24, 43))
 
 
+def _linear(colour):
+    """sRGB 0..255 to what viser's arrows take it for: without this they are paler than dots and lines of the same colour."""
+    c = np.asarray(colour) / 255
+    return np.round(255 * np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)).astype(np.uint8)
+
+
 class Arrows:
     """Arrows and a dot at each foot, of one colour. `per_unit` metres for each unit of the vectors, `longest` metres at most."""
 
@@ -19,7 +25,7 @@ class Arrows:
         self.per_unit, self.longest, self.size = per_unit, longest, size
         none = np.zeros((0, 2, 3))
         self.arrows = scene.add_arrows(
-            node, none, colour, shaft_radius=0.02 * size, head_radius=0.05 * size, head_length=0.1 * size
+            node, none, _linear(colour), shaft_radius=0.02 * size, head_radius=0.05 * size, head_length=0.1 * size
         )
         self.dots = None
         if dots:

@@ -68,6 +68,7 @@ class Bodies:
             flat_shading=flat,
             side="double" if flat else "front",
             lod="auto" if n * k > 64 else "off",
+            receive_shadow=False,  # of themselves they would be striped
         )
         return _Group(
             handle,

@@ -27,7 +27,10 @@ class MjcfVisuals:
 
 
 def mjcf_visuals(compiled):
-    """MjcfVisuals of a ``mujoco.MjModel``. Geoms that are all transparent are left out, and height fields."""
+    """MjcfVisuals of a ``mujoco.MjModel``. Geoms that are all transparent are left out, and height fields.
+
+    A file that has no geom of a body in the groups that are shown keeps them all in the others: then these are shown.
+    """
     import mujoco
 
     kinds = {
@@ -39,12 +42,15 @@ def mjcf_visuals(compiled):
         mujoco.mjtGeom.mjGEOM_BOX: "box",
         mujoco.mjtGeom.mjGEOM_MESH: "mesh",
     }
+    shown = compiled.geom_group <= LAST_SHOWN_GROUP
+    if not (shown & (compiled.geom_bodyid > 0)).any():
+        shown[:] = True
     meshes: dict = {}
     found = []
     for geom in range(compiled.ngeom):
         kind = kinds.get(mujoco.mjtGeom(int(compiled.geom_type[geom])))
         rgba = _rgba(compiled, geom)
-        if kind is None or rgba[3] == 0 or compiled.geom_group[geom] > LAST_SHOWN_GROUP:
+        if kind is None or rgba[3] == 0 or not shown[geom]:
             continue
         vertices = faces = None
         if kind == "mesh":

@@ -86,6 +86,7 @@ class JointPanel:
     def __init__(self, gui, model, q, moved):
         self.folder = gui.add_folder("Joints")
         self.sliders = {}
+        self.indices = {}
         with self.folder:
             for joint, (name, kind) in enumerate(zip(model.joint_names, model.joint_types)):
                 if kind in ("hinge", "slide"):
@@ -103,7 +104,19 @@ class JointPanel:
         unit = "rad" if kind == "hinge" else "m"
         slider = gui.add_slider(f"{name} [{unit}]", float(low), float(high), float(high - low) / 500, float(q[index]))
         self.sliders[name] = slider
-        slider.on_update(lambda _: moved(index, slider.value))
+        self.indices[name] = index
+
+        @slider.on_update
+        def _(event):
+            if event.client is not None:  # somebody, not `follow`
+                moved(index, slider.value)
+
+    def follow(self, q):
+        """Shows where the joints are."""
+        for name, slider in self.sliders.items():
+            value = float(np.clip(q[self.indices[name]], slider.min, slider.max))
+            if value != slider.value:
+                slider.value = value
 
     def remove(self):
         self.folder.remove()

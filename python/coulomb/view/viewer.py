@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from .playback import Playback
 from .visuals import checked, collision_shapes, sources_of, visuals_of
 
 FRAMES_PER_SECOND = 30
-GHOST_OPACITY = 0.35
+GHOST_COLOUR = (0.15, 0.4, 1.0, 0.35)
 
 
 class Viewer:
@@ -53,6 +54,7 @@ class Viewer:
         self._motion = None
         self._playback = None
         self._time_panel = None
+        self._joints = None
         self._looks = False  # somebody has placed the camera
         self._closed = threading.Event()
         self.Q = configurations(model, model.neutral()[0], "q")[:, 0]
@@ -64,7 +66,7 @@ class Viewer:
         servers.add_floors(self.server.scene, self._visuals, *placements(model, self.Q), self._size)
         servers.add_light(self.server.scene)
         self._set_up(1, 0.0)
-        self._panels.append(JointPanel(self.server.gui, model, self.Q[0], self._joint_moved))
+        self._add_joints()
         self._draw()
         self._ticker = threading.Thread(target=self._run, name="coulomb-viewer", daemon=True)
         self._ticker.start()
@@ -100,8 +102,10 @@ class Viewer:
                 self.Q = Q
                 self._set_up(len(Q), None)
                 if len(Q) == 1:
-                    self._panels.append(JointPanel(self.server.gui, self.model, Q[0], self._joint_moved))
+                    self._add_joints()
             self.Q = Q
+            if self._joints is not None:
+                self._joints.follow(Q[0])
             self._draw()
 
     def show(
@@ -122,10 +126,10 @@ class Viewer:
 
         timestep: s from one frame to the next (default: the model's); of a Rollout: of one step, whatever its substeps.
         contacts: T (or T - 1) lists of Contacts, of the step that starts at each frame (``coulomb.view.recorded_steps``); of n
-        environments: n of these. contact_time: s that their impulses last (default: timestep). ghost: (nq,) or (T, nq), shown
-        transparent: a goal, another run. paths: names of bodies and sites whose ways are drawn. gradient: (T, nv) of dloss/dq, in the
-        tangent space of Model.integrate: arrows at the bodies' origins, J_b(q) g. spacing: m between environments (default: side by
-        side; 0: in one place). force_scale: m for each N (default: to fit). play: start at once.
+        environments: n of these. contact_time: s that their impulses last (default: timestep). ghost: (nq,) or (T, nq), shown blue
+        and transparent: a goal, another run. paths: names of bodies and sites whose ways are drawn. gradient: (T, nv) of
+        dloss/dq, in the tangent space of Model.integrate: arrows at the bodies' origins, J_b(q) g. spacing: m between
+        environments (default: side by side; 0: in one place). force_scale: m for each N (default: to fit). play: start at once.
 
         ValueError: names argument, shape and value, and shows what it showed.
         """
@@ -197,8 +201,7 @@ class Viewer:
         """Handles of everything that the motion has, for n environments, and the camera around them."""
         scene, motion = self.server.scene, self._motion
         visuals = self._visuals
-        positions, turns = placements(self.model, self.Q[:1])
-        low, high = extent(visuals, positions, turns)
+        low, high = extent(visuals, *placements(self.model, self.Q[:1]))
         offsets = _side_by_side(n, high - low, spacing)
         decimals = int(np.clip(4 - np.floor(np.log10(self._size)), 2, 8))
         self._offsets, self._decimals = offsets, decimals
@@ -212,7 +215,8 @@ class Viewer:
         notes = ""
         if motion is not None:
             if motion.ghost is not None:
-                self._ghosts = Bodies(scene, "/ghost", visuals, offsets, decimals, GHOST_OPACITY)
+                tinted = [replace(visual, rgba=GHOST_COLOUR) for visual in visuals]
+                self._ghosts = Bodies(scene, "/ghost", tinted, offsets, decimals)
                 layers["ghost"] = (self._ghosts, True)
             if motion.contacts:
                 arrows = ContactArrows(scene, motion, offsets, 0.5 * self._size, force_scale)
@@ -225,7 +229,20 @@ class Viewer:
         self._layers = {name: layer for name, (layer, _) in layers.items()}
         self._panels.append(ShownPanel(self.server.gui, layers, notes))
         if not self._looks:
+            if motion is not None:
+                low, high = self._reach(low, high)
             servers.aim(self.server.initial_camera, low + offsets.min(0), high + offsets.max(0))
+
+    def _reach(self, low, high):
+        """Corners of where the first environment goes; of where it starts, if that is too far to be seen in one picture."""
+        frames = np.linspace(0, self._motion.num_frames - 1, 9).astype(int)
+        lowest, highest = extent(self._visuals, *placements(self.model, self._motion.Q[0, frames]))
+        near = np.max(highest - lowest) < 6 * np.max(high - low)
+        return (lowest, highest) if near else (low, high)
+
+    def _add_joints(self):
+        self._joints = JointPanel(self.server.gui, self.model, self.Q[0], self._joint_moved)
+        self._panels.append(self._joints)
 
     def _collision_bodies(self):
         """Made when they are first asked for."""
@@ -240,7 +257,7 @@ class Viewer:
         for panel in self._panels:
             panel.remove()
         self._layers, self._panels = {}, []
-        self._motion = self._playback = self._time_panel = None
+        self._motion = self._playback = self._time_panel = self._joints = None
 
     def _draw(self):
         """The configuration, or the frame of the motion, that is at hand."""
