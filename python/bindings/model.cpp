@@ -305,7 +305,7 @@ std::string in_words(const Model& m) {
 }
 
 void bind_model(nb::module_& module) {
-  Class cls(module, "Model",
+  Class cls(module, "Model", nb::is_weak_referenceable(),
             "An immutable scene. Shareable between simulators and threads. Arrays are read-only views.");
   cls.def_ro("nq", &Model::nq, "Size of q.")
       .def_ro("nv", &Model::nv, "Size of v and of tangent vectors.")
@@ -319,6 +319,12 @@ void bind_model(nb::module_& module) {
       .def_ro("timestep", &Model::timestep, "s: the scene's own time step.")
       .def_prop_ro("gravity", [](const Model& model) { return to_numpy(model.gravity); }, "(3,) m/s^2.");
   cls.def("__repr__", &in_words);
+  cls.def_prop_ro(
+      "visuals", [](nb::handle self) { return nb::module_::import_("coulomb.view.visuals").attr("visuals_of")(self); },
+      nb::sig("def visuals(self) -> list"),
+      "What the model looks like: a list of coulomb.view.Visual, read from the robots' files when it is first asked "
+      "for "
+      "(docs/viewer.md). FileNotFoundError, ValueError: which mesh of which link is missing or broken.");
   // Immutable: a copy is the same object.
   cls.def(
          "__copy__", [](nb::handle self) { return nb::borrow(self); }, nb::sig("def __copy__(self) -> Model"))

@@ -46,6 +46,7 @@ from ._core import (
 )
 from .gradients import GradientCheck, check_gradients
 from .scene import Scene, load
+from .view import Viewer
 
 __all__ = [
     "BatchCotangent",
@@ -76,6 +77,7 @@ __all__ = [
     "StepDerivatives",
     "StepMemory",
     "StepStatus",
+    "Viewer",
     "__version__",
     "check_gradients",
     "load",

@@ -1,4 +1,4 @@
-"""The command ``coulomb`` (also ``python -m coulomb``): demo, simulate MODEL, check MODEL."""
+"""The command ``coulomb`` (also ``python -m coulomb``): demo, simulate MODEL, view MODEL, check MODEL."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 
 import numpy as np
+
+from .view.command import add_options as view_options
 
 
 def _positive(text):
@@ -36,7 +38,7 @@ def _parser():
 
     def model_command(name, text):
         command = commands.add_parser(name, help=text)
-        command.add_argument("model", metavar="MODEL", help="a .urdf file, or an MJCF .xml file")
+        command.add_argument("model", metavar="MODEL", help="a .urdf file, an MJCF .xml file, or what Model.save wrote")
         command.add_argument("--timestep", type=_positive, metavar="S", help="seconds (default: the model's, or 0.001)")
         command.add_argument("--no-ground", action="store_true", help="do not add the plane z = 0 (MJCF: never added)")
         command.add_argument("--fixed-base", action="store_true", help="URDF: hold the base instead of letting it fly")
@@ -66,6 +68,9 @@ def _parser():
     simulate = model_command("simulate", "steps a model without control")
     simulate.add_argument("--duration", type=_positive, default=1.0, metavar="S", help="seconds (default: %(default)s)")
     simulate.add_argument("--output", metavar="FILE", help="a .png of the last state, or a .csv of every state")
+    view_options(
+        model_command("view", "shows a model, or how it falls, in a browser; or writes that as a page"), _positive
+    )
     check = model_command("check", "gradients against finite differences, on random states in contact")
     check.add_argument("--states", type=_count, default=20, metavar="N", help="(default: %(default)s)")
     check.add_argument(
@@ -81,12 +86,15 @@ def _parser():
 def _load(options):
     """The model and where it starts."""
     from . import Scene
+    from ._saved import read
     from .kinematics import lowest_point
 
     path = Path(options.model)
     if not path.is_file():
         raise ValueError(f"MODEL: no such file: {options.model!r}")
     urdf = path.suffix.lower() == ".urdf"
+    saved = read(str(path))
+    urdf_only = options.fixed_base or options.height is not None or options.package_dir or options.ignore_mimic
 
     def build(height):
         scene = Scene()
@@ -101,7 +109,7 @@ def _load(options):
                 ignore_mimic=options.ignore_mimic,
             )
         else:
-            if options.fixed_base or options.height is not None or options.package_dir or options.ignore_mimic:
+            if urdf_only:
                 raise ValueError(
                     "--fixed-base, --height, --package-dir, --ignore-mimic: only for URDF; an MJCF file says itself how "
                     "bodies are attached"
@@ -109,7 +117,12 @@ def _load(options):
             scene.add_mjcf(path)
         return scene.build()
 
-    model = build(options.height or 0.0)
+    if saved is not None and (urdf_only or options.no_ground):
+        raise ValueError(
+            f"{path.name} is a model that Model.save wrote: it is as it was built; --fixed-base, --height, --no-ground, --package-dir, "
+            "--ignore-mimic are not for it"
+        )
+    model = saved or build(options.height or 0.0)
     if urdf and options.height is None and not options.fixed_base and not options.no_ground:
         model = build(1e-3 - lowest_point(model, model.neutral()[0]))
     q, v = model.neutral()
@@ -196,6 +209,13 @@ def _simulate(options):
     return 0
 
 
+def _view(options):
+    from .view import command
+
+    command.check(options)
+    return command.run(*_load(options), options)
+
+
 def _random_states(model, sim, q, v, options):
     """States along a fall under random controls, moved a little off the borders of touching, preferably such that still touch."""
     random = np.random.default_rng(options.seed)
@@ -277,7 +297,7 @@ def main(arguments=None):
             from .demo import run
 
             return run(options.output, options.quick)
-        return {"simulate": _simulate, "check": _check}[options.command](options)
+        return {"simulate": _simulate, "view": _view, "check": _check}[options.command](options)
     except (ValueError, TypeError, ImportError, OSError, RuntimeError) as error:
         print(f"coulomb {options.command}: {error}", file=sys.stderr)
         return 2

@@ -9,16 +9,20 @@ from __future__ import annotations
 import os
 
 from . import _core
+from .view.visuals import attach, sources_of
 
 FORMAT = 1
 
 
 def reduce_model(model):
-    return model_of, (_core._save_models([model]),)
+    """The archive, and where the model's visuals are: these are no part of it (docs/viewer.md)."""
+    return model_of, (_core._save_models([model]), sources_of(model))
 
 
-def model_of(archive):
-    return _core._load_models(archive)[0]
+def model_of(archive, visuals=()):
+    model = _core._load_models(archive)[0]
+    attach(model, visuals)
+    return model
 
 
 def reduce_scene(scene):

@@ -161,8 +161,3 @@ def ground_of(model):
         if fixed and touches and level:
             return model.geom(geom).name or f"geom{geom}"
     return None
-
-
-def read_mjcf(path_or_xml):
-    """``mujoco_arrays(compile_mjcf(path_or_xml))``."""
-    return mujoco_arrays(compile_mjcf(path_or_xml))

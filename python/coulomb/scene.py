@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike
 from . import _core
 from ._saved import read
 from .mjcf import path_text, root_of
+from .view.urdf_visuals import UrdfVisuals
+from .view.visuals import Part, attach
 
 
 class Scene(_core.Scene):
@@ -22,6 +24,17 @@ class Scene(_core.Scene):
 
     Every verb raises ValueError that names argument, element and value, and then leaves the scene as it was.
     """
+
+    _visuals: tuple = ()  # (Part, source) of the robots that came from files
+
+    def build(self) -> _core.Model:
+        """The Model: checks everything, and is not changed by what is added to the scene later.
+
+        ValueError: names element and value.
+        """
+        model = super().build()
+        attach(model, self._visuals)
+        return model
 
     def add_urdf(  # type: ignore[override]
         self,
@@ -44,7 +57,10 @@ class Scene(_core.Scene):
         """
         if isinstance(package_dirs, (str, os.PathLike)):
             package_dirs = [package_dirs]
-        return super().add_urdf(path_text("path", path), package_dirs=[os.fspath(d) for d in package_dirs], **options)
+        text, folders = path_text("path", path), [os.fspath(d) for d in package_dirs]
+        element = super().add_urdf(text, package_dirs=folders, **options)
+        self._visuals = (*self._visuals, (Part.of(element), UrdfVisuals.of(text, folders)))
+        return element
 
     def add_mjcf(
         self, path_or_xml: str | os.PathLike[str], *, use_options: bool = True, name: str = ""
@@ -56,19 +72,25 @@ class Scene(_core.Scene):
         friction, integrator) in ``Model.deviations`` too. What would make it another motion (forces of tendons, fluids,
         activations, ...) is a ValueError.
         """
-        from .mjcf import read_mjcf
+        from .mjcf import compile_mjcf
 
-        return self.add_mujoco_model(read_mjcf(path_or_xml), use_options=use_options, name=name)
+        return self.add_mujoco_model(compile_mjcf(path_or_xml), use_options=use_options, name=name)
 
     def add_mujoco_model(self, model: Any, *, use_options: bool = True, name: str = "") -> _core.SceneElement:
         """The same from a compiled ``mujoco.MjModel`` (or the dict that ``coulomb.mjcf.mujoco_arrays`` makes of one)."""
+        visuals = None
         if not isinstance(model, dict):
             from .mjcf import mujoco_arrays
+            from .view.mjcf_visuals import mjcf_visuals
 
+            visuals = mjcf_visuals(model)
             model = mujoco_arrays(model)
-        return self._add_mujoco_arrays(
+        element = self._add_mujoco_arrays(
             model["name"], model["reals"], model["integers"], model["names"], use_options, name
         )
+        if visuals is not None:
+            self._visuals = (*self._visuals, (Part.of(element), visuals))
+        return element
 
     def add_pinocchio(
         self,

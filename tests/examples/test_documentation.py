@@ -22,6 +22,7 @@ EXTRAS = {
     "rsl_rl.runners": "coulomb.envs.rsl_rl",
     "skrl": "import wrap_env",
     "torchrl": "from torchrl",
+    "viser": "coulomb.Viewer",
 }
 
 

@@ -42,7 +42,7 @@ def members(model):
         value = getattr(model, name)
         if name.startswith("_") or callable(value):
             continue
-        if name in ("actuators", "equalities", "keyframes", "sites"):
+        if name in ("actuators", "equalities", "keyframes", "sites", "visuals"):
             value = [{k: np.asarray(getattr(x, k)).tolist() for k in dir(x) if not k.startswith("_")} for x in value]
         out[name] = value.tolist() if isinstance(value, np.ndarray) else value
     return out

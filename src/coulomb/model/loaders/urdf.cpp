@@ -120,7 +120,7 @@ void couple(const std::vector<Mimic>& mimics, const std::string& source, ScenePa
 
 /// Elements that have no part here.
 void list_ignored(const std::string& xml, const std::string& source, SceneParts& parts) {
-  for (const char* tag : {"transmission", "gazebo", "sensor", "visual", "safety_controller", "calibration"})
+  for (const char* tag : {"transmission", "gazebo", "sensor", "safety_controller", "calibration"})
     if (const int n = count_tag(xml, tag); n > 0)
       parts.ignored.push_back(source + ": " + std::to_string(n) + " <" + tag + "> elements");
   if (xml.find("velocity=") != std::string::npos)
