@@ -4,7 +4,7 @@
 #include <atomic>
 #include <limits>
 #include <memory>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "coulomb/control.hpp"
@@ -51,7 +51,7 @@ struct TrajectorySolver::Parts {
   void iterate();
   bool descend(double merit, double slope, double gaps);
   bool bring_feedback();
-  void finish(ControlStatus status, std::string reason);
+  void finish(ControlStatus status, std::string_view reason);
   void tell();
 
   std::shared_ptr<const Model> model;
@@ -101,6 +101,8 @@ struct TrajectorySolver::Parts {
 /// body(item, thread), on all threads. False if interrupted.
 template <class Body>
 bool TrajectorySolver::Parts::run(int count, Body&& body) {
+  // However the others are: thread 0 asks at least once.
+  if (ask()) return false;
   void (*idle)(void*) = nullptr;
   if (budget && budget->interrupted) idle = [](void* self) { static_cast<Parts*>(self)->ask(); };
   const auto one = [&](int item, int thread) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
+#include <utility>
 
 #include "coulomb/configuration.hpp"
 #include "coulomb/control/solver_parts.hpp"
@@ -26,10 +27,12 @@ void TrajectorySolver::Parts::check(const ControlStart& start, const ControlBudg
 
   if (asked.iterations < 0) refuse("iterations", asked.iterations, "at least 0");
   if (asked.step_lengths < 1) refuse("step_lengths", asked.step_lengths, "at least 1");
-  checks::not_negative("tolerance", asked.tolerance);
-  checks::not_negative("gap_tolerance", asked.gap_tolerance);
-  checks::not_negative("regularization", asked.regularization);
-  checks::not_negative("max_regularization", asked.max_regularization);
+  const std::pair<const char*, double> numbers[] = {{"tolerance", asked.tolerance},
+                                                    {"gap_tolerance", asked.gap_tolerance},
+                                                    {"regularization", asked.regularization},
+                                                    {"max_regularization", asked.max_regularization}};
+  for (const auto& [name, value] : numbers)
+    if (!(value >= 0) || !std::isfinite(value)) checks::not_negative(name, value);
   if (!(asked.armijo >= 0 && asked.armijo < 1))
     checks::fail("armijo", "got " + checks::text(asked.armijo) + ", expected [0, 1)");
 }

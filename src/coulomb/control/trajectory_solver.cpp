@@ -54,9 +54,9 @@ const char* control_status_name(ControlStatus status) {
   return "";
 }
 
-void TrajectorySolver::Parts::finish(ControlStatus status, std::string reason) {
+void TrajectorySolver::Parts::finish(ControlStatus status, std::string_view reason) {
   result.status = status;
-  result.reason = std::move(reason);
+  result.reason = reason;  // in the memory that it has
 }
 
 /// `tried` for the smallest regularisation from here on that has one. False: none has.
