@@ -101,9 +101,9 @@ void TrajectorySolver::Parts::stand_still(Trajectory& x, int t) const {
 }
 
 /// `to` from its own first state, under u_t + length k_t + K_t (x (-) x_t); without feedback under the controls of `from`. What is left of gaps
-/// is 1 - length of them.
+/// is 1 - length of them. Costs are sums of what is not negative: beyond the limit the rest is not looked at.
 void TrajectorySolver::Parts::roll_out(int thread, const Trajectory& from, bool with_feedback, double length,
-                                       Trajectory& to) {
+                                       double limit, Trajectory& to) {
   Worker& worker = *workers[thread];
   const int nq = model->nq;
   const int nv = model->nv;
@@ -137,6 +137,10 @@ void TrajectorySolver::Parts::roll_out(int thread, const Trajectory& from, bool 
 
     // The steps. A candidate that overflows is none.
     to.cost += costs.value(here, worker.cost);
+    if (to.cost > limit) {
+      to.finite = false;
+      return;
+    }
     to.memory[t] = worker.dynamics.memory();
     double* q = to.q.data() + std::size_t(t + 1) * nq;
     double* v = to.v.data() + std::size_t(t + 1) * nv;

@@ -33,7 +33,7 @@ struct TrajectorySolver::Parts {
   void fit();
   Knot knot(const Trajectory& x, int t) const;
   void stand_still(Trajectory& x, int t) const;
-  void roll_out(int thread, const Trajectory& from, bool feedback, double length, Trajectory& to);
+  void roll_out(int thread, const Trajectory& from, bool feedback, double length, double limit, Trajectory& to);
   bool linearize();
   double sum_of_gaps() const;
   double largest_gap() const;

@@ -82,7 +82,7 @@ void TrajectorySolver::Parts::begin(const ControlStart& start) {
   to.memory.front() = now.memory.front();
   const bool follow = start.from_last && !start.u;
   if (follow) std::fill(feedback.k.begin(), feedback.k.end(), 0.0);
-  run(1, [&](int, int thread) { roll_out(thread, now, follow, 1.0, to); });
+  run(1, [&](int, int thread) { roll_out(thread, now, follow, 1.0, std::numeric_limits<double>::infinity(), to); });
   std::swap(now, to);
 }
 

@@ -73,6 +73,11 @@ bool TrajectorySolver::Parts::bring_feedback() {
 bool TrajectorySolver::Parts::descend(double merit, double slope, double gaps) {
   const Watch watch(budget->clock, result.timings.rollouts);
   const int threads = pool.num_threads();
+  const auto length_of = [](int k) { return std::ldexp(1.0, -k); };
+  const auto most = [&](double length) {
+    const double wanted = budget->armijo * length * slope + rounding * std::abs(merit);
+    return merit + wanted - penalty * (1 - length) * gaps;
+  };
   for (int first = 0; first < budget->step_lengths; first += threads) {
     const int count = std::min(threads, budget->step_lengths - first);
     const bool finished = run(count, [&](int i, int thread) {
@@ -80,16 +85,16 @@ bool TrajectorySolver::Parts::descend(double merit, double slope, double gaps) {
       std::copy_n(now.q.begin(), model->nq, to.q.begin());
       std::copy_n(now.v.begin(), model->nv, to.v.begin());
       to.memory.front() = now.memory.front();
-      roll_out(thread, now, true, std::ldexp(1.0, -(first + i)), to);
+      const double length = length_of(first + i);
+      roll_out(thread, now, true, length, most(length), to);
     });
     if (!finished) return false;
 
     for (int i = 0; i < count; ++i) {
       Trajectory& to = candidates[i];
       if (!to.finite) continue;
-      const double length = std::ldexp(1.0, -(first + i));
-      const double change = to.cost + penalty * (1 - length) * gaps - merit;
-      if (change > budget->armijo * length * slope + rounding * std::abs(merit)) continue;
+      const double length = length_of(first + i);
+      if (to.cost > most(length)) continue;
       std::swap(now, to);
       linearized = false;
       result.steps.push_back(length);
