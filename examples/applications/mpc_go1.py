@@ -5,8 +5,8 @@ knot on (coulomb.control). The cost asks for a velocity, a height, an upright tr
 foot make it step: one of its speed along the ground, through a gate that opens near the ground, so that a foot has to lift to swing;
 one of its height, because a foot in the air has no gradient that would bring it down. Without them it skates.
 
-On its way Go1 is pushed four times: the trunk's velocity jumps by up to 1.2 m/s. What comes out walks, but no animal: the order of the feet is
-not periodic, and the rear pair often moves together.
+On its way Go1 is pushed four times: the trunk's velocity jumps by up to 1.2 m/s. What comes out walks on all four, about two of
+them down, but in no animal's order: no gait is given, and none is periodic.
 
     python examples/applications/mpc_go1.py [--quick] [--output FOLDER]
 """
@@ -63,7 +63,7 @@ def planner(model, timestep=TIMESTEP, **options):
     # Where to be and how fast; nothing asks for a place along x.
     q, v = standing(model)
     q[2], v[0] = HEIGHT, SPEED
-    place = [0, 20, 500, 200, 200, 100, *[10, 2, 2] * 4]
+    place = [0, 20, 500, 200, 200, 100, *[10] * 12]
     velocity = [200, 30, 5, 5, 5, 5, *[0.02] * 12]
     solver.add_state([*place, *velocity], (q, v))
     solver.add_control(1.5, STANDING)

@@ -147,6 +147,8 @@ class TrajectorySolver {
   /// False if interrupted: the last solve is then forgotten. Throws std::invalid_argument for bad input, with everything as it was.
   bool solve(const ControlStart& start, const ControlBudget& budget);
   const ControlResult& result() const;
+  /// There is a last solve, whose trajectory the next one may start from.
+  bool has_last() const;
   /// The next solve starts without the last.
   void forget();
 

@@ -240,6 +240,7 @@ void bind_control(nb::module_& module) {
            })
       .def("gradient", &gradient, nb::arg("q0"), nb::arg("v0"), nb::arg("U"), nb::arg("u_before").none())
       .def("cost", &cost, nb::arg("Q"), nb::arg("V"), nb::arg("U"), nb::arg("u_before").none())
+      .def_prop_ro("has_last", [](const Solver& self) { return self.solver.has_last(); })
       .def_prop_ro("num_terms", [](const Solver& self) { return self.solver.num_terms(); })
       .def_prop_ro("num_threads", [](const Solver& self) { return self.solver.num_threads(); })
       .def_prop_ro("nu", [](const Solver& self) { return self.nu(); })

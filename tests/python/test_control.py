@@ -347,3 +347,15 @@ def test_a_bad_measurement_leaves_the_plan_as_it_was():
     with pytest.raises(ValueError, match=r"v0\[0\]"):
         mpc.step(q, [np.nan, 0])
     np.testing.assert_array_equal(mpc.step(q, v)[0], same.step(q, v)[0])
+
+
+def test_a_plan_that_overflowed_is_made_anew():
+    solver, q, v = masses(20)
+    mpc = Mpc(solver)
+    mpc.step(q, v)
+    u, K = mpc.step(q, [1e200, 0])
+    assert mpc.result.status == "not differentiable"
+    assert np.isfinite(u).all() and np.isfinite(K).all()
+    mpc.step(q, v)
+    assert mpc.result.converged
+    np.testing.assert_allclose(mpc.result.cost, masses(20)[0].solve(q, v).cost, rtol=1e-9)

@@ -69,21 +69,15 @@ class Mpc:
         ValueError
             A state that is not finite, with the plan as it was.
         """
-        if self._started:
+        if self._started and self.solver._core.has_last:
             self._solve(q, v, self.iterations, from_last=True, shift=True, roll=self.roll)
-        else:
+        else:  # the first one, or the last plan overflowed or was interrupted
             self._solve(q, v, self.start_iterations, U=self._guess)
             self._started = True
         return self.solver._core.first_control()
 
     def _solve(self, q, v, iterations, **start):
-        try:
-            self.solver._run(q, v, iterations=iterations, **start, **self._budget)
-        except ValueError:
-            raise
-        except BaseException:
-            self._started = False
-            raise
+        self.solver._run(q, v, iterations=iterations, **start, **self._budget)
 
     @property
     def result(self):

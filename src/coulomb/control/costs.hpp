@@ -65,7 +65,6 @@ class CostSum {
   void turn_into(const double* gap, const KnotLayout& at, double* F) const;
 
  private:
-  struct Shapes;  // of the model, that terms are checked against
   struct Sizes {
     int width;      // of the residual
     int reference;  // of the reference

@@ -48,7 +48,7 @@ void Feedback::resize(const KnotLayout& layout, int horizon) {
   K.assign(std::size_t(horizon) * nu * ld, 0.0);
 }
 
-void Riccati::resize(const KnotLayout& layout, int) {
+void Riccati::resize(const KnotLayout& layout) {
   const std::size_t nx = layout.nx();
   const std::size_t nz = layout.nz();
   const std::size_t nu = layout.nu;

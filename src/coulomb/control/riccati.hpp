@@ -48,7 +48,7 @@ struct Feedback {
 
 class Riccati {
  public:
-  void resize(const KnotLayout& layout, int horizon);
+  void resize(const KnotLayout& layout);
 
   /// u: N x nu, to which the limits (nu each) belong. False: some Q_uu is not positive definite.
   bool backward(const KnotModels& models, double regularization, const double* u, const double* lower,

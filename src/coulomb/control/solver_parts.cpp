@@ -70,7 +70,7 @@ void TrajectorySolver::Parts::fit() {
     models.resize(layout, N);
     feedback.resize(layout, N);
     tried.resize(layout, N);
-    riccati.resize(layout, N);
+    riccati.resize(layout);
   }
   for (auto& worker : workers) {
     costs.fit(worker->cost);

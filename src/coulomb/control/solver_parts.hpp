@@ -65,8 +65,7 @@ struct TrajectorySolver::Parts {
   // One per thread.
   struct Worker {
     Worker(std::shared_ptr<const Model> model, const ControlOptions& options)
-        : dynamics(model, options), cost(*model), dx(2 * model->nv + 2 * model->nv), q_next(model->nq),
-          v_next(model->nv) {}
+        : dynamics(model, options), cost(*model), q_next(model->nq), v_next(model->nv) {}
     KnotDynamics dynamics;
     CostSum::Workspace cost;
     std::vector<double> dx;

@@ -264,6 +264,7 @@ bool TrajectorySolver::solve(const ControlStart& start, const ControlBudget& bud
   return parts_->solve(start, budget);
 }
 const ControlResult& TrajectorySolver::result() const { return parts_->result; }
+bool TrajectorySolver::has_last() const { return parts_->there; }
 
 void TrajectorySolver::forget() {
   parts_->there = false;
