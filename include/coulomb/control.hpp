@@ -57,6 +57,7 @@ struct CostTerm {
 
 enum class ControlStatus : std::uint8_t {
   converged,          ///< no gaps, and the model of the cost promises no more than the tolerance
+  unsolved_steps,     ///< the same, but steps of the trajectory were not solved as posed
   iteration_limit,    ///< more iterations would improve it
   no_descent,         ///< no step length improves, however short and regularised
   not_differentiable  ///< a state or step of the trajectory has no derivative: its numbers overflowed

@@ -140,7 +140,7 @@ def test_control_rates_are_counted_from_the_control_before():
 @pytest.mark.parametrize("substeps", [1, 3])
 def test_the_gradient_by_controls_in_contact_is_that_of_differences(substeps):
     solver, q, v, U = pushed(12, substeps=substeps, patches=False)
-    gate = Gate("position/ball", row=2, threshold=0.1, width=0.02)
+    gate = Gate("position/box", row=0, threshold=0.01, width=0.01)  # which closes while the box goes by
     solver.add_outputs(["velocity/ball", "orientation/box"], 3.0, [1, 0, 0, 1, 0, 0, 0], gate=gate)
     solver.add_outputs("position/ball", [0, 2, 0], [0, 0.05, 0], shape="below")
     solver.add_control_rate(0.01)
@@ -163,8 +163,13 @@ def test_costs_are_half_the_weighted_squares_of_what_is_read():
     model = solver.model
     gate = Gate("position/box", row=2, threshold=0.12, width=0.01)
     solver.add_outputs("velocity/ball", [1, 2, 3], [0.1, 0, 0], gate=gate)
+    solver.add_outputs("position/box", [0, 0, 7], [0, 0, 0.05], shape="above")
+    solver.add_outputs("position/ball", [0, 0, 7], [0, 0, 0.05], shape="below")
     Q, V = rolled(solver, q, v, U)
     total, by_term = solver.cost(Q, V, U)
+    above = 3.5 * sum((model.output("position/box", q)[2] - 0.05) ** 2 for q in Q)
+    np.testing.assert_allclose(by_term["position/box"], [above], rtol=1e-12)
+    assert by_term["position/ball"] == [0]
     expected = 0
     for t in range(4):
         r = model.output("velocity/ball", Q[t], V[t]) - [0.1, 0, 0]
@@ -272,6 +277,14 @@ def test_numbers_that_overflow_are_a_status_and_not_nan():
     assert result.status == "not differentiable" and "overflow" in result.reason
     assert all(np.isfinite(x).all() for x in (result.Q, result.V, result.U, result.K))
     assert result.cost == np.inf
+
+
+def test_steps_that_cannot_be_solved_are_told():
+    equalities = "".join(f'<joint joint1="a" polycoef="{place} 0 0 0 0"/>' for place in (0.1, -0.1))
+    solver = Solver(model_of(MASSES.replace("<actuator>", f"<equality>{equalities}</equality><actuator>")), 5)
+    solver.add_control(1.0)
+    result = solver.solve(np.zeros(2), np.zeros(2))
+    assert result.status == "unsolved steps" and result.unconverged == 5 and not result.converged
 
 
 def test_costs_without_controls_end_with_a_reason():

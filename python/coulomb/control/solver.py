@@ -56,7 +56,7 @@ class Result:
     converged : bool
         No gaps, no more than the tolerance to be gained, and every step solved as posed.
     status, reason : str
-        "converged", "iteration limit", "no descent" or "not differentiable"; and why.
+        "converged", "unsolved steps", "iteration limit", "no descent" or "not differentiable"; and why.
     iterations : int
     costs, gaps : (iterations + 1,)
         The cost and the sum of |gaps| at the start and after every iteration.
@@ -90,7 +90,7 @@ class Result:
 
     @property
     def converged(self):
-        return self.status == "converged" and self.unconverged == 0
+        return self.status == "converged"
 
     def __repr__(self):
         return f"<control.Result: {self.status} after {self.iterations} iterations, cost {self.cost:.6g}>"

@@ -47,6 +47,7 @@ class Watch {
 const char* control_status_name(ControlStatus status) {
   switch (status) {
     case ControlStatus::converged: return "converged";
+    case ControlStatus::unsolved_steps: return "unsolved steps";
     case ControlStatus::iteration_limit: return "iteration limit";
     case ControlStatus::no_descent: return "no descent";
     case ControlStatus::not_differentiable: return "not differentiable";
@@ -140,7 +141,11 @@ void TrajectorySolver::Parts::iterate() {
     const bool closed = largest_gap() <= budget->gap_tolerance;
     const bool small = std::abs(result.promised) <= budget->tolerance * std::abs(now.cost) || promise.longest == 0;
     if (closed && small && regularization <= trusted_regularization) {
-      finish(ControlStatus::converged, "the model of the cost promises no more than the tolerance");
+      const bool solved = std::all_of(now.converged.begin(), now.converged.end(), [](char c) { return c != 0; });
+      if (solved)
+        finish(ControlStatus::converged, "the model of the cost promises no more than the tolerance");
+      else
+        finish(ControlStatus::unsolved_steps, "nothing is to be gained, but some steps were not solved as posed");
       return;
     }
 
