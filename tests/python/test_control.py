@@ -201,6 +201,15 @@ def test_gaps_of_a_guess_close():
     np.testing.assert_allclose(result.Q[-1], [0, np.pi], atol=0.05)
 
 
+def test_a_linear_problem_with_gaps_takes_one_iteration_too():
+    solver, q, v = masses(40)
+    best = solver.solve(q, v)
+    random = np.random.default_rng(2)
+    guess = solver.solve(q, v, random.normal(size=(40, 2)), *random.normal(size=(2, 41, 2)), iterations=1)
+    assert guess.gaps[0] > 10 and guess.gaps[1] == 0
+    np.testing.assert_allclose(guess.U, best.U, rtol=0, atol=1e-8)
+
+
 def test_gaps_of_rotations_close_in_contact():
     solver, q, v, U = pushed(10)
     random = np.random.default_rng(1)
@@ -256,6 +265,18 @@ def test_a_receding_horizon_swings_up_a_pole_that_is_pushed(roll):
         if tick == 180:
             v = v + [0.3, 1.0]
     np.testing.assert_allclose(np.r_[q, v], [0, np.pi, 0, 0], atol=0.05)
+
+
+@pytest.mark.parametrize("roll", [True, False])
+def test_a_plan_moves_one_knot_on(roll):
+    solver, q, v, U = pushed(12)
+    old = solver.solve(q, v, U, iterations=2)
+    new = solver.solve(old.Q[1], old.V[1], from_last=True, shift=True, roll=roll, iterations=0)
+    np.testing.assert_array_equal(new.U, old.U[[*range(1, 12), 11]])
+    np.testing.assert_array_equal(new.Q[:-1], old.Q[1:])
+    np.testing.assert_array_equal(new.V[:-1], old.V[1:])
+    again = solver.solve(new.Q[0], new.V[0], from_last=True, roll=False, iterations=1)
+    assert again.gaps[0] == 0
 
 
 def test_references_and_weights_change_between_solves():

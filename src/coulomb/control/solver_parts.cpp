@@ -187,12 +187,20 @@ bool TrajectorySolver::Parts::linearize() {
     knot_finite[t] = outcome.finite;
     if (!outcome.finite) return;
 
-    // The gap to the next state, and the dynamics in that state's tangent space.
+    // None where the trajectory is a rollout: differences of rotations would round.
     const Knot next = knot(now, t + 1);
     double* gap = models.gap_of(t);
-    difference(*model, next.q, worker.q_next.data(), gap);
+    const std::vector<double>& q_next = worker.q_next;
+    const std::vector<double>& v_next = worker.v_next;
+    if (std::equal(q_next.begin(), q_next.end(), next.q) && std::equal(v_next.begin(), v_next.end(), next.v)) {
+      std::fill_n(gap, layout.nx(), 0.0);
+      return;
+    }
+
+    // The gap to the next state, and the dynamics in that state's tangent space.
+    difference(*model, next.q, q_next.data(), gap);
     for (int i = 0; i < nv; ++i)
-      gap[nv + i] = worker.v_next[i] - next.v[i];
+      gap[nv + i] = v_next[i] - next.v[i];
     costs.turn_into(gap, layout, F);
   });
 
