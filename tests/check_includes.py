@@ -1,6 +1,6 @@
 """The dependency rule of ARCHITECTURE.md, checked on the #include lines.
 
-    base <- linalg <- model <- dynamics, collision <- constraints <- parameters <- stepping <- rollout
+    base <- linalg <- model <- dynamics, collision <- constraints <- parameters <- stepping <- rollout <- control
 
 A room, with all its sub-folders, may include itself and the rooms it stands on. solvers/ knows problems, not robots: it stands on
 linalg alone. Pinocchio, Coal, Eigen and MuJoCo appear only in the loaders, the reference tests and the Python package.
@@ -25,6 +25,18 @@ STANDS_ON = {
     "parameters": {"base", "linalg", "model", "dynamics", "collision", "solvers", "constraints"},
     "stepping": {"base", "linalg", "model", "dynamics", "collision", "solvers", "constraints", "parameters"},
     "rollout": {"base", "linalg", "model", "dynamics", "collision", "solvers", "constraints", "parameters", "stepping"},
+    "control": {
+        "base",
+        "linalg",
+        "model",
+        "dynamics",
+        "collision",
+        "solvers",
+        "constraints",
+        "parameters",
+        "stepping",
+        "rollout",
+    },
 }
 # Who implements what a public header declares.
 PUBLIC = {
@@ -46,6 +58,7 @@ PUBLIC = {
     "outputs.hpp": "stepping",
     "rollout.hpp": "rollout",
     "batch.hpp": "rollout",
+    "control.hpp": "control",
 }
 UMBRELLA = "coulomb/coulomb.hpp"
 OUTSIDE = re.compile(r"^(pinocchio|coal|hpp|urdf|Eigen|boost|mujoco|assimp|octomap|libqhull\w*|nanobind)(/|\.|$)")

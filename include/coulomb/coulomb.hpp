@@ -4,6 +4,7 @@
 #include "coulomb/batch.hpp"            // BatchSimulator: many environments on threads; their rollouts
 #include "coulomb/configuration.hpp"    // neutral, integrate, difference
 #include "coulomb/contact_problem.hpp"  // ContactProblem: the friction problem by itself
+#include "coulomb/control.hpp"          // TrajectorySolver: best trajectories by a cost, receding horizons
 #include "coulomb/derivatives.hpp"      // what a step gives of its derivatives
 #include "coulomb/dynamics.hpp"         // mass_matrix, inverse_dynamics, placements, energy of one state
 #include "coulomb/lcp.hpp"              // solve_lcp: the boxed linear complementarity problem by itself

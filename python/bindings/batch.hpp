@@ -53,6 +53,9 @@ std::vector<std::string> parameter_names(const ParameterSet& set);
 void bind_batch_rollout(nb::module_& module, nb::class_<Batch>& batch);
 void bind_control_step(nb::module_& module, nb::class_<Batch>& batch);
 
+/// What loops without the GIL ask: has a signal handler raised? Looks every 50 ms; the error is then set on this thread.
+std::function<bool()> signals_raised();
+
 /// Runs loop(interrupted) without the GIL, where it looks for signals every 50 ms; what a signal handler raises is raised once all threads have
 /// stopped.
 void run_interruptible(Batch& batch, const std::function<bool(const std::function<bool()>& interrupted)>& loop);

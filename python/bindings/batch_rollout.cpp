@@ -346,17 +346,19 @@ void bind_results(nb::module_& module) {
 
 }  // namespace
 
-void run_interruptible(Batch& batch, const std::function<bool(const Interrupted&)>& loop) {
+std::function<bool()> signals_raised() {
   using Clock = std::chrono::steady_clock;
-  Clock::time_point last = Clock::now();
-  const Interrupted interrupted = [&last] {
+  return [last = Clock::now()]() mutable {
     if (Clock::now() - last < std::chrono::milliseconds(50)) return false;
     const nb::gil_scoped_acquire acquire;
     const bool raised = PyErr_CheckSignals() != 0;  // the error stays set on this thread
     last = Clock::now();
     return raised;
   };
+}
 
+void run_interruptible(Batch& batch, const std::function<bool(const Interrupted&)>& loop) {
+  const Interrupted interrupted = signals_raised();
   bool finished = false;
   {
     const Working working(batch);

@@ -12,6 +12,7 @@ NB_MODULE(_core, module) {
   coulomb::python::bind_solvers(module);
   coulomb::python::bind_stepping(module);
   coulomb::python::bind_batch(module);
+  coulomb::python::bind_control(module);
   coulomb::python::bind_substeps(module);
   coulomb::python::bind_archives(module);
   coulomb::python::explain_calls(module);

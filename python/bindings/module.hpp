@@ -24,6 +24,7 @@ void bind_archives(nanobind::module_& module);
 void bind_batch(nanobind::module_& module);
 /// What pickle asks for, of coulomb._saved.reduce_<kind>.
 nanobind::object reduced(const char* kind, nanobind::handle self);
+void bind_control(nanobind::module_& module);
 void bind_model(nanobind::module_& module);
 nanobind::class_<StepDerivatives> bind_derivatives(nanobind::module_& module);
 void bind_dynamics(nanobind::class_<Model>& model);

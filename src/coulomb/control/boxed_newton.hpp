@@ -1,0 +1,35 @@
+// Boxed quadratic programs by projected Newton steps [Tassa2014, algorithm 1]:  min 1/2 x^T Q x + q^T x,  lower <= x <= upper.
+#pragma once
+
+#include <vector>
+
+namespace coulomb {
+
+class BoxedNewton {
+ public:
+  void resize(int n);
+
+  /// Q: n x n, row stride ld; x: from where to start, and the solution. False: Q is not positive definite on the free entries, or numbers
+  /// are not finite.
+  bool solve(const double* Q, int ld, const double* q, const double* lower, const double* upper, double* x);
+
+  /// After solve: rows of X (n x columns, row stride ldx) become those of -Q_ff^-1 X_f; zero where x is at a limit that holds it.
+  void solve_free(double* X, int ldx, int columns);
+  int num_free() const { return int(free_.size()); }
+
+ private:
+  bool factor(const double* Q, int ld);
+  double value(const double* Q, int ld, const double* q, const double* x) const;
+
+  int n_ = 0;
+  std::vector<int> free_;
+  std::vector<int> factored_;  // the free entries that U_ belongs to
+  std::vector<double> U_;
+  std::vector<double> work_;
+  std::vector<double> gradient_;
+  std::vector<double> step_;
+  std::vector<double> next_;
+  std::vector<double> columns_;
+};
+
+}  // namespace coulomb

@@ -1,0 +1,188 @@
+#include "coulomb/control/riccati.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "coulomb/linalg/dense_blocked.hpp"
+
+namespace coulomb {
+namespace {
+
+constexpr double least_scale = 1e-12;  // of the diagonal by u, where regularisation is relative to it
+
+double dot(const double* a, const double* b, int n) {
+  double sum = 0;
+  for (int i = 0; i < n; ++i)
+    sum += a[i] * b[i];
+  return sum;
+}
+
+/// y += A x, A rows x columns.
+void add_times(const double* A, int ld, int rows, int columns, const double* x, double* y) {
+  for (int i = 0; i < rows; ++i)
+    y[i] += dot(A + std::size_t(i) * ld, x, columns);
+}
+
+/// y += A^T x.
+void add_transposed_times(const double* A, int ld, int rows, int columns, const double* x, double* y) {
+  for (int i = 0; i < rows; ++i)
+    for (int j = 0; j < columns; ++j)
+      y[j] += x[i] * A[std::size_t(i) * ld + j];
+}
+
+}  // namespace
+
+void KnotModels::resize(const KnotLayout& to, int knots) {
+  layout = to;
+  horizon = knots;
+  F.assign(std::size_t(knots) * to.nx() * to.ld(), 0.0);
+  gap.assign(std::size_t(knots) * to.nx(), 0.0);
+  g.assign(std::size_t(knots + 1) * to.ld(), 0.0);
+  H.assign(std::size_t(knots + 1) * to.nz() * to.ld(), 0.0);
+}
+
+void Feedback::resize(const KnotLayout& layout, int horizon) {
+  nu = layout.nu;
+  ld = layout.ld();
+  k.assign(std::size_t(horizon) * nu, 0.0);
+  K.assign(std::size_t(horizon) * nu * ld, 0.0);
+}
+
+void Riccati::resize(const KnotLayout& layout) {
+  const std::size_t nx = layout.nx();
+  const std::size_t nz = layout.nz();
+  const std::size_t nu = layout.nu;
+  const std::size_t ld = layout.ld();
+  V_.resize(nx * ld);
+  v_.resize(ld);
+  W_.resize(nx * ld);
+  Q_.resize(nz * ld);
+  q_.resize(ld);
+  T_.resize(nu * ld);
+  ahead_.resize(ld);
+  Q_uu_.resize(nu * ld);
+  lower_.resize(nu);
+  upper_.resize(nu);
+  dz_.resize(ld);
+  dx_.resize(ld);
+  boxed_.resize(layout.nu);
+}
+
+bool Riccati::backward(const KnotModels& models, double regularization, const double* u, const double* lower,
+                       const double* upper, Feedback& feedback) {
+  const KnotLayout& at = models.layout;
+  const int nx = at.nx();
+  const int nz = at.nz();
+  const int nu = at.nu;
+  const int ld = at.ld();
+
+  // The value of the last state is its cost.
+  const int N = models.horizon;
+  for (int i = 0; i < nx; ++i)
+    std::copy_n(models.H_of(N) + std::size_t(i) * ld, nx, V_.data() + std::size_t(i) * ld);
+  std::copy_n(models.g_of(N), nx, v_.begin());
+
+  for (int t = N - 1; t >= 0; --t) {
+    // Q = H + F^T V F,  q = g + F^T (v + V f).
+    const double* F = models.F_of(t);
+    std::fill(W_.begin(), W_.end(), 0.0);
+    dense::add_product(1, V_.data(), ld, 1, F, ld, W_.data(), ld, nx, nx, nz);
+    std::copy_n(models.H_of(t), std::size_t(nz) * ld, Q_.begin());
+    dense::add_product(1, F, 1, ld, W_.data(), ld, Q_.data(), ld, nz, nx, nz);
+    std::copy_n(v_.begin(), nx, ahead_.begin());
+    add_times(V_.data(), ld, nx, nx, models.gap_of(t), ahead_.data());
+    std::copy_n(models.g_of(t), nz, q_.begin());
+    add_transposed_times(F, ld, nx, nz, ahead_.data(), q_.data());
+
+    // The controls' own block, regularised.
+    const double* q_u = q_.data() + nx;
+    const double* Q_u = Q_.data() + std::size_t(nx) * ld;  // rows (Q_ux, Q_uu)
+    double mean = 0;
+    for (int i = 0; i < nu; ++i)
+      mean += Q_u[std::size_t(i) * ld + nx + i] / nu;
+    for (int i = 0; i < nu; ++i) {
+      std::copy_n(Q_u + std::size_t(i) * ld + nx, nu, Q_uu_.data() + std::size_t(i) * ld);
+      Q_uu_[std::size_t(i) * ld + i] += regularization * std::max(mean, least_scale);
+      lower_[i] = lower[i] - u[std::size_t(t) * nu + i];
+      upper_[i] = upper[i] - u[std::size_t(t) * nu + i];
+    }
+
+    // Best controls, and how those that are free follow the state.
+    double* k = feedback.k_of(t);
+    double* K = feedback.K_of(t);
+    std::fill_n(k, nu, 0.0);
+    if (!boxed_.solve(Q_uu_.data(), ld, q_u, lower_.data(), upper_.data(), k)) return false;
+    for (int i = 0; i < nu; ++i)
+      std::copy_n(Q_u + std::size_t(i) * ld, nx, K + std::size_t(i) * ld);
+    boxed_.solve_free(K, ld, nx);
+
+    // V = Q_xx + K^T (Q_uu K + Q_ux) + Q_ux^T K, without the regularisation.
+    for (int i = 0; i < nu; ++i)
+      std::copy_n(Q_u + std::size_t(i) * ld, nx, T_.data() + std::size_t(i) * ld);
+    dense::add_product(1, Q_u + nx, ld, 1, K, ld, T_.data(), ld, nu, nu, nx);
+    for (int i = 0; i < nx; ++i)
+      std::copy_n(Q_.data() + std::size_t(i) * ld, nx, V_.data() + std::size_t(i) * ld);
+    dense::add_product(1, K, 1, ld, T_.data(), ld, V_.data(), ld, nx, nu, nx);
+    dense::add_product(1, Q_u, 1, ld, K, ld, V_.data(), ld, nx, nu, nx);
+    for (int i = 0; i < nx; ++i)
+      for (int j = 0; j < i; ++j) {
+        const double both = 0.5 * (V_[std::size_t(i) * ld + j] + V_[std::size_t(j) * ld + i]);
+        V_[std::size_t(i) * ld + j] = both;
+        V_[std::size_t(j) * ld + i] = both;
+      }
+
+    // v = q_x + K^T (Q_uu k + q_u) + Q_ux^T k.
+    std::copy_n(q_u, nu, ahead_.begin());
+    add_times(Q_u + nx, ld, nu, nu, k, ahead_.data());
+    std::copy_n(q_.begin(), nx, v_.begin());
+    add_transposed_times(K, ld, nu, nx, ahead_.data(), v_.data());
+    add_transposed_times(Q_u, ld, nu, nx, k, v_.data());
+  }
+  return std::all_of(v_.begin(), v_.begin() + nx, [](double x) { return std::isfinite(x); });
+}
+
+/// Costates: p_N = l_x,  p_t = l_x + A^T p_(t+1),  dJ/du_t = l_u + B^T p_(t+1).
+void Riccati::gradient(const KnotModels& models, double* du) {
+  const KnotLayout& at = models.layout;
+  const int nx = at.nx();
+  std::copy_n(models.g_of(models.horizon), nx, v_.begin());
+  for (int t = models.horizon - 1; t >= 0; --t) {
+    std::copy_n(models.g_of(t), at.nz(), q_.begin());
+    add_transposed_times(models.F_of(t), at.ld(), nx, at.nz(), v_.data(), q_.data());
+    std::copy_n(q_.begin() + nx, at.nu, du + std::size_t(t) * at.nu);
+    std::copy_n(q_.begin(), nx, v_.begin());
+  }
+}
+
+Riccati::Promise Riccati::promise(const KnotModels& models, const Feedback& feedback) {
+  const KnotLayout& at = models.layout;
+  const int nx = at.nx();
+  const int nz = at.nz();
+  const int ld = at.ld();
+  Promise out;
+  std::fill_n(dz_.begin(), nz, 0.0);
+
+  for (int t = 0; t <= models.horizon; ++t) {
+    const bool last = t == models.horizon;
+    const int size = last ? nx : nz;
+    if (!last) {
+      std::copy_n(feedback.k_of(t), at.nu, dz_.begin() + nx);
+      add_times(feedback.K_of(t), ld, at.nu, nx, dz_.data(), dz_.data() + nx);
+      for (int i = nx; i < nz; ++i)
+        out.longest = std::max(out.longest, std::abs(dz_[i]));
+    }
+
+    // The cost's model along it, and the linear dynamics.
+    out.slope += dot(models.g_of(t), dz_.data(), size);
+    std::fill_n(dx_.begin(), size, 0.0);
+    add_times(models.H_of(t), ld, size, size, dz_.data(), dx_.data());
+    out.curvature += dot(dx_.data(), dz_.data(), size);
+    if (last) break;
+    std::copy_n(models.gap_of(t), nx, dx_.begin());
+    add_times(models.F_of(t), ld, nx, nz, dz_.data(), dx_.data());
+    std::copy_n(dx_.begin(), nx, dz_.begin());
+  }
+  return out;
+}
+
+}  // namespace coulomb

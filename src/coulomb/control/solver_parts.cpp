@@ -1,0 +1,236 @@
+#include "coulomb/control/solver_parts.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "coulomb/base/small_math.hpp"
+#include "coulomb/configuration.hpp"
+#include "coulomb/model/checks.hpp"
+#include "coulomb/rollout/checks.hpp"
+#include "coulomb/stepping/stepper.hpp"
+
+namespace coulomb {
+namespace {
+
+int checked_controls(const Model& model, const ControlOptions& options) {
+  if (options.horizon < 1) refuse("horizon", options.horizon, "at least 1 knot");
+  if (options.substeps < 1) refuse("substeps", options.substeps, "at least 1 step of the simulator");
+  if (options.inputs == "tau") return model.nv;
+  if (options.inputs != "u") checks::fail("inputs", "got '" + options.inputs + "', expected 'u' or 'tau'");
+  if (model.nu == 0) checks::fail("inputs", "'u' are the controls of actuators, and the model has none: take 'tau'");
+  return model.nu;
+}
+
+}  // namespace
+
+TrajectorySolver::Parts::Parts(std::shared_ptr<const Model> of, ControlOptions asked)
+    : model(std::move(of)), options(std::move(asked)), nu(checked_controls(*model, options)), pool(options.num_threads),
+      costs(*model, options.horizon, nu) {
+  for (int i = 0; i < pool.num_threads(); ++i)
+    workers.push_back(std::make_unique<Worker>(model, options));
+  const Simulator& simulator = workers.front()->dynamics.simulator();
+  if (simulator.resolved_options().stepper->num_states() > 1)
+    checks::fail("stepper", "'" + options.simulator.stepper +
+                                "' looks two states back, expected one that has all in "
+                                "its state: semi_implicit or bdf1");
+  cold = workers.front()->dynamics.memory();
+
+  // What actuators are limited to.
+  lower.assign(nu, -std::numeric_limits<double>::infinity());
+  upper.assign(nu, std::numeric_limits<double>::infinity());
+  for (int i = 0; options.inputs == "u" && i < nu; ++i) {
+    if (!model->actuators[i].control_limited) continue;
+    lower[i] = model->actuators[i].control_range[0];
+    upper[i] = model->actuators[i].control_range[1];
+  }
+}
+
+/// Arrays for the terms that there are; a trajectory that is there is kept.
+void TrajectorySolver::Parts::fit() {
+  const int N = options.horizon;
+  const KnotLayout wanted = costs.layout();
+  if (now.memory.empty()) {
+    const auto size = [&](Trajectory& x) {
+      x.q.resize(std::size_t(N + 1) * model->nq);
+      x.v.resize(std::size_t(N + 1) * model->nv);
+      x.u.resize(std::size_t(N) * nu);
+      x.memory.assign(N + 1, cold);
+      x.converged.assign(N, 1);
+    };
+    size(now);
+    candidates.resize(pool.num_threads());
+    for (Trajectory& x : candidates)
+      size(x);
+    knot_costs.resize(N + 1);
+    knot_finite.resize(N + 1);
+    u_before.resize(nu);
+  }
+  if (feedback.k.empty() || wanted.ld() != layout.ld() || wanted.rates != layout.rates) {
+    layout = wanted;
+    models.resize(layout, N);
+    feedback.resize(layout, N);
+    tried.resize(layout, N);
+    riccati.resize(layout);
+  }
+  for (auto& worker : workers) {
+    costs.fit(worker->cost);
+    worker->dx.resize(layout.ld());
+  }
+}
+
+Knot TrajectorySolver::Parts::knot(const Trajectory& x, int t) const {
+  Knot out;
+  out.t = t;
+  out.q = x.q.data() + std::size_t(t) * model->nq;
+  out.v = x.v.data() + std::size_t(t) * model->nv;
+  if (t == options.horizon) return out;
+  out.u = x.u.data() + std::size_t(t) * nu;
+  out.u_before = t == 0 ? u_before.data() : out.u - nu;
+  return out;
+}
+
+/// From knot t on nothing moves: what is left of a rollout that overflowed.
+void TrajectorySolver::Parts::stand_still(Trajectory& x, int t) const {
+  const Knot last = knot(x, t);
+  for (int k = t + 1; k <= options.horizon; ++k) {
+    std::copy_n(last.q, model->nq, x.q.data() + std::size_t(k) * model->nq);
+    std::copy_n(last.v, model->nv, x.v.data() + std::size_t(k) * model->nv);
+  }
+  std::fill(x.u.begin() + std::size_t(t) * nu, x.u.end(), 0.0);
+  x.cost = std::numeric_limits<double>::infinity();
+}
+
+/// `to` from its own first state, under u_t + length k_t + K_t (x (-) x_t); without feedback under the controls of `from`. What is left of gaps
+/// is 1 - length of them. Costs are sums of what is not negative: beyond the limit the rest is not looked at.
+void TrajectorySolver::Parts::roll_out(int thread, const Trajectory& from, bool with_feedback, double length,
+                                       double limit, Trajectory& to) {
+  Worker& worker = *workers[thread];
+  const int nq = model->nq;
+  const int nv = model->nv;
+  double* dx = worker.dx.data();
+  to.cost = 0;
+  to.finite = true;
+  worker.dynamics.start(to.memory.front());
+
+  for (int t = 0; t < options.horizon; ++t) {
+    if (stopped.load(std::memory_order_relaxed)) return;
+    const Knot old = knot(from, t);
+    const Knot here = knot(to, t);
+    double* u = to.u.data() + std::size_t(t) * nu;
+
+    // The control.
+    std::copy_n(old.u, nu, u);
+    if (with_feedback) {
+      difference(*model, old.q, here.q, dx);
+      for (int i = 0; i < nv; ++i)
+        dx[nv + i] = here.v[i] - old.v[i];
+      for (int i = 0; layout.rates && i < nu; ++i)
+        dx[2 * nv + i] = here.u_before[i] - old.u_before[i];
+      for (int i = 0; i < nu; ++i) {
+        const double* K = feedback.K_of(t) + std::size_t(i) * layout.ld();
+        u[i] += length * feedback.k_of(t)[i];
+        for (int j = 0; j < layout.nx(); ++j)
+          u[i] += K[j] * dx[j];
+        u[i] = std::clamp(u[i], lower[i], upper[i]);
+      }
+    }
+
+    // The steps. A candidate that overflows is none.
+    to.cost += costs.value(here, worker.cost);
+    if (to.cost > limit) {
+      to.finite = false;
+      return;
+    }
+    to.memory[t] = worker.dynamics.memory();
+    double* q = to.q.data() + std::size_t(t + 1) * nq;
+    double* v = to.v.data() + std::size_t(t + 1) * nv;
+    const bool sane = std::all_of(u, u + nu, [](double x) { return std::isfinite(x); });
+    const KnotDynamics::Outcome outcome =
+        sane ? worker.dynamics.step(here.q, here.v, u, q, v) : KnotDynamics::Outcome{false, false};
+    to.converged[t] = outcome.converged;
+    to.finite = outcome.finite && std::isfinite(to.cost);
+    if (!to.finite) {
+      stand_still(to, t);
+      return;
+    }
+
+    // What is left of the gap.
+    if (!with_feedback || length == 1) continue;
+    const double* gap = models.gap_of(t);
+    if (std::all_of(gap, gap + 2 * nv, [](double x) { return x == 0; })) continue;
+    for (int i = 0; i < 2 * nv; ++i)
+      dx[i] = (length - 1) * gap[i];
+    integrate(*model, q, dx, q);
+    for (int i = 0; i < nv; ++i)
+      v[i] += dx[nv + i];
+  }
+  to.memory.back() = worker.dynamics.memory();
+  to.cost += costs.value(knot(to, options.horizon), worker.cost);
+  to.finite = std::isfinite(to.cost);
+}
+
+/// The models of all knots, and the cost and the gaps of `now`. False if interrupted.
+bool TrajectorySolver::Parts::linearize() {
+  const int nv = model->nv;
+  const bool finished = run(options.horizon + 1, [&](int t, int thread) {
+    Worker& worker = *workers[thread];
+    const Knot here = knot(now, t);
+    knot_costs[t] = costs.expand(here, worker.cost, models.g_of(t), models.H_of(t));
+    knot_finite[t] = std::isfinite(knot_costs[t]);
+    if (t == options.horizon || !knot_finite[t]) return;
+
+    worker.dynamics.start(now.memory[t]);
+    double* F = models.F_of(t);
+    const KnotDynamics::Outcome outcome =
+        worker.dynamics.linearize(here.q, here.v, here.u, layout, worker.q_next.data(), worker.v_next.data(), F);
+    now.converged[t] = outcome.converged;
+    knot_finite[t] = outcome.finite;
+    if (!outcome.finite) return;
+
+    // None where the trajectory is a rollout: differences of rotations would round.
+    const Knot next = knot(now, t + 1);
+    double* gap = models.gap_of(t);
+    const std::vector<double>& q_next = worker.q_next;
+    const std::vector<double>& v_next = worker.v_next;
+    if (std::equal(q_next.begin(), q_next.end(), next.q) && std::equal(v_next.begin(), v_next.end(), next.v)) {
+      std::fill_n(gap, layout.nx(), 0.0);
+      return;
+    }
+
+    // The gap to the next state, and the dynamics in that state's tangent space.
+    difference(*model, next.q, q_next.data(), gap);
+    for (int i = 0; i < nv; ++i)
+      gap[nv + i] = v_next[i] - next.v[i];
+    costs.turn_into(gap, layout, F);
+  });
+
+  now.cost = 0;
+  now.finite = true;
+  for (int t = 0; t <= options.horizon; ++t) {
+    now.cost += knot_costs[t];
+    now.finite = now.finite && knot_finite[t];
+  }
+  linearized = finished;
+  return finished;
+}
+
+double TrajectorySolver::Parts::sum_of_gaps() const {
+  double sum = 0;
+  for (const double x : models.gap)
+    sum += std::abs(x);
+  return sum;
+}
+
+double TrajectorySolver::Parts::largest_gap() const {
+  double most = 0;
+  for (const double x : models.gap)
+    most = std::max(most, std::abs(x));
+  return most;
+}
+
+bool TrajectorySolver::Parts::ask() {
+  if (budget && budget->interrupted && !stopped && budget->interrupted()) stopped = true;
+  return stopped;
+}
+
+}  // namespace coulomb

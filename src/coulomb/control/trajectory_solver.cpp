@@ -1,0 +1,318 @@
+// The method: models of all knots, the backward pass, and the longest step that makes the merit smaller.
+//
+//   merit(alpha) = cost + nu (1 - alpha) sum |gaps|
+//
+// Gaps shrink by alpha exactly [Mastalli2020], so the merit's slope is that of the cost along the linear dynamics less nu times the gaps;
+// nu is so large that it is negative.
+#include "coulomb/control.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <utility>
+
+#include "coulomb/configuration.hpp"
+#include "coulomb/control/solver_parts.hpp"
+#include "coulomb/model/checks.hpp"
+#include "coulomb/rollout/checks.hpp"
+
+namespace coulomb {
+namespace {
+
+constexpr double first_regularization = 1e-6;  // after one that was none
+constexpr double growth = 10;
+constexpr double trusted_regularization = 1e-3;  // more of it, and a small promise does not mean that none is to be had
+constexpr double long_step = 0.5;
+constexpr double short_step = 0.1;
+constexpr double rounding = 1e-15;  // of costs, relative
+
+class Watch {
+ public:
+  Watch(const std::function<double()>& clock, double& total) : clock_(clock), total_(total) {
+    if (clock_) total_ -= clock_();
+  }
+  ~Watch() {
+    if (clock_) total_ += clock_();
+  }
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+
+ private:
+  const std::function<double()>& clock_;
+  double& total_;
+};
+
+}  // namespace
+
+const char* control_status_name(ControlStatus status) {
+  switch (status) {
+    case ControlStatus::converged: return "converged";
+    case ControlStatus::unsolved_steps: return "unsolved steps";
+    case ControlStatus::iteration_limit: return "iteration limit";
+    case ControlStatus::no_descent: return "no descent";
+    case ControlStatus::not_differentiable: return "not differentiable";
+  }
+  return "";
+}
+
+void TrajectorySolver::Parts::finish(ControlStatus status, std::string_view reason) {
+  result.status = status;
+  result.reason = reason;  // in the memory that it has
+}
+
+/// `tried` for the smallest regularisation from here on that has one. False: none has.
+bool TrajectorySolver::Parts::bring_feedback() {
+  const Watch watch(budget->clock, result.timings.riccati);
+  while (!riccati.backward(models, regularization, now.u.data(), lower.data(), upper.data(), tried)) {
+    regularization = std::max(regularization * growth, first_regularization);
+    if (regularization > budget->max_regularization) return false;
+  }
+  return true;
+}
+
+/// Candidates of several lengths at once, as many as there are threads; the longest that is good enough becomes `now`.
+bool TrajectorySolver::Parts::descend(double merit, double slope, double gaps) {
+  const Watch watch(budget->clock, result.timings.rollouts);
+  const int threads = pool.num_threads();
+  const auto length_of = [](int k) { return std::ldexp(1.0, -k); };
+  const auto most = [&](double length) {
+    const double wanted = budget->armijo * length * slope + rounding * std::abs(merit);
+    return merit + wanted - penalty * (1 - length) * gaps;
+  };
+  for (int first = 0; first < budget->step_lengths; first += threads) {
+    const int count = std::min(threads, budget->step_lengths - first);
+    const bool finished = run(count, [&](int i, int thread) {
+      Trajectory& to = candidates[i];
+      std::copy_n(now.q.begin(), model->nq, to.q.begin());
+      std::copy_n(now.v.begin(), model->nv, to.v.begin());
+      to.memory.front() = now.memory.front();
+      const double length = length_of(first + i);
+      roll_out(thread, now, true, length, most(length), to);
+    });
+    if (!finished) return false;
+
+    for (int i = 0; i < count; ++i) {
+      Trajectory& to = candidates[i];
+      if (!to.finite) continue;
+      const double length = length_of(first + i);
+      if (to.cost > most(length)) continue;
+      std::swap(now, to);
+      linearized = false;
+      result.steps.push_back(length);
+      result.costs.push_back(now.cost);
+      result.gaps.push_back((1 - length) * gaps);
+      return true;
+    }
+  }
+  return false;
+}
+
+void TrajectorySolver::Parts::iterate() {
+  for (; result.iterations < budget->iterations; ++result.iterations) {
+    if (budget->progress && result.iterations > 0) budget->progress(result.iterations, budget->iterations);
+
+    // Where we are.
+    if (!linearized) {
+      const Watch watch(budget->clock, result.timings.linearize);
+      if (!linearize()) return;
+    }
+    if (!now.finite) {
+      const auto t = std::find(knot_finite.begin(), knot_finite.end(), 0) - knot_finite.begin();
+      finish(ControlStatus::not_differentiable,
+             "the numbers of knot " + std::to_string(t) + " overflowed, it has no derivative");
+      return;
+    }
+    const double gaps = sum_of_gaps();
+    if (result.costs.empty()) {
+      result.costs.push_back(now.cost);
+      result.gaps.push_back(gaps);
+    }
+
+    // Where to go.
+    if (!bring_feedback()) {
+      finish(ControlStatus::no_descent, "the model of the cost is not positive definite by the controls");
+      return;
+    }
+    std::swap(feedback, tried);
+    const Riccati::Promise promise = riccati.promise(models, feedback);
+    result.promised = -(promise.slope + 0.5 * promise.curvature);
+
+    // Nothing is to be gained.
+    const bool closed = largest_gap() <= budget->gap_tolerance;
+    const bool small = std::abs(result.promised) <= budget->tolerance * std::abs(now.cost) || promise.longest == 0;
+    if (closed && small && regularization <= trusted_regularization) {
+      const bool solved = std::all_of(now.converged.begin(), now.converged.end(), [](char c) { return c != 0; });
+      if (solved)
+        finish(ControlStatus::converged, "the model of the cost promises no more than the tolerance");
+      else
+        finish(ControlStatus::unsolved_steps, "nothing is to be gained, but some steps were not solved as posed");
+      return;
+    }
+
+    // The merit falls along the step.
+    if (gaps > 0) penalty = std::max(penalty, 2 * (promise.slope + 0.5 * std::max(promise.curvature, 0.0)) / gaps);
+    const double slope = promise.slope - penalty * gaps;
+    const double merit = now.cost + penalty * gaps;
+    const bool accepted = slope < 0 && descend(merit, slope, gaps);
+    if (stopped) return;
+
+    // Trust the model more or less.
+    const double length = accepted ? result.steps.back() : 0;
+    if (length >= long_step) regularization = std::max(regularization / growth, budget->regularization);
+    if (length <= short_step) regularization = std::max(regularization * growth, first_regularization);
+    if (accepted) continue;
+    result.steps.push_back(0);
+    result.costs.push_back(now.cost);
+    result.gaps.push_back(gaps);
+    if (regularization > budget->max_regularization) {
+      finish(ControlStatus::no_descent, "no step makes the cost smaller, however short and regularised");
+      return;
+    }
+  }
+  finish(ControlStatus::iteration_limit, "more iterations may improve it");
+}
+
+/// What was found, into the result.
+void TrajectorySolver::Parts::tell() {
+  const int rows = 2 * model->nv;
+  result.cost = now.cost;
+  result.regularization = regularization;
+  result.unconverged = int(std::count(now.converged.begin(), now.converged.end(), 0));
+  result.q.assign(now.q.begin(), now.q.end());
+  result.v.assign(now.v.begin(), now.v.end());
+  result.u.assign(now.u.begin(), now.u.end());
+  result.gain.resize(std::size_t(options.horizon) * nu * rows);
+  for (std::size_t i = 0; i < std::size_t(options.horizon) * nu; ++i)
+    std::copy_n(feedback.K.data() + i * feedback.ld, rows, result.gain.data() + i * rows);
+}
+
+bool TrajectorySolver::Parts::solve(const ControlStart& start, const ControlBudget& asked) {
+  check(start, asked);
+  budget = &asked;
+  stopped = false;
+  struct Leave {
+    Parts* parts;
+    bool done = false;
+    ~Leave() {
+      parts->budget = nullptr;
+      if (!done) parts->there = false;
+    }
+  } leave{this};
+
+  result.iterations = 0;
+  result.costs.clear();
+  result.gaps.clear();
+  result.steps.clear();
+  result.costs.reserve(asked.iterations + 1);
+  result.gaps.reserve(asked.iterations + 1);
+  result.steps.reserve(asked.iterations);
+  result.promised = 0;
+  result.timings = {};
+  penalty = 0;
+  if (!start.from_last || result.status == ControlStatus::no_descent) regularization = asked.regularization;
+  regularization = std::clamp(regularization, asked.regularization, asked.max_regularization);
+
+  // From where it begins, as far as it goes.
+  {
+    const Watch watch(asked.clock, result.timings.rollouts);
+    begin(start);
+  }
+  if (stopped) return false;
+  if (!now.finite)
+    finish(ControlStatus::not_differentiable, "the numbers of the first rollout overflowed");
+  else
+    iterate();
+  if (stopped) return false;
+  tell();
+  leave.done = true;
+  there = now.finite;
+  return true;
+}
+
+TrajectorySolver::TrajectorySolver(std::shared_ptr<const Model> model, ControlOptions options)
+    : parts_(std::make_unique<Parts>(std::move(model), std::move(options))) {}
+TrajectorySolver::~TrajectorySolver() = default;
+
+const Model& TrajectorySolver::model() const { return *parts_->model; }
+std::shared_ptr<const Model> TrajectorySolver::shared_model() const { return parts_->model; }
+const ControlOptions& TrajectorySolver::options() const { return parts_->options; }
+int TrajectorySolver::num_threads() const { return parts_->pool.num_threads(); }
+int TrajectorySolver::num_controls() const { return parts_->nu; }
+double TrajectorySolver::timestep() const {
+  return parts_->workers.front()->dynamics.simulator().timestep() * parts_->options.substeps;
+}
+
+int TrajectorySolver::add(CostTerm term) {
+  parts_->costs.add(std::move(term));
+  return num_terms() - 1;
+}
+int TrajectorySolver::num_terms() const { return int(parts_->costs.terms().size()); }
+const CostTerm& TrajectorySolver::term(int index) const { return parts_->costs.terms()[index]; }
+void TrajectorySolver::set_weight(int index, const double* weight) { parts_->costs.set_weight(index, weight); }
+void TrajectorySolver::set_reference(int index, const double* reference) {
+  parts_->costs.set_reference(index, reference);
+}
+
+void TrajectorySolver::set_limits(const double* lower, const double* upper) {
+  for (int i = 0; i < num_controls(); ++i) {
+    if (lower[i] <= upper[i] && lower[i] < HUGE_VAL && upper[i] > -HUGE_VAL) continue;
+    checks::fail("limits", "[" + std::to_string(i) + "] is " + checks::text(lower[i]) + " .. " +
+                               checks::text(upper[i]) + ", expected a lower and an upper one in this order");
+  }
+  std::copy_n(lower, num_controls(), parts_->lower.begin());
+  std::copy_n(upper, num_controls(), parts_->upper.begin());
+}
+const std::vector<double>& TrajectorySolver::lower() const { return parts_->lower; }
+const std::vector<double>& TrajectorySolver::upper() const { return parts_->upper; }
+
+bool TrajectorySolver::solve(const ControlStart& start, const ControlBudget& budget) {
+  return parts_->solve(start, budget);
+}
+const ControlResult& TrajectorySolver::result() const { return parts_->result; }
+bool TrajectorySolver::has_last() const { return parts_->there; }
+
+void TrajectorySolver::forget() {
+  parts_->there = false;
+  std::fill(parts_->now.u.begin(), parts_->now.u.end(), 0.0);
+}
+
+double TrajectorySolver::gradient(const ControlStart& start, double* du) {
+  Parts& p = *parts_;
+  p.check(start, {});
+  p.there = false;
+  p.begin(start);
+  if (!p.now.finite) throw std::logic_error("gradient: the numbers of the rollout overflowed");
+  p.linearize();
+  if (!p.now.finite) throw std::logic_error("gradient: the numbers of a knot overflowed, it has no derivative");
+  p.riccati.gradient(p.models, du);
+  return p.now.cost;
+}
+
+double TrajectorySolver::cost(const double* q, const double* v, const double* u, const double* u_before,
+                              double* by_term) {
+  // Whatever is given is looked at before it is used.
+  const int N = parts_->options.horizon;
+  for (int t = 0; t <= N; ++t)
+    check_configuration(model(), q + std::size_t(t) * model().nq, ("Q[" + std::to_string(t) + "]").c_str());
+  check_finite_rows("V", v, N + 1, model().nv);
+  check_finite_rows("U", u, N, num_controls());
+  if (u_before) checks::finite("u_before", u_before, num_controls());
+  const std::vector<double> none(num_controls());
+  if (by_term) std::fill_n(by_term, num_terms(), 0.0);
+
+  CostSum::Workspace& ws = parts_->workers.front()->cost;
+  parts_->costs.fit(ws);
+  double sum = 0;
+  for (int t = 0; t <= N; ++t) {
+    Knot knot;
+    knot.t = t;
+    knot.q = q + std::size_t(t) * model().nq;
+    knot.v = v + std::size_t(t) * model().nv;
+    if (t < N) knot.u = u + std::size_t(t) * num_controls();
+    if (t < N) knot.u_before = t == 0 ? (u_before ? u_before : none.data()) : knot.u - num_controls();
+    sum += parts_->costs.value(knot, ws, by_term);
+  }
+  return sum;
+}
+
+}  // namespace coulomb
