@@ -169,12 +169,13 @@ def draw(env, runs, path):
             color = colors[variant]
             axis.plot(columns[key][rows] / unit, columns["return"][rows], color=color, lw=1.2, alpha=0.8,
                       label=variant if seed == 0 else None)  # fmt: skip
-            axis.plot(columns[key] / unit, columns["training_return"], color=color, lw=0.8, alpha=0.35)
+            axis.plot(columns[key] / unit, columns["training_return"], color=color, lw=0.8, alpha=0.25)
         for mark, (name, points) in zip("osD", PUBLISHED.get(env, {}).items()):
             x = [point[0 if key == "samples" else 1] / unit for point in points]
             axis.plot(x, [point[2] for point in points], mark, color="0.3", ms=5, label=name)
         axis.set_xlabel("million control steps" if key == "samples" else "seconds")
-        axis.set_xlim(left=0)
+        axis.set_xscale("log")
+        axis.set_xlim(left=0.08 if key == "samples" else 8)
         axis.grid(alpha=0.3)
     axes[0].set_ylabel("return: without noise, faint with noise")
     axes[0].legend(fontsize=8)
@@ -187,7 +188,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--env", default="Hopper")
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--variants", default="exact")
+    parser.add_argument("--variants", default="exact", help="with numbers of seeds of their own: exact,ppo:1")
     parser.add_argument("--epochs", type=int)
     parser.add_argument("--threads", type=int, default=0, help="of the simulator; 0: all cores")
     parser.add_argument("--quick", action="store_true", help="one seed, 60 epochs")
@@ -198,8 +199,8 @@ def main():
         arguments.seeds, arguments.epochs = 1, 60
 
     runs = {}
-    for variant in arguments.variants.split(","):
-        for seed in range(arguments.seeds):
+    for variant, _, seeds in (part.partition(":") for part in arguments.variants.split(",")):
+        for seed in range(int(seeds or arguments.seeds)):
             runs[variant, seed] = run(arguments.env, variant, seed, arguments.epochs, arguments.runs, arguments.threads)
 
     env = report.environment(None)
