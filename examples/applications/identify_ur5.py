@@ -1,14 +1,11 @@
 """Link inertia and joint friction of a UR5 from its noisy motion under known torques.
 
-scipy.optimize.least_squares with analytic Jacobians. The robot follows exciting trajectories; joint angles are
-measured with noise, joint torques are known. The motion is cut into windows whose first states are unknown as well
-(multiple shooting: nothing has to be differentiated or filtered); within a window X_{k+1} = A_k X_k + d[parameters]
-gives the Jacobian of every later state.
+coulomb.identify: Gauss-Newton with exact Jacobians. The robot follows exciting trajectories; joint angles are
+measured with noise, joint torques are known. The motion is cut into windows whose first states are unknown as well:
+nothing has to be differentiated or filtered.
 
 Unknown are the ten inertial parameters of all six links and dry and viscous friction of all six joints. Inertia is
-written relative to the model in the URDF: with the pseudo-inertia P = [[S, m c], [m c^T, m]] (S: second moments) and
-its Cholesky factor C there, P = (C T)(C T)^T, T lower triangular with the ten unknowns, exponentials on its diagonal.
-So every guess is a physical body.
+written relative to the model in the URDF so that every guess is a physical body (coulomb.identify.Inertia).
 
 What can be seen. Joint motion does not show all sixty numbers, only the combinations called base parameters: the
 singular values of the Jacobian fall by eleven orders of magnitude after the 36th. A weak prior (PRIOR: how far,
@@ -22,10 +19,10 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from scipy.optimize import least_squares
 
 import coulomb
 from coulomb.demo import robot_path
+from coulomb.identify import Inertia, Unknown, Unknowns, Window, fit
 from coulomb.pictures import COLOURS, STYLE
 
 TIMESTEP, EVERY = 2e-3, 5  # s; angles are measured every 5 steps
@@ -43,7 +40,6 @@ STIFFNESS, DAMPING = (
     np.array([40, 40, 25, 4, 4, 2.0]),
 )  # of the tracking controller
 LIMITS = np.array([150, 150, 150, 28, 28, 28.0])  # N m
-ROW, COLUMN = np.tril_indices(4)
 
 
 def ur5():
@@ -53,58 +49,21 @@ def ur5():
     return scene.build()
 
 
-def pseudo_inertia(ten):
-    """(4, 4) from m, m c, Ixx, Ixy, Iyy, Ixz, Iyz, Izz about the frame's origin."""
-    inertia = np.array([[ten[4], ten[5], ten[7]], [ten[5], ten[6], ten[8]], [ten[7], ten[8], ten[9]]])
-    S = 0.5 * np.trace(inertia) * np.eye(3) - inertia
-    return np.block([[S, ten[1:4, None]], [ten[None, 1:4], ten[:1, None]]])
+def unknowns(model):
+    """Ten numbers for each link, then the logarithms of dry and of viscous friction of the joints."""
+    friction = [f"{kind}/{joint}" for kind in ("joint_friction", "joint_damping") for joint in model.joint_names]
+    return [
+        *(Inertia(link, deviation=PRIOR) for link in model.body_names[-6:]),
+        *(Unknown(name, start=GUESS, log=True, deviation=FRICTION_PRIOR) for name in friction),
+    ]
 
 
-def ten_parameters(P):
-    inertia = np.trace(P[:3, :3]) * np.eye(3) - P[:3, :3]
-    return np.r_[P[3, 3], P[:3, 3], inertia[[0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]]]
-
-
-class Unknowns:
-    """theta (72,): ten per link, then the logarithms of dry and of viscous friction relative to GUESS; 0: the guess."""
-
-    def __init__(self, model):
-        self.model = model
-        self.links = [f"inertia/{name}" for name in model.body_names[-6:]]
-        self.dry = [f"joint_friction/{name}" for name in model.joint_names]
-        self.viscous = [f"joint_damping/{name}" for name in model.joint_names]
-        self.names = self.links + self.dry + self.viscous
-        parameters = model.parameters()
-        self.factors = [np.linalg.cholesky(pseudo_inertia(parameters[name].value)) for name in self.links]
-        self.size = 72
-        self.prior = np.r_[np.full(60, PRIOR), np.full(12, FRICTION_PRIOR)]
-
-    def values(self, theta):
-        """Values by name, and their derivatives (72, 72) in the order of `names`."""
-        values, D = {}, np.zeros((72, 72))
-        for k, (name, C) in enumerate(zip(self.links, self.factors)):
-            T = np.zeros((4, 4))
-            T[ROW, COLUMN] = theta[10 * k : 10 * k + 10]
-            T[np.diag_indices(4)] = np.exp(np.diag(T))
-            values[name] = ten_parameters(C @ T @ T.T @ C.T)
-            for j in range(10):
-                dT = np.zeros((4, 4))
-                dT[ROW[j], COLUMN[j]] = T[ROW[j], ROW[j]] if ROW[j] == COLUMN[j] else 1.0
-                half = C @ dT @ T.T @ C.T
-                D[10 * k : 10 * k + 10, 10 * k + j] = ten_parameters(half + half.T)
-        friction = GUESS * np.exp(theta[60:])
-        values.update(zip(self.dry + self.viscous, friction))
-        D[range(60, 72), range(60, 72)] = friction
-        return values, D
-
-    def distance(self, theta, truth, covariance):
-        """Squared, per unknown, in standard deviations; by the parameters, in which what cannot be seen is flat."""
-        (a, D), (b, _) = self.values(theta), self.values(truth)
-        error = np.linalg.solve(D, np.concatenate([np.atleast_1d(a[name] - b[name]) for name in self.names]))
-        return error @ np.linalg.solve(covariance, error) / self.size
-
-    def at(self, theta):
-        return self.model.with_parameters(self.values(theta)[0])
+def distance(unknowns, found, truth):
+    """Squared, per unknown, in standard deviations; by the parameters, in which what cannot be seen is flat."""
+    a, b, D = unknowns.values(found.x), unknowns.values(truth), unknowns.jacobian(found.x)
+    apart = np.concatenate([np.atleast_1d(a[name] - b[name]) for name in unknowns.names])
+    error = np.linalg.solve(np.concatenate([D[name] for name in unknowns.names]), apart)
+    return error @ np.linalg.solve(found.covariance, error) / unknowns.size
 
 
 class Reference:
@@ -140,83 +99,13 @@ def track(robot, known, reference, steps):
     return np.array(Q), np.array(V), np.array(U)
 
 
-class Windows:
-    """The least-squares problem: x = theta, then angles and speeds that start the windows, less their first guess."""
-
-    def __init__(self, unknowns, measured, torques):
-        self.unknowns, self.U = unknowns, torques
-        self.starts = np.arange(0, len(torques) - WINDOW + 1, WINDOW)
-        self.measured = measured  # (samples, 6), every EVERY steps
-        self.guess = self.first_states()
-        self.scale = np.r_[unknowns.prior, np.tile(np.repeat([0.01, 0.1], 6), len(self.starts))]
-        self.cache, self.history = (None, None), []
-
-    def first_states(self):
-        """Parabolas through the first samples of each window."""
-        times = TIMESTEP * EVERY * np.arange(9)
-        fits = [np.polyfit(times, self.measured[s // EVERY : s // EVERY + 9], 2) for s in self.starts]
-        return np.array([np.r_[fit[2], fit[1]] for fit in fits])
-
-    def window(self, model, D, start, state):
-        """Residuals at the samples and their Jacobian by theta and by the window's state."""
-        sim = coulomb.Simulator(model)
-        q, v, n = state[:6], state[6:], self.unknowns.size
-        X = np.hstack([np.zeros((12, n)), np.eye(12)])
-        first = start // EVERY
-        r, J = [q - self.measured[first]], [X[:6]]
-        for k in range(1, WINDOW + 1):
-            q, v = sim.step(q, v, self.U[start + k - 1])
-            d = sim.derivatives(wrt=self.unknowns.names)
-            X = d.A @ X
-            X[:, :n] += np.hstack([d[name] for name in self.unknowns.names]) @ D
-            if k % EVERY == 0:
-                r.append(q - self.measured[first + k // EVERY])
-                J.append(X[:6])
-        return np.concatenate(r) / NOISE, np.concatenate(J) / NOISE
-
-    def both(self, x):
-        if self.cache[0] is None or not np.array_equal(self.cache[0], x):
-            n = self.unknowns.size
-            values, D = self.unknowns.values(x[:n])
-            model = self.unknowns.model.with_parameters(values)
-            rows = (WINDOW // EVERY + 1) * 6
-            r, J = np.zeros(rows * len(self.starts) + n), np.zeros((rows * len(self.starts) + n, len(x)))
-            for w, start in enumerate(self.starts):
-                at, here = slice(w * rows, (w + 1) * rows), slice(n + 12 * w, n + 12 * w + 12)
-                r[at], block = self.window(model, D, start, self.guess[w] + x[here])
-                J[at, :n], J[at, here] = block[:, :n], block[:, n:]
-            r[-n:], J[-n:, :n] = x[:n] / self.unknowns.prior, np.diag(1 / self.unknowns.prior)
-            self.cache = (x.copy(), (r, J))
-            self.history.append(np.sqrt(np.mean(r[:-n] ** 2)))
-        return self.cache[1]
-
-    def solve(self):
-        """least_squares from x = 0, where its first step is at most one `scale` long."""
-        x = np.zeros(len(self.scale))
-        return least_squares(
-            lambda x: self.both(x)[0], x, jac=lambda x: self.both(x)[1], x_scale=self.scale, ftol=1e-4, max_nfev=40
-        )
-
-
-def spectrum(problem, x):
-    """What the data say, the states eliminated: singular values of the inertial unknowns times PRIOR; covariance."""
-    J = problem.both(x)[1]
-    n = problem.unknowns.size
-    Q = np.linalg.qr(J[:, n:])[0]
-    seen = J[:, :n] - Q @ (Q.T @ J[:, :n])
-    inertial = np.linalg.svd(seen[:-n, :60] * PRIOR, compute_uv=False)
-    return inertial, np.linalg.inv(seen.T @ seen)
-
-
-def check_jacobian(problem, direction, h=1e-5):
-    """Relative difference from central differences at the first guess, along one direction.
-
-    h is small: a joint that starts or stops to slide within the difference is a kink.
-    """
-    analytic = problem.both(np.zeros(len(direction)))[1] @ direction
-    plus, minus = problem.both(h * direction)[0], problem.both(-h * direction)[0]
-    problem.history.clear()
-    return np.linalg.norm(analytic - (plus - minus) / (2 * h)) / np.linalg.norm(analytic)
+def windows(measured, U):
+    """Pieces of the motion: measured (samples, 6), every EVERY steps."""
+    starts = np.arange(0, len(U) - WINDOW + 1, WINDOW)
+    return [
+        Window(measured[s // EVERY : (s + WINDOW) // EVERY + 1], u=U[s : s + WINDOW], every=EVERY, deviation=NOISE)
+        for s in starts
+    ]
 
 
 def predicted_torques(model, Q, V):
@@ -276,7 +165,7 @@ def draw_validation(axes, models, motion):
 def draw_estimate(axes, estimate, deviations, data, history):
     """Friction beside the truth, the singular values of the inertial unknowns, and the convergence."""
     axis, places = axes[0], np.arange(6)
-    truth, found = np.r_[DRY, VISCOUS], GUESS * np.exp(estimate[60:])
+    truth, found = np.r_[DRY, VISCOUS], np.exp(estimate[60:])
     for k, (label, colour) in enumerate((("dry [N m]", COLOURS[2]), ("viscous [N m s/rad]", COLOURS[3]))):
         part, at = slice(6 * k, 6 * k + 6), places + 0.36 * (k - 0.5)
         spread = 2 * (found * deviations[60:])[part]
@@ -299,7 +188,7 @@ def draw_estimate(axes, estimate, deviations, data, history):
     axis.semilogy(history, "o-", color=COLOURS[0], markersize=4)
     axis.axhline(1, color="#555555", linestyle=":")
     axis.annotate("noise", (0.02, 1.1), xycoords=("axes fraction", "data"), fontsize=9)
-    axis.set(xlabel="evaluation", ylabel="residual, rms [noise]", title="least_squares, analytic Jacobian")
+    axis.set(xlabel="step", ylabel="residual, rms [noise]", title="Gauss-Newton, exact Jacobian")
 
 
 def picture(models, motion, estimate, deviations, data, history, path):
@@ -322,35 +211,35 @@ def main():
     folder = Path(options.output)
     folder.mkdir(parents=True, exist_ok=True)
     random = np.random.default_rng(1)
-    unknowns = Unknowns(ur5())
-    true = np.r_[0.15 * random.normal(size=60), np.log(np.r_[DRY, VISCOUS] / GUESS)]
-    robot, urdf = unknowns.at(true), unknowns.model
+    urdf = ur5()
+    parameters = Unknowns(urdf, unknowns(urdf))
+    true = np.r_[0.15 * random.normal(size=60), np.log(np.r_[DRY, VISCOUS])]
+    robot = parameters.at(true)
     Q, V, U = track(robot, urdf, Reference(random), 2000 if options.quick else 5000)
     measured = Q[::EVERY] + NOISE * random.normal(size=Q[::EVERY].shape)
-    problem = Windows(unknowns, measured, U)
-    jacobian_error = check_jacobian(problem, random.normal(size=len(problem.scale)) * 0.3 * problem.scale)
-    print(f"Jacobian from central differences, along a random direction: {jacobian_error:.0e}")
-    result = problem.solve()
-    estimate = result.x[:72]
-    inertial, covariance = spectrum(problem, result.x)
-    deviations = np.sqrt(np.diag(covariance))
-    print(f"{len(problem.starts)} windows of {WINDOW * TIMESTEP} s, {measured.size} angles, {len(result.x)} unknowns")
-    print(f"rms {problem.history[0]:.0f} to {problem.history[-1]:.3f} noise in {len(problem.history)} evaluations")
+    pieces = windows(measured, U)
+    found = fit(urdf, pieces, unknowns(urdf), loss="linear", tolerance=1e-4)
+    inertial = np.linalg.svd(found.sensitivity[:, :60] * PRIOR, compute_uv=False)
+    deviations = np.sqrt(np.diag(found.covariance))
+    residuals = sum(piece.q.size for piece in pieces)
+    history = np.sqrt(2 * np.array(found.history) / residuals)
+    print(f"{len(pieces)} windows of {WINDOW * TIMESTEP} s, {measured.size} angles, {72 + 12 * len(pieces)} unknowns")
+    print(f"rms {history[0]:.0f} to {found.rms:.3f} noise in {found.evaluations} evaluations")
     rank = np.sum(inertial > 1e-8 * inertial[0])
     print(
         f"{rank} base parameters: singular values {inertial[0]:.0e} to {inertial[rank - 1]:.1f}, "
         f"then {inertial[rank]:.0e}"
     )
     print(f"{np.sum(inertial > 1)} of 60 inertial directions are better known than the prior")
-    distance = unknowns.distance(estimate, true, covariance)
-    print(f"squared distance from the truth per unknown, in standard deviations: {distance:.2f}")
-    friction = np.abs(np.expm1((estimate - true)[60:]))
+    apart = distance(parameters, found, true)
+    print(f"squared distance from the truth per unknown, in standard deviations: {apart:.2f}")
+    friction = np.abs(np.expm1((found.x - true)[60:]))
     print(
         f"friction: errors up to {100 * friction.max():.2f} %, "
         f"standard deviations up to {100 * deviations[60:].max():.2f} %"
     )
     validation = track(robot, urdf, Reference(np.random.default_rng(7)), 2500)
-    models = {"URDF, guessed friction": unknowns.at(np.zeros(72)), "identified": unknowns.at(estimate)}
+    models = {"URDF, guessed friction": parameters.at(parameters.start), "identified": found.model}
     judged = moving(validation[1])
     size = np.sqrt(np.mean(validation[2][judged] ** 2))
     outcome = {}
@@ -361,11 +250,10 @@ def main():
             f"  {label:<23} torque error {outcome[label][0]:.1e} of {size:.0f} N m rms, "
             f"angles after 1 s {outcome[label][1]:.1e} rad"
         )
-    print(picture(models, validation, estimate, deviations, inertial, problem.history, folder / "identify_ur5.png"))
-    assert jacobian_error < 1e-6, jacobian_error
-    assert 0.9 < problem.history[-1] < 1.05, problem.history
+    print(picture(models, validation, found.x, deviations, inertial, history, folder / "identify_ur5.png"))
+    assert found.converged and 0.9 < found.rms < 1.05, found.status
     assert rank == 36 and inertial[36] < 1e-6 * inertial[35], inertial
-    assert distance < 2, distance
+    assert apart < 2, apart
     assert np.all(friction < 5 * deviations[60:]) and friction.max() < 0.05, friction
     assert outcome["truth"][0] < 1e-6  # what is judged by is the simulated robot's own equation
     assert outcome["identified"][0] < 0.05 * outcome["URDF, guessed friction"][0], outcome

@@ -1,0 +1,315 @@
+"""fit: the loop around the problem, scipy.optimize.least_squares with exact Jacobians, and what is said of its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from .._core import Model
+from ..progress import Bar
+from . import report
+from .losses import LOSSES, loss_of_rows, reweighting
+from .problem import Problem
+from .trajectories import Trajectories
+from .unknowns import Block, Unknowns
+from .windows import BoundWindow, Window, _count
+
+_DENSE = 2e7  # numbers of a Jacobian that is decomposed as it is; larger ones stay sparse, and steps are solved by LSMR
+_STALLED = 0.05  # of the cost that the Gauss-Newton step promises to save: a third of a standard error in one direction
+_RIDGE = 1e-3  # of a standard deviation per scale: holds what nothing determines, and is not felt elsewhere
+_ENDS = {
+    0: "stopped after max_evaluations",
+    1: "converged: the gradient is zero to the tolerance",
+    2: "converged: the cost falls no more",
+    3: "converged: the steps are below the tolerance",
+    4: "converged: neither cost nor unknowns change",
+}
+
+
+def fit(
+    model: Model,
+    windows: Window | Sequence[Window],
+    parameters: str | Block | Sequence[str | Block],
+    *,
+    timestep: float | None = None,
+    segment: int | None = None,
+    continuity: float | np.ndarray = 1e-6,
+    initial_states: bool = True,
+    loss: str = "huber",
+    threshold: float = 1.345,
+    max_evaluations: int = 100,
+    tolerance: float = 1e-8,
+    num_threads: int = 0,
+    progress: bool | Callable[[int, int], object] | None = None,
+    **options,
+) -> report.Fit:
+    """Fits parameters of the model to what was measured, by Gauss-Newton steps with exact Jacobians in a trust region. Returns a Fit.
+
+    parameters: names of Model.parameters(), Unknown, Inertia or other Blocks. windows: what was measured (Window). timestep, options:
+    as Simulator takes. initial_states: the states that windows start from are refined (Window.start_deviation); False: they are exact.
+    segment: rows of inputs after which a simulation starts again from a state that is unknown, too (multiple shooting: for long or
+    unstable motion); None: windows are simulated as a whole. continuity: how closely segments meet, m, rad, m/s, rad/s; a number or (2 nv,).
+
+    loss: "linear" (squares), or against outliers "huber", "soft_l1", "cauchy"; of measurements only. threshold: in standard
+    deviations, from where on. Where a Window does not give its deviation, a fit by squares comes first and tells the noise. tolerance: relative change of cost and unknowns that ends it. progress:
+    True for a bar, or a callable(evaluations, max_evaluations).
+
+    ValueError, TypeError: name argument, element and value. OverflowError: the simulation overflows. KeyboardInterrupt: it can be
+    stopped; its attribute `fit` is then the best Fit so far, or None. ImportError: needs SciPy.
+    """
+    try:
+        import scipy.optimize  # noqa: F401
+    except ImportError as error:
+        raise ImportError("coulomb.identify needs the 'scipy' package: pip install 'coulomb[identify]'") from error
+    if not isinstance(model, Model):
+        raise TypeError(f"model: got {type(model).__name__}, expected a coulomb.Model")
+    _check(loss, threshold, max_evaluations, tolerance, continuity, segment, model.nv)
+    unknowns = Unknowns(model, parameters)
+    if timestep is not None:
+        if "timestep" in unknowns.names:
+            raise ValueError(
+                "timestep: is one of the parameters to identify; give it by Unknown('timestep', start=...)"
+            )
+        options["timestep"] = timestep
+    step = model.timestep if timestep is None else float(timestep)
+    windows = [windows] if isinstance(windows, Window) else list(windows)
+    if not windows:
+        raise ValueError("windows: is empty, there is no data")
+    bound = [BoundWindow(f"windows[{w}]", window, model, step, segment) for w, window in enumerate(windows)]
+    trajectories = Trajectories(bound, model, unknowns.names, {**options, "num_threads": num_threads})
+    problem = Problem(
+        unknowns, bound, trajectories, np.broadcast_to(np.asarray(continuity, float), (2 * model.nv,)), initial_states
+    )
+    return _Search(problem, loss, threshold, max_evaluations, tolerance).run(progress)
+
+
+def _check(loss, threshold, max_evaluations, tolerance, continuity, segment, nv):
+    if loss not in LOSSES:
+        raise ValueError(f"loss: got {loss!r}, expected one of {', '.join(LOSSES)}")
+    for name, value in (("threshold", threshold), ("tolerance", tolerance)):
+        if not (np.isfinite(value) and value > 0):
+            raise ValueError(f"{name}: got {value}, expected a positive number")
+    continuity = np.asarray(continuity, float)
+    if continuity.shape not in ((), (2 * nv,)) or not np.all(np.isfinite(continuity) & (continuity > 0)):
+        raise ValueError(f"continuity: got {continuity}, expected positive: a number or ({2 * nv},)")
+    _count("max_evaluations", max_evaluations)
+    if segment is not None:
+        _count("segment", segment)
+
+
+class _Search:
+    """One or two runs of least_squares in z, x = start + width z, in which the first step is about one scale of each unknown long."""
+
+    def __init__(self, problem, loss, threshold, max_evaluations, tolerance):
+        self.problem, self.loss, self.threshold = problem, loss, threshold
+        self.max_evaluations, self.tolerance = max_evaluations, tolerance
+        self.width = problem.scale * np.sqrt(problem.size)
+        self.noise_known = all(window.noise_known for window in problem.windows)
+        self.noise, self.history, self.best = 1.0, [], None
+
+    def x(self, z):
+        return np.clip(self.problem.start + self.width * z, self.problem.lower, self.problem.upper)
+
+    def run(self, progress):
+        bar = Bar("evaluation") if progress is True else None
+        self.tell = bar or (lambda done, total, note: progress(done, total)) if progress else lambda *_: None
+        try:
+            # Without a known noise, squares first: what remains tells it, outliers left aside by the median.
+            z, loss = np.zeros(self.problem.size), self.loss
+            if not self.noise_known:
+                self.loss = "linear"
+                z = self._least_squares(z)[0]
+                self.noise = max(self._spread(), 1e-300)
+                self.loss, self.history, self.best = loss, [], None
+            z, status, active = self._least_squares(z)
+        except KeyboardInterrupt as stop:
+            stop.fit = (
+                self._fit("interrupted: the best so far", False, np.zeros(self.problem.size, int))
+                if self.best
+                else None
+            )
+            raise
+        finally:
+            if bar:
+                bar.close()
+        return self._fit(*self._verdict(status), active)
+
+    def _least_squares(self, z):
+        from scipy.optimize import least_squares
+        from scipy.sparse import identity, vstack
+
+        # Beside the problem's own rows, a ridge: without it, rounding would move what nothing determines.
+        problem = self.problem
+        ridge = _RIDGE * self.noise * np.sqrt(problem.size)
+        measured = np.concatenate([problem.measured, np.full(problem.size, False)])
+        dense = problem.num_rows * problem.size <= _DENSE
+
+        def residual(z):
+            r = problem.residual(self.x(z))
+            self.tell(problem.evaluations, self.max_evaluations, f"rms {np.sqrt(np.mean(r**2)):.3g}")
+            return np.concatenate([r, ridge * z])
+
+        def jacobian(z):
+            self.last = self._point(self.x(z))
+            if self.best is None or self.last[2] <= self.best[2]:
+                self.best = self.last
+            self.history.append(self.last[2])
+            seen = self._matrix(
+                report.without_unseen(self.last[1], problem.unknowns.scale, self.noise if self.noise_known else 0.0)
+            )
+            return (
+                np.vstack([seen, ridge * np.eye(problem.size)])
+                if dense
+                else vstack([seen, ridge * identity(problem.size)])
+            )
+
+        lower, upper = (side - problem.start for side in (problem.lower, problem.upper))
+        left = self.max_evaluations - problem.evaluations
+        result = least_squares(
+            residual,
+            z,
+            jac=jacobian,
+            bounds=(lower / self.width, upper / self.width),
+            loss=reweighting(loss_of_rows(self.loss, measured)),
+            f_scale=self.threshold * self.noise,
+            ftol=self.tolerance,
+            xtol=self.tolerance,
+            gtol=1e-12,
+            max_nfev=max(left, 1),
+            tr_solver="exact" if dense else "lsmr",
+        )
+        return result.x, result.status, result.active_mask
+
+    def _point(self, x):
+        """(x, Jacobian by window, cost, residual), and what else belongs to it."""
+        problem = self.problem
+        J = problem.jacobian(x)
+        r, runs = problem.residual(x), problem.trajectories
+        cost = 0.5 * (self.threshold * self.noise) ** 2 * self._rho(r)[0].sum()
+        unsolved = sum(runs.unsolved(w) for w in range(len(problem.windows)))
+        return x.copy(), J, float(cost), r, unsolved, runs.ambiguous
+
+    def _rho(self, r):
+        return loss_of_rows(self.loss, self.problem.measured)((r / (self.threshold * self.noise)) ** 2)
+
+    def _matrix(self, jacobian):
+        """The Jacobian by z, dense where it is small."""
+        from scipy.sparse import csr_matrix, hstack, vstack
+
+        problem, p = self.problem, self.problem.p
+        rows = []
+        for w, J in enumerate(jacobian):
+            here = problem.state_columns(w)
+            before, after = csr_matrix((len(J), here.start - p)), csr_matrix((len(J), problem.size - here.stop))
+            rows.append(hstack([csr_matrix(J[:, :p]), before, csr_matrix(J[:, p:]), after]))
+        prior = np.zeros((len(problem.prior), problem.size))
+        prior[np.arange(len(problem.prior)), problem.prior] = 1 / problem.unknowns.deviation[problem.prior]
+        whole = vstack([*rows, csr_matrix(prior)]).multiply(self.width).tocsr()
+        return whole.toarray() if problem.num_rows * problem.size <= _DENSE else whole
+
+    def _spread(self):
+        """The standard deviation of the measurements' residuals by their median, for the noise without outliers."""
+        return 1.4826 * float(np.median(np.abs(self.last[3][self.problem.measured])))
+
+    def _verdict(self, status):
+        """What the end was, and whether it is an optimum: if Gauss-Newton still promises much, steps were too short for a reason."""
+        if status not in (2, 3, 4):
+            return _ENDS[status], status == 1
+        x, J, cost, r = self.last[:4]
+        promised = self._promised(x, J, r)
+        if promised > max(_STALLED * self.noise_of_rest(r) ** 2, 10 * self.tolerance * cost):
+            return (
+                f"stalled: steps lower the cost no more, though its slope promises {promised:.2g} less; contacts and dry friction that come and go "
+                "make such corners (docs/identify.md)"
+            ), False
+        return _ENDS[status], True
+
+    def noise_of_rest(self, r):
+        """The unit of the cost: 1 where the noise is known, else the residuals' own."""
+        return 1.0 if self.noise_known else np.sqrt(np.mean(r[self.problem.measured] ** 2))
+
+    def _promised(self, x, jacobian, r):
+        """What a Gauss-Newton step would take off the cost, along what is not at a bound and what is determined."""
+        problem = self.problem
+        _, slope, curve = self._rho(r)
+        z = (r / (self.threshold * self.noise)) ** 2
+        weight = np.sqrt(np.maximum(slope + 2 * curve * z, 1e-3))
+        A = self._matrix(jacobian)
+        A = np.asarray(A.todense()) if hasattr(A, "todense") else A
+        gap = np.minimum(x - problem.lower, problem.upper - x)
+        A = A[:, gap > 1e-6 * problem.scale] * weight[:, None]
+        U, sizes, _ = np.linalg.svd(A, full_matrices=False)
+        seen = sizes > 1e-7 * sizes[0] if len(sizes) else []
+        return 0.5 * float(np.sum((U[:, seen].T @ (slope * r / weight)) ** 2))
+
+    def _fit(self, status, converged, active):
+        problem, u, p = self.problem, self.problem.unknowns, self.problem.p
+        x, J, cost, r, unsolved, ambiguous = self.best
+        theta, measured = x[:p], problem.measured
+
+        # Which unknowns ended at a bound.
+        sides = {-1: "lower", 1: "upper"}
+        held = {u.labels[k]: sides[int(active[k])] for k in range(p) if active[k]}
+
+        # How much a measurement tells: less with noise of its own size, and with a loss that trusts it less.
+        z = (r / (self.threshold * self.noise)) ** 2
+        _, slope, curve = self._rho(r)
+        psi, psi_slope = (slope * r)[measured], (slope + 2 * curve * z)[measured]
+        tied = problem.num_rows - int(measured.sum())
+        count = max(int(measured.sum()) - (problem.size - min(tied, problem.size)), 1)
+        telling = 1.0
+        if not (self.noise_known and self.loss == "linear"):
+            telling = np.mean(psi_slope) ** 2 / max(np.sum(psi**2) / count, 1e-300)
+        weights = np.where(measured, np.sqrt(telling), 1.0)
+        S = report.reduced(J, weights, p)
+        sizes, undetermined = report.directions(S, u.scale, u.labels)
+        C = report.covariance(S, 1 / u.deviation**2, u.scale, np.array([label in held for label in u.labels]))
+
+        # As tables show it.
+        shown, by_x = u.shown(theta)
+        deviations = np.sqrt(np.diag(C))
+        with np.errstate(invalid="ignore"):
+            correlation = C / np.outer(deviations, deviations)
+        residuals = self._by_window(r)
+        rms = float(np.sqrt(np.mean(r[measured] ** 2)))
+        return report.Fit(
+            model=u.at(theta),
+            values=u.values(theta),
+            labels=u.labels,
+            x=theta,
+            shown=shown,
+            first=u.shown(u.start)[0],
+            errors=dict(zip(u.labels, np.abs(by_x) * deviations)),
+            covariance=C,
+            correlation=correlation,
+            held=held,
+            singular_values=sizes,
+            sensitivity=S,
+            undetermined=undetermined,
+            residuals=residuals,
+            rms=rms,
+            noise=float(1 / np.sqrt(telling)),
+            noise_known=self.noise_known,
+            cost=cost,
+            history=self.history,
+            evaluations=problem.evaluations,
+            refused=problem.refused,
+            status=status,
+            converged=converged,
+            unsolved=unsolved,
+            ambiguous=ambiguous,
+            starts=[problem.states(x)[0][w, 0] for w in range(len(problem.windows))],
+        )
+
+    def _by_window(self, r):
+        """{reading: (samples, size)} of every window."""
+        problem, out = self.problem, []
+        for w, window in enumerate(problem.windows):
+            at, found = problem.ends[w], {}
+            for reading, samples in zip(window.readings, problem.samples[w]):
+                size = len(samples) * len(reading.deviation)
+                found[reading.name] = r[at : at + size].reshape(len(samples), -1)
+                at += size
+            out.append(found)
+        return out
