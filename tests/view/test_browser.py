@@ -2,6 +2,7 @@
 
 import io
 import shutil
+import time
 
 import numpy as np
 import pytest
@@ -76,6 +77,14 @@ def opened(browser, address):
     return page, problems
 
 
+def wait_until(reached, seconds=20):
+    """What a click does arrives over the network: a moment later."""
+    end = time.monotonic() + seconds
+    while not reached():
+        assert time.monotonic() < end, "nothing happened"
+        time.sleep(0.02)
+
+
 def test_the_served_page(browser, viewer):
     """The ball is seen on the left, ground in many shades around it, and the panel; the clock moves it to the right."""
     viewer.playback.seek(0.0)
@@ -84,7 +93,8 @@ def test_the_served_page(browser, viewer):
         page.get_by_text(text, exact=True).first.wait_for()
     page.get_by_role("button", name="Play").click()
     page.get_by_role("button", name="Pause").click()
-    assert viewer.playback.time > 0 and not viewer.playback.playing
+    wait_until(lambda: not viewer.playback.playing)
+    assert viewer.playback.time > 0
     viewer.playback.seek(0.0)
     page.get_by_text("Coulomb", exact=True).first.click()  # folds the panel, which covers the right
     assert wait_for_red(page, lambda x: x < 0.4) > 50
