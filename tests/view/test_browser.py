@@ -116,22 +116,3 @@ def test_the_written_page(browser, viewer, tmp_path):
     assert wait_for_red(page, lambda x: x < 0.45) > 50
     assert not problems
     page.close()
-
-
-def test_a_joint_is_moved_in_the_page(browser):
-    """A number that is typed beside the slider of a joint arrives in the viewer."""
-    model = coulomb.load(
-        "<mujoco><worldbody><body><joint name='knee'/><geom size='.1' pos='.2 0 0'/></body></worldbody></mujoco>"
-    )
-    with coulomb.Viewer(model, port=0, verbose=False) as viewer:
-        page, problems = opened(browser, viewer.url)
-        number = page.get_by_role("textbox").first
-        number.wait_for()
-        number.fill("0.5")
-        number.press("Enter")
-        for _ in range(100):
-            if viewer.Q[0, 0] == pytest.approx(0.5, abs=0.02):
-                break
-            page.wait_for_timeout(100)
-        assert viewer.Q[0, 0] == pytest.approx(0.5, abs=0.02) and not problems
-        page.close()
