@@ -3,6 +3,7 @@ environments, after a checkpoint, and for processes that learn together; and tha
 
 import copy
 import os
+import socket
 import subprocess
 import sys
 
@@ -304,6 +305,13 @@ def test_it_is_a_command():
     assert out.returncode == 0 and "CartPole, seed 0: return" in out.stdout, out.stderr
 
 
+def free_port():
+    """One that nothing listens at: a port of a run before may be closing still."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
 def test_two_processes_learn_as_one_and_to_the_same_bits_every_time(tmp_path):
     script = tmp_path / "two.py"
     script.write_text(
@@ -326,7 +334,7 @@ def test_two_processes_learn_as_one_and_to_the_same_bits_every_time(tmp_path):
             "--nproc-per-node",
             "2",
             "--master-port",
-            str(29500 + os.getpid() % 500),
+            str(free_port()),
         ]
         subprocess.run(
             [*command, str(script), str(out)],
