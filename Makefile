@@ -16,12 +16,12 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Warnings of the compiler are errors in what is tested: make test WERROR=OFF for a compiler that knows others.
 WERROR ?= ON
 
-.PHONY: help demo test quick lint bench bench-nimble rllib sweep docs format install system cpp test-cpp test-python test-includes test-consumer \
+.PHONY: help demo test quick lint bench bench-nimble rllib sweep docs format install package system cpp test-cpp test-python test-includes test-consumer \
   test-wheel clean
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make demo    a robot falls and stands; table and pictures (about five minutes the first time)"
+	@echo "make demo    a robot falls and stands; table and pictures (some minutes the first time)"
 	@echo "make test    every test: C++, Python, dependency rule, citations, C++ consumer, clean wheel"
 	@echo "make quick   the tests that are quick, C++ and Python: two minutes after a build"
 	@echo "make lint    clang-format, ruff, clang-tidy, dependency rule, citations; changes nothing"
@@ -31,7 +31,7 @@ help:
 	@echo "make docs    API pages in build/docs"
 	@echo "make format  clang-format and ruff"
 
-demo: install
+demo: package
 	$(VENV)/bin/coulomb demo
 
 test: test-includes test-cpp test-python test-consumer test-wheel
@@ -89,15 +89,24 @@ $(VENV)/.lint: $(VENV)/.installed
 system:
 	@PYTHON="$(PYTHON)" sh tools/check_system.sh
 
-$(VENV)/.installed: pyproject.toml tools/requirements.py | system
+# What builds the package and runs the demo.
+$(VENV)/.demo: pyproject.toml tools/requirements.py | system
 	$(PYTHON) -m venv $(VENV)
 	$(PY) -m pip install --quiet --upgrade pip
-	$(PY) tools/requirements.py build runtime test > $(VENV)/requirements.txt
+	$(PY) tools/requirements.py build runtime demo > $(VENV)/requirements.txt
 	$(PY) -m pip install --quiet cmake ninja -r $(VENV)/requirements.txt
 	@touch $@
 
+# And what tests, examples and benchmarks need.
+$(VENV)/.installed: $(VENV)/.demo
+	$(PY) tools/requirements.py test > $(VENV)/requirements-test.txt
+	$(PY) -m pip install --quiet -r $(VENV)/requirements-test.txt
+	@touch $@
+
+install: $(VENV)/.installed package
+
 # The package, built into $(VENV) without build isolation so that the build folder can be kept.
-install: $(VENV)/.installed
+package: $(VENV)/.demo
 	$(PY) -m pip install --quiet --no-build-isolation --no-deps --force-reinstall -C "build-dir=build/{wheel_tag}" .
 
 # Nimble needs NumPy 1 and names packages that the benchmark does without: an environment with these two, all else from $(VENV).

@@ -20,6 +20,7 @@ import torch
 
 from coulomb.envs.task import State
 from coulomb.learn import shac
+from coulomb.learn.worlds import JUDGED_SEED
 
 VARIANTS = {  # of the same task
     "exact": {},
@@ -102,7 +103,7 @@ def in_mujoco(run, substeps=16):
     returns = []
     for episode in range(EPISODES):
         mujoco.mj_resetData(model, data)
-        data.qpos[:], data.qvel[:], goal = task.draw(np.random.default_rng([10_000, episode]))
+        data.qpos[:], data.qvel[:], goal = task.draw(np.random.default_rng([JUDGED_SEED, episode]))
         state = row_of(data, np.zeros(model.nu), goal)
         total = 0.0
         for _ in range(task.episode_length):

@@ -15,8 +15,8 @@ from stable_baselines3.common.vec_env import VecMonitor, VecNormalize
 import coulomb.envs.sb3
 from coulomb.envs import VectorEnv
 from coulomb.envs.tasks import task_of
-from coulomb.learn.shac import TASKS
-from coulomb.learn.worlds import Worlds
+from coulomb.learn.presets import TASKS
+from coulomb.learn.worlds import JUDGED_SEED, Worlds, returns_of
 
 # DiffRL's settings of rl_games for these tasks, on a quarter of its environments: (environments, control steps of each).
 SHAPES = {"Hopper": (256, 32), "CartPole": (32, 240), "Ant": (256, 32)}
@@ -79,15 +79,8 @@ class Learned:
 
     def evaluate(self, task=None, episodes=16):
         """Returns (episodes,) without noise, from the starts that policies of shac.py are judged at."""
-        worlds = Worlds(task or self.task, episodes, 10_000)
-        total, running = np.zeros(episodes), np.ones(episodes, bool)
-        for _ in range(self.task.episode_length):
-            step = worlds.step(self.actor(self.normalizer(worlds.observe())))
-            total[running] += step.reward.numpy()[running]
-            running &= ~step.ended.numpy()
-            if not running.any():
-                break
-        return total
+        worlds = Worlds(task or self.task, episodes, JUDGED_SEED)
+        return returns_of(lambda observation: self.actor(self.normalizer(observation)), worlds)
 
 
 def train(env, seed, samples, folder, threads=0):

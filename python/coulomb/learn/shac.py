@@ -24,7 +24,7 @@ from coulomb.learn.command import given_options
 from coulomb.learn.horizons import Horizon
 from coulomb.learn.networks import Actor, ClipRows, Normalizer, Temperature, network
 from coulomb.learn.presets import PRESETS, TASKS
-from coulomb.learn.worlds import Worlds
+from coulomb.learn.worlds import JUDGED_SEED, Worlds, returns_of
 from coulomb.progress import Bar
 
 
@@ -193,19 +193,11 @@ class Shac:
         for optimizer, rate in ((self.actor_optimizer, c.actor_lr), (self.critic_optimizer, c.critic_lr)):
             optimizer.param_groups[0]["lr"] = 1e-5 + (rate - 1e-5) * left
 
-    @torch.no_grad()
     def evaluate(self, task=None, options=None):
         """Returns (evaluations,) of whole episodes without noise; of another task of the same observations, with other options."""
-        task = task or self.task
-        worlds = Worlds(task, self.config.evaluations, 10_000, self.config.num_threads, options or self.judge_options)
-        total, running = np.zeros(worlds.n), np.ones(worlds.n, bool)
-        for _ in range(task.episode_length or 1000):
-            step = worlds.step(self.actor(self.normalizer(worlds.observe())))
-            total[running] += step.reward.numpy()[running]
-            running &= ~step.ended.numpy()
-            if not running.any():
-                break
-        return total
+        c = self.config
+        worlds = Worlds(task or self.task, c.evaluations, JUDGED_SEED, c.num_threads, options or self.judge_options)
+        return returns_of(lambda observation: self.actor(self.normalizer(observation)), worlds)
 
     # --- to be saved and gone on with, to the same bits ---------------------------------------------------------------------------
 

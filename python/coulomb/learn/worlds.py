@@ -21,6 +21,8 @@ from coulomb.envs.simulation import OVERFLOW, Simulation
 from coulomb.envs.task import State
 from coulomb.torch import control_step
 
+JUDGED_SEED = 10_000  # of the worlds that policies are judged in: the same starts for all
+
 
 class Step(NamedTuple):
     """What a control step gave, one environment a row."""
@@ -157,3 +159,16 @@ class Worlds:
     @staticmethod
     def _tensors(readings):
         return {key: torch.from_numpy(np.array(value)) for key, value in readings.items()}
+
+
+@torch.no_grad()
+def returns_of(policy, worlds):
+    """Returns (n,) of one whole episode of every environment; policy: observations (n, size) to actions (n, k)."""
+    total, running = np.zeros(worlds.n), np.ones(worlds.n, bool)
+    for _ in range(worlds.task.episode_length or 1000):
+        step = worlds.step(policy(worlds.observe()))
+        total[running] += step.reward.numpy()[running]
+        running &= ~step.ended.numpy()
+        if not running.any():
+            break
+    return total

@@ -15,6 +15,24 @@ namespace {
 
 using namespace coulomb;
 
+/// Of 400 steps with their derivatives, while things settle and bounce, the second half allocates nothing: every contact has been seen.
+void check_settling(const Scene& scene) {
+  const auto model = scene.build();
+  Simulator sim(model, {.timestep = 2e-3});
+  State state{model->q_neutral, std::vector<double>(model->nv)};
+  std::vector<double> tau(model->nv, 0.0);
+  const auto step = [&] {
+    sim.step(state.q.data(), state.v.data(), nullptr, tau.data(), nullptr, state.q.data(), state.v.data());
+    sim.derivatives();
+  };
+  for (int i = 0; i < 200; ++i) step();
+  const long before = allocations;
+  for (int i = 0; i < 200; ++i) step();
+  CHECK_NEAR(static_cast<double>(allocations - before), 0.0, 0.0);
+  CHECK(sim.status().converged);
+  CHECK(sim.record().collision.contacts.size() >= 12);  // not vacuous
+}
+
 void test_contacts() {
   Scene scene;
   scene.add_ground({.friction = 0.6});
@@ -28,20 +46,7 @@ void test_contacts() {
   ShapeOptions ball;
   ball.mass = 0.5, ball.position = {0.6, 0, 0.12}, ball.restitution = 0.5;
   scene.add_sphere(0.1, ball);
-  const auto model = scene.build();
-  Simulator sim(model, {.timestep = 2e-3});
-  State state{model->q_neutral, std::vector<double>(model->nv)};
-  std::vector<double> tau(model->nv, 0.0);
-  const auto step = [&] {
-    sim.step(state.q.data(), state.v.data(), nullptr, tau.data(), nullptr, state.q.data(), state.v.data());
-    sim.derivatives();
-  };
-  for (int i = 0; i < 200; ++i) step();  // settles, and bounces: every contact has been seen
-  const long before = allocations;
-  for (int i = 0; i < 200; ++i) step();
-  CHECK_NEAR(static_cast<double>(allocations - before), 0.0, 0.0);
-  CHECK(sim.status().converged);
-  CHECK(sim.record().collision.contacts.size() >= 12);  // not vacuous
+  check_settling(scene);
 }
 
 // Contacts that are springs, which bounce for a while.
@@ -54,20 +59,7 @@ void test_soft_contacts() {
     box.position = {0.02 * i, 0, 0.1 + 0.2 * i};
     scene.add_box({0.2, 0.2, 0.2}, box);
   }
-  const auto model = scene.build();
-  Simulator sim(model, {.timestep = 2e-3});
-  State state{model->q_neutral, std::vector<double>(model->nv)};
-  std::vector<double> tau(model->nv, 0.0);
-  const auto step = [&] {
-    sim.step(state.q.data(), state.v.data(), nullptr, tau.data(), nullptr, state.q.data(), state.v.data());
-    sim.derivatives();
-  };
-  for (int i = 0; i < 200; ++i) step();
-  const long before = allocations;
-  for (int i = 0; i < 200; ++i) step();
-  CHECK_NEAR(static_cast<double>(allocations - before), 0.0, 0.0);
-  CHECK(sim.status().converged);
-  CHECK(sim.record().collision.contacts.size() >= 12);
+  check_settling(scene);
 }
 
 // Boxes that fall into a heap: islands grow and part, modes change, and the second fall finds the room that the first one took.
