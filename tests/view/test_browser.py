@@ -21,8 +21,9 @@ SIZE = {"width": 480, "height": 360}
 PATIENCE = 90_000  # ms: a frame takes some tenths of a second without a graphics card
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def browser():
+    """One for each test: pages that are still open go on drawing, and leave others no time."""
     with playwright.sync_playwright() as play:
         in_software = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
         browser = play.chromium.launch(executable_path=CHROMIUM, args=in_software)
@@ -116,3 +117,19 @@ def test_the_written_page(browser, viewer, tmp_path):
     assert wait_for_red(page, lambda x: x < 0.45) > 50
     assert not problems
     page.close()
+
+
+def test_a_joint_is_moved_in_the_page(browser):
+    """A number that is typed beside the slider of a joint arrives in the viewer."""
+    model = coulomb.load(
+        "<mujoco><worldbody><body><joint name='knee'/><geom size='.1' pos='.2 0 0'/></body></worldbody></mujoco>"
+    )
+    with coulomb.Viewer(model, port=0, verbose=False) as viewer:
+        page, problems = opened(browser, viewer.url)
+        number = page.locator(
+            "input.mantine-NumberInput-input"
+        ).first  # the first box of text is viser's own, of an address
+        number.fill("0.5")
+        number.press("Enter")
+        wait_until(lambda: viewer.Q[0, 0] == pytest.approx(0.5, abs=0.02))
+        assert not problems
