@@ -1,15 +1,17 @@
 """Policies learned over seeds: returns over samples and over time, beside published ones, and what they are worth elsewhere.
 
-python benchmarks/learning.py [--env Hopper] [--seeds 5] [--variants exact,soft,penalty,ppo] [--epochs 1000] [--quick] [--output FOLDER]
+python benchmarks/learning.py [--env Hopper] [--seeds 5] [--variants exact,soft,penalty,ppo:1] [--epochs 1000] [--quick] [--output FOLDER]
 
-Variants: gradients and contacts that SHAC learns with, and "ppo": PPO of stable-baselines3 on the same task. One run after the other, each with all cores; a run whose log is there is not made again. Writes learning_<env>.csv, .md and .png. Every policy is
-scored without noise at its own time step, at finer ones, and in MuJoCo.
+Variants: gradients and contacts that SHAC learns with, "ppo" and "ppo_soft": PPO of stable-baselines3 on the same tasks; with a colon, how
+many seeds of it. One run after the other, each with all cores; one that is there is not made again, one that was interrupted goes on.
+Writes learning_<env>.json, .md and .png. Every policy is scored without noise at its own time step, at finer ones, and in MuJoCo.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import dataclasses
 import json
 from pathlib import Path
 
@@ -20,6 +22,7 @@ import torch
 
 from coulomb.envs.task import State
 from coulomb.learn import shac
+from coulomb.learn.config import PRESETS
 from coulomb.learn.worlds import JUDGED_SEED
 
 VARIANTS = {  # of the same task
@@ -28,8 +31,9 @@ VARIANTS = {  # of the same task
     "smoothed": {"gradient": "smoothed_step"},
     "from_distance": {"gradient": "from_distance"},
     "penalty": {"contact": "penalty"},
-    "soft": {"contact_stiffness": 2e4, "contact_dashpot": 1e3},  # as DiffRL's hopper stands on
+    "soft": {"contact_stiffness": 2e4, "contact_dashpot": 1e3},  # the stiffness of DiffRL's hopper
 }
+LEARNED_BY_PPO = {"ppo": "exact", "ppo_soft": "soft"}  # with the contact of a variant of SHAC
 PPO_SAMPLES = 3  # times those of SHAC
 SUBSTEPS = (4, 8, 16)  # per control step; policies are learned at the first
 EPISODES = 16
@@ -45,28 +49,28 @@ PUBLISHED = {
         "PPO, GPU": [(6.6e6, 44, 2000), (8.5e6, 58, 3000), (21e6, 146, 4000)],
     }
 }
-GOALS = {"Hopper": (2000, 3000, 4000), "CartPole": (-800, -600, -500)}
+GOALS = {"Hopper": (2000, 3000, 4000), "CartPole": (-800, -600, -500), "Ant": (1000, 2000, 3000)}
 
 
-def config_of(env, variant, seed, epochs, folder, threads=0):
+def config_of(env, variant, seed, epochs, root, threads=0):
     given = {
-        **shac.PRESETS.get(env, {}),
-        **VARIANTS[variant],
+        **PRESETS.get(env, {}),
+        **VARIANTS[LEARNED_BY_PPO.get(variant, variant)],
         "env": env,
         "seed": seed,
-        "output": str(folder),
         "num_threads": threads,
     }
-    return shac.Config(**{**given, **({"epochs": epochs} if epochs else {})})
+    config = shac.Config(**{**given, **({"epochs": epochs} if epochs else {})})
+    return dataclasses.replace(config, output=str(root / f"{env}_{variant}_{seed}_{config.epochs}"))
 
 
-def run(env, variant, seed, epochs, root, threads):
+def run(config, by_ppo):
     """The log of a run as a dict of columns, and the scores of its last policy."""
-    folder = root / f"{env}_{variant}_{seed}"
+    folder = Path(config.output)
     scores = folder / "scores.json"
     if not scores.exists():
-        config = config_of(env, "exact" if variant == "ppo" else variant, seed, epochs, folder, threads)
-        trained = shac.train(config) if variant != "ppo" else learned_by_ppo(config)
+        begun = (folder / "checkpoint.pt").exists()
+        trained = learned_by_ppo(config) if by_ppo else shac.train(config, resume=folder if begun else None)
         scores.write_text(json.dumps(scored(trained)))
     with (folder / "log.csv").open() as file:
         rows = list(csv.DictReader(file))
@@ -78,15 +82,14 @@ def learned_by_ppo(config):
     """PPO on what SHAC learned on, for PPO_SAMPLES as many control steps."""
     import ppo_peer
 
-    samples = PPO_SAMPLES * config.epochs * config.num_envs * config.horizon
-    return ppo_peer.train(config.env, config.seed, samples, Path(config.output), config.num_threads)
+    return ppo_peer.train(config, PPO_SAMPLES * config.epochs * config.num_envs * config.horizon)
 
 
 def scored(run):
     """Median and least return of whole episodes, by where."""
     out = {}
     for substeps in SUBSTEPS:
-        returns = run.evaluate(run.task_like(frame_skip=substeps))
+        returns = run.evaluate(run.config.task(frame_skip=substeps))
         out[f"{substeps} substeps"] = [float(np.median(returns)), float(returns.min())]
     returns = in_mujoco(run)
     out["MuJoCo"] = [float(np.median(returns)), float(returns.min())]
@@ -96,7 +99,7 @@ def scored(run):
 @torch.no_grad()
 def in_mujoco(run, substeps=16):
     """Returns of episodes of the same task that MuJoCo simulates, at its own soft contact."""
-    task = run.task_like(frame_skip=substeps)
+    task = run.config.task(frame_skip=substeps)
     model = mujoco.MjModel.from_xml_string(task.mjcf())
     model.opt.timestep = task.timestep
     data = mujoco.MjData(model)
@@ -187,22 +190,28 @@ def draw(env, runs, path):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--env", default="Hopper")
+    parser.add_argument("--env", default="Hopper", choices=GOALS)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--variants", default="exact", help="with numbers of seeds of their own: exact,ppo:1")
     parser.add_argument("--epochs", type=int)
     parser.add_argument("--threads", type=int, default=0, help="of the simulator; 0: all cores")
-    parser.add_argument("--quick", action="store_true", help="one seed, 60 epochs")
-    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results")
+    parser.add_argument("--quick", action="store_true", help="one seed, 60 epochs; into the folder of the runs")
+    parser.add_argument("--output", type=Path)
     parser.add_argument("--runs", type=Path, default=Path("build/learning"), help="logs and policies of runs")
     arguments = parser.parse_args()
     if arguments.quick:
         arguments.seeds, arguments.epochs = 1, 60
+    output = arguments.output or (arguments.runs if arguments.quick else Path(__file__).parent / "results")
 
-    runs = {}
+    # Everything that is asked for is looked up before the first hour of it is learned.
+    configs = {}
     for variant, _, seeds in (part.partition(":") for part in arguments.variants.split(",")):
+        if variant not in VARIANTS | LEARNED_BY_PPO:
+            parser.error(f"--variants: there is no {variant!r}, expected {', '.join(VARIANTS | LEARNED_BY_PPO)}")
         for seed in range(int(seeds or arguments.seeds)):
-            runs[variant, seed] = run(arguments.env, variant, seed, arguments.epochs, arguments.runs, arguments.threads)
+            config = config_of(arguments.env, variant, seed, arguments.epochs, arguments.runs, arguments.threads)
+            configs[variant, seed] = config
+    runs = {key: run(config, key[0] in LEARNED_BY_PPO) for key, config in configs.items()}
 
     env = report.environment(None)
     name = f"learning_{arguments.env.lower()}"
@@ -213,8 +222,8 @@ def main():
             for (v, s), (columns, scores) in runs.items()
         ]
     }
-    report.write_study(arguments.output, name, f"{arguments.env}: learned policies", env, lines, data)
-    draw(arguments.env, runs, arguments.output / f"{name}.png")
+    report.write_study(output, name, f"{arguments.env}: learned policies", env, lines, data)
+    draw(arguments.env, runs, output / f"{name}.png")
     print(*lines, sep="\n")
 
 

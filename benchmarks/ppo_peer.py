@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import time
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -14,8 +14,7 @@ from stable_baselines3.common.vec_env import VecMonitor, VecNormalize
 
 import coulomb.envs.sb3
 from coulomb.envs import VectorEnv
-from coulomb.envs.tasks import task_of
-from coulomb.learn.presets import TASKS
+from coulomb.learn import log
 from coulomb.learn.worlds import JUDGED_SEED, Worlds, returns_of
 
 # DiffRL's settings of rl_games for these tasks, on a quarter of its environments: (environments, control steps of each).
@@ -35,9 +34,9 @@ UNITS = {"Hopper": (128, 64, 32), "CartPole": (64, 64), "Ant": (128, 64, 32)}
 class Judge(BaseCallback):
     """After every so many control steps: 16 whole episodes without noise; a row for the log."""
 
-    def __init__(self, env, evaluate_every):
+    def __init__(self, config, evaluate_every):
         super().__init__()
-        self.env = env
+        self.config = config
         self.evaluate_every = evaluate_every
         self.rows = []
         self.judged = 0
@@ -54,21 +53,17 @@ class Judge(BaseCallback):
         row["return"] = math.nan
         if self.num_timesteps - self.judged >= self.evaluate_every:
             self.judged = self.num_timesteps
-            row["return"] = float(Learned(self.env, self.model).evaluate().mean())
+            row["return"] = float(Learned(self.config, self.model).evaluate().mean())
         self.rows.append(row)
 
 
 class Learned:
-    """A policy of PPO with the functions of shac.Shac that judge one."""
+    """A policy of PPO with the attributes and functions of shac.Shac that judge one."""
 
-    def __init__(self, env, model):
+    def __init__(self, config, model):
+        self.config = config
         self.model = model
-        self.env = env
-        self.task = self.task_like()
         self.normalizer = self._normalized
-
-    def task_like(self, **keywords):
-        return task_of(TASKS[self.env], keywords)
 
     def _normalized(self, observation):
         return torch.from_numpy(self.model.get_env().normalize_obs(observation.numpy()))
@@ -79,18 +74,18 @@ class Learned:
 
     def evaluate(self, task=None, episodes=16):
         """Returns (episodes,) without noise, from the starts that policies of shac.py are judged at."""
-        worlds = Worlds(task or self.task, episodes, JUDGED_SEED)
+        worlds = Worlds(task or self.config.task(), episodes, JUDGED_SEED)
         return returns_of(lambda observation: self.actor(self.normalizer(observation)), worlds)
 
 
-def train(env, seed, samples, folder, threads=0):
-    """A run of that many control steps: writes log.csv, returns what it learned."""
+def train(config, samples):
+    """That many control steps of PPO on the task of a configuration of SHAC: writes log.csv, returns what it learned."""
     torch.set_num_threads(1)
-    num_envs, horizon = SHAPES[env]
-    vector = VectorEnv(num_envs, task=TASKS[env], autoreset_mode="SameStep", num_threads=threads)
+    num_envs, horizon = SHAPES[config.env]
+    vector = VectorEnv(num_envs, task=config.task(), autoreset_mode="SameStep", num_threads=config.num_threads)
     envs = VecNormalize(VecMonitor(coulomb.envs.sb3.VecEnv(vector)), gamma=SETTINGS["gamma"])
     policy = {
-        "net_arch": {"pi": list(UNITS[env]), "vf": list(UNITS[env])},
+        "net_arch": {"pi": list(UNITS[config.env]), "vf": list(UNITS[config.env])},
         "activation_fn": torch.nn.ELU,
         "log_std_init": -1.0,
     }
@@ -99,17 +94,15 @@ def train(env, seed, samples, folder, threads=0):
         envs,
         n_steps=horizon,
         batch_size=num_envs * horizon // 4,
-        seed=seed,
+        seed=config.seed,
         policy_kwargs=policy,
         device="cpu",
         **SETTINGS,
     )
-    judge = Judge(env, samples // 40)
+    judge = Judge(config, samples // 40)
     model.learn(samples, callback=judge)
 
+    folder = Path(config.output)
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "log.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, judge.rows[0].keys())
-        writer.writeheader()
-        writer.writerows(judge.rows)
-    return Learned(env, model)
+    log.write(folder / "log.csv", judge.rows)
+    return Learned(config, model)

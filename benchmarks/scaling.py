@@ -30,8 +30,8 @@ from scaling_tables import lines_of, put_into_page
 
 import coulomb
 import coulomb.envs  # noqa: F401
-from coulomb.envs.tasks import task_of
 from coulomb.learn import ranks, shac
+from coulomb.learn.config import PRESETS, Config
 from coulomb.learn.worlds import Worlds
 
 HERE = Path(__file__).resolve().parent
@@ -42,6 +42,7 @@ NUM_ENVS = 64
 HORIZON = 32
 EPOCHS = 20  # of a measurement, after a few others
 WARM = 5
+BUSY = 0.7  # of two cores: what others may take while this measures
 
 
 # --- one process -------------------------------------------------------------------------------------------------------------------
@@ -77,7 +78,7 @@ def gradient_rates(name, repeats):
     """Control steps per second, forward and back through a horizon, by number of threads. No policy, no PyTorch."""
 
     def passes(threads):
-        task = task_of(shac.TASKS[name], {})
+        task = Config(env=name).task()
         worlds = Worlds(task, NUM_ENVS, seed=0, num_threads=threads)
         q, v = worlds.state.q.numpy(), worlds.state.v.numpy()
         random = np.random.default_rng(0)
@@ -135,7 +136,7 @@ def worker(name, threads):
 
     torch.set_num_threads(1)
     given = {"env": name, "num_envs": NUM_ENVS, "horizon": HORIZON, "num_threads": threads}
-    run = shac.Shac(shac.Config(**{**shac.PRESETS.get(name, {}), **given}))
+    run = shac.Shac(Config(**{**PRESETS.get(name, {}), **given}))
     for _ in range(WARM):
         run.epoch()
     if run.num_ranks > 1:
@@ -210,9 +211,13 @@ def main():
     if options.worker:
         return worker(options.worker, options.threads)
 
+    load = os.getloadavg()[0]
+    if load > BUSY and not options.quick:
+        parser.error(f"something else runs here (load {load:.1f}): wait until it is below {BUSY}, or take --quick")
+
     repeats, rounds = (3, 1) if options.quick else (20, 3)
     data = {
-        "load": os.getloadavg()[0],
+        "load": load,
         "num_envs": NUM_ENVS,
         "horizon": HORIZON,
         "environments": {name: environment_rates(name, repeats) for name in ENVIRONMENTS},

@@ -94,6 +94,8 @@ def main():
     parser.add_argument("--output", type=Path, default=Path("output/examples/sweep"), help="folder that all nodes see")
     options = parser.parse_args()
     options.local |= options.quick
+    if options.quick:
+        options.output /= "quick"  # beside the runs that count, which would have other options
     options.output = options.output.resolve()  # jobs start in folders of their own
 
     configs = list(configurations(options))

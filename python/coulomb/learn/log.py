@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import os
 
 
 def read(path, epochs):
@@ -19,10 +20,12 @@ def read(path, epochs):
 
 def write(path, rows):
     columns = list(dict.fromkeys(key for row in rows for key in row))
-    with path.open("w", newline="") as file:
+    part = path.with_suffix(".part")  # whoever is interrupted leaves the old file
+    with part.open("w", newline="") as file:
         writer = csv.DictWriter(file, columns)
         writer.writeheader()
         writer.writerows(rows)
+    os.replace(part, path)
 
 
 class Events:
@@ -35,13 +38,15 @@ class Events:
     def __init__(self, kind, folder, start=0):
         self.writer = None
         if kind not in ("", "tensorboard"):
-            raise ValueError(f"log is {kind!r}, expected 'tensorboard' or ''")
+            raise ValueError(f"logger is {kind!r}, expected 'tensorboard' or ''")
         if not kind:
             return
         try:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError as error:
-            raise ImportError("log='tensorboard' needs the 'tensorboard' package: pip install tensorboard") from error
+            raise ImportError(
+                "logger='tensorboard' needs the 'tensorboard' package: pip install tensorboard"
+            ) from error
         self.writer = SummaryWriter(folder, purge_step=start + 1 if start else None)
 
     def add(self, row):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -56,6 +57,12 @@ class Actor(nn.Module):
 
     def __init__(self, task, size, units, log_std):
         super().__init__()
+        bounds = np.stack([task.action_low, task.action_high])
+        if not np.isfinite(bounds).all():
+            k = int(np.flatnonzero(~np.isfinite(bounds).all(0))[0])
+            raise ValueError(
+                f"env: action {k} of its task is from {bounds[0, k]} to {bounds[1, k]}, expected finite bounds"
+            )
         low, high = torch.from_numpy(task.action_low).float(), torch.from_numpy(task.action_high).float()
         self.register_buffer("middle", (low + high) / 2)
         self.register_buffer("reach", (high - low) / 2)

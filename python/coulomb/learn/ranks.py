@@ -8,6 +8,7 @@ Same seed and same number of processes: same bits. Without torchrun there is one
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import torch
 from torch import distributed
@@ -20,6 +21,12 @@ def start():
     if not distributed.is_initialized():
         distributed.init_process_group("gloo")
     return distributed.get_rank(), distributed.get_world_size()
+
+
+def own_folder(folder):
+    """Where this process writes, of a run's folder."""
+    together = int(os.environ.get("WORLD_SIZE", "1")) > 1
+    return Path(folder) / f"rank{os.environ['RANK']}" if together else Path(folder)
 
 
 def finish():

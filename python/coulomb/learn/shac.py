@@ -11,6 +11,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import math
+import sys
 import time
 from pathlib import Path
 
@@ -18,47 +19,12 @@ import numpy as np
 import torch
 from torch import nn
 
-from coulomb.envs.tasks import task_of
-from coulomb.learn import log, ranks
-from coulomb.learn.command import given_options
+from coulomb.learn import checkpoints, log, ranks
+from coulomb.learn.config import PRESETS, Config, given_options
 from coulomb.learn.horizons import Horizon
 from coulomb.learn.networks import Actor, ClipRows, Normalizer, Temperature, network
-from coulomb.learn.presets import PRESETS, TASKS
 from coulomb.learn.worlds import JUDGED_SEED, Worlds, returns_of
 from coulomb.progress import Bar
-
-
-@dataclasses.dataclass
-class Config:
-    env: str = "Hopper"  # a name of TASKS, or "module:Class" of a Task
-    seed: int = 0
-    epochs: int = 1000
-    num_envs: int = 64
-    horizon: int = 32  # control steps of one gradient
-    longest_horizon: int = 0  # above 0: the horizon adapts between 8 and this (learn/horizons.py)
-    gamma: float = 0.99
-    td_lambda: float = 0.95
-    actor_lr: float = 2e-3  # both fall linearly to 1e-5
-    critic_lr: float = 1e-3
-    betas: tuple[float, float] = (0.7, 0.95)
-    max_norm: float = 1.0  # of the gradient
-    critic_iterations: int = 4
-    critic_batches: int = 4
-    target_alpha: float = 0.2  # share of the old target critic that stays
-    actor_units: tuple[int, ...] = (128, 64, 32)
-    critic_units: tuple[int, ...] = (64, 64)
-    log_std: float = -1.0  # of the exploration noise, at the start
-    entropy: bool = False  # rewarded, with a learned weight (learn/networks.py)
-    adjoint_clip: float = 10.0  # times the median norm over environments, of the gradient by states; 0: none
-    gradient: str = "exact"  # and contact: as coulomb.Simulator takes them
-    contact: str = "auto"
-    contact_stiffness: float = 0.0  # N/m of the floor's points of contact, and its dashpot in N s/m; 0: rigid
-    contact_dashpot: float = 0.0
-    evaluate_every: int = 50  # epochs between deterministic episodes
-    evaluations: int = 16
-    num_threads: int = 0  # of the simulator; 0: all cores
-    output: str = ""  # folder for log.csv and checkpoints; none
-    log: str = ""  # "tensorboard": its events too, into the output folder, or without one into runs/
 
 
 class Shac:
@@ -69,7 +35,7 @@ class Shac:
         self.rank, self.num_ranks = ranks.start()
         torch.manual_seed(config.seed)
         self.noise = torch.Generator().manual_seed(config.seed + 7919 * self.rank)
-        self.task = self.task_like()
+        self.task = config.task()
         options = {"gradient": config.gradient, "contact": config.contact}
         first = self.rank * config.num_envs
         self.worlds = Worlds(self.task, config.num_envs, config.seed, config.num_threads, options, first)
@@ -89,12 +55,6 @@ class Shac:
         self.epochs = self.samples = 0
         self.returns = np.zeros(config.num_envs)  # of the episodes that are running
         self.finished = []  # returns of the last 100 noisy episodes
-
-    def task_like(self, **keywords):
-        """The task that is learned, or one that differs from it by keywords."""
-        c = self.config
-        soft = {"contact_stiffness": c.contact_stiffness, "contact_dashpot": c.contact_dashpot}
-        return task_of(TASKS.get(c.env, c.env), {**(soft if c.contact_stiffness else {}), **keywords})
 
     def epoch(self):
         """A horizon, a step of the actor, some of the critic; a dict for the log."""
@@ -116,7 +76,7 @@ class Shac:
         return {"loss": loss.item(), "gradient_norm": norm.item(), "critic_loss": critic_loss, "horizon": horizon}
 
     def _play(self):
-        """The loss of one horizon, and what the critic learns from: observations, rewards, values, ends, all (h, n), and ends by a fall."""
+        """The loss of one horizon, and what the critic learns: values at the observations that were seen, and where it ends by a fall."""
         c, worlds, horizon = self.config, self.worlds, self.horizon.steps
         seen = self.normalizer.copy()
         noise = torch.randn(horizon, c.num_envs, len(self.task.action_low), generator=self.noise)
@@ -136,9 +96,15 @@ class Shac:
         ended, fell, lost = (torch.stack([getattr(s, x) for s in steps]) for x in ("ended", "terminated", "overflowed"))
         last = ended.clone()
         last[-1] = True
+        observed = torch.stack(observations)
         following = torch.stack([seen(s.observation) for s in steps])
         values = self.target(following).squeeze(-1)
-        earned = values.detach() * ~(fell | lost)
+        earned = values.detach() * ~fell
+
+        # Where numbers overflowed there was no step: what came before is cut as by time, at the value of the last good observation.
+        if lost.any():
+            values = values * ~lost
+            earned = torch.where(lost, self.target(observed).squeeze(-1).detach() / c.gamma, earned)
 
         # Discounted within each episode; the value closes its sum.
         rewards = torch.stack([s.reward for s in steps])
@@ -152,10 +118,18 @@ class Shac:
             discount = torch.where(ended[t], torch.ones(()), discount * c.gamma)
         loss = -total / (horizon * c.num_envs)
 
-        raw = torch.stack([s.observation.detach() for s in steps])
-        self.normalizer.update(raw)
-        fallen = following[fell].detach()
-        return loss, (torch.stack(observations).detach(), rewards.detach().float(), earned, last, fallen)
+        self.normalizer.update(torch.stack([s.observation.detach() for s in steps]))
+        targets = self._targets(rewards.detach().float(), earned, last)
+        return loss, (observed[~lost].detach(), targets[~lost], following[fell].detach())
+
+    def _targets(self, rewards, values, last):
+        """TD(lambda) returns (h, n) [Xu2022]; values: of what follows each step."""
+        c = self.config
+        goal, targets = values[-1], torch.empty_like(rewards)
+        for t in reversed(range(len(rewards))):
+            goal = torch.where(last[t], values[t], (1 - c.td_lambda) * values[t] + c.td_lambda * goal)
+            goal = targets[t] = rewards[t] + c.gamma * goal
+        return targets
 
     def _count(self, step):
         self.returns += step.reward.detach().numpy()
@@ -163,29 +137,23 @@ class Shac:
             self.finished = [*self.finished[-99:], self.returns[row]]
             self.returns[row] = 0
 
-    def _fit_critic(self, observations, rewards, values, last, fallen):
-        """To TD(lambda) returns, in minibatches of the horizon in order; to 0 where episodes were over by themselves."""
-        c = self.config
-        goal, targets = values[-1], torch.empty_like(rewards)
-        for t in reversed(range(len(rewards))):
-            goal = torch.where(last[t], values[t], (1 - c.td_lambda) * values[t] + c.td_lambda * goal)
-            goal = targets[t] = rewards[t] + c.gamma * goal
-        inputs, targets, zeros = observations.flatten(0, 1), targets.flatten(), torch.zeros(len(fallen))
-        total = 0.0
+    def _fit_critic(self, inputs, targets, fallen):
+        """To the targets in minibatches, in order; each of them also to 0 at all falls, which are few."""
+        c, zeros, losses = self.config, torch.zeros(len(fallen)), []
         for _ in range(c.critic_iterations):
-            for x, y in zip(inputs.chunk(c.critic_batches), targets.chunk(c.critic_batches)):
+            for x, y in zip(inputs.tensor_split(c.critic_batches), targets.tensor_split(c.critic_batches)):
                 x, y = torch.cat([x, fallen]), torch.cat([y, zeros])
-                loss = (self.critic(x).squeeze(-1) - y).square().mean()
+                loss = (self.critic(x).squeeze(-1) - y).square().sum() / max(len(x), 1)
                 self.critic_optimizer.zero_grad()
                 loss.backward()
                 ranks.average_gradients(list(self.critic.parameters()))
                 nn.utils.clip_grad_norm_(self.critic.parameters(), c.max_norm)
                 self.critic_optimizer.step()
-                total += loss.item()
+                losses.append(loss.item())
         with torch.no_grad():
             for old, new in zip(self.target.parameters(), self.critic.parameters()):
                 old.lerp_(new, 1 - c.target_alpha)
-        return total / (c.critic_iterations * c.critic_batches)
+        return sum(losses) / len(losses)
 
     def _set_learning_rates(self):
         c = self.config
@@ -207,40 +175,46 @@ class Shac:
     def save(self, path):
         parts = {name: getattr(self, name).state_dict() for name in self.PARTS}
         numbers = {name: getattr(self, name) for name in self.NUMBERS}
-        rest = {
-            "worlds": self.worlds.saved(),
-            "noise": self.noise.get_state(),
-            "config": dataclasses.asdict(self.config),
-        }
-        torch.save({**parts, **numbers, **rest}, path)
+        rest = {"worlds": self.worlds.saved(), "noise": self.noise.get_state()}
+        checkpoints.write(path, self.config, {**parts, **numbers, **rest})
 
     @classmethod
     def saved(cls, path):
-        """The run of a checkpoint, where it was."""
-        run = cls(Config(**torch.load(path, weights_only=False)["config"]))
-        run.load(path)
+        """The run of a checkpoint, where it was. ValueError: names a file that is none."""
+        config, contents = checkpoints.read(path)
+        run = cls(config)
+        run.restore(contents)
         return run
 
     def load(self, path):
-        saved = torch.load(path, weights_only=False)
+        """Goes on where a checkpoint was. ValueError: names an option that was another one there."""
+        saved, contents = checkpoints.read(path)
+        checkpoints.check_same(self.config, saved, path)
+        self.restore(contents)
+
+    def restore(self, contents):
         for name in self.PARTS:
-            getattr(self, name).load_state_dict(saved[name])
+            getattr(self, name).load_state_dict(contents[name])
         for name in self.NUMBERS:
-            setattr(self, name, saved[name])
-        self.worlds.restore(saved["worlds"])
-        self.noise.set_state(saved["noise"])
+            setattr(self, name, contents[name])
+        self.worlds.restore(contents["worlds"])
+        self.noise.set_state(contents["noise"])
 
 
 def train(config, resume=None, progress=True):
     """A whole run; returns the Shac. Writes log.csv, checkpoint.pt and best.pt into config.output, each process of torchrun into a
-    folder of its own. resume: such a folder, to go on from its last checkpoint; its log goes on where that is the output too."""
+    folder of its own. resume: such a folder, to go on from its last checkpoint; its log goes on where that is the output too.
+    ValueError: an output that has a checkpoint, which would be lost; a checkpoint that does not fit."""
     torch.set_num_threads(1)  # small products: more threads cost more than they give
     shac = Shac(config)
-    own = f"rank{shac.rank}" if shac.num_ranks > 1 else ""
-    folder = Path(config.output) / own if config.output else None
+    folder = ranks.own_folder(config.output) if config.output else None
     if resume:
-        shac.load(Path(resume) / own / "checkpoint.pt")
-    events = log.Events(config.log if shac.rank == 0 else "", folder, shac.samples)
+        shac.load(ranks.own_folder(resume) / "checkpoint.pt")
+    if folder and (folder / "checkpoint.pt").exists() and not (resume and Path(resume).samefile(config.output)):
+        raise ValueError(
+            f"output is {config.output!r}, where a run is already: go on with it (resume), or choose another folder"
+        )
+    events = log.Events(config.logger if shac.rank == 0 else "", folder, shac.samples)
     if folder:
         folder.mkdir(parents=True, exist_ok=True)
     rows = log.read(folder / "log.csv", shac.epochs) if folder and resume else []
@@ -262,23 +236,30 @@ def train(config, resume=None, progress=True):
             told = f"best return {best:.0f}, " if math.isfinite(best) else ""
             bar(shac.epochs, config.epochs, f"{told}with noise {row['training_return']:.0f}")
         if folder and "return" in row:
-            shac.save(folder / "checkpoint.pt")
             log.write(folder / "log.csv", rows)
+            shac.save(folder / "checkpoint.pt")
     bar.close()
     events.close()
     return shac
 
 
 def main(arguments=None):
-    given = given_options("python -m coulomb.learn.shac", __doc__.split("\n")[0], Config, arguments)
+    given = given_options("python -m coulomb.learn.shac", __doc__.split("\n")[0], arguments)
     resume = given.pop("resume", None)
-    config = Config(**{**PRESETS.get(given.get("env", Config.env), {}), **given})
-    shac = train(config, resume)
+    try:
+        if resume:  # with the options that it had
+            had, _ = checkpoints.read(ranks.own_folder(resume) / "checkpoint.pt")
+            config = Config(**{**dataclasses.asdict(had), "output": resume, **given})
+        else:
+            config = Config(**{**PRESETS.get(given.get("env", Config.env), {}), **given})
+        shac = train(config, resume)
+    except ValueError as error:
+        sys.exit(f"python -m coulomb.learn.shac: {error}")
     ranks.finish()
     returns = shac.evaluate()
-    print(
-        f"{config.env}, seed {config.seed}: return {returns.mean():.0f} (least {returns.min():.0f}) after {shac.samples} steps"
-    )
+    if shac.rank == 0:
+        told = f"return {returns.mean():.0f} (least {returns.min():.0f}) after {shac.samples} steps"
+        print(f"{config.env}, seed {config.seed}: {told}")
 
 
 if __name__ == "__main__":
