@@ -20,7 +20,7 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, sleep
 
 import gymnasium
 import numpy as np
@@ -42,7 +42,8 @@ NUM_ENVS = 64
 HORIZON = 32
 EPOCHS = 20  # of a measurement, after a few others
 WARM = 5
-BUSY = 0.7  # of two cores: what others may take while this measures
+BUSY = 0.7  # load of others, above which nothing is measured
+PATIENCE = 300  # s, for the load of what ran before to be forgotten
 
 
 # --- one process -------------------------------------------------------------------------------------------------------------------
@@ -200,6 +201,15 @@ def shac_times(name, rounds):
     return best
 
 
+def wait_until_idle(parser):
+    """Ends the program where others go on working."""
+    until = perf_counter() + PATIENCE
+    while (load := os.getloadavg()[0]) > BUSY:
+        if perf_counter() > until:
+            parser.error(f"something else runs here (load {load:.1f}): wait until it is below {BUSY}, or take --quick")
+        sleep(5)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="one round; docs/scaling.md stays as it is")
@@ -211,9 +221,9 @@ def main():
     if options.worker:
         return worker(options.worker, options.threads)
 
+    if not options.quick:
+        wait_until_idle(parser)
     load = os.getloadavg()[0]
-    if load > BUSY and not options.quick:
-        parser.error(f"something else runs here (load {load:.1f}): wait until it is below {BUSY}, or take --quick")
 
     repeats, rounds = (3, 1) if options.quick else (20, 3)
     data = {
