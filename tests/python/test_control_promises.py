@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from control_problems import CARTPOLE, MASSES, cartpole, masses, model_of, pushed, rolled
 
-from coulomb.control import Solver
+from coulomb.control import Gate, Solver
 
 
 def interrupted_after(seconds, work):
@@ -222,6 +222,12 @@ def test_what_has_no_weight_may_overflow():
     assert solver.cost(Q, V, U)[0] == 0
     guess = solver.solve(Q[0], V[0], U, Q=Q, V=V, iterations=0)
     assert guess.costs[0] == 0
+
+    # A gate that is closed is no weight either.
+    gate = Gate("joint_position/a", threshold=-1000.0)
+    solver.add_outputs("joint_velocity/a", 1.0, [-far], gate=gate)
+    assert solver.cost(Q, V, U)[0] == 0
+    assert solver.solve(Q[0], V[0], U, Q=Q, V=V, iterations=0).costs[0] == 0
 
 
 def test_what_is_read_of_a_term_cannot_be_written_to():
