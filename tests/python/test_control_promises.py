@@ -33,8 +33,8 @@ def interrupted_after(seconds, work):
 
 
 def endless(solver, q, v, U):
-    """A solve that an interruption meets, for it has more iterations than there is time."""
-    return lambda: solver.solve(q, v, U, iterations=1000, tolerance=0, progress=lambda *_: time.sleep(0.05))
+    """A solve that an interruption meets, for it waits after its first iteration."""
+    return lambda: solver.solve(q, v, U, iterations=1000, tolerance=0, progress=lambda *_: time.sleep(0.2))
 
 
 def test_without_a_solve_there_is_no_result():
@@ -54,7 +54,7 @@ for ask in (lambda: solver.result, solver._core.first_control, solver._core.stat
 
 def test_after_a_first_solve_that_was_interrupted_there_is_no_result():
     solver, q, v, U = pushed(40)
-    interrupted_after(0.15, endless(solver, q, v, U))
+    interrupted_after(0.1, endless(solver, q, v, U))
     with pytest.raises(ValueError, match="nothing has been solved yet"):
         _ = solver.result
 
@@ -63,7 +63,7 @@ def test_an_interruption_leaves_the_last_result_whole():
     solver, q, v, U = pushed(40)
     solver.add_control_rate(1e-3)
     old = solver.solve(q, v, U, iterations=2)
-    interrupted_after(0.15, endless(solver, q, v, 0.5 * U))
+    interrupted_after(0.1, endless(solver, q, v, 0.5 * U))
     kept = solver.result
     assert (kept.status, kept.iterations, kept.cost) == (old.status, old.iterations, old.cost)
     for name in ("Q", "V", "U", "K", "costs", "gaps", "steps"):
@@ -86,8 +86,7 @@ def test_a_gradient_is_left_when_it_is_interrupted_and_lets_others_run():
     begin = time.monotonic()
     cost, dU = solver.gradient(q, v, U)
     whole = time.monotonic() - begin
-    assert whole > 0.5, "too short for what is measured here"
-    assert interrupted_after(0.1, lambda: solver.gradient(q, v, U)) < 0.5 * whole
+    assert interrupted_after(0.2 * whole, lambda: solver.gradient(q, v, U)) < 0.5 * whole
     np.testing.assert_array_equal(solver.gradient(q, v, U)[1], dU)
 
     # Beside it the interpreter goes on.
