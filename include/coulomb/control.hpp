@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -56,10 +57,10 @@ struct CostTerm {
 };
 
 enum class ControlStatus : std::uint8_t {
-  converged,          ///< no gaps, and the model of the cost promises no more than the tolerance
-  unsolved_steps,     ///< the same, but steps of the trajectory were not solved as posed
-  iteration_limit,    ///< more iterations would improve it
-  no_descent,         ///< no step length improves, however short and regularised
+  converged,        ///< no gaps, and the model of the cost promises no more than the tolerance
+  unsolved_steps,   ///< the same, but steps of the trajectory were not solved as posed
+  iteration_limit,  ///< more iterations would improve it
+  no_descent,       ///< the most regularised step has to be short, or none is good; or steps gain no more than rounding
   not_differentiable  ///< a state or step of the trajectory has no derivative: its numbers overflowed
 };
 const char* control_status_name(ControlStatus status);
@@ -68,10 +69,10 @@ const char* control_status_name(ControlStatus status);
 struct ControlStart {
   const double* q0 = nullptr;  ///< nq
   const double* v0 = nullptr;  ///< nv
-  const double* u = nullptr;   ///< N x nu, clipped to the limits; null: of the last solve, first zero
+  const double* u = nullptr;   ///< N x nu, clipped to the limits; null: zero, from_last: the last
   const double* q = nullptr;   ///< (N + 1) x nq, rows 1 .. N are guesses of states, with v; null: by a rollout of u
   const double* v = nullptr;   ///< (N + 1) x nv
-  const double* u_before = nullptr;  ///< nu: for the first control_rate; null: zero
+  const double* u_before = nullptr;  ///< nu: for the first control_rate; null: zero, from_last: the last
   /// Guess the states of the last solve instead. Steps are then as warm as they were there.
   bool from_last = false;
   /// With from_last: one knot on. States and controls move up, the last control is held, u_before becomes the control that was first.
@@ -82,7 +83,8 @@ struct ControlStart {
 
 struct ControlBudget {
   int iterations = 100;
-  double tolerance = 1e-8;       ///< promised improvement, relative to the cost
+  double tolerance =
+      1e-8;  ///< promised improvement, relative to the cost; or the rounding of the cost that it began with
   double gap_tolerance = 1e-9;   ///< largest entry of a gap: m, rad, m/s, rad/s
   double regularization = 1e-9;  ///< first and least, relative to the mean of the diagonal by u
   double max_regularization = 1e6;
@@ -94,6 +96,8 @@ struct ControlBudget {
   /// Called after every iteration with (done, iterations). It may throw: the solve is then left.
   std::function<void(int, int)> progress;
 };
+/// Throws std::invalid_argument naming what is wrong and its value.
+void check_budget(const ControlBudget& budget);
 
 struct ControlTimings {
   double linearize = 0;  ///< s, steps, their Jacobians and those of costs
@@ -107,7 +111,7 @@ struct ControlResult {
   std::string reason;
   int iterations = 0;
   double cost = 0;
-  std::vector<double> costs;    ///< at the start and after every iteration, gaps or not
+  std::vector<double> costs;    ///< iterations + 1: at the start and after every iteration, gaps or not
   std::vector<double> gaps;     ///< sum of |gaps| likewise
   std::vector<double> steps;    ///< accepted step lengths, 0: none
   double regularization = 0;    ///< in the end
@@ -140,24 +144,29 @@ class TrajectorySolver {
   /// Between solves; sizes as they were.
   void set_weight(int index, const double* weight);
   void set_reference(int index, const double* reference);
-  /// num_controls() each, may be infinite. Default: the actuators' control ranges.
+  /// num_controls() each, may be infinite; what is outside of the actuators' control ranges, where they saturate, is left out.
   void set_limits(const double* lower, const double* upper);
   const std::vector<double>& lower() const;
   const std::vector<double>& upper() const;
 
-  /// False if interrupted: the last solve is then forgotten. Throws std::invalid_argument for bad input, with everything as it was.
+  /// Depends on its arguments, costs and limits alone; from_last on the last solve, too. False if interrupted: there is then no last one to
+  /// start from. Throws std::invalid_argument for bad input, with everything as it was.
   bool solve(const ControlStart& start, const ControlBudget& budget);
+  /// Of the last solve that was not interrupted. Throws std::invalid_argument if there was none.
   const ControlResult& result() const;
   /// There is a last solve, whose trajectory the next one may start from.
   bool has_last() const;
   /// The next solve starts without the last.
   void forget();
 
-  /// The cost of a rollout and its derivative by the controls, N x nu, by costates. iterations and limits are not looked at. Throws as solve;
-  /// std::logic_error where the rollout has no derivative. The last solve is forgotten.
-  double gradient(const ControlStart& start, double* du);
-  /// The cost of states (N + 1) x nq, nv and controls N x nu, whether or not they follow the dynamics; by_term: num_terms() or null.
-  double cost(const double* q, const double* v, const double* u, const double* u_before, double* by_term);
+  /// The cost of a rollout of u (N x nu, limits are not looked at) and its derivative by u, by costates; the last solve stays. Null if
+  /// interrupted. Throws as solve; std::logic_error where the rollout has no derivative.
+  std::optional<double> gradient(const double* q0, const double* v0, const double* u, const double* u_before,
+                                 double* du, const std::function<bool()>& interrupted = {});
+  /// The cost of states (N + 1) x nq, nv and controls N x nu, whether or not they follow the dynamics; by_term: num_terms() or null. Null if
+  /// interrupted.
+  std::optional<double> cost(const double* q, const double* v, const double* u, const double* u_before, double* by_term,
+                             const std::function<bool()>& interrupted = {});
 
  private:
   struct Parts;

@@ -83,13 +83,32 @@ int add(Solver& self, const std::string& of, const std::string& shape, std::vect
   return self.solver.add(std::move(term));
 }
 
-/// Rows of a term as they are now.
-Array rows(const Solver& self, const std::vector<double>& values) {
-  const Py_ssize_t width = static_cast<Py_ssize_t>(values.size()) / (self.N() + 1);
-  return to_numpy(values.data(), self.N() + 1, width, width);
+/// What would change nothing if it were written to.
+nb::object read_only(nb::object array) {
+  array.attr("setflags")(nb::arg("write") = false);
+  return array;
 }
 
-bool solve(Solver& self, nb::handle q0, nb::handle v0, nb::handle U, nb::handle Q, nb::handle V, nb::handle u_before,
+/// Rows of a term as they are now.
+nb::object rows(const Solver& self, const std::vector<double>& values) {
+  const Py_ssize_t width = static_cast<Py_ssize_t>(values.size()) / (self.N() + 1);
+  return read_only(nb::cast(to_numpy(values.data(), self.N() + 1, width, width)));
+}
+
+ControlBudget budget_of(int iterations, double tolerance, double gap_tolerance, double regularization,
+                        double max_regularization, int step_lengths, double armijo) {
+  ControlBudget budget;
+  budget.iterations = iterations;
+  budget.tolerance = tolerance;
+  budget.gap_tolerance = gap_tolerance;
+  budget.regularization = regularization;
+  budget.max_regularization = max_regularization;
+  budget.step_lengths = step_lengths;
+  budget.armijo = armijo;
+  return budget;
+}
+
+void solve(Solver& self, nb::handle q0, nb::handle v0, nb::handle U, nb::handle Q, nb::handle V, nb::handle u_before,
            bool from_last, bool shift, bool roll, int iterations, double tolerance, double gap_tolerance,
            double regularization, double max_regularization, int step_lengths, double armijo, bool processor_time,
            nb::handle progress) {
@@ -107,14 +126,8 @@ bool solve(Solver& self, nb::handle q0, nb::handle v0, nb::handle U, nb::handle 
   start.shift = shift;
   start.roll = roll;
 
-  ControlBudget budget;
-  budget.iterations = iterations;
-  budget.tolerance = tolerance;
-  budget.gap_tolerance = gap_tolerance;
-  budget.regularization = regularization;
-  budget.max_regularization = max_regularization;
-  budget.step_lengths = step_lengths;
-  budget.armijo = armijo;
+  ControlBudget budget =
+      budget_of(iterations, tolerance, gap_tolerance, regularization, max_regularization, step_lengths, armijo);
   budget.clock = processor_time ? processor_seconds : wall_seconds;
   budget.interrupted = signals_raised();
   if (!progress.is_none())
@@ -130,7 +143,20 @@ bool solve(Solver& self, nb::handle q0, nb::handle v0, nb::handle U, nb::handle 
     finished = self.solver.solve(start, budget);
   }
   if (!finished) throw nb::python_error();
-  return finished;
+}
+
+/// Without the GIL, until it is done or a signal handler has raised: what that raised is then raised here.
+template <class Call>
+std::optional<double> released(Solver& self, Call&& call) {
+  const std::function<bool()> interrupted = signals_raised();
+  std::optional<double> answer;
+  {
+    const Idle idle(self);
+    const nb::gil_scoped_release release;
+    answer = call(interrupted);
+  }
+  if (!answer) throw nb::python_error();
+  return answer;
 }
 
 nb::object cube(const std::vector<double>& values, Py_ssize_t a, Py_ssize_t b, Py_ssize_t c) {
@@ -140,17 +166,13 @@ nb::object cube(const std::vector<double>& values, Py_ssize_t a, Py_ssize_t b, P
 }
 
 nb::object gradient(Solver& self, nb::handle q0, nb::handle v0, nb::handle U, nb::handle u_before) {
-  const Idle idle(self);
   const ArrayIn q0_in(q0, "q0", {self.nq()}), v0_in(v0, "v0", {self.nv()}), U_in(U, "U", {self.N(), self.nu()});
   const OptionalArray before_in(u_before, "u_before", {self.nu()});
-  ControlStart start;
-  start.q0 = q0_in.data();
-  start.v0 = v0_in.data();
-  start.u = U_in.data();
-  start.u_before = before_in.data();
   const ArrayOut dU = new_array(self.N(), self.nu());
-  const double cost = self.solver.gradient(start, dU.data);
-  return nb::make_tuple(cost, dU.array);
+  const std::optional<double> cost = released(self, [&](const std::function<bool()>& interrupted) {
+    return self.solver.gradient(q0_in.data(), v0_in.data(), U_in.data(), before_in.data(), dU.data, interrupted);
+  });
+  return nb::make_tuple(*cost, dU.array);
 }
 
 /// All of the last result, by name.
@@ -182,13 +204,14 @@ nb::dict result(Solver& self) {
 }
 
 nb::object cost(Solver& self, nb::handle Q, nb::handle V, nb::handle U, nb::handle u_before) {
-  const Idle idle(self);
   const ArrayIn Q_in(Q, "Q", {self.N() + 1, self.nq()}), V_in(V, "V", {self.N() + 1, self.nv()}),
       U_in(U, "U", {self.N(), self.nu()});
   const OptionalArray before_in(u_before, "u_before", {self.nu()});
   const ArrayOut by_term = new_array(self.solver.num_terms());
-  const double sum = self.solver.cost(Q_in.data(), V_in.data(), U_in.data(), before_in.data(), by_term.data);
-  return nb::make_tuple(sum, by_term.array);
+  const std::optional<double> sum = released(self, [&](const std::function<bool()>& interrupted) {
+    return self.solver.cost(Q_in.data(), V_in.data(), U_in.data(), before_in.data(), by_term.data, interrupted);
+  });
+  return nb::make_tuple(*sum, by_term.array);
 }
 
 }  // namespace
@@ -233,6 +256,21 @@ void bind_control(nb::module_& module) {
              return nb::make_tuple(to_numpy(r.u.data(), self.nu()),
                                    to_numpy(r.gain.data(), self.nu(), 2 * self.nv(), 2 * self.nv()));
            })
+      .def("status",
+           [](Solver& self) {
+             const Idle idle(self);
+             const ControlResult& r = self.solver.result();
+             return nb::make_tuple(control_status_name(r.status), r.reason);
+           })
+      .def_static(
+          "check_budget",
+          [](int iterations, double tolerance, double gap_tolerance, double regularization, double max_regularization,
+             int step_lengths, double armijo) {
+            check_budget(budget_of(iterations, tolerance, gap_tolerance, regularization, max_regularization,
+                                   step_lengths, armijo));
+          },
+          nb::arg("iterations"), nb::arg("tolerance"), nb::arg("gap_tolerance"), nb::arg("regularization"),
+          nb::arg("max_regularization"), nb::arg("step_lengths"), nb::arg("armijo"))
       .def("forget",
            [](Solver& self) {
              const Idle idle(self);
@@ -241,12 +279,11 @@ void bind_control(nb::module_& module) {
       .def("gradient", &gradient, nb::arg("q0"), nb::arg("v0"), nb::arg("U"), nb::arg("u_before").none())
       .def("cost", &cost, nb::arg("Q"), nb::arg("V"), nb::arg("U"), nb::arg("u_before").none())
       .def_prop_ro("has_last", [](const Solver& self) { return self.solver.has_last(); })
-      .def_prop_ro("num_terms", [](const Solver& self) { return self.solver.num_terms(); })
       .def_prop_ro("num_threads", [](const Solver& self) { return self.solver.num_threads(); })
       .def_prop_ro("nu", [](const Solver& self) { return self.nu(); })
       .def_prop_ro("timestep", [](const Solver& self) { return self.solver.timestep(); })
-      .def_prop_ro("lower", [](const Solver& self) { return to_numpy(self.solver.lower()); })
-      .def_prop_ro("upper", [](const Solver& self) { return to_numpy(self.solver.upper()); });
+      .def_prop_ro("lower", [](const Solver& self) { return read_only(nb::cast(to_numpy(self.solver.lower()))); })
+      .def_prop_ro("upper", [](const Solver& self) { return read_only(nb::cast(to_numpy(self.solver.upper()))); });
 }
 
 }  // namespace coulomb::python

@@ -228,15 +228,43 @@ def test_friction_on_a_slope(mu, sticks):
         assert V[-1][0] == pytest.approx(G * (math.sin(slope) - mu * math.cos(slope)) * T, rel=1e-4)
 
 
-@pytest.mark.parametrize("k", [1e-6, 1.0, 1e7, 1e15])
+@pytest.mark.parametrize("k", [1e-160, 1e-6, 1.0, 1e7, 1e15, 1e155])
 @pytest.mark.parametrize("d", [0.0, 1e-6, 1e8])
-def test_any_stiffness_has_a_step(k, d):
-    sim = coulomb.Simulator(ball(k, d, 2.0, height=-1e-3))
+def test_any_stiffness_has_a_step_and_its_derivatives(k, d):
+    m, h, depth = 2.0, 1e-3, 1e-3
+    sim = coulomb.Simulator(ball(k, d, m, height=-depth), timestep=h)
     q, v = sim.model.neutral()
+    names = ["contact_stiffness/ball", "contact_dashpot/ball", "contact_scale/ball", "timestep"]
+    sim.step(q, v)
+    by = sim.derivatives(wrt=names)
+
+    # The one degree of freedom by hand: m v+ = -m g h - h (k (-depth + h v+) + d v+), and with a = m + h^2 k + h d the implicit function's
+    # derivatives, written so that nothing cancels or leaves double precision.
+    a = m + h * h * k + h * d
+    v_next = -G * h * (m / a) + depth * h * (k / a)
+    expected = {
+        "contact_stiffness/ball": h / a * ((depth * (m + h * d) + G * h * h * m) / a),
+        "contact_dashpot/ball": -v_next * (h / a),
+        "contact_scale/ball": (m / a) * (h * (G * h * (h * (k / a) + d / a) + depth * (k / a))),
+        "timestep": -G * (m / a) + depth * (k / a) - v_next * ((2 * h * k + d) / a),
+    }
+    for name in names:
+        got = np.ravel(by[name])[by.A.shape[0] // 2 + 2]
+        rounding = 1e-14 * G if name == "timestep" else 0  # what holds the ball up is less gravity
+        assert got == pytest.approx(expected[name], rel=1e-9, abs=rounding), name
+
     for _ in range(20):
         q, v = sim.step(q, v)
         assert sim.status.converged
     assert np.isfinite(q).all() and np.abs(v).max() < 3
+
+
+@pytest.mark.parametrize("k", [1e-310, 5e-324])
+def test_a_spring_too_soft_for_its_compliance_to_be_written_is_refused(k):
+    words = f"contact_stiffness {k:.12g} {PAIR}.*exceeds double precision at timestep 0.001"
+    with pytest.raises(ValueError, match=words.replace("+", r"\+")):
+        coulomb.Simulator(ball(k, 0.0))
+    coulomb.Simulator(ball(k, 1.0))  # the dashpot carries
 
 
 # What is refused, by name
@@ -265,6 +293,19 @@ def test_what_would_be_ignored_is_refused(ground, own, options, words):
         coulomb.Simulator(scene.build(), **options)
     with pytest.raises(ValueError, match=words):
         coulomb.BatchSimulator(scene.build(), 2, **options)
+
+
+def test_penalty_contact_may_have_the_simulators_own_damper():
+    model = ball(1e4, 20.0)
+    own = coulomb.Simulator(ball(1e4, 20.0, contact_damping=50.0), contact="penalty")
+    shared = coulomb.Simulator(model, contact="penalty", contact_damping=50.0)
+    q, v = model.neutral()
+    q[2] -= 1e-3
+    v[2] = -1.0
+    np.testing.assert_array_equal(shared.step(q, v)[1], own.step(q, v)[1])
+    coulomb.BatchSimulator(model, 2, contact="penalty", contact_damping=50.0)
+    with pytest.raises(ValueError, match="or the simulator another one than the usual 100000"):
+        coulomb.Simulator(model, contact="penalty")
 
 
 def test_parameters_that_would_be_ignored_are_refused():

@@ -4,79 +4,10 @@ import numpy as np
 import pytest
 import scipy.linalg
 import scipy.optimize
+from control_problems import CARTPOLE, MASSES, PUSHED, WEIGHTS, cartpole, masses, matrices, model_of, pushed, rolled
 
 import coulomb
 from coulomb.control import Gate, Mpc, Solver
-
-# Two masses on rails, joined to the world by springs and dampers: linear, and coupled by the second's place on the first.
-MASSES = """<mujoco><option timestep="0.05" gravity="0 0 0"/><worldbody>
-  <body><joint name="a" type="slide" axis="1 0 0" stiffness="2" damping=".3"/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>
-    <body><joint name="b" type="slide" axis=".6 .8 0" stiffness="1"/><inertial pos="0 0 0" mass=".5" diaginertia="1 1 1"/></body>
-  </body></worldbody><actuator><motor joint="a"/><motor joint="b"/></actuator></mujoco>"""
-CARTPOLE = """<mujoco><option timestep="0.02"/><worldbody>
-  <body><joint name="cart" type="slide" axis="1 0 0"/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>
-    <body><joint name="pole" type="hinge" axis="0 1 0"/><inertial pos="0 0 -.5" mass=".2" diaginertia=".001 .001 .001"/></body>
-  </body></worldbody><actuator><motor joint="cart" ctrllimited="true" ctrlrange="-8 8"/></actuator></mujoco>"""
-# A ball and a box on the ground: what is free, slides, rolls and turns.
-PUSHED = """<mujoco><option timestep="0.01"/><worldbody><geom name="ground" type="plane" size="1 1 1" friction=".5"/>
-  <body name="box" pos="0 0 .0999"><freejoint/><geom name="box" type="box" size=".15 .1 .1" mass="1" friction=".5"/></body>
-  <body name="ball" pos=".28 .02 .0999"><freejoint/><geom name="ball" type="sphere" size=".1" mass=".5" friction=".5"/></body>
-</worldbody></mujoco>"""
-WEIGHTS = np.array([3.0, 1.0, 0.5, 0.2])
-
-
-def model_of(text):
-    scene = coulomb.Scene()
-    scene.add_mjcf(text)
-    return scene.build()
-
-
-def masses(horizon, **options):
-    solver = Solver(model_of(MASSES), horizon, **options)
-    solver.add_state(WEIGHTS)
-    solver.add_control([0.1, 0.2])
-    return solver, np.array([0.7, -0.4]), np.array([0.2, 1.0])
-
-
-def matrices(solver, q, v):
-    """A and B of one step; the same everywhere."""
-    simulator = coulomb.Simulator(solver.model)
-    simulator.step(q, v, np.zeros(2))
-    d = simulator.derivatives()
-    return d.A, d.B
-
-
-def cartpole(horizon=100, **options):
-    solver = Solver(model_of(CARTPOLE), horizon, **options)
-    solver.add_state([0.1, 0.1, 0.01, 0.01], ([0, np.pi], [0, 0]), terminal=[200, 500, 20, 20])
-    solver.add_control(0.01)
-    return solver, np.zeros(2), np.zeros(2)
-
-
-def pushed(horizon=25, inputs="tau", **options):
-    """The box is to push the ball; forces on the box alone, the others held by their weight."""
-    model = model_of(PUSHED)
-    solver = Solver(model, horizon, inputs=inputs, **options)
-    q, v = model.neutral()
-    goal = q.copy()
-    goal[7] += 0.1
-    weight = np.zeros(2 * model.nv)
-    weight[6:9] = 50
-    weight[[3, 4, 5, 12]] = [1, 1, 5, 0.1]
-    solver.add_state(weight, (goal, v))
-    solver.add_control(np.r_[np.full(6, 1e-3), np.full(6, 1e3)])
-    U = np.zeros((horizon, model.nv))
-    U[:, 0] = 7.5
-    U[:, 5] = 0.02
-    return solver, q, v, U
-
-
-def rolled(solver, q, v, U, **options):
-    """Q, V at the knots by a simulator of the test's own."""
-    simulator = coulomb.Simulator(solver.model, **options)
-    held = {"tau": U} if solver._core.nu == solver.model.nv and not solver.model.nu else {"U": U}
-    rollout = simulator.rollout(q, v, substeps=solver.substeps, **held)
-    return rollout.q, rollout.v
 
 
 def test_a_linear_problem_takes_one_iteration_and_has_the_gain_of_riccati():
@@ -349,6 +280,32 @@ def test_progress_is_told_and_may_stop_it():
         (lambda s: s.add_state(np.ones((4, 4))), "terminal="),
         (lambda s: s.add_state(1.0, terminal=np.ones(3)), "terminal"),
         (lambda s: s.add_state(1.0, np.nan), r"reference\[0, 0\] is nan"),
+        (lambda s: s.add_state(1.0, [[0, 0], [0, 0, 0]]), r"reference: expected numbers.*a tuple \(q, v\)"),
+        (lambda s: s.add_state(1.0, [np.zeros(2), np.zeros(2)]), r"reference: got shape \(2, 2\).*a tuple \(q, v\)"),
+        (lambda s: s.add_state(1.0, ("a", "b")), r"reference\[0\]: expected numbers, got 'a'"),
+        (lambda s: s.add_state(1.0, np.zeros((4, 4))), "reference: got 4 rows, expected 5"),
+        (lambda s: s.add_outputs("joint_position/a", 1.0, np.zeros((4, 1))), "reference: got 4 rows, expected 5"),
+        (lambda s: setattr(s.terms[0], "reference", np.zeros((4, 4))), "reference: got 4 rows, expected 5"),
+        (lambda s: s.add_state("x"), "weight: expected numbers, got 'x'"),
+        (lambda s: s.terms[1].set_weight(1.0, terminal=2.0), "terminal: a cost of controls has none"),
+        (lambda s: s.add_outputs("joint_position/a", 1.0, gate=Gate("")), "gate: got output ''"),
+        (
+            lambda s: s.add_outputs("joint_position/a", 1.0, gate=Gate("joint_position/a", width="w")),
+            "gate_width: expec",
+        ),
+        (lambda s: s.solve([0, 0], [0, 0], shift=True), "shift: is of a start from_last"),
+        (lambda s: s.solve([0, 0], [0, 0], roll=False), "roll: is of a start from_last"),
+        (lambda s: s.solve([0, 0], [0, 0], max_regularization=1e-12), "regularization: got 1e-09, expected at most"),
+        (lambda s: s.result, "result: nothing has been solved yet; call solve"),
+        (lambda s: Mpc(s, iterations=-3), "iterations: got -3"),
+        (lambda s: Mpc(s, start_iterations=-3), "start_iterations: got -3"),
+        (lambda s: setattr(Mpc(s), "iterations", -3), "iterations: got -3"),
+        (lambda s: Mpc(s, tolerance=np.nan), "tolerance: nan"),
+        (lambda s: Mpc(s, clock="sun"), "clock: got 'sun'"),
+        (lambda s: Mpc(s).reset(np.zeros((3, 3))), r"U: got shape \(3, 3\), expected \(4, 2\)"),
+        (lambda s: Mpc(s).reset(np.full((4, 2), np.inf)), r"U\[0, 0\] is inf"),
+        (lambda s: Mpc(s).reset(u_before=[1.0]), "u_before: got shape"),
+        (lambda s: s.gradient([0, 0], [0, 0], np.full((4, 2), np.nan)), r"U\[0, 0\] is nan"),
         (lambda s: s.add_outputs("nothing/a", 1.0), "nothing"),
         (lambda s: s.add_outputs("actuator_force/actuator0", 1.0), "force of a step"),
         (lambda s: s.add_outputs([], 1.0), "outputs"),
@@ -383,13 +340,43 @@ def test_a_bad_measurement_leaves_the_plan_as_it_was():
     np.testing.assert_array_equal(mpc.step(q, v)[0], same.step(q, v)[0])
 
 
-def test_a_plan_that_overflowed_is_made_anew():
+def test_a_plan_that_overflowed_is_no_control_and_is_made_anew():
     solver, q, v = masses(20)
     mpc = Mpc(solver)
     mpc.step(q, v)
-    u, K = mpc.step(q, [1e200, 0])
+    with pytest.raises(FloatingPointError, match="no control was found, the numbers of the first rollout overflowed"):
+        mpc.step(q, [1e200, 0])
     assert mpc.result.status == "not differentiable"
-    assert np.isfinite(u).all() and np.isfinite(K).all()
     mpc.step(q, v)
     assert mpc.result.converged
     np.testing.assert_allclose(mpc.result.cost, masses(20)[0].solve(q, v).cost, rtol=1e-9)
+
+
+def test_settings_of_a_horizon_are_refused_when_it_is_made():
+    solver, _, _ = masses(4)
+    with pytest.raises(TypeError, match="Mpc: unknown 'tolerence'; did you mean 'tolerance'"):
+        Mpc(solver, tolerence=3)
+    with pytest.raises(TypeError, match="u_before is of the first tick alone"):
+        Mpc(solver, u_before=[0, 0])
+
+
+def test_control_rates_of_ticks_begin_at_the_control_before():
+    def made():
+        solver, q, v = masses(10)
+        solver.add_control_rate([5.0, 5.0])
+        return solver, q, v
+
+    solver, q, v = made()
+    mpc = Mpc(solver, iterations=20)
+    mpc.reset(u_before=[0.4, -0.1])
+    before = np.array([0.4, -0.1])
+    for _ in range(3):
+        u, _ = mpc.step(q, v)
+        np.testing.assert_allclose(u, made()[0].solve(q, v, u_before=before).U[0], rtol=0, atol=1e-7)
+        before = u
+
+    # Also where a plan is lost.
+    with pytest.raises(FloatingPointError):
+        mpc.step(q, [1e200, 0])
+    u, _ = mpc.step(q, v)
+    np.testing.assert_allclose(u, made()[0].solve(q, v, u_before=before).U[0], rtol=0, atol=1e-7)

@@ -103,16 +103,16 @@ class Term:
     ----------
     name : str
     weight : (N + 1, width)
-        Assigned: a number, (width,), or all rows. Row N belongs to the last state.
+        Assigned: a number, (width,), or all rows. Row N belongs to the last state. What is read cannot be written to.
     reference : (N + 1, size)
-        Assigned: (size,) or all rows; of a state also (q, v).
+        Assigned: (size,) or all rows; of a state also (q, v). What is read cannot be written to.
     """
 
-    def __init__(self, solver, index, name, width, size, q_size=None):
+    def __init__(self, solver, index, name, width, size, q_size=None, last_row=True):
         self._core = solver._core
         self._horizon = solver.horizon
         self._index, self.name = index, name
-        self._width, self._size, self._q_size = width, size, q_size
+        self._width, self._size, self._q_size, self._last_row = width, size, q_size, last_row
 
     @property
     def weight(self):
@@ -124,7 +124,8 @@ class Term:
 
     def set_weight(self, weight, terminal=None):
         """As Solver.add_outputs. ValueError: wrong shape, a weight that is negative or not finite."""
-        self._core.set_weight(self._index, _weight_rows(weight, terminal, self._horizon, self._width))
+        rows = _weight_rows(weight, terminal, self._horizon, self._width, self._last_row)
+        self._core.set_weight(self._index, rows)
 
     @property
     def reference(self):
@@ -136,7 +137,8 @@ class Term:
     def reference(self, value):
         if not self._size:
             raise ValueError(f"reference: '{self.name}' has none")
-        self._core.set_reference(self._index, _reference_rows(value, self._horizon, self._size, self._q_size))
+        rows = _reference_rows(value, self._horizon, self._size, self._q_size, self._last_row)
+        self._core.set_reference(self._index, rows)
 
     def __repr__(self):
         return f"<control.Term: {self.name}>"
@@ -158,7 +160,7 @@ class Solver:
     timestep : float, optional
         Of a step of the simulator, s. Default: the model's.
     limits : (lower, upper), optional
-        Of the controls, numbers or (nu,) each. Default: the actuators' control ranges.
+        Of the controls, numbers or (nu,) each, within the actuators' control ranges, beyond which they saturate. Default: these.
     inputs : "u" or "tau"
         Controls of the model's actuators, or a force on every dof.
     num_threads : int
@@ -201,7 +203,10 @@ class Solver:
 
     @property
     def limits(self):
-        """(lower, upper), (nu,) each; they may be infinite, and change between solves."""
+        """(lower, upper), (nu,) each, read-only; they may be infinite, and change between solves.
+
+        Assigned: what is outside of an actuator's control range is left out, for there it saturates.
+        """
         return self._core.lower, self._core.upper
 
     @limits.setter
@@ -254,22 +259,24 @@ class Solver:
 
     def add_control(self, weight, reference=None, *, shape="square"):
         """A cost of controls: 1/2 sum w (u - reference)^2; (nu,) or (N, nu) or (N + 1, nu), whose last row is not looked at."""
-        return self._add("control", "control", [], self.nu, self.nu, weight, reference, 0.0, shape, None)
+        return self._add(
+            "control", "control", [], self.nu, self.nu, weight, reference, None, shape, None, last_row=False
+        )
 
     def add_control_rate(self, weight):
         """A cost of how controls change: 1/2 sum w (u_t - u_(t-1))^2, from `u_before` of a solve on."""
-        return self._add("control_rate", "control_rate", [], self.nu, 0, weight, None, 0.0, "square", None)
-
-    def _add(self, of, name, names, width, size, weight, reference, terminal, shape, gate, q_size=None):
-        rows = _weight_rows(weight, terminal, self.horizon, width)
-        wanted = None if reference is None else _reference_rows(reference, self.horizon, size, q_size)
-        gated = gate or Gate("")
-        if gate is not None and not isinstance(gate, Gate):
-            raise TypeError(f"gate: expected a control.Gate, got {type(gate).__name__}")
-        index = self._core.add(
-            of, shape, names, rows, wanted, gated.output, gated.row, float(gated.threshold), float(gated.width)
+        return self._add(
+            "control_rate", "control_rate", [], self.nu, 0, weight, None, None, "square", None, last_row=False
         )
-        term = Term(self, index, name, width, size, q_size)
+
+    def _add(self, of, name, names, width, size, weight, reference, terminal, shape, gate, q_size=None, last_row=True):
+        rows = _weight_rows(weight, terminal, self.horizon, width, last_row)
+        wanted = None
+        if reference is not None:
+            wanted = _reference_rows(reference, self.horizon, size, q_size, last_row)
+        gated = ("", 0, 0.0, 1.0) if gate is None else _gate(gate)
+        index = self._core.add(of, shape, names, rows, wanted, *gated)
+        term = Term(self, index, name, width, size, q_size, last_row)
         self.terms.append(term)
         return term
 
@@ -296,13 +303,13 @@ class Solver:
         ----------
         q0, v0 : (nq,), (nv,)
         U : (N, nu), optional
-            A guess, clipped to the limits. Default: that of the last solve, at first zero.
+            A guess, clipped to the limits. Default: zero, or with from_last that of the last solve.
         Q, V : (N + 1, nq), (N + 1, nv), optional
             A guess of states that need not follow the dynamics; the first row is not looked at. Default: a rollout of U.
         iterations : int
             At most.
         u_before : (nu,), optional
-            Where control rates begin. Default: zero.
+            Where control rates begin. Default: zero, or with from_last where they began there.
         from_last : bool
             Start from the states, controls, feedback and warm steps of the last solve.
         shift : bool
@@ -313,7 +320,7 @@ class Solver:
             Of the timings.
         progress : bool or callable(done, total), optional
         tolerance : float = 1e-8
-            Converged is what promises to gain no more, relative to the cost.
+            Converged is what promises to gain no more, relative to the cost; or no more than the rounding of the first cost.
         gap_tolerance : float = 1e-9
             Largest entry of a gap (m, rad, m/s, rad/s) that counts as closed.
         regularization, max_regularization : float = 1e-9, 1e6
@@ -330,7 +337,11 @@ class Solver:
         Raises
         ------
         ValueError
-            Names argument, element and value; nothing has changed then. KeyboardInterrupt stops it.
+            Names argument, element and value; nothing has changed then.
+
+        Notes
+        -----
+        KeyboardInterrupt stops it: there is then no last solve to start from, and `result` is still that of the last one that was done.
         """
         self._run(
             q0, v0, U, Q, V, iterations=iterations, u_before=u_before, from_last=from_last, shift=shift, roll=roll,
@@ -341,14 +352,8 @@ class Solver:
     def _run(self, q0, v0, U=None, Q=None, V=None, *, iterations, u_before=None, from_last=False, shift=False, roll=True,
              clock="wall", progress=None, **budget):  # fmt: skip
         """solve without a result: what a tick has time for."""
-        settings = dict(_BUDGET)
-        for name, value in budget.items():
-            if name not in _BUDGET:
-                guess = difflib.get_close_matches(name, [*_BUDGET, "iterations", "from_last", "u_before"], 1)
-                raise TypeError(f"solve: unknown '{name}'" + (f"; did you mean '{guess[0]}'?" if guess else ""))
-            settings[name] = value
-        if clock not in ("wall", "processor"):
-            raise ValueError(f"clock: got {clock!r}, expected 'wall' or 'processor'")
+        settings = _settings("solve", budget, ["iterations", "from_last", "u_before"])
+        _check_clock(clock)
         bar = _bar(progress)
         try:
             self._core.solve(
@@ -361,17 +366,18 @@ class Solver:
 
     @property
     def result(self):
-        """The last Result."""
+        """Of the last solve that was done. ValueError: there was none."""
         return Result(**self._core.result())
 
     def forget(self):
-        """The next solve starts without the last."""
+        """There is no last solve to start from any more."""
         self._core.forget()
 
     def gradient(self, q0, v0, U, u_before=None):
         """(cost, dU): of the rollout of U (N, nu) from (q0, v0), and its derivative by U, for optimisers of your own.
 
-        U is clipped to the limits. ValueError: names argument, element and value; RuntimeError: numbers overflowed.
+        U is taken as it is: limits are not looked at, and where an actuator saturates the derivative is zero. The last solve stays.
+        ValueError: names argument, element and value; RuntimeError: numbers overflowed.
         """
         return self._core.gradient(q0, v0, U, u_before)
 
@@ -403,41 +409,97 @@ def _bar(progress):
     return progress
 
 
+def _settings(what, budget, others):
+    """The budget's numbers by name, those that are not given as usual."""
+    for name in budget:
+        if name not in _BUDGET:
+            guess = difflib.get_close_matches(name, [*_BUDGET, *others], 1)
+            raise TypeError(f"{what}: unknown '{name}'" + (f"; did you mean '{guess[0]}'?" if guess else ""))
+    return {**_BUDGET, **budget}
+
+
+def _check_clock(clock):
+    if clock not in ("wall", "processor"):
+        raise ValueError(f"clock: got {clock!r}, expected 'wall' or 'processor'")
+
+
 def _whole(name, value):
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{name}: expected a whole number, got {value!r}")
     return value.__index__()
 
 
+def _numbers(name, value):
+    try:
+        return np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name}: expected numbers, got {value!r:.80}") from None
+
+
+def _number(name, value):
+    array = _numbers(name, value)
+    if array.ndim:
+        raise ValueError(f"{name}: got shape {array.shape}, expected a number")
+    return float(array)
+
+
 def _broadcast(name, value, shape):
-    array = np.asarray(value, dtype=float)
+    array = _numbers(name, value)
     try:
         return np.ascontiguousarray(np.broadcast_to(array, shape))
     except ValueError:
         raise ValueError(f"{name}: got shape {array.shape}, expected one that fits {shape}") from None
 
 
-def _weight_rows(weight, terminal, horizon, width):
-    """(N + 1, width)."""
-    weight = np.asarray(weight, dtype=float)
+def _gate(gate):
+    """As the core takes it, which knows none by its empty name."""
+    if not isinstance(gate, Gate):
+        raise TypeError(f"gate: expected a control.Gate, got {type(gate).__name__}")
+    if not isinstance(gate.output, str) or not gate.output:
+        raise ValueError(f"gate: got output {gate.output!r}, expected the name of one")
+    return (
+        gate.output,
+        _whole("gate_row", gate.row),
+        _number("gate_threshold", gate.threshold),
+        _number("gate_width", gate.width),
+    )
+
+
+def _weight_rows(weight, terminal, horizon, width, last_row):
+    """(N + 1, width). last_row: knot N has a weight; else it is zero, and need not be given."""
+    weight = _numbers("weight", weight)
     shape = (horizon + 1, width)
     if weight.ndim == 2 and len(weight) == horizon and horizon > 1:
-        if terminal is None:
+        if terminal is None and last_row:
             raise ValueError(f"weight: got {horizon} rows, expected {horizon + 1}, or terminal= for the last")
         weight = np.vstack([weight, np.zeros((1, weight.shape[1]))])
     rows = _broadcast("weight", weight, shape).copy()
     if terminal is not None:
+        if not last_row:
+            raise ValueError("terminal: a cost of controls has none, the last state has no control")
         rows[-1] = _broadcast("terminal", terminal, (width,))
+    if not last_row:
+        rows[-1] = 0
     return rows
 
 
-def _reference_rows(reference, horizon, size, q_size):
-    """(N + 1, size)."""
+def _reference_rows(reference, horizon, size, q_size, last_row):
+    """(N + 1, size). last_row: knot N has a reference; else it is not looked at, and need not be given."""
     if q_size is not None and isinstance(reference, tuple) and len(reference) == 2:
         q = _broadcast("reference[0]", reference[0], (horizon + 1, q_size))
         v = _broadcast("reference[1]", reference[1], (horizon + 1, size - q_size))
         return np.ascontiguousarray(np.hstack([q, v]))
-    reference = np.asarray(reference, dtype=float)
-    if q_size is None and reference.ndim == 2 and len(reference) == horizon and horizon > 1:
+
+    state = "" if q_size is None else "; of a state also a tuple (q, v)"
+    try:
+        reference = np.asarray(reference, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(f"reference: expected numbers, got {reference!r:.80}{state}") from None
+    if reference.ndim == 2 and len(reference) == horizon and horizon > 1:
+        if last_row:
+            raise ValueError(f"reference: got {horizon} rows, expected {horizon + 1}: the last is of the last state")
         reference = np.vstack([reference, reference[-1:]])
-    return _broadcast("reference", reference, (horizon + 1, size))
+    try:
+        return _broadcast("reference", reference, (horizon + 1, size))
+    except ValueError as error:
+        raise ValueError(f"{error}{state}") from None

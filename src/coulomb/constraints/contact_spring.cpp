@@ -39,19 +39,23 @@ double contact_compliance(const Model& model, int pair, double timestep) {
 
 double spring_side(const ContactSpring& spring, double timestep, double phi, double impulse,
                    const SpringChange& change) {
-  const double k = spring.stiffness;
-  const double d = spring.dashpot;
+  // Everything relative to z = h k + d: its square would leave double precision long before k does.
   const double h = timestep;
   const double z = impedance(spring, h);
+  const double k = spring.stiffness / z;
+  const double d = spring.dashpot / z;
+  const double dk = change.stiffness / z;
+  const double dd = change.dashpot / z;
+  const double dh = change.timestep;
 
-  // dR = -R^2 d(1/R), 1/R = h^2 k + h d
-  const double dinverse = h * h * change.stiffness + h * change.dashpot + (2 * h * k + d) * change.timestep;
-  const double dcompliance = -dinverse / (h * h * z * z);
+  // R = 1/(h z), dR = -R (R d(1/R)) with 1/R = h^2 k + h d.
+  const double relative = h * dk + dd + (2 * k + d / h) * dh;
+  const double compliance_side = -relative * (impulse / (h * z));
 
   // beta = k phi / z closed, phi / h open.
-  const double closed = d * change.stiffness - k * change.dashpot - k * k * change.timestep;
-  const double dbias = phi <= 0 ? closed / (z * z) * phi : -change.timestep / (h * h) * phi;
-  return dcompliance * impulse + dbias;
+  const double closed = d * dk - k * dd - k * k * dh;
+  const double bias_side = phi <= 0 ? closed * phi : -dh / (h * h) * phi;
+  return compliance_side + bias_side;
 }
 
 }  // namespace coulomb

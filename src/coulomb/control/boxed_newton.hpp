@@ -1,4 +1,8 @@
 // Boxed quadratic programs by projected Newton steps [Tassa2014, algorithm 1]:  min 1/2 x^T Q x + q^T x,  lower <= x <= upper.
+//
+// Their conditions of optimality are a boxed LCP, which coulomb/lcp.hpp solves too. This one is apart from it because the backward pass needs
+// what pivoting does not offer: a start from the controls that there are, which are nearly always within the limits, so that one
+// factorisation is all; the factor of what is free, for the feedback; and a refusal where Q is not positive definite there.
 #pragma once
 
 #include <vector>

@@ -40,10 +40,11 @@ void turn_rows(const double* vector, double* rows, int columns, int ld) {
   }
 }
 
+/// What has no weight may be infinite.
 double half_sum(const double* weight, const double* residual, int width, Shape shape) {
   double sum = 0;
   for (int i = 0; i < width; ++i)
-    if (counts(shape, residual[i])) sum += weight[i] * residual[i] * residual[i];
+    if (weight[i] != 0 && counts(shape, residual[i])) sum += weight[i] * residual[i] * residual[i];
   return 0.5 * sum;
 }
 
@@ -54,6 +55,9 @@ CostSum::CostSum(const Model& model, int horizon, int nu) : model_(&model), hori
     if (model.joint_type[j] == JointType::free) rotations_.push_back(model.joint_v[j] + 3);
     if (model.joint_type[j] == JointType::ball) rotations_.push_back(model.joint_v[j]);
   }
+  rotates_.resize(2 * model.nv);
+  for (const int first : rotations_)
+    std::fill_n(rotates_.begin() + first, 3, 1);
 }
 
 KnotLayout CostSum::layout() const { return {model_->nv, nu_, rates_}; }
@@ -238,6 +242,7 @@ double CostSum::value_of(int index, const Knot& knot, Workspace& ws) const {
   double factor = 1;
   if (term.of == Of::outputs) {
     factor = gate_value(index, ws);
+    if (factor == 0) return 0;
     residual_of_outputs(index, knot, ws, false);
   } else if (term.of == Of::state) {
     residual_of_state(index, knot, ws);
@@ -270,6 +275,7 @@ double CostSum::expand_outputs(int index, const Knot& knot, Workspace& ws, int& 
 
   // The gate, and the row of its Jacobian.
   const double open = gate_value(index, ws);
+  if (open == 0) return 0;
   const double* gate_q = nullptr;
   const double* gate_v = nullptr;
   double slope = 0;
@@ -305,27 +311,26 @@ double CostSum::expand_state(int index, const Knot& knot, Workspace& ws, double*
   const Shape shape = terms_[index].shape;
   residual_of_state(index, knot, ws);
   const double* r = ws.residual.data();
-  const auto weight_of = [&](int i) { return counts(shape, r[i]) ? weight[i] : 0.0; };
+  const auto matters = [&](int i) { return weight[i] != 0 && counts(shape, r[i]); };
 
   // The Jacobian is the identity but on rotations.
-  const auto rotates = [&](int i) {
-    return std::any_of(rotations_.begin(), rotations_.end(), [&](int first) { return i >= first && i < first + 3; });
-  };
   for (int i = 0; i < width; ++i) {
-    if (rotates(i)) continue;
-    g[i] += weight_of(i) * r[i];
-    H[std::size_t(i) * ld + i] += weight_of(i);
+    if (rotates_[i] || !matters(i)) continue;
+    g[i] += weight[i] * r[i];
+    H[std::size_t(i) * ld + i] += weight[i];
   }
   for (const int first : rotations_) {
     double J[9];
     inverse_right_jacobian(r + first, J);
-    for (int k = 0; k < 3; ++k)
+    for (int k = 0; k < 3; ++k) {
+      if (!matters(first + k)) continue;
       for (int i = 0; i < 3; ++i) {
-        const double scaled = weight_of(first + k) * J[3 * k + i];
+        const double scaled = weight[first + k] * J[3 * k + i];
         g[first + i] += scaled * r[first + k];
         for (int j = 0; j < 3; ++j)
           H[std::size_t(first + i) * ld + first + j] += scaled * J[3 * k + j];
       }
+    }
   }
   return half_sum(weight, r, width, shape);
 }
@@ -337,7 +342,7 @@ double CostSum::expand_controls(int index, const Knot& knot, Workspace& ws, doub
   residual_of_controls(index, knot, ws);
   for (int i = 0; i < nu_; ++i) {
     const double r = ws.residual[i];
-    if (!counts(term.shape, r)) continue;
+    if (weight[i] == 0 || !counts(term.shape, r)) continue;
     const std::size_t own = std::size_t(at.nx()) + i;
     g[own] += weight[i] * r;
     H[own * at.ld() + own] += weight[i];

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "coulomb/control.hpp"
+#include "coulomb/linalg/dense.hpp"
 #include "coulomb/parameters/state_outputs.hpp"
 #include "coulomb/sensors.hpp"
 
@@ -28,7 +29,7 @@ struct KnotLayout {
 
   int nx() const { return 2 * nv + (rates ? nu : 0); }  ///< of what is carried from knot to knot
   int nz() const { return nx() + nu; }
-  int ld() const { return (nz() + 7) & ~7; }
+  int ld() const { return dense::padded(nz()); }
 };
 
 class CostSum {
@@ -91,6 +92,7 @@ class CostSum {
   std::vector<OutputSet> sets_;
   std::vector<OutputSet> gates_;
   std::vector<int> rotations_;  // where the rotation vectors of joints begin in v
+  std::vector<char> rotates_;   // 2 nv: does the entry belong to one of them?
   bool rates_ = false;
   int rows_ = 0;      // of all outputs together
   int readings_ = 0;  // the most of one term

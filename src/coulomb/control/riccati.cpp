@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "coulomb/linalg/dense.hpp"
 #include "coulomb/linalg/dense_blocked.hpp"
 
 namespace coulomb {
@@ -17,17 +18,14 @@ double dot(const double* a, const double* b, int n) {
   return sum;
 }
 
-/// y += A x, A rows x columns.
+/// y += A x, A rows x columns; linalg/dense has it for what is symmetric or transposed.
 void add_times(const double* A, int ld, int rows, int columns, const double* x, double* y) {
   for (int i = 0; i < rows; ++i)
     y[i] += dot(A + std::size_t(i) * ld, x, columns);
 }
 
-/// y += A^T x.
-void add_transposed_times(const double* A, int ld, int rows, int columns, const double* x, double* y) {
-  for (int i = 0; i < rows; ++i)
-    for (int j = 0; j < columns; ++j)
-      y[j] += x[i] * A[std::size_t(i) * ld + j];
+bool all_finite(const std::vector<double>& x) {
+  return std::all_of(x.begin(), x.end(), [](double entry) { return std::isfinite(entry); });
 }
 
 }  // namespace
@@ -90,9 +88,9 @@ bool Riccati::backward(const KnotModels& models, double regularization, const do
     std::copy_n(models.H_of(t), std::size_t(nz) * ld, Q_.begin());
     dense::add_product(1, F, 1, ld, W_.data(), ld, Q_.data(), ld, nz, nx, nz);
     std::copy_n(v_.begin(), nx, ahead_.begin());
-    add_times(V_.data(), ld, nx, nx, models.gap_of(t), ahead_.data());
+    dense::add_weighted_rows(V_.data(), nx, ld, models.gap_of(t), ahead_.data());
     std::copy_n(models.g_of(t), nz, q_.begin());
-    add_transposed_times(F, ld, nx, nz, ahead_.data(), q_.data());
+    dense::add_weighted_rows(F, nx, ld, ahead_.data(), q_.data());
 
     // The controls' own block, regularised.
     const double* q_u = q_.data() + nx;
@@ -135,10 +133,10 @@ bool Riccati::backward(const KnotModels& models, double regularization, const do
     std::copy_n(q_u, nu, ahead_.begin());
     add_times(Q_u + nx, ld, nu, nu, k, ahead_.data());
     std::copy_n(q_.begin(), nx, v_.begin());
-    add_transposed_times(K, ld, nu, nx, ahead_.data(), v_.data());
-    add_transposed_times(Q_u, ld, nu, nx, k, v_.data());
+    dense::add_weighted_rows(K, nu, ld, ahead_.data(), v_.data());
+    dense::add_weighted_rows(Q_u, nu, ld, k, v_.data());
   }
-  return std::all_of(v_.begin(), v_.begin() + nx, [](double x) { return std::isfinite(x); });
+  return std::all_of(v_.begin(), v_.begin() + nx, [](double x) { return std::isfinite(x); }) && all_finite(feedback.K);
 }
 
 /// Costates: p_N = l_x,  p_t = l_x + A^T p_(t+1),  dJ/du_t = l_u + B^T p_(t+1).
@@ -148,7 +146,7 @@ void Riccati::gradient(const KnotModels& models, double* du) {
   std::copy_n(models.g_of(models.horizon), nx, v_.begin());
   for (int t = models.horizon - 1; t >= 0; --t) {
     std::copy_n(models.g_of(t), at.nz(), q_.begin());
-    add_transposed_times(models.F_of(t), at.ld(), nx, at.nz(), v_.data(), q_.data());
+    dense::add_weighted_rows(models.F_of(t), nx, at.ld(), v_.data(), q_.data());
     std::copy_n(q_.begin() + nx, at.nu, du + std::size_t(t) * at.nu);
     std::copy_n(q_.begin(), nx, v_.begin());
   }
@@ -175,7 +173,7 @@ Riccati::Promise Riccati::promise(const KnotModels& models, const Feedback& feed
     // The cost's model along it, and the linear dynamics.
     out.slope += dot(models.g_of(t), dz_.data(), size);
     std::fill_n(dx_.begin(), size, 0.0);
-    add_times(models.H_of(t), ld, size, size, dz_.data(), dx_.data());
+    dense::add_weighted_rows(models.H_of(t), size, ld, dz_.data(), dx_.data());
     out.curvature += dot(dx_.data(), dz_.data(), size);
     if (last) break;
     std::copy_n(models.gap_of(t), nx, dx_.begin());

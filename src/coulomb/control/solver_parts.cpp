@@ -36,13 +36,15 @@ TrajectorySolver::Parts::Parts(std::shared_ptr<const Model> of, ControlOptions a
   cold = workers.front()->dynamics.memory();
 
   // What actuators are limited to.
-  lower.assign(nu, -std::numeric_limits<double>::infinity());
-  upper.assign(nu, std::numeric_limits<double>::infinity());
+  range_lower.assign(nu, -std::numeric_limits<double>::infinity());
+  range_upper.assign(nu, std::numeric_limits<double>::infinity());
   for (int i = 0; options.inputs == "u" && i < nu; ++i) {
     if (!model->actuators[i].control_limited) continue;
-    lower[i] = model->actuators[i].control_range[0];
-    upper[i] = model->actuators[i].control_range[1];
+    range_lower[i] = model->actuators[i].control_range[0];
+    range_upper[i] = model->actuators[i].control_range[1];
   }
+  lower = range_lower;
+  upper = range_upper;
 }
 
 /// Arrays for the terms that there are; a trajectory that is there is kept.
@@ -54,6 +56,7 @@ void TrajectorySolver::Parts::fit() {
       x.q.resize(std::size_t(N + 1) * model->nq);
       x.v.resize(std::size_t(N + 1) * model->nv);
       x.u.resize(std::size_t(N) * nu);
+      x.u_before.resize(nu);
       x.memory.assign(N + 1, cold);
       x.converged.assign(N, 1);
     };
@@ -63,7 +66,6 @@ void TrajectorySolver::Parts::fit() {
       size(x);
     knot_costs.resize(N + 1);
     knot_finite.resize(N + 1);
-    u_before.resize(nu);
   }
   if (feedback.k.empty() || wanted.ld() != layout.ld() || wanted.rates != layout.rates) {
     layout = wanted;
@@ -85,7 +87,7 @@ Knot TrajectorySolver::Parts::knot(const Trajectory& x, int t) const {
   out.v = x.v.data() + std::size_t(t) * model->nv;
   if (t == options.horizon) return out;
   out.u = x.u.data() + std::size_t(t) * nu;
-  out.u_before = t == 0 ? u_before.data() : out.u - nu;
+  out.u_before = t == 0 ? x.u_before.data() : out.u - nu;
   return out;
 }
 
@@ -101,7 +103,7 @@ void TrajectorySolver::Parts::stand_still(Trajectory& x, int t) const {
 }
 
 /// `to` from its own first state, under u_t + length k_t + K_t (x (-) x_t); without feedback under the controls of `from`. What is left of gaps
-/// is 1 - length of them. Costs are sums of what is not negative: beyond the limit the rest is not looked at.
+/// is 1 - length of them. Without feedback the two may be one. Costs are sums of what is not negative: beyond the limit the rest is not looked at.
 void TrajectorySolver::Parts::roll_out(int thread, const Trajectory& from, bool with_feedback, double length,
                                        double limit, Trajectory& to) {
   Worker& worker = *workers[thread];
@@ -113,13 +115,13 @@ void TrajectorySolver::Parts::roll_out(int thread, const Trajectory& from, bool 
   worker.dynamics.start(to.memory.front());
 
   for (int t = 0; t < options.horizon; ++t) {
-    if (stopped.load(std::memory_order_relaxed)) return;
+    if (thread == 0 ? ask() : stopped.load(std::memory_order_relaxed)) return;
     const Knot old = knot(from, t);
     const Knot here = knot(to, t);
     double* u = to.u.data() + std::size_t(t) * nu;
 
     // The control.
-    std::copy_n(old.u, nu, u);
+    if (u != old.u) std::copy_n(old.u, nu, u);
     if (with_feedback) {
       difference(*model, old.q, here.q, dx);
       for (int i = 0; i < nv; ++i)
@@ -169,49 +171,58 @@ void TrajectorySolver::Parts::roll_out(int thread, const Trajectory& from, bool 
   to.finite = std::isfinite(to.cost);
 }
 
-/// The models of all knots, and the cost and the gaps of `now`. False if interrupted.
-bool TrajectorySolver::Parts::linearize() {
+/// The models of all knots, and the cost and the gaps of x; where it overflows its cost is infinite, and gaps that are not known count as
+/// none. False if interrupted.
+bool TrajectorySolver::Parts::linearize(Trajectory& x) {
   const int nv = model->nv;
+  linearized = false;
   const bool finished = run(options.horizon + 1, [&](int t, int thread) {
     Worker& worker = *workers[thread];
-    const Knot here = knot(now, t);
+    const Knot here = knot(x, t);
+    double* gap = t < options.horizon ? models.gap_of(t) : nullptr;
+    if (gap) std::fill_n(gap, layout.nx(), 0.0);
     knot_costs[t] = costs.expand(here, worker.cost, models.g_of(t), models.H_of(t));
     knot_finite[t] = std::isfinite(knot_costs[t]);
     if (t == options.horizon || !knot_finite[t]) return;
 
-    worker.dynamics.start(now.memory[t]);
+    // The step of the rollout once more: to recall it (rollout/replay) every candidate of a search would keep the records of all its steps, in
+    // memory that grows during a tick, for the one that is taken.
+    worker.dynamics.start(x.memory[t]);
     double* F = models.F_of(t);
     const KnotDynamics::Outcome outcome =
         worker.dynamics.linearize(here.q, here.v, here.u, layout, worker.q_next.data(), worker.v_next.data(), F);
-    now.converged[t] = outcome.converged;
+    x.converged[t] = outcome.converged;
     knot_finite[t] = outcome.finite;
     if (!outcome.finite) return;
 
     // None where the trajectory is a rollout: differences of rotations would round.
-    const Knot next = knot(now, t + 1);
-    double* gap = models.gap_of(t);
+    const Knot next = knot(x, t + 1);
     const std::vector<double>& q_next = worker.q_next;
     const std::vector<double>& v_next = worker.v_next;
-    if (std::equal(q_next.begin(), q_next.end(), next.q) && std::equal(v_next.begin(), v_next.end(), next.v)) {
-      std::fill_n(gap, layout.nx(), 0.0);
-      return;
-    }
+    if (std::equal(q_next.begin(), q_next.end(), next.q) && std::equal(v_next.begin(), v_next.end(), next.v)) return;
 
     // The gap to the next state, and the dynamics in that state's tangent space.
     difference(*model, next.q, q_next.data(), gap);
     for (int i = 0; i < nv; ++i)
       gap[nv + i] = v_next[i] - next.v[i];
-    costs.turn_into(gap, layout, F);
+    knot_finite[t] = std::all_of(gap, gap + 2 * nv, [](double x) { return std::isfinite(x); });
+    if (knot_finite[t])
+      costs.turn_into(gap, layout, F);
+    else
+      std::fill_n(gap, layout.nx(), 0.0);
   });
 
-  now.cost = 0;
-  now.finite = true;
+  if (!finished) return false;
+
+  x.cost = 0;
+  x.finite = true;
   for (int t = 0; t <= options.horizon; ++t) {
-    now.cost += knot_costs[t];
-    now.finite = now.finite && knot_finite[t];
+    x.cost += knot_costs[t];
+    x.finite = x.finite && knot_finite[t];
   }
-  linearized = finished;
-  return finished;
+  if (!std::isfinite(x.cost)) x.cost = std::numeric_limits<double>::infinity();
+  linearized = &x == &now;
+  return true;
 }
 
 double TrajectorySolver::Parts::sum_of_gaps() const {
@@ -229,7 +240,7 @@ double TrajectorySolver::Parts::largest_gap() const {
 }
 
 bool TrajectorySolver::Parts::ask() {
-  if (budget && budget->interrupted && !stopped && budget->interrupted()) stopped = true;
+  if (interrupted && !stopped && (*interrupted)()) stopped = true;
   return stopped;
 }
 

@@ -1,6 +1,7 @@
 // Where a solve begins: a rollout, a guess of states, or the last solve, perhaps one knot on.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 #include <utility>
 
@@ -11,20 +12,7 @@
 
 namespace coulomb {
 
-void TrajectorySolver::Parts::check(const ControlStart& start, const ControlBudget& asked) const {
-  const int N = options.horizon;
-  if (!start.q0 || !start.v0) checks::fail("q0, v0", "the first state is needed");
-  check_configuration(*model, start.q0, "q0");
-  checks::finite("v0", start.v0, model->nv);
-  check_finite_rows("U", start.u, N, nu);
-  if (start.u_before) checks::finite("u_before", start.u_before, nu);
-  if (!start.q != !start.v) checks::fail("Q, V", "got one of them, expected both or none");
-  if (start.q && start.from_last) checks::fail("Q, V", "not together with the states of the last solve");
-  if (start.from_last && !there) checks::fail("from_last", "there is no last solve");
-  for (int t = 1; start.q && t <= N; ++t)
-    check_configuration(*model, start.q + std::size_t(t) * model->nq, ("Q[" + std::to_string(t) + "]").c_str());
-  check_finite_rows("V", start.v, N + 1, model->nv);
-
+void check_budget(const ControlBudget& asked) {
   if (asked.iterations < 0) refuse("iterations", asked.iterations, "at least 0");
   if (asked.step_lengths < 1) refuse("step_lengths", asked.step_lengths, "at least 1");
   const std::pair<const char*, double> numbers[] = {{"tolerance", asked.tolerance},
@@ -32,29 +20,72 @@ void TrajectorySolver::Parts::check(const ControlStart& start, const ControlBudg
                                                     {"regularization", asked.regularization},
                                                     {"max_regularization", asked.max_regularization}};
   for (const auto& [name, value] : numbers)
-    if (!(value >= 0) || !std::isfinite(value)) checks::not_negative(name, value);
+    if (!(value >= 0 && std::isfinite(value))) checks::not_negative(name, value);  // a name is memory
+  if (asked.regularization > asked.max_regularization)
+    checks::fail("regularization", "got " + checks::text(asked.regularization) +
+                                       ", expected at most max_regularization " +
+                                       checks::text(asked.max_regularization));
   if (!(asked.armijo >= 0 && asked.armijo < 1))
     checks::fail("armijo", "got " + checks::text(asked.armijo) + ", expected [0, 1)");
 }
 
-/// Fills `now`; finite tells whether it could.
-void TrajectorySolver::Parts::begin(const ControlStart& start) {
+void TrajectorySolver::Parts::check_inputs(const double* q0, const double* v0, const double* u,
+                                           const double* u_before) const {
+  if (!q0 || !v0) checks::fail("q0, v0", "the first state is needed");
+  check_configuration(*model, q0, "q0");
+  checks::finite("v0", v0, model->nv);
+  check_finite_rows("U", u, options.horizon, nu);
+  if (u_before) checks::finite("u_before", u_before, nu);
+}
+
+void TrajectorySolver::Parts::check(const ControlStart& start) const {
+  const int N = options.horizon;
+  check_inputs(start.q0, start.v0, start.u, start.u_before);
+  if (!start.q != !start.v) checks::fail("Q, V", "got one of them, expected both or none");
+  if (start.q && start.from_last) checks::fail("Q, V", "not together with the states of the last solve");
+  if (start.from_last && !there) checks::fail("from_last", "there is no last solve");
+  if (start.shift && !start.from_last) checks::fail("shift", "is of a start from_last");
+  if (!start.roll && !start.from_last) checks::fail("roll", "is of a start from_last");
+  for (int t = 1; start.q && t <= N; ++t)
+    check_configuration(*model, start.q + std::size_t(t) * model->nq, ("Q[" + std::to_string(t) + "]").c_str());
+  check_finite_rows("V", start.v, N + 1, model->nv);
+}
+
+/// At a state that was measured.
+void TrajectorySolver::Parts::set_first(const double* q0, const double* v0, Trajectory& x) const {
+  std::copy_n(q0, model->nq, x.q.begin());
+  std::copy_n(v0, model->nv, x.v.begin());
+  normalize_configuration(*model, x.q.data());
+}
+
+/// Fills `now`, with its cost, the first of the result; finite tells whether it could. False if interrupted.
+bool TrajectorySolver::Parts::begin(const ControlStart& start) {
   fit();
   if (start.from_last && start.shift) shift();
   const int N = options.horizon;
   const int nq = model->nq;
-  const int nv = model->nv;
   if (start.u_before)
-    std::copy_n(start.u_before, nu, u_before.begin());
+    std::copy_n(start.u_before, nu, now.u_before.begin());
   else if (!start.from_last)
-    std::fill(u_before.begin(), u_before.end(), 0.0);
+    std::fill(now.u_before.begin(), now.u_before.end(), 0.0);
 
-  // Controls: those given, or the last.
-  if (start.u) std::copy_n(start.u, now.u.size(), now.u.begin());
+  // Controls: those given, or the last, or none.
+  if (start.u)
+    std::copy_n(start.u, now.u.size(), now.u.begin());
+  else if (!start.from_last)
+    std::fill(now.u.begin(), now.u.end(), 0.0);
   for (std::size_t i = 0; i < now.u.size(); ++i)
     now.u[i] = std::clamp(now.u[i], lower[i % nu], upper[i % nu]);
 
-  // States that are guessed.
+  // Feedback that nobody has asked for is none.
+  if (!start.from_last) {
+    std::fill(feedback.k.begin(), feedback.k.end(), 0.0);
+    std::fill(feedback.K.begin(), feedback.K.end(), 0.0);
+    for (StepMemory& memory : now.memory)
+      memory = cold;
+  }
+
+  // States that are guessed, with gaps.
   now.finite = true;
   linearized = false;
   if (start.q) {
@@ -63,34 +94,38 @@ void TrajectorySolver::Parts::begin(const ControlStart& start) {
     for (int t = 1; t <= N; ++t)
       normalize_configuration(*model, now.q.data() + std::size_t(t) * nq);
   }
-  if (!start.from_last)
-    for (StepMemory& memory : now.memory)
-      memory = cold;
   const bool roll = start.from_last ? start.roll : !start.q;
   if (!roll) {
-    std::copy_n(start.q0, nq, now.q.begin());
-    std::copy_n(start.v0, nv, now.v.begin());
-    normalize_configuration(*model, now.q.data());
-    return;
+    const Watch watch(budget->clock, result.timings.linearize);
+    set_first(start.q0, start.v0, now);
+    if (!linearize(now)) return false;
+    result.costs.push_back(now.cost);
+    result.gaps.push_back(sum_of_gaps());
+    return true;
   }
 
   // Or states that follow, with the feedback of the last solve if that is where the others come from.
+  const Watch watch(budget->clock, result.timings.rollouts);
   Trajectory& to = candidates.front();
-  std::copy_n(start.q0, nq, to.q.begin());
-  std::copy_n(start.v0, nv, to.v.begin());
-  normalize_configuration(*model, to.q.data());
+  set_first(start.q0, start.v0, to);
+  std::copy(now.u_before.begin(), now.u_before.end(), to.u_before.begin());
   to.memory.front() = now.memory.front();
   const bool follow = start.from_last && !start.u;
   if (follow) std::fill(feedback.k.begin(), feedback.k.end(), 0.0);
-  run(1, [&](int, int thread) { roll_out(thread, now, follow, 1.0, std::numeric_limits<double>::infinity(), to); });
+  constexpr double any = std::numeric_limits<double>::infinity();
+  if (!run(1, [&](int, int thread) { roll_out(thread, now, follow, 1.0, any, to); })) return false;
   std::swap(now, to);
+  result.costs.push_back(now.cost);
+  result.gaps.push_back(0);
+  return true;
 }
 
+/// One knot on.
 void TrajectorySolver::Parts::shift() {
   const int N = options.horizon;
   const int nq = model->nq;
   const int nv = model->nv;
-  std::copy_n(now.u.begin(), nu, u_before.begin());
+  std::copy_n(now.u.begin(), nu, now.u_before.begin());
 
   // The last control once more, from the last state.
   Worker& worker = *workers.front();

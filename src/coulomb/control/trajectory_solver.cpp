@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 #include <utility>
 
@@ -24,23 +25,11 @@ constexpr double growth = 10;
 constexpr double trusted_regularization = 1e-3;  // more of it, and a small promise does not mean that none is to be had
 constexpr double long_step = 0.5;
 constexpr double short_step = 0.1;
-constexpr double rounding = 1e-15;  // of costs, relative
-
-class Watch {
- public:
-  Watch(const std::function<double()>& clock, double& total) : clock_(clock), total_(total) {
-    if (clock_) total_ -= clock_();
-  }
-  ~Watch() {
-    if (clock_) total_ += clock_();
-  }
-  Watch(const Watch&) = delete;
-  Watch& operator=(const Watch&) = delete;
-
- private:
-  const std::function<double()>& clock_;
-  double& total_;
-};
+constexpr double rounding = 1e-15;   // of costs, relative
+constexpr double unnoticed = 1e-14;  // a gain, relative to the merit, that may be rounding
+constexpr int patience = 5;          // iterations in a row that gained no more
+constexpr std::size_t longest_reason = 100;
+constexpr double epsilon = std::numeric_limits<double>::epsilon();
 
 }  // namespace
 
@@ -60,13 +49,26 @@ void TrajectorySolver::Parts::finish(ControlStatus status, std::string_view reas
   result.reason = reason;  // in the memory that it has
 }
 
+void TrajectorySolver::Parts::finish_overflowed() {
+  if (!linearized) return finish(ControlStatus::not_differentiable, "the numbers of the first rollout overflowed");
+  const auto t = std::find(knot_finite.begin(), knot_finite.end(), 0) - knot_finite.begin();
+  finish(ControlStatus::not_differentiable,
+         "the numbers of knot " + std::to_string(t) + " overflowed, it has no derivative");
+}
+
+/// False: there is no more.
+bool TrajectorySolver::Parts::regularize_more() {
+  const double most = budget->max_regularization;
+  if (regularization >= most) return false;
+  regularization = std::min(std::max(regularization * growth, first_regularization), most);
+  return true;
+}
+
 /// `tried` for the smallest regularisation from here on that has one. False: none has.
 bool TrajectorySolver::Parts::bring_feedback() {
   const Watch watch(budget->clock, result.timings.riccati);
-  while (!riccati.backward(models, regularization, now.u.data(), lower.data(), upper.data(), tried)) {
-    regularization = std::max(regularization * growth, first_regularization);
-    if (regularization > budget->max_regularization) return false;
-  }
+  while (!riccati.backward(models, regularization, now.u.data(), lower.data(), upper.data(), tried))
+    if (!regularize_more()) return false;
   return true;
 }
 
@@ -85,6 +87,7 @@ bool TrajectorySolver::Parts::descend(double merit, double slope, double gaps) {
       Trajectory& to = candidates[i];
       std::copy_n(now.q.begin(), model->nq, to.q.begin());
       std::copy_n(now.v.begin(), model->nv, to.v.begin());
+      std::copy(now.u_before.begin(), now.u_before.end(), to.u_before.begin());
       to.memory.front() = now.memory.front();
       const double length = length_of(first + i);
       roll_out(thread, now, true, length, most(length), to);
@@ -108,25 +111,17 @@ bool TrajectorySolver::Parts::descend(double merit, double slope, double gaps) {
 }
 
 void TrajectorySolver::Parts::iterate() {
-  for (; result.iterations < budget->iterations; ++result.iterations) {
+  int stalled = 0;
+  while (result.iterations < budget->iterations) {
     if (budget->progress && result.iterations > 0) budget->progress(result.iterations, budget->iterations);
 
     // Where we are.
     if (!linearized) {
       const Watch watch(budget->clock, result.timings.linearize);
-      if (!linearize()) return;
+      if (!linearize(now)) return;
     }
-    if (!now.finite) {
-      const auto t = std::find(knot_finite.begin(), knot_finite.end(), 0) - knot_finite.begin();
-      finish(ControlStatus::not_differentiable,
-             "the numbers of knot " + std::to_string(t) + " overflowed, it has no derivative");
-      return;
-    }
+    if (!now.finite) return finish_overflowed();
     const double gaps = sum_of_gaps();
-    if (result.costs.empty()) {
-      result.costs.push_back(now.cost);
-      result.gaps.push_back(gaps);
-    }
 
     // Where to go.
     if (!bring_feedback()) {
@@ -137,9 +132,10 @@ void TrajectorySolver::Parts::iterate() {
     const Riccati::Promise promise = riccati.promise(models, feedback);
     result.promised = -(promise.slope + 0.5 * promise.curvature);
 
-    // Nothing is to be gained.
+    // Nothing is to be gained; where the best cost is zero, next to those that there were.
     const bool closed = largest_gap() <= budget->gap_tolerance;
-    const bool small = std::abs(result.promised) <= budget->tolerance * std::abs(now.cost) || promise.longest == 0;
+    const double little = std::max(budget->tolerance * now.cost, epsilon * scale);
+    const bool small = std::abs(result.promised) <= little || promise.longest == 0;
     if (closed && small && regularization <= trusted_regularization) {
       const bool solved = std::all_of(now.converged.begin(), now.converged.end(), [](char c) { return c != 0; });
       if (solved)
@@ -155,19 +151,27 @@ void TrajectorySolver::Parts::iterate() {
     const double merit = now.cost + penalty * gaps;
     const bool accepted = slope < 0 && descend(merit, slope, gaps);
     if (stopped) return;
+    ++result.iterations;
+    if (!accepted) {
+      result.steps.push_back(0);
+      result.costs.push_back(now.cost);
+      result.gaps.push_back(gaps);
+    }
 
     // Trust the model more or less.
-    const double length = accepted ? result.steps.back() : 0;
+    const double length = result.steps.back();
+    const bool most = regularization >= budget->max_regularization;
     if (length >= long_step) regularization = std::max(regularization / growth, budget->regularization);
-    if (length <= short_step) regularization = std::max(regularization * growth, first_regularization);
-    if (accepted) continue;
-    result.steps.push_back(0);
-    result.costs.push_back(now.cost);
-    result.gaps.push_back(gaps);
-    if (regularization > budget->max_regularization) {
-      finish(ControlStatus::no_descent, "no step makes the cost smaller, however short and regularised");
-      return;
-    }
+    if (length <= short_step) regularize_more();
+    if (most && length < long_step)
+      return finish(ControlStatus::no_descent, "the most regularised step has to be short, or none is good");
+
+    // Steps that change nothing.
+    if (!accepted) continue;
+    const double gained = merit - (now.cost + penalty * result.gaps.back());
+    stalled = gained <= unnoticed * merit ? stalled + 1 : 0;
+    if (stalled == patience)
+      return finish(ControlStatus::no_descent, "steps are taken, but gain no more than rounding");
   }
   finish(ControlStatus::iteration_limit, "more iterations may improve it");
 }
@@ -187,9 +191,10 @@ void TrajectorySolver::Parts::tell() {
 }
 
 bool TrajectorySolver::Parts::solve(const ControlStart& start, const ControlBudget& asked) {
-  check(start, asked);
+  check_budget(asked);
+  check(start);
+  const Asking asking(*this, asked.interrupted);
   budget = &asked;
-  stopped = false;
   struct Leave {
     Parts* parts;
     bool done = false;
@@ -199,34 +204,97 @@ bool TrajectorySolver::Parts::solve(const ControlStart& start, const ControlBudg
     }
   } leave{this};
 
+  // An empty result; that of the last solve stays until this one is done.
   result.iterations = 0;
   result.costs.clear();
   result.gaps.clear();
   result.steps.clear();
+  result.reason.reserve(longest_reason);
   result.costs.reserve(asked.iterations + 1);
   result.gaps.reserve(asked.iterations + 1);
   result.steps.reserve(asked.iterations);
   result.promised = 0;
   result.timings = {};
   penalty = 0;
-  if (!start.from_last || result.status == ControlStatus::no_descent) regularization = asked.regularization;
+
+  // One that found no descent says nothing about the next: it begins where models are trusted.
+  if (!start.from_last) regularization = asked.regularization;
+  if (start.from_last && last.status == ControlStatus::no_descent)
+    regularization = std::min(regularization, trusted_regularization);
   regularization = std::clamp(regularization, asked.regularization, asked.max_regularization);
 
   // From where it begins, as far as it goes.
-  {
-    const Watch watch(asked.clock, result.timings.rollouts);
-    begin(start);
-  }
-  if (stopped) return false;
+  if (!begin(start)) return false;
+  if (!start.from_last) scale = 0;
+  if (now.finite) scale = std::max(scale, now.cost);
   if (!now.finite)
-    finish(ControlStatus::not_differentiable, "the numbers of the first rollout overflowed");
+    finish_overflowed();
   else
     iterate();
   if (stopped) return false;
   tell();
+  std::swap(result, last);
+  finished = true;
   leave.done = true;
   there = now.finite;
   return true;
+}
+
+/// On a trajectory of its own: the last solve stays.
+std::optional<double> TrajectorySolver::Parts::gradient(const double* q0, const double* v0, const double* u,
+                                                        const double* u_before, double* du,
+                                                        const std::function<bool()>& asked) {
+  check_inputs(q0, v0, u, u_before);
+  if (!u) checks::fail("U", "the controls are needed");
+  fit();
+  const Asking asking(*this, asked);
+  Trajectory& x = candidates.front();
+  set_first(q0, v0, x);
+  x.memory.front() = cold;
+  std::copy_n(u, x.u.size(), x.u.begin());
+  if (u_before)
+    std::copy_n(u_before, nu, x.u_before.begin());
+  else
+    std::fill(x.u_before.begin(), x.u_before.end(), 0.0);
+
+  // The rollout, then its derivative.
+  constexpr double any = std::numeric_limits<double>::infinity();
+  if (!run(1, [&](int, int thread) { roll_out(thread, x, false, 1.0, any, x); })) return std::nullopt;
+  if (!x.finite) throw std::logic_error("gradient: the numbers of the rollout overflowed");
+  if (!linearize(x)) return std::nullopt;
+  if (!x.finite) throw std::logic_error("gradient: the numbers of a knot overflowed, it has no derivative");
+  riccati.gradient(models, du);
+  return x.cost;
+}
+
+std::optional<double> TrajectorySolver::Parts::cost(const double* q, const double* v, const double* u,
+                                                    const double* u_before, double* by_term,
+                                                    const std::function<bool()>& asked) {
+  // Whatever is given is looked at before it is used.
+  const int N = options.horizon;
+  for (int t = 0; t <= N; ++t)
+    check_configuration(*model, q + std::size_t(t) * model->nq, ("Q[" + std::to_string(t) + "]").c_str());
+  check_finite_rows("V", v, N + 1, model->nv);
+  check_finite_rows("U", u, N, nu);
+  if (u_before) checks::finite("u_before", u_before, nu);
+  const std::vector<double> none(nu);
+  if (by_term) std::fill_n(by_term, costs.terms().size(), 0.0);
+
+  const Asking asking(*this, asked);
+  CostSum::Workspace& ws = workers.front()->cost;
+  costs.fit(ws);
+  double sum = 0;
+  for (int t = 0; t <= N; ++t) {
+    if (ask()) return std::nullopt;
+    Knot knot;
+    knot.t = t;
+    knot.q = q + std::size_t(t) * model->nq;
+    knot.v = v + std::size_t(t) * model->nv;
+    if (t < N) knot.u = u + std::size_t(t) * nu;
+    if (t < N) knot.u_before = t == 0 ? (u_before ? u_before : none.data()) : knot.u - nu;
+    sum += costs.value(knot, ws, by_term);
+  }
+  return sum;
 }
 
 TrajectorySolver::TrajectorySolver(std::shared_ptr<const Model> model, ControlOptions options)
@@ -254,13 +322,25 @@ void TrajectorySolver::set_reference(int index, const double* reference) {
 }
 
 void TrajectorySolver::set_limits(const double* lower, const double* upper) {
-  for (int i = 0; i < num_controls(); ++i) {
-    if (lower[i] <= upper[i] && lower[i] < HUGE_VAL && upper[i] > -HUGE_VAL) continue;
+  const std::vector<double>& least = parts_->range_lower;
+  const std::vector<double>& most = parts_->range_upper;
+  const auto fail = [&](int i, const std::string& expected) {
     checks::fail("limits", "[" + std::to_string(i) + "] is " + checks::text(lower[i]) + " .. " +
-                               checks::text(upper[i]) + ", expected a lower and an upper one in this order");
+                               checks::text(upper[i]) + ", expected " + expected);
+  };
+  for (int i = 0; i < num_controls(); ++i) {
+    if (!(lower[i] <= upper[i] && lower[i] < HUGE_VAL && upper[i] > -HUGE_VAL))
+      fail(i, "a lower and an upper one in this order");
+    if (lower[i] > most[i] || upper[i] < least[i])
+      fail(i, "some of the control range " + checks::text(least[i]) + " .. " + checks::text(most[i]) +
+                  " of actuator '" + model().actuators[i].name + "', where the simulator saturates");
   }
-  std::copy_n(lower, num_controls(), parts_->lower.begin());
-  std::copy_n(upper, num_controls(), parts_->upper.begin());
+
+  // Beyond its range an actuator does not answer.
+  for (int i = 0; i < num_controls(); ++i) {
+    parts_->lower[i] = std::max(lower[i], least[i]);
+    parts_->upper[i] = std::min(upper[i], most[i]);
+  }
 }
 const std::vector<double>& TrajectorySolver::lower() const { return parts_->lower; }
 const std::vector<double>& TrajectorySolver::upper() const { return parts_->upper; }
@@ -268,51 +348,22 @@ const std::vector<double>& TrajectorySolver::upper() const { return parts_->uppe
 bool TrajectorySolver::solve(const ControlStart& start, const ControlBudget& budget) {
   return parts_->solve(start, budget);
 }
-const ControlResult& TrajectorySolver::result() const { return parts_->result; }
+const ControlResult& TrajectorySolver::result() const {
+  if (!parts_->finished) checks::fail("result", "nothing has been solved yet; call solve");
+  return parts_->last;
+}
 bool TrajectorySolver::has_last() const { return parts_->there; }
+void TrajectorySolver::forget() { parts_->there = false; }
 
-void TrajectorySolver::forget() {
-  parts_->there = false;
-  std::fill(parts_->now.u.begin(), parts_->now.u.end(), 0.0);
+std::optional<double> TrajectorySolver::gradient(const double* q0, const double* v0, const double* u,
+                                                 const double* u_before, double* du,
+                                                 const std::function<bool()>& interrupted) {
+  return parts_->gradient(q0, v0, u, u_before, du, interrupted);
 }
 
-double TrajectorySolver::gradient(const ControlStart& start, double* du) {
-  Parts& p = *parts_;
-  p.check(start, {});
-  p.there = false;
-  p.begin(start);
-  if (!p.now.finite) throw std::logic_error("gradient: the numbers of the rollout overflowed");
-  p.linearize();
-  if (!p.now.finite) throw std::logic_error("gradient: the numbers of a knot overflowed, it has no derivative");
-  p.riccati.gradient(p.models, du);
-  return p.now.cost;
-}
-
-double TrajectorySolver::cost(const double* q, const double* v, const double* u, const double* u_before,
-                              double* by_term) {
-  // Whatever is given is looked at before it is used.
-  const int N = parts_->options.horizon;
-  for (int t = 0; t <= N; ++t)
-    check_configuration(model(), q + std::size_t(t) * model().nq, ("Q[" + std::to_string(t) + "]").c_str());
-  check_finite_rows("V", v, N + 1, model().nv);
-  check_finite_rows("U", u, N, num_controls());
-  if (u_before) checks::finite("u_before", u_before, num_controls());
-  const std::vector<double> none(num_controls());
-  if (by_term) std::fill_n(by_term, num_terms(), 0.0);
-
-  CostSum::Workspace& ws = parts_->workers.front()->cost;
-  parts_->costs.fit(ws);
-  double sum = 0;
-  for (int t = 0; t <= N; ++t) {
-    Knot knot;
-    knot.t = t;
-    knot.q = q + std::size_t(t) * model().nq;
-    knot.v = v + std::size_t(t) * model().nv;
-    if (t < N) knot.u = u + std::size_t(t) * num_controls();
-    if (t < N) knot.u_before = t == 0 ? (u_before ? u_before : none.data()) : knot.u - num_controls();
-    sum += parts_->costs.value(knot, ws, by_term);
-  }
-  return sum;
+std::optional<double> TrajectorySolver::cost(const double* q, const double* v, const double* u, const double* u_before,
+                                             double* by_term, const std::function<bool()>& interrupted) {
+  return parts_->cost(q, v, u, u_before, by_term, interrupted);
 }
 
 }  // namespace coulomb

@@ -1,8 +1,10 @@
 #include "coulomb/stepping/soft_contacts.hpp"
 
+#include <cmath>
 #include <stdexcept>
 #include <string>
 
+#include "coulomb/constraints/contact_spring.hpp"
 #include "coulomb/model.hpp"
 #include "coulomb/model/checks.hpp"
 #include "coulomb/stepping/step_options.hpp"
@@ -17,16 +19,18 @@ class PairCheck {
       : penalty_(model.pair_penalty[pair]), a_(model.pair_a[pair]), b_(model.pair_b[pair]), model_(model), pair_(pair) {
   }
 
-  /// Contact as forces has another damper.
+  /// Contact as forces has another damper: that of a geometry, or the one of all pairs that somebody gave.
   void as_forces() const {
-    if (has_dashpot() && !penalty_.damping)
+    const double usual = PenaltyDefaults{}.damping;
+    if (has_dashpot() && !penalty_.damping && model_.penalty.damping == usual)
       refuse("contact_dashpot",
              "has no influence with contact \"penalty\", which damps by contact_damping (N s/m^2): give one of the two "
-             "geometries that too");
+             "geometries that too, or the simulator another one than the usual " +
+                 checks::text(usual));
   }
 
   /// Contact as a row of the constraint problem.
-  void as_row(bool splits_at_impacts) const {
+  void as_row(bool splits_at_impacts, double timestep) const {
     if (!penalty_.stiffness) return;
     const double e = model_.pair_restitution[pair_];
     const double compliance = model_.pair_compliance[pair_];
@@ -50,6 +54,11 @@ class PairCheck {
           stiffness_with("contact_damping", *penalty_.damping),
           "contact_damping (N s/m^2) is that of contact \"penalty\"; here the damper is contact_dashpot (N s/m): give "
           "that too, 0 for none");
+
+    // So soft that how far it gives way cannot be written.
+    if (!std::isfinite(contact_compliance(model_, static_cast<int>(pair_), timestep)))
+      refuse(stiffness(), "1 / (h (h k + d)) exceeds double precision at timestep " + checks::text(timestep) +
+                              ": make contact_stiffness or contact_scale larger");
   }
 
  private:
@@ -80,7 +89,7 @@ void check_soft_contacts(const Model& model, const StepOptions& options) {
     if (options.constraints.contact == ContactLaw::penalty)
       check.as_forces();
     else
-      check.as_row(options.impacts.enabled);
+      check.as_row(options.impacts.enabled, options.constraints.timestep);
   }
 }
 

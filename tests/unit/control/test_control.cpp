@@ -1,5 +1,8 @@
 // Ticks of a receding horizon: no allocation once warm, the same bits on two threads, interruption; boxed quadratic programs.
 #include <cmath>
+#include <functional>
+#include <optional>
+#include <stdexcept>
 #include <vector>
 
 #include "check.hpp"
@@ -114,21 +117,77 @@ void threads_give_the_same_bits() {
   }
 }
 
+/// Where the plans of these tests begin.
+struct First {
+  explicit First(const Model& model) : q(model.nq), v(model.nv) {
+    neutral(model, q.data());
+    start.q0 = q.data();
+    start.v0 = v.data();
+  }
+  Array q, v;
+  ControlStart start;
+};
+
+bool has_result(const TrajectorySolver& solver) {
+  try {
+    solver.result();
+  } catch (const std::invalid_argument&) {
+    return false;
+  }
+  return true;
+}
+
+/// Says yes from the sixth question on.
+std::function<bool()> soon() {
+  return [questions = 0]() mutable { return ++questions > 5; };
+}
+
 void interrupted_solves_are_forgotten() {
   const auto solver = make_solver(2);
+  const First first(solver->model());
   ControlBudget budget;
-  int questions = 0;
-  budget.interrupted = [&] { return ++questions > 5; };
-  const Model& model = solver->model();
-  Array q(model.nq), v(model.nv);
-  neutral(model, q.data());
-  ControlStart start;
-  start.q0 = q.data();
-  start.v0 = v.data();
-  CHECK(!solver->solve(start, budget));
+  budget.interrupted = soon();
+  CHECK(!has_result(*solver));
+  CHECK(!solver->solve(first.start, budget));
+  CHECK(!has_result(*solver));
+  CHECK(!solver->has_last());
   budget.interrupted = {};
-  CHECK(solver->solve(start, budget));
+  CHECK(solver->solve(first.start, budget));
   CHECK(solver->result().status == ControlStatus::converged);
+  CHECK(solver->has_last());
+
+  // The result is of the solve that was done.
+  const ControlResult done = solver->result();
+  Array u(done.u.size(), 1.0);
+  First other(solver->model());
+  other.start.u = u.data();
+  budget.interrupted = soon();
+  CHECK(!solver->solve(other.start, budget));
+  CHECK(!solver->has_last());
+  CHECK(solver->result().costs == done.costs);
+  CHECK(solver->result().steps == done.steps);
+  CHECK(solver->result().u == done.u);
+}
+
+void gradients_do_not_notice_what_was_interrupted() {
+  const auto fresh = make_solver(2);
+  const auto solver = make_solver(2);
+  const First first(solver->model());
+  const std::size_t size = std::size_t(horizon) * solver->num_controls();
+  const Array u(size, 0.1);
+  Array expected(size), du(size);
+  const std::optional<double> cost =
+      fresh->gradient(first.q.data(), first.v.data(), u.data(), nullptr, expected.data());
+  CHECK(cost.has_value());
+
+  ControlBudget budget;
+  budget.interrupted = soon();
+  CHECK(!solver->solve(first.start, budget));
+  CHECK(solver->gradient(first.q.data(), first.v.data(), u.data(), nullptr, du.data()) == cost);
+  CHECK(du == expected);
+  CHECK(!solver->gradient(first.q.data(), first.v.data(), u.data(), nullptr, du.data(), soon()));
+  CHECK(solver->gradient(first.q.data(), first.v.data(), u.data(), nullptr, du.data()) == cost);
+  CHECK(du == expected);
 }
 
 /// At the solution no entry can go where its gradient points: the conditions of Karush, Kuhn and Tucker.
@@ -169,6 +228,7 @@ int main() {
   ticks_allocate_nothing();
   threads_give_the_same_bits();
   interrupted_solves_are_forgotten();
+  gradients_do_not_notice_what_was_interrupted();
   boxed_programs_are_solved();
   return test::report();
 }
