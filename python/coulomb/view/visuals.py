@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from .._shapes import triangulate
+
 KINDS = ("half_space", "sphere", "capsule", "cylinder", "box", "ellipsoid", "mesh")
 _SIZES = {"half_space": 0, "sphere": 1, "capsule": 2, "cylinder": 2, "box": 3, "ellipsoid": 3, "mesh": 0}
 COLLISION_COLOUR = (0.38, 0.54, 0.78, 1.0)
@@ -83,8 +85,7 @@ def collision_shapes(model, leave_out=()):
         if kinds[geometry] == "mesh":
             mesh = model.geometry_mesh[geometry]
             vertices = np.array(model.mesh_vertices(mesh))
-            loops = model.mesh_faces(mesh)
-            faces = np.array([(f[0], f[i], f[i + 1]) for f in loops for i in range(1, len(f) - 1)])
+            faces = triangulate(model.mesh_faces(mesh))
         found.append(
             Visual(
                 model.geometry_names[geometry],
