@@ -33,9 +33,9 @@ def test_standard_errors_with_priors_and_readings_of_several_units():
 
 
 def test_a_prior_is_outweighed_by_data_of_unknown_noise():
-    # The truth lies five of the prior's deviations away, the data know it to a hundredth of one of them.
+    # The truth lies 25 of the deviations of the prior away, and the data know it to a small part of one of them.
     Q, U = arm_motion()
-    prior = Unknown("mass/lower", mean=0.8, deviation=0.1)
+    prior = Unknown("mass/lower", mean=0.8, deviation=0.02)
     known, unknown = (
         fit(arm(), Window(q=Q, u=U, deviation=deviation), [prior, *ARM_UNKNOWNS[1:]]) for deviation in (1e-3, None)
     )
@@ -83,3 +83,19 @@ def test_a_start_at_a_bound_is_held_only_if_the_cost_falls_beyond_it(lower, held
     found = fit(model, Window(q=Q, u=U, deviation=1e-3), Unknown("joint_damping/shoulder", lower=lower))
     assert found.converged and found.held == ({"joint_damping/shoulder": "lower"} if held else {})
     assert np.isclose(found.values["joint_damping/shoulder"][0], 0.5 if held else 0.3, atol=2e-3)
+
+    # Even where nothing has moved yet.
+    found = fit(
+        model, Window(q=Q, u=U, deviation=1e-3), Unknown("joint_damping/shoulder", lower=lower), max_evaluations=1
+    )
+    assert not found.converged and bool(found.held) == held
+
+
+def test_noise_that_is_not_known_weighs_readings_as_known_noise_does():
+    # Velocities so bad that they count for little: the first guess of the noise, which trusts them, is not the last.
+    Q, U = arm_motion()
+    clean = coulomb.Simulator(arm().with_parameters(ARM_TRUTH)).rollout([0.3, -0.2], [0, 0], U)
+    V = clean.v + np.random.default_rng(7).normal(size=clean.v.shape)
+    known = fit(arm(), Window(q=Q, v=V, u=U, deviation=1e-3, v_deviation=1.0), ARM_UNKNOWNS)
+    unknown = fit(arm(), Window(q=Q, v=V, u=U), ARM_UNKNOWNS)
+    assert np.all(np.abs(unknown.x - known.x) < 0.1 * np.sqrt(np.diag(known.covariance)))

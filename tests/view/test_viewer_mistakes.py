@@ -111,6 +111,7 @@ def test_a_page_that_is_interrupted_leaves_the_old_one(open_viewer, arm, tmp_pat
                 viewer.record(tmp_path / "run.html")
         assert os.listdir(tmp_path) == ["run.html"] and (tmp_path / "run.html").read_text() == "old"
         assert np.array_equal(viewer.Q, Q[4:5])
+        assert not viewer.server._websock_server._record_handles  # nothing is recorded any longer
 
 
 @pytest.mark.parametrize("speed", [-1, 0, np.nan, np.inf, "a", None])

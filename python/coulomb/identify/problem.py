@@ -11,9 +11,7 @@ import numpy as np
 from .._core import Simulator
 from .tangent import by_beginning, by_end, by_summand, rotations, turn
 
-_FIRST_NOISE = (
-    1e-3  # of how far a reading goes: what the noise is first taken for, so little that no prior outweighs data
-)
+_FIRST_NOISE = 1e-3  # of how far a reading goes: the first guess of its noise, so little that no prior outweighs data
 _EXACT = 1e-12  # of the largest value: noise is no less, data without any have that of rounding
 _STATE_SCALE = 0.01, 0.1  # m, rad and m/s, rad/s: how far a state may be from its first guess without being told
 

@@ -31,6 +31,12 @@ def stop(server):
         server.stop()
 
 
+def forget(serializer):
+    """A recording that was not finished would go on for ever; viser ends it by writing it."""
+    with contextlib.suppress(AssertionError):  # it was written
+        serializer.serialize()
+
+
 def url(host, port):
     """What a browser on this machine opens: localhost where all networks are served, and IPv6 in brackets."""
     name = "localhost" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host

@@ -329,7 +329,7 @@ class Viewer:
                 )
 
             # The first frame is part of the scene; each of the others comes after a pause.
-            before, playing = playback.time, playback.playing
+            before, playing, serializer = playback.time, playback.playing, None
             try:
                 playback.pause()
                 playback.seek(times[0])
@@ -341,6 +341,10 @@ class Viewer:
                     self._draw()
                 serializer.insert_sleep(pause)
                 return write(serializer)
+            except BaseException:
+                if serializer is not None:
+                    servers.forget(serializer)
+                raise
             finally:
                 playback.seek(before)
                 playback.playing = playing
