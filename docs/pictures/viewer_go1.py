@@ -36,9 +36,9 @@ def motion():
 def main():
     from playwright.sync_api import sync_playwright
 
-    model, (Q, _, contacts) = motion()
+    model, recording = motion()
     with coulomb.Viewer(model, port=0) as viewer, sync_playwright() as play:
-        viewer.show(Q, timestep=10 * TIMESTEP, contacts=contacts, contact_time=TIMESTEP, paths=["FL_foot"], play=False)
+        viewer.show(recording, paths=["FL_foot"], play=False)
         viewer.look(np.array([0.85, -0.95, 0.5]), np.array([0.18, 0.12, 0.15]))
         viewer.playback.seek(SEEN_AT)
         drawn_in_software = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]

@@ -29,6 +29,7 @@ struct RolloutOut {
   Array q, v, converged, iterations, residual;
   BatchRollout rollout;  ///< every step
   int substeps = 1;
+  double timestep = 0;                                   ///< s, of a step of environment 0
   int rows() const { return rollout.steps / substeps; }  ///< T
   Batch& owner() const { return nb::cast<Batch&>(batch); }
 };
@@ -109,6 +110,7 @@ RolloutOut run(nb::handle_t<Batch> self, nb::handle Q0, nb::handle V0, nb::handl
   RolloutOut out;
   out.batch = nb::borrow(self);
   out.substeps = count;
+  out.timestep = batch.simulator.environment(0).timestep();
   BatchTrajectories to;
   const Py_ssize_t all = T * count;
   to.q = new_array<double>({n, all + 1, model.nq}, "float64", out.q);
@@ -277,6 +279,7 @@ void bind_results(nb::module_& module) {
       .def_prop_ro(
           "steps", [](const RolloutOut& r) { return r.rows(); }, "T")
       .def_ro("substeps", &RolloutOut::substeps, "Steps for which each row of inputs was held.")
+      .def_ro("timestep", &RolloutOut::timestep, "s, of a step of environment 0: rows are timestep * substeps apart.")
       .def_ro("q", &RolloutOut::q, "(n, T + 1, nq): Q0 first.")
       .def_ro("v", &RolloutOut::v, "(n, T + 1, nv): V0 first.")
       .def_prop_ro(

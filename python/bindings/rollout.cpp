@@ -35,6 +35,7 @@ using Names = std::vector<std::string>;
 struct Trajectory {
   Rollout all;  ///< every step
   int substeps = 1;
+  double timestep = 0;                               ///< s, of a step
   int rows() const { return all.steps / substeps; }  ///< T
 };
 
@@ -146,7 +147,8 @@ Trajectory run(Simulator& sim, nb::handle q0, nb::handle v0, nb::handle U, std::
   }
   options.keep_factors = keep_factors;
   try {
-    return {Watch(progress).run([&](const Progress& watch) { return rollout(sim, input, options, watch); }), count};
+    return {Watch(progress).run([&](const Progress& watch) { return rollout(sim, input, options, watch); }), count,
+            sim.timestep()};
   } catch (const std::bad_alloc&) {
     PyErr_SetString(PyExc_MemoryError, ("steps: the states of " + std::to_string(input.steps) +
                                         " steps do not fit into memory; call rollout in parts, or step")
@@ -372,6 +374,7 @@ nb::class_<Trajectory> bind_trajectory(nb::module_& module) {
   });
   cls.def_prop_ro("steps", &Trajectory::rows, "T")
       .def_ro("substeps", &Trajectory::substeps, "Steps for which each row of inputs was held.")
+      .def_ro("timestep", &Trajectory::timestep, "s, of a step: rows are timestep * substeps apart.")
       .def_prop_ro("q", rows(&Rollout::q), nb::sig("def q(self) -> numpy.ndarray"), "(T + 1, nq): q0 first.")
       .def_prop_ro("v", rows(&Rollout::v), nb::sig("def v(self) -> numpy.ndarray"), "(T + 1, nv): v0 first.")
       .def_prop_ro("status", &status_of_rows,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from . import _core
+from ._files import checked_path, write_whole
 from .view.visuals import attach, sources_of
 
 FORMAT = 1
@@ -91,18 +92,8 @@ def batch_of(cls, state):
 
 def save(model, path):
     """Model.save: the archive as a file, which is there whole or not at all."""
-    path = os.fspath(path)
-    if not os.path.isdir(os.path.dirname(path) or "."):
-        raise FileNotFoundError(f"path: there is no folder {os.path.dirname(path)!r} to write {path!r} to")
-    beside = f"{path}.{os.getpid()}.part"
-    try:
-        with open(beside, "wb") as file:
-            file.write(_core._save_models([model]))
-        os.replace(beside, path)
-    except BaseException:
-        if os.path.exists(beside):
-            os.remove(beside)
-        raise
+    path = checked_path(path)
+    write_whole(path, _core._save_models([model]))
 
 
 def read(path):

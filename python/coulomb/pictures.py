@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from ._shapes import surface
+
 MODE_COLOURS = {"sticking": "#1b7837", "sliding": "#d95f02", "separating": "#999999"}
+SIDES = 16  # of what is round: enough for a shaded picture, and few enough for matplotlib
 
 
 def _pyplot():
@@ -32,54 +35,26 @@ STYLE = {
 COLOURS = ("#1f5a99", "#d95f02", "#1b7837", "#7b3294", "#8c6d1f", "#b2182b", "#444444")
 
 
-def _revolve(radii_and_heights, sides=14):
-    """Quads of a body of revolution around z."""
-    angles = np.linspace(0, 2 * np.pi, sides + 1)
-    rings = [
-        np.stack([r * np.cos(angles), r * np.sin(angles), np.full(sides + 1, z)], axis=1) for r, z in radii_and_heights
-    ]
-    return [np.array([a[i], a[i + 1], b[i + 1], b[i]]) for a, b in zip(rings, rings[1:]) for i in range(sides)]
-
-
 def _hull(points):
     """Triangles of the convex hull; a box of the points' extent where SciPy is missing."""
     try:
         from scipy.spatial import ConvexHull
     except ImportError:
         centre, half = (points.max(0) + points.min(0)) / 2, np.ptp(points, axis=0) / 2
-        return [face + centre for face in _box(half)]
+        vertices, loops, _ = surface("box", half, SIDES)
+        return list((vertices * half + centre)[loops])
     return [points[simplex] for simplex in ConvexHull(points).simplices]
-
-
-def _box(half):
-    faces = []
-    for axis in range(3):
-        for sign in (-1, 1):
-            corners = np.zeros((4, 3))
-            corners[:, axis] = sign
-            corners[:, (axis + 1) % 3] = [-1, 1, 1, -1]
-            corners[:, (axis + 2) % 3] = [-1, -1, 1, 1]
-            faces.append(corners * half)
-    return faces
 
 
 def _faces(model, geometry):
     """Polygons of a geometry in its own frame; none for a half-space."""
     kind, size = model.geometry_types[geometry], model.geometry_size[geometry]
-    arc = np.linspace(-np.pi / 2, np.pi / 2, 9)
-    if kind == "box":
-        return _box(size)
-    if kind == "sphere":
-        return _revolve([(size[0] * np.cos(a), size[0] * np.sin(a)) for a in arc])
-    if kind == "ellipsoid":
-        return [face * size for face in _revolve([(np.cos(a), np.sin(a)) for a in arc])]
-    if kind == "cylinder":
-        return _revolve([(0, -size[1]), (size[0], -size[1]), (size[0], size[1]), (0, size[1])])
-    if kind == "capsule":
-        return _revolve([(size[0] * np.cos(a), size[0] * np.sin(a) + np.sign(a) * size[1]) for a in arc if a != 0])
+    if kind == "half_space":
+        return []
     if kind == "mesh":
         return _hull(model.mesh_vertices(model.geometry_mesh[geometry]))
-    return []
+    vertices, loops, scale = surface(kind, size, SIDES)
+    return list((vertices * scale)[loops])
 
 
 def _polygons(model, q):

@@ -74,16 +74,22 @@ class Scene(_core.Scene):
         """
         from .mjcf import compile_mjcf
 
-        return self.add_mujoco_model(compile_mjcf(path_or_xml), use_options=use_options, name=name)
+        return self._add_compiled(compile_mjcf(path_or_xml), path_or_xml, use_options, name)
 
     def add_mujoco_model(self, model: Any, *, use_options: bool = True, name: str = "") -> _core.SceneElement:
         """The same from a compiled ``mujoco.MjModel`` (or the dict that ``coulomb.mjcf.mujoco_arrays`` makes of one)."""
+        return self._add_compiled(model, None, use_options, name)
+
+    def _add_compiled(self, model, path_or_xml, use_options=True, name=""):
+        """The visuals of a file are read when they are asked for; those of what is no file are kept."""
         visuals = None
         if not isinstance(model, dict):
             from .mjcf import mujoco_arrays
-            from .view.mjcf_visuals import mjcf_visuals
+            from .view.mjcf_visuals import MjcfFile, mjcf_visuals
 
-            visuals = mjcf_visuals(model)
+            text = None if path_or_xml is None else path_text("path_or_xml", path_or_xml)
+            is_file = text is not None and not text.lstrip().startswith("<")
+            visuals = MjcfFile.of(text) if is_file else mjcf_visuals(model)
             model = mujoco_arrays(model)
         element = self._add_mujoco_arrays(
             model["name"], model["reals"], model["integers"], model["names"], use_options, name
@@ -210,5 +216,5 @@ def load(
                 f"friction: got {friction}, but the ground is the file's own plane '{floor}', with its own"
             )
         warnings.warn(f"ground: the file has the plane '{floor}' at z = 0, no second one is added", stacklevel=2)
-    scene.add_mujoco_model(compiled)
+    scene._add_compiled(compiled, text)
     return scene.build()

@@ -90,7 +90,7 @@ def test_standard_errors_with_unknown_starts(loss, known):
         found = fit(arm(), Window(q=Q, u=U, deviation=1e-3 if known else None), ARM_UNKNOWNS, loss=loss)
         assert found.converged
         distances.append(distance(found, truth))
-        noises.append(found.noise * (1e-3 if known and loss == "linear" else 1.0))
+        noises.append(found.noise[0]["q"][0])
     low, high = scipy_stats.chi2.ppf([0.001, 0.999], 60)
     assert low < sum(distances) < high
     if not known:
@@ -229,7 +229,7 @@ def test_friction_that_never_slides_is_named():
     found = fit(model, window, ["friction/box"], initial_states=False)
     (direction,) = found.undetermined
     assert direction.components == {"friction/box": 1.0}
-    assert "not determined: friction/box: nothing that was measured depends on it" in str(found)
+    assert "not determined: friction/box: nothing that was measured depends on it, unknown starts aside" in str(found)
     assert found.values["friction/box"] == 0.5 and np.isinf(found.errors["friction/box"])
 
     # A prior then decides by itself.
@@ -387,6 +387,25 @@ NAN[3, 1] = np.nan
         (GOOD, ["mass/lower"], {"continuity": -1}, "continuity: got -1"),
         (GOOD, ["mass/lower"], {"steper": "bdf1"}, "steper"),
         (GOOD, ["timestep"], {"timestep": 1e-3}, "timestep: is one of the parameters"),
+        (GOOD, ["mass/lower"], {"timestep": "a"}, "timestep: got 'a', expected a positive number"),
+        (GOOD, ["mass/lower"], {"threshold": None}, "threshold: got None"),
+        (GOOD, ["mass/lower"], {"tolerance": "a"}, "tolerance: got 'a'"),
+        (GOOD, ["mass/lower"], {"continuity": "a"}, "continuity: got 'a', expected positive"),
+        ({**GOOD, "deviation": "a"}, ["mass/lower"], {}, r"windows\[0\].deviation: got 'a'"),
+        ({**GOOD, "start_deviation": "a"}, ["mass/lower"], {}, r"windows\[0\].start_deviation: got 'a'"),
+        ({**GOOD, "times": "a"}, ["mass/lower"], {}, r"windows\[0\].times: got 'a'"),
+        ({**GOOD, "q": "a"}, ["mass/lower"], {}, r"windows\[0\].q: got 'a'"),
+        ({**GOOD, "start": [0.3]}, ["mass/lower"], {}, r"windows\[0\].start: got \[0.3\], expected a pair"),
+        ({**GOOD, "start": ([0, 0], [0, "b"])}, ["mass/lower"], {}, r"windows\[0\].start\[1\]: got .*b"),
+        ({**GOOD, "start": ([0, 0], [0])}, ["mass/lower"], {}, r"windows\[0\].start\[1\]: .*\(2,\)"),
+        ({**GOOD, "outputs": [1]}, ["mass/lower"], {}, r"windows\[0\].outputs: got list, expected a dict"),
+        ({**GOOD, "output_deviation": 1}, ["mass/lower"], {}, r"windows\[0\].output_deviation: got int"),
+        (GOOD, [Unknown("mass/lower", start="a")], {}, "unknown 'mass/lower': start: got 'a'"),
+        (GOOD, [Unknown(3)], {}, "unknown: got 3, expected the name"),
+        (GOOD, [Unknown("gravity", elements=[])], {}, r"unknown 'gravity': elements \[\]"),
+        (GOOD, [Unknown("gravity", elements=[0.5])], {}, r"unknown 'gravity': elements \[0.5\]"),
+        (GOOD, [Unknown("gravity", elements=["a"])], {}, r"unknown 'gravity': elements \['a'\]"),
+        (GOOD, [Inertia("lower", deviation="x")], {}, "unknown 'inertia/lower': deviation: got 'x'"),
     ],
 )
 def test_bad_input_is_named(window, parameters, more, told):

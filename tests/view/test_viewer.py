@@ -22,19 +22,6 @@ ARM = """<mujoco model="arm"><option timestep="0.002"/><worldbody><geom name="fl
     <site name="tip" pos=".2 0 0"/></body></body></worldbody></mujoco>"""
 
 
-@pytest.fixture
-def open_viewer():
-    viewers = []
-
-    def make(model, **options):
-        viewers.append(coulomb.Viewer(model, port=0, verbose=False, **options))
-        return viewers[-1]
-
-    yield make
-    for viewer in viewers:
-        viewer.close()
-
-
 @pytest.fixture(scope="module")
 def arm():
     return coulomb.load(ARM)
@@ -50,7 +37,7 @@ def box():
     q, v = model.neutral()
     sim = coulomb.Simulator(model, timestep=1e-2)
     v[0] = 1.0
-    return model, *recorded_steps(sim, q, v, 60)
+    return model, recorded_steps(sim, q, v, 60)
 
 
 def drawn(bodies):
@@ -107,22 +94,24 @@ def test_colours_and_transparency(open_viewer):
 
 def test_contact_forces_by_mode(open_viewer, box):
     """While it slides, m g is shared by arrows of the mode sliding that lean back by the friction; at rest, by sticking ones."""
-    model, Q, _, contacts = box
+    model, recording = box
     viewer = open_viewer(model)
-    viewer.show(Q, timestep=1e-2, contacts=contacts, play=False, force_scale=0.01)
+    viewer.show(recording, play=False, force_scale=0.01)
     arrows = viewer._layers["contact forces"].of_mode
 
     def force(mode):
         ends = np.asarray(arrows[mode].arrows.points)
         return (ends[:, 1] - ends[:, 0]).sum(0) / 0.01
 
-    wait_until(lambda: len(arrows["sliding"].arrows.points) == 4)
+    def seen(sliding, sticking):
+        with viewer._lock:  # between two frames
+            return [len(arrows[mode].arrows.points) for mode in ("sliding", "sticking")] == [sliding, sticking]
+
+    wait_until(lambda: seen(4, 0))
     assert force("sliding") == pytest.approx([-0.5 * 9.81, 0, 9.81], rel=1e-3, abs=1e-3)
-    assert len(arrows["sticking"].arrows.points) == 0
     viewer.playback.seek(viewer.playback.duration)
-    wait_until(lambda: len(arrows["sticking"].arrows.points) == 4)
+    wait_until(lambda: seen(0, 4))
     assert force("sticking") == pytest.approx([0, 0, 9.81], rel=1e-3, abs=1e-3)
-    assert len(arrows["sliding"].arrows.points) == 0
 
 
 def test_ghosts_paths_and_gradients(open_viewer, arm):
@@ -187,7 +176,8 @@ def test_joint_sliders(open_viewer, arm):
 
 def test_the_camera_sees_the_whole_motion(open_viewer, box):
     """From the box at the start to where it stops; a motion that is a hundred times as long as the box is seen from its start."""
-    model, Q, _, _ = box
+    model, recording = box
+    Q = recording.q
     viewer = open_viewer(model)
     viewer.show(Q, play=False)
     assert viewer.server.initial_camera.look_at[0] == pytest.approx(0.5 * (Q[0, 0] + Q[-1, 0]), abs=1e-3)
@@ -209,15 +199,18 @@ def test_shapes_can_be_hidden_and_those_that_collide_shown(open_viewer, arm):
 
 
 def test_a_page_of_a_motion(open_viewer, box, tmp_path):
-    """It holds what viser needs to show it, is small, and the viewer goes on as before."""
-    model, Q, _, contacts = box
+    """It holds what viser needs to show it, is small, and the viewer goes on as before, and shows what it showed."""
+    model, recording = box
     viewer = open_viewer(model)
-    viewer.show(Q, timestep=1e-2, contacts=contacts, play=False)
+    viewer.show(recording, play=False)
     viewer.playback.seek(0.2)
     path = viewer.record(tmp_path / "run.html")
     page = open(path, encoding="utf-8").read()
     assert "__VISER_EMBED_DATA__=" in page and page.rstrip().endswith("</html>")
-    assert len(page) < 1.5e6 and viewer.playback.time == pytest.approx(0.2)
+    assert len(page) < 1.5e6 and viewer.playback.time == pytest.approx(0.2) and not viewer.playback.playing
+    assert np.array_equal(viewer.Q, recording.q[20:21])
+    ((positions, _),) = drawn(viewer._bodies)
+    assert positions[0] == pytest.approx(recording.q[20, :3], abs=2e-5)
     assert 'src="http' not in page  # self-contained
 
 
@@ -307,11 +300,16 @@ def test_without_viser_the_extra_is_named(arm, monkeypatch):
 
 
 def test_closing_twice_and_threads(arm):
+    """Neither the clock's nor viser's threads are left, and the port is free again."""
+    before = set(threading.enumerate())
     with coulomb.Viewer(arm, port=0, verbose=False) as viewer:
         assert any(thread.name == "coulomb-viewer" for thread in threading.enumerate())
+        assert len(set(threading.enumerate()) - before) >= 2
         assert repr(viewer).startswith("<Viewer http://127.0.0.1:")
+        port = viewer.server.get_port()
     viewer.close()
-    assert not any(thread.name == "coulomb-viewer" for thread in threading.enumerate())
+    wait_until(lambda: not set(threading.enumerate()) - before)
+    coulomb.Viewer(arm, port=port, verbose=False).close()
 
 
 def test_importing_coulomb_does_not_import_viser():

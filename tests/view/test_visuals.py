@@ -7,10 +7,13 @@ import pytest
 
 import coulomb
 from coulomb.mjcf_export import to_mjcf
+from coulomb.view import mjcf_visuals
 from coulomb.view.bodies import placements
 from coulomb.view.collada import read_collada
 from coulomb.view.meshes import MOST_FACES, primitive, read_mesh, simplified
 from coulomb.view.poses import matrices, quaternions
+from coulomb.view.urdf_visuals import UrdfVisuals
+from coulomb.view.visuals import sources_of
 
 INERTIAL = "<inertial><mass value='1'/><inertia ixx='.01' ixy='0' ixz='0' iyy='.01' iyz='0' izz='.01'/></inertial>"
 BOX = "<geometry><box size='.2 .4 .6'/></geometry>"
@@ -106,14 +109,11 @@ def test_placements_are_pinocchios(name):
     pin.updateGeometryPlacements(reference, data, shapes, places)
     # Pinocchio's are of links, numbered as they are in the file, one for each element: a mesh of ours is one for each colour.
     of_theirs = {shape.name: place for shape, place in zip(shapes.geometryObjects, places.oMg)}
-    compared = 0
+    assert {visual.name for visual in model.visuals} == set(of_theirs)
     for visual in model.visuals:
-        if visual.name in of_theirs:
-            position, turn = placed(model, visual, q)
-            assert position == pytest.approx(of_theirs[visual.name].translation, abs=1e-9)
-            assert turn == pytest.approx(of_theirs[visual.name].rotation, abs=1e-9)
-            compared += 1
-    assert compared >= len(of_theirs)
+        position, turn = placed(model, visual, q)
+        assert position == pytest.approx(of_theirs[visual.name].translation, abs=1e-9)
+        assert turn == pytest.approx(of_theirs[visual.name].rotation, abs=1e-9)
 
 
 @pytest.mark.parametrize("file", ["go1_description/meshes/hip.dae", "go1_description/meshes/depthCamera.dae",
@@ -181,6 +181,62 @@ def test_an_mjcf_with_collision_geoms_alone():
         "</body></worldbody></mujoco>"
     )
     assert [visual.name for visual in model.visuals] == ["floor", "hull"]
+
+
+def test_the_file_of_an_mjcf_is_read_when_visuals_are_asked_for(tmp_path, monkeypatch):
+    """Who only simulates waits for no mesh, and pickles hold none; of a string the shapes are kept, as there is nothing to read again."""
+    (tmp_path / "robot.xml").write_text(MJCF)
+    monkeypatch.chdir(tmp_path)
+    read = []
+    monkeypatch.setattr(
+        mjcf_visuals, "mjcf_visuals", lambda compiled, real=mjcf_visuals.mjcf_visuals: read.append(1) or real(compiled)
+    )
+    scene = coulomb.Scene()
+    scene.add_mjcf("robot.xml")
+    models = [coulomb.load("robot.xml"), scene.build()]
+    monkeypatch.chdir(tmp_path.parent)
+    assert not read and b"wedge" not in pickle.dumps(sources_of(models[0]))
+    expected = by_name(coulomb.load(MJCF))
+    for model in [*models, pickle.loads(pickle.dumps(models[0]))]:
+        found = by_name(model)
+        assert list(found) == list(expected)
+        assert all(found[name].body == expected[name].body for name in found)
+        assert np.array_equal(found["w"].vertices, expected["w"].vertices)
+    assert len(read) == 4
+
+    (tmp_path / "robot.xml").write_text("<mujoco><worldbody/></mujoco>")
+    with pytest.raises(ValueError, match=r"robot.xml': has 0 bodies, the model 3; was the file changed"):
+        pickle.loads(pickle.dumps(models[0])).visuals  # noqa: B018
+    (tmp_path / "robot.xml").unlink()
+    with pytest.raises(FileNotFoundError, match="robot.xml': the file of the visuals is no longer there"):
+        pickle.loads(pickle.dumps(models[0])).visuals  # noqa: B018
+
+
+@pytest.mark.parametrize("root", ["world", "base"])
+@pytest.mark.parametrize("visual", ["", f"<visual><origin xyz='0 0 2'/>{BOX}</visual>"])
+def test_a_base_that_floats_by_a_joint_of_the_file(root, visual):
+    """Its parent is no body: what is seen of it stands in the world."""
+    model = coulomb.load(
+        f"<robot name='r'><link name='{root}'>{visual}</link><link name='b'>{INERTIAL}<visual>{BOX}</visual></link>"
+        f"<link name='c'>{INERTIAL}<visual>{BOX}</visual></link>"
+        f"<joint name='j' type='floating'><parent link='{root}'/><child link='b'/></joint>"
+        "<joint name='k' type='continuous'><parent link='b'/><child link='c'/></joint></robot>"
+    )
+    expected = {"b_0": "b", "c_0": "c"} | ({f"{root}_0": "world"} if visual else {})
+    assert {visual.name: model.body_names[visual.body] for visual in model.visuals} == expected
+    if visual:
+        assert by_name(model)[f"{root}_0"].position == pytest.approx([0, 0, 2])
+
+
+def test_links_of_a_file_that_changed_are_named(tmp_path):
+    """Those that have visuals; of the others nothing is asked."""
+    pytest.importorskip("trimesh")
+    path = tmp_path / "robot.urdf"
+    path.write_text(URDF)
+    model = coulomb.load(path)
+    path.write_text(URDF.replace('"arm"', '"hand"').replace("</robot>", f'<link name="bare">{INERTIAL}</link></robot>'))
+    with pytest.raises(ValueError, match=r"robot.urdf': links \['hand'\]: the model has no bodies for them"):
+        model.visuals  # noqa: B018
 
 
 def test_without_visuals_the_collision_shapes_are_shown():
@@ -317,3 +373,10 @@ def test_a_file_of_several_colours(tmp_path):
     )
     found = read_mesh(str(tmp_path / "two.obj"), np.ones(3), "a mesh")
     assert sorted(rgba for _, _, rgba in found) == [(0, 1, 0, 1), (1, 0, 0, 1)]
+
+
+def test_folders_that_are_looked_through_are_named_once():
+    """Of a file near the root there are fewer than six above."""
+    where = UrdfVisuals("/models/robot.urdf", ("/more",))
+    with pytest.raises(FileNotFoundError, match=r"no mesh 'leg.stl' in \['/more', '/models'\]"):
+        where._found("leg.stl", "a visual")

@@ -10,6 +10,8 @@ import sys
 
 import numpy as np
 
+from .._rotations import entries
+
 
 def library(x):
     """The module whose functions take x: torch for tensors, else numpy."""
@@ -84,19 +86,8 @@ def cross(a, b):
 
 def rotation_matrix(quaternion):
     """(..., 3, 3): from the frame's axes to those of the world; its columns are the frame's axes."""
-    w, x, y, z = (quaternion[..., k] for k in range(4))
-    entries = [
-        1 - 2 * (y * y + z * z),
-        2 * (x * y - w * z),
-        2 * (x * z + w * y),
-        2 * (x * y + w * z),
-        1 - 2 * (x * x + z * z),
-        2 * (y * z - w * x),
-        2 * (x * z - w * y),
-        2 * (y * z + w * x),
-        1 - 2 * (x * x + y * y),
-    ]
-    return stack(entries).reshape(*quaternion.shape[:-1], 3, 3)
+    numbers = entries(*(quaternion[..., k] for k in range(4)))
+    return stack(numbers).reshape(*quaternion.shape[:-1], 3, 3)
 
 
 def to_world(rotation, vector):

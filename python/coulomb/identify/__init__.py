@@ -6,7 +6,7 @@
     fit.model                                   # the model with these values
 
 unknowns.py: what is looked for; windows.py: what was measured; trajectories.py: rollouts and their Jacobians, in parallel; problem.py:
-residuals; losses.py: outliers; report.py: what the data say; fit.py: the loop, which is scipy.optimize.least_squares.
+residuals and noise; losses.py: outliers; checks.py: arguments; report.py: what the data say; fit.py: the loop, which is scipy.optimize.least_squares.
 """
 
 from .fit import fit

@@ -9,14 +9,16 @@ import numpy as np
 from .._core import Model
 from ..progress import Bar
 from . import report
+from .checks import are_positive, by_element, count, positive
 from .losses import LOSSES, loss_of_rows, reweighting
 from .problem import Problem
 from .trajectories import Trajectories
 from .unknowns import Block, Unknowns
-from .windows import BoundWindow, Window, _count
+from .windows import BoundWindow, Window
 
 _DENSE = 2e7  # numbers of a Jacobian that is decomposed as it is; larger ones stay sparse, and steps are solved by LSMR
 _STALLED = 0.05  # of the cost that the Gauss-Newton step promises to save: a third of a standard error in one direction
+_AT_BOUND = 1e-6  # of its scale: an unknown that is as close to a bound lies at it
 _RIDGE = 1e-3  # of a standard deviation per scale: holds what nothing determines, and is not felt elsewhere
 _ENDS = {
     0: "stopped after max_evaluations",
@@ -52,8 +54,8 @@ def fit(
     unstable motion); None: windows are simulated as a whole. continuity: how closely segments meet, m, rad, m/s, rad/s; a number or (2 nv,).
 
     loss: "linear" (squares), or against outliers "huber", "soft_l1", "cauchy"; of measurements only. threshold: in standard
-    deviations, from where on. Where a Window does not give its deviation, a fit by squares comes first and tells the noise. tolerance: relative change of cost and unknowns that ends it. progress:
-    True for a bar, or a callable(evaluations, max_evaluations).
+    deviations, from where on. Where a Window does not give its deviation, fits by squares come first and tell the noise. tolerance: relative
+    change of cost and unknowns that ends it. progress: True for a bar, or a callable(evaluations, max_evaluations).
 
     ValueError, TypeError: name argument, element and value. OverflowError: the simulation overflows. KeyboardInterrupt: it can be
     stopped; its attribute `fit` is then the best Fit so far, or None. ImportError: needs SciPy.
@@ -64,134 +66,137 @@ def fit(
         raise ImportError("coulomb.identify needs the 'scipy' package: pip install 'coulomb[identify]'") from error
     if not isinstance(model, Model):
         raise TypeError(f"model: got {type(model).__name__}, expected a coulomb.Model")
-    _check(loss, threshold, max_evaluations, tolerance, continuity, segment, model.nv)
+    if loss not in LOSSES:
+        raise ValueError(f"loss: got {loss!r}, expected one of {', '.join(LOSSES)}")
+    threshold, tolerance = positive("threshold", threshold), positive("tolerance", tolerance)
+    continuity = by_element("continuity", continuity, 2 * model.nv, are_positive, "positive")
+    count("max_evaluations", max_evaluations)
+    if segment is not None:
+        count("segment", segment)
     unknowns = Unknowns(model, parameters)
     if timestep is not None:
         if "timestep" in unknowns.names:
             raise ValueError(
                 "timestep: is one of the parameters to identify; give it by Unknown('timestep', start=...)"
             )
-        options["timestep"] = timestep
-    step = model.timestep if timestep is None else float(timestep)
+        options["timestep"] = timestep = positive("timestep", timestep)
+    step = model.timestep if timestep is None else timestep
     windows = [windows] if isinstance(windows, Window) else list(windows)
     if not windows:
         raise ValueError("windows: is empty, there is no data")
     bound = [BoundWindow(f"windows[{w}]", window, model, step, segment) for w, window in enumerate(windows)]
     trajectories = Trajectories(bound, model, unknowns.names, {**options, "num_threads": num_threads})
-    problem = Problem(
-        unknowns, bound, trajectories, np.broadcast_to(np.asarray(continuity, float), (2 * model.nv,)), initial_states
-    )
+    problem = Problem(unknowns, bound, trajectories, continuity, initial_states)
     return _Search(problem, loss, threshold, max_evaluations, tolerance).run(progress)
 
 
-def _check(loss, threshold, max_evaluations, tolerance, continuity, segment, nv):
-    if loss not in LOSSES:
-        raise ValueError(f"loss: got {loss!r}, expected one of {', '.join(LOSSES)}")
-    for name, value in (("threshold", threshold), ("tolerance", tolerance)):
-        if not (np.isfinite(value) and value > 0):
-            raise ValueError(f"{name}: got {value}, expected a positive number")
-    continuity = np.asarray(continuity, float)
-    if continuity.shape not in ((), (2 * nv,)) or not np.all(np.isfinite(continuity) & (continuity > 0)):
-        raise ValueError(f"continuity: got {continuity}, expected positive: a number or ({2 * nv},)")
-    _count("max_evaluations", max_evaluations)
-    if segment is not None:
-        _count("segment", segment)
-
-
 class _Search:
-    """One or two runs of least_squares in z, x = start + width z, in which the first step is about one scale of each unknown long."""
+    """Runs of least_squares in z, x = start + width (z - offset): the first step is about one scale of each unknown long.
+
+    Each run begins at a z of length 1. It is by that length that scipy measures the first step, and from the zeros of a start at bounds
+    it would not get away.
+    """
 
     def __init__(self, problem, loss, threshold, max_evaluations, tolerance):
         self.problem, self.loss, self.threshold = problem, loss, threshold
         self.max_evaluations, self.tolerance = max_evaluations, tolerance
         self.width = problem.scale * np.sqrt(problem.size)
-        self.noise_known = all(window.noise_known for window in problem.windows)
-        self.noise, self.history, self.best = 1.0, [], None
+        self.noise_known = not problem.groups
+        self.history, self.best = [], None
 
     def x(self, z):
-        return np.clip(self.problem.start + self.width * z, self.problem.lower, self.problem.upper)
+        x = self.problem.start + self.width * (z - self.offset)
+        return np.clip(x, self.problem.lower, self.problem.upper)
 
     def run(self, progress):
         bar = Bar("evaluation") if progress is True else None
         self.tell = bar or (lambda done, total, note: progress(done, total)) if progress else lambda *_: None
         try:
-            # Without a known noise, squares first: what remains tells it, outliers left aside by the median.
-            z, loss = np.zeros(self.problem.size), self.loss
-            if not self.noise_known:
+            # Without a known noise, squares first: what remains tells it, outliers left aside by the median. Twice where anything is
+            # weighed against it, as it was no more than a guess the first time.
+            x, loss = self.problem.start, self.loss
+            for _ in range(0 if self.noise_known else 2 if self._noise_weighs() else 1):
                 self.loss = "linear"
-                z = self._least_squares(z)[0]
-                self.noise = max(self._spread(), 1e-300)
-                self.loss, self.history, self.best = loss, [], None
-            z, status, active = self._least_squares(z)
+                x = self._least_squares(x)[0]
+                self.problem.estimate_noise(self.last[3])
+                self.loss, self.noise_known, self.history, self.best = loss, True, [], None
+            status = self._least_squares(x)[1]
         except KeyboardInterrupt as stop:
-            stop.fit = (
-                self._fit("interrupted: the best so far", False, np.zeros(self.problem.size, int))
-                if self.best
-                else None
-            )
+            stop.fit = self._fit("interrupted: the best so far", False) if self.best else None
             raise
         finally:
             if bar:
                 bar.close()
-        return self._fit(*self._verdict(status), active)
+        return self._fit(*self._verdict(status))
 
-    def _least_squares(self, z):
+    def _noise_weighs(self):
+        """Whether the fit by squares changes with the noise: there are several, or something is known besides."""
+        problem = self.problem
+        known_starts = any(len(known) for _, _, known in problem.parts)
+        all_alike = np.all(problem.noise_of[problem.measured] == 0)
+        return not all_alike or known_starts or len(problem.prior) > 0
+
+    def _least_squares(self, x):
         from scipy.optimize import least_squares
         from scipy.sparse import identity, vstack
 
         # Beside the problem's own rows, a ridge: without it, rounding would move what nothing determines.
         problem = self.problem
-        ridge = _RIDGE * self.noise * np.sqrt(problem.size)
+        ridge = _RIDGE * np.sqrt(problem.size)
         measured = np.concatenate([problem.measured, np.full(problem.size, False)])
         dense = problem.num_rows * problem.size <= _DENSE
+        z = np.full(problem.size, 1 / np.sqrt(problem.size))
+        self.offset = z - (x - problem.start) / self.width
 
         def residual(z):
             r = problem.residual(self.x(z))
             self.tell(problem.evaluations, self.max_evaluations, f"rms {np.sqrt(np.mean(r**2)):.3g}")
-            return np.concatenate([r, ridge * z])
+            return np.concatenate([r, ridge * (z - self.offset)])
 
         def jacobian(z):
             self.last = self._point(self.x(z))
             if self.best is None or self.last[2] <= self.best[2]:
                 self.best = self.last
             self.history.append(self.last[2])
-            seen = self._matrix(
-                report.without_unseen(self.last[1], problem.unknowns.scale, self.noise if self.noise_known else 0.0)
-            )
+            seen = self._matrix(self._seen(self.last[1]))
             return (
                 np.vstack([seen, ridge * np.eye(problem.size)])
                 if dense
                 else vstack([seen, ridge * identity(problem.size)])
             )
 
-        lower, upper = (side - problem.start for side in (problem.lower, problem.upper))
+        bounds = tuple((side - problem.start) / self.width + self.offset for side in (problem.lower, problem.upper))
         left = self.max_evaluations - problem.evaluations
         result = least_squares(
             residual,
             z,
             jac=jacobian,
-            bounds=(lower / self.width, upper / self.width),
+            bounds=bounds,
             loss=reweighting(loss_of_rows(self.loss, measured)),
-            f_scale=self.threshold * self.noise,
+            f_scale=self.threshold,
             ftol=self.tolerance,
             xtol=self.tolerance,
             gtol=1e-12,
             max_nfev=max(left, 1),
             tr_solver="exact" if dense else "lsmr",
         )
-        return result.x, result.status, result.active_mask
+        return self.x(result.x), result.status
+
+    def _seen(self, jacobian):
+        """The Jacobian without what is rounding; in units of a noise that is only guessed, nothing is small by itself."""
+        return report.without_unseen(jacobian, self.problem.unknowns.scale, 1.0 if self.noise_known else 0.0)
 
     def _point(self, x):
         """(x, Jacobian by window, cost, residual), and what else belongs to it."""
         problem = self.problem
         J = problem.jacobian(x)
         r, runs = problem.residual(x), problem.trajectories
-        cost = 0.5 * (self.threshold * self.noise) ** 2 * self._rho(r)[0].sum()
+        cost = 0.5 * self.threshold**2 * self._rho(r)[0].sum()
         unsolved = sum(runs.unsolved(w) for w in range(len(problem.windows)))
         return x.copy(), J, float(cost), r, unsolved, runs.ambiguous
 
     def _rho(self, r):
-        return loss_of_rows(self.loss, self.problem.measured)((r / (self.threshold * self.noise)) ** 2)
+        return loss_of_rows(self.loss, self.problem.measured)((r / self.threshold) ** 2)
 
     def _matrix(self, jacobian):
         """The Jacobian by z, dense where it is small."""
@@ -208,60 +213,50 @@ class _Search:
         whole = vstack([*rows, csr_matrix(prior)]).multiply(self.width).tocsr()
         return whole.toarray() if problem.num_rows * problem.size <= _DENSE else whole
 
-    def _spread(self):
-        """The standard deviation of the measurements' residuals by their median, for the noise without outliers."""
-        return 1.4826 * float(np.median(np.abs(self.last[3][self.problem.measured])))
-
     def _verdict(self, status):
         """What the end was, and whether it is an optimum: if Gauss-Newton still promises much, steps were too short for a reason."""
         if status not in (2, 3, 4):
             return _ENDS[status], status == 1
         x, J, cost, r = self.last[:4]
         promised = self._promised(x, J, r)
-        if promised > max(_STALLED * self.noise_of_rest(r) ** 2, 10 * self.tolerance * cost):
+        if promised > max(_STALLED, 10 * self.tolerance * cost):
             return (
                 f"stalled: steps lower the cost no more, though its slope promises {promised:.2g} less; contacts and dry friction that come and go "
                 "make such corners (docs/identify.md)"
             ), False
         return _ENDS[status], True
 
-    def noise_of_rest(self, r):
-        """The unit of the cost: 1 where the noise is known, else the residuals' own."""
-        return 1.0 if self.noise_known else np.sqrt(np.mean(r[self.problem.measured] ** 2))
+    def _held(self, x, jacobian, r):
+        """(size,): -1 and 1 for what lies at its lower, upper bound, and would lower the cost beyond it; 0 elsewhere."""
+        problem = self.problem
+        downhill = -self._matrix(self._seen(jacobian)).T @ (self._rho(r)[1] * r)
+        near = _AT_BOUND * problem.scale
+        at_lower, at_upper = x - problem.lower <= near, problem.upper - x <= near
+        return np.where(at_lower & (downhill < 0), -1, np.where(at_upper & (downhill > 0), 1, 0))
 
     def _promised(self, x, jacobian, r):
-        """What a Gauss-Newton step would take off the cost, along what is not at a bound and what is determined."""
-        problem = self.problem
+        """What a Gauss-Newton step would take off the cost, along what no bound holds and what is determined."""
         _, slope, curve = self._rho(r)
-        z = (r / (self.threshold * self.noise)) ** 2
+        z = (r / self.threshold) ** 2
         weight = np.sqrt(np.maximum(slope + 2 * curve * z, 1e-3))
         A = self._matrix(jacobian)
         A = np.asarray(A.todense()) if hasattr(A, "todense") else A
-        gap = np.minimum(x - problem.lower, problem.upper - x)
-        A = A[:, gap > 1e-6 * problem.scale] * weight[:, None]
+        A = A[:, self._held(x, jacobian, r) == 0] * weight[:, None]
         U, sizes, _ = np.linalg.svd(A, full_matrices=False)
         seen = sizes > 1e-7 * sizes[0] if len(sizes) else []
         return 0.5 * float(np.sum((U[:, seen].T @ (slope * r / weight)) ** 2))
 
-    def _fit(self, status, converged, active):
+    def _fit(self, status, converged):
         problem, u, p = self.problem, self.problem.unknowns, self.problem.p
         x, J, cost, r, unsolved, ambiguous = self.best
         theta, measured = x[:p], problem.measured
 
         # Which unknowns ended at a bound.
-        sides = {-1: "lower", 1: "upper"}
-        held = {u.labels[k]: sides[int(active[k])] for k in range(p) if active[k]}
+        sides, at_bound = {-1: "lower", 1: "upper"}, self._held(x, J, r)
+        held = {u.labels[k]: sides[int(at_bound[k])] for k in range(p) if at_bound[k]}
 
-        # How much a measurement tells: less with noise of its own size, and with a loss that trusts it less.
-        z = (r / (self.threshold * self.noise)) ** 2
-        _, slope, curve = self._rho(r)
-        psi, psi_slope = (slope * r)[measured], (slope + 2 * curve * z)[measured]
-        tied = problem.num_rows - int(measured.sum())
-        count = max(int(measured.sum()) - (problem.size - min(tied, problem.size)), 1)
-        telling = 1.0
-        if not (self.noise_known and self.loss == "linear"):
-            telling = np.mean(psi_slope) ** 2 / max(np.sum(psi**2) / count, 1e-300)
-        weights = np.where(measured, np.sqrt(telling), 1.0)
+        # What the data say, in the noise that remains.
+        weights = np.sqrt(self._telling(r))
         S = report.reduced(J, weights, p)
         sizes, undetermined = report.directions(S, u.scale, u.labels)
         C = report.covariance(S, 1 / u.deviation**2, u.scale, np.array([label in held for label in u.labels]))
@@ -271,7 +266,11 @@ class _Search:
         deviations = np.sqrt(np.diag(C))
         with np.errstate(invalid="ignore"):
             correlation = C / np.outer(deviations, deviations)
-        residuals = self._by_window(r)
+        residuals, noise = ([{} for _ in problem.windows] for _ in range(2))
+        for w, k, rows in problem.rows_of_readings():
+            reading = problem.windows[w].readings[k]
+            residuals[w][reading.name] = r[rows].reshape(-1, len(reading.deviation))
+            noise[w][reading.name] = reading.deviation / weights[rows][: len(reading.deviation)]
         rms = float(np.sqrt(np.mean(r[measured] ** 2)))
         return report.Fit(
             model=u.at(theta),
@@ -289,8 +288,8 @@ class _Search:
             undetermined=undetermined,
             residuals=residuals,
             rms=rms,
-            noise=float(1 / np.sqrt(telling)),
-            noise_known=self.noise_known,
+            noise=noise,
+            estimated=problem.groups,
             cost=cost,
             history=self.history,
             evaluations=problem.evaluations,
@@ -302,14 +301,21 @@ class _Search:
             starts=[problem.states(x)[0][w, 0] for w in range(len(problem.windows))],
         )
 
-    def _by_window(self, r):
-        """{reading: (samples, size)} of every window."""
-        problem, out = self.problem, []
-        for w, window in enumerate(problem.windows):
-            at, found = problem.ends[w], {}
-            for reading, samples in zip(window.readings, problem.samples[w]):
-                size = len(samples) * len(reading.deviation)
-                found[reading.name] = r[at : at + size].reshape(len(samples), -1)
-                at += size
-            out.append(found)
+    def _telling(self, r):
+        """(rows,): how much more a measurement tells than its deviation says: less with noise that is larger, or a loss that trusts it less."""
+        problem, out = self.problem, np.ones(self.problem.num_rows)
+        _, slope, curve = self._rho(r)
+        psi, psi_slope = slope * r, slope + 2 * curve * (r / self.threshold) ** 2
+
+        # Of as many measurements, so many are free of what was fitted.
+        measured = int(problem.measured.sum())
+        tied = problem.num_rows - measured
+        free = max(measured - (problem.size - min(tied, problem.size)), 1) / measured
+
+        # All whose noise is known together, the others by their noise.
+        for group in range(-1, len(problem.groups)):
+            rows = problem.measured & (problem.noise_of == group)
+            if rows.any() and (group >= 0 or self.loss != "linear"):
+                rest = np.sum(psi[rows] ** 2) / (free * rows.sum())
+                out[rows] = np.mean(psi_slope[rows]) ** 2 / max(rest, 1e-300)
         return out

@@ -11,6 +11,8 @@ import numpy as np
 from .._core import Simulator
 from .tangent import by_beginning, by_end, by_summand, rotations, turn
 
+_FIRST_NOISE = 1e-3  # of how far a reading goes: the first guess of its noise, so little that no prior outweighs data
+_EXACT = 1e-12  # of the largest value: noise is no less, data without any have that of rounding
 _STATE_SCALE = 0.01, 0.1  # m, rad and m/s, rad/s: how far a state may be from its first guess without being told
 
 
@@ -19,7 +21,7 @@ class Problem:
         self.unknowns, self.windows, self.trajectories, self.continuity = unknowns, windows, trajectories, continuity
         self.model, self.nv, self.p = unknowns.model, unknowns.model.nv, unknowns.size
         self.rotations = rotations(self.model)
-        self.evaluations, self.refused, self._x = 0, 0, None
+        self.evaluations, self.refused, self._x, self._residual = 0, 0, None, None
         self._simulate_guesses()
 
         # Which coordinates of x belong to which segment.
@@ -33,6 +35,7 @@ class Problem:
         self.size = size
         self._scale()
         self._rows()
+        self._guess_noise()
 
     def _simulate_guesses(self):
         """Segments that start where no state was measured start where the first guess of the parameters leads."""
@@ -82,6 +85,15 @@ class Problem:
         self.measured = np.concatenate([*kinds, np.full(len(self.prior), False)])
         self.num_rows = len(self.measured)
 
+        # Rows whose noise is not known, by reading and unit over all windows; -1: it is known, or these are no measurements.
+        groups, self.noise_of = {}, np.full(self.num_rows, -1)
+        for w, r, rows in self.rows_of_readings():
+            reading = self.windows[w].readings[r]
+            if not reading.given:
+                of_one = [groups.setdefault((reading.name, unit), len(groups)) for unit in reading.units]
+                self.noise_of[rows] = np.tile(of_one, (rows.stop - rows.start) // len(of_one))
+        self.groups = list(groups)
+
         # States whose Jacobian is needed: those at samples, and the ends that are tied to what follows. And forces.
         self.wanted = {member: set() for member in self.places}
         self.wanted_forces = {}
@@ -94,6 +106,46 @@ class Problem:
                     wanted[w, s].add(int(row))
             for s in range(len(window.segments) - 1):
                 self.wanted[w, s].add(window.segments[s][1])
+
+    def rows_of_readings(self):
+        """(window, reading, rows of the residual) in their order."""
+        for w, window in enumerate(self.windows):
+            at = self.ends[w]
+            for r, (reading, samples) in enumerate(zip(window.readings, self.samples[w])):
+                rows = slice(int(at), int(at) + len(samples) * len(reading.deviation))
+                yield w, r, rows
+                at = rows.stop
+
+    def _of_group(self, group):
+        """(window, reading, its columns) of what has this noise."""
+        name, unit = self.groups[group]
+        for window in self.windows:
+            for reading in window.readings:
+                if not reading.given and reading.name == name:
+                    yield window, reading, np.array([u == unit for u in reading.units])
+
+    def _guess_noise(self):
+        """A share of how far each reading goes."""
+        for group in range(len(self.groups)):
+            ways = [window.extent(reading)[:, columns] for window, reading, columns in self._of_group(group)]
+            spread = np.sqrt(np.mean(np.concatenate([way.std(axis=0) for way in ways]) ** 2))
+            for _, reading, columns in self._of_group(group):
+                reading.deviation[columns] = _FIRST_NOISE * (spread or 1.0)
+
+    def estimate_noise(self, residual):
+        """Takes the noise for what remains: by the median, so that outliers do not count, of squares where half of it is zero."""
+        for group in range(len(self.groups)):
+            rest = np.abs(residual[self.noise_of == group])
+            if not len(rest):
+                continue
+            of_guess = 1.4826 * np.median(rest) or np.sqrt(np.mean(rest**2))
+            members = list(self._of_group(group))
+            least = _EXACT * (max(np.abs(reading.values).max() for _, reading, _ in members) or 1.0)
+            for _, reading, columns in members:
+                reading.deviation[columns] = np.maximum(of_guess * reading.deviation[columns], least)
+
+        # What was evaluated is no longer in these units; it is made anew, and the start is known to be possible.
+        self._residual = self._jacobian = None
 
     def states(self, x):
         """{(window, segment): (q, v)}, and the tangent vectors from the first guesses."""
@@ -108,7 +160,7 @@ class Problem:
 
     def residual(self, x):
         """(rows,); infinite where the model refuses the values: least_squares then tries a shorter step."""
-        if self._x is not None and np.array_equal(self._x, x):
+        if self._residual is not None and np.array_equal(self._x, x):
             return self._residual
         self.evaluations += 1
         theta = x[: self.p]

@@ -16,6 +16,7 @@ import numpy as np
 
 _UNSEEN = 1e-8  # singular values below this share of the largest are rounding
 _NOTHING = 1e-6  # and so are movements of the data of so few standard deviations
+_EXPLAINED = "unknown starts aside"
 _NAMED = 0.1  # unknowns with smaller components are not named in a direction
 
 
@@ -24,7 +25,7 @@ class Direction:
     """A combination of unknowns that the data determine less well than its scale.
 
     components: {unknown: share}, in units of its scale. singular_value: by how many standard deviations the data move when the unknowns
-    move by it; 0: not at all.
+    move by it and unknown starts make up for what they can; 0: not at all. What a fit says along it is then no measurement.
     """
 
     components: dict
@@ -43,8 +44,10 @@ class Direction:
             what = f"{what} (each in units of its scale)"
         if self.singular_value == 0:
             if len(told) == 1:
-                return f"not determined: {what}: nothing that was measured depends on it"
-            return f"not determined: {what}: moved together like this, they change nothing that was measured"
+                return f"not determined: {what}: nothing that was measured depends on it, {_EXPLAINED}"
+            return (
+                f"not determined: {what}: moved together like this, they change nothing that was measured, {_EXPLAINED}"
+            )
         return f"hardly determined: {what}: moved by its scale, the data move by {self.singular_value:.1g} standard deviations"
 
 
@@ -57,8 +60,9 @@ class Fit:
     held: unknowns that ended at a bound, {label: "lower" or "upper"}; they have no standard error (nan), and those that nothing determines have inf.
     singular_values (p,), undetermined: list of Direction. sensitivity (rows, p): what they are of, S above: what the data know of x is S^T S.
 
-    residuals: per window {reading: (samples, size)} in standard deviations. rms: of all of them. noise: the standard deviation of what remains, over the one
-    that was given. cost: 0.5 sum of the losses; history: the cost at every accepted point. evaluations; refused: points at which the model was refused.
+    residuals: per window {reading: (samples, size)} in standard deviations. rms: of all of them. noise: per window {reading: (size,)} the
+    standard deviations that remain, in the units of the measurements. estimated: (reading, unit) whose noise was not known. cost: 0.5 sum
+    of the losses; history: the cost at every accepted point. evaluations; refused: points at which the model was refused.
     status: why it ended. converged: at an optimum. unsolved: rows of simulated trajectories with a step that was not solved as posed;
     ambiguous: rows whose derivative was ambiguous (docs/conventions.md). starts: per window (q, v), the states at time 0.
     """
@@ -78,8 +82,8 @@ class Fit:
     undetermined: list
     residuals: list
     rms: float
-    noise: float
-    noise_known: bool
+    noise: list
+    estimated: list
     cost: float
     history: list
     evaluations: int
@@ -105,10 +109,13 @@ class Fit:
             lines.append(f"{label:<{width}}  {value:>12.6g}  {told:>10}  {first:>12.6g}{note}")
 
         # Then how it went, and what to know about it.
-        remains = "1 expected" if self.noise_known else "the noise, estimated"
+        remains = "in estimated deviations" if self.estimated else "1 expected"
         count = sum(r.size for window in self.residuals for r in window.values())
         lines.append(f"{self.status}; {self.evaluations} evaluations, cost {self.history[0]:.4g} to {self.cost:.4g}")
         lines.append(f"rms of {count} residuals: {self.rms:.3g} ({remains})")
+        for name in dict.fromkeys(name for name, _ in self.estimated):
+            of_units = dict.fromkeys(f"{x:.2g}" for window in self.noise for x in window.get(name, ()))
+            lines.append(f"noise of {name}, estimated: {', '.join(of_units)}")
         lines += [str(direction) for direction in self.undetermined]
         pairs = [(abs(self.correlation[i, j]), i, j) for i in range(len(self.x)) for j in range(i)]
         for _, i, j in sorted((p for p in pairs if p[0] > 0.95), reverse=True)[:5]:

@@ -16,6 +16,15 @@ def rotations(model):
     return [int(v) + first[kind] for kind, v in zip(model.joint_types, model.joint_v) if kind in first]
 
 
+def units(model, length, angle):
+    """(nv,) units of the tangent space: that of lengths or that of angles."""
+    of_kind = {"free": [length] * 3 + [angle] * 3, "ball": [angle] * 3, "hinge": [angle], "slide": [length]}
+    out = [angle] * model.nv
+    for first, kind in zip(model.joint_v, model.joint_types):
+        out[first : first + len(of_kind[kind])] = of_kind[kind]
+    return out
+
+
 def _blocks(places, vector, of_rotation):
     J = np.eye(len(vector))
     for k in places:

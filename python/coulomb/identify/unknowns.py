@@ -13,6 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .checks import by_element, numbers
+
 # Kinds of parameters whose values have bounds of their own (docs/parameters.md).
 _NOT_NEGATIVE = (
     "mass friction compliance size joint_stiffness joint_damping armature joint_friction timestep "
@@ -83,16 +85,20 @@ class Unknown(Block):
     def bind(self, model):
         # The model names what it knows, and what resembles a name that it does not.
         parameters = model.parameters()
+        if not isinstance(self.name, str):
+            raise TypeError(f"unknown: got {self.name!r}, expected the name of a parameter")
         if self.name not in parameters:
             model.with_parameters({self.name: 0.0})
             raise ValueError(f"unknown '{self.name}': not a parameter of the model; model.parameters() lists them")
         self.base = np.array(parameters[self.name].value, float)
         size = len(self.base)
-        self.free = np.arange(size) if self.elements is None else np.asarray(self.elements, int).reshape(-1)
-        if len(np.unique(self.free)) < len(self.free) or not all(0 <= e < size for e in self.free) or not size:
+        chosen = np.arange(size) if self.elements is None else np.atleast_1d(np.asarray(self.elements))
+        whole = chosen.ndim == 1 and len(chosen) and chosen.dtype.kind in "iu"
+        if not whole or len(np.unique(chosen)) < len(chosen) or not np.all((chosen >= 0) & (chosen < size)):
             raise ValueError(
-                f"unknown '{self.name}': elements {self.free.tolist()} are not different indices below {size}"
+                f"unknown '{self.name}': elements {chosen.tolist()} are not different indices below {size}, one or more"
             )
+        self.free = chosen
         labels = [self.name] if size == 1 else [f"{self.name}[{e}]" for e in self.free]
 
         # Start and bounds as values of the parameter.
@@ -144,7 +150,7 @@ class Unknown(Block):
 
     def _numbers(self, what, value, otherwise, bound=False):
         """(k,) from a number, one per element, or None."""
-        value = np.asarray(otherwise if value is None else value, float)
+        value = numbers(f"unknown '{self.name}': {what}", otherwise if value is None else value)
         count = len(self.free)
         if value.shape not in ((), (1,), (count,)):
             raise ValueError(f"unknown '{self.name}': {what} has shape {value.shape}, expected a number or ({count},)")
@@ -184,12 +190,9 @@ class Inertia(Block):
         self.kept = _DIAGONAL if self.diagonal else np.arange(10)
         count = len(self.kept)
         labels = [f"{self.name} T{_ROW[k]}{_COLUMN[k]}" for k in self.kept]
-        deviation = np.asarray(np.inf if self.deviation is None else self.deviation, float)
-        if deviation.shape not in ((), (count,)) or not np.all(deviation > 0):
-            raise ValueError(
-                f"unknown '{self.name}': deviation is {deviation}, expected positive: a number or ({count},)"
-            )
-        deviation = np.broadcast_to(deviation, (count,)).astype(float)
+        deviation = np.inf if self.deviation is None else self.deviation
+        what = f"unknown '{self.name}': deviation"
+        deviation = by_element(what, deviation, count, lambda x: x > 0, "positive")
         scale = np.where(np.isfinite(deviation), deviation, 1.0)
         zero, inf = np.zeros(count), np.full(count, np.inf)
         return Coordinates(labels, zero, -inf, inf, zero, deviation, scale, [self.name])

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .checks import are_positive, by_element, count, mapping, numbers
+from .tangent import turn, units
+
 _FIRST_SAMPLES = 9  # that a parabola goes through, for velocities that were not measured
 
 
@@ -19,7 +22,8 @@ class Window:
     (T + 1,): instead, their seconds since the start, on the grid of rows, for samples that are missing or irregular.
 
     deviation: standard deviation of q, a number or (nv,), in tangent space (m, rad); v_deviation of v; output_deviation {name: number or
-    (tangent size,)}. None: not known; residuals are then weighted by 1 and the fit estimates the noise from what remains.
+    (tangent size,)}. None: not known; the fit estimates it from what remains, one number for each reading and unit (m, rad, ...) of all
+    windows together.
 
     start (q, v): first guess of the state at time 0; None: from the first samples. start_deviation: how well it is known, a number or
     (2 nv,): inf, all that the samples do not say is unknown; 0, exact: that coordinate is no unknown. None: inf.
@@ -42,11 +46,16 @@ class Window:
 
 @dataclass
 class Reading:
-    """One measured quantity: values at the samples, and the standard deviations (tangent size,) of their errors."""
+    """One measured quantity: values at the samples, and the standard deviations (tangent size,) of their errors.
+
+    Where these are not known (given is False), problem.py puts in what it takes them for.
+    """
 
     name: str  # "q", "v" or an output
     values: np.ndarray
     deviation: np.ndarray
+    given: bool
+    units: list  # (tangent size,)
     force: bool = False  # of a step, and not of a state
 
 
@@ -57,8 +66,7 @@ class BoundWindow:
         if not isinstance(window, Window):
             raise TypeError(f"{where}: got {type(window).__name__}, expected a coulomb.identify.Window")
         self.where, self.model, self.timestep = where, model, timestep
-        self.substeps = _count(f"{where}.substeps", window.substeps)
-        self.noise_known = True
+        self.substeps = count(f"{where}.substeps", window.substeps)
         self._read(window)
         self._place(window)
         self._start(window)
@@ -71,11 +79,8 @@ class BoundWindow:
     def _array(self, name, value, columns, rows=None):
         """(rows, columns) of finite numbers."""
         name = f"{self.where}.{name}"
-        try:
-            array = np.asarray(value, float)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{name}: not an array of numbers: {error}") from None
         expected = f"({'samples' if rows is None else rows}, {columns})"
+        array = numbers(name, value, f"an array {expected} of numbers")
         if array.ndim != 2 or array.shape[1] != columns or (rows is not None and len(array) != rows):
             raise ValueError(f"{name}: expected shape {expected}, got {array.shape}")
         bad = np.argwhere(~np.isfinite(array))
@@ -85,14 +90,15 @@ class BoundWindow:
             raise ValueError(f"{name}[{at}] is {array[tuple(bad[0])]}, expected a finite number{advice}")
         return array
 
-    def _deviation(self, name, value, size):
-        if value is None:
-            self.noise_known = False
-            return np.ones(size)
-        value = np.asarray(value, float)
-        if value.shape not in ((), (size,)) or not np.all(np.isfinite(value) & (value > 0)):
-            raise ValueError(f"{self.where}.{name}: got {value}, expected positive: a number or ({size},)")
-        return np.broadcast_to(value, (size,)).astype(float)
+    def _vector(self, name, value, size):
+        """(size,) of finite numbers."""
+        return by_element(f"{self.where}.{name}", np.atleast_1d(value), size, np.isfinite, "finite numbers")
+
+    def _reading(self, name, values, deviation, argument, units, force=False):
+        size, given = len(units), deviation is not None
+        if given:
+            deviation = by_element(f"{self.where}.{argument}", deviation, size, are_positive, "positive")
+        return Reading(name, values, deviation if given else np.ones(size), given, units, force)
 
     def _read(self, window):
         """What was measured, all at the same samples."""
@@ -100,14 +106,16 @@ class BoundWindow:
         self.readings = []
         if window.q is not None:
             values = model.normalize(self._array("q", window.q, model.nq))
-            self.readings.append(Reading("q", values, self._deviation("deviation", window.deviation, model.nv)))
+            self.readings.append(self._reading("q", values, window.deviation, "deviation", units(model, "m", "rad")))
             samples = len(values)
         if window.v is not None:
             values = self._array("v", window.v, model.nv, samples)
-            self.readings.append(Reading("v", values, self._deviation("v_deviation", window.v_deviation, model.nv)))
+            of_v = units(model, "m/s", "rad/s")
+            self.readings.append(self._reading("v", values, window.v_deviation, "v_deviation", of_v))
             samples = len(values)
         known = {**model.outputs(), **model.force_outputs()}
-        for name, value in window.outputs.items():
+        given = mapping(f"{self.where}.output_deviation", window.output_deviation)
+        for name, value in mapping(f"{self.where}.outputs", window.outputs).items():
             if name not in known:
                 model.output(name, model.neutral()[0])  # which names the ones that resemble it
                 size = tangent = len(model.output(name, model.neutral()[0]))
@@ -120,10 +128,11 @@ class BoundWindow:
                 raise ValueError(
                     f"{self.where}.outputs['{name}']: has no plain difference; measure q, or a position and an orientation"
                 )
-            deviation = self._deviation("output_deviation", window.output_deviation.get(name), tangent)
-            self.readings.append(Reading(name, values, deviation, name in model.force_outputs()))
+            unit = known[name].unit if name in known else ""
+            argument, force = f"output_deviation['{name}']", name in model.force_outputs()
+            self.readings.append(self._reading(name, values, given.get(name), argument, [unit] * tangent, force))
             samples = len(values)
-        for name in window.output_deviation:
+        for name in given:
             if name not in window.outputs:
                 raise ValueError(
                     f"{self.where}.output_deviation: '{name}' is none of its outputs: {list(window.outputs)}"
@@ -143,9 +152,9 @@ class BoundWindow:
 
         # Samples on the grid of rows.
         if window.times is None:
-            self.sample_rows = _count(f"{self.where}.every", window.every) * np.arange(self.num_samples)
+            self.sample_rows = count(f"{self.where}.every", window.every) * np.arange(self.num_samples)
         else:
-            times = np.asarray(window.times, float)
+            times = numbers(f"{self.where}.times", window.times, f"({self.num_samples},) seconds")
             if times.shape != (self.num_samples,):
                 raise ValueError(f"{self.where}.times: expected shape ({self.num_samples},), got {times.shape}")
             rows = times / (self.timestep * self.substeps)
@@ -176,20 +185,21 @@ class BoundWindow:
         model = self.model
         measured = {r.name: r.values for r in self.readings}
         if window.start is not None:
-            q, v = window.start
-            self.start = self._array("start", [q], model.nq)[0], self._array("start", [v], model.nv)[0]
-            self.start = model.normalize(self.start[0]), self.start[1]
+            if not isinstance(window.start, (tuple, list)) or len(window.start) != 2:
+                raise ValueError(f"{self.where}.start: got {window.start!r}, expected a pair (q, v)")
+            q, v = (
+                self._vector(f"start[{k}]", x, size) for k, x, size in zip((0, 1), window.start, (model.nq, model.nv))
+            )
+            self.start = model.normalize(q), v
         elif "q" not in measured or self.sample_rows[0] > 0:
             raise ValueError(f"{self.where}.start: is needed where q was not measured at the start: a guess (q, v)")
         else:
             self.start = None
 
-        deviation = np.asarray(np.inf if window.start_deviation is None else window.start_deviation, float)
-        if deviation.shape not in ((), (2 * model.nv,)) or not np.all(deviation >= 0):
-            raise ValueError(
-                f"{self.where}.start_deviation: got {deviation}, expected 0 or more: a number or ({2 * model.nv},)"
-            )
-        self.start_deviation = np.broadcast_to(deviation, (2 * model.nv,)).astype(float)
+        deviation = np.inf if window.start_deviation is None else window.start_deviation
+        self.start_deviation = by_element(
+            f"{self.where}.start_deviation", deviation, 2 * model.nv, lambda x: x >= 0, "0 or more"
+        )
 
     def _guess_states(self):
         """The states that segments start from: start, then measured ones; None where only a simulation can tell."""
@@ -214,8 +224,11 @@ class BoundWindow:
         moved = np.array([self.model.difference(q, measured["q"][j]) for j in near])
         return q, np.polyfit(times, moved, min(2, len(near) - 1))[-2]
 
-
-def _count(name, value):
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise ValueError(f"{name}: got {value!r}, expected a positive integer")
-    return int(value)
+    def extent(self, reading):
+        """(samples, tangent size): how far a reading is from its first sample."""
+        first, values = reading.values[0], reading.values
+        if reading.name == "q":
+            return np.array([self.model.difference(first, x) for x in values])
+        if values.shape[1] != len(reading.units):
+            return np.array([turn(first, x) for x in values])
+        return values - first

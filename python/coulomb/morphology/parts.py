@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._shapes import triangulate
 from .cage import BOX_CORNERS, BOX_TRIANGLES, Cage
 from .checks import finite, known, positive
 from .rotations import frame_of, rotation_matrix
@@ -230,11 +231,6 @@ class PartFollower:
             return slope
         dhalf = np.einsum("nk,ik,nid->kd", _SIDES, self.turn, slope) / 8
         return slope.mean(axis=0) + np.einsum("nk,ik,kd->nid", _SIDES, self.turn, dhalf)
-
-
-def triangulate(faces):
-    """(m, 3) of loops of corners: fans."""
-    return np.array([(f[0], f[k], f[k + 1]) for f in faces for k in range(1, len(f) - 1)])
 
 
 def check_cage(what, cage):

@@ -10,6 +10,8 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 
+from .._shapes import triangulate
+
 
 def read_collada(path):
     """[(vertices (n, 3) m, faces (m, 3), rgba or None)], one for each group of triangles in the scene. ValueError, ParseError."""
@@ -104,9 +106,7 @@ def _triangles(geometry, by_id):
                 if group.tag == "polygons"
                 else np.split(corners[0], np.cumsum(_numbers(group.find("vcount"), int))[:-1])
             )
-            faces = np.array([(c[0], c[i], c[i + 1]) for c in corners for i in range(1, len(c) - 1)], int).reshape(
-                -1, 3
-            )
+            faces = triangulate(corners)
         if len(faces):
             found.append((vertices, faces, group.get("material")))
     return found

@@ -58,5 +58,4 @@ def show_fall(viewer, q, v, options):
     sim = Simulator(viewer.model, timestep=options.timestep)
     steps = max(1, round(options.duration / sim.timestep))
     every = max(1, round(1 / (FRAMES_PER_SECOND * sim.timestep)))
-    Q, _, contacts = recorded_steps(sim, q, v, steps, every=every)
-    viewer.show(Q, timestep=every * sim.timestep, contacts=contacts, contact_time=sim.timestep)
+    viewer.show(recorded_steps(sim, q, v, steps, every=every))

@@ -6,6 +6,7 @@ import os
 
 import numpy as np
 
+from .._shapes import surface, triangulate
 from .collada import read_collada
 
 MOST_FACES = 8000  # of one mesh: a browser draws, and a page holds, dozens of these
@@ -24,44 +25,8 @@ def need(package):
 
 def primitive(kind, size):
     """(vertices, faces, scale): a unit shape and what it is stretched by, so that shapes of one kind share their triangles."""
-    if kind == "box":
-        corners = np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype=float)
-        quads = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
-        vertices = np.concatenate([corners[list(quad)] for quad in quads])
-        faces = np.concatenate([np.array([(0, 1, 2), (0, 2, 3)]) + 4 * i for i in range(6)])
-        return vertices, faces, size
-    arc = np.linspace(-np.pi / 2, np.pi / 2, SIDES // 2 + 1)
-    round_profile = [(np.cos(a), np.sin(a)) for a in arc]
-    if kind == "sphere":
-        return *_revolved([round_profile]), np.full(3, size[0])
-    if kind == "ellipsoid":
-        return *_revolved([round_profile]), size
-    if kind == "cylinder":
-        ends = [(0, -1), (1, -1)], [(1, -1), (1, 1)], [(1, 1), (0, 1)]
-        return *_revolved(ends), np.array([size[0], size[0], size[1]])
-
-    # A capsule's caps stay round: it is drawn in its own size, its middle arc once below and once above.
-    low = [(size[0] * r, size[0] * z - size[1]) for r, z in round_profile if z <= 1e-9]
-    high = [(size[0] * r, size[0] * z + size[1]) for r, z in round_profile if z >= -1e-9]
-    return *_revolved([low + high]), np.ones(3)
-
-
-def _revolved(profiles):
-    """Profiles of (radius, height), turned around z; where one ends and the next begins there is an edge."""
-    angles = np.linspace(0, 2 * np.pi, SIDES, endpoint=False)
-    vertices, faces, first = [], [], 0
-    around = np.arange(SIDES)
-    following = (around + 1) % SIDES
-    for profile in profiles:
-        for r, z in profile:
-            vertices.append(np.stack([r * np.cos(angles), r * np.sin(angles), np.full(SIDES, z)], axis=1))
-        for ring in range(len(profile) - 1):
-            low = first + ring * SIDES
-            high = low + SIDES
-            faces.append(np.stack([low + around, low + following, high + following], axis=1))
-            faces.append(np.stack([low + around, high + following, high + around], axis=1))
-        first += len(profile) * SIDES
-    return np.concatenate(vertices), np.concatenate(faces)
+    vertices, loops, scale = surface(kind, size, SIDES)
+    return vertices, triangulate(loops), scale
 
 
 def read_mesh(path, scale, what):

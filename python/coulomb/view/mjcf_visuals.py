@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,7 +17,7 @@ LAST_SHOWN_GROUP = (
 
 @dataclass(frozen=True)
 class MjcfVisuals:
-    """(index of the body in the file, Visual) of every geom that is shown."""
+    """Visuals of every geom that is shown, with the index of its body in the file: of models that are no file and can not be read again."""
 
     geoms: tuple
 
@@ -24,6 +25,31 @@ class MjcfVisuals:
         """The robot's Visuals: the file's bodies follow one another, its world is the model's."""
         shift = part.first_body - 1
         return [replace(visual, body=visual.body + shift if visual.body else 0) for visual in self.geoms]
+
+
+@dataclass(frozen=True)
+class MjcfFile:
+    """Where a robot was read from: read again when its visuals are asked for."""
+
+    path: str
+
+    @classmethod
+    def of(cls, path):
+        """Found again from another working folder."""
+        return cls(os.path.abspath(path))
+
+    def read(self, model, part):
+        """The robot's Visuals. FileNotFoundError, ValueError: name the file."""
+        from ..mjcf import compile_mjcf
+
+        if not os.path.isfile(self.path):
+            raise FileNotFoundError(f"MJCF {self.path!r}: the file of the visuals is no longer there")
+        compiled = compile_mjcf(self.path)
+        if compiled.nbody - 1 != part.num_bodies:
+            raise ValueError(
+                f"MJCF {self.path!r}: has {compiled.nbody - 1} bodies, the model {part.num_bodies}; was the file changed since?"
+            )
+        return mjcf_visuals(compiled).read(model, part)
 
 
 def mjcf_visuals(compiled):

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from .recording import Recording
+
 MODES = ("sticking", "sliding", "separating")
 
 
@@ -14,16 +16,15 @@ class Motion:
     """Q (n, T, nq) of a model and what goes with it. ValueError names argument, element and value."""
 
     def __init__(self, model, motion, timestep=None):
-        substeps = 1
-        if hasattr(motion, "q"):
-            substeps = getattr(motion, "substeps", 1)
-            motion = motion.q
         self.model = model
-        self.Q = configurations(model, motion, "motion")
-        frame_time = (model.timestep if timestep is None else timestep) * substeps
-        if not (np.isfinite(frame_time) and frame_time > 0):
-            raise ValueError(f"timestep: got {timestep}, expected seconds > 0")
-        self.frame_time = float(frame_time)
+        self.Q = configurations(model, getattr(motion, "q", motion), "motion")
+
+        # What was simulated knows its time step, which need not be the model's; arrays do not. Impulses are of one step.
+        step = (
+            getattr(motion, "timestep", model.timestep) if timestep is None else number("timestep", timestep, "seconds")
+        )
+        self.frame_time = step * getattr(motion, "substeps", 1)
+        self.contact_time = motion.timestep if isinstance(motion, Recording) else step
         self.contacts = []  # of environment, frame: mode -> (points (k, 3), forces (k, 3))
         self.paths = []  # (T, 3) of environment
         self.gradient = None  # (n, T, nv)
@@ -39,24 +40,33 @@ class Motion:
 
     def set_contacts(self, contacts, contact_time):
         """contacts[t], or contacts[i][t] of several environments: the Contacts of the step that starts at frame t."""
-        seconds = self.frame_time if contact_time is None else float(contact_time)
-        if not (np.isfinite(seconds) and seconds > 0):
-            raise ValueError(f"contact_time: got {contact_time}, expected seconds > 0")
+        acts = self.contact_time if contact_time is None else number("contact_time", contact_time, "seconds")
         several = self.num_environments > 1
+        if not hasattr(contacts, "__len__"):
+            raise ValueError(f"contacts: got {contacts!r}, expected a list of Contacts for each frame")
         if several and len(contacts) != self.num_environments:
             raise ValueError(f"contacts: got {len(contacts)} environments, the motion has {self.num_environments}")
-        for frames in contacts if several else [contacts]:
+        for environment, frames in enumerate(contacts if several else [contacts]):
+            where = f"contacts[{environment}]" if several else "contacts"
+            if not hasattr(frames, "__len__"):
+                raise ValueError(f"{where}: got {frames!r}, expected a list of Contacts for each frame")
             if len(frames) not in (self.num_frames, self.num_frames - 1):
                 raise ValueError(
-                    f"contacts: got {len(frames)} frames, expected {self.num_frames}, as the motion has, or one less"
+                    f"{where}: got {len(frames)} frames, expected {self.num_frames}, as the motion has, or one less"
                 )
-            arrays = [by_mode(frame, seconds) for frame in frames]
+            for t, frame in enumerate(frames):
+                if not hasattr(frame, "__iter__") or not all(hasattr(c, "impulse") for c in frame):
+                    raise ValueError(f"{where}[{t}]: got {frame!r}, expected a list of Contacts")
+            arrays = [by_mode(frame, acts) for frame in frames]
             if len(arrays) < self.num_frames:
-                arrays.append(arrays[-1] if arrays else by_mode([], seconds))
+                arrays.append(arrays[-1] if arrays else by_mode([], acts))
             self.contacts.append(arrays)
 
     def set_paths(self, names):
         """Where bodies or sites of these names go."""
+        names = [names] if isinstance(names, str) else names
+        if not hasattr(names, "__iter__"):
+            raise ValueError(f"paths: got {names!r}, expected names of bodies and sites")
         for name in names:
             body, point = _carrier(self.model, name)
             for states in self.Q:
@@ -64,7 +74,7 @@ class Motion:
 
     def set_gradient(self, gradient):
         """(T, nv) or (n, T, nv), in the tangent space of Model.integrate; the last frame may be missing."""
-        G = np.asarray(gradient, dtype=float)
+        G = array("gradient", gradient)
         G = G[None] if G.ndim == 2 else G
         n, T, nv = self.num_environments, self.num_frames, self.model.nv
         if G.ndim != 3 or G.shape[0] != n or G.shape[1] not in (T, T - 1) or G.shape[2] != nv:
@@ -86,9 +96,28 @@ class Motion:
         return self.ghost[:, min(frame, self.ghost.shape[1] - 1)]
 
 
+def array(name, value):
+    try:
+        return np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name}: got {value!r}, expected an array of numbers") from None
+
+
+def number(name, value, unit="number", least=None):
+    """A finite float, above 0 or from `least` on."""
+    try:
+        found = float(value)
+    except (TypeError, ValueError):
+        found = np.nan
+    if not np.isfinite(found) or (found <= 0 if least is None else found < least):
+        bound = " > 0" if least is None else f" >= {least:g}" if np.isfinite(least) else ""
+        raise ValueError(f"{name}: got {value!r}, expected finite {unit}{bound}")
+    return found
+
+
 def configurations(model, motion, name):
     """(nq,), (T, nq) or (n, T, nq) to (n, T, nq), finite."""
-    Q = np.asarray(motion, dtype=float)
+    Q = array(name, motion)
     while Q.ndim < 3:
         Q = Q[None]
     if Q.ndim != 3 or Q.shape[2] != model.nq or 0 in Q.shape[:2]:

@@ -59,10 +59,11 @@ class TimePanel:
 
 
 class ShownPanel:
-    """A checkbox for each layer that there is: name -> object with show(visible)."""
+    """A checkbox for each layer that there is: name -> object with show(visible), which is called under the viewer's lock."""
 
-    def __init__(self, gui, layers, notes):
+    def __init__(self, gui, layers, notes, lock):
         self.folder = gui.add_folder("Show")
+        self.lock = lock
         self.boxes = {}
         with self.folder:
             for name, (layer, visible) in layers.items():
@@ -73,23 +74,44 @@ class ShownPanel:
     def _add(self, gui, name, layer, visible):
         box = gui.add_checkbox(name, visible)
         layer.show(visible)
-        box.on_update(lambda _: layer.show(box.value))
         self.boxes[name] = box
+
+        @box.on_update
+        def _(_):
+            with self.lock:
+                layer.show(box.value)
 
     def remove(self):
         self.folder.remove()
 
 
+class Followers:
+    """Joints that an equality ties to another one, or to a value: q_a = ref_a + poly(q_b - ref_b). Loops of bodies are not closed."""
+
+    def __init__(self, model):
+        self.ties = [tie for tie in model.equalities if tie.type == "joint" and tie.active]
+        self.index = model.joint_q
+        self.joints = {int(tie.joint_a) for tie in self.ties}
+
+    def set(self, Q):
+        """Puts the followers of (n, nq) where their leaders want them, leaders that follow others included."""
+        for _ in self.ties:
+            for tie in self.ties:
+                x = Q[:, self.index[tie.joint_b]] - tie.ref_b if tie.joint_b >= 0 else 0.0
+                Q[:, self.index[tie.joint_a]] = tie.ref_a + np.polyval(tie.poly[::-1], x)
+
+
 class JointPanel:
-    """A slider for each hinge and slide. moved(index in q, value)."""
+    """A slider for each hinge and slide that follows no other. moved(index in q, value)."""
 
     def __init__(self, gui, model, q, moved):
         self.folder = gui.add_folder("Joints")
         self.sliders = {}
         self.indices = {}
+        following = Followers(model).joints
         with self.folder:
             for joint, (name, kind) in enumerate(zip(model.joint_names, model.joint_types)):
-                if kind in ("hinge", "slide"):
+                if kind in ("hinge", "slide") and joint not in following:
                     self._add(gui, model, joint, name, kind, q, moved)
             if not self.sliders:
                 gui.add_markdown("This model has no hinges and no slides.")

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._rotations import entries
+
 
 def matrices(quaternions):
     """(..., 4) wxyz to (..., 3, 3)."""
     q = np.asarray(quaternions, dtype=float)
     q = q / np.linalg.norm(q, axis=-1, keepdims=True)
-    w, x, y, z = np.moveaxis(q, -1, 0)
-    rows = [
-        [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-        [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-        [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-    ]
-    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+    return np.stack(entries(*np.moveaxis(q, -1, 0)), axis=-1).reshape(*q.shape[:-1], 3, 3)
 
 
 def quaternions(turns):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import socket
 
@@ -16,7 +17,7 @@ HOST = "127.0.0.1"  # nobody else on the network looks on, unless asked to
 
 
 def start(host, port, title):
-    """A viser.ViserServer. ImportError without viser; OSError names a port that is taken; port 0: any free one."""
+    """A viser.ViserServer. ImportError without viser; OSError names a host or a port that cannot be had; port 0: any free one."""
     viser = need("viser")
     port = _free_port(host, port)
     with contextlib.redirect_stdout(io.StringIO()):  # its banner
@@ -30,14 +31,30 @@ def stop(server):
         server.stop()
 
 
+def forget(serializer):
+    """A recording that was not finished would go on for ever; viser ends it by writing it."""
+    with contextlib.suppress(AssertionError):  # it was written
+        serializer.serialize()
+
+
+def url(host, port):
+    """What a browser on this machine opens: localhost where all networks are served, and IPv6 in brackets."""
+    name = "localhost" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
+    return f"http://{name}:{port}"
+
+
 def _free_port(host, port):
-    if not isinstance(port, int) or not 0 <= port <= 65535:
+    if not isinstance(host, str) or not host:
+        raise ValueError(f"host: got {host!r}, expected an address of this machine, as '127.0.0.1', or '0.0.0.0'")
+    if isinstance(port, bool) or not isinstance(port, (int, np.integer)) or not 0 <= port <= 65535:
         raise ValueError(f"port: got {port!r}, expected an integer from 0 (any free port) to 65535")
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((host, port))
+            probe.bind((host, int(port)))
         except OSError as error:
+            if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+                raise OSError(f"host: {host!r} is no address of this machine ({error.strerror or error})") from error
             raise OSError(
                 f"port: {port} of {host} cannot be taken ({error.strerror or error}); is a viewer still open there? "
                 "Give another port, or 0 for any that is free"

@@ -39,7 +39,7 @@ class UrdfVisuals:
             raise FileNotFoundError(f"{source}: the file of the visuals is no longer there") from None
         except ElementTree.ParseError as error:
             raise ValueError(f"{source}: {error}") from error
-        bodies, places = _carriers(root, model, part)
+        bodies, places = _carriers(root, model, part, source)
         colours = {m.get("name"): _rgba(m) for m in root.iter("material") if m.find("color") is not None}
 
         meshes, found = {}, []
@@ -95,6 +95,8 @@ class UrdfVisuals:
         if not self.path_or_xml.lstrip().startswith("<"):
             folder = os.path.dirname(os.path.abspath(self.path_or_xml))
             for _ in range(6):
+                if folder == os.path.dirname(folder):  # the root
+                    break
                 folders.append(folder)
                 folder = os.path.dirname(folder)
         name = file.removeprefix("package://").removeprefix("file://")
@@ -133,8 +135,11 @@ def _rgba(material):
     return tuple(_numbers(material.find("color"), "rgba", 4, None, f"<material> {material.get('name')!r}"))
 
 
-def _carriers(root, model, part):
-    """link -> index of the body that carries it, and link -> (3, 3), (3,) of the link in that body's frame."""
+def _carriers(root, model, part, source):
+    """link -> index of the body that carries it, and link -> (3, 3), (3,) of the link in that body's frame.
+
+    ValueError: names links that have visuals and no body.
+    """
     joints = {j.find("child").get("link"): j for j in root.findall("joint")}
     names = [link.get("name") for link in root.findall("link")]
 
@@ -159,6 +164,11 @@ def _carriers(root, model, part):
     # The body of a link has its name, or name_2, ... where that was taken; its parent tells the two apart.
     moving = {carrier[name] for name in names}
     link_of: dict = {}
+
+    # A root from which the base floats by a joint of the file's own is no body: it is the world.
+    if part.num_bodies < len(moving):
+        floats_from = {j.find("parent").get("link") for j in root.findall("joint") if j.get("type") == "floating"}
+        link_of.update((0, carrier[link]) for link in names if link in floats_from and carrier[link] not in joints)
     for body in range(part.first_body, part.first_body + part.num_bodies):
         name = model.body_names[body]
         stem = name.rpartition("_")[0] if name.rpartition("_")[2].isdigit() else name
@@ -170,7 +180,8 @@ def _carriers(root, model, part):
                 link_of[body] = link
                 break
     body_of = {link: body for body, link in link_of.items()}
-    lost = sorted(moving - set(body_of))
+    lost = sorted(link.get("name") for link in root.findall("link") if link.find("visual") is not None)
+    lost = [name for name in lost if carrier[name] not in body_of]
     if lost:
-        raise ValueError(f"links {lost}: the model has no bodies of these names; was the file changed since?")
-    return {name: body_of[carrier[name]] for name in names}, places
+        raise ValueError(f"{source}: links {lost}: the model has no bodies for them; was the file changed since?")
+    return {name: body_of[carrier[name]] for name in names if carrier[name] in body_of}, places

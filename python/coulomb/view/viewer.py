@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from dataclasses import replace
 
 import numpy as np
 
+from .._files import checked_path, write_whole
 from . import server as servers
 from .arrows import ContactArrows, GradientArrows, Paths
 from .bodies import Bodies, extent, placements
-from .motion import Motion, configurations
-from .panel import JointPanel, ShownPanel, TimePanel
+from .motion import Motion, array, configurations, number
+from .panel import Followers, JointPanel, ShownPanel, TimePanel
 from .playback import Playback
 from .visuals import checked, collision_shapes, sources_of, visuals_of
 
@@ -32,7 +32,7 @@ class Viewer:
     host: who may look: "127.0.0.1" this machine, "0.0.0.0" the network. port: 0 for any that is free. visuals: "files", what the
     robots' files have (Model.visuals); "collision"; or a list of coulomb.view.Visual. verbose: print the address.
 
-    ImportError: viser is missing, pip install 'coulomb[view]'. OSError: names a port that is taken. FileNotFoundError, ValueError:
+    ImportError: viser is missing, pip install 'coulomb[view]'. OSError: names a host or a port that cannot be had. FileNotFoundError, ValueError:
     names a mesh that is missing or broken, and its link.
     """
 
@@ -59,15 +59,22 @@ class Viewer:
         self._closed = threading.Event()
         self.Q = configurations(model, model.neutral()[0], "q")[:, 0]
 
-        self.server = servers.start(host, port, "Coulomb")
-        self.url = f"http://{host if host != '0.0.0.0' else 'localhost'}:{self.server.get_port()}"
+        self._followers = Followers(model)
         low, high = extent(self._visuals, *placements(model, self.Q))
         self._size = max(float(np.max(high - low)), 1e-3)
-        servers.add_floors(self.server.scene, self._visuals, *placements(model, self.Q), self._size)
-        servers.add_light(self.server.scene)
-        self._set_up(1, 0.0)
-        self._add_joints()
-        self._draw()
+
+        # What fails from here on leaves no server behind.
+        self.server = servers.start(host, port, "Coulomb")
+        try:
+            self.url = servers.url(host, self.server.get_port())
+            servers.add_floors(self.server.scene, self._visuals, *placements(model, self.Q), self._size)
+            servers.add_light(self.server.scene)
+            self._set_up(1, 0.0)
+            self._add_joints()
+            self._draw()
+        except BaseException:
+            servers.stop(self.server)
+            raise
         self._ticker = threading.Thread(target=self._run, name="coulomb-viewer", daemon=True)
         self._ticker.start()
         if verbose:
@@ -90,9 +97,10 @@ class Viewer:
     def update(self, q):
         """Shows a configuration: q (nq,), or (n, nq) of n environments. A motion that was shown goes.
 
-        ValueError: names shape or entry.
+        ValueError: names shape or entry. RuntimeError: the viewer is closed.
         """
-        q = np.asarray(q, dtype=float)
+        self._still_open()
+        q = array("q", q)
         if q.ndim not in (1, 2) or q.shape[-1] != self.model.nq:
             raise ValueError(f"q: got shape {q.shape}, expected (nq,) or (n, nq) with nq = {self.model.nq}")
         Q = configurations(self.model, q[..., None, :], "q")[:, 0]
@@ -122,25 +130,31 @@ class Viewer:
         force_scale=None,
         play=True,
     ):
-        """Shows a motion: a Rollout, a BatchRollout, or its q as (T, nq) or (n, T, nq).
+        """Shows a motion: a Rollout, a BatchRollout, a Recording (``coulomb.view.recorded_steps``), or its q as (T, nq) or (n, T, nq).
 
-        timestep: s from one frame to the next (default: the model's); of a Rollout: of one step, whatever its substeps.
-        contacts: T (or T - 1) lists of Contacts, of the step that starts at each frame (``coulomb.view.recorded_steps``); of n
-        environments: n of these. contact_time: s that their impulses last (default: timestep). ghost: (nq,) or (T, nq), shown blue
+        timestep: s from one frame to the next (default: the model's); of a Rollout and a Recording: of one step, whatever its substeps
+        (default: its own). contacts: T (or T - 1) lists of Contacts, of the step that starts at each frame (default: those of a Recording);
+        of n environments: n of these. contact_time: s that their impulses last (default: timestep). ghost: (nq,) or (T, nq), shown blue
         and transparent: a goal, another run. paths: names of bodies and sites whose ways are drawn. gradient: (T, nv) of
         dloss/dq, in the tangent space of Model.integrate: arrows at the bodies' origins, J_b(q) g. spacing: m between
         environments (default: side by side; 0: in one place). force_scale: m for each N (default: to fit). play: start at once.
 
-        ValueError: names argument, shape and value, and shows what it showed.
+        ValueError: names argument, shape and value, and shows what it showed. RuntimeError: the viewer is closed.
         """
+        self._still_open()
+        if spacing is not None:
+            spacing = number("spacing", spacing, "metres", least=0.0)
+        if force_scale is not None:
+            force_scale = number("force_scale", force_scale, "metres for each N")
         found = Motion(self.model, motion, timestep)
+        contacts = getattr(motion, "contacts", None) if contacts is None else contacts
         if contacts is not None:
             found.set_contacts(contacts, contact_time)
         if ghost is not None:
             found.set_ghost(ghost)
         if gradient is not None:
             found.set_gradient(gradient)
-        found.set_paths([paths] if isinstance(paths, str) else paths)
+        found.set_paths(paths)
 
         with self._lock:
             self._clear()
@@ -157,6 +171,7 @@ class Viewer:
 
     def look(self, position, target):
         """Puts the camera of pages that are opened from now on, and of recordings, at `position`, (3,) m, looking at `target`."""
+        self._still_open()
         self._looks = True
         self.server.initial_camera.position = np.asarray(position, dtype=float)
         self.server.initial_camera.look_at = np.asarray(target, dtype=float)
@@ -167,21 +182,20 @@ class Viewer:
     def record(self, path, frames_per_second=FRAMES_PER_SECOND, start=0.0, stop=None):
         """Writes what is shown, from `start` to `stop` (s), as one page that needs no server: open it in a browser. Returns path.
 
-        FileNotFoundError: names a folder that is not there. ValueError: frames_per_second.
+        FileNotFoundError: names a folder that is not there. ValueError: frames_per_second, start, stop. RuntimeError: it is closed.
         """
-        path = os.fspath(path)
-        if not os.path.isdir(os.path.dirname(path) or "."):
-            raise FileNotFoundError(f"path: there is no folder {os.path.dirname(path)!r} to write {path!r} to")
-        with self._lock:
-            page = self._recorded(frames_per_second, start, stop).as_html()
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(page)
+        path = checked_path(path)
+        page = self._recorded(frames_per_second, start, stop, lambda serializer: serializer.as_html())
+        write_whole(path, page.encode("utf-8"))
         return path
 
     def notebook(self, height=480):
         """Shows what is shown in a cell of a notebook, as `record` would write it. Elsewhere: in the browser of the desktop."""
-        with self._lock:
-            self._recorded(FRAMES_PER_SECOND, 0.0, None).show(height=height)
+        self._recorded(FRAMES_PER_SECOND, 0.0, None, lambda serializer: serializer.show(height=height))
+
+    def _still_open(self):
+        if self._closed.is_set():
+            raise RuntimeError("the viewer is closed; make another one: coulomb.Viewer(model)")
 
     def close(self):
         """Ends the server; open pages stay as they are. Again: nothing."""
@@ -227,7 +241,7 @@ class Viewer:
             if motion.paths:
                 layers["paths"] = (Paths(scene, motion, offsets, self._size), True)
         self._layers = {name: layer for name, (layer, _) in layers.items()}
-        self._panels.append(ShownPanel(self.server.gui, layers, notes))
+        self._panels.append(ShownPanel(self.server.gui, layers, notes, self._lock))
         if not self._looks:
             if motion is not None:
                 low, high = self._reach(low, high)
@@ -295,35 +309,46 @@ class Viewer:
             if self._motion is None:
                 self.Q = self.Q.copy()
                 self.Q[:, index] = value
+                self._followers.set(self.Q)
                 self._draw()
 
-    def _recorded(self, frames_per_second, start, stop):
-        """viser's serializer, after all frames. Under the lock until it is written: the clock stands still."""
-        if not (np.isfinite(frames_per_second) and frames_per_second > 0):
-            raise ValueError(f"frames_per_second: got {frames_per_second}, expected a number > 0")
+    def _recorded(self, frames_per_second, start, stop, write):
+        """What write(serializer of viser) returns, after all frames. Under the lock: the clock stands still, and then goes on as before."""
+        self._still_open()
+        pause = 1 / number("frames_per_second", frames_per_second)
+        start = max(number("start", start, "seconds", least=-np.inf), 0.0)
+        stop = np.inf if stop is None else number("stop", stop, "seconds", least=-np.inf)
         with self._lock:
-            if self._playback is None:
-                return self.server.get_scene_serializer()
             playback = self._playback
-            before, playing = playback.time, playback.playing
-            playback.pause()
-            stop = playback.duration if stop is None else min(float(stop), playback.duration)
-            times = np.arange(max(float(start), 0.0), stop + 1e-9, 1 / frames_per_second)
+            if playback is None:
+                return write(self.server.get_scene_serializer())
+            times = np.arange(start, min(stop, playback.duration) + 1e-9, pause)
             if not len(times):
-                raise ValueError(f"start, stop: got {start}, {stop}: nothing of the motion lies between")
+                raise ValueError(
+                    f"start, stop: got {start:g}, {stop:g}: the motion of {playback.duration:g} s has none of it"
+                )
 
             # The first frame is part of the scene; each of the others comes after a pause.
-            playback.seek(times[0])
-            self._draw()
-            serializer = self.server.get_scene_serializer()
-            for at in times[1:]:
-                serializer.insert_sleep(1 / frames_per_second)
-                playback.seek(at)
+            before, playing, serializer = playback.time, playback.playing, None
+            try:
+                playback.pause()
+                playback.seek(times[0])
                 self._draw()
-            serializer.insert_sleep(1 / frames_per_second)
-            playback.seek(before)
-            playback.playing = playing
-            return serializer
+                serializer = self.server.get_scene_serializer()
+                for at in times[1:]:
+                    serializer.insert_sleep(pause)
+                    playback.seek(at)
+                    self._draw()
+                serializer.insert_sleep(pause)
+                return write(serializer)
+            except BaseException:
+                if serializer is not None:
+                    servers.forget(serializer)
+                raise
+            finally:
+                playback.seek(before)
+                playback.playing = playing
+                self._draw()
 
 
 class _Later:

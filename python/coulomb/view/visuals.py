@@ -7,12 +7,16 @@ simulates waits for no mesh. Models are constant, so their visuals are kept besi
 from __future__ import annotations
 
 import weakref
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from .._shapes import triangulate
+
 KINDS = ("half_space", "sphere", "capsule", "cylinder", "box", "ellipsoid", "mesh")
+_SIZES = {"half_space": 0, "sphere": 1, "capsule": 2, "cylinder": 2, "box": 3, "ellipsoid": 3, "mesh": 0}
 COLLISION_COLOUR = (0.38, 0.54, 0.78, 1.0)
 _sources: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 _read: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
@@ -81,8 +85,7 @@ def collision_shapes(model, leave_out=()):
         if kinds[geometry] == "mesh":
             mesh = model.geometry_mesh[geometry]
             vertices = np.array(model.mesh_vertices(mesh))
-            loops = model.mesh_faces(mesh)
-            faces = np.array([(f[0], f[i], f[i + 1]) for f in loops for i in range(1, len(f) - 1)])
+            faces = triangulate(model.mesh_faces(mesh))
         found.append(
             Visual(
                 model.geometry_names[geometry],
@@ -99,13 +102,52 @@ def collision_shapes(model, leave_out=()):
 
 
 def checked(model, visuals):
-    """The list, if these are visuals of the model's bodies. ValueError, TypeError: names the one that is none."""
-    found = list(visuals)
-    for index, visual in enumerate(found):
-        if not isinstance(visual, Visual):
-            raise TypeError(f"visuals[{index}]: got {type(visual).__name__}, expected a coulomb.view.Visual")
-        if not 0 <= visual.body < model.num_bodies:
-            raise ValueError(f"visuals[{index}]: body {visual.body} is none of the model's {model.num_bodies} bodies")
-        if visual.kind not in KINDS:
-            raise ValueError(f"visuals[{index}]: kind {visual.kind!r}, expected one of {KINDS}")
-    return found
+    """The list, if these are visuals of the model's bodies, as arrays. ValueError, TypeError: names what is wrong of which."""
+    if not isinstance(visuals, Iterable):
+        raise TypeError(f"visuals: got {visuals!r}, expected 'files', 'collision' or a list of Visuals")
+    return [_checked(model, visual, f"visuals[{index}]") for index, visual in enumerate(visuals)]
+
+
+def _checked(model, visual, where):
+    if not isinstance(visual, Visual):
+        raise TypeError(f"{where}: got {type(visual).__name__}, expected a coulomb.view.Visual")
+    if not isinstance(visual.body, (int, np.integer)) or not 0 <= visual.body < model.num_bodies:
+        raise ValueError(f"{where}: body {visual.body!r} is none of the model's {model.num_bodies} bodies")
+    if visual.kind not in KINDS:
+        raise ValueError(f"{where}: kind {visual.kind!r}, expected one of {KINDS}")
+
+    def numbers(name, shape):
+        """A field as a finite array; None in the shape: one or more."""
+        value = getattr(visual, name)
+        try:
+            array = np.asarray(value, dtype=float)
+        except (TypeError, ValueError):
+            array = np.full(1, np.nan)
+        fits = array.ndim == len(shape) and all(n == m or (m is None and n > 0) for n, m in zip(array.shape, shape))
+        if not fits or not np.isfinite(array).all():
+            shown = (
+                "(" + ", ".join("n" if m is None else str(m) for m in shape) + ("," if len(shape) == 1 else "") + ")"
+            )
+            raise ValueError(f"{where}.{name}: got {value!r}, expected {shown} finite numbers")
+        return array
+
+    # Where it is, and its colour.
+    found = {"size": numbers("size", (3,)), "position": numbers("position", (3,))}
+    found["quaternion"] = quaternion = numbers("quaternion", (4,))
+    if not np.linalg.norm(quaternion) > 1e-6:
+        raise ValueError(f"{where}.quaternion: got {quaternion}, which is no rotation")
+    rgba = numbers("rgba", (4,))
+    if not np.all((rgba >= 0) & (rgba <= 1)):
+        raise ValueError(f"{where}.rgba: got {visual.rgba!r}, expected four numbers from 0 to 1")
+
+    # Its extent, by numbers or by triangles.
+    sizes = found["size"][: _SIZES[visual.kind]]
+    if not np.all(sizes > 0):
+        raise ValueError(f"{where}.size: got {visual.size!r}, of a {visual.kind} the first {len(sizes)} are > 0")
+    if visual.kind == "mesh":
+        found["vertices"] = numbers("vertices", (None, 3))
+        faces = numbers("faces", (None, 3))
+        if not np.all((faces >= 0) & (faces < len(found["vertices"])) & (faces == np.round(faces))):
+            raise ValueError(f"{where}.faces: not all are indices of its {len(found['vertices'])} vertices")
+        found["faces"] = faces.astype(int)
+    return replace(visual, **found)
