@@ -55,3 +55,22 @@ def turn_between(a, b):
     if sine < 1e-8:
         return 2 * imaginary
     return 2 * np.arctan2(sine, real) / sine * imaginary
+
+
+def spaces(model):
+    """("vector", size) and ("rotation", 3) in the order of (q, v), neighbouring vectors as one."""
+    found, at = [], 0
+    for q, _ in Coordinates(model).quaternions:
+        if q > at:
+            found.append(("vector", q - at))
+        found.append(("rotation", 3))
+        at = q + 4
+    return [*found, ("vector", model.nq - at + model.nv)]
+
+
+def pinocchio_order(model):
+    """(nq + nv,) whole numbers that take (q, v) to quaternions (x, y, z, w): x[order]."""
+    order = np.arange(model.nq + model.nv)
+    for q, _ in Coordinates(model).quaternions:
+        order[q : q + 4] = q + np.array([1, 2, 3, 0])
+    return order
