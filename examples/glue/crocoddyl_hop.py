@@ -41,7 +41,7 @@ APEX, APEX_WEIGHT, EFFORT = np.array([0.15, 0, 0.75]), np.array([0, 0, 500.0]), 
 
 
 def standing(model):
-    """q0, v0, and motor torques (KNOTS, 2) of a servo that holds them, which is where both solvers begin."""
+    """q0, v0, and motor torques (knots, 2) of a servo that holds them, which is where both solvers begin."""
     q0 = np.array([0, 2 * LENGTH * np.cos(BEND) + FOOT - 0.6 - 1e-4, -BEND, 2 * BEND])
     simulator = coulomb.Simulator(model)
     q, v, U = q0, np.zeros(4), np.zeros((KNOTS, 2))

@@ -29,7 +29,7 @@ PUSH = """<mujoco><option timestep="0.005"/><worldbody>
 
 
 def scene():
-    """The model, (q0, v0), and forces (KNOTS, 1) to begin with: they hit the box, which ends short of the place."""
+    """The model, (q0, v0), and forces (knots, 1) to begin with: they hit the box, which ends short of the place."""
     model = coulomb.load(PUSH)
     guess = np.zeros((KNOTS, 1))
     guess[:8] = 10
