@@ -1,5 +1,8 @@
 """coulomb.glue.crocoddyl: state, actions and residuals against Crocoddyl's differences; its solvers against coulomb.control."""
 
+import pathlib
+import re
+
 import numpy as np
 import pytest
 from glue_scenes import CARTPOLE, FREE, UP, cartpole, moved, push
@@ -235,7 +238,33 @@ def test_a_step_that_overflows_costs_nan_and_leaves_the_others_alone():
         assert np.isnan(data.cost) and np.isnan(data.xnext).all() and not data.converged
         action.calcDiff(data, bad, np.zeros(1))
     action.calc(data, state.zero(), np.ones(1))
-    assert np.isfinite(data.cost) and data.converged
+    action.calcDiff(data, state.zero(), np.ones(1))
+    assert np.isfinite(data.cost) and data.converged and np.isfinite(data.Lx).all() and data.error is None
+
+
+def test_an_error_is_kept_and_ends_no_process():
+    """A guess with a quaternion that is not of unit length: a solver's call comes from OpenMP, where raising is the end."""
+    state = State(coulomb.load(FREE))
+    action = ActionModel(state, sum_of(state, 15, np.ones(30)), inputs="tau")
+    problem = crocoddyl.ShootingProblem(state.zero(), [action] * 3, ActionModel(state, sum_of(state, 15), inputs="tau"))
+    bad = state.zero()
+    bad[3:7] *= 2
+    solver = crocoddyl.SolverFDDP(problem)
+    assert not solver.solve([state.zero(), bad, state.zero(), state.zero()], [np.zeros(15)] * 3, 2)
+    problem.calc([state.zero(), bad, state.zero(), state.zero()], [np.zeros(15)] * 3)
+    good, wrong, _ = problem.runningDatas
+    assert good.error is None and np.isfinite(good.cost) and np.isnan(wrong.cost)
+    assert re.search(r"q\[0, 3:7\]|quaternion", str(wrong.error)), wrong.error
+
+
+def test_one_pinocchio_serves_all():
+    """The wheels of Crocoddyl, Pinocchio and Coulomb link one and the same library."""
+    pytest.importorskip("pinocchio")
+    maps = pathlib.Path("/proc/self/maps")
+    if not maps.exists():
+        pytest.skip("asks Linux for the libraries of the process")
+    found = {line.split()[-1] for line in maps.read_text().splitlines() if "libpinocchio_default" in line}
+    assert len(found) == 1, found
 
 
 def quaternion_cost():

@@ -9,8 +9,14 @@ Aligator's Python package is in conda (PyPI's package of that name is another th
 
 from __future__ import annotations
 
-import aligator
 import numpy as np
+
+try:
+    import aligator
+    import aligator.dynamics
+except ImportError as error:
+    message = "coulomb.glue.aligator needs Aligator's Python package: conda install -c conda-forge aligator (PyPI's is another one)"
+    raise ImportError(message) from error
 
 from ._knots import Knots
 from ._rotations import pinocchio_order, spaces

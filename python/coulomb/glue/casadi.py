@@ -9,8 +9,12 @@ Keep `steps` as long as what was made of it: CasADi does not.
 
 from __future__ import annotations
 
-import casadi
 import numpy as np
+
+try:
+    import casadi
+except ImportError as error:
+    raise ImportError("coulomb.glue.casadi needs the 'casadi' package: pip install 'coulomb[glue]'") from error
 
 from .._coordinates import Coordinates
 from ._knots import Knots

@@ -11,8 +11,12 @@ contacts, centroidal quantities) is read by ResidualModelOutputs instead.
 
 from __future__ import annotations
 
-import crocoddyl
 import numpy as np
+
+try:
+    import crocoddyl
+except ImportError as error:
+    raise ImportError("coulomb.glue.crocoddyl needs the 'crocoddyl' package: pip install 'coulomb[glue]'") from error
 
 from .._core import Model
 from ._knots import Knots
@@ -23,6 +27,9 @@ _FIRST, _SECOND = crocoddyl.Jcomponent.first, crocoddyl.Jcomponent.second
 
 class State(crocoddyl.StateAbstract):
     """x = (q, v) of a model, with the differences of Model.integrate and Model.difference.
+
+    What these refuse (numbers that are not finite, quaternions that are not of unit length) gives nan, and solvers stop there; to raise would
+    end the process (ActionModel.calc).
 
     Parameters
     ----------
@@ -59,14 +66,15 @@ class State(crocoddyl.StateAbstract):
 
     def diff(self, x0, x1):
         (q0, v0), (q1, v1) = self.split(x0), self.split(x1)
-        return np.concatenate([self.model.difference(q0, q1), v1 - v0])
+        return np.concatenate([_or_nan(self.model.difference, q0, q1, self.model.nv), v1 - v0])
 
     def integrate(self, x, dx):
         q, v = self.split(x)
-        return np.concatenate([self.model.integrate(q, dx[: self.model.nv]), v + dx[self.model.nv :]])
+        nv = self.model.nv
+        return np.concatenate([_or_nan(self.model.integrate, q, dx[:nv], self.model.nq), v + dx[nv:]])
 
     def Jdiff(self, x0, x1, firstsecond=crocoddyl.Jcomponent.both):
-        d = self.model.difference(self.split(x0)[0], self.split(x1)[0])
+        d = _or_nan(self.model.difference, self.split(x0)[0], self.split(x1)[0], self.model.nv)
         t = self._tangents
         return self._chosen(
             firstsecond,
@@ -154,36 +162,50 @@ class ActionModel(crocoddyl.ActionModelAbstract):
         return ActionData(self)
 
     def calc(self, data, x, u=None):
-        """Cost and, of a knot with a control, the next state. Where a step overflows both are nan: solvers then try a shorter one."""
+        """Cost and, of a knot with a control, the next state. Both are nan where the step overflows, and where an error came, which `data.error`
+        keeps: solvers then try a shorter step. Nothing is raised, as Crocoddyl calls from an OpenMP region, where that would end the process.
+        """
         data.at = _key(x, u)
+        data.error = None
+        data.cost = np.nan
+        try:
+            if self._step(data, x, u):
+                at = (x,) if u is None else (x, u)
+                self.costs.calc(data.costs, *at)
+                data.cost = data.costs.cost
+        except Exception as error:
+            data.error = error
+
+    def calcDiff(self, data, x, u=None):
+        """Fx, Fu and the derivatives of the costs, or nan as in calc. The step is taken again only if the data is of another (x, u)."""
+        if data.at != _key(x, u):
+            self.calc(data, x, u)
+        try:
+            if not np.isnan(data.cost):
+                self._differentiate(data, x, u)
+                return
+        except Exception as error:
+            data.error = error
+        data.Lx = np.full(self.state.ndx, np.nan)
+
+    def _step(self, data, x, u):
+        """Whether there is a state after it."""
         if u is None:
-            self._cost(data, np.isfinite(x).all(), x)
-            return
+            return np.isfinite(x).all()
+        data.converged = False
+        data.xnext = np.full(self.state.nx, np.nan)
         after, converged, data.record = self._knots.step(x[None], u[None])
         data.xnext = after[0]
         data.converged = bool(converged[0])
-        self._cost(data, np.isfinite(after).all(), x, u)
+        return np.isfinite(after).all()
 
-    def calcDiff(self, data, x, u=None):
-        """Fx, Fu and the derivatives of the costs. The step is taken again only if the data is of another (x, u)."""
-        if data.at != _key(x, u):
-            self.calc(data, x, u)
-        if np.isnan(data.cost):
-            data.Lx = np.full(self.state.ndx, np.nan)
-            return
+    def _differentiate(self, data, x, u):
         if u is None:
             self.costs.calcDiff(data.costs, x)
             return
         A, B = self._knots.jacobian(data.record)
         data.Fx, data.Fu = A[0], B[0]
         self.costs.calcDiff(data.costs, x, u)
-
-    def _cost(self, data, sound, *at):
-        """No error may leave a callback: Crocoddyl calls it from an OpenMP region, which would end the process."""
-        data.cost = np.nan
-        if sound:
-            self.costs.calc(data.costs, *at)
-            data.cost = data.costs.cost
 
 
 class ActionData(crocoddyl.ActionDataAbstract):
@@ -193,6 +215,8 @@ class ActionData(crocoddyl.ActionDataAbstract):
     ----------
     converged : bool
         The step was solved as posed.
+    error : Exception or None
+        What went wrong in the last evaluation: a quaternion in the guess that is not of unit length, a cost that raised.
     """
 
     def __init__(self, model):
@@ -203,6 +227,7 @@ class ActionData(crocoddyl.ActionDataAbstract):
         self.record = None
         self.at = None
         self.converged = True
+        self.error = None
 
 
 class ResidualModelState(crocoddyl.ResidualModelAbstract):
@@ -287,6 +312,13 @@ class ResidualModelOutputs(crocoddyl.ResidualModelAbstract):
             np.zeros(size) if size == width else np.r_[np.zeros(size - 4), 1, 0, 0, 0] for size, width in self._sizes
         ]
         return np.concatenate(rows)
+
+
+def _or_nan(function, a, b, size):
+    try:
+        return function(a, b)
+    except ValueError:
+        return np.full(size, np.nan)
 
 
 def _check(costs, state, nu):
