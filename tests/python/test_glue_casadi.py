@@ -133,6 +133,37 @@ def test_ipopt_pushes_a_box_to_a_place_as_the_control_solver_does():
     assert found.value(opti.f) > expected.cost and abs(rolled.v[-1, 1]) < 1e-9
 
 
+ARM = """<mujoco><option timestep="0.01"/><worldbody><body pos="0 0 1"><joint name="arm" type="ball"/>
+  <geom size=".05" pos="0 0 -.3" mass="1"/><geom size=".05" pos=".2 0 0" mass="1"/></body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("limited_memory", [True, False])
+def test_ipopt_turns_an_arm_on_a_ball_joint(limited_memory):
+    """Unknowns are the four numbers of quaternions; where gaps are closed they are of unit length. Both Hessians find one optimum."""
+    model, knots = coulomb.load(ARM), 20
+    q, v = model.neutral()
+    goal = model.integrate(q, [0.5, -0.6, 0.7])
+    steps = Steps(model, knots, 5, inputs="tau")
+    opti = casadi.Opti()
+    X, U = opti.variable(7, knots + 1), opti.variable(3, knots)
+    opti.minimize(casadi.sumsqr(U))
+    opti.subject_to(X[:, 0] == np.r_[q, v])
+    opti.subject_to(X[:, 1:] == steps(X[:, :-1], U))
+    opti.subject_to(X[1:, -1] == np.r_[goal[1:], v])
+    opti.set_initial(X, np.tile(np.r_[q, v][:, None], (1, knots + 1)))
+    hessian = ({}, {"hessian_approximation": "limited-memory"}) if limited_memory else (gauss_newton(opti), {})
+    opti.solver(
+        "ipopt", {"print_time": False, **hessian[0]}, {"print_level": 0, "sb": "yes", "tol": 1e-6, **hessian[1]}
+    )
+    found = opti.solve()
+    Q, _ = steps.states(found.value(X))
+    np.testing.assert_allclose(np.linalg.norm(Q, axis=1), 1, rtol=0, atol=1e-9)
+    rolled = coulomb.Simulator(model).rollout(q, v, tau=found.value(U).T, substeps=5)
+    np.testing.assert_allclose(rolled.q, Q, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(rolled.q[-1], goal, rtol=0, atol=1e-8)
+    assert found.value(opti.f) == pytest.approx(30.7064, rel=1e-4), "of both"
+
+
 def test_the_same_bits_for_any_number_of_threads():
     model = coulomb.load(FREE)
     Q, V, random = states_of(model, 8)
@@ -162,6 +193,9 @@ def test_what_overflows_or_is_no_rotation_is_nan_in_its_column_alone():
         and np.isnan(bad[:, 1:]).all()
         and list(steps.converged) == [True, False, False]
     )
+    U[0, 0] = np.nan
+    assert np.isnan(np.array(steps(X, U))).all()
+    U[0, 0] = 0
     by_x = np.array(steps.jacobian()(X, U, bad)[0])
     assert np.isfinite(by_x[:33, :33]).all() and np.isnan(by_x[33:66, 33:66]).all()
 

@@ -174,8 +174,8 @@ class Steps(casadi.Callback):
 def gauss_newton(opti):
     """Options for opti.solver("ipopt", ...): the Hessian of the cost alone, without the curvature of dynamics and constraints.
 
-    Good where the cost is a sum of squares, and then far better than a limited-memory approximation, which is the only other choice as
-    Steps has no second derivative. Call it after minimize and the last subject_to.
+    For a cost that is a sum of squares. The other choice, as Steps has no second derivative, is hessian_approximation="limited-memory": try both. Call
+    this after minimize and the last subject_to.
     """
     cost_factor, multipliers = casadi.MX.sym("lam_f"), casadi.MX.sym("lam_g", opti.ng)
     H, _ = casadi.hessian(opti.f, opti.x)
