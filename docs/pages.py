@@ -11,6 +11,7 @@ import pdoc
 import pdoc.render
 
 import coulomb
+import coulomb.glue
 
 TEMPLATES = pathlib.Path(__file__).parent / "page_templates"
 
@@ -29,14 +30,18 @@ def show_if_installed(name):
     except ImportError as error:
         print(f"no page for coulomb.{name}: {error}")
     else:
-        coulomb.__all__.append(name)
+        package, _, last = ("coulomb." + name).rpartition(".")
+        sys.modules[package].__all__.append(last)
 
 
 def main():
     folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "build/docs")
     show_inherited(coulomb.Scene)
-    for name in ("torch", "jax", "morphology", "kinematics", "pictures", "mjcf_export", "envs"):
+    coulomb.glue.__all__ = []  # each of its modules needs a library of its own
+    for name in ("torch", "jax", "morphology", "kinematics", "pictures", "mjcf_export", "envs", "glue"):
         show_if_installed(name)
+    for name in ("crocoddyl", "casadi", "aligator"):
+        show_if_installed("glue." + name)
     pdoc.render.configure(template_directory=TEMPLATES)
     pdoc.pdoc("coulomb", output_directory=folder)
     print("open", folder / "index.html")

@@ -23,6 +23,9 @@ EXTRAS = {
     "skrl": "import wrap_env",
     "torchrl": "from torchrl",
     "viser": "coulomb.Viewer",
+    "crocoddyl": "import crocoddyl",
+    "casadi": "import casadi",
+    "aligator": "import aligator",
 }
 
 

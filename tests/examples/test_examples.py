@@ -41,6 +41,8 @@ NEEDS = {
     "applications/slurm_sweep.py": "submitit",
     "applications/torch_throw.py": "torch",
     "first_steps/08_batches_and_torch.py": "torch",
+    "glue/casadi_push.py": "casadi",
+    "glue/crocoddyl_hop.py": "crocoddyl",
 }
 PICTURES = {  # one, if not said
     "papers/simple/cube_estimation.py": 4,  # sliding and thrown, velocity and impulse
@@ -49,7 +51,7 @@ EXAMPLES = ROOT / "examples"
 FIRST_STEPS = sorted(path.relative_to(EXAMPLES).as_posix() for path in (EXAMPLES / "first_steps").glob("*.py"))
 PROGRAMS = sorted(
     path.relative_to(EXAMPLES).as_posix()
-    for folder in ("papers", "applications")
+    for folder in ("papers", "applications", "glue")
     for path in (EXAMPLES / folder).rglob("*.py")
     if not path.stem.endswith("_common")
 )
@@ -75,7 +77,7 @@ def test_first_step(name, tmp_path):
 def test_the_page_lists_every_program():
     page = (EXAMPLES / "README.md").read_text()
     missing = [name for name in (*FIRST_STEPS, *PROGRAMS) if f"`{name}`" not in page]
-    assert len(FIRST_STEPS) == 8 and len(PROGRAMS) == 26 and not missing
+    assert len(FIRST_STEPS) == 8 and len(PROGRAMS) == 29 and not missing
 
 
 def test_demo(tmp_path):
