@@ -1,4 +1,4 @@
-"""Triangles: of primitives, of mesh files, and fewer of them where a file has more than a picture needs."""
+"""Triangles: of primitives, of mesh files, and fewer of them where a file has more than a picture needs; their normals."""
 
 from __future__ import annotations
 
@@ -13,55 +13,112 @@ SIDES = 32
 
 
 def need(package):
-    """Imports a package of the extra `view`, or says how to install it."""
+    """Imports a package of an extra, or says how to install it. trimesh, for mesh files, comes with both extras of this room."""
+    extras = {"imageio_ffmpeg": ["video"], "trimesh": ["view", "video"]}.get(package, ["view"])
+    users = {"imageio_ffmpeg": "save_video needs", "trimesh": "mesh files need"}.get(package, "the viewer needs")
     try:
         return __import__(package)
     except ImportError as error:
+        names = " or ".join(f"'{extra}'" for extra in extras)
         raise ImportError(
-            f"the viewer needs the package '{package}', which the extra 'view' brings: pip install 'coulomb[view]'"
+            f"{users} the package '{package}', which the extra {names} brings: pip install 'coulomb[{extras[-1]}]'"
         ) from error
 
 
-def primitive(kind, size):
-    """(vertices, faces, scale): a unit shape and what it is stretched by, so that shapes of one kind share their triangles."""
+def primitive(kind, size, sides=SIDES):
+    """(vertices, faces, scale): a unit shape and what it is stretched by, so that shapes of one kind share their triangles. sides: of
+    what is round, a multiple of four.
+    """
     if kind == "box":
         corners = np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype=float)
         quads = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
         vertices = np.concatenate([corners[list(quad)] for quad in quads])
         faces = np.concatenate([np.array([(0, 1, 2), (0, 2, 3)]) + 4 * i for i in range(6)])
         return vertices, faces, size
-    arc = np.linspace(-np.pi / 2, np.pi / 2, SIDES // 2 + 1)
+    arc = np.linspace(-np.pi / 2, np.pi / 2, sides // 2 + 1)
     round_profile = [(np.cos(a), np.sin(a)) for a in arc]
     if kind == "sphere":
-        return *_revolved([round_profile]), np.full(3, size[0])
+        return *_revolved([round_profile], sides), np.full(3, size[0])
     if kind == "ellipsoid":
-        return *_revolved([round_profile]), size
+        return *_revolved([round_profile], sides), size
     if kind == "cylinder":
         ends = [(0, -1), (1, -1)], [(1, -1), (1, 1)], [(1, 1), (0, 1)]
-        return *_revolved(ends), np.array([size[0], size[0], size[1]])
+        return *_revolved(ends, sides), np.array([size[0], size[0], size[1]])
 
     # A capsule's caps stay round: it is drawn in its own size, its middle arc once below and once above.
     low = [(size[0] * r, size[0] * z - size[1]) for r, z in round_profile if z <= 1e-9]
     high = [(size[0] * r, size[0] * z + size[1]) for r, z in round_profile if z >= -1e-9]
-    return *_revolved([low + high]), np.ones(3)
+    return *_revolved([low + high], sides), np.ones(3)
 
 
-def _revolved(profiles):
+def cone():
+    """(vertices, faces) of the head of an arrow: of radius 1 at z = 0, its tip at z = 1."""
+    return _revolved([[(0, 0), (1, 0)], [(1, 0), (0, 1)]], SIDES // 2)
+
+
+def _revolved(profiles, sides):
     """Profiles of (radius, height), turned around z; where one ends and the next begins there is an edge."""
-    angles = np.linspace(0, 2 * np.pi, SIDES, endpoint=False)
+    angles = np.linspace(0, 2 * np.pi, sides, endpoint=False)
     vertices, faces, first = [], [], 0
-    around = np.arange(SIDES)
-    following = (around + 1) % SIDES
+    around = np.arange(sides)
+    following = (around + 1) % sides
     for profile in profiles:
         for r, z in profile:
-            vertices.append(np.stack([r * np.cos(angles), r * np.sin(angles), np.full(SIDES, z)], axis=1))
+            vertices.append(np.stack([r * np.cos(angles), r * np.sin(angles), np.full(sides, z)], axis=1))
         for ring in range(len(profile) - 1):
-            low = first + ring * SIDES
-            high = low + SIDES
+            low = first + ring * sides
+            high = low + sides
             faces.append(np.stack([low + around, low + following, high + following], axis=1))
             faces.append(np.stack([low + around, high + following, high + around], axis=1))
-        first += len(profile) * SIDES
+        first += len(profile) * sides
     return np.concatenate(vertices), np.concatenate(faces)
+
+
+def smoothed(vertices, faces, crease=0.8):
+    """(vertices, normals, faces): one vertex for each normal it has. Faces share the mean normal of a vertex, weighted by area, unless
+    theirs differs from it by more than an edge: by a cosine below `crease`.
+    """
+    a, b, c = (vertices[faces[:, i]] for i in range(3))
+    areas = np.cross(b - a, c - a)
+    kept = np.linalg.norm(areas, axis=1) > 0
+    faces, areas = faces[kept], areas[kept]
+    if not len(faces):
+        return np.zeros((1, 3)), np.array([[0.0, 0, 1]]), np.zeros((0, 3), dtype=int)
+    of_faces = areas / np.linalg.norm(areas, axis=1, keepdims=True)
+    means = np.zeros((len(vertices), 3))
+    for i in range(3):
+        for axis in range(3):
+            means[:, axis] += np.bincount(faces[:, i], areas[:, axis], minlength=len(vertices))
+    means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-300)
+
+    # Corners on an edge get a vertex of their own, with the normal of their face.
+    corners = faces.reshape(-1)
+    of_corners = np.repeat(of_faces, 3, axis=0)
+    sharp = np.einsum("ij,ij->i", means[corners], of_corners) < crease
+    used = np.unique(corners[~sharp])
+    place = np.zeros(len(vertices), dtype=int)
+    place[used] = np.arange(len(used))
+    indices = place[corners]
+    indices[sharp] = len(used) + np.arange(np.count_nonzero(sharp))
+    return (
+        np.concatenate([vertices[used], vertices[corners[sharp]]]),
+        np.concatenate([means[used], of_corners[sharp]]),
+        indices.reshape(-1, 3),
+    )
+
+
+def is_closed(vertices, faces):
+    """Whether the inside cannot be seen: every edge has a face on either side that runs the other way, and the volume is positive."""
+    _, same = np.unique(vertices, axis=0, return_inverse=True)
+    corners = same.reshape(-1)[faces]
+    corners = corners[(corners != np.roll(corners, 1, axis=1)).all(axis=1)]  # a cap's triangles meet in its pole
+    starts = corners.reshape(-1)
+    ends = np.roll(corners, -1, axis=1).reshape(-1)
+    there = np.sort(starts * np.int64(len(vertices)) + ends)
+    back = np.sort(ends * np.int64(len(vertices)) + starts)
+    once = len(there) > 0 and (there[1:] != there[:-1]).all()
+    a, b, c = (vertices[faces[:, i]] for i in range(3))
+    return bool(once and (there == back).all() and np.einsum("ij,ij->", a, np.cross(b, c)) > 0)
 
 
 def read_mesh(path, scale, what):

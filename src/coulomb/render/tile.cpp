@@ -29,22 +29,27 @@ struct Window {
   int left, top, right, bottom;  // pixels, the last two not included
 };
 
+/// The sides of a triangle from its first corner, and one over its area.
+struct Sides {
+  float ux, uy, vx, vy, scale;
+
+  COULOMB_INLINE explicit Sides(const Triangle& t)
+      : ux(static_cast<float>(t.x[1] - t.x[0])), uy(static_cast<float>(t.y[1] - t.y[0])),
+        vx(static_cast<float>(t.x[2] - t.x[0])), vy(static_cast<float>(t.y[2] - t.y[0])),
+        scale(1.0f / (ux * vy - uy * vx)) {}
+};
+
 /// A number that is linear over a triangle, kept between its values at the corners: samples of a pixel that is only touched may lie beside it.
 struct Plane {
   float x, y;  // for each 1/32 of a pixel
   float low, high;
   float at_first;  // at the corner of the first pixel
 
-  COULOMB_INLINE Plane(const Triangle& t, const float* values, int first_x, int first_y) {
-    const auto ux = static_cast<float>(t.x[1] - t.x[0]);
-    const auto uy = static_cast<float>(t.y[1] - t.y[0]);
-    const auto vx = static_cast<float>(t.x[2] - t.x[0]);
-    const auto vy = static_cast<float>(t.y[2] - t.y[0]);
-    const float scale = 1.0f / (ux * vy - uy * vx);
+  COULOMB_INLINE Plane(const Triangle& t, const Sides& sides, const float* values, int first_x, int first_y) {
     const float du = values[1] - values[0];
     const float dv = values[2] - values[0];
-    x = (du * vy - dv * uy) * scale;
-    y = (dv * ux - du * vx) * scale;
+    x = (du * sides.vy - dv * sides.uy) * sides.scale;
+    y = (dv * sides.ux - du * sides.vx) * sides.scale;
     low = std::min(std::min(values[0], values[1]), values[2]);
     high = std::max(std::max(values[0], values[1]), values[2]);
     at_first = values[0] + x * static_cast<float>(first_x - t.x[0]) + y * static_cast<float>(first_y - t.y[0]);
@@ -64,24 +69,32 @@ struct Edges {
       const int dx = t.x[j] - t.x[i];
       const int dy = t.y[j] - t.y[i];
       const bool upper_or_left = dy < 0 || (dy == 0 && dx > 0);
-      std::int64_t value = static_cast<std::int64_t>(dx) * (first_y - t.y[i]) -
-                           static_cast<std::int64_t>(dy) * (first_x - t.x[i]) - (upper_or_left ? 0 : 1);
+      const int bias = upper_or_left ? 0 : 1;
+      if (t.small) {
+        begin(i, dx * (first_y - t.y[i]) - dy * (first_x - t.x[i]) - bias, -dy, dx);
+        continue;
+      }
 
       // Within a tile it changes by no more than this, which fits into 30 bits; what is farther off has one sign in all of it.
+      const std::int64_t value = static_cast<std::int64_t>(dx) * (first_y - t.y[i]) -
+                                 static_cast<std::int64_t>(dy) * (first_x - t.x[i]) - bias;
       const std::int64_t most =
           static_cast<std::int64_t>(tile_size) * subpixels * (std::int64_t{std::abs(dx)} + std::abs(dy));
       if (value < -most) {
         empty = true;
         return;
       }
-      const bool crosses = value <= most;
-      if (!crosses) value = 0;
-      const int across = crosses ? -dy : 0;
-      const int down = crosses ? dx : 0;
-      row[i] = everywhere(static_cast<int>(value)) + columns_of_samples * across + rows_of_samples * down;
-      step_x[i] = across * subpixels;
-      step_y[i] = down * subpixels;
+      if (value <= most)
+        begin(i, static_cast<int>(value), -dy, dx);
+      else
+        begin(i, 0, 0, 0);
     }
+  }
+
+  COULOMB_INLINE void begin(int i, int value, int across, int down) {
+    row[i] = everywhere(value) + columns_of_samples * across + rows_of_samples * down;
+    step_x[i] = across * subpixels;
+    step_y[i] = down * subpixels;
   }
 };
 
@@ -127,8 +140,9 @@ template <class Visit>
 COULOMB_INLINE void walk_visible(const Scene& scene, const Triangle& t, const Window& tile, const TileMemory& memory,
                                  Visit&& visit) {
   const Window part = part_of(t, tile);
-  const Plane depth(t, t.inverse, part.left * subpixels, part.top * subpixels);
-  const Plane light(t, t.light, part.left * subpixels + subpixels / 2, part.top * subpixels + subpixels / 2);
+  const Sides sides(t);
+  const Plane depth(t, sides, t.inverse, part.left * subpixels, part.top * subpixels);
+  const Plane light(t, sides, t.light, part.left * subpixels + subpixels / 2, part.top * subpixels + subpixels / 2);
   const float* rgba = (*scene.instances)[t.instance].rgba;
   const Reals first =
       everywhere(depth.at_first) + as_reals(columns_of_samples) * depth.x + as_reals(rows_of_samples) * depth.y;
@@ -227,12 +241,34 @@ void fill(const Background& background, const Window& tile, TileMemory& memory) 
   }
 }
 
+COULOMB_INLINE void write(std::uint32_t colour, std::uint8_t* out) {
+  out[0] = static_cast<std::uint8_t>(colour);
+  out[1] = static_cast<std::uint8_t>(colour >> 8);
+  out[2] = static_cast<std::uint8_t>(colour >> 16);
+}
+
+/// Of a tile that no triangle touches.
+void draw_background(const Background& background, const Window& tile, int width, std::uint8_t* rgb) {
+  unsigned bright[tile_size];
+  unsigned dark[tile_size];
+  for (int y = tile.top; y < tile.bottom; ++y) {
+    colour(background, {tile.left, y, tile.right - tile.left}, bright, dark);
+    std::uint8_t* out = rgb + (static_cast<std::size_t>(y) * width + tile.left) * 3;
+    for (int i = 0; i < tile.right - tile.left; ++i, out += 3)
+      write(bright[i], out);
+  }
+}
+
 /// The mean of the samples, two bytes of each at once.
 void resolve(const Window& tile, const TileMemory& memory, int width, std::uint8_t* rgb) {
   for (int y = tile.top; y < tile.bottom; ++y) {
     const std::uint32_t* at = memory.colour + (y - tile.top) * tile_size * samples;
     std::uint8_t* out = rgb + (static_cast<std::size_t>(y) * width + tile.left) * 3;
     for (int x = tile.left; x < tile.right; ++x, at += samples, out += 3) {
+      if (at[0] == at[1] && at[1] == at[2] && at[2] == at[3]) {
+        write(at[0], out);
+        continue;
+      }
       std::uint32_t red_blue = 0x00020002u;
       std::uint32_t green = 0x00000200u;
       for (int s = 0; s < samples; ++s) {
@@ -264,6 +300,10 @@ void draw_tile(const Scene& scene, int tile, TileMemory& memory, std::uint8_t* r
   const int top = tile / scene.size.columns() * tile_size;
   const Window window = {left, top, std::min(left + tile_size, scene.size.width),
                          std::min(top + tile_size, scene.size.height)};
+
+  const bool touched = scene.shadows->touches(tile) || scene.opaque->touches(tile) || scene.transparent->touches(tile);
+  if (!touched) draw_background(*scene.background, window, scene.size.width, rgb);
+  if (!touched && depth == nullptr) return;
 
   clear(*scene.background, window, memory);
   for (const std::uint32_t* t = scene.shadows->begin(tile); t != scene.shadows->end(tile); ++t)

@@ -90,6 +90,7 @@ void TriangleList::add_one(Seen a, Seen b, Seen c, PictureSize size, Sides sides
   t.right = static_cast<std::int16_t>(right);
   t.top = static_cast<std::int16_t>(top);
   t.bottom = static_cast<std::int16_t>(bottom);
+  t.small = high_x - low_x < tile_size * subpixels && high_y - low_y < tile_size * subpixels;
   t.instance = instance;
   triangles_.push_back(t);
 }

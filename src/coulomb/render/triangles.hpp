@@ -23,6 +23,7 @@ struct Triangle {
   float inverse[3];                       // 1 / w
   float light[3];                         // brightness of the side that is seen
   std::int16_t left, right, top, bottom;  // pixels, both ends included, within the picture
+  bool small;                             // no larger than a tile: products of its sides fit into 32 bits
   int instance;
 };
 
