@@ -80,7 +80,7 @@ void lay(std::vector<render::Floor>& floors, const ArrayIn& in) {
   }
 }
 
-/// Each row: surface, linear part, origin, rgba, whether it casts a shadow.
+/// Each row: surface, linear part, origin, rgba, whether it casts a shadow, whether it is in front of all that is not.
 void place(std::vector<render::Instance>& instances, const ArrayIn& in) {
   instances.resize(in.shape(0));
   const double* from = in.data();
@@ -91,6 +91,7 @@ void place(std::vector<render::Instance>& instances, const ArrayIn& in) {
     take(from, instance.origin, 3);
     take(from, instance.rgba, 4);
     instance.casts_shadow = *from++ != 0;
+    instance.in_front = *from++ != 0;
   }
 }
 
@@ -112,7 +113,7 @@ nb::object draw(RasteriserObject& self, nb::handle camera, nb::handle light, nb:
   take(from, &self.frame.sky[0][0], 6);
   self.frame.fade = fade;
   lay(self.frame.floors, ArrayIn(floors, "floors", {-1, 19}));
-  place(self.frame.instances, ArrayIn(instances, "instances", {-1, 18}));
+  place(self.frame.instances, ArrayIn(instances, "instances", {-1, 19}));
 
   void* rgb = nullptr;
   void* depth = nullptr;
@@ -141,7 +142,8 @@ void bind_render(nb::module_& module) {
            "(rgb (height, width, 3) uint8, depth (height, width) float32 or None). camera (14): position, rows right, "
            "up, "
            "forward, focal length in pixels, nearest. floors (k, 19): origin, axes, square, two colours. instances "
-           "(n, 18): surface, linear part, origin, rgba, whether it casts a shadow.");
+           "(n, 19): surface, linear part, origin, rgba, whether it casts a shadow, whether it is in front of all that "
+           "is not.");
 }
 
 }  // namespace coulomb::python

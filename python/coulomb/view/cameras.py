@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-MARGIN = 0.92  # of the picture's half width and height that a fitted camera fills
+MARGIN = 0.8  # of the picture's half width and height that a fitted camera fills
 AZIMUTH, ELEVATION = 140.0, -18.0  # looks at the front of what looks along x, from its right and a little above
 
 

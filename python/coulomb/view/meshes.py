@@ -74,9 +74,9 @@ def _revolved(profiles, sides):
     return np.concatenate(vertices), np.concatenate(faces)
 
 
-def smoothed(vertices, faces, crease=0.8):
-    """(vertices, normals, faces): one vertex for each normal it has. Faces share the mean normal of a vertex, weighted by area, unless
-    theirs differs from it by more than an edge: by a cosine below `crease`.
+def smoothed(vertices, faces, crease=0.7):
+    """(vertices, normals, faces): one vertex for each normal it has. A corner's normal is the mean of those faces at its vertex, weighted by
+    area, that lie as its own does: to a cosine of `crease`. What lies otherwise is beyond an edge.
     """
     a, b, c = (vertices[faces[:, i]] for i in range(3))
     areas = np.cross(b - a, c - a)
@@ -84,36 +84,36 @@ def smoothed(vertices, faces, crease=0.8):
     faces, areas = faces[kept], areas[kept]
     if not len(faces):
         return np.zeros((1, 3)), np.array([[0.0, 0, 1]]), np.zeros((0, 3), dtype=int)
-    of_faces = areas / np.linalg.norm(areas, axis=1, keepdims=True)
-    means = np.zeros((len(vertices), 3))
-    for i in range(3):
-        for axis in range(3):
-            means[:, axis] += np.bincount(faces[:, i], areas[:, axis], minlength=len(vertices))
-    means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-300)
+    units = areas / np.linalg.norm(areas, axis=1, keepdims=True)
 
-    # Corners on an edge get a vertex of their own, with the normal of their face.
+    # All pairs of corners at one vertex, corners in the order of their vertices.
     corners = faces.reshape(-1)
-    of_corners = np.repeat(of_faces, 3, axis=0)
-    sharp = np.einsum("ij,ij->i", means[corners], of_corners) < crease
-    used = np.unique(corners[~sharp])
-    place = np.zeros(len(vertices), dtype=int)
-    place[used] = np.arange(len(used))
-    indices = place[corners]
-    indices[sharp] = len(used) + np.arange(np.count_nonzero(sharp))
-    return (
-        np.concatenate([vertices[used], vertices[corners[sharp]]]),
-        np.concatenate([means[used], of_corners[sharp]]),
-        indices.reshape(-1, 3),
-    )
+    order = np.argsort(corners, kind="stable")
+    face = order // 3
+    count = np.bincount(corners, minlength=len(vertices))
+    first = np.cumsum(count) - count
+    partners = count[corners[order]]
+    one = np.repeat(np.arange(len(order)), partners)
+    other = np.arange(len(one)) + np.repeat(first[corners[order]] - np.cumsum(partners) + partners, partners)
+    alike = np.einsum("ij,ij->i", units[face[one]], units[face[other]]) >= crease
+    one, other = one[alike], face[other[alike]]
+    normals = np.empty((len(corners), 3))
+    for axis in range(3):
+        normals[order, axis] = np.bincount(one, areas[other, axis], minlength=len(order))
+    normals /= np.linalg.norm(normals, axis=1, keepdims=True)
+
+    # Corners of one vertex that have the same normal are one.
+    keys = np.column_stack([corners, np.round(normals * 1e4).astype(np.int64)])
+    _, chosen, index = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    return vertices[corners[chosen]], normals[chosen], index.reshape(-1, 3)
 
 
 def is_closed(vertices, faces):
-    """Whether the inside cannot be seen: every edge has a face on either side that runs the other way, and the volume is positive."""
-    _, same = np.unique(vertices, axis=0, return_inverse=True)
-    corners = same.reshape(-1)[faces]
-    corners = corners[(corners != np.roll(corners, 1, axis=1)).all(axis=1)]  # a cap's triangles meet in its pole
-    starts = corners.reshape(-1)
-    ends = np.roll(corners, -1, axis=1).reshape(-1)
+    """Whether the inside cannot be seen, of a mesh whose equal vertices are joined: every edge has one face on either side, which runs the
+    other way there, and the volume is positive.
+    """
+    starts = faces.reshape(-1)
+    ends = np.roll(faces, -1, axis=1).reshape(-1)
     there = np.sort(starts * np.int64(len(vertices)) + ends)
     back = np.sort(ends * np.int64(len(vertices)) + starts)
     once = len(there) > 0 and (there[1:] != there[:-1]).all()

@@ -115,10 +115,12 @@ class Renderer:
 
     def _reach(self, Q):
         """Corners of where the model goes in the motions Q (n, T, nq)."""
-        few = Q[0, np.unique(np.linspace(0, Q.shape[1] - 1, 9).astype(int))]
-        low, high = extent(self._visuals, *placements(self.model, few))
         offsets = self._offsets(len(Q))
-        return low + offsets.min(0), high + offsets.max(0)
+        corners = []
+        for i in _spread(len(Q), 16):
+            few = Q[i, _spread(Q.shape[1], 9)]
+            corners.append(np.array(extent(self._visuals, *placements(self.model, few))) + offsets[i])
+        return np.min(corners, axis=(0, 1)), np.max(corners, axis=(0, 1))
 
     def _distance_to(self, low, high):
         return self._fitted(_corners(low, high), (low + high) / 2, cameras.AZIMUTH, cameras.ELEVATION)
@@ -219,27 +221,27 @@ class Renderer:
 
     def _surface(self, vertices, faces, part=1.0):
         """part: its size, of the model's."""
-        closed = is_closed(vertices, faces)
         most = max(FEWEST_FACES, int(part * part * self.width * self.height / PIXELS_PER_FACE))
-        fine_vertices, normals, fine = smoothed(*simplified(vertices, faces, most))
+        joined = simplified(vertices, faces, most)
+        fine_vertices, normals, fine = smoothed(*joined)
         coarse_vertices, coarse = simplified(vertices, faces, SHADOW_FACES)
         return self._rasteriser.add_surface(
             np.concatenate([fine_vertices, coarse_vertices]),
             np.concatenate([normals, np.tile([0.0, 0, 1], (len(coarse_vertices), 1))]),
             fine,
-            closed,
+            is_closed(*joined),
             len(fine_vertices) + coarse,
         )
 
     def _shapes(self, positions, turns):
         R = turns[:, self._bodies]
-        rows = np.empty((*R.shape[:2], 18))
+        rows = np.empty((*R.shape[:2], 19))
         rows[..., 0] = self._surfaces
         rows[..., 1:10] = (R @ self._linear).reshape(*R.shape[:2], 9)
         rows[..., 10:13] = positions[:, self._bodies] + (R @ self._positions[..., None])[..., 0]
         rows[..., 13:17] = self._colours
-        rows[..., 17] = 1
-        return rows.reshape(-1, 18)
+        rows[..., 17:] = 1, 0
+        return rows.reshape(-1, 19)
 
     def _floors(self, positions, turns):
         """The most level one first: on it shadows fall."""
@@ -255,7 +257,7 @@ class Renderer:
     def _arrows(self, forces, offset, force_scale):
         scale = self._size / self._weight() if force_scale is None else force_scale
         scale = cameras.number("force_scale", scale, positive=True)
-        rows = [np.zeros((0, 18))]
+        rows = [np.zeros((0, 19))]
         for mode in MODES:
             for point, force in zip(*forces[mode]):
                 rows.append(self._arrow(point + offset, scale * force, ARROW_COLOURS[mode]))
@@ -270,7 +272,7 @@ class Renderer:
         """Two rows: shaft and head; none for what is too short to be seen."""
         length = float(np.linalg.norm(arrow))
         if length < 0.01 * self._size:
-            return np.zeros((0, 18))
+            return np.zeros((0, 19))
         along = arrow / length
         across = np.cross(along, [1.0, 0, 0] if abs(along[0]) < 0.6 else [0, 1.0, 0])
         across /= np.linalg.norm(across)
@@ -278,20 +280,25 @@ class Renderer:
         head = min(0.09 * self._size, 0.5 * length)
         shaft = length - head
         thin, wide = 0.012 * self._size, min(0.032 * self._size, 0.45 * head)
-        rows = np.empty((2, 18))
+        rows = np.empty((2, 19))
         rows[:, 0] = self._shaft, self._head
         rows[0, 1:10] = (R * [min(thin, 0.5 * wide), min(thin, 0.5 * wide), 0.5 * shaft]).reshape(-1)
         rows[1, 1:10] = (R * [wide, wide, head]).reshape(-1)
         rows[0, 10:13] = foot + 0.5 * shaft * along
         rows[1, 10:13] = foot + shaft * along
         rows[:, 13:16] = colour
-        rows[:, 16:] = 1.0, 0.0
+        rows[:, 16:] = 1, 0, 1  # solid, without a shadow, and seen although the body that is pushed is around it
         return rows
 
 
 def _corners(low, high):
     """(8, 3) of the box between two corners."""
     return np.array([(x, y, z) for x in (low[0], high[0]) for y in (low[1], high[1]) for z in (low[2], high[2])])
+
+
+def _spread(n, most):
+    """Some of n indices, the first and the last among them: at most `most`."""
+    return np.unique(np.linspace(0, n - 1, most).astype(int))
 
 
 def _round_length(length):

@@ -21,6 +21,7 @@ COULOMB_SIMD void project_all(int count, const float* px, const float* py, const
   const float A0 = A[0], A1 = A[1], A2 = A[2], A3 = A[3], A4 = A[4], A5 = A[5], A6 = A[6], A7 = A[7], A8 = A[8];
   const float o0 = o[0], o1 = o[1], o2 = o[2];
   const float nearest = screen.nearest;
+  const float forward = screen.forward;
   const float centre_x = screen.centre_x;
   const float centre_y = screen.centre_y;
   for (int i = 0; i < count; ++i) {
@@ -39,7 +40,7 @@ COULOMB_SIMD void project_all(int count, const float* px, const float* py, const
     const float inverse_w = 1.0f / (behind ? nearest : wi);
     const float across = std::min(std::max(Xi * inverse_w, -guard), guard);
     const float down = std::min(std::max(Yi * inverse_w, -guard), guard);
-    inverse[i] = inverse_w;
+    inverse[i] = forward * inverse_w;
     x[i] = to_subpixels(centre_x + across);
     y[i] = to_subpixels(centre_y + down);
   }

@@ -37,6 +37,7 @@ struct ScreenVertices {
 struct Screen {
   float centre_x, centre_y;  // pixels
   float nearest;             // m
+  float forward = 1;         // times 1 / w: above 1 for what is in front of all else
 };
 
 void project(const Surface& surface, const Projection& projection, const Screen& screen, ScreenVertices& out);

@@ -18,6 +18,7 @@ namespace {
 
 constexpr float solid = 0.996f;            // alpha: nothing behind it is seen
 constexpr float casts_shadow_from = 0.5f;  // alpha
+constexpr float far_forward = 65536;       // a factor of 1 / w that no two things in one picture differ by
 constexpr double lowest_sun = 0.05;  // sine of its height above a floor: below, shadows would reach to the horizon
 
 /// p -> A p + b.
@@ -216,6 +217,7 @@ void Rasteriser::Parts::place(const Frame& frame, const double* light) {
     const Surface& surface = surfaces[instance.surface];
     const Affine in_camera = then(of(instance), camera);
     if (!in_sight(surface, in_camera, frame.camera.focal)) return;
+    screen.forward = instance.in_front ? far_forward : 1.0f;
     project(surface, projection_of(in_camera, frame.camera.focal), screen, vertices);
     shade(surface, lighting_of(instance.linear, light), vertices);
 
@@ -236,6 +238,7 @@ void Rasteriser::Parts::place(const Frame& frame, const double* light) {
 
 void Rasteriser::Parts::place_shadows(const Frame& frame, const double* light) {
   shadows.clear();
+  screen.forward = 1;
   if (background.first < 0) return;
   const Floor& floor = frame.floors[background.first];
   if (dot3(floor.axes + 6, light) < lowest_sun) return;
@@ -282,7 +285,7 @@ void Rasteriser::render(const Frame& frame, std::uint8_t* rgb, float* depth) {
 
   // Where everything is on the screen.
   p.screen = {0.5f * static_cast<float>(p.size.width), 0.5f * static_cast<float>(p.size.height),
-              static_cast<float>(frame.camera.nearest)};
+              static_cast<float>(frame.camera.nearest), 1.0f};
   prepare(frame, p.size, p.background);
   p.place(frame, light);
   p.place_shadows(frame, light);

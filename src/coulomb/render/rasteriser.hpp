@@ -30,6 +30,7 @@ struct Instance {
   double origin[3] = {0, 0, 0};
   float rgba[4] = {0.5f, 0.5f, 0.5f, 1};
   bool casts_shadow = true;
+  bool in_front = false;  ///< of all that is not, as arrows are
 };
 
 struct Frame {
@@ -70,7 +71,8 @@ class Rasteriser {
   int add_surface(const SurfaceArrays& surface);
 
   /// rgb: height x width x 3. depth, if not null: height x width, m along the camera's forward axis to what is nearest there; infinity in the
-  /// sky. What is transparent has no depth.
+  /// sky. What is transparent has no depth;
+  /// what is drawn in front of all seems nearer than it is.
   void render(const Frame& frame, std::uint8_t* rgb, float* depth = nullptr);
 
  private:

@@ -49,7 +49,8 @@ void TriangleList::add_clipped(const int* corners, const ScreenVertices& vertice
     const float inverse = 1.0f / std::max(c.w, screen.nearest);
     const float across = std::min(std::max(c.X * inverse, -guard), guard);
     const float down = std::min(std::max(c.Y * inverse, -guard), guard);
-    seen[i] = {to_subpixels(screen.centre_x + across), to_subpixels(screen.centre_y + down), inverse, c.front, c.back};
+    seen[i] = {to_subpixels(screen.centre_x + across), to_subpixels(screen.centre_y + down), screen.forward * inverse,
+               c.front, c.back};
   }
   for (int i = 2; i < polygon.count; ++i)
     add_one(seen[0], seen[i - 1], seen[i], size, sides, instance);

@@ -159,6 +159,22 @@ void the_nearer_one_is_seen_whatever_the_order() {
   }
 }
 
+void what_is_in_front_hides_all_else_and_is_ordered_within() {
+  Rasteriser rasteriser(32, 32, 1);
+  const int square = add_flat(rasteriser, {-1, -1, 1, -1, 1, 1, -1, 1}, {0, 1, 2, 0, 2, 3});
+  Instance wall = painted(square, 1, 0, 0);
+  Instance first = painted(square, 0, 1, 0);
+  Instance second = painted(square, 0, 0, 1);
+  first.origin[1] = 1;
+  second.origin[1] = 2;
+  first.in_front = second.in_front = true;
+  Frame frame = in_the_dark(12);
+  frame.instances = {second, first, wall};
+  const Picture picture(rasteriser, frame);
+  CHECK(picture.green(16, 16) == 255 && picture.blue(16, 16) == 0 && picture.red(16, 16) == 0);
+  CHECK(picture.red(16, 16 + 10) == 255);
+}
+
 /// Two squares that pass through each other: the line between is where they are equally deep.
 void depth_is_compared_at_every_sample() {
   Rasteriser rasteriser(64, 64, 1);
@@ -431,6 +447,7 @@ int main() {
   a_triangle_covers_half_its_square_and_is_soft_along_the_edge();
   neighbours_share_no_sample_and_miss_none();
   the_nearer_one_is_seen_whatever_the_order();
+  what_is_in_front_hides_all_else_and_is_ordered_within();
   depth_is_compared_at_every_sample();
   what_is_behind_the_camera_is_not_drawn();
   a_triangle_through_the_camera_is_cut_at_the_nearest();
