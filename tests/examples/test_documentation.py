@@ -23,6 +23,7 @@ EXTRAS = {
     "skrl": "import wrap_env",
     "torchrl": "from torchrl",
     "viser": "coulomb.Viewer",
+    "imageio_ffmpeg": "save_video",
 }
 
 

@@ -29,7 +29,7 @@ class Renderer:
 
         renderer = coulomb.Renderer(model)
         rgb = renderer.render(q)                             # uint8 (480, 640, 3), of a camera that sees the whole model
-        renderer.orbit(azimuth=90, elevation=-20, distance=3, track="trunk")
+        renderer.orbit(azimuth=90, elevation=-20, distance=3, track="base")
         rgb = renderer.render(q, contacts=sim.contacts, contact_time=sim.timestep)
 
     width, height: pixels, 1 to 8192. visuals: "files", what the robots' files have (Model.visuals); "collision"; or a list of
