@@ -14,7 +14,7 @@ from .poses import matrices
 from .visuals import checked, collision_shapes, visuals_of
 
 # How fine a mesh is drawn: where the whole model fills the picture, a face of it has so many pixels.
-PIXELS_PER_FACE = 32
+PIXELS_PER_FACE = 48
 FEWEST_FACES = 400
 SHADOW_FACES = 300  # of one mesh: only the outline is seen
 SMALL = 0.25  # of the model's size: what is smaller is round with half as many sides
@@ -257,10 +257,10 @@ class Renderer:
     def _arrows(self, forces, offset, force_scale):
         scale = self._size / self._weight() if force_scale is None else force_scale
         scale = cameras.number("force_scale", scale, positive=True)
-        rows = [np.zeros((0, 19))]
+        rows = []
         for mode in MODES:
-            for point, force in zip(*forces[mode]):
-                rows.append(self._arrow(point + offset, scale * force, ARROW_COLOURS[mode]))
+            points, vectors = forces[mode]
+            rows.append(self._arrow_rows(points + offset, scale * vectors, ARROW_COLOURS[mode]))
         return np.concatenate(rows)
 
     def _weight(self):
@@ -268,27 +268,30 @@ class Renderer:
         weight = float(np.sum(self.model.body_mass) * np.linalg.norm(self.model.gravity))
         return weight if weight > 0 else 1.0
 
-    def _arrow(self, foot, arrow, colour):
-        """Two rows: shaft and head; none for what is too short to be seen."""
-        length = float(np.linalg.norm(arrow))
-        if length < 0.01 * self._size:
-            return np.zeros((0, 19))
-        along = arrow / length
-        across = np.cross(along, [1.0, 0, 0] if abs(along[0]) < 0.6 else [0, 1.0, 0])
-        across /= np.linalg.norm(across)
-        R = np.stack([across, np.cross(along, across), along], axis=1)
-        head = min(0.09 * self._size, 0.5 * length)
-        shaft = length - head
-        thin, wide = 0.012 * self._size, min(0.032 * self._size, 0.45 * head)
-        rows = np.empty((2, 19))
-        rows[:, 0] = self._shaft, self._head
-        rows[0, 1:10] = (R * [min(thin, 0.5 * wide), min(thin, 0.5 * wide), 0.5 * shaft]).reshape(-1)
-        rows[1, 1:10] = (R * [wide, wide, head]).reshape(-1)
-        rows[0, 10:13] = foot + 0.5 * shaft * along
-        rows[1, 10:13] = foot + shaft * along
-        rows[:, 13:16] = colour
-        rows[:, 16:] = 1, 0, 1  # solid, without a shadow, and seen although the body that is pushed is around it
-        return rows
+    def _arrow_rows(self, feet, arrows, colour):
+        """(2 k, 19): shafts and heads of k arrows; those that are too short to be seen are left out."""
+        lengths = np.linalg.norm(arrows, axis=1)
+        seen = lengths > 0.01 * self._size
+        feet, lengths = feet[seen], lengths[seen]
+        along = arrows[seen] / lengths[:, None]
+        aside = np.where(np.abs(along[:, :1]) < 0.6, [1.0, 0, 0], [0, 1.0, 0])
+        across = np.cross(along, aside)
+        across /= np.linalg.norm(across, axis=1, keepdims=True)
+        R = np.stack([across, np.cross(along, across), along], axis=2)
+
+        head = np.minimum(0.09 * self._size, 0.5 * lengths)
+        shaft = lengths - head
+        wide = np.minimum(0.032 * self._size, 0.45 * head)
+        thin = np.minimum(0.012 * self._size, 0.5 * wide)
+        rows = np.empty((2, len(feet), 19))
+        rows[0, :, 0], rows[1, :, 0] = self._shaft, self._head
+        rows[0, :, 1:10] = (R * np.stack([thin, thin, 0.5 * shaft], axis=1)[:, None]).reshape(-1, 9)
+        rows[1, :, 1:10] = (R * np.stack([wide, wide, head], axis=1)[:, None]).reshape(-1, 9)
+        rows[0, :, 10:13] = feet + 0.5 * shaft[:, None] * along
+        rows[1, :, 10:13] = feet + shaft[:, None] * along
+        rows[..., 13:16] = colour
+        rows[..., 16:] = 1, 0, 1  # solid, without a shadow, and seen although the body that is pushed is around it
+        return rows.reshape(-1, 19)
 
 
 def _corners(low, high):
