@@ -12,6 +12,11 @@ list(REMOVE_ITEM coulomb_sources ${loader_sources})
 # What the rooms have among themselves; the bindings and the tests may see it too, and nobody else.
 set(private_headers "${CMAKE_CURRENT_SOURCE_DIR}/src")
 
+# Pictures have the same bits on every processor: what is compiled for those with fused multiply-adds must not use them.
+set(render_sources ${coulomb_sources})
+list(FILTER render_sources INCLUDE REGEX "/coulomb/render/[a-z_]*\\.cpp$")
+set_source_files_properties(${render_sources} PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
+
 add_library(coulomb SHARED ${coulomb_sources})
 add_library(coulomb::coulomb ALIAS coulomb)
 target_include_directories(

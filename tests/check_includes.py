@@ -3,7 +3,7 @@
     base <- linalg <- model <- dynamics, collision <- constraints <- parameters <- stepping <- rollout <- control
 
 A room, with all its sub-folders, may include itself and the rooms it stands on. solvers/ knows problems, not robots: it stands on
-linalg alone. Pinocchio, Coal, Eigen and MuJoCo appear only in the loaders, the reference tests and the Python package.
+linalg alone; render/ knows surfaces and cameras: it stands on base alone. Pinocchio, Coal, Eigen and MuJoCo appear only in the loaders, the reference tests and the Python package.
 
 Public headers, include/coulomb/, belong to the rooms that implement them and follow the same rule among themselves; they include public
 headers and the standard library alone. They are all that is installed, and all of include/ that the target `coulomb` shows its users.
@@ -17,6 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 STANDS_ON = {
     "base": set(),
     "linalg": {"base"},
+    "render": {"base"},
     "model": {"base", "linalg"},
     "dynamics": {"base", "linalg", "model"},
     "collision": {"base", "linalg", "model"},

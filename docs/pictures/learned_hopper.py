@@ -1,6 +1,6 @@
 """Frames of a learned policy, as one picture and as an animation: learned_hopper.gif, .png.
 
-MUJOCO_GL=egl python docs/pictures/learned_hopper.py runs/hopper/best.pt      # of the command in README.md
+python docs/pictures/learned_hopper.py runs/hopper/best.pt      # of the command in README.md
 """
 
 import sys

@@ -9,6 +9,7 @@ NB_MODULE(_core, module) {
   module.attr("__version__") = coulomb::version();
   coulomb::python::bind_model(module);
   coulomb::python::bind_scene(module);
+  coulomb::python::bind_render(module);
   coulomb::python::bind_solvers(module);
   coulomb::python::bind_stepping(module);
   coulomb::python::bind_batch(module);

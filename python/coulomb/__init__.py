@@ -46,7 +46,7 @@ from ._core import (
 )
 from .gradients import GradientCheck, check_gradients
 from .scene import Scene, load
-from .view import Viewer
+from .view import Renderer, Viewer, save_video
 
 __all__ = [
     "BatchCotangent",
@@ -66,6 +66,7 @@ __all__ = [
     "LcpResult",
     "LcpStatus",
     "Model",
+    "Renderer",
     "Rollout",
     "RolloutCotangent",
     "RolloutLinearization",
@@ -81,5 +82,6 @@ __all__ = [
     "__version__",
     "check_gradients",
     "load",
+    "save_video",
     "solve_lcp",
 ]

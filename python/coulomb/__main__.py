@@ -26,6 +26,13 @@ def _count(text):
     return value
 
 
+def _size(text):
+    width, cross, height = text.lower().partition("x")
+    if not (cross and width.isdecimal() and height.isdecimal() and int(width) and int(height)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a width and a height in pixels, as 640x480")
+    return int(width), int(height)
+
+
 def _parser():
     parser = argparse.ArgumentParser(prog="coulomb", description="Differentiable rigid-body simulation.")
     parser.add_argument("--version", action="store_true", help="print the version and stop")
@@ -68,6 +75,12 @@ def _parser():
     simulate = model_command("simulate", "steps a model without control")
     simulate.add_argument("--duration", type=_positive, default=1.0, metavar="S", help="seconds (default: %(default)s)")
     simulate.add_argument("--output", metavar="FILE", help="a .png of the last state, or a .csv of every state")
+    simulate.add_argument("--video", metavar="FILE", help="an .mp4 of the motion, with its contact forces")
+    simulate.add_argument(
+        "--speed", type=_positive, metavar="X", help="of the video: 0.5 is slow motion (default: 1, as it happens)"
+    )
+    simulate.add_argument("--size", type=_size, metavar="WxH", help="of the video, in pixels (default: 640x480)")
+    simulate.add_argument("--collision", action="store_true", help="show the shapes that collide, not the visual ones")
     view_options(
         model_command("view", "shows a model, or how it falls, in a browser; or writes that as a page"), _positive
     )
@@ -153,6 +166,7 @@ def _columns(model):
 
 def _simulate(options):
     from . import Simulator
+    from .view.film import Film, check_video
 
     suffix = Path(options.output).suffix.lower() if options.output else None
     if suffix not in (None, ".png", ".csv"):
@@ -161,14 +175,21 @@ def _simulate(options):
         raise ValueError(
             f"--output: got {options.output!r}, but there is no folder {str(Path(options.output).parent)!r}"
         )
+    if options.video:
+        check_video(options)
+    elif options.speed or options.size or options.collision:
+        raise ValueError("--speed, --size, --collision: are of a video; give --video too")
     model, q, v = _load(options)
     sim = Simulator(model, timestep=options.timestep)
     steps = max(1, round(options.duration / sim.timestep))
+    filmed = Film(model, sim.timestep, options) if options.video else None
     rows, unsolved = [], 0
     print(f"\n  {'time s':>8} {'kinetic J':>11} {'potential J':>11} {'contacts':>8} {'residual':>9}  status")
     for k in range(1, steps + 1):
         before = q
         q, v = sim.step(q, v)
+        if filmed is not None:
+            filmed.take(k - 1, before, sim.contacts)
         status = sim.status
         unsolved += not status.converged
         if suffix == ".csv":
@@ -206,6 +227,8 @@ def _simulate(options):
                 )
                 writer.writerows(rows)
         print(options.output)
+    if filmed is not None:
+        print(filmed.save())
     return 0
 
 

@@ -20,17 +20,17 @@ def surface(kind, size, sides):
     arc = np.linspace(-np.pi / 2, np.pi / 2, sides // 2 + 1)
     round_profile = [(np.cos(a), np.sin(a)) for a in arc]
     if kind == "sphere":
-        return *_revolved([round_profile], sides), np.full(3, size[0])
+        return *revolved([round_profile], sides), np.full(3, size[0])
     if kind == "ellipsoid":
-        return *_revolved([round_profile], sides), np.asarray(size)
+        return *revolved([round_profile], sides), np.asarray(size)
     if kind == "cylinder":
         ends = [(0, -1), (1, -1)], [(1, -1), (1, 1)], [(1, 1), (0, 1)]
-        return *_revolved(ends, sides), np.array([size[0], size[0], size[1]])
+        return *revolved(ends, sides), np.array([size[0], size[0], size[1]])
 
     # The middle arc of a capsule once below and once above.
     low = [(size[0] * r, size[0] * z - size[1]) for r, z in round_profile if z <= 1e-9]
     high = [(size[0] * r, size[0] * z + size[1]) for r, z in round_profile if z >= -1e-9]
-    return *_revolved([low + high], sides), np.ones(3)
+    return *revolved([low + high], sides), np.ones(3)
 
 
 def _box():
@@ -40,7 +40,7 @@ def _box():
     return np.concatenate([corners[list(side)] for side in sides]), np.arange(24).reshape(6, 4)
 
 
-def _revolved(profiles, sides):
+def revolved(profiles, sides):
     """Profiles of (radius, height), turned around z; where one ends and the next begins there is an edge."""
     angles = np.linspace(0, 2 * np.pi, sides, endpoint=False)
     around = np.arange(sides)

@@ -26,6 +26,7 @@ EXTRAS = {
     "crocoddyl": "import crocoddyl",
     "casadi": "import casadi",
     "aligator": "import aligator",
+    "imageio_ffmpeg": "save_video",
 }
 
 

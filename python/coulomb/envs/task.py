@@ -38,7 +38,7 @@ class Task:
     - contact_wrenches: State.readings["contact_wrenches"] (n, num_bodies, 6) is wanted: torque about the world's origin, and force,
       that contacts give each body in the last of the steps. Not differentiable; zeros after a reset.
     - goal_size: g.
-    - camera: where the renderer looks from (rendering.py).
+    - camera: where frames are drawn from, as MuJoCo's free camera: azimuth, elevation, distance, and lookat or trackbodyid.
     """
 
     timestep: float
@@ -100,7 +100,5 @@ class Task:
         return {}
 
     def mjcf(self):
-        """An MJCF text for pictures; the coordinates of its model are those of `model`."""
-        from .rendering import scene_of
-
-        return scene_of(self.model)
+        """An MJCF text whose cameras frames can be drawn from, with the coordinates of `model`; None: there is none."""
+        return None

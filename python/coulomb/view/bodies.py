@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .meshes import primitive
+from .meshes import SIDES, primitive
 from .poses import matrices, quaternions
 
 GROUND = "half_space"
@@ -42,7 +42,7 @@ class Bodies:
         alike: dict = {}
         for visual in visuals:
             if visual.kind != GROUND:
-                vertices, faces, scale = _triangles(visual)
+                vertices, faces, scale = triangles_of(visual)
                 seen = opacity * visual.rgba[3]
                 flat = visual.kind in ("box", "mesh")
                 key = (vertices.tobytes(), faces.tobytes(), flat, seen)
@@ -105,11 +105,11 @@ class Bodies:
             group.handle.remove()
 
 
-def _triangles(visual):
-    """(vertices, faces, scale) of one shape."""
+def triangles_of(visual, sides=SIDES):
+    """(vertices, faces, scale) of one shape; sides: of what is round."""
     if visual.kind == "mesh":
         return np.asarray(visual.vertices, np.float32), np.asarray(visual.faces, np.uint32), np.ones(3)
-    vertices, faces, scale = primitive(visual.kind, np.asarray(visual.size, dtype=float))
+    vertices, faces, scale = primitive(visual.kind, np.asarray(visual.size, dtype=float), sides)
     return np.asarray(vertices, np.float32), np.asarray(faces, np.uint32), scale
 
 
@@ -124,7 +124,7 @@ def extent(visuals, positions, turns):
     for visual in visuals:
         if visual.kind == GROUND:
             continue
-        vertices, _, scale = _triangles(visual)
+        vertices, _, scale = triangles_of(visual)
         local = (vertices * scale) @ matrices(visual.quaternion).T + visual.position
         R, p = turns[:, visual.body], positions[:, visual.body]
         clouds.append(np.einsum("nij,vj->nvi", R, local).reshape(-1, 3) + np.repeat(p, len(local), axis=0))
@@ -132,3 +132,12 @@ def extent(visuals, positions, turns):
         return -np.ones(3), np.ones(3)
     low = np.min([cloud.min(0) for cloud in clouds], axis=0)
     return low, np.max([cloud.max(0) for cloud in clouds], axis=0)
+
+
+def side_by_side(n, extent_of_one, spacing):
+    """(n, 3): environments in rows on the ground."""
+    if spacing is None:
+        spacing = 1.25 * float(max(extent_of_one[:2]))
+    columns = int(np.ceil(np.sqrt(n)))
+    index = np.arange(n)
+    return np.stack([index // columns * spacing, index % columns * spacing, np.zeros(n)], axis=1)

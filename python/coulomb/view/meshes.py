@@ -1,4 +1,4 @@
-"""Triangles: of primitives, of mesh files, and fewer of them where a file has more than a picture needs."""
+"""Triangles: of primitives, of mesh files, and fewer of them where a file has more than a picture needs; their normals."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 
-from .._shapes import surface, triangulate
+from .._shapes import revolved, surface, triangulate
 from .collada import read_collada
 
 MOST_FACES = 8000  # of one mesh: a browser draws, and a page holds, dozens of these
@@ -14,19 +14,77 @@ SIDES = 32
 
 
 def need(package):
-    """Imports a package of the extra `view`, or says how to install it."""
+    """Imports a package of an extra, or says how to install it. trimesh, for mesh files, comes with both extras of this room."""
+    extras = {"imageio_ffmpeg": ["video"], "trimesh": ["view", "video"]}.get(package, ["view"])
+    users = {"imageio_ffmpeg": "save_video needs", "trimesh": "mesh files need"}.get(package, "the viewer needs")
     try:
         return __import__(package)
     except ImportError as error:
+        names = " or ".join(f"'{extra}'" for extra in extras)
         raise ImportError(
-            f"the viewer needs the package '{package}', which the extra 'view' brings: pip install 'coulomb[view]'"
+            f"{users} the package '{package}', which the extra {names} brings: pip install 'coulomb[{extras[-1]}]'"
         ) from error
 
 
-def primitive(kind, size):
-    """(vertices, faces, scale): a unit shape and what it is stretched by, so that shapes of one kind share their triangles."""
-    vertices, loops, scale = surface(kind, size, SIDES)
+def primitive(kind, size, sides=SIDES):
+    """(vertices, faces, scale): a unit shape and what it is stretched by, so that shapes of one kind share their triangles. sides: of
+    what is round, a multiple of four.
+    """
+    vertices, loops, scale = surface(kind, size, sides)
     return vertices, triangulate(loops), scale
+
+
+def cone():
+    """(vertices, faces) of the head of an arrow: of radius 1 at z = 0, its tip at z = 1."""
+    vertices, loops = revolved([[(0, 0), (1, 0)], [(1, 0), (0, 1)]], SIDES // 2)
+    return vertices, triangulate(loops)
+
+
+def smoothed(vertices, faces, crease=0.7):
+    """(vertices, normals, faces): one vertex for each normal it has. A corner's normal is the mean of those faces at its vertex, weighted by
+    area, that lie as its own does: to a cosine of `crease`. What lies otherwise is beyond an edge.
+    """
+    a, b, c = (vertices[faces[:, i]] for i in range(3))
+    areas = np.cross(b - a, c - a)
+    kept = np.linalg.norm(areas, axis=1) > 0
+    faces, areas = faces[kept], areas[kept]
+    if not len(faces):
+        return np.zeros((1, 3)), np.array([[0.0, 0, 1]]), np.zeros((0, 3), dtype=int)
+    units = areas / np.linalg.norm(areas, axis=1, keepdims=True)
+
+    # All pairs of corners at one vertex, corners in the order of their vertices.
+    corners = faces.reshape(-1)
+    order = np.argsort(corners, kind="stable")
+    face = order // 3
+    count = np.bincount(corners, minlength=len(vertices))
+    first = np.cumsum(count) - count
+    partners = count[corners[order]]
+    one = np.repeat(np.arange(len(order)), partners)
+    other = np.arange(len(one)) + np.repeat(first[corners[order]] - np.cumsum(partners) + partners, partners)
+    alike = np.einsum("ij,ij->i", units[face[one]], units[face[other]]) >= crease
+    one, other = one[alike], face[other[alike]]
+    normals = np.empty((len(corners), 3))
+    for axis in range(3):
+        normals[order, axis] = np.bincount(one, areas[other, axis], minlength=len(order))
+    normals /= np.linalg.norm(normals, axis=1, keepdims=True)
+
+    # Corners of one vertex that have the same normal are one.
+    keys = np.column_stack([corners, np.round(normals * 1e4).astype(np.int64)])
+    _, chosen, index = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    return vertices[corners[chosen]], normals[chosen], index.reshape(-1, 3)
+
+
+def is_closed(vertices, faces):
+    """Whether the inside cannot be seen, of a mesh whose equal vertices are joined: every edge has one face on either side, which runs the
+    other way there, and the volume is positive.
+    """
+    starts = faces.reshape(-1)
+    ends = np.roll(faces, -1, axis=1).reshape(-1)
+    there = np.sort(starts * np.int64(len(vertices)) + ends)
+    back = np.sort(ends * np.int64(len(vertices)) + starts)
+    once = len(there) > 0 and (there[1:] != there[:-1]).all()
+    a, b, c = (vertices[faces[:, i]] for i in range(3))
+    return bool(once and (there == back).all() and np.einsum("ij,ij->", a, np.cross(b, c)) > 0)
 
 
 def read_mesh(path, scale, what):

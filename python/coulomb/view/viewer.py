@@ -11,7 +11,7 @@ import numpy as np
 from .._files import checked_path, write_whole
 from . import server as servers
 from .arrows import ContactArrows, GradientArrows, Paths
-from .bodies import Bodies, extent, placements
+from .bodies import Bodies, extent, placements, side_by_side
 from .motion import Motion, array, configurations, number
 from .panel import Followers, JointPanel, ShownPanel, TimePanel
 from .playback import Playback
@@ -216,7 +216,7 @@ class Viewer:
         scene, motion = self.server.scene, self._motion
         visuals = self._visuals
         low, high = extent(visuals, *placements(self.model, self.Q[:1]))
-        offsets = _side_by_side(n, high - low, spacing)
+        offsets = side_by_side(n, high - low, spacing)
         decimals = int(np.clip(4 - np.floor(np.log10(self._size)), 2, 8))
         self._offsets, self._decimals = offsets, decimals
 
@@ -370,15 +370,6 @@ class _Later:
     def remove(self):
         if self.made is not None:
             self.made.remove()
-
-
-def _side_by_side(n, extent_of_one, spacing):
-    """(n, 3): environments in rows on the ground."""
-    if spacing is None:
-        spacing = 1.25 * float(max(extent_of_one[:2]))
-    columns = int(np.ceil(np.sqrt(n)))
-    index = np.arange(n)
-    return np.stack([index // columns * spacing, index % columns * spacing, np.zeros(n)], axis=1)
 
 
 def _legend():

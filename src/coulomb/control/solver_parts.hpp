@@ -13,7 +13,7 @@
 #include "coulomb/control/costs.hpp"
 #include "coulomb/control/knot_dynamics.hpp"
 #include "coulomb/control/riccati.hpp"
-#include "coulomb/rollout/batch/thread_pool.hpp"
+#include "coulomb/base/thread_pool.hpp"
 
 namespace coulomb {
 

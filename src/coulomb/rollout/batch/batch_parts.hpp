@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "coulomb/batch.hpp"
-#include "coulomb/rollout/batch/thread_pool.hpp"
+#include "coulomb/base/thread_pool.hpp"
 
 namespace coulomb {
 

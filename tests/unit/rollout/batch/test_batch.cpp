@@ -10,7 +10,7 @@
 
 #include "check.hpp"
 #include "coulomb/batch.hpp"
-#include "coulomb/rollout/batch/thread_pool.hpp"
+#include "coulomb/base/thread_pool.hpp"
 #include "coulomb/scene.hpp"
 #include "coulomb/stepping/step_record.hpp"
 #include "count_allocations.hpp"

@@ -1,4 +1,4 @@
-#include "coulomb/rollout/batch/thread_pool.hpp"
+#include "coulomb/base/thread_pool.hpp"
 
 #include <sched.h>
 #include <signal.h>
