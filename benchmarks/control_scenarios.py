@@ -32,7 +32,6 @@ HOPPER = """<mujoco><option timestep="0.001"/><worldbody><geom type="plane" size
         <geom name="toe" size=".03" pos=".15 0 0" friction="1"/><geom name="heel" size=".03" pos="-.05 0 0" friction="1"/></body></body></body></worldbody>
   <actuator><position joint="knee" kp="100" ctrllimited="true" ctrlrange="-2 1"/>
     <position joint="ankle" kp="100" ctrllimited="true" ctrlrange="-1.2 1.6"/></actuator></mujoco>"""
-STEP_LENGTHS = 6
 CROUCHED = np.array([0.613, 0, 0.3, -0.5, 0.2])  # m, m, rad
 HOP = 0.5  # m
 
@@ -51,17 +50,18 @@ class Scenario:
     arrived: Callable  # of q
     pushes: dict = field(default_factory=dict)  # tick: dv
     quick_ticks: int | None = None  # default: all
+    step_lengths: int = 11  # of the search of mpc
 
 
 def go1(timestep):
     model = mpc_go1.go1()
     solver, _ = mpc_go1.planner(model, timestep)
-    mpc = Mpc(solver, start_iterations=5, roll=False, step_lengths=STEP_LENGTHS, clock="processor")
+    mpc = Mpc(solver, start_iterations=5, roll=False, step_lengths=6, clock="processor")
     mpc.reset(np.tile(STANDING, (solver.horizon, 1)))
     push = {50: np.r_[0, 0.8, np.zeros(model.nv - 2)]}
     start = mpc_go1.standing(model)
     return Scenario(
-        "Go1", model, timestep, solver.substeps, mpc, start, 300, lambda q: q[2] > 0.25 and q[0] > 0, push, 60
+        "Go1", model, timestep, solver.substeps, mpc, start, 300, lambda q: q[2] > 0.25 and q[0] > 0, push, 60, 6
     )
 
 
@@ -74,7 +74,7 @@ def hopper():
     terminal = [10, 100, 10, 10, 10, 1, 1, 1, 1, 1]
     solver.add_state(np.r_[place, speed] * dt, (there, np.zeros(5)), terminal=terminal)
     solver.add_control(0.01 * dt, CROUCHED[3:])
-    mpc = Mpc(solver, start_iterations=50, roll=False, step_lengths=STEP_LENGTHS, clock="processor")
+    mpc = Mpc(solver, start_iterations=50, roll=False, clock="processor")
     mpc.reset(np.tile(CROUCHED[3:], (40, 1)))
 
     def arrived(q):
@@ -89,7 +89,7 @@ def cartpole():
     solver = Solver(model, horizon=100)
     solver.add_state([0.1, 0.1, 0.01, 0.01], (np.array([0, np.pi]), np.zeros(2)), terminal=[200, 500, 20, 20])
     solver.add_control(0.01)
-    mpc = Mpc(solver, start_iterations=50, roll=False, step_lengths=STEP_LENGTHS, clock="processor")
+    mpc = Mpc(solver, start_iterations=50, roll=False, clock="processor")
 
     def arrived(q):
         return np.allclose(q, [0, np.pi], atol=0.1)
@@ -114,7 +114,7 @@ def run(scenario, every):
         if tick > 0 and len(result.steps):
             seconds.append(list(result.timings.values()))
             length = result.steps[-1]
-            rollouts.append(STEP_LENGTHS if length == 0 else 1 - np.log2(length))
+            rollouts.append(scenario.step_lengths if length == 0 else 1 - np.log2(length))
         if tick > 0 and tick % every == 0:
             plans.append((result.Q, result.V, result.U))
 

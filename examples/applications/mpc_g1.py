@@ -2,7 +2,7 @@
 
 Controls are the targets of 29 servos with the torque limits of the URDF. A plan is 35 knots of 10 ms, two steps of the simulator each; every 10 ms one
 iteration of iLQR starts from the plan before (coulomb.control). The cost asks for the height of the pelvis, an upright trunk and joints near those of
-standing, nothing else: no contact, no key pose, no order is given. Up, it is pushed and steps. Hulls of all links touch the ground, but not one another.
+standing, nothing else: no contact, no key pose, no order is given. Up, it is pushed. Hulls of all links touch the ground, but not one another.
 
 From its belly it gets up in some runs, from its knees and its back in few: it finds a crouch on hands, knees or one foot that no small change makes higher.
 
