@@ -49,6 +49,7 @@ bench: install
 	$(PY) benchmarks/environments.py
 	$(PY) benchmarks/scaling.py
 	$(PY) benchmarks/control.py
+	$(PY) benchmarks/pushes.py
 	$(PY) benchmarks/implicit.py
 	$(PY) benchmarks/impacts.py
 	@if $(MAKE) --no-print-directory $(NIMBLE)/.installed; then $(NIMBLE)/bin/python benchmarks/nimble_race.py; \

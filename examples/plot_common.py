@@ -8,12 +8,14 @@ import numpy as np
 from coulomb.pictures import COLOURS
 
 
-def arguments(text, quick, **switches):
-    """--quick, --output and `switches` (name=help) of an example whose docstring is `text`; the folder exists then."""
+def arguments(text, quick, numbers=None, **switches):
+    """--quick, --output, `numbers` (name: (default, help)) and `switches` (name=help) of an example whose docstring is `text`; the folder exists then."""
     parser = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help=quick)
     for name, words in switches.items():
         parser.add_argument(f"--{name}", action="store_true", help=words)
+    for name, (default, words) in (numbers or {}).items():
+        parser.add_argument(f"--{name}", type=float, default=default, help=f"{words} (default: %(default)s)")
     parser.add_argument("--output", default="output/examples", help="folder of the plot (default: %(default)s)")
     options = parser.parse_args()
     options.output = Path(options.output)

@@ -5,12 +5,14 @@ Tests that ask whether every kind of parameter was compared make the comparisons
 
 SLOW = [
     "tests/analytic/test_penalty_flat_sides.py::test_no_force_jumps_while_the_outline_changes",
+    "tests/examples/test_control_benchmarks.py::test_quick_mode",
     "tests/examples/test_documentation.py::test_cpp_of_the_readme_compiles_and_runs",
     "tests/examples/test_examples.py::test_demo",
     "tests/examples/test_examples.py::test_example",
     "tests/examples/test_examples.py::test_first_step[first_steps/05",
     "tests/examples/test_examples.py::test_first_step[first_steps/07",
     "tests/examples/test_examples.py::test_first_step[first_steps/08",
+    "tests/examples/test_examples.py::test_go1_walks_otherwise",
     "tests/gradient/test_design_gradients.py::test_two_hundred_steps_by_every_kind",
     "tests/gradient/test_impact_gradients.py::test_a_split_step_is_differentiated",
     "tests/gradient/test_impact_gradients.py::test_every_kind_was_compared_and_every_number_of_impacts",

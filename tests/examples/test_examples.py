@@ -65,6 +65,19 @@ def test_example(name, tmp_path):
     assert len(list((tmp_path / "plots").glob("*.png"))) == PICTURES.get(name, 1)
 
 
+@pytest.mark.parametrize(
+    "options, picture",
+    [
+        (["--speed", "1", "--yaw_rate", "0.8"], "mpc_go1_turn_1.png"),
+        (["--trot"], "mpc_go1_trot.png"),
+        (["--step", "0.05"], "mpc_go1_step.png"),
+    ],
+)
+def test_go1_walks_otherwise(options, picture, tmp_path):
+    run([EXAMPLES / "applications" / "mpc_go1.py", "--quick", *options, "--output", tmp_path], tmp_path)
+    assert [path.name for path in tmp_path.glob("*.png")] == [picture]
+
+
 @pytest.mark.parametrize("name", FIRST_STEPS)
 def test_first_step(name, tmp_path):
     if name in NEEDS:
@@ -77,7 +90,7 @@ def test_first_step(name, tmp_path):
 def test_the_page_lists_every_program():
     page = (EXAMPLES / "README.md").read_text()
     missing = [name for name in (*FIRST_STEPS, *PROGRAMS) if f"`{name}`" not in page]
-    assert len(FIRST_STEPS) == 8 and len(PROGRAMS) == 29 and not missing
+    assert len(FIRST_STEPS) == 8 and len(PROGRAMS) == 30 and not missing
 
 
 def test_demo(tmp_path):
