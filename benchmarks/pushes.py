@@ -129,7 +129,7 @@ def table(rows):
     return report.markdown(columns, lines)
 
 
-def check(rows, quick):
+def check(rows):
     """On either plant coulomb.control's best is at or below MuJoCo's best."""
     criteria = report.Criteria()
     for plant in ("Coulomb", "MuJoCo"):
@@ -160,7 +160,7 @@ def main():
             print(table(rows[-1:])[-1], flush=True)
 
     env = report.environment(core)
-    criteria = check(rows, options.quick)
+    criteria = check(rows)
     words = EXPLANATION.format(ticks=ticks, pushes=", ".join(map(str, pushes)), height=0.8 * HEIGHT)
     lines = [*table(rows), "", words, "", *criteria.lines()]
     print("", *lines, sep="\n")
