@@ -91,12 +91,11 @@ def main():
     parser.add_argument("--partition", help="of Slurm")
     parser.add_argument("--local", action="store_true", help="processes of this machine")
     parser.add_argument("--quick", action="store_true", help="tiny runs, local")
-    parser.add_argument("--output", type=Path, default=Path("output/examples/sweep"), help="folder that all nodes see")
+    parser.add_argument("--output", type=Path, help="folder that all nodes see; output/examples/sweep, or sweep_quick")
     options = parser.parse_args()
     options.local |= options.quick
-    if options.quick:
-        options.output /= "quick"  # beside the runs that count, which would have other options
-    options.output = options.output.resolve()  # jobs start in folders of their own
+    default = Path("output/examples") / ("sweep_quick" if options.quick else "sweep")  # runs of other options
+    options.output = (options.output or default).resolve()  # jobs start in folders of their own
 
     configs = list(configurations(options))
     jobs = executor(options).map_array(Run(), configs)
