@@ -132,8 +132,8 @@ def main():
         for k, what in enumerate(("position [%]", "rotation [degrees]")):
             better, low, high = paired_bootstrap(rows[last][:, k], rows["MuJoCo"][:, k])
             print(f"  MuJoCo's less ours, {what}: {better:.2f}, 95 % of bootstrap samples in {low:.2f} to {high:.2f}")
-    check(found, faces, rows, options.quick)
     print(picture(parts["train"], gravity, com, rows, unseen, paths, options.output / "identify_tosses.png"))
+    check(found, faces, rows, options.quick)
 
 
 def check(found, faces, rows, quick):
