@@ -39,7 +39,7 @@ def load(path=None):
 
 
 def split(tosses):
-    """Training, validation and test tosses, by a rule that was fixed before anything was tried: the index modulo 4."""
+    """Training, validation and test tosses, by a rule that was fixed before any model was fitted: the index modulo 4."""
     parts = {"train": (0, 1), "validation": (2,), "test": (3,)}
     return {name: [toss for toss in tosses if toss.index % 4 in rest] for name, rest in parts.items()}
 
