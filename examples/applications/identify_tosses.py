@@ -29,7 +29,7 @@ SCATTER = {
     "contact_dashpot/table": 0.1,
     "pair_friction/table:faces": 0.07,
 }  # of one toss beside another
-# As tosses/mujoco_common.py finds them, by three time steps and two criteria; these are the best on the validation tosses.
+# The best on the validation tosses of nine fits of the kinds of tosses/mujoco_common.py (docs/tosses.md).
 MUJOCO = {
     "corner_friction": 0.16526, "face_friction": 0.22, "stiffness": 768595.0, "damping": 1306.38, "face_stiffness": 768595.0,
     "face_damping": 1306.38, "moment": 0.00098598, "com": [0.00027892, -0.00009122, 0.00556635], "rounding": 0.0035,
