@@ -124,7 +124,7 @@ struct PinocchioOptions {
   std::string name;
 };
 
-/// How a geometry gives way, and where penalty contact looks on it; unset: as it was.
+/// How a geometry gives way, its surface, and where penalty contact looks on it; unset: as it was.
 struct ContactOptions {
   /// as in PenaltyMaterial
   std::optional<double> stiffness;
@@ -134,6 +134,16 @@ struct ContactOptions {
   std::optional<double> dashpot;
 
   std::optional<std::vector<double>> points;  ///< 3 n, m, geometry frame
+
+  /// of two that are set the larger counts
+  std::optional<double> friction;
+  std::optional<double> restitution;
+};
+
+/// What two geometries have together, whatever their own surfaces say; unset: as it was.
+struct PairOptions {
+  std::optional<double> friction;
+  std::optional<double> restitution;
 };
 
 /// What a verb added: indices into the Model that build() will return.
@@ -180,6 +190,9 @@ class Scene {
   /// For a geometry added before, a loaded robot's too, by its name.
   void set_contact(const std::string& geometry, const ContactOptions& options);
 
+  /// For two geometries of different bodies, which then touch whatever their masks say.
+  void set_contact(const std::string& a, const std::string& b, const PairOptions& options);
+
   /// Joins what a loader read; loaders of one's own enter here.
   SceneElement append(SceneParts parts, const std::string& name);
 
@@ -195,6 +208,8 @@ class Scene {
   SceneElement add_shape(ShapeType type, const std::array<double, 3>& size, std::shared_ptr<const ConvexMesh> mesh,
                          const char* kind, const ShapeOptions& options);
 
+  /// Its index; throws, after `what`, if there is none.
+  int geometry_named(const std::string& what, const std::string& geometry) const;
   /// Throws if the name that was asked for is that of a robot added before.
   void check_robot_name(const char* verb, const std::string& name) const;
   /// append, under a name of its own among robots.

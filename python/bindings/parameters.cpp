@@ -28,7 +28,8 @@ void bind_parameters(nb::class_<Model>& cls) {
          nb::sig("def parameters(self) -> dict[str, types.SimpleNamespace]"),
          "Every named parameter, 'kind/element', with its .value (size,), .size and .unit. Kinds: mass, com, inertia "
          "(m, m c, I about the "
-         "frame's origin: Pinocchio's ten), friction, restitution, compliance, joint_placement, geometry_placement (x, "
+         "frame's origin: Pinocchio's ten), friction, restitution, compliance, pair_friction, "
+         "pair_restitution, joint_placement, geometry_placement (x, "
          "y, z, rotation "
          "vector), size, vertices, joint_stiffness, joint_damping, armature, joint_friction, joint_limits, gravity, "
          "timestep, "

@@ -227,6 +227,15 @@ void bind_loaders(nb::class_<Scene>& cls) {
 }
 
 /// Counts, and the first bodies that stand by themselves: "<Scene: 13 bodies and the world, ...: trunk, box>".
+/// What only geometries have.
+void refuse_of_pairs(const std::vector<std::pair<const char*, bool>>& given) {
+  for (const auto& [name, is_given] : given)
+    if (is_given)
+      throw std::invalid_argument(std::string("set_contact ") + name +
+                                  ": belongs to one geometry, a pair has friction and restitution only; leave other= "
+                                  "out, and call again for the pair");
+}
+
 std::string scene_in_words(const Scene& scene) {
   const SceneParts& parts = scene.parts();
   std::string names;
@@ -331,19 +340,34 @@ void bind_scene(nb::module_& module) {
       "unique).\n\nValueError: names the joint or the argument and its value; the scene is then as it was.");
   cls.def(
       "set_contact",
-      [](Scene& scene, const std::string& geometry, Number stiffness, Number dashpot, Number damping,
-         Number friction_stiffness, Number scale, nb::object points) {
-        ContactOptions options{stiffness, damping, friction_stiffness, scale, dashpot, std::nullopt};
+      [](Scene& scene, const std::string& geometry, const std::optional<std::string>& other, Number friction,
+         Number restitution, Number stiffness, Number dashpot, Number damping, Number friction_stiffness, Number scale,
+         nb::object points) {
+        if (other) {
+          refuse_of_pairs({{"contact_stiffness", stiffness.has_value()},
+                           {"contact_dashpot", dashpot.has_value()},
+                           {"contact_damping", damping.has_value()},
+                           {"contact_friction_stiffness", friction_stiffness.has_value()},
+                           {"contact_scale", scale.has_value()},
+                           {"contact_points", !points.is_none()}});
+          scene.set_contact(geometry, *other, PairOptions{friction, restitution});
+          return;
+        }
+        ContactOptions options{stiffness, damping,      friction_stiffness, scale,
+                               dashpot,   std::nullopt, friction,           restitution};
         if (!points.is_none()) options.points = ArrayIn(points, "contact_points", {-1, 3}).vector();
         scene.set_contact(geometry, options);
       },
-      nb::arg("geometry"), nb::kw_only(), nb::arg("contact_stiffness") = nb::none(),
+      nb::arg("geometry"), nb::arg("other") = nb::none(), nb::kw_only(), nb::arg("friction") = nb::none(),
+      nb::arg("restitution") = nb::none(), nb::arg("contact_stiffness") = nb::none(),
       nb::arg("contact_dashpot") = nb::none(), nb::arg("contact_damping") = nb::none(),
       nb::arg("contact_friction_stiffness") = nb::none(), nb::arg("contact_scale") = nb::none(),
       nb::arg("contact_points") = nb::none(),
-      "How a geometry added before gives way, a loaded robot's too: the arguments of the shapes, None "
-      "leaves as it was. contact_points: (n, 3) m, in the geometry's frame.\n\nValueError: names the geometry or the "
-      "argument; nothing is changed then.");
+      "Surface of a geometry added before, a loaded robot's too, and how it gives way: the arguments of the shapes, "
+      "None leaves as it was. contact_points: (n, 3) m, in the geometry's frame.\n\nother: a geometry of another body: "
+      "the two have this friction and restitution together, whatever their own say, and touch whatever their masks "
+      "say; parameters 'pair_friction/a:b' and 'pair_restitution/a:b' (docs/parameters.md). The other arguments are of "
+      "geometries.\n\nValueError: names the geometry or the argument; nothing is changed then.");
   cls.def("__repr__", &scene_in_words);
   cls.def(
       "__reduce__", [](nb::handle self) { return reduced("scene", self); }, nb::sig("def __reduce__(self) -> tuple"));

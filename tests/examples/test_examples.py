@@ -90,7 +90,7 @@ def test_first_step(name, tmp_path):
 def test_the_page_lists_every_program():
     page = (EXAMPLES / "README.md").read_text()
     missing = [name for name in (*FIRST_STEPS, *PROGRAMS) if f"`{name}`" not in page]
-    assert len(FIRST_STEPS) == 8 and len(PROGRAMS) == 30 and not missing
+    assert len(FIRST_STEPS) == 8 and len(PROGRAMS) == 31 and not missing
 
 
 def test_demo(tmp_path):

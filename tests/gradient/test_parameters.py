@@ -17,7 +17,7 @@ from scenes.basics import about
 from scenes.contacts import CONTACT_SCENES
 
 KINDS = {
-    "mass", "com", "inertia", "friction", "restitution", "compliance", "joint_placement", "geometry_placement", "size", "vertices",
+    "mass", "com", "inertia", "friction", "restitution", "compliance", "pair_friction", "pair_restitution", "joint_placement", "geometry_placement", "size", "vertices",
     "joint_stiffness", "joint_damping", "armature", "joint_friction", "joint_limits", "gravity", "timestep", "actuator_gain",
     "actuator_kp", "actuator_kd", "contact_stiffness", "contact_dashpot", "contact_scale",
 }  # fmt: skip
@@ -64,6 +64,22 @@ def bouncing(random):
     v = v + 0.2 * random.normal(size=model.nv)
     v[2], v[8] = -2.0, -0.3
     v[6:8] *= 10
+    return model, q, v
+
+
+def of_pairs(random):
+    """A box that bounces and another that slides, both by values that belong to their pairs with the ground."""
+    scene = coulomb.Scene()
+    scene.add_ground(friction=0.9, restitution=0.9, name="ground")
+    scene.add_box((0.2, 0.2, 0.2), mass=1.0, position=(0, 0, 0.0999), friction=0.8, name="hopping")
+    scene.add_box((0.2, 0.2, 0.2), mass=2.0, position=(1, 0, 0.0999), friction=0.7, name="sliding")
+    scene.set_contact("ground", "hopping", friction=0.2, restitution=0.6)
+    scene.set_contact("ground", "sliding", friction=0.3, restitution=0.0)
+    model = scene.build()
+    q, v = model.neutral()
+    v = v + 0.2 * random.normal(size=model.nv)
+    v[2], v[8] = -2.0, -0.3
+    v[[0, 6, 7]] += 1.5
     return model, q, v
 
 
@@ -189,7 +205,7 @@ def states(name):
         yield model, qs[state], vs[state], 0.1 * random.normal(size=model.nu), names
 
 
-BUILDS = [*CONTACT_SCENES, mixed, at_a_limit, bouncing, soft, on_a_mesh]
+BUILDS = [*CONTACT_SCENES, mixed, at_a_limit, bouncing, of_pairs, soft, on_a_mesh]
 
 
 @functools.cache

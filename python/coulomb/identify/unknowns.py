@@ -17,9 +17,10 @@ from .checks import by_element, numbers
 
 # Kinds of parameters whose values have bounds of their own (docs/parameters.md).
 _NOT_NEGATIVE = (
-    "mass friction compliance size joint_stiffness joint_damping armature joint_friction timestep "
+    "mass friction pair_friction compliance size joint_stiffness joint_damping armature joint_friction timestep "
     "contact_stiffness contact_dashpot contact_damping contact_friction_stiffness contact_scale"
 ).split()
+_SHARES = ("restitution", "pair_restitution")  # in [0, 1]
 _ROW, _COLUMN = np.tril_indices(4)
 _DIAGONAL = np.flatnonzero(_ROW == _COLUMN)
 
@@ -104,9 +105,9 @@ class Unknown(Block):
         # Start and bounds as values of the parameter.
         start = self._numbers("start", self.start, self.base[self.free])
         kind = self.name.split("/")[0]
-        positive = self.log or kind in _NOT_NEGATIVE or kind == "restitution"
+        positive = self.log or kind in _NOT_NEGATIVE or kind in _SHARES
         lower = self._numbers("lower", self.lower, 0.0 if positive else -np.inf, bound=True)
-        upper = self._numbers("upper", self.upper, 1.0 if kind == "restitution" else np.inf, bound=True)
+        upper = self._numbers("upper", self.upper, 1.0 if kind in _SHARES else np.inf, bound=True)
         for label, low, value, high in zip(labels, lower, start, upper):
             if not low < high:
                 raise ValueError(f"unknown '{label}': its lower bound {low:g} is not below the upper {high:g}")

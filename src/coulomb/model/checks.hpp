@@ -51,11 +51,15 @@ inline Vec3 unit_vector(const std::string& what, const Vec3& v) {
   if (!(n > 1e-12) || !std::isfinite(n)) fail(what, "has length " + text(n) + ", a direction is needed");
   return {v[0] / n, v[1] / n, v[2] / n};
 }
-inline void material(const std::string& what, const std::optional<double>& friction,
-                     const std::optional<double>& restitution, double compliance) {
+inline void surface(const std::string& what, const std::optional<double>& friction,
+                    const std::optional<double>& restitution) {
   if (friction) not_negative(what + " friction", *friction);
   if (restitution && !(*restitution >= 0 && *restitution <= 1))
     fail(what + " restitution", text(*restitution) + " is outside [0, 1]");
+}
+inline void material(const std::string& what, const std::optional<double>& friction,
+                     const std::optional<double>& restitution, double compliance) {
+  surface(what, friction, restitution);
   not_negative(what + " compliance", compliance);
 }
 inline void penalty_material(const std::string& what, const PenaltyMaterial& m) {

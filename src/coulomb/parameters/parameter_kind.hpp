@@ -45,6 +45,8 @@ const std::vector<std::unique_ptr<ParameterKind>>& parameter_kinds();
 std::vector<ParameterElement> moving_bodies(const Model& model, int size);
 std::vector<ParameterElement> all_geometries(const Model& model, int size);
 std::vector<ParameterElement> all_joints(const Model& model);  ///< size: the joint's dofs
+/// Pairs of geometries that have such a value of their own, "a:b", a before b in the model.
+std::vector<ParameterElement> pairs_with(const Model& model, bool (*has)(const PairOverride&));
 void refresh_pairs(Model& model);  ///< pair_friction, pair_restitution, pair_compliance of the materials
 
 // one per file
@@ -53,6 +55,8 @@ std::unique_ptr<ParameterKind> make_com();
 std::unique_ptr<ParameterKind> make_inertia();
 std::unique_ptr<ParameterKind> make_friction();
 std::unique_ptr<ParameterKind> make_restitution();
+std::unique_ptr<ParameterKind> make_pair_friction();
+std::unique_ptr<ParameterKind> make_pair_restitution();
 std::unique_ptr<ParameterKind> make_compliance();
 std::unique_ptr<ParameterKind> make_joint_placement();
 std::unique_ptr<ParameterKind> make_geometry_placement();

@@ -18,6 +18,8 @@ const std::vector<std::unique_ptr<ParameterKind>>& parameter_kinds() {
     k.push_back(make_friction());
     k.push_back(make_restitution());
     k.push_back(make_compliance());
+    k.push_back(make_pair_friction());
+    k.push_back(make_pair_restitution());
 
     // Geometry.
     k.push_back(make_joint_placement());
@@ -70,6 +72,15 @@ std::vector<ParameterElement> all_joints(const Model& model) {
   std::vector<ParameterElement> out;
   for (int j = 0; j < model.num_joints; ++j)
     out.push_back({model.joint_names[j], j, joint_num_dofs(model.joint_type[j])});
+  return out;
+}
+
+std::vector<ParameterElement> pairs_with(const Model& model, bool (*has)(const PairOverride&)) {
+  std::vector<ParameterElement> out;
+  for (int p = 0; p < int(model.pair_a.size()); ++p) {
+    const std::string name = model.geometry_names[model.pair_a[p]] + ":" + model.geometry_names[model.pair_b[p]];
+    if (has(model.pair_overrides[p])) out.push_back({name, p, 1});
+  }
   return out;
 }
 

@@ -405,28 +405,58 @@ std::string Scene::add_actuator(const std::string& joint, const ActuatorOptions&
   return actuator.name;
 }
 
-void Scene::set_contact(const std::string& geometry, const ContactOptions& options) {
-  // The geometry, by name.
-  const std::string what = "set_contact '" + geometry + "'";
+int Scene::geometry_named(const std::string& what, const std::string& geometry) const {
   const auto at = std::find_if(parts_.geometries.begin(), parts_.geometries.end(),
                                [&](const GeometryPart& g) { return g.name == geometry; });
   if (at == parts_.geometries.end())
     checks::fail(what, no_such("geometry", geometry, names_in(parts_.geometries), "the scene"));
+  return static_cast<int>(at - parts_.geometries.begin());
+}
+
+void Scene::set_contact(const std::string& geometry, const ContactOptions& options) {
+  const std::string what = "set_contact '" + geometry + "'";
+  GeometryPart& part = parts_.geometries[geometry_named(what, geometry)];
 
   // What is given changes; what is not stays. The result is checked before the scene has it.
-  GeometryPart* part = &*at;
-  PenaltyMaterial m = part->penalty;
+  PenaltyMaterial m = part.penalty;
   if (options.stiffness) m.stiffness = options.stiffness;
   if (options.damping) m.damping = options.damping;
   if (options.friction_stiffness) m.friction_stiffness = options.friction_stiffness;
   if (options.scale) m.scale = *options.scale;
   if (options.dashpot) m.dashpot = options.dashpot;
   checks::penalty_material(what, m);
+  checks::surface(what, options.friction, options.restitution);
   if (options.points) checks::contact_points(what, *options.points);
-  if (options.points && !options.points->empty() && part->type == ShapeType::half_space)
+  if (options.points && !options.points->empty() && part.type == ShapeType::half_space)
     throw std::invalid_argument(what + " contact_points: a half-space has none, those of other shapes touch it");
-  part->penalty = m;
-  if (options.points) part->contact_points = *options.points;
+
+  // Everything was fine.
+  part.penalty = m;
+  if (options.friction) part.friction = options.friction;
+  if (options.restitution) part.restitution = options.restitution;
+  if (options.points) part.contact_points = *options.points;
+}
+
+void Scene::set_contact(const std::string& a, const std::string& b, const PairOptions& options) {
+  // Two geometries that can meet.
+  const std::string what = "set_contact '" + a + "', '" + b + "'";
+  const int of_a = geometry_named(what, a);
+  const int of_b = geometry_named(what, b);
+  if (parts_.geometries[of_a].body == parts_.geometries[of_b].body)
+    checks::fail(what, "both are of body '" + parts_.bodies[parts_.geometries[of_a].body].name +
+                           "' and never touch: name geometries of two bodies");
+  checks::surface(what, options.friction, options.restitution);
+
+  // A pair that has values already keeps those that are not given; of several entries the last counts.
+  const auto is_this = [&](const PairPart& p) { return std::minmax(p.a, p.b) == std::minmax(of_a, of_b); };
+  const auto known = std::find_if(parts_.pairs.rbegin(), parts_.pairs.rend(), is_this);
+  PairPart pair = known == parts_.pairs.rend() ? PairPart{of_a, of_b, std::nullopt, std::nullopt} : *known;
+  if (options.friction) pair.friction = options.friction;
+  if (options.restitution) pair.restitution = options.restitution;
+  if (known == parts_.pairs.rend())
+    parts_.pairs.push_back(pair);
+  else
+    *known = pair;
 }
 
 std::shared_ptr<const Model> Scene::build() const {
