@@ -16,7 +16,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Warnings of the compiler are errors in what is tested: make test WERROR=OFF for a compiler that knows others.
 WERROR ?= ON
 
-.PHONY: help demo test quick lint bench bench-nimble rllib sweep docs format install package system cpp test-cpp test-python test-includes test-consumer \
+.PHONY: help demo test quick lint bench bench-nimble rllib sweep fuzz fuzz-smoke soak docs format install package system cpp test-cpp test-python test-includes test-consumer \
   test-wheel clean
 .DEFAULT_GOAL := help
 
@@ -28,6 +28,8 @@ help:
 	@echo "make bench   time per step and per Jacobian, beside MuJoCo and, where its wheel installs, Nimble"
 	@echo "make rllib   RLlib's PPO on a hopper, in an environment of its own: RLlib pins a version of Gymnasium"
 	@echo "make sweep   derivatives of random trees and scenes against differences; tests/gradient/random_*.md"
+	@echo "make fuzz    an hour of each fuzzer of tests/fuzz, under sanitizers; needs clang. make fuzz-smoke: a minute, and the C++ tests"
+	@echo "make soak    ten million steps of scenes that must not drift; tests/robustness/soak.md"
 	@echo "make docs    API pages in build/docs"
 	@echo "make format  clang-format and ruff"
 
@@ -65,6 +67,18 @@ rllib: install $(RLLIB)/.installed
 sweep: install
 	$(PY) tests/gradient/sweep_random_trees.py
 	$(PY) tests/gradient/sweep_random_scenes.py --jobs $(JOBS)
+
+# The C++ tests, the inputs that were kept and new ones, by clang with address and undefined-behaviour sanitizers.
+FUZZ_SECONDS ?= 3600
+fuzz: $(VENV)/.installed
+	$(PY) tools/fuzz.py --seconds $(FUZZ_SECONDS) --jobs $(JOBS) --report tests/fuzz/report.md
+
+fuzz-smoke: $(VENV)/.installed
+	$(PY) tools/fuzz.py --seconds 60 --jobs $(JOBS)
+	ctest --test-dir build/fuzz --output-on-failure --no-tests=error --parallel $(JOBS) --label-exclude slow
+
+soak: install
+	$(PY) tools/soak.py --report tests/robustness/soak.md
 
 docs: install
 	$(PY) -m pip install --quiet $$($(PY) tools/requirements.py docs)

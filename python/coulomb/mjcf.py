@@ -57,7 +57,7 @@ def root_of(path_or_xml):
         if os.path.isdir(text):
             raise FileNotFoundError(f"path: {text!r} is a folder, expected a file: URDF (.urdf) or MJCF (.xml)")
         if not os.path.isfile(text):
-            raise FileNotFoundError(f"path: no such file: {text!r}")
+            raise FileNotFoundError(f"path: no such file: {text[:200]!r}{'...' if len(text) > 200 else ''}")
         with open(text, "rb") as file:
             head = file.read(65536)
         text = head.decode(errors="replace")

@@ -107,15 +107,26 @@ ENTITIES = '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a0 "lol">' + "".join(
         ("mjcf", "<mujoco><worldbody>" + "<body>" * 100000 + "</body>" * 100000 + "</worldbody></mujoco>"),
         ("mjcf", "<mujoco>\0</mujoco>"),
         ("urdf", "<robot>\0</robot>"),
+        ("mjcf", "no XML, and too long for the name of a file. " * 1000),
+        ("urdf", "no XML, and too long for the name of a file. " * 1000),
     ],
-    ids=["entities-urdf", "entities-mjcf", "deep-urdf", "deep-mjcf", "zero-mjcf", "zero-urdf"],
+    ids=[
+        "entities-urdf",
+        "entities-mjcf",
+        "deep-urdf",
+        "deep-mjcf",
+        "zero-mjcf",
+        "zero-urdf",
+        "long-mjcf",
+        "long-urdf",
+    ],
 )
 def test_hostile_text(kind, text):
     start = time.monotonic()
     try:
         getattr(coulomb.Scene(), f"add_{kind}")(text)
-    except ValueError as error:
-        assert str(error)
+    except (ValueError, FileNotFoundError) as error:
+        assert 0 < len(str(error)) < 10_000
     assert time.monotonic() - start < 20
 
 

@@ -144,6 +144,7 @@ class ArchiveReader : public archives::Archive<ArchiveReader> {
   template <class T>
   void raw(T* x, std::size_t count) {
     require(count, sizeof(T));
+    if (count == 0) return;  // an empty vector may have no address
     std::memcpy(static_cast<void*>(x), rest_.data(), count * sizeof(T));
     rest_.remove_prefix(count * sizeof(T));
   }

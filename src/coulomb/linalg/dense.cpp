@@ -132,6 +132,7 @@ COULOMB_SIMD void sweep_strips(const double* A, int n, int ld, bool transposed, 
 }
 
 void sweep_columns(const double* A, int n, int ld, bool transposed, int kind, double* X, int ldx, int cols) {
+  if (n == 0) return;  // X may be nowhere
   if (n < blocked_from || cols < 8) return sweep_strips(A, n, ld, transposed, kind, X, ldx, cols);
 
   // The lower triangle is the transposed upper one, or L itself.

@@ -6,8 +6,9 @@
 #ifdef COULOMB_WITH_MUJOCO
 #include <mujoco/mujoco.h>
 
-#include <filesystem>
 #include <mutex>
+
+#include "coulomb/model/loaders/is_file.hpp"
 #endif
 
 namespace coulomb {
@@ -50,9 +51,9 @@ std::unique_ptr<mjModel, Deleter> compile(const std::string& text) {
   // XML starts with a bracket; all else is the name of a file.
   const auto first = text.find_first_not_of(" \t\r\n");
   const bool is_xml = first != std::string::npos && text[first] == '<';
-  if (!is_xml && !std::filesystem::is_regular_file(text)) {
+  if (!is_xml && !is_file(text)) {
     mju_user_warning = hook;
-    throw std::invalid_argument("MJCF: no such file: '" + text + "'");
+    throw std::invalid_argument("MJCF: no such file: '" + shortened(text) + "'");
   }
 
   // MuJoCo compiles.

@@ -26,11 +26,11 @@ class MujocoFields {
   template <std::size_t N>
   std::array<double, N> row(const std::string& key, int index) const {
     const auto it = arrays_.reals.find(key);
-    if (it == arrays_.reals.end() || it->second.size() < N * (index + 1))
+    if (index < 0 || it == arrays_.reals.end() || it->second.size() < N * (static_cast<std::size_t>(index) + 1))
       throw std::invalid_argument("MuJoCo arrays: field '" + key + "' is missing or has no row " +
                                   std::to_string(index));
     std::array<double, N> out;
-    std::copy_n(it->second.begin() + N * index, N, out.begin());
+    std::copy_n(it->second.begin() + static_cast<long>(N) * index, N, out.begin());
     checks::finite("MuJoCo arrays: " + key + "[" + std::to_string(index) + "]", out.data(), N);
     return out;
   }

@@ -9,13 +9,16 @@ namespace {
 
 /// The vertices MuJoCo collides: those of its convex hull if it made one, else all.
 std::vector<double> hull_vertices(const MujocoFields& f, int mesh) {
-  const auto& all = f.arrays().reals.at("mesh_vert");
-  const int first = f.integer("mesh_vertadr", mesh);
-  const int n = f.integer("mesh_vertnum", mesh);
+  // A part of the vertices of all meshes.
+  const std::string what = "mesh '" + f.name("mesh", mesh) + "'";
+  const auto found = f.arrays().reals.find("mesh_vert");
+  if (found == f.arrays().reals.end()) refuse(what, "vertices are missing");
+  const std::vector<double>& all = found->second;
+  const long first = f.integer("mesh_vertadr", mesh);
+  const long n = f.integer("mesh_vertnum", mesh);
   const int graph = f.integer("mesh_graphadr", mesh, -1);
-  auto vertex = [&](int i) { return all.begin() + 3 * (first + i); };
-  if (3 * static_cast<std::size_t>(first + n) > all.size())
-    refuse("mesh '" + f.name("mesh", mesh) + "'", "vertices are missing");
+  if (first < 0 || n < 0 || 3 * (first + n) > static_cast<long>(all.size())) refuse(what, "vertices are missing");
+  auto vertex = [&](long i) { return all.begin() + 3 * (first + i); };
 
   // Without a graph, all vertices; with one, those it lists: numvert, numface, edge address of each vertex, index
   // of each vertex, ...
@@ -26,6 +29,7 @@ std::vector<double> hull_vertices(const MujocoFields& f, int mesh) {
     const int hull = f.integer("mesh_graph", graph);
     for (int i = 0; i < hull; ++i) {
       const int v = f.integer("mesh_graph", graph + 2 + hull + i);
+      if (v < 0 || v >= n) refuse(what, "its hull has a vertex " + std::to_string(v) + " of " + std::to_string(n));
       out.insert(out.end(), vertex(v), vertex(v) + 3);
     }
   }

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "coulomb/model/checks.hpp"
+#include "coulomb/model/loaders/is_file.hpp"
 #include "coulomb/model/loaders/pinocchio_parts.hpp"
 #include "coulomb/model/loaders/urdf_check.hpp"
 
@@ -38,8 +39,8 @@ std::string without_comments(std::string xml) {
 
 /// The file's text.
 std::string load(const std::string& path) {
-  if (!std::filesystem::is_regular_file(path)) {
-    throw std::invalid_argument("URDF: no such file: '" + path + "'");
+  if (!is_file(path)) {
+    throw std::invalid_argument("URDF: no such file: '" + shortened(path) + "'");
   }
   std::ifstream file(path);
   std::stringstream text;

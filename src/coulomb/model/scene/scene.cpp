@@ -13,6 +13,7 @@
 #include "coulomb/model/placement.hpp"
 #include "coulomb/model/scene/actuator_laws.hpp"
 #include "coulomb/model/scene/build_model.hpp"
+#include "coulomb/model/scene/check_parts.hpp"
 #include "coulomb/model/scene/name_pool.hpp"
 #include "coulomb/model/shapes/convex_mesh.hpp"
 #include "coulomb/model/shapes/shape_inertia.hpp"
@@ -166,6 +167,7 @@ Scene& Scene::operator=(const Scene& other) { return *this = Scene(other); }
 
 SceneElement Scene::append(SceneParts parts, const std::string& name) {
   // What may be refused comes first: an error changes nothing.
+  check_parts(name, parts);
   std::optional<Vec3> gravity = parts_.gravity;
   std::optional<double> timestep = parts_.timestep;
   if (!options_.gravity) merge_option(gravity, parts.gravity, "gravity", name);

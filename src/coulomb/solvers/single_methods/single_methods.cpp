@@ -1,5 +1,6 @@
 // Methods that users ask for by name, each by itself, on the problem without compliance: Newton's, PGS, ADMM, pivoting.
 #include <algorithm>
+#include <cmath>
 
 #include "coulomb/solvers/solver_work.hpp"
 
@@ -37,6 +38,12 @@ void ConstraintSolver::Work::solve_single_method(const SolverSettings& settings,
       options.max_iterations = 25;
       solved = newton_.solve(scaled_, options, first_, iterations_);
     }
+  }
+
+  // Where numbers overflowed there is no iterate to keep.
+  if (!std::isfinite(first_.residual)) {
+    first_.clear(scaled_);
+    solved = false;
   }
 
   // What is left may be less than one more step takes out.

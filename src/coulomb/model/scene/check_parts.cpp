@@ -1,0 +1,266 @@
+#include "coulomb/model/scene/check_parts.hpp"
+
+#include <cmath>
+
+#include "coulomb/model/checks.hpp"
+#include "coulomb/model/scene/topology.hpp"
+
+namespace coulomb {
+namespace {
+
+/// The last value of each enumeration.
+constexpr JointType last_joint_type = JointType::hinge;
+constexpr ShapeType last_shape_type = ShapeType::mesh;
+constexpr EqualityType last_equality_type = EqualityType::joint;
+constexpr SensorType last_sensor_type = SensorType::equality_force;
+constexpr ZoneType last_zone_type = ZoneType::box;
+
+class Checker {
+ public:
+  Checker(const std::string& robot, const SceneParts& parts) : robot_("'" + robot + "': "), parts_(parts) {
+    for (const JointPart& joint : parts.joints) {
+      if (joint.type > last_joint_type)
+        checks::fail(robot_ + "joint '" + joint.name + "' type", "there is no such type");
+      nq_ += joint_num_q(joint.type);
+      nv_ += joint_num_v(joint.type);
+    }
+  }
+
+  void bodies() const {
+    for (std::size_t b = 1; b < parts_.bodies.size(); ++b) {
+      const BodyPart& body = parts_.bodies[b];
+      const std::string what = robot_ + "body '" + body.name + "'";
+      index(what + " parent", body.parent, 0, static_cast<int>(b) - 1);
+      placement(what, body.placement);
+      checks::not_negative(what + " mass", body.mass);
+      checks::finite(what + " com", body.com.data(), 3);
+      checks::finite(what + " inertia", body.inertia.data(), 6);
+    }
+  }
+
+  void joints() const {
+    for (const JointPart& joint : parts_.joints) {
+      const std::string what = robot_ + "joint '" + joint.name + "'";
+      index(what + " body", joint.body, 1, last_body());
+      checks::finite(what + " pos", joint.pos.data(), 3);
+      if (is_scalar(joint)) checks::unit_vector(what + " axis", joint.axis);
+      range(what + " limits", joint.limited, joint.lower, joint.upper);
+      range(what + " actuator limits", true, joint.actuator_lower, joint.actuator_upper);
+      checks::not_negative(what + " stiffness", joint.stiffness);
+
+      // Its coordinates, with a rotation at their end where it has one.
+      const int nq = joint_num_q(joint.type);
+      for (const auto* q : {&joint.q_neutral, &joint.q_spring}) {
+        checks::finite(what + " q", q->data(), nq);
+        if (!is_scalar(joint)) unit_quaternion(what + " q", q->data() + nq - 4);
+      }
+      for (int i = 0; i < joint_num_v(joint.type); ++i) {
+        checks::not_negative(what + " damping", joint.damping[i]);
+        checks::not_negative(what + " armature", joint.armature[i]);
+        checks::not_negative(what + " dry_friction", joint.dry_friction[i]);
+      }
+    }
+  }
+
+  void geometries() const {
+    for (const GeometryPart& geometry : parts_.geometries) {
+      const std::string what = robot_ + "geometry '" + geometry.name + "'";
+      if (geometry.type > last_shape_type) checks::fail(what + " type", "there is no such type");
+      index(what + " body", geometry.body, 0, last_body());
+      placement(what, geometry.placement);
+      checks::material(what, geometry.friction, geometry.restitution, geometry.compliance);
+      checks::penalty_material(what, geometry.penalty);
+      checks::contact_points(what, geometry.contact_points);
+      if (geometry.type == ShapeType::mesh) {
+        index(what + " mesh", geometry.mesh, 0, static_cast<int>(parts_.meshes.size()) - 1);
+        if (!parts_.meshes[geometry.mesh]) checks::fail(what + " mesh", "is not there");
+      } else {
+        sizes(what + " size", geometry.type, geometry.size);
+      }
+    }
+    for (const PairPart& pair : parts_.pairs) {
+      for (int g : {pair.a, pair.b})
+        index(robot_ + "pair", g, 0, static_cast<int>(parts_.geometries.size()) - 1);
+      checks::material(robot_ + "pair", pair.friction, pair.restitution, 0);
+    }
+    for (const auto& exclude : parts_.excludes) {
+      for (int body : exclude)
+        index(robot_ + "exclude", body, 0, last_body());
+    }
+  }
+
+  void actuators() const {
+    for (const Actuator& actuator : parts_.actuators) {
+      const std::string what = robot_ + "actuator '" + actuator.name + "'";
+      index(what + " joint", actuator.joint, 0, last_joint());
+      checks::finite(what + " gear", actuator.gear.data(), 6);
+      checks::finite(what + " gain", actuator.gain.data(), 3);
+      checks::finite(what + " bias", actuator.bias.data(), 3);
+      range(what + " control_range", actuator.control_limited, actuator.control_range[0], actuator.control_range[1]);
+      range(what + " force_range", actuator.force_limited, actuator.force_range[0], actuator.force_range[1]);
+    }
+  }
+
+  void equalities() const {
+    for (const Equality& equality : parts_.equalities) {
+      const std::string what = robot_ + "equality '" + equality.name + "'";
+      if (equality.type > last_equality_type) checks::fail(what + " type", "there is no such type");
+      if (equality.type == EqualityType::joint) {
+        scalar_joint(what + " joint_a", equality.joint_a);
+        if (equality.joint_b != -1) scalar_joint(what + " joint_b", equality.joint_b);
+        checks::finite(what + " poly", equality.poly.data(), 5);
+        checks::finite(what + " ref_a", &equality.ref_a, 1);
+        checks::finite(what + " ref_b", &equality.ref_b, 1);
+        continue;
+      }
+      index(what + " body_a", equality.body_a, 0, last_body());
+      index(what + " body_b", equality.body_b, 0, last_body());
+      checks::finite(what + " pos_a", equality.pos_a.data(), 3);
+      checks::finite(what + " pos_b", equality.pos_b.data(), 3);
+      unit_quaternion(what + " quat_a", equality.quat_a.data());
+      unit_quaternion(what + " quat_b", equality.quat_b.data());
+      checks::not_negative(what + " torque_scale", equality.torque_scale);
+    }
+  }
+
+  void keyframes() const {
+    const int nu = static_cast<int>(parts_.actuators.size());
+    for (const KeyframePart& key : parts_.keyframes) {
+      const std::string what = robot_ + "keyframe '" + key.values.name + "'";
+      values(what + " q", key.first_q, key.values.q, nq_);
+      values(what + " v", key.first_v, key.values.v, nv_);
+      values(what + " u", key.first_u, key.values.u, nu);
+    }
+  }
+
+  void sites_and_sensors() const {
+    for (const Site& site : parts_.sites) {
+      const std::string what = robot_ + "site '" + site.name + "'";
+      if (site.zone > last_zone_type) checks::fail(what + " zone", "there is no such type");
+      frame(what, site.frame);
+      geometries_of(what, site.geometries);
+      checks::finite(what + " size", site.size.data(), 3);
+    }
+    for (const Sensor& sensor : parts_.sensors) {
+      const std::string what = robot_ + "sensor '" + sensor.name + "'";
+      if (sensor.type > last_sensor_type) checks::fail(what + " type", "there is no such type");
+      frame(what, sensor.frame);
+      if (sensor.reference) frame(what + " reference", *sensor.reference);
+      geometries_of(what, sensor.geometries);
+      checks::finite(what + " cutoff", &sensor.cutoff, 1);
+      index(what + " index", sensor.index, -1, last_of(sensor.type));
+    }
+  }
+
+  void pinocchio_maps() const {
+    for (const PinocchioMap& map : parts_.pinocchio_maps) {
+      for (const PinocchioJoint& joint : map.joints) {
+        const std::string what = robot_ + "coordinates of Pinocchio";
+        index(what + " q", joint.q, 0, nq_ - 1);
+        index(what + " v", joint.v, 0, nv_ - 1);
+        index(what + " pin_q", joint.pin_q, 0, map.nq - 1);
+        index(what + " pin_v", joint.pin_v, 0, map.nv - 1);
+      }
+    }
+  }
+
+ private:
+  static bool is_scalar(const JointPart& joint) { return joint_num_q(joint.type) == 1; }
+  int last_body() const { return static_cast<int>(parts_.bodies.size()) - 1; }
+  int last_joint() const { return static_cast<int>(parts_.joints.size()) - 1; }
+
+  static void index(const std::string& what, int value, int first, int last) {
+    if (value >= first && value <= last) return;
+    if (last < first) checks::fail(what, "index " + std::to_string(value) + ", but there is none to choose");
+    checks::fail(what, "index " + std::to_string(value) + " is not within " + std::to_string(first) + " .. " +
+                           std::to_string(last));
+  }
+
+  static void unit_quaternion(const std::string& what, const double* q) {
+    checks::unit_quaternion(what, {q[0], q[1], q[2], q[3]});
+  }
+
+  static void placement(const std::string& what, const Placement& placement) {
+    checks::finite(what + " pos", placement.pos.data(), 3);
+    unit_quaternion(what + " quat", placement.quat.data());
+  }
+
+  /// Infinite ends are ends too.
+  static void range(const std::string& what, bool counts, double lower, double upper) {
+    if (counts && !(lower <= upper))
+      checks::fail(what, "(" + checks::text(lower) + ", " + checks::text(upper) + ") is no range");
+  }
+
+  static void sizes(const std::string& what, ShapeType type, const Vec3& size) {
+    int count = 3;
+    if (type == ShapeType::half_space) count = 0;
+    if (type == ShapeType::sphere) count = 1;
+    if (type == ShapeType::capsule || type == ShapeType::cylinder) count = 2;
+    for (int i = 0; i < count; ++i) {
+      const bool may_be_zero = type == ShapeType::capsule && i == 1;  // a capsule of no length is a ball
+      may_be_zero ? checks::not_negative(what, size[i]) : checks::positive(what, size[i]);
+    }
+  }
+
+  void scalar_joint(const std::string& what, int joint) const {
+    index(what, joint, 0, last_joint());
+    if (!is_scalar(parts_.joints[joint])) checks::fail(what, "is neither a hinge nor a slide");
+  }
+
+  static void values(const std::string& what, int first, const std::vector<double>& values, int count) {
+    const int size = static_cast<int>(values.size());
+    if (first < 0 || first > count - size)
+      checks::fail(what, "entries " + std::to_string(first) + " .. " + std::to_string(first + size - 1) +
+                             ", but there are " + std::to_string(count));
+    checks::finite(what, values.data(), size);
+  }
+
+  void frame(const std::string& what, const Frame& frame) const {
+    index(what + " body", frame.body, 0, last_body());
+    index(what + " geometry", frame.geometry, -1, static_cast<int>(parts_.geometries.size()) - 1);
+    checks::finite(what + " pos", frame.pos.data(), 3);
+    unit_quaternion(what + " quat", frame.quat.data());
+  }
+
+  void geometries_of(const std::string& what, const std::optional<std::vector<int>>& geometries) const {
+    if (!geometries) return;
+    for (int g : *geometries)
+      index(what + " geometries", g, 0, static_cast<int>(parts_.geometries.size()) - 1);
+  }
+
+  /// Of what a sensor's index counts.
+  int last_of(SensorType type) const {
+    switch (type) {
+      case SensorType::subtree_com:
+      case SensorType::subtree_velocity: return last_body();
+      case SensorType::actuator_position:
+      case SensorType::actuator_velocity:
+      case SensorType::actuator_force: return static_cast<int>(parts_.actuators.size()) - 1;
+      case SensorType::touch: return static_cast<int>(parts_.sites.size()) - 1;
+      case SensorType::equality_force: return static_cast<int>(parts_.equalities.size()) - 1;
+      default: return last_joint();
+    }
+  }
+
+  std::string robot_;
+  const SceneParts& parts_;
+  int nq_ = 0;
+  int nv_ = 0;
+};
+
+}  // namespace
+
+void check_parts(const std::string& robot, const SceneParts& parts) {
+  if (parts.bodies.empty()) checks::fail("'" + robot + "'", "has no bodies; the first one is the world");
+  const Checker checker(robot, parts);
+  checker.bodies();
+  checker.joints();
+  checker.geometries();
+  checker.actuators();
+  checker.equalities();
+  checker.keyframes();
+  checker.sites_and_sensors();
+  checker.pinocchio_maps();
+}
+
+}  // namespace coulomb

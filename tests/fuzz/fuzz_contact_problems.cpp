@@ -1,0 +1,115 @@
+// Contact problems and boxed LCPs: every solver ends with finite numbers, and what is called solved obeys its law.
+#include <algorithm>
+
+#include "coulomb/contact_problem.hpp"
+#include "coulomb/lcp.hpp"
+#include "trial.hpp"
+
+namespace {
+
+using namespace coulomb;
+using fuzz::Bytes;
+using fuzz::promise;
+
+double largest(const std::vector<double>& x) {
+  double most = 0;
+  for (double e : x) most = std::max(most, std::abs(e));
+  return most;
+}
+
+/// B B^T of some numbers: symmetric, positive semi-definite, of any rank up to n.
+std::vector<double> random_delassus(Bytes& bytes, int n) {
+  const int rank = 1 + bytes.choice(n);
+  std::vector<double> B(static_cast<std::size_t>(n * rank)), G(static_cast<std::size_t>(n * n));
+  for (double& e : B) e = bytes.number();
+  for (int i = 0; i < n; ++i) {
+    for (int j = 0; j < n; ++j) {
+      for (int k = 0; k < rank; ++k) G[i * n + j] += B[i * rank + k] * B[j * rank + k];
+    }
+  }
+  return G;
+}
+
+void check_contacts(Bytes& bytes) {
+  const int num_contacts = 1 + bytes.choice(4), n = 3 * num_contacts;
+  const auto G = random_delassus(bytes, n);
+  std::vector<double> g(n), mu(num_contacts), R;
+  for (double& e : g) e = bytes.number();
+  for (double& e : mu) e = bytes.size();
+  if (bytes.coin()) {
+    R.resize(n);
+    for (double& e : R) e = bytes.size();
+  }
+  std::unique_ptr<ContactProblem> problem;
+  if (!fuzz::accepted([&] { problem = std::make_unique<ContactProblem>(G, g, mu, R); })) return;
+
+  const SolverMethod methods[] = {SolverMethod::automatic, SolverMethod::ac_lm, SolverMethod::admm, SolverMethod::pgs};
+  for (const auto method : methods) {
+    const auto& found = problem->solve(method, 1e-10, 200);
+    promise(fuzz::finite(found.impulse) && fuzz::finite(found.velocity), "impulses and velocities are finite");
+    promise(!std::isnan(found.residual) && !std::isnan(found.exact_residual), "residuals are numbers");
+    if (found.status != SolveStatus::solved) continue;
+
+    // Impulses lie in the cone, but for a share of those that g asks for.
+    double asked = 0;
+    for (int i = 0; i < n; ++i)
+      if (G[i * n + i] > 0) asked = std::max(asked, std::abs(g[i]) / std::sqrt(G[i * n + i]));
+    for (int i = 0; i < num_contacts; ++i) {
+      const double* f = &found.impulse[3 * i];
+      double mobility = INFINITY;
+      for (int k = 3 * i; k < 3 * i + 3; ++k)
+        if (G[k * n + k] > 0) mobility = std::min(mobility, G[k * n + k]);
+      const double error = 1e-6 * (largest(found.impulse) + asked / std::sqrt(mobility)) * (1 + mu[i]);
+      promise(f[2] >= -error, "nothing pulls");
+      promise(std::hypot(f[0], f[1]) <= mu[i] * f[2] + error, "friction is in the cone");
+    }
+    fuzz::accepted([&] {
+      const auto d = problem->derivatives();
+      promise(fuzz::finite(d.dlambda_dg) && fuzz::finite(d.dlambda_dmu), "derivatives are finite");
+    });
+  }
+}
+
+void check_lcps(Bytes& bytes) {
+  BoxedLcp problem;
+  const int n = 1 + bytes.choice(6);
+  problem.resize(n);
+  const bool symmetric = bytes.choice(4) != 0;
+  const auto G = random_delassus(bytes, n);
+  for (int i = 0; i < n; ++i) {
+    for (int j = 0; j < n; ++j) problem.A[i * problem.ld + j] = symmetric ? G[i * n + j] : bytes.number();
+    problem.b[i] = bytes.number();
+    if (bytes.choice(4) == 0) problem.lo[i] = bytes.number();
+    if (bytes.choice(4) == 0) problem.hi[i] = bytes.number();
+    if (i > 0 && bytes.choice(3) == 0) problem.normal[i] = bytes.choice(i);
+  }
+  if (!fuzz::accepted([&] { check_lcp(problem); })) return;
+
+  const LcpMethod methods[] = {LcpMethod::automatic, LcpMethod::newton, LcpMethod::dantzig, LcpMethod::pgs,
+                               LcpMethod::lemke};
+  for (const auto method : methods) {
+    LcpSolution found;
+    if (!fuzz::accepted([&] { found = solve_lcp(problem, method, 1e-10, 200); })) continue;
+    promise(!found.reason.empty() || found.converged, "a failure says why");
+    if (!found.converged) continue;
+    promise(fuzz::finite(found.x) && fuzz::finite(found.w), "solutions are finite");
+
+    // Every row is at a bound and pushed there, or between its bounds and at rest.
+    const double x_scale = 1 + largest(found.x), w_scale = 1 + largest(found.w) + largest(problem.b);
+    for (int i = 0; i < n; ++i) {
+      const double lower = problem.lower(i, found.x.data()), upper = problem.upper(i, found.x.data());
+      const double x = found.x[i], w = found.w[i];
+      promise(x >= lower - 1e-6 * x_scale && x <= upper + 1e-6 * x_scale, "x is within its bounds");
+      promise(w > -1e-6 * w_scale || x >= upper - 1e-6 * x_scale, "w < 0 at the upper bound alone");
+      promise(w < 1e-6 * w_scale || x <= lower + 1e-6 * x_scale, "w > 0 at the lower bound alone");
+    }
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  fuzz::Bytes bytes(data, size);
+  bytes.coin() ? check_contacts(bytes) : check_lcps(bytes);
+  return 0;
+}

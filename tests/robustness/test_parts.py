@@ -1,0 +1,38 @@
+"""Compiled models whose arrays were changed afterwards: indices that lead nowhere and numbers out of range are refused by name."""
+
+import pytest
+
+import coulomb
+
+mujoco = pytest.importorskip("mujoco")
+
+XML = """<mujoco><worldbody><geom name="floor" type="plane" size="1 1 1"/>
+  <body name="one"><freejoint name="base"/><geom name="ball" size=".1"/>
+    <body name="two" pos=".3 0 0"><joint name="hinge" axis="0 1 0"/><geom name="box" type="box" size=".1 .1 .1"/></body></body></worldbody>
+<actuator><motor name="motor" joint="hinge"/></actuator>
+<equality><weld name="weld" body1="one" body2="two" active="false"/></equality></mujoco>"""
+
+
+@pytest.mark.parametrize(
+    ("field", "row", "value", "said"),
+    [
+        ("body_parentid", 2, 7, "body 'two' parent: index 7 is not within 0 .. 1"),
+        ("body_mass", 1, -1.0, "body 'one' mass"),
+        ("body_quat", 2, 2.0, "body 'two' quat"),
+        ("jnt_bodyid", 1, 9, "joint 'hinge' body: index 9 is not within 1 .. 2"),
+        ("jnt_axis", 1, 0.0, "joint 'hinge' axis"),
+        ("geom_bodyid", 2, -3, "geometry 'box' body: index -3 is not within 0 .. 2"),
+        ("geom_size", 1, -0.1, "geometry 'ball' size"),
+        ("actuator_trnid", 0, 5, "5"),
+        ("eq_obj1id", 0, 44, "equality 'weld' body_a: index 44 is not within 0 .. 2"),
+        ("qpos0", 3, 9.0, "joint 'base' q"),
+    ],
+)
+def test_what_leads_nowhere_is_named(field, row, value, said):
+    model = mujoco.MjModel.from_xml_string(XML)
+    getattr(model, field)[row] = value
+    scene = coulomb.Scene()
+    with pytest.raises(ValueError) as error:
+        scene.add_mujoco_model(model)
+    assert said in str(error.value)
+    assert scene.build().num_bodies == 1  # nothing of it has been added
