@@ -9,11 +9,11 @@
 #include <string_view>
 #include <vector>
 
+#include "coulomb/base/thread_pool.hpp"
 #include "coulomb/control.hpp"
 #include "coulomb/control/costs.hpp"
 #include "coulomb/control/knot_dynamics.hpp"
 #include "coulomb/control/riccati.hpp"
-#include "coulomb/base/thread_pool.hpp"
 
 namespace coulomb {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "coulomb/batch.hpp"
 #include "coulomb/base/thread_pool.hpp"
+#include "coulomb/batch.hpp"
 
 namespace coulomb {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "check.hpp"
-#include "coulomb/batch.hpp"
 #include "coulomb/base/thread_pool.hpp"
+#include "coulomb/batch.hpp"
 #include "coulomb/scene.hpp"
 #include "coulomb/stepping/step_record.hpp"
 #include "count_allocations.hpp"
