@@ -52,6 +52,7 @@ bench: install
 	$(PY) benchmarks/scaling.py
 	$(PY) benchmarks/control.py
 	$(PY) benchmarks/pushes.py
+	$(PY) benchmarks/pictures.py
 	$(PY) benchmarks/implicit.py
 	$(PY) benchmarks/impacts.py
 	@if $(MAKE) --no-print-directory $(NIMBLE)/.installed; then $(NIMBLE)/bin/python benchmarks/nimble_race.py; \

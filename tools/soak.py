@@ -57,7 +57,18 @@ class Go1:
         return over
 
 
-class Heap:
+class Bodies:
+    """Scenes that nothing drives: they begin as their models are, in every environment."""
+
+    def start(self):
+        q, v = self.model.neutral()
+        return np.tile(q, (NUM_ENVS, 1)), np.tile(v, (NUM_ENVS, 1))
+
+    def controls(self):
+        return np.zeros((NUM_ENVS, 0))
+
+
+class Heap(Bodies):
     """Boxes, capsules and balls in a pit, thrown up now and then."""
 
     def __init__(self, random):
@@ -78,20 +89,13 @@ class Heap:
         self.model = scene.build()
         self.options = {"timestep": 5e-3}
 
-    def start(self):
-        q, v = self.model.neutral()
-        return np.tile(q, (NUM_ENVS, 1)), np.tile(v, (NUM_ENVS, 1))
-
-    def controls(self):
-        return np.zeros((NUM_ENVS, 0))
-
     def disturb(self, Q, V):
         thrown = self.random.random(NUM_ENVS) < 0.05
         V[thrown] += self.random.normal(size=V[thrown].shape) * np.tile([1, 1, 2, 5, 5, 5], self.model.nv // 6)
         return np.zeros(NUM_ENVS, bool)
 
 
-class Conveyor:
+class Conveyor(Bodies):
     """Boxes slide down a chute and are set back to its upper end, each environment at times of its own."""
 
     def __init__(self, random):
@@ -105,13 +109,6 @@ class Conveyor:
             scene.add_box((0.15, 0.1, 0.08), position=(-0.7 + 0.25 * k, 0, 1.25 - 0.14 * k), mass=0.5, friction=0.3)
         self.model = scene.build()
         self.options = {"timestep": 4e-3, "continuous_collision": True}
-
-    def start(self):
-        q, v = self.model.neutral()
-        return np.tile(q, (NUM_ENVS, 1)), np.tile(v, (NUM_ENVS, 1))
-
-    def controls(self):
-        return np.zeros((NUM_ENVS, 0))
 
     def disturb(self, Q, V):
         over = self.random.random(NUM_ENVS) < 0.02
@@ -151,7 +148,7 @@ def soak(name, steps, seed=0):
     bar = Bar(name)
     begin = time.perf_counter()
     for piece in range(PIECES):
-        fastest = depth = 0.0
+        fastest = 0.0
         for _ in range(rounds):
             over = scene.disturb(Q, V)
             if over.any():

@@ -8,19 +8,6 @@ namespace {
 using namespace coulomb;
 using fuzz::Bytes;
 
-const char* const base = R"(<mujoco model="m"><option timestep="0.002"/><asset>
-  <mesh name="t" vertex="0 0 0 .1 0 0 0 .1 0 0 0 .1"/></asset>
-<worldbody><geom name="floor" type="plane" size="1 1 1" friction="0.7"/>
-  <body name="one" pos="0 0 0.2" euler="0 20 0"><freejoint/><geom type="capsule" fromto="0 0 0 .3 0 0" size=".05"/>
-    <body name="two" pos=".3 0 0"><joint name="j" axis="0 1 0" range="-60 60" limited="true" damping=".1" frictionloss=".05"/>
-      <geom type="box" size=".08 .06 .05" pos=".1 0 0"/>
-      <body name="three" pos="0 .2 0"><joint name="k" type="ball"/><geom type="mesh" mesh="t"/></body></body></body>
-  <body name="four" pos="1 0 1"><joint name="s" type="slide"/><geom size=".1" mass="2"/></body></worldbody>
-<equality><connect body1="three" body2="four" anchor="0 0 0" active="false"/></equality>
-<contact><exclude body1="one" body2="three"/></contact>
-<actuator><motor joint="j" gear="3"/><position joint="s" kp="10" ctrlrange="-1 1"/></actuator>
-<keyframe><key qpos="0 0 1 1 0 0 0 0 1 0 0 0 0"/></keyframe></mujoco>)";
-
 /// One entry of an array, or its length.
 template <class Value, class Number>
 void change(std::vector<Value>& array, Bytes& bytes, Number&& number) {
@@ -46,7 +33,7 @@ void change(MujocoArrays& arrays, Bytes& bytes) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (!has_mujoco()) return 0;
-  static const MujocoArrays compiled = read_mjcf(base);
+  static const MujocoArrays compiled = read_mjcf(COULOMB_TEST_DATA "/many_kinds.xml");
   MujocoArrays arrays = compiled;
   Bytes bytes(data, size);
   const int changes = 1 + bytes.choice(4);
