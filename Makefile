@@ -163,7 +163,7 @@ test-python: install
 
 test-consumer: cpp install
 	sh tools/check_consumer.sh "$(PREFIX)" build/consumer-prefix
-	sh tools/check_consumer.sh "$$($(PY) tools/cmeel_prefix.py)" build/consumer-wheel
+	sh tools/check_consumer.sh "$$($(PY) tools/wheel_prefix.py)" build/consumer-wheel
 
 # pip install . as a user does it: build isolation, an empty environment. Repeated only when a source changed.
 WHEEL_SOURCES := $(shell find include src python cmake CMakeLists.txt pyproject.toml -type f -not -name '*.pyc' 2>/dev/null)
@@ -174,7 +174,7 @@ build/clean_env/.installed: $(WHEEL_SOURCES) | system
 	build/clean_env/bin/python -m pip install --quiet --upgrade pip
 	build/clean_env/bin/python -m pip install --quiet .
 	cd build/clean_env && bin/python -c "import coulomb; print('coulomb', coulomb.__version__, 'from', coulomb.__file__)"
-	sh tools/check_consumer.sh "$$(build/clean_env/bin/python tools/cmeel_prefix.py)" build/consumer-clean
+	sh tools/check_consumer.sh "$$(build/clean_env/bin/python tools/wheel_prefix.py)" build/consumer-clean
 	@touch $@
 
 clean:

@@ -1,7 +1,6 @@
 # Compiler flags, as an interface target that the library, the bindings and the tests share.
 #
-# No -march: the binary runs on every x86-64, and units that see Eigen types must match the Pinocchio wheels (plain SSE2, 16-byte
-# alignment). Wider SIMD is chosen at load time, function by function (simd.hpp). No -ffast-math: NaN and Inf must stay detectable.
+# No -march: the binary runs on every x86-64. Wider SIMD is chosen at load time, function by function (simd.hpp). No -ffast-math: NaN and Inf must stay detectable.
 #
 # What was compiled before comes from ccache where it is installed, unless a launcher was chosen.
 if(PROJECT_IS_TOP_LEVEL AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)

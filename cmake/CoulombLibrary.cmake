@@ -1,10 +1,10 @@
 # libcoulomb from src/coulomb and the public headers of include/coulomb.
 #
-# Only the loaders see Pinocchio, Coal and Eigen: they are an object library of their own, so that an include anywhere else does not
-# compile. Public headers need public headers and the standard library; a C++ user sees include/ only.
+# Only the loaders see urdfdom, TinyXML-2, Assimp and Qhull: they are an object library of their own, so that an include anywhere else does
+# not compile. Public headers need public headers and the standard library; a C++ user sees include/ only.
 file(GLOB_RECURSE coulomb_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/src/coulomb/*.cpp")
 set(loader_sources ${coulomb_sources})
-list(FILTER loader_sources INCLUDE REGEX "/model/(loaders/(urdf[a-z_]*|pinocchio_[a-z_]+)|shapes/convex_hull)\\.cpp$")
+list(FILTER loader_sources INCLUDE REGEX "/model/(loaders/(urdf[a-z_]*|mesh_files)|shapes/convex_hull)\\.cpp$")
 set(mjcf_sources ${coulomb_sources})
 list(FILTER mjcf_sources INCLUDE REGEX "/model/loaders/mjcf\\.cpp$")
 list(REMOVE_ITEM coulomb_sources ${loader_sources})
@@ -32,18 +32,18 @@ if(NOT in_wheel)  # a wheel keeps no symbolic links: it would hold the library t
   set_target_properties(coulomb PROPERTIES SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} VERSION ${PROJECT_VERSION})
 endif()
 
-if(loader_sources)
-  set(loader_libraries pinocchio::pinocchio_default pinocchio::pinocchio_collision pinocchio::pinocchio_parsers coal::coal
-                       Qhull::qhull_r Boost::serialization)
-  add_library(coulomb_loaders OBJECT ${loader_sources})
-  target_include_directories(coulomb_loaders PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}/include" "${private_headers}")
-  target_link_libraries(coulomb_loaders PRIVATE coulomb_flags ${loader_libraries})
-  target_sources(coulomb PRIVATE $<TARGET_OBJECTS:coulomb_loaders>)
-  # By file, not by target: the exported package must not ask its users for Pinocchio's and Coal's targets.
-  foreach(library IN LISTS loader_libraries)
-    target_link_libraries(coulomb PRIVATE $<TARGET_FILE:${library}>)
-  endforeach()
+set(loader_libraries urdfdom::urdfdom_model tinyxml2::tinyxml2 console_bridge::console_bridge Qhull::qhull_r ${assimp_libraries})
+add_library(coulomb_loaders OBJECT ${loader_sources})
+target_include_directories(coulomb_loaders PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}/include" "${private_headers}")
+target_link_libraries(coulomb_loaders PRIVATE coulomb_flags ${loader_libraries})
+if(assimp_libraries)
+  target_compile_definitions(coulomb_loaders PRIVATE COULOMB_WITH_ASSIMP)
 endif()
+target_sources(coulomb PRIVATE $<TARGET_OBJECTS:coulomb_loaders>)
+# By file, not by target: the exported package must not ask its users for these targets.
+foreach(library IN LISTS loader_libraries)
+  target_link_libraries(coulomb PRIVATE $<TARGET_FILE:${library}>)
+endforeach()
 
 # With the MuJoCo C library, MJCF files can be read from C++. In a wheel Python does that (cmake/CoulombDependencies.cmake).
 if(mujoco_library AND mjcf_sources)
