@@ -16,7 +16,7 @@ if(cmeel_prefix)
   list(PREPEND CMAKE_PREFIX_PATH "${cmeel_prefix}")
 endif()
 
-set(dependency_hint "run `pip install 'cmeel-urdfdom[build]==6.*' 'cmeel-tinyxml2==11.*' 'cmeel-console-bridge==1.*' 'cmeel-qhull==8.*'` \
+set(dependency_hint "run `pip install 'cmeel-urdfdom==6.*' 'cmeel-urdfdom-headers==3.*' 'cmeel-tinyxml2==11.*' 'cmeel-console-bridge==1.*' 'cmeel-qhull==8.*'` \
 and pass -DPython_EXECUTABLE=<that environment's python>, or set CMAKE_PREFIX_PATH")
 foreach(package IN ITEMS "Qhull 8.0" "tinyxml2" "console_bridge 1.0" "urdfdom_headers 3.0" "urdfdom 6.0")
   separate_arguments(package)

@@ -15,7 +15,7 @@ set(private_headers "${CMAKE_CURRENT_SOURCE_DIR}/src")
 # Pictures have the same bits on every processor: what is compiled for those with fused multiply-adds must not use them.
 set(render_sources ${coulomb_sources})
 list(FILTER render_sources INCLUDE REGEX "/coulomb/render/[a-z_]*\\.cpp$")
-set_source_files_properties(${render_sources} PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
+set_source_files_properties(${render_sources} PROPERTIES COMPILE_OPTIONS -ffp-contract=off SKIP_PRECOMPILE_HEADERS ON)
 
 add_library(coulomb SHARED ${coulomb_sources})
 add_library(coulomb::coulomb ALIAS coulomb)
@@ -44,6 +44,12 @@ target_sources(coulomb PRIVATE $<TARGET_OBJECTS:coulomb_loaders>)
 foreach(library IN LISTS loader_libraries)
   target_link_libraries(coulomb PRIVATE $<TARGET_FILE:${library}>)
 endforeach()
+
+if(precompile_headers)
+  target_precompile_headers(
+    coulomb PRIVATE <algorithm> <array> <cmath> <functional> <map> <memory> <optional> <stdexcept> <string> <vector>
+                    "${CMAKE_CURRENT_SOURCE_DIR}/include/coulomb/model.hpp")
+endif()
 
 # With the MuJoCo C library, MJCF files can be read from C++. In a wheel Python does that (cmake/CoulombDependencies.cmake).
 if(mujoco_library AND mjcf_sources)
