@@ -17,6 +17,11 @@ set(render_sources ${coulomb_sources})
 list(FILTER render_sources INCLUDE REGEX "/coulomb/render/[a-z_]*\\.cpp$")
 set_source_files_properties(${render_sources} PROPERTIES COMPILE_OPTIONS -ffp-contract=off SKIP_PRECOMPILE_HEADERS ON)
 
+# What runs once, when a scene is built, read or saved, is compiled for the compiler's time.
+set(cold_sources ${coulomb_sources})
+list(FILTER cold_sources INCLUDE REGEX "/coulomb/(model/(scene|loaders)/[a-z_]*|.*_archive|model/name_hints)\\.cpp$")
+set_source_files_properties(${cold_sources} PROPERTIES COMPILE_OPTIONS -O1)
+
 add_library(coulomb SHARED ${coulomb_sources})
 add_library(coulomb::coulomb ALIAS coulomb)
 target_include_directories(
