@@ -1,0 +1,102 @@
+"""The site: `make docs` (docs/README.md says how it is laid out).
+
+The source folder of Sphinx is the root of the repository, so that the links between pages are those that one follows in the repository: the pages of
+docs/, the README files, and the tables of benchmarks/results and tests/ as they were measured.
+"""
+
+import os
+import pathlib
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "docs" / "site"))
+
+import coulomb  # noqa: E402
+
+# One core, the processor only, no window: the same pages everywhere.
+os.environ.update(OMP_NUM_THREADS="1", JAX_PLATFORMS="cpu", MPLBACKEND="agg", COULOMB_ROOT=str(ROOT))
+os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT / "docs" / "site"), os.environ.get("PYTHONPATH", "")])
+
+project = "Coulomb"
+author = "The Coulomb authors"
+copyright = author
+version = release = coulomb.__version__
+
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx-mathjax-offline",
+    "github_markdown",
+    "interface",
+]
+
+# --- which files are pages -----------------------------------------------------------------------------------------------------
+
+root_doc = "docs/index"
+include_patterns = [
+    "docs/**.md",
+    "docs/**.rst",
+    "README.md",
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "CODE_OF_CONDUCT.md",
+    "CONTRIBUTING.md",
+    "examples/**.md",
+    "benchmarks/results/**.md",
+    "tests/**.md",
+    "src/coulomb/**.md",
+    "python/**.md",
+]
+exclude_patterns = ["build", "output", ".*", "dist"]
+
+# --- pages: Markdown, as GitHub reads it, and notebooks in Markdown ----------------------------------------------------------------
+
+myst_enable_extensions = ["dollarmath", "colon_fence", "attrs_inline"]
+myst_dmath_double_inline = True
+myst_heading_anchors = 6
+myst_fence_as_directive = ["math"]
+suppress_warnings = ["myst.header", "misc.highlighting_failure"]
+
+nb_execution_mode = "cache"
+nb_execution_cache_path = str(ROOT / "build" / "docs" / "notebooks")
+nb_execution_raise_on_error = True
+nb_execution_timeout = 120
+nb_merge_streams = True
+
+# --- the Python interface ----------------------------------------------------------------------------------------------------------
+
+autosummary_generate = True
+autosummary_generate_overwrite = True
+autodoc_default_options = {"members": True, "undoc-members": False, "inherited-members": True, "special-members": "__getitem__"}
+autodoc_member_order = "alphabetical"
+autodoc_typehints = "signature"
+autodoc_docstring_signature = True
+autodoc_inherit_docstrings = True
+python_use_unqualified_type_names = True
+maximum_signature_line_length = 100
+add_module_names = False
+templates_path = ["site/templates"]
+
+# --- how it looks ------------------------------------------------------------------------------------------------------------------
+
+html_theme = "furo"
+html_title = f"Coulomb {release}"
+html_static_path = ["site/static"]
+html_css_files = ["coulomb.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {"sidebar_hide_name": False, "navigation_with_keys": True}
+pygments_style = "friendly"
+pygments_dark_style = "monokai"
+copybutton_exclude = ".linenos, .gp, .go"
+
+# --- external links: make docs-links ---------------------------------------------------------------------------------------------
+
+linkcheck_timeout = 20
+linkcheck_retries = 2
+linkcheck_anchors_ignore_for_url = [r"https://github\.com/.*"]

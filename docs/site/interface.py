@@ -1,0 +1,60 @@
+"""Docstrings of the package, which are prose with a little Markdown, as Sphinx reads them; signatures without the names of modules."""
+
+import re
+
+from sphinx.application import Sphinx
+
+LITERAL = re.compile(r"``.+?``|`[^`\n]+`")
+PAGE = re.compile(r"\bdocs/([\w/]+)\.md\b")
+MODULES = re.compile(r"\b(?:numpy\.typing|collections\.abc|coulomb\.[\w.]*_?\w+|typing|numpy)\.(?=[A-Za-z])")
+
+
+def prose(line: str) -> str:
+    """A line outside of code: signs that mean something to reStructuredText stand for themselves, pages are links."""
+    parts = []
+    at = 0
+    for literal in LITERAL.finditer(line):
+        parts.append(plain(line[at : literal.start()]))
+        text = literal.group().strip("`")
+        parts.append(f"``{text}``")
+        at = literal.end()
+    parts.append(plain(line[at:]))
+    return "".join(parts)
+
+
+def plain(text: str) -> str:
+    text = re.sub(r"[\\*|]", lambda sign: "\\" + sign.group(), text)
+    text = re.sub(r"(?<=\w)_(?!\w)", r"\\_", text)
+    return PAGE.sub(r":doc:`\1 </docs/\1>`", text)
+
+
+def process_docstring(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
+    """Indented paragraphs are code, lines with a dash are a list, the rest is prose."""
+    result: list[str] = []
+    in_code = False
+    for line in lines:
+        indented = line.startswith("    ")
+        after_blank = not result or not result[-1].strip()
+        is_item = re.match(r"\s*- ", line) is not None
+        if indented and (in_code or after_blank) and not is_item:
+            if not in_code:
+                result += ["::", ""]
+            in_code = True
+            result.append(line)
+            continue
+        if line.strip():
+            in_code = False
+        if is_item and result and result[-1].strip() and not re.match(r"\s*(- |  )", result[-1]):
+            result.append("")
+        result.append(line if set(line.strip()) == {"-"} else prose(line))
+    lines[:] = result
+
+
+def process_signature(app: Sphinx, what: str, name: str, obj: object, options: object, arguments: str | None, returns: str | None):
+    return tuple(MODULES.sub("", text) if text else text for text in (arguments, returns))
+
+
+def setup(app: Sphinx) -> dict:
+    app.connect("autodoc-process-docstring", process_docstring, priority=400)  # before napoleon
+    app.connect("autodoc-process-signature", process_signature)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
