@@ -14,7 +14,8 @@ sys.path.insert(0, str(ROOT / "docs" / "site"))
 import coulomb  # noqa: E402
 
 # One core, the processor only, no window: the same pages everywhere.
-os.environ.update(OMP_NUM_THREADS="1", JAX_PLATFORMS="cpu", MPLBACKEND="agg", COULOMB_ROOT=str(ROOT))
+os.environ.update(OMP_NUM_THREADS="1", JAX_PLATFORMS="cpu", COULOMB_ROOT=str(ROOT))
+os.environ["MATPLOTLIBRC"] = str(ROOT / "docs" / "site" / "matplotlibrc")
 os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT / "docs" / "site"), os.environ.get("PYTHONPATH", "")])
 
 project = "Coulomb"
@@ -25,9 +26,6 @@ version = release = coulomb.__version__
 extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
-    "sphinx.ext.autosummary",
-    "sphinx.ext.napoleon",
-    "sphinx.ext.viewcode",
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx-mathjax-offline",
@@ -60,7 +58,7 @@ myst_enable_extensions = ["dollarmath", "colon_fence", "attrs_inline"]
 myst_dmath_double_inline = True
 myst_heading_anchors = 6
 myst_fence_as_directive = ["math"]
-suppress_warnings = ["myst.header", "misc.highlighting_failure"]
+suppress_warnings = ["ref.python"]  # types in docstrings, as nv, are words and not names
 
 nb_execution_mode = "cache"
 nb_execution_cache_path = str(ROOT / "build" / "docs" / "notebooks")
@@ -70,17 +68,12 @@ nb_merge_streams = True
 
 # --- the Python interface ----------------------------------------------------------------------------------------------------------
 
-autosummary_generate = True
-autosummary_generate_overwrite = True
-autodoc_default_options = {"members": True, "undoc-members": False, "inherited-members": True, "special-members": "__getitem__"}
+autodoc_default_options = {"members": True, "special-members": "__init__, __getitem__"}
 autodoc_member_order = "alphabetical"
 autodoc_typehints = "signature"
-autodoc_docstring_signature = True
-autodoc_inherit_docstrings = True
 python_use_unqualified_type_names = True
 maximum_signature_line_length = 100
 add_module_names = False
-templates_path = ["site/templates"]
 
 # --- how it looks ------------------------------------------------------------------------------------------------------------------
 
@@ -90,7 +83,7 @@ html_static_path = ["site/static"]
 html_css_files = ["coulomb.css"]
 html_show_sourcelink = False
 html_copy_source = False
-html_theme_options = {"sidebar_hide_name": False, "navigation_with_keys": True}
+html_theme_options = {"navigation_with_keys": True, "top_of_page_buttons": []}
 pygments_style = "friendly"
 pygments_dark_style = "monokai"
 copybutton_exclude = ".linenos, .gp, .go"

@@ -2,7 +2,10 @@
 
 import re
 
+from docutils import nodes
+from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.ext.napoleon import Config, NumpyDocstring
 
 LITERAL = re.compile(r"``.+?``|`[^`\n]+`")
 PAGE = re.compile(r"\bdocs/([\w/]+)\.md\b")
@@ -47,14 +50,21 @@ def process_docstring(app: Sphinx, what: str, name: str, obj: object, options: o
         if is_item and result and result[-1].strip() and not re.match(r"\s*(- |  )", result[-1]):
             result.append("")
         result.append(line if set(line.strip()) == {"-"} else prose(line))
+    if any(re.fullmatch("-{3,}", line) for line in result):  # sections as NumPy's: Parameters, Returns, Raises
+        result = NumpyDocstring(result, Config(), app, what, name, obj, options).lines()
     lines[:] = result
 
 
-def process_signature(app: Sphinx, what: str, name: str, obj: object, options: object, arguments: str | None, returns: str | None):
-    return tuple(MODULES.sub("", text) if text else text for text in (arguments, returns))
+def shorten_signatures(app: Sphinx, doctree: nodes.document) -> None:
+    """numpy.typing.ArrayLike is ArrayLike."""
+    for signature in doctree.findall(addnodes.desc_signature):
+        for text in list(signature.findall(nodes.Text)):
+            short = MODULES.sub("", text)
+            if short != text:
+                text.parent.replace(text, nodes.Text(short))
 
 
 def setup(app: Sphinx) -> dict:
-    app.connect("autodoc-process-docstring", process_docstring, priority=400)  # before napoleon
-    app.connect("autodoc-process-signature", process_signature)
+    app.connect("autodoc-process-docstring", process_docstring)
+    app.connect("doctree-read", shorten_signatures)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
