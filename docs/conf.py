@@ -16,6 +16,10 @@ import coulomb  # noqa: E402
 # One core, the processor only, no window: the same pages everywhere.
 os.environ.update(OMP_NUM_THREADS="1", JAX_PLATFORMS="cpu", COULOMB_ROOT=str(ROOT))
 os.environ["MATPLOTLIBRC"] = str(ROOT / "docs" / "site" / "matplotlibrc")
+os.environ["IPYTHONDIR"] = str(ROOT / "build" / "docs" / "ipython")
+kernel_config = pathlib.Path(os.environ["IPYTHONDIR"]) / "profile_default" / "ipython_kernel_config.py"
+kernel_config.parent.mkdir(parents=True, exist_ok=True)
+kernel_config.write_text("c = get_config()\nc.IPKernelApp.log_level = 40\n")  # errors, not that sockets are plain text
 os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT / "docs" / "site"), os.environ.get("PYTHONPATH", "")])
 
 project = "Coulomb"
@@ -65,12 +69,15 @@ nb_execution_cache_path = str(ROOT / "build" / "docs" / "notebooks")
 nb_execution_raise_on_error = True
 nb_execution_timeout = 120
 nb_merge_streams = True
+nb_render_markdown_format = "myst"
 
 # --- the Python interface ----------------------------------------------------------------------------------------------------------
 
 autodoc_default_options = {"members": True, "special-members": "__init__, __getitem__"}
 autodoc_member_order = "alphabetical"
-autodoc_typehints = "signature"
+autodoc_inherit_docstrings = False
+autodoc_preserve_defaults = True
+autodoc_type_aliases = {"ArrayLike": "ArrayLike"}
 python_use_unqualified_type_names = True
 maximum_signature_line_length = 100
 add_module_names = False

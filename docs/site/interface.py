@@ -40,7 +40,7 @@ def process_docstring(app: Sphinx, what: str, name: str, obj: object, options: o
         after_blank = not result or not result[-1].strip()
         is_item = re.match(r"\s*- ", line) is not None
         if indented and (in_code or after_blank) and not is_item:
-            if not in_code:
+            if not in_code and "::" not in result[-2:]:
                 result += ["::", ""]
             in_code = True
             result.append(line)
