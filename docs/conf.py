@@ -88,6 +88,7 @@ html_theme = "furo"
 html_title = f"Coulomb {release}"
 html_static_path = ["site/static"]
 html_css_files = ["coulomb.css"]
+html_search_scorer = str(ROOT / "docs" / "site" / "scorer.js")
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {"navigation_with_keys": True, "top_of_page_buttons": []}
