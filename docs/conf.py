@@ -4,23 +4,46 @@ The source folder of Sphinx is the root of the repository, so that the links bet
 docs/, the README files, and the tables of benchmarks/results and tests/ as they were measured.
 """
 
+import hashlib
 import os
 import pathlib
 import sys
 
+import coulomb
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "docs" / "site"))
+SITE = ROOT / "docs" / "site"
+BUILD = ROOT / "build" / "docs"
+sys.path.insert(0, str(SITE))
 
-import coulomb  # noqa: E402
-
-# One core, the processor only, no window: the same pages everywhere.
-os.environ.update(OMP_NUM_THREADS="1", JAX_PLATFORMS="cpu", COULOMB_ROOT=str(ROOT))
-os.environ["MATPLOTLIBRC"] = str(ROOT / "docs" / "site" / "matplotlibrc")
-os.environ["IPYTHONDIR"] = str(ROOT / "build" / "docs" / "ipython")
-kernel_config = pathlib.Path(os.environ["IPYTHONDIR"]) / "profile_default" / "ipython_kernel_config.py"
+# Notebooks: one core, the processor only, our pictures, and from the kernel errors alone.
+os.environ.update(
+    OMP_NUM_THREADS="1", JAX_PLATFORMS="cpu", COULOMB_ROOT=str(ROOT), MATPLOTLIBRC=str(SITE / "matplotlibrc")
+)
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(SITE), os.environ.get("PYTHONPATH")]))
+os.environ["IPYTHONDIR"] = str(BUILD / "ipython")
+kernel_config = BUILD / "ipython" / "profile_default" / "ipython_kernel_config.py"
 kernel_config.parent.mkdir(parents=True, exist_ok=True)
-kernel_config.write_text("c = get_config()\nc.IPKernelApp.log_level = 40\n")  # errors, not that sockets are plain text
-os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT / "docs" / "site"), os.environ.get("PYTHONPATH", "")])
+kernel_config.write_text("c = get_config()\nc.IPKernelApp.log_level = 40\n")
+
+
+def digest_of_what_pages_read() -> str:
+    """Of the installed package and of committed results: where it changes, every page is read and every notebook executed again."""
+    package = pathlib.Path(coulomb.__file__).parent
+    files = [
+        *package.rglob("*.py"),
+        *package.glob("*.so"),
+        *SITE.glob("*.*"),
+        *(ROOT / "benchmarks" / "results").iterdir(),
+        *(ROOT / "tests").rglob("*.md"),
+    ]
+    digest = hashlib.sha256()
+    for file in sorted(files):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+what_pages_read = digest_of_what_pages_read()
 
 project = "Coulomb"
 author = "The Coulomb authors"
@@ -42,7 +65,6 @@ extensions = [
 root_doc = "docs/index"
 include_patterns = [
     "docs/**.md",
-    "docs/**.rst",
     "README.md",
     "ARCHITECTURE.md",
     "CHANGELOG.md",
@@ -65,7 +87,7 @@ myst_fence_as_directive = ["math"]
 suppress_warnings = ["ref.python"]  # types in docstrings, as nv, are words and not names
 
 nb_execution_mode = "cache"
-nb_execution_cache_path = str(ROOT / "build" / "docs" / "notebooks")
+nb_execution_cache_path = str(BUILD / "notebooks" / what_pages_read)
 nb_execution_raise_on_error = True
 nb_execution_timeout = 120
 nb_merge_streams = True
@@ -88,16 +110,19 @@ html_theme = "furo"
 html_title = f"Coulomb {release}"
 html_static_path = ["site/static"]
 html_css_files = ["coulomb.css"]
-html_search_scorer = str(ROOT / "docs" / "site" / "scorer.js")
+html_search_scorer = str(SITE / "scorer.js")
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {"navigation_with_keys": True, "top_of_page_buttons": []}
 pygments_style = "friendly"
 pygments_dark_style = "monokai"
-copybutton_exclude = ".linenos, .gp, .go"
 
 # --- external links: make docs-links ---------------------------------------------------------------------------------------------
 
 linkcheck_timeout = 20
 linkcheck_retries = 2
 linkcheck_anchors_ignore_for_url = [r"https://github\.com/.*"]
+
+
+def setup(app):
+    app.add_config_value("what_pages_read", "", "env")
