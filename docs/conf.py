@@ -89,7 +89,7 @@ suppress_warnings = ["ref.python"]  # types in docstrings, as nv, are words and 
 nb_execution_mode = "cache"
 nb_execution_cache_path = str(BUILD / "notebooks" / what_pages_read)
 nb_execution_raise_on_error = True
-nb_execution_timeout = 120
+nb_execution_timeout = 300  # s, of a cell on a busy machine
 nb_merge_streams = True
 nb_render_markdown_format = "myst"
 

@@ -55,6 +55,12 @@ def process_docstring(app: Sphinx, what: str, name: str, obj: object, options: o
     lines[:] = result
 
 
+def skip_what_says_nothing(app: Sphinx, what: str, name: str, obj: object, skip: bool, options: object) -> bool | None:
+    """Docstrings that Python makes: of classes that nobody constructs, of the fields of named tuples."""
+    text = getattr(obj, "__doc__", None) or ""
+    return True if text.startswith(("Initialize self", "Alias for field number")) else None
+
+
 def shorten_signatures(app: Sphinx, doctree: nodes.document) -> None:
     """numpy.typing.ArrayLike is ArrayLike."""
     for signature in doctree.findall(addnodes.desc_signature):
@@ -66,5 +72,6 @@ def shorten_signatures(app: Sphinx, doctree: nodes.document) -> None:
 
 def setup(app: Sphinx) -> dict:
     app.connect("autodoc-process-docstring", process_docstring)
+    app.connect("autodoc-skip-member", skip_what_says_nothing)
     app.connect("doctree-read", shorten_signatures)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
