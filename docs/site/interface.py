@@ -8,6 +8,7 @@ from sphinx.application import Sphinx
 from sphinx.ext.napoleon import Config, NumpyDocstring
 
 LITERAL = re.compile(r"``.+?``|`[^`\n]+`")
+KEY = re.compile(r"\[([A-Z][A-Za-z]+\d{4}[a-z]?)((?:, [^\]]+)?)\]")
 PAGE = re.compile(r"\bdocs/([\w/]+)\.md\b")
 MODULES = re.compile(r"\b(?:numpy\.typing|collections\.abc|coulomb\.[\w.]*_?\w+|typing|numpy)\.(?=[A-Za-z])")
 
@@ -28,6 +29,7 @@ def prose(line: str) -> str:
 def plain(text: str) -> str:
     text = re.sub(r"[\\*|]", lambda sign: "\\" + sign.group(), text)
     text = re.sub(r"(?<=\w)_(?!\w)", r"\\_", text)
+    text = KEY.sub(r"[:doc:`\1 </docs/references>`\2]", text)
     return PAGE.sub(r":doc:`\1 </docs/\1>`", text)
 
 
