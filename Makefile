@@ -16,8 +16,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Warnings of the compiler are errors in what is tested: make test WERROR=OFF for a compiler that knows others.
 WERROR ?= ON
 
-.PHONY: help demo test quick lint bench bench-nimble rllib sweep fuzz fuzz-smoke soak docs docs-links format install package system cpp test-cpp test-python \
-  test-docs test-includes test-consumer test-wheel clean
+.PHONY: help demo test quick lint bench bench-nimble rllib sweep fuzz fuzz-smoke soak docs docs-links format install package wheel release system cpp \
+  test-cpp test-python test-docs test-includes test-consumer test-wheel clean
 .DEFAULT_GOAL := help
 
 help:
@@ -30,6 +30,7 @@ help:
 	@echo "make sweep   derivatives of random trees and scenes against differences; tests/gradient/random_*.md"
 	@echo "make fuzz    an hour of each fuzzer of tests/fuzz, under sanitizers; needs clang. make fuzz-smoke: a minute, and the C++ tests"
 	@echo "make soak    ten million steps of scenes that must not drift; tests/robustness/soak.md"
+	@echo "make wheel   a wheel in dist/, tried in an empty environment: its size, its first gradient; make release: all that is uploaded"
 	@echo "make docs    the site in build/docs/html, its notebooks executed; make docs-links follows links to elsewhere"
 	@echo "make format  clang-format and ruff"
 
@@ -177,19 +178,22 @@ test-python: install
 
 test-consumer: cpp install
 	sh tools/check_consumer.sh "$(PREFIX)" build/consumer-prefix
-	sh tools/check_consumer.sh "$$($(PY) tools/cmeel_prefix.py)" build/consumer-wheel
+	sh tools/check_consumer.sh "$$($(PY) tools/wheel_prefix.py)" build/consumer-wheel
 
-# pip install . as a user does it: build isolation, an empty environment. Repeated only when a source changed.
+# A wheel as pip makes it, with build isolation, and what a user gets of it in an empty environment. Repeated only when a source changed.
 WHEEL_SOURCES := $(shell find include src python cmake CMakeLists.txt pyproject.toml -type f -not -name '*.pyc' 2>/dev/null)
-test-wheel: build/clean_env/.installed
-build/clean_env/.installed: $(WHEEL_SOURCES) | system
-	rm -rf build/clean_env
-	$(PYTHON) -m venv build/clean_env
-	build/clean_env/bin/python -m pip install --quiet --upgrade pip
-	build/clean_env/bin/python -m pip install --quiet .
-	cd build/clean_env && bin/python -c "import coulomb; print('coulomb', coulomb.__version__, 'from', coulomb.__file__)"
-	sh tools/check_consumer.sh "$$(build/clean_env/bin/python tools/cmeel_prefix.py)" build/consumer-clean
+wheel: dist/.checked
+test-wheel: dist/.checked
+dist/.checked: $(WHEEL_SOURCES) tools/check_wheel.py | system
+	rm -rf dist
+	$(PYTHON) -m pip wheel --quiet --no-deps --wheel-dir dist .
+	$(PYTHON) tools/check_wheel.py dist/coulomb-*.whl
+	sh tools/check_consumer.sh "$$(build/clean_env/bin/python tools/wheel_prefix.py)" build/consumer-clean
 	@touch $@
+
+# What is uploaded: the source, the wheel under the tag of the systems that it runs on, and their checksums.
+release: $(VENV)/.installed dist/.checked
+	$(PY) tools/release.py
 
 clean:
 	rm -rf build

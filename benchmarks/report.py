@@ -51,7 +51,7 @@ def cpu_model():
 def compiler():
     """The compiler that built the library, as it signed it in the binary's .comment section."""
     module = Path(coulomb._core.__file__)
-    libraries = [*module.parent.parent.glob("cmeel.prefix/lib/libcoulomb.so*"), module]
+    libraries = [*module.parent.glob("lib/libcoulomb.so*"), module]
     for file in libraries:
         signs = sorted(set(re.findall(rb"GCC: \([^)\0]*\) [0-9.]+|clang version [0-9.]+", file.read_bytes())))
         if signs:

@@ -1,8 +1,5 @@
-# Finds Pinocchio, Coal and Qhull, which comes with Coal (in the cmeel.prefix of the Python environment, or anywhere on
-# CMAKE_PREFIX_PATH) and, if wanted, the MuJoCo C library (in the `mujoco` Python package, or anywhere on CMAKE_PREFIX_PATH).
-if(POLICY CMP0167)
-  cmake_policy(SET CMP0167 NEW)  # Boost by its own package; Coal's and Pinocchio's configurations look for it too
-endif()
+# Finds urdfdom with what it stands on, and Qhull (in the cmeel.prefix of the Python environment, or anywhere on CMAKE_PREFIX_PATH); and, if
+# wanted, Assimp and the MuJoCo C library (in the `mujoco` Python package, or anywhere on CMAKE_PREFIX_PATH).
 find_package(Python 3.10 COMPONENTS Interpreter OPTIONAL_COMPONENTS Development.Module)
 
 # coulomb_ask_python(<result> <code>): what the code prints, or an empty string.
@@ -19,9 +16,9 @@ if(cmeel_prefix)
   list(PREPEND CMAKE_PREFIX_PATH "${cmeel_prefix}")
 endif()
 
-set(dependency_hint "run `pip install 'libpinocchio[build]==4.1.*' 'libcoal[build]==3.0.*' 'cmeel-eigen==3.4.1'` and pass \
--DPython_EXECUTABLE=<that environment's python>, or set CMAKE_PREFIX_PATH")
-foreach(package IN ITEMS "Eigen3 3.4" "Qhull 8.0" "coal 3.0.3" "pinocchio 4.1" "Boost 1.74 COMPONENTS serialization")
+set(dependency_hint "run `pip install 'cmeel-urdfdom==6.*' 'cmeel-urdfdom-headers==3.*' 'cmeel-tinyxml2==11.*' 'cmeel-console-bridge==1.*' 'cmeel-qhull==8.*'` \
+and pass -DPython_EXECUTABLE=<that environment's python>, or set CMAKE_PREFIX_PATH")
+foreach(package IN ITEMS "Qhull 8.0" "tinyxml2" "console_bridge 1.0" "urdfdom_headers 3.0" "urdfdom 6.0")
   separate_arguments(package)
   list(GET package 0 name)
   find_package(${package} CONFIG QUIET)
@@ -30,6 +27,25 @@ foreach(package IN ITEMS "Eigen3 3.4" "Qhull 8.0" "coal 3.0.3" "pinocchio 4.1" "
   endif()
   message(STATUS "${name} ${${name}_VERSION}: ${${name}_DIR}")
 endforeach()
+
+# Mesh files of URDF robots, read from C++. A wheel is without: Python reads them.
+set(assimp_libraries "")
+if(COULOMB_WITH_ASSIMP STREQUAL "AUTO" AND in_wheel)
+  set(want_assimp OFF)
+else()
+  set(want_assimp ${COULOMB_WITH_ASSIMP})
+endif()
+if(want_assimp)
+  find_package(assimp CONFIG QUIET)
+  if(assimp_FOUND)
+    set(assimp_libraries assimp::assimp)
+    message(STATUS "assimp ${assimp_VERSION}: ${assimp_DIR}")
+  elseif(want_assimp STREQUAL "ON")
+    message(FATAL_ERROR "COULOMB_WITH_ASSIMP=ON but no Assimp: `pip install cmeel-assimp`, or set CMAKE_PREFIX_PATH")
+  else()
+    message(STATUS "assimp: not found, C++ programs give UrdfOptions::read_mesh a reader of their own")
+  endif()
+endif()
 
 set(mujoco_library "")
 set(mujoco_include "")
@@ -56,7 +72,7 @@ if(want_mujoco)
     list(GET mujoco_library 0 mujoco_library)
     message(STATUS "MuJoCo: ${mujoco_library}")
   elseif(want_mujoco STREQUAL "ON")
-    message(FATAL_ERROR "COULOMB_WITH_MUJOCO=ON but no MuJoCo C library: `pip install mujoco`, or set CMAKE_PREFIX_PATH")
+    message(FATAL_ERROR "COULOMB_WITH_MUJOCO=ON but no MuJoCo C library: `pip install mujoco-core`, or set CMAKE_PREFIX_PATH")
   else()
     message(STATUS "MuJoCo: not found, the C++ MJCF loader is left out")
   endif()

@@ -1,7 +1,6 @@
 # Compiler flags, as an interface target that the library, the bindings and the tests share.
 #
-# No -march: the binary runs on every x86-64, and units that see Eigen types must match the Pinocchio wheels (plain SSE2, 16-byte
-# alignment). Wider SIMD is chosen at load time, function by function (simd.hpp). No -ffast-math: NaN and Inf must stay detectable.
+# No -march: the binary runs on every x86-64. Wider SIMD is chosen at load time, function by function (simd.hpp). No -ffast-math: NaN and Inf must stay detectable.
 #
 # What was compiled before comes from ccache where it is installed, unless a launcher was chosen.
 if(PROJECT_IS_TOP_LEVEL AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
@@ -10,6 +9,14 @@ if(PROJECT_IS_TOP_LEVEL AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
   if(CCACHE_PROGRAM)
     set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE_PROGRAM}")
   endif()
+endif()
+
+# Headers that nearly every file needs are compiled once: a third of the time. Only where the package is made for a user: in all other builds
+# a file that forgets an include must not compile, and ccache does not go well with it.
+if(in_wheel AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(precompile_headers ON)
+else()
+  set(precompile_headers OFF)
 endif()
 
 add_library(coulomb_flags INTERFACE)

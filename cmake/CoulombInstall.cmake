@@ -1,9 +1,14 @@
 # Installation: library, public headers (include/, all of it and nothing else) and the CMake package coulomb. Component `cpp`; the Python module is component `python`.
 #
-# In a wheel all of it lies in cmeel.prefix/, beside Pinocchio's and Coal's libraries, and $ORIGIN finds them. In an ordinary prefix
-# the run path also names the folders that the library was linked against.
+# In a wheel all of it lies in the Python package, and beside it the small libraries that its loaders link: $ORIGIN finds them,
+# and no version of theirs is asked of the environment. In an ordinary prefix the run path names the folders that the library was linked
+# against.
 if(in_wheel)
   set_target_properties(coulomb PROPERTIES INSTALL_RPATH "$ORIGIN")
+  install(TARGETS coulomb RUNTIME_DEPENDENCY_SET loaded COMPONENT cpp LIBRARY DESTINATION "${install_lib}")
+  install(RUNTIME_DEPENDENCY_SET loaded COMPONENT cpp
+    PRE_INCLUDE_REGEXES "liburdfdom_model" "libtinyxml2" "libconsole_bridge" "libqhull_r" PRE_EXCLUDE_REGEXES ".*"
+    DIRECTORIES "${cmeel_prefix}/lib" LIBRARY DESTINATION "${install_lib}")
 else()
   set(run_path "$ORIGIN")
   if(cmeel_prefix)

@@ -1,10 +1,10 @@
 # libcoulomb from src/coulomb and the public headers of include/coulomb.
 #
-# Only the loaders see Pinocchio, Coal and Eigen: they are an object library of their own, so that an include anywhere else does not
-# compile. Public headers need public headers and the standard library; a C++ user sees include/ only.
+# Only the loaders see urdfdom, TinyXML-2, Assimp and Qhull: they are an object library of their own, so that an include anywhere else does
+# not compile. Public headers need public headers and the standard library; a C++ user sees include/ only.
 file(GLOB_RECURSE coulomb_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/src/coulomb/*.cpp")
 set(loader_sources ${coulomb_sources})
-list(FILTER loader_sources INCLUDE REGEX "/model/(loaders/(urdf[a-z_]*|pinocchio_[a-z_]+)|shapes/convex_hull)\\.cpp$")
+list(FILTER loader_sources INCLUDE REGEX "/model/(loaders/(urdf[a-z_]*|mesh_files)|shapes/convex_hull)\\.cpp$")
 set(mjcf_sources ${coulomb_sources})
 list(FILTER mjcf_sources INCLUDE REGEX "/model/loaders/mjcf\\.cpp$")
 list(REMOVE_ITEM coulomb_sources ${loader_sources})
@@ -15,7 +15,12 @@ set(private_headers "${CMAKE_CURRENT_SOURCE_DIR}/src")
 # Pictures have the same bits on every processor: what is compiled for those with fused multiply-adds must not use them.
 set(render_sources ${coulomb_sources})
 list(FILTER render_sources INCLUDE REGEX "/coulomb/render/[a-z_]*\\.cpp$")
-set_source_files_properties(${render_sources} PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
+set_source_files_properties(${render_sources} PROPERTIES COMPILE_OPTIONS -ffp-contract=off SKIP_PRECOMPILE_HEADERS ON)
+
+# What runs once, when a scene is built, read or saved, is compiled for the compiler's time.
+set(cold_sources ${coulomb_sources})
+list(FILTER cold_sources INCLUDE REGEX "/coulomb/(model/(scene|loaders)/[a-z_]*|.*_archive|model/name_hints)\\.cpp$")
+set_source_files_properties(${cold_sources} PROPERTIES COMPILE_OPTIONS -O1)
 
 add_library(coulomb SHARED ${coulomb_sources})
 add_library(coulomb::coulomb ALIAS coulomb)
@@ -32,17 +37,23 @@ if(NOT in_wheel)  # a wheel keeps no symbolic links: it would hold the library t
   set_target_properties(coulomb PROPERTIES SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} VERSION ${PROJECT_VERSION})
 endif()
 
-if(loader_sources)
-  set(loader_libraries pinocchio::pinocchio_default pinocchio::pinocchio_collision pinocchio::pinocchio_parsers coal::coal
-                       Qhull::qhull_r Boost::serialization)
-  add_library(coulomb_loaders OBJECT ${loader_sources})
-  target_include_directories(coulomb_loaders PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}/include" "${private_headers}")
-  target_link_libraries(coulomb_loaders PRIVATE coulomb_flags ${loader_libraries})
-  target_sources(coulomb PRIVATE $<TARGET_OBJECTS:coulomb_loaders>)
-  # By file, not by target: the exported package must not ask its users for Pinocchio's and Coal's targets.
-  foreach(library IN LISTS loader_libraries)
-    target_link_libraries(coulomb PRIVATE $<TARGET_FILE:${library}>)
-  endforeach()
+set(loader_libraries urdfdom::urdfdom_model tinyxml2::tinyxml2 console_bridge::console_bridge Qhull::qhull_r ${assimp_libraries})
+add_library(coulomb_loaders OBJECT ${loader_sources})
+target_include_directories(coulomb_loaders PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}/include" "${private_headers}")
+target_link_libraries(coulomb_loaders PRIVATE coulomb_flags ${loader_libraries})
+if(assimp_libraries)
+  target_compile_definitions(coulomb_loaders PRIVATE COULOMB_WITH_ASSIMP)
+endif()
+target_sources(coulomb PRIVATE $<TARGET_OBJECTS:coulomb_loaders>)
+# By file, not by target: the exported package must not ask its users for these targets.
+foreach(library IN LISTS loader_libraries)
+  target_link_libraries(coulomb PRIVATE $<TARGET_FILE:${library}>)
+endforeach()
+
+if(precompile_headers)
+  target_precompile_headers(
+    coulomb PRIVATE <algorithm> <array> <cmath> <functional> <map> <memory> <optional> <stdexcept> <string> <vector>
+                    "${CMAKE_CURRENT_SOURCE_DIR}/include/coulomb/model.hpp")
 endif()
 
 # With the MuJoCo C library, MJCF files can be read from C++. In a wheel Python does that (cmake/CoulombDependencies.cmake).

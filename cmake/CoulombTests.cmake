@@ -1,4 +1,4 @@
-# C++ tests: every tests/unit/<room>/.../test_<thing>.cpp is one executable; tests/reference/*.cpp also see Pinocchio and Coal.
+# C++ tests: every tests/unit/<room>/.../test_<thing>.cpp is one executable.
 set(seconds_per_test 300)
 if(CMAKE_CXX_FLAGS MATCHES "sanitize")
   set(seconds_per_test 1200)
@@ -7,7 +7,7 @@ endif()
 # More than some seconds: left out by `make quick`.
 set(slow_tests unit.collision.continuous.test_separation_bound unit.collision.motion.test_shape_motion unit.stepping.impacts.test_first_impact_random)
 
-# coulomb_add_test(<file> <libraries>...)
+# coulomb_add_test(<file>)
 function(coulomb_add_test file)
   file(RELATIVE_PATH name "${CMAKE_CURRENT_SOURCE_DIR}/tests" "${file}")
   string(REGEX REPLACE "\\.cpp$" "" name "${name}")
@@ -15,7 +15,7 @@ function(coulomb_add_test file)
   add_executable(${name} "${file}")
   target_include_directories(
     ${name} PRIVATE "${private_headers}" "${CMAKE_CURRENT_SOURCE_DIR}/tests/unit" "${CMAKE_CURRENT_SOURCE_DIR}/tests")
-  target_link_libraries(${name} PRIVATE coulomb coulomb_flags ${ARGN})
+  target_link_libraries(${name} PRIVATE coulomb coulomb_flags)
   target_compile_definitions(${name} PRIVATE "COULOMB_TEST_DATA=\"${CMAKE_CURRENT_SOURCE_DIR}/tests/data\"")
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/tests")
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")
@@ -28,11 +28,6 @@ endfunction()
 file(GLOB_RECURSE unit_tests CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/tests/unit/test_*.cpp")
 foreach(file IN LISTS unit_tests)
   coulomb_add_test("${file}")
-endforeach()
-
-file(GLOB reference_tests CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/tests/reference/*.cpp")
-foreach(file IN LISTS reference_tests)
-  coulomb_add_test("${file}" pinocchio::pinocchio_default pinocchio::pinocchio_collision pinocchio::pinocchio_parsers coal::coal)
 endforeach()
 
 # tests/fuzz/fuzz_<thing>.cpp: a fuzzer where the flags ask for one (preset "fuzz", clang), else a test that replays the inputs that were kept.

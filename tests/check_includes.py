@@ -3,7 +3,8 @@
     base <- linalg <- model <- dynamics, collision <- constraints <- parameters <- stepping <- rollout <- control
 
 A room, with all its sub-folders, may include itself and the rooms it stands on. solvers/ knows problems, not robots: it stands on
-linalg alone; render/ knows surfaces and cameras: it stands on base alone. Pinocchio, Coal, Eigen and MuJoCo appear only in the loaders, the reference tests and the Python package.
+linalg alone; render/ knows surfaces and cameras: it stands on base alone. Libraries that read files (urdfdom,
+TinyXML-2, Assimp, Qhull, MuJoCo) appear only in the loaders.
 
 Public headers, include/coulomb/, belong to the rooms that implement them and follow the same rule among themselves; they include public
 headers and the standard library alone. They are all that is installed, and all of include/ that the target `coulomb` shows its users.
@@ -47,6 +48,7 @@ PUBLIC = {
     "configuration.hpp": "model",
     "scene_parts.hpp": "model",
     "scene.hpp": "model",
+    "robot_description.hpp": "model",
     "collision_cache.hpp": "collision",
     "dynamics.hpp": "dynamics",
     "solver.hpp": "solvers",
@@ -62,10 +64,10 @@ PUBLIC = {
     "control.hpp": "control",
 }
 UMBRELLA = "coulomb/coulomb.hpp"
-OUTSIDE = re.compile(r"^(pinocchio|coal|hpp|urdf|Eigen|boost|mujoco|assimp|octomap|libqhull\w*|nanobind)(/|\.|$)")
-LOADERS = re.compile(
-    r"^src/coulomb/model/(loaders/((urdf\w*|pinocchio_\w+|mjcf)\.cpp|pinocchio_parts\.hpp)|shapes/convex_hull\.cpp)$"
+OUTSIDE = re.compile(
+    r"^(pinocchio|coal|hpp|urdf_\w+|tinyxml2|console_bridge|Eigen|boost|mujoco|assimp|octomap|libqhull\w*|nanobind)(/|\.|$)"
 )
+LOADERS = re.compile(r"^src/coulomb/model/(loaders/(urdf\w*|mesh_files|mjcf)|shapes/convex_hull)\.cpp$")
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^">]+)[">]', re.MULTILINE)
 
 

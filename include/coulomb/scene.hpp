@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -16,6 +17,7 @@
 namespace coulomb {
 
 struct MujocoArrays;
+struct RobotDescription;
 
 /// Contacts are made below this distance (metres): wide enough that a body at rest on a surface, off by rounding, keeps its
 /// contacts; far too small to be seen.
@@ -105,7 +107,11 @@ struct UrdfOptions {
   bool actuators = true;       ///< one motor per joint dof that no mimic couples, its force <= effort limit
   MotorOptions motors;         ///< what kind of motors
   bool ignore_mimic = false;   ///< mimic joints are independent; default: coupled to their leader by an equality
-  std::string name;            ///< default: the robot's name in the file, made unique; a taken name is an error
+
+  /// Points (3 n, m) of a mesh file; `what` it is, for messages. Unset: read by Assimp, where the library was built with it
+  std::function<std::vector<double>(const std::string& path, const std::string& what)> read_mesh;
+
+  std::string name;  ///< default: the robot's name in the file, made unique; a taken name is an error
 };
 
 struct MjcfOptions {
@@ -113,7 +119,8 @@ struct MjcfOptions {
   std::string name;         ///< default: the model's name in the file, made unique; a taken name is an error
 };
 
-struct PinocchioOptions {
+/// Of robots that come as a RobotDescription.
+struct RobotOptions {
   std::array<double, 3> position{0, 0, 0};  ///< of a fixed base, or the neutral place of a free one
   std::array<double, 4> quaternion{1, 0, 0, 0};
   std::optional<double> friction;
@@ -180,9 +187,9 @@ class Scene {
   SceneElement add_urdf(const std::string& path_or_xml, const UrdfOptions& options = {});
   SceneElement add_mjcf(const std::string& path_or_xml, const MjcfOptions& options = {});
   SceneElement add_mujoco_arrays(const MujocoArrays& arrays, const MjcfOptions& options = {});
-  /// Objects of the `pin` package, saved with saveToBinary(StreamBuffer); meshes convex. An empty geometry buffer: no shapes.
-  SceneElement add_pinocchio(const std::string& model_buffer, const std::string& geometry_buffer,
-                             const PinocchioOptions& options = {});
+  /// What another program knows as a robot: Python hands over objects of the `pin` package this way. Links that are not listed as pairs do
+  /// not collide with one another; frames are Model.sites.
+  SceneElement add_robot(const RobotDescription& robot, const RobotOptions& options = {});
 
   /// Drives a joint added before, a loaded robot's too, by its name. Returns the actuator's name; u has its place last.
   std::string add_actuator(const std::string& joint, const ActuatorOptions& options = {});
@@ -211,7 +218,7 @@ class Scene {
   /// Its index; throws, after `what`, if there is none.
   int geometry_named(const std::string& what, const std::string& geometry) const;
   /// Throws if the name that was asked for is that of a robot added before.
-  void check_robot_name(const char* verb, const std::string& name) const;
+  void check_robot_name(const std::string& verb, const std::string& name) const;
   /// append, under a name of its own among robots.
   SceneElement append_robot(SceneParts parts, const std::string& name);
 

@@ -8,6 +8,7 @@ NB_MODULE(_core, module) {
   module.doc() = "Bindings of libcoulomb; use them through the package coulomb.";
   module.attr("__version__") = coulomb::version();
   coulomb::python::bind_model(module);
+  coulomb::python::bind_robot_description(module);
   coulomb::python::bind_scene(module);
   coulomb::python::bind_render(module);
   coulomb::python::bind_solvers(module);

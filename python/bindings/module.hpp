@@ -36,6 +36,7 @@ void bind_pin_coordinates(nanobind::class_<Model>& model);
 void bind_reports(nanobind::module_& module);
 void bind_render(nanobind::module_& module);
 void bind_rollout(nanobind::module_& module, nanobind::class_<SimulatorObject>& simulator);
+void bind_robot_description(nanobind::module_& module);
 void bind_scene(nanobind::module_& module);
 void bind_solvers(nanobind::module_& module);
 void bind_stepping(nanobind::module_& module);

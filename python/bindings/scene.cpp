@@ -8,7 +8,9 @@
 #include <nanobind/stl/vector.h>
 
 #include "arrays.hpp"
+#include "coulomb/model/loaders/mesh_files.hpp"
 #include "coulomb/model/loaders/mujoco_arrays.hpp"
+#include "coulomb/robot_description.hpp"
 #include "module.hpp"
 
 namespace coulomb::python {
@@ -167,7 +169,7 @@ void bind_loaders(nb::class_<Scene>& cls) {
       [](Scene& scene, const std::string& path, bool floating_base, nb::object position, nb::object quaternion,
          const std::vector<std::string>& package_dirs, Number friction, Number restitution, double compliance,
          bool self_collision, nb::object actuators, nb::object kp, nb::object kd, bool ignore_mimic,
-         const std::string& name) {
+         const std::string& name, nb::object read_mesh) {
         UrdfOptions options;
         options.floating_base = floating_base;
         options.position = read<3>(position, "position");
@@ -180,6 +182,10 @@ void bind_loaders(nb::class_<Scene>& cls) {
         options.actuators = read_motors(actuators, kp, kd, options.motors);
         options.ignore_mimic = ignore_mimic;
         options.name = name;
+        if (!read_mesh.is_none())
+          options.read_mesh = [&](const std::string& file, const std::string& what) {
+            return ArrayIn(read_mesh(file, what), "points of a mesh", {-1, 3}).vector();
+          };
         return scene.add_urdf(path, options);
       },
       nb::arg("path"), nb::kw_only(), nb::arg("floating_base") = false,
@@ -188,7 +194,7 @@ void bind_loaders(nb::class_<Scene>& cls) {
       nb::arg("package_dirs") = std::vector<std::string>{}, nb::arg("friction") = nb::none(),
       nb::arg("restitution") = nb::none(), nb::arg("compliance") = 0.0, nb::arg("self_collision") = true,
       nb::arg("actuators").none() = true, nb::arg("kp") = nb::none(), nb::arg("kd") = nb::none(),
-      nb::arg("ignore_mimic") = false, nb::arg("name") = "",
+      nb::arg("ignore_mimic") = false, nb::arg("name") = "", nb::arg("read_mesh") = nb::none(),
       "A robot from a URDF file or string. position, quaternion: of the base, world. package_dirs: where package:// is "
       "looked up. "
       "Meshes become convex. actuators: one motor per joint degree of freedom (none for mimic joints), limited to the "
@@ -206,11 +212,11 @@ void bind_loaders(nb::class_<Scene>& cls) {
       nb::arg("file_name"), nb::arg("reals"), nb::arg("integers"), nb::arg("names"), nb::arg("use_options"),
       nb::arg("name"));
   cls.def(
-      "_add_pinocchio",
-      [](Scene& scene, nb::bytes model, nb::bytes geometry, nb::object position, nb::object quaternion, Number friction,
+      "_add_robot",
+      [](Scene& scene, const RobotDescription& robot, nb::object position, nb::object quaternion, Number friction,
          Number restitution, double compliance, nb::object actuators, nb::object kp, nb::object kd,
          const std::string& name) {
-        PinocchioOptions options;
+        RobotOptions options;
         options.position = read<3>(position, "position");
         options.quaternion = read<4>(quaternion, "quaternion");
         options.friction = friction;
@@ -218,10 +224,9 @@ void bind_loaders(nb::class_<Scene>& cls) {
         options.compliance = compliance;
         options.actuators = read_motors(actuators, kp, kd, options.motors);
         options.name = name;
-        return scene.add_pinocchio(std::string(model.c_str(), model.size()),
-                                   std::string(geometry.c_str(), geometry.size()), options);
+        return scene.add_robot(robot, options);
       },
-      nb::arg("model"), nb::arg("geometry"), nb::arg("position"), nb::arg("quaternion"), nb::arg("friction").none(),
+      nb::arg("robot"), nb::arg("position"), nb::arg("quaternion"), nb::arg("friction").none(),
       nb::arg("restitution").none(), nb::arg("compliance"), nb::arg("actuators").none(), nb::arg("kp").none(),
       nb::arg("kd").none(), nb::arg("name"));
 }
@@ -253,6 +258,9 @@ std::string scene_in_words(const Scene& scene) {
 }  // namespace
 
 void bind_scene(nb::module_& module) {
+  module.def("_package_folders", &package_folders, nb::arg("path"), nb::arg("folders"));
+  module.def("_find_mesh", &find_mesh, nb::arg("name"), nb::arg("folders"), nb::arg("what"));
+
   nb::class_<SceneElement>(module, "SceneElement",
                            "What a verb of Scene added: names and indices into the Model that build() returns.")
       .def_ro("name", &SceneElement::name, "As given, or made unique: box, box_2, ...")

@@ -44,6 +44,7 @@ from ._core import (
     __version__,
     solve_lcp,
 )
+from ._installed import cmake_prefix
 from .gradients import GradientCheck, check_gradients
 from .scene import Scene, load
 from .view import Renderer, Viewer, save_video
@@ -81,6 +82,7 @@ __all__ = [
     "Viewer",
     "__version__",
     "check_gradients",
+    "cmake_prefix",
     "load",
     "save_video",
     "solve_lcp",

@@ -179,7 +179,7 @@ def _print_times(model, sim, contact_states, passes):
     print(f"  {'Coulomb, exact cone, analytic':<34} {step:9.1f} {jacobian:9.1f}")
     times = _mujoco_times(model, contact_states, passes)
     if times is None:
-        print("  MuJoCo is not installed: pip install mujoco")
+        print("  MuJoCo is not installed: pip install mujoco-core")
         return
     print(f"  {'MuJoCo ' + times[2] + ', soft, differences':<34} {times[0]:9.1f} {times[1]:9.1f}")
     print(

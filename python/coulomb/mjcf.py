@@ -79,7 +79,7 @@ def compile_mjcf(path_or_xml):
     try:
         import mujoco
     except ImportError as error:
-        raise ImportError("reading MJCF needs the 'mujoco' package: pip install mujoco") from error
+        raise ImportError("reading MJCF needs the module 'mujoco': pip install mujoco-core") from error
     text = path_text("path_or_xml", path_or_xml)
     is_xml = text.lstrip().startswith("<")
     if root_of(text) == "robot":

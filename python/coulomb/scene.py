@@ -10,6 +10,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from . import _core
+from ._mesh_files import read_points
 from ._saved import read
 from .mjcf import path_text, root_of
 from .view.urdf_visuals import UrdfVisuals
@@ -58,7 +59,7 @@ class Scene(_core.Scene):
         if isinstance(package_dirs, (str, os.PathLike)):
             package_dirs = [package_dirs]
         text, folders = path_text("path", path), [os.fspath(d) for d in package_dirs]
-        element = super().add_urdf(text, package_dirs=folders, **options)
+        element = super().add_urdf(text, package_dirs=folders, read_mesh=read_points, **options)
         self._visuals = (*self._visuals, (Part.of(element), UrdfVisuals.of(text, folders)))
         return element
 
@@ -118,30 +119,10 @@ class Scene(_core.Scene):
         position (3,) m, quaternion (4,) w x y z: of a fixed base, or the neutral place of a free one. actuators, kp, kd: as in
         add_urdf. Its frames, operational ones too, are ``Model.sites``. The objects are not changed.
         """
-        import pinocchio
+        from ._pinocchio import describe
 
-        def buffer(thing):
-            stream = pinocchio.serialization.StreamBuffer()
-            thing.saveToBinary(stream)
-            return stream.tobytes()
-
-        if not isinstance(model, pinocchio.Model):
-            raise TypeError(f"model: expected a pinocchio.Model, got {type(model).__name__}")
-        geometry = b""
-        if geometry_model is not None:
-            if not isinstance(geometry_model, pinocchio.GeometryModel):
-                raise TypeError(
-                    f"geometry_model: expected a pinocchio.GeometryModel, got {type(geometry_model).__name__}"
-                )
-            geometry_model = geometry_model.copy()
-            for thing in geometry_model.geometryObjects:  # a mesh buffer would carry its whole bounding-volume tree
-                if hasattr(thing.geometry, "buildConvexHull"):
-                    thing.geometry.buildConvexHull(True, "Qt")
-                    thing.geometry = thing.geometry.convex
-            geometry = buffer(geometry_model)
-        return self._add_pinocchio(
-            buffer(model), geometry, position, quaternion, friction, restitution, compliance, actuators, kp, kd, name
-        )
+        robot = describe(model, geometry_model)
+        return self._add_robot(robot, position, quaternion, friction, restitution, compliance, actuators, kp, kd, name)
 
 
 def load(

@@ -11,6 +11,8 @@ import sys
 
 import pytest
 
+import coulomb
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 # Pages by extras that may be missing: README's PyTorch and JAX come last.
@@ -89,8 +91,7 @@ def test_readme_says_what_is_so(tmp_path, monkeypatch):
 
 @pytest.mark.skipif(not (shutil.which("c++") and shutil.which("cmake")), reason="no compiler")
 def test_cpp_of_the_readme_compiles_and_runs(tmp_path):
-    cmeel = pytest.importorskip("cmeel")
-    prefix = pathlib.Path(cmeel.__file__).resolve().parent.parent / "cmeel.prefix"
+    prefix = coulomb.cmake_prefix()
     (_, cpp), (_, cmake) = blocks(PAGES[0], "cpp")[0], blocks(PAGES[0], "cmake")[0]
     include, body = cpp.split("\n\n", 1)
     (tmp_path / "main.cpp").write_text(

@@ -87,6 +87,16 @@ REFUSED = {
         "link 'a' inertial: has no <inertia>",
     ),
     "axis": (PAIR + joint("1", "a", "b").replace("0 0 1", "0 0 up"), "joint '1' axis xyz: 'up'"),
+    "no limit": (PAIR + joint("1", "a", "b", "revolute"), "joint '1': is revolute and has no <limit>"),
+    "unknown type": (PAIR + joint("1", "a", "b", "hinge"), "joint '1' type: 'hinge' is no type of URDF"),
+    "mimic without a leader": (
+        PAIR + joint("1", "a", "b", inside="<mimic/>"),
+        "<mimic> of joint '1': has no attribute joint",
+    ),
+    "mimic of words": (
+        PAIR + joint("1", "a", "b", inside="<mimic joint='1' multiplier='x'/>"),
+        "<mimic> of joint '1' multiplier: 'x' is no number",
+    ),
     "limit": (
         PAIR + joint("1", "a", "b", "revolute", "<limit lower='-x' upper='1' effort='1'/>"),
         "joint '1' limit lower: '-x'",
@@ -102,12 +112,15 @@ def test_refused_by_name(case):
 
 
 def test_xml_that_is_not_well_formed():
-    with pytest.raises(ValueError, match="not well-formed XML: .* in line 2"):
+    with pytest.raises(ValueError, match="not well-formed XML: XML_ERROR_PARSING_ATTRIBUTE in line 2"):
         load("<link name='a'>\n<inertial mass=></inertial></link>")
-    with pytest.raises(ValueError, match="not well-formed XML: </joint> closes <link> in line 2"):
+    never = "not well-formed XML: an element that begins in line {} is closed by another name, or never"
+    with pytest.raises(ValueError, match=never.format(1)):
         load("<link name='>'>\n</joint></link>")
-    with pytest.raises(ValueError, match="not well-formed XML: </robot> closes <link> in line 1"):
-        load("<link name='a'>")
+    with pytest.raises(ValueError, match=never.format(2)):
+        load("\n<link name='a'>")
+    with pytest.raises(ValueError, match="elements nested too deep"):
+        load("<a>" * 1000 + "</a>" * 1000)
 
 
 def test_what_is_fine_is_read():
@@ -149,3 +162,69 @@ def test_a_small_inertia_is_kept():
 def test_a_negative_inertia_beside_a_smaller_robot_is_refused():
     with pytest.raises(ValueError, match="link 'b' inertia: .* has a negative trace"):
         load(link("a", inertia="1e-6") + link("b", inertia="-1e-12") + joint("1", "a", "b"))
+
+
+def test_nothing_is_written_to_stderr(capfd):
+    """The parser warns of materials that it does not know."""
+    load(link("a", "<visual><geometry><sphere radius='1'/></geometry><material name='unknown'/></visual>"))
+    assert capfd.readouterr() == ("", "")
+
+
+def test_what_hangs_on_a_root_is_placed_with_it():
+    """Also where the rest of the robot floats off that root by a joint of the file."""
+    root = link("a", "<collision><origin xyz='0 0 .5'/><geometry><sphere radius='.1'/></geometry></collision>")
+    scene = coulomb.Scene()
+    place = {"position": (1, 2, 3), "quaternion": (np.sqrt(0.5), 0, np.sqrt(0.5), 0)}
+    scene.add_urdf(f"<robot name='r'>{root}{link('b')}{joint('1', 'a', 'b', 'floating')}</robot>", **place)
+    model = scene.build()
+    assert model.body_names == ["world", "a", "b"]
+    q, _ = model.neutral()
+    np.testing.assert_allclose(model.geometry_placements(q)[0], [[1.5, 2, 3]], atol=1e-15)
+    np.testing.assert_allclose(q[:3], [1, 2, 3])
+
+
+def test_a_planar_joint_says_where_it_moves():
+    planar = PAIR + joint("1", "a", "b", "planar")
+    scene = coulomb.Scene()
+    scene.add_urdf(f"<robot name='r'>{planar.replace('0 0 1', '0 1 0')}</robot>")
+    assert any("planar joint '1': moves in the x-y plane" in line for line in scene.build().deviations)
+    scene = coulomb.Scene()
+    scene.add_urdf(f"<robot name='r'>{planar}</robot>")
+    assert not any("planar" in line for line in scene.build().deviations)
+
+
+def test_cylinders_named_for_it_are_capsules():
+    """<collision_checking>, an extension of Pinocchio's."""
+    pair = "".join(
+        f"<collision name='{name}'><geometry><cylinder radius='.1' length='1'/></geometry></collision>"
+        for name in ("x", "y")
+    )
+    model = load(link("a", pair + "<collision_checking><capsule name='y'/></collision_checking>"))
+    assert model.geometry_types == ["cylinder", "capsule"]
+
+
+def test_only_corners_of_triangles_count(tmp_path):
+    """A vertex that no triangle has is no part of a collision mesh; links behind fixed joints may use the same file with another scale."""
+    corners = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nv 9 9 9\n"
+    (tmp_path / "tip.obj").write_text(corners + "f 1 3 2\nf 1 2 4\nf 2 3 4\nf 3 1 4\n")
+    shape_of = "<collision><geometry><mesh filename='package://tip.obj' scale='{}'/></geometry></collision>"
+    robot = link("a", shape_of.format("1 1 1")) + link("b", shape_of.format("2 2 -2")) + joint("1", "a", "b", "fixed")
+    scene = coulomb.Scene()
+    scene.add_urdf(f"<robot name='r'>{robot}</robot>", package_dirs=tmp_path)
+    model = scene.build()
+    assert np.array_equal(np.unique(model.mesh_vertices(0)), [0, 1])
+    assert np.array_equal(np.unique(model.mesh_vertices(1)), [-2, 0, 2])
+
+
+def test_a_mesh_that_is_not_there_or_not_one(tmp_path):
+    mesh = shape("<geometry><mesh filename='package://tip.stl'/></geometry>")
+    for text, why in (
+        (None, r"link 'a' collision <mesh>: no mesh 'package://tip.stl' in "),
+        ("junk", "link 'a' collision <mesh>: .* has no triangles"),
+    ):
+        if text:
+            (tmp_path / "tip.stl").write_text(text)
+        scene = coulomb.Scene()
+        with pytest.raises(ValueError, match=why):
+            scene.add_urdf(f"<robot name='r'>{mesh}</robot>", package_dirs=tmp_path)
+        assert scene.build().num_bodies == 1

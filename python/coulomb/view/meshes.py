@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 
+from .._mesh_files import read_pieces
 from .._shapes import revolved, surface, triangulate
-from .collada import read_collada
 
 MOST_FACES = 8000  # of one mesh: a browser draws, and a page holds, dozens of these
 SIDES = 32
 
 
 def need(package):
-    """Imports a package of an extra, or says how to install it. trimesh, for mesh files, comes with both extras of this room."""
-    extras = {"imageio_ffmpeg": ["video"], "trimesh": ["view", "video"]}.get(package, ["view"])
-    users = {"imageio_ffmpeg": "save_video needs", "trimesh": "mesh files need"}.get(package, "the viewer needs")
+    """Imports a package of an extra, or says how to install it."""
+    extra, users = {"imageio_ffmpeg": ("video", "save_video needs")}.get(package, ("view", "the viewer needs"))
     try:
         return __import__(package)
     except ImportError as error:
-        names = " or ".join(f"'{extra}'" for extra in extras)
         raise ImportError(
-            f"{users} the package '{package}', which the extra {names} brings: pip install 'coulomb[{extras[-1]}]'"
+            f"{users} the package '{package}', which the extra '{extra}' brings: pip install 'coulomb[{extra}]'"
         ) from error
 
 
@@ -89,14 +85,7 @@ def is_closed(vertices, faces):
 
 def read_mesh(path, scale, what):
     """[(vertices, faces, rgba or None)] of a file, one for each of its colours. ValueError: `what` it is, and what is wrong."""
-    try:
-        pieces = read_collada(path) if os.path.splitext(path)[1].lower() == ".dae" else _read_by_trimesh(path)
-    except ImportError:
-        raise
-    except Exception as error:  # readers of broken files raise what they like
-        raise ValueError(f"{what}: {path!r} cannot be read: {type(error).__name__}: {error}") from error
-    if not pieces:
-        raise ValueError(f"{what}: {path!r} has no triangles")
+    pieces = read_pieces(path, what)
 
     # Pieces of one colour are one mesh; a scale that mirrors turns faces inside out.
     found = []
@@ -108,22 +97,6 @@ def read_mesh(path, scale, what):
         faces = np.concatenate([faces + start for (_, faces), start in zip(group, starts)])
         found.append((*simplified(vertices, faces[:, ::-1] if mirrored else faces), rgba))
     return found
-
-
-def _read_by_trimesh(path):
-    """STL, OBJ, PLY, glTF: what trimesh reads, which viser brings."""
-    trimesh = need("trimesh")
-    pieces = [piece for piece in trimesh.load_scene(path).dump() if isinstance(piece, trimesh.Trimesh)]
-    return [(np.asarray(p.vertices), np.asarray(p.faces), _colour(p)) for p in pieces if len(p.faces)]
-
-
-def _colour(piece):
-    """Of a piece's material, or None where the file has none."""
-    visual = piece.visual
-    if not visual.defined:
-        return None
-    colour = visual.material.main_color if hasattr(visual, "material") else visual.main_color
-    return tuple(float(c) / 255 for c in colour)
 
 
 def simplified(vertices, faces, most=MOST_FACES):

@@ -35,8 +35,7 @@ class Renderer:
     width, height: pixels, 1 to 8192. visuals: "files", what the robots' files have (Model.visuals); "collision"; or a list of
     coulomb.view.Visual. field_of_view: degrees, from the lower to the upper edge. num_threads: 0: all cores; the picture is the same.
 
-    ValueError: names argument and value. ImportError: trimesh is missing, which reads meshes of URDF files, pip install
-    'coulomb[video]'. FileNotFoundError, ValueError: names a mesh that is missing or broken, and its link.
+    ValueError: names argument and value. FileNotFoundError, ValueError: names a mesh that is missing or broken, and its link.
     """
 
     def __init__(self, model, width=640, height=480, *, visuals="files", field_of_view=40.0, num_threads=1):

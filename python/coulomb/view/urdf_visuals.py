@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .. import _core
 from .meshes import read_mesh
 from .poses import from_rpy, quaternions
 from .visuals import Visual
@@ -90,23 +91,15 @@ class UrdfVisuals:
         return [Visual(kind=shape.tag, size=size, rgba=rgba or GREY, **place)]
 
     def _found(self, file, what):
-        """The path of a mesh: package:// in the given folders and in those above the file, as for collision meshes."""
-        folders = list(self.package_dirs)
-        if not self.path_or_xml.lstrip().startswith("<"):
-            folder = os.path.dirname(os.path.abspath(self.path_or_xml))
-            for _ in range(6):
-                if folder == os.path.dirname(folder):  # the root
-                    break
-                folders.append(folder)
-                folder = os.path.dirname(folder)
-        name = file.removeprefix("package://").removeprefix("file://")
-        for path in [name, *(os.path.join(folder, name.lstrip("/")) for folder in folders)]:
-            if os.path.isfile(path):
-                return path
-        raise FileNotFoundError(
-            f"{what}: no mesh {file!r} in {folders or 'the working folder'}; name the folder of the package in "
-            "package_dirs, or show the collision shapes: visuals='collision' (coulomb view --collision)"
-        )
+        """The path of a mesh, looked for where collision meshes are."""
+        is_xml = self.path_or_xml.lstrip().startswith("<")
+        folders = _core._package_folders("" if is_xml else self.path_or_xml, self.package_dirs)
+        try:
+            return _core._find_mesh(file, folders, what)
+        except ValueError as error:
+            raise FileNotFoundError(
+                f"{error}, or show the collision shapes: visuals='collision' (coulomb view --collision)"
+            ) from None
 
 
 def _numbers(element, name, count, default, what):
@@ -164,18 +157,14 @@ def _carriers(root, model, part, source):
     # The body of a link has its name, or name_2, ... where that was taken; its parent tells the two apart.
     moving = {carrier[name] for name in names}
     link_of: dict = {}
-
-    # A root from which the base floats by a joint of the file's own is no body: it is the world.
-    if part.num_bodies < len(moving):
-        floats_from = {j.find("parent").get("link") for j in root.findall("joint") if j.get("type") == "floating"}
-        link_of.update((0, carrier[link]) for link in names if link in floats_from and carrier[link] not in joints)
     for body in range(part.first_body, part.first_body + part.num_bodies):
         name = model.body_names[body]
         stem = name.rpartition("_")[0] if name.rpartition("_")[2].isdigit() else name
         above = link_of.get(int(model.body_parent[body]))
         for link in (name, stem):
             joint = joints.get(link)
-            parent = None if joint is None else carrier[joint.find("parent").get("link")]
+            on_the_world = joint is None or joint.get("type") == "floating"
+            parent = None if on_the_world else carrier[joint.find("parent").get("link")]
             if link in moving and parent == above and link not in link_of.values():
                 link_of[body] = link
                 break

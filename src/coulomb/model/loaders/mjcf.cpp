@@ -19,7 +19,7 @@ bool has_mujoco() { return false; }
 
 MujocoArrays read_mjcf(const std::string&) {
   throw std::runtime_error(
-      "add_mjcf: this build of Coulomb has no MuJoCo; install the 'mujoco' package and configure with "
+      "add_mjcf: this build of Coulomb has no MuJoCo; install 'mujoco-core' and configure with "
       "COULOMB_WITH_MUJOCO=ON, or load "
       "the file from Python");
 }

@@ -1,41 +1,30 @@
-// URDF to SceneParts through Pinocchio's parser, which trusts the text: urdf_check looks at it first.
+// URDF to a RobotDescription through urdfdom, the format's own parser, which trusts the text: urdf_check looks at it first.
 #include "coulomb/model/loaders/urdf.hpp"
 
-#include <pinocchio/parsers/urdf.hpp>
-
-#include <boost/property_tree/xml_parser.hpp>
+#include <console_bridge/console.h>
+#include <tinyxml2.h>
+#include <urdf_model/model.h>
+#include <urdf_parser/urdf_parser.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
+#include <map>
+#include <mutex>
+#include <set>
 #include <sstream>
 
 #include "coulomb/model/checks.hpp"
 #include "coulomb/model/loaders/is_file.hpp"
-#include "coulomb/model/loaders/pinocchio_parts.hpp"
+#include "coulomb/model/loaders/mesh_files.hpp"
+#include "coulomb/model/loaders/robot_parts.hpp"
 #include "coulomb/model/loaders/urdf_check.hpp"
 
 namespace coulomb {
 namespace {
 
-/// Opening tags of that name.
-int count_tag(const std::string& xml, const std::string& tag) {
-  int n = 0;
-  for (auto at = xml.find("<" + tag); at != std::string::npos; at = xml.find("<" + tag, at + 1)) {
-    const auto next = at + 1 + tag.size();
-    n += next < xml.size() && std::string(" \t\r\n/>").find(xml[next]) != std::string::npos;
-  }
-  return n;
-}
+using tinyxml2::XMLElement;
 
-/// Comments may hold anything, tags too.
-std::string without_comments(std::string xml) {
-  for (auto at = xml.find("<!--"); at != std::string::npos; at = xml.find("<!--", at)) {
-    const auto end = xml.find("-->", at);
-    xml.erase(at, end == std::string::npos ? std::string::npos : end + 3 - at);
-  }
-  return xml;
-}
+// --- reading the text ---
 
 /// The file's text.
 std::string load(const std::string& path) {
@@ -48,14 +37,258 @@ std::string load(const std::string& path) {
   return text.str();
 }
 
-/// The user's folders, then every folder above the file: package://name/... is usually found in one of them.
-std::vector<std::string> package_folders(const std::string& path, bool is_xml, std::vector<std::string> folders) {
-  if (is_xml) return folders;
-  auto folder = std::filesystem::absolute(path).parent_path();
-  for (int i = 0; i < 6 && folder.has_relative_path(); ++i, folder = folder.parent_path())
-    folders.push_back(folder.string());
-  return folders;
+/// Keeps what urdfdom has to say, which else goes to stderr. console_bridge has one listener for the whole process.
+class Messages : public console_bridge::OutputHandler {
+ public:
+  Messages() : lock_(mutex()), before_(console_bridge::getOutputHandler()) { console_bridge::useOutputHandler(this); }
+  ~Messages() override { console_bridge::useOutputHandler(before_); }
+
+  void log(const std::string& text, console_bridge::LogLevel level, const char*, int) override {
+    if (level >= console_bridge::CONSOLE_BRIDGE_LOG_ERROR) errors += (errors.empty() ? "" : "; ") + text;
+  }
+
+  std::string errors;
+
+ private:
+  static std::mutex& mutex() {
+    static std::mutex one;
+    return one;
+  }
+  std::lock_guard<std::mutex> lock_;
+  console_bridge::OutputHandler* before_;
+};
+
+urdf::ModelInterfaceSharedPtr parse(const std::string& text, const std::string& source) {
+  Messages messages;
+  std::string why;
+  try {
+    if (auto model = urdf::parseURDF(text); model && model->getRoot()) return model;
+  } catch (const std::exception& error) {
+    why = error.what();
+  }
+  checks::fail(source, "urdfdom cannot read it: " + (why.empty() ? messages.errors : why));
 }
+
+/// Elements of a kind, anywhere below.
+std::vector<const XMLElement*> all_below(const XMLElement& element, const char* tag) {
+  std::vector<const XMLElement*> found;
+  for (const XMLElement* child = element.FirstChildElement(); child != nullptr; child = child->NextSiblingElement()) {
+    if (child->Name() == std::string(tag)) found.push_back(child);
+    const auto deeper = all_below(*child, tag);
+    found.insert(found.end(), deeper.begin(), deeper.end());
+  }
+  return found;
+}
+
+// --- urdfdom's tree as a description ---
+
+Placement placement_of(const urdf::Pose& pose) {
+  Placement placement;
+  placement.pos = {pose.position.x, pose.position.y, pose.position.z};
+  pose.rotation.getQuaternion(placement.quat[1], placement.quat[2], placement.quat[3], placement.quat[0]);
+  return placement;
+}
+
+/// Adds a link's inertia to that of all that moves with a joint, `placement`: of the link in the joint's frame. (parallel axes)
+void add_inertia(const urdf::Inertial& link, const Placement& placement, RobotInertia& to) {
+  // The link's, in the axes of the joint.
+  const Placement centre = compose(placement, placement_of(link.origin));
+  double R[9];
+  double turned[9];
+  double I[9];
+  quaternion_to_matrix(centre.quat.data(), R);
+  const double of_link[9] = {link.ixx, link.ixy, link.ixz, link.ixy, link.iyy, link.iyz, link.ixz, link.iyz, link.izz};
+  for (int i = 0; i < 3; ++i)
+    for (int j = 0; j < 3; ++j) {
+      turned[3 * i + j] = 0;
+      for (int k = 0; k < 3; ++k)
+        turned[3 * i + j] += R[3 * i + k] * of_link[3 * k + j];
+    }
+  for (int i = 0; i < 3; ++i)
+    for (int j = 0; j < 3; ++j) {
+      I[3 * i + j] = 0;
+      for (int k = 0; k < 3; ++k)
+        I[3 * i + j] += turned[3 * i + k] * R[3 * j + k];
+    }
+
+  // Both about the common centre: the distance d of the two centres weighs with the reduced mass.
+  const double mass = to.mass + link.mass;
+  const double reduced = mass > 0 ? to.mass * link.mass / mass : 0.0;
+  double d[3];
+  sub3(centre.pos.data(), to.com.data(), d);
+  const double dd = dot3(d, d);
+  constexpr int rows[6] = {0, 0, 1, 0, 1, 2};
+  constexpr int columns[6] = {0, 1, 1, 2, 2, 2};
+  for (int e = 0; e < 6; ++e) {
+    const int i = rows[e];
+    const int j = columns[e];
+    to.inertia[e] += I[3 * i + j] + reduced * ((i == j ? dd : 0.0) - d[i] * d[j]);
+  }
+  for (int i = 0; i < 3 && mass > 0; ++i)
+    to.com[i] += link.mass / mass * d[i];
+  to.mass = mass;
+}
+
+class Reader {
+ public:
+  Reader(const urdf::ModelInterface& model, const XMLElement& xml, const std::string& source,
+         const UrdfOptions& options, std::vector<std::string> folders)
+      : options_(options), folders_(std::move(folders)) {
+    robot_.name = model.getName();
+    robot_.source = source;
+    find_capsules(xml);
+
+    // The root stands, or floats.
+    int root = -1;
+    if (options.floating_base) {
+      RobotJoint free;
+      free.name = "root_joint";
+      free.type = RobotJointType::free;
+      root = append(free, 7, 6);
+    }
+    add_link(*model.getRoot(), root, {});
+  }
+
+  RobotDescription robot() { return std::move(robot_); }
+  /// What moves otherwise than the file may want.
+  std::vector<std::string> deviations;
+
+ private:
+  /// <collision_checking><capsule name="x"/>: the cylinder x of that link is to be taken for a capsule, an extension of Pinocchio's.
+  void find_capsules(const XMLElement& xml) {
+    for (const XMLElement* checking : all_below(xml, "collision_checking"))
+      for (const XMLElement* capsule : all_below(*checking, "capsule")) {
+        const auto* link = checking->Parent()->ToElement();
+        const char* link_name = link == nullptr ? nullptr : link->Attribute("name");
+        const char* name = capsule->Attribute("name");
+        if (link_name != nullptr && name != nullptr) capsules_.emplace(link_name, name);
+      }
+  }
+
+  /// The joint's number.
+  int append(RobotJoint joint, int nq, int nv) {
+    joint.q = robot_.nq;
+    joint.v = robot_.nv;
+    robot_.nq += nq;
+    robot_.nv += nv;
+    robot_.joints.push_back(std::move(joint));
+    return static_cast<int>(robot_.joints.size()) - 1;
+  }
+
+  /// A link that rides on a joint, `placement` in the joint's frame; then what hangs on the link, in the order of the joints' names.
+  void add_link(const urdf::Link& link, int joint, const Placement& placement) {
+    const int frame = static_cast<int>(robot_.frames.size());
+    robot_.frames.push_back({link.name, joint, placement, true});
+    if (link.inertial) {
+      add_inertia(*link.inertial, placement, joint < 0 ? robot_.base : robot_.joints[joint].inertia);
+    }
+    add_shapes(link, joint, frame);
+
+    // A fixed joint's child rides along; other joints carry it.
+    for (const urdf::JointSharedPtr& next : link.child_joints) {
+      const auto child = std::find_if(link.child_links.begin(), link.child_links.end(),
+                                      [&](const auto& candidate) { return candidate->name == next->child_link_name; });
+      const Placement there = compose(placement, placement_of(next->parent_to_joint_origin_transform));
+      if (next->type == urdf::Joint::FIXED)
+        add_link(**child, joint, there);
+      else
+        add_link(**child, add_joint(*next, joint, there), {});
+    }
+  }
+
+  int add_joint(const urdf::Joint& from, int parent, const Placement& placement) {
+    RobotJoint joint;
+    joint.name = from.name;
+    joint.parent = parent;
+    joint.placement = placement;
+    joint.axis = {from.axis.x, from.axis.y, from.axis.z};
+
+    // Joints of several degrees of freedom have neither limits nor losses.
+    if (from.type == urdf::Joint::FLOATING) {
+      joint.type = RobotJointType::free;
+      return append(joint, 7, 6);
+    }
+    if (from.type == urdf::Joint::PLANAR) {
+      joint.type = RobotJointType::planar;
+      if (joint.axis[0] != 0 || joint.axis[1] != 0)
+        deviations.push_back("planar joint '" + from.name +
+                             "': moves in the x-y plane of its frame, not across its axis");
+      return append(joint, 4, 3);
+    }
+
+    // One degree of freedom.
+    if (from.limits) joint.effort = {from.limits->effort};
+    if (from.dynamics) {
+      joint.damping = {from.dynamics->damping};
+      joint.dry_friction = {from.dynamics->friction};
+    }
+    if (from.type == urdf::Joint::CONTINUOUS) {
+      joint.type = RobotJointType::continuous;
+      return append(joint, 2, 1);
+    }
+    joint.type = from.type == urdf::Joint::PRISMATIC ? RobotJointType::slide : RobotJointType::hinge;
+    if (from.limits) {
+      joint.lower = {from.limits->lower};
+      joint.upper = {from.limits->upper};
+    }
+    return append(joint, 1, 1);
+  }
+
+  void add_shapes(const urdf::Link& link, int joint, int frame) {
+    for (std::size_t i = 0; i < link.collision_array.size(); ++i) {
+      const urdf::Collision& collision = *link.collision_array[i];
+      RobotShape shape;
+      shape.name = link.name + "_" + std::to_string(i);
+      shape.joint = joint;
+      shape.frame = frame;
+      shape.placement = compose(robot_.frames[frame].placement, placement_of(collision.origin));
+      set_shape(*collision.geometry, robot_.source + ": link '" + link.name + "' collision <mesh>", shape);
+      if (shape.type == ShapeType::cylinder && capsules_.count({link.name, collision.name}))
+        shape.type = ShapeType::capsule;
+      robot_.shapes.push_back(std::move(shape));
+    }
+  }
+
+  /// Kind and size; of a mesh its points. `what`: opens messages about a mesh.
+  void set_shape(const urdf::Geometry& geometry, const std::string& what, RobotShape& shape) {
+    if (const auto* sphere = dynamic_cast<const urdf::Sphere*>(&geometry)) {
+      shape.type = ShapeType::sphere;
+      shape.size = {sphere->radius, 0, 0};
+    } else if (const auto* box = dynamic_cast<const urdf::Box*>(&geometry)) {
+      shape.type = ShapeType::box;
+      shape.size = {box->dim.x / 2, box->dim.y / 2, box->dim.z / 2};
+    } else if (const auto* cylinder = dynamic_cast<const urdf::Cylinder*>(&geometry)) {
+      shape.type = ShapeType::cylinder;
+      shape.size = {cylinder->radius, cylinder->length / 2, 0};
+    } else if (const auto* capsule = dynamic_cast<const urdf::Capsule*>(&geometry)) {
+      shape.type = ShapeType::capsule;
+      shape.size = {capsule->radius, capsule->length / 2, 0};
+    } else if (const auto* mesh = dynamic_cast<const urdf::Mesh*>(&geometry)) {
+      shape.type = ShapeType::mesh;
+      shape.points = points_of(find_mesh(mesh->filename, folders_, what), what);
+      const double scale[3] = {mesh->scale.x, mesh->scale.y, mesh->scale.z};
+      for (std::size_t k = 0; k < shape.points.size(); ++k)
+        shape.points[k] *= scale[k % 3];
+    } else {
+      checks::fail(robot_.source + ": geometry '" + shape.name + "'", "urdfdom knows a shape that is not known here");
+    }
+  }
+
+  /// A file's points; read once.
+  const std::vector<double>& points_of(const std::string& path, const std::string& what) {
+    const auto [at, is_new] = points_.try_emplace(path);
+    if (is_new) at->second = options_.read_mesh ? options_.read_mesh(path, what) : read_mesh_points(path, what);
+    return at->second;
+  }
+
+  const UrdfOptions& options_;
+  std::vector<std::string> folders_;
+  std::map<std::string, std::vector<double>> points_;
+  std::set<std::pair<std::string, std::string>> capsules_;  ///< link, cylinder
+  RobotDescription robot_;
+};
+
+// --- what is not in urdfdom's tree, or not for the description ---
 
 /// q_joint = offset + multiplier q_leader.
 struct Mimic {
@@ -66,26 +299,27 @@ struct Mimic {
 };
 
 /// The <mimic> elements of the joints that move; those of fixed joints say nothing.
-std::vector<Mimic> mimics(const std::string& xml, const std::string& source) {
+std::vector<Mimic> mimics(const XMLElement& robot, const std::string& source) {
   std::vector<Mimic> out;
-  if (count_tag(xml, "mimic") == 0) return out;
-  boost::property_tree::ptree tree;
-  try {
-    std::istringstream stream(xml);
-    boost::property_tree::read_xml(stream, tree);
-    for (const auto& [tag, joint] : tree.get_child("robot")) {
-      // Mimics of joints that move.
-      const auto mimic = joint.get_child_optional("mimic");
-      if (tag != "joint" || !mimic || joint.get("<xmlattr>.type", "") == "fixed") continue;
-      out.push_back({joint.get<std::string>("<xmlattr>.name"), mimic->get<std::string>("<xmlattr>.joint"), 1, 0});
-      if (mimic->get_optional<std::string>("<xmlattr>.multiplier"))
-        out.back().multiplier = mimic->get<double>("<xmlattr>.multiplier");
-      if (mimic->get_optional<std::string>("<xmlattr>.offset"))
-        out.back().offset = mimic->get<double>("<xmlattr>.offset");
-    }
-  } catch (const std::exception& error) {
-    throw std::invalid_argument(source + ": <mimic>" + (out.empty() ? "" : " of joint '" + out.back().joint + "'") +
-                                ": " + error.what());
+  for (const XMLElement* joint = robot.FirstChildElement("joint"); joint != nullptr;
+       joint = joint->NextSiblingElement("joint")) {
+    const XMLElement* mimic = joint->FirstChildElement("mimic");
+    if (mimic == nullptr || joint->Attribute("type", "fixed") != nullptr) continue;
+
+    // Its leader, and numbers that may be left out.
+    Mimic found;
+    found.joint = joint->Attribute("name");
+    const std::string what = source + ": <mimic> of joint '" + found.joint + "'";
+    if (mimic->Attribute("joint") == nullptr) checks::fail(what, "has no attribute joint");
+    found.leader = mimic->Attribute("joint");
+    const auto read = [&](const char* name, double& value) {
+      if (mimic->QueryDoubleAttribute(name, &value) == tinyxml2::XML_WRONG_ATTRIBUTE_TYPE)
+        checks::fail(what + " " + name, std::string("'") + mimic->Attribute(name) + "' is no number");
+      checks::finite(what + " " + name, &value, 1);
+    };
+    read("multiplier", found.multiplier);
+    read("offset", found.offset);
+    out.push_back(found);
   }
   return out;
 }
@@ -102,8 +336,6 @@ void couple(const std::vector<Mimic>& mimics, const std::string& source, ScenePa
 
   for (const Mimic& mimic : mimics) {
     const std::string what = source + ": <mimic> of joint '" + mimic.joint + "'";
-    checks::finite(what + " multiplier", &mimic.multiplier, 1);
-    checks::finite(what + " offset", &mimic.offset, 1);
     Equality equality;
     equality.name = mimic.joint + "_mimic";
     equality.type = EqualityType::joint;
@@ -120,33 +352,30 @@ void couple(const std::vector<Mimic>& mimics, const std::string& source, ScenePa
 }
 
 /// Elements that have no part here.
-void list_ignored(const std::string& xml, const std::string& source, SceneParts& parts) {
+void list_ignored(const XMLElement& robot, const std::string& source, SceneParts& parts) {
   for (const char* tag : {"transmission", "gazebo", "sensor", "safety_controller", "calibration"})
-    if (const int n = count_tag(xml, tag); n > 0)
+    if (const auto n = all_below(robot, tag).size(); n > 0)
       parts.ignored.push_back(source + ": " + std::to_string(n) + " <" + tag + "> elements");
-  if (xml.find("velocity=") != std::string::npos)
+  const auto limits = all_below(robot, "limit");
+  if (std::any_of(limits.begin(), limits.end(), [](const auto* limit) { return limit->Attribute("velocity"); }))
     parts.deviate(source + ": joint velocity limits: joints may move faster");
 }
 
 }  // namespace
 
 SceneParts read_urdf(const std::string& path_or_xml, const UrdfOptions& options, std::string& name) {
-  // A file or a string, of one robot.
+  // A file or a string, of one robot. The parser trusts the text: it is looked at first.
   const auto first = path_or_xml.find_first_not_of(" \t\r\n");
   const bool is_xml = first != std::string::npos && path_or_xml[first] == '<';
   const std::string source = is_xml ? "URDF string" : "URDF '" + path_or_xml + "'";
-  const std::string xml = without_comments(is_xml ? path_or_xml : load(path_or_xml));
-  if (count_tag(xml, "robot") != 1 || xml.find("</robot") == std::string::npos)
-    throw std::invalid_argument(source + ": needs exactly one complete <robot> element");
-  if (xml.find("<!DOCTYPE") != std::string::npos)
-    throw std::invalid_argument(source + ": DOCTYPE declarations are not accepted");
-
-  // The parser trusts the text: it is looked at first.
+  const std::string text = is_xml ? path_or_xml : load(path_or_xml);
+  tinyxml2::XMLDocument document;
+  const XMLElement& xml = parse_robot(text, source, document);
   check_urdf(xml, source);
   const std::vector<Mimic> followers = mimics(xml, source);
 
-  // Options that the loader of Pinocchio's models shares.
-  PinocchioOptions common;
+  // Options that robots of other sources have too.
+  RobotOptions common;
   checks::finite("add_urdf position", options.position.data(), 3);
   common.quaternion = checks::unit_quaternion("add_urdf quaternion", options.quaternion);
   checks::material("add_urdf", options.friction, options.restitution, options.compliance);
@@ -157,26 +386,18 @@ SceneParts read_urdf(const std::string& path_or_xml, const UrdfOptions& options,
   common.actuators = options.actuators;
   common.motors = options.motors;
 
-  // Pinocchio reads model and shapes.
-  pinocchio::Model model;
-  pinocchio::GeometryModel geometry;
-  try {
-    if (options.floating_base)
-      pinocchio::urdf::buildModelFromXML(xml, pinocchio::JointModelFreeFlyer(), model);
-    else
-      pinocchio::urdf::buildModelFromXML(xml, model);
-    std::istringstream stream(xml);
-    pinocchio::urdf::buildGeom(model, stream, pinocchio::COLLISION, geometry,
-                               package_folders(path_or_xml, is_xml, options.package_dirs));
-  } catch (const std::exception& error) {
-    throw std::invalid_argument(source + ": " + error.what());
-  }
-  if (name.empty()) name = model.name;
+  // The robot.
+  Reader reader(*parse(text, source), xml, source, options,
+                package_folders(is_xml ? "" : path_or_xml, options.package_dirs));
+  const RobotDescription robot = reader.robot();
+  if (name.empty()) name = robot.name;
   common.name = name;
-  SceneParts parts = pinocchio_parts(model, &geometry, common, options.self_collision, FramesKept::links, source);
+  SceneParts parts = robot_parts(robot, common, options.self_collision, FramesKept::links);
 
   // What is left out.
   list_ignored(xml, source, parts);
+  for (const std::string& line : reader.deviations)
+    parts.deviate(source + ": " + line);
   if (!options.ignore_mimic)
     couple(followers, source, parts);
   else if (!followers.empty())

@@ -1,4 +1,4 @@
-// Reads URDF with Pinocchio's parser. Pinocchio itself stays in the .cpp.
+// Reads URDF by urdfdom, which stays in the .cpp.
 #pragma once
 
 #include <string>

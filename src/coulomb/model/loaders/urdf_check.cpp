@@ -1,8 +1,7 @@
-// The checks of urdf_check.hpp on the XML tree.
+// The checks of urdf_check.hpp on the XML tree. TinyXML-2 reads it, as in urdfdom: what is looked at is what the parser sees.
 #include "coulomb/model/loaders/urdf_check.hpp"
 
-#include <boost/property_tree/ptree.hpp>
-#include <boost/property_tree/xml_parser.hpp>
+#include <tinyxml2.h>
 
 #include <algorithm>
 #include <cmath>
@@ -17,36 +16,39 @@
 namespace coulomb {
 namespace {
 
-using Element = boost::property_tree::ptree;
+using Element = tinyxml2::XMLElement;
 
 /// Empty where it is missing.
-std::string attribute(const Element& element, const std::string& name) { return element.get("<xmlattr>." + name, ""); }
+std::string attribute(const Element& element, const char* name) {
+  const char* text = element.Attribute(name);
+  return text == nullptr ? "" : text;
+}
 
 /// `n` finite numbers in an attribute; none at all only if it may be left out.
-void check_numbers(const Element& element, const std::string& name, int n, bool needed, const std::string& what) {
-  const auto text = element.get_optional<std::string>("<xmlattr>." + name);
-  if (!text) {
-    if (needed) checks::fail(what, "has no attribute " + name);
+void check_numbers(const Element& element, const char* name, int n, bool needed, const std::string& what) {
+  if (element.Attribute(name) == nullptr) {
+    if (needed) checks::fail(what, std::string("has no attribute ") + name);
     return;
   }
+  const std::string text = attribute(element, name);
 
   // As many words as numbers, each of them one to its end.
-  std::istringstream words(*text);
+  std::istringstream words(text);
   int count = 0;
   for (std::string word; words >> word; ++count) {
     char* end = nullptr;
     const double value = std::strtod(word.c_str(), &end);
     if (*end != 0 || !std::isfinite(value))
-      checks::fail(what + " " + name, "'" + word + "' in \"" + *text + "\" is no finite number");
+      checks::fail(what + " " + name, "'" + word + "' in \"" + text + "\" is no finite number");
   }
   if (count != n)
     checks::fail(what + " " + name,
-                 "\"" + *text + "\" holds " + std::to_string(count) + " numbers, expected " + std::to_string(n));
+                 "\"" + text + "\" holds " + std::to_string(count) + " numbers, expected " + std::to_string(n));
 }
 
 /// Position and angles, both optional.
 void check_origin(const Element& parent, const std::string& what) {
-  const auto origin = parent.get_child_optional("origin");
+  const Element* origin = parent.FirstChildElement("origin");
   if (!origin) return;
   check_numbers(*origin, "xyz", 3, false, what + " origin");
   check_numbers(*origin, "rpy", 3, false, what + " origin");
@@ -55,8 +57,8 @@ void check_origin(const Element& parent, const std::string& what) {
 /// Mass and inertia are there and are numbers.
 void check_inertial(const Element& inertial, const std::string& what) {
   check_origin(inertial, what);
-  const auto mass = inertial.get_child_optional("mass");
-  const auto inertia = inertial.get_child_optional("inertia");
+  const Element* mass = inertial.FirstChildElement("mass");
+  const Element* inertia = inertial.FirstChildElement("inertia");
   if (!mass) checks::fail(what, "has no <mass>");
   if (!inertia) checks::fail(what, "has no <inertia>");
   check_numbers(*mass, "value", 1, true, what + " mass");
@@ -67,102 +69,67 @@ void check_inertial(const Element& inertial, const std::string& what) {
 /// One shape with its sizes.
 void check_collision(const Element& collision, const std::string& what) {
   check_origin(collision, what);
-  const auto geometry = collision.get_child_optional("geometry");
-  if (!geometry) checks::fail(what, "has no <geometry>");
+  const Element* geometry = collision.FirstChildElement("geometry");
+  if (geometry == nullptr) checks::fail(what, "has no <geometry>");
 
   // The parser reads the first shape.
-  for (const auto& [shape, values] : *geometry) {
-    if (shape == "<xmlattr>" || shape == "<xmlcomment>") continue;
-    const std::string name = what + " <" + shape + ">";
-    if (shape == "box")
-      check_numbers(values, "size", 3, true, name);
-    else if (shape == "sphere")
-      check_numbers(values, "radius", 1, true, name);
-    else if (shape == "cylinder" || shape == "capsule") {
-      check_numbers(values, "radius", 1, true, name);
-      check_numbers(values, "length", 1, true, name);
-    } else if (shape == "mesh") {
-      if (attribute(values, "filename").empty()) checks::fail(name, "has no filename");
-      check_numbers(values, "scale", 3, false, name);
-    } else {
-      checks::fail(name, "is no shape of URDF; expected box, sphere, cylinder, capsule or mesh");
-    }
-    return;
+  const Element* values = geometry->FirstChildElement();
+  if (values == nullptr) checks::fail(what + " <geometry>", "is empty");
+  const std::string shape = values->Name();
+  const std::string name = what + " <" + shape + ">";
+  if (shape == "box") {
+    check_numbers(*values, "size", 3, true, name);
+  } else if (shape == "sphere") {
+    check_numbers(*values, "radius", 1, true, name);
+  } else if (shape == "cylinder" || shape == "capsule") {
+    check_numbers(*values, "radius", 1, true, name);
+    check_numbers(*values, "length", 1, true, name);
+  } else if (shape == "mesh") {
+    if (attribute(*values, "filename").empty()) checks::fail(name, "has no filename");
+    check_numbers(*values, "scale", 3, false, name);
+  } else {
+    checks::fail(name, "is no shape of URDF; expected box, sphere, cylinder, capsule or mesh");
   }
-  checks::fail(what + " <geometry>", "is empty");
+}
+
+/// Children of a kind, in their order.
+std::vector<const Element*> children(const Element& parent, const char* tag) {
+  std::vector<const Element*> out;
+  for (const Element* child = parent.FirstChildElement(tag); child != nullptr; child = child->NextSiblingElement(tag))
+    out.push_back(child);
+  return out;
 }
 
 /// What is inside of a link.
 void check_link(const Element& link, const std::string& what) {
-  for (const auto& [tag, child] : link) {
-    if (tag == "inertial") check_inertial(child, what + " inertial");
-    if (tag == "collision") check_collision(child, what + " collision");
-  }
+  for (const Element* inertial : children(link, "inertial"))
+    check_inertial(*inertial, what + " inertial");
+  for (const Element* collision : children(link, "collision"))
+    check_collision(*collision, what + " collision");
 }
 
 /// What is inside of a joint.
 void check_joint(const Element& joint, const std::string& what) {
   check_origin(joint, what);
-  if (const auto axis = joint.get_child_optional("axis")) check_numbers(*axis, "xyz", 3, false, what + " axis");
-  if (const auto limit = joint.get_child_optional("limit"))
+  if (const Element* axis = joint.FirstChildElement("axis")) check_numbers(*axis, "xyz", 3, false, what + " axis");
+  const Element* limit = joint.FirstChildElement("limit");
+  if (limit != nullptr)
     for (const char* name : {"lower", "upper", "effort", "velocity"})
       check_numbers(*limit, name, 1, false, what + " limit");
-  if (const auto dynamics = joint.get_child_optional("dynamics"))
+  if (const Element* dynamics = joint.FirstChildElement("dynamics"))
     for (const char* name : {"damping", "friction"})
       check_numbers(*dynamics, name, 1, false, what + " dynamics");
-}
 
-/// Where the tag that opens at `at` ends: the first '>' outside quotes.
-std::size_t tag_end(const std::string& xml, std::size_t at) {
-  char quote = 0;
-  for (; at < xml.size(); ++at) {
-    if (quote != 0)
-      quote = xml[at] == quote ? char(0) : quote;
-    else if (xml[at] == '"' || xml[at] == '\'')
-      quote = xml[at];
-    else if (xml[at] == '>')
-      return at;
+  // Its kind, and what kinds need.
+  static const std::set<std::string> kinds{"revolute", "continuous", "prismatic", "fixed", "floating", "planar"};
+  const std::string kind = attribute(joint, "type");
+  if (!kinds.count(kind)) {
+    checks::fail(what + " type", "'" + kind +
+                                     "' is no type of URDF; expected revolute, continuous, prismatic, fixed, floating "
+                                     "or planar");
   }
-  return std::string::npos;
-}
-
-/// Tags close in the order they open, not too deep: the XML reader recurses and compares no names. Comments are gone already.
-void check_nesting(const std::string& xml, const std::string& source) {
-  constexpr std::size_t deepest = 100;
-  std::vector<std::string> open;
-  const auto refuse = [&](const std::string& what, std::size_t place) {
-    checks::fail(source, what + " in line " +
-                             std::to_string(1 + std::count(xml.begin(), xml.begin() + static_cast<long>(place), '\n')));
-  };
-
-  // Every tag has an end, and closes what was opened last.
-  for (auto at = xml.find('<'); at != std::string::npos; at = xml.find('<', at)) {
-    const bool data = xml.compare(at, 9, "<![CDATA[") == 0;
-    const std::size_t end = data ? xml.find("]]>", at) : tag_end(xml, at);
-    if (end == std::string::npos) {
-      refuse("not well-formed XML: a tag without end", at);
-    }
-    const char kind = xml[at + 1];
-    const std::size_t first = at + (kind == '/' ? 2 : 1);
-    const std::string name = xml.substr(first, xml.find_first_of(" \t\r\n/>", first) - first);
-    at = end;
-
-    // Data, declarations and instructions do not nest.
-    if (data || kind == '?' || kind == '!') continue;
-    if (kind != '/') {
-      if (xml[end - 1] != '/') open.push_back(name);
-      if (open.size() > deepest) {
-        refuse("elements nested deeper than " + std::to_string(deepest), at);
-      }
-      continue;
-    }
-    if (open.empty() || open.back() != name)
-      refuse("not well-formed XML: </" + name + "> closes " + (open.empty() ? "nothing" : "<" + open.back() + ">"), at);
-    open.pop_back();
-  }
-  if (!open.empty()) {
-    checks::fail(source, "not well-formed XML: <" + open.back() + "> is never closed");
-  }
+  if (limit == nullptr && (kind == "revolute" || kind == "prismatic"))
+    checks::fail(what, "is " + kind + " and has no <limit>");
 }
 
 /// Links, and by which joint each hangs on which link.
@@ -175,8 +142,12 @@ struct Tree {
 
 /// Joins two links of the tree.
 void add_joint(const Element& joint, const std::string& name, const std::string& what, Tree& tree) {
-  const std::string parent = joint.get("parent.<xmlattr>.link", "");
-  const std::string child = joint.get("child.<xmlattr>.link", "");
+  const auto link_of = [&](const char* role) {
+    const Element* element = joint.FirstChildElement(role);
+    return element == nullptr ? std::string() : attribute(*element, "link");
+  };
+  const std::string parent = link_of("parent");
+  const std::string child = link_of("child");
   for (const auto& [role, link] : {std::pair<std::string, std::string>{"parent", parent}, {"child", child}})
     if (!tree.known.count(link)) {
       checks::fail(what + " " + role, "'" + link + "' is no link");
@@ -218,25 +189,36 @@ void check_tree(const Tree& tree, const std::string& source) {
 
 }  // namespace
 
-void check_urdf(const std::string& xml, const std::string& source) {
+const Element& parse_robot(const std::string& text, const std::string& source, tinyxml2::XMLDocument& document) {
   // The XML itself.
-  check_nesting(xml, source);
-  Element document;
-  try {
-    std::istringstream stream(xml);
-    boost::property_tree::read_xml(stream, document, boost::property_tree::xml_parser::no_comments);
-  } catch (const boost::property_tree::xml_parser_error& error) {
-    checks::fail(source, "not well-formed XML: " + error.message() + " in line " + std::to_string(error.line()));
+  if (document.Parse(text.c_str(), text.size()) != tinyxml2::XML_SUCCESS) {
+    const std::string line = std::to_string(document.ErrorLineNum());
+    switch (document.ErrorID()) {
+      case tinyxml2::XML_ERROR_MISMATCHED_ELEMENT:
+        checks::fail(source, "not well-formed XML: an element that begins in line " + line +
+                                 " is closed by another name, or never");
+      case tinyxml2::XML_ELEMENT_DEPTH_EXCEEDED: checks::fail(source, "elements nested too deep in line " + line);
+      case tinyxml2::XML_ERROR_EMPTY_DOCUMENT: checks::fail(source, "is empty");
+      default: checks::fail(source, std::string("not well-formed XML: ") + document.ErrorName() + " in line " + line);
+    }
   }
-  const auto robot = document.get_child_optional("robot");
-  if (!robot) checks::fail(source, "needs a <robot> element at the top");
 
+  // One robot, and nothing that would be read into it from elsewhere.
+  const Element* robot = document.RootElement();
+  if (robot == nullptr || robot->NextSiblingElement() != nullptr || std::string(robot->Name()) != "robot" ||
+      robot->FirstChildElement("robot") != nullptr)
+    checks::fail(source, "needs exactly one complete <robot> element");
+  for (const tinyxml2::XMLNode* node = document.FirstChild(); node != nullptr; node = node->NextSibling())
+    if (node->ToUnknown() != nullptr) checks::fail(source, "DOCTYPE declarations are not accepted");
+  return *robot;
+}
+
+void check_urdf(const Element& robot, const std::string& source) {
   // Links first: joints may name any of them.
   Tree tree;
   std::set<std::string> joints;
-  for (const auto& [tag, link] : *robot) {
-    if (tag != "link") continue;
-    const std::string name = attribute(link, "name");
+  for (const Element* link : children(robot, "link")) {
+    const std::string name = attribute(*link, "name");
     if (name.empty()) {
       checks::fail(source, "link number " + std::to_string(tree.links.size() + 1) + " has no name");
     }
@@ -244,20 +226,19 @@ void check_urdf(const std::string& xml, const std::string& source) {
       checks::fail(source + ": link '" + name + "'", "is there twice");
     }
     tree.links.push_back(name);
-    check_link(link, source + ": link '" + name + "'");
+    check_link(*link, source + ": link '" + name + "'");
   }
 
   // Joints, and the tree that they make.
-  for (const auto& [tag, joint] : *robot) {
-    if (tag != "joint") continue;
-    const std::string name = attribute(joint, "name");
+  for (const Element* joint : children(robot, "joint")) {
+    const std::string name = attribute(*joint, "name");
     const std::string what = source + ": joint '" + name + "'";
     if (name.empty()) {
       checks::fail(source, "joint number " + std::to_string(joints.size() + 1) + " has no name");
     }
     if (!joints.insert(name).second) checks::fail(what, "is there twice");
-    check_joint(joint, what);
-    add_joint(joint, name, what, tree);
+    check_joint(*joint, what);
+    add_joint(*joint, name, what, tree);
   }
   check_tree(tree, source);
 }

@@ -7,7 +7,7 @@
 #include "coulomb/model/checks.hpp"
 #include "coulomb/model/loaders/mjcf.hpp"
 #include "coulomb/model/loaders/mujoco_arrays.hpp"
-#include "coulomb/model/loaders/pinocchio_loader.hpp"
+#include "coulomb/model/loaders/robot_parts.hpp"
 #include "coulomb/model/loaders/urdf.hpp"
 #include "coulomb/model/name_hints.hpp"
 #include "coulomb/model/placement.hpp"
@@ -365,17 +365,25 @@ SceneElement Scene::add_urdf(const std::string& path_or_xml, const UrdfOptions& 
   return append_robot(std::move(parts), name);
 }
 
-SceneElement Scene::add_pinocchio(const std::string& model_buffer, const std::string& geometry_buffer,
-                                  const PinocchioOptions& options) {
-  check_robot_name("add_pinocchio", options.name);
-  std::string name = options.name;
-  SceneParts parts = read_pinocchio_buffers(model_buffer, geometry_buffer, options, name);
-  return append_robot(std::move(parts), name);
+SceneElement Scene::add_robot(const RobotDescription& robot, const RobotOptions& options) {
+  check_robot_name(robot.source, options.name);
+
+  // Options first, then the robot.
+  RobotOptions checked = options;
+  checks::finite(robot.source + " position", options.position.data(), 3);
+  checked.quaternion = checks::unit_quaternion(robot.source + " quaternion", options.quaternion);
+  checks::material(robot.source, options.friction, options.restitution, options.compliance);
+  if (checked.name.empty()) checked.name = robot.name;
+
+  SceneParts parts = robot_parts(robot, checked, false, FramesKept::all);
+  if (!robot.shapes.empty() && robot.pairs.empty())
+    parts.ignored.push_back(robot.source + ": no collision pairs, so no self-collision");
+  return append_robot(std::move(parts), checked.name);
 }
 
-void Scene::check_robot_name(const char* verb, const std::string& name) const {
+void Scene::check_robot_name(const std::string& verb, const std::string& name) const {
   if (!name.empty() && names_->robots.has(name))
-    checks::fail(std::string(verb) + " name", "'" + name + "' is taken by a robot added before");
+    checks::fail(verb + " name", "'" + name + "' is taken by a robot added before");
 }
 
 SceneElement Scene::append_robot(SceneParts parts, const std::string& name) {

@@ -10,7 +10,7 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 
-from .._shapes import triangulate
+from ._shapes import triangulate
 
 
 def read_collada(path):

@@ -1,0 +1,46 @@
+"""Triangles of mesh files: COLLADA by numpy, all others by trimesh."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+from ._collada import read_collada
+
+
+def read_pieces(path, what):
+    """[(vertices (n, 3) m, faces (m, 3), rgba or None)] of a file, at least one. ValueError: `what` it is, and what is wrong."""
+    try:
+        pieces = read_collada(path) if os.path.splitext(path)[1].lower() == ".dae" else _read_by_trimesh(path)
+    except Exception as error:  # readers of broken files raise what they like
+        raise ValueError(f"{what}: {path!r} cannot be read: {type(error).__name__}: {error}") from error
+    if not pieces:
+        raise ValueError(f"{what}: {path!r} has no triangles")
+    return pieces
+
+
+def read_points(path, what):
+    """(n, 3) m: the corners of a file's triangles, for the hull of a collision mesh. ValueError: `what` it is, and what is wrong.
+
+    Files that were cut out of one another keep vertices that no triangle of theirs has.
+    """
+    pieces = read_pieces(path, what)
+    return np.concatenate([vertices[np.unique(faces)] for vertices, faces, _ in pieces])
+
+
+def _read_by_trimesh(path):
+    """STL, OBJ, PLY, glTF."""
+    import trimesh
+
+    pieces = [piece for piece in trimesh.load_scene(path).dump() if isinstance(piece, trimesh.Trimesh)]
+    return [(np.asarray(p.vertices), np.asarray(p.faces), _colour(p)) for p in pieces if len(p.faces)]
+
+
+def _colour(piece):
+    """Of a piece's material, or None where the file has none."""
+    visual = piece.visual
+    if not visual.defined:
+        return None
+    colour = visual.material.main_color if hasattr(visual, "material") else visual.main_color
+    return tuple(float(c) / 255 for c in colour)
