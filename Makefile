@@ -16,13 +16,13 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Warnings of the compiler are errors in what is tested: make test WERROR=OFF for a compiler that knows others.
 WERROR ?= ON
 
-.PHONY: help demo test quick lint bench bench-nimble rllib sweep fuzz fuzz-smoke soak docs format install package wheel release system cpp test-cpp test-python test-includes test-consumer \
-  test-wheel clean
+.PHONY: help demo test quick lint bench bench-nimble rllib sweep fuzz fuzz-smoke soak docs docs-links format install package wheel release system cpp \
+  test-cpp test-python test-docs test-includes test-consumer test-wheel clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo    a robot falls and stands; table and pictures (some minutes the first time)"
-	@echo "make test    every test: C++, Python, dependency rule, citations, C++ consumer, clean wheel"
+	@echo "make test    every test: C++, Python, the site, dependency rule, citations, C++ consumer, clean wheel"
 	@echo "make quick   the tests that are quick, C++ and Python: two minutes after a build"
 	@echo "make lint    clang-format, ruff, clang-tidy, dependency rule, citations; changes nothing"
 	@echo "make bench   time per step and per Jacobian, beside MuJoCo and, where its wheel installs, Nimble"
@@ -31,13 +31,13 @@ help:
 	@echo "make fuzz    an hour of each fuzzer of tests/fuzz, under sanitizers; needs clang. make fuzz-smoke: a minute, and the C++ tests"
 	@echo "make soak    ten million steps of scenes that must not drift; tests/robustness/soak.md"
 	@echo "make wheel   a wheel in dist/, tried in an empty environment: its size, its first gradient; make release: all that is uploaded"
-	@echo "make docs    API pages in build/docs"
+	@echo "make docs    the site in build/docs/html, its notebooks executed; make docs-links follows links to elsewhere"
 	@echo "make format  clang-format and ruff"
 
 demo: package
 	$(VENV)/bin/coulomb demo
 
-test: test-includes test-cpp test-python test-consumer test-wheel
+test: test-includes test-cpp test-python test-docs test-consumer test-wheel
 
 # Tests without the marker `slow` (tests/README.md).
 quick: test-includes cpp install
@@ -82,9 +82,23 @@ fuzz-smoke: $(VENV)/.installed
 soak: install
 	$(PY) tools/soak.py --report tests/robustness/soak.md
 
-docs: install
-	$(PY) -m pip install --quiet $$($(PY) tools/requirements.py docs)
-	$(PY) docs/pages.py build/docs
+# The site, in build/docs/html: pages, executed notebooks, the Python interface. Warnings, links that lead nowhere and errors of notebooks fail.
+SPHINX := $(PY) -m sphinx -c docs -W --keep-going -q
+docs: install $(VENV)/.docs
+	$(SPHINX) -b html . build/docs/html
+	@echo "open build/docs/html/index.html"
+
+# External links, which needs a network.
+docs-links: install $(VENV)/.docs
+	$(SPHINX) -b linkcheck . build/docs/links
+
+test-docs: docs
+	$(PY) tests/docs/check_site.py build/docs/html
+
+$(VENV)/.docs: pyproject.toml $(VENV)/.installed
+	$(PY) tools/requirements.py docs > $(VENV)/requirements-docs.txt
+	$(PY) -m pip install --quiet -r $(VENV)/requirements-docs.txt
+	@touch $@
 
 format: $(VENV)/.lint
 	find $(CPP_FOLDERS) -name '*.[ch]pp' | xargs $(VENV)/bin/clang-format -i

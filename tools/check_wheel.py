@@ -61,7 +61,9 @@ def main(wheel):
 
     # What it brings.
     site = next((CLEAN / "lib").glob("python*/site-packages"))
-    brought = {f.name: megabytes(f) for f in site.iterdir() if f.is_dir() and not f.name.startswith(("pip", "setuptools"))}
+    brought = {
+        f.name: megabytes(f) for f in site.iterdir() if f.is_dir() and not f.name.startswith(("pip", "setuptools"))
+    }
     beside_numpy = sum(size for name, size in brought.items() if not name.startswith("numpy"))
     heavy = ", ".join(f"{name} {size:.1f}" for name, size in sorted(brought.items(), key=lambda x: -x[1]) if size > 0.5)
     print(f"installed in {seconds:.1f} s; {beside_numpy:.0f} MB beside NumPy ({heavy})")

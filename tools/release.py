@@ -22,7 +22,9 @@ def check_versions():
     cited = re.search(r"^version: *([0-9.]+)", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
     if cited is None or cited[1] != version:
         sys.exit(f"CITATION.cff: has version {cited and cited[1]}, include/coulomb/version.hpp {version}")
-    if not re.search(rf"^## \[{re.escape(version)}\] - \d{{4}}-\d\d-\d\d$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE):
+    if not re.search(
+        rf"^## \[{re.escape(version)}\] - \d{{4}}-\d\d-\d\d$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE
+    ):
         sys.exit(f"CHANGELOG.md: has no section '## [{version}] - <date>': name the release, and what is in it")
 
 
