@@ -136,7 +136,7 @@ void ConstraintSolver::Work::load(const std::vector<double>& lambda, const WarmS
 }
 
 /// The path of the compliance as asked may fold where many contacts wedge one another; with a larger one it does not, and more proximal
-/// steps then lead to smaller ones. Many starts are the last resort.
+/// steps then lead to smaller ones. Many paths are the last resort.
 void ConstraintSolver::Work::solve_levels(const SolverSettings& settings, const WarmStart* warm, SolverResult& result) {
   struct Attempt {
     double factor;  // of the compliance
