@@ -157,7 +157,7 @@ def test_states_wedged_in_a_pit(k):
     _, after = sim.step(q, v)
     assert sim.status.converged and sim.status.reason == "solved"
     assert sim.status.exact_residual <= 1e-7
-    assert law_violation(sim) <= 1e-9
+    assert law_violation(sim) <= LAW
     check_momentum_of_each(sim, v, after)
 
     # No state bounces here: contacts take energy, but for what lifts bodies out of one another.
@@ -170,10 +170,12 @@ def test_states_wedged_in_a_pit(k):
     kinetic = [model.energy(q, each)[0] for each in (v_free, after)]
     assert kinetic[1] - kinetic[0] <= lifting + 1e-9 * kinetic[0]
 
-    ambiguous = sim.derivatives().ambiguous
-    check = coulomb.check_gradients(sim, q, v, wrt=["q", "v"])
-    assert check.compared >= model.nv
-    assert check.max_error <= 1e-6 or ambiguous
+    # The last one is a tie.
+    assert sim.derivatives().ambiguous == (k == len(WEDGED["q"]) - 1)
+    if k < len(WEDGED["q"]) - 1:
+        check = coulomb.check_gradients(sim, q, v, wrt=["q", "v"])
+        assert check.compared >= model.nv
+        assert check.max_error <= 1e-6
 
 
 @pytest.mark.parametrize("masses", [(1, 1e6), (1e6, 1), (1, 1e3, 1e6), (1e6, 1e3, 1), (1, 1e6, 1)], ids=str)

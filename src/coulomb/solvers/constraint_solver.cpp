@@ -25,10 +25,11 @@ constexpr double good = 1e-6;           // and where these stop
 constexpr double good_in_heaps = 3e-6;
 constexpr double acceptable = 1e-5;  // of the last resorts, and of the levels of larger compliances
 constexpr double acceptable_in_large_heaps = 3e-5;
-constexpr int large_heap = 300;     // blocks: a search for more costs seconds
-constexpr double tolerable = 1e-4;  // of heaps, before the last resorts; more is no solution
-constexpr double close = 1e-8;      // where modes are ambiguous nothing may be closer
-constexpr int most_searches = 6;    // the interior-point method, and so many paths but one
+constexpr int large_heap = 300;      // blocks: a search for more costs seconds
+constexpr double tolerable = 1e-4;   // of heaps, before the last resorts; more is no solution
+constexpr double close = 1e-7;       // of a tie whose modes all contradict themselves
+constexpr double unsure_below = 10;  // residuals: nearer than that no border is known
+constexpr int most_searches = 6;     // the interior-point method, and so many paths but one
 constexpr int path_iterations = 300;
 constexpr int most_sharper_levels = 5;
 constexpr double sharpening = 0.1;         // of the compliance, by one more level
@@ -264,6 +265,7 @@ double ConstraintSolver::Work::reachable(const Iterate& iterate, double toleranc
 bool ConstraintSolver::Work::solve_level(const WarmStart* warm, Iterate& iterate, SolverResult& result) {
   const double rho = near_rho / result.compliance;
   newton_from_memory(warm, iterate, result);
+  best_.copy(iterate, scaled_.ld);
   if (iterate.residual <= nearly && newton_near(iterate, rho, 8)) return true;
   if (newton_near(iterate, 300, 8)) {
     newton_near(iterate, rho, 4);
@@ -342,9 +344,9 @@ bool ConstraintSolver::Work::newton_near(Iterate& iterate, double rho, int max_i
   return iterate.residual <= reachable(iterate, tolerance_);
 }
 
-/// The interior-point method, which is quick, then the paths that it may not follow. False: `iterate` is the best that was found.
+/// The interior-point method, which is quick, then the paths that it may not follow. False: `iterate` is the best of what they and those
+/// before them, in best_, have found.
 bool ConstraintSolver::Work::interior(Iterate& iterate, double compliance) {
-  best_.copy(iterate, scaled_.ld);
   for (int i = 0; i < searches_; ++i) {
     if (search(i, iterate, compliance)) return true;
     if (iterate.residual < best_.residual) best_.copy(iterate, scaled_.ld);
@@ -391,6 +393,7 @@ bool ConstraintSolver::Work::sharpen(double compliance, const std::vector<double
     load(*memory, warm, last_);
     if (last_.residual < trial_.residual) std::swap(last_, trial_);
   }
+  best_.copy(trial_, scaled_.ld);
 
   // What redundant contacts do is told by velocities of the order of the compliance.
   const double rho = near_rho / compliance;
@@ -399,6 +402,7 @@ bool ConstraintSolver::Work::sharpen(double compliance, const std::vector<double
 
   // What a larger compliance leaves is judged by its last level: its other ones need not be exact.
   solved = solved || (softened_ && trial_.residual <= acceptable);
+  if (!solved && trial_.residual < best_.residual) best_.copy(trial_, scaled_.ld);
   if (!solved && usual) solved = interior(trial_, compliance) || trial_.residual <= (softened_ ? acceptable : close);
   if (!solved) {
     last_.copy(previous_, scaled_.ld);
@@ -476,6 +480,12 @@ void ConstraintSolver::Work::finish(const Iterate& first, const Iterate& last, S
     if (blurred) margin = std::min(margin, scaled_.margin(b, last.lambda.data(), last.c.data(), mode));
     if (std::isnan(margin)) margin = 0;  // of a friction whose square is no double
   }
+
+  // Nor where its residual is not rounding, as in ties that no modes solve. Heaps that were softened are judged by their last level.
+  const double solved_to = std::max(first.residual, last.residual);
+  const bool tied = result.compliance > 0 && !softened_ && solved_to > tolerance_;
+  for (int b = 0; tied && b < num_blocks; ++b)
+    if (result.margin[b] < unsure_below * solved_to) result.margin[b] = 0;
 
   // Impulses and velocities, and the levels that the next step starts from.
   result.exact_residual = scaled_.residual(last.lambda.data(), exact_.data());
