@@ -1,10 +1,13 @@
 """Stacks and piles come to rest by the contact law, whatever their masses; constraints that contradict each other are told by name."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import coulomb
 from scenes import heaps
+from scenes.pit import TIMESTEP, pit
 
 pytest.importorskip("mujoco")
 GRAVITY = 9.81
@@ -127,6 +130,52 @@ def test_a_pile_comes_to_rest(seed):
     depths = np.sort([c.depth for c in sim.contacts])
     assert np.percentile(depths, 90) < 1e-4 and depths[-1] < 1e-3
     assert load_on_ground(sim) == pytest.approx(count * GRAVITY, rel=0.1)
+
+
+def check_momentum_of_each(sim, before, after):
+    """Every body gains what gravity and its contacts gave it."""
+    mass = sim.model.body_mass
+    given = {name: -GRAVITY * sim.timestep * m * np.array([0, 0, 1.0]) for name, m in zip(sim.model.body_names, mass)}
+    for c in sim.contacts:
+        given[c.body_a] += c.impulse
+        given[c.body_b] -= c.impulse
+    first = len(mass) - len(before) // 6
+    gained = mass[first:, None] * (after - before).reshape(-1, 6)[:, :3]
+    given = np.array([given[name] for name in sim.model.body_names[first:]])
+    assert np.abs(gained - given).max() <= 1e-9 * np.abs(mass[first:, None] * before.reshape(-1, 6)[:, :3]).max()
+
+
+WEDGED = np.load(Path(__file__).parents[1] / "data" / "wedged_in_a_pit.npz")
+
+
+@pytest.mark.parametrize("k", range(len(WEDGED["q"])))
+def test_states_wedged_in_a_pit(k):
+    """Without memory they are solved as posed, by the law, and the derivative is that of the step or says that it is ambiguous."""
+    model = pit()
+    sim = coulomb.Simulator(model, timestep=TIMESTEP)
+    q, v = WEDGED["q"][k], WEDGED["v"][k]
+    _, after = sim.step(q, v)
+    assert sim.status.converged and sim.status.reason == "solved"
+    assert sim.status.exact_residual <= 1e-7
+    assert law_violation(sim) <= LAW
+    check_momentum_of_each(sim, v, after)
+
+    # No state bounces here: contacts take energy, but for what lifts bodies out of one another.
+    free = coulomb.Simulator(model, timestep=TIMESTEP)
+    apart = q.reshape(-1, 7).copy()
+    apart[:, :3] = 100.0 * (1 + np.arange(len(apart)))[:, None]
+    _, v_free = free.step(apart.ravel(), v)
+    assert not free.contacts
+    lifting = sum(c.impulse @ c.velocity for c in sim.contacts)
+    kinetic = [model.energy(q, each)[0] for each in (v_free, after)]
+    assert kinetic[1] - kinetic[0] <= lifting + 1e-9 * kinetic[0]
+
+    # The last one is a tie.
+    assert sim.derivatives().ambiguous == (k == len(WEDGED["q"]) - 1)
+    if k < len(WEDGED["q"]) - 1:
+        check = coulomb.check_gradients(sim, q, v, wrt=["q", "v"])
+        assert check.compared >= model.nv
+        assert check.max_error <= 1e-6
 
 
 @pytest.mark.parametrize("masses", [(1, 1e6), (1e6, 1), (1, 1e3, 1e6), (1e6, 1e3, 1), (1, 1e6, 1)], ids=str)

@@ -25,8 +25,12 @@ constexpr double good = 1e-6;           // and where these stop
 constexpr double good_in_heaps = 3e-6;
 constexpr double acceptable = 1e-5;  // of the last resorts, and of the levels of larger compliances
 constexpr double acceptable_in_large_heaps = 3e-5;
-constexpr int large_heap = 300;     // blocks: a search for more costs seconds
-constexpr double tolerable = 1e-4;  // of heaps, before the last resorts; more is no solution
+constexpr int large_heap = 300;      // blocks: a search for more costs seconds
+constexpr double tolerable = 1e-4;   // of heaps, before the last resorts; more is no solution
+constexpr double close = 1e-7;       // of a tie whose modes all contradict themselves
+constexpr double unsure_below = 10;  // residuals: nearer than that no border is known
+constexpr int most_searches = 6;     // the interior-point method, and so many paths but one
+constexpr int path_iterations = 300;
 constexpr int most_sharper_levels = 5;
 constexpr double sharpening = 0.1;         // of the compliance, by one more level
 constexpr double gentle_sharpening = 0.3;  // where it was raised this much or more
@@ -90,7 +94,7 @@ void ConstraintSolver::Work::solve(const ConstraintProblem& problem, const Solve
   iterations_ = 0;
   newton_.forget_factor();
   scaled_.assign(problem);
-  for (Iterate* iterate : {&first_, &second_, &last_, &previous_, &trial_})
+  for (Iterate* iterate : {&first_, &second_, &last_, &previous_, &trial_, &best_})
     iterate->resize(scaled_.ld);
   grow_to(exact_, scaled_.ld, scaled_.ld);
   std::fill_n(previous_.lambda.begin(), scaled_.ld, 0.0);
@@ -133,15 +137,16 @@ void ConstraintSolver::Work::load(const std::vector<double>& lambda, const WarmS
 }
 
 /// The path of the compliance as asked may fold where many contacts wedge one another; with a larger one it does not, and more proximal
-/// steps then lead to smaller ones. Many starts are the last resort.
+/// steps then lead to smaller ones. Many paths are the last resort.
 void ConstraintSolver::Work::solve_levels(const SolverSettings& settings, const WarmStart* warm, SolverResult& result) {
   struct Attempt {
     double factor;  // of the compliance
-    int starts;     // of the interior-point method
+    int searches;   // of the interior-point method
   };
-  static constexpr Attempt of_few_trees[] = {{1, 1}, {10, 1}, {100, 3}, {1, 16}, {10, 16}, {100, 16}, {1000, 16}};
-  static constexpr Attempt of_heaps[] = {{1, 0},   {10, 0},  {100, 0}, {1, 1},  {10, 1},
-                                         {100, 1}, {1e3, 1}, {1e4, 1}, {1, 16}, {100, 16}};
+  static constexpr int all = most_searches;
+  static constexpr Attempt of_few_trees[] = {{1, 2}, {10, 2}, {100, 2}, {1, all}, {10, all}, {100, all}, {1000, all}};
+  static constexpr Attempt of_heaps[] = {{1, 0},   {10, 0},  {100, 0}, {1, 2},   {10, 1},
+                                         {100, 1}, {1e3, 1}, {1e4, 1}, {1, all}, {100, all}};
   const bool heap = scaled_.factored && scaled_.Y.tree_size().size() > 2;
   const Attempt* attempts = heap ? of_heaps : of_few_trees;
   const std::size_t count = heap ? std::size(of_heaps) : std::size(of_few_trees);
@@ -149,10 +154,10 @@ void ConstraintSolver::Work::solve_levels(const SolverSettings& settings, const 
   // A heap that needed a larger compliance begins with the next smaller one.
   const double remembered = heap && warm ? warm->compliance / settings.compliance : 1;
   const auto passed_over = [&](const Attempt& attempt) {
-    return attempt.starts < 16 && attempt.factor < 0.05 * remembered;
+    return attempt.searches < all && attempt.factor < 0.05 * remembered;
   };
   const auto attempt_solves = [&](const Attempt& attempt) {
-    starts_ = attempt.starts;
+    searches_ = attempt.searches;
     softened_ = heap && attempt.factor > 1;
     return solve_levels_with(attempt.factor * settings.compliance, settings.levels, warm, result);
   };
@@ -167,7 +172,7 @@ void ConstraintSolver::Work::solve_levels(const SolverSettings& settings, const 
     if (passed_over(*attempt)) continue;
 
     // Before the last resorts: the best that there was.
-    if (attempt->starts == 16 && best) {
+    if (attempt->searches == all && best) {
       if (attempt_solves(*best)) return;
       best = nullptr;
     }
@@ -175,7 +180,7 @@ void ConstraintSolver::Work::solve_levels(const SolverSettings& settings, const 
     if (!solved) continue;
     if (attempt->factor == 1 || settings.levels == 0) return;
     const double left = exact_residual();
-    if (left <= enough || (attempt->starts == 16 && left <= acceptable)) return;
+    if (left <= enough || (attempt->searches == all && left <= acceptable)) return;
     if (left <= least) {
       least = left;
       best = attempt;
@@ -260,6 +265,7 @@ double ConstraintSolver::Work::reachable(const Iterate& iterate, double toleranc
 bool ConstraintSolver::Work::solve_level(const WarmStart* warm, Iterate& iterate, SolverResult& result) {
   const double rho = near_rho / result.compliance;
   newton_from_memory(warm, iterate, result);
+  best_.copy(iterate, scaled_.ld);
   if (iterate.residual <= nearly && newton_near(iterate, rho, 8)) return true;
   if (newton_near(iterate, 300, 8)) {
     newton_near(iterate, rho, 4);
@@ -267,7 +273,7 @@ bool ConstraintSolver::Work::solve_level(const WarmStart* warm, Iterate& iterate
   }
 
   // The interior-point method starts from nothing.
-  if (starts_ == 0) return false;
+  if (searches_ == 0) return false;
   result.interior_point = true;
   trial_.clear(scaled_);
   if (interior(trial_, result.compliance)) {
@@ -275,7 +281,7 @@ bool ConstraintSolver::Work::solve_level(const WarmStart* warm, Iterate& iterate
     return true;
   }
   if (trial_.residual < iterate.residual) iterate.copy(trial_, scaled_.ld);
-  if (iterate.residual <= reachable(iterate, tolerance_)) return true;
+  if (iterate.residual <= reachable(iterate, std::max(tolerance_, close))) return true;
 
   // Pivoting takes time, but with a compliance it always ends at a solution of pyramids.
   if (!scaled_.has_pyramids || scaled_.factored) return false;
@@ -338,30 +344,37 @@ bool ConstraintSolver::Work::newton_near(Iterate& iterate, double rho, int max_i
   return iterate.residual <= reachable(iterate, tolerance_);
 }
 
-// The path to the boundary may fold (De Saxce's law is not monotone); another start takes another path.
+/// The interior-point method, which is quick, then the paths that it may not follow. False: `iterate` is the best of what they and those
+/// before them, in best_, have found.
 bool ConstraintSolver::Work::interior(Iterate& iterate, double compliance) {
-  constexpr double starts[][3] = {{0.01, 0.003, 0},  {1, 0.03, 0},      {1, 0.003, 0},    {0.01, 1, 0},
-                                  {0.001, 0.003, 0}, {0.01, 0.0003, 0}, {100, 0.1, 0},    {0.01, 0.003, 1e4},
-                                  {10, 0.003, 1e4},  {1, 0.03, 1e4},    {0.1, 0.03, 1e3}, {0.001, 0.03, 0},
-                                  {10, 0.0003, 1e3}, {0.1, 0.0003, 0},  {100, 10, 0},     {0.001, 0.0003, 1e5}};
-  for (int i = 0; i < starts_; ++i) {
-    const auto& [start, smoothing, softening] = starts[i];
-    InteriorPoint::Options options;
-    options.start = start;
-    options.smoothing = smoothing;
-    options.softening = softening;
-    const bool reached = interior_.solve(scaled_, options, iterate, iterations_);
-    if (!reached && iterate.residual > nearly) continue;
-    if (newton_near(iterate, near_rho / compliance, 8)) return true;
-
-    // Nearer to the boundary the modes are told better.
-    options.gap = 1e-12;
-    options.residual = 1e-10;
-    options.max_iterations = 10;
-    interior_.resume(scaled_, options, iterate, iterations_);
-    for (const double rho : {near_rho / compliance, 0.1 * near_rho / compliance})
-      if (newton_near(iterate, rho, 8)) return true;
+  for (int i = 0; i < searches_; ++i) {
+    if (search(i, iterate, compliance)) return true;
+    if (iterate.residual < best_.residual) best_.copy(iterate, scaled_.ld);
   }
+  iterate.copy(best_, scaled_.ld);
+  return false;
+}
+
+/// One of them, and Newton's method from where it ends.
+bool ConstraintSolver::Work::search(int number, Iterate& iterate, double compliance) {
+  InteriorPoint::Options options;
+  bool reached = false;
+  if (number == 0) {
+    reached = interior_.solve(scaled_, options, iterate, iterations_);
+  } else {
+    options.max_iterations = path_iterations;
+    reached = interior_.follow(scaled_, options, number - 1, iterate, iterations_);
+  }
+  if (!reached && iterate.residual > nearly) return false;
+  if (newton_near(iterate, near_rho / compliance, 8)) return true;
+
+  // Nearer to the boundary the modes are told better.
+  options.gap = 1e-12;
+  options.residual = 1e-10;
+  options.max_iterations = 10;
+  interior_.resume(scaled_, options, iterate, iterations_);
+  for (const double rho : {near_rho / compliance, 0.1 * near_rho / compliance})
+    if (newton_near(iterate, rho, 8)) return true;
   return false;
 }
 
@@ -380,6 +393,7 @@ bool ConstraintSolver::Work::sharpen(double compliance, const std::vector<double
     load(*memory, warm, last_);
     if (last_.residual < trial_.residual) std::swap(last_, trial_);
   }
+  best_.copy(trial_, scaled_.ld);
 
   // What redundant contacts do is told by velocities of the order of the compliance.
   const double rho = near_rho / compliance;
@@ -387,9 +401,9 @@ bool ConstraintSolver::Work::sharpen(double compliance, const std::vector<double
   if (!solved && usual) solved = newton_near(trial_, 300, 12);
 
   // What a larger compliance leaves is judged by its last level: its other ones need not be exact.
-  const auto is_enough = [&] { return softened_ && trial_.residual <= acceptable; };
-  solved = solved || is_enough();
-  if (!solved && usual) solved = interior(trial_, compliance) || is_enough();
+  solved = solved || (softened_ && trial_.residual <= acceptable);
+  if (!solved && trial_.residual < best_.residual) best_.copy(trial_, scaled_.ld);
+  if (!solved && usual) solved = interior(trial_, compliance) || trial_.residual <= (softened_ ? acceptable : close);
   if (!solved) {
     last_.copy(previous_, scaled_.ld);
     return false;
@@ -430,7 +444,7 @@ void ConstraintSolver::Work::find_contradictions(SolverResult& result) {
   result.relaxation = relaxed_compliance;
   result.levels = 0;
   result.sharper_levels = 0;
-  starts_ = 16;
+  searches_ = most_searches;
   std::fill_n(previous_.lambda.begin(), scaled_.ld, 0.0);
   const bool solved = solve_level(nullptr, first_, result);
   result.status = solved ? SolveStatus::relaxed : SolveStatus::failed;
@@ -466,6 +480,12 @@ void ConstraintSolver::Work::finish(const Iterate& first, const Iterate& last, S
     if (blurred) margin = std::min(margin, scaled_.margin(b, last.lambda.data(), last.c.data(), mode));
     if (std::isnan(margin)) margin = 0;  // of a friction whose square is no double
   }
+
+  // Nor where its residual is not rounding, as in ties that no modes solve. Heaps that were softened are judged by their last level.
+  const double solved_to = std::max(first.residual, last.residual);
+  const bool tied = result.compliance > 0 && !softened_ && solved_to > tolerance_;
+  for (int b = 0; tied && b < num_blocks; ++b)
+    if (result.margin[b] < unsure_below * solved_to) result.margin[b] = 0;
 
   // Impulses and velocities, and the levels that the next step starts from.
   result.exact_residual = scaled_.residual(last.lambda.data(), exact_.data());

@@ -24,6 +24,7 @@ class ConstraintSolver::Work {
   void newton_from_memory(const WarmStart* warm, Iterate& iterate, SolverResult& result);
   bool newton_near(Iterate& iterate, double rho, int max_iterations);
   bool interior(Iterate& iterate, double compliance);
+  bool search(int number, Iterate& iterate, double compliance);
   bool sharpen(double compliance, const std::vector<double>* memory, const WarmStart* warm, bool usual);
   void sharpen_further(SolverResult& result);
   void find_contradictions(SolverResult& result);
@@ -41,9 +42,10 @@ class ConstraintSolver::Work {
   BlockLemke lemke_;
   Iterate first_, second_;           ///< levels 0 and 1
   Iterate last_, previous_, trial_;  ///< the last level; the one before it, with the velocities without compliance
+  Iterate best_;                     ///< of several searches
   std::vector<double> exact_;        ///< velocities of last_ without compliance
   double floor_ = 0;                 ///< residuals below it are rounding, as far as that was seen
-  int starts_ = 16;                  ///< of the interior-point method
+  int searches_ = 0;                 ///< of the interior-point method and its paths
   bool softened_ = false;            ///< a heap, with a larger compliance than asked
   double tolerance_ = 1e-10;
   int iterations_ = 0;

@@ -9,6 +9,8 @@
 namespace coulomb {
 namespace {
 
+constexpr double first_size = 0.01;  // of y, in sizes of g
+constexpr double smoothing = 0.003;  // theta of De Saxce's term, in gaps
 constexpr double to_boundary = 0.99;
 constexpr double least_centring = 1e-4;
 constexpr double short_step = 0.1;
@@ -23,19 +25,26 @@ void grow(Vector& v, std::size_t size) {
 
 }  // namespace
 
-// x = e, y = the size of the velocities: well inside, and no memory of anything.
-void InteriorPoint::start(const ScaledProblem& problem, double relative_size) {
+void InteriorPoint::resize(const ScaledProblem& problem) {
   const auto ld = static_cast<std::size_t>(problem.ld);
   const auto blocks = static_cast<std::size_t>(problem.num_blocks);
-  for (auto* v : {&lambda_, &y_, &c_, &m_, &dlambda_, &dy_, &dm_, &adlambda_, &ady_, &adm_, &residual_})
+  has_sides_ = problem.has_pyramids;
+  for (Unknowns* unknowns : {&at_, &step_, &affine_}) {
+    for (auto* v : {&unknowns->lambda, &unknowns->y, &unknowns->m})
+      grow(*v, ld);
+    if (has_sides_) grow(unknowns->side, max_facets * blocks);
+  }
+  for (auto* v : {&c_, &residual_})
     grow(*v, ld);
   grow(slope_, 2 * blocks);
   grow(scaling_, blocks);
+  grow(weight_, blocks);
+}
 
-  has_sides_ = problem.has_pyramids;
-  if (has_sides_)
-    for (auto* v : {&side_, &dside_, &adside_})
-      grow(*v, max_facets * blocks);
+// x = e, y = the size of the velocities: well inside, and no memory of anything.
+void InteriorPoint::start(const ScaledProblem& problem, double relative_size) {
+  resize(problem);
+  std::fill(weight_.begin(), weight_.end(), 1.0);
 
   // The size of the velocities that have to be reached.
   double size = 0;
@@ -45,9 +54,8 @@ void InteriorPoint::start(const ScaledProblem& problem, double relative_size) {
   size *= relative_size;
 
   // Every block in the middle of its sets.
-  std::fill_n(lambda_.begin(), ld, 0.0);
-  std::fill_n(y_.begin(), ld, 0.0);
-  std::fill_n(m_.begin(), ld, 0.0);
+  for (auto* v : {&at_.lambda, &at_.y, &at_.m})
+    std::fill_n(v->begin(), problem.ld, 0.0);
   pairs_ = 0;
   theta_ = size;
   for (int b = 0; b < problem.num_blocks; ++b)
@@ -66,9 +74,7 @@ double InteriorPoint::gap_after(const ScaledProblem& problem, double step) const
 
 /// c, what y lacks of fitting it, and the scaling of every cone.
 void InteriorPoint::evaluate(const ScaledProblem& problem, bool frozen) {
-  problem.velocity(lambda_.data(), c_.data());
-  for (int i = 0; i < problem.n; ++i)
-    c_[i] += extra_ * problem.E[i] * lambda_[i];
+  problem.velocity(at_.lambda.data(), c_.data());
 
   worst_residual_ = 0;
   for (int b = 0; b < problem.num_blocks; ++b) {
@@ -93,7 +99,7 @@ bool InteriorPoint::factorise(const ScaledProblem& problem) {
       const Block& block = problem.blocks[b];
       std::copy_n(D_[b], block.size * block.size, K_[b]);
       for (int i = 0; i < block.size; ++i)
-        K_[b][i * block.size + i] += problem.rigid[block.row + i] + (1 + extra_) * problem.E[block.row + i];
+        K_[b][i * block.size + i] += problem.rigid[block.row + i] + problem.E[block.row + i];
       if (!invert_small(K_[b], block.size)) return false;
     }
     return velocities_.factorise(problem.Y, problem.blocks, K_);
@@ -111,8 +117,6 @@ bool InteriorPoint::factorise(const ScaledProblem& problem) {
     for (int i = 0; i < block.size; ++i)
       for (int j = 0; j < block.size; ++j)
         A_[(block.row + i) * ld + block.row + j] += D_[b][i * block.size + j];
-    for (int i = block.row; i < block.row + block.size; ++i)
-      A_[i * ld + i] += extra_ * problem.E[i];
   }
   return dense::lu(A_.data(), problem.n, problem.ld, pivot_.data(), work_.data()) > 0;
 }
@@ -146,11 +150,11 @@ void InteriorPoint::solve_in_velocities(const ScaledProblem& problem, const doub
 
 /// dc = (Y Y^T + R + E) dlambda.
 void InteriorPoint::find_velocity_change(const ScaledProblem& problem) {
-  problem.Y.times_transposed(dlambda_.data(), w_.data());
+  problem.Y.times_transposed(step_.lambda.data(), w_.data());
   std::fill_n(dc_.begin(), problem.ld, 0.0);
   problem.Y.add_times(w_.data(), dc_.data());
   for (int i = 0; i < problem.n; ++i)
-    dc_[i] += (problem.rigid[i] + (1 + extra_) * problem.E[i]) * dlambda_[i];
+    dc_[i] += (problem.rigid[i] + problem.E[i]) * step_.lambda[i];
 }
 
 /// out = asked - D dlambda: dc, as the system has it.
@@ -161,7 +165,7 @@ void InteriorPoint::take_local_part(const ScaledProblem& problem, const double* 
     for (int i = 0; i < block.size; ++i) {
       double left = asked[block.row + i];
       for (int j = 0; j < block.size; ++j)
-        left -= D[i * block.size + j] * dlambda_[block.row + j];
+        left -= D[i * block.size + j] * step_.lambda[block.row + j];
       out[block.row + i] = left;
     }
   }
@@ -173,17 +177,17 @@ void InteriorPoint::solve_direction(const ScaledProblem& problem, double target,
 
   // What the step has to bring, block by block, and the impulses that do.
   for (int b = 0; b < problem.num_blocks; ++b)
-    right_hand_side(problem, b, target, corrected, asked_.data() + problem.blocks[b].row);
+    right_hand_side(problem, b, weight_[b] * target, corrected, asked_.data() + problem.blocks[b].row);
 
   if (!problem.factored) {
-    std::copy_n(asked_.begin(), problem.n, dlambda_.begin());
-    dense::lu_solve(A_.data(), problem.n, problem.ld, pivot_.data(), dlambda_.data());
+    std::copy_n(asked_.begin(), problem.n, step_.lambda.begin());
+    dense::lu_solve(A_.data(), problem.n, problem.ld, pivot_.data(), step_.lambda.data());
     take_local_part(problem, asked_.data(), dc_.data());
   } else {
     for (auto* v : {&weighted_, &rest_, &change_})
       grow(*v, static_cast<std::size_t>(problem.ld));
     grow(w_, static_cast<std::size_t>(problem.Y.columns()));
-    solve_in_velocities(problem, asked_.data(), dlambda_.data());
+    solve_in_velocities(problem, asked_.data(), step_.lambda.data());
 
     // Once more for what rounding has left; D is large and small at a time near the boundary.
     find_velocity_change(problem);
@@ -192,7 +196,7 @@ void InteriorPoint::solve_direction(const ScaledProblem& problem, double target,
       rest_[i] -= dc_[i];
     solve_in_velocities(problem, rest_.data(), change_.data());
     for (int i = 0; i < problem.n; ++i)
-      dlambda_[i] += change_[i];
+      step_.lambda[i] += change_[i];
 
     // dc itself, since asked - D dlambda has lost its digits: then y fits lambda to rounding.
     find_velocity_change(problem);
@@ -200,7 +204,7 @@ void InteriorPoint::solve_direction(const ScaledProblem& problem, double target,
 
   // The rest of the unknowns follows the impulses.
   for (int b = 0; b < problem.num_blocks; ++b)
-    expand(problem, b, target, corrected);
+    expand(problem, b, weight_[b] * target, corrected);
 }
 
 double InteriorPoint::longest_step(const ScaledProblem& problem) const {
@@ -217,14 +221,14 @@ void InteriorPoint::move(const ScaledProblem& problem, double step) {
     for (std::size_t i = 0; i < x.size() && i < d.size(); ++i)
       x[i] += step * d[i];
   };
-  add(dlambda_, lambda_);
-  add(dy_, y_);
-  add(dm_, m_);
-  if (has_sides_) add(dside_, side_);
+  add(step_.lambda, at_.lambda);
+  add(step_.y, at_.y);
+  add(step_.m, at_.m);
+  if (has_sides_) add(step_.side, at_.side);
 }
 
 bool InteriorPoint::solve(const ScaledProblem& problem, const Options& options, Iterate& iterate, int& iterations) {
-  start(problem, options.start);
+  start(problem, first_size);
   return resume(problem, options, iterate, iterations);
 }
 
@@ -241,35 +245,34 @@ bool InteriorPoint::predict(const ScaledProblem& problem, double mean, double& c
 }
 
 void InteriorPoint::keep_predictor(const ScaledProblem& problem) {
-  std::swap(adlambda_, dlambda_);
-  std::swap(ady_, dy_);
-  std::swap(adm_, dm_);
-  if (has_sides_) std::swap(adside_, dside_);
-  std::fill_n(dy_.begin(), problem.ld, 0.0);
-  std::fill_n(dm_.begin(), problem.ld, 0.0);
+  std::swap(affine_.lambda, step_.lambda);
+  std::swap(affine_.y, step_.y);
+  std::swap(affine_.m, step_.m);
+  if (has_sides_) std::swap(affine_.side, step_.side);
+  std::fill_n(step_.y.begin(), problem.ld, 0.0);
+  std::fill_n(step_.m.begin(), problem.ld, 0.0);
 }
 
 bool InteriorPoint::resume(const ScaledProblem& problem, const Options& options, Iterate& iterate, int& iterations) {
-  for (auto* v : {&dlambda_, &dy_, &dm_})
+  for (auto* v : {&step_.lambda, &step_.y, &step_.m})
     std::fill(v->begin(), v->end(), 0.0);
   bool reached = false;
   int frozen = 0;
   double mean = gap(problem);
   double last_step = 1;
-  std::copy_n(lambda_.begin(), problem.ld, iterate.lambda.begin());
+  std::copy_n(at_.lambda.begin(), problem.ld, iterate.lambda.begin());
 
   for (int it = 0; it < options.max_iterations; ++it) {
-    // De Saxce's term sharpens, and the compliance falls, with the gap.
+    // De Saxce's term sharpens with the gap.
     ++iterations;
-    set_smoothing(problem, options.smoothing * mean);
+    set_smoothing(problem, smoothing * mean);
     mean = gap(problem);
-    extra_ = std::max(0.0, options.softening * mean - 1);
 
     // Near enough, or not going anywhere.
     evaluate(problem, frozen > 0);
     if (frozen > 0) --frozen;
     if (!std::isfinite(mean) || !std::isfinite(worst_residual_)) break;
-    std::copy_n(lambda_.begin(), problem.ld, iterate.lambda.begin());
+    std::copy_n(at_.lambda.begin(), problem.ld, iterate.lambda.begin());
     reached = mean < options.gap && worst_residual_ < options.residual;
     if (reached) break;
     if (!factorise(problem)) break;

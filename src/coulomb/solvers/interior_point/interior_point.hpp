@@ -26,9 +26,6 @@ class InteriorPoint {
     double gap = 1e-9;       ///< where to stop
     double residual = 1e-8;  ///< and how exactly y has to fit lambda there
     int max_iterations = 40;
-    double start = 0.01;       ///< y at the start, in sizes of g
-    double smoothing = 0.003;  ///< theta of De Saxce's term, in gaps
-    double softening = 0;      ///< E is this many gaps times what it is in the end, while that is more than 1
   };
 
   /// The level of the problem at hand, from a start of its own. Leaves the last impulses in `iterate`, evaluated. True: gap and residual
@@ -36,8 +33,22 @@ class InteriorPoint {
   bool solve(const ScaledProblem& problem, const Options& options, Iterate& iterate, int& iterations);
   /// From where the last call left, to a smaller gap.
   bool resume(const ScaledProblem& problem, const Options& options, Iterate& iterate, int& iterations);
+  /// As solve(), along the path itself and round its folds (interior_point_path.cpp): slower, and seldom in vain. path: 0 has the same
+  /// product in every block, 1, 2, ... have products of their own. Of the options the gap and the number of iterations count.
+  bool follow(const ScaledProblem& problem, const Options& options, int path, Iterate& iterate, int& iterations);
 
  private:
+  /// Per row: impulses and, where a block has them, velocities y (cone: in the block's own row order; limit: y; box: p; pyramid: y_N).
+  struct Unknowns {
+    std::vector<double> lambda, y;
+    std::vector<double> m;     // per row: box
+    std::vector<double> side;  // pyramid: multipliers s_j, max_facets per block
+  };
+  /// A change of the unknowns, and of the gap in shares of itself.
+  struct PathStep {
+    Unknowns change;
+    double gap = 0;
+  };
   struct Scaling {
     double eta = 1;
     double w[3] = {1, 0, 0};  ///< W = eta Q(w)
@@ -49,6 +60,7 @@ class InteriorPoint {
     double m;
   };
 
+  void resize(const ScaledProblem& problem);
   void start(const ScaledProblem& problem, double relative_size);
   double gap(const ScaledProblem& problem) const;
   void evaluate(const ScaledProblem& problem, bool frozen);
@@ -64,6 +76,16 @@ class InteriorPoint {
   void keep_predictor(const ScaledProblem& problem);
   void move(const ScaledProblem& problem, double step);
 
+  // The path (interior_point_path.cpp).
+  void choose_path(const ScaledProblem& problem, int path);
+  bool reach_path(const ScaledProblem& problem, int& iterations);
+  void find_path_steps(const ScaledProblem& problem, bool first);
+  bool follow_path(const ScaledProblem& problem);
+  bool try_path_step(const ScaledProblem& problem, double share, double along, double allowed);
+  double local_product(const ScaledProblem& problem, const PathStep& a, const PathStep& b) const;
+  double off_centre(const ScaledProblem& problem) const;
+  double allowed_residual(const ScaledProblem& problem) const;
+
   // One block each (interior_point_blocks.cpp); target: the product that its pairs should have.
   void start_block(const ScaledProblem& problem, int block, double size);
   void add_gap(const ScaledProblem& problem, int block, double step, double& sum) const;
@@ -78,22 +100,31 @@ class InteriorPoint {
   void right_hand_side(const ScaledProblem& problem, int block, double target, bool corrected, double* r) const;
   void expand(const ScaledProblem& problem, int block, double target, bool corrected);
   double longest_step_of(const ScaledProblem& problem, int block) const;
+  template <class Visit>
+  void for_each_pair(const ScaledProblem& problem, int block, const Visit& visit) const;
+  double local_product_of(const ScaledProblem& problem, int block, const Unknowns& a, const Unknowns& b) const;
+  double off_centre_of(const ScaledProblem& problem, int block, double gap) const;
 
   // De Saxce's term of the cones.
   void correct_slip(const ScaledProblem& problem, double step);
   void set_smoothing(const ScaledProblem& problem, double theta);
+  void add_smoothing_slope(const ScaledProblem& problem);
+  void fit_slip(const ScaledProblem& problem);
 
-  // Per row: impulses and, where a block has them, velocities y (cone: in the block's own row order; limit: y; box: p; pyramid: y_N).
-  std::vector<double> lambda_, y_, c_;
-  std::vector<double> m_;     // per row: box
-  std::vector<double> side_;  // pyramid: multipliers s_j, max_facets per block
-  std::vector<double> dlambda_, dy_, dm_, dside_;
-  std::vector<double> adlambda_, ady_, adm_, adside_;  // of the predictor
+  Unknowns at_;
+  Unknowns step_, affine_;  // the direction at hand, and that of the predictor
+  // Along the path: back to it, along it here and at the last point, and where a step began.
+  PathStep corrector_, tangent_, last_tangent_;
+  Unknowns begin_;
+  std::vector<double> c_;
+  std::vector<double> weight_;  // per block: its product on the path, over the gap
+  double path_gap_ = 0;         // at the point at hand,
+  double off_path_ = 0;         // which is so far from the path,
+  double path_length_ = 0;      // and how far the next step tries to go
   // Per block: residual of y and the slope t of De Saxce's term (cones), the scaling.
   std::vector<double> residual_, slope_;
   std::vector<Scaling> scaling_;
   double worst_residual_ = 0;
-  double extra_ = 0;  ///< E is larger by this factor of itself
   double theta_ = 1;  ///< of De Saxce's term, never larger than it was
   int pairs_ = 0;
   bool has_sides_ = false;

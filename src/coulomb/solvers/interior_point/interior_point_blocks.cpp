@@ -50,58 +50,73 @@ void InteriorPoint::start_block(const ScaledProblem& problem, int b, double size
   const Block& block = problem.blocks[b];
   const int row = block.row;
   if (is_cone(block)) {
-    lambda_[row + 2] = 1 / block.mu;
-    y_[row + 2] = size;
+    at_.lambda[row + 2] = 1 / block.mu;
+    at_.y[row + 2] = size;
     pairs_ += 1;
   } else if (is_pyramid(block)) {
-    lambda_[row + 2] = 1 / block.mu;
-    y_[row + 2] = size;
+    at_.lambda[row + 2] = 1 / block.mu;
+    at_.y[row + 2] = size;
     for (int j = 0; j < block.facets; ++j)
-      side_[side_index(b, j)] = size;
+      at_.side[side_index(b, j)] = size;
     pairs_ += 1 + block.facets;
   } else if (pushing_row(block) >= 0) {
-    lambda_[pushing_row(block)] = 1;
-    y_[pushing_row(block)] = size;
+    at_.lambda[pushing_row(block)] = 1;
+    at_.y[pushing_row(block)] = size;
     pairs_ += 1;
   } else if (block.type == BlockType::box && problem.bound[b] > 0) {
-    y_[row] = m_[row] = size;
+    at_.y[row] = at_.m[row] = size;
     pairs_ += 2;
   }
 }
 
-/// sum += the products of the block's pairs after a step along (dlambda, dy, dm, dside).
-void InteriorPoint::add_gap(const ScaledProblem& problem, int b, double step, double& sum) const {
-  const auto at = [&](const std::vector<double>& x, const std::vector<double>& d, std::size_t i) {
-    return step == 0 ? x[i] : x[i] + step * d[i];
-  };
-
+/// Calls visit(x, offset, y) for the pairs of numbers of a block, whose products go to the gap: x and y map the unknowns, or a change of
+/// them, to numbers; the first one of the pair is x(at_) + offset.
+template <class Visit>
+void InteriorPoint::for_each_pair(const ScaledProblem& problem, int b, const Visit& visit) const {
   const Block& block = problem.blocks[b];
   const auto row = static_cast<std::size_t>(block.row);
-  if (is_cone(block)) {
-    // One pair: x . y in the Lorentz cone.
-    sum += block.mu * at(lambda_, dlambda_, row + 2) * at(y_, dy_, row + 2);
-    for (std::size_t i = row; i < row + 2; ++i)
-      sum += at(lambda_, dlambda_, i) * at(y_, dy_, i);
-  } else if (is_pyramid(block)) {
+  if (is_pyramid(block)) {
     // The normal, and the slack of every side with its multiplier.
-    sum += at(lambda_, dlambda_, row + 2) * at(y_, dy_, row + 2);
-
-    const double moved[3] = {at(lambda_, dlambda_, row), at(lambda_, dlambda_, row + 1),
-                             at(lambda_, dlambda_, row + 2)};
+    const auto normal = [&](const Unknowns& u) { return u.lambda[row + 2]; };
+    visit(normal, 0.0, [&](const Unknowns& u) { return u.y[row + 2]; });
     for (int j = 0; j < block.facets; ++j) {
       double a[2];
       side_of(block, j, a);
-      const double slack = block.mu * moved[2] - a[0] * moved[0] - a[1] * moved[1];
-      sum += slack * at(side_, dside_, side_index(b, j));
+      const auto slack = [&](const Unknowns& u) { return side_slack(block, a, u.lambda.data()); };
+      visit(slack, 0.0, [&](const Unknowns& u) { return u.side[side_index(b, j)]; });
     }
   } else if (const int pushing = pushing_row(block); pushing >= 0) {
     const auto i = static_cast<std::size_t>(pushing);
-    sum += at(lambda_, dlambda_, i) * at(y_, dy_, i);
+    const auto impulse = [&](const Unknowns& u) { return u.lambda[i]; };
+    visit(impulse, 0.0, [&](const Unknowns& u) { return u.y[i]; });
   } else if (block.type == BlockType::box && problem.bound[b] > 0) {
     // What is left to both bounds.
-    const double impulse = at(lambda_, dlambda_, row);
-    sum += at(y_, dy_, row) * (impulse + problem.bound[b]) + at(m_, dm_, row) * (problem.bound[b] - impulse);
+    const auto impulse = [&](const Unknowns& u) { return u.lambda[row]; };
+    const auto reversed = [&](const Unknowns& u) { return -u.lambda[row]; };
+    visit(impulse, problem.bound[b], [&](const Unknowns& u) { return u.y[row]; });
+    visit(reversed, problem.bound[b], [&](const Unknowns& u) { return u.m[row]; });
   }
+}
+
+/// sum += the products of the block's pairs after a step along the direction.
+void InteriorPoint::add_gap(const ScaledProblem& problem, int b, double step, double& sum) const {
+  const Block& block = problem.blocks[b];
+  const auto moved = [step](double value, double change) { return step == 0 ? value : value + step * change; };
+  if (!is_cone(block)) {
+    for_each_pair(problem, b, [&](const auto& x, double offset, const auto& y) {
+      sum += moved(offset + x(at_), x(step_)) * moved(y(at_), y(step_));
+    });
+    return;
+  }
+
+  // One pair: x . y in the Lorentz cone.
+  const auto product = [&](std::size_t i) {
+    return moved(at_.lambda[i], step_.lambda[i]) * moved(at_.y[i], step_.y[i]);
+  };
+  const auto row = static_cast<std::size_t>(block.row);
+  sum += block.mu * product(row + 2);
+  sum += product(row);
+  sum += product(row + 1);
 }
 
 /// What y lacks of fitting c, docs/theory.md (C12).
@@ -110,33 +125,33 @@ void InteriorPoint::find_residual(const ScaledProblem& problem, int b, bool froz
   const int row = block.row;
   if (is_cone(block)) {
     // De Saxce's term and its slope, which is zero while it is frozen.
-    const double speed2 = y_[row] * y_[row] + y_[row + 1] * y_[row + 1];
+    const double speed2 = at_.y[row] * at_.y[row] + at_.y[row + 1] * at_.y[row + 1];
     const double smooth = std::sqrt(speed2 + theta_ * theta_);
     const double term = slip_term(speed2, theta_);
     double* t = slope_.data() + 2 * static_cast<std::size_t>(b);
-    t[0] = frozen || smooth == 0 ? 0 : y_[row] / smooth;
-    t[1] = frozen || smooth == 0 ? 0 : y_[row + 1] / smooth;
+    t[0] = frozen || smooth == 0 ? 0 : at_.y[row] / smooth;
+    t[1] = frozen || smooth == 0 ? 0 : at_.y[row + 1] / smooth;
 
-    residual_[row] = c_[row] - y_[row];
-    residual_[row + 1] = c_[row + 1] - y_[row + 1];
-    residual_[row + 2] = c_[row + 2] / block.mu + term - y_[row + 2];
+    residual_[row] = c_[row] - at_.y[row];
+    residual_[row + 1] = c_[row + 1] - at_.y[row + 1];
+    residual_[row + 2] = c_[row + 2] / block.mu + term - at_.y[row + 2];
   } else if (is_pyramid(block)) {
     residual_[row] = c_[row];
     residual_[row + 1] = c_[row + 1];
-    residual_[row + 2] = c_[row + 2] - y_[row + 2];
+    residual_[row + 2] = c_[row + 2] - at_.y[row + 2];
     // The sides carry the tangential velocity.
     for (int j = 0; j < block.facets; ++j) {
       double a[2];
       side_of(block, j, a);
-      const double s = side_[side_index(b, j)];
+      const double s = at_.side[side_index(b, j)];
       residual_[row] += s * a[0];
       residual_[row + 1] += s * a[1];
     }
   } else if (const int pushing = pushing_row(block); pushing >= 0) {
-    residual_[pushing] = c_[pushing] - y_[pushing];
+    residual_[pushing] = c_[pushing] - at_.y[pushing];
     if (block.is_contact()) residual_[row] = residual_[row + 1] = 0;
   } else if (block.type == BlockType::box) {
-    residual_[row] = problem.bound[b] > 0 ? c_[row] - y_[row] + m_[row] : 0.0;
+    residual_[row] = problem.bound[b] > 0 ? c_[row] - at_.y[row] + at_.m[row] : 0.0;
   } else {
     for (int i = row; i < row + block.size; ++i)
       residual_[i] = c_[i];
@@ -147,8 +162,8 @@ void InteriorPoint::find_residual(const ScaledProblem& problem, int b, bool froz
 void InteriorPoint::scale_cone(const Block& block, Scaling& s) const {
   double x[3];
   double y[3];
-  to_lorentz(block, lambda_.data(), block.mu, x);
-  to_lorentz(block, y_.data(), 1, y);
+  to_lorentz(block, at_.lambda.data(), block.mu, x);
+  to_lorentz(block, at_.y.data(), 1, y);
   const double dx = std::sqrt(std::max(determinant(x), 1e-300));
   const double dy = std::sqrt(std::max(determinant(y), 1e-300));
 
@@ -202,7 +217,7 @@ void InteriorPoint::local_matrix(const ScaledProblem& problem, int b, double* D)
     for (int j = 0; j < block.facets; ++j) {
       double a[2];
       side_of(block, j, a);
-      const double weight = side_[side_index(b, j)] / side_slack(block, a, lambda_.data());
+      const double weight = at_.side[side_index(b, j)] / side_slack(block, a, at_.lambda.data());
       for (int k = 0; k < 2; ++k) {
         for (int l = 0; l < 2; ++l)
           D[3 * k + l] += weight * a[k] * a[l];
@@ -210,41 +225,41 @@ void InteriorPoint::local_matrix(const ScaledProblem& problem, int b, double* D)
       }
     }
 
-    D[8] = y_[row + 2] / lambda_[row + 2];
+    D[8] = at_.y[row + 2] / at_.lambda[row + 2];
   } else if (block.type == BlockType::limit) {
-    D[0] = y_[row] / lambda_[row];
+    D[0] = at_.y[row] / at_.lambda[row];
   } else if (block.is_contact()) {
     D[0] = D[4] = no_impulse;  // no friction: no tangential impulse
-    D[8] = y_[row + 2] / lambda_[row + 2];
+    D[8] = at_.y[row + 2] / at_.lambda[row + 2];
   } else if (block.type == BlockType::box) {
     const double bound = problem.bound[b];
-    D[0] = bound > 0 ? y_[row] / (lambda_[row] + bound) + m_[row] / (bound - lambda_[row]) : no_impulse;
+    D[0] = bound > 0 ? at_.y[row] / (at_.lambda[row] + bound) + at_.m[row] / (bound - at_.lambda[row]) : no_impulse;
   }
 }
 
 /// What the product lambda y of row i still has to gain; corrected: with the predictor's second-order term.
 double InteriorPoint::missing(int i, double target, bool corrected) const {
-  double d = target - lambda_[i] * y_[i];
-  if (corrected) d -= adlambda_[i] * ady_[i];
+  double d = target - at_.lambda[i] * at_.y[i];
+  if (corrected) d -= affine_.lambda[i] * affine_.y[i];
   return d;
 }
 
 /// The same of side j of a pyramid, a . lambda_T <= mu lambda_N.
 double InteriorPoint::missing_of_side(const Block& block, std::size_t side, const double* a, double target,
                                       bool corrected) const {
-  double d = target - side_[side] * side_slack(block, a, lambda_.data());
-  if (corrected) d -= adside_[side] * side_slack(block, a, adlambda_.data());
+  double d = target - at_.side[side] * side_slack(block, a, at_.lambda.data());
+  if (corrected) d -= affine_.side[side] * side_slack(block, a, affine_.lambda.data());
   return d;
 }
 
 /// The same of a box towards its lower bound (p) and its upper one (m).
 InteriorPoint::BoxGaps InteriorPoint::missing_of_box(int row, double bound, double target, bool corrected) const {
   BoxGaps d;
-  d.p = target - y_[row] * (lambda_[row] + bound);
-  d.m = target - m_[row] * (bound - lambda_[row]);
+  d.p = target - at_.y[row] * (at_.lambda[row] + bound);
+  d.m = target - at_.m[row] * (bound - at_.lambda[row]);
   if (corrected) {
-    d.p -= ady_[row] * adlambda_[row];
-    d.m += adm_[row] * adlambda_[row];
+    d.p -= affine_.y[row] * affine_.lambda[row];
+    d.m += affine_.m[row] * affine_.lambda[row];
   }
   return d;
 }
@@ -267,8 +282,8 @@ void InteriorPoint::cone_right_hand_side(const Block& block, int b, double targe
   if (corrected) {
     double x[3];
     double y[3];
-    to_lorentz(block, adlambda_.data(), block.mu, x);
-    to_lorentz(block, ady_.data(), 1, y);
+    to_lorentz(block, affine_.lambda.data(), block.mu, x);
+    to_lorentz(block, affine_.y.data(), 1, y);
     double wx[3];
     double wy[3];
     rotate_by(back, x, wx);  // W^-1 dx, the factors eta cancel
@@ -310,7 +325,7 @@ void InteriorPoint::right_hand_side(const ScaledProblem& problem, int b, double 
     for (int j = 0; j < block.facets; ++j) {
       double a[2];
       side_of(block, j, a);
-      const double slack = side_slack(block, a, lambda_.data());
+      const double slack = side_slack(block, a, at_.lambda.data());
       const double d = missing_of_side(block, side_index(b, j), a, target, corrected);
       r[0] -= d / slack * a[0];
       r[1] -= d / slack * a[1];
@@ -318,17 +333,17 @@ void InteriorPoint::right_hand_side(const ScaledProblem& problem, int b, double 
 
     // ... and the normal.
     const int i = row + 2;
-    r[2] = missing(i, target, corrected) / lambda_[i] - residual_[i];
+    r[2] = missing(i, target, corrected) / at_.lambda[i] - residual_[i];
   } else if (const int i = pushing_row(block); i >= 0) {
     r[0] = r[block.size - 1] = 0;
     if (block.size == 3) r[1] = 0;
-    r[i - row] = missing(i, target, corrected) / lambda_[i] - residual_[i];
+    r[i - row] = missing(i, target, corrected) / at_.lambda[i] - residual_[i];
   } else if (block.type == BlockType::box) {
     const double bound = problem.bound[b];
     r[0] = 0;
     if (!(bound > 0)) return;
     const BoxGaps d = missing_of_box(row, bound, target, corrected);
-    r[0] = d.p / (lambda_[row] + bound) - d.m / (bound - lambda_[row]) - residual_[row];
+    r[0] = d.p / (at_.lambda[row] + bound) - d.m / (bound - at_.lambda[row]) - residual_[row];
   } else {
     for (int k = 0; k < block.size; ++k)
       r[k] = -residual_[row + k];
@@ -343,29 +358,29 @@ void InteriorPoint::expand(const ScaledProblem& problem, int b, double target, b
     // dy = T Q dc + residual.
     const double* dc = dc_.data() + row;
     const double* t = slope_.data() + 2 * static_cast<std::size_t>(b);
-    dy_[row] = dc[0] + residual_[row];
-    dy_[row + 1] = dc[1] + residual_[row + 1];
-    dy_[row + 2] = dc[2] / block.mu + t[0] * dy_[row] + t[1] * dy_[row + 1] + residual_[row + 2];
+    step_.y[row] = dc[0] + residual_[row];
+    step_.y[row + 1] = dc[1] + residual_[row + 1];
+    step_.y[row + 2] = dc[2] / block.mu + t[0] * step_.y[row] + t[1] * step_.y[row + 1] + residual_[row + 2];
   } else if (is_pyramid(block)) {
     // The multipliers of the sides, then the velocity of the normal.
     for (int j = 0; j < block.facets; ++j) {
       double a[2];
       side_of(block, j, a);
       const std::size_t side = side_index(b, j);
-      const double slack = side_slack(block, a, lambda_.data());
+      const double slack = side_slack(block, a, at_.lambda.data());
       const double d = missing_of_side(block, side, a, target, corrected);
-      dside_[side] = (d - side_[side] * side_slack(block, a, dlambda_.data())) / slack;
+      step_.side[side] = (d - at_.side[side] * side_slack(block, a, step_.lambda.data())) / slack;
     }
 
     const int i = row + 2;
-    dy_[i] = (missing(i, target, corrected) - y_[i] * dlambda_[i]) / lambda_[i];
+    step_.y[i] = (missing(i, target, corrected) - at_.y[i] * step_.lambda[i]) / at_.lambda[i];
   } else if (const int i = pushing_row(block); i >= 0) {
-    dy_[i] = (missing(i, target, corrected) - y_[i] * dlambda_[i]) / lambda_[i];
+    step_.y[i] = (missing(i, target, corrected) - at_.y[i] * step_.lambda[i]) / at_.lambda[i];
   } else if (block.type == BlockType::box && problem.bound[b] > 0) {
     const double bound = problem.bound[b];
     const BoxGaps d = missing_of_box(row, bound, target, corrected);
-    dy_[row] = (d.p - y_[row] * dlambda_[row]) / (lambda_[row] + bound);
-    dm_[row] = (d.m + m_[row] * dlambda_[row]) / (bound - lambda_[row]);
+    step_.y[row] = (d.p - at_.y[row] * step_.lambda[row]) / (at_.lambda[row] + bound);
+    step_.m[row] = (d.m + at_.m[row] * step_.lambda[row]) / (bound - at_.lambda[row]);
   }
 }
 
@@ -378,12 +393,12 @@ double InteriorPoint::longest_step_of(const ScaledProblem& problem, int b) const
     // The impulse in its cone, then the velocity in its own.
     double x[3];
     double d[3];
-    to_lorentz(block, lambda_.data(), block.mu, x);
-    to_lorentz(block, dlambda_.data(), block.mu, d);
+    to_lorentz(block, at_.lambda.data(), block.mu, x);
+    to_lorentz(block, step_.lambda.data(), block.mu, d);
     step = std::min(step, cone_step(x, d));
 
-    to_lorentz(block, y_.data(), 1, x);
-    to_lorentz(block, dy_.data(), 1, d);
+    to_lorentz(block, at_.y.data(), 1, x);
+    to_lorentz(block, step_.y.data(), 1, d);
     step = std::min(step, cone_step(x, d));
   } else if (is_pyramid(block)) {
     // Inside every side, its multiplier positive.
@@ -391,21 +406,21 @@ double InteriorPoint::longest_step_of(const ScaledProblem& problem, int b) const
       double a[2];
       side_of(block, j, a);
       const std::size_t side = side_index(b, j);
-      const double slack = side_slack(block, a, lambda_.data());
-      step = std::min(step, scalar_step(slack, side_slack(block, a, dlambda_.data())));
-      step = std::min(step, scalar_step(side_[side], dside_[side]));
+      const double slack = side_slack(block, a, at_.lambda.data());
+      step = std::min(step, scalar_step(slack, side_slack(block, a, step_.lambda.data())));
+      step = std::min(step, scalar_step(at_.side[side], step_.side[side]));
     }
-    step = std::min(step, scalar_step(lambda_[row + 2], dlambda_[row + 2]));
-    step = std::min(step, scalar_step(y_[row + 2], dy_[row + 2]));
+    step = std::min(step, scalar_step(at_.lambda[row + 2], step_.lambda[row + 2]));
+    step = std::min(step, scalar_step(at_.y[row + 2], step_.y[row + 2]));
   } else if (const int i = pushing_row(block); i >= 0) {
-    step = std::min(step, scalar_step(lambda_[i], dlambda_[i]));
-    step = std::min(step, scalar_step(y_[i], dy_[i]));
+    step = std::min(step, scalar_step(at_.lambda[i], step_.lambda[i]));
+    step = std::min(step, scalar_step(at_.y[i], step_.y[i]));
   } else if (block.type == BlockType::box && problem.bound[b] > 0) {
     const double bound = problem.bound[b];
-    step = std::min(step, scalar_step(lambda_[row] + bound, dlambda_[row]));
-    step = std::min(step, scalar_step(bound - lambda_[row], -dlambda_[row]));
-    step = std::min(step, scalar_step(y_[row], dy_[row]));
-    step = std::min(step, scalar_step(m_[row], dm_[row]));
+    step = std::min(step, scalar_step(at_.lambda[row] + bound, step_.lambda[row]));
+    step = std::min(step, scalar_step(bound - at_.lambda[row], -step_.lambda[row]));
+    step = std::min(step, scalar_step(at_.y[row], step_.y[row]));
+    step = std::min(step, scalar_step(at_.m[row], step_.m[row]));
   }
   return step;
 }
@@ -417,14 +432,15 @@ void InteriorPoint::correct_slip(const ScaledProblem& problem, double step) {
     if (!is_cone(block)) continue;
     const int row = block.row;
     const double* t = slope_.data() + 2 * static_cast<std::size_t>(b);
-    const double x = y_[row] + step * dy_[row];
-    const double y = y_[row + 1] + step * dy_[row + 1];
-    const double now = slip_term(y_[row] * y_[row] + y_[row + 1] * y_[row + 1], theta_);
-    const double missed = slip_term(x * x + y * y, theta_) - now - step * (t[0] * dy_[row] + t[1] * dy_[row + 1]);
+    const double x = at_.y[row] + step * step_.y[row];
+    const double y = at_.y[row + 1] + step * step_.y[row + 1];
+    const double now = slip_term(at_.y[row] * at_.y[row] + at_.y[row + 1] * at_.y[row + 1], theta_);
+    const double missed =
+        slip_term(x * x + y * y, theta_) - now - step * (t[0] * step_.y[row] + t[1] * step_.y[row + 1]);
 
     // No more than half of the distance to the boundary is taken back.
-    const double slack = y_[row + 2] + step * dy_[row + 2] - std::sqrt(x * x + y * y);
-    y_[row + 2] += std::max(missed, -0.5 * slack);
+    const double slack = at_.y[row + 2] + step * step_.y[row + 2] - std::sqrt(x * x + y * y);
+    at_.y[row + 2] += std::max(missed, -0.5 * slack);
   }
 }
 
@@ -434,10 +450,89 @@ void InteriorPoint::set_smoothing(const ScaledProblem& problem, double theta) {
   for (int b = 0; b < problem.num_blocks; ++b) {
     const Block& block = problem.blocks[b];
     if (!is_cone(block)) continue;
-    const double speed2 = y_[block.row] * y_[block.row] + y_[block.row + 1] * y_[block.row + 1];
-    y_[block.row + 2] += slip_term(speed2, theta) - slip_term(speed2, theta_);
+    const double speed2 = at_.y[block.row] * at_.y[block.row] + at_.y[block.row + 1] * at_.y[block.row + 1];
+    at_.y[block.row + 2] += slip_term(speed2, theta) - slip_term(speed2, theta_);
   }
   theta_ = theta;
+}
+
+/// What a theta that grows with the gap adds to the residual of the normals, per relative change of both.
+void InteriorPoint::add_smoothing_slope(const ScaledProblem& problem) {
+  for (int b = 0; b < problem.num_blocks; ++b) {
+    if (!is_cone(problem.blocks[b])) continue;
+    const int row = problem.blocks[b].row;
+    const double smooth = std::sqrt(at_.y[row] * at_.y[row] + at_.y[row + 1] * at_.y[row + 1] + theta_ * theta_);
+    residual_[row + 2] += theta_ * (theta_ / smooth - 1);
+  }
+}
+
+/// What y_0 lacks of the velocity and De Saxce's term it takes, as far as that leaves it inside.
+void InteriorPoint::fit_slip(const ScaledProblem& problem) {
+  worst_residual_ = 0;
+  for (int b = 0; b < problem.num_blocks; ++b) {
+    const Block& block = problem.blocks[b];
+    const int row = block.row;
+    if (is_cone(block)) {
+      const double slack = at_.y[row + 2] - std::sqrt(at_.y[row] * at_.y[row] + at_.y[row + 1] * at_.y[row + 1]);
+      const double taken = std::max(-0.5 * slack, residual_[row + 2]);
+      at_.y[row + 2] += taken;
+      residual_[row + 2] -= taken;
+      scale_cone(block, scaling_[b]);
+    }
+    for (int i = row; i < row + block.size; ++i)
+      worst_residual_ = std::max(worst_residual_, std::abs(residual_[i]));
+  }
+}
+
+/// The product of two changes in the scaling of the block, where a change of length 1 takes a pair about to its boundary when divided
+/// by the root of the gap.
+double InteriorPoint::local_product_of(const ScaledProblem& problem, int b, const Unknowns& a,
+                                       const Unknowns& e) const {
+  const Block& block = problem.blocks[b];
+  double sum = 0;
+  if (!is_cone(block)) {
+    for_each_pair(problem, b, [&](const auto& x, double offset, const auto& y) {
+      const double ratio = y(at_) / (offset + x(at_));
+      sum += x(a) * x(e) * ratio + y(a) * y(e) / ratio;
+    });
+    return sum;
+  }
+
+  // W^-1 dx and W dy.
+  const Scaling& s = scaling_[b];
+  const double back[3] = {s.w[0], -s.w[1], -s.w[2]};
+  const auto add = [&](const double* left, const double* right, double normal_factor, const double* w, double factor) {
+    double x[3];
+    double u[3];
+    double v[3];
+    to_lorentz(block, left, normal_factor, x);
+    rotate_by(w, x, u);
+    to_lorentz(block, right, normal_factor, x);
+    rotate_by(w, x, v);
+    sum += factor * (u[0] * v[0] + u[1] * v[1] + u[2] * v[2]);
+  };
+  add(a.lambda.data(), e.lambda.data(), block.mu, back, 1 / (s.eta * s.eta));
+  add(a.y.data(), e.y.data(), 1, s.w, s.eta * s.eta);
+  return sum;
+}
+
+/// How far the block's products are from what they are on the path, relative to it.
+double InteriorPoint::off_centre_of(const ScaledProblem& problem, int b, double gap) const {
+  const double wanted = weight_[b] * gap;
+  if (is_cone(problem.blocks[b])) {
+    // The two eigenvalues of l o l.
+    const double* l = scaling_[b].l;
+    const double t = std::sqrt(l[1] * l[1] + l[2] * l[2]);
+    const double smaller = (l[0] - t) * (l[0] - t) / wanted;
+    const double larger = (l[0] + t) * (l[0] + t) / wanted;
+    return std::max(std::abs(smaller - 1), std::abs(larger - 1));
+  }
+
+  double worst = 0;
+  for_each_pair(problem, b, [&](const auto& x, double offset, const auto& y) {
+    worst = std::max(worst, std::abs((offset + x(at_)) * y(at_) / wanted - 1));
+  });
+  return worst;
 }
 
 }  // namespace coulomb
