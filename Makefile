@@ -16,7 +16,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Warnings of the compiler are errors in what is tested: make test WERROR=OFF for a compiler that knows others.
 WERROR ?= ON
 
-.PHONY: help demo test quick lint bench bench-nimble rllib sweep fuzz fuzz-smoke soak docs format install package system cpp test-cpp test-python test-includes test-consumer \
+.PHONY: help demo test quick lint bench bench-nimble rllib sweep fuzz fuzz-smoke soak mutate docs format install package system cpp test-cpp test-python test-includes test-consumer \
   test-wheel clean
 .DEFAULT_GOAL := help
 
@@ -30,6 +30,7 @@ help:
 	@echo "make sweep   derivatives of random trees and scenes against differences; tests/gradient/random_*.md"
 	@echo "make fuzz    an hour of each fuzzer of tests/fuzz, under sanitizers; needs clang. make fuzz-smoke: a minute, and the C++ tests"
 	@echo "make soak    ten million steps of scenes that must not drift; tests/robustness/soak.md"
+	@echo "make mutate  200 wrong signs, terms, factors, indices and conditions in derivatives, each to be caught; tests/robustness/mutations.md"
 	@echo "make docs    API pages in build/docs"
 	@echo "make format  clang-format and ruff"
 
@@ -80,6 +81,11 @@ fuzz-smoke: $(VENV)/.installed
 
 soak: install
 	$(PY) tools/soak.py --report tests/robustness/soak.md
+
+# Half an hour and more: each mutation is compiled, linked and looked at by the tests that reach it.
+MUTATIONS ?= 200
+mutate: $(VENV)/.installed
+	$(PY) tools/mutate.py --count $(MUTATIONS) --report tests/robustness/mutations.md
 
 docs: install
 	$(PY) -m pip install --quiet $$($(PY) tools/requirements.py docs)
