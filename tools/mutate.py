@@ -41,6 +41,9 @@ COPIED = ["CMakeLists.txt", "cmake", "include", "src", "python", "tests", "scene
 EQUIVALENT = ROOT / "tests" / "robustness" / "equivalent_mutations.json"
 FLAGS = "-O1 -finline-functions -finline-small-functions -DNDEBUG -DCOULOMB_NO_SIMD_CLONES"
 
+# cmake, ctest and ninja may be beside Python.
+os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+
 # Where derivatives are computed, below src/coulomb.
 FILES = [
     "collision/motion/*.cpp",
@@ -180,7 +183,12 @@ def list_tests(build: Path, pattern: str = "^(unit|reference)[.]", python: bool 
     for test in json.loads(said.stdout)["tests"]:
         if re.search(pattern, test["name"]):
             tests.append(
-                {"name": test["name"], "command": test["command"], "folder": str(ROOT if build != BUILD else SOURCE)}
+                {
+                    "name": test["name"],
+                    "seconds": 1.0,
+                    "command": test["command"],
+                    "folder": str(ROOT if build != BUILD else SOURCE),
+                }
             )
     for glob in PYTHON_TESTS if python else ():
         for path in sorted(SOURCE.glob(glob)):
@@ -294,8 +302,8 @@ def digest(folders: list[Path]) -> str:
 class Judge:
     """Compiles mutations and lets the tests look at them; learns which tests kill."""
 
-    def __init__(self, compiler: Compiler, source: Path, tests: list[dict], work: Path):
-        self.compiler, self.source, self.tests, self.work = compiler, source, tests, work
+    def __init__(self, compiler: Compiler, source: Path, tests: list[dict], work: Path, budget: float = float("inf")):
+        self.compiler, self.source, self.tests, self.work, self.budget = compiler, source, tests, work, budget
         self.runs, self.kills = collections.Counter(), collections.Counter()
         self.lock = threading.Lock()
         self.originals = {}
@@ -348,14 +356,18 @@ class Judge:
         return sorted(filter(reaches, self.tests), key=lambda test: -worth[test["name"]])
 
     def run(self, tests: list[dict], library: Path) -> dict:
-        for test in tests:
+        spent = 0.0
+        for number, test in enumerate(tests):
+            spent += test["seconds"]
+            if spent > self.budget and number > 0:
+                return {"verdict": "survived", "tests": number, "of": len(tests)}
             verdict = run_test(dict(test), library, PATIENCE * test["seconds"] + 10)
             with self.lock:
                 self.runs[test["name"]] += 1
                 self.kills[test["name"]] += verdict != "passed"
             if verdict != "passed":
                 return {"verdict": "killed", "by": test["name"], "how": verdict}
-        return {"verdict": "survived", "tests": len(tests)}
+        return {"verdict": "survived", "tests": len(tests), "of": len(tests)}
 
 
 def draw_and_judge(judge: Judge, files: list[Path], options) -> list[tuple[Mutation, dict]]:
@@ -365,6 +377,9 @@ def draw_and_judge(judge: Judge, files: list[Path], options) -> list[tuple[Mutat
     for line in kept.read_text().splitlines() if kept.exists() else ():
         known.update({(entry := json.loads(line))["key"]: entry})
     unsettled = ("survived", "not reached")
+    for entry in known.values():
+        judge.runs[entry.get("by")] += 1
+        judge.kills[entry.get("by")] += 1
 
     def verdict_of(mutation):
         entry = known.get(mutation.key())
@@ -464,6 +479,9 @@ def main():
     parser.add_argument("--only", default="", help="a regular expression for files")
     parser.add_argument("--jobs", type=int, default=1, help="mutations at once")
     parser.add_argument("--report", type=Path, help="Markdown; without it, none is written")
+    parser.add_argument(
+        "--budget", type=float, default=float("inf"), help="seconds of tests for each mutation; all of them without"
+    )
     parser.add_argument("--again", action="store_true", help="judge those that survived before")
     parser.add_argument("--no-build", action="store_true", help="build/mutants is as it should be")
     parser.add_argument("--show", metavar="KEY", help="print one mutation and leave")
@@ -482,7 +500,9 @@ def main():
     scratch = WORK / "scratch"
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir()
-    pairs = draw_and_judge(Judge(compiler, SOURCE, tests, scratch), find_files(SOURCE, options.only), options)
+    pairs = draw_and_judge(
+        Judge(compiler, SOURCE, tests, scratch, options.budget), find_files(SOURCE, options.only), options
+    )
     text, still_open = report(pairs, options)
     print(text)
     if options.report:

@@ -159,3 +159,18 @@ def test_a_wide_margin_lets_a_pressing_contact_part(contact, friction):
         sim = coulomb.Simulator(model, tie_margin=margin, **options)
         sim.step(q, v)
         assert sim.vjp(0 * up, up).tau[2] == pytest.approx(slope, abs=1e-12)
+
+
+def test_smoothed_normals_stay_unit():
+    """An egg that leans against a box and the ground: the mean of turning normals moves across the normal, as a unit vector must."""
+    scene = coulomb.Scene(gravity=(0, 0, 0))
+    scene.add_box((0.2, 0.3, 0.4), mass=1.0, quaternion=(0.9, 0.3, -0.1, np.sqrt(0.09)))
+    scene.add_ellipsoid((0.1, 0.15, 0.2), mass=1.0, position=(0.19, 0.1, 0.05), quaternion=(0.8, 0, 0.6, 0))
+    model = scene.build()
+    sim = coulomb.Simulator(model, timestep=H, gradient="smoothed_collision", gradient_scale=1e-2, gradient_samples=30)
+    sim.step(*model.neutral())
+    assert sim.contacts
+    turning = sim.derivatives().dnormal("q").reshape(len(sim.contacts), 3, -1)
+    for contact, dn in zip(sim.contacts, turning):
+        assert np.abs(dn).max() > 0.1
+        assert np.abs(contact.normal @ dn).max() < 1e-12 * np.abs(dn).max()
