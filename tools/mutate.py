@@ -228,41 +228,46 @@ def run_test(test: dict, library: Path, seconds: float, **variables: str) -> str
 def measure(compiler: Compiler, files: list[Path]) -> list[dict]:
     """All tests with seconds and the lines of `files` that they reach: {"src/...": [lines]}. Those that fail without a mutation are left out."""
     folder = WORK / "coverage"
-    stamp = digest([SOURCE / name for name in ("src", "include", "tests", "python")])
-    known = folder / "tests.json"
-    if known.exists():
-        table = json.loads(known.read_text())
-        if table["stamp"] == stamp:
-            return table["tests"]
+    known_file = folder / "tests.json"
+    stamp = digest(SOURCE / "src", SOURCE / "include", SOURCE / "python")
+    table = json.loads(known_file.read_text()) if known_file.exists() else {}
+    known = {test["name"]: test for test in table["tests"]} if table.get("stamp") == stamp else {}
+    wanted = list_tests(BUILD)
+    for test in wanted:
+        test["stamp"] = digest(SOURCE / test["name"] if test["name"].endswith(".py") else Path(test["command"][0]))
+    if all(test["name"] in known and known[test["name"]]["stamp"] == test["stamp"] for test in wanted):
+        return [test for test in known.values() if test["lines"] is not None]
 
     # The files with counters in them, the others as they are.
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    objects = {}
-    for path in files:
-        objects[path] = folder / (str(path.relative_to(SOURCE)).replace("/", "-") + ".o")
-        if not compiler.compile(path, path, objects[path], "-O0", "--coverage"):
-            sys.exit(f"mutate: {path} does not compile")
     library = folder / "libcoulomb.so"
-    compiler.link(objects, library, "--coverage")
+    if not known:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        objects = {}
+        for path in files:
+            objects[path] = folder / (str(path.relative_to(SOURCE)).replace("/", "-") + ".o")
+            if not compiler.compile(path, path, objects[path], "-O0", "--coverage"):
+                sys.exit(f"mutate: {path} does not compile")
+        compiler.link(objects, library, "--coverage")
 
     tests = []
-    for test in list_tests(BUILD):
+    for test in wanted:
+        if test["name"] in known and known[test["name"]]["stamp"] == test["stamp"]:
+            tests.append(known[test["name"]])
+            continue
         counts = folder / "counts"
+        shutil.rmtree(counts, ignore_errors=True)
         counts.mkdir()
         began = time.monotonic()
         verdict = run_test(test, library, 1200, GCOV_PREFIX=str(counts), GCOV_PREFIX_STRIP=str(len(folder.parts) - 1))
         test["seconds"] = round(time.monotonic() - began, 2)
-        if verdict == "passed":
-            test["lines"] = lines_reached(folder, counts)
-            print(test["name"], test["seconds"], len(test["lines"]), flush=True)
-            tests.append(test)
-        else:
+        test["lines"] = lines_reached(folder, counts) if verdict == "passed" else None
+        if verdict != "passed":
             print(f"left out, it {verdict} without a mutation: {test['name']}", test.get("said", "")[-300:], flush=True)
         test.pop("said", None)
-        shutil.rmtree(counts)
-    known.write_text(json.dumps({"stamp": stamp, "tests": tests}))
-    return tests
+        tests.append(test)
+        known_file.write_text(json.dumps({"stamp": stamp, "tests": tests}))
+    return [test for test in tests if test["lines"] is not None]
 
 
 def lines_reached(folder: Path, counts: Path) -> dict[str, list[int]]:
@@ -287,11 +292,12 @@ def lines_reached(folder: Path, counts: Path) -> dict[str, list[int]]:
     return {name: sorted(lines) for name, lines in reached.items()}
 
 
-def digest(folders: list[Path]) -> str:
+def digest(*places: Path) -> str:
+    """Of files, and of all that folders have below."""
     hashed = hashlib.sha256()
-    for folder in folders:
-        for path in sorted(folder.rglob("*")):
-            if path.is_file() and path.suffix in (".cpp", ".hpp", ".py"):
+    for place in places:
+        for path in [place] if place.is_file() else sorted(place.rglob("*")):
+            if path.is_file() and path.suffix not in (".pyc", ".so"):
                 hashed.update(str(path).encode() + path.read_bytes())
     return hashed.hexdigest()
 
