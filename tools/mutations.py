@@ -29,6 +29,10 @@ LEFT_ALONE = {
 # What a line of coverage belongs to: the smallest of these around a change.
 STATEMENTS = {"expression_statement", "declaration", "return_statement", "condition_clause", "field_initializer"}
 
+# Arguments of these are text for people; those of the others may change places and nothing changes.
+MESSAGES = re.compile(rb"(fail|refuse\w*|to_string|invalid_argument|runtime_error)$")
+SYMMETRIC = re.compile(rb"\b(hypot|min|max|dot3)$")
+
 EDGES = {b"<": b"<=", b"<=": b"<", b">": b">=", b">=": b">"}
 
 
@@ -46,6 +50,7 @@ class Mutation:
     last: int
     context: str  # the line as it is: with it a mutation is found again when the file has changed elsewhere
     nth: int = 0  # of those of the file that look the same
+    idle: bool = False  # in a message, or without effect: never drawn
 
     def apply(self, text: bytes) -> bytes:
         end = self.start + len(self.before.encode())
@@ -67,11 +72,16 @@ def candidates(file: str, text: bytes) -> list[Mutation]:
     found = []
     seen = collections.Counter()
 
-    def visit(node, statement):
+    def visit(node, statement, message):
         if node.type in LEFT_ALONE:
             return
         if node.type in STATEMENTS:
             statement = node
+        called = node.child_by_field_name("function").text if node.type == "call_expression" else b""
+        message = message or bool(MESSAGES.search(called))
+        idle = (
+            message or bool(SYMMETRIC.search(called)) and len(node.child_by_field_name("arguments").named_children) == 2
+        )
         around = statement or node
         for kind, target, after in changes_of(node):
             line = target.start_point[0] + 1
@@ -88,13 +98,14 @@ def candidates(file: str, text: bytes) -> list[Mutation]:
                     last=max(around.end_point[0] + 1, target.end_point[0] + 1),
                     context=lines[line - 1].strip(),
                     nth=seen[looks],
+                    idle=idle,
                 )
             )
             seen[looks] += 1
         for child in node.children:
-            visit(child, statement)
+            visit(child, statement, message)
 
-    visit(parser.parse(text).root_node, None)
+    visit(parser.parse(text).root_node, None, False)
     return found
 
 
@@ -196,7 +207,9 @@ def draw(found: list[Mutation], seed: str):
         source.shuffle(of_kind)
     while kinds:
         kind = source.choices(list(kinds), [WEIGHTS[kind] for kind in kinds])[0]
-        yield kinds[kind].pop()
+        mutation = kinds[kind].pop()
+        if not mutation.idle:
+            yield mutation
         if not kinds[kind]:
             del kinds[kind]
 
