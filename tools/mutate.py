@@ -272,7 +272,8 @@ def measure(compiler: Compiler, files: list[Path]) -> list[dict]:
             print(f"left out, it {verdict} without a mutation: {test['name']}", test.get("said", "")[-300:], flush=True)
         test.pop("said", None)
         tests.append(test)
-        known_file.write_text(json.dumps({"stamp": stamp, "tests": tests}))
+        rest = [test for name, test in known.items() if name not in {done["name"] for done in tests}]
+        known_file.write_text(json.dumps({"stamp": stamp, "tests": tests + rest}))
     return [test for test in tests if test["lines"] is not None]
 
 

@@ -99,6 +99,7 @@ PENALTY = dict(contact="penalty", contact_stiffness=1e4, contact_damping=1e2)
 SPRINGS = {"contact_stiffness": 1e4}
 CASES = {
     "robot": (robot, NCP),
+    "robot, corrected as fast as it may be": (robot, dict(max_correction_speed=0.01, **NCP)),
     "robot, pyramid": (robot, dict(contact="lcp", friction_directions=6)),
     "robot, penalty": (lambda: robot(SOFT), PENALTY),
     "robot, bdf1": (lambda: robot(SOFT), dict(stepper="bdf1", **SPRINGS)),
@@ -196,3 +197,26 @@ def test_every_kind_acts():
         "contact_friction_stiffness",
         "contact_scale",
     }
+
+
+@pytest.mark.parametrize("contact", ["ncp", "lcp"])
+def test_friction_of_zero(contact):
+    """It can only grow: against the sliding velocity at the point, where both bodies move and spin. Differences to one side, of second order."""
+    scene = coulomb.Scene(gravity=(0, 0, 0))
+    scene.add_sphere(0.1, mass=1.0, name="ball", friction=0)
+    scene.add_box((0.4, 0.3, 0.2), mass=2.0, position=(0.05, -0.08, -0.1999), name="box", friction=0)
+    model = scene.build()
+    q, _ = model.neutral()
+    v = np.array([0.3, -0.2, -1.0, 2.0, 3.0, 1.0, -0.1, 0.4, 0.5, 0.7, -0.6, 1.5])
+    options = dict(contact=contact, friction_directions=4, baumgarte=0) if contact == "lcp" else dict(baumgarte=0)
+
+    def end(friction):
+        sim = coulomb.Simulator(model.with_parameters({"friction/ball": friction}), tolerance=1e-14, **options)
+        return sim.step(q, v)[1], sim
+
+    _, sim = end(0.0)
+    slope = sim.derivatives(wrt=["friction/ball"])["friction/ball"][12:, 0]
+    h = 1e-4
+    number = (4 * end(h)[0] - 3 * end(0.0)[0] - end(2 * h)[0]) / (2 * h)
+    assert np.abs(slope).max() > 0.1
+    np.testing.assert_allclose(slope, number, atol=1e-5)
