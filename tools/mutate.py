@@ -77,7 +77,7 @@ FILES = [
 ]
 
 # Tests that may kill. Python's are what make quick takes of these folders, by file.
-PYTHON_TESTS = ["tests/gradient/test_*.py"]
+PYTHON_TESTS = ["tests/gradient/test_*.py", "tests/reference/test_*sensors.py"]
 PATIENCE = 15  # times what a test needs of the processor, and a minute: what takes longer hangs, on a busy machine too
 
 
@@ -383,22 +383,37 @@ class Judge:
         return {"verdict": "survived", "tests": len(tests), "of": len(tests)}
 
 
-def draw_and_judge(judge: Judge, files: list[Path], options) -> list[tuple[Mutation, dict]]:
+def make_judge(known: dict, options) -> Judge:
+    """With all tests, and what earlier verdicts say of them."""
+    scratch = WORK / "scratch"
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir()
+    compiler = Compiler(BUILD)
+    judge = Judge(compiler, SOURCE, measure(compiler, find_files(SOURCE, "")), scratch, options.budget)
+    for entry in known.values():
+        judge.runs[entry.get("by")] += 1
+        judge.kills[entry.get("by")] += 1
+    return judge
+
+
+def draw_and_judge(files: list[Path], options) -> list[tuple[Mutation, dict]]:
     """So many mutations that compile and change the code. Verdicts are kept in a file, line by line."""
     kept = WORK / "verdicts.jsonl"
     known = {}
     for line in kept.read_text().splitlines() if kept.exists() else ():
         known.update({(entry := json.loads(line))["key"]: entry})
     unsettled = ("survived", "not reached")
-    for entry in known.values():
-        judge.runs[entry.get("by")] += 1
-        judge.kills[entry.get("by")] += 1
+    lock = threading.Lock()
+    judges = []  # one, once a mutation has to be judged
 
     def verdict_of(mutation):
         entry = known.get(mutation.key())
         if entry is None or options.again and entry["verdict"] in unsettled:
-            entry = {"key": mutation.key(), "place": f"{mutation.file}:{mutation.line}", **judge.judge(mutation)}
-            with judge.lock, kept.open("a") as stream:
+            with lock:
+                if not judges:
+                    judges.append(make_judge(known, options))
+            entry = {"key": mutation.key(), "place": f"{mutation.file}:{mutation.line}", **judges[0].judge(mutation)}
+            with lock, kept.open("a") as stream:
                 stream.write(json.dumps(entry) + "\n")
             if entry["verdict"] in unsettled:
                 print(entry["key"], describe(mutation), entry["verdict"], flush=True)
@@ -508,14 +523,7 @@ def main():
         return 0
     if not options.no_build:
         prepare()
-    compiler = Compiler(BUILD)
-    tests = measure(compiler, find_files(SOURCE, ""))
-    scratch = WORK / "scratch"
-    shutil.rmtree(scratch, ignore_errors=True)
-    scratch.mkdir()
-    pairs = draw_and_judge(
-        Judge(compiler, SOURCE, tests, scratch, options.budget), find_files(SOURCE, options.only), options
-    )
+    pairs = draw_and_judge(find_files(SOURCE, options.only), options)
     text, still_open = report(pairs, options)
     print(text)
     if options.report:

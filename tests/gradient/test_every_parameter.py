@@ -18,7 +18,8 @@ ROBOT = """<mujoco><option gravity="0.3 0.2 -9.81" timestep="0.002"/><worldbody>
         <geom name="palm" type="ellipsoid" size=".05 .04 .06" mass=".2"/>
         <body name="finger" pos="0 0 .1"><joint name="slide" type="slide" axis="1 0 .2" stiffness="30" damping=".4" armature=".02" frictionloss=".2"/>
           <geom name="nail" type="cylinder" size=".02 .03" mass=".1"/></body></body></body></body></worldbody>
-  <actuator><motor name="pull" joint="shoulder" gear="3"/><position name="servo" joint="shoulder" kp="10" kv=".3"/></actuator></mujoco>"""
+  <actuator><motor name="pull" joint="shoulder" gear="3"/><position name="servo" joint="shoulder" kp="10" kv=".3"/>
+    <motor name="twist" joint="wrist" gear=".3 .5 -.4"/><position name="hold" joint="wrist" kp="2" kv=".1" gear=".2 -.6 .5"/></actuator></mujoco>"""
 
 
 # What is zero by default acts a little, otherwise in every element: at zero there is no difference to both sides.
@@ -50,7 +51,7 @@ def robot(without=()):
     q, v = model.neutral()
     q = model.integrate(q, 0.1 * np.sin(np.arange(model.nv) + 1.0) * (np.arange(model.nv) > 5))
     v = np.array([1.0, 0.3, -0.05, 0.02, -0.01, 0.4, 0.7, 0.4, -0.5, 0.3, 0.6])
-    return model, q, v, np.array([0.4, 0.3])
+    return model, q, v, np.array([0.4, 0.3, 0.5, -0.2])
 
 
 def robot_at_a_limit(without=()):
