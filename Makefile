@@ -16,7 +16,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Warnings of the compiler are errors in what is tested: make test WERROR=OFF for a compiler that knows others.
 WERROR ?= ON
 
-.PHONY: help demo test quick lint bench bench-nimble rllib sweep fuzz fuzz-smoke soak docs docs-links format install package wheel release system cpp \
+.PHONY: help demo test quick lint bench bench-nimble rllib sweep fuzz fuzz-smoke soak mutate docs docs-links format install package wheel release system cpp \
   test-cpp test-python test-docs test-includes test-consumer test-wheel clean
 .DEFAULT_GOAL := help
 
@@ -31,6 +31,7 @@ help:
 	@echo "make fuzz    an hour of each fuzzer of tests/fuzz, under sanitizers; needs clang. make fuzz-smoke: a minute, and the C++ tests"
 	@echo "make soak    ten million steps of scenes that must not drift; tests/robustness/soak.md"
 	@echo "make wheel   a wheel in dist/, tried in an empty environment: its size, its first gradient; make release: all that is uploaded"
+	@echo "make mutate  200 wrong signs, terms, factors, indices and conditions in derivatives, each to be caught; tests/robustness/mutations.md"
 	@echo "make docs    the site in build/docs/html, its notebooks executed; make docs-links follows links to elsewhere"
 	@echo "make format  clang-format and ruff"
 
@@ -81,6 +82,11 @@ fuzz-smoke: $(VENV)/.installed
 
 soak: install
 	$(PY) tools/soak.py --report tests/robustness/soak.md
+
+# Half an hour and more: each mutation is compiled, linked and looked at by the tests that reach it.
+MUTATIONS ?= 200
+mutate: $(VENV)/.installed
+	$(PY) tools/mutate.py --count $(MUTATIONS) --report tests/robustness/mutations.md
 
 # The site, in build/docs/html: pages, executed notebooks, the Python interface. Warnings, links that lead nowhere and errors of notebooks fail.
 SPHINX := $(PY) -m sphinx -c docs -W --keep-going -q

@@ -56,6 +56,7 @@ SLOW = [
     "tests/python/test_morphology_rollout.py::test_jax_chains",
     "tests/python/test_torch.py::test_implicit_steppers",
     "tests/python/test_types.py::test_good_code_has_no_errors",
+    "tests/robustness/test_mutations.py::test_mutations_are_killed",
     "tests/robustness/test_random_scenes.py::test_collisions_of_spheres_keep_angular_momentum",
     "tests/robustness/test_split_steps_rest.py::test_a_tossed_box_lies_still",
     "tests/robustness/test_trajectories.py::test_a_robot_under_random_controls",

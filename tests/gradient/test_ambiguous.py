@@ -126,15 +126,67 @@ def test_friction_that_holds_alone_at_a_limit():
 @pytest.mark.parametrize("contact", ["ncp", "lcp"])
 def test_contact_friction_beside_an_equality_yields(contact):
     """A ball on the ground, its centre tied to where it is in x and y (slides): friction of the ground gives way to both."""
-    model = coulomb.load(
-        f'<mujoco><option timestep="{H}"/><worldbody><geom type="plane" size="1 1 1" friction="0.5 0 0" condim="3"/>'
-        '<body pos="0 0 .1"><joint name="j0" type="slide" axis="1 0 0"/><joint name="j1" type="slide" axis="0 1 0"/>'
-        '<joint name="j2" type="slide" axis="0 0 1"/><geom type="sphere" size=".1" mass="1" friction="0.5 0 0" condim="3"/>'
-        '</body></worldbody><equality><joint joint1="j0"/><joint joint1="j1"/></equality></mujoco>'
-    )
+    model = tied_ball('<joint joint1="j0"/><joint joint1="j1"/>')
     d = derivatives(model, q=[0, 0, -1e-5], contact=contact)[1]
     assert not d.ambiguous
     assert np.allclose(d.dv_dq, CORRECTION * np.eye(3), rtol=0, atol=1e-6)
+
+
+def tied_ball(equalities):
+    """A ball on the ground, on slides along x, y and z, with equalities of its joints j0 (x) and j1 (y)."""
+    return coulomb.load(
+        f'<mujoco><option timestep="{H}"/><worldbody><geom type="plane" size="1 1 1" friction="0.5 0 0" condim="3"/>'
+        '<body pos="0 0 .1"><joint name="j0" type="slide" axis="1 0 0"/><joint name="j1" type="slide" axis="0 1 0"/>'
+        '<joint name="j2" type="slide" axis="0 0 1"/><geom type="sphere" size=".1" mass="1" friction="0.5 0 0" condim="3"/>'
+        f"</body></worldbody><equality>{equalities}</equality></mujoco>"
+    )
+
+
+def is_right(sim, d, q, tau):
+    """dv/dq along x and y is what differences of a micrometre to both sides say, to a hundredth of what an equality asks."""
+    sim.freeze_memory(True)
+    rest = np.zeros(3)
+    here = sim.step(q, rest, tau=tau)[1]
+    for k, h in [(0, 1e-6), (0, -1e-6), (1, 1e-6), (1, -1e-6)]:
+        slope = (sim.step(q + h * np.eye(3)[k], rest, tau=tau)[1] - here) / h
+        if np.abs(slope - d.dv_dq[:, k]).max() > 1e-2 * abs(CORRECTION):
+            return False
+    return True
+
+
+SHARED = {
+    "x": '<joint joint1="j0"/>',
+    "x and y": '<joint joint1="j0"/><joint joint1="j1"/>',
+    "along a line": '<joint joint1="j0" joint2="j1" polycoef="0 .6 0 0 0"/>',
+}
+
+
+@pytest.mark.parametrize("directions", [None, 2, 4, 6])
+@pytest.mark.parametrize("equalities", SHARED)
+def test_friction_that_is_loaded_beside_equalities_is_flagged_or_right(equalities, directions):
+    """Friction that holds the ball gives way to what an equality asks. What it held across that goes to another place on the border of the cone or
+    of its polygon: where the ball slips then, there is no one slope, and only there."""
+    options = {} if directions is None else {"contact": "lcp", "friction_directions": directions}
+    found = []
+    for tau in [(0, 0), (3, 1), (-3, 1), (0.5, -4), (1, 1), (-2, -3), (2, 2.5), (0, 3), (0, -4)]:
+        q = np.array([0, 0, -1e-5])
+        sim, d = derivatives(tied_ball(SHARED[equalities]), q=q, tau=[*tau, 0], **options)
+        assert {c.mode for c in sim.contacts} == {"sticking"}
+        found.append(is_right(sim, d, q, [*tau, 0]))
+        assert d.ambiguous != found[-1], (tau, d.dv_dq / CORRECTION)
+    assert found[0] and (
+        all(found) if equalities == "x and y" or (equalities, directions) == ("x", 2) else not all(found)
+    )
+
+
+@pytest.mark.parametrize("directions", [2, 4])
+def test_friction_that_slides_on_a_side_beside_an_equality_is_flagged_or_right(directions):
+    """A pyramid's friction that slides along y may take any place on its side: along x it shares with the equality, in a band of 1e-10 m only."""
+    q, tau = np.array([0, 0, -1e-5]), [1.0, 6.0, 0]
+    options = {"contact": "lcp", "friction_directions": directions}
+    sim, d = derivatives(tied_ball(SHARED["x"]), q=q, tau=tau, **options)
+    assert {c.mode for c in sim.contacts} == {"sliding"}
+    assert d.ambiguous != is_right(sim, d, q, tau), d.dv_dq / CORRECTION
 
 
 def box(depth=1e-5, friction=0.5, **options):

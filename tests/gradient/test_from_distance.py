@@ -51,6 +51,32 @@ def test_one_gap_has_its_share_of_a_contact(gap, speed):
     assert np.allclose(d.dv_dtau, dv_dv @ np.diag([H / FINGER, H / BOX]), rtol=0, atol=1e-14)
 
 
+@pytest.mark.parametrize("masses", [(1.0, 1e4), (1e4, 1.0)])
+def test_gaps_of_light_and_heavy_bodies_are_their_own(masses):
+    """Two balls above a floor that nothing else joins: each derivative is that of its ball alone, whatever the other weighs."""
+
+    def balls(chosen):
+        bodies = "".join(
+            f'<body pos="{k} 0 .13"><joint type="slide" axis="0 0 1"/><geom size=".1" mass="{mass}"/></body>'
+            for k, mass in chosen
+        )
+        gravity = '<option gravity="0 0 0"/>'
+        model = coulomb.load(
+            f'<mujoco>{gravity}<worldbody><geom type="plane" size="9 9 1"/>{bodies}</worldbody></mujoco>'
+        )
+        sim = simulator(model)
+        sim.step(*model.neutral())
+        return sim.derivatives()
+
+    both = balls(enumerate(masses))
+    for k, mass in enumerate(masses):
+        alone = balls([(k, mass)])
+        assert alone.dv_dv[0, 0] < 0.9
+        assert both.dv_dv[k, k] == pytest.approx(alone.dv_dv[0, 0], rel=1e-12)
+        assert both.dv_dq[k, k] == pytest.approx(alone.dv_dq[0, 0], rel=1e-12)
+        assert both.dv_dv[k, 1 - k] == 0
+
+
 def test_at_the_closing_it_is_the_exact_one_of_the_other_side():
     """Of a body in contact with others, with a rotation: what is about to close has the derivative of what has just closed."""
     found = []

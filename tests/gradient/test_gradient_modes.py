@@ -159,3 +159,90 @@ def test_a_wide_margin_lets_a_pressing_contact_part(contact, friction):
         sim = coulomb.Simulator(model, tie_margin=margin, **options)
         sim.step(q, v)
         assert sim.vjp(0 * up, up).tau[2] == pytest.approx(slope, abs=1e-12)
+
+
+def test_smoothed_normals_stay_unit():
+    """An egg that leans against a box and the ground: the mean of turning normals moves across the normal, as a unit vector must."""
+    scene = coulomb.Scene(gravity=(0, 0, 0))
+    scene.add_box((0.2, 0.3, 0.4), mass=1.0, quaternion=(0.9, 0.3, -0.1, np.sqrt(0.09)))
+    scene.add_ellipsoid((0.1, 0.15, 0.2), mass=1.0, position=(0.19, 0.1, 0.05), quaternion=(0.8, 0, 0.6, 0))
+    model = scene.build()
+    sim = coulomb.Simulator(model, timestep=H, gradient="smoothed_collision", gradient_scale=1e-2, gradient_samples=30)
+    sim.step(*model.neutral())
+    assert sim.contacts
+    turning = sim.derivatives().dnormal("q").reshape(len(sim.contacts), 3, -1)
+    for contact, dn in zip(sim.contacts, turning):
+        assert np.abs(dn).max() > 0.1
+        assert np.abs(contact.normal @ dn).max() < 1e-12 * np.abs(dn).max()
+
+
+def test_the_aware_gradient_does_not_ask_for_the_sign():
+    """At the edge of sliding, the cotangent's sign turns the gradient round and chooses nothing."""
+    sim = pushed(MU * WEIGHT, gradient="complementarity_aware")
+    for sign in (1, -1):
+        assert sim.vjp(np.zeros(6), sign * np.eye(6)[0]).tau[0] == pytest.approx(sign * H, rel=1e-9)
+
+
+@pytest.mark.parametrize("contact", ["ncp", "lcp"])
+def test_a_tie_is_its_own_bodys(contact):
+    """A ball that touches and neither presses nor parts, beside balls that leave, press and slide: the gradient of the first is that of it alone."""
+    ways = {"leaves": (0, 0, 1.0), "presses": (0, 0, -1.0), "slides": (1.0, 0, -0.1)}
+
+    def gradient(others):
+        scene = coulomb.Scene(gravity=(0, 0, 0))
+        scene.add_ground(friction=MU)
+        for k, name in enumerate([*others, "ball"]):
+            height = 0.1 if name == "ball" else 0.0999
+            scene.add_sphere(0.1, mass=1.0, position=(k, 0, height), friction=MU, name=name)
+        model = scene.build()
+        q, v = model.neutral()
+        for k, name in enumerate(others):
+            v[6 * k : 6 * k + 3] = ways[name]
+        sim = coulomb.Simulator(model, timestep=H, gradient="complementarity_aware", contact=contact)
+        sim.step(q, v)
+        return [sim.vjp(np.zeros(model.nv), np.r_[np.zeros(6 * len(others)), w]).v[-6:] for w in np.eye(6)]
+
+    alone = gradient([])
+    for others in (["leaves"], ["presses"], ["slides"], list(ways)):
+        np.testing.assert_allclose(gradient(others), alone, atol=1e-12)
+
+
+def test_smoothed_steps_blur_velocities_too():
+    """A slide with dry friction at rest, in samples of speeds of 1 m/s: nearly all of them slide, and keep what they have."""
+    model = coulomb.load(
+        "<mujoco><option gravity='0 0 0'/><worldbody><body><joint type='slide' axis='1 0 0' frictionloss='2'/><geom size='.1' mass='1'/></body>"
+        "</worldbody></mujoco>"
+    )
+    for gradient, low, high in (("exact", -1e-12, 1e-12), ("smoothed_step", 0.9, 1.0)):
+        options = {} if gradient == "exact" else {"gradient_scale": 1.0, "gradient_samples": 300}
+        sim = coulomb.Simulator(model, timestep=H, gradient=gradient, **options)
+        sim.step([0.0], [0.0])
+        assert low <= sim.derivatives().dv_dv[0, 0] <= high
+
+
+@pytest.mark.parametrize("contact", ["ncp", "lcp"])
+def test_a_tie_between_holding_and_sliding_is_its_own_bodys(contact):
+    """A block on slides that is pushed as hard as friction holds, beside one that slides across."""
+    block = (
+        "<body pos='{} 0 .0999'><joint type='slide' axis='1 0 0'/><joint type='slide' axis='0 1 0'/><joint type='slide' axis='0 0 1'/>"
+        f"<geom type='sphere' size='.1' mass='1' friction='{MU}' condim='3'/></body>"
+    )
+    floor = f"<geom type='plane' size='9 9 1' friction='{MU}' condim='3'/>"
+
+    def gradient(others):
+        bodies = "".join(block.format(k) for k in range(others + 1))
+        model = coulomb.load(f"<mujoco><worldbody>{floor}{bodies}</worldbody></mujoco>")
+        q, v = model.neutral()
+        tau = np.zeros(model.nv)
+        v[: 3 * others] = np.tile([0.5, -1, 0], others)
+        tau[-3] = MU * WEIGHT
+        options = {"gradient": "complementarity_aware", "contact": contact, "baumgarte": 0}
+        sim = coulomb.Simulator(model, timestep=H, **options)
+        sim.step(q, v, tau=tau)
+        assert sim.contacts[-1].tie
+        return [sim.vjp(np.zeros(model.nv), np.r_[np.zeros(3 * others), w]).tau[-3:] for w in np.eye(3)]
+
+    alone = gradient(0)
+    assert alone[0][0] == pytest.approx(H, rel=1e-9)
+    for others in (1, 2):
+        np.testing.assert_allclose(gradient(others), alone, atol=1e-12)

@@ -418,3 +418,25 @@ def test_an_item_that_was_not_asked_for():
     r = rollout(quadruped)[1]
     with pytest.raises(KeyError, match="mass/trunk: not among the parameters of wrt"):
         r.vjp()["mass/trunk"]
+
+
+def test_a_derivative_that_overflows_is_refused_whatever_its_column():
+    """A pendulum that stays upright, beside a slide that nothing moves: only the derivative by the pendulum grows, by what e^(3.1 t) grows."""
+    body = "<geom size='.1' pos='0 0 1' contype='0' conaffinity='0'/>"
+    slide = f"<body><joint name='slide' type='slide' axis='1 0 0'/>{body}</body>"
+    upright = f"<body><joint name='upright' axis='0 1 0'/>{body}</body>"
+    for first, second, free in ((slide, upright, "slide"), (upright, slide, "slide")):
+        model = coulomb.load(f"<mujoco><worldbody>{first}{second}</worldbody></mujoco>")
+        r = coulomb.Simulator(model, timestep=0.1).rollout(*model.neutral(), steps=2600)
+        assert not r.v.any() and not r.q.any()
+        for wrt in ("q0", "v0", "tau"):
+            with pytest.raises(
+                OverflowError, match="jacobian: the derivative grows beyond the range of double at step"
+            ):
+                r.jacobian(wrt=[wrt], all_states=False)
+        d = model.joint_v[model.joint_names.index(free)]
+        weights = np.zeros((2601, 2))
+        weights[-1, d] = 1
+        assert r.vjp(dV=weights).v0[d] == 1
+        with pytest.raises(OverflowError, match="vjp: the derivative grows"):
+            r.vjp(dV=weights[:, ::-1])

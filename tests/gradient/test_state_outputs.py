@@ -139,6 +139,20 @@ def test_at_a_state(seed):
     assert felt == MOVING
 
 
+def test_a_joint_exactly_at_its_limit_is_not_beyond_it():
+    model = coulomb.load(
+        "<mujoco><worldbody><body><joint name='j' type='hinge' axis='0 1 0' range='-60 40'/><geom size='.1' pos='1 0 0'/></body></worldbody>"
+        "<sensor><jointlimitpos joint='j'/><jointlimitvel joint='j'/></sensor></mujoco>"
+    )
+    for end in (model.joint_lower[0], model.joint_upper[0]):
+        inside = 1.0 if end < 0 else -1.0
+        names = list(model.outputs())[-2:]
+        assert np.array_equal(model.output(names, [end], [0.3]), [0, 0])
+        assert not model.output_jacobian(names, [end], [0.3], "q").any()
+        assert model.output(names, [end - 1e-9 * inside], [0.3]) == pytest.approx([-1e-9, 0.3 * inside], rel=1e-6)
+        assert np.array_equal(model.output(names, [end + 1e-9 * inside], [0.3]), [0, 0])
+
+
 def resting(seed):
     random = np.random.default_rng(seed)
     model = model_of(STATES + FORCES)

@@ -55,6 +55,31 @@ def test_a_step_against_differences(build, options):
             assert abs(g.fext[body, k] - number) < 1e-9 + 1e-7 * abs(number), (body, k)
 
 
+@pytest.mark.parametrize("options", ["ncp", "lcp", "split", "bdf1", "bdf2"])
+def test_parameters_of_bodies_that_are_pulled(options):
+    """Wrenches act at centres of mass: where these are, and ten inertial parameters that they are the ratio of, turn the pull."""
+    model, q, v, fext, random = inputs("robot_in_contact")
+    fext = 50 * fext
+    names = [f"{kind}/{body}" for kind in ("mass", "com", "inertia") for body in ("arm", "hand")]
+    wv = random.normal(size=model.nv)
+
+    def loss(changes):
+        values = {name: model.parameters()[name].value + change for name, change in changes.items()}
+        sim = coulomb.Simulator(model.with_parameters(values), tolerance=1e-14, **OPTIONS[options])
+        return wv @ sim.step(q, v, fext=fext)[1]
+
+    sim = coulomb.Simulator(model, tolerance=1e-14, **OPTIONS[options])
+    sim.step(q, v, fext=fext)
+    g = sim.vjp(np.zeros(model.nv), wv, wrt=names)
+    d = sim.derivatives(wrt=names)
+    for name in names:
+        np.testing.assert_allclose(wv @ d[name][model.nv :], g[name], rtol=1e-9, atol=1e-12)
+        for k, slope in enumerate(g[name]):
+            e = np.eye(len(g[name]))[k]
+            number = fourth_order(lambda s, name=name, e=e: loss({name: s * e}), 1e-5)
+            assert abs(slope - number) < 1e-7 + 1e-6 * abs(number), (name, k)
+
+
 def tangent_of_difference(model, q, q1):
     """D with difference(q, q1 (+) w) = difference(q, q1) + D w."""
     columns = []

@@ -240,7 +240,8 @@ void ConstraintSolver::Work::sharpen_further(SolverResult& result) {
     ++result.sharper_levels;
     const double before = reached;
     reached = exact_residual();
-    if (reached > persistent * before) return;
+    // Rows that all but depend on one another do not move yet: only what stays after a second one never will.
+    if (reached > persistent * before && result.sharper_levels > 1) return;
   }
 }
 

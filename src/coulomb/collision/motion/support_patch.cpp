@@ -118,35 +118,4 @@ void support_patch(const Shape& shape, Feature feature, const double normal_out[
   }
 }
 
-Feature classify_feature(const Shape& shape, const double normal_out[3], double tolerance, double* edge_direction) {
-  // Normals within the tolerance of a flat feature are on it.
-  double local[3];
-  rotate_transposed(shape.rotation, normal_out, local);
-  switch (shape.type) {
-    case ShapeType::half_space: return Feature::face;
-    case ShapeType::sphere:
-    case ShapeType::ellipsoid: return Feature::round;
-    case ShapeType::capsule: return std::abs(local[2]) <= tolerance ? Feature::line : Feature::round;
-    case ShapeType::cylinder: {
-      if (std::abs(local[2]) <= tolerance) return Feature::line;
-      return std::hypot(local[0], local[1]) <= tolerance ? Feature::face : Feature::rim;
-    }
-    case ShapeType::box: {
-      int flat = 0;
-      int last = 0;
-      for (int i = 0; i < 3; ++i)
-        if (std::abs(local[i]) <= tolerance) {
-          ++flat;
-          last = i;
-        }
-      if (flat == 1 && edge_direction != nullptr) {
-        column(shape, last, edge_direction);
-      }
-      return flat == 0 ? Feature::vertex : flat == 1 ? Feature::edge : Feature::face;
-    }
-    case ShapeType::mesh: return Feature::vertex;
-  }
-  return Feature::vertex;
-}
-
 }  // namespace coulomb

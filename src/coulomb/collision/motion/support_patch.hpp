@@ -25,9 +25,4 @@ enum class Feature : std::uint8_t {
 void support_patch(const Shape& shape, Feature feature, const double normal_out[3], const double* edge_direction,
                    SurfacePatch& patch);
 
-/// The feature that maximises normal_out·x over the shape, found from the direction alone: faces and edges of boxes,
-/// sides and caps within `tolerance` (radians, about) of the exact direction. Half-space: face. Meshes: vertex (use the
-/// simplex instead). edge_direction (may be null) receives the direction of an edge.
-Feature classify_feature(const Shape& shape, const double normal_out[3], double tolerance, double* edge_direction);
-
 }  // namespace coulomb

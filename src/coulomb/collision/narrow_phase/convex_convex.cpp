@@ -27,8 +27,12 @@ bool separates(const Shape& a, const Shape& b, double reach, const double axis[3
 /// Smooth cores are refined from a coarse simplex, which is improved until the exact finish passes its checks.
 bool convex_witness(const Shape& a, const Shape& b, double margin, double axis[3], int hints[2], Witness& w) {
   const bool smooth = !has_polyhedral_core(a) || !has_polyhedral_core(b);
-  const double scale = bounding_radius(a) + bounding_radius(b);
+  const double sum = bounding_radius(a) + bounding_radius(b);
   const double reach = std::max(0.0, margin + core_radius(a) + core_radius(b));
+
+  // Lengths are judged by the smaller shape: beside a much larger one it would be small itself. Below is rounding.
+  const double scale = std::min(sum, 100 * std::min(bounding_radius(a), bounding_radius(b)));
+  const double rounding = 1e-12 * sum;
 
   // Polyhedral cores need the last attempt alone.
   for (int attempt = smooth ? 0 : 2; attempt < 3; ++attempt) {
@@ -60,20 +64,20 @@ bool convex_witness(const Shape& a, const Shape& b, double margin, double axis[3
         n[i] = simplex.closest[i] / length;
     } else {
       bool solid;
-      epa(a, b, smooth ? 0.1 * tolerance * scale : 0.0, hints, simplex, n, solid);
+      epa(a, b, smooth ? std::max(0.1 * tolerance * scale, rounding) : 0.0, hints, simplex, n, solid);
       if (!solid) {
         // A - B is flat: a point of it, and the direction in which it has no extent.
         for (int i = 0; i < simplex.count; ++i)
           simplex.weight[i] = i == 0 ? 1.0 : 0.0;
         simplex.closest[0] = simplex.closest[1] = simplex.closest[2] = 0;
         copy3(n, axis);
-        refine_witness(a, b, simplex, n, 1e-6 * scale, w);
+        refine_witness(a, b, simplex, n, 1e-6 * sum, w);
         return w.distance <= margin;
       }
     }
 
     // The exact features; when they fail their checks, once more with a finer simplex.
-    if (refine_witness(a, b, simplex, n, doubt * scale, w)) break;
+    if (refine_witness(a, b, simplex, n, std::max(doubt * scale, rounding), w)) break;
   }
   copy3(w.normal, axis);
   return w.distance <= margin;

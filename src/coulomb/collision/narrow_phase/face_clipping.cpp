@@ -15,6 +15,9 @@ constexpr double same_sine = 1e-12;  // of two faces with the normal: parallel
 constexpr double same_size =
     1e-9;  // of the shapes' sizes: a face that ends so near to the other's border does not lie inside
 
+/// What is out of a face by less lies on its border, m.
+double slack_of(const Shape& a, const Shape& b) { return 1e-12 * (bounding_radius(a) + bounding_radius(b)); }
+
 /// A face as a polygon; large ones are thinned out.
 void polygon_flat(const Shape& s, int face, Flat& f) {
   f.disc = false;
@@ -284,7 +287,7 @@ bool contains(const Flat& outer, const Flat& inner, double margin) {
   return true;
 }
 
-/// The reference face: most parallel to n, the larger one on ties, A's where neither holds the other (two_normals); the one of the last step
+/// The reference face: most parallel to n, of two parallel ones that which holds the other, A's where neither does (two_normals); the one of the last step
 /// stays unless the other is better by 0.02 (sine).
 bool choose_reference(const Shape& a, const Shape& b, const Witness& w, int& reference, bool& two_normals) {
   // The best face of each, and how far from parallel.
@@ -320,7 +323,9 @@ bool choose_reference(const Shape& a, const Shape& b, const Witness& w, int& ref
     const bool in_a = contains(of_a, of_b, margin);
     const bool in_b = contains(of_b, of_a, margin);
     two_normals = !in_a && !in_b;
-    on_a = !in_b;
+
+    // A cap whose rim touches the other's border from within: its points stand on that face, and none of that face on it.
+    on_a = !in_b && !(of_a.disc && !of_b.disc && contains(of_b, of_a, -slack_of(a, b)));
   }
 
   reference = on_a ? 2 * face_a : 2 * face_b + 1;
@@ -346,14 +351,9 @@ int clip_manifold(const Shape& a, const Shape& b, const Witness& w, double margi
   make_flat(owner, reference / 2, face);
   const double sign = on_a ? -1.0 : 1.0;
   const double towards[3] = {-face.normal[0], -face.normal[1], -face.normal[2]};
-  Clip clip{a,
-            b,
-            face,
-            on_a,
-            {sign * face.normal[0], sign * face.normal[1], sign * face.normal[2]},
-            margin,
-            1e-12 * (bounding_radius(a) + bounding_radius(b)),
-            out};
+  Clip clip{
+      a,  b, face, on_a, {sign * face.normal[0], sign * face.normal[1], sign * face.normal[2]}, margin, slack_of(a, b),
+      out};
 
   // What the other shape has against it: a face, a cap, or a line.
   int incident_face;

@@ -1,6 +1,8 @@
 #include "coulomb/model/scene/check_parts.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <sstream>
 
 #include "coulomb/model/checks.hpp"
 #include "coulomb/model/scene/topology.hpp"
@@ -15,15 +17,71 @@ constexpr EqualityType last_equality_type = EqualityType::joint;
 constexpr SensorType last_sensor_type = SensorType::equality_force;
 constexpr ZoneType last_zone_type = ZoneType::box;
 
+/// How many bytes the character at `at` has; 0 where none begins: UTF-8 has one way to write each, and none for halves of pairs.
+int bytes_of_character(const std::string& text, std::size_t at) {
+  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
+  const unsigned first = byte(at);
+  if (first < 0x80) return 1;
+  const int count = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+
+  // Six bits of each byte that follows.
+  unsigned character = first & (0x7fu >> count);
+  for (int i = 1; i < count; ++i) {
+    if ((byte(at + i) & 0xc0) != 0x80) return 0;
+    character = character << 6 | (byte(at + i) & 0x3f);
+  }
+
+  // The first character that needs so many bytes.
+  constexpr unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
+  const bool half_of_a_pair = character >= 0xd800 && character < 0xe000;
+  return first >= 0xc0 && first < 0xf8 && character >= least[count] && character < 0x110000 && !half_of_a_pair ? count
+                                                                                                               : 0;
+}
+
+/// Names are read by others, Python among them, which has no text that is not UTF-8.
+void utf8(const std::string& what, const std::string& name) {
+  bool good = true;
+  std::ostringstream shown;
+  for (std::size_t at = 0; at < name.size();) {
+    const int count = bytes_of_character(name, at);
+    if (count > 0)
+      shown << name.substr(at, count);
+    else
+      shown << "\\x" << std::hex << static_cast<int>(static_cast<unsigned char>(name[at]));
+    good = good && count > 0;
+    at += std::max(count, 1);
+  }
+  if (!good) checks::fail(what, "'" + shown.str() + "' is not UTF-8");
+}
+
 class Checker {
  public:
   Checker(const std::string& robot, const SceneParts& parts) : robot_("'" + robot + "': "), parts_(parts) {
+    names();
     for (const JointPart& joint : parts.joints) {
       if (joint.type > last_joint_type)
         checks::fail(robot_ + "joint '" + joint.name + "' type", "there is no such type");
       nq_ += joint_num_q(joint.type);
       nv_ += joint_num_v(joint.type);
     }
+  }
+
+  /// Before any of them is said in an error.
+  void names() const {
+    const auto of = [this](const char* kind, const auto& list, const auto& name) {
+      int number = 0;
+      for (const auto& part : list)
+        utf8(robot_ + kind + " number " + std::to_string(number++) + " name", name(part));
+    };
+    const auto own = [](const auto& part) -> const std::string& { return part.name; };
+    of("body", parts_.bodies, own);
+    of("joint", parts_.joints, own);
+    of("geometry", parts_.geometries, own);
+    of("actuator", parts_.actuators, own);
+    of("equality", parts_.equalities, own);
+    of("keyframe", parts_.keyframes, [](const auto& key) -> const std::string& { return key.values.name; });
+    of("site", parts_.sites, own);
+    of("sensor", parts_.sensors, own);
   }
 
   void bodies() const {
@@ -251,6 +309,7 @@ class Checker {
 }  // namespace
 
 void check_parts(const std::string& robot, const SceneParts& parts) {
+  utf8("name of the robot", robot);
   if (parts.bodies.empty()) checks::fail("'" + robot + "'", "has no bodies; the first one is the world");
   const Checker checker(robot, parts);
   checker.bodies();
