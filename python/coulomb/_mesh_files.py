@@ -11,8 +11,10 @@ from ._collada import read_collada
 
 def read_pieces(path, what):
     """[(vertices (n, 3) m, faces (m, 3), rgba or None)] of a file, at least one. ValueError: `what` it is, and what is wrong."""
+    is_collada = os.path.splitext(path)[1].lower() == ".dae"
     try:
-        pieces = read_collada(path) if os.path.splitext(path)[1].lower() == ".dae" else _read_by_trimesh(path)
+        with np.errstate(all="ignore"):  # numbers that overflow are refused by who asked for them
+            pieces = read_collada(path) if is_collada else _read_by_trimesh(path)
     except Exception as error:  # readers of broken files raise what they like
         raise ValueError(f"{what}: {path!r} cannot be read: {type(error).__name__}: {error}") from error
     if not pieces:
