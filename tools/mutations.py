@@ -85,7 +85,7 @@ def candidates(file: str, text: bytes) -> list[Mutation]:
         around = statement or node
         for kind, target, after in changes_of(node):
             line = target.start_point[0] + 1
-            looks = (lines[line - 1], target.text, after)
+            looks = (lines[line - 1].strip(), squeeze(target.text.decode()), squeeze(after.decode()))
             found.append(
                 Mutation(
                     file=file,

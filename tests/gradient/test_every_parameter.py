@@ -255,3 +255,40 @@ def test_friction_of_zero(contact):
     number = (4 * end(h)[0] - 3 * end(0.0)[0] - end(2 * h)[0]) / (2 * h)
     assert np.abs(slope).max() > 0.1
     np.testing.assert_allclose(slope, number, atol=1e-5)
+
+
+def test_forces_of_actuators_on_three_axes():
+    """Their readings by the state and the controls, against differences: all three dofs of the joint count."""
+    model, q, v, u = robot()
+    sim = coulomb.Simulator(model, tolerance=1e-14)
+    names = [name for name in model.force_outputs() if name.split("/")[0] == "actuator_force"]
+    assert {"actuator_force/hold", "actuator_force/twist"} <= set(names)
+    sim.step(q, v, u)
+    d = sim.derivatives()
+    other = coulomb.Simulator(model, tolerance=1e-14)
+
+    def read(name, q=q, v=v, u=u):
+        other.step(q, v, u)
+        return other.output(name)
+
+    for name in names:
+        jacobians = {wrt: d.output(name, wrt) for wrt in ("q", "v", "u")}
+        h = 1e-6
+        by_q = [
+            (read(name, q=model.integrate(q, h * e)) - read(name, q=model.integrate(q, -h * e))) / (2 * h)
+            for e in np.eye(model.nv)
+        ]
+        by_v = [(read(name, v=v + h * e) - read(name, v=v - h * e)) / (2 * h) for e in np.eye(model.nv)]
+        by_u = [(read(name, u=u + h * e) - read(name, u=u - h * e)) / (2 * h) for e in np.eye(model.nu)]
+        for wrt, columns in (("q", by_q), ("v", by_v), ("u", by_u)):
+            np.testing.assert_allclose(jacobians[wrt], np.transpose(columns), atol=1e-7, err_msg=f"{name} by {wrt}")
+
+
+def test_a_stiffness_of_zero_is_refused():
+    model, *_ = bodies(SOFT, contact_stiffness=2e4)
+    names = [name for name in model.parameters() if name.startswith("contact_stiffness/")]
+    assert names
+    for name in [*names, "contact_stiffness"]:
+        if name in model.parameters():
+            with pytest.raises(ValueError, match="must be positive"):
+                model.with_parameters({name: 0.0})
