@@ -480,6 +480,8 @@ def report(pairs, options) -> tuple[str, int]:
         "",
         "## Survivors",
         "",
+        "Of the tests that are not slow, as far as they reach the statement and the budget of seconds goes. What is *open* is a gap of the tests or changes nothing: not yet known.",
+        "",
         "| where | mutation | why |",
         "|---|---|---|",
     ]

@@ -292,3 +292,26 @@ def test_a_stiffness_of_zero_is_refused():
         if name in model.parameters():
             with pytest.raises(ValueError, match="must be positive"):
                 model.with_parameters({name: 0.0})
+
+
+def test_forces_of_redundant_contacts_that_stick():
+    """The force of the ground on each body by the velocities, in forward mode and from impulses one by one, against differences."""
+    model, q, v, _ = bodies(speed=1e-3)
+    sim, other = (coulomb.Simulator(model, **NCP) for _ in range(2))
+    for each in (sim, other):
+        each.step(q, v)
+    other.freeze_memory(True)
+    d = sim.derivatives()
+    impulses = d.dlambda("v")
+    assert np.abs(impulses).max() < 100
+
+    h = 1e-6
+    for k in range(0, model.nv, 5):
+        ends = []
+        for sign in (1, -1):
+            other.step(q, v + sign * h * np.eye(model.nv)[k])
+            ends.append(sum((c.impulse for c in other.contacts if "wedge" in (c.body_a, c.body_b)), np.zeros(3)))
+        on_wedge = [i for i, c in enumerate(sim.contacts) if "wedge" in (c.body_a, c.body_b)]
+        own = impulses.reshape(len(sim.contacts), 3, -1)
+        total = sum(sim.contacts[i].frame.T @ own[i, :, k] for i in on_wedge)
+        np.testing.assert_allclose(total, (ends[0] - ends[1]) / (2 * h), atol=1e-5)
