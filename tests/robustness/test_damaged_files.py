@@ -170,6 +170,15 @@ def test_names_that_nobody_could_read(name, tmp_path):
     assert "\N{REPLACEMENT CHARACTER}" in model.body_names[1]
 
 
+def test_errors_show_the_bytes_that_they_quote(tmp_path):
+    """Refused before names are looked at."""
+    path = tmp_path / "robot.urdf"
+    path.write_bytes(b"<robot name='r'><link name='\xe9'/><link name='\xe9'/></robot>")
+    with pytest.raises(ValueError, match=r"link '\\xe9': is there twice") as refused:
+        coulomb.load(path)
+    assert not isinstance(refused.value, UnicodeError)
+
+
 def test_files_that_include_themselves(tmp_path):
     (tmp_path / "alone.xml").write_text('<mujoco><include file="alone.xml"/></mujoco>')
     for a, b in itertools.permutations(("one", "two")):
