@@ -17,10 +17,8 @@ CONTRADICTS = (
 
 BUDGET = "18 MB hold what 40,000 steps need at the best spacing but for some hundred bytes, and the rollout is refused"
 MOVED = "costs moved since contacts are made before they touch and spins keep their energy: the example's optimum has to be found again"
-SIDE = "only rows that stick give way beside equalities, not the place of a sliding contact on its side of the pyramid: half of what an equality asks, unflagged"
 
 KNOWN = {
-    "tests/gradient/test_ambiguous.py::test_friction_that_slides_on_a_side_beside_an_equality_is_flagged_or_right": SIDE,
     "tests/gradient/test_long_rollouts.py::test_the_budget_is_kept": BUDGET,
     "tests/examples/test_examples.py::test_example[applications/design_hopper.py]": MOVED,
     "tests/gradient/test_seven_robots.py::test_contact_law_and_jacobian_at_every_state[atlas]": CONTRADICTS,

@@ -157,11 +157,15 @@ class ProblemLinearization {
   void solve_velocities_transposed(ReducedSystem& system, double* V, int ld);
 
   // linearization_yields.cpp
-  /// How a block gives way: entirely, or a contact in `loose` directions (BlockMode), the first along n.
+  /// How a block gives way: entirely; a contact that sticks in `loose` directions (BlockMode), the first along n; one that slides on a side of
+  /// its pyramid to that side's end, a vertex.
   struct Yield {
     bool entirely = false;
     int loose = 0;
     double nx = 1, ny = 0;
+    int vertex = -1;
+
+    bool gives() const { return entirely || loose > 0 || vertex >= 0; }
   };
   /// Which block reaches its border first, and after how much of a change of the impulses.
   struct Border {
@@ -171,6 +175,8 @@ class ProblemLinearization {
     Yield yield;
   };
   void yield_beside_parallel_rows();
+  bool slides_on_side(int block) const;
+  void side_border(int block, Border& nearest) const;
   double row_product(int block_a, int row_a, int block_b, int row_b) const;
   bool let_rows_yield();
   static bool is_part(const std::vector<Yield>& a, const std::vector<Yield>& b);

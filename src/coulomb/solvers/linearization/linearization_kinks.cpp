@@ -273,9 +273,7 @@ bool ProblemLinearization::find_kinks() {
   return false;
 }
 
-bool ProblemLinearization::is_tie(int b) const {
-  return result_->margin[b] < tie && !yields_[b].entirely && yields_[b].loose == 0;
-}
+bool ProblemLinearization::is_tie(int b) const { return result_->margin[b] < tie && !yields_[b].gives(); }
 
 /// A corner of g counts where the row holds; or where it only touches, and others hold it there.
 bool ProblemLinearization::has_corner(int b) const {

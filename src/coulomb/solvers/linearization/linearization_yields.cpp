@@ -2,7 +2,7 @@
 //
 // Redundant rows (dry friction beside an equality that holds the same joint) ask for one and the same motion. Level 0 lets each have its share
 // of what the others ask, as far as its impulse goes: by E lambda, 1e-9 m/s and less. Beyond, what has a bound (dry friction, the tangents of
-// a contact, a limit that can open) is at it, and what has none decides alone. The derivative that anybody can use is that of the other side of
+// a contact, its place on a side of its pyramid, a limit that can open) is at it, and what has none decides alone. The derivative that anybody can use is that of the other side of
 // this band: such rows have no unknown of their own.
 //
 // Dry friction is such a row wherever an equality holds the same joint; or a limit that presses by more than the friction's bound b, so that it
@@ -39,6 +39,7 @@ double probe_value(int i, int probe) { return 1.5 + std::sin(1.0 + 2.4 * i + 3.1
 
 void ProblemLinearization::apply(const Yield& yield, int block, BlockMode& mode) const {
   if (yield.entirely) mode.mode = scaled_.blocks[block].type == BlockType::box ? Mode::upper : Mode::separating;
+  if (yield.vertex >= 0) scaled_.set_facet(block, yield.vertex, mode);
   if (yield.loose == 0) return;
   mode.loose = yield.loose;
   mode.nx = yield.nx;
@@ -185,15 +186,57 @@ void ProblemLinearization::tangent_border(int b, Border& nearest) const {
   if (border.distance < INFINITY && (nearest.block < 0 || border.distance < nearest.distance)) nearest = border;
 }
 
+/// Does it slide with its impulse somewhere on a side of its pyramid? Along the side it holds, as a contact that sticks.
+bool ProblemLinearization::slides_on_side(int b) const {
+  const Block& block = scaled_.blocks[b];
+  const BlockMode& mode = modes_[b];
+  return block.type == BlockType::pyramid && mode.mode == Mode::sliding && mode.facet >= 0 &&
+         friction_polygon(block).is_side(mode.facet);
+}
+
+/// Its impulse reaches an end of the side: a vertex, where it slides on.
+void ProblemLinearization::side_border(int b, Border& nearest) const {
+  const Block& block = scaled_.blocks[b];
+  const FrictionPolygon& polygon = friction_polygon(block);
+  const double* normal = polygon.direction[modes_[b].facet];
+  const auto along = [&](const std::vector<double>& impulse) {
+    return normal[0] * impulse[block.row + 1] - normal[1] * impulse[block.row];
+  };
+
+  // Redundant: it takes a share, and rounds leave it.
+  const double d = along(change_);
+  if (!(scaled_.E[block.row] * std::abs(d) > least_share) || !(std::abs(d) > persistent * std::abs(along(earlier_))))
+    return;
+
+  // The ends move with the normal impulse.
+  const double sign = std::copysign(1.0, d);
+  const double half = block.mu * polygon.half_side;
+  const double l = along(path_);
+  const double normal_impulse = path_[block.row + 2];
+  const double normal_change = change_[block.row + 2];
+  const double towards = std::abs(d) - half * normal_change;
+  if (!(towards > 0)) return;
+  const double distance = std::max(half * normal_impulse - sign * l, 0.0) / towards;
+  if (nearest.block >= 0 && distance >= nearest.distance) return;
+
+  nearest = {};
+  nearest.block = b;
+  nearest.distance = distance;
+  const double away = std::abs(d) + half * normal_change;
+  nearest.opposite = away > 0 ? std::max(half * normal_impulse + sign * l, 0.0) / away : 0.0;
+  nearest.yield.vertex = polygon.neighbour(modes_[b].facet, sign > 0 ? 1 : -1);
+}
+
 /// The first row that reaches its bound on the way path_ + t change_.
 ProblemLinearization::Border ProblemLinearization::nearest_border(const std::vector<Yield>& yields) const {
   Border nearest;
   for (int b = 0; b < scaled_.num_blocks; ++b) {
     const Block& block = scaled_.blocks[b];
     const int row = block.row;
-    if (yields[b].entirely || yields[b].loose > 0) continue;
+    if (yields[b].gives()) continue;
     if (block.is_contact()) {
       if (modes_[b].mode == Mode::sticking) tangent_border(b, nearest);
+      if (slides_on_side(b)) side_border(b, nearest);
       continue;
     }
 
@@ -242,7 +285,7 @@ bool ProblemLinearization::follow(int probe, double sign, std::vector<Yield>& yi
 
   bool any = false;
   double travelled = 0;
-  bool trial = std::any_of(yields.begin(), yields.end(), [](const Yield& y) { return y.entirely || y.loose > 0; });
+  bool trial = std::any_of(yields.begin(), yields.end(), [](const Yield& y) { return y.gives(); });
   for (int count = 0; count <= scaled_.num_blocks; ++count) {
     // Which row is next on the way, and how far it is.
     ReducedSystem& system = trial ? with_yields(yields) : last_;
@@ -279,6 +322,9 @@ bool ProblemLinearization::follow(int probe, double sign, std::vector<Yield>& yi
 bool ProblemLinearization::is_part(const std::vector<Yield>& a, const std::vector<Yield>& b) {
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (a[i].entirely && !b[i].entirely) return false;
+
+    // Either end of a side: what decides along it is the same.
+    if (a[i].vertex >= 0 && b[i].vertex < 0) return false;
     if (a[i].loose == 0 || b[i].loose > 1) continue;
 
     if (a[i].loose > 1 || b[i].loose == 0) return false;
@@ -294,7 +340,7 @@ bool ProblemLinearization::let_rows_yield() {
   bool limit_holds = false;
   for (int b = 0; b < scaled_.num_blocks; ++b) {
     limit_holds = limit_holds || (scaled_.blocks[b].type == BlockType::limit && modes_[b].mode == Mode::active);
-    bounded = bounded || modes_[b].mode == Mode::sticking;
+    bounded = bounded || modes_[b].mode == Mode::sticking || slides_on_side(b);
   }
   if (!bounded && !limit_holds) return false;
 
@@ -304,7 +350,7 @@ bool ProblemLinearization::let_rows_yield() {
   if (!any && !limit_holds) return false;  // dry friction yields to both signs
 
   // ... and in others: the largest set of rows, and the smallest.
-  const auto yields = [](const Yield& y) { return y.entirely || y.loose > 0; };
+  const auto yields = [](const Yield& y) { return y.gives(); };
   const auto count = std::count_if(yields_.begin(), yields_.end(), yields);
   smallest_ = yields_;
   bool nested = true;
