@@ -45,6 +45,13 @@ ShapeType read_shape_type(const std::string& name) {
   throw nb::value_error(("type: '" + name + "' is no shape").c_str());
 }
 
+/// What was added last, which the next verb is about.
+template <class Part>
+Part& last(std::vector<Part>& parts, const char* noun) {
+  if (parts.empty()) throw nb::value_error((std::string("there is no ") + noun + " yet").c_str());
+  return parts.back();
+}
+
 }  // namespace
 
 void bind_robot_description(nb::module_& module) {
@@ -85,15 +92,16 @@ void bind_robot_description(nb::module_& module) {
       .def(
           "set_limits",
           [](RobotDescription& self, nb::handle lower, nb::handle upper) {
-            self.joints.back().lower = ArrayIn(lower, "lower", {-1}).vector();
-            self.joints.back().upper = ArrayIn(upper, "upper", {-1}).vector();
+            RobotJoint& joint = last(self.joints, "joint");
+            joint.lower = ArrayIn(lower, "lower", {-1}).vector();
+            joint.upper = ArrayIn(upper, "upper", {-1}).vector();
           },
           nb::arg("lower"), nb::arg("upper"), "Of the joint that was added last.")
       .def(
           "set_losses",
           [](RobotDescription& self, nb::handle damping, nb::handle armature, nb::handle dry_friction,
              nb::handle effort) {
-            RobotJoint& joint = self.joints.back();
+            RobotJoint& joint = last(self.joints, "joint");
             joint.damping = ArrayIn(damping, "damping", {-1}).vector();
             joint.armature = ArrayIn(armature, "armature", {-1}).vector();
             joint.dry_friction = ArrayIn(dry_friction, "dry_friction", {-1}).vector();
@@ -127,7 +135,7 @@ void bind_robot_description(nb::module_& module) {
           "turn_last_shape",
           [](RobotDescription& self, nb::handle normal, double offset) {
             const Vec3 n = ArrayIn(normal, "normal", {3}).array<3>();
-            Placement& placement = self.shapes.back().placement;
+            Placement& placement = last(self.shapes, "shape").placement;
             placement = compose(placement, {{offset * n[0], offset * n[1], offset * n[2]}, quaternion_z_to(n)});
           },
           nb::arg("normal"), nb::arg("offset"), "A half-space by its normal, in the frame given, and its distance.")

@@ -10,18 +10,10 @@
 #include "check.hpp"
 #include "coulomb/model/loaders/mesh_files.hpp"
 #include "coulomb/scene.hpp"
+#include "refuses.hpp"
 
 using namespace coulomb;
-
-template <class Action>
-static bool refuses(Action action, const std::string& words) {
-  try {
-    action();
-  } catch (const std::invalid_argument& error) {
-    return std::string(error.what()).find(words) != std::string::npos;
-  }
-  return false;
-}
+using test::refuses;
 
 /// A base with a slide on it, a ball joint on that, and a tool welded to the last.
 static RobotDescription arm() {

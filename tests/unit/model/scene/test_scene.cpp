@@ -7,18 +7,10 @@
 #include <string>
 
 #include "check.hpp"
+#include "refuses.hpp"
 
 using namespace coulomb;
-
-template <class Action>
-static bool refuses(Action action, const std::string& word) {
-  try {
-    action();
-  } catch (const std::invalid_argument& error) {
-    return std::string(error.what()).find(word) != std::string::npos;
-  }
-  return false;
-}
+using test::refuses;
 
 int main() {
   Scene scene;
