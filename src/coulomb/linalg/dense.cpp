@@ -379,6 +379,26 @@ void lu_solve(const double* LU, int n, int ld, const int* pivot, double* X, int 
   sweep_columns(LU, n, ld, false, 0, X, ldx, cols);
 }
 
+/// By rows of the factors, which are whole vectors: a value is divided, and at once taken from all that wait for it.
+COULOMB_SIMD void lu_solve_transposed(const double* LU, int n, int ld, const int* pivot, double* x) {
+  for (int k = 0; k < n; ++k) {
+    const double* row = LU + static_cast<long>(k) * ld;
+    const double xk = x[k] /= row[k];
+    for (int j = k + 1; j < n; ++j)
+      x[j] -= xk * row[j];
+  }
+
+  for (int k = n - 1; k > 0; --k) {
+    const double* row = LU + static_cast<long>(k) * ld;
+    const double xk = x[k];
+    for (int j = 0; j < k; ++j)
+      x[j] -= xk * row[j];
+  }
+
+  for (int k = n - 1; k >= 0; --k)
+    std::swap(x[k], x[pivot[k]]);
+}
+
 void lu_solve_transposed(const double* LU, int n, int ld, const int* pivot, double* X, int ldx, int cols) {
   sweep_columns(LU, n, ld, true, 0, X, ldx, cols);
   for (int k = n - 1; k >= 0; --k)

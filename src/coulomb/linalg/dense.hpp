@@ -26,6 +26,7 @@ void cholesky_solve(const double* U, int n, int ld, double* X, int ldx, int cols
 double lu(double* A, int n, int ld, int* pivot, double* work);
 void lu_solve(const double* LU, int n, int ld, const int* pivot, double* x);
 void lu_solve(const double* LU, int n, int ld, const int* pivot, double* X, int ldx, int cols);
+void lu_solve_transposed(const double* LU, int n, int ld, const int* pivot, double* x);
 void lu_solve_transposed(const double* LU, int n, int ld, const int* pivot, double* X, int ldx, int cols);
 
 }  // namespace coulomb::dense

@@ -199,6 +199,7 @@ class ProblemLinearization {
   bool is_tie(int block) const;
   bool has_corner(int block) const;
   bool factorise_sure_rows(bool friction);
+  bool factorise_with_held(int block);
   bool moves(int row, double x, double y, double normal);
   bool tie_moves(int block);
   void find_held_kinks();

@@ -17,6 +17,8 @@ constexpr int response_rounds = 3;
 constexpr int most_rounds = 8;
 constexpr double gone = 1e-7;       // of a combination of rows: what a few rounds leave where none is redundant
 constexpr double settled = 1e-8;    // relative change by a round
+constexpr double drifting = 1e-3;   // relative change by a round of what shrinks slowly: rows that are redundant but for a little
+constexpr double steady = 0.9;      // of the change by the round before: what shrinks faster is gone
 constexpr double immobile = 1e-10;  // of a row's mobility by itself
 
 double probe_value(int i) { return 1.5 + std::sin(1.0 + 2.4 * i); }
@@ -52,7 +54,7 @@ void ProblemLinearization::repeat_round(ReducedSystem& system, double* x, bool t
       x[i] = a[0] * impulses[row.row] + a[1] * impulses[row.row + 1] + a[2] * impulses[row.row + 2];
   }
   if (transposed)
-    system.solve_transposed(scaled_, x, 1, 1);
+    system.solve_transposed(scaled_, x);
   else
     system.solve(scaled_, x);
 }
@@ -70,9 +72,10 @@ bool ProblemLinearization::redundant_rows(ReducedSystem& system, double* z,
     for (int i = system.first[b]; i < system.first[b + 1]; ++i)
       y[i] = counts ? scaled_.E[system.rows[i].row] * (probe_value(i) - 1.5) : 0.0;
   }
-  system.solve_transposed(scaled_, y, 1, 1);
+  system.solve_transposed(scaled_, y);
 
   // Rounds leave what only the compliance keeps apart.
+  double moved_before = INFINITY;
   for (int round = 0; round < most_rounds; ++round) {
     std::copy_n(y, size, earlier_.begin());
     repeat_round(system, y, true);
@@ -84,7 +87,9 @@ bool ProblemLinearization::redundant_rows(ReducedSystem& system, double* z,
     }
 
     if (!(largest > gone)) break;
-    if (moved > settled * largest && round + 1 < most_rounds) continue;
+    const bool drifts = moved <= drifting * largest && moved >= steady * moved_before;
+    moved_before = moved;
+    if (moved > settled * largest && !drifts && round + 1 < most_rounds) continue;
     if (!(largest > least_share)) break;
 
     // B^T y, its largest entry 1.
@@ -220,14 +225,12 @@ void ProblemLinearization::find_bands() {
     const bool held = beside_parallel_[b] && last_labels_[b].mode == Mode::sticking;
     if (!passes && !held) continue;
 
-    // The modes with this friction held: what is redundant with it then?
-    std::copy_n(modes_.begin(), scaled_.num_blocks, trial_modes_.begin());
-    trial_modes_[b] = {};
-    trial_modes_[b].mode = Mode::sticking;
-    trial_.set_modes(scaled_, trial_modes_.data());
+    // The system with this friction held, the last one's or a trial: what is redundant with it then?
+    const bool is_held = modes_[b].mode == Mode::sticking && total_levels() == levels_;
+    if (!is_held && !factorise_with_held(b)) continue;
     chosen_.assign(scaled_.num_blocks, 0);
     chosen_[b] = 1;
-    if (!trial_.factorise(scaled_, 0) || !add_unresolved(trial_, 0, &chosen_)) continue;
+    if (!add_unresolved(is_held ? last_ : trial_, 0, &chosen_)) continue;
 
     // Impulses change along z by as much as E asks.
     Unresolved& own = further_[num_further_ - 1];
@@ -240,6 +243,15 @@ void ProblemLinearization::find_bands() {
     const double rate = std::abs(own.z[block.row]) / scaled_.inverse_root[block.row];
     if (rate > 0) own.band = (scaled_.bound[b] + std::abs(lambda_[block.row])) / rate * squared * scaled_.ref;
   }
+}
+
+/// The modes of the last system, and this dry friction held. False: singular.
+bool ProblemLinearization::factorise_with_held(int b) {
+  std::copy_n(modes_.begin(), scaled_.num_blocks, trial_modes_.begin());
+  trial_modes_[b] = {};
+  trial_modes_[b].mode = Mode::sticking;
+  trial_.set_modes(scaled_, trial_modes_.data());
+  return trial_.factorise(scaled_, 0);
 }
 
 /// Ties and corners whose other side moves something. Rows that are doubtful themselves hold nothing; where g has a corner, dry friction

@@ -41,6 +41,7 @@ class ReducedSystem {
   void solve(const ScaledProblem& problem, double* X, int columns, int ldx);
   void solve_transposed(const ScaledProblem& problem, double* X, int columns, int ldx);
   void solve(const ScaledProblem& problem, double* x);  ///< one right-hand side, in place
+  void solve_transposed(const ScaledProblem& problem, double* x);
   /// The Newton step of these modes with the last factorisation: from impulses `from` and their velocities (null: not known) to impulses `to`;
   /// c: scratch. Through velocities, up to most_rounds rounds of refinement.
   void step(const ScaledProblem& problem, const double* from, const double* from_c, double* to, double* c,

@@ -181,7 +181,7 @@ void DistanceGradient::vjp(const double* dq1, const double* dv1, StepCotangent& 
   impulse_.resize(count_);
   for (int i = 0; i < count_; ++i)
     impulse_[i] = -dot(gaps_[i].row().data(), out.tau.data(), nv_) / h_;
-  dense::lu_solve_transposed(factor_.data(), count_, dense::padded(count_), pivots_.data(), impulse_.data(), 1, 1);
+  dense::lu_solve_transposed(factor_.data(), count_, dense::padded(count_), pivots_.data(), impulse_.data());
 
   // It asks for J^T r of the velocity, and for J^T r / h of the configuration.
   cotangent_.assign(nv_, 0.0);

@@ -117,7 +117,7 @@ void ImplicitFactor::solve_transposed(double* x) const {
 }
 
 void ImplicitFactor::solve(double* x) const {
-  if (!sparse_) return dense::lu_solve_transposed(lu_.data(), n_, ld_, pivot_.data(), x, 1, 1);
+  if (!sparse_) return dense::lu_solve_transposed(lu_.data(), n_, ld_, pivot_.data(), x);
 
   // L first, then U.
   for (int k = n_ - 1; k >= 0; --k) {
