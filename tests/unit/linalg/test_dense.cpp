@@ -56,6 +56,9 @@ void test_size(int n, int cols) {
   Matrix b1 = random_matrix(r, n, 1, 1), x1 = b1;
   dense::lu_solve(F.data(), n, ld, pivot.data(), x1.data());
   CHECK(defect(A, n, ld, false, x1, b1, 1, 1) < 1e-10 * n);
+  x1 = b1;
+  dense::lu_solve_transposed(F.data(), n, ld, pivot.data(), x1.data());
+  CHECK(defect(A, n, ld, true, x1, b1, 1, 1) < 1e-10 * n);
 
   F = S;
   CHECK(dense::cholesky(F.data(), n, ld, work.data()) > 0);
