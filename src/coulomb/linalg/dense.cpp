@@ -19,6 +19,12 @@ COULOMB_INLINE double dot(const double* __restrict a, const double* __restrict b
     for (int j = 0; j < 8; ++j)
       s[j] += a[i + j] * b[i + j];
 
+  if (i + 4 <= n) {
+    for (int j = 0; j < 4; ++j)
+      s[j] += a[i + j] * b[i + j];
+    i += 4;
+  }
+
   double tail = 0;
   for (; i < n; ++i)
     tail += a[i] * b[i];
@@ -241,14 +247,14 @@ double cholesky(double* A, int n, int ld, double* work) {
 COULOMB_SIMD void cholesky_solve(const double* U, int n, int ld, double* x) {
   for (int k = 0; k < n; ++k) {
     const double* row = U + static_cast<long>(k) * ld;
-    const double xk = x[k] /= row[k];
+    const double xk = x[k] *= 1.0 / row[k];
     for (int j = k + 1; j < n; ++j)
       x[j] -= xk * row[j];
   }
 
   for (int k = n - 1; k >= 0; --k) {
     const double* row = U + static_cast<long>(k) * ld;
-    x[k] = (x[k] - dot(row + k + 1, x + k + 1, n - k - 1)) / row[k];
+    x[k] = (x[k] - dot(row + k + 1, x + k + 1, n - k - 1)) * (1.0 / row[k]);
   }
 }
 
@@ -369,7 +375,7 @@ COULOMB_SIMD void lu_solve(const double* LU, int n, int ld, const int* pivot, do
 
   for (int k = n - 1; k >= 0; --k) {
     const double* row = LU + static_cast<long>(k) * ld;
-    x[k] = (x[k] - dot(row + k + 1, x + k + 1, n - k - 1)) / row[k];
+    x[k] = (x[k] - dot(row + k + 1, x + k + 1, n - k - 1)) * (1.0 / row[k]);
   }
 }
 
@@ -383,7 +389,7 @@ void lu_solve(const double* LU, int n, int ld, const int* pivot, double* X, int 
 COULOMB_SIMD void lu_solve_transposed(const double* LU, int n, int ld, const int* pivot, double* x) {
   for (int k = 0; k < n; ++k) {
     const double* row = LU + static_cast<long>(k) * ld;
-    const double xk = x[k] /= row[k];
+    const double xk = x[k] *= 1.0 / row[k];
     for (int j = k + 1; j < n; ++j)
       x[j] -= xk * row[j];
   }
