@@ -15,9 +15,10 @@ constexpr double tie = 1e-8;          // as in ScaledProblem::margin
 constexpr double least_share = 1e-3;  // of a velocity: rows that take less are not redundant with what asks for it
 constexpr int response_rounds = 3;
 constexpr int most_rounds = 8;
-constexpr double gone = 1e-7;       // of a combination of rows: what a few rounds leave where none is redundant
-constexpr double settled = 1e-8;    // relative change by a round
-constexpr double drifting = 1e-3;   // relative change by a round of what shrinks slowly: rows that are redundant but for a little
+constexpr double gone = 1e-7;     // of a combination of rows: what a few rounds leave where none is redundant
+constexpr double settled = 1e-8;  // relative change by a round
+constexpr double drifting =
+    1e-3;  // relative change by a round of what shrinks slowly: rows that are redundant but for a little
 constexpr double steady = 0.9;      // of the change by the round before: what shrinks faster is gone
 constexpr double immobile = 1e-10;  // of a row's mobility by itself
 

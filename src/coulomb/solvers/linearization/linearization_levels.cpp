@@ -196,20 +196,30 @@ int ProblemLinearization::find_lower_levels(bool redundant_rows) {
   double* x = grown(buffer_, static_cast<std::size_t>(scaled_.n));
   double* round = grown(second_round_, static_cast<std::size_t>(size));
   double* again = grown(first_round_, static_cast<std::size_t>(size));
+  double* y = grown(lowest_, static_cast<std::size_t>(size));
   for (int i = 0; i < size; ++i)
     x[i] = std::sin(1.0 + 2.4 * i);
   last_.solve(scaled_, x, 1, 1);
 
-  const auto moved_by_round = [&] {  // the speed, of impulses x = A^-1 B E C x
+  // The speed of impulses x = A^-1 B E C x. What redundant rows hold is far larger than what moves, and would drown it in rounding: the part
+  // that moves, A y = (A - B E C) x, is taken out first.
+  const auto moved_by_round = [&] {
     std::fill_n(round, size, 0.0);
     add_round(x, round, 1, 1, false);
     std::copy_n(round, size, x);
     last_.solve(scaled_, x, 1, 1);
+
     std::fill_n(again, size, 0.0);
     add_round(x, again, 1, 1, false);
+    for (int i = 0; i < size; ++i)
+      y[i] = round[i] -= again[i];
+    last_.solve(scaled_, y, 1, 1);
+
+    std::fill_n(again, size, 0.0);
+    add_round(y, again, 1, 1, false);
     double energy = 0;
     for (int i = 0; i < size; ++i)
-      energy += x[i] * (round[i] - again[i]);
+      energy += y[i] * (round[i] - again[i]);
     return std::sqrt(std::abs(energy));
   };
 
@@ -220,7 +230,17 @@ int ProblemLinearization::find_lower_levels(bool redundant_rows) {
     return value;
   };
 
+  const auto difference = [&](int level) {
+    double value = 0;
+    for (int i = 0; i < scaled_.n; ++i)
+      value = std::max(value, std::abs(lower_lambda_[level][i] - lambda_[i]));
+    return value;
+  };
+
+  // Where nothing slides and one round takes out how level 0 differs, so do the others.
   const double once = moved_by_round();
+  if (count == 0 && !slides() && difference(0) * once <= negligible_speed) return 0;
+
   const double kept_once = largest();
   const double twice = moved_by_round();
   const double kept_twice = largest();
@@ -231,12 +251,10 @@ int ProblemLinearization::find_lower_levels(bool redundant_rows) {
 
   // Levels whose impulses differ by more than rounds take out.
   for (int level = 0; level < below; ++level) {
-    double difference = 0;
-    for (int i = 0; i < scaled_.n; ++i)
-      difference = std::max(difference, std::abs(lower_lambda_[level][i] - lambda_[i]));
-    if (difference * (level + 1 < below ? twice : once) > negligible_speed)
+    const double differs = difference(level);
+    if (differs * (level + 1 < below ? twice : once) > negligible_speed)
       count = std::max(count, level + 1);
-    else if (difference * once <= negligible_speed)
+    else if (differs * once <= negligible_speed)
       break;
   }
 
