@@ -21,6 +21,18 @@ def sliding(friction=0.3, contact="ncp", **options):
     return sim, q, v
 
 
+def sliding_ball():
+    """The same with a ball: one contact, so that nothing is redundant."""
+    scene = coulomb.Scene(timestep=0.002)
+    scene.add_ground(friction=0.6, name="table")
+    scene.add_sphere(0.1, mass=1.0, position=(0, 0, 0.1), friction=0.5, name="box")
+    scene.set_contact("box", "table", friction=0.3)
+    sim = coulomb.Simulator(scene.build())
+    q, v = sim.model.neutral()
+    v[:6] = 0.7, -0.4, 0, 0, 0, 2.0
+    return sim, q, v
+
+
 def bouncing(restitution=0.4, **options):
     scene = coulomb.Scene(timestep=0.002)
     scene.add_ground(restitution=0.9, name="table")
@@ -113,8 +125,11 @@ def differences(model, q, q1, h=1e-6):
     return np.stack([(a - b) / (2 * h) for a, b in sides], axis=1)
 
 
-@pytest.mark.parametrize("make, names", [(sliding, NAMES), (bouncing, BOUNCE)])
-def test_forward_and_reverse_mode_agree(make, names):
+# What the four contacts of the box share is known to rounding over the compliance, 1e-16 / 3e-6; one contact's impulse to rounding.
+@pytest.mark.parametrize(
+    "make, names, tolerance", [(sliding_ball, NAMES, 1e-12), (sliding, NAMES, 1e-10), (bouncing, BOUNCE, 1e-12)]
+)
+def test_forward_and_reverse_mode_agree(make, names, tolerance):
     sim, q, v = make()
     sim.step(q, v)
     d = sim.derivatives(wrt=names)
@@ -122,7 +137,7 @@ def test_forward_and_reverse_mode_agree(make, names):
     dq1, dv1 = random.normal(size=(2, 6))
     g = sim.vjp(dq1, dv1, wrt=names)
     for name in names:
-        assert g[name] == pytest.approx(np.r_[dq1, dv1] @ d[name], rel=1e-12, abs=1e-14)
+        assert g[name] == pytest.approx(np.r_[dq1, dv1] @ d[name], rel=tolerance, abs=1e-14)
 
 
 def test_values_are_set_one_by_one():
