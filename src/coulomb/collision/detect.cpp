@@ -110,7 +110,9 @@ void collide_pair(const Model& model, int pair, double margin, const CollisionOp
                   CollisionCache::Pair& cache, CollisionWorkspace& workspace, std::vector<Contact>& out) {
   bool flipped = false;
   const int count = stage_pair(model, pair, margin, options, cache, workspace, flipped);
-  if (count > 0) append_contacts(model, pair, count, flipped, workspace, out);
+  if (count > 0) {
+    append_contacts(model, pair, count, flipped, workspace, out);
+  }
 }
 
 /// The pair's contacts up to `margin`, and beyond it those up to `wider`. A manifold of more points may leave out one that touches, so
@@ -141,11 +143,15 @@ void collide_travelling_pair(const Model& model, int pair, double margin, double
     for (const Contact& c : w.wide) {
       const auto is_known = [&c](const Contact& other) { return other.feature == c.feature; };
       const bool known = std::any_of(w.staging.begin(), w.staging.begin() + near, is_known);
-      if (!known && count < max_contacts_per_pair) w.staging[count++] = c;
+      if (!known && count < max_contacts_per_pair) {
+        w.staging[count++] = c;
+      }
     }
   }
 
-  if (count > 0) append_contacts(model, pair, count, flipped, w, out);
+  if (count > 0) {
+    append_contacts(model, pair, count, flipped, w, out);
+  }
 }
 
 /// The cache gets one entry per candidate: the one it had, or a fresh one.

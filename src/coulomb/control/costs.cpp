@@ -44,7 +44,9 @@ void turn_rows(const double* vector, double* rows, int columns, int ld) {
 double half_sum(const double* weight, const double* residual, int width, Shape shape) {
   double sum = 0;
   for (int i = 0; i < width; ++i)
-    if (weight[i] != 0 && counts(shape, residual[i])) sum += weight[i] * residual[i] * residual[i];
+    if (weight[i] != 0 && counts(shape, residual[i])) {
+      sum += weight[i] * residual[i] * residual[i];
+    }
   return 0.5 * sum;
 }
 
@@ -52,8 +54,12 @@ double half_sum(const double* weight, const double* residual, int width, Shape s
 
 CostSum::CostSum(const Model& model, int horizon, int nu) : model_(&model), horizon_(horizon), nu_(nu) {
   for (std::size_t j = 0; j < model.joint_type.size(); ++j) {
-    if (model.joint_type[j] == JointType::free) rotations_.push_back(model.joint_v[j] + 3);
-    if (model.joint_type[j] == JointType::ball) rotations_.push_back(model.joint_v[j]);
+    if (model.joint_type[j] == JointType::free) {
+      rotations_.push_back(model.joint_v[j] + 3);
+    }
+    if (model.joint_type[j] == JointType::ball) {
+      rotations_.push_back(model.joint_v[j]);
+    }
   }
   rotates_.resize(2 * model.nv);
   for (const int first : rotations_)
@@ -85,7 +91,9 @@ void CostSum::check_reference(const std::string& name, const CostTerm& term, con
     const double* row = reference + std::size_t(t) * size;
 
     // Rotations must be rotations.
-    if (term.of == Of::state) check_configuration(*model_, row, name.c_str());
+    if (term.of == Of::state) {
+      check_configuration(*model_, row, name.c_str());
+    }
     for (const OutputSet::Item& item : set.items()) {
       if (term.of != Of::outputs || !is_orientation(item)) continue;
       const double* y = row + item.first;
@@ -101,7 +109,9 @@ void CostSum::add(CostTerm term) {
   // What is read.
   OutputSet set;
   if (term.of == Of::outputs) {
-    if (term.outputs.empty()) checks::fail("outputs", "got none, expected names of outputs");
+    if (term.outputs.empty()) {
+      checks::fail("outputs", "got none, expected names of outputs");
+    }
     set = OutputSet(*model_, term.outputs);
     refuse_forces(set, "a cost");
   }
@@ -109,11 +119,15 @@ void CostSum::add(CostTerm term) {
   // What opens and closes it.
   OutputSet gate;
   if (!term.gate.empty()) {
-    if (term.of != Of::outputs) checks::fail("gate", "is for costs of outputs");
+    if (term.of != Of::outputs) {
+      checks::fail("gate", "is for costs of outputs");
+    }
     gate = OutputSet(*model_, {term.gate});
     refuse_forces(gate, "a gate");
     const OutputSet::Item& item = gate.items().front();
-    if (is_orientation(item)) checks::fail("gate", "'" + term.gate + "' is an orientation, expected numbers");
+    if (is_orientation(item)) {
+      checks::fail("gate", "'" + term.gate + "' is an orientation, expected numbers");
+    }
     if (term.gate_row < 0 || term.gate_row >= item.size)
       checks::fail("gate_row", "got " + std::to_string(term.gate_row) + ", '" + term.gate + "' has " +
                                    std::to_string(item.size) + " numbers");
@@ -132,7 +146,9 @@ void CostSum::add(CostTerm term) {
     term.reference.resize(rows * sizes.reference);
     for (std::size_t t = 0; t < rows; ++t) {
       double* row = term.reference.data() + t * sizes.reference;
-      if (term.of == Of::state) neutral(*model_, row);
+      if (term.of == Of::state) {
+        neutral(*model_, row);
+      }
       for (const OutputSet::Item& item : set.items())
         if (is_orientation(item)) row[item.first] = 1;
     }
@@ -160,7 +176,9 @@ void CostSum::set_weight(int index, const double* weight) {
 
 void CostSum::set_reference(int index, const double* reference) {
   CostTerm& term = terms_[index];
-  if (term.of == Of::control_rate) checks::fail("reference", "a cost of control rates has none");
+  if (term.of == Of::control_rate) {
+    checks::fail("reference", "a cost of control rates has none");
+  }
   check_reference("reference", term, reference, sets_[index], sizes_[index].reference);
   std::copy_n(reference, term.reference.size(), term.reference.begin());
 }
@@ -189,7 +207,9 @@ void CostSum::residual_of_outputs(int index, const Knot& knot, Workspace& ws, bo
   const OutputSet& set = sets_[index];
   const double* reference = terms_[index].reference.data() + std::size_t(knot.t) * sizes_[index].reference;
   ws.at.read(set, ws.readings.data());
-  if (columns) ws.at.columns(set, ws.by_q.data(), ws.by_v.data());
+  if (columns) {
+    ws.at.columns(set, ws.by_q.data(), ws.by_v.data());
+  }
 
   for (const OutputSet::Item& item : set.items()) {
     const double* y = ws.readings.data() + item.first;
@@ -369,9 +389,15 @@ double CostSum::expand(const Knot& knot, Workspace& ws, double* g, double* H) co
   for (int i = 0; i < int(terms_.size()); ++i) {
     if (!weighs(i, knot.t)) continue;
     const Of of = terms_[i].of;
-    if (of == Of::outputs) sum += expand_outputs(i, knot, ws, rows);
-    if (of == Of::state) sum += expand_state(i, knot, ws, g, H);
-    if (of == Of::control || of == Of::control_rate) sum += expand_controls(i, knot, ws, g, H);
+    if (of == Of::outputs) {
+      sum += expand_outputs(i, knot, ws, rows);
+    }
+    if (of == Of::state) {
+      sum += expand_state(i, knot, ws, g, H);
+    }
+    if (of == Of::control || of == Of::control_rate) {
+      sum += expand_controls(i, knot, ws, g, H);
+    }
   }
 
   // All outputs at once.

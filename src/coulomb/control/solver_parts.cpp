@@ -13,11 +13,19 @@ namespace coulomb {
 namespace {
 
 int checked_controls(const Model& model, const ControlOptions& options) {
-  if (options.horizon < 1) refuse("horizon", options.horizon, "at least 1 knot");
-  if (options.substeps < 1) refuse("substeps", options.substeps, "at least 1 step of the simulator");
+  if (options.horizon < 1) {
+    refuse("horizon", options.horizon, "at least 1 knot");
+  }
+  if (options.substeps < 1) {
+    refuse("substeps", options.substeps, "at least 1 step of the simulator");
+  }
   if (options.inputs == "tau") return model.nv;
-  if (options.inputs != "u") checks::fail("inputs", "got '" + options.inputs + "', expected 'u' or 'tau'");
-  if (model.nu == 0) checks::fail("inputs", "'u' are the controls of actuators, and the model has none: take 'tau'");
+  if (options.inputs != "u") {
+    checks::fail("inputs", "got '" + options.inputs + "', expected 'u' or 'tau'");
+  }
+  if (model.nu == 0) {
+    checks::fail("inputs", "'u' are the controls of actuators, and the model has none: take 'tau'");
+  }
   return model.nu;
 }
 
@@ -121,7 +129,9 @@ void TrajectorySolver::Parts::roll_out(int thread, const Trajectory& from, bool 
     double* u = to.u.data() + std::size_t(t) * nu;
 
     // The control.
-    if (u != old.u) std::copy_n(old.u, nu, u);
+    if (u != old.u) {
+      std::copy_n(old.u, nu, u);
+    }
     if (with_feedback) {
       difference(*model, old.q, here.q, dx);
       for (int i = 0; i < nv; ++i)
@@ -180,7 +190,9 @@ bool TrajectorySolver::Parts::linearize(Trajectory& x) {
     Worker& worker = *workers[thread];
     const Knot here = knot(x, t);
     double* gap = t < options.horizon ? models.gap_of(t) : nullptr;
-    if (gap) std::fill_n(gap, layout.nx(), 0.0);
+    if (gap) {
+      std::fill_n(gap, layout.nx(), 0.0);
+    }
     knot_costs[t] = costs.expand(here, worker.cost, models.g_of(t), models.H_of(t));
     knot_finite[t] = std::isfinite(knot_costs[t]);
     if (t == options.horizon || !knot_finite[t]) return;
@@ -220,7 +232,9 @@ bool TrajectorySolver::Parts::linearize(Trajectory& x) {
     x.cost += knot_costs[t];
     x.finite = x.finite && knot_finite[t];
   }
-  if (!std::isfinite(x.cost)) x.cost = std::numeric_limits<double>::infinity();
+  if (!std::isfinite(x.cost)) {
+    x.cost = std::numeric_limits<double>::infinity();
+  }
   linearized = &x == &now;
   return true;
 }
@@ -240,7 +254,9 @@ double TrajectorySolver::Parts::largest_gap() const {
 }
 
 bool TrajectorySolver::Parts::ask() {
-  if (interrupted && !stopped && (*interrupted)()) stopped = true;
+  if (interrupted && !stopped && (*interrupted)()) {
+    stopped = true;
+  }
   return stopped;
 }
 

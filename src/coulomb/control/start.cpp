@@ -13,8 +13,12 @@
 namespace coulomb {
 
 void check_budget(const ControlBudget& asked) {
-  if (asked.iterations < 0) refuse("iterations", asked.iterations, "at least 0");
-  if (asked.step_lengths < 1) refuse("step_lengths", asked.step_lengths, "at least 1");
+  if (asked.iterations < 0) {
+    refuse("iterations", asked.iterations, "at least 0");
+  }
+  if (asked.step_lengths < 1) {
+    refuse("step_lengths", asked.step_lengths, "at least 1");
+  }
   const std::pair<const char*, double> numbers[] = {{"tolerance", asked.tolerance},
                                                     {"gap_tolerance", asked.gap_tolerance},
                                                     {"regularization", asked.regularization},
@@ -31,21 +35,35 @@ void check_budget(const ControlBudget& asked) {
 
 void TrajectorySolver::Parts::check_inputs(const double* q0, const double* v0, const double* u,
                                            const double* u_before) const {
-  if (!q0 || !v0) checks::fail("q0, v0", "the first state is needed");
+  if (!q0 || !v0) {
+    checks::fail("q0, v0", "the first state is needed");
+  }
   check_configuration(*model, q0, "q0");
   checks::finite("v0", v0, model->nv);
   check_finite_rows("U", u, options.horizon, nu);
-  if (u_before) checks::finite("u_before", u_before, nu);
+  if (u_before) {
+    checks::finite("u_before", u_before, nu);
+  }
 }
 
 void TrajectorySolver::Parts::check(const ControlStart& start) const {
   const int N = options.horizon;
   check_inputs(start.q0, start.v0, start.u, start.u_before);
-  if (!start.q != !start.v) checks::fail("Q, V", "got one of them, expected both or none");
-  if (start.q && start.from_last) checks::fail("Q, V", "not together with the states of the last solve");
-  if (start.from_last && !there) checks::fail("from_last", "there is no last solve");
-  if (start.shift && !start.from_last) checks::fail("shift", "is of a start from_last");
-  if (!start.roll && !start.from_last) checks::fail("roll", "is of a start from_last");
+  if (!start.q != !start.v) {
+    checks::fail("Q, V", "got one of them, expected both or none");
+  }
+  if (start.q && start.from_last) {
+    checks::fail("Q, V", "not together with the states of the last solve");
+  }
+  if (start.from_last && !there) {
+    checks::fail("from_last", "there is no last solve");
+  }
+  if (start.shift && !start.from_last) {
+    checks::fail("shift", "is of a start from_last");
+  }
+  if (!start.roll && !start.from_last) {
+    checks::fail("roll", "is of a start from_last");
+  }
   for (int t = 1; start.q && t <= N; ++t)
     check_configuration(*model, start.q + std::size_t(t) * model->nq, ("Q[" + std::to_string(t) + "]").c_str());
   check_finite_rows("V", start.v, N + 1, model->nv);
@@ -111,7 +129,9 @@ bool TrajectorySolver::Parts::begin(const ControlStart& start) {
   std::copy(now.u_before.begin(), now.u_before.end(), to.u_before.begin());
   to.memory.front() = now.memory.front();
   const bool follow = start.from_last && !start.u;
-  if (follow) std::fill(feedback.k.begin(), feedback.k.end(), 0.0);
+  if (follow) {
+    std::fill(feedback.k.begin(), feedback.k.end(), 0.0);
+  }
   constexpr double any = std::numeric_limits<double>::infinity();
   if (!run(1, [&](int, int thread) { roll_out(thread, now, follow, 1.0, any, to); })) return false;
   std::swap(now, to);

@@ -113,7 +113,9 @@ bool TrajectorySolver::Parts::descend(double merit, double slope, double gaps) {
 void TrajectorySolver::Parts::iterate() {
   int stalled = 0;
   while (result.iterations < budget->iterations) {
-    if (budget->progress && result.iterations > 0) budget->progress(result.iterations, budget->iterations);
+    if (budget->progress && result.iterations > 0) {
+      budget->progress(result.iterations, budget->iterations);
+    }
 
     // Where we are.
     if (!linearized) {
@@ -146,7 +148,9 @@ void TrajectorySolver::Parts::iterate() {
     }
 
     // The merit falls along the step.
-    if (gaps > 0) penalty = std::max(penalty, 2 * (promise.slope + 0.5 * std::max(promise.curvature, 0.0)) / gaps);
+    if (gaps > 0) {
+      penalty = std::max(penalty, 2 * (promise.slope + 0.5 * std::max(promise.curvature, 0.0)) / gaps);
+    }
     const double slope = promise.slope - penalty * gaps;
     const double merit = now.cost + penalty * gaps;
     const bool accepted = slope < 0 && descend(merit, slope, gaps);
@@ -161,7 +165,9 @@ void TrajectorySolver::Parts::iterate() {
     // Trust the model more or less.
     const double length = result.steps.back();
     const bool most = regularization >= budget->max_regularization;
-    if (length >= long_step) regularization = std::max(regularization / growth, budget->regularization);
+    if (length >= long_step) {
+      regularization = std::max(regularization / growth, budget->regularization);
+    }
     if (length <= short_step) regularize_more();
     if (most && length < long_step)
       return finish(ControlStatus::no_descent, "the most regularised step has to be short, or none is good");
@@ -226,7 +232,9 @@ bool TrajectorySolver::Parts::solve(const ControlStart& start, const ControlBudg
   // From where it begins, as far as it goes.
   if (!begin(start)) return false;
   if (!start.from_last) scale = 0;
-  if (now.finite) scale = std::max(scale, now.cost);
+  if (now.finite) {
+    scale = std::max(scale, now.cost);
+  }
   if (!now.finite)
     finish_overflowed();
   else
@@ -245,7 +253,9 @@ std::optional<double> TrajectorySolver::Parts::gradient(const double* q0, const 
                                                         const double* u_before, double* du,
                                                         const std::function<bool()>& asked) {
   check_inputs(q0, v0, u, u_before);
-  if (!u) checks::fail("U", "the controls are needed");
+  if (!u) {
+    checks::fail("U", "the controls are needed");
+  }
   fit();
   const Asking asking(*this, asked);
   Trajectory& x = candidates.front();
@@ -260,9 +270,13 @@ std::optional<double> TrajectorySolver::Parts::gradient(const double* q0, const 
   // The rollout, then its derivative.
   constexpr double any = std::numeric_limits<double>::infinity();
   if (!run(1, [&](int, int thread) { roll_out(thread, x, false, 1.0, any, x); })) return std::nullopt;
-  if (!x.finite) throw std::logic_error("gradient: the numbers of the rollout overflowed");
+  if (!x.finite) {
+    throw std::logic_error("gradient: the numbers of the rollout overflowed");
+  }
   if (!linearize(x)) return std::nullopt;
-  if (!x.finite) throw std::logic_error("gradient: the numbers of a knot overflowed, it has no derivative");
+  if (!x.finite) {
+    throw std::logic_error("gradient: the numbers of a knot overflowed, it has no derivative");
+  }
   riccati.gradient(models, du);
   return x.cost;
 }
@@ -276,9 +290,13 @@ std::optional<double> TrajectorySolver::Parts::cost(const double* q, const doubl
     check_configuration(*model, q + std::size_t(t) * model->nq, ("Q[" + std::to_string(t) + "]").c_str());
   check_finite_rows("V", v, N + 1, model->nv);
   check_finite_rows("U", u, N, nu);
-  if (u_before) checks::finite("u_before", u_before, nu);
+  if (u_before) {
+    checks::finite("u_before", u_before, nu);
+  }
   const std::vector<double> none(nu);
-  if (by_term) std::fill_n(by_term, costs.terms().size(), 0.0);
+  if (by_term) {
+    std::fill_n(by_term, costs.terms().size(), 0.0);
+  }
 
   const Asking asking(*this, asked);
   CostSum::Workspace& ws = workers.front()->cost;
@@ -290,8 +308,12 @@ std::optional<double> TrajectorySolver::Parts::cost(const double* q, const doubl
     knot.t = t;
     knot.q = q + std::size_t(t) * model->nq;
     knot.v = v + std::size_t(t) * model->nv;
-    if (t < N) knot.u = u + std::size_t(t) * nu;
-    if (t < N) knot.u_before = t == 0 ? (u_before ? u_before : none.data()) : knot.u - nu;
+    if (t < N) {
+      knot.u = u + std::size_t(t) * nu;
+    }
+    if (t < N) {
+      knot.u_before = t == 0 ? (u_before ? u_before : none.data()) : knot.u - nu;
+    }
     sum += costs.value(knot, ws, by_term);
   }
   return sum;
@@ -349,7 +371,9 @@ bool TrajectorySolver::solve(const ControlStart& start, const ControlBudget& bud
   return parts_->solve(start, budget);
 }
 const ControlResult& TrajectorySolver::result() const {
-  if (!parts_->finished) checks::fail("result", "nothing has been solved yet; call solve");
+  if (!parts_->finished) {
+    checks::fail("result", "nothing has been solved yet; call solve");
+  }
   return parts_->last;
 }
 bool TrajectorySolver::has_last() const { return parts_->there; }

@@ -154,7 +154,9 @@ void swap_rows(double* X, int ldx, int cols, int i, int k) {
 COULOMB_SIMD void add_weighted_rows(const double* A, int n, int ld, const double* x, double* __restrict y) {
   for (int i = 0; i < n; ++i) {
     const double xi = x[i];
-    if (xi != 0.0) subtract(y, -xi, A + static_cast<long>(i) * ld, 0, ld);
+    if (xi != 0.0) {
+      subtract(y, -xi, A + static_cast<long>(i) * ld, 0, ld);
+    }
   }
 }
 
@@ -227,7 +229,9 @@ COULOMB_SIMD static double small_cholesky(double* A, int n, int ld, double* work
     // ... and what the rows below lose by it.
     for (int i = k + 1; i < n; ++i) {
       const double u = row[i];
-      if (u != 0.0) subtract(A + static_cast<long>(i) * ld, u, row, i & ~7, ld);
+      if (u != 0.0) {
+        subtract(A + static_cast<long>(i) * ld, u, row, i & ~7, ld);
+      }
     }
   }
   return ratio;
@@ -340,7 +344,9 @@ double small_lu(double* A, int n, int ld, int* pivot, double* work) {
     if (!(value > 0)) return value == value ? 0.0 : value;
     smallest = std::min(smallest, value);
     double* row = A + static_cast<long>(k) * ld;
-    if (best != k) std::swap_ranges(row, row + ld, A + static_cast<long>(best) * ld);
+    if (best != k) {
+      std::swap_ranges(row, row + ld, A + static_cast<long>(best) * ld);
+    }
 
     // Whole chunks of the pivot row, zero left of the diagonal.
     const int begin = (k + 1) & ~7;

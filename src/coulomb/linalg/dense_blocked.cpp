@@ -125,7 +125,9 @@ COULOMB_SIMD double cholesky_panel(double* A, int ld, int first, int count, cons
 
     for (int i = k + 1; i < first + count; ++i) {
       const int begin = i & ~7;
-      if (row[i] != 0.0) subtract(A + static_cast<long>(i) * ld + begin, row[i], row + begin, ld - begin);
+      if (row[i] != 0.0) {
+        subtract(A + static_cast<long>(i) * ld + begin, row[i], row + begin, ld - begin);
+      }
     }
   }
   return 1;
@@ -150,7 +152,9 @@ COULOMB_SIMD double lu_panel(double* A, int n, int ld, int first, int count, int
     smallest = std::min(smallest, value);
 
     double* row = A + static_cast<long>(k) * ld;
-    if (best != k) std::swap_ranges(row, row + ld, A + static_cast<long>(best) * ld);
+    if (best != k) {
+      std::swap_ranges(row, row + ld, A + static_cast<long>(best) * ld);
+    }
 
     // What is below it goes, within the panel.
     const double inverse = 1.0 / row[k];
@@ -158,7 +162,9 @@ COULOMB_SIMD double lu_panel(double* A, int n, int ld, int first, int count, int
     for (int i = k + 1; i < n; ++i) {
       double* target = A + static_cast<long>(i) * ld + k;
       const double l = *target *= inverse;
-      if (l != 0.0) subtract(target + 1, l, row + k + 1, right);
+      if (l != 0.0) {
+        subtract(target + 1, l, row + k + 1, right);
+      }
     }
   }
   return smallest;

@@ -67,9 +67,15 @@ COULOMB_INLINE void multiply_rows_lanes(Product how, const StridedMatrix& A, con
     for (; j + 4 * width <= cols; j += 4 * width)
       columns<width, 4>(how, n, coefficients, offsets, B + j, first + j, second + j);
     const int left = (cols - j) / width;
-    if (width == 8 && left == 3) columns<width, 3>(how, n, coefficients, offsets, B + j, first + j, second + j);
-    if (width > 2 && left == 2) columns<width, 2>(how, n, coefficients, offsets, B + j, first + j, second + j);
-    if (width == 8 && left == 1) columns<width, 1>(how, n, coefficients, offsets, B + j, first + j, second + j);
+    if (width == 8 && left == 3) {
+      columns<width, 3>(how, n, coefficients, offsets, B + j, first + j, second + j);
+    }
+    if (width > 2 && left == 2) {
+      columns<width, 2>(how, n, coefficients, offsets, B + j, first + j, second + j);
+    }
+    if (width == 8 && left == 1) {
+      columns<width, 1>(how, n, coefficients, offsets, B + j, first + j, second + j);
+    }
   }
 }
 

@@ -68,9 +68,15 @@ void PseudoInverse::reserve(int n) {
   ld_ = dense::padded(n);
   const std::size_t size = static_cast<std::size_t>(ld_) * static_cast<std::size_t>(ld_);
   for (auto* v : {&columns_, &q_, &r_, &z_})
-    if (v->size() < size) v->resize(size);
-  if (size_.size() < static_cast<std::size_t>(n)) size_.resize(static_cast<std::size_t>(n));
-  if (order_.size() < static_cast<std::size_t>(n)) order_.resize(static_cast<std::size_t>(n));
+    if (v->size() < size) {
+      v->resize(size);
+    }
+  if (size_.size() < static_cast<std::size_t>(n)) {
+    size_.resize(static_cast<std::size_t>(n));
+  }
+  if (order_.size() < static_cast<std::size_t>(n)) {
+    order_.resize(static_cast<std::size_t>(n));
+  }
   std::fill(columns_.begin(), columns_.begin() + static_cast<std::ptrdiff_t>(size), 0.0);
   std::fill(r_.begin(), r_.begin() + static_cast<std::ptrdiff_t>(size), 0.0);
 }

@@ -79,7 +79,9 @@ std::string no_such(const std::string& what, const std::string& name, const std:
 
   std::string out = "no such " + what + ": did you mean ";
   for (std::size_t i = 0; i < guesses.size(); ++i) {
-    if (i > 0) out += i + 1 < guesses.size() ? ", " : " or ";
+    if (i > 0) {
+      out += i + 1 < guesses.size() ? ", " : " or ";
+    }
     out += "'" + guesses[i] + "'";
   }
   return out + "? " + static_cast<char>(std::toupper(static_cast<unsigned char>(owner[0]))) + owner.substr(1) +

@@ -31,7 +31,9 @@ struct Name {
       : list(of_list), index(element), member(of_element) {}
   std::string text() const {
     std::string out = list;
-    if (index >= 0) out.append("[").append(std::to_string(index)).append("]").append(member);
+    if (index >= 0) {
+      out.append("[").append(std::to_string(index)).append("]").append(member);
+    }
     return out;
   }
   std::string entry(int i) const { return text() + "[" + std::to_string(i) + "]"; }
@@ -43,11 +45,15 @@ struct Name {
 
 void check_finite(const Name& name, const double* values, int count) {
   for (int i = 0; i < count; ++i)
-    if (!(std::abs(values[i]) <= largest)) refuse(name.entry(i), values[i], "a finite number of at most 1e9");
+    if (!(std::abs(values[i]) <= largest)) {
+      refuse(name.entry(i), values[i], "a finite number of at most 1e9");
+    }
 }
 
 void check_positive(const Name& name, double value) {
-  if (!(value > 0 && value <= largest)) refuse(name.text(), value, "a finite number > 0");
+  if (!(value > 0 && value <= largest)) {
+    refuse(name.text(), value, "a finite number > 0");
+  }
 }
 
 /// Rows of unit length, square to one another.
@@ -64,12 +70,16 @@ void check_axes(const Name& name, const double* axes) {
 
 void check_direction(const Name& name, const double* direction) {
   check_finite(name, direction, 3);
-  if (!(norm3(direction) > 1e-12)) throw std::invalid_argument(name.text() + ": has no length, so no direction");
+  if (!(norm3(direction) > 1e-12)) {
+    throw std::invalid_argument(name.text() + ": has no length, so no direction");
+  }
 }
 
 void check_colour(const Name& name, const float* values, int count) {
   for (int i = 0; i < count; ++i)
-    if (!(values[i] >= 0 && values[i] <= 1)) refuse(name.entry(i), values[i], "0 to 1");
+    if (!(values[i] >= 0 && values[i] <= 1)) {
+      refuse(name.entry(i), values[i], "0 to 1");
+    }
 }
 
 void check_corners(const char* name, const int* corners, int count, int vertices) {
@@ -81,11 +91,15 @@ void check_corners(const char* name, const int* corners, int count, int vertices
 }  // namespace
 
 void check_size(const char* name, int value) {
-  if (value < 1 || value > largest_size) refuse(name, value, "1 to " + std::to_string(largest_size) + " pixels");
+  if (value < 1 || value > largest_size) {
+    refuse(name, value, "1 to " + std::to_string(largest_size) + " pixels");
+  }
 }
 
 void check(const SurfaceArrays& surface) {
-  if (surface.vertices < 1) refuse("vertices", surface.vertices, "at least one");
+  if (surface.vertices < 1) {
+    refuse("vertices", surface.vertices, "at least one");
+  }
   check_finite("positions", surface.positions, 3 * surface.vertices);
   for (int i = 0; i < surface.vertices; ++i)
     check_direction({"normals", i}, surface.normals + 3 * i);

@@ -110,7 +110,9 @@ COULOMB_INLINE void walk(const Triangle& t, const Window& tile, const Window& pa
     int pixel = (y - tile.top) * tile_size + part.left - tile.left;
     for (int x = part.left; x < part.right; ++x, ++pixel) {
       const Ints inside = ~((e0 | e1 | e2) >> 31);
-      if (!none(inside)) visit(pixel, x - part.left, y - part.top, inside);
+      if (!none(inside)) {
+        visit(pixel, x - part.left, y - part.top, inside);
+      }
       e0 += everywhere(edges.step_x[0]);
       e1 += everywhere(edges.step_x[1]);
       e2 += everywhere(edges.step_x[2]);
@@ -302,7 +304,9 @@ void draw_tile(const Scene& scene, int tile, TileMemory& memory, std::uint8_t* r
                          std::min(top + tile_size, scene.size.height)};
 
   const bool touched = scene.shadows->touches(tile) || scene.opaque->touches(tile) || scene.transparent->touches(tile);
-  if (!touched) draw_background(*scene.background, window, scene.size.width, rgb);
+  if (!touched) {
+    draw_background(*scene.background, window, scene.size.width, rgb);
+  }
   if (!touched && depth == nullptr) return;
 
   clear(*scene.background, window, memory);
@@ -317,7 +321,9 @@ void draw_tile(const Scene& scene, int tile, TileMemory& memory, std::uint8_t* r
     draw_transparent(scene, (*scene.transparent)[*t], window, memory);
 
   resolve(window, memory, scene.size.width, rgb);
-  if (depth != nullptr) write_depth(window, memory, scene.size.width, depth);
+  if (depth != nullptr) {
+    write_depth(window, memory, scene.size.width, depth);
+  }
 }
 
 }  // namespace coulomb::render

@@ -34,7 +34,9 @@ void check_finite(const char* name, const std::vector<double>& v) {
 
 void check_not_negative(const char* name, const std::vector<double>& v) {
   for (std::size_t i = 0; i < v.size(); ++i)
-    if (v[i] < 0) reject(std::string(name) + "[" + std::to_string(i) + "] = " + number(v[i]) + " is negative");
+    if (v[i] < 0) {
+      reject(std::string(name) + "[" + std::to_string(i) + "] = " + number(v[i]) + " is negative");
+    }
 }
 
 std::string entry(std::size_t i, std::size_t j) { return "G[" + std::to_string(i) + ", " + std::to_string(j) + "]"; }
@@ -95,7 +97,9 @@ ContactProblem::ContactProblem(const std::vector<double>& G, const std::vector<d
   const std::size_t n = 3 * mu.size();
   check_size("g", g.size(), n, "3 per contact");
   check_size("G", G.size(), n * n, "square, 3 rows per contact");
-  if (!R.empty()) check_size("R", R.size(), n, "3 per contact");
+  if (!R.empty()) {
+    check_size("R", R.size(), n, "3 per contact");
+  }
   check_finite("G", G);
   check_finite("g", g);
   check_finite("mu", mu);
@@ -111,7 +115,9 @@ ContactProblem::ContactProblem(const std::vector<double>& G, const std::vector<d
     for (std::size_t j = 0; j < n; ++j)
       parts_->problem.G[i * static_cast<std::size_t>(parts_->problem.ld) + j] = 0.5 * G[i * n + j] + 0.5 * G[j * n + i];
     parts_->problem.g[i] = g[i];
-    if (!R.empty()) parts_->problem.R[i] = R[i];
+    if (!R.empty()) {
+      parts_->problem.R[i] = R[i];
+    }
   }
 
   for (std::size_t b = 0; b < mu.size(); ++b)
@@ -122,7 +128,9 @@ const ContactSolution& ContactProblem::solve(SolverMethod method, double toleran
                                              const std::vector<double>& warm) {
   if (!(tolerance > 0) || !std::isfinite(tolerance))
     reject("tolerance = " + number(tolerance) + " is not a positive number");
-  if (max_iterations < 1) reject("max_iterations = " + std::to_string(max_iterations) + " is less than 1");
+  if (max_iterations < 1) {
+    reject("max_iterations = " + std::to_string(max_iterations) + " is less than 1");
+  }
   SolverSettings settings;
   settings.method = method;
   settings.tolerance = tolerance;
@@ -146,7 +154,9 @@ const ContactSolution& ContactProblem::solve(SolverMethod method, double toleran
 /// The factor of the last solution, made once.
 void ContactProblem::linearize() {
   if (!parts_->solved) solve();
-  if (!parts_->linearized) parts_->linearization.build(parts_->problem, parts_->result);
+  if (!parts_->linearized) {
+    parts_->linearization.build(parts_->problem, parts_->result);
+  }
   parts_->linearized = true;
 }
 

@@ -55,7 +55,9 @@ const Stepper& known_stepper(const std::string& name) {
   const std::vector<std::string> names = stepper_names();
   std::string expected;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    if (i > 0) expected += i + 1 == names.size() ? " or " : ", ";
+    if (i > 0) {
+      expected += i + 1 == names.size() ? " or " : ", ";
+    }
     expected += "\"" + names[i] + "\"";
   }
   refuse("stepper: got \"" + name + "\", expected " + expected);
@@ -106,7 +108,9 @@ void check_stepper(const Model& model, const SimulatorOptions& o, const StepOpti
     refuse("continuous_collision: got true, expected false with stepper \"" + o.stepper + "\" and contact \"" +
            contact_name(options.constraints.contact) + "\"");
   if (stepper.has_gradient(options.gradient.mode)) return;
-  if (options.impacts.enabled) refuse("gradient: \"" + o.gradient + "\" is not available with continuous_collision");
+  if (options.impacts.enabled) {
+    refuse("gradient: \"" + o.gradient + "\" is not available with continuous_collision");
+  }
 
   // Whether the stepper has brought springs, or the law of contact.
   const bool own = stepper.usual_contact() == ContactLaw::penalty;
@@ -173,7 +177,9 @@ ConstraintOptions constraint_options(const Model& model, const SimulatorOptions&
   ConstraintOptions out;
   out.timestep = o.timestep == 0 ? model.timestep : o.timestep;
   check_range("timestep", out.timestep, 0, 1, true);
-  if (out.timestep < 1e-9) refuse("timestep: got " + number_text(out.timestep) + ", expected at least 1e-9 s");
+  if (out.timestep < 1e-9) {
+    refuse("timestep: got " + number_text(out.timestep) + ", expected at least 1e-9 s");
+  }
 
   // The law of contact, and its polygon.
   out.contact = contact_law(o.contact, known_stepper(o.stepper));
@@ -287,8 +293,12 @@ std::shared_ptr<const Model> with_penalty_options(std::shared_ptr<const Model> m
     const char* const why = ": has no influence here, it belongs to contact \"penalty\"; leave it out";
     if (o.contact_stiffness)
       refuse(std::string("contact_stiffness") + why + ", or give geometries their own (Scene.set_contact)");
-    if (o.contact_damping) refuse(std::string("contact_damping") + why);
-    if (o.contact_friction_stiffness) refuse(std::string("contact_friction_stiffness") + why);
+    if (o.contact_damping) {
+      refuse(std::string("contact_damping") + why);
+    }
+    if (o.contact_friction_stiffness) {
+      refuse(std::string("contact_friction_stiffness") + why);
+    }
     return model;
   }
 

@@ -53,7 +53,9 @@ const Contact* SmoothedMotion::carrier(const Contact& contact, const std::vector
   const Contact* lowest = nullptr;
   const Contact* nearest = nullptr;
   for (const Contact& c : found) {
-    if (!lowest || c.distance < lowest->distance) lowest = &c;
+    if (!lowest || c.distance < lowest->distance) {
+      lowest = &c;
+    }
     if (!nearest || squared_distance(c, contact) < squared_distance(*nearest, contact)) {
       nearest = &c;
     }

@@ -138,7 +138,9 @@ int collide_half_space_box(const Shape& a, const Shape& b, double margin, const 
   int lowest = 0;
   int below = 0;
   for (int i = 1; i < 3; ++i)
-    if (std::abs(up[i]) > std::abs(up[lowest])) lowest = i;
+    if (std::abs(up[i]) > std::abs(up[lowest])) {
+      lowest = i;
+    }
   for (int v = 0; v < 8; ++v) {
     heights[v] = centre;
     for (int i = 0; i < 3; ++i)

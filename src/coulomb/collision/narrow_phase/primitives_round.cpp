@@ -133,7 +133,9 @@ int sphere_surface(const Shape& sphere, const Shape& b, Feature feature, const d
 
   set_contact_from_b(n, p, distance, 0, out);
   set_patches(sphere, Feature::round, b, feature, out);
-  if (feature == Feature::edge) support_patch(b, feature, n, edge, out.b);
+  if (feature == Feature::edge) {
+    support_patch(b, feature, n, edge, out.b);
+  }
   return 1;
 }
 

@@ -21,7 +21,9 @@ void add_actuator_inertia(const MujocoFields& f, int a, const Actuator& actuator
   // Both are felt at the joint through the gear.
   const double square = actuator.gear[0] * actuator.gear[0];
   joint.armature[0] += armature * square;
-  if (!(f.count("opt_disableflags") & mj::disable_damper)) joint.damping[0] += damping * square;
+  if (!(f.count("opt_disableflags") & mj::disable_damper)) {
+    joint.damping[0] += damping * square;
+  }
 }
 
 /// Whatever has a state of its own, or acts on something else than one joint, is refused.
@@ -40,14 +42,22 @@ void refuse_unless_static_joint_actuator(const MujocoFields& f, int a, const std
   if (f.integer("actuator_dyntype", a) != 0)
     refuse(what, "actuator dynamics (activation, filters, muscles, PID) are not supported (dyntype " +
                      std::to_string(f.integer("actuator_dyntype", a)) + ")");
-  if (f.integer("actuator_gaintype", a) > 1) refuse(what, "gain type must be fixed or affine");
-  if (f.integer("actuator_biastype", a) > 1) refuse(what, "bias type must be none or affine");
+  if (f.integer("actuator_gaintype", a) > 1) {
+    refuse(what, "gain type must be fixed or affine");
+  }
+  if (f.integer("actuator_biastype", a) > 1) {
+    refuse(what, "bias type must be none or affine");
+  }
 
   // What version 4 adds.
   if (f.integer("actuator_ctrlnum", a, 1) != 1 || f.integer("actuator_outnum", a, 1) != 1)
     refuse(what, "actuators with other than one control and one force are not supported");
-  if (f.real("actuator_delay", a, 0) != 0) refuse(what, "delay is not supported");
-  if (f.integer("actuator_plugin", a, -1) >= 0) refuse(what, "plugins are not supported");
+  if (f.real("actuator_delay", a, 0) != 0) {
+    refuse(what, "delay is not supported");
+  }
+  if (f.integer("actuator_plugin", a, -1) >= 0) {
+    refuse(what, "plugins are not supported");
+  }
 }
 
 /// Options may disable all actuators, or groups of them.

@@ -149,7 +149,9 @@ void translate_equalities(const MujocoFields& f, SceneParts& parts) {
       out.joint_b = b;
       std::copy_n(data.begin(), 5, out.poly.begin());
       out.ref_a = f.real("qpos0", f.integer("jnt_qposadr", a));
-      if (b >= 0) out.ref_b = f.real("qpos0", f.integer("jnt_qposadr", b));
+      if (b >= 0) {
+        out.ref_b = f.real("qpos0", f.integer("jnt_qposadr", b));
+      }
     } else if (type == connect || type == weld) {
       out.type = type == weld ? EqualityType::weld : EqualityType::connect;
       if (f.integer("eq_objtype", e, 1) == site_object) {
@@ -165,7 +167,9 @@ void translate_equalities(const MujocoFields& f, SceneParts& parts) {
         out.body_b = b;
         std::copy_n(data.begin() + (type == weld ? 3 : 0), 3, out.pos_a.begin());
         std::copy_n(data.begin() + (type == weld ? 0 : 3), 3, out.pos_b.begin());
-        if (type == weld) std::copy_n(data.begin() + 6, 4, out.quat_a.begin());
+        if (type == weld) {
+          std::copy_n(data.begin() + 6, 4, out.quat_a.begin());
+        }
       }
       if (type == weld) out.torque_scale = data[10];
       if (type == weld && data[10] == 0) out.type = EqualityType::connect;  // its rotation rows are zero

@@ -58,7 +58,9 @@ void report_unsupported(const MujocoFields& f, SceneParts& parts) {
   auto list = [&](const std::string& line) { parts.ignored.push_back(line); };
   auto deviate = [&](const std::string& line) { parts.deviate(line); };
   const auto count = [&](const char* key, const char* what) {
-    if (f.count(key) > 0) list(std::to_string(f.count(key)) + " " + what);
+    if (f.count(key) > 0) {
+      list(std::to_string(f.count(key)) + " " + what);
+    }
   };
 
   // What is only looked at, and what does not move.
@@ -117,7 +119,9 @@ void report_unsupported(const MujocoFields& f, SceneParts& parts) {
     deviate("option flag eulerdamp disable: joint damping is always implicit");
 
   // What changes nothing that is computed here.
-  if (f.count("opt_cone") != 0) list("option cone elliptic: friction cones are always exact");
+  if (f.count("opt_cone") != 0) {
+    list("option cone elliptic: friction cones are always exact");
+  }
   if (f.count("opt_solver") != 2 || f.integer("opt_iterations", 0, 100) != 100)
     list("option solver and iterations: the Simulator has its own");
   if (f.count("opt_enableflags") & mj::enable_sleep)

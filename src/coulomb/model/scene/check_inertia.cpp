@@ -33,7 +33,9 @@ void check_inertia(const std::string& what, double mass, const Vec3& com, const 
   const double e = tolerance * t;
 
   // All principal minors of S are non-negative.
-  if (half < 0) checks::fail(what + " inertia", value + " has a negative trace");
+  if (half < 0) {
+    checks::fail(what + " inertia", value + " has a negative trace");
+  }
   const double minors[6] = {xx * yy - xy * xy, xx * zz - xz * xz, yy * zz - yz * yz};
   const double det = xx * (yy * zz - yz * yz) - xy * (xy * zz - yz * xz) + xz * (xy * yz - yy * xz);
   const bool ok = xx >= -e && yy >= -e && zz >= -e && minors[0] >= -e * t && minors[1] >= -e * t &&

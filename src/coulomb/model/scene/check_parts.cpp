@@ -51,7 +51,9 @@ void utf8(const std::string& what, const std::string& name) {
     good = good && count > 0;
     at += std::max(count, 1);
   }
-  if (!good) checks::fail(what, "'" + shown.str() + "' is not UTF-8");
+  if (!good) {
+    checks::fail(what, "'" + shown.str() + "' is not UTF-8");
+  }
 }
 
 class Checker {
@@ -101,7 +103,9 @@ class Checker {
       const std::string what = robot_ + "joint '" + joint.name + "'";
       index(what + " body", joint.body, 1, last_body());
       checks::finite(what + " pos", joint.pos.data(), 3);
-      if (is_scalar(joint)) checks::unit_vector(what + " axis", joint.axis);
+      if (is_scalar(joint)) {
+        checks::unit_vector(what + " axis", joint.axis);
+      }
       range(what + " limits", joint.limited, joint.lower, joint.upper);
       range(what + " actuator limits", true, joint.actuator_lower, joint.actuator_upper);
       checks::not_negative(what + " stiffness", joint.stiffness);
@@ -110,7 +114,9 @@ class Checker {
       const int nq = joint_num_q(joint.type);
       for (const auto* q : {&joint.q_neutral, &joint.q_spring}) {
         checks::finite(what + " q", q->data(), nq);
-        if (!is_scalar(joint)) unit_quaternion(what + " q", q->data() + nq - 4);
+        if (!is_scalar(joint)) {
+          unit_quaternion(what + " q", q->data() + nq - 4);
+        }
       }
       for (int i = 0; i < joint_num_v(joint.type); ++i) {
         checks::not_negative(what + " damping", joint.damping[i]);
@@ -123,7 +129,9 @@ class Checker {
   void geometries() const {
     for (const GeometryPart& geometry : parts_.geometries) {
       const std::string what = robot_ + "geometry '" + geometry.name + "'";
-      if (geometry.type > last_shape_type) checks::fail(what + " type", "there is no such type");
+      if (geometry.type > last_shape_type) {
+        checks::fail(what + " type", "there is no such type");
+      }
       index(what + " body", geometry.body, 0, last_body());
       placement(what, geometry.placement);
       checks::material(what, geometry.friction, geometry.restitution, geometry.compliance);
@@ -131,7 +139,9 @@ class Checker {
       checks::contact_points(what, geometry.contact_points);
       if (geometry.type == ShapeType::mesh) {
         index(what + " mesh", geometry.mesh, 0, static_cast<int>(parts_.meshes.size()) - 1);
-        if (!parts_.meshes[geometry.mesh]) checks::fail(what + " mesh", "is not there");
+        if (!parts_.meshes[geometry.mesh]) {
+          checks::fail(what + " mesh", "is not there");
+        }
       } else {
         sizes(what + " size", geometry.type, geometry.size);
       }
@@ -162,10 +172,14 @@ class Checker {
   void equalities() const {
     for (const Equality& equality : parts_.equalities) {
       const std::string what = robot_ + "equality '" + equality.name + "'";
-      if (equality.type > last_equality_type) checks::fail(what + " type", "there is no such type");
+      if (equality.type > last_equality_type) {
+        checks::fail(what + " type", "there is no such type");
+      }
       if (equality.type == EqualityType::joint) {
         scalar_joint(what + " joint_a", equality.joint_a);
-        if (equality.joint_b != -1) scalar_joint(what + " joint_b", equality.joint_b);
+        if (equality.joint_b != -1) {
+          scalar_joint(what + " joint_b", equality.joint_b);
+        }
         checks::finite(what + " poly", equality.poly.data(), 5);
         checks::finite(what + " ref_a", &equality.ref_a, 1);
         checks::finite(what + " ref_b", &equality.ref_b, 1);
@@ -194,16 +208,22 @@ class Checker {
   void sites_and_sensors() const {
     for (const Site& site : parts_.sites) {
       const std::string what = robot_ + "site '" + site.name + "'";
-      if (site.zone > last_zone_type) checks::fail(what + " zone", "there is no such type");
+      if (site.zone > last_zone_type) {
+        checks::fail(what + " zone", "there is no such type");
+      }
       frame(what, site.frame);
       geometries_of(what, site.geometries);
       checks::finite(what + " size", site.size.data(), 3);
     }
     for (const Sensor& sensor : parts_.sensors) {
       const std::string what = robot_ + "sensor '" + sensor.name + "'";
-      if (sensor.type > last_sensor_type) checks::fail(what + " type", "there is no such type");
+      if (sensor.type > last_sensor_type) {
+        checks::fail(what + " type", "there is no such type");
+      }
       frame(what, sensor.frame);
-      if (sensor.reference) frame(what + " reference", *sensor.reference);
+      if (sensor.reference) {
+        frame(what + " reference", *sensor.reference);
+      }
       geometries_of(what, sensor.geometries);
       checks::finite(what + " cutoff", &sensor.cutoff, 1);
       index(what + " index", sensor.index, -1, last_of(sensor.type));
@@ -229,7 +249,9 @@ class Checker {
 
   static void index(const std::string& what, int value, int first, int last) {
     if (value >= first && value <= last) return;
-    if (last < first) checks::fail(what, "index " + std::to_string(value) + ", but there is none to choose");
+    if (last < first) {
+      checks::fail(what, "index " + std::to_string(value) + ", but there is none to choose");
+    }
     checks::fail(what, "index " + std::to_string(value) + " is not within " + std::to_string(first) + " .. " +
                            std::to_string(last));
   }
@@ -253,7 +275,9 @@ class Checker {
     int count = 3;
     if (type == ShapeType::half_space) count = 0;
     if (type == ShapeType::sphere) count = 1;
-    if (type == ShapeType::capsule || type == ShapeType::cylinder) count = 2;
+    if (type == ShapeType::capsule || type == ShapeType::cylinder) {
+      count = 2;
+    }
     for (int i = 0; i < count; ++i) {
       const bool may_be_zero = type == ShapeType::capsule && i == 1;  // a capsule of no length is a ball
       may_be_zero ? checks::not_negative(what, size[i]) : checks::positive(what, size[i]);
@@ -262,7 +286,9 @@ class Checker {
 
   void scalar_joint(const std::string& what, int joint) const {
     index(what, joint, 0, last_joint());
-    if (!is_scalar(parts_.joints[joint])) checks::fail(what, "is neither a hinge nor a slide");
+    if (!is_scalar(parts_.joints[joint])) {
+      checks::fail(what, "is neither a hinge nor a slide");
+    }
   }
 
   static void values(const std::string& what, int first, const std::vector<double>& values, int count) {
@@ -310,7 +336,9 @@ class Checker {
 
 void check_parts(const std::string& robot, const SceneParts& parts) {
   utf8("name of the robot", robot);
-  if (parts.bodies.empty()) checks::fail("'" + robot + "'", "has no bodies; the first one is the world");
+  if (parts.bodies.empty()) {
+    checks::fail("'" + robot + "'", "has no bodies; the first one is the world");
+  }
   const Checker checker(robot, parts);
   checker.bodies();
   checker.joints();

@@ -35,7 +35,9 @@ void store_transposed(const double* transposed, int rows, int columns, double* o
 
 /// Zeros; null: not wanted.
 void fill(double* x, std::size_t count) {
-  if (x) std::fill_n(x, count, 0.0);
+  if (x) {
+    std::fill_n(x, count, 0.0);
+  }
 }
 
 /// The identity, or zero.
@@ -64,13 +66,19 @@ void check_parameter_size(int environment, std::size_t size, std::size_t expecte
 BatchSimulator::BatchSimulator(std::shared_ptr<const Model> model, int num_envs, int num_threads,
                                SimulatorOptions options, const BatchParameters& parameters)
     : parts_(std::make_unique<Parts>(num_threads, std::move(options))) {
-  if (num_envs < 1) refuse("num_envs", num_envs, "at least 1");
-  if (!model) throw std::invalid_argument("model: got a null pointer");
+  if (num_envs < 1) {
+    refuse("num_envs", num_envs, "at least 1");
+  }
+  if (!model) {
+    throw std::invalid_argument("model: got a null pointer");
+  }
 
   // One model for all, except where parameters make them differ.
   Parts& p = *parts_;
   p.models.assign(num_envs, with_penalty_options(std::move(model), p.options));
-  if (!parameters.empty()) p.models = p.changed_models(parameters, nullptr);
+  if (!parameters.empty()) {
+    p.models = p.changed_models(parameters, nullptr);
+  }
   p.simulators = p.make_simulators(p.models);
   p.outcome.assign(p.models.size(), Parts::Outcome::none);
   p.starts.resize(p.models.size());
@@ -127,7 +135,9 @@ BatchSimulator::Parts::Simulators BatchSimulator::Parts::make_simulators(const M
   // The first model goes without its overlapping pairs; those that have it need not look for them again.
   const Model* shared = of.front().get();
   std::shared_ptr<const Model> simulated;
-  if (shared) simulated = Simulator(of.front(), options).shared_model();
+  if (shared) {
+    simulated = Simulator(of.front(), options).shared_model();
+  }
   SimulatorOptions as_it_is = options;
   as_it_is.exclude_neutral_overlaps = false;
 
@@ -191,8 +201,12 @@ void BatchSimulator::step(const BatchInput& in, double* q_next, double* v_next) 
 
     // Left out: it stays where it is.
     if (in.mask && !in.mask[i]) {
-      if (q_next != in.q) std::copy_n(q, s.nq, q_next + i * s.nq);
-      if (v_next != in.v) std::copy_n(v, s.nv, v_next + i * s.nv);
+      if (q_next != in.q) {
+        std::copy_n(q, s.nq, q_next + i * s.nq);
+      }
+      if (v_next != in.v) {
+        std::copy_n(v, s.nv, v_next + i * s.nv);
+      }
       parts_->outcome[i] = Parts::Outcome::left_out;
       return;
     }
@@ -251,10 +265,18 @@ void BatchSimulator::derivatives(const std::vector<std::string>& parameters, con
 
     // Derivatives are kept by columns, results go by rows.
     const int height = int(rows);
-    if (A) store_transposed(d->A_T.data(), height, height, A);
-    if (A_previous && !d->A_previous_T.empty()) store_transposed(d->A_previous_T.data(), height, height, A_previous);
-    if (B) store_transposed(d->B_T.data(), height, d->nu, B);
-    if (B_tau) store_transposed(d->B_tau_T.data(), height, d->nv, B_tau);
+    if (A) {
+      store_transposed(d->A_T.data(), height, height, A);
+    }
+    if (A_previous && !d->A_previous_T.empty()) {
+      store_transposed(d->A_previous_T.data(), height, height, A_previous);
+    }
+    if (B) {
+      store_transposed(d->B_T.data(), height, d->nu, B);
+    }
+    if (B_tau) {
+      store_transposed(d->B_tau_T.data(), height, d->nv, B_tau);
+    }
     if (!columns) return;
 
     // Parameters are asked for apart: they cost columns of their own.
@@ -275,7 +297,9 @@ void BatchSimulator::Parts::vjp_without_step(std::size_t i, const NextCotangent&
   const bool left_out = outcome[i] == Outcome::left_out;
   const bool readable = sim.record().valid || !start.q.empty();
   const bool pass = left_out && (!from.outputs || readable);
-  if (out.valid && left_out) out.valid[i] = pass;
+  if (out.valid && left_out) {
+    out.valid[i] = pass;
+  }
 
   // The cotangent of a state that stays is that of its next one.
   const std::size_t size = ParameterSet(model(), parameters).size();
@@ -304,7 +328,9 @@ void BatchSimulator::vjp(const double* dq1, const double* dv1, const std::vector
   check_finite_batch("dQ1", dq1, parts_->simulators.size(), s.nv, nullptr);
   check_finite_batch("dV1", dv1, parts_->simulators.size(), s.nv, nullptr);
   parts_->check_stepped();
-  if (outputs) check_forces_told(*outputs, parts_->simulators.front()->resolved_options());
+  if (outputs) {
+    check_forces_told(*outputs, parts_->simulators.front()->resolved_options());
+  }
   const std::size_t size = parameter_set(parameters).size();
   const bool wants_fext = out.fext != nullptr;
 
@@ -374,7 +400,9 @@ void BatchSimulator::set_parameters(const BatchParameters& values, const unsigne
   Models models = parts_->changed_models(values, mask);
   Models changed = models;
   for (std::size_t i = 0; i < models.size(); ++i)
-    if (mask && !mask[i]) changed[i] = nullptr;
+    if (mask && !mask[i]) {
+      changed[i] = nullptr;
+    }
 
   // All are made before the first one is replaced: a refused value changes nothing.
   Parts::Simulators made = parts_->make_simulators(changed);
@@ -405,7 +433,9 @@ void BatchSimulator::reset(const unsigned char* mask, const double* q, const dou
   if ((q == nullptr) != (v == nullptr))
     throw std::invalid_argument(q ? "V: None, expected the velocities that belong to Q"
                                   : "Q: None, expected the configurations that belong to V");
-  if (q) parts_->check_states(q, v, mask, "Q", "V");
+  if (q) {
+    parts_->check_states(q, v, mask, "Q", "V");
+  }
 
   const StepSizes s(model());
   for (std::size_t i = 0; i < parts_->simulators.size(); ++i) {

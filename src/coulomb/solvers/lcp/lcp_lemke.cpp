@@ -23,20 +23,30 @@ void LcpLemke::list(const BoxedLcp& p) {
     const bool below = p.lo[i] > -infinity;
     const bool above = p.hi[i] < infinity;
     if (p.is_friction(i) || (below && above)) {
-      if (!p.is_friction(i)) start_[i] = p.lo[i];
+      if (!p.is_friction(i)) {
+        start_[i] = p.lo[i];
+      }
       if (p.is_friction(i) ? p.hi[i] == 0 : p.lo[i] == p.hi[i]) continue;
       variables_.push_back({i, 1, false, true});
       variables_.push_back({i, 1, true, true});
     } else {
-      if (below || above) start_[i] = below ? p.lo[i] : p.hi[i];
-      if (!above) variables_.push_back({i, 1, false, false});
-      if (!below) variables_.push_back({i, -1, false, false});
+      if (below || above) {
+        start_[i] = below ? p.lo[i] : p.hi[i];
+      }
+      if (!above) {
+        variables_.push_back({i, 1, false, false});
+      }
+      if (!below) {
+        variables_.push_back({i, -1, false, false});
+      }
     }
   }
 
   // Friction begins at its lower end, whatever its normal does.
   for (int i = 0; i < p.n; ++i)
-    if (p.is_friction(i)) start_[i] = -p.hi[i] * start_[p.normal[i]];
+    if (p.is_friction(i)) {
+      start_[i] = -p.hi[i] * start_[p.normal[i]];
+    }
 }
 
 /// x += what variable k = z does: its row, and friction that follows it.
@@ -46,7 +56,9 @@ void LcpLemke::expand(const BoxedLcp& p, int k, double z, double* x) const {
   x[v.row] += v.sign * z;
   if (p.is_friction(v.row)) return;
   for (int f = 0; f < p.n; ++f)
-    if (p.normal[f] == v.row) x[f] -= p.hi[f] * v.sign * z;
+    if (p.normal[f] == v.row) {
+      x[f] -= p.hi[f] * v.sign * z;
+    }
 }
 
 /// In the units of the scale, in which the pivots' tolerances mean something.
@@ -71,9 +83,15 @@ void LcpLemke::assemble(const BoxedLcp& p, const LcpScale& scale) {
     for (int i = 0; i < size; ++i) {
       const Variable& u = variables_[i];
       double& entry = lemke_.M[static_cast<std::size_t>(i) * lemke_.ld + k];
-      if (!u.slack) entry = u.sign * image_[u.row] / scale.root[u.row];
-      if (!u.slack && v.slack && u.row == v.row) entry = 1;
-      if (u.slack && v.row == u.row && !v.slack) entry = -1;
+      if (!u.slack) {
+        entry = u.sign * image_[u.row] / scale.root[u.row];
+      }
+      if (!u.slack && v.slack && u.row == v.row) {
+        entry = 1;
+      }
+      if (u.slack && v.row == u.row && !v.slack) {
+        entry = -1;
+      }
       if (u.slack && p.normal[u.row] == v.row && !v.slack)  // 2 hi x_j - y >= 0
         entry = 2 * p.hi[u.row] * v.sign * scale.root[u.row] / scale.root[v.row];
     }

@@ -28,7 +28,9 @@ Block polygonal(const Block& block) {
 }  // namespace
 
 void BlockLemke::add(Kind kind, int block, int row, double x, double y) {
-  if (size_ == static_cast<int>(variables_.size())) variables_.resize(2 * variables_.size() + 64);
+  if (size_ == static_cast<int>(variables_.size())) {
+    variables_.resize(2 * variables_.size() + 64);
+  }
   variables_[size_++] = {kind, block, row, x, y};
 }
 
@@ -41,7 +43,9 @@ void BlockLemke::list(const ScaledProblem& p) {
     approximate_ = approximate_ || block.type == BlockType::cone;
     const int r = block.row;
 
-    if (block.type == BlockType::limit) add(Kind::plus, b, r, 1, 0);
+    if (block.type == BlockType::limit) {
+      add(Kind::plus, b, r, 1, 0);
+    }
     if (block.type == BlockType::box) {
       add(Kind::box, b, r, 1, 0);
       add(Kind::box_slack, b, r, 0, 0);
@@ -76,7 +80,9 @@ double BlockLemke::couples(const ScaledProblem& p, const Variable& a, const Vari
 
 /// M and q: G on the directions of the variables, boxes from their lower ends.
 void BlockLemke::assemble(const ScaledProblem& p) {
-  if (static_cast<int>(g_.size()) < p.ld) g_.resize(static_cast<std::size_t>(p.ld));
+  if (static_cast<int>(g_.size()) < p.ld) {
+    g_.resize(static_cast<std::size_t>(p.ld));
+  }
   std::copy_n(p.g.begin(), p.n, g_.begin());
   for (int b = 0; b < p.num_blocks; ++b) {
     const int r = p.blocks[b].row;
@@ -92,8 +98,12 @@ void BlockLemke::assemble(const ScaledProblem& p) {
     for (int j = 0; j < size_; ++j) {
       const Variable& v = variables_[j];
       double sum = a.x * v.x * G[v.row];
-      if (v.y != 0) sum += a.x * v.y * G[v.row + 1];
-      if (a.y != 0) sum += a.y * v.x * G[p.ld + v.row] + (v.y != 0 ? a.y * v.y * G[p.ld + v.row + 1] : 0.0);
+      if (v.y != 0) {
+        sum += a.x * v.y * G[v.row + 1];
+      }
+      if (a.y != 0) {
+        sum += a.y * v.x * G[p.ld + v.row] + (v.y != 0 ? a.y * v.y * G[p.ld + v.row + 1] : 0.0);
+      }
       M[j] = sum + couples(p, a, v);
     }
 
@@ -115,9 +125,13 @@ BlockLemke::End BlockLemke::walk(const ScaledProblem& p, bool other, Iterate& it
   std::fill_n(iterate.lambda.begin(), p.ld, 0.0);
   for (int i = 0; i < size_; ++i) {
     const Variable& v = variables_[i];
-    if (v.kind == Kind::box) iterate.lambda[v.row] -= p.bound[v.block];
+    if (v.kind == Kind::box) {
+      iterate.lambda[v.row] -= p.bound[v.block];
+    }
     iterate.lambda[v.row] += v.x * lemke_.z[i];
-    if (v.y != 0) iterate.lambda[v.row + 1] += v.y * lemke_.z[i];
+    if (v.y != 0) {
+      iterate.lambda[v.row + 1] += v.y * lemke_.z[i];
+    }
   }
 
   iterate.evaluate(p);

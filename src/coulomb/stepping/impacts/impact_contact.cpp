@@ -39,7 +39,9 @@ void find_contact(const Model& model, CollisionWorkspace& collision, std::vector
   if (!look(contacts, false)) {
     const double none[3] = {0, 0, 0};
     collide_moved_pair(model, hit.pair, none, none, hit.point, 2 * event_gap, collision, found);
-    if (!look(found, false) && !look(found, true)) found.assign(1, hit);
+    if (!look(found, false) && !look(found, true)) {
+      found.assign(1, hit);
+    }
     const auto is_hit = [&](const Contact& c) { return c.pair == hit.pair; };
     contacts.erase(std::remove_if(contacts.begin(), contacts.end(), is_hit), contacts.end());
     const auto is_behind = [&](const Contact& c) { return c.pair > hit.pair; };

@@ -23,7 +23,9 @@ constexpr int search_budget = 4000;
 const Contact* deepest_of_pair(const std::vector<Contact>& contacts, int pair) {
   const Contact* deepest = nullptr;
   for (const Contact& c : contacts)
-    if (c.pair == pair && (!deepest || c.distance < deepest->distance)) deepest = &c;
+    if (c.pair == pair && (!deepest || c.distance < deepest->distance)) {
+      deepest = &c;
+    }
   return deepest;
 }
 

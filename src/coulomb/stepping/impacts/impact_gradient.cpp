@@ -64,10 +64,14 @@ void ImpactGradient::build_gaps(int i) {
   const ImpactPhase& p = phase(i);
   const ConstraintOptions& constraints = phases_->smooth.constraints;
   const int events = num_events(i);
-  if (static_cast<int>(gaps_[i].size()) < events) gaps_[i].resize(events);
+  if (static_cast<int>(gaps_[i].size()) < events) {
+    gaps_[i].resize(events);
+  }
   for (int k = 0; k < events; ++k)
     gaps_[i][k].build(*model_, k == 0 ? p.gap : p.others[k - 1], record(i + 1), constraints);
-  if (p.from_start) starts_[i].build(*model_, ClosingGap{p.sank_from}, start_of(i), constraints);
+  if (p.from_start) {
+    starts_[i].build(*model_, ClosingGap{p.sank_from}, start_of(i), constraints);
+  }
 }
 
 /// Of the event whose time the bodies of this gap have.
@@ -117,7 +121,9 @@ const StepRecord& ImpactGradient::start_of(int i) {
   // It is kept for the next step.
   while (static_cast<int>(start_records_.size()) <= i)
     start_records_.emplace_back();
-  if (!start_records_[i]) start_records_[i] = std::make_unique<StepRecord>(*model_);
+  if (!start_records_[i]) {
+    start_records_[i] = std::make_unique<StepRecord>(*model_);
+  }
 
   // Kinematics there, inputs of the step.
   StepRecord& start = *start_records_[i];
@@ -314,7 +320,9 @@ void ImpactGradient::event_times(int i, const std::vector<double>& gap, const Ta
   const ImpactPhase& p = phase(i);
   const double* dq = t.q.data() + std::size_t(k) * ld_;
   time_.assign(num_events(i), 0.0);
-  if (p.end == PhaseEnd::whole || p.end == PhaseEnd::part) time_[0] = planned(p, t, k);
+  if (p.end == PhaseEnd::whole || p.end == PhaseEnd::part) {
+    time_[0] = planned(p, t, k);
+  }
   for (int e = 0; e < num_events(i); ++e) {
     if (rate_[e] == 0) continue;
     double change = gap[std::size_t(e) * t.count + k] - (e == 0 ? at_start_[k] : 0.0);
@@ -334,7 +342,9 @@ void ImpactGradient::follow_path(int i, const std::vector<double>& gap, Tangents
   const double T = p.duration;
   path_velocity(i, displacement_, path_velocity_);
   event_rates(i, path_velocity_.data());
-  if (events > 1) t.lag.assign(std::size_t(t.count) * events, 0.0);
+  if (events > 1) {
+    t.lag.assign(std::size_t(t.count) * events, 0.0);
+  }
 
   // Where the threshold is measured from.
   at_start_.assign(t.count, 0.0);

@@ -28,7 +28,9 @@ void ImpactGradient::vjp(const double* dq1, const double* dv1, StepCotangent& ou
 
   // A longer step leaves more time, and has longer parts.
   const int of_timestep = set ? timestep_column(*set) : -1;
-  if (of_timestep >= 0) out.parameters[of_timestep] += clock.rest + clock.step;
+  if (of_timestep >= 0) {
+    out.parameters[of_timestep] += clock.rest + clock.step;
+  }
 }
 
 /// Through an impact (I1), in which forces do nothing and which takes no time.
@@ -42,7 +44,9 @@ void ImpactGradient::impact_vjp(int i, StepCotangent& bar, const ParameterSet* s
     bar.q[d] += part_.q[d];
   const int of_timestep = set ? timestep_column(*set) : -1;
   for (int k = 0; k < static_cast<int>(part_.parameters.size()); ++k)
-    if (k != of_timestep) bar.parameters[k] += part_.parameters[k];
+    if (k != of_timestep) {
+      bar.parameters[k] += part_.parameters[k];
+    }
 }
 
 /// (I8): lag_bar_ of the events that an impact follows; bar: cotangents after it.
@@ -68,7 +72,9 @@ void ImpactGradient::smooth_vjp(int i, StepCotangent& bar, const ParameterSet* s
 
   path_vjp(i, bar);
   problem_vjp(i, bar, set, clock);
-  if (phase(i).midpoint) midpoint_vjp(i, bar, clock);
+  if (phase(i).midpoint) {
+    midpoint_vjp(i, bar, clock);
+  }
 
   // Where the problem was evaluated, and where the threshold of the event was measured from.
   for (int d = 0; d < model_->nv; ++d)
@@ -84,8 +90,12 @@ void ImpactGradient::times_vjp(int i, const StepCotangent& bar, ClockCotangent& 
     time_bar_[event_of(i, d)] += bar.q[d] * path_velocity_[d] + bar.v[d] * a[d];
 
   // The time of an end without event is that of the clock.
-  if (p.end == PhaseEnd::whole) clock.rest = time_bar_[0];
-  if (p.end == PhaseEnd::part) clock.step += p.share * (time_bar_[0] - clock.rest);
+  if (p.end == PhaseEnd::whole) {
+    clock.rest = time_bar_[0];
+  }
+  if (p.end == PhaseEnd::part) {
+    clock.step += p.share * (time_bar_[0] - clock.rest);
+  }
   time_bar_[0] -= clock.rest;
 
   // (I8): the others catch up with the event.
@@ -103,12 +113,18 @@ double ImpactGradient::gaps_vjp(int i, StepCotangent& bar, const ParameterSet* s
   for (int e = 0; e < num_events(i); ++e) {
     if (rate_[e] == 0) continue;
     const double weight = -time_bar_[e] / rate_[e];
-    if (e == 0 && phase(i).from_start) of_start = -weight;
+    if (e == 0 && phase(i).from_start) {
+      of_start = -weight;
+    }
     for (int d = 0; d < model_->nv; ++d)
       bar.q[d] += weight * gaps_[i][e].row()[d];
-    if (by_parameters && weight != 0) add_gap_parameters(gaps_[i][e], *set, weight, bar);
+    if (by_parameters && weight != 0) {
+      add_gap_parameters(gaps_[i][e], *set, weight, bar);
+    }
   }
-  if (by_parameters && of_start != 0) add_gap_parameters(starts_[i], *set, of_start, bar);
+  if (by_parameters && of_start != 0) {
+    add_gap_parameters(starts_[i], *set, of_start, bar);
+  }
   return of_start;
 }
 
@@ -152,7 +168,9 @@ void ImpactGradient::problem_vjp(int i, StepCotangent& bar, const ParameterSet* 
     bar.v[d] += of_v;
     bar.tau[d] += part_.tau[d];
     clock.step -= v_next_bar_[d] * p.length * a[d];
-    if (p.midpoint_velocity) of_planned += 0.5 * of_v * a[d];
+    if (p.midpoint_velocity) {
+      of_planned += 0.5 * of_v * a[d];
+    }
   }
   clock.of_planned(p) += planned_share(p) * of_planned;
 
