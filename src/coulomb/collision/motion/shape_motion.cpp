@@ -512,11 +512,4 @@ void vertex_motion(const Contact& contact, const MeshCarrier& carrier, int verte
   move_contact_with_surface(contact, carrier.of_a, carrier.rotation, u, turn, out);
 }
 
-void vertex_motion(const Model& model, const Contact& contact, bool of_a, int vertex, int axis,
-                   const double* geometry_position, const double* geometry_rotation, ShapeMotion& out) {
-  MeshCarrier carrier;
-  find_carrier(model, contact, of_a, geometry_position, geometry_rotation, carrier);
-  vertex_motion(contact, carrier, vertex, axis, out);
-}
-
 }  // namespace coulomb

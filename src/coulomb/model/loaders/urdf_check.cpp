@@ -40,12 +40,14 @@ void check_numbers(const Element& element, const char* name, int n, bool needed,
   for (std::string word; words >> word; ++count) {
     char* end = nullptr;
     const double value = std::strtod(word.c_str(), &end);
-    if (*end != 0 || !std::isfinite(value))
-      checks::fail(what + " " + name, "'" + word + "' in \"" + text + "\" is no finite number");
+    const bool is_number = *end == 0 && std::isfinite(value);
+    if (is_number) continue;
+    checks::fail(what + " " + name, "'" + word + "' in \"" + text + "\" is no finite number");
   }
-  if (count != n)
-    checks::fail(what + " " + name,
-                 "\"" + text + "\" holds " + std::to_string(count) + " numbers, expected " + std::to_string(n));
+  if (count != n) {
+    const std::string got = "\"" + text + "\" holds " + std::to_string(count) + " numbers";
+    checks::fail(what + " " + name, got + ", expected " + std::to_string(n));
+  }
 }
 
 /// Position and angles, both optional.
@@ -107,7 +109,8 @@ void check_collision(const Element& collision, const std::string& what) {
 /// Children of a kind, in their order.
 std::vector<const Element*> children(const Element& parent, const char* tag) {
   std::vector<const Element*> out;
-  for (const Element* child = parent.FirstChildElement(tag); child != nullptr; child = child->NextSiblingElement(tag))
+  const Element* child = parent.FirstChildElement(tag);
+  for (; child != nullptr; child = child->NextSiblingElement(tag))
     out.push_back(child);
   return out;
 }
@@ -123,16 +126,21 @@ void check_link(const Element& link, const std::string& what) {
 /// What is inside of a joint.
 void check_joint(const Element& joint, const std::string& what) {
   check_origin(joint, what);
+
+  // Numbers, where they are given.
   if (const Element* axis = joint.FirstChildElement("axis")) {
     check_numbers(*axis, "xyz", 3, false, what + " axis");
   }
   const Element* limit = joint.FirstChildElement("limit");
-  if (limit != nullptr)
+  if (limit != nullptr) {
     for (const char* name : {"lower", "upper", "effort", "velocity"})
       check_numbers(*limit, name, 1, false, what + " limit");
-  if (const Element* dynamics = joint.FirstChildElement("dynamics"))
+  }
+  const Element* dynamics = joint.FirstChildElement("dynamics");
+  if (dynamics != nullptr) {
     for (const char* name : {"damping", "friction"})
       check_numbers(*dynamics, name, 1, false, what + " dynamics");
+  }
 
   // Its kind, and what kinds need.
   static const std::set<std::string> kinds{"revolute", "continuous", "prismatic", "fixed", "floating", "planar"};
@@ -142,8 +150,10 @@ void check_joint(const Element& joint, const std::string& what) {
                                      "' is no type of URDF; expected revolute, continuous, prismatic, fixed, floating "
                                      "or planar");
   }
-  if (limit == nullptr && (kind == "revolute" || kind == "prismatic"))
+  const bool needs_limit = kind == "revolute" || kind == "prismatic";
+  if (limit == nullptr && needs_limit) {
     checks::fail(what, "is " + kind + " and has no <limit>");
+  }
 }
 
 /// Links, and by which joint each hangs on which link.
@@ -162,17 +172,21 @@ void add_joint(const Element& joint, const std::string& name, const std::string&
   };
   const std::string parent = link_of("parent");
   const std::string child = link_of("child");
-  for (const auto& [role, link] : {std::pair<std::string, std::string>{"parent", parent}, {"child", child}})
-    if (!tree.known.count(link)) {
-      checks::fail(what + " " + role, "'" + link + "' is no link");
-    }
+  const std::pair<const char*, std::string> ends[] = {{"parent", parent}, {"child", child}};
+  for (const auto& [role, link] : ends) {
+    if (tree.known.count(link)) continue;
+    checks::fail(what + " " + role, "'" + link + "' is no link");
+  }
   if (parent == child) {
     checks::fail(what, "joins link '" + child + "' to itself");
   }
 
   // A link hangs on one joint.
-  if (!tree.joint_of.emplace(child, name).second)
-    checks::fail(what, "link '" + child + "' is the child of joint '" + tree.joint_of[child] + "' already");
+  const bool is_first = tree.joint_of.emplace(child, name).second;
+  if (!is_first) {
+    const std::string other = "'" + tree.joint_of[child] + "'";
+    checks::fail(what, "link '" + child + "' is the child of joint " + other + " already");
+  }
   tree.parent_of[child] = parent;
 }
 
@@ -181,9 +195,12 @@ void check_tree(const Tree& tree, const std::string& source) {
   // The first names, for a message.
   const auto list = [](const std::vector<std::string>& names) {
     std::string out;
-    for (std::size_t i = 0; i < names.size() && i < 5; ++i)
-      out += (i ? ", '" : "'") + names[i] + "'";
-    return out + (names.size() > 5 ? ", ..." : "");
+    for (std::size_t i = 0; i < names.size() && i < 5; ++i) {
+      const char* separator = i ? ", '" : "'";
+      out += separator + names[i] + "'";
+    }
+    const char* end = names.size() > 5 ? ", ..." : "";
+    return out + end;
   };
   if (tree.links.empty()) {
     checks::fail(source, "has no link");

@@ -28,9 +28,11 @@ std::string environment_name(int i) { return "environment " + std::to_string(i) 
 
 /// out: rows x columns in C order, from its transpose.
 void store_transposed(const double* transposed, int rows, int columns, double* out) {
-  for (int i = 0; i < rows; ++i)
+  for (int i = 0; i < rows; ++i) {
+    double* row = out + std::size_t(i) * columns;
     for (int j = 0; j < columns; ++j)
-      out[std::size_t(i) * columns + j] = transposed[std::size_t(j) * rows + i];
+      row[j] = transposed[std::size_t(j) * rows + i];
+  }
 }
 
 /// Zeros; null: not wanted.
@@ -59,8 +61,8 @@ void copy_or_zero(const double* from, std::size_t count, double* to) {
 
 void check_parameter_size(int environment, std::size_t size, std::size_t expected) {
   if (size == expected) return;
-  refuse_environment(environment, "its parameters are " + std::to_string(size) + " numbers, those of environment 0 " +
-                                      std::to_string(expected));
+  const std::string own = "its parameters are " + std::to_string(size) + " numbers";
+  refuse_environment(environment, own + ", those of environment 0 " + std::to_string(expected));
 }
 
 BatchSimulator::BatchSimulator(std::shared_ptr<const Model> model, int num_envs, int num_threads,
@@ -79,6 +81,7 @@ BatchSimulator::BatchSimulator(std::shared_ptr<const Model> model, int num_envs,
   if (!parameters.empty()) {
     p.models = p.changed_models(parameters, nullptr);
   }
+  // A simulator for each; none has stepped.
   p.simulators = p.make_simulators(p.models);
   p.outcome.assign(p.models.size(), Parts::Outcome::none);
   p.starts.resize(p.models.size());
@@ -103,10 +106,11 @@ const Simulator& BatchSimulator::environment(int i) const { return *parts_->simu
 Models BatchSimulator::Parts::changed_models(const BatchParameters& values, const unsigned char* mask) {
   Models out = models;
   const int n = int(models.size());
-  for (const auto& [name, value] : values)
-    if (value.size() % n != 0)
-      throw std::invalid_argument("parameter '" + name + "': got " + std::to_string(value.size()) + " values for " +
-                                  std::to_string(n) + " environments");
+  for (const auto& [name, value] : values) {
+    if (value.size() % n == 0) continue;
+    const std::string got = std::to_string(value.size()) + " values";
+    throw std::invalid_argument("parameter '" + name + "': got " + got + " for " + std::to_string(n) + " environments");
+  }
 
   pool.run(n, [&](int i, int) {
     if (mask && !mask[i]) return;
@@ -172,7 +176,8 @@ void BatchSimulator::Parts::check_states(const double* q, const double* v, const
     try {
       check_configuration(model(), q + i * s.nq, "");
     } catch (const std::invalid_argument& error) {
-      throw std::invalid_argument(std::string(q_name) + "[" + std::to_string(i) + "]" + error.what());
+      const std::string row = std::string(q_name) + "[" + std::to_string(i) + "]";
+      throw std::invalid_argument(row + error.what());
     }
   }
   check_finite_batch(v_name, v, n, s.nv, mask);
@@ -180,10 +185,9 @@ void BatchSimulator::Parts::check_states(const double* q, const double* v, const
 
 /// Some environment must have something to differentiate.
 void BatchSimulator::Parts::check_stepped() const {
-  const bool none = std::count(outcome.begin(), outcome.end(), Outcome::none) == int(simulators.size());
-  if (none)
-    throw std::logic_error("derivatives: " + environment_name(0) +
-                           "no step was taken yet, nor by any other environment");
+  const auto num_without = std::count(outcome.begin(), outcome.end(), Outcome::none);
+  if (num_without < int(simulators.size())) return;
+  throw std::logic_error("derivatives: " + environment_name(0) + "no step was taken yet, nor by any other environment");
 }
 
 void BatchSimulator::step(const BatchInput& in, double* q_next, double* v_next) {
@@ -211,6 +215,7 @@ void BatchSimulator::step(const BatchInput& in, double* q_next, double* v_next) 
       return;
     }
 
+    // Its rows of the input, its step.
     const double* u = row_of(in.u, i, s.nu);
     const double* tau = row_of(in.tau, i, s.nv);
     const double* fext = row_of(in.fext, i, s.fext);
@@ -294,6 +299,8 @@ void BatchSimulator::Parts::vjp_without_step(std::size_t i, const NextCotangent&
   const StepSizes s(model());
   const Simulator& sim = *simulators[i];
   const State& start = starts[i];
+
+  // It passes where the mask left it out, if its outputs can be read.
   const bool left_out = outcome[i] == Outcome::left_out;
   const bool readable = sim.record().valid || !start.q.empty();
   const bool pass = left_out && (!from.outputs || readable);
@@ -305,8 +312,10 @@ void BatchSimulator::Parts::vjp_without_step(std::size_t i, const NextCotangent&
   const std::size_t size = ParameterSet(model(), parameters).size();
   double* q = out.q + i * s.nv;
   double* v = out.v + i * s.nv;
-  copy_or_zero(pass ? from.dq : nullptr, s.nv, q);
-  copy_or_zero(pass ? from.dv : nullptr, s.nv, v);
+  const double* dq = pass ? from.dq : nullptr;
+  const double* dv = pass ? from.dv : nullptr;
+  copy_or_zero(dq, s.nv, q);
+  copy_or_zero(dv, s.nv, v);
   clear_row(out.u, i, s.nu);
   clear_row(out.tau, i, s.nv);
   clear_row(out.parameters, i, size);
@@ -338,17 +347,19 @@ void BatchSimulator::vjp(const double* dq1, const double* dv1, const std::vector
     const auto i = std::size_t(environment);
     const double* dq = row_of(dq1, i, s.nv);
     const double* dv = row_of(dv1, i, s.nv);
-    const OutputCotangent of_outputs{outputs, outputs ? doutputs + i * outputs->tangent_size() : nullptr, nullptr};
+    const double* own_outputs = outputs ? doutputs + i * outputs->tangent_size() : nullptr;
+    const OutputCotangent of_outputs{outputs, own_outputs, nullptr};
 
     // What a step may not depend on is zero.
     clear_row(out.previous_q, i, s.nv);
     clear_row(out.previous_v, i, s.nv);
     clear_row(out.fext, i, s.fext);
 
-    const std::optional<StepCotangent> cotangent = parts_->attempt(i, out.valid, [&] {
-      return std::optional(outputs ? coulomb::vjp(sim, dq, dv, of_outputs, parameters, wants_fext)
-                                   : sim.vjp(dq, dv, parameters, wants_fext));
-    });
+    const auto product = [&] {
+      if (outputs) return std::optional(coulomb::vjp(sim, dq, dv, of_outputs, parameters, wants_fext));
+      return std::optional(sim.vjp(dq, dv, parameters, wants_fext));
+    };
+    const std::optional<StepCotangent> cotangent = parts_->attempt(i, out.valid, product);
     if (!cotangent) return parts_->vjp_without_step(i, {dq, dv, outputs, of_outputs.doutputs}, parameters, out);
 
     // This environment's rows.
@@ -391,18 +402,22 @@ void BatchSimulator::jvp(const double* dq, const double* dv, const double* du, c
 
     // Left out: its state stays.
     const bool pass = parts_->outcome[i] == Parts::Outcome::left_out;
-    copy_or_zero(pass ? dq_i : nullptr, s.nv, dq_next);
-    copy_or_zero(pass ? dv_i : nullptr, s.nv, dv_next);
+    const double* kept_dq = pass ? dq_i : nullptr;
+    const double* kept_dv = pass ? dv_i : nullptr;
+    copy_or_zero(kept_dq, s.nv, dq_next);
+    copy_or_zero(kept_dv, s.nv, dv_next);
   });
 }
 
 void BatchSimulator::set_parameters(const BatchParameters& values, const unsigned char* mask) {
   Models models = parts_->changed_models(values, mask);
+
+  // Only those of the mask are made again.
   Models changed = models;
-  for (std::size_t i = 0; i < models.size(); ++i)
-    if (mask && !mask[i]) {
-      changed[i] = nullptr;
-    }
+  for (std::size_t i = 0; i < models.size(); ++i) {
+    const bool left_out = mask && !mask[i];
+    if (left_out) changed[i] = nullptr;
+  }
 
   // All are made before the first one is replaced: a refused value changes nothing.
   Parts::Simulators made = parts_->make_simulators(changed);
@@ -415,12 +430,17 @@ void BatchSimulator::set_parameters(const BatchParameters& values, const unsigne
 }
 
 void BatchSimulator::set_models(const std::vector<std::shared_ptr<const Model>>& models) {
-  if (models.size() != parts_->models.size())
-    refuse("models", models.size(), "one for each of the " + std::to_string(num_envs()) + " environments");
-  for (std::size_t i = 0; i < models.size(); ++i)
-    if (!models[i] || StepMemory(*models[i]).structure != StepMemory(*parts_->models[i]).structure)
-      throw std::invalid_argument("models: " + environment_name(int(i)) +
-                                  "of another structure (bodies, joints, shapes or pairs)");
+  if (models.size() != parts_->models.size()) {
+    const std::string expected = "one for each of the " + std::to_string(num_envs()) + " environments";
+    refuse("models", models.size(), expected);
+  }
+  for (std::size_t i = 0; i < models.size(); ++i) {
+    const Model& old = *parts_->models[i];
+    const bool fits = models[i] && StepMemory(*models[i]).structure == StepMemory(old).structure;
+    if (fits) continue;
+    throw std::invalid_argument("models: " + environment_name(int(i)) +
+                                "of another structure (bodies, joints, shapes or pairs)");
+  }
 
   // Accepted: the old simulators go.
   parts_->simulators = parts_->make_simulators(models);
@@ -430,9 +450,11 @@ void BatchSimulator::set_models(const std::vector<std::shared_ptr<const Model>>&
 }
 
 void BatchSimulator::reset(const unsigned char* mask, const double* q, const double* v) {
-  if ((q == nullptr) != (v == nullptr))
+  const bool one_missing = (q == nullptr) != (v == nullptr);
+  if (one_missing) {
     throw std::invalid_argument(q ? "V: None, expected the velocities that belong to Q"
                                   : "Q: None, expected the configurations that belong to V");
+  }
   if (q) {
     parts_->check_states(q, v, mask, "Q", "V");
   }

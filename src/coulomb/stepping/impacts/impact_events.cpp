@@ -167,8 +167,7 @@ void ImpactSplitter::threshold_from_start(ImpactPhase& phase) {
   // A pair that was not held has no contact in the record.
   const Contact* deepest = deepest_of_pair(r.collision.contacts, pair);
   if (!deepest) {
-    const double none[3] = {0, 0, 0};
-    collide_moved_pair(model_, pair, none, none, phase.gap.contact.point, 0, r.collision, phases_.found);
+    collide_moved_pair(model_, pair, {phase.gap.contact.point}, 0, r.collision, phases_.found);
     deepest = deepest_of_pair(phases_.found, pair);
   }
 
