@@ -45,6 +45,7 @@ struct Name {
   throw std::invalid_argument(name + ": got " + number(value) + ", expected " + expected);
 }
 
+/// No entry is infinite or too large to be computed with.
 void check_finite(const Name& name, const double* values, int count) {
   for (int i = 0; i < count; ++i) {
     const bool small = std::abs(values[i]) <= largest;
@@ -74,6 +75,7 @@ void check_axes(const Name& name, const double* axes) {
   }
 }
 
+/// A vector with a direction.
 void check_direction(const Name& name, const double* direction) {
   check_finite(name, direction, 3);
   if (!(norm3(direction) > 1e-12)) {
@@ -81,6 +83,7 @@ void check_direction(const Name& name, const double* direction) {
   }
 }
 
+/// Channels, 0 to 1.
 void check_colour(const Name& name, const float* values, int count) {
   for (int i = 0; i < count; ++i)
     if (!(values[i] >= 0 && values[i] <= 1)) {
@@ -88,6 +91,7 @@ void check_colour(const Name& name, const float* values, int count) {
     }
 }
 
+/// Triangles of vertices that there are.
 void check_corners(const char* name, const int* corners, int count, int vertices) {
   for (int i = 0; i < 3 * count; ++i) {
     const int corner = corners[i];

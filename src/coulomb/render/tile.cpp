@@ -195,6 +195,7 @@ COULOMB_INLINE void walk_visible(const Scene& scene, const Triangle& t, const Wi
   });
 }
 
+/// What is nearer takes the sample.
 void draw_opaque(const Scene& scene, const Triangle& t, const Window& tile, TileMemory& memory) {
   walk_visible(scene, t, tile, memory, [&](int pixel, Ints visible, Reals inverse, std::uint32_t colour) {
     auto& depths = *reinterpret_cast<Reals*>(memory.inverse + pixel * samples);
@@ -204,6 +205,7 @@ void draw_opaque(const Scene& scene, const Triangle& t, const Window& tile, Tile
   });
 }
 
+/// What is nearer mixes with what is there; depths stay.
 void draw_transparent(const Scene& scene, const Triangle& t, const Window& tile, TileMemory& memory) {
   const float alpha = (*scene.instances)[t.instance].rgba[3];
   const auto weight = static_cast<std::uint32_t>(alpha * 256.0f + 0.5f);
@@ -224,6 +226,7 @@ void draw_transparent(const Scene& scene, const Triangle& t, const Window& tile,
   });
 }
 
+/// Samples on which a shadow falls.
 void draw_shadow(const Triangle& t, const Window& tile, TileMemory& memory) {
   walk(t, tile, part_of(t, tile), [&](int pixel, int, int, Ints inside) {
     int bits = 0;
