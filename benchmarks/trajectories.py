@@ -164,6 +164,17 @@ def notes(results):
     return lines
 
 
+def label_decades(axis, parts):
+    """Plain numbers on a logarithmic axis at `parts` of every decade, nothing between them: where it spans less than two decades, matplotlib's
+    own labels of the rest run into one another.
+    """
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    axis.set_major_locator(LogLocator(subs=parts))
+    axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
 def draw(results, path):
     """Ratios of the means per robot, and how the times of the single steps are distributed."""
     import matplotlib
@@ -185,6 +196,7 @@ def draw(results, path):
     axes.axhline(1, color="black", linewidth=0.8)
     axes.set_xticks(range(len(robots)), robots)
     axes.set_yscale("log")
+    label_decades(axes.yaxis, (1, 2, 5))
     axes.set_ylabel("mean step / MuJoCo's")
     axes.legend(ncols=4)
 
@@ -197,6 +209,7 @@ def draw(results, path):
                 axes.plot(times, 1 - np.arange(len(times)) / len(times), style, color=f"C{k}", linewidth=1)
         axes.set_xscale("log")
         axes.set_yscale("log")
+        label_decades(axes.xaxis, (1, 3))
         axes.set_title(f"{name} (dotted: MuJoCo)", fontsize="small")
         axes.set_xlabel("step, µs", fontsize="small")
         axes.set_ylabel("share of slower steps", fontsize="small")

@@ -16,6 +16,18 @@ def about(axis, angle):
     return q
 
 
+def rotation_matrix(quaternion):
+    """(3, 3) of a unit quaternion (w, x, y, z)."""
+    w, x, y, z = quaternion
+    return np.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+        ]
+    )
+
+
 class Slope:
     """A plane through the origin that falls along +x by `degrees`: its normal, the direction down it, and the attitude of a body on it."""
 

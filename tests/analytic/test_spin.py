@@ -5,6 +5,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import coulomb
+from scenes.basics import rotation_matrix
 
 SIZE = (0.3, 0.2, 0.05)
 SPIN = np.array([0.36, 0.48, 0.8])
@@ -26,17 +27,6 @@ def from_mjcf(text):
     scene = coulomb.Scene()
     scene.add_mjcf(text)
     return scene.build()
-
-
-def matrix(quaternion):
-    w, x, y, z = quaternion
-    return np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-        ]
-    )
 
 
 def true_spin(w, moments, time):
@@ -78,7 +68,9 @@ def test_a_thrown_box_keeps_its_energy_and_the_size_of_its_angular_momentum(spee
         q, v = sim.step(q, v)
         assert MOMENTS @ v[3:] ** 2 == pytest.approx(energy, rel=1e-11)
         assert np.linalg.norm(MOMENTS * v[3:]) == pytest.approx(np.linalg.norm(momentum), rel=1e-11)
-        turned = max(turned, np.linalg.norm(matrix(q[3:]) @ (MOMENTS * v[3:]) - momentum) / np.linalg.norm(momentum))
+        turned = max(
+            turned, np.linalg.norm(rotation_matrix(q[3:]) @ (MOMENTS * v[3:]) - momentum) / np.linalg.norm(momentum)
+        )
     if speed * timestep < 0.4:
         assert turned < 0.35 * speed * timestep
 
@@ -100,7 +92,7 @@ def test_where_the_frame_of_a_body_lies_does_not_matter(speed):
     centred = run(from_mjcf(OFF_CENTRE.format(c=(0, 0, 0), i=MOMENTS)), v, 0.01, 1.0)
     velocity = np.r_[v[:3] - np.cross(v[3:], c), v[3:]]
     moved = run(from_mjcf(OFF_CENTRE.format(c=c, i=MOMENTS)), velocity, 0.01, 1.0)
-    R = matrix(moved[1][3:])
+    R = rotation_matrix(moved[1][3:])
     assert moved[2][3:] == pytest.approx(centred[2][3:], abs=1e-9 * speed)
     assert moved[2][:3] + R @ np.cross(moved[2][3:], c) == pytest.approx([1, 2, 3], abs=1e-10 * speed)
     assert np.abs(moved[1][3:] - centred[1][3:]).max() < 1e-8

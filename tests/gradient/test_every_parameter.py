@@ -6,21 +6,14 @@ import numpy as np
 import pytest
 
 import coulomb
+from scenes.armed_base import armed_base, put_beyond_its_limit
 
-ROBOT = """<mujoco><option gravity="0.3 0.2 -9.81" timestep="0.002"/><worldbody>
-  <geom name="floor" type="plane" size="5 5 1" friction="0.3"/>
-  <body name="base" pos="0 0 .0995"><freejoint/>
-    <geom name="trunk" type="box" size=".2 .15 .1" mass="2" friction="0.6"/>
-    <body name="arm" pos=".2 0 .1" euler="0 10 20"><joint name="shoulder" axis="0 1 0" stiffness="5" springref="10" damping=".2" armature=".01"
-        frictionloss=".05" limited="true" range="-40 60"/>
-      <geom name="upper" type="capsule" fromto="0 0 0 .2 0 0" size=".03" mass=".3"/>
-      <body name="hand" pos=".2 0 0" euler="5 0 0"><joint name="wrist" type="ball" stiffness="1" damping=".05" armature=".002"/>
-        <geom name="palm" type="ellipsoid" size=".05 .04 .06" mass=".2"/>
-        <body name="finger" pos="0 0 .1"><joint name="slide" type="slide" axis="1 0 .2" stiffness="30" damping=".4" armature=".02" frictionloss=".2"/>
-          <geom name="nail" type="cylinder" size=".02 .03" mass=".1"/></body></body></body></body></worldbody>
-  <actuator><motor name="pull" joint="shoulder" gear="3"/><position name="servo" joint="shoulder" kp="10" kv=".3"/>
-    <motor name="twist" joint="wrist" gear=".3 .5 -.4"/><position name="hold" joint="wrist" kp="2" kv=".1" gear=".2 -.6 .5"/></actuator></mujoco>"""
-
+FINGER = """<body name="finger" pos="0 0 .1">
+  <joint name="slide" type="slide" axis="1 0 .2" stiffness="30" damping=".4" armature=".02" frictionloss=".2"/>
+  <geom name="nail" type="cylinder" size=".02 .03" mass=".1"/></body>"""
+AT_THE_WRIST = """<motor name="twist" joint="wrist" gear=".3 .5 -.4"/>
+  <position name="hold" joint="wrist" kp="2" kv=".1" gear=".2 -.6 .5"/>"""
+ROBOT = armed_base((0.3, 0.2, -9.81), 0.0995, 0.15, servo_damping=0.3, finger=FINGER, actuators=AT_THE_WRIST)
 
 # What is zero by default acts a little, otherwise in every element: at zero there is no difference to both sides.
 ACTING = {
@@ -58,7 +51,7 @@ def robot_at_a_limit(without=()):
     """Its shoulder is beyond the limit and goes on, faster than its springs pull it back within a step."""
     model, q, v, u = robot(without)
     v[6] = 6.0
-    q[model.joint_q[model.joint_names.index("shoulder")]] = np.radians(60) + 1e-4
+    put_beyond_its_limit(model, q)
     return model, q, v, u
 
 

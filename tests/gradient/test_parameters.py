@@ -13,6 +13,7 @@ from differences import NOTHING, TOLERANCE, Step
 
 import coulomb
 from scenes import robots
+from scenes.armed_base import armed_base, put_beyond_its_limit
 from scenes.basics import about
 from scenes.contacts import CONTACT_SCENES
 
@@ -22,22 +23,11 @@ KINDS = {
     "actuator_kp", "actuator_kd", "contact_stiffness", "contact_dashpot", "contact_scale",
 }  # fmt: skip
 
-MATERIALS = """<mujoco><option gravity="0 0 -9.81" timestep="0.002"/><worldbody>
-  <geom name="floor" type="plane" size="5 5 1" friction="0.3"/>
-  <body name="base" pos="0 0 .0999"><freejoint/>
-    <geom name="trunk" type="box" size=".2 .1 .1" mass="2" friction="0.6"/>
-    <body name="arm" pos=".2 0 .1" euler="0 10 20"><joint name="shoulder" axis="0 1 0" stiffness="5" springref="10" damping=".2" armature=".01"
-        frictionloss=".05" limited="true" range="-40 60"/>
-      <geom name="upper" type="capsule" fromto="0 0 0 .2 0 0" size=".03" mass=".3"/>
-      <body name="hand" pos=".2 0 0" euler="5 0 0"><joint name="wrist" type="ball" stiffness="1" damping=".05" armature=".002"/>
-        <geom name="palm" type="ellipsoid" size=".05 .04 .06" mass=".2"/></body></body></body></worldbody>
-  <actuator><motor name="pull" joint="shoulder" gear="3"/><position name="servo" joint="shoulder" kp="10"/></actuator></mujoco>"""
-
 
 def mixed(random):
     """A base that slides with an arm on springs at its dry friction's bound: every kind of joint parameter."""
     scene = coulomb.Scene()
-    scene.add_mjcf(MATERIALS)
+    scene.add_mjcf(armed_base())
     model = scene.build()
     q, v = model.neutral()
     v = v + 0.3 * random.normal(size=model.nv)
@@ -48,8 +38,7 @@ def mixed(random):
 
 def at_a_limit(random):
     model, q, v = mixed(random)
-    joint = model.joint_names.index("shoulder")
-    q[model.joint_q[joint]] = np.radians(60) + 1e-4
+    put_beyond_its_limit(model, q)
     v[6] = 0.5
     return model, q, v
 

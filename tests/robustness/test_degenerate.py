@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import coulomb
+from scenes.basics import GRAVITY, rotation_matrix
+from scenes.shapes import KINDS, add_shape
 
 SECONDS = 20  # what no step here may take on a busy machine; a step is a matter of milliseconds
-GRAVITY = 9.81
 
 
 # --- shapes by their support functions ----------------------------------------------------------------------------------------
@@ -31,35 +32,7 @@ def farthest(kind, size, n):
     return size * np.sign(n)  # a box, and a mesh of its corners
 
 
-def add(scene, kind, size, **options):
-    """size: (3,) half lengths or radii, m; round shapes take the first ones."""
-    if kind == "sphere":
-        scene.add_sphere(size[0], **options)
-    elif kind == "capsule":
-        scene.add_capsule(size[0], 2 * size[1], **options)
-    elif kind == "cylinder":
-        scene.add_cylinder(size[0], 2 * size[1], **options)
-    elif kind == "ellipsoid":
-        scene.add_ellipsoid(size, **options)
-    elif kind == "box":
-        scene.add_box(2 * size, **options)
-    else:
-        scene.add_mesh(size * np.array(list(itertools.product((-1, 1), repeat=3))), **options)
-
-
-KINDS = ["sphere", "box", "capsule", "cylinder", "ellipsoid", "mesh"]
 PAIRS = list(itertools.combinations_with_replacement(KINDS, 2))
-
-
-def rotation(q):
-    w, x, y, z = q
-    return np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-        ]
-    )
 
 
 class TwoBodies:
@@ -73,7 +46,7 @@ class TwoBodies:
         self.sizes = scales * random.uniform(0.3, 1, (2, 3))
         quaternions = random.normal(size=(2, 4))
         quaternions /= np.linalg.norm(quaternions, axis=1, keepdims=True)
-        self.rotations = [rotation(q) for q in quaternions]
+        self.rotations = [rotation_matrix(q) for q in quaternions]
         n = random.normal(size=3)
         n /= np.linalg.norm(n)
         self.offset = (1 - share) * self.point(0, n) - self.point(1, -n)
@@ -82,7 +55,7 @@ class TwoBodies:
         scene = coulomb.Scene(gravity=(0, 0, 0))
         for body in range(2):
             place = {"position": body * self.offset, "quaternion": quaternions[body]}
-            add(scene, kinds[body], self.sizes[body], mass=1.0, **place)
+            add_shape(scene, kinds[body], self.sizes[body], mass=1.0, **place)
         self.model = scene.build()
 
     def point(self, body, n):
@@ -158,7 +131,7 @@ def test_different_shapes_that_kiss(kinds, ulps):
     scene = coulomb.Scene(gravity=(0, 0, 0))
     for body in range(2):
         place = (0, 0, body * (height + ulps * np.spacing(height)))
-        add(scene, kinds[body], size, mass=1.0, position=place, friction=0)
+        add_shape(scene, kinds[body], size, mass=1.0, position=place, friction=0)
     v = np.zeros(12)
     v[2] = 1.0
     sim, _, v1 = finite_step(scene.build(), scene.build().neutral()[0], v, timestep=1e-3)

@@ -6,15 +6,20 @@ import numpy as np
 import pytest
 
 import coulomb
+from scenes.shapes import KINDS, add_shape
 
-ADD = {
-    "sphere": lambda s, **o: s.add_sphere(0.1, **o),
-    "box": lambda s, **o: s.add_box((0.2, 0.2, 0.2), **o),
-    "capsule": lambda s, **o: s.add_capsule(0.1, 0.2, **o),
-    "cylinder": lambda s, **o: s.add_cylinder(0.1, 0.2, **o),
-    "ellipsoid": lambda s, **o: s.add_ellipsoid((0.1, 0.12, 0.14), **o),
-    "mesh": lambda s, **o: s.add_mesh(0.1 * np.array(list(itertools.product((-1, 1), repeat=3))), **o),
+SIZES = {
+    "sphere": (0.1, 0, 0),
+    "box": (0.1, 0.1, 0.1),
+    "capsule": (0.1, 0.1, 0),
+    "cylinder": (0.1, 0.1, 0),
+    "ellipsoid": (0.1, 0.12, 0.14),
+    "mesh": (0.1, 0.1, 0.1),
 }
+
+
+def add(scene, kind, **options):
+    add_shape(scene, kind, SIZES[kind], **options)
 
 
 def finite_steps(model, steps=3):
@@ -28,20 +33,20 @@ def finite_steps(model, steps=3):
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e-300, 1e-12, 1e-3])
-@pytest.mark.parametrize("pair", list(itertools.combinations_with_replacement(ADD, 2)), ids="-".join)
+@pytest.mark.parametrize("pair", list(itertools.combinations_with_replacement(KINDS, 2)), ids="-".join)
 def test_coincident_centres(pair, offset):
     scene = coulomb.Scene()
-    ADD[pair[0]](scene, mass=1.0)
-    ADD[pair[1]](scene, mass=1.0, position=(0, 0, offset))
+    add(scene, pair[0], mass=1.0)
+    add(scene, pair[1], mass=1.0, position=(0, 0, offset))
     finite_steps(scene.build())
 
 
-@pytest.mark.parametrize("kind", ADD)
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("depth", [0.1, 1.0, 100.0])
 def test_deep_in_the_ground(kind, depth):
     scene = coulomb.Scene()
     scene.add_ground()
-    ADD[kind](scene, mass=1.0, position=(0, 0, -depth))
+    add(scene, kind, mass=1.0, position=(0, 0, -depth))
     sim = finite_steps(scene.build())
     assert sim.contacts
 
@@ -123,25 +128,21 @@ def test_a_hundred_redundant_contacts():
 def test_a_small_body_on_a_large_one(kind, ratio):
     """Sizes 1:1e6 of two bodies that touch."""
     sizes = (1.0, ratio)
-    add = {
-        "sphere": lambda s, a, **o: s.add_sphere(a / 2, **o),
-        "box": lambda s, a, **o: s.add_box((a, a, a), **o),
-        "capsule": lambda s, a, **o: s.add_capsule(a / 4, a / 2, **o),
-    }[kind]
+    half = {"sphere": (0.5, 0, 0), "box": (0.5, 0.5, 0.5), "capsule": (0.25, 0.25, 0)}[kind]
     scene = coulomb.Scene(gravity=(0, 0, 0))
     for i, size in enumerate(sizes):
-        add(scene, size, mass=1.0, position=(0, 0, i * 0.5 * sum(sizes)))
+        add_shape(scene, kind, size * np.array(half), mass=1.0, position=(0, 0, i * 0.5 * sum(sizes)))
     finite_steps(scene.build())
 
 
 @pytest.mark.parametrize("ulps", [-1, 0, 1])
-@pytest.mark.parametrize("kind", ADD)
+@pytest.mark.parametrize("kind", KINDS)
 def test_two_bodies_that_kiss(kind, ulps):
     """Off by one unit in the last place, a contact is there and the step is the same to rounding."""
     scene = coulomb.Scene(gravity=(0, 0, 0))
     height = {"ellipsoid": 0.28, "capsule": 0.4}.get(kind, 0.2)
     for i in range(2):
-        ADD[kind](scene, mass=1.0, position=(0, 0, i * (height + ulps * np.spacing(height))))
+        add(scene, kind, mass=1.0, position=(0, 0, i * (height + ulps * np.spacing(height))))
     model = scene.build()
     sim = coulomb.Simulator(model, timestep=1e-3)
     v = np.zeros(12)

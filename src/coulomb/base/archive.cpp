@@ -34,7 +34,9 @@ std::string sealed(std::string_view kind, std::string_view payload) {
 bool is_archive(std::string_view bytes) { return bytes.substr(0, magic.size()) == magic; }
 
 Unsealed unsealed(std::string_view kind, std::string_view bytes) {
-  if (!is_archive(bytes)) refuse(kind, "these bytes were not written by Coulomb");
+  if (!is_archive(bytes)) {
+    refuse(kind, "these bytes were not written by Coulomb");
+  }
   bytes.remove_prefix(magic.size());
 
   // The head's first entries are the same in every format.
@@ -43,7 +45,9 @@ Unsealed unsealed(std::string_view kind, std::string_view bytes) {
   std::uint64_t size = 0, sum = 0;
   ArchiveReader head(bytes);
   head(order);
-  if (order != byte_order) refuse(kind, "written on a machine of another byte order");
+  if (order != byte_order) {
+    refuse(kind, "written on a machine of another byte order");
+  }
   head(format, by);
   if (format < oldest_archive_format || format > archive_format)
     refuse(kind, "written by Coulomb " + by + " in format " + std::to_string(format) + "; this is Coulomb " +
@@ -51,14 +55,18 @@ Unsealed unsealed(std::string_view kind, std::string_view bytes) {
                      std::to_string(archive_format) +
                      ": read it with that version, or make it again from its file or Scene");
   head(what, size, sum);
-  if (what != kind) refuse(kind, "these bytes hold a " + what);
+  if (what != kind) {
+    refuse(kind, "these bytes hold a " + what);
+  }
 
   // What follows is the payload, all of it.
   const std::size_t head_size = 2 * sizeof(std::uint32_t) + 4 * sizeof(std::uint64_t) + by.size() + what.size();
   bytes.remove_prefix(head_size);
   if (bytes.size() != size)
     refuse(kind, "cut off: " + std::to_string(bytes.size()) + " bytes, expected " + std::to_string(size));
-  if (checksum(bytes) != sum) refuse(kind, "damaged: the checksum is another one");
+  if (checksum(bytes) != sum) {
+    refuse(kind, "damaged: the checksum is another one");
+  }
   return {bytes, format};
 }
 
@@ -68,7 +76,9 @@ void ArchiveReader::require(std::uint64_t count, std::size_t size) const {
 }
 
 void ArchiveReader::finish() const {
-  if (!rest_.empty()) throw std::invalid_argument("archive: " + std::to_string(rest_.size()) + " bytes are left over");
+  if (!rest_.empty()) {
+    throw std::invalid_argument("archive: " + std::to_string(rest_.size()) + " bytes are left over");
+  }
 }
 
 }  // namespace coulomb

@@ -201,7 +201,9 @@ void ThreadPool::run(const Job& job) {
   }
 
   // What an item threw is thrown here, after all have run.
-  if (crew.failure) std::rethrow_exception(std::exchange(crew.failure, nullptr));
+  if (crew.failure) {
+    std::rethrow_exception(std::exchange(crew.failure, nullptr));
+  }
 }
 
 }  // namespace coulomb

@@ -110,17 +110,25 @@ void collide_pair(const Model& model, int pair, double margin, const CollisionOp
                   CollisionCache::Pair& cache, CollisionWorkspace& workspace, std::vector<Contact>& out) {
   bool flipped = false;
   const int count = stage_pair(model, pair, margin, options, cache, workspace, flipped);
-  if (count > 0) append_contacts(model, pair, count, flipped, workspace, out);
+  if (count > 0) {
+    append_contacts(model, pair, count, flipped, workspace, out);
+  }
 }
 
-/// The pair's contacts up to `margin`, and beyond it those up to `wider`. A manifold of more points may leave out one that touches, so
+/// How far apart the points of a contact may be.
+struct ContactReach {
+  double margin;
+  double wider;  ///< of those ahead, that may close within the step
+};
+
+/// The pair's contacts up to the margin, and beyond it those up to the wider one. A manifold of more points may leave out one that touches, so
 /// shapes of which some points touch and others do not are looked at twice: contacts within the margin are the same whatever the width.
-void collide_travelling_pair(const Model& model, int pair, double margin, double wider, const CollisionOptions& options,
+void collide_travelling_pair(const Model& model, int pair, ContactReach reach, const CollisionOptions& options,
                              CollisionCache::Pair& cache, CollisionWorkspace& w, std::vector<Contact>& out) {
   bool flipped = false;
   CollisionCache::Pair tried = cache;
-  int count = stage_pair(model, pair, wider, options, tried, w, flipped);
-  const auto is_ahead = [margin](const Contact& c) { return c.distance > margin; };
+  int count = stage_pair(model, pair, reach.wider, options, tried, w, flipped);
+  const auto is_ahead = [&reach](const Contact& c) { return c.distance > reach.margin; };
 
   // All ahead: the shapes are apart, and what was kept of their contact means nothing.
   if (std::all_of(w.staging.begin(), w.staging.begin() + count, is_ahead)) {
@@ -136,16 +144,21 @@ void collide_travelling_pair(const Model& model, int pair, double margin, double
     w.wide.clear();
     std::copy_if(w.staging.begin(), w.staging.begin() + count, std::back_inserter(w.wide), is_ahead);
 
-    const int near = count = stage_pair(model, pair, margin, options, cache, w, flipped);
+    count = stage_pair(model, pair, reach.margin, options, cache, w, flipped);
+    const int near = count;
 
     for (const Contact& c : w.wide) {
       const auto is_known = [&c](const Contact& other) { return other.feature == c.feature; };
       const bool known = std::any_of(w.staging.begin(), w.staging.begin() + near, is_known);
-      if (!known && count < max_contacts_per_pair) w.staging[count++] = c;
+      if (!known && count < max_contacts_per_pair) {
+        w.staging[count++] = c;
+      }
     }
   }
 
-  if (count > 0) append_contacts(model, pair, count, flipped, w, out);
+  if (count > 0) {
+    append_contacts(model, pair, count, flipped, w, out);
+  }
 }
 
 /// The cache gets one entry per candidate: the one it had, or a fresh one.
@@ -259,8 +272,9 @@ void detect_contacts(const Model& model, const double* body_position, const doub
     // A pair that travels is looked at beyond its margin.
     const double margin = std::max(model.pair_margin[pair], options.least_margin);
     const double width = margin_width(model, workspace, pair);
+    const ContactReach reach = {margin, margin + width};
     if (width > least_width * margin)
-      collide_travelling_pair(model, pair, margin, margin + width, options, memory, workspace, workspace.contacts);
+      collide_travelling_pair(model, pair, reach, options, memory, workspace, workspace.contacts);
     else
       collide_pair(model, pair, margin, options, memory, workspace, workspace.contacts);
   }
@@ -269,18 +283,25 @@ void detect_contacts(const Model& model, const double* body_position, const doub
 void collide_pair_stateless(const Model& model, int pair, double margin, CollisionWorkspace& w,
                             std::vector<Contact>& out) {
   CollisionOptions stateless;
-  stateless.stateless = stateless.frozen_cache = true;
+  stateless.stateless = true;
+  stateless.frozen_cache = true;
   CollisionCache::Pair cold;
   collide_pair(model, pair, margin, stateless, cold, w, out);
 }
 
-void collide_moved_pair(const Model& model, int pair, const double* shift, const double* turn, const double* centre,
-                        double reach, CollisionWorkspace& w, std::vector<Contact>& out) {
+void collide_moved_pair(const Model& model, int pair, const RigidShift& move, double reach, CollisionWorkspace& w,
+                        std::vector<Contact>& out) {
+  constexpr double none[3] = {0, 0, 0};
+  const double* centre = move.centre;
+  const double* shift = move.shift ? move.shift : none;
+  const double* turn = move.turn ? move.turn : none;
+  const int stride = w.filter.padded;
+
   // The pose of A, to be restored.
   double* pose = &w.pose[model.pair_a[pair]];
   double saved[12];
   for (int i = 0; i < 12; ++i)
-    saved[i] = pose[i * w.filter.padded];
+    saved[i] = pose[i * stride];
 
   // Turned about the centre and shifted.
   double quaternion[4];
@@ -295,15 +316,16 @@ void collide_moved_pair(const Model& model, int pair, const double* shift, const
   rotate(R, arm, position);
 
   for (int i = 0; i < 9; ++i)
-    pose[i * w.filter.padded] = turned[i];
+    pose[i * stride] = turned[i];
   for (int i = 0; i < 3; ++i)
-    pose[(9 + i) * w.filter.padded] = centre[i] + position[i] + shift[i];
+    pose[(9 + i) * stride] = centre[i] + position[i] + shift[i];
 
+  // One look at it there.
   out.clear();
   collide_pair_stateless(model, pair, model.pair_margin[pair] + reach, w, out);
 
   for (int i = 0; i < 12; ++i)
-    pose[i * w.filter.padded] = saved[i];
+    pose[i * stride] = saved[i];
 }
 
 }  // namespace coulomb

@@ -67,9 +67,15 @@ void flip_contact(Contact& contact);
 void collide_pair_stateless(const Model& model, int pair, double margin, CollisionWorkspace& workspace,
                             std::vector<Contact>& out);
 
-/// One pair with A displaced by `shift` and turned by the rotation vector `turn` about `centre` (world), without a cache: contacts
-/// nearer than its margin plus `reach`. The workspace's poses are restored.
-void collide_moved_pair(const Model& model, int pair, const double* shift, const double* turn, const double* centre,
-                        double reach, CollisionWorkspace& workspace, std::vector<Contact>& out);
+/// How geometry A of a pair is moved for a look at it, in the world; null: not shifted, not turned.
+struct RigidShift {
+  const double* centre;           ///< 3: what it turns about
+  const double* shift = nullptr;  ///< 3
+  const double* turn = nullptr;   ///< 3: rotation vector
+};
+
+/// One pair with A moved, without a cache: contacts nearer than its margin plus `reach`. The workspace's poses are restored.
+void collide_moved_pair(const Model& model, int pair, const RigidShift& move, double reach,
+                        CollisionWorkspace& workspace, std::vector<Contact>& out);
 
 }  // namespace coulomb

@@ -165,7 +165,9 @@ int shape_support(const Shape& shape, const double direction[3], double point[3]
   const int index = core_support(shape, direction, point, hint);
   const double radius = core_radius(shape);
   const double length = norm3(direction);
-  if (radius > 0 && length > 0) axpy3(radius / length, direction, point);
+  if (radius > 0 && length > 0) {
+    axpy3(radius / length, direction, point);
+  }
   return index;
 }
 
@@ -230,7 +232,9 @@ int best_face(const Shape& shape, const double direction[3], double& cosine) {
   if (shape.type == ShapeType::box) {
     int axis = 0;
     for (int i = 1; i < 3; ++i)
-      if (std::abs(d[i]) > std::abs(d[axis])) axis = i;
+      if (std::abs(d[i]) > std::abs(d[axis])) {
+        axis = i;
+      }
     cosine = std::abs(d[axis]) / length;
     return 2 * axis + (d[axis] >= 0 ? 0 : 1);
   }

@@ -108,7 +108,9 @@ void lay_out(const Model& model, const ConstraintRows& rows, Islands& islands) {
     problem.W.resize(problem.ld);
     for (std::size_t i = 0; i < island.rows.size(); ++i) {
       const auto of_all = std::size_t(island.rows[i]);
-      if (of_all < rows.compliance.size()) problem.R[i] = rows.compliance[of_all];
+      if (of_all < rows.compliance.size()) {
+        problem.R[i] = rows.compliance[of_all];
+      }
       problem.W[i] = rows.weight[of_all];
     }
   }

@@ -33,7 +33,9 @@ void ConstraintRows::keep(const std::vector<unsigned char>& blocks_kept) {
     for (int i = 0; i < from.size; ++i) {
       bias[row + i] = bias[from.row + i];
       weight[row + i] = weight[from.row + i];
-      if (std::size_t(from.row) + i < compliance.size()) compliance[compliant++] = compliance[from.row + i];
+      if (std::size_t(from.row) + i < compliance.size()) {
+        compliance[compliant++] = compliance[from.row + i];
+      }
     }
     keys[block] = keys[b];
     blocks[block] = from;

@@ -47,7 +47,9 @@ Bias rigid_bias(const RowContext& context, const Contact& contact, BodyRows& b) 
     normal = {e * approach, 0, false};
   }
   const double over_threshold = approach + context.options.restitution_threshold;
-  if (e > 0 && std::abs(over_threshold) <= rounding_of_speed) normal.corner = true;
+  if (e > 0 && std::abs(over_threshold) <= rounding_of_speed) {
+    normal.corner = true;
+  }
 
   // What has sunk while it was held is lifted out, or turned back if it comes faster than that.
   if (b.restitution == 0 && sank(context.options, contact.distance)) {

@@ -69,7 +69,9 @@ void add_bodies(const RowContext& context, int index, ConstraintRows& rows) {
       b.axes[i][j] = i == j;
     b.phi[i] = b.point_a[i] - b.point_b[i];
   }
-  if (b.size == 6) set_rotation_error(context.dynamics, equality, b);
+  if (b.size == 6) {
+    set_rotation_error(context.dynamics, equality, b);
+  }
 
   // A share of it goes in every step.
   b.dbias_dphi = context.options.baumgarte / context.options.timestep;

@@ -10,7 +10,9 @@ namespace {
 /// The lower tree first, each once; -1: the world, last.
 BlockTrees ordered(int a, int b) {
   if (a == b) b = -1;
-  if (a < 0 || (b >= 0 && b < a)) std::swap(a, b);
+  if (a < 0 || (b >= 0 && b < a)) {
+    std::swap(a, b);
+  }
   return {a, b};
 }
 
@@ -58,7 +60,9 @@ void Islands::find(const Model& model, const ConstraintRows& rows) {
   for (int t = 0; t < model.num_trees; ++t)
     parent_[t] = t;
   for_each_block(model, rows, [&](int, BlockTrees trees) {
-    if (trees.second >= 0) join(trees.first, trees.second);
+    if (trees.second >= 0) {
+      join(trees.first, trees.second);
+    }
   });
 
   // Every tree goes to the island of its root, which comes first.

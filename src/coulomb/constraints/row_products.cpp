@@ -186,8 +186,12 @@ void row_derivatives_vjp(const RowState& state, const RowDerivatives& derivative
     const BodyRowDerivative& D = derivatives.blocks[i];
     const int last_a = model.body_last_dof[b.body_a];
     const int last_b = model.body_last_dof[b.body_b];
-    if (last_a >= 0) collect_row_gradient(b, D.G_a, D.e_a, multipliers.z, sweep.sums[last_a]);
-    if (last_b >= 0) collect_row_gradient(b, D.G_b, D.e_b, multipliers.z, sweep.sums[last_b]);
+    if (last_a >= 0) {
+      collect_row_gradient(b, D.G_a, D.e_a, multipliers.z, sweep.sums[last_a]);
+    }
+    if (last_b >= 0) {
+      collect_row_gradient(b, D.G_b, D.e_b, multipliers.z, sweep.sums[last_b]);
+    }
   }
   for (const PairWrenchDerivative& pair : derivatives.wrenches)
     collect_wrench_gradient(model, pair, sweep);

@@ -112,7 +112,9 @@ void BoxedNewton::solve_free(double* X, int ldx, int columns) {
   for (int k = 0; k < count; ++k)
     for (int j = 0; j < columns; ++j)
       columns_[std::size_t(k) * ldx + j] = -X[std::size_t(free_[k]) * ldx + j];
-  if (count > 0) dense::cholesky_solve(U_.data(), count, dense::padded(count), columns_.data(), ldx, columns);
+  if (count > 0) {
+    dense::cholesky_solve(U_.data(), count, dense::padded(count), columns_.data(), ldx, columns);
+  }
   for (int i = 0; i < n_; ++i)
     std::fill_n(X + std::size_t(i) * ldx, columns, 0.0);
   for (int k = 0; k < count; ++k)

@@ -26,14 +26,25 @@ bool counts(Shape shape, double residual) {
 }
 
 /// 1 / (1 + exp(x)), whose slope is -s (1 - s).
-double falling(double x) { return x > 0 ? std::exp(-x) / (1 + std::exp(-x)) : 1 / (1 + std::exp(x)); }
+double falling(double x) {
+  // Only negative numbers are exponentiated: nothing overflows.
+  if (x > 0) {
+    const double e = std::exp(-x);
+    return e / (1 + e);
+  }
+  const double e = std::exp(x);
+  return 1 / (1 + e);
+}
 
 /// Three rows, of how a rotation turns, into how its vector changes.
 void turn_rows(const double* vector, double* rows, int columns, int ld) {
   double J[9];
   inverse_right_jacobian(vector, J);
   for (int j = 0; j < columns; ++j) {
-    double column[3] = {rows[j], rows[ld + j], rows[2 * ld + j]};
+    double column[3];
+    column[0] = rows[j];
+    column[1] = rows[ld + j];
+    column[2] = rows[2 * ld + j];
     rotate(J, column, column);
     for (int i = 0; i < 3; ++i)
       rows[i * ld + j] = column[i];
@@ -43,18 +54,25 @@ void turn_rows(const double* vector, double* rows, int columns, int ld) {
 /// What has no weight may be infinite.
 double half_sum(const double* weight, const double* residual, int width, Shape shape) {
   double sum = 0;
-  for (int i = 0; i < width; ++i)
-    if (weight[i] != 0 && counts(shape, residual[i])) sum += weight[i] * residual[i] * residual[i];
+  for (int i = 0; i < width; ++i) {
+    const double r = residual[i];
+    if (weight[i] == 0 || !counts(shape, r)) continue;
+    sum += weight[i] * r * r;
+  }
   return 0.5 * sum;
 }
 
 }  // namespace
 
 CostSum::CostSum(const Model& model, int horizon, int nu) : model_(&model), horizon_(horizon), nu_(nu) {
+  // The first of the three dofs of every rotation ...
   for (std::size_t j = 0; j < model.joint_type.size(); ++j) {
-    if (model.joint_type[j] == JointType::free) rotations_.push_back(model.joint_v[j] + 3);
-    if (model.joint_type[j] == JointType::ball) rotations_.push_back(model.joint_v[j]);
+    const int first = model.joint_v[j];
+    if (model.joint_type[j] == JointType::free) rotations_.push_back(first + 3);
+    if (model.joint_type[j] == JointType::ball) rotations_.push_back(first);
   }
+
+  // ... and whether an entry of the state belongs to one.
   rotates_.resize(2 * model.nv);
   for (const int first : rotations_)
     std::fill_n(rotates_.begin() + first, 3, 1);
@@ -69,13 +87,15 @@ CostSum::Sizes CostSum::sizes_of(const CostTerm& term, const OutputSet& set) con
 }
 
 void CostSum::check_weight(const std::string& name, const double* weight, int width) const {
-  for (int t = 0; t <= horizon_; ++t)
+  for (int t = 0; t <= horizon_; ++t) {
+    const double* row = weight + std::size_t(t) * width;
     for (int i = 0; i < width; ++i) {
-      const double w = weight[std::size_t(t) * width + i];
+      const double w = row[i];
       if (w >= 0 && std::isfinite(w)) continue;
-      checks::fail(name + "[" + std::to_string(t) + ", " + std::to_string(i) + "]",
-                   "got " + checks::text(w) + ", expected a finite number that is not negative");
+      const std::string entry = name + "[" + std::to_string(t) + ", " + std::to_string(i) + "]";
+      checks::fail(entry, "got " + checks::text(w) + ", expected a finite number that is not negative");
     }
+  }
 }
 
 void CostSum::check_reference(const std::string& name, const CostTerm& term, const double* reference,
@@ -85,14 +105,16 @@ void CostSum::check_reference(const std::string& name, const CostTerm& term, con
     const double* row = reference + std::size_t(t) * size;
 
     // Rotations must be rotations.
-    if (term.of == Of::state) check_configuration(*model_, row, name.c_str());
+    if (term.of == Of::state) {
+      check_configuration(*model_, row, name.c_str());
+    }
     for (const OutputSet::Item& item : set.items()) {
       if (term.of != Of::outputs || !is_orientation(item)) continue;
       const double* y = row + item.first;
       const double norm = std::sqrt(y[0] * y[0] + dot3(y + 1, y + 1));
-      if (std::abs(norm - 1) > 1e-6)
-        checks::fail(name, "row " + std::to_string(t) + " of '" + item.sensor.name + "' has norm " +
-                               checks::text(norm) + ", expected a unit quaternion");
+      if (std::abs(norm - 1) <= 1e-6) continue;
+      const std::string where = "row " + std::to_string(t) + " of '" + item.sensor.name + "'";
+      checks::fail(name, where + " has norm " + checks::text(norm) + ", expected a unit quaternion");
     }
   }
 }
@@ -101,7 +123,9 @@ void CostSum::add(CostTerm term) {
   // What is read.
   OutputSet set;
   if (term.of == Of::outputs) {
-    if (term.outputs.empty()) checks::fail("outputs", "got none, expected names of outputs");
+    if (term.outputs.empty()) {
+      checks::fail("outputs", "got none, expected names of outputs");
+    }
     set = OutputSet(*model_, term.outputs);
     refuse_forces(set, "a cost");
   }
@@ -109,14 +133,19 @@ void CostSum::add(CostTerm term) {
   // What opens and closes it.
   OutputSet gate;
   if (!term.gate.empty()) {
-    if (term.of != Of::outputs) checks::fail("gate", "is for costs of outputs");
+    if (term.of != Of::outputs) {
+      checks::fail("gate", "is for costs of outputs");
+    }
     gate = OutputSet(*model_, {term.gate});
     refuse_forces(gate, "a gate");
     const OutputSet::Item& item = gate.items().front();
-    if (is_orientation(item)) checks::fail("gate", "'" + term.gate + "' is an orientation, expected numbers");
-    if (term.gate_row < 0 || term.gate_row >= item.size)
-      checks::fail("gate_row", "got " + std::to_string(term.gate_row) + ", '" + term.gate + "' has " +
-                                   std::to_string(item.size) + " numbers");
+    if (is_orientation(item)) {
+      checks::fail("gate", "'" + term.gate + "' is an orientation, expected numbers");
+    }
+    if (term.gate_row < 0 || term.gate_row >= item.size) {
+      const std::string numbers = "'" + term.gate + "' has " + std::to_string(item.size) + " numbers";
+      checks::fail("gate_row", "got " + std::to_string(term.gate_row) + ", " + numbers);
+    }
     checks::finite("gate_threshold", &term.gate_threshold, 1);
     checks::positive("gate_width", term.gate_width);
   }
@@ -124,22 +153,28 @@ void CostSum::add(CostTerm term) {
   // Weights and references.
   const Sizes sizes = sizes_of(term, set);
   const std::size_t rows = std::size_t(horizon_) + 1;
-  if (term.weight.size() != rows * sizes.width)
-    checks::fail("weight", "got " + std::to_string(term.weight.size()) + " numbers, expected " + std::to_string(rows) +
-                               " x " + std::to_string(sizes.width));
+  const auto check_count = [&](const char* name, std::size_t got, int width) {
+    if (got == rows * width) return;
+    const std::string shape = std::to_string(rows) + " x " + std::to_string(width);
+    checks::fail(name, "got " + std::to_string(got) + " numbers, expected " + shape);
+  };
+  check_count("weight", term.weight.size(), sizes.width);
   check_weight("weight", term.weight.data(), sizes.width);
+
+  // A reference that is not given: the neutral state, no turn, else zeros.
   if (term.reference.empty()) {
     term.reference.resize(rows * sizes.reference);
     for (std::size_t t = 0; t < rows; ++t) {
       double* row = term.reference.data() + t * sizes.reference;
-      if (term.of == Of::state) neutral(*model_, row);
-      for (const OutputSet::Item& item : set.items())
+      if (term.of == Of::state) {
+        neutral(*model_, row);
+      }
+      for (const OutputSet::Item& item : set.items()) {
         if (is_orientation(item)) row[item.first] = 1;
+      }
     }
   }
-  if (term.reference.size() != rows * sizes.reference)
-    checks::fail("reference", "got " + std::to_string(term.reference.size()) + " numbers, expected " +
-                                  std::to_string(rows) + " x " + std::to_string(sizes.reference));
+  check_count("reference", term.reference.size(), sizes.reference);
   check_reference("reference", term, term.reference.data(), set, sizes.reference);
 
   // Room for the largest of all.
@@ -160,26 +195,34 @@ void CostSum::set_weight(int index, const double* weight) {
 
 void CostSum::set_reference(int index, const double* reference) {
   CostTerm& term = terms_[index];
-  if (term.of == Of::control_rate) checks::fail("reference", "a cost of control rates has none");
+  if (term.of == Of::control_rate) {
+    checks::fail("reference", "a cost of control rates has none");
+  }
   check_reference("reference", term, reference, sets_[index], sizes_[index].reference);
   std::copy_n(reference, term.reference.size(), term.reference.begin());
 }
 
 void CostSum::fit(Workspace& ws) const {
   const std::size_t nv = model_->nv;
+
+  // Of one term at a time ...
   ws.readings.resize(readings_);
   ws.residual.resize(width_);
   ws.by_q.resize(width_ * nv);
   ws.by_v.resize(width_ * nv);
   ws.gate_by_q.resize(width_ * nv);
   ws.gate_by_v.resize(width_ * nv);
+
+  // ... and of all terms of outputs together.
   ws.rows.resize(std::size_t(rows_) * layout().ld());
   ws.weighted.resize(rows_);
 }
 
 bool CostSum::weighs(int index, int t) const {
   const CostTerm& term = terms_[index];
-  if (t == horizon_ && (term.of == Of::control || term.of == Of::control_rate)) return false;
+  // After the last knot there are no controls.
+  const bool of_controls = term.of == Of::control || term.of == Of::control_rate;
+  if (t == horizon_ && of_controls) return false;
   const int width = sizes_[index].width;
   const double* weight = term.weight.data() + std::size_t(t) * width;
   return std::any_of(weight, weight + width, [](double w) { return w != 0; });
@@ -187,9 +230,14 @@ bool CostSum::weighs(int index, int t) const {
 
 void CostSum::residual_of_outputs(int index, const Knot& knot, Workspace& ws, bool columns) const {
   const OutputSet& set = sets_[index];
-  const double* reference = terms_[index].reference.data() + std::size_t(knot.t) * sizes_[index].reference;
+  const CostTerm& term = terms_[index];
+  const double* reference = term.reference.data() + std::size_t(knot.t) * sizes_[index].reference;
+
+  // What is read now, and how it changes with the state.
   ws.at.read(set, ws.readings.data());
-  if (columns) ws.at.columns(set, ws.by_q.data(), ws.by_v.data());
+  if (columns) {
+    ws.at.columns(set, ws.by_q.data(), ws.by_v.data());
+  }
 
   for (const OutputSet::Item& item : set.items()) {
     const double* y = ws.readings.data() + item.first;
@@ -207,8 +255,9 @@ void CostSum::residual_of_outputs(int index, const Knot& knot, Workspace& ws, bo
     quaternion_log(turn, r);
     if (!columns) continue;
     const int nv = model_->nv;
-    turn_rows(r, ws.by_q.data() + std::size_t(item.first_tangent) * nv, nv, nv);
-    turn_rows(r, ws.by_v.data() + std::size_t(item.first_tangent) * nv, nv, nv);
+    const std::size_t first_entry = std::size_t(item.first_tangent) * nv;
+    turn_rows(r, ws.by_q.data() + first_entry, nv, nv);
+    turn_rows(r, ws.by_v.data() + first_entry, nv, nv);
   }
 }
 
@@ -217,20 +266,27 @@ double CostSum::gate_value(int index, Workspace& ws) const {
   const CostTerm& term = terms_[index];
   if (term.gate.empty()) return 1;
   ws.at.read(gates_[index], ws.readings.data());
-  return falling((ws.readings[term.gate_row] - term.gate_threshold) / term.gate_width);
+  const double beyond = ws.readings[term.gate_row] - term.gate_threshold;
+  return falling(beyond / term.gate_width);
 }
 
 void CostSum::residual_of_state(int index, const Knot& knot, Workspace& ws) const {
-  const double* reference = terms_[index].reference.data() + std::size_t(knot.t) * sizes_[index].reference;
+  const int nv = model_->nv;
+  const int nq = model_->nq;
+  const CostTerm& term = terms_[index];
+  const double* reference = term.reference.data() + std::size_t(knot.t) * sizes_[index].reference;
+
+  // Positions differ on the configuration manifold, velocities as vectors.
   difference(*model_, reference, knot.q, ws.residual.data());
-  for (int i = 0; i < model_->nv; ++i)
-    ws.residual[model_->nv + i] = knot.v[i] - reference[model_->nq + i];
+  for (int i = 0; i < nv; ++i)
+    ws.residual[nv + i] = knot.v[i] - reference[nq + i];
 }
 
 void CostSum::residual_of_controls(int index, const Knot& knot, Workspace& ws) const {
   const CostTerm& term = terms_[index];
   const bool rate = term.of == Of::control_rate;
-  const double* from = rate ? knot.u_before : term.reference.data() + std::size_t(knot.t) * nu_;
+  const double* wanted = term.reference.data() + std::size_t(knot.t) * nu_;
+  const double* from = rate ? knot.u_before : wanted;
   for (int i = 0; i < nu_; ++i)
     ws.residual[i] = knot.u[i] - from[i];
 }
@@ -239,6 +295,8 @@ double CostSum::value_of(int index, const Knot& knot, Workspace& ws) const {
   const CostTerm& term = terms_[index];
   const int width = sizes_[index].width;
   const double* weight = term.weight.data() + std::size_t(knot.t) * width;
+
+  // A gate weighs the outputs; where it is shut, they need not be read.
   double factor = 1;
   if (term.of == Of::outputs) {
     factor = gate_value(index, ws);
@@ -286,6 +344,7 @@ double CostSum::expand_outputs(int index, const Knot& knot, Workspace& ws, int& 
     slope = (1 - open) / (2 * term.gate_width);
   }
 
+  // A row for every entry that counts.
   residual_of_outputs(index, knot, ws, true);
   for (int i = 0; i < width; ++i) {
     const double r = ws.residual[i];
@@ -295,8 +354,10 @@ double CostSum::expand_outputs(int index, const Knot& knot, Workspace& ws, int& 
     const double* by_v = ws.by_v.data() + std::size_t(i) * nv;
     double* row = ws.rows.data() + std::size_t(rows) * ld;
     for (int j = 0; j < nv; ++j) {
-      row[j] = scale * (by_q[j] - (gate_q ? r * slope * gate_q[j] : 0));
-      row[nv + j] = scale * (by_v[j] - (gate_v ? r * slope * gate_v[j] : 0));
+      const double by_gate_q = gate_q ? r * slope * gate_q[j] : 0;
+      const double by_gate_v = gate_v ? r * slope * gate_v[j] : 0;
+      row[j] = scale * (by_q[j] - by_gate_q);
+      row[nv + j] = scale * (by_v[j] - by_gate_v);
     }
     ws.weighted[rows] = scale * r;
     ++rows;
@@ -307,8 +368,9 @@ double CostSum::expand_outputs(int index, const Knot& knot, Workspace& ws, int& 
 double CostSum::expand_state(int index, const Knot& knot, Workspace& ws, double* g, double* H) const {
   const int width = sizes_[index].width;
   const int ld = layout().ld();
-  const double* weight = terms_[index].weight.data() + std::size_t(knot.t) * width;
-  const Shape shape = terms_[index].shape;
+  const CostTerm& term = terms_[index];
+  const double* weight = term.weight.data() + std::size_t(knot.t) * width;
+  const Shape shape = term.shape;
   residual_of_state(index, knot, ws);
   const double* r = ws.residual.data();
   const auto matters = [&](int i) { return weight[i] != 0 && counts(shape, r[i]); };
@@ -319,6 +381,8 @@ double CostSum::expand_state(int index, const Knot& knot, Workspace& ws, double*
     g[i] += weight[i] * r[i];
     H[std::size_t(i) * ld + i] += weight[i];
   }
+
+  // A rotation's residual turns with J: g += J^T w r, H += J^T w J.
   for (const int first : rotations_) {
     double J[9];
     inverse_right_jacobian(r + first, J);
@@ -327,8 +391,9 @@ double CostSum::expand_state(int index, const Knot& knot, Workspace& ws, double*
       for (int i = 0; i < 3; ++i) {
         const double scaled = weight[first + k] * J[3 * k + i];
         g[first + i] += scaled * r[first + k];
+        double* row = H + std::size_t(first + i) * ld + first;
         for (int j = 0; j < 3; ++j)
-          H[std::size_t(first + i) * ld + first + j] += scaled * J[3 * k + j];
+          row[j] += scaled * J[3 * k + j];
       }
     }
   }
@@ -343,6 +408,8 @@ double CostSum::expand_controls(int index, const Knot& knot, Workspace& ws, doub
   for (int i = 0; i < nu_; ++i) {
     const double r = ws.residual[i];
     if (weight[i] == 0 || !counts(term.shape, r)) continue;
+
+    // By the control itself.
     const std::size_t own = std::size_t(at.nx()) + i;
     g[own] += weight[i] * r;
     H[own * at.ld() + own] += weight[i];
@@ -364,29 +431,41 @@ double CostSum::expand(const Knot& knot, Workspace& ws, double* g, double* H) co
   std::fill_n(H, std::size_t(at.nz()) * at.ld(), 0.0);
   ws.at.move_to(knot.q, knot.v);
 
+  // States and controls add to g and H at once, outputs leave rows.
   double sum = 0;
   int rows = 0;
   for (int i = 0; i < int(terms_.size()); ++i) {
     if (!weighs(i, knot.t)) continue;
     const Of of = terms_[i].of;
-    if (of == Of::outputs) sum += expand_outputs(i, knot, ws, rows);
-    if (of == Of::state) sum += expand_state(i, knot, ws, g, H);
-    if (of == Of::control || of == Of::control_rate) sum += expand_controls(i, knot, ws, g, H);
+    if (of == Of::outputs) {
+      sum += expand_outputs(i, knot, ws, rows);
+    }
+    if (of == Of::state) {
+      sum += expand_state(i, knot, ws, g, H);
+    }
+    if (of == Of::control || of == Of::control_rate) {
+      sum += expand_controls(i, knot, ws, g, H);
+    }
   }
 
-  // All outputs at once.
+  // All outputs at once: g += rows^T weighted, H += rows^T rows.
   const int nx = 2 * at.nv;
-  for (int i = 0; i < rows; ++i)
+  for (int i = 0; i < rows; ++i) {
+    const double r = ws.weighted[i];
+    const double* row = ws.rows.data() + std::size_t(i) * at.ld();
     for (int j = 0; j < nx; ++j)
-      g[j] += ws.weighted[i] * ws.rows[std::size_t(i) * at.ld() + j];
+      g[j] += r * row[j];
+  }
   dense::add_product(1, ws.rows.data(), 1, at.ld(), ws.rows.data(), at.ld(), H, at.ld(), nx, rows, nx);
   return sum;
 }
 
 void CostSum::turn_into(const double* gap, const KnotLayout& at, double* F) const {
-  for (const int first : rotations_)
-    if (gap[first] != 0 || gap[first + 1] != 0 || gap[first + 2] != 0)
-      turn_rows(gap + first, F + std::size_t(first) * at.ld(), at.nz(), at.ld());
+  for (const int first : rotations_) {
+    const double* turn = gap + first;
+    if (turn[0] == 0 && turn[1] == 0 && turn[2] == 0) continue;
+    turn_rows(turn, F + std::size_t(first) * at.ld(), at.nz(), at.ld());
+  }
 }
 
 }  // namespace coulomb

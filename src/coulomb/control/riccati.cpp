@@ -28,22 +28,50 @@ bool all_finite(const std::vector<double>& x) {
   return std::all_of(x.begin(), x.end(), [](double entry) { return std::isfinite(entry); });
 }
 
+/// Copies a block of rows x columns; both matrices have rows of ld numbers.
+void copy_block(const double* from, int ld, int rows, int columns, double* to) {
+  for (int i = 0; i < rows; ++i) {
+    const std::size_t row = std::size_t(i) * ld;
+    std::copy_n(from + row, columns, to + row);
+  }
+}
+
+/// (A + A^T) / 2 in place: rounding must not make a value unsymmetric.
+void symmetrise(double* A, int ld, int n) {
+  for (int i = 0; i < n; ++i) {
+    for (int j = 0; j < i; ++j) {
+      double& below = A[std::size_t(i) * ld + j];
+      double& above = A[std::size_t(j) * ld + i];
+      const double both = 0.5 * (below + above);
+      below = both;
+      above = both;
+    }
+  }
+}
+
 }  // namespace
 
 void KnotModels::resize(const KnotLayout& to, int knots) {
   layout = to;
   horizon = knots;
-  F.assign(std::size_t(knots) * to.nx() * to.ld(), 0.0);
-  gap.assign(std::size_t(knots) * to.nx(), 0.0);
-  g.assign(std::size_t(knots + 1) * to.ld(), 0.0);
-  H.assign(std::size_t(knots + 1) * to.nz() * to.ld(), 0.0);
+
+  // Dynamics between the knots, costs at them: one more.
+  const std::size_t steps = knots;
+  const std::size_t nx = to.nx();
+  const std::size_t nz = to.nz();
+  const std::size_t ld = to.ld();
+  F.assign(steps * nx * ld, 0.0);
+  gap.assign(steps * nx, 0.0);
+  g.assign((steps + 1) * ld, 0.0);
+  H.assign((steps + 1) * nz * ld, 0.0);
 }
 
 void Feedback::resize(const KnotLayout& layout, int horizon) {
   nu = layout.nu;
   ld = layout.ld();
-  k.assign(std::size_t(horizon) * nu, 0.0);
-  K.assign(std::size_t(horizon) * nu * ld, 0.0);
+  const std::size_t rows = std::size_t(horizon) * nu;
+  k.assign(rows, 0.0);
+  K.assign(rows * ld, 0.0);
 }
 
 void Riccati::resize(const KnotLayout& layout) {
@@ -51,6 +79,8 @@ void Riccati::resize(const KnotLayout& layout) {
   const std::size_t nz = layout.nz();
   const std::size_t nu = layout.nu;
   const std::size_t ld = layout.ld();
+
+  // The value, and what the sweep adds to it.
   V_.resize(nx * ld);
   v_.resize(ld);
   W_.resize(nx * ld);
@@ -58,6 +88,8 @@ void Riccati::resize(const KnotLayout& layout) {
   q_.resize(ld);
   T_.resize(nu * ld);
   ahead_.resize(ld);
+
+  // The controls' problem, and a step along the promise.
   Q_uu_.resize(nu * ld);
   lower_.resize(nu);
   upper_.resize(nu);
@@ -76,17 +108,18 @@ bool Riccati::backward(const KnotModels& models, double regularization, const do
 
   // The value of the last state is its cost.
   const int N = models.horizon;
-  for (int i = 0; i < nx; ++i)
-    std::copy_n(models.H_of(N) + std::size_t(i) * ld, nx, V_.data() + std::size_t(i) * ld);
+  copy_block(models.H_of(N), ld, nx, nx, V_.data());
   std::copy_n(models.g_of(N), nx, v_.begin());
 
   for (int t = N - 1; t >= 0; --t) {
-    // Q = H + F^T V F,  q = g + F^T (v + V f).
+    // Q = H + F^T V F,
     const double* F = models.F_of(t);
     std::fill(W_.begin(), W_.end(), 0.0);
     dense::add_product(1, V_.data(), ld, 1, F, ld, W_.data(), ld, nx, nx, nz);
     std::copy_n(models.H_of(t), std::size_t(nz) * ld, Q_.begin());
     dense::add_product(1, F, 1, ld, W_.data(), ld, Q_.data(), ld, nz, nx, nz);
+
+    // q = g + F^T (v + V f).
     std::copy_n(v_.begin(), nx, ahead_.begin());
     dense::add_weighted_rows(V_.data(), nx, ld, models.gap_of(t), ahead_.data());
     std::copy_n(models.g_of(t), nz, q_.begin());
@@ -96,38 +129,34 @@ bool Riccati::backward(const KnotModels& models, double regularization, const do
     const double* q_u = q_.data() + nx;
     const double* Q_u = Q_.data() + std::size_t(nx) * ld;  // rows (Q_ux, Q_uu)
     double mean = 0;
-    for (int i = 0; i < nu; ++i)
-      mean += Q_u[std::size_t(i) * ld + nx + i] / nu;
     for (int i = 0; i < nu; ++i) {
-      std::copy_n(Q_u + std::size_t(i) * ld + nx, nu, Q_uu_.data() + std::size_t(i) * ld);
+      const double* row = Q_u + std::size_t(i) * ld;
+      mean += row[nx + i] / nu;
+    }
+    copy_block(Q_u + nx, ld, nu, nu, Q_uu_.data());
+    for (int i = 0; i < nu; ++i) {
+      const double now = u[std::size_t(t) * nu + i];
       Q_uu_[std::size_t(i) * ld + i] += regularization * std::max(mean, least_scale);
-      lower_[i] = lower[i] - u[std::size_t(t) * nu + i];
-      upper_[i] = upper[i] - u[std::size_t(t) * nu + i];
+      lower_[i] = lower[i] - now;
+      upper_[i] = upper[i] - now;
     }
 
     // Best controls, and how those that are free follow the state.
     double* k = feedback.k_of(t);
     double* K = feedback.K_of(t);
     std::fill_n(k, nu, 0.0);
-    if (!boxed_.solve(Q_uu_.data(), ld, q_u, lower_.data(), upper_.data(), k)) return false;
-    for (int i = 0; i < nu; ++i)
-      std::copy_n(Q_u + std::size_t(i) * ld, nx, K + std::size_t(i) * ld);
+    const bool solved = boxed_.solve(Q_uu_.data(), ld, q_u, lower_.data(), upper_.data(), k);
+    if (!solved) return false;
+    copy_block(Q_u, ld, nu, nx, K);
     boxed_.solve_free(K, ld, nx);
 
     // V = Q_xx + K^T (Q_uu K + Q_ux) + Q_ux^T K, without the regularisation.
-    for (int i = 0; i < nu; ++i)
-      std::copy_n(Q_u + std::size_t(i) * ld, nx, T_.data() + std::size_t(i) * ld);
+    copy_block(Q_u, ld, nu, nx, T_.data());
     dense::add_product(1, Q_u + nx, ld, 1, K, ld, T_.data(), ld, nu, nu, nx);
-    for (int i = 0; i < nx; ++i)
-      std::copy_n(Q_.data() + std::size_t(i) * ld, nx, V_.data() + std::size_t(i) * ld);
+    copy_block(Q_.data(), ld, nx, nx, V_.data());
     dense::add_product(1, K, 1, ld, T_.data(), ld, V_.data(), ld, nx, nu, nx);
     dense::add_product(1, Q_u, 1, ld, K, ld, V_.data(), ld, nx, nu, nx);
-    for (int i = 0; i < nx; ++i)
-      for (int j = 0; j < i; ++j) {
-        const double both = 0.5 * (V_[std::size_t(i) * ld + j] + V_[std::size_t(j) * ld + i]);
-        V_[std::size_t(i) * ld + j] = both;
-        V_[std::size_t(j) * ld + i] = both;
-      }
+    symmetrise(V_.data(), ld, nx);
 
     // v = q_x + K^T (Q_uu k + q_u) + Q_ux^T k.
     std::copy_n(q_u, nu, ahead_.begin());
@@ -136,7 +165,10 @@ bool Riccati::backward(const KnotModels& models, double regularization, const do
     dense::add_weighted_rows(K, nu, ld, ahead_.data(), v_.data());
     dense::add_weighted_rows(Q_u, nu, ld, k, v_.data());
   }
-  return std::all_of(v_.begin(), v_.begin() + nx, [](double x) { return std::isfinite(x); }) && all_finite(feedback.K);
+  // What overflowed promises nothing.
+  const auto finite = [](double x) { return std::isfinite(x); };
+  const bool value_is_finite = std::all_of(v_.begin(), v_.begin() + nx, finite);
+  return value_is_finite && all_finite(feedback.K);
 }
 
 /// Costates: p_N = l_x,  p_t = l_x + A^T p_(t+1),  dJ/du_t = l_u + B^T p_(t+1).
@@ -145,6 +177,7 @@ void Riccati::gradient(const KnotModels& models, double* du) {
   const int nx = at.nx();
   std::copy_n(models.g_of(models.horizon), nx, v_.begin());
   for (int t = models.horizon - 1; t >= 0; --t) {
+    // l + F^T p: its first part is the next costate, the rest the gradient by the control.
     std::copy_n(models.g_of(t), at.nz(), q_.begin());
     dense::add_weighted_rows(models.F_of(t), nx, at.ld(), v_.data(), q_.data());
     std::copy_n(q_.begin() + nx, at.nu, du + std::size_t(t) * at.nu);
@@ -163,19 +196,24 @@ Riccati::Promise Riccati::promise(const KnotModels& models, const Feedback& feed
   for (int t = 0; t <= models.horizon; ++t) {
     const bool last = t == models.horizon;
     const int size = last ? nx : nz;
+
+    // The controls follow the state.
     if (!last) {
-      std::copy_n(feedback.k_of(t), at.nu, dz_.begin() + nx);
-      add_times(feedback.K_of(t), ld, at.nu, nx, dz_.data(), dz_.data() + nx);
+      double* du = dz_.data() + nx;
+      std::copy_n(feedback.k_of(t), at.nu, du);
+      add_times(feedback.K_of(t), ld, at.nu, nx, dz_.data(), du);
       for (int i = nx; i < nz; ++i)
         out.longest = std::max(out.longest, std::abs(dz_[i]));
     }
 
-    // The cost's model along it, and the linear dynamics.
+    // The cost's model along it.
     out.slope += dot(models.g_of(t), dz_.data(), size);
     std::fill_n(dx_.begin(), size, 0.0);
     dense::add_weighted_rows(models.H_of(t), size, ld, dz_.data(), dx_.data());
     out.curvature += dot(dx_.data(), dz_.data(), size);
     if (last) break;
+
+    // The linear dynamics.
     std::copy_n(models.gap_of(t), nx, dx_.begin());
     add_times(models.F_of(t), ld, nx, nz, dz_.data(), dx_.data());
     std::copy_n(dx_.begin(), nx, dz_.begin());

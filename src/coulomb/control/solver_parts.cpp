@@ -13,11 +13,19 @@ namespace coulomb {
 namespace {
 
 int checked_controls(const Model& model, const ControlOptions& options) {
-  if (options.horizon < 1) refuse("horizon", options.horizon, "at least 1 knot");
-  if (options.substeps < 1) refuse("substeps", options.substeps, "at least 1 step of the simulator");
+  if (options.horizon < 1) {
+    refuse("horizon", options.horizon, "at least 1 knot");
+  }
+  if (options.substeps < 1) {
+    refuse("substeps", options.substeps, "at least 1 step of the simulator");
+  }
   if (options.inputs == "tau") return model.nv;
-  if (options.inputs != "u") checks::fail("inputs", "got '" + options.inputs + "', expected 'u' or 'tau'");
-  if (model.nu == 0) checks::fail("inputs", "'u' are the controls of actuators, and the model has none: take 'tau'");
+  if (options.inputs != "u") {
+    checks::fail("inputs", "got '" + options.inputs + "', expected 'u' or 'tau'");
+  }
+  if (model.nu == 0) {
+    checks::fail("inputs", "'u' are the controls of actuators, and the model has none: take 'tau'");
+  }
   return model.nu;
 }
 
@@ -29,19 +37,23 @@ TrajectorySolver::Parts::Parts(std::shared_ptr<const Model> of, ControlOptions a
   for (int i = 0; i < pool.num_threads(); ++i)
     workers.push_back(std::make_unique<Worker>(model, options));
   const Simulator& simulator = workers.front()->dynamics.simulator();
-  if (simulator.resolved_options().stepper->num_states() > 1)
-    checks::fail("stepper", "'" + options.simulator.stepper +
-                                "' looks two states back, expected one that has all in "
-                                "its state: semi_implicit or bdf1");
+  if (simulator.resolved_options().stepper->num_states() > 1) {
+    const std::string name = "'" + options.simulator.stepper + "'";
+    checks::fail("stepper", name +
+                                " looks two states back, expected one that has all in its state: "
+                                "semi_implicit or bdf1");
+  }
   cold = workers.front()->dynamics.memory();
 
   // What actuators are limited to.
-  range_lower.assign(nu, -std::numeric_limits<double>::infinity());
-  range_upper.assign(nu, std::numeric_limits<double>::infinity());
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  range_lower.assign(nu, -infinity);
+  range_upper.assign(nu, infinity);
   for (int i = 0; options.inputs == "u" && i < nu; ++i) {
-    if (!model->actuators[i].control_limited) continue;
-    range_lower[i] = model->actuators[i].control_range[0];
-    range_upper[i] = model->actuators[i].control_range[1];
+    const Actuator& actuator = model->actuators[i];
+    if (!actuator.control_limited) continue;
+    range_lower[i] = actuator.control_range[0];
+    range_upper[i] = actuator.control_range[1];
   }
   lower = range_lower;
   upper = range_upper;
@@ -51,6 +63,8 @@ TrajectorySolver::Parts::Parts(std::shared_ptr<const Model> of, ControlOptions a
 void TrajectorySolver::Parts::fit() {
   const int N = options.horizon;
   const KnotLayout wanted = costs.layout();
+
+  // Trajectories: the best one, and a candidate a thread.
   if (now.memory.empty()) {
     const auto size = [&](Trajectory& x) {
       x.q.resize(std::size_t(N + 1) * model->nq);
@@ -67,13 +81,18 @@ void TrajectorySolver::Parts::fit() {
     knot_costs.resize(N + 1);
     knot_finite.resize(N + 1);
   }
-  if (feedback.k.empty() || wanted.ld() != layout.ld() || wanted.rates != layout.rates) {
+
+  // Models of the knots, in the layout that the terms ask for.
+  const bool is_other = wanted.ld() != layout.ld() || wanted.rates != layout.rates;
+  if (feedback.k.empty() || is_other) {
     layout = wanted;
     models.resize(layout, N);
     feedback.resize(layout, N);
     tried.resize(layout, N);
     riccati.resize(layout);
   }
+
+  // What each thread works on.
   for (auto& worker : workers) {
     costs.fit(worker->cost);
     worker->dx.resize(layout.ld());
@@ -83,9 +102,12 @@ void TrajectorySolver::Parts::fit() {
 Knot TrajectorySolver::Parts::knot(const Trajectory& x, int t) const {
   Knot out;
   out.t = t;
+  // The state ...
   out.q = x.q.data() + std::size_t(t) * model->nq;
   out.v = x.v.data() + std::size_t(t) * model->nv;
   if (t == options.horizon) return out;
+
+  // ... and the controls, which the last knot has none of.
   out.u = x.u.data() + std::size_t(t) * nu;
   out.u_before = t == 0 ? x.u_before.data() : out.u - nu;
   return out;
@@ -93,12 +115,17 @@ Knot TrajectorySolver::Parts::knot(const Trajectory& x, int t) const {
 
 /// From knot t on nothing moves: what is left of a rollout that overflowed.
 void TrajectorySolver::Parts::stand_still(Trajectory& x, int t) const {
+  const int nq = model->nq;
+  const int nv = model->nv;
   const Knot last = knot(x, t);
   for (int k = t + 1; k <= options.horizon; ++k) {
-    std::copy_n(last.q, model->nq, x.q.data() + std::size_t(k) * model->nq);
-    std::copy_n(last.v, model->nv, x.v.data() + std::size_t(k) * model->nv);
+    double* q = x.q.data() + std::size_t(k) * nq;
+    double* v = x.v.data() + std::size_t(k) * nv;
+    std::copy_n(last.q, nq, q);
+    std::copy_n(last.v, nv, v);
   }
-  std::fill(x.u.begin() + std::size_t(t) * nu, x.u.end(), 0.0);
+  const auto first_control = x.u.begin() + std::size_t(t) * nu;
+  std::fill(first_control, x.u.end(), 0.0);
   x.cost = std::numeric_limits<double>::infinity();
 }
 
@@ -121,34 +148,44 @@ void TrajectorySolver::Parts::roll_out(int thread, const Trajectory& from, bool 
     double* u = to.u.data() + std::size_t(t) * nu;
 
     // The control.
-    if (u != old.u) std::copy_n(old.u, nu, u);
+    if (u != old.u) {
+      std::copy_n(old.u, nu, u);
+    }
     if (with_feedback) {
+      // How far the state, and the control before, are from the old ones.
       difference(*model, old.q, here.q, dx);
       for (int i = 0; i < nv; ++i)
         dx[nv + i] = here.v[i] - old.v[i];
       for (int i = 0; layout.rates && i < nu; ++i)
         dx[2 * nv + i] = here.u_before[i] - old.u_before[i];
+
+      // The feedback at that distance, within the limits.
+      const double* k = feedback.k_of(t);
       for (int i = 0; i < nu; ++i) {
         const double* K = feedback.K_of(t) + std::size_t(i) * layout.ld();
-        u[i] += length * feedback.k_of(t)[i];
+        u[i] += length * k[i];
         for (int j = 0; j < layout.nx(); ++j)
           u[i] += K[j] * dx[j];
         u[i] = std::clamp(u[i], lower[i], upper[i]);
       }
     }
 
-    // The steps. A candidate that overflows is none.
+    // What the knot costs.
     to.cost += costs.value(here, worker.cost);
     if (to.cost > limit) {
       to.finite = false;
       return;
     }
+
+    // The steps. A candidate that overflows is none.
     to.memory[t] = worker.dynamics.memory();
     double* q = to.q.data() + std::size_t(t + 1) * nq;
     double* v = to.v.data() + std::size_t(t + 1) * nv;
     const bool sane = std::all_of(u, u + nu, [](double x) { return std::isfinite(x); });
-    const KnotDynamics::Outcome outcome =
-        sane ? worker.dynamics.step(here.q, here.v, u, q, v) : KnotDynamics::Outcome{false, false};
+    KnotDynamics::Outcome outcome{false, false};
+    if (sane) {
+      outcome = worker.dynamics.step(here.q, here.v, u, q, v);
+    }
     to.converged[t] = outcome.converged;
     to.finite = outcome.finite && std::isfinite(to.cost);
     if (!to.finite) {
@@ -159,13 +196,16 @@ void TrajectorySolver::Parts::roll_out(int thread, const Trajectory& from, bool 
     // What is left of the gap.
     if (!with_feedback || length == 1) continue;
     const double* gap = models.gap_of(t);
-    if (std::all_of(gap, gap + 2 * nv, [](double x) { return x == 0; })) continue;
+    const bool closed = std::all_of(gap, gap + 2 * nv, [](double x) { return x == 0; });
+    if (closed) continue;
     for (int i = 0; i < 2 * nv; ++i)
       dx[i] = (length - 1) * gap[i];
     integrate(*model, q, dx, q);
     for (int i = 0; i < nv; ++i)
       v[i] += dx[nv + i];
   }
+
+  // The last state.
   to.memory.back() = worker.dynamics.memory();
   to.cost += costs.value(knot(to, options.horizon), worker.cost);
   to.finite = std::isfinite(to.cost);
@@ -180,7 +220,11 @@ bool TrajectorySolver::Parts::linearize(Trajectory& x) {
     Worker& worker = *workers[thread];
     const Knot here = knot(x, t);
     double* gap = t < options.horizon ? models.gap_of(t) : nullptr;
-    if (gap) std::fill_n(gap, layout.nx(), 0.0);
+
+    // The model of the cost.
+    if (gap) {
+      std::fill_n(gap, layout.nx(), 0.0);
+    }
     knot_costs[t] = costs.expand(here, worker.cost, models.g_of(t), models.H_of(t));
     knot_finite[t] = std::isfinite(knot_costs[t]);
     if (t == options.horizon || !knot_finite[t]) return;
@@ -199,7 +243,9 @@ bool TrajectorySolver::Parts::linearize(Trajectory& x) {
     const Knot next = knot(x, t + 1);
     const std::vector<double>& q_next = worker.q_next;
     const std::vector<double>& v_next = worker.v_next;
-    if (std::equal(q_next.begin(), q_next.end(), next.q) && std::equal(v_next.begin(), v_next.end(), next.v)) return;
+    const bool same_q = std::equal(q_next.begin(), q_next.end(), next.q);
+    const bool same_v = std::equal(v_next.begin(), v_next.end(), next.v);
+    if (same_q && same_v) return;
 
     // The gap to the next state, and the dynamics in that state's tangent space.
     difference(*model, next.q, q_next.data(), gap);
@@ -214,13 +260,16 @@ bool TrajectorySolver::Parts::linearize(Trajectory& x) {
 
   if (!finished) return false;
 
+  // The sum over all knots.
   x.cost = 0;
   x.finite = true;
   for (int t = 0; t <= options.horizon; ++t) {
     x.cost += knot_costs[t];
     x.finite = x.finite && knot_finite[t];
   }
-  if (!std::isfinite(x.cost)) x.cost = std::numeric_limits<double>::infinity();
+  if (!std::isfinite(x.cost)) {
+    x.cost = std::numeric_limits<double>::infinity();
+  }
   linearized = &x == &now;
   return true;
 }
@@ -240,7 +289,9 @@ double TrajectorySolver::Parts::largest_gap() const {
 }
 
 bool TrajectorySolver::Parts::ask() {
-  if (interrupted && !stopped && (*interrupted)()) stopped = true;
+  if (interrupted && !stopped && (*interrupted)()) {
+    stopped = true;
+  }
   return stopped;
 }
 

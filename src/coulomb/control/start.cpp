@@ -13,41 +13,71 @@
 namespace coulomb {
 
 void check_budget(const ControlBudget& asked) {
-  if (asked.iterations < 0) refuse("iterations", asked.iterations, "at least 0");
-  if (asked.step_lengths < 1) refuse("step_lengths", asked.step_lengths, "at least 1");
+  if (asked.iterations < 0) {
+    refuse("iterations", asked.iterations, "at least 0");
+  }
+  if (asked.step_lengths < 1) {
+    refuse("step_lengths", asked.step_lengths, "at least 1");
+  }
   const std::pair<const char*, double> numbers[] = {{"tolerance", asked.tolerance},
                                                     {"gap_tolerance", asked.gap_tolerance},
                                                     {"regularization", asked.regularization},
                                                     {"max_regularization", asked.max_regularization}};
-  for (const auto& [name, value] : numbers)
-    if (!(value >= 0 && std::isfinite(value))) checks::not_negative(name, value);  // a name is memory
-  if (asked.regularization > asked.max_regularization)
-    checks::fail("regularization", "got " + checks::text(asked.regularization) +
-                                       ", expected at most max_regularization " +
-                                       checks::text(asked.max_regularization));
-  if (!(asked.armijo >= 0 && asked.armijo < 1))
+  for (const auto& [name, value] : numbers) {
+    if (value >= 0 && std::isfinite(value)) continue;
+    checks::not_negative(name, value);  // a name is memory
+  }
+
+  // The regularisation starts below its bound.
+  if (asked.regularization > asked.max_regularization) {
+    const std::string bound = checks::text(asked.max_regularization);
+    const std::string got = checks::text(asked.regularization);
+    checks::fail("regularization", "got " + got + ", expected at most max_regularization " + bound);
+  }
+  const bool is_share = asked.armijo >= 0 && asked.armijo < 1;
+  if (!is_share) {
     checks::fail("armijo", "got " + checks::text(asked.armijo) + ", expected [0, 1)");
+  }
 }
 
 void TrajectorySolver::Parts::check_inputs(const double* q0, const double* v0, const double* u,
                                            const double* u_before) const {
-  if (!q0 || !v0) checks::fail("q0, v0", "the first state is needed");
+  if (!q0 || !v0) {
+    checks::fail("q0, v0", "the first state is needed");
+  }
   check_configuration(*model, q0, "q0");
   checks::finite("v0", v0, model->nv);
   check_finite_rows("U", u, options.horizon, nu);
-  if (u_before) checks::finite("u_before", u_before, nu);
+  if (u_before) {
+    checks::finite("u_before", u_before, nu);
+  }
 }
 
 void TrajectorySolver::Parts::check(const ControlStart& start) const {
   const int N = options.horizon;
   check_inputs(start.q0, start.v0, start.u, start.u_before);
-  if (!start.q != !start.v) checks::fail("Q, V", "got one of them, expected both or none");
-  if (start.q && start.from_last) checks::fail("Q, V", "not together with the states of the last solve");
-  if (start.from_last && !there) checks::fail("from_last", "there is no last solve");
-  if (start.shift && !start.from_last) checks::fail("shift", "is of a start from_last");
-  if (!start.roll && !start.from_last) checks::fail("roll", "is of a start from_last");
-  for (int t = 1; start.q && t <= N; ++t)
-    check_configuration(*model, start.q + std::size_t(t) * model->nq, ("Q[" + std::to_string(t) + "]").c_str());
+  if (!start.q != !start.v) {
+    checks::fail("Q, V", "got one of them, expected both or none");
+  }
+  if (start.q && start.from_last) {
+    checks::fail("Q, V", "not together with the states of the last solve");
+  }
+  if (start.from_last && !there) {
+    checks::fail("from_last", "there is no last solve");
+  }
+  if (start.shift && !start.from_last) {
+    checks::fail("shift", "is of a start from_last");
+  }
+  if (!start.roll && !start.from_last) {
+    checks::fail("roll", "is of a start from_last");
+  }
+
+  // Guessed states: the first one is q0, v0.
+  for (int t = 1; start.q && t <= N; ++t) {
+    const double* q = start.q + std::size_t(t) * model->nq;
+    const std::string name = "Q[" + std::to_string(t) + "]";
+    check_configuration(*model, q, name.c_str());
+  }
   check_finite_rows("V", start.v, N + 1, model->nv);
 }
 
@@ -64,6 +94,8 @@ bool TrajectorySolver::Parts::begin(const ControlStart& start) {
   if (start.from_last && start.shift) shift();
   const int N = options.horizon;
   const int nq = model->nq;
+
+  // The control before the first one: given, or the last solve's, or none.
   if (start.u_before)
     std::copy_n(start.u_before, nu, now.u_before.begin());
   else if (!start.from_last)
@@ -111,9 +143,12 @@ bool TrajectorySolver::Parts::begin(const ControlStart& start) {
   std::copy(now.u_before.begin(), now.u_before.end(), to.u_before.begin());
   to.memory.front() = now.memory.front();
   const bool follow = start.from_last && !start.u;
-  if (follow) std::fill(feedback.k.begin(), feedback.k.end(), 0.0);
+  if (follow) {
+    std::fill(feedback.k.begin(), feedback.k.end(), 0.0);
+  }
   constexpr double any = std::numeric_limits<double>::infinity();
-  if (!run(1, [&](int, int thread) { roll_out(thread, now, follow, 1.0, any, to); })) return false;
+  const auto work = [&](int, int thread) { roll_out(thread, now, follow, 1.0, any, to); };
+  if (!run(1, work)) return false;
   std::swap(now, to);
   result.costs.push_back(now.cost);
   result.gaps.push_back(0);
@@ -137,12 +172,16 @@ void TrajectorySolver::Parts::shift() {
 
   // All else moves up.
   const auto up = [](auto& x, std::size_t width) { std::copy(x.begin() + width, x.end(), x.begin()); };
+
+  // All else moves up.
   up(now.q, nq);
   up(now.v, nv);
   up(now.u, nu);
   up(feedback.K, std::size_t(nu) * feedback.ld);
   for (int t = 0; t < N; ++t)
     std::swap(now.memory[t], now.memory[t + 1]);
+
+  // The new last state, where the step has one.
   if (outcome.finite) {
     std::copy_n(worker.q_next.begin(), nq, now.q.end() - nq);
     std::copy_n(worker.v_next.begin(), nv, now.v.end() - nv);

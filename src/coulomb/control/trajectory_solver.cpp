@@ -51,16 +51,17 @@ void TrajectorySolver::Parts::finish(ControlStatus status, std::string_view reas
 
 void TrajectorySolver::Parts::finish_overflowed() {
   if (!linearized) return finish(ControlStatus::not_differentiable, "the numbers of the first rollout overflowed");
-  const auto t = std::find(knot_finite.begin(), knot_finite.end(), 0) - knot_finite.begin();
-  finish(ControlStatus::not_differentiable,
-         "the numbers of knot " + std::to_string(t) + " overflowed, it has no derivative");
+  const auto first = std::find(knot_finite.begin(), knot_finite.end(), 0);
+  const std::string knot = std::to_string(first - knot_finite.begin());
+  finish(ControlStatus::not_differentiable, "the numbers of knot " + knot + " overflowed, it has no derivative");
 }
 
 /// False: there is no more.
 bool TrajectorySolver::Parts::regularize_more() {
   const double most = budget->max_regularization;
   if (regularization >= most) return false;
-  regularization = std::min(std::max(regularization * growth, first_regularization), most);
+  const double more = std::max(regularization * growth, first_regularization);
+  regularization = std::min(more, most);
   return true;
 }
 
@@ -76,12 +77,16 @@ bool TrajectorySolver::Parts::bring_feedback() {
 bool TrajectorySolver::Parts::descend(double merit, double slope, double gaps) {
   const Watch watch(budget->clock, result.timings.rollouts);
   const int threads = pool.num_threads();
+
+  // Lengths fall by halves; a cost is good enough if the merit falls by its share of what the slope promises.
   const auto length_of = [](int k) { return std::ldexp(1.0, -k); };
   const auto most = [&](double length) {
     const double wanted = budget->armijo * length * slope + rounding * std::abs(merit);
-    return merit + wanted - penalty * (1 - length) * gaps;
+    const double of_gaps = penalty * (1 - length) * gaps;
+    return merit + wanted - of_gaps;
   };
   for (int first = 0; first < budget->step_lengths; first += threads) {
+    // As many rollouts as there are threads.
     const int count = std::min(threads, budget->step_lengths - first);
     const bool finished = run(count, [&](int i, int thread) {
       Trajectory& to = candidates[i];
@@ -94,11 +99,14 @@ bool TrajectorySolver::Parts::descend(double merit, double slope, double gaps) {
     });
     if (!finished) return false;
 
+    // The longest that is good enough.
     for (int i = 0; i < count; ++i) {
       Trajectory& to = candidates[i];
       if (!to.finite) continue;
       const double length = length_of(first + i);
       if (to.cost > most(length)) continue;
+
+      // It is where the next iteration begins.
       std::swap(now, to);
       linearized = false;
       result.steps.push_back(length);
@@ -113,7 +121,9 @@ bool TrajectorySolver::Parts::descend(double merit, double slope, double gaps) {
 void TrajectorySolver::Parts::iterate() {
   int stalled = 0;
   while (result.iterations < budget->iterations) {
-    if (budget->progress && result.iterations > 0) budget->progress(result.iterations, budget->iterations);
+    if (budget->progress && result.iterations > 0) {
+      budget->progress(result.iterations, budget->iterations);
+    }
 
     // Where we are.
     if (!linearized) {
@@ -146,7 +156,11 @@ void TrajectorySolver::Parts::iterate() {
     }
 
     // The merit falls along the step.
-    if (gaps > 0) penalty = std::max(penalty, 2 * (promise.slope + 0.5 * std::max(promise.curvature, 0.0)) / gaps);
+    if (gaps > 0) {
+      const double curvature = std::max(promise.curvature, 0.0);
+      const double change = promise.slope + 0.5 * curvature;
+      penalty = std::max(penalty, 2 * change / gaps);
+    }
     const double slope = promise.slope - penalty * gaps;
     const double merit = now.cost + penalty * gaps;
     const bool accepted = slope < 0 && descend(merit, slope, gaps);
@@ -161,14 +175,17 @@ void TrajectorySolver::Parts::iterate() {
     // Trust the model more or less.
     const double length = result.steps.back();
     const bool most = regularization >= budget->max_regularization;
-    if (length >= long_step) regularization = std::max(regularization / growth, budget->regularization);
+    if (length >= long_step) {
+      regularization = std::max(regularization / growth, budget->regularization);
+    }
     if (length <= short_step) regularize_more();
     if (most && length < long_step)
       return finish(ControlStatus::no_descent, "the most regularised step has to be short, or none is good");
 
     // Steps that change nothing.
     if (!accepted) continue;
-    const double gained = merit - (now.cost + penalty * result.gaps.back());
+    const double merit_now = now.cost + penalty * result.gaps.back();
+    const double gained = merit - merit_now;
     stalled = gained <= unnoticed * merit ? stalled + 1 : 0;
     if (stalled == patience)
       return finish(ControlStatus::no_descent, "steps are taken, but gain no more than rounding");
@@ -179,21 +196,30 @@ void TrajectorySolver::Parts::iterate() {
 /// What was found, into the result.
 void TrajectorySolver::Parts::tell() {
   const int rows = 2 * model->nv;
+  const std::size_t num_controls = std::size_t(options.horizon) * nu;
+
+  // How it ended.
   result.cost = now.cost;
   result.regularization = regularization;
   result.unconverged = int(std::count(now.converged.begin(), now.converged.end(), 0));
+
+  // The trajectory, and its feedback by the state.
   result.q.assign(now.q.begin(), now.q.end());
   result.v.assign(now.v.begin(), now.v.end());
   result.u.assign(now.u.begin(), now.u.end());
-  result.gain.resize(std::size_t(options.horizon) * nu * rows);
-  for (std::size_t i = 0; i < std::size_t(options.horizon) * nu; ++i)
-    std::copy_n(feedback.K.data() + i * feedback.ld, rows, result.gain.data() + i * rows);
+  result.gain.resize(num_controls * rows);
+  for (std::size_t i = 0; i < num_controls; ++i) {
+    const double* row = feedback.K.data() + i * feedback.ld;
+    std::copy_n(row, rows, result.gain.data() + i * rows);
+  }
 }
 
 bool TrajectorySolver::Parts::solve(const ControlStart& start, const ControlBudget& asked) {
   check_budget(asked);
   check(start);
   const Asking asking(*this, asked.interrupted);
+
+  // However it ends, the budget is the caller's again, and what did not end well is not there.
   budget = &asked;
   struct Leave {
     Parts* parts;
@@ -226,12 +252,16 @@ bool TrajectorySolver::Parts::solve(const ControlStart& start, const ControlBudg
   // From where it begins, as far as it goes.
   if (!begin(start)) return false;
   if (!start.from_last) scale = 0;
-  if (now.finite) scale = std::max(scale, now.cost);
+  if (now.finite) {
+    scale = std::max(scale, now.cost);
+  }
   if (!now.finite)
     finish_overflowed();
   else
     iterate();
   if (stopped) return false;
+
+  // Only now it replaces the last one.
   tell();
   std::swap(result, last);
   finished = true;
@@ -245,8 +275,12 @@ std::optional<double> TrajectorySolver::Parts::gradient(const double* q0, const 
                                                         const double* u_before, double* du,
                                                         const std::function<bool()>& asked) {
   check_inputs(q0, v0, u, u_before);
-  if (!u) checks::fail("U", "the controls are needed");
+  if (!u) {
+    checks::fail("U", "the controls are needed");
+  }
   fit();
+
+  // The trajectory: its first state, its controls, and the control before them.
   const Asking asking(*this, asked);
   Trajectory& x = candidates.front();
   set_first(q0, v0, x);
@@ -259,10 +293,15 @@ std::optional<double> TrajectorySolver::Parts::gradient(const double* q0, const 
 
   // The rollout, then its derivative.
   constexpr double any = std::numeric_limits<double>::infinity();
-  if (!run(1, [&](int, int thread) { roll_out(thread, x, false, 1.0, any, x); })) return std::nullopt;
-  if (!x.finite) throw std::logic_error("gradient: the numbers of the rollout overflowed");
+  const auto work = [&](int, int thread) { roll_out(thread, x, false, 1.0, any, x); };
+  if (!run(1, work)) return std::nullopt;
+  if (!x.finite) {
+    throw std::logic_error("gradient: the numbers of the rollout overflowed");
+  }
   if (!linearize(x)) return std::nullopt;
-  if (!x.finite) throw std::logic_error("gradient: the numbers of a knot overflowed, it has no derivative");
+  if (!x.finite) {
+    throw std::logic_error("gradient: the numbers of a knot overflowed, it has no derivative");
+  }
   riccati.gradient(models, du);
   return x.cost;
 }
@@ -272,14 +311,21 @@ std::optional<double> TrajectorySolver::Parts::cost(const double* q, const doubl
                                                     const std::function<bool()>& asked) {
   // Whatever is given is looked at before it is used.
   const int N = options.horizon;
-  for (int t = 0; t <= N; ++t)
-    check_configuration(*model, q + std::size_t(t) * model->nq, ("Q[" + std::to_string(t) + "]").c_str());
+  for (int t = 0; t <= N; ++t) {
+    const std::string name = "Q[" + std::to_string(t) + "]";
+    check_configuration(*model, q + std::size_t(t) * model->nq, name.c_str());
+  }
   check_finite_rows("V", v, N + 1, model->nv);
   check_finite_rows("U", u, N, nu);
-  if (u_before) checks::finite("u_before", u_before, nu);
+  if (u_before) {
+    checks::finite("u_before", u_before, nu);
+  }
   const std::vector<double> none(nu);
-  if (by_term) std::fill_n(by_term, costs.terms().size(), 0.0);
+  if (by_term) {
+    std::fill_n(by_term, costs.terms().size(), 0.0);
+  }
 
+  // Knot by knot.
   const Asking asking(*this, asked);
   CostSum::Workspace& ws = workers.front()->cost;
   costs.fit(ws);
@@ -290,8 +336,11 @@ std::optional<double> TrajectorySolver::Parts::cost(const double* q, const doubl
     knot.t = t;
     knot.q = q + std::size_t(t) * model->nq;
     knot.v = v + std::size_t(t) * model->nv;
-    if (t < N) knot.u = u + std::size_t(t) * nu;
-    if (t < N) knot.u_before = t == 0 ? (u_before ? u_before : none.data()) : knot.u - nu;
+    if (t < N) {
+      const double* before_all = u_before ? u_before : none.data();
+      knot.u = u + std::size_t(t) * nu;
+      knot.u_before = t == 0 ? before_all : knot.u - nu;
+    }
     sum += costs.value(knot, ws, by_term);
   }
   return sum;
@@ -325,15 +374,22 @@ void TrajectorySolver::set_limits(const double* lower, const double* upper) {
   const std::vector<double>& least = parts_->range_lower;
   const std::vector<double>& most = parts_->range_upper;
   const auto fail = [&](int i, const std::string& expected) {
-    checks::fail("limits", "[" + std::to_string(i) + "] is " + checks::text(lower[i]) + " .. " +
-                               checks::text(upper[i]) + ", expected " + expected);
+    const std::string which = "[" + std::to_string(i) + "]";
+    const std::string got = checks::text(lower[i]) + " .. " + checks::text(upper[i]);
+    checks::fail("limits", which + " is " + got + ", expected " + expected);
   };
+
+  // In order, and within reach.
   for (int i = 0; i < num_controls(); ++i) {
-    if (!(lower[i] <= upper[i] && lower[i] < HUGE_VAL && upper[i] > -HUGE_VAL))
+    const bool in_order = lower[i] <= upper[i] && lower[i] < HUGE_VAL && upper[i] > -HUGE_VAL;
+    if (!in_order) {
       fail(i, "a lower and an upper one in this order");
-    if (lower[i] > most[i] || upper[i] < least[i])
-      fail(i, "some of the control range " + checks::text(least[i]) + " .. " + checks::text(most[i]) +
-                  " of actuator '" + model().actuators[i].name + "', where the simulator saturates");
+    }
+    if (lower[i] > most[i] || upper[i] < least[i]) {
+      const std::string range = checks::text(least[i]) + " .. " + checks::text(most[i]);
+      const std::string actuator = "'" + model().actuators[i].name + "'";
+      fail(i, "some of the control range " + range + " of actuator " + actuator + ", where the simulator saturates");
+    }
   }
 
   // Beyond its range an actuator does not answer.
@@ -349,7 +405,9 @@ bool TrajectorySolver::solve(const ControlStart& start, const ControlBudget& bud
   return parts_->solve(start, budget);
 }
 const ControlResult& TrajectorySolver::result() const {
-  if (!parts_->finished) checks::fail("result", "nothing has been solved yet; call solve");
+  if (!parts_->finished) {
+    checks::fail("result", "nothing has been solved yet; call solve");
+  }
   return parts_->last;
 }
 bool TrajectorySolver::has_last() const { return parts_->there; }

@@ -57,21 +57,25 @@ COULOMB_INLINE void substitute_row(const double* T, int sk, int k0, int k1, doub
     row[w] = acc[w] * inverse;
 }
 
+/// A lower triangle: the first row first.
 template <int W>
 COULOMB_INLINE void forward(const double* T, int n, int si, int sk, bool unit, double* X, int ldx) {
   for (int i = 0; i < n; ++i) {
     const double* Ti = T + static_cast<long>(i) * si;
-    substitute_row<W>(Ti, sk, 0, i, X, ldx, X + static_cast<long>(i) * ldx,
-                      unit ? 1.0 : 1.0 / Ti[static_cast<long>(i) * sk]);
+    const double inverse = unit ? 1.0 : 1.0 / Ti[static_cast<long>(i) * sk];
+    double* row = X + static_cast<long>(i) * ldx;
+    substitute_row<W>(Ti, sk, 0, i, X, ldx, row, inverse);
   }
 }
 
+/// An upper triangle: the last row first.
 template <int W>
 COULOMB_INLINE void backward(const double* T, int n, int si, int sk, bool unit, double* X, int ldx) {
   for (int i = n - 1; i >= 0; --i) {
     const double* Ti = T + static_cast<long>(i) * si;
-    substitute_row<W>(Ti, sk, i + 1, n, X, ldx, X + static_cast<long>(i) * ldx,
-                      unit ? 1.0 : 1.0 / Ti[static_cast<long>(i) * sk]);
+    const double inverse = unit ? 1.0 : 1.0 / Ti[static_cast<long>(i) * sk];
+    double* row = X + static_cast<long>(i) * ldx;
+    substitute_row<W>(Ti, sk, i + 1, n, X, ldx, row, inverse);
   }
 }
 
@@ -92,17 +96,20 @@ void sweep_blocks(bool down, const double* T, int n, long si, long sk, bool unit
   constexpr int block = 32;
   const int blocks = (n + block - 1) / block;
   for (int b = 0; b < blocks; ++b) {
-    const int i = (down ? b : blocks - 1 - b) * block;
+    const int at = down ? b : blocks - 1 - b;
+    const int i = at * block;
     const int count = std::min(block, n - i);
     const int end = i + count;
     double* Xi = X + static_cast<long>(i) * ldx;
 
     // What the blocks before have solved ...
-    if (down)
+    if (down) {
       add_product(-1, T + i * si, si, sk, X, ldx, Xi, ldx, count, i, cols);
-    else
-      add_product(-1, T + i * si + end * sk, si, sk, X + static_cast<long>(end) * ldx, ldx, Xi, ldx, count, n - end,
-                  cols);
+    } else {
+      const double* T_right = T + i * si + end * sk;
+      const double* X_below = X + static_cast<long>(end) * ldx;
+      add_product(-1, T_right, si, sk, X_below, ldx, Xi, ldx, count, n - end, cols);
+    }
 
     // ... and this one's own triangle.
     substitute(down, T + i * (si + sk), count, static_cast<int>(si), static_cast<int>(sk), unit, Xi, ldx, cols);
@@ -124,6 +131,7 @@ COULOMB_INLINE void two_sweeps(const double* A, int n, int ld, bool transposed, 
   }
 }
 
+/// Both triangles on a strip of columns after the other.
 COULOMB_SIMD void sweep_strips(const double* A, int n, int ld, bool transposed, int kind, double* X, int ldx,
                                int cols) {
   int j = 0;
@@ -137,22 +145,30 @@ COULOMB_SIMD void sweep_strips(const double* A, int n, int ld, bool transposed, 
     two_sweeps<1>(A, n, ld, transposed, kind, X + j, ldx);
 }
 
+/// Both triangles on all columns: large ones by blocks.
 void sweep_columns(const double* A, int n, int ld, bool transposed, int kind, double* X, int ldx, int cols) {
   if (n == 0) return;  // X may be nowhere
   if (n < blocked_from || cols < 8) return sweep_strips(A, n, ld, transposed, kind, X, ldx, cols);
 
   // The lower triangle is the transposed upper one, or L itself.
   const bool by_columns = kind == 1 || transposed;
-  sweep_blocks(true, A, n, by_columns ? 1 : ld, by_columns ? ld : 1, kind == 0 && !transposed, X, ldx, cols);
+  const long lower_si = by_columns ? 1 : ld;
+  const long lower_sk = by_columns ? ld : 1;
+  const bool unit_lower = kind == 0 && !transposed;
+  sweep_blocks(true, A, n, lower_si, lower_sk, unit_lower, X, ldx, cols);
 
+  // The upper one is its own, or the transposed L.
   const bool unit_upper = kind == 0 && transposed;
-  sweep_blocks(false, A, n, unit_upper ? 1 : ld, unit_upper ? ld : 1, unit_upper, X, ldx, cols);
+  const long upper_si = unit_upper ? 1 : ld;
+  const long upper_sk = unit_upper ? ld : 1;
+  sweep_blocks(false, A, n, upper_si, upper_sk, unit_upper, X, ldx, cols);
 }
 
 void swap_rows(double* X, int ldx, int cols, int i, int k) {
-  if (i != k)
-    std::swap_ranges(X + static_cast<long>(i) * ldx, X + static_cast<long>(i) * ldx + cols,
-                     X + static_cast<long>(k) * ldx);
+  if (i == k) return;
+  double* row_i = X + static_cast<long>(i) * ldx;
+  double* row_k = X + static_cast<long>(k) * ldx;
+  std::swap_ranges(row_i, row_i + cols, row_k);
 }
 
 }  // namespace
@@ -160,10 +176,13 @@ void swap_rows(double* X, int ldx, int cols, int i, int k) {
 COULOMB_SIMD void add_weighted_rows(const double* A, int n, int ld, const double* x, double* __restrict y) {
   for (int i = 0; i < n; ++i) {
     const double xi = x[i];
-    if (xi != 0.0) subtract(y, -xi, A + static_cast<long>(i) * ld, 0, ld);
+    if (xi != 0.0) {
+      subtract(y, -xi, A + static_cast<long>(i) * ld, 0, ld);
+    }
   }
 }
 
+/// C = A B, row by row, for few columns of A.
 COULOMB_SIMD static void multiply_small(const double* A, int lda, const double* B, int ldb, double* C, int ldc, int m,
                                         int k, int cols) {
   for (int i = 0; i < m; ++i) {
@@ -179,6 +198,7 @@ COULOMB_SIMD static void multiply_small(const double* A, int lda, const double* 
   }
 }
 
+/// C = A^T B, likewise.
 COULOMB_SIMD static void multiply_transposed_small(const double* A, int lda, const double* B, int ldb, double* C,
                                                    int ldc, int m, int k, int cols) {
   for (int i = 0; i < m; ++i) {
@@ -233,7 +253,9 @@ COULOMB_SIMD static double small_cholesky(double* A, int n, int ld, double* work
     // ... and what the rows below lose by it.
     for (int i = k + 1; i < n; ++i) {
       const double u = row[i];
-      if (u != 0.0) subtract(A + static_cast<long>(i) * ld, u, row, i & ~7, ld);
+      if (u != 0.0) {
+        subtract(A + static_cast<long>(i) * ld, u, row, i & ~7, ld);
+      }
     }
   }
   return ratio;
@@ -346,7 +368,9 @@ double small_lu(double* A, int n, int ld, int* pivot, double* work) {
     if (!(value > 0)) return value == value ? 0.0 : value;
     smallest = std::min(smallest, value);
     double* row = A + static_cast<long>(k) * ld;
-    if (best != k) std::swap_ranges(row, row + ld, A + static_cast<long>(best) * ld);
+    if (best != k) {
+      std::swap_ranges(row, row + ld, A + static_cast<long>(best) * ld);
+    }
 
     // Whole chunks of the pivot row, zero left of the diagonal.
     const int begin = (k + 1) & ~7;

@@ -123,9 +123,12 @@ COULOMB_SIMD double cholesky_panel(double* A, int ld, int first, int count, cons
     for (int j = k; j < ld; ++j)
       row[j] *= inverse;
 
+    // The rows of the panel below lose their part along it.
     for (int i = k + 1; i < first + count; ++i) {
       const int begin = i & ~7;
-      if (row[i] != 0.0) subtract(A + static_cast<long>(i) * ld + begin, row[i], row + begin, ld - begin);
+      if (row[i] != 0.0) {
+        subtract(A + static_cast<long>(i) * ld + begin, row[i], row + begin, ld - begin);
+      }
     }
   }
   return 1;
@@ -150,7 +153,9 @@ COULOMB_SIMD double lu_panel(double* A, int n, int ld, int first, int count, int
     smallest = std::min(smallest, value);
 
     double* row = A + static_cast<long>(k) * ld;
-    if (best != k) std::swap_ranges(row, row + ld, A + static_cast<long>(best) * ld);
+    if (best != k) {
+      std::swap_ranges(row, row + ld, A + static_cast<long>(best) * ld);
+    }
 
     // What is below it goes, within the panel.
     const double inverse = 1.0 / row[k];
@@ -158,7 +163,9 @@ COULOMB_SIMD double lu_panel(double* A, int n, int ld, int first, int count, int
     for (int i = k + 1; i < n; ++i) {
       double* target = A + static_cast<long>(i) * ld + k;
       const double l = *target *= inverse;
-      if (l != 0.0) subtract(target + 1, l, row + k + 1, right);
+      if (l != 0.0) {
+        subtract(target + 1, l, row + k + 1, right);
+      }
     }
   }
   return smallest;
@@ -167,10 +174,13 @@ COULOMB_SIMD double lu_panel(double* A, int n, int ld, int first, int count, int
 /// U right of a panel: L^-1 from the left.
 COULOMB_SIMD void lu_rows(double* A, int n, int ld, int first, int count) {
   const int begin = first + count;
-  for (int i = first + 1; i < begin; ++i)
-    for (int k = first; k < i; ++k)
-      subtract(A + static_cast<long>(i) * ld + begin, A[static_cast<long>(i) * ld + k],
-               A + static_cast<long>(k) * ld + begin, n - begin);
+  for (int i = first + 1; i < begin; ++i) {
+    double* row = A + static_cast<long>(i) * ld;
+    for (int k = first; k < i; ++k) {
+      const double* above = A + static_cast<long>(k) * ld;
+      subtract(row + begin, row[k], above + begin, n - begin);
+    }
+  }
 }
 
 }  // namespace
@@ -183,6 +193,7 @@ void add_product(double sign, const double* A, long row_stride, long column_stri
 double blocked_cholesky(double* A, int n, int ld, double* work) {
   double ratio = 1;
 
+  // Entries before elimination tell how much a pivot has lost.
   for (int i = 0; i < n; ++i)
     work[i] = A[static_cast<long>(i) * ld + i];
 
@@ -193,9 +204,11 @@ double blocked_cholesky(double* A, int n, int ld, double* work) {
 
     // The rest of the triangle, in rectangles.
     const double* U = A + static_cast<long>(k) * ld;
-    for (int i = k + count; i < n; i += triangle_chunk)
-      add_product(-1, U + i, 1, ld, U + i, ld, A + static_cast<long>(i) * ld + i, ld, std::min(triangle_chunk, n - i),
-                  count, n - i);
+    for (int i = k + count; i < n; i += triangle_chunk) {
+      double* corner = A + static_cast<long>(i) * ld + i;
+      const int rows = std::min(triangle_chunk, n - i);
+      add_product(-1, U + i, 1, ld, U + i, ld, corner, ld, rows, count, n - i);
+    }
   }
   return ratio;
 }

@@ -15,12 +15,15 @@ COULOMB_INLINE int collect(const double* a, const double* b, int depth, long str
                            double* __restrict coefficients, int* __restrict offsets) {
   int n = 0;
   for (int k = 0; k < depth; ++k) {
-    const double x = a[k * stride], y = b[k * stride];
+    const double x = a[k * stride];
+    const double y = b[k * stride];
     coefficients[2 * n] = x;
     coefficients[2 * n + 1] = y;
     offsets[n] = k * ldb;
-    n +=
-        ((std::bit_cast<std::uint64_t>(x) | std::bit_cast<std::uint64_t>(y)) << 1) != 0;  // the sign of a zero left out
+
+    // A column of zeros is overwritten by the next one; the sign of a zero is left out.
+    const std::uint64_t bits = std::bit_cast<std::uint64_t>(x) | std::bit_cast<std::uint64_t>(y);
+    n += (bits << 1) != 0;
   }
   return n;
 }
@@ -29,12 +32,19 @@ COULOMB_INLINE int collect(const double* a, const double* b, int depth, long str
 template <int width, int count>
 COULOMB_INLINE void columns(Product how, int n, const double* __restrict coefficients, const int* __restrict offsets,
                             const double* B, double* first, double* second) {
-  Vector<width> x[count], y[count];
+  Vector<width> x[count];
+  Vector<width> y[count];
 #pragma GCC unroll 4
   for (int i = 0; i < count; ++i)
     x[i] = y[i] = Vector<width>{};
+
+  // One row of B at a time, sums in registers.
   for (int t = 0; t < n; ++t) {
-    const double *row = B + offsets[t], cx = coefficients[2 * t], cy = coefficients[2 * t + 1];
+    const double* row = B + offsets[t];
+    const double cx = coefficients[2 * t];
+    const double cy = coefficients[2 * t + 1];
+
+    // What they do to `out`.
 #pragma GCC unroll 4
     for (int i = 0; i < count; ++i) {
       const Vector<width> b = load_vector<width>(row + i * width);
@@ -44,7 +54,8 @@ COULOMB_INLINE void columns(Product how, int n, const double* __restrict coeffic
   }
 #pragma GCC unroll 4
   for (int i = 0; i < count; ++i) {
-    double *to_x = first + i * width, *to_y = second + i * width;
+    double* to_x = first + i * width;
+    double* to_y = second + i * width;
     if (how != Product::set) {
       const double sign = how == Product::add ? 1.0 : -1.0;
       x[i] = load_vector<width>(to_x) + sign * x[i];
@@ -67,9 +78,15 @@ COULOMB_INLINE void multiply_rows_lanes(Product how, const StridedMatrix& A, con
     for (; j + 4 * width <= cols; j += 4 * width)
       columns<width, 4>(how, n, coefficients, offsets, B + j, first + j, second + j);
     const int left = (cols - j) / width;
-    if (width == 8 && left == 3) columns<width, 3>(how, n, coefficients, offsets, B + j, first + j, second + j);
-    if (width > 2 && left == 2) columns<width, 2>(how, n, coefficients, offsets, B + j, first + j, second + j);
-    if (width == 8 && left == 1) columns<width, 1>(how, n, coefficients, offsets, B + j, first + j, second + j);
+    if (width == 8 && left == 3) {
+      columns<width, 3>(how, n, coefficients, offsets, B + j, first + j, second + j);
+    }
+    if (width > 2 && left == 2) {
+      columns<width, 2>(how, n, coefficients, offsets, B + j, first + j, second + j);
+    }
+    if (width == 8 && left == 1) {
+      columns<width, 1>(how, n, coefficients, offsets, B + j, first + j, second + j);
+    }
   }
 }
 

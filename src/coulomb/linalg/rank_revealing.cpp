@@ -33,10 +33,14 @@ COULOMB_SIMD void project_out(const double* q, int first, int n, const int* orde
     double* __restrict column = columns + static_cast<long>(order[c]) * ld;
     double s[8] = {0, 0, 0, 0, 0, 0, 0, 0};
     double t[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+
+    // What lies along q ...
     for (int i = 0; i < ld; i += 8)
       for (int j = 0; j < 8; ++j)
         s[j] += q[i + j] * column[i + j];
     const double along = ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
+
+    // ... goes, and what is left has a length.
     for (int i = 0; i < ld; i += 8)
       for (int j = 0; j < 8; ++j) {
         column[i + j] -= along * q[i + j];
@@ -68,9 +72,15 @@ void PseudoInverse::reserve(int n) {
   ld_ = dense::padded(n);
   const std::size_t size = static_cast<std::size_t>(ld_) * static_cast<std::size_t>(ld_);
   for (auto* v : {&columns_, &q_, &r_, &z_})
-    if (v->size() < size) v->resize(size);
-  if (size_.size() < static_cast<std::size_t>(n)) size_.resize(static_cast<std::size_t>(n));
-  if (order_.size() < static_cast<std::size_t>(n)) order_.resize(static_cast<std::size_t>(n));
+    if (v->size() < size) {
+      v->resize(size);
+    }
+  if (size_.size() < static_cast<std::size_t>(n)) {
+    size_.resize(static_cast<std::size_t>(n));
+  }
+  if (order_.size() < static_cast<std::size_t>(n)) {
+    order_.resize(static_cast<std::size_t>(n));
+  }
   std::fill(columns_.begin(), columns_.begin() + static_cast<std::ptrdiff_t>(size), 0.0);
   std::fill(r_.begin(), r_.begin() + static_cast<std::ptrdiff_t>(size), 0.0);
 }
@@ -79,12 +89,16 @@ void PseudoInverse::reserve(int n) {
 void PseudoInverse::pivot_columns(const double* A, int ld, double threshold) {
   const long w = ld_;
   const int n = n_;
-  for (int i = 0; i < n; ++i)
+  // Its columns, and their squared lengths.
+  for (int i = 0; i < n; ++i) {
+    const double* row = A + static_cast<long>(i) * ld;
     for (int j = 0; j < n; ++j)
-      columns_[j * w + i] = A[static_cast<long>(i) * ld + j];
+      columns_[j * w + i] = row[j];
+  }
   for (int j = 0; j < n; ++j) {
     order_[j] = j;
-    size_[j] = dot(&columns_[j * w], &columns_[j * w], ld_);
+    const double* column = &columns_[j * w];
+    size_[j] = dot(column, column, ld_);
   }
 
   double first = 0;
@@ -98,19 +112,22 @@ void PseudoInverse::pivot_columns(const double* A, int ld, double threshold) {
         best = j;
       }
     }
-    if (rank == 0) first = std::sqrt(largest);
-    if (!(std::sqrt(largest) > threshold * first)) break;
+    const double length_left = std::sqrt(largest);
+    if (rank == 0) first = length_left;
+    if (!(length_left > threshold * first)) break;
     std::swap(order_[rank], order_[best]);
 
     // Projected on the earlier ones once more, and normalised.
     double* q = &q_[rank * w];
     double* column = &columns_[order_[rank] * w];
     for (int k = 0; k < rank; ++k) {
-      const double s = dot(&q_[k * w], column, ld_);
-      add(-s, &q_[k * w], ld_, column);
+      const double* earlier = &q_[k * w];
+      const double s = dot(earlier, column, ld_);
+      add(-s, earlier, ld_, column);
       r_[k * w + order_[rank]] += s;
     }
 
+    // What is left of it, at unit length.
     const double length = std::sqrt(dot(column, column, ld_));
     r_[rank * w + order_[rank]] = length;
     for (int i = 0; i < ld_; ++i)
@@ -153,15 +170,21 @@ void PseudoInverse::orthonormalise_rows() {
 void PseudoInverse::apply(bool transposed, double* X, int ldx, int cols) {
   const std::size_t size = static_cast<std::size_t>(n_) * static_cast<std::size_t>(cols);
   if (buffer_.size() < size) buffer_.resize(size);
+
+  // Through the factors, where they are smaller than the product.
   if (low_rank_) {
-    dense::multiply(transposed ? z_.data() : q_.data(), ld_, X, ldx, buffer_.data(), cols, rank, n_, cols);
-    dense::multiply_transposed(transposed ? q_.data() : z_.data(), ld_, buffer_.data(), cols, X, ldx, n_, rank, cols);
+    const double* right = transposed ? z_.data() : q_.data();
+    const double* left = transposed ? q_.data() : z_.data();
+    dense::multiply(right, ld_, X, ldx, buffer_.data(), cols, rank, n_, cols);
+    dense::multiply_transposed(left, ld_, buffer_.data(), cols, X, ldx, n_, rank, cols);
     return;
   }
 
-  for (int i = 0; i < n_; ++i)
-    std::copy(X + static_cast<long>(i) * ldx, X + static_cast<long>(i) * ldx + cols,
-              &buffer_[static_cast<long>(i) * cols]);
+  // Through the product, from a copy of X.
+  for (int i = 0; i < n_; ++i) {
+    const double* row = X + static_cast<long>(i) * ldx;
+    std::copy(row, row + cols, &buffer_[static_cast<long>(i) * cols]);
+  }
 
   if (transposed) {
     dense::multiply_transposed(inverse_.data(), ld_, buffer_.data(), cols, X, ldx, n_, n_, cols);

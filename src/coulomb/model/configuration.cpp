@@ -62,8 +62,12 @@ void quaternion_difference(const double* q0, const double* q1, double* w) {
   const double sign = c < 0 ? -1.0 : 1.0;
 
   // Angle / sin(angle/2), also for quaternions that are not quite unit; the nearer of the two ways round.
-  const double ratio = s > 1e-4 * std::abs(c) ? 2 * std::atan2(s, std::abs(c)) / s
-                                              : (c == 0 ? 0.0 : (2 - 2 * s * s / (3 * c * c)) / std::abs(c));
+  double ratio = 0;
+  if (s > 1e-4 * std::abs(c)) {
+    ratio = 2 * std::atan2(s, std::abs(c)) / s;
+  } else if (c != 0) {
+    ratio = (2 - 2 * s * s / (3 * c * c)) / std::abs(c);
+  }
   for (int i = 0; i < 3; ++i)
     w[i] = sign * ratio * d[1 + i];
 }
@@ -82,25 +86,36 @@ void rotation_block(const double* w, IntegrateArgument argument, double* j) {
                                : (t - std::sin(t)) / (t2 * t);
 
   // Coefficients of -[w] and of [w]^2 = w w^T - t^2 1.
-  const double first = argument == IntegrateArgument::q ? sin_1 : cos_2;
-  const double second = argument == IntegrateArgument::q ? cos_2 : sin_3;
+  const bool by_q = argument == IntegrateArgument::q;
+  const double first = by_q ? sin_1 : cos_2;
+  const double second = by_q ? cos_2 : sin_3;
   const double cross[9] = {0, -w[2], w[1], w[2], 0, -w[0], -w[1], w[0], 0};
-  for (int r = 0; r < 3; ++r)
-    for (int c = 0; c < 3; ++c)
-      j[3 * r + c] = (r == c ? 1 - second * t2 : 0.0) - first * cross[3 * r + c] + second * w[r] * w[c];
+  for (int r = 0; r < 3; ++r) {
+    for (int c = 0; c < 3; ++c) {
+      const double diagonal = r == c ? 1 - second * t2 : 0.0;
+      j[3 * r + c] = diagonal - first * cross[3 * r + c] + second * w[r] * w[c];
+    }
+  }
 }
 
 /// visit(first coordinate, first dof) of every rotation.
 template <class Visit>
 void for_each_rotation(const Model& model, Visit visit) {
   for (int j = 0; j < model.num_joints; ++j) {
+    const int iq = model.joint_q[j];
+    const int iv = model.joint_v[j];
     if (model.joint_type[j] == JointType::free) {
-      visit(model.joint_q[j] + 3, model.joint_v[j] + 3);
+      visit(iq + 3, iv + 3);
     }
     if (model.joint_type[j] == JointType::ball) {
-      visit(model.joint_q[j], model.joint_v[j]);
+      visit(iq, iv);
     }
   }
+}
+
+[[noreturn]] void refuse_infinite(const char* argument, int entry, double value) {
+  const std::string where = std::string(argument) + "[" + std::to_string(entry) + "]";
+  throw std::invalid_argument(where + " = " + std::to_string(value) + " is not finite");
 }
 
 void transpose(double* m) {
@@ -121,6 +136,7 @@ void integrate(const Model& model, const double* q, const double* w, double* q_o
     int iq = model.joint_q[j];
     int iv = model.joint_v[j];
     switch (model.joint_type[j]) {
+      // A free joint is a shift, then a ball joint.
       case JointType::free:
         for (int i = 0; i < 3; ++i)
           q_out[iq + i] = q[iq + i] + w[iv + i];
@@ -150,29 +166,29 @@ void difference(const Model& model, const double* q0, const double* q1, double* 
 
 void check_configuration(const Model& model, const double* q, const char* argument, double tolerance) {
   // All finite, and every quaternion a rotation.
-  for (int i = 0; i < model.nq; ++i)
-    if (!std::isfinite(q[i]))
-      throw std::invalid_argument(std::string(argument) + "[" + std::to_string(i) + "] = " + std::to_string(q[i]) +
-                                  " is not finite");
+  for (int i = 0; i < model.nq; ++i) {
+    if (!std::isfinite(q[i])) refuse_infinite(argument, i, q[i]);
+  }
 
   for_each_rotation(model, [&](int iq, int) {
     const double* r = q + iq;
     const double n = norm4(r);
     if (std::abs(n - 1) <= tolerance) return;
-    throw std::invalid_argument(std::string(argument) + "[" + std::to_string(iq) + ":" + std::to_string(iq + 4) +
-                                "]: quaternion of norm " + std::to_string(n) +
-                                ", needs norm 1; Model.normalize scales it");
+    const std::string entries = "[" + std::to_string(iq) + ":" + std::to_string(iq + 4) + "]";
+    const std::string got = "quaternion of norm " + std::to_string(n);
+    throw std::invalid_argument(argument + entries + ": " + got + ", needs norm 1; Model.normalize scales it");
   });
 }
 
 void check_vector(const std::vector<double>& x, int size, const char* argument) {
-  if (static_cast<int>(x.size()) != size)
-    throw std::invalid_argument(std::string(argument) + ": has " + std::to_string(x.size()) + " elements, expected " +
-                                std::to_string(size));
-  for (int i = 0; i < size; ++i)
-    if (!std::isfinite(x[i]))
-      throw std::invalid_argument(std::string(argument) + "[" + std::to_string(i) + "] = " + std::to_string(x[i]) +
-                                  " is not finite");
+  const auto got = static_cast<int>(x.size());
+  if (got != size) {
+    const std::string expected = " elements, expected " + std::to_string(size);
+    throw std::invalid_argument(std::string(argument) + ": has " + std::to_string(got) + expected);
+  }
+  for (int i = 0; i < size; ++i) {
+    if (!std::isfinite(x[i])) refuse_infinite(argument, i, x[i]);
+  }
 }
 
 void normalize_configuration(const Model& model, double* q) {

@@ -41,7 +41,9 @@ double likeness(const std::string& a, const std::string& b) {
   if (longer == 0) return 1;
 
   const double by_letters = 1 - double(edit_distance(a, b)) / double(longer);
-  const bool contained = shorter >= 3 && (a.find(b) != std::string::npos || b.find(a) != std::string::npos);
+  const bool a_in_b = b.find(a) != std::string::npos;
+  const bool b_in_a = a.find(b) != std::string::npos;
+  const bool contained = shorter >= 3 && (a_in_b || b_in_a);
   return contained ? std::max(by_letters, least_likeness) : by_letters;
 }
 
@@ -58,16 +60,21 @@ std::vector<std::string> similar_names(const std::string& name, const std::vecto
   // Equally alike ones stay in the model's order.
   std::stable_sort(alike.begin(), alike.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   std::vector<std::string> out;
-  for (std::size_t i = 0; i < std::min(alike.size(), most_guesses); ++i)
+  const std::size_t count = std::min(alike.size(), most_guesses);
+  for (std::size_t i = 0; i < count; ++i)
     out.push_back(alike[i].second);
   return out;
 }
 
 std::string listed_names(const std::vector<std::string>& names, std::size_t most) {
   std::string out;
-  for (std::size_t i = 0; i < std::min(names.size(), most); ++i)
-    out += (i > 0 ? ", " : "") + names[i];
-  return names.size() > most ? out + ", ..." : out;
+  const std::size_t count = std::min(names.size(), most);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i > 0) out += ", ";
+    out += names[i];
+  }
+  if (names.size() > most) out += ", ...";
+  return out;
 }
 
 std::string no_such(const std::string& what, const std::string& name, const std::vector<std::string>& names,
@@ -79,11 +86,15 @@ std::string no_such(const std::string& what, const std::string& name, const std:
 
   std::string out = "no such " + what + ": did you mean ";
   for (std::size_t i = 0; i < guesses.size(); ++i) {
-    if (i > 0) out += i + 1 < guesses.size() ? ", " : " or ";
+    if (i > 0) {
+      out += i + 1 < guesses.size() ? ", " : " or ";
+    }
     out += "'" + guesses[i] + "'";
   }
-  return out + "? " + static_cast<char>(std::toupper(static_cast<unsigned char>(owner[0]))) + owner.substr(1) +
-         " has " + listed_names(names);
+  // The owner begins a sentence.
+  std::string subject = owner;
+  subject[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(owner[0])));
+  return out + "? " + subject + " has " + listed_names(names);
 }
 
 }  // namespace coulomb

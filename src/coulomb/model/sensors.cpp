@@ -363,7 +363,9 @@ std::vector<std::string> force_output_names(const Model& model) {
 
   // Joints that have limits or dry friction, equalities, actuators.
   for (int j = 0; j < model.num_joints; ++j)
-    if (model.joint_limited[j]) add("joint_limit_force", model.joint_names[j]);
+    if (model.joint_limited[j]) {
+      add("joint_limit_force", model.joint_names[j]);
+    }
   for (int j = 0; j < model.num_joints; ++j) {
     const auto first = model.dof_dry_friction.begin() + model.joint_v[j];
     if (std::any_of(first, first + joint_velocity_size(model, j), [](double f) { return f > 0; }))

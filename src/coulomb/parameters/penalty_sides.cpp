@@ -21,7 +21,9 @@ void add_law(const ParameterContext& context, int contact, const double* s, Righ
 
   for (int i = 0; i < 3; ++i) {
     axpy3(df[i], b.axes[i], f);
-    if (df[i] != 0) out.impulses.push_back({b.row + i, df[i]});
+    if (df[i] != 0) {
+      out.impulses.push_back({b.row + i, df[i]});
+    }
   }
   add_contact_force(context, b, f, out);
 }

@@ -57,7 +57,9 @@ const std::vector<std::unique_ptr<ParameterKind>>& parameter_kinds() {
 std::vector<ParameterElement> moving_bodies(const Model& model, int size) {
   std::vector<ParameterElement> out;
   for (int b = 1; b < model.num_bodies; ++b)
-    if (model.body_last_dof[b] >= 0) out.push_back({model.body_names[b], b, size});
+    if (model.body_last_dof[b] >= 0) {
+      out.push_back({model.body_names[b], b, size});
+    }
   return out;
 }
 
@@ -79,7 +81,9 @@ std::vector<ParameterElement> pairs_with(const Model& model, bool (*has)(const P
   std::vector<ParameterElement> out;
   for (int p = 0; p < int(model.pair_a.size()); ++p) {
     const std::string name = model.geometry_names[model.pair_a[p]] + ":" + model.geometry_names[model.pair_b[p]];
-    if (has(model.pair_overrides[p])) out.push_back({name, p, 1});
+    if (has(model.pair_overrides[p])) {
+      out.push_back({name, p, 1});
+    }
   }
   return out;
 }

@@ -41,8 +41,12 @@ void clip(float nearest, Polygon& polygon) {
       const float da = inside_of(plane, a, nearest);
       const float db = inside_of(plane, b, nearest);
       if (da >= 0) polygon.add(a);
-      if (da >= 0 && db < 0) polygon.add(crossing(a, da, b, db));
-      if (da < 0 && db >= 0) polygon.add(crossing(b, db, a, da));
+      if (da >= 0 && db < 0) {
+        polygon.add(crossing(a, da, b, db));
+      }
+      if (da < 0 && db >= 0) {
+        polygon.add(crossing(b, db, a, da));
+      }
     }
   }
 }

@@ -13,18 +13,30 @@ constexpr float ambient = 0.34f;
 constexpr float of_sky = 0.30f;  // of a face that looks up; one that looks down has none of it
 constexpr float of_sun = 0.52f;
 
+/// Screen coordinates of all vertices, each array with `count` entries.
 COULOMB_SIMD void project_all(int count, const float* px, const float* py, const float* pz,
                               const Projection& projection, const Screen& screen, float* X, float* Y, float* w,
                               int* outside, int* x, int* y, float* inverse) {
   const float* A = projection.linear;
   const float* o = projection.origin;
-  const float A0 = A[0], A1 = A[1], A2 = A[2], A3 = A[3], A4 = A[4], A5 = A[5], A6 = A[6], A7 = A[7], A8 = A[8];
-  const float o0 = o[0], o1 = o[1], o2 = o[2];
+  const float A0 = A[0];
+  const float A1 = A[1];
+  const float A2 = A[2];
+  const float A3 = A[3];
+  const float A4 = A[4];
+  const float A5 = A[5];
+  const float A6 = A[6];
+  const float A7 = A[7];
+  const float A8 = A[8];
+  const float o0 = o[0];
+  const float o1 = o[1];
+  const float o2 = o[2];
   const float nearest = screen.nearest;
   const float forward = screen.forward;
   const float centre_x = screen.centre_x;
   const float centre_y = screen.centre_y;
   for (int i = 0; i < count; ++i) {
+    // Into the camera's frame, in units of its focal length.
     const float Xi = A0 * px[i] + A1 * py[i] + A2 * pz[i] + o0;
     const float Yi = A3 * px[i] + A4 * py[i] + A5 * pz[i] + o1;
     const float wi = A6 * px[i] + A7 * py[i] + A8 * pz[i] + o2;
@@ -37,6 +49,8 @@ COULOMB_SIMD void project_all(int count, const float* px, const float* py, const
     const bool behind = wi < nearest;
     const bool beyond = (Xi > reach) | (-Xi > reach) | (Yi > reach) | (-Yi > reach);
     outside[i] = behind | beyond;
+
+    // The division by the distance, in whole subpixels.
     const float inverse_w = 1.0f / (behind ? nearest : wi);
     const float across = std::min(std::max(Xi * inverse_w, -guard), guard);
     const float down = std::min(std::max(Yi * inverse_w, -guard), guard);
@@ -46,18 +60,32 @@ COULOMB_SIMD void project_all(int count, const float* px, const float* py, const
   }
 }
 
+/// Brightness of both sides of the surface at all vertices.
 COULOMB_SIMD void shade_all(int count, const float* nx, const float* ny, const float* nz, const Lighting& lighting,
                             float* front, float* back) {
   const float* N = lighting.normals;
   const float* s = lighting.sun;
-  const float N0 = N[0], N1 = N[1], N2 = N[2], N3 = N[3], N4 = N[4], N5 = N[5], N6 = N[6], N7 = N[7], N8 = N[8];
-  const float s0 = s[0], s1 = s[1], s2 = s[2];
+  const float N0 = N[0];
+  const float N1 = N[1];
+  const float N2 = N[2];
+  const float N3 = N[3];
+  const float N4 = N[4];
+  const float N5 = N[5];
+  const float N6 = N[6];
+  const float N7 = N[7];
+  const float N8 = N[8];
+  const float s0 = s[0];
+  const float s1 = s[1];
+  const float s2 = s[2];
   for (int i = 0; i < count; ++i) {
+    // The normal in the world, with its length.
     const float a = N0 * nx[i] + N1 * ny[i] + N2 * nz[i];
     const float b = N3 * nx[i] + N4 * ny[i] + N5 * nz[i];
     const float c = N6 * nx[i] + N7 * ny[i] + N8 * nz[i];
     const float squared = a * a + b * b + c * c;
     const float scale = 1.0f / std::sqrt(std::max(squared, 1e-30f));
+
+    // How much of it looks up, and how much at the sun; the other side sees the opposite.
     const float up = c * scale;
     const float to_sun = (a * s0 + b * s1 + c * s2) * scale;
     front[i] = ambient + of_sky * (0.5f + 0.5f * up) + of_sun * std::max(to_sun, 0.0f);

@@ -229,7 +229,9 @@ void Rasteriser::Parts::place(const Frame& frame, const double* light) {
 
   opaque.clear();
   for (int k = 0; k < static_cast<int>(frame.instances.size()); ++k)
-    if (frame.instances[k].rgba[3] >= solid) add(k, opaque);
+    if (frame.instances[k].rgba[3] >= solid) {
+      add(k, opaque);
+    }
   transparent.clear();
   sort_transparent(frame, camera);
   for (const Far& far : far_to_near)

@@ -20,6 +20,7 @@ bool meets_samples(int low, int high) {
 
 void TriangleList::add(const std::vector<int>& which, const ScreenVertices& vertices, const Screen& screen,
                        PictureSize size, Sides sides, int instance) {
+  // Triangles with a corner outside are cut first.
   for (std::size_t k = 0; k + 2 < which.size(); k += 3) {
     const int* corners = which.data() + k;
     const auto of = [&](int i) {
@@ -35,6 +36,7 @@ void TriangleList::add(const std::vector<int>& which, const ScreenVertices& vert
 
 void TriangleList::add_clipped(const int* corners, const ScreenVertices& vertices, const Screen& screen,
                                PictureSize size, Sides sides, int instance) {
+  // As projected, before the division.
   Polygon polygon;
   for (int i = 0; i < 3; ++i) {
     const int v = corners[i];
@@ -79,6 +81,7 @@ void TriangleList::add_one(Seen a, Seen b, Seen c, PictureSize size, Sides sides
   const int bottom = std::min(high_y >> 5, size.height - 1);
   if (left > right || top > bottom) return;
 
+  // What tiles need of it.
   Triangle t;
   const Seen* corners[3] = {&a, &b, &c};
   for (int i = 0; i < 3; ++i) {

@@ -36,7 +36,9 @@ void check_finite_wrenches(const double* x, int steps, int bodies) {
   if (!x) return;
   const auto width = std::size_t(6) * bodies;
   for (std::size_t i = 0; i < steps * width; ++i)
-    if (!std::isfinite(x[i])) refuse_number("fext", {i / width, i % width / 6, i % 6}, x[i]);
+    if (!std::isfinite(x[i])) {
+      refuse_number("fext", {i / width, i % width / 6, i % 6}, x[i]);
+    }
 }
 
 /// Null: not given.
@@ -44,7 +46,9 @@ void check_finite_rows(const char* name, const double* x, int rows, int columns)
   if (!x) return;
   const std::size_t count = std::size_t(rows) * columns;
   for (std::size_t i = 0; i < count; ++i)
-    if (!std::isfinite(x[i])) refuse_number(name, {i / columns, i % columns}, x[i]);
+    if (!std::isfinite(x[i])) {
+      refuse_number(name, {i / columns, i % columns}, x[i]);
+    }
 }
 
 void check_finite_batch(const char* name, const double* x, std::size_t n, std::size_t width, const unsigned char* mask,
@@ -59,7 +63,9 @@ void check_finite_batch(const char* name, const double* x, std::size_t n, std::s
     // The first one that is not finite, named by its indices.
     const double* bad = std::find_if(row, row + count, [](double e) { return !std::isfinite(e); });
     const auto k = std::size_t(bad - row);
-    if (depth == 0) refuse_number(name, {i, k}, *bad);
+    if (depth == 0) {
+      refuse_number(name, {i, k}, *bad);
+    }
     refuse_number(name, {i, k / width, k % width}, *bad);
   }
 }

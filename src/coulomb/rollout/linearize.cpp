@@ -38,7 +38,9 @@ void linearize(const Rollout& rollout, const std::vector<std::string>& parameter
     replay.step(0);
     StepGradient& gradient = replay.linearize(0);
     const StepDerivatives& d = gradient.jacobian();
-    if (set.size() > 0) gradient.parameter_columns(set, parameters_T);
+    if (set.size() > 0) {
+      gradient.parameter_columns(set, parameters_T);
+    }
 
     // One matrix each.
     store_step(d.A_T, t, rows, rows, out.A);

@@ -18,8 +18,12 @@ namespace {
 constexpr std::size_t default_budget = std::size_t(64) << 20;
 
 void check(const Model& model, const RolloutInput& input, const RolloutOptions& options) {
-  if (input.steps < 0) refuse("steps", input.steps, "at least 0");
-  if (options.checkpoint_every < 0) refuse("checkpoint_every", options.checkpoint_every, "at least 1");
+  if (input.steps < 0) {
+    refuse("steps", input.steps, "at least 0");
+  }
+  if (options.checkpoint_every < 0) {
+    refuse("checkpoint_every", options.checkpoint_every, "at least 1");
+  }
   if (options.checkpoint_every > 0 && options.memory_budget > 0)
     throw std::invalid_argument("memory_budget: got " + std::to_string(options.memory_budget) +
                                 " beside checkpoint_every " + std::to_string(options.checkpoint_every) +
@@ -28,7 +32,9 @@ void check(const Model& model, const RolloutInput& input, const RolloutOptions& 
   // The state, then what drives it.
   check_configuration(model, input.q0, "q0");
   for (int d = 0; d < model.nv; ++d)
-    if (!std::isfinite(input.v0[d])) refuse_number("v0", {std::size_t(d)}, input.v0[d]);
+    if (!std::isfinite(input.v0[d])) {
+      refuse_number("v0", {std::size_t(d)}, input.v0[d]);
+    }
   check_finite_rows("U", input.u, input.steps, model.nu);
   check_finite_rows("tau", input.tau, input.steps, model.nv);
   check_finite_wrenches(input.fext, input.steps, model.num_bodies);
@@ -64,9 +70,15 @@ Rollout start(const Simulator& simulator, const RolloutInput& input, const Rollo
   out.status.reserve(steps);
   std::copy_n(input.q0, s.nq, out.q.begin());
   std::copy_n(input.v0, s.nv, out.v.begin());
-  if (input.u) out.u.assign(input.u, input.u + steps * s.nu);
-  if (input.tau) out.tau.assign(input.tau, input.tau + steps * s.nv);
-  if (input.fext) out.fext.assign(input.fext, input.fext + steps * s.fext);
+  if (input.u) {
+    out.u.assign(input.u, input.u + steps * s.nu);
+  }
+  if (input.tau) {
+    out.tau.assign(input.tau, input.tau + steps * s.nv);
+  }
+  if (input.fext) {
+    out.fext.assign(input.fext, input.fext + steps * s.fext);
+  }
 
   // They come first; what is left is for checkpoints.
   const std::size_t states = trajectory_bytes(out);
@@ -84,7 +96,9 @@ void check_budget(const Rollout& r, const RolloutOptions& options, int step) {
 
   // What there is, and after the first step what there will be at the least.
   std::size_t needed = r.parts->checkpoints.bytes() + r.parts->checkpoints.sweep_bytes(r.steps);
-  if (step == 1) needed = std::max(needed, r.parts->checkpoints.least_bytes(r.steps));
+  if (step == 1) {
+    needed = std::max(needed, r.parts->checkpoints.least_bytes(r.steps));
+  }
   needed += trajectory_bytes(r);
   if (needed > options.memory_budget)
     throw std::invalid_argument("memory_budget: got " + std::to_string(options.memory_budget) + " bytes, " +

@@ -75,7 +75,9 @@ class ReverseSweep {
   void step_back(int t, Replay& replay, int slot, StepCotangents* of_steps) {
     // A_t^T, B_t^T and F_t^T times a_(t+1).
     StepGradient& gradient = replay.linearize(slot);
-    if (of_steps) of_steps->before(t, gradient, replay.record(slot), out_);
+    if (of_steps) {
+      of_steps->before(t, gradient, replay.record(slot), out_);
+    }
     gradient.vjp(out_.q0.data(), out_.v0.data(), of_step_, out_.parameter_set.get());
     if (of_steps) of_steps->after(t, gradient, of_step_);
     out_.ambiguous += replay.ambiguous();
@@ -125,7 +127,9 @@ class ReverseSweep {
 void start_tangent(const char* name, const double* from, int nv, double* to) {
   for (int d = 0; d < nv; ++d) {
     to[d] = from ? from[d] : 0;
-    if (!std::isfinite(to[d])) refuse_number(name, {std::size_t(d)}, to[d]);
+    if (!std::isfinite(to[d])) {
+      refuse_number(name, {std::size_t(d)}, to[d]);
+    }
   }
 }
 

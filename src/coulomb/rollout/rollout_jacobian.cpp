@@ -42,7 +42,9 @@ class ForwardSweep {
     if (all_states) return;
     for (const auto& block : J_.blocks) {
       last_.emplace_back(block.columns_T.size(), 0.0);
-      if (rollout.parts->step_options.stepper->num_states() > 1) before_.emplace_back(block.columns_T.size(), 0.0);
+      if (rollout.parts->step_options.stepper->num_states() > 1) {
+        before_.emplace_back(block.columns_T.size(), 0.0);
+      }
     }
   }
 
@@ -74,9 +76,15 @@ class ForwardSweep {
     for (const std::string& name : wrt) {
       const Columns c = columns_of(name, next);
       int count = nv_;
-      if (c.per_step > 0) count = c.per_step * rollout_.steps;
-      if (c.input == Input::u) count = rollout_.model->nu * rollout_.steps;
-      if (c.input == Input::parameter) count = set_.items()[next++].element.size;
+      if (c.per_step > 0) {
+        count = c.per_step * rollout_.steps;
+      }
+      if (c.input == Input::u) {
+        count = rollout_.model->nu * rollout_.steps;
+      }
+      if (c.input == Input::parameter) {
+        count = set_.items()[next++].element.size;
+      }
       columns_.push_back(c);
       J_.blocks.push_back({name, count, {}});
     }
@@ -105,7 +113,9 @@ class ForwardSweep {
     replay_.step(0);
     StepGradient& gradient = replay_.linearize(0);
     const StepDerivatives& d = gradient.jacobian();
-    if (set_.size() > 0) gradient.parameter_columns(set_, parameters_T_);
+    if (set_.size() > 0) {
+      gradient.parameter_columns(set_, parameters_T_);
+    }
     pad(d.A_T, A_T_);
     const bool previous = t > 0 && !d.A_previous_T.empty();
     if (previous) pad(d.A_previous_T, A_previous_T_);
@@ -118,8 +128,12 @@ class ForwardSweep {
       const double* A_T = A_T_.data();
       const double* A_previous_T = A_previous_T_.data();
       const int ld = J_.ld;
-      if (begun > 0) multiply(Product::set, rows(x.from, begun), A_T, x.to, ld, ld, product_);
-      if (previous && begun > 0) multiply(Product::add, rows(x.earlier, begun), A_previous_T, x.to, ld, ld, product_);
+      if (begun > 0) {
+        multiply(Product::set, rows(x.from, begun), A_T, x.to, ld, ld, product_);
+      }
+      if (previous && begun > 0) {
+        multiply(Product::add, rows(x.earlier, begun), A_previous_T, x.to, ld, ld, product_);
+      }
 
       // What enters in this step: columns of its own, or more of the same.
       const int last = add_entering(i, t, d, x.to);
@@ -143,7 +157,9 @@ class ForwardSweep {
     }
 
     // Storage goes round: before_ takes last_, last_ takes columns_T, which is then free.
-    if (!before_.empty()) std::swap(before_[i], last_[i]);
+    if (!before_.empty()) {
+      std::swap(before_[i], last_[i]);
+    }
     std::swap(block.columns_T, last_[i]);
     return {last_[i].data(), before_.empty() ? nullptr : before_[i].data(), block.columns_T.data()};
   }
@@ -152,9 +168,15 @@ class ForwardSweep {
   int add_entering(std::size_t i, int t, const StepDerivatives& d, double* to) const {
     const Columns& c = columns_[i];
     const double* source = nullptr;
-    if (c.input == Input::u) source = d.B_T.data();
-    if (c.input == Input::tau) source = d.B_tau_T.data();
-    if (c.input == Input::parameter) source = parameters_T_.data() + std::size_t(c.first) * J_.rows;
+    if (c.input == Input::u) {
+      source = d.B_T.data();
+    }
+    if (c.input == Input::tau) {
+      source = d.B_tau_T.data();
+    }
+    if (c.input == Input::parameter) {
+      source = parameters_T_.data() + std::size_t(c.first) * J_.rows;
+    }
     if (!source) return 0;
 
     const int count = c.per_step > 0 ? c.per_step : J_.blocks[i].columns;

@@ -39,12 +39,16 @@ void read_forces(const Rollout& rollout, const OutputSet& outputs, double* out) 
   for (int t = 0; t < rollout.steps; ++t) {
     // Contacts that are not kept are evaluated again with the derivative.
     replay.step(0);
-    if (!rollout.parts->step_options.stepper->recalls_contacts()) replay.linearize(0).restore_contacts();
+    if (!rollout.parts->step_options.stepper->recalls_contacts()) {
+      replay.linearize(0).restore_contacts();
+    }
     forces.move_to(replay.record(0));
 
     double* readings = out + std::size_t(t + 1) * outputs.size();
     for (const OutputSet::Item& item : outputs.items())
-      if (is_force(item.sensor.type)) forces.read(item.sensor, readings + item.first);
+      if (is_force(item.sensor.type)) {
+        forces.read(item.sensor, readings + item.first);
+      }
   }
 }
 
@@ -62,7 +66,9 @@ class ForceCotangents final : public StepCotangents {
     // The forces of step t are row t + 1.
     const double* w = w_ + std::size_t(t + 1) * outputs_.tangent_size();
     for (const OutputSet::Item& item : outputs_.items())
-      if (is_force(item.sensor.type)) forces_.add_gradient(item.sensor, w + item.first_tangent, &set_, g_);
+      if (is_force(item.sensor.type)) {
+        forces_.add_gradient(item.sensor, w + item.first_tangent, &set_, g_);
+      }
 
     add(g_.q_next, out.q0);
     add(g_.v_next, out.v0);
@@ -78,7 +84,9 @@ class ForceCotangents final : public StepCotangents {
     add(g_.v, inputs.v);
     add(g_.u, inputs.u);
     if (inputs.wants_fext) add(g_.fext, inputs.fext);
-    if (of_impulses_) add_impulse_cotangent(gradient, g_.lambda, &set_, inputs);
+    if (of_impulses_) {
+      add_impulse_cotangent(gradient, g_.lambda, &set_, inputs);
+    }
   }
 
  private:
@@ -129,7 +137,9 @@ std::vector<double> read_outputs(const Rollout& rollout, const OutputSet& output
     at.read(outputs, out.data() + t * outputs.size());
   }
 
-  if (any_force(outputs)) read_forces(rollout, outputs, out.data());
+  if (any_force(outputs)) {
+    read_forces(rollout, outputs, out.data());
+  }
   return out;
 }
 
@@ -147,8 +157,12 @@ RolloutCotangent vjp(const Rollout& rollout, const TrajectoryCotangent& from,
   states.q.resize(count);
   states.v.resize(count);
   states.direct.resize(set.size());
-  if (from.dq) states.q.assign(from.dq, from.dq + count);
-  if (from.dv) states.v.assign(from.dv, from.dv + count);
+  if (from.dq) {
+    states.q.assign(from.dq, from.dq + count);
+  }
+  if (from.dv) {
+    states.v.assign(from.dv, from.dv + count);
+  }
   add_output_cotangents(rollout, outputs, from.doutputs, set, states);
 
   // The sweep through the steps takes those of forces on its way.

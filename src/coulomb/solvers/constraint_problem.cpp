@@ -9,8 +9,12 @@ void ConstraintProblem::resize(int rows) {
   n = rows;
   ld = (rows + 7) & ~7;
   has_G = false;
-  if (g.size() < static_cast<std::size_t>(ld)) g.resize(ld);
-  if (R.size() < static_cast<std::size_t>(ld)) R.resize(ld);
+  if (g.size() < static_cast<std::size_t>(ld)) {
+    g.resize(ld);
+  }
+  if (R.size() < static_cast<std::size_t>(ld)) {
+    R.resize(ld);
+  }
   std::fill(g.begin(), g.begin() + ld, 0.0);
   std::fill(R.begin(), R.begin() + ld, 0.0);
   blocks.clear();

@@ -58,7 +58,9 @@ void give_up(const ConstraintProblem& problem, SolverResult& result) {
 
 template <class Vector>
 void grow_to(Vector& v, int capacity, int size) {
-  if (static_cast<int>(v.capacity()) < capacity) v.reserve(capacity);
+  if (static_cast<int>(v.capacity()) < capacity) {
+    v.reserve(capacity);
+  }
   v.resize(size);
 }
 
@@ -133,7 +135,9 @@ void ConstraintSolver::Work::load(const std::vector<double>& lambda, const WarmS
       iterate.lambda[i] = lambda[i] / (scaled_.inverse_root[i] * scaled_.ref);
   }
   iterate.evaluate(scaled_);
-  if (!std::isfinite(iterate.residual)) iterate.clear(scaled_);
+  if (!std::isfinite(iterate.residual)) {
+    iterate.clear(scaled_);
+  }
 }
 
 /// The path of the compliance as asked may fold where many contacts wedge one another; with a larger one it does not, and more proximal
@@ -211,7 +215,9 @@ bool ConstraintSolver::Work::solve_levels_with(double compliance, int levels, co
   for (; result.levels < levels; ++result.levels) {
     const bool first = result.levels == 0;
     const std::vector<double>* memory = nullptr;
-    if (warm) memory = first && !warm->lambda_1.empty() ? &warm->lambda_1 : &warm->lambda;
+    if (warm) {
+      memory = first && !warm->lambda_1.empty() ? &warm->lambda_1 : &warm->lambda;
+    }
     if (!sharpen(compliance, memory, warm, true)) return false;
     if (first) second_.copy(last_, scaled_.ld);
   }
@@ -281,7 +287,9 @@ bool ConstraintSolver::Work::solve_level(const WarmStart* warm, Iterate& iterate
     iterate.copy(trial_, scaled_.ld);
     return true;
   }
-  if (trial_.residual < iterate.residual) iterate.copy(trial_, scaled_.ld);
+  if (trial_.residual < iterate.residual) {
+    iterate.copy(trial_, scaled_.ld);
+  }
   if (iterate.residual <= reachable(iterate, std::max(tolerance_, close))) return true;
 
   // Pivoting takes time, but with a compliance it always ends at a solution of pyramids.
@@ -338,7 +346,9 @@ bool ConstraintSolver::Work::newton_near(Iterate& iterate, double rho, int max_i
     options.reuse_steps = 3;
     options.only_reuse = true;
     newton_.solve(scaled_, options, iterate, iterations_);
-    if (!(iterate.residual <= 0.5 * before)) floor_ = std::max(floor_, before / rho);
+    if (!(iterate.residual <= 0.5 * before)) {
+      floor_ = std::max(floor_, before / rho);
+    }
   }
   scaled_.rho = 1;
   iterate.judge(scaled_);
@@ -350,7 +360,9 @@ bool ConstraintSolver::Work::newton_near(Iterate& iterate, double rho, int max_i
 bool ConstraintSolver::Work::interior(Iterate& iterate, double compliance) {
   for (int i = 0; i < searches_; ++i) {
     if (search(i, iterate, compliance)) return true;
-    if (iterate.residual < best_.residual) best_.copy(iterate, scaled_.ld);
+    if (iterate.residual < best_.residual) {
+      best_.copy(iterate, scaled_.ld);
+    }
   }
   iterate.copy(best_, scaled_.ld);
   return false;
@@ -392,19 +404,27 @@ bool ConstraintSolver::Work::sharpen(double compliance, const std::vector<double
   // The same level of the step before may be nearer than the level below.
   if (memory) {
     load(*memory, warm, last_);
-    if (last_.residual < trial_.residual) std::swap(last_, trial_);
+    if (last_.residual < trial_.residual) {
+      std::swap(last_, trial_);
+    }
   }
   best_.copy(trial_, scaled_.ld);
 
   // What redundant contacts do is told by velocities of the order of the compliance.
   const double rho = near_rho / compliance;
   bool solved = newton_near(trial_, rho, usual ? 12 : 6);
-  if (!solved && usual) solved = newton_near(trial_, 300, 12);
+  if (!solved && usual) {
+    solved = newton_near(trial_, 300, 12);
+  }
 
   // What a larger compliance leaves is judged by its last level: its other ones need not be exact.
   solved = solved || (softened_ && trial_.residual <= acceptable);
-  if (!solved && trial_.residual < best_.residual) best_.copy(trial_, scaled_.ld);
-  if (!solved && usual) solved = interior(trial_, compliance) || trial_.residual <= (softened_ ? acceptable : close);
+  if (!solved && trial_.residual < best_.residual) {
+    best_.copy(trial_, scaled_.ld);
+  }
+  if (!solved && usual) {
+    solved = interior(trial_, compliance) || trial_.residual <= (softened_ ? acceptable : close);
+  }
   if (!solved) {
     last_.copy(previous_, scaled_.ld);
     return false;
@@ -477,8 +497,12 @@ void ConstraintSolver::Work::finish(const Iterate& first, const Iterate& last, S
     Mode mode;
     const double natural = scaled_.margin(b, first.lambda.data(), first.c.data(), mode);
     const bool blurred = margin < blurred_below * result.compliance;
-    if (mode == result.modes[b] && natural >= blurred_below * result.compliance) margin = natural;
-    if (blurred) margin = std::min(margin, scaled_.margin(b, last.lambda.data(), last.c.data(), mode));
+    if (mode == result.modes[b] && natural >= blurred_below * result.compliance) {
+      margin = natural;
+    }
+    if (blurred) {
+      margin = std::min(margin, scaled_.margin(b, last.lambda.data(), last.c.data(), mode));
+    }
     if (std::isnan(margin)) margin = 0;  // of a friction whose square is no double
   }
 
@@ -486,7 +510,9 @@ void ConstraintSolver::Work::finish(const Iterate& first, const Iterate& last, S
   const double solved_to = std::max(first.residual, last.residual);
   const bool tied = result.compliance > 0 && !softened_ && solved_to > tolerance_;
   for (int b = 0; tied && b < num_blocks; ++b)
-    if (result.margin[b] < unsure_below * solved_to) result.margin[b] = 0;
+    if (result.margin[b] < unsure_below * solved_to) {
+      result.margin[b] = 0;
+    }
 
   // Impulses and velocities, and the levels that the next step starts from.
   result.exact_residual = scaled_.residual(last.lambda.data(), exact_.data());

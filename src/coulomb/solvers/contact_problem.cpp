@@ -21,23 +21,32 @@ std::string number(double value) {
 [[noreturn]] void reject(const std::string& what) { throw std::invalid_argument("ContactProblem: " + what); }
 
 void check_size(const char* name, std::size_t size, std::size_t expected, const char* meaning) {
-  if (size != expected)
-    reject(std::string(name) + " has " + std::to_string(size) + " elements, expected " + std::to_string(expected) +
-           " (" + meaning + ")");
+  if (size == expected) return;
+  const std::string got = std::string(name) + " has " + std::to_string(size) + " elements";
+  reject(got + ", expected " + std::to_string(expected) + " (" + meaning + ")");
+}
+
+/// An entry of a vector with its value.
+std::string entry(const char* name, std::size_t i, double value) {
+  return std::string(name) + "[" + std::to_string(i) + "] = " + number(value);
 }
 
 void check_finite(const char* name, const std::vector<double>& v) {
-  for (std::size_t i = 0; i < v.size(); ++i)
-    if (!std::isfinite(v[i]))
-      reject(std::string(name) + "[" + std::to_string(i) + "] = " + number(v[i]) + " is not finite");
+  for (std::size_t i = 0; i < v.size(); ++i) {
+    if (!std::isfinite(v[i])) reject(entry(name, i, v[i]) + " is not finite");
+  }
 }
 
 void check_not_negative(const char* name, const std::vector<double>& v) {
-  for (std::size_t i = 0; i < v.size(); ++i)
-    if (v[i] < 0) reject(std::string(name) + "[" + std::to_string(i) + "] = " + number(v[i]) + " is negative");
+  for (std::size_t i = 0; i < v.size(); ++i) {
+    if (v[i] < 0) reject(entry(name, i, v[i]) + " is negative");
+  }
 }
 
-std::string entry(std::size_t i, std::size_t j) { return "G[" + std::to_string(i) + ", " + std::to_string(j) + "]"; }
+/// An entry of G with its value.
+std::string entry(std::size_t i, std::size_t j, double value) {
+  return "G[" + std::to_string(i) + ", " + std::to_string(j) + "] = " + number(value);
+}
 
 /// Symmetric to 1e-9 of the largest entry, diagonal >= 0, and |G_ij| <= sqrt(G_ii G_jj), which semi-definiteness implies.
 void check_matrix(const std::vector<double>& G, std::size_t n) {
@@ -45,15 +54,22 @@ void check_matrix(const std::vector<double>& G, std::size_t n) {
   for (double x : G)
     largest = std::max(largest, std::abs(x));
   for (std::size_t i = 0; i < n; ++i) {
-    if (G[i * n + i] < 0)
-      reject(entry(i, i) + " = " + number(G[i * n + i]) + " is negative: G must be positive semi-definite");
+    const double G_ii = G[i * n + i];
+    if (G_ii < 0) {
+      reject(entry(i, i, G_ii) + " is negative: G must be positive semi-definite");
+    }
     for (std::size_t j = 0; j < i; ++j) {
       const double a = G[i * n + j];
       const double b = G[j * n + i];
-      if (std::abs(a - b) > 1e-9 * largest)
-        reject("G must be symmetric: " + entry(i, j) + " = " + number(a) + ", " + entry(j, i) + " = " + number(b));
-      if (std::abs(a) > std::sqrt(G[i * n + i]) * std::sqrt(G[j * n + j]) + 1e-9 * largest)
-        reject(entry(i, j) + " = " + number(a) + " is too large for its diagonal: G must be positive semi-definite");
+      if (std::abs(a - b) > 1e-9 * largest) {
+        reject("G must be symmetric: " + entry(i, j, a) + ", " + entry(j, i, b));
+      }
+
+      // Roots first: products of large entries overflow.
+      const double bound = std::sqrt(G_ii) * std::sqrt(G[j * n + j]);
+      if (std::abs(a) > bound + 1e-9 * largest) {
+        reject(entry(i, j, a) + " is too large for its diagonal: G must be positive semi-definite");
+      }
     }
   }
 }
@@ -95,7 +111,9 @@ ContactProblem::ContactProblem(const std::vector<double>& G, const std::vector<d
   const std::size_t n = 3 * mu.size();
   check_size("g", g.size(), n, "3 per contact");
   check_size("G", G.size(), n * n, "square, 3 rows per contact");
-  if (!R.empty()) check_size("R", R.size(), n, "3 per contact");
+  if (!R.empty()) {
+    check_size("R", R.size(), n, "3 per contact");
+  }
   check_finite("G", G);
   check_finite("g", g);
   check_finite("mu", mu);
@@ -105,28 +123,41 @@ ContactProblem::ContactProblem(const std::vector<double>& G, const std::vector<d
   check_matrix(G, n);
 
   // ... in the form of the solver, G symmetric to the bit.
-  parts_->problem.resize(static_cast<int>(n));
-  parts_->problem.resize_matrix();
+  ConstraintProblem& problem = parts_->problem;
+  problem.resize(static_cast<int>(n));
+  problem.resize_matrix();
   for (std::size_t i = 0; i < n; ++i) {
+    double* row = problem.G.data() + i * static_cast<std::size_t>(problem.ld);
     for (std::size_t j = 0; j < n; ++j)
-      parts_->problem.G[i * static_cast<std::size_t>(parts_->problem.ld) + j] = 0.5 * G[i * n + j] + 0.5 * G[j * n + i];
-    parts_->problem.g[i] = g[i];
-    if (!R.empty()) parts_->problem.R[i] = R[i];
+      row[j] = 0.5 * G[i * n + j] + 0.5 * G[j * n + i];
+    problem.g[i] = g[i];
+    if (!R.empty()) {
+      problem.R[i] = R[i];
+    }
   }
 
-  for (std::size_t b = 0; b < mu.size(); ++b)
-    parts_->problem.blocks.push_back({BlockType::cone, static_cast<int>(3 * b), 3, mu[b], 0, false});
+  // A cone for every contact.
+  for (std::size_t b = 0; b < mu.size(); ++b) {
+    const int row = static_cast<int>(3 * b);
+    problem.blocks.push_back({BlockType::cone, row, 3, mu[b], 0, false});
+  }
 }
 
 const ContactSolution& ContactProblem::solve(SolverMethod method, double tolerance, int max_iterations,
                                              const std::vector<double>& warm) {
-  if (!(tolerance > 0) || !std::isfinite(tolerance))
+  const bool is_tolerance = tolerance > 0 && std::isfinite(tolerance);
+  if (!is_tolerance) {
     reject("tolerance = " + number(tolerance) + " is not a positive number");
-  if (max_iterations < 1) reject("max_iterations = " + std::to_string(max_iterations) + " is less than 1");
+  }
+  if (max_iterations < 1) {
+    reject("max_iterations = " + std::to_string(max_iterations) + " is less than 1");
+  }
   SolverSettings settings;
   settings.method = method;
   settings.tolerance = tolerance;
   settings.max_iterations = max_iterations;
+
+  // Impulses from which the solver starts.
   WarmStart start;
   if (!warm.empty()) {
     check_size("warm", warm.size(), static_cast<std::size_t>(parts_->problem.n), "one per row of G");
@@ -135,9 +166,9 @@ const ContactSolution& ContactProblem::solve(SolverMethod method, double toleran
     start.known.assign(parts_->problem.blocks.size(), 1);
   }
   parts_->solver.solve(parts_->problem, settings, warm.empty() ? nullptr : &start, parts_->result);
-  parts_->solution = {parts_->result.lambda,     parts_->result.c,          parts_->result.modes,
-                      parts_->result.margin,     parts_->result.residual,   parts_->result.exact_residual,
-                      parts_->result.relaxation, parts_->result.iterations, parts_->result.status};
+  const SolverResult& result = parts_->result;
+  parts_->solution = {result.lambda,         result.c,          result.modes,      result.margin, result.residual,
+                      result.exact_residual, result.relaxation, result.iterations, result.status};
   parts_->solved = true;
   parts_->linearized = false;
   return parts_->solution;
@@ -146,18 +177,20 @@ const ContactSolution& ContactProblem::solve(SolverMethod method, double toleran
 /// The factor of the last solution, made once.
 void ContactProblem::linearize() {
   if (!parts_->solved) solve();
-  if (!parts_->linearized) parts_->linearization.build(parts_->problem, parts_->result);
+  if (!parts_->linearized) {
+    parts_->linearization.build(parts_->problem, parts_->result);
+  }
   parts_->linearized = true;
 }
 
 /// K = dlambda/dg and dlambda/dmu of the last solution.
 ContactDerivatives ContactProblem::derivatives() {
   linearize();
+  const auto n = static_cast<std::size_t>(parts_->problem.n);
+  const auto nc = static_cast<std::size_t>(num_contacts());
   ContactDerivatives d;
   d.n = parts_->problem.n;
   d.num_contacts = num_contacts();
-  const auto n = static_cast<std::size_t>(d.n);
-  const auto nc = static_cast<std::size_t>(d.num_contacts);
   d.dlambda_dg.resize(n * n);
   d.dlambda_dmu.resize(n * nc);
   parts_->linearization.operator_matrix(d.dlambda_dg.data(), d.n);
@@ -165,10 +198,13 @@ ContactDerivatives ContactProblem::derivatives() {
 
   d.deficient = parts_->linearization.deficient();
 
-  for (const auto* values : {&d.dlambda_dg, &d.dlambda_dmu})
-    for (double x : *values)
-      if (!std::isfinite(x))
-        throw std::logic_error("ContactProblem: derivatives: overflow, they exceed double precision");
+  // What overflowed is no derivative.
+  for (const auto* values : {&d.dlambda_dg, &d.dlambda_dmu}) {
+    for (const double x : *values) {
+      if (std::isfinite(x)) continue;
+      throw std::logic_error("ContactProblem: derivatives: overflow, they exceed double precision");
+    }
+  }
   return d;
 }
 

@@ -19,18 +19,24 @@ FrictionPolygon make_polygon(int sides, bool inscribed) {
   p.sides = sides;
   p.first_side = inscribed ? 1 : 0;
 
-  const double tangent = sides == 4 ? 1.0 : std::tan(pi / sides);
-  p.apothem = !inscribed ? 1.0 : sides == 4 ? std::sqrt(0.5) : std::cos(pi / sides);
+  // Exact where angles are those of a square.
+  const bool square = sides == 4;
+  const double tangent = square ? 1.0 : std::tan(pi / sides);
+  const double inner = square ? std::sqrt(0.5) : std::cos(pi / sides);
+  p.apothem = inscribed ? inner : 1.0;
   p.half_side = p.apothem * tangent;
 
   // Sides and vertices take turns, counted around.
   constexpr double quarter[4][2] = {{1, 0}, {0, 1}, {-1, 0}, {0, -1}};
   for (int f = 0; f < 2 * sides; ++f) {
-    if (2 * f % sides == 0) {  // exact where the contact frame's axes are
-      std::copy_n(quarter[2 * f / sides], 2, p.direction[f]);
+    const bool on_axis = 2 * f % sides == 0;
+    if (on_axis) {  // exact where the contact frame's axes are
+      const double* axis = quarter[2 * f / sides];
+      std::copy_n(axis, 2, p.direction[f]);
     } else {
-      p.direction[f][0] = std::cos(pi * f / sides);
-      p.direction[f][1] = std::sin(pi * f / sides);
+      const double angle = pi * f / sides;
+      p.direction[f][0] = std::cos(angle);
+      p.direction[f][1] = std::sin(angle);
     }
   }
 
@@ -63,13 +69,20 @@ Foot foot(const FrictionPolygon& p, double r, double x, double y) {
   Foot f;
   f.side = p.nearest_side(x, y);
   const double* n = p.direction[f.side];
-  f.outside = n[0] * x + n[1] * y - r * p.apothem;
+  const double along = n[0] * x + n[1] * y;
+  f.outside = along - r * p.apothem;
   f.across = n[0] * y - n[1] * x;
   f.beyond = std::abs(f.across) - r * p.half_side;
   return f;
 }
 
-int vertex_of(const FrictionPolygon& p, const Foot& f) { return p.neighbour(f.side, f.across > 0 ? 1 : -1); }
+int vertex_of(const FrictionPolygon& p, const Foot& f) {
+  const int step = f.across > 0 ? 1 : -1;
+  return p.neighbour(f.side, step);
+}
+
+/// The side or the vertex that is nearest.
+int feature_of(const FrictionPolygon& p, const Foot& f) { return f.beyond <= 0 ? f.side : vertex_of(p, f); }
 
 /// The point of r P nearest to (x, y).
 void project_polygon(const FrictionPolygon& p, double r, double x, double y, double* out) {
@@ -113,17 +126,23 @@ const FrictionPolygon& friction_polygon(const Block& block) {
     }
     return all;
   }();
-  return table[static_cast<std::size_t>((block.facets - 4) / 2 + (block.inscribed ? kinds : 0))];
+  const int of_kind = (block.facets - 4) / 2;
+  const int first = block.inscribed ? kinds : 0;
+  return table[static_cast<std::size_t>(first + of_kind)];
 }
 
 /// The feature of the scaled polygon that z = l - c projects to.
 PyramidMode pyramid_mode(const Block& block, const double* l, const double* c) {
   const double zn = l[2] - c[2];
   if (!(zn > 0)) return {};
+  const double x = l[0] - c[0];
+  const double y = l[1] - c[1];
   const FrictionPolygon& p = friction_polygon(block);
-  const Foot f = foot(p, block.mu * zn, l[0] - c[0], l[1] - c[1]);
+  const Foot f = foot(p, block.mu * zn, x, y);
+
+  // Inside it sticks.
   if (block.mu > 0 && f.outside <= 0) return {Mode::sticking, -1};
-  return {Mode::sliding, f.beyond <= 0 ? f.side : vertex_of(p, f)};
+  return {Mode::sliding, feature_of(p, f)};
 }
 
 /// Distance of z to the nearest border of its mode; ties go to the lower mode.
@@ -132,10 +151,12 @@ double pyramid_margin(const Block& block, double tie, const double* l, const dou
   label = {};
   if (zn <= tie) return std::abs(zn);
 
+  const double x = l[0] - c[0];
+  const double y = l[1] - c[1];
   const FrictionPolygon& p = friction_polygon(block);
-  const Foot f = foot(p, block.mu * zn, l[0] - c[0], l[1] - c[1]);
+  const Foot f = foot(p, block.mu * zn, x, y);
   if (block.mu == 0) {
-    label = {Mode::sliding, f.beyond <= 0 ? f.side : vertex_of(p, f)};
+    label = {Mode::sliding, feature_of(p, f)};
     return zn;
   }
 

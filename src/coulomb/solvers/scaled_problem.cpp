@@ -48,7 +48,9 @@ COULOMB_SIMD void scale_matrix(const double* G, const double* d, int n, int ld, 
 
 template <class Vector>
 void grow(Vector& v, int size) {
-  if (v.size() < static_cast<std::size_t>(size)) v.resize(size);
+  if (v.size() < static_cast<std::size_t>(size)) {
+    v.resize(size);
+  }
 }
 
 }  // namespace
@@ -153,7 +155,9 @@ void ScaledProblem::find_scaling(const ConstraintProblem& problem) {
     for (int i = block.row; i < block.row + block.size; ++i)
       inverse_root[i] = d;
     const bool open = block.speculative && problem.g[block.row + block.size - 1] >= 0;
-    if (!open) ref = std::max(ref, safe_norm(problem.g.data() + block.row, block.size) * d);
+    if (!open) {
+      ref = std::max(ref, safe_norm(problem.g.data() + block.row, block.size) * d);
+    }
   }
   if (!(ref > 0)) ref = 1;
   for (int i = n; i < ld; ++i)
@@ -285,10 +289,18 @@ double ScaledProblem::residual(const double* lambda, const double* c) const {
 void ScaledProblem::project(double* lambda) const {
   for (int b = 0; b < num_blocks; ++b) {
     double* l = lambda + blocks[b].row;
-    if (blocks[b].type == BlockType::cone) project_cone(blocks[b].mu, l);
-    if (blocks[b].type == BlockType::pyramid) project_pyramid(blocks[b], l);
-    if (blocks[b].type == BlockType::limit) l[0] = std::max(0.0, l[0]);
-    if (blocks[b].type == BlockType::box) l[0] = std::clamp(l[0], -bound[b], bound[b]);
+    if (blocks[b].type == BlockType::cone) {
+      project_cone(blocks[b].mu, l);
+    }
+    if (blocks[b].type == BlockType::pyramid) {
+      project_pyramid(blocks[b], l);
+    }
+    if (blocks[b].type == BlockType::limit) {
+      l[0] = std::max(0.0, l[0]);
+    }
+    if (blocks[b].type == BlockType::box) {
+      l[0] = std::clamp(l[0], -bound[b], bound[b]);
+    }
   }
 }
 
@@ -327,7 +339,9 @@ BlockMode ScaledProblem::mode(int b, const double* lambda, const double* c) cons
     case BlockType::pyramid: {
       const PyramidMode p = pyramid_mode(block, l, v);
       m.mode = p.mode;
-      if (p.facet >= 0) set_facet(b, p.facet, m);
+      if (p.facet >= 0) {
+        set_facet(b, p.facet, m);
+      }
       break;
     }
     case BlockType::cone: return cone_mode(block.mu, l, v);

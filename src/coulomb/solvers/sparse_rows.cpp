@@ -113,12 +113,16 @@ void SparseRows::assign(const ConstraintProblem& problem, const double* scale) {
 
   // Trees are ranges of columns, padded to lanes.
   const int trees = static_cast<int>(problem.tree_size.size());
-  if (static_cast<int>(tree_start_.size()) < trees + 1) tree_start_.resize(trees + 1);
+  if (static_cast<int>(tree_start_.size()) < trees + 1) {
+    tree_start_.resize(trees + 1);
+  }
   tree_start_[0] = 0;
   for (int t = 0; t < trees; ++t)
     tree_start_[t + 1] = tree_start_[t] + dense::padded(problem.tree_size[t]);
   columns_ = tree_start_[trees];
-  if (values_.size() < problem.Y.size()) values_.resize(problem.Y.size());
+  if (values_.size() < problem.Y.size()) {
+    values_.resize(problem.Y.size());
+  }
   find_runs();
 
   // The rows of every panel, one below the other.
@@ -142,7 +146,9 @@ void SparseRows::find_runs() {
   runs_.clear();
   panels_.clear();
   const int num_blocks = static_cast<int>(problem_->blocks.size());
-  if (static_cast<int>(run_of_.size()) < num_blocks) run_of_.resize(num_blocks);
+  if (static_cast<int>(run_of_.size()) < num_blocks) {
+    run_of_.resize(num_blocks);
+  }
 
   std::size_t values = 0;
   for (int b = 0; b < num_blocks;) {

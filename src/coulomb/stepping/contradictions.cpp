@@ -43,7 +43,9 @@ std::vector<std::string> constraint_names(const Model& model, const std::vector<
   std::vector<std::string> names;
   for (const std::uint64_t key : keys) {
     std::string name = constraint_name(model, key);
-    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      names.push_back(std::move(name));
+    }
   }
   return names;
 }
@@ -53,7 +55,9 @@ std::string enumeration(const std::vector<std::string>& names) {
   std::string out;
   for (std::size_t i = 0; i < std::min(names.size(), most_names); ++i)
     out += (i > 0 ? ", " : "") + names[i];
-  if (names.size() > most_names) out += " and " + std::to_string(names.size() - most_names) + " more";
+  if (names.size() > most_names) {
+    out += " and " + std::to_string(names.size() - most_names) + " more";
+  }
   return out;
 }
 

@@ -45,7 +45,9 @@ std::vector<int> neutral_overlaps(const Model& model, double depth) {
   std::vector<int> out;
   for (const Contact& contact : workspace.contacts) {
     if (!of_one_robot(model, contact.body_a, contact.body_b) || contact.distance > -depth) continue;
-    if (out.empty() || out.back() != contact.pair) out.push_back(contact.pair);
+    if (out.empty() || out.back() != contact.pair) {
+      out.push_back(contact.pair);
+    }
   }
   return out;
 }
@@ -58,7 +60,9 @@ std::shared_ptr<const Model> without_pairs(std::shared_ptr<const Model> model, c
   const auto drop = [&](auto& values) {
     std::size_t kept = 0;
     for (std::size_t i = 0; i < values.size(); ++i)
-      if (!std::binary_search(pairs.begin(), pairs.end(), int(i))) values[kept++] = values[i];
+      if (!std::binary_search(pairs.begin(), pairs.end(), int(i))) {
+        values[kept++] = values[i];
+      }
     values.resize(kept);
   };
   drop(out->pair_a);

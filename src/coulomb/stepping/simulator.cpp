@@ -121,7 +121,9 @@ void Simulator::step(const double* q, const double* v, const double* u, const do
   check_finite("v", v, m.nv);
   if (u) check_finite("u", u, m.nu);
   if (tau) check_finite("tau", tau, m.nv);
-  if (fext) check_finite("fext", fext, 6 * m.num_bodies);
+  if (fext) {
+    check_finite("fext", fext, 6 * m.num_bodies);
+  }
 
   // The record takes all that the step is given; what is not given is zero.
   StepRecord& r = parts_->record;
@@ -152,9 +154,15 @@ void Simulator::step(const State& state, const std::vector<double>& u, State& ne
   const Model& m = *parts_->model;
   check_size("q", state.q.size(), m.nq);
   check_size("v", state.v.size(), m.nv);
-  if (!u.empty() || m.nu == 0) check_size("u", u.size(), m.nu);
-  if (!tau.empty()) check_size("tau", tau.size(), m.nv);
-  if (!fext.empty()) check_size("fext", fext.size(), 6 * m.num_bodies);
+  if (!u.empty() || m.nu == 0) {
+    check_size("u", u.size(), m.nu);
+  }
+  if (!tau.empty()) {
+    check_size("tau", tau.size(), m.nv);
+  }
+  if (!fext.empty()) {
+    check_size("fext", fext.size(), 6 * m.num_bodies);
+  }
 
   // What is empty is zero.
   next.q.resize(m.nq);
@@ -261,11 +269,21 @@ void Simulator::share_gradient(std::shared_ptr<StepGradient> gradient) {
 /// Prepared once for every step that is differentiated.
 StepGradient& Simulator::gradient() {
   Parts& p = *parts_;
-  if (!p.record.valid) throw std::logic_error("derivatives: no step was taken yet");
-  if (p.overflowed) throw std::logic_error("derivatives: the numbers of the last step overflowed, it has none");
-  if (!differentiable()) throw std::logic_error("derivatives: a state beyond 1e150 has none in double precision");
-  if (!p.gradient) p.gradient = p.step_options.stepper->make_gradient(*p.model, p.step_options);
-  if (!p.linearized) p.gradient->prepare(*p.model, p.step_options, p.record, p.memory);
+  if (!p.record.valid) {
+    throw std::logic_error("derivatives: no step was taken yet");
+  }
+  if (p.overflowed) {
+    throw std::logic_error("derivatives: the numbers of the last step overflowed, it has none");
+  }
+  if (!differentiable()) {
+    throw std::logic_error("derivatives: a state beyond 1e150 has none in double precision");
+  }
+  if (!p.gradient) {
+    p.gradient = p.step_options.stepper->make_gradient(*p.model, p.step_options);
+  }
+  if (!p.linearized) {
+    p.gradient->prepare(*p.model, p.step_options, p.record, p.memory);
+  }
   p.linearized = true;
   return *p.gradient;
 }
@@ -343,10 +361,18 @@ StepCotangent Simulator::vjp(const double* dq1, const double* dv1, const std::ve
 
 void Simulator::jvp(const double* dq, const double* dv, const double* du, const double* dtau, double* dq1,
                     double* dv1) {
-  if (dq) check_finite("dq", dq, parts_->model->nv);
-  if (dv) check_finite("dv", dv, parts_->model->nv);
-  if (du) check_finite("du", du, parts_->model->nu);
-  if (dtau) check_finite("dtau", dtau, parts_->model->nv);
+  if (dq) {
+    check_finite("dq", dq, parts_->model->nv);
+  }
+  if (dv) {
+    check_finite("dv", dv, parts_->model->nv);
+  }
+  if (du) {
+    check_finite("du", du, parts_->model->nu);
+  }
+  if (dtau) {
+    check_finite("dtau", dtau, parts_->model->nv);
+  }
   gradient().jvp({dq, dv, du, dtau}, dq1, dv1);
 }
 

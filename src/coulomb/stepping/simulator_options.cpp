@@ -15,15 +15,18 @@ namespace {
 
 /// A number within [low, high], or (low, high].
 void check_range(const char* name, double value, double low, double high, bool open_low) {
-  const bool ok = std::isfinite(value) && value <= high && (open_low ? value > low : value >= low);
-  if (!ok)
-    refuse(std::string(name) + ": got " + number_text(value) + ", expected a number in " + (open_low ? "(" : "[") +
-           number_text(low) + ", " + number_text(high) + "]");
+  const bool above = open_low ? value > low : value >= low;
+  const bool ok = std::isfinite(value) && value <= high && above;
+  if (ok) return;
+  const std::string bracket = open_low ? "(" : "[";
+  const std::string range = bracket + number_text(low) + ", " + number_text(high) + "]";
+  refuse(std::string(name) + ": got " + number_text(value) + ", expected a number in " + range);
 }
 
 void check_least(const char* name, int value, int least) {
-  if (value < least)
-    refuse(std::string(name) + ": got " + std::to_string(value) + ", expected at least " + std::to_string(least));
+  if (value >= least) return;
+  const std::string got = ": got " + std::to_string(value);
+  refuse(name + got + ", expected at least " + std::to_string(least));
 }
 
 // Names of methods, gradients and laws.
@@ -55,7 +58,10 @@ const Stepper& known_stepper(const std::string& name) {
   const std::vector<std::string> names = stepper_names();
   std::string expected;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    if (i > 0) expected += i + 1 == names.size() ? " or " : ", ";
+    const bool last = i + 1 == names.size();
+    if (i > 0) {
+      expected += last ? " or " : ", ";
+    }
     expected += "\"" + names[i] + "\"";
   }
   refuse("stepper: got \"" + name + "\", expected " + expected);
@@ -79,12 +85,16 @@ ImplicitOptions implicit_options(const SimulatorOptions& o) {
   check_range("equality_damping", o.equality_damping, 0, 1e15, false);
   check_range("dry_friction_velocity", o.dry_friction_velocity, 0, 1e3, true);
   check_least("newton_iterations", o.newton_iterations, 1);
-  if (o.newton_halvings < 0 || o.newton_halvings > 16)
+  const bool halvings_ok = o.newton_halvings >= 0 && o.newton_halvings <= 16;
+  if (!halvings_ok) {
     refuse("newton_halvings: got " + std::to_string(o.newton_halvings) + ", expected 0 to 16");
+  }
 
   out.tolerance = o.tolerance;
   out.max_iterations = o.newton_iterations;
   out.max_halvings = o.newton_halvings;
+
+  // The springs.
   out.limit_stiffness = o.limit_stiffness;
   out.limit_damping = o.limit_damping;
   out.equality_stiffness = o.equality_stiffness;
@@ -97,21 +107,32 @@ ImplicitOptions implicit_options(const SimulatorOptions& o) {
 void check_stepper(const Model& model, const SimulatorOptions& o, const StepOptions& options) {
   const Stepper& stepper = *options.stepper;
   const bool penalty = options.constraints.contact == ContactLaw::penalty;
-  if (stepper.has_springs() && !penalty && !model.pair_a.empty())
+
+  // Springs know one law of contact; without a pair it does not matter.
+  const bool may_touch = !model.pair_a.empty();
+  if (stepper.has_springs() && !penalty && may_touch) {
     refuse("contact: got \"" + o.contact + "\" with stepper \"" + o.stepper +
            "\", expected \"penalty\": implicit steppers know no other contact, and this model has geometries that can "
            "touch");
+  }
 
-  if (options.impacts.enabled && !stepper.splits_at_impacts())
-    refuse("continuous_collision: got true, expected false with stepper \"" + o.stepper + "\" and contact \"" +
-           contact_name(options.constraints.contact) + "\"");
+  // Impacts.
+  if (options.impacts.enabled && !stepper.splits_at_impacts()) {
+    const std::string contact = contact_name(options.constraints.contact);
+    const std::string with = "with stepper \"" + o.stepper + "\" and contact \"" + contact + "\"";
+    refuse("continuous_collision: got true, expected false " + with);
+  }
+
+  // Gradients.
   if (stepper.has_gradient(options.gradient.mode)) return;
-  if (options.impacts.enabled) refuse("gradient: \"" + o.gradient + "\" is not available with continuous_collision");
+  if (options.impacts.enabled) {
+    refuse("gradient: \"" + o.gradient + "\" is not available with continuous_collision");
+  }
 
   // Whether the stepper has brought springs, or the law of contact.
   const bool own = stepper.usual_contact() == ContactLaw::penalty;
-  refuse("gradient: got \"" + o.gradient + "\", expected \"exact\" with " +
-         (own ? "stepper \"" + o.stepper : std::string("contact \"penalty")) + "\"");
+  const std::string with = own ? "stepper \"" + o.stepper : "contact \"penalty";
+  refuse("gradient: got \"" + o.gradient + "\", expected \"exact\" with " + with + "\"");
 }
 
 /// An option that has no influence on the simulator that is asked for is a mistake: refused, unless it is as it is by default.
@@ -173,7 +194,9 @@ ConstraintOptions constraint_options(const Model& model, const SimulatorOptions&
   ConstraintOptions out;
   out.timestep = o.timestep == 0 ? model.timestep : o.timestep;
   check_range("timestep", out.timestep, 0, 1, true);
-  if (out.timestep < 1e-9) refuse("timestep: got " + number_text(out.timestep) + ", expected at least 1e-9 s");
+  if (out.timestep < 1e-9) {
+    refuse("timestep: got " + number_text(out.timestep) + ", expected at least 1e-9 s");
+  }
 
   // The law of contact, and its polygon.
   out.contact = contact_law(o.contact, known_stepper(o.stepper));
@@ -287,8 +310,12 @@ std::shared_ptr<const Model> with_penalty_options(std::shared_ptr<const Model> m
     const char* const why = ": has no influence here, it belongs to contact \"penalty\"; leave it out";
     if (o.contact_stiffness)
       refuse(std::string("contact_stiffness") + why + ", or give geometries their own (Scene.set_contact)");
-    if (o.contact_damping) refuse(std::string("contact_damping") + why);
-    if (o.contact_friction_stiffness) refuse(std::string("contact_friction_stiffness") + why);
+    if (o.contact_damping) {
+      refuse(std::string("contact_damping") + why);
+    }
+    if (o.contact_friction_stiffness) {
+      refuse(std::string("contact_friction_stiffness") + why);
+    }
     return model;
   }
 

@@ -38,10 +38,18 @@ SparseMatrix SparseStepDerivatives::block(StepResult of, StepArgument by) const 
           out.value.push_back(columns_T[2 * size * (first + k) + entry]);
         }
       };
-      if (by_state || by == StepArgument::q) add(island.A_T, 0, island.dofs, 0);
-      if (by_state || by == StepArgument::v) add(island.A_T, size, island.dofs, by_state ? nv : 0);
-      if (by == StepArgument::u) add(island.B_T, 0, island.actuators, 0);
-      if (by == StepArgument::tau) add(island.B_tau_T, 0, island.dofs, 0);
+      if (by_state || by == StepArgument::q) {
+        add(island.A_T, 0, island.dofs, 0);
+      }
+      if (by_state || by == StepArgument::v) {
+        add(island.A_T, size, island.dofs, by_state ? nv : 0);
+      }
+      if (by == StepArgument::u) {
+        add(island.B_T, 0, island.actuators, 0);
+      }
+      if (by == StepArgument::tau) {
+        add(island.B_tau_T, 0, island.dofs, 0);
+      }
     }
     out.row_start.push_back(static_cast<std::int64_t>(out.column.size()));
   }

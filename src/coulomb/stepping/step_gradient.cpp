@@ -22,7 +22,9 @@ StepDerivatives::StepDerivatives(const Model& model)
 StepDerivatives& StepGradient::writable_derivatives(const Model& model) {
   const auto kept = [](const std::shared_ptr<StepDerivatives>& d) { return !d || d.use_count() > 1; };
   if (kept(derivatives_)) std::swap(derivatives_, spare_);
-  if (kept(derivatives_)) derivatives_ = std::make_shared<StepDerivatives>(model);
+  if (kept(derivatives_)) {
+    derivatives_ = std::make_shared<StepDerivatives>(model);
+  }
   return *derivatives_;
 }
 

@@ -23,7 +23,9 @@ const Stepper* const steppers[] = {
 std::vector<std::string> stepper_names() {
   std::vector<std::string> names;
   for (const Stepper* s : steppers)
-    if (std::find(names.begin(), names.end(), s->name()) == names.end()) names.emplace_back(s->name());
+    if (std::find(names.begin(), names.end(), s->name()) == names.end()) {
+      names.emplace_back(s->name());
+    }
   return names;
 }
 

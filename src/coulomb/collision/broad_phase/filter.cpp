@@ -262,10 +262,14 @@ void test_half_spaces(const Model& model, CollisionWorkspace& w) {
     test_plane(count, t.padded, plane.other.data(), w.plane_margin.data(), up[0], up[1], up[2], offset, w.pose.data(),
                t.box_half.data(), w.touch.data());
     for (int k = 0; k < count; ++k)
-      if (w.touch[k]) w.candidates.push_back(plane.pair[k]);
+      if (w.touch[k]) {
+        w.candidates.push_back(plane.pair[k]);
+      }
   }
 
-  if (t.planes.size() > 1) std::sort(w.candidates.begin(), w.candidates.end());
+  if (t.planes.size() > 1) {
+    std::sort(w.candidates.begin(), w.candidates.end());
+  }
 }
 
 /// A pair whose spheres overlap: with a ball it becomes a candidate at once if that touches the other's box; the others go through
@@ -274,9 +278,13 @@ inline void take_pair(const Model& model, int pair, int a, int b, int& num_boxes
   // A ball has its own, exact test.
   const double margin = std::max(model.pair_margin[pair], w.least_margin) + margin_width(model, w, pair);
   if (model.geometry_type[a] == ShapeType::sphere) {
-    if (ball_touches_box(w, a, b, margin)) w.candidates.push_back(pair);
+    if (ball_touches_box(w, a, b, margin)) {
+      w.candidates.push_back(pair);
+    }
   } else if (model.geometry_type[b] == ShapeType::sphere) {
-    if (ball_touches_box(w, b, a, margin)) w.candidates.push_back(pair);
+    if (ball_touches_box(w, b, a, margin)) {
+      w.candidates.push_back(pair);
+    }
   } else {
     // Boxes wait for the others.
     w.box_first[num_boxes] = a;
@@ -323,7 +331,9 @@ int test_swept(const Model& model, CollisionWorkspace& w) {
     const int a = w.sweep.first[k];
     const int b = w.sweep.second[k];
     const int pair = t.lookup.find(model, a, b);
-    if (pair >= 0) take_pair(model, pair, a, b, num_boxes, w);
+    if (pair >= 0) {
+      take_pair(model, pair, a, b, num_boxes, w);
+    }
   }
   return num_boxes;
 }
@@ -350,7 +360,9 @@ void add_touching_boxes(int num_boxes, CollisionWorkspace& w) {
   test_boxes(num_boxes, t.padded, w.box_first.data(), w.box_second.data(), w.box_margin.data(), w.pose.data(),
              t.box_half.data(), w.touch.data());
   for (int k = 0; k < num_boxes; ++k)
-    if (w.touch[k]) w.candidates.push_back(w.box_pair[k]);
+    if (w.touch[k]) {
+      w.candidates.push_back(w.box_pair[k]);
+    }
 }
 
 /// A geometry's shift and turn, and how far the two take its surface.
@@ -380,7 +392,9 @@ double follow_travel(const Model& model, const double* body_rotation, const doub
 void add_half_space_pair(const Model& model, int pair, std::vector<FilterTables::Plane>& planes) {
   int plane = model.pair_a[pair];
   int other = model.pair_b[pair];
-  if (model.geometry_type[plane] != ShapeType::half_space) std::swap(plane, other);
+  if (model.geometry_type[plane] != ShapeType::half_space) {
+    std::swap(plane, other);
+  }
   if (model.geometry_type[other] == ShapeType::half_space) return;
 
   auto at = std::find_if(planes.begin(), planes.end(), [plane](const auto& p) { return p.geometry == plane; });
@@ -489,7 +503,9 @@ FilterTables::FilterTables(const Model& model, int swept_from) {
 
     // A short row at the end starts earlier.
     row.end = std::min(row.begin + round_up(model.pair_b[end - 1] - row.begin + 1), padded);
-    if (row.end - row.begin < lanes) row.begin = row.end - lanes;
+    if (row.end - row.begin < lanes) {
+      row.begin = row.end - lanes;
+    }
     row.begin = row.end - round_up(row.end - row.begin);
 
     // Which columns are partners, and of which pair.
@@ -555,7 +571,9 @@ void filter_pairs(const Model& model, const double* body_position, const double*
   const bool wider = w.travels || w.least_margin > 0;
   for (int g = 0; g < model.num_geometries && wider; ++g) {
     w.reach[g] = t.reach[g] + 0.5 * w.least_margin;
-    if (w.travels) w.reach[g] += follow_travel(model, body_rotation, travel, g, w);
+    if (w.travels) {
+      w.reach[g] += follow_travel(model, body_rotation, travel, g, w);
+    }
   }
 
   // Spheres, against half-spaces and against one another.

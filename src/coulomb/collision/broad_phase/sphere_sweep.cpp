@@ -112,7 +112,9 @@ void SphereSweep::choose_axis(const SphereRows& spheres) {
   }
 
   const int best = static_cast<int>(std::min_element(overlaps, overlaps + 3) - overlaps);
-  if (2 * overlaps[best] + 8 < overlaps[axis_]) axis_ = best;
+  if (2 * overlaps[best] + 8 < overlaps[axis_]) {
+    axis_ = best;
+  }
 }
 
 /// Little has changed since the last call: insertion takes time linear in the number of spheres. When much has, it gives up.
@@ -172,7 +174,9 @@ void SphereSweep::sweep(const SphereRows& spheres) {
 void SphereSweep::order_hits() {
   // The smaller index first.
   for (std::size_t k = 0; k < first.size(); ++k)
-    if (first[k] > second[k]) std::swap(first[k], second[k]);
+    if (first[k] > second[k]) {
+      std::swap(first[k], second[k]);
+    }
   half_first_.resize(first.size());
   half_second_.resize(first.size());
   move_by_key(second, first, starts_, half_second_, half_first_);

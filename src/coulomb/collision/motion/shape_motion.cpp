@@ -71,11 +71,15 @@ void size_velocity(const Shape& s, int k, const double* x, const double* w, doub
         u[0] = x[0] / radius;
         u[1] = x[1] / radius;
       }
-      if (k == 1 && reaches(x[2], size[1])) u[2] = x[2] > 0 ? 1 : -1;
+      if (k == 1 && reaches(x[2], size[1])) {
+        u[2] = x[2] > 0 ? 1 : -1;
+      }
       return;
     }
     case ShapeType::box:
-      if (reaches(x[k], size[k])) u[k] = x[k] > 0 ? 1 : -1;
+      if (reaches(x[k], size[k])) {
+        u[k] = x[k] > 0 ? 1 : -1;
+      }
       return;
     case ShapeType::ellipsoid: {
       // p = Q w / h, h^2 = w . Q w, Q = diag(a^2)
@@ -171,7 +175,9 @@ bool find_edge(const Shape& s, MeshCarrier& c, const double* world_out, const do
   // Any edge.
   for (int u = 0; u < mesh.num_vertices() && !found; ++u)
     for (int k = mesh.neighbour_start[u]; k < mesh.neighbour_start[u + 1]; ++k)
-      if (u < mesh.neighbours[k]) offer(u, mesh.neighbours[k]);
+      if (u < mesh.neighbours[k]) {
+        offer(u, mesh.neighbours[k]);
+      }
   return found;
 }
 
@@ -232,13 +238,17 @@ void find_point(const Shape& s, const Contact& contact, MeshCarrier& c, const do
   // Any vertex at the witness.
   if (distance_to(c, best) > on_surface * size)
     for (int v = 0; v < c.mesh->num_vertices(); ++v)
-      if (distance_to(c, v) < distance_to(c, best)) best = v;
+      if (distance_to(c, v) < distance_to(c, best)) {
+        best = v;
+      }
 
   c.num = 1;
   c.list[0] = best;
   c.weight[0] = 1;
 
-  if (distance_to(c, best) > on_surface * size) find_in_face(s, c, world_out);
+  if (distance_to(c, best) > on_surface * size) {
+    find_in_face(s, c, world_out);
+  }
 }
 
 /// The carrier is a face; its normal is the sum of v_i x v_(i+1) over twice the area.
@@ -261,7 +271,9 @@ void take_corner(MeshCarrier& c) {
   c.list[0] = face_corner(*c.mesh, c.face, 0);
   for (int k = 1; k < face_length(*c.mesh, c.face); ++k) {
     const int v = face_corner(*c.mesh, c.face, k);
-    if (distance_to(c, v) < distance_to(c, c.list[0])) c.list[0] = v;
+    if (distance_to(c, v) < distance_to(c, c.list[0])) {
+      c.list[0] = v;
+    }
   }
 }
 
@@ -335,8 +347,12 @@ double side_speed(const MeshCarrier& c, int vertex, int axis, const double* dn) 
   double turned[3] = {0, 0, 0};
   double arm[3];
   sub3(corner(mesh, c.list[1]), corner(mesh, c.list[0]), e);
-  if (vertex == c.list[1]) de[axis] = 1;
-  if (vertex == c.list[0]) de[axis] = -1;
+  if (vertex == c.list[1]) {
+    de[axis] = 1;
+  }
+  if (vertex == c.list[0]) {
+    de[axis] = -1;
+  }
   add_cross3(de, mesh.face_normals.data() + 3 * c.face, turned);
   add_cross3(e, dn, turned);
 
@@ -352,7 +368,9 @@ void vertex_velocity(const Contact& contact, const MeshCarrier& c, int vertex, i
   // A vertex or a place between vertices; an edge turns n as well.
   if (c.role == MeshCarrier::Role::point || c.role == MeshCarrier::Role::edge) {
     for (int i = 0; i < c.num; ++i)
-      if (c.list[i] == vertex) u[axis] += c.weight[i];
+      if (c.list[i] == vertex) {
+        u[axis] += c.weight[i];
+      }
     if (c.role == MeshCarrier::Role::point || (vertex != c.list[0] && vertex != c.list[1])) return;
     double e[3];
     sub3(corner(*c.mesh, c.list[1]), corner(*c.mesh, c.list[0]), e);
@@ -492,13 +510,6 @@ void vertex_motion(const Contact& contact, const MeshCarrier& carrier, int verte
   if (carrier.mesh == nullptr) return;
   vertex_velocity(contact, carrier, vertex, axis, u, turn);
   move_contact_with_surface(contact, carrier.of_a, carrier.rotation, u, turn, out);
-}
-
-void vertex_motion(const Model& model, const Contact& contact, bool of_a, int vertex, int axis,
-                   const double* geometry_position, const double* geometry_rotation, ShapeMotion& out) {
-  MeshCarrier carrier;
-  find_carrier(model, contact, of_a, geometry_position, geometry_rotation, carrier);
-  vertex_motion(contact, carrier, vertex, axis, out);
 }
 
 }  // namespace coulomb

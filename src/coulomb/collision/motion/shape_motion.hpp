@@ -61,7 +61,5 @@ void find_carrier(const Model& model, const Contact& contact, bool of_a, const d
 /// contact. Faces of more than three vertices are the plane through their first vertex whose normal is the mean over
 /// the polygon (as in ConvexMesh).
 void vertex_motion(const Contact& contact, const MeshCarrier& carrier, int vertex, int axis, ShapeMotion& out);
-void vertex_motion(const Model& model, const Contact& contact, bool of_a, int vertex, int axis,
-                   const double* geometry_position, const double* geometry_rotation, ShapeMotion& out);
 
 }  // namespace coulomb

@@ -53,7 +53,9 @@ const Contact* SmoothedMotion::carrier(const Contact& contact, const std::vector
   const Contact* lowest = nullptr;
   const Contact* nearest = nullptr;
   for (const Contact& c : found) {
-    if (!lowest || c.distance < lowest->distance) lowest = &c;
+    if (!lowest || c.distance < lowest->distance) {
+      lowest = &c;
+    }
     if (!nearest || squared_distance(c, contact) < squared_distance(*nearest, contact)) {
       nearest = &c;
     }
@@ -83,9 +85,10 @@ void SmoothedMotion::operator()(const Contact& contact, ContactMotion& motion) c
     double turn[3];
     for (double& x : shift)
       x = scale_ * normal();
+    const double angle = scale_ / std::max(contact.size, 1e-9);
     for (double& x : turn)
-      x = scale_ / std::max(contact.size, 1e-9) * normal();
-    collide_moved_pair(model_, contact.pair, shift, turn, contact.point, reach, workspace_, found);
+      x = angle * normal();
+    collide_moved_pair(model_, contact.pair, {contact.point, shift, turn}, reach, workspace_, found);
 
     const Contact* chosen = carrier(contact, found);
     if (!chosen) continue;

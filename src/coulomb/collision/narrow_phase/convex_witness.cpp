@@ -258,7 +258,9 @@ bool refine_witness(const Shape& a, const Shape& b, const Simplex& simplex, cons
 
     for (int i = 0; i < na; ++i)
       for (int j = 0; j < nb; ++j) {
-        if (!all_but_parallel(fa[i], fb[j])) offer(fa[i], fb[j]);
+        if (!all_but_parallel(fa[i], fb[j])) {
+          offer(fa[i], fb[j]);
+        }
 
         // Parallel lines: the ends of one against the other.
         if (best_turn > -2 || !has_line(fa[i]) || !has_line(fb[j])) continue;
@@ -304,16 +306,24 @@ void witness_patches(const Shape& a, const Shape& b, const Witness& w, Contact& 
     const bool turns = leans(on_a ? b : a, on_a ? w.b : w.a, w.normal);
     (on_a ? kind_b : kind_a) = turns ? Feature::rim : Feature::vertex;
   }
-  if (kind_a == Feature::face && kind_b == Feature::edge) kind_b = Feature::vertex;
-  if (kind_b == Feature::face && kind_a == Feature::edge) kind_a = Feature::vertex;
+  if (kind_a == Feature::face && kind_b == Feature::edge) {
+    kind_b = Feature::vertex;
+  }
+  if (kind_b == Feature::face && kind_a == Feature::edge) {
+    kind_a = Feature::vertex;
+  }
   if (kind_a == Feature::face && kind_b == Feature::line && b.type == ShapeType::capsule) {
     kind_b = Feature::round;
   }
   if (kind_b == Feature::face && kind_a == Feature::line && a.type == ShapeType::capsule) {
     kind_a = Feature::round;
   }
-  if (kind_a == Feature::face && kind_b == Feature::line) kind_b = Feature::rim;
-  if (kind_b == Feature::face && kind_a == Feature::line) kind_a = Feature::rim;
+  if (kind_a == Feature::face && kind_b == Feature::line) {
+    kind_b = Feature::rim;
+  }
+  if (kind_b == Feature::face && kind_a == Feature::line) {
+    kind_a = Feature::rim;
+  }
 
   // Lines that are all but parallel.
   if (has_line(w.a) && has_line(w.b) && kind_a == w.a.kind && kind_b == w.b.kind) {

@@ -142,7 +142,9 @@ bool complete_tetrahedron(const Shape& a, const Shape& b, int hints[2], Simplex&
     // None: A - B has no extent across the simplex.
     if (!(best > small)) {
       copy3(dirs[s.count == 3 ? 0 : 2], normal);
-      if (!(norm3(normal) > 0)) copy3(dirs[0], normal);
+      if (!(norm3(normal) > 0)) {
+        copy3(dirs[0], normal);
+      }
       const double length = norm3(normal);
       for (int i = 0; i < 3; ++i)
         normal[i] = length > 0 ? normal[i] / length : (i == 2 ? 1.0 : 0.0);
@@ -212,7 +214,9 @@ void drop_degenerate(Simplex& s, double scale) {
   // Two vertices at one place.
   if (s.count == 2) {
     sub3(s.v[1].w, s.v[0].w, e);
-    if (!(norm3(e) > small)) s.count = 1;
+    if (!(norm3(e) > small)) {
+      s.count = 1;
+    }
   }
 }
 
@@ -340,7 +344,9 @@ double epa(const Shape& a, const Shape& b, double tolerance, int hints[2], Simpl
   sub3(p.vertex[2].w, p.vertex[0].w, f);
   sub3(p.vertex[3].w, p.vertex[0].w, g);
   cross3(e, f, n);
-  if (dot3(n, g) > 0) std::swap(p.vertex[1], p.vertex[2]);
+  if (dot3(n, g) > 0) {
+    std::swap(p.vertex[1], p.vertex[2]);
+  }
   add_face(p, 0, 1, 2);
   add_face(p, 0, 3, 1);
   add_face(p, 0, 2, 3);
@@ -353,7 +359,9 @@ double epa(const Shape& a, const Shape& b, double tolerance, int hints[2], Simpl
   for (;;) {
     int best = -1;
     for (int i = 0; i < p.num_faces; ++i)
-      if (!p.face[i].sliver && (best < 0 || p.face[i].d < p.face[best].d)) best = i;
+      if (!p.face[i].sliver && (best < 0 || p.face[i].d < p.face[best].d)) {
+        best = i;
+      }
     degenerate |= best < 0;
     if (best < 0) break;
     nearest = p.face[best];

@@ -363,9 +363,15 @@ int clip_manifold(const Shape& a, const Shape& b, const Witness& w, double margi
     Flat incident;
     make_flat(other, incident_face, incident);
     clip_vertices(clip, incident);
-    if (!face.disc && !incident.disc) cross_polygons(clip, incident);
-    if (!face.disc && incident.disc) cross_rim(clip, incident);
-    if (face.disc && !incident.disc) cross_wall(clip, incident);
+    if (!face.disc && !incident.disc) {
+      cross_polygons(clip, incident);
+    }
+    if (!face.disc && incident.disc) {
+      cross_rim(clip, incident);
+    }
+    if (face.disc && !incident.disc) {
+      cross_wall(clip, incident);
+    }
   } else if (other.type == ShapeType::capsule || other.type == ShapeType::cylinder) {
     clip_line_shape(clip, other);
   }

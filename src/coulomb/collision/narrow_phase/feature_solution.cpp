@@ -77,7 +77,9 @@ void line_point(const Shape& s, const double* outward, CoreFeature& f) {
   const double along = std::clamp(dot3(r, f.direction), -s.size[1], s.size[1]);
   copy3(s.position, f.point);
   axpy3(along, f.direction, f.point);
-  if (length > 0) axpy3(s.size[0] / length, radial, f.point);
+  if (length > 0) {
+    axpy3(s.size[0] / length, radial, f.point);
+  }
   f.low = -s.size[1] - along;
   f.high = s.size[1] - along;
 }
@@ -94,7 +96,9 @@ bool solve_small(int n, double A[4][4], double* b) {
     // The largest pivot of column k.
     int pivot = k;
     for (int i = k + 1; i < n; ++i)
-      if (std::abs(A[i][k]) > std::abs(A[pivot][k])) pivot = i;
+      if (std::abs(A[i][k]) > std::abs(A[pivot][k])) {
+        pivot = i;
+      }
     if (!(std::abs(A[pivot][k]) > 1e-14)) return false;
 
     std::swap(b[k], b[pivot]);
@@ -205,8 +209,12 @@ bool newton(const Shape& a, const Shape& b, double* n, CoreFeature& fa, CoreFeat
     for (int i = 0; i < 3; ++i)
       n[i] /= norm;
 
-    if (row_a >= 0) la += limit * scale * x[row_a];
-    if (row_b >= 0) lb += limit * scale * x[row_b];
+    if (row_a >= 0) {
+      la += limit * scale * x[row_a];
+    }
+    if (row_b >= 0) {
+      lb += limit * scale * x[row_b];
+    }
 
     // Not on the way to a solution, or as near as rounding lets it come.
     if (iteration > 4 && residual > 0.1) return false;
@@ -267,7 +275,9 @@ bool closed_form(double* n, CoreFeature& fa, CoreFeature& fb, double scale) {
   // The connection; what rounding left along an edge would tilt n when they all but touch.
   sub3(fa.point, fb.point, d);
   for (const CoreFeature* f : {&fa, &fb})
-    if (has_line(*f)) axpy3(-dot3(d, f->direction), f->direction, d);
+    if (has_line(*f)) {
+      axpy3(-dot3(d, f->direction), f->direction, d);
+    }
 
   const double length = norm3(d);
   if (length > 1e-11 * scale) {
@@ -277,7 +287,9 @@ bool closed_form(double* n, CoreFeature& fa, CoreFeature& fb, double scale) {
   } else {
     // They touch: the guess, across the edges.
     for (const CoreFeature* f : {&fa, &fb})
-      if (has_line(*f)) axpy3(-dot3(n, f->direction), f->direction, n);
+      if (has_line(*f)) {
+        axpy3(-dot3(n, f->direction), f->direction, n);
+      }
     const double rest = norm3(n);
     if (!(rest > 1e-3)) return false;
     for (int i = 0; i < 3; ++i)
@@ -338,10 +350,14 @@ bool solve_features(const Shape& a, const Shape& b, const double normal[3], Witn
       // An edge, side or face in the plane: near the simplex' own.
       double p[3];
       int hint = -1;
-      if (is_curved(shape, other)) line_point(shape, opposite, other);
+      if (is_curved(shape, other)) {
+        line_point(shape, opposite, other);
+      }
       core_support(shape, opposite, p, hint);
       const double lift = dot3(p, opposite) - dot3(other.point, opposite);
-      if (lift > 1e-13 * scale) copy3(p, other.point);
+      if (lift > 1e-13 * scale) {
+        copy3(p, other.point);
+      }
     }
 
     // Its projection on the face is the other witness.

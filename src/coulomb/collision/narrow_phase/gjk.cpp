@@ -123,7 +123,9 @@ unsigned closest_tetrahedron(const MinkowskiVertex* v, double* weight) {
       r = 0;
     for (int k = 0; k < 3; ++k) {
       result[f[k]] = l[k];
-      if (side >> k & 1) mask |= 1u << f[k];
+      if (side >> k & 1) {
+        mask |= 1u << f[k];
+      }
     }
   }
 
@@ -142,16 +144,24 @@ struct Closest {
 
 /// True if the simplex holds the origin.
 bool find_closest(const Simplex& s, Closest& c) {
-  if (s.count == 1) c.weight[0] = 1;
-  if (s.count == 2) c.mask = closest_segment(s.v[0].w, s.v[1].w, c.weight);
+  if (s.count == 1) {
+    c.weight[0] = 1;
+  }
+  if (s.count == 2) {
+    c.mask = closest_segment(s.v[0].w, s.v[1].w, c.weight);
+  }
   if (s.count == 3) {
     c.mask = closest_triangle(s.v[0].w, s.v[1].w, s.v[2].w, c.weight);
   }
-  if (s.count == 4) c.mask = closest_tetrahedron(s.v, c.weight);
+  if (s.count == 4) {
+    c.mask = closest_tetrahedron(s.v, c.weight);
+  }
   if (c.mask == 15u) return true;
 
   for (int i = 0; i < s.count; ++i)
-    if (c.mask >> i & 1) axpy3(c.weight[i], s.v[i].w, c.point);
+    if (c.mask >> i & 1) {
+      axpy3(c.weight[i], s.v[i].w, c.point);
+    }
   return false;
 }
 
@@ -160,7 +170,9 @@ void keep_closest(const Closest& c, Simplex& s) {
   int n = 0;
   for (int i = 0; i < s.count; ++i) {
     if (!(c.mask >> i & 1)) continue;
-    if (n != i) s.v[n] = s.v[i];
+    if (n != i) {
+      s.v[n] = s.v[i];
+    }
     s.weight[n++] = c.weight[i];
   }
   s.count = n;

@@ -28,7 +28,9 @@ int choose_four(const Candidate* c, int count, double limit, int* chosen) {
   const double* n = c[0].normal;
   int deepest = 0;
   for (int i = 1; i < count; ++i)
-    if (c[i].distance < c[deepest].distance) deepest = i;
+    if (c[i].distance < c[deepest].distance) {
+      deepest = i;
+    }
   const double* p = c[deepest].point_a;
   int far = -1;
   double best = 0;
@@ -102,7 +104,9 @@ int select_points(Candidate* points, int count, double size, CollisionCache::Pai
     for (int i = 1; i < count; ++i)
       deepest = std::min(deepest, points[i].distance);
     num = choose_four(points, count, deepest + band, chosen);
-    if (num < 3) num = choose_four(points, count, 1e300, chosen);
+    if (num < 3) {
+      num = choose_four(points, count, 1e300, chosen);
+    }
 
     // The old set, if all its points are there, are about as deep, and span about as much.
     if (cache != nullptr && cache->num_kept > 0 && cache->num_kept <= 4) {

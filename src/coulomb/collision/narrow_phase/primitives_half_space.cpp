@@ -11,9 +11,10 @@ constexpr double upright_sine = 0.02;  // below it a cylinder stands on four poi
 
 /// Plane of a half-space: outward normal and offset.
 struct Plane {
+  const Shape& shape;
   double up[3];
   double offset;
-  explicit Plane(const Shape& shape) {
+  explicit Plane(const Shape& of) : shape(of) {
     shape_axis(shape, 2, up);
     offset = dot3(up, shape.position);
   }
@@ -21,13 +22,13 @@ struct Plane {
 };
 
 /// Adds the point `p` of b's surface; the normal, from b to the half-space, points into the plane.
-int add_point(const Shape& a, const Plane& plane, const Shape& b, Feature feature_b, const double* p, int feature,
-              double margin, Contact& out) {
+int add_point(const Plane& plane, const Shape& b, Feature feature_b, const double* p, int feature, double margin,
+              Contact& out) {
   const double distance = plane.height(p);
   if (!(distance <= margin)) return 0;
   const double n[3] = {-plane.up[0], -plane.up[1], -plane.up[2]};
   set_contact_from_b(n, p, distance, feature, out);
-  set_patches(a, Feature::face, b, feature_b, out);
+  set_patches(plane.shape, Feature::face, b, feature_b, out);
   return 1;
 }
 
@@ -46,7 +47,7 @@ int collide_half_space_sphere(const Shape& a, const Shape& b, double margin, con
   // The lowest point of the ball.
   double p[3] = {b.position[0], b.position[1], b.position[2]};
   axpy3(-b.size[0], plane.up, p);
-  return add_point(a, plane, b, Feature::round, p, 0, margin, out[0]);
+  return add_point(plane, b, Feature::round, p, 0, margin, out[0]);
 }
 
 int collide_half_space_capsule(const Shape& a, const Shape& b, double margin, const CollisionOptions&,
@@ -61,7 +62,7 @@ int collide_half_space_capsule(const Shape& a, const Shape& b, double margin, co
     double p[3] = {b.position[0], b.position[1], b.position[2]};
     axpy3(end == 0 ? b.size[1] : -b.size[1], axis, p);
     axpy3(-b.size[0], plane.up, p);
-    count += add_point(a, plane, b, Feature::round, p, end, margin, out[count]);
+    count += add_point(plane, b, Feature::round, p, end, margin, out[count]);
   }
   return count;
 }
@@ -86,7 +87,7 @@ int collide_half_space_cylinder(const Shape& a, const Shape& b, double margin, c
       const double local[3] = {R * down[0] / sine, R * down[1] / sine, end == 0 ? h : -h};
       double p[3];
       place(b, local, p);
-      count += add_point(a, plane, b, Feature::rim, p, end, margin, out[count]);
+      count += add_point(plane, b, Feature::rim, p, end, margin, out[count]);
     }
     return count;
   }
@@ -98,7 +99,7 @@ int collide_half_space_cylinder(const Shape& a, const Shape& b, double margin, c
     const double local[3] = {k < 2 ? side : 0, k < 2 ? 0 : side, cap == 0 ? h : -h};
     double p[3];
     place(b, local, p);
-    count += add_point(a, plane, b, Feature::vertex, p, 2 + 4 * cap + k, margin, out[count]);
+    count += add_point(plane, b, Feature::vertex, p, 2 + 4 * cap + k, margin, out[count]);
   }
   return count;
 }
@@ -119,7 +120,7 @@ int collide_half_space_ellipsoid(const Shape& a, const Shape& b, double margin, 
     w[i] *= -b.size[i] * b.size[i] / h;
 
   place(b, w, p);
-  return add_point(a, plane, b, Feature::round, p, 0, margin, out[0]);
+  return add_point(plane, b, Feature::round, p, 0, margin, out[0]);
 }
 
 /// At most four corners lie below the plane unless the box is deep; then the corners of its lowest face that are below
@@ -138,7 +139,9 @@ int collide_half_space_box(const Shape& a, const Shape& b, double margin, const 
   int lowest = 0;
   int below = 0;
   for (int i = 1; i < 3; ++i)
-    if (std::abs(up[i]) > std::abs(up[lowest])) lowest = i;
+    if (std::abs(up[i]) > std::abs(up[lowest])) {
+      lowest = i;
+    }
   for (int v = 0; v < 8; ++v) {
     heights[v] = centre;
     for (int i = 0; i < 3; ++i)
@@ -156,7 +159,7 @@ int collide_half_space_box(const Shape& a, const Shape& b, double margin, const 
     for (int i = 0; i < 3; ++i)
       local[i] = v >> i & 1 ? b.size[i] : -b.size[i];
     place(b, local, p);
-    count += add_point(a, plane, b, Feature::vertex, p, v, margin, out[count]);
+    count += add_point(plane, b, Feature::vertex, p, v, margin, out[count]);
   }
   return count;
 }

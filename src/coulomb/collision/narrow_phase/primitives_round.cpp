@@ -14,14 +14,21 @@ constexpr double parallel_sine = 0.02;
 /// Of the radii: below it the direction between the cores is noise.
 constexpr double coincident = 1e-12;
 
-/// A contact of two rounded cores at core points qa and qb; `fallback` is the normal of coincident cores.
-int rounded_contact(const Shape& a, Feature fa, const double* qa, const Shape& b, Feature fb, const double* qb,
-                    const double* fallback, double margin, int feature, Contact& out) {
+/// A point of the core of a rounded shape: the centre of a ball, a point of a capsule's segment.
+struct CorePoint {
+  const Shape& shape;
+  Feature feature;      ///< of the surface above it
+  const double* point;  ///< 3, world
+};
+
+/// A contact of two rounded cores; `fallback` is the normal of coincident ones.
+int rounded_contact(const CorePoint& a, const CorePoint& b, const double* fallback, double margin, int feature,
+                    Contact& out) {
   // The distance of the cores, less both radii.
-  const double ra = a.size[0];
-  const double rb = b.size[0];
+  const double ra = a.shape.size[0];
+  const double rb = b.shape.size[0];
   double n[3];
-  sub3(qa, qb, n);
+  sub3(a.point, b.point, n);
   const double d = norm3(n);
   const double distance = d - ra - rb;
   if (!(distance <= margin)) return 0;
@@ -34,9 +41,9 @@ int rounded_contact(const Shape& a, Feature fa, const double* qa, const Shape& b
     copy3(fallback, n);
   double pb[3];
   for (int i = 0; i < 3; ++i)
-    pb[i] = qb[i] + rb * n[i];
+    pb[i] = b.point[i] + rb * n[i];
   set_contact_from_b(n, pb, distance, feature, out);
-  set_patches(a, fa, b, fb, out);
+  set_patches(a.shape, a.feature, b.shape, b.feature, out);
   return 1;
 }
 
@@ -108,32 +115,42 @@ int parallel_capsules(const Shape& a, const Shape& b, const double* ea, const do
     double qb[3];
     along(a.position, ea, s, qa);
     along(b.position, eb, t, qb);
-    count += rounded_contact(a, end_of_a ? Feature::round : segment_feature(s, ha), qa, b,
-                             end_of_a ? segment_feature(t, hb) : Feature::round, qb, fallback, margin, end, out[count]);
+    const Feature feature_a = end_of_a ? Feature::round : segment_feature(s, ha);
+    const Feature feature_b = end_of_a ? segment_feature(t, hb) : Feature::round;
+    count += rounded_contact({a, feature_a, qa}, {b, feature_b, qb}, fallback, margin, end, out[count]);
   }
   return count;
 }
 
-/// Finishes a sphere against a point of a polyhedral or cylindrical surface. n: outward, p: on the surface, gap: centre
-/// to surface.
-int sphere_surface(const Shape& sphere, const Shape& b, Feature feature, const double* local_normal,
-                   const double* local_point, double gap, const double* edge_local, double margin, Contact& out) {
+/// The point of a polyhedral or cylindrical surface nearest to a ball, in the shape's frame.
+struct NearestPoint {
+  Feature feature;       ///< on which it lies
+  const double* normal;  ///< 3, outward
+  const double* point;   ///< 3
+  double gap;            ///< from the surface to the ball's centre
+  const double* edge;    ///< 3: along the edge, where it lies on one
+};
+
+/// Finishes a sphere against a point of b's surface.
+int sphere_surface(const Shape& sphere, const Shape& b, const NearestPoint& at, double margin, Contact& out) {
   // The ball's surface.
-  const double distance = gap - sphere.size[0];
+  const double distance = at.gap - sphere.size[0];
   if (!(distance <= margin)) return 0;
 
   // To the world.
   double n[3];
   double p[3];
   double edge[3] = {0, 0, 0};
-  rotate(b.rotation, local_normal, n);
-  rotate(b.rotation, local_point, p);
-  rotate(b.rotation, edge_local, edge);
+  rotate(b.rotation, at.normal, n);
+  rotate(b.rotation, at.point, p);
+  rotate(b.rotation, at.edge, edge);
   add3(p, b.position, p);
 
   set_contact_from_b(n, p, distance, 0, out);
-  set_patches(sphere, Feature::round, b, feature, out);
-  if (feature == Feature::edge) support_patch(b, feature, n, edge, out.b);
+  set_patches(sphere, Feature::round, b, at.feature, out);
+  if (at.feature == Feature::edge) {
+    support_patch(b, at.feature, n, edge, out.b);
+  }
   return 1;
 }
 
@@ -142,7 +159,9 @@ int sphere_surface(const Shape& sphere, const Shape& b, Feature feature, const d
 int collide_sphere_sphere(const Shape& a, const Shape& b, double margin, const CollisionOptions&, CollisionCache::Pair&,
                           Contact* out) {
   const double up[3] = {0, 0, 1};
-  return rounded_contact(a, Feature::round, a.position, b, Feature::round, b.position, up, margin, 0, out[0]);
+  const CorePoint centre_a = {a, Feature::round, a.position};
+  const CorePoint centre_b = {b, Feature::round, b.position};
+  return rounded_contact(centre_a, centre_b, up, margin, 0, out[0]);
 }
 
 int collide_sphere_capsule(const Shape& a, const Shape& b, double margin, const CollisionOptions&,
@@ -158,8 +177,9 @@ int collide_sphere_capsule(const Shape& a, const Shape& b, double margin, const 
   const double t = clamp_unit(dot3(w, axis), b.size[1]);
   along(b.position, axis, t, q);
   perpendicular(axis, fallback);
-  return rounded_contact(a, Feature::round, a.position, b, segment_feature(t, b.size[1]), q, fallback, margin, 0,
-                         out[0]);
+  const CorePoint centre = {a, Feature::round, a.position};
+  const CorePoint nearest = {b, segment_feature(t, b.size[1]), q};
+  return rounded_contact(centre, nearest, fallback, margin, 0, out[0]);
 }
 
 int collide_capsule_capsule(const Shape& a, const Shape& b, double margin, const CollisionOptions&,
@@ -195,8 +215,9 @@ int collide_capsule_capsule(const Shape& a, const Shape& b, double margin, const
   if (sine > 1e-6)
     for (int i = 0; i < 3; ++i)
       fallback[i] = across[i] / sine;
-  return rounded_contact(a, segment_feature(s, a.size[1]), qa, b, segment_feature(t, b.size[1]), qb, fallback, margin,
-                         2, out[0]);
+  const CorePoint nearest_a = {a, segment_feature(s, a.size[1]), qa};
+  const CorePoint nearest_b = {b, segment_feature(t, b.size[1]), qb};
+  return rounded_contact(nearest_a, nearest_b, fallback, margin, 2, out[0]);
 }
 
 int collide_sphere_box(const Shape& a, const Shape& b, double margin, const CollisionOptions&, CollisionCache::Pair&,
@@ -227,7 +248,7 @@ int collide_sphere_box(const Shape& a, const Shape& b, double margin, const Coll
     for (double& x : n)
       x /= d;
     const Feature feature = free == 0 ? Feature::vertex : free == 1 ? Feature::edge : Feature::face;
-    return sphere_surface(a, b, feature, n, p, d, edge, margin, out[0]);
+    return sphere_surface(a, b, {feature, n, p, d, edge}, margin, out[0]);
   }
 
   // Centre inside: leave through the nearest face, the first of equals.
@@ -242,7 +263,7 @@ int collide_sphere_box(const Shape& a, const Shape& b, double margin, const Coll
   n[0] = n[1] = n[2] = 0;
   n[nearest] = sign;
   p[nearest] = sign * b.size[nearest];
-  return sphere_surface(a, b, Feature::face, n, p, -depth, edge, margin, out[0]);
+  return sphere_surface(a, b, {Feature::face, n, p, -depth, edge}, margin, out[0]);
 }
 
 int collide_sphere_cylinder(const Shape& a, const Shape& b, double margin, const CollisionOptions&,
@@ -268,15 +289,15 @@ int collide_sphere_cylinder(const Shape& a, const Shape& b, double margin, const
     const double gap = std::hypot(side, cap);
     const double n[3] = {e[0] * side / gap, e[1] * side / gap, sign * cap / gap};
     const double p[3] = {R * e[0], R * e[1], sign * h};
-    return sphere_surface(a, b, Feature::rim, n, p, gap, none, margin, out[0]);
+    return sphere_surface(a, b, {Feature::rim, n, p, gap, none}, margin, out[0]);
   }
   if (cap >= side) {
     const double n[3] = {0, 0, sign};
     const double p[3] = {q[0], q[1], sign * h};
-    return sphere_surface(a, b, Feature::face, n, p, cap, none, margin, out[0]);
+    return sphere_surface(a, b, {Feature::face, n, p, cap, none}, margin, out[0]);
   }
   const double p[3] = {R * e[0], R * e[1], q[2]};
-  return sphere_surface(a, b, Feature::line, e, p, side, none, margin, out[0]);
+  return sphere_surface(a, b, {Feature::line, e, p, side, none}, margin, out[0]);
 }
 
 }  // namespace coulomb

@@ -143,9 +143,13 @@ bool in_ellipsoid(const Shape& b, const double* x, Contact& out) {
   for (int i = 0; i < 3; ++i) {
     const double s = a[i] * a[i] + t;
     y[i] = s > 0 ? a[i] * a[i] * x[i] / s : 0.0;
-    if (i != least) rest -= y[i] * y[i] / (a[i] * a[i]);
+    if (i != least) {
+      rest -= y[i] * y[i] / (a[i] * a[i]);
+    }
   }
-  if (x[least] == 0) y[least] = a[least] * std::sqrt(std::max(rest, 0.0));
+  if (x[least] == 0) {
+    y[least] = a[least] * std::sqrt(std::max(rest, 0.0));
+  }
 
   // The normal is the gradient of the level.
   double n[3];
@@ -329,8 +333,12 @@ void detect_penalty_contacts(const Model& model, const double* body_position, co
     // Points of their own come first, then corners against half-spaces and against one another; all else as in
     // hard contact, where it overlaps.
     if (has_points(model, a) || has_points(model, b)) {
-      if (has_points(model, a)) collide_points(model, pair, a, w);
-      if (has_points(model, b)) collide_points(model, pair, b, w);
+      if (has_points(model, a)) {
+        collide_points(model, pair, a, w);
+      }
+      if (has_points(model, b)) {
+        collide_points(model, pair, b, w);
+      }
     } else if (type_a == ShapeType::half_space && is_cornered(type_b)) {
       collide_corners(model, pair, a, b, w);
     } else if (type_b == ShapeType::half_space && is_cornered(type_a)) {

@@ -106,7 +106,9 @@ Dual angle(const Dual3& p, const Dual3& x, const Dual3& y) {
 Dual springs(const Outline& o, int first, const Dual3& direction, int sign, double most) {
   // The whole turn, counted from below `most`.
   Dual turn = sign > 0 ? angle(o.normal, edge(o, first), direction) : angle(o.normal, direction, edge(o, first));
-  if (turn.v < most - 2 * pi) turn.v += 2 * pi;
+  if (turn.v < most - 2 * pi) {
+    turn.v += 2 * pi;
+  }
 
   // Every corner that it passes adds a spring, the last one a part.
   Dual sum;

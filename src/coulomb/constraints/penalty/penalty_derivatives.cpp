@@ -144,7 +144,9 @@ void penalty_derivatives(const Model& model, const DynamicsWorkspace& dynamics, 
     // Their sums go along the root paths once.
     for (int on = 0; any && on < 2; ++on)
       for (int by = 0; by < 2; ++by)
-        if (moving[on] && moving[by]) spread(model, dynamics, last[by], last[on], sums.G[on][by], sums.W[on][by], out);
+        if (moving[on] && moving[by]) {
+          spread(model, dynamics, last[by], last[on], sums.G[on][by], sums.W[on][by], out);
+        }
   }
 }
 

@@ -74,7 +74,9 @@ std::vector<double> read_mesh_points(const std::string& path, const std::string&
   }
   std::vector<double> points;
   append_points(*scene, *scene->mRootNode, aiMatrix4x4(), points);
-  if (points.empty()) checks::fail(what, "'" + path + "' has no points");
+  if (points.empty()) {
+    checks::fail(what, "'" + path + "' has no points");
+  }
   return points;
 #else
   checks::fail(what, "'" + path +

@@ -21,7 +21,9 @@ void add_actuator_inertia(const MujocoFields& f, int a, const Actuator& actuator
   // Both are felt at the joint through the gear.
   const double square = actuator.gear[0] * actuator.gear[0];
   joint.armature[0] += armature * square;
-  if (!(f.count("opt_disableflags") & mj::disable_damper)) joint.damping[0] += damping * square;
+  if (!(f.count("opt_disableflags") & mj::disable_damper)) {
+    joint.damping[0] += damping * square;
+  }
 }
 
 /// Whatever has a state of its own, or acts on something else than one joint, is refused.
@@ -31,30 +33,45 @@ void refuse_unless_static_joint_actuator(const MujocoFields& f, int a, const std
   if (transmission > 1) {
     const char* kinds[] = {"joint", "jointinparent", "slidercrank", "tendon", "site", "body"};  // mjtTrn
     const std::string kind = transmission < 6 ? kinds[transmission] : "of type " + std::to_string(transmission);
-    refuse(what, "transmission by " + kind +
-                     " is not supported, actuators drive joints: only joint and jointinparent (trntype " +
-                     std::to_string(transmission) + ")");
+    const std::string type = "(trntype " + std::to_string(transmission) + ")";
+    const std::string expected = "actuators drive joints: only joint and jointinparent " + type;
+    refuse(what, "transmission by " + kind + " is not supported, " + expected);
   }
 
   // How its force comes about.
-  if (f.integer("actuator_dyntype", a) != 0)
-    refuse(what, "actuator dynamics (activation, filters, muscles, PID) are not supported (dyntype " +
-                     std::to_string(f.integer("actuator_dyntype", a)) + ")");
-  if (f.integer("actuator_gaintype", a) > 1) refuse(what, "gain type must be fixed or affine");
-  if (f.integer("actuator_biastype", a) > 1) refuse(what, "bias type must be none or affine");
+  const int dynamics = f.integer("actuator_dyntype", a);
+  if (dynamics != 0) {
+    const std::string type = "(dyntype " + std::to_string(dynamics) + ")";
+    refuse(what, "actuator dynamics (activation, filters, muscles, PID) are not supported " + type);
+  }
+  if (f.integer("actuator_gaintype", a) > 1) {
+    refuse(what, "gain type must be fixed or affine");
+  }
+  if (f.integer("actuator_biastype", a) > 1) {
+    refuse(what, "bias type must be none or affine");
+  }
 
   // What version 4 adds.
-  if (f.integer("actuator_ctrlnum", a, 1) != 1 || f.integer("actuator_outnum", a, 1) != 1)
+  const int num_controls = f.integer("actuator_ctrlnum", a, 1);
+  const int num_forces = f.integer("actuator_outnum", a, 1);
+  if (num_controls != 1 || num_forces != 1) {
     refuse(what, "actuators with other than one control and one force are not supported");
-  if (f.real("actuator_delay", a, 0) != 0) refuse(what, "delay is not supported");
-  if (f.integer("actuator_plugin", a, -1) >= 0) refuse(what, "plugins are not supported");
+  }
+  if (f.real("actuator_delay", a, 0) != 0) {
+    refuse(what, "delay is not supported");
+  }
+  if (f.integer("actuator_plugin", a, -1) >= 0) {
+    refuse(what, "plugins are not supported");
+  }
 }
 
 /// Options may disable all actuators, or groups of them.
 bool group_disabled(const MujocoFields& f, int a) {
   const int group = f.integer("actuator_group", a, 0);
-  return (f.count("opt_disableflags") & mj::disable_actuation) ||
-         (group >= 0 && group < 31 && (f.count("opt_disableactuator") >> group & 1));
+  const bool all = f.count("opt_disableflags") & mj::disable_actuation;
+  if (all) return true;
+  if (group < 0 || group > 30) return false;
+  return f.count("opt_disableactuator") >> group & 1;
 }
 
 }  // namespace
@@ -68,6 +85,8 @@ void translate_actuators(const MujocoFields& f, SceneParts& parts) {
     refuse_unless_static_joint_actuator(f, a, "actuator '" + out.name + "'");
     const int control = f.integer("actuator_ctrladr", a, a);
     const int output = f.integer("actuator_outadr", a, a);
+
+    // Which joint it drives.
     out.joint = f.integer("actuator_trnid", 2 * a);
     out.in_parent_frame = f.integer("actuator_trntype", a) == 1;
     out.gear = f.row<6>("actuator_gear", output);
@@ -89,8 +108,8 @@ void translate_actuators(const MujocoFields& f, SceneParts& parts) {
     }
 
     // Clamps.
-    out.control_limited =
-        f.integer("actuator_ctrllimited", control, 0) && !(f.count("opt_disableflags") & mj::disable_clamp_control);
+    const bool clamps_are_on = !(f.count("opt_disableflags") & mj::disable_clamp_control);
+    out.control_limited = f.integer("actuator_ctrllimited", control, 0) && clamps_are_on;
     out.control_range = f.row<2>("actuator_ctrlrange", control);
     out.force_limited = f.integer("actuator_forcelimited", a, 0) != 0;
     out.force_range = f.row<2>("actuator_forcerange", a);

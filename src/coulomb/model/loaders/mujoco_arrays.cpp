@@ -29,13 +29,19 @@ void translate_joint(const MujocoFields& f, int j, SceneParts& parts) {
   const int flags = f.count("opt_disableflags");
 
   // What is not here.
+  const std::string refused = "joint '" + name + "'";
   if (type < 0 || type > 3) {
-    refuse("joint '" + name + "'", "unknown type " + std::to_string(type));
+    refuse(refused, "unknown type " + std::to_string(type));
   }
-  if (f.real("jnt_stiffnesspoly", 2 * j, 0) != 0 || f.real("jnt_stiffnesspoly", 2 * j + 1, 0) != 0)
-    refuse("joint '" + name + "'", "polynomial stiffness is not supported; only the linear coefficient is");
-  if (f.real("jnt_springyield", j, 0) != 0)
-    refuse("joint '" + name + "'", "springyield (plastic springs) is not supported");
+  const auto has_polynomial = [&](const char* field, int row) {
+    return f.real(field, 2 * row, 0) != 0 || f.real(field, 2 * row + 1, 0) != 0;
+  };
+  if (has_polynomial("jnt_stiffnesspoly", j)) {
+    refuse(refused, "polynomial stiffness is not supported; only the linear coefficient is");
+  }
+  if (f.real("jnt_springyield", j, 0) != 0) {
+    refuse(refused, "springyield (plastic springs) is not supported");
+  }
 
   // Where it is and how far it goes; options may switch limits and springs off.
   JointPart part;
@@ -45,12 +51,14 @@ void translate_joint(const MujocoFields& f, int j, SceneParts& parts) {
   part.pos = f.row<3>("jnt_pos", j);
   part.axis = f.row<3>("jnt_axis", j);
   const auto range = f.row<2>("jnt_range", j);
-  part.limited = f.integer("jnt_limited", j, 0) && part.type != JointType::free &&
-                 !(flags & (mj::disable_limit | mj::disable_constraint));
+  const bool limits_are_on = !(flags & (mj::disable_limit | mj::disable_constraint));
+  part.limited = f.integer("jnt_limited", j, 0) && part.type != JointType::free && limits_are_on;
   part.lower = range[0];
   part.upper = range[1];
 
-  part.stiffness = flags & mj::disable_spring ? 0.0 : f.real("jnt_stiffness", j, 0);
+  // What pulls and drives it.
+  const bool springs_are_on = !(flags & mj::disable_spring);
+  part.stiffness = springs_are_on ? f.real("jnt_stiffness", j, 0) : 0.0;
   const std::string what = "MJCF: joint '" + name + "'";
   checks::not_negative(what + " stiffness", part.stiffness);
 
@@ -71,13 +79,16 @@ void translate_joint(const MujocoFields& f, int j, SceneParts& parts) {
   }
 
   // and its dofs.
+  const bool dampers_are_on = !(flags & mj::disable_damper);
+  const bool friction_is_on = !(flags & (mj::disable_friction_loss | mj::disable_constraint));
   for (int i = 0; i < nv; ++i) {
-    if (f.real("dof_dampingpoly", 2 * (v + i), 0) != 0 || f.real("dof_dampingpoly", 2 * (v + i) + 1, 0) != 0)
-      refuse("joint '" + name + "'", "polynomial damping is not supported; only the linear coefficient is");
-    part.damping[i] = flags & mj::disable_damper ? 0.0 : f.real("dof_damping", v + i, 0);
-    part.armature[i] = f.real("dof_armature", v + i, 0);
-    part.dry_friction[i] =
-        flags & (mj::disable_friction_loss | mj::disable_constraint) ? 0.0 : f.real("dof_frictionloss", v + i, 0);
+    const int dof = v + i;
+    if (has_polynomial("dof_dampingpoly", dof)) {
+      refuse(refused, "polynomial damping is not supported; only the linear coefficient is");
+    }
+    part.damping[i] = dampers_are_on ? f.real("dof_damping", dof, 0) : 0.0;
+    part.armature[i] = f.real("dof_armature", dof, 0);
+    part.dry_friction[i] = friction_is_on ? f.real("dof_frictionloss", dof, 0) : 0.0;
     checks::not_negative(what + " damping", part.damping[i]);
     checks::not_negative(what + " armature", part.armature[i]);
     checks::not_negative(what + " frictionloss", part.dry_friction[i]);
@@ -102,8 +113,10 @@ void translate_keyframes_and_options(const MujocoFields& f, SceneParts& parts) {
     parts.keyframes.push_back(key);
   }
 
+  // What of the world the file decides.
   const int flags = f.count("opt_disableflags");
-  parts.gravity = flags & mj::disable_gravity ? Vec3{0, 0, 0} : f.row<3>("opt_gravity", 0);
+  const bool weightless = flags & mj::disable_gravity;
+  parts.gravity = weightless ? Vec3{0, 0, 0} : f.row<3>("opt_gravity", 0);
   parts.timestep = f.real("opt_timestep", 0);
   checks::positive("MJCF: option timestep", *parts.timestep);
   parts.filter_parent_child = !(flags & mj::disable_filter_parent);
@@ -119,6 +132,7 @@ void translate_bodies_and_joints(const MujocoFields& f, SceneParts& parts) {
       refuse("body '" + part.name + "'", "gravcomp is not supported and would change the motion");
 
     part.parent = f.integer("body_parentid", b);
+    // Where it is, and what it weighs.
     part.placement = {f.row<3>("body_pos", b), f.row<4>("body_quat", b)};
     part.mass = f.real("body_mass", b);
     part.com = f.row<3>("body_ipos", b);
@@ -133,13 +147,15 @@ void translate_bodies_and_joints(const MujocoFields& f, SceneParts& parts) {
 void translate_equalities(const MujocoFields& f, SceneParts& parts) {
   enum { connect = 0, weld = 1, joint = 2 };
   constexpr int site_object = 6;  // mjOBJ_SITE
-  if (f.count("opt_disableflags") & (mj::disable_equality | mj::disable_constraint)) return;
+  const bool switched_off = f.count("opt_disableflags") & (mj::disable_equality | mj::disable_constraint);
+  if (switched_off) return;
   for (int e = 0; e < f.count("neq"); ++e) {
     const std::string name = f.name("equality", e);
     const int type = f.integer("eq_type", e);
     const int a = f.integer("eq_obj1id", e);
     const int b = f.integer("eq_obj2id", e);
     const auto data = f.row<12>("eq_data", e);
+    const bool is_weld = type == weld;
     Equality out;
     out.name = name;
     out.active = f.integer("eq_active0", e, 1) != 0;
@@ -149,9 +165,11 @@ void translate_equalities(const MujocoFields& f, SceneParts& parts) {
       out.joint_b = b;
       std::copy_n(data.begin(), 5, out.poly.begin());
       out.ref_a = f.real("qpos0", f.integer("jnt_qposadr", a));
-      if (b >= 0) out.ref_b = f.real("qpos0", f.integer("jnt_qposadr", b));
-    } else if (type == connect || type == weld) {
-      out.type = type == weld ? EqualityType::weld : EqualityType::connect;
+      if (b >= 0) {
+        out.ref_b = f.real("qpos0", f.integer("jnt_qposadr", b));
+      }
+    } else if (type == connect || is_weld) {
+      out.type = is_weld ? EqualityType::weld : EqualityType::connect;
       if (f.integer("eq_objtype", e, 1) == site_object) {
         out.body_a = f.integer("site_bodyid", a);
         out.body_b = f.integer("site_bodyid", b);
@@ -163,15 +181,19 @@ void translate_equalities(const MujocoFields& f, SceneParts& parts) {
         // connect: (anchor in 1, anchor in 2); weld: (anchor in 2, pose of 2 in 1)
         out.body_a = a;
         out.body_b = b;
-        std::copy_n(data.begin() + (type == weld ? 3 : 0), 3, out.pos_a.begin());
-        std::copy_n(data.begin() + (type == weld ? 0 : 3), 3, out.pos_b.begin());
-        if (type == weld) std::copy_n(data.begin() + 6, 4, out.quat_a.begin());
+        const int anchor_a = is_weld ? 3 : 0;
+        const int anchor_b = is_weld ? 0 : 3;
+        std::copy_n(data.begin() + anchor_a, 3, out.pos_a.begin());
+        std::copy_n(data.begin() + anchor_b, 3, out.pos_b.begin());
+        if (is_weld) {
+          std::copy_n(data.begin() + 6, 4, out.quat_a.begin());
+        }
       }
-      if (type == weld) out.torque_scale = data[10];
-      if (type == weld && data[10] == 0) out.type = EqualityType::connect;  // its rotation rows are zero
+      if (is_weld) out.torque_scale = data[10];
+      if (is_weld && data[10] == 0) out.type = EqualityType::connect;  // its rotation rows are zero
     } else {
-      refuse("equality '" + name + "'",
-             "only connect, weld and joint equalities are supported (type " + std::to_string(type) + ")");
+      const std::string got = "(type " + std::to_string(type) + ")";
+      refuse("equality '" + name + "'", "only connect, weld and joint equalities are supported " + got);
     }
     parts.equalities.push_back(out);
   }

@@ -12,12 +12,16 @@ std::vector<double> hull_vertices(const MujocoFields& f, int mesh) {
   // A part of the vertices of all meshes.
   const std::string what = "mesh '" + f.name("mesh", mesh) + "'";
   const auto found = f.arrays().reals.find("mesh_vert");
-  if (found == f.arrays().reals.end()) refuse(what, "vertices are missing");
+  if (found == f.arrays().reals.end()) {
+    refuse(what, "vertices are missing");
+  }
   const std::vector<double>& all = found->second;
   const long first = f.integer("mesh_vertadr", mesh);
   const long n = f.integer("mesh_vertnum", mesh);
   const int graph = f.integer("mesh_graphadr", mesh, -1);
-  if (first < 0 || n < 0 || 3 * (first + n) > static_cast<long>(all.size())) refuse(what, "vertices are missing");
+  if (first < 0 || n < 0 || 3 * (first + n) > static_cast<long>(all.size())) {
+    refuse(what, "vertices are missing");
+  }
   auto vertex = [&](long i) { return all.begin() + 3 * (first + i); };
 
   // Without a graph, all vertices; with one, those it lists: numvert, numface, edge address of each vertex, index
@@ -29,7 +33,9 @@ std::vector<double> hull_vertices(const MujocoFields& f, int mesh) {
     const int hull = f.integer("mesh_graph", graph);
     for (int i = 0; i < hull; ++i) {
       const int v = f.integer("mesh_graph", graph + 2 + hull + i);
-      if (v < 0 || v >= n) refuse(what, "its hull has a vertex " + std::to_string(v) + " of " + std::to_string(n));
+      if (v < 0 || v >= n) {
+        refuse(what, "its hull has a vertex " + std::to_string(v) + " of " + std::to_string(n));
+      }
       out.insert(out.end(), vertex(v), vertex(v) + 3);
     }
   }
@@ -105,8 +111,12 @@ class GeometryTranslator {
           what,
           "signed distance fields and other non-convex shapes cannot collide; use a convex decomposition into meshes");
     for (int i = 0; solid && i < 6; ++i)
-      if (f_.real("geom_surfacevel", 6 * g + i, 0) != 0) refuse(what, "surfacevel (moving surfaces) is not supported");
-    if (solid && f_.real("geom_adhesion", g, 0) != 0) refuse(what, "adhesion is not supported");
+      if (f_.real("geom_surfacevel", 6 * g + i, 0) != 0) {
+        refuse(what, "surfacevel (moving surfaces) is not supported");
+      }
+    if (solid && f_.real("geom_adhesion", g, 0) != 0) {
+      refuse(what, "adhesion is not supported");
+    }
 
     // Shape and placement; a plane has no size.
     GeometryPart part;
@@ -125,7 +135,9 @@ class GeometryTranslator {
     part.conaffinity = contacts_ ? static_cast<unsigned>(f_.integer("geom_conaffinity", g)) : 0u;
     part.priority = f_.integer("geom_priority", g, 0);
     part.condim = f_.integer("geom_condim", g, 3);
-    if (type == mj::mesh) part.mesh = mesh(f_.integer("geom_dataid", g));
+    if (type == mj::mesh) {
+      part.mesh = mesh(f_.integer("geom_dataid", g));
+    }
     index_[g] = static_cast<int>(parts_.geometries.size());
     parts_.geometries.push_back(part);
   }
@@ -143,7 +155,9 @@ class GeometryTranslator {
   void add_pair(int p) {
     const auto friction = f_.row<5>("pair_friction", p);
     const std::string what = "pair " + std::to_string(p);
-    if (f_.real("pair_adhesion", p, 0) != 0) refuse(what, "adhesion is not supported");
+    if (f_.real("pair_adhesion", p, 0) != 0) {
+      refuse(what, "adhesion is not supported");
+    }
 
     // Friction here is isotropic.
     const int dim = f_.integer("pair_dim", p, 3);

@@ -9,29 +9,51 @@ namespace {
 
 /// Errors for what acts on bodies and is not here.
 void refuse_what_moves(const MujocoFields& f) {
-  if (f.real("opt_density", 0, 0) != 0 || f.real("opt_viscosity", 0, 0) != 0)
-    refuse("option", "fluid forces are not supported (density " + checks::text(f.real("opt_density", 0, 0)) +
-                         ", viscosity " + checks::text(f.real("opt_viscosity", 0, 0)) + ")");
+  // Forces of the medium.
+  const double density = f.real("opt_density", 0, 0);
+  const double viscosity = f.real("opt_viscosity", 0, 0);
+  if (density != 0 || viscosity != 0) {
+    const std::string values = "density " + checks::text(density) + ", viscosity " + checks::text(viscosity);
+    refuse("option", "fluid forces are not supported (" + values + ")");
+  }
 
-  if (f.count("nflex") > 0)
-    refuse("flex", "deformable bodies are not supported (" + std::to_string(f.count("nflex")) + ")");
-  if (f.count("nplugin") > 0)
-    refuse("plugin", "plugins are not supported (" + std::to_string(f.count("nplugin")) + ")");
-  if (f.count("opt_enableflags") & mj::enable_override)
+  // What is no rigid body, and what files of their own compute.
+  const int num_flexes = f.count("nflex");
+  const int num_plugins = f.count("nplugin");
+  const bool overrides = f.count("opt_enableflags") & mj::enable_override;
+  if (num_flexes > 0) {
+    refuse("flex", "deformable bodies are not supported (" + std::to_string(num_flexes) + ")");
+  }
+  if (num_plugins > 0) {
+    refuse("plugin", "plugins are not supported (" + std::to_string(num_plugins) + ")");
+  }
+  if (overrides) {
     refuse("option", "flag override (contact parameter override) is not supported");
+  }
 
   // Tendons that exert no force are only listed; any that do are refused.
+  constexpr std::size_t prefix = 7;  // of "tendon_"
   for (int t = 0; t < f.count("ntendon"); ++t) {
-    const char* acting[] = {"tendon_stiffness", "tendon_damping", "tendon_frictionloss", "tendon_armature"};
-    for (const char* field : acting)
-      if (f.real(field, t, 0) != 0)
-        refuse("tendon '" + f.name("tendon", t) + "'",
-               std::string(field + 7) + " " + checks::text(f.real(field, t, 0)) + " is not supported");
-    for (const char* field : {"tendon_stiffnesspoly", "tendon_dampingpoly"})
-      if (f.real(field, 2 * t, 0) != 0 || f.real(field, 2 * t + 1, 0) != 0)
-        refuse("tendon '" + f.name("tendon", t) + "'", std::string(field + 7) + " is not supported");
-    if (f.integer("tendon_limited", t, 0))
-      refuse("tendon '" + f.name("tendon", t) + "'", "length limits are not supported: no tendon exerts a force here");
+    const std::string tendon = "tendon '" + f.name("tendon", t) + "'";
+
+    // Linear laws ...
+    for (const char* field : {"tendon_stiffness", "tendon_damping", "tendon_frictionloss", "tendon_armature"}) {
+      const double value = f.real(field, t, 0);
+      if (value == 0) continue;
+      const std::string law = field + prefix;
+      refuse(tendon, law + " " + checks::text(value) + " is not supported");
+    }
+
+    // ... polynomial ones, and limits.
+    for (const char* field : {"tendon_stiffnesspoly", "tendon_dampingpoly"}) {
+      const bool acts = f.real(field, 2 * t, 0) != 0 || f.real(field, 2 * t + 1, 0) != 0;
+      if (!acts) continue;
+      const std::string law = field + prefix;
+      refuse(tendon, law + " is not supported");
+    }
+    if (f.integer("tendon_limited", t, 0)) {
+      refuse(tendon, "length limits are not supported: no tendon exerts a force here");
+    }
   }
 }
 
@@ -39,13 +61,15 @@ void refuse_what_moves(const MujocoFields& f) {
 int differing_rows(const MujocoFields& f, const std::string& key, const std::vector<double>& standard) {
   const auto it = f.arrays().reals.find(key);
   if (it == f.arrays().reals.end()) return 0;
+  const std::vector<double>& numbers = it->second;
+  const std::size_t width = standard.size();
   int n = 0;
-  for (std::size_t i = 0; i + standard.size() <= it->second.size(); i += standard.size())
-    for (std::size_t k = 0; k < standard.size(); ++k)
-      if (std::abs(it->second[i + k] - standard[k]) > 1e-12) {
-        ++n;
-        break;
-      }
+  for (std::size_t i = 0; i + width <= numbers.size(); i += width) {
+    bool differs = false;
+    for (std::size_t k = 0; k < width; ++k)
+      differs = differs || std::abs(numbers[i + k] - standard[k]) > 1e-12;
+    n += differs;
+  }
   return n;
 }
 
@@ -58,7 +82,9 @@ void report_unsupported(const MujocoFields& f, SceneParts& parts) {
   auto list = [&](const std::string& line) { parts.ignored.push_back(line); };
   auto deviate = [&](const std::string& line) { parts.deviate(line); };
   const auto count = [&](const char* key, const char* what) {
-    if (f.count(key) > 0) list(std::to_string(f.count(key)) + " " + what);
+    if (f.count(key) > 0) {
+      list(std::to_string(f.count(key)) + " " + what);
+    }
   };
 
   // What is only looked at, and what does not move.
@@ -77,27 +103,34 @@ void report_unsupported(const MujocoFields& f, SceneParts& parts) {
                                                       {"eq", "equalities"},
                                                       {"pair", "contact pairs"}};
   for (const auto& [key, what] : soft) {
-    const int n = std::max(differing_rows(f, std::string(key) + "_solref", reference),
-                           differing_rows(f, std::string(key) + "_solimp", impedance));
-    if (n > 0)
-      deviate("soft-contact parameters (solref, solimp) of " + std::to_string(n) + " " + what +
-              ": constraints are exact");
+    const std::string prefix = key;
+    const int references = differing_rows(f, prefix + "_solref", reference);
+    const int impedances = differing_rows(f, prefix + "_solimp", impedance);
+    const int n = std::max(references, impedances);
+    if (n == 0) continue;
+    const std::string which = std::to_string(n) + " " + what;
+    deviate("soft-contact parameters (solref, solimp) of " + which + ": constraints are exact");
   }
 
   // Welds of a weight between their rotation and their translation.
   int weighted = 0;
   for (int e = 0; e < f.count("neq"); ++e) {
-    const double scale = f.integer("eq_type", e, 0) == 1 ? f.real("eq_data", 11 * e + 10, 1) : 1;
+    const bool is_weld = f.integer("eq_type", e, 0) == 1;
+    const double scale = is_weld ? f.real("eq_data", 11 * e + 10, 1) : 1;
     weighted += scale != 0 && scale != 1;
   }
-  if (weighted > 0)
-    deviate("torquescale of " + std::to_string(weighted) +
-            " welds: constraints are exact (0 leaves the rotation free)");
+  if (weighted > 0) {
+    const std::string which = std::to_string(weighted) + " welds";
+    deviate("torquescale of " + which + ": constraints are exact (0 leaves the rotation free)");
+  }
 
   // Margins and gaps.
-  for (const char* key : {"geom_margin", "geom_gap", "pair_margin", "pair_gap", "jnt_margin"})
-    if (const int n = differing_rows(f, key, {0}); n > 0)
-      deviate(std::string(key) + " of " + std::to_string(n) + " elements: contacts and limits act at distance zero");
+  for (const char* key : {"geom_margin", "geom_gap", "pair_margin", "pair_gap", "jnt_margin"}) {
+    const int n = differing_rows(f, key, {0});
+    if (n == 0) continue;
+    const std::string which = std::string(key) + " of " + std::to_string(n) + " elements";
+    deviate(which + ": contacts and limits act at distance zero");
+  }
 
   // Friction beyond sliding.
   int torsional = 0;
@@ -105,25 +138,39 @@ void report_unsupported(const MujocoFields& f, SceneParts& parts) {
     torsional += f.integer("geom_condim", g, 3) > 3;
   for (int p = 0; p < f.count("npair"); ++p)
     torsional += f.integer("pair_dim", p, 3) > 3;
-  if (torsional > 0)
-    deviate("torsional and rolling friction (condim 4 or 6) of " + std::to_string(torsional) + " geoms or pairs");
+  if (torsional > 0) {
+    const std::string which = std::to_string(torsional) + " geoms or pairs";
+    deviate("torsional and rolling friction (condim 4 or 6) of " + which);
+  }
 
   // How steps are taken.
   const char* integrators[] = {"Euler", "RK4", "implicit", "implicitfast", "discrete"};
   const int integrator = f.count("opt_integrator");
-  if (integrator > 0 && integrator < 5)
-    deviate(std::string("option integrator ") + integrators[integrator] + ": the Simulator chooses the stepper");
-  if (f.count("opt_disableflags") & mj::disable_euler_damping)
+  if (integrator > 0 && integrator < 5) {
+    const std::string name = integrators[integrator];
+    deviate("option integrator " + name + ": the Simulator chooses the stepper");
+  }
+  const bool explicit_damping = f.count("opt_disableflags") & mj::disable_euler_damping;
+  if (explicit_damping) {
     deviate("option flag eulerdamp disable: joint damping is always implicit");
+  }
 
   // What changes nothing that is computed here.
-  if (f.count("opt_cone") != 0) list("option cone elliptic: friction cones are always exact");
-  if (f.count("opt_solver") != 2 || f.integer("opt_iterations", 0, 100) != 100)
+  if (f.count("opt_cone") != 0) {
+    list("option cone elliptic: friction cones are always exact");
+  }
+  const bool other_solver = f.count("opt_solver") != 2 || f.integer("opt_iterations", 0, 100) != 100;
+  if (other_solver) {
     list("option solver and iterations: the Simulator has its own");
-  if (f.count("opt_enableflags") & mj::enable_sleep)
+  }
+  const bool sleeps = f.count("opt_enableflags") & mj::enable_sleep;
+  if (sleeps) {
     list("option flag sleep: bodies at rest are simulated all the same");
-  if (f.count("opt_noslip_iterations") != 0 || f.real("opt_impratio", 0, 1) != 1)
+  }
+  const bool other_friction = f.count("opt_noslip_iterations") != 0 || f.real("opt_impratio", 0, 1) != 1;
+  if (other_friction) {
     deviate("options noslip_iterations, impratio");
+  }
 }
 
 }  // namespace coulomb

@@ -116,7 +116,9 @@ bool translate_sensor(const MujocoFields& f, int i, const SceneParts& parts, Sen
 
   // All others belong to a joint, an actuator or a body.
   out.index = id;
-  if (types->second[i] == "ballquat") out.cutoff = 0;
+  if (types->second[i] == "ballquat") {
+    out.cutoff = 0;
+  }
   return true;
 }
 
@@ -134,7 +136,9 @@ void translate_sensors(const MujocoFields& f, SceneParts& parts) {
                 : type == mj::cylinder  ? ZoneType::cylinder
                 : type == mj::box       ? ZoneType::box
                                         : ZoneType::sphere;
-    if (f.has("site_size")) site.size = f.row<3>("site_size", s);
+    if (f.has("site_size")) {
+      site.size = f.row<3>("site_size", s);
+    }
     parts.sites.push_back(site);
   }
 

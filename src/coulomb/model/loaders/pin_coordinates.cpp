@@ -83,12 +83,16 @@ void to_pinocchio(const PinocchioMap& map, const double* q, const double* v, dou
     // Hinges that turn on and on, and planar joints, have a cosine and a sine instead of an angle.
     const double* from = q + j.q;
     double* to = q_pin + j.pin_q;
-    if (j.kind == Kind::scalar) to[0] = from[0];
+    if (j.kind == Kind::scalar) {
+      to[0] = from[0];
+    }
     if (j.kind == Kind::continuous) {
       to[0] = std::cos(from[0]);
       to[1] = std::sin(from[0]);
     }
-    if (j.kind == Kind::free) free_to_pin(j, from, to);
+    if (j.kind == Kind::free) {
+      free_to_pin(j, from, to);
+    }
 
     // The scalar part of a quaternion is the first here, the last there.
     if (j.kind == Kind::ball) {
@@ -111,7 +115,9 @@ void to_pinocchio(const PinocchioMap& map, const double* q, const double* v, dou
     const double* rate = v + j.v;
     double* rate_pin = v_pin + j.pin_v;
     std::copy_n(rate, num_velocities(j.kind), rate_pin);
-    if (j.kind == Kind::free) rotate(from + 3, true, rate, rate_pin);
+    if (j.kind == Kind::free) {
+      rotate(from + 3, true, rate, rate_pin);
+    }
     if (j.kind == Kind::planar) {
       const double c = std::cos(from[2]);
       const double s = std::sin(from[2]);
@@ -126,9 +132,15 @@ void from_pinocchio(const PinocchioMap& map, const double* q_pin, const double* 
     // An angle from a cosine and a sine.
     const double* from = q_pin + j.pin_q;
     double* to = q + j.q;
-    if (j.kind == Kind::scalar) to[0] = from[0];
-    if (j.kind == Kind::continuous) to[0] = std::atan2(from[1], from[0]);
-    if (j.kind == Kind::free) free_from_pin(j, from, to);
+    if (j.kind == Kind::scalar) {
+      to[0] = from[0];
+    }
+    if (j.kind == Kind::continuous) {
+      to[0] = std::atan2(from[1], from[0]);
+    }
+    if (j.kind == Kind::free) {
+      free_from_pin(j, from, to);
+    }
 
     // The scalar part of a quaternion is the last there, the first here.
     if (j.kind == Kind::ball) {
@@ -149,7 +161,9 @@ void from_pinocchio(const PinocchioMap& map, const double* q_pin, const double* 
     const double* rate_pin = v_pin + j.pin_v;
     double* rate = v + j.v;
     std::copy_n(rate_pin, num_velocities(j.kind), rate);
-    if (j.kind == Kind::free) rotate(to + 3, false, rate_pin, rate);
+    if (j.kind == Kind::free) {
+      rotate(to + 3, false, rate_pin, rate);
+    }
     if (j.kind == Kind::planar) {
       rate[0] = from[2] * rate_pin[0] - from[3] * rate_pin[1];
       rate[1] = from[3] * rate_pin[0] + from[2] * rate_pin[1];

@@ -175,7 +175,9 @@ class Translator {
   std::vector<int> geometries_of(int frame) const {
     std::vector<int> out;
     for (std::size_t g = 0; g < robot_.shapes.size(); ++g)
-      if (robot_.shapes[g].frame == frame) out.push_back(static_cast<int>(g));
+      if (robot_.shapes[g].frame == frame) {
+        out.push_back(static_cast<int>(g));
+      }
     return out;
   }
 
@@ -234,7 +236,9 @@ class Translator {
     const std::string what = source_ + ": joint '" + joint.name + "'";
     const JointShape shape = shape_of(joint);
     const bool free = joint.type == RobotJointType::free;
-    if (free && joint.parent >= 0) throw std::invalid_argument(what + ": a free joint below the root is not supported");
+    if (free && joint.parent >= 0) {
+      throw std::invalid_argument(what + ": a free joint below the root is not supported");
+    }
 
     // The body, at its neutral pose. Only a free base is moved by the options: other bodies move with it.
     BodyPart body;
@@ -275,7 +279,9 @@ class Translator {
 
     // The neutral configuration: zero, the identity, or where a free base is placed.
     const int nv = scalar ? 1 : free ? 6 : 3;
-    if (!scalar) part.q_neutral[free ? 3 : 0] = 1;
+    if (!scalar) {
+      part.q_neutral[free ? 3 : 0] = 1;
+    }
     if (free) {
       const Placement& p = parts_.bodies[part.body].placement;
       std::copy(p.pos.begin(), p.pos.end(), part.q_neutral.begin());
@@ -343,7 +349,9 @@ class Translator {
       parts_.geometries.push_back(part);
     }
     for (const auto& [a, b] : robot_.pairs)
-      if (robot_.shapes[a].collides && robot_.shapes[b].collides) parts_.pairs.push_back({a, b, {}, {}});
+      if (robot_.shapes[a].collides && robot_.shapes[b].collides) {
+        parts_.pairs.push_back({a, b, {}, {}});
+      }
   }
 
   /// Kind and size of a geometry; a mesh is the hull of its points.

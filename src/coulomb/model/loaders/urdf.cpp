@@ -44,7 +44,9 @@ class Messages : public console_bridge::OutputHandler {
   ~Messages() override { console_bridge::useOutputHandler(before_); }
 
   void log(const std::string& text, console_bridge::LogLevel level, const char*, int) override {
-    if (level >= console_bridge::CONSOLE_BRIDGE_LOG_ERROR) errors += (errors.empty() ? "" : "; ") + text;
+    if (level >= console_bridge::CONSOLE_BRIDGE_LOG_ERROR) {
+      errors += (errors.empty() ? "" : "; ") + text;
+    }
   }
 
   std::string errors;
@@ -73,7 +75,9 @@ urdf::ModelInterfaceSharedPtr parse(const std::string& text, const std::string& 
 std::vector<const XMLElement*> all_below(const XMLElement& element, const char* tag) {
   std::vector<const XMLElement*> found;
   for (const XMLElement* child = element.FirstChildElement(); child != nullptr; child = child->NextSiblingElement()) {
-    if (child->Name() == std::string(tag)) found.push_back(child);
+    if (child->Name() == std::string(tag)) {
+      found.push_back(child);
+    }
     const auto deeper = all_below(*child, tag);
     found.insert(found.end(), deeper.begin(), deeper.end());
   }
@@ -161,7 +165,9 @@ class Reader {
         const auto* link = checking->Parent()->ToElement();
         const char* link_name = link == nullptr ? nullptr : link->Attribute("name");
         const char* name = capsule->Attribute("name");
-        if (link_name != nullptr && name != nullptr) capsules_.emplace(link_name, name);
+        if (link_name != nullptr && name != nullptr) {
+          capsules_.emplace(link_name, name);
+        }
       }
   }
 
@@ -217,7 +223,9 @@ class Reader {
     }
 
     // One degree of freedom.
-    if (from.limits) joint.effort = {from.limits->effort};
+    if (from.limits) {
+      joint.effort = {from.limits->effort};
+    }
     if (from.dynamics) {
       joint.damping = {from.dynamics->damping};
       joint.dry_friction = {from.dynamics->friction};
@@ -277,7 +285,9 @@ class Reader {
   /// A file's points; read once.
   const std::vector<double>& points_of(const std::string& path, const std::string& what) {
     const auto [at, is_new] = points_.try_emplace(path);
-    if (is_new) at->second = options_.read_mesh ? options_.read_mesh(path, what) : read_mesh_points(path, what);
+    if (is_new) {
+      at->second = options_.read_mesh ? options_.read_mesh(path, what) : read_mesh_points(path, what);
+    }
     return at->second;
   }
 
@@ -310,7 +320,9 @@ std::vector<Mimic> mimics(const XMLElement& robot, const std::string& source) {
     Mimic found;
     found.joint = joint->Attribute("name");
     const std::string what = source + ": <mimic> of joint '" + found.joint + "'";
-    if (mimic->Attribute("joint") == nullptr) checks::fail(what, "has no attribute joint");
+    if (mimic->Attribute("joint") == nullptr) {
+      checks::fail(what, "has no attribute joint");
+    }
     found.leader = mimic->Attribute("joint");
     const auto read = [&](const char* name, double& value) {
       if (mimic->QueryDoubleAttribute(name, &value) == tinyxml2::XML_WRONG_ATTRIBUTE_TYPE)
@@ -402,7 +414,9 @@ SceneParts read_urdf(const std::string& path_or_xml, const UrdfOptions& options,
     couple(followers, source, parts);
   else if (!followers.empty())
     parts.deviate(source + ": " + std::to_string(followers.size()) + " <mimic> elements: their joints are independent");
-  if (!options.self_collision) parts.deviate(source + ": self-collision is off");
+  if (!options.self_collision) {
+    parts.deviate(source + ": self-collision is off");
+  }
   return parts;
 }
 

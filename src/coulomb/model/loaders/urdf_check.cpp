@@ -27,7 +27,9 @@ std::string attribute(const Element& element, const char* name) {
 /// `n` finite numbers in an attribute; none at all only if it may be left out.
 void check_numbers(const Element& element, const char* name, int n, bool needed, const std::string& what) {
   if (element.Attribute(name) == nullptr) {
-    if (needed) checks::fail(what, std::string("has no attribute ") + name);
+    if (needed) {
+      checks::fail(what, std::string("has no attribute ") + name);
+    }
     return;
   }
   const std::string text = attribute(element, name);
@@ -38,12 +40,14 @@ void check_numbers(const Element& element, const char* name, int n, bool needed,
   for (std::string word; words >> word; ++count) {
     char* end = nullptr;
     const double value = std::strtod(word.c_str(), &end);
-    if (*end != 0 || !std::isfinite(value))
-      checks::fail(what + " " + name, "'" + word + "' in \"" + text + "\" is no finite number");
+    const bool is_number = *end == 0 && std::isfinite(value);
+    if (is_number) continue;
+    checks::fail(what + " " + name, "'" + word + "' in \"" + text + "\" is no finite number");
   }
-  if (count != n)
-    checks::fail(what + " " + name,
-                 "\"" + text + "\" holds " + std::to_string(count) + " numbers, expected " + std::to_string(n));
+  if (count != n) {
+    const std::string got = "\"" + text + "\" holds " + std::to_string(count) + " numbers";
+    checks::fail(what + " " + name, got + ", expected " + std::to_string(n));
+  }
 }
 
 /// Position and angles, both optional.
@@ -59,8 +63,12 @@ void check_inertial(const Element& inertial, const std::string& what) {
   check_origin(inertial, what);
   const Element* mass = inertial.FirstChildElement("mass");
   const Element* inertia = inertial.FirstChildElement("inertia");
-  if (!mass) checks::fail(what, "has no <mass>");
-  if (!inertia) checks::fail(what, "has no <inertia>");
+  if (!mass) {
+    checks::fail(what, "has no <mass>");
+  }
+  if (!inertia) {
+    checks::fail(what, "has no <inertia>");
+  }
   check_numbers(*mass, "value", 1, true, what + " mass");
   for (const char* entry : {"ixx", "ixy", "ixz", "iyy", "iyz", "izz"})
     check_numbers(*inertia, entry, 1, true, what + " inertia");
@@ -70,11 +78,15 @@ void check_inertial(const Element& inertial, const std::string& what) {
 void check_collision(const Element& collision, const std::string& what) {
   check_origin(collision, what);
   const Element* geometry = collision.FirstChildElement("geometry");
-  if (geometry == nullptr) checks::fail(what, "has no <geometry>");
+  if (geometry == nullptr) {
+    checks::fail(what, "has no <geometry>");
+  }
 
   // The parser reads the first shape.
   const Element* values = geometry->FirstChildElement();
-  if (values == nullptr) checks::fail(what + " <geometry>", "is empty");
+  if (values == nullptr) {
+    checks::fail(what + " <geometry>", "is empty");
+  }
   const std::string shape = values->Name();
   const std::string name = what + " <" + shape + ">";
   if (shape == "box") {
@@ -85,7 +97,9 @@ void check_collision(const Element& collision, const std::string& what) {
     check_numbers(*values, "radius", 1, true, name);
     check_numbers(*values, "length", 1, true, name);
   } else if (shape == "mesh") {
-    if (attribute(*values, "filename").empty()) checks::fail(name, "has no filename");
+    if (attribute(*values, "filename").empty()) {
+      checks::fail(name, "has no filename");
+    }
     check_numbers(*values, "scale", 3, false, name);
   } else {
     checks::fail(name, "is no shape of URDF; expected box, sphere, cylinder, capsule or mesh");
@@ -95,7 +109,8 @@ void check_collision(const Element& collision, const std::string& what) {
 /// Children of a kind, in their order.
 std::vector<const Element*> children(const Element& parent, const char* tag) {
   std::vector<const Element*> out;
-  for (const Element* child = parent.FirstChildElement(tag); child != nullptr; child = child->NextSiblingElement(tag))
+  const Element* child = parent.FirstChildElement(tag);
+  for (; child != nullptr; child = child->NextSiblingElement(tag))
     out.push_back(child);
   return out;
 }
@@ -111,14 +126,21 @@ void check_link(const Element& link, const std::string& what) {
 /// What is inside of a joint.
 void check_joint(const Element& joint, const std::string& what) {
   check_origin(joint, what);
-  if (const Element* axis = joint.FirstChildElement("axis")) check_numbers(*axis, "xyz", 3, false, what + " axis");
+
+  // Numbers, where they are given.
+  if (const Element* axis = joint.FirstChildElement("axis")) {
+    check_numbers(*axis, "xyz", 3, false, what + " axis");
+  }
   const Element* limit = joint.FirstChildElement("limit");
-  if (limit != nullptr)
+  if (limit != nullptr) {
     for (const char* name : {"lower", "upper", "effort", "velocity"})
       check_numbers(*limit, name, 1, false, what + " limit");
-  if (const Element* dynamics = joint.FirstChildElement("dynamics"))
+  }
+  const Element* dynamics = joint.FirstChildElement("dynamics");
+  if (dynamics != nullptr) {
     for (const char* name : {"damping", "friction"})
       check_numbers(*dynamics, name, 1, false, what + " dynamics");
+  }
 
   // Its kind, and what kinds need.
   static const std::set<std::string> kinds{"revolute", "continuous", "prismatic", "fixed", "floating", "planar"};
@@ -128,8 +150,10 @@ void check_joint(const Element& joint, const std::string& what) {
                                      "' is no type of URDF; expected revolute, continuous, prismatic, fixed, floating "
                                      "or planar");
   }
-  if (limit == nullptr && (kind == "revolute" || kind == "prismatic"))
+  const bool needs_limit = kind == "revolute" || kind == "prismatic";
+  if (limit == nullptr && needs_limit) {
     checks::fail(what, "is " + kind + " and has no <limit>");
+  }
 }
 
 /// Links, and by which joint each hangs on which link.
@@ -148,15 +172,21 @@ void add_joint(const Element& joint, const std::string& name, const std::string&
   };
   const std::string parent = link_of("parent");
   const std::string child = link_of("child");
-  for (const auto& [role, link] : {std::pair<std::string, std::string>{"parent", parent}, {"child", child}})
-    if (!tree.known.count(link)) {
-      checks::fail(what + " " + role, "'" + link + "' is no link");
-    }
-  if (parent == child) checks::fail(what, "joins link '" + child + "' to itself");
+  const std::pair<const char*, std::string> ends[] = {{"parent", parent}, {"child", child}};
+  for (const auto& [role, link] : ends) {
+    if (tree.known.count(link)) continue;
+    checks::fail(what + " " + role, "'" + link + "' is no link");
+  }
+  if (parent == child) {
+    checks::fail(what, "joins link '" + child + "' to itself");
+  }
 
   // A link hangs on one joint.
-  if (!tree.joint_of.emplace(child, name).second)
-    checks::fail(what, "link '" + child + "' is the child of joint '" + tree.joint_of[child] + "' already");
+  const bool is_first = tree.joint_of.emplace(child, name).second;
+  if (!is_first) {
+    const std::string other = "'" + tree.joint_of[child] + "'";
+    checks::fail(what, "link '" + child + "' is the child of joint " + other + " already");
+  }
   tree.parent_of[child] = parent;
 }
 
@@ -165,24 +195,35 @@ void check_tree(const Tree& tree, const std::string& source) {
   // The first names, for a message.
   const auto list = [](const std::vector<std::string>& names) {
     std::string out;
-    for (std::size_t i = 0; i < names.size() && i < 5; ++i)
-      out += (i ? ", '" : "'") + names[i] + "'";
-    return out + (names.size() > 5 ? ", ..." : "");
+    for (std::size_t i = 0; i < names.size() && i < 5; ++i) {
+      const char* separator = i ? ", '" : "'";
+      out += separator + names[i] + "'";
+    }
+    const char* end = names.size() > 5 ? ", ..." : "";
+    return out + end;
   };
-  if (tree.links.empty()) checks::fail(source, "has no link");
+  if (tree.links.empty()) {
+    checks::fail(source, "has no link");
+  }
   std::vector<std::string> roots;
   std::vector<std::string> cyclic;
 
   // From every link up; who takes more steps than there are links walks in a circle.
   for (const std::string& link : tree.links) {
-    if (!tree.parent_of.count(link)) roots.push_back(link);
+    if (!tree.parent_of.count(link)) {
+      roots.push_back(link);
+    }
     std::string at = link;
     std::size_t steps = 0;
     for (auto up = tree.parent_of.find(at); up != tree.parent_of.end() && steps <= tree.links.size(); ++steps)
       up = tree.parent_of.find(at = up->second);
-    if (steps > tree.links.size()) cyclic.push_back(link);
+    if (steps > tree.links.size()) {
+      cyclic.push_back(link);
+    }
   }
-  if (!cyclic.empty()) checks::fail(source, "links " + list(cyclic) + " hang in a cycle; links must form a tree");
+  if (!cyclic.empty()) {
+    checks::fail(source, "links " + list(cyclic) + " hang in a cycle; links must form a tree");
+  }
   if (roots.size() != 1)
     checks::fail(source, "has " + std::to_string(roots.size()) + " root links (" + list(roots) + "); expected one");
 }
@@ -209,7 +250,9 @@ const Element& parse_robot(const std::string& text, const std::string& source, t
       robot->FirstChildElement("robot") != nullptr)
     checks::fail(source, "needs exactly one complete <robot> element");
   for (const tinyxml2::XMLNode* node = document.FirstChild(); node != nullptr; node = node->NextSibling())
-    if (node->ToUnknown() != nullptr) checks::fail(source, "DOCTYPE declarations are not accepted");
+    if (node->ToUnknown() != nullptr) {
+      checks::fail(source, "DOCTYPE declarations are not accepted");
+    }
   return *robot;
 }
 
@@ -236,7 +279,9 @@ void check_urdf(const Element& robot, const std::string& source) {
     if (name.empty()) {
       checks::fail(source, "joint number " + std::to_string(joints.size() + 1) + " has no name");
     }
-    if (!joints.insert(name).second) checks::fail(what, "is there twice");
+    if (!joints.insert(name).second) {
+      checks::fail(what, "is there twice");
+    }
     check_joint(*joint, what);
     add_joint(*joint, name, what, tree);
   }

@@ -67,7 +67,9 @@ void set_actuator_law(const std::string& what, const std::string& kind, const st
     }
   };
   const auto need = [&](const char* gain, const std::optional<double>& value) {
-    if (!value) checks::fail(what + " " + gain, "needed for kind '" + kind + "'");
+    if (!value) {
+      checks::fail(what + " " + gain, "needed for kind '" + kind + "'");
+    }
     checks::positive(what + " " + gain, *value);
     return *value;
   };
@@ -80,7 +82,9 @@ void set_actuator_law(const std::string& what, const std::string& kind, const st
     actuator.bias = {0, 0, 0};
   } else if (kind == "position") {
     const double stiffness = need("kp", kp);
-    if (kd) checks::not_negative(what + " kd", *kd);
+    if (kd) {
+      checks::not_negative(what + " kd", *kd);
+    }
     actuator.gain = {stiffness, 0, 0};
     actuator.bias = {0, -stiffness, -kd.value_or(0.0)};
   } else if (kind == "velocity") {

@@ -23,9 +23,12 @@ void check_inertia(const std::string& what, double mass, const Vec3& com, const 
   const double yz = -I[4];
 
   // The message shows all of I.
-  const std::string value = "(Ixx Ixy Iyy Ixz Iyz Izz) = (" + checks::text(I[0]) + ", " + checks::text(I[1]) + ", " +
-                            checks::text(I[2]) + ", " + checks::text(I[3]) + ", " + checks::text(I[4]) + ", " +
-                            checks::text(I[5]) + ")";
+  std::string value = "(Ixx Ixy Iyy Ixz Iyz Izz) = (";
+  for (int i = 0; i < 6; ++i) {
+    if (i > 0) value += ", ";
+    value += checks::text(I[i]);
+  }
+  value += ")";
 
   // Up to the rounding of numbers in files, relative to the trace.
   constexpr double tolerance = 1e-6;
@@ -33,16 +36,22 @@ void check_inertia(const std::string& what, double mass, const Vec3& com, const 
   const double e = tolerance * t;
 
   // All principal minors of S are non-negative.
-  if (half < 0) checks::fail(what + " inertia", value + " has a negative trace");
-  const double minors[6] = {xx * yy - xy * xy, xx * zz - xz * xz, yy * zz - yz * yz};
-  const double det = xx * (yy * zz - yz * yz) - xy * (xy * zz - yz * xz) + xz * (xy * yz - yy * xz);
-  const bool ok = xx >= -e && yy >= -e && zz >= -e && minors[0] >= -e * t && minors[1] >= -e * t &&
-                  minors[2] >= -e * t && det >= -e * t * t;
-  if (!ok)
+  if (half < 0) {
+    checks::fail(what + " inertia", value + " has a negative trace");
+  }
+  const double minor_xy = xx * yy - xy * xy;
+  const double minor_xz = xx * zz - xz * xz;
+  const double minor_yz = yy * zz - yz * yz;
+  const double det = xx * minor_yz - xy * (xy * zz - yz * xz) + xz * (xy * yz - yy * xz);
+  const bool diagonal_ok = xx >= -e && yy >= -e && zz >= -e;
+  const bool minors_ok = minor_xy >= -e * t && minor_xz >= -e * t && minor_yz >= -e * t;
+  const bool ok = diagonal_ok && minors_ok && det >= -e * t * t;
+  if (!ok) {
     checks::fail(what + " inertia",
                  value +
                      " belongs to no rigid body: its principal moments must be non-negative and satisfy the "
                      "triangle inequality");
+  }
 
   if (mass == 0 && half > 0 && half < 1e-300) {
     checks::fail(what + " inertia", "is denormal");
@@ -53,11 +62,13 @@ void check_mass_matrix(const Model& m, const NeutralInertia& neutral) {
   // A pivot of the factor is what a dof feels of all that it moves, the dofs before it held.
   for (int d = m.nv - 1; d >= 0; --d) {
     const double pivot = neutral.factor[m.dof_row[d] + m.dof_depth[d]];
-    if (!(pivot > 1e-11 * neutral.diagonal[d]) || !(pivot > 1e-300))
-      throw std::invalid_argument("joint '" + m.joint_names[m.dof_joint[d]] + "' of body '" +
-                                  m.body_names[m.dof_body[d]] + "': mass or inertia that it moves is " +
-                                  checks::text(pivot) +
-                                  "; a moving body needs positive mass and inertia (or armature)");
+    const bool positive = pivot > 1e-11 * neutral.diagonal[d] && pivot > 1e-300;
+    if (positive) continue;
+
+    const std::string joint = "joint '" + m.joint_names[m.dof_joint[d]] + "'";
+    const std::string body = "body '" + m.body_names[m.dof_body[d]] + "'";
+    throw std::invalid_argument(joint + " of " + body + ": mass or inertia that it moves is " + checks::text(pivot) +
+                                "; a moving body needs positive mass and inertia (or armature)");
   }
 }
 

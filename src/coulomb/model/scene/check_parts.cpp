@@ -19,7 +19,12 @@ constexpr ZoneType last_zone_type = ZoneType::box;
 
 /// How many bytes the character at `at` has; 0 where none begins: UTF-8 has one way to write each, and none for halves of pairs.
 int bytes_of_character(const std::string& text, std::size_t at) {
-  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
+  const auto byte = [&](std::size_t i) -> unsigned {
+    if (i >= text.size()) return 0u;
+    return static_cast<unsigned char>(text[i]);
+  };
+
+  // The first byte says how many follow.
   const unsigned first = byte(at);
   if (first < 0x80) return 1;
   const int count = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
@@ -27,15 +32,19 @@ int bytes_of_character(const std::string& text, std::size_t at) {
   // Six bits of each byte that follows.
   unsigned character = first & (0x7fu >> count);
   for (int i = 1; i < count; ++i) {
-    if ((byte(at + i) & 0xc0) != 0x80) return 0;
-    character = character << 6 | (byte(at + i) & 0x3f);
+    const unsigned next = byte(at + i);
+    const bool follows = (next & 0xc0) == 0x80;
+    if (!follows) return 0;
+    character = character << 6 | (next & 0x3f);
   }
 
   // The first character that needs so many bytes.
   constexpr unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
   const bool half_of_a_pair = character >= 0xd800 && character < 0xe000;
-  return first >= 0xc0 && first < 0xf8 && character >= least[count] && character < 0x110000 && !half_of_a_pair ? count
-                                                                                                               : 0;
+  const bool first_byte_ok = first >= 0xc0 && first < 0xf8;
+  const bool shortest = character >= least[count];
+  const bool known = character < 0x110000 && !half_of_a_pair;
+  return first_byte_ok && shortest && known ? count : 0;
 }
 
 /// Names are read by others, Python among them, which has no text that is not UTF-8.
@@ -44,14 +53,17 @@ void utf8(const std::string& what, const std::string& name) {
   std::ostringstream shown;
   for (std::size_t at = 0; at < name.size();) {
     const int count = bytes_of_character(name, at);
+    const auto value = static_cast<unsigned char>(name[at]);
     if (count > 0)
       shown << name.substr(at, count);
     else
-      shown << "\\x" << std::hex << static_cast<int>(static_cast<unsigned char>(name[at]));
+      shown << "\\x" << std::hex << static_cast<int>(value);
     good = good && count > 0;
     at += std::max(count, 1);
   }
-  if (!good) checks::fail(what, "'" + shown.str() + "' is not UTF-8");
+  if (!good) {
+    checks::fail(what, "'" + shown.str() + "' is not UTF-8");
+  }
 }
 
 class Checker {
@@ -59,8 +71,12 @@ class Checker {
   Checker(const std::string& robot, const SceneParts& parts) : robot_("'" + robot + "': "), parts_(parts) {
     names();
     for (const JointPart& joint : parts.joints) {
-      if (joint.type > last_joint_type)
-        checks::fail(robot_ + "joint '" + joint.name + "' type", "there is no such type");
+      if (joint.type > last_joint_type) {
+        const std::string what = robot_ + "joint '" + joint.name + "'";
+        checks::fail(what + " type", "there is no such type");
+      }
+
+      // How many coordinates the robot has.
       nq_ += joint_num_q(joint.type);
       nv_ += joint_num_v(joint.type);
     }
@@ -70,8 +86,11 @@ class Checker {
   void names() const {
     const auto of = [this](const char* kind, const auto& list, const auto& name) {
       int number = 0;
-      for (const auto& part : list)
-        utf8(robot_ + kind + " number " + std::to_string(number++) + " name", name(part));
+      for (const auto& part : list) {
+        const std::string which = std::string(kind) + " number " + std::to_string(number);
+        utf8(robot_ + which + " name", name(part));
+        ++number;
+      }
     };
     const auto own = [](const auto& part) -> const std::string& { return part.name; };
     of("body", parts_.bodies, own);
@@ -88,8 +107,11 @@ class Checker {
     for (std::size_t b = 1; b < parts_.bodies.size(); ++b) {
       const BodyPart& body = parts_.bodies[b];
       const std::string what = robot_ + "body '" + body.name + "'";
+      // Parents come first.
       index(what + " parent", body.parent, 0, static_cast<int>(b) - 1);
       placement(what, body.placement);
+
+      // What it weighs.
       checks::not_negative(what + " mass", body.mass);
       checks::finite(what + " com", body.com.data(), 3);
       checks::finite(what + " inertia", body.inertia.data(), 6);
@@ -101,7 +123,11 @@ class Checker {
       const std::string what = robot_ + "joint '" + joint.name + "'";
       index(what + " body", joint.body, 1, last_body());
       checks::finite(what + " pos", joint.pos.data(), 3);
-      if (is_scalar(joint)) checks::unit_vector(what + " axis", joint.axis);
+      if (is_scalar(joint)) {
+        checks::unit_vector(what + " axis", joint.axis);
+      }
+
+      // How far it goes, what it takes, what pulls it.
       range(what + " limits", joint.limited, joint.lower, joint.upper);
       range(what + " actuator limits", true, joint.actuator_lower, joint.actuator_upper);
       checks::not_negative(what + " stiffness", joint.stiffness);
@@ -110,8 +136,12 @@ class Checker {
       const int nq = joint_num_q(joint.type);
       for (const auto* q : {&joint.q_neutral, &joint.q_spring}) {
         checks::finite(what + " q", q->data(), nq);
-        if (!is_scalar(joint)) unit_quaternion(what + " q", q->data() + nq - 4);
+        if (!is_scalar(joint)) {
+          unit_quaternion(what + " q", q->data() + nq - 4);
+        }
       }
+
+      // Its dofs.
       for (int i = 0; i < joint_num_v(joint.type); ++i) {
         checks::not_negative(what + " damping", joint.damping[i]);
         checks::not_negative(what + " armature", joint.armature[i]);
@@ -123,22 +153,32 @@ class Checker {
   void geometries() const {
     for (const GeometryPart& geometry : parts_.geometries) {
       const std::string what = robot_ + "geometry '" + geometry.name + "'";
-      if (geometry.type > last_shape_type) checks::fail(what + " type", "there is no such type");
+      if (geometry.type > last_shape_type) {
+        checks::fail(what + " type", "there is no such type");
+      }
+      // Where it is, and what it is made of.
       index(what + " body", geometry.body, 0, last_body());
       placement(what, geometry.placement);
       checks::material(what, geometry.friction, geometry.restitution, geometry.compliance);
       checks::penalty_material(what, geometry.penalty);
       checks::contact_points(what, geometry.contact_points);
+
+      // Its shape.
       if (geometry.type == ShapeType::mesh) {
-        index(what + " mesh", geometry.mesh, 0, static_cast<int>(parts_.meshes.size()) - 1);
-        if (!parts_.meshes[geometry.mesh]) checks::fail(what + " mesh", "is not there");
+        const int last_mesh = static_cast<int>(parts_.meshes.size()) - 1;
+        index(what + " mesh", geometry.mesh, 0, last_mesh);
+        if (!parts_.meshes[geometry.mesh]) {
+          checks::fail(what + " mesh", "is not there");
+        }
       } else {
         sizes(what + " size", geometry.type, geometry.size);
       }
     }
+
+    // Pairs of geometries, and pairs of bodies that are left out.
     for (const PairPart& pair : parts_.pairs) {
-      for (int g : {pair.a, pair.b})
-        index(robot_ + "pair", g, 0, static_cast<int>(parts_.geometries.size()) - 1);
+      for (const int g : {pair.a, pair.b})
+        index(robot_ + "pair", g, 0, last_geometry());
       checks::material(robot_ + "pair", pair.friction, pair.restitution, 0);
     }
     for (const auto& exclude : parts_.excludes) {
@@ -150,10 +190,13 @@ class Checker {
   void actuators() const {
     for (const Actuator& actuator : parts_.actuators) {
       const std::string what = robot_ + "actuator '" + actuator.name + "'";
+      // The joint that it drives, by which law.
       index(what + " joint", actuator.joint, 0, last_joint());
       checks::finite(what + " gear", actuator.gear.data(), 6);
       checks::finite(what + " gain", actuator.gain.data(), 3);
       checks::finite(what + " bias", actuator.bias.data(), 3);
+
+      // Within which bounds.
       range(what + " control_range", actuator.control_limited, actuator.control_range[0], actuator.control_range[1]);
       range(what + " force_range", actuator.force_limited, actuator.force_range[0], actuator.force_range[1]);
     }
@@ -162,15 +205,23 @@ class Checker {
   void equalities() const {
     for (const Equality& equality : parts_.equalities) {
       const std::string what = robot_ + "equality '" + equality.name + "'";
-      if (equality.type > last_equality_type) checks::fail(what + " type", "there is no such type");
+      if (equality.type > last_equality_type) {
+        checks::fail(what + " type", "there is no such type");
+      }
+
+      // Of joints: a polynomial.
       if (equality.type == EqualityType::joint) {
         scalar_joint(what + " joint_a", equality.joint_a);
-        if (equality.joint_b != -1) scalar_joint(what + " joint_b", equality.joint_b);
+        if (equality.joint_b != -1) {
+          scalar_joint(what + " joint_b", equality.joint_b);
+        }
         checks::finite(what + " poly", equality.poly.data(), 5);
         checks::finite(what + " ref_a", &equality.ref_a, 1);
         checks::finite(what + " ref_b", &equality.ref_b, 1);
         continue;
       }
+
+      // Of bodies: a frame on each.
       index(what + " body_a", equality.body_a, 0, last_body());
       index(what + " body_b", equality.body_b, 0, last_body());
       checks::finite(what + " pos_a", equality.pos_a.data(), 3);
@@ -194,16 +245,22 @@ class Checker {
   void sites_and_sensors() const {
     for (const Site& site : parts_.sites) {
       const std::string what = robot_ + "site '" + site.name + "'";
-      if (site.zone > last_zone_type) checks::fail(what + " zone", "there is no such type");
+      if (site.zone > last_zone_type) {
+        checks::fail(what + " zone", "there is no such type");
+      }
       frame(what, site.frame);
       geometries_of(what, site.geometries);
       checks::finite(what + " size", site.size.data(), 3);
     }
     for (const Sensor& sensor : parts_.sensors) {
       const std::string what = robot_ + "sensor '" + sensor.name + "'";
-      if (sensor.type > last_sensor_type) checks::fail(what + " type", "there is no such type");
+      if (sensor.type > last_sensor_type) {
+        checks::fail(what + " type", "there is no such type");
+      }
       frame(what, sensor.frame);
-      if (sensor.reference) frame(what + " reference", *sensor.reference);
+      if (sensor.reference) {
+        frame(what + " reference", *sensor.reference);
+      }
       geometries_of(what, sensor.geometries);
       checks::finite(what + " cutoff", &sensor.cutoff, 1);
       index(what + " index", sensor.index, -1, last_of(sensor.type));
@@ -226,12 +283,16 @@ class Checker {
   static bool is_scalar(const JointPart& joint) { return joint_num_q(joint.type) == 1; }
   int last_body() const { return static_cast<int>(parts_.bodies.size()) - 1; }
   int last_joint() const { return static_cast<int>(parts_.joints.size()) - 1; }
+  int last_geometry() const { return static_cast<int>(parts_.geometries.size()) - 1; }
 
   static void index(const std::string& what, int value, int first, int last) {
     if (value >= first && value <= last) return;
-    if (last < first) checks::fail(what, "index " + std::to_string(value) + ", but there is none to choose");
-    checks::fail(what, "index " + std::to_string(value) + " is not within " + std::to_string(first) + " .. " +
-                           std::to_string(last));
+    const std::string got = "index " + std::to_string(value);
+    if (last < first) {
+      checks::fail(what, got + ", but there is none to choose");
+    }
+    const std::string expected = std::to_string(first) + " .. " + std::to_string(last);
+    checks::fail(what, got + " is not within " + expected);
   }
 
   static void unit_quaternion(const std::string& what, const double* q) {
@@ -245,15 +306,18 @@ class Checker {
 
   /// Infinite ends are ends too.
   static void range(const std::string& what, bool counts, double lower, double upper) {
-    if (counts && !(lower <= upper))
-      checks::fail(what, "(" + checks::text(lower) + ", " + checks::text(upper) + ") is no range");
+    if (!counts || lower <= upper) return;
+    const std::string ends = checks::text(lower) + ", " + checks::text(upper);
+    checks::fail(what, "(" + ends + ") is no range");
   }
 
   static void sizes(const std::string& what, ShapeType type, const Vec3& size) {
     int count = 3;
     if (type == ShapeType::half_space) count = 0;
     if (type == ShapeType::sphere) count = 1;
-    if (type == ShapeType::capsule || type == ShapeType::cylinder) count = 2;
+    if (type == ShapeType::capsule || type == ShapeType::cylinder) {
+      count = 2;
+    }
     for (int i = 0; i < count; ++i) {
       const bool may_be_zero = type == ShapeType::capsule && i == 1;  // a capsule of no length is a ball
       may_be_zero ? checks::not_negative(what, size[i]) : checks::positive(what, size[i]);
@@ -262,20 +326,23 @@ class Checker {
 
   void scalar_joint(const std::string& what, int joint) const {
     index(what, joint, 0, last_joint());
-    if (!is_scalar(parts_.joints[joint])) checks::fail(what, "is neither a hinge nor a slide");
+    if (!is_scalar(parts_.joints[joint])) {
+      checks::fail(what, "is neither a hinge nor a slide");
+    }
   }
 
   static void values(const std::string& what, int first, const std::vector<double>& values, int count) {
     const int size = static_cast<int>(values.size());
-    if (first < 0 || first > count - size)
-      checks::fail(what, "entries " + std::to_string(first) + " .. " + std::to_string(first + size - 1) +
-                             ", but there are " + std::to_string(count));
+    if (first < 0 || first > count - size) {
+      const std::string entries = std::to_string(first) + " .. " + std::to_string(first + size - 1);
+      checks::fail(what, "entries " + entries + ", but there are " + std::to_string(count));
+    }
     checks::finite(what, values.data(), size);
   }
 
   void frame(const std::string& what, const Frame& frame) const {
     index(what + " body", frame.body, 0, last_body());
-    index(what + " geometry", frame.geometry, -1, static_cast<int>(parts_.geometries.size()) - 1);
+    index(what + " geometry", frame.geometry, -1, last_geometry());
     checks::finite(what + " pos", frame.pos.data(), 3);
     unit_quaternion(what + " quat", frame.quat.data());
   }
@@ -283,7 +350,7 @@ class Checker {
   void geometries_of(const std::string& what, const std::optional<std::vector<int>>& geometries) const {
     if (!geometries) return;
     for (int g : *geometries)
-      index(what + " geometries", g, 0, static_cast<int>(parts_.geometries.size()) - 1);
+      index(what + " geometries", g, 0, last_geometry());
   }
 
   /// Of what a sensor's index counts.
@@ -310,7 +377,9 @@ class Checker {
 
 void check_parts(const std::string& robot, const SceneParts& parts) {
   utf8("name of the robot", robot);
-  if (parts.bodies.empty()) checks::fail("'" + robot + "'", "has no bodies; the first one is the world");
+  if (parts.bodies.empty()) {
+    checks::fail("'" + robot + "'", "has no bodies; the first one is the world");
+  }
   const Checker checker(robot, parts);
   checker.bodies();
   checker.joints();

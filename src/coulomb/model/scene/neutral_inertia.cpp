@@ -33,13 +33,19 @@ void neutral_kinematics(const Model& m, NeutralInertia& k) {
       };
       double axis[3];
       rotate(R, &m.joint_axis[3 * j], axis);
-      if (m.joint_type[j] == JointType::slide) copy3(axis, &k.columns[6 * d]);
-      if (m.joint_type[j] == JointType::hinge) turn(d, axis);
+      if (m.joint_type[j] == JointType::slide) {
+        copy3(axis, &k.columns[6 * d]);
+      }
+      if (m.joint_type[j] == JointType::hinge) {
+        turn(d, axis);
+      }
       const bool free = m.joint_type[j] == JointType::free;
       if (free || m.joint_type[j] == JointType::ball)
         for (int i = 0; i < 3; ++i) {
           const double column[3] = {R[i], R[3 + i], R[6 + i]};
-          if (free) k.columns[6 * (d + i) + i] = 1;
+          if (free) {
+            k.columns[6 * (d + i) + i] = 1;
+          }
           turn(free ? d + 3 + i : d + i, column);
         }
     }
@@ -107,7 +113,9 @@ NeutralInertia::NeutralInertia(const Model& m) {
   for (int b = 1; b < m.num_bodies; ++b)
     composite[b] = body_inertia(m, b, body[b]);
   for (int b = m.num_bodies - 1; b > 0; --b)
-    if (m.body_tree[b] >= 0) composite[m.body_parent[b]].add(composite[b]);
+    if (m.body_tree[b] >= 0) {
+      composite[m.body_parent[b]].add(composite[b]);
+    }
 
   // M, packed along root paths (D7).
   factor.resize(m.dof_path.size());

@@ -149,8 +149,12 @@ void merge_option(std::optional<T>& mine, const std::optional<T>& theirs, const 
 }  // namespace
 
 Scene::Scene(const SceneOptions& options) : options_(options), names_(std::make_unique<Names>()) {
-  if (options.gravity) checks::finite("Scene: gravity", options.gravity->data(), 3);
-  if (options.timestep) checks::positive("Scene: timestep", *options.timestep);
+  if (options.gravity) {
+    checks::finite("Scene: gravity", options.gravity->data(), 3);
+  }
+  if (options.timestep) {
+    checks::positive("Scene: timestep", *options.timestep);
+  }
   checks::not_negative("Scene: contact_margin", options.contact_margin);
   names_->bodies.add(parts_.bodies[0].name);
   names_->shapes.add(parts_.bodies[0].name);
@@ -170,8 +174,12 @@ SceneElement Scene::append(SceneParts parts, const std::string& name) {
   check_parts(name, parts);
   std::optional<Vec3> gravity = parts_.gravity;
   std::optional<double> timestep = parts_.timestep;
-  if (!options_.gravity) merge_option(gravity, parts.gravity, "gravity", name);
-  if (!options_.timestep) merge_option(timestep, parts.timestep, "timestep", name);
+  if (!options_.gravity) {
+    merge_option(gravity, parts.gravity, "gravity", name);
+  }
+  if (!options_.timestep) {
+    merge_option(timestep, parts.timestep, "timestep", name);
+  }
   parts_.gravity = gravity;
   parts_.timestep = timestep;
 
@@ -254,8 +262,12 @@ SceneElement Scene::add_shape(ShapeType type, const std::array<double, 3>& size,
   checks::contact_points(what, options.contact_points);
   if (options.mass && options.density)
     throw std::invalid_argument(what + ": mass and density are both given, one is enough");
-  if (options.mass) checks::positive(what + " mass", *options.mass);
-  if (options.density) checks::positive(what + " density", *options.density);
+  if (options.mass) {
+    checks::positive(what + " mass", *options.mass);
+  }
+  if (options.density) {
+    checks::positive(what + " density", *options.density);
+  }
   if (!options.name.empty() && names_->shapes.has(options.name))
     throw std::invalid_argument(what + ": name '" + options.name + "' is taken by another element");
 
@@ -373,7 +385,9 @@ SceneElement Scene::add_robot(const RobotDescription& robot, const RobotOptions&
   checks::finite(robot.source + " position", options.position.data(), 3);
   checked.quaternion = checks::unit_quaternion(robot.source + " quaternion", options.quaternion);
   checks::material(robot.source, options.friction, options.restitution, options.compliance);
-  if (checked.name.empty()) checked.name = robot.name;
+  if (checked.name.empty()) {
+    checked.name = robot.name;
+  }
 
   SceneParts parts = robot_parts(robot, checked, false, FramesKept::all);
   if (!robot.shapes.empty() && robot.pairs.empty())
@@ -436,7 +450,9 @@ void Scene::set_contact(const std::string& geometry, const ContactOptions& optio
   if (options.dashpot) m.dashpot = options.dashpot;
   checks::penalty_material(what, m);
   checks::surface(what, options.friction, options.restitution);
-  if (options.points) checks::contact_points(what, *options.points);
+  if (options.points) {
+    checks::contact_points(what, *options.points);
+  }
   if (options.points && !options.points->empty() && part.type == ShapeType::half_space)
     throw std::invalid_argument(what + " contact_points: a half-space has none, those of other shapes touch it");
 

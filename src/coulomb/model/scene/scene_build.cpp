@@ -229,7 +229,9 @@ std::shared_ptr<const Model> build_model(const SceneParts& parts, const Vec3& gr
   m.deviations = parts.deviations;
   copy_keyframes(parts, m);
   m.pinocchio_maps = parts.pinocchio_maps;
-  if (m.pinocchio_maps.empty()) m.pinocchio_maps.push_back(default_map(m));
+  if (m.pinocchio_maps.empty()) {
+    m.pinocchio_maps.push_back(default_map(m));
+  }
 
   // What moves has to be a rigid body, and M positive definite.
   for (int b = 1; b < m.num_bodies; ++b)

@@ -115,7 +115,9 @@ void number_bodies(Model& m) {
   // Subtrees are contiguous: from the leaves up, a parent's ends where its last child's does.
   for (int b = nb - 1; b > 0; --b) {
     int& end = m.body_subtree_end[m.body_parent[b]];
-    if (m.body_subtree_end[b] > end) end = m.body_subtree_end[b];
+    if (m.body_subtree_end[b] > end) {
+      end = m.body_subtree_end[b];
+    }
   }
 }
 

@@ -123,7 +123,9 @@ std::shared_ptr<const ConvexMesh> make_convex_hull(const std::vector<double>& po
     if (!std::isfinite(points[k])) {
       fail(name, "points[" + std::to_string(k) + "] is not finite");
     }
-  if (!(relative_thickness(points) > 1e-7)) fail(name, "the points lie in one plane; a hull needs a volume");
+  if (!(relative_thickness(points) > 1e-7)) {
+    fail(name, "the points lie in one plane; a hull needs a volume");
+  }
 
   // ... and with what Qhull makes of them.
   const auto hull = std::make_unique<Hull>(points);

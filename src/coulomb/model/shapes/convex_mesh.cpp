@@ -134,7 +134,9 @@ Surface make_surface(const std::vector<double>& vertices, const std::vector<int>
   // Outwards, every directed edge is used once,
   for (std::size_t k = 0; k < s.triangles.size(); ++k) {
     auto& t = s.triangles[k];
-    if (volume < 0) std::swap(t[1], t[2]);
+    if (volume < 0) {
+      std::swap(t[1], t[2]);
+    }
     for (int i = 0; i < 3; ++i)
       if (!s.triangle_of.emplace(Edge(t[i], t[(i + 1) % 3]), static_cast<int>(k)).second)
         fail(name, "edge (" + std::to_string(t[i]) + ", " + std::to_string(t[(i + 1) % 3]) +
@@ -215,7 +217,9 @@ std::vector<std::vector<int>> outlines(const Surface& s, const std::vector<int>&
     std::size_t steps = 0;
     int v = start;
     do {
-      if (touching[v] > 2) loops[r].push_back(v);
+      if (touching[v] > 2) {
+        loops[r].push_back(v);
+      }
       v = next[r].at(v);
     } while (v != start && ++steps <= next[r].size());
 
@@ -343,9 +347,13 @@ void fill_support_cells(ConvexMesh& mesh, double size) {
     for (int v = 0; v < n; ++v) {
       for (int k = 0; k < 4; ++k) {
         height[v][k] = dot3(&mesh.vertices[3 * v], d[k]);
-        if (height[v][k] > height[rival[k]][k]) rival[k] = v;
+        if (height[v][k] > height[rival[k]][k]) {
+          rival[k] = v;
+        }
       }
-      if (sum(v) > sum(rival[4])) rival[4] = v;
+      if (sum(v) > sum(rival[4])) {
+        rival[4] = v;
+      }
     }
 
     // A vertex stays unless one rival is above it at all four corners.

@@ -24,7 +24,9 @@ MassProperties capsule(double r, double half) {
   const double zz = cylinder * r * r / 2 + ball * 2 * r * r / 5;
 
   // The centre of each half ball is at half + 3 r / 8.
-  const double xx = cylinder * (r * r / 4 + half * half / 3) + ball * (2 * r * r / 5 + half * half + 3 * half * r / 4);
+  const double of_cylinder = cylinder * (r * r / 4 + half * half / 3);
+  const double of_balls = ball * (2 * r * r / 5 + half * half + 3 * half * r / 4);
+  const double xx = of_cylinder + of_balls;
   return diagonal(cylinder + ball, xx, xx, zz);
 }
 
@@ -39,10 +41,14 @@ MassProperties polyhedron(const ConvexMesh& mesh) {
     const int begin = mesh.face_start[f];
     const int end = mesh.face_start[f + 1];
     double corner[3][3];
-    sub3(&mesh.vertices[3 * mesh.face_vertices[begin]], mesh.center.data(), corner[0]);
+    const auto corner_of = [&](int k, double* out) {
+      const int vertex = mesh.face_vertices[k];
+      sub3(&mesh.vertices[3 * vertex], mesh.center.data(), out);
+    };
+    corner_of(begin, corner[0]);
     for (int k = begin + 1; k + 1 < end; ++k) {
-      sub3(&mesh.vertices[3 * mesh.face_vertices[k]], mesh.center.data(), corner[1]);
-      sub3(&mesh.vertices[3 * mesh.face_vertices[k + 1]], mesh.center.data(), corner[2]);
+      corner_of(k, corner[1]);
+      corner_of(k + 1, corner[2]);
 
       // Its volume, and its moments about the centre.
       double normal[3];
@@ -53,6 +59,8 @@ MassProperties polyhedron(const ConvexMesh& mesh) {
       for (auto& x : corner)
         add3(s, x, s);
       axpy3(v / 4, s, first);
+
+      // Second moments, the lower triangle row by row.
       const int row[6] = {0, 0, 1, 0, 1, 2};
       const int column[6] = {0, 1, 1, 2, 2, 2};
       for (int e = 0; e < 6; ++e) {
@@ -65,23 +73,33 @@ MassProperties polyhedron(const ConvexMesh& mesh) {
   }
 
   // The centre of mass, and second moments about it (Steiner).
-  if (!(volume > 0))
-    throw std::invalid_argument("mesh '" + mesh.name + "': volume " + std::to_string(volume) + " must be positive");
+  if (!(volume > 0)) {
+    const std::string value = std::to_string(volume);
+    throw std::invalid_argument("mesh '" + mesh.name + "': volume " + value + " must be positive");
+  }
   const double c[3] = {first[0] / volume, first[1] / volume, first[2] / volume};
   const double xx = second[0] - volume * c[0] * c[0];
   const double yy = second[2] - volume * c[1] * c[1];
   const double zz = second[5] - volume * c[2] * c[2];
+
+  // In the frame of the mesh.
   MassProperties out;
   out.mass = volume;
   for (int i = 0; i < 3; ++i)
     out.com[i] = mesh.center[i] + c[i];
-  out.inertia = {yy + zz,
-                 -(second[1] - volume * c[0] * c[1]),
-                 xx + zz,
-                 -(second[3] - volume * c[0] * c[2]),
-                 -(second[4] - volume * c[1] * c[2]),
-                 xx + yy};
+  const double xy = second[1] - volume * c[0] * c[1];
+  const double xz = second[3] - volume * c[0] * c[2];
+  const double yz = second[4] - volume * c[1] * c[2];
+  out.inertia = {yy + zz, -xy, xx + zz, -xz, -yz, xx + yy};
   return out;
+}
+
+/// A solid whose moments of inertia are `scale` times sums of squares of its half sides.
+MassProperties of_half_sides(double mass, double scale, const Vec3& s) {
+  const double xx = s[0] * s[0];
+  const double yy = s[1] * s[1];
+  const double zz = s[2] * s[2];
+  return diagonal(mass, scale * (yy + zz), scale * (xx + zz), scale * (xx + yy));
 }
 
 }  // namespace
@@ -101,13 +119,11 @@ MassProperties solid_properties(ShapeType type, const Vec3& s, const ConvexMesh*
     }
     case ShapeType::box: {
       const double m = 8 * s[0] * s[1] * s[2];
-      return diagonal(m, m / 3 * (s[1] * s[1] + s[2] * s[2]), m / 3 * (s[0] * s[0] + s[2] * s[2]),
-                      m / 3 * (s[0] * s[0] + s[1] * s[1]));
+      return of_half_sides(m, m / 3, s);
     }
     case ShapeType::ellipsoid: {
       const double m = 4.0 / 3 * pi * s[0] * s[1] * s[2];
-      return diagonal(m, m / 5 * (s[1] * s[1] + s[2] * s[2]), m / 5 * (s[0] * s[0] + s[2] * s[2]),
-                      m / 5 * (s[0] * s[0] + s[1] * s[1]));
+      return of_half_sides(m, m / 5, s);
     }
     case ShapeType::mesh: return polyhedron(*mesh);
     case ShapeType::half_space: break;

@@ -71,8 +71,12 @@ class JointFrictionKind : public DofKind {
       // The box of this dof.
       if (row.dof[0] != dof || context.rows.blocks[row.block].type != BlockType::box) continue;
       const Mode mode = context.modes[row.block];
-      if (mode == Mode::upper) out.dofs.push_back({dof, context.options.timestep});
-      if (mode == Mode::lower) out.dofs.push_back({dof, -context.options.timestep});
+      if (mode == Mode::upper) {
+        out.dofs.push_back({dof, context.options.timestep});
+      }
+      if (mode == Mode::lower) {
+        out.dofs.push_back({dof, -context.options.timestep});
+      }
     }
   }
 };

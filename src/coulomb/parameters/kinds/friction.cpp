@@ -65,7 +65,9 @@ void add_friction_side(const ParameterContext& context, const BodyRows& b, Right
     const double p = context.lambda[b.row + 2] * n[i];
     axpy3(p, b.axes[i], f);
     out.impulses.push_back({b.row + i, p});
-    if (!context.rows.compliance.empty()) out.rows.push_back({b.row + i, context.rows.compliance[b.row + i] * p});
+    if (!context.rows.compliance.empty()) {
+      out.rows.push_back({b.row + i, context.rows.compliance[b.row + i] * p});
+    }
   }
   add_contact_force(context, b, f, out);
 }
@@ -117,7 +119,9 @@ class PairFrictionKind : public ParameterKind {
   }
   void right_hand_sides(const ParameterContext& context, const ParameterElement& e, RightHandSide* out) const override {
     for (const BodyRows& b : context.rows.body_rows)
-      if (slides(context, b) && context.contacts[b.contact].pair == e.index) add_friction_side(context, b, out[0]);
+      if (slides(context, b) && context.contacts[b.contact].pair == e.index) {
+        add_friction_side(context, b, out[0]);
+      }
   }
 };
 

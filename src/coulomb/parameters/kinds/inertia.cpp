@@ -73,7 +73,9 @@ class InertiaKind : public ParameterKind {
     for (int k = 0; k < 10; ++k) {
       InertiaChange change;
       if (k == 0) change.mass = 1;
-      if (k >= 1 && k < 4) change.first[k - 1] = 1;
+      if (k >= 1 && k < 4) {
+        change.first[k - 1] = 1;
+      }
       if (k >= 4) {
         double I[6] = {0, 0, 0, 0, 0, 0};
         I[k - 4] = 1;

@@ -27,7 +27,9 @@ class JointLimitsKind : public ParameterKind {
     return out;
   }
   void read(const Model& model, const ParameterElement& e, double* values) const override {
-    if (e.size == 2) values[0] = model.joint_lower[e.index];
+    if (e.size == 2) {
+      values[0] = model.joint_lower[e.index];
+    }
     values[e.size - 1] = model.joint_upper[e.index];
   }
   void write(Model& model, const ParameterElement& e, const double* values, const std::string& what) const override {
@@ -37,7 +39,9 @@ class JointLimitsKind : public ParameterKind {
     else if (!(values[0] <= values[1]))
       checks::fail(what, "lower limit " + checks::text(values[0]) + " exceeds upper limit " + checks::text(values[1]));
 
-    if (e.size == 2) model.joint_lower[e.index] = values[0];
+    if (e.size == 2) {
+      model.joint_lower[e.index] = values[0];
+    }
     model.joint_upper[e.index] = values[e.size - 1];
   }
   void right_hand_sides(const ParameterContext& context, const ParameterElement& e, RightHandSide* out) const override {

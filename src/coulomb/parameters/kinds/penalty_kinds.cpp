@@ -213,8 +213,12 @@ class PenaltyKind : public ParameterKind {
     refresh_pairs(model);
   }
   void right_hand_sides(const ParameterContext& context, const ParameterElement& e, RightHandSide* out) const override {
-    if (context.penalty != nullptr && number_.right_hand_side != nullptr) number_.right_hand_side(context, e, out[0]);
-    if (e.index >= 0 && number_.of_spring != nullptr) add_spring_sides(context, e, out[0]);
+    if (context.penalty != nullptr && number_.right_hand_side != nullptr) {
+      number_.right_hand_side(context, e, out[0]);
+    }
+    if (e.index >= 0 && number_.of_spring != nullptr) {
+      add_spring_sides(context, e, out[0]);
+    }
   }
 
  private:

@@ -236,7 +236,9 @@ class Displacement {
           value += dot6(block.G_a[row], x) + dot6(block.e_a[row], rate) + bounce * dot6(block.e_a[row], before);
         if (inside(b.body_b))
           value += dot6(block.G_b[row], x) + dot6(block.e_b[row], rate) + bounce * dot6(block.e_b[row], before);
-        if (value != 0) out.rows.push_back({b.row + row, value});
+        if (value != 0) {
+          out.rows.push_back({b.row + row, value});
+        }
       }
 
       // Shares of two faces' common outline turn with the one that moves.
@@ -265,8 +267,12 @@ class Displacement {
           on_b[i] += ((a ? p.ba[i][j] : 0.0) + (b ? p.bb[i][j] : 0.0)) * x[j];
         }
 
-      if (m_.body_last_dof[p.body_a] >= 0) out.add_wrench(p.body_a, on_a, on_a + 3);
-      if (m_.body_last_dof[p.body_b] >= 0) out.add_wrench(p.body_b, on_b, on_b + 3);
+      if (m_.body_last_dof[p.body_a] >= 0) {
+        out.add_wrench(p.body_a, on_a, on_a + 3);
+      }
+      if (m_.body_last_dof[p.body_b] >= 0) {
+        out.add_wrench(p.body_b, on_b, on_b + 3);
+      }
     }
   }
 

@@ -21,7 +21,9 @@ void add_bounce_side(const ParameterContext& context, const BodyRows& b, RightHa
 }
 
 void check_restitution(const std::string& what, double value) {
-  if (!(value >= 0 && value <= 1)) checks::fail(what, checks::text(value) + " is outside [0, 1]");
+  if (!(value >= 0 && value <= 1)) {
+    checks::fail(what, checks::text(value) + " is outside [0, 1]");
+  }
 }
 
 class RestitutionKind : public ParameterKind {
@@ -68,7 +70,9 @@ class PairRestitutionKind : public ParameterKind {
   }
   void right_hand_sides(const ParameterContext& context, const ParameterElement& e, RightHandSide* out) const override {
     for (const BodyRows& b : context.rows.body_rows)
-      if (bounces(context, b) && context.contacts[b.contact].pair == e.index) add_bounce_side(context, b, out[0]);
+      if (bounces(context, b) && context.contacts[b.contact].pair == e.index) {
+        add_bounce_side(context, b, out[0]);
+      }
   }
 };
 

@@ -18,7 +18,9 @@ class ServoKind : public ParameterKind {
     // Actuators that are servos of that gain.
     std::vector<ParameterElement> out;
     for (int k = 0; k < model.nu; ++k)
-      if (gain(model.actuators[k])) out.push_back({model.actuators[k].name, k, 1});
+      if (gain(model.actuators[k])) {
+        out.push_back({model.actuators[k].name, k, 1});
+      }
     return out;
   }
 

@@ -82,7 +82,9 @@ class VerticesKind : public ParameterKind {
     const std::vector<double> vertices(values, values + e.size);
     if (vertices == old.vertices) return;
     auto moved = move_vertices(old, vertices);
-    if (moved == nullptr) moved = hull_in_order(vertices, old.name, what);
+    if (moved == nullptr) {
+      moved = hull_in_order(vertices, old.name, what);
+    }
 
     // Geometries that share the mesh keep the old one.
     bool shared = false;

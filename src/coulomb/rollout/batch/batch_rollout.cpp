@@ -26,7 +26,9 @@ class Stop {
 
   /// In every step of every loop; throws Stopped.
   void look(int thread) {
-    if (thread == 0 && interrupted_ && ++looks_ % steps_between_questions == 0) ask();
+    if (thread == 0 && interrupted_ && ++looks_ % steps_between_questions == 0) {
+      ask();
+    }
     if (stopped_.load(std::memory_order_relaxed)) throw Stopped{};
   }
 
@@ -39,7 +41,9 @@ class Stop {
   bool run(BatchSimulator& batch, Body&& body) {
     // While the caller's thread waits for the others it goes on asking.
     void (*idle)(void*) = nullptr;
-    if (interrupted_) idle = [](void* self) { static_cast<Stop*>(self)->ask(); };
+    if (interrupted_) {
+      idle = [](void* self) { static_cast<Stop*>(self)->ask(); };
+    }
 
     const auto one = [&](Simulator& sim, int i, int thread) { body(sim, std::size_t(i), thread); };
     try {
@@ -72,14 +76,20 @@ struct Sizes : StepSizes {
 /// As check_finite_batch of n planes; nothing is there without steps.
 void check_planes(const char* name, const double* x, std::size_t n, std::size_t rows, std::size_t width,
                   const unsigned char* mask = nullptr) {
-  if (rows > 0) check_finite_batch(name, x, n, width, mask, rows);
+  if (rows > 0) {
+    check_finite_batch(name, x, n, width, mask, rows);
+  }
 }
 
 bool moves(const BatchRolloutInput& in, std::size_t i) { return !in.mask || in.mask[i]; }
 
 void check(const BatchSimulator& batch, const BatchRolloutInput& in, const BatchRolloutOptions& options) {
-  if (in.steps < 0) refuse("steps", in.steps, "at least 0");
-  if (options.checkpoint_every < 0) refuse("checkpoint_every", options.checkpoint_every, "at least 1");
+  if (in.steps < 0) {
+    refuse("steps", in.steps, "at least 0");
+  }
+  if (options.checkpoint_every < 0) {
+    refuse("checkpoint_every", options.checkpoint_every, "at least 1");
+  }
 
   // Refused before any environment moves.
   const Sizes s(batch, in.steps);
@@ -172,14 +182,18 @@ void run(Simulator& sim, const Sizes& s, const Inputs& in, const Trajectory& to,
     stop_here();
 
     // The memory before the step, the step, and what it leaves for the way back.
-    if (keeping) keeping->checkpoints.store(int(t), sim.memory(), 0);
+    if (keeping) {
+      keeping->checkpoints.store(int(t), sim.memory(), 0);
+    }
     const double* u = row_of(in.u, t, s.nu);
     const double* tau = row_of(in.tau, t, s.nv);
     const double* fext = row_of(in.fext, t, s.fext);
     double* q = to.q + t * s.nq;
     double* v = to.v + t * s.nv;
     sim.step(q, v, u, tau, fext, q + s.nq, v + s.nv);
-    if (keeping) keeper.take(keeping->steps, [&] { return keeping->steps.bytes() <= keeping->budget; });
+    if (keeping) {
+      keeper.take(keeping->steps, [&] { return keeping->steps.bytes() <= keeping->budget; });
+    }
 
     const SolverResult& solution = sim.record().solution;
     to.converged[t] = solution.status == SolveStatus::solved;
@@ -189,7 +203,9 @@ void run(Simulator& sim, const Sizes& s, const Inputs& in, const Trajectory& to,
     // Names are looked up where something is to be told. An overflow is the worst of all.
     if (to.worst == nullptr) continue;
     const bool tell = !told && (!to.converged[t] || t + 1 == s.steps);
-    if (tell || sim.overflowed()) *to.worst = sim.status();
+    if (tell || sim.overflowed()) {
+      *to.worst = sim.status();
+    }
     told |= tell;
   }
 }
@@ -247,7 +263,9 @@ void store(const RolloutCotangent& g, std::size_t i, const Sizes& s, const Batch
   };
   store_inputs(g.u, s.nu, out.u);
   store_inputs(g.tau, s.nv, out.tau);
-  if (out.fext) store_inputs(g.fext, s.fext, out.fext);
+  if (out.fext) {
+    store_inputs(g.fext, s.fext, out.fext);
+  }
 }
 
 /// The cotangent of an environment without derivative.
@@ -311,14 +329,18 @@ StepMatrices part_of(const StepMatrices& all, std::size_t i, const MatrixSizes& 
 /// Zeros where an environment has no derivative.
 void clear(const StepMatrices& matrices, const MatrixSizes& s) {
   const auto clear_one = [&](double* x, std::size_t columns) {
-    if (x) std::fill_n(x, s.steps * s.rows * columns, 0.0);
+    if (x) {
+      std::fill_n(x, s.steps * s.rows * columns, 0.0);
+    }
   };
   clear_one(matrices.A, s.rows);
   clear_one(matrices.B, s.nu);
   clear_one(matrices.B_tau, s.nv);
   clear_one(matrices.A_previous, s.rows);
   clear_one(matrices.parameters, s.parameters);
-  if (matrices.ambiguous) std::fill_n(matrices.ambiguous, s.steps, false);
+  if (matrices.ambiguous) {
+    std::fill_n(matrices.ambiguous, s.steps, false);
+  }
 }
 
 /// Steps that change nothing.
@@ -350,7 +372,9 @@ bool rollout(BatchSimulator& batch, const BatchRolloutInput& in, const BatchRoll
   // Every environment gets an equal part of the memory.
   const std::size_t budget = (options.memory_budget ? options.memory_budget : default_batch_budget) / s.n;
   int every = options.checkpoint_every;
-  if (every == 0) every = std::max(1, int(std::sqrt(double(in.steps))));
+  if (every == 0) {
+    every = std::max(1, int(std::sqrt(double(in.steps))));
+  }
   using Outcome = BatchSimulator::Parts::Outcome;
   const auto outcome = in.steps > 0 ? Outcome::stepped : Outcome::none;
 
@@ -370,7 +394,9 @@ bool rollout(BatchSimulator& batch, const BatchRolloutInput& in, const BatchRoll
     if (!moves(in, i)) {
       stand_still(s, mine);
       batch.parts().set_outcome(int(i), Outcome::left_out);
-      if (options.derivatives) out.environments[i] = kept(sim, Sizes(batch, 0), {}, mine, std::move(keeping));
+      if (options.derivatives) {
+        out.environments[i] = kept(sim, Sizes(batch, 0), {}, mine, std::move(keeping));
+      }
     } else {
       if (options.carry_memory)
         sim.forget_states();
@@ -378,9 +404,13 @@ bool rollout(BatchSimulator& batch, const BatchRolloutInput& in, const BatchRoll
         sim.reset();
       run(sim, s, inputs, mine, options.derivatives ? &keeping : nullptr, [&] { stop.look(thread); });
       batch.parts().set_outcome(int(i), outcome);
-      if (options.derivatives) out.environments[i] = kept(sim, s, inputs, mine, std::move(keeping));
+      if (options.derivatives) {
+        out.environments[i] = kept(sim, s, inputs, mine, std::move(keeping));
+      }
     }
-    if (options.derivatives) out.environments[i].parts->workspaces = batch.parts().workspaces;
+    if (options.derivatives) {
+      out.environments[i].parts->workspaces = batch.parts().workspaces;
+    }
   });
 
   // Half a trajectory is none.
@@ -417,7 +447,9 @@ bool vjp(BatchSimulator& batch, const BatchRollout& rollout, const TrajectoryCot
       g = stood_still(rollout, i) ? standing_vjp(r, mine, s, parameters)
                                   : vjp(r, mine, parameters, progress, out.fext != nullptr);
     });
-    if (!out.valid[i]) g = no_cotangent(s, size);
+    if (!out.valid[i]) {
+      g = no_cotangent(s, size);
+    }
     check_parameter_size(int(i), g.parameters.size(), size);
     store(g, i, s, out);
   });
@@ -432,7 +464,9 @@ void read_outputs(BatchSimulator& batch, const BatchRollout& rollout, const Outp
     const auto states = std::size_t(rollout.steps) + 1;
     double* rows = readings + i * states * width;
     std::copy(mine.begin(), mine.end(), rows);
-    if (stood_still(rollout, i)) repeat_first_row(states, width, rows);
+    if (stood_still(rollout, i)) {
+      repeat_first_row(states, width, rows);
+    }
   });
 }
 
@@ -456,7 +490,9 @@ bool jvp(BatchSimulator& batch, const BatchRollout& rollout, const BatchRolloutT
     mine.dtau = row_of(tangent.dtau, i, s.steps * s.nv);
     mine.parameters = tangent.parameters;
     const double* dparameters = tangent.dparameters + i * size;
-    if (size > 0) mine.dparameters.assign(dparameters, dparameters + size);
+    if (size > 0) {
+      mine.dparameters.assign(dparameters, dparameters + size);
+    }
 
     double* dq_i = dq + i * s.states * s.nv;
     double* dv_i = dv + i * s.states * s.nv;

@@ -28,14 +28,18 @@ std::string environment_name(int i) { return "environment " + std::to_string(i) 
 
 /// out: rows x columns in C order, from its transpose.
 void store_transposed(const double* transposed, int rows, int columns, double* out) {
-  for (int i = 0; i < rows; ++i)
+  for (int i = 0; i < rows; ++i) {
+    double* row = out + std::size_t(i) * columns;
     for (int j = 0; j < columns; ++j)
-      out[std::size_t(i) * columns + j] = transposed[std::size_t(j) * rows + i];
+      row[j] = transposed[std::size_t(j) * rows + i];
+  }
 }
 
 /// Zeros; null: not wanted.
 void fill(double* x, std::size_t count) {
-  if (x) std::fill_n(x, count, 0.0);
+  if (x) {
+    std::fill_n(x, count, 0.0);
+  }
 }
 
 /// The identity, or zero.
@@ -57,20 +61,27 @@ void copy_or_zero(const double* from, std::size_t count, double* to) {
 
 void check_parameter_size(int environment, std::size_t size, std::size_t expected) {
   if (size == expected) return;
-  refuse_environment(environment, "its parameters are " + std::to_string(size) + " numbers, those of environment 0 " +
-                                      std::to_string(expected));
+  const std::string own = "its parameters are " + std::to_string(size) + " numbers";
+  refuse_environment(environment, own + ", those of environment 0 " + std::to_string(expected));
 }
 
 BatchSimulator::BatchSimulator(std::shared_ptr<const Model> model, int num_envs, int num_threads,
                                SimulatorOptions options, const BatchParameters& parameters)
     : parts_(std::make_unique<Parts>(num_threads, std::move(options))) {
-  if (num_envs < 1) refuse("num_envs", num_envs, "at least 1");
-  if (!model) throw std::invalid_argument("model: got a null pointer");
+  if (num_envs < 1) {
+    refuse("num_envs", num_envs, "at least 1");
+  }
+  if (!model) {
+    throw std::invalid_argument("model: got a null pointer");
+  }
 
   // One model for all, except where parameters make them differ.
   Parts& p = *parts_;
   p.models.assign(num_envs, with_penalty_options(std::move(model), p.options));
-  if (!parameters.empty()) p.models = p.changed_models(parameters, nullptr);
+  if (!parameters.empty()) {
+    p.models = p.changed_models(parameters, nullptr);
+  }
+  // A simulator for each; none has stepped.
   p.simulators = p.make_simulators(p.models);
   p.outcome.assign(p.models.size(), Parts::Outcome::none);
   p.starts.resize(p.models.size());
@@ -95,10 +106,11 @@ const Simulator& BatchSimulator::environment(int i) const { return *parts_->simu
 Models BatchSimulator::Parts::changed_models(const BatchParameters& values, const unsigned char* mask) {
   Models out = models;
   const int n = int(models.size());
-  for (const auto& [name, value] : values)
-    if (value.size() % n != 0)
-      throw std::invalid_argument("parameter '" + name + "': got " + std::to_string(value.size()) + " values for " +
-                                  std::to_string(n) + " environments");
+  for (const auto& [name, value] : values) {
+    if (value.size() % n == 0) continue;
+    const std::string got = std::to_string(value.size()) + " values";
+    throw std::invalid_argument("parameter '" + name + "': got " + got + " for " + std::to_string(n) + " environments");
+  }
 
   pool.run(n, [&](int i, int) {
     if (mask && !mask[i]) return;
@@ -127,7 +139,9 @@ BatchSimulator::Parts::Simulators BatchSimulator::Parts::make_simulators(const M
   // The first model goes without its overlapping pairs; those that have it need not look for them again.
   const Model* shared = of.front().get();
   std::shared_ptr<const Model> simulated;
-  if (shared) simulated = Simulator(of.front(), options).shared_model();
+  if (shared) {
+    simulated = Simulator(of.front(), options).shared_model();
+  }
   SimulatorOptions as_it_is = options;
   as_it_is.exclude_neutral_overlaps = false;
 
@@ -162,7 +176,8 @@ void BatchSimulator::Parts::check_states(const double* q, const double* v, const
     try {
       check_configuration(model(), q + i * s.nq, "");
     } catch (const std::invalid_argument& error) {
-      throw std::invalid_argument(std::string(q_name) + "[" + std::to_string(i) + "]" + error.what());
+      const std::string row = std::string(q_name) + "[" + std::to_string(i) + "]";
+      throw std::invalid_argument(row + error.what());
     }
   }
   check_finite_batch(v_name, v, n, s.nv, mask);
@@ -170,10 +185,9 @@ void BatchSimulator::Parts::check_states(const double* q, const double* v, const
 
 /// Some environment must have something to differentiate.
 void BatchSimulator::Parts::check_stepped() const {
-  const bool none = std::count(outcome.begin(), outcome.end(), Outcome::none) == int(simulators.size());
-  if (none)
-    throw std::logic_error("derivatives: " + environment_name(0) +
-                           "no step was taken yet, nor by any other environment");
+  const auto num_without = std::count(outcome.begin(), outcome.end(), Outcome::none);
+  if (num_without < int(simulators.size())) return;
+  throw std::logic_error("derivatives: " + environment_name(0) + "no step was taken yet, nor by any other environment");
 }
 
 void BatchSimulator::step(const BatchInput& in, double* q_next, double* v_next) {
@@ -191,12 +205,17 @@ void BatchSimulator::step(const BatchInput& in, double* q_next, double* v_next) 
 
     // Left out: it stays where it is.
     if (in.mask && !in.mask[i]) {
-      if (q_next != in.q) std::copy_n(q, s.nq, q_next + i * s.nq);
-      if (v_next != in.v) std::copy_n(v, s.nv, v_next + i * s.nv);
+      if (q_next != in.q) {
+        std::copy_n(q, s.nq, q_next + i * s.nq);
+      }
+      if (v_next != in.v) {
+        std::copy_n(v, s.nv, v_next + i * s.nv);
+      }
       parts_->outcome[i] = Parts::Outcome::left_out;
       return;
     }
 
+    // Its rows of the input, its step.
     const double* u = row_of(in.u, i, s.nu);
     const double* tau = row_of(in.tau, i, s.nv);
     const double* fext = row_of(in.fext, i, s.fext);
@@ -251,10 +270,18 @@ void BatchSimulator::derivatives(const std::vector<std::string>& parameters, con
 
     // Derivatives are kept by columns, results go by rows.
     const int height = int(rows);
-    if (A) store_transposed(d->A_T.data(), height, height, A);
-    if (A_previous && !d->A_previous_T.empty()) store_transposed(d->A_previous_T.data(), height, height, A_previous);
-    if (B) store_transposed(d->B_T.data(), height, d->nu, B);
-    if (B_tau) store_transposed(d->B_tau_T.data(), height, d->nv, B_tau);
+    if (A) {
+      store_transposed(d->A_T.data(), height, height, A);
+    }
+    if (A_previous && !d->A_previous_T.empty()) {
+      store_transposed(d->A_previous_T.data(), height, height, A_previous);
+    }
+    if (B) {
+      store_transposed(d->B_T.data(), height, d->nu, B);
+    }
+    if (B_tau) {
+      store_transposed(d->B_tau_T.data(), height, d->nv, B_tau);
+    }
     if (!columns) return;
 
     // Parameters are asked for apart: they cost columns of their own.
@@ -272,17 +299,23 @@ void BatchSimulator::Parts::vjp_without_step(std::size_t i, const NextCotangent&
   const StepSizes s(model());
   const Simulator& sim = *simulators[i];
   const State& start = starts[i];
+
+  // It passes where the mask left it out, if its outputs can be read.
   const bool left_out = outcome[i] == Outcome::left_out;
   const bool readable = sim.record().valid || !start.q.empty();
   const bool pass = left_out && (!from.outputs || readable);
-  if (out.valid && left_out) out.valid[i] = pass;
+  if (out.valid && left_out) {
+    out.valid[i] = pass;
+  }
 
   // The cotangent of a state that stays is that of its next one.
   const std::size_t size = ParameterSet(model(), parameters).size();
   double* q = out.q + i * s.nv;
   double* v = out.v + i * s.nv;
-  copy_or_zero(pass ? from.dq : nullptr, s.nv, q);
-  copy_or_zero(pass ? from.dv : nullptr, s.nv, v);
+  const double* dq = pass ? from.dq : nullptr;
+  const double* dv = pass ? from.dv : nullptr;
+  copy_or_zero(dq, s.nv, q);
+  copy_or_zero(dv, s.nv, v);
   clear_row(out.u, i, s.nu);
   clear_row(out.tau, i, s.nv);
   clear_row(out.parameters, i, size);
@@ -304,7 +337,9 @@ void BatchSimulator::vjp(const double* dq1, const double* dv1, const std::vector
   check_finite_batch("dQ1", dq1, parts_->simulators.size(), s.nv, nullptr);
   check_finite_batch("dV1", dv1, parts_->simulators.size(), s.nv, nullptr);
   parts_->check_stepped();
-  if (outputs) check_forces_told(*outputs, parts_->simulators.front()->resolved_options());
+  if (outputs) {
+    check_forces_told(*outputs, parts_->simulators.front()->resolved_options());
+  }
   const std::size_t size = parameter_set(parameters).size();
   const bool wants_fext = out.fext != nullptr;
 
@@ -312,17 +347,19 @@ void BatchSimulator::vjp(const double* dq1, const double* dv1, const std::vector
     const auto i = std::size_t(environment);
     const double* dq = row_of(dq1, i, s.nv);
     const double* dv = row_of(dv1, i, s.nv);
-    const OutputCotangent of_outputs{outputs, outputs ? doutputs + i * outputs->tangent_size() : nullptr, nullptr};
+    const double* own_outputs = outputs ? doutputs + i * outputs->tangent_size() : nullptr;
+    const OutputCotangent of_outputs{outputs, own_outputs, nullptr};
 
     // What a step may not depend on is zero.
     clear_row(out.previous_q, i, s.nv);
     clear_row(out.previous_v, i, s.nv);
     clear_row(out.fext, i, s.fext);
 
-    const std::optional<StepCotangent> cotangent = parts_->attempt(i, out.valid, [&] {
-      return std::optional(outputs ? coulomb::vjp(sim, dq, dv, of_outputs, parameters, wants_fext)
-                                   : sim.vjp(dq, dv, parameters, wants_fext));
-    });
+    const auto product = [&] {
+      if (outputs) return std::optional(coulomb::vjp(sim, dq, dv, of_outputs, parameters, wants_fext));
+      return std::optional(sim.vjp(dq, dv, parameters, wants_fext));
+    };
+    const std::optional<StepCotangent> cotangent = parts_->attempt(i, out.valid, product);
     if (!cotangent) return parts_->vjp_without_step(i, {dq, dv, outputs, of_outputs.doutputs}, parameters, out);
 
     // This environment's rows.
@@ -365,16 +402,22 @@ void BatchSimulator::jvp(const double* dq, const double* dv, const double* du, c
 
     // Left out: its state stays.
     const bool pass = parts_->outcome[i] == Parts::Outcome::left_out;
-    copy_or_zero(pass ? dq_i : nullptr, s.nv, dq_next);
-    copy_or_zero(pass ? dv_i : nullptr, s.nv, dv_next);
+    const double* kept_dq = pass ? dq_i : nullptr;
+    const double* kept_dv = pass ? dv_i : nullptr;
+    copy_or_zero(kept_dq, s.nv, dq_next);
+    copy_or_zero(kept_dv, s.nv, dv_next);
   });
 }
 
 void BatchSimulator::set_parameters(const BatchParameters& values, const unsigned char* mask) {
   Models models = parts_->changed_models(values, mask);
+
+  // Only those of the mask are made again.
   Models changed = models;
-  for (std::size_t i = 0; i < models.size(); ++i)
-    if (mask && !mask[i]) changed[i] = nullptr;
+  for (std::size_t i = 0; i < models.size(); ++i) {
+    const bool left_out = mask && !mask[i];
+    if (left_out) changed[i] = nullptr;
+  }
 
   // All are made before the first one is replaced: a refused value changes nothing.
   Parts::Simulators made = parts_->make_simulators(changed);
@@ -387,12 +430,17 @@ void BatchSimulator::set_parameters(const BatchParameters& values, const unsigne
 }
 
 void BatchSimulator::set_models(const std::vector<std::shared_ptr<const Model>>& models) {
-  if (models.size() != parts_->models.size())
-    refuse("models", models.size(), "one for each of the " + std::to_string(num_envs()) + " environments");
-  for (std::size_t i = 0; i < models.size(); ++i)
-    if (!models[i] || StepMemory(*models[i]).structure != StepMemory(*parts_->models[i]).structure)
-      throw std::invalid_argument("models: " + environment_name(int(i)) +
-                                  "of another structure (bodies, joints, shapes or pairs)");
+  if (models.size() != parts_->models.size()) {
+    const std::string expected = "one for each of the " + std::to_string(num_envs()) + " environments";
+    refuse("models", models.size(), expected);
+  }
+  for (std::size_t i = 0; i < models.size(); ++i) {
+    const Model& old = *parts_->models[i];
+    const bool fits = models[i] && StepMemory(*models[i]).structure == StepMemory(old).structure;
+    if (fits) continue;
+    throw std::invalid_argument("models: " + environment_name(int(i)) +
+                                "of another structure (bodies, joints, shapes or pairs)");
+  }
 
   // Accepted: the old simulators go.
   parts_->simulators = parts_->make_simulators(models);
@@ -402,10 +450,14 @@ void BatchSimulator::set_models(const std::vector<std::shared_ptr<const Model>>&
 }
 
 void BatchSimulator::reset(const unsigned char* mask, const double* q, const double* v) {
-  if ((q == nullptr) != (v == nullptr))
+  const bool one_missing = (q == nullptr) != (v == nullptr);
+  if (one_missing) {
     throw std::invalid_argument(q ? "V: None, expected the velocities that belong to Q"
                                   : "Q: None, expected the configurations that belong to V");
-  if (q) parts_->check_states(q, v, mask, "Q", "V");
+  }
+  if (q) {
+    parts_->check_states(q, v, mask, "Q", "V");
+  }
 
   const StepSizes s(model());
   for (std::size_t i = 0; i < parts_->simulators.size(); ++i) {

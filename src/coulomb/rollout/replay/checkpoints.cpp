@@ -62,7 +62,9 @@ void Checkpoints::thin() {
   std::size_t kept = 0;
   bytes_ = 0;
   for (std::size_t i = 0; i < checkpoints_.size(); i += 2) {
-    if (i != kept) checkpoints_[kept] = std::move(checkpoints_[i]);
+    if (i != kept) {
+      checkpoints_[kept] = std::move(checkpoints_[i]);
+    }
     bytes_ += checkpoints_[kept++].bytes();
   }
   checkpoints_.resize(kept);
@@ -139,7 +141,9 @@ std::size_t record_bytes(const StepRecord& r) {
   bytes += r.islands.bytes() + array_bytes(r.recall_order);
   bytes += array_bytes(r.solution.lambda, r.solution.lambda_0, r.solution.lambda_1, r.solution.c, r.solution.modes,
                        r.solution.facets, r.solution.margin);
-  if (r.extra.value) bytes += r.extra.value->bytes();
+  if (r.extra.value) {
+    bytes += r.extra.value->bytes();
+  }
   return bytes;
 }
 

@@ -31,7 +31,9 @@ void KeptSteps::add(const Simulator& simulator) {
 
   // Of a step that overflowed, or that cannot be kept, there is only the place.
   Step step;
-  if (simulator.differentiable()) step.bytes = stepper.kept_bytes(record);
+  if (simulator.differentiable()) {
+    step.bytes = stepper.kept_bytes(record);
+  }
   if (step.bytes > 0) {
     std::byte* to = room(step.bytes);
     stepper.keep(record, to);
@@ -48,7 +50,9 @@ void KeptSteps::drop_last() {
   bytes_ -= sizeof step + step.bytes;
   if (!step.begin) return;
   chunks_.back().used -= step.bytes;
-  if (chunks_.back().used == 0) chunks_.pop_back();
+  if (chunks_.back().used == 0) {
+    chunks_.pop_back();
+  }
 }
 
 bool KeptSteps::hold(int begin, int end) const {

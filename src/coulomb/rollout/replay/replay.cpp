@@ -50,11 +50,15 @@ void ReplayWorkspaces::give_back(std::unique_ptr<ReplayWorkspace> workspace) {
 
 Replay::Replay(const Rollout& rollout, int records)
     : rollout_(rollout), workspace_(rollout.parts->workspaces->take(rollout)) {
-  if (workspace_->slots.size() < std::size_t(records)) workspace_->slots.resize(records);
+  if (workspace_->slots.size() < std::size_t(records)) {
+    workspace_->slots.resize(records);
+  }
 }
 
 Replay::~Replay() {
-  if (workspace_->slots.size() > most_slots) workspace_->slots.resize(most_slots);
+  if (workspace_->slots.size() > most_slots) {
+    workspace_->slots.resize(most_slots);
+  }
   rollout_.parts->workspaces->give_back(std::move(workspace_));
 }
 
@@ -121,7 +125,9 @@ void Replay::load_end(int t, StepRecord& r) const {
 }
 
 void Replay::step(int slot) {
-  if (t_ % rollout_.parts->checkpoints.every() == 0) begin_stretch();
+  if (t_ % rollout_.parts->checkpoints.every() == 0) {
+    begin_stretch();
+  }
   // A kept step costs nothing before it is looked at.
   Slot& s = workspace_->slots[slot];
   s.t = t_;
@@ -132,7 +138,9 @@ void Replay::step(int slot) {
 
 void Replay::run(Slot& slot) {
   const Model& model = *rollout_.model;
-  if (!slot.record) slot.record = std::make_unique<StepRecord>(model);
+  if (!slot.record) {
+    slot.record = std::make_unique<StepRecord>(model);
+  }
   StepRecord& r = *slot.record;
   load(t_, r);
   load_end(t_, r);
@@ -152,7 +160,9 @@ void Replay::run(Slot& slot) {
                            " run again gives other bits than it did; a defect of the library");
 
   // A gradient that takes the step again from states nearby starts from the same memory.
-  if (workspace_->gradient->reads_memory()) slot.memory = std::make_unique<StepMemory>(workspace_->memory);
+  if (workspace_->gradient->reads_memory()) {
+    slot.memory = std::make_unique<StepMemory>(workspace_->memory);
+  }
 }
 
 StepRecord& Replay::record(int slot) {
@@ -161,7 +171,9 @@ StepRecord& Replay::record(int slot) {
 
   // Of kept steps one record is enough: the last one that was asked for.
   auto& recalled = workspace_->recalled;
-  if (!recalled) recalled = std::make_unique<StepRecord>(*rollout_.model);
+  if (!recalled) {
+    recalled = std::make_unique<StepRecord>(*rollout_.model);
+  }
   if (recalled_step_ == s.t) return *recalled;
   recalled_step_ = s.t;
   load(s.t, *recalled);

@@ -85,15 +85,21 @@ void Dantzig::respond(const BoxedLcp& p, int k, double sign) {
 /// Row i changes its class; the friction of a normal that reaches or leaves zero goes with it.
 void Dantzig::enter(const BoxedLcp& p, int i, LcpClass to) {
   classes_[i] = to;
-  if (to == LcpClass::lower) x_[i] = p.lower(i, x_.data());
-  if (to == LcpClass::upper) x_[i] = p.upper(i, x_.data());
+  if (to == LcpClass::lower) {
+    x_[i] = p.lower(i, x_.data());
+  }
+  if (to == LcpClass::upper) {
+    x_[i] = p.upper(i, x_.data());
+  }
   if (to == LcpClass::clamped) w_[i] = 0;
 
   for (int f = 0; f < p.n; ++f) {
     if (p.normal[f] != i || !in_[f]) continue;
     const double zero = at_rest * scale_.ref * scale_.root[f];
     if (to != LcpClass::clamped || p.hi[f] == 0) {
-      if (classes_[f] == LcpClass::clamped || p.hi[f] == 0) classes_[f] = w_[f] < 0 ? LcpClass::upper : LcpClass::lower;
+      if (classes_[f] == LcpClass::clamped || p.hi[f] == 0) {
+        classes_[f] = w_[f] < 0 ? LcpClass::upper : LcpClass::lower;
+      }
     } else {
       classes_[f] = std::abs(w_[f]) <= zero ? LcpClass::clamped : w_[f] < 0 ? LcpClass::upper : LcpClass::lower;
     }
@@ -114,7 +120,9 @@ bool Dantzig::visited() {
 bool Dantzig::drive(const BoxedLcp& p, int k, int max_pivots) {
   in_[k] = 1;
   seen_.clear();
-  if (!p.is_friction(k)) x_[k] = std::clamp(0.0, p.lo[k], p.hi[k]);
+  if (!p.is_friction(k)) {
+    x_[k] = std::clamp(0.0, p.lo[k], p.hi[k]);
+  }
   p.multiply(x_.data(), w_.data());
 
   while (!admissible(p, k)) {
@@ -178,7 +186,9 @@ bool Dantzig::solve(const BoxedLcp& p, int max_pivots, std::vector<double>& x, s
   for (int stage = 0; stage < 3 && solved; ++stage)
     for (int i = 0; i < p.n && solved; ++i) {
       const bool free = !p.is_friction(i) && p.lo[i] == -infinity && p.hi[i] == infinity;
-      if (stage == (free ? 0 : p.is_friction(i) ? 2 : 1)) solved = drive(p, i, max_pivots);
+      if (stage == (free ? 0 : p.is_friction(i) ? 2 : 1)) {
+        solved = drive(p, i, max_pivots);
+      }
     }
 
   x.assign(x_.begin(), x_.begin() + p.n);

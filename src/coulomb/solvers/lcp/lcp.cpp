@@ -47,7 +47,9 @@ bool sweep(const BoxedLcp& p, const LcpScale& scale, int sweeps, double toleranc
         double sum = p.b[i];
         for (int j = 0; j < p.n; ++j)
           sum += a[j] * x[j];
-        if (a[i] > 0) x[i] -= sum / a[i];
+        if (a[i] > 0) {
+          x[i] -= sum / a[i];
+        }
         x[i] = std::clamp(x[i], p.lower(i, x.data()), p.upper(i, x.data()));
       }
 
@@ -80,7 +82,9 @@ bool shows_no_solution(const BoxedLcp& p, const LcpScale& scale, std::vector<dou
   for (int i = 0; i < p.n; ++i) {
     const bool below = p.lo[i] > -infinity;
     const bool above = p.hi[i] < infinity;
-    if (std::abs(d[i]) * scale.root[i] <= 1e-12 * size) d[i] = 0;
+    if (std::abs(d[i]) * scale.root[i] <= 1e-12 * size) {
+      d[i] = 0;
+    }
     if (d[i] != 0 && (p.is_friction(i) || (below && above) || (below && d[i] < 0) || (above && d[i] > 0))) return false;
     most += d[i] * p.b[i];
   }
@@ -91,7 +95,9 @@ bool shows_no_solution(const BoxedLcp& p, const LcpScale& scale, std::vector<dou
     for (int j = 0; d[i] != 0 && j < p.n; ++j)
       a[j] += p.A[static_cast<std::size_t>(i) * p.ld + j] * d[i];
   for (int f = 0; f < p.n; ++f)
-    if (p.is_friction(f)) a[p.normal[f]] += std::abs(a[f]) * p.hi[f];
+    if (p.is_friction(f)) {
+      a[p.normal[f]] += std::abs(a[f]) * p.hi[f];
+    }
 
   // The largest (A^T d) . x within the bounds.
   for (int j = 0; j < p.n; ++j) {
@@ -284,7 +290,9 @@ void lcp_classes(const BoxedLcp& p, const LcpScale& scale, double tie_size, cons
     // A tie clamps a row between two ends, and leaves one with a single end there.
     const double margin = two_sided ? t : -t;
     classes[i] = z <= lower - margin ? LcpClass::lower : z >= upper + margin ? LcpClass::upper : LcpClass::clamped;
-    if (lower == upper) classes[i] = w[i] < 0 ? LcpClass::upper : LcpClass::lower;
+    if (lower == upper) {
+      classes[i] = w[i] < 0 ? LcpClass::upper : LcpClass::lower;
+    }
   }
 }
 
@@ -296,9 +304,15 @@ void check_lcp(const BoxedLcp& p) {
       if (!std::isfinite(a))
         reject("A[" + std::to_string(i) + ", " + std::to_string(j) + "] = " + number(a) + " is not finite");
     }
-    if (!std::isfinite(p.b[i])) reject(entry("b", i) + " = " + number(p.b[i]) + " is not finite");
-    if (std::isnan(p.lo[i])) reject(entry("lo", i) + " is nan");
-    if (std::isnan(p.hi[i])) reject(entry("hi", i) + " is nan");
+    if (!std::isfinite(p.b[i])) {
+      reject(entry("b", i) + " = " + number(p.b[i]) + " is not finite");
+    }
+    if (std::isnan(p.lo[i])) {
+      reject(entry("lo", i) + " is nan");
+    }
+    if (std::isnan(p.hi[i])) {
+      reject(entry("hi", i) + " is nan");
+    }
 
     // ... bounds in order ...
     if (!p.is_friction(i)) {
@@ -340,7 +354,9 @@ class LcpSolver {
   bool solved() const { return search_.residual <= tolerance_; }
   bool newton() { return solved() || search_.iterate(std::min(budget_, 50)); }
   bool sweeps(int count) {
-    if (!solved()) sweep(p_, scale_, count, tolerance_, search_, out_.iterations);
+    if (!solved()) {
+      sweep(p_, scale_, count, tolerance_, search_, out_.iterations);
+    }
     return solved();
   }
   bool vary() {  // sets of classes, as many as about a second allows

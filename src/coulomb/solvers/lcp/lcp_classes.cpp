@@ -13,7 +13,9 @@ constexpr double rank_threshold = 1e-9;
 
 template <class T>
 void grow(std::vector<T>& v, int size) {
-  if (static_cast<int>(v.size()) < size) v.resize(static_cast<std::size_t>(size));
+  if (static_cast<int>(v.size()) < size) {
+    v.resize(static_cast<std::size_t>(size));
+  }
 }
 
 }  // namespace
@@ -97,13 +99,17 @@ void LcpClassSystem::solve_columns(double* X, int ldx, int cols) {
 
 void LcpClassSystem::expand(const double* xc, double* x) const {
   for (int i = 0; i < n_; ++i)
-    if (column[i] >= 0) x[i] += factor[i] * xc[column[i]];
+    if (column[i] >= 0) {
+      x[i] += factor[i] * xc[column[i]];
+    }
 }
 
 void LcpClassSystem::contract(const double* x, double* out) const {
   std::fill(out, out + m, 0.0);
   for (int i = 0; i < n_; ++i)
-    if (column[i] >= 0) out[column[i]] += factor[i] * x[i];
+    if (column[i] >= 0) {
+      out[column[i]] += factor[i] * x[i];
+    }
 }
 
 bool LcpClassSystem::solve(const BoxedLcp& p, const LcpClass* classes, double* x) {

@@ -115,7 +115,9 @@ Vector LcpDerivatives::Parts::change(const double* dQ, const double* dr, const d
       dxc[i] += b[i] - qb[i] - a[i];
   }
 
-  if (dx) std::copy_n(dx, problem.n, out.begin());
+  if (dx) {
+    std::copy_n(dx, problem.n, out.begin());
+  }
   system.expand(dxc.data(), out.data());
   return out;
 }

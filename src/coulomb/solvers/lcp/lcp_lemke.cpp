@@ -22,21 +22,35 @@ void LcpLemke::list(const BoxedLcp& p) {
   for (int i = 0; i < p.n; ++i) {
     const bool below = p.lo[i] > -infinity;
     const bool above = p.hi[i] < infinity;
-    if (p.is_friction(i) || (below && above)) {
-      if (!p.is_friction(i)) start_[i] = p.lo[i];
-      if (p.is_friction(i) ? p.hi[i] == 0 : p.lo[i] == p.hi[i]) continue;
+    const bool friction = p.is_friction(i);
+    if (friction || (below && above)) {
+      if (!friction) {
+        start_[i] = p.lo[i];
+      }
+
+      // Without width between its ends the row is fixed.
+      const bool fixed = friction ? p.hi[i] == 0 : p.lo[i] == p.hi[i];
+      if (fixed) continue;
       variables_.push_back({i, 1, false, true});
       variables_.push_back({i, 1, true, true});
     } else {
-      if (below || above) start_[i] = below ? p.lo[i] : p.hi[i];
-      if (!above) variables_.push_back({i, 1, false, false});
-      if (!below) variables_.push_back({i, -1, false, false});
+      if (below || above) {
+        start_[i] = below ? p.lo[i] : p.hi[i];
+      }
+      if (!above) {
+        variables_.push_back({i, 1, false, false});
+      }
+      if (!below) {
+        variables_.push_back({i, -1, false, false});
+      }
     }
   }
 
   // Friction begins at its lower end, whatever its normal does.
   for (int i = 0; i < p.n; ++i)
-    if (p.is_friction(i)) start_[i] = -p.hi[i] * start_[p.normal[i]];
+    if (p.is_friction(i)) {
+      start_[i] = -p.hi[i] * start_[p.normal[i]];
+    }
 }
 
 /// x += what variable k = z does: its row, and friction that follows it.
@@ -46,7 +60,9 @@ void LcpLemke::expand(const BoxedLcp& p, int k, double z, double* x) const {
   x[v.row] += v.sign * z;
   if (p.is_friction(v.row)) return;
   for (int f = 0; f < p.n; ++f)
-    if (p.normal[f] == v.row) x[f] -= p.hi[f] * v.sign * z;
+    if (p.normal[f] == v.row) {
+      x[f] -= p.hi[f] * v.sign * z;
+    }
 }
 
 /// In the units of the scale, in which the pivots' tolerances mean something.
@@ -64,18 +80,31 @@ void LcpLemke::assemble(const BoxedLcp& p, const LcpScale& scale) {
 
     // A times the column, which has few entries.
     std::fill(image_.begin(), image_.end(), 0.0);
-    for (int j = 0; j < p.n; ++j)
-      for (int i = 0; column_[j] != 0 && i < p.n; ++i)
-        image_[i] += p.A[static_cast<std::size_t>(i) * p.ld + j] * column_[j];
+    for (int j = 0; j < p.n; ++j) {
+      const double x = column_[j];
+      if (x == 0) continue;
+      for (int i = 0; i < p.n; ++i)
+        image_[i] += p.A[static_cast<std::size_t>(i) * p.ld + j] * x;
+    }
 
+    // Rows of A, and slacks beside their own variables.
     for (int i = 0; i < size; ++i) {
       const Variable& u = variables_[i];
       double& entry = lemke_.M[static_cast<std::size_t>(i) * lemke_.ld + k];
-      if (!u.slack) entry = u.sign * image_[u.row] / scale.root[u.row];
-      if (!u.slack && v.slack && u.row == v.row) entry = 1;
-      if (u.slack && v.row == u.row && !v.slack) entry = -1;
-      if (u.slack && p.normal[u.row] == v.row && !v.slack)  // 2 hi x_j - y >= 0
+      if (!u.slack) {
+        entry = u.sign * image_[u.row] / scale.root[u.row];
+      }
+      const bool same_row = u.row == v.row;
+      if (!u.slack && v.slack && same_row) {
+        entry = 1;
+      }
+      if (u.slack && !v.slack && same_row) {
+        entry = -1;
+      }
+      const bool of_normal = p.normal[u.row] == v.row;
+      if (u.slack && !v.slack && of_normal) {  // 2 hi x_j - y >= 0
         entry = 2 * p.hi[u.row] * v.sign * scale.root[u.row] / scale.root[v.row];
+      }
     }
   }
 
@@ -83,9 +112,14 @@ void LcpLemke::assemble(const BoxedLcp& p, const LcpScale& scale) {
   p.multiply(start_.data(), image_.data());
   for (int i = 0; i < size; ++i) {
     const Variable& u = variables_[i];
-    const double width = p.is_friction(u.row) ? 2 * p.hi[u.row] * start_[p.normal[u.row]] : p.hi[u.row] - p.lo[u.row];
-    lemke_.q[i] =
-        u.slack ? width * scale.root[u.row] / scale.ref : u.sign * image_[u.row] / (scale.root[u.row] * scale.ref);
+    const bool friction = p.is_friction(u.row);
+    const double root = scale.root[u.row];
+    if (u.slack) {
+      const double width = friction ? 2 * p.hi[u.row] * start_[p.normal[u.row]] : p.hi[u.row] - p.lo[u.row];
+      lemke_.q[i] = width * root / scale.ref;
+    } else {
+      lemke_.q[i] = u.sign * image_[u.row] / (root * scale.ref);
+    }
     const bool carries = std::find(p.normal.begin(), p.normal.end(), u.row) != p.normal.end();
     lemke_.d[i] = carries && !u.slack ? normals : 1.0;
   }
@@ -102,18 +136,24 @@ bool LcpLemke::solve(const BoxedLcp& p, const LcpScale& scale, std::vector<doubl
   const bool solved = lemke_.solve(10 * size + 100);
   pivots = lemke_.pivots;
 
+  // In the units of the problem.
   x = start_;
-  for (int k = 0; k < size; ++k)
-    expand(p, k, lemke_.z[k] * scale.ref / scale.root[variables_[k].row], x.data());
+  for (int k = 0; k < size; ++k) {
+    const double root = scale.root[variables_[k].row];
+    const double z = lemke_.z[k] * scale.ref / root;
+    expand(p, k, z, x.data());
+  }
 
   // A ray leads where no solution is: the direction in rows that have one end.
   if (solved || lemke_.z0 < rounding) return true;
 
   ray = lemke_.ray;
   direction.assign(p.n, 0.0);
-  for (int k = 0; ray && k < size; ++k)
-    if (!variables_[k].two_sided)
-      direction[variables_[k].row] += variables_[k].sign * lemke_.direction[k] / scale.root[variables_[k].row];
+  for (int k = 0; ray && k < size; ++k) {
+    const Variable& v = variables_[k];
+    if (v.two_sided) continue;
+    direction[v.row] += v.sign * lemke_.direction[k] / scale.root[v.row];
+  }
   return false;
 }
 

@@ -22,7 +22,9 @@ LcpSearch::LcpSearch(const BoxedLcp& problem, const LcpScale& scale, double tole
 
   // From zero, or the end nearest to it.
   for (std::size_t i = 0; i < n; ++i)
-    if (!problem.is_friction(static_cast<int>(i))) x[i] = std::clamp(0.0, problem.lo[i], problem.hi[i]);
+    if (!problem.is_friction(static_cast<int>(i))) {
+      x[i] = std::clamp(0.0, problem.lo[i], problem.hi[i]);
+    }
 
   problem.multiply(x.data(), w.data());
   residual = lcp_residual(problem, scale, x.data(), w.data());

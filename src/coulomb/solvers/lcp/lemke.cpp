@@ -77,7 +77,9 @@ int Lemke::leaving_row(int column) const {
   double least = std::numeric_limits<double>::infinity();
   for (int i = 0; i < n; ++i) {
     const double t = T_[static_cast<std::size_t>(i) * ld + column];
-    if (t > least_pivot) least = std::min(least, std::max(0.0, value_[i]) / t);
+    if (t > least_pivot) {
+      least = std::min(least, std::max(0.0, value_[i]) / t);
+    }
   }
 
   // ... and the rows that share it.
@@ -86,7 +88,9 @@ int Lemke::leaving_row(int column) const {
     const double t = T_[static_cast<std::size_t>(i) * ld + column];
     if (!(t > least_pivot) || std::max(0.0, value_[i]) / t > least + same_ratio * (1 + least)) continue;
     if (basic_[i] == 2 * n) return i;
-    if (row < 0 || before(i, row, column)) row = i;
+    if (row < 0 || before(i, row, column)) {
+      row = i;
+    }
   }
   return row;
 }
@@ -160,11 +164,15 @@ bool Lemke::solve(int max_pivots) {
 
   // z, and the direction of a ray.
   std::fill_n(direction.begin(), n, 0.0);
-  if (ray && nonbasic_[column] >= n) direction[nonbasic_[column] - n] = 1;
+  if (ray && nonbasic_[column] >= n) {
+    direction[nonbasic_[column] - n] = 1;
+  }
   for (int i = 0; i < n; ++i) {
     if (basic_[i] < n || basic_[i] == 2 * n) continue;
     z[basic_[i] - n] = std::max(0.0, value_[i]);
-    if (ray) direction[basic_[i] - n] = std::max(0.0, -T_[static_cast<std::size_t>(i) * ld + column]);
+    if (ray) {
+      direction[basic_[i] - n] = std::max(0.0, -T_[static_cast<std::size_t>(i) * ld + column]);
+    }
   }
 
   return place_[2 * n] >= 0;

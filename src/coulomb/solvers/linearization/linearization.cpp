@@ -29,7 +29,9 @@ double* grown(Vector& v, std::size_t size) {
 void ProblemLinearization::build(const ConstraintProblem& problem, const SolverResult& result) {
   for (auto* values : {&lambda_, &c_, &direction_})
     grown(*values, problem.ld);
-  if (modes_.size() < problem.blocks.size()) modes_.resize(problem.blocks.size());
+  if (modes_.size() < problem.blocks.size()) {
+    modes_.resize(problem.blocks.size());
+  }
 
   // Solvers of the problem as given leave redundant rows to a compliance, too.
   const bool regularised = result.compliance > 0;
@@ -80,7 +82,9 @@ void ProblemLinearization::build_last(bool regularised) {
 /// The same rows with smaller compliances. Only where the usual levels left something.
 void ProblemLinearization::build_sharper_levels() {
   if (sharper_levels_ == 0) return;
-  if (static_cast<int>(sharper_.size()) < sharper_levels_) sharper_.resize(static_cast<std::size_t>(sharper_levels_));
+  if (static_cast<int>(sharper_.size()) < sharper_levels_) {
+    sharper_.resize(static_cast<std::size_t>(sharper_levels_));
+  }
   for (int level = levels_ + 1; level <= total_levels(); ++level) {
     scaled_.set_compliance(compliance_ * share(level));
     upper_system(level).set_modes(scaled_, modes_.data());
@@ -131,9 +135,13 @@ void ProblemLinearization::round_weights() {
         const int row = left.row + k;
         const double b = left.one_b ? (row == left.row_b ? 1.0 : 0.0) : left.b[k];
         const double c = right.one_c ? (row == right.row_c ? 1.0 : 0.0) : right.c[k];
-        if (b != 0 && c != 0) value += b * scaled_.E[row] * c;
+        if (b != 0 && c != 0) {
+          value += b * scaled_.E[row] * c;
+        }
       }
-      if (value != 0) round_weights_.push_back({i, j, value});
+      if (value != 0) {
+        round_weights_.push_back({i, j, value});
+      }
     }
   }
 }
@@ -211,7 +219,9 @@ void ProblemLinearization::gather(const ReducedSystem& system, bool of_b, const 
 
     const double* a = of_b ? r.b : r.c;
     for (int k = 0; k < 3; ++k)
-      if (a[k] != 0) add_row(d * a[k], Y + static_cast<long>(r.row + k) * ld, ncols, target);
+      if (a[k] != 0) {
+        add_row(d * a[k], Y + static_cast<long>(r.row + k) * ld, ncols, target);
+      }
   }
 }
 
@@ -231,7 +241,9 @@ void ProblemLinearization::scatter(const ReducedSystem& system, bool of_b, const
     }
     const double* a = of_b ? r.b : r.c;
     for (int k = 0; k < 3; ++k)
-      if (a[k] != 0) add_row(d * a[k], source, ncols, out + static_cast<long>(r.row + k) * ld);
+      if (a[k] != 0) {
+        add_row(d * a[k], source, ncols, out + static_cast<long>(r.row + k) * ld);
+      }
   }
 }
 
@@ -288,7 +300,9 @@ void ProblemLinearization::solve(const double* s, double* dlambda, int ncols, in
     std::copy_n(x, length, b);
     for (int level = 0; level < lower_; ++level) {
       gather(system(level), true, s_lower ? s_lower[level] : s, own, ncols, ld);
-      if (level > 0) add(up, own, reduced_size(level));
+      if (level > 0) {
+        add(up, own, reduced_size(level));
+      }
       solve_level(level, own, ncols, ld);
       pass_up(level, own, up, ncols, ld);
     }
@@ -355,7 +369,9 @@ void ProblemLinearization::response(const double* const* p_lower, const double* 
   double* below = grown(rows_, static_cast<std::size_t>(n));
   std::fill_n(below, n, 0.0);
   for (int level = 0; level <= total_levels(); ++level) {
-    if (level > levels_) scaled_.set_compliance(compliance_ * share(level));
+    if (level > levels_) {
+      scaled_.set_compliance(compliance_ * share(level));
+    }
     const double* direct = level < lower_ ? p_lower[level] : p;
     ReducedSystem& own = level < lower_ ? lower_systems_[level] : upper_system(level);
 
@@ -412,8 +428,12 @@ void ProblemLinearization::dlambda_dbound(int block, double* out) {
   const int row = scaled_.blocks[block].row;
   direct_changes(out, [&](const BlockMode* modes, const double*, double* p) {
     std::fill(p, p + scaled_.ld, 0.0);
-    if (modes[block].mode == Mode::upper) p[row] = 1 / scaled_.inverse_root[row];
-    if (modes[block].mode == Mode::lower) p[row] = -1 / scaled_.inverse_root[row];
+    if (modes[block].mode == Mode::upper) {
+      p[row] = 1 / scaled_.inverse_root[row];
+    }
+    if (modes[block].mode == Mode::lower) {
+      p[row] = -1 / scaled_.inverse_root[row];
+    }
   });
 }
 
@@ -421,7 +441,9 @@ void ProblemLinearization::dlambda_dbound(int block, double* out) {
 template <class Direction>
 void ProblemLinearization::direct_changes(double* out, Direction direction) {
   lower_pointers_.resize(lower_);
-  if (static_cast<int>(lower_direction_.size()) < lower_) lower_direction_.resize(lower_);
+  if (static_cast<int>(lower_direction_.size()) < lower_) {
+    lower_direction_.resize(lower_);
+  }
 
   // Each lower level in its own modes ...
   for (int level = 0; level < lower_; ++level) {

@@ -33,13 +33,17 @@ void ProblemLinearization::find_labels(const SolverResult& result, bool regulari
   const auto count = static_cast<std::size_t>(scaled_.num_blocks);
   const int total = total_levels();
   const bool has_second = total >= 2 && result.lambda_1.size() == result.lambda.size();
-  if (static_cast<int>(lower_lambda_.size()) < std::max(2, total)) lower_lambda_.resize(std::max(2, total));
+  if (static_cast<int>(lower_lambda_.size()) < std::max(2, total)) {
+    lower_lambda_.resize(std::max(2, total));
+  }
   scaled_.to_scaled(result.lambda_0.data(), grown(lower_lambda_[0], scaled_.ld));
   scaled_.to_scaled((has_second ? result.lambda_1 : result.lambda_0).data(), grown(lower_lambda_[1], scaled_.ld));
   scaled_.to_scaled(result.lambda.data(), lambda_.data());
 
   // Every level starts with the labels of the result.
-  if (static_cast<int>(labels_.size()) <= total) labels_.resize(static_cast<std::size_t>(total) + 1);
+  if (static_cast<int>(labels_.size()) <= total) {
+    labels_.resize(static_cast<std::size_t>(total) + 1);
+  }
   for (int level = 0; level <= total; ++level)
     labels_[level].resize(count);
   last_labels_.resize(count);
@@ -48,7 +52,9 @@ void ProblemLinearization::find_labels(const SolverResult& result, bool regulari
   Labels& given = labels_[0];
   for (std::size_t b = 0; b < count; ++b) {
     given[b] = {result.modes[b], -1};
-    if (result.modes[b] == Mode::sliding && b < result.facets.size()) given[b].facet = result.facets[b];
+    if (result.modes[b] == Mode::sliding && b < result.facets.size()) {
+      given[b].facet = result.facets[b];
+    }
   }
 
   for (int level = 1; level <= total; ++level)
@@ -126,7 +132,9 @@ void ProblemLinearization::own_labels(const double* lambda, const double* c, dou
 
     if (own.mode != labels[b].mode) {
       if (!(margin > least_margin)) continue;
-      if (own.mode != Mode::sliding) own.facet = -1;
+      if (own.mode != Mode::sliding) {
+        own.facet = -1;
+      }
       labels[b] = own;
     } else if (block.type == BlockType::pyramid && labels[b].facet >= 0) {
       // Slips of later levels are rounding; impulses on a side and at a vertex are told apart.
@@ -188,7 +196,9 @@ int ProblemLinearization::find_lower_levels(bool redundant_rows) {
   const int below = total_levels();
   int count = 0;
   for (int level = 0; level < below; ++level)
-    if (!(labels_[level] == last_labels_)) count = level + 1;
+    if (!(labels_[level] == last_labels_)) {
+      count = level + 1;
+    }
   if (!redundant_rows && count == 0) return 0;
 
   const int size = last_.size;
@@ -247,7 +257,9 @@ int ProblemLinearization::find_lower_levels(bool redundant_rows) {
 
   // Level 0 slips at impulses and in directions of its own, and rounds keep what redundant contacts make of that.
   const double kept = below > 1 ? kept_twice : kept_once;
-  if (slides() && count == 0 && !(kept * difference_of_slip() <= negligible_slip)) count = 1;
+  if (slides() && count == 0 && !(kept * difference_of_slip() <= negligible_slip)) {
+    count = 1;
+  }
 
   // Levels whose impulses differ by more than rounds take out.
   for (int level = 0; level < below; ++level) {
@@ -258,8 +270,12 @@ int ProblemLinearization::find_lower_levels(bool redundant_rows) {
       break;
   }
 
-  if (static_cast<int>(lower_systems_.size()) < count) lower_systems_.resize(static_cast<std::size_t>(count));
-  if (static_cast<int>(lower_modes_.size()) < count) lower_modes_.resize(static_cast<std::size_t>(count));
+  if (static_cast<int>(lower_systems_.size()) < count) {
+    lower_systems_.resize(static_cast<std::size_t>(count));
+  }
+  if (static_cast<int>(lower_modes_.size()) < count) {
+    lower_modes_.resize(static_cast<std::size_t>(count));
+  }
   return count;
 }
 

@@ -43,7 +43,9 @@ void ProblemLinearization::apply_local_transposed(const ReducedSystem& system, i
   for (int i = 0; i < count; ++i)
     for (int j = 0; j < count; ++j) {
       const double weight = inverse[j * count + i];
-      if (weight != 0) add_row(weight, from + static_cast<long>(j) * ld, ld, to + static_cast<long>(i) * ld);
+      if (weight != 0) {
+        add_row(weight, from + static_cast<long>(j) * ld, ld, to + static_cast<long>(i) * ld);
+      }
     }
 }
 
@@ -57,7 +59,9 @@ void ProblemLinearization::add_local_transposed(const ReducedSystem& system, con
       for (int j = 0; j < count; ++j) {
         const double weight = inverse[j * count + i];
         const long row = system.first[b];
-        if (weight != 0) add_row(weight, from + (row + j) * ld, ld, to + (row + i) * ld);
+        if (weight != 0) {
+          add_row(weight, from + (row + j) * ld, ld, to + (row + i) * ld);
+        }
       }
   }
 }
@@ -102,7 +106,9 @@ void ProblemLinearization::solve_level_transposed(int level, double* X, int ncol
   system.solve_transposed(scaled_, X, ncols, ld);
 
   // What that leaves of the right-hand side, solved for again.
-  if (level > levels_) scaled_.set_compliance(compliance_ * share(level));
+  if (level > levels_) {
+    scaled_.set_compliance(compliance_ * share(level));
+  }
   for (int column = 0; column < ncols; ++column)
     subtract_transposed(system, X + column, ld, left + column);
   if (level > levels_) scaled_.set_compliance(compliance_);
@@ -214,7 +220,9 @@ void ProblemLinearization::velocity_responses(const double* BY, const double* Ct
     // The right-hand side of the lowest, where levels below follow.
     if (level == lower_ && lowest) {
       multiply(Product::set, rows_of(CtY, size, dofs, ld), V, W, ld, ld, product_);
-      if (c) add_row(1, c, static_cast<int>(all), W);
+      if (c) {
+        add_row(1, c, static_cast<int>(all), W);
+      }
       std::fill_n(lowest, all, 0.0);
       add_local_transposed(last_, W, ld, lowest);
     }
@@ -235,7 +243,9 @@ void ProblemLinearization::velocity_responses(const double* BY, const double* Ct
 
   // W = D^-T (C^T Y sum of V + sum of c).
   multiply(Product::set, rows_of(CtY, size, dofs, ld), sum, own, ld, ld, product_);
-  if (c_sum) add_row(1, c_sum, static_cast<int>(all), own);
+  if (c_sum) {
+    add_row(1, c_sum, static_cast<int>(all), own);
+  }
   std::fill_n(W, all, 0.0);
   add_local_transposed(last_, own, ld, W);
 
@@ -253,7 +263,9 @@ void ProblemLinearization::velocity_responses(const double* BY, const double* Ct
 
   solve_velocities_transposed(last_, sum, ld);
   multiply(Product::set, rows_of(CtY, size, dofs, ld), sum, own, ld, ld, product_);
-  if (c) add_row(1, c, static_cast<int>(all), own);
+  if (c) {
+    add_row(1, c, static_cast<int>(all), own);
+  }
   add_local_transposed(last_, own, ld, W);
 }
 

@@ -128,8 +128,12 @@ void ReducedSystem::reserve(const ScaledProblem& problem) {
     pivot.resize(n);
     work_.resize(2 * n);
   }
-  if (!problem.factored && A.size() < n * n) A.resize(n * n);
-  if (first.size() < static_cast<std::size_t>(problem.num_blocks) + 1) first.resize(problem.num_blocks + 1);
+  if (!problem.factored && A.size() < n * n) {
+    A.resize(n * n);
+  }
+  if (first.size() < static_cast<std::size_t>(problem.num_blocks) + 1) {
+    first.resize(problem.num_blocks + 1);
+  }
 }
 
 void ReducedSystem::set_modes(const ScaledProblem& problem, const BlockMode* modes) {
@@ -177,7 +181,9 @@ bool ReducedSystem::factorise(const ScaledProblem& problem, double delta) {
 bool ReducedSystem::factorise_velocities(const ScaledProblem& problem) {
   local_inverse_.resize(problem.blocks, problem.num_blocks);
   local_.resize(problem.blocks, problem.num_blocks);
-  if (diagonal_.size() < static_cast<std::size_t>(problem.num_blocks)) diagonal_.resize(problem.num_blocks);
+  if (diagonal_.size() < static_cast<std::size_t>(problem.num_blocks)) {
+    diagonal_.resize(problem.num_blocks);
+  }
 
   for (int b = 0; b < problem.num_blocks; ++b) {
     // Where every row is by itself, D is diagonal.
@@ -254,9 +260,15 @@ bool ReducedSystem::invert_block(const ScaledProblem& problem, int b) {
 /// X = A^-1 X by x = D^-1 (b - B Y w), H w = Y^T C D^-1 b; transposed with B and C, D and D^T in each other's places.
 void ReducedSystem::solve_velocities(const ScaledProblem& problem, bool transposed, double* X, int columns, int ldx) {
   const int width = problem.Y.columns();
-  if (rows_.size() < static_cast<std::size_t>(problem.ld)) rows_.resize(problem.ld);
-  if (w_.size() < static_cast<std::size_t>(width) * columns) w_.resize(static_cast<std::size_t>(width) * columns);
-  if (moved_.size() < static_cast<std::size_t>(width)) moved_.resize(width);
+  if (rows_.size() < static_cast<std::size_t>(problem.ld)) {
+    rows_.resize(problem.ld);
+  }
+  if (w_.size() < static_cast<std::size_t>(width) * columns) {
+    w_.resize(static_cast<std::size_t>(width) * columns);
+  }
+  if (moved_.size() < static_cast<std::size_t>(width)) {
+    moved_.resize(width);
+  }
 
   // B, C and D of the blocks, or what stands in their places in the transposed system.
   const auto local = [&](int b, int i, int j) {
@@ -383,7 +395,9 @@ void ReducedSystem::step(const ScaledProblem& problem, const double* from, const
     expand(rows[i], coordinate(rows[i], from), to);
   if (size == 0) return;
 
-  if (static_cast<int>(x_.size()) < 2 * size) x_.resize(2 * rows.size());
+  if (static_cast<int>(x_.size()) < 2 * size) {
+    x_.resize(2 * rows.size());
+  }
   double* sum = x_.data() + size;
   std::fill_n(sum, size, 0.0);
 
@@ -398,7 +412,9 @@ void ReducedSystem::step(const ScaledProblem& problem, const double* from, const
       problem.velocity(to, c);
     for (int i = 0; i < size; ++i) {
       x_[i] = -equation(rows[i], c) - delta_ * rows[i].damping * sum[i];
-      if (rows[i].q != 0) x_[i] -= rows[i].q * (coordinate(rows[i], from) + sum[i]);
+      if (rows[i].q != 0) {
+        x_[i] -= rows[i].q * (coordinate(rows[i], from) + sum[i]);
+      }
     }
 
     // What it asks of the impulses.

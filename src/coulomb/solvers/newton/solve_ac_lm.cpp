@@ -64,7 +64,9 @@ void NewtonSolver::recall(const ScaledProblem& problem, int b, Mode remembered) 
     const bool sliding = remembered == Mode::sliding;
     const int facet = sticking ? facet_at_border(block, tie, l) : sliding ? facet_of_impulse(block, l) : -1;
     if (sliding && facet < 0) return;
-    if (facet >= 0) problem.set_facet(b, facet, modes_[b]);
+    if (facet >= 0) {
+      problem.set_facet(b, facet, modes_[b]);
+    }
     modes_[b].mode = facet >= 0 ? Mode::sliding : remembered;
     return;
   }
@@ -79,7 +81,9 @@ void NewtonSolver::recall(const ScaledProblem& problem, int b, Mode remembered) 
     // the direction of the remembered impulse is surer than that of z, whose c is of another step
     const double t = std::sqrt(l[0] * l[0] + l[1] * l[1]);
     if (!(t > 0)) return;
-    if (modes_[b].mode != Mode::sliding) modes_[b].k = 1;
+    if (modes_[b].mode != Mode::sliding) {
+      modes_[b].k = 1;
+    }
     modes_[b].nx = l[0] / t;
     modes_[b].ny = l[1] / t;
   }
@@ -89,7 +93,9 @@ void NewtonSolver::recall(const ScaledProblem& problem, int b, Mode remembered) 
 void NewtonSolver::choose_modes(const ScaledProblem& problem, const NewtonOptions& options, bool first) {
   for (int b = 0; b < problem.num_blocks; ++b) {
     modes_[b] = problem.mode(b, current_.lambda.data(), current_.c.data());
-    if (first && options.known != nullptr && options.known[b]) recall(problem, b, options.modes[b]);
+    if (first && options.known != nullptr && options.known[b]) {
+      recall(problem, b, options.modes[b]);
+    }
   }
 }
 
@@ -134,8 +140,12 @@ bool NewtonSolver::solve(const ScaledProblem& problem, const NewtonOptions& opti
   // `iterate` keeps the best impulses, current_ those at hand.
   current_.resize(problem.ld);
   next_.resize(problem.ld);
-  if (static_cast<int>(modes_.size()) < problem.num_blocks) modes_.resize(static_cast<std::size_t>(problem.num_blocks));
-  if (factor_modes_.size() < modes_.size()) factor_modes_.resize(modes_.size());
+  if (static_cast<int>(modes_.size()) < problem.num_blocks) {
+    modes_.resize(static_cast<std::size_t>(problem.num_blocks));
+  }
+  if (factor_modes_.size() < modes_.size()) {
+    factor_modes_.resize(modes_.size());
+  }
   current_.copy(iterate, problem.ld);
   first_residual = iterate.residual;
   first_held = false;
@@ -147,8 +157,12 @@ bool NewtonSolver::solve(const ScaledProblem& problem, const NewtonOptions& opti
   for (int it = 0; it < options.max_iterations;) {
     // The proximal term falls with the residual; where the matrix was singular, it grows.
     double delta = std::max(options.least_damping, std::min(options.kappa * current_.residual, options.delta_max));
-    if (it == 0 && options.undamped_first) delta = options.least_damping;
-    if (boost > 1) delta = std::max(delta, 1e-9);
+    if (it == 0 && options.undamped_first) {
+      delta = options.least_damping;
+    }
+    if (boost > 1) {
+      delta = std::max(delta, 1e-9);
+    }
 
     // The last factorisation first, as long as it is worth it: such steps are not counted.
     const bool reuse = reuse_left > 0;
@@ -179,7 +193,9 @@ bool NewtonSolver::solve(const ScaledProblem& problem, const NewtonOptions& opti
 
     // An old factor that gains nothing goes; unless there was nothing to gain.
     const bool stalled = !(next_.residual <= 0.5 * current_.residual);
-    if (reuse && next_.residual > slow * current_.residual) reuse_left = 0;
+    if (reuse && next_.residual > slow * current_.residual) {
+      reuse_left = 0;
+    }
     if (reuse && stalled) {
       reuse_pays_ = reuse_pays_ && next_.residual <= diverges * current_.residual;
       if (iterate.residual <= options.tolerance) return true;

@@ -169,7 +169,9 @@ void TreeFactor::find_order(int trees, const std::vector<std::pair<int, int>>& c
     // The tree with the fewest neighbours goes.
     int next = -1;
     for (int t = 0; t < trees; ++t)
-      if (place_[t] < 0 && (next < 0 || neighbours_[t].size() < neighbours_[next].size())) next = t;
+      if (place_[t] < 0 && (next < 0 || neighbours_[t].size() < neighbours_[next].size())) {
+        next = t;
+      }
     place_[next] = step;
     order_.push_back(next);
 
@@ -250,18 +252,24 @@ void TreeFactor::list_trees(Front& front) {
   for (int i = front.trees_begin; i < front.trees_end; ++i) {
     front_rows_.push_back(front.rows);
     front.rows += tree_size_[front_trees_[i]];
-    if (i - front.trees_begin < front.count) front.own_rows = front.rows;
+    if (i - front.trees_begin < front.count) {
+      front.own_rows = front.rows;
+    }
   }
 }
 
 /// Memory for all fronts, and for a vector on the largest.
 void TreeFactor::reserve(std::size_t values, int pivots) {
   if (front_values_.size() < values) front_values_.resize(values);
-  if (pivots_.size() < static_cast<std::size_t>(pivots)) pivots_.resize(pivots);
+  if (pivots_.size() < static_cast<std::size_t>(pivots)) {
+    pivots_.resize(pivots);
+  }
   int largest = 0;
   for (const Front& front : fronts_)
     largest = std::max(largest, front.rows);
-  if (map_.size() < static_cast<std::size_t>(largest)) map_.resize(largest);
+  if (map_.size() < static_cast<std::size_t>(largest)) {
+    map_.resize(largest);
+  }
   if (gathered_.size() < 2 * static_cast<std::size_t>(dense::padded(largest)))
     gathered_.resize(2 * static_cast<std::size_t>(dense::padded(largest)));
 }
@@ -421,7 +429,9 @@ void TreeFactor::solve(double* X, int columns, int ld) {
       const double* row = F + static_cast<long>(i) * front.ld;
       const int known = std::min(i, front.own_rows);
       for (int k = 0; k < known; ++k)
-        if (row[k] != 0.0) subtract(row[k], at(k), columns, at(i));
+        if (row[k] != 0.0) {
+          subtract(row[k], at(k), columns, at(i));
+        }
     }
   }
 
@@ -433,7 +443,9 @@ void TreeFactor::solve(double* X, int columns, int ld) {
     for (int i = front.own_rows - 1; i >= 0; --i) {
       const double* row = F + static_cast<long>(i) * front.ld;
       for (int k = i + 1; k < front.rows; ++k)
-        if (row[k] != 0.0) subtract(row[k], at(k), columns, at(i));
+        if (row[k] != 0.0) {
+          subtract(row[k], at(k), columns, at(i));
+        }
       scale(1.0 / row[i], columns, at(i));
     }
   }
@@ -476,7 +488,9 @@ void TreeFactor::solve_transposed(double* X, int columns, int ld) {
       const double* row = F + static_cast<long>(i) * front.ld;
       scale(1.0 / row[i], columns, at(i));
       for (int k = i + 1; k < front.rows; ++k)
-        if (row[k] != 0.0) subtract(row[k], at(i), columns, at(k));
+        if (row[k] != 0.0) {
+          subtract(row[k], at(i), columns, at(k));
+        }
     }
   }
 
@@ -489,7 +503,9 @@ void TreeFactor::solve_transposed(double* X, int columns, int ld) {
       const double* row = F + static_cast<long>(i) * front.ld;
       const int known = std::min(i, front.own_rows);
       for (int k = 0; k < known; ++k)
-        if (row[k] != 0.0) subtract(row[k], at(i), columns, at(k));
+        if (row[k] != 0.0) {
+          subtract(row[k], at(i), columns, at(k));
+        }
     }
     for (int k = front.own_rows - 1; k >= 0; --k)
       swap_rows(f, k, X, columns, ld);

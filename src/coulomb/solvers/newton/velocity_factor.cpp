@@ -37,14 +37,18 @@ COULOMB_SIMD_BY_WIDTH(void, weigh_rows,
 }  // namespace
 
 void BlockMatrices::resize(const Block* blocks, int num_blocks) {
-  if (static_cast<int>(start_.size()) < num_blocks + 1) start_.resize(num_blocks + 1);
+  if (static_cast<int>(start_.size()) < num_blocks + 1) {
+    start_.resize(num_blocks + 1);
+  }
   int end = 0;
   for (int b = 0; b < num_blocks; ++b) {
     start_[b] = end;
     end += blocks[b].size * blocks[b].size;
   }
   start_[num_blocks] = end;
-  if (static_cast<int>(values_.size()) < end) values_.resize(end);
+  if (static_cast<int>(values_.size()) < end) {
+    values_.resize(end);
+  }
 }
 
 bool invert_small(double* A, int n) {
@@ -61,7 +65,9 @@ bool invert_small(double* A, int n) {
     // The largest entry of the column.
     int best = k;
     for (int i = k + 1; i < n; ++i)
-      if (std::abs(A[i * n + k]) > std::abs(A[best * n + k])) best = i;
+      if (std::abs(A[i * n + k]) > std::abs(A[best * n + k])) {
+        best = i;
+      }
     if (!(std::abs(A[best * n + k]) > 0)) return false;
 
     // On the diagonal, scaled to one ...
@@ -122,12 +128,16 @@ bool VelocityFactor::factorise(const SparseRows& Y, const Block* blocks, const B
     }
     if (run.end_panel - run.first_panel < 2) continue;
     const std::pair<int, int> coupling = std::minmax(Y.panel(run.first_panel).tree, Y.panel(run.first_panel + 1).tree);
-    if (couplings_.empty() || couplings_.back() != coupling) couplings_.push_back(coupling);
+    if (couplings_.empty() || couplings_.back() != coupling) {
+      couplings_.push_back(coupling);
+    }
   }
 
   tree_.analyse(Y.tree_size(), couplings_);
   if (KY_.size() < longest) KY_.resize(longest);
-  if (product_.size() < widest * widest) product_.resize(widest * widest);
+  if (product_.size() < widest * widest) {
+    product_.resize(widest * widest);
+  }
 
   // H = 1 + Y^T K Y, docs/theory.md (C11).
   tree_.clear();

@@ -22,7 +22,9 @@ bool BlockDantzig::solve(const ScaledProblem& p, double tolerance, Iterate& iter
   for (int b = 0; b < p.num_blocks; ++b) {
     const Block& block = p.blocks[b];
     for (int i = block.row; i < block.row + block.size; ++i) {
-      if (block.type == BlockType::equality) lcp_.lo[i] = -std::numeric_limits<double>::infinity();
+      if (block.type == BlockType::equality) {
+        lcp_.lo[i] = -std::numeric_limits<double>::infinity();
+      }
       if (block.type == BlockType::box) {
         lcp_.lo[i] = -p.bound[b];
         lcp_.hi[i] = p.bound[b];

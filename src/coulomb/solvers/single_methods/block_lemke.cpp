@@ -28,7 +28,9 @@ Block polygonal(const Block& block) {
 }  // namespace
 
 void BlockLemke::add(Kind kind, int block, int row, double x, double y) {
-  if (size_ == static_cast<int>(variables_.size())) variables_.resize(2 * variables_.size() + 64);
+  if (size_ == static_cast<int>(variables_.size())) {
+    variables_.resize(2 * variables_.size() + 64);
+  }
   variables_[size_++] = {kind, block, row, x, y};
 }
 
@@ -41,7 +43,9 @@ void BlockLemke::list(const ScaledProblem& p) {
     approximate_ = approximate_ || block.type == BlockType::cone;
     const int r = block.row;
 
-    if (block.type == BlockType::limit) add(Kind::plus, b, r, 1, 0);
+    if (block.type == BlockType::limit) {
+      add(Kind::plus, b, r, 1, 0);
+    }
     if (block.type == BlockType::box) {
       add(Kind::box, b, r, 1, 0);
       add(Kind::box_slack, b, r, 0, 0);
@@ -57,8 +61,11 @@ void BlockLemke::list(const ScaledProblem& p) {
     if (!(block.mu > 0)) continue;
 
     const FrictionPolygon& polygon = friction_polygon(block);
-    for (int f = polygon.is_side(0) ? 1 : 0; f < 2 * polygon.sides; f += 2)
-      add(Kind::vertex, b, r, polygon.point[f][0], polygon.point[f][1]);
+    const int first_vertex = polygon.is_side(0) ? 1 : 0;
+    for (int f = first_vertex; f < 2 * polygon.sides; f += 2) {
+      const double* at = polygon.point[f];
+      add(Kind::vertex, b, r, at[0], at[1]);
+    }
     add(Kind::slip, b, r, 0, 0);
   }
 }
@@ -76,14 +83,20 @@ double BlockLemke::couples(const ScaledProblem& p, const Variable& a, const Vari
 
 /// M and q: G on the directions of the variables, boxes from their lower ends.
 void BlockLemke::assemble(const ScaledProblem& p) {
-  if (static_cast<int>(g_.size()) < p.ld) g_.resize(static_cast<std::size_t>(p.ld));
+  if (static_cast<int>(g_.size()) < p.ld) {
+    g_.resize(static_cast<std::size_t>(p.ld));
+  }
+
+  // Velocities with every box at its lower end.
   std::copy_n(p.g.begin(), p.n, g_.begin());
   for (int b = 0; b < p.num_blocks; ++b) {
+    if (p.blocks[b].type != BlockType::box) continue;
     const int r = p.blocks[b].row;
-    for (int i = 0; p.blocks[b].type == BlockType::box && i < p.n; ++i)
+    for (int i = 0; i < p.n; ++i)
       g_[i] -= p.G[static_cast<std::size_t>(i) * p.ld + r] * p.bound[b];
   }
 
+  // A row for every variable.
   lemke_.resize(size_);
   for (int i = 0; i < size_; ++i) {
     const Variable& a = variables_[i];
@@ -92,34 +105,54 @@ void BlockLemke::assemble(const ScaledProblem& p) {
     for (int j = 0; j < size_; ++j) {
       const Variable& v = variables_[j];
       double sum = a.x * v.x * G[v.row];
-      if (v.y != 0) sum += a.x * v.y * G[v.row + 1];
-      if (a.y != 0) sum += a.y * v.x * G[p.ld + v.row] + (v.y != 0 ? a.y * v.y * G[p.ld + v.row + 1] : 0.0);
+      if (v.y != 0) {
+        sum += a.x * v.y * G[v.row + 1];
+      }
+      if (a.y != 0) {
+        const double* G_next = G + p.ld;
+        const double of_y = v.y != 0 ? a.y * v.y * G_next[v.row + 1] : 0.0;
+        sum += a.y * v.x * G_next[v.row] + of_y;
+      }
       M[j] = sum + couples(p, a, v);
     }
 
-    lemke_.q[i] =
-        a.kind == Kind::box_slack ? 2 * p.bound[a.block] : a.x * g_[a.row] + (a.y != 0 ? a.y * g_[a.row + 1] : 0.0);
+    // Between its ends a box has twice its bound.
+    if (a.kind == Kind::box_slack) {
+      lemke_.q[i] = 2 * p.bound[a.block];
+    } else {
+      const double of_y = a.y != 0 ? a.y * g_[a.row + 1] : 0.0;
+      lemke_.q[i] = a.x * g_[a.row] + of_y;
+    }
   }
 }
 
 /// One walk; other: with another d.
 BlockLemke::End BlockLemke::walk(const ScaledProblem& p, bool other, Iterate& iterate, int& iterations) {
+  // Another d differs in all entries, by the golden section.
   for (int i = 0; i < size_; ++i) {
     lemke_.d[i] = variables_[i].kind == Kind::plus ? normals : 1.0;
-    if (other) lemke_.d[i] *= 1 + 0.5 * std::fmod(0.6180339887 * i, 1.0);  // the golden section's, all different
+    if (!other) continue;
+    const double share = std::fmod(0.6180339887 * i, 1.0);
+    lemke_.d[i] *= 1 + 0.5 * share;
   }
 
   const bool solved = lemke_.solve(10 * size_ + 100);
   iterations += lemke_.pivots;
 
+  // Impulses of the variables.
   std::fill_n(iterate.lambda.begin(), p.ld, 0.0);
   for (int i = 0; i < size_; ++i) {
     const Variable& v = variables_[i];
-    if (v.kind == Kind::box) iterate.lambda[v.row] -= p.bound[v.block];
+    if (v.kind == Kind::box) {
+      iterate.lambda[v.row] -= p.bound[v.block];
+    }
     iterate.lambda[v.row] += v.x * lemke_.z[i];
-    if (v.y != 0) iterate.lambda[v.row + 1] += v.y * lemke_.z[i];
+    if (v.y != 0) {
+      iterate.lambda[v.row + 1] += v.y * lemke_.z[i];
+    }
   }
 
+  // What the walk has found.
   iterate.evaluate(p);
   const bool near = approximate_ ? std::isfinite(iterate.residual) : iterate.residual <= close;
   if (solved || lemke_.z0 < rounding) return near ? End::solved : End::lost;
@@ -131,7 +164,10 @@ BlockLemke::End BlockLemke::solve(const ScaledProblem& p, Iterate& iterate, int&
   if (size_ > largest) return End::lost;
   assemble(p);
   const End end = walk(p, false, iterate, iterations);
-  return end == End::solved ? end : walk(p, true, iterate, iterations);  // rounding depends on d, contradictions do not
+  if (end == End::solved) return end;
+
+  // Rounding depends on d, contradictions do not.
+  return walk(p, true, iterate, iterations);
 }
 
 }  // namespace coulomb

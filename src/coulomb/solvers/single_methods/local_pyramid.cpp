@@ -115,7 +115,9 @@ void solve_local_pyramid(const double* G, int ld, const double* b, const Block& 
     const int feature = polygon.neighbour(start, k % 2 == 1 ? (k + 1) / 2 : -k / 2);
     if (slide(p, block, polygon, feature, candidate) && consider()) return;
   }
-  if (!(best < INFINITY)) l[2] = -b[2] / p.at(2, 2);
+  if (!(best < INFINITY)) {
+    l[2] = -b[2] / p.at(2, 2);
+  }
 }
 
 }  // namespace coulomb

@@ -41,8 +41,12 @@ void solve_row(const ScaledProblem& p, int b, double* lambda, double* c) {
     if (!(row[i] > 0)) continue;
 
     double value = lambda[i] - c[i] / row[i];
-    if (block.type == BlockType::limit) value = std::max(0.0, value);
-    if (block.type == BlockType::box) value = std::clamp(value, -p.bound[b], p.bound[b]);
+    if (block.type == BlockType::limit) {
+      value = std::max(0.0, value);
+    }
+    if (block.type == BlockType::box) {
+      value = std::clamp(value, -p.bound[b], p.bound[b]);
+    }
     symmetric_update(row, value - lambda[i], p.ld, c);
     lambda[i] = value;
   }

@@ -48,7 +48,9 @@ void DistanceGradient::find_gaps(const Model& model, const StepOptions& options,
   compliance_.clear();
   for (const Contact& contact : collision_.contacts) {
     if (contact.distance <= 0 || acts(record, contact.pair)) continue;
-    if (count_ == static_cast<int>(gaps_.size())) gaps_.emplace_back();
+    if (count_ == static_cast<int>(gaps_.size())) {
+      gaps_.emplace_back();
+    }
     ImpactGap& gap = gaps_[count_];
     gap.build(model, ClosingGap{contact}, record, options.constraints);
 

@@ -24,7 +24,9 @@ void solve_semidefinite(std::vector<double>& C, int n, std::vector<double>& r) {
     // The largest pivot that is left, until all are dependent.
     int best = rank;
     for (int i = rank + 1; i < n; ++i)
-      if (at(i, i) > at(best, best)) best = i;
+      if (at(i, i) > at(best, best)) {
+        best = i;
+      }
     std::swap(order[rank], order[best]);
     if (!(at(rank, rank) > dependent)) break;
 

@@ -94,8 +94,12 @@ void AverageGradient::accumulate(std::vector<double>& out, Columns columns) {
   if (used_ == 0) return columns(*exact_, out);
   for (int i = 0; i < used_; ++i) {
     columns(*samples_[i].gradient, columns_T_);
-    if (i == 0) out.assign(columns_T_.size(), 0.0);
-    if (columns_T_.size() != out.size()) throw std::logic_error("dlambda: the contacts of the averaged steps differ");
+    if (i == 0) {
+      out.assign(columns_T_.size(), 0.0);
+    }
+    if (columns_T_.size() != out.size()) {
+      throw std::logic_error("dlambda: the contacts of the averaged steps differ");
+    }
     add(weight(), columns_T_, out);
   }
 }
@@ -116,7 +120,9 @@ void AverageGradient::vjp(const double* dq1, const double* dv1, StepCotangent& o
   if (used_ == 0) return exact_->vjp(dq1, dv1, out, set);
   vjp_from_jacobian(dq1, dv1, out, set);
   out.fext.clear();
-  if (out.wants_fext) add_fext_cotangent(out.tau.data(), out.fext);
+  if (out.wants_fext) {
+    add_fext_cotangent(out.tau.data(), out.fext);
+  }
 }
 
 void AverageGradient::add_fext_cotangent(const double* tau_bar, std::vector<double>& fext) {

@@ -135,14 +135,18 @@ void TieGradient::vjp(const double* dq1, const double* dv1, StepCotangent& out, 
       parts = true;
     }
     try_labels(flipped);
-    if (parts && !(parted == flipped)) try_labels(parted);
+    if (parts && !(parted == flipped)) {
+      try_labels(parted);
+    }
   };
 
   // All the ties between two bodies together (four corners slide as one) ...
   std::vector<std::vector<int>> groups;
   std::vector<int> ties;
   for (int b = 0; b < r.rows.num_blocks; ++b)
-    if (r.solution.margin[b] < tie_margin) ties.push_back(b);
+    if (r.solution.margin[b] < tie_margin) {
+      ties.push_back(b);
+    }
   for (std::size_t i = 0; i < r.rows.body_rows.size(); ++i) {
     const BodyRows& first = r.rows.body_rows[i];
     std::vector<int> group;
@@ -154,7 +158,9 @@ void TieGradient::vjp(const double* dq1, const double* dv1, StepCotangent& out, 
       seen = seen || (&b < &first);
       group.push_back(b.block);
     }
-    if (group.size() > 1 && !seen) groups.push_back(group);
+    if (group.size() > 1 && !seen) {
+      groups.push_back(group);
+    }
   }
   for (const auto& group : groups) {
     try_flip(group);
@@ -163,8 +169,12 @@ void TieGradient::vjp(const double* dq1, const double* dv1, StepCotangent& out, 
     for (const Mode mode : {Mode::sticking, Mode::sliding}) {
       std::vector<int> alike;
       for (int b : group)
-        if (best.modes[b] == mode) alike.push_back(b);
-      if (!alike.empty() && alike.size() < group.size()) try_flip(alike);
+        if (best.modes[b] == mode) {
+          alike.push_back(b);
+        }
+      if (!alike.empty() && alike.size() < group.size()) {
+        try_flip(alike);
+      }
     }
   }
 

@@ -75,7 +75,9 @@ void measure(const MovingShape& a, const MovingShape& b, PairDistance& e) {
   double size = 0;
   for (const MovingShape* m : {&a, &b}) {
     size += norm3(m->origin) + norm3(m->shape.position);
-    if (m->shape.type != ShapeType::half_space) size += m->reach + core_radius(m->shape);
+    if (m->shape.type != ShapeType::half_space) {
+      size += m->reach + core_radius(m->shape);
+    }
   }
   e.guard = 4 * std::numeric_limits<double>::epsilon() * size;
 }
@@ -140,7 +142,9 @@ bool ImpactSearch::Workspace::advance(const MotionPath& path, const PairDistance
   // What is held is seen when it lifts off, unless it stays up then.
   if (track.held && e.closing < 0) {
     const double high = 1.5 * (track.lift - distance) / -e.closing;
-    if (high < rest && !(separation_bound(*e.a, *e.b, e.now, rest) >= 0)) step = std::min(step, high);
+    if (high < rest && !(separation_bound(*e.a, *e.b, e.now, rest) >= 0)) {
+      step = std::min(step, high);
+    }
   }
 
   // It has arrived as well when time has no more digits.
@@ -162,7 +166,9 @@ void ImpactSearch::Workspace::report(const Model& model, const MotionPath& path,
   impact.closing_speed = e.closing;
   impact.grazing = !(e.closing > grazing_speed(*e.a, *e.b, e.guard));
 
-  if (track.top > 0) evaluate(model, path, track, 0, e);
+  if (track.top > 0) {
+    evaluate(model, path, track, 0, e);
+  }
   copy3(e.now.normal, impact.normal);
   for (int i = 0; i < 3; ++i)
     impact.point[i] = 0.5 * (e.now.point_a[i] + e.now.point_b[i]);

@@ -37,9 +37,10 @@ void find_contact(const Model& model, CollisionWorkspace& collision, std::vector
 
   // Outside its margin, or a manifold that leaves the nearest point out: the pair is looked at again, and its contacts replaced.
   if (!look(contacts, false)) {
-    const double none[3] = {0, 0, 0};
-    collide_moved_pair(model, hit.pair, none, none, hit.point, 2 * event_gap, collision, found);
-    if (!look(found, false) && !look(found, true)) found.assign(1, hit);
+    collide_moved_pair(model, hit.pair, {hit.point}, 2 * event_gap, collision, found);
+    if (!look(found, false) && !look(found, true)) {
+      found.assign(1, hit);
+    }
     const auto is_hit = [&](const Contact& c) { return c.pair == hit.pair; };
     contacts.erase(std::remove_if(contacts.begin(), contacts.end(), is_hit), contacts.end());
     const auto is_behind = [&](const Contact& c) { return c.pair > hit.pair; };

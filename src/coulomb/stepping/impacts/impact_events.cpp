@@ -23,7 +23,9 @@ constexpr int search_budget = 4000;
 const Contact* deepest_of_pair(const std::vector<Contact>& contacts, int pair) {
   const Contact* deepest = nullptr;
   for (const Contact& c : contacts)
-    if (c.pair == pair && (!deepest || c.distance < deepest->distance)) deepest = &c;
+    if (c.pair == pair && (!deepest || c.distance < deepest->distance)) {
+      deepest = &c;
+    }
   return deepest;
 }
 
@@ -165,8 +167,7 @@ void ImpactSplitter::threshold_from_start(ImpactPhase& phase) {
   // A pair that was not held has no contact in the record.
   const Contact* deepest = deepest_of_pair(r.collision.contacts, pair);
   if (!deepest) {
-    const double none[3] = {0, 0, 0};
-    collide_moved_pair(model_, pair, none, none, phase.gap.contact.point, 0, r.collision, phases_.found);
+    collide_moved_pair(model_, pair, {phase.gap.contact.point}, 0, r.collision, phases_.found);
     deepest = deepest_of_pair(phases_.found, pair);
   }
 

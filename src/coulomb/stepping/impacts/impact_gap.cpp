@@ -91,13 +91,17 @@ void ImpactGap::parameters(const ParameterSet& set, std::vector<double>& out) {
 
   out.assign(set.size(), 0.0);
   for (const ParameterSet::Item& item : set.items()) {
-    if (int(sides_.size()) < item.element.size) sides_.resize(item.element.size);
+    if (int(sides_.size()) < item.element.size) {
+      sides_.resize(item.element.size);
+    }
     for (int k = 0; k < item.element.size; ++k)
       sides_[k].clear();
     item.kind->right_hand_sides(context, item.element, sides_.data());
     for (int k = 0; k < item.element.size; ++k)
       for (const RightHandSide::Entry& entry : sides_[k].rows)
-        if (entry.index == index_) out[item.first + k] += entry.value;
+        if (entry.index == index_) {
+          out[item.first + k] += entry.value;
+        }
   }
 }
 

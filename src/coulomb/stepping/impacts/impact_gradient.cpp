@@ -64,16 +64,27 @@ void ImpactGradient::build_gaps(int i) {
   const ImpactPhase& p = phase(i);
   const ConstraintOptions& constraints = phases_->smooth.constraints;
   const int events = num_events(i);
-  if (static_cast<int>(gaps_[i].size()) < events) gaps_[i].resize(events);
+  if (static_cast<int>(gaps_[i].size()) < events) {
+    gaps_[i].resize(events);
+  }
   for (int k = 0; k < events; ++k)
-    gaps_[i][k].build(*model_, k == 0 ? p.gap : p.others[k - 1], record(i + 1), constraints);
-  if (p.from_start) starts_[i].build(*model_, ClosingGap{p.sank_from}, start_of(i), constraints);
+    for (int k = 0; k < events; ++k) {
+      const ClosingGap& gap = k == 0 ? p.gap : p.others[k - 1];
+      gaps_[i][k].build(*model_, gap, record(i + 1), constraints);
+    }
+
+  // The threshold may be measured from where the phase starts.
+  if (p.from_start) {
+    starts_[i].build(*model_, ClosingGap{p.sank_from}, start_of(i), constraints);
+  }
 }
 
 /// Of the event whose time the bodies of this gap have.
 int ImpactGradient::event_of(int i, const ClosingGap& gap) const {
   if (gap.joint >= 0) return event_of(i, model_->joint_v[gap.joint]);
-  const int tree = std::max(model_->body_tree[gap.contact.body_a], model_->body_tree[gap.contact.body_b]);
+  const int tree_a = model_->body_tree[gap.contact.body_a];
+  const int tree_b = model_->body_tree[gap.contact.body_b];
+  const int tree = std::max(tree_a, tree_b);
   return event_of(i, model_->tree_first_dof[tree]);
 }
 
@@ -97,11 +108,14 @@ bool ImpactGradient::is_tied(int i) {
     for (int d = 0; d < model_->nv; ++d)
       rate += J[d] * path_velocity_[d];
     if (!(rate < 0)) continue;
+
+    // The two times differ by a state's change where their gradients do.
     double difference = 0;
     double size = 0;
     for (int d = 0; d < model_->nv; ++d) {
-      difference = std::max(difference, std::abs(J[d] / rate - J_event[d] / rate_[event]));
-      size = std::max(size, std::abs(J_event[d] / rate_[event]));
+      const double by_event = J_event[d] / rate_[event];
+      difference = std::max(difference, std::abs(J[d] / rate - by_event));
+      size = std::max(size, std::abs(by_event));
     }
     if (difference > same_time * size) return true;
   }
@@ -117,7 +131,9 @@ const StepRecord& ImpactGradient::start_of(int i) {
   // It is kept for the next step.
   while (static_cast<int>(start_records_.size()) <= i)
     start_records_.emplace_back();
-  if (!start_records_[i]) start_records_[i] = std::make_unique<StepRecord>(*model_);
+  if (!start_records_[i]) {
+    start_records_[i] = std::make_unique<StepRecord>(*model_);
+  }
 
   // Kinematics there, inputs of the step.
   StepRecord& start = *start_records_[i];
@@ -171,7 +187,9 @@ void ImpactGradient::event_rates(int i, const double* velocity) {
     }
 
     // A gap that does not close but by rounding tells no time.
-    const bool fixed = (k == 0 && (phase(i).grazing || phase(i).fixed_time)) || !(-rate > 1e-12 * size);
+    const bool end_is_fixed = phase(i).grazing || phase(i).fixed_time;
+    const bool closes = -rate > 1e-12 * size;
+    const bool fixed = (k == 0 && end_is_fixed) || !closes;
     rate_[k] = fixed ? 0.0 : rate;
   }
 }
@@ -186,12 +204,15 @@ void ImpactGradient::factor_midpoint(int i, bool transposed) {
   pivot_scratch_.resize(ld);
   pivots_.resize(nv);
 
-  for (int k = 0; k < nv; ++k)
+  for (int k = 0; k < nv; ++k) {
+    const double* V_k = A_T.data() + std::size_t(2) * nv * (nv + k) + nv;
     for (int d = 0; d < nv; ++d) {
-      const double V_dk = A_T[std::size_t(2) * nv * (nv + k) + nv + d];
-      const std::size_t entry = transposed ? std::size_t(k) * ld + d : std::size_t(d) * ld + k;
-      midpoint_[entry] = (d == k ? h_ + half : 0.0) - half * V_dk;
+      const int row = transposed ? k : d;
+      const int column = transposed ? d : k;
+      const double diagonal = d == k ? h_ + half : 0.0;
+      midpoint_[std::size_t(row) * ld + column] = diagonal - half * V_k[d];
     }
+  }
   dense::lu(midpoint_.data(), nv, ld, pivots_.data(), pivot_scratch_.data());
 }
 
@@ -217,8 +238,9 @@ void ImpactGradient::evaluated_at(int i, const Tangents& t, std::vector<double>&
   for (int k = 0; k < t.count; ++k) {
     const double* dv = t.v.data() + std::size_t(k) * ld_;
     double* dw = half_T_.data() + std::size_t(k) * ld_;
+    const double dt = 0.5 * planned(p, t, k);
     for (int d = 0; d < nv; ++d)
-      dw[d] = half * dv[d] + 0.5 * planned(p, t, k) * p.v[d];
+      dw[d] = half * dv[d] + dt * p.v[d];
   }
   times_integrate_jacobian(*model_, displacement_.data(), IntegrateArgument::w, true, half_T_.data(), ld_, t.count);
   for (std::size_t k = 0; k < half_T_.size(); ++k)
@@ -233,8 +255,10 @@ void ImpactGradient::problem_tangents(int i, const Tangents& t) {
   for (auto* x : {&by_q_, &by_v_})
     x->assign(std::size_t(nv) * ld_, 0.0);
   for (int k = 0; k < nv; ++k) {
-    std::copy_n(J.A_T.data() + std::size_t(2) * nv * k + nv, nv, by_q_.data() + std::size_t(k) * ld_);
-    std::copy_n(J.A_T.data() + std::size_t(2) * nv * (nv + k) + nv, nv, by_v_.data() + std::size_t(k) * ld_);
+    const double* of_q = J.A_T.data() + std::size_t(2) * nv * k;
+    const double* of_v = J.A_T.data() + std::size_t(2) * nv * (nv + k);
+    std::copy_n(of_q + nv, nv, by_q_.data() + std::size_t(k) * ld_);
+    std::copy_n(of_v + nv, nv, by_v_.data() + std::size_t(k) * ld_);
   }
 
   // Where it was evaluated,
@@ -246,9 +270,12 @@ void ImpactGradient::problem_tangents(int i, const Tangents& t) {
   if (p.midpoint_velocity) {
     const std::vector<double>& a = record(i).acceleration;
     mid_v_T_ = t.v;
-    for (int k = 0; k < t.count; ++k)
+    for (int k = 0; k < t.count; ++k) {
+      const double dt = 0.5 * planned(p, t, k);
+      double* row = mid_v_T_.data() + std::size_t(k) * ld_;
       for (int d = 0; d < nv; ++d)
-        mid_v_T_[std::size_t(k) * ld_ + d] += 0.5 * planned(p, t, k) * a[d];
+        row[d] += dt * a[d];
+    }
   }
   const std::vector<double>& v_T = p.midpoint_velocity ? mid_v_T_ : t.v;
   multiply(Product::add, rows_of(v_T.data(), t.count, nv, ld_), by_v_.data(), dv_T_.data(), ld_, ld_, product_);
@@ -268,12 +295,17 @@ void ImpactGradient::follow_phase(int i, Tangents& t) {
 void ImpactGradient::catch_up(int i, Tangents& t) const {
   if (t.lag.empty()) return;
   const int events = num_events(i - 1);
-  for (int k = 0; k < t.count && i + 1 < phases_->count; ++k)
+  const bool is_last = i + 1 >= phases_->count;
+  for (int k = 0; k < t.count && !is_last; ++k) {
+    const double* lags = t.lag.data() + std::size_t(k) * events;
+    double* dq = t.q.data() + std::size_t(k) * ld_;
+    double* dv = t.v.data() + std::size_t(k) * ld_;
     for (int d = 0; d < model_->nv; ++d) {
-      const double lag = t.lag[std::size_t(k) * events + event_of(i - 1, d)];
-      t.q[std::size_t(k) * ld_ + d] += record(i).v_next[d] * lag;
-      t.v[std::size_t(k) * ld_ + d] += record(i + 1).acceleration[d] * lag;
+      const double lag = lags[event_of(i - 1, d)];
+      dq[d] += record(i).v_next[d] * lag;
+      dv[d] += record(i + 1).acceleration[d] * lag;
     }
+  }
   t.lag.clear();
 }
 
@@ -314,7 +346,9 @@ void ImpactGradient::event_times(int i, const std::vector<double>& gap, const Ta
   const ImpactPhase& p = phase(i);
   const double* dq = t.q.data() + std::size_t(k) * ld_;
   time_.assign(num_events(i), 0.0);
-  if (p.end == PhaseEnd::whole || p.end == PhaseEnd::part) time_[0] = planned(p, t, k);
+  if (p.end == PhaseEnd::whole || p.end == PhaseEnd::part) {
+    time_[0] = planned(p, t, k);
+  }
   for (int e = 0; e < num_events(i); ++e) {
     if (rate_[e] == 0) continue;
     double change = gap[std::size_t(e) * t.count + k] - (e == 0 ? at_start_[k] : 0.0);
@@ -334,13 +368,18 @@ void ImpactGradient::follow_path(int i, const std::vector<double>& gap, Tangents
   const double T = p.duration;
   path_velocity(i, displacement_, path_velocity_);
   event_rates(i, path_velocity_.data());
-  if (events > 1) t.lag.assign(std::size_t(t.count) * events, 0.0);
+  if (events > 1) {
+    t.lag.assign(std::size_t(t.count) * events, 0.0);
+  }
 
   // Where the threshold is measured from.
   at_start_.assign(t.count, 0.0);
-  for (int k = 0; k < t.count && p.from_start; ++k)
+  for (int k = 0; k < t.count && p.from_start; ++k) {
+    const std::vector<double>& row = starts_[i].row();
+    const double* dq = t.q.data() + std::size_t(k) * ld_;
     for (int d = 0; d < nv; ++d)
-      at_start_[k] += starts_[i].row()[d] * t.q[std::size_t(k) * ld_ + d];
+      at_start_[k] += row[d] * dq[d];
+  }
 
   // dq(T) at fixed time: the start is carried along, and the displacement changes.
   path_tangents(i, t);
@@ -393,9 +432,12 @@ void ImpactGradient::input_columns(int i, double* dv_T, int first_u, int first_t
   const int nv = model_->nv;
   const StepDerivatives& J = linear_[i]->jacobian();
   const auto add = [&](const std::vector<double>& columns_T, int count, int first) {
-    for (int k = 0; k < count && first >= 0; ++k)
+    for (int k = 0; k < count && first >= 0; ++k) {
+      const double* column = columns_T.data() + std::size_t(2) * nv * k + nv;
+      double* out = dv_T + std::size_t(first + k) * ld_;
       for (int d = 0; d < nv; ++d)
-        dv_T[std::size_t(first + k) * ld_ + d] += columns_T[std::size_t(2) * nv * k + nv + d];
+        out[d] += column[d];
+    }
   };
   add(J.B_T, model_->nu, first_u);
   add(J.B_tau_T, nv, first_tau);
@@ -405,9 +447,11 @@ void ImpactGradient::input_columns(int i, double* dv_T, int first_u, int first_t
 void ImpactGradient::store_columns(const Tangents& t, int first, int count, std::vector<double>& columns_T) const {
   const int nv = model_->nv;
   for (int k = 0; k < count; ++k) {
+    const double* dq = t.q.data() + std::size_t(first + k) * ld_;
+    const double* dv = t.v.data() + std::size_t(first + k) * ld_;
     double* row = columns_T.data() + std::size_t(2) * nv * k;
-    std::copy_n(t.q.data() + std::size_t(first + k) * ld_, nv, row);
-    std::copy_n(t.v.data() + std::size_t(first + k) * ld_, nv, row + nv);
+    std::copy_n(dq, nv, row);
+    std::copy_n(dv, nv, row + nv);
   }
 }
 
@@ -446,9 +490,13 @@ void ImpactGradient::theta_columns(int i, const ParameterSet& set, double* dv_T,
   // The problem's length is a share of the step's; an instant has none.
   const int of_timestep = timestep_column(set);
   const double length = p.end == PhaseEnd::instant ? 0.0 : p.length;
-  for (int k = 0; k < set.size(); ++k)
+  for (int k = 0; k < set.size(); ++k) {
+    const double share = k == of_timestep ? length : 1.0;
+    const double* column = columns_.data() + std::size_t(2) * nv * k + nv;
+    double* out = dv_T + std::size_t(k) * ld_;
     for (int d = 0; d < nv; ++d)
-      dv_T[std::size_t(k) * ld_ + d] += (k == of_timestep ? length : 1.0) * columns_[std::size_t(2) * nv * k + nv + d];
+      out[d] += share * column[d];
+  }
 
   // The gaps of the events, less that of where the threshold is measured from.
   if (!is_event(p.end)) return;

@@ -110,7 +110,9 @@ bool ImpactSplitter::solve_spinning(ImpactPhase& phase, StepRecord& r) {
     if (change == 0 || (phase.midpoint_velocity && change >= 0.5 * last_change)) return true;
 
     // Corrections that hardly shrink go too far.
-    if (change > 0.7 * last_change) share = std::max(0.25, 0.5 * share);
+    if (change > 0.7 * last_change) {
+      share = std::max(0.25, 0.5 * share);
+    }
     last_change = change;
     for (int d = 0; d < model_.nv; ++d)
       r.v[d] += share * correction[d];
@@ -151,7 +153,9 @@ void ImpactSplitter::find_hops(const StepRecord& r) {
     const Contact& contact = r.collision.contacts[b.contact];
     const double wanted = std::max(-r.rows.bias[b.row + 2], 0.0);
     const double rate = normal_velocity(model_, r, contact) - wanted;
-    if (rate * h_ > least_height) phases_.hops.push_back({contact, b.contact, rate});
+    if (rate * h_ > least_height) {
+      phases_.hops.push_back({contact, b.contact, rate});
+    }
   }
 }
 

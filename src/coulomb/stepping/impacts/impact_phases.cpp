@@ -28,7 +28,9 @@ ImpactPhases::ImpactPhases(const ImpactPhases& other)
 
     // Phases that were solved by themselves.
     to.owns_record = from.owns_record;
-    if (from.owns_record) to.storage = std::make_unique<StepRecord>(*from.storage);
+    if (from.owns_record) {
+      to.storage = std::make_unique<StepRecord>(*from.storage);
+    }
 
     // How the phase ended.
     to.grazing = from.grazing;
@@ -58,7 +60,9 @@ std::size_t ImpactPhases::bytes() const {
 
 /// Storage of phases stays from step to step.
 ImpactPhase& ImpactPhases::add() {
-  if (count == int(pool.size())) pool.push_back(std::make_unique<ImpactPhase>());
+  if (count == int(pool.size())) {
+    pool.push_back(std::make_unique<ImpactPhase>());
+  }
   ImpactPhase& phase = *pool[count++];
 
   // What it may hold of the last step.

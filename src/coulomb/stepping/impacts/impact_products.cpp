@@ -28,7 +28,9 @@ void ImpactGradient::vjp(const double* dq1, const double* dv1, StepCotangent& ou
 
   // A longer step leaves more time, and has longer parts.
   const int of_timestep = set ? timestep_column(*set) : -1;
-  if (of_timestep >= 0) out.parameters[of_timestep] += clock.rest + clock.step;
+  if (of_timestep >= 0) {
+    out.parameters[of_timestep] += clock.rest + clock.step;
+  }
 }
 
 /// Through an impact (I1), in which forces do nothing and which takes no time.
@@ -37,12 +39,17 @@ void ImpactGradient::impact_vjp(int i, StepCotangent& bar, const ParameterSet* s
   part_.wants_fext = false;
   linear_[i]->vjp(zero_.data(), bar.v.data(), part_, set);
 
+  // The state after the impact follows that before it.
   bar.v = part_.v;
   for (int d = 0; d < model_->nv; ++d)
     bar.q[d] += part_.q[d];
+
+  // Parameters act in it as in any problem, but for the time step.
   const int of_timestep = set ? timestep_column(*set) : -1;
-  for (int k = 0; k < static_cast<int>(part_.parameters.size()); ++k)
-    if (k != of_timestep) bar.parameters[k] += part_.parameters[k];
+  for (int k = 0; k < static_cast<int>(part_.parameters.size()); ++k) {
+    if (k == of_timestep) continue;
+    bar.parameters[k] += part_.parameters[k];
+  }
 }
 
 /// (I8): lag_bar_ of the events that an impact follows; bar: cotangents after it.
@@ -54,8 +61,10 @@ void ImpactGradient::catch_up_vjp(int i, const StepCotangent& bar) {
   if (i + 1 == phases_->count) return;
   const std::vector<double>& v_plus = record(i).v_next;
   const std::vector<double>& a_plus = record(i + 1).acceleration;
-  for (int d = 0; d < model_->nv; ++d)
-    lag_bar_[event_of(i - 1, d)] += bar.q[d] * v_plus[d] + bar.v[d] * a_plus[d];
+  for (int d = 0; d < model_->nv; ++d) {
+    double& lag_bar = lag_bar_[event_of(i - 1, d)];
+    lag_bar += bar.q[d] * v_plus[d] + bar.v[d] * a_plus[d];
+  }
 }
 
 /// Through a smooth phase, from its end to its start: the time at which it ended, the path to there, the problem that gave its
@@ -68,11 +77,15 @@ void ImpactGradient::smooth_vjp(int i, StepCotangent& bar, const ParameterSet* s
 
   path_vjp(i, bar);
   problem_vjp(i, bar, set, clock);
-  if (phase(i).midpoint) midpoint_vjp(i, bar, clock);
+  if (phase(i).midpoint) {
+    midpoint_vjp(i, bar, clock);
+  }
 
   // Where the problem was evaluated, and where the threshold of the event was measured from.
-  for (int d = 0; d < model_->nv; ++d)
-    bar.q[d] += part_.q[d] + (of_start != 0 ? of_start * starts_[i].row()[d] : 0.0);
+  for (int d = 0; d < model_->nv; ++d) {
+    const double by_start = of_start != 0 ? of_start * starts_[i].row()[d] : 0.0;
+    bar.q[d] += part_.q[d] + by_start;
+  }
 }
 
 /// (I4): time_bar_ of the events, which move the end of the phase and what is left of the step.
@@ -80,12 +93,18 @@ void ImpactGradient::times_vjp(int i, const StepCotangent& bar, ClockCotangent& 
   const ImpactPhase& p = phase(i);
   const std::vector<double>& a = record(i).acceleration;
   time_bar_.assign(num_events(i), 0.0);
-  for (int d = 0; d < model_->nv; ++d)
-    time_bar_[event_of(i, d)] += bar.q[d] * path_velocity_[d] + bar.v[d] * a[d];
+  for (int d = 0; d < model_->nv; ++d) {
+    double& time_bar = time_bar_[event_of(i, d)];
+    time_bar += bar.q[d] * path_velocity_[d] + bar.v[d] * a[d];
+  }
 
   // The time of an end without event is that of the clock.
-  if (p.end == PhaseEnd::whole) clock.rest = time_bar_[0];
-  if (p.end == PhaseEnd::part) clock.step += p.share * (time_bar_[0] - clock.rest);
+  if (p.end == PhaseEnd::whole) {
+    clock.rest = time_bar_[0];
+  }
+  if (p.end == PhaseEnd::part) {
+    clock.step += p.share * (time_bar_[0] - clock.rest);
+  }
   time_bar_[0] -= clock.rest;
 
   // (I8): the others catch up with the event.
@@ -103,12 +122,21 @@ double ImpactGradient::gaps_vjp(int i, StepCotangent& bar, const ParameterSet* s
   for (int e = 0; e < num_events(i); ++e) {
     if (rate_[e] == 0) continue;
     const double weight = -time_bar_[e] / rate_[e];
-    if (e == 0 && phase(i).from_start) of_start = -weight;
+
+    // The first may be measured from where the phase starts.
+    if (e == 0 && phase(i).from_start) {
+      of_start = -weight;
+    }
+    const std::vector<double>& row = gaps_[i][e].row();
     for (int d = 0; d < model_->nv; ++d)
-      bar.q[d] += weight * gaps_[i][e].row()[d];
-    if (by_parameters && weight != 0) add_gap_parameters(gaps_[i][e], *set, weight, bar);
+      bar.q[d] += weight * row[d];
+    if (by_parameters && weight != 0) {
+      add_gap_parameters(gaps_[i][e], *set, weight, bar);
+    }
   }
-  if (by_parameters && of_start != 0) add_gap_parameters(starts_[i], *set, of_start, bar);
+  if (by_parameters && of_start != 0) {
+    add_gap_parameters(starts_[i], *set, of_start, bar);
+  }
   return of_start;
 }
 
@@ -123,6 +151,8 @@ void ImpactGradient::add_gap_parameters(ImpactGap& gap, const ParameterSet& set,
 void ImpactGradient::path_vjp(int i, StepCotangent& bar) {
   const ImpactPhase& p = phase(i);
   const double T = p.duration;
+
+  // The end of the path follows the displacement, and the start carries it along.
   std::copy(bar.q.begin(), bar.q.end(), displacement_bar_.begin());
   integrate_jacobian_times(*model_, displacement_.data(), IntegrateArgument::w, true, displacement_bar_.data(), 1, 1);
   integrate_jacobian_times(*model_, displacement_.data(), IntegrateArgument::q, true, bar.q.data(), 1, 1);
@@ -134,6 +164,8 @@ void ImpactGradient::path_vjp(int i, StepCotangent& bar) {
     v_next_bar_[d] = p.midpoint_velocity ? of_a : of_a / (p.length * h_);
   }
   if (!p.midpoint_velocity) return;
+
+  // Where the velocity half way is the problem's, a solves (I7).
   factor_midpoint(i, true);
   dense::lu_solve(midpoint_.data(), model_->nv, dense::padded(model_->nv), pivots_.data(), v_next_bar_.data());
 }
@@ -152,7 +184,9 @@ void ImpactGradient::problem_vjp(int i, StepCotangent& bar, const ParameterSet* 
     bar.v[d] += of_v;
     bar.tau[d] += part_.tau[d];
     clock.step -= v_next_bar_[d] * p.length * a[d];
-    if (p.midpoint_velocity) of_planned += 0.5 * of_v * a[d];
+    if (p.midpoint_velocity) {
+      of_planned += 0.5 * of_v * a[d];
+    }
   }
   clock.of_planned(p) += planned_share(p) * of_planned;
 
@@ -162,19 +196,24 @@ void ImpactGradient::problem_vjp(int i, StepCotangent& bar, const ParameterSet* 
   for (int k = 0; k < model_->nu; ++k)
     bar.u[k] += part_.u[k];
   const int of_timestep = set ? timestep_column(*set) : -1;
-  for (int k = 0; k < static_cast<int>(part_.parameters.size()); ++k)
-    bar.parameters[k] += (k == of_timestep ? p.length : 1.0) * part_.parameters[k];
+  for (int k = 0; k < static_cast<int>(part_.parameters.size()); ++k) {
+    const double share = k == of_timestep ? p.length : 1.0;
+    bar.parameters[k] += share * part_.parameters[k];
+  }
 }
 
 /// From where the problem was evaluated, half way of what was planned, to the start of the phase: part_.q, and bar.v.
 void ImpactGradient::midpoint_vjp(int i, StepCotangent& bar, ClockCotangent& clock) {
   const ImpactPhase& p = phase(i);
+
+  // By q the displacement half way, which carries it along ...
   for (int d = 0; d < model_->nv; ++d)
     displacement_[d] = 0.5 * p.planned * p.v[d];
   std::copy(part_.q.begin(), part_.q.end(), displacement_bar_.begin());
   integrate_jacobian_times(*model_, displacement_.data(), IntegrateArgument::w, true, displacement_bar_.data(), 1, 1);
   integrate_jacobian_times(*model_, displacement_.data(), IntegrateArgument::q, true, part_.q.data(), 1, 1);
 
+  // ... and which changes with v and with the time planned.
   for (int d = 0; d < model_->nv; ++d) {
     bar.v[d] += 0.5 * p.planned * displacement_bar_[d];
     clock.of_planned(p) += planned_share(p) * 0.5 * displacement_bar_[d] * p.v[d];

@@ -63,7 +63,9 @@ std::vector<ImpactReport> impact_reports(const Model& model, const StepRecord& r
   const auto* phases = dynamic_cast<const ImpactPhases*>(record.extra.value.get());
   if (!record.valid || phases == nullptr) return out;
   for (int i = 0; i < phases->count; ++i)
-    if ((*phases)[i].end == PhaseEnd::instant) report_impact(model, *phases, i, out);
+    if ((*phases)[i].end == PhaseEnd::instant) {
+      report_impact(model, *phases, i, out);
+    }
   return out;
 }
 

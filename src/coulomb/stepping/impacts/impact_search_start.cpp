@@ -43,7 +43,9 @@ void motion_of_body(const Model& model, const DynamicsWorkspace& d, int body, Bo
 const Contact* take_deepest(int pair, const Contact*& contact, const Contact* end) {
   const Contact* deepest = nullptr;
   for (; contact != end && contact->pair <= pair; ++contact)
-    if (contact->pair == pair && (!deepest || contact->distance < deepest->distance)) deepest = contact;
+    if (contact->pair == pair && (!deepest || contact->distance < deepest->distance)) {
+      deepest = contact;
+    }
   return deepest;
 }
 
@@ -79,7 +81,9 @@ ImpactSearch::Workspace::Workspace(const Model& model)
 
 /// Motion of all bodies at the start, from the caller's dynamics where these are for this velocity.
 bool ImpactSearch::Workspace::take_motion(const Model& model, const MotionPath& path, const DynamicsWorkspace* d) {
-  if (d && std::memcmp(d->velocity.data(), path.v, sizeof(double) * model.nv) != 0) d = nullptr;
+  if (d && std::memcmp(d->velocity.data(), path.v, sizeof(double) * model.nv) != 0) {
+    d = nullptr;
+  }
   bool fine = std::isfinite(path.duration);
   for (int b = 1; b < model.num_bodies; ++b) {
     // Bounds for all of the path grow from parent to child.
@@ -118,7 +122,9 @@ bool ImpactSearch::Workspace::prepare(const Model& model, const MotionPath& path
     if (model.geometry_type[g] != ShapeType::half_space) continue;
 
     // A half-space has no sphere: one that turns reaches everything, others are compared along their normals.
-    if (model.body_tree[model.geometry_body[g]] >= 0 && b.angular_speed > 0) filter.reach[g] = INFINITY;
+    if (model.body_tree[model.geometry_body[g]] >= 0 && b.angular_speed > 0) {
+      filter.reach[g] = INFINITY;
+    }
     const double* R = local[g].rotation;
     const double z[3] = {R[2], R[5], R[8]};
     rotate(m.rotation, z, &up[3 * g]);
@@ -156,7 +162,9 @@ bool ImpactSearch::Workspace::straight_paths_meet(const StartGeometry& a, const 
 
   // Where they are closest.
   const double closing = -dot3(offset, velocity);
-  if (closing > 0) axpy3(std::min(duration, closing / dot3(velocity, velocity)), velocity, offset);
+  if (closing > 0) {
+    axpy3(std::min(duration, closing / dot3(velocity, velocity)), velocity, offset);
+  }
 
   const double reach =
       filter.tables.radius[ga] + filter.tables.radius[gb] + 0.5 * duration * duration * (a.bend + b.bend);
@@ -211,9 +219,13 @@ void ImpactSearch::Workspace::look(const Model& model, const ImpactOptions& opti
   PairTrack track;
   track.pair = pair;
   track.lift = std::max(model.pair_margin[pair], least_lift);
-  if (contact) track.lift = std::max(track.lift, held_lift * options.tolerance);
+  if (contact) {
+    track.lift = std::max(track.lift, held_lift * options.tolerance);
+  }
   track.held = e.now.distance <= track.lift;
-  if (all_held && !contact && e.now.distance > 0 && e.closing > 0) track.held = false;
+  if (all_held && !contact && e.now.distance > 0 && e.closing > 0) {
+    track.held = false;
+  }
   track.threshold = track.held ? threshold_of(options, e.now.distance) : 0.0;
   advance(path, e, track);
   if (track.time >= path.duration) return;

@@ -70,7 +70,9 @@ void SinkingContacts::hit(const Contact& contact, bool sank, double moved, const
     const auto after = [&](const Contact& c) { return c.pair > earlier.pair; };
     contacts.insert(std::find_if(contacts.begin(), contacts.end(), after), earlier)->rule = MotionRule::frozen;
   }
-  if (chain_.size() < longest_chain && !known) chain_.push_back(contact);
+  if (chain_.size() < longest_chain && !known) {
+    chain_.push_back(contact);
+  }
 }
 
 /// How fast each contact that has sunk is parted; slowest: what rounding may take.

@@ -82,7 +82,9 @@ bool ImpactSplitter::solve(StepRecord& r, const StepOptions& options, StruckIsla
   relaxation_ = std::max(relaxation_, r.solution.relaxation);
   for (std::uint64_t key : r.contradictory) {
     std::vector<std::uint64_t>& known = phases_.contradictory;
-    if (std::find(known.begin(), known.end(), key) == known.end()) known.push_back(key);
+    if (std::find(known.begin(), known.end(), key) == known.end()) {
+      known.push_back(key);
+    }
   }
   return all_finite(r.v_next) && all_finite(r.acceleration);
 }
@@ -93,7 +95,9 @@ void ImpactSplitter::own_record() {
   if (phase.owns_record) return;
 
   // The phase takes the stages, the step keeps its phases and its inputs.
-  if (!phase.storage) phase.storage = std::make_unique<StepRecord>(model_);
+  if (!phase.storage) {
+    phase.storage = std::make_unique<StepRecord>(model_);
+  }
   StepRecord& r = *phase.storage;
   std::swap(r, step_);
   std::swap(r.extra, step_.extra);
@@ -106,7 +110,9 @@ void ImpactSplitter::own_record() {
 /// Begins a phase, whose record has the step's inputs.
 StepRecord& ImpactSplitter::next_record() {
   ImpactPhase& phase = phases_.add();
-  if (!phase.storage) phase.storage = std::make_unique<StepRecord>(model_);
+  if (!phase.storage) {
+    phase.storage = std::make_unique<StepRecord>(model_);
+  }
   phase.owns_record = true;
 
   StepRecord& r = *phase.storage;
@@ -132,7 +138,9 @@ bool ImpactSplitter::impact() {
   StepRecord& r = at();
   find_struck(r);
   if (!solve(r, phases_.impact, &phases_.struck)) return false;
-  if (event()) separate_events(*phases_.pool[phases_.count - 2], r);
+  if (event()) {
+    separate_events(*phases_.pool[phases_.count - 2], r);
+  }
   phases_.v = r.v_next;
 
   // Nothing has moved: kinematics and contacts stay.
@@ -169,7 +177,9 @@ bool ImpactSplitter::smooth(bool lets_in) {
     find_touch(phase);
   else if (!find_event(phase))
     return false;
-  if (!options_.collision.frozen_cache && phase.length == 1 && !lets_in) remember(solved, memory_);
+  if (!options_.collision.frozen_cache && phase.length == 1 && !lets_in) {
+    remember(solved, memory_);
+  }
 
   // To there.
   move(solved, phase, phase.duration);
@@ -182,7 +192,9 @@ bool ImpactSplitter::smooth(bool lets_in) {
     own_record();
     StepRecord& next = next_record();
     place(next);
-    if (phase.end == PhaseEnd::pair) arrive(phase, next);
+    if (phase.end == PhaseEnd::pair) {
+      arrive(phase, next);
+    }
   }
   time_ += phase.duration;
   rest_ -= phase.duration;

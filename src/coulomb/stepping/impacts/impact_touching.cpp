@@ -87,7 +87,9 @@ void ImpactSplitter::find_struck(const StepRecord& r) {
   phases_.struck.trees.assign(model_.num_trees, 0);
   const auto strike = [&](int body) {
     const int tree = model_.body_tree[body];
-    if (tree >= 0) phases_.struck.trees[tree] = 1;
+    if (tree >= 0) {
+      phases_.struck.trees[tree] = 1;
+    }
   };
 
   // Pairs.
@@ -102,7 +104,9 @@ void ImpactSplitter::find_struck(const StepRecord& r) {
   const int reached = event() ? event()->gap.joint : -1;
   const ConstraintOptions& c = phases_.impact.constraints;
   any_limit(model_, r.q.data(), r.v.data(), [&](int joint, bool, double phi, double rate) {
-    if (joint == reached || (is_held(c, phi, rate) && -rate > c.held_speed)) strike(model_.joint_body[joint]);
+    if (joint == reached || (is_held(c, phi, rate) && -rate > c.held_speed)) {
+      strike(model_.joint_body[joint]);
+    }
     return false;
   });
 }

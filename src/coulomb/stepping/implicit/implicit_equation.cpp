@@ -42,7 +42,9 @@ void ImplicitStage::follow(const Model& model) {
 
   // a+ = (v+ - E(w) v_bar) / c.
   turned = v_bar;
-  if (!explicit_dynamics) integrate_jacobian_times(model, w.data(), IntegrateArgument::q, false, turned.data(), 1, 1);
+  if (!explicit_dynamics) {
+    integrate_jacobian_times(model, w.data(), IntegrateArgument::q, false, turned.data(), 1, 1);
+  }
   for (int d = 0; d < model.nv; ++d)
     acceleration[d] = (v_next[d] - turned[d]) / c;
 }
@@ -138,7 +140,9 @@ void ImplicitEquation::begin(const Model& model, const StepOptions& options, con
 
   // - M Delta / c, of what spins torque-free
   torque_free_ = options.torque_free_spin;
-  if (torque_free_) spin_shift(model, before_, stage.v_bar.data(), stage.c, spin_);
+  if (torque_free_) {
+    spin_shift(model, before_, stage.v_bar.data(), stage.c, spin_);
+  }
   if (spin_.any) {
     multiply_mass(model, before_, spin_.velocity.data(), term_.data());
     for (double& x : term_)
@@ -224,7 +228,9 @@ void ImplicitEquation::prepare(const Model& model, const ImplicitStage& stage) {
 
   // How points and frames move.
   spring_row_derivatives(model, dynamics, springs);
-  if (contacts.rows.num_rows > 0) penalty_row_derivatives(model, dynamics, contacts);
+  if (contacts.rows.num_rows > 0) {
+    penalty_row_derivatives(model, dynamics, contacts);
+  }
 }
 
 void ImplicitEquation::differentiate(const Model& model, const ImplicitStage& stage) {
@@ -235,7 +241,9 @@ void ImplicitEquation::differentiate(const Model& model, const ImplicitStage& st
   std::fill(R_q_T.begin(), R_q_T.end(), 0.0);
   std::fill(R_v_T.begin(), R_v_T.end(), 0.0);
   spring_derivatives(model, dynamics, stage.v_next.data(), springs, R_q_T.data(), R_v_T.data(), ld);
-  if (contacts.rows.num_rows > 0) penalty_derivatives(model, dynamics, contacts, R_q_T.data(), R_v_T.data(), ld);
+  if (contacts.rows.num_rows > 0) {
+    penalty_derivatives(model, dynamics, contacts, R_q_T.data(), R_v_T.data(), ld);
+  }
   for (double& x : R_q_T)
     x = -x;
   for (double& x : R_v_T)
@@ -256,7 +264,9 @@ void ImplicitEquation::prepare_base(const Model& model, const ImplicitStage& sta
   for (int d = 0; d < model.nv; ++d)
     base_acceleration_[d] = stage.acceleration[d] - spin_.velocity[d] / stage.c;
   prepare_derivatives(model, before_, base_acceleration_.data(), &external_);
-  if (torque_free_) spin_derivatives(model, before_, stage.v_bar.data(), stage.c, true, spins_);
+  if (torque_free_) {
+    spin_derivatives(model, before_, stage.v_bar.data(), stage.c, true, spins_);
+  }
 }
 
 void ImplicitEquation::differentiate_base(const Model& model, const ImplicitStage& stage) {
@@ -289,7 +299,9 @@ void ImplicitEquation::subtract_spin(const Model& model, const SpinDerivative& s
 
   // A longer step spins further.
   for (int i = 0; i < 3; ++i) {
-    if (spin.linear >= 0) time_acceleration[spin.linear + i] += spin.by[i][SpinDerivative::time];
+    if (spin.linear >= 0) {
+      time_acceleration[spin.linear + i] += spin.by[i][SpinDerivative::time];
+    }
     time_acceleration[spin.dof + i] += spin.by[3 + i][SpinDerivative::time];
   }
 }
@@ -377,7 +389,9 @@ void ImplicitEquation::newton_matrix(const Model& model, const ImplicitStage& st
       const int i = model.dof_path[start + k];
       const double mass = inertia.mass[start + k] / stage.c;
       H_T[std::size_t(i) * ld + d] += mass;
-      if (i != d) H_T[std::size_t(d) * ld + i] += mass;
+      if (i != d) {
+        H_T[std::size_t(d) * ld + i] += mass;
+      }
     }
   }
 }

@@ -46,7 +46,9 @@ void ImplicitLinearization::prepare(const Model& model, const StepOptions& optio
   extra_ = &implicit_extra(record);
   have_jacobian_ = false;
   for (int i = 0; i < extra_->count; ++i) {
-    if (int(stages_.size()) <= i) stages_.push_back(std::make_unique<Stage>(model));
+    if (int(stages_.size()) <= i) {
+      stages_.push_back(std::make_unique<Stage>(model));
+    }
     Stage& s = *stages_[i];
     s.inverted = s.evaluated = false;
 
@@ -159,7 +161,9 @@ void ImplicitLinearization::forward_stage(int i, const StageColumns& in) {
   add(Product::set, turned_.data(), s.Q_T);
   add(Product::subtract, D_.data(), s.N_T);
   add(Product::add, in.force, s.P_T);
-  if (stage.explicit_dynamics) add(Product::subtract, in.base_dq, s.B_T);
+  if (stage.explicit_dynamics) {
+    add(Product::subtract, in.base_dq, s.B_T);
+  }
   for (int k = 0; in.dh && k < count; ++k)
     for (int d = 0; d < nv; ++d)
       stage_v_[std::size_t(k) * ld + d] += in.fraction * in.dh[k] * s.time[d];
@@ -242,7 +246,9 @@ void ImplicitLinearization::forward(Columns& columns, Forces forces) {
     const ImplicitStage& stage = solution(i);
     D_.assign(size, 0.0);
     v_bar_ = columns.dv;
-    if (extra.scheme == ImplicitScheme::bdf2) start_bdf2_columns(stage, columns);
+    if (extra.scheme == ImplicitScheme::bdf2) {
+      start_bdf2_columns(stage, columns);
+    }
     pass(i);
     if (extra.scheme == ImplicitScheme::sdirk2) {
       start_second_columns(stage, columns, dh);
@@ -310,9 +316,13 @@ const StepDerivatives& ImplicitLinearization::jacobian() {
   input_columns();
   store_columns(0, 2 * nv, out.A_T);
   store_columns(2 * nv, nv, out.B_tau_T);
-  if (nu > 0) store_columns(3 * nv, nu, out.B_T);
+  if (nu > 0) {
+    store_columns(3 * nv, nu, out.B_T);
+  }
   out.A_previous_T.clear();
-  if (extra_->scheme == ImplicitScheme::bdf2) store_columns(3 * nv + nu, 2 * nv, out.A_previous_T);
+  if (extra_->scheme == ImplicitScheme::bdf2) {
+    store_columns(3 * nv + nu, 2 * nv, out.A_previous_T);
+  }
   return out;
 }
 
@@ -321,7 +331,9 @@ void ImplicitLinearization::parameter_columns(const ParameterSet& set, std::vect
   Columns& c = columns_;
   c.resize(set.size(), ld, extra_->scheme == ImplicitScheme::bdf2);
   for (const ParameterSet::Item& item : set.items())
-    if (is_timestep(item)) c.dh[item.first] = 1;
+    if (is_timestep(item)) {
+      c.dh[item.first] = 1;
+    }
   forward(c, [&](int i, double* rows) { parameter_forces(i, set, rows); });
   store_columns(0, set.size(), columns_T);
 }

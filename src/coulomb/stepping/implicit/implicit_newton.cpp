@@ -71,7 +71,9 @@ double ImplicitNewton::ratio() const {
   for (std::size_t d = 0; d < allowed_.size(); ++d) {
     const double r = std::abs(equation.residual[d]);
     if (!std::isfinite(r)) return INFINITY;
-    if (r > 0) largest = std::max(largest, r / allowed_[d]);
+    if (r > 0) {
+      largest = std::max(largest, r / allowed_[d]);
+    }
   }
   return largest;
 }

@@ -43,7 +43,9 @@ const Nothing& nothing() {
 bool is_timestep(const ParameterSet::Item& item) { return is_kind(item, "timestep"); }
 
 std::vector<RightHandSide>& ImplicitLinearization::cleared_sides(int count) {
-  if (int(sides_.size()) < count) sides_.resize(count);
+  if (int(sides_.size()) < count) {
+    sides_.resize(count);
+  }
   for (int k = 0; k < count; ++k)
     sides_[k].clear();
   return sides_;
@@ -64,7 +66,9 @@ void ImplicitLinearization::spring_side(int i, const RightHandSide& rows, RightH
 
   // Sparse again: few dofs move.
   for (int d = 0; d < nv; ++d)
-    if (moved_[d] != 0) out.dofs.push_back({d, moved_[d]});
+    if (moved_[d] != 0) {
+      out.dofs.push_back({d, moved_[d]});
+    }
 }
 
 /// Whose rows a context has.
@@ -146,7 +150,9 @@ void ImplicitLinearization::visit_sides(int i, const ParameterSet& set, Visit vi
     const auto ask = [&](const ParameterContext& context, bool rows_only) {
       std::vector<RightHandSide>& sides = cleared_sides(count);
       item.kind->right_hand_sides(context, item.element, sides.data());
-      if (context.penalty) close_penalty_sides(context, sides.data(), count);
+      if (context.penalty) {
+        close_penalty_sides(context, sides.data(), count);
+      }
       for (int k = 0; k < count; ++k) {
         if (rows_only) spring_side(i, sides[k], spring_side_);
         visit(item.first + k, context, rows_only ? spring_side_ : sides[k]);

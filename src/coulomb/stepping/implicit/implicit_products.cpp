@@ -150,7 +150,9 @@ void ImplicitLinearization::vjp(const double* dq1, const double* dv1, StepCotang
       for (int j = 0; j < joint_num_dofs(model.joint_type[joint]); ++j)
         out.u[k] += forces.dtau_du[6 * k + j] * to.y[first + j];
     }
-    if (set && set->size() > 0) add_stage_gradient(i, *set, to.y.data(), out.parameters);
+    if (set && set->size() > 0) {
+      add_stage_gradient(i, *set, to.y.data(), out.parameters);
+    }
   };
 
   for (int i = extra.count - 1; i >= 0; --i) {
@@ -158,7 +160,9 @@ void ImplicitLinearization::vjp(const double* dq1, const double* dv1, StepCotang
       pass(i, out.q.data(), out.v.data(), first_);
       out.q = first_.q;
       out.v = first_.v_bar;
-      if (extra.scheme == ImplicitScheme::bdf2) reverse_bdf2(solution(i), out);
+      if (extra.scheme == ImplicitScheme::bdf2) {
+        reverse_bdf2(solution(i), out);
+      }
       continue;
     }
 
@@ -178,7 +182,9 @@ void ImplicitLinearization::vjp(const double* dq1, const double* dv1, StepCotang
 
   if (!set) return;
   for (const ParameterSet::Item& item : set->items())
-    if (is_timestep(item)) out.parameters[item.first] += dh;
+    if (is_timestep(item)) {
+      out.parameters[item.first] += dh;
+    }
 }
 
 }  // namespace coulomb

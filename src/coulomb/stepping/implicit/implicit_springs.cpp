@@ -168,7 +168,9 @@ void spring_derivatives(const Model& model, const DynamicsWorkspace& dynamics, c
   for (int d = 0; d < model.nv; ++d)
     dQ_dv_T[std::size_t(d) * ld + d] += f.dry_slope[d];
   for (const DofRow& row : f.rows.dof_rows)
-    if (!f.inactive[row.block]) dof_row_derivatives(row, v, f, dQ_dq_T, dQ_dv_T, ld);
+    if (!f.inactive[row.block]) {
+      dof_row_derivatives(row, v, f, dQ_dq_T, dQ_dv_T, ld);
+    }
   if (f.rows.body_rows.empty()) return;
 
   // Rows on bodies: J^T times the change of the force, row by row.

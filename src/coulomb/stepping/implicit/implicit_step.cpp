@@ -125,7 +125,9 @@ void store_result(const Model& model, double h, StepRecord& r, ImplicitExtra& ex
   std::swap(r.joint_forces, extra.newton->equation.joint_forces);
 
   // Derivatives have taken the inertia of the bodies out of it.
-  if (extra.scheme == ImplicitScheme::semi_implicit) kinematics(model, r.q_next.data(), r.dynamics);
+  if (extra.scheme == ImplicitScheme::semi_implicit) {
+    kinematics(model, r.q_next.data(), r.dynamics);
+  }
   report_contacts(extra.newton->equation.contacts, h, r);
 }
 
@@ -253,7 +255,9 @@ bool implicit_step(const Model& model, ImplicitScheme method, const StepOptions&
   r.valid = false;
   r.reason = nullptr;
   ImplicitExtra& extra = implicit_extra(r);
-  if (!extra.newton) extra.newton = std::make_unique<ImplicitNewton>(model);
+  if (!extra.newton) {
+    extra.newton = std::make_unique<ImplicitNewton>(model);
+  }
   const ImplicitScheme scheme = whole_step(method, options, memory, r);
   if (scheme == ImplicitScheme::bdf2) take_state_before(memory, extra);
 
@@ -279,7 +283,9 @@ bool implicit_step(const Model& model, ImplicitScheme method, const StepOptions&
   // Factors for the way back, while they are there. What goes to the record stays where it is.
   extra.linearized.reset();
   extra.recalled.reset();
-  if (options.keep_steps && extra.count == 1) extra.linearized = extra.newton->linearized(model, extra.stages[0]);
+  if (options.keep_steps && extra.count == 1) {
+    extra.linearized = extra.newton->linearized(model, extra.stages[0]);
+  }
   store_result(model, options.constraints.timestep, r, extra);
 
   // Overflow: the step stands still and has no derivative.
@@ -331,7 +337,9 @@ bool follow_implicit_step(const Model& model, ImplicitScheme method, const StepO
   extra.linearized.reset();
   extra.recalled.reset();
   if (extra.scheme == ImplicitScheme::sdirk2) return false;
-  if (extra.scheme == ImplicitScheme::bdf2) take_state_before(memory, extra);
+  if (extra.scheme == ImplicitScheme::bdf2) {
+    take_state_before(memory, extra);
+  }
   follow_stage(model, options, r, extra);
 
   // It must end where the step did.

@@ -53,7 +53,9 @@ void ForceOutputs::add_touch(const Site& site, Scalar& out) {
     sub3(c.point, frame.position, arm);
     rotate_transposed(frame.rotation, arm, p);
     rotate_transposed(frame.rotation, outward, d);
-    if (ray_meets_zone(site, p, d)) out.impulses.push_back({b.row + 2, 1});
+    if (ray_meets_zone(site, p, d)) {
+      out.impulses.push_back({b.row + 2, 1});
+    }
   }
 }
 
@@ -98,7 +100,9 @@ void ForceOutputs::add_limit(int joint, Scalar& out) {
   // Hard: the impulse of the row.
   if (!found_at_end()) {
     for (const DofRow& row : r.rows.dof_rows)
-      if (of_joint(r.rows, row)) out.impulses.push_back({row.row, 1});
+      if (of_joint(r.rows, row)) {
+        out.impulses.push_back({row.row, 1});
+      }
     return;
   }
 
@@ -185,7 +189,9 @@ void ForceOutputs::add_equality(int index) {
     for (int i = 0; rows.keys[b.block] == key && i < b.size; ++i)
       scalars_[i].impulses.push_back({b.row + i, i < 3 ? 1.0 : b.torque_scale});
   for (const DofRow& row : rows.dof_rows)
-    if (rows.keys[row.block] == key) scalars_[0].impulses.push_back({row.row, 1});
+    if (rows.keys[row.block] == key) {
+      scalars_[0].impulses.push_back({row.row, 1});
+    }
 }
 
 /// f = -k phi - d phi' of the next state. Bodies: phi = p_a - p_b and half the axial vector of E = R_a R_b^T, which turns by

@@ -40,7 +40,9 @@ StepForce force_of(const Sensor& sensor) {
 /// Throws where the step does not tell.
 void check_told(const Sensor& sensor, const StepOptions& options) {
   const char* const why = options.stepper->untold(force_of(sensor));
-  if (why) throw std::logic_error("output '" + sensor.name + "': " + why);
+  if (why) {
+    throw std::logic_error("output '" + sensor.name + "': " + why);
+  }
 }
 
 }  // namespace
@@ -120,7 +122,9 @@ void ForceOutputs::turn_by_normal(const BodyRows& b, const double* c, double sca
 /// A joint's actuators together, within the limits of the joint. True: at a limit, so that nothing moves it.
 bool ForceOutputs::add_joint_actuators(int joint, Scalar& out) {
   for (int k = 0; k < model_->nu; ++k)
-    if (model_->actuators[k].joint == joint) add_actuator(k, model_->actuators[k].gear[0], out);
+    if (model_->actuators[k].joint == joint) {
+      add_actuator(k, model_->actuators[k].gear[0], out);
+    }
 
   const double lower = model_->joint_actuator_lower[joint];
   const double upper = model_->joint_actuator_upper[joint];
@@ -236,7 +240,9 @@ void ForceOutputs::add_parameters(const Sensor& sensor, const Scalar& s, double 
   double* parameters = to.parameters.data();
 
   // Motion sensors: inertia and frames, and how bodies spin.
-  if (!s.da.empty()) motion_.add_parameters(s.motion, sensor, outside_, {set, *record_, step, weight}, parameters);
+  if (!s.da.empty()) {
+    motion_.add_parameters(s.motion, sensor, outside_, {set, *record_, step, weight}, parameters);
+  }
   if (!spins_.empty() && set.size() > 0)
     motion_.add_spin_parameters(spins_, s.da, {set, *record_, step, -weight / step.timestep}, parameters);
 
@@ -249,13 +255,17 @@ void ForceOutputs::add_parameters(const Sensor& sensor, const Scalar& s, double 
   }
 
   for (const ParameterSet::Item& item : set.items()) {
-    if (is_kind(item, "timestep")) parameters[item.first] += weight * s.timestep;
+    if (is_kind(item, "timestep")) {
+      parameters[item.first] += weight * s.timestep;
+    }
     add_actuator_parameter(s, item, weight, parameters);
 
     if (is_kind(item, "joint_friction")) {
       const int first = model_->joint_v[item.element.index];
       for (const auto& [dof, value] : s.dry_frictions)
-        if (dof >= first && dof < first + item.element.size) parameters[item.first + dof - first] += weight * value;
+        if (dof >= first && dof < first + item.element.size) {
+          parameters[item.first + dof - first] += weight * value;
+        }
     }
 
     // Limits of joints are springs on the way to a bound.
@@ -272,12 +282,20 @@ void ForceOutputs::add_parameters(const Sensor& sensor, const Scalar& s, double 
 void ForceOutputs::add_actuator_parameter(const Scalar& s, const ParameterSet::Item& item, double weight,
                                           double* parameters) const {
   const std::vector<std::pair<int, double>>* of_actuators = nullptr;
-  if (is_kind(item, "actuator_gain")) of_actuators = &s.gains;
-  if (is_kind(item, "actuator_kp")) of_actuators = &s.kps;
-  if (is_kind(item, "actuator_kd")) of_actuators = &s.kds;
+  if (is_kind(item, "actuator_gain")) {
+    of_actuators = &s.gains;
+  }
+  if (is_kind(item, "actuator_kp")) {
+    of_actuators = &s.kps;
+  }
+  if (is_kind(item, "actuator_kd")) {
+    of_actuators = &s.kds;
+  }
   if (!of_actuators) return;
   for (const auto& [actuator, value] : *of_actuators)
-    if (actuator == item.element.index) parameters[item.first] += weight * value;
+    if (actuator == item.element.index) {
+      parameters[item.first] += weight * value;
+    }
 }
 
 void ForceOutputs::add_gradient(const Sensor& sensor, const double* weights, const ParameterSet* set,
@@ -298,15 +316,21 @@ void ForceOutputs::add_gradient(const Sensor& sensor, const double* weights, con
       to.v_next[d] += by_velocity * s.da[d];
       to.v[d] -= by_velocity * s.da[d];
     }
-    if (!s.da.empty() && s.motion.of_forces) add_wrenches(s, weight, to);
+    if (!s.da.empty() && s.motion.of_forces) {
+      add_wrenches(s, weight, to);
+    }
 
     // Both states, and what moves contacts and frames.
     add(s.dq, weight, s.at_end ? to.q_next : to.q);
     add(s.dv, weight, s.at_end ? to.v_next : to.v);
     if (!s.of_frames.terms.empty())
       add_output_row(*model_, where_found(), s.of_frames, weight, to.q_next.data(), to.v_next.data());
-    if (!s.turns.empty()) add_turns(s, weight, set, to);
-    if (set) add_parameters(sensor, s, weight, *set, to);
+    if (!s.turns.empty()) {
+      add_turns(s, weight, set, to);
+    }
+    if (set) {
+      add_parameters(sensor, s, weight, *set, to);
+    }
   }
 }
 

@@ -22,7 +22,9 @@ void ForceOutputs::collect_outside_forces() {
       copy3(sign > 0 ? b.point_a : b.point_b, out.point);
       for (int k = 0; k < 3; ++k) {
         axpy3(sign / h * r.solution.lambda[b.row + k], b.axes[k], out.f);
-        if (b.size == 6) out.n[k] = sign / h * b.torque_scale * r.solution.lambda[b.row + 3 + k];
+        if (b.size == 6) {
+          out.n[k] = sign / h * b.torque_scale * r.solution.lambda[b.row + 3 + k];
+        }
       }
       outside_.push_back(out);
     }
@@ -116,7 +118,9 @@ void ForceOutputs::shift_by_spin(const Sensor& sensor) {
 double ForceOutputs::by_shift(const Scalar& s, const SpinDerivative& spin, const double* change) const {
   double sum = 0;
   for (int i = 0; i < 3; ++i) {
-    if (spin.linear >= 0) sum -= s.da[spin.linear + i] * change[i];
+    if (spin.linear >= 0) {
+      sum -= s.da[spin.linear + i] * change[i];
+    }
     sum -= s.da[spin.dof + i] * change[3 + i];
   }
   return sum / options_->constraints.timestep;

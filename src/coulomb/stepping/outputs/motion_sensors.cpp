@@ -176,7 +176,9 @@ double MotionSensors::displaced(const Row& row, const std::vector<OutsideForce>&
     const Spatial V = twist(b);
     const Spatial S = screw_about(row, b);
     sum += dot(S, body_force_change(inertia, V, d.rate, d.acceleration + cross_motion(d.rate, V)));
-    if (!with_frame) sum += dot(S, cross_force(d.xi, body_force(inertia, V, acceleration(b))));
+    if (!with_frame) {
+      sum += dot(S, cross_force(d.xi, body_force(inertia, V, acceleration(b))));
+    }
   }
 
   // Outside forces keep their direction: the screw turns against them, their points move.
@@ -269,7 +271,9 @@ double MotionSensors::moved_by(const Row& row, const Sensor& sensor, const std::
   }
 
   // The frame of a geometry moves with it, that of a centre of mass with the com.
-  if (m.geometry >= 0 && sensor.frame.geometry == m.geometry) change += frame_displaced(row, outside, load6(m.xi));
+  if (m.geometry >= 0 && sensor.frame.geometry == m.geometry) {
+    change += frame_displaced(row, outside, load6(m.xi));
+  }
   if (m.body == row.body && sensor.frame.at_com) {
     double shift[3];
     rotate(&ws_.body_rotation[9 * m.body], m.dcom, shift);

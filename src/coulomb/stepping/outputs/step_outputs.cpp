@@ -16,7 +16,9 @@ namespace {
 /// Parameters by their name; nothing if it is an input of the step.
 std::optional<ParameterSet> parameters_of(const Model& model, const std::string& wrt) {
   std::optional<ParameterSet> set;
-  if (!is_step_input(wrt)) set.emplace(model, std::vector<std::string>{wrt});
+  if (!is_step_input(wrt)) {
+    set.emplace(model, std::vector<std::string>{wrt});
+  }
   return set;
 }
 
@@ -34,7 +36,9 @@ const std::vector<double>& direct_part(const ForceGradient& g, const std::string
 
 /// Throws where there is no step to look at.
 const StepRecord& recorded(const Simulator& simulator, const char* what) {
-  if (!simulator.record().valid) throw std::logic_error(std::string(what) + ": no step was taken yet");
+  if (!simulator.record().valid) {
+    throw std::logic_error(std::string(what) + ": no step was taken yet");
+  }
   return simulator.record();
 }
 
@@ -69,7 +73,9 @@ void add_state_rows(const Simulator& simulator, const OutputSet& outputs, const 
   StateOutputs at(model);
   at.move_to(r.q_next.data(), r.v_next.data());
   at.columns(outputs, by_q.data(), by_v.data());
-  if (set) at.parameter_columns(outputs, *set, out.data());
+  if (set) {
+    at.parameter_columns(outputs, *set, out.data());
+  }
 
   // Times the columns of that state.
   for (std::size_t i = 0; i < rows; ++i) {
@@ -114,7 +120,9 @@ void add_impulse_cotangent(StepGradient& gradient, const std::vector<double>& la
   input(StepInput::u, out.u);
   input(StepInput::tau, tau);
   add_to(tau, out.tau);
-  if (out.wants_fext) gradient.add_fext_cotangent(tau.data(), out.fext);
+  if (out.wants_fext) {
+    gradient.add_fext_cotangent(tau.data(), out.fext);
+  }
   if (!set || set->size() == 0) return;
   gradient.impulse_columns(*set, columns_T);
   project(out.parameters);
@@ -127,7 +135,9 @@ std::vector<double> contact_derivatives(Simulator& simulator, ContactQuantity qu
   const Model& model = simulator.model();
   const StepOptions& options = simulator.resolved_options();
   const char* const why = options.stepper->untold(StepForce::constraint);
-  if (why) throw std::logic_error(std::string("contact derivatives: ") + why);
+  if (why) {
+    throw std::logic_error(std::string("contact derivatives: ") + why);
+  }
   const auto set = parameters_of(model, wrt);
   columns = columns_of(model, wrt, set);
   const std::size_t width = columns;
@@ -140,7 +150,9 @@ std::vector<double> contact_derivatives(Simulator& simulator, ContactQuantity qu
   velocities(model, at_end ? r.v_next.data() : r.v.data(), at);
   std::vector<double> copy;
   std::shared_ptr<const StepDerivatives> d;
-  if (at_end) d = set ? simulator.derivatives({wrt}) : simulator.shared_derivatives();
+  if (at_end) {
+    d = set ? simulator.derivatives({wrt}) : simulator.shared_derivatives();
+  }
   const double* X = at_end ? state_columns(*d, wrt, copy).data() : nullptr;
 
   CollisionWorkspace collision = r.collision;
@@ -167,13 +179,19 @@ std::vector<double> contact_derivatives(Simulator& simulator, ContactQuantity qu
       contact_motion(contact, motion);
     std::fill(change.begin(), change.end(), ContactChange{});
     std::fill(by_q.begin(), by_q.end(), ContactChange{});
-    if (set) add_contact_columns(model, at, contact, motion, *set, change.data());
-    if (at_end || wrt == "q") add_contact_columns(model, at, contact, motion, by_q.data());
+    if (set) {
+      add_contact_columns(model, at, contact, motion, *set, change.data());
+    }
+    if (at_end || wrt == "q") {
+      add_contact_columns(model, at, contact, motion, by_q.data());
+    }
 
     for (std::size_t i = 0; i < rows; ++i) {
       for (std::size_t k = 0; k < width; ++k) {
         double sum = part(change[k], i);
-        if (!at_end && wrt == "q") sum += part(by_q[k], i);
+        if (!at_end && wrt == "q") {
+          sum += part(by_q[k], i);
+        }
         for (std::size_t j = 0; at_end && j < nv; ++j)
           sum += part(by_q[j], i) * X[2 * nv * k + j];
         out.push_back(sum);
@@ -193,7 +211,9 @@ void read_outputs(const Simulator& simulator, const OutputSet& outputs, StateOut
   ForceOutputs forces(simulator.model(), simulator.resolved_options());
   forces.move_to(r);
   for (const OutputSet::Item& item : outputs.items())
-    if (is_force(item.sensor.type)) forces.read(item.sensor, readings + item.first);
+    if (is_force(item.sensor.type)) {
+      forces.read(item.sensor, readings + item.first);
+    }
 }
 
 std::vector<double> read_outputs(const Simulator& simulator, const OutputSet& outputs) {
@@ -252,7 +272,9 @@ std::vector<double> output_derivatives(Simulator& simulator, const OutputSet& ou
           row[k] += g.lambda[i] * columns_T[k * num_rows + i];
         for (std::size_t j = 0; j < nv; ++j)
           row[k] += g.q_next[j] * x[j] + g.v_next[j] * x[nv + j];
-        if (wrt != "tau") row[k] += direct[k];
+        if (wrt != "tau") {
+          row[k] += direct[k];
+        }
       }
     }
   }
@@ -309,7 +331,9 @@ StepCotangent vjp(Simulator& simulator, const double* dq1, const double* dv1, co
   add_to(g.v, out.v);
   add_to(g.u, out.u);
   if (wants_fext) add_to(g.fext, out.fext);
-  if (of_impulses && !gone_back) add_impulse_cotangent(simulator.gradient(), g.lambda, &set, out);
+  if (of_impulses && !gone_back) {
+    add_impulse_cotangent(simulator.gradient(), g.lambda, &set, out);
+  }
   return out;
 }
 

@@ -86,8 +86,13 @@ void compare(const Scene& scene, const Contact& c, const Scalar& s, double longe
   const double* position = &scene.position[3 * (g + 1)];
   const double* rotation = &scene.rotation[9 * (g + 1)];
   ShapeMotion motion;
-  if (s.vertex) vertex_motion(scene.model, c, s.of_a, s.index, s.axis, position, rotation, motion);
-  else size_motion(scene.model, c, s.of_a, s.index, position, rotation, motion);
+  if (s.vertex) {
+    MeshCarrier carrier;
+    find_carrier(scene.model, c, s.of_a, position, rotation, carrier);
+    vertex_motion(c, carrier, s.index, s.axis, motion);
+  } else {
+    size_motion(scene.model, c, s.of_a, s.index, position, rotation, motion);
+  }
   if (motion.frozen) {
     ++tally.frozen;
     return;
