@@ -69,11 +69,15 @@ struct StepStatus {
   int iterations = 0;
   double residual = 0;        ///< scaled, of what was solved: the problem with its small compliance (docs/theory.md)
   double exact_residual = 0;  ///< scaled, of the problem without it
-  double relaxation = 0;      ///< the larger compliance, relative to W, of constraints that contradict one another
+  double relaxation = 0;      ///< the larger compliance, relative to W, of the constraints that gave way
   bool classes_hit = false;   ///< the last step's contact modes held: one linear solve
   std::string reason;         ///< "solved", or why not
   /// The constraints that no velocity satisfies together: "<geometry> on <geometry>", "joint <name> at its lower limit", "equality <name>".
   std::vector<std::string> contradictions;
+  /// The constraints of which rounding hides whether they contradict one another: masses or inertias are too far apart.
+  std::vector<std::string> badly_scaled;
+  double scale_ratio =
+      0;  ///< how far: what these constraints move together, as 1 to so much of what they move one by one
 };
 
 /// One contact of the last step, in world axes; impulse acts on A, its opposite on B.

@@ -244,11 +244,12 @@ void bind_results(nb::module_& module) {
       .def_ro("exact_residual", &StatusOut::exact_residual, "(n,) scaled residual of the problem without compliance.")
       .def_ro(
           "relaxation", &StatusOut::relaxation,
-          "(n,) larger compliance, relative to the weight of each row, of constraints that contradict one another; 0 "
-          "if none do.")
+          "(n,) larger compliance, relative to the weight of each row, of constraints that gave way; 0 if none did.")
       .def_ro("reason", &StatusOut::reason, "List of n strings: 'solved', or why not.")
       .def_ro("contradictions", &StatusOut::contradictions,
               "List of n lists of names: the constraints that contradict one another (StepStatus.contradictions).")
+      .def_ro("badly_scaled", &StatusOut::badly_scaled,
+              "List of n lists of names: the constraints that are too badly scaled (StepStatus.badly_scaled).")
       .def("__bool__", [](const StatusOut& s) { return nb::cast<bool>(s.converged.attr("all")().attr("item")()); })
       .def("__repr__", [](const StatusOut& s) {
         const int good = nb::cast<int>(s.converged.attr("sum")().attr("item")());
@@ -395,6 +396,7 @@ StatusOut::StatusOut(std::vector<StepStatus> all) {
     *relaxation_data++ = s.relaxation;
     reason.push_back(std::move(s.reason));
     contradictions.push_back(std::move(s.contradictions));
+    badly_scaled.push_back(std::move(s.badly_scaled));
   }
 }
 

@@ -76,7 +76,7 @@ void bind_solution(nb::module_& module) {
       .def_ro("iterations", &ContactSolution::iterations, "Iterations of all the algorithms that were tried.")
       .def_prop_ro(
           "status", [](const ContactSolution& s) { return std::string(name_of(s.status)); },
-          "'solved', 'relaxed' (contacts contradict one another), 'max_iterations' or 'failed'.");
+          "'solved', 'relaxed' (contacts contradict one another, or are badly scaled), 'max_iterations' or 'failed'.");
   nb::class_<Derivatives>(module, "ContactDerivatives", "Derivatives of the impulses of a solved ContactProblem.")
       .def("__repr__",
            [](const Derivatives& d) {

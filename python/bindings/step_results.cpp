@@ -315,19 +315,24 @@ void bind_reports(nb::module_& module) {
       .def_ro("residual", &StepStatus::residual,
               "Scaled residual of the constraint problem with its small compliance (docs/theory.md).")
       .def_ro("exact_residual", &StepStatus::exact_residual, "Scaled residual of the problem without compliance.")
-      .def_ro(
-          "relaxation", &StepStatus::relaxation,
-          "The larger compliance, relative to the weight of each row, of constraints that contradict one another; 0 "
-          "if none do.")
+      .def_ro("relaxation", &StepStatus::relaxation,
+              "The larger compliance, relative to the weight of each row, of constraints that gave way: contradictory "
+              "or badly scaled ones; 0 if none did.")
       .def_ro("classes_hit", &StepStatus::classes_hit,
               "The contact modes of the last step held in this one: one linear solve found the impulses.")
       .def_ro("reason", &StepStatus::reason,
               "'solved', or why not; begins with 'relaxed', 'max_iterations' or 'failed'. Names at most five "
-              "contradictions.")
+              "constraints.")
       .def_ro(
           "contradictions", &StepStatus::contradictions,
           "List of names, mostly empty: the constraints that no velocity satisfies together, such as 'ball on wall', "
           "'joint knee at its lower limit', 'weld hook'. They give way (docs/conventions.md).")
+      .def_ro(
+          "badly_scaled", &StepStatus::badly_scaled,
+          "List of names, mostly empty: the constraints of which rounding hides whether they contradict one another, "
+          "as masses or inertias are too far apart. They give way, too.")
+      .def_ro("scale_ratio", &StepStatus::scale_ratio,
+              "How far apart, where constraints are badly_scaled: about the ratio of the masses; else 0.")
       .def("__bool__", [](const StepStatus& s) { return s.converged; })
       .def("__repr__", [](const StepStatus& s) {
         char text[96];

@@ -71,3 +71,32 @@ def test_one_point_of_the_rim_carries(lean, law):
     assert not flagged
     assert not [column for column in columns if column.wrong]
     assert sum(column.known for column in columns) >= (18 if lean > 1e-3 else 8)
+
+
+@pytest.mark.parametrize("shape", ["cylinder", "capsule"])
+@pytest.mark.parametrize("lean", [3e-2, 1e-2, 1e-3])
+@pytest.mark.parametrize("offset", [0.0, 0.03])
+def test_a_log_that_leaves_a_cap_across_its_rim(shape, lean, offset):
+    """It goes down across the rim: the deepest place is that of rim and side, with a normal of its own, as deep as the shapes are."""
+    scene = coulomb.Scene()
+    scene.add_cylinder(0.1, 0.2, fixed=True, position=(0, 0, -0.1), name="can")
+    along = product(turned((0, 1, 0), lean), turned((0, 1, 0), np.pi / 2))
+    height = 0.05 / np.cos(lean) + 0.1 * np.tan(lean) * np.sqrt(1 - (offset / 0.1) ** 2) - 2e-4
+    place = dict(mass=1.0, quaternion=along, position=(0, offset, height), friction=0.5, name="log")
+    if shape == "cylinder":
+        scene.add_cylinder(0.05, 0.6, **place)
+    else:
+        scene.add_capsule(0.05, 0.6, **place)
+    model = scene.build()
+    sim = coulomb.Simulator(model, tolerance=1e-13, timestep=1e-3)
+    q, v = model.neutral()
+    v[:] = 0.1, 0.2, -0.1, 0.3, -0.2, 0.5
+    check = coulomb.check_gradients(sim, q, v)
+    assert check.passed and check.compared >= 12, check
+
+    # The rim's tangent and the line span the plane of contact.
+    deepest = max(sim.contacts, key=lambda contact: contact.depth)
+    axis = np.array([np.cos(lean), 0, -np.sin(lean)])
+    radial = deepest.point * [1, 1, 0] / np.linalg.norm(deepest.point[:2])
+    assert abs(deepest.normal @ axis) < 1e-9
+    assert abs(deepest.normal @ np.cross([0, 0, 1], radial)) < 2e-3

@@ -44,3 +44,17 @@ def test_rollouts(law):
         assert not wrong, (seed, case.state, wrong)
         known += sum(direction.known for direction in result[0])
     assert known >= 3
+
+
+@pytest.mark.parametrize("law", ["split cone", "split boxed"])
+def test_a_cap_that_leans_by_little_sinks_until_its_impact(law):
+    """The threshold of the impact is a depth below where the pair was: that of the cap's deepest place, which none of the four points that stand for it is."""
+    case = build(5002, "split boxed")
+    options = case.options | LAWS[law]
+    random = np.random.default_rng(0)
+    result = compare(case.model, case.q, case.v, case.u, case.tau, random, 6, memory=case.memory, **options)
+    columns, flagged, sim = result
+    wrong = [column for column in columns if column.wrong]
+    assert not flagged and not wrong, wrong
+    assert sum(column.known for column in columns) >= 24
+    assert sum(impact.time > 0 for impact in sim.impacts) >= 3

@@ -118,6 +118,8 @@ void Islands::gather_solution(const ConstraintRows& rows, SolverResult& out) con
   out.compliance = 0;
   out.iterations = 0;
   out.contradictory.clear();
+  out.badly_scaled.clear();
+  out.scale_ratio = 0;
   out.classes_hit = rows.num_rows > 0;
 
   for (int index : order) {
@@ -154,6 +156,9 @@ void Islands::gather_solution(const ConstraintRows& rows, SolverResult& out) con
     out.classes_hit = out.classes_hit && own.classes_hit;
     for (int b : own.contradictory)
       out.contradictory.push_back(island.blocks[b]);
+    for (int b : own.badly_scaled)
+      out.badly_scaled.push_back(island.blocks[b]);
+    out.scale_ratio = std::max(out.scale_ratio, own.scale_ratio);
   }
 }
 

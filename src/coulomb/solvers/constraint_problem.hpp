@@ -95,8 +95,10 @@ struct SolverResult {
   int sharper_levels = 0;     ///< and more of them, with compliance * sharpening, compliance * sharpening^2, ...
   double sharpening = 0.1;
   double relaxation =
-      0;  ///< the compliance, relative to W, that was left in because constraints contradict one another
-  std::vector<int> contradictory;  ///< relaxed: the blocks that do
+      0;  ///< the compliance, relative to W, that was left in because constraints contradict one another or are badly scaled
+  std::vector<int> contradictory;  ///< relaxed: the blocks that contradict one another
+  std::vector<int> badly_scaled;   ///< relaxed: those of which rounding hides whether they do
+  double scale_ratio = 0;          ///< and how far apart their numbers are (Cancellation::ratio)
   int iterations = 0;
   bool classes_hit = false;     ///< the modes of the warm start held: one linear solve [Werling2021]
   bool interior_point = false;  ///< it took the interior-point method

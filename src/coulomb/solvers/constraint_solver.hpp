@@ -5,8 +5,8 @@
 // (scaled_problem.hpp, "levels"). Each level is solved by Newton's method from the memory of the same level or, where that fails, by an
 // interior-point method from no start at all.
 //
-// Statuses: solved (residual <= tolerance), relaxed (constraints contradict one another: what is solved has the larger compliance
-// result.relaxation, and result.contradictory names the blocks), max_iterations (a single method ran out of its budget), failed (best
+// Statuses: solved (residual <= tolerance), relaxed (constraints contradict one another, or are too badly scaled to tell: what is solved
+// has the larger compliance result.relaxation, and result.contradictory or result.badly_scaled names the blocks), max_iterations (a single method ran out of its budget), failed (best
 // iterate). Bad numbers in the problem, and impulses or velocities that a double cannot hold, give `failed` with zero impulses, never NaN.
 #pragma once
 

@@ -99,6 +99,7 @@ double cone_residual(double mu, const double* l, const double* v) {
 
 // Of the compliance beside the diagonal: joints that move nothing in the neutral pose have any.
 constexpr double most_weight = 1e3;
+constexpr double rounding = 1e-14;   // of the diagonal
 constexpr double immovable = 1e-20;  // scaled diagonal of a row of zeros, up to rounding
 
 /// Scaled variables: one factor a block, one reference velocity (docs/theory/contact.md, section 3).
@@ -147,11 +148,13 @@ void ScaledProblem::find_scaling(const ConstraintProblem& problem) {
   }
   if (!(largest > 0)) largest = 1;
 
-  // Blocks that nothing moves take the largest scale; gaps that stay open do not count in the velocities.
+  // Blocks that nothing moves take the largest scale: those whose diagonal is rounding beside the others, and beside what moves them in
+  // another pose, since a body may well be 1e16 times as heavy as others. Gaps that stay open do not count in the velocities.
   ref = 0;
   for (int b = 0; b < num_blocks; ++b) {
     const Block& block = blocks[b];
-    const double d = 1.0 / std::sqrt(size[b] > 1e-14 * largest ? size[b] : largest);
+    const double elsewhere = problem.W.empty() ? largest : std::min(largest, problem.W[block.row]);
+    const double d = 1.0 / std::sqrt(size[b] > rounding * elsewhere ? size[b] : largest);
     for (int i = block.row; i < block.row + block.size; ++i)
       inverse_root[i] = d;
     const bool open = block.speculative && problem.g[block.row + block.size - 1] >= 0;

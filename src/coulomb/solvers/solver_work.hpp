@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "coulomb/solvers/cancellation.hpp"
 #include "coulomb/solvers/constraint_solver.hpp"
 #include "coulomb/solvers/interior_point/interior_point.hpp"
 #include "coulomb/solvers/newton/newton.hpp"
@@ -27,7 +28,12 @@ class ConstraintSolver::Work {
   bool search(int number, Iterate& iterate, double compliance);
   bool sharpen(double compliance, const std::vector<double>* memory, const WarmStart* warm, bool usual);
   void sharpen_further(SolverResult& result);
-  void find_contradictions(SolverResult& result);
+  void find_contradictions(const ConstraintProblem& problem, SolverResult& result);
+  bool is_persistent(const Block& block) const;
+  void collect_largest(std::vector<int>& blocks) const;
+  enum class Verdict { solved, contradictory, badly_scaled };
+  Verdict judge_contradiction(const ConstraintProblem& problem, SolverResult& result);
+  void relax(SolverResult& result);
   void find_exact_velocity();
   double exact_residual();
   double reachable(const Iterate& iterate, double tolerance) const;
@@ -40,6 +46,7 @@ class ConstraintSolver::Work {
   AdmmSolver admm_;
   BlockDantzig dantzig_;
   BlockLemke lemke_;
+  Cancellation cancellation_;
   Iterate first_, second_;           ///< levels 0 and 1
   Iterate last_, previous_, trial_;  ///< the last level; the one before it, with the velocities without compliance
   Iterate best_;                     ///< of several searches

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <stdexcept>
 #include <utility>
 
@@ -41,7 +42,7 @@ void check_size(const char* name, std::size_t size, std::size_t expected) {
 const char* reason(SolveStatus status) {
   switch (status) {
     case SolveStatus::solved: return "solved";
-    case SolveStatus::relaxed: return "relaxed: the constraints contradict one another";
+    case SolveStatus::relaxed: return "relaxed";
     case SolveStatus::max_iterations: return "max_iterations: the solver ran out of its budget";
     case SolveStatus::failed: return "failed: no solution was found; the best iterate was used";
   }
@@ -201,11 +202,24 @@ StepStatus Simulator::status() const {
   if (parts_->overflowed)
     out.reason = "failed: overflow: the numbers of this step exceed double precision, the state was left as it was";
 
-  // And the constraints that cannot all hold.
+  // And the constraints that gave way, first those that cannot all hold.
+  const bool relaxed = !parts_->overflowed && !r.reason && s.status == SolveStatus::relaxed;
   out.contradictions = constraint_names(*parts_->model, r.contradictory);
   if (!out.contradictions.empty()) {
-    const bool told = !parts_->overflowed && !r.reason && s.status == SolveStatus::relaxed;
-    out.reason += (told ? ": " : "; constraints that contradict one another: ") + enumeration(out.contradictions);
+    out.reason +=
+        relaxed ? ": the constraints contradict one another: " : "; constraints that contradict one another: ";
+    out.reason += enumeration(out.contradictions);
+  }
+
+  // Then those whose numbers are too far apart for a double to tell.
+  out.scale_ratio = s.scale_ratio;
+  out.badly_scaled = constraint_names(*parts_->model, r.badly_scaled);
+  if (!out.badly_scaled.empty()) {
+    out.reason += relaxed && out.contradictions.empty() ? ": badly scaled constraints, as 1 to "
+                                                        : "; badly scaled constraints, as 1 to ";
+    char ratio[16];
+    std::snprintf(ratio, sizeof ratio, "%.0e", s.scale_ratio);
+    out.reason += std::string(ratio) + ": " + enumeration(out.badly_scaled);
   }
   return out;
 }

@@ -60,11 +60,12 @@ struct StepRecord {
   std::vector<int> recall_order;  ///< of the memory's impulses, by key
   SolverResult solution;          ///< of all islands, by the rows
   std::vector<std::uint64_t>
-      contradictory;                      ///< keys of the blocks that contradict one another, at any time of the step
-  std::vector<double> twist, twist_next;  ///< nv x 8: link twists at v and at v_next
-  std::vector<double> scratch;            ///< nv x 8
-  std::vector<double> travel;             ///< num_bodies x 6: how bodies may move and turn (detect_contacts)
-  const char* reason = nullptr;           ///< of status(), where a stepper has another one than the solver's
+      contradictory;                        ///< keys of the blocks that contradict one another, at any time of the step
+  std::vector<std::uint64_t> badly_scaled;  ///< and of those of which rounding hides it
+  std::vector<double> twist, twist_next;    ///< nv x 8: link twists at v and at v_next
+  std::vector<double> scratch;              ///< nv x 8
+  std::vector<double> travel;               ///< num_bodies x 6: how bodies may move and turn (detect_contacts)
+  const char* reason = nullptr;             ///< of status(), where a stepper has another one than the solver's
   StepExtraHolder extra;
   bool valid = false;
 };

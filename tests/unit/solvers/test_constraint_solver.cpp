@@ -231,6 +231,28 @@ void test_numbers() {
   CHECK(expect_numbers(p) == SolveStatus::failed);
 }
 
+/// A light ball under a heavy one, which falls on it by its weight alone: impulses that are large, and no contradiction. Where the matrix
+/// cannot tell any more they are badly scaled.
+void test_masses_far_apart() {
+  for (const double ratio : {1e6, 1e8, 1e9, 1e10, 1e12}) {
+    World w;
+    w.add_body(1, 0.01, {0, 0, 0.1}, {0, 0, -0.01});
+    w.add_body(ratio, 0.01 * ratio, {0, 0, 0.3}, {0, 0, -0.01});
+    w.add_contact(0, -1, {0, 0, 0}, {0, 0, 1}, 0.5);
+    w.add_contact(1, 0, {0, 0, 0.2}, {0, 0, 1}, 0.5);
+    const SolverResult r = solve(w.problem());
+    CHECK(r.contradictory.empty());
+    if (ratio <= 1e10) {
+      CHECK(r.status == SolveStatus::solved && r.badly_scaled.empty() && r.scale_ratio == 0);
+      CHECK_NEAR(r.lambda[5] / (0.01 * ratio), 1, 1e-3);
+      CHECK(std::abs(r.c[2]) < 1e-5 && std::abs(r.c[5]) < 1e-5);
+    } else {
+      CHECK(r.status == SolveStatus::relaxed && r.badly_scaled == std::vector<int>({0, 1}));
+      CHECK(r.scale_ratio > 0.1 * ratio && r.scale_ratio < 10 * ratio);
+    }
+  }
+}
+
 /// Two contacts of one pair of bodies whose speeds along the line that joins them differ by rounding (curved surfaces, biases):
 /// both can only stick up to that, and steps that try harder drive the impulses between them up.
 void test_contradiction_by_rounding() {
@@ -342,6 +364,7 @@ int main() {
   test_hard_problems();
   test_degenerate();
   test_numbers();
+  test_masses_far_apart();
   test_contradiction_by_rounding();
   test_velocities_of_rounding();
   test_methods_agree();

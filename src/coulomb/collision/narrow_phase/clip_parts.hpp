@@ -94,8 +94,22 @@ struct Clip {
   }
 };
 
-/// Capsule or cylinder `s` lying along the reference face.
-void clip_line_shape(Clip& clip, const Shape& s);
+/// A pair of features that was solved exactly, with its own normal.
+inline void take_witness(const Witness& w, bool reference_on_a, Candidate& p) {
+  p.distance = w.distance;
+  p.rule = MotionRule::support;
+  p.reference_on_a = reference_on_a;
+  copy3(w.normal, p.normal);
+  copy3(w.point_a, p.point_a);
+  copy3(w.point_b, p.point_b);
+  copy3(w.a.direction, p.direction_a);
+  copy3(w.b.direction, p.direction_b);
+  p.kind_a = w.a.kind;
+  p.kind_b = w.b.kind;
+}
+
+/// Capsule or cylinder `s` lying along the reference face; `witness`: of the pair, where its line may leave a cap across the rim.
+void clip_line_shape(Clip& clip, const Shape& s, const Witness& witness);
 
 /// Two lines that are all but parallel, one at least of a capsule or cylinder: both ends of what they have in common,
 /// each an end of one against the other, with its own normal. Returns the number of candidates written.

@@ -14,6 +14,8 @@ namespace {
 constexpr int max_vertices = 96;
 constexpr int max_faces = 256;
 constexpr int max_edges = 256;
+constexpr double same_side = 0.999;  // cosine: faces that look the same way end at one witness
+constexpr double finer = 1e-3;       // of the tolerance: shapes that are as near on two sides end there
 
 /// A triangle of the polytope.
 struct Face {
@@ -265,6 +267,15 @@ bool expand(Polytope& p, const MinkowskiVertex& next, double tolerance) {
   return true;
 }
 
+/// Does a face that looks another way lie nearer than `depth`? Behind it the shapes may be nearer to one another.
+bool has_rival(const Polytope& p, const Face& nearest, double depth) {
+  for (int i = 0; i < p.num_faces; ++i) {
+    const Face& f = p.face[i];
+    if (!f.sliver && f.d < depth && dot3(f.n, nearest.n) < same_side) return true;
+  }
+  return false;
+}
+
 /// The simplex of a face: its vertices with the weights of the point nearest to the origin.
 void take_face(const Polytope& p, const Face& f, Simplex& s) {
   // The corners, seen from the origin's projection on the face.
@@ -352,9 +363,12 @@ double epa(const Shape& a, const Shape& b, double tolerance, int hints[2], Simpl
   add_face(p, 0, 2, 3);
   add_face(p, 1, 3, 2);
 
-  // The nearest face, moved out to its support point until that adds nothing.
+  // The nearest face, moved out to its support point until that adds nothing. Within the tolerance it may still not be the nearest one: it
+  // is as soon as no face of another side lies below its support point.
   const double slack = 1e-13 * scale;
   Face nearest = p.face[0];
+  Face accepted;
+  bool within = false;
   bool degenerate = false;
   for (;;) {
     int best = -1;
@@ -368,7 +382,13 @@ double epa(const Shape& a, const Shape& b, double tolerance, int hints[2], Simpl
     MinkowskiVertex next;
     minkowski_support(a, b, nearest.n, hints, next);
 
-    if (dot3(nearest.n, next.w) - nearest.d <= std::max(tolerance, slack)) break;
+    const double left = dot3(nearest.n, next.w) - nearest.d;
+    if (left <= std::max(finer * tolerance, slack)) break;
+    if (left <= tolerance) {
+      if (!has_rival(p, nearest, nearest.d + left)) break;
+      accepted = nearest;
+      within = true;
+    }
 
     // A vertex (nearly) met before cannot add to the polytope: of this face, it is on the surface; of another
     // one, rounding has folded the face, which is not.
@@ -385,6 +405,12 @@ double epa(const Shape& a, const Shape& b, double tolerance, int hints[2], Simpl
       degenerate = true;
       break;
     }
+  }
+
+  // Where there was no room for more, what was within the tolerance is taken.
+  if (degenerate && within) {
+    nearest = accepted;
+    degenerate = false;
   }
 
   // The face's plane is the separating one ...

@@ -373,7 +373,7 @@ int clip_manifold(const Shape& a, const Shape& b, const Witness& w, double margi
       cross_wall(clip, incident);
     }
   } else if (other.type == ShapeType::capsule || other.type == ShapeType::cylinder) {
-    clip_line_shape(clip, other);
+    clip_line_shape(clip, other, w);
   }
 
   for (int i = 0; i < clip.count; ++i)

@@ -9,6 +9,8 @@ namespace coulomb {
 
 namespace {
 
+constexpr double most_tilt = 0.995;  // cosine, between the normal of the face, or of the pair, and that of one point
+
 /// The line of a capsule or cylinder that lies lowest over the reference face goes through `base` along the axis.
 void lowest_line(const Clip& c, const Shape& s, const double* axis, double* base) {
   double radial[3];
@@ -100,8 +102,18 @@ void add_line_end(Clip& c, const Shape& s, const double* axis, const double* bas
   p->feature = feature_id(0, c.on_a, end, 0, 0, 0);
 }
 
+/// Is the witness of the pair the contact of the line with the reference cap's rim? There the line goes down as it leaves the cap.
+bool meets_rim(const Clip& c, const Witness& w, const double* axis, int side) {
+  const CoreFeature& line = c.on_a ? w.b : w.a;
+  const CoreFeature& rim = c.on_a ? w.a : w.b;
+  if (!w.exact || line.kind != Feature::line || rim.kind != Feature::rim || rim.face != c.reference.face) return false;
+  const double rise = dot3(axis, c.reference.normal);
+  return (side == 0 ? rise > 0 : rise < 0) && dot3(w.normal, c.n) > most_tilt && w.distance <= c.margin;
+}
+
 /// The line leaves the face across a side: the exact contact of line and edge (or rim), with its own normal.
-void add_line_crossing(Clip& c, const Shape& s, const double* axis, const double* base, double t, int side) {
+void add_line_crossing(Clip& c, const Shape& s, const Witness& witness, const double* axis, const double* base,
+                       double t, int side) {
   // The line of the shape, and the edge or rim.
   Witness w;
   CoreFeature& line = c.on_a ? w.b : w.a;
@@ -126,8 +138,8 @@ void add_line_crossing(Clip& c, const Shape& s, const double* axis, const double
     if (std::abs(dot3(edge.direction, axis)) > std::sqrt(1 - alignment_sine * alignment_sine)) return;
   }
 
-  // A disc is met at two places; the guess of n must lean to the right one, which Newton finds from the tilted normal
-  // only for edges. For discs the crossing is left to the clipped point itself.
+  // A disc is met at two places. Where the line goes down across the rim that is the deepest place of the pair, which the witness knows;
+  // on the other side, where it rises, nothing is deepest, and the clipped point itself is taken.
   if (f.disc) {
     double q[3];
     double m[3];
@@ -139,6 +151,14 @@ void add_line_crossing(Clip& c, const Shape& s, const double* axis, const double
     for (double& x : m)
       x /= f.radius;
 
+    if (meets_rim(c, witness, axis, side)) {
+      if (c.count == max_candidates) return;
+      Candidate& p = c.out[c.count++];
+      take_witness(witness, c.on_a, p);
+      p.feature = feature_id(2, c.on_a, 9, side, 0, f.face);
+      return;
+    }
+
     // The point rolls on the line's shape as n turns.
     if (Candidate* p = c.crossing(q, axis, m, 9, side, 0))
       (c.on_a ? p->kind_b : p->kind_a) = s.type == ShapeType::cylinder ? Feature::rim : Feature::round;
@@ -146,21 +166,12 @@ void add_line_crossing(Clip& c, const Shape& s, const double* axis, const double
   }
 
   // The two lines, solved exactly: near the face's normal and within both extents.
-  if (!solve_features(c.a, c.b, c.n, w) || dot3(w.normal, c.n) < 0.995 || !(w.distance <= c.margin)) return;
+  if (!solve_features(c.a, c.b, c.n, w) || dot3(w.normal, c.n) < most_tilt || !(w.distance <= c.margin)) return;
   if (line.low > c.slack || line.high < -c.slack || edge.low > c.slack || edge.high < -c.slack) return;
 
   if (c.count == max_candidates) return;
   Candidate& p = c.out[c.count++];
-  p.distance = w.distance;
-  p.rule = MotionRule::support;
-  p.reference_on_a = c.on_a;
-  copy3(w.normal, p.normal);
-  copy3(w.point_a, p.point_a);
-  copy3(w.point_b, p.point_b);
-  copy3(w.a.direction, p.direction_a);
-  copy3(w.b.direction, p.direction_b);
-  p.kind_a = w.a.kind;
-  p.kind_b = w.b.kind;
+  take_witness(w, c.on_a, p);
   p.feature = feature_id(3, c.on_a, f.id[side], f.id[(side + 1) % f.count], 0, 0);
 }
 
@@ -217,7 +228,7 @@ bool find_line(const Shape& s, const double* outward, const double* direction, C
 
 }  // namespace
 
-void clip_line_shape(Clip& c, const Shape& s) {
+void clip_line_shape(Clip& c, const Shape& s, const Witness& witness) {
   // The line has to lie along the face.
   const double axis[3] = {s.rotation[2], s.rotation[5], s.rotation[8]};
   if (std::abs(dot3(axis, c.reference.normal)) > alignment_sine) return;
@@ -233,7 +244,7 @@ void clip_line_shape(Clip& c, const Shape& s) {
     if (cut[end] < 0)
       add_line_end(c, s, axis, base, end);
     else
-      add_line_crossing(c, s, axis, base, range[end], cut[end]);
+      add_line_crossing(c, s, witness, axis, base, range[end], cut[end]);
   }
 }
 
@@ -270,21 +281,12 @@ int clip_parallel_lines(const Shape& a, const Shape& b, const Witness& w, double
 
     // Solved exactly: near the witness' normal and within the other's extent.
     if (!solve_features(a, b, w.normal, v)) continue;
-    if (!(dot3(v.normal, w.normal) > 0.995) || !(v.distance <= margin)) continue;
+    if (!(dot3(v.normal, w.normal) > most_tilt) || !(v.distance <= margin)) continue;
     const CoreFeature& line = of_a ? v.b : v.a;
     if (line.low > slack || line.high < -slack) continue;
 
     Candidate& p = out[count++];
-    p.distance = v.distance;
-    p.rule = MotionRule::support;
-    p.reference_on_a = !of_a;
-    copy3(v.normal, p.normal);
-    copy3(v.point_a, p.point_a);
-    copy3(v.point_b, p.point_b);
-    copy3(v.a.direction, p.direction_a);
-    copy3(v.b.direction, p.direction_b);
-    p.kind_a = v.a.kind;
-    p.kind_b = v.b.kind;
+    take_witness(v, !of_a, p);
     p.feature = feature_id(4, !of_a, end, 0, 0, 0);
   }
   return count;

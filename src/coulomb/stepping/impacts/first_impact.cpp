@@ -170,6 +170,8 @@ void ImpactSearch::Workspace::report(const Model& model, const MotionPath& path,
     evaluate(model, path, track, 0, e);
   }
   copy3(e.now.normal, impact.normal);
+  copy3(e.now.point_a, impact.point_a);
+  copy3(e.now.point_b, impact.point_b);
   for (int i = 0; i < 3; ++i)
     impact.point[i] = 0.5 * (e.now.point_a[i] + e.now.point_b[i]);
 }
@@ -206,6 +208,22 @@ Impact ImpactSearch::touch(const Model& model, const MotionPath& path, int pair,
     if (!(next >= earliest)) return impact;
     track.time = next;
   }
+  return impact;
+}
+
+Impact ImpactSearch::at_start(const Model& model, const MotionPath& path, int pair) {
+  Workspace& w = *workspace_;
+  Impact impact;
+  if (!w.prepare(model, path, {})) {
+    impact.status = ImpactStatus::not_finite;
+    return impact;
+  }
+
+  PairTrack track;
+  track.pair = pair;
+  track.a = w.bounds[model.geometry_body[model.pair_a[pair]]];
+  track.b = w.bounds[model.geometry_body[model.pair_b[pair]]];
+  w.report(model, path, track, impact);
   return impact;
 }
 

@@ -44,10 +44,11 @@ struct Impact {
   int pair = -1;         ///< index into Model::pair_*; evaluation_limit: of the pair that was followed last
   double threshold = 0;  ///< m: the signed distance is this at `time`, to rounding
   double distance = 0;   ///< m: at `time`, >= threshold to rounding
-  double normal[3] = {0, 0, 1}, point[3] = {0, 0, 0};  ///< world, at `time`; normal from geometry b to a of the pair
-  double closing_speed = 0;                            ///< m/s: -dPhi/dt at `time`
-  bool grazing = false;                                ///< closing_speed is next to nothing: the time has no derivative
-  int evaluations = 0;                                 ///< of the signed distance
+  double normal[3] = {0, 0, 1}, point[3] = {0, 0, 0};     ///< world, at `time`; normal from geometry b to a of the pair
+  double point_a[3] = {0, 0, 0}, point_b[3] = {0, 0, 0};  ///< of the shapes, `point` is half way
+  double closing_speed = 0;                               ///< m/s: -dPhi/dt at `time`
+  bool grazing = false;  ///< closing_speed is next to nothing: the time has no derivative
+  int evaluations = 0;   ///< of the signed distance
   ImpactStatus status = ImpactStatus::complete;
 };
 
@@ -65,6 +66,9 @@ class ImpactSearch {
   /// When a pair that overlaps at the start of the path touched on its way: its last zero at a time <= 0, by Newton's method. Not
   /// found: not at `earliest` or later, or the pair does not approach.
   Impact touch(const Model& model, const MotionPath& path, int pair, double earliest);
+
+  /// The pair where the path starts, whether it touches or not: its signed distance, normal and points.
+  Impact at_start(const Model& model, const MotionPath& path, int pair);
 
  private:
   struct Workspace;

@@ -52,11 +52,10 @@ void ImpactSplitter::take_contact(const Impact& impact, Contact& c) const {
   c.body_a = model_.geometry_body[c.geometry_a];
   c.body_b = model_.geometry_body[c.geometry_b];
 
-  // The search has one point for both shapes.
   copy3(impact.normal, c.normal);
   copy3(impact.point, c.point);
-  copy3(impact.point, c.point_a);
-  copy3(impact.point, c.point_b);
+  copy3(impact.point_a, c.point_a);
+  copy3(impact.point_b, c.point_b);
 }
 
 /// The event of a phase that lets in what has touched already: the time, at most zero, at which the first of these did.
@@ -161,20 +160,17 @@ bool ImpactSplitter::find_event(ImpactPhase& phase) {
 
 /// Of a pair that was at its tolerance already, whether it was held or had left: the threshold is a depth below where it was.
 void ImpactSplitter::threshold_from_start(ImpactPhase& phase) {
-  StepRecord& r = at();
+  const StepRecord& r = at();
   const int pair = phase.gap.contact.pair;
+  const MotionPath path{phase.q.data(), phase.v.data(), r.acceleration.data(), 0};
+  const Impact start = phases_.search.at_start(model_, path, pair);
 
-  // A pair that was not held has no contact in the record.
+  // The collision stage's contact, if it is as deep: points that stand for a flat cap may lie above its deepest place, and move otherwise.
+  phase.from_start = start.found;
+  phase.grazing = phase.grazing || !start.found;
+  take_contact(start, phase.sank_from);
   const Contact* deepest = deepest_of_pair(r.collision.contacts, pair);
-  if (!deepest) {
-    collide_moved_pair(model_, pair, {phase.gap.contact.point}, 0, r.collision, phases_.found);
-    deepest = deepest_of_pair(phases_.found, pair);
-  }
-
-  // Without any the depth is unknown, and with it the derivative of the time.
-  phase.from_start = deepest != nullptr;
-  phase.grazing = phase.grazing || deepest == nullptr;
-  if (deepest) phase.sank_from = *deepest;
+  if (deepest && std::abs(deepest->distance - start.distance) < event_gap) phase.sank_from = *deepest;
 }
 
 /// Where a pair came down on the threshold of what is held, with a point that is not held: the point touched a little before, when its

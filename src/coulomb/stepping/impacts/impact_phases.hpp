@@ -90,6 +90,7 @@ struct ImpactPhases final : StepExtra {
   std::vector<ContactHop> hops;
   StruckIslands struck;                      ///< by an impact
   std::vector<std::uint64_t> contradictory;  ///< keys of rows that contradicted others in some phase
+  std::vector<std::uint64_t> badly_scaled;   ///< and of those of which rounding hid it
   SinkingContacts sinking;
 
   ImpactPhase& add();

@@ -115,6 +115,7 @@ class ImpactSplitter {
   double residual_ = 0;
   double exact_residual_ = 0;
   double relaxation_ = 0;
+  double scale_ratio_ = 0;
 };
 
 }  // namespace coulomb

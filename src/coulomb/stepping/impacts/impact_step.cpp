@@ -68,6 +68,12 @@ void ImpactSplitter::place(StepRecord& r) {
                   memory_.collision, r.collision);
 }
 
+/// Keys that are not known yet.
+static void add_new(const std::vector<std::uint64_t>& keys, std::vector<std::uint64_t>& known) {
+  for (const std::uint64_t key : keys)
+    if (std::find(known.begin(), known.end(), key) == known.end()) known.push_back(key);
+}
+
 /// Velocities and acceleration of one phase's problem.
 bool ImpactSplitter::solve(StepRecord& r, const StepOptions& options, StruckIslands* struck) {
   solve_velocities(model_, options, solver_, memory_, r, struck);
@@ -80,12 +86,9 @@ bool ImpactSplitter::solve(StepRecord& r, const StepOptions& options, StruckIsla
   residual_ = std::max(residual_, r.solution.residual);
   exact_residual_ = std::max(exact_residual_, r.solution.exact_residual);
   relaxation_ = std::max(relaxation_, r.solution.relaxation);
-  for (std::uint64_t key : r.contradictory) {
-    std::vector<std::uint64_t>& known = phases_.contradictory;
-    if (std::find(known.begin(), known.end(), key) == known.end()) {
-      known.push_back(key);
-    }
-  }
+  scale_ratio_ = std::max(scale_ratio_, r.solution.scale_ratio);
+  add_new(r.contradictory, phases_.contradictory);
+  add_new(r.badly_scaled, phases_.badly_scaled);
   return all_finite(r.v_next) && all_finite(r.acceleration);
 }
 
@@ -228,7 +231,9 @@ void ImpactSplitter::finish() {
   step_.solution.residual = residual_;
   step_.solution.exact_residual = exact_residual_;
   step_.solution.relaxation = relaxation_;
+  step_.solution.scale_ratio = scale_ratio_;
   step_.contradictory = phases_.contradictory;
+  step_.badly_scaled = phases_.badly_scaled;
   step_.reason = reason_;
   step_.valid = true;
 }
@@ -264,6 +269,7 @@ bool ImpactSplitter::run() {
   phases_.v = step_.v;
   phases_.count = 0;
   phases_.contradictory.clear();
+  phases_.badly_scaled.clear();
   phases_.sinking.clear();
   phases_.add();
   place(step_);

@@ -140,7 +140,9 @@ void clear_constraints(StepRecord& r) {
   r.solution.margin.clear();
   r.solution.facets.clear();
   r.solution.contradictory.clear();
+  r.solution.badly_scaled.clear();
   r.contradictory.clear();
+  r.badly_scaled.clear();
   r.collision.contacts.clear();
 }
 

@@ -19,6 +19,7 @@ void solution(Pass& pass, Result& s) {
   whole(pass, s.facets);
   whole(pass, s.margin);
   whole(pass, s.contradictory);
+  whole(pass, s.badly_scaled);
 }
 
 /// How one was found.
@@ -26,6 +27,7 @@ template <class Pass, class Result>
 void outcome(Pass& pass, Result& s) {
   pass.value(s.compliance);
   pass.value(s.relaxation);
+  pass.value(s.scale_ratio);
   pass.value(s.residual);
   pass.value(s.exact_residual);
   pass.value(s.levels);

@@ -146,6 +146,9 @@ void solve(const StepOptions& options, ConstraintSolver& solver, StepRecord& r) 
   r.contradictory.clear();
   for (int block : r.solution.contradictory)
     r.contradictory.push_back(r.rows.keys[block]);
+  r.badly_scaled.clear();
+  for (int block : r.solution.badly_scaled)
+    r.badly_scaled.push_back(r.rows.keys[block]);
 }
 
 // Finds impulses of the memory by key. It and the rows are nearly in the same order: the next one is mostly the one wanted; else of
@@ -287,7 +290,10 @@ void stand_still(StepRecord& r) {
   r.solution.lambda_0.clear();
   r.solution.lambda_1.clear();
   r.solution.contradictory.clear();
+  r.solution.badly_scaled.clear();
+  r.solution.scale_ratio = 0;
   r.contradictory.clear();
+  r.badly_scaled.clear();
 
   // It has failed, whatever the solver says.
   r.solution.status = SolveStatus::failed;

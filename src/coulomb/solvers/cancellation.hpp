@@ -1,0 +1,32 @@
+// How far impulses cancel one another: J^T d of a direction d of the impulses, by rows and columns as they are scaled. Constraints contradict one
+// another if such a d works against all that they ask and moves nothing, docs/theory.md (C15).
+#pragma once
+
+#include <vector>
+
+#include "coulomb/solvers/constraint_problem.hpp"
+
+namespace coulomb {
+
+class Cancellation {
+ public:
+  /// d: n, scaled impulses; inverse_root: n, the scale of each row (ScaledProblem).
+  void assign(const ConstraintProblem& problem, const double* inverse_root, const double* d);
+
+  /// Does d move nothing, up to what rounding makes of the rows and of d?
+  bool complete() const { return left_ <= known_; }
+  /// |d|^2 / d^T G d: how much less d moves than its parts by themselves would. About the ratio of masses that rest on one another.
+  double ratio() const { return ratio_; }
+
+ private:
+  void add_columns(const ConstraintProblem& problem, const double* inverse_root, const double* d);
+  void add_matrix(const ConstraintProblem& problem, const double* inverse_root, const double* d);
+
+  std::vector<double> sum_;    ///< J^T d, a column for each dof of the trees; without trees G d
+  std::vector<double> terms_;  ///< the same, if nothing cancelled and every entry of d were as large as the largest
+  double left_ = 1;
+  double known_ = 0;
+  double ratio_ = 1;
+};
+
+}  // namespace coulomb
