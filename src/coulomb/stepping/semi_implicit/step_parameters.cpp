@@ -116,7 +116,8 @@ void StepLinearization::collect_parameter_sides(const ParameterSet& set, std::ve
     item.kind->right_hand_sides(context, item.element, sides_.data());
     for (int k = 0; k < item.element.size; ++k) {
       const int column = item.first + k;
-      expand(context, sides_[k], r.data() + std::size_t(column) * nv, s.data() + column, width);
+      double* s_column = n > 0 ? s.data() + column : nullptr;
+      expand(context, sides_[k], r.data() + std::size_t(column) * nv, s_column, width);
 
       // Impulses that change directly, of friction, are along the slip, where a sliding contact has no row: their compliance asks nothing of s.
       if (level_ != last_level) continue;

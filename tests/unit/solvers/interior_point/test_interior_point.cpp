@@ -118,7 +118,7 @@ void expect_law(const ConstraintProblem& p) {
   if (r.reached) CHECK_NEAR(violation_of(p, r), 0, 1e-5);
 }
 
-/// A path may be lost, on one of 180 problems or so, and which ones is up to rounding, more of them without fused multiply-adds: the solver has two. One of them leads to the law, whatever the
+/// A path may be lost, on one of 180 problems or so, and which ones is up to rounding: the solver has two. One of them leads to the law, whatever the
 /// rounding. It may end before the least gap, where rounding hides it.
 int followed = 0, lost = 0;
 void expect_law_by_a_path(const ConstraintProblem& p, std::uint64_t seed) {
