@@ -38,6 +38,7 @@ CORE = [
     "tests/python/test_substeps.py",
     "tests/robustness/test_bad_input.py",
     "tests/robustness/test_damaged_files.py",
+    "tests/robustness/test_overflow.py",
     "tests/robustness/test_wrong_calls.py",
 ]
 
