@@ -9,14 +9,11 @@ NAMES = ["pair_friction/table:box", "friction/table", "friction/box"]
 BOUNCE = ["pair_restitution/table:ball", "restitution/table", "restitution/ball"]
 
 
-def sliding(friction=0.3, contact="ncp", ball=False, **options):
-    """A box that slides and turns on a table, or a ball; the pair's friction is below that of either."""
+def sliding(friction=0.3, contact="ncp", **options):
+    """A box that slides and turns on a table; the pair's friction is below that of either."""
     scene = coulomb.Scene(timestep=0.002)
     scene.add_ground(friction=0.6, name="table")
-    if ball:
-        scene.add_sphere(0.05, mass=1.0, position=(0, 0, 0.05), friction=0.5, name="box")
-    else:
-        scene.add_box((0.2, 0.2, 0.1), mass=1.0, position=(0, 0, 0.05), friction=0.5, name="box")
+    scene.add_box((0.2, 0.2, 0.1), mass=1.0, position=(0, 0, 0.05), friction=0.5, name="box")
     scene.set_contact("box", "table", friction=friction)
     sim = coulomb.Simulator(scene.build(), contact=contact, **options)
     q, v = sim.model.neutral()
@@ -116,10 +113,9 @@ def differences(model, q, q1, h=1e-6):
     return np.stack([(a - b) / (2 * h) for a, b in sides], axis=1)
 
 
-@pytest.mark.parametrize("make, options, names", [(sliding, {"ball": True}, NAMES), (bouncing, {}, BOUNCE)])
-def test_forward_and_reverse_mode_agree(make, options, names):
-    """On one contact: of redundant ones both modes know the shares to rounding over the compliance."""
-    sim, q, v = make(**options)
+@pytest.mark.parametrize("make, names", [(sliding, NAMES), (bouncing, BOUNCE)])
+def test_forward_and_reverse_mode_agree(make, names):
+    sim, q, v = make()
     sim.step(q, v)
     d = sim.derivatives(wrt=names)
     random = np.random.default_rng(0)
