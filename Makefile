@@ -16,7 +16,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Warnings of the compiler are errors in what is tested: make test WERROR=OFF for a compiler that knows others.
 WERROR ?= ON
 
-.PHONY: help demo test quick lint bench bench-nimble rllib sweep fuzz fuzz-smoke soak mutate docs docs-links format install package wheel release system cpp \
+.PHONY: help demo test quick lint bench bench-nimble rllib sweep fuzz fuzz-smoke sanitize soak mutate docs docs-links format install package wheel release system cpp \
   test-cpp test-python test-docs test-includes test-consumer test-wheel clean
 .DEFAULT_GOAL := help
 
@@ -29,6 +29,7 @@ help:
 	@echo "make rllib   RLlib's PPO on a hopper, in an environment of its own: RLlib pins a version of Gymnasium"
 	@echo "make sweep   derivatives of random trees and scenes against differences; tests/gradient/random_*.md"
 	@echo "make fuzz    an hour of each fuzzer of tests/fuzz, under sanitizers; needs clang. make fuzz-smoke: a minute, and the C++ tests"
+	@echo "make sanitize  make fuzz-smoke, and a core of the Python tests, all under sanitizers: what CI runs after make test"
 	@echo "make soak    ten million steps of scenes that must not drift; tests/robustness/soak.md"
 	@echo "make wheel   a wheel in dist/, tried in an empty environment: its size, its first gradient; make release: all that is uploaded"
 	@echo "make mutate  200 wrong signs, terms, factors, indices and conditions in derivatives, each to be caught; tests/robustness/mutations.md"
@@ -79,6 +80,10 @@ fuzz: $(VENV)/.installed
 fuzz-smoke: $(VENV)/.installed
 	$(PY) tools/fuzz.py --seconds 60 --jobs $(JOBS)
 	ctest --test-dir build/fuzz --output-on-failure --no-tests=error --parallel $(JOBS) --label-exclude slow
+
+# That, and a core of the Python tests with the module of the same build.
+sanitize: fuzz-smoke
+	$(PY) tools/sanitized_tests.py --jobs $(JOBS)
 
 soak: install
 	$(PY) tools/soak.py --report tests/robustness/soak.md

@@ -11,11 +11,18 @@ file(GLOB binding_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/python/
 nanobind_add_module(_core NB_STATIC NOMINSIZE ${binding_sources})
 target_include_directories(_core PRIVATE "${private_headers}")
 target_link_libraries(_core PRIVATE coulomb coulomb_flags)
-target_compile_options(_core PRIVATE -O2)  # it hands over: the rest is only time to compile
+if(NOT CMAKE_CXX_FLAGS MATCHES "sanitize")
+  target_compile_options(_core PRIVATE -O2)  # it hands over: the rest is only time to compile
+endif()
 if(precompile_headers)
   target_precompile_headers(_core PRIVATE <nanobind/nanobind.h> <nanobind/ndarray.h> "${CMAKE_CURRENT_SOURCE_DIR}/python/bindings/arrays.hpp")
 endif()
 set_target_properties(_core PROPERTIES INSTALL_RPATH "$ORIGIN/lib")
+
+# Sanitized, it stays in the build folder, and loads only into a Python that the sanitizer's runtime is preloaded to (tools/sanitized_tests.py).
+if(CMAKE_CXX_FLAGS MATCHES "sanitize")
+  return()
+endif()
 nanobind_add_stub(_core_stub MODULE _core OUTPUT _core.pyi PYTHON_PATH "$<TARGET_FILE_DIR:_core>" DEPENDS _core)
 
 install(TARGETS _core LIBRARY DESTINATION coulomb COMPONENT python)

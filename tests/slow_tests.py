@@ -72,6 +72,7 @@ SLOW = [
     "tests/robustness/test_mutations.py::test_mutations_are_killed",
     "tests/robustness/test_random_scenes.py::test_collisions_of_spheres_keep_angular_momentum",
     "tests/robustness/test_split_steps_rest.py::test_a_tossed_box_lies_still",
+    "tests/robustness/test_soak.py",
     "tests/robustness/test_trajectories.py::test_a_robot_under_random_controls",
     "tests/view/test_browser.py",
     "tests/view/test_visuals.py::test_placements_are_pinocchios[go1]",

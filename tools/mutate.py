@@ -77,7 +77,12 @@ FILES = [
 ]
 
 # Tests that may kill. Python's are what make quick takes of these folders, by file.
-PYTHON_TESTS = ["tests/gradient/test_*.py", "tests/reference/test_*sensors.py"]
+PYTHON_TESTS = [
+    "tests/gradient/test_*.py",
+    "tests/reference/test_*sensors.py",
+    "tests/robustness/test_split_steps_*.py",
+    "tests/robustness/test_tumbling_*.py",
+]
 PATIENCE = 15  # times what a test needs of the processor, and a minute: what takes longer hangs, on a busy machine too
 
 

@@ -68,6 +68,12 @@ def test_a_band_that_differences_see_is_flagged(strength, wide):
     assert slopes == pytest.approx([inside * CORRECTION] * 2 + [CORRECTION] * 2, rel=1e-3)
 
 
+@pytest.mark.parametrize(("strength", "wide"), [(35.0, False), (60.0, True)])
+def test_a_band_is_wide_from_ten_nanometres(strength, wide):
+    """Bands are as wide as the friction is strong: 10 nm at 43 N m here."""
+    assert derivatives(hinges([f'frictionloss="{strength}"'], HOLDS))[1].ambiguous == wide
+
+
 @pytest.mark.parametrize(("law", "seed"), [("boxed", 113), ("octagon", 112), ("split boxed", 126)])
 def test_bands_that_end_near_by_are_flagged(law, seed):
     """Friction that redundant rows drag along: slopes change at 1e-8 to 1e-7 m or rad from here."""
@@ -96,6 +102,60 @@ def test_which_friction_yields_may_depend_on_the_direction():
     """Joint 1 is near its bound on one side: it yields there, joint 0 on the other."""
     d = derivatives(hinges([FRICTION, 'frictionloss="0.2"'], EQUAL), tau=[0, 0.19])[1]
     assert d.ambiguous
+
+
+def test_which_two_of_three_frictions_yield_depends_on_the_direction():
+    """Three joints that two equalities couple, with friction each and without load: opposite directions make the same two of them yield, others
+    do not. What one side says of a sum of two directions is not the sum of what it says of each."""
+    model = hinges([FRICTION] * 3, EQUAL + '<joint joint1="j1" joint2="j2" polycoef="0 1 0 0 0"/>')
+    sim, d = derivatives(model)
+    assert d.ambiguous
+    sim.freeze_memory(True)
+
+    def slope(direction):
+        return sim.step(1e-6 * np.array(direction), np.zeros(3))[1] / 1e-6
+
+    assert slope([1, 0, 0]) == pytest.approx(-slope([-1, 0, 0]), rel=1e-6, abs=1e-6)
+    off = slope([1, 1, 0]) - slope([1, 0, 0]) - slope([0, 1, 0])
+    assert np.abs(off).max() > 0.1 * abs(CORRECTION)
+
+
+def test_friction_that_a_lever_holds_is_not_redundant():
+    """What the equality asks of the ball, a mass on a lever of 200 : 1 follows while friction holds: no row gives way. Only the compliance of the rows lets
+    the ball move too, by some thousandths."""
+    model = coulomb.load(
+        f'<mujoco><option timestep="{H}"/><worldbody><geom type="plane" size="1 1 1" friction="0.5 0 0" condim="3"/>'
+        '<body pos="0 0 .1"><joint name="j0" type="slide" axis="1 0 0"/><joint type="slide" axis="0 1 0"/>'
+        '<joint type="slide" axis="0 0 1"/><geom type="sphere" size=".1" mass="1" friction="0.5 0 0" condim="3"/></body>'
+        '<body pos="3 0 0"><joint name="mass" type="slide" axis="1 0 0"/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
+        '</body></worldbody><equality><joint joint1="j0" joint2="mass" polycoef="0 .005 0 0 0"/></equality></mujoco>'
+    )
+    q, rest = np.array([0, 0, -1e-5, 0]), np.zeros(4)
+    sim, d = derivatives(model, q=q)
+    assert not d.ambiguous
+    assert d.dv_dq[3, 0] == pytest.approx(-CORRECTION / 0.005, rel=1e-2)
+
+    # Beyond a nanometre friction would slip.
+    sim.freeze_memory(True)
+    here = sim.step(q, rest)[1]
+    for h in (2e-10, -2e-10):
+        slope = (sim.step(q + h * np.eye(4)[0], rest)[1] - here) / h
+        assert slope[[0, 3]] == pytest.approx(d.dv_dq[[0, 3], 0], rel=1e-3)
+
+
+@pytest.mark.parametrize("contact", ["ncp", "lcp"])
+def test_one_of_two_points_that_bear_together_is_ambiguous_alone(contact):
+    """Two balls of one body on the ground: the state moves both, a parameter of one takes the load off the other, or to it alone."""
+    ball = 'type="sphere" size=".1" mass="1"'
+    model = coulomb.load(
+        f'<mujoco><option timestep="{H}"/><worldbody><geom type="plane" size="1 1 1"/><body name="pair" pos="0 0 {0.1 - 1e-5}">'
+        f'<joint type="slide" axis="0 0 1"/><geom name="one" {ball}/><geom name="other" {ball}/></body></worldbody></mujoco>'
+    )
+    sim, d = derivatives(model, contact=contact)
+    assert len(sim.contacts) == 2 and not d.ambiguous
+    for name, kink in [("size/one", True), ("size/other", True), ("mass/pair", False), ("timestep", False)]:
+        assert sim.derivatives(wrt=[name]).ambiguous == kink, name
+        assert sim.vjp(np.zeros(1), np.ones(1), wrt=[name]).ambiguous == kink, name
 
 
 def test_limits_move_by_their_parameter():

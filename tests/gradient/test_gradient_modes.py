@@ -64,6 +64,29 @@ def test_aware_gradient_of_a_body_at_the_border_of_touching():
     assert aware.vjp(np.zeros(6), w).v[2] == pytest.approx(1)  # touching would give 0: smaller
 
 
+@pytest.mark.parametrize("contact", ["ncp", "lcp"])
+def test_aware_gradient_of_a_ball_does_not_see_a_box_elsewhere(contact):
+    """Other sides of ties are chosen block by block, each by its own impulse and velocity."""
+
+    def gradient(with_box, v_ball, w_ball):
+        scene = coulomb.Scene()
+        scene.add_ground(friction=MU)
+        if with_box:
+            scene.add_box((0.2, 0.2, 0.2), mass=1.0, position=(5, 0, 0.0999), friction=MU)
+        scene.add_sphere(0.1, mass=1.0, position=(0, 0, 0.0999), friction=MU)
+        model = scene.build()
+        q, v = model.neutral()
+        v[:3] = -0.5, 0.8, 0.1
+        v[-6:] = 0.1 * v_ball * np.array([1, 1, 0, 0, 0, 0])
+        sim = coulomb.Simulator(model, timestep=H, gradient="complementarity_aware", tie_margin=10.0, contact=contact)
+        sim.step(q, v)
+        g = sim.vjp(np.zeros(model.nv), np.r_[np.zeros(model.nv - 6), w_ball])
+        return np.r_[g.q[-6:], g.v[-6:], g.tau[-6:]]
+
+    for ball in np.random.default_rng(1).normal(size=(12, 2, 6)):
+        assert gradient(True, *ball) == pytest.approx(gradient(False, *ball), rel=1e-9, abs=1e-12)
+
+
 def test_smoothed_step_is_the_mean_and_repeats():
     options = dict(gradient="smoothed_step", gradient_scale=2e-2, gradient_samples=400)
     sim = pushed(MU * WEIGHT, **options)

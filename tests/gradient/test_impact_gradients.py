@@ -343,3 +343,26 @@ def test_options_are_checked():
     again = coulomb.Simulator(model, **sim.options)
     assert (again.options["continuous_collision"], again.options["max_impacts"]) == (True, 7)
     assert again.options["penetration_tolerance"] == 1e-6
+
+
+def test_a_step_that_ends_in_impacts_which_nothing_follows():
+    """After more than twice max_impacts bodies wait where they are: the last impact, of two balls at the same time, ends the step."""
+    scene = coulomb.Scene()
+    scene.add_ground(friction=0.5, restitution=0.5)
+    for k, height in enumerate((0.001, 0.002, 0.004, 0.004)):
+        scene.add_sphere(0.1, mass=1.0, position=(k, 0, 0.1 + height))
+    model = scene.build()
+    q, v = model.neutral()
+    v[:] = np.tile([0.3, 0.1, -1.0, 0, 0, 0], 4)
+    sim = coulomb.Simulator(model, timestep=0.01, continuous_collision=True, max_impacts=1)
+    sim.step(q, v)
+    assert sim.status.reason.startswith("impact_limit") and len(sim.impacts) == 4
+    assert sim.impacts[2].time == sim.impacts[3].time
+
+    # Whichever came first would end the step, so there is no one Jacobian; reverse products are products with the one that there is.
+    d = sim.derivatives()
+    assert d.ambiguous
+    nv = model.nv
+    for w in np.random.default_rng(0).normal(size=(8, 2 * nv)):
+        g = sim.vjp(w[:nv], w[nv:])
+        assert np.r_[g.q, g.v] == pytest.approx(w @ d.A, rel=1e-9, abs=1e-9)

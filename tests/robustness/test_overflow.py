@@ -36,7 +36,7 @@ def derivatives_finite_or_refused(sim):
 
 
 OVERFLOWING = {
-    "v": lambda: {"v": np.r_[0, 0, 0, 1e155, 1e155, 0]},
+    "v": lambda: {"v": np.r_[0, 0, 0, 1e160, 1e160, 0]},
     "tau": lambda: {"tau": np.full(6, 1e200)},
     "tau at the end": lambda: {"tau": np.full(6, 1e308)},
     "fext": lambda: {"fext": np.full((2, 6), 1e308)},

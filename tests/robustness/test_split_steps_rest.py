@@ -11,17 +11,18 @@ SECONDS = 5.0
 CUBE, PLATE, TOWER = (0.05, 0.05, 0.05), (0.05, 0.1, 0.01), (0.05, 0.05, 0.2)
 
 
-def toss(half, seed, friction, restitution=0.0):
-    """(model, q, v): a box of 400 g in the air, turned at random, at about 1 m/s and 5 rad/s."""
+def toss(half, seed, friction, restitution=0.0, scene=None):
+    """(model, q, v): a box of 400 g in the air, turned at random, at about 1 m/s and 5 rad/s; the last body of the scene."""
     random = np.random.default_rng(seed)
-    scene = coulomb.Scene()
+    scene = scene or coulomb.Scene()
     scene.add_ground(friction=friction, restitution=restitution)
     scene.add_box(2 * np.array(half), mass=0.4, position=(0, 0, 0.25), friction=friction)
     model = scene.build()
-    q, _ = model.neutral()
-    q[3:7] = random.normal(size=4)
-    q[3:7] /= np.linalg.norm(q[3:7])
-    return model, q, random.normal(size=6) * [1, 1, 1, 5, 5, 5]
+    q, v = model.neutral()
+    q[-4:] = random.normal(size=4)
+    q[-4:] /= np.linalg.norm(q[-4:])
+    v[-6:] = random.normal(size=6) * [1, 1, 1, 5, 5, 5]
+    return model, q, v
 
 
 def come_to_rest(sim, q, v, seconds=SECONDS):
@@ -61,6 +62,21 @@ def test_a_box_that_bounces_lies_still_at_last(restitution):
         sim = coulomb.Simulator(model, timestep=5e-3, continuous_collision=True)
         q, v, speed, jacobian, impacts, _ = come_to_rest(sim, q, v, 8.0)
         assert speed < STILL and impacts == 0 and jacobian < 5, f"seed {seed}"
+
+
+@pytest.mark.parametrize("seed", [1, 3])
+def test_a_box_lies_still_beside_a_contact_without_load(seed):
+    """Which contacts hop is asked of each by its own impulse. A ball that hangs at the ground bears nothing, and comes first."""
+    scene = coulomb.Scene()
+    scene.add_mjcf(
+        '<mujoco><worldbody><body pos="3 0 .100005"><joint name="up" type="slide" axis="0 0 1"/><geom type="sphere" size=".1" mass="1"/>'
+        '</body></worldbody><equality><joint joint1="up"/></equality></mujoco>'
+    )
+    model, q, v = toss(CUBE, seed, 0.5, 0.3, scene)
+    sim = coulomb.Simulator(model, timestep=5e-3, continuous_collision=True)
+    q, v, speed, jacobian, impacts, _ = come_to_rest(sim, q, v, 8.0)
+    assert len(sim.contacts) == 5 and sim.contacts[0].impulse[2] == 0
+    assert speed < STILL and impacts == 0 and jacobian < 5
 
 
 def test_a_frictionless_box_glides_without_hops():

@@ -151,9 +151,11 @@ inline double block_scale(const ConstraintProblem& p, const Block& block) {
   return own > 1e-14 * largest ? own : largest > 0 ? largest : 1;
 }
 
-/// Velocity that the compliance of the result's last level adds: E (lambda - lambda_0), or E lambda where there is one level. Without W.
+/// Velocity that the compliance of the result's last level adds: E (lambda - lambda_0), or E lambda where there is one level. Without W. Sharper levels
+/// do not keep their impulses: none then, they are exact.
 inline std::vector<double> compliance_velocity(const ConstraintProblem& p, const SolverResult& r) {
   std::vector<double> out(r.lambda.size());
+  if (r.sharper_levels > 0) return out;
   for (const Block& b : p.blocks)
     for (int i = b.row; i < b.row + b.size; ++i)
       out[i] = r.compliance * block_scale(p, b) * (r.lambda[i] - (r.levels > 0 ? r.lambda_0[i] : 0.0));
@@ -200,7 +202,6 @@ inline double violation(const ConstraintProblem& p, const std::vector<double>& l
 
 /// Of the law of what a solver says it solved: the last level of the regularised problem.
 inline double violation(const ConstraintProblem& p, const SolverResult& r) {
-  if (r.sharper_levels > 0) return violation(p, r.lambda);  // their impulses are not kept: the law without compliance
   return violation(p, r.lambda, compliance_velocity(p, r));
 }
 

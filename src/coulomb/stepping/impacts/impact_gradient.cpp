@@ -57,6 +57,9 @@ void ImpactGradient::prepare(const Model& model, const StepOptions& options, Ste
     build_gaps(i);
     tied_ = tied_ || is_tied(i);
   }
+
+  // Where impacts at the same time end the step, whichever comes first tells when, and what it leaves to the other.
+  tied_ = tied_ || (count > 1 && phase(count - 1).end == PhaseEnd::instant && !phase(count - 2).others.empty());
 }
 
 /// Gaps of the events that end a phase: what follows starts where they are.

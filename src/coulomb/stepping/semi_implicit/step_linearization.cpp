@@ -165,15 +165,12 @@ void StepLinearization::prepare_spins() {
 void StepLinearization::prepare_problems() {
   StepRecord& r = *record_;
   r.islands.scatter_labels(r.solution);
-  make_room(row_compliance_, r.rows.num_rows);
   lower_ = 0;
   level_ = last_level;
   for (int index : r.islands.order) {
     const Island& own = island(index);
     if (own.blocks.empty()) continue;
     islands_[index].problem.build(own.problem, own.solution);
-    for (int row : own.rows)
-      row_compliance_[row] = own.solution.compliance * r.rows.weight[row];
     lower_ = std::max(lower_, lower_levels(index));
   }
   reserve_levels();

@@ -212,10 +212,9 @@ class StepLinearization final : public StepGradient {
   std::vector<double> A_T_, B_tau_T_;                                               // the same: its columns
   std::vector<double> local_;                                                       // the same: in its rows
   std::vector<double*> r_q_of_, s_of_;                                              // by island
-  std::vector<double> row_compliance_;  // by row: E of level 0, of the island that it is in
-  std::vector<double> w_;               // nv: h v+, at which the integration is differentiated
-  std::vector<double> identity_;        // nv: of d(+)/dq, 0 at rotations
-  std::vector<double> link_wrench_;     // nv x 8: of a level's impulses or multipliers
+  std::vector<double> w_;            // nv: h v+, at which the integration is differentiated
+  std::vector<double> identity_;     // nv: of d(+)/dq, 0 at rotations
+  std::vector<double> link_wrench_;  // nv x 8: of a level's impulses or multipliers
   Adjoint adjoint_;
   RowSweep row_sweep_;
   std::vector<RightHandSide> sides_;  // of one parameter

@@ -116,13 +116,14 @@ void StepLinearization::collect_parameter_sides(const ParameterSet& set, std::ve
     item.kind->right_hand_sides(context, item.element, sides_.data());
     for (int k = 0; k < item.element.size; ++k) {
       const int column = item.first + k;
-      expand(context, sides_[k], r.data() + std::size_t(column) * nv, s.data() + column, width);
-      for (const auto& p : sides_[k].impulses) {
-        // Level 0 has no level below that would take the compliance of p off again.
-        if (level_ == 0) s[std::size_t(p.index) * width + column] += row_compliance_[p.index] * p.value;
-        if (level_ == last_level) parameter_p_[std::size_t(column) * n + p.index] += p.value;
-      }
-      if (level_ == last_level) dh[column] = sides_[k].timestep;
+      double* s_column = n > 0 ? s.data() + column : nullptr;
+      expand(context, sides_[k], r.data() + std::size_t(column) * nv, s_column, width);
+
+      // Impulses that change directly, of friction, are along the slip, where a sliding contact has no row: their compliance asks nothing of s.
+      if (level_ != last_level) continue;
+      for (const auto& p : sides_[k].impulses)
+        parameter_p_[std::size_t(column) * n + p.index] += p.value;
+      dh[column] = sides_[k].timestep;
     }
   }
 }
@@ -179,11 +180,6 @@ void StepLinearization::parameter_gradient(const ParameterSet& set, const double
     item.kind->right_hand_sides(context, item.element, sides_.data());
     for (int k = 0; k < item.element.size; ++k) {
       double value = project(context, sides_[k], y, twist_.data(), z);
-
-      // As in collect_parameter_sides.
-      if (level_ == 0)
-        for (const auto& p : sides_[k].impulses)
-          value += z[p.index] * row_compliance_[p.index] * p.value;
 
       // A longer step goes further.
       if (sides_[k].timestep != 0) {

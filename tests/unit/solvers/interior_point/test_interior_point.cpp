@@ -101,30 +101,67 @@ void test_one_contact() {
     }
 }
 
-/// c and the laws recomputed from G. The path to a solution may fold, rarely; steps are then stuck, and it has to be followed.
-/// That may end before the least gap, where rounding hides the path.
-int paths = 0, folded = 0;
-void expect_law(const ConstraintProblem& p) {
-  const Reached r = interior(p);
-  ++paths;
-  folded += !r.reached;
-  if (!r.reached && path == steps) return;
+/// c and the laws recomputed from G.
+double violation_of(const ConstraintProblem& p, const Reached& r) {
   SolverResult result;
   result.lambda = r.lambda;
   result.compliance = compliance;
-  CHECK_NEAR(violation(p, result), 0, 1e-5);
+  return violation(p, result);
+}
+
+/// Steps are stuck where the way to a solution folds, rarely: then a path has to be followed.
+int tried = 0, stuck = 0;
+void expect_law(const ConstraintProblem& p) {
+  const Reached r = interior(p);
+  ++tried;
+  stuck += !r.reached;
+  if (r.reached) CHECK_NEAR(violation_of(p, r), 0, 1e-5);
+}
+
+/// A path may be lost, on one of 180 problems or so, and which ones is up to rounding: the solver has two. One of them leads to the law, whatever the
+/// rounding. It may end before the least gap, where rounding hides it.
+int followed = 0, lost = 0;
+void expect_law_by_a_path(const ConstraintProblem& p, std::uint64_t seed) {
+  Random random(seed);
+  ConstraintProblem rounded = p;
+  for (int rounding = 0; rounding < 3; ++rounding) {
+    double least = INFINITY;
+    for (const int way : {0, 1}) {
+      path = way;
+      const double violation = violation_of(rounded, interior(rounded));
+      least = std::min(least, violation);
+      ++followed;
+      lost += violation > 1e-5;
+    }
+    CHECK_NEAR(least, 0, 1e-5);
+    for (int i = 0; i < p.n; ++i) rounded.g[i] = p.g[i] * (1 + 1e-15 * random.normal());
+  }
+}
+
+std::vector<ConstraintProblem> problems() {
+  std::vector<ConstraintProblem> out;
+  for (int seed = 0; seed < 60; ++seed) {
+    out.push_back(random_world(seed, 1 + seed % 9, 3).problem());
+    out.push_back(random_world(seed, 10, 2).problem());  // rank deficient
+    out.push_back(random_world(seed, 4, 3, true).problem());
+  }
+  for (const double push : {0.0, 0.02}) {
+    out.push_back(stack(5, 1, 0.5, {push, 0, 0}).problem());
+    out.push_back(stack(2, 1000, 0.5, {push, 0, 0}).problem());
+  }
+  return out;
 }
 
 void test_problems() {
-  for (int seed = 0; seed < 60; ++seed) {
-    expect_law(random_world(seed, 1 + seed % 9, 3).problem());
-    expect_law(random_world(seed, 10, 2).problem());  // rank deficient
-    expect_law(random_world(seed, 4, 3, true).problem());
-  }
-  for (const double push : {0.0, 0.02}) {
-    expect_law(stack(5, 1, 0.5, {push, 0, 0}).problem());
-    expect_law(stack(2, 1000, 0.5, {push, 0, 0}).problem());
-  }
+  path = steps;
+  for (const ConstraintProblem& p : problems()) expect_law(p);
+  std::printf("steps: stuck in %d of %d\n", stuck, tried);
+  CHECK(stuck <= 3 && tried >= 180);
+
+  std::uint64_t seed = 0;
+  for (const ConstraintProblem& p : problems()) expect_law_by_a_path(p, ++seed);
+  std::printf("paths: %d of %d lost\n", lost, followed);
+  CHECK(100 * lost <= 2 * followed && followed >= 1000);
 }
 
 /// Against a pyramid's law from trigonometry: no approach, no more friction than the polygon allows, and along it the most dissipation.
@@ -284,17 +321,14 @@ void test_no_allocation() {
 int main() {
   for (const int way : {steps, 0, 1}) {
     path = way;
-    paths = folded = 0;
     test_rows_alone();
     test_one_contact();
-    test_problems();
     test_pyramids();
     test_gap();
     test_interior_in_velocities();
     test_no_allocation();
-    std::printf("%s %d: not reached in %d of %d\n", way == steps ? "steps" : "path", way, folded, paths);
-    CHECK(folded <= (way == steps ? 3 : 6) && paths >= 180);
   }
+  test_problems();
   test_spaces();
   std::printf("%d problems in both spaces\n", compared);
   return report();

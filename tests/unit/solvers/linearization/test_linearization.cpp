@@ -241,17 +241,36 @@ void test_world(const World& w, std::uint64_t seed) {
   CHECK_NEAR(worst, 0, 1e-11 * (norm + 1));
 }
 
-/// The band of redundant corners of a box that sticks, pushed at the height of the ground along x and y each by this share of what a side of
+/// Velocity that redundant rows leave where their impulses change along z until a contact reaches its bounds: c = E lambda, with E the compliance
+/// over the scale of each block; at worst the tangent grows while the normal falls.
+double band_on_squares(const Solved& solved, const Vector& z) {
+  double nearest = INFINITY;
+  double left = 0;
+  for (const Block& block : solved.problem.blocks) {
+    const double* impulse = solved.result.lambda.data() + block.row;
+    const double* change = z.data() + block.row;
+    nearest = std::min(nearest, impulse[2] / std::abs(change[2]));
+    for (int i = 0; i < 2; ++i) {
+      const double way = block.mu * impulse[2] - std::abs(impulse[i]);
+      nearest = std::min(nearest, way / (std::abs(change[i]) + block.mu * std::abs(change[2])));
+    }
+    for (int i = 0; i < 3; ++i)
+      left += solved.result.compliance * block_scale(solved.problem, block) * change[i] * change[i];
+  }
+  return nearest * left;
+}
+
+/// The band of redundant corners of a box that sticks, pushed at the height of the ground along x and y by these shares of what a side of
 /// the square of friction holds.
-double band_of_pushed_box(double share) {
+double band_of_pushed_box(double share_x, double share_y) {
   constexpr double speed = 0.01;
   constexpr double inertia = 0.01;
   constexpr double half = 0.1;
   constexpr double mu = 0.5;
-  const double push = share * mu * speed;
-  const double spin = push * half / inertia;
+  const double x = share_x * mu * speed;
+  const double y = share_y * mu * speed;
   World w;
-  w.add_body(1, inertia, {0, 0, half}, {push, push, -speed}, {spin, -spin, 0});
+  w.add_body(1, inertia, {0, 0, half}, {x, y, -speed}, {y * half / inertia, -x * half / inertia, 0});
   add_box_on_ground(w, 0, mu, half);
   for (Block& block : w.blocks) block.type = BlockType::pyramid;
 
@@ -262,21 +281,49 @@ double band_of_pushed_box(double share) {
   Vector z(solved.problem.n);
   double band = 0;
   CHECK(linearization.unresolved(z.data(), band));
+  const double expected = band_on_squares(solved, z);
+  CHECK_NEAR(band, expected, 1e-6 * expected);
   return band;
 }
 
-/// Friction between the disc and its square is inside.
+/// Friction between the disc and its square is inside; each pair of sides is a border by itself.
 void test_band_of_polygon() {
-  const double rest = band_of_pushed_box(0);
+  const double rest = band_of_pushed_box(0, 0);
   CHECK(rest > 0);
-  CHECK(band_of_pushed_box(0.84) > 0.1 * rest);
-  CHECK(band_of_pushed_box(0.98) < 0.1 * rest);
+  CHECK(band_of_pushed_box(0.84, 0.84) > 0.1 * rest);
+  CHECK(band_of_pushed_box(0.98, 0.98) < 0.1 * rest);
+  CHECK(band_of_pushed_box(0.98, 0) < 0.1 * rest);
+  CHECK(band_of_pushed_box(0, 0.98) < 0.1 * rest);
+}
+
+/// A body on a slide as steep as its friction comes down to where it just touches: pressed, it would be held by a friction against its slip. With a
+/// friction along its slip the contact would push across the slide, which moves nothing.
+void test_touching_slip_is_a_kink() {
+  constexpr double mu = 0.5;
+  constexpr double speed = 0.3;
+  for (const Vec3& level : {Vec3{1, 0, 0}, Vec3{-1, 0, 0}, Vec3{0, 1, 0}, Vec3{0, -1, 0}}) {
+    const Vec3 slide = unit({level[0], level[1], mu});
+    const Vec3 across = {-level[1], level[0], 0};
+    World w;
+    w.add_body(1, 1, {0, 0, 0}, {-speed * slide[0], -speed * slide[1], -speed * slide[2]});
+    w.add_row(BlockType::equality, w.row(0, -1, {0, 0, 0}, across));
+    w.add_row(BlockType::equality, w.row(0, -1, {0, 0, 0}, cross(slide, across)));
+    w.add_contact(0, -1, {0, 0, 0}, {0, 0, 1}, mu, speed * slide[2]);
+
+    const Solved solved = solve(w.problem());
+    CHECK_NEAR(largest(solved.result.lambda), 0, 1e-12);
+    CHECK_NEAR(solved.result.c.back(), 0, 1e-12);
+    ProblemLinearization linearization;
+    linearization.build(solved.problem, solved.result);
+    CHECK(linearization.at_kink());
+  }
 }
 
 }  // namespace
 
 int main() {
   test_band_of_polygon();
+  test_touching_slip_is_a_kink();
   for (int seed = 0; seed < 120; ++seed) test_world(random_world(seed, 1 + seed % 5, 3), seed);
   for (int seed = 0; seed < 60; ++seed) test_world(random_world(500 + seed, 2, 3, true), seed);
   for (int seed = 0; seed < 30; ++seed) {  // redundant sticking: four points, shoved a little
