@@ -76,8 +76,8 @@ struct StepStatus {
   std::vector<std::string> contradictions;
   /// The constraints of which rounding hides whether they contradict one another: masses or inertias are too far apart.
   std::vector<std::string> badly_scaled;
-  double scale_ratio =
-      0;  ///< how far: what these constraints move together, as 1 to so much of what they move one by one
+  /// How far: what these constraints move together, as 1 to so much of what they move one by one; 0: none is.
+  double scale_ratio = 0;
 };
 
 /// One contact of the last step, in world axes; impulse acts on A, its opposite on B.

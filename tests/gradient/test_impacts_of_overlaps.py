@@ -86,20 +86,13 @@ SINKING = [
 def test_scenes(law, seed):
     """What is at its tolerance and sinks: the depth where that is an impact goes with the depth where it started. Others in scenes as above."""
     case = build(seed, law)
-
-    # Differences are worth what rounding leaves of them, measured along random changes; where one of these meets a kink, others are
-    # tried, with other parameters, which may have kinks of their own.
-    for draw in range(3):
-        random = np.random.default_rng(seed + 1000 * draw)
-        columns, flagged, sim = compare(
-            case.model, case.q, case.v, case.u, case.tau, random, parameters=8, memory=case.memory, **case.options
-        )
-        assert not flagged or draw > 0
-        assert not [column for column in columns if column.wrong]
-        known = sum(column.known for column in columns)
-        if known > 20:
-            break
-    assert known > 20
+    random = np.random.default_rng(seed)
+    columns, flagged, sim = compare(
+        case.model, case.q, case.v, case.u, case.tau, random, parameters=8, memory=case.memory, **case.options
+    )
+    assert not flagged
+    assert not [column for column in columns if column.wrong]
+    assert sum(column.known for column in columns) > 20
 
     # Reverse as forward, parameters too.
     names = [str(name) for name in random.permutation(list(case.model.parameters()))[:20]]

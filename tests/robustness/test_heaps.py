@@ -173,9 +173,9 @@ def test_states_wedged_in_a_pit(k):
     # The last one is a tie.
     assert sim.derivatives().ambiguous == (k == len(WEDGED["q"]) - 1)
     if k < len(WEDGED["q"]) - 1:
-        check = coulomb.check_gradients(sim, q, v, wrt=["q", "v"])
-        # A contact of state 3 is 0.8 um from open: larger differences lose it.
-        assert check.compared >= model.nv // 3
+        # A contact of state 3 is 0.8 um from open, and larger differences lose it.
+        check = coulomb.check_gradients(sim, q, v, wrt=["q", "v"], step=2e-7)
+        assert check.compared >= model.nv
         assert check.max_error <= 1e-6
 
 

@@ -281,6 +281,8 @@ COULOMB_SIMD void cholesky_solve(const double* U, int n, int ld, double* x) {
 }
 
 void cholesky_solve(const double* U, int n, int ld, double* X, int ldx, int cols) {
+  if (cols == 1 && ldx == 1) return cholesky_solve(U, n, ld, X);
+
   sweep_columns(U, n, ld, false, 1, X, ldx, cols);
 }
 
@@ -404,6 +406,8 @@ COULOMB_SIMD void lu_solve(const double* LU, int n, int ld, const int* pivot, do
 }
 
 void lu_solve(const double* LU, int n, int ld, const int* pivot, double* X, int ldx, int cols) {
+  if (cols == 1 && ldx == 1) return lu_solve(LU, n, ld, pivot, X);
+
   for (int k = 0; k < n; ++k)
     swap_rows(X, ldx, cols, k, pivot[k]);
   sweep_columns(LU, n, ld, false, 0, X, ldx, cols);
@@ -430,6 +434,8 @@ COULOMB_SIMD void lu_solve_transposed(const double* LU, int n, int ld, const int
 }
 
 void lu_solve_transposed(const double* LU, int n, int ld, const int* pivot, double* X, int ldx, int cols) {
+  if (cols == 1 && ldx == 1) return lu_solve_transposed(LU, n, ld, pivot, X);
+
   sweep_columns(LU, n, ld, true, 0, X, ldx, cols);
   for (int k = n - 1; k >= 0; --k)
     swap_rows(X, ldx, cols, k, pivot[k]);

@@ -18,6 +18,11 @@ class ConstraintSolver::Work {
              SolverResult& result);
 
  private:
+  static constexpr double good = 1e-6;        // an exact residual at which further proximal steps stop
+  static constexpr double tolerable = 1e-4;   // one of heaps, before the last resorts; more is no solution
+  static constexpr double persistent = 0.98;  // of what a row lacks: what proximal steps do not reduce
+  static constexpr int most_searches = 6;     // the interior-point method, and so many paths but one
+
   void solve_single_method(const SolverSettings& settings, const WarmStart* warm, SolverResult& result);
   void solve_levels(const SolverSettings& settings, const WarmStart* warm, SolverResult& result);
   bool solve_levels_with(double compliance, int levels, const WarmStart* warm, SolverResult& result);

@@ -229,6 +229,7 @@ class ProblemLinearization {
   std::vector<const double*> lower_pointers_;
   std::vector<double> rows_;    ///< n x columns
   std::vector<double> column_;  ///< n: of dlambda_dmu
+  std::vector<double> moving_;  ///< reduced rows: of impulses, the part that moves anything
   std::vector<double> lowest_;  ///< reduced rows x columns: of the lowest level above the lower ones
   std::vector<double> first_round_, second_round_;  ///< reduced rows x columns: b of the rounds, and of the next one
   struct RoundWeight {

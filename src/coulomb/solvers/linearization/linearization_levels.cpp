@@ -206,7 +206,7 @@ int ProblemLinearization::find_lower_levels(bool redundant_rows) {
   double* x = grown(buffer_, static_cast<std::size_t>(scaled_.n));
   double* round = grown(second_round_, static_cast<std::size_t>(size));
   double* again = grown(first_round_, static_cast<std::size_t>(size));
-  double* y = grown(lowest_, static_cast<std::size_t>(size));
+  double* y = grown(moving_, static_cast<std::size_t>(size));
   for (int i = 0; i < size; ++i)
     x[i] = std::sin(1.0 + 2.4 * i);
   last_.solve(scaled_, x, 1, 1);

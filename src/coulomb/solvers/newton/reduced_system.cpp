@@ -348,8 +348,6 @@ void ReducedSystem::solve_velocities(const ScaledProblem& problem, bool transpos
 }
 
 void ReducedSystem::solve(const ScaledProblem& problem, double* X, int columns, int ldx) {
-  if (columns == 1 && ldx == 1) return solve(problem, X);
-
   if (problem.factored)
     solve_velocities(problem, false, X, columns, ldx);
   else if (symmetric)
@@ -359,32 +357,12 @@ void ReducedSystem::solve(const ScaledProblem& problem, double* X, int columns, 
 }
 
 void ReducedSystem::solve_transposed(const ScaledProblem& problem, double* X, int columns, int ldx) {
-  if (columns == 1 && ldx == 1) return solve_transposed(problem, X);
-
   if (problem.factored)
     solve_velocities(problem, true, X, columns, ldx);
   else if (symmetric)
     dense::cholesky_solve(A.data(), size, ld, X, ldx, columns);
   else
     dense::lu_solve_transposed(A.data(), size, ld, pivot.data(), X, ldx, columns);
-}
-
-void ReducedSystem::solve(const ScaledProblem& problem, double* x) {
-  if (problem.factored)
-    solve_velocities(problem, false, x, 1, 1);
-  else if (symmetric)
-    dense::cholesky_solve(A.data(), size, ld, x);
-  else
-    dense::lu_solve(A.data(), size, ld, pivot.data(), x);
-}
-
-void ReducedSystem::solve_transposed(const ScaledProblem& problem, double* x) {
-  if (problem.factored)
-    solve_velocities(problem, true, x, 1, 1);
-  else if (symmetric)
-    dense::cholesky_solve(A.data(), size, ld, x);
-  else
-    dense::lu_solve_transposed(A.data(), size, ld, pivot.data(), x);
 }
 
 void ReducedSystem::step(const ScaledProblem& problem, const double* from, const double* from_c, double* to, double* c,

@@ -40,8 +40,8 @@ class ReducedSystem {
   /// X (size x columns, leading dimension ldx) = A^-1 X, or A^-T X. The problem is the one factorised.
   void solve(const ScaledProblem& problem, double* X, int columns, int ldx);
   void solve_transposed(const ScaledProblem& problem, double* X, int columns, int ldx);
-  void solve(const ScaledProblem& problem, double* x);  ///< one right-hand side, in place
-  void solve_transposed(const ScaledProblem& problem, double* x);
+  void solve(const ScaledProblem& problem, double* x) { solve(problem, x, 1, 1); }  ///< one right-hand side
+  void solve_transposed(const ScaledProblem& problem, double* x) { solve_transposed(problem, x, 1, 1); }
   /// The Newton step of these modes with the last factorisation: from impulses `from` and their velocities (null: not known) to impulses `to`;
   /// c: scratch. Through velocities, up to most_rounds rounds of refinement.
   void step(const ScaledProblem& problem, const double* from, const double* from_c, double* to, double* c,

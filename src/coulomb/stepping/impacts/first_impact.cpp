@@ -153,6 +153,15 @@ bool ImpactSearch::Workspace::advance(const MotionPath& path, const PairDistance
   return true;
 }
 
+/// A pair at the start of the path, by the bounds of its bodies' motion.
+PairTrack ImpactSearch::Workspace::track_from_start(const Model& model, int pair) const {
+  PairTrack track;
+  track.pair = pair;
+  track.a = bounds[model.geometry_body[model.pair_a[pair]]];
+  track.b = bounds[model.geometry_body[model.pair_b[pair]]];
+  return track;
+}
+
 /// The impact of a track at its time, in the world.
 void ImpactSearch::Workspace::report(const Model& model, const MotionPath& path, const PairTrack& track,
                                      Impact& impact) {
@@ -190,10 +199,7 @@ Impact ImpactSearch::touch(const Model& model, const MotionPath& path, int pair,
   }
 
   // Relative to the world, from the start of the path backwards.
-  PairTrack track;
-  track.pair = pair;
-  track.a = w.bounds[model.geometry_body[model.pair_a[pair]]];
-  track.b = w.bounds[model.geometry_body[model.pair_b[pair]]];
+  PairTrack track = w.track_from_start(model, pair);
   PairDistance e;
   for (int k = 0; k < max_newton_steps; ++k) {
     w.evaluate(model, path, track, 0, e);
@@ -219,11 +225,7 @@ Impact ImpactSearch::at_start(const Model& model, const MotionPath& path, int pa
     return impact;
   }
 
-  PairTrack track;
-  track.pair = pair;
-  track.a = w.bounds[model.geometry_body[model.pair_a[pair]]];
-  track.b = w.bounds[model.geometry_body[model.pair_b[pair]]];
-  w.report(model, path, track, impact);
+  w.report(model, path, w.track_from_start(model, pair), impact);
   return impact;
 }
 

@@ -84,6 +84,7 @@ struct ImpactSearch::Workspace {
   void look(const Model& model, const ImpactOptions& options, const MotionPath& path, int pair, const Contact* contact,
             bool all_held);
   void look_at_all(const Model& model, const ImpactOptions& options, const MotionPath& path, const ImpactStart& start);
+  PairTrack track_from_start(const Model& model, int pair) const;
   void place(const Model& model, int g, const BodyMotion& motion, const MotionBounds& bounds, MovingShape& out) const;
   void evaluate(const Model& model, const MotionPath& path, const PairTrack& track, int top, PairDistance& out);
   bool advance(const MotionPath& path, const PairDistance& e, PairTrack& track) const;
