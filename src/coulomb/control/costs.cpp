@@ -284,9 +284,13 @@ void CostSum::residual_of_state(int index, const Knot& knot, Workspace& ws) cons
 
 void CostSum::residual_of_controls(int index, const Knot& knot, Workspace& ws) const {
   const CostTerm& term = terms_[index];
-  const bool rate = term.of == Of::control_rate;
-  const double* wanted = term.reference.data() + std::size_t(knot.t) * nu_;
-  const double* from = rate ? knot.u_before : wanted;
+
+  // A rate has no reference: it is that from the controls before.
+  const double* from = knot.u_before;
+  if (term.of != Of::control_rate) {
+    from = term.reference.data() + std::size_t(knot.t) * nu_;
+  }
+
   for (int i = 0; i < nu_; ++i)
     ws.residual[i] = knot.u[i] - from[i];
 }
