@@ -29,7 +29,7 @@ help:
 	@echo "make rllib   RLlib's PPO on a hopper, in an environment of its own: RLlib pins a version of Gymnasium"
 	@echo "make sweep   derivatives of random trees and scenes against differences; tests/gradient/random_*.md"
 	@echo "make fuzz    an hour of each fuzzer of tests/fuzz, under sanitizers; needs clang. make fuzz-smoke: a minute, and the C++ tests"
-	@echo "make sanitize  make fuzz-smoke, and a core of the Python tests, all under sanitizers"
+	@echo "make sanitize  make fuzz-smoke, and a core of the Python tests, all under sanitizers: what CI runs after make test"
 	@echo "make soak    ten million steps of scenes that must not drift; tests/robustness/soak.md"
 	@echo "make wheel   a wheel in dist/, tried in an empty environment: its size, its first gradient; make release: all that is uploaded"
 	@echo "make mutate  200 wrong signs, terms, factors, indices and conditions in derivatives, each to be caught; tests/robustness/mutations.md"
