@@ -115,6 +115,7 @@ struct RowContext {
   const double* v;       ///< nv
   const double* v_free;  ///< nv
   const double* twist;   ///< nv x 8: link twists at v
+  const unsigned char* without_limits;  ///< by tree; null: all have them
 };
 void add_contact_rows(const RowContext& context, const std::vector<Contact>& contacts, ConstraintRows& rows);
 void add_equality_rows(const RowContext& context, ConstraintRows& rows);

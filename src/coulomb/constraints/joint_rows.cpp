@@ -41,15 +41,18 @@ void push_limit(const RowContext& context, DofRow& row, std::uint64_t key, Const
 }  // namespace
 
 void add_joint_limit_rows(const RowContext& context, ConstraintRows& rows) {
-  for_each_limit(context.model, [&](int joint, bool upper) {
-    const JointLimit limit = joint_limit(context.model, joint, upper, context.q);
+  const Model& model = context.model;
+  const unsigned char* without = context.without_limits;
+  for_each_limit(model, [&](int joint, bool upper) {
+    if (without && without[model.body_tree[model.joint_body[joint]]]) return;
+    const JointLimit limit = joint_limit(model, joint, upper, context.q);
     if (!within_reach(context, limit.phi, limit.rate(context.v), limit.rate(context.v_free))) return;
 
     // A ball that is not turned has no axis, and no row.
     const double* n = limit.coefficient;
     if (n[0] == 0 && n[1] == 0 && n[2] == 0) return;
     DofRow row = limit.row();
-    turn_limit_row(context.model, joint, context.q, row);
+    turn_limit_row(model, joint, context.q, row);
     push_limit(context, row, limit_key(joint, upper), rows);
   });
 }

@@ -239,11 +239,13 @@ const char* spin_limit_reason(const SpinShift& spin) {
              : nullptr;
 }
 
-void spin_shift(const Model& model, const DynamicsWorkspace& ws, const double* v, double h, SpinShift& out) {
+void spin_shift(const Model& model, const DynamicsWorkspace& ws, const double* v, double h, SpinShift& out,
+                const unsigned char* left_out) {
   out.clear();
   for (int joint = 0; joint < model.num_joints; ++joint) {
     const JointType type = model.joint_type[joint];
     if (type != JointType::free && type != JointType::ball) continue;
+    if (left_out && left_out[model.body_tree[model.joint_body[joint]]]) continue;
     RigidSpin body;
     if (turns_evenly(model, joint) || !rigid_spin(model, ws, joint, v, body)) continue;
 

@@ -36,8 +36,9 @@ struct SpinShift {
 /// rad: torque-free motion is followed so far within a step.
 inline constexpr double largest_turn = 64;
 
-/// Delta at (q, v) for a step of length h. After mass_matrix.
-void spin_shift(const Model& model, const DynamicsWorkspace& ws, const double* v, double h, SpinShift& out);
+/// Delta at (q, v) for a step of length h. After mass_matrix. left_out: by tree; null: all take part.
+void spin_shift(const Model& model, const DynamicsWorkspace& ws, const double* v, double h, SpinShift& out,
+                const unsigned char* left_out = nullptr);
 
 /// What a status says where the spin was limited; null where it was not.
 const char* spin_limit_reason(const SpinShift& spin);
@@ -61,7 +62,7 @@ struct SpinDerivative {
 /// Of all free and ball joints that spin; without `even` those are left out of which no state changes Delta: one body whose
 /// moments of inertia are equal, turning about its centre of mass. After mass_matrix.
 void spin_derivatives(const Model& model, const DynamicsWorkspace& ws, const double* v, double h, bool even,
-                      std::vector<SpinDerivative>& out);
+                      std::vector<SpinDerivative>& out, const unsigned char* left_out = nullptr);
 
 /// Change of Delta (6) when the inertia of what the joint carries changes by `row` (12: spatial.hpp, about the tree's reference point).
 void spin_change(const SpinDerivative& spin, const double* row, double* change);

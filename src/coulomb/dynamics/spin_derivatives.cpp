@@ -417,11 +417,12 @@ void set_by_row(const DynamicsWorkspace& ws, SpinDerivative& spin) {
 }  // namespace
 
 void spin_derivatives(const Model& model, const DynamicsWorkspace& ws, const double* v, double h, bool even,
-                      std::vector<SpinDerivative>& out) {
+                      std::vector<SpinDerivative>& out, const unsigned char* left_out) {
   out.clear();
   for (int joint = 0; joint < model.num_joints; ++joint) {
     const JointType type = model.joint_type[joint];
     if (type != JointType::free && type != JointType::ball) continue;
+    if (left_out && left_out[model.body_tree[model.joint_body[joint]]]) continue;
 
     // Only what spins, and whose spin a series follows.
     RigidSpin body;

@@ -49,6 +49,9 @@ struct StepRecord {
   // stages
   std::vector<double> q_evaluated;  ///< where the stages were evaluated; empty: at q
   const double* configuration() const { return q_evaluated.empty() ? q.data() : q_evaluated.data(); }
+  /// By tree: evaluated half way of a flight, without limits and without torque-free spin. Empty: none is.
+  std::vector<unsigned char> flies;
+  const unsigned char* flying() const { return flies.empty() ? nullptr : flies.data(); }
   DynamicsWorkspace dynamics;
   CollisionWorkspace collision;  ///< .contacts
   JointForces joint_forces;

@@ -61,7 +61,7 @@ void ImpactSplitter::take_contact(const Impact& impact, Contact& c) const {
 /// The event of a phase that lets in what has touched already: the time, at most zero, at which the first of these did.
 void ImpactSplitter::find_touch(ImpactPhase& phase) {
   const StepRecord& r = at();
-  const MotionPath path{phase.q.data(), phase.v.data(), r.acceleration.data(), 0};
+  const MotionPath path{phase.q.data(), phase.v.data(), phase.path.data(), 0};
 
   // The step's own past is as long as the step; later phases have none. What has not come from outside within it has no such time.
   const double earliest = phases_.count == 1 ? -h_ : 0.0;
@@ -109,7 +109,7 @@ void ImpactSplitter::find_touch(ImpactPhase& phase) {
 /// The first event within what is left of the step; phase.end tells. False: overflow.
 bool ImpactSplitter::find_event(ImpactPhase& phase) {
   const StepRecord& r = at();
-  MotionPath path{phase.q.data(), phase.v.data(), r.acceleration.data(), phase.planned};
+  MotionPath path{phase.q.data(), phase.v.data(), phase.path.data(), phase.planned};
 
   // Joints first: pairs need not be followed for longer than that.
   const LimitHit limit = first_limit(model_, phases_.smooth.constraints, path);
@@ -162,7 +162,7 @@ bool ImpactSplitter::find_event(ImpactPhase& phase) {
 void ImpactSplitter::threshold_from_start(ImpactPhase& phase) {
   const StepRecord& r = at();
   const int pair = phase.gap.contact.pair;
-  const MotionPath path{phase.q.data(), phase.v.data(), r.acceleration.data(), 0};
+  const MotionPath path{phase.q.data(), phase.v.data(), phase.path.data(), 0};
   const Impact start = phases_.search.at_start(model_, path, pair);
 
   // The collision stage's contact, if it is as deep: points that stand for a flat cap may lie above its deepest place, and move otherwise.

@@ -8,6 +8,7 @@
 #include "coulomb/linalg/dense.hpp"
 #include "coulomb/parameters/parameter_kind.hpp"
 #include "coulomb/stepping/gradients/gradient_modes.hpp"
+#include "coulomb/stepping/impacts/impact_path.hpp"
 #include "coulomb/stepping/semi_implicit/step_linearization.hpp"
 
 namespace coulomb {
@@ -70,11 +71,10 @@ void ImpactGradient::build_gaps(int i) {
   if (static_cast<int>(gaps_[i].size()) < events) {
     gaps_[i].resize(events);
   }
-  for (int k = 0; k < events; ++k)
-    for (int k = 0; k < events; ++k) {
-      const ClosingGap& gap = k == 0 ? p.gap : p.others[k - 1];
-      gaps_[i][k].build(*model_, gap, record(i + 1), constraints);
-    }
+  for (int k = 0; k < events; ++k) {
+    const ClosingGap& gap = k == 0 ? p.gap : p.others[k - 1];
+    gaps_[i][k].build(*model_, gap, record(i + 1), constraints);
+  }
 
   // The threshold may be measured from where the phase starts.
   if (p.from_start) {
@@ -164,14 +164,13 @@ int ImpactGradient::last_smooth() const {
   return i;
 }
 
-/// (I2): w = T v + T^2/2 a, and q'(T) in the tangent space at its end.
+/// (I2): w = T v + T^2/2 r, and q'(T) in the tangent space at its end.
 void ImpactGradient::path_velocity(int i, std::vector<double>& w, std::vector<double>& velocity) const {
   const ImpactPhase& p = phase(i);
-  const double* a = record(i).acceleration.data();
   const double T = p.duration;
   for (int d = 0; d < model_->nv; ++d) {
-    w[d] = T * (p.v[d] + 0.5 * T * a[d]);
-    velocity[d] = p.v[d] + T * a[d];
+    w[d] = T * (p.v[d] + 0.5 * T * p.path[d]);
+    velocity[d] = p.v[d] + T * p.path[d];
   }
   integrate_jacobian_times(*model_, w.data(), IntegrateArgument::w, false, velocity.data(), 1, 1);
 }
@@ -197,26 +196,57 @@ void ImpactGradient::event_rates(int i, const double* velocity) {
   }
 }
 
-/// LU of h + t_p/2 (1 - V) of (I7).
-void ImpactGradient::factor_midpoint(int i, bool transposed) {
+/// (I7): `count` rows of right-hand sides become a. Of what spins by the LU of h + t_p/2 (1 - V), tree by tree, or of its transpose.
+void ImpactGradient::solve_acceleration(int i, bool transposed, double* rows, int count) {
+  const ImpactPhase& p = phase(i);
   const int nv = model_->nv;
-  const int ld = dense::padded(nv);
-  const double half = 0.5 * phase(i).planned;
-  const std::vector<double>& A_T = linear_[i]->jacobian().A_T;
-  midpoint_.assign(std::size_t(nv) * ld, 0.0);
-  pivot_scratch_.resize(ld);
-  pivots_.resize(nv);
+  const double h = p.length * h_;
+  const double half = 0.5 * p.planned;
+  for (int tree = 0; tree < model_->num_trees; ++tree) {
+    const int first = model_->tree_first_dof[tree];
+    const int size = model_->tree_first_dof[tree + 1] - first;
+    if (p.rules[tree] != TreeRule::spins) {
+      for (int k = 0; k < count; ++k)
+        for (int d = first; d < first + size; ++d)
+          rows[std::size_t(k) * ld_ + d] /= h;
+      continue;
+    }
 
-  for (int k = 0; k < nv; ++k) {
-    const double* V_k = A_T.data() + std::size_t(2) * nv * (nv + k) + nv;
-    for (int d = 0; d < nv; ++d) {
-      const int row = transposed ? k : d;
-      const int column = transposed ? d : k;
-      const double diagonal = d == k ? h_ + half : 0.0;
-      midpoint_[std::size_t(row) * ld + column] = diagonal - half * V_k[d];
+    const int ld = dense::padded(size);
+    const std::vector<double>& A_T = linear_[i]->jacobian().A_T;
+    midpoint_.assign(std::size_t(size) * ld, 0.0);
+    pivot_scratch_.resize(ld);
+    pivots_.resize(size);
+    for (int k = 0; k < size; ++k) {
+      const double* V_k = A_T.data() + std::size_t(2) * nv * (nv + first + k) + nv + first;
+      for (int d = 0; d < size; ++d) {
+        const int row = transposed ? k : d;
+        const int column = transposed ? d : k;
+        const double diagonal = d == k ? h + half : 0.0;
+        midpoint_[std::size_t(row) * ld + column] = diagonal - half * V_k[d];
+      }
+    }
+    dense::lu(midpoint_.data(), size, ld, pivots_.data(), pivot_scratch_.data());
+    solved_.resize(ld);
+    for (int k = 0; k < count; ++k) {
+      double* row = rows + std::size_t(k) * ld_ + first;
+      std::copy_n(row, size, solved_.begin());
+      dense::lu_solve(midpoint_.data(), size, ld, pivots_.data(), solved_.data());
+      std::copy_n(solved_.begin(), size, row);
     }
   }
-  dense::lu(midpoint_.data(), nv, ld, pivots_.data(), pivot_scratch_.data());
+}
+
+/// half_: 1/2 for the trees that the phase's problem has half way of what was planned: in position, or in velocity, too. Else 0.
+void ImpactGradient::half_way(int i, bool of_velocity) const {
+  const ImpactPhase& p = phase(i);
+  half_.assign(model_->nv, 0.0);
+  for (int tree = 0; tree < model_->num_trees; ++tree) {
+    const TreeRule rule = p.rules[tree];
+    if (!(of_velocity ? rule == TreeRule::spins : flies(rule))) continue;
+    for (int d = model_->tree_first_dof[tree]; d < model_->tree_first_dof[tree + 1]; ++d)
+      half_[d] = 0.5;
+  }
 }
 
 double ImpactGradient::planned(const ImpactPhase& p, const Tangents& t, int k) {
@@ -231,9 +261,9 @@ void ImpactGradient::evaluated_at(int i, const Tangents& t, std::vector<double>&
 
   // By q the displacement carries it along ...
   const int nv = model_->nv;
-  const double half = 0.5 * p.planned;
+  half_way(i, false);
   for (int d = 0; d < nv; ++d)
-    displacement_[d] = half * p.v[d];
+    displacement_[d] = half_[d] * p.planned * p.v[d];
   times_integrate_jacobian(*model_, displacement_.data(), IntegrateArgument::q, true, q_T.data(), ld_, t.count);
 
   // ... by v and by the time planned the displacement itself changes.
@@ -241,9 +271,9 @@ void ImpactGradient::evaluated_at(int i, const Tangents& t, std::vector<double>&
   for (int k = 0; k < t.count; ++k) {
     const double* dv = t.v.data() + std::size_t(k) * ld_;
     double* dw = half_T_.data() + std::size_t(k) * ld_;
-    const double dt = 0.5 * planned(p, t, k);
+    const double dt = planned(p, t, k);
     for (int d = 0; d < nv; ++d)
-      dw[d] = half * dv[d] + dt * p.v[d];
+      dw[d] = half_[d] * (p.planned * dv[d] + dt * p.v[d]);
   }
   times_integrate_jacobian(*model_, displacement_.data(), IntegrateArgument::w, true, half_T_.data(), ld_, t.count);
   for (std::size_t k = 0; k < half_T_.size(); ++k)
@@ -273,11 +303,12 @@ void ImpactGradient::problem_tangents(int i, const Tangents& t) {
   if (p.midpoint_velocity) {
     const std::vector<double>& a = record(i).acceleration;
     mid_v_T_ = t.v;
+    half_way(i, true);
     for (int k = 0; k < t.count; ++k) {
-      const double dt = 0.5 * planned(p, t, k);
+      const double dt = planned(p, t, k);
       double* row = mid_v_T_.data() + std::size_t(k) * ld_;
       for (int d = 0; d < nv; ++d)
-        row[d] += dt * a[d];
+        row[d] += half_[d] * dt * a[d];
     }
   }
   const std::vector<double>& v_T = p.midpoint_velocity ? mid_v_T_ : t.v;
@@ -312,34 +343,32 @@ void ImpactGradient::catch_up(int i, Tangents& t) const {
   t.lag.clear();
 }
 
-/// (I6), (I7): da_T_ from the velocities dv_T_ of the phase's problem, and path_T_ = T dv + T^2/2 da.
+/// (I6), (I7): da_T_ from the velocities dv_T_ of the phase's problem, and path_T_ = T dv + T^2/2 dr.
 void ImpactGradient::path_tangents(int i, const Tangents& t) {
   const ImpactPhase& p = phase(i);
   const int nv = model_->nv;
-  const double* a = record(i).acceleration.data();
+  const std::vector<double>& a = record(i).acceleration;
   const double T = p.duration;
   const std::vector<double>& from_T = p.midpoint_velocity ? mid_v_T_ : t.v;
-  if (p.midpoint_velocity) factor_midpoint(i, false);
   da_T_ = dv_T_;
   path_T_.resize(dv_T_.size());
+
+  // The change of velocity is that of a h.
   for (int k = 0; k < t.count; ++k) {
-    // The change of velocity is that of a h.
     double* da = da_T_.data() + std::size_t(k) * ld_;
     const double* from = from_T.data() + std::size_t(k) * ld_;
     for (int d = 0; d < nv; ++d)
       da[d] -= from[d] + a[d] * p.length * t.step[k];
-    if (p.midpoint_velocity) {
-      dense::lu_solve(midpoint_.data(), nv, dense::padded(nv), pivots_.data(), da);
-    } else {
-      for (int d = 0; d < nv; ++d)
-        da[d] /= p.length * h_;
-    }
+  }
+  solve_acceleration(i, false, da_T_.data(), t.count);
 
-    // The displacement to the end, at fixed time.
+  // The displacement to the end, at fixed time.
+  for (int k = 0; k < t.count; ++k) {
     const double* dv = t.v.data() + std::size_t(k) * ld_;
     double* dw = path_T_.data() + std::size_t(k) * ld_;
+    path_tangent(*model_, p, a, dv, da_T_.data() + std::size_t(k) * ld_, dw);
     for (int d = 0; d < nv; ++d)
-      dw[d] = T * (dv[d] + 0.5 * T * da[d]);
+      dw[d] = T * (dv[d] + 0.5 * T * dw[d]);
   }
 }
 

@@ -2,7 +2,8 @@
 // StepLinearization of its own problem:
 //
 //   impact   dv := dv+(dq, dv, dtheta)
-//   smooth   da = (dv+(dq, dv, du, dtau, dtheta, dh) - dv - a dh) / h, then along q(t) = q (+) (t v + t^2/2 a) to t = T:
+//   smooth   da = (dv+(dq, dv, du, dtau, dtheta, dh) - dv - a dh) / h, then along q(t) = q (+) (t v + t^2/2 r) to t = T
+//            (r: impact_path.hpp):
 //            dq := dq(T) + q'(T) dT,   dv := dv + T da + a dT,   ds := ds - dT
 //            at an impact  dT = -(J_N dq(T) + dPhi/dtheta dtheta) / (J_N q'(T)), held fixed where it grazes; at the end dT = ds
 //            what sinks from where it was at the start of the phase: less the same of the gap there
@@ -92,7 +93,8 @@ class ImpactGradient final : public StepGradient {
   void event_rates(int i, const double* path_velocity);
   void catch_up(int i, Tangents& t) const;
   void catch_up_vjp(int i, const StepCotangent& bar);
-  void factor_midpoint(int phase, bool transposed);
+  void solve_acceleration(int i, bool transposed, double* rows, int count);
+  void half_way(int i, bool of_velocity) const;
   void path_velocity(int i, std::vector<double>& w, std::vector<double>& velocity) const;
   void input_columns(int i, double* dv_T, int first_u, int first_tau);
   void theta_columns(int i, const ParameterSet& set, double* dv_T, std::vector<double>& gap);
@@ -134,11 +136,11 @@ class ImpactGradient final : public StepGradient {
   std::vector<double> gap_columns_, columns_;  ///< events x columns: dPhi/dtheta; what the parts return
   std::vector<double> at_start_;               ///< by column: what the event's threshold moves by
   std::vector<double> da_T_;                   ///< of the acceleration
-  std::vector<double> path_T_;                 ///< T dv + T^2/2 da, then the motion of the end that this makes
+  std::vector<double> path_T_;                 ///< T dv + T^2/2 dr, then the motion of the end that this makes
   std::vector<double> time_;                   ///< by event: dT
 
   // The path of a phase, and its events.
-  mutable std::vector<double> displacement_;  ///< nv: T v + T^2/2 a, or half way of what was planned
+  mutable std::vector<double> displacement_;  ///< nv: T v + T^2/2 r, or half way of what was planned
   std::vector<double> path_velocity_;         ///< nv: q'(T)
   std::vector<double> rate_;                  ///< by event: J_N q'(T), 0: the time is fixed
 
@@ -150,7 +152,9 @@ class ImpactGradient final : public StepGradient {
   std::vector<double> zero_;              ///< nv
   StepCotangent part_;
   ProductScratch product_;
-  std::vector<double> midpoint_, pivot_scratch_;  ///< LU of h + t_p/2 (1 - V), or of its transpose
+  mutable std::vector<double> half_;              ///< nv: 1/2 where the problem is that of half way, else 0
+  std::vector<double> midpoint_, pivot_scratch_;  ///< of one tree: LU of h + t_p/2 (1 - V), or of its transpose
+  std::vector<double> solved_;                    ///< by that
   std::vector<int> pivots_;
 };
 

@@ -1,10 +1,10 @@
 // Smooth phases of a split step: the problem of each, (I2), what spins in it, (I7), and contacts that hop.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "coulomb/base/small_math.hpp"
 #include "coulomb/configuration.hpp"
+#include "coulomb/dynamics/rigid_spin.hpp"
 #include "coulomb/stepping/impacts/impact_contact.hpp"
 #include "coulomb/stepping/impacts/impact_limits.hpp"
 #include "coulomb/stepping/impacts/impact_splitter.hpp"
@@ -15,20 +15,48 @@ namespace {
 
 constexpr double longest_turn = 0.5;  // rad: of free and ball joints in one phase, as long as
 constexpr int most_halvings = 7;      // these are enough
-constexpr double least_spin = 0.02;   // rad: what turns by this feels its gyroscopic torque at the velocity half way
 constexpr double least_rise = 0.02;   // of the penetration tolerance: held contacts that lift off rise by less,
 constexpr double visible_hop = 0.1;   // or not higher than this; higher ones fly
 constexpr int most_short_ones = 8;    // problems that stop them, in one step
 constexpr int most_repetitions = 150;
 
-bool all_zero(const std::vector<double>& values) {
-  return std::all_of(values.begin(), values.end(), [](double x) { return x == 0; });
+/// First dof of a free or ball joint's rotation; -1: another joint.
+int rotation_of(const Model& model, int joint) {
+  if (model.joint_type[joint] == JointType::free) return model.joint_v[joint] + 3;
+  return model.joint_type[joint] == JointType::ball ? model.joint_v[joint] : -1;
+}
+
+/// Calls visit(tree) with what contacts, equalities and limits hold where the phase starts.
+template <class Visit>
+void visit_held(const Model& model, const ImpactPhase& phase, const StepRecord& r, Visit visit) {
+  const auto visit_body = [&](int body) {
+    if (model.body_tree[body] >= 0) visit(model.body_tree[body]);
+  };
+  for (const Contact& c : r.collision.contacts) {
+    visit_body(c.body_a);
+    visit_body(c.body_b);
+  }
+  for (const Equality& e : model.equalities) {
+    if (!e.active) continue;
+    visit_body(e.joint_a >= 0 ? model.joint_body[e.joint_a] : e.body_a);
+    visit_body(e.joint_b >= 0 ? model.joint_body[e.joint_b] : e.body_b);
+  }
+  any_limit(model, phase.q.data(), phase.v.data(), [&](int joint, bool, double phi, double rate) {
+    if (is_held(phase.problem.constraints, phi, rate)) visit_body(model.joint_body[joint]);
+    return false;
+  });
+}
+
+/// The velocity of a tree where the phase starts.
+void take_velocity(const Model& model, const ImpactPhase& phase, int tree, StepRecord& r) {
+  for (int d = model.tree_first_dof[tree]; d < model.tree_first_dof[tree + 1]; ++d)
+    r.v[d] = phase.v[d];
 }
 
 }  // namespace
 
 /// Where a phase starts, how far it goes without an event, and where its problem is evaluated.
-void ImpactSplitter::plan(ImpactPhase& phase, bool lets_in, double fastest) {
+void ImpactSplitter::plan(ImpactPhase& phase, bool lets_in) {
   phase.problem = phases_.smooth;
   phase.problem.constraints.lets_in = lets_in;
   phase.q = phases_.q;
@@ -36,91 +64,144 @@ void ImpactSplitter::plan(ImpactPhase& phase, bool lets_in, double fastest) {
   phase.start = time_;
 
   // All that is left of the step, unless bodies spin too fast for that.
-  phase.share = share_of_spin(fastest);
+  phase.share = share_of_spin();
   if (phase.share * h_ >= rest_) phase.share = 0;
   phase.planned = phase.share > 0 ? phase.share * h_ : rest_;
 
-  // Where nothing touches, the forces are those of the middle of the path: position Verlet.
-  StepRecord& r = at();
-  const auto held = [&](int, bool, double phi, double rate) { return is_held(phase.problem.constraints, phi, rate); };
-  phase.midpoint = r.collision.contacts.empty() && model_.equalities.empty() &&
-                   !any_limit(model_, phases_.q.data(), phases_.v.data(), held);
-  if (phase.midpoint) evaluate_midpoint(phase, r);
+  // What flies has the forces of the middle of its path.
+  find_rules(phase, at());
+  if (phase.midpoint_velocity) own_record();
 }
 
-/// Kinematics half way of what is planned.
-void ImpactSplitter::evaluate_midpoint(ImpactPhase& phase, StepRecord& r) {
-  // A limit that is exceeded there has not been reached at the start.
-  phase.problem.constraints.lets_in = true;
-  phase.problem.constraints.touching = -std::numeric_limits<double>::infinity();
+/// Each tree by itself: what nothing holds flies.
+void ImpactSplitter::find_rules(ImpactPhase& phase, const StepRecord& r) {
+  phase.rules.assign(model_.num_trees, TreeRule::flies);
+  visit_held(model_, phase, r, [&](int tree) { phase.rules[tree] = TreeRule::held; });
+  phase.midpoint = false;
+  phase.midpoint_velocity = false;
+  for (int tree = 0; tree < model_.num_trees; ++tree) {
+    if (phase.rules[tree] == TreeRule::held) continue;
+    phase.midpoint = true;
+    if (!spins(tree)) continue;
+    phase.rules[tree] = TreeRule::spins;
+    phase.midpoint_velocity = true;
+  }
+}
 
-  // Half way at the velocity of the start.
-  for (int d = 0; d < model_.nv; ++d)
-    phases_.displacement[d] = 0.5 * phase.planned * phases_.v[d];
+/// What was held and is held no more, after its contacts were left out.
+void ImpactSplitter::let_go(ImpactPhase& phase, const StepRecord& r) const {
+  std::replace(phase.rules.begin(), phase.rules.end(), TreeRule::held, TreeRule::lifts);
+  visit_held(model_, phase, r, [&](int tree) { phase.rules[tree] = TreeRule::held; });
+}
+
+/// Of what flies, kinematics half way of what is planned, and the velocity there where that has to be solved for.
+void ImpactSplitter::evaluate_midpoint(ImpactPhase& phase, StepRecord& r) {
+  r.flies.clear();
+  r.q_evaluated.clear();
+  if (!phase.midpoint) return;
+  place_midpoint(phase, r);
+  if (phase.midpoint_velocity) solve_spinning(phase, r);
+}
+
+/// Half way at the velocity of the start; what is held stays where it is.
+void ImpactSplitter::place_midpoint(const ImpactPhase& phase, StepRecord& r) {
+  r.flies.resize(model_.num_trees);
+  for (int tree = 0; tree < model_.num_trees; ++tree) {
+    r.flies[tree] = flies(phase.rules[tree]);
+    const double half = r.flies[tree] ? 0.5 * phase.planned : 0.0;
+    for (int d = model_.tree_first_dof[tree]; d < model_.tree_first_dof[tree + 1]; ++d)
+      phases_.displacement[d] = half * phase.v[d];
+  }
   r.q_evaluated.resize(model_.nq);
-  integrate(model_, phases_.q.data(), phases_.displacement.data(), r.q_evaluated.data());
+  integrate(model_, phase.q.data(), phases_.displacement.data(), r.q_evaluated.data());
+
+  // To the last bit: no displacement may round a quaternion.
+  for (int j = 0; j < model_.num_joints; ++j) {
+    if (r.flies[model_.body_tree[model_.joint_body[j]]]) continue;
+    const int first = model_.joint_q[j];
+    const int end = j + 1 < model_.num_joints ? model_.joint_q[j + 1] : model_.nq;
+    std::copy(phase.q.begin() + first, phase.q.begin() + end, r.q_evaluated.begin() + first);
+  }
   kinematics(model_, r.q_evaluated.data(), r.dynamics);
 }
 
-/// rad/s, of free and ball joints.
-double ImpactSplitter::fastest_spin() const {
-  double fastest = 0;
-  for (int j = 0; j < model_.num_joints; ++j) {
-    const JointType type = model_.joint_type[j];
-    if (type != JointType::free && type != JointType::ball) continue;
-    const double* w = phases_.v.data() + model_.joint_v[j] + (type == JointType::free ? 3 : 0);
-    fastest = std::max(fastest, norm3(w));
-  }
-  return fastest;
-}
-
 /// 2^-k of the step, in which no body turns too far for a constant acceleration; 0: all of it.
-double ImpactSplitter::share_of_spin(double fastest) const {
+double ImpactSplitter::share_of_spin() const {
+  double fastest = 0;
+  for (int j = 0; j < model_.num_joints; ++j)
+    if (const int d = rotation_of(model_, j); d >= 0) fastest = std::max(fastest, norm3(phases_.v.data() + d));
   if (!(fastest * h_ > longest_turn)) return 0;
+
   double share = 1;
   for (int k = 0; k < most_halvings && fastest * h_ * share > longest_turn; ++k)
     share *= 0.5;
   return share;
 }
 
-/// A torque of the velocity before would feed energy to what spins. Damping and dry friction, which are implicit, keep that velocity.
-bool ImpactSplitter::spins(const ImpactPhase& phase, double fastest) const {
-  if (!options_.torque_free_spin || !phase.midpoint || !(fastest * phase.planned > least_spin)) return false;
-  return all_zero(model_.dof_damping) && all_zero(model_.dof_dry_friction);
+/// A torque of the velocity before would feed energy to a tree that spins. Damping and dry friction, which are implicit, keep that velocity.
+bool ImpactSplitter::spins(int tree) const {
+  if (!options_.torque_free_spin) return false;
+  bool any = false;
+  for (int d = model_.tree_first_dof[tree]; d < model_.tree_first_dof[tree + 1]; ++d) {
+    if (model_.dof_damping[d] != 0 || model_.dof_dry_friction[d] != 0) return false;
+    const int joint = model_.dof_joint[d];
+    any = any || (phases_.v[d] != 0 && rotation_of(model_, joint) >= 0 && d >= rotation_of(model_, joint) &&
+                  !turns_evenly(model_, joint));
+  }
+  return any;
 }
 
-/// a of the velocity half way, v + planned/2 a: the implicit midpoint rule, by repetition, shorter where it does not settle. At last
-/// (tens of thousands of rad/s) a of the velocity before.
-bool ImpactSplitter::solve_spinning(ImpactPhase& phase, StepRecord& r) {
-  std::vector<double>& correction = phases_.midpoint_correction;
-  double last_change = INFINITY;
-  double share = 1;
-  for (int k = 0; k < most_repetitions && solve(r, phase.problem); ++k) {
-    // How far the velocity half way is from the one that the problem was solved with.
-    double change = 0;
-    double size = 0;
-    for (int d = 0; d < model_.nv; ++d) {
-      correction[d] = phase.v[d] + 0.5 * phase.planned * r.acceleration[d] - r.v[d];
-      change = std::max(change, std::abs(correction[d]));
-      size = std::max(size, std::abs(r.v[d]));
+/// a of the velocity half way, v + planned/2 a: the implicit midpoint rule, tree by tree, by repetition. What does not settle (tens of
+/// thousands of rad/s) has at last a of the velocity before. Nothing acts on these trees but forces: their free velocity is theirs.
+void ImpactSplitter::solve_spinning(ImpactPhase& phase, StepRecord& r) {
+  phases_.spinning.clear();
+  for (int tree = 0; tree < model_.num_trees; ++tree)
+    if (phase.rules[tree] == TreeRule::spins) {
+      phases_.spinning.push_back({tree, INFINITY, 1, false});
+      take_velocity(model_, phase, tree, r);
     }
 
-    // Settled: nothing changes, or rounding alone does.
-    phase.midpoint_velocity = change <= 1e-13 * size;
-    if (change == 0 || (phase.midpoint_velocity && change >= 0.5 * last_change)) return true;
-
-    // Corrections that hardly shrink go too far.
-    if (change > 0.7 * last_change) {
-      share = std::max(0.25, 0.5 * share);
-    }
-    last_change = change;
-    for (int d = 0; d < model_.nv; ++d)
-      r.v[d] += share * correction[d];
+  const auto settled = [](const SpinIteration& spin) { return spin.settled; };
+  const auto all_settled = [&] { return std::all_of(phases_.spinning.begin(), phases_.spinning.end(), settled); };
+  for (int k = 0; k < most_repetitions && !all_settled(); ++k) {
+    free_velocity(model_, phase.problem, r);
+    for (SpinIteration& spin : phases_.spinning)
+      if (!spin.settled) correct_spin(phase, spin, r);
   }
 
-  phase.midpoint_velocity = false;
-  r.v = phase.v;
-  return solve(r, phase.problem);
+  for (const SpinIteration& spin : phases_.spinning) {
+    if (spin.settled) continue;
+    phase.rules[spin.tree] = TreeRule::flies;
+    take_velocity(model_, phase, spin.tree, r);
+  }
+}
+
+/// One repetition: the velocity half way from the acceleration at the last one.
+void ImpactSplitter::correct_spin(const ImpactPhase& phase, SpinIteration& spin, StepRecord& r) {
+  const double h = phase.problem.constraints.timestep;
+  const int first = model_.tree_first_dof[spin.tree];
+  const int end = model_.tree_first_dof[spin.tree + 1];
+  std::vector<double>& correction = phases_.displacement;
+  double change = 0;
+  double size = 0;
+  for (int d = first; d < end; ++d) {
+    const double a = (r.v_free[d] - r.v[d]) / h;
+    correction[d] = phase.v[d] + 0.5 * phase.planned * a - r.v[d];
+    change = std::max(change, std::abs(correction[d]));
+    size = std::max(size, std::abs(r.v[d]));
+  }
+
+  // Settled: nothing changes, or rounding alone does.
+  spin.settled = change == 0 || (change <= 1e-13 * size && change >= 0.5 * spin.last_change);
+  if (spin.settled) return;
+
+  // Corrections that hardly shrink go too far.
+  if (change > 0.7 * spin.last_change) {
+    spin.share = std::max(0.25, 0.5 * spin.share);
+  }
+  spin.last_change = change;
+  for (int d = first; d < end; ++d)
+    r.v[d] += spin.share * correction[d];
 }
 
 /// Held contacts that lift off slowly and come back: braked over the whole step they would rise visibly, and gain energy. After solve,
@@ -134,11 +215,13 @@ bool ImpactSplitter::follow_hops(ImpactPhase& phase, StepRecord& r) {
   std::vector<Contact>& contacts = r.collision.contacts;
   for (std::size_t k = phases_.hops.size(); k-- > 0;)
     contacts.erase(contacts.begin() + phases_.hops[k].index);
+  let_go(phase, r);
   if (!solve(r, phase.problem)) return false;
 
   const double longest = hold_invisible_hops(r);
   if (longest == 0) return true;
-  shorten(phase, longest);
+  let_go(phase, r);
+  if (shorten(phase, longest)) evaluate_midpoint(phase, r);
   return solve(r, phase.problem);
 }
 
@@ -183,12 +266,12 @@ double ImpactSplitter::hold_invisible_hops(StepRecord& r) {
   return longest;
 }
 
-/// A problem about as long as the longest hop; positions are corrected no faster than in a whole step.
-void ImpactSplitter::shorten(ImpactPhase& phase, double longest) {
+/// A problem about as long as the longest hop; positions are corrected no faster than in a whole step. False: it stays as it is.
+bool ImpactSplitter::shorten(ImpactPhase& phase, double longest) {
   double length = 1;
   for (int k = 0; k < most_halvings && 0.5 * length * h_ >= longest; ++k)
     length *= 0.5;
-  if (length == 1 || length * h_ >= rest_ || short_ones_ >= most_short_ones) return;
+  if (length == 1 || length * h_ >= rest_ || short_ones_ >= most_short_ones) return false;
 
   phase.length = length;
   phase.share = phase.share > 0 ? std::min(phase.share, length) : length;
@@ -196,21 +279,22 @@ void ImpactSplitter::shorten(ImpactPhase& phase, double longest) {
   phase.problem.constraints.timestep *= length;
   phase.problem.constraints.baumgarte *= length;
   ++short_ones_;
+  return true;
 }
 
 /// (I2): the state after t of the path of a solved phase.
 void ImpactSplitter::move(const StepRecord& r, const ImpactPhase& phase, double t) {
   for (int d = 0; d < model_.nv; ++d)
-    phases_.displacement[d] = t * (phases_.v[d] + 0.5 * t * r.acceleration[d]);
+    phases_.displacement[d] = t * (phases_.v[d] + 0.5 * t * phase.path[d]);
   integrate(model_, phases_.q.data(), phases_.displacement.data(), phases_.q.data());
 
   // A whole step ends at the velocity that was solved for, without rounding.
-  if (t == phase.length * h_ && !phase.midpoint_velocity) {
-    phases_.v = r.v_next;
-    return;
+  const bool whole = t == phase.length * h_;
+  for (int tree = 0; tree < model_.num_trees; ++tree) {
+    const bool solved = whole && phase.rules[tree] != TreeRule::spins;
+    for (int d = model_.tree_first_dof[tree]; d < model_.tree_first_dof[tree + 1]; ++d)
+      phases_.v[d] = solved ? r.v_next[d] : phases_.v[d] + t * r.acceleration[d];
   }
-  for (int d = 0; d < model_.nv; ++d)
-    phases_.v[d] += t * r.acceleration[d];
 }
 
 }  // namespace coulomb

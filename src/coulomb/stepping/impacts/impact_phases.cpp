@@ -3,13 +3,15 @@
 namespace coulomb {
 
 ImpactPhases::ImpactPhases(const Model& m)
-    : model(&m), search(m), q(m.nq), v(m.nv), displacement(m.nv), midpoint_correction(m.nv) {}
+    : model(&m), search(m), q(m.nq), v(m.nv), displacement(m.nv) {
+  spinning.reserve(m.num_trees);
+}
 
 /// A copy has phases of its own, and a search of its own.
 ImpactPhases::ImpactPhases(const ImpactPhases& other)
     : StepExtra(other), count(other.count), smooth(other.smooth), impact(other.impact), model(other.model),
-      search(*other.model), q(other.q), v(other.v), displacement(other.displacement),
-      midpoint_correction(other.midpoint_correction) {
+      search(*other.model), q(other.q), v(other.v), displacement(other.displacement) {
+  spinning.reserve(model->num_trees);
   for (int i = 0; i < count; ++i) {
     // All but the record is copied; a record only where the phase has one.
     const ImpactPhase& from = *other.pool[i];
@@ -20,6 +22,8 @@ ImpactPhases::ImpactPhases(const ImpactPhases& other)
     to.duration = from.duration;
     to.planned = from.planned;
     to.share = from.share;
+    to.rules = from.rules;
+    to.path = from.path;
     to.midpoint = from.midpoint;
     to.length = from.length;
     to.problem = from.problem;

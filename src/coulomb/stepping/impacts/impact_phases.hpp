@@ -25,11 +25,29 @@ enum class PhaseEnd : std::uint8_t {
 
 inline bool is_event(PhaseEnd end) { return end == PhaseEnd::pair || end == PhaseEnd::limit; }
 
+/// What moves a tree in a smooth phase.
+enum class TreeRule : std::uint8_t {
+  held,   ///< by a contact, a limit or an equality: forces of the start
+  lifts,  ///< was, and leaves: forces of the start, on the path of what flies
+  flies,  ///< forces half way of what was planned: position Verlet
+  spins   ///< at the velocity there, too: implicit midpoint. The record's v is v + planned/2 a of its dofs then
+};
+
+inline bool flies(TreeRule rule) { return rule == TreeRule::flies || rule == TreeRule::spins; }
+
 /// A gap that closes, of a pair of shapes or of a joint's limit.
 struct ClosingGap {
   Contact contact;  ///< pair: as it is then
   int joint = -1;   ///< limit
   bool upper = false;
+};
+
+/// The implicit midpoint of a tree, as it is solved.
+struct SpinIteration {
+  int tree;
+  double last_change;
+  double share;  ///< of its corrections
+  bool settled;
 };
 
 /// A held contact that lifts off.
@@ -47,8 +65,10 @@ struct ImpactPhase {
   double share = 0;          ///< this share of it, if not 0
   double length = 1;  ///< of its problem, in steps: what lifts off slowly and comes back is stopped in a short one
   StepOptions problem;
-  bool midpoint = false;           ///< evaluated half way of what was planned: nothing touches
-  bool midpoint_velocity = false;  ///< and at the velocity there: bodies spin. The record's v is v + planned/2 a then
+  std::vector<TreeRule> rules;     ///< by tree
+  std::vector<double> path;        ///< nv: acceleration of its positions (impact_path.hpp)
+  bool midpoint = false;           ///< some tree flies or spins,
+  bool midpoint_velocity = false;  ///< some tree spins
   PhaseEnd end = PhaseEnd::whole;
   bool owns_record = false;             ///< else its stages are in the step's own record
   std::unique_ptr<StepRecord> storage;  ///< kept for the next step
@@ -82,7 +102,7 @@ struct ImpactPhases final : StepExtra {
   ImpactSearch search;
   std::vector<double> q, v;                 ///< where the step is
   std::vector<double> displacement;         ///< nv: along the path of a phase
-  std::vector<double> midpoint_correction;  ///< nv: of the velocity half way
+  std::vector<SpinIteration> spinning;
   std::vector<Contact> found;
   std::vector<ClosingGap> hits;  ///< what comes down where a phase starts
   std::vector<int> events;       ///< by island: index of its event, -1: none

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "coulomb/configuration.hpp"
-#include "coulomb/linalg/dense.hpp"
 #include "coulomb/stepping/impacts/impact_gradient.hpp"
+#include "coulomb/stepping/impacts/impact_path.hpp"
 
 namespace coulomb {
 
@@ -157,17 +157,16 @@ void ImpactGradient::path_vjp(int i, StepCotangent& bar) {
   integrate_jacobian_times(*model_, displacement_.data(), IntegrateArgument::w, true, displacement_bar_.data(), 1, 1);
   integrate_jacobian_times(*model_, displacement_.data(), IntegrateArgument::q, true, bar.q.data(), 1, 1);
 
-  // The displacement is T v + T^2/2 a, the velocity v + T a.
+  // The displacement is T v + T^2/2 r, the velocity v + T a.
   for (int d = 0; d < model_->nv; ++d) {
-    const double of_a = T * (0.5 * T * displacement_bar_[d] + bar.v[d]);
+    v_next_bar_[d] = T * bar.v[d];
     bar.v[d] += T * displacement_bar_[d];
-    v_next_bar_[d] = p.midpoint_velocity ? of_a : of_a / (p.length * h_);
+    displacement_bar_[d] *= 0.5 * T * T;
   }
-  if (!p.midpoint_velocity) return;
+  path_cotangent(*model_, p, record(i).acceleration, displacement_bar_.data(), bar.v.data(), v_next_bar_.data());
 
-  // Where the velocity half way is the problem's, a solves (I7).
-  factor_midpoint(i, true);
-  dense::lu_solve(midpoint_.data(), model_->nv, dense::padded(model_->nv), pivots_.data(), v_next_bar_.data());
+  // a is that of the problem's velocity.
+  solve_acceleration(i, true, v_next_bar_.data(), 1);
 }
 
 /// Through the phase's own problem; part_.q: the cotangent of where it was evaluated.
@@ -178,15 +177,14 @@ void ImpactGradient::problem_vjp(int i, StepCotangent& bar, const ParameterSet* 
   linear_[i]->vjp(zero_.data(), v_next_bar_.data(), part_, set);
 
   // a is the change of velocity over the length of the problem, at the velocity half way where that is the phase's.
+  half_way(i, true);
   double of_planned = 0;
   for (int d = 0; d < model_->nv; ++d) {
     const double of_v = part_.v[d] - v_next_bar_[d];
     bar.v[d] += of_v;
     bar.tau[d] += part_.tau[d];
     clock.step -= v_next_bar_[d] * p.length * a[d];
-    if (p.midpoint_velocity) {
-      of_planned += 0.5 * of_v * a[d];
-    }
+    of_planned += half_[d] * of_v * a[d];
   }
   clock.of_planned(p) += planned_share(p) * of_planned;
 
@@ -207,17 +205,20 @@ void ImpactGradient::midpoint_vjp(int i, StepCotangent& bar, ClockCotangent& clo
   const ImpactPhase& p = phase(i);
 
   // By q the displacement half way, which carries it along ...
+  half_way(i, false);
   for (int d = 0; d < model_->nv; ++d)
-    displacement_[d] = 0.5 * p.planned * p.v[d];
+    displacement_[d] = half_[d] * p.planned * p.v[d];
   std::copy(part_.q.begin(), part_.q.end(), displacement_bar_.begin());
   integrate_jacobian_times(*model_, displacement_.data(), IntegrateArgument::w, true, displacement_bar_.data(), 1, 1);
   integrate_jacobian_times(*model_, displacement_.data(), IntegrateArgument::q, true, part_.q.data(), 1, 1);
 
   // ... and which changes with v and with the time planned.
+  double of_planned = 0;
   for (int d = 0; d < model_->nv; ++d) {
-    bar.v[d] += 0.5 * p.planned * displacement_bar_[d];
-    clock.of_planned(p) += planned_share(p) * 0.5 * displacement_bar_[d] * p.v[d];
+    bar.v[d] += half_[d] * p.planned * displacement_bar_[d];
+    of_planned += half_[d] * displacement_bar_[d] * p.v[d];
   }
+  clock.of_planned(p) += planned_share(p) * of_planned;
 }
 
 }  // namespace coulomb

@@ -54,16 +54,19 @@ class ImpactSplitter {
   StepRecord& next_record();
 
   // Smooth phases.
-  void plan(ImpactPhase& phase, bool lets_in, double fastest);
+  void plan(ImpactPhase& phase, bool lets_in);
+  void find_rules(ImpactPhase& phase, const StepRecord& r);
   void evaluate_midpoint(ImpactPhase& phase, StepRecord& r);
-  double fastest_spin() const;
-  double share_of_spin(double fastest) const;
-  bool spins(const ImpactPhase& phase, double fastest) const;
-  bool solve_spinning(ImpactPhase& phase, StepRecord& r);
+  void place_midpoint(const ImpactPhase& phase, StepRecord& r);
+  double share_of_spin() const;
+  bool spins(int tree) const;
+  void solve_spinning(ImpactPhase& phase, StepRecord& r);
+  void correct_spin(const ImpactPhase& phase, SpinIteration& spin, StepRecord& r);
   bool follow_hops(ImpactPhase& phase, StepRecord& r);
   void find_hops(const StepRecord& r);
   double hold_invisible_hops(StepRecord& r);
-  void shorten(ImpactPhase& phase, double longest);
+  bool shorten(ImpactPhase& phase, double longest);
+  void let_go(ImpactPhase& phase, const StepRecord& r) const;
   void move(const StepRecord& r, const ImpactPhase& phase, double t);
 
   // Events.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "coulomb/configuration.hpp"
+#include "coulomb/stepping/impacts/impact_path.hpp"
 #include "coulomb/stepping/impacts/impact_splitter.hpp"
 #include "coulomb/stepping/semi_implicit/semi_implicit.hpp"
 
@@ -38,10 +39,9 @@ ImpactPhases& phases_in(const Model& model, StepRecord& record) {
 void ImpactSplitter::set_options() {
   const double tolerance = options_.impacts.penetration_tolerance;
 
-  // A smooth phase holds what is within the tolerance and slow. The velocity half way takes the place of torque-free spins.
+  // A smooth phase holds what is within the tolerance and slow.
   StepOptions& smooth = phases_.smooth;
   smooth = options_;
-  smooth.torque_free_spin = false;
   smooth.collision.least_margin = tolerance;
   smooth.constraints.gaps = GapRule::held;
   smooth.constraints.touching = tolerance;
@@ -56,6 +56,7 @@ void ImpactSplitter::set_options() {
   impact.constraints.baumgarte = 0;
   impact.constraints.rebound_depth = 0.5 * kept_share * tolerance;
   impact.warm_start = false;
+  impact.torque_free_spin = false;
 }
 
 /// Kinematics and contacts where the step is, all that are within the margin.
@@ -63,6 +64,7 @@ void ImpactSplitter::place(StepRecord& r) {
   r.q = phases_.q;
   r.v = phases_.v;
   r.q_evaluated.clear();
+  r.flies.clear();
   kinematics(model_, r.q.data(), r.dynamics);
   detect_contacts(model_, r.dynamics.body_position.data(), r.dynamics.body_rotation.data(), phases_.smooth.collision,
                   memory_.collision, r.collision);
@@ -164,16 +166,14 @@ bool ImpactSplitter::smooth(bool lets_in) {
   if (lets_in) leave_out_hits(at());
   const bool came_down = lets_in && any_has_touched();
   ImpactPhase& phase = phases_.last();
-  const double fastest = fastest_spin();
-  plan(phase, lets_in, fastest);
+  plan(phase, lets_in);
 
   // The acceleration of its path.
-  const bool spinning = spins(phase, fastest);
-  if (spinning) own_record();
   StepRecord& solved = at();
-  const bool finite = spinning ? solve_spinning(phase, solved) : solve(solved, phase.problem);
-  if (!finite) return false;
-  if (!lets_in && !spinning && !follow_hops(phase, solved)) return false;
+  evaluate_midpoint(phase, solved);
+  if (!solve(solved, phase.problem)) return false;
+  if (!lets_in && !follow_hops(phase, solved)) return false;
+  set_path(model_, solved.acceleration, phase);
 
   // The event that ends it. What one step leaves to the next is that of a whole, usual problem.
   if (came_down)
@@ -306,6 +306,7 @@ bool impact_step(const Model& model, const StepOptions& options, ConstraintSolve
   record.q = phases[0].q;
   record.v = phases[0].v;
   record.q_evaluated.clear();
+  record.flies.clear();
   stand_still(record);
   record.valid = true;
   phases.count = 0;

@@ -89,7 +89,7 @@ void spring_forces(const Model& model, const DynamicsWorkspace& dynamics, const 
   ConstraintOptions options;
   options.baumgarte = 1;
   options.timestep = damping_of_rows(o) / o.equality_stiffness;
-  const RowContext context{model, dynamics, options, q, v, v, out.twist.data()};
+  const RowContext context{model, dynamics, options, q, v, v, out.twist.data(), nullptr};
   add_equality_rows(context, out.rows);
   const std::size_t equalities = out.rows.dof_rows.size();
   add_joint_limit_rows(context, out.rows);

@@ -101,17 +101,17 @@ void ForceOutputs::add_wrenches(const Scalar& s, double weight, ForceGradient& t
 /// Forces balance what they accelerate: without what torque-free spin adds to the velocity.
 void ForceOutputs::shift_by_spin(const Sensor& sensor) {
   const StepRecord& r = *record_;
-  if (sensor.type == SensorType::accelerometer || found_at_end() || !spins_torque_free(*options_, r)) return;
+  if (sensor.type == SensorType::accelerometer || found_at_end() || !options_->torque_free_spin) return;
   const double h = options_->constraints.timestep;
   where_found();
   mass_matrix(*model_, at_);
-  spin_shift(*model_, at_, r.v.data(), h, spin_);
+  spin_shift(*model_, at_, r.v.data(), h, spin_, r.flying());
 
   // Delta / h is no acceleration that a force has made.
   if (!spin_.any) return;
   for (int d = 0; d < model_->nv; ++d)
     acceleration_[d] -= spin_.velocity[d] / h;
-  spin_derivatives(*model_, at_, r.v.data(), h, true, spins_);
+  spin_derivatives(*model_, at_, r.v.data(), h, true, spins_, r.flying());
 }
 
 /// Of a change of a joint's Delta (6).

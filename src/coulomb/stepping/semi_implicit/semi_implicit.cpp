@@ -67,11 +67,13 @@ void evaluate_dynamics(const Model& model, const StepOptions& options, StepRecor
 
   // Forces of joints, and what spins torque-free.
   joint_forces(model, r.configuration(), r.v.data(), r.u.data(), r.joint_forces);
-  if (spins_torque_free(options, r))
-    spin_shift(model, r.dynamics, r.v.data(), h, r.spin);
+  if (options.torque_free_spin)
+    spin_shift(model, r.dynamics, r.v.data(), h, r.spin, r.flying());
   else
     r.spin.clear();
 }
+
+}  // namespace
 
 /// (S3): the velocity after the step without constraint impulses.
 void free_velocity(const Model& model, const StepOptions& options, StepRecord& r) {
@@ -99,11 +101,13 @@ void free_velocity(const Model& model, const StepOptions& options, StepRecord& r
       r.v_free[d] += shift[d];
 }
 
+namespace {
+
 /// All that touches or holds, law by law.
 void collect_rows(const Model& model, const StepOptions& options, StepRecord& r) {
   link_twists(model, r.dynamics, r.v.data(), r.twist.data());
   const RowContext context{model,      r.dynamics,      options.constraints, r.configuration(),
-                           r.v.data(), r.v_free.data(), r.twist.data()};
+                           r.v.data(), r.v_free.data(), r.twist.data(),      r.flying()};
   r.rows.clear();
   add_contact_rows(context, r.collision.contacts, r.rows);
   add_equality_rows(context, r.rows);
@@ -268,10 +272,6 @@ void remember(const StepRecord& record, StepMemory& memory) {
     }
     memory.impulses.push_back(impulse);
   }
-}
-
-bool spins_torque_free(const StepOptions& options, const StepRecord& record) {
-  return options.torque_free_spin && record.q_evaluated.empty();
 }
 
 bool all_finite(const std::vector<double>& x) {

@@ -36,13 +36,13 @@ struct StruckIslands {
 /// Free velocity, rows, impulses at the record's kinematics and contacts. Reads the memory. struck: null: all islands have rows.
 void solve_velocities(const Model& model, const StepOptions& options, ConstraintSolver& solver,
                       const StepMemory& memory, StepRecord& record, StruckIslands* struck = nullptr);
+/// The free velocity alone.
+void free_velocity(const Model& model, const StepOptions& options, StepRecord& record);
 /// Impulses and modes, for the next step.
 void remember(const StepRecord& record, StepMemory& memory);
 /// What is left of a step whose numbers overflowed.
 void stand_still(StepRecord& record);
 bool all_finite(const std::vector<double>& x);
-/// Delta is part of the step: asked for, and evaluated at its start.
-bool spins_torque_free(const StepOptions& options, const StepRecord& record);
 /// The last stage by itself: v_next, acceleration and q_next of record.solution.
 void advance(const Model& model, double timestep, StepRecord& record);
 

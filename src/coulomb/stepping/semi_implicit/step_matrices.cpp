@@ -322,8 +322,8 @@ const std::vector<SpinDerivative>& StepLinearization::spins(bool even) {
   have_all_spins_ = true;
   all_spins_.clear();
   const StepRecord& r = *record_;
-  if (spins_torque_free(*options_, r))
-    spin_derivatives(*model_, r.dynamics, r.v.data(), options_->constraints.timestep, true, all_spins_);
+  if (options_->torque_free_spin)
+    spin_derivatives(*model_, r.dynamics, r.v.data(), options_->constraints.timestep, true, all_spins_, r.flying());
   return all_spins_;
 }
 

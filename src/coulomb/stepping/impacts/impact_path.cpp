@@ -1,0 +1,89 @@
+#include "coulomb/stepping/impacts/impact_path.hpp"
+
+#include <algorithm>
+
+#include "coulomb/model.hpp"
+
+namespace coulomb {
+namespace {
+
+// x_0, in rad/s and rad/s^2 (m/s, m/s^2). What turns more slowly sinks by less than h^2 x_0^2 of its size in a step; rounding alone turns
+// nothing as fast.
+constexpr double still = 1e-3;
+
+/// How much of a held tree's translation moves with the velocity at the end.
+struct Turning {
+  int first, end;     ///< the tree's dofs
+  int others;         ///< the first that is no translation of its free joint
+  double share = 0;   ///< s
+  double slope = 0;   ///< ds / d(x^2)
+  Turning(const Model& model, int tree, const double* v, const double* a)
+      : first(model.tree_first_dof[tree]), end(model.tree_first_dof[tree + 1]), others(first) {
+    const int root = model.dof_joint[first];
+    if (model.joint_type[root] == JointType::free) {
+      others += 3;
+    }
+    double square = 0;
+    for (int d = others; d < end; ++d)
+      square += v[d] * v[d] + a[d] * a[d];
+    const double sum = square + still * still;
+    share = square / sum;
+    slope = still * still / (sum * sum);
+  }
+};
+
+/// Calls visit with the Turning of every tree that is held.
+template <class Visit>
+void for_each_held(const Model& model, const ImpactPhase& phase, const std::vector<double>& a, Visit visit) {
+  for (int tree = 0; tree < model.num_trees; ++tree)
+    if (phase.rules[tree] == TreeRule::held) {
+      visit(Turning(model, tree, phase.v.data(), a.data()));
+    }
+}
+
+}  // namespace
+
+void set_path(const Model& model, const std::vector<double>& a, ImpactPhase& phase) {
+  phase.path = a;
+  for_each_held(model, phase, a, [&](const Turning& t) {
+    for (int d = t.first; d < t.others; ++d)
+      phase.path[d] += t.share * a[d];
+    for (int d = t.others; d < t.end; ++d)
+      phase.path[d] += a[d];
+  });
+}
+
+void path_tangent(const Model& model, const ImpactPhase& phase, const std::vector<double>& a, const double* dv,
+                  const double* da, double* dr) {
+  if (dr != da) {
+    std::copy_n(da, model.nv, dr);
+  }
+  for_each_held(model, phase, a, [&](const Turning& t) {
+    double dsquare = 0;
+    for (int d = t.others; d < t.end; ++d) {
+      dsquare += 2 * (phase.v[d] * dv[d] + a[d] * da[d]);
+      dr[d] = 2 * da[d];
+    }
+    for (int d = t.first; d < t.others; ++d)
+      dr[d] = (1 + t.share) * da[d] + t.slope * dsquare * a[d];
+  });
+}
+
+void path_cotangent(const Model& model, const ImpactPhase& phase, const std::vector<double>& a, const double* r_bar,
+                    double* v_bar, double* a_bar) {
+  for (int d = 0; d < model.nv; ++d)
+    a_bar[d] += r_bar[d];
+  for_each_held(model, phase, a, [&](const Turning& t) {
+    double of_square = 0;
+    for (int d = t.first; d < t.others; ++d) {
+      of_square += t.slope * a[d] * r_bar[d];
+      a_bar[d] += t.share * r_bar[d];
+    }
+    for (int d = t.others; d < t.end; ++d) {
+      v_bar[d] += 2 * of_square * phase.v[d];
+      a_bar[d] += r_bar[d] + 2 * of_square * a[d];
+    }
+  });
+}
+
+}  // namespace coulomb

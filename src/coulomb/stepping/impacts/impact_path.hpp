@@ -1,0 +1,29 @@
+// The path of a smooth phase, (I2): q(t) = q (+) (t v + t^2/2 r), v(t) = v + t a, where r is the acceleration of its positions:
+//
+//   what flies         r = a: exact under constant forces
+//   what is held       r = 2 a: positions move with the velocity at the end, v + t a, as in plain steps. Springs, and what rolls or
+//                      pivots, whose constraints turn with it, lose energy so and gain none.
+//   what only slides   r = a for the translations of a free joint, since nothing turns with it: exact, too.
+//
+// Between the last two: r = (1 + s) a for those translations, s = x^2 / (x^2 + x_0^2), x^2 the sum of the squares of all other
+// velocities and accelerations of the tree (in SI units). Smooth, and so is its derivative.
+#pragma once
+
+#include <vector>
+
+#include "coulomb/stepping/impacts/impact_phases.hpp"
+
+namespace coulomb {
+
+/// r of a phase whose problem gave a: phase.path.
+void set_path(const Model& model, const std::vector<double>& a, ImpactPhase& phase);
+
+/// dr (nv) of the changes dv and da; may be da.
+void path_tangent(const Model& model, const ImpactPhase& phase, const std::vector<double>& a, const double* dv,
+                  const double* da, double* dr);
+
+/// From the cotangent of r to those of v and a, which it adds to.
+void path_cotangent(const Model& model, const ImpactPhase& phase, const std::vector<double>& a, const double* r_bar,
+                    double* v_bar, double* a_bar);
+
+}  // namespace coulomb

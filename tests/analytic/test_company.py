@@ -1,0 +1,121 @@
+"""Split steps: the rule that moves a tree depends on that tree and what it touches alone, whatever else the scene holds."""
+
+import numpy as np
+import pytest
+
+import coulomb
+
+FAR = 40.0  # m
+
+# Name: MJCF of the bodies at x, their velocities, their joint angles that are not zero.
+BOX = '<geom type="box" size=".1 .15 .2" mass="1"/>'
+BODIES = {
+    "resting": ('<body name="{n}" pos="{x} 0 .2"><freejoint/>' + BOX + "</body>", [0] * 6, {}),
+    "sliding": ('<body name="{n}" pos="{x} 0 .2"><freejoint/>' + BOX + "</body>", [1, 0.5, 0, 0, 0, 0], {}),
+    "thrown": ('<body name="{n}" pos="{x} 0 30"><freejoint/>' + BOX + "</body>", [1, 0, 2, 20, 25, 10], {}),
+    "rolling": (
+        '<body name="{n}" pos="{x} 0 .1"><freejoint/><geom type="sphere" size=".1" mass="1"/></body>',
+        [1, 0, 0, 0, 3, 4],
+        {},
+    ),
+    "sprung": (
+        '<body name="{n}" pos="{x} 0 5"><joint name="{n}" type="slide" axis="0 0 1" stiffness="10000"/>' + BOX + "</body>",
+        [1],
+        {},
+    ),
+    "articulated": (
+        '<body name="{n}" pos="{x} 0 9"><joint type="ball"/><geom type="capsule" size=".05" fromto="0 0 0 0 0 -1" mass="1"/>'
+        '<body pos="0 0 -1"><joint type="hinge" axis="0 1 0"/>'
+        '<geom type="capsule" size=".05" fromto="0 0 0 .5 0 -1" mass="1"/></body></body>',
+        [1, 2, 3, -2],
+        {},
+    ),
+    "at a limit": (
+        '<body name="{n}" pos="{x} 0 5"><joint name="{n}" type="hinge" axis="0 1 0" limited="true" range="0 1"/>'
+        '<geom type="box" size=".1 .1 .1" pos="-.5 0 0" mass="1"/></body>',
+        [0],
+        {},
+    ),
+    "dry friction": (
+        '<body name="{n}" pos="{x} 0 5"><joint name="{n}" type="hinge" axis="0 1 0" frictionloss=".3"/>'
+        '<geom type="box" size=".1 .1 .1" pos="-.5 0 0" mass="1"/></body>',
+        [2],
+        {},
+    ),
+    "damped": (
+        '<body name="{n}" pos="{x} 0 5"><joint name="{n}" type="hinge" axis="0 1 0" damping=".3"/>'
+        '<geom type="box" size=".1 .1 .1" pos="-.5 0 0" mass="1"/></body>',
+        [2],
+        {},
+    ),
+    "linkage": (
+        '<body name="{n}" pos="{x} 0 5"><joint name="{n}" type="hinge" axis="0 1 0"/>'
+        '<geom type="capsule" size=".03" fromto="0 0 0 1 0 0" mass="1"/></body>'
+        '<body name="{n}2" pos="{x} 1 5"><joint name="{n}2" type="hinge" axis="0 1 0"/>'
+        '<geom type="capsule" size=".03" fromto="0 0 0 1 0 0" mass="1"/></body>',
+        [1, 1],
+        {"equality": '<joint joint1="{n}" joint2="{n}2"/>'},
+    ),
+}
+
+
+def scene(names):
+    bodies, equalities, v = "", "", []
+    for k, name in enumerate(names):
+        body, velocity, more = BODIES[name]
+        bodies += body.format(n=f"body{k}", x=FAR * k)
+        equalities += more.get("equality", "").format(n=f"body{k}")
+        v += velocity
+    world = coulomb.Scene()
+    world.add_mjcf(
+        f'<mujoco><worldbody><geom type="plane" size="1 1 1" friction=".5"/>{bodies}</worldbody>'
+        f"<equality>{equalities}</equality></mujoco>"
+    )
+    return world.build(), np.array(v, dtype=float)
+
+
+def states(names, timestep, steps, dofs=None):
+    """Positions and velocities of the first body at every step; no step has an impact."""
+    model, v = scene(names)
+    first = scene(names[:1])[0]
+    sim = coulomb.Simulator(model, timestep=timestep, continuous_collision=True)
+    q = model.neutral()[0]
+    out = []
+    for _ in range(steps):
+        q, v = sim.step(q, v)
+        assert sim.status.converged and not sim.impacts
+        out.append(np.r_[q[: first.nq], v[: first.nv]])
+    return np.array(out)
+
+
+@pytest.mark.parametrize("timestep", [0.01, 0.001])
+@pytest.mark.parametrize("name", BODIES)
+def test_far_company_changes_no_bit(name, timestep):
+    """Each body alone, beside each other, and beside all others at once."""
+    steps = 40
+    alone = states([name], timestep, steps)
+    for company in [[other] for other in BODIES] + [list(BODIES)]:
+        together = states([name, *company], timestep, steps)
+        assert together.tobytes() == alone.tobytes(), company
+
+
+@pytest.mark.parametrize("company", ["resting", "at a limit", "linkage", "dry friction"])
+@pytest.mark.parametrize("timestep", [0.01, 0.001])
+def test_a_spring_beside_what_is_held_keeps_its_amplitude(company, timestep):
+    """100 rad/s; explicit positions would multiply the amplitude by 1e17 in 2 s."""
+    z = states(["sprung", company], timestep, round(2 / timestep))[:, 0]
+    rest = -9.81 / 1e4
+    amplitude = np.hypot(0.01, rest)
+    # Verlet's own amplitude is that of the exact spring over cos(asin(omega h / 2)).
+    assert np.max(np.abs(z - rest)) < 1.2 * amplitude
+    assert np.max(np.abs(z[-round(0.2 / timestep) :] - rest)) > 0.8 * amplitude
+
+
+def test_a_thrown_box_beside_what_rests_keeps_its_energy():
+    inertia = np.array([0.15**2 + 0.2**2, 0.1**2 + 0.2**2, 0.1**2 + 0.15**2]) / 3
+    for timestep in [0.01, 0.005, 0.001]:
+        path = states(["thrown", "resting"], timestep, round(1 / timestep))
+        w = path[:, 10:13]
+        energy = (w**2 * inertia).sum(axis=1) / 2
+        start = (np.array([20, 25, 10]) ** 2 * inertia).sum() / 2
+        assert np.abs(energy - start).max() < 1e-11 * start
