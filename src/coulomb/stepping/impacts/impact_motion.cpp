@@ -7,6 +7,7 @@
 #include "coulomb/dynamics/rigid_spin.hpp"
 #include "coulomb/stepping/impacts/impact_contact.hpp"
 #include "coulomb/stepping/impacts/impact_limits.hpp"
+#include "coulomb/stepping/impacts/impact_path.hpp"
 #include "coulomb/stepping/impacts/impact_splitter.hpp"
 #include "coulomb/stepping/semi_implicit/semi_implicit.hpp"
 
@@ -17,7 +18,7 @@ constexpr double longest_turn = 0.5;  // rad: of free and ball joints in one pha
 constexpr int most_halvings = 7;      // these are enough
 constexpr double least_rise = 0.02;   // of the penetration tolerance: held contacts that lift off rise by less,
 constexpr double visible_hop = 0.1;   // or not higher than this; higher ones fly
-constexpr int most_short_ones = 8;    // problems that stop them, in one step
+constexpr int most_short_ones = 32;   // problems that are shorter than the step, in one step
 constexpr int most_repetitions = 150;
 
 /// First dof of a free or ball joint's rotation; -1: another joint.
@@ -266,18 +267,29 @@ double ImpactSplitter::hold_invisible_hops(StepRecord& r) {
   return longest;
 }
 
-/// A problem about as long as the longest hop; positions are corrected no faster than in a whole step. False: it stays as it is.
-bool ImpactSplitter::shorten(ImpactPhase& phase, double longest) {
-  double length = 1;
-  for (int k = 0; k < most_halvings && 0.5 * length * h_ >= longest; ++k)
-    length *= 0.5;
-  if (length == 1 || length * h_ >= rest_ || short_ones_ >= most_short_ones) return false;
+/// What sinks while it is held turns too far for a problem of this length: again with one about as long as the sinking took, which holds it
+/// to its end. False: overflow.
+bool ImpactSplitter::follow_sinking(ImpactPhase& phase, StepRecord& r) {
+  if (phase.end != PhaseEnd::pair || !sank_ || !shorten(phase, phase.duration)) return true;
+  evaluate_midpoint(phase, r);
+  if (!solve(r, phase.problem)) return false;
+  set_path(model_, r.acceleration, phase);
+  return find_event(phase);
+}
 
+/// A problem about as long as this time; positions are corrected no faster than in a whole step. False: it stays as it is.
+bool ImpactSplitter::shorten(ImpactPhase& phase, double time) {
+  double length = 1;
+  for (int k = 0; k < most_halvings && 0.5 * length * h_ >= time; ++k)
+    length *= 0.5;
+  if (length >= phase.length || length * h_ >= rest_ || short_ones_ >= most_short_ones) return false;
+
+  const double less = length / phase.length;
+  phase.problem.constraints.timestep *= less;
+  phase.problem.constraints.baumgarte *= less;
   phase.length = length;
   phase.share = phase.share > 0 ? std::min(phase.share, length) : length;
   phase.planned = phase.share * h_;
-  phase.problem.constraints.timestep *= length;
-  phase.problem.constraints.baumgarte *= length;
   ++short_ones_;
   return true;
 }

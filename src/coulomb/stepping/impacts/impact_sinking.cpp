@@ -10,7 +10,9 @@ namespace coulomb {
 namespace {
 
 constexpr double growth = 4;  // of the speed, from one time to the next
-constexpr int most_growths = 12;
+constexpr int gentle_growths = 3;  // these leave the overlap, and take the energy of some tolerances of height; faster only
+constexpr int patience = 5;        // after as many times more: a speed that throws bodies is for what would come back without end
+constexpr int most_growths = 17;
 constexpr double same_place = 1e-6;  // m, rad: the chain ends with more motion than this
 constexpr double same_point = 0.02;  // of the shapes' size
 constexpr std::size_t longest_chain = 8;
@@ -58,6 +60,10 @@ void SinkingContacts::hit(const Contact& contact, bool sank, double moved, const
                           std::vector<Contact>& contacts) {
   if (moved > same_place) chain_.clear();
 
+  // What has left the overlap starts anew: it needs no more speed than before.
+  if (!sank && contact.distance > -closed_gap)
+    std::erase_if(counts_, [&](const auto& known) { return known.first == contact.pair; });
+
   // Bodies that rattle at one place are lifted by what they were held by.
   const auto of_pair = [&](const Contact& c) { return c.pair == contact.pair; };
   const bool known = has_point(chain_, contact);
@@ -75,7 +81,7 @@ void SinkingContacts::hit(const Contact& contact, bool sank, double moved, const
   }
 }
 
-/// How fast each contact that has sunk is parted; slowest: what rounding may take.
+/// How fast each contact that has sunk is parted.
 bool SinkingContacts::lift(const ConstraintOptions& impact, double slowest, const std::vector<Contact>* held,
                            std::vector<Contact>& contacts) const {
   bool any = false;
@@ -91,7 +97,8 @@ bool SinkingContacts::lift(const ConstraintOptions& impact, double slowest, cons
     // Pairs that have sunk before in this step, faster and faster.
     for (const auto& [pair, count] : counts_) {
       if (pair != contact.pair) continue;
-      contact.lift = std::min(slowest * std::pow(growth, count), std::max(slowest, impact.max_correction_speed));
+      const int growths = count <= gentle_growths ? count : std::max(gentle_growths, count - patience);
+      contact.lift = std::min(slowest * std::pow(growth, growths), std::max(slowest, impact.max_correction_speed));
       any = true;
     }
   }

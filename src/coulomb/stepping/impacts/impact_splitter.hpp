@@ -63,6 +63,7 @@ class ImpactSplitter {
   void solve_spinning(ImpactPhase& phase, StepRecord& r);
   void correct_spin(const ImpactPhase& phase, SpinIteration& spin, StepRecord& r);
   bool follow_hops(ImpactPhase& phase, StepRecord& r);
+  bool follow_sinking(ImpactPhase& phase, StepRecord& r);
   void find_hops(const StepRecord& r);
   double hold_invisible_hops(StepRecord& r);
   bool shorten(ImpactPhase& phase, double longest);

@@ -183,6 +183,7 @@ bool ImpactSplitter::smooth(bool lets_in) {
   if (!options_.collision.frozen_cache && phase.length == 1 && !lets_in) {
     remember(solved, memory_);
   }
+  if (!came_down && !follow_sinking(phase, solved)) return false;
 
   // To there.
   move(solved, phase, phase.duration);
