@@ -140,6 +140,7 @@ bool ImpactSplitter::find_event(ImpactPhase& phase) {
     if (impact.threshold < -search.tolerance) threshold_from_start(phase);
   } else if (impact.status == ImpactStatus::evaluation_limit) {
     // The search gave up at a pair that is next to its threshold: bodies move as far as is known to be safe.
+    phases_.sinking.hurry();
     phase.end = PhaseEnd::pause;
     phase.duration = impact.time;
     phases_.sinking.creeps(impact.pair);

@@ -10,9 +10,8 @@ namespace coulomb {
 namespace {
 
 constexpr double growth = 4;  // of the speed, from one time to the next
-constexpr int gentle_growths = 3;  // these leave the overlap, and take the energy of some tolerances of height; faster only
-constexpr int patience = 5;        // after as many times more: a speed that throws bodies is for what would come back without end
-constexpr int most_growths = 17;
+constexpr int gentle_growths = 3;  // a hop of the energy of some tolerances of height, out of the overlap; faster ones throw bodies
+constexpr int most_growths = 12;
 constexpr double same_place = 1e-6;  // m, rad: the chain ends with more motion than this
 constexpr double same_point = 0.02;  // of the shapes' size
 constexpr std::size_t longest_chain = 8;
@@ -34,6 +33,7 @@ bool has_point(const std::vector<Contact>& contacts, const Contact& c) {
 void SinkingContacts::clear() {
   counts_.clear();
   chain_.clear();
+  hurries_ = false;
   counts_.reserve(16);
   chain_.reserve(longest_chain);
 }
@@ -50,8 +50,9 @@ bool SinkingContacts::has_sunk(int pair) const {
 
 void SinkingContacts::creeps(int pair) {
   // The pair sinks again: next time it is lifted faster.
+  const int most = hurries_ ? most_growths : gentle_growths;
   for (auto& [known, count] : counts_)
-    if (known == pair) return void(count = std::min(count + 1, most_growths));
+    if (known == pair) return void(count = std::max(count, std::min(count + 1, most)));
   counts_.emplace_back(pair, 0);
 }
 
@@ -97,8 +98,7 @@ bool SinkingContacts::lift(const ConstraintOptions& impact, double slowest, cons
     // Pairs that have sunk before in this step, faster and faster.
     for (const auto& [pair, count] : counts_) {
       if (pair != contact.pair) continue;
-      const int growths = count <= gentle_growths ? count : std::max(gentle_growths, count - patience);
-      contact.lift = std::min(slowest * std::pow(growth, growths), std::max(slowest, impact.max_correction_speed));
+      contact.lift = std::min(slowest * std::pow(growth, count), std::max(slowest, impact.max_correction_speed));
       any = true;
     }
   }
