@@ -33,9 +33,11 @@ bool has_point(const std::vector<Contact>& contacts, const Contact& c) {
 void SinkingContacts::clear() {
   counts_.clear();
   chain_.clear();
+  lifted_.clear();
   hurries_ = false;
   counts_.reserve(16);
   chain_.reserve(longest_chain);
+  lifted_.reserve(longest_chain);
 }
 
 /// By its features, or by its place.
@@ -63,12 +65,14 @@ void SinkingContacts::hit(const Contact& contact, bool sank, double moved, const
 
   // What has left the overlap starts anew: it needs no more speed than before.
   if (!sank && contact.distance > -closed_gap)
-    std::erase_if(counts_, [&](const auto& known) { return known.first == contact.pair; });
+    forget(contact.pair);
 
   // Bodies that rattle at one place are lifted by what they were held by.
   const auto of_pair = [&](const Contact& c) { return c.pair == contact.pair; };
   const bool known = has_point(chain_, contact);
   if (sank && is_among(held, contact) && (known || std::none_of(chain_.begin(), chain_.end(), of_pair)))
+    creeps(contact.pair);
+  else if (hurries_ && is_among(lifted_, contact))
     creeps(contact.pair);
 
   // Points that have closed at this place stay in the problem.
@@ -84,16 +88,18 @@ void SinkingContacts::hit(const Contact& contact, bool sank, double moved, const
 
 /// How fast each contact that has sunk is parted.
 bool SinkingContacts::lift(const ConstraintOptions& impact, double slowest, const std::vector<Contact>* held,
-                           std::vector<Contact>& contacts) const {
+                           std::vector<Contact>& contacts) {
   bool any = false;
   for (Contact& contact : contacts) {
     contact.lift = 0;
     contact.turns_back = false;
 
-    // Only what was held can have sunk.
-    if (!sank(impact, contact.distance) || !held || !is_among(*held, contact)) continue;
+    // Only what was held can have sunk, and what lands in the overlap that it was lifted from has not left it.
+    if (!sank(impact, contact.distance)) continue;
+    const bool was_held = held && is_among(*held, contact);
+    if (!was_held && !is_among(lifted_, contact)) continue;
     contact.lift = slowest;
-    contact.turns_back = has_point(*held, contact);
+    contact.turns_back = was_held && has_point(*held, contact);
 
     // Pairs that have sunk before in this step, faster and faster.
     for (const auto& [pair, count] : counts_) {
@@ -102,7 +108,17 @@ bool SinkingContacts::lift(const ConstraintOptions& impact, double slowest, cons
       any = true;
     }
   }
+
+  // What hops now.
+  for (const Contact& contact : contacts)
+    if (any && contact.lift > 0 && lifted_.size() < longest_chain && !is_among(lifted_, contact)) lifted_.push_back(contact);
   return any;
+}
+
+/// This pair has not sunk.
+void SinkingContacts::forget(int pair) {
+  std::erase_if(counts_, [&](const auto& known) { return known.first == pair; });
+  std::erase_if(lifted_, [&](const Contact& c) { return c.pair == pair; });
 }
 
 }  // namespace coulomb

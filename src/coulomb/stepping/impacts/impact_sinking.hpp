@@ -38,11 +38,13 @@ class SinkingContacts {
   /// Contact::lift and turns_back, for the next impact, of what has sunk; false: no pair has come back. slowest: the first time.
   /// held: contacts of the motion before, nullptr if none; only these are parted, other points that come down stop.
   bool lift(const ConstraintOptions& impact, double slowest, const std::vector<Contact>* held,
-            std::vector<Contact>& contacts) const;
+            std::vector<Contact>& contacts);
 
  private:
+  void forget(int pair);
   bool hurries_ = false;
   std::vector<std::pair<int, int>> counts_;  ///< pair, how often it came back
+  std::vector<Contact> lifted_;              ///< that hop
   std::vector<Contact> chain_;               ///< hit one after the other with next to no motion between
 };
 
