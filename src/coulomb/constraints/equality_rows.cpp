@@ -1,6 +1,7 @@
 // Equalities: connect (3 rows: two points coincide), weld (6: two frames coincide), joint (1: q_a = polynomial of q_b). Two-sided
-// Baumgarte bias on the position error; the rotation error of a weld is the axial vector of R_a R_b^T, sin(angle) about its axis.
+// Baumgarte bias on the position error, of joints no faster than max_correction_speed; the rotation error of a weld is the axial vector of R_a R_b^T, sin(angle) about its axis.
 #include <array>
+#include <cmath>
 
 #include "coulomb/base/small_math.hpp"
 #include "coulomb/constraints/constraint_keys.hpp"
@@ -124,12 +125,21 @@ void add_joints(const RowContext& context, int index, ConstraintRows& rows) {
     row.dcoefficient[1][1] = -p.curvature;
   }
 
-  // A share of the error goes in every step.
+  // A share of the error goes in every step, no faster than violated limits go.
   row.phi = a - wanted;
   row.dbias_dphi = context.options.baumgarte / context.options.timestep;
-  rows.bias.push_back(row.dbias_dphi * row.phi);
+  double bias = row.dbias_dphi * row.phi;
+  const double fastest = context.options.max_correction_speed;
+  const double excess = std::abs(bias) - fastest;
+  const bool corner = row.dbias_dphi > 0 && std::abs(excess) <= corner_width * row.dbias_dphi;
+  if (excess > 0) {
+    bias = std::copysign(fastest, bias);
+    row.dbias_dphi = 0;
+  }
+  rows.bias.push_back(bias);
   rows.weight.push_back(model.equality_weight[2 * index]);
   add_block(row.row, 1, index, rows);
+  rows.blocks.back().corner = corner;
   rows.dof_rows.push_back(row);
 }
 

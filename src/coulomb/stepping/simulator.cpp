@@ -211,6 +211,17 @@ StepStatus Simulator::status() const {
     out.reason += enumeration(out.contradictions);
   }
 
+  // And those whose errors stay, since no moderate motion removes them.
+  const std::vector<std::string> out_of_reach = constraint_names(*parts_->model, r.out_of_reach);
+  if (!out_of_reach.empty()) {
+    out.reason += relaxed && out.contradictions.empty() ? ": position correction out of reach: "
+                                                        : "; position correction out of reach: ";
+    out.reason += enumeration(out_of_reach);
+    for (const std::string& name : out_of_reach)
+      if (std::find(out.contradictions.begin(), out.contradictions.end(), name) == out.contradictions.end())
+        out.contradictions.push_back(name);
+  }
+
   // Then those whose numbers are too far apart for a double to tell.
   out.scale_ratio = s.scale_ratio;
   out.badly_scaled = constraint_names(*parts_->model, r.badly_scaled);

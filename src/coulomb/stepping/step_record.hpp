@@ -9,6 +9,7 @@
 #include "coulomb/collision/detect.hpp"
 #include "coulomb/constraints/assemble.hpp"
 #include "coulomb/constraints/constraint_rows.hpp"
+#include "coulomb/constraints/corrections.hpp"
 #include "coulomb/dynamics/dynamics.hpp"
 #include "coulomb/dynamics/joint_forces.hpp"
 #include "coulomb/dynamics/spin.hpp"
@@ -60,11 +61,13 @@ struct StepRecord {
   ConstraintRows rows;
   Islands islands;  ///< of the rows: their problems, starts, solutions
   AssemblyWorkspace assembly;
+  Corrections corrections;        ///< what position errors ask for, where that is less than their share
   std::vector<int> recall_order;  ///< of the memory's impulses, by key
   SolverResult solution;          ///< of all islands, by the rows
   std::vector<std::uint64_t>
       contradictory;                        ///< keys of the blocks that contradict one another, at any time of the step
   std::vector<std::uint64_t> badly_scaled;  ///< and of those of which rounding hides it
+  std::vector<std::uint64_t> out_of_reach;  ///< keys of the blocks whose position errors no motion removes, likewise
   std::vector<double> twist, twist_next;    ///< nv x 8: link twists at v and at v_next
   std::vector<double> scratch;              ///< nv x 8
   std::vector<double> travel;               ///< num_bodies x 6: how bodies may move and turn (detect_contacts)

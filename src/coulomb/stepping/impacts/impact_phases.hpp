@@ -111,6 +111,7 @@ struct ImpactPhases final : StepExtra {
   StruckIslands struck;                      ///< by an impact
   std::vector<std::uint64_t> contradictory;  ///< keys of rows that contradicted others in some phase
   std::vector<std::uint64_t> badly_scaled;   ///< and of those of which rounding hid it
+  std::vector<std::uint64_t> out_of_reach;   ///< the same of StepRecord::out_of_reach
   SinkingContacts sinking;
 
   ImpactPhase& add();

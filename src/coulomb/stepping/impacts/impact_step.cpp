@@ -92,6 +92,7 @@ bool ImpactSplitter::solve(StepRecord& r, const StepOptions& options, StruckIsla
   scale_ratio_ = std::max(scale_ratio_, r.solution.scale_ratio);
   add_new(r.contradictory, phases_.contradictory);
   add_new(r.badly_scaled, phases_.badly_scaled);
+  add_new(r.out_of_reach, phases_.out_of_reach);
   return all_finite(r.v_next) && all_finite(r.acceleration);
 }
 
@@ -237,6 +238,7 @@ void ImpactSplitter::finish() {
   step_.solution.scale_ratio = scale_ratio_;
   step_.contradictory = phases_.contradictory;
   step_.badly_scaled = phases_.badly_scaled;
+  step_.out_of_reach = phases_.out_of_reach;
   step_.reason = reason_;
   step_.valid = true;
 }
@@ -273,6 +275,7 @@ bool ImpactSplitter::run() {
   phases_.count = 0;
   phases_.contradictory.clear();
   phases_.badly_scaled.clear();
+  phases_.out_of_reach.clear();
   phases_.sinking.clear();
   phases_.add();
   place(step_);

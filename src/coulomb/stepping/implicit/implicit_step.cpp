@@ -143,6 +143,7 @@ void clear_constraints(StepRecord& r) {
   r.solution.badly_scaled.clear();
   r.contradictory.clear();
   r.badly_scaled.clear();
+  r.out_of_reach.clear();
   r.collision.contacts.clear();
 }
 

@@ -7,6 +7,7 @@
 #include "coulomb/configuration.hpp"
 #include "coulomb/constraints/assemble.hpp"
 #include "coulomb/constraints/constraint_rows.hpp"
+#include "coulomb/constraints/corrections.hpp"
 #include "coulomb/constraints/islands.hpp"
 #include "coulomb/dynamics/dynamics.hpp"
 #include "coulomb/dynamics/joint_forces.hpp"
@@ -135,6 +136,11 @@ void collect_problems(const Model& model, const StepOptions& options, StepRecord
   if (struck) keep_struck(model, *struck, r);
   const bool dense = options.solver.method != SolverMethod::automatic;
   assemble_problems(model, r.dynamics, r.rows, r.v_free.data(), dense, r.assembly, r.islands);
+
+  // Position errors ask for what moderate motions reach; in an instant for nothing.
+  r.corrections.clear();
+  if (options.constraints.gaps != GapRule::impact) bound_corrections(r.rows, r.islands, r.corrections);
+  r.out_of_reach = r.corrections.out_of_reach;
 }
 
 /// Every island by itself.
@@ -153,6 +159,11 @@ void solve(const StepOptions& options, ConstraintSolver& solver, StepRecord& r) 
   r.badly_scaled.clear();
   for (int block : r.solution.badly_scaled)
     r.badly_scaled.push_back(r.rows.keys[block]);
+
+  // What is asked for is solved, but it is not all that the constraints are to be.
+  if (r.out_of_reach.empty()) return;
+  r.solution.status = std::max(r.solution.status, SolveStatus::relaxed);
+  r.solution.relaxation = std::max(r.solution.relaxation, r.corrections.damping);
 }
 
 // Finds impulses of the memory by key. It and the rows are nearly in the same order: the next one is mostly the one wanted; else of
@@ -294,6 +305,7 @@ void stand_still(StepRecord& r) {
   r.solution.scale_ratio = 0;
   r.contradictory.clear();
   r.badly_scaled.clear();
+  r.out_of_reach.clear();
 
   // It has failed, whatever the solver says.
   r.solution.status = SolveStatus::failed;

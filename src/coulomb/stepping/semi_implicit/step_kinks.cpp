@@ -43,12 +43,16 @@ void StepLinearization::leftover_of_state(const double* z) {
   leftover_.assign(2 * std::size_t(nv), 0.0);
   row_derivatives_vjp(row_state(), rows_, {still_.data(), z}, row_sweep_, leftover_.data());
   add_bounce_cotangent(z, leftover_.data() + nv);
+  add_correction_cotangents(z, false, leftover_.data(), nullptr, nullptr);
 }
 
 /// z . s of the columns of the set's parameters, in leftover_.
 void StepLinearization::leftover_of_parameters(const double* z, const ParameterSet& set) {
   still_.assign(model_->nv, 0.0);
   parameter_gradient(set, still_.data(), still_.data(), z, leftover_);
+  if (num_bounded_ == 0) return;
+  moved_q_.assign(model_->nv, 0.0);
+  add_correction_cotangents(z, false, moved_q_.data(), &set, leftover_.data());
 }
 
 /// In unresolved_: per row, motions that dependent rows cannot follow, over the distance of the nearest border, so that z . s > 1/near is
@@ -111,6 +115,13 @@ bool StepLinearization::state_ambiguous() {
   for (int index : r.islands.order) {
     if (island(index).blocks.empty()) continue;
     if (island(index).solution.status == SolveStatus::failed || islands_[index].problem.at_kink()) return true;
+  }
+
+  // Corrections at the border of their bounds.
+  if (r.corrections.at_kink) return true;
+  for (const DofRow& row : r.rows.dof_rows) {
+    const Block& block = r.rows.blocks[row.block];
+    if (block.type == BlockType::equality && block.corner) return true;
   }
 
   // Geometry that has no derivative.

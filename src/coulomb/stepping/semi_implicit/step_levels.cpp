@@ -77,7 +77,7 @@ void StepLinearization::prepare_lower_level(int index_of_level) {
 }
 
 void StepLinearization::exchange_levels(int level) {
-  LevelState& other = *other_levels_[level];
+  LevelState& other = level_state(level);
   StepRecord& r = *record_;
   std::swap(r.v_next, other.v_next);
   std::swap(acceleration_, other.acceleration);
@@ -89,6 +89,7 @@ void StepLinearization::exchange_levels(int level) {
   std::swap(body_twist_, other.body_twist);
   std::swap(rows_, other.rows);
   std::swap(forces_, other.forces);
+  if (level < last_level) std::swap(inactive_, other.inactive);
   level_ = level_ == last_level ? level : last_level;
 
   // What the dynamics keep of a level is computed again.

@@ -139,6 +139,7 @@ void StepLinearization::prepare(const Model& model, const StepOptions& options, 
   find_inactive();
   for (int level = 0; level < lower_; ++level)
     prepare_lower_level(level);
+  prepare_corrections();
   prepare_level(model);
 
   // Products do not allocate.

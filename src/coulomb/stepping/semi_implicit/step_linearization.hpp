@@ -72,6 +72,21 @@ class StepLinearization final : public StepGradient {
     std::vector<double> twist_next, rate_next, body_twist;
     RowDerivatives rows;
     BodyForces forces;
+    std::vector<unsigned char> inactive;  // of motions of corrections: blocks that are not corrected
+  };
+  /// What inputs change of an island's corrections: corrected rows x ld, and ld.
+  struct CorrectionChange {
+    std::vector<double> errors;   // dbeta' - dbeta
+    std::vector<double> damping;  // deps
+  };
+  /// An island whose position corrections are bounded; matrices have a row per corrected row, if not said otherwise.
+  struct BoundedIsland {
+    int index = 0;
+    CorrectionSlopes slopes;
+    std::vector<double> rest_r;           // r_q of what is at rest, dofs x ld
+    std::vector<double> response;         // J Mh^-1
+    std::vector<double> errors, motions;  // dbeta, dG x: of q, then of parameters
+    CorrectionChange of_q, of_parameters;
   };
   /// What a reverse product computes, in this order (docs/theory.md (L8)).
   struct Adjoint {
@@ -132,6 +147,10 @@ class StepLinearization final : public StepGradient {
   void prepare_lower_level(int level);
   /// A lower level in the place of the last one, and back.
   void exchange_levels(int level);
+  LevelState& level_state(int level) {
+    if (level == rest_level) return *rest_;
+    return level == correction_level ? *correction_ : *other_levels_[level];
+  }
   void prepare_matrices_of_level(int level);
   /// dv_T (count x ld) -= (Bs_k + B_k J Mh^-1 (r_k - r)) through W_k of a lower level. r_k_T, r_T: count x ld; Bs_k: reduced rows x
   /// padded(count), or null.
@@ -139,6 +158,23 @@ class StepLinearization final : public StepGradient {
                       double* dv_T);
   /// What q and the parameters change at a lower level but not at the last one, in out; z: the multipliers of that level.
   void add_level_difference(int level, const double* z, StepCotangent& out, const ParameterSet* set);
+
+  // step_corrections.cpp: what bounded position corrections add to s
+  const BoundedIsland* bounded(int index) const {
+    return num_bounded_ > 0 && bounded_of_[index] >= 0 ? &bounded_[bounded_of_[index]] : nullptr;
+  }
+  void prepare_corrections();
+  void prepare_motion(LevelState& state, int level);
+  void correction_columns();
+  void take_rest(BoundedIsland& own);
+  void take_motion(BoundedIsland& own);
+  void gather_columns(const BoundedIsland& own, std::vector<double>& out) const;
+  void change_errors(const BoundedIsland& own, int count, int ld, CorrectionChange& out) const;
+  void add_change(const BoundedIsland& own, const CorrectionChange& change, const double* lambda, int ld,
+                  double* s) const;
+  double damping_cotangent(const BoundedIsland& own, const double* z, bool levels) const;
+  void correction_parameter_sides(const ParameterSet& set, std::vector<double>& dh);
+  void add_correction_cotangents(const double* z, bool levels, double* q, const ParameterSet* set, double* parameters);
 
   // forward mode: the matrices of all islands, then the columns of one
   void prepare_matrices();
@@ -222,9 +258,13 @@ class StepLinearization final : public StepGradient {
     std::vector<double> r, s;                 // of all rows
     std::vector<double> island_r, island_Bs;  // of one island
   };
-  ParameterSides last_parameter_;
+  ParameterSides last_parameter_, rest_parameter_, correction_parameter_;
   std::vector<ParameterSides> lower_parameter_;
-  ParameterSides& parameter(int level) { return level == last_level ? last_parameter_ : lower_parameter_[level]; }
+  ParameterSides& parameter(int level) {
+    if (level == rest_level) return rest_parameter_;
+    if (level == correction_level) return correction_parameter_;
+    return level == last_level ? last_parameter_ : lower_parameter_[level];
+  }
   std::vector<double> parameter_p_, island_s_, difference_;
   ProductScratch product_;
   bool have_matrices_ = false;
@@ -240,7 +280,7 @@ class StepLinearization final : public StepGradient {
   std::vector<double> still_;          // nv: zero
   std::vector<double> leftover_;       // of columns: z . s
 
-  static constexpr int last_level = -1;
+  static constexpr int last_level = -1, rest_level = -2, correction_level = -3;
   int lower_ = 0;                                          // levels, of any island
   int level_ = last_level;                                 // the one in place
   std::vector<std::unique_ptr<LevelState>> other_levels_;  // made when first needed
@@ -250,6 +290,14 @@ class StepLinearization final : public StepGradient {
   std::vector<LevelSides> level_sides_;
   std::vector<double> level_y_, signed_y_, signed_z_, id_q_, id_v_, gradient_;  // of add_level_difference
   std::vector<double> moved_, twist_;                                           // of parameter_gradient
+
+  // step_corrections.cpp
+  int num_bounded_ = 0;
+  std::vector<BoundedIsland> bounded_;
+  std::vector<int> bounded_of_;                     // by island: index into bounded_, or -1
+  std::unique_ptr<LevelState> rest_, correction_;   // made when first needed
+  std::vector<double> correction_s_;                // rows x padded(nv)
+  std::vector<double> error_z_, motion_z_, with_corrections_, moved_q_;
 };
 
 }  // namespace coulomb

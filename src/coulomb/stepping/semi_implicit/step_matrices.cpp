@@ -40,6 +40,12 @@ void StepLinearization::prepare_matrices() {
     integrate_rotation_block(w, IntegrateArgument::w, true, rotation.by_w);
   }
 
+  // What bounded corrections ask for, which takes the place of r.
+  if (num_bounded_ > 0) {
+    expand_factor(model, r.dynamics);
+    correction_columns();
+  }
+
   // What all columns multiply, island by island.
   derivative_pairs(model, r.dynamics);
   expand_factor(model, r.dynamics);
@@ -345,6 +351,11 @@ void StepLinearization::row_columns() {
     const int ld = padded(island(index).num_dofs());
     make_room(Bs, std::size_t(reduced_size(index, level)) * ld);
     const double* s = dense_rows(index, islands_[index].s.data());
+    if (const BoundedIsland* own = bounded(index); own && &Bs == &islands_[index].Bs_q) {
+      with_corrections_.assign(s, s + std::size_t(island(index).num_rows()) * ld);
+      add_change(*own, own->of_q, r.solution.lambda.data(), ld, with_corrections_.data());
+      s = with_corrections_.data();
+    }
     if (level == last_level)
       problem.reduced_rows(s, Bs.data(), ld, ld);
     else

@@ -59,6 +59,7 @@ void StepLinearization::parameter_columns(const ParameterSet& set, std::vector<d
     collect_parameter_sides(set, dh);
     exchange_levels(level);
   }
+  if (num_bounded_ > 0) correction_parameter_sides(set, dh);
 
   // dv+ = P r - W^T B s, island by island.
   const double h = options_->constraints.timestep;
@@ -158,6 +159,11 @@ void StepLinearization::gather_parameter_sides(int index, int level, int count) 
   sides.island_Bs.resize(std::size_t(m) * width);
   for (std::size_t i = 0; i < own.rows.size(); ++i)
     std::copy_n(sides.s.data() + std::size_t(own.rows[i]) * width, width, island_s_.data() + i * width);
+  if (const BoundedIsland* bound = bounded(index)) {
+    const StepRecord& r = *record_;
+    const double* lambda = level == last_level ? r.solution.lambda.data() : other_levels_[level]->lambda.data();
+    add_change(*bound, bound->of_parameters, lambda, width, island_s_.data());
+  }
   const ProblemLinearization& problem = islands_[index].problem;
   if (level == last_level)
     problem.reduced_rows(island_s_.data(), sides.island_Bs.data(), width, width);

@@ -51,6 +51,7 @@ void StepLinearization::vjp(const double* dq1, const double* dv1, StepCotangent&
   // Lower levels add how they differ.
   for (int level = 0; level < lower_; ++level)
     add_level_difference(level, z_lower_[level].data(), out, set);
+  add_correction_cotangents(z, true, out.q.data(), set, out.parameters.data());
   if (parameters) judge_parameters(*set);
 
   // Forces and controls move nothing else; wrenches act as joint forces.

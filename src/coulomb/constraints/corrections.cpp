@@ -1,0 +1,310 @@
+// docs/theory.md (K1) to (K5).
+#include "coulomb/constraints/corrections.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "coulomb/base/simd.hpp"
+#include "coulomb/constraints/constraint_rows.hpp"
+#include "coulomb/constraints/islands.hpp"
+#include "coulomb/linalg/dense.hpp"
+
+namespace coulomb {
+namespace {
+
+/// kappa: energy of a correction, in that of its rows by themselves. Loops away from singular poses have 1 to 3.
+constexpr double most_energy = 10;
+
+/// theta: what is left counts, too. Otherwise the damping would vanish where a mechanism gets no further, and it would swing there.
+constexpr double unreached_share = 0.25;
+
+/// S of connections and welds, in W: limits and joint equalities give way before a loop opens.
+constexpr double rigid_share = 0.01;
+
+/// m/s, rad/s: a micrometre in steps of 2 ms. Errors this small are removed wherever rows do not depend on one another, so that loops that
+/// are closed have one derivative; and they are not worth telling.
+constexpr double slow_correction = 5e-5;
+
+constexpr double least_damping = 1e-12;  // rounding of G
+constexpr double exactness = 1e-13;      // of the energy, relative
+constexpr double at_border = 1e-9;       // the same: the bound begins here
+constexpr int most_trials = 100;         // of eps; about six are usual
+
+constexpr double kept_share = 0.5;  // of a row's error: out of reach
+
+/// Energy as a function of eps, from the rows of one island.
+class Damping {
+ public:
+  Damping(IslandCorrection& island, Corrections& scratch) : c_(island), scratch_(scratch) {
+    const std::size_t ld = c_.ld;
+    for (auto* values : {&scratch.residual, &scratch.work})
+      if (values->size() < ld) values->resize(ld);
+    if (scratch.factor.size() < ld * c_.n) scratch.factor.resize(ld * c_.n);
+  }
+
+  /// x of this eps. False: G + eps S is singular to rounding.
+  bool solve(double eps) {
+    double* K = scratch_.factor.data();
+    std::copy_n(c_.G.data(), std::size_t(c_.n) * c_.ld, K);
+    for (int k = 0; k < c_.n; ++k)
+      K[std::size_t(k) * c_.ld + k] += eps * c_.rows[k].scale;
+    if (!(dense::cholesky(K, c_.n, c_.ld, scratch_.work.data()) > 0)) return false;
+    std::copy_n(c_.beta.data(), c_.n, c_.x.data());
+    dense::cholesky_solve(K, c_.n, c_.ld, c_.x.data());
+    return true;
+  }
+
+  /// x . (G + theta eps S) x, after solve.
+  double energy(double eps) const {
+    double sum = 0;
+    for (int k = 0; k < c_.n; ++k)
+      sum += c_.x[k] * (c_.beta[k] - (1 - unreached_share) * eps * c_.rows[k].scale * c_.x[k]);
+    return sum;
+  }
+
+  /// - d energy / d eps = 2 u . S x - theta x . S x > 0, u = (G + eps S)^-1 (G + theta eps S) x
+  double slope(double eps) {
+    double* u = scratch_.residual.data();
+    for (int k = 0; k < c_.n; ++k)
+      u[k] = c_.beta[k] - (1 - unreached_share) * eps * c_.rows[k].scale * c_.x[k];
+    dense::cholesky_solve(scratch_.factor.data(), c_.n, c_.ld, u);
+    double sum = 0;
+    for (int k = 0; k < c_.n; ++k)
+      sum += (2 * u[k] - unreached_share * c_.x[k]) * c_.rows[k].scale * c_.x[k];
+    return sum;
+  }
+
+  /// The eps of this energy, which least_damping exceeds: Newton's method on logarithms, between bounds.
+  double find(double bound) {
+    double low = std::log(least_damping);
+    double high = std::log(1 / (most_energy * rigid_share));
+    double middle = 0.5 * (low + high);
+    double eps = std::exp(high);
+    for (int trial = 0; trial < most_trials && high - low > exactness; ++trial) {
+      eps = std::exp(middle);
+      if (!solve(eps)) {
+        low = middle;
+        middle = 0.5 * (low + high);
+        continue;
+      }
+
+      // Less energy by more damping.
+      const double value = energy(eps);
+      const double excess = std::log(value / bound);
+      if (std::abs(excess) <= exactness) return eps;
+      (excess > 0 ? low : high) = middle;
+      const double next = middle + excess * value / (eps * slope(eps));
+      middle = next > low && next < high ? next : 0.5 * (low + high);
+    }
+    solve(eps);
+    return eps;
+  }
+
+ private:
+  IslandCorrection& c_;
+  Corrections& scratch_;
+};
+
+/// The rows of equalities and violated limits, with beta. False: no equality, or nothing to correct.
+bool collect(const ConstraintRows& rows, const Island& island, IslandCorrection& out) {
+  const ConstraintProblem& problem = island.problem;
+  out.rows.clear();
+  out.beta.clear();
+  bool holds = false;
+  bool asks = false;
+  for (const Block& block : problem.blocks)
+    holds = holds || block.type == BlockType::equality;
+  if (!holds) return false;
+
+  for (std::size_t b = 0; b < problem.blocks.size(); ++b) {
+    const Block& block = problem.blocks[b];
+    const bool equality = block.type == BlockType::equality;
+    if (!equality && block.type != BlockType::limit) continue;
+    for (int i = 0; i < block.size; ++i) {
+      const double beta = rows.bias[island.rows[block.row + i]];
+      if (!equality && !(beta < 0)) continue;
+      const double weight = problem.W[block.row + i];
+      const double scale = block.size > 1 ? rigid_share * weight : weight;
+      out.rows.push_back({int(b), block.row + i, i, equality, scale, weight});
+      out.beta.push_back(beta);
+      asks = asks || beta != 0;
+    }
+  }
+  return asks;
+}
+
+COULOMB_SIMD double dot(const double* __restrict x, const double* __restrict y, int n) {
+  double sum = 0;
+  for (int i = 0; i < n; ++i)
+    sum += x[i] * y[i];
+  return sum;
+}
+
+/// G of these rows: Y Y^T, where it is not known already.
+void gather_matrix(const Island& island, Corrections& scratch, IslandCorrection& out) {
+  const ConstraintProblem& problem = island.problem;
+  out.n = int(out.rows.size());
+  out.ld = dense::padded(out.n);
+  const std::size_t ld = out.ld;
+  out.G.assign(ld * out.n, 0.0);
+  out.x.assign(ld, 0.0);
+  if (problem.has_G) {
+    for (int i = 0; i < out.n; ++i)
+      for (int j = 0; j < out.n; ++j)
+        out.G[ld * i + j] = problem.G[std::size_t(problem.ld) * out.rows[i].row + out.rows[j].row];
+    return;
+  }
+
+  // Dense rows of Y.
+  const int width = dense::padded(island.num_dofs());
+  scratch.Y.assign(std::size_t(width) * out.n, 0.0);
+  for (int k = 0; k < out.n; ++k)
+    for (const RowSegment& segment : problem.segments[out.rows[k].block]) {
+      if (segment.tree < 0) continue;
+      const int size = problem.tree_size[segment.tree];
+      std::copy_n(problem.Y.data() + segment.start + std::size_t(out.rows[k].row_of_block) * dense::padded(size), size,
+                  scratch.Y.data() + std::size_t(width) * k + island.tree_start[segment.tree]);
+    }
+  for (int i = 0; i < out.n; ++i)
+    for (int j = 0; j <= i; ++j) {
+      const double* Y = scratch.Y.data();
+      out.G[ld * i + j] = dot(Y + std::size_t(width) * i, Y + std::size_t(width) * j, width);
+      out.G[ld * j + i] = out.G[ld * i + j];
+    }
+}
+
+/// kappa (N + N_0): N of the rows by themselves, N_0 of equalities that are slightly violated.
+double largest_energy(const IslandCorrection& c) {
+  double sum = 0;
+  for (int k = 0; k < c.n; ++k) {
+    const double least = c.rows[k].holds ? slow_correction * slow_correction : 0;
+    sum += (c.beta[k] * c.beta[k] + least) / c.rows[k].weight;
+  }
+  return most_energy * sum;
+}
+
+/// Does a limit begin to be violated at this state?
+bool limit_begins(const ConstraintRows& rows, const Island& island) {
+  for (const Block& block : island.problem.blocks)
+    if (block.type == BlockType::limit && std::abs(rows.bias[island.rows[block.row]]) <= at_border * slow_correction)
+      return true;
+  return false;
+}
+
+/// One island: beta' and the compliance of its rows into its problem.
+void bound(const ConstraintRows& rows, Island& island, Corrections& scratch, IslandCorrection& c) {
+  c.bounded = false;
+  c.at_kink = false;
+  c.damping = 0;
+  c.out_of_reach.clear();
+  if (!collect(rows, island, c)) return;
+  gather_matrix(island, scratch, c);
+
+  // Ordinary poses stay as they are.
+  const double most = largest_energy(c);
+  if (!std::isfinite(most)) return;
+  Damping damping(c, scratch);
+  const bool regular = damping.solve(least_damping);
+  const double undamped = regular ? damping.energy(least_damping) : most * 2;
+  c.at_kink = std::abs(undamped - most) <= at_border * most;
+  if (undamped <= most) return;
+
+  // Others take as much less as they must.
+  c.bounded = true;
+  c.damping = damping.find(most);
+  c.at_kink = c.at_kink || limit_begins(rows, island);
+  for (int k = 0; k < c.n; ++k) {
+    const double kept = c.damping * c.rows[k].scale * c.x[k];
+    island.problem.g[c.rows[k].row] -= kept;
+    island.problem.R[c.rows[k].row] += c.damping * c.rows[k].scale;
+    const bool out = std::abs(kept) >= std::max(kept_share * std::abs(c.beta[k]), slow_correction);
+    const int block = c.rows[k].block;
+    if (out && (c.out_of_reach.empty() || c.out_of_reach.back() != block)) c.out_of_reach.push_back(block);
+  }
+}
+
+}  // namespace
+
+std::size_t IslandCorrection::bytes() const {
+  return rows.size() * sizeof(CorrectedRow) + (beta.size() + G.size() + x.size()) * sizeof(double) +
+         out_of_reach.size() * sizeof(int);
+}
+
+std::size_t Corrections::bytes() const {
+  std::size_t sum = (factor.size() + residual.size() + work.size() + Y.size()) * sizeof(double) +
+                    out_of_reach.size() * sizeof(std::uint64_t);
+  for (const IslandCorrection& island : of_island)
+    sum += sizeof island + island.bytes();
+  return sum;
+}
+
+void Corrections::clear() {
+  any = false;
+  at_kink = false;
+  damping = 0;
+  out_of_reach.clear();
+}
+
+void bound_corrections(const ConstraintRows& rows, Islands& islands, Corrections& corrections) {
+  corrections.clear();
+  corrections.of_island.resize(islands.pool.size());
+  for (int index : islands.order) {
+    Island& island = islands.pool[index];
+    IslandCorrection& c = corrections.of_island[index];
+    c.bounded = false;
+    if (island.blocks.empty()) continue;
+    bound(rows, island, corrections, c);
+    corrections.any = corrections.any || c.bounded;
+    corrections.at_kink = corrections.at_kink || c.at_kink;
+    if (!c.out_of_reach.empty()) corrections.damping = std::max(corrections.damping, c.damping);
+    for (int block : c.out_of_reach)
+      corrections.out_of_reach.push_back(rows.keys[island.blocks[block]]);
+  }
+}
+
+// dx = K^-1 (dbeta - dG x - deps S x), K = G + eps S, and x . (G + theta eps S) x follows its bound:
+//   deps = [2 u . (dbeta - dG x) + x . dG x - 2 kappa (beta / W) . dbeta] / D,   D = 2 u . S x - theta x . S x
+//   dbeta' = dG x + G dx = C dbeta + (1 - C) dG x - deps C S x,   C = G K^-1 = 1 - eps S K^-1
+void correction_slopes(const IslandCorrection& c, CorrectionSlopes& out) {
+  const int n = c.n;
+  const std::size_t ld = c.ld;
+  for (auto* values : {&out.by_error, &out.by_rows, &out.factor, &out.inverse})
+    values->assign(ld * n, 0.0);
+  for (auto* values : {&out.damping_by_error, &out.damping_by_rows, &out.work, &out.u})
+    values->assign(ld, 0.0);
+
+  // K^-1, u and D.
+  std::copy_n(c.G.data(), ld * n, out.factor.data());
+  for (int k = 0; k < n; ++k)
+    out.factor[ld * k + k] += c.damping * c.rows[k].scale;
+  dense::cholesky(out.factor.data(), n, c.ld, out.work.data());
+  for (int k = 0; k < n; ++k)
+    out.inverse[ld * k + k] = 1;
+  dense::cholesky_solve(out.factor.data(), n, c.ld, out.inverse.data(), c.ld, n);
+  for (int k = 0; k < n; ++k)
+    out.u[k] = c.beta[k] - (1 - unreached_share) * c.damping * c.rows[k].scale * c.x[k];
+  dense::cholesky_solve(out.factor.data(), n, c.ld, out.u.data());
+  double slope = 0;
+  for (int k = 0; k < n; ++k)
+    slope += (2 * out.u[k] - unreached_share * c.x[k]) * c.rows[k].scale * c.x[k];
+
+  // deps, then dbeta'.
+  for (int k = 0; k < n; ++k) {
+    out.damping_by_error[k] = 2 * (out.u[k] - most_energy * c.beta[k] / c.rows[k].weight) / slope;
+    out.damping_by_rows[k] = (c.x[k] - 2 * out.u[k]) / slope;
+  }
+  for (int i = 0; i < n; ++i) {
+    // C S x, of this row.
+    const double damped = c.damping * c.rows[i].scale;
+    double by_damping = c.rows[i].scale * c.x[i];
+    for (int j = 0; j < n; ++j)
+      by_damping -= damped * out.inverse[ld * i + j] * c.rows[j].scale * c.x[j];
+    for (int j = 0; j < n; ++j) {
+      const double rest = damped * out.inverse[ld * i + j];
+      out.by_error[ld * i + j] = (i == j) - rest - by_damping * out.damping_by_error[j];
+      out.by_rows[ld * i + j] = rest - by_damping * out.damping_by_rows[j];
+    }
+  }
+}
+
+}  // namespace coulomb

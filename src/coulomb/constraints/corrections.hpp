@@ -1,0 +1,68 @@
+// How much of their position errors the constraints of an island remove in a step (docs/theory.md (K1) to (K3)). Near a pose where rows nearly
+// depend on one another, what they ask for is reached by large motions alone. An island with an equality asks for no more than
+//
+//   beta' = G x,   (G + eps S) x = beta,   eps the least for which   x . (G + theta eps S) x <= kappa (sum of beta_i^2 / W_i + N_0)
+//
+// over the rows of its equalities and violated limits, and these rows have the compliance eps S: where they nearly depend on one another they
+// would carry any impulse. The motion Mh^-1 J^T x reaches beta' and has the energy x . G x.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace coulomb {
+
+struct ConstraintRows;
+struct Island;
+struct Islands;
+
+/// A row of the bound.
+struct CorrectedRow {
+  int block = 0;          ///< of the island
+  int row = 0;            ///< of the island's problem
+  int row_of_block = 0;
+  bool holds = false;     ///< of an equality, else of a limit
+  double scale = 0;       ///< S
+  double weight = 0;      ///< W
+};
+
+/// What one island asks for. Square matrices are n x ld.
+struct IslandCorrection {
+  bool bounded = false;     ///< beta' differs from beta
+  bool at_kink = false;     ///< beta' has another derivative on the other side of this state
+  int n = 0, ld = 0;        ///< rows of the bound; rounded up to 8
+  double damping = 0;       ///< eps; 0: not bounded
+  std::vector<CorrectedRow> rows;
+  std::vector<double> beta, G, x;
+  std::vector<int> out_of_reach;  ///< blocks of the island that keep at least half of their error
+
+  std::size_t bytes() const;
+};
+
+/// The same of all islands, and what it is computed with; storage grows only.
+struct Corrections {
+  std::vector<IslandCorrection> of_island;  ///< by index into Islands::pool
+  bool any = false;                         ///< is one of them bounded?
+  bool at_kink = false;                     ///< or at the border of it?
+  double damping = 0;                       ///< the largest of those with rows out of reach
+  std::vector<std::uint64_t> out_of_reach;  ///< keys of these rows' blocks
+
+  std::vector<double> factor, residual, work, Y;
+
+  void clear();
+  std::size_t bytes() const;
+};
+
+/// beta' and the compliance in the problems of the islands, which have beta. After assemble_problems.
+void bound_corrections(const ConstraintRows& rows, Islands& islands, Corrections& corrections);
+
+/// beta' and eps of an island that is bounded, as linear functions of the changes of beta and of G x: dbeta' = by_error dbeta + by_rows (dG x),
+/// both n x ld, deps = damping_by_error . dbeta + damping_by_rows . (dG x).
+struct CorrectionSlopes {
+  std::vector<double> by_error, by_rows;
+  std::vector<double> damping_by_error, damping_by_rows;
+  std::vector<double> factor, inverse, work, u;
+};
+void correction_slopes(const IslandCorrection& correction, CorrectionSlopes& out);
+
+}  // namespace coulomb

@@ -1,0 +1,100 @@
+"""Derivatives of steps whose position corrections are bounded (docs/theory/correction.md): by state, forces and parameters, against differences,
+and reverse mode against forward mode. Kinks are flagged."""
+
+import numpy as np
+import pytest
+
+import coulomb
+from scenes.mechanisms import chain, random_mechanism, slider_crank, tied_hinges
+
+H = 2e-3
+
+
+def stuck(model, steps, **options):
+    """A state after some steps from the neutral one, and its simulator."""
+    sim = coulomb.Simulator(model, timestep=H, **options)
+    q, v = model.neutral()
+    for _ in range(steps):
+        q, v = sim.step(q, v)
+    return q, v
+
+
+def differences(f, n, size):
+    """Columns of f's derivative at 0, of fourth order."""
+    columns = []
+    for i in range(n):
+        at = [f(size * k * np.eye(n)[i]) for k in (1, -1, 2, -2)]
+        columns.append((8 * (at[0] - at[1]) - (at[2] - at[3])) / (12 * size))
+    return np.array(columns).T
+
+
+def step_of(model, q, v, tau, **options):
+    sim = coulomb.Simulator(model, timestep=H, **options)
+    return np.concatenate(sim.step(q, v, tau=tau))
+
+
+def compare(model, q, v, tau=None, names=(), size=1e-6, tolerance=1e-6, **options):
+    """Every column against differences, and the products of both modes. Returns the status."""
+    tau = np.zeros(model.nv) if tau is None else tau
+    sim = coulomb.Simulator(model, timestep=H, **options)
+    q1, v1 = sim.step(q, v, tau=tau)
+    status, d = sim.status, sim.derivatives(wrt=list(names))
+    assert not d.ambiguous
+
+    def moved(dq=0, dv=0, dtau=0, other=model):
+        out = step_of(other, model.integrate(q, dq + np.zeros(model.nv)), v + dv, tau + dtau, **options)
+        return np.concatenate([model.difference(q1, out[: model.nq]), out[model.nq :] - v1])
+
+    nv = model.nv
+    blocks = [
+        (d.A[:, :nv], differences(lambda x: moved(dq=x), nv, size)),
+        (d.A[:, nv:], differences(lambda x: moved(dv=x), nv, size)),
+        (d.B_tau, differences(lambda x: moved(dtau=x), nv, size / H)),
+    ]
+    for name in names:
+        value = model.parameters()[name].value
+        scale = size * (1 + np.abs(value).max())
+
+        def changed(x, name=name, value=value):
+            if name == "timestep":
+                return moved_in_time(model, q, v, tau, q1, v1, value, x, **options)
+            return moved(other=model.with_parameters({name: value + x.reshape(value.shape)}))
+
+        blocks.append((d[name], differences(changed, value.size, scale)))
+    for exact, found in blocks:
+        np.testing.assert_allclose(exact, found, atol=tolerance * max(1.0, np.abs(found).max()))
+
+    # The adjoint identity, of everything at once.
+    rng = np.random.default_rng(1)
+    dq1, dv1 = rng.normal(size=nv), rng.normal(size=nv)
+    bar = sim.vjp(dq1, dv1, wrt=list(names))
+    left = np.concatenate([dq1, dv1]) @ np.concatenate([exact for exact, _ in blocks], axis=1)
+    right = np.concatenate([bar.q, bar.v, bar.tau] + [np.ravel(bar[name]) for name in names])
+    np.testing.assert_allclose(left, right, atol=1e-9 * max(1.0, np.abs(left).max()))
+    return status
+
+
+def moved_in_time(model, q, v, tau, q1, v1, value, x, **options):
+    sim = coulomb.Simulator(model, timestep=H + float(x[0]), **options)
+    a, b = sim.step(q, v, tau=tau)
+    return np.concatenate([model.difference(q1, a), b - v1])
+
+
+@pytest.mark.parametrize("steps", [0, 100, 400])
+@pytest.mark.parametrize("beyond", [0.01, 0.1])
+def test_a_crank_against_a_limit_out_of_reach(beyond, steps):
+    model = slider_crank(beyond, gravity=9.81)
+    q, v = stuck(model, steps)
+    model = model.with_parameters(
+        {n: p.value + 0.01 for n, p in model.parameters().items() if n.split("/")[0] in ("armature", "joint_damping")}
+    )
+    kinds = "mass inertia com armature joint_damping joint_limits joint_placement gravity timestep".split()
+    names = [name for name in model.parameters() if name.split("/")[0] in kinds]
+    status = compare(model, q, v, 0.1 * np.ones(3), names)
+    assert steps == 0 or not status.converged
+
+
+def test_a_chain():
+    model = chain(0.05, gravity=9.81)
+    q, v = stuck(model, 300)
+    assert not compare(model, q, v).converged
