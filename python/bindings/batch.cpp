@@ -153,6 +153,19 @@ void set_parameters(Batch& batch, nb::dict values, nb::handle mask) {
   batch.simulator.set_parameters(list, mask_in.data());
 }
 
+/// What the models have now.
+nb::object parameter_values(Batch& batch, const std::vector<std::string>& names) {
+  const Idle idle(batch);
+  const ParameterSet set = batch.simulator.parameter_set(names);
+  const ArrayOut out = new_array(batch.n(), set.size());
+  double* row = out.data;
+  for (const auto& model : batch.simulator.models()) {
+    set.read(*model, row);
+    row += set.size();
+  }
+  return out.array;
+}
+
 int environment(const Batch& batch, int i) {
   if (i < 0 || i >= batch.n())
     throw nb::index_error(
@@ -298,10 +311,11 @@ void bind_products(nb::class_<Batch>& cls) {
       "a step yet.");
 }
 
-/// What coulomb._saved asks of a batch.
-void bind_pickling(nb::class_<Batch>& cls) {
+/// What coulomb._saved and coulomb.torch ask of a batch.
+void bind_private(nb::class_<Batch>& cls) {
   cls.def(
       "__reduce__", [](nb::handle self) { return reduced("batch", self); }, nb::sig("def __reduce__(self) -> tuple"));
+  cls.def("_parameter_values", &parameter_values, nb::arg("names"));
   cls.def_ro("_requested_threads", &Batch::requested_threads);
   cls.def_prop_ro("_options", [](Batch& b) { return keywords_of(b.simulator.options()); });
   cls.def_prop_rw(
@@ -431,7 +445,7 @@ void bind_batch(nb::module_& module) {
   bind_batch_rollout(module, cls);
   bind_control_step(module, cls);
   bind_state(cls);
-  bind_pickling(cls);
+  bind_private(cls);
 }
 
 }  // namespace coulomb::python

@@ -121,8 +121,8 @@ def control_step(
     others' rows are passed on, and so is their gradient. No step is run again for the gradient. Numbers that overflow on the
     way give an environment a gradient of zero, and the status False.
 
-    parameters: names of Model.parameters() to values (n, size), one row per environment; set in the batch where they are
-    not those that this function has set last: those environments start cold. outputs: names as in step; a further result
+    parameters: names of Model.parameters() to values (n, size), one row per environment; set in the batch where its models have
+    others, whoever set those: such environments start cold. outputs: names as in step; a further result
     (n, size), readings at (Q1, V1), of forces in the last substep. return_status: a last result, bool (n,): every substep
     converged.
 
@@ -350,25 +350,40 @@ class _Step(torch.autograd.Function):
 
 
 class _ControlState(NamedModel):
-    """What is known of a batch: its model by name, and the parameters that were set last."""
+    """What is known of a batch: its model by name; and of each parameter that was set the values that were asked for, with
+    those that the models had then, which may differ by rounding.
+    """
 
     @classmethod
     def of(cls, batch):
         state = _control_states[batch] = cls(batch.model)
         state.n = batch.num_envs
-        state.set = {}
+        state.asked = {}
         return state
 
     def set_parameters(self, batch, values):
-        """Those that differ, in the environments where they do."""
-        changed = {name: x for name, x in values.items() if not np.array_equal(self.set.get(name), x)}
-        if not changed:
-            return
+        """All of them, in the environments whose models have other ones: whoever set those, and by whatever name."""
+        names = list(values)
+        has = self._read(batch, names)
         mask = np.zeros(self.n, dtype=bool)
-        for name, x in changed.items():
-            mask |= (x != self.set[name]).any(axis=1) if name in self.set else True
-        batch.set_parameters(changed, mask)
-        self.set.update(changed)
+        for name, x in values.items():
+            differs = (has[name] != x).any(axis=1)
+            if name in self.asked:
+                asked, got = self.asked[name]
+                differs &= (asked != x).any(axis=1) | (got != has[name]).any(axis=1)
+            mask |= differs
+        if not mask.any():
+            return
+        batch.set_parameters(values, mask)
+        has = self._read(batch, names)
+        self.asked.update({name: (x, has[name]) for name, x in values.items()})
+
+    def _read(self, batch, names):
+        """{name: (n, size)} of the models that the batch has now."""
+        if not names:
+            return {}
+        columns = np.split(batch._parameter_values(names), np.cumsum([self.size_of(name) for name in names])[:-1], axis=1)
+        return dict(zip(names, columns))
 
 
 _control_states = weakref.WeakKeyDictionary()

@@ -331,6 +331,67 @@ def test_torch_gives_parameters_outputs_and_status():
     assert pickle.dumps(batch.memory) == memory
 
 
+def masses_of(batch, name):
+    return np.array([batch.environment_model(i).parameters()[name].value for i in range(N)]).reshape(N, -1)
+
+
+def test_torch_sets_its_parameters_again_where_another_writer_changed_them():
+    batch, Q, V, U, _ = pushed()
+    body = batch.model.body_names[-1]
+    name, other = f"mass/{body}", f"inertia/{body}"
+    q, v, u = tensors(Q, V, U)
+    (mass,) = tensors(np.full((N, 1), 2.0))
+
+    def gradient():
+        mass.grad = None
+        batch.reset()
+        q1, v1 = coulomb.torch.control_step(batch, q, v, u, {name: mass}, substeps=K)
+        v1.square().sum().backward()
+        return v1.detach().numpy(), mass.grad.numpy().copy()
+
+    first, models, one = gradient(), list(batch._models), np.arange(N) == 1
+    heavy = np.tile(batch.model.parameters()[other].value, (N, 1))
+    heavy[:, 0] = 5.0
+
+    def models_are_replaced():
+        batch._models = [model.with_parameters({name: 5.0}) for model in models]
+
+    # Writers of the same number, of some environments, and of whole models: the first result, to the bit.
+    for writer in (
+        lambda: batch.set_parameters({name: np.full((N, 1), 5.0)}),
+        lambda: batch.set_parameters({name: np.full((N, 1), 5.0)}, one),
+        models_are_replaced,
+    ):
+        writer()
+        assert (masses_of(batch, name) == 5).any()
+        assert all(np.array_equal(a, b) for a, b in zip(first, gradient()))
+        assert (masses_of(batch, name) == 2).all()
+
+    # Writers by a name that has the mass in it, here and there.
+    for writer in (
+        lambda: batch.set_parameters({other: heavy}),
+        lambda: coulomb.torch.control_step(batch, q, v, u, {other: torch.tensor(heavy)}),
+    ):
+        writer()
+        assert (masses_of(batch, name) == 5).all()
+        gradient()
+        assert (masses_of(batch, name) == 2).all()
+
+
+def test_torch_keeps_warm_what_has_its_parameters_already():
+    batch, Q, V, U, _ = pushed()
+    name = "mass/" + batch.model.body_names[-1]
+    q, v, u = tensors(Q, V, U)
+    batch.set_parameters({name: np.full((N, 1), 2.0)})
+    coulomb.torch.control_step(batch, q, v, u)
+    memory = batch.memory.environments
+    mass = torch.full((N, 1), 2.0)
+    mass[1] = 3.0
+    coulomb.torch.control_step(batch, q, v, u, {name: mass}, mask=np.zeros(N, bool))
+    for i, (before, after) in enumerate(zip(memory, batch.memory.environments)):
+        assert (pickle.dumps(before) == pickle.dumps(after)) == (i != 1)
+
+
 def test_torch_refuses_what_is_wrong_and_second_derivatives():
     batch, Q, V, U, _ = pushed()
     q, v, u = tensors(Q, V, U)
