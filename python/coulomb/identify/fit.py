@@ -12,6 +12,7 @@ from . import report
 from .checks import are_positive, by_element, count, positive
 from .losses import LOSSES, loss_of_rows, reweighting
 from .problem import Problem
+from .scatter import Scatter
 from .trajectories import Trajectories
 from .unknowns import Block, Unknowns
 from .windows import BoundWindow, Window
@@ -256,10 +257,10 @@ class _Search:
         held = {u.labels[k]: sides[int(at_bound[k])] for k in range(p) if at_bound[k]}
 
         # What the data say, in the noise that remains.
-        weights = np.sqrt(self._telling(r))
-        S = report.reduced(J, weights, p)
+        scatter = self._scatter(J, r)
+        S = report.reduced(J, np.sqrt(scatter.telling()), p)
         sizes, undetermined = report.directions(S, u.scale, u.labels)
-        C = report.covariance(S, 1 / u.deviation**2, u.scale, np.array([label in held for label in u.labels]))
+        C = scatter.covariance(np.array([label in held for label in u.labels]))
 
         # As tables show it.
         shown, by_x = u.shown(theta)
@@ -267,10 +268,11 @@ class _Search:
         with np.errstate(invalid="ignore"):
             correlation = C / np.outer(deviations, deviations)
         residuals, noise = ([{} for _ in problem.windows] for _ in range(2))
+        remains = scatter.noise()
         for w, k, rows in problem.rows_of_readings():
             reading = problem.windows[w].readings[k]
             residuals[w][reading.name] = r[rows].reshape(-1, len(reading.deviation))
-            noise[w][reading.name] = reading.deviation / weights[rows][: len(reading.deviation)]
+            noise[w][reading.name] = reading.deviation * remains[rows][: len(reading.deviation)]
         rms = float(np.sqrt(np.mean(r[measured] ** 2)))
         return report.Fit(
             model=u.at(theta),
@@ -301,21 +303,7 @@ class _Search:
             starts=[problem.states(x)[0][w, 0] for w in range(len(problem.windows))],
         )
 
-    def _telling(self, r):
-        """(rows,): how much more a measurement tells than its deviation says: less with noise that is larger, or a loss that trusts it less."""
-        problem, out = self.problem, np.ones(self.problem.num_rows)
+    def _scatter(self, jacobian, r):
         _, slope, curve = self._rho(r)
         psi, psi_slope = slope * r, slope + 2 * curve * (r / self.threshold) ** 2
-
-        # Of as many measurements, so many are free of what was fitted.
-        measured = int(problem.measured.sum())
-        tied = problem.num_rows - measured
-        free = max(measured - (problem.size - min(tied, problem.size)), 1) / measured
-
-        # All whose noise is known together, the others by their noise.
-        for group in range(-1, len(problem.groups)):
-            rows = problem.measured & (problem.noise_of == group)
-            if rows.any() and (group >= 0 or self.loss != "linear"):
-                rest = np.sum(psi[rows] ** 2) / (free * rows.sum())
-                out[rows] = np.mean(psi_slope[rows]) ** 2 / max(rest, 1e-300)
-        return out
+        return Scatter(self.problem, jacobian, psi, psi_slope, robust=self.loss != "linear")

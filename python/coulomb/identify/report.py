@@ -3,9 +3,7 @@
 With the Jacobian J = [Theta, X] of the measurements and ties by unknowns and by states, in standard deviations, the states are
 eliminated window by window: S = (1 - Q Q^T) Theta, Q an orthonormal basis of the columns of X. The singular values of S times the scales
 of the unknowns are how many standard deviations the data move when the unknowns move by their scales in that direction: below 1 they say
-less than the scale did, and at 0 nothing. The covariance is (e S^T S + prior)^-1; e is 1 for squares and known noise, else
-
-  e = mean(psi')^2 / (sum psi^2 / (measurements - unknowns)),  psi the derivative of the loss of one residual.
+less than the scale did, and at 0 nothing. Rows are weighed by the noise that remains (scatter.py, which has the covariance, too).
 """
 
 from __future__ import annotations
@@ -56,7 +54,8 @@ class Fit:
     """What fit() returns; print(fit) is a table.
 
     model: the Model with the values found. values, errors: {parameter: value}, {unknown: standard error} of what `print` shows. labels,
-    x, covariance, correlation: of the p unknowns as they are fitted (logarithms where log=True): names, (p,), (p, p), (p, p).
+    x, covariance, correlation: of the p unknowns as they are fitted (logarithms where log=True): names, (p,), (p, p), (p, p); of a robust loss
+    and of noise that was estimated with what remains in each column of each reading.
     held: unknowns that ended at a bound, {label: "lower" or "upper"}; they have no standard error (nan), and those that nothing determines have inf.
     singular_values (p,), undetermined: list of Direction. sensitivity (rows, p): what they are of, S above: what the data know of x is S^T S.
 
@@ -114,8 +113,10 @@ class Fit:
         lines.append(f"{self.status}; {self.evaluations} evaluations, cost {self.history[0]:.4g} to {self.cost:.4g}")
         lines.append(f"rms of {count} residuals: {self.rms:.3g} ({remains})")
         for name in dict.fromkeys(name for name, _ in self.estimated):
-            of_units = dict.fromkeys(f"{x:.2g}" for window in self.noise for x in window.get(name, ()))
-            lines.append(f"noise of {name}, estimated: {', '.join(of_units)}")
+            found = sorted(float(x) for window in self.noise for x in window.get(name, ()))
+            told = list(dict.fromkeys(f"{x:.2g}" for x in found))
+            told = [f"{told[0]} to {told[-1]}"] if len(told) > 4 else told
+            lines.append(f"noise of {name}, estimated: {', '.join(told)}")
         lines += [str(direction) for direction in self.undetermined]
         pairs = [(abs(self.correlation[i, j]), i, j) for i in range(len(self.x)) for j in range(i)]
         for _, i, j in sorted((p for p in pairs if p[0] > 0.95), reverse=True)[:5]:
@@ -130,7 +131,7 @@ class Fit:
         return "\n".join(lines)
 
 
-def _of_states(states):
+def basis_of_states(states):
     """An orthonormal basis of their columns (rows, k)."""
     if not states.shape[1]:
         return states
@@ -138,7 +139,7 @@ def _of_states(states):
     return U[:, sizes > 1e-12 * max(sizes[0], 1e-300)]
 
 
-def _beside(theta, Q):
+def beside(theta, Q):
     """theta less its part in Q; twice, to rounding."""
     theta = theta - Q @ (Q.T @ theta)
     return theta - Q @ (Q.T @ theta)
@@ -150,7 +151,7 @@ def reduced(jacobian, weights, p):
     for J in jacobian:
         J = J * weights[at : at + len(J), None]
         at += len(J)
-        parts.append(np.linalg.qr(_beside(J[:, :p], _of_states(J[:, p:])), mode="r"))
+        parts.append(np.linalg.qr(beside(J[:, :p], basis_of_states(J[:, p:])), mode="r"))
     return np.concatenate(parts)
 
 
@@ -162,17 +163,17 @@ def without_unseen(jacobian, scale, noise):
     p = len(scale)
     S = reduced(jacobian, np.ones(sum(map(len, jacobian))), p)
     _, sizes, V = np.linalg.svd(np.vstack([S * scale, np.zeros((p, p))]), full_matrices=False)
-    V = V[_unseen(sizes, noise)]
+    V = V[is_unseen(sizes, noise)]
     if not len(V):
         return jacobian
     out = []
     for J in jacobian:
-        rounding = _beside(J[:, :p] * scale @ V.T, _of_states(J[:, p:]))
+        rounding = beside(J[:, :p] * scale @ V.T, basis_of_states(J[:, p:]))
         out.append(np.hstack([J[:, :p] - rounding @ V / scale, J[:, p:]]))
     return out
 
 
-def _unseen(sizes, noise=1.0):
+def is_unseen(sizes, noise=1.0):
     return sizes <= max(_UNSEEN * sizes[0], _NOTHING * noise)
 
 
@@ -180,7 +181,7 @@ def directions(S, scale, labels):
     """(singular values (p,), list of Direction) of what S (rows, p) says less of than the scales."""
     p = len(scale)
     _, sizes, V = np.linalg.svd(np.vstack([S * scale, np.zeros((p, p))]), full_matrices=False)
-    unseen = _unseen(sizes)
+    unseen = is_unseen(sizes)
     found = [Direction(_components(row, labels), 0.0) for row in _few(V[unseen])]
     weak = np.flatnonzero(~unseen & (sizes < 1))
     return np.where(unseen, 0.0, sizes), found + [Direction(_components(V[k], labels), float(sizes[k])) for k in weak]
@@ -203,17 +204,3 @@ def _few(basis):
     rows[np.abs(rows) < 1e-7] = 0.0
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
-
-def covariance(S, prior, scale, held):
-    """(p, p) inverse of S^T S and the prior (p,) = 1 / deviation^2; inf on the diagonal where nothing is known, nan where held."""
-    free = np.flatnonzero(~held)
-    C = np.full((len(scale), len(scale)), np.nan)
-    if not len(free):
-        return C
-    A = np.vstack([S, np.diag(np.sqrt(prior))])[:, free] * scale[free]
-    _, sizes, V = np.linalg.svd(A, full_matrices=False)
-    seen = ~_unseen(sizes)
-    part = (V[seen].T / sizes[seen] ** 2) @ V[seen]
-    part[np.diag_indices(len(free))] += np.where((V[~seen] ** 2).sum(0) > 1e-10, np.inf, 0.0)
-    C[np.ix_(free, free)] = part * np.outer(scale[free], scale[free])
-    return C
