@@ -90,6 +90,9 @@ struct ControlBudget {
   double max_regularization = 1e6;
   int step_lengths = 11;          ///< 1, 1/2, 1/4, ...
   double armijo = 1e-4;           ///< share of the slope that a step must gain
+  /// The gains of the result are those along its trajectory, for which that is linearised once more; else along the one that the last
+  /// iteration began with.
+  bool gains_of_result = true;
   std::function<double()> clock;  ///< seconds, for timings; empty: none are taken
   /// Asked now and then on the caller's thread; yes ends the solve.
   std::function<bool()> interrupted;
@@ -118,7 +121,9 @@ struct ControlResult {
   double promised = 0;          ///< improvement that the last model of the cost promised
   int unconverged = 0;          ///< knots with a step that was not solved as posed
   std::vector<double> q, v, u;  ///< (N + 1) x nq, (N + 1) x nv, N x nu
-  std::vector<double> gain;     ///< N x nu x 2 nv: u + gain (x (-) x_t)
+  /// N x nu x 2 nv: u + gain (x (-) x_t), best for the quadratic model of the cost along the trajectory; zero at limits that hold a control.
+  std::vector<double> gain;
+  double gain_regularization = 0;  ///< the least with which that model is convex; 0: as it is
   ControlTimings timings;
 };
 

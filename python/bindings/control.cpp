@@ -111,7 +111,7 @@ ControlBudget budget_of(int iterations, double tolerance, double gap_tolerance, 
 void solve(Solver& self, nb::handle q0, nb::handle v0, nb::handle U, nb::handle Q, nb::handle V, nb::handle u_before,
            bool from_last, bool shift, bool roll, int iterations, double tolerance, double gap_tolerance,
            double regularization, double max_regularization, int step_lengths, double armijo, bool processor_time,
-           nb::handle progress) {
+           bool gains_of_result, nb::handle progress) {
   const ArrayIn q0_in(q0, "q0", {self.nq()}), v0_in(v0, "v0", {self.nv()});
   const OptionalArray U_in(U, "U", {self.N(), self.nu()}), Q_in(Q, "Q", {self.N() + 1, self.nq()}),
       V_in(V, "V", {self.N() + 1, self.nv()}), before_in(u_before, "u_before", {self.nu()});
@@ -128,6 +128,7 @@ void solve(Solver& self, nb::handle q0, nb::handle v0, nb::handle U, nb::handle 
 
   ControlBudget budget =
       budget_of(iterations, tolerance, gap_tolerance, regularization, max_regularization, step_lengths, armijo);
+  budget.gains_of_result = gains_of_result;
   budget.clock = processor_time ? processor_seconds : wall_seconds;
   budget.interrupted = signals_raised();
   if (!progress.is_none())
@@ -193,6 +194,7 @@ nb::dict result(Solver& self) {
   out["gaps"] = to_numpy(r.gaps);
   out["steps"] = to_numpy(r.steps);
   out["regularization"] = r.regularization;
+  out["gain_regularization"] = r.gain_regularization;
   out["promised"] = r.promised;
   out["unconverged"] = r.unconverged;
   out["Q"] = to_numpy(r.q.data(), self.N() + 1, self.nq(), self.nq());
@@ -247,7 +249,8 @@ void bind_control(nb::module_& module) {
       .def("solve", &solve, nb::arg("q0"), nb::arg("v0"), nb::arg("U").none(), nb::arg("Q").none(), nb::arg("V").none(),
            nb::arg("u_before").none(), nb::arg("from_last"), nb::arg("shift"), nb::arg("roll"), nb::arg("iterations"),
            nb::arg("tolerance"), nb::arg("gap_tolerance"), nb::arg("regularization"), nb::arg("max_regularization"),
-           nb::arg("step_lengths"), nb::arg("armijo"), nb::arg("processor_time"), nb::arg("progress").none())
+           nb::arg("step_lengths"), nb::arg("armijo"), nb::arg("processor_time"), nb::arg("gains_of_result"),
+           nb::arg("progress").none())
       .def("result", &result)
       .def("first_control",
            [](Solver& self) {

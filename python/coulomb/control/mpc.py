@@ -111,7 +111,8 @@ class Mpc:
         -------
         u : (nu,)
         K : (nu, 2 nv)
-            Between ticks: u + K @ dx, dx the difference of the state from (q, v), in its tangent space.
+            Between ticks: u + K @ dx, dx the difference of the state from (q, v), in its tangent space. Best for the model of the cost along the
+            plan that the last iteration began with, however much that was regularised.
 
         Raises
         ------
@@ -135,7 +136,7 @@ class Mpc:
         return u, K
 
     def _solve(self, q, v, iterations, **start):
-        self.solver._run(q, v, iterations=iterations, clock=self._clock, **start, **self._budget)
+        self.solver._run(q, v, iterations=iterations, clock=self._clock, gains_of_result=False, **start, **self._budget)
 
     @property
     def result(self):

@@ -50,7 +50,8 @@ class Result:
     Q, V, U : (N + 1, nq), (N + 1, nv), (N, nu)
         States at the knots, and controls.
     K : (N, nu, 2 nv)
-        Feedback: u = U[t] + K[t] @ dx, dx the difference of the state from (Q[t], V[t]) in its tangent space.
+        Feedback: u = U[t] + K[t] @ dx, dx the difference of the state from (Q[t], V[t]) in its tangent space. Best for the model of the cost along
+        this trajectory, however much the search was regularised; zero for a control at a limit that the cost pushes it through.
     cost : float
         Infinite where it overflows.
     converged : bool
@@ -66,6 +67,8 @@ class Result:
         What the last model of the cost promised to gain.
     regularization : float
         In the end, relative to the mean diagonal of the Hessian by the controls.
+    gain_regularization : float
+        The same in K: up to 1e-9, or the least with which the model is convex. Where none is, or a step has no derivative, K is zero.
     unconverged : int
         Knots with a step of the simulator that was not solved as posed.
     timings : dict
@@ -85,6 +88,7 @@ class Result:
     steps: np.ndarray
     promised: float
     regularization: float
+    gain_regularization: float
     unconverged: int
     timings: dict
 
@@ -350,7 +354,7 @@ class Solver:
         return self.result
 
     def _run(self, q0, v0, U=None, Q=None, V=None, *, iterations, u_before=None, from_last=False, shift=False, roll=True,
-             clock="wall", progress=None, **budget):  # fmt: skip
+             clock="wall", progress=None, gains_of_result=True, **budget):  # fmt: skip
         """solve without a result: what a tick has time for."""
         settings = _settings("solve", budget, ["iterations", "from_last", "u_before"])
         _check_clock(clock)
@@ -358,7 +362,8 @@ class Solver:
         try:
             self._core.solve(
                 q0=q0, v0=v0, U=U, Q=Q, V=V, u_before=u_before, from_last=from_last, shift=shift, roll=roll,
-                iterations=_whole("iterations", iterations), processor_time=clock == "processor", progress=bar, **settings,
+                iterations=_whole("iterations", iterations), processor_time=clock == "processor",
+                gains_of_result=gains_of_result, progress=bar, **settings,
             )  # fmt: skip
         finally:
             if bar is not None and bar is not progress:

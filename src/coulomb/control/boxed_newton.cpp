@@ -106,6 +106,13 @@ bool BoxedNewton::solve(const double* Q, int ld, const double* q, const double* 
   return true;
 }
 
+bool BoxedNewton::factor_free(const double* Q, int ld, const char* held) {
+  free_.clear();
+  for (int i = 0; i < n_; ++i)
+    if (!held[i]) free_.push_back(i);
+  return free_.empty() || factor(Q, ld);
+}
+
 void BoxedNewton::solve_free(double* X, int ldx, int columns) {
   const int count = int(free_.size());
   columns_.resize(std::size_t(n_) * ldx);

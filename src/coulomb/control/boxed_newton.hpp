@@ -17,7 +17,10 @@ class BoxedNewton {
   /// are not finite.
   bool solve(const double* Q, int ld, const double* q, const double* lower, const double* upper, double* x);
 
-  /// After solve: rows of X (n x columns, row stride ldx) become those of -Q_ff^-1 X_f; zero where x is at a limit that holds it.
+  /// Without a problem: factors Q of the entries that are not held (n). False: it is not positive definite.
+  bool factor_free(const double* Q, int ld, const char* held);
+
+  /// After either: rows of X (n x columns, row stride ldx) become those of -Q_ff^-1 X_f; zero where x is held.
   void solve_free(double* X, int ldx, int columns);
   int num_free() const { return int(free_.size()); }
 

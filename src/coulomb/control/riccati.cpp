@@ -95,53 +95,95 @@ void Riccati::resize(const KnotLayout& layout) {
   upper_.resize(nu);
   dz_.resize(ld);
   dx_.resize(ld);
+  held_.resize(nu);
   boxed_.resize(layout.nu);
+}
+
+/// The value of the last state is its cost.
+void Riccati::begin(const KnotModels& models) {
+  const int N = models.horizon;
+  const int nx = models.layout.nx();
+  copy_block(models.H_of(N), models.layout.ld(), nx, nx, V_.data());
+  std::copy_n(models.g_of(N), nx, v_.begin());
+}
+
+/// The value of state and control at knot t, from that of the next state.
+void Riccati::look_ahead(const KnotModels& models, int t, bool gaps) {
+  const KnotLayout& at = models.layout;
+  const int nx = at.nx();
+  const int nz = at.nz();
+  const int ld = at.ld();
+
+  // Q = H + F^T V F,
+  const double* F = models.F_of(t);
+  std::fill(W_.begin(), W_.end(), 0.0);
+  dense::add_product(1, V_.data(), ld, 1, F, ld, W_.data(), ld, nx, nx, nz);
+  std::copy_n(models.H_of(t), std::size_t(nz) * ld, Q_.begin());
+  dense::add_product(1, F, 1, ld, W_.data(), ld, Q_.data(), ld, nz, nx, nz);
+
+  // q = g + F^T (v + V f).
+  std::copy_n(v_.begin(), nx, ahead_.begin());
+  if (gaps) {
+    dense::add_weighted_rows(V_.data(), nx, ld, models.gap_of(t), ahead_.data());
+  }
+  std::copy_n(models.g_of(t), nz, q_.begin());
+  dense::add_weighted_rows(F, nx, ld, ahead_.data(), q_.data());
+}
+
+/// The controls' own block.
+void Riccati::regularize(const KnotLayout& at, double regularization) {
+  const int nu = at.nu;
+  const int ld = at.ld();
+  const double* Q_uu = Q_.data() + std::size_t(at.nx()) * ld + at.nx();
+  double mean = 0;
+  for (int i = 0; i < nu; ++i)
+    mean += Q_uu[std::size_t(i) * ld + i] / nu;
+  copy_block(Q_uu, ld, nu, nu, Q_uu_.data());
+  for (int i = 0; i < nu; ++i)
+    Q_uu_[std::size_t(i) * ld + i] += regularization * std::max(mean, least_scale);
+}
+
+/// V = Q_xx + K^T (Q_uu K + Q_ux) + Q_ux^T K, without the regularisation.
+void Riccati::value_by_state(const KnotLayout& at, const double* K) {
+  const int nx = at.nx();
+  const int nu = at.nu;
+  const int ld = at.ld();
+  const double* Q_u = Q_.data() + std::size_t(nx) * ld;  // rows (Q_ux, Q_uu)
+  copy_block(Q_u, ld, nu, nx, T_.data());
+  dense::add_product(1, Q_u + nx, ld, 1, K, ld, T_.data(), ld, nu, nu, nx);
+  copy_block(Q_.data(), ld, nx, nx, V_.data());
+  dense::add_product(1, K, 1, ld, T_.data(), ld, V_.data(), ld, nx, nu, nx);
+  dense::add_product(1, Q_u, 1, ld, K, ld, V_.data(), ld, nx, nu, nx);
+  symmetrise(V_.data(), ld, nx);
+}
+
+/// What overflowed promises nothing.
+bool Riccati::is_finite(const Feedback& feedback, const std::vector<double>& value, int nx) {
+  const bool value_is_finite =
+      std::all_of(value.begin(), value.begin() + nx, [](double x) { return std::isfinite(x); });
+  return value_is_finite && all_finite(feedback.K);
 }
 
 bool Riccati::backward(const KnotModels& models, double regularization, const double* u, const double* lower,
                        const double* upper, Feedback& feedback) {
   const KnotLayout& at = models.layout;
   const int nx = at.nx();
-  const int nz = at.nz();
   const int nu = at.nu;
   const int ld = at.ld();
 
-  // The value of the last state is its cost.
-  const int N = models.horizon;
-  copy_block(models.H_of(N), ld, nx, nx, V_.data());
-  std::copy_n(models.g_of(N), nx, v_.begin());
-
-  for (int t = N - 1; t >= 0; --t) {
-    // Q = H + F^T V F,
-    const double* F = models.F_of(t);
-    std::fill(W_.begin(), W_.end(), 0.0);
-    dense::add_product(1, V_.data(), ld, 1, F, ld, W_.data(), ld, nx, nx, nz);
-    std::copy_n(models.H_of(t), std::size_t(nz) * ld, Q_.begin());
-    dense::add_product(1, F, 1, ld, W_.data(), ld, Q_.data(), ld, nz, nx, nz);
-
-    // q = g + F^T (v + V f).
-    std::copy_n(v_.begin(), nx, ahead_.begin());
-    dense::add_weighted_rows(V_.data(), nx, ld, models.gap_of(t), ahead_.data());
-    std::copy_n(models.g_of(t), nz, q_.begin());
-    dense::add_weighted_rows(F, nx, ld, ahead_.data(), q_.data());
-
-    // The controls' own block, regularised.
-    const double* q_u = q_.data() + nx;
-    const double* Q_u = Q_.data() + std::size_t(nx) * ld;  // rows (Q_ux, Q_uu)
-    double mean = 0;
-    for (int i = 0; i < nu; ++i) {
-      const double* row = Q_u + std::size_t(i) * ld;
-      mean += row[nx + i] / nu;
-    }
-    copy_block(Q_u + nx, ld, nu, nu, Q_uu_.data());
+  begin(models);
+  for (int t = models.horizon - 1; t >= 0; --t) {
+    look_ahead(models, t, true);
+    regularize(at, regularization);
     for (int i = 0; i < nu; ++i) {
       const double now = u[std::size_t(t) * nu + i];
-      Q_uu_[std::size_t(i) * ld + i] += regularization * std::max(mean, least_scale);
       lower_[i] = lower[i] - now;
       upper_[i] = upper[i] - now;
     }
 
     // Best controls, and how those that are free follow the state.
+    const double* q_u = q_.data() + nx;
+    const double* Q_u = Q_.data() + std::size_t(nx) * ld;
     double* k = feedback.k_of(t);
     double* K = feedback.K_of(t);
     std::fill_n(k, nu, 0.0);
@@ -150,25 +192,51 @@ bool Riccati::backward(const KnotModels& models, double regularization, const do
     copy_block(Q_u, ld, nu, nx, K);
     boxed_.solve_free(K, ld, nx);
 
-    // V = Q_xx + K^T (Q_uu K + Q_ux) + Q_ux^T K, without the regularisation.
-    copy_block(Q_u, ld, nu, nx, T_.data());
-    dense::add_product(1, Q_u + nx, ld, 1, K, ld, T_.data(), ld, nu, nu, nx);
-    copy_block(Q_.data(), ld, nx, nx, V_.data());
-    dense::add_product(1, K, 1, ld, T_.data(), ld, V_.data(), ld, nx, nu, nx);
-    dense::add_product(1, Q_u, 1, ld, K, ld, V_.data(), ld, nx, nu, nx);
-    symmetrise(V_.data(), ld, nx);
-
-    // v = q_x + K^T (Q_uu k + q_u) + Q_ux^T k.
+    // The value by the state, and v = q_x + K^T (Q_uu k + q_u) + Q_ux^T k.
+    value_by_state(at, K);
     std::copy_n(q_u, nu, ahead_.begin());
     add_times(Q_u + nx, ld, nu, nu, k, ahead_.data());
     std::copy_n(q_.begin(), nx, v_.begin());
     dense::add_weighted_rows(K, nu, ld, ahead_.data(), v_.data());
     dense::add_weighted_rows(Q_u, nu, ld, k, v_.data());
   }
-  // What overflowed promises nothing.
-  const auto finite = [](double x) { return std::isfinite(x); };
-  const bool value_is_finite = std::all_of(v_.begin(), v_.begin() + nx, finite);
-  return value_is_finite && all_finite(feedback.K);
+  return is_finite(feedback, v_, nx);
+}
+
+bool Riccati::gains(const KnotModels& models, double regularization, const double* u, const double* lower,
+                    const double* upper, Feedback& feedback) {
+  const KnotLayout& at = models.layout;
+  const int nx = at.nx();
+  const int nu = at.nu;
+  const int ld = at.ld();
+  std::fill(feedback.k.begin(), feedback.k.end(), 0.0);
+
+  begin(models);
+  for (int t = models.horizon - 1; t >= 0; --t) {
+    look_ahead(models, t, false);
+    regularize(at, regularization);
+
+    // Along the plan q is its costate: what that pushes through a limit is held.
+    held_.assign(nu, 0);
+    for (int i = 0; i < nu; ++i) {
+      const double now = u[std::size_t(t) * nu + i];
+      const double slope = q_[nx + i];
+      held_[i] = (now <= lower[i] && slope > 0) || (now >= upper[i] && slope < 0);
+    }
+
+    // How the others follow the state.
+    const double* Q_u = Q_.data() + std::size_t(nx) * ld;
+    double* K = feedback.K_of(t);
+    const bool solved = boxed_.factor_free(Q_uu_.data(), ld, held_.data());
+    if (!solved) return false;
+    copy_block(Q_u, ld, nu, nx, K);
+    boxed_.solve_free(K, ld, nx);
+
+    // The value by the state; its slope is the costate.
+    value_by_state(at, K);
+    std::copy_n(q_.begin(), nx, v_.begin());
+  }
+  return is_finite(feedback, v_, nx);
 }
 
 /// Costates: p_N = l_x,  p_t = l_x + A^T p_(t+1),  dJ/du_t = l_u + B^T p_(t+1).

@@ -54,6 +54,11 @@ class Riccati {
   bool backward(const KnotModels& models, double regularization, const double* u, const double* lower,
                 const double* upper, Feedback& feedback);
 
+  /// The feedback alone, along the controls as they are: what is at a limit that the cost pushes it through has none. Gaps do not matter.
+  /// False: some Q_uu is not positive definite.
+  bool gains(const KnotModels& models, double regularization, const double* u, const double* lower, const double* upper,
+             Feedback& feedback);
+
   /// What a whole step changes the model of the cost by: slope + curvature / 2.
   struct Promise {
     double slope = 0;
@@ -66,6 +71,12 @@ class Riccati {
   void gradient(const KnotModels& models, double* du);
 
  private:
+  void begin(const KnotModels& models);
+  void look_ahead(const KnotModels& models, int t, bool gaps);
+  void regularize(const KnotLayout& at, double regularization);
+  void value_by_state(const KnotLayout& at, const double* K);
+  static bool is_finite(const Feedback& feedback, const std::vector<double>& value, int nx);
+
   std::vector<double> V_;
   std::vector<double> v_;
   std::vector<double> W_;
@@ -78,6 +89,7 @@ class Riccati {
   std::vector<double> upper_;
   std::vector<double> dz_;
   std::vector<double> dx_;
+  std::vector<char> held_;
   BoxedNewton boxed_;
 };
 

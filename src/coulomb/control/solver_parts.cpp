@@ -89,6 +89,7 @@ void TrajectorySolver::Parts::fit() {
     models.resize(layout, N);
     feedback.resize(layout, N);
     tried.resize(layout, N);
+    gains.resize(layout, N);
     riccati.resize(layout);
   }
 
@@ -216,6 +217,7 @@ void TrajectorySolver::Parts::roll_out(int thread, const Trajectory& from, bool 
 bool TrajectorySolver::Parts::linearize(Trajectory& x) {
   const int nv = model->nv;
   linearized = false;
+  of_feedback = -1;
   const bool finished = run(options.horizon + 1, [&](int t, int thread) {
     Worker& worker = *workers[thread];
     const Knot here = knot(x, t);

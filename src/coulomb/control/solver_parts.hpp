@@ -64,6 +64,7 @@ struct TrajectorySolver::Parts {
   bool regularize_more();
   void finish(ControlStatus status, std::string_view reason);
   void finish_overflowed();
+  bool bring_gains();
   void tell();
 
   std::shared_ptr<const Model> model;
@@ -98,6 +99,7 @@ struct TrajectorySolver::Parts {
   std::vector<char> knot_finite;
   Feedback feedback;
   Feedback tried;
+  Feedback gains;  // of the result
   Riccati riccati;
   ControlResult result;     // of the solve that runs
   ControlResult last;       // of the last one that was finished
@@ -106,6 +108,7 @@ struct TrajectorySolver::Parts {
   bool linearized = false;  // models are those of `now`
   double penalty = 0;       // of gaps, in the merit
   double regularization = 0;
+  double of_feedback = -1;  // the regularisation of `feedback`, where it is that of `models`; else -1
   double scale = 0;  // of costs: the largest that solves began with, since one that was not from the last
 
   // While a call runs.

@@ -23,6 +23,7 @@ namespace {
 constexpr double first_regularization = 1e-6;  // after one that was none
 constexpr double growth = 10;
 constexpr double trusted_regularization = 1e-3;  // more of it, and a small promise does not mean that none is to be had
+constexpr double unfelt_regularization = 1e-9;   // in gains
 constexpr double long_step = 0.5;
 constexpr double short_step = 0.1;
 constexpr double rounding = 1e-15;   // of costs, relative
@@ -139,6 +140,7 @@ void TrajectorySolver::Parts::iterate() {
       return;
     }
     std::swap(feedback, tried);
+    of_feedback = regularization;
     const Riccati::Promise promise = riccati.promise(models, feedback);
     result.promised = -(promise.slope + 0.5 * promise.curvature);
 
@@ -193,6 +195,49 @@ void TrajectorySolver::Parts::iterate() {
   finish(ControlStatus::iteration_limit, "more iterations may improve it");
 }
 
+/// `gains` along the trajectory that was found. A search that is regularised has feedback that hardly acts; that is no property of the
+/// trajectory. Kept apart from the search's own, which the next solve goes on from. False if interrupted.
+bool TrajectorySolver::Parts::bring_gains() {
+  double& least = result.gain_regularization;
+  least = 0;
+  if (budget->iterations == 0) {  // that of where it began, if there was any
+    std::copy(feedback.K.begin(), feedback.K.end(), gains.K.begin());
+    return true;
+  }
+  bool differentiable = now.finite;
+  const bool again = budget->gains_of_result && !linearized && now.finite;
+  if (again) {
+    const Watch watch(budget->clock, result.timings.linearize);
+    const double cost = now.cost;
+    if (!linearize(now)) return false;
+
+    // It is known already what the trajectory costs, and that it is finite.
+    differentiable = now.finite;
+    now.finite = true;
+    now.cost = cost;
+  }
+
+  // A search that ended well, and one whose last models are good enough, has them already.
+  const Watch watch(budget->clock, result.timings.riccati);
+  const bool ended_well = result.status == ControlStatus::converged || result.status == ControlStatus::unsolved_steps;
+  const bool there_already = of_feedback >= 0 && of_feedback <= unfelt_regularization;
+  if (there_already && (ended_well || !budget->gains_of_result)) {
+    std::copy(feedback.K.begin(), feedback.K.end(), gains.K.begin());
+    least = of_feedback;
+    return true;
+  }
+
+  // Else as little regularisation as makes the model convex; none where a step has no derivative.
+  while (differentiable && !riccati.gains(models, least, now.u.data(), lower.data(), upper.data(), gains)) {
+    differentiable = least < budget->max_regularization;
+    least = std::min(std::max(least * growth, unfelt_regularization), budget->max_regularization);
+  }
+  if (!differentiable) {
+    std::fill(gains.K.begin(), gains.K.end(), 0.0);
+  }
+  return true;
+}
+
 /// What was found, into the result.
 void TrajectorySolver::Parts::tell() {
   const int rows = 2 * model->nv;
@@ -209,7 +254,7 @@ void TrajectorySolver::Parts::tell() {
   result.u.assign(now.u.begin(), now.u.end());
   result.gain.resize(num_controls * rows);
   for (std::size_t i = 0; i < num_controls; ++i) {
-    const double* row = feedback.K.data() + i * feedback.ld;
+    const double* row = gains.K.data() + i * gains.ld;
     std::copy_n(row, rows, result.gain.data() + i * rows);
   }
 }
@@ -259,7 +304,7 @@ bool TrajectorySolver::Parts::solve(const ControlStart& start, const ControlBudg
     finish_overflowed();
   else
     iterate();
-  if (stopped) return false;
+  if (stopped || !bring_gains()) return false;
 
   // Only now it replaces the last one.
   tell();
