@@ -210,3 +210,61 @@ def test_steps_that_do_not_have_it_refuse_by_name(options):
 def test_the_scale_belongs_to_gradients_that_have_one():
     with pytest.raises(ValueError, match="gradient_scale.*from_distance"):
         coulomb.Simulator(finger_and_box(0.1), gradient_scale=0.1)
+
+
+def under_a_lid(gap, lids=1, friction=0.8):
+    """A box that rests on the ground, and lids over it so near that they count, which cannot be reached: the ground holds it from behind."""
+    spheres = "".join(f'<geom type="sphere" size=".1" pos="{0.15 * k} 0 {0.3 + gap}" friction="{friction}"/>' for k in range(lids))
+    model = coulomb.load(
+        f"""<mujoco><worldbody><geom type="plane" size="9 9 1" friction="{friction}"/>{spheres}
+        <body pos="0 0 .1"><freejoint/><geom type="box" size=".3 .3 .1" mass="1" friction="{friction}"/></body></worldbody></mujoco>"""
+    )
+    return model
+
+
+@pytest.mark.parametrize("lids", [1, 3])
+@pytest.mark.parametrize("gap", [1e-6, 1e-4, 0.01])
+def test_a_gap_that_contacts_hold_from_behind_changes_nothing(gap, lids):
+    model = under_a_lid(gap, lids)
+    sims = [simulator(model), coulomb.Simulator(model, timestep=H)]
+    for sim in sims:
+        q, v = model.neutral()
+        for _ in range(3):
+            q, v = sim.step(q, v)
+    assert sims[0].status.converged and any(np.abs(c.impulse).any() for c in sims[0].contacts)
+    near, exact = (sim.derivatives(wrt=["gravity"]) for sim in sims)
+    for found, expected in ((near.A, exact.A), (near.B_tau, exact.B_tau), (near["gravity"], exact["gravity"])):
+        np.testing.assert_array_equal(found, expected)
+    ones = np.ones(model.nv)
+    np.testing.assert_array_equal(sims[0].vjp(ones, ones).q, sims[1].vjp(ones, ones).q)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_stands_have_finite_derivatives(seed):
+    """Bodies that lean on the ground, on walls and on one another, some of them wedged, with spheres all around that are nearly touched."""
+    random = np.random.default_rng(seed)
+    scene = coulomb.Scene(timestep=H)
+    scene.add_ground(friction=0.9)
+    for side in (-1, 1):
+        scene.add_box((0.2, 2, 2), fixed=True, position=(side * (0.2 + 10.0 ** random.uniform(-7, -3)), 0, 0), friction=0.9, name=f"wall{side}")
+    for k in range(3):
+        scene.add_box((0.2, 0.2, 0.1), mass=1.0, position=(0, 0, 0.05 + 0.1 * k), friction=0.9, name=f"box{k}")
+    for k in range(6):
+        gap = 10.0 ** random.uniform(-7, -1.5)
+        place = (0.1 * random.normal(), 0.1 + 0.05 + gap, 0.1 + 0.03 * random.normal()) if k % 2 else (0.05 * random.normal(), 0, 0.35 + gap)
+        scene.add_sphere(0.05, fixed=True, position=place, friction=0.9, name=f"near{k}")
+    model = scene.build()
+    for scale in (1e-3, 1e-2, 0.3):
+        sim = simulator(model, gradient_scale=scale)
+        exact = coulomb.Simulator(model, timestep=H)
+        q, v = model.neutral()
+        for _ in range(5):
+            sim.step(q, v)
+            exact.reset()
+            exact.step(q, v)
+            A, reference = sim.derivatives().A, exact.derivatives().A
+            assert np.isfinite(A).all() and np.abs(A).max() < 1e6 * max(1, np.abs(reference).max())
+            w = random.normal(size=2 * model.nv)
+            g = sim.vjp(w[: model.nv], w[model.nv :])
+            assert np.abs(np.r_[g.q, g.v] - w @ A).max() < 1e-7 * np.abs(A).max()
+            q, v = sim.step(q, v)

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "coulomb/constraints/contact_spring.hpp"
+#include "coulomb/dynamics/dynamics.hpp"
 #include "coulomb/linalg/dense.hpp"
 #include "coulomb/stepping/step_options.hpp"
 #include "coulomb/stepping/step_record.hpp"
@@ -13,6 +15,10 @@ namespace {
 
 constexpr double farthest = 6;  // in lengths: beyond, the share is below 0.25 %
 constexpr double least_share = 1e-3;
+// Of what the direction of a gap gives way by where nothing is held: less, and what holds it would be moved a thousand times as far as the gap.
+constexpr double least_response = 1e-6;
+// Of the same, the least D_ii: gaps that are about to close together and move alike stay two equations.
+constexpr double least_give = 1e-9;
 
 double dot(const double* a, const double* b, int n) {
   double sum = 0;
@@ -46,6 +52,7 @@ void DistanceGradient::find_gaps(const Model& model, const StepOptions& options,
   count_ = 0;
   share_.clear();
   compliance_.clear();
+  free_.clear();
   for (const Contact& contact : collision_.contacts) {
     if (contact.distance <= 0 || acts(record, contact.pair)) continue;
     if (count_ == static_cast<int>(gaps_.size())) {
@@ -60,31 +67,59 @@ void DistanceGradient::find_gaps(const Model& model, const StepOptions& options,
     if (share < least_share) continue;
     share_.push_back(share);
     compliance_.push_back(contact_compliance(model, contact.pair, h_));
+
+    // How its direction gives way by the masses alone.
+    work_ = gap.row();
+    solve_mass(model, record.dynamics, work_.data());
+    free_.push_back(dot(gap.row().data(), work_.data(), nv_));
     ++count_;
   }
 }
 
-/// LU of D + G + R; a row G_i = (J_i dv+/dtau) J^T / h is a reverse product.
-void DistanceGradient::factor() {
+/// G, count x padded; a row G_i = (J_i dv+/dtau) J^T / h is a reverse product.
+void DistanceGradient::responses() {
   const int ld = dense::padded(count_);
   factor_.assign(std::size_t(count_) * ld, 0.0);
-  pivots_.resize(count_);
-  work_.resize(ld);
   for (int i = 0; i < count_; ++i) {
     exact_->vjp(zero_.data(), gaps_[i].row().data(), part_, nullptr);
     double* row = factor_.data() + std::size_t(i) * ld;
     for (int j = 0; j < count_; ++j)
       row[j] = dot(part_.tau.data(), gaps_[j].row().data(), nv_) / h_;
   }
+}
 
-  // A gap that nothing can move, as one that contacts hold from behind, takes no impulse.
-  double largest = 0;
+/// A gap that nothing can move, as one that contacts hold from behind, takes no impulse: it is left out.
+void DistanceGradient::drop_held() {
+  const int ld = dense::padded(count_);
+  kept_.clear();
   for (int i = 0; i < count_; ++i)
-    largest = std::max(largest, factor_[std::size_t(i) * ld + i]);
+    if (factor_[std::size_t(i) * ld + i] > least_response * free_[i]) kept_.push_back(i);
+  const int kept = static_cast<int>(kept_.size());
+  if (kept == count_) return;
+
+  // The others move up, and their rows and columns of G with them: never past what is still to be read.
+  const int kept_ld = dense::padded(kept);
+  for (int i = 0; i < kept; ++i) {
+    const int from = kept_[i];
+    std::swap(gaps_[i], gaps_[from]);
+    share_[i] = share_[from];
+    compliance_[i] = compliance_[from];
+    free_[i] = free_[from];
+    for (int j = 0; j < kept_ld; ++j)
+      factor_[std::size_t(i) * kept_ld + j] = j < kept ? factor_[std::size_t(from) * ld + kept_[j]] : 0.0;
+  }
+  count_ = kept;
+}
+
+/// LU of D + G + R.
+void DistanceGradient::factor() {
+  const int ld = dense::padded(count_);
+  pivots_.resize(count_);
+  work_.resize(ld);
   for (int i = 0; i < count_; ++i) {
     double& diagonal = factor_[std::size_t(i) * ld + i];
-    const double floor = 1e-9 * largest + 1e-300;
-    diagonal = (std::max(diagonal, floor) + compliance_[i]) / share_[i];
+    const double contact = diagonal + compliance_[i];
+    diagonal = std::max(contact / share_[i], contact + least_give * free_[i]);
   }
   dense::lu(factor_.data(), count_, ld, pivots_.data(), work_.data());
 }
@@ -98,6 +133,9 @@ void DistanceGradient::prepare(const Model& model, const StepOptions& options, S
   have_jacobian_ = false;
   have_response_ = false;
   find_gaps(model, options, record);
+  if (count_ == 0) return;
+  responses();
+  drop_held();
   if (count_ > 0) factor();
 }
 

@@ -9,7 +9,7 @@
 //   response   dtau += J^T dlambda / h through the exact derivative,   G = J (dv+/dtau) J^T / h
 //
 // R is the compliance of the contact's law, 0 where it is rigid. One gap by itself gets the share s of what a contact that is about to close has: all of it at Phi^+ = 0, nothing far
-// away. On the right dv+ is the exact one; J does not turn.
+// away. On the right dv+ is the exact one; J does not turn. Gaps that other contacts hold, G_ii below 1e-6 J M^-1 J^T, have no part in it.
 #pragma once
 
 #include <vector>
@@ -34,6 +34,8 @@ class DistanceGradient final : public GradientDecorator {
 
  private:
   void find_gaps(const Model& model, const StepOptions& options, const StepRecord& record);
+  void responses();
+  void drop_held();
   void factor();
   /// Of a column: what the gaps' impulses add, given J dv+ and the change of the gaps themselves; null: they stay.
   void add_response(const double* gap_change, double* column);
@@ -47,8 +49,10 @@ class DistanceGradient final : public GradientDecorator {
   std::vector<ImpactGap> gaps_;
   std::vector<double> share_;       ///< count: s
   std::vector<double> compliance_;  ///< count: R
+  std::vector<double> free_;        ///< count: J M^-1 J^T
+  std::vector<int> kept_;           ///< gaps that something can move
   std::vector<double> response_;    ///< count x 2 nv: (dq1, dv1) for a unit of impulse
-  std::vector<double> factor_;      ///< count x padded: LU of D + G + R
+  std::vector<double> factor_;      ///< count x padded: G, then LU of D + G + R
   std::vector<int> pivots_;
   std::vector<double> work_, impulse_, change_;
   std::vector<double> zero_;       ///< nv
