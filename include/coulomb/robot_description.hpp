@@ -13,7 +13,7 @@
 namespace coulomb {
 
 /// hinge, slide: with limits; continuous: a hinge without; ball_zyx: three hinges in a row, about z, y, x; translation: slides along x, y, z;
-/// planar: slides along x and y, then a hinge about z; free: on the world only.
+/// planar: two slides across the axis (x and y of z, y and z of x, z and x of y), then a hinge about it; free: on the world only.
 enum class RobotJointType : std::uint8_t { hinge, continuous, slide, ball, ball_zyx, translation, planar, free };
 
 /// Of all that moves with a joint, in the joint's frame.
@@ -28,7 +28,7 @@ struct RobotJoint {
   RobotJointType type = RobotJointType::hinge;
   int parent = -1;      ///< a joint before this one; -1: the world
   Placement placement;  ///< in the parent joint's frame, at zero motion
-  Vec3 axis{0, 0, 1};   ///< of hinge, continuous and slide
+  Vec3 axis{0, 0, 1};   ///< of hinge, continuous, slide and planar
   RobotInertia inertia;
 
   /// where its coordinates begin in the other program's q and v

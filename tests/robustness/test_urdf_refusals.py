@@ -183,14 +183,16 @@ def test_what_hangs_on_a_root_is_placed_with_it():
     np.testing.assert_allclose(q[:3], [1, 2, 3])
 
 
-def test_a_planar_joint_says_where_it_moves():
+def test_a_planar_joint_says_where_pinocchio_moves_it_otherwise():
     planar = PAIR + joint("1", "a", "b", "planar")
     scene = coulomb.Scene()
     scene.add_urdf(f"<robot name='r'>{planar.replace('0 0 1', '0 1 0')}</robot>")
-    assert any("planar joint '1': moves in the x-y plane" in line for line in scene.build().deviations)
+    assert any("planar joint '1': moves across its axis; Pinocchio" in line for line in scene.build().deviations)
     scene = coulomb.Scene()
     scene.add_urdf(f"<robot name='r'>{planar}</robot>")
     assert not any("planar" in line for line in scene.build().deviations)
+    with pytest.raises(ValueError, match="joint '1' axis"):
+        coulomb.Scene().add_urdf(f"<robot name='r'>{planar.replace('0 0 1', '0 0 0')}</robot>")
 
 
 def test_cylinders_named_for_it_are_capsules():

@@ -16,13 +16,35 @@
 namespace coulomb {
 namespace {
 
+/// Two directions across a unit vector that make a right-handed frame with it: those that follow the coordinate axis nearest to it in cyclic
+/// order (x and y of z), turned the shortest way with that axis; the second one is reversed where the vector points against it.
+std::array<Vec3, 2> across(const Vec3& axis) {
+  int nearest = 2;
+  for (int i = 0; i < 3; ++i)
+    if (std::abs(axis[i]) > std::abs(axis[nearest])) nearest = i;
+  const double sign = axis[nearest] < 0 ? -1.0 : 1.0;
+  Vec3 from{0, 0, 0};
+  from[nearest] = sign;
+
+  // The shortest way from n to a takes u across n to u - (a.u) (n + a) / (1 + n.a).
+  const auto turned = [&](int k, double length) {
+    Vec3 u{0, 0, 0};
+    u[k] = length;
+    const double share = length * axis[k] / (1 + std::abs(axis[nearest]));
+    for (int i = 0; i < 3; ++i)
+      u[i] -= share * (from[i] + axis[i]);
+    return u;
+  };
+  return {turned((nearest + 1) % 3, 1.0), turned((nearest + 2) % 3, sign)};
+}
+
 /// What one described joint is for us: a sequence of joints on one body.
 struct JointShape {
   std::vector<std::pair<JointType, Vec3>> joints;
   PinocchioJoint::Kind kind = PinocchioJoint::Kind::scalar;
 };
 
-JointShape shape_of(const RobotJoint& joint) {
+JointShape shape_of(const RobotJoint& joint, const std::string& what) {
   using Kind = PinocchioJoint::Kind;
   const Vec3 x{1, 0, 0};
   const Vec3 y{0, 1, 0};
@@ -37,8 +59,11 @@ JointShape shape_of(const RobotJoint& joint) {
       return {{{JointType::hinge, z}, {JointType::hinge, y}, {JointType::hinge, x}}, Kind::scalar};
     case RobotJointType::translation:
       return {{{JointType::slide, x}, {JointType::slide, y}, {JointType::slide, z}}, Kind::scalar};
-    case RobotJointType::planar:
-      return {{{JointType::slide, x}, {JointType::slide, y}, {JointType::hinge, z}}, Kind::planar};
+    case RobotJointType::planar: {
+      const Vec3 normal = checks::unit_vector(what + " axis", joint.axis);
+      const auto [first, second] = across(normal);
+      return {{{JointType::slide, first}, {JointType::slide, second}, {JointType::hinge, normal}}, Kind::planar};
+    }
   }
   return {};
 }
@@ -234,7 +259,7 @@ class Translator {
   void add_joint(int j) {
     const RobotJoint& joint = robot_.joints[j];
     const std::string what = source_ + ": joint '" + joint.name + "'";
-    const JointShape shape = shape_of(joint);
+    const JointShape shape = shape_of(joint, what);
     const bool free = joint.type == RobotJointType::free;
     if (free && joint.parent >= 0) {
       throw std::invalid_argument(what + ": a free joint below the root is not supported");

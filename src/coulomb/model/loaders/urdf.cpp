@@ -216,9 +216,10 @@ class Reader {
     }
     if (from.type == urdf::Joint::PLANAR) {
       joint.type = RobotJointType::planar;
-      if (joint.axis[0] != 0 || joint.axis[1] != 0)
+      const bool is_z = joint.axis[0] == 0 && joint.axis[1] == 0 && joint.axis[2] > 0;
+      if (!is_z)
         deviations.push_back("planar joint '" + from.name +
-                             "': moves in the x-y plane of its frame, not across its axis");
+                             "': moves across its axis; Pinocchio ignores that and moves it in the x-y plane of its frame");
       return append(joint, 4, 3);
     }
 
