@@ -6,7 +6,7 @@
 
 namespace coulomb {
 
-/// q_out = q_neutral (nq).
+/// q_out (nq) = q_neutral; hinges and slides within their limits, and joints coupled to one that this moves where their equality puts them.
 void neutral(const Model& model, double* q_out);
 /// q_out = q (+) w; q, q_out of size nq (may alias), w of size nv. Quaternions of q_out are unit.
 void integrate(const Model& model, const double* q, const double* w, double* q_out);

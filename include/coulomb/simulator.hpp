@@ -42,7 +42,7 @@ struct SimulatorOptions {
   bool patches = true;                  ///< remember manifold points from step to step (hysteresis); false: stateless
   bool warm_start = true;
   bool exclude_neutral_overlaps =
-      true;  ///< leave out pairs of one robot's own geometries that overlap in its neutral pose
+      true;  ///< leave out pairs of one robot's own geometries that its joints cannot part
   /// "exact" | "complementarity_aware" (vjp) | "approximate_bounce" | "smoothed_collision" | "smoothed_step" | "from_distance"
   std::string gradient = "exact";
   int gradient_samples = 32;     ///< of the smoothed gradients

@@ -10,6 +10,7 @@
 
 #include "arrays.hpp"
 #include "coulomb/configuration.hpp"
+#include "coulomb/stepping/neutral_overlaps.hpp"
 #include "module.hpp"
 
 namespace coulomb::python {
@@ -158,7 +159,8 @@ void bind_configurations(Class& cls) {
         return nb::make_tuple(q.array, v.array);
       },
       nb::sig("def neutral(self) -> tuple[numpy.ndarray, numpy.ndarray]"),
-      "q (nq,) as the model was described, and v (nv,) zero.");
+      "q (nq,) as the model was described, with hinges and slides within their limits and joints that are coupled to one "
+      "that this moves where they follow; and v (nv,) zero.");
   cls.def(
       "integrate",
       [](const Model& model, nb::handle q, nb::handle dq) {
@@ -274,10 +276,18 @@ void bind_extras(Class& cls) {
       .def_ro("ref_b", &Equality::ref_b, "m or rad: where joint_b's coordinate counts as zero.");
   cls.def_ro("equalities", &Model::equalities, "Connections, welds and coupled joints (mimic).");
   cls.def_ro("keyframes", &Model::keyframes, "States that came with the model.");
-  cls.def_ro("ignored", &Model::ignored,
-             "What the loaders left out or replaced, one line each; most of it the motion does not feel (deviations).");
-  cls.def_ro(
-      "deviations", &Model::deviations,
+  // What simulators leave out is told before there is one.
+  const auto with_overlaps = [](std::vector<std::string> Model::*lines) {
+    return [lines](const Model& model) {
+      std::vector<std::string> out = model.*lines;
+      for (std::string& line : overlap_lines(model, neutral_overlaps(model))) out.push_back(std::move(line));
+      return out;
+    };
+  };
+  cls.def_prop_ro("ignored", with_overlaps(&Model::ignored),
+                  "What the loaders left out or replaced, one line each; most of it the motion does not feel (deviations).");
+  cls.def_prop_ro(
+      "deviations", with_overlaps(&Model::deviations),
       "The lines of `ignored` that the motion may feel: soft-contact parameters (constraints here are exact), "
       "margins, torsional friction, velocity limits, a file's integrator, pairs that overlap from the start. What "
       "would make it another motion altogether (tendons, fluids, activations, ...) is refused with a ValueError.");

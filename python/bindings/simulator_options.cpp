@@ -39,7 +39,7 @@ const std::vector<Group>& groups() {
         {"patches", &Options::patches, "", "keep manifold points from step to step"},
         {"warm_start", &Options::warm_start, "", "start the solver from the step before"},
         {"exclude_neutral_overlaps", &Options::exclude_neutral_overlaps, "",
-         "leave out pairs of one robot's own geometries that overlap in its neutral pose"},
+         "leave out pairs of one robot's own geometries that its joints cannot part"},
         {"gyroscopic", &Options::gyroscopic, "'implicit', 'explicit'",
          "what free and ball joints carry turns torque-free through the step and keeps its energy; or feels the torque "
          "at the start of the step (MuJoCo's Euler; gains energy)"}}},

@@ -3,13 +3,16 @@
 //   right Jacobian J_r  = 1 - (1 - cos t) / t^2 [w] + (t - sin t) / t^3 [w]^2        (d integrate / dw)
 #include "coulomb/configuration.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "coulomb/base/small_math.hpp"
+#include "coulomb/model/joint_equality.hpp"
 
 namespace coulomb {
 namespace {
@@ -129,6 +132,29 @@ void transpose(double* m) {
 void neutral(const Model& model, double* q_out) {
   for (int i = 0; i < model.nq; ++i)
     q_out[i] = model.q_neutral[i];
+
+  // Hinges and slides within their limits; a ball's quaternion is 1, which all limits of its angle allow.
+  const auto within_limits = [&](int joint) {
+    double& q = q_out[model.joint_q[joint]];
+    const double before = q;
+    const JointType type = model.joint_type[joint];
+    const bool is_scalar = type == JointType::hinge || type == JointType::slide;
+    if (model.joint_limited[joint] && is_scalar)
+      q = std::clamp(q, model.joint_lower[joint], model.joint_upper[joint]);
+    return q != before;
+  };
+  std::vector<char> moved(model.num_joints, 0);
+  for (int joint = 0; joint < model.num_joints; ++joint)
+    moved[joint] = within_limits(joint);
+
+  // What is coupled to a joint that had to move follows it.
+  for (const Equality& equality : model.equalities) {
+    const bool follows = equality.type == EqualityType::joint && equality.active && equality.joint_b >= 0;
+    if (!follows || !moved[equality.joint_b]) continue;
+    q_out[model.joint_q[equality.joint_a]] = coupled_value(model, equality, q_out);
+    within_limits(equality.joint_a);
+    moved[equality.joint_a] = 1;
+  }
 }
 
 void integrate(const Model& model, const double* q, const double* w, double* q_out) {

@@ -1,18 +1,25 @@
-// Pairs of one robot's own geometries that overlap in its neutral pose: neighbours' shells, hulls fatter than the links. Such a pair
+// Pairs of one robot's own geometries that the joints between them cannot part: neighbours' shells, hulls fatter than the links. Such a pair
 // asks the solver to separate what the joints hold together; contact laws have no answer. They are found once and left out.
 #pragma once
 
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "coulomb/model.hpp"
 
 namespace coulomb {
 
-/// Indices into Model::pair_* of pairs of one robot that penetrate by more than `depth` metres at q_neutral. A robot is a body that the world
-/// carries, moving or fixed (the base link of a URDF), and all that this body carries; never the world's own geometries.
-std::vector<int> neutral_overlaps(const Model& model, double depth = 1e-4);
+/// Indices into Model::pair_*, ascending, of pairs of one robot that overlap at neutral() and in 64 more poses of its joints within their limits,
+/// the same ones whenever they are asked for. Bodies with one joint between them need only touch, within a thousandth of the smaller shape's size.
+/// Never pairs that the user named. A robot is a body that the world carries, moving or fixed (the base link of a URDF), and all that this body
+/// carries; never the world's own geometries.
+std::vector<int> neutral_overlaps(const Model& model);
 
-/// The model without these pairs; the same object when there are none.
+/// What is said of such pairs, a line each.
+std::vector<std::string> overlap_lines(const Model& model, const std::vector<int>& pairs);
+
+/// The model without these pairs, which says so; the same object when there are none.
 std::shared_ptr<const Model> without_pairs(std::shared_ptr<const Model> model, const std::vector<int>& pairs);
 
 }  // namespace coulomb

@@ -14,6 +14,7 @@
 #include "coulomb/model/scene/actuator_laws.hpp"
 #include "coulomb/model/scene/build_model.hpp"
 #include "coulomb/model/scene/check_parts.hpp"
+#include "coulomb/model/scene/materials.hpp"
 #include "coulomb/model/scene/name_pool.hpp"
 #include "coulomb/model/shapes/convex_mesh.hpp"
 #include "coulomb/model/shapes/shape_inertia.hpp"
@@ -479,6 +480,15 @@ void Scene::set_contact(const std::string& a, const std::string& b, const PairOp
   PairPart pair = known == parts_.pairs.rend() ? PairPart{of_a, of_b, std::nullopt, std::nullopt} : *known;
   if (options.friction) pair.friction = options.friction;
   if (options.restitution) pair.restitution = options.restitution;
+
+  // A pair that is named has a value of its own: that of the two as they are, if none is given. It is never left out then.
+  if (!pair.friction && !pair.restitution) {
+    const auto material_of = [&](int geometry) {
+      const GeometryPart& g = parts_.geometries[geometry];
+      return GeometryMaterial{g.friction, g.restitution, g.compliance, g.priority, g.condim, g.penalty};
+    };
+    pair.friction = combine_materials(material_of(of_a), material_of(of_b)).friction;
+  }
   if (known == parts_.pairs.rend())
     parts_.pairs.push_back(pair);
   else
