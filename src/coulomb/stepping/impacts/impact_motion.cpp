@@ -139,17 +139,16 @@ double ImpactSplitter::share_of_spin() const {
   return share;
 }
 
-/// A torque of the velocity before would feed energy to a tree that spins. Damping and dry friction, which are implicit, keep that velocity.
+/// A torque of the velocity before would feed energy to a tree that turns. Damping and dry friction, which are implicit, keep that velocity.
+/// The rule depends on no velocity and no inertia: the step is smooth in both.
 bool ImpactSplitter::spins(int tree) const {
   if (!options_.torque_free_spin) return false;
-  bool any = false;
+  bool turns = false;
   for (int d = model_.tree_first_dof[tree]; d < model_.tree_first_dof[tree + 1]; ++d) {
     if (model_.dof_damping[d] != 0 || model_.dof_dry_friction[d] != 0) return false;
-    const int joint = model_.dof_joint[d];
-    any = any || (phases_.v[d] != 0 && rotation_of(model_, joint) >= 0 && d >= rotation_of(model_, joint) &&
-                  !turns_evenly(model_, joint));
+    turns = turns || rotation_of(model_, model_.dof_joint[d]) >= 0;
   }
-  return any;
+  return turns;
 }
 
 /// a of the velocity half way, v + planned/2 a: the implicit midpoint rule, tree by tree, by repetition. What does not settle (tens of
@@ -158,7 +157,9 @@ void ImpactSplitter::solve_spinning(ImpactPhase& phase, StepRecord& r) {
   phases_.spinning.clear();
   for (int tree = 0; tree < model_.num_trees; ++tree)
     if (phase.rules[tree] == TreeRule::spins) {
-      phases_.spinning.push_back({tree, INFINITY, 1, false});
+      const int first = model_.tree_first_dof[tree];
+      const bool linear = model_.actuators.empty() && turns_evenly(model_, model_.dof_joint[first]);
+      phases_.spinning.push_back({tree, INFINITY, 1, linear, false});
       take_velocity(model_, phase, tree, r);
     }
 
@@ -203,6 +204,7 @@ void ImpactSplitter::correct_spin(const ImpactPhase& phase, SpinIteration& spin,
   spin.last_change = change;
   for (int d = first; d < end; ++d)
     r.v[d] += spin.share * correction[d];
+  spin.settled = spin.linear;
 }
 
 /// Held contacts that lift off slowly and come back: braked over the whole step they would rise visibly, and gain energy. After solve,

@@ -7,17 +7,15 @@
 namespace coulomb {
 namespace {
 
-// x_0, in rad/s and rad/s^2 (m/s, m/s^2). What turns more slowly sinks by less than h^2 x_0^2 of its size in a step; rounding alone turns
-// nothing as fast.
-constexpr double still = 1e-3;
+constexpr double still = 1e-3;  // x_0, rad/s (m/s): rounding turns nothing as fast, and what turns as slowly has no energy to speak of
 
 /// How much of a held tree's translation moves with the velocity at the end.
 struct Turning {
-  int first, end;     ///< the tree's dofs
-  int others;         ///< the first that is no translation of its free joint
-  double share = 0;   ///< s
-  double slope = 0;   ///< ds / d(x^2)
-  Turning(const Model& model, int tree, const double* v, const double* a)
+  int first, end;    ///< the tree's dofs
+  int others;        ///< the first that is no translation of its free joint
+  double share = 0;  ///< s
+  double slope = 0;  ///< ds / d(x^2)
+  Turning(const Model& model, int tree, const double* v)
       : first(model.tree_first_dof[tree]), end(model.tree_first_dof[tree + 1]), others(first) {
     const int root = model.dof_joint[first];
     if (model.joint_type[root] == JointType::free) {
@@ -25,7 +23,7 @@ struct Turning {
     }
     double square = 0;
     for (int d = others; d < end; ++d)
-      square += v[d] * v[d] + a[d] * a[d];
+      square += v[d] * v[d];
     const double sum = square + still * still;
     share = square / sum;
     slope = still * still / (sum * sum);
@@ -34,10 +32,10 @@ struct Turning {
 
 /// Calls visit with the Turning of every tree that is held.
 template <class Visit>
-void for_each_held(const Model& model, const ImpactPhase& phase, const std::vector<double>& a, Visit visit) {
+void for_each_held(const Model& model, const ImpactPhase& phase, Visit visit) {
   for (int tree = 0; tree < model.num_trees; ++tree)
     if (phase.rules[tree] == TreeRule::held) {
-      visit(Turning(model, tree, phase.v.data(), a.data()));
+      visit(Turning(model, tree, phase.v.data()));
     }
 }
 
@@ -45,7 +43,7 @@ void for_each_held(const Model& model, const ImpactPhase& phase, const std::vect
 
 void set_path(const Model& model, const std::vector<double>& a, ImpactPhase& phase) {
   phase.path = a;
-  for_each_held(model, phase, a, [&](const Turning& t) {
+  for_each_held(model, phase, [&](const Turning& t) {
     for (int d = t.first; d < t.others; ++d)
       phase.path[d] += t.share * a[d];
     for (int d = t.others; d < t.end; ++d)
@@ -58,10 +56,10 @@ void path_tangent(const Model& model, const ImpactPhase& phase, const std::vecto
   if (dr != da) {
     std::copy_n(da, model.nv, dr);
   }
-  for_each_held(model, phase, a, [&](const Turning& t) {
+  for_each_held(model, phase, [&](const Turning& t) {
     double dsquare = 0;
     for (int d = t.others; d < t.end; ++d) {
-      dsquare += 2 * (phase.v[d] * dv[d] + a[d] * da[d]);
+      dsquare += 2 * phase.v[d] * dv[d];
       dr[d] = 2 * da[d];
     }
     for (int d = t.first; d < t.others; ++d)
@@ -73,7 +71,7 @@ void path_cotangent(const Model& model, const ImpactPhase& phase, const std::vec
                     double* v_bar, double* a_bar) {
   for (int d = 0; d < model.nv; ++d)
     a_bar[d] += r_bar[d];
-  for_each_held(model, phase, a, [&](const Turning& t) {
+  for_each_held(model, phase, [&](const Turning& t) {
     double of_square = 0;
     for (int d = t.first; d < t.others; ++d) {
       of_square += t.slope * a[d] * r_bar[d];
@@ -81,7 +79,7 @@ void path_cotangent(const Model& model, const ImpactPhase& phase, const std::vec
     }
     for (int d = t.others; d < t.end; ++d) {
       v_bar[d] += 2 * of_square * phase.v[d];
-      a_bar[d] += r_bar[d] + 2 * of_square * a[d];
+      a_bar[d] += r_bar[d];
     }
   });
 }

@@ -6,7 +6,7 @@
 //   what only slides   r = a for the translations of a free joint, since nothing turns with it: exact, too.
 //
 // Between the last two: r = (1 + s) a for those translations, s = x^2 / (x^2 + x_0^2), x^2 the sum of the squares of all other
-// velocities and accelerations of the tree (in SI units). Smooth, and so is its derivative.
+// velocities of the tree (in SI units), where the phase starts. Smooth, and so is its derivative.
 #pragma once
 
 #include <vector>

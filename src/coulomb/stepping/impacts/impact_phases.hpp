@@ -47,6 +47,7 @@ struct SpinIteration {
   int tree;
   double last_change;
   double share;  ///< of its corrections
+  bool linear;   ///< one is enough: no force depends on the velocity
   bool settled;
 };
 
