@@ -33,6 +33,12 @@ target_link_libraries(coulomb PRIVATE $<BUILD_INTERFACE:coulomb_flags> Threads::
 if(NOT CMAKE_CXX_FLAGS MATCHES "sanitize")
   target_link_options(coulomb PRIVATE LINKER:-z,defs)
 endif()
+# The environment variable COULOMB_SIMD: resolvers of GCC's clones ask src/coulomb/base/instruction_set.cpp which instructions there are.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|amd64" AND NOT CMAKE_CXX_FLAGS MATCHES "COULOMB_NO_SIMD_CLONES")
+  target_link_options(coulomb PRIVATE LINKER:--wrap=__cpu_indicator_init)
+  # It runs while the library is being relocated: loops must not become calls of the C library.
+  set_source_files_properties(src/coulomb/base/instruction_set.cpp PROPERTIES COMPILE_OPTIONS -fno-tree-loop-distribute-patterns)
+endif()
 if(NOT in_wheel)  # a wheel keeps no symbolic links: it would hold the library three times
   set_target_properties(coulomb PROPERTIES SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} VERSION ${PROJECT_VERSION})
 endif()

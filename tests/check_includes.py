@@ -42,6 +42,7 @@ STANDS_ON = {
 }
 # Who implements what a public header declares.
 PUBLIC = {
+    "instruction_set.hpp": "base",
     "version.hpp": "base",
     "model.hpp": "model",
     "sensors.hpp": "model",

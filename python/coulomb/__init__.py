@@ -42,12 +42,15 @@ from ._core import (
     StepMemory,
     StepStatus,
     __version__,
+    instruction_set,
     solve_lcp,
 )
 from ._installed import cmake_prefix
 from .gradients import GradientCheck, check_gradients
 from .scene import Scene, load
 from .view import Renderer, Viewer, save_video
+
+instruction_set()  # raises ValueError where COULOMB_SIMD cannot be obeyed
 
 __all__ = [
     "BatchCotangent",
@@ -83,6 +86,7 @@ __all__ = [
     "__version__",
     "check_gradients",
     "cmake_prefix",
+    "instruction_set",
     "load",
     "save_video",
     "solve_lcp",

@@ -1,4 +1,4 @@
-// Functions compiled for AVX-512, AVX2 and the baseline, one of them picked at load time. Only for functions that see no Eigen type
+// Functions compiled for AVX-512, AVX2 and the baseline, one of them picked at load time (instruction_set.cpp). Only for functions that see no Eigen type
 // (the wheels of Pinocchio are plain SSE2).
 //
 //   COULOMB_SIMD             on a function of plain loops: the same body for each instruction set
@@ -15,6 +15,7 @@
 #endif
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(COULOMB_NO_SIMD_CLONES)
+#define COULOMB_SIMD_CLONES
 #define COULOMB_SIMD __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 /// `name` calls always-inline name##_lanes<width>. In an unnamed namespace only: other units would see the baseline alone.
 #define COULOMB_SIMD_BY_WIDTH(result, name, parameters, arguments)                                       \

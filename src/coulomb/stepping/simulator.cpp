@@ -8,6 +8,7 @@
 
 #include "coulomb/base/small_math.hpp"
 #include "coulomb/configuration.hpp"
+#include "coulomb/instruction_set.hpp"
 #include "coulomb/solvers/constraint_solver.hpp"
 #include "coulomb/stepping/contradictions.hpp"
 #include "coulomb/stepping/impacts/impact_report.hpp"
@@ -82,6 +83,9 @@ Simulator::Parts::Parts(Simulator* simulator, std::shared_ptr<const Model> given
     : model(simulated_model(std::move(given), asked)), options(std::move(asked)),
       step_options(coulomb::step_options(*model, options)), memory(*model), record(*model),
       origin(std::make_shared<DerivativeOrigin>(DerivativeOrigin{simulator})) {
+  // A value of COULOMB_SIMD that cannot be obeyed is refused here.
+  instruction_set();
+
   // Options that were left to the model are told as they are.
   options.timestep = step_options.constraints.timestep;
   options.contact = contact_name(step_options.constraints.contact);
