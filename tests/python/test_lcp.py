@@ -138,6 +138,67 @@ def test_no_solution_has_a_reason():
             r.derivatives()
 
 
+def blocks_apart(seed):
+    """Two to four problems that know nothing of one another, of demands 1 to 1e12 and, every other time, sizes 1e-6 to 1e6: [(A, b, hi)]."""
+    random = np.random.default_rng(seed)
+    blocks = []
+    for _ in range(2 + seed % 3):
+        n = random.integers(1, 5)
+        B = random.normal(size=(n, random.integers(1, n + 1)))
+        demand, size = 10.0 ** random.uniform(0, 12), 10.0 ** (seed % 2 * random.uniform(-6, 6))
+        ends = demand / size * np.abs(random.normal(size=n))
+        hi = np.where(random.random(n) < 0.25, ends, np.inf)
+        blocks.append((size * B @ B.T, demand * B @ random.normal(size=B.shape[1]), hi))
+    return blocks
+
+
+def together(blocks):
+    """(A, b, lo, hi) of all, and where each of them begins and ends."""
+    ends = np.cumsum([0, *(len(b) for _, b, _ in blocks)])
+    A = np.zeros((ends[-1], ends[-1]))
+    for (part, _, _), i, j in zip(blocks, ends, ends[1:]):
+        A[i:j, i:j] = part
+    b, hi = (np.concatenate([block[k] for block in blocks]) for k in (1, 2))
+    return (A, b, np.zeros(len(b)), hi), list(zip(ends, ends[1:]))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_each_block_is_solved_by_its_own_measure(method):
+    """What others ask of rows that a row does not depend on changes nothing: w of every block as it is alone, to its own size."""
+    solved = 0
+    for seed in range(60):
+        blocks = blocks_apart(seed)
+        problem, places = together(blocks)
+        r = coulomb.solve_lcp(*problem, method=method, max_iterations=20000)
+        if not r.status.converged:
+            continue
+        solved += 1
+        for (A, b, hi), (i, j) in zip(blocks, places):
+            alone = coulomb.solve_lcp(A, b, np.zeros(j - i), hi)
+            assert alone.status.converged
+            assert np.abs(r.w[i:j] - alone.w).max() <= 1e-8 * np.abs(b).max(), f"seed {seed}: {r.status}"
+    assert solved == 60 if method == "auto" else solved >= 50
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("big", [1.0, 1e6, 1e8, 1e10, 1e12, 1e200, 1e300])
+def test_a_row_without_a_solution_is_not_hidden(method, big):
+    """The second row, -2 x - .84 >= 0 with x >= 0, has none, whatever another row asks, be it one that depends on this one."""
+    for A in ([[1.0, 0.0], [0.0, -2.0]], [[1.42, big], [0.0, -2.0]]):
+        r = coulomb.solve_lcp(A, [big, -0.84], method=method)
+        assert not r.status.converged and r.status.reason != "solved"
+        assert r.status.no_solution or method in ("newton", "pgs")
+
+
+def test_one_block_without_a_solution_among_others():
+    for seed in range(30):
+        blocks = blocks_apart(seed)
+        blocks.insert(seed % len(blocks), (np.array([[1.0, -1.0], [-1.0, 1.0]]), np.array([-1.0, -1.0]), np.full(2, np.inf)))
+        problem, _ = together(blocks)
+        r = coulomb.solve_lcp(*problem)
+        assert not r.status.converged and r.status.no_solution, f"seed {seed}: {r.status}"
+
+
 def test_painleve_rod_has_none():
     """A rod that slides on its tip with strong friction: every set of classes of this pair (normal, tangent) fails."""
     A, b = np.array([[0.2, -1.5], [-1.5, 4.0]]), np.array([-1.0, 6.0])

@@ -32,7 +32,7 @@ struct Event {
 bool Dantzig::admissible(const BoxedLcp& p, int k) {
   const double lower = p.lower(k, x_.data());
   const double upper = p.upper(k, x_.data());
-  const double zero = at_rest * scale_.ref * scale_.root[k];
+  const double zero = at_rest * scale_.ref[k] * scale_.root[k];
 
   // At an end w has a sign ...
   if (x_[k] <= lower && (w_[k] >= -zero || lower == upper)) {
@@ -95,7 +95,7 @@ void Dantzig::enter(const BoxedLcp& p, int i, LcpClass to) {
 
   for (int f = 0; f < p.n; ++f) {
     if (p.normal[f] != i || !in_[f]) continue;
-    const double zero = at_rest * scale_.ref * scale_.root[f];
+    const double zero = at_rest * scale_.ref[f] * scale_.root[f];
     if (to != LcpClass::clamped || p.hi[f] == 0) {
       if (classes_[f] == LcpClass::clamped || p.hi[f] == 0) {
         classes_[f] = w_[f] < 0 ? LcpClass::upper : LcpClass::lower;

@@ -17,9 +17,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double tie = 1e-8;
-constexpr double vanishing_compliance = 1e-6;  // of the largest diagonal entry
-// Of x: w of x that are too large is rounding, beyond 1e10 times ref at the usual tolerance.
-constexpr double magnified = 1e-20;
+constexpr double vanishing_compliance = 1e-6;  // of the largest diagonal entry that a row depends on
 constexpr long all_sets = 60000;
 
 std::string number(double value) {
@@ -75,6 +73,7 @@ bool sweep(const BoxedLcp& p, const LcpScale& scale, int sweeps, double toleranc
 bool shows_no_solution(const BoxedLcp& p, const LcpScale& scale, std::vector<double> d) {
   // Signs that every solution agrees with; `most` is what d . w can be.
   double size = 0;
+  double demand = 0;
   double most = 0;
   for (int i = 0; i < p.n; ++i)
     size = std::max(size, std::abs(d[i]) * scale.root[i]);
@@ -86,6 +85,7 @@ bool shows_no_solution(const BoxedLcp& p, const LcpScale& scale, std::vector<dou
       d[i] = 0;
     }
     if (d[i] != 0 && (p.is_friction(i) || (below && above) || (below && d[i] < 0) || (above && d[i] > 0))) return false;
+    demand = std::max(demand, std::abs(d[i]) * scale.root[i] * scale.ref[i]);
     most += d[i] * p.b[i];
   }
 
@@ -108,7 +108,7 @@ bool shows_no_solution(const BoxedLcp& p, const LcpScale& scale, std::vector<dou
     else if (std::abs(a[j]) > 1e-10 * size * scale.root[j])
       return false;
   }
-  return most < -1e-9 * size * scale.ref;
+  return most < -1e-9 * demand;
 }
 
 /// Of several solutions the least-norm one: the classes of a vanishing compliance, then the pseudo-inverse.
@@ -136,9 +136,9 @@ void stabilise(const BoxedLcp& p, const LcpScale& scale, double tolerance, LcpSe
     const double lower = p.lower(i, at.x.data());
     const double upper = p.upper(i, at.x.data());
     if (lower == upper) continue;
-    const double unit = scale.ref / scale.root[i];
+    const double unit = scale.ref[i] / scale.root[i];
     tied = tied || ((at.x[i] - lower <= tie * unit || upper - at.x[i] <= tie * unit) &&
-                    std::abs(at.w[i]) <= tie * scale.ref * scale.root[i]);
+                    std::abs(at.w[i]) <= tie * scale.ref[i] * scale.root[i]);
   }
 
   const bool exact = accept(labels.data());
@@ -147,11 +147,12 @@ void stabilise(const BoxedLcp& p, const LcpScale& scale, double tolerance, LcpSe
 
   // The same problem with a compliance: its solution is unique, and its classes are those of the least norm.
   BoxedLcp compliant = p;
-  double largest = 0;
+  std::vector<double> largest(at.x.size());
   for (int i = 0; i < p.n; ++i)
-    largest = std::max(largest, std::abs(p.A[static_cast<long>(i) * p.ld + i]));
+    largest[i] = std::abs(p.A[static_cast<long>(i) * p.ld + i]);
+  spread_largest(p, largest.data());
   for (int i = 0; i < p.n; ++i)
-    compliant.A[static_cast<long>(i) * p.ld + i] += vanishing_compliance * largest;
+    compliant.A[static_cast<long>(i) * p.ld + i] += vanishing_compliance * largest[i];
 
   LcpSearch search(compliant, scale, tolerance);
   search.x = at.x;
@@ -177,7 +178,7 @@ void stabilise(const BoxedLcp& p, const LcpScale& scale, double tolerance, LcpSe
   // It is the only solution if it has not moved.
   double moved = 0;
   for (int i = 0; i < p.n; ++i)
-    moved = std::max(moved, std::abs(at.x[i] - before[i]) * scale.root[i] / scale.ref);
+    moved = std::max(moved, std::abs(at.x[i] - before[i]) * scale.root[i] / scale.ref[i]);
   out.unique = !system.deficient && moved <= 1e3 * limit;
 }
 
@@ -229,71 +230,6 @@ LcpMethod lcp_method_from_name(const std::string& name) {
   if (name == "lemke") return LcpMethod::lemke;
   if (name == "pgs") return LcpMethod::pgs;
   reject("method = \"" + name + "\" is unknown; use \"auto\", \"newton\", \"dantzig\", \"lemke\" or \"pgs\"");
-}
-
-void LcpScale::assign(const BoxedLcp& p) {
-  s.assign(p.n, 1.0);
-  root.assign(p.n, 1.0);
-  ref = 0;
-  for (int i = 0; i < p.n; ++i) {
-    // A row's size: its diagonal entry, or where there is none its largest.
-    const double* a = p.A.data() + static_cast<long>(i) * p.ld;
-    double size = a[i];
-    if (!(size > 0))
-      for (int j = 0; j < p.n; ++j)
-        size = std::max(size, std::abs(a[j]));
-    if (size > 0) s[i] = size;
-
-    root[i] = std::sqrt(s[i]);
-    ref = std::max(ref, std::abs(p.b[i]) / root[i]);
-  }
-  if (!(ref > 0)) ref = 1;
-}
-
-/// How far x is from the projection of x - w / s, scaled; and what rounding of large x hides.
-double lcp_residual(const BoxedLcp& p, const LcpScale& scale, const double* x, const double* w) {
-  double worst = 0;
-  for (int i = 0; i < p.n; ++i) {
-    const double nearest = std::clamp(x[i] - w[i] / scale.s[i], p.lower(i, x), p.upper(i, x));
-    const double r = std::abs(x[i] - nearest) * scale.root[i] / scale.ref;
-    const double unsure = magnified * std::abs(x[i]) * scale.root[i] / scale.ref;
-
-    if (!(r <= worst)) worst = r;
-    if (!(unsure <= worst)) worst = unsure;
-    if (worst != worst) break;
-  }
-  return worst;
-}
-
-void lcp_classes(const BoxedLcp& p, const LcpScale& scale, double tie_size, const double* x, const double* w,
-                 LcpClass* classes) {
-  for (int i = 0; i < p.n; ++i) {
-    const double z = x[i] - w[i] / scale.s[i];
-    const double t = tie_size * scale.ref / scale.root[i];
-    double lower = p.lo[i], upper = p.hi[i];
-    bool two_sided = lower > -infinity && upper < infinity;
-
-    // Friction's bounds follow the normal that its own z tells.
-    if (p.is_friction(i)) {
-      const int j = p.normal[i];
-      upper = p.hi[i] * std::max(0.0, x[j] - w[j] / scale.s[j]);
-      lower = -upper;
-      two_sided = upper > t;
-
-      // No normal force: the sign of w says where it would slide.
-      if (!two_sided) {
-        classes[i] = w[i] < 0 ? LcpClass::upper : LcpClass::lower;
-        continue;
-      }
-    }
-
-    // A tie clamps a row between two ends, and leaves one with a single end there.
-    const double margin = two_sided ? t : -t;
-    classes[i] = z <= lower - margin ? LcpClass::lower : z >= upper + margin ? LcpClass::upper : LcpClass::clamped;
-    if (lower == upper) {
-      classes[i] = w[i] < 0 ? LcpClass::upper : LcpClass::lower;
-    }
-  }
 }
 
 void check_lcp(const BoxedLcp& p) {
@@ -425,7 +361,7 @@ bool LcpSolver::dantzig() {
 
 LcpSolution LcpSolver::solve(LcpMethod method) {
   // Numbers that no solution can have.
-  if (!std::isfinite(scale_.ref)) {
+  if (!std::all_of(scale_.ref.begin(), scale_.ref.end(), [](double ref) { return std::isfinite(ref); })) {
     out_.reason = "failed: solutions of this problem exceed double precision";
     out_.x.assign(p_.b.size(), 0.0);
     out_.w = p_.b;

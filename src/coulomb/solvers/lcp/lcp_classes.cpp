@@ -2,12 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <numeric>
 
 #include "coulomb/linalg/dense.hpp"
 
 namespace coulomb {
 namespace {
 
+constexpr double infinity = std::numeric_limits<double>::infinity();
+// Of x: w of x that are too large is rounding, beyond 1e10 times ref at the usual tolerance.
+constexpr double magnified = 1e-20;
 constexpr double deficient_pivot = 1e-9;
 constexpr double rank_threshold = 1e-9;
 
@@ -19,6 +24,103 @@ void grow(std::vector<T>& v, int size) {
 }
 
 }  // namespace
+
+void spread_largest(const BoxedLcp& p, double* values) {
+  // From the largest value down: a row that depends on this one and has none yet, directly or by other rows, takes it.
+  std::vector<int> order(p.n);
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int i, int j) { return values[i] > values[j]; });
+
+  std::vector<char> known(p.n, 0);
+  std::vector<int> open;
+  for (int first : order) {
+    if (known[first]) continue;
+    known[first] = 1;
+    open.assign(1, first);
+    while (!open.empty()) {
+      const int j = open.back();
+      open.pop_back();
+      for (int i = 0; i < p.n; ++i) {
+        const bool depends = p.A[static_cast<long>(i) * p.ld + j] != 0 || p.normal[i] == j;
+        if (known[i] || !depends) continue;
+        known[i] = 1;
+        values[i] = values[first];
+        open.push_back(i);
+      }
+    }
+  }
+}
+
+void LcpScale::assign(const BoxedLcp& p) {
+  s.assign(p.n, 1.0);
+  root.assign(p.n, 1.0);
+  ref.assign(p.n, 0.0);
+  for (int i = 0; i < p.n; ++i) {
+    // A row's size: its diagonal entry, or where there is none its largest.
+    const double* a = p.A.data() + static_cast<long>(i) * p.ld;
+    double size = a[i];
+    if (!(size > 0))
+      for (int j = 0; j < p.n; ++j)
+        size = std::max(size, std::abs(a[j]));
+    if (size > 0) s[i] = size;
+
+    root[i] = std::sqrt(s[i]);
+    ref[i] = std::abs(p.b[i]) / root[i];
+  }
+
+  // Rows that nothing is asked of, directly or by others, have no size of their own.
+  spread_largest(p, ref.data());
+  for (double& r : ref)
+    if (!(r > 0)) {
+      r = 1;
+    }
+}
+
+/// How far x is from the projection of x - w / s, scaled; and what rounding of large x hides.
+double lcp_residual(const BoxedLcp& p, const LcpScale& scale, const double* x, const double* w) {
+  double worst = 0;
+  for (int i = 0; i < p.n; ++i) {
+    const double nearest = std::clamp(x[i] - w[i] / scale.s[i], p.lower(i, x), p.upper(i, x));
+    const double r = std::abs(x[i] - nearest) * scale.root[i] / scale.ref[i];
+    const double unsure = magnified * std::abs(x[i]) * scale.root[i] / scale.ref[i];
+
+    if (!(r <= worst)) worst = r;
+    if (!(unsure <= worst)) worst = unsure;
+    if (worst != worst) break;
+  }
+  return worst;
+}
+
+void lcp_classes(const BoxedLcp& p, const LcpScale& scale, double tie_size, const double* x, const double* w,
+                 LcpClass* classes) {
+  for (int i = 0; i < p.n; ++i) {
+    const double z = x[i] - w[i] / scale.s[i];
+    const double t = tie_size * scale.ref[i] / scale.root[i];
+    double lower = p.lo[i], upper = p.hi[i];
+    bool two_sided = lower > -infinity && upper < infinity;
+
+    // Friction's bounds follow the normal that its own z tells.
+    if (p.is_friction(i)) {
+      const int j = p.normal[i];
+      upper = p.hi[i] * std::max(0.0, x[j] - w[j] / scale.s[j]);
+      lower = -upper;
+      two_sided = upper > t;
+
+      // No normal force: the sign of w says where it would slide.
+      if (!two_sided) {
+        classes[i] = w[i] < 0 ? LcpClass::upper : LcpClass::lower;
+        continue;
+      }
+    }
+
+    // A tie clamps a row between two ends, and leaves one with a single end there.
+    const double margin = two_sided ? t : -t;
+    classes[i] = z <= lower - margin ? LcpClass::lower : z >= upper + margin ? LcpClass::upper : LcpClass::clamped;
+    if (lower == upper) {
+      classes[i] = w[i] < 0 ? LcpClass::upper : LcpClass::lower;
+    }
+  }
+}
 
 /// Q x_C + r = 0 of the clamped rows, with friction at an end following its normal: x = S x_C + fixed.
 void LcpClassSystem::build(const BoxedLcp& p, const LcpClass* classes, const char* present) {

@@ -13,12 +13,15 @@
 
 namespace coulomb {
 
-/// Units in which residuals and ties mean something: x_i sqrt(s_i) / ref, s_i = A_ii (or the row's size), ref = max |b_i| / sqrt(s_i).
+/// Units in which residuals and ties mean something: x_i sqrt(s_i) / ref_i, s_i = A_ii (or the row's size). ref_i is the largest
+/// |b_j| / sqrt(s_j) of the rows j that row i depends on, itself included: what is asked elsewhere has no say in what is zero here.
 struct LcpScale {
-  std::vector<double> s, root;
-  double ref = 1;
+  std::vector<double> s, root, ref;
   void assign(const BoxedLcp& problem);
 };
+
+/// Each row's value becomes the largest of the rows that it depends on: by A_ij != 0 or as friction on its normal, through others too.
+void spread_largest(const BoxedLcp& problem, double* values);
 
 /// Largest |x - clamp(x - w / s, bounds)| in these units; zero exactly at solutions, but for x so large that w is rounding.
 double lcp_residual(const BoxedLcp& problem, const LcpScale& scale, const double* x, const double* w);

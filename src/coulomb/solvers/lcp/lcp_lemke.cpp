@@ -65,7 +65,7 @@ void LcpLemke::expand(const BoxedLcp& p, int k, double z, double* x) const {
     }
 }
 
-/// In the units of the scale, in which the pivots' tolerances mean something.
+/// In the units of the scale, in which the pivots' tolerances mean something: x_k in ref_k / root_k, w_i in ref_i root_i.
 void LcpLemke::assemble(const BoxedLcp& p, const LcpScale& scale) {
   const int size = static_cast<int>(variables_.size());
   lemke_.resize(size);
@@ -76,7 +76,7 @@ void LcpLemke::assemble(const BoxedLcp& p, const LcpScale& scale) {
   for (int k = 0; k < size; ++k) {
     const Variable& v = variables_[k];
     std::fill(column_.begin(), column_.end(), 0.0);
-    expand(p, k, 1 / scale.root[v.row], column_.data());
+    expand(p, k, scale.ref[v.row] / scale.root[v.row], column_.data());
 
     // A times the column, which has few entries.
     std::fill(image_.begin(), image_.end(), 0.0);
@@ -92,7 +92,7 @@ void LcpLemke::assemble(const BoxedLcp& p, const LcpScale& scale) {
       const Variable& u = variables_[i];
       double& entry = lemke_.M[static_cast<std::size_t>(i) * lemke_.ld + k];
       if (!u.slack) {
-        entry = u.sign * image_[u.row] / scale.root[u.row];
+        entry = u.sign * image_[u.row] / (scale.root[u.row] * scale.ref[u.row]);
       }
       const bool same_row = u.row == v.row;
       if (!u.slack && v.slack && same_row) {
@@ -103,7 +103,8 @@ void LcpLemke::assemble(const BoxedLcp& p, const LcpScale& scale) {
       }
       const bool of_normal = p.normal[u.row] == v.row;
       if (u.slack && !v.slack && of_normal) {  // 2 hi x_j - y >= 0
-        entry = 2 * p.hi[u.row] * v.sign * scale.root[u.row] / scale.root[v.row];
+        const double unit_of_normal = scale.ref[v.row] / scale.root[v.row];
+        entry = 2 * p.hi[u.row] * v.sign * unit_of_normal * scale.root[u.row] / scale.ref[u.row];
       }
     }
   }
@@ -116,9 +117,9 @@ void LcpLemke::assemble(const BoxedLcp& p, const LcpScale& scale) {
     const double root = scale.root[u.row];
     if (u.slack) {
       const double width = friction ? 2 * p.hi[u.row] * start_[p.normal[u.row]] : p.hi[u.row] - p.lo[u.row];
-      lemke_.q[i] = width * root / scale.ref;
+      lemke_.q[i] = width * root / scale.ref[u.row];
     } else {
-      lemke_.q[i] = u.sign * image_[u.row] / (root * scale.ref);
+      lemke_.q[i] = u.sign * image_[u.row] / (root * scale.ref[u.row]);
     }
     const bool carries = std::find(p.normal.begin(), p.normal.end(), u.row) != p.normal.end();
     lemke_.d[i] = carries && !u.slack ? normals : 1.0;
@@ -139,9 +140,8 @@ bool LcpLemke::solve(const BoxedLcp& p, const LcpScale& scale, std::vector<doubl
   // In the units of the problem.
   x = start_;
   for (int k = 0; k < size; ++k) {
-    const double root = scale.root[variables_[k].row];
-    const double z = lemke_.z[k] * scale.ref / root;
-    expand(p, k, z, x.data());
+    const int row = variables_[k].row;
+    expand(p, k, lemke_.z[k] * scale.ref[row] / scale.root[row], x.data());
   }
 
   // A ray leads where no solution is: the direction in rows that have one end.
@@ -152,7 +152,7 @@ bool LcpLemke::solve(const BoxedLcp& p, const LcpScale& scale, std::vector<doubl
   for (int k = 0; ray && k < size; ++k) {
     const Variable& v = variables_[k];
     if (v.two_sided) continue;
-    direction[v.row] += v.sign * lemke_.direction[k] / scale.root[v.row];
+    direction[v.row] += v.sign * lemke_.direction[k] * scale.ref[v.row] / scale.root[v.row];
   }
   return false;
 }
