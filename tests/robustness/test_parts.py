@@ -23,7 +23,7 @@ XML = """<mujoco><worldbody><geom name="floor" type="plane" size="1 1 1"/>
         ("jnt_axis", 1, 0.0, "joint 'hinge' axis"),
         ("geom_bodyid", 2, -3, "geometry 'box' body: index -3 is not within 0 .. 2"),
         ("geom_size", 1, -0.1, "geometry 'ball' size"),
-        ("actuator_trnid", 0, 5, "5"),
+        ("actuator_trnid", 0, 5, "actuator 'motor': actuator_trnid[0][0] = 5 is no joint: the model has 2 joints"),
         ("eq_obj1id", 0, 44, "equality 'weld' body_a: index 44 is not within 0 .. 2"),
         ("qpos0", 3, 9.0, "joint 'base' q"),
     ],
@@ -36,3 +36,17 @@ def test_what_leads_nowhere_is_named(field, row, value, said):
         scene.add_mujoco_model(model)
     assert said in str(error.value)
     assert scene.build().num_bodies == 1  # nothing of it has been added
+
+
+@pytest.mark.parametrize("joint", [-1, 2, 5, 2**31 - 1, -(2**31)])
+@pytest.mark.parametrize("inertia", [{}, {"actuator_armature": [0.3]}, {"actuator_damping": [0.2]}])
+def test_an_actuator_of_no_joint_is_named(joint, inertia):
+    """Also where the actuator has armature or damping of its own, which are added to its joint."""
+    arrays = coulomb.mjcf.mujoco_arrays(mujoco.MjModel.from_xml_string(XML))
+    arrays["reals"].update(inertia)
+    arrays["integers"]["actuator_trnid"][0] = joint
+    scene = coulomb.Scene()
+    with pytest.raises(ValueError) as error:
+        scene.add_mujoco_model(arrays)
+    assert f"actuator 'motor': actuator_trnid[0][0] = {joint} is no joint: the model has 2 joints" in str(error.value)
+    assert scene.build().num_bodies == 1

@@ -65,6 +65,16 @@ void refuse_unless_static_joint_actuator(const MujocoFields& f, int a, const std
   }
 }
 
+/// Arrays that MuJoCo did not compile may name a joint that there is not.
+int driven_joint(const MujocoFields& f, int a, const std::string& name, const SceneParts& parts) {
+  const int joint = f.integer("actuator_trnid", 2 * a);
+  const int count = static_cast<int>(parts.joints.size());
+  if (joint < 0 || joint >= count)
+    refuse("actuator '" + name + "'", "actuator_trnid[" + std::to_string(a) + "][0] = " + std::to_string(joint) +
+                                          " is no joint: the model has " + std::to_string(count) + " joints");
+  return joint;
+}
+
 /// Options may disable all actuators, or groups of them.
 bool group_disabled(const MujocoFields& f, int a) {
   const int group = f.integer("actuator_group", a, 0);
@@ -87,7 +97,7 @@ void translate_actuators(const MujocoFields& f, SceneParts& parts) {
     const int output = f.integer("actuator_outadr", a, a);
 
     // Which joint it drives.
-    out.joint = f.integer("actuator_trnid", 2 * a);
+    out.joint = driven_joint(f, a, out.name, parts);
     out.in_parent_frame = f.integer("actuator_trntype", a) == 1;
     out.gear = f.row<6>("actuator_gear", output);
 
