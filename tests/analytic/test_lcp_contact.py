@@ -104,6 +104,7 @@ def test_solvers_agree(solver):
 
 @pytest.mark.parametrize("name", robots.NAMES)
 def test_robots_agree_with_the_cone_where_nothing_slides(name):
+    """Cone and pyramid have the same compliance; pivots have none, and differ by what it leaves of the problem (`exact_residual`)."""
     model, qs, vs = robots.load(name)
     cone, boxed, by_pivots = (
         coulomb.Simulator(model, **options)
@@ -122,7 +123,8 @@ def test_robots_agree_with_the_cone_where_nothing_slides(name):
             v3 = by_pivots.step(q, v)[1]
             unique = boxed.status.converged and not boxed.derivatives().ambiguous
             if unique and by_pivots.status.converged and all(c.margin > 1e-6 for c in boxed.contacts):
-                assert np.abs(v2 - v3).max() <= 1e-7 * scale, f"state {k}"
+                left = boxed.status.exact_residual
+                assert left <= 1e-5 and np.abs(v2 - v3).max() <= (1e-8 + 10 * left) * scale, f"state {k}"
     print(f"{name}: {compared} of {len(qs)} states without sliding agree")
 
 

@@ -123,6 +123,7 @@ def test_reverse_is_forward_by_parameters_of_robots(lcp, name):
 @pytest.mark.parametrize("lcp", [{}], indirect=True, ids=["boxed"])
 @pytest.mark.parametrize("name", robots.NAMES)
 def test_law_on_robots(lcp, name):
+    """To 1e-9, and beyond by no more than the status says that compliance left, in at most a tenth of the states."""
     model, qs, vs = robots.load(name)
     sim = coulomb.Simulator(model, baumgarte=0)
     violations = []
@@ -131,8 +132,10 @@ def test_law_on_robots(lcp, name):
         sim.step(q, v)
         assert solved_or_proved(sim, q), f"state {k}: {sim.status}"
         violations.append(violation(sim, lambda c: max(0.0, -c.depth) / sim.timestep))
+        if sim.status.converged:
+            assert violations[-1] <= test_seven_robots.law_to(sim), f"state {k}: {violations[-1]}, {sim.status}"
     assert np.max(violations) <= test_seven_robots.MISFIT
-    assert np.quantile(violations, 0.93) <= test_seven_robots.LAW
+    assert np.quantile(violations, 0.9) <= test_seven_robots.LAW
 
 
 @pytest.mark.parametrize("lcp", [{}], indirect=True, ids=["boxed"])

@@ -1,6 +1,7 @@
 """Long trajectories: the memory and time that their derivatives take, progress and interruption."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -56,14 +57,28 @@ def test_memory_of_a_hundred_thousand_steps():
     assert 0.5 * told < used - gradient < 1.2 * told + 5
 
 
+def needed(sim, q, v, U, budget):
+    """Bytes that the refusal of too small a budget names."""
+    with pytest.raises(ValueError, match="memory_budget") as refused:
+        sim.rollout(q, v, U, memory_budget=budget)
+    return int(re.search(r"need (?:about )?(\d+)$", str(refused.value))[1])
+
+
 def test_the_budget_is_kept():
+    """A twentieth more than 40,000 steps are said to need at the least, which is little more than their states."""
+    model, q, v, U, h = quadruped(40_000)
+    sim = coulomb.Simulator(model, timestep=h)
+    states = needed(sim, q, v, U, 1e6)
+    least = needed(sim, q, v, U, states)
+    assert states < least < 1.2 * states
     free = measure(40_000)
-    used, told = measure(40_000, memory_budget=18e6)
+    budget = 1.05 * least
+    used, told = measure(40_000, memory_budget=budget)
     gradient = 40_000 * (8 + 14) * 8 / 1e6
-    print(f"\n40,000 steps in 18 MB: {used:.1f} MB in use, {told:.1f} MB told; without a budget {free}")
-    assert free[1] > 20
-    assert told <= 18
-    assert used - gradient <= 18 + 5  # the allocator's own, pages
+    print(f"\n40,000 steps in {budget / 1e6:.1f} MB: {used:.1f} MB in use, {told:.1f} MB told; without a budget {free}")
+    assert 1e6 * free[1] > 1.1 * budget
+    assert 0.9 * budget < 1e6 * told <= budget
+    assert used - gradient <= budget / 1e6 + 5  # the allocator's own, pages
 
 
 def test_a_budget_is_kept_or_refused():

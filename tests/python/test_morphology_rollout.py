@@ -12,11 +12,15 @@ JOINTS = {"knuckle": {**HINGE, "axis": "0 0 1"}, "p0": HINGE, "p1": HINGE, "p2":
 
 
 def finger():
-    """A finger above the floor, that its own weight lays down, and its morphology."""
+    """A finger above the floor, that its own weight lays down, and its morphology.
+
+    The palm is fixed, so that the file's parent filter takes it for the world; it shares a face with the knuckle, whose joint friction would hold.
+    """
     chain = ChainCage(finger_pieces(), JOINTS)
     assets, bodies = chain.mjcf(1200.0, position=(0, 0, 0.05), euler=(0, 0.2, 0))
     model = coulomb.load(f"""<mujoco><compiler angle="radian"/><option timestep="0.002"/><asset>{assets}</asset>
-      <worldbody><geom name="floor" type="plane" size="1 1 1" friction="0.4"/>{bodies}</worldbody></mujoco>""")
+      <worldbody><geom name="floor" type="plane" size="1 1 1" friction="0.4"/>{bodies}</worldbody>
+      <contact><exclude body1="palm" body2="knuckle"/></contact></mujoco>""")
     return chain, Morphology(
         model, chain.parts(1200.0), chain.links(), markers=[chain.tip()], design=scales_of([chain])
     )

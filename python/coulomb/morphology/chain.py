@@ -139,6 +139,9 @@ class ChainCage:
     def mjcf(self, density, *, position=(0, 0, 0), euler=(0, 0, 0), touch="", body=""):
         """(assets, bodies): MJCF of the chain at rest, for <asset> and <worldbody>. position, euler: of its first body,
         euler as the file's compiler reads it. touch: attributes of geoms that touch. body: elements for the first body.
+
+        Neighbours share a face. Where the first body has no joint, exclude its pair with the second: MJCF's filter of parents
+        takes a fixed body for the world.
         """
         assets, opened = [], []
         position, text = finite("position", position, (3,)), []
