@@ -17,12 +17,13 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 WERROR ?= ON
 
 .PHONY: help demo test quick lint bench bench-nimble rllib sweep fuzz fuzz-smoke sanitize soak mutate docs docs-links format install package wheel release system cpp \
-  test-cpp test-python test-docs test-includes test-consumer test-wheel clean
+  test-cpp test-python test-simd test-docs test-includes test-consumer test-wheel clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo    a robot falls and stands; table and pictures (some minutes the first time)"
 	@echo "make test    every test: C++, Python, the site, dependency rule, citations, C++ consumer, clean wheel"
+	@echo "make test-simd  a core of the tests with each instruction set that the processor has (COULOMB_SIMD); part of make test"
 	@echo "make quick   the tests that are quick, C++ and Python: two minutes after a build"
 	@echo "make lint    clang-format, ruff, clang-tidy, dependency rule, citations; changes nothing"
 	@echo "make bench   time per step and per Jacobian, beside MuJoCo and, where its wheel installs, Nimble"
@@ -39,7 +40,7 @@ help:
 demo: package
 	$(VENV)/bin/coulomb demo
 
-test: test-includes test-cpp test-python test-docs test-consumer test-wheel
+test: test-includes test-cpp test-python test-simd test-docs test-consumer test-wheel
 
 # Tests without the marker `slow` (tests/README.md).
 quick: test-includes cpp install
@@ -184,8 +185,18 @@ test-includes:
 test-cpp: cpp
 	ctest --test-dir $(RELEASE) --output-on-failure --no-tests=error --parallel $(JOBS)
 
+# A file stays on one process: its tests share what they have compared.
 test-python: install
-	$(PY) -m pytest tests
+	$(PY) -m pytest tests -n $(JOBS) --dist loadfile
+
+# Kernels and solvers in C++, and the core (tests/core_tests.py), with each instruction set that the processor has but the best: all other tests use that.
+test-simd: cpp install
+	for set in $$($(PY) tools/instruction_sets.py --others); do \
+	  echo "COULOMB_SIMD=$$set"; \
+	  COULOMB_SIMD=$$set ctest --test-dir $(RELEASE) --output-on-failure --no-tests=error --parallel $(JOBS) -R 'unit\.(dynamics|linalg|solvers)' \
+	    --label-exclude slow --quiet || exit 1; \
+	  COULOMB_SIMD=$$set $(PY) -m pytest tests -m core -n $(JOBS) || exit 1; \
+	done
 
 test-consumer: cpp install
 	sh tools/check_consumer.sh "$(PREFIX)" build/consumer-prefix

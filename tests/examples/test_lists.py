@@ -1,17 +1,17 @@
-"""The lists of slow tests and of known failures name tests that there are."""
+"""The lists of slow tests and of the core name tests that there are."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-from tests.known_failures import KNOWN
+from tests.core_tests import CORE
 from tests.slow_tests import SLOW
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize("entry", [*SLOW, *KNOWN])
+@pytest.mark.parametrize("entry", [*SLOW, *CORE])
 def test_a_listed_test_is_there(entry):
     file, _, rest = entry.partition("::")
     function = rest.partition("[")[0]
