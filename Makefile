@@ -16,7 +16,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Warnings of the compiler are errors in what is tested: make test WERROR=OFF for a compiler that knows others.
 WERROR ?= ON
 
-.PHONY: help demo test quick lint bench bench-nimble rllib sweep fuzz fuzz-smoke sanitize soak mutate docs docs-links format install package wheel release system cpp \
+.PHONY: help demo test quick lint bench bench-nimble rllib sweep fuzz fuzz-smoke sanitize soak audit coverage mutate docs docs-links format install package wheel release system cpp \
   test-cpp test-python test-simd test-docs test-includes test-consumer test-wheel clean
 .DEFAULT_GOAL := help
 
@@ -32,6 +32,8 @@ help:
 	@echo "make fuzz    an hour of each fuzzer of tests/fuzz, under sanitizers; needs clang. make fuzz-smoke: a minute, and the C++ tests"
 	@echo "make sanitize  make fuzz-smoke, and a core of the Python tests, all under sanitizers: what CI runs after make test"
 	@echo "make soak    ten million steps of scenes that must not drift; tests/robustness/soak.md"
+	@echo "make audit   an hour of random scenes of every kind against rules that need no reference; tests/robustness/audit.md"
+	@echo "make coverage  lines and branches of constraints, solvers and derivatives that a core of the tests reaches"
 	@echo "make wheel   a wheel in dist/, tried in an empty environment: its size, its first gradient; make release: all that is uploaded"
 	@echo "make mutate  200 wrong signs, terms, factors, indices and conditions in derivatives, each to be caught; tests/robustness/mutations.md"
 	@echo "make docs    the site in build/docs/html, its notebooks executed; make docs-links follows links to elsewhere"
@@ -88,6 +90,15 @@ sanitize: fuzz-smoke
 
 soak: install
 	$(PY) tools/soak.py --report tests/robustness/soak.md
+
+# Random scenes, all laws and steppers: energy, momentum, company, symmetry, order, the contact law, MuJoCo. Fails where a rule is broken.
+AUDIT_SECONDS ?= 3600
+audit: install
+	$(PY) tools/audit.py --seconds $(AUDIT_SECONDS) --jobs $(JOBS) --report tests/robustness/audit.md
+
+# Built by GCC with --coverage; needs gcovr.
+coverage: $(VENV)/.installed
+	$(PY) tools/coverage.py --jobs $(JOBS) --report tests/coverage.md
 
 # Half an hour and more: each mutation is compiled, linked and looked at by the tests that reach it.
 MUTATIONS ?= 200

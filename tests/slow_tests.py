@@ -68,6 +68,8 @@ SLOW = [
     "tests/python/test_morphology_rollout.py::test_jax_chains",
     "tests/python/test_torch.py::test_implicit_steppers",
     "tests/python/test_types.py::test_good_code_has_no_errors",
+    "tests/robustness/test_audit.py::test_a_short_audit_finds_nothing[overlaps-",
+    "tests/robustness/test_audit.py::test_a_short_audit_finds_nothing[stacks-",
     "tests/robustness/test_degenerate.py::test_ten_thousand_contacts",
     "tests/robustness/test_mutations.py::test_mutations_are_killed",
     "tests/robustness/test_random_scenes.py::test_collisions_of_spheres_keep_angular_momentum",

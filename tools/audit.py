@@ -1,0 +1,140 @@
+"""Random scenes of every kind against rules that need no reference: energy, momentum, company, symmetry, order, the contact law, MuJoCo.
+
+python tools/audit.py [--seconds 3600] [--jobs 2] [--report FILE]
+python tools/audit.py --kind loops --law ncp --seed 3 [--rule energy]       # one trial, with everything that was measured
+
+A trial is a kind of scene, a contact law with its stepper, and a seed: the same three, the same trial. Ctrl-C ends early and reports what was seen.
+Exit code 1: a rule was broken. tools/auditing/ has scenes and rules.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import multiprocessing
+import signal
+import sys
+import time
+from pathlib import Path
+
+import auditing  # noqa: F401  (registers the rules)
+from auditing.measures import RULES, Measure
+from auditing.report import Tally
+from auditing.trials import KINDS, LAWS, Trial
+
+from coulomb.progress import Bar
+
+LONGEST = 300  # s, of one trial; one that takes longer is a finding
+
+
+def _too_long(*_):
+    raise TimeoutError(f"a trial took more than {LONGEST} s")
+
+
+def measured(kind, law, seed, rules):
+    """{rule: Measure} of one trial. An exception is a broken rule, too."""
+    trial, out = Trial(kind, law, seed), {}
+    signal.signal(signal.SIGALRM, _too_long)
+    signal.alarm(LONGEST)
+    try:
+        for name in rules:
+            try:
+                measure = RULES[name][0](trial)
+            except TimeoutError:
+                raise
+            except Exception as error:  # whatever it is, it is reported with its trial
+                measure = Measure(float("inf"), 0.0, f"{type(error).__name__}: {error}"[:200])
+            if measure is not None:
+                out[name] = measure
+    except TimeoutError as error:
+        out["finite"] = Measure(float("inf"), 0.0, str(error))
+    finally:
+        signal.alarm(0)
+    return out
+
+
+def _job(task):
+    return task, measured(*task)
+
+
+def _tasks(options, deadline):
+    """Trials, one seed of every kind and law after the other, until the time is over."""
+    seeds = (
+        itertools.count(options.first_seed)
+        if options.seeds is None
+        else range(options.first_seed, options.first_seed + options.seeds)
+    )
+    for seed in seeds:
+        for law in options.law:
+            for kind in options.kind:
+                if time.monotonic() > deadline:
+                    return
+                yield kind, law, seed, tuple(options.rule)
+
+
+def audit(options):
+    """The Tally of all trials that fit into the time."""
+    tally, bar = Tally(), Bar("s")
+    begin = time.monotonic()
+    ignore = lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)  # noqa: E731  (Ctrl-C is for the parent)
+    pool = multiprocessing.get_context("fork").Pool(options.jobs, ignore, maxtasksperchild=200)
+    try:
+        # A bounded queue: tasks are made as results come in, so that the end of the time is seen.
+        tasks, pending = _tasks(options, begin + options.seconds), []
+        for task in itertools.islice(tasks, 2 * options.jobs):
+            pending.append(pool.apply_async(_job, (task,)))
+        while pending:
+            (kind, law, seed, _), measures = pending.pop(0).get()
+            tally.add(kind, law, seed, measures)
+            for task in itertools.islice(tasks, 1):
+                pending.append(pool.apply_async(_job, (task,)))
+            done = min(int(time.monotonic() - begin), int(options.seconds))
+            bar(done, int(options.seconds), f"{tally.trials} trials, {tally.broken} findings")
+        pool.close()
+    except KeyboardInterrupt:
+        pool.terminate()
+        tally.interrupted = True
+    finally:
+        bar.close()
+        pool.join()
+    tally.seconds = time.monotonic() - begin
+    return tally
+
+
+def one(options):
+    """One trial, with everything that was measured."""
+    broken = False
+    for kind, law in itertools.product(options.kind, options.law):
+        measures = measured(kind, law, options.seed, options.rule)
+        for name, m in measures.items():
+            broken |= m.broken
+            print(
+                f"{kind} {law} {options.seed} {name:15} {'BROKEN' if m.broken else 'holds ':6} {m.value:10.3g} <= {m.bound:8.3g}  {m.note}"
+            )
+    return broken
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--seconds", type=float, default=3600)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--kind", nargs="+", choices=KINDS, default=list(KINDS))
+    parser.add_argument("--law", nargs="+", choices=LAWS, default=list(LAWS))
+    parser.add_argument("--rule", nargs="+", choices=RULES, default=list(RULES))
+    parser.add_argument("--seed", type=int, help="one seed alone, and what was measured of it")
+    parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--seeds", type=int, help="as many seeds at most (default: until the time is over)")
+    parser.add_argument("--report", type=Path, help="Markdown; without it, none is written")
+    options = parser.parse_args(arguments)
+    if options.seed is not None:
+        return int(one(options))
+    tally = audit(options)
+    text = tally.text(f"python tools/audit.py --seconds {options.seconds:g}")
+    print(text)
+    if options.report:
+        options.report.write_text(text + "\n")
+    return int(tally.broken > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
