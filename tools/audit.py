@@ -24,7 +24,7 @@ from auditing.trials import KINDS, LAWS, Trial
 
 from coulomb.progress import Bar
 
-LONGEST = 300  # s, of one trial; one that takes longer is a finding
+LONGEST = 60  # s, of one trial; one that takes longer is a finding
 
 
 def _too_long(*_):

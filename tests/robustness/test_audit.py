@@ -20,8 +20,8 @@ from auditing.drafts import Draft, Shape, View, about, build  # noqa: E402
 from auditing.measures import RULES  # noqa: E402
 from auditing.trials import KINDS, LAWS, Trial  # noqa: E402
 
-#: Every law with seeds of its own, so that more scenes are seen.
-SEEDS = {law: 1000 + k for k, law in enumerate(LAWS)}
+#: Every law with a seed of its own, so that more scenes are seen; odd ones are turned as a whole.
+SEEDS = {"ncp": 1000, "lcp": 1001, "split": 1002, "soft": 1003, "penalty": 1004, "bdf1": 1006, "bdf2": 1008}
 
 
 @pytest.mark.parametrize("law", LAWS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 import coulomb
@@ -65,7 +67,7 @@ def bits(trial):
     up = np.sum(normals, axis=0) if normals else np.array([1.0, 0.3, 0.5])
     words, other = company(random, FAR * up / np.linalg.norm(up))
     first = bool(random.random() < 0.3)
-    crowd = trial.build(company=other, first=first)
+    crowd = trial.build(company=other, first=first)  # seen in the same view
     alone, steps = trial.record, min(COMPANY_STEPS, trial.steps)
     sim, q, v = trial.simulator(crowd), crowd.q, crowd.v
     for k in range(1, min(steps, len(alone.q) - 1) + 1):
@@ -78,16 +80,17 @@ def bits(trial):
     return Measure(0.0, 0.0)
 
 
-def _views(random, law):
-    """Two named views; pyramids are fixed in space and on one of the two bodies, so that those of `lcp` may only be moved."""
-    moved = View(shift=tuple(random.normal(size=3)))
-    if law == "lcp":
+def _views(random, trial):
+    """Two named views beside the trial's own; pyramids are fixed in space and on one of the two bodies, so that those of `lcp` may only be moved."""
+    plain = trial.view
+    moved = replace(plain, shift=tuple(random.normal(size=3)))
+    if trial.law == "lcp":
         return {"moved": moved}
     views = {
         "moved": moved,
-        "in reverse order": View(reverse=True),
-        "turned": View(quaternion=tuple(any_quaternion(random))),
-        "mirrored": View(mirror=True),
+        "in reverse order": replace(plain, reverse=True),
+        "turned": replace(plain, quaternion=tuple(any_quaternion(random))),
+        "mirrored": replace(plain, mirror=True),
     }
     chosen = random.choice(list(views), 2, replace=False)
     return {words: views[words] for words in chosen}
@@ -97,7 +100,7 @@ def _views(random, law):
 def symmetry(trial):
     record, random, worst = trial.record, trial.random("symmetry"), (0.0, "")
     plain = trial.simulator(trial.built)
-    for words, view in _views(random, trial.law).items():
+    for words, view in _views(random, trial).items():
         other = trial.build(view=view)
         sim = trial.simulator(other)
         for k, _ in record.samples:
@@ -195,7 +198,7 @@ def _ended_in_mujoco(trial, step):
     import mujoco
 
     stiff = 'integrator="implicitfast" cone="elliptic" impratio="100" iterations="200"'
-    model = mujoco.MjModel.from_xml_string(to_mjcf(trial.draft, options=stiff))
+    model = mujoco.MjModel.from_xml_string(to_mjcf(trial.draft, trial.view, stiff))
     model.opt.timestep = step
     solref, solimp = [2 * step, 1], [0.99, 0.9999, 0.001, 0.5, 2]
     for kind in ("eq", "jnt", "geom"):

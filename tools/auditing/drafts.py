@@ -7,7 +7,7 @@ reads states back into the axes of the description. Physics cannot tell views ap
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -380,7 +380,7 @@ class Built:
 
 
 def build(draft, view=None, company=None, first=False, soft=None):
-    """The draft as a model. company: a draft that stands in the same scene, in the plain view, before this one if `first`.
+    """The draft as a model. company: a draft that stands in the same scene, in the same view, before this one if `first`.
 
     soft: arguments of Scene.set_contact for every geometry that touches.
     """
@@ -388,7 +388,7 @@ def build(draft, view=None, company=None, first=False, soft=None):
     scene = coulomb.Scene(gravity=view.vector(draft.gravity), timestep=draft.timestep)
     parts = [(draft, view, "")]
     if company is not None:
-        parts.insert(0 if first else 1, (company, View(), "far_"))
+        parts.insert(0 if first else 1, (company, replace(view, mirror=False, reverse=False), "far_"))
     controls = []
     for part, seen, prefix in parts:
         scene.add_mjcf(_Writer(part, seen, prefix).text(), use_options=False)

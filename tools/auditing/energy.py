@@ -114,9 +114,11 @@ class Energy:
         def carried(body, point):
             """Where a point of the neutral pose, fixed to a body, is now."""
             if body is None:
-                return np.asarray(point)
+                return self.built.view.point(point)
             b = model.body_names.index(body)
-            return positions[b] + rotations[b] @ neutral_rotations[b].T @ (np.asarray(point) - neutral_positions[b])
+            return positions[b] + rotations[b] @ neutral_rotations[b].T @ (
+                self.built.view.point(point) - neutral_positions[b]
+            )
 
         for a, b, point in [*self.draft.connects, *((a, b, self._where(a)) for a, b in self.draft.welds)]:
             mass = max(self.trees[model.body_names.index(x)] for x in (a, b) if x is not None)

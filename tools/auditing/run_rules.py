@@ -129,12 +129,12 @@ def _free(trial, name):
 def untouched(trial):
     if not trial.draft.untouched:
         return None
-    record, worst = trial.record, (0.0, "")
+    record, worst, gravity = trial.record, (0.0, ""), trial.view.vector(trial.draft.gravity)
     times = trial.draft.timestep * np.arange(len(record.q))[:, None]
     tolerance = 1e-7 if trial.law in IMPLICIT else ROUNDING
     for name in trial.draft.untouched:
         _, d = _free(trial, name)
-        linear = record.v[:, d : d + 3] - record.v[0, d : d + 3] - times * trial.draft.gravity
+        linear = record.v[:, d : d + 3] - record.v[0, d : d + 3] - times * gravity
         scale = 1 + np.abs(record.v[:, d : d + 3]).max()
         worst = max(worst, (np.abs(linear).max() / scale, f"{name}, velocity"))
         spin = record.v[:, d + 3 : d + 6]
@@ -180,7 +180,8 @@ def momentum(trial):
         size += np.abs(arms).max() + np.abs(own).max()
     drift = np.abs(linear - linear[0]).max() / (np.sum(model.body_mass) * np.abs(record.v).max())
     tolerance = 1e-7 if trial.law in IMPLICIT else 1e-9
-    if trial.law in (*HARD, "soft") and all(b.shapes[0].kind == "sphere" for b in trial.draft.bodies):
+    tied = trial.draft.connects or trial.draft.welds
+    if trial.law in (*HARD, "soft") and not tied and all(b.shapes[0].kind == "sphere" for b in trial.draft.bodies):
         # Of others, attitudes belong half a step later than spins, and springs push where bodies are at the end of the step: to the order of the step.
         drift = max(drift, np.abs(angular - angular[0]).max() / size)
     return Measure(float(drift), tolerance)
