@@ -261,6 +261,8 @@ void bind_results(nb::module_& module) {
       .def_ro("reason", &StatusOut::reason, "List of n strings: 'solved', or why not.")
       .def_ro("contradictions", &StatusOut::contradictions,
               "List of n lists of names: the constraints that contradict one another (StepStatus.contradictions).")
+      .def_ro("unsolved", &StatusOut::unsolved,
+              "List of n lists of names: the constraints for which no solution was found (StepStatus.unsolved).")
       .def_ro("badly_scaled", &StatusOut::badly_scaled,
               "List of n lists of names: the constraints that are too badly scaled (StepStatus.badly_scaled).")
       .def("__bool__", [](const StatusOut& s) { return nb::cast<bool>(s.converged.attr("all")().attr("item")()); })
@@ -410,6 +412,7 @@ StatusOut::StatusOut(std::vector<StepStatus> all) {
     *relaxation_data++ = s.relaxation;
     reason.push_back(std::move(s.reason));
     contradictions.push_back(std::move(s.contradictions));
+    unsolved.push_back(std::move(s.unsolved));
     badly_scaled.push_back(std::move(s.badly_scaled));
   }
 }

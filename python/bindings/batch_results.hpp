@@ -27,7 +27,7 @@ struct StatusOut {
   explicit StatusOut(std::vector<StepStatus> all);
   Array converged, iterations, residual, exact_residual, relaxation;
   std::vector<std::string> reason;
-  std::vector<std::vector<std::string>> contradictions, badly_scaled;
+  std::vector<std::vector<std::string>> contradictions, unsolved, badly_scaled;
 };
 
 }  // namespace coulomb::python

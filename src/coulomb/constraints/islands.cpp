@@ -117,8 +117,8 @@ void Islands::gather_solution(const ConstraintRows& rows, SolverResult& out) con
   out.relaxation = 0;
   out.compliance = 0;
   out.iterations = 0;
-  out.contradictory.clear();
-  out.badly_scaled.clear();
+  for (auto* blocks : {&out.contradictory, &out.jammed, &out.unsolved, &out.badly_scaled})
+    blocks->clear();
   out.scale_ratio = 0;
   out.classes_hit = rows.num_rows > 0;
 
@@ -154,10 +154,14 @@ void Islands::gather_solution(const ConstraintRows& rows, SolverResult& out) con
     out.compliance = std::max(out.compliance, own.compliance);
     out.iterations = std::max(out.iterations, own.iterations);
     out.classes_hit = out.classes_hit && own.classes_hit;
-    for (int b : own.contradictory)
-      out.contradictory.push_back(island.blocks[b]);
-    for (int b : own.badly_scaled)
-      out.badly_scaled.push_back(island.blocks[b]);
+    const auto collect = [&](const std::vector<int>& blocks, std::vector<int>& all) {
+      for (int b : blocks)
+        all.push_back(island.blocks[b]);
+    };
+    collect(own.contradictory, out.contradictory);
+    collect(own.jammed, out.jammed);
+    collect(own.unsolved, out.unsolved);
+    collect(own.badly_scaled, out.badly_scaled);
     out.scale_ratio = std::max(out.scale_ratio, own.scale_ratio);
   }
 }

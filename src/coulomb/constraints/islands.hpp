@@ -35,9 +35,10 @@ struct Islands {
   /// Island of a body's tree, or of a row's block: an index into pool.
   int of_tree(int tree) const { return tree_island[tree]; }
   int of_block(int block) const { return block_island[block]; }
-  /// Compliance of the levels that a block's island was solved with; 0 where it was relaxed.
+  /// Compliance of the levels that a block's island was solved with; 0 where it was relaxed, negative where rows contradicted one another.
   double compliance_of_block(int block) const {
     const SolverResult& solution = pool[block_island[block]].solution;
+    if (!solution.contradictory.empty()) return -solution.relaxation;
     return solution.relaxation > 0 ? 0.0 : solution.compliance;
   }
   bool is_whole(const Model& model, int island) const { return pool[island].num_dofs() == model.nv; }

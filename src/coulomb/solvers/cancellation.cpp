@@ -24,9 +24,9 @@ void Cancellation::assign(const ConstraintProblem& problem, const double* invers
 
   // The work of d against itself: by columns where they are known, as they know masses of any ratio, else by the matrix.
   double work = 0;
-  const bool by_columns = !problem.tree_size.empty();
-  known_ = by_columns ? known_by_columns : known_by_matrix;
-  if (by_columns) {
+  by_columns_ = !problem.tree_size.empty();
+  known_ = by_columns_ ? known_by_columns : known_by_matrix;
+  if (by_columns_) {
     add_columns(problem, inverse_root, d);
     for (const double s : sum_)
       work += s * s;
@@ -40,7 +40,7 @@ void Cancellation::assign(const ConstraintProblem& problem, const double* invers
   left_ = 0;
   for (std::size_t k = 0; k < sum_.size(); ++k)
     left_ = std::max(left_, std::abs(sum_[k]) / std::max(largest * terms_[k], smallest));
-  for (int i = 0; by_columns && i < problem.n; ++i) {
+  for (int i = 0; by_columns_ && i < problem.n; ++i) {
     const double moved = problem.R[i] * inverse_root[i] * inverse_root[i] * std::abs(d[i]);
     left_ = std::max(left_, moved / std::max(largest, smallest));
     work += moved * std::abs(d[i]);

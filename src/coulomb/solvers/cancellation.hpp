@@ -15,10 +15,14 @@ class Cancellation {
 
   /// Does d move nothing, up to what rounding makes of the rows and of d?
   bool complete() const { return left_ <= known_; }
+  /// Does it move next to nothing? Velocities that answer what d works against are a million times as fast as what is asked. Not known where only G is.
+  bool nearly_complete() const { return by_columns_ && left_ <= nearly_; }
   /// |d|^2 / d^T G d: how much less d moves than its parts by themselves would. About the ratio of masses that rest on one another.
   double ratio() const { return ratio_; }
 
  private:
+  static constexpr double nearly_ = 1e-6;
+
   void add_columns(const ConstraintProblem& problem, const double* inverse_root, const double* d);
   void add_matrix(const ConstraintProblem& problem, const double* inverse_root, const double* d);
 
@@ -26,6 +30,7 @@ class Cancellation {
   std::vector<double> terms_;  ///< the same, if nothing cancelled and every entry of d were as large as the largest
   double left_ = 1;
   double known_ = 0;
+  bool by_columns_ = false;
   double ratio_ = 1;
 };
 

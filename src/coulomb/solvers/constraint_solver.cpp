@@ -80,8 +80,8 @@ void ConstraintSolver::Work::solve(const ConstraintProblem& problem, const Solve
   result.relaxation = 0;
   result.compliance = 0;
   result.levels = result.sharper_levels = 0;
-  result.contradictory.clear();
-  result.badly_scaled.clear();
+  for (auto* blocks : {&result.contradictory, &result.jammed, &result.unsolved, &result.badly_scaled})
+    blocks->clear();
   result.scale_ratio = 0;
   result.classes_hit = false;
   result.interior_point = false;
@@ -104,13 +104,8 @@ void ConstraintSolver::Work::solve(const ConstraintProblem& problem, const Solve
     return give_up(problem, result);
   }
   if (automatic) {
-    solve_levels(settings, warm, result);
-    find_contradictions(problem, result);
-
-    // What larger compliances leave, and nothing contradicts, may be too much to be called a solution.
-    const bool solved = result.status == SolveStatus::solved && settings.levels > 0;
-    if (solved && result.compliance > settings.compliance && exact_residual() > tolerable)
-      result.status = SolveStatus::failed;
+    solve_levels(problem, settings, warm, result);
+    if (settings.levels > 0) find_contradictions(problem, settings, result);
   } else {
     solve_single_method(settings, warm, result);
   }
@@ -136,15 +131,22 @@ void ConstraintSolver::Work::load(const std::vector<double>& lambda, const WarmS
   }
 }
 
+/// Those of level 0.
+void ConstraintSolver::Work::load_level_0(const WarmStart* warm, Iterate& iterate) {
+  static const std::vector<double> none;
+  load(!warm ? none : warm->lambda_0.empty() ? warm->lambda : warm->lambda_0, warm, iterate);
+}
+
 /// The path of the compliance as asked may fold where many contacts wedge one another; with a larger one it does not, and more proximal
-/// steps then lead to smaller ones. Many paths are the last resort.
-void ConstraintSolver::Work::solve_levels(const SolverSettings& settings, const WarmStart* warm, SolverResult& result) {
+/// steps then lead to smaller ones. Many paths are the last resort. Before more is tried it is seen whether there is anything to find.
+void ConstraintSolver::Work::solve_levels(const ConstraintProblem& problem, const SolverSettings& settings,
+                                          const WarmStart* warm, SolverResult& result) {
   struct Attempt {
     double factor;  // of the compliance
     int searches;   // of the interior-point method
   };
   static constexpr int all = most_searches;
-  static constexpr Attempt of_few_trees[] = {{1, 2}, {10, 2}, {100, 2}, {1, all}, {10, all}, {100, all}, {1000, all}};
+  static constexpr Attempt of_few_trees[] = {{1, 1}, {1, 2}, {10, 2}, {100, 2}, {1, all}, {10, all}, {100, all}, {1000, all}};
   static constexpr Attempt of_heaps[] = {{1, 0},   {10, 0},  {100, 0}, {1, 2},   {10, 1},
                                          {100, 1}, {1e3, 1}, {1e4, 1}, {1, all}, {100, all}};
   const bool heap = scaled_.factored && scaled_.Y.tree_size().size() > 2;
@@ -159,8 +161,23 @@ void ConstraintSolver::Work::solve_levels(const SolverSettings& settings, const 
   const auto attempt_solves = [&](const Attempt& attempt) {
     searches_ = attempt.searches;
     softened_ = heap && attempt.factor > 1;
-    return solve_levels_with(attempt.factor * settings.compliance, settings.levels, warm, result);
+    return solve_levels_with(problem, attempt.factor * settings.compliance, settings.levels, warm, result);
   };
+
+  // What contradicted itself a step before mostly still does.
+  looked_from_above_ = settings.levels == 0;
+  verdict_ = Verdict::unknown;
+  relaxed_ = false;
+  if (warm && warm->contradictory && !looked_from_above_) {
+    load_level_0(warm, first_);
+    if (look_from_above(problem, warm, result) == Verdict::contradictory) return;
+
+    // Of friction that jams, memory proves nothing: another solution may have come.
+    result.jammed.clear();
+    looked_from_above_ = false;
+    verdict_ = Verdict::unknown;
+    relaxed_ = false;
+  }
 
   // The first attempt that leaves little enough; else the one that left least.
   double enough = good;
@@ -171,6 +188,13 @@ void ConstraintSolver::Work::solve_levels(const SolverSettings& settings, const 
   for (const Attempt* attempt = attempts; attempt != attempts + count; ++attempt) {
     if (passed_over(*attempt)) continue;
 
+    // Before a search that takes long: what contradicts itself is told by the largest compliance.
+    const bool long_search = attempt->searches == (heap ? all : 2);
+    if (long_search && !looked_from_above_) {
+      first_.clear(scaled_);
+      if (look_from_above(problem, nullptr, result) != Verdict::unknown) return;
+    }
+
     // Before the last resorts: the best that there was.
     if (attempt->searches == all && best) {
       if (attempt_solves(*best)) return;
@@ -178,6 +202,7 @@ void ConstraintSolver::Work::solve_levels(const SolverSettings& settings, const 
     }
     solved = attempt_solves(*attempt);
     if (!solved) continue;
+    if (verdict_ != Verdict::unknown) return;
     if (attempt->factor == 1 || settings.levels == 0) return;
     const double left = exact_residual();
     if (left <= enough || (attempt->searches == all && left <= acceptable)) return;
@@ -190,8 +215,8 @@ void ConstraintSolver::Work::solve_levels(const SolverSettings& settings, const 
 }
 
 /// Levels 0, 1, ... with this compliance, docs/theory.md (C5), (C6). False: one of them was not found.
-bool ConstraintSolver::Work::solve_levels_with(double compliance, int levels, const WarmStart* warm,
-                                               SolverResult& result) {
+bool ConstraintSolver::Work::solve_levels_with(const ConstraintProblem& problem, double compliance, int levels,
+                                               const WarmStart* warm, SolverResult& result) {
   result.compliance = compliance;
   result.levels = result.sharper_levels = 0;
   scaled_.set_compliance(compliance);
@@ -199,8 +224,7 @@ bool ConstraintSolver::Work::solve_levels_with(double compliance, int levels, co
   floor_ = 3 * rounding;
 
   // Level 0, from what the step before had there.
-  static const std::vector<double> none;
-  load(!warm ? none : warm->lambda_0.empty() ? warm->lambda : warm->lambda_0, warm, first_);
+  load_level_0(warm, first_);
   std::fill_n(previous_.lambda.begin(), scaled_.ld, 0.0);
   const bool solved = solve_level(warm, first_, result);
   last_.copy(first_, scaled_.ld);
@@ -216,6 +240,13 @@ bool ConstraintSolver::Work::solve_levels_with(double compliance, int levels, co
     }
     if (!sharpen(compliance, memory, warm, true)) return false;
     if (first) second_.copy(last_, scaled_.ld);
+
+    // What grows without end is not worth another level.
+    verdict_ = judge_growth(problem, result);
+    if (verdict_ != Verdict::unknown) {
+      ++result.levels;
+      return true;
+    }
   }
   if (levels > 0) sharpen_further(result);
   return true;

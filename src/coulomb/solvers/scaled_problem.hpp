@@ -48,6 +48,7 @@ class ScaledProblem {
   void exact_velocity(const double* lambda, double* c) const;
   void add_product(const double* lambda, double* c) const;  ///< c += (G + E) lambda
   double residual(const double* lambda, const double* c) const;
+  double block_residual(int block, const double* lambda, const double* c) const;
   void project(double* lambda) const;  ///< on the set of admissible impulses, block by block
   void to_scaled(const double* lambda, double* scaled) const;
   void from_scaled(const double* scaled, const double* scaled_c, double* lambda, double* c) const;
@@ -77,7 +78,6 @@ class ScaledProblem {
   void scale_velocities(const ConstraintProblem& problem);
   void scale_matrices(const ConstraintProblem& problem);
   BlockMode cone_mode(double mu, const double* lambda, const double* v) const;
-  double block_residual(int block, const double* lambda, const double* c) const;
   std::vector<double> diagonal_;   ///< dense: of G without E
   std::vector<double> weight_;     ///< n: W / s
   std::vector<double> given_g_;    ///< n: of level 0

@@ -19,13 +19,15 @@ class ConstraintSolver::Work {
 
  private:
   static constexpr double good = 1e-6;        // an exact residual at which further proximal steps stop
-  static constexpr double tolerable = 1e-4;   // one of heaps, before the last resorts; more is no solution
+  static constexpr double tolerable = 1e-4;   // one of heaps, before the last resorts; more is never called solved
   static constexpr double persistent = 0.98;  // of what a row lacks: what proximal steps do not reduce
   static constexpr int most_searches = 6;     // the interior-point method, and so many paths but one
 
   void solve_single_method(const SolverSettings& settings, const WarmStart* warm, SolverResult& result);
-  void solve_levels(const SolverSettings& settings, const WarmStart* warm, SolverResult& result);
-  bool solve_levels_with(double compliance, int levels, const WarmStart* warm, SolverResult& result);
+  void solve_levels(const ConstraintProblem& problem, const SolverSettings& settings, const WarmStart* warm,
+                    SolverResult& result);
+  bool solve_levels_with(const ConstraintProblem& problem, double compliance, int levels, const WarmStart* warm,
+                         SolverResult& result);
   bool solve_level(const WarmStart* warm, Iterate& iterate, SolverResult& result);
   void newton_from_memory(const WarmStart* warm, Iterate& iterate, SolverResult& result);
   bool newton_near(Iterate& iterate, double rho, int max_iterations);
@@ -33,16 +35,25 @@ class ConstraintSolver::Work {
   bool search(int number, Iterate& iterate, double compliance);
   bool sharpen(double compliance, const std::vector<double>* memory, const WarmStart* warm, bool usual);
   void sharpen_further(SolverResult& result);
-  void find_contradictions(const ConstraintProblem& problem, SolverResult& result);
+  enum class Verdict { unknown, solved, contradictory, jammed, badly_scaled };
+  void find_contradictions(const ConstraintProblem& problem, const SolverSettings& settings, SolverResult& result);
+  Verdict judge(const ConstraintProblem& problem, SolverResult& result);
+  Verdict judge_further(const ConstraintProblem& problem, SolverResult& result);
+  Verdict judge_growth(const ConstraintProblem& problem, SolverResult& result);
+  Verdict look_from_above(const ConstraintProblem& problem, const WarmStart* warm, SolverResult& result);
+  bool solve_from_above(const ConstraintProblem& problem, const SolverSettings& settings, SolverResult& result);
   bool is_persistent(const Block& block) const;
-  void collect_largest(std::vector<int>& blocks) const;
-  enum class Verdict { solved, contradictory, badly_scaled };
-  Verdict judge_contradiction(const ConstraintProblem& problem, SolverResult& result);
-  void relax(SolverResult& result);
+  bool any_persistent() const;
+  bool works_against(const ConstraintProblem& problem, const std::vector<double>& d) const;
+  void collect_largest(const std::vector<double>& impulses, std::vector<int>& blocks) const;
+  void collect_unsolved(std::vector<int>& blocks) const;
+  bool relax(SolverResult& result);
+  void stay_relaxed(SolverResult& result);
   void find_exact_velocity();
   double exact_residual();
   double reachable(const Iterate& iterate, double tolerance) const;
   void load(const std::vector<double>& lambda, const WarmStart* warm, Iterate& iterate);
+  void load_level_0(const WarmStart* warm, Iterate& iterate);
   void finish(const Iterate& first, const Iterate& last, SolverResult& result);
 
   ScaledProblem scaled_;
@@ -59,6 +70,9 @@ class ConstraintSolver::Work {
   double floor_ = 0;                 ///< residuals below it are rounding, as far as that was seen
   int searches_ = 0;                 ///< of the interior-point method and its paths
   bool softened_ = false;            ///< a heap, with a larger compliance than asked
+  bool looked_from_above_ = false;   ///< look_from_above() was here
+  Verdict verdict_ = Verdict::unknown;  ///< of impulses that grow without end
+  bool relaxed_ = false;             ///< the iterates are those of the relaxed problem
   double tolerance_ = 1e-10;
   int iterations_ = 0;
 };

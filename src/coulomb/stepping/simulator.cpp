@@ -207,35 +207,36 @@ StepStatus Simulator::status() const {
     out.reason = "failed: overflow: the numbers of this step exceed double precision, the state was left as it was";
 
   // And the constraints that gave way, first those that cannot all hold.
-  const bool relaxed = !parts_->overflowed && !r.reason && s.status == SolveStatus::relaxed;
-  out.contradictions = constraint_names(*parts_->model, r.contradictory);
-  if (!out.contradictions.empty()) {
-    out.reason +=
-        relaxed ? ": the constraints contradict one another: " : "; constraints that contradict one another: ";
-    out.reason += enumeration(out.contradictions);
-  }
+  const Model& m = *parts_->model;
+  bool relaxed = !parts_->overflowed && !r.reason && s.status == SolveStatus::relaxed;
+  const auto add = [&](const char* first, const char* later, const std::vector<std::string>& names) {
+    if (names.empty()) return;
+    out.reason += (relaxed ? std::string(": ") + first : std::string("; ") + later) + ": " + enumeration(names);
+    relaxed = false;
+  };
+  out.contradictions = constraint_names(m, r.contradictory);
+  add("the constraints contradict one another", "constraints that contradict one another", out.contradictions);
+  const std::vector<std::string> jammed = constraint_names(m, r.jammed);
+  add("friction jams", "friction jams", jammed);
+  for (const std::string& name : jammed)
+    if (std::find(out.contradictions.begin(), out.contradictions.end(), name) == out.contradictions.end())
+      out.contradictions.push_back(name);
 
-  // And those whose errors stay, since no moderate motion removes them.
-  const std::vector<std::string> out_of_reach = constraint_names(*parts_->model, r.out_of_reach);
-  if (!out_of_reach.empty()) {
-    out.reason += relaxed && out.contradictions.empty() ? ": position correction out of reach: "
-                                                        : "; position correction out of reach: ";
-    out.reason += enumeration(out_of_reach);
-    for (const std::string& name : out_of_reach)
-      if (std::find(out.contradictions.begin(), out.contradictions.end(), name) == out.contradictions.end())
-        out.contradictions.push_back(name);
-  }
+  // Those whose position errors stay, since no moderate motion removes them.
+  const std::vector<std::string> out_of_reach = constraint_names(m, r.out_of_reach);
+  add("position correction out of reach", "position correction out of reach", out_of_reach);
+  for (const std::string& name : out_of_reach)
+    if (std::find(out.contradictions.begin(), out.contradictions.end(), name) == out.contradictions.end())
+      out.contradictions.push_back(name);
 
-  // Then those whose numbers are too far apart for a double to tell.
+  // Those of which it is not known, and those whose numbers are too far apart for a double to tell.
+  out.unsolved = constraint_names(m, r.unsolved);
+  add("no solution was found", "no solution was found", out.unsolved);
   out.scale_ratio = s.scale_ratio;
-  out.badly_scaled = constraint_names(*parts_->model, r.badly_scaled);
-  if (!out.badly_scaled.empty()) {
-    out.reason += relaxed && out.contradictions.empty() ? ": badly scaled constraints, as 1 to "
-                                                        : "; badly scaled constraints, as 1 to ";
-    char ratio[16];
-    std::snprintf(ratio, sizeof ratio, "%.0e", s.scale_ratio);
-    out.reason += std::string(ratio) + ": " + enumeration(out.badly_scaled);
-  }
+  out.badly_scaled = constraint_names(m, r.badly_scaled);
+  char badly_scaled[64];
+  std::snprintf(badly_scaled, sizeof badly_scaled, "badly scaled constraints, as 1 to %.0e", s.scale_ratio);
+  add(badly_scaled, badly_scaled, out.badly_scaled);
   return out;
 }
 

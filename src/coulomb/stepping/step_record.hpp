@@ -64,16 +64,17 @@ struct StepRecord {
   Corrections corrections;        ///< what position errors ask for, where that is less than their share
   std::vector<int> recall_order;  ///< of the memory's impulses, by key
   SolverResult solution;          ///< of all islands, by the rows
-  std::vector<std::uint64_t>
-      contradictory;                        ///< keys of the blocks that contradict one another, at any time of the step
-  std::vector<std::uint64_t> badly_scaled;  ///< and of those of which rounding hides it
-  std::vector<std::uint64_t> out_of_reach;  ///< keys of the blocks whose position errors no motion removes, likewise
+  /// Keys of the blocks that gave way at any time of the step, by why, as in SolverResult.
+  std::vector<std::uint64_t> contradictory, jammed, unsolved, badly_scaled;
+  std::vector<std::uint64_t> out_of_reach;  ///< and of those whose position errors no moderate motion removes
   std::vector<double> twist, twist_next;    ///< nv x 8: link twists at v and at v_next
   std::vector<double> scratch;              ///< nv x 8
   std::vector<double> travel;               ///< num_bodies x 6: how bodies may move and turn (detect_contacts)
   const char* reason = nullptr;             ///< of status(), where a stepper has another one than the solver's
   StepExtraHolder extra;
   bool valid = false;
+
+  void clear_names();  ///< nothing gave way
 };
 
 }  // namespace coulomb

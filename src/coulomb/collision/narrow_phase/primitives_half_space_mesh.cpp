@@ -2,11 +2,10 @@
 //
 // Few vertices: look at all. Many: climb from the cached vertex to the deepest one (a linear function on a convex
 // polytope has no other local optimum), then gather what lies within a band of it; that set is connected along edges.
-// The choice keeps the last step's points while they are nearly as good as a fresh one, so that forces do not hop
-// between vertices of a flat side.
+// The choice is a function of the pose alone: what touches comes first, the extremes of it seen from a direction that
+// is fixed in the mesh, so that forces do not hop between vertices of a flat side that shakes.
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 
 #include "coulomb/collision/narrow_phase/primitives_half_space.hpp"
 #include "coulomb/model/shapes/convex_mesh.hpp"
@@ -22,9 +21,15 @@ constexpr int max_candidates = 1024;
 /// Of the body's size.
 constexpr double band_fraction = 2e-3;
 
-/// What is kept has at least these shares of the fresh choice's area and diagonal.
-constexpr double keep_area = 0.75;
-constexpr double keep_length = 0.75;
+/// Of the body's size: heights that are alike, more than what a flat side at rest shakes by and less than what it sinks by unseen.
+constexpr double alike_fraction = 1e-4;
+
+/// Fixed in the mesh, along no symmetry of any; the second where the first is along the plane's normal.
+constexpr double directions[2][3] = {{0.53, 0.27, 0.80}, {0.71, -0.64, 0.29}};
+constexpr double along_normal = 0.9;
+
+/// Of a square of lengths: areas that are none.
+constexpr double flat = 1e-9;
 
 /// Vertices that may be chosen.
 struct Candidates {
@@ -118,101 +123,83 @@ double signed_area(const LocalPlane& plane, int p, int q, int r) {
   return dot3(plane.up, across);
 }
 
-/// The deepest, the farthest from it, the extremes on each side of the line through them. Returns how many, their area
-/// in `area`.
-int choose_four(const LocalPlane& plane, const Candidates& c, int* chosen, double& area) {
-  // The deepest and the farthest from it, seen along the normal.
-  chosen[0] = c.vertex[c.deepest];
-  int far = -1;
-  double best = 0;
+/// Square of the distance of two vertices, seen along the normal.
+double square_across(const LocalPlane& plane, int p, int q) {
+  double e[3];
+  sub3(plane.vertices + 3 * q, plane.vertices + 3 * p, e);
+  const double h = dot3(plane.up, e);
+  return dot3(e, e) - h * h;
+}
+
+/// The farthest one in the direction that is fixed in the mesh.
+int first_of(const LocalPlane& plane, const Candidates& c, double limit) {
+  const bool other = std::abs(dot3(plane.up, directions[0])) > along_normal * norm3(directions[0]);
+  const double* direction = directions[other ? 1 : 0];
+  double across[3];
+  copy3(direction, across);
+  axpy3(-dot3(plane.up, direction), plane.up, across);
+
+  int first = -1;
+  double farthest = -INFINITY;
   for (int k = 0; k < c.count; ++k) {
-    double e[3];
-    sub3(plane.vertices + 3 * c.vertex[k], plane.vertices + 3 * chosen[0], e);
-    const double h = dot3(plane.up, e);
-    const double d2 = dot3(e, e) - h * h;
-    if (d2 > best) {
+    const double d = dot3(across, plane.vertices + 3 * c.vertex[k]);
+    if (c.height[k] > limit || d <= farthest) continue;
+    farthest = d;
+    first = c.vertex[k];
+  }
+  return first;
+}
+
+/// Adds to the `count` ones that are chosen, up to four, of those below the limit: the first, the farthest from it, the extremes on each
+/// side of the line through both. Returns how many there are.
+int choose_below(const LocalPlane& plane, const Candidates& c, double limit, int* chosen, int count) {
+  if (count == 0) chosen[count++] = first_of(plane, c, limit);
+  if (count == 1) {
+    int far = -1;
+    double best = 0;
+    for (int k = 0; k < c.count; ++k) {
+      const double d2 = square_across(plane, chosen[0], c.vertex[k]);
+      if (c.height[k] > limit || d2 <= best) continue;
       best = d2;
       far = c.vertex[k];
     }
+    if (far < 0) return count;
+    chosen[count++] = far;
   }
 
-  area = 0;
-  if (far < 0) return 1;
-  chosen[1] = far;
-
-  // The extremes on either side of the line through both.
-  int left = -1;
-  int right = -1;
-  double most = 1e-9 * best;
-  double least = -most;
-  for (int k = 0; k < c.count; ++k) {
-    const double s = signed_area(plane, chosen[0], far, c.vertex[k]);
-    if (s > most) {
-      most = s;
-      left = c.vertex[k];
+  // A side that has a vertex already keeps it.
+  const double least = flat * square_across(plane, chosen[0], chosen[1]);
+  bool taken[2] = {false, false};
+  for (int k = 2; k < count; ++k)
+    taken[signed_area(plane, chosen[0], chosen[1], chosen[k]) > 0] = true;
+  for (const bool left : {false, true}) {
+    int extreme = -1;
+    double most = least;
+    for (int k = 0; k < c.count && !taken[left]; ++k) {
+      const double area = signed_area(plane, chosen[0], chosen[1], c.vertex[k]);
+      if (c.height[k] > limit || (left ? area : -area) <= most) continue;
+      most = std::abs(area);
+      extreme = c.vertex[k];
     }
-    if (s < least) {
-      least = s;
-      right = c.vertex[k];
-    }
-  }
-
-  int count = 2;
-  if (left >= 0) {
-    chosen[count++] = left;
-    area += most;
-  }
-  if (right >= 0) {
-    chosen[count++] = right;
-    area -= least;
+    if (extreme >= 0) chosen[count++] = extreme;
   }
   return count;
 }
 
-/// Distance of two vertices, seen along the normal.
-double length_across(const LocalPlane& plane, int p, int q) {
-  double e[3];
-  sub3(plane.vertices + 3 * q, plane.vertices + 3 * p, e);
-  const double h = dot3(plane.up, e);
-  return std::sqrt(std::max(0.0, dot3(e, e) - h * h));
-}
-
-/// Area of the kept set, whose order is that of choose_four (the first two span the diagonal).
-double kept_area(const LocalPlane& plane, const int* kept, int count) {
-  double area = 0;
-  for (int k = 2; k < count; ++k)
-    area += std::abs(signed_area(plane, kept[0], kept[1], kept[k]));
-  return area;
-}
-
-/// A point does not do for a line, nor a line for a face.
-bool keep_old(const LocalPlane& plane, const Candidates& c, const CollisionCache::Pair& cache, double band,
-              const int* fresh, int num_fresh, double fresh_area) {
-  // The diagonal,
-  if (num_fresh > 1 && (cache.num_kept < 2 || length_across(plane, cache.kept[0], cache.kept[1]) <
-                                                  keep_length * length_across(plane, fresh[0], fresh[1])))
-    return false;
-
-  // the heights,
+/// At most four: those that touch, or are alike to the deepest, then others; and the deepest, for the one that is nearest to it.
+int choose_four(const LocalPlane& plane, const Candidates& c, double alike, int* chosen) {
   const double deepest = c.height[c.deepest];
-  double kept_deepest = INFINITY;
-  double kept_highest = -INFINITY;
-  for (int k = 0; k < cache.num_kept; ++k) {
-    const double height = plane.height(cache.kept[k]);
-    kept_deepest = std::min(kept_deepest, height);
-    kept_highest = std::max(kept_highest, height);
+  int count = choose_below(plane, c, std::max(deepest, 0.0) + alike, chosen, 0);
+  count = choose_below(plane, c, INFINITY, chosen, count);
+
+  double lowest = INFINITY;
+  int nearest = 0;
+  for (int k = 0; k < count; ++k) {
+    lowest = std::min(lowest, plane.height(chosen[k]));
+    if (square_across(plane, c.vertex[c.deepest], chosen[k]) < square_across(plane, c.vertex[c.deepest], chosen[nearest])) nearest = k;
   }
-
-  // and the area of what was kept.
-  return cache.num_kept > 0 && kept_highest <= deepest + 2 * band && deepest >= kept_deepest - 0.25 * band &&
-         kept_area(plane, cache.kept, cache.num_kept) >= keep_area * fresh_area;
-}
-
-/// What was kept are vertices of this mesh.
-bool cache_fits(const CollisionCache::Pair& cache, int num_vertices) {
-  for (int k = 0; k < cache.num_kept; ++k)
-    if (cache.kept[k] < 0 || cache.kept[k] >= num_vertices) return false;
-  return cache.num_kept <= 4;
+  if (lowest > deepest + alike) chosen[nearest] = c.vertex[c.deepest];
+  return count;
 }
 
 }  // namespace
@@ -253,32 +240,15 @@ int collide_half_space_mesh(const Shape& a, const Shape& b, double margin, const
   } else {
     all_below(plane, num_vertices, margin, c);
   }
-  if (c.count == 0) {
-    if (write) cache.num_kept = 0;
-    return 0;
-  }
+  if (c.count == 0) return 0;
 
-  // At most four of them; of many, those of the last step while they are nearly as good.
+  // At most four of them.
   int chosen[4];
-  int count;
-  if (!many && c.count <= 4) {
-    count = c.count;
-    for (int k = 0; k < count; ++k)
-      chosen[k] = c.vertex[k];
+  int count = c.count;
+  if (!many && count <= 4) {
+    std::copy(c.vertex, c.vertex + count, chosen);
   } else {
-    double area;
-    count = choose_four(plane, c, chosen, area);
-    if (many && !options.stateless && cache_fits(cache, num_vertices) &&
-        keep_old(plane, c, cache, band, chosen, count, area)) {
-      count = cache.num_kept;
-      for (int k = 0; k < count; ++k)
-        chosen[k] = cache.kept[k];
-    }
-    if (many && write) {
-      cache.num_kept = count;
-      for (int k = 0; k < count; ++k)
-        cache.kept[k] = chosen[k];
-    }
+    count = choose_four(plane, c, alike_fraction * norm3(mesh.aabb_half.data()), chosen);
   }
 
   // In the order of their vertices, those within the margin.

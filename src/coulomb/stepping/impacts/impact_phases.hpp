@@ -110,9 +110,8 @@ struct ImpactPhases final : StepExtra {
   std::vector<double> approach;  ///< of ImpactPhase::others
   std::vector<ContactHop> hops;
   StruckIslands struck;                      ///< by an impact
-  std::vector<std::uint64_t> contradictory;  ///< keys of rows that contradicted others in some phase
-  std::vector<std::uint64_t> badly_scaled;   ///< and of those of which rounding hid it
-  std::vector<std::uint64_t> out_of_reach;   ///< the same of StepRecord::out_of_reach
+  /// Keys of rows that gave way in some phase, by why.
+  std::vector<std::uint64_t> contradictory, jammed, unsolved, badly_scaled, out_of_reach;
   SinkingContacts sinking;
 
   ImpactPhase& add();

@@ -91,6 +91,8 @@ bool ImpactSplitter::solve(StepRecord& r, const StepOptions& options, StruckIsla
   relaxation_ = std::max(relaxation_, r.solution.relaxation);
   scale_ratio_ = std::max(scale_ratio_, r.solution.scale_ratio);
   add_new(r.contradictory, phases_.contradictory);
+  add_new(r.jammed, phases_.jammed);
+  add_new(r.unsolved, phases_.unsolved);
   add_new(r.badly_scaled, phases_.badly_scaled);
   add_new(r.out_of_reach, phases_.out_of_reach);
   return all_finite(r.v_next) && all_finite(r.acceleration);
@@ -237,6 +239,8 @@ void ImpactSplitter::finish() {
   step_.solution.relaxation = relaxation_;
   step_.solution.scale_ratio = scale_ratio_;
   step_.contradictory = phases_.contradictory;
+  step_.jammed = phases_.jammed;
+  step_.unsolved = phases_.unsolved;
   step_.badly_scaled = phases_.badly_scaled;
   step_.out_of_reach = phases_.out_of_reach;
   step_.reason = reason_;
@@ -273,9 +277,9 @@ bool ImpactSplitter::run() {
   phases_.q = step_.q;
   phases_.v = step_.v;
   phases_.count = 0;
-  phases_.contradictory.clear();
-  phases_.badly_scaled.clear();
-  phases_.out_of_reach.clear();
+  for (auto* keys : {&phases_.contradictory, &phases_.jammed, &phases_.unsolved, &phases_.badly_scaled,
+                     &phases_.out_of_reach})
+    keys->clear();
   phases_.sinking.clear();
   phases_.add();
   place(step_);

@@ -139,11 +139,7 @@ void clear_constraints(StepRecord& r) {
   r.solution.modes.clear();
   r.solution.margin.clear();
   r.solution.facets.clear();
-  r.solution.contradictory.clear();
-  r.solution.badly_scaled.clear();
-  r.contradictory.clear();
-  r.badly_scaled.clear();
-  r.out_of_reach.clear();
+  r.clear_names();
   r.collision.contacts.clear();
 }
 

@@ -19,6 +19,8 @@ void solution(Pass& pass, Result& s) {
   whole(pass, s.facets);
   whole(pass, s.margin);
   whole(pass, s.contradictory);
+  whole(pass, s.jammed);
+  whole(pass, s.unsolved);
   whole(pass, s.badly_scaled);
 }
 

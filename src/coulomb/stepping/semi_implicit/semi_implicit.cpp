@@ -153,14 +153,17 @@ void solve(const StepOptions& options, ConstraintSolver& solver, StepRecord& r) 
 
   // Together again.
   r.islands.gather_solution(r.rows, r.solution);
-  r.contradictory.clear();
-  for (int block : r.solution.contradictory)
-    r.contradictory.push_back(r.rows.keys[block]);
-  r.badly_scaled.clear();
-  for (int block : r.solution.badly_scaled)
-    r.badly_scaled.push_back(r.rows.keys[block]);
+  const auto name = [&](const std::vector<int>& blocks, std::vector<std::uint64_t>& keys) {
+    keys.clear();
+    for (int block : blocks)
+      keys.push_back(r.rows.keys[block]);
+  };
+  name(r.solution.contradictory, r.contradictory);
+  name(r.solution.jammed, r.jammed);
+  name(r.solution.unsolved, r.unsolved);
+  name(r.solution.badly_scaled, r.badly_scaled);
 
-  // What is asked for is solved, but it is not all that the constraints are to be.
+  // The problem is solved as posed, but position errors stay.
   if (r.out_of_reach.empty()) return;
   r.solution.status = std::max(r.solution.status, SolveStatus::relaxed);
   r.solution.relaxation = std::max(r.solution.relaxation, r.corrections.damping);
@@ -217,6 +220,7 @@ void recall(const StepMemory& memory, StepRecord& r) {
     warm.known.assign(island.blocks.size(), 0);
     warm.mode.assign(island.blocks.size(), Mode::separating);
     warm.compliance = 0;
+    warm.contradictory = false;
   }
 
   Recollection recollection(memory.impulses, r.recall_order);
@@ -238,6 +242,7 @@ void recall(const StepMemory& memory, StepRecord& r) {
     warm.known[own] = 1;
     warm.mode[own] = impulse->mode;
     warm.compliance = std::max(warm.compliance, impulse->compliance);
+    warm.contradictory = warm.contradictory || impulse->compliance < 0;
     for (int k = 0; k < impulse->size; ++k) {
       warm.lambda[row + k] = contact ? dot3(body->axes[k], impulse->value) : impulse->value[k];
       warm.lambda_0[row + k] = contact ? dot3(body->axes[k], impulse->value_0) : impulse->value_0[k];
@@ -300,12 +305,7 @@ void stand_still(StepRecord& r) {
   r.solution.facets.clear();
   r.solution.lambda_0.clear();
   r.solution.lambda_1.clear();
-  r.solution.contradictory.clear();
-  r.solution.badly_scaled.clear();
-  r.solution.scale_ratio = 0;
-  r.contradictory.clear();
-  r.badly_scaled.clear();
-  r.out_of_reach.clear();
+  r.clear_names();
 
   // It has failed, whatever the solver says.
   r.solution.status = SolveStatus::failed;
@@ -332,6 +332,14 @@ void advance(const Model& model, double h, StepRecord& r) {
     r.scratch[d] = h * r.v_next[d];
   }
   integrate(model, r.q.data(), r.scratch.data(), r.q_next.data());
+}
+
+void StepRecord::clear_names() {
+  for (auto* blocks : {&solution.contradictory, &solution.jammed, &solution.unsolved, &solution.badly_scaled})
+    blocks->clear();
+  for (auto* keys : {&contradictory, &jammed, &unsolved, &badly_scaled, &out_of_reach})
+    keys->clear();
+  solution.scale_ratio = 0;
 }
 
 StepRecord::StepRecord(const Model& model)
