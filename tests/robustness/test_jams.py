@@ -1,5 +1,7 @@
 """Contacts that friction jams: told always, against an enumeration of all modes (scenes/jams.py), and cheap."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -9,35 +11,34 @@ from scenes.jams import ball_between_planes, ball_on_slides, has_solution, rando
 
 SOLVED = 1e-4  # of the problem's scale: an exact residual above it is never called solved
 MISSED = 0.05  # of the wedges that have a solution: where it is not found, the reason does not say that there is none
-SIZES = [(dofs, contacts) for dofs in (2, 3) for contacts in (1, 2, 3)]
 
 
-@pytest.mark.parametrize(("dofs", "contacts"), SIZES)
-def test_the_status_of_random_wedges(dofs, contacts):
+def test_the_status_of_random_wedges():
     """Without names: a contact problem by itself."""
     missed = solvable = jammed = 0
-    for seed in range(40):
+    for dofs, contacts, seed in product((2, 3), (1, 2, 3), range(30)):
         wedge = random_wedge(np.random.default_rng([dofs, contacts, seed]), dofs, contacts)
         truth = has_solution(wedge)
         if truth is None:
             continue
         solution = coulomb.ContactProblem(*wedge.matrices).solve()
-        assert solution.status in ("solved", "relaxed"), seed
+        case = dofs, contacts, seed
+        assert solution.status in ("solved", "relaxed"), case
         if not truth:
-            assert solution.status == "relaxed", seed
-            assert np.abs(solution.impulse).max() < 1e4 * np.abs(wedge.matrices[1]).max() / np.diag(wedge.matrices[0]).min(), seed
+            assert solution.status == "relaxed", case
+            largest = np.abs(wedge.matrices[1]).max() / np.diag(wedge.matrices[0]).min()
+            assert np.abs(solution.impulse).max() < 1e4 * largest, case
         jammed += not truth
         solvable += truth
         missed += truth and solution.status != "solved"
-    assert missed <= MISSED * solvable + 1
-    assert solvable >= 5 and (jammed >= 5 or contacts == 1)
+    assert solvable >= 50 and jammed >= 50
+    assert missed <= MISSED * solvable
 
 
-@pytest.mark.parametrize(("dofs", "contacts"), SIZES)
-def test_balls_in_corners(dofs, contacts):
+def test_balls_in_corners():
     """Steps: with names, cold and from memory."""
-    missed = solvable = 0
-    for seed in range(25):
+    missed = solvable = jammed = 0
+    for dofs, contacts, seed in product((2, 3), (1, 2, 3), range(20)):
         model, q, v, wedge = ball_between_planes(np.random.default_rng([7, dofs, contacts, seed]), dofs, contacts)
         truth = has_solution(wedge)
         if truth is None:
@@ -47,19 +48,22 @@ def test_balls_in_corners(dofs, contacts):
             sim.step(q, v)
             status = sim.status
             assert len(sim.contacts) == contacts
-            assert status.converged == (status.exact_residual <= SOLVED), seed
-            assert truth or not status.converged, seed
+            assert status.converged == (status.exact_residual <= SOLVED), (dofs, contacts, seed)
+            assert truth or not status.converged, (dofs, contacts, seed)
             if not status.converged:
                 check_told(status)
-                assert not (truth and "contradict" in status.reason), seed
+                assert not (truth and "contradict" in status.reason), (dofs, contacts, seed)
+        jammed += not truth
         solvable += truth
         missed += truth and not status.converged
-    assert missed <= MISSED * solvable + 1
+    assert solvable >= 30 and jammed >= 10
+    assert missed <= MISSED * solvable
 
 
 def check_told(status):
     """By a reason that is true of what is known, with names of contacts."""
-    assert status.reason.startswith(("relaxed: friction jams: ", "relaxed: no solution was found: ", "relaxed: the constraints contradict"))
+    reasons = ("friction jams: ", "no solution was found: ", "the constraints contradict one another: ")
+    assert status.reason.startswith(tuple("relaxed: " + reason for reason in reasons))
     names = status.contradictions or status.unsolved
     assert names and all(" on " in name for name in names)
     assert status.relaxation > 0

@@ -14,6 +14,7 @@ constexpr double least_compliance = 1e-14;  // less is rounding beside the scale
 constexpr double large_share = 1e-3;        // of the largest impulse
 constexpr double too_fast = 1e3;            // of the velocities at hand
 constexpr double far_apart = 1e8;           // the ratio of numbers from which on rounding may be what is seen
+constexpr double tolerable_far_apart = 1e-3;
 constexpr double most_lacking = 0.1;        // of the largest residual: blocks that are named with it
 constexpr int searches_from_above = 2;      // the interior-point method, and a path
 constexpr int steps_from_above = 8;         // proximal ones: each makes the direction of growth known many times better
@@ -27,9 +28,16 @@ void ConstraintSolver::Work::find_contradictions(const ConstraintProblem& proble
   Verdict verdict = verdict_;
   if (verdict == Verdict::unknown && result.status == SolveStatus::solved) verdict = judge(problem, result);
 
+  // Where numbers are far apart more than usual is rounding.
+  const double left = exact_residual();
+  const bool lost = verdict == Verdict::unknown && left > tolerable;
+  if (lost && left <= tolerable_far_apart && result.status == SolveStatus::solved) {
+    cancellation_.assign(problem, scaled_.inverse_root.data(), last_.lambda.data());
+    if (cancellation_.ratio() >= far_apart) verdict = Verdict::solved;
+  }
+
   // Impulses that grow where a small compliance has lost its way, or a solution that a larger one leads to.
-  const bool lost = verdict == Verdict::unknown && exact_residual() > tolerable;
-  if (lost && !looked_from_above_) verdict = look_from_above(problem, nullptr, result);
+  if (lost && verdict == Verdict::unknown && !looked_from_above_) verdict = look_from_above(problem, nullptr, result);
   if (lost && verdict == Verdict::unknown) verdict = solve_from_above(problem, settings, result) ? Verdict::solved : verdict_;
   if (verdict != Verdict::badly_scaled) result.scale_ratio = 0;
   if (verdict == Verdict::solved || (verdict == Verdict::unknown && !lost)) return;
@@ -84,9 +92,11 @@ ConstraintSolver::Work::Verdict ConstraintSolver::Work::judge_growth(const Const
     if (scaled_.blocks[b].is_contact()) std::fill_n(trial_.lambda.begin() + scaled_.blocks[b].row, 2, 0.0);
   cancellation_.assign(problem, scaled_.inverse_root.data(), trial_.lambda.data());
   if (!(exactly ? cancellation_.complete() : cancellation_.nearly_complete())) return Verdict::jammed;
-  result.contradictory.swap(result.jammed);
+
+  // Pressures do not turn: where they cancel, more levels show all digits, or that levers and masses are far apart.
+  if (exactly) result.contradictory.swap(result.jammed);
   result.jammed.clear();
-  return Verdict::contradictory;
+  return exactly ? Verdict::contradictory : Verdict::unknown;
 }
 
 /// Do impulses d work against what is asked, d . g < 0, by more than a residual that is tolerated?
