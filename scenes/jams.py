@@ -1,7 +1,8 @@
-"""Wedges of one to three contacts in two or three degrees of freedom, and whether their problem has a solution: by every set of modes.
+"""Wedges of one to three contacts in two or three degrees of freedom, and whether their problem has a solution.
 
-Independent of the solvers: a solution is looked for in velocities, v = v_free + sum J^T lambda in coordinates of mass one. Which contacts touch, stick
-and slide is enumerated; directions of slip are the roots of one function of one unknown, sampled finely and then solved for.
+Independent of the solvers: a solution is looked for in velocities, v = v_free + sum J^T lambda in coordinates of mass
+one. Which contacts touch, stick and slide is enumerated; directions of slip are the roots of one function of one
+unknown, sampled finely and then solved for.
 """
 
 from dataclasses import dataclass
@@ -42,7 +43,7 @@ def has_solution(wedge):
 
 
 def slacks(wedge):
-    """For every set of modes, of each velocity and impulses that satisfy its equations: the least of its inequalities, over their scale."""
+    """Of each set of modes and each velocity that satisfies its equations: the least of its inequalities, scaled."""
     for modes in product(("separating", "sticking", "sliding"), repeat=len(wedge.J)):
         sticking = [i for i, mode in enumerate(modes) if mode == "sticking"]
         sliding = [i for i, mode in enumerate(modes) if mode == "sliding"]
@@ -55,7 +56,8 @@ def slacks(wedge):
 
 def motions(wedge, sticking, sliding):
     """(v, least inequality of the impulses) of these modes."""
-    rows = np.vstack([np.zeros((0, wedge.J.shape[2])), *(wedge.J[i] for i in sticking), *(wedge.J[i, 2:] for i in sliding)])
+    none = np.zeros((0, wedge.J.shape[2]))
+    rows = np.vstack([none, *(wedge.J[i] for i in sticking), *(wedge.J[i, 2:] for i in sliding)])
     asked = -np.concatenate([np.zeros(0), *(wedge.bias[i] for i in sticking), *(wedge.bias[i, 2:] for i in sliding)])
     if len(rows) == 0:
         yield wedge.v_free, np.inf
@@ -97,11 +99,14 @@ def held(wedge, v, sticking, sliding):
 
 def roots(function, places):
     """Zeros of a function of one unknown between `places`, and where it all but has one. It takes arrays."""
+
+    def one(place):
+        return function(np.array([place]))[0]
+
     values = function(places)
     sizes = np.abs(values)
     changes = np.flatnonzero((values[:-1] == 0) | (values[:-1] * values[1:] < 0))
     for k in changes:
-        one = lambda x: function(np.array([x]))[0]  # noqa: E731
         apart = one(places[k]) * one(places[k + 1]) < 0  # else one of them is zero, up to rounding
         yield (brentq(one, places[k], places[k + 1], xtol=1e-15, rtol=1e-14) if apart else places[k]), True
     low = (sizes[1:-1] <= sizes[:-2]) & (sizes[1:-1] <= sizes[2:]) & (sizes[1:-1] < NEAR**2 * sizes.max())
@@ -177,8 +182,12 @@ def frame(normal):
 
 
 def random_wedge(random, dofs, contacts, deep=True):
-    """A ball on `dofs` slides between planes, or, one time in three, rows with levers of any kind; asked to part where deep, else pushed."""
-    unit = lambda: (lambda x: x / np.linalg.norm(x))(random.normal(size=3))  # noqa: E731
+    """A ball on slides between planes, or, one time in three, rows with any levers; asked to part where deep."""
+
+    def unit():
+        x = random.normal(size=3)
+        return x / np.linalg.norm(x)
+
     if random.random() < 2 / 3:
         axes = np.array([unit() for _ in range(dofs)])
         root = np.linalg.cholesky(axes @ axes.T)
@@ -196,13 +205,14 @@ def ball_on_slides(axes, normals, depths, friction, radius=0.1):
     """MJCF: a kilogram on slides along these axes, so deep in planes with these normals, without gravity."""
     slides = "".join(f'<joint type="slide" axis="{numbers(axis)}"/>' for axis in axes)
     planes = "".join(
-        f'<geom name="plane {i}" type="plane" size="5 5 1" pos="{numbers((depth - radius) * normal)}" zaxis="{numbers(normal)}" '
-        f'friction="{friction} 0 0" condim="3"/>'
+        f'<geom name="plane {i}" type="plane" size="5 5 1" pos="{numbers((depth - radius) * normal)}" '
+        f'zaxis="{numbers(normal)}" friction="{friction} 0 0" condim="3"/>'
         for i, (normal, depth) in enumerate(zip(normals, depths, strict=True))
     )
     return (
-        f'<mujoco><option gravity="0 0 0"/><worldbody>{planes}<body name="ball">{slides}<geom name="ball" type="sphere" size="{radius}" '
-        f'mass="1" friction="{friction} 0 0" condim="3"/></body></worldbody></mujoco>'
+        f'<mujoco><option gravity="0 0 0"/><worldbody>{planes}<body name="ball">{slides}'
+        f'<geom name="ball" type="sphere" size="{radius}" mass="1" friction="{friction} 0 0" condim="3"/>'
+        "</body></worldbody></mujoco>"
     )
 
 
@@ -211,10 +221,13 @@ def numbers(values):
 
 
 def ball_between_planes(random, dofs, contacts, timestep=2e-3, baumgarte=0.1):
-    """(model, q, v, wedge): a ball on slides, some millimetres deep in planes; the wedge is the problem of its step, which has no other forces."""
+    """(model, q, v, wedge): a ball on slides, some millimetres deep in planes; the wedge is the problem of its step."""
     import coulomb
 
-    axes, normals = (rows / np.linalg.norm(rows, axis=1)[:, None] for rows in (random.normal(size=(n, 3)) for n in (dofs, contacts)))
+    axes = random.normal(size=(dofs, 3))
+    normals = random.normal(size=(contacts, 3))
+    axes /= np.linalg.norm(axes, axis=1)[:, None]
+    normals /= np.linalg.norm(normals, axis=1)[:, None]
     depths = random.uniform(2e-4, 4e-3, contacts)
     friction = random.uniform(0.2, 1.5)
     model = coulomb.load(ball_on_slides(axes, normals, depths, friction))

@@ -325,11 +325,11 @@ void bind_reports(nb::module_& module) {
               "constraints.")
       .def_ro(
           "contradictions", &StepStatus::contradictions,
-          "List of names, mostly empty: the constraints that no velocity satisfies together, or that friction jams, such as "
-          "'ball on wall', 'joint knee at its lower limit', 'weld hook'. They give way (docs/conventions.md).")
+          "List of names, mostly empty: the constraints that no velocity satisfies together, or that friction jams, such "
+          "as 'ball on wall', 'joint knee at its lower limit', 'weld hook'. They give way (docs/conventions.md).")
       .def_ro("unsolved", &StepStatus::unsolved,
-              "List of names, mostly empty: the constraints that lacked most where no solution was found, for no reason "
-              "that is known. They give way, too.")
+              "List of names, mostly empty: the constraints that lacked most where no solution was found, for no "
+              "reason that is known. They give way, too.")
       .def_ro(
           "badly_scaled", &StepStatus::badly_scaled,
           "List of names, mostly empty: the constraints of which rounding hides whether they contradict one another, "

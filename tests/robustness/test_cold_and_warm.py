@@ -1,4 +1,4 @@
-"""A step from the memory of the steps before moves as one that remembers nothing: which points stand for a contact is a function of the pose."""
+"""A step from memory moves as one that remembers nothing: which points stand for a contact is for the pose to say."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def stone(seed, corners=60):
 
 
 def largest_difference(model, q, v, steps, every):
-    """Of velocities after a step, with and without the memory of those before; and how often it was looked at in contact."""
+    """Of velocities after a step, with and without the memory of those before; and how often that was looked at."""
     sim = coulomb.Simulator(model, timestep=2e-3)
     largest = 0.0
     looked = 0

@@ -98,8 +98,8 @@ struct SolverResult {
   double relaxation =
       0;  ///< the compliance, relative to W, that was left in because constraints contradict one another or are badly scaled
   std::vector<int> contradictory;  ///< relaxed: the blocks that contradict one another
-  std::vector<int> jammed;         ///< relaxed: those that friction can hold shut whatever is asked; no solution was found
-  std::vector<int> unsolved;       ///< relaxed: those that lack most, where no solution was found and nothing else is known
+  std::vector<int> jammed;         ///< relaxed: those that friction can hold shut whatever is asked
+  std::vector<int> unsolved;       ///< relaxed: those that lack most, where no solution was found for no known reason
   std::vector<int> badly_scaled;   ///< relaxed: those of which rounding hides whether they do
   double scale_ratio = 0;          ///< and how far apart their numbers are (Cancellation::ratio)
   int iterations = 0;

@@ -146,7 +146,8 @@ void ConstraintSolver::Work::solve_levels(const ConstraintProblem& problem, cons
     int searches;   // of the interior-point method
   };
   static constexpr int all = most_searches;
-  static constexpr Attempt of_few_trees[] = {{1, 1}, {1, 2}, {10, 2}, {100, 2}, {1, all}, {10, all}, {100, all}, {1000, all}};
+  static constexpr Attempt of_few_trees[] = {{1, 1},   {1, 2},    {10, 2},    {100, 2},
+                                             {1, all}, {10, all}, {100, all}, {1000, all}};
   static constexpr Attempt of_heaps[] = {{1, 0},   {10, 0},  {100, 0}, {1, 2},   {10, 1},
                                          {100, 1}, {1e3, 1}, {1e4, 1}, {1, all}, {100, all}};
   const bool heap = scaled_.factored && scaled_.Y.tree_size().size() > 2;
@@ -255,26 +256,26 @@ bool ConstraintSolver::Work::solve_levels_with(const ConstraintProblem& problem,
 /// Badly scaled masses and larger compliances leave more than the usual levels take out; smaller compliances do. What contradicts itself
 /// gains nothing by them.
 void ConstraintSolver::Work::sharpen_further(SolverResult& result) {
-  double reached = exact_residual();
+  left_ = exact_residual();
   const bool larger = result.compliance > SolverSettings().compliance;
   const double wanted = softened_ ? good_in_heaps : good;
-  if (!(reached > (larger ? wanted : sharp))) return;
+  if (!(left_ > (larger ? wanted : sharp))) return;
 
   // Each further level has a smaller compliance, until the exact residual is small or no longer falls.
   double compliance = result.compliance;
   const bool gentle = softened_ && compliance >= much_larger * SolverSettings().compliance;
   result.sharpening = gentle ? gentle_sharpening : sharpening;
   const int most = gentle ? most_gentle_levels : most_sharper_levels;
-  while (reached > wanted && result.sharper_levels < most) {
+  while (left_ > wanted && result.sharper_levels < most) {
     compliance *= result.sharpening;
     scaled_.set_compliance(compliance);
     newton_.forget_factor();
     if (!sharpen(compliance, nullptr, nullptr, larger)) return;
     ++result.sharper_levels;
-    const double before = reached;
-    reached = exact_residual();
+    const double before = left_;
+    left_ = exact_residual();
     // Rows that all but depend on one another do not move yet: only what stays after a second one never will.
-    if (reached > persistent * before && result.sharper_levels > 1) return;
+    if (left_ > persistent * before && result.sharper_levels > 1) return;
   }
 }
 

@@ -27,6 +27,10 @@ void ConstraintSolver::Work::find_contradictions(const ConstraintProblem& proble
                                                  SolverResult& result) {
   Verdict verdict = verdict_;
   if (verdict == Verdict::unknown && result.status == SolveStatus::solved) verdict = judge(problem, result);
+  if (verdict == Verdict::solved) {
+    result.scale_ratio = 0;
+    return;
+  }
 
   // Where numbers are far apart more than usual is rounding.
   const double left = exact_residual();
@@ -38,7 +42,10 @@ void ConstraintSolver::Work::find_contradictions(const ConstraintProblem& proble
 
   // Impulses that grow where a small compliance has lost its way, or a solution that a larger one leads to.
   if (lost && verdict == Verdict::unknown && !looked_from_above_) verdict = look_from_above(problem, nullptr, result);
-  if (lost && verdict == Verdict::unknown) verdict = solve_from_above(problem, settings, result) ? Verdict::solved : verdict_;
+  if (lost && verdict == Verdict::unknown) {
+    const bool solved = solve_from_above(problem, settings, result);
+    verdict = solved ? Verdict::solved : verdict_;
+  }
   if (verdict != Verdict::badly_scaled) result.scale_ratio = 0;
   if (verdict == Verdict::solved || (verdict == Verdict::unknown && !lost)) return;
 
@@ -53,7 +60,7 @@ void ConstraintSolver::Work::find_contradictions(const ConstraintProblem& proble
 
 /// What the levels have left, judged by the last two of them. unknown: too much, for no reason that they show, or a search that failed.
 ConstraintSolver::Work::Verdict ConstraintSolver::Work::judge(const ConstraintProblem& problem, SolverResult& result) {
-  const bool enough = exact_residual() <= tolerable && !any_persistent();
+  const bool enough = left_ <= tolerable && !any_persistent();
   const Verdict verdict = enough ? Verdict::solved : judge_further(problem, result);
 
   // Impulses so large that velocities are their rounding solve nothing.

@@ -63,16 +63,17 @@ class ConstraintSolver::Work {
   BlockDantzig dantzig_;
   BlockLemke lemke_;
   Cancellation cancellation_;
-  Iterate first_, second_;           ///< levels 0 and 1
-  Iterate last_, previous_, trial_;  ///< the last level; the one before it, with the velocities without compliance
-  Iterate best_;                     ///< of several searches
-  std::vector<double> exact_;        ///< velocities of last_ without compliance
-  double floor_ = 0;                 ///< residuals below it are rounding, as far as that was seen
-  int searches_ = 0;                 ///< of the interior-point method and its paths
-  bool softened_ = false;            ///< a heap, with a larger compliance than asked
-  bool looked_from_above_ = false;   ///< look_from_above() was here
+  Iterate first_, second_;              ///< levels 0 and 1
+  Iterate last_, previous_, trial_;     ///< the last level; the one before it, with the velocities without compliance
+  Iterate best_;                        ///< of several searches
+  std::vector<double> exact_;           ///< velocities of last_ without compliance
+  double left_ = 0;                     ///< exact residual that the levels have left
+  double floor_ = 0;                    ///< residuals below it are rounding, as far as that was seen
+  int searches_ = 0;                    ///< of the interior-point method and its paths
+  bool softened_ = false;               ///< a heap, with a larger compliance than asked
+  bool looked_from_above_ = false;      ///< look_from_above() was here
   Verdict verdict_ = Verdict::unknown;  ///< of impulses that grow without end
-  bool relaxed_ = false;             ///< the iterates are those of the relaxed problem
+  bool relaxed_ = false;                ///< the iterates are those of the relaxed problem
   double tolerance_ = 1e-10;
   int iterations_ = 0;
 };

@@ -193,10 +193,13 @@ int choose_four(const LocalPlane& plane, const Candidates& c, double alike, int*
   count = choose_below(plane, c, INFINITY, chosen, count);
 
   double lowest = INFINITY;
+  double least = INFINITY;
   int nearest = 0;
   for (int k = 0; k < count; ++k) {
     lowest = std::min(lowest, plane.height(chosen[k]));
-    if (square_across(plane, c.vertex[c.deepest], chosen[k]) < square_across(plane, c.vertex[c.deepest], chosen[nearest])) nearest = k;
+    const double d2 = square_across(plane, c.vertex[c.deepest], chosen[k]);
+    if (d2 < least) nearest = k;
+    least = std::min(least, d2);
   }
   if (lowest > deepest + alike) chosen[nearest] = c.vertex[c.deepest];
   return count;
