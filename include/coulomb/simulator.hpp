@@ -36,6 +36,9 @@ struct SimulatorOptions {
   double max_correction_speed = 1.0;    ///< m/s, rad/s
   double restitution_threshold = 1e-2;  ///< m/s: slower approaches do not bounce
   std::string gyroscopic = "implicit";  ///< free and ball joints spin torque-free | "explicit", as MuJoCo's Euler
+  std::string joint_forces =
+      "implicit_velocity";  ///< velocity gains of actuators act at the end of the step, as joint damping does | "explicit", as
+                            ///< MuJoCo's Euler | "implicit": position gains and joint springs, too
   bool continuous_collision = false;    ///< split steps at impacts (docs/impacts.md)
   int max_impacts = 32;                 ///< of one step: more lose their restitution; beyond twice as many, bodies wait
   double penetration_tolerance = 1e-5;  ///< m: how deep touching bodies may sink within a step that is split

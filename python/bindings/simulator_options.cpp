@@ -42,7 +42,11 @@ const std::vector<Group>& groups() {
          "leave out pairs of one robot's own geometries that its joints cannot part"},
         {"gyroscopic", &Options::gyroscopic, "'implicit', 'explicit'",
          "what free and ball joints carry turns torque-free through the step and keeps its energy; or feels the torque "
-         "at the start of the step (MuJoCo's Euler; gains energy)"}}},
+         "at the start of the step (MuJoCo's Euler; gains energy)"},
+        {"joint_forces", &Options::joint_forces, "'implicit_velocity', 'implicit', 'explicit'",
+         "velocity gains of actuators act at the end of the step, stable for any gain (MuJoCo's implicitfast); so do "
+         "position gains and joint springs; or actuators as at its start (MuJoCo's Euler). Joint damping is implicit "
+         "always"}}},
       {"Of hard contact, 'ncp' and 'lcp'",
        {{"solver", &Options::solver, "'auto', 'ac_lm', 'admm', 'pgs', 'dantzig'",
          "'auto': the problem with a small compliance (docs/theory.md), by Newton's method or an interior point. The "

@@ -26,12 +26,15 @@ EVERYTHING = """<mujoco><compiler angle="radian"/><option timestep="0.002" gravi
 <motor joint="b1" gear=".1 .2 .3 0 0 0"/><motor joint="h4" gear="5"/><position joint="s2" kp="50" ctrlrange="-.1 .1"/></actuator></mujoco>"""
 
 
-def test_a_step_without_contact_is_mujocos():
-    """Joints, springs, dampers, actuators and their ranges: MuJoCo's Euler step is the same formula where nothing touches."""
+@pytest.mark.parametrize(("integrator", "rule"), [("EULER", "explicit"), ("IMPLICITFAST", "implicit_velocity")])
+def test_a_step_without_contact_is_mujocos(integrator, rule):
+    """Joints, springs, dampers, actuators and their ranges: MuJoCo's step is the same formula where nothing touches."""
     mujoco = pytest.importorskip("mujoco")
     theirs = mujoco.MjModel.from_xml_string(EVERYTHING)
+    theirs.opt.integrator = getattr(mujoco.mjtIntegrator, f"mjINT_{integrator}")
     data, ours = mujoco.MjData(theirs), coulomb.load(EVERYTHING)
-    sim, random = coulomb.Simulator(ours, gyroscopic="explicit"), np.random.default_rng(0)
+    sim = coulomb.Simulator(ours, gyroscopic="explicit", joint_forces=rule)
+    random = np.random.default_rng(0)
     assert (ours.nq, ours.nv, ours.nu, ours.ignored) == (theirs.nq, theirs.nv, theirs.nu, [])
     for _ in range(30):
         q = ours.integrate(ours.neutral()[0], random.normal(size=ours.nv))

@@ -16,6 +16,8 @@
 
 namespace coulomb {
 
+struct JointMatrix;
+
 /// Where a tree lies in the matrices over dofs: its entry (k, d), dofs counted from `first`, is [matrix + k * ld + d].
 struct DofBlock {
   int first = 0;            ///< its first dof
@@ -80,6 +82,7 @@ struct DynamicsWorkspace {
   std::vector<double> column_acceleration;  ///< nv x 8: psi_ddot_k
   int path_capacity = 0;                    ///< longest root path rounded up to 8
   std::vector<double> factor_work;          ///< nv x path_capacity: rows of the factor while it is computed
+  std::vector<double> mass_without;         ///< entries of M that factor changes meanwhile
   std::vector<double> scratch;
   std::vector<double> link;     ///< per-body composites and additive quantities
   std::vector<double> vectors;  ///< per-dof vectors a, b, c, u, w of the derivative kernel
@@ -117,6 +120,8 @@ void multiply_mass(const Model& model, const DynamicsWorkspace& ws, const double
 /// Factor of M + diag(extra_diagonal) (nv, or nullptr for M) and its u_rows. After mass_matrix. False when a pivot is not
 /// positive (M is not positive definite): that pivot is replaced by a tiny positive one and the factor stays finite.
 bool factor(const Model& model, const double* extra_diagonal, DynamicsWorkspace& ws);
+/// The same of M + extra.
+bool factor(const Model& model, const JointMatrix& extra, DynamicsWorkspace& ws);
 /// u_hat, the dense form of u_rows. After factor.
 void expand_factor(const Model& model, DynamicsWorkspace& ws);
 /// x = (M + diag)^-1 x by the sparse factor. After factor.

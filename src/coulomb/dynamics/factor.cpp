@@ -3,6 +3,7 @@
 // row is a prefix of its descendant's, so every inner loop runs over contiguous memory.
 #include "coulomb/base/lanes.hpp"
 #include "coulomb/dynamics/dynamics.hpp"
+#include "coulomb/dynamics/implicit_gains.hpp"
 
 #include <cmath>
 #include <limits>
@@ -127,6 +128,24 @@ bool factor(const Model& model, const double* extra_diagonal, DynamicsWorkspace&
                                     work, ws.factor_d.data());
   invert_rows(start, model.nv, work, ws.factor_d.data(), capacity, stack, stack + capacity * capacity,
               ws.factor_l.data(), ws.u_rows.data());
+  return positive;
+}
+
+bool factor(const Model& model, const JointMatrix& extra, DynamicsWorkspace& ws) {
+  if (extra.below.empty()) return factor(model, extra.diagonal.data(), ws);
+
+  // A joint's dofs are neighbours on their root path, so their entries stand side by side. M gets its own numbers back, to the bit.
+  const auto at = [&](const JointMatrix::Entry& e) -> double& {
+    return ws.mass[model.dof_row[e.row] + model.dof_depth[e.row] - (e.row - e.column)];
+  };
+  ws.mass_without.clear();
+  for (const JointMatrix::Entry& e : extra.below) {
+    ws.mass_without.push_back(at(e));
+    at(e) += e.value;
+  }
+  const bool positive = factor(model, extra.diagonal.data(), ws);
+  for (std::size_t i = extra.below.size(); i-- > 0;)
+    at(extra.below[i]) = ws.mass_without[i];
   return positive;
 }
 

@@ -15,6 +15,12 @@
 namespace coulomb {
 namespace {
 
+constexpr double same_force = 1e-9;  // relative, and absolute below 1 N: rounding of states decides on which side of a bound a force is
+
+bool is_at(double force, double bound) {
+  return std::isfinite(bound) && std::abs(force - bound) <= same_force * std::max(1.0, std::abs(bound));
+}
+
 /// Rotation vector phi of a quaternion of any length, and J_r^-1(phi): dphi = J_r^-1 dq.
 void rotation_vector(const double* quaternion, double* phi, double* inverse_jacobian) {
   double q[4];
@@ -92,11 +98,9 @@ double nearest_turn(const Model& model, const Actuator& actuator, double length,
 }
 
 /// Adds actuator k to the forces of its joint.
-void add_actuator(const Model& model, int k, const double* q, const double* v, double u, JointForces& out) {
+void add_actuator(const Model& model, int k, const ActuatorForce& a, JointForces& out) {
   const int first = model.joint_v[model.actuators[k].joint];
   const int n = joint_num_dofs(model.joint_type[model.actuators[k].joint]);
-
-  const ActuatorForce a = actuator_force(model, k, q, v, u);
   out.actuator_force[k] = a.force;
   out.actuator_length[k] = a.length;
   out.actuator_speed[k] = a.speed;
@@ -111,23 +115,40 @@ void add_actuator(const Model& model, int k, const double* q, const double* v, d
     for (int j = 0; j < n; ++j) {
       out.dtau_dq[6 * d + j] += a.moment[i] * (a.df_dlength * a.dlength[j] + a.df_dspeed * a.dspeed[j]) +
                                 (a.turns ? a.dmoment[i][j] * a.force : 0.0);
-      out.dtau_dv[6 * d + j] += a.moment[i] * a.df_dspeed * a.moment[j];
+      if (!a.end_speed) out.dtau_dv[6 * d + j] += a.moment[i] * a.df_dspeed * a.moment[j];
     }
   }
+}
+
+/// What of actuator k opposes the motion of its joint.
+void note_gains(const Model& model, int k, const ActuatorForce& a, JointForces& out) {
+  std::copy_n(a.moment, 6, &out.moment[6 * k]);
+  out.speed_gain[k] = std::max(0.0, -a.df_dspeed);
+
+  // A free joint has no length.
+  const bool has_length = model.joint_type[model.actuators[k].joint] != JointType::free;
+  out.length_gain[k] = has_length ? std::max(0.0, -a.df_dlength) : 0.0;
+  out.any_gain = out.any_gain || out.speed_gain[k] > 0 || out.length_gain[k] > 0;
+  out.at_clamp = out.at_clamp || a.at_clamp;
 }
 
 // The joint's own limit on the sum of its actuators (MuJoCo's actuatorfrcrange; hinge and slide only).
 void clamp_joint(const Model& model, int j, JointForces& out) {
   const int d = model.joint_v[j];
-  if (out.tau[d] >= model.joint_actuator_lower[j] && out.tau[d] <= model.joint_actuator_upper[j]) return;
+  for (int k = 0; k < model.nu && !out.at_clamp; ++k)
+    if (model.actuators[k].joint == j && out.speed_gain[k] > 0)
+      out.at_clamp = is_at(out.tau[d], model.joint_actuator_lower[j]) || is_at(out.tau[d], model.joint_actuator_upper[j]);
+  out.saturated[j] = out.tau[d] < model.joint_actuator_lower[j] || out.tau[d] > model.joint_actuator_upper[j];
+  if (!out.saturated[j]) return;
 
-  // A saturated joint does not feel its actuators: no slope.
+  // A saturated joint does not feel its actuators: no slope, no gain.
   out.tau[d] = std::clamp(out.tau[d], model.joint_actuator_lower[j], model.joint_actuator_upper[j]);
   std::fill_n(&out.dtau_dq[6 * d], 6, 0.0);
   std::fill_n(&out.dtau_dv[6 * d], 6, 0.0);
   for (int k = 0; k < model.nu; ++k)
     if (model.actuators[k].joint == j) {
       out.dtau_du[6 * k] = out.dtau_dgain[6 * k] = out.dtau_dbias[6 * k] = 0;
+      out.speed_gain[k] = out.length_gain[k] = 0;
     }
 }
 
@@ -174,6 +195,7 @@ void clear(JointForces& out) {
   std::fill(out.tau.begin(), out.tau.end(), 0.0);
   std::fill(out.dtau_dq.begin(), out.dtau_dq.end(), 0.0);
   std::fill(out.dtau_dv.begin(), out.dtau_dv.end(), 0.0);
+  out.any_gain = out.at_clamp = out.at_end = false;
 }
 
 void check_state(const Model& model, const std::vector<double>& q, const std::vector<double>& v) {
@@ -218,6 +240,8 @@ ActuatorForce actuator_force(const Model& model, int k, const double* q, const d
   a.force = gain * u + actuator.bias[0] + actuator.bias[1] * a.length + actuator.bias[2] * a.speed;
 
   // A saturated force moves with nothing.
+  a.at_clamp = actuator.force_limited && actuator.gain[2] * u + actuator.bias[2] < 0 &&
+               (is_at(a.force, actuator.force_range[0]) || is_at(a.force, actuator.force_range[1]));
   if (actuator.force_limited && (a.force < actuator.force_range[0] || a.force > actuator.force_range[1])) {
     a.force = std::clamp(a.force, actuator.force_range[0], actuator.force_range[1]);
     return a;
@@ -228,6 +252,40 @@ ActuatorForce actuator_force(const Model& model, int k, const double* q, const d
   a.df_du = du * gain;
   a.df_dgain = u;
   a.df_dbias = 1;
+  a.du = du;
+  return a;
+}
+
+ActuatorForce actuator_force_at_end(const Model& model, int k, const ActuatorForce& start, const StepMotion& motion) {
+  const Actuator& actuator = model.actuators[k];
+  const JointType type = model.joint_type[actuator.joint];
+  const int first = model.joint_v[actuator.joint];
+  const int n = joint_num_dofs(type);
+  ActuatorForce a = start;
+  a.end_speed = motion.rule != ForcesAtEnd::none && start.df_dspeed < 0;
+  a.end_length = motion.rule == ForcesAtEnd::positions && type != JointType::free && start.df_dlength < 0;
+  if (!a.end_speed && !a.end_length) return a;
+
+  // The speed at the end, and how far the length comes; the moment is that of the start.
+  double end = 0;
+  double turned[6] = {0};
+  for (int i = 0; i < n; ++i) {
+    end += a.moment[i] * motion.v_plus[first + i];
+    for (int l = 0; a.turns && l < n; ++l)
+      turned[i] += a.dmoment[l][i] * motion.v_plus[first + l];
+  }
+  const double by_speed = a.end_speed ? end - start.speed : 0.0;
+  const double by_length = a.end_length ? motion.h * end : 0.0;
+  a.speed += by_speed;
+  a.length += by_length;
+
+  // The force is affine in both, and so is its gain.
+  a.force += a.df_dspeed * by_speed + a.df_dlength * by_length;
+  a.df_du += a.du * (actuator.gain[2] * by_speed + actuator.gain[1] * by_length);
+  for (int i = 0; i < n; ++i) {
+    if (a.end_speed) a.dspeed[i] = turned[i];
+    if (a.end_length) a.dlength[i] += motion.h * turned[i];
+  }
   return a;
 }
 
@@ -243,7 +301,8 @@ double by_velocity_gain(const Actuator& actuator, double by_gain, double by_bias
 JointForces::JointForces(const Model& model)
     : tau(model.nv), dtau_dq(6 * model.nv), dtau_dv(6 * model.nv), dtau_du(6 * model.nu), dtau_dgain(6 * model.nu),
       dtau_dbias(6 * model.nu), actuator_force(model.nu), actuator_length(model.nu), actuator_speed(model.nu),
-      moment(6 * model.nu) {}
+      moment(6 * model.nu), speed_gain(model.nu), length_gain(model.nu), saturated(model.num_joints),
+      tau_at_end(model.nv) {}
 
 void joint_forces(const Model& model, const double* q, const double* v, const double* u, JointForces& out) {
   clear(out);
@@ -252,10 +311,12 @@ void joint_forces(const Model& model, const double* q, const double* v, const do
 }
 
 void add_actuator_forces(const Model& model, const double* q, const double* v, const double* u, JointForces& out) {
-  for (int k = 0; k < model.nu; ++k)
-
-    // Sum, then the joints' own limits on it.
-    add_actuator(model, k, q, v, u[k], out);
+  // Sum, then the joints' own limits on it.
+  for (int k = 0; k < model.nu; ++k) {
+    const ActuatorForce a = actuator_force(model, k, q, v, u[k]);
+    add_actuator(model, k, a, out);
+    note_gains(model, k, a, out);
+  }
   if (model.nu == 0) return;
   for (int j = 0; j < model.num_joints; ++j)
     if (joint_num_dofs(model.joint_type[j]) == 1) clamp_joint(model, j, out);
@@ -274,6 +335,25 @@ void add_passive_forces(const Model& model, const double* q, const double* v, Jo
     out.tau[d] -= model.dof_damping[d] * v[d];
     out.dtau_dv[6 * d + column] -= model.dof_damping[d];
   }
+}
+
+void joint_forces_at_end(const Model& model, const double* q, const double* u, const StepMotion& motion,
+                         JointForces& forces) {
+  if (forces.at_end || !forces.any_gain || motion.rule == ForcesAtEnd::none) return;
+  const bool at_clamp = forces.at_clamp;
+  forces.tau.swap(forces.tau_at_end);
+  clear(forces);
+  forces.at_clamp = at_clamp;
+
+  // A joint that was saturated at the start has the derivatives it had: none.
+  for (int k = 0; k < model.nu; ++k) {
+    if (forces.saturated[model.actuators[k].joint]) continue;
+    const ActuatorForce start = actuator_force(model, k, q, motion.v, u[k]);
+    add_actuator(model, k, actuator_force_at_end(model, k, start, motion), forces);
+  }
+  add_passive_forces(model, q, motion.v, forces);
+  forces.tau.swap(forces.tau_at_end);
+  forces.any_gain = forces.at_end = true;
 }
 
 void add_unit_spring(const Model& model, int joint, const double* q, JointForces& out) {

@@ -23,7 +23,17 @@ struct JointForces {
   std::vector<double> actuator_length;  ///< nu
   std::vector<double> actuator_speed;   ///< nu
   bool any_dq = false;                  ///< some dtau_dq is non-zero
-  std::vector<double> moment;           ///< nu x 6 (scratch)
+
+  // What a step may take at its end, by actuator: gains that oppose its motion, zero beyond a clamp. Others stay as they are at the start.
+  std::vector<double> moment;       ///< nu x 6
+  std::vector<double> speed_gain;   ///< nu: max(0, -d force / d speed)
+  std::vector<double> length_gain;  ///< nu: max(0, -d force / d length)
+  bool any_gain = false;            ///< some speed_gain or length_gain is non-zero
+  bool at_clamp = false;            ///< a force is at its bound, to rounding: beyond it there is no gain, and the step jumps
+
+  std::vector<unsigned char> saturated;  ///< num_joints: the joint's own limit clamps its actuators
+  bool at_end = false;                   ///< joint_forces_at_end was here
+  std::vector<double> tau_at_end;        ///< nv, scratch
 };
 
 /// q: nq, v: nv, u: nu.
@@ -31,6 +41,21 @@ void joint_forces(const Model& model, const double* q, const double* v, const do
 /// Its two parts. The joints' own clamp acts on the sum of the actuators, so actuators come first.
 void add_actuator_forces(const Model& model, const double* q, const double* v, const double* u, JointForces& out);
 void add_passive_forces(const Model& model, const double* q, const double* v, JointForces& out);
+/// Which forces of joints a step takes at its end (dynamics/implicit_gains.hpp). Dampers are there in any case.
+enum class ForcesAtEnd {
+  none,      ///< actuators and springs act as at the start
+  speeds,    ///< actuators feel the speed at the end
+  positions  ///< and the length; springs, too, the position
+};
+
+/// A step whose velocity goes from v to v_plus in the time h.
+struct StepMotion {
+  ForcesAtEnd rule;
+  double h;
+  const double* v;
+  const double* v_plus;
+};
+
 /// One actuator: its coordinate, the moment that turns its force into forces of its joint, and their derivatives over the joint's dofs.
 struct ActuatorForce {
   double length = 0;
@@ -49,8 +74,22 @@ struct ActuatorForce {
   double df_du = 0;
   double df_dgain = 0;
   double df_dbias = 0;
+
+  double du = 0;            ///< d (control after its clamp) / du where the force is not clamped
+  bool at_clamp = false;    ///< a gain ends here
+  bool end_speed = false;   ///< by actuator_force_at_end: the speed is that of v_plus,
+  bool end_length = false;  ///< the length that h later
 };
 ActuatorForce actuator_force(const Model& model, int actuator, const double* q, const double* v, double u);
+/// The force that a step feels, from that of its start: the parts that oppose the motion at the end, clamps as at the start. Derivatives by
+/// q, u and gains at fixed v_plus.
+ActuatorForce actuator_force_at_end(const Model& model, int actuator, const ActuatorForce& start,
+                                    const StepMotion& motion);
+
+/// All derivatives, lengths and speeds become those of the forces that a step feels, at fixed v_plus; tau stays that of the start. Once,
+/// however often it is called. Dampers stay as they are: the step itself has theirs. After joint_forces at (q, v, u).
+void joint_forces_at_end(const Model& model, const double* q, const double* u, const StepMotion& motion,
+                         JointForces& forces);
 /// By the gains of a servo, which are in gain and bias both, from the derivatives by gain and by bias, whatever they are of: the force or tau.
 double by_position_gain(double by_gain, double by_bias, double length);
 double by_velocity_gain(const Actuator& actuator, double by_gain, double by_bias, double speed);

@@ -232,6 +232,18 @@ bool torque_free_spin(const SimulatorOptions& o, const Stepper& stepper) {
   return o.gyroscopic == "implicit";
 }
 
+/// What of actuators and joint springs is implicit; implicit steppers take all of it at the end.
+ForcesAtEnd forces_at_end(const SimulatorOptions& o, const Stepper& stepper) {
+  const std::string& rule = o.joint_forces;
+  if (rule != "implicit_velocity" && rule != "implicit" && rule != "explicit")
+    refuse("joint_forces: got \"" + rule + "\", expected \"implicit_velocity\", \"implicit\" or \"explicit\"");
+  if (rule != "implicit_velocity" && stepper.dynamics_at() == StepPoint::end)
+    refuse("joint_forces: has no influence here, stepper \"" + o.stepper +
+           "\" takes all forces at the end of the step; leave it out");
+  if (rule == "explicit") return ForcesAtEnd::none;
+  return rule == "implicit" ? ForcesAtEnd::positions : ForcesAtEnd::speeds;
+}
+
 /// Steps split at impacts.
 ImpactStepOptions impact_options(const SimulatorOptions& o) {
   ImpactStepOptions out;
@@ -289,6 +301,7 @@ StepOptions step_options(const Model& model, const SimulatorOptions& o) {
   out.impacts = impact_options(o);
   out.stepper = &fitting_stepper(o.stepper, out);
   out.torque_free_spin = torque_free_spin(o, *out.stepper);
+  out.forces_at_end = forces_at_end(o, *out.stepper);
   out.collision.stateless = !o.patches;
   out.solver = solver_settings(o, out.constraints);
   out.warm_start = o.warm_start;

@@ -6,6 +6,7 @@
 
 #include "coulomb/collision/collision_options.hpp"
 #include "coulomb/constraints/constraint_options.hpp"
+#include "coulomb/dynamics/joint_forces.hpp"
 #include "coulomb/solvers/constraint_problem.hpp"
 #include "coulomb/stepping/gradients/gradient_options.hpp"
 
@@ -43,6 +44,7 @@ struct StepOptions {
   GradientOptions gradient;
   bool torque_free_spin =
       true;  ///< of free and ball joints (dynamics/spin.hpp); false: their gyroscopic torque is that at v
+  ForcesAtEnd forces_at_end = ForcesAtEnd::speeds;  ///< what of actuators and springs is implicit
   bool keep_steps = false;  ///< steps leave in their record what Stepper::keep writes
 };
 

@@ -11,6 +11,7 @@
 #include "coulomb/constraints/constraint_rows.hpp"
 #include "coulomb/constraints/corrections.hpp"
 #include "coulomb/dynamics/dynamics.hpp"
+#include "coulomb/dynamics/implicit_gains.hpp"
 #include "coulomb/dynamics/joint_forces.hpp"
 #include "coulomb/dynamics/spin.hpp"
 #include "coulomb/solvers/constraint_problem.hpp"
@@ -56,8 +57,8 @@ struct StepRecord {
   DynamicsWorkspace dynamics;
   CollisionWorkspace collision;  ///< .contacts
   JointForces joint_forces;
-  SpinShift spin;                        ///< Delta: what torque-free spin adds to the explicit change of v
-  std::vector<double> implicit_damping;  ///< nv: h D, on the diagonal of M
+  SpinShift spin;       ///< Delta: what torque-free spin adds to the explicit change of v
+  ImplicitGains gains;  ///< what of the joint forces is implicit, beside M
   ConstraintRows rows;
   Islands islands;  ///< of the rows: their problems, starts, solutions
   AssemblyWorkspace assembly;

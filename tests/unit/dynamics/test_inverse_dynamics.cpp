@@ -2,6 +2,7 @@
 // finite differences of poses, columns of inverse dynamics, power balance, the energy of the moving bodies.
 #include "check.hpp"
 #include "coulomb/dynamics/dynamics.hpp"
+#include "coulomb/dynamics/implicit_gains.hpp"
 #include "random_model.hpp"
 
 #include <algorithm>
@@ -125,6 +126,31 @@ void factor_inverts(const Scene& s, bool with_extra) {
   for (int d = 0; d < m.nv; ++d) CHECK_NEAR(dense[d], x[d], 1e-10 * size);
 }
 
+/// Gains along several dofs of a joint stand beside M; M itself has its own bits afterwards.
+void factor_takes_gains_of_joints(const Scene& s) {
+  const Model& m = s.m;
+  Random random(6);
+  DynamicsWorkspace ws(m);
+  kinematics(m, s.q.data(), ws);
+  mass_matrix(m, ws);
+  const std::vector<double> mass = ws.mass;
+
+  // Two actuators on every joint.
+  JointMatrix gains(m);
+  gains.set_diagonal(1, m.dof_damping);
+  for (int j = 0; j < m.num_joints; ++j)
+    for (double gain : {0.5, 300.0})
+      gains.add_outer(gain, random.vector(6).data(), m.joint_v[j], joint_num_dofs(m.joint_type[j]));
+  CHECK(factor(m, gains, ws));
+  CHECK(ws.mass == mass);
+
+  std::vector<double> x = s.a, back(m.nv);
+  solve_mass(m, ws, x.data());
+  multiply_mass(m, ws, x.data(), back.data());
+  gains.add_product(1, x.data(), back.data());
+  for (int d = 0; d < m.nv; ++d) CHECK_NEAR(back[d], s.a[d], 1e-8);
+}
+
 /// tau . v = d/dt (kinetic + potential) along a motion with acceleration a; free and ball velocities are in moving axes.
 void power_balances(const Scene& s) {
   const Model& m = s.m;
@@ -175,6 +201,7 @@ int main() {
     mass_is_inverse_dynamics_of_unit_accelerations(s);
     factor_inverts(s, false);
     factor_inverts(s, true);
+    factor_takes_gains_of_joints(s);
     power_balances(s);
     far_from_origin(s);
   }

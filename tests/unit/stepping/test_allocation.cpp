@@ -125,6 +125,33 @@ void test_impacts() {
   CHECK(split > 50 && split < 300);
 }
 
+// Servos along several dofs of one joint, their gains beside its inertia.
+void test_servos() {
+  Scene scene;
+  scene.add_ground({.friction = 0.6});
+  ShapeOptions box;
+  box.mass = 1.0, box.position = {0, 0, 0.11}, box.name = "box";
+  scene.add_box({0.2, 0.2, 0.2}, box);
+  for (int k = 0; k < 3; ++k)
+    scene.add_actuator("box_joint", {.kind = "velocity", .kd = 5.0, .gear = {1, 0.1 * k, 0, 0.2, 0, 0.3 - 0.2 * k},
+                                     .name = "servo" + std::to_string(k)});
+  const auto model = scene.build();
+  Simulator sim(model, {.timestep = 2e-3, .joint_forces = "implicit"});
+  State state{model->q_neutral, std::vector<double>(model->nv)};
+  StepCotangent cotangent;
+  const std::vector<double> ones(model->nv, 1.0);
+  const std::vector<double> u{0.5, -0.3, 0.4};
+  const auto step = [&] {
+    sim.step(state.q.data(), state.v.data(), u.data(), nullptr, nullptr, state.q.data(), state.v.data());
+    sim.derivatives();
+    sim.gradient().vjp(ones.data(), ones.data(), cotangent);
+  };
+  for (int i = 0; i < 200; ++i) step();
+  const long before = allocations;
+  for (int i = 0; i < 200; ++i) step();
+  CHECK_NEAR(static_cast<double>(allocations - before), 0.0, 0.0);
+}
+
 }  // namespace
 
 int main() {
@@ -132,5 +159,6 @@ int main() {
   test_soft_contacts();
   test_a_heap();
   test_impacts();
+  test_servos();
   return test::report();
 }

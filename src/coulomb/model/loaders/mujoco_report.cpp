@@ -143,10 +143,10 @@ void report_unsupported(const MujocoFields& f, SceneParts& parts) {
     deviate("torsional and rolling friction (condim 4 or 6) of " + which);
   }
 
-  // How steps are taken.
+  // How steps are taken; implicitfast is what they are by default.
   const char* integrators[] = {"Euler", "RK4", "implicit", "implicitfast", "discrete"};
   const int integrator = f.count("opt_integrator");
-  if (integrator > 0 && integrator < 5) {
+  if (integrator > 0 && integrator < 5 && integrator != 3) {
     const std::string name = integrators[integrator];
     deviate("option integrator " + name + ": the Simulator chooses the stepper");
   }

@@ -1,8 +1,9 @@
 // Kinds with one value per dof or per joint, all of them direct entries of r (docs/theory.md (P7)) at fixed v+:
 //   joint_damping   (M + h D)(v+ - v) = h (... - D v): r = -h v+          armature        r = -h a + M dDelta
-//   joint_friction  |lambda| <= h f: at a bound, r = +-h                  joint_stiffness r = h (force of a unit spring)
+//   joint_friction  |lambda| <= h f: at a bound, r = +-h                  joint_stiffness r = h (force of a unit spring), of one
+//   that is implicit less h^2 v+
 #include "coulomb/constraints/constraint_rows.hpp"
-#include "coulomb/dynamics/joint_forces.hpp"
+#include "coulomb/dynamics/implicit_gains.hpp"
 #include "coulomb/dynamics/spin.hpp"
 #include "coulomb/model/checks.hpp"
 #include "coulomb/parameters/parameter_kind.hpp"
@@ -103,9 +104,12 @@ class StiffnessKind : public ParameterKind {
     JointForces unit(context.model);
     add_unit_spring(context.model, e.index, context.q, unit);
 
+    // A spring at the end of the step goes on by h v+.
+    const bool at_end = context.gains && context.gains->rule == ForcesAtEnd::positions;
+    const double later = at_end ? context.gain_time : 0.0;
     const int first = context.model.joint_v[e.index];
     for (int d = first; d < first + joint_num_dofs(context.model.joint_type[e.index]); ++d)
-      out[0].dofs.push_back({d, context.options.timestep * unit.tau[d]});
+      out[0].dofs.push_back({d, context.options.timestep * (unit.tau[d] - later * context.v_plus[d])});
   }
 };
 

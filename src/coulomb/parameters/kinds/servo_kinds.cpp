@@ -1,7 +1,7 @@
 // Gains of servos: force = kp (u - length) - kd speed, or kd (u - speed). Each is in the gain of the actuator and in its bias, which
 // actuator_gain moves apart; here they move together.
 //
-//   r = h tau(actuator) by the gain
+//   r = h tau(actuator) by the gain, at the length and speed that the step takes (joint_forces_at_end)
 #include "coulomb/constraints/constraint_options.hpp"
 #include "coulomb/dynamics/joint_forces.hpp"
 #include "coulomb/model/checks.hpp"

@@ -1,14 +1,16 @@
 // docs/theory.md (P8). gravity (3, m/s^2): every body's weight, r = h sum J_b^T m g. timestep (1, s): everything that h
 // multiplies,
 //
-//   r = [M (v+ - v - Delta) - J^T lambda] / h + M dDelta/dh      the residual of the step is zero
+//   r = [M (v+ - v - Delta) - J^T lambda] / h + M dDelta/dh - h K v+      the residual of the step is zero
 //   s = -beta / h for position errors; of soft contacts dR/dh lambda_N + dbeta/dh (P9)
 //   q+ = q (+) h v+
 //
 // actuator_gain/<actuator>: the constant part of the gain (MuJoCo's gainprm[0]; a position servo's bias -kp is another number).
+#include <algorithm>
+
 #include "coulomb/constraints/constraint_rows.hpp"
 #include "coulomb/dynamics/dynamics.hpp"
-#include "coulomb/dynamics/joint_forces.hpp"
+#include "coulomb/dynamics/implicit_gains.hpp"
 #include "coulomb/dynamics/spatial.hpp"
 #include "coulomb/dynamics/spin.hpp"
 #include "coulomb/model/checks.hpp"
@@ -78,6 +80,14 @@ class TimestepKind : public ParameterKind {
       apply_rows_transposed(m, context.dynamics, context.rows, context.lambda, wrench.data(), impulse.data());
     for (int d = 0; d < m.nv; ++d)
       out[0].dofs.push_back({d, (r[d] - impulse[d]) / h});
+
+    // What is at the end of the step comes later: - h K v+
+    if (context.gains && context.gains->any_stiffness) {
+      std::fill(r.begin(), r.end(), 0.0);
+      context.gains->stiffness.add_product(-h, context.v_plus, r.data());
+      for (int d = 0; d < m.nv; ++d)
+        if (r[d] != 0) out[0].dofs.push_back({d, r[d]});
+    }
 
     // M dDelta/dh
     if (context.spins)

@@ -143,6 +143,7 @@ double ImpactSplitter::share_of_spin() const {
 /// The rule depends on no velocity and no inertia: the step is smooth in both.
 bool ImpactSplitter::spins(int tree) const {
   if (!options_.torque_free_spin) return false;
+  if (options_.forces_at_end != ForcesAtEnd::none && has_speed_gains(model_, tree)) return false;
   bool turns = false;
   for (int d = model_.tree_first_dof[tree]; d < model_.tree_first_dof[tree + 1]; ++d) {
     if (model_.dof_damping[d] != 0 || model_.dof_dry_friction[d] != 0) return false;

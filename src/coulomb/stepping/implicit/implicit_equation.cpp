@@ -51,7 +51,7 @@ void ImplicitStage::follow(const Model& model) {
 
 ImplicitEquation::ImplicitEquation(const Model& model)
     : dynamics(model), joint_forces(model), springs(model), contacts(model), forces(model), residual(model.nv),
-      scale(model.nv), rounding(model.nv), time_acceleration(model.nv), before_(model), spin_(model),
+      scale(model.nv), rounding(model.nv), time_acceleration(model.nv), gains_(model), before_(model), spin_(model),
       base_acceleration_(model.nv), external_(model), constant_(model.nv), constant_scale_(model.nv), term_(model.nv),
       wrench_(8 * model.nv + 8) {
   const std::size_t square = std::size_t(model.nv) * dynamics.ld;
@@ -127,6 +127,7 @@ void ImplicitEquation::begin(const Model& model, const StepOptions& options, con
   mass_matrix(model, before_);
   bias(model, before_);
   coulomb::joint_forces(model, stage.q.data(), stage.v_bar.data(), inputs.u, joint_forces);
+  implicit_gains(model, options.forces_at_end, stage.c, joint_forces, gains_);
 
   // b - tau - J^T f_ext
   std::fill(residual.begin(), residual.end(), 0.0);
@@ -160,14 +161,18 @@ void ImplicitEquation::evaluate(const Model& model, const StepOptions& options, 
   kinematics(model, stage.q_next.data(), dynamics);
   velocities(model, stage.v_next.data(), dynamics);
 
-  // The rigid bodies: at (q, v) there is only M a+ and the damping of v+ - v to be added, else all is at (q+, v+).
+  // The rigid bodies: at (q, v) there is only M a+ and what joints feel of v+ to be added, else all is at (q+, v+).
   if (explicit_) {
     residual = constant_;
     scale = constant_scale_;
     multiply_mass(model, before_, stage.acceleration.data(), term_.data());
     term(term_.data(), nv, 1);
-    for (int d = 0; d < nv; ++d)
-      term_[d] = model.dof_damping[d] * (stage.v_next[d] - stage.v_bar[d]);
+
+    // D (v+ - v) and c K v+
+    std::fill(term_.begin(), term_.end(), 0.0);
+    gains_.damping.add_product(1, stage.v_next.data(), term_.data());
+    gains_.damping.add_product(-1, stage.v_bar.data(), term_.data());
+    if (gains_.any_stiffness) gains_.stiffness.add_product(stage.c, stage.v_next.data(), term_.data());
     term(term_.data(), nv, 1);
     std::fill(term_.begin(), term_.end(), 0.0);
   } else {
@@ -249,14 +254,25 @@ void ImplicitEquation::differentiate(const Model& model, const ImplicitStage& st
   for (double& x : R_v_T)
     x = -x;
 
-  // + dID' - dtau, and with explicit dynamics the damping of v+ - v
+  // + dID' - dtau, and with explicit dynamics D + c K
   add_rigid_derivatives(model, dynamics, !explicit_, R_q_T.data(), R_v_T.data());
-  for (int d = 0; explicit_ && d < model.nv; ++d)
-    R_v_T[std::size_t(d) * ld + d] += model.dof_damping[d];
+  if (!explicit_) return;
+  const auto add = [&](double scale, const JointMatrix& x) {
+    for (int d = 0; d < model.nv; ++d)
+      R_v_T[std::size_t(d) * ld + d] += scale * x.diagonal[d];
+    for (const JointMatrix::Entry& e : x.below) {
+      R_v_T[std::size_t(e.row) * ld + e.column] += scale * e.value;
+      R_v_T[std::size_t(e.column) * ld + e.row] += scale * e.value;
+    }
+  };
+  add(1, gains_.damping);
+  if (gains_.any_stiffness) add(stage.c, gains_.stiffness);
 }
 
 void ImplicitEquation::prepare_base(const Model& model, const ImplicitStage& stage) {
   if (!explicit_) return;
+  const StepMotion motion{gains_.rule, stage.c, stage.v_bar.data(), stage.v_next.data()};
+  joint_forces_at_end(model, stage.q.data(), inputs_.u, motion, joint_forces);
   external_.clear();
   add_external_forces(model, before_, external_);
 
@@ -271,7 +287,12 @@ void ImplicitEquation::prepare_base(const Model& model, const ImplicitStage& sta
 
 void ImplicitEquation::differentiate_base(const Model& model, const ImplicitStage& stage) {
   time_acceleration = explicit_ ? base_acceleration_ : stage.acceleration;
+  time_force.clear();
   if (!explicit_) return;
+  if (gains_.any_stiffness) {
+    time_force.assign(model.nv, 0.0);
+    gains_.stiffness.add_product(1, stage.v_next.data(), time_force.data());
+  }
   const std::size_t square = R_q_T.size();
   base_q_T.assign(square, 0.0);
   base_v_T.assign(square, 0.0);
@@ -307,7 +328,7 @@ void ImplicitEquation::subtract_spin(const Model& model, const SpinDerivative& s
 }
 
 ReverseTerms ImplicitEquation::reverse_terms() const {
-  ReverseTerms out{explicit_, R_q_T, inertial().mass, joint_forces.dtau_du, {}, {}, time_acceleration};
+  ReverseTerms out{explicit_, R_q_T, inertial().mass, joint_forces.dtau_du, {}, {}, time_acceleration, time_force};
   if (explicit_) {
     out.base_q_T = base_q_T;
     out.base_v_T = base_v_T;
@@ -321,6 +342,7 @@ void ImplicitEquation::set_reverse_terms(const ReverseTerms& terms) {
   take(terms.R_q_T, R_q_T);
   take(terms.dtau_du, joint_forces.dtau_du);
   take(terms.time_acceleration, time_acceleration);
+  take(terms.time_force, time_force);
   take(terms.mass, (explicit_ ? before_ : dynamics).mass);
   if (!explicit_) return;
   take(terms.base_q_T, base_q_T);

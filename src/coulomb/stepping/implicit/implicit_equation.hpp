@@ -8,8 +8,9 @@
 // differences are then those of the vector as the joint's parent sees it, which hardly changes where a body spins fast (for all other
 // dofs E is the identity). b, on rotations only, does the same for the displacement. With `explicit_dynamics` the rigid-body part is that of the semi-implicit step, taken at (q, v) with implicit damping:
 //
-//   a+ = (v+ - v) / c,   R = M(q) (a+ - Delta/c) + b(q, v) + D (v+ - v) - tau(q, v, u) - tau_user - J^T f_ext - Q(q+, v+)
+//   a+ = (v+ - v) / c,   R = M(q) (a+ - Delta/c) + b(q, v) + D (v+ - v) + c K v+ - tau(q, v, u) - tau_user - J^T f_ext - Q(q+, v+)
 //
+// with D and K of the joints' forces (dynamics/implicit_gains.hpp)
 // and free and ball joints spinning torque-free (Delta(q, v, c): dynamics/spin.hpp).
 //
 // Newton's matrix is H = dR/dv+ = R_a / c + R_v + (c R_q - R_a [u]) J_r(w) (1 + [b]), u = E(w) v_bar and [.] on rotations only, by the derivatives of inverse dynamics with all body forces at
@@ -20,6 +21,7 @@
 #include <vector>
 
 #include "coulomb/constraints/penalty/penalty_contact.hpp"
+#include "coulomb/dynamics/implicit_gains.hpp"
 #include "coulomb/dynamics/joint_forces.hpp"
 #include "coulomb/dynamics/spin.hpp"
 #include "coulomb/stepping/implicit/implicit_springs.hpp"
@@ -58,7 +60,7 @@ void for_each_rotation(const Model& model, Visit visit) {
 /// as the numbers stay where they are.
 struct ReverseTerms {
   bool explicit_dynamics = false;
-  std::span<const double> R_q_T, mass, dtau_du, base_q_T, base_v_T, time_acceleration;
+  std::span<const double> R_q_T, mass, dtau_du, base_q_T, base_v_T, time_acceleration, time_force;
 };
 
 class ImplicitEquation {
@@ -73,7 +75,7 @@ class ImplicitEquation {
   void prepare(const Model& model, const ImplicitStage& stage);
   /// R_q_T and R_v_T. After prepare.
   void differentiate(const Model& model, const ImplicitStage& stage);
-  /// The same of the base, with explicit_dynamics: base_q_T and base_v_T; and time_acceleration.
+  /// The same of the base, with explicit_dynamics: base_q_T and base_v_T; and time_acceleration, time_force.
   void prepare_base(const Model& model, const ImplicitStage& stage);
   void differentiate_base(const Model& model, const ImplicitStage& stage);
   /// H^T (rows of ld) from them.
@@ -86,6 +88,7 @@ class ImplicitEquation {
   /// explicit_dynamics: joints that spin, and Delta. After prepare_base.
   const std::vector<SpinDerivative>& spins() const { return spins_; }
   const SpinShift& spin() const { return spin_; }
+  const ImplicitGains& gains() const { return gains_; }
 
   /// After differentiate and differentiate_base.
   ReverseTerms reverse_terms() const;
@@ -109,7 +112,8 @@ class ImplicitEquation {
   std::vector<double> R_q_T, R_v_T;  ///< nv x ld: by the tangent of q+ and by v+, at fixed a+
   std::vector<double> base_q_T,
       base_v_T;  ///< explicit_dynamics: by q and v, at fixed q+, v+, and a+ = (v+ - v)/c taken apart
-  std::vector<double> time_acceleration;  ///< nv: dR/dc = -M time_acceleration / c
+  std::vector<double> time_acceleration;  ///< nv: dR/dc = -M time_acceleration / c + time_force
+  std::vector<double> time_force;         ///< nv, or empty where it is zero
 
  private:
   void add_external(const Model& model, const DynamicsWorkspace& at, double* Q);
@@ -122,6 +126,7 @@ class ImplicitEquation {
   void subtract_turning(const Model& model, const ImplicitStage& stage, double* H_T) const;
 
   bool explicit_ = false, torque_free_ = false;
+  ImplicitGains gains_;  // explicit_dynamics
   StageInputs inputs_{};
   DynamicsWorkspace before_;  // explicit_dynamics: at (q, v)
   SpinShift spin_;            // explicit_dynamics

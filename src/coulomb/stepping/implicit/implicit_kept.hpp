@@ -34,6 +34,7 @@ void visit(Pass& pass, Views& x) {
   pass.view(t.base_q_T);
   pass.view(t.base_v_T);
   pass.view(t.time_acceleration);
+  pass.view(t.time_force);
 
   auto& f = x.factors;
   pass.value(f.sparse);

@@ -121,6 +121,8 @@ void ImplicitLinearization::invert(int i) {
   s.equation.times_mass(model, s.equation.time_acceleration.data(), s.time.data());
   for (double& x : s.time)
     x /= stage.c;
+  for (std::size_t d = 0; d < s.equation.time_force.size(); ++d)
+    s.time[d] -= s.equation.time_force[d];
   s.factor.solve(s.time.data());
 }
 

@@ -137,6 +137,8 @@ void ImplicitLinearization::visit_sides(int i, const ParameterSet& set, Visit vi
     rigid.spins = &e.spins();
     rigid.spin_shift = e.spin().velocity.data();
     rigid.spin_scale = 1 / stage.c;
+    rigid.gains = &e.gains();
+    rigid.gain_time = stage.c;
   }
 
   // The springs.

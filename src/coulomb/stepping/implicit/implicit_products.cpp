@@ -57,6 +57,8 @@ void ImplicitLinearization::reverse_stage(int i, const double* dq1, const double
   out.c = 0;
   for (int d = 0; d < nv; ++d)
     out.c += (stage.w[d] - stage.w_bar[d]) / stage.c * out.w_bar[d] + s.equation.time_acceleration[d] * out.v_bar[d];
+  for (std::size_t d = 0; d < s.equation.time_force.size(); ++d)
+    out.c -= s.equation.time_force[d] * out.y[d];
 
   // E takes m to v_bar; explicit dynamics do not turn it, but depend on the base.
   if (!stage.explicit_dynamics) {

@@ -58,16 +58,15 @@ void add_external_wrenches(const Model& model, StepRecord& r, double* tau) {
 /// What the free velocity and every derivative start from.
 void evaluate_dynamics(const Model& model, const StepOptions& options, StepRecord& r) {
   const double h = options.constraints.timestep;
-  for (int d = 0; d < model.nv; ++d)
-    r.implicit_damping[d] = h * model.dof_damping[d];
+  joint_forces(model, r.configuration(), r.v.data(), r.u.data(), r.joint_forces);
+  implicit_gains(model, options.forces_at_end, h, r.joint_forces, r.gains);
 
-  // Inertia with the damping, implicit: M + h D.
+  // Inertia with what is implicit: M + h D + h^2 K.
   velocities(model, r.v.data(), r.dynamics);
   mass_matrix(model, r.dynamics);
-  factor(model, r.implicit_damping.data(), r.dynamics);
+  factor(model, r.gains.inertia, r.dynamics);
 
-  // Forces of joints, and what spins torque-free.
-  joint_forces(model, r.configuration(), r.v.data(), r.u.data(), r.joint_forces);
+  // What spins torque-free.
   if (options.torque_free_spin)
     spin_shift(model, r.dynamics, r.v.data(), h, r.spin, r.flying());
   else
@@ -87,11 +86,12 @@ void free_velocity(const Model& model, const StepOptions& options, StepRecord& r
     r.acceleration[d] = r.joint_forces.tau[d] + r.tau[d] - r.dynamics.bias[d];
   add_external_wrenches(model, r, r.acceleration.data());
 
-  // M Delta / h among the forces: (M + h D)^-1 M Delta = Delta - h (M + h D)^-1 D Delta.
+  // What springs lose on the way at the velocity of the start.
+  if (r.gains.any_stiffness) r.gains.stiffness.add_product(-h, r.v.data(), r.acceleration.data());
+
+  // M Delta / h among the forces: Mh^-1 M Delta = Delta - Mh^-1 (h D + h^2 K) Delta.
   const double* shift = r.spin.velocity.data();
-  if (r.spin.any)
-    for (int d = 0; d < model.nv; ++d)
-      r.acceleration[d] -= model.dof_damping[d] * shift[d];
+  if (r.spin.any) r.gains.inertia.add_product(-1 / h, shift, r.acceleration.data());
 
   // v_free = v + Delta + h Mh^-1 (...)
   solve_mass(model, r.dynamics, r.acceleration.data());
@@ -344,7 +344,7 @@ void StepRecord::clear_names() {
 
 StepRecord::StepRecord(const Model& model)
     : q(model.nq), v(model.nv), u(model.nu), tau(model.nv), q_next(model.nq), v_next(model.nv), acceleration(model.nv),
-      v_free(model.nv), dynamics(model), collision(model), joint_forces(model), spin(model), implicit_damping(model.nv),
+      v_free(model.nv), dynamics(model), collision(model), joint_forces(model), spin(model), gains(model),
       islands(model), assembly(model), twist(8 * model.nv), twist_next(8 * model.nv), scratch(8 * model.nv + 8),
       travel(6 * model.num_bodies) {}
 

@@ -124,6 +124,9 @@ bool StepLinearization::state_ambiguous() {
     if (block.type == BlockType::equality && block.corner) return true;
   }
 
+  // Servos at the bound of their force: on its other side the step has another gain.
+  if (r.gains.rule != ForcesAtEnd::none && r.joint_forces.at_clamp) return true;
+
   // Geometry that has no derivative.
   for (const BodyRows& b : r.rows.body_rows)
     if (b.contact >= 0 && !inactive_[b.block] &&

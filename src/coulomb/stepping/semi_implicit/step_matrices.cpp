@@ -277,7 +277,7 @@ void StepLinearization::right_hand_sides() {
       const int row = model.dof_row[d];
       for (int k = 0; k <= model.dof_depth[d]; ++k) {
         const int i = model.dof_path[row + k];
-        const double mass = r.dynamics.mass[row + k] + (i == d ? r.implicit_damping[d] : 0.0);
+        const double mass = r.dynamics.mass[row + k] + (i == d ? h * model.dof_damping[d] : 0.0);
         r_v[at(i, d)] += mass;
         if (i != d) r_v[at(d, i)] += mass;
       }

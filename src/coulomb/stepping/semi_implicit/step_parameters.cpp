@@ -37,6 +37,8 @@ ParameterContext StepLinearization::parameter_context() {
                        .facets = facets_.data()};
   out.spins = &spins(true);
   out.spin_shift = r.spin.velocity.data();
+  out.gains = &r.gains;
+  out.gain_time = options_->constraints.timestep;
   return out;
 }
 

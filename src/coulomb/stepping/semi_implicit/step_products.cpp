@@ -1,6 +1,6 @@
 // The reverse product (vjp) of one recorded step: sweeps over the tree, no matrix. Start reading at vjp.
 //
-// A semi-implicit step solves, with Mh = M + h D and every block of rows held in the mode of the solution (docs/theory.md, (L4) to (L6)),
+// A semi-implicit step solves, with Mh = M + h D (+ h^2 K) and every block of rows held in the mode of the solution (docs/theory.md, (L4) to (L6)),
 //
 //   (a)  Mh v+ = rhs(q, v, tau) + J^T lambda     momentum balance
 //   (b)  c = J v+ + beta + R lambda              row velocities; lambda follows c as the mode says
@@ -135,11 +135,11 @@ void StepLinearization::add_inverse_dynamics(StepCotangent& out) {
   add_spin_cotangents(out.v.data(), out);
   for (int d = 0; d < model.nv; ++d) {
     out.q[d] -= h * adjoint_.id_q[d];
-    out.v[d] += r.implicit_damping[d] * y[d] - h * adjoint_.id_v[d];
+    out.v[d] += h * (model.dof_damping[d] * y[d] - adjoint_.id_v[d]);
   }
 }
 
-/// y . r of springs, dampers and actuators, which the state of their joint moves.
+/// y . r of springs, dampers and actuators, which the state of their joint moves; what they feel of v+ is no part of it.
 void StepLinearization::add_joint_forces(StepCotangent& out) const {
   const Model& model = *model_;
   const JointForces& forces = record_->joint_forces;

@@ -1,0 +1,143 @@
+"""Derivatives of steps that take the gains of actuators, and springs, at their end: every input and every parameter against differences, reverse
+mode against forward mode, in contact. Gains are so large that what acts at the end decides the step.
+"""
+
+import numpy as np
+import pytest
+
+import coulomb
+from tests.gradient.test_every_parameter import SOFT, acting
+
+# A base that slides on the ground and is driven along and about two axes, an arm on a hinge and a slide, a hand on a ball joint that slides on
+# a block. Gains that oppose speed and length are there on every kind of joint, constant and by the control, along the joint and the parent;
+# one drives what it should brake.
+ROBOT = """<mujoco><option timestep="0.005" gravity=".3 .2 -9.81"/><compiler angle="radian"/><worldbody>
+  <geom name="floor" type="plane" size="3 3 .1" friction=".3"/>
+  <body name="base" pos="0 0 .0995"><freejoint name="base"/><geom name="base" type="box" size=".2 .15 .1" mass="2" friction=".3"/>
+    <body name="arm" pos=".1 0 .12" euler=".2 .3 0"><joint name="shoulder" axis="0 1 .2" stiffness="20" springref=".1" damping=".3"/>
+      <geom name="arm" type="capsule" fromto="0 0 0 .3 0 .1" size=".03" mass=".4"/>
+      <body name="tip" pos=".3 0 .1"><joint name="reach" type="slide" axis="1 0 .3" stiffness="200" damping=".2"/>
+        <geom name="tip" type="sphere" size=".03" pos=".05 0 0" mass=".05"/>
+        <body name="hand" pos=".1 0 0"><joint name="wrist" type="ball" stiffness=".2" damping=".01"/>
+          <geom name="hand" type="capsule" fromto="0 0 0 .15 .05 .05" size=".02" mass=".08"/></body></body></body></body>
+</worldbody><actuator>
+  <general name="thrust" joint="base" gear=".3 .2 -.1 .5 -.4 .6" gainprm="3" biastype="affine" biasprm=".2 0 -30"/>
+  <general name="drag" joint="base" gear="1 .5 0 0 0 .2" gaintype="affine" gainprm="0 0 -40"/>
+  <general name="wing" jointinparent="base" gear=".1 0 .3 .2 .3 -.1" gainprm="2" biastype="affine" biasprm="0 0 -5"/>
+  <position name="hold" joint="shoulder" kp="300" kv="40"/>
+  <general name="brake" joint="shoulder" gear="1.5" gaintype="affine" gainprm="1 -20 -10"/>
+  <general name="driver" joint="shoulder" gainprm="1" biastype="affine" biasprm="0 3 2"/>
+  <velocity name="run" joint="reach" kv="30" gear=".7"/>
+  <position name="stay" joint="reach" kp="2000" kv="10"/>
+  <position name="turn" joint="wrist" kp="3" kv=".5" gear=".3 .5 -.4"/>
+  <position name="tilt" jointinparent="wrist" kp="2" kv=".3" gear="-.2 .6 .5"/>
+  <general name="curb" joint="wrist" gear=".5 -.1 .2" gaintype="affine" gainprm=".1 -.3 -.4"/>
+</actuator></mujoco>"""
+LEFT_OUT = (*SOFT, "joint_friction")  # zero here, where it has one side only
+
+
+def robot():
+    model = acting(coulomb.load(ROBOT), LEFT_OUT)
+    q, _ = model.neutral()
+    dq = 0.2 * np.sin(np.arange(model.nv) + 1.0)
+    dq[:6] = 0
+    q = model.integrate(q, dq)
+    v = np.array([0.8, 0.3, -0.05, 0.02, -0.01, 0.4, 0.7, 0.4, -0.5, 0.8, 0.6])
+    u = np.array([0.4, 0.5, -0.3, 0.6, 0.7, -0.2, 0.3, 0.05, 0.5, -0.3, 0.6])
+    return model, q, v, u
+
+
+def named(model):
+    """Parameters that may move both ways."""
+    return [name for name in model.parameters() if name.split("/")[0] not in LEFT_OUT]
+
+
+RULES = ["implicit_velocity", "implicit", "explicit"]
+LAWS = {
+    "ncp": dict(tolerance=1e-13),
+    "pyramid": dict(contact="lcp", friction_directions=4),
+    "penalty": dict(contact="penalty", contact_stiffness=1e4, contact_damping=1e2),
+    "split": dict(continuous_collision=True),
+}
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("law", LAWS)
+def test_columns_against_differences(law, rule):
+    model, q, v, u = robot()
+    sim = coulomb.Simulator(model, joint_forces=rule, **LAWS[law])
+    check = coulomb.check_gradients(sim, q, v, u, wrt=["q", "v", "u", "tau", *named(model)])
+    left_out = sorted({name for name, _, _ in check.changed})
+    assert check.passed, str(check)
+    assert check.contacts and check.compared > 0.9 * check.columns, left_out
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("law", LAWS)
+def test_reverse_is_forward(law, rule):
+    model, q, v, u = robot()
+    sim = coulomb.Simulator(model, joint_forces=rule, **LAWS[law])
+    sim.step(q, v, u)
+    names = named(model)
+    dq, dv = np.random.default_rng(0).normal(size=(2, model.nv))
+    g = sim.vjp(dq, dv, wrt=names)
+    d = sim.derivatives(wrt=names)
+    w = np.r_[dq, dv]
+    columns = {"q": d.A[:, : model.nv], "v": d.A[:, model.nv :], "tau": d.B_tau, "u": d.B, **{n: d[n] for n in names}}
+    for name, matrix in columns.items():
+        reverse = g[name] if name in names else getattr(g, name)
+        scale = (np.abs(w) @ np.abs(matrix)).max(initial=0)
+        assert np.abs(reverse - w @ matrix).max() < 1e-9 * scale + 1e-11, name
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("law", LAWS)
+def test_the_rest_of_a_taylor_series_is_quadratic(law, rule):
+    """Along a random direction of state and controls: halving the change leaves a quarter of what the derivative does not say."""
+    model, q, v, u = robot()
+    sim = coulomb.Simulator(model, joint_forces=rule, **LAWS[law])
+    sim.step(q, v, u)
+    sim.freeze_memory(True)
+    q1, v1 = sim.step(q, v, u)
+    d = sim.derivatives()
+    random = np.random.default_rng(1)
+    dq, dv, du = random.normal(size=model.nv), random.normal(size=model.nv), random.normal(size=model.nu)
+    dq[:6], dv[:6] = 0.1 * dq[:6], 0.1 * dv[:6]
+    first = d.A @ np.r_[dq, dv] + d.B @ du
+
+    def rest(h):
+        q2, v2 = sim.step(model.integrate(q, h * dq), v + h * dv, u + h * du)
+        return np.linalg.norm(np.r_[model.difference(q1, q2), v2 - v1] - h * first)
+
+    assert rest(5e-5) < 0.27 * rest(1e-4), (rest(5e-5), rest(1e-4))
+
+
+@pytest.mark.parametrize("rule", ["implicit_velocity", "implicit"])
+def test_of_a_rollout(rule):
+    """Many steps, kept ones and ones that are run again, to the same bits: by gains, a stiffness and the time step. Explicit ones explode."""
+    model, q, v, u = robot()
+    T = 8
+    U = u + 0.1 * np.sin(np.arange(T * model.nu)).reshape(T, model.nu)
+    names = ["actuator_kp/hold", "actuator_kd/hold", "actuator_kd/turn", "joint_stiffness/reach", "timestep"]
+    random = np.random.default_rng(2)
+    dQ, dV = np.zeros((T + 1, model.nv)), np.zeros((T + 1, model.nv))
+    dQ[-1], dV[-1] = random.normal(size=(2, model.nv))
+    results = []
+    for options in ({}, {"keep_factors": False, "checkpoint_every": 4}):
+        sim = coulomb.Simulator(model, joint_forces=rule, tolerance=1e-13)
+        g = sim.rollout(q, v, U, **options).vjp(dQ, dV, wrt=names)
+        results.append(np.concatenate([np.ravel(x) for x in (g.q0, g.v0, g.u, *(g[n] for n in names))]))
+    np.testing.assert_array_equal(*results)
+
+    def end(values):
+        options = {"timestep": values["timestep"]} if "timestep" in values else {}
+        sim = coulomb.Simulator(model.with_parameters(values), joint_forces=rule, tolerance=1e-13, **options)
+        rollout = sim.rollout(q, v, U)
+        return rollout.q[-1], rollout.v[-1]
+
+    for name in names:
+        value = float(np.ravel(model.parameters()[name].value)[0])
+        h = 1e-4 * value
+        (qa, va), (qb, vb) = end({name: value + h}), end({name: value - h})
+        number = (dQ[-1] @ model.difference(qb, qa) + dV[-1] @ (va - vb)) / (2 * h)
+        assert g[name][0] == pytest.approx(number, rel=2e-5, abs=1e-8), name
