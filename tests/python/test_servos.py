@@ -105,7 +105,7 @@ def arm(kp=2000.0, kv=200.0, limits="", integrator="implicitfast"):
     bodies = ""
     for k in range(7):
         pos = f"0 0 {LENGTHS[k - 1] if k else 0.15}"
-        bodies += f"""<body pos="{pos}"><joint name="j{k}" axis="{'0 0 1' if k % 2 == 0 else '0 1 0'}"/>
+        bodies += f"""<body pos="{pos}"><joint name="j{k}" axis="{"0 0 1" if k % 2 == 0 else "0 1 0"}"/>
           <inertial pos="0 .02 {0.4 * LENGTHS[k]}" mass="{MASSES[k]}" diaginertia="{INERTIAS[k]}"/>"""
     actuators = "".join(f'<position joint="j{k}"/>' for k in range(7))
     bodies += "</body>" * 7

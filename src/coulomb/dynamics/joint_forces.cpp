@@ -15,7 +15,8 @@
 namespace coulomb {
 namespace {
 
-constexpr double same_force = 1e-9;  // relative, and absolute below 1 N: rounding of states decides on which side of a bound a force is
+constexpr double same_force =
+    1e-9;  // relative, and absolute below 1 N: rounding of states decides on which side of a bound a force is
 
 bool is_at(double force, double bound) {
   return std::isfinite(bound) && std::abs(force - bound) <= same_force * std::max(1.0, std::abs(bound));
@@ -122,12 +123,12 @@ void add_actuator(const Model& model, int k, const ActuatorForce& a, JointForces
 
 /// What of actuator k opposes the motion of its joint.
 void note_gains(const Model& model, int k, const ActuatorForce& a, JointForces& out) {
-  std::copy_n(a.moment, 6, &out.moment[6 * k]);
+  const JointType type = model.joint_type[model.actuators[k].joint];
+  std::copy_n(a.moment, joint_num_dofs(type), &out.moment[6 * k]);
   out.speed_gain[k] = std::max(0.0, -a.df_dspeed);
 
   // A free joint has no length.
-  const bool has_length = model.joint_type[model.actuators[k].joint] != JointType::free;
-  out.length_gain[k] = has_length ? std::max(0.0, -a.df_dlength) : 0.0;
+  out.length_gain[k] = type != JointType::free ? std::max(0.0, -a.df_dlength) : 0.0;
   out.any_gain = out.any_gain || out.speed_gain[k] > 0 || out.length_gain[k] > 0;
   out.at_clamp = out.at_clamp || a.at_clamp;
 }
@@ -135,14 +136,16 @@ void note_gains(const Model& model, int k, const ActuatorForce& a, JointForces& 
 // The joint's own limit on the sum of its actuators (MuJoCo's actuatorfrcrange; hinge and slide only).
 void clamp_joint(const Model& model, int j, JointForces& out) {
   const int d = model.joint_v[j];
-  for (int k = 0; k < model.nu && !out.at_clamp; ++k)
-    if (model.actuators[k].joint == j && out.speed_gain[k] > 0)
-      out.at_clamp = is_at(out.tau[d], model.joint_actuator_lower[j]) || is_at(out.tau[d], model.joint_actuator_upper[j]);
-  out.saturated[j] = out.tau[d] < model.joint_actuator_lower[j] || out.tau[d] > model.joint_actuator_upper[j];
+  const double lower = model.joint_actuator_lower[j];
+  const double upper = model.joint_actuator_upper[j];
+  if (is_at(out.tau[d], lower) || is_at(out.tau[d], upper))
+    for (int k = 0; k < model.nu; ++k)
+      out.at_clamp = out.at_clamp || (model.actuators[k].joint == j && out.speed_gain[k] > 0);
+  out.saturated[j] = out.tau[d] < lower || out.tau[d] > upper;
   if (!out.saturated[j]) return;
 
   // A saturated joint does not feel its actuators: no slope, no gain.
-  out.tau[d] = std::clamp(out.tau[d], model.joint_actuator_lower[j], model.joint_actuator_upper[j]);
+  out.tau[d] = std::clamp(out.tau[d], lower, upper);
   std::fill_n(&out.dtau_dq[6 * d], 6, 0.0);
   std::fill_n(&out.dtau_dv[6 * d], 6, 0.0);
   for (int k = 0; k < model.nu; ++k)

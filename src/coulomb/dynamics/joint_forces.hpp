@@ -29,7 +29,7 @@ struct JointForces {
   std::vector<double> speed_gain;   ///< nu: max(0, -d force / d speed)
   std::vector<double> length_gain;  ///< nu: max(0, -d force / d length)
   bool any_gain = false;            ///< some speed_gain or length_gain is non-zero
-  bool at_clamp = false;            ///< a force is at its bound, to rounding: beyond it there is no gain, and the step jumps
+  bool at_clamp = false;  ///< a force is at its bound, to rounding: beyond it there is no gain, and the step jumps
 
   std::vector<unsigned char> saturated;  ///< num_joints: the joint's own limit clamps its actuators
   bool at_end = false;                   ///< joint_forces_at_end was here

@@ -45,7 +45,7 @@ struct StepOptions {
   bool torque_free_spin =
       true;  ///< of free and ball joints (dynamics/spin.hpp); false: their gyroscopic torque is that at v
   ForcesAtEnd forces_at_end = ForcesAtEnd::speeds;  ///< what of actuators and springs is implicit
-  bool keep_steps = false;  ///< steps leave in their record what Stepper::keep writes
+  bool keep_steps = false;                          ///< steps leave in their record what Stepper::keep writes
 };
 
 }  // namespace coulomb

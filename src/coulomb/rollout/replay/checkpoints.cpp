@@ -113,7 +113,8 @@ std::size_t record_bytes(const StepRecord& r) {
 
   // Inputs, results and the dynamics at the state of the step.
   bytes += array_bytes(r.q, r.v, r.u, r.tau, r.fext, r.q_next, r.v_next, r.acceleration, r.v_free,
-                       r.gains.damping.diagonal, r.gains.stiffness.diagonal, r.gains.inertia.diagonal, r.twist, r.twist_next, r.scratch, r.spin.velocity, r.travel);
+                       r.gains.damping.diagonal, r.gains.stiffness.diagonal, r.gains.inertia.diagonal, r.twist,
+                       r.twist_next, r.scratch, r.spin.velocity, r.travel);
   bytes +=
       array_bytes(d.reference, d.body_rotation, d.body_position, d.columns, d.body_twist, d.column_rate, d.column_chi,
                   d.mass, d.factor_l, d.factor_d, d.u_rows, d.u_hat, d.bias, d.id_dq_T, d.id_dv_T, d.body_quaternion,

@@ -1,6 +1,7 @@
 // The semi-implicit Euler step (docs/theory.md (S1), (S2)):
 //   (M + h D)(v+ - v) = h (tau - b(q, v)) + M Delta + J^T lambda,   q+ = q (+) h v+
-// with the joints' damping D implicit (MuJoCo's choice: stiff dampers stay stable), Delta what free and ball joints turn torque-free beyond
+// with D, damping of joints and velocity gains of actuators, implicit (stiff dampers and servos stay stable; springs and position gains on
+// request: (S12), dynamics/implicit_gains.hpp), Delta what free and ball joints turn torque-free beyond
 // b(q, v) (dynamics/spin.hpp), and lambda the impulses of the constraint problem.
 #pragma once
 

@@ -132,9 +132,9 @@ void StepLinearization::prepare(const Model& model, const StepOptions& options, 
   has_unresolved_ = Known::unknown;
 
   // Joints as the step feels them, which is known now.
-  joint_forces_at_end(
-      model, record.configuration(), record.u.data(),
-      {record.gains.rule, options.constraints.timestep, record.v.data(), record.v_next.data()}, record.joint_forces);
+  joint_forces_at_end(model, record.configuration(), record.u.data(),
+                      {record.gains.rule, options.constraints.timestep, record.v.data(), record.v_next.data()},
+                      record.joint_forces);
 
   // Motion at v+, forces and modes of its solution, then derivatives at every level, the last one last: it stays in place.
   link_twists(model, record.dynamics, record.v_next.data(), record.twist_next.data());
