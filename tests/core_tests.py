@@ -1,6 +1,7 @@
-"""The core: tests that hang on rounding if any do, by the beginnings of their ids. `make test-simd` runs them with each instruction set.
+"""The core: tests that hang on rounding if any do, by the beginnings of their ids.
 
-Closed forms, the law, derivatives, same bits, hard states, pages and optimisers of others: two minutes on two cores for one instruction set.
+Closed forms, the law, derivatives, same bits, hard states, pages and optimisers of others. `make test-simd` runs them
+with each instruction set: two minutes on two cores for one.
 """
 
 CORE = [

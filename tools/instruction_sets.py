@@ -1,4 +1,4 @@
-"""The instruction sets that this processor and the installed library have, the best one last; --others: without the best one."""
+"""Instruction sets that this processor and the installed library have, the best one last; --others: without the best."""
 
 import os
 import subprocess

@@ -33,7 +33,7 @@ STIFFNESS = 4.0  # N m/rad before the optimisation
 DAMPING, ROTOR = 0.02, 1e-3  # N m s/rad, kg m^2: of the knee
 BOUNDS = ((0.3, 2.5), (0.3, 2.5), (0.5, 4.0))  # of the two lengths and the stiffness, in those before
 TIMESTEP, STEPS, GRAVITY = 5e-5, 9000, 9.81  # s; small: take-off falls on a step
-TOOTH = 1e-3  # m: so far the jump is known; as a function of the design it has teeth, of .3 mm, where take-off moves to another step
+TOOTH = 1e-3  # m; the jump has teeth, of .3 mm, where take-off moves to another step
 NAMES = ("thigh", "shank", "stiffness")
 XML = f"""<mujoco><compiler angle="radian"/><option timestep="{TIMESTEP}" gravity="0 0 -{GRAVITY}"/><worldbody>
   <geom name="ground" type="plane" size="5 5 1" friction="1"/>
@@ -199,7 +199,7 @@ def main():
     best = points[-1]
     assert all(low < value < high for value, (low, high) in zip(best, BOUNDS))
 
-    # A maximum, inside the bounds and up to a tooth: half of any unknown and half as much again jump lower, and none nearby jumps higher.
+    # A maximum, inside the bounds and up to a tooth: half of an unknown or half as much again jumps lower.
     for direction in np.concatenate([np.eye(3), -np.eye(3)]):
         assert hopper.jump(best * (1 + 0.5 * direction)) < jumps[-1], direction
         assert hopper.jump(best * (1 + 0.1 * direction)) < jumps[-1] + TOOTH, direction

@@ -32,8 +32,10 @@ NB_MODULE(_core, module) {
   module.attr("__version__") = coulomb::version();
   nanobind::register_exception_translator(translate_invalid_argument);
   module.def("instruction_set", &coulomb::instruction_set,
-             "Instruction set that the library uses: 'avx512', 'avx2' or 'baseline'. It is the best that the processor has, or the one "
-             "that the environment variable COULOMB_SIMD names; chosen once, when the library is loaded. Importing coulomb raises "
+             "Instruction set that the library uses: 'avx512', 'avx2' or 'baseline'. It is the best that the processor "
+             "has, or the one "
+             "that the environment variable COULOMB_SIMD names; chosen once, when the library is loaded. Importing "
+             "coulomb raises "
              "ValueError where the variable names no instruction set, or one that the processor or this build lacks.");
   coulomb::python::bind_model(module);
   coulomb::python::bind_robot_description(module);

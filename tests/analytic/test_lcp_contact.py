@@ -104,7 +104,7 @@ def test_solvers_agree(solver):
 
 @pytest.mark.parametrize("name", robots.NAMES)
 def test_robots_agree_with_the_cone_where_nothing_slides(name):
-    """Cone and pyramid have the same compliance; pivots have none, and differ by what it leaves of the problem (`exact_residual`)."""
+    """Cone and pyramid have the same compliance. Pivots have none, and differ by what it leaves (`exact_residual`)."""
     model, qs, vs = robots.load(name)
     cone, boxed, by_pivots = (
         coulomb.Simulator(model, **options)

@@ -65,18 +65,18 @@ def needed(sim, q, v, U, budget):
 
 
 def test_the_budget_is_kept():
-    """A twentieth more than 40,000 steps are said to need at the least, which is little more than their states."""
+    """40,000 steps in what a refusal says that they need, little more than their states: it is kept."""
     model, q, v, U, h = quadruped(40_000)
     sim = coulomb.Simulator(model, timestep=h)
-    states = needed(sim, q, v, U, 1e6)
-    least = needed(sim, q, v, U, states)
-    assert states < least < 1.2 * states
+    states = needed(sim, q, v, U, 1)
+    first = needed(sim, q, v, U, states)  # by the first step; contacts make checkpoints larger
+    budget = needed(sim, q, v, U, first)
+    assert states < first < budget < 1.25 * states
     free = measure(40_000)
-    budget = 1.05 * least
     used, told = measure(40_000, memory_budget=budget)
     gradient = 40_000 * (8 + 14) * 8 / 1e6
     print(f"\n40,000 steps in {budget / 1e6:.1f} MB: {used:.1f} MB in use, {told:.1f} MB told; without a budget {free}")
-    assert 1e6 * free[1] > 1.1 * budget
+    assert 1e6 * free[1] > 2 * budget
     assert 0.9 * budget < 1e6 * told <= budget
     assert used - gradient <= budget / 1e6 + 5  # the allocator's own, pages
 
@@ -91,6 +91,15 @@ def test_a_budget_is_kept_or_refused():
         except ValueError as error:
             assert "memory_budget" in str(error)
     assert 10 < len(told) < 33 and max(told) <= 1 and min(told) > 0.7
+
+
+def test_a_budget_that_the_states_alone_fill_is_refused():
+    """At once: there is one checkpoint, of the first state, and nothing to thin out."""
+    model, q, v, U, h = quadruped(1000)
+    sim = coulomb.Simulator(model, timestep=h)
+    states = needed(sim, q, v, U, 1)
+    for spare in (0, 1, 100, 1000):
+        assert needed(sim, q, v, U, states + spare) > states + spare
 
 
 def test_a_vjp_costs_one_more_rollout_and_the_sweep():

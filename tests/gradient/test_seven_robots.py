@@ -21,7 +21,7 @@ MISFIT = 1e-5
 
 
 def law_to(sim):
-    """What the last step may violate the law by: the residual of the problem without compliance, in other units and another norm."""
+    """What the last step may violate the law by: the residual of the problem without compliance, in another norm."""
     assert sim.status.exact_residual <= MISFIT, sim.status
     return LAW + 10 * sim.status.exact_residual
 

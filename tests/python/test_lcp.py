@@ -139,7 +139,7 @@ def test_no_solution_has_a_reason():
 
 
 def blocks_apart(seed):
-    """Two to four problems that know nothing of one another, of demands 1 to 1e12 and, every other time, sizes 1e-6 to 1e6: [(A, b, hi)]."""
+    """[(A, b, hi)] of two to four independent problems: demands of 1 to 1e12, and for odd seeds A of 1e-6 to 1e6."""
     random = np.random.default_rng(seed)
     blocks = []
     for _ in range(2 + seed % 3):
@@ -164,7 +164,7 @@ def together(blocks):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_each_block_is_solved_by_its_own_measure(method):
-    """What others ask of rows that a row does not depend on changes nothing: w of every block as it is alone, to its own size."""
+    """What is asked of rows that a row does not depend on changes nothing: w of every block is what it is alone."""
     solved = 0
     for seed in range(60):
         blocks = blocks_apart(seed)
@@ -183,7 +183,7 @@ def test_each_block_is_solved_by_its_own_measure(method):
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("big", [1.0, 1e6, 1e8, 1e10, 1e12, 1e200, 1e300])
 def test_a_row_without_a_solution_is_not_hidden(method, big):
-    """The second row, -2 x - .84 >= 0 with x >= 0, has none, whatever another row asks, be it one that depends on this one."""
+    """The second row, -2 x - .84 >= 0 with x >= 0, has none, whatever the first row asks, which may depend on it."""
     for A in ([[1.0, 0.0], [0.0, -2.0]], [[1.42, big], [0.0, -2.0]]):
         r = coulomb.solve_lcp(A, [big, -0.84], method=method)
         assert not r.status.converged and r.status.reason != "solved"
@@ -193,7 +193,8 @@ def test_a_row_without_a_solution_is_not_hidden(method, big):
 def test_one_block_without_a_solution_among_others():
     for seed in range(30):
         blocks = blocks_apart(seed)
-        blocks.insert(seed % len(blocks), (np.array([[1.0, -1.0], [-1.0, 1.0]]), np.array([-1.0, -1.0]), np.full(2, np.inf)))
+        none = np.array([[1.0, -1.0], [-1.0, 1.0]]), np.array([-1.0, -1.0]), np.full(2, np.inf)
+        blocks.insert(seed % len(blocks), none)
         problem, _ = together(blocks)
         r = coulomb.solve_lcp(*problem)
         assert not r.status.converged and r.status.no_solution, f"seed {seed}: {r.status}"

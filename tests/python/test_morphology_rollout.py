@@ -14,7 +14,8 @@ JOINTS = {"knuckle": {**HINGE, "axis": "0 0 1"}, "p0": HINGE, "p1": HINGE, "p2":
 def finger():
     """A finger above the floor, that its own weight lays down, and its morphology.
 
-    The palm is fixed, so that the file's parent filter takes it for the world; it shares a face with the knuckle, whose joint friction would hold.
+    The fixed palm shares a face with the knuckle, and friction would hold its joint: MJCF's filter of parents takes a
+    fixed body for the world.
     """
     chain = ChainCage(finger_pieces(), JOINTS)
     assets, bodies = chain.mjcf(1200.0, position=(0, 0, 0.05), euler=(0, 0.2, 0))

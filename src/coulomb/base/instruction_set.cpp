@@ -1,12 +1,14 @@
-// The instruction set of COULOMB_SIMD functions (simd.hpp): the best that the processor has, or what the environment variable asks for.
+// The instruction set of COULOMB_SIMD functions (simd.hpp): the best that the processor has, or the one that the
+// environment variable COULOMB_SIMD names.
 //
-// GCC writes a resolver for each such function. The loader calls it while it relocates the library, and it asks libgcc which
-// instructions the processor has: __cpu_indicator_init() fills __cpu_features2, of which this library has a copy of its own. The linker
-// sends that call to __wrap___cpu_indicator_init below (--wrap in cmake/CoulombLibrary.cmake), which hides what is not to be used. So the
-// choice costs nothing where functions are called.
+// GCC writes a resolver for each such function. The loader calls it while it relocates the library, and the resolver
+// asks libgcc which instructions the processor has: __cpu_indicator_init() fills __cpu_features2, of which this library
+// has a copy of its own. The linker sends that call to __wrap___cpu_indicator_init below (--wrap in
+// cmake/CoulombLibrary.cmake), which hides what is not to be used. So the choice costs nothing where functions are
+// called.
 //
-// The loader has not finished when this runs: functions of other libraries cannot be called, and the C library may not know its
-// environment yet. The constructor of `outcome` looks again when all is there, and instruction_set() reports what does not agree.
+// The loader has not finished when this runs: functions of other libraries cannot be called, and the C library may not
+// know its environment yet. `outcome` looks again when all is there, and instruction_set() reports what does not agree.
 #include "coulomb/instruction_set.hpp"
 
 #include <cstdlib>
@@ -22,7 +24,7 @@
 // Words of bits, a bit for a feature. GCC may add words at the end: 4 hold all up to x86-64-v4.
 extern "C" __attribute__((visibility("hidden"))) unsigned int __cpu_features2[4];
 extern "C" int __real___cpu_indicator_init();
-extern "C" __attribute__((visibility("hidden"))) int __wrap___cpu_indicator_init();
+extern "C" __attribute__((visibility("hidden"), used)) int __wrap___cpu_indicator_init();
 extern "C" __attribute__((weak)) char** environ;
 #endif
 
@@ -42,7 +44,7 @@ struct Value {
 /// Set while the library is loaded, before any constructor.
 constinit Value at_load;
 
-// --- without the C library ----------------------------------------------------------------------------------------------------
+// --- without the C library -------------------------------------------------------------------------------------------
 
 long system_call(long number, long a, long b, long c) {
   long result;
@@ -58,8 +60,8 @@ bool same(const char* a, const char* b) {
   return *a == *b;
 }
 
-/// Reads "NAME=value" of the environment character by character, and keeps the value of the variable. The first one counts, as it does
-/// for getenv.
+/// Reads "NAME=value" of the environment character by character, and keeps the value of the variable. The first one
+/// counts, as it does for getenv.
 struct EnvironmentReader {
   int matched = 0;  // characters of the name that agree; -1: another variable; beyond the name: its value
   bool found = false;
@@ -88,7 +90,8 @@ void read_environment() {
   if (&environ != nullptr && environ != nullptr) {
     for (char** entry = environ; *entry != nullptr; ++entry) {
       const char* c = *entry;
-      do reader.read(*c);
+      do
+        reader.read(*c);
       while (*c++ != '\0');
     }
     return;
@@ -106,7 +109,7 @@ void read_environment() {
   system_call(SYS_close, file, 0, 0);
 }
 
-/// Clears the bits of the processor's features one by one until `has` is false: which bit it is only the compiler knows.
+/// Clears the bit of the processor's features that `has` tests: only the compiler knows which one it is.
 template <class Has>
 void hide(Has has) {
   for (unsigned int& word : __cpu_features2)
@@ -129,7 +132,7 @@ bool has_avx512() {
   return __builtin_cpu_supports("x86-64-v4");
 }
 
-// --- what is used -------------------------------------------------------------------------------------------------------------
+// --- what is used ----------------------------------------------------------------------------------------------------
 
 // Chosen by the same resolvers as all others: what they say is what is used.
 __attribute__((target("default"))) const char* used() { return "baseline"; }
@@ -150,7 +153,9 @@ std::string refusal() {
   const std::string what = std::string(variable) + " = '" + asked + "'";
   if (asked.empty()) return "";
   if (asked != "baseline" && asked != "avx2" && asked != "avx512")
-    return what + " is not an instruction set: use 'baseline', 'avx2' or 'avx512', or unset it to use the best that the processor has";
+    return what +
+           " is not an instruction set: use 'baseline', 'avx2' or 'avx512', or unset it to use the best that the "
+           "processor has";
   if (asked == used()) return "";
 
 #if defined(COULOMB_SIMD_CLONES)
@@ -159,7 +164,8 @@ std::string refusal() {
     return what + ": this processor does not have these instructions; '" + used() + "' is the best that it has";
   return what + " was not seen when the library was loaded: set it before the process starts";
 #else
-  return what + ": this build of the library has 'baseline' only (other instruction sets need GCC, x86-64 and no sanitizers)";
+  return what +
+         ": this build of the library has 'baseline' only (other instruction sets need GCC, x86-64 and no sanitizers)";
 #endif
 }
 

@@ -94,16 +94,15 @@ Rollout start(const Simulator& simulator, const RolloutInput& input, const Rollo
 void check_budget(const Rollout& r, const RolloutOptions& options, int step) {
   if (options.memory_budget == 0 || (step != 1 && step % r.parts->checkpoints.every() != 0)) return;
 
-  // What there is, and after the first step what there will be at the least.
-  std::size_t needed = r.parts->checkpoints.bytes() + r.parts->checkpoints.sweep_bytes(r.steps);
-  if (step == 1) {
-    needed = std::max(needed, r.parts->checkpoints.least_bytes(r.steps));
-  }
-  needed += trajectory_bytes(r);
-  if (needed > options.memory_budget)
+  // What there is, and what there will be at the least, by the largest checkpoint so far: after the first step only, since
+  // later ones may be smaller.
+  const std::size_t states = trajectory_bytes(r);
+  const std::size_t held = states + r.parts->checkpoints.bytes() + r.parts->checkpoints.sweep_bytes(r.steps);
+  const std::size_t foreseen = std::max(held, states + r.parts->checkpoints.least_bytes(r.steps));
+  if ((step == 1 ? foreseen : held) > options.memory_budget)
     throw std::invalid_argument("memory_budget: got " + std::to_string(options.memory_budget) + " bytes, " +
                                 std::to_string(r.steps) + " steps with their checkpoints need about " +
-                                std::to_string(needed));
+                                std::to_string(foreseen));
 }
 
 }  // namespace

@@ -52,8 +52,9 @@ void Checkpoints::store(int t, const StepMemory& memory, std::size_t record_byte
   bytes_ += bytes;
   largest_ = std::max(largest_, bytes);
 
-  // Twice as far apart: half the checkpoints, twice the records; not when that makes it worse.
-  while (adaptive_ && bytes_ + every_ * record_bytes_ > budget_ && bytes_ / 2 > every_ * record_bytes_)
+  // Twice as far apart: half the checkpoints, twice the records; not when that makes it worse, and not the only one.
+  while (adaptive_ && checkpoints_.size() > 1 && bytes_ + every_ * record_bytes_ > budget_ &&
+         bytes_ / 2 > every_ * record_bytes_)
     thin();
 }
 
