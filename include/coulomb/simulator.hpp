@@ -75,8 +75,8 @@ struct StepStatus {
   double relaxation = 0;      ///< the larger compliance, relative to W, of the constraints that gave way
   bool classes_hit = false;   ///< the last step's contact modes held: one linear solve
   std::string reason;         ///< "solved", or why not
-  /// The constraints that no velocity satisfies together, or that friction jams: "<geometry> on <geometry>", "joint <name> at its lower limit",
-  /// "equality <name>".
+  /// The constraints that no velocity satisfies together, that friction jams, or whose errors no moderate motion removes:
+  /// "<geometry> on <geometry>", "joint <name> at its lower limit", "equality <name>".
   std::vector<std::string> contradictions;
   /// The constraints that lacked most where no solution was found, and why is not known.
   std::vector<std::string> unsolved;

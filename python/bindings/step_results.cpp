@@ -317,7 +317,7 @@ void bind_reports(nb::module_& module) {
       .def_ro("exact_residual", &StepStatus::exact_residual, "Scaled residual of the problem without compliance.")
       .def_ro("relaxation", &StepStatus::relaxation,
               "The larger compliance, relative to the weight of each row, of constraints that gave way: contradictory "
-              "or badly scaled ones; 0 if none did.")
+              "or badly scaled ones, or those whose errors stay; 0 if none did.")
       .def_ro("classes_hit", &StepStatus::classes_hit,
               "The contact modes of the last step held in this one: one linear solve found the impulses.")
       .def_ro("reason", &StepStatus::reason,
@@ -325,8 +325,9 @@ void bind_reports(nb::module_& module) {
               "constraints.")
       .def_ro(
           "contradictions", &StepStatus::contradictions,
-          "List of names, mostly empty: the constraints that no velocity satisfies together, or that friction jams, such "
-          "as 'ball on wall', 'joint knee at its lower limit', 'weld hook'. They give way (docs/conventions.md).")
+          "List of names, mostly empty: the constraints that no velocity satisfies together, that friction jams, or whose "
+          "errors no moderate motion removes, such as 'ball on wall', 'joint knee at its lower limit', 'weld hook'. They "
+          "give way (docs/conventions.md).")
       .def_ro("unsolved", &StepStatus::unsolved,
               "List of names, mostly empty: the constraints that lacked most where no solution was found, for no "
               "reason that is known. They give way, too.")

@@ -98,3 +98,53 @@ def test_a_chain():
     model = chain(0.05, gravity=9.81)
     q, v = stuck(model, 300)
     assert not compare(model, q, v).converged
+
+
+def acting(model, q, v):
+    """Is the bound of this step in force? It is what takes the correction below what the errors ask for."""
+    sim = coulomb.Simulator(model, timestep=H)
+    sim.step(q, v)
+    return "out of reach" in sim.status.reason
+
+
+def test_random_mechanisms():
+    """Connections, welds and ties that start violated, at rest and in motion; at kinks nothing is compared."""
+    compared = bounded = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        model, q = random_mechanism(rng)
+        v = rng.normal(size=model.nv) * (seed % 2)
+        sim = coulomb.Simulator(model, timestep=H)
+        sim.step(q, v)
+        if sim.derivatives().ambiguous or not acting(model, q, v):
+            continue
+        compare(model, q, v, tolerance=3e-6)
+        compared += 1
+    assert compared > 10
+
+
+@pytest.mark.parametrize("contact", ["ncp", "lcp"])
+def test_levels_of_a_solution(contact):
+    """With a ball in contact in the same island, whose rows are solved by levels: the box rests on the slide."""
+    model = slider_crank(0.05, gravity=9.81)
+    q, v = stuck(model, 50, contact=contact)
+    compare(model, q, v, contact=contact)
+
+
+def test_where_damping_begins_the_derivative_is_ambiguous():
+    """A limit moves the first hinge, and with it the second, whose inertia grows until that is more than the bound allows."""
+    model = tied_hinges(".01 1", "-1 1")
+    wanted = 0.1 * 0.01 / H
+
+    def at(armature):
+        sim = coulomb.Simulator(model.with_parameters({"armature/hinge1": np.array([armature])}), timestep=H)
+        _, v = sim.step(*model.neutral())
+        return v[0] > wanted * (1 - 1e-9), sim.derivatives().ambiguous
+
+    low, high = 0.0, 1e4
+    assert at(low) == (True, False) and at(high) == (False, False)
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if at(middle)[0] else (low, middle)
+    assert at(low) == (True, True) and at(high) == (False, True)
+    assert at(low * (1 - 1e-6)) == (True, False) and at(high * (1 + 1e-6)) == (False, False)

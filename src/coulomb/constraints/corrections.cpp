@@ -1,4 +1,4 @@
-// docs/theory.md (K1) to (K5).
+// docs/theory.md (K1) to (K6).
 #include "coulomb/constraints/corrections.hpp"
 
 #include <algorithm>
@@ -12,33 +12,30 @@
 namespace coulomb {
 namespace {
 
-/// kappa: energy of a correction, in that of its rows by themselves. Loops away from singular poses have 1 to 3.
+/// kappa: work of a correction, in that of its rows by themselves. Loops away from singular poses have 1 to 3.
 constexpr double most_energy = 10;
-
-/// theta: what is left counts, too. Otherwise the damping would vanish where a mechanism gets no further, and it would swing there.
-constexpr double unreached_share = 0.25;
 
 /// S of connections and welds, in W: limits and joint equalities give way before a loop opens.
 constexpr double rigid_share = 0.01;
 
-/// m/s, rad/s: a micrometre in steps of 2 ms. Errors this small are removed wherever rows do not depend on one another, so that loops that
-/// are closed have one derivative; and they are not worth telling.
-constexpr double slow_correction = 5e-5;
+/// m/s, rad/s: a fifth of a millimetre in steps of 2 ms. What equalities lack is removed this fast by any motion of little work, so that a loop
+/// that is closed has one derivative, far from the border of the bound.
+constexpr double slow_correction = 1e-2;
 
-constexpr double least_damping = 1e-12;  // rounding of G
-constexpr double exactness = 1e-13;      // of the energy, relative
+constexpr double told = 5e-5;            // m/s, rad/s: slower corrections are not worth telling
+constexpr double least_damping = 1e-8;   // what asks for less is as small as what solvers leave
+constexpr double exactness = 1e-13;      // of the work, relative
 constexpr double at_border = 1e-9;       // the same: the bound begins here
 constexpr int most_trials = 100;         // of eps; about six are usual
 
 constexpr double kept_share = 0.5;  // of a row's error: out of reach
 
-/// Energy as a function of eps, from the rows of one island.
+/// Work as a function of eps, from the rows of one island.
 class Damping {
  public:
   Damping(IslandCorrection& island, Corrections& scratch) : c_(island), scratch_(scratch) {
     const std::size_t ld = c_.ld;
-    for (auto* values : {&scratch.residual, &scratch.work})
-      if (values->size() < ld) values->resize(ld);
+    if (scratch.work.size() < ld) scratch.work.resize(ld);
     if (scratch.factor.size() < ld * c_.n) scratch.factor.resize(ld * c_.n);
   }
 
@@ -54,27 +51,23 @@ class Damping {
     return true;
   }
 
-  /// x . (G + theta eps S) x, after solve.
-  double energy(double eps) const {
+  /// x . beta, after solve.
+  double work() const {
     double sum = 0;
     for (int k = 0; k < c_.n; ++k)
-      sum += c_.x[k] * (c_.beta[k] - (1 - unreached_share) * eps * c_.rows[k].scale * c_.x[k]);
+      sum += c_.x[k] * c_.beta[k];
     return sum;
   }
 
-  /// - d energy / d eps = 2 u . S x - theta x . S x > 0, u = (G + eps S)^-1 (G + theta eps S) x
-  double slope(double eps) {
-    double* u = scratch_.residual.data();
-    for (int k = 0; k < c_.n; ++k)
-      u[k] = c_.beta[k] - (1 - unreached_share) * eps * c_.rows[k].scale * c_.x[k];
-    dense::cholesky_solve(scratch_.factor.data(), c_.n, c_.ld, u);
+  /// x . S x = - d work / d eps
+  double slope() const {
     double sum = 0;
     for (int k = 0; k < c_.n; ++k)
-      sum += (2 * u[k] - unreached_share * c_.x[k]) * c_.rows[k].scale * c_.x[k];
+      sum += c_.x[k] * c_.rows[k].scale * c_.x[k];
     return sum;
   }
 
-  /// The eps of this energy, which least_damping exceeds: Newton's method on logarithms, between bounds.
+  /// The eps of this work, of which least_damping allows more: Newton's method on logarithms, between bounds.
   double find(double bound) {
     double low = std::log(least_damping);
     double high = std::log(1 / (most_energy * rigid_share));
@@ -88,12 +81,12 @@ class Damping {
         continue;
       }
 
-      // Less energy by more damping.
-      const double value = energy(eps);
+      // Less work by more damping.
+      const double value = work();
       const double excess = std::log(value / bound);
       if (std::abs(excess) <= exactness) return eps;
       (excess > 0 ? low : high) = middle;
-      const double next = middle + excess * value / (eps * slope(eps));
+      const double next = middle + excess * value / (eps * slope());
       middle = next > low && next < high ? next : 0.5 * (low + high);
     }
     solve(eps);
@@ -174,7 +167,7 @@ void gather_matrix(const Island& island, Corrections& scratch, IslandCorrection&
 }
 
 /// kappa (N + N_0): N of the rows by themselves, N_0 of equalities that are slightly violated.
-double largest_energy(const IslandCorrection& c) {
+double largest_work(const IslandCorrection& c) {
   double sum = 0;
   for (int k = 0; k < c.n; ++k) {
     const double least = c.rows[k].holds ? slow_correction * slow_correction : 0;
@@ -186,7 +179,7 @@ double largest_energy(const IslandCorrection& c) {
 /// Does a limit begin to be violated at this state?
 bool limit_begins(const ConstraintRows& rows, const Island& island) {
   for (const Block& block : island.problem.blocks)
-    if (block.type == BlockType::limit && std::abs(rows.bias[island.rows[block.row]]) <= at_border * slow_correction)
+    if (block.type == BlockType::limit && std::abs(rows.bias[island.rows[block.row]]) <= at_border * told)
       return true;
   return false;
 }
@@ -196,28 +189,30 @@ void bound(const ConstraintRows& rows, Island& island, Corrections& scratch, Isl
   c.bounded = false;
   c.at_kink = false;
   c.damping = 0;
+  c.compliance = 0;
   c.out_of_reach.clear();
   if (!collect(rows, island, c)) return;
   gather_matrix(island, scratch, c);
 
   // Ordinary poses stay as they are.
-  const double most = largest_energy(c);
+  const double most = largest_work(c);
   if (!std::isfinite(most)) return;
   Damping damping(c, scratch);
   const bool regular = damping.solve(least_damping);
-  const double undamped = regular ? damping.energy(least_damping) : most * 2;
+  const double undamped = regular ? damping.work() : most * 2;
   c.at_kink = std::abs(undamped - most) <= at_border * most;
   if (undamped <= most) return;
 
-  // Others take as much less as they must.
+  // Others take as much less as they must, and are as soft as eps S where nothing moves any more, softer before.
   c.bounded = true;
   c.damping = damping.find(most);
+  c.compliance = std::sqrt(c.damping / most_energy);
   c.at_kink = c.at_kink || limit_begins(rows, island);
   for (int k = 0; k < c.n; ++k) {
     const double kept = c.damping * c.rows[k].scale * c.x[k];
     island.problem.g[c.rows[k].row] -= kept;
-    island.problem.R[c.rows[k].row] += c.damping * c.rows[k].scale;
-    const bool out = std::abs(kept) >= std::max(kept_share * std::abs(c.beta[k]), slow_correction);
+    island.problem.R[c.rows[k].row] += c.compliance * c.rows[k].scale;
+    const bool out = std::abs(kept) >= std::max(kept_share * std::abs(c.beta[k]), told);
     const int block = c.rows[k].block;
     if (out && (c.out_of_reach.empty() || c.out_of_reach.back() != block)) c.out_of_reach.push_back(block);
   }
@@ -231,7 +226,7 @@ std::size_t IslandCorrection::bytes() const {
 }
 
 std::size_t Corrections::bytes() const {
-  std::size_t sum = (factor.size() + residual.size() + work.size() + Y.size()) * sizeof(double) +
+  std::size_t sum = (factor.size() + work.size() + Y.size()) * sizeof(double) +
                     out_of_reach.size() * sizeof(std::uint64_t);
   for (const IslandCorrection& island : of_island)
     sum += sizeof island + island.bytes();
@@ -241,7 +236,7 @@ std::size_t Corrections::bytes() const {
 void Corrections::clear() {
   any = false;
   at_kink = false;
-  damping = 0;
+  compliance = 0;
   out_of_reach.clear();
 }
 
@@ -256,24 +251,24 @@ void bound_corrections(const ConstraintRows& rows, Islands& islands, Corrections
     bound(rows, island, corrections, c);
     corrections.any = corrections.any || c.bounded;
     corrections.at_kink = corrections.at_kink || c.at_kink;
-    if (!c.out_of_reach.empty()) corrections.damping = std::max(corrections.damping, c.damping);
+    if (!c.out_of_reach.empty()) corrections.compliance = std::max(corrections.compliance, c.compliance);
     for (int block : c.out_of_reach)
       corrections.out_of_reach.push_back(rows.keys[island.blocks[block]]);
   }
 }
 
-// dx = K^-1 (dbeta - dG x - deps S x), K = G + eps S, and x . (G + theta eps S) x follows its bound:
-//   deps = [2 u . (dbeta - dG x) + x . dG x - 2 kappa (beta / W) . dbeta] / D,   D = 2 u . S x - theta x . S x
+// dx = K^-1 (dbeta - dG x - deps S x), K = G + eps S, and x . beta follows its bound:
+//   deps = [2 (x - kappa beta / W) . dbeta - x . dG x] / x . S x
 //   dbeta' = dG x + G dx = C dbeta + (1 - C) dG x - deps C S x,   C = G K^-1 = 1 - eps S K^-1
 void correction_slopes(const IslandCorrection& c, CorrectionSlopes& out) {
   const int n = c.n;
   const std::size_t ld = c.ld;
   for (auto* values : {&out.by_error, &out.by_rows, &out.factor, &out.inverse})
     values->assign(ld * n, 0.0);
-  for (auto* values : {&out.damping_by_error, &out.damping_by_rows, &out.work, &out.u})
+  for (auto* values : {&out.compliance_by_error, &out.compliance_by_rows, &out.work})
     values->assign(ld, 0.0);
 
-  // K^-1, u and D.
+  // K^-1.
   std::copy_n(c.G.data(), ld * n, out.factor.data());
   for (int k = 0; k < n; ++k)
     out.factor[ld * k + k] += c.damping * c.rows[k].scale;
@@ -281,29 +276,34 @@ void correction_slopes(const IslandCorrection& c, CorrectionSlopes& out) {
   for (int k = 0; k < n; ++k)
     out.inverse[ld * k + k] = 1;
   dense::cholesky_solve(out.factor.data(), n, c.ld, out.inverse.data(), c.ld, n);
-  for (int k = 0; k < n; ++k)
-    out.u[k] = c.beta[k] - (1 - unreached_share) * c.damping * c.rows[k].scale * c.x[k];
-  dense::cholesky_solve(out.factor.data(), n, c.ld, out.u.data());
+
+  // deps.
   double slope = 0;
   for (int k = 0; k < n; ++k)
-    slope += (2 * out.u[k] - unreached_share * c.x[k]) * c.rows[k].scale * c.x[k];
-
-  // deps, then dbeta'.
+    slope += c.x[k] * c.rows[k].scale * c.x[k];
   for (int k = 0; k < n; ++k) {
-    out.damping_by_error[k] = 2 * (out.u[k] - most_energy * c.beta[k] / c.rows[k].weight) / slope;
-    out.damping_by_rows[k] = (c.x[k] - 2 * out.u[k]) / slope;
+    out.compliance_by_error[k] = 2 * (c.x[k] - most_energy * c.beta[k] / c.rows[k].weight) / slope;
+    out.compliance_by_rows[k] = -c.x[k] / slope;
   }
+
+  // dbeta', by C S x of every row.
   for (int i = 0; i < n; ++i) {
-    // C S x, of this row.
     const double damped = c.damping * c.rows[i].scale;
     double by_damping = c.rows[i].scale * c.x[i];
     for (int j = 0; j < n; ++j)
       by_damping -= damped * out.inverse[ld * i + j] * c.rows[j].scale * c.x[j];
     for (int j = 0; j < n; ++j) {
       const double rest = damped * out.inverse[ld * i + j];
-      out.by_error[ld * i + j] = (i == j) - rest - by_damping * out.damping_by_error[j];
-      out.by_rows[ld * i + j] = rest - by_damping * out.damping_by_rows[j];
+      out.by_error[ld * i + j] = (i == j) - rest - by_damping * out.compliance_by_error[j];
+      out.by_rows[ld * i + j] = rest - by_damping * out.compliance_by_rows[j];
     }
+  }
+
+  // The compliance follows eps.
+  const double by_damping = 0.5 * c.compliance / c.damping;
+  for (int k = 0; k < n; ++k) {
+    out.compliance_by_error[k] *= by_damping;
+    out.compliance_by_rows[k] *= by_damping;
   }
 }
 

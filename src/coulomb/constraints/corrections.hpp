@@ -1,10 +1,10 @@
-// How much of their position errors the constraints of an island remove in a step (docs/theory.md (K1) to (K3)). Near a pose where rows nearly
+// How much of their position errors the constraints of an island remove in a step (docs/theory.md (K1) to (K4)). Near a pose where rows nearly
 // depend on one another, what they ask for is reached by large motions alone. An island with an equality asks for no more than
 //
-//   beta' = G x,   (G + eps S) x = beta,   eps the least for which   x . (G + theta eps S) x <= kappa (sum of beta_i^2 / W_i + N_0)
+//   beta' = G x,   (G + eps S) x = beta,   eps the least for which   x . beta <= kappa (sum of beta_i^2 / W_i + N_0)
 //
-// over the rows of its equalities and violated limits, and these rows have the compliance eps S: where they nearly depend on one another they
-// would carry any impulse. The motion Mh^-1 J^T x reaches beta' and has the energy x . G x.
+// over the rows of its equalities and violated limits, and these rows have the compliance sqrt(eps / kappa) S: where they nearly depend on
+// one another they would carry any impulse. The motion Mh^-1 J^T x reaches beta' and has the energy x . G x < x . beta.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +32,7 @@ struct IslandCorrection {
   bool at_kink = false;     ///< beta' has another derivative on the other side of this state
   int n = 0, ld = 0;        ///< rows of the bound; rounded up to 8
   double damping = 0;       ///< eps; 0: not bounded
+  double compliance = 0;    ///< of the rows, in S
   std::vector<CorrectedRow> rows;
   std::vector<double> beta, G, x;
   std::vector<int> out_of_reach;  ///< blocks of the island that keep at least half of their error
@@ -44,10 +45,10 @@ struct Corrections {
   std::vector<IslandCorrection> of_island;  ///< by index into Islands::pool
   bool any = false;                         ///< is one of them bounded?
   bool at_kink = false;                     ///< or at the border of it?
-  double damping = 0;                       ///< the largest of those with rows out of reach
+  double compliance = 0;                    ///< the largest of those with rows out of reach
   std::vector<std::uint64_t> out_of_reach;  ///< keys of these rows' blocks
 
-  std::vector<double> factor, residual, work, Y;
+  std::vector<double> factor, work, Y;  ///< of one island
 
   void clear();
   std::size_t bytes() const;
@@ -56,12 +57,12 @@ struct Corrections {
 /// beta' and the compliance in the problems of the islands, which have beta. After assemble_problems.
 void bound_corrections(const ConstraintRows& rows, Islands& islands, Corrections& corrections);
 
-/// beta' and eps of an island that is bounded, as linear functions of the changes of beta and of G x: dbeta' = by_error dbeta + by_rows (dG x),
-/// both n x ld, deps = damping_by_error . dbeta + damping_by_rows . (dG x).
+/// beta' and the compliance of an island that is bounded, as linear functions of the changes of beta and of G x: dbeta' = by_error dbeta +
+/// by_rows (dG x), both n x ld, and d compliance = compliance_by_error . dbeta + compliance_by_rows . (dG x).
 struct CorrectionSlopes {
   std::vector<double> by_error, by_rows;
-  std::vector<double> damping_by_error, damping_by_rows;
-  std::vector<double> factor, inverse, work, u;
+  std::vector<double> compliance_by_error, compliance_by_rows;
+  std::vector<double> factor, inverse, work;
 };
 void correction_slopes(const IslandCorrection& correction, CorrectionSlopes& out);
 

@@ -1,5 +1,6 @@
 // Equalities: connect (3 rows: two points coincide), weld (6: two frames coincide), joint (1: q_a = polynomial of q_b). Two-sided
-// Baumgarte bias on the position error, of joints no faster than max_correction_speed; the rotation error of a weld is the axial vector of R_a R_b^T, sin(angle) about its axis.
+// Baumgarte bias on the position error, of joints no faster than max_correction_speed; the rotation error of a weld is the axial vector of
+// R_a R_b^T, sin(angle) about its axis.
 #include <array>
 #include <cmath>
 

@@ -94,6 +94,39 @@ void test_a_heap() {
   CHECK(most >= 40);  // not vacuous
 }
 
+// Joints that mimic each other against their limits: position corrections that are bounded, and differentiated.
+void test_corrections() {
+  const auto link = [](const std::string& name) {
+    return "<link name='" + name + "'><inertial><origin xyz='0 0 -.2'/><mass value='1'/>" +
+           "<inertia ixx='.01' iyy='.01' izz='.01' ixy='0' ixz='0' iyz='0'/></inertial></link>";
+  };
+  const auto joint = [](const std::string& name, const std::string& mimics) {
+    return "<joint name='" + name + "' type='revolute'><parent link='base'/><child link='" + name +
+           "'/><axis xyz='0 1 0'/><limit lower='.2' upper='1' effort='9' velocity='9'/>" + mimics + "</joint>";
+  };
+  Scene scene;
+  scene.add_urdf("<robot name='hand'>" + link("base") + link("a") + link("b") + joint("a", "") +
+                 joint("b", "<mimic joint='a' multiplier='-1'/>") + "</robot>");
+  const auto model = scene.build();
+  Simulator sim(model, {.timestep = 2e-3});
+  State state{model->q_neutral, std::vector<double>(model->nv)};
+  std::fill(state.q.begin(), state.q.end(), 0.0);
+  StepCotangent cotangent;
+  const std::vector<double> ones(model->nv, 1.0);
+  int bounded = 0;
+  const auto step = [&] {
+    sim.step(state.q.data(), state.v.data(), nullptr, nullptr, nullptr, state.q.data(), state.v.data());
+    sim.derivatives();
+    sim.gradient().vjp(ones.data(), ones.data(), cotangent);
+    bounded += sim.record().corrections.any;
+  };
+  for (int i = 0; i < 100; ++i) step();
+  const long before = allocations;
+  for (int i = 0; i < 100; ++i) step();
+  CHECK_NEAR(static_cast<double>(allocations - before), 0.0, 0.0);
+  CHECK(bounded == 200);
+}
+
 // Balls that bounce for ever: two impacts in some steps, none in others.
 void test_impacts() {
   Scene scene;
@@ -158,6 +191,7 @@ int main() {
   test_contacts();
   test_soft_contacts();
   test_a_heap();
+  test_corrections();
   test_impacts();
   test_servos();
   return test::report();

@@ -166,7 +166,7 @@ void solve(const StepOptions& options, ConstraintSolver& solver, StepRecord& r) 
   // The problem is solved as posed, but position errors stay.
   if (r.out_of_reach.empty()) return;
   r.solution.status = std::max(r.solution.status, SolveStatus::relaxed);
-  r.solution.relaxation = std::max(r.solution.relaxation, r.corrections.damping);
+  r.solution.relaxation = std::max(r.solution.relaxation, r.corrections.compliance);
 }
 
 // Finds impulses of the memory by key. It and the rows are nearly in the same order: the next one is mostly the one wanted; else of

@@ -1,9 +1,9 @@
-// The derivative of bounded position corrections (docs/theory.md (K4) to (K6)): what islands ask for, beta', and the damping follow beta and
-// G x,
+// The derivative of bounded position corrections (docs/theory.md (K5) to (K7)): what islands ask for, beta', and the compliance R of the rows
+// follow beta and G x,
 //
 //   dbeta' = by_error dbeta + by_rows (dG x),      dG x = dJ w + J Mh^-1 (dJ^T x - dMh w),   w = Mh^-1 J^T x
 //
-// and s is dJ v+ + dbeta' + deps S lambda.
+// and s is dJ v+ + dbeta' + dR lambda, R = compliance S.
 //
 // Right-hand sides r and s of a step are affine in its velocity and impulses. Those of the step that moves by w with impulses x, less those
 // of the step at rest without impulses, are what dG x asks for; those at rest are dbeta. Both are prepared as levels of the step are.
@@ -144,17 +144,17 @@ void StepLinearization::gather_columns(const BoundedIsland& own, std::vector<dou
           it.tree_start[t + 1] - it.tree_start[t], out.data() + std::size_t(i) * ld + it.tree_start[t]);
 }
 
-/// dbeta' - dbeta = (by_error - 1) errors + by_rows motions, and deps.
+/// dbeta' - dbeta = (by_error - 1) errors + by_rows motions, and the change of the compliance.
 void StepLinearization::change_errors(const BoundedIsland& own, int count, int ld, CorrectionChange& out) const {
   const IslandCorrection& c = record_->corrections.of_island[own.index];
   const CorrectionSlopes& slopes = own.slopes;
   out.errors.assign(std::size_t(c.n) * ld, 0.0);
-  out.damping.assign(ld, 0.0);
+  out.compliance.assign(ld, 0.0);
   for (int j = 0; j < c.n; ++j) {
     const double* error = own.errors.data() + std::size_t(j) * ld;
     const double* motion = own.motions.data() + std::size_t(j) * ld;
     for (int k = 0; k < count; ++k)
-      out.damping[k] += slopes.damping_by_error[j] * error[k] + slopes.damping_by_rows[j] * motion[k];
+      out.compliance[k] += slopes.compliance_by_error[j] * error[k] + slopes.compliance_by_rows[j] * motion[k];
     for (int i = 0; i < c.n; ++i) {
       double* to = out.errors.data() + std::size_t(i) * ld;
       const double by_error = slopes.by_error[std::size_t(i) * c.ld + j] - (i == j);
@@ -165,7 +165,7 @@ void StepLinearization::change_errors(const BoundedIsland& own, int count, int l
   }
 }
 
-/// s (rows of the problem x ld) += dbeta' - dbeta + deps S lambda, of a level's impulses.
+/// s (rows of the problem x ld) += dbeta' - dbeta + dR lambda, of a level's impulses.
 void StepLinearization::add_change(const BoundedIsland& own, const CorrectionChange& change, const double* lambda,
                                    int ld, double* s) const {
   const Island& it = island(own.index);
@@ -175,7 +175,7 @@ void StepLinearization::add_change(const BoundedIsland& own, const CorrectionCha
     const double impulse = c.rows[i].scale * lambda[it.rows[c.rows[i].row]];
     double* to = s + std::size_t(c.rows[i].row) * ld;
     for (int k = 0; k < ld; ++k)
-      to[k] += errors[k] + impulse * change.damping[k];
+      to[k] += errors[k] + impulse * change.compliance[k];
   }
 }
 
@@ -215,7 +215,7 @@ void StepLinearization::correction_parameter_sides(const ParameterSet& set, std:
 }
 
 /// z . S lambda of an island, every level with its own multipliers and impulses.
-double StepLinearization::damping_cotangent(const BoundedIsland& own, const double* z, bool levels) const {
+double StepLinearization::compliance_cotangent(const BoundedIsland& own, const double* z, bool levels) const {
   const Island& it = island(own.index);
   const IslandCorrection& c = record_->corrections.of_island[own.index];
   double sum = 0;
@@ -229,7 +229,7 @@ double StepLinearization::damping_cotangent(const BoundedIsland& own, const doub
   return sum;
 }
 
-/// q (nv) and, where there is a set, parameters += z . (dbeta' - dbeta + deps S lambda). levels: z_lower_ has what of z belongs to these.
+/// q (nv) and, where there is a set, parameters += z . (dbeta' - dbeta + dR lambda). levels: z_lower_ has what of z belongs to these.
 void StepLinearization::add_correction_cotangents(const double* z, bool levels, double* q, const ParameterSet* set,
                                                   double* parameters) {
   if (num_bounded_ == 0) return;
@@ -245,7 +245,7 @@ void StepLinearization::add_correction_cotangents(const double* z, bool levels, 
     const Island& it = island(bounded_[b].index);
     const IslandCorrection& c = r.corrections.of_island[bounded_[b].index];
     const CorrectionSlopes& slopes = bounded_[b].slopes;
-    const double of_damping = damping_cotangent(bounded_[b], z, levels);
+    const double of_compliance = compliance_cotangent(bounded_[b], z, levels);
     for (int i = 0; i < c.n; ++i) {
       const double own = z[it.rows[c.rows[i].row]];
       error_z_[it.rows[c.rows[i].row]] -= own;
@@ -253,8 +253,8 @@ void StepLinearization::add_correction_cotangents(const double* z, bool levels, 
         error_z_[it.rows[c.rows[j].row]] += slopes.by_error[std::size_t(i) * c.ld + j] * own;
         motion_z_[it.rows[c.rows[j].row]] += slopes.by_rows[std::size_t(i) * c.ld + j] * own;
       }
-      error_z_[it.rows[c.rows[i].row]] += slopes.damping_by_error[i] * of_damping;
-      motion_z_[it.rows[c.rows[i].row]] += slopes.damping_by_rows[i] * of_damping;
+      error_z_[it.rows[c.rows[i].row]] += slopes.compliance_by_error[i] * of_compliance;
+      motion_z_[it.rows[c.rows[i].row]] += slopes.compliance_by_rows[i] * of_compliance;
     }
   }
 

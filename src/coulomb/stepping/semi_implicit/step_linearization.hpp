@@ -76,8 +76,8 @@ class StepLinearization final : public StepGradient {
   };
   /// What inputs change of an island's corrections: corrected rows x ld, and ld.
   struct CorrectionChange {
-    std::vector<double> errors;   // dbeta' - dbeta
-    std::vector<double> damping;  // deps
+    std::vector<double> errors;      // dbeta' - dbeta
+    std::vector<double> compliance;  // of the rows, in S
   };
   /// An island whose position corrections are bounded; matrices have a row per corrected row, if not said otherwise.
   struct BoundedIsland {
@@ -172,7 +172,7 @@ class StepLinearization final : public StepGradient {
   void change_errors(const BoundedIsland& own, int count, int ld, CorrectionChange& out) const;
   void add_change(const BoundedIsland& own, const CorrectionChange& change, const double* lambda, int ld,
                   double* s) const;
-  double damping_cotangent(const BoundedIsland& own, const double* z, bool levels) const;
+  double compliance_cotangent(const BoundedIsland& own, const double* z, bool levels) const;
   void correction_parameter_sides(const ParameterSet& set, std::vector<double>& dh);
   void add_correction_cotangents(const double* z, bool levels, double* q, const ParameterSet* set, double* parameters);
 
