@@ -343,6 +343,11 @@ void add_passive_forces(const Model& model, const double* q, const double* v, Jo
 void joint_forces_at_end(const Model& model, const double* q, const double* u, const StepMotion& motion,
                          JointForces& forces) {
   if (forces.at_end || !forces.any_gain || motion.rule == ForcesAtEnd::none) return;
+
+  // Position gains alone act at the start.
+  const auto brakes = [](double gain) { return gain > 0; };
+  const std::vector<double>& gains = forces.speed_gain;
+  if (motion.rule == ForcesAtEnd::speeds && std::none_of(gains.begin(), gains.end(), brakes)) return;
   const bool at_clamp = forces.at_clamp;
   forces.tau.swap(forces.tau_at_end);
   clear(forces);
