@@ -50,7 +50,7 @@ def test_a_box_in_the_ground_is_not_kicked():
     assert q[2] == pytest.approx(0.1 - 5e-6, abs=1e-12)
 
 
-@pytest.mark.parametrize("seed", [42, 46])
+@pytest.mark.parametrize("seed", [42, 49, 65])
 def test_scenes(seed):
     """Bodies that rest beside others that hit the ground."""
     case = build(seed, "split cone")

@@ -196,21 +196,19 @@ void ImpactGradient::event_rates(int i, const double* velocity) {
   }
 }
 
-/// (I7): `count` rows of right-hand sides become a. Of what spins by the LU of h + t_p/2 (1 - V), tree by tree, or of its transpose.
+/// (I7): `count` rows of right-hand sides become a. Of what spins by the LU of 1 + t_p/2h (1 - V), tree by tree, or of its transpose.
 void ImpactGradient::solve_acceleration(int i, bool transposed, double* rows, int count) {
   const ImpactPhase& p = phase(i);
   const int nv = model_->nv;
   const double h = p.length * h_;
   const double half = 0.5 * p.planned;
-  for (int tree = 0; tree < model_->num_trees; ++tree) {
+  for (int k = 0; k < count; ++k)
+    for (int d = 0; d < nv; ++d)
+      rows[std::size_t(k) * ld_ + d] /= h;
+  for (int tree = 0; tree < model_->num_trees && p.midpoint_velocity; ++tree) {
+    if (p.rules[tree] != TreeRule::spins) continue;
     const int first = model_->tree_first_dof[tree];
     const int size = model_->tree_first_dof[tree + 1] - first;
-    if (p.rules[tree] != TreeRule::spins) {
-      for (int k = 0; k < count; ++k)
-        for (int d = first; d < first + size; ++d)
-          rows[std::size_t(k) * ld_ + d] /= h;
-      continue;
-    }
 
     const int ld = dense::padded(size);
     const std::vector<double>& A_T = linear_[i]->jacobian().A_T;
@@ -222,8 +220,8 @@ void ImpactGradient::solve_acceleration(int i, bool transposed, double* rows, in
       for (int d = 0; d < size; ++d) {
         const int row = transposed ? k : d;
         const int column = transposed ? d : k;
-        const double diagonal = d == k ? h + half : 0.0;
-        midpoint_[std::size_t(row) * ld + column] = diagonal - half * V_k[d];
+        const double diagonal = d == k ? 1 + half / h : 0.0;
+        midpoint_[std::size_t(row) * ld + column] = diagonal - half / h * V_k[d];
       }
     }
     dense::lu(midpoint_.data(), size, ld, pivots_.data(), pivot_scratch_.data());
@@ -363,10 +361,10 @@ void ImpactGradient::path_tangents(int i, const Tangents& t) {
   solve_acceleration(i, false, da_T_.data(), t.count);
 
   // The displacement to the end, at fixed time.
+  path_acceleration_tangents(*model_, p, a, t.v.data(), da_T_.data(), t.count, ld_, path_T_.data());
   for (int k = 0; k < t.count; ++k) {
     const double* dv = t.v.data() + std::size_t(k) * ld_;
     double* dw = path_T_.data() + std::size_t(k) * ld_;
-    path_tangent(*model_, p, a, dv, da_T_.data() + std::size_t(k) * ld_, dw);
     for (int d = 0; d < nv; ++d)
       dw[d] = T * (dv[d] + 0.5 * T * dw[d]);
   }

@@ -153,7 +153,7 @@ class ImpactGradient final : public StepGradient {
   StepCotangent part_;
   ProductScratch product_;
   mutable std::vector<double> half_;              ///< nv: 1/2 where the problem is that of half way, else 0
-  std::vector<double> midpoint_, pivot_scratch_;  ///< of one tree: LU of h + t_p/2 (1 - V), or of its transpose
+  std::vector<double> midpoint_, pivot_scratch_;  ///< of one tree: LU of 1 + t_p/2h (1 - V), or of its transpose
   std::vector<double> solved_;                    ///< by that
   std::vector<int> pivots_;
 };

@@ -4,7 +4,6 @@
 
 #include "coulomb/base/small_math.hpp"
 #include "coulomb/configuration.hpp"
-#include "coulomb/dynamics/rigid_spin.hpp"
 #include "coulomb/stepping/impacts/impact_contact.hpp"
 #include "coulomb/stepping/impacts/impact_limits.hpp"
 #include "coulomb/stepping/impacts/impact_path.hpp"
@@ -71,7 +70,6 @@ void ImpactSplitter::plan(ImpactPhase& phase, bool lets_in) {
 
   // What flies has the forces of the middle of its path.
   find_rules(phase, at());
-  if (phase.midpoint_velocity) own_record();
 }
 
 /// Each tree by itself: what nothing holds flies.
@@ -95,13 +93,14 @@ void ImpactSplitter::let_go(ImpactPhase& phase, const StepRecord& r) const {
   visit_held(model_, phase, r, [&](int tree) { phase.rules[tree] = TreeRule::held; });
 }
 
-/// Of what flies, kinematics half way of what is planned, and the velocity there where that has to be solved for.
-void ImpactSplitter::evaluate_midpoint(ImpactPhase& phase, StepRecord& r) {
-  r.flies.clear();
-  r.q_evaluated.clear();
+/// Of what flies, kinematics half way of what is planned, and the velocity there where that has to be solved for. The phase may have a
+/// record of its own after that.
+void ImpactSplitter::evaluate_midpoint(ImpactPhase& phase) {
+  at().flies.clear();
+  at().q_evaluated.clear();
   if (!phase.midpoint) return;
-  place_midpoint(phase, r);
-  if (phase.midpoint_velocity) solve_spinning(phase, r);
+  place_midpoint(phase, at());
+  if (phase.midpoint_velocity) solve_spinning(phase);
 }
 
 /// Half way at the velocity of the start; what is held stays where it is.
@@ -154,44 +153,54 @@ bool ImpactSplitter::spins(int tree) const {
 
 /// a of the velocity half way, v + planned/2 a: the implicit midpoint rule, tree by tree, by repetition. What does not settle (tens of
 /// thousands of rad/s) has at last a of the velocity before. Nothing acts on these trees but forces: their free velocity is theirs.
-void ImpactSplitter::solve_spinning(ImpactPhase& phase, StepRecord& r) {
+void ImpactSplitter::solve_spinning(ImpactPhase& phase) {
   phases_.spinning.clear();
   for (int tree = 0; tree < model_.num_trees; ++tree)
     if (phase.rules[tree] == TreeRule::spins) {
-      const int first = model_.tree_first_dof[tree];
-      const bool linear = model_.actuators.empty() && turns_evenly(model_, model_.dof_joint[first]);
-      phases_.spinning.push_back({tree, INFINITY, 1, linear, false});
-      take_velocity(model_, phase, tree, r);
+      phases_.spinning.push_back({tree, INFINITY, 1, false});
+      take_velocity(model_, phase, tree, at());
     }
 
-  const auto settled = [](const SpinIteration& spin) { return spin.settled; };
-  const auto all_settled = [&] { return std::all_of(phases_.spinning.begin(), phases_.spinning.end(), settled); };
-  for (int k = 0; k < most_repetitions && !all_settled(); ++k) {
-    free_velocity(model_, phase.problem, r);
-    for (SpinIteration& spin : phases_.spinning)
-      if (!spin.settled) correct_spin(phase, spin, r);
+  // Until every tree has its own; a settled one stays, to the bit.
+  bool all = false;
+  for (int k = 0; k < most_repetitions && !all; ++k) {
+    free_velocity(model_, phase.problem, at());
+    all = true;
+    for (SpinIteration& spin : phases_.spinning) {
+      if (!spin.settled) correct_spin(phase, spin);
+      all = all && spin.settled;
+    }
   }
+  if (all) return;
 
+  StepRecord& r = at();
   for (const SpinIteration& spin : phases_.spinning) {
     if (spin.settled) continue;
     phase.rules[spin.tree] = TreeRule::flies;
     take_velocity(model_, phase, spin.tree, r);
   }
+  free_velocity(model_, phase.problem, r);
 }
 
 /// One repetition: the velocity half way from the acceleration at the last one.
-void ImpactSplitter::correct_spin(const ImpactPhase& phase, SpinIteration& spin, StepRecord& r) {
+void ImpactSplitter::correct_spin(const ImpactPhase& phase, SpinIteration& spin) {
+  const StepRecord& last = at();
   const double h = phase.problem.constraints.timestep;
-  const int first = model_.tree_first_dof[spin.tree];
   const int end = model_.tree_first_dof[spin.tree + 1];
+  int first = model_.tree_first_dof[spin.tree];
+
+  // No force but an actuator's knows how fast a free joint moves along.
+  if (model_.joint_type[model_.dof_joint[first]] == JointType::free && model_.actuators.empty()) {
+    first += 3;
+  }
   std::vector<double>& correction = phases_.displacement;
   double change = 0;
   double size = 0;
   for (int d = first; d < end; ++d) {
-    const double a = (r.v_free[d] - r.v[d]) / h;
-    correction[d] = phase.v[d] + 0.5 * phase.planned * a - r.v[d];
+    const double a = (last.v_free[d] - last.v[d]) / h;
+    correction[d] = phase.v[d] + 0.5 * phase.planned * a - last.v[d];
     change = std::max(change, std::abs(correction[d]));
-    size = std::max(size, std::abs(r.v[d]));
+    size = std::max(size, std::abs(last.v[d]));
   }
 
   // Settled: nothing changes, or rounding alone does.
@@ -203,9 +212,11 @@ void ImpactSplitter::correct_spin(const ImpactPhase& phase, SpinIteration& spin,
     spin.share = std::max(0.25, 0.5 * spin.share);
   }
   spin.last_change = change;
+
+  // The step's record keeps the velocity of the start.
+  own_record();
   for (int d = first; d < end; ++d)
-    r.v[d] += spin.share * correction[d];
-  spin.settled = spin.linear;
+    at().v[d] += spin.share * correction[d];
 }
 
 /// Held contacts that lift off slowly and come back: braked over the whole step they would rise visibly, and gain energy. After solve,
@@ -225,8 +236,8 @@ bool ImpactSplitter::follow_hops(ImpactPhase& phase, StepRecord& r) {
   const double longest = hold_invisible_hops(r);
   if (longest == 0) return true;
   let_go(phase, r);
-  if (shorten(phase, longest)) evaluate_midpoint(phase, r);
-  return solve(r, phase.problem);
+  if (shorten(phase, longest)) evaluate_midpoint(phase);
+  return solve(at(), phase.problem);
 }
 
 /// Held contacts that lift off, without those that do by force.
@@ -272,11 +283,11 @@ double ImpactSplitter::hold_invisible_hops(StepRecord& r) {
 
 /// What sinks while it is held turns too far for a problem of this length: again with one about as long as the sinking took, which holds it
 /// to its end. False: overflow.
-bool ImpactSplitter::follow_sinking(ImpactPhase& phase, StepRecord& r) {
+bool ImpactSplitter::follow_sinking(ImpactPhase& phase) {
   if (phase.end != PhaseEnd::pair || !sank_ || !shorten(phase, phase.duration)) return true;
-  evaluate_midpoint(phase, r);
-  if (!solve(r, phase.problem)) return false;
-  set_path(model_, r.acceleration, phase);
+  evaluate_midpoint(phase);
+  if (!solve_smooth(phase, at())) return false;
+  set_path(model_, at().acceleration, phase);
   return find_event(phase);
 }
 

@@ -51,23 +51,25 @@ void set_path(const Model& model, const std::vector<double>& a, ImpactPhase& pha
   });
 }
 
-void path_tangent(const Model& model, const ImpactPhase& phase, const std::vector<double>& a, const double* dv,
-                  const double* da, double* dr) {
-  if (dr != da) {
-    std::copy_n(da, model.nv, dr);
-  }
+void path_acceleration_tangents(const Model& model, const ImpactPhase& phase, const std::vector<double>& a, const double* dv_T,
+                   const double* da_T, int count, int ld, double* dr_T) {
+  std::copy_n(da_T, std::size_t(count) * ld, dr_T);
   for_each_held(model, phase, [&](const Turning& t) {
-    double dsquare = 0;
-    for (int d = t.others; d < t.end; ++d) {
-      dsquare += 2 * phase.v[d] * dv[d];
-      dr[d] = 2 * da[d];
+    for (std::size_t row = 0; row < std::size_t(count) * ld; row += ld) {
+      const double* dv = dv_T + row;
+      double* dr = dr_T + row;
+      double dsquare = 0;
+      for (int d = t.others; d < t.end; ++d) {
+        dsquare += 2 * phase.v[d] * dv[d];
+        dr[d] *= 2;
+      }
+      for (int d = t.first; d < t.others; ++d)
+        dr[d] += t.share * dr[d] + t.slope * dsquare * a[d];
     }
-    for (int d = t.first; d < t.others; ++d)
-      dr[d] = (1 + t.share) * da[d] + t.slope * dsquare * a[d];
   });
 }
 
-void path_cotangent(const Model& model, const ImpactPhase& phase, const std::vector<double>& a, const double* r_bar,
+void path_acceleration_cotangent(const Model& model, const ImpactPhase& phase, const std::vector<double>& a, const double* r_bar,
                     double* v_bar, double* a_bar) {
   for (int d = 0; d < model.nv; ++d)
     a_bar[d] += r_bar[d];

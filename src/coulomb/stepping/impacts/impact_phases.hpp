@@ -30,7 +30,8 @@ enum class TreeRule : std::uint8_t {
   held,   ///< by a contact, a limit or an equality: forces of the start
   lifts,  ///< was, and leaves: forces of the start, on the path of what flies
   flies,  ///< forces half way of what was planned: position Verlet
-  spins   ///< at the velocity there, too: implicit midpoint. The record's v is v + planned/2 a of its dofs then
+  spins   ///< at the velocity there, too: implicit midpoint. The record's v is v + planned/2 a of its dofs then (of a free joint's
+          ///< translation, on which nothing depends, v)
 };
 
 inline bool flies(TreeRule rule) { return rule == TreeRule::flies || rule == TreeRule::spins; }
@@ -47,7 +48,6 @@ struct SpinIteration {
   int tree;
   double last_change;
   double share;  ///< of its corrections
-  bool linear;   ///< one is enough: no force depends on the velocity
   bool settled;
 };
 

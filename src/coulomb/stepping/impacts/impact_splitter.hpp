@@ -50,20 +50,22 @@ class ImpactSplitter {
   int hit_pair() const { return event() && event()->end == PhaseEnd::pair ? event()->gap.contact.pair : -1; }
   void place(StepRecord& r);
   bool solve(StepRecord& r, const StepOptions& options, StruckIslands* struck = nullptr);
+  bool solve_smooth(const ImpactPhase& phase, StepRecord& r);
+  bool finish_problem(StepRecord& r, const StepOptions& options);
   void own_record();
   StepRecord& next_record();
 
   // Smooth phases.
   void plan(ImpactPhase& phase, bool lets_in);
   void find_rules(ImpactPhase& phase, const StepRecord& r);
-  void evaluate_midpoint(ImpactPhase& phase, StepRecord& r);
+  void evaluate_midpoint(ImpactPhase& phase);
   void place_midpoint(const ImpactPhase& phase, StepRecord& r);
   double share_of_spin() const;
   bool spins(int tree) const;
-  void solve_spinning(ImpactPhase& phase, StepRecord& r);
-  void correct_spin(const ImpactPhase& phase, SpinIteration& spin, StepRecord& r);
+  void solve_spinning(ImpactPhase& phase);
+  void correct_spin(const ImpactPhase& phase, SpinIteration& spin);
   bool follow_hops(ImpactPhase& phase, StepRecord& r);
-  bool follow_sinking(ImpactPhase& phase, StepRecord& r);
+  bool follow_sinking(ImpactPhase& phase);
   void find_hops(const StepRecord& r);
   double hold_invisible_hops(StepRecord& r);
   bool shorten(ImpactPhase& phase, double longest);

@@ -80,6 +80,18 @@ static void add_new(const std::vector<std::uint64_t>& keys, std::vector<std::uin
 /// Velocities and acceleration of one phase's problem.
 bool ImpactSplitter::solve(StepRecord& r, const StepOptions& options, StruckIslands* struck) {
   solve_velocities(model_, options, solver_, memory_, r, struck);
+  return finish_problem(r, options);
+}
+
+/// Of a smooth phase, whose free velocity is known where bodies spin in flight.
+bool ImpactSplitter::solve_smooth(const ImpactPhase& phase, StepRecord& r) {
+  if (!phase.midpoint_velocity) return solve(r, phase.problem);
+  solve_constraints(model_, phase.problem, solver_, memory_, r);
+  return finish_problem(r, phase.problem);
+}
+
+/// False: overflow.
+bool ImpactSplitter::finish_problem(StepRecord& r, const StepOptions& options) {
   advance(model_, options.constraints.timestep, r);
   r.valid = true;
 
@@ -173,11 +185,10 @@ bool ImpactSplitter::smooth(bool lets_in) {
   plan(phase, lets_in);
 
   // The acceleration of its path.
-  StepRecord& solved = at();
-  evaluate_midpoint(phase, solved);
-  if (!solve(solved, phase.problem)) return false;
-  if (!lets_in && !follow_hops(phase, solved)) return false;
-  set_path(model_, solved.acceleration, phase);
+  evaluate_midpoint(phase);
+  if (!solve_smooth(phase, at())) return false;
+  if (!lets_in && !follow_hops(phase, at())) return false;
+  set_path(model_, at().acceleration, phase);
 
   // The event that ends it. What one step leaves to the next is that of a whole, usual problem.
   if (came_down)
@@ -185,12 +196,12 @@ bool ImpactSplitter::smooth(bool lets_in) {
   else if (!find_event(phase))
     return false;
   if (!options_.collision.frozen_cache && phase.length == 1 && !lets_in) {
-    remember(solved, memory_);
+    remember(at(), memory_);
   }
-  if (!came_down && !follow_sinking(phase, solved)) return false;
+  if (!came_down && !follow_sinking(phase)) return false;
 
   // To there.
-  move(solved, phase, phase.duration);
+  move(at(), phase, phase.duration);
   done_ = phase.end == PhaseEnd::whole;
 
   // The next phase begins with contacts of its own; those may correct the time of this one.

@@ -348,16 +348,12 @@ StepRecord::StepRecord(const Model& model)
       islands(model), assembly(model), twist(8 * model.nv), twist_next(8 * model.nv), scratch(8 * model.nv + 8),
       travel(6 * model.num_bodies) {}
 
-namespace {
-
 void solve_constraints(const Model& model, const StepOptions& options, ConstraintSolver& solver,
-                       const StepMemory& memory, StepRecord& r, StruckIslands* struck = nullptr) {
+                       const StepMemory& memory, StepRecord& r, StruckIslands* struck) {
   collect_problems(model, options, r, struck);
   if (options.warm_start) recall(memory, r);
   solve(options, solver, r);
 }
-
-}  // namespace
 
 void solve_velocities(const Model& model, const StepOptions& options, ConstraintSolver& solver,
                       const StepMemory& memory, StepRecord& r, StruckIslands* struck) {

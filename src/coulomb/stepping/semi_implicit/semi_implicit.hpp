@@ -37,8 +37,10 @@ struct StruckIslands {
 /// Free velocity, rows, impulses at the record's kinematics and contacts. Reads the memory. struck: null: all islands have rows.
 void solve_velocities(const Model& model, const StepOptions& options, ConstraintSolver& solver,
                       const StepMemory& memory, StepRecord& record, StruckIslands* struck = nullptr);
-/// The free velocity alone.
+/// Its two parts: the free velocity, and what constraints make of it.
 void free_velocity(const Model& model, const StepOptions& options, StepRecord& record);
+void solve_constraints(const Model& model, const StepOptions& options, ConstraintSolver& solver,
+                       const StepMemory& memory, StepRecord& record, StruckIslands* struck = nullptr);
 /// Impulses and modes, for the next step.
 void remember(const StepRecord& record, StepMemory& memory);
 /// What is left of a step whose numbers overflowed.
