@@ -59,6 +59,7 @@ SLOW = [
     "tests/python/test_envs_trained.py::test_torchrl_learns",
     "tests/python/test_identify.py::test_the_jacobian_of_residuals[11-semi_implicit",
     "tests/python/test_identify_noise.py::test_standard_errors_with_priors_and_readings_of_several_units",
+    "tests/python/test_identify_scatter.py",
     "tests/python/test_jax.py::test_forward_and_reverse_agree",
     "tests/python/test_jax.py::test_implicit_steppers",
     "tests/python/test_jax.py::test_single_precision",

@@ -88,8 +88,8 @@ struct ControlBudget {
   double gap_tolerance = 1e-9;   ///< largest entry of a gap: m, rad, m/s, rad/s
   double regularization = 1e-9;  ///< first and least, relative to the mean of the diagonal by u
   double max_regularization = 1e6;
-  int step_lengths = 11;          ///< 1, 1/2, 1/4, ...
-  double armijo = 1e-4;           ///< share of the slope that a step must gain
+  int step_lengths = 11;  ///< 1, 1/2, 1/4, ...
+  double armijo = 1e-4;   ///< share of the slope that a step must gain
   /// The gains of the result are those along its trajectory, for which that is linearised once more; else along the one that the last
   /// iteration began with.
   bool gains_of_result = true;

@@ -45,7 +45,7 @@ struct SimulatorOptions {
   bool patches = true;                  ///< remember manifold points from step to step (hysteresis); false: stateless
   bool warm_start = true;
   bool exclude_neutral_overlaps =
-      true;  ///< leave out pairs of one robot's own geometries that its joints cannot part
+      true;  ///< leave out pairs of one robot's own geometries that the joints between them cannot part
   /// "exact" | "complementarity_aware" (vjp) | "approximate_bounce" | "smoothed_collision" | "smoothed_step" | "from_distance"
   std::string gradient = "exact";
   int gradient_samples = 32;     ///< of the smoothed gradients

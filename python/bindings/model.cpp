@@ -159,7 +159,8 @@ void bind_configurations(Class& cls) {
         return nb::make_tuple(q.array, v.array);
       },
       nb::sig("def neutral(self) -> tuple[numpy.ndarray, numpy.ndarray]"),
-      "q (nq,) as the model was described, with hinges and slides within their limits and joints that are coupled to one "
+      "q (nq,) as the model was described, with hinges and slides within their limits and joints that are coupled to "
+      "one "
       "that this moves where they follow; and v (nv,) zero.");
   cls.def(
       "integrate",
@@ -284,8 +285,9 @@ void bind_extras(Class& cls) {
       return out;
     };
   };
-  cls.def_prop_ro("ignored", with_overlaps(&Model::ignored),
-                  "What the loaders left out or replaced, one line each; most of it the motion does not feel (deviations).");
+  cls.def_prop_ro(
+      "ignored", with_overlaps(&Model::ignored),
+      "What the loaders left out or replaced, one line each; most of it the motion does not feel (deviations).");
   cls.def_prop_ro(
       "deviations", with_overlaps(&Model::deviations),
       "The lines of `ignored` that the motion may feel: soft-contact parameters (constraints here are exact), "

@@ -382,7 +382,9 @@ class _ControlState(NamedModel):
         """{name: (n, size)} of the models that the batch has now."""
         if not names:
             return {}
-        columns = np.split(batch._parameter_values(names), np.cumsum([self.size_of(name) for name in names])[:-1], axis=1)
+        columns = np.split(
+            batch._parameter_values(names), np.cumsum([self.size_of(name) for name in names])[:-1], axis=1
+        )
         return dict(zip(names, columns))
 
 

@@ -8,7 +8,19 @@ import coulomb
 URDF = """<robot name="r"><link name="a"/>
   <link name="b"><inertial><origin xyz="0 0 0"/><mass value="2"/><inertia ixx=".1" ixy="0" ixz="0" iyy=".2" iyz="0" izz=".3"/></inertial></link>
   <joint name="p" type="planar"><parent link="a"/><child link="b"/><origin xyz=".1 .2 1" rpy="{rpy}"/>{axis}</joint></robot>"""
-AXES = [None, (1, 0, 0), (0, 1, 0), (0, 0, 1), (-1, 0, 0), (0, -2, 0), (0, 0, -1), (1, 2, 3), (-3, 0.2, 1), (0.5, -2, -2), (1, 1, -1)]
+AXES = [
+    None,
+    (1, 0, 0),
+    (0, 1, 0),
+    (0, 0, 1),
+    (-1, 0, 0),
+    (0, -2, 0),
+    (0, 0, -1),
+    (1, 2, 3),
+    (-3, 0.2, 1),
+    (0.5, -2, -2),
+    (1, 1, -1),
+]
 
 
 def load(axis, rpy="0 0 0"):

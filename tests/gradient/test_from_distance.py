@@ -214,7 +214,9 @@ def test_the_scale_belongs_to_gradients_that_have_one():
 
 def under_a_lid(gap, lids=1, friction=0.8):
     """A box that rests on the ground, and lids over it so near that they count, which cannot be reached: the ground holds it from behind."""
-    spheres = "".join(f'<geom type="sphere" size=".1" pos="{0.15 * k} 0 {0.3 + gap}" friction="{friction}"/>' for k in range(lids))
+    spheres = "".join(
+        f'<geom type="sphere" size=".1" pos="{0.15 * k} 0 {0.3 + gap}" friction="{friction}"/>' for k in range(lids)
+    )
     model = coulomb.load(
         f"""<mujoco><worldbody><geom type="plane" size="9 9 1" friction="{friction}"/>{spheres}
         <body pos="0 0 .1"><freejoint/><geom type="box" size=".3 .3 .1" mass="1" friction="{friction}"/></body></worldbody></mujoco>"""
@@ -246,12 +248,22 @@ def test_random_stands_have_finite_derivatives(seed):
     scene = coulomb.Scene(timestep=H)
     scene.add_ground(friction=0.9)
     for side in (-1, 1):
-        scene.add_box((0.2, 2, 2), fixed=True, position=(side * (0.2 + 10.0 ** random.uniform(-7, -3)), 0, 0), friction=0.9, name=f"wall{side}")
+        scene.add_box(
+            (0.2, 2, 2),
+            fixed=True,
+            position=(side * (0.2 + 10.0 ** random.uniform(-7, -3)), 0, 0),
+            friction=0.9,
+            name=f"wall{side}",
+        )
     for k in range(3):
         scene.add_box((0.2, 0.2, 0.1), mass=1.0, position=(0, 0, 0.05 + 0.1 * k), friction=0.9, name=f"box{k}")
     for k in range(6):
         gap = 10.0 ** random.uniform(-7, -1.5)
-        place = (0.1 * random.normal(), 0.1 + 0.05 + gap, 0.1 + 0.03 * random.normal()) if k % 2 else (0.05 * random.normal(), 0, 0.35 + gap)
+        place = (
+            (0.1 * random.normal(), 0.1 + 0.05 + gap, 0.1 + 0.03 * random.normal())
+            if k % 2
+            else (0.05 * random.normal(), 0, 0.35 + gap)
+        )
         scene.add_sphere(0.05, fixed=True, position=place, friction=0.9, name=f"near{k}")
     model = scene.build()
     for scale in (1e-3, 1e-2, 0.3):

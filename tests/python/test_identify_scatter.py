@@ -9,7 +9,7 @@ from coulomb.identify import Unknown, Window, fit
 
 scipy_stats = pytest.importorskip("scipy.stats")
 
-FITS = 150
+FITS = 100
 CART = """<mujoco><option timestep=".02" gravity="0 0 0"/><worldbody><body name="cart"><joint name="x" type="slide" axis="1 0 0" damping="{}"/>
   <inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/></body></worldbody></mujoco>"""
 TRUTH, STATED, ROWS = 0.5, 1e-3, 40
@@ -26,7 +26,12 @@ def measured(rng, noise, outliers=0.0):
 def window(rng, noise, outliers=0.0, known=True):
     deviation = {"position/cart": STATED} if known else {}
     tau = np.zeros((ROWS, 1))
-    return Window(outputs={"position/cart": measured(rng, noise, outliers)}, output_deviation=deviation, tau=tau, start=([0.0], [0.3]))
+    return Window(
+        outputs={"position/cart": measured(rng, noise, outliers)},
+        output_deviation=deviation,
+        tau=tau,
+        start=([0.0], [0.3]),
+    )
 
 
 def scores(seed, loss, make, prior=np.inf, **options):
@@ -78,9 +83,11 @@ def test_errors_with_unknown_starts_and_a_prior():
 
 
 @pytest.mark.parametrize("loss", ["linear", "huber"])
-def test_errors_where_the_noise_is_not_known(loss):
-    z, _ = scores(5, loss, lambda rng: window(rng, (1, 1, 1), known=False), initial_states=False)
+@pytest.mark.parametrize("noise", [(1, 1, 1), (1, 0.01, 0.01)], ids=["alike", "quiet"])
+def test_errors_where_the_noise_is_not_known(loss, noise):
+    z, result = scores(5, loss, lambda rng: window(rng, noise, known=False), initial_states=False)
     assert_honest(z)
+    assert 0.7 * STATED < result.noise[0]["position/cart"][0] < 1.4 * STATED
 
 
 def test_given_noise_and_squares_take_the_stated_deviations():

@@ -34,7 +34,9 @@ def test_hinges_and_slides_are_within_their_limits(attributes, expected):
     q, v = model.neutral()
     assert q.tolist() == [expected] and not v.any()
 
-    assert model.q_neutral.tolist() == [float(0.4 if "ref" in attributes else 0.0)]  # kinematics count from there as ever
+    assert model.q_neutral.tolist() == [
+        float(0.4 if "ref" in attributes else 0.0)
+    ]  # kinematics count from there as ever
 
 
 def test_balls_and_free_bodies_are_as_described():

@@ -126,7 +126,9 @@ def lever(lower, upper):
     """A link beside a post on its fixed base, which it leaves at angles of more than about .2: the axis is half a metre away."""
     turn = JOINT.format(name="hinge", parent="base", child="arm", at="0 0 0").replace("0 1 0", "0 0 1")
     turn = turn.replace('lower="-3" upper="3"', f'lower="{lower}" upper="{upper}"')
-    parts = LINK.format(name="base", at=".5 0 0", size=".1 .1 .1") + LINK.format(name="arm", at=".5 0 0", size=".12 .1 .1")
+    parts = LINK.format(name="base", at=".5 0 0", size=".1 .1 .1") + LINK.format(
+        name="arm", at=".5 0 0", size=".12 .1 .1"
+    )
     return coulomb.load(f'<robot name="r">{parts}{turn}</robot>')
 
 
@@ -178,7 +180,9 @@ def test_pairs_that_are_named_always_act():
 def test_poses_are_sampled_alike_and_mimics_follow():
     # A plate on two hinges: the second one lifts it off the base, unless it is coupled to stay as it is.
     def plate(mimic):
-        parts = LINK.format(name="base", at="0 0 0", size=".1 .1 .1") + LINK.format(name="bar", at="0 .2 0", size=".02 .02 .02")
+        parts = LINK.format(name="base", at="0 0 0", size=".1 .1 .1") + LINK.format(
+            name="bar", at="0 .2 0", size=".02 .02 .02"
+        )
         parts += LINK.format(name="plate", at="0 0 .05", size=".3 .3 .02")
         joints = JOINT.format(name="first", parent="base", child="bar", at="0 0 0").replace("0 1 0", "0 0 1")
         second = JOINT.format(name="second", parent="bar", child="plate", at="0 .08 0").replace("0 1 0", "1 0 0")

@@ -134,7 +134,7 @@ class _Search:
         """Whether the fit by squares changes with the noise: there are several, or something is known besides."""
         problem = self.problem
         known_starts = any(len(known) for _, _, known in problem.parts)
-        all_alike = np.all(problem.noise_of[problem.measured] == 0)
+        all_alike = np.all(problem.noise_of[problem.measured] == 0) and problem.one_column
         return not all_alike or known_starts or len(problem.prior) > 0
 
     def _least_squares(self, x):

@@ -13,7 +13,14 @@ from .tangent import by_beginning, by_end, by_summand, rotations, turn
 
 _FIRST_NOISE = 1e-3  # of how far a reading goes: the first guess of its noise, so little that no prior outweighs data
 _EXACT = 1e-12  # of the largest value: noise is no less, data without any have that of rounding
+_FEW = 20  # samples: columns that have fewer take the noise of all of the same unit
+_QUIETEST = 0.05  # of the loudest column of a unit: silence may be a sensor that stands still
 _STATE_SCALE = 0.01, 0.1  # m, rad and m/s, rad/s: how far a state may be from its first guess without being told
+
+
+def _size_of(rest):
+    """By the median, so that outliers do not count; of squares where half of it is zero."""
+    return 1.4826 * np.median(rest) or np.sqrt(np.mean(rest**2))
 
 
 class Problem:
@@ -93,6 +100,7 @@ class Problem:
                 of_one = [groups.setdefault((reading.name, unit), len(groups)) for unit in reading.units]
                 self.noise_of[rows] = np.tile(of_one, (rows.stop - rows.start) // len(of_one))
         self.groups = list(groups)
+        self.one_column = all(len(reading.deviation) == 1 for window in self.windows for reading in window.readings)
 
         # States whose Jacobian is needed: those at samples, and the ends that are tied to what follows. And forces.
         self.wanted = {member: set() for member in self.places}
@@ -133,19 +141,39 @@ class Problem:
                 reading.deviation[columns] = _FIRST_NOISE * (spread or 1.0)
 
     def estimate_noise(self, residual):
-        """Takes the noise for what remains: by the median, so that outliers do not count, of squares where half of it is zero."""
+        """Takes the noise for what remains, column by column."""
         for group in range(len(self.groups)):
-            rest = np.abs(residual[self.noise_of == group])
-            if not len(rest):
-                continue
-            of_guess = 1.4826 * np.median(rest) or np.sqrt(np.mean(rest**2))
             members = list(self._of_group(group))
+            rest = self._rest_of(group, residual)
+            if not rest:
+                continue
+            all_columns = np.concatenate(list(rest.values()))
+            found = {column: _size_of(x if len(x) >= _FEW else all_columns) for column, x in rest.items()}
+
+            # None is believed to be much quieter than the loudest one.
+            loudest = max(found.values())
             least = _EXACT * (max(np.abs(reading.values).max() for _, reading, _ in members) or 1.0)
-            for _, reading, columns in members:
-                reading.deviation[columns] = np.maximum(of_guess * reading.deviation[columns], least)
+            for _, reading, _ in members:
+                for column, size in found.items():
+                    reading.deviation[column] = max(size, _QUIETEST * loudest, least)
 
         # What was evaluated is no longer in these units; it is made anew, and the start is known to be possible.
         self._residual = self._jacobian = None
+
+    def _rest_of(self, group, residual):
+        """{column: what remains of it in all windows, in its unit} of a noise that is estimated."""
+        rest = {}
+        for w, k, rows in self.rows_of_readings():
+            reading = self.windows[w].readings[k]
+            table = (
+                residual[rows].reshape(-1, len(reading.deviation)),
+                self.noise_of[rows].reshape(-1, len(reading.deviation)),
+            )
+            for column in range(len(reading.deviation)):
+                mine = table[0][table[1][:, column] == group, column]
+                if len(mine):
+                    rest.setdefault(column, []).append(np.abs(mine) * reading.deviation[column])
+        return {column: np.concatenate(parts) for column, parts in rest.items()}
 
     def states(self, x):
         """{(window, segment): (q, v)}, and the tangent vectors from the first guesses."""

@@ -203,4 +203,3 @@ def _few(basis):
         rows[others] -= np.outer(rows[others, j], rows[k])
     rows[np.abs(rows) < 1e-7] = 0.0
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
-

@@ -109,7 +109,7 @@ struct TrajectorySolver::Parts {
   double penalty = 0;       // of gaps, in the merit
   double regularization = 0;
   double of_feedback = -1;  // the regularisation of `feedback`, where it is that of `models`; else -1
-  double scale = 0;  // of costs: the largest that solves began with, since one that was not from the last
+  double scale = 0;         // of costs: the largest that solves began with, since one that was not from the last
 
   // While a call runs.
   const ControlBudget* budget = nullptr;

@@ -5,7 +5,7 @@
 
 #include "coulomb/base/simd.hpp"
 #include "coulomb/base/small_math.hpp"
-#include "coulomb/dynamics/rigid_spin.hpp"
+#include "coulomb/dynamics/end_shift.hpp"
 
 namespace coulomb {
 namespace {
@@ -106,6 +106,15 @@ void store_shift(const DynamicsWorkspace& ws, const Model& model, int joint, con
   for (int i = 0; i < 3; ++i)
     d[i] += h * orbit[i] - turned[i];
   rotate(&ws.body_rotation[9 * model.joint_body[joint]], d, shift + body.linear);
+}
+
+/// The same with the forces at the end.
+void store_end_shift(const DynamicsWorkspace& ws, const Model& model, int joint, const RigidSpin& body, double h,
+                     const double* after, double* shift) {
+  double change[6];
+  end_shift(body, h, after, change);
+  copy3(change + 3, shift + body.dof);
+  if (body.linear >= 0) rotate(&ws.body_rotation[9 * model.joint_body[joint]], change, shift + body.linear);
 }
 
 }  // namespace
@@ -239,8 +248,19 @@ const char* spin_limit_reason(const SpinShift& spin) {
              : nullptr;
 }
 
+bool may_spin(const Model& model, const double* v) {
+  for (int joint = 0; joint < model.num_joints; ++joint) {
+    const JointType type = model.joint_type[joint];
+    if (type != JointType::free && type != JointType::ball) continue;
+    const double* w = v + model.joint_v[joint] + (type == JointType::free ? 3 : 0);
+    const bool still = w[0] == 0 && w[1] == 0 && w[2] == 0;
+    if (!still && !turns_evenly(model, joint)) return true;
+  }
+  return false;
+}
+
 void spin_shift(const Model& model, const DynamicsWorkspace& ws, const double* v, double h, SpinShift& out,
-                const unsigned char* left_out) {
+                const unsigned char* left_out, SpinLaw law) {
   out.clear();
   for (int joint = 0; joint < model.num_joints; ++joint) {
     const JointType type = model.joint_type[joint];
@@ -255,7 +275,10 @@ void spin_shift(const Model& model, const DynamicsWorkspace& ws, const double* v
 
     out.any = true;
     out.limited = out.limited || parts.limited;
-    store_shift(ws, model, joint, body, h, after, out.velocity.data());
+    if (law == SpinLaw::at_end)
+      store_end_shift(ws, model, joint, body, h, after, out.velocity.data());
+    else
+      store_shift(ws, model, joint, body, h, after, out.velocity.data());
   }
 }
 

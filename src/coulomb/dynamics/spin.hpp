@@ -24,6 +24,9 @@
 
 namespace coulomb {
 
+/// Where a step takes the forces that Delta belongs to: the bias at its start (semi-implicit steps), or all at its end (end_shift.hpp).
+enum class SpinLaw { at_start, at_end };
+
 /// Delta of a step.
 struct SpinShift {
   explicit SpinShift(const Model& model) : velocity(model.nv) {}
@@ -38,7 +41,9 @@ inline constexpr double largest_turn = 64;
 
 /// Delta at (q, v) for a step of length h. After mass_matrix. left_out: by tree; null: all take part.
 void spin_shift(const Model& model, const DynamicsWorkspace& ws, const double* v, double h, SpinShift& out,
-                const unsigned char* left_out = nullptr);
+                const unsigned char* left_out = nullptr, SpinLaw law = SpinLaw::at_start);
+/// Whether any joint may have a Delta at these velocities, whatever its inertia.
+bool may_spin(const Model& model, const double* v);
 
 /// What a status says where the spin was limited; null where it was not.
 const char* spin_limit_reason(const SpinShift& spin);
@@ -62,7 +67,8 @@ struct SpinDerivative {
 /// Of all free and ball joints that spin; without `even` those are left out of which no state changes Delta: one body whose
 /// moments of inertia are equal, turning about its centre of mass. After mass_matrix.
 void spin_derivatives(const Model& model, const DynamicsWorkspace& ws, const double* v, double h, bool even,
-                      std::vector<SpinDerivative>& out, const unsigned char* left_out = nullptr);
+                      std::vector<SpinDerivative>& out, const unsigned char* left_out = nullptr,
+                      SpinLaw law = SpinLaw::at_start);
 
 /// Change of Delta (6) when the inertia of what the joint carries changes by `row` (12: spatial.hpp, about the tree's reference point).
 void spin_change(const SpinDerivative& spin, const double* row, double* change);

@@ -139,8 +139,7 @@ void neutral(const Model& model, double* q_out) {
     const double before = q;
     const JointType type = model.joint_type[joint];
     const bool is_scalar = type == JointType::hinge || type == JointType::slide;
-    if (model.joint_limited[joint] && is_scalar)
-      q = std::clamp(q, model.joint_lower[joint], model.joint_upper[joint]);
+    if (model.joint_limited[joint] && is_scalar) q = std::clamp(q, model.joint_lower[joint], model.joint_upper[joint]);
     return q != before;
   };
   std::vector<char> moved(model.num_joints, 0);

@@ -111,8 +111,13 @@ void add_surface_motion(const ParameterContext& context, const BodyRows& b, cons
 
 namespace {
 
-/// r += scale M dDelta.
+/// r += scale M dDelta, or dDelta itself.
 void add_shift(const ParameterContext& context, const SpinDerivative& spin, const double* change, RightHandSide& out) {
+  if (context.shift_itself) {
+    for (int i = spin.linear < 0 ? 3 : 0; i < 6; ++i)
+      out.shift.push_back({i < 3 ? spin.linear + i : spin.dof + i - 3, change[i]});
+    return;
+  }
   multiply_mass_of(context.model, context.dynamics, spin, change,
                    [&](int d, double value) { out.dofs.push_back({d, context.spin_scale * value}); });
 }

@@ -40,6 +40,7 @@ struct RightHandSide {
   std::vector<Entry> dofs;      ///< direct entries of r
   std::vector<Entry> rows;      ///< direct entries of s
   std::vector<Entry> impulses;  ///< direct changes p of lambda, whose J^T p and R p are in r and s already
+  std::vector<Entry> shift;     ///< direct changes of Delta, where the context asks for these
   double timestep = 0;          ///< dh/dtheta: q+ = q (+) h v+ depends on it directly
 
   void clear() {
@@ -47,6 +48,7 @@ struct RightHandSide {
     dofs.clear();
     rows.clear();
     impulses.clear();
+    shift.clear();
     timestep = 0;
   }
   void add_wrench(int body, const double* linear, const double* angular, double sign = 1);
@@ -83,6 +85,7 @@ struct ParameterContext {
   const ImplicitGains* gains =
       nullptr;           ///< what a step takes at its end of joint forces that are those of its start; null: none
   double gain_time = 0;  ///< how long a step with them is
+  bool shift_itself = false;                           ///< instead dDelta goes to `shift`
 };
 
 /// r of a change of the inertia (12, about the tree's reference point) of a body, or of it and all beyond, through the spins of the joints

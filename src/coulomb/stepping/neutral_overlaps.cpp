@@ -15,10 +15,10 @@ namespace coulomb {
 
 namespace {
 
-constexpr int num_poses = 64;            // beside the neutral one: a few ms for shells of meshes
-constexpr double reach = M_PI;           // rad, m: of joints without limits, to both sides
-constexpr double least_overlap = 1e-6;   // m: the margin of contacts; what is less deep touches
-constexpr double touch = 1e-3;           // of the smaller shape's size: how far neighbours may be apart and still touch
+constexpr int num_poses = 64;           // beside the neutral one: a few ms for shells of meshes
+constexpr double reach = M_PI;          // rad, m: of joints without limits, to both sides
+constexpr double least_overlap = 1e-6;  // m: the margin of contacts; what is less deep touches
+constexpr double touch = 1e-3;          // of the smaller shape's size: how far neighbours may be apart and still touch
 
 /// The body that a robot is: its floating base, or what is fixed to the world and carries its links. World: none.
 int robot_of(const Model& model, int body) {

@@ -218,8 +218,9 @@ class Reader {
       joint.type = RobotJointType::planar;
       const bool is_z = joint.axis[0] == 0 && joint.axis[1] == 0 && joint.axis[2] > 0;
       if (!is_z)
-        deviations.push_back("planar joint '" + from.name +
-                             "': moves across its axis; Pinocchio ignores that and moves it in the x-y plane of its frame");
+        deviations.push_back(
+            "planar joint '" + from.name +
+            "': moves across its axis; Pinocchio ignores that and moves it in the x-y plane of its frame");
       return append(joint, 4, 3);
     }
 

@@ -33,6 +33,7 @@ void ImplicitLinearization::Columns::resize(int columns, int ld, bool previous) 
   dq.assign(size, 0.0);
   dv.assign(size, 0.0);
   force.assign(size, 0.0);
+  shift.assign(size, 0.0);
   dh.assign(columns, 0.0);
   previous_dq.assign(previous ? size : 0, 0.0);
   previous_dv.assign(previous ? size : 0, 0.0);
@@ -52,6 +53,14 @@ void ImplicitLinearization::prepare(const Model& model, const StepOptions& optio
     Stage& s = *stages_[i];
     s.inverted = s.evaluated = false;
 
+    // What bdf1 starts from depends on where it starts.
+    if (extra_->scheme == ImplicitScheme::bdf1) {
+      if (!s.start) {
+        s.start = std::make_unique<SpinningStart>(model);
+      }
+      s.start->differentiate(model, solution(i).q.data(), start_velocity(i), solution(i).c);
+    }
+
     // What was kept of the step needs no evaluation.
     if (extra_->recalled) {
       extra_->recalled->restore(s.equation, s.factor);
@@ -60,6 +69,11 @@ void ImplicitLinearization::prepare(const Model& model, const StepOptions& optio
     evaluate(i);
     linearize_stage(model, extra_->stages[i], s.equation, s.factor);
   }
+}
+
+/// Of a step of stages that follow one another: v, without Delta.
+const double* ImplicitLinearization::start_velocity(int i) const {
+  return i == 0 ? record_->v.data() : solution(i - 1).v_next.data();
 }
 
 void ImplicitLinearization::evaluate(int i) {
@@ -229,9 +243,10 @@ void ImplicitLinearization::start_second_columns(const ImplicitStage& first, con
       D_[std::size_t(k) * ld + d] += (1 - a) * dh[k] / extra_->parts * first.v_next[d];
 }
 
-/// Columns of (q, v) and of the state before, to those of the next state. forces(stage, rows): r of every column.
-template <class Forces>
-void ImplicitLinearization::forward(Columns& columns, Forces forces) {
+/// Columns of (q, v) and of the state before, to those of the next state. forces(stage, rows): r of every column; shifts(stage, rows): what
+/// else moves Delta.
+template <class Forces, class Shifts>
+void ImplicitLinearization::forward(Columns& columns, Forces forces, Shifts shifts) {
   const ImplicitExtra& extra = *extra_;
   const int ld = stages_[0]->equation.dynamics.ld;
   const std::size_t size = std::size_t(columns.count) * ld;
@@ -250,6 +265,12 @@ void ImplicitLinearization::forward(Columns& columns, Forces forces) {
     v_bar_ = columns.dv;
     if (extra.scheme == ImplicitScheme::bdf2) {
       start_bdf2_columns(stage, columns);
+    }
+    if (extra.scheme == ImplicitScheme::bdf1 && stages_[i]->start->any()) {
+      stages_[i]->start->add_columns(*model_, columns.dq.data(), columns.dv.data(), dh, fraction, ld, columns.count,
+                                     v_bar_.data());
+      shifts(i, columns.shift.data());
+      add_scaled(columns.shift, 1, size, v_bar_);
     }
     pass(i);
     if (extra.scheme == ImplicitScheme::sdirk2) {
@@ -291,7 +312,7 @@ void ImplicitLinearization::input_columns() {
     set_identity(c.previous_dq, first_previous, nv, ld);
     set_identity(c.previous_dv, first_previous + nv, nv, ld);
   }
-  forward(c, [&](int i, double* rows) { control_forces(i, rows + std::size_t(first_u) * ld); });
+  forward(c, [&](int i, double* rows) { control_forces(i, rows + std::size_t(first_u) * ld); }, [](int, double*) {});
 }
 
 /// Columns [first, first + count) as rows of 2 nv, (dq1, dv1).
@@ -336,7 +357,9 @@ void ImplicitLinearization::parameter_columns(const ParameterSet& set, std::vect
     if (is_timestep(item)) {
       c.dh[item.first] = 1;
     }
-  forward(c, [&](int i, double* rows) { parameter_forces(i, set, rows); });
+  forward(
+      c, [&](int i, double* rows) { parameter_forces(i, set, rows); },
+      [&](int i, double* rows) { parameter_shifts(i, set, rows); });
   store_columns(0, set.size(), columns_T);
 }
 

@@ -44,6 +44,7 @@ class ImplicitLinearization final : public StepGradient {
     ImplicitEquation equation;
     ImplicitFactor factor;  // of H
     bool evaluated = false;
+    std::unique_ptr<SpinningStart> start;  // bdf1
 
     // Forward mode, written by invert: nv rows of ld, transposed.
     bool inverted = false;
@@ -62,6 +63,7 @@ class ImplicitLinearization final : public StepGradient {
     std::vector<double> previous_dv;
     std::vector<double> dh;     // one number per column
     std::vector<double> force;  // per stage, set by the caller of `forward`
+    std::vector<double> shift;  // likewise, of parameters: dDelta
 
     void resize(int columns, int ld, bool previous);
   };
@@ -86,8 +88,8 @@ class ImplicitLinearization final : public StepGradient {
   const ImplicitStage& solution(int i) const { return extra_->stages[i]; }
   void evaluate(int i);  ///< what a kept stage leaves out; once
   void invert(int i);
-  template <class Forces>
-  void forward(Columns& columns, Forces forces);
+  template <class Forces, class Shifts>
+  void forward(Columns& columns, Forces forces, Shifts shifts);
   void start_bdf2_columns(const ImplicitStage& stage, const Columns& in);
   void start_second_columns(const ImplicitStage& first, const Columns& in, const double* dh);
   /// D_ holds dw_bar on entry; stage_q_, stage_v_: the columns of q+ and v+.
@@ -100,7 +102,12 @@ class ImplicitLinearization final : public StepGradient {
   void control_forces(int i, double* rows) const;
   void impulses_of(int first, int count, std::vector<double>& out_T);
   void add_impulse_changes(int i, const ParameterSet& set, double h, int rows, std::vector<double>& out_T);
+  const double* start_velocity(int i) const;
   void parameter_forces(int i, const ParameterSet& set, double* rows);
+  template <class Visit>
+  void visit_shifts(int i, const ParameterSet& set, Visit visit);
+  void parameter_shifts(int i, const ParameterSet& set, double* rows);
+  void add_shift_gradient(int i, const ParameterSet& set, const double* v_bar, std::vector<double>& out);
   void add_stage_gradient(int i, const ParameterSet& set, const double* y, std::vector<double>& out);
   /// visit(scalar, context, rhs) for every part of -dR/dtheta of a stage, rhs without rows.
   template <class Visit>

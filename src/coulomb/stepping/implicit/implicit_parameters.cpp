@@ -180,6 +180,50 @@ void ImplicitLinearization::visit_sides(int i, const ParameterSet& set, Visit vi
   }
 }
 
+/// visit(scalar, entries) of what each parameter changes of Delta, at the start of a stage of bdf1.
+template <class Visit>
+void ImplicitLinearization::visit_shifts(int i, const ParameterSet& set, Visit visit) {
+  const SpinningStart& start = *stages_[i]->start;
+  if (!start.any()) return;
+
+  // At rest and without forces: only the shift is looked at.
+  const Nothing& none = nothing();
+  ConstraintOptions unit = options_->constraints;
+  unit.timestep = 1;
+  const SpringForces& f = stages_[i]->equation.springs;
+  const ContextRows nobody{none.rows,  none.contacts,  none.derivatives, none.inactive,
+                           none.modes, f.twist.data(), nullptr};
+  ParameterContext base = context_at(i, start.at(), solution(i).q.data(), unit, nobody);
+  base.spins = &start.spins();
+  base.shift_itself = true;
+  for (const ParameterSet::Item& item : set.items()) {
+    if (is_timestep(item)) continue;
+    std::vector<RightHandSide>& sides = cleared_sides(item.element.size);
+    item.kind->right_hand_sides(base, item.element, sides.data());
+    for (int k = 0; k < item.element.size; ++k)
+      visit(item.first + k, sides[k].shift);
+  }
+}
+
+/// dDelta of every scalar, rows of ld.
+void ImplicitLinearization::parameter_shifts(int i, const ParameterSet& set, double* rows) {
+  const int ld = stages_[i]->equation.dynamics.ld;
+  std::fill_n(rows, std::size_t(set.size()) * ld, 0.0);
+  visit_shifts(i, set, [&](int k, const std::vector<RightHandSide::Entry>& entries) {
+    for (const auto& entry : entries)
+      rows[std::size_t(k) * ld + entry.index] += entry.value;
+  });
+}
+
+/// out += v_bar . dDelta of every scalar.
+void ImplicitLinearization::add_shift_gradient(int i, const ParameterSet& set, const double* v_bar,
+                                               std::vector<double>& out) {
+  visit_shifts(i, set, [&](int k, const std::vector<RightHandSide::Entry>& entries) {
+    for (const auto& entry : entries)
+      out[k] += v_bar[entry.index] * entry.value;
+  });
+}
+
 /// r of every scalar, rows of ld.
 void ImplicitLinearization::parameter_forces(int i, const ParameterSet& set, double* rows) {
   const int ld = stages_[i]->equation.dynamics.ld;

@@ -162,6 +162,12 @@ void ImplicitLinearization::vjp(const double* dq1, const double* dv1, StepCotang
       pass(i, out.q.data(), out.v.data(), first_);
       out.q = first_.q;
       out.v = first_.v_bar;
+      if (extra.scheme == ImplicitScheme::bdf1 && stages_[i]->start->any()) {
+        dh += fraction * stages_[i]->start->add_cotangents(model, first_.v_bar.data(), out.q.data(), out.v.data());
+        if (set && set->size() > 0) {
+          add_shift_gradient(i, *set, first_.v_bar.data(), out.parameters);
+        }
+      }
       if (extra.scheme == ImplicitScheme::bdf2) {
         reverse_bdf2(solution(i), out);
       }

@@ -40,6 +40,12 @@ void begin_stage(const Model& model, ImplicitScheme scheme, double h, const std:
   stage.v_bar = v;
   std::fill(stage.w_bar.begin(), stage.w_bar.end(), 0.0);
   std::fill(stage.b.begin(), stage.b.end(), 0.0);
+  if (scheme == ImplicitScheme::bdf1) {
+    if (!extra.start) {
+      extra.start = std::make_unique<SpinningStart>(model);
+    }
+    extra.start->add(model, q.data(), v.data(), stage.c, stage.v_bar.data());
+  }
   if (scheme != ImplicitScheme::bdf2) return;
 
   // bdf2: xi = q (-) q_before, and the velocity before, turned to the axes of q.
@@ -276,7 +282,8 @@ bool implicit_step(const Model& model, ImplicitScheme method, const StepOptions&
   else if (extra.parts > 1)
     r.reason = "solved in parts: Newton's method did not converge on the whole step";
   else
-    r.reason = spin_limit_reason(extra.newton->equation.spin());
+    r.reason =
+        spin_limit_reason(extra.scheme == ImplicitScheme::bdf1 ? extra.start->shift() : extra.newton->equation.spin());
   r.solution.exact_residual = r.solution.residual;
 
   // Factors for the way back, while they are there. What goes to the record stays where it is.

@@ -1,7 +1,7 @@
 // The implicit steppers (docs/theory.md (B1); [Xu2021, section I]). With h the time step, xi = q (-) q_before and alpha = 1 - sqrt(1/2),
 // the stages of implicit_equation.hpp are
 //
-//   BDF1    c = h         v_bar = v                              w_bar = 0
+//   BDF1    c = h         v_bar = v + Delta(q, v, c)             w_bar = 0           (spinning_start.hpp)
 //   BDF2    c = 2/3 h     v_bar = (4 v - E(xi) v_before) / 3     w_bar = xi / 3,  b = xi / 3
 //   SDIRK2  c = alpha h   v_bar = v                              w_bar = 0                         first stage: v_a
 //           c = alpha h   v_bar = v + (1 - alpha)/alpha (v_a - v)  w_bar = (1 - alpha) h v_a         second stage, from q as well
@@ -21,6 +21,7 @@
 
 #include "coulomb/step_memory.hpp"
 #include "coulomb/stepping/implicit/implicit_newton.hpp"
+#include "coulomb/stepping/implicit/spinning_start.hpp"
 #include "coulomb/stepping/step_options.hpp"
 #include "coulomb/stepping/step_record.hpp"
 
@@ -38,6 +39,7 @@ struct ImplicitExtra final : StepExtra {
   std::vector<double> turned_previous_v;       ///< bdf2: E(xi) previous_v
   std::vector<double> q, v;                    ///< scratch: the state between parts
   std::unique_ptr<ImplicitNewton> newton;      ///< workspace; not copied
+  std::unique_ptr<SpinningStart> start;        ///< bdf1; likewise
   std::optional<StageViews> linearized;        ///< where the options ask for it and the step has one stage; of newton
   std::optional<StageViews> recalled;          ///< of a step that was kept
 

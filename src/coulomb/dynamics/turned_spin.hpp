@@ -1,0 +1,22 @@
+// Torque-free motion of a joint's rigid body (rigid_spin.hpp) with its derivatives.
+#pragma once
+
+#include "coulomb/dynamics/rigid_spin.hpp"
+
+namespace coulomb {
+
+/// Entries of symmetric matrices: xx xy yy xz yz zz.
+inline constexpr int row_of[6] = {0, 0, 1, 0, 1, 2};
+inline constexpr int column_of[6] = {0, 1, 1, 2, 2, 2};
+
+/// w(h) and its derivative: by w, by I and by K (symmetric, 6), by the time.
+struct TurnedSpin {
+  double w[3];
+  double by_w[9];
+  double by_I[3][6];
+  double by_K[3][6];
+  double rate[3];
+};
+TurnedSpin turned_spin(const RigidSpin& body, const SpinParts& parts);
+
+}  // namespace coulomb

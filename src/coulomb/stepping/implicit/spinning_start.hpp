@@ -1,0 +1,39 @@
+// The velocity that a stage of BDF1 starts from: v + Delta(q, v, c), docs/theory.md (B14). The difference of angular velocities that backward
+// Euler takes feeds energy to what spins, whose moments of inertia differ: with Delta a body that no torque acts on ends with the spin of
+// torque-free motion, and keeps its energy.
+#pragma once
+
+#include <vector>
+
+#include "coulomb/dynamics/spin.hpp"
+
+namespace coulomb {
+
+class SpinningStart {
+ public:
+  explicit SpinningStart(const Model& model) : at_(model), shift_(model) {}
+
+  /// v_bar += Delta. limited: something turns too far for it to be followed.
+  void add(const Model& model, const double* q, const double* v, double c, double* v_bar);
+  const SpinShift& shift() const { return shift_; }
+
+  /// Before the next four.
+  void differentiate(const Model& model, const double* q, const double* v, double c);
+  bool any() const { return !spins_.empty(); }
+  const std::vector<SpinDerivative>& spins() const { return spins_; }
+  const DynamicsWorkspace& at() const { return at_; }
+
+  /// Rows (count x ld) of v_bar += dDelta of the rows of dq and dv, and of dc (count, or null) times `fraction`.
+  void add_columns(const Model& model, const double* dq, const double* dv, const double* dc, double fraction, int ld,
+                   int count, double* rows) const;
+  /// Cotangents of q and v += those of v_bar; returns that of c.
+  double add_cotangents(const Model& model, const double* v_bar, double* q, double* v) const;
+
+ private:
+  void move_to(const Model& model, const double* q, const double* v);
+  DynamicsWorkspace at_;  // at (q, v)
+  SpinShift shift_;
+  std::vector<SpinDerivative> spins_;
+};
+
+}  // namespace coulomb
