@@ -30,6 +30,7 @@ class Energy:
         self.built, self.model, self.draft = built, built.model, built.draft
         names = self.model.joint_names
         self.servos = [(servo, self.model.joint_q[names.index(servo.joint)]) for servo in self.draft.servos]
+        self.controls = self.built.u * [servo.kind != "velocity" for servo, _ in self.servos]
         self.masses = np.array(self.model.body_mass)
         self.trees = self._tree_masses()
         self.gravity = np.linalg.norm(self.draft.gravity)
@@ -62,7 +63,7 @@ class Energy:
         """W: of the forces that have a potential."""
         rest = np.zeros_like(v)
         force = self.model.passive_forces(q, rest) - self.model.bias(q, rest)
-        return float((force + self.model.actuator_forces(q, rest, self.built.u)) @ v)
+        return float((force + self.model.actuator_forces(q, rest, self.controls)) @ v)
 
     def brought(self):
         """W that velocity servos bring at most."""

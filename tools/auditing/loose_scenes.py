@@ -296,7 +296,7 @@ def sliding(random):
             velocity,
             friction=friction,
         )
-        tips = friction * half[2] > half[0]
+        tips = friction * half[2] > 0.6 * half[0]
         draft.compare = 0.0 if tips else 0.3
     return draft
 

@@ -17,6 +17,8 @@ CORRECTION_FACTOR = (
     20.0  # times the natural energy that corrections may add: ten times in a step, and what the step before left
 )
 JOINTED_RISE = 0.03  # of the energy that was turned over: forces that turn with the motion, to the order of the step
+QUARTER_RISE = 0.1  # likewise, at a quarter of the step, of an error that falls with the step
+FALLS = 0.4  # to this share, at a quarter of the step: a quarter, and higher orders
 LOOSE_RISE = 0.05  # likewise, of free bodies: plain steps of cans that wobble were seen to gain .034 at 2 ms
 EXPLODED = 2.0  # likewise: more is no error of a step
 EXACT_RESIDUAL = 1e-4  # docs/conventions.md, "What the compliance leaves": of all but the worst steps
@@ -25,6 +27,7 @@ SPIN = 1e-2  # the error of a spin counts to this share: 1e-9 is allowed
 SPIN_IMPLICIT = 1e-5  # of implicit steps its growth alone, of which .01 is allowed: they lose
 IMPULSE_FACTOR = 1e4  # times the momentum that a scene has or is asked for: a lever of a hundred at both sides
 LAW = 1e-3  # relative to the largest impulse and speed of contacts alone, of the law recomputed from what a simulator reports
+KINKS = 4.1e-6  # m, docs/theory/step.md (S7)
 LAW_STEPS = 60  # of a run, at which it is
 
 
@@ -85,10 +88,12 @@ def energy(trial):
     if share <= bound or (loose and trial.law in HARD) or share > EXPLODED:
         return Measure(share, bound, note)
 
-    # Of joints and springs, the error of a step falls with it: what stays, or halves only, is no such error.
+    # Of joints and springs, the error of a step falls with it, and then may be larger; what does not fall is no such error.
     finer = trial.run(trial.built, 4 * trial.steps, trial.draft.timestep / 4)
     quarter, _ = _rise(trial, finer, trial.draft.timestep / 4)
-    return Measure(min(share, 2 * quarter), bound, f"{note}; at a quarter of the step {quarter:.2g} of it")
+    falls = quarter < FALLS * share
+    note = f"{note}; at a quarter of the step {quarter:.2g} of it"
+    return Measure(quarter, QUARTER_RISE, note) if falls else Measure(share, bound, note)
 
 
 def _rise(trial, record, h):
@@ -261,7 +266,7 @@ def law(trial):
 def _law_error(contacts, h, pyramid):
     """(error, words): the worst of the law's conditions, relative to the largest impulse and the largest speed.
 
-    Corrections may ask for less than the share of the depth, never for more. Of gaps of 2e-6 m and less the bias has its kinks: they count as touching.
+    Corrections may ask for less than the share of the depth, never for more. Of gaps up to KINKS the bias has its kinks: they count as touching.
     """
     largest = max(max(np.linalg.norm(c.impulse) for c in contacts), 1e-12)
     asked = max(min(BAUMGARTE * max(c.depth, 0) / h, FASTEST_CORRECTION) for c in contacts)
@@ -274,7 +279,7 @@ def _law_error(contacts, h, pyramid):
         tangential, slip = c.impulse - normal * c.normal, c.velocity - parts * c.normal
         gap = max(-c.depth, 0.0)
         correction = min(BAUMGARTE * max(c.depth, 0) / h, FASTEST_CORRECTION)
-        band = 2.1e-6 / h if gap <= 2.1e-6 else 0.0
+        band = KINKS / h if gap <= KINKS else 0.0
         errors = [
             (-normal / largest, "pulls"),
             ((-parts - gap / h - 1e-9) / speed, "closes more than its gap"),
