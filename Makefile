@@ -202,10 +202,11 @@ test-python: install
 
 # Kernels and solvers in C++, and the core (tests/core_tests.py), with each instruction set that the processor has but the best: all other tests use that.
 test-simd: cpp install
-	for set in $$($(PY) tools/instruction_sets.py --others); do \
+	sets=$$($(PY) tools/instruction_sets.py --others) || exit 1; \
+	for set in $$sets; do \
 	  echo "COULOMB_SIMD=$$set"; \
-	  COULOMB_SIMD=$$set ctest --test-dir $(RELEASE) --output-on-failure --no-tests=error --parallel $(JOBS) -R 'unit\.(dynamics|linalg|solvers)' \
-	    --label-exclude slow --quiet || exit 1; \
+	  COULOMB_SIMD=$$set ctest --test-dir $(RELEASE) --output-on-failure --no-tests=error --parallel $(JOBS) \
+	    -R 'unit\.(dynamics|linalg|solvers)' --label-exclude slow || exit 1; \
 	  COULOMB_SIMD=$$set $(PY) -m pytest tests -m core -n $(JOBS) || exit 1; \
 	done
 
