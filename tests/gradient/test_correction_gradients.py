@@ -148,3 +148,23 @@ def test_where_damping_begins_the_derivative_is_ambiguous():
         low, high = (middle, high) if at(middle)[0] else (low, middle)
     assert at(low) == (True, True) and at(high) == (False, True)
     assert at(low * (1 - 1e-6)) == (True, False) and at(high * (1 + 1e-6)) == (False, False)
+
+
+def test_a_rollout_recalls_what_was_bounded():
+    """Its reverse product against differences of the whole, through steps that are kept and evaluated again."""
+    model = slider_crank(0.05, gravity=9.81)
+    q, v = stuck(model, 80)
+
+    def end(x):
+        rollout = coulomb.Simulator(model, timestep=H).rollout(model.integrate(q, x[:3]), v + x[3:], steps=20)
+        return rollout, np.concatenate([rollout.q[-1], rollout.v[-1]])
+
+    rollout, _ = end(np.zeros(6))
+    assert not rollout.converged
+    numeric = differences(lambda x: end(x)[1], 6, 1e-7)
+    bar = np.random.default_rng(0).normal(size=6)
+    q_bar, v_bar = np.zeros_like(rollout.q), np.zeros_like(rollout.v)
+    q_bar[-1], v_bar[-1] = bar[:3], bar[3:]
+    gradient = rollout.vjp(q_bar, v_bar)
+    wanted = bar @ numeric
+    np.testing.assert_allclose(np.r_[gradient.q0, gradient.v0], wanted, atol=1e-6 * np.abs(wanted).max())

@@ -38,11 +38,12 @@ def opening(model, q, index=0):
     return np.linalg.norm(ends[0] - ends[1])
 
 
+@pytest.mark.parametrize("split", [False, True])
 @pytest.mark.parametrize("reach", [-0.01, 1e-4, 0.01, 0.1])
-def test_a_slider_whose_limit_the_crank_does_not_reach(reach):
+def test_a_slider_whose_limit_the_crank_does_not_reach(reach, split):
     """The limit asks the slide to go this much further than its crank lets it; it starts in the middle."""
     model = slider_crank(reach)
-    (q, v), energies, fastest, reasons = passive(model, 3)
+    (q, v), energies, fastest, reasons = passive(model, 3, continuous_collision=split)
     assert fastest < 60 and energies.max() < 10 and energies[-1] < 1e-3 * energies.max()
     assert np.abs(v).max() < 0.3
     assert opening(model, q) < max(1e-5, 0.05 * reach)

@@ -13,7 +13,7 @@ namespace coulomb {
 namespace {
 
 /// kappa: work of a correction, in that of its rows by themselves. Loops away from singular poses have 1 to 3.
-constexpr double most_energy = 10;
+constexpr double most_work = 10;
 
 /// S of connections and welds, in W: limits and joint equalities give way before a loop opens.
 constexpr double rigid_share = 0.01;
@@ -22,13 +22,14 @@ constexpr double rigid_share = 0.01;
 /// that is closed has one derivative, far from the border of the bound.
 constexpr double slow_correction = 1e-2;
 
-constexpr double told = 5e-5;            // m/s, rad/s: slower corrections are not worth telling
-constexpr double least_damping = 1e-8;   // what asks for less is as small as what solvers leave
-constexpr double exactness = 1e-13;      // of the work, relative
-constexpr double at_border = 1e-9;       // the same: the bound begins here
-constexpr int most_trials = 100;         // of eps; about six are usual
+constexpr double least_damping = 1e-8;  // less concerns errors as small as solvers leave
+constexpr double exactness = 1e-13;     // of the work, relative
+constexpr double at_border = 1e-9;      // the same: the bound begins here
+constexpr double begins = 1e-10;        // m/s, rad/s: of a limit that begins to be violated
+constexpr int most_trials = 100;        // of eps; about six are usual
 
 constexpr double kept_share = 0.5;  // of a row's error: out of reach
+constexpr double told = 5e-5;       // m/s, rad/s: slower corrections are not worth telling
 
 /// Work as a function of eps, from the rows of one island.
 class Damping {
@@ -70,7 +71,7 @@ class Damping {
   /// The eps of this work, of which least_damping allows more: Newton's method on logarithms, between bounds.
   double find(double bound) {
     double low = std::log(least_damping);
-    double high = std::log(1 / (most_energy * rigid_share));
+    double high = std::log(1 / (most_work * rigid_share));
     double middle = 0.5 * (low + high);
     double eps = std::exp(high);
     for (int trial = 0; trial < most_trials && high - low > exactness; ++trial) {
@@ -173,13 +174,13 @@ double largest_work(const IslandCorrection& c) {
     const double least = c.rows[k].holds ? slow_correction * slow_correction : 0;
     sum += (c.beta[k] * c.beta[k] + least) / c.rows[k].weight;
   }
-  return most_energy * sum;
+  return most_work * sum;
 }
 
 /// Does a limit begin to be violated at this state?
 bool limit_begins(const ConstraintRows& rows, const Island& island) {
   for (const Block& block : island.problem.blocks)
-    if (block.type == BlockType::limit && std::abs(rows.bias[island.rows[block.row]]) <= at_border * told)
+    if (block.type == BlockType::limit && std::abs(rows.bias[island.rows[block.row]]) <= begins)
       return true;
   return false;
 }
@@ -199,14 +200,14 @@ void bound(const ConstraintRows& rows, Island& island, Corrections& scratch, Isl
   if (!std::isfinite(most)) return;
   Damping damping(c, scratch);
   const bool regular = damping.solve(least_damping);
-  const double undamped = regular ? damping.work() : most * 2;
+  const double undamped = regular ? damping.work() : 2 * most;
   c.at_kink = std::abs(undamped - most) <= at_border * most;
-  if (undamped <= most) return;
+  if (!(undamped > most)) return;
 
   // Others take as much less as they must, and are as soft as eps S where nothing moves any more, softer before.
   c.bounded = true;
   c.damping = damping.find(most);
-  c.compliance = std::sqrt(c.damping / most_energy);
+  c.compliance = std::sqrt(c.damping / most_work);
   c.at_kink = c.at_kink || limit_begins(rows, island);
   for (int k = 0; k < c.n; ++k) {
     const double kept = c.damping * c.rows[k].scale * c.x[k];
@@ -282,7 +283,7 @@ void correction_slopes(const IslandCorrection& c, CorrectionSlopes& out) {
   for (int k = 0; k < n; ++k)
     slope += c.x[k] * c.rows[k].scale * c.x[k];
   for (int k = 0; k < n; ++k) {
-    out.compliance_by_error[k] = 2 * (c.x[k] - most_energy * c.beta[k] / c.rows[k].weight) / slope;
+    out.compliance_by_error[k] = 2 * (c.x[k] - most_work * c.beta[k] / c.rows[k].weight) / slope;
     out.compliance_by_rows[k] = -c.x[k] / slope;
   }
 
