@@ -58,7 +58,7 @@ def random_states(ours, number, seed=0):
     random = np.random.default_rng(seed)
     for k in range(number):
         dq = random.normal(size=model.nv) * 0.1 * (k + 1) / number
-        yield model.integrate(model.neutral()[0], dq), random.normal(size=model.nv) * 12 * k / number
+        yield model.integrate(np.array(model.q_neutral), dq), random.normal(size=model.nv) * 12 * k / number
 
 
 def state_of_mujoco(env, task, action):
