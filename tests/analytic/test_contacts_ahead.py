@@ -168,3 +168,25 @@ def test_the_gap_that_closes_is_differentiated(contact):
         sim, q, v, wrt=["size/ball", "size/egg", "timestep", "mass/box", "friction/ground"]
     )
     assert report.passed, report
+
+
+@pytest.mark.parametrize("baumgarte", [0.02, 0.1])
+@pytest.mark.parametrize("timestep", [2e-4, 1e-3])
+def test_the_force_along_a_curve_is_steady(timestep, baumgarte):
+    """m (g cos - v^2 / R) of a ball that slides off a ball, at every step: gaps of successive steps do not alternate."""
+    large, small = 0.5, 0.1
+    start = math.radians(5)
+    scene = coulomb.Scene()
+    scene.add_sphere(large, fixed=True, friction=0.0)
+    way = np.array([math.sin(start), 0, math.cos(start)])
+    scene.add_sphere(small, mass=1.0, position=(large + small) * way, friction=0.0)
+    sim = coulomb.Simulator(scene.build(), timestep=timestep, baumgarte=baumgarte)
+    q, v = sim.model.neutral()
+    while True:
+        q, v = sim.step(q, v)
+        cosine = q[2] / np.linalg.norm(q[:3])
+        expected = GRAVITY * cosine - v[:3] @ v[:3] / (large + small)
+        if expected < 1.0:
+            break
+        force = sum(np.linalg.norm(c.impulse) for c in sim.contacts) / timestep
+        assert force == pytest.approx(expected, abs=0.3)

@@ -45,10 +45,10 @@ def wanted_speed(depth, sim):
     """m/s along the normal: a gap may close within the step, of a depth, and of a gap below 1e-6 m, a share is to go."""
     options, gap = sim.options, -depth
     share = options["baumgarte"]
-    if gap >= 2e-6:
+    if gap >= 4e-6:
         return -gap / sim.timestep
     if gap >= 1e-6:
-        return -(share * 1e-6 + (2 - share) * (gap - 1e-6)) / sim.timestep
+        return -(share * 1e-6 + (4 - share) / 3 * (gap - 1e-6)) / sim.timestep
     return min(share * depth / sim.timestep, options["max_correction_speed"])
 
 

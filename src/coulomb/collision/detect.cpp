@@ -9,6 +9,7 @@
 #include "coulomb/base/small_math.hpp"
 #include "coulomb/collision/broad_phase/filter.hpp"
 #include "coulomb/collision/narrow_phase/convex_convex.hpp"
+#include "coulomb/collision/narrow_phase/face_plane.hpp"
 #include "coulomb/collision/narrow_phase/primitives_half_space.hpp"
 #include "coulomb/collision/narrow_phase/primitives_round.hpp"
 #include "coulomb/configuration.hpp"
@@ -289,19 +290,16 @@ void collide_pair_stateless(const Model& model, int pair, double margin, Collisi
   collide_pair(model, pair, margin, stateless, cold, w, out);
 }
 
-void collide_moved_pair(const Model& model, int pair, const RigidShift& move, double reach, CollisionWorkspace& w,
-                        std::vector<Contact>& out) {
+MovedShape::MovedShape(const Model& model, int pair, const RigidShift& move, CollisionWorkspace& w)
+    : pose_(&w.pose[model.pair_a[pair]]), stride_(w.filter.padded) {
   constexpr double none[3] = {0, 0, 0};
   const double* centre = move.centre;
   const double* shift = move.shift ? move.shift : none;
   const double* turn = move.turn ? move.turn : none;
-  const int stride = w.filter.padded;
 
   // The pose of A, to be restored.
-  double* pose = &w.pose[model.pair_a[pair]];
-  double saved[12];
   for (int i = 0; i < 12; ++i)
-    saved[i] = pose[i * stride];
+    saved_[i] = pose_[i * stride_];
 
   // Turned about the centre and shifted.
   double quaternion[4];
@@ -309,23 +307,55 @@ void collide_moved_pair(const Model& model, int pair, const RigidShift& move, do
   double turned[9];
   rotation_exp(turn, quaternion);
   quaternion_to_matrix(quaternion, R);
-  multiply3(R, saved, turned);
+  multiply3(R, saved_, turned);
   double position[3];
   double arm[3];
-  sub3(saved + 9, centre, arm);
+  sub3(saved_ + 9, centre, arm);
   rotate(R, arm, position);
 
   for (int i = 0; i < 9; ++i)
-    pose[i * stride] = turned[i];
+    pose_[i * stride_] = turned[i];
   for (int i = 0; i < 3; ++i)
-    pose[(9 + i) * stride] = centre[i] + position[i] + shift[i];
+    pose_[(9 + i) * stride_] = centre[i] + position[i] + shift[i];
+}
 
-  // One look at it there.
+MovedShape::~MovedShape() {
+  for (int i = 0; i < 12; ++i)
+    pose_[i * stride_] = saved_[i];
+}
+
+void collide_moved_pair(const Model& model, int pair, const RigidShift& move, double reach, CollisionWorkspace& w,
+                        std::vector<Contact>& out) {
+  const MovedShape moved(model, pair, move, w);
   out.clear();
   collide_pair_stateless(model, pair, model.pair_margin[pair] + reach, w, out);
+}
 
-  for (int i = 0; i < 12; ++i)
-    pose[i * stride] = saved[i];
+void collide_face(const Model& model, int pair, const FaceOfPair& face, double margin, CollisionWorkspace& w,
+                  std::vector<Contact>& out) {
+  // The plane, as a half-space whose third axis is the face's normal.
+  const int owner = face.on_a ? model.pair_a[pair] : model.pair_b[pair];
+  const int other = face.on_a ? model.pair_b[pair] : model.pair_a[pair];
+  Shape shape;
+  pose_shape(model, w, owner, shape);
+  Shape plane;
+  double axes[3][3];
+  face_plane(shape, face.face, axes[2], plane.position);
+  contact_frame(axes[2], axes[0], axes[1]);
+  plane.type = ShapeType::half_space;
+  for (int i = 0; i < 3; ++i)
+    for (int k = 0; k < 3; ++k)
+      plane.rotation[3 * i + k] = axes[k][i];
+
+  // What of the other shape is near it.
+  Shape against;
+  pose_shape(model, w, other, against);
+  constexpr CollisionOptions options{.stateless = true, .frozen_cache = true};
+  CollisionCache::Pair cache;
+  const CollidePair collide = table.find(plane.type, against.type);
+  const int count = collide(plane, against, margin, options, cache, w.staging.data());
+  out.clear();
+  append_contacts(model, pair, count, !face.on_a, w, out);
 }
 
 }  // namespace coulomb

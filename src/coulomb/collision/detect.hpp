@@ -74,8 +74,32 @@ struct RigidShift {
   const double* turn = nullptr;   ///< 3: rotation vector
 };
 
-/// One pair with A moved, without a cache: contacts nearer than its margin plus `reach`. The workspace's poses are restored.
+/// Geometry A of a pair is moved while this lives; the workspace's pose is restored afterwards.
+class MovedShape {
+ public:
+  MovedShape(const Model& model, int pair, const RigidShift& move, CollisionWorkspace& workspace);
+  ~MovedShape();
+  MovedShape(const MovedShape&) = delete;
+  MovedShape& operator=(const MovedShape&) = delete;
+
+ private:
+  double* pose_;
+  int stride_;
+  double saved_[12];
+};
+
+/// One pair with A moved, without a cache: contacts nearer than its margin plus `reach`.
 void collide_moved_pair(const Model& model, int pair, const RigidShift& move, double reach,
                         CollisionWorkspace& workspace, std::vector<Contact>& out);
+
+/// A face of one shape of a pair (face_plane.hpp).
+struct FaceOfPair {
+  bool on_a = false;
+  int face = 0;
+};
+
+/// Contacts of the pair's other shape with the plane of that face, as far as it goes, nearer than `margin`.
+void collide_face(const Model& model, int pair, const FaceOfPair& face, double margin, CollisionWorkspace& workspace,
+                  std::vector<Contact>& out);
 
 }  // namespace coulomb

@@ -93,7 +93,7 @@ Bias one_sided_bias(const ConstraintOptions& options, double phi) {
   const double excess = violation + options.max_correction_speed / correction;
   const bool ends_at_zero = at_zero(phi) && (options.slop > 0 || (!joined && options.baumgarte < 1));
   const bool ends_at_slop = at_zero(violation) && options.slop > 0;
-  const bool small_gap_ends = joined && (at_zero(phi - smooth_gap) || at_zero(phi - 2 * smooth_gap));
+  const bool small_gap_ends = joined && (at_zero(phi - smooth_gap) || at_zero(phi - open_gap));
   Bias bias;
   bias.corner = ends_at_zero || small_gap_ends || (correction > 0 && (ends_at_slop || at_zero(excess)));
 
@@ -108,13 +108,12 @@ Bias one_sided_bias(const ConstraintOptions& options, double phi) {
   }
 
   // Open: it may close, a small one by the same share.
-  const double steep = (2 - options.baumgarte) / h;
-  if (!joined || phi > 2 * smooth_gap + corner_width) {
+  if (!joined || phi > open_gap + corner_width) {
     bias.value = phi / h;
     bias.slope = 1 / h;
   } else if (phi > smooth_gap + corner_width) {
-    bias.value = correction * smooth_gap + steep * (phi - smooth_gap);
-    bias.slope = steep;
+    bias.slope = (open_gap / h - correction * smooth_gap) / (open_gap - smooth_gap);
+    bias.value = correction * smooth_gap + bias.slope * (phi - smooth_gap);
   } else {
     bias.value = correction * phi;
     bias.slope = correction;

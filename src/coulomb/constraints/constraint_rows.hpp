@@ -123,8 +123,10 @@ void add_joint_limit_rows(const RowContext& context, ConstraintRows& rows);
 void add_dry_friction_rows(const RowContext& context, ConstraintRows& rows);
 
 /// m, rad: gaps up to this close as overlaps are corrected, by a share per step: what lies still lies at phi = 0 to rounding, and its
-/// bias has one slope there. Gaps of twice this and more close at once; between, the bias goes from the one to the other.
+/// bias has one slope there. Gaps of open_gap and more close at once; between, the bias goes from the one to the other, so gently that
+/// what a step leaves of a gap hardly falls as the gap grows: along a curve the gaps of successive steps settle, and do not alternate.
 inline constexpr double smooth_gap = 1e-6;
+inline constexpr double open_gap = 4e-6;
 
 /// m, rad: nearer to a change of slope the state is at it.
 inline constexpr double corner_width = 1e-12;

@@ -15,6 +15,7 @@
 #include "coulomb/dynamics/joint_forces.hpp"
 #include "coulomb/dynamics/spin.hpp"
 #include "coulomb/solvers/constraint_problem.hpp"
+#include "coulomb/stepping/semi_implicit/contacts_to_come.hpp"
 
 namespace coulomb {
 
@@ -56,6 +57,7 @@ struct StepRecord {
   const unsigned char* flying() const { return flies.empty() ? nullptr : flies.data(); }
   DynamicsWorkspace dynamics;
   CollisionWorkspace collision;  ///< .contacts
+  ContactsToCome to_come;
   JointForces joint_forces;
   SpinShift spin;       ///< Delta: what torque-free spin adds to the explicit change of v
   ImplicitGains gains;  ///< what of the joint forces is implicit, beside M

@@ -16,10 +16,12 @@ namespace {
 using namespace coulomb;
 
 /// Of 400 steps with their derivatives, while things settle and bounce, the second half allocates nothing: every contact has been seen.
-void check_settling(const Scene& scene) {
+/// speed: of all bodies, which are free ones, along x.
+void check_settling(const Scene& scene, double speed = 0) {
   const auto model = scene.build();
   Simulator sim(model, {.timestep = 2e-3});
   State state{model->q_neutral, std::vector<double>(model->nv)};
+  for (int d = 0; d < model->nv && speed != 0; d += 6) state.v[d] = speed;
   std::vector<double> tau(model->nv, 0.0);
   const auto step = [&] {
     sim.step(state.q.data(), state.v.data(), nullptr, tau.data(), nullptr, state.q.data(), state.v.data());
@@ -47,6 +49,23 @@ void test_contacts() {
   ball.mass = 0.5, ball.position = {0.6, 0, 0.12}, ball.restitution = 0.5;
   scene.add_sphere(0.1, ball);
   check_settling(scene);
+}
+
+// Boxes that glide over the seams of tiles: contacts that are judged at the pose to come.
+void test_seams() {
+  Scene scene;
+  ShapeOptions tile;
+  for (int i = 0; i < 12; ++i) {
+    tile.fixed = true, tile.friction = 0.0, tile.position = {0.15 * i, 0, -0.1};
+    scene.add_box({0.15, 2.0, 0.2}, tile);
+  }
+  ShapeOptions box;
+  box.mass = 1.0, box.friction = 0.0;
+  for (int i = 0; i < 3; ++i) {
+    box.position = {0.013 * i, -0.3 + 0.3 * i, 0.05};
+    scene.add_box({0.1, 0.1, 0.1}, box);
+  }
+  check_settling(scene, 0.7);
 }
 
 // Contacts that are springs, which bounce for a while.
@@ -189,6 +208,7 @@ void test_servos() {
 
 int main() {
   test_contacts();
+  test_seams();
   test_soft_contacts();
   test_a_heap();
   test_corrections();

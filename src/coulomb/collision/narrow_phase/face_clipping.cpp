@@ -6,6 +6,7 @@
 
 #include "coulomb/base/small_math.hpp"
 #include "coulomb/collision/narrow_phase/clip_parts.hpp"
+#include "coulomb/collision/narrow_phase/face_plane.hpp"
 
 namespace coulomb {
 
@@ -55,19 +56,6 @@ void disc_flat(const Shape& s, int face, Flat& f) {
     copy3(f.center, f.point[k]);
     axpy3(k < 2 ? f.radius : -f.radius, axis, f.point[k]);
   }
-}
-
-/// The face of s most along `direction`, with its cosine; false if it has none. For cylinders the caps.
-bool flat_towards(const Shape& s, const double* direction, int& face, double& cosine) {
-  if (has_faces(s)) {
-    face = best_face(s, direction, cosine);
-    return true;
-  }
-  if (s.type != ShapeType::cylinder) return false;
-  const double z = s.rotation[2] * direction[0] + s.rotation[5] * direction[1] + s.rotation[8] * direction[2];
-  face = z >= 0 ? 0 : 1;
-  cosine = std::abs(z);
-  return true;
 }
 
 /// Face or cap.
@@ -295,8 +283,8 @@ bool choose_reference(const Shape& a, const Shape& b, const Witness& w, int& ref
   int face_a = -1;
   int face_b = -1;
   double cosine;
-  const double sin_a = flat_towards(a, inward, face_a, cosine) && cosine > 0 ? face_sine(a, face_a, w.normal) : 1.0;
-  const double sin_b = flat_towards(b, w.normal, face_b, cosine) && cosine > 0 ? face_sine(b, face_b, w.normal) : 1.0;
+  const double sin_a = face_towards(a, inward, face_a, cosine) && cosine > 0 ? face_sine(a, face_a, w.normal) : 1.0;
+  const double sin_b = face_towards(b, w.normal, face_b, cosine) && cosine > 0 ? face_sine(b, face_b, w.normal) : 1.0;
 
   if (sin_a > alignment_sine && sin_b > alignment_sine) return false;
   bool on_a = sin_a <= sin_b + same_sine;
@@ -358,7 +346,7 @@ int clip_manifold(const Shape& a, const Shape& b, const Witness& w, double margi
   // What the other shape has against it: a face, a cap, or a line.
   int incident_face;
   double cosine;
-  const bool flat = flat_towards(other, towards, incident_face, cosine);
+  const bool flat = face_towards(other, towards, incident_face, cosine);
   if (flat && (other.type != ShapeType::cylinder || cosine >= std::sqrt(1 - cap_sine * cap_sine))) {
     Flat incident;
     make_flat(other, incident_face, incident);

@@ -122,6 +122,11 @@ std::size_t record_bytes(const StepRecord& r) {
                   d.inertia, d.composite, d.velocity, d.body_acceleration, d.column_acceleration, d.ancestors,
                   d.factor_work, d.streams, d.scratch, d.link, d.vectors, d.trees);
 
+  // Contacts that were judged.
+  const ContactsToCome& j = r.to_come;
+  bytes += array_bytes(j.by_free_velocity.position, j.by_free_velocity.quaternion, j.by_velocity.position,
+                       j.by_velocity.quaternion, j.q, j.first, j.kept, j.of_plane, j.over);
+
   // Contacts, of which many more are reserved but never touched, and how they were found.
   bytes += c.contacts.size() * sizeof(Contact);
   bytes += array_bytes(c.pose, c.filter_center, c.filter_radius, c.candidates, c.hits, c.box_first, c.box_second,

@@ -82,7 +82,7 @@ struct ImpactSearch::Workspace {
   bool measure_start(const Model& model, const ImpactOptions& options, double duration, int pair,
                      const Contact* contact, PairDistance& e);
   void look(const Model& model, const ImpactOptions& options, const MotionPath& path, int pair, const Contact* contact,
-            bool all_held);
+            const ImpactStart& start);
   void look_at_all(const Model& model, const ImpactOptions& options, const MotionPath& path, const ImpactStart& start);
   PairTrack track_from_start(const Model& model, int pair) const;
   void place(const Model& model, int g, const BodyMotion& motion, const MotionBounds& bounds, MovingShape& out) const;

@@ -6,6 +6,7 @@
 
 #include "coulomb/base/small_math.hpp"
 #include "coulomb/stepping/impacts/impact_search.hpp"
+#include "coulomb/stepping/inner_edges.hpp"
 
 namespace coulomb {
 namespace {
@@ -47,6 +48,18 @@ const Contact* take_deepest(int pair, const Contact*& contact, const Contact* en
       deepest = contact;
     }
   return deepest;
+}
+
+/// Is a body of the pair held along a normal that parts this pair as well?
+bool parted_as_held(const Model& model, int pair, const PairDistance& e, const ImpactStart& start) {
+  if (!start.all_held || has_half_space(*e.a, *e.b)) return false;
+  const int body_a = model.geometry_body[model.pair_a[pair]];
+  const int body_b = model.geometry_body[model.pair_b[pair]];
+  return std::any_of(start.contacts, start.contacts + start.num_contacts, [&](const Contact& held) {
+    double n[3];
+    return normal_beside(model, held, body_a, body_b, n) != Shared::neither &&
+           separation_along(e.a->shape, e.b->shape, n) >= std::min(0.0, held.distance) - one_floor;
+  });
 }
 
 }  // namespace
@@ -208,7 +221,7 @@ bool ImpactSearch::Workspace::measure_start(const Model& model, const ImpactOpti
 
 /// The start of one pair: most are safe to the end of the path, the others are tracked.
 void ImpactSearch::Workspace::look(const Model& model, const ImpactOptions& options, const MotionPath& path, int pair,
-                                   const Contact* contact, bool all_held) {
+                                   const Contact* contact, const ImpactStart& start) {
   const int body_a = model.geometry_body[model.pair_a[pair]];
   const int body_b = model.geometry_body[model.pair_b[pair]];
   if (model.body_tree[body_a] < 0 && model.body_tree[body_b] < 0) return;
@@ -223,12 +236,22 @@ void ImpactSearch::Workspace::look(const Model& model, const ImpactOptions& opti
     track.lift = std::max(track.lift, held_lift * options.tolerance);
   }
   track.held = e.now.distance <= track.lift;
-  if (all_held && !contact && e.now.distance > 0 && e.closing > 0) {
+  if (start.all_held && !contact && e.now.distance > 0 && e.closing > 0) {
     track.held = false;
   }
   track.threshold = track.held ? threshold_of(options, e.now.distance) : 0.0;
   advance(path, e, track);
   if (track.time >= path.duration) return;
+
+  // The edge of the next tile: what holds the body keeps this pair apart as well, wherever it goes.
+  if (!contact && parted_as_held(model, pair, e, start)) {
+    track.held = true;
+    track.lift = INFINITY;
+    track.threshold = threshold_of(options, e.now.distance);
+    track.time = 0;
+    advance(path, e, track);
+    if (track.time >= path.duration) return;
+  }
 
   // It is followed relative to the nearest body that carries both; the normal seen so far was that in the world.
   track.top = common_ancestor(model, body_a, body_b);
@@ -250,7 +273,7 @@ void ImpactSearch::Workspace::look_at_all(const Model& model, const ImpactOption
   const Contact* contact = start.contacts;
   const Contact* end = contact + start.num_contacts;
   for (const int pair : filter.pairs)
-    look(model, options, path, pair, take_deepest(pair, contact, end), start.all_held);
+    look(model, options, path, pair, take_deepest(pair, contact, end), start);
   std::make_heap(queue.begin(), queue.end(), std::greater<>{});
 }
 

@@ -8,6 +8,7 @@
 #include "coulomb/configuration.hpp"
 #include "coulomb/stepping/impacts/impact_path.hpp"
 #include "coulomb/stepping/impacts/impact_splitter.hpp"
+#include "coulomb/stepping/inner_edges.hpp"
 #include "coulomb/stepping/semi_implicit/semi_implicit.hpp"
 
 namespace coulomb {
@@ -69,6 +70,10 @@ void ImpactSplitter::place(StepRecord& r) {
   kinematics(model_, r.q.data(), r.dynamics);
   detect_contacts(model_, r.dynamics.body_position.data(), r.dynamics.body_rotation.data(), phases_.smooth.collision,
                   memory_.collision, r.collision);
+
+  // The side of the next tile stops nobody whom this one holds.
+  link_twists(model_, r.dynamics, r.v.data(), r.twist.data());
+  leave_out_inner_edges(model_, options_.impacts.penetration_tolerance, r);
 }
 
 /// Keys that are not known yet.

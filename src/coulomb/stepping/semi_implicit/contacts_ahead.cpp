@@ -4,6 +4,7 @@
 
 #include "coulomb/base/small_math.hpp"
 #include "coulomb/stepping/impacts/impact_contact.hpp"
+#include "coulomb/stepping/semi_implicit/contacts_to_come.hpp"
 #include "coulomb/stepping/step_options.hpp"
 
 namespace coulomb {
@@ -32,7 +33,8 @@ void follow_bodies(const Model& model, double duration, StepRecord& r) {
 }  // namespace
 
 void detect_contacts_ahead(const Model& model, const StepOptions& options, CollisionCache& cache, StepRecord& r) {
-  const double duration = steps_ahead * options.constraints.timestep;
+  const double h = options.constraints.timestep;
+  const double duration = steps_ahead * h;
   const double bouncing = options.constraints.restitution_threshold;
 
   // All pairs that the free velocity could bring together.
@@ -41,13 +43,19 @@ void detect_contacts_ahead(const Model& model, const StepOptions& options, Colli
   detect_contacts(model, r.dynamics.body_position.data(), r.dynamics.body_rotation.data(), options.collision, cache,
                   r.collision, r.travel.data());
 
-  // Beyond the margin: what closes ...
+  // Beyond the margin: what closes as far as its bias lets it ...
   auto& contacts = r.collision.contacts;
   const auto is_ahead = [&](const Contact& c) { return c.distance > model.pair_margin[c.pair]; };
+  const auto room = [&](const Contact& c) {
+    return std::min(c.distance, h * one_sided_bias(options.constraints, c.distance).value);
+  };
   const auto stays_open = [&](const Contact& c) {
-    return is_ahead(c) && !(c.distance <= -duration * normal_velocity(model, r, c));
+    return is_ahead(c) && !(room(c) <= -duration * normal_velocity(model, r, c));
   };
   contacts.erase(std::remove_if(contacts.begin(), contacts.end(), stays_open), contacts.end());
+
+  // ... within the step, where the bodies will be ...
+  judge_contacts_to_come(model, options, r);
 
   // ... and does not bounce.
   const auto may_bounce = [&](const Contact& c) { return is_ahead(c) && model.pair_restitution[c.pair] > 0; };

@@ -346,7 +346,19 @@ StepRecord::StepRecord(const Model& model)
     : q(model.nq), v(model.nv), u(model.nu), tau(model.nv), q_next(model.nq), v_next(model.nv), acceleration(model.nv),
       v_free(model.nv), dynamics(model), collision(model), joint_forces(model), spin(model), gains(model),
       islands(model), assembly(model), twist(8 * model.nv), twist_next(8 * model.nv), scratch(8 * model.nv + 8),
-      travel(6 * model.num_bodies) {}
+      travel(6 * model.num_bodies) {
+  // Steps that judge contacts are few, and allocate nothing.
+  for (ContactsToCome::Poses* poses : {&to_come.by_free_velocity, &to_come.by_velocity}) {
+    poses->position.resize(dynamics.body_position.size());
+    poses->quaternion.resize(dynamics.body_quaternion.size());
+  }
+  to_come.q.resize(model.nq + model.nv);
+  to_come.first.reserve(collision.contacts.capacity() + 1);
+  to_come.left_out.reserve(collision.contacts.capacity() + 1);
+  to_come.kept.reserve(collision.contacts.capacity());
+  to_come.of_plane.reserve(collision.staging.size());
+  to_come.over.reserve(collision.staging.size());
+}
 
 void solve_constraints(const Model& model, const StepOptions& options, ConstraintSolver& solver,
                        const StepMemory& memory, StepRecord& r, StruckIslands* struck) {

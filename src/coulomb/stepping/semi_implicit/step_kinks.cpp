@@ -111,6 +111,9 @@ bool StepLinearization::state_ambiguous() {
   StepRecord& r = *record_;
   ambiguous_ = Known::yes;
 
+  // Shapes that just touch at the pose to come: contacts, or none.
+  if (r.to_come.at_border) return true;
+
   // Ties and corners that the impulses feel.
   for (int index : r.islands.order) {
     if (island(index).blocks.empty()) continue;
