@@ -36,7 +36,11 @@ def ellipsoid(axes, mass, tilt):
 def box(sides, mass):
     s = np.array(sides) ** 2
     inertia = mass / 12 * np.array([s[1] + s[2], s[0] + s[2], s[0] + s[1]])
-    return lambda scene: scene.add_box(sides, mass=mass, position=(0, 0, sides[2] / 2), friction=0.8, name="body"), mass, inertia
+    return (
+        lambda scene: scene.add_box(sides, mass=mass, position=(0, 0, sides[2] / 2), friction=0.8, name="body"),
+        mass,
+        inertia,
+    )
 
 
 # Of the energy, in the air: hops of some tolerances where the body has to be accelerated by 80 m/s^2 to follow its curve.
@@ -107,7 +111,10 @@ def pool_ball(speed, spin, friction, time):
     return sliding * (np.array(speed) + v) / 2 + (time - sliding) * v
 
 
-@pytest.mark.parametrize("speed, spin", [((1.0, 0.0), (-20.0, 0.0, 5.0)), ((1.5, -0.5), (30.0, 10.0, -40.0)), ((0.0, 0.0), (10.0, 20.0, 30.0))])
+@pytest.mark.parametrize(
+    "speed, spin",
+    [((1.0, 0.0), (-20.0, 0.0, 5.0)), ((1.5, -0.5), (30.0, 10.0, -40.0)), ((0.0, 0.0), (10.0, 20.0, 30.0))],
+)
 def test_a_pool_ball_with_side_spin_curves_as_it_should(speed, spin):
     scene = coulomb.Scene()
     scene.add_ground(friction=0.2)

@@ -111,10 +111,10 @@ struct RowContext {
   const Model& model;
   const DynamicsWorkspace& dynamics;
   const ConstraintOptions& options;
-  const double* q;       ///< nq
-  const double* v;       ///< nv
-  const double* v_free;  ///< nv
-  const double* twist;   ///< nv x 8: link twists at v
+  const double* q;                      ///< nq
+  const double* v;                      ///< nv
+  const double* v_free;                 ///< nv
+  const double* twist;                  ///< nv x 8: link twists at v
   const unsigned char* without_limits;  ///< by tree; null: all have them
 };
 void add_contact_rows(const RowContext& context, const std::vector<Contact>& contacts, ConstraintRows& rows);

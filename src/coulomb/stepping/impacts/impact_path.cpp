@@ -7,7 +7,8 @@
 namespace coulomb {
 namespace {
 
-constexpr double still = 1e-3;  // x_0, rad/s (m/s): rounding turns nothing as fast, and what turns as slowly has no energy to speak of
+constexpr double still =
+    1e-3;  // x_0, rad/s (m/s): rounding turns nothing as fast, and what turns as slowly has no energy to speak of
 
 /// How much of a held tree's translation moves with the velocity at the end.
 struct Turning {
@@ -51,8 +52,8 @@ void set_path(const Model& model, const std::vector<double>& a, ImpactPhase& pha
   });
 }
 
-void path_acceleration_tangents(const Model& model, const ImpactPhase& phase, const std::vector<double>& a, const double* dv_T,
-                   const double* da_T, int count, int ld, double* dr_T) {
+void path_acceleration_tangents(const Model& model, const ImpactPhase& phase, const std::vector<double>& a,
+                                const double* dv_T, const double* da_T, int count, int ld, double* dr_T) {
   std::copy_n(da_T, std::size_t(count) * ld, dr_T);
   for_each_held(model, phase, [&](const Turning& t) {
     for (std::size_t row = 0; row < std::size_t(count) * ld; row += ld) {
@@ -69,8 +70,8 @@ void path_acceleration_tangents(const Model& model, const ImpactPhase& phase, co
   });
 }
 
-void path_acceleration_cotangent(const Model& model, const ImpactPhase& phase, const std::vector<double>& a, const double* r_bar,
-                    double* v_bar, double* a_bar) {
+void path_acceleration_cotangent(const Model& model, const ImpactPhase& phase, const std::vector<double>& a,
+                                 const double* r_bar, double* v_bar, double* a_bar) {
   for (int d = 0; d < model.nv; ++d)
     a_bar[d] += r_bar[d];
   for_each_held(model, phase, [&](const Turning& t) {

@@ -19,11 +19,11 @@ namespace coulomb {
 void set_path(const Model& model, const std::vector<double>& a, ImpactPhase& phase);
 
 /// dr of the changes dv and da: `count` rows of ld.
-void path_acceleration_tangents(const Model& model, const ImpactPhase& phase, const std::vector<double>& a, const double* dv_T,
-                   const double* da_T, int count, int ld, double* dr_T);
+void path_acceleration_tangents(const Model& model, const ImpactPhase& phase, const std::vector<double>& a,
+                                const double* dv_T, const double* da_T, int count, int ld, double* dr_T);
 
 /// From the cotangent of r to those of v and a, which it adds to.
-void path_acceleration_cotangent(const Model& model, const ImpactPhase& phase, const std::vector<double>& a, const double* r_bar,
-                    double* v_bar, double* a_bar);
+void path_acceleration_cotangent(const Model& model, const ImpactPhase& phase, const std::vector<double>& a,
+                                 const double* r_bar, double* v_bar, double* a_bar);
 
 }  // namespace coulomb

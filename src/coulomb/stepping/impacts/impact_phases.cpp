@@ -2,8 +2,7 @@
 
 namespace coulomb {
 
-ImpactPhases::ImpactPhases(const Model& m)
-    : model(&m), search(m), q(m.nq), v(m.nv), displacement(m.nv) {
+ImpactPhases::ImpactPhases(const Model& m) : model(&m), search(m), q(m.nq), v(m.nv), displacement(m.nv) {
   spinning.reserve(m.num_trees);
 }
 

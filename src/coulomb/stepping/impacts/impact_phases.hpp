@@ -30,8 +30,8 @@ enum class TreeRule : std::uint8_t {
   held,   ///< by a contact, a limit or an equality: forces of the start
   lifts,  ///< was, and leaves: forces of the start, on the path of what flies
   flies,  ///< forces half way of what was planned: position Verlet
-  spins   ///< at the velocity there, too: implicit midpoint. The record's v is v + planned/2 a of its dofs then (of a free joint's
-          ///< translation, on which nothing depends, v)
+  spins  ///< at the velocity there, too: implicit midpoint. The record's v is v + planned/2 a of its dofs then (of a free joint's
+         ///< translation, on which nothing depends, v)
 };
 
 inline bool flies(TreeRule rule) { return rule == TreeRule::flies || rule == TreeRule::spins; }
@@ -101,8 +101,8 @@ struct ImpactPhases final : StepExtra {
   // Workspace of the step.
   const Model* model;
   ImpactSearch search;
-  std::vector<double> q, v;                 ///< where the step is
-  std::vector<double> displacement;         ///< nv: along the path of a phase
+  std::vector<double> q, v;          ///< where the step is
+  std::vector<double> displacement;  ///< nv: along the path of a phase
   std::vector<SpinIteration> spinning;
   std::vector<Contact> found;
   std::vector<ClosingGap> hits;  ///< what comes down where a phase starts

@@ -10,7 +10,8 @@ namespace coulomb {
 namespace {
 
 constexpr double growth = 4;  // of the speed, from one time to the next
-constexpr int gentle_growths = 3;  // a hop of the energy of some tolerances of height, out of the overlap; faster ones throw bodies
+constexpr int gentle_growths =
+    3;  // a hop of the energy of some tolerances of height, out of the overlap; faster ones throw bodies
 constexpr int most_growths = 12;
 constexpr double same_place = 1e-6;  // m, rad: the chain ends with more motion than this
 constexpr double same_point = 0.02;  // of the shapes' size
@@ -64,8 +65,7 @@ void SinkingContacts::hit(const Contact& contact, bool sank, double moved, const
   if (moved > same_place) chain_.clear();
 
   // What has left the overlap starts anew: it needs no more speed than before.
-  if (!sank && contact.distance > -closed_gap)
-    forget(contact.pair);
+  if (!sank && contact.distance > -closed_gap) forget(contact.pair);
 
   // Bodies that rattle at one place are lifted by what they were held by.
   const auto of_pair = [&](const Contact& c) { return c.pair == contact.pair; };
@@ -111,7 +111,8 @@ bool SinkingContacts::lift(const ConstraintOptions& impact, double slowest, cons
 
   // What hops now.
   for (const Contact& contact : contacts)
-    if (any && contact.lift > 0 && lifted_.size() < longest_chain && !is_among(lifted_, contact)) lifted_.push_back(contact);
+    if (any && contact.lift > 0 && lifted_.size() < longest_chain && !is_among(lifted_, contact))
+      lifted_.push_back(contact);
   return any;
 }
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr double least_separating_speed = 1e-6;  // m/s: rounding does not separate
 constexpr double lift_rate = 100;                // 1/s, of the tolerance: parts what has sunk for the first time
-constexpr double hurried_share = 0.75;           // of the impacts of a step, after which nothing may come back without end
+constexpr double hurried_share = 0.75;  // of the impacts of a step, after which nothing may come back without end
 constexpr int max_pauses = 4;
 constexpr const char* waited =
     "impact_limit: more impacts than twice max_impacts in one step; bodies wait where they are for the rest of it";
