@@ -13,7 +13,7 @@ from .drafts import IDENTITY, Body, Draft, Joint, Servo, Shape, about, any_quate
 from .loose_scenes import log_uniform
 
 UP, ACROSS = np.array([0, 0, 1.0]), np.array([0, 1.0, 0])
-EXPLICIT_SPRING = 0.5  # h omega, up to which springs and position gains are drawn: they are explicit
+EXPLICIT_SPRING = 0.3  # h omega at the start, up to which springs and position gains are drawn: they are explicit, and arms get lighter as they fold
 
 
 def link(draft, name, start, end, joint, parent=None, mass=1.0, touches=False, radius=0.02, **options):
