@@ -7,17 +7,11 @@
 #include "coulomb/configuration.hpp"
 
 namespace coulomb {
-namespace {
 
-constexpr double unit_roundoff = 1.2e-16;
-
-/// Where the user's force on a body acts, in the world.
 void centre_of_mass(const Model& model, const DynamicsWorkspace& at, int body, double* com) {
   rotate(at.body_rotation.data() + 9 * body, model.body_com.data() + 3 * body, com);
   add3(com, at.body_position.data() + 3 * body, com);
 }
-
-}  // namespace
 
 ImplicitStage::ImplicitStage(const Model& model)
     : q(model.nq), v_bar(model.nv), w_bar(model.nv), b(model.nv), v_next(model.nv), q_next(model.nq),
@@ -53,7 +47,7 @@ ImplicitEquation::ImplicitEquation(const Model& model)
     : dynamics(model), joint_forces(model), springs(model), contacts(model), forces(model), residual(model.nv),
       scale(model.nv), rounding(model.nv), time_acceleration(model.nv), gains_(model), before_(model), spin_(model),
       base_acceleration_(model.nv), external_(model), constant_(model.nv), constant_scale_(model.nv), term_(model.nv),
-      wrench_(8 * model.nv + 8) {
+      wrench_(8 * model.nv + 8), errors_(2 * model.nv) {
   const std::size_t square = std::size_t(model.nv) * dynamics.ld;
   R_q_T.resize(square);
   R_v_T.resize(square);

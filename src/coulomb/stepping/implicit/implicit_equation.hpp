@@ -63,6 +63,9 @@ struct ReverseTerms {
   std::span<const double> R_q_T, mass, dtau_du, base_q_T, base_v_T, time_acceleration, time_force;
 };
 
+/// Of a body in the world: where the user's force acts.
+void centre_of_mass(const Model& model, const DynamicsWorkspace& at, int body, double* com);
+
 class ImplicitEquation {
  public:
   explicit ImplicitEquation(const Model& model);
@@ -75,7 +78,9 @@ class ImplicitEquation {
   void prepare(const Model& model, const ImplicitStage& stage);
   /// R_q_T and R_v_T. After prepare.
   void differentiate(const Model& model, const ImplicitStage& stage);
-  /// The same of the base, with explicit_dynamics: base_q_T and base_v_T; and time_acceleration, time_force.
+  /// How far the rounding of the forces moves the residual: `rounding`. Where the residual was evaluated last (implicit_rounding.cpp).
+  void find_rounding(const Model& model);
+  /// The derivatives of the base, with explicit_dynamics: base_q_T and base_v_T; and time_acceleration, time_force.
   void prepare_base(const Model& model, const ImplicitStage& stage);
   void differentiate_base(const Model& model, const ImplicitStage& stage);
   /// H^T (rows of ld) from them.
@@ -108,7 +113,7 @@ class ImplicitEquation {
   std::vector<double> residual;  ///< nv
   std::vector<double>
       scale;  ///< nv: sum of the sizes of the residual's terms; of M a+ the full row, after differentiate
-  std::vector<double> rounding;      ///< nv: how far rounding of v+ and q+ can move the residual; after differentiate
+  std::vector<double> rounding;      ///< nv: errors of the forces in R, in units of the roundoff; by find_rounding
   std::vector<double> R_q_T, R_v_T;  ///< nv x ld: by the tangent of q+ and by v+, at fixed a+
   std::vector<double> base_q_T,
       base_v_T;  ///< explicit_dynamics: by q and v, at fixed q+, v+, and a+ = (v+ - v)/c taken apart
@@ -121,6 +126,8 @@ class ImplicitEquation {
   void add_rigid_derivatives(const Model& model, const DynamicsWorkspace& at, bool joints, double* q_T,
                              double* v_T) const;
   void term(const double* x, int nv, double sign);
+  void add_error(const Model& model, int body, double arm, double force, double torque);
+  void add_row_error(const Model& model, const BodyRows& b, const double* f, double by_place, double by_speed);
 
   void subtract_spin(const Model& model, const SpinDerivative& spin, double c);
   void subtract_turning(const Model& model, const ImplicitStage& stage, double* H_T) const;
@@ -135,6 +142,7 @@ class ImplicitEquation {
   BodyForces external_;                            // explicit_dynamics: of the user, at q
   std::vector<double> constant_, constant_scale_;  // explicit_dynamics: b - tau - ...
   std::vector<double> term_, wrench_;
+  std::vector<double> errors_;  // nv x 2: of forces and moments on the bodies below a dof
 };
 
 }  // namespace coulomb

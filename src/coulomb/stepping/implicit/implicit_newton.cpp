@@ -30,7 +30,8 @@ bool ImplicitNewton::linearize(const Model& model, const StepOptions& options, c
   equation.differentiate(model, stage);
   equation.newton_matrix(model, stage, factor_.matrix());
 
-  // What rounding of v+ and q+ makes of the residual: extent and speed are what it is relative to.
+  // What rounding of the forces makes of the residual, and of v+ and q+: extent and speed are what that is relative to.
+  equation.find_rounding(model);
   const double* H_T = factor_.matrix();
   double extent = 1;
   for (double x : stage.q_next)
@@ -42,7 +43,7 @@ bool ImplicitNewton::linearize(const Model& model, const StepOptions& options, c
   // |M_dd| / c, |H| and |R_q| times those.
   const DynamicsWorkspace& inertia = equation.inertial();
   for (int d = 0; d < nv; ++d)
-    allowed_[d] = inertia.mass[model.dof_row[d] + model.dof_depth[d]] / stage.c * speed_of_all;
+    allowed_[d] = equation.rounding[d] + inertia.mass[model.dof_row[d] + model.dof_depth[d]] / stage.c * speed_of_all;
   for (int k = 0; k < nv; ++k) {
     const double speed = std::abs(stage.v_next[k]) + std::abs(stage.v_bar[k]);
     const double* H = H_T + std::size_t(k) * ld;
