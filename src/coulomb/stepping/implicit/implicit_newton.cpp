@@ -100,17 +100,18 @@ bool ImplicitNewton::is_rounding(const Model& model, const StepOptions& options,
   return at * options.implicit.tolerance <= small_residual && length(model, step_) <= negligible * reach_;
 }
 
-/// Along step_ from stage.v_next. next_step_: the correction at the end with the same matrix. False: no shorter one was found.
-bool ImplicitNewton::search(const Model& model, const StepOptions& options, ImplicitStage& stage, double& contraction) {
+/// Along step_, of the length `before`, from stage.v_next. next_step_: the correction at the end with the same matrix. False: no shorter one was found.
+bool ImplicitNewton::search(const Model& model, const StepOptions& options, ImplicitStage& stage, double before,
+                            double& contraction) {
   from_ = stage.v_next;
 
   // A correction is good if the next one, with the same matrix, is shorter.
-  const double before = length(model, step_);
   double fraction = 1;
   for (int k = 0; k < max_halvings; ++k, fraction *= 0.5) {
     for (int d = 0; d < model.nv; ++d)
       stage.v_next[d] = from_[d] + fraction * step_[d];
     equation.evaluate(model, options, stage);
+    ++evaluations_;
 
     const double at = ratio();
     if (std::isfinite(at)) {
@@ -138,13 +139,19 @@ void ImplicitNewton::polish(const Model& model, const StepOptions& options, Impl
 }
 
 NewtonOutcome ImplicitNewton::solve(const Model& model, const StepOptions& options, const StageInputs& inputs,
-                                    ImplicitStage& stage) {
+                                    ImplicitStage& stage, int patience) {
   NewtonOutcome out;
   equation.begin(model, options, inputs, stage);
   equation.evaluate(model, options, stage);
   double least = INFINITY;
   double at = INFINITY;
   int jumps = 0;
+
+  // What residual and correction were when one of them fell to half last, and when that was.
+  double halved = INFINITY;
+  double shortened = INFINITY;
+  int progress = 0;
+  evaluations_ = 0;
 
   // known: step_ is the correction here, by the matrix of a point before.
   for (bool known = false;; ++out.iterations) {
@@ -166,14 +173,23 @@ NewtonOutcome ImplicitNewton::solve(const Model& model, const StepOptions& optio
       least = ratio();
       break;
     }
-    if (out.iterations == options.implicit.max_iterations) {
+
+    // Still on the way?
+    const double left = length(model, step_);
+    if (at <= 0.5 * halved || left <= 0.5 * shortened) {
+      halved = std::min(halved, at);
+      shortened = std::min(shortened, left);
+      progress = evaluations_;
+    }
+
+    if (out.iterations == options.implicit.max_iterations || evaluations_ - progress > patience) {
       out.converged = is_rounding(model, options, at);
       break;
     }
 
     // A shorter correction at the end of the step: go on, with the same matrix if that was fast.
     double contraction = 1;
-    if (search(model, options, stage, contraction)) {
+    if (search(model, options, stage, left, contraction)) {
       known = contraction < fast;
       if (known) std::swap(step_, next_step_);
       continue;
@@ -195,6 +211,7 @@ NewtonOutcome ImplicitNewton::solve(const Model& model, const StepOptions& optio
       stage.v_next[d] += step_[d];
     known = false;
     equation.evaluate(model, options, stage);
+    ++evaluations_;
   }
 
   // The best iterate is the result where there is no solution.
@@ -202,6 +219,7 @@ NewtonOutcome ImplicitNewton::solve(const Model& model, const StepOptions& optio
     stage.v_next = best_;
     equation.evaluate(model, options, stage);
   }
+  out.evaluations = evaluations_;
   out.residual = std::isfinite(least) ? std::min(1.0, least * options.implicit.tolerance) : 1.0;
   return out;
 }

@@ -19,6 +19,7 @@ namespace coulomb {
 struct NewtonOutcome {
   bool converged = false;
   int iterations = 0;
+  int evaluations = 0;  ///< of the residual, in search of shorter corrections
   double residual = 0;  ///< largest, relative to its terms
 };
 
@@ -27,7 +28,9 @@ class ImplicitNewton {
   explicit ImplicitNewton(const Model& model);
 
   /// stage.v_next: the first guess, then the solution, or the best iterate. `equation` is left evaluated there.
-  NewtonOutcome solve(const Model& model, const StepOptions& options, const StageInputs& inputs, ImplicitStage& stage);
+  /// patience: evaluations in which neither the residual nor the correction falls to half, after which it gives up.
+  NewtonOutcome solve(const Model& model, const StepOptions& options, const StageInputs& inputs, ImplicitStage& stage,
+                      int patience);
 
   /// What derivatives need of the stage solved last; views of `equation` and of the factor, until the next one is solved.
   StageViews linearized(const Model& model, const ImplicitStage& stage);
@@ -41,11 +44,12 @@ class ImplicitNewton {
   /// The correction step_, and the residual that is left (ratio).
   bool is_rounding(const Model& model, const StepOptions& options, double at);
   void correction(std::vector<double>& x) const;
-  bool search(const Model& model, const StepOptions& options, ImplicitStage& stage, double& contraction);
+  bool search(const Model& model, const StepOptions& options, ImplicitStage& stage, double before, double& contraction);
   void polish(const Model& model, const StepOptions& options, ImplicitStage& stage);
 
   ImplicitFactor factor_;
   double reach_ = 0;  // velocity that the forces make in the stage, as `length`
+  int evaluations_ = 0;
   std::vector<double> allowed_, step_, next_step_, from_, best_, work_;
 };
 

@@ -12,6 +12,14 @@
 namespace coulomb {
 namespace {
 
+// Patience of Newton's method (implicit_newton.hpp), in evaluations. A search that finds nothing takes a dozen. The whole step gets
+// ten of them, for the kinks of many contacts; a part gets three, for it can be divided.
+constexpr int patience_whole = 130;
+constexpr int patience_part = 40;
+
+// Evaluations after which a step is not divided any further: finer parts help a step that is too long, not a force that jumps.
+constexpr int most_evaluations = 450;
+
 /// Bit for bit.
 bool same(const std::vector<double>& a, const std::vector<double>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0;
@@ -74,9 +82,16 @@ void second_stage(const Model& model, double h, const std::vector<double>& v, co
   }
 }
 
-/// The step in equal parts. False: Newton's method failed, and `last` is not set; else its best iterates are used.
-bool attempt(const Model& model, const StepOptions& options, ImplicitScheme scheme, int parts, bool last, StepRecord& r,
-             ImplicitExtra& extra) {
+struct Attempt {
+  int parts = 1;
+  int patience = patience_part;
+  bool last = false;  ///< where Newton's method fails, its best iterates are taken
+};
+
+/// The step in equal parts. False: Newton's method failed, and the step is at its end only with `last`.
+bool attempt(const Model& model, const StepOptions& options, ImplicitScheme scheme, const Attempt& how, StepRecord& r,
+             ImplicitExtra& extra, int& evaluations) {
+  const int parts = how.parts;
   const double h = options.constraints.timestep / parts;
 
   // What is counted over all stages.
@@ -91,11 +106,12 @@ bool attempt(const Model& model, const StepOptions& options, ImplicitScheme sche
 
   // One stage: false where the parts have to be smaller.
   const auto solve = [&](ImplicitStage& stage) {
-    const NewtonOutcome outcome = extra.newton->solve(model, options, inputs, stage);
+    const NewtonOutcome outcome = extra.newton->solve(model, options, inputs, stage, how.patience);
     r.solution.iterations += outcome.iterations;
+    evaluations += outcome.evaluations;
     r.solution.residual = std::max(r.solution.residual, outcome.residual);
     solved = solved && outcome.converged;
-    return outcome.converged || last;
+    return outcome.converged || how.last;
   };
   for (int part = 0; part < parts; ++part) {
     // From where the last part has ended. Both stages are made at once, so that references to them stay good.
@@ -272,8 +288,15 @@ bool implicit_step(const Model& model, ImplicitScheme method, const StepOptions&
   r.solution.relaxation = 0;
   bool solved = false;
   const int most = options.implicit.max_halvings;
-  for (int k = 0; k <= most && !solved; ++k)
-    solved = attempt(model, options, k == 0 ? scheme : of_parts(scheme), 1 << k, k == most, r, extra);
+  int evaluations = 0;
+  Attempt how{1, patience_whole, most == 0};
+  for (int k = 0; k <= most && !solved && evaluations <= most_evaluations; ++k) {
+    solved = attempt(model, options, k == 0 ? scheme : of_parts(scheme), how, r, extra, evaluations);
+    how = {2 * how.parts, patience_part, false};
+  }
+
+  // There is no solution: the best iterate of the whole.
+  if (!solved && most > 0) solved = attempt(model, options, scheme, {1, patience_part, true}, r, extra, evaluations);
 
   // What the solver says of it.
   r.solution.status = solved ? SolveStatus::solved : SolveStatus::failed;
