@@ -3,7 +3,7 @@
 // equations), and corrections with an old matrix while they converge fast.
 //
 // A stage is solved when every residual is below the tolerance times the sizes of its own terms, or below what rounding of the
-// state makes of it: an estimate, so up to a hundred times that is taken where no correction makes it less; or more, up to 1e-6 of
+// state and of the forces makes of it: an estimate, so up to a hundred times that is taken where no correction makes it less; or more, up to 1e-6 of
 // the terms, where the correction that is left is below 1e-8 of the velocity that the forces make in the stage (springs of 1e8 N/m and
 // more, whose lengths are rounding).
 #pragma once
