@@ -10,6 +10,10 @@
 namespace coulomb {
 namespace {
 
+/// m/s, rad/s. Positions of 100 m are rounded to 1e-14 m, which steps of a millisecond correct at 1e-11 m/s: a tenth of what has to be left beside this
+/// speed by rows that contradict one another (docs/theory/contact.md, (C13)).
+constexpr double least_velocity = 1e-6;
+
 /// How many dofs move the body.
 int path_length(const Model& model, int body) {
   const int d = model.body_last_dof[body];
@@ -91,6 +95,7 @@ void lay_out(const Model& model, const ConstraintRows& rows, Islands& islands) {
 
     // Its columns are its trees' dofs.
     problem.resize(island.num_rows());
+    problem.least_velocity = least_velocity;
     problem.segments.assign(island.blocks.size(), {});
     problem.tree_size.clear();
     for (int tree : island.trees)

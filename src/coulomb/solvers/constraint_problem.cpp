@@ -9,6 +9,7 @@ void ConstraintProblem::resize(int rows) {
   n = rows;
   ld = (rows + 7) & ~7;
   has_G = false;
+  least_velocity = 0;
   if (g.size() < static_cast<std::size_t>(ld)) {
     g.resize(ld);
   }

@@ -49,6 +49,7 @@ struct ConstraintProblem {
   std::vector<double>
       W;  ///< n, > 0: weight of the regularising compliance, the same in every row of a contact; empty: from G
   std::vector<Block> blocks;  ///< in row order
+  double least_velocity = 0;  ///< slower ones may be rounding: the least scale
 
   /// G = Y Y^T with a sparse Y; no trees: only G is known. Where there are trees, G may be left to the solver, which forms it if it
   /// works in contact space (has_G tells).

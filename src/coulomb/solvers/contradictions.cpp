@@ -8,7 +8,6 @@
 namespace coulomb {
 namespace {
 
-constexpr double contradiction = 3e-4;  // of what a constraint asked: what contradictory ones leave
 constexpr double relaxed_compliance = 1e-3;
 constexpr double least_compliance = 1e-14;  // less is rounding beside the scaled diagonal
 constexpr double large_share = 1e-3;        // of the largest impulse
@@ -77,12 +76,16 @@ ConstraintSolver::Work::Verdict ConstraintSolver::Work::judge(const ConstraintPr
 /// that pressures hold.
 ConstraintSolver::Work::Verdict ConstraintSolver::Work::judge_growth(const ConstraintProblem& problem,
                                                                      SolverResult& result) {
-  double lacking = 0;
-  for (int i = 0; i < scaled_.n; ++i) {
+  for (int i = 0; i < scaled_.n; ++i)
     trial_.lambda[i] = last_.lambda[i] - previous_.lambda[i];
-    lacking = std::max(lacking, scaled_.E[i] * std::abs(trial_.lambda[i]));
+  double squared = 0;  // of what a block lacks, as residuals measure it
+  for (int b = 0; b < scaled_.num_blocks; ++b) {
+    double sum = 0;
+    for (int i = scaled_.blocks[b].row; i < scaled_.blocks[b].row + scaled_.blocks[b].size; ++i)
+      sum += scaled_.E[i] * trial_.lambda[i] * scaled_.E[i] * trial_.lambda[i];
+    squared = std::max(squared, sum);
   }
-  if (!(lacking > tolerable)) return Verdict::unknown;
+  if (!(squared > tolerable * tolerable)) return Verdict::unknown;
   cancellation_.assign(problem, scaled_.inverse_root.data(), trial_.lambda.data());
   const bool exactly = cancellation_.complete() && any_persistent();
 
@@ -189,10 +192,12 @@ bool ConstraintSolver::Work::any_persistent() const {
 bool ConstraintSolver::Work::is_persistent(const Block& block) const {
   if (block.type == BlockType::box) return false;
   const int begin = block.is_contact() ? block.row + 2 : block.row;
-  for (int i = begin; i < block.row + block.size; ++i) {
+  const int end = block.row + block.size;
+  const double least = tolerable / std::sqrt(double(end - begin));  // a block that leaves more than is tolerable has such a row
+  for (int i = begin; i < end; ++i) {
     const double before = previous_.c[i];  // -E times the step of the level before
     const double after = scaled_.E[i] * (last_.lambda[i] - previous_.lambda[i]);
-    if (std::abs(after) > contradiction && std::abs(after) > persistent * std::abs(before)) return true;
+    if (std::abs(after) > least && std::abs(after) > persistent * std::abs(before)) return true;
   }
   return false;
 }

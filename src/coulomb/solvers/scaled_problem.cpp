@@ -159,7 +159,8 @@ void ScaledProblem::find_scaling(const ConstraintProblem& problem) {
       inverse_root[i] = d;
     const bool open = block.speculative && problem.g[block.row + block.size - 1] >= 0;
     if (!open) {
-      ref = std::max(ref, safe_norm(problem.g.data() + block.row, block.size) * d);
+      const double asked = safe_norm(problem.g.data() + block.row, block.size);
+      ref = std::max(ref, std::max(asked, problem.least_velocity) * d);
     }
   }
   if (!(ref > 0)) ref = 1;

@@ -2,7 +2,7 @@
 //
 // Per block s = tr(G~_ii) / size (the largest of all where it is below 1e-14 of it: rows of zeros), one scalar a block so that a cone stays the same cone;
 // lambda^ = sqrt(s) lambda / ref, c^ = c / (sqrt(s) ref), G^ = D G~ D with D = 1 / sqrt(s), and ref = max ||g_i|| / sqrt(s_i), to which
-// a speculative block contributes only if its g_N < 0. Residual, the maximum over the blocks of
+// a speculative block contributes only if its g_N < 0, and others least_velocity / sqrt(s_i) at least. Residual, the maximum over the blocks of
 //   cone      ||lambda - P_K(lambda - c - [0, 0, mu ||c_T||])||      P_K: projection on the friction cone
 //   pyramid   ||lambda - (P(lambda_T - c_T), max(0, lambda_N - c_N))||   P: projection on the polygon of size mu max(0, lambda_N - c_N)
 //   limit     |lambda - max(0, lambda - c)|
