@@ -90,5 +90,5 @@ def random_mechanism(rng):
         slope = rng.uniform(-2, 2)
         equalities += f'<joint name="tie" joint1="link{a}" joint2="link{b}" polycoef="0 {slope} 0 0 0"/>'
     model = mechanism(bodies, equalities)
-    q = model.neutral()[0] + 10 ** rng.uniform(-4, -0.5) * rng.normal(size=model.nq)
+    q = np.zeros(model.nq) + 10 ** rng.uniform(-4, -0.5) * rng.normal(size=model.nq)
     return model, q

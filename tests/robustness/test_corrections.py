@@ -15,7 +15,7 @@ KAPPA = 10
 def passive(model, seconds, q=None, v=None, **options):
     """(q, v), kinetic energies, largest speed and reasons of the steps that were not solved."""
     sim = coulomb.Simulator(model, timestep=H, **options)
-    q = model.neutral()[0] if q is None else q
+    q = np.zeros(model.nq) if q is None else q
     v = np.zeros(model.nv) if v is None else v
     energies, fastest, reasons = [], 0.0, []
     for _ in range(round(seconds / H)):
@@ -105,7 +105,7 @@ def test_a_weld_holds_against_a_limit():
 @pytest.mark.parametrize("error", [1e-4, 1e-2, 0.1])
 def test_a_loop_that_starts_open_closes(error):
     model = slider_crank(-0.4)
-    q = model.neutral()[0] + error * np.array([1.0, -0.5, 0.3])
+    q = np.zeros(model.nq) + error * np.array([1.0, -0.5, 0.3])
     (q, v), energies, fastest, reasons = passive(model, 3, q)
     assert opening(model, q) < 1e-6 and reasons[-1] == ""
     assert energies[-1] <= energies.max() < 100 * error and np.abs(np.diff(energies[-500:])).max() < 1e-9
