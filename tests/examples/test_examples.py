@@ -120,9 +120,9 @@ def test_simulate_draws_the_last_state(model_file, tmp_path):
 
 def test_check_passes_on_right_gradients(tmp_path):
     path, packages = robot_path("go1_description/urdf/go1.urdf")
-    text = run(["-m", "coulomb", "check", path, "--package-dir", packages, "--states", "5"], tmp_path)
+    text = run(["-m", "coulomb", "check", path, "--package-dir", packages, "--states", "5", "--seed", "3"], tmp_path)
     assert "0 states failed" in text
-    contacts = [int(line.split()[1]) for line in text.splitlines() if line.endswith("of 66")]
+    contacts = [int(line.split()[1]) for line in text.splitlines() if " of 66" in line]
     assert len(contacts) == 5 and min(contacts) > 0  # the states are in contact
 
 

@@ -60,7 +60,7 @@ def test_a_memory_of_another_model_is_refused():
 def test_a_memory_without_the_overlapping_pairs_is_another_one():
     scene = coulomb.Scene()
     scene.add_mjcf(
-        "<mujoco><worldbody><body><freejoint/><geom size='.1'/><body pos='.3 0 0'><joint/><geom size='.1'/>"
+        "<mujoco><worldbody><body><freejoint/><geom size='.1'/><body pos='.3 0 0'><joint range='-5 5'/><geom size='.1'/>"
         "<body pos='-.25 0 0'><joint/><geom size='.1'/></body></body></body></worldbody></mujoco>"
     )
     model = scene.build()

@@ -287,7 +287,7 @@ bool ImpactSplitter::follow_sinking(ImpactPhase& phase) {
   if (phase.end != PhaseEnd::pair || !sank_ || !shorten(phase, phase.duration)) return true;
   evaluate_midpoint(phase);
   if (!solve_smooth(phase, at())) return false;
-  set_path(model_, at().acceleration, phase);
+  set_path(model_, at(), phase);
   return find_event(phase);
 }
 

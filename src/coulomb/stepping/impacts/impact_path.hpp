@@ -5,8 +5,9 @@
 //                      pivots, whose constraints turn with it, lose energy so and gain none.
 //   what only slides   r = a for the translations of a free joint, since nothing turns with it: exact, too.
 //
-// Between the last two: r = (1 + s) a for those translations, s = x^2 / (x^2 + x_0^2), x^2 the sum of the squares of all other
-// velocities of the tree (in SI units), where the phase starts. Smooth, and so is its derivative.
+// Between the last two: r = (1 + s) a for those translations, s = x^2 / (x^2 + x_0^2), x^2 the sum of the squares of the angular
+// velocities of all bodies of the island (in SI units), where the phase starts. Smooth, and so is its derivative. Bodies that touch have
+// one s: else they would drift in each other. An island that has other joints than free ones has s = 1.
 #pragma once
 
 #include <vector>
@@ -15,15 +16,15 @@
 
 namespace coulomb {
 
-/// r of a phase whose problem gave a: phase.path.
-void set_path(const Model& model, const std::vector<double>& a, ImpactPhase& phase);
+/// r of a phase, from the acceleration and the islands of its problem: phase.path.
+void set_path(const Model& model, const StepRecord& record, ImpactPhase& phase);
 
 /// dr of the changes dv and da: `count` rows of ld.
-void path_acceleration_tangents(const Model& model, const ImpactPhase& phase, const std::vector<double>& a,
+void path_acceleration_tangents(const Model& model, const ImpactPhase& phase, const StepRecord& record,
                                 const double* dv_T, const double* da_T, int count, int ld, double* dr_T);
 
 /// From the cotangent of r to those of v and a, which it adds to.
-void path_acceleration_cotangent(const Model& model, const ImpactPhase& phase, const std::vector<double>& a,
+void path_acceleration_cotangent(const Model& model, const ImpactPhase& phase, const StepRecord& record,
                                  const double* r_bar, double* v_bar, double* a_bar);
 
 }  // namespace coulomb

@@ -193,7 +193,7 @@ bool ImpactSplitter::smooth(bool lets_in) {
   evaluate_midpoint(phase);
   if (!solve_smooth(phase, at())) return false;
   if (!lets_in && !follow_hops(phase, at())) return false;
-  set_path(model_, at().acceleration, phase);
+  set_path(model_, at(), phase);
 
   // The event that ends it. What one step leaves to the next is that of a whole, usual problem.
   if (came_down)

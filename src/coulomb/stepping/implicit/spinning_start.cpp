@@ -18,6 +18,15 @@ void by_time(const SpinDerivative& spin, double* change) {
 
 }  // namespace
 
+SpinningStart::SpinningStart(const Model& model) : at_(model), shift_(model), mechanisms_(model.num_trees) {
+  // Delta assumes that all beyond a joint is one stiff body: a rope that whips would be thrown.
+  std::vector<int> num_joints(model.num_trees, 0);
+  for (int joint = 0; joint < model.num_joints; ++joint)
+    ++num_joints[model.body_tree[model.joint_body[joint]]];
+  for (int tree = 0; tree < model.num_trees; ++tree)
+    mechanisms_[tree] = num_joints[tree] > 1;
+}
+
 void SpinningStart::move_to(const Model& model, const double* q, const double* v) {
   kinematics(model, q, at_);
   velocities(model, v, at_);
@@ -28,7 +37,7 @@ void SpinningStart::add(const Model& model, const double* q, const double* v, do
   shift_.clear();
   if (!may_spin(model, v)) return;
   move_to(model, q, v);
-  spin_shift(model, at_, v, c, shift_, nullptr, SpinLaw::at_end);
+  spin_shift(model, at_, v, c, shift_, mechanisms_.data(), SpinLaw::at_end);
   for (int d = 0; d < model.nv; ++d)
     v_bar[d] += shift_.velocity[d];
 }
@@ -40,7 +49,7 @@ void SpinningStart::differentiate(const Model& model, const double* q, const dou
     rotates = rotates || model.joint_type[joint] == JointType::free || model.joint_type[joint] == JointType::ball;
   if (!rotates) return;
   move_to(model, q, v);
-  spin_derivatives(model, at_, v, c, true, spins_, nullptr, SpinLaw::at_end);
+  spin_derivatives(model, at_, v, c, true, spins_, mechanisms_.data(), SpinLaw::at_end);
 }
 
 void SpinningStart::add_columns(const Model& model, const double* dq, const double* dv, const double* dc,

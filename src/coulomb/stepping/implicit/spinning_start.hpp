@@ -1,6 +1,6 @@
 // The velocity that a stage of BDF1 starts from: v + Delta(q, v, c), docs/theory.md (B14). The difference of angular velocities that backward
 // Euler takes feeds energy to what spins, whose moments of inertia differ: with Delta a body that no torque acts on ends with the spin of
-// torque-free motion, and keeps its energy.
+// torque-free motion, and keeps its energy. Joints of mechanisms have no Delta: what bends is not stiff.
 #pragma once
 
 #include <vector>
@@ -11,7 +11,7 @@ namespace coulomb {
 
 class SpinningStart {
  public:
-  explicit SpinningStart(const Model& model) : at_(model), shift_(model) {}
+  explicit SpinningStart(const Model& model);
 
   /// v_bar += Delta. limited: something turns too far for it to be followed.
   void add(const Model& model, const double* q, const double* v, double c, double* v_bar);
@@ -31,7 +31,8 @@ class SpinningStart {
 
  private:
   void move_to(const Model& model, const double* q, const double* v);
-  DynamicsWorkspace at_;  // at (q, v)
+  DynamicsWorkspace at_;                   // at (q, v)
+  std::vector<unsigned char> mechanisms_;  // by tree: it has more than one joint
   SpinShift shift_;
   std::vector<SpinDerivative> spins_;
 };

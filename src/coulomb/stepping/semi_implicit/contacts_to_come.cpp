@@ -24,6 +24,7 @@ constexpr double same_plane = 1e-8;  // 1 - cosine: sides of one floor, to 1e-4 
 constexpr double opposite = -0.5;    // cosine
 constexpr double same_cosine = 1e-12;  // of two sides that are parallel
 constexpr double touch_width = 1e-12;  // m: nearer to touch than this it does or does not
+constexpr int most_looks = 50;         // on the way of a step: a graze takes one for every halving of the way left
 
 bool has_half_space(const Model& model, int pair) {
   return model.geometry_type[model.pair_a[pair]] == ShapeType::half_space ||
@@ -69,7 +70,26 @@ struct MotionAgainst {
     }
   }
 
+  /// The first part of it.
+  MotionAgainst(const MotionAgainst& whole, double share) {
+    for (int i = 0; i < 3; ++i) {
+      centre[i] = whole.centre[i];
+      shift[i] = share * whole.shift[i];
+      turn[i] = share * whole.turn[i];
+    }
+  }
+
   RigidShift move() const { return {centre, shift, turn}; }
+
+  /// How fast a point of A moves along a direction, over the whole motion.
+  double speed_along(const double* direction, const double* point) const {
+    double arm[3];
+    double velocity[3];
+    sub3(point, centre, arm);
+    copy3(shift, velocity);
+    add_cross3(turn, arm, velocity);
+    return dot3(direction, velocity);
+  }
 
   /// A direction that A carries, at the pose of now.
   void bring_back(const double* direction, double* now) const {
@@ -130,6 +150,8 @@ class Judge {
   bool will_hold(const Group& g, const Contact& c);
   bool is_parted(const Contact& worst, const double* normal, double depth) const;
   bool misses(const Group& g, const Contact& worst);
+  bool is_apart_after(const Group& g, const MotionAgainst& whole, double share);
+  bool passes_through(const Group& g, const MotionAgainst& motion, const Contact& worst);
   bool meets_a_side(const Group& g, const Contact& worst);
   bool take_side(const Contact& worst, const double* on_b, const double* on_a, double depth, bool held);
   bool points_over(const Contact& worst, const FaceOfPair& face, bool deepest);
@@ -141,6 +163,11 @@ class Judge {
   std::vector<Contact>& contacts_;
   double h_;
   bool knows_velocity_ = false;  ///< twist_next is at v
+
+  // The last look of is_apart_after: distance, normal from B to A, witness of A.
+  double distance_ = 0;
+  double normal_[3] = {0, 0, 0};
+  double point_[3] = {0, 0, 0};
 };
 
 /// Where the bodies are after one step at the free velocity, or at the velocity of now.
@@ -305,9 +332,15 @@ bool Judge::is_parted(const Contact& worst, const double* normal, double depth) 
          separation_along(a, b, normal) >= -depth - one_floor;
 }
 
-/// Does nothing touch after a step at the free velocity? Then what comes goes by; what is pressed on stays.
+/// Does nothing touch on the way of a step at the free velocity? Then what comes goes by; what is pressed on stays.
 bool Judge::misses(const Group& g, const Contact& worst) {
   const MotionAgainst motion(r_, poses(true), worst.body_a, worst.body_b);
+  return is_apart_after(g, motion, 1) && !passes_through(g, motion, worst);
+}
+
+/// Are the shapes apart after this share of the motion?
+bool Judge::is_apart_after(const Group& g, const MotionAgainst& whole, double share) {
+  const MotionAgainst motion(whole, share);
   const MovedShape moved(model_, g.pair, motion.move(), w_);
   Shape a;
   Shape b;
@@ -315,8 +348,36 @@ bool Judge::misses(const Group& g, const Contact& worst) {
   pose_shape(model_, w_, model_.pair_a[g.pair], a);
   pose_shape(model_, w_, model_.pair_b[g.pair], b);
   signed_distance(a, b, d);
+  copy3(d.normal, normal_);
+  copy3(d.point_a, point_);
   if (std::abs(d.distance) <= touch_width) b_.at_border = true;
+  distance_ = d.distance;
   return d.distance > 0;
+}
+
+/// Do they touch on the way to a pose where they are apart? The distance along a straight way is convex in time: Newton's method from the
+/// start ends where they touch, or finds that they part again.
+bool Judge::passes_through(const Group& g, const MotionAgainst& motion, const Contact& worst) {
+  // A direction that parts them before and after parts them on the way.
+  Shape a;
+  Shape b;
+  pose_shape(model_, w_, model_.pair_a[g.pair], a);
+  pose_shape(model_, w_, model_.pair_b[g.pair], b);
+  if (separation_along(a, b, normal_) > 0) return false;
+
+  double share = 0;
+  double gap = worst.distance;
+  copy3(worst.normal, normal_);
+  copy3(worst.point_a, point_);
+  for (int k = 0; k < most_looks; ++k) {
+    const double slope = motion.speed_along(normal_, point_);
+    if (slope >= 0) return false;
+    share += std::max(gap, least_way) / -slope;
+    if (share >= 1) return false;
+    if (!is_apart_after(g, motion, share)) return true;
+    gap = distance_;
+  }
+  return false;
 }
 
 /// Do they meet at a flat side that is approached less? By the velocity of now: forces that press a body on what holds it would make
