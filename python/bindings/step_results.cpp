@@ -323,11 +323,12 @@ void bind_reports(nb::module_& module) {
       .def_ro("reason", &StepStatus::reason,
               "'solved', or why not; begins with 'relaxed', 'max_iterations' or 'failed'. Names at most five "
               "constraints.")
-      .def_ro(
-          "contradictions", &StepStatus::contradictions,
-          "List of names, mostly empty: the constraints that no velocity satisfies together, that friction jams, or whose "
-          "errors no moderate motion removes, such as 'ball on wall', 'joint knee at its lower limit', 'weld hook'. They "
-          "give way (docs/conventions.md).")
+      .def_ro("contradictions", &StepStatus::contradictions,
+              "List of names, mostly empty: the constraints that no velocity satisfies together, that friction jams, "
+              "or whose "
+              "errors no moderate motion removes, such as 'ball on wall', 'joint knee at its lower limit', 'weld "
+              "hook'. They "
+              "give way (docs/conventions.md).")
       .def_ro("unsolved", &StepStatus::unsolved,
               "List of names, mostly empty: the constraints that lacked most where no solution was found, for no "
               "reason that is known. They give way, too.")

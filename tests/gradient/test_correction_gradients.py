@@ -109,7 +109,7 @@ def acting(model, q, v):
 
 def test_random_mechanisms():
     """Connections, welds and ties that start violated, at rest and in motion; at kinks nothing is compared."""
-    compared = bounded = 0
+    compared = 0
     for seed in range(60):
         rng = np.random.default_rng(seed)
         model, q = random_mechanism(rng)

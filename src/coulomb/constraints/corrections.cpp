@@ -180,8 +180,7 @@ double largest_work(const IslandCorrection& c) {
 /// Does a limit begin to be violated at this state?
 bool limit_begins(const ConstraintRows& rows, const Island& island) {
   for (const Block& block : island.problem.blocks)
-    if (block.type == BlockType::limit && std::abs(rows.bias[island.rows[block.row]]) <= begins)
-      return true;
+    if (block.type == BlockType::limit && std::abs(rows.bias[island.rows[block.row]]) <= begins) return true;
   return false;
 }
 
@@ -227,8 +226,8 @@ std::size_t IslandCorrection::bytes() const {
 }
 
 std::size_t Corrections::bytes() const {
-  std::size_t sum = (factor.size() + work.size() + Y.size()) * sizeof(double) +
-                    out_of_reach.size() * sizeof(std::uint64_t);
+  std::size_t sum =
+      (factor.size() + work.size() + Y.size()) * sizeof(double) + out_of_reach.size() * sizeof(std::uint64_t);
   for (const IslandCorrection& island : of_island)
     sum += sizeof island + island.bytes();
   return sum;

@@ -18,21 +18,21 @@ struct Islands;
 
 /// A row of the bound.
 struct CorrectedRow {
-  int block = 0;          ///< of the island
-  int row = 0;            ///< of the island's problem
+  int block = 0;  ///< of the island
+  int row = 0;    ///< of the island's problem
   int row_of_block = 0;
-  bool holds = false;     ///< of an equality, else of a limit
-  double scale = 0;       ///< S
-  double weight = 0;      ///< W
+  bool holds = false;  ///< of an equality, else of a limit
+  double scale = 0;    ///< S
+  double weight = 0;   ///< W
 };
 
 /// What one island asks for. Square matrices are n x ld.
 struct IslandCorrection {
-  bool bounded = false;     ///< beta' differs from beta
-  bool at_kink = false;     ///< beta' has another derivative on the other side of this state
-  int n = 0, ld = 0;        ///< rows of the bound; rounded up to 8
-  double damping = 0;       ///< eps; 0: not bounded
-  double compliance = 0;    ///< of the rows, in S
+  bool bounded = false;   ///< beta' differs from beta
+  bool at_kink = false;   ///< beta' has another derivative on the other side of this state
+  int n = 0, ld = 0;      ///< rows of the bound; rounded up to 8
+  double damping = 0;     ///< eps; 0: not bounded
+  double compliance = 0;  ///< of the rows, in S
   std::vector<CorrectedRow> rows;
   std::vector<double> beta, G, x;
   std::vector<int> out_of_reach;  ///< blocks of the island that keep at least half of their error

@@ -335,8 +335,7 @@ void store_derivative(const DynamicsWorkspace& ws, const Model& model, const Shi
 }  // namespace
 
 void spin_derivatives(const Model& model, const DynamicsWorkspace& ws, const double* v, double h, bool even,
-                      std::vector<SpinDerivative>& out, const unsigned char* left_out,
-                      SpinLaw law) {
+                      std::vector<SpinDerivative>& out, const unsigned char* left_out, SpinLaw law) {
   out.clear();
   for (int joint = 0; joint < model.num_joints; ++joint) {
     const JointType type = model.joint_type[joint];

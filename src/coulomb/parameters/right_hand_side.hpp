@@ -83,9 +83,9 @@ struct ParameterContext {
   const double* spin_shift = nullptr;                  ///< nv: Delta; null: zero
   double spin_scale = 1;                               ///< r += spin_scale M dDelta
   const ImplicitGains* gains =
-      nullptr;           ///< what a step takes at its end of joint forces that are those of its start; null: none
-  double gain_time = 0;  ///< how long a step with them is
-  bool shift_itself = false;                           ///< instead dDelta goes to `shift`
+      nullptr;                ///< what a step takes at its end of joint forces that are those of its start; null: none
+  double gain_time = 0;       ///< how long a step with them is
+  bool shift_itself = false;  ///< instead dDelta goes to `shift`
 };
 
 /// r of a change of the inertia (12, about the tree's reference point) of a body, or of it and all beyond, through the spins of the joints

@@ -78,7 +78,7 @@ struct WarmStart {
   std::vector<double> lambda_1;  ///< SolverResult::lambda_1 of the step before; empty: lambda
   std::vector<std::uint8_t> known;
   std::vector<Mode> mode;
-  double compliance = 0;  ///< SolverResult::compliance of the step before, the largest; 0: not known
+  double compliance = 0;       ///< SolverResult::compliance of the step before, the largest; 0: not known
   bool contradictory = false;  ///< the step before was relaxed, since some of these blocks contradict one another
 };
 

@@ -14,10 +14,10 @@ constexpr double large_share = 1e-3;        // of the largest impulse
 constexpr double too_fast = 1e3;            // of the velocities at hand
 constexpr double far_apart = 1e8;           // the ratio of numbers from which on rounding may be what is seen
 constexpr double tolerable_far_apart = 1e-3;
-constexpr double most_lacking = 0.1;        // of the largest residual: blocks that are named with it
-constexpr int searches_from_above = 2;      // the interior-point method, and a path
-constexpr int steps_from_above = 8;         // proximal ones: each makes the direction of growth known many times better
-constexpr int steps_of_one_size = 3;        // and the others with a tenth of the compliance each
+constexpr double most_lacking = 0.1;    // of the largest residual: blocks that are named with it
+constexpr int searches_from_above = 2;  // the interior-point method, and a path
+constexpr int steps_from_above = 8;     // proximal ones: each makes the direction of growth known many times better
+constexpr int steps_of_one_size = 3;    // and the others with a tenth of the compliance each
 
 }  // namespace
 
@@ -193,7 +193,8 @@ bool ConstraintSolver::Work::is_persistent(const Block& block) const {
   if (block.type == BlockType::box) return false;
   const int begin = block.is_contact() ? block.row + 2 : block.row;
   const int end = block.row + block.size;
-  const double least = tolerable / std::sqrt(double(end - begin));  // a block that leaves more than is tolerable has such a row
+  const double least =
+      tolerable / std::sqrt(double(end - begin));  // a block that leaves more than is tolerable has such a row
   for (int i = begin; i < end; ++i) {
     const double before = previous_.c[i];  // -E times the step of the level before
     const double after = scaled_.E[i] * (last_.lambda[i] - previous_.lambda[i]);

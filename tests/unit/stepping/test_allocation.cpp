@@ -185,7 +185,9 @@ void test_servos() {
   box.mass = 1.0, box.position = {0, 0, 0.11}, box.name = "box";
   scene.add_box({0.2, 0.2, 0.2}, box);
   for (int k = 0; k < 3; ++k)
-    scene.add_actuator("box_joint", {.kind = "velocity", .kd = 5.0, .gear = {1, 0.1 * k, 0, 0.2, 0, 0.3 - 0.2 * k},
+    scene.add_actuator("box_joint", {.kind = "velocity",
+                                     .kd = 5.0,
+                                     .gear = {1, 0.1 * k, 0, 0.2, 0, 0.3 - 0.2 * k},
                                      .name = "servo" + std::to_string(k)});
   const auto model = scene.build();
   Simulator sim(model, {.timestep = 2e-3, .joint_forces = "implicit"});

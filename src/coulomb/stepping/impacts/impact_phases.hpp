@@ -109,7 +109,7 @@ struct ImpactPhases final : StepExtra {
   std::vector<int> events;       ///< by island: index of its event, -1: none
   std::vector<double> approach;  ///< of ImpactPhase::others
   std::vector<ContactHop> hops;
-  StruckIslands struck;                      ///< by an impact
+  StruckIslands struck;  ///< by an impact
   /// Keys of rows that gave way in some phase, by why.
   std::vector<std::uint64_t> contradictory, jammed, unsolved, badly_scaled, out_of_reach;
   SinkingContacts sinking;

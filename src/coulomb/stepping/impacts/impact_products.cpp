@@ -163,8 +163,7 @@ void ImpactGradient::path_vjp(int i, StepCotangent& bar) {
     bar.v[d] += T * displacement_bar_[d];
     displacement_bar_[d] *= 0.5 * T * T;
   }
-  path_acceleration_cotangent(*model_, p, record(i), displacement_bar_.data(), bar.v.data(),
-                              v_next_bar_.data());
+  path_acceleration_cotangent(*model_, p, record(i), displacement_bar_.data(), bar.v.data(), v_next_bar_.data());
 
   // a is that of the problem's velocity.
   solve_acceleration(i, true, v_next_bar_.data(), 1);

@@ -293,8 +293,8 @@ bool ImpactSplitter::run() {
   phases_.q = step_.q;
   phases_.v = step_.v;
   phases_.count = 0;
-  for (auto* keys : {&phases_.contradictory, &phases_.jammed, &phases_.unsolved, &phases_.badly_scaled,
-                     &phases_.out_of_reach})
+  for (auto* keys :
+       {&phases_.contradictory, &phases_.jammed, &phases_.unsolved, &phases_.badly_scaled, &phases_.out_of_reach})
     keys->clear();
   phases_.sinking.clear();
   phases_.add();

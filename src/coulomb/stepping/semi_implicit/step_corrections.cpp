@@ -123,8 +123,8 @@ void StepLinearization::take_motion(BoundedIsland& own) {
     for (int k = 0; k < nv; ++k) {
       double sum = -own.errors[std::size_t(i) * ld + k];
       for (int d = 0; d < nv; ++d)
-        sum += own.response[std::size_t(i) * ld + d] *
-               (r[std::size_t(k) * ld + d] - own.rest_r[std::size_t(k) * ld + d]);
+        sum +=
+            own.response[std::size_t(i) * ld + d] * (r[std::size_t(k) * ld + d] - own.rest_r[std::size_t(k) * ld + d]);
       own.motions[std::size_t(i) * ld + k] += sum;
     }
   change_errors(own, nv, ld, own.of_q);
@@ -223,8 +223,8 @@ double StepLinearization::compliance_cotangent(const BoundedIsland& own, const d
     const int row = it.rows[c.rows[i].row];
     sum += z[row] * c.rows[i].scale * record_->solution.lambda[row];
     for (int level = 0; levels && level < lower_levels(own.index); ++level)
-      sum += z_lower_[level][row] * c.rows[i].scale *
-             (other_levels_[level]->lambda[row] - record_->solution.lambda[row]);
+      sum +=
+          z_lower_[level][row] * c.rows[i].scale * (other_levels_[level]->lambda[row] - record_->solution.lambda[row]);
   }
   return sum;
 }

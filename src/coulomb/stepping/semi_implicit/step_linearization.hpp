@@ -294,9 +294,9 @@ class StepLinearization final : public StepGradient {
   // step_corrections.cpp
   int num_bounded_ = 0;
   std::vector<BoundedIsland> bounded_;
-  std::vector<int> bounded_of_;                     // by island: index into bounded_, or -1
-  std::unique_ptr<LevelState> rest_, correction_;   // made when first needed
-  std::vector<double> correction_s_;                // rows x padded(nv)
+  std::vector<int> bounded_of_;                    // by island: index into bounded_, or -1
+  std::unique_ptr<LevelState> rest_, correction_;  // made when first needed
+  std::vector<double> correction_s_;               // rows x padded(nv)
   std::vector<double> error_z_, motion_z_, with_corrections_, moved_q_;
 };
 
