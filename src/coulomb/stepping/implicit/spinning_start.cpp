@@ -18,7 +18,7 @@ void by_time(const SpinDerivative& spin, double* change) {
 
 }  // namespace
 
-SpinningStart::SpinningStart(const Model& model) : at_(model), shift_(model), mechanisms_(model.num_trees) {
+SpinningStart::SpinningStart(const Model& model) : at_(model), mechanisms_(model.num_trees), shift_(model) {
   // Delta assumes that all beyond a joint is one stiff body: a rope that whips would be thrown.
   std::vector<int> num_joints(model.num_trees, 0);
   for (int joint = 0; joint < model.num_joints; ++joint)
