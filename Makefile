@@ -30,7 +30,7 @@ help:
 	@echo "make rllib   RLlib's PPO on a hopper, in an environment of its own: RLlib pins a version of Gymnasium"
 	@echo "make sweep   derivatives of random trees and scenes against differences; tests/gradient/random_*.md"
 	@echo "make fuzz    an hour of each fuzzer of tests/fuzz, under sanitizers; needs clang. make fuzz-smoke: a minute, and the C++ tests"
-	@echo "make sanitize  make fuzz-smoke, and a core of the Python tests, all under sanitizers: what CI runs after make test"
+	@echo "make sanitize  make fuzz-smoke, and a core of the Python tests, all under sanitizers; CI runs it where the tests leave the time"
 	@echo "make soak    ten million steps of scenes that must not drift; tests/robustness/soak.md"
 	@echo "make audit   an hour of random scenes of every kind against rules that need no reference; tests/robustness/audit.md"
 	@echo "make coverage  lines and branches of constraints, solvers and derivatives that a core of the tests reaches"
