@@ -21,23 +21,33 @@ def link(name, place, axis, end, inside="", attributes="", mass=1.0):
 <geom type="capsule" fromto="0 0 0 {tip}" size=".01" mass="{mass}" {_PASSES}/>{inside}</body>"""
 
 
-def slider(place, lowest):
+def slider(place, lowest, inside=""):
     position = " ".join(map(repr, map(float, place)))
     return f"""<body name="slider" pos="{position}">
 <joint name="slide" type="slide" axis="1 0 0" limited="true" range="{lowest} 9"/>
-<geom type="box" size=".02 .02 .02" mass="1" {_PASSES}/></body>"""
+<geom type="box" size=".02 .02 .02" mass="1" {_PASSES}/>{inside}</body>"""
 
 
 def pin(body, point):
     return f'<connect name="pin" body1="{body}" body2="slider" anchor="{" ".join(map(repr, map(float, point)))}"/>'
 
 
-def slider_crank(beyond, crank=0.2, rod=0.5, gravity=0.0):
-    """A slide that a crank moves by a rod. It starts at 0, reaches `crank`, and is to be at `beyond` more than that at least."""
+TABLE = '<geom name="table" type="box" size=".2 .2 .02" pos="0 0 .1" mass=".5" friction=".5"/>'
+
+
+def slider_crank(beyond, crank=0.2, rod=0.5, gravity=0.0, loaded=False):
+    """A slide that a crank moves by a rod. It starts at 0, reaches `crank`, and is to be at `beyond` more than that at least.
+
+    loaded: the slide carries a table, and a box lies on it.
+    """
     cosine = 0.5 * crank / rod
     x, z = crank * cosine, crank * np.sqrt(1 - cosine**2)
     outer = link("rod", (x, 0, z), "0 1 0", (rod - x, 0, -z))
-    bodies = link("crank", (0, 0, 0), "0 1 0", (x, 0, z), outer) + slider((rod, 0, 0), crank + beyond)
+    bodies = link("crank", (0, 0, 0), "0 1 0", (x, 0, z), outer)
+    bodies += slider((rod, 0, 0), crank + beyond, TABLE if loaded else "")
+    if loaded:
+        bodies += f"""<body name="box" pos="{rod + 0.03} .01 .22"><freejoint/>
+<geom type="box" size=".1 .1 .1" mass="1" friction=".5"/></body>"""
     return mechanism(bodies, pin("rod", (rod - x, 0, -z)), gravity)
 
 
