@@ -165,14 +165,8 @@ EndShift::Column EndShift::column(int column) const {
   const bool by_mass = column == SpinDerivative::mass;
   const int k = column - SpinDerivative::first_moment;
   double steiner[6];
-  for (int n = 0; n < 6; ++n) {
-    const int i = row_of[n];
-    const int j = column_of[n];
-    if (by_mass)
-      steiner[n] = c[i] * c[j] - (i == j ? dot3(c, c) : 0.0);
-    else
-      steiner[n] = (i == j ? 2 * c[k] : 0.0) - (j == k ? c[i] : 0.0) - (i == k ? c[j] : 0.0);
-  }
+  for (int n = 0; n < 6; ++n)
+    steiner[n] = by_mass ? parallel_axes_by_mass(c, n) : parallel_axes_by_moment(c, n, k);
   out = by_steiner(steiner);
   if (by_mass)
     axpy3(-1 / body_.mass, c, out.c);

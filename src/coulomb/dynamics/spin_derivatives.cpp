@@ -225,9 +225,7 @@ class ShiftDerivative {
 
     const double* c = body_.c;
     for (int n = 0; n < 6; ++n) {
-      const int i = row_of[n];
-      const int j = column_of[n];
-      const double steiner = (i == j ? 2 * c[k] : 0.0) - (j == k ? c[i] : 0.0) - (i == k ? c[j] : 0.0);
+      const double steiner = parallel_axes_by_moment(c, n, k);
       axpy3(-steiner, inertia_[n].after, out.after);
       axpy3(-steiner, inertia_[n].a_0, out.a_0);
     }
@@ -242,9 +240,7 @@ class ShiftDerivative {
 
     const double* c = body_.c;
     for (int n = 0; n < 6; ++n) {
-      const int i = row_of[n];
-      const int j = column_of[n];
-      const double steiner = c[i] * c[j] - (i == j ? dot3(c, c) : 0.0);
+      const double steiner = parallel_axes_by_mass(c, n);
       axpy3(-steiner, inertia_[n].after, out.after);
       axpy3(-steiner, inertia_[n].a_0, out.a_0);
     }

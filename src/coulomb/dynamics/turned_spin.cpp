@@ -63,6 +63,18 @@ COULOMB_SIMD void series_cotangent(const RigidSpin& body, const SpinSeries& s, c
 
 }  // namespace
 
+double parallel_axes_by_moment(const double* c, int n, int k) {
+  const int i = row_of[n];
+  const int j = column_of[n];
+  return (i == j ? 2 * c[k] : 0.0) - (j == k ? c[i] : 0.0) - (i == k ? c[j] : 0.0);
+}
+
+double parallel_axes_by_mass(const double* c, int n) {
+  const int i = row_of[n];
+  const int j = column_of[n];
+  return c[i] * c[j] - (i == j ? dot3(c, c) : 0.0);
+}
+
 /// w(h) and its derivatives over all parts.
 TurnedSpin turned_spin(const RigidSpin& body, const SpinParts& parts) {
   // The identity at the start.

@@ -9,6 +9,10 @@ namespace coulomb {
 inline constexpr int row_of[6] = {0, 0, 1, 0, 1, 2};
 inline constexpr int column_of[6] = {0, 1, 1, 2, 2, 2};
 
+/// Entry n of m (c.c 1 - c c^T), which parallel axes take from an inertia about the origin, by the first moment m c_k; and by m at fixed m c.
+double parallel_axes_by_moment(const double* c, int n, int k);
+double parallel_axes_by_mass(const double* c, int n);
+
 /// w(h) and its derivative: by w, by I and by K (symmetric, 6), by the time.
 struct TurnedSpin {
   double w[3];

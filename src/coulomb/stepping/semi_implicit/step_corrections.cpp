@@ -59,19 +59,6 @@ void StepLinearization::prepare_corrections() {
   prepare_motion(*correction_, correction_level);
 }
 
-/// Derivatives at a level whose velocity and impulses are known.
-void StepLinearization::prepare_motion(LevelState& state, int level) {
-  const Model& model = *model_;
-  StepRecord& r = *record_;
-  for (int d = 0; d < model.nv; ++d)
-    state.acceleration[d] = (state.v_next[d] - r.v[d] - r.spin.velocity[d]) / options_->constraints.timestep;
-  link_twists(model, r.dynamics, state.v_next.data(), state.twist_next.data());
-  velocities(model, r.dynamics, state.v_next.data(), state.body_twist.data(), state.rate_next.data());
-  exchange_levels(level);
-  prepare_level(model);
-  exchange_levels(level);
-}
-
 /// of_q: what q changes of the corrections.
 void StepLinearization::correction_columns() {
   const Model& model = *model_;
@@ -233,10 +220,7 @@ double StepLinearization::compliance_cotangent(const BoundedIsland& own, const d
 void StepLinearization::add_correction_cotangents(const double* z, bool levels, double* q, const ParameterSet* set,
                                                   double* parameters) {
   if (num_bounded_ == 0) return;
-  const Model& model = *model_;
   StepRecord& r = *record_;
-  const int nv = model.nv;
-  const double h = options_->constraints.timestep;
 
   // Multipliers of dbeta and of dG x.
   error_z_.assign(r.rows.num_rows, 0.0);
@@ -258,28 +242,11 @@ void StepLinearization::add_correction_cotangents(const double* z, bool levels, 
     }
   }
 
-  // y of the latter: Mh^-1 J^T z.
-  for (auto* values : {&signed_y_, &id_q_, &id_v_})
-    make_room(*values, nv);
-  still_.assign(nv, 0.0);
-  level_y_.assign(nv, 0.0);
-  apply_rows_transposed(model, r.dynamics, r.rows, motion_z_.data(), link_wrench_.data(), level_y_.data());
-  solve_mass(model, r.dynamics, level_y_.data());
-
   // Of the motion, less of what is at rest.
+  find_level_y(motion_z_.data());
   const auto add = [&](int level, double sign, const double* row_z) {
-    for (int d = 0; d < nv; ++d)
-      signed_y_[d] = sign * level_y_[d];
     exchange_levels(level);
-    inverse_dynamics_vjp(model, r.dynamics, signed_y_.data(), id_q_.data(), id_v_.data());
-    for (int d = 0; d < nv; ++d)
-      q[d] -= h * id_q_[d];
-    row_derivatives_vjp(row_state(), rows_, {signed_y_.data(), row_z}, row_sweep_, q);
-    if (set && set->size() > 0) {
-      parameter_gradient(*set, still_.data(), signed_y_.data(), row_z, gradient_);
-      for (std::size_t k = 0; k < gradient_.size(); ++k)
-        parameters[k] += gradient_[k];
-    }
+    add_sides(sign, row_z, q, set, parameters);
     exchange_levels(level);
   };
   add(correction_level, 1, motion_z_.data());

@@ -65,15 +65,20 @@ void StepLinearization::prepare_lower_level(int index_of_level) {
     for (int d = model.tree_first_dof[t]; d < model.tree_first_dof[t + 1]; ++d)
       level.v_next[d] = r.v_free[d] + level.acceleration[d];
   }
-  for (int d = 0; d < model.nv; ++d)
-    level.acceleration[d] = (level.v_next[d] - r.v[d] - r.spin.velocity[d]) / options_->constraints.timestep;
-  link_twists(model, r.dynamics, level.v_next.data(), level.twist_next.data());
-  velocities(model, r.dynamics, level.v_next.data(), level.body_twist.data(), level.rate_next.data());
+  prepare_motion(level, index_of_level);
+}
 
-  // Its derivative, in the place of the last one.
-  exchange_levels(index_of_level);
+/// Derivatives at a level whose velocity and impulses are known, in the place of the last one.
+void StepLinearization::prepare_motion(LevelState& state, int level) {
+  const Model& model = *model_;
+  StepRecord& r = *record_;
+  for (int d = 0; d < model.nv; ++d)
+    state.acceleration[d] = (state.v_next[d] - r.v[d] - r.spin.velocity[d]) / options_->constraints.timestep;
+  link_twists(model, r.dynamics, state.v_next.data(), state.twist_next.data());
+  velocities(model, r.dynamics, state.v_next.data(), state.body_twist.data(), state.rate_next.data());
+  exchange_levels(level);
   prepare_level(model);
-  exchange_levels(index_of_level);
+  exchange_levels(level);
 }
 
 void StepLinearization::exchange_levels(int level) {
@@ -135,41 +140,48 @@ void StepLinearization::subtract_level(int index, int level, const double* r_k_T
   multiply(Product::subtract, rows_of(difference_.data(), count, nv, ld), own.P_T.data(), dv_T, ld, ld, product_);
 }
 
-/// Both right-hand sides with the multipliers of the lower level: what belongs to it was counted with the last one's.
-void StepLinearization::add_level_difference(int level, const double* z, StepCotangent& out, const ParameterSet* set) {
+/// level_y_ = Mh^-1 J^T z, what multipliers z of a level do to its momenta.
+void StepLinearization::find_level_y(const double* z) {
   const Model& model = *model_;
   StepRecord& r = *record_;
-  const int nv = model.nv;
-  const int n = r.rows.num_rows;
-  const double h = options_->constraints.timestep;
-
-  // y of the level's multipliers z.
   for (auto* values : {&signed_y_, &id_q_, &id_v_})
-    make_room(*values, nv);
-  make_room(signed_z_, n);
-  still_.assign(nv, 0.0);
-  level_y_.assign(nv, 0.0);
+    make_room(*values, model.nv);
+  still_.assign(model.nv, 0.0);
+  level_y_.assign(model.nv, 0.0);
   apply_rows_transposed(model, r.dynamics, r.rows, z, link_wrench_.data(), level_y_.data());
   solve_mass(model, r.dynamics, level_y_.data());
+}
 
-  // Off the last level, onto this one: sign (y . r + z . s) of q and the parameters.
-  const auto add = [&](double sign) {
-    for (int d = 0; d < nv; ++d)
-      signed_y_[d] = sign * level_y_[d];
-    for (int i = 0; i < n; ++i)
-      signed_z_[i] = sign * z[i];
-    inverse_dynamics_vjp(model, r.dynamics, signed_y_.data(), id_q_.data(), id_v_.data());
-    for (int d = 0; d < nv; ++d)
-      out.q[d] -= h * id_q_[d];
-    row_derivatives_vjp(row_state(), rows_, {signed_y_.data(), signed_z_.data()}, row_sweep_, out.q.data());
-    if (!set || set->size() == 0) return;
-    parameter_gradient(*set, still_.data(), signed_y_.data(), signed_z_.data(), gradient_);
-    for (std::size_t k = 0; k < gradient_.size(); ++k)
-      out.parameters[k] += gradient_[k];
-  };
-  add(-1);
+/// Both right-hand sides of the level in place: q (nv) and the set's parameters += sign level_y_ . r + z . s.
+void StepLinearization::add_sides(double sign, const double* z, double* q, const ParameterSet* set,
+                                  double* parameters) {
+  const Model& model = *model_;
+  const int nv = model.nv;
+  const double h = options_->constraints.timestep;
+  for (int d = 0; d < nv; ++d)
+    signed_y_[d] = sign * level_y_[d];
+  inverse_dynamics_vjp(model, record_->dynamics, signed_y_.data(), id_q_.data(), id_v_.data());
+  for (int d = 0; d < nv; ++d)
+    q[d] -= h * id_q_[d];
+  row_derivatives_vjp(row_state(), rows_, {signed_y_.data(), z}, row_sweep_, q);
+  if (!set || set->size() == 0) return;
+  parameter_gradient(*set, still_.data(), signed_y_.data(), z, gradient_);
+  for (std::size_t k = 0; k < gradient_.size(); ++k)
+    parameters[k] += gradient_[k];
+}
+
+/// Both sides with the multipliers of the lower level: what belongs to it was counted with the last one's.
+void StepLinearization::add_level_difference(int level, const double* z, StepCotangent& out, const ParameterSet* set) {
+  const int n = record_->rows.num_rows;
+  find_level_y(z);
+
+  // Off the last level, onto this one.
+  make_room(signed_z_, n);
+  for (int i = 0; i < n; ++i)
+    signed_z_[i] = -z[i];
+  add_sides(-1, signed_z_.data(), out.q.data(), set, out.parameters.data());
   exchange_levels(level);
-  add(1);
+  add_sides(1, z, out.q.data(), set, out.parameters.data());
   exchange_levels(level);
 }
 

@@ -145,6 +145,7 @@ class StepLinearization final : public StepGradient {
   int lower_levels(int index) const { return reduced_size(index) > 0 ? islands_[index].problem.lower_levels() : 0; }
   void reserve_levels();
   void prepare_lower_level(int level);
+  void prepare_motion(LevelState& state, int level);
   /// A lower level in the place of the last one, and back.
   void exchange_levels(int level);
   LevelState& level_state(int level) {
@@ -156,6 +157,8 @@ class StepLinearization final : public StepGradient {
   /// padded(count), or null.
   void subtract_level(int index, int level, const double* r_k_T, const double* r_T, const double* Bs_k, int count,
                       double* dv_T);
+  void find_level_y(const double* z);
+  void add_sides(double sign, const double* z, double* q, const ParameterSet* set, double* parameters);
   /// What q and the parameters change at a lower level but not at the last one, in out; z: the multipliers of that level.
   void add_level_difference(int level, const double* z, StepCotangent& out, const ParameterSet* set);
 
@@ -164,7 +167,6 @@ class StepLinearization final : public StepGradient {
     return num_bounded_ > 0 && bounded_of_[index] >= 0 ? &bounded_[bounded_of_[index]] : nullptr;
   }
   void prepare_corrections();
-  void prepare_motion(LevelState& state, int level);
   void correction_columns();
   void take_rest(BoundedIsland& own);
   void take_motion(BoundedIsland& own);
