@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import coulomb
+from scenes.basics import rotation_matrix
 
 
 def load(bodies, gravity=0.0):
@@ -64,17 +65,6 @@ def test_the_size_of_the_angular_momentum_and_the_way_of_the_centre_of_mass_stay
     assert np.abs(p - p[0]).max() < 1e-8 * np.abs(p[0]).max()
 
 
-def rotation(q):
-    w, x, y, z = q
-    return np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-        ]
-    )
-
-
 def inertial(model):
     ten = np.asarray(model.parameters()[f"inertia/{model.body_names[1]}"].value)
     mass, c = ten[0], ten[1:4] / ten[0]
@@ -85,7 +75,7 @@ def inertial(model):
 
 def linear_momentum(model, q, v):
     mass, c, _ = inertial(model)
-    return mass * (v[:3] + rotation(q[3:7]) @ np.cross(v[3:6], c))
+    return mass * (v[:3] + rotation_matrix(q[3:7]) @ np.cross(v[3:6], c))
 
 
 def angular_momentum(model, q, v):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import coulomb
+from scenes.basics import rotation_matrix
 
 URDF = """<robot name="r"><link name="a"/>
   <link name="b"><inertial><origin xyz="0 0 0"/><mass value="2"/><inertia ixx=".1" ixy="0" ixz="0" iyy=".2" iyz="0" izz=".3"/></inertial></link>
@@ -29,14 +30,7 @@ def load(axis, rpy="0 0 0"):
 
 def placement(model, q):
     """Where link b is, and its axes."""
-    p, w = (model.output(f"{kind}/b", q) for kind in ("position", "orientation"))
-    w, x, y, z = w
-    R = [
-        [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-        [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-        [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-    ]
-    return p, np.array(R)
+    return model.output("position/b", q), rotation_matrix(model.output("orientation/b", q))
 
 
 @pytest.mark.parametrize("axis", AXES)

@@ -4,6 +4,7 @@ mode against forward mode, in contact. Gains are so large that what acts at the 
 
 import numpy as np
 import pytest
+from all_columns import check_columns, check_reverse
 
 import coulomb
 from tests.gradient.test_every_parameter import SOFT, acting
@@ -66,10 +67,7 @@ LAWS = {
 def test_columns_against_differences(law, rule):
     model, q, v, u = robot()
     sim = coulomb.Simulator(model, joint_forces=rule, **LAWS[law])
-    check = coulomb.check_gradients(sim, q, v, u, wrt=["q", "v", "u", "tau", *named(model)])
-    left_out = sorted({name for name, _, _ in check.changed})
-    assert check.passed, str(check)
-    assert check.contacts and check.compared > 0.9 * check.columns, left_out
+    check_columns(sim, q, v, u, named(model))
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -77,17 +75,7 @@ def test_columns_against_differences(law, rule):
 def test_reverse_is_forward(law, rule):
     model, q, v, u = robot()
     sim = coulomb.Simulator(model, joint_forces=rule, **LAWS[law])
-    sim.step(q, v, u)
-    names = named(model)
-    dq, dv = np.random.default_rng(0).normal(size=(2, model.nv))
-    g = sim.vjp(dq, dv, wrt=names)
-    d = sim.derivatives(wrt=names)
-    w = np.r_[dq, dv]
-    columns = {"q": d.A[:, : model.nv], "v": d.A[:, model.nv :], "tau": d.B_tau, "u": d.B, **{n: d[n] for n in names}}
-    for name, matrix in columns.items():
-        reverse = g[name] if name in names else getattr(g, name)
-        scale = (np.abs(w) @ np.abs(matrix)).max(initial=0)
-        assert np.abs(reverse - w @ matrix).max() < 1e-9 * scale + 1e-11, name
+    check_reverse(sim, q, v, u, named(model))
 
 
 @pytest.mark.parametrize("rule", RULES)

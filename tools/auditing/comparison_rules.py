@@ -8,7 +8,7 @@ import numpy as np
 
 import coulomb
 
-from .drafts import IDENTITY, Draft, Shape, View, any_quaternion, to_mjcf, turn
+from .drafts import IDENTITY, Body, Draft, Joint, Shape, View, any_quaternion, to_mjcf, turn
 from .measures import Measure, rule
 from .mechanism_scenes import loops
 from .trials import HARD, IMPLICIT
@@ -29,7 +29,7 @@ MUJOCO_ERRORS = 4.0  # times what half of MuJoCo's step changes: soft contact cr
 
 
 def company(random, at):
-    """A draft of one thing that stands, swings, spins, or cannot be solved, far away at a point."""
+    """(what it is, draft): a thing that stands, lies, swings, spins, slides, or cannot be solved, far away at a point."""
     at = np.asarray(at)
     choice = str(random.choice(["standing", "pile", "spring", "thrown", "wedged", "loop", "sliding"]))
     draft = Draft()
@@ -51,7 +51,9 @@ def company(random, at):
             draft.fixed.append(wall)
         draft.free("ball", "sphere", (0.1,), 1.0, at + [0, 0, 0.4])
     elif choice == "spring":
-        draft.free("box", "box", (0.1, 0.1, 0.1), 1.0, at + [0, 0, 0.1])
+        bob = at + [0, 0, 0.5]
+        joint = Joint("slide", (0, 0, 1), bob, stiffness=100.0, damping=1.0, start=0.1, name="bob")
+        draft.bodies.append(Body("bob", [Shape("box", (0.1, 0.1, 0.1), bob, name="bob")], joint, None, bob))
     else:
         spin = random.normal(size=3) * 10 if choice == "thrown" else np.zeros(3)
         velocity = (*(random.normal(size=3) * [1, 1, 0] * (choice in ("thrown", "sliding"))), *spin)

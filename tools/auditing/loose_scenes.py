@@ -27,6 +27,14 @@ def any_size(random, kind, s):
     return sizes.get(kind, sides)
 
 
+def stand_beside(draft, random, x):
+    """In half of the scenes a box stands on the ground."""
+    if random.random() < 0.5:
+        draft.plane()
+        draft.free("standing", "box", (0.1, 0.1, 0.1), 1.0, (x, 0, 0.1))
+        draft.smooth = False
+
+
 def tiles(random):
     """Bodies glide and roll over a floor of boxes side by side, some with steps of rounding, some between walls of boxes. Its twin has one slab."""
     draft = Draft(timestep=float(random.choice([1e-3, 2e-3])), horizon=0.8)
@@ -143,6 +151,16 @@ def rolling(random):
     return draft
 
 
+def drop(draft, random, k, width, speeds):
+    """Adds body k of any shape, above those before it, within `width` of the middle. speeds: of its six velocities."""
+    kind, s = str(random.choice(SHAPES)), random.uniform(0.04, 0.1)
+    velocity = random.normal(size=6) * speeds
+    position = (*random.uniform(-width, width, 2), 0.25 + 0.3 * k)
+    friction = float(random.choice([0, 0.3, 0.8]))
+    size, mass = any_size(random, kind, s), log_uniform(random, 0.1, 10)
+    draft.free(f"body{k}", kind, size, mass, position, any_quaternion(random), velocity, friction=friction)
+
+
 def heaps(random):
     """Bodies fall onto one another into a pit."""
     draft = Draft(timestep=float(random.choice([1e-3, 2e-3, 4e-3])), horizon=0.8, deepest=1e-2)
@@ -151,20 +169,7 @@ def heaps(random):
         for x, y in ((1, 0), (-1, 0), (0, 1), (0, -1)):
             draft.plane((x, y, 0.5), (-0.3 * x, -0.3 * y, 0), friction=0.3)
     for k in range(int(random.integers(2, 7))):
-        kind, s = str(random.choice(SHAPES)), random.uniform(0.04, 0.1)
-        velocity = random.normal(size=6) * [0.3, 0.3, 0.3, 2, 2, 2]
-        position = (*random.uniform(-0.1, 0.1, 2), 0.25 + 0.3 * k)
-        friction = float(random.choice([0, 0.3, 0.8]))
-        draft.free(
-            f"body{k}",
-            kind,
-            any_size(random, kind, s),
-            log_uniform(random, 0.1, 10),
-            position,
-            any_quaternion(random),
-            velocity,
-            friction=friction,
-        )
+        drop(draft, random, k, 0.1, [0.3, 0.3, 0.3, 2, 2, 2])
     return draft
 
 
@@ -178,20 +183,7 @@ def terrain(random):
             at = (cell * x, cell * y, -0.2 + rise * random.uniform(-1, 1))
             draft.fixed.append(Shape("box", (cell / 2, cell / 2, 0.2), at, friction=0.6, name=f"cell{x}{y}"))
     for k in range(int(random.integers(1, 4))):
-        kind, s = str(random.choice(SHAPES)), random.uniform(0.04, 0.1)
-        velocity = random.normal(size=6) * [1, 1, 0.3, 2, 2, 2]
-        position = (*random.uniform(-cell, cell, 2), 0.25 + 0.3 * k)
-        friction = float(random.choice([0, 0.3, 0.8]))
-        draft.free(
-            f"body{k}",
-            kind,
-            any_size(random, kind, s),
-            log_uniform(random, 0.1, 10),
-            position,
-            any_quaternion(random),
-            velocity,
-            friction=friction,
-        )
+        drop(draft, random, k, cell, [1, 1, 0.3, 2, 2, 2])
     return draft
 
 
@@ -226,10 +218,7 @@ def thrown(random):
             f"thrown{k}", kind, size, log_uniform(random, 0.1, 10), (3.0 * k, 0, 40), any_quaternion(random), velocity
         )
         draft.untouched.append(f"thrown{k}")
-    if random.random() < 0.5:
-        draft.plane()
-        draft.free("standing", "box", (0.1, 0.1, 0.1), 1.0, (0, 0, 0.1))
-        draft.smooth = False
+    stand_beside(draft, random, 0)
     return draft
 
 

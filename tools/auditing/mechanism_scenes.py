@@ -9,8 +9,8 @@ import math
 
 import numpy as np
 
-from .drafts import IDENTITY, Body, Draft, Joint, Servo, Shape, about, any_quaternion
-from .loose_scenes import log_uniform
+from .drafts import IDENTITY, Body, Draft, Joint, Servo, Shape, about, any_quaternion, build
+from .loose_scenes import log_uniform, stand_beside
 
 UP, ACROSS = np.array([0, 0, 1.0]), np.array([0, 1.0, 0])
 EXPLICIT_SPRING = 0.3  # h omega at the start, up to which springs and position gains are drawn: they are explicit, and arms get lighter as they fold
@@ -109,8 +109,6 @@ def arm(draft, random, count, touches=False, limits=False):
 
 def lightest(draft):
     """The least inertia of a joint with all others free, in the start: what explicit gains have to be small against."""
-    from .drafts import build
-
     built = build(draft)
     return 1 / np.linalg.eigvalsh(np.linalg.inv(built.model.mass_matrix(built.q))).max()
 
@@ -142,10 +140,7 @@ def springs(random):
     stiffness = lightest(draft) * omega**2
     for body in draft.bodies:
         body.joint.stiffness, body.joint.rest = stiffness, random.normal() * 0.2 if body.joint.kind == "hinge" else 0.0
-    if random.random() < 0.5:
-        draft.plane()
-        draft.free("standing", "box", (0.1, 0.1, 0.1), 1.0, (3, 0, 0.1))
-        draft.smooth = False
+    stand_beside(draft, random, 3)
     return draft
 
 

@@ -98,18 +98,8 @@ EndShift::Column EndShift::by_inertia(int k) const {
   for (int i = 0; i < 3; ++i)
     out.after[i] = turned_.by_I[i][k] + turned_.by_K[i][k];
 
-  // (dI w') x w' - dK a
-  const int i = row_of[k];
-  const int j = column_of[k];
-  double momentum[3] = {0, 0, 0};
-  double braked[3] = {0, 0, 0};
   double torque[3];
-  momentum[i] = turned_.w[j];
-  momentum[j] = turned_.w[i];
-  braked[i] = turned_.rate[j];
-  braked[j] = turned_.rate[i];
-  cross3(momentum, turned_.w, torque);
-  sub3(torque, braked, torque);
+  torque_by_inertia(k, turned_.w, turned_.rate, torque);
   add_rate(torque, out);
   return out;
 }

@@ -189,20 +189,9 @@ class ShiftDerivative {
     for (int i = 0; i < 3; ++i)
       out.after[i] = turned_.by_I[i][k] + turned_.by_K[i][k];
 
-    // K da_0 = (dI w) x w - dK a_0 for the unit change of entry (i, j) and (j, i).
-    const int i = row_of[k];
-    const int j = column_of[k];
-    double momentum[3] = {0, 0, 0};
-    double torque[3] = {0, 0, 0};
+    // K da_0 = (dI w) x w - dK a_0
     double right[3];
-
-    momentum[i] = body_.w[j];
-    momentum[j] = body_.w[i];
-    torque[i] = body_.a_0[j];
-    torque[j] = body_.a_0[i];
-
-    cross3(momentum, body_.w, right);
-    sub3(right, torque, right);
+    torque_by_inertia(k, body_.w, body_.a_0, right);
     rotate(body_.K_inverse, right, out.a_0);
     return out;
   }

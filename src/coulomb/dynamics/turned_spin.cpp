@@ -75,6 +75,19 @@ double parallel_axes_by_mass(const double* c, int n) {
   return c[i] * c[j] - (i == j ? dot3(c, c) : 0.0);
 }
 
+void torque_by_inertia(int k, const double* w, const double* a, double* out) {
+  const int i = row_of[k];
+  const int j = column_of[k];
+  double momentum[3] = {0, 0, 0};
+  double braked[3] = {0, 0, 0};
+  momentum[i] = w[j];
+  momentum[j] = w[i];
+  braked[i] = a[j];
+  braked[j] = a[i];
+  cross3(momentum, w, out);
+  sub3(out, braked, out);
+}
+
 /// w(h) and its derivatives over all parts.
 TurnedSpin turned_spin(const RigidSpin& body, const SpinParts& parts) {
   // The identity at the start.

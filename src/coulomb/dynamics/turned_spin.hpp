@@ -13,6 +13,9 @@ inline constexpr int column_of[6] = {0, 1, 1, 2, 2, 2};
 double parallel_axes_by_moment(const double* c, int n, int k);
 double parallel_axes_by_mass(const double* c, int n);
 
+/// (dI w) x w - dK a, where entries (i, j) and (j, i) of I and of K change by one: entry k of a symmetric matrix.
+void torque_by_inertia(int k, const double* w, const double* a, double* out);
+
 /// w(h) and its derivative: by w, by I and by K (symmetric, 6), by the time.
 struct TurnedSpin {
   double w[3];
