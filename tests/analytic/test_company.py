@@ -105,6 +105,44 @@ def test_far_company_changes_no_bit(name, timestep):
         assert together.tobytes() == alone.tobytes(), company
 
 
+LEGGED = """<body pos="0 0 .33"><freejoint/><geom type="box" size=".2 .1 .05" mass="2"/>
+  <body pos=".15 0 -.05"><joint type="hinge" axis="0 1 0" stiffness="20"/>
+    <geom type="capsule" size=".03" fromto="0 0 0 .05 0 -.2" mass=".3"/></body>
+  <body pos="-.15 0 -.05"><joint type="hinge" axis="0 1 0" stiffness="20"/>
+    <geom type="capsule" size=".03" fromto="0 0 0 .05 0 -.2" mass=".3"/></body></body>"""
+
+
+def steps_of_legs(company, timestep, steps):
+    """Motion of a body that falls on two legs, and how many impacts it has."""
+    body, velocity, _ = BODIES[company] if company else ("", [], {})
+    scene = coulomb.Scene()
+    scene.add_mjcf(
+        f'<mujoco><worldbody><geom type="plane" size="1 1 1" friction=".5"/>{LEGGED}'
+        f"{body.format(n='far', x=FAR)}</worldbody></mujoco>"
+    )
+    model = scene.build()
+    sim = coulomb.Simulator(model, timestep=timestep, continuous_collision=True)
+    q, v = model.neutral()[0], np.array([0.3, 0.1, 0, 0.2, 0.5, 0.1, 0, 0, *velocity], dtype=float)
+    out, impacts = [], 0
+    for _ in range(steps):
+        q, v = sim.step(q, v)
+        impacts += len(sim.impacts)
+        out.append(np.r_[q[:9], v[:8]])
+    return np.array(out), impacts
+
+
+@pytest.mark.parametrize("timestep", [0.01, 0.002])
+def test_far_company_without_impacts_changes_no_bit_of_what_has_some(timestep):
+    """Company at rest and in flight."""
+    steps = round(0.3 / timestep)
+    alone, impacts = steps_of_legs(None, timestep, steps)
+    assert impacts >= 3
+    for company in ("resting", "sprung", "thrown", "articulated"):
+        together, as_many = steps_of_legs(company, timestep, steps)
+        assert as_many == impacts
+        assert together.tobytes() == alone.tobytes(), company
+
+
 @pytest.mark.parametrize("company", ["resting", "at a limit", "linkage", "dry friction"])
 @pytest.mark.parametrize("timestep", [0.01, 0.001])
 def test_a_spring_beside_what_is_held_keeps_its_amplitude(company, timestep):

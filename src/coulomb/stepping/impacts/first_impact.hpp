@@ -27,6 +27,7 @@ struct ImpactStart {
   int num_contacts = 0;
   bool all_held =
       false;  ///< the contacts are all that is held: other pairs that come down from above, however near, come down on 0
+  const unsigned char* elsewhere = nullptr;  ///< by tree: the dynamics are those of another place; null: none
 };
 
 enum class ImpactStatus {

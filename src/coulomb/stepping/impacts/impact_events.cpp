@@ -120,8 +120,8 @@ bool ImpactSplitter::find_event(ImpactPhase& phase) {
   search.max_evaluations = search_budget;
   search.tolerance = kept_share * options_.impacts.penetration_tolerance;
   search.deeper = deeper_share;
-  const ImpactStart start{phase.midpoint ? nullptr : &r.dynamics, r.collision.contacts.data(),
-                          static_cast<int>(r.collision.contacts.size()), true};
+  const ImpactStart start{&r.dynamics, r.collision.contacts.data(), static_cast<int>(r.collision.contacts.size()), true,
+                          r.flying()};
   const Impact impact = phases_.search.first(model_, search, path, start);
   if (impact.status == ImpactStatus::not_finite) return false;
 

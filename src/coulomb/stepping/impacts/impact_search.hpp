@@ -75,7 +75,7 @@ struct ImpactSearch::Workspace {
   int followed = 0;  ///< without those of the start, which depend on `axes`
 
   bool prepare(const Model& model, const MotionPath& path, const ImpactStart& start);
-  bool take_motion(const Model& model, const MotionPath& path, const DynamicsWorkspace* dynamics);
+  bool take_motion(const Model& model, const MotionPath& path, const ImpactStart& start);
   StartGeometry& start_of(const Model& model, int g);
   bool straight_paths_meet(const StartGeometry& a, const StartGeometry& b, int ga, int gb, double duration) const;
   bool apart_at_start(const Model& model, int pair, double duration, const StartGeometry& a, const StartGeometry& b);

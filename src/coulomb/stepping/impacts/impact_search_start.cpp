@@ -1,7 +1,6 @@
 // The start of a search: where everything is and how it moves, which pairs may meet, and a look at each of these.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <functional>
 
 #include "coulomb/base/small_math.hpp"
@@ -92,21 +91,31 @@ ImpactSearch::Workspace::Workspace(const Model& model)
   }
 }
 
-/// Motion of all bodies at the start, from the caller's dynamics where these are for this velocity.
-bool ImpactSearch::Workspace::take_motion(const Model& model, const MotionPath& path, const DynamicsWorkspace* d) {
-  if (d && std::memcmp(d->velocity.data(), path.v, sizeof(double) * model.nv) != 0) {
-    d = nullptr;
-  }
+/// Motion of all bodies at the start: of each tree from the caller's dynamics, where these are for its place and velocity. What other
+/// trees do has no say in that: they change no bit of this one.
+bool ImpactSearch::Workspace::take_motion(const Model& model, const MotionPath& path, const ImpactStart& start) {
+  const auto is_known = [&](int tree) {
+    if (!start.dynamics || (tree >= 0 && start.elsewhere && start.elsewhere[tree])) return false;
+    const int first = tree >= 0 ? model.tree_first_dof[tree] : 0;
+    const int end = tree >= 0 ? model.tree_first_dof[tree + 1] : 0;
+    return std::equal(path.v + first, path.v + end, start.dynamics->velocity.data() + first);
+  };
   bool fine = std::isfinite(path.duration);
+  int tree = -2;  // of the body before; none has it
+  bool known = false;
   for (int b = 1; b < model.num_bodies; ++b) {
     // Bounds for all of the path grow from parent to child.
     bounds[b] = bounds[model.body_parent[b]];
     follow_joints(model, path, b, bounds[b]);
 
     // So does the motion, where nobody knows it.
+    if (model.body_tree[b] != tree) {
+      tree = model.body_tree[b];
+      known = is_known(tree);
+    }
     BodyMotion& m = motion[b];
-    if (d) {
-      motion_of_body(model, *d, b, m);
+    if (known) {
+      motion_of_body(model, *start.dynamics, b, m);
     } else {
       m = motion[model.body_parent[b]];
       follow_joints(model, path, b, 0, m);
@@ -122,7 +131,7 @@ bool ImpactSearch::Workspace::prepare(const Model& model, const MotionPath& path
   queue.clear();
   evaluations = 0;
   followed = 0;
-  if (!take_motion(model, path, start.dynamics)) return false;
+  if (!take_motion(model, path, start)) return false;
 
   for (int g = 0; g < model.num_geometries; ++g) {
     const BodyMotion& m = motion[model.geometry_body[g]];
