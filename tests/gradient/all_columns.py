@@ -5,7 +5,7 @@ import numpy as np
 import coulomb
 
 
-def check_columns(sim, q, v, u, names):
+def assert_columns(sim, q, v, u, names):
     """In contact, and of nine columns in ten at least: where differences meet a kink nothing is compared."""
     check = coulomb.check_gradients(sim, q, v, u, wrt=["q", "v", "u", "tau", *names])
     left_out = sorted({name for name, _, _ in check.changed})
@@ -13,7 +13,7 @@ def check_columns(sim, q, v, u, names):
     assert check.contacts and check.compared > 0.9 * check.columns, left_out
 
 
-def check_reverse(sim, q, v, u, names):
+def assert_reverse(sim, q, v, u, names):
     """To rounding of the terms of each product."""
     nv = sim.model.nv
     sim.step(q, v, u)

@@ -4,7 +4,7 @@ against forward mode. The models have every kind of parameter at a value that ac
 
 import numpy as np
 import pytest
-from all_columns import check_columns, check_reverse
+from all_columns import assert_columns, assert_reverse
 
 import coulomb
 from scenes.armed_base import armed_base, put_beyond_its_limit
@@ -152,7 +152,7 @@ def test_columns_against_differences(case):
     make, options = CASES[case]
     model, q, v, u = make()
     sim = coulomb.Simulator(model, **options)
-    check_columns(sim, q, v, u, list(model.parameters()))
+    assert_columns(sim, q, v, u, list(model.parameters()))
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -160,7 +160,7 @@ def test_reverse_is_forward(case):
     make, options = CASES[case]
     model, q, v, u = make()
     sim = coulomb.Simulator(model, **options)
-    check_reverse(sim, q, v, u, list(model.parameters()))
+    assert_reverse(sim, q, v, u, list(model.parameters()))
 
 
 def test_every_kind_acts():

@@ -4,7 +4,7 @@ mode against forward mode, in contact. Gains are so large that what acts at the 
 
 import numpy as np
 import pytest
-from all_columns import check_columns, check_reverse
+from all_columns import assert_columns, assert_reverse
 
 import coulomb
 from tests.gradient.test_every_parameter import SOFT, acting
@@ -67,7 +67,7 @@ LAWS = {
 def test_columns_against_differences(law, rule):
     model, q, v, u = robot()
     sim = coulomb.Simulator(model, joint_forces=rule, **LAWS[law])
-    check_columns(sim, q, v, u, named(model))
+    assert_columns(sim, q, v, u, named(model))
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -75,7 +75,7 @@ def test_columns_against_differences(law, rule):
 def test_reverse_is_forward(law, rule):
     model, q, v, u = robot()
     sim = coulomb.Simulator(model, joint_forces=rule, **LAWS[law])
-    check_reverse(sim, q, v, u, named(model))
+    assert_reverse(sim, q, v, u, named(model))
 
 
 @pytest.mark.parametrize("rule", RULES)
