@@ -7,7 +7,7 @@ import coulomb
 
 FAR = 40.0  # m
 
-# Name: MJCF of the bodies at x, their velocities, their joint angles that are not zero.
+# Name: MJCF of the bodies at x, their velocities, and what else the file has of them.
 BOX = '<geom type="box" size=".1 .15 .2" mass="1"/>'
 BODIES = {
     "resting": ('<body name="{n}" pos="{x} 0 .2"><freejoint/>' + BOX + "</body>", [0] * 6, {}),
@@ -62,20 +62,27 @@ BODIES = {
         [1, 1],
         {"equality": '<joint joint1="{n}" joint2="{n}2"/>'},
     ),
+    "driven": (
+        '<body name="{n}" pos="{x} 0 5"><joint name="{n}" type="hinge" axis="0 1 0"/>'
+        '<geom type="box" size=".1 .1 .1" pos="-.5 0 0" mass="1"/></body>',
+        [2],
+        {"actuator": '<motor joint="{n}"/>'},
+    ),
 }
 
 
 def scene(names):
-    bodies, equalities, v = "", "", []
+    bodies, equalities, actuators, v = "", "", "", []
     for k, name in enumerate(names):
         body, velocity, more = BODIES[name]
         bodies += body.format(n=f"body{k}", x=FAR * k)
         equalities += more.get("equality", "").format(n=f"body{k}")
+        actuators += more.get("actuator", "").format(n=f"body{k}")
         v += velocity
     world = coulomb.Scene()
     world.add_mjcf(
         f'<mujoco><worldbody><geom type="plane" size="1 1 1" friction=".5"/>{bodies}</worldbody>'
-        f"<equality>{equalities}</equality></mujoco>"
+        f"<equality>{equalities}</equality><actuator>{actuators}</actuator></mujoco>"
     )
     return world.build(), np.array(v, dtype=float)
 
