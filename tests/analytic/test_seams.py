@@ -89,6 +89,17 @@ def test_a_rise_within_rounding_is_one_floor(rise, contact):
         assert largest_change(scene, (speed, 0, 0), timestep, contact=contact) < 1e-9 + 4 * abs(rise) / timestep
 
 
+@pytest.mark.parametrize("contact", LAWS)
+@pytest.mark.parametrize("rise", [9e-6, -9e-6])
+def test_a_rise_within_one_floor_stops_nobody(rise, contact):
+    """A box tilts as it is lifted, by less than .1 m/s and rad/s: a side that stops it turns it by 4 rad/s and more."""
+    for shape, speed, turned in [("box", 1.0, 0.0), ("box", 0.3, 0.3), ("ball", 1.0, 0.0)]:
+        scene = coulomb.Scene()
+        add_tiles(scene, "box", rise)
+        add_body(scene, shape, (0, 0.013, 0.05), turned)
+        assert largest_change(scene, (speed, 0, 0), 2e-3, contact=contact) < 0.1
+
+
 def test_a_step_is_not_one_floor():
     scene = coulomb.Scene()
     add_tiles(scene, "box", 1e-4)

@@ -34,9 +34,8 @@ def test_hinges_and_slides_are_within_their_limits(attributes, expected):
     q, v = model.neutral()
     assert q.tolist() == [expected] and not v.any()
 
-    assert model.q_neutral.tolist() == [
-        float(0.4 if "ref" in attributes else 0.0)
-    ]  # kinematics count from there as ever
+    # Kinematics count from where the file has the joint, as ever.
+    assert model.q_neutral.tolist() == [0.4 if "ref" in attributes else 0.0]
 
 
 def test_balls_and_free_bodies_are_as_described():

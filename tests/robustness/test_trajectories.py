@@ -34,7 +34,7 @@ FLOATING = {  # robots of example-robot-data, put on a floating base
     "talos": "talos_data/robots/talos_full_v2.urdf",
 }
 WEDGED = ["a1", "talos"]  # the trunk comes to lie on its own thighs; the waist folds the base into the torso
-FAT = ["icub"]  # hulls of its parts stand up to 8 cm in each other where it starts: it is tried on the ground alone
+FAT = ["icub"]  # hulls of its parts overlap by up to 8 cm where it starts: tried without contact between its own parts
 GYMNASIUM = ["hopper", "half_cheetah", "humanoid", "walker2d", "ant"]
 RECORDED = [name for name in ("h1", "atlas") if name in robots.NAMES]  # of a folder of robots, where there is one
 

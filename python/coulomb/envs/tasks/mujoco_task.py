@@ -69,10 +69,8 @@ class MujocoTask(Task):
         self._hidden = hidden_positions if exclude_current_positions_from_observation else 0
 
     def draw(self, random):
-        q, v = (
-            self.model.q_neutral,
-            np.zeros(self.model.nv),
-        )  # MuJoCo's qpos0, beyond the limits of some joints as it is
+        # MuJoCo's qpos0: as the file has it, beyond the limits of some joints.
+        q, v = self.model.q_neutral, np.zeros(self.model.nv)
         scale = self._reset_noise_scale
         q = q + random.uniform(low=-scale, high=scale, size=self.model.nq)
         if self.normal_velocities:
