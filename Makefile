@@ -127,11 +127,13 @@ $(VENV)/.docs: pyproject.toml $(VENV)/.installed
 format: $(VENV)/.lint
 	find $(CPP_FOLDERS) -name '*.[ch]pp' | xargs $(VENV)/bin/clang-format -i
 	$(VENV)/bin/ruff format . && $(VENV)/bin/ruff check --fix .
+	$(PY) tools/wrap_markdown.py
 
 # clang-tidy reads from build/release how files are compiled.
 lint: $(VENV)/.lint test-includes cpp
 	find $(CPP_FOLDERS) -name '*.[ch]pp' | xargs $(VENV)/bin/clang-format --dry-run --Werror
 	$(VENV)/bin/ruff format --check . && $(VENV)/bin/ruff check .
+	$(PY) tools/wrap_markdown.py --check
 	$(PY) tools/tidy.py --required --jobs $(JOBS)
 
 CPP_FOLDERS := include src python tests examples
