@@ -16,14 +16,14 @@ UP, ACROSS = np.array([0, 0, 1.0]), np.array([0, 1.0, 0])
 EXPLICIT_SPRING = 0.3  # h omega at the start, up to which springs and position gains are drawn: they are explicit, and arms get lighter as they fold
 
 
-def link(draft, name, start, end, joint, parent=None, mass=1.0, touches=False, radius=0.02, **options):
-    """A rod from start to end, on a joint at its start."""
+def link(draft, name, start, end, joint, parent=None, mass=1.0):
+    """A rod from start to end, on a joint at its start; it touches nothing."""
     start, end = np.asarray(start, dtype=float), np.asarray(end, dtype=float)
     along = end - start
     length = np.linalg.norm(along)
     axis = np.cross(UP, along)
     q = about(axis, math.acos(np.clip(along[2] / length, -1, 1))) if np.linalg.norm(axis) > 1e-12 else IDENTITY
-    shape = Shape("capsule", (radius, 0.5 * length), (start + end) / 2, q, mass, touches=touches, name=name, **options)
+    shape = Shape("capsule", (0.02, 0.5 * length), (start + end) / 2, q, mass, touches=False, name=name)
     draft.bodies.append(Body(name, [shape], joint, parent, start))
     return draft.bodies[-1]
 
@@ -84,9 +84,9 @@ def loops(random):
     return draft
 
 
-def arm(draft, random, count, touches=False, limits=False):
-    """An arm of links that hangs on the world; returns the inertia that its first joint feels, about."""
-    last, parent, reach = np.array([0, 0, 1.0]), None, 0.25 * count
+def arm(draft, random, count, limits=False):
+    """An arm of links that hangs on the world."""
+    last, parent = np.array([0, 0, 1.0]), None
     for k in range(count):
         direction = random.normal(size=3) * [1, 0.3, 1]
         end = last + 0.25 * direction / np.linalg.norm(direction)
@@ -102,9 +102,8 @@ def arm(draft, random, count, touches=False, limits=False):
         )
         if limits:
             joint.limits = (-random.uniform(0.1, 2), random.uniform(0.1, 2))
-        link(draft, f"link{k}", last, end, joint, parent, log_uniform(random, 0.1, 2), touches)
+        link(draft, f"link{k}", last, end, joint, parent, log_uniform(random, 0.1, 2))
         last, parent = end, f"link{k}"
-    return reach
 
 
 def lightest(draft):

@@ -260,12 +260,12 @@ bool may_spin(const Model& model, const double* v) {
 }
 
 void spin_shift(const Model& model, const DynamicsWorkspace& ws, const double* v, double h, SpinShift& out,
-                const unsigned char* left_out, SpinLaw law) {
+                const SpinRule& rule) {
   out.clear();
   for (int joint = 0; joint < model.num_joints; ++joint) {
     const JointType type = model.joint_type[joint];
     if (type != JointType::free && type != JointType::ball) continue;
-    if (left_out && left_out[model.body_tree[model.joint_body[joint]]]) continue;
+    if (rule.left_out && rule.left_out[model.body_tree[model.joint_body[joint]]]) continue;
     RigidSpin body;
     if (turns_evenly(model, joint) || !rigid_spin(model, ws, joint, v, body)) continue;
 
@@ -275,7 +275,7 @@ void spin_shift(const Model& model, const DynamicsWorkspace& ws, const double* v
 
     out.any = true;
     out.limited = out.limited || parts.limited;
-    if (law == SpinLaw::at_end)
+    if (rule.law == SpinLaw::at_end)
       store_end_shift(ws, model, joint, body, h, after, out.velocity.data());
     else
       store_shift(ws, model, joint, body, h, after, out.velocity.data());

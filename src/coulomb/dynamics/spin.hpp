@@ -27,6 +27,12 @@ namespace coulomb {
 /// Where a step takes the forces that Delta belongs to: the bias at its start (semi-implicit steps), or all at its end (end_shift.hpp).
 enum class SpinLaw { at_start, at_end };
 
+/// Which Delta, and of which trees.
+struct SpinRule {
+  const unsigned char* left_out = nullptr;  ///< by tree; null: all take part
+  SpinLaw law = SpinLaw::at_start;
+};
+
 /// Delta of a step.
 struct SpinShift {
   explicit SpinShift(const Model& model) : velocity(model.nv) {}
@@ -39,9 +45,9 @@ struct SpinShift {
 /// rad: torque-free motion is followed so far within a step.
 inline constexpr double largest_turn = 64;
 
-/// Delta at (q, v) for a step of length h. After mass_matrix. left_out: by tree; null: all take part.
+/// Delta at (q, v) for a step of length h. After mass_matrix.
 void spin_shift(const Model& model, const DynamicsWorkspace& ws, const double* v, double h, SpinShift& out,
-                const unsigned char* left_out = nullptr, SpinLaw law = SpinLaw::at_start);
+                const SpinRule& rule = {});
 /// Whether any joint may have a Delta at these velocities, whatever its inertia.
 bool may_spin(const Model& model, const double* v);
 
@@ -67,8 +73,7 @@ struct SpinDerivative {
 /// Of all free and ball joints that spin; without `even` those are left out of which no state changes Delta: one body whose
 /// moments of inertia are equal, turning about its centre of mass. After mass_matrix.
 void spin_derivatives(const Model& model, const DynamicsWorkspace& ws, const double* v, double h, bool even,
-                      std::vector<SpinDerivative>& out, const unsigned char* left_out = nullptr,
-                      SpinLaw law = SpinLaw::at_start);
+                      std::vector<SpinDerivative>& out, const SpinRule& rule = {});
 
 /// Change of Delta (6) when the inertia of what the joint carries changes by `row` (12: spatial.hpp, about the tree's reference point).
 void spin_change(const SpinDerivative& spin, const double* row, double* change);

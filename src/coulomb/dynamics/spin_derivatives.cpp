@@ -320,12 +320,12 @@ void store_derivative(const DynamicsWorkspace& ws, const Model& model, const Shi
 }  // namespace
 
 void spin_derivatives(const Model& model, const DynamicsWorkspace& ws, const double* v, double h, bool even,
-                      std::vector<SpinDerivative>& out, const unsigned char* left_out, SpinLaw law) {
+                      std::vector<SpinDerivative>& out, const SpinRule& rule) {
   out.clear();
   for (int joint = 0; joint < model.num_joints; ++joint) {
     const JointType type = model.joint_type[joint];
     if (type != JointType::free && type != JointType::ball) continue;
-    if (left_out && left_out[model.body_tree[model.joint_body[joint]]]) continue;
+    if (rule.left_out && rule.left_out[model.body_tree[model.joint_body[joint]]]) continue;
 
     // Only what spins, and whose spin a series follows.
     RigidSpin body;
@@ -339,7 +339,7 @@ void spin_derivatives(const Model& model, const DynamicsWorkspace& ws, const dou
     spin.dof = body.dof;
     spin.linear = body.linear;
 
-    if (law == SpinLaw::at_end)
+    if (rule.law == SpinLaw::at_end)
       store_derivative(ws, model, EndShift(body, parts, h), spin);
     else
       store_derivative(ws, model, ShiftDerivative(body, parts, h), spin);

@@ -73,12 +73,13 @@ void set_path(const Model& model, const StepRecord& record, ImpactPhase& phase) 
 }
 
 void path_acceleration_tangents(const Model& model, const ImpactPhase& phase, const StepRecord& record,
-                                const double* dv_T, const double* da_T, int count, int ld, double* dr_T) {
+                                const PathChanges& changes, double* dr_T) {
   const std::vector<double>& a = record.acceleration;
-  std::copy_n(da_T, std::size_t(count) * ld, dr_T);
+  const std::size_t size = std::size_t(changes.count) * changes.ld;
+  std::copy_n(changes.da_T, size, dr_T);
   for_each_held(model, record.islands, phase, [&](const Island& island, const Turning& t) {
-    for (std::size_t row = 0; row < std::size_t(count) * ld; row += ld) {
-      const double* dv = dv_T + row;
+    for (std::size_t row = 0; row < size; row += changes.ld) {
+      const double* dv = changes.dv_T + row;
       double* dr = dr_T + row;
 
       // The change of x^2, of all bodies of the island.

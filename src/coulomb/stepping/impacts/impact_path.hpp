@@ -19,9 +19,16 @@ namespace coulomb {
 /// r of a phase, from the acceleration and the islands of its problem: phase.path.
 void set_path(const Model& model, const StepRecord& record, ImpactPhase& phase);
 
-/// dr of the changes dv and da: `count` rows of ld.
+/// Changes of v and a: `count` rows of ld.
+struct PathChanges {
+  const double* dv_T;
+  const double* da_T;
+  int count;
+  int ld;
+};
+/// dr of them, in as many rows.
 void path_acceleration_tangents(const Model& model, const ImpactPhase& phase, const StepRecord& record,
-                                const double* dv_T, const double* da_T, int count, int ld, double* dr_T);
+                                const PathChanges& changes, double* dr_T);
 
 /// From the cotangent of r to those of v and a, which it adds to.
 void path_acceleration_cotangent(const Model& model, const ImpactPhase& phase, const StepRecord& record,

@@ -207,7 +207,7 @@ void ImpactGradient::path_tangents(int i, const Tangents& t) {
   solve_acceleration(i, false, da_T_.data(), t.count);
 
   // The displacement to the end, at fixed time.
-  path_acceleration_tangents(*model_, p, record(i), t.v.data(), da_T_.data(), t.count, ld_, path_T_.data());
+  path_acceleration_tangents(*model_, p, record(i), {t.v.data(), da_T_.data(), t.count, ld_}, path_T_.data());
   for (int k = 0; k < t.count; ++k) {
     const double* dv = t.v.data() + std::size_t(k) * ld_;
     double* dw = path_T_.data() + std::size_t(k) * ld_;

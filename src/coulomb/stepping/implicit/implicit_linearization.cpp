@@ -267,7 +267,7 @@ void ImplicitLinearization::forward(Columns& columns, Forces forces, Shifts shif
       start_bdf2_columns(stage, columns);
     }
     if (extra.scheme == ImplicitScheme::bdf1 && stages_[i]->start->any()) {
-      stages_[i]->start->add_columns(*model_, columns.dq.data(), columns.dv.data(), dh, fraction, ld, columns.count,
+      stages_[i]->start->add_columns(*model_, {columns.dq.data(), columns.dv.data(), dh, fraction, columns.count, ld},
                                      v_bar_.data());
       shifts(i, columns.shift.data());
       add_scaled(columns.shift, 1, size, v_bar_);

@@ -37,7 +37,7 @@ void SpinningStart::add(const Model& model, const double* q, const double* v, do
   shift_.clear();
   if (!may_spin(model, v)) return;
   move_to(model, q, v);
-  spin_shift(model, at_, v, c, shift_, mechanisms_.data(), SpinLaw::at_end);
+  spin_shift(model, at_, v, c, shift_, {mechanisms_.data(), SpinLaw::at_end});
   for (int d = 0; d < model.nv; ++d)
     v_bar[d] += shift_.velocity[d];
 }
@@ -49,11 +49,12 @@ void SpinningStart::differentiate(const Model& model, const double* q, const dou
     rotates = rotates || model.joint_type[joint] == JointType::free || model.joint_type[joint] == JointType::ball;
   if (!rotates) return;
   move_to(model, q, v);
-  spin_derivatives(model, at_, v, c, true, spins_, mechanisms_.data(), SpinLaw::at_end);
+  spin_derivatives(model, at_, v, c, true, spins_, {mechanisms_.data(), SpinLaw::at_end});
 }
 
-void SpinningStart::add_columns(const Model& model, const double* dq, const double* dv, const double* dc,
-                                double fraction, int ld, int count, double* rows) const {
+void SpinningStart::add_columns(const Model& model, const Changes& changes, double* rows) const {
+  const int count = changes.count;
+  const int ld = changes.ld;
   for (const SpinDerivative& spin : spins_) {
     // Each dof that moves Delta, in all columns.
     const auto add_of = [&](const double* inputs) {
@@ -66,15 +67,15 @@ void SpinningStart::add_columns(const Model& model, const double* dq, const doub
         }
       };
     };
-    visit_spin_columns(model, at_, spin, add_of(dv), add_of(dq));
+    visit_spin_columns(model, at_, spin, add_of(changes.dv), add_of(changes.dq));
 
     // A longer step spins further.
-    if (!dc) continue;
+    if (!changes.dc) continue;
     double change[6];
     by_time(spin, change);
     for (int r = 0; r < count; ++r) {
       double* row = rows + std::size_t(r) * ld;
-      visit_entries(spin, change, [&](int d, double value) { row[d] += fraction * dc[r] * value; });
+      visit_entries(spin, change, [&](int d, double value) { row[d] += changes.fraction * changes.dc[r] * value; });
     }
   }
 }

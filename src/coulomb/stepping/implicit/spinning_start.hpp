@@ -23,9 +23,17 @@ class SpinningStart {
   const std::vector<SpinDerivative>& spins() const { return spins_; }
   const DynamicsWorkspace& at() const { return at_; }
 
-  /// Rows (count x ld) of v_bar += dDelta of the rows of dq and dv, and of dc (count, or null) times `fraction`.
-  void add_columns(const Model& model, const double* dq, const double* dv, const double* dc, double fraction, int ld,
-                   int count, double* rows) const;
+  /// Columns of the start: rows (count x ld) of dq and dv, and dc (count, or null), of which `fraction` counts.
+  struct Changes {
+    const double* dq;
+    const double* dv;
+    const double* dc;
+    double fraction;
+    int count;
+    int ld;
+  };
+  /// As many rows of v_bar += dDelta of them.
+  void add_columns(const Model& model, const Changes& changes, double* rows) const;
   /// Cotangents of q and v += those of v_bar; returns that of c.
   double add_cotangents(const Model& model, const double* v_bar, double* q, double* v) const;
 

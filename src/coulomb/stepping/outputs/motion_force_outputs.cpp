@@ -105,13 +105,13 @@ void ForceOutputs::shift_by_spin(const Sensor& sensor) {
   const double h = options_->constraints.timestep;
   where_found();
   mass_matrix(*model_, at_);
-  spin_shift(*model_, at_, r.v.data(), h, spin_, r.flying());
+  spin_shift(*model_, at_, r.v.data(), h, spin_, {r.flying()});
 
   // Delta / h is no acceleration that a force has made.
   if (!spin_.any) return;
   for (int d = 0; d < model_->nv; ++d)
     acceleration_[d] -= spin_.velocity[d] / h;
-  spin_derivatives(*model_, at_, r.v.data(), h, true, spins_, r.flying());
+  spin_derivatives(*model_, at_, r.v.data(), h, true, spins_, {r.flying()});
 }
 
 /// Of a change of a joint's Delta (6).

@@ -68,7 +68,7 @@ void evaluate_dynamics(const Model& model, const StepOptions& options, StepRecor
 
   // What spins torque-free.
   if (options.torque_free_spin)
-    spin_shift(model, r.dynamics, r.v.data(), h, r.spin, r.flying());
+    spin_shift(model, r.dynamics, r.v.data(), h, r.spin, {r.flying()});
   else
     r.spin.clear();
 }

@@ -164,7 +164,7 @@ void StepLinearization::prepare_spins() {
   if (!r.spin.any) return;
   for (int d = 0; d < model_->nv; ++d)
     acceleration_[d] -= r.spin.velocity[d] / h;
-  spin_derivatives(*model_, r.dynamics, r.v.data(), h, false, spins_, r.flying());
+  spin_derivatives(*model_, r.dynamics, r.v.data(), h, false, spins_, {r.flying()});
 }
 
 /// The linearized problem of every island, at all levels of its solution.

@@ -329,7 +329,7 @@ const std::vector<SpinDerivative>& StepLinearization::spins(bool even) {
   all_spins_.clear();
   const StepRecord& r = *record_;
   if (options_->torque_free_spin)
-    spin_derivatives(*model_, r.dynamics, r.v.data(), options_->constraints.timestep, true, all_spins_, r.flying());
+    spin_derivatives(*model_, r.dynamics, r.v.data(), options_->constraints.timestep, true, all_spins_, {r.flying()});
   return all_spins_;
 }
 
