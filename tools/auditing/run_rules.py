@@ -83,7 +83,7 @@ def impulse(trial):
     "nothing but motors adds energy: kinetic + potential + servos never rises, at a quarter of the step at least",
 )
 def energy(trial):
-    if trial.kind == "overlaps" and trial.law not in HARD:
+    if trial.kind in ("overlaps", "jams") and trial.law not in HARD:
         return None  # overlaps of the start are energy of springs
     share, note = _rise(trial, trial.record, trial.draft.timestep)
     loose = all(b.joint.kind == "free" for b in trial.draft.bodies)
