@@ -132,3 +132,43 @@ def test_steps_past_a_near_miss_are_differentiated(contact):
     assert not sim.derivatives().ambiguous
     report = coulomb.check_gradients(sim, q, v, wrt=["size/box", "timestep"])
     assert report.passed, report
+
+
+def pressed_ball(force, ahead, contact, shape="sphere"):
+    """A body on the floor, pressed down, in front of a kerb as high as itself."""
+    scene = coulomb.Scene(timestep=0.01)
+    scene.add_ground(friction=0.0)
+    scene.add_box((1.0, 1.0, 0.05), fixed=True, position=(0.5, 0.0, 0.025), friction=0.0, name="kerb")
+    place = {"mass": 1.0, "position": (-0.02 - ahead, 0.013, 0.02), "friction": 0.0, "name": "body"}
+    if shape == "sphere":
+        scene.add_sphere(0.02, **place)
+    else:
+        scene.add_box((0.04, 0.04, 0.04), **place)
+    sim = coulomb.Simulator(scene.build(), contact=contact)
+    q, v = sim.model.neutral()
+    v[0] = 2.0
+    return sim, q, v, np.r_[0.0, 0.0, -force, 0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("shape", ["sphere", "box"])
+@pytest.mark.parametrize("contact", LAWS)
+def test_what_the_floor_holds_does_not_pass_below(contact, shape):
+    """The free velocity, without the floor's force, takes the body below the kerb: it meets the kerb all the same."""
+    for force in (0.0, 300.0, 1000.0, 3000.0):
+        for ahead in (0.005, 0.01, 0.0199):
+            sim, q, v, tau = pressed_ball(force, ahead, contact, shape)
+            for _ in range(3):
+                q, v = sim.step(q, v, tau=tau)
+                assert max((c.depth for c in sim.contacts), default=0.0) < 1e-5
+                assert q[0] - 0.5e-4 < -0.02
+            assert abs(v[0]) < 1e-6
+
+
+@pytest.mark.parametrize("contact", LAWS)
+def test_steps_that_meet_all_the_same_are_differentiated(contact):
+    sim, q, v, tau = pressed_ball(1000.0, 0.01, contact)
+    sim.step(q, v, tau=tau)
+    assert len(sim.contacts) == 2
+    assert not sim.derivatives().ambiguous
+    report = coulomb.check_gradients(sim, q, v, tau=tau, wrt=["timestep"])
+    assert report.passed, report

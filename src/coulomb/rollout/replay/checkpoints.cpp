@@ -125,7 +125,8 @@ std::size_t record_bytes(const StepRecord& r) {
   // Contacts that were judged.
   const ContactsToCome& j = r.to_come;
   bytes += array_bytes(j.by_free_velocity.position, j.by_free_velocity.quaternion, j.by_velocity.position,
-                       j.by_velocity.quaternion, j.q, j.first, j.kept, j.of_plane, j.over);
+                       j.by_velocity.quaternion, j.by_found_velocity.position, j.by_found_velocity.quaternion, j.q,
+                       j.first, j.kept, j.missed, j.of_plane, j.over);
 
   // Contacts, of which many more are reserved but never touched, and how they were found.
   bytes += c.contacts.size() * sizeof(Contact);

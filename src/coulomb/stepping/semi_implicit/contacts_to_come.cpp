@@ -10,6 +10,7 @@
 #include "coulomb/configuration.hpp"
 #include "coulomb/model/shapes/convex_mesh.hpp"
 #include "coulomb/stepping/inner_edges.hpp"
+#include "coulomb/stepping/semi_implicit/semi_implicit.hpp"
 #include "coulomb/stepping/step_options.hpp"
 #include "coulomb/stepping/step_record.hpp"
 
@@ -136,6 +137,7 @@ class Judge {
         h_(options.constraints.timestep) {}
 
   void judge_all();
+  bool restore_what_meets();
 
  private:
   double free_speed(const Contact& c) const { return normal_velocity(model_, r_.dynamics, r_.twist.data(), c); }
@@ -143,6 +145,7 @@ class Judge {
   bool closes(const Contact& c) const { return c.distance + h_ * free_speed(c) < 0; }
   bool comes(const Contact& c) const;
   Group group(int k) const { return {contacts_[b_.first[k]].pair, b_.first[k], b_.first[k + 1]}; }
+  void look_ahead(const std::vector<double>& v, ContactsToCome::Poses& p);
   const ContactsToCome::Poses& poses(bool free);
   const Contact* most_closing(const Group& g) const;
   bool judge(int k);
@@ -150,8 +153,9 @@ class Judge {
   bool will_hold(const Group& g, const Contact& c);
   bool is_parted(const Contact& worst, const double* normal, double depth) const;
   bool misses(const Group& g, const Contact& worst);
-  bool is_apart_after(const Group& g, const MotionAgainst& whole, double share);
-  bool passes_through(const Group& g, const MotionAgainst& motion, const Contact& worst);
+  double distance_after(int pair, const MotionAgainst& whole, double share);
+  bool passes_through(int pair, const MotionAgainst& motion, const Contact& worst);
+  bool meets(const Contact* begin, const Contact* end);
   bool meets_a_side(const Group& g, const Contact& worst);
   bool take_side(const Contact& worst, const double* on_b, const double* on_a, double depth, bool held);
   bool points_over(const Contact& worst, const FaceOfPair& face, bool deepest);
@@ -164,17 +168,13 @@ class Judge {
   double h_;
   bool knows_velocity_ = false;  ///< twist_next is at v
 
-  // The last look of is_apart_after: distance, normal from B to A, witness of A.
-  double distance_ = 0;
+  // The last look of distance_after: normal from B to A, witness of A.
   double normal_[3] = {0, 0, 0};
   double point_[3] = {0, 0, 0};
 };
 
-/// Where the bodies are after one step at the free velocity, or at the velocity of now.
-const ContactsToCome::Poses& Judge::poses(bool free) {
-  ContactsToCome::Poses& p = free ? b_.by_free_velocity : b_.by_velocity;
-  if (p.known) return p;
-  const std::vector<double>& v = free ? r_.v_free : r_.v;
+/// Where the bodies are after one step at a velocity.
+void Judge::look_ahead(const std::vector<double>& v, ContactsToCome::Poses& p) {
   double* q = b_.q.data();
   double* moved = q + model_.nq;
   for (int d = 0; d < model_.nv; ++d)
@@ -187,6 +187,12 @@ const ContactsToCome::Poses& Judge::poses(bool free) {
   p.quaternion = r_.dynamics.body_quaternion;
   p.known = true;
   kinematics(model_, r_.q.data(), r_.dynamics);
+}
+
+/// After one step at the free velocity, or at the velocity of now.
+const ContactsToCome::Poses& Judge::poses(bool free) {
+  ContactsToCome::Poses& p = free ? b_.by_free_velocity : b_.by_velocity;
+  if (!p.known) look_ahead(free ? r_.v_free : r_.v, p);
   return p;
 }
 
@@ -335,34 +341,33 @@ bool Judge::is_parted(const Contact& worst, const double* normal, double depth) 
 /// Does nothing touch on the way of a step at the free velocity? Then what comes goes by; what is pressed on stays.
 bool Judge::misses(const Group& g, const Contact& worst) {
   const MotionAgainst motion(r_, poses(true), worst.body_a, worst.body_b);
-  return is_apart_after(g, motion, 1) && !passes_through(g, motion, worst);
+  return distance_after(g.pair, motion, 1) > 0 && !passes_through(g.pair, motion, worst);
 }
 
-/// Are the shapes apart after this share of the motion?
-bool Judge::is_apart_after(const Group& g, const MotionAgainst& whole, double share) {
+/// How far apart the shapes are after this share of the motion.
+double Judge::distance_after(int pair, const MotionAgainst& whole, double share) {
   const MotionAgainst motion(whole, share);
-  const MovedShape moved(model_, g.pair, motion.move(), w_);
+  const MovedShape moved(model_, pair, motion.move(), w_);
   Shape a;
   Shape b;
   SignedDistance d;
-  pose_shape(model_, w_, model_.pair_a[g.pair], a);
-  pose_shape(model_, w_, model_.pair_b[g.pair], b);
+  pose_shape(model_, w_, model_.pair_a[pair], a);
+  pose_shape(model_, w_, model_.pair_b[pair], b);
   signed_distance(a, b, d);
   copy3(d.normal, normal_);
   copy3(d.point_a, point_);
   if (std::abs(d.distance) <= touch_width) b_.at_border = true;
-  distance_ = d.distance;
-  return d.distance > 0;
+  return d.distance;
 }
 
 /// Do they touch on the way to a pose where they are apart? The distance along a straight way is convex in time: Newton's method from the
 /// start ends where they touch, or finds that they part again.
-bool Judge::passes_through(const Group& g, const MotionAgainst& motion, const Contact& worst) {
+bool Judge::passes_through(int pair, const MotionAgainst& motion, const Contact& worst) {
   // A direction that parts them before and after parts them on the way.
   Shape a;
   Shape b;
-  pose_shape(model_, w_, model_.pair_a[g.pair], a);
-  pose_shape(model_, w_, model_.pair_b[g.pair], b);
+  pose_shape(model_, w_, model_.pair_a[pair], a);
+  pose_shape(model_, w_, model_.pair_b[pair], b);
   if (separation_along(a, b, normal_) > 0) return false;
 
   double share = 0;
@@ -374,10 +379,23 @@ bool Judge::passes_through(const Group& g, const MotionAgainst& motion, const Co
     if (slope >= 0) return false;
     share += std::max(gap, least_way) / -slope;
     if (share >= 1) return false;
-    if (!is_apart_after(g, motion, share)) return true;
-    gap = distance_;
+    gap = distance_after(pair, motion, share);
+    if (gap <= 0) return true;
   }
   return false;
+}
+
+/// At the velocity that was found: are the shapes in each other after the step, deeper than a rise of one floor, or have they met on the way?
+bool Judge::meets(const Contact* begin, const Contact* end) {
+  // What closes most of the pair's contacts.
+  const auto gap = [&](const Contact& c) { return c.distance + h_ * speed(c); };
+  const Contact& worst = *std::min_element(begin, end, [&](const Contact& x, const Contact& y) { return gap(x) < gap(y); });
+  if (gap(worst) >= 0) return false;
+
+  const MotionAgainst motion(r_, b_.by_found_velocity, worst.body_a, worst.body_b);
+  const double distance = distance_after(worst.pair, motion, 1);
+  if (std::abs(distance + one_floor) <= touch_width) b_.at_border = true;
+  return distance < -one_floor || (distance > 0 && passes_through(worst.pair, motion, worst));
 }
 
 /// Do they meet at a flat side that is approached less? By the velocity of now: forces that press a body on what holds it would make
@@ -416,7 +434,9 @@ bool Judge::judge(int k) {
   const auto is_deep = [](const Contact& c) { return c.distance < -one_floor; };
   if (!comes(worst) || std::any_of(first, last, is_deep)) return false;
   if (misses(g, worst)) {
-    std::copy_if(first, last, std::back_inserter(b_.kept), [this](const Contact& c) { return !comes(c); });
+    const auto passes = [this](const Contact& c) { return comes(c); };
+    std::copy_if(first, last, std::back_inserter(b_.missed), passes);
+    std::remove_copy_if(first, last, std::back_inserter(b_.kept), passes);
     return true;
   }
   return meets_a_side(g, worst);
@@ -437,6 +457,7 @@ void Judge::judge_all() {
   // Copied from the first change on: there is none in most steps.
   bool any = false;
   b_.kept.clear();
+  b_.missed.clear();
   for (int k = 0; k < num_groups; ++k) {
     b_.left_out[k] = judge(k);
     if (b_.left_out[k] && !any) b_.kept.insert(b_.kept.begin(), contacts_.begin(), contacts_.begin() + b_.first[k]);
@@ -447,7 +468,37 @@ void Judge::judge_all() {
   if (any) contacts_.swap(b_.kept);
 }
 
+bool Judge::restore_what_meets() {
+  if (b_.missed.empty() || !all_finite(r_.v_next)) return false;
+  look_ahead(r_.v_next, b_.by_found_velocity);
+  link_twists(model_, r_.dynamics, r_.v_next.data(), r_.twist_next.data());
+
+  // Pair by pair; those that still pass stay.
+  b_.kept.clear();
+  auto passing = b_.missed.begin();
+  for (auto begin = b_.missed.begin(); begin != b_.missed.end();) {
+    const auto end = std::find_if(begin, b_.missed.end(), [&](const Contact& c) { return c.pair != begin->pair; });
+    if (meets(&*begin, &*begin + (end - begin)))
+      b_.kept.insert(b_.kept.end(), begin, end);
+    else
+      passing = std::copy(begin, end, passing);
+    begin = end;
+  }
+  b_.missed.erase(passing, b_.missed.end());
+  if (b_.kept.empty()) return false;
+
+  // Among the others, in the order of the pairs.
+  const auto by_pair = [](const Contact& x, const Contact& y) { return x.pair < y.pair; };
+  for (const Contact& c : b_.kept)
+    contacts_.insert(std::upper_bound(contacts_.begin(), contacts_.end(), c, by_pair), c);
+  return true;
+}
+
 }  // namespace
+
+bool restore_contacts_that_meet(const Model& model, const StepOptions& options, StepRecord& record) {
+  return Judge(model, options, record).restore_what_meets();
+}
 
 void judge_contacts_to_come(const Model& model, const StepOptions& options, StepRecord& record) {
   Judge(model, options, record).judge_all();

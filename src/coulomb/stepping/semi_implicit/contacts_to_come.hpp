@@ -7,6 +7,9 @@
 //
 // A normal that parts two convex shapes now and is kept from closing keeps them apart whichever it is, so the one in whose way the
 // motion is least is right (docs/theory.md (S10)).
+//
+// The free velocity does not know what other contacts will do. So what was left out is looked at again at the velocity that was found, and
+// acts where the bodies meet all the same.
 #pragma once
 
 #include <vector>
@@ -28,10 +31,12 @@ struct ContactsToCome {
   };
   Poses by_free_velocity;  ///< after one step at v_free, and at v
   Poses by_velocity;
+  Poses by_found_velocity;  ///< after one step at v_next
   std::vector<double> q;
   std::vector<int> first;               ///< index of each pair's first contact, and the number of contacts
   std::vector<unsigned char> left_out;  ///< per pair
   std::vector<Contact> kept;            ///< the contacts to be
+  std::vector<Contact> missed;          ///< contacts of pairs that pass each other at v_free, ordered by pair
   std::vector<Contact> of_plane;        ///< of one pair: its points over a plane, now
   std::vector<Contact> over;            ///< and at the pose to come
   bool at_border = false;               ///< shapes just touch at the pose to come: the step jumps there
@@ -39,5 +44,9 @@ struct ContactsToCome {
 
 /// Judges record.collision.contacts, ordered by pair; link twists of the record at v_free.
 void judge_contacts_to_come(const Model& model, const StepOptions& options, StepRecord& record);
+
+/// After a solve: contacts of pairs that were to pass each other, and meet at v_next, act from now on. True: there are some, and the
+/// problem is to be solved again. Every call that returns true leaves fewer in `missed`.
+bool restore_contacts_that_meet(const Model& model, const StepOptions& options, StepRecord& record);
 
 }  // namespace coulomb

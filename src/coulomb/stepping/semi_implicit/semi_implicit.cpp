@@ -348,7 +348,7 @@ StepRecord::StepRecord(const Model& model)
       islands(model), assembly(model), twist(8 * model.nv), twist_next(8 * model.nv), scratch(8 * model.nv + 8),
       travel(6 * model.num_bodies) {
   // Steps that judge contacts are few, and allocate nothing.
-  for (ContactsToCome::Poses* poses : {&to_come.by_free_velocity, &to_come.by_velocity}) {
+  for (ContactsToCome::Poses* poses : {&to_come.by_free_velocity, &to_come.by_velocity, &to_come.by_found_velocity}) {
     poses->position.resize(dynamics.body_position.size());
     poses->quaternion.resize(dynamics.body_quaternion.size());
   }
@@ -356,6 +356,7 @@ StepRecord::StepRecord(const Model& model)
   to_come.first.reserve(collision.contacts.capacity() + 1);
   to_come.left_out.reserve(collision.contacts.capacity() + 1);
   to_come.kept.reserve(collision.contacts.capacity());
+  to_come.missed.reserve(collision.contacts.capacity());
   to_come.of_plane.reserve(collision.staging.size());
   to_come.over.reserve(collision.staging.size());
 }
@@ -381,8 +382,10 @@ bool semi_implicit_step(const Model& model, const StepOptions& options, Constrai
   kinematics(model, r.q.data(), r.dynamics);
   free_velocity(model, options, r);
   detect_contacts_ahead(model, options, memory.collision, r);
-  solve_constraints(model, options, solver, memory, r);
-  advance(model, options.constraints.timestep, r);
+  do {
+    solve_constraints(model, options, solver, memory, r);
+    advance(model, options.constraints.timestep, r);
+  } while (restore_contacts_that_meet(model, options, r));
   r.reason = spin_limit_reason(r.spin);
   r.valid = true;
 
