@@ -214,6 +214,8 @@ const CollisionCache::Pair* CollisionCache::find(int pair_index) const {
   return at == pair_indices.end() || *at != pair_index ? nullptr : &pairs[at - pair_indices.begin()];
 }
 
+std::size_t usual_contacts(const Model& model) { return 8 * std::min<std::size_t>(model.pair_a.size(), 64); }
+
 CollisionWorkspace::CollisionWorkspace(const Model& model, int swept_from)
     : filter(model, swept_from), sweep(filter.make_sweep(model)) {
   // Rows of poses and spheres, then what one pair or one half-space needs.
@@ -236,7 +238,7 @@ CollisionWorkspace::CollisionWorkspace(const Model& model, int swept_from)
     touch.resize(std::max(touch.size(), plane.pair.size()));
     plane_margin.resize(std::max(plane_margin.size(), plane.pair.size()));
   }
-  contacts.reserve(8 * std::min<std::size_t>(num_pairs, 64));
+  contacts.reserve(usual_contacts(model));
 }
 
 void CollisionWorkspace::reserve_boxes(std::size_t count) {

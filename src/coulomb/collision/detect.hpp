@@ -3,6 +3,7 @@
 // of constraints.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "coulomb/collision/broad_phase/filter.hpp"
@@ -13,6 +14,9 @@
 #include "coulomb/model.hpp"
 
 namespace coulomb {
+
+/// Room for contacts that models are given at first; scenes with more of them grow it.
+std::size_t usual_contacts(const Model& model);
 
 /// Buffers of the collision stage, sized once from the model.
 struct CollisionWorkspace {

@@ -9,10 +9,12 @@ struct CollisionCache;
 struct Model;
 struct StepOptions;
 struct StepRecord;
+struct StepWorkspace;
 
 /// Fills record.collision from the record's kinematics and free velocity. Within the pairs' margins (Model::pair_margin) contacts are
 /// those of detect_contacts; beyond, those that twice the step at the free velocity would close, as with joint limits: other
 /// constraints may add to it. What comes fast enough to bounce waits until it touches: there is nothing to bounce from before.
-void detect_contacts_ahead(const Model& model, const StepOptions& options, CollisionCache& cache, StepRecord& record);
+void detect_contacts_ahead(const Model& model, const StepOptions& options, StepWorkspace& workspace,
+                           CollisionCache& cache, StepRecord& record);
 
 }  // namespace coulomb

@@ -7,6 +7,7 @@
 #include "coulomb/base/small_math.hpp"
 #include "coulomb/collision/continuous/signed_distance.hpp"
 #include "coulomb/collision/narrow_phase/face_plane.hpp"
+#include "coulomb/collision/narrow_phase/primitives_common.hpp"
 #include "coulomb/configuration.hpp"
 #include "coulomb/model/shapes/convex_mesh.hpp"
 #include "coulomb/stepping/inner_edges.hpp"
@@ -131,8 +132,8 @@ struct Group {
 
 class Judge {
  public:
-  Judge(const Model& model, const StepOptions& options, StepRecord& record)
-      : model_(model), r_(record), w_(record.collision), b_(record.to_come), contacts_(record.collision.contacts),
+  Judge(const Model& model, const StepOptions& options, StepRecord& record, ContactsToCome& buffers)
+      : model_(model), r_(record), w_(record.collision), b_(buffers), contacts_(record.collision.contacts),
         h_(options.constraints.timestep) {}
 
   void judge_all();
@@ -350,7 +351,7 @@ bool Judge::is_apart_after(const Group& g, const MotionAgainst& whole, double sh
   signed_distance(a, b, d);
   copy3(d.normal, normal_);
   copy3(d.point_a, point_);
-  if (std::abs(d.distance) <= touch_width) b_.at_border = true;
+  if (std::abs(d.distance) <= touch_width) r_.just_touches = true;
   distance_ = d.distance;
   return d.distance > 0;
 }
@@ -423,7 +424,7 @@ bool Judge::judge(int k) {
 }
 
 void Judge::judge_all() {
-  b_.at_border = false;
+  r_.just_touches = false;
   b_.by_free_velocity.known = b_.by_velocity.known = false;
 
   // Pair by pair.
@@ -444,13 +445,28 @@ void Judge::judge_all() {
     if (any && !b_.left_out[k])
       b_.kept.insert(b_.kept.end(), contacts_.begin() + b_.first[k], contacts_.begin() + b_.first[k + 1]);
   }
-  if (any) contacts_.swap(b_.kept);
+  if (any) contacts_ = b_.kept;
 }
 
 }  // namespace
 
-void judge_contacts_to_come(const Model& model, const StepOptions& options, StepRecord& record) {
-  Judge(model, options, record).judge_all();
+/// Steps that judge contacts are few, and allocate nothing.
+ContactsToCome::ContactsToCome(const Model& model) : q(model.nq + model.nv) {
+  for (Poses* poses : {&by_free_velocity, &by_velocity}) {
+    poses->position.resize(3 * model.num_bodies);
+    poses->quaternion.resize(4 * model.num_bodies);
+  }
+  const std::size_t usual = usual_contacts(model);
+  first.reserve(usual + 1);
+  left_out.reserve(usual + 1);
+  kept.reserve(usual);
+  of_plane.reserve(max_contacts_per_pair);
+  over.reserve(max_contacts_per_pair);
+}
+
+void judge_contacts_to_come(const Model& model, const StepOptions& options, StepRecord& record,
+                            ContactsToCome& buffers) {
+  Judge(model, options, record, buffers).judge_all();
 }
 
 }  // namespace coulomb

@@ -19,8 +19,10 @@ struct Model;
 struct StepOptions;
 struct StepRecord;
 
-/// Buffers of the judgement.
+/// Buffers of the judgement, sized once from the model (step_workspace.hpp).
 struct ContactsToCome {
+  explicit ContactsToCome(const Model& model);
+
   struct Poses {
     std::vector<double> position;    ///< num_bodies x 3
     std::vector<double> quaternion;  ///< num_bodies x 4
@@ -34,10 +36,10 @@ struct ContactsToCome {
   std::vector<Contact> kept;            ///< the contacts to be
   std::vector<Contact> of_plane;        ///< of one pair: its points over a plane, now
   std::vector<Contact> over;            ///< and at the pose to come
-  bool at_border = false;               ///< shapes just touch at the pose to come: the step jumps there
 };
 
-/// Judges record.collision.contacts, ordered by pair; link twists of the record at v_free.
-void judge_contacts_to_come(const Model& model, const StepOptions& options, StepRecord& record);
+/// Judges record.collision.contacts, ordered by pair; link twists of the record at v_free. Sets record.just_touches.
+void judge_contacts_to_come(const Model& model, const StepOptions& options, StepRecord& record,
+                            ContactsToCome& buffers);
 
 }  // namespace coulomb
