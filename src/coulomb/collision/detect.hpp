@@ -51,7 +51,6 @@ struct CollisionWorkspace {
   std::vector<CollisionCache::Pair> next_cache;  ///< the cache while its pairs change
   std::vector<double> plane_margin;              ///< of the test of half-spaces
   std::vector<Contact> staging;                  ///< one pair's contacts, overwritten by the next
-  std::vector<Contact> wide;                     ///< the same, of a wider margin
 };
 
 /// body_position: num_bodies x 3, body_rotation: num_bodies x 9 row major (world from body).

@@ -12,8 +12,6 @@
 namespace coulomb {
 namespace {
 
-constexpr double steps_ahead = 2;
-
 /// How the bodies move and turn within `duration` at the velocity of record.twist.
 void follow_bodies(const Model& model, double duration, const StepRecord& r, std::vector<double>& travels) {
   for (int b = 0; b < model.num_bodies; ++b) {

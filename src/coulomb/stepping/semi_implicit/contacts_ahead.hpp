@@ -5,6 +5,9 @@
 
 namespace coulomb {
 
+/// How far bodies are followed for their contacts, and the travels of the collision workspace reach.
+inline constexpr double steps_ahead = 2;
+
 struct CollisionCache;
 struct Model;
 struct StepOptions;

@@ -11,6 +11,7 @@
 #include "coulomb/configuration.hpp"
 #include "coulomb/model/shapes/convex_mesh.hpp"
 #include "coulomb/stepping/inner_edges.hpp"
+#include "coulomb/stepping/semi_implicit/contacts_ahead.hpp"
 #include "coulomb/stepping/step_options.hpp"
 #include "coulomb/stepping/step_record.hpp"
 
@@ -38,18 +39,51 @@ void conjugate(const double* q, double* out) {
     out[i] = -q[i];
 }
 
-/// How A moves against B within one step, B held: about A's origin.
+/// A body after this share of its way to the pose to come: straight on, turning evenly.
+struct PoseOnTheWay {
+  double position[3];
+  double quaternion[4];
+
+  PoseOnTheWay(const StepRecord& r, const ContactsToCome::Poses& to_come, int body, double share) {
+    const double* from = &r.dynamics.body_position[3 * body];
+    const double* to = &to_come.position[3 * body];
+    const double* turned = &to_come.quaternion[4 * body];
+    for (int i = 0; i < 3; ++i)
+      position[i] = share < 1 ? from[i] + share * (to[i] - from[i]) : to[i];
+    std::copy_n(turned, 4, quaternion);
+    if (share >= 1) return;
+
+    // q exp(share log(q^-1 q')).
+    const double* start = &r.dynamics.body_quaternion[4 * body];
+    double turn[3];
+    double part[4];
+    double back[4];
+    quaternion_conjugate_multiply(start, turned, part);
+    quaternion_log(part, turn);
+    for (double& x : turn)
+      x *= share;
+    rotation_exp(turn, part);
+    conjugate(start, back);
+    quaternion_conjugate_multiply(back, part, quaternion);
+  }
+};
+
+/// How A moves against B within one step, or a share of it, B held: about A's origin.
 struct MotionAgainst {
   double centre[3];
   double shift[3];
   double turn[3];
+  double from_b[9];  ///< world from B afterwards
 
-  MotionAgainst(const StepRecord& r, const ContactsToCome::Poses& to_come, int a, int b) {
+  MotionAgainst(const StepRecord& r, const ContactsToCome::Poses& to_come, int a, int b, double share = 1) {
+    const PoseOnTheWay pose_a(r, to_come, a, share);
+    const PoseOnTheWay pose_b(r, to_come, b, share);
+
     // The way of A, seen from B: q_B (q_B'^-1 q_A') q_A^-1.
     double seen[4];
     double back[4];
     double turned[4];
-    quaternion_conjugate_multiply(&to_come.quaternion[4 * b], &to_come.quaternion[4 * a], seen);
+    quaternion_conjugate_multiply(pose_b.quaternion, pose_a.quaternion, seen);
     conjugate(&r.dynamics.body_quaternion[4 * b], back);
     quaternion_conjugate_multiply(back, seen, turned);
     conjugate(turned, back);
@@ -58,12 +92,11 @@ struct MotionAgainst {
     quaternion_log(turned, turn);
 
     // A's origin likewise.
-    double R[9];
     double apart[3];
     double local[3];
-    quaternion_to_matrix(&to_come.quaternion[4 * b], R);
-    sub3(&to_come.position[3 * a], &to_come.position[3 * b], apart);
-    rotate_transposed(R, apart, local);
+    quaternion_to_matrix(pose_b.quaternion, from_b);
+    sub3(pose_a.position, pose_b.position, apart);
+    rotate_transposed(from_b, apart, local);
     rotate(&r.dynamics.body_rotation[9 * b], local, shift);
     for (int i = 0; i < 3; ++i) {
       centre[i] = r.dynamics.body_position[3 * a + i];
@@ -71,26 +104,7 @@ struct MotionAgainst {
     }
   }
 
-  /// The first part of it.
-  MotionAgainst(const MotionAgainst& whole, double share) {
-    for (int i = 0; i < 3; ++i) {
-      centre[i] = whole.centre[i];
-      shift[i] = share * whole.shift[i];
-      turn[i] = share * whole.turn[i];
-    }
-  }
-
   RigidShift move() const { return {centre, shift, turn}; }
-
-  /// How fast a point of A moves along a direction, over the whole motion.
-  double speed_along(const double* direction, const double* point) const {
-    double arm[3];
-    double velocity[3];
-    sub3(point, centre, arm);
-    copy3(shift, velocity);
-    add_cross3(turn, arm, velocity);
-    return dot3(direction, velocity);
-  }
 
   /// A direction that A carries, at the pose of now.
   void bring_back(const double* direction, double* now) const {
@@ -151,8 +165,8 @@ class Judge {
   bool will_hold(const Group& g, const Contact& c);
   bool is_parted(const Contact& worst, const double* normal, double depth) const;
   bool misses(const Group& g, const Contact& worst);
-  bool is_apart_after(const Group& g, const MotionAgainst& whole, double share);
-  bool passes_through(const Group& g, const MotionAgainst& motion, const Contact& worst);
+  bool is_apart_after(const Group& g, const Contact& worst, double share);
+  bool passes_through(const Group& g, const Contact& worst);
   bool meets_a_side(const Group& g, const Contact& worst);
   bool take_side(const Contact& worst, const double* on_b, const double* on_a, double depth, bool held);
   bool points_over(const Contact& worst, const FaceOfPair& face, bool deepest);
@@ -165,10 +179,9 @@ class Judge {
   double h_;
   bool knows_velocity_ = false;  ///< twist_next is at v
 
-  // The last look of is_apart_after: distance, normal from B to A, witness of A.
+  // The last look of is_apart_after: distance, normal from B to A in the world.
   double distance_ = 0;
   double normal_[3] = {0, 0, 0};
-  double point_[3] = {0, 0, 0};
 };
 
 /// Where the bodies are after one step at the free velocity, or at the velocity of now.
@@ -335,13 +348,12 @@ bool Judge::is_parted(const Contact& worst, const double* normal, double depth) 
 
 /// Does nothing touch on the way of a step at the free velocity? Then what comes goes by; what is pressed on stays.
 bool Judge::misses(const Group& g, const Contact& worst) {
-  const MotionAgainst motion(r_, poses(true), worst.body_a, worst.body_b);
-  return is_apart_after(g, motion, 1) && !passes_through(g, motion, worst);
+  return is_apart_after(g, worst, 1) && !passes_through(g, worst);
 }
 
-/// Are the shapes apart after this share of the motion?
-bool Judge::is_apart_after(const Group& g, const MotionAgainst& whole, double share) {
-  const MotionAgainst motion(whole, share);
+/// Are the shapes apart after this share of the step?
+bool Judge::is_apart_after(const Group& g, const Contact& worst, double share) {
+  const MotionAgainst motion(r_, poses(true), worst.body_a, worst.body_b, share);
   const MovedShape moved(model_, g.pair, motion.move(), w_);
   Shape a;
   Shape b;
@@ -349,33 +361,41 @@ bool Judge::is_apart_after(const Group& g, const MotionAgainst& whole, double sh
   pose_shape(model_, w_, model_.pair_a[g.pair], a);
   pose_shape(model_, w_, model_.pair_b[g.pair], b);
   signed_distance(a, b, d);
-  copy3(d.normal, normal_);
-  copy3(d.point_a, point_);
   if (std::abs(d.distance) <= touch_width) r_.just_touches = true;
   distance_ = d.distance;
+
+  // In the world, where B has turned as well.
+  double local[3];
+  rotate_transposed(&r_.dynamics.body_rotation[9 * worst.body_b], d.normal, local);
+  rotate(motion.from_b, local, normal_);
   return d.distance > 0;
 }
 
-/// Do they touch on the way to a pose where they are apart? The distance along a straight way is convex in time: Newton's method from the
-/// start ends where they touch, or finds that they part again.
-bool Judge::passes_through(const Group& g, const MotionAgainst& motion, const Contact& worst) {
-  // A direction that parts them before and after parts them on the way.
+/// Do they touch on the way to a pose where they are apart? What parts them along a normal, less how far they come along it and turn into
+/// it, is left for the rest of the way: so far they go without a look.
+bool Judge::passes_through(const Group& g, const Contact& worst) {
+  const int geometry_a = model_.pair_a[g.pair];
+  const int geometry_b = model_.pair_b[g.pair];
+  const double turns = (w_.turn[geometry_a] + w_.turn[geometry_b]) / steps_ahead;
+  double comes[3];
+  sub3(&w_.shift[3 * geometry_a], &w_.shift[3 * geometry_b], comes);
+
+  // A direction that parts them before and after parts them on the way, as far as they do not turn into it.
   Shape a;
   Shape b;
-  pose_shape(model_, w_, model_.pair_a[g.pair], a);
-  pose_shape(model_, w_, model_.pair_b[g.pair], b);
-  if (separation_along(a, b, normal_) > 0) return false;
+  pose_shape(model_, w_, geometry_a, a);
+  pose_shape(model_, w_, geometry_b, b);
+  if (std::min(separation_along(a, b, normal_), distance_) > 0.5 * turns) return false;
 
   double share = 0;
   double gap = worst.distance;
   copy3(worst.normal, normal_);
-  copy3(worst.point_a, point_);
   for (int k = 0; k < most_looks; ++k) {
-    const double slope = motion.speed_along(normal_, point_);
-    if (slope >= 0) return false;
-    share += std::max(gap, least_way) / -slope;
+    const double way = dot3(normal_, comes) / steps_ahead - turns;
+    if (way >= 0) return false;
+    share += std::max(gap, least_way) / -way;
     if (share >= 1) return false;
-    if (!is_apart_after(g, motion, share)) return true;
+    if (!is_apart_after(g, worst, share)) return true;
     gap = distance_;
   }
   return false;
