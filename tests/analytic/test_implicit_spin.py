@@ -114,7 +114,8 @@ def rope(links):
     for k in reversed(range(links)):
         joint = FREE if k == 0 else '<joint axis="0 1 .3" damping=".02" stiffness=".5"/>'
         x, z = (0, 0.1) if k == 0 else (0.1, 0)
-        bodies = f'<body pos="{x} 0 {z}">{joint}<geom type="box" size=".04 .02 .02" mass=".1" contype="0" conaffinity="0"/>{bodies}</body>'
+        box = '<geom type="box" size=".04 .02 .02" mass=".1" contype="0" conaffinity="0"/>'
+        bodies = f'<body pos="{x} 0 {z}">{joint}{box}{bodies}</body>'
     end = '<geom type="sphere" size=".06" mass=".2" pos=".1 0 -.04" friction=".1"/>'
     last = bodies.rindex("/>") + 2
     ground = '<geom type="plane" size="1 1 .1" friction=".05"/>'
@@ -123,7 +124,7 @@ def rope(links):
 
 @pytest.mark.parametrize(("links", "h", "steps"), [(20, 2e-3, 600), (20, 5e-3, 300), (50, 2e-3, 600)])
 def test_a_rope_that_whips_gains_no_energy(links, h, steps):
-    """It falls while its end drags on the ground: what bends does not spin as one stiff body, whose torque-free spin would throw it."""
+    """It falls while its end drags on the ground. What bends does not spin as one stiff body, whose spin would throw it."""
     model = rope(links)
     q, v = model.neutral()
     v[0] = 0.3

@@ -127,8 +127,10 @@ SMALL = {
 
 
 def lowest_after(body, speed, way, phase, friction, contact, held=True):
-    """m: how high above the middle of a plate of 2 mm a small body is at the lowest that is thrown at it from above, to be anywhere in the step's
-    grid when it comes."""
+    """m: how high above the middle of a plate of 2 mm a small body is at its lowest, thrown at it from above.
+
+    phase: where in the grid of steps it comes.
+    """
     timestep = 1e-3
     way = np.array(way) / np.linalg.norm(way)
     start = -way * (0.05 / abs(way[2]) + (1 + phase) * speed * timestep)

@@ -11,7 +11,8 @@ using namespace coulomb;
 
 std::string can(const std::string& name, const std::string& height) {
   return "<link name=\"" + name +
-         "\"><inertial><mass value=\"1\"/><inertia ixx=\".02\" ixy=\"0\" ixz=\"0\" iyy=\".02\" iyz=\"0\" izz=\".02\"/></inertial>"
+         "\"><inertial><mass value=\"1\"/>"
+         "<inertia ixx=\".02\" ixy=\"0\" ixz=\"0\" iyy=\".02\" iyz=\"0\" izz=\".02\"/></inertial>"
          "<collision><origin xyz=\"0 0 " +
          height + "\"/><geometry><cylinder radius=\".06\" length=\".1\"/></geometry></collision></link>";
 }
