@@ -124,7 +124,7 @@ def rope(links):
 
 @pytest.mark.parametrize(("links", "h", "steps"), [(20, 2e-3, 600), (20, 5e-3, 300), (50, 2e-3, 600)])
 def test_a_rope_that_whips_gains_no_energy(links, h, steps):
-    """It falls while its end drags on the ground. What bends does not spin as one stiff body, whose spin would throw it."""
+    """It falls while its end drags on the ground: the spin of one stiff body, which it is not, would throw it."""
     model = rope(links)
     q, v = model.neutral()
     v[0] = 0.3

@@ -31,7 +31,7 @@ constexpr int most_trials = 100;        // of eps; about six are usual
 constexpr double kept_share = 0.5;    // of a row's error: out of reach
 constexpr double told = 5e-5;         // m/s, rad/s: slower corrections are not worth telling
 constexpr double still_share = 0.99;  // of a row's error: nothing moves it
-constexpr double told_still = 2e-6;   // m/s, rad/s: below a half of what least_damping allows rows that contradict each other
+constexpr double told_still = 2e-6;   // m/s, rad/s: contradictions are damped from about three times this on
 
 /// Work as a function of eps, from the rows of one island.
 class Damping {

@@ -17,7 +17,7 @@ std::string can(const std::string& name, const std::string& height) {
          height + "\"/><geometry><cylinder radius=\".06\" length=\".1\"/></geometry></collision></link>";
 }
 
-/// A shoulder that turns on its fixed base about the axis of both; its centre is at this height over the top of the base.
+/// A shoulder that turns on its fixed base about the axis of both; its centre is so high above the base.
 std::shared_ptr<const Model> turntable(const std::string& height) {
   Scene scene;
   scene.add_urdf("<robot name=\"r\">" + can("base", ".05") + can("shoulder", height) +

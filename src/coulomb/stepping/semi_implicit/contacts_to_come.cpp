@@ -371,8 +371,8 @@ bool Judge::is_apart_after(const Group& g, const Contact& worst, double share) {
   return d.distance > 0;
 }
 
-/// Do they touch on the way to a pose where they are apart? What parts them along a normal, less how far they come along it and turn into
-/// it, is left for the rest of the way: so far they go without a look.
+/// Do they touch on the way to a pose where they are apart? What parts them along a normal lasts as long as they need to
+/// come along it and to turn into it: so far they go without a look.
 bool Judge::passes_through(const Group& g, const Contact& worst) {
   const int geometry_a = model_.pair_a[g.pair];
   const int geometry_b = model_.pair_b[g.pair];
