@@ -1,5 +1,5 @@
 // StepWorkspace: what steps are computed with, and nothing reads once the step is over. A simulator has one for all its
-// steps, while records are many where a trajectory is differentiated: what derivatives need is in them (step_record.hpp).
+// steps; records are many where a trajectory is differentiated: what derivatives need is in them (step_record.hpp).
 #pragma once
 
 #include <vector>
