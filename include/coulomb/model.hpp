@@ -286,8 +286,8 @@ struct Model {
   std::vector<Site> sites;
   std::vector<Sensor> sensors;
   std::vector<PinocchioMap> pinocchio_maps;  ///< one per robot read by Pinocchio; otherwise one that covers every joint
-  std::vector<std::string> ignored;          ///< what loaders left out or replaced, one line each
-  std::vector<std::string> deviations;       ///< those of these lines that the motion may feel
+  std::vector<std::string> ignored;          ///< what loaders left out or replaced, one line each (ignored_lines)
+  std::vector<std::string> deviations;       ///< those of these lines that the motion may feel (deviation_lines)
 
   bool has_joint_springs = false;
 

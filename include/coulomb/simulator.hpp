@@ -62,6 +62,11 @@ struct SimulatorOptions {
   int newton_iterations = 50, newton_halvings = 8;  ///< implicit steppers: budget; how often a step may be halved
 };
 
+/// Model::ignored and Model::deviations, and the pairs that simulators leave out of it (exclude_neutral_overlaps):
+/// a look at each pair of one robot's own geometries. The model of a simulator has these lines itself.
+std::vector<std::string> ignored_lines(const Model& model);
+std::vector<std::string> deviation_lines(const Model& model);
+
 struct State {
   std::vector<double> q, v;
 };

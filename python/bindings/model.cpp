@@ -10,7 +10,7 @@
 
 #include "arrays.hpp"
 #include "coulomb/configuration.hpp"
-#include "coulomb/stepping/neutral_overlaps.hpp"
+#include "coulomb/simulator.hpp"
 #include "module.hpp"
 
 namespace coulomb::python {
@@ -277,19 +277,12 @@ void bind_extras(Class& cls) {
       .def_ro("ref_b", &Equality::ref_b, "m or rad: where joint_b's coordinate counts as zero.");
   cls.def_ro("equalities", &Model::equalities, "Connections, welds and coupled joints (mimic).");
   cls.def_ro("keyframes", &Model::keyframes, "States that came with the model.");
-  // What simulators leave out is told before there is one.
-  const auto with_overlaps = [](std::vector<std::string> Model::*lines) {
-    return [lines](const Model& model) {
-      std::vector<std::string> out = model.*lines;
-      for (std::string& line : overlap_lines(model, neutral_overlaps(model))) out.push_back(std::move(line));
-      return out;
-    };
-  };
+  // With what simulators leave out, which is told before there is one.
   cls.def_prop_ro(
-      "ignored", with_overlaps(&Model::ignored),
+      "ignored", &ignored_lines,
       "What the loaders left out or replaced, one line each; most of it the motion does not feel (deviations).");
   cls.def_prop_ro(
-      "deviations", with_overlaps(&Model::deviations),
+      "deviations", &deviation_lines,
       "The lines of `ignored` that the motion may feel: soft-contact parameters (constraints here are exact), "
       "margins, torsional friction, velocity limits, a file's integrator, pairs that overlap from the start. What "
       "would make it another motion altogether (tendons, fluids, activations, ...) is refused with a ValueError.");

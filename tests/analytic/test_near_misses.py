@@ -119,6 +119,55 @@ def test_what_hits_stops(contact):
     assert np.quantile(deepest, 0.99) < 5e-4
 
 
+SMALL = {
+    "ball": lambda s, **o: s.add_sphere(0.01, **o),
+    "box": lambda s, **o: s.add_box((0.02, 0.02, 0.02), **o),
+    "capsule": lambda s, **o: s.add_capsule(0.01, 0.03, **o),
+}
+
+
+def lowest_after(body, speed, way, phase, friction, contact, held=True):
+    """m: how high above the middle of a plate of 2 mm a small body is at its lowest, thrown at it from above.
+
+    phase: where in the grid of steps it comes.
+    """
+    timestep = 1e-3
+    way = np.array(way) / np.linalg.norm(way)
+    start = -way * (0.05 / abs(way[2]) + (1 + phase) * speed * timestep)
+    scene = coulomb.Scene(gravity=(0, 0, 0))
+    plate = {"fixed": True} if held else {"mass": 100.0}
+    scene.add_box((2.0, 2.0, 0.002), friction=friction, **plate)
+    SMALL[body](scene, mass=0.1, position=tuple(start), friction=friction)
+    sim = coulomb.Simulator(scene.build(), timestep=timestep, contact=contact)
+    q, v = sim.model.neutral()
+    v[-6:-3] = speed * way
+    lowest = q[-5]
+    for _ in range(8):
+        q, v = sim.step(q, v)
+        lowest = min(lowest, q[-5] - (0 if held else q[2]))
+    return lowest
+
+
+@pytest.mark.parametrize("contact", LAWS)
+@pytest.mark.parametrize("body", SMALL)
+def test_what_is_fast_does_not_pass_through_what_is_thin(body, contact):
+    """A step carries it across the plate, to a pose where nothing touches: this is no near miss."""
+    for speed in (30.0, 60.0, 200.0):
+        for way in ((0, 0, -1), (0.6, 0, -0.8)):
+            for phase in np.linspace(0, 1, 7):
+                assert lowest_after(body, speed, way, phase, 0.0, contact) > 0.01
+        assert lowest_after(body, speed, (0, 0, -1), 0.3, 0.0, contact, held=False) > 0.01
+
+
+@pytest.mark.parametrize("contact", LAWS)
+def test_what_is_fast_and_spins_does_not_pass_through_what_is_thin(contact):
+    """Friction gives a ball that grazes the plate its spin, a radian within a step."""
+    for speed in (30.0, 50.0, 60.0):
+        for way in ((0.6, 0, -0.8), (-0.3, 0.4, -0.866)):
+            for phase in np.linspace(0, 1, 9):
+                assert lowest_after("ball", speed, way, phase, 0.5, contact) > 0.01
+
+
 @pytest.mark.parametrize("contact", LAWS)
 def test_steps_past_a_near_miss_are_differentiated(contact):
     scene = coulomb.Scene()

@@ -176,7 +176,7 @@ def test_the_taylor_remainder_of_a_bounce_is_of_second_order(contact, keep):
     W[:, :-1] = 0
     dv = 0.1 * random.normal(size=model.nv)
     dp = {name: 0.1 * random.normal() * model.parameters()[name].value for name in names}
-    options = {} if keep else {"memory_budget": 150000}
+    options = {} if keep else {"memory_budget": 90000}
 
     def rollout(epsilon):
         changed = model.with_parameters({name: model.parameters()[name].value + epsilon * dp[name] for name in names})

@@ -102,6 +102,21 @@ def test_a_weld_holds_against_a_limit():
     assert reasons[-1] == "relaxed: position correction out of reach: weld hook, joint rail at its lower limit"
 
 
+@pytest.mark.parametrize("timestep", [5e-4, 2e-3, 1e-2])
+@pytest.mark.parametrize("apart", [1e-8, 1e-7, 2e-7, 3e-7, 5e-7, 1e-6, 2e-6, 1e-5, 1e-3])
+def test_equalities_that_contradict_each_other_are_told_however_little(apart, timestep):
+    """One asks for 0, the other for so much: the hinge goes half way, and stays."""
+    equalities = "".join(f'<joint joint1="arm" polycoef="{at} 0 0 0 0"/>' for at in (0, apart))
+    model = mechanism(link("arm", (0, 0, 0), "0 1 0", (0, 0, -0.3)), equalities)
+    sim = coulomb.Simulator(model, timestep=timestep)
+    q, v = model.neutral()
+    for _ in range(300):
+        q, v = sim.step(q, v)
+    assert q[0] == pytest.approx(apart / 2, rel=1e-6)
+    assert sim.status.reason.startswith("relaxed: ") and not sim.status.converged
+    assert sim.status.contradictions == ["equality equality0", "equality equality1"]
+
+
 @pytest.mark.parametrize("error", [1e-4, 1e-2, 0.1])
 def test_a_loop_that_starts_open_closes(error):
     model = slider_crank(-0.4)

@@ -142,17 +142,17 @@ void collide_travelling_pair(const Model& model, int pair, ContactReach reach, c
     if (!options.stateless) cache = tried;
   } else {
     // Some of both: contacts within the margin first, then those ahead that are not among them.
-    w.wide.clear();
-    std::copy_if(w.staging.begin(), w.staging.begin() + count, std::back_inserter(w.wide), is_ahead);
+    Contact ahead[max_contacts_per_pair];
+    const Contact* end = std::copy_if(w.staging.begin(), w.staging.begin() + count, ahead, is_ahead);
 
     count = stage_pair(model, pair, reach.margin, options, cache, w, flipped);
     const int near = count;
 
-    for (const Contact& c : w.wide) {
-      const auto is_known = [&c](const Contact& other) { return other.feature == c.feature; };
+    for (const Contact* c = ahead; c != end; ++c) {
+      const auto is_known = [c](const Contact& other) { return other.feature == c->feature; };
       const bool known = std::any_of(w.staging.begin(), w.staging.begin() + near, is_known);
       if (!known && count < max_contacts_per_pair) {
-        w.staging[count++] = c;
+        w.staging[count++] = *c;
       }
     }
   }
@@ -214,6 +214,8 @@ const CollisionCache::Pair* CollisionCache::find(int pair_index) const {
   return at == pair_indices.end() || *at != pair_index ? nullptr : &pairs[at - pair_indices.begin()];
 }
 
+std::size_t usual_contacts(const Model& model) { return 8 * std::min<std::size_t>(model.pair_a.size(), 64); }
+
 CollisionWorkspace::CollisionWorkspace(const Model& model, int swept_from)
     : filter(model, swept_from), sweep(filter.make_sweep(model)) {
   // Rows of poses and spheres, then what one pair or one half-space needs.
@@ -222,7 +224,6 @@ CollisionWorkspace::CollisionWorkspace(const Model& model, int swept_from)
   filter_radius.resize(filter.padded);
   hits.resize(filter.padded);
   staging.resize(max_contacts_per_pair);
-  wide.reserve(max_contacts_per_pair);
   shift.resize(3 * model.num_geometries);
   turn.resize(model.num_geometries);
   reach.resize(model.num_geometries);
@@ -236,7 +237,7 @@ CollisionWorkspace::CollisionWorkspace(const Model& model, int swept_from)
     touch.resize(std::max(touch.size(), plane.pair.size()));
     plane_margin.resize(std::max(plane_margin.size(), plane.pair.size()));
   }
-  contacts.reserve(8 * std::min<std::size_t>(num_pairs, 64));
+  contacts.reserve(usual_contacts(model));
 }
 
 void CollisionWorkspace::reserve_boxes(std::size_t count) {

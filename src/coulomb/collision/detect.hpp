@@ -3,6 +3,7 @@
 // of constraints.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "coulomb/collision/broad_phase/filter.hpp"
@@ -13,6 +14,9 @@
 #include "coulomb/model.hpp"
 
 namespace coulomb {
+
+/// Room for contacts that models are given at first; scenes with more of them grow it.
+std::size_t usual_contacts(const Model& model);
 
 /// Buffers of the collision stage, sized once from the model.
 struct CollisionWorkspace {
@@ -47,7 +51,6 @@ struct CollisionWorkspace {
   std::vector<CollisionCache::Pair> next_cache;  ///< the cache while its pairs change
   std::vector<double> plane_margin;              ///< of the test of half-spaces
   std::vector<Contact> staging;                  ///< one pair's contacts, overwritten by the next
-  std::vector<Contact> wide;                     ///< the same, of a wider margin
 };
 
 /// body_position: num_bodies x 3, body_rotation: num_bodies x 9 row major (world from body).

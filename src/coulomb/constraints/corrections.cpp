@@ -28,8 +28,10 @@ constexpr double at_border = 1e-9;      // the same: the bound begins here
 constexpr double begins = 1e-10;        // m/s, rad/s: of a limit that begins to be violated
 constexpr int most_trials = 100;        // of eps; about six are usual
 
-constexpr double kept_share = 0.5;  // of a row's error: out of reach
-constexpr double told = 5e-5;       // m/s, rad/s: slower corrections are not worth telling
+constexpr double kept_share = 0.5;    // of a row's error: out of reach
+constexpr double told = 5e-5;         // m/s, rad/s: slower corrections are not worth telling
+constexpr double still_share = 0.99;  // of a row's error: nothing moves it
+constexpr double told_still = 2e-6;   // m/s, rad/s: contradictions are damped from about three times this on
 
 /// Work as a function of eps, from the rows of one island.
 class Damping {
@@ -212,7 +214,8 @@ void bound(const ConstraintRows& rows, Island& island, Corrections& scratch, Isl
     const double kept = c.damping * c.rows[k].scale * c.x[k];
     island.problem.g[c.rows[k].row] -= kept;
     island.problem.R[c.rows[k].row] += c.compliance * c.rows[k].scale;
-    const bool out = std::abs(kept) >= std::max(kept_share * std::abs(c.beta[k]), told);
+    const double least = std::abs(kept) >= still_share * std::abs(c.beta[k]) ? told_still : told;
+    const bool out = std::abs(kept) >= std::max(kept_share * std::abs(c.beta[k]), least);
     const int block = c.rows[k].block;
     if (out && (c.out_of_reach.empty() || c.out_of_reach.back() != block)) c.out_of_reach.push_back(block);
   }

@@ -5,6 +5,7 @@
 #include "coulomb/base/small_math.hpp"
 #include "coulomb/collision/continuous/signed_distance.hpp"
 #include "coulomb/collision/narrow_phase/face_plane.hpp"
+#include "coulomb/stepping/semi_implicit/contacts_to_come.hpp"
 #include "coulomb/stepping/step_record.hpp"
 
 namespace coulomb {
@@ -13,10 +14,10 @@ namespace {
 constexpr double same_normal = 1e-12;    // 1 - cosine
 constexpr double rounding_speed = 1e-9;  // m/s: what approaches more slowly does not
 
-/// In to_come.over: what of either shape touches a flat side of the other that has about this normal, as contacts with that side.
-void find_points_over(const Model& model, double touching, int pair, const double* normal, StepRecord& r) {
+/// In `over`: what of either shape touches a flat side of the other with about this normal, as contacts with that side.
+void find_points_over(const Model& model, double touching, int pair, const double* normal, StepRecord& r,
+                      std::vector<Contact>& over) {
   const double inward[3] = {-normal[0], -normal[1], -normal[2]};
-  std::vector<Contact>& over = r.to_come.over;
   over.clear();
   for (const bool on_a : {false, true}) {
     Shape owner;
@@ -102,14 +103,15 @@ double speed_along(const Model& model, const DynamicsWorkspace& dynamics, const 
   return dot3(normal, velocity);
 }
 
-void leave_out_inner_edges(const Model& model, double touching, StepRecord& r) {
+void leave_out_inner_edges(const Model& model, double touching, StepRecord& r, ContactsToCome& buffers) {
   std::vector<Contact>& contacts = r.collision.contacts;
   const auto pair_changes = [](const Contact& x, const Contact& y) { return x.pair != y.pair; };
   if (std::adjacent_find(contacts.begin(), contacts.end(), pair_changes) == contacts.end()) return;
 
   // One by one: what is left out holds no other one.
-  std::vector<Contact>& kept = r.to_come.kept;
+  std::vector<Contact>& kept = buffers.kept;
   kept.clear();
+  bool any = false;
   for (auto c = contacts.begin(); c != contacts.end(); ++c) {
     double n[3];
     bool edge = false;
@@ -124,12 +126,13 @@ void leave_out_inner_edges(const Model& model, double touching, StepRecord& r) {
     }
 
     // What touches the side of that normal instead, unless the pair has it.
+    any = true;
     const auto is_known = [&](const Contact& k) { return k.pair == c->pair && has_normal(k, n); };
     if (std::any_of(kept.begin(), kept.end(), is_known) || std::any_of(c + 1, contacts.end(), is_known)) continue;
-    find_points_over(model, touching, c->pair, n, r);
-    kept.insert(kept.end(), r.to_come.over.begin(), r.to_come.over.end());
+    find_points_over(model, touching, c->pair, n, r, buffers.over);
+    kept.insert(kept.end(), buffers.over.begin(), buffers.over.end());
   }
-  contacts.swap(kept);
+  if (any) contacts = kept;
 }
 
 }  // namespace coulomb

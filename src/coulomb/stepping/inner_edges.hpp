@@ -5,6 +5,7 @@
 namespace coulomb {
 
 struct Contact;
+struct ContactsToCome;
 struct DynamicsWorkspace;
 struct Model;
 struct Shape;
@@ -30,6 +31,6 @@ double speed_along(const Model& model, const DynamicsWorkspace& dynamics, const 
 
 /// Leaves out of record.collision.contacts, ordered by pair, those at inner edges; `touching`: what is nearer holds. Link twists of the
 /// record at v.
-void leave_out_inner_edges(const Model& model, double touching, StepRecord& record);
+void leave_out_inner_edges(const Model& model, double touching, StepRecord& record, ContactsToCome& buffers);
 
 }  // namespace coulomb

@@ -4,12 +4,14 @@
 #include <cmath>
 #include <memory>
 #include <random>
+#include <utility>
 
 #include "coulomb/base/small_math.hpp"
 #include "coulomb/collision/detect.hpp"
 #include "coulomb/configuration.hpp"
 #include "coulomb/dynamics/dynamics.hpp"
 #include "coulomb/model/joint_equality.hpp"
+#include "coulomb/simulator.hpp"
 
 namespace coulomb {
 
@@ -233,6 +235,17 @@ std::vector<std::string> overlap_lines(const Model& model, const std::vector<int
                   " others of the joints between, left out of simulations");
   return out;
 }
+
+/// These lines of the model, and what simulators leave out of it.
+static std::vector<std::string> with_overlaps(const Model& model, std::vector<std::string> lines) {
+  for (std::string& line : overlap_lines(model, neutral_overlaps(model)))
+    lines.push_back(std::move(line));
+  return lines;
+}
+
+std::vector<std::string> ignored_lines(const Model& model) { return with_overlaps(model, model.ignored); }
+
+std::vector<std::string> deviation_lines(const Model& model) { return with_overlaps(model, model.deviations); }
 
 std::shared_ptr<const Model> without_pairs(std::shared_ptr<const Model> model, const std::vector<int>& pairs) {
   if (pairs.empty()) return model;

@@ -9,12 +9,12 @@
 #include "coulomb/base/small_math.hpp"
 #include "coulomb/configuration.hpp"
 #include "coulomb/instruction_set.hpp"
-#include "coulomb/solvers/constraint_solver.hpp"
 #include "coulomb/stepping/contradictions.hpp"
 #include "coulomb/stepping/impacts/impact_report.hpp"
 #include "coulomb/stepping/neutral_overlaps.hpp"
 #include "coulomb/stepping/simulator_options.hpp"
 #include "coulomb/stepping/step_record.hpp"
+#include "coulomb/stepping/step_workspace.hpp"
 #include "coulomb/stepping/stepper.hpp"
 
 namespace coulomb {
@@ -68,7 +68,7 @@ struct Simulator::Parts {
   SimulatorOptions options;
   StepOptions step_options;
   StepMemory memory;
-  ConstraintSolver solver;
+  StepWorkspace workspace;
   StepRecord record;
   std::shared_ptr<StepGradient> gradient;  // made when first needed
   bool linearized = false;
@@ -81,7 +81,7 @@ struct Simulator::Parts {
 
 Simulator::Parts::Parts(Simulator* simulator, std::shared_ptr<const Model> given, SimulatorOptions asked)
     : model(simulated_model(std::move(given), asked)), options(std::move(asked)),
-      step_options(coulomb::step_options(*model, options)), memory(*model), record(*model),
+      step_options(coulomb::step_options(*model, options)), memory(*model), workspace(*model), record(*model),
       origin(std::make_shared<DerivativeOrigin>(DerivativeOrigin{simulator})) {
   // A value of COULOMB_SIMD that cannot be obeyed is refused here.
   instruction_set();
@@ -149,7 +149,7 @@ void Simulator::step(const double* q, const double* v, const double* u, const do
   parts_->linearized = false;
   ++parts_->step_count;
   const Stepper& stepper = *parts_->step_options.stepper;
-  parts_->overflowed = !stepper.step(m, parts_->step_options, parts_->solver, parts_->memory, r);
+  parts_->overflowed = !stepper.step(m, parts_->step_options, parts_->workspace, parts_->memory, r);
   std::copy(r.q_next.begin(), r.q_next.end(), q_next);
   std::copy(r.v_next.begin(), r.v_next.end(), v_next);
 }

@@ -15,7 +15,6 @@
 #include "coulomb/dynamics/joint_forces.hpp"
 #include "coulomb/dynamics/spin.hpp"
 #include "coulomb/solvers/constraint_problem.hpp"
-#include "coulomb/stepping/semi_implicit/contacts_to_come.hpp"
 
 namespace coulomb {
 
@@ -57,7 +56,7 @@ struct StepRecord {
   const unsigned char* flying() const { return flies.empty() ? nullptr : flies.data(); }
   DynamicsWorkspace dynamics;
   CollisionWorkspace collision;  ///< .contacts
-  ContactsToCome to_come;
+  bool just_touches = false;     ///< shapes do at the pose to come: contacts, or none, and the step jumps there
   JointForces joint_forces;
   SpinShift spin;       ///< Delta: what torque-free spin adds to the explicit change of v
   ImplicitGains gains;  ///< what of the joint forces is implicit, beside M
@@ -65,14 +64,12 @@ struct StepRecord {
   Islands islands;  ///< of the rows: their problems, starts, solutions
   AssemblyWorkspace assembly;
   Corrections corrections;        ///< what position errors ask for, where that is less than their share
-  std::vector<int> recall_order;  ///< of the memory's impulses, by key
   SolverResult solution;          ///< of all islands, by the rows
   /// Keys of the blocks that gave way at any time of the step, by why, as in SolverResult.
   std::vector<std::uint64_t> contradictory, jammed, unsolved, badly_scaled;
   std::vector<std::uint64_t> out_of_reach;  ///< and of those whose position errors no moderate motion removes
   std::vector<double> twist, twist_next;    ///< nv x 8: link twists at v and at v_next
   std::vector<double> scratch;              ///< nv x 8
-  std::vector<double> travel;               ///< num_bodies x 6: how bodies may move and turn (detect_contacts)
   const char* reason = nullptr;             ///< of status(), where a stepper has another one than the solver's
   StepExtraHolder extra;
   bool valid = false;

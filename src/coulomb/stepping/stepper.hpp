@@ -14,7 +14,7 @@
 
 namespace coulomb {
 
-class ConstraintSolver;
+struct StepWorkspace;
 
 /// A state that a step evaluates something at.
 enum class StepPoint : std::uint8_t { start, end };
@@ -41,7 +41,7 @@ class Stepper {
 
   /// One step of record.(q, v, u, tau, fext), already checked; fills the rest of the record and updates the memory. False: numbers
   /// overflowed. The state is then as it was (q_next = q, v_next = v), without constraints, and the memory is empty.
-  virtual bool step(const Model& model, const StepOptions& options, ConstraintSolver& solver, StepMemory& memory,
+  virtual bool step(const Model& model, const StepOptions& options, StepWorkspace& workspace, StepMemory& memory,
                     StepRecord& record) const = 0;
   /// The derivative of its steps that options.gradient asks for.
   virtual std::unique_ptr<StepGradient> make_gradient(const Model& model, const StepOptions& options) const = 0;
@@ -68,9 +68,9 @@ class Stepper {
                       StepRecord& /*record*/) const {}
   /// As `step`, for a step that is known to end in record.(q_next, v_next): without solving, where the ends tell enough. kept: of that
   /// step, or null.
-  virtual bool step_again(const Model& model, const StepOptions& options, ConstraintSolver& solver, StepMemory& memory,
+  virtual bool step_again(const Model& model, const StepOptions& options, StepWorkspace& workspace, StepMemory& memory,
                           const std::byte* /*kept*/, StepRecord& record) const {
-    return step(model, options, solver, memory, record);
+    return step(model, options, workspace, memory, record);
   }
   /// Are contacts in the records of steps that were not solved again? Else the gradient puts them there: StepGradient::restore_contacts.
   virtual bool recalls_contacts() const { return true; }

@@ -16,10 +16,10 @@ namespace {
 using namespace coulomb;
 
 /// Of 400 steps with their derivatives, while things settle and bounce, the second half allocates nothing: every contact has been seen.
-/// speed: of all bodies, which are free ones, along x.
-void check_settling(const Scene& scene, double speed = 0) {
+/// speed: of all bodies, which are free ones, along x. split: at impacts.
+void check_settling(const Scene& scene, double speed = 0, bool split = false) {
   const auto model = scene.build();
-  Simulator sim(model, {.timestep = 2e-3});
+  Simulator sim(model, {.timestep = 2e-3, .continuous_collision = split});
   State state{model->q_neutral, std::vector<double>(model->nv)};
   for (int d = 0; d < model->nv && speed != 0; d += 6) state.v[d] = speed;
   std::vector<double> tau(model->nv, 0.0);
@@ -66,6 +66,7 @@ void test_seams() {
     scene.add_box({0.1, 0.1, 0.1}, box);
   }
   check_settling(scene, 0.7);
+  check_settling(scene, 0.7, true);
 }
 
 // Contacts that are springs, which bounce for a while.

@@ -9,8 +9,8 @@
 #include "check.hpp"
 #include "coulomb/scene.hpp"
 #include "coulomb/simulator.hpp"
-#include "coulomb/solvers/constraint_solver.hpp"
 #include "coulomb/stepping/step_record.hpp"
+#include "coulomb/stepping/step_workspace.hpp"
 #include "coulomb/stepping/steppers.hpp"
 
 namespace {
@@ -97,7 +97,7 @@ void check_steps_again(const SimulatorOptions& o, int kept_of_20) {
 
   State state{model->q_neutral, std::vector<double>(std::size_t(model->nv), 0.1)};
   const std::vector<double> ones(std::size_t(model->nv), 1.0);
-  ConstraintSolver solver;
+  StepWorkspace workspace(*model);
   StepRecord again(*model), recalled(*model);
   const auto gradient = stepper.make_gradient(*model, options);
   StepCotangent expected, found;
@@ -127,7 +127,7 @@ void check_steps_again(const SimulatorOptions& o, int kept_of_20) {
 
     // From the ends, or once more.
     take_ends(again);
-    CHECK(stepper.step_again(*model, options, solver, memory, nullptr, again));
+    CHECK(stepper.step_again(*model, options, workspace, memory, nullptr, again));
     CHECK(same(again.q_next, r.q_next) && same(again.v_next, r.v_next));
     CHECK(same(memory.previous_q, sim.memory().previous_q) && same(memory.last_v, sim.memory().last_v));
     gradient->prepare(*model, options, again, memory);

@@ -365,29 +365,6 @@ void add_touching_boxes(int num_boxes, CollisionWorkspace& w) {
     }
 }
 
-/// A geometry's shift and turn, and how far the two take its surface.
-double follow_travel(const Model& model, const double* body_rotation, const double* travel, int g,
-                     CollisionWorkspace& w) {
-  const FilterTables& t = w.filter;
-
-  // The centre in the body, then how the body's twist moves it.
-  const int body = model.geometry_body[g];
-  const double* moves = travel + 6 * body;
-  double* shift = &w.shift[3 * g];
-  double centre[3];
-  double arm[3];
-  for (int i = 0; i < 3; ++i)
-    centre[i] = t.local[(centre_row + i) * t.padded + g];
-  rotate(body_rotation + 9 * body, centre, arm);
-
-  copy3(moves, shift);
-  add_cross3(moves + 3, arm, shift);
-
-  // A ball's turn moves nothing: `core` is how far from its centre a shape turns.
-  w.turn[g] = norm3(moves + 3) * t.core[g];
-  return norm3(shift) + w.turn[g];
-}
-
 /// Lists a pair with its half-space; two half-spaces do not collide.
 void add_half_space_pair(const Model& model, int pair, std::vector<FilterTables::Plane>& planes) {
   int plane = model.pair_a[pair];
@@ -559,6 +536,28 @@ double margin_width(const Model& model, const CollisionWorkspace& w, int pair) {
   const bool plane_b = model.geometry_type[b] == ShapeType::half_space;
   return norm3(together) + (plane_a ? turn_of_plane(w, a, b) : w.turn[a]) +
          (plane_b ? turn_of_plane(w, b, a) : w.turn[b]);
+}
+
+double follow_travel(const Model& model, const double* body_rotation, const double* travel, int g,
+                     CollisionWorkspace& w) {
+  const FilterTables& t = w.filter;
+
+  // The centre in the body, then how the body's twist moves it.
+  const int body = model.geometry_body[g];
+  const double* moves = travel + 6 * body;
+  double* shift = &w.shift[3 * g];
+  double centre[3];
+  double arm[3];
+  for (int i = 0; i < 3; ++i)
+    centre[i] = t.local[(centre_row + i) * t.padded + g];
+  rotate(body_rotation + 9 * body, centre, arm);
+
+  copy3(moves, shift);
+  add_cross3(moves + 3, arm, shift);
+
+  // A ball's turn moves nothing: `core` is how far from its centre a shape turns.
+  w.turn[g] = norm3(moves + 3) * t.core[g];
+  return norm3(shift) + w.turn[g];
 }
 
 void filter_pairs(const Model& model, const double* body_position, const double* body_rotation, const double* travel,

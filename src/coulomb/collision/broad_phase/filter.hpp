@@ -67,6 +67,10 @@ struct FilterTables {
 void filter_pairs(const Model& model, const double* body_position, const double* body_rotation, const double* travel,
                   CollisionWorkspace& workspace);
 
+/// Fills workspace.shift and turn of geometry g from how its body travels; returns how far the two take its surface.
+double follow_travel(const Model& model, const double* body_rotation, const double* travel, int g,
+                     CollisionWorkspace& workspace);
+
 /// How much wider than the pair's margin contacts are looked for: by how far its shapes may come together.
 double margin_width(const Model& model, const CollisionWorkspace& workspace, int pair);
 

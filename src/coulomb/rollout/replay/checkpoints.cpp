@@ -115,24 +115,18 @@ std::size_t record_bytes(const StepRecord& r) {
   // Inputs, results and the dynamics at the state of the step.
   bytes += array_bytes(r.q, r.v, r.u, r.tau, r.fext, r.q_next, r.v_next, r.acceleration, r.v_free,
                        r.gains.damping.diagonal, r.gains.stiffness.diagonal, r.gains.inertia.diagonal, r.twist,
-                       r.twist_next, r.scratch, r.spin.velocity, r.travel);
+                       r.twist_next, r.scratch, r.spin.velocity);
   bytes +=
       array_bytes(d.reference, d.body_rotation, d.body_position, d.columns, d.body_twist, d.column_rate, d.column_chi,
                   d.mass, d.factor_l, d.factor_d, d.u_rows, d.u_hat, d.bias, d.id_dq_T, d.id_dv_T, d.body_quaternion,
                   d.inertia, d.composite, d.velocity, d.body_acceleration, d.column_acceleration, d.ancestors,
                   d.factor_work, d.streams, d.scratch, d.link, d.vectors, d.trees);
 
-  // Contacts that were judged.
-  const ContactsToCome& j = r.to_come;
-  bytes += array_bytes(j.by_free_velocity.position, j.by_free_velocity.quaternion, j.by_velocity.position,
-                       j.by_velocity.quaternion, j.by_found_velocity.position, j.by_found_velocity.quaternion, j.q,
-                       j.first, j.kept, j.missed, j.of_plane, j.over);
-
   // Contacts, of which many more are reserved but never touched, and how they were found.
   bytes += c.contacts.size() * sizeof(Contact);
   bytes += array_bytes(c.pose, c.filter_center, c.filter_radius, c.candidates, c.hits, c.box_first, c.box_second,
                        c.box_pair, c.touch, c.box_margin, c.merged, c.next_cache, c.staging, c.shift, c.turn, c.reach,
-                       c.plane_margin, c.wide);
+                       c.plane_margin);
   bytes += c.sweep.bytes();
 
   // Tables of the filter, which every record has.
@@ -147,7 +141,7 @@ std::size_t record_bytes(const StepRecord& r) {
   const AssemblyWorkspace& a = r.assembly;
   bytes += array_bytes(a.body_rows, a.body_done, a.twist_free, a.g, a.Y_of, a.delassus.Yt, a.delassus.Y, a.delassus.G,
                        a.delassus.block, a.delassus.first, a.delassus.product.coefficients, a.delassus.product.offsets);
-  bytes += r.islands.bytes() + r.corrections.bytes() + array_bytes(r.recall_order);
+  bytes += r.islands.bytes() + r.corrections.bytes();
   bytes += array_bytes(r.solution.lambda, r.solution.lambda_0, r.solution.lambda_1, r.solution.c, r.solution.modes,
                        r.solution.facets, r.solution.margin);
   if (r.extra.value) {

@@ -26,7 +26,7 @@ bool same_bits(const std::vector<double>& a, const double* b) {
 ReplayWorkspace::ReplayWorkspace(const Rollout& rollout)
     : model(rollout.model),
       gradient(rollout.parts->step_options.stepper->make_gradient(*model, rollout.parts->step_options)),
-      memory(*model) {}
+      memory(*model), workspace(*model) {}
 
 std::unique_ptr<ReplayWorkspace> ReplayWorkspaces::take(const Rollout& rollout) {
   std::unique_ptr<ReplayWorkspace> out;
@@ -147,7 +147,7 @@ void Replay::run(Slot& slot) {
 
   // The step once more, without a solve where it can be.
   const StepOptions& options = rollout_.parts->step_options;
-  slot.overflowed = !options.stepper->step_again(model, options, workspace_->solver, workspace_->memory,
+  slot.overflowed = !options.stepper->step_again(model, options, workspace_->workspace, workspace_->memory,
                                                  rollout_.parts->kept.step(t_), r);
 
   // Derivatives of another trajectory than the one that was returned would be silently wrong.

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "coulomb/rollout.hpp"
-#include "coulomb/solvers/constraint_solver.hpp"
 #include "coulomb/stepping/step_gradient.hpp"
 #include "coulomb/stepping/step_record.hpp"
+#include "coulomb/stepping/step_workspace.hpp"
 
 namespace coulomb {
 
@@ -30,7 +30,7 @@ struct ReplayWorkspace {
   std::vector<Slot> slots;
   std::unique_ptr<StepRecord> recalled;  ///< of steps that are recalled, one at a time
   StepMemory memory;                     ///< of steps that are run: after the last one
-  ConstraintSolver solver;
+  StepWorkspace workspace;
 };
 
 /// Workspaces that wait for the next Replay of rollouts with the same options. Any thread may ask.

@@ -22,6 +22,7 @@ void add(double a, const std::vector<double>& x, std::vector<double>& y) {
 
 /// Storage stays.
 void AverageGradient::reserve(int samples) {
+  if (!workspace_) workspace_ = std::make_unique<StepWorkspace>(*model_);
   while (int(samples_.size()) < samples)
     samples_.push_back({StepRecord(*model_), make_(*model_)});
 }
@@ -59,7 +60,7 @@ void AverageGradient::take_samples(const StepOptions& options, const StepRecord&
     r.tau = record.tau;
     r.fext = record.fext;
 
-    options.stepper->step(model, sampled, solver_, copy, r);
+    options.stepper->step(model, sampled, *workspace_, copy, r);
     if (!r.valid || r.solution.status == SolveStatus::failed) continue;
     samples_[used_++].gradient->prepare(model, options, r, copy);
   }

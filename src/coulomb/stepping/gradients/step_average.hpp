@@ -5,10 +5,10 @@
 #include <memory>
 #include <vector>
 
-#include "coulomb/solvers/constraint_solver.hpp"
 #include "coulomb/step_memory.hpp"
 #include "coulomb/stepping/gradients/gradient_modes.hpp"
 #include "coulomb/stepping/step_record.hpp"
+#include "coulomb/stepping/step_workspace.hpp"
 
 namespace coulomb {
 
@@ -44,7 +44,7 @@ class AverageGradient final : public GradientDecorator {
   const Model* model_ = nullptr;
   std::vector<Sample> samples_;
   int used_ = 0;  // samples whose step has a solution
-  ConstraintSolver solver_;
+  std::unique_ptr<StepWorkspace> workspace_;
   std::vector<double> columns_T_;
   bool have_jacobian_ = false;
 };

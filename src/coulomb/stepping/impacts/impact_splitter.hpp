@@ -14,16 +14,16 @@
 
 namespace coulomb {
 
-class ConstraintSolver;
+struct StepWorkspace;
 
 /// Of the penetration tolerance, for the first time that a contact sinks; the rest is for later ones.
 inline constexpr double kept_share = 0.9;
 
 class ImpactSplitter {
  public:
-  ImpactSplitter(const Model& model, const StepOptions& options, ConstraintSolver& solver, StepMemory& memory,
+  ImpactSplitter(const Model& model, const StepOptions& options, StepWorkspace& workspace, StepMemory& memory,
                  StepRecord& step, ImpactPhases& phases)
-      : model_(model), options_(options), solver_(solver), memory_(memory), step_(step), phases_(phases),
+      : model_(model), options_(options), workspace_(workspace), memory_(memory), step_(step), phases_(phases),
         h_(options.constraints.timestep), rest_(h_) {}
 
   /// False: overflow.
@@ -95,7 +95,7 @@ class ImpactSplitter {
 
   const Model& model_;
   const StepOptions& options_;
-  ConstraintSolver& solver_;
+  StepWorkspace& workspace_;
   StepMemory& memory_;
   StepRecord& step_;
   ImpactPhases& phases_;

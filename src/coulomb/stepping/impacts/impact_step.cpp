@@ -10,6 +10,7 @@
 #include "coulomb/stepping/impacts/impact_splitter.hpp"
 #include "coulomb/stepping/inner_edges.hpp"
 #include "coulomb/stepping/semi_implicit/semi_implicit.hpp"
+#include "coulomb/stepping/step_workspace.hpp"
 
 namespace coulomb {
 namespace {
@@ -73,7 +74,7 @@ void ImpactSplitter::place(StepRecord& r) {
 
   // The side of the next tile stops nobody whom this one holds.
   link_twists(model_, r.dynamics, r.v.data(), r.twist.data());
-  leave_out_inner_edges(model_, options_.impacts.penetration_tolerance, r);
+  leave_out_inner_edges(model_, options_.impacts.penetration_tolerance, r, workspace_.to_come);
 }
 
 /// Keys that are not known yet.
@@ -84,14 +85,14 @@ static void add_new(const std::vector<std::uint64_t>& keys, std::vector<std::uin
 
 /// Velocities and acceleration of one phase's problem.
 bool ImpactSplitter::solve(StepRecord& r, const StepOptions& options, StruckIslands* struck) {
-  solve_velocities(model_, options, solver_, memory_, r, struck);
+  solve_velocities(model_, options, workspace_, memory_, r, struck);
   return finish_problem(r, options);
 }
 
 /// Of a smooth phase, whose free velocity is known where bodies spin in flight.
 bool ImpactSplitter::solve_smooth(const ImpactPhase& phase, StepRecord& r) {
   if (!phase.midpoint_velocity) return solve(r, phase.problem);
-  solve_constraints(model_, phase.problem, solver_, memory_, r);
+  solve_constraints(model_, phase.problem, workspace_, memory_, r);
   return finish_problem(r, phase.problem);
 }
 
@@ -321,12 +322,12 @@ bool ImpactSplitter::run() {
   return true;
 }
 
-bool impact_step(const Model& model, const StepOptions& options, ConstraintSolver& solver, StepMemory& memory,
+bool impact_step(const Model& model, const StepOptions& options, StepWorkspace& workspace, StepMemory& memory,
                  StepRecord& record) {
   ImpactPhases& phases = phases_in(model, record);
   record.valid = false;
   record.reason = nullptr;
-  if (ImpactSplitter(model, options, solver, memory, record, phases).run()) return true;
+  if (ImpactSplitter(model, options, workspace, memory, record, phases).run()) return true;
 
   // Numbers overflowed: the state stays, and nothing is left to the next step.
   record.q = phases[0].q;

@@ -16,11 +16,11 @@
 
 namespace coulomb {
 
-class ConstraintSolver;
+struct StepWorkspace;
 
 /// As semi_implicit_step. The record's stages are those of the last smooth phase, its impulses those of a whole step of that phase;
 /// record.extra has the phases.
-bool impact_step(const Model& model, const StepOptions& options, ConstraintSolver& solver, StepMemory& memory,
+bool impact_step(const Model& model, const StepOptions& options, StepWorkspace& workspace, StepMemory& memory,
                  StepRecord& record);
 
 }  // namespace coulomb

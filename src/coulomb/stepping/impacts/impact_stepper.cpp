@@ -15,9 +15,9 @@ bool ImpactStepper::has_gradient(GradientMode mode) const {
          mode != GradientMode::from_distance;
 }
 
-bool ImpactStepper::step(const Model& model, const StepOptions& options, ConstraintSolver& solver, StepMemory& memory,
+bool ImpactStepper::step(const Model& model, const StepOptions& options, StepWorkspace& workspace, StepMemory& memory,
                          StepRecord& record) const {
-  return impact_step(model, options, solver, memory, record);
+  return impact_step(model, options, workspace, memory, record);
 }
 
 std::unique_ptr<StepGradient> ImpactStepper::make_gradient(const Model& model, const StepOptions& options) const {

@@ -12,7 +12,7 @@ class ImpactStepper final : public Stepper {
   bool splits_at_impacts() const override { return true; }
   bool has_gradient(GradientMode mode) const override;
 
-  bool step(const Model& model, const StepOptions& options, ConstraintSolver& solver, StepMemory& memory,
+  bool step(const Model& model, const StepOptions& options, StepWorkspace& workspace, StepMemory& memory,
             StepRecord& record) const override;
   std::unique_ptr<StepGradient> make_gradient(const Model& model, const StepOptions& options) const override;
 

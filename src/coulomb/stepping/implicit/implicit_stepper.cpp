@@ -13,7 +13,7 @@ bool ImplicitStepper::fits(const StepOptions& options) const {
   return !has_explicit_dynamics() || options.constraints.contact == ContactLaw::penalty;
 }
 
-bool ImplicitStepper::step(const Model& model, const StepOptions& options, ConstraintSolver&, StepMemory& memory,
+bool ImplicitStepper::step(const Model& model, const StepOptions& options, StepWorkspace&, StepMemory& memory,
                            StepRecord& record) const {
   return implicit_step(model, scheme_, options, memory, record);
 }
@@ -37,10 +37,10 @@ void ImplicitStepper::recall(const Model& model, const StepOptions& options, con
 }
 
 /// A step of one stage is known by its ends.
-bool ImplicitStepper::step_again(const Model& model, const StepOptions& options, ConstraintSolver& solver,
+bool ImplicitStepper::step_again(const Model& model, const StepOptions& options, StepWorkspace& workspace,
                                  StepMemory& memory, const std::byte* kept, StepRecord& record) const {
   return follow_implicit_step(model, scheme_, options, memory, kept, record) ||
-         step(model, options, solver, memory, record);
+         step(model, options, workspace, memory, record);
 }
 
 }  // namespace coulomb

@@ -16,7 +16,7 @@ class ImplicitStepper final : public Stepper {
   bool has_springs() const override { return true; }
   bool has_gradient(GradientMode mode) const override { return mode == GradientMode::exact; }
 
-  bool step(const Model& model, const StepOptions& options, ConstraintSolver& solver, StepMemory& memory,
+  bool step(const Model& model, const StepOptions& options, StepWorkspace& workspace, StepMemory& memory,
             StepRecord& record) const override;
   std::unique_ptr<StepGradient> make_gradient(const Model& model, const StepOptions& options) const override;
 
@@ -29,7 +29,7 @@ class ImplicitStepper final : public Stepper {
   std::size_t kept_bytes(const StepRecord& record) const override;
   void keep(const StepRecord& record, std::byte* to) const override;
   void recall(const Model& model, const StepOptions& options, const std::byte* kept, StepRecord& record) const override;
-  bool step_again(const Model& model, const StepOptions& options, ConstraintSolver& solver, StepMemory& memory,
+  bool step_again(const Model& model, const StepOptions& options, StepWorkspace& workspace, StepMemory& memory,
                   const std::byte* kept, StepRecord& record) const override;
   bool recalls_contacts() const override { return false; }
 

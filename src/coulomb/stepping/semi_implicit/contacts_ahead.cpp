@@ -1,28 +1,27 @@
 #include "coulomb/stepping/semi_implicit/contacts_ahead.hpp"
 
 #include <algorithm>
+#include <vector>
 
 #include "coulomb/base/small_math.hpp"
 #include "coulomb/stepping/impacts/impact_contact.hpp"
-#include "coulomb/stepping/semi_implicit/contacts_to_come.hpp"
 #include "coulomb/stepping/step_options.hpp"
+#include "coulomb/stepping/step_record.hpp"
+#include "coulomb/stepping/step_workspace.hpp"
 
 namespace coulomb {
-namespace {
 
-constexpr double steps_ahead = 2;
-
-/// How the bodies move and turn within `duration` at the velocity of record.twist.
-void follow_bodies(const Model& model, double duration, StepRecord& r) {
+void follow_bodies(const Model& model, double duration, const DynamicsWorkspace& dynamics, const double* link_twist,
+                   std::vector<double>& travels) {
   for (int b = 0; b < model.num_bodies; ++b) {
-    const double* twist = body_link_twist(model, r.twist.data(), b);
+    const double* twist = body_link_twist(model, link_twist, b);
     double arm[3];
     double velocity[3];
-    relative_point(model, r.dynamics, b, &r.dynamics.body_position[3 * b], arm);
+    relative_point(model, dynamics, b, &dynamics.body_position[3 * b], arm);
     copy3(twist, velocity);
     add_cross3(twist + 3, arm, velocity);
 
-    double* travel = &r.travel[6 * b];
+    double* travel = &travels[6 * b];
     for (int i = 0; i < 3; ++i) {
       travel[i] = duration * velocity[i];
       travel[3 + i] = duration * twist[3 + i];
@@ -30,18 +29,17 @@ void follow_bodies(const Model& model, double duration, StepRecord& r) {
   }
 }
 
-}  // namespace
-
-void detect_contacts_ahead(const Model& model, const StepOptions& options, CollisionCache& cache, StepRecord& r) {
+void detect_contacts_ahead(const Model& model, const StepOptions& options, StepWorkspace& workspace,
+                           CollisionCache& cache, StepRecord& r) {
   const double h = options.constraints.timestep;
   const double duration = steps_ahead * h;
   const double bouncing = options.constraints.restitution_threshold;
 
   // All pairs that the free velocity could bring together.
   link_twists(model, r.dynamics, r.v_free.data(), r.twist.data());
-  follow_bodies(model, duration, r);
+  follow_bodies(model, duration, r.dynamics, r.twist.data(), workspace.travel);
   detect_contacts(model, r.dynamics.body_position.data(), r.dynamics.body_rotation.data(), options.collision, cache,
-                  r.collision, r.travel.data());
+                  r.collision, workspace.travel.data());
 
   // Beyond the margin: what closes as far as its bias lets it ...
   auto& contacts = r.collision.contacts;
@@ -55,7 +53,7 @@ void detect_contacts_ahead(const Model& model, const StepOptions& options, Colli
   contacts.erase(std::remove_if(contacts.begin(), contacts.end(), stays_open), contacts.end());
 
   // ... within the step, where the bodies will be ...
-  judge_contacts_to_come(model, options, r);
+  judge_contacts_to_come(model, options, r, workspace.to_come);
 
   // ... and does not bounce.
   const auto may_bounce = [&](const Contact& c) { return is_ahead(c) && model.pair_restitution[c.pair] > 0; };

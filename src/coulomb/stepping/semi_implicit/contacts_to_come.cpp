@@ -5,14 +5,17 @@
 #include <iterator>
 
 #include "coulomb/base/small_math.hpp"
+#include "coulomb/collision/broad_phase/filter.hpp"
 #include "coulomb/collision/continuous/signed_distance.hpp"
 #include "coulomb/collision/narrow_phase/face_plane.hpp"
+#include "coulomb/collision/narrow_phase/primitives_common.hpp"
 #include "coulomb/configuration.hpp"
 #include "coulomb/model/shapes/convex_mesh.hpp"
 #include "coulomb/stepping/inner_edges.hpp"
-#include "coulomb/stepping/semi_implicit/semi_implicit.hpp"
+#include "coulomb/stepping/semi_implicit/contacts_ahead.hpp"
 #include "coulomb/stepping/step_options.hpp"
 #include "coulomb/stepping/step_record.hpp"
+#include "coulomb/stepping/step_workspace.hpp"
 
 namespace coulomb {
 namespace {
@@ -38,18 +41,51 @@ void conjugate(const double* q, double* out) {
     out[i] = -q[i];
 }
 
-/// How A moves against B within one step, B held: about A's origin.
+/// A body after this share of its way to the pose to come: straight on, turning evenly.
+struct PoseOnTheWay {
+  double position[3];
+  double quaternion[4];
+
+  PoseOnTheWay(const StepRecord& r, const ContactsToCome::Poses& to_come, int body, double share) {
+    const double* from = &r.dynamics.body_position[3 * body];
+    const double* to = &to_come.position[3 * body];
+    const double* turned = &to_come.quaternion[4 * body];
+    for (int i = 0; i < 3; ++i)
+      position[i] = share < 1 ? from[i] + share * (to[i] - from[i]) : to[i];
+    std::copy_n(turned, 4, quaternion);
+    if (share >= 1) return;
+
+    // q exp(share log(q^-1 q')).
+    const double* start = &r.dynamics.body_quaternion[4 * body];
+    double turn[3];
+    double part[4];
+    double back[4];
+    quaternion_conjugate_multiply(start, turned, part);
+    quaternion_log(part, turn);
+    for (double& x : turn)
+      x *= share;
+    rotation_exp(turn, part);
+    conjugate(start, back);
+    quaternion_conjugate_multiply(back, part, quaternion);
+  }
+};
+
+/// How A moves against B within one step, or a share of it, B held: about A's origin.
 struct MotionAgainst {
   double centre[3];
   double shift[3];
   double turn[3];
+  double from_b[9];  ///< world from B afterwards
 
-  MotionAgainst(const StepRecord& r, const ContactsToCome::Poses& to_come, int a, int b) {
+  MotionAgainst(const StepRecord& r, const ContactsToCome::Poses& to_come, int a, int b, double share = 1) {
+    const PoseOnTheWay pose_a(r, to_come, a, share);
+    const PoseOnTheWay pose_b(r, to_come, b, share);
+
     // The way of A, seen from B: q_B (q_B'^-1 q_A') q_A^-1.
     double seen[4];
     double back[4];
     double turned[4];
-    quaternion_conjugate_multiply(&to_come.quaternion[4 * b], &to_come.quaternion[4 * a], seen);
+    quaternion_conjugate_multiply(pose_b.quaternion, pose_a.quaternion, seen);
     conjugate(&r.dynamics.body_quaternion[4 * b], back);
     quaternion_conjugate_multiply(back, seen, turned);
     conjugate(turned, back);
@@ -58,12 +94,11 @@ struct MotionAgainst {
     quaternion_log(turned, turn);
 
     // A's origin likewise.
-    double R[9];
     double apart[3];
     double local[3];
-    quaternion_to_matrix(&to_come.quaternion[4 * b], R);
-    sub3(&to_come.position[3 * a], &to_come.position[3 * b], apart);
-    rotate_transposed(R, apart, local);
+    quaternion_to_matrix(pose_b.quaternion, from_b);
+    sub3(pose_a.position, pose_b.position, apart);
+    rotate_transposed(from_b, apart, local);
     rotate(&r.dynamics.body_rotation[9 * b], local, shift);
     for (int i = 0; i < 3; ++i) {
       centre[i] = r.dynamics.body_position[3 * a + i];
@@ -71,26 +106,7 @@ struct MotionAgainst {
     }
   }
 
-  /// The first part of it.
-  MotionAgainst(const MotionAgainst& whole, double share) {
-    for (int i = 0; i < 3; ++i) {
-      centre[i] = whole.centre[i];
-      shift[i] = share * whole.shift[i];
-      turn[i] = share * whole.turn[i];
-    }
-  }
-
   RigidShift move() const { return {centre, shift, turn}; }
-
-  /// How fast a point of A moves along a direction, over the whole motion.
-  double speed_along(const double* direction, const double* point) const {
-    double arm[3];
-    double velocity[3];
-    sub3(point, centre, arm);
-    copy3(shift, velocity);
-    add_cross3(turn, arm, velocity);
-    return dot3(direction, velocity);
-  }
 
   /// A direction that A carries, at the pose of now.
   void bring_back(const double* direction, double* now) const {
@@ -132,12 +148,12 @@ struct Group {
 
 class Judge {
  public:
-  Judge(const Model& model, const StepOptions& options, StepRecord& record)
-      : model_(model), r_(record), w_(record.collision), b_(record.to_come), contacts_(record.collision.contacts),
+  Judge(const Model& model, const StepOptions& options, StepRecord& record, ContactsToCome& buffers)
+      : model_(model), r_(record), w_(record.collision), b_(buffers), contacts_(record.collision.contacts),
         h_(options.constraints.timestep) {}
 
   void judge_all();
-  bool restore_what_meets();
+  bool restore_what_meets(std::vector<double>& travel);
 
  private:
   double free_speed(const Contact& c) const { return normal_velocity(model_, r_.dynamics, r_.twist.data(), c); }
@@ -153,9 +169,9 @@ class Judge {
   bool will_hold(const Group& g, const Contact& c);
   bool is_parted(const Contact& worst, const double* normal, double depth) const;
   bool misses(const Group& g, const Contact& worst);
-  double distance_after(int pair, const MotionAgainst& whole, double share);
-  bool passes_through(int pair, const MotionAgainst& motion, const Contact& worst);
-  bool meets(const Contact* begin, const Contact* end);
+  double distance_after(const ContactsToCome::Poses& to_come, const Contact& worst, double share);
+  bool passes_through(const ContactsToCome::Poses& to_come, const Contact& worst);
+  bool meets(const Contact* begin, const Contact* end, const std::vector<double>& travel);
   bool meets_a_side(const Group& g, const Contact& worst);
   bool take_side(const Contact& worst, const double* on_b, const double* on_a, double depth, bool held);
   bool points_over(const Contact& worst, const FaceOfPair& face, bool deepest);
@@ -168,9 +184,9 @@ class Judge {
   double h_;
   bool knows_velocity_ = false;  ///< twist_next is at v
 
-  // The last look of distance_after: normal from B to A, witness of A.
+  // The last look of distance_after: distance, normal from B to A in the world.
+  double distance_ = 0;
   double normal_[3] = {0, 0, 0};
-  double point_[3] = {0, 0, 0};
 };
 
 /// Where the bodies are after one step at a velocity.
@@ -340,13 +356,14 @@ bool Judge::is_parted(const Contact& worst, const double* normal, double depth) 
 
 /// Does nothing touch on the way of a step at the free velocity? Then what comes goes by; what is pressed on stays.
 bool Judge::misses(const Group& g, const Contact& worst) {
-  const MotionAgainst motion(r_, poses(true), worst.body_a, worst.body_b);
-  return distance_after(g.pair, motion, 1) > 0 && !passes_through(g.pair, motion, worst);
+  const ContactsToCome::Poses& to_come = poses(true);
+  return distance_after(to_come, worst, 1) > 0 && !passes_through(to_come, worst);
 }
 
-/// How far apart the shapes are after this share of the motion.
-double Judge::distance_after(int pair, const MotionAgainst& whole, double share) {
-  const MotionAgainst motion(whole, share);
+/// How far apart the shapes are after this share of the step to a pose.
+double Judge::distance_after(const ContactsToCome::Poses& to_come, const Contact& worst, double share) {
+  const int pair = worst.pair;
+  const MotionAgainst motion(r_, to_come, worst.body_a, worst.body_b, share);
   const MovedShape moved(model_, pair, motion.move(), w_);
   Shape a;
   Shape b;
@@ -354,48 +371,61 @@ double Judge::distance_after(int pair, const MotionAgainst& whole, double share)
   pose_shape(model_, w_, model_.pair_a[pair], a);
   pose_shape(model_, w_, model_.pair_b[pair], b);
   signed_distance(a, b, d);
-  copy3(d.normal, normal_);
-  copy3(d.point_a, point_);
-  if (std::abs(d.distance) <= touch_width) b_.at_border = true;
+  if (std::abs(d.distance) <= touch_width) r_.just_touches = true;
+  distance_ = d.distance;
+
+  // In the world, where B has turned as well.
+  double local[3];
+  rotate_transposed(&r_.dynamics.body_rotation[9 * worst.body_b], d.normal, local);
+  rotate(motion.from_b, local, normal_);
   return d.distance;
 }
 
-/// Do they touch on the way to a pose where they are apart? The distance along a straight way is convex in time: Newton's method from the
-/// start ends where they touch, or finds that they part again.
-bool Judge::passes_through(int pair, const MotionAgainst& motion, const Contact& worst) {
-  // A direction that parts them before and after parts them on the way.
+/// Do they touch on the way to a pose where they are apart? What parts them along a normal lasts as long as they need to
+/// come along it and to turn into it, at the velocity that the workspace's shifts and turns are of: so far they go
+/// without a look.
+bool Judge::passes_through(const ContactsToCome::Poses& to_come, const Contact& worst) {
+  const int geometry_a = model_.pair_a[worst.pair];
+  const int geometry_b = model_.pair_b[worst.pair];
+  const double turns = (w_.turn[geometry_a] + w_.turn[geometry_b]) / steps_ahead;
+  double comes[3];
+  sub3(&w_.shift[3 * geometry_a], &w_.shift[3 * geometry_b], comes);
+
+  // A direction that parts them before and after parts them on the way, as far as they do not turn into it.
   Shape a;
   Shape b;
-  pose_shape(model_, w_, model_.pair_a[pair], a);
-  pose_shape(model_, w_, model_.pair_b[pair], b);
-  if (separation_along(a, b, normal_) > 0) return false;
+  pose_shape(model_, w_, geometry_a, a);
+  pose_shape(model_, w_, geometry_b, b);
+  if (std::min(separation_along(a, b, normal_), distance_) > 0.5 * turns) return false;
 
   double share = 0;
   double gap = worst.distance;
   copy3(worst.normal, normal_);
-  copy3(worst.point_a, point_);
   for (int k = 0; k < most_looks; ++k) {
-    const double slope = motion.speed_along(normal_, point_);
-    if (slope >= 0) return false;
-    share += std::max(gap, least_way) / -slope;
+    const double way = dot3(normal_, comes) / steps_ahead - turns;
+    if (way >= 0) return false;
+    share += std::max(gap, least_way) / -way;
     if (share >= 1) return false;
-    gap = distance_after(pair, motion, share);
+    gap = distance_after(to_come, worst, share);
     if (gap <= 0) return true;
   }
   return false;
 }
 
-/// At the velocity that was found: are the shapes in each other after the step, deeper than a rise of one floor, or have they met on the way?
-bool Judge::meets(const Contact* begin, const Contact* end) {
+/// At the velocity that was found: are the shapes in each other after the step, deeper than a rise of one floor, or have
+/// they met on the way?
+bool Judge::meets(const Contact* begin, const Contact* end, const std::vector<double>& travel) {
   // What closes most of the pair's contacts.
   const auto gap = [&](const Contact& c) { return c.distance + h_ * speed(c); };
   const Contact& worst = *std::min_element(begin, end, [&](const Contact& x, const Contact& y) { return gap(x) < gap(y); });
   if (gap(worst) >= 0) return false;
 
-  const MotionAgainst motion(r_, b_.by_found_velocity, worst.body_a, worst.body_b);
-  const double distance = distance_after(worst.pair, motion, 1);
-  if (std::abs(distance + one_floor) <= touch_width) b_.at_border = true;
-  return distance < -one_floor || (distance > 0 && passes_through(worst.pair, motion, worst));
+  const double distance = distance_after(b_.by_found_velocity, worst, 1);
+  if (std::abs(distance + one_floor) <= touch_width) r_.just_touches = true;
+  if (distance <= 0) return distance < -one_floor;
+  for (const int g : {model_.pair_a[worst.pair], model_.pair_b[worst.pair]})
+    follow_travel(model_, r_.dynamics.body_rotation.data(), travel.data(), g, w_);
+  return passes_through(b_.by_found_velocity, worst);
 }
 
 /// Do they meet at a flat side that is approached less? By the velocity of now: forces that press a body on what holds it would make
@@ -443,7 +473,7 @@ bool Judge::judge(int k) {
 }
 
 void Judge::judge_all() {
-  b_.at_border = false;
+  r_.just_touches = false;
   b_.by_free_velocity.known = b_.by_velocity.known = false;
 
   // Pair by pair.
@@ -465,20 +495,21 @@ void Judge::judge_all() {
     if (any && !b_.left_out[k])
       b_.kept.insert(b_.kept.end(), contacts_.begin() + b_.first[k], contacts_.begin() + b_.first[k + 1]);
   }
-  if (any) contacts_.swap(b_.kept);
+  if (any) contacts_ = b_.kept;
 }
 
-bool Judge::restore_what_meets() {
+bool Judge::restore_what_meets(std::vector<double>& travel) {
   if (b_.missed.empty() || !all_finite(r_.v_next)) return false;
   look_ahead(r_.v_next, b_.by_found_velocity);
   link_twists(model_, r_.dynamics, r_.v_next.data(), r_.twist_next.data());
+  follow_bodies(model_, steps_ahead * h_, r_.dynamics, r_.twist_next.data(), travel);
 
   // Pair by pair; those that still pass stay.
   b_.kept.clear();
   auto passing = b_.missed.begin();
   for (auto begin = b_.missed.begin(); begin != b_.missed.end();) {
     const auto end = std::find_if(begin, b_.missed.end(), [&](const Contact& c) { return c.pair != begin->pair; });
-    if (meets(&*begin, &*begin + (end - begin)))
+    if (meets(&*begin, &*begin + (end - begin), travel))
       b_.kept.insert(b_.kept.end(), begin, end);
     else
       passing = std::copy(begin, end, passing);
@@ -496,12 +527,29 @@ bool Judge::restore_what_meets() {
 
 }  // namespace
 
-bool restore_contacts_that_meet(const Model& model, const StepOptions& options, StepRecord& record) {
-  return Judge(model, options, record).restore_what_meets();
+/// Steps that judge contacts are few, and allocate nothing.
+ContactsToCome::ContactsToCome(const Model& model) : q(model.nq + model.nv) {
+  for (Poses* poses : {&by_free_velocity, &by_velocity, &by_found_velocity}) {
+    poses->position.resize(3 * model.num_bodies);
+    poses->quaternion.resize(4 * model.num_bodies);
+  }
+  const std::size_t usual = usual_contacts(model);
+  first.reserve(usual + 1);
+  left_out.reserve(usual + 1);
+  kept.reserve(usual);
+  missed.reserve(usual);
+  of_plane.reserve(max_contacts_per_pair);
+  over.reserve(max_contacts_per_pair);
 }
 
-void judge_contacts_to_come(const Model& model, const StepOptions& options, StepRecord& record) {
-  Judge(model, options, record).judge_all();
+void judge_contacts_to_come(const Model& model, const StepOptions& options, StepRecord& record,
+                            ContactsToCome& buffers) {
+  Judge(model, options, record, buffers).judge_all();
+}
+
+bool restore_contacts_that_meet(const Model& model, const StepOptions& options, StepRecord& record,
+                                StepWorkspace& workspace) {
+  return Judge(model, options, record, workspace.to_come).restore_what_meets(workspace.travel);
 }
 
 }  // namespace coulomb

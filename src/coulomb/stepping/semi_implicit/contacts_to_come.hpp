@@ -21,9 +21,12 @@ namespace coulomb {
 struct Model;
 struct StepOptions;
 struct StepRecord;
+struct StepWorkspace;
 
-/// Buffers of the judgement.
+/// Buffers of the judgement, sized once from the model (step_workspace.hpp).
 struct ContactsToCome {
+  explicit ContactsToCome(const Model& model);
+
   struct Poses {
     std::vector<double> position;    ///< num_bodies x 3
     std::vector<double> quaternion;  ///< num_bodies x 4
@@ -39,14 +42,15 @@ struct ContactsToCome {
   std::vector<Contact> missed;          ///< contacts of pairs that pass each other at v_free, ordered by pair
   std::vector<Contact> of_plane;        ///< of one pair: its points over a plane, now
   std::vector<Contact> over;            ///< and at the pose to come
-  bool at_border = false;               ///< shapes just touch at the pose to come: the step jumps there
 };
 
-/// Judges record.collision.contacts, ordered by pair; link twists of the record at v_free.
-void judge_contacts_to_come(const Model& model, const StepOptions& options, StepRecord& record);
+/// Judges record.collision.contacts, ordered by pair; link twists of the record at v_free. Sets record.just_touches.
+void judge_contacts_to_come(const Model& model, const StepOptions& options, StepRecord& record,
+                            ContactsToCome& buffers);
 
 /// After a solve: contacts of pairs that were to pass each other, and meet at v_next, act from now on. True: there are some, and the
 /// problem is to be solved again. Every call that returns true leaves fewer in `missed`.
-bool restore_contacts_that_meet(const Model& model, const StepOptions& options, StepRecord& record);
+bool restore_contacts_that_meet(const Model& model, const StepOptions& options, StepRecord& record,
+                                StepWorkspace& workspace);
 
 }  // namespace coulomb

@@ -46,7 +46,7 @@ template <class Pass, class Record>
 void visit(Pass& pass, Record& r) {
   whole(pass, r.v_free);
   whole(pass, r.collision.contacts);
-  pass.value(r.to_come.at_border);
+  pass.value(r.just_touches);
   solution(pass, r.solution);
   outcome(pass, r.solution);
   whole(pass, r.islands.order);

@@ -12,12 +12,12 @@
 #include "coulomb/dynamics/dynamics.hpp"
 #include "coulomb/dynamics/joint_forces.hpp"
 #include "coulomb/dynamics/spin.hpp"
-#include "coulomb/solvers/constraint_solver.hpp"
 #include "coulomb/step_memory.hpp"
 #include "coulomb/stepping/semi_implicit/contacts_ahead.hpp"
 #include "coulomb/stepping/semi_implicit/kept_step.hpp"
 #include "coulomb/stepping/step_options.hpp"
 #include "coulomb/stepping/step_record.hpp"
+#include "coulomb/stepping/step_workspace.hpp"
 
 namespace coulomb {
 namespace {
@@ -210,7 +210,7 @@ class Recollection {
 };
 
 /// Impulses and modes of the last step for the blocks that persist. Contact impulses are kept in world axes, since frames jump.
-void recall(const StepMemory& memory, StepRecord& r) {
+void recall(const StepMemory& memory, std::vector<int>& order, StepRecord& r) {
   const ConstraintRows& rows = r.rows;
   for (int index : r.islands.order) {
     Island& island = r.islands.pool[index];
@@ -223,7 +223,7 @@ void recall(const StepMemory& memory, StepRecord& r) {
     warm.contradictory = false;
   }
 
-  Recollection recollection(memory.impulses, r.recall_order);
+  Recollection recollection(memory.impulses, order);
   std::size_t body_row = 0;
   for (int block = 0; block < rows.num_blocks; ++block) {
     const BodyRows* body = nullptr;
@@ -345,47 +345,35 @@ void StepRecord::clear_names() {
 StepRecord::StepRecord(const Model& model)
     : q(model.nq), v(model.nv), u(model.nu), tau(model.nv), q_next(model.nq), v_next(model.nv), acceleration(model.nv),
       v_free(model.nv), dynamics(model), collision(model), joint_forces(model), spin(model), gains(model),
-      islands(model), assembly(model), twist(8 * model.nv), twist_next(8 * model.nv), scratch(8 * model.nv + 8),
-      travel(6 * model.num_bodies) {
-  // Steps that judge contacts are few, and allocate nothing.
-  for (ContactsToCome::Poses* poses : {&to_come.by_free_velocity, &to_come.by_velocity, &to_come.by_found_velocity}) {
-    poses->position.resize(dynamics.body_position.size());
-    poses->quaternion.resize(dynamics.body_quaternion.size());
-  }
-  to_come.q.resize(model.nq + model.nv);
-  to_come.first.reserve(collision.contacts.capacity() + 1);
-  to_come.left_out.reserve(collision.contacts.capacity() + 1);
-  to_come.kept.reserve(collision.contacts.capacity());
-  to_come.missed.reserve(collision.contacts.capacity());
-  to_come.of_plane.reserve(collision.staging.size());
-  to_come.over.reserve(collision.staging.size());
-}
+      islands(model), assembly(model), twist(8 * model.nv), twist_next(8 * model.nv), scratch(8 * model.nv + 8) {}
 
-void solve_constraints(const Model& model, const StepOptions& options, ConstraintSolver& solver,
+StepWorkspace::StepWorkspace(const Model& model) : to_come(model), travel(6 * model.num_bodies) {}
+
+void solve_constraints(const Model& model, const StepOptions& options, StepWorkspace& workspace,
                        const StepMemory& memory, StepRecord& r, StruckIslands* struck) {
   collect_problems(model, options, r, struck);
-  if (options.warm_start) recall(memory, r);
-  solve(options, solver, r);
+  if (options.warm_start) recall(memory, workspace.recall_order, r);
+  solve(options, workspace.solver, r);
 }
 
-void solve_velocities(const Model& model, const StepOptions& options, ConstraintSolver& solver,
+void solve_velocities(const Model& model, const StepOptions& options, StepWorkspace& workspace,
                       const StepMemory& memory, StepRecord& r, StruckIslands* struck) {
   free_velocity(model, options, r);
-  solve_constraints(model, options, solver, memory, r, struck);
+  solve_constraints(model, options, workspace, memory, r, struck);
 }
 
-bool semi_implicit_step(const Model& model, const StepOptions& options, ConstraintSolver& solver, StepMemory& memory,
+bool semi_implicit_step(const Model& model, const StepOptions& options, StepWorkspace& workspace, StepMemory& memory,
                         StepRecord& r) {
   r.valid = false;
 
   // In the order of ARCHITECTURE.md: kinematics, free velocity, contacts, problem and solution, new state.
   kinematics(model, r.q.data(), r.dynamics);
   free_velocity(model, options, r);
-  detect_contacts_ahead(model, options, memory.collision, r);
+  detect_contacts_ahead(model, options, workspace, memory.collision, r);
   do {
-    solve_constraints(model, options, solver, memory, r);
+    solve_constraints(model, options, workspace, memory, r);
     advance(model, options.constraints.timestep, r);
-  } while (restore_contacts_that_meet(model, options, r));
+  } while (restore_contacts_that_meet(model, options, r, workspace));
   r.reason = spin_limit_reason(r.spin);
   r.valid = true;
 

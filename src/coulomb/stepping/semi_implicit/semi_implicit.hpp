@@ -14,11 +14,11 @@ struct Model;
 struct StepMemory;
 struct StepOptions;
 struct StepRecord;
-class ConstraintSolver;
+struct StepWorkspace;
 
 /// One step of record.(q, v, u, tau, fext), already checked; fills the rest of the record and updates the memory. False: numbers
 /// overflowed. The state is then as it was (q_next = q, v_next = v), without constraints, and the memory is empty.
-bool semi_implicit_step(const Model& model, const StepOptions& options, ConstraintSolver& solver, StepMemory& memory,
+bool semi_implicit_step(const Model& model, const StepOptions& options, StepWorkspace& workspace, StepMemory& memory,
                         StepRecord& record);
 
 /// The step from record.(q, v, u, tau) to record.(q_next, v_next), which it is known to take: fills the record as semi_implicit_step
@@ -35,11 +35,11 @@ struct StruckIslands {
 };
 
 /// Free velocity, rows, impulses at the record's kinematics and contacts. Reads the memory. struck: null: all islands have rows.
-void solve_velocities(const Model& model, const StepOptions& options, ConstraintSolver& solver,
+void solve_velocities(const Model& model, const StepOptions& options, StepWorkspace& workspace,
                       const StepMemory& memory, StepRecord& record, StruckIslands* struck = nullptr);
 /// Its two parts: the free velocity, and what constraints make of it.
 void free_velocity(const Model& model, const StepOptions& options, StepRecord& record);
-void solve_constraints(const Model& model, const StepOptions& options, ConstraintSolver& solver,
+void solve_constraints(const Model& model, const StepOptions& options, StepWorkspace& workspace,
                        const StepMemory& memory, StepRecord& record, StruckIslands* struck = nullptr);
 /// Impulses and modes, for the next step.
 void remember(const StepRecord& record, StepMemory& memory);

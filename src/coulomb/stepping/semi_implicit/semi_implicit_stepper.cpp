@@ -11,9 +11,9 @@ bool SemiImplicitStepper::fits(const StepOptions& options) const {
   return options.constraints.contact != ContactLaw::penalty && !options.impacts.enabled;
 }
 
-bool SemiImplicitStepper::step(const Model& model, const StepOptions& options, ConstraintSolver& solver,
+bool SemiImplicitStepper::step(const Model& model, const StepOptions& options, StepWorkspace& workspace,
                                StepMemory& memory, StepRecord& record) const {
-  return semi_implicit_step(model, options, solver, memory, record);
+  return semi_implicit_step(model, options, workspace, memory, record);
 }
 
 std::unique_ptr<StepGradient> SemiImplicitStepper::make_gradient(const Model& model, const StepOptions& options) const {

@@ -11,7 +11,7 @@ class SemiImplicitStepper final : public Stepper {
   bool fits(const StepOptions& options) const override;
   bool has_gradient(GradientMode) const override { return true; }
 
-  bool step(const Model& model, const StepOptions& options, ConstraintSolver& solver, StepMemory& memory,
+  bool step(const Model& model, const StepOptions& options, StepWorkspace& workspace, StepMemory& memory,
             StepRecord& record) const override;
   std::unique_ptr<StepGradient> make_gradient(const Model& model, const StepOptions& options) const override;
 

@@ -112,7 +112,7 @@ bool StepLinearization::state_ambiguous() {
   ambiguous_ = Known::yes;
 
   // Shapes that just touch at the pose to come: contacts, or none.
-  if (r.to_come.at_border) return true;
+  if (r.just_touches) return true;
 
   // Ties and corners that the impulses feel.
   for (int index : r.islands.order) {

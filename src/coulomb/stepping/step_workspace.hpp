@@ -1,0 +1,24 @@
+// StepWorkspace: what steps are computed with, and nothing reads once the step is over. A simulator has one for all its
+// steps; records are many where a trajectory is differentiated: what derivatives need is in them (step_record.hpp).
+#pragma once
+
+#include <vector>
+
+#include "coulomb/solvers/constraint_solver.hpp"
+#include "coulomb/stepping/semi_implicit/contacts_to_come.hpp"
+
+namespace coulomb {
+
+struct Model;
+
+/// Sized once from the model; storage grows only.
+struct StepWorkspace {
+  explicit StepWorkspace(const Model& model);
+
+  ConstraintSolver solver;
+  ContactsToCome to_come;         ///< contacts that are judged before they act
+  std::vector<double> travel;     ///< num_bodies x 6: how bodies may move and turn (detect_contacts)
+  std::vector<int> recall_order;  ///< of the memory's impulses, by key
+};
+
+}  // namespace coulomb
