@@ -100,6 +100,27 @@ def test_a_rise_within_one_floor_stops_nobody(rise, contact):
         assert largest_change(scene, (speed, 0, 0), 2e-3, contact=contact) < 0.1
 
 
+@pytest.mark.parametrize("contact", LAWS)
+@pytest.mark.parametrize(
+    "shape, start, heading, speed, turned",
+    [
+        ("cylinder", (0.0549, 0.0038), 0.888, 2.0, 0.0),
+        ("cylinder", (0.0566, 0.0206), 1.262, 0.5, 0.0),
+        ("box", (0.0685, 0.0649), 0.939, 2.0, 6.207),
+        ("hull", (0.0507, -0.0087), 0.811, 2.0, 5.606),
+    ],
+)
+def test_where_four_tiles_meet(shape, start, heading, speed, turned, contact):
+    """Two tiles come at once, one of them at its corner: what holds the body is the floor, and not the other tile's side."""
+    scene = coulomb.Scene()
+    for x in (-0.25, 0.25):
+        for y in (-0.25, 0.25):
+            scene.add_box((0.5, 0.5, 0.2), fixed=True, position=(x, y, -0.1), friction=0.0)
+    add_body(scene, shape, (*start, 0.05), turned)
+    velocity = (-speed * math.cos(heading), -speed * math.sin(heading), 0)
+    assert largest_change(scene, velocity, 5e-3, distance=0.05, contact=contact) < 1e-9
+
+
 def test_a_step_is_not_one_floor():
     scene = coulomb.Scene()
     add_tiles(scene, "box", 1e-4)

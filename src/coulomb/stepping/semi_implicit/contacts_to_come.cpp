@@ -166,6 +166,7 @@ class Judge {
   const Contact* most_closing(const Group& g) const;
   bool judge(int k);
   bool held_beside(int k, const Contact& worst);
+  bool held_beside(int k, const Contact& worst, bool touching);
   bool will_hold(const Group& g, const Contact& c);
   bool is_parted(const Contact& worst, const double* normal, double depth) const;
   bool misses(const Group& g, const Contact& worst);
@@ -310,9 +311,14 @@ bool Judge::take_side(const Contact& worst, const double* on_b, const double* on
   return held && parts;
 }
 
-/// Is a body of the pair held along another normal, which parts this pair as well? Then they are sides of one floor. What was left out
-/// holds nothing.
+/// Is a body of the pair held along another normal, which parts this pair as well? Then they are sides of one floor. What touches is asked
+/// first: what only comes may meet another side than that of now itself, which is judged later.
 bool Judge::held_beside(int k, const Contact& worst) {
+  return held_beside(k, worst, true) || held_beside(k, worst, false);
+}
+
+/// By a contact that touches, or by one that comes. What was left out holds nothing.
+bool Judge::held_beside(int k, const Contact& worst, bool touching) {
   const bool moves = comes(worst);
   for (int other = 0; other + 1 < int(b_.first.size()); ++other) {
     if (other == k || b_.left_out[other]) continue;
@@ -320,21 +326,21 @@ bool Judge::held_beside(int k, const Contact& worst) {
     for (int i = g.begin; i < g.end; ++i) {
       // Another normal; two that are nearly opposite do not part the same shapes.
       const Contact& held = contacts_[i];
+      if ((held.distance <= model_.pair_margin[g.pair]) != touching) continue;
       double n[3];
       if (normal_beside(model_, held, worst.body_a, worst.body_b, n) == Shared::neither) break;
       if (has_normal(worst, n) || dot3(n, worst.normal) < opposite) continue;
       const double depth = std::max(0.0, -held.distance);
       if (worst.distance < -depth - one_floor) continue;
-      if (!(moves || is_parted(worst, n, depth)) || !will_hold(g, held)) continue;
+      if (!(moves || is_parted(worst, n, depth)) || !(touching || will_hold(g, held))) continue;
       if (take_side(worst, n, n, depth, true)) return true;
     }
   }
   return false;
 }
 
-/// Does it touch, or will it within the step?
+/// Will it touch within the step?
 bool Judge::will_hold(const Group& g, const Contact& c) {
-  if (c.distance <= model_.pair_margin[g.pair]) return true;
   return closes(c) && !(comes(c) && misses(g, c));
 }
 
