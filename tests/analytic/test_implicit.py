@@ -135,6 +135,23 @@ def test_a_joint_rests_on_its_limit_as_on_a_spring(stepper):
     assert trajectory.q[-1, 0] == pytest.approx(-0.1 - 2 * 9.81 / 2e4, abs=1e-9)
 
 
+@pytest.mark.parametrize("stepper", ["bdf1", "bdf2"])
+@pytest.mark.parametrize(("damping", "allowed"), [(0.0, 1e-9), (1e-3, 1e-9), (1e3, 0.05)])
+def test_an_impact_on_a_limit_feeds_no_energy(stepper, damping, allowed):
+    """Thrown between two limits that the step resolves or does not, from inside or beyond: kinetic energy and that of the springs
+    never rises above what it was. Strong dampers: within the order of the method."""
+    random = np.random.default_rng(0)
+    slide = '<joint type="slide" axis="1 0 0" limited="true" range="-.1 .1"/>'
+    model = load(f'<body>{slide}<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/></body>', 0)
+    for _ in range(100):
+        options = {"limit_stiffness": 10 ** random.uniform(2, 6), "limit_damping": damping}
+        start = {"q": [random.uniform(-0.12, 0.12)], "v": [random.normal()]}
+        r = simulate(model, stepper, 10 ** random.uniform(-4, -1.5), 300, **start, **options)
+        beyond = np.maximum(np.abs(r.q[:, 0]) - 0.1, 0)
+        energy = 0.5 * r.v[:, 0] ** 2 + 0.5 * options["limit_stiffness"] * beyond**2
+        assert (energy - np.minimum.accumulate(energy)).max() <= allowed * energy[0]
+
+
 def test_the_limit_of_a_ball_joint():
     model = load(
         '<body><joint type="ball" limited="true" range="0 30"/><inertial pos="0 0 -1" mass="1" diaginertia=".1 .1 .1"/></body>',
