@@ -124,11 +124,12 @@ bool other_limits_push(const Model& model, const ImplicitOptions& o, const doubl
                        const double* q_b, const double* v_b) {
   bool differ = false;
   for_each_limit(model, [&](int joint, bool upper) {
-    const auto pushes = [&](const double* q, const double* v) {
-      const JointLimit limit = joint_limit(model, joint, upper, q);
-      return limit_force(o, limit.phi, limit.rate(v)) > 0;
-    };
-    differ = differ || pushes(q_a, v_a) != pushes(q_b, v_b);
+    const JointLimit a = joint_limit(model, joint, upper, q_a);
+    const JointLimit b = joint_limit(model, joint, upper, q_b);
+    if (a.phi >= 0 && b.phi >= 0) return;
+    const bool pushes_a = limit_force(o, a.phi, a.rate(v_a)) > 0;
+    const bool pushes_b = limit_force(o, b.phi, b.rate(v_b)) > 0;
+    differ = differ || pushes_a != pushes_b;
   });
   return differ;
 }
