@@ -152,6 +152,20 @@ def test_an_impact_on_a_limit_feeds_no_energy(stepper, damping, allowed):
         assert (energy - np.minimum.accumulate(energy)).max() <= allowed * energy[0]
 
 
+def test_a_limit_leaves_bdf2_its_order():
+    """Thrown into an undamped limit and out again: the half swing on its spring is known."""
+    slide = '<joint type="slide" axis="1 0 0" limited="true" range="-.1 .1"/>'
+    model = load(f'<body>{slide}<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/></body>', 0)
+    errors = []
+    for steps in (150, 9600):
+        timestep = 0.3 / (steps + 0.37)
+        options = {"limit_stiffness": 400.0, "limit_damping": 0.0}
+        r = simulate(model, "bdf2", timestep, steps, q=[0.0], v=[1.0], **options)
+        left = steps * timestep - 0.1 - math.pi / 20
+        errors.append(np.hypot(r.q[-1, 0] - 0.1 + left, r.v[-1, 0] + 1))
+    assert math.log2(errors[0] / errors[1]) / math.log2(9600 / 150) > 1.8
+
+
 def test_the_limit_of_a_ball_joint():
     model = load(
         '<body><joint type="ball" limited="true" range="0 30"/><inertial pos="0 0 -1" mass="1" diaginertia=".1 .1 .1"/></body>',
