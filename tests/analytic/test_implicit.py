@@ -135,6 +135,37 @@ def test_a_joint_rests_on_its_limit_as_on_a_spring(stepper):
     assert trajectory.q[-1, 0] == pytest.approx(-0.1 - 2 * 9.81 / 2e4, abs=1e-9)
 
 
+@pytest.mark.parametrize("stepper", ["bdf1", "bdf2"])
+@pytest.mark.parametrize(("damping", "allowed"), [(0.0, 1e-9), (1e-3, 1e-9), (1e3, 0.05)])
+def test_an_impact_on_a_limit_feeds_no_energy(stepper, damping, allowed):
+    """Thrown between two limits that the step resolves or does not, from inside or beyond: kinetic energy and that of the springs
+    never rises above what it was. Strong dampers: within the order of the method."""
+    random = np.random.default_rng(0)
+    slide = '<joint type="slide" axis="1 0 0" limited="true" range="-.1 .1"/>'
+    model = load(f'<body>{slide}<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/></body>', 0)
+    for _ in range(100):
+        options = {"limit_stiffness": 10 ** random.uniform(2, 6), "limit_damping": damping}
+        start = {"q": [random.uniform(-0.12, 0.12)], "v": [random.normal()]}
+        r = simulate(model, stepper, 10 ** random.uniform(-4, -1.5), 300, **start, **options)
+        beyond = np.maximum(np.abs(r.q[:, 0]) - 0.1, 0)
+        energy = 0.5 * r.v[:, 0] ** 2 + 0.5 * options["limit_stiffness"] * beyond**2
+        assert (energy - np.minimum.accumulate(energy)).max() <= allowed * energy[0]
+
+
+def test_a_limit_leaves_bdf2_its_order():
+    """Thrown into an undamped limit and out again: the half swing on its spring is known."""
+    slide = '<joint type="slide" axis="1 0 0" limited="true" range="-.1 .1"/>'
+    model = load(f'<body>{slide}<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/></body>', 0)
+    errors = []
+    for steps in (150, 9600):
+        timestep = 0.3 / (steps + 0.37)
+        options = {"limit_stiffness": 400.0, "limit_damping": 0.0}
+        r = simulate(model, "bdf2", timestep, steps, q=[0.0], v=[1.0], **options)
+        left = steps * timestep - 0.1 - math.pi / 20
+        errors.append(np.hypot(r.q[-1, 0] - 0.1 + left, r.v[-1, 0] + 1))
+    assert math.log2(errors[0] / errors[1]) / math.log2(9600 / 150) > 1.8
+
+
 def test_the_limit_of_a_ball_joint():
     model = load(
         '<body><joint type="ball" limited="true" range="0 30"/><inertial pos="0 0 -1" mass="1" diaginertia=".1 .1 .1"/></body>',

@@ -109,3 +109,51 @@ def test_the_simulator_is_left_alone():
         assert np.array_equal(a.q, b.q) and all(np.array_equal(a[name], b[name]) for name in NAMES)
         for sim in sims:
             sim.step(q, v)
+
+
+def test_steps_over_a_limit():
+    """Those of bdf2 are steps of bdf1, and the next starts anew: the same bits from kept factors and from steps followed again, and the
+    derivative is that of differences."""
+    hinges = [f'<joint name="j{k}" axis="0 1 .2" limited="true" range="-25 25" damping=".01"/>' for k in range(2)]
+    inertia = '<inertial pos=".02 0 -.2" mass=".4" diaginertia=".004 .005 .002"/>'
+    model = coulomb.load(
+        f"<mujoco><worldbody><body name='b0'>{hinges[0]}{inertia}<body name='b1' pos='0 0 -.4'>{hinges[1]}{inertia}</body></body>"
+        "</worldbody><actuator><motor joint='j0'/><motor joint='j1'/></actuator></mujoco>"
+    )
+    q0, v0 = np.array([0.3, 0.2]), np.array([3.0, -2.0])
+
+    def rollout(q=q0, v=v0, keep=True, every=0, mass=0.4):
+        options = {"checkpoint_every": every} if every else {}
+        changed = model.with_parameters({"mass/b1": [mass]})
+        sim = coulomb.Simulator(changed, stepper="bdf2", timestep=2e-3, limit_stiffness=300.0)
+        return sim.rollout(q, v, np.zeros((150, model.nu)), keep_factors=keep, **options)
+
+    r = rollout()
+    pushed = np.abs(r.q) > np.radians(25)
+    assert r.converged and (pushed[1:] != pushed[:-1]).sum() >= 4
+
+    # The last state alone, so that the sweep goes over all limits that were met.
+    dQ, dV = np.zeros((2, *r.v.shape))
+    dQ[-1], dV[-1] = np.random.default_rng(1).normal(size=(2, model.nv))
+    g = r.vjp(dQ, dV, wrt=["mass/b1"])
+    for other in (rollout(keep=False), rollout(keep=False, every=7), rollout(every=11)):
+        h = other.vjp(dQ, dV, wrt=["mass/b1"])
+        assert same([g.q0, g.v0, g.u, g["mass/b1"]], [h.q0, h.v0, h.u, h["mass/b1"]])
+
+    # Differences, fourth order.
+    def loss(**change):
+        end = rollout(**change)
+        return dQ[-1] @ end.q[-1] + dV[-1] @ end.v[-1]
+
+    def slope(change, step=2e-6):
+        near, far = (loss(**change(step * k)) - loss(**change(-step * k)) for k in (1, 2))
+        return (8 * near - far) / (12 * step)
+
+    for d, e in enumerate(np.eye(2)):
+        assert g.q0[d] == pytest.approx(slope(lambda x: {"q": q0 + x * e}), rel=1e-5, abs=1e-5)
+        assert g.v0[d] == pytest.approx(slope(lambda x: {"v": v0 + x * e}), rel=1e-5, abs=1e-5)
+    assert g["mass/b1"][0] == pytest.approx(slope(lambda x: {"mass": 0.4 + x}), rel=1e-5, abs=1e-5)
+
+    # Forward mode: the same number.
+    tangent = r.jvp(dq0=v0, dv0=q0)
+    assert g.q0 @ v0 + g.v0 @ q0 == pytest.approx(dQ[-1] @ tangent[0][-1] + dV[-1] @ tangent[1][-1], rel=1e-10)

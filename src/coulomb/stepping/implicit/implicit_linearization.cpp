@@ -53,11 +53,11 @@ void ImplicitLinearization::prepare(const Model& model, const StepOptions& optio
     Stage& s = *stages_[i];
     s.inverted = s.evaluated = false;
 
-    // What bdf1 starts from depends on where it starts.
+    // What bdf1 starts from depends on where it starts; bdf2 takes some steps by it.
+    if (extra_->scheme != ImplicitScheme::semi_implicit && !s.start) {
+      s.start = std::make_unique<SpinningStart>(model);
+    }
     if (extra_->scheme == ImplicitScheme::bdf1) {
-      if (!s.start) {
-        s.start = std::make_unique<SpinningStart>(model);
-      }
       s.start->differentiate(model, solution(i).q.data(), start_velocity(i), solution(i).c);
     }
 

@@ -5,17 +5,20 @@
 
 #include "coulomb/base/small_math.hpp"
 #include "coulomb/constraints/islands.hpp"
+#include "coulomb/constraints/joint_limits.hpp"
 #include "coulomb/dynamics/dynamics.hpp"
 #include "coulomb/model.hpp"
 
 namespace coulomb {
 namespace {
 
-/// A limit that is reached: a spring and a damper that never pull.
-void limit_law(const ImplicitOptions& o, double phi, double rate, SpringForces& out, const DofRow& row) {
-  const double force = phi < 0 ? -o.limit_stiffness * phi + o.limit_damping * rate * phi : 0;
+/// A spring and a damper of a limit that is reached; a force that would pull, and is none, is negative.
+double limit_force(const ImplicitOptions& o, double phi, double rate) {
+  return phi < 0 ? -o.limit_stiffness * phi + o.limit_damping * rate * phi : 0;
+}
 
-  // A force that would pull is none.
+void limit_law(const ImplicitOptions& o, double phi, double rate, SpringForces& out, const DofRow& row) {
+  const double force = limit_force(o, phi, rate);
   const bool active = force > 0;
   out.inactive[row.block] = !active;
   out.force[row.row] = active ? force : 0;
@@ -115,6 +118,20 @@ void spring_forces(const Model& model, const DynamicsWorkspace& dynamics, const 
 
   // Q += J^T f
   apply_rows_transposed(model, dynamics, out.rows, out.force.data(), out.wrench.data(), Q);
+}
+
+bool other_limits_push(const Model& model, const ImplicitOptions& o, const double* q_a, const double* v_a,
+                       const double* q_b, const double* v_b) {
+  bool differ = false;
+  for_each_limit(model, [&](int joint, bool upper) {
+    const JointLimit a = joint_limit(model, joint, upper, q_a);
+    const JointLimit b = joint_limit(model, joint, upper, q_b);
+    if (a.phi >= 0 && b.phi >= 0) return;
+    const bool pushes_a = limit_force(o, a.phi, a.rate(v_a)) > 0;
+    const bool pushes_b = limit_force(o, b.phi, b.rate(v_b)) > 0;
+    differ = differ || pushes_a != pushes_b;
+  });
+  return differ;
 }
 
 void add_body_torque(const Model& model, BodyForces& forces, int body, const double* torque) {

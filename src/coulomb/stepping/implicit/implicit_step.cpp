@@ -37,6 +37,13 @@ ImplicitScheme whole_step(ImplicitScheme scheme, const StepOptions& options, con
 /// The method of a part, which has no state before.
 ImplicitScheme of_parts(ImplicitScheme whole) { return whole == ImplicitScheme::bdf2 ? ImplicitScheme::sdirk2 : whole; }
 
+/// What bdf1 begins with; bdf2 has need of it at limits.
+void make_start(const Model& model, ImplicitExtra& extra) {
+  if (!extra.start) {
+    extra.start = std::make_unique<SpinningStart>(model);
+  }
+}
+
 /// The first (or only) stage of a part of length h from (q, v).
 void begin_stage(const Model& model, ImplicitScheme scheme, double h, const std::vector<double>& q,
                  const std::vector<double>& v, ImplicitExtra& extra, ImplicitStage& stage) {
@@ -49,9 +56,7 @@ void begin_stage(const Model& model, ImplicitScheme scheme, double h, const std:
   std::fill(stage.w_bar.begin(), stage.w_bar.end(), 0.0);
   std::fill(stage.b.begin(), stage.b.end(), 0.0);
   if (scheme == ImplicitScheme::bdf1) {
-    if (!extra.start) {
-      extra.start = std::make_unique<SpinningStart>(model);
-    }
+    make_start(model, extra);
     extra.start->add(model, q.data(), v.data(), stage.c, stage.v_bar.data());
   }
   if (scheme != ImplicitScheme::bdf2) return;
@@ -136,6 +141,14 @@ bool attempt(const Model& model, const StepOptions& options, ImplicitScheme sche
   return solved;
 }
 
+/// Does a limit begin or cease to push within the step? A method of second order, which takes forces to be smooth, would then feed energy.
+bool meets_limit(const Model& model, const StepOptions& options, const StepRecord& r, const ImplicitExtra& extra) {
+  const auto differs = [&](const ImplicitStage& s) {
+    return other_limits_push(model, options.implicit, r.q.data(), r.v.data(), s.q_next.data(), s.v_next.data());
+  };
+  return std::any_of(extra.stages.begin(), extra.stages.begin() + extra.count, differs);
+}
+
 /// The end of the step; its dynamics and contacts become those of the record, without a copy.
 void store_result(const Model& model, double h, StepRecord& r, ImplicitExtra& extra) {
   r.q_next = extra.q;
@@ -170,9 +183,11 @@ void take_state_before(const StepMemory& memory, ImplicitExtra& extra) {
   extra.previous_v = memory.previous_v;
 }
 
-/// What bdf2 starts from next time.
-void remember(ImplicitScheme scheme, const StepOptions& options, const StepRecord& r, StepMemory& memory) {
+/// What bdf2 starts from next time: nothing after a step over a limit, whose states before and after lie on no smooth curve.
+void remember(ImplicitScheme scheme, const StepOptions& options, const StepRecord& r, const ImplicitExtra& extra,
+              StepMemory& memory) {
   if (scheme != ImplicitScheme::bdf2 || options.collision.frozen_cache) return;
+  if (extra.scheme == ImplicitScheme::bdf1) return memory.forget_states();
   memory.previous_q = r.q;
   memory.previous_v = r.v;
   memory.last_q = r.q_next;
@@ -279,6 +294,9 @@ bool implicit_step(const Model& model, ImplicitScheme method, const StepOptions&
   if (!extra.newton) {
     extra.newton = std::make_unique<ImplicitNewton>(model);
   }
+  if (method != ImplicitScheme::semi_implicit) {
+    make_start(model, extra);
+  }
   const ImplicitScheme scheme = whole_step(method, options, memory, r);
   if (scheme == ImplicitScheme::bdf2) take_state_before(memory, extra);
 
@@ -292,6 +310,11 @@ bool implicit_step(const Model& model, ImplicitScheme method, const StepOptions&
   Attempt how{1, patience_whole, most == 0};
   for (int k = 0; k <= most && !solved && evaluations <= most_evaluations; ++k) {
     solved = attempt(model, options, k == 0 ? scheme : of_parts(scheme), how, r, extra, evaluations);
+
+    // Over a limit by the method that takes energy from every convex spring.
+    if (solved && method == ImplicitScheme::bdf2 && meets_limit(model, options, r, extra)) {
+      solved = attempt(model, options, ImplicitScheme::bdf1, how, r, extra, evaluations);
+    }
     how = {2 * how.parts, patience_part, false};
   }
 
@@ -325,7 +348,7 @@ bool implicit_step(const Model& model, ImplicitScheme method, const StepOptions&
     if (!options.collision.frozen_cache) memory.reset();
     return false;
   }
-  remember(method, options, r, memory);
+  remember(method, options, r, extra, memory);
   return true;
 }
 
@@ -354,14 +377,14 @@ void recall_implicit_step(const Model& model, const StepOptions& options, const 
 
 bool follow_implicit_step(const Model& model, ImplicitScheme method, const StepOptions& options, StepMemory& memory,
                           const std::byte* from, StepRecord& r) {
+  ImplicitExtra& extra = implicit_extra(r);
   if (from) {
     recall_implicit_step(model, options, from, r);
-    remember(method, options, r, memory);
+    remember(method, options, r, extra, memory);
     return true;
   }
 
   // One stage, with the solution that is known.
-  ImplicitExtra& extra = implicit_extra(r);
   extra.scheme = whole_step(method, options, memory, r);
   extra.linearized.reset();
   extra.recalled.reset();
@@ -371,10 +394,11 @@ bool follow_implicit_step(const Model& model, ImplicitScheme method, const StepO
   }
   follow_stage(model, options, r, extra);
 
-  // It must end where the step did.
+  // It must end where the step did, and by the method of this stage.
   if (!same(extra.stages[0].q_next, r.q_next)) return false;
+  if (method == ImplicitScheme::bdf2 && meets_limit(model, options, r, extra)) return false;
   take_ends(options, r);
-  remember(method, options, r, memory);
+  remember(method, options, r, extra, memory);
   return true;
 }
 

@@ -8,8 +8,9 @@
 //
 // v_a needs no turning, since it is the axis of its own displacement. On rotations the displacements are rotation vectors: those of one step differ from the integral of the angular velocity by
 // O(h^3), so that the order is the method's. BDF2 goes on where the step starts bit for bit from where the last one ended (or the memory is
-// frozen); it starts, and starts again after anything else, with SDIRK2. Where Newton's method fails, the step is taken in 2, 4, 8...
-// equal parts, by BDF1 or by SDIRK2.
+// frozen); it starts, and starts again after anything else, with SDIRK2. A step within which a joint limit begins or ceases to push it
+// takes by BDF1, and starts again: across a kink of the force both methods of second order feed energy. Where Newton's method fails, the
+// step is taken in 2, 4, 8... equal parts, by BDF1 or by SDIRK2.
 //
 // Penalty contact with the semi-implicit stepper is one stage as well: c = h, v_bar = v, rigid-body dynamics explicit.
 #pragma once
@@ -39,7 +40,7 @@ struct ImplicitExtra final : StepExtra {
   std::vector<double> turned_previous_v;       ///< bdf2: E(xi) previous_v
   std::vector<double> q, v;                    ///< scratch: the state between parts
   std::unique_ptr<ImplicitNewton> newton;      ///< workspace; not copied
-  std::unique_ptr<SpinningStart> start;        ///< bdf1; likewise
+  std::unique_ptr<SpinningStart> start;        ///< bdf1, and bdf2 at limits; likewise
   std::optional<StageViews> linearized;        ///< where the options ask for it and the step has one stage; of newton
   std::optional<StageViews> recalled;          ///< of a step that was kept
 
