@@ -30,6 +30,7 @@
 #include <vector>
 
 #include "coulomb/linalg/dense_kernels.hpp"
+#include "coulomb/solvers/linearization/other_solutions.hpp"
 #include "coulomb/solvers/newton/newton.hpp"
 
 namespace coulomb {
@@ -60,6 +61,8 @@ class ProblemLinearization {
   bool deficient();
   /// Another side of this state has another derivative: a tie or a corner of g (Block::corner) that the impulses feel.
   bool at_kink();
+  /// The start of the search has chosen between solutions that move otherwise: OtherSolutions. groups: per block, as there.
+  bool has_other_solution(const std::vector<int>& groups);
   /// A combination z (n) of rows that ask for the same motion, so that none of them can have its own: a change of the problem with z . s != 0
   /// has different one-sided derivatives, or, where the band is finite, others inside of it.
   struct Unresolved {
@@ -251,6 +254,7 @@ class ProblemLinearization {
   std::vector<unsigned char> beside_parallel_;  ///< per block: dry friction that a parallel row made give way
   std::vector<Unresolved> further_;
   int num_further_ = 0;
+  OtherSolutions other_solutions_;
   bool at_kink_ = false, kinks_known_ = false;
 };
 

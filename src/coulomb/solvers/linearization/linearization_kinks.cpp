@@ -214,6 +214,15 @@ bool ProblemLinearization::at_kink() {
   return at_kink_;
 }
 
+bool ProblemLinearization::has_other_solution(const std::vector<int>& groups) {
+  if (levels_ == 0 || !(result_->compliance > 0)) return false;
+  scaled_.to_scaled(result_->lambda.data(), lambda_.data());
+  scaled_.exact_velocity(lambda_.data(), c_.data());
+  if (OtherSolutions::is_unique(scaled_, lambda_.data(), c_.data())) return false;
+  scaled_.set_level(nullptr);
+  return other_solutions_.exist(scaled_, lower_lambda_[0].data(), groups);
+}
+
 /// Redundant dry friction that holds, though a parallel row made it give way, or that is at its bound at some levels only: the band in which all
 /// levels hold it, as wide as its bounds are apart.
 void ProblemLinearization::find_bands() {

@@ -1,6 +1,6 @@
 // Where no Jacobian of a step is right (StepDerivatives::ambiguous): ties and corners that the impulses feel, geometry that has no
-// derivative, and rows that are asked for different motions although they have only one. The last by sweeps: z . s of all columns s of the
-// state, or of parameters, is a reverse product with z alone.
+// derivative, problems with several solutions, and rows that are asked for different motions although they have only one. The last by
+// sweeps: z . s of all columns s of the state, or of parameters, is a reverse product with z alone.
 #include <algorithm>
 #include <cmath>
 
@@ -106,6 +106,14 @@ bool StepLinearization::all_further_resolved(const ParameterSet* set) {
   return true;
 }
 
+/// Has the problem of an island where friction can wedge another solution?
+bool StepLinearization::chosen_by_memory() {
+  wedges_.find(*model_, record_->rows, record_->islands);
+  return std::any_of(wedges_.islands().begin(), wedges_.islands().end(), [&](int index) {
+    return islands_[index].problem.has_other_solution(wedges_.pairs_of_bodies(record_->islands, index));
+  });
+}
+
 bool StepLinearization::state_ambiguous() {
   if (ambiguous_ != Known::unknown) return ambiguous_ == Known::yes;
   StepRecord& r = *record_;
@@ -142,6 +150,9 @@ bool StepLinearization::state_ambiguous() {
     if (any_beyond(leftover_, 1 / near)) return true;
   }
   if (!all_further_resolved(nullptr)) return true;
+
+  // Another solution, which another memory may lead to.
+  if (chosen_by_memory()) return true;
   ambiguous_ = Known::no;
   return false;
 }

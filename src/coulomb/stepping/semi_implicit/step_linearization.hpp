@@ -15,6 +15,7 @@
 #include "coulomb/linalg/dense_kernels.hpp"
 #include "coulomb/parameters/right_hand_side.hpp"
 #include "coulomb/solvers/linearization/linearization.hpp"
+#include "coulomb/stepping/semi_implicit/wedges.hpp"
 #include "coulomb/stepping/step_gradient.hpp"
 #include "coulomb/stepping/step_options.hpp"
 #include "coulomb/stepping/step_record.hpp"
@@ -111,6 +112,7 @@ class StepLinearization final : public StepGradient {
 
   // step_kinks.cpp
   bool state_ambiguous();
+  bool chosen_by_memory();
   bool find_unresolved();  ///< unresolved_, of all islands
   bool further_is_resolved(int index, const ProblemLinearization::Unresolved& further, const ParameterSet* set);
   bool all_further_resolved(const ParameterSet* set);
@@ -281,6 +283,7 @@ class StepLinearization final : public StepGradient {
   std::vector<double> further_z_;      // rows: the same of one further problem of an island
   std::vector<double> still_;          // nv: zero
   std::vector<double> leftover_;       // of columns: z . s
+  Wedges wedges_;
 
   static constexpr int last_level = -1, rest_level = -2, correction_level = -3;
   int lower_ = 0;                                          // levels, of any island
