@@ -15,13 +15,6 @@
 namespace coulomb {
 namespace {
 
-constexpr double same_force =
-    1e-9;  // relative, and absolute below 1 N: rounding of states decides on which side of a bound a force is
-
-bool is_at(double force, double bound) {
-  return std::isfinite(bound) && std::abs(force - bound) <= same_force * std::max(1.0, std::abs(bound));
-}
-
 /// Rotation vector phi of a quaternion of any length, and J_r^-1(phi): dphi = J_r^-1 dq.
 void rotation_vector(const double* quaternion, double* phi, double* inverse_jacobian) {
   double q[4];
@@ -98,6 +91,33 @@ double nearest_turn(const Model& model, const Actuator& actuator, double length,
   return length + std::remainder(u - length, turn);
 }
 
+/// At a bound a force moves with nothing.
+void hold_at_bound(const Actuator& actuator, ForceBound bound, ActuatorForce& a) {
+  if (bound == ForceBound::none) return;
+  a.force = actuator.force_range[bound == ForceBound::upper];
+  a.df_dlength = a.df_dspeed = a.df_du = a.df_dgain = a.df_dbias = a.du = 0;
+}
+
+/// Of its force at the start.
+ForceBound start_bound(const Actuator& actuator, double force) {
+  if (!actuator.force_limited) return ForceBound::none;
+  return bound_of(force, actuator.force_range[0], actuator.force_range[1]);
+}
+
+/// What the end of the step may make of actuator k, whose force without bounds this is.
+void note_clamp(const Model& model, int k, const ActuatorForce& a, ForceClamps& clamps) {
+  const Actuator& actuator = model.actuators[k];
+  const int joint = actuator.joint;
+  clamps.force[k] = a.force;
+  clamps.by_speed[k] = std::min(0.0, a.df_dspeed);
+  clamps.by_length[k] = model.joint_type[joint] != JointType::free ? std::min(0.0, a.df_dlength) : 0.0;
+  if (!clamps.known) clamps.actuators[k] = start_bound(actuator, a.force);
+
+  const bool limited = actuator.force_limited || std::isfinite(model.joint_actuator_lower[joint]) ||
+                       std::isfinite(model.joint_actuator_upper[joint]);
+  clamps.any = clamps.any || (limited && (clamps.by_speed[k] < 0 || clamps.by_length[k] < 0));
+}
+
 /// Adds actuator k to the forces of its joint.
 void add_actuator(const Model& model, int k, const ActuatorForce& a, JointForces& out) {
   const int first = model.joint_v[model.actuators[k].joint];
@@ -130,7 +150,6 @@ void note_gains(const Model& model, int k, const ActuatorForce& a, JointForces& 
   // A free joint has no length.
   out.length_gain[k] = type != JointType::free ? std::max(0.0, -a.df_dlength) : 0.0;
   out.any_gain = out.any_gain || out.speed_gain[k] > 0 || out.length_gain[k] > 0;
-  out.at_clamp = out.at_clamp || a.at_clamp;
 }
 
 // The joint's own limit on the sum of its actuators (MuJoCo's actuatorfrcrange; hinge and slide only).
@@ -138,14 +157,12 @@ void clamp_joint(const Model& model, int j, JointForces& out) {
   const int d = model.joint_v[j];
   const double lower = model.joint_actuator_lower[j];
   const double upper = model.joint_actuator_upper[j];
-  if (is_at(out.tau[d], lower) || is_at(out.tau[d], upper))
-    for (int k = 0; k < model.nu; ++k)
-      out.at_clamp = out.at_clamp || (model.actuators[k].joint == j && out.speed_gain[k] > 0);
-  out.saturated[j] = out.tau[d] < lower || out.tau[d] > upper;
-  if (!out.saturated[j]) return;
+  ForceBound& bound = out.clamps.joints[j];
+  if (!out.clamps.known) bound = bound_of(out.tau[d], lower, upper);
+  if (bound == ForceBound::none) return;
 
   // A saturated joint does not feel its actuators: no slope, no gain.
-  out.tau[d] = std::clamp(out.tau[d], lower, upper);
+  out.tau[d] = bound == ForceBound::upper ? upper : lower;
   std::fill_n(&out.dtau_dq[6 * d], 6, 0.0);
   std::fill_n(&out.dtau_dv[6 * d], 6, 0.0);
   for (int k = 0; k < model.nu; ++k)
@@ -198,7 +215,7 @@ void clear(JointForces& out) {
   std::fill(out.tau.begin(), out.tau.end(), 0.0);
   std::fill(out.dtau_dq.begin(), out.dtau_dq.end(), 0.0);
   std::fill(out.dtau_dv.begin(), out.dtau_dv.end(), 0.0);
-  out.any_gain = out.at_clamp = out.at_end = false;
+  out.any_gain = out.at_end = out.clamps.any = false;
 }
 
 void check_state(const Model& model, const std::vector<double>& q, const std::vector<double>& v) {
@@ -212,6 +229,12 @@ void check_state(const Model& model, const std::vector<double>& q, const std::ve
 int joint_num_dofs(JointType type) { return type == JointType::free ? 6 : type == JointType::ball ? 3 : 1; }
 
 ActuatorForce actuator_force(const Model& model, int k, const double* q, const double* v, double u) {
+  ActuatorForce a = unbounded_force(model, k, q, v, u);
+  hold_at_bound(model.actuators[k], start_bound(model.actuators[k], a.force), a);
+  return a;
+}
+
+ActuatorForce unbounded_force(const Model& model, int k, const double* q, const double* v, double u) {
   const Actuator& actuator = model.actuators[k];
   const int first = model.joint_v[actuator.joint];
   const int n = joint_num_dofs(model.joint_type[actuator.joint]);
@@ -241,14 +264,6 @@ ActuatorForce actuator_force(const Model& model, int k, const double* q, const d
   u = nearest_turn(model, actuator, a.length, u);
   const double gain = actuator.gain[0] + actuator.gain[1] * a.length + actuator.gain[2] * a.speed;
   a.force = gain * u + actuator.bias[0] + actuator.bias[1] * a.length + actuator.bias[2] * a.speed;
-
-  // A saturated force moves with nothing.
-  a.at_clamp = actuator.force_limited && actuator.gain[2] * u + actuator.bias[2] < 0 &&
-               (is_at(a.force, actuator.force_range[0]) || is_at(a.force, actuator.force_range[1]));
-  if (actuator.force_limited && (a.force < actuator.force_range[0] || a.force > actuator.force_range[1])) {
-    a.force = std::clamp(a.force, actuator.force_range[0], actuator.force_range[1]);
-    return a;
-  }
 
   a.df_dlength = actuator.gain[1] * u + actuator.bias[1];
   a.df_dspeed = actuator.gain[2] * u + actuator.bias[2];
@@ -304,8 +319,7 @@ double by_velocity_gain(const Actuator& actuator, double by_gain, double by_bias
 JointForces::JointForces(const Model& model)
     : tau(model.nv), dtau_dq(6 * model.nv), dtau_dv(6 * model.nv), dtau_du(6 * model.nu), dtau_dgain(6 * model.nu),
       dtau_dbias(6 * model.nu), actuator_force(model.nu), actuator_length(model.nu), actuator_speed(model.nu),
-      moment(6 * model.nu), speed_gain(model.nu), length_gain(model.nu), saturated(model.num_joints),
-      tau_at_end(model.nv) {}
+      moment(6 * model.nu), speed_gain(model.nu), length_gain(model.nu), clamps(model), tau_at_end(model.nv) {}
 
 void joint_forces(const Model& model, const double* q, const double* v, const double* u, JointForces& out) {
   clear(out);
@@ -316,7 +330,9 @@ void joint_forces(const Model& model, const double* q, const double* v, const do
 void add_actuator_forces(const Model& model, const double* q, const double* v, const double* u, JointForces& out) {
   // Sum, then the joints' own limits on it.
   for (int k = 0; k < model.nu; ++k) {
-    const ActuatorForce a = actuator_force(model, k, q, v, u[k]);
+    ActuatorForce a = unbounded_force(model, k, q, v, u[k]);
+    note_clamp(model, k, a, out.clamps);
+    hold_at_bound(model.actuators[k], out.clamps.actuators[k], a);
     add_actuator(model, k, a, out);
     note_gains(model, k, a, out);
   }
@@ -348,15 +364,16 @@ void joint_forces_at_end(const Model& model, const double* q, const double* u, c
   const auto brakes = [](double gain) { return gain > 0; };
   const std::vector<double>& gains = forces.speed_gain;
   if (motion.rule == ForcesAtEnd::speeds && std::none_of(gains.begin(), gains.end(), brakes)) return;
-  const bool at_clamp = forces.at_clamp;
+  const bool any_clamp = forces.clamps.any;
   forces.tau.swap(forces.tau_at_end);
   clear(forces);
-  forces.at_clamp = at_clamp;
+  forces.clamps.any = any_clamp;
 
-  // A joint that was saturated at the start has the derivatives it had: none.
+  // A joint that is saturated has the derivatives it had: none.
   for (int k = 0; k < model.nu; ++k) {
-    if (forces.saturated[model.actuators[k].joint]) continue;
-    const ActuatorForce start = actuator_force(model, k, q, motion.v, u[k]);
+    if (forces.clamps.joints[model.actuators[k].joint] != ForceBound::none) continue;
+    ActuatorForce start = unbounded_force(model, k, q, motion.v, u[k]);
+    hold_at_bound(model.actuators[k], forces.clamps.actuators[k], start);
     add_actuator(model, k, actuator_force_at_end(model, k, start, motion), forces);
   }
   add_passive_forces(model, q, motion.v, forces);

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "coulomb/dynamics/force_clamps.hpp"
 #include "coulomb/model.hpp"
 
 namespace coulomb {
@@ -29,11 +30,10 @@ struct JointForces {
   std::vector<double> speed_gain;   ///< nu: max(0, -d force / d speed)
   std::vector<double> length_gain;  ///< nu: max(0, -d force / d length)
   bool any_gain = false;            ///< some speed_gain or length_gain is non-zero
-  bool at_clamp = false;  ///< a force is at its bound, to rounding: beyond it there is no gain, and the step jumps
 
-  std::vector<unsigned char> saturated;  ///< num_joints: the joint's own limit clamps its actuators
-  bool at_end = false;                   ///< joint_forces_at_end was here
-  std::vector<double> tau_at_end;        ///< nv, scratch
+  ForceClamps clamps;              ///< who is at a bound
+  bool at_end = false;             ///< joint_forces_at_end was here
+  std::vector<double> tau_at_end;  ///< nv, scratch
 };
 
 /// q: nq, v: nv, u: nu.
@@ -76,13 +76,14 @@ struct ActuatorForce {
   double df_dbias = 0;
 
   double du = 0;            ///< d (control after its clamp) / du where the force is not clamped
-  bool at_clamp = false;    ///< a gain ends here
   bool end_speed = false;   ///< by actuator_force_at_end: the speed is that of v_plus,
   bool end_length = false;  ///< the length that h later
 };
 ActuatorForce actuator_force(const Model& model, int actuator, const double* q, const double* v, double u);
-/// The force that a step feels, from that of its start: the parts that oppose the motion at the end, clamps as at the start. Derivatives by
-/// q, u and gains at fixed v_plus.
+/// The same without its bounds.
+ActuatorForce unbounded_force(const Model& model, int actuator, const double* q, const double* v, double u);
+/// The force that a step feels, from that of its start (without slopes where it is at a bound): the parts that oppose the motion at the end.
+/// Derivatives by q, u and gains at fixed v_plus.
 ActuatorForce actuator_force_at_end(const Model& model, int actuator, const ActuatorForce& start,
                                     const StepMotion& motion);
 

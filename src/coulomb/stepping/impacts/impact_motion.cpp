@@ -162,6 +162,7 @@ void ImpactSplitter::solve_spinning(ImpactPhase& phase) {
     }
 
   // Until every tree has its own; a settled one stays, to the bit.
+  at().joint_forces.clamps.known = false;
   bool all = false;
   for (int k = 0; k < most_repetitions && !all; ++k) {
     free_velocity(model_, phase.problem, at());

@@ -51,6 +51,7 @@ class ImpactSplitter {
   void place(StepRecord& r);
   bool solve(StepRecord& r, const StepOptions& options, StruckIslands* struck = nullptr);
   bool solve_smooth(const ImpactPhase& phase, StepRecord& r);
+  void settle_clamps(StepRecord& r, const StepOptions& options);
   bool finish_problem(StepRecord& r, const StepOptions& options);
   void own_record();
   StepRecord& next_record();

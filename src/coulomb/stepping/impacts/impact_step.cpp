@@ -85,14 +85,27 @@ static void add_new(const std::vector<std::uint64_t>& keys, std::vector<std::uin
 
 /// Velocities and acceleration of one phase's problem.
 bool ImpactSplitter::solve(StepRecord& r, const StepOptions& options, StruckIslands* struck) {
+  // An impact is too short for servos to notice.
+  r.joint_forces.clamps.known = false;
   solve_velocities(model_, options, workspace_, memory_, r, struck);
+  if (!struck) settle_clamps(r, options);
   return finish_problem(r, options);
+}
+
+/// Again, until every servo's force is at the bound that the end of the problem says.
+void ImpactSplitter::settle_clamps(StepRecord& r, const StepOptions& options) {
+  for (int round = 0; r.joint_forces.clamps.any; ++round) {
+    advance(model_, options.constraints.timestep, r);
+    if (!clamps_change(model_, options, round, r)) return;
+    solve_velocities(model_, options, workspace_, memory_, r);
+  }
 }
 
 /// Of a smooth phase, whose free velocity is known where bodies spin in flight.
 bool ImpactSplitter::solve_smooth(const ImpactPhase& phase, StepRecord& r) {
   if (!phase.midpoint_velocity) return solve(r, phase.problem);
   solve_constraints(model_, phase.problem, workspace_, memory_, r);
+  settle_clamps(r, phase.problem);
   return finish_problem(r, phase.problem);
 }
 

@@ -120,16 +120,16 @@ void ImplicitEquation::begin(const Model& model, const StepOptions& options, con
   velocities(model, stage.v_bar.data(), before_);
   mass_matrix(model, before_);
   bias(model, before_);
+  joint_forces.clamps.known = false;
   coulomb::joint_forces(model, stage.q.data(), stage.v_bar.data(), inputs.u, joint_forces);
   implicit_gains(model, options.forces_at_end, stage.c, joint_forces, gains_);
 
-  // b - tau - J^T f_ext
+  // b - tau - J^T f_ext, those of joints apart
   std::fill(residual.begin(), residual.end(), 0.0);
   std::fill(scale.begin(), scale.end(), 0.0);
   std::fill(term_.begin(), term_.end(), 0.0);
   add_external(model, before_, term_.data());
   term(before_.bias.data(), nv, 1);
-  term(joint_forces.tau.data(), nv, -1);
   term(inputs.tau, nv, -1);
   term(term_.data(), nv, -1);
 
@@ -162,7 +162,14 @@ void ImplicitEquation::evaluate(const Model& model, const StepOptions& options, 
     multiply_mass(model, before_, stage.acceleration.data(), term_.data());
     term(term_.data(), nv, 1);
 
-    // D (v+ - v) and c K v+
+    // Joints, their servos at the bounds that v+ says: -tau + D (v+ - v) + c K v+
+    const StepMotion motion{gains_.rule, stage.c, stage.v_bar.data(), stage.v_next.data()};
+    if (judge_clamps_at_end(model, motion, ClampRule::at_once, joint_forces)) {
+      joint_forces.clamps.known = true;
+      coulomb::joint_forces(model, stage.q.data(), stage.v_bar.data(), inputs_.u, joint_forces);
+      implicit_gains(model, options.forces_at_end, stage.c, joint_forces, gains_);
+    }
+    term(joint_forces.tau.data(), nv, -1);
     std::fill(term_.begin(), term_.end(), 0.0);
     gains_.damping.add_product(1, stage.v_next.data(), term_.data());
     gains_.damping.add_product(-1, stage.v_bar.data(), term_.data());

@@ -45,6 +45,8 @@ void outcome(Pass& pass, Result& s) {
 template <class Pass, class Record>
 void visit(Pass& pass, Record& r) {
   whole(pass, r.v_free);
+  whole(pass, r.joint_forces.clamps.actuators);
+  whole(pass, r.joint_forces.clamps.joints);
   whole(pass, r.collision.contacts);
   pass.value(r.just_touches);
   solution(pass, r.solution);

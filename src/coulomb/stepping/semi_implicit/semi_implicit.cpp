@@ -22,6 +22,11 @@
 namespace coulomb {
 namespace {
 
+// Clamps of servos are found by rounds; one servo by itself takes two at most. All that are wrong change together, then one by one, which comes
+// to an end by itself where nothing touches (Murty's rule). With 4 and 16 all of 12,000 random steps of arms of seven servos ended at the law.
+constexpr int joint_clamp_rounds = 4;
+constexpr int most_clamp_rounds = 16;
+
 /// tau += J^T of the user's wrenches at the centres of mass.
 void add_external_wrenches(const Model& model, StepRecord& r, double* tau) {
   if (r.fext.empty()) return;
@@ -334,6 +339,14 @@ void advance(const Model& model, double h, StepRecord& r) {
   integrate(model, r.q.data(), r.scratch.data(), r.q_next.data());
 }
 
+bool clamps_change(const Model& model, const StepOptions& options, int round, StepRecord& r) {
+  if (!r.joint_forces.clamps.any || round == most_clamp_rounds) return false;
+  const StepMotion motion{r.gains.rule, options.constraints.timestep, r.v.data(), r.v_next.data()};
+  r.joint_forces.clamps.known = true;
+  const ClampRule rule = round < joint_clamp_rounds ? ClampRule::by_turns : ClampRule::one_by_one;
+  return judge_clamps_at_end(model, motion, rule, r.joint_forces);
+}
+
 void StepRecord::clear_names() {
   for (auto* blocks : {&solution.contradictory, &solution.jammed, &solution.unsolved, &solution.badly_scaled})
     blocks->clear();
@@ -366,14 +379,19 @@ bool semi_implicit_step(const Model& model, const StepOptions& options, StepWork
                         StepRecord& r) {
   r.valid = false;
 
-  // In the order of ARCHITECTURE.md: kinematics, free velocity, contacts, problem and solution, new state.
+  // In the order of ARCHITECTURE.md: kinematics, free velocity, contacts, problem and solution, new state; again where that state shows
+  // that what was to pass meets, or that a servo's force is at another bound.
   kinematics(model, r.q.data(), r.dynamics);
-  free_velocity(model, options, r);
-  detect_contacts_ahead(model, options, workspace, memory.collision, r);
-  do {
-    solve_constraints(model, options, workspace, memory, r);
-    advance(model, options.constraints.timestep, r);
-  } while (restore_contacts_that_meet(model, options, r, workspace));
+  r.joint_forces.clamps.known = false;
+  for (int round = 0;; ++round) {
+    free_velocity(model, options, r);
+    detect_contacts_ahead(model, options, workspace, memory.collision, r);
+    do {
+      solve_constraints(model, options, workspace, memory, r);
+      advance(model, options.constraints.timestep, r);
+    } while (restore_contacts_that_meet(model, options, r, workspace));
+    if (!clamps_change(model, options, round, r)) break;
+  }
   r.reason = spin_limit_reason(r.spin);
   r.valid = true;
 
@@ -392,6 +410,7 @@ void recall_semi_implicit_step(const Model& model, const StepOptions& options, c
   // All but the solve, which is known.
   restore_step(kept, r);
   kinematics(model, r.q.data(), r.dynamics);
+  r.joint_forces.clamps.known = true;
   evaluate_dynamics(model, options, r);
   collect_problems(model, options, r);
   r.islands.scatter_solution(r.solution);

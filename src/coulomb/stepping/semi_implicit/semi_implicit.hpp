@@ -41,6 +41,9 @@ void solve_velocities(const Model& model, const StepOptions& options, StepWorksp
 void free_velocity(const Model& model, const StepOptions& options, StepRecord& record);
 void solve_constraints(const Model& model, const StepOptions& options, StepWorkspace& workspace,
                        const StepMemory& memory, StepRecord& record, StruckIslands* struck = nullptr);
+/// After advance: were bounds of servos judged otherwise than the end of the step says? Then all after the kinematics is to be done again, in
+/// the next round. clamps.known is to be false before round 0.
+bool clamps_change(const Model& model, const StepOptions& options, int round, StepRecord& record);
 /// Impulses and modes, for the next step.
 void remember(const StepRecord& record, StepMemory& memory);
 /// What is left of a step whose numbers overflowed.

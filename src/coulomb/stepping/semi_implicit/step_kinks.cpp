@@ -136,7 +136,8 @@ bool StepLinearization::state_ambiguous() {
   }
 
   // Servos at the bound of their force: on its other side the step has another gain.
-  if (r.gains.rule != ForcesAtEnd::none && r.joint_forces.at_clamp) return true;
+  const StepMotion motion{r.gains.rule, options_->constraints.timestep, r.v.data(), r.v_next.data()};
+  if (any_clamp_is_tied(*model_, motion, r.joint_forces)) return true;
 
   // Geometry that has no derivative.
   for (const BodyRows& b : r.rows.body_rows)
