@@ -150,8 +150,8 @@ def test_steps_over_a_limit():
         return (8 * near - far) / (12 * step)
 
     for d, e in enumerate(np.eye(2)):
-        assert g.q0[d] == pytest.approx(slope(lambda x: {"q": q0 + x * e}), rel=1e-5, abs=1e-5)
-        assert g.v0[d] == pytest.approx(slope(lambda x: {"v": v0 + x * e}), rel=1e-5, abs=1e-5)
+        assert g.q0[d] == pytest.approx(slope(lambda x, e=e: {"q": q0 + x * e}), rel=1e-5, abs=1e-5)
+        assert g.v0[d] == pytest.approx(slope(lambda x, e=e: {"v": v0 + x * e}), rel=1e-5, abs=1e-5)
     assert g["mass/b1"][0] == pytest.approx(slope(lambda x: {"mass": 0.4 + x}), rel=1e-5, abs=1e-5)
 
     # Forward mode: the same number.

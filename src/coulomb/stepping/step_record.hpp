@@ -63,8 +63,8 @@ struct StepRecord {
   ConstraintRows rows;
   Islands islands;  ///< of the rows: their problems, starts, solutions
   AssemblyWorkspace assembly;
-  Corrections corrections;        ///< what position errors ask for, where that is less than their share
-  SolverResult solution;          ///< of all islands, by the rows
+  Corrections corrections;  ///< what position errors ask for, where that is less than their share
+  SolverResult solution;    ///< of all islands, by the rows
   /// Keys of the blocks that gave way at any time of the step, by why, as in SolverResult.
   std::vector<std::uint64_t> contradictory, jammed, unsolved, badly_scaled;
   std::vector<std::uint64_t> out_of_reach;  ///< and of those whose position errors no moderate motion removes

@@ -124,9 +124,9 @@ std::size_t record_bytes(const StepRecord& r) {
 
   // Contacts, of which many more are reserved but never touched, and how they were found.
   bytes += c.contacts.size() * sizeof(Contact);
-  bytes += array_bytes(c.pose, c.filter_center, c.filter_radius, c.candidates, c.hits, c.box_first, c.box_second,
-                       c.box_pair, c.touch, c.box_margin, c.merged, c.next_cache, c.staging, c.shift, c.turn, c.reach,
-                       c.plane_margin);
+  bytes +=
+      array_bytes(c.pose, c.filter_center, c.filter_radius, c.candidates, c.hits, c.box_first, c.box_second, c.box_pair,
+                  c.touch, c.box_margin, c.merged, c.next_cache, c.staging, c.shift, c.turn, c.reach, c.plane_margin);
   bytes += c.sweep.bytes();
 
   // Tables of the filter, which every record has.

@@ -25,8 +25,8 @@ bool same_bits(const std::vector<double>& a, const double* b) {
 
 ReplayWorkspace::ReplayWorkspace(const Rollout& rollout)
     : model(rollout.model),
-      gradient(rollout.parts->step_options.stepper->make_gradient(*model, rollout.parts->step_options)),
-      memory(*model), workspace(*model) {}
+      gradient(rollout.parts->step_options.stepper->make_gradient(*model, rollout.parts->step_options)), memory(*model),
+      workspace(*model) {}
 
 std::unique_ptr<ReplayWorkspace> ReplayWorkspaces::take(const Rollout& rollout) {
   std::unique_ptr<ReplayWorkspace> out;

@@ -13,6 +13,7 @@
 #include "coulomb/model/shapes/convex_mesh.hpp"
 #include "coulomb/stepping/inner_edges.hpp"
 #include "coulomb/stepping/semi_implicit/contacts_ahead.hpp"
+#include "coulomb/stepping/semi_implicit/semi_implicit.hpp"
 #include "coulomb/stepping/step_options.hpp"
 #include "coulomb/stepping/step_record.hpp"
 #include "coulomb/stepping/step_workspace.hpp"
@@ -167,9 +168,9 @@ class Judge {
   bool judge(int k);
   bool held_beside(int k, const Contact& worst);
   bool held_beside(int k, const Contact& worst, bool touching);
-  bool will_hold(const Group& g, const Contact& c);
+  bool will_hold(const Contact& c);
   bool is_parted(const Contact& worst, const double* normal, double depth) const;
-  bool misses(const Group& g, const Contact& worst);
+  bool misses(const Contact& worst);
   double distance_after(const ContactsToCome::Poses& to_come, const Contact& worst, double share);
   bool passes_through(const ContactsToCome::Poses& to_come, const Contact& worst);
   bool meets(const Contact* begin, const Contact* end, const std::vector<double>& travel);
@@ -332,7 +333,7 @@ bool Judge::held_beside(int k, const Contact& worst, bool touching) {
       if (has_normal(worst, n) || dot3(n, worst.normal) < opposite) continue;
       const double depth = std::max(0.0, -held.distance);
       if (worst.distance < -depth - one_floor) continue;
-      if (!(moves || is_parted(worst, n, depth)) || !(touching || will_hold(g, held))) continue;
+      if (!(moves || is_parted(worst, n, depth)) || !(touching || will_hold(held))) continue;
       if (take_side(worst, n, n, depth, true)) return true;
     }
   }
@@ -340,9 +341,7 @@ bool Judge::held_beside(int k, const Contact& worst, bool touching) {
 }
 
 /// Will it touch within the step?
-bool Judge::will_hold(const Group& g, const Contact& c) {
-  return closes(c) && !(comes(c) && misses(g, c));
-}
+bool Judge::will_hold(const Contact& c) { return closes(c) && !(comes(c) && misses(c)); }
 
 /// Does this very normal part them, approached no faster? Where nothing comes there is an edge only then.
 bool Judge::is_parted(const Contact& worst, const double* normal, double depth) const {
@@ -361,7 +360,7 @@ bool Judge::is_parted(const Contact& worst, const double* normal, double depth) 
 }
 
 /// Does nothing touch on the way of a step at the free velocity? Then what comes goes by; what is pressed on stays.
-bool Judge::misses(const Group& g, const Contact& worst) {
+bool Judge::misses(const Contact& worst) {
   const ContactsToCome::Poses& to_come = poses(true);
   return distance_after(to_come, worst, 1) > 0 && !passes_through(to_come, worst);
 }
@@ -423,7 +422,8 @@ bool Judge::passes_through(const ContactsToCome::Poses& to_come, const Contact& 
 bool Judge::meets(const Contact* begin, const Contact* end, const std::vector<double>& travel) {
   // What closes most of the pair's contacts.
   const auto gap = [&](const Contact& c) { return c.distance + h_ * speed(c); };
-  const Contact& worst = *std::min_element(begin, end, [&](const Contact& x, const Contact& y) { return gap(x) < gap(y); });
+  const Contact& worst =
+      *std::min_element(begin, end, [&](const Contact& x, const Contact& y) { return gap(x) < gap(y); });
   if (gap(worst) >= 0) return false;
 
   const double distance = distance_after(b_.by_found_velocity, worst, 1);
@@ -469,7 +469,7 @@ bool Judge::judge(int k) {
   const auto last = contacts_.begin() + g.end;
   const auto is_deep = [](const Contact& c) { return c.distance < -one_floor; };
   if (!comes(worst) || std::any_of(first, last, is_deep)) return false;
-  if (misses(g, worst)) {
+  if (misses(worst)) {
     const auto passes = [this](const Contact& c) { return comes(c); };
     std::copy_if(first, last, std::back_inserter(b_.missed), passes);
     std::remove_copy_if(first, last, std::back_inserter(b_.kept), passes);

@@ -54,9 +54,8 @@ void Wedges::find(const Model& model, const ConstraintRows& rows, const Islands&
   if (pair < 1) return;
 
   // Two pushes of one tree against each other. A contact pushes a tree twice at most.
-  std::sort(pushes_.begin(), pushes_.end(), [](const Push& a, const Push& b) {
-    return a.tree != b.tree ? a.tree < b.tree : a.block < b.block;
-  });
+  std::sort(pushes_.begin(), pushes_.end(),
+            [](const Push& a, const Push& b) { return a.tree != b.tree ? a.tree < b.tree : a.block < b.block; });
   for (auto first = pushes_.cbegin(), end = first; first != pushes_.cend(); first = end) {
     end = std::find_if(first, pushes_.cend(), [&](const Push& push) { return push.tree != first->tree; });
     if (end - first > 2 * most_contacts || !any_oppose(first, end)) continue;

@@ -48,9 +48,10 @@ void check_limits() {
   const std::string link =
       "<inertial><mass value='1'/><inertia ixx='1' iyy='1' izz='1' ixy='0' ixz='0' iyz='0'/></inertial>";
   Scene scene;
-  scene.add_urdf("<robot name='slider'><link name='base'/><link name='cart'>" + link +
-                 "</link><joint name='slide' type='prismatic'><parent link='base'/><child link='cart'/><axis xyz='1 0 0'/>"
-                 "<limit lower='-.1' upper='.1' effort='1' velocity='1'/></joint></robot>");
+  scene.add_urdf(
+      "<robot name='slider'><link name='base'/><link name='cart'>" + link +
+      "</link><joint name='slide' type='prismatic'><parent link='base'/><child link='cart'/><axis xyz='1 0 0'/>"
+      "<limit lower='-.1' upper='.1' effort='1' velocity='1'/></joint></robot>");
   const auto model = scene.build();
 
   SimulatorOptions options;
