@@ -7,9 +7,10 @@ from coulomb import _core
 PAGE = pathlib.Path(__file__).parent / "options.md"
 HEAD = """# Options of a simulator
 
-`coulomb.Simulator(model, timestep=None, *, ...)`, and `coulomb.BatchSimulator`, which takes the same. An option that has no influence on the
-simulator that is asked for is refused by name, unless it is as it is by default; `sim.options` has them all. This page is written by
-[options_table.py](options_table.py) from the table that the keywords, their signature and their docstring are made of.
+`coulomb.Simulator(model, timestep=None, *, ...)`, and `coulomb.BatchSimulator`, which takes the same. An option that
+has no influence on the simulator that is asked for is refused by name, unless it is as it is by default; `sim.options`
+has them all. This page is written by [options_table.py](options_table.py) from the table that the keywords, their
+signature and their docstring are made of.
 """
 
 

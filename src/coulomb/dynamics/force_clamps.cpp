@@ -104,6 +104,22 @@ bool judge_clamps_at_end(const Model& model, const StepMotion& motion, ClampRule
   return changed;
 }
 
+bool clamps_hold(const Model& model, const StepMotion& motion, JointForces& forces) {
+  if (!forces.clamps.any || motion.rule == ForcesAtEnd::none) return true;
+  bool hold = true;
+  visit_forces(model, motion, true, forces, [&](ForceBound& bound, double force, double lower, double upper) {
+    hold = judge(bound, force, lower, upper, ClampRule::by_turns) == bound;
+    return !hold;
+  });
+  return hold;
+}
+
+const char* clamp_limit_reason(const ForceClamps& clamps) {
+  return clamps.unsettled ? "force_bounds: no choice of servos at the bounds of their force was found that agrees with "
+                            "the motion; the last one was used: take a shorter step"
+                          : nullptr;
+}
+
 bool any_clamp_is_tied(const Model& model, const StepMotion& motion, JointForces& forces) {
   if (!forces.clamps.any || motion.rule == ForcesAtEnd::none) return false;
   bool tied = false;

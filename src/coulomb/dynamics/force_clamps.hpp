@@ -17,8 +17,9 @@ struct ForceClamps {
   explicit ForceClamps(const Model& model);
   std::vector<ForceBound> actuators;  ///< nu
   std::vector<ForceBound> joints;     ///< num_joints: of the sum
-  bool known = false;  ///< joint_forces takes them as they are; else it judges them at the start of the step
-  bool any = false;    ///< a force with a bound opposes a motion, which the end of the step knows better
+  bool known = false;      ///< joint_forces takes them as they are; else it judges them at the start of the step
+  bool unsettled = false;  ///< the rounds of the step ended before every force was where the end of the step says
+  bool any = false;        ///< a force with a bound opposes a motion, which the end of the step knows better
 
   // By actuator, at the start and without bounds: the force, and its slopes where they oppose a motion, else zero.
   std::vector<double> force;
@@ -41,6 +42,10 @@ enum class ClampRule {
 
 /// Judges the clamps of joint_forces by where the step ends. True: some changed, and the forces are those of other ones. After joint_forces.
 bool judge_clamps_at_end(const Model& model, const StepMotion& motion, ClampRule rule, JointForces& forces);
+/// Is every force where the end of the step says?
+bool clamps_hold(const Model& model, const StepMotion& motion, JointForces& forces);
+/// What the status says of clamps that do not; null: they do.
+const char* clamp_limit_reason(const ForceClamps& clamps);
 /// Is a force that opposes a motion at a bound at the end of the step, to rounding? The step has two slopes there.
 bool any_clamp_is_tied(const Model& model, const StepMotion& motion, JointForces& forces);
 

@@ -96,7 +96,10 @@ bool ImpactSplitter::solve(StepRecord& r, const StepOptions& options, StruckIsla
 void ImpactSplitter::settle_clamps(StepRecord& r, const StepOptions& options) {
   for (int round = 0; r.joint_forces.clamps.any; ++round) {
     advance(model_, options.constraints.timestep, r);
-    if (!clamps_change(model_, options, round, r)) return;
+    if (!clamps_change(model_, options, round, r)) {
+      if (r.joint_forces.clamps.unsettled) reason_ = clamp_limit_reason(r.joint_forces.clamps);
+      return;
+    }
     solve_velocities(model_, options, workspace_, memory_, r);
   }
 }

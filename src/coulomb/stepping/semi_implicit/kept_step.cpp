@@ -47,6 +47,7 @@ void visit(Pass& pass, Record& r) {
   whole(pass, r.v_free);
   whole(pass, r.joint_forces.clamps.actuators);
   whole(pass, r.joint_forces.clamps.joints);
+  pass.value(r.joint_forces.clamps.unsettled);
   whole(pass, r.collision.contacts);
   pass.value(r.just_touches);
   solution(pass, r.solution);
