@@ -7,6 +7,7 @@
 
 #include "coulomb/base/lanes.hpp"
 #include "coulomb/linalg/dense_blocked.hpp"
+#include "coulomb/linalg/triangles.hpp"
 
 namespace coulomb::dense {
 namespace {
@@ -36,132 +37,6 @@ COULOMB_INLINE void subtract(double* __restrict y, double a, const double* __res
   for (int j = begin; j < end; j += 8)
     for (int l = 0; l < 8; ++l)
       y[j + l] -= a * x[j + l];
-}
-
-// Triangular solves on W columns: row i of X minus sum_k T(i, k) X_k, the sum kept in registers. T(i, k) = T[i * si + k * sk].
-template <int W>
-COULOMB_INLINE void substitute_row(const double* T, int sk, int k0, int k1, double* X, int ldx, double* __restrict row,
-                                   double inverse) {
-  double acc[W];
-  for (int w = 0; w < W; ++w)
-    acc[w] = row[w];
-
-  for (int k = k0; k < k1; ++k) {
-    const double t = T[static_cast<long>(k) * sk];
-    const double* xk = X + static_cast<long>(k) * ldx;
-    for (int w = 0; w < W; ++w)
-      acc[w] -= t * xk[w];
-  }
-
-  for (int w = 0; w < W; ++w)
-    row[w] = acc[w] * inverse;
-}
-
-/// A lower triangle: the first row first.
-template <int W>
-COULOMB_INLINE void forward(const double* T, int n, int si, int sk, bool unit, double* X, int ldx) {
-  for (int i = 0; i < n; ++i) {
-    const double* Ti = T + static_cast<long>(i) * si;
-    const double inverse = unit ? 1.0 : 1.0 / Ti[static_cast<long>(i) * sk];
-    double* row = X + static_cast<long>(i) * ldx;
-    substitute_row<W>(Ti, sk, 0, i, X, ldx, row, inverse);
-  }
-}
-
-/// An upper triangle: the last row first.
-template <int W>
-COULOMB_INLINE void backward(const double* T, int n, int si, int sk, bool unit, double* X, int ldx) {
-  for (int i = n - 1; i >= 0; --i) {
-    const double* Ti = T + static_cast<long>(i) * si;
-    const double inverse = unit ? 1.0 : 1.0 / Ti[static_cast<long>(i) * sk];
-    double* row = X + static_cast<long>(i) * ldx;
-    substitute_row<W>(Ti, sk, i + 1, n, X, ldx, row, inverse);
-  }
-}
-
-/// One triangle on a strip of columns after the other.
-COULOMB_SIMD void substitute(bool down, const double* T, int n, int si, int sk, bool unit, double* X, int ldx,
-                             int cols) {
-  int j = 0;
-  for (; j + 16 <= cols; j += 16)
-    down ? forward<16>(T, n, si, sk, unit, X + j, ldx) : backward<16>(T, n, si, sk, unit, X + j, ldx);
-  for (; j + 4 <= cols; j += 4)
-    down ? forward<4>(T, n, si, sk, unit, X + j, ldx) : backward<4>(T, n, si, sk, unit, X + j, ldx);
-  for (; j < cols; ++j)
-    down ? forward<1>(T, n, si, sk, unit, X + j, ldx) : backward<1>(T, n, si, sk, unit, X + j, ldx);
-}
-
-/// A triangle by blocks of rows: products with what is solved already, and a small triangle.
-void sweep_blocks(bool down, const double* T, int n, long si, long sk, bool unit, double* X, int ldx, int cols) {
-  constexpr int block = 32;
-  const int blocks = (n + block - 1) / block;
-  for (int b = 0; b < blocks; ++b) {
-    const int at = down ? b : blocks - 1 - b;
-    const int i = at * block;
-    const int count = std::min(block, n - i);
-    const int end = i + count;
-    double* Xi = X + static_cast<long>(i) * ldx;
-
-    // What the blocks before have solved ...
-    if (down) {
-      add_product(-1, T + i * si, si, sk, X, ldx, Xi, ldx, count, i, cols);
-    } else {
-      const double* T_right = T + i * si + end * sk;
-      const double* X_below = X + static_cast<long>(end) * ldx;
-      add_product(-1, T_right, si, sk, X_below, ldx, Xi, ldx, count, n - end, cols);
-    }
-
-    // ... and this one's own triangle.
-    substitute(down, T + i * (si + sk), count, static_cast<int>(si), static_cast<int>(sk), unit, Xi, ldx, cols);
-  }
-}
-
-/// kind 0: LU, 1: Cholesky factor U (forward with U^T, backward with U).
-template <int W>
-COULOMB_INLINE void two_sweeps(const double* A, int n, int ld, bool transposed, int kind, double* X, int ldx) {
-  if (kind == 1) {
-    forward<W>(A, n, 1, ld, false, X, ldx);
-    backward<W>(A, n, ld, 1, false, X, ldx);
-  } else if (!transposed) {
-    forward<W>(A, n, ld, 1, true, X, ldx);
-    backward<W>(A, n, ld, 1, false, X, ldx);
-  } else {
-    forward<W>(A, n, 1, ld, false, X, ldx);
-    backward<W>(A, n, 1, ld, true, X, ldx);
-  }
-}
-
-/// Both triangles on a strip of columns after the other.
-COULOMB_SIMD void sweep_strips(const double* A, int n, int ld, bool transposed, int kind, double* X, int ldx,
-                               int cols) {
-  int j = 0;
-  for (; j + 16 <= cols; j += 16)
-    two_sweeps<16>(A, n, ld, transposed, kind, X + j, ldx);
-  for (; j + 8 <= cols; j += 8)
-    two_sweeps<8>(A, n, ld, transposed, kind, X + j, ldx);
-  for (; j + 4 <= cols; j += 4)
-    two_sweeps<4>(A, n, ld, transposed, kind, X + j, ldx);
-  for (; j < cols; ++j)
-    two_sweeps<1>(A, n, ld, transposed, kind, X + j, ldx);
-}
-
-/// Both triangles on all columns: large ones by blocks.
-void sweep_columns(const double* A, int n, int ld, bool transposed, int kind, double* X, int ldx, int cols) {
-  if (n == 0) return;  // X may be nowhere
-  if (n < blocked_from || cols < 8) return sweep_strips(A, n, ld, transposed, kind, X, ldx, cols);
-
-  // The lower triangle is the transposed upper one, or L itself.
-  const bool by_columns = kind == 1 || transposed;
-  const long lower_si = by_columns ? 1 : ld;
-  const long lower_sk = by_columns ? ld : 1;
-  const bool unit_lower = kind == 0 && !transposed;
-  sweep_blocks(true, A, n, lower_si, lower_sk, unit_lower, X, ldx, cols);
-
-  // The upper one is its own, or the transposed L.
-  const bool unit_upper = kind == 0 && transposed;
-  const long upper_si = unit_upper ? 1 : ld;
-  const long upper_sk = unit_upper ? ld : 1;
-  sweep_blocks(false, A, n, upper_si, upper_sk, unit_upper, X, ldx, cols);
 }
 
 void swap_rows(double* X, int ldx, int cols, int i, int k) {
@@ -265,25 +140,12 @@ double cholesky(double* A, int n, int ld, double* work) {
   return n < blocked_from ? small_cholesky(A, n, ld, work) : blocked_cholesky(A, n, ld, work);
 }
 
-/// One vector: U^T, then U.
-COULOMB_SIMD void cholesky_solve(const double* U, int n, int ld, double* x) {
-  for (int k = 0; k < n; ++k) {
-    const double* row = U + static_cast<long>(k) * ld;
-    const double xk = x[k] *= 1.0 / row[k];
-    for (int j = k + 1; j < n; ++j)
-      x[j] -= xk * row[j];
-  }
-
-  for (int k = n - 1; k >= 0; --k) {
-    const double* row = U + static_cast<long>(k) * ld;
-    x[k] = (x[k] - dot(row + k + 1, x + k + 1, n - k - 1)) * (1.0 / row[k]);
-  }
-}
+void cholesky_solve(const double* U, int n, int ld, double* x) { solve_vector(triangles_of_cholesky(U, ld), n, x); }
 
 void cholesky_solve(const double* U, int n, int ld, double* X, int ldx, int cols) {
   if (cols == 1 && ldx == 1) return cholesky_solve(U, n, ld, X);
 
-  sweep_columns(U, n, ld, false, 1, X, ldx, cols);
+  solve_columns(triangles_of_cholesky(U, ld), n, X, ldx, cols);
 }
 
 namespace {
@@ -392,17 +254,10 @@ double lu(double* A, int n, int ld, int* pivot, double* work) {
 }
 
 /// One vector: the interchanges, L, U.
-COULOMB_SIMD void lu_solve(const double* LU, int n, int ld, const int* pivot, double* x) {
+void lu_solve(const double* LU, int n, int ld, const int* pivot, double* x) {
   for (int k = 0; k < n; ++k)
     std::swap(x[k], x[pivot[k]]);
-
-  for (int k = 1; k < n; ++k)
-    x[k] -= dot(LU + static_cast<long>(k) * ld, x, k);
-
-  for (int k = n - 1; k >= 0; --k) {
-    const double* row = LU + static_cast<long>(k) * ld;
-    x[k] = (x[k] - dot(row + k + 1, x + k + 1, n - k - 1)) * (1.0 / row[k]);
-  }
+  solve_vector(triangles_of_lu(LU, ld), n, x);
 }
 
 void lu_solve(const double* LU, int n, int ld, const int* pivot, double* X, int ldx, int cols) {
@@ -410,25 +265,12 @@ void lu_solve(const double* LU, int n, int ld, const int* pivot, double* X, int 
 
   for (int k = 0; k < n; ++k)
     swap_rows(X, ldx, cols, k, pivot[k]);
-  sweep_columns(LU, n, ld, false, 0, X, ldx, cols);
+  solve_columns(triangles_of_lu(LU, ld), n, X, ldx, cols);
 }
 
-/// By rows of the factors, which are whole vectors: a value is divided, and at once taken from all that wait for it.
-COULOMB_SIMD void lu_solve_transposed(const double* LU, int n, int ld, const int* pivot, double* x) {
-  for (int k = 0; k < n; ++k) {
-    const double* row = LU + static_cast<long>(k) * ld;
-    const double xk = x[k] *= 1.0 / row[k];
-    for (int j = k + 1; j < n; ++j)
-      x[j] -= xk * row[j];
-  }
-
-  for (int k = n - 1; k > 0; --k) {
-    const double* row = LU + static_cast<long>(k) * ld;
-    const double xk = x[k];
-    for (int j = 0; j < k; ++j)
-      x[j] -= xk * row[j];
-  }
-
+/// One vector: U^T, L^T, the interchanges in reverse.
+void lu_solve_transposed(const double* LU, int n, int ld, const int* pivot, double* x) {
+  solve_vector(triangles_of_transposed_lu(LU, ld), n, x);
   for (int k = n - 1; k >= 0; --k)
     std::swap(x[k], x[pivot[k]]);
 }
@@ -436,7 +278,7 @@ COULOMB_SIMD void lu_solve_transposed(const double* LU, int n, int ld, const int
 void lu_solve_transposed(const double* LU, int n, int ld, const int* pivot, double* X, int ldx, int cols) {
   if (cols == 1 && ldx == 1) return lu_solve_transposed(LU, n, ld, pivot, X);
 
-  sweep_columns(LU, n, ld, true, 0, X, ldx, cols);
+  solve_columns(triangles_of_transposed_lu(LU, ld), n, X, ldx, cols);
   for (int k = n - 1; k >= 0; --k)
     swap_rows(X, ldx, cols, k, pivot[k]);
 }

@@ -88,8 +88,8 @@ void ConstraintSolver::Work::solve(const ConstraintProblem& problem, const Solve
   std::fill_n(previous_.lambda.begin(), scaled_.ld, 0.0);
 
   // Not a problem at all: bad numbers in G or g.
-  trial_.clear(scaled_);
-  if (!std::isfinite(trial_.residual)) {
+  if (!std::all_of(scaled_.g.begin(), scaled_.g.begin() + scaled_.n, [](double x) { return std::isfinite(x); })) {
+    trial_.clear(scaled_);
     finish(trial_, trial_, result);
     return give_up(problem, result);
   }
@@ -212,7 +212,7 @@ bool ConstraintSolver::Work::solve_levels_with(const ConstraintProblem& problem,
   result.levels = result.sharper_levels = 0;
   scaled_.set_compliance(compliance);
   newton_.forget_factor();
-  floor_ = 3 * rounding;
+  floor_ = sum_rounding;
 
   // Level 0, from what the step before had there.
   load_level_0(warm, first_);

@@ -17,6 +17,21 @@ void transpose(const double* Y, int rows, int columns, int ld, int ldt, double* 
       Yt[std::size_t(k) * ldt + i] = Y[std::size_t(i) * ld + k];
 }
 
+/// G = Y Y^T: what is right of the diagonal by strips of rows, the rest mirrored.
+void multiply_symmetric(const double* Y, int n, int dofs, int ld, int ldn, DelassusScratch& w, double* G) {
+  constexpr int strip = 16;
+  for (int i = 0; i < n; i += strip) {
+    const int rows = std::min(strip, n - i);
+    multiply(Product::set, rows_of(Y + std::size_t(i) * ld, rows, dofs, ld), w.Yt.data() + i,
+             G + std::size_t(i) * ldn + i, ldn - i, ldn, w.product);
+    for (int k = i; k < i + rows; ++k) {
+      const double* from = G + std::size_t(k) * ldn;
+      for (int j = i + strip; j < n; ++j)
+        G[std::size_t(j) * ldn + k] = from[j];
+    }
+  }
+}
+
 const RowSegment* segment_in(const ConstraintProblem& problem, int block, int tree) {
   for (const RowSegment& s : problem.segments[block])
     if (s.tree == tree) return &s;
@@ -69,8 +84,7 @@ void form_delassus(ConstraintProblem& problem, DelassusScratch& w) {
     const int ldn = problem.ld;
     grow(w.Yt, std::size_t(dofs) * ldn);
     transpose(problem.Y.data(), n, dofs, padded(dofs), ldn, w.Yt.data());
-    multiply(Product::set, rows_of(problem.Y.data(), n, dofs, padded(dofs)), w.Yt.data(), problem.G.data(), ldn, ldn,
-             w.product);
+    multiply_symmetric(problem.Y.data(), n, dofs, padded(dofs), ldn, w, problem.G.data());
     return;
   }
 
@@ -84,7 +98,7 @@ void form_delassus(ConstraintProblem& problem, DelassusScratch& w) {
     grow(w.Yt, std::size_t(dofs) * ldn);
     grow(w.G, std::size_t(rows) * ldn);
     transpose(w.Y.data(), rows, dofs, ld, ldn, w.Yt.data());
-    multiply(Product::set, rows_of(w.Y.data(), rows, dofs, ld), w.Yt.data(), w.G.data(), ldn, ldn, w.product);
+    multiply_symmetric(w.Y.data(), rows, dofs, ld, ldn, w, w.G.data());
     add_product(rows, problem, w);
   }
 }

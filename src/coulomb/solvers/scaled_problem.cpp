@@ -75,6 +75,7 @@ void project_cone(double mu, double* p) {
 
 /// ||l - P_K(l - v - [0, 0, mu ||v_T||])||. Differences first: without an impulse the speed of a slip, however large, cancels exactly.
 double cone_residual(double mu, const double* l, const double* v) {
+  if (l[0] == 0 && l[1] == 0 && l[2] == 0 && v[2] >= 0) return 0;  // open
   const double speed = norm2(v[0], v[1]);
   const double zx = l[0] - v[0];
   const double zy = l[1] - v[1];
