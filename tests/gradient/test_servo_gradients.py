@@ -7,6 +7,7 @@ import pytest
 from all_columns import assert_columns, assert_reverse
 
 import coulomb
+from coulomb.control import Solver
 from tests.gradient.test_every_parameter import SOFT, acting
 
 # A base that slides on the ground and is driven along and about two axes, an arm on a hinge and a slide, a hand on a ball joint that slides on
@@ -144,3 +145,49 @@ def test_of_a_rollout(rule, bounds):
         (qa, va), (qb, vb) = end({name: value + h}), end({name: value - h})
         number = (dQ[-1] @ model.difference(qb, qa) + dV[-1] @ (va - vb)) / (2 * h)
         assert g[name][0] == pytest.approx(number, rel=2e-5, abs=1e-8), name
+
+
+@pytest.mark.parametrize("bounds", [None, "forces", "sum"])
+@pytest.mark.parametrize("rule", ["implicit_velocity", "implicit"])
+def test_a_batch_takes_the_steps_of_a_simulator(rule, bounds):
+    """Environments that start apart: the same bits as simulators of their own, step by step, and the product of their Jacobians."""
+    model, q, v, u = robot(bounds)
+    substeps, num_envs = 4, 3
+    Q, V, U = (np.tile(x, (num_envs, 1)) for x in (q, v, u))
+    V += 0.05 * np.sin(np.arange(V.size)).reshape(V.shape)
+    U += 0.05 * np.cos(np.arange(U.size)).reshape(U.shape)
+    batch = coulomb.BatchSimulator(model, num_envs, joint_forces=rule, tolerance=1e-13)
+    Q1, V1, record = batch.control_step(Q, V, U, substeps=substeps)
+    jacobian = record.jacobian()
+    for k in range(num_envs):
+        sim = coulomb.Simulator(model, joint_forces=rule, tolerance=1e-13)
+        qk, vk = Q[k], V[k]
+        A, B = np.eye(2 * model.nv), np.zeros((2 * model.nv, model.nu))
+        for _ in range(substeps):
+            qk, vk = sim.step(qk, vk, U[k])
+            d = sim.derivatives()
+            A, B = d.A @ A, d.A @ B + d.B
+        np.testing.assert_array_equal(Q1[k], qk)
+        np.testing.assert_array_equal(V1[k], vk)
+        np.testing.assert_allclose(jacobian.A[k], A, rtol=0, atol=1e-10 * np.abs(A).max())
+        np.testing.assert_allclose(jacobian.B[k], B, rtol=0, atol=1e-10 * np.abs(B).max())
+
+
+@pytest.mark.parametrize("bounds", [None, "forces"])
+def test_a_plan_knows_servos_that_act_at_the_end(bounds):
+    """The gradient of a cost by all controls of a plan, whose steps saturate some servos."""
+    model, q, v, u = robot(bounds)
+    solver = Solver(model, horizon=6, substeps=2, joint_forces="implicit", tolerance=1e-13)
+    solver.add_state(np.linspace(1, 2, 2 * model.nv))
+    U = u + 0.1 * np.sin(np.arange(6 * model.nu)).reshape(6, model.nu)
+
+    def cost(U):
+        sim = coulomb.Simulator(model, joint_forces="implicit", tolerance=1e-13)
+        rollout = sim.rollout(q, v, np.repeat(U, 2, axis=0))
+        return solver.cost(rollout.q[::2], rollout.v[::2], U)[0]
+
+    value, dU = solver.gradient(q, v, U)
+    assert cost(U) == pytest.approx(value, rel=1e-12)
+    direction = np.random.default_rng(3).normal(size=U.shape)
+    slope = (cost(U + 1e-6 * direction) - cost(U - 1e-6 * direction)) / 2e-6
+    np.testing.assert_allclose((dU * direction).sum(), slope, rtol=2e-5)
