@@ -212,7 +212,7 @@ bool ConstraintSolver::Work::solve_levels_with(const ConstraintProblem& problem,
   result.levels = result.sharper_levels = 0;
   scaled_.set_compliance(compliance);
   newton_.forget_factor();
-  floor_ = sum_rounding;
+  floor_ = std::max(3 * rounding, sum_rounding * scaled_.n);
 
   // Level 0, from what the step before had there.
   load_level_0(warm, first_);

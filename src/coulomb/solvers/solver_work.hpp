@@ -23,7 +23,7 @@ class ConstraintSolver::Work {
   static constexpr double acceptable = 1e-5;       // one of the last resorts, and of the levels of larger compliances
   static constexpr double exact = 1e-13;           // a residual that no further step improves
   static constexpr double rounding = 1e-16;        // of scaled velocities: less is not worth another step
-  static constexpr double sum_rounding = 1.5e-15;  // the same of sums of 20 to 60 products, known to 5e-16 to 1.3e-15
+  static constexpr double sum_rounding = 2.5e-17;  // of sums, by product: 20 to 60 are known to 5e-16 to 1.3e-15
   static constexpr double persistent = 0.98;       // of what a row lacks: what proximal steps do not reduce
   static constexpr int most_searches = 6;          // the interior-point method, and so many paths but one
 

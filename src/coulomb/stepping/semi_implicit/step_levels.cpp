@@ -68,7 +68,7 @@ void StepLinearization::prepare_lower_level(int index_of_level) {
   prepare_motion(level, index_of_level);
 }
 
-/// Derivatives at a level whose velocity and impulses are known, in the place of the last one.
+/// Derivatives at a level whose velocity and impulses are known, in the place of the last one, whose own are prepared after it.
 void StepLinearization::prepare_motion(LevelState& state, int level) {
   const Model& model = *model_;
   StepRecord& r = *record_;
@@ -76,12 +76,19 @@ void StepLinearization::prepare_motion(LevelState& state, int level) {
     state.acceleration[d] = (state.v_next[d] - r.v[d] - r.spin.velocity[d]) / options_->constraints.timestep;
   link_twists(model, r.dynamics, state.v_next.data(), state.twist_next.data());
   velocities(model, r.dynamics, state.v_next.data(), state.body_twist.data(), state.rate_next.data());
-  exchange_levels(level);
+  exchange_states(level);
   prepare_level(model);
-  exchange_levels(level);
+  exchange_states(level);
 }
 
 void StepLinearization::exchange_levels(int level) {
+  exchange_states(level);
+
+  // What the dynamics keep of a level is computed again.
+  prepare_derivatives(*model_, record_->dynamics, acceleration_.data(), &forces_);
+}
+
+void StepLinearization::exchange_states(int level) {
   LevelState& other = level_state(level);
   StepRecord& r = *record_;
   std::swap(r.v_next, other.v_next);
@@ -96,12 +103,9 @@ void StepLinearization::exchange_levels(int level) {
   std::swap(forces_, other.forces);
   if (level < last_level) std::swap(inactive_, other.inactive);
   level_ = level_ == last_level ? level : last_level;
-
-  // What the dynamics keep of a level is computed again.
-  prepare_derivatives(*model_, r.dynamics, acceleration_.data(), &forces_);
 }
 
-/// r and B s of a lower level, beside those of the last one.
+/// r and B s of a lower level, beside those of the last one. What the dynamics keep is this level's afterwards.
 void StepLinearization::prepare_matrices_of_level(int level) {
   const auto exchange = [&] {
     for (int index : record_->islands.order) {
@@ -111,9 +115,10 @@ void StepLinearization::prepare_matrices_of_level(int level) {
       std::swap(x.Bs_q, own.Bs_q);
       std::swap(x.Bs_v, own.Bs_v);
     }
-    exchange_levels(level);
+    exchange_states(level);
   };
   exchange();
+  prepare_derivatives(*model_, record_->dynamics, acceleration_.data(), &forces_);
   derivative_pairs(*model_, record_->dynamics);
   right_hand_sides();
   row_columns();

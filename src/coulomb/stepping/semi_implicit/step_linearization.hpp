@@ -150,6 +150,8 @@ class StepLinearization final : public StepGradient {
   void prepare_motion(LevelState& state, int level);
   /// A lower level in the place of the last one, and back.
   void exchange_levels(int level);
+  /// The same without what the dynamics keep of a level.
+  void exchange_states(int level);
   LevelState& level_state(int level) {
     if (level == rest_level) return *rest_;
     return level == correction_level ? *correction_ : *other_levels_[level];

@@ -55,6 +55,9 @@ void StepLinearization::prepare_matrices() {
   row_columns();
   for (int level = 0; level < lower_; ++level)
     prepare_matrices_of_level(level);
+
+  // What the dynamics keep is the last level's again.
+  if (lower_ > 0) prepare_derivatives(model, r.dynamics, acceleration_.data(), &forces_);
 }
 
 // u_hat of the island's trees, dense.
