@@ -55,10 +55,12 @@ void LcpScale::assign(const BoxedLcp& p) {
   s.assign(p.n, 1.0);
   root.assign(p.n, 1.0);
   ref.assign(p.n, 0.0);
+  positive.assign(p.n, 0);
   for (int i = 0; i < p.n; ++i) {
     // A row's size: its diagonal entry, or where there is none its largest.
     const double* a = p.A.data() + static_cast<long>(i) * p.ld;
     double size = a[i];
+    positive[i] = size > 0;
     if (!(size > 0))
       for (int j = 0; j < p.n; ++j)
         size = std::max(size, std::abs(a[j]));
@@ -76,13 +78,23 @@ void LcpScale::assign(const BoxedLcp& p) {
     }
 }
 
+/// |b_i| + sum of |A_ij x_j|, what w_i is the difference of; 1 where there is nothing.
+static double terms_of(const BoxedLcp& p, int i, const double* x) {
+  const double* a = p.A.data() + static_cast<long>(i) * p.ld;
+  double sum = std::abs(p.b[i]);
+  for (int j = 0; j < p.n; ++j)
+    sum += std::abs(a[j] * x[j]);
+  return sum > 0 ? sum : 1.0;
+}
+
 /// How far x is from the projection of x - w / s, scaled; and what rounding of large x hides.
 double lcp_residual(const BoxedLcp& p, const LcpScale& scale, const double* x, const double* w) {
   double worst = 0;
   for (int i = 0; i < p.n; ++i) {
     const double nearest = std::clamp(x[i] - w[i] / scale.s[i], p.lower(i, x), p.upper(i, x));
-    const double r = std::abs(x[i] - nearest) * scale.root[i] / scale.ref[i];
-    const double unsure = magnified * std::abs(x[i]) * scale.root[i] / scale.ref[i];
+    const double ref = scale.positive[i] ? scale.ref[i] : terms_of(p, i, x) / scale.root[i];
+    const double r = std::abs(x[i] - nearest) * scale.root[i] / ref;
+    const double unsure = magnified * std::abs(x[i]) * scale.root[i] / ref;
 
     if (!(r <= worst)) worst = r;
     if (!(unsure <= worst)) worst = unsure;
