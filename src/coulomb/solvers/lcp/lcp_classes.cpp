@@ -78,13 +78,13 @@ void LcpScale::assign(const BoxedLcp& p) {
     }
 }
 
-/// |b_i| + sum of |A_ij x_j|, what w_i is the difference of; 1 where there is nothing.
+/// |b_i| + sum of |A_ij x_j|, what w_i is the difference of; 1 where there is nothing, or no number.
 static double terms_of(const BoxedLcp& p, int i, const double* x) {
   const double* a = p.A.data() + static_cast<long>(i) * p.ld;
   double sum = std::abs(p.b[i]);
   for (int j = 0; j < p.n; ++j)
     sum += std::abs(a[j] * x[j]);
-  return sum > 0 ? sum : 1.0;
+  return sum > 0 && std::isfinite(sum) ? sum : 1.0;
 }
 
 /// How far x is from the projection of x - w / s, scaled; and what rounding of large x hides.
