@@ -22,6 +22,8 @@ void Wedges::add_push(const Model& model, const BodyRows& rows, int body, double
   if (tree < 0) return;
   Push push;
   push.tree = tree;
+  push.body = body;
+  push.inner = model.body_tree[rows.body_a] == model.body_tree[rows.body_b];
   push.block = rows.block;
   push.pair = pair;
   push.cosine = 1 / std::sqrt(1 + mu * mu);
@@ -53,7 +55,7 @@ void Wedges::find(const Model& model, const ConstraintRows& rows, const Islands&
   }
   if (pair < 1) return;
 
-  // Two pushes of one tree against each other. A contact pushes a tree twice at most.
+  // Two pushes of one tree against each other. What its own bodies do to one another holds none but these bodies. A contact pushes a tree twice at most.
   std::sort(pushes_.begin(), pushes_.end(),
             [](const Push& a, const Push& b) { return a.tree != b.tree ? a.tree < b.tree : a.block < b.block; });
   for (auto first = pushes_.cbegin(), end = first; first != pushes_.cend(); first = end) {
@@ -67,7 +69,7 @@ void Wedges::find(const Model& model, const ConstraintRows& rows, const Islands&
 bool Wedges::any_oppose(std::vector<Push>::const_iterator first, std::vector<Push>::const_iterator end) {
   for (auto a = first; a != end; ++a)
     for (auto b = a + 1; b != end; ++b)
-      if (a->pair != b->pair && oppose(*a, *b)) return true;
+      if (a->pair != b->pair && (a->body == b->body || !(a->inner || b->inner)) && oppose(*a, *b)) return true;
   return false;
 }
 

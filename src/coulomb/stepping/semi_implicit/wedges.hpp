@@ -12,8 +12,8 @@ struct Model;
 
 class Wedges {
  public:
-  /// Islands in which two contacts of other bodies hold one tree from opposite sides: impulses in their friction cones can point against
-  /// each other. Only islands of few contacts.
+  /// Islands in which two contacts hold one tree, or one body, from opposite sides: impulses in their friction cones can point against each
+  /// other. Contacts between bodies of one tree hold these bodies alone. Only islands of few contacts.
   void find(const Model& model, const ConstraintRows& rows, const Islands& islands);
   const std::vector<int>& islands() const { return wedged_; }  ///< indices into the pool, ascending
   /// Per block of a wedged island: its pair of bodies; -1: no contact with friction.
@@ -22,7 +22,11 @@ class Wedges {
  private:
   /// An impulse on a tree: its direction, the half angle of the contact's cone, and the contact's pair of bodies.
   struct Push {
-    int tree = -1, block = 0, pair = 0;
+    int tree = -1;
+    int body = 0;
+    int block = 0;
+    int pair = 0;
+    bool inner = false;  ///< both bodies of the contact belong to the tree
     double direction[3] = {0, 0, 0};
     double sine = 0, cosine = 1;
   };
