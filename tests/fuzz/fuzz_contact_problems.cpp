@@ -99,9 +99,14 @@ void check_lcps(Bytes& bytes) {
     for (int i = 0; i < n; ++i) {
       const double lower = problem.lower(i, found.x.data()), upper = problem.upper(i, found.x.data());
       const double x = found.x[i], w = found.w[i];
+
+      // w is the difference of these, and known to what the tolerance leaves of them.
+      double terms = std::abs(problem.b[i]);
+      for (int j = 0; j < n; ++j) terms += std::abs(problem.A[i * problem.ld + j] * found.x[j]);
+      const double unsure = 1e-6 * w_scale + 1e-9 * terms;
       promise(x >= lower - 1e-6 * x_scale && x <= upper + 1e-6 * x_scale, "x is within its bounds");
-      promise(w > -1e-6 * w_scale || x >= upper - 1e-6 * x_scale, "w < 0 at the upper bound alone");
-      promise(w < 1e-6 * w_scale || x <= lower + 1e-6 * x_scale, "w > 0 at the lower bound alone");
+      promise(w > -unsure || x >= upper - 1e-6 * x_scale, "w < 0 at the upper bound alone");
+      promise(w < unsure || x <= lower + 1e-6 * x_scale, "w > 0 at the lower bound alone");
     }
   }
 }
