@@ -91,6 +91,7 @@ static double terms_of(const BoxedLcp& p, int i, const double* x) {
 double lcp_residual(const BoxedLcp& p, const LcpScale& scale, const double* x, const double* w) {
   double worst = 0;
   for (int i = 0; i < p.n; ++i) {
+    if (!std::isfinite(w[i])) return infinity;
     const double nearest = std::clamp(x[i] - w[i] / scale.s[i], p.lower(i, x), p.upper(i, x));
     const double ref = scale.positive[i] ? scale.ref[i] : terms_of(p, i, x) / scale.root[i];
     const double r = std::abs(x[i] - nearest) * scale.root[i] / ref;
