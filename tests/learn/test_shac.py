@@ -4,7 +4,6 @@ environments, after a checkpoint, and for processes that learn together; and tha
 import copy
 import dataclasses
 import os
-import socket
 import subprocess
 import sys
 
@@ -348,13 +347,6 @@ def test_it_is_a_command():
     assert out.returncode == 0 and "CartPole, seed 0: return" in out.stdout, out.stderr
 
 
-def free_port():
-    """One that nothing listens at: a port of a run before may be closing still."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 def test_two_processes_learn_as_one_and_to_the_same_bits_every_time(tmp_path):
     script = tmp_path / "two.py"
     script.write_text(
@@ -370,22 +362,15 @@ def test_two_processes_learn_as_one_and_to_the_same_bits_every_time(tmp_path):
     found = []
     for attempt in range(2):
         out = tmp_path / f"run{attempt}_"
-        command = [
-            sys.executable,
-            "-m",
-            "torch.distributed.run",
-            "--nproc-per-node",
-            "2",
-            "--master-port",
-            str(free_port()),
-        ]
-        subprocess.run(
-            [*command, str(script), str(out)],
-            check=True,
+        # Standalone: torchrun itself opens a free port and keeps it. One that is probed here could be taken meanwhile.
+        torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+        run = subprocess.run(
+            [*torchrun, str(script), str(out)],
             capture_output=True,
             text=True,
             env={**os.environ, "OMP_NUM_THREADS": "1"},
         )
+        assert run.returncode == 0, run.stderr
         found.append([np.load(f"{out}{rank}.npy") for rank in range(2)])
     assert np.array_equal(found[0][0], found[0][1]) and np.array_equal(found[0][0], found[1][0])
     assert found[0][0][-1] == 2 * 3 * SMALL["num_envs"] * SMALL["horizon"]
