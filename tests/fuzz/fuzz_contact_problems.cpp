@@ -103,7 +103,9 @@ void check_lcps(Bytes& bytes) {
       // w is the difference of these, and known to what the tolerance leaves of them.
       double terms = std::abs(problem.b[i]);
       for (int j = 0; j < n; ++j) terms += std::abs(problem.A[i * problem.ld + j] * found.x[j]);
-      const double unsure = 1e-6 * w_scale + 1e-9 * terms;
+      // And a row is at rest where a change of x_i that is small beside x brings it there.
+      const double rest = std::max(problem.A[i * problem.ld + i], 0.0) * 1e-6 * x_scale;
+      const double unsure = 1e-6 * w_scale + 1e-9 * terms + rest;
       promise(x >= lower - 1e-6 * x_scale && x <= upper + 1e-6 * x_scale, "x is within its bounds");
       promise(w > -unsure || x >= upper - 1e-6 * x_scale, "w < 0 at the upper bound alone");
       promise(w < unsure || x <= lower + 1e-6 * x_scale, "w > 0 at the lower bound alone");

@@ -51,17 +51,35 @@ void spread_largest(const BoxedLcp& p, double* values) {
   }
 }
 
+/// Whether A_ii measures row i: it is positive, and A_ij A_ji <= A_ii A_jj up to rounding, as in every positive semi-definite A. Roots,
+/// as products of large entries overflow.
+static bool diagonal_measures(const BoxedLcp& p, int i) {
+  constexpr double rounding = 1 + 1e-6;
+  const auto root_of = [&](int row, int column) {
+    return std::sqrt(std::abs(p.A[static_cast<long>(row) * p.ld + column]));
+  };
+  const auto diagonal = [&](int row) { return p.A[static_cast<long>(row) * p.ld + row]; };
+  if (!(diagonal(i) > 0)) return false;
+
+  for (int j = 0; j < p.n; ++j) {
+    const double coupling = root_of(i, j) * root_of(j, i);
+    if (j == i || coupling == 0) continue;
+    if (!(diagonal(j) > 0) || coupling > rounding * root_of(i, i) * root_of(j, j)) return false;
+  }
+  return true;
+}
+
 void LcpScale::assign(const BoxedLcp& p) {
   s.assign(p.n, 1.0);
   root.assign(p.n, 1.0);
   ref.assign(p.n, 0.0);
   positive.assign(p.n, 0);
   for (int i = 0; i < p.n; ++i) {
-    // A row's size: its diagonal entry, or where there is none its largest.
+    // A row's size: its diagonal entry, or where that measures nothing its largest.
     const double* a = p.A.data() + static_cast<long>(i) * p.ld;
     double size = a[i];
-    positive[i] = size > 0;
-    if (!(size > 0))
+    positive[i] = diagonal_measures(p, i);
+    if (!positive[i])
       for (int j = 0; j < p.n; ++j)
         size = std::max(size, std::abs(a[j]));
     if (size > 0) s[i] = size;

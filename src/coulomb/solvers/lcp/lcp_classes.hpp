@@ -17,15 +17,15 @@ namespace coulomb {
 /// |b_j| / sqrt(s_j) of the rows j that row i depends on, itself included: what is asked elsewhere has no say in what is zero here.
 struct LcpScale {
   std::vector<double> s, root, ref;
-  std::vector<char> positive;  ///< A_ii > 0
+  std::vector<char> positive;  ///< A_ii > 0 and no smaller than a semi-definite A with these A_ij has it
   void assign(const BoxedLcp& problem);
 };
 
 /// Each row's value becomes the largest of the rows that it depends on: by A_ij != 0 or as friction on its normal, through others too.
 void spread_largest(const BoxedLcp& problem, double* values);
 
-/// Largest |x - clamp(x - w / s, bounds)| in these units; zero exactly at solutions, but for x so large that w is rounding. Rows without a
-/// positive diagonal, which no mechanical problem has, are measured by the terms of w: nothing bounds A_ij by their size.
+/// Largest |x - clamp(x - w / s, bounds)| in these units; zero exactly at solutions, but for x so large that w is rounding. Rows without such
+/// a diagonal entry, which no mechanical problem has, are measured by the terms of w: nothing bounds A_ij by their size.
 double lcp_residual(const BoxedLcp& problem, const LcpScale& scale, const double* x, const double* w);
 /// Classes of z = x - w / s. Within `tie` of a border: an end of a one-sided row before its inside, the inside of a two-sided one.
 void lcp_classes(const BoxedLcp& problem, const LcpScale& scale, double tie, const double* x, const double* w,
