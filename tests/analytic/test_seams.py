@@ -247,3 +247,42 @@ def test_split_steps_glide_over_seams(shape, kind, contact):
         add_body(scene, shape, (0, 0.013, 0.05))
         options = {"contact": contact, "continuous_collision": True}
         assert largest_change(scene, (speed, 0, 0), timestep, **options) < 1e-9
+
+
+def line_across_an_edge(shape, angle, offset):
+    """It lies on a box whose top ends at x = 0, its axis turned by that angle against the border, and crosses it."""
+    scene = coulomb.Scene()
+    scene.add_box((0.5, 0.5, 0.2), fixed=True, position=(-0.25, 0, -0.1), friction=0.5, name="floor")
+    half = math.sqrt(0.5)
+    turned = (math.pi / 2 - angle) / 2
+    quaternion = half * np.array([math.cos(turned), -math.sin(turned), math.cos(turned), math.sin(turned)])
+    add = scene.add_capsule if shape == "capsule" else scene.add_cylinder
+    add(0.05, 0.1, mass=1.0, position=(offset, 0, 0.05), quaternion=quaternion, friction=0.5, name="body")
+    return scene.build()
+
+
+@pytest.mark.parametrize("contact", LAWS)
+@pytest.mark.parametrize("shape", ["capsule", "cylinder"])
+@pytest.mark.parametrize("angle", [0.006, 0.02, 0.03, 0.049, 0.06])
+def test_a_line_across_an_edge_lies_still(angle, shape, contact):
+    """However small its angle to the border: the middle is over the floor, and a point on each side of it holds it."""
+    model = line_across_an_edge(shape, angle, -2e-4)
+    sim = coulomb.Simulator(model, timestep=2e-3, contact=contact)
+    q, v = model.neutral()
+    for _ in range(100):
+        q, v = sim.step(q, v)
+        assert np.abs(v).max() < 1e-9
+        assert len(sim.contacts) == 2
+
+
+@pytest.mark.parametrize("shape", ["capsule", "cylinder"])
+def test_a_line_across_an_edge_is_differentiated(shape):
+    model = line_across_an_edge(shape, 0.03, -5e-4)
+    sim = coulomb.Simulator(model, timestep=2e-3)
+    q, v = model.neutral()
+    q[2] -= 1e-5
+    v[:] = [0.02, 0.3, -0.02, 0.01, 0.02, 0.03]
+    sim.step(q, v)
+    assert len(sim.contacts) == 2
+    report = coulomb.check_gradients(sim, q, v, wrt=["size/body", "size/floor", "timestep", "mass/body"])
+    assert report.passed, report

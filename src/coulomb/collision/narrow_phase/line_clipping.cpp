@@ -135,7 +135,6 @@ void add_line_crossing(Clip& c, const Shape& s, const Witness& witness, const do
     edge.high = norm3(edge.direction);
     for (double& x : edge.direction)
       x /= edge.high;
-    if (std::abs(dot3(edge.direction, axis)) > std::sqrt(1 - alignment_sine * alignment_sine)) return;
   }
 
   // A disc is met at two places. Where the line goes down across the rim that is the deepest place of the pair, which the witness knows;
@@ -162,6 +161,23 @@ void add_line_crossing(Clip& c, const Shape& s, const Witness& witness, const do
     // The point rolls on the line's shape as n turns.
     if (Candidate* p = c.crossing(q, axis, m, 9, side, 0))
       (c.on_a ? p->kind_b : p->kind_a) = s.type == ShapeType::cylinder ? Feature::rim : Feature::round;
+    return;
+  }
+
+  // All but parallel lines have no sure common normal, but without a point here what lies on the face would tip over the edge: the face's
+  // normal, at the clipped point, which rolls on the line's shape as well.
+  if (std::abs(dot3(edge.direction, axis)) > std::sqrt(1 - alignment_sine * alignment_sine)) {
+    double q[3];
+    double m[3];
+    copy3(base, q);
+    axpy3(t, axis, q);
+    side_plane(f, side, m);
+    Candidate* p = c.crossing(q, axis, m, f.id[side], f.id[(side + 1) % f.count], 0);
+    if (p == nullptr) return;
+    (c.on_a ? p->kind_b : p->kind_a) = s.type == ShapeType::cylinder ? Feature::rim : Feature::round;
+
+    // One point with the exact one that it becomes as the line turns.
+    p->feature = feature_id(3, c.on_a, f.id[side], f.id[(side + 1) % f.count], 0, 0);
     return;
   }
 
