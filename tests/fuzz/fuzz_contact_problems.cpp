@@ -95,20 +95,27 @@ void check_lcps(Bytes& bytes) {
     promise(fuzz::finite(found.x) && fuzz::finite(found.w), "solutions are finite");
 
     // Every row is at a bound and pushed there, or between its bounds and at rest.
-    const double x_scale = 1 + largest(found.x), w_scale = 1 + largest(found.w) + largest(problem.b);
+    // Both but for a share of what rows ask for, those with a diagonal entry by sqrt(A_ii), others by the terms of w.
+    const double w_scale = 1 + largest(found.w) + largest(problem.b);
+    double asked = 0;
+    for (int i = 0; i < n; ++i) {
+      const double diagonal = problem.A[i * problem.ld + i];
+      if (diagonal > 0) asked = std::max(asked, std::abs(problem.b[i]) / std::sqrt(diagonal));
+    }
     for (int i = 0; i < n; ++i) {
       const double lower = problem.lower(i, found.x.data()), upper = problem.upper(i, found.x.data());
       const double x = found.x[i], w = found.w[i];
+      const double diagonal = std::max(problem.A[i * problem.ld + i], 0.0);
+      const double near = 1e-6 * (1 + largest(found.x) + (diagonal > 0 ? asked / std::sqrt(diagonal) : 0));
 
       // w is the difference of these, and known to what the tolerance leaves of them.
       double terms = std::abs(problem.b[i]);
       for (int j = 0; j < n; ++j) terms += std::abs(problem.A[i * problem.ld + j] * found.x[j]);
-      // And a row is at rest where a change of x_i that is small beside x brings it there.
-      const double rest = std::max(problem.A[i * problem.ld + i], 0.0) * 1e-6 * x_scale;
-      const double unsure = 1e-6 * w_scale + 1e-9 * terms + rest;
-      promise(x >= lower - 1e-6 * x_scale && x <= upper + 1e-6 * x_scale, "x is within its bounds");
-      promise(w > -unsure || x >= upper - 1e-6 * x_scale, "w < 0 at the upper bound alone");
-      promise(w < unsure || x <= lower + 1e-6 * x_scale, "w > 0 at the lower bound alone");
+      // And a row is at rest where a small change of x_i brings it there.
+      const double unsure = 1e-6 * w_scale + 1e-9 * terms + diagonal * near;
+      promise(x >= lower - near && x <= upper + near, "x is within its bounds");
+      promise(w > -unsure || x >= upper - near, "w < 0 at the upper bound alone");
+      promise(w < unsure || x <= lower + near, "w > 0 at the lower bound alone");
     }
   }
 }
