@@ -79,9 +79,9 @@ class Energy:
                 total += (
                     self._taken(mass, min(BAUMGARTE * c.depth / h, FASTEST_CORRECTION)) + mass * self.gravity * c.depth
                 )
-        for error, inertia, bounded in self.violations(q):
+        for error, inertia, bounded, weight in self.violations(q):
             speed = BAUMGARTE * error / h
-            total += self._taken(inertia, min(speed, FASTEST_CORRECTION) if bounded else speed)
+            total += self._taken(inertia, min(speed, FASTEST_CORRECTION) if bounded else speed) + weight * error
         return total
 
     @staticmethod
@@ -91,24 +91,25 @@ class Energy:
     def stored(self, q):
         """J: in the springs that limits and equalities are in penalty and implicit steps."""
         return sum(
-            0.5 * (LIMIT_STIFFNESS if limit else EQUALITY_STIFFNESS) * e * e for e, _, limit in self.violations(q)
+            0.5 * (LIMIT_STIFFNESS if limit else EQUALITY_STIFFNESS) * e * e for e, _, limit, _ in self.violations(q)
         )
 
     def violations(self, q):
-        """(error in m or rad, inertia in kg or kg m^2, whether a limit) of limits and equalities."""
+        """(error in m or rad, inertia in kg or kg m^2, whether a limit, gravity against it in N or N m) of limits and equalities."""
         model, names, out = self.model, self.model.joint_names, []
         mass_matrix = model.mass_matrix(q)
+        weight = np.abs(model.bias(q, np.zeros(model.nv)))
         for _, joint in self.draft.joints():
             if joint.limits is not None:
                 j = names.index(joint.name)
                 x, d = q[model.joint_q[j]], model.joint_v[j]
                 error = max(joint.limits[0] - x, x - joint.limits[1], 0.0)
-                out.append((error, mass_matrix[d, d], True))
+                out.append((error, mass_matrix[d, d], True, weight[d]))
         for joint, leader, slope in self.draft.couplings:
             i, j = names.index(joint), names.index(leader)
             d = model.joint_v[i]
             error = abs(q[model.joint_q[i]] - slope * q[model.joint_q[j]])
-            out.append((error, mass_matrix[d, d], False))
+            out.append((error, mass_matrix[d, d], False, weight[d]))
         positions, rotations = model.body_placements(q)
         neutral_positions, neutral_rotations = model.body_placements(model.q_neutral)
 
@@ -123,13 +124,14 @@ class Energy:
 
         for a, b, point in [*self.draft.connects, *((a, b, self._where(a)) for a, b in self.draft.welds)]:
             mass = max(self.trees[model.body_names.index(x)] for x in (a, b) if x is not None)
-            out.append((float(np.linalg.norm(carried(a, point) - carried(b, point))), mass, False))
+            error = float(np.linalg.norm(carried(a, point) - carried(b, point)))
+            out.append((error, mass, False, mass * self.gravity))
         for a, b in self.draft.welds:
             now = [np.eye(3) if x is None else rotations[model.body_names.index(x)] for x in (a, b)]
             then = [np.eye(3) if x is None else neutral_rotations[model.body_names.index(x)] for x in (a, b)]
             relative = (now[0].T @ now[1]).T @ (then[0].T @ then[1])
             angle = float(np.arccos(np.clip((np.trace(relative) - 1) / 2, -1, 1)))
-            out.append((angle, self.trees[model.body_names.index(a)], False))
+            out.append((angle, self.trees[model.body_names.index(a)], False, 0.0))
         return out
 
     def _where(self, body):
