@@ -2,7 +2,7 @@
 
 python tools/coverage.py [--jobs 2] [--report FILE] [--without-build] [TEST ...]
 
-TEST: files of Python tests; without names CORE. C++: the unit tests of constraints and solvers. Branches that only exceptions take, of the standard library's
+TEST: files of Python tests; without names those of FOLDERS, and FILES. C++: the unit tests of constraints and solvers. Branches that only exceptions take, of the standard library's
 bounds say, are not counted, nor those that the compiler makes by itself. What is measured is what these tests reach, not all tests: a lower bound.
 """
 
@@ -34,30 +34,23 @@ COUNTED = {
     "derivatives of steps": "src/coulomb/stepping/.*(linear|deriv|gradient|products|levels|kinks|parameters|matrices|outputs).*",
 }
 UNIT_TESTS = ("constraints", "solvers")
-CORE = [
-    "tests/gradient/test_ambiguous.py",
-    "tests/gradient/test_contact_law.py",
-    "tests/gradient/test_constraint_forces.py",
-    "tests/gradient/test_force_outputs.py",
-    "tests/gradient/test_from_distance.py",
-    "tests/gradient/test_every_parameter.py",
-    "tests/gradient/test_gradient_modes.py",
-    "tests/gradient/test_impact_gradients.py",
-    "tests/gradient/test_implicit_gradients.py",
-    "tests/gradient/test_lcp_gradients.py",
-    "tests/gradient/test_parameters.py",
-    "tests/gradient/test_penalty_gradients.py",
-    "tests/gradient/test_random_trees.py",
-    "tests/gradient/test_scenes_of_every_stepper.py",
-    "tests/gradient/test_soft_contact_gradients.py",
-    "tests/gradient/test_spin_gradients.py",
-    "tests/gradient/test_wrenches.py",
+FOLDERS = ("tests/analytic", "tests/gradient", "tests/robustness")
+FILES = [
+    "tests/python/test_actuators.py",
+    "tests/python/test_batch.py",
+    "tests/python/test_batch_rollout.py",
     "tests/python/test_contact_problem.py",
     "tests/python/test_contradictions.py",
+    "tests/python/test_control_step.py",
     "tests/python/test_lcp.py",
-    "tests/robustness/test_degenerate.py",
-    "tests/robustness/test_heaps.py",
-    "tests/robustness/test_random_scenes.py",
+    "tests/python/test_load.py",
+    "tests/python/test_morphology.py",
+    "tests/python/test_morphology_rollout.py",
+    "tests/python/test_rollout.py",
+    "tests/python/test_saved.py",
+    "tests/python/test_servos.py",
+    "tests/python/test_sparse_derivatives.py",
+    "tests/python/test_substeps.py",
 ]
 
 
@@ -141,9 +134,15 @@ def table(rooms, files):
     return lines
 
 
+def core():
+    """The files of Python tests that are run where none is named."""
+    files = [path for folder in FOLDERS for path in sorted((ROOT / folder).glob("test_*.py"))]
+    return [str(path.relative_to(ROOT)) for path in files] + FILES
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("tests", nargs="*", default=CORE)
+    parser.add_argument("tests", nargs="*")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--without-build", action="store_true", help="with what was built before; counts go on")
     parser.add_argument("--report", type=Path, help="Markdown; without it, none is written")
@@ -155,7 +154,7 @@ def main():
         for path in BUILD.rglob("*.gcda"):
             path.unlink()
     make_package()
-    tests, failed = [test for test in options.tests if (ROOT / test).exists()], 0
+    tests, failed = options.tests or core(), 0
     with ThreadPoolExecutor(options.jobs) as pool:
         for command, code, last in pool.map(run, commands(tests)):
             print(f"{Path(command[-1]).name}: {last}" + (f" (code {code})" if code else ""), flush=True)
@@ -163,9 +162,8 @@ def main():
     lines = table(*counts())
     print("\n".join(lines))
     if options.report:
-        done = (
-            f"{len(unit_tests())} unit tests and, of `{'`, `'.join(tests)}`, what is not slow; {failed} of these failed"
-        )
+        named = f"`{'`, `'.join(options.tests or [*FOLDERS, *FILES])}`"
+        done = f"{len(unit_tests())} unit tests and, of {named}, what is not slow; {failed} of these failed"
         head = ["# Coverage", "", f"{datetime.date.today()}, `python tools/coverage.py`: {done}.", ""]
         options.report.write_text("\n".join([*head, *lines, ""]))
     return 0
