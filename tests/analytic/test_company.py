@@ -1,4 +1,4 @@
-"""Split steps: the rule that moves a tree depends on that tree and what it touches alone, whatever else the scene holds."""
+"""Split, penalty and implicit steps: what moves a tree depends on that tree and what it touches alone, whatever else the scene holds."""
 
 import numpy as np
 import pytest
@@ -87,16 +87,16 @@ def scene(names):
     return world.build(), np.array(v, dtype=float)
 
 
-def states(names, timestep, steps):
+def states(names, timestep, steps, **options):
     """Positions and velocities of the first body at every step; no step has an impact."""
     model, v = scene(names)
     first = scene(names[:1])[0]
-    sim = coulomb.Simulator(model, timestep=timestep, continuous_collision=True)
+    sim = coulomb.Simulator(model, timestep=timestep, **(options or {"continuous_collision": True}))
     q = model.neutral()[0]
     out = []
     for _ in range(steps):
         q, v = sim.step(q, v)
-        assert sim.status.converged and not sim.impacts
+        assert sim.status.converged and not sim.impacts and "parts" not in sim.status.reason
         out.append(np.r_[q[: first.nq], v[: first.nv]])
     return np.array(out)
 
@@ -110,6 +110,49 @@ def test_far_company_changes_no_bit(name, timestep):
     for company in [[other] for other in BODIES] + [list(BODIES)]:
         together = states([name, *company], timestep, steps)
         assert together.tobytes() == alone.tobytes(), company
+
+
+@pytest.mark.parametrize("stepper", ["semi_implicit", "bdf1", "bdf2"])
+@pytest.mark.parametrize("name", BODIES)
+def test_far_company_changes_no_bit_of_penalty_contact(name, stepper):
+    """Newton's method is of all bodies, but judges and searches every island by itself. A limit that is met makes all of bdf2's step one of bdf1."""
+    others = [other for other in BODIES if stepper != "bdf2" or other != "at a limit"]
+    if name not in others:
+        return
+    options = dict(contact="penalty", stepper=stepper)
+    alone = states([name], 0.01, 40, **options)
+    for company in [[other] for other in others] + [others]:
+        together = states([name, *company], 0.01, 40, **options)
+        assert together.tobytes() == alone.tobytes(), company
+
+
+def pressed(company):
+    """Two boxes .1 mm apart, and a row of balls far away."""
+    world = coulomb.Scene(gravity=(0, 0, 0))
+    for k in range(2):
+        world.add_box((0.1, 0.1, 0.1), mass=1.0 + k, position=(0.1001 * k, 0, 0), name=f"box{k}")
+    for k in range(company):
+        world.add_sphere(0.1, mass=1.0, position=(0, 0, FAR + 0.199 * k))
+    return world.build()
+
+
+@pytest.mark.parametrize("stepper", ["semi_implicit", "bdf1", "bdf2"])
+def test_islands_that_touch_within_a_step_are_solved_as_one(stepper):
+    """At the first guess, at rest, boxes are apart; forces press them together within the step, and neither moves through the other."""
+    alone = None
+    for company in (0, 3):
+        model = pressed(company)
+        sim = coulomb.Simulator(model, timestep=0.01, contact="penalty", stepper=stepper)
+        tau = np.zeros(model.nv)
+        tau[0], tau[6] = 50.0, -50.0
+        q, v = sim.step(*model.neutral(), tau=tau)
+        assert sim.status.converged and "parts" not in sim.status.reason
+        assert len([c for c in sim.contacts if "box1" in (c.geometry_a, c.geometry_b)]) == 4
+        assert abs(v[0] + 2 * v[6]) < 1e-12  # the forces are equal and opposite
+        assert 0.0995 < q[7] - q[0] < 0.1
+        ends = np.r_[q[:14], v[:12]].tobytes()
+        assert alone in (None, ends)
+        alone = ends
 
 
 LEGGED = """<body pos="0 0 .33"><freejoint/><geom type="box" size=".2 .1 .05" mass="2"/>

@@ -292,3 +292,44 @@ def test_materials_of_a_loaded_robot():
         scene.set_contact("ground", contact_points=[(0, 0, 0)])
     with pytest.raises(ValueError, match="foot.*contact_stiffness"):
         scene.set_contact("foot", contact_stiffness=-1.0)
+
+
+def over_tiles(random):
+    """(model, velocities): up to three boxes thrown, or laid down sliding, on a floor of tiles; in a third of the scenes between walls."""
+    scene = coulomb.Scene()
+    length, friction = random.uniform(0.08, 0.4), float(random.choice([0.3, 0.6, 1.0]))
+    count = math.ceil(1.2 / length)
+    for i, j in np.ndindex(count, count):
+        at = ((i - count / 2 + 0.5) * length, (j - count / 2 + 0.5) * length, -0.1)
+        scene.add_box(size=(length, length, 0.2), position=at, friction=friction, fixed=True)
+    if random.random() < 1 / 3:
+        scene.add_box(size=(2, 0.1, 0.5), position=(0, 0.4, 0.2), friction=friction, fixed=True)
+        scene.add_box(size=(0.1, 2, 0.5), position=(0.4, 0, 0.2), friction=friction, fixed=True)
+    velocities = []
+    for k in range(int(random.integers(1, 4))):
+        size, flat = random.uniform(0.08, 0.3, 3), random.random() < 0.5
+        turn = random.normal(size=4) * ([1, 0, 0, 1] if flat else [1, 1, 1, 1])
+        height = (size[2] / 2 + 0.005 if flat else 0.25) + 0.35 * k
+        at = (*random.uniform(-0.25, 0.25, 2), height)
+        mass = float(10 ** random.uniform(-1, 1))
+        scene.add_box(size=size, mass=mass, position=at, quaternion=turn / np.linalg.norm(turn), friction=0.5)
+        velocities += [*(random.normal(size=3) * [2, 2, 0.5]), *(random.normal(size=3) * (0 if flat else 4))]
+    return scene.build(), np.array(velocities)
+
+
+@pytest.mark.parametrize("stepper", ["semi_implicit", "bdf1"])
+def test_boxes_thrown_on_stiff_tiles_are_solved(stepper):
+    """Corners that begin to push and stop to slide within a step: a search by shorter corrections alone leaves 4 % of these steps to be
+    taken in parts, and 1 % unsolved."""
+    steps = parts = 0
+    for seed in range(20, 28):
+        model, v = over_tiles(np.random.default_rng(seed))
+        stiff = dict(contact_stiffness=1e7, contact_friction_stiffness=1e6)
+        sim = coulomb.Simulator(model, timestep=2e-3, contact="penalty", stepper=stepper, **stiff)
+        q = model.neutral()[0]
+        for _ in range(120):
+            q, v = sim.step(q, v)
+            assert sim.status.converged, (seed, steps % 120)
+            steps += 1
+            parts += "parts" in sim.status.reason
+    assert parts < 0.015 * steps

@@ -13,7 +13,12 @@ constexpr double smallest_pivot = 1e-6;  // relative to its row
 
 }  // namespace
 
-ImplicitFactor::ImplicitFactor(int n) : n_(n), ld_(dense::padded(n)), lu_(std::size_t(n) * ld_), work_(ld_), pivot_(n) {
+void ImplicitFactor::resize(int n) {
+  n_ = n;
+  ld_ = dense::padded(n);
+  lu_.resize(std::size_t(n) * ld_);
+  work_.resize(ld_);
+  pivot_.resize(n);
   if (n < sparse_from) return;
   copy_.reserve(lu_.size());
   lower_.reserve(std::size_t(n) * n / 2);
@@ -23,6 +28,7 @@ ImplicitFactor::ImplicitFactor(int n) : n_(n), ld_(dense::padded(n)), lu_(std::s
 }
 
 bool ImplicitFactor::factor() {
+  sparse_ = false;
   if (n_ < sparse_from) return factor_dense();
 
   // Along the trees first; pivots that are too small need the rows exchanged.

@@ -11,7 +11,9 @@ namespace coulomb {
 /// A = H^T with rows of ld = n rounded up to 8.
 class ImplicitFactor {
  public:
-  explicit ImplicitFactor(int n);
+  explicit ImplicitFactor(int n) { resize(n); }
+  void resize(int n);  ///< of another matrix, whose storage only grows
+  int leading_dimension() const { return ld_; }
   double* matrix() { return lu_.data(); }  ///< to be filled before factor()
   const double* matrix() const { return lu_.data(); }
   bool factor();                               ///< false: singular
@@ -33,7 +35,7 @@ class ImplicitFactor {
   bool factor_dense();
   bool factor_sparse();
 
-  int n_, ld_;
+  int n_ = 0, ld_ = 0;
   bool sparse_ = false;
   std::vector<double> lu_, copy_, work_;
   std::vector<int> pivot_;

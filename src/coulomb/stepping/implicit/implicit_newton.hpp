@@ -1,6 +1,11 @@
 // Newton's method for one implicit stage (implicit_equation.hpp): analytic matrix, LU, line search by the natural monotonicity test
 // [Deuflhard2004] (a step must shorten the next Newton correction with the same matrix; it does not depend on the units of the
-// equations), and corrections with an old matrix while they converge fast.
+// equations), and corrections with an old matrix while they converge fast. Across a kink, where a contact begins to push or stops to slide,
+// that test fails at every step but tiny ones: the old matrix takes the forces beyond for an error. There the step ends where the power
+// R . step is small, between its ends of opposite signs: the line search of what is minimised, where forces have a potential.
+//
+// Islands, trees that forces couple, are searched and judged each by itself (newton_island.hpp), so that none changes a bit of another;
+// evaluations and matrices are of all at once. Islands that touch at an iterate are one from then on.
 //
 // A stage is solved when every residual is below the tolerance times the sizes of its own terms, or below what rounding of the
 // state and of the forces makes of it: an estimate, so up to a hundred times that is taken where no correction makes it less; or more, up to 1e-6 of
@@ -10,17 +15,20 @@
 
 #include <vector>
 
+#include "coulomb/stepping/implicit/coupled_trees.hpp"
 #include "coulomb/stepping/implicit/implicit_equation.hpp"
 #include "coulomb/stepping/implicit/implicit_factor.hpp"
 #include "coulomb/stepping/implicit/implicit_kept.hpp"
+#include "coulomb/stepping/implicit/newton_island.hpp"
 
 namespace coulomb {
 
 struct NewtonOutcome {
   bool converged = false;
+  // The largest of an island:
   int iterations = 0;
   int evaluations = 0;  ///< of the residual, in search of shorter corrections
-  double residual = 0;  ///< largest, relative to its terms
+  double residual = 0;  ///< relative to its terms
 };
 
 class ImplicitNewton {
@@ -38,19 +46,51 @@ class ImplicitNewton {
   ImplicitEquation equation;
 
  private:
-  bool linearize(const Model& model, const StepOptions& options, const ImplicitStage& stage);
-  double ratio() const;  ///< of the largest residual to what is allowed
-  double length(const Model& model, const std::vector<double>& x);
-  /// The correction step_, and the residual that is left (ratio).
-  bool is_rounding(const Model& model, const StepOptions& options, double at);
-  void correction(std::vector<double>& x) const;
-  bool search(const Model& model, const StepOptions& options, ImplicitStage& stage, double before, double& contraction);
-  void polish(const Model& model, const StepOptions& options, ImplicitStage& stage);
+  using Vector = std::vector<double>;
+  struct Call {
+    const Model& model;
+    const StepOptions& options;
+    ImplicitStage& stage;
+    int patience;
+  };
+
+  // Islands.
+  void separate(const Call& call);
+  void find_islands(const Model& model);
+  void merge(const Call& call);
+  bool is_coupled_anew(const Model& model);
+  bool linearize(const Call& call);
+  void find_sizes(const Call& call, NewtonIsland& island);
+
+  // Of one island, after an evaluation.
+  void advance(const Call& call, NewtonIsland& island);
+  void take_matrix(const Call& call, NewtonIsland& island);
+  void arrive(const Call& call, NewtonIsland& island);
+  void search(const Call& call, NewtonIsland& island);
+  void search_sign(const Call& call, NewtonIsland& island);
+  void accept(const Call& call, NewtonIsland& island, double contraction);
+  void leave(const Call& call, NewtonIsland& island);
+  void polish(const Call& call, NewtonIsland& island);
+  void finish(const Call& call, NewtonIsland& island, bool converged);
+
+  double ratio(const NewtonIsland& island) const;
+  double power(const NewtonIsland& island) const;
+  double length(const Model& model, const NewtonIsland& island, const Vector& x) const;
+  bool is_rounding(const Call& call, const NewtonIsland& island) const;
+  void correction(const NewtonIsland& island, Vector& x);
+  void try_fraction(const Call& call, NewtonIsland& island, double fraction);
+
+  const ImplicitFactor& factor_of(const NewtonIsland& island) const {
+    return order_.size() == 1 ? factor_ : island.factor;
+  }
 
   ImplicitFactor factor_;
-  double reach_ = 0;  // velocity that the forces make in the stage, as `length`
-  int evaluations_ = 0;
-  std::vector<double> allowed_, step_, next_step_, from_, best_, work_;
+  CoupledTrees coupled_;
+  std::vector<NewtonIsland> pool_;      // by the first tree
+  std::vector<int> order_, old_order_;  // of those that there are
+  bool is_behind_ = false;              // the equation was not evaluated at the end of an island
+  // nv, of all islands: what is allowed of the residual; corrections; where a search has started; the best iterate.
+  Vector allowed_, step_, next_step_, from_, best_, work_, size_;
 };
 
 }  // namespace coulomb
