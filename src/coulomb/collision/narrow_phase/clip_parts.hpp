@@ -36,6 +36,11 @@ inline double side_plane(const Flat& f, int k, double* m) {
   return dot3(m, f.point[k]);
 }
 
+// Too steep to be seen along the reference's normal.
+inline bool stands_on(const Flat& incident, const Flat& reference) {
+  return std::abs(dot3(incident.normal, reference.normal)) < 0.1;
+}
+
 inline int feature_id(int kind, bool reference_on_a, int i, int j, int k, int l) {
   std::uint32_t h = 2166136261u;
   for (const int v : {i, j, k, l}) {
@@ -65,6 +70,7 @@ struct Clip {
     Candidate& c = out[count++];
     c.distance = h;
     c.reference_on_a = on_a;
+    c.edge = c.side = -1;
     c.rule = MotionRule::support;
     c.kind_a = c.kind_b = Feature::vertex;
     (on_a ? c.kind_a : c.kind_b) = Feature::face;
@@ -107,6 +113,9 @@ inline void take_witness(const Witness& w, bool reference_on_a, Candidate& p) {
   p.kind_a = w.a.kind;
   p.kind_b = w.b.kind;
 }
+
+/// Two polygons: the corners of the outline that they have in common (outline_clipping.cpp).
+void clip_outline(Clip& clip, const Flat& incident);
 
 /// Capsule or cylinder `s` lying along the reference face; `witness`: of the pair, where its line may leave a cap across the rim.
 void clip_line_shape(Clip& clip, const Shape& s, const Witness& witness);

@@ -93,8 +93,8 @@ void clip_vertices(Clip& c, const Flat& incident) {
       }
 
   // Projected along the reference's normal, unless the incident face stands on it.
+  if (stands_on(incident, c.reference)) return;
   const double slope = dot3(incident.normal, c.reference.normal);
-  if (std::abs(slope) < 0.1) return;
   for (int k = 0; k < c.reference.count; ++k) {
     double r[3];
     double q[3];
@@ -322,7 +322,8 @@ bool choose_reference(const Shape& a, const Shape& b, const Witness& w, int& ref
 
 }  // namespace
 
-int clip_manifold(const Shape& a, const Shape& b, const Witness& w, double margin, int& reference, Candidate* out) {
+int clip_manifold(const Shape& a, const Shape& b, const Witness& w, double margin, int& reference, Candidate* out,
+                  FacePoints points) {
   // Shapes with one witness have no manifold; shapes without an aligned face have lines at best.
   const auto extended = [](const Shape& s) { return s.type != ShapeType::sphere && s.type != ShapeType::ellipsoid; };
   if (!extended(a) || !extended(b)) return 0;
@@ -350,9 +351,12 @@ int clip_manifold(const Shape& a, const Shape& b, const Witness& w, double margi
   if (flat && (other.type != ShapeType::cylinder || cosine >= std::sqrt(1 - cap_sine * cap_sine))) {
     Flat incident;
     make_flat(other, incident_face, incident);
-    clip_vertices(clip, incident);
-    if (!face.disc && !incident.disc) {
-      cross_polygons(clip, incident);
+    const bool polygons = !face.disc && !incident.disc;
+    if (polygons && points == FacePoints::outline) {
+      clip_outline(clip, incident);
+    } else {
+      clip_vertices(clip, incident);
+      if (polygons) cross_polygons(clip, incident);
     }
     if (!face.disc && incident.disc) {
       cross_rim(clip, incident);

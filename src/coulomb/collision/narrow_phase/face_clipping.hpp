@@ -23,7 +23,17 @@ struct Candidate {
   bool reference_on_a;
   bool two_normals = false;  ///< as of Contact
   int feature;
+
+  // Of a closed outline of polygons: the incident face's edge and the reference's side that cross; or the side that begins at a corner of
+  // the reference.
+  int edge = -1;
+  int side = -1;
+  bool is_leaving = false;  ///< the edge goes out of the reference there
 };
+
+/// Points where faces meet: by what is found of each feature, of which those that all but coincide may be left out; or the closed outline
+/// that two polygons have in common.
+enum class FacePoints : unsigned char { features, outline };
 
 /// Within this sine of the witness normal a face (or a line, with the plane across it) counts as aligned; a cylinder's
 /// cap counts as the incident face within cap_sine.
@@ -32,7 +42,8 @@ constexpr double cap_sine = 0.02;
 
 /// Points of the manifold closer than `margin`, at most max_candidates; 0 when the pair has no aligned features and the
 /// witness stands alone. `reference`: CollisionCache::Pair::reference, read and written.
-int clip_manifold(const Shape& a, const Shape& b, const Witness& w, double margin, int& reference, Candidate* out);
+int clip_manifold(const Shape& a, const Shape& b, const Witness& w, double margin, int& reference, Candidate* out,
+                  FacePoints points = FacePoints::features);
 
 /// The contact of a chosen candidate.
 void fill_contact(const Shape& a, const Shape& b, const Candidate& candidate, Contact& contact);

@@ -176,71 +176,20 @@ void evaluate(const Shape& a, const Shape& b, ContactShare& s) {
     s.turn[i] = s.reference_on_a ? -value.d[i] : value.d[i];
 }
 
-/// The edge or side of a face that lies best along `direction`.
-int edge_along(const Side& s, const double* direction) {
-  Outline o;
-  make_outline(s, o);
-  int best = 0;
-  double most = -1;
-
-  for (int k = 0; k < o.count; ++k) {
-    const Dual3 e = edge(o, k);
-    const double x[3] = {e.x[0].v, e.x[1].v, e.x[2].v};
-    const double cosine = dot3(x, direction) / norm3(x);
-    if (cosine > most) {
-      most = cosine;
-      best = k;
-    }
-  }
-  return best;
-}
-
-/// The corner of a face that is nearest to a point.
-int nearest_corner(const Side& s, const double* point) {
-  Outline o;
-  make_outline(s, o);
-  int best = 0;
-  double least = 1e300;
-
-  for (int k = 0; k < o.count; ++k) {
-    const double r[3] = {o.corner[k].x[0].v - point[0], o.corner[k].x[1].v - point[1], o.corner[k].x[2].v - point[2]};
-    if (dot3(r, r) < least) {
-      least = dot3(r, r);
-      best = k;
-    }
-  }
-  return best;
-}
-
 /// The share of a clipped candidate between these faces.
 ContactShare share_of_candidate(const Shape& a, const Shape& b, const Candidate& c, int reference, int incident) {
   ContactShare s;
 
-  // A point inside of the common outline has a whole spring.
-  if (c.rule == MotionRule::support) return s;
+  // A corner of the incident face inside of the reference has a whole spring.
+  if (c.side < 0) return s;
   s.reference_on_a = c.reference_on_a;
   s.reference = reference;
   s.incident = incident;
-
-  const Side owner{c.reference_on_a ? a : b, reference};
-  const Side other{c.reference_on_a ? b : a, incident};
-
-  // A corner of the reference, or a crossing, which goes out of the reference or into it.
-  if (c.rule == MotionRule::reference_vertex) {
-    s.kind = ContactShare::Kind::corner;
-    s.side = nearest_corner(owner, c.reference_on_a ? c.point_a : c.point_b);
-  } else {
-    double n[3];
-    double e[3];
-    face_normal(owner.shape, reference, n);
-    cross3(n, c.direction_b, e);
-    s.side = edge_along(owner, e);
-    s.edge = edge_along(other, c.direction_a);
-
-    const bool out = dot3(c.direction_a, c.direction_b) > 0;
-    s.kind = out ? ContactShare::Kind::leaving : ContactShare::Kind::entering;
-  }
-
+  s.side = c.side;
+  s.edge = c.edge;
+  s.kind = c.edge < 0     ? ContactShare::Kind::corner
+           : c.is_leaving ? ContactShare::Kind::leaving
+                          : ContactShare::Kind::entering;
   evaluate(a, b, s);
   return s;
 }
@@ -263,7 +212,7 @@ void collide_flat_sides(const Shape& a, const Shape& b, double size, std::vector
   double cosine;
   int reference = 2 * best_face(a, inward, cosine);
   Candidate candidates[max_candidates];
-  const int count = clip_manifold(a, b, w, 0.0, reference, candidates);
+  const int count = clip_manifold(a, b, w, 0.0, reference, candidates, FacePoints::outline);
 
   // Faces that miss the deepest place do not stand for the contact: the witness alone does.
   double deepest = 1e300;
