@@ -25,6 +25,7 @@ struct CollisionCache {
   void reset();
   /// What is known of a pair, nullptr when nothing is.
   const Pair* find(int pair_index) const;
+  Pair* find(int pair_index);
 };
 
 }  // namespace coulomb

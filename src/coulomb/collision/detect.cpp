@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <utility>
 
 #include "coulomb/base/small_math.hpp"
 #include "coulomb/collision/broad_phase/filter.hpp"
@@ -212,6 +213,10 @@ void CollisionCache::reset() {
 const CollisionCache::Pair* CollisionCache::find(int pair_index) const {
   const auto at = std::lower_bound(pair_indices.begin(), pair_indices.end(), pair_index);
   return at == pair_indices.end() || *at != pair_index ? nullptr : &pairs[at - pair_indices.begin()];
+}
+
+CollisionCache::Pair* CollisionCache::find(int pair_index) {
+  return const_cast<Pair*>(std::as_const(*this).find(pair_index));
 }
 
 std::size_t usual_contacts(const Model& model) { return 8 * std::min<std::size_t>(model.pair_a.size(), 64); }

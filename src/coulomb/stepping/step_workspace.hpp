@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "coulomb/collision/united_faces.hpp"
 #include "coulomb/solvers/constraint_solver.hpp"
 #include "coulomb/stepping/semi_implicit/contacts_to_come.hpp"
 
@@ -17,6 +18,7 @@ struct StepWorkspace {
 
   ConstraintSolver solver;
   ContactsToCome to_come;         ///< contacts that are judged before they act
+  UnitedFaces united;             ///< floors of several shapes
   std::vector<double> travel;     ///< num_bodies x 6: how bodies may move and turn (detect_contacts)
   std::vector<int> recall_order;  ///< of the memory's impulses, by key
 };

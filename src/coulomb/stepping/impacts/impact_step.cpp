@@ -75,6 +75,8 @@ void ImpactSplitter::place(StepRecord& r) {
   // The side of the next tile stops nobody whom this one holds.
   link_twists(model_, r.dynamics, r.v.data(), r.twist.data());
   leave_out_inner_edges(model_, options_.impacts.penetration_tolerance, r, workspace_.to_come);
+  unite_faces(model_, phases_.smooth.collision.frozen_cache ? nullptr : &memory_.collision, r.collision,
+              workspace_.united);
 }
 
 /// Keys that are not known yet.

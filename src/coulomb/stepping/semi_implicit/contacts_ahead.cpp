@@ -53,7 +53,13 @@ void detect_contacts_ahead(const Model& model, const StepOptions& options, StepW
   contacts.erase(std::remove_if(contacts.begin(), contacts.end(), stays_open), contacts.end());
 
   // ... within the step, where the bodies will be ...
-  judge_contacts_to_come(model, options, r, workspace.to_come);
+  CollisionCache* const memory = options.collision.frozen_cache ? nullptr : &cache;
+  const auto unite = [&]() {
+    if (unite_faces(model, memory, r.collision, workspace.united))
+      contacts.erase(std::remove_if(contacts.begin(), contacts.end(), stays_open), contacts.end());
+  };
+  unite();
+  if (judge_contacts_to_come(model, options, r, workspace.to_come)) unite();
 
   // ... and does not bounce.
   const auto may_bounce = [&](const Contact& c) { return is_ahead(c) && model.pair_restitution[c.pair] > 0; };

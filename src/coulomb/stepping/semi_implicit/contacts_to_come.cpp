@@ -153,7 +153,7 @@ class Judge {
       : model_(model), r_(record), w_(record.collision), b_(buffers), contacts_(record.collision.contacts),
         h_(options.constraints.timestep) {}
 
-  void judge_all();
+  bool judge_all();
   bool restore_what_meets(std::vector<double>& travel);
 
  private:
@@ -478,7 +478,7 @@ bool Judge::judge(int k) {
   return meets_a_side(g, worst);
 }
 
-void Judge::judge_all() {
+bool Judge::judge_all() {
   r_.just_touches = false;
   b_.by_free_velocity.known = b_.by_velocity.known = false;
 
@@ -502,6 +502,7 @@ void Judge::judge_all() {
       b_.kept.insert(b_.kept.end(), contacts_.begin() + b_.first[k], contacts_.begin() + b_.first[k + 1]);
   }
   if (any) contacts_ = b_.kept;
+  return any;
 }
 
 bool Judge::restore_what_meets(std::vector<double>& travel) {
@@ -548,9 +549,9 @@ ContactsToCome::ContactsToCome(const Model& model) : q(model.nq + model.nv) {
   over.reserve(max_contacts_per_pair);
 }
 
-void judge_contacts_to_come(const Model& model, const StepOptions& options, StepRecord& record,
+bool judge_contacts_to_come(const Model& model, const StepOptions& options, StepRecord& record,
                             ContactsToCome& buffers) {
-  Judge(model, options, record, buffers).judge_all();
+  return Judge(model, options, record, buffers).judge_all();
 }
 
 bool restore_contacts_that_meet(const Model& model, const StepOptions& options, StepRecord& record,

@@ -44,8 +44,9 @@ struct ContactsToCome {
   std::vector<Contact> over;            ///< and at the pose to come
 };
 
-/// Judges record.collision.contacts, ordered by pair; link twists of the record at v_free. Sets record.just_touches.
-void judge_contacts_to_come(const Model& model, const StepOptions& options, StepRecord& record,
+/// Judges record.collision.contacts, ordered by pair; link twists of the record at v_free. Sets record.just_touches. True: some are
+/// others now, or none.
+bool judge_contacts_to_come(const Model& model, const StepOptions& options, StepRecord& record,
                             ContactsToCome& buffers);
 
 /// After a solve: contacts of pairs that were to pass each other, and meet at v_next, act from now on. True: there are some, and the

@@ -378,7 +378,7 @@ StepRecord::StepRecord(const Model& model)
       v_free(model.nv), dynamics(model), collision(model), joint_forces(model), spin(model), gains(model),
       islands(model), assembly(model), twist(8 * model.nv), twist_next(8 * model.nv), scratch(8 * model.nv + 8) {}
 
-StepWorkspace::StepWorkspace(const Model& model) : to_come(model), travel(6 * model.num_bodies) {}
+StepWorkspace::StepWorkspace(const Model& model) : to_come(model), united(model), travel(6 * model.num_bodies) {}
 
 void solve_constraints(const Model& model, const StepOptions& options, StepWorkspace& workspace,
                        const StepMemory& memory, StepRecord& r, StruckIslands* struck) {
