@@ -126,6 +126,55 @@ def test_a_contradiction_that_stays_costs_no_more_than_a_solved_step():
     np.testing.assert_allclose(warm, cold, rtol=0, atol=1e-10)
 
 
+def reason_of(sim):
+    """Without names and numbers."""
+    status = sim.status
+    return "solved" if status.converged else ": ".join(status.reason.split(": ")[:2])
+
+
+def after_neighbours(model, q, v, random, **options):
+    """What a step from (q, v) says after steps from states beside it, of the same simulator."""
+    sim = coulomb.Simulator(model, timestep=2e-3, **options)
+    for size in (1e-3, 2e-3):
+        sim.step(q + size * random.normal(size=model.nv), v + 0.3 * random.normal(size=model.nv))
+    sim.step(q, v)
+    return reason_of(sim)
+
+
+@pytest.mark.parametrize("solver", ["auto", "ac_lm", "admm"])
+def test_what_is_not_solved_is_judged_without_memory(solver):
+    """What a start from nothing solves is solved from any memory, and memory changes no reason."""
+    random = np.random.default_rng(12)
+    looked = unsolved = 0
+    for dofs, contacts, seed in product((2, 3), (2, 3), range(60)):
+        model, q, v, _ = ball_between_planes(np.random.default_rng([31, dofs, contacts, seed]), dofs, contacts)
+        sim = coulomb.Simulator(model, timestep=2e-3, solver=solver)
+        sim.step(q, v)
+        cold = reason_of(sim)
+        for _ in range(4):
+            warm = after_neighbours(model, q, v, random, solver=solver)
+            assert warm in ("solved", cold), (dofs, contacts, seed)
+            looked += 1
+            unsolved += warm != "solved"
+    assert looked >= 900 and unsolved >= 100
+
+
+def test_a_jam_from_memory_costs_what_it_costs_without():
+    """Impulses that gave way are no start: from the second step on nothing is tried twice."""
+    jams = 0
+    for seed in range(60):
+        model, q, v, _ = ball_between_planes(np.random.default_rng([9, seed]), 2 + seed % 2, 1 + seed % 3)
+        sim = coulomb.Simulator(model, timestep=2e-3)
+        sim.step(q, v)
+        if "friction jams" not in sim.status.reason:
+            continue
+        cold = sim.status.iterations
+        sim.step(q, v)
+        assert sim.status.iterations == cold, seed
+        jams += 1
+    assert jams >= 10
+
+
 @pytest.mark.skipif("atlas" not in robots.NAMES, reason="needs a folder of robots with atlas")
 @pytest.mark.parametrize("state", [32, 44])
 def test_a_robot_folded_on_itself(state):

@@ -48,6 +48,11 @@ void grow_to(Vector& v, int capacity, int size) {
   v.resize(size);
 }
 
+/// Is there a block of which something is remembered?
+bool remembers(const WarmStart* warm) {
+  return warm && std::any_of(warm->known.begin(), warm->known.end(), [](std::uint8_t known) { return known != 0; });
+}
+
 bool all_finite(const std::vector<double>& x) {
   return std::all_of(x.begin(), x.end(), [](double value) { return std::isfinite(value); });
 }
@@ -64,8 +69,28 @@ void ConstraintSolver::solve(const ConstraintProblem& problem, const SolverSetti
   work_->solve(problem, settings, warm, result);
 }
 
+/// What is not solved from memory is judged without: why is for the problem to say, and a start from nothing may solve it. A single method
+/// says no more than that its budget is used up: what it has from memory stays, if nothing solves it, for the next step to go on from.
 void ConstraintSolver::Work::solve(const ConstraintProblem& problem, const SolverSettings& settings,
                                    const WarmStart* warm, SolverResult& result) {
+  iterations_ = 0;
+  from_memory_ = remembers(warm);
+  solve_from(warm, problem, settings, result);
+  if (result.status == SolveStatus::solved || !from_memory_) return;
+
+  const bool goes_on = settings.method != SolverMethod::automatic && result.status == SolveStatus::max_iterations;
+  if (goes_on) {
+    unfinished_ = result;
+  }
+  solve_from(nullptr, problem, settings, result);
+  if (goes_on && result.status != SolveStatus::solved) {
+    std::swap(result, unfinished_);
+    result.iterations = iterations_;
+  }
+}
+
+void ConstraintSolver::Work::solve_from(const WarmStart* warm, const ConstraintProblem& problem,
+                                        const SolverSettings& settings, SolverResult& result) {
   result.status = SolveStatus::solved;
   result.relaxation = 0;
   result.compliance = 0;
@@ -79,7 +104,6 @@ void ConstraintSolver::Work::solve(const ConstraintProblem& problem, const Solve
   // The problem in scaled variables, without memory of factors.
   const bool automatic = settings.method == SolverMethod::automatic;
   tolerance_ = automatic ? std::max(settings.tolerance, exact) : settings.tolerance;
-  iterations_ = 0;
   newton_.forget_factor();
   scaled_.assign(problem);
   for (Iterate* iterate : {&first_, &second_, &last_, &previous_, &trial_, &best_})
@@ -161,10 +185,13 @@ void ConstraintSolver::Work::solve_levels(const ConstraintProblem& problem, cons
   relaxed_ = false;
   if (warm && warm->contradictory && !looked_from_above_) {
     load_level_0(warm, first_);
+    from_memory_ = false;  // a proof holds whatever led to it
     if (look_from_above(problem, warm, result) == Verdict::contradictory) return;
 
-    // Of friction that jams, memory proves nothing: another solution may have come.
+    // Of friction that jams, memory proves nothing: another solution may have come. Impulses that gave way are no start for it.
+    warm = nullptr;
     result.jammed.clear();
+    result.classes_hit = result.interior_point = false;
     looked_from_above_ = false;
     verdict_ = Verdict::unknown;
     relaxed_ = false;

@@ -27,6 +27,8 @@ class ConstraintSolver::Work {
   static constexpr double persistent = 0.98;       // of what a row lacks: what proximal steps do not reduce
   static constexpr int most_searches = 6;          // the interior-point method, and so many paths but one
 
+  void solve_from(const WarmStart* warm, const ConstraintProblem& problem, const SolverSettings& settings,
+                  SolverResult& result);
   void solve_single_method(const SolverSettings& settings, const WarmStart* warm, SolverResult& result);
   void solve_levels(const ConstraintProblem& problem, const SolverSettings& settings, const WarmStart* warm,
                     SolverResult& result);
@@ -77,6 +79,8 @@ class ConstraintSolver::Work {
   bool softened_ = false;               ///< a heap, with a larger compliance than asked
   bool looked_from_above_ = false;      ///< look_from_above() was here
   Verdict verdict_ = Verdict::unknown;  ///< of impulses that grow without end
+  SolverResult unfinished_;             ///< of a single method, from memory
+  bool from_memory_ = false;            ///< what is found depends on the step before
   bool relaxed_ = false;                ///< the iterates are those of the relaxed problem
   double tolerance_ = 1e-10;
   int iterations_ = 0;

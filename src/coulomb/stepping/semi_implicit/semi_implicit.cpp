@@ -216,8 +216,9 @@ class Recollection {
   std::size_t cursor_ = 0;
 };
 
-/// Impulses and modes of the last step for the blocks that persist. Contact impulses are kept in world axes, since frames jump.
-void recall(const StepMemory& memory, std::vector<int>& order, StepRecord& r) {
+/// Impulses and modes of the last step for the blocks that persist. Contact impulses are kept in world axes, since frames jump. What gave
+/// way without proof (compliance 0) is no start: the next step is judged as if it were the first.
+void recall(const StepMemory& memory, bool automatic, std::vector<int>& order, StepRecord& r) {
   const ConstraintRows& rows = r.rows;
   for (int index : r.islands.order) {
     Island& island = r.islands.pool[index];
@@ -239,6 +240,8 @@ void recall(const StepMemory& memory, std::vector<int>& order, StepRecord& r) {
     // What was there before, if it had as many rows.
     const StepMemory::Impulse* impulse = recollection.find(rows.keys[block]);
     if (!impulse || impulse->size != rows.blocks[block].size) continue;
+    const bool gave_way = automatic && impulse->compliance == 0;
+    if (gave_way) continue;
     Island& island = r.islands.pool[r.islands.of_block(block)];
     WarmStart& warm = island.warm_start;
     const int own = r.islands.block_index[block];
@@ -383,7 +386,10 @@ StepWorkspace::StepWorkspace(const Model& model) : to_come(model), united(model)
 void solve_constraints(const Model& model, const StepOptions& options, StepWorkspace& workspace,
                        const StepMemory& memory, StepRecord& r, StruckIslands* struck) {
   collect_problems(model, options, r, struck);
-  if (options.warm_start) recall(memory, workspace.recall_order, r);
+  if (options.warm_start) {
+    const bool automatic = options.solver.method == SolverMethod::automatic;
+    recall(memory, automatic, workspace.recall_order, r);
+  }
   solve(options, workspace.solver, r);
 }
 
