@@ -28,7 +28,8 @@ struct StepMemory {
     double value[6] = {0, 0, 0, 0, 0, 0};    ///< contacts: world axes; others: as in the rows
     double value_0[6] = {0, 0, 0, 0, 0, 0};  ///< the same at the first level of the solver
     double value_1[6] = {0, 0, 0, 0, 0, 0};  ///< and at the second
-    double compliance = 0;  ///< that its island was solved with; 0: relaxed, no start for others; < 0: of rows that contradict
+    double compliance =
+        0;  ///< that its island was solved with; 0: relaxed, no start for others; < 0: of rows that contradict
   };
   std::vector<Impulse> impulses;  ///< in block order, keys ascending within a kind
   /// BDF2: the state one step back, and the state that the last step ended in; empty before the first step.

@@ -55,7 +55,8 @@ double springs(Random& random, double far) {
   for (double& x : b.position) x *= far;
 
   // The upper one, in the lower one's frame.
-  const double angles[3] = {0.05 * tiny(random), 0.05 * tiny(random), pi * std::floor(random.uniform(0, 2)) + tiny(random)};
+  const double angles[3] = {0.05 * tiny(random), 0.05 * tiny(random),
+                            pi * std::floor(random.uniform(0, 2)) + tiny(random)};
   double R[9];
   turn(angles, R);
   const double at[3] = {tiny(random), tiny(random), 2 * half[2] - depth};
