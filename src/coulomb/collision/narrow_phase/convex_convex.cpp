@@ -138,8 +138,9 @@ int collide_convex(const Shape& a, const Shape& b, double margin, const Collisio
 
   // The manifold, unless it misses the deepest place or is a single point that the witness knows better.
   Candidate candidates[max_candidates];
-  int count = clip_manifold(a, b, w, margin, reference, candidates);
   const double size = std::min(bounding_radius(a), bounding_radius(b));
+  const double kept_sine = std::min(most_kept_sine, options.kept_face_error / (2 * size));
+  int count = clip_manifold(a, b, w, margin, kept_sine, reference, candidates);
   double deepest = 1e300;
   for (int i = 0; i < count; ++i)
     deepest = std::min(deepest, candidates[i].distance);

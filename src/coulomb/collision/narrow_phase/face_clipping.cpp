@@ -276,8 +276,9 @@ bool contains(const Flat& outer, const Flat& inner, double margin) {
 }
 
 /// The reference face: most parallel to n, of two parallel ones that which holds the other, A's where neither does (two_normals); the one of the last step
-/// stays unless the other is better by 0.02 (sine).
-bool choose_reference(const Shape& a, const Shape& b, const Witness& w, int& reference, bool& two_normals) {
+/// stays unless the other is better by kept_sine.
+bool choose_reference(const Shape& a, const Shape& b, const Witness& w, double kept_sine, int& reference,
+                      bool& two_normals) {
   // The best face of each, and how far from parallel.
   const double inward[3] = {-w.normal[0], -w.normal[1], -w.normal[2]};
   int face_a = -1;
@@ -295,7 +296,7 @@ bool choose_reference(const Shape& a, const Shape& b, const Witness& w, int& ref
     const bool before_on_a = (reference & 1) == 0;
     const double mine = before_on_a ? sin_a : sin_b;
     const double other = before_on_a ? sin_b : sin_a;
-    if (reference / 2 == (before_on_a ? face_a : face_b) && mine <= other + 0.02) {
+    if (reference / 2 == (before_on_a ? face_a : face_b) && mine <= other + kept_sine) {
       on_a = before_on_a;
       two_normals = false;
     }
@@ -322,13 +323,13 @@ bool choose_reference(const Shape& a, const Shape& b, const Witness& w, int& ref
 
 }  // namespace
 
-int clip_manifold(const Shape& a, const Shape& b, const Witness& w, double margin, int& reference, Candidate* out,
-                  FacePoints points) {
+int clip_manifold(const Shape& a, const Shape& b, const Witness& w, double margin, double kept_sine, int& reference,
+                  Candidate* out, FacePoints points) {
   // Shapes with one witness have no manifold; shapes without an aligned face have lines at best.
   const auto extended = [](const Shape& s) { return s.type != ShapeType::sphere && s.type != ShapeType::ellipsoid; };
   if (!extended(a) || !extended(b)) return 0;
   bool two_normals = false;
-  if (!choose_reference(a, b, w, reference, two_normals)) {
+  if (!choose_reference(a, b, w, kept_sine, reference, two_normals)) {
     return clip_parallel_lines(a, b, w, margin, out);
   }
 

@@ -39,11 +39,14 @@ enum class FacePoints : unsigned char { features, outline };
 /// cap counts as the incident face within cap_sine.
 constexpr double alignment_sine = 0.05;
 constexpr double cap_sine = 0.02;
+/// A reference face of the last step stays while it is worse by no more than this.
+constexpr double most_kept_sine = 0.02;
 
 /// Points of the manifold closer than `margin`, at most max_candidates; 0 when the pair has no aligned features and the
-/// witness stands alone. `reference`: CollisionCache::Pair::reference, read and written.
-int clip_manifold(const Shape& a, const Shape& b, const Witness& w, double margin, int& reference, Candidate* out,
-                  FacePoints points = FacePoints::features);
+/// witness stands alone. `reference`: CollisionCache::Pair::reference, read and written; kept_sine: it stays while it leans no more than so
+/// much farther from the witness normal than the other one.
+int clip_manifold(const Shape& a, const Shape& b, const Witness& w, double margin, double kept_sine, int& reference,
+                  Candidate* out, FacePoints points = FacePoints::features);
 
 /// The contact of a chosen candidate.
 void fill_contact(const Shape& a, const Shape& b, const Candidate& candidate, Contact& contact);

@@ -212,7 +212,7 @@ void collide_flat_sides(const Shape& a, const Shape& b, double size, std::vector
   double cosine;
   int reference = 2 * best_face(a, inward, cosine);
   Candidate candidates[max_candidates];
-  const int count = clip_manifold(a, b, w, 0.0, reference, candidates, FacePoints::outline);
+  const int count = clip_manifold(a, b, w, 0.0, most_kept_sine, reference, candidates, FacePoints::outline);
 
   // Faces that miss the deepest place do not stand for the contact: the witness alone does.
   double deepest = 1e300;

@@ -42,10 +42,11 @@ ImpactPhases& phases_in(const Model& model, StepRecord& record) {
 void ImpactSplitter::set_options() {
   const double tolerance = options_.impacts.penetration_tolerance;
 
-  // A smooth phase holds what is within the tolerance and slow.
+  // A smooth phase holds what is within the tolerance and slow, along the normals that the search for impacts measures.
   StepOptions& smooth = phases_.smooth;
   smooth = options_;
   smooth.collision.least_margin = tolerance;
+  smooth.collision.kept_face_error = tolerance;
   smooth.constraints.gaps = GapRule::held;
   smooth.constraints.touching = tolerance;
   smooth.constraints.held_speed = tolerance / h_;

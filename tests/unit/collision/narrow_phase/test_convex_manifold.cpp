@@ -185,6 +185,27 @@ void steady() {  // the set kept from step to step does not flicker
   CHECK(changes == 1);
 }
 
+/// A plate that tips over the edge of a box: its own side carries the normal, and that of the box, which did, stays only within the error.
+void tipping(double error, bool stays) {
+  const double size[3] = {0.5, 0.5, 0.5}, plate[3] = {0.5, 0.5, 0.1};
+  const Shape b = posed(ShapeType::box, size, 0, 0, 0);
+  CollisionOptions options;
+  options.kept_face_error = error;
+  CollisionCache::Pair cache;
+  Contact c[8];
+
+  // An edge of the plate on the box, then the plate on an edge of the box, x = 0.5.
+  const double low[3] = {-0.4, 0, 0.5}, edge[3] = {0.5, 0, 0.5}, back[6] = {0, 0, 0, 0, -0.01, 0},
+               forth[6] = {0, 0, 0, 0, 0.01, 0};
+  const Shape flat = posed(ShapeType::box, plate, 0.1, 0, 0.6 - 1e-6);
+  CHECK(collide_convex(moved(flat, back, low, 1), b, 0.01, options, cache, c) >= 2);
+  CHECK_NEAR(std::abs(c[0].normal[2]), 1, 1e-15);
+  const Shape tipped = moved(flat, forth, edge, 1);
+  const int n = collide_convex(tipped, b, 0.01, options, cache, c);
+  CHECK(n >= 2);
+  for (int k = 0; k < n; ++k) CHECK_NEAR(std::abs(c[k].normal[0]), stays ? 0 : std::sin(0.01), 1e-12);
+}
+
 void degenerate() {
   Random random(5);
   Contact c[8];
@@ -211,6 +232,8 @@ int main() {
   box_on_box();
   rests();
   steady();
+  tipping(1, true);
+  tipping(1e-5, false);
   degenerate();
   Random random(11);
   int compared = 0;
