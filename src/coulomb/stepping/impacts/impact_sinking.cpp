@@ -9,8 +9,10 @@
 namespace coulomb {
 namespace {
 
-constexpr double growth = 4;     // of the speed, from one time to the next
-constexpr int most_growths = 3;  // a hop of the energy of some tolerances of height; faster ones feed what comes back
+constexpr double growth = 4;  // of the speed, from one time to the next
+constexpr int gentle_growths =
+    3;  // a hop of the energy of some tolerances of height, out of the overlap; faster ones throw bodies
+constexpr int most_growths = 12;
 constexpr double same_place = 1e-6;  // m, rad: the chain ends with more motion than this
 constexpr double same_point = 0.02;  // of the shapes' size
 constexpr std::size_t longest_chain = 8;
@@ -51,8 +53,9 @@ bool SinkingContacts::has_sunk(int pair) const {
 
 void SinkingContacts::creeps(int pair) {
   // The pair sinks again: next time it is lifted faster.
+  const int most = hurries_ ? most_growths : gentle_growths;
   for (auto& [known, count] : counts_)
-    if (known == pair) return void(count = std::min(count + 1, most_growths));
+    if (known == pair) return void(count = std::max(count, std::min(count + 1, most)));
   counts_.emplace_back(pair, 0);
 }
 
@@ -90,7 +93,6 @@ bool SinkingContacts::lift(const ConstraintOptions& impact, double slowest, cons
   for (Contact& contact : contacts) {
     contact.lift = 0;
     contact.turns_back = false;
-    contact.stops = false;
 
     // Only what was held can have sunk, and what lands in the overlap that it was lifted from has not left it.
     if (!sank(impact, contact.distance)) continue;

@@ -1,9 +1,8 @@
 // SinkingContacts: contacts that sink to the penetration tolerance while they are held. Where bodies slide or roll along each other's
 // curves, no constraint on velocities holds the distance: the bodies sink at once, turn back, and would do so without end where an
 // impulse elsewhere keeps them at the tolerance. Each impact parts what sank, the faster the more often the pair came back in
-// this step without having left the overlap, up to a hop of some tolerances; the hop leaves it room. Faster ones would feed what comes back
-// without end: where impacts run out, its other points stop (ImpactSplitter::stop_rattling). Points of one pair that are hit one after the
-// other with next to no motion between (faces and edges all but parallel, of which the manifold has one point) are parted together.
+// this step without having left the overlap, up to a hop of some tolerances, beyond where impacts run out; the hop leaves it room. Points of one pair that are hit one after the other with next to no motion between
+// (faces and edges all but parallel, of which the manifold has one point) are parted together.
 #pragma once
 
 #include <utility>
@@ -30,9 +29,8 @@ class SinkingContacts {
   /// Has this pair come down on its threshold in this step, while it was held?
   bool has_sunk(int pair) const;
 
-  /// The step has few impacts left: what comes back again is lifted faster at once, and its pair is to be stopped.
+  /// The step has few impacts left: what comes back is lifted as fast as it takes.
   void hurry() { hurries_ = true; }
-  bool hurries() const { return hurries_; }
 
   /// A pair so close to its threshold that the search does not get past.
   void creeps(int pair);
