@@ -1,4 +1,4 @@
-"""Writes docs/options.md from the table that Simulator itself is made of: python docs/options_table.py."""
+"""Writes docs/options.md from the table that defines the options of Simulator: python docs/options_table.py."""
 
 import pathlib
 
@@ -7,10 +7,10 @@ from coulomb import _core
 PAGE = pathlib.Path(__file__).parent / "options.md"
 HEAD = """# Options of a simulator
 
-`coulomb.Simulator(model, timestep=None, *, ...)`, and `coulomb.BatchSimulator`, which takes the same. An option that
-has no influence on the simulator that is asked for is refused by name, unless it is as it is by default; `sim.options`
-has them all. This page is written by [options_table.py](options_table.py) from the table that the keywords, their
-signature and their docstring are made of.
+These are the options of `coulomb.Simulator(model, timestep=None, *, ...)` and of `coulomb.BatchSimulator`. An option
+that has no effect on the requested simulator is refused by name, unless it has its default value; `sim.options` has all
+of them. [options_table.py](options_table.py) writes this page from the table behind the keywords, their signature and
+their docstring.
 """
 
 
