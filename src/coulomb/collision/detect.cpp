@@ -222,7 +222,7 @@ CollisionCache::Pair* CollisionCache::find(int pair_index) {
 std::size_t usual_contacts(const Model& model) { return 8 * std::min<std::size_t>(model.pair_a.size(), 64); }
 
 CollisionWorkspace::CollisionWorkspace(const Model& model, int swept_from)
-    : filter(model, swept_from), sweep(filter.make_sweep(model)) {
+    : filter(model, swept_from), sweep(filter.make_sweep(model, true)) {
   // Rows of poses and spheres, then what one pair or one half-space needs.
   pose.resize(15 * filter.padded);
   filter_center.resize(3 * filter.padded);
@@ -232,6 +232,7 @@ CollisionWorkspace::CollisionWorkspace(const Model& model, int swept_from)
   shift.resize(3 * model.num_geometries);
   turn.resize(model.num_geometries);
   reach.resize(model.num_geometries);
+  fixed.poses.resize(12 * filter.fixed.bodies.size());
 
   // Of many geometries few pairs are near at a time.
   const std::size_t num_pairs = model.pair_a.size();

@@ -38,6 +38,7 @@ struct CollisionWorkspace {
   std::vector<double> reach;         ///< FilterTables::reach and the two above
   FilterTables filter;               ///< what the filter knows of the model
   SphereSweep sweep;                 ///< of many geometries
+  FixedPlaces fixed;                 ///< of those that the sweep has as still
   std::vector<std::uint8_t> hits;    ///< one row's hits
 
   /// Geometries and pairs on their way to the box test

@@ -89,8 +89,8 @@ void bound_geometry(const Model& model, int g, FilterTables& t, double* centre) 
 constexpr int position_row = 9;
 constexpr int centre_row = 12;
 
-/// World poses of all geometries and, in single precision, their bounding spheres.
-COULOMB_SIMD void pose_rows(int n, int stride, const int* __restrict body, const double* __restrict position,
+/// World poses of n geometries, one after the other and padded to `width`, and, in single precision, their bounding spheres.
+COULOMB_SIMD void pose_rows(int n, int width, int stride, const int* __restrict body, const double* __restrict position,
                             const double* __restrict rotation, const double* __restrict local,
                             const double* __restrict reach, double* __restrict world, float* __restrict sphere,
                             float* __restrict radius) {
@@ -122,8 +122,9 @@ COULOMB_SIMD void pose_rows(int n, int stride, const int* __restrict body, const
 
   // Spheres in single precision, with radii that rounding cannot make too small.
   const double* centre = world + 12 * stride;
-  for (int k = 0; k < 3 * stride; ++k)
-    sphere[k] = static_cast<float>(centre[k]);
+  for (int i = 0; i < 3; ++i)
+    for (int g = 0; g < width; ++g)
+      sphere[i * stride + g] = static_cast<float>(centre[i * stride + g]);
   for (int g = 0; g < n; ++g) {
     const double sum = std::abs(centre[g]) + std::abs(centre[stride + g]) + std::abs(centre[2 * stride + g]);
     radius[g] = static_cast<float>(reach[g] * (1 + 1e-6) + 4e-7 * sum);
@@ -383,6 +384,43 @@ void add_half_space_pair(const Model& model, int pair, std::vector<FilterTables:
   at->margin.push_back(model.pair_margin[pair]);
 }
 
+/// Of models with many geometries.
+FilterTables::Fixed find_fixed(const Model& model, int padded) {
+  // Bounded geometries of fixed bodies, but for those that are named as partners.
+  std::vector<bool> is_fixed(padded, false);
+  for (int g = 0; g < model.num_geometries; ++g) {
+    const std::size_t body = model.geometry_body[g];
+    is_fixed[g] =
+        model.geometry_type[g] != ShapeType::half_space && body < model.body_tree.size() && model.body_tree[body] < 0;
+  }
+  for (std::size_t p = 0; p < model.pair_a.size(); ++p)
+    if (is_fixed[model.pair_a[p]] && is_fixed[model.pair_b[p]]) {
+      is_fixed[model.pair_a[p]] = is_fixed[model.pair_b[p]] = false;
+    }
+
+  FilterTables::Fixed out;
+  std::vector<bool> carries(model.num_bodies, false);
+  for (int g = 0; g < model.num_geometries; ++g)
+    if (is_fixed[g]) {
+      out.geometries.push_back(g);
+      carries[model.geometry_body[g]] = true;
+    }
+  if (static_cast<int>(out.geometries.size()) < least_fixed_geometries) return {};
+  for (int b = 0; b < model.num_bodies; ++b)
+    if (carries[b]) out.bodies.push_back(b);
+
+  // Whole vectors with at least one other geometry; neighbours are one block.
+  for (int begin = 0; begin < padded; begin += lanes) {
+    const int end = std::min(begin + lanes, model.num_geometries);
+    if (std::all_of(is_fixed.begin() + begin, is_fixed.begin() + end, [](bool fixed) { return fixed; })) continue;
+    if (!out.others.empty() && out.others.back().end == begin)
+      out.others.back().end += lanes;
+    else
+      out.others.push_back({begin, begin + lanes});
+  }
+  return out;
+}
+
 }  // namespace
 
 PairLookup::PairLookup(const Model& model) : start(model.num_geometries + 1, 0) {
@@ -464,6 +502,7 @@ FilterTables::FilterTables(const Model& model, int swept_from) {
   swept = n >= swept_from;
   if (swept) {
     lookup = PairLookup(model);
+    fixed = find_fixed(model, padded);
     return;
   }
 
@@ -508,19 +547,24 @@ FilterTables::FilterTables(const Model& model, int swept_from) {
   }
 }
 
-SphereSweep FilterTables::make_sweep(const Model& model) const {
+SphereSweep FilterTables::make_sweep(const Model& model, bool fixed_are_still) const {
   if (!swept) return {};
 
   // Those that have partners other than half-spaces.
   std::vector<bool> has_partner(model.num_geometries, false);
   for (std::size_t p = 0; p < model.pair_a.size(); ++p)
     has_partner[model.pair_a[p]] = has_partner[model.pair_b[p]] = true;
+  std::vector<int> still;
+  if (fixed_are_still) {
+    still = fixed.geometries;
+  }
   std::vector<int> members;
   for (int g = 0; g < model.num_geometries; ++g)
-    if (has_partner[g] && model.geometry_type[g] != ShapeType::half_space) {
+    if (has_partner[g] && model.geometry_type[g] != ShapeType::half_space &&
+        !std::binary_search(still.begin(), still.end(), g)) {
       members.push_back(g);
     }
-  return SphereSweep(std::move(members), model.num_geometries);
+  return SphereSweep(std::move(members), model.num_geometries, std::move(still));
 }
 
 double margin_width(const Model& model, const CollisionWorkspace& w, int pair) {
@@ -560,24 +604,79 @@ double follow_travel(const Model& model, const double* body_rotation, const doub
   return norm3(shift) + w.turn[g];
 }
 
-void filter_pairs(const Model& model, const double* body_position, const double* body_rotation, const double* travel,
-                  CollisionWorkspace& w) {
-  const FilterTables& t = w.filter;
+namespace {
 
-  // How far every surface may come.
-  w.candidates.clear();
-  w.travels = travel != nullptr;
+/// World poses and bounding spheres of a block of geometries, with how far their surfaces may come.
+void place_geometries(const Model& model, FilterTables::Block block, const double* body_position,
+                      const double* body_rotation, const double* travel, CollisionWorkspace& w) {
+  const FilterTables& t = w.filter;
+  const int end = std::min(block.end, model.num_geometries);
   const bool wider = w.travels || w.least_margin > 0;
-  for (int g = 0; g < model.num_geometries && wider; ++g) {
+  for (int g = block.begin; g < end && wider; ++g) {
     w.reach[g] = t.reach[g] + 0.5 * w.least_margin;
     if (w.travels) {
       w.reach[g] += follow_travel(model, body_rotation, travel, g, w);
     }
   }
 
+  const int g = block.begin;
+  pose_rows(end - g, block.end - g, t.padded, model.geometry_body.data() + g, body_position, body_rotation,
+            t.local.data() + g, (wider ? w.reach.data() : t.reach.data()) + g, w.pose.data() + g,
+            w.filter_center.data() + g, w.filter_radius.data() + g);
+}
+
+/// True if the fixed geometries' poses and spheres are those that the workspace has. Else the bodies' places are kept for the next
+/// detection, unless they travel: then nothing is known of the next one.
+bool are_fixed_known(const double* body_position, const double* body_rotation, const double* travel,
+                     CollisionWorkspace& w) {
+  FixedPlaces& places = w.fixed;
+  bool same = places.known && places.least_margin == w.least_margin;
+  bool travels = false;
+  double* kept = places.poses.data();
+  for (const int b : w.filter.fixed.bodies) {
+    const double* position = body_position + 3 * b;
+    const double* rotation = body_rotation + 9 * b;
+    same = same && std::equal(position, position + 3, kept) && std::equal(rotation, rotation + 9, kept + 3);
+    copy3(position, kept);
+    std::copy(rotation, rotation + 9, kept + 3);
+    kept += 12;
+    for (int i = 0; i < 6 && travel; ++i)
+      travels = travels || travel[6 * b + i] != 0;
+  }
+
+  // None of them travels, whoever asks next.
+  if (!same && !travel)
+    for (const int g : w.filter.fixed.geometries) {
+      std::fill_n(&w.shift[3 * g], 3, 0.0);
+      w.turn[g] = 0;
+    }
+  places.least_margin = w.least_margin;
+  places.known = !travels;
+  return same && !travels;
+}
+
+}  // namespace
+
+void filter_pairs(const Model& model, const double* body_position, const double* body_rotation, const double* travel,
+                  CollisionWorkspace& w) {
+  const FilterTables& t = w.filter;
+
+  // Fixed geometries lie where they lay, unless this is the first detection with their margin.
+  w.candidates.clear();
+  w.travels = travel != nullptr;
+  const bool kept = !t.fixed.geometries.empty() && are_fixed_known(body_position, body_rotation, travel, w);
+  if (kept) {
+    for (const FilterTables::Block& block : t.fixed.others)
+      place_geometries(model, block, body_position, body_rotation, travel, w);
+  } else {
+    place_geometries(model, {0, t.padded}, body_position, body_rotation, travel, w);
+    if (!t.fixed.geometries.empty()) {
+      const float* centre = w.filter_center.data();
+      w.sweep.place_still({{centre, centre + t.padded, centre + 2 * t.padded}, w.filter_radius.data()});
+    }
+  }
+
   // Spheres, against half-spaces and against one another.
-  pose_rows(model.num_geometries, t.padded, model.geometry_body.data(), body_position, body_rotation, t.local.data(),
-            wider ? w.reach.data() : t.reach.data(), w.pose.data(), w.filter_center.data(), w.filter_radius.data());
   test_half_spaces(model, w);
   const std::size_t of_half_spaces = w.candidates.size();
   const int num_boxes = t.swept ? test_swept(model, w) : test_rows(model, w);

@@ -1,6 +1,7 @@
 // Which pairs may touch: bounding spheres in single precision, then oriented boxes. Conservative: a pair closer than its margin is
 // never dropped. Half-spaces take the signed distance of the box. Spheres: of few geometries each is tested against all of its
-// partners, many are sorted along an axis first (sphere_sweep.hpp); the candidates are the same.
+// partners, many are sorted along an axis first (sphere_sweep.hpp), and those of bodies that are fixed to the world lie in a tree and are
+// placed once; the candidates are the same.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,10 @@ struct CollisionWorkspace;
 
 /// Models with at least this many geometries are swept: where it takes the same time as testing every pair.
 inline constexpr int least_swept_geometries = 200;
+
+/// Models with fewer geometries that are fixed to the world sweep them along with the others: beside a single one, a look into the tree
+/// costs every other geometry more than it saves.
+inline constexpr int least_fixed_geometries = 32;
 
 /// The pair of two geometries. In a model the pairs of one first geometry follow one another, ascending by the second.
 class PairLookup {
@@ -43,14 +48,26 @@ struct FilterTables {
     std::vector<int> pair;
     std::vector<double> margin;
   };
+  /// Geometries begin..end-1, multiples of 16.
+  struct Block {
+    int begin = 0;
+    int end = 0;
+  };
+  /// Bounded geometries of bodies that are fixed to the world, none the other's partner; none in models that are not swept.
+  struct Fixed {
+    std::vector<int> geometries;
+    std::vector<int> bodies;    ///< that carry them
+    std::vector<Block> others;  ///< all geometries but these, and what lies between two of them
+  };
   /// swept_from: how many geometries are many.
   explicit FilterTables(const Model& model, int swept_from = least_swept_geometries);
-  /// The sweep of the bounded geometries that have partners; empty where every pair is tested.
-  SphereSweep make_sweep(const Model& model) const;
+  /// The sweep of the bounded geometries that have partners, with fixed ones or with those as still; empty where every pair is tested.
+  SphereSweep make_sweep(const Model& model, bool fixed_are_still) const;
 
   int padded = 0;      ///< num_geometries rounded up to 16
   bool swept = false;  ///< many geometries: `lookup` instead of rows, allowed and pair_of
   PairLookup lookup;
+  Fixed fixed;
   std::vector<Row> rows;
   std::vector<std::uint8_t> allowed;  ///< 1 where (row, column) is a pair of two bounded shapes
   std::vector<int> pair_of;           ///< aligned with allowed: the pair's index
@@ -61,6 +78,13 @@ struct FilterTables {
   std::vector<double> reach;     ///< radius + half the largest margin of the geometry's pairs
   std::vector<double> core;      ///< how far from the centre turning about it moves the surface
   std::vector<double> size;      ///< smallest size, metres
+};
+
+/// Where fixed bodies were in the last detection: while they are there, their geometries need not be placed again.
+struct FixedPlaces {
+  std::vector<double> poses;  ///< per body of FilterTables::Fixed 12: position, rotation
+  double least_margin = 0;
+  bool known = false;
 };
 
 /// Fills workspace.candidates, ascending, and workspace.pose; where bodies travel, also the margins' widths. travel: see detect_contacts.

@@ -1,13 +1,11 @@
-// Rounding: the ends of spheres have enough to spare that those which test_spheres lets pass overlap along the axis, too.
+// Rounding: the ends of spheres have enough to spare that those which test_spheres lets pass overlap along the axis, too (sphere_slack).
 #include "coulomb/collision/broad_phase/sphere_sweep.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <utility>
 
-#include "coulomb/base/simd.hpp"
 #include "coulomb/collision/broad_phase/hit_bytes.hpp"
 
 namespace coulomb {
@@ -15,35 +13,10 @@ namespace {
 
 constexpr int lanes = 16;
 constexpr int num_samples = 256;
-constexpr float infinity = std::numeric_limits<float>::infinity();
 
-/// hits[j] = the sphere and the one in column j are not apart.
-COULOMB_SIMD void test_spheres(const float* __restrict x, const float* __restrict y, const float* __restrict z,
-                               const float* __restrict r, float xi, float yi, float zi, float ri, int n,
-                               std::uint8_t* __restrict hits) {
-  for (int j = 0; j < n; ++j) {
-    const float dx = x[j] - xi;
-    const float dy = y[j] - yi;
-    const float dz = z[j] - zi;
-    const float reach = r[j] + ri;
-    hits[j] = static_cast<std::uint8_t>(!(dx * dx + dy * dy + dz * dz > reach * reach));
-  }
-}
-
-/// To spare at either end. The last term: squares of smaller numbers vanish.
-float slack(float centre, float radius) { return 2e-6f * (std::abs(centre) + radius) + 1e-18f; }
-
-/// Where a sphere begins; what is no number begins before everything.
-float low_end(float centre, float radius) {
-  const float low = centre - radius - slack(centre, radius);
-  return std::isnan(low) ? -infinity : low;
-}
-
-/// Where it ends; what is no number never does.
-float high_end(float centre, float radius) {
-  const float high = centre + radius + slack(centre, radius);
-  return std::isnan(high) ? infinity : high;
-}
+/// Geometries per pair from which on pairs are sorted by comparing them: counting takes time for every geometry, and sorting some ten
+/// comparisons for every pair.
+constexpr std::size_t sparse = 8;
 
 /// Pairs (key, value) to where they belong by their keys; those of one key stay in order. starts: room for one per key and one more.
 void move_by_key(const std::vector<int>& keys, const std::vector<int>& values, std::vector<int>& starts,
@@ -64,7 +37,8 @@ void move_by_key(const std::vector<int>& keys, const std::vector<int>& values, s
 
 }  // namespace
 
-SphereSweep::SphereSweep(std::vector<int> members, int num_geometries) {
+SphereSweep::SphereSweep(std::vector<int> members, int num_geometries, std::vector<int> still)
+    : still_(std::move(still)) {
   // Room for every member and one more vector.
   const std::size_t n = members.size();
   entries_.reserve(n);
@@ -73,6 +47,8 @@ SphereSweep::SphereSweep(std::vector<int> members, int num_geometries) {
   for (auto* row : {&x_, &y_, &z_, &r_, &low_, &high_})
     row->assign(n + lanes, 0);
   hits_.resize(n + lanes);
+  found_.reserve(still_.size());
+  keys_.reserve((num_geometries + 1) / sparse + 1);
   starts_.resize(num_geometries + 1);
 
   // A fixed sample of pairs, from a linear congruential generator.
@@ -87,11 +63,22 @@ SphereSweep::SphereSweep(std::vector<int> members, int num_geometries) {
   }
 }
 
+void SphereSweep::place_still(const SphereRows& spheres) { tree_.build(spheres, still_); }
+
 void SphereSweep::run(const SphereRows& spheres) {
   choose_axis(spheres);
   sort_entries(spheres);
   sweep(spheres);
-  order_hits();
+
+  // The smaller index first, then in order.
+  for (std::size_t k = 0; k < first.size(); ++k)
+    if (first[k] > second[k]) {
+      std::swap(first[k], second[k]);
+    }
+  if (sparse * first.size() < starts_.size())
+    sort_hits();
+  else
+    order_hits();
 }
 
 /// The axis along which the fewest spheres of the sample overlap; another than the last only when it is much better, since
@@ -121,7 +108,7 @@ void SphereSweep::choose_axis(const SphereRows& spheres) {
 void SphereSweep::sort_entries(const SphereRows& spheres) {
   // The places now.
   for (Entry& e : entries_)
-    e.low = low_end(spheres.centre[axis_][e.geometry], spheres.radius[e.geometry]);
+    e.low = sphere_begin(spheres.centre[axis_][e.geometry], spheres.radius[e.geometry]);
 
   // Insertion, until it has moved too much.
   std::ptrdiff_t moves_left = 8 * static_cast<std::ptrdiff_t>(entries_.size());
@@ -149,11 +136,22 @@ void SphereSweep::sweep(const SphereRows& spheres) {
     z_[p] = spheres.centre[2][g];
     r_[p] = spheres.radius[g];
     low_[p] = entries_[p].low;
-    high_[p] = high_end(spheres.centre[axis_][g], r_[p]);
+    high_[p] = sphere_end(spheres.centre[axis_][g], r_[p]);
   }
 
+  // With what lies still, from the tree.
   first.clear();
   second.clear();
+  for (int p = 0; p < n && !still_.empty(); ++p) {
+    found_.clear();
+    tree_.find({{x_[p], y_[p], z_[p]}, r_[p]}, found_);
+    for (const int other : found_) {
+      first.push_back(entries_[p].geometry);
+      second.push_back(other);
+    }
+  }
+
+  // With one another.
   for (int p = 0; p + 1 < n; ++p) {
     // Those that begin before this one ends; padding behind the last is passed over.
     int end = p + 1;
@@ -161,7 +159,8 @@ void SphereSweep::sweep(const SphereRows& spheres) {
       end += lanes;
 
     if (end == p + 1) continue;
-    test_spheres(&x_[p + 1], &y_[p + 1], &z_[p + 1], &r_[p + 1], x_[p], y_[p], z_[p], r_[p], end - p - 1, hits_.data());
+    test_spheres(&x_[p + 1], &y_[p + 1], &z_[p + 1], &r_[p + 1], {{x_[p], y_[p], z_[p]}, r_[p]}, end - p - 1,
+                 hits_.data());
     for_each_hit(hits_.data(), end - p - 1, [&](int j) {
       if (p + 1 + j >= n) return;
       first.push_back(entries_[p].geometry);
@@ -170,13 +169,20 @@ void SphereSweep::sweep(const SphereRows& spheres) {
   }
 }
 
-/// Counted by the second geometry, then, keeping that order, by the first.
-void SphereSweep::order_hits() {
-  // The smaller index first.
+/// Few: by comparing.
+void SphereSweep::sort_hits() {
+  keys_.resize(first.size());
   for (std::size_t k = 0; k < first.size(); ++k)
-    if (first[k] > second[k]) {
-      std::swap(first[k], second[k]);
-    }
+    keys_[k] = std::uint64_t(first[k]) << 32 | std::uint64_t(second[k]);
+  std::sort(keys_.begin(), keys_.end());
+  for (std::size_t k = 0; k < first.size(); ++k) {
+    first[k] = static_cast<int>(keys_[k] >> 32);
+    second[k] = static_cast<int>(keys_[k] & 0xffffffff);
+  }
+}
+
+/// Many: counted by the second geometry, then, keeping that order, by the first.
+void SphereSweep::order_hits() {
   half_first_.resize(first.size());
   half_second_.resize(first.size());
   move_by_key(second, first, starts_, half_second_, half_first_);
@@ -187,7 +193,9 @@ std::size_t SphereSweep::bytes() const {
   const std::size_t floats = x_.capacity() + y_.capacity() + z_.capacity() + r_.capacity() + low_.capacity();
   const std::size_t ints = first.capacity() + second.capacity() + half_first_.capacity() + half_second_.capacity();
   return sizeof(float) * (floats + high_.capacity()) + sizeof(Entry) * entries_.capacity() + hits_.capacity() +
-         sizeof(int) * (ints + starts_.capacity() + sample_a_.capacity() + sample_b_.capacity());
+         sizeof(int) * (ints + starts_.capacity() + sample_a_.capacity() + sample_b_.capacity()) +
+         sizeof(int) * (still_.capacity() + found_.capacity()) + sizeof(std::uint64_t) * keys_.capacity() +
+         tree_.bytes();
 }
 
 }  // namespace coulomb

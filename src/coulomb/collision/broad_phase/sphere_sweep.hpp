@@ -1,24 +1,25 @@
 // Which of many spheres overlap: sorted along one axis, each is tested against those that begin before it ends (sweep and prune).
-// The order is kept from call to call, and so is the axis; they save time and change no answer.
+// The order is kept from call to call, and so is the axis; they save time and change no answer. Spheres that lie still are kept in a tree
+// instead, which is built when they are placed.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-namespace coulomb {
+#include "coulomb/collision/broad_phase/sphere_tree.hpp"
 
-/// Spheres in single precision, as rows: one value per geometry each.
-struct SphereRows {
-  const float* centre[3];
-  const float* radius;
-};
+namespace coulomb {
 
 class SphereSweep {
  public:
   SphereSweep() = default;
-  /// members: the geometries that take part, of num_geometries.
-  SphereSweep(std::vector<int> members, int num_geometries);
+  /// members: the geometries that take part, of num_geometries; still: others, of which pairs with members are looked for, but none among
+  /// themselves.
+  SphereSweep(std::vector<int> members, int num_geometries, std::vector<int> still = {});
+
+  /// Where those that lie still are, until the next call. To be called before the first run.
+  void place_still(const SphereRows& spheres);
 
   /// Finds the pairs that overlap, or whose overlap cannot be told because a number is not finite.
   void run(const SphereRows& spheres);
@@ -37,6 +38,7 @@ class SphereSweep {
   void choose_axis(const SphereRows& spheres);
   void sort_entries(const SphereRows& spheres);
   void sweep(const SphereRows& spheres);
+  void sort_hits();
   void order_hits();
 
   int axis_ = 0;
@@ -64,6 +66,13 @@ class SphereSweep {
   std::vector<int> half_second_;
 
   std::vector<int> starts_;  ///< where each geometry's hits go
+
+  /// Those that lie still
+  std::vector<int> still_;
+  SphereTree tree_;
+
+  std::vector<int> found_;           ///< of them, one sphere's hits
+  std::vector<std::uint64_t> keys_;  ///< the result while it is sorted: first and second in one number
 };
 
 }  // namespace coulomb

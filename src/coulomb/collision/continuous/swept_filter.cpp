@@ -43,7 +43,7 @@ COULOMB_SIMD void test_row(const float* __restrict x, const float* __restrict y,
 
 SweptFilter::SweptFilter(const Model& model, int swept_from)
     : tables(model, swept_from), centre(3 * model.num_geometries), reach(model.num_geometries),
-      sweep_(tables.make_sweep(model)), sphere_(4 * tables.padded), hits_(tables.padded) {
+      sweep_(tables.make_sweep(model, false)), sphere_(4 * tables.padded), hits_(tables.padded) {
   pairs.reserve(tables.swept ? 8 * tables.padded : model.pair_a.size());
 }
 

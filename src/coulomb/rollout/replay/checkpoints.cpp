@@ -131,7 +131,7 @@ std::size_t record_bytes(const StepRecord& r) {
 
   // Tables of the filter, which every record has.
   bytes += array_bytes(f.lookup.start, f.rows, f.allowed, f.pair_of, f.planes, f.local, f.box_half, f.radius, f.reach,
-                       f.size, f.core);
+                       f.size, f.core, f.fixed.geometries, f.fixed.bodies, f.fixed.others, c.fixed.poses);
 
   // The constraint problem and its solution.
   bytes += array_bytes(r.joint_forces.tau, r.joint_forces.dtau_dq, r.joint_forces.dtau_dv, r.joint_forces.dtau_du,

@@ -1,4 +1,4 @@
-// The sweep finds the spheres that overlap, however they lie and move. Swept and tested pair by pair, a scene gives the same
+// The sweep and the tree find the spheres that overlap, however they lie and move. Swept and tested pair by pair, a scene gives the same
 // candidates and the same contacts, bit for bit, allocates nothing once it is warm, and remembers its candidates only.
 #include <algorithm>
 #include <cmath>
@@ -59,6 +59,28 @@ void check_sweep(SphereSweep& sweep, const Spheres& s, const std::vector<int>& m
   CHECK(inside == sweep.first.size());  // nothing but members
 }
 
+/// Each sphere finds in a tree of the members what the test of every one finds, bit for bit.
+void check_tree(const Spheres& s, const std::vector<int>& members) {
+  SphereTree tree;
+  tree.build(s.rows(), members);
+  std::vector<int> found, expected;
+  bool same = true;
+  for (int g = 0; g < s.count(); ++g) {
+    const SphereAt sphere = {{s.x[g], s.y[g], s.z[g]}, s.r[g]};
+    found.clear(), expected.clear();
+    tree.find(sphere, found);
+    for (const int other : members) {
+      float x[8] = {s.x[other]}, y[8] = {s.y[other]}, z[8] = {s.z[other]}, r[8] = {s.r[other]};
+      std::uint8_t hits[8];
+      test_spheres(x, y, z, r, sphere, 8, hits);
+      if (hits[0]) expected.push_back(other);
+    }
+    std::sort(found.begin(), found.end());
+    same = same && found == expected;
+  }
+  CHECK(same);
+}
+
 void overlapping_spheres() {
   Random random;
   for (const int n : {0, 1, 2, 17, 300}) {
@@ -96,6 +118,26 @@ void numbers_that_are_none() {
   s.x[5] = nan, s.y[11] = infinity, s.r[20] = infinity, s.x[31] = -infinity, s.x[32] = infinity;
   SphereSweep sweep(members, s.count());
   check_sweep(sweep, s, members);
+  check_tree(s, members);
+}
+
+/// Few, a full subtree and one more, many; side by side, in one place, and of very different sizes.
+void spheres_in_a_tree() {
+  Random random;
+  for (const int n : {0, 1, 16, 17, 256, 257, 900})
+    for (const double extent : {0., 0.5, 20.}) {
+      Spheres s(n);
+      for (int g = 0; g < n; ++g) {
+        s.x[g] = static_cast<float>(random.uniform(-extent, extent));
+        s.y[g] = static_cast<float>(random.uniform(-extent, extent));
+        s.z[g] = static_cast<float>(random.uniform(-0.1, 0.1));
+        s.r[g] = static_cast<float>(std::exp(random.uniform(-4, g % 90 == 0 ? 2 : -1)));
+      }
+      std::vector<int> members;
+      for (int g = 0; g < n; ++g)
+        if (n < 20 || g % 5 != 2) members.push_back(g);
+      check_tree(s, members);
+    }
 }
 
 /// Shapes of all kinds and of very different sizes, two half-spaces among them; some pairs do not collide.
@@ -190,6 +232,61 @@ void both_filters() {
   }
 }
 
+/// Two bodies in three are fixed to the world; a few pairs among these are named all the same.
+void fix_bodies(Scene& scene) {
+  Model& m = scene.model;
+  m.body_tree.assign(m.num_bodies, -1);
+  for (int b = 1; b < m.num_bodies; ++b)
+    if (b % 3 == 0) m.body_tree[b] = b / 3;
+  std::size_t kept = 0;
+  for (std::size_t p = 0; p < m.pair_a.size(); ++p) {
+    const bool both = m.body_tree[m.geometry_body[m.pair_a[p]]] < 0 && m.body_tree[m.geometry_body[m.pair_b[p]]] < 0;
+    if (both && p % 1000 != 0) continue;
+    m.pair_a[kept] = m.pair_a[p], m.pair_b[kept] = m.pair_b[p], m.pair_margin[kept++] = m.pair_margin[p];
+  }
+  m.pair_a.resize(kept), m.pair_b.resize(kept), m.pair_margin.resize(kept);
+}
+
+/// What is fixed lies in a tree: the same, though it may be placed anew, travel all the same, or be asked for with another margin.
+void fixed_bodies() {
+  Random random;
+  Scene scene = crowd(400, 1e-3);
+  fix_bodies(scene);
+  CollisionWorkspace swept(scene.model, always), listed(scene.model, never);
+  const FilterTables::Fixed& fixed = swept.filter.fixed;
+  CHECK(fixed.geometries.size() > 150 && listed.filter.fixed.geometries.empty());
+  CollisionCache cache, other;
+  std::vector<double> travel(6 * scene.model.num_bodies);
+  std::size_t contacts = 0;
+  scatter(scene, random, 0);
+  for (int sample = 0; sample < 90; ++sample) {
+    if (sample % 30 == 29) scatter(scene, random, 0);
+    for (int body = 1; body < scene.model.num_bodies; ++body) {
+      const bool moves = scene.model.body_tree[body] >= 0 || sample % 20 == 7;
+      double shift[3], turn[3];
+      for (int i = 0; i < 3; ++i) shift[i] = random.uniform(-0.02, 0.02), turn[i] = random.uniform(-0.02, 0.02);
+      if (moves) move_body(scene, body, scene.body_position(body), shift, turn);
+      for (int i = 0; i < 6; ++i) travel[6 * body + i] = moves && sample % 20 != 8 ? random.uniform(-0.02, 0.02) : 0;
+    }
+    const double* travels = sample % 4 == 1 ? nullptr : travel.data();
+    const CollisionOptions options{.least_margin = sample % 7 == 0 ? 0.02 : 0};
+    const double *position = scene.position.data(), *rotation = scene.rotation.data();
+    detect_contacts(scene.model, position, rotation, options, cache, swept, travels);
+    detect_contacts(scene.model, position, rotation, options, other, listed, travels);
+    CHECK(swept.candidates == listed.candidates);
+    CHECK(same_contacts(swept.contacts, listed.contacts));
+    CHECK(same_cache(cache, other));
+    CHECK(swept.pose == listed.pose && swept.filter_radius == listed.filter_radius);
+    contacts += swept.contacts.size();
+  }
+  CHECK(contacts > 5000);
+
+  // Few of them are swept with the others.
+  Scene few = crowd(40, 1e-3);
+  fix_bodies(few);
+  CHECK(CollisionWorkspace(few.model, always).filter.fixed.geometries.empty());
+}
+
 void both_swept_filters() {
   Random random;
   Scene scene = crowd(230, 1e-6);
@@ -226,9 +323,11 @@ void lookup() {
   CHECK(right && next == m.pair_a.size());
 }
 
-void no_allocation() {
+void no_allocation(bool with_fixed) {
   Scene scene = crowd(260, 1e-6);
+  if (with_fixed) fix_bodies(scene);
   CollisionWorkspace w(scene.model, always);
+  CHECK(w.filter.fixed.geometries.empty() != with_fixed);
   CollisionCache cache;
   const auto run = [&] {
     Random random;
@@ -295,10 +394,13 @@ void memory() {
 int main() {
   overlapping_spheres();
   numbers_that_are_none();
+  spheres_in_a_tree();
   both_filters();
+  fixed_bodies();
   both_swept_filters();
   lookup();
-  no_allocation();
+  no_allocation(false);
+  no_allocation(true);
   memory();
   return report();
 }
