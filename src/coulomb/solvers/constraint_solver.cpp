@@ -13,6 +13,10 @@ namespace {
 constexpr double blurred_below = 30;  // compliances: margins of level 0 say nothing
 constexpr double label_rho = 1e-3;    // over the compliance: micro-slip of that size is told from sticking
 constexpr double sharp = 1e-5;  // an exact residual that calls for more proximal steps than usual, which stop at `good`
+// Both bounds fall with the largest scaled velocity, from 1 / share_of_motion on (1 to 1e3: beyond, stacks sway), down to
+// least_share of their size (1e-6 to 1e-4: less is rounding).
+constexpr double share_of_motion = 100;
+constexpr double least_share = 1e-5;
 constexpr double good_in_heaps = 3e-6;
 constexpr double acceptable_in_large_heaps = 3e-5;
 constexpr int large_heap = 300;      // blocks: a search for more costs seconds
@@ -270,13 +274,29 @@ bool ConstraintSolver::Work::solve_levels_with(const ConstraintProblem& problem,
   return true;
 }
 
+/// The largest scaled velocity of rows that say how fast things move. Normals of contacts and limits do not: an open gap is part of theirs.
+double ConstraintSolver::Work::fastest() const {
+  double most = 0;
+  for (int b = 0; b < scaled_.num_blocks; ++b) {
+    const Block& block = scaled_.blocks[b];
+    if (block.type == BlockType::limit) continue;
+    const int rows = block.is_contact() ? 2 : block.size;
+    for (int i = block.row; i < block.row + rows; ++i)
+      most = std::max(most, std::abs(exact_[i]));
+  }
+  return most;
+}
+
 /// Badly scaled masses and larger compliances leave more than the usual levels take out; smaller compliances do. What contradicts itself
 /// gains nothing by them.
 void ConstraintSolver::Work::sharpen_further(SolverResult& result) {
   left_ = exact_residual();
   const bool larger = result.compliance > SolverSettings().compliance;
-  const double wanted = softened_ ? good_in_heaps : good;
-  if (!(left_ > (larger ? wanted : sharp))) return;
+
+  // Relative to how fast anything moves: errors that fast bodies do not feel add up in a tall stack until it falls.
+  const double share = std::clamp(share_of_motion * fastest(), least_share, 1.0);
+  const double wanted = (softened_ ? good_in_heaps : good) * share;
+  if (!(left_ > (larger ? wanted : sharp * share))) return;
 
   // Each further level has a smaller compliance, until the exact residual is small or no longer falls.
   double compliance = result.compliance;

@@ -57,6 +57,7 @@ class ConstraintSolver::Work {
   void stay_relaxed(SolverResult& result);
   void find_exact_velocity();
   double exact_residual();
+  double fastest() const;
   double reachable(const Iterate& iterate, double tolerance) const;
   void load(const std::vector<double>& lambda, const WarmStart* warm, Iterate& iterate);
   void load_level_0(const WarmStart* warm, Iterate& iterate);
