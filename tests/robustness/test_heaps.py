@@ -121,13 +121,13 @@ def kicked(masses, timestep):
 @pytest.mark.parametrize("count, timestep", [(30, 5e-3), (40, 1e-2), (60, 2e-3)])
 def test_tall_stacks_do_not_sway(count, timestep):
     """What proximal steps leave of their softest mode once made stacks of 30 boxes sway, at .09 m/s after 300 steps, and fall."""
-    assert kicked(count * [1.0], timestep) < 1e-9
+    assert kicked(count * [1.0], timestep) < 1e-8
 
 
 @pytest.mark.parametrize("count, top", [(3, 1e3), (4, 300.0), (5, 300.0)])
 def test_heavy_boxes_on_light_ones_do_not_sway(count, top):
     """Their speed once grew by a factor of ten in 300 steps."""
-    assert kicked([*(count - 1) * [1.0], top], 2e-3) < 1e-9
+    assert kicked([*(count - 1) * [1.0], top], 2e-3) < 1e-8
 
 
 @pytest.mark.parametrize("count", [5, 10, 20])

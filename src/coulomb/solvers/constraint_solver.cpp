@@ -13,10 +13,10 @@ namespace {
 constexpr double blurred_below = 30;  // compliances: margins of level 0 say nothing
 constexpr double label_rho = 1e-3;    // over the compliance: micro-slip of that size is told from sticking
 constexpr double sharp = 1e-5;  // an exact residual that calls for more proximal steps than usual, which stop at `good`
-// Both bounds fall with the largest scaled velocity, from 1 / share_of_motion on (1 to 1e3: beyond, stacks sway), down to
-// least_share of their size (1e-6 to 1e-4: less is rounding).
+// Among several trees these bounds fall with the largest scaled velocity, from 1 / share_of_motion on (range 1 to 1e3: below 1 stacks
+// sway), down to least_share of their size (1e-5 to 1e-2: more lets them sway, less is rounding).
 constexpr double share_of_motion = 100;
-constexpr double least_share = 1e-5;
+constexpr double least_share = 1e-3;
 constexpr double good_in_heaps = 3e-6;
 constexpr double acceptable_in_large_heaps = 3e-5;
 constexpr int large_heap = 300;      // blocks: a search for more costs seconds
@@ -270,12 +270,16 @@ bool ConstraintSolver::Work::solve_levels_with(const ConstraintProblem& problem,
       return true;
     }
   }
-  if (levels > 0) sharpen_further(result);
+  if (levels > 0) sharpen_further(problem, result);
   return true;
 }
 
-/// The largest scaled velocity of rows that say how fast things move. Normals of contacts and limits do not: an open gap is part of theirs.
-double ConstraintSolver::Work::fastest() const {
+/// The share of the bounds on exact residuals that the motion at hand asks for: errors that fast bodies do not feel add up in a stack until
+/// it falls. One tree alone is no stack.
+double ConstraintSolver::Work::share_of_bounds(const ConstraintProblem& problem) const {
+  if (problem.tree_size.size() < 2) return 1;
+
+  // Normals of contacts and limits do not tell how fast anything moves: an open gap is part of theirs.
   double most = 0;
   for (int b = 0; b < scaled_.num_blocks; ++b) {
     const Block& block = scaled_.blocks[b];
@@ -284,17 +288,15 @@ double ConstraintSolver::Work::fastest() const {
     for (int i = block.row; i < block.row + rows; ++i)
       most = std::max(most, std::abs(exact_[i]));
   }
-  return most;
+  return std::clamp(share_of_motion * most, least_share, 1.0);
 }
 
 /// Badly scaled masses and larger compliances leave more than the usual levels take out; smaller compliances do. What contradicts itself
 /// gains nothing by them.
-void ConstraintSolver::Work::sharpen_further(SolverResult& result) {
+void ConstraintSolver::Work::sharpen_further(const ConstraintProblem& problem, SolverResult& result) {
   left_ = exact_residual();
   const bool larger = result.compliance > SolverSettings().compliance;
-
-  // Relative to how fast anything moves: errors that fast bodies do not feel add up in a tall stack until it falls.
-  const double share = std::clamp(share_of_motion * fastest(), least_share, 1.0);
+  const double share = share_of_bounds(problem);
   const double wanted = (softened_ ? good_in_heaps : good) * share;
   if (!(left_ > (larger ? wanted : sharp * share))) return;
 

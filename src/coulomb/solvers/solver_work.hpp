@@ -40,7 +40,7 @@ class ConstraintSolver::Work {
   bool interior(Iterate& iterate, double compliance);
   bool search(int number, Iterate& iterate, double compliance);
   bool sharpen(double compliance, const std::vector<double>* memory, const WarmStart* warm, bool usual);
-  void sharpen_further(SolverResult& result);
+  void sharpen_further(const ConstraintProblem& problem, SolverResult& result);
   enum class Verdict { unknown, solved, contradictory, jammed, badly_scaled };
   void find_contradictions(const ConstraintProblem& problem, const SolverSettings& settings, SolverResult& result);
   Verdict judge(const ConstraintProblem& problem, SolverResult& result);
@@ -57,7 +57,7 @@ class ConstraintSolver::Work {
   void stay_relaxed(SolverResult& result);
   void find_exact_velocity();
   double exact_residual();
-  double fastest() const;
+  double share_of_bounds(const ConstraintProblem& problem) const;
   double reachable(const Iterate& iterate, double tolerance) const;
   void load(const std::vector<double>& lambda, const WarmStart* warm, Iterate& iterate);
   void load_level_0(const WarmStart* warm, Iterate& iterate);
