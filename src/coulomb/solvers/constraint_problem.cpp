@@ -2,6 +2,7 @@
 #include "coulomb/solvers/constraint_problem.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace coulomb {
 
@@ -10,6 +11,7 @@ void ConstraintProblem::resize(int rows) {
   ld = (rows + 7) & ~7;
   has_G = false;
   least_velocity = 0;
+  speed = std::numeric_limits<double>::infinity();
   if (g.size() < static_cast<std::size_t>(ld)) {
     g.resize(ld);
   }

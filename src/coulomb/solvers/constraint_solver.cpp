@@ -13,10 +13,7 @@ namespace {
 constexpr double blurred_below = 30;  // compliances: margins of level 0 say nothing
 constexpr double label_rho = 1e-3;    // over the compliance: micro-slip of that size is told from sticking
 constexpr double sharp = 1e-5;  // an exact residual that calls for more proximal steps than usual, which stop at `good`
-// Among several trees these bounds fall with the largest scaled velocity, from 1 / share_of_motion on (range 1 to 1e3: below 1 stacks
-// sway), down to least_share of their size (1e-5 to 1e-2: more lets them sway, less is rounding).
-constexpr double share_of_motion = 100;
-constexpr double least_share = 1e-3;
+constexpr double least_share = 1e-5;  // of these bounds, which follow the motion (range 1e-6 to 1e-4: less is rounding, more lets stacks sway)
 constexpr double good_in_heaps = 3e-6;
 constexpr double acceptable_in_large_heaps = 3e-5;
 constexpr int large_heap = 300;      // blocks: a search for more costs seconds
@@ -274,21 +271,11 @@ bool ConstraintSolver::Work::solve_levels_with(const ConstraintProblem& problem,
   return true;
 }
 
-/// The share of the bounds on exact residuals that the motion at hand asks for: errors that fast bodies do not feel add up in a stack until
-/// it falls. One tree alone is no stack.
+/// The bounds on exact residuals are relative to how fast trees move, if this is known and slower than what is asked. By the scale of the
+/// lightest, which sways first.
 double ConstraintSolver::Work::share_of_bounds(const ConstraintProblem& problem) const {
-  if (problem.tree_size.size() < 2) return 1;
-
-  // Normals of contacts and limits do not tell how fast anything moves: an open gap is part of theirs.
-  double most = 0;
-  for (int b = 0; b < scaled_.num_blocks; ++b) {
-    const Block& block = scaled_.blocks[b];
-    if (block.type == BlockType::limit) continue;
-    const int rows = block.is_contact() ? 2 : block.size;
-    for (int i = block.row; i < block.row + rows; ++i)
-      most = std::max(most, std::abs(exact_[i]));
-  }
-  return std::clamp(share_of_motion * most, least_share, 1.0);
+  const double least = *std::min_element(scaled_.inverse_root.begin(), scaled_.inverse_root.begin() + scaled_.n);
+  return std::clamp(problem.speed * least / scaled_.ref, least_share, 1.0);
 }
 
 /// Badly scaled masses and larger compliances leave more than the usual levels take out; smaller compliances do. What contradicts itself

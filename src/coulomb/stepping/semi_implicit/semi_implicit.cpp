@@ -136,6 +136,20 @@ void keep_struck(const Model& model, StruckIslands& struck, StepRecord& r) {
   r.islands.find(model, r.rows);
 }
 
+/// Trees that carry one another have the accuracy that their motion asks for: errors that fast bodies do not feel add up in a stack at rest
+/// until it falls.
+void note_speeds(const Model& model, StepRecord& r) {
+  for (int index : r.islands.order) {
+    Island& island = r.islands.pool[index];
+    if (island.trees.size() < 2) continue;
+    double fastest = 0;
+    for (int tree : island.trees)
+      for (int d = model.tree_first_dof[tree]; d < model.tree_first_dof[tree + 1]; ++d)
+        fastest = std::max(fastest, std::abs(r.v[d]));
+    island.problem.speed = fastest;
+  }
+}
+
 // Rows, islands and their problems.
 void collect_problems(const Model& model, const StepOptions& options, StepRecord& r, StruckIslands* struck = nullptr) {
   collect_rows(model, options, r);
@@ -143,6 +157,7 @@ void collect_problems(const Model& model, const StepOptions& options, StepRecord
   if (struck) keep_struck(model, *struck, r);
   const bool dense = options.solver.method != SolverMethod::automatic;
   assemble_problems(model, r.dynamics, r.rows, r.v_free.data(), dense, r.assembly, r.islands);
+  note_speeds(model, r);
 
   // Position errors ask for what moderate motions reach; in an instant for nothing.
   r.corrections.clear();
