@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "coulomb/solver.hpp"
@@ -50,7 +51,8 @@ struct ConstraintProblem {
       W;  ///< n, > 0: weight of the regularising compliance, the same in every row of a contact; empty: from G
   std::vector<Block> blocks;  ///< in row order
   double least_velocity = 0;  ///< slower ones may be rounding: the least scale
-  double speed = 0;  ///< m/s, rad/s: the largest velocity of its trees before the step; infinite: residuals need not follow it
+  /// m/s, rad/s: the largest velocity of its trees before the step; infinite: residuals need not follow it.
+  double speed = std::numeric_limits<double>::infinity();
 
   /// G = Y Y^T with a sparse Y; no trees: only G is known. Where there are trees, G may be left to the solver, which forms it if it
   /// works in contact space (has_G tells).

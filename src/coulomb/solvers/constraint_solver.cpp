@@ -13,7 +13,8 @@ namespace {
 constexpr double blurred_below = 30;  // compliances: margins of level 0 say nothing
 constexpr double label_rho = 1e-3;    // over the compliance: micro-slip of that size is told from sticking
 constexpr double sharp = 1e-5;  // an exact residual that calls for more proximal steps than usual, which stop at `good`
-constexpr double least_share = 1e-5;  // of these bounds, which follow the motion (range 1e-6 to 1e-4: less is rounding, more lets stacks sway)
+// Of these bounds, which follow the motion (range 1e-6 to 1e-4: less is rounding, more lets stacks sway).
+constexpr double least_share = 1e-5;
 constexpr double good_in_heaps = 3e-6;
 constexpr double acceptable_in_large_heaps = 3e-5;
 constexpr int large_heap = 300;      // blocks: a search for more costs seconds
@@ -274,6 +275,7 @@ bool ConstraintSolver::Work::solve_levels_with(const ConstraintProblem& problem,
 /// The bounds on exact residuals are relative to how fast trees move, if this is known and slower than what is asked. By the scale of the
 /// lightest, which sways first.
 double ConstraintSolver::Work::share_of_bounds(const ConstraintProblem& problem) const {
+  if (scaled_.n == 0 || !std::isfinite(problem.speed)) return 1;
   const double least = *std::min_element(scaled_.inverse_root.begin(), scaled_.inverse_root.begin() + scaled_.n);
   return std::clamp(problem.speed * least / scaled_.ref, least_share, 1.0);
 }
