@@ -136,12 +136,21 @@ void keep_struck(const Model& model, StruckIslands& struck, StepRecord& r) {
   r.islands.find(model, r.rows);
 }
 
-/// Trees that carry one another have the accuracy that their motion asks for: errors that fast bodies do not feel add up in a stack at rest
-/// until it falls.
+/// Do two trees of this island touch?
+bool has_contact_of_trees(const ConstraintProblem& problem) {
+  for (std::size_t b = 0; b < problem.segments.size(); ++b) {
+    const auto& [first, second] = problem.segments[b];
+    if (problem.blocks[b].is_contact() && first.tree >= 0 && second.tree >= 0) return true;
+  }
+  return false;
+}
+
+/// Trees that lie on one another have the accuracy that their motion asks for: errors that fast bodies do not feel add up in a stack at
+/// rest until it falls.
 void note_speeds(const Model& model, StepRecord& r) {
   for (int index : r.islands.order) {
     Island& island = r.islands.pool[index];
-    if (island.trees.size() < 2) continue;
+    if (!has_contact_of_trees(island.problem)) continue;
     double fastest = 0;
     for (int tree : island.trees)
       for (int d = model.tree_first_dof[tree]; d < model.tree_first_dof[tree + 1]; ++d)
