@@ -64,13 +64,8 @@ BODIES = {
 }
 
 
-def lies(q):
-    """Within .1 rad of flat. The point of contact of a coin that settles runs round its rim the faster the flatter it is."""
-    return abs(1 - 2 * (q[4] ** 2 + q[5] ** 2)) > math.cos(0.1)
-
-
 def run(name, timestep, time, **options):
-    """Energies, up to where a coin lies."""
+    """Energies, after each step."""
     (add, mass, inertia), v = BODIES[name]
     scene = coulomb.Scene()
     scene.add_ground(friction=0.5, restitution=0.0)
@@ -86,8 +81,6 @@ def run(name, timestep, time, **options):
     for _ in range(round(time / timestep)):
         q, v = sim.step(q, v)
         assert sim.status.converged, sim.status
-        if name.startswith("coin") and lies(q):
-            break
         energies.append(energy())
     return np.array(energies)
 
@@ -98,6 +91,39 @@ def run(name, timestep, time, **options):
 def test_energy_never_exceeds_that_of_the_start(name, timestep, contact):
     energies = run(name, timestep, 1.0, contact=contact)
     assert energies.max() - energies[0] < HOPS.get(name, 1e-9) * energies[0]
+
+
+TOLERANCE = 1e-5  # m: Simulator's penetration_tolerance
+
+
+@pytest.mark.parametrize("seed", range(36))
+def test_what_rattles_gains_no_more_than_hops(seed):
+    """Coins that wobble nearly flat come down at one point of the rim after the other, more often than a step has impacts."""
+    random = np.random.default_rng(seed)
+    radius = 10 ** random.uniform(-2, -1)
+    height = radius * random.uniform(0.05, 0.6)
+    add, mass, inertia = cylinder(radius, height, 0.1, 10 ** random.uniform(-2.5, -0.3))
+    scene = coulomb.Scene()
+    scene.add_ground(friction=[0.0, 0.1, 0.5][seed % 3])
+    add(scene)
+    model = scene.build()
+    timestep = STEPS[seed // 3 % 3]
+    sim = coulomb.Simulator(model, timestep=timestep, continuous_collision=True)
+    q = model.neutral()[0]
+    v = np.r_[random.uniform(-0.3, 0.3, 2), 0, random.uniform(-1, 1, 3) * [5, 5, 40]]
+
+    energies = []
+    for _ in range(round(0.6 / timestep)):
+        energies.append(mass * (v[:3] @ v[:3] / 2 + GRAVITY * q[2]) + v[3:] @ (inertia * v[3:]) / 2)
+        q, v = sim.step(q, v)
+        assert sim.status.converged, sim.status
+        assert all(contact.depth < TOLERANCE for contact in sim.contacts)
+    energies = np.array(energies)
+    assert energies.max() - energies[0] < 1e-9 * energies[0]
+
+    # The fastest hop, at .064 m/s, is 21 tolerances high.
+    rise = np.max(energies - np.minimum.accumulate(energies))
+    assert rise < 20 * mass * GRAVITY * TOLERANCE
 
 
 def pool_ball(speed, spin, friction, time):

@@ -49,6 +49,7 @@ struct Contact {
   bool point_on_a = false;                ///< and whose it is
   double lift = 0;           ///< m/s: an impact parts the bodies at least this fast; constant in derivatives
   bool turns_back = false;   ///< and at least as fast as they come
+  bool stops = false;        ///< an impact lets the bodies come no nearer here, although there is room
   bool two_normals = false;  ///< of two faces that are parallel to rounding: either carries n, as they tilt
   double size = 0;           ///< smaller size of the two shapes, metres: scale of the test for a local optimum
 };

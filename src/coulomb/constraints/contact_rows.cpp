@@ -36,6 +36,9 @@ BodyRows rows_of_contact(const Contact& contact, int index, const ConstraintRows
 
 /// What the normal row of a rigid contact asks for, (S7) or, where it bounces, (S8); sets b.restitution.
 Bias rigid_bias(const RowContext& context, const Contact& contact, BodyRows& b) {
+  // Another point of a pair that comes back without end.
+  if (contact.stops && context.options.gaps == GapRule::impact) return {};
+
   // Before the step; negative: they approach.
   const double approach = normal_velocity(context.model, context.dynamics, context.twist, contact);
   Bias normal = one_sided_bias(context.options, contact.distance);

@@ -9,13 +9,20 @@
 namespace coulomb {
 namespace {
 
-constexpr double growth = 4;  // of the speed, from one time to the next
-constexpr int gentle_growths =
-    3;  // a hop of the energy of some tolerances of height, out of the overlap; faster ones throw bodies
+constexpr double growth = 4;       // of the speed, from one time to the next
+constexpr int gentle_growths = 3;  // a hop of the energy of a few tolerances of height; faster ones add energy
+constexpr double growth_alone =
+    2;  // from there on, for a pair that has no other point to stop: larger ones throw bodies
 constexpr int most_growths = 12;
 constexpr double same_place = 1e-6;  // m, rad: the chain ends with more motion than this
 constexpr double same_point = 0.02;  // of the shapes' size
 constexpr std::size_t longest_chain = 8;
+
+/// How much faster a pair is lifted that came back this often.
+double growth_after(int count) {
+  const int gentle = std::min(count, gentle_growths);
+  return std::pow(growth, gentle) * std::pow(growth_alone, count - gentle);
+}
 
 /// Is there a contact of the same pair at the same place?
 bool has_point(const std::vector<Contact>& contacts, const Contact& c) {
@@ -32,11 +39,11 @@ bool has_point(const std::vector<Contact>& contacts, const Contact& c) {
 
 /// At the begin of a step.
 void SinkingContacts::clear() {
-  counts_.clear();
+  returning_.clear();
   chain_.clear();
   lifted_.clear();
   hurries_ = false;
-  counts_.reserve(16);
+  returning_.reserve(16);
   chain_.reserve(longest_chain);
   lifted_.reserve(longest_chain);
 }
@@ -48,15 +55,22 @@ bool SinkingContacts::is_among(const std::vector<Contact>& contacts, const Conta
 }
 
 bool SinkingContacts::has_sunk(int pair) const {
-  return std::any_of(counts_.begin(), counts_.end(), [&](const auto& known) { return known.first == pair; });
+  return std::any_of(returning_.begin(), returning_.end(), [&](const Returning& known) { return known.pair == pair; });
 }
 
 void SinkingContacts::creeps(int pair) {
   // The pair sinks again: next time it is lifted faster.
-  const int most = hurries_ ? most_growths : gentle_growths;
-  for (auto& [known, count] : counts_)
-    if (known == pair) return void(count = std::max(count, std::min(count + 1, most)));
-  counts_.emplace_back(pair, 0);
+  for (Returning& known : returning_) {
+    if (known.pair != pair) continue;
+    known.count = std::min(known.count + 1, known.alone ? most_growths : gentle_growths);
+    return;
+  }
+  returning_.push_back({pair, 0, false});
+}
+
+void SinkingContacts::comes_back_alone(int pair) {
+  for (Returning& known : returning_)
+    if (known.pair == pair) known.alone = true;
 }
 
 /// A pair has closed. moved: how far bodies went since the last one; held: contacts of the phase before.
@@ -93,6 +107,7 @@ bool SinkingContacts::lift(const ConstraintOptions& impact, double slowest, cons
   for (Contact& contact : contacts) {
     contact.lift = 0;
     contact.turns_back = false;
+    contact.stops = false;
 
     // Only what was held can have sunk, and what lands in the overlap that it was lifted from has not left it.
     if (!sank(impact, contact.distance)) continue;
@@ -102,9 +117,9 @@ bool SinkingContacts::lift(const ConstraintOptions& impact, double slowest, cons
     contact.turns_back = was_held && has_point(*held, contact);
 
     // Pairs that have sunk before in this step, faster and faster.
-    for (const auto& [pair, count] : counts_) {
-      if (pair != contact.pair) continue;
-      contact.lift = std::min(slowest * std::pow(growth, count), std::max(slowest, impact.max_correction_speed));
+    for (const Returning& known : returning_) {
+      if (known.pair != contact.pair) continue;
+      contact.lift = std::min(slowest * growth_after(known.count), std::max(slowest, impact.max_correction_speed));
       any = true;
     }
   }
@@ -118,7 +133,7 @@ bool SinkingContacts::lift(const ConstraintOptions& impact, double slowest, cons
 
 /// This pair has not sunk.
 void SinkingContacts::forget(int pair) {
-  std::erase_if(counts_, [&](const auto& known) { return known.first == pair; });
+  std::erase_if(returning_, [&](const Returning& known) { return known.pair == pair; });
   std::erase_if(lifted_, [&](const Contact& c) { return c.pair == pair; });
 }
 

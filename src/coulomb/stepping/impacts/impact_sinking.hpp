@@ -1,8 +1,10 @@
 // SinkingContacts: contacts that sink to the penetration tolerance while they are held. Where bodies slide or roll along each other's
 // curves, no constraint on velocities holds the distance: the bodies sink at once, turn back, and would do so without end where an
 // impulse elsewhere keeps them at the tolerance. Each impact parts what sank, the faster the more often the pair came back in
-// this step without having left the overlap, up to a hop of some tolerances, beyond where impacts run out; the hop leaves it room. Points of one pair that are hit one after the other with next to no motion between
-// (faces and edges all but parallel, of which the manifold has one point) are parted together.
+// this step without having left the overlap, up to a hop of a few tolerances; the hop leaves it room. Faster hops would add energy to what
+// comes back without end: where impacts run out, the pair's other points stop (ImpactSplitter::stop_rattling), and only a pair without
+// other points is parted faster still. Points of one pair that are hit one after the other with next to no motion between (faces and edges
+// all but parallel, of which the manifold has one point) are parted together.
 #pragma once
 
 #include <utility>
@@ -29,11 +31,15 @@ class SinkingContacts {
   /// Has this pair come down on its threshold in this step, while it was held?
   bool has_sunk(int pair) const;
 
-  /// The step has few impacts left: what comes back is lifted as fast as it takes.
+  /// The step has few impacts left: what comes back again is lifted faster at once, and its pair is to be stopped.
   void hurry() { hurries_ = true; }
+  bool hurries() const { return hurries_; }
 
   /// A pair so close to its threshold that the search does not get past.
   void creeps(int pair);
+
+  /// This pair comes back without end at the only point that it has: from now on its speed grows further.
+  void comes_back_alone(int pair);
 
   /// Contact::lift and turns_back, for the next impact, of what has sunk; false: no pair has come back. slowest: the first time.
   /// held: contacts of the motion before, nullptr if none; only these are parted, other points that come down stop.
@@ -43,9 +49,15 @@ class SinkingContacts {
  private:
   void forget(int pair);
   bool hurries_ = false;
-  std::vector<std::pair<int, int>> counts_;  ///< pair, how often it came back
-  std::vector<Contact> lifted_;              ///< that hop
-  std::vector<Contact> chain_;               ///< hit one after the other with next to no motion between
+
+  struct Returning {
+    int pair;
+    int count;   ///< how often it came back
+    bool alone;  ///< and without end, at its only point
+  };
+  std::vector<Returning> returning_;
+  std::vector<Contact> lifted_;  ///< that hop
+  std::vector<Contact> chain_;   ///< hit one after the other with next to no motion between
 };
 
 }  // namespace coulomb

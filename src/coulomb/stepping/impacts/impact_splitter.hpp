@@ -87,6 +87,7 @@ class ImpactSplitter {
   bool comes_down(const StepRecord& r, const Contact& contact) const;
   bool is_hit(const StepRecord& r, const Contact& contact) const;
   bool find_hits();
+  void stop_rattling();
   bool has_touched(const ClosingGap& hit) const;
   bool any_has_touched() const;
   void find_struck(const StepRecord& r);

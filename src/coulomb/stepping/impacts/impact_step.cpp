@@ -17,7 +17,7 @@ namespace {
 
 constexpr double least_separating_speed = 1e-6;  // m/s: rounding does not separate
 constexpr double lift_rate = 100;                // 1/s, of the tolerance: parts what has sunk for the first time
-constexpr double hurried_share = 0.75;  // of the impacts of a step, after which nothing may come back without end
+constexpr double hurried_share = 0.5;  // of the impacts of a step: what comes back without end after these is stopped
 constexpr int max_pauses = 4;
 constexpr const char* waited =
     "impact_limit: more impacts than twice max_impacts in one step; bodies wait where they are for the rest of it";
@@ -291,10 +291,11 @@ bool ImpactSplitter::waits() const { return events_ > 2 * options_.impacts.max_i
 bool ImpactSplitter::bounce_or_let_in(bool waiting) {
   keep_touching(GapRule::impact);
 
-  // What has sunk while it was held is parted.
+  // What has sunk while it was held is parted; with few impacts left, the pair is stopped where else it comes down.
   const double slowest = lift_rate * options_.impacts.penetration_tolerance;
   const auto* held = phases_.count > 1 ? &before().collision.contacts : nullptr;
   const bool lifts = phases_.sinking.lift(phases_.impact.constraints, slowest, held, at().collision.contacts);
+  if (lifts && phases_.sinking.hurries()) stop_rattling();
 
   // What touches without an event has hit at a time T <= 0; in a deep overlap it bounces on the spot.
   phases_.hits.clear();

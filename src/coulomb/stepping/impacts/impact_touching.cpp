@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "coulomb/base/small_math.hpp"
+#include "coulomb/collision/detect.hpp"
 #include "coulomb/stepping/impacts/impact_contact.hpp"
 #include "coulomb/stepping/impacts/impact_limits.hpp"
 #include "coulomb/stepping/impacts/impact_splitter.hpp"
@@ -42,6 +44,39 @@ bool ImpactSplitter::comes_down(const StepRecord& r, const Contact& contact) con
 /// And not from an overlap in which it was a step ago already.
 bool ImpactSplitter::is_hit(const StepRecord& r, const Contact& contact) const {
   return comes_down(r, contact) && contact.distance >= h_ * normal_velocity(model_, r, contact);
+}
+
+/// Pairs that come back without end, as those of a coin that wobbles almost flat do, now at one point, now at another: lifts would add
+/// energy. Here all of a pair's points that can come down in the rest of the step come no nearer: an inelastic impact, which takes energy.
+/// For link twists at v.
+void ImpactSplitter::stop_rattling() {
+  StepRecord& r = at();
+  std::vector<Contact>& contacts = r.collision.contacts;
+  for (std::size_t i = 0; i < contacts.size(); ++i) {
+    const Contact c = contacts[i];
+    if (!(c.lift > 0) || !phases_.sinking.has_sunk(c.pair)) continue;
+
+    // How fast points of the smaller shape come down or rise: a spin about the normal moves none.
+    double speed = std::abs(normal_velocity(model_, r, c));
+    for (const int body : {c.body_a, c.body_b}) {
+      double tilting[3];
+      cross3(body_link_twist(model_, r.twist.data(), body) + 3, c.normal, tilting);
+      speed += 2 * c.size * norm3(tilting);
+    }
+
+    // Contacts are in the order of pairs.
+    collide_moved_pair(model_, c.pair, {c.point}, rest_ * speed, r.collision, phases_.found);
+    const auto after = [&](const Contact& other) { return other.pair > c.pair; };
+    for (const Contact& point : phases_.found) {
+      if (SinkingContacts::is_among(contacts, point)) continue;
+      contacts.insert(std::find_if(contacts.begin(), contacts.end(), after), point)->stops = true;
+    }
+
+    // Where impacts have run out, a pair with no other point to stop is thrown rather than left to wait.
+    if (events_ <= options_.impacts.max_impacts) continue;
+    const auto is_other = [&](const Contact& other) { return other.pair == c.pair && other.feature != c.feature; };
+    if (std::none_of(contacts.begin(), contacts.end(), is_other)) phases_.sinking.comes_back_alone(c.pair);
+  }
 }
 
 /// In phases_.hits: what touches and comes down, so that the time at which it touches moves with the state. True: something else comes
