@@ -59,6 +59,26 @@ def test_no_force_jumps_while_the_outline_changes(top, tilt, path):
     assert changes[0] < 0.03 and changes[1] < 0.3 * changes[0] + 1e-9, changes
 
 
+@pytest.mark.parametrize("lower", [(0.4, 0.3, 0.2), (0.2, 0.1, 0.2)])
+def test_the_order_of_the_bodies_changes_no_force(lower):
+    """Faces of different size, and equal faces of different boxes, that lean against one another: normals of either differ by the tilt."""
+    forces = []
+    for order in (("lower", "top"), ("top", "lower")):
+        scene = coulomb.Scene(gravity=(0, 0, 0))
+        for name in order:
+            size, height = ((0.2, 0.1, 0.1), 0.05 - DEPTH) if name == "top" else (lower, -0.1)
+            scene.add_box(size, mass=1.0, position=(0, 0, height), name=name)
+        model = scene.build()
+        first = 7 * order.index("top")
+        q = model.neutral()[0].copy()
+        q[first + 3 : first + 7] = tilted(0.2, (1e-3, -5e-4))
+        sim = coulomb.Simulator(model, timestep=1e-4, contact="penalty", contact_stiffness=STIFFNESS)
+        sim.step(q, np.zeros(12))
+        forces.append(force(sim, on="top", by="lower"))
+    assert np.linalg.norm(forces[0]) > 0.1
+    assert forces[1] == pytest.approx(forces[0], rel=1e-12, abs=1e-12)
+
+
 def test_a_flat_side_stands_on_as_many_springs_as_it_has_corners():
     for top, corners in (("box", 4), ("mesh", 5)):
         model = on_a_table(top)

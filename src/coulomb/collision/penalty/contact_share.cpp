@@ -10,6 +10,7 @@ namespace coulomb {
 namespace {
 
 constexpr double pi = 3.14159265358979323846;
+constexpr double same_size = 1e-9;  // of two faces or shapes, relative: rounding does not choose
 
 /// A number and its derivative along three directions.
 struct Dual {
@@ -176,6 +177,26 @@ void evaluate(const Shape& a, const Shape& b, ContactShare& s) {
     s.turn[i] = s.reference_on_a ? -value.d[i] : value.d[i];
 }
 
+/// m^2, of a box or mesh.
+double face_area(const Shape& s, int face) {
+  double first[3];
+  double before[3];
+  double sum[3] = {0, 0, 0};
+  core_vertex(s, face_vertex(s, face, 0), first);
+  for (int k = 1; k < face_size(s, face); ++k) {
+    double to[3];
+    core_vertex(s, face_vertex(s, face, k), to);
+    sub3(to, first, to);
+    if (k > 1) {
+      double turn[3];
+      cross3(before, to, turn);
+      add3(sum, turn, sum);
+    }
+    copy3(to, before);
+  }
+  return norm3(sum) / 2;
+}
+
 /// The share of a clipped candidate between these faces.
 ContactShare share_of_candidate(const Shape& a, const Shape& b, const Candidate& c, int reference, int incident) {
   ContactShare s;
@@ -207,10 +228,16 @@ void collide_flat_sides(const Shape& a, const Shape& b, double size, std::vector
   Witness w;
   if (!convex_witness(a, b, 0.0, axis, hints, w)) return;
 
-  // The reference is A's face while it is all but as good: no choice between parallel faces.
+  // The reference is the larger face, of equal faces that of the larger shape, while it is all but as good: a choice that depends on
+  // neither tilt nor order. Of equal shapes it is A's.
   const double inward[3] = {-w.normal[0], -w.normal[1], -w.normal[2]};
   double cosine;
-  int reference = 2 * best_face(a, inward, cosine);
+  const int face_a = best_face(a, inward, cosine);
+  const int face_b = best_face(b, w.normal, cosine);
+  const double ratio = face_area(b, face_b) / face_area(a, face_a);
+  const bool same = std::abs(ratio - 1) <= same_size;
+  const bool on_b = same ? bounding_radius(b) > (1 + same_size) * bounding_radius(a) : ratio > 1;
+  int reference = on_b ? 2 * face_b + 1 : 2 * face_a;
   Candidate candidates[max_candidates];
   const int count = clip_manifold(a, b, w, 0.0, most_kept_sine, reference, candidates, FacePoints::outline);
 
