@@ -184,12 +184,13 @@ def in_mujoco(trial):
     draft = trial.draft
     if not draft.compare or trial.law not in ("ncp", "split"):
         return None
-    there, finer = (_ended_in_mujoco(trial, MUJOCO_STEP / part) for part in (1, 2))
+    # With contact this stiff some boxes chatter in MuJoCo: then its results at different time steps disagree.
+    *coarser, finer = (_ended_in_mujoco(trial, MUJOCO_STEP / part) for part in (1, 2, 4))
     rows = min(round(draft.compare / draft.timestep), len(trial.record.q) - 1)
     path = [trial.built.motion(q, v)[0] for q, v in zip(trial.record.q[: rows + 1 : 5], trial.record.v)]
     here, _ = trial.built.motion(trial.record.q[rows], trial.record.v[rows])
     way = np.abs(np.diff(path, axis=0)).sum(axis=0).max(initial=0)
-    own = float(np.abs(_same_side(there, finer) - finer).max())
+    own = max(float(np.abs(_same_side(there, finer) - finer).max()) for there in coarser)
     error = float(np.abs(_same_side(here, finer) - finer).max())
     bound = MUJOCO_SHARE * way + MUJOCO_LENGTH + MUJOCO_ERRORS * own
     return Measure(error, bound, f"way {way:.2g}, MuJoCo's own error {own:.2g}")
