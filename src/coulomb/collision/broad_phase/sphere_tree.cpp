@@ -170,13 +170,15 @@ void SphereTree::find_below(int level, int box, const Boxes& query, const Sphere
   for_each_hit(hits, children, [&](int j) {
     const int child = children * box + j;
     if (level > 0) {
-      find_below(level - 1, child, query, sphere, found);
+      // Padding is touched by what has no end or is no number.
+      if (child < static_cast<int>(levels_[level - 1].size())) find_below(level - 1, child, query, sphere, found);
       return;
     }
 
     // A leaf: its spheres.
     const int begin = children * child;
     const int end = static_cast<int>(order_.size());
+    if (begin >= end) return;
     std::uint8_t touching[children];
     test_spheres(&x_[begin], &y_[begin], &z_[begin], &r_[begin], sphere, children, touching);
     for_each_hit(touching, children, [&](int k) {
