@@ -175,6 +175,7 @@ bool ImplicitNewton::linearize(const Call& call) {
     NewtonIsland& island = pool_[i];
     if (!island.wants_matrix) continue;
     find_sizes(call, island);
+    take_inertia(model, island);
     if (is_whole_) {
       island.singular = !factor_.factor();
       continue;
@@ -208,12 +209,19 @@ double ImplicitNewton::ratio(const NewtonIsland& island) const {
   return largest;
 }
 
+/// Others may ask for a matrix, and with it for the inertia, at an iterate where this island goes on with an old one.
+void ImplicitNewton::take_inertia(const Model& model, const NewtonIsland& island) {
+  const std::vector<double>& mass = equation.inertial().mass;
+  mass_.resize(mass.size());
+  for (int d : island.dofs)
+    std::copy_n(&mass[model.dof_row[d]], model.dof_depth[d] + 1, &mass_[model.dof_row[d]]);
+}
+
 /// In the norm of the kinetic energy; infinite where that is not a number.
 double ImplicitNewton::length(const Model& model, const NewtonIsland& island, const Vector& x) const {
-  const DynamicsWorkspace& inertia = equation.inertial();
   double sum = 0;
   for (int d : island.dofs) {
-    const double* row = &inertia.mass[model.dof_row[d]];
+    const double* row = &mass_[model.dof_row[d]];
     const int* path = &model.dof_path[model.dof_row[d]];
     double above = 0;
     for (int i = 0; i < model.dof_depth[d]; ++i)

@@ -71,6 +71,7 @@ class ImplicitNewton {
 
   double ratio(const NewtonIsland& island) const;
   double power(const NewtonIsland& island) const;
+  void take_inertia(const Model& model, const NewtonIsland& island);
   double length(const Model& model, const NewtonIsland& island, const Vector& x) const;
   bool is_rounding(const Call& call, const NewtonIsland& island) const;
   void correction(const NewtonIsland& island, Vector& x);
@@ -88,6 +89,7 @@ class ImplicitNewton {
   bool is_behind_ = false;              // the equation was not evaluated at the end of an island
   // nv, of all islands: what is allowed of the residual; corrections; where a search has started; the best iterate.
   Vector allowed_, step_, next_step_, from_, best_, work_, size_;
+  Vector mass_;  // the inertia by which corrections are measured: of each island where its matrix is of
 };
 
 }  // namespace coulomb
