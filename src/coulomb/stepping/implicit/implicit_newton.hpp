@@ -31,7 +31,7 @@ class ImplicitNewton {
   /// stage.v_next: the first guess, then the solution, or the best iterate. `equation` is left evaluated there.
   /// patience: evaluations in which neither the residual nor the correction falls to half, after which it gives up.
   void solve(const Model& model, const StepOptions& options, const StageInputs& inputs, ImplicitStage& stage,
-                      int patience);
+             int patience);
 
   /// Where the island of a tree has ended, and the first tree of it; of the stage solved last, if it has the tree.
   const NewtonIsland& island_of(int tree) { return pool_[coupled_.first_of(tree)]; }
@@ -77,9 +77,7 @@ class ImplicitNewton {
   void correction(const NewtonIsland& island, Vector& x);
   void try_fraction(const Call& call, NewtonIsland& island, double fraction);
 
-  const ImplicitFactor& factor_of(const NewtonIsland& island) const {
-    return is_whole_ ? factor_ : island.factor;
-  }
+  const ImplicitFactor& factor_of(const NewtonIsland& island) const { return is_whole_ ? factor_ : island.factor; }
 
   ImplicitFactor factor_;
   CoupledTrees coupled_;

@@ -13,7 +13,9 @@ namespace coulomb {
 namespace {
 
 /// Bit for bit.
-bool same(const double* a, const double* b, std::size_t count) { return std::memcmp(a, b, count * sizeof(double)) == 0; }
+bool same(const double* a, const double* b, std::size_t count) {
+  return std::memcmp(a, b, count * sizeof(double)) == 0;
+}
 
 /// marks[tree] = 1 where bdf2 goes on: where the step starts from where the last one ended.
 void find_what_goes_on(const Model& model, const StepOptions& options, const StepMemory& memory, const StepRecord& r,
@@ -25,9 +27,8 @@ void find_what_goes_on(const Model& model, const StepOptions& options, const Ste
     const int v = model.tree_first_dof[tree];
     const int v_end = model.tree_first_dof[tree + 1];
     const bool is_known = memory.forgotten.empty() || !memory.forgotten[tree];
-    marks[tree] = is_known && (options.collision.frozen_cache ||
-                               (same(&memory.last_q[q], &r.q[q], q_end - q) &&
-                                same(&memory.last_v[v], &r.v[v], v_end - v)));
+    marks[tree] = is_known && (options.collision.frozen_cache || (same(&memory.last_q[q], &r.q[q], q_end - q) &&
+                                                                  same(&memory.last_v[v], &r.v[v], v_end - v)));
   }
 }
 
@@ -150,8 +151,8 @@ void run_islands(const Model& model, const StepOptions& options, StepRecord& r, 
   if (!any) return;
   for (int i = run.first; i < run.first + run.count; ++i)
     leave_others(extra.stages[i]);
-  run.reason = spin_limit_reason(rule.scheme == ImplicitScheme::bdf1 ? extra.start->shift()
-                                                                     : extra.newton->equation.spin());
+  run.reason =
+      spin_limit_reason(rule.scheme == ImplicitScheme::bdf1 ? extra.start->shift() : extra.newton->equation.spin());
   extra.count += run.count;
   extra.runs.push_back(run);
 }

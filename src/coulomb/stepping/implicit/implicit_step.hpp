@@ -46,7 +46,7 @@ struct ImplicitExtra final : StepExtra {
   std::vector<ImplicitRun> runs;
   int count = 0;  ///< stages in use
   std::vector<ImplicitStage> stages;
-  std::optional<ImplicitStage> end;  ///< of several runs: (q+, v+) of them all, and the mean acceleration
+  std::optional<ImplicitStage> end;            ///< of several runs: (q+, v+) of them all, and the mean acceleration
   std::vector<double> previous_q, previous_v;  ///< bdf2: the state before
   std::vector<double> turned_previous_v;       ///< bdf2: E(xi) previous_v
   std::vector<double> q, v;                    ///< scratch: the state between parts, in the end (q+, v+)

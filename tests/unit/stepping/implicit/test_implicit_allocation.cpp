@@ -62,11 +62,9 @@ void check_limits(bool company) {
   Simulator sim(model, options);
   State state{model->q_neutral, std::vector<double>(model->nv, 5.0)};
   std::vector<double> tau(model->nv, 0.0);
-  std::vector<double> v_bar(model->nv, 1.0);
   const auto step = [&] {
     sim.step(state.q.data(), state.v.data(), nullptr, tau.data(), nullptr, state.q.data(), state.v.data());
     sim.derivatives();
-    sim.vjp(v_bar.data(), v_bar.data());
   };
 
   // To and fro between the limits, once for the workspace to see them.
