@@ -34,6 +34,7 @@ struct StepMemory {
   std::vector<Impulse> impulses;  ///< in block order, keys ascending within a kind
   /// BDF2: the state one step back, and the state that the last step ended in; empty before the first step.
   std::vector<double> previous_q, previous_v, last_q, last_v;
+  std::vector<unsigned char> forgotten;  ///< by tree: 1: it starts anew, whatever these are; empty: none does
 };
 
 /// What steps carry on, as bytes: a simulation goes on in another process with the same bits.

@@ -115,15 +115,148 @@ def test_far_company_changes_no_bit(name, timestep):
 @pytest.mark.parametrize("stepper", ["semi_implicit", "bdf1", "bdf2"])
 @pytest.mark.parametrize("name", BODIES)
 def test_far_company_changes_no_bit_of_penalty_contact(name, stepper):
-    """Newton's method is of all bodies, but judges and searches every island by itself. A limit that is met makes all of bdf2's step one of bdf1."""
-    others = [other for other in BODIES if stepper != "bdf2" or other != "at a limit"]
-    if name not in others:
-        return
+    """Newton's method is of all bodies, but judges and searches every island by itself; and every island goes by its own rule, also where
+    bdf2 meets a joint limit."""
     options = dict(contact="penalty", stepper=stepper)
     alone = states([name], 0.01, 40, **options)
-    for company in [[other] for other in others] + [others]:
+    for company in [[other] for other in BODIES] + [list(BODIES)]:
         together = states([name, *company], 0.01, 40, **options)
         assert together.tobytes() == alone.tobytes(), company
+
+
+SWINGS = """<body name="{n}" pos="{x} 0 5"><joint name="{n}" axis="0 1 0" limited="true" range="-30 30"/>
+  <inertial pos="0 0 -.3" mass="1" diaginertia=".01 .01 .01"/>
+  <body pos="0 0 -.6"><joint name="{n}b" axis="0 1 0" limited="true" range="-40 40"/>
+    <inertial pos="0 0 -.3" mass="1" diaginertia=".01 .01 .01"/></body></body>"""
+FALLS = '<body name="{n}" pos="{x} 0 .3"><freejoint/><geom type="box" size=".1 .15 .2" mass="1"/></body>'
+
+
+def islands(kinds, first=0):
+    """A model of double pendulums ("swings") and boxes ("falls"), the velocities of those, and the coordinates and dofs of each; at the
+    places from `first` on."""
+    bodies, v, parts = "", [], []
+    q_at = v_at = 0
+    for k, kind in enumerate(kinds):
+        nq, nv = (2, 2) if kind.startswith("swings") else (7, 6)
+        bodies += (SWINGS if nv == 2 else FALLS).format(n=f"b{k}", x=FAR * (first + k))
+        v += {"swings": [4, -3], "swings late": [-3, 8], "falls": [0.5, 0.2, -1, 1, 2, 0.5]}[kind]
+        parts.append((slice(q_at, q_at + nq), slice(v_at, v_at + nv)))
+        q_at, v_at = q_at + nq, v_at + nv
+    model = coulomb.load(
+        f'<mujoco><worldbody><geom type="plane" size="1 1 1" friction=".5"/>{bodies}</worldbody></mujoco>'
+    )
+    return model, np.array(v, dtype=float), parts
+
+
+KINDS = ["swings", "swings late", "falls"]
+
+
+def paths(kinds, first=0, timestep=0.01, steps=80, **options):
+    """Of each island, (q, v) after every step; and whether some step was divided."""
+    model, v, parts = islands(kinds, first)
+    sim = coulomb.Simulator(model, timestep=timestep, stepper="bdf2", **options)
+    q, out, divided = model.neutral()[0], [[] for _ in kinds], False
+    for _ in range(steps):
+        q, v = sim.step(q, v)
+        divided = divided or "parts" in sim.status.reason
+        for path, (of_q, of_v) in zip(out, parts, strict=True):
+            path.append(np.r_[q[of_q], v[of_v]])
+    return [np.array(path) for path in out], divided
+
+
+@pytest.mark.parametrize("options", [{}, {"limit_damping": 0.0, "limit_stiffness": 1e5}], ids=["soft", "stiff"])
+@pytest.mark.parametrize("company", [KINDS, KINDS[::-1], ["falls", "swings", "swings"]], ids=str)
+def test_limits_that_are_met_far_away(company, options):
+    """bdf2 takes steps over limits by bdf1, of that island alone."""
+    together, divided = paths(company, **options)
+    assert not divided
+    for k, (kind, path) in enumerate(zip(company, together, strict=True)):
+        (alone,), _ = paths([kind], k, **options)
+        assert path.tobytes() == alone.tobytes(), kind
+        if kind != "falls":
+            pushed = np.abs(alone[:, :2]) > np.radians([30, 40])
+            assert (pushed[1:] != pushed[:-1]).sum() >= 2  # not vacuous
+
+
+@pytest.mark.parametrize("company", [KINDS, KINDS[::-1]], ids=str)
+def test_steps_that_are_divided_far_away(company):
+    """So few iterations that islands are taken in parts, some of them at their best iterate, at different steps."""
+    options = dict(timestep=0.02, newton_iterations=4, limit_stiffness=1e5)
+    alone = [paths([kind], k, **options) for k, kind in enumerate(company)]
+    together, divided = paths(company, **options)
+    assert divided and any(one for _, one in alone)
+    for kind, path, ((expected,), _) in zip(company, together, alone, strict=True):
+        assert path.tobytes() == expected.tobytes(), kind
+
+
+def test_a_state_that_is_set_starts_what_it_is_of():
+    """bdf2 starts anew for a body that the user has moved; others go on."""
+    model, v, parts = islands(["falls", "falls"])
+    moved, plain = (coulomb.Simulator(model, timestep=0.01, stepper="bdf2") for _ in range(2))
+    q = model.neutral()[0]
+    for _ in range(3):
+        q, v = moved.step(q, v)
+        plain.memory = moved.memory
+    other = np.array(v)
+    other[6:] += 0.1
+    ends = [np.r_[sim.step(q, w)] for sim, w in ((plain, v), (moved, other))]
+    (of_q, of_v), _ = parts
+    assert ends[0][of_q].tobytes() == ends[1][of_q].tobytes()
+    assert ends[0][model.nq :][of_v].tobytes() == ends[1][model.nq :][of_v].tobytes()
+    before = moved.derivatives().A_previous
+    assert before[:6].any() and not before[6:12].any() and not before[18:].any()
+
+
+def carts(gap):
+    """A cart that runs against the end of its rail, and one with so much room before it."""
+    world = coulomb.Scene(gravity=(0, 0, 0))
+    world.add_mjcf(
+        '<mujoco><worldbody><body name="a"><joint name="a" type="slide" axis="1 0 0" limited="true" range="-1 .1"/>'
+        '<geom name="a" type="sphere" size=".1" mass="1"/></body>'
+        f'<body name="b" pos="{0.2 + gap!r} 0 0"><joint name="b" type="slide" axis="1 0 0"/>'
+        '<geom name="b" type="sphere" size=".1" mass="2"/></body></worldbody></mujoco>'
+    )
+    return world.build()
+
+
+def test_islands_of_different_rules_that_touch_are_one():
+    """The first cart meets its limit and then starts anew, while the second goes on from two states. Where they touch at the end of that step
+    both start anew: the step that a new simulator takes. The forces between them are equal."""
+    options = dict(timestep=0.01, stepper="bdf2", limit_stiffness=1e3, limit_damping=0.0, contact_damping=0.0)
+    start = np.array([3.0, -0.01])
+
+    # Where the first alone is when it has met its limit, and after the next step.
+    sim, q, v, path = coulomb.Simulator(carts(1.0), **options), np.zeros(2), start, [0.0]
+    while path[-1] <= 0.1:
+        q, v = sim.step(q, v)
+        path.append(float(q[0]))
+    ahead, _ = sim.step(q, v)
+    assert ahead[0] > q[0] + 0.01
+
+    # Apart until then, and half of that way deep after the next step, were there no contact.
+    model = carts(float((q[0] - q[1] + ahead[0] - ahead[1]) / 2))
+    sim = coulomb.Simulator(model, **options)
+    q, v = np.zeros(2), start
+    for _ in path[1:]:
+        q, v = sim.step(q, v)
+        assert not sim.contacts
+    before = sim.memory
+    q1, v1 = sim.step(q, v)
+    assert len(sim.contacts) == 1 and sim.status.reason == "solved"
+    fresh = coulomb.Simulator(model, **options)
+    assert [x.tobytes() for x in fresh.step(q, v)] == [q1.tobytes(), v1.tobytes()]
+    assert sim.derivatives().A_previous is None
+
+    # Without the contact the second would have gone on.
+    apart = coulomb.Simulator(carts(1.0), **options)
+    apart.memory = before
+    apart.step(q, v)
+    assert apart.derivatives().A_previous[1].any() and not apart.derivatives().A_previous[0].any()
+
+    # And the derivative is that of the one rule.
+    sim.memory = before
+    check = coulomb.check_gradients(sim, q, v, wrt=["q", "v", "tau"], tolerance=2e-6)
+    assert check.passed and check.compared == check.columns, check
 
 
 def pressed(company):

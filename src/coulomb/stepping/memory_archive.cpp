@@ -25,8 +25,9 @@ static void fields(Archive& archive, StepMemory::Impulse& x) {
 
 template <class Archive>
 static void fields(Archive& archive, StepMemory& x) {
-  auto& [structure, collision, impulses, previous_q, previous_v, last_q, last_v] = x;
+  auto& [structure, collision, impulses, previous_q, previous_v, last_q, last_v, forgotten] = x;
   archive(structure, collision, impulses, previous_q, previous_v, last_q, last_v);
+  if (archive.format() >= 5) archive(forgotten);
 }
 
 std::string save_memories(const std::vector<StepMemory>& memories) { return saved("memory", memories); }

@@ -44,6 +44,7 @@ void StepMemory::reset() {
 void StepMemory::forget_states() {
   for (auto* x : {&previous_q, &previous_v, &last_q, &last_v})
     x->clear();
+  forgotten.clear();
 }
 
 }  // namespace coulomb

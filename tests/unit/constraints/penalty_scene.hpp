@@ -110,7 +110,7 @@ struct PenaltyEvaluation {
     kinematics(model, q.data(), dynamics);
     velocities(model, v.data(), dynamics);
     std::fill(Q.begin(), Q.end(), 0.0);
-    penalty_forces(model, dynamics, v.data(), forces, Q.data());
+    penalty_forces(model, dynamics, v.data(), nullptr, forces, Q.data());
   }
 };
 

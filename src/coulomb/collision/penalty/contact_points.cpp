@@ -318,7 +318,12 @@ bool collide_point(const double point[3], const Shape& b, Contact& out) {
 }
 
 void detect_penalty_contacts(const Model& model, const double* body_position, const double* body_rotation,
-                             CollisionWorkspace& w, std::vector<ContactShare>& shares) {
+                             const unsigned char* left_out, CollisionWorkspace& w, std::vector<ContactShare>& shares) {
+  const auto is_left_out = [&](int geometry) {
+    const int tree = model.body_tree[model.geometry_body[geometry]];
+    return left_out && tree >= 0 && left_out[tree];
+  };
+
   // Pairs that are near.
   w.contacts.clear();
   shares.clear();
@@ -327,6 +332,7 @@ void detect_penalty_contacts(const Model& model, const double* body_position, co
   for (const int pair : w.candidates) {
     const int a = model.pair_a[pair];
     const int b = model.pair_b[pair];
+    if (is_left_out(a) || is_left_out(b)) continue;
     const ShapeType type_a = model.geometry_type[a];
     const ShapeType type_b = model.geometry_type[b];
 

@@ -12,9 +12,11 @@ namespace coulomb {
 
 struct CollisionWorkspace;
 
-/// workspace.contacts: those with distance < 0, ordered by pair; and the share of each.
+/// workspace.contacts: those with distance < 0, ordered by pair; and the share of each. left_out: by tree, those that touch nothing; or
+/// null.
 void detect_penalty_contacts(const Model& model, const double* body_position, const double* body_rotation,
-                             CollisionWorkspace& workspace, std::vector<ContactShare>& shares);
+                             const unsigned char* left_out, CollisionWorkspace& workspace,
+                             std::vector<ContactShare>& shares);
 
 /// The contact of a point (body A, a vertex) with the nearest place of the surface of b. False, and nothing written, where the point is
 /// outside. A routine writes every field but pair, geometry_*, body_*, contact_point and size.

@@ -111,9 +111,9 @@ Mode contact_law(const Stiffness& k, const LawInput& in, BodyRows& b, double* f,
 
 PenaltyForces::PenaltyForces(const Model& model) : collision(model), twist(8 * model.nv), wrench(8 * model.nv + 8) {}
 
-void penalty_forces(const Model& model, const DynamicsWorkspace& dynamics, const double* v, PenaltyForces& out,
-                    double* Q) {
-  detect_penalty_contacts(model, dynamics.body_position.data(), dynamics.body_rotation.data(), out.collision,
+void penalty_forces(const Model& model, const DynamicsWorkspace& dynamics, const double* v,
+                    const unsigned char* left_out, PenaltyForces& out, double* Q) {
+  detect_penalty_contacts(model, dynamics.body_position.data(), dynamics.body_rotation.data(), left_out, out.collision,
                           out.shares);
   const std::vector<Contact>& contacts = out.collision.contacts;
   const int count = int(contacts.size());

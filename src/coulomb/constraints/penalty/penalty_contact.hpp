@@ -52,9 +52,9 @@ struct PenaltyForces {
   std::vector<double> wrench;    ///< nv x 8
 };
 
-/// Q (nv) += J^T f. dynamics: after kinematics at q and velocities at v.
-void penalty_forces(const Model& model, const DynamicsWorkspace& dynamics, const double* v, PenaltyForces& out,
-                    double* Q);
+/// Q (nv) += J^T f. dynamics: after kinematics at q and velocities at v. left_out: by tree, those that touch nothing; or null.
+void penalty_forces(const Model& model, const DynamicsWorkspace& dynamics, const double* v,
+                    const unsigned char* left_out, PenaltyForces& out, double* Q);
 
 /// The same forces as wrenches at material points, for prepare_derivatives: ID' then holds their part of dQ/dq at forces and points
 /// fixed in the world, penalty_derivatives the rest.

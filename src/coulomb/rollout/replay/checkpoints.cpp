@@ -18,16 +18,17 @@ std::size_t array_bytes(const std::vector<T>&... arrays) {
 
 }  // namespace
 
-/// With what the heap needs for its four arrays.
+/// With what the heap needs for its five arrays.
 std::size_t Checkpoints::Checkpoint::bytes() const {
-  return sizeof *this + array_bytes(collision.pair_indices, collision.pairs, impulses, values) +
-         4 * allocation_overhead;
+  return sizeof *this + array_bytes(collision.pair_indices, collision.pairs, impulses, values, forgotten) +
+         5 * allocation_overhead;
 }
 
 Checkpoints::Checkpoint Checkpoints::pack(const StepMemory& memory) {
   Checkpoint out;
   out.collision = memory.collision;
   out.had_states = !memory.last_q.empty();
+  out.forgotten = memory.forgotten;
 
   // Impulses have room for the longest block; only the numbers in use are kept, one block behind the other.
   std::size_t numbers = 0;
@@ -75,6 +76,7 @@ void Checkpoints::thin() {
 void Checkpoints::restore(int t, StepMemory& memory) const {
   const Checkpoint& from = checkpoints_[t / every_];
   memory.collision = from.collision;
+  memory.forgotten = from.forgotten;
 
   // The inverse of pack.
   memory.impulses.assign(from.impulses.size(), {});

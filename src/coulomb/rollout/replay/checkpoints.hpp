@@ -48,6 +48,7 @@ class Checkpoints {
     CollisionCache collision;
     std::vector<PackedImpulse> impulses;
     std::vector<double> values;
+    std::vector<unsigned char> forgotten;
     bool had_states = false;
     std::size_t bytes() const;
   };

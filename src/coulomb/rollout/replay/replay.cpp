@@ -80,8 +80,8 @@ void Replay::begin_stretch() {
 void Replay::restore_memory() {
   StepMemory& memory = workspace_->memory;
   memory_is_current_ = true;
-  rollout_.parts->checkpoints.restore(t_, memory);
   memory.forget_states();
+  rollout_.parts->checkpoints.restore(t_, memory);
 
   // A method of two steps remembers the state before, too.
   if (t_ == 0 || !rollout_.parts->checkpoints.had_states(t_)) return;

@@ -13,12 +13,16 @@ bool CoupledTrees::join(const Model& model, const ConstraintRows& rows) {
   bool joined = false;
   for_each_block(model, rows, [&](int, BlockTrees trees) {
     if (trees.first < 0 || trees.second < 0) return;
-    const int a = first_of(trees.first);
-    const int b = first_of(trees.second);
-    joined = joined || a != b;
-    parent_[std::max(a, b)] = std::min(a, b);
+    joined = join(trees.first, trees.second) || joined;
   });
   return joined;
+}
+
+bool CoupledTrees::join(int a, int b) {
+  a = first_of(a);
+  b = first_of(b);
+  parent_[std::max(a, b)] = std::min(a, b);
+  return a != b;
 }
 
 /// Paths are halved on the way, so that they stay short.

@@ -17,6 +17,8 @@ class CoupledTrees {
   void separate();
   /// Joins the trees of every row. True: some were apart.
   bool join(const Model& model, const ConstraintRows& rows);
+  /// Joins two. True: they were apart.
+  bool join(int a, int b);
   /// The first tree of those that are coupled with this one.
   int first_of(int tree);
 

@@ -13,6 +13,22 @@ void centre_of_mass(const Model& model, const DynamicsWorkspace& at, int body, d
   add3(com, at.body_position.data() + 3 * body, com);
 }
 
+std::pair<int, int> tree_coordinates(const Model& model, int tree) {
+  const auto first = [&](int t) {
+    const int dof = model.tree_first_dof[t];
+    return dof < model.nv ? model.joint_q[model.dof_joint[dof]] : model.nq;
+  };
+  return {first(tree), first(tree + 1)};
+}
+
+void copy_tree(const Model& model, int tree, const double* q_from, const double* v_from, double* q, double* v) {
+  const auto [first, end] = tree_coordinates(model, tree);
+  std::copy(q_from + first, q_from + end, q + first);
+  const int first_dof = model.tree_first_dof[tree];
+  const int end_dof = model.tree_first_dof[tree + 1];
+  std::copy(v_from + first_dof, v_from + end_dof, v + first_dof);
+}
+
 ImplicitStage::ImplicitStage(const Model& model)
     : q(model.nq), v_bar(model.nv), w_bar(model.nv), b(model.nv), v_next(model.nv), q_next(model.nq),
       acceleration(model.nv), w(model.nv), turned(model.nv) {}
@@ -21,7 +37,16 @@ std::size_t ImplicitStage::bytes() const {
   std::size_t count = 0;
   for (const auto* x : {&q, &v_bar, &w_bar, &b, &v_next, &q_next, &acceleration, &w, &turned})
     count += x->capacity();
-  return sizeof *this + count * sizeof(double);
+  return sizeof *this + count * sizeof(double) + left_out.capacity();
+}
+
+void ImplicitStage::leave_out(const Model& model, int tree, const double* q_at) {
+  left_out.resize(model.num_trees, 0);
+  left_out[tree] = 1;
+  const auto [first, end] = tree_coordinates(model, tree);
+  std::copy(q_at + first, q_at + end, q.begin() + first);
+  for (auto* x : {&v_bar, &w_bar, &b, &v_next})
+    std::fill(x->begin() + model.tree_first_dof[tree], x->begin() + model.tree_first_dof[tree + 1], 0.0);
 }
 
 void ImplicitStage::follow(const Model& model) {
@@ -150,8 +175,12 @@ void ImplicitEquation::begin(const Model& model, const StepOptions& options, con
 }
 
 void ImplicitEquation::evaluate(const Model& model, const StepOptions& options, ImplicitStage& stage) {
-  const int nv = model.nv;
   stage.follow(model);
+  evaluate_end(model, options, stage);
+}
+
+void ImplicitEquation::evaluate_end(const Model& model, const StepOptions& options, const ImplicitStage& stage) {
+  const int nv = model.nv;
   kinematics(model, stage.q_next.data(), dynamics);
   velocities(model, stage.v_next.data(), dynamics);
 
@@ -193,7 +222,8 @@ void ImplicitEquation::evaluate(const Model& model, const StepOptions& options, 
   term(term_.data(), nv, -1);
   if (options.constraints.contact != ContactLaw::penalty || model.pair_a.empty()) return;
   std::fill(term_.begin(), term_.end(), 0.0);
-  penalty_forces(model, dynamics, stage.v_next.data(), contacts, term_.data());
+  penalty_forces(model, dynamics, stage.v_next.data(), stage.left_out.empty() ? nullptr : stage.left_out.data(),
+                 contacts, term_.data());
   term(term_.data(), nv, -1);
 }
 
@@ -415,6 +445,15 @@ void ImplicitEquation::newton_matrix(const Model& model, const ImplicitStage& st
       if (i != d) {
         H_T[std::size_t(d) * ld + i] += mass;
       }
+    }
+  }
+
+  // 1 for trees that the stage leaves out: their cotangents stay zero.
+  for (int tree = 0; tree < model.num_trees; ++tree) {
+    if (stage.has(tree)) continue;
+    for (int d = model.tree_first_dof[tree]; d < model.tree_first_dof[tree + 1]; ++d) {
+      std::fill_n(H_T + std::size_t(d) * ld, nv, 0.0);
+      H_T[std::size_t(d) * ld + d] = 1;
     }
   }
 }

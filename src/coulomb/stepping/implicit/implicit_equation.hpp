@@ -18,6 +18,7 @@
 #pragma once
 
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "coulomb/constraints/penalty/penalty_contact.hpp"
@@ -37,6 +38,11 @@ struct ImplicitStage {
   std::vector<double> q, v_bar, w_bar, b;               ///< nq, nv, nv, nv
   std::vector<double> v_next;                           ///< the unknown
   std::vector<double> q_next, acceleration, w, turned;  ///< that follow from it; E(w) v_bar
+  /// By tree: of which the stage is not; they rest, touch nothing, and their entries have no meaning. Empty: it is of all.
+  std::vector<unsigned char> left_out;
+  bool has(int tree) const { return left_out.empty() || !left_out[tree]; }
+  /// From now on the stage is not of this tree, which rests at q (nq).
+  void leave_out(const Model& model, int tree, const double* q);
   std::size_t bytes() const;
   /// w, q_next, E(w) v_bar and the acceleration, of v_next.
   void follow(const Model& model);
@@ -46,6 +52,11 @@ struct StageInputs {
   const double *u, *tau;            ///< nu, nv
   const std::vector<double>* fext;  ///< empty, or num_bodies x 6
 };
+
+/// The numbers of q (nq) that belong to a tree: first and last + 1.
+std::pair<int, int> tree_coordinates(const Model& model, int tree);
+/// A tree's part of a state.
+void copy_tree(const Model& model, int tree, const double* q_from, const double* v_from, double* q, double* v);
 
 /// First dof of the rotations of every free and ball joint.
 template <class Visit>
@@ -74,6 +85,8 @@ class ImplicitEquation {
   void begin(const Model& model, const StepOptions& options, const StageInputs& inputs, const ImplicitStage& stage);
   /// q+, a+, w and the residual at stage.v_next.
   void evaluate(const Model& model, const StepOptions& options, ImplicitStage& stage);
+  /// The residual alone, where q+ and a+ are known.
+  void evaluate_end(const Model& model, const StepOptions& options, const ImplicitStage& stage);
   /// What derivatives by the state and by parameters share, where the residual was evaluated last.
   void prepare(const Model& model, const ImplicitStage& stage);
   /// R_q_T and R_v_T. After prepare.

@@ -46,7 +46,7 @@ void add_share_cotangent(const Model& model, const DynamicsWorkspace& dynamics, 
 
 /// Rows of columns_ [first, first + count) to out_T, count x rows.
 void ImplicitLinearization::impulses_of(int first, int count, std::vector<double>& out_T) {
-  const int last = extra_->count - 1;
+  const int last = last_stage();
   evaluate(last);
   const Model& model = *model_;
   const ImplicitEquation& e = stages_[last]->equation;
@@ -101,7 +101,7 @@ void ImplicitLinearization::impulses_of(int first, int count, std::vector<double
 bool ImplicitLinearization::impulse_cotangent(const double* lambda, const ParameterSet& set, double* dq1, double* dv1,
                                               double* parameters) {
   const Model& model = *model_;
-  const int last = extra_->count - 1;
+  const int last = last_stage();
   evaluate(last);
   const ImplicitEquation& e = stages_[last]->equation;
   const PenaltyForces& contacts = e.contacts;
@@ -155,8 +155,8 @@ bool ImplicitLinearization::impulse_cotangent(const double* lambda, const Parame
 
 void ImplicitLinearization::restore_contacts() {
   if (record_->rows.num_rows > 0 || extra_->count == 0) return;
-  evaluate(extra_->count - 1);
-  report_contacts(stages_[extra_->count - 1]->equation.contacts, options_->constraints.timestep, *record_);
+  evaluate(last_stage());
+  report_contacts(stages_[last_stage()]->equation.contacts, options_->constraints.timestep, *record_);
 }
 
 void ImplicitLinearization::impulse_columns(StepInput input, std::vector<double>& out_T) {
@@ -177,7 +177,7 @@ void ImplicitLinearization::impulse_columns(const ParameterSet& set, std::vector
   impulses_of(0, set.size(), out_T);
 
   // And what parameters change at a fixed one.
-  const int last = extra_->count - 1;
+  const int last = last_stage();
   const PenaltyForces& contacts = stages_[last]->equation.contacts;
   const int n = contacts.rows.num_rows;
   add_impulse_changes(last, set, options_->constraints.timestep, n, out_T);

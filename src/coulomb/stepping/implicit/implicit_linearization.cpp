@@ -46,20 +46,28 @@ void ImplicitLinearization::prepare(const Model& model, const StepOptions& optio
   record_ = &record;
   extra_ = &implicit_extra(record);
   have_jacobian_ = false;
-  for (int i = 0; i < extra_->count; ++i) {
+  for (int i = 0; i <= last_stage(); ++i) {
     if (int(stages_.size()) <= i) {
       stages_.push_back(std::make_unique<Stage>(model));
     }
-    Stage& s = *stages_[i];
-    s.inverted = s.evaluated = false;
+    stages_[i]->inverted = stages_[i]->evaluated = false;
+  }
 
-    // What bdf1 starts from depends on where it starts; bdf2 takes some steps by it.
-    if (extra_->scheme != ImplicitScheme::semi_implicit && !s.start) {
-      s.start = std::make_unique<SpinningStart>(model);
+  // What bdf1 starts from depends on where it starts; bdf2 takes some steps by it.
+  for (const ImplicitRun& run : extra_->runs)
+    for (int i = run.first; i < run.first + run.count; ++i) {
+      Stage& s = *stages_[i];
+      if (run.scheme != ImplicitScheme::semi_implicit && !s.start) {
+        s.start = std::make_unique<SpinningStart>(model);
+      }
+      if (run.scheme == ImplicitScheme::bdf1) {
+        const double* v = i == run.first ? record.v.data() : solution(i - 1).v_next.data();
+        s.start->differentiate(model, solution(i).q.data(), v, solution(i).c);
+      }
     }
-    if (extra_->scheme == ImplicitScheme::bdf1) {
-      s.start->differentiate(model, solution(i).q.data(), start_velocity(i), solution(i).c);
-    }
+
+  for (int i = 0; i < extra_->count; ++i) {
+    Stage& s = *stages_[i];
 
     // What was kept of the step needs no evaluation.
     if (extra_->recalled) {
@@ -71,20 +79,18 @@ void ImplicitLinearization::prepare(const Model& model, const StepOptions& optio
   }
 }
 
-/// Of a step of stages that follow one another: v, without Delta.
-const double* ImplicitLinearization::start_velocity(int i) const {
-  return i == 0 ? record_->v.data() : solution(i - 1).v_next.data();
-}
-
 void ImplicitLinearization::evaluate(int i) {
   Stage& s = *stages_[i];
   if (s.evaluated) return;
   s.evaluated = true;
-  ImplicitStage& stage = extra_->stages[i];
+  const ImplicitStage& stage = solution(i);
 
   // The equation and what its derivatives share, at the solution.
   s.equation.begin(*model_, *options_, {record_->u.data(), record_->tau.data(), &record_->fext}, stage);
-  s.equation.evaluate(*model_, *options_, stage);
+  if (i < extra_->count)
+    s.equation.evaluate(*model_, *options_, extra_->stages[i]);
+  else
+    s.equation.evaluate_end(*model_, *options_, stage);
   s.equation.prepare(*model_, stage);
   s.equation.prepare_base(*model_, stage);
 }
@@ -227,10 +233,11 @@ void ImplicitLinearization::start_bdf2_columns(const ImplicitStage& stage, const
 }
 
 /// sdirk2: dw_bar and dv_bar of the second stage, from the columns of the first in stage_v_.
-void ImplicitLinearization::start_second_columns(const ImplicitStage& first, const Columns& in, const double* dh) {
+void ImplicitLinearization::start_second_columns(const ImplicitStage& first, const Columns& in, int parts,
+                                                 const double* dh) {
   const int ld = stages_[0]->equation.dynamics.ld;
   const std::size_t size = std::size_t(in.count) * ld;
-  const double h = options_->constraints.timestep / extra_->parts;
+  const double h = options_->constraints.timestep / parts;
   const double a = sdirk_alpha();
   for (std::size_t k = 0; k < size; ++k) {
     v_bar_[k] = in.dv[k] + (1 - a) / a * (stage_v_[k] - in.dv[k]);
@@ -240,17 +247,39 @@ void ImplicitLinearization::start_second_columns(const ImplicitStage& first, con
   // w_bar has the time step, too.
   for (int k = 0; dh && k < in.count; ++k)
     for (int d = 0; d < model_->nv; ++d)
-      D_[std::size_t(k) * ld + d] += (1 - a) * dh[k] / extra_->parts * first.v_next[d];
+      D_[std::size_t(k) * ld + d] += (1 - a) * dh[k] / parts * first.v_next[d];
 }
 
 /// Columns of (q, v) and of the state before, to those of the next state. forces(stage, rows): r of every column; shifts(stage, rows): what
 /// else moves Delta.
 template <class Forces, class Shifts>
 void ImplicitLinearization::forward(Columns& columns, Forces forces, Shifts shifts) {
-  const ImplicitExtra& extra = *extra_;
+  if (extra_->runs.size() == 1) return forward_run(extra_->runs[0], columns, forces, shifts);
+
+  // Every run from the start, its trees at the end.
+  const auto ld = std::size_t(stages_[0]->equation.dynamics.ld);
+  start_dq_ = end_dq_ = columns.dq;
+  start_dv_ = end_dv_ = columns.dv;
+  for (const ImplicitRun& run : extra_->runs) {
+    columns.dq = start_dq_;
+    columns.dv = start_dv_;
+    forward_run(run, columns, forces, shifts);
+    for_each_moved(run, [&](int first, int count) {
+      for (int k = 0; k < columns.count; ++k) {
+        std::copy_n(&columns.dq[k * ld + first], count, &end_dq_[k * ld + first]);
+        std::copy_n(&columns.dv[k * ld + first], count, &end_dv_[k * ld + first]);
+      }
+    });
+  }
+  columns.dq = end_dq_;
+  columns.dv = end_dv_;
+}
+
+template <class Forces, class Shifts>
+void ImplicitLinearization::forward_run(const ImplicitRun& run, Columns& columns, Forces forces, Shifts shifts) {
   const int ld = stages_[0]->equation.dynamics.ld;
   const std::size_t size = std::size_t(columns.count) * ld;
-  const double fraction = stage_fraction(extra.scheme) / extra.parts;
+  const double fraction = stage_fraction(run.scheme) / run.parts;
   const bool timed = std::any_of(columns.dh.begin(), columns.dh.end(), [](double x) { return x != 0; });
   const double* dh = timed ? columns.dh.data() : nullptr;
   const auto pass = [&](int i) {
@@ -259,22 +288,22 @@ void ImplicitLinearization::forward(Columns& columns, Forces forces, Shifts shif
   };
 
   // Part by part; the end of one is the start of the next.
-  for (int i = 0; i < extra.count; ++i) {
+  for (int i = run.first; i < run.first + run.count; ++i) {
     const ImplicitStage& stage = solution(i);
     D_.assign(size, 0.0);
     v_bar_ = columns.dv;
-    if (extra.scheme == ImplicitScheme::bdf2) {
+    if (run.scheme == ImplicitScheme::bdf2) {
       start_bdf2_columns(stage, columns);
     }
-    if (extra.scheme == ImplicitScheme::bdf1 && stages_[i]->start->any()) {
+    if (run.scheme == ImplicitScheme::bdf1 && stages_[i]->start->any()) {
       stages_[i]->start->add_columns(*model_, {columns.dq.data(), columns.dv.data(), dh, fraction, columns.count, ld},
                                      v_bar_.data());
       shifts(i, columns.shift.data());
       add_scaled(columns.shift, 1, size, v_bar_);
     }
     pass(i);
-    if (extra.scheme == ImplicitScheme::sdirk2) {
-      start_second_columns(stage, columns, dh);
+    if (run.scheme == ImplicitScheme::sdirk2) {
+      start_second_columns(stage, columns, run.parts, dh);
       pass(++i);
     }
     std::swap(columns.dq, stage_q_);
@@ -298,7 +327,7 @@ void ImplicitLinearization::control_forces(int i, double* rows) const {
 void ImplicitLinearization::input_columns() {
   const int nv = model_->nv;
   const int ld = stages_[0]->equation.dynamics.ld;
-  const bool previous = extra_->scheme == ImplicitScheme::bdf2;
+  const bool previous = extra_->has(ImplicitScheme::bdf2);
   const int first_u = 3 * nv;
   const int first_previous = first_u + model_->nu;
   Columns& c = columns_;
@@ -343,7 +372,7 @@ const StepDerivatives& ImplicitLinearization::jacobian() {
     store_columns(3 * nv, nu, out.B_T);
   }
   out.A_previous_T.clear();
-  if (extra_->scheme == ImplicitScheme::bdf2) {
+  if (extra_->has(ImplicitScheme::bdf2)) {
     store_columns(3 * nv + nu, 2 * nv, out.A_previous_T);
   }
   return out;
@@ -352,7 +381,7 @@ const StepDerivatives& ImplicitLinearization::jacobian() {
 void ImplicitLinearization::parameter_columns(const ParameterSet& set, std::vector<double>& columns_T) {
   const int ld = stages_[0]->equation.dynamics.ld;
   Columns& c = columns_;
-  c.resize(set.size(), ld, extra_->scheme == ImplicitScheme::bdf2);
+  c.resize(set.size(), ld, extra_->has(ImplicitScheme::bdf2));
   for (const ParameterSet::Item& item : set.items())
     if (is_timestep(item)) {
       c.dh[item.first] = 1;

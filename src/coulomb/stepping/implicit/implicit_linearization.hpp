@@ -7,6 +7,9 @@
 // r = dtau, and -dR of the controls and of parameters. Reverse: y = P^T (v+_bar + c (1 - [b]) J^T q+_bar), z = q+_bar - R_q^T y,
 // m = R_a y / c, and every input has its product with y, z or m: one transposed solve a stage, no product of matrices. What
 // explicit_dynamics adds depends on the base (q, v) of the stage.
+//
+// Of several runs, each has the derivative of its rule: they start from the same columns, and end in those of the trees that they move; in
+// reverse, each starts from the cotangents of its trees, and what all give the start is added.
 #pragma once
 
 #include <memory>
@@ -85,24 +88,38 @@ class ImplicitLinearization final : public StepGradient {
     double fraction;   ///< of it, that the stage's c is
   };
 
-  const ImplicitStage& solution(int i) const { return extra_->stages[i]; }
+  /// The last one, after all stages: where several runs have ended.
+  const ImplicitStage& solution(int i) const { return i < extra_->count ? extra_->stages[i] : *extra_->end; }
+  /// That which has the contacts at the end of the step, of all trees.
+  int last_stage() const { return extra_->runs.size() > 1 ? extra_->count : extra_->count - 1; }
+  /// visit(first, count): dofs of the trees that a run moves.
+  template <class Visit>
+  void for_each_moved(const ImplicitRun& run, Visit visit) const {
+    for (int tree = 0; tree < model_->num_trees; ++tree) {
+      const int first = model_->tree_first_dof[tree];
+      if (solution(run.first).has(tree)) visit(first, model_->tree_first_dof[tree + 1] - first);
+    }
+  }
   void evaluate(int i);  ///< what a kept stage leaves out; once
   void invert(int i);
   template <class Forces, class Shifts>
   void forward(Columns& columns, Forces forces, Shifts shifts);
+  template <class Forces, class Shifts>
+  void forward_run(const ImplicitRun& run, Columns& columns, Forces forces, Shifts shifts);
   void start_bdf2_columns(const ImplicitStage& stage, const Columns& in);
-  void start_second_columns(const ImplicitStage& first, const Columns& in, const double* dh);
+  void start_second_columns(const ImplicitStage& first, const Columns& in, int parts, const double* dh);
   /// D_ holds dw_bar on entry; stage_q_, stage_v_: the columns of q+ and v+.
   void forward_stage(int i, const StageColumns& in);
   void reverse_stage(int i, const double* dq1, const double* dv1, StageCotangent& out);
   void reverse_bdf2(const ImplicitStage& stage, StepCotangent& out);
+  double reverse_run(const ImplicitRun& run, StepCotangent& out, const ParameterSet* set);
+  double reverse_runs(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set);
   void add_turned_velocity(StepCotangent& out);
   void input_columns();
   void store_columns(int first, int count, std::vector<double>& to) const;
   void control_forces(int i, double* rows) const;
   void impulses_of(int first, int count, std::vector<double>& out_T);
   void add_impulse_changes(int i, const ParameterSet& set, double h, int rows, std::vector<double>& out_T);
-  const double* start_velocity(int i) const;
   void parameter_forces(int i, const ParameterSet& set, double* rows);
   template <class Visit>
   void visit_shifts(int i, const ParameterSet& set, Visit visit);
@@ -124,6 +141,8 @@ class ImplicitLinearization final : public StepGradient {
   ImplicitExtra* extra_ = nullptr;
   std::vector<std::unique_ptr<Stage>> stages_;
   Columns columns_;
+  std::vector<double> start_dq_, start_dv_, end_dq_, end_dv_;  // of several runs
+  StepCotangent sum_;                                          // likewise: q, v and those before
 
   // Of one stage of forward mode, count rows of ld.
   std::vector<double> v_bar_;

@@ -46,9 +46,11 @@ bool ImplicitNewton::is_coupled_anew(const Model& model) {
 }
 
 /// Islands of the coupled trees, with their dofs; nothing else of them is set.
-void ImplicitNewton::find_islands(const Model& model) {
+void ImplicitNewton::find_islands(const Call& call) {
+  const Model& model = call.model;
   order_.clear();
   for (int tree = 0; tree < model.num_trees; ++tree) {
+    if (!call.stage.has(tree)) continue;
     const int first = coupled_.first_of(tree);
     NewtonIsland& island = pool_[first];
     if (first == tree) {
@@ -59,6 +61,7 @@ void ImplicitNewton::find_islands(const Model& model) {
     for (int d = model.tree_first_dof[tree]; d < model.tree_first_dof[tree + 1]; ++d)
       island.dofs.push_back(d);
   }
+  is_whole_ = order_.size() == 1 && int(pool_[order_[0]].dofs.size()) == model.nv;
 }
 
 /// Those of the first guess.
@@ -66,11 +69,11 @@ void ImplicitNewton::separate(const Call& call) {
   order_.clear();
   coupled_.separate();
   is_coupled_anew(call.model);
-  find_islands(call.model);
+  find_islands(call);
   for (int i : order_) {
     NewtonIsland& island = pool_[i];
     island.start();
-    if (order_.size() > 1) island.factor.resize(int(island.dofs.size()));
+    if (!is_whole_) island.factor.resize(int(island.dofs.size()));
   }
 }
 
@@ -97,9 +100,9 @@ void ImplicitNewton::merge(const Call& call) {
     whole.progress = whole.evaluations = evaluations;
   }
 
-  find_islands(call.model);
+  find_islands(call);
   for (int i : order_)
-    if (pool_[i].phase == NewtonPhase::merged && order_.size() > 1) pool_[i].factor.resize(int(pool_[i].dofs.size()));
+    if (pool_[i].phase == NewtonPhase::merged && !is_whole_) pool_[i].factor.resize(int(pool_[i].dofs.size()));
 }
 
 void NewtonIsland::start() {
@@ -172,7 +175,8 @@ bool ImplicitNewton::linearize(const Call& call) {
     NewtonIsland& island = pool_[i];
     if (!island.wants_matrix) continue;
     find_sizes(call, island);
-    if (order_.size() == 1) {
+    take_inertia(model, island);
+    if (is_whole_) {
       island.singular = !factor_.factor();
       continue;
     }
@@ -205,12 +209,19 @@ double ImplicitNewton::ratio(const NewtonIsland& island) const {
   return largest;
 }
 
+/// Others may ask for a matrix, and with it for the inertia, at an iterate where this island goes on with an old one.
+void ImplicitNewton::take_inertia(const Model& model, const NewtonIsland& island) {
+  const std::vector<double>& mass = equation.inertial().mass;
+  mass_.resize(mass.size());
+  for (int d : island.dofs)
+    std::copy_n(&mass[model.dof_row[d]], model.dof_depth[d] + 1, &mass_[model.dof_row[d]]);
+}
+
 /// In the norm of the kinetic energy; infinite where that is not a number.
 double ImplicitNewton::length(const Model& model, const NewtonIsland& island, const Vector& x) const {
-  const DynamicsWorkspace& inertia = equation.inertial();
   double sum = 0;
   for (int d : island.dofs) {
-    const double* row = &inertia.mass[model.dof_row[d]];
+    const double* row = &mass_[model.dof_row[d]];
     const int* path = &model.dof_path[model.dof_row[d]];
     double above = 0;
     for (int i = 0; i < model.dof_depth[d]; ++i)
@@ -394,8 +405,8 @@ void ImplicitNewton::finish(const Call& call, NewtonIsland& island, bool converg
   is_behind_ = true;
 }
 
-NewtonOutcome ImplicitNewton::solve(const Model& model, const StepOptions& options, const StageInputs& inputs,
-                                    ImplicitStage& stage, int patience) {
+void ImplicitNewton::solve(const Model& model, const StepOptions& options, const StageInputs& inputs,
+                           ImplicitStage& stage, int patience) {
   const Call call{model, options, stage, patience};
   const auto is_done = [&](int i) { return pool_[i].phase == NewtonPhase::done; };
   equation.begin(model, options, inputs, stage);
@@ -418,19 +429,6 @@ NewtonOutcome ImplicitNewton::solve(const Model& model, const StepOptions& optio
     equation.evaluate(model, options, stage);
     if (is_coupled_anew(model)) merge(call);
   }
-
-  NewtonOutcome out;
-  out.converged = true;
-  for (int i : order_) {
-    const NewtonIsland& island = pool_[i];
-    out.converged = out.converged && island.converged;
-    out.iterations = std::max(out.iterations, island.iterations);
-    out.evaluations = std::max(out.evaluations, island.evaluations);
-    const double residual =
-        std::isfinite(island.least) ? std::min(1.0, island.least * options.implicit.tolerance) : 1.0;
-    out.residual = std::max(out.residual, residual);
-  }
-  return out;
 }
 
 StageViews ImplicitNewton::linearized(const Model& model, const ImplicitStage& stage) {

@@ -113,25 +113,14 @@ void ImplicitLinearization::reverse_bdf2(const ImplicitStage& stage, StepCotange
   add_turned_velocity(out);
 }
 
-void ImplicitLinearization::vjp(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set) {
-  const ImplicitExtra& extra = *extra_;
+/// out.q, out.v: cotangents of the end on entry, of the start on return; returns that of the time step.
+double ImplicitLinearization::reverse_run(const ImplicitRun& run, StepCotangent& out, const ParameterSet* set) {
   const Model& model = *model_;
   const int nv = model.nv;
-  const int nu = model.nu;
-  const double h = options_->constraints.timestep / extra.parts;
+  const double h = options_->constraints.timestep / run.parts;
   const double a = sdirk_alpha();
-  const double fraction = stage_fraction(extra.scheme) / extra.parts;
+  const double fraction = stage_fraction(run.scheme) / run.parts;
   double dh = 0;
-
-  // (q, v) go from the end of each part to its start; the inputs are those of all stages.
-  out.q.assign(dq1, dq1 + nv);
-  out.v.assign(dv1, dv1 + nv);
-  out.tau.assign(nv, 0.0);
-  out.u.assign(nu, 0.0);
-  out.fext.assign(out.wants_fext ? std::size_t(6) * model.num_bodies : 0, 0.0);
-  out.previous_q.clear();
-  out.previous_v.clear();
-  out.parameters.assign(set ? set->size() : 0, 0.0);
 
   const auto pass = [&](int i, const double* q1, const double* v1, StageCotangent& to) {
     reverse_stage(i, q1, v1, to);
@@ -146,7 +135,7 @@ void ImplicitLinearization::vjp(const double* dq1, const double* dv1, StepCotang
       kinematics(model, stage.explicit_dynamics ? stage.q.data() : stage.q_next.data(), fext_at_);
       add_wrench_cotangent(model, fext_at_, to.y.data(), out.fext);
     }
-    for (int k = 0; k < nu; ++k) {
+    for (int k = 0; k < model.nu; ++k) {
       const int joint = model.actuators[k].joint;
       const int first = model.joint_v[joint];
       for (int j = 0; j < joint_num_dofs(model.joint_type[joint]); ++j)
@@ -157,18 +146,19 @@ void ImplicitLinearization::vjp(const double* dq1, const double* dv1, StepCotang
     }
   };
 
-  for (int i = extra.count - 1; i >= 0; --i) {
-    if (extra.scheme != ImplicitScheme::sdirk2) {
+  // From the end of each part to its start.
+  for (int i = run.first + run.count - 1; i >= run.first; --i) {
+    if (run.scheme != ImplicitScheme::sdirk2) {
       pass(i, out.q.data(), out.v.data(), first_);
       out.q = first_.q;
       out.v = first_.v_bar;
-      if (extra.scheme == ImplicitScheme::bdf1 && stages_[i]->start->any()) {
+      if (run.scheme == ImplicitScheme::bdf1 && stages_[i]->start->any()) {
         dh += fraction * stages_[i]->start->add_cotangents(model, first_.v_bar.data(), out.q.data(), out.v.data());
         if (set && set->size() > 0) {
           add_shift_gradient(i, *set, first_.v_bar.data(), out.parameters);
         }
       }
-      if (extra.scheme == ImplicitScheme::bdf2) {
+      if (run.scheme == ImplicitScheme::bdf2) {
         reverse_bdf2(solution(i), out);
       }
       continue;
@@ -178,7 +168,7 @@ void ImplicitLinearization::vjp(const double* dq1, const double* dv1, StepCotang
     pass(i--, out.q.data(), out.v.data(), second_);
     const std::vector<double>& v_a = solution(i).v_next;
     for (int d = 0; d < nv; ++d) {
-      dh += (1 - a) / extra.parts * v_a[d] * second_.w_bar[d];
+      dh += (1 - a) / run.parts * v_a[d] * second_.w_bar[d];
       out.v[d] = (1 - a) / a * second_.v_bar[d] + (1 - a) * h * second_.w_bar[d];
     }
     pass(i, nullptr, out.v.data(), first_);
@@ -186,6 +176,64 @@ void ImplicitLinearization::vjp(const double* dq1, const double* dv1, StepCotang
       out.q[d] = first_.q[d] + second_.q[d];
       out.v[d] = first_.v_bar[d] + (1 - (1 - a) / a) * second_.v_bar[d];
     }
+  }
+  return dh;
+}
+
+/// Every run from the cotangents of its trees.
+double ImplicitLinearization::reverse_runs(const double* dq1, const double* dv1, StepCotangent& out,
+                                           const ParameterSet* set) {
+  const int nv = model_->nv;
+  const bool previous = extra_->has(ImplicitScheme::bdf2);
+  const auto add = [](const std::vector<double>& x, std::vector<double>& to) {
+    for (std::size_t d = 0; d < x.size(); ++d)
+      to[d] += x[d];
+  };
+  sum_.q.assign(nv, 0.0);
+  sum_.v.assign(nv, 0.0);
+  sum_.previous_q.assign(previous ? nv : 0, 0.0);
+  sum_.previous_v.assign(previous ? nv : 0, 0.0);
+
+  double dh = 0;
+  for (const ImplicitRun& run : extra_->runs) {
+    out.q.assign(nv, 0.0);
+    out.v.assign(nv, 0.0);
+    out.previous_q.clear();
+    out.previous_v.clear();
+    for_each_moved(run, [&](int first, int count) {
+      std::copy_n(dq1 + first, count, &out.q[first]);
+      std::copy_n(dv1 + first, count, &out.v[first]);
+    });
+    dh += reverse_run(run, out, set);
+    add(out.q, sum_.q);
+    add(out.v, sum_.v);
+    add(out.previous_q, sum_.previous_q);
+    add(out.previous_v, sum_.previous_v);
+  }
+  out.q = sum_.q;
+  out.v = sum_.v;
+  out.previous_q = sum_.previous_q;
+  out.previous_v = sum_.previous_v;
+  return dh;
+}
+
+void ImplicitLinearization::vjp(const double* dq1, const double* dv1, StepCotangent& out, const ParameterSet* set) {
+  const int nv = model_->nv;
+
+  // The inputs are those of all stages.
+  out.tau.assign(nv, 0.0);
+  out.u.assign(model_->nu, 0.0);
+  out.fext.assign(out.wants_fext ? std::size_t(6) * model_->num_bodies : 0, 0.0);
+  out.previous_q.clear();
+  out.previous_v.clear();
+  out.parameters.assign(set ? set->size() : 0, 0.0);
+  double dh = 0;
+  if (extra_->runs.size() == 1) {
+    out.q.assign(dq1, dq1 + nv);
+    out.v.assign(dv1, dv1 + nv);
+    dh = reverse_run(extra_->runs[0], out, set);
+  } else {
+    dh = reverse_runs(dq1, dv1, out, set);
   }
 
   if (!set) return;

@@ -120,18 +120,16 @@ void spring_forces(const Model& model, const DynamicsWorkspace& dynamics, const 
   apply_rows_transposed(model, dynamics, out.rows, out.force.data(), out.wrench.data(), Q);
 }
 
-bool other_limits_push(const Model& model, const ImplicitOptions& o, const double* q_a, const double* v_a,
-                       const double* q_b, const double* v_b) {
-  bool differ = false;
+void mark_limits_met(const Model& model, const ImplicitOptions& o, const double* q_a, const double* v_a,
+                     const double* q_b, const double* v_b, unsigned char* met) {
   for_each_limit(model, [&](int joint, bool upper) {
     const JointLimit a = joint_limit(model, joint, upper, q_a);
     const JointLimit b = joint_limit(model, joint, upper, q_b);
     if (a.phi >= 0 && b.phi >= 0) return;
     const bool pushes_a = limit_force(o, a.phi, a.rate(v_a)) > 0;
     const bool pushes_b = limit_force(o, b.phi, b.rate(v_b)) > 0;
-    differ = differ || pushes_a != pushes_b;
+    if (pushes_a != pushes_b) met[model.body_tree[model.joint_body[joint]]] = 1;
   });
-  return differ;
 }
 
 void add_body_torque(const Model& model, BodyForces& forces, int body, const double* torque) {

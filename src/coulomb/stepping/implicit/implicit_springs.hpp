@@ -39,9 +39,9 @@ struct SpringForces {
 void spring_forces(const Model& model, const DynamicsWorkspace& dynamics, const ImplicitOptions& options,
                    const double* q, const double* v, SpringForces& out, double* Q);
 
-/// Does a limit push in one of two states, and not in the other?
-bool other_limits_push(const Model& model, const ImplicitOptions& options, const double* q_a, const double* v_a,
-                       const double* q_b, const double* v_b);
+/// met[tree] = 1 for trees of which a limit pushes in one of two states, and not in the other.
+void mark_limits_met(const Model& model, const ImplicitOptions& options, const double* q_a, const double* v_a,
+                     const double* q_b, const double* v_b, unsigned char* met);
 
 /// The equalities' forces at material points, for prepare_derivatives, which then has their part of dQ/dq at fixed forces.
 void add_spring_body_forces(const Model& model, const DynamicsWorkspace& dynamics, const SpringForces& forces,

@@ -12,30 +12,25 @@
 namespace coulomb {
 namespace {
 
-// Patience of Newton's method (implicit_newton.hpp), in evaluations. A search that finds nothing takes a dozen. The whole step gets
-// ten of them, for the kinks of many contacts; a part gets three, for it can be divided.
-constexpr int patience_whole = 130;
-constexpr int patience_part = 40;
-
-// Evaluations after which a step is not divided any further: finer parts help a step that is too long, not a force that jumps.
-constexpr int most_evaluations = 450;
-
 /// Bit for bit.
-bool same(const std::vector<double>& a, const std::vector<double>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0;
+bool same(const double* a, const double* b, std::size_t count) {
+  return std::memcmp(a, b, count * sizeof(double)) == 0;
 }
 
-/// The method of the whole step; bdf2 goes on where the step starts from where the last one ended, else it starts with sdirk2.
-ImplicitScheme whole_step(ImplicitScheme scheme, const StepOptions& options, const StepMemory& memory,
-                          const StepRecord& r) {
-  if (scheme != ImplicitScheme::bdf2) return scheme;
-  const bool goes_on = !memory.previous_q.empty() &&
-                       (options.collision.frozen_cache || (same(memory.last_q, r.q) && same(memory.last_v, r.v)));
-  return goes_on ? ImplicitScheme::bdf2 : ImplicitScheme::sdirk2;
+/// marks[tree] = 1 where bdf2 goes on: where the step starts from where the last one ended.
+void find_what_goes_on(const Model& model, const StepOptions& options, const StepMemory& memory, const StepRecord& r,
+                       std::vector<unsigned char>& marks) {
+  marks.assign(model.num_trees, 0);
+  if (memory.previous_q.empty()) return;
+  for (int tree = 0; tree < model.num_trees; ++tree) {
+    const auto [q, q_end] = tree_coordinates(model, tree);
+    const int v = model.tree_first_dof[tree];
+    const int v_end = model.tree_first_dof[tree + 1];
+    const bool is_known = memory.forgotten.empty() || !memory.forgotten[tree];
+    marks[tree] = is_known && (options.collision.frozen_cache || (same(&memory.last_q[q], &r.q[q], q_end - q) &&
+                                                                  same(&memory.last_v[v], &r.v[v], v_end - v)));
+  }
 }
-
-/// The method of a part, which has no state before.
-ImplicitScheme of_parts(ImplicitScheme whole) { return whole == ImplicitScheme::bdf2 ? ImplicitScheme::sdirk2 : whole; }
 
 /// What bdf1 begins with; bdf2 has need of it at limits.
 void make_start(const Model& model, ImplicitExtra& extra) {
@@ -87,66 +82,125 @@ void second_stage(const Model& model, double h, const std::vector<double>& v, co
   }
 }
 
-struct Attempt {
-  int parts = 1;
-  int patience = patience_part;
-  bool last = false;  ///< where Newton's method fails, its best iterates are taken
-};
-
-/// The step in equal parts. False: Newton's method failed, and the step is at its end only with `last`.
-bool attempt(const Model& model, const StepOptions& options, ImplicitScheme scheme, const Attempt& how, StepRecord& r,
-             ImplicitExtra& extra, int& evaluations) {
-  const int parts = how.parts;
-  const double h = options.constraints.timestep / parts;
-
-  // What is counted over all stages.
-  const StageInputs inputs{r.u.data(), r.tau.data(), &r.fext};
-  bool solved = true;
-  extra.scheme = scheme;
-  extra.parts = parts;
-  extra.count = 0;
-  extra.q = r.q;
-  extra.v = r.v;
-  r.solution.residual = 0;
-
-  // One stage: false where the parts have to be smaller.
-  const auto solve = [&](ImplicitStage& stage) {
-    const NewtonOutcome outcome = extra.newton->solve(model, options, inputs, stage, how.patience);
-    r.solution.iterations += outcome.iterations;
-    evaluations += outcome.evaluations;
-    r.solution.residual = std::max(r.solution.residual, outcome.residual);
-    solved = solved && outcome.converged;
-    return outcome.converged || how.last;
-  };
-  for (int part = 0; part < parts; ++part) {
-    // From where the last part has ended. Both stages are made at once, so that references to them stay good.
-    extra.stage(model, extra.count + 1);
-    ImplicitStage& stage = extra.stage(model, extra.count++);
-    begin_stage(model, scheme, h, extra.q, extra.v, extra, stage);
-    stage.v_next = extra.v;
-    if (!solve(stage)) return false;
-
-    const ImplicitStage* end = &stage;
-    if (scheme == ImplicitScheme::sdirk2) {
-      ImplicitStage& second = extra.stage(model, extra.count++);
-      second_stage(model, h, extra.v, stage, second);
-      second.v_next = stage.v_next;
-      if (!solve(second)) return false;
-      end = &second;
-    }
-
-    extra.q = end->q_next;
-    extra.v = end->v_next;
+/// Limits that begin or cease to push within the stages of a run, by tree. A method of second order, which takes forces to be smooth,
+/// would feed energy there.
+void find_limits_met(const Model& model, const StepOptions& options, const StepRecord& r, const ImplicitRun& run,
+                     ImplicitExtra& extra) {
+  extra.marks.assign(model.num_trees, 0);
+  for (int i = run.first; i < run.first + run.count; ++i) {
+    const ImplicitStage& s = extra.stages[i];
+    mark_limits_met(model, options.implicit, r.q.data(), r.v.data(), s.q_next.data(), s.v_next.data(),
+                    extra.marks.data());
   }
-  return solved;
 }
 
-/// Does a limit begin or cease to push within the step? A method of second order, which takes forces to be smooth, would then feed energy.
-bool meets_limit(const Model& model, const StepOptions& options, const StepRecord& r, const ImplicitExtra& extra) {
-  const auto differs = [&](const ImplicitStage& s) {
-    return other_limits_push(model, options.implicit, r.q.data(), r.v.data(), s.q_next.data(), s.v_next.data());
+/// The trees that the islands have chosen go through the step. Those that are not at its end then are left out of the run, which is none
+/// if nobody is.
+void run_islands(const Model& model, const StepOptions& options, StepRecord& r, ImplicitExtra& extra) {
+  StepIslands& islands = *extra.islands;
+  const IslandRule& rule = islands.rule();
+  const StageInputs inputs{r.u.data(), r.tau.data(), &r.fext};
+  const double h = options.constraints.timestep / rule.parts;
+  ImplicitRun run{rule.scheme, rule.parts, extra.count, 0, nullptr};
+
+  // From the start, others rest there.
+  const auto leave_others = [&](ImplicitStage& stage) {
+    for (int tree = 0; tree < model.num_trees; ++tree)
+      if (!islands.moves(tree)) stage.leave_out(model, tree, r.q.data());
   };
-  return std::any_of(extra.stages.begin(), extra.stages.begin() + extra.count, differs);
+  for (int tree = 0; tree < model.num_trees; ++tree)
+    if (islands.moves(tree)) copy_tree(model, tree, r.q.data(), r.v.data(), extra.q.data(), extra.v.data());
+
+  // One stage: false where nobody goes on.
+  const auto solve = [&](ImplicitStage& stage) {
+    leave_others(stage);
+    extra.newton->solve(model, options, inputs, stage, rule.patience);
+    return islands.take_stage(model, options.implicit.tolerance, *extra.newton);
+  };
+  for (int part = 0; part < rule.parts; ++part) {
+    // From where the last part has ended. Both stages are made at once, so that references to them stay good.
+    const int i = run.first + run.count;
+    extra.stage(model, i + 1);
+    ImplicitStage& stage = extra.stage(model, i);
+    begin_stage(model, rule.scheme, h, extra.q, extra.v, extra, stage);
+    stage.v_next = extra.v;
+    ++run.count;
+    if (!solve(stage)) break;
+
+    const ImplicitStage* end = &stage;
+    if (rule.scheme == ImplicitScheme::sdirk2) {
+      ImplicitStage& second = extra.stage(model, i + 1);
+      second_stage(model, h, extra.v, stage, second);
+      second.v_next = stage.v_next;
+      ++run.count;
+      if (!solve(second)) break;
+      end = &second;
+    }
+    for (int tree = 0; tree < model.num_trees; ++tree)
+      if (islands.moves(tree))
+        copy_tree(model, tree, end->q_next.data(), end->v_next.data(), extra.q.data(), extra.v.data());
+  }
+
+  find_limits_met(model, options, r, run, extra);
+  islands.end_run(extra.marks);
+
+  // What has come to its end stays.
+  bool any = model.num_trees == 0;
+  for (int tree = 0; tree < model.num_trees; ++tree)
+    any = any || islands.moves(tree);
+  if (!any) return;
+  for (int i = run.first; i < run.first + run.count; ++i)
+    leave_others(extra.stages[i]);
+  run.reason =
+      spin_limit_reason(rule.scheme == ImplicitScheme::bdf1 ? extra.start->shift() : extra.newton->equation.spin());
+  extra.count += run.count;
+  extra.runs.push_back(run);
+}
+
+/// Does a run move the tree?
+bool has_tree(const ImplicitExtra& extra, const ImplicitRun& run, int tree) {
+  return extra.stages[run.first].has(tree);
+}
+
+/// Islands that start again are left out of what they had done; runs of nobody are dropped.
+void leave_out_waiting(const Model& model, const StepRecord& r, ImplicitExtra& extra) {
+  for (int i = 0; i < extra.count; ++i)
+    for (int tree = 0; tree < model.num_trees; ++tree)
+      if (extra.islands->waits(tree)) extra.stages[i].leave_out(model, tree, r.q.data());
+
+  std::size_t runs = 0;
+  int count = 0;
+  for (ImplicitRun run : extra.runs) {
+    bool any = false;
+    for (int tree = 0; tree < model.num_trees; ++tree)
+      any = any || has_tree(extra, run, tree);
+    if (!any) continue;
+    for (int i = 0; i < run.count; ++i)
+      std::swap(extra.stages[count + i], extra.stages[run.first + i]);
+    run.first = count;
+    count += run.count;
+    extra.runs[runs++] = run;
+  }
+  extra.runs.resize(runs);
+  extra.count = count;
+}
+
+/// The state in which several runs have ended, with its contacts. False: some of them join islands, which start again.
+bool evaluate_end(const Model& model, const StepOptions& options, const StepRecord& r, ImplicitExtra& extra) {
+  if (!extra.end) extra.end.emplace(model);
+  ImplicitStage& end = *extra.end;
+  end.c = options.constraints.timestep;
+  end.q_next = extra.q;
+  end.v_next = extra.v;
+  for (int d = 0; d < model.nv; ++d)
+    end.acceleration[d] = (extra.v[d] - r.v[d]) / end.c;
+
+  ImplicitEquation& equation = extra.newton->equation;
+  equation.begin(model, options, {r.u.data(), r.tau.data(), &r.fext}, end);
+  equation.evaluate_end(model, options, end);
+  if (!extra.islands->join(model, equation.contacts.rows)) return true;
+  leave_out_waiting(model, r, extra);
+  return false;
 }
 
 /// The end of the step; its dynamics and contacts become those of the record, without a copy.
@@ -160,7 +214,7 @@ void store_result(const Model& model, double h, StepRecord& r, ImplicitExtra& ex
   std::swap(r.joint_forces, extra.newton->equation.joint_forces);
 
   // Derivatives have taken the inertia of the bodies out of it.
-  if (extra.scheme == ImplicitScheme::semi_implicit) {
+  if (extra.has(ImplicitScheme::semi_implicit)) {
     kinematics(model, r.q_next.data(), r.dynamics);
   }
   report_contacts(extra.newton->equation.contacts, h, r);
@@ -184,10 +238,19 @@ void take_state_before(const StepMemory& memory, ImplicitExtra& extra) {
 }
 
 /// What bdf2 starts from next time: nothing after a step over a limit, whose states before and after lie on no smooth curve.
-void remember(ImplicitScheme scheme, const StepOptions& options, const StepRecord& r, const ImplicitExtra& extra,
-              StepMemory& memory) {
+void remember(const Model& model, ImplicitScheme scheme, const StepOptions& options, const StepRecord& r,
+              const ImplicitExtra& extra, StepMemory& memory) {
   if (scheme != ImplicitScheme::bdf2 || options.collision.frozen_cache) return;
-  if (extra.scheme == ImplicitScheme::bdf1) return memory.forget_states();
+  memory.forgotten.clear();
+  for (const ImplicitRun& run : extra.runs) {
+    if (run.scheme != ImplicitScheme::bdf1) continue;
+    memory.forgotten.resize(model.num_trees, 0);
+    for (int tree = 0; tree < model.num_trees; ++tree)
+      if (has_tree(extra, run, tree)) memory.forgotten[tree] = 1;
+  }
+  if (std::all_of(memory.forgotten.begin(), memory.forgotten.end(), [](unsigned char x) { return x != 0; }) &&
+      !memory.forgotten.empty())
+    return memory.forget_states();
   memory.previous_q = r.q;
   memory.previous_v = r.v;
   memory.last_q = r.q_next;
@@ -197,7 +260,7 @@ void remember(ImplicitScheme scheme, const StepOptions& options, const StepRecor
 /// A step of one stage: its scheme, the state before, and the linearized stage.
 template <class Pass, class Extra, class Views>
 void visit_kept(Pass& pass, Extra& extra, Views& views) {
-  pass.value(extra.scheme);
+  pass.value(extra.runs[0].scheme);
   kept::whole(pass, extra.previous_q);
   kept::whole(pass, extra.previous_v);
   visit(pass, views);
@@ -205,9 +268,10 @@ void visit_kept(Pass& pass, Extra& extra, Views& views) {
 
 /// The only stage of a step whose end is known.
 void follow_stage(const Model& model, const StepOptions& options, const StepRecord& r, ImplicitExtra& extra) {
-  extra.parts = extra.count = 1;
+  extra.count = 1;
+  extra.runs[0] = {extra.runs[0].scheme, 1, 0, 1, nullptr};
   ImplicitStage& stage = extra.stage(model, 0);
-  begin_stage(model, extra.scheme, options.constraints.timestep, r.q, r.v, extra, stage);
+  begin_stage(model, extra.runs[0].scheme, options.constraints.timestep, r.q, r.v, extra, stage);
   stage.v_next = r.v_next;
   stage.follow(model);
 }
@@ -252,9 +316,9 @@ double stage_fraction(ImplicitScheme scheme) {
 
 std::unique_ptr<StepExtra> ImplicitExtra::clone() const {
   auto out = std::make_unique<ImplicitExtra>();
-  out->scheme = scheme;
-  out->parts = parts;
+  out->runs = runs;
   out->count = count;
+  out->end = end;
   out->stages = stages;
   out->previous_q = previous_q;
   out->previous_v = previous_v;
@@ -267,7 +331,8 @@ std::size_t ImplicitExtra::bytes() const {
   for (const auto* x : {&previous_q, &previous_v, &q, &v})
     numbers += x->capacity();
 
-  std::size_t bytes = sizeof *this + numbers * sizeof(double);
+  std::size_t bytes = sizeof *this + numbers * sizeof(double) + runs.capacity() * sizeof(ImplicitRun) +
+                      marks.capacity() + (end ? end->bytes() : 0);
   for (int i = 0; i < count; ++i)
     bytes += stages[i].bytes();
   return bytes;
@@ -276,7 +341,12 @@ std::size_t ImplicitExtra::bytes() const {
 ImplicitStage& ImplicitExtra::stage(const Model& model, int i) {
   while (int(stages.size()) <= i)
     stages.emplace_back(model);
+  stages[i].left_out.clear();
   return stages[i];
+}
+
+bool ImplicitExtra::has(ImplicitScheme scheme) const {
+  return std::any_of(runs.begin(), runs.end(), [&](const ImplicitRun& run) { return run.scheme == scheme; });
 }
 
 ImplicitExtra& implicit_extra(StepRecord& record) {
@@ -297,45 +367,45 @@ bool implicit_step(const Model& model, ImplicitScheme method, const StepOptions&
   if (method != ImplicitScheme::semi_implicit) {
     make_start(model, extra);
   }
-  const ImplicitScheme scheme = whole_step(method, options, memory, r);
-  if (scheme == ImplicitScheme::bdf2) take_state_before(memory, extra);
-
-  // Where Newton's method fails on the whole, in 2, 4, 8 ... parts.
-  clear_constraints(r);
-  r.solution.iterations = 0;
-  r.solution.relaxation = 0;
-  bool solved = false;
-  const int most = options.implicit.max_halvings;
-  int evaluations = 0;
-  Attempt how{1, patience_whole, most == 0};
-  for (int k = 0; k <= most && !solved && evaluations <= most_evaluations; ++k) {
-    solved = attempt(model, options, k == 0 ? scheme : of_parts(scheme), how, r, extra, evaluations);
-
-    // Over a limit by the method that takes energy from every convex spring.
-    if (solved && method == ImplicitScheme::bdf2 && meets_limit(model, options, r, extra)) {
-      solved = attempt(model, options, ImplicitScheme::bdf1, how, r, extra, evaluations);
-    }
-    how = {2 * how.parts, patience_part, false};
+  if (!extra.islands) {
+    extra.islands = std::make_unique<StepIslands>(model);
   }
+  StepIslands& islands = *extra.islands;
+  find_what_goes_on(model, options, memory, r, extra.marks);
+  islands.begin(model, method, options.implicit.max_halvings, extra.marks);
+  if (!memory.previous_q.empty()) take_state_before(memory, extra);
 
-  // There is no solution: the best iterate of the whole.
-  if (!solved && most > 0) solved = attempt(model, options, scheme, {1, patience_part, true}, r, extra, evaluations);
+  // Run by run, until all islands are at the end.
+  clear_constraints(r);
+  extra.runs.clear();
+  extra.count = 0;
+  extra.q = r.q;
+  extra.v = r.v;
+  do {
+    while (islands.choose())
+      run_islands(model, options, r, extra);
+  } while (extra.runs.size() > 1 && !evaluate_end(model, options, r, extra));
 
   // What the solver says of it.
+  const bool solved = islands.solved();
+  const auto is_divided = [](const ImplicitRun& run) { return run.parts > 1; };
+  r.solution.iterations = islands.iterations();
+  r.solution.residual = islands.residual();
+  r.solution.relaxation = 0;
   r.solution.status = solved ? SolveStatus::solved : SolveStatus::failed;
+  r.reason = nullptr;
+  for (const ImplicitRun& run : extra.runs)
+    if (run.reason) r.reason = run.reason;
   if (!solved)
     r.reason = "failed: Newton's method did not converge, nor in parts of the step; its best iterate was used";
-  else if (extra.parts > 1)
+  else if (std::any_of(extra.runs.begin(), extra.runs.end(), is_divided))
     r.reason = "solved in parts: Newton's method did not converge on the whole step";
-  else
-    r.reason =
-        spin_limit_reason(extra.scheme == ImplicitScheme::bdf1 ? extra.start->shift() : extra.newton->equation.spin());
   r.solution.exact_residual = r.solution.residual;
 
   // Factors for the way back, while they are there. What goes to the record stays where it is.
   extra.linearized.reset();
   extra.recalled.reset();
-  if (options.keep_steps && extra.count == 1) {
+  if (options.keep_steps && extra.is_single()) {
     extra.linearized = extra.newton->linearized(model, extra.stages[0]);
   }
   store_result(model, options.constraints.timestep, r, extra);
@@ -348,7 +418,7 @@ bool implicit_step(const Model& model, ImplicitScheme method, const StepOptions&
     if (!options.collision.frozen_cache) memory.reset();
     return false;
   }
-  remember(method, options, r, extra, memory);
+  remember(model, method, options, r, extra, memory);
   return true;
 }
 
@@ -368,6 +438,7 @@ void keep_stage(const StepRecord& record, std::byte* to) {
 
 void recall_implicit_step(const Model& model, const StepOptions& options, const std::byte* from, StepRecord& r) {
   ImplicitExtra& extra = implicit_extra(r);
+  extra.runs.resize(1);
   kept::Reading pass(from);
   visit_kept(pass, extra, extra.recalled.emplace());
   extra.linearized.reset();
@@ -380,25 +451,30 @@ bool follow_implicit_step(const Model& model, ImplicitScheme method, const StepO
   ImplicitExtra& extra = implicit_extra(r);
   if (from) {
     recall_implicit_step(model, options, from, r);
-    remember(method, options, r, extra, memory);
+    remember(model, method, options, r, extra, memory);
     return true;
   }
 
-  // One stage, with the solution that is known.
-  extra.scheme = whole_step(method, options, memory, r);
+  // One stage of all trees, with the solution that is known.
   extra.linearized.reset();
   extra.recalled.reset();
-  if (extra.scheme == ImplicitScheme::sdirk2) return false;
-  if (extra.scheme == ImplicitScheme::bdf2) {
+  if (method == ImplicitScheme::bdf2) {
+    find_what_goes_on(model, options, memory, r, extra.marks);
+    if (std::find(extra.marks.begin(), extra.marks.end(), 0) != extra.marks.end()) return false;
     take_state_before(memory, extra);
   }
+  extra.runs.resize(1);
+  extra.runs[0].scheme = method;
   follow_stage(model, options, r, extra);
 
   // It must end where the step did, and by the method of this stage.
-  if (!same(extra.stages[0].q_next, r.q_next)) return false;
-  if (method == ImplicitScheme::bdf2 && meets_limit(model, options, r, extra)) return false;
+  if (!same(extra.stages[0].q_next.data(), r.q_next.data(), r.q_next.size())) return false;
+  if (method == ImplicitScheme::bdf2) {
+    find_limits_met(model, options, r, extra.runs[0], extra);
+    if (std::find(extra.marks.begin(), extra.marks.end(), 1) != extra.marks.end()) return false;
+  }
   take_ends(options, r);
-  remember(method, options, r, extra, memory);
+  remember(model, method, options, r, extra, memory);
   return true;
 }
 

@@ -12,6 +12,9 @@
 // takes by BDF1, and starts again: across a kink of the force both methods of second order feed energy. Where Newton's method fails, the
 // step is taken in 2, 4, 8... equal parts, by BDF1 or by SDIRK2.
 //
+// Each island chooses for itself (step_islands.hpp), so a step is made of runs: trees that go from its start to its end by one rule, while
+// the others are left out. What the runs end in is one state, at which no contact joins what different runs have moved.
+//
 // Penalty contact with the semi-implicit stepper is one stage as well: c = h, v_bar = v, rigid-body dynamics explicit.
 #pragma once
 
@@ -23,30 +26,42 @@
 #include "coulomb/step_memory.hpp"
 #include "coulomb/stepping/implicit/implicit_newton.hpp"
 #include "coulomb/stepping/implicit/spinning_start.hpp"
+#include "coulomb/stepping/implicit/step_islands.hpp"
 #include "coulomb/stepping/step_options.hpp"
 #include "coulomb/stepping/step_record.hpp"
 
 namespace coulomb {
 
-enum class ImplicitScheme : std::uint8_t { semi_implicit, bdf1, bdf2, sdirk2 };
-
-/// The stages of a step, in order; its factors are the gradient's (implicit_linearization.hpp).
-struct ImplicitExtra final : StepExtra {
+/// Trees that go through the step by one rule, those that its stages have.
+struct ImplicitRun {
   ImplicitScheme scheme = ImplicitScheme::bdf1;
   int parts = 1;  ///< equal parts of the step
+  int first = 0;  ///< of its stages
+  int count = 0;
+  const char* reason = nullptr;  ///< why its spin was limited, or null
+};
+
+/// The runs of a step and their stages, in order; its factors are the gradient's (implicit_linearization.hpp).
+struct ImplicitExtra final : StepExtra {
+  std::vector<ImplicitRun> runs;
   int count = 0;  ///< stages in use
   std::vector<ImplicitStage> stages;
+  std::optional<ImplicitStage> end;            ///< of several runs: (q+, v+) of them all, and the mean acceleration
   std::vector<double> previous_q, previous_v;  ///< bdf2: the state before
   std::vector<double> turned_previous_v;       ///< bdf2: E(xi) previous_v
-  std::vector<double> q, v;                    ///< scratch: the state between parts
+  std::vector<double> q, v;                    ///< scratch: the state between parts, in the end (q+, v+)
+  std::vector<unsigned char> marks;            ///< scratch, by tree
   std::unique_ptr<ImplicitNewton> newton;      ///< workspace; not copied
+  std::unique_ptr<StepIslands> islands;        ///< likewise
   std::unique_ptr<SpinningStart> start;        ///< bdf1, and bdf2 at limits; likewise
   std::optional<StageViews> linearized;        ///< where the options ask for it and the step has one stage; of newton
   std::optional<StageViews> recalled;          ///< of a step that was kept
 
   std::unique_ptr<StepExtra> clone() const override;
   std::size_t bytes() const override;
-  ImplicitStage& stage(const Model& model, int i);  ///< makes it
+  ImplicitStage& stage(const Model& model, int i);  ///< makes it, of all trees
+  bool has(ImplicitScheme scheme) const;            ///< some run is by it
+  bool is_single() const { return runs.size() == 1 && count == 1; }
 };
 
 /// That of the record; made when it has none.

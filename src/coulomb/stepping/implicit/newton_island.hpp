@@ -38,7 +38,7 @@ struct NewtonIsland {
   // The iterate, and the best one.
   double ratio = INFINITY;  ///< of the largest residual to what is allowed
   double length = 0;        ///< of the correction
-  double least = INFINITY;
+  double least = INFINITY;  ///< ratio of the best
   int iterations = 0;
   int evaluations = 0;
   int jumps = 0;

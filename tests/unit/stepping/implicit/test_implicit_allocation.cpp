@@ -42,8 +42,8 @@ void check_stepper(const char* stepper, const char* contact) {
   CHECK(sim.record().collision.contacts.size() >= 12);  // not vacuous
 }
 
-/// Steps over a joint's limits, which bdf2 takes by bdf1.
-void check_limits() {
+/// Steps over a joint's limits, which bdf2 takes by bdf1; company: a ball of another island, which goes on by bdf2.
+void check_limits(bool company) {
   using namespace coulomb;
   const std::string link =
       "<inertial><mass value='1'/><inertia ixx='1' iyy='1' izz='1' ixy='0' ixz='0' iyz='0'/></inertial>";
@@ -52,6 +52,9 @@ void check_limits() {
       "<robot name='slider'><link name='base'/><link name='cart'>" + link +
       "</link><joint name='slide' type='prismatic'><parent link='base'/><child link='cart'/><axis xyz='1 0 0'/>"
       "<limit lower='-.1' upper='.1' effort='1' velocity='1'/></joint></robot>");
+  ShapeOptions ball;
+  ball.mass = 0.5, ball.position = {0, 9, 0};
+  if (company) scene.add_sphere(0.1, ball);
   const auto model = scene.build();
 
   SimulatorOptions options;
@@ -83,7 +86,8 @@ void check_limits() {
 }
 
 int main() {
-  check_limits();
+  check_limits(false);
+  check_limits(true);
   check_stepper("bdf1", "penalty");
   check_stepper("bdf2", "penalty");
   check_stepper("semi_implicit", "penalty");
