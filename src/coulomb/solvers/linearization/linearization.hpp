@@ -49,6 +49,9 @@ class ProblemLinearization {
   /// same for all of them, which it is not in a step.
   int lower_levels() const { return lower_; }
   void impulses(int level, double* lambda) const;  ///< n: lambda of a lower level
+  /// n, added to the velocity of level 0 by impulses that are remembered: -E x_c. They keep their direction while axes turn, so that s of level 0
+  /// has a part of it.
+  void velocity_of_centre(double* c) const;
   /// Of a block at a level, lower or (-1) the last, with the feature that a pyramid slides on (else -1).
   struct Label {
     Mode mode = Mode::separating;
@@ -226,6 +229,10 @@ class ProblemLinearization {
   std::vector<std::vector<BlockMode>> lower_modes_;
   NewtonSolver newton_;  ///< of levels between those that the result has
   Iterate between_;
+  const double* centre() const { return has_centre_ ? centre_.data() : nullptr; }
+  double speed_of_centre() const;
+  bool has_centre_ = false;
+  std::vector<double> centre_;  ///< scaled: of the compliance of level 0
   std::vector<double> lambda_, c_, buffer_, direction_;
   std::vector<std::vector<double>> lower_lambda_;  ///< scaled
   std::vector<std::vector<double>> lower_direction_;

@@ -219,7 +219,7 @@ bool ProblemLinearization::has_other_solution(const std::vector<int>& groups) {
   scaled_.to_scaled(result_->lambda.data(), lambda_.data());
   scaled_.exact_velocity(lambda_.data(), c_.data());
   if (OtherSolutions::is_unique(scaled_, lambda_.data(), c_.data())) return false;
-  scaled_.set_level(nullptr);
+  scaled_.set_level(centre());
   return other_solutions_.exist(scaled_, lower_lambda_[0].data(), groups);
 }
 
