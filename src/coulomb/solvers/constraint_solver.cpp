@@ -17,11 +17,12 @@ constexpr double sharp = 1e-5;  // an exact residual that calls for more proxima
 constexpr double least_share = 1e-5;
 constexpr double good_in_heaps = 3e-6;
 constexpr double acceptable_in_large_heaps = 3e-5;
-constexpr int large_heap = 300;      // blocks: a search for more costs seconds
-// A heap of fewer blocks is quick without a centre, and keeps a derivative that no memory is in (range 50 to 300).
+constexpr int large_heap = 300;  // blocks: a search for more costs seconds
+// Blocks: smaller heaps are quick around zero, where no memory is in the motion (range 80 to 400: more leaves out piles of 100).
 constexpr int least_for_centre = 100;
-constexpr int levels_around_centre = 1;  // none leaves a share of memory in the motion, more gain nothing
-// Scaled velocity that the centre adds: more would drive the motion (range 3e-5 to 1e-3: less leaves out the feet of piles of 200).
+constexpr int levels_around_centre =
+    1;  // with none too much of the memory is in the motion, two cost as much as around zero
+// Scaled velocity that the centre adds (range 5e-5 to 5e-4: with 3e-5 piles of 100 mostly have none, with 1e-3 towers of 200 sway).
 constexpr double most_of_centre = 1e-4;
 constexpr double unsure_below = 10;  // residuals: nearer than that no border is known
 constexpr int most_sharper_levels = 5;
@@ -174,8 +175,8 @@ void ConstraintSolver::Work::solve_levels(const ConstraintProblem& problem, cons
   static constexpr Attempt of_heaps[] = {{1, 0},   {10, 0},  {100, 0}, {1, 2},   {10, 1},
                                          {100, 1}, {1e3, 1}, {1e4, 1}, {1, all}, {100, all}};
   // Around a centre a larger compliance leaves little to take out again, and many paths of the one that was asked for lead nowhere.
-  static constexpr Attempt around_centre[] = {{1, 0},   {10, 0}, {100, 0}, {1e3, 0},   {1e4, 0}, {100, 1},
-                                              {1, 2},   {10, 1}, {1e3, 1}, {100, all}, {1, all}};
+  static constexpr Attempt around_centre[] = {{1, 0}, {10, 0}, {100, 0}, {1e3, 0},   {1e4, 0}, {100, 1},
+                                              {1, 2}, {10, 1}, {1e3, 1}, {100, all}, {1, all}};
   find_centre(settings, warm);
   const bool heap = is_heap();
   const Attempt* attempts = centred_ ? around_centre : heap ? of_heaps : of_few_trees;

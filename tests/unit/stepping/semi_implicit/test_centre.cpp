@@ -45,8 +45,7 @@ State sliding(const Model& model) {
 }
 
 void step(Simulator& sim, State& state, int steps) {
-  for (int i = 0; i < steps; ++i)
-    sim.step(state, {}, state);
+  for (int i = 0; i < steps; ++i) sim.step(state, {}, state);
 }
 
 const Vector& centre(const Simulator& sim) { return sim.record().solution.centre; }
@@ -72,8 +71,7 @@ void test_what_it_is() {
   CHECK(largest > 0 && difference < 1e-6 * largest);
 
   // One proximal step is enough around it; and it starts anew where the memory does.
-  for (int index : sim.record().islands.order)
-    CHECK(sim.record().islands.pool[index].solution.levels <= 1);
+  for (int index : sim.record().islands.order) CHECK(sim.record().islands.pool[index].solution.levels <= 1);
   sim.reset();
   step(sim, state, 1);
   CHECK(centre(sim).empty());
@@ -146,8 +144,10 @@ void test_fixed_velocity() {
   const auto columns = [&](const double* fixed) {
     RowDerivatives derivatives;
     Vector s(static_cast<std::size_t>(n) * ld, 0.0);
-    const RowState state{*model,       r.dynamics, r.rows, {still.data(), still.data(), still.data(), still.data()}, still.data(), r.solution.lambda.data(),
-                         inactive, fixed};
+    const RowState state{*model,       r.dynamics,
+                         r.rows,       {still.data(), still.data(), still.data(), still.data()},
+                         still.data(), r.solution.lambda.data(),
+                         inactive,     fixed};
     row_derivatives(state, r.collision.contacts, derivatives);
     fill_row_columns(state, derivatives, RowMatrix(s.data(), ld));
     return s;
