@@ -208,9 +208,14 @@ class ProblemLinearization {
   bool factorise_with_held(int block);
   bool moves(int row, double x, double y, double normal);
   bool tie_moves(int block);
+  bool ties_move();
   void find_held_kinks();
   void find_bands();
-  double mobility(ReducedSystem& system, const double* p);
+  struct Energies {
+    double left = 0;
+    double alone = 0;
+  };
+  Energies energies(ReducedSystem& system, const double* p);
 
   void add_round(const double* x, double* to, int ncols, int ld, bool transposed, double weight = 1) const;
 
