@@ -43,7 +43,7 @@ def speed_after_kick(model, timestep, steps):
 
 
 @pytest.mark.parametrize("timestep", [2e-3, 5e-3, 1e-2])
-@pytest.mark.parametrize("count", [30, 60, 100, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [30, 60, 100, 200])
 def test_towers_stand(count, timestep):
     assert speed_after_kick(tower(count * [1.0]), timestep, round(1.5 / timestep)) < 1e-8
 
