@@ -74,6 +74,7 @@ SLOW = [
     "tests/robustness/test_degenerate.py::test_ten_thousand_contacts",
     "tests/robustness/test_jams.py::test_balls_in_corners",
     "tests/robustness/test_jams.py::test_the_status_of_random_wedges",
+    "tests/robustness/test_large_heaps.py::test_towers_stand[200-",
     "tests/robustness/test_mutations.py::test_mutations_are_killed",
     "tests/robustness/test_random_scenes.py::test_collisions_of_spheres_keep_angular_momentum",
     "tests/robustness/test_split_steps_rest.py::test_a_tossed_box_lies_still",

@@ -108,6 +108,10 @@ void Islands::gather_solution(const ConstraintRows& rows, SolverResult& out) con
   // Room, and what an empty problem has.
   for (auto* values : {&out.lambda, &out.c, &out.lambda_0, &out.lambda_1})
     values->resize(rows.num_rows);
+  const bool centred = std::any_of(order.begin(), order.end(), [&](int index) {
+    return !pool[index].blocks.empty() && !pool[index].solution.centre.empty();
+  });
+  out.centre.assign(centred ? rows.num_rows : 0, 0.0);
   out.modes.resize(rows.num_blocks);
   out.facets.resize(rows.num_blocks);
   out.margin.resize(rows.num_blocks);
@@ -136,6 +140,7 @@ void Islands::gather_solution(const ConstraintRows& rows, SolverResult& out) con
       out.c[row] = own.c[i];
       out.lambda_0[row] = lambda_0[i];
       out.lambda_1[row] = lambda_1[i];
+      if (!own.centre.empty()) out.centre[row] = own.centre[i];
     }
 
     // Modes by blocks.
@@ -186,6 +191,7 @@ void Islands::scatter_solution(const SolverResult& from) {
     SolverResult& own = island.solution;
     for (auto* values : {&own.lambda, &own.lambda_0, &own.lambda_1, &own.c})
       values->resize(island.rows.size());
+    own.centre.assign(from.centre.empty() ? 0 : island.rows.size(), 0.0);
     own.modes.resize(island.blocks.size());
     own.facets.resize(island.blocks.size());
     own.margin.resize(island.blocks.size());
@@ -195,7 +201,9 @@ void Islands::scatter_solution(const SolverResult& from) {
       own.lambda_0[i] = from.lambda_0[row];
       own.lambda_1[i] = from.lambda_1[row];
       own.c[i] = from.c[row];
+      if (!own.centre.empty()) own.centre[i] = from.centre[row];
     }
+    if (std::all_of(own.centre.begin(), own.centre.end(), [](double x) { return x == 0; })) own.centre.clear();
     for (std::size_t b = 0; b < island.blocks.size(); ++b)
       own.margin[b] = from.margin[island.blocks[b]];
   }
@@ -212,7 +220,7 @@ std::size_t Islands::bytes() const {
     const SolverResult& s = island.solution;
     sum += bytes_of(island.trees, island.tree_start, island.blocks, island.rows);
     sum += bytes_of(p.G, p.g, p.R, p.W, p.blocks, p.tree_size, p.segments, p.Y);
-    sum += bytes_of(s.lambda, s.c, s.lambda_0, s.lambda_1, s.modes, s.facets, s.margin);
+    sum += bytes_of(s.lambda, s.c, s.lambda_0, s.lambda_1, s.centre, s.modes, s.facets, s.margin);
     const WarmStart& warm = island.warm_start;
     sum += bytes_of(warm.lambda, warm.lambda_0, warm.lambda_1, warm.known, warm.mode);
   }

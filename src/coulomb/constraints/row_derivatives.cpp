@@ -76,9 +76,17 @@ COULOMB_INLINE void relative_velocity(const Velocity& w, const Geometry& at, dou
     u[j] = w.twist_a[j] + va[j] - w.twist_b[j] - vb[j];
 }
 
+/// Of a contact: the velocity in world axes that is added to the one of its bodies, but does not depend on them.
+void fixed_velocity(const RowState& state, const BodyRows& b, double* fixed) {
+  std::fill_n(fixed, 3, 0.0);
+  for (int i = 0; state.fixed && i < 3; ++i)
+    axpy3(state.fixed[b.row + i], b.axes[i], fixed);
+}
+
 /// Rows of a contact: e and G of the moving sides. The normal row sees the bouncing velocity.
 COULOMB_SIMD void contact_block(const BodyRows& b, const ContactMotion& motion, const Velocity& at_plus,
-                                const Velocity& bouncing, const Geometry& at, BodyRowDerivative& out) {
+                                const Velocity& bouncing, const Geometry& at, const double* fixed,
+                                BodyRowDerivative& out) {
   for (int i = 0; i < 3; ++i) {
     const Velocity& w = i == 2 ? bouncing : at_plus;
     const double* r = b.axes[i];
@@ -92,6 +100,7 @@ COULOMB_SIMD void contact_block(const BodyRows& b, const ContactMotion& motion, 
     cross3(r, spin, by_point);
 
     // dr . u, a covector on dn.
+    add3(u, fixed, u);
     double by_normal[3];
     const double normal_speed = dot3(b.axes[2], u);
     for (int j = 0; j < 3; ++j)
@@ -252,7 +261,7 @@ void add_outer6(const double* x, const double* y, int column, Matrix6& to) {
 /// A pyramid's axes spin about the normal by psi = contact_frame_spin(n, dn), a covector on the two twists:
 ///   dc_1 += psi t2 . u,  dc_2 -= psi t1 . u,  df += psi (lambda_1 t2 - lambda_2 t1)
 void add_frame_spin(const BodyRows& b, const ContactMotion& motion, const Velocity& w, const Geometry& at,
-                    const double* lambda, BodyRowDerivative& out, PairWrenchDerivative& pair) {
+                    const double* lambda, const double* fixed, BodyRowDerivative& out, PairWrenchDerivative& pair) {
   // psi on either twist.
   double l[12];
   double psi_a[6] = {0, 0, 0, 0, 0, 0};
@@ -269,6 +278,7 @@ void add_frame_spin(const BodyRows& b, const ContactMotion& motion, const Veloci
   double force_a[6];
   double force_b[6];
   relative_velocity(w, at, u);
+  add3(u, fixed, u);
   for (int i = 0; i < 3; ++i) {
     const double df = lambda[b.row] * b.axes[1][i] - lambda[b.row + 1] * b.axes[0][i];
     force_a[i] = df;
@@ -353,7 +363,9 @@ void row_derivatives(const RowState& state, const std::vector<Contact>& contacts
     // Its rows.
     const Velocity at_plus = row_velocity(model, b, state.velocities, 0);
     const Velocity bouncing = b.restitution == 0 ? at_plus : row_velocity(model, b, state.velocities, b.restitution);
-    contact_block(b, motion, at_plus, bouncing, at, out.blocks[i]);
+    double fixed[3];
+    fixed_velocity(state, b, fixed);
+    contact_block(b, motion, at_plus, bouncing, at, fixed, out.blocks[i]);
 
     // Its wrenches, summed over the contacts of the same bodies.
     WrenchChange change;
@@ -368,7 +380,7 @@ void row_derivatives(const RowState& state, const std::vector<Contact>& contacts
       add6(change.on_b[1], pair.bb);
     }
     if (rows.blocks[b.block].type == BlockType::pyramid)
-      add_frame_spin(b, motion, at_plus, at, state.lambda, out.blocks[i], pair);
+      add_frame_spin(b, motion, at_plus, at, state.lambda, fixed, out.blocks[i], pair);
   }
 }
 

@@ -57,6 +57,8 @@ struct RowState {
   const double* v_plus;                        ///< nv; null where rows on joints are not asked for
   const double* lambda;                        ///< num_rows: impulses
   const std::vector<unsigned char>& inactive;  ///< num_blocks: not 0: no impulse, and its row derivative is not needed
+  const double* fixed =
+      nullptr;  ///< num_rows: a velocity along the rows of contacts that does not turn with them; null: none
 };
 
 /// smoothed: how contacts move, instead of contact_motion.

@@ -94,6 +94,8 @@ void add_surface_motion(const ParameterContext& context, const BodyRows& b, cons
     cross3(twist[1] + 3, arm[1], vb);
     for (int j = 0; j < 3; ++j)
       u[j] = twist[0][j] + va[j] - twist[1][j] - vb[j];
+    for (int j = 0; context.fixed && j < 3; ++j)
+      axpy3(context.fixed[b.row + j], b.axes[j], u);
     double spin[3];
     sub3(twist[0] + 3, twist[1] + 3, spin);
     double eta[3];

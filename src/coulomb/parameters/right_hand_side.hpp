@@ -86,6 +86,7 @@ struct ParameterContext {
       nullptr;                ///< what a step takes at its end of joint forces that are those of its start; null: none
   double gain_time = 0;       ///< how long a step with them is
   bool shift_itself = false;  ///< instead dDelta goes to `shift`
+  const double* fixed = nullptr;  ///< as RowState has it
 };
 
 /// r of a change of the inertia (12, about the tree's reference point) of a body, or of it and all beyond, through the spins of the joints

@@ -72,6 +72,7 @@ struct SolverSettings {
   int max_iterations = 3000;  ///< budget of a method that runs by itself; automatic has its own
   double compliance = 3e-6;   ///< automatic: of the regularised problem, relative to W
   int levels = 2;             ///< automatic: proximal steps that sharpen it
+  bool centred = true;        ///< automatic: large heaps begin around the impulses of the step before
 };
 
 /// What a solve starts from: aligned with the blocks of the problem at hand. known[b] = 0: no memory of block b.
@@ -89,6 +90,7 @@ struct SolverResult {
   std::vector<double> lambda, c;  ///< n
   std::vector<double> lambda_0;   ///< n: the regularised solution that lambda sharpens; kept for the next solve's start
   std::vector<double> lambda_1;   ///< n: after the first proximal step; likewise
+  std::vector<double> centre;     ///< n: the impulses around which level 0 has its compliance; empty: zero
   std::vector<Mode> modes;        ///< one per block
   std::vector<int> facets;        ///< one per block: feature of the polygon that a pyramid slides on, else -1
   std::vector<double>

@@ -17,7 +17,13 @@ constexpr double sharp = 1e-5;  // an exact residual that calls for more proxima
 constexpr double least_share = 1e-5;
 constexpr double good_in_heaps = 3e-6;
 constexpr double acceptable_in_large_heaps = 3e-5;
-constexpr int large_heap = 300;      // blocks: a search for more costs seconds
+constexpr int large_heap = 300;  // blocks: a search for more costs seconds
+// Blocks: smaller heaps are quick around zero, where no memory is in the motion (range 80 to 400: more leaves out piles of 100).
+constexpr int least_for_centre = 100;
+constexpr int levels_around_centre =
+    1;  // with none too much of the memory is in the motion, two cost as much as around zero
+// Scaled velocity that the centre adds (range 5e-5 to 5e-4: with 3e-5 piles of 100 mostly have none, with 1e-3 towers of 200 sway).
+constexpr double most_of_centre = 1e-4;
 constexpr double unsure_below = 10;  // residuals: nearer than that no border is known
 constexpr int most_sharper_levels = 5;
 constexpr double sharpening = 0.1;         // of the compliance, by one more level
@@ -110,7 +116,9 @@ void ConstraintSolver::Work::solve_from(const WarmStart* warm, const ConstraintP
   scaled_.assign(problem);
   for (Iterate* iterate : {&first_, &second_, &last_, &previous_, &trial_, &best_})
     iterate->resize(scaled_.ld);
-  grow_to(exact_, scaled_.ld, scaled_.ld);
+  for (auto* values : {&exact_, &centre_})
+    grow_to(*values, scaled_.ld, scaled_.ld);
+  leave_centre();
   std::fill_n(previous_.lambda.begin(), scaled_.ld, 0.0);
 
   // Not a problem at all: bad numbers in G or g.
@@ -166,9 +174,13 @@ void ConstraintSolver::Work::solve_levels(const ConstraintProblem& problem, cons
                                              {1, all}, {10, all}, {100, all}, {1000, all}};
   static constexpr Attempt of_heaps[] = {{1, 0},   {10, 0},  {100, 0}, {1, 2},   {10, 1},
                                          {100, 1}, {1e3, 1}, {1e4, 1}, {1, all}, {100, all}};
-  const bool heap = scaled_.factored && scaled_.Y.tree_size().size() > 2;
-  const Attempt* attempts = heap ? of_heaps : of_few_trees;
-  const std::size_t count = heap ? std::size(of_heaps) : std::size(of_few_trees);
+  // Around a centre a larger compliance leaves little to take out again, and many paths of the one that was asked for lead nowhere.
+  static constexpr Attempt around_centre[] = {{1, 0}, {10, 0}, {100, 0}, {1e3, 0},   {1e4, 0}, {100, 1},
+                                              {1, 2}, {10, 1}, {1e3, 1}, {100, all}, {1, all}};
+  find_centre(settings, warm);
+  const bool heap = is_heap();
+  const Attempt* attempts = centred_ ? around_centre : heap ? of_heaps : of_few_trees;
+  const std::size_t count = centred_ ? std::size(around_centre) : heap ? std::size(of_heaps) : std::size(of_few_trees);
 
   // A heap that needed a larger compliance begins with the next smaller one.
   const double remembered = heap && warm ? warm->compliance / settings.compliance : 1;
@@ -234,6 +246,29 @@ void ConstraintSolver::Work::solve_levels(const ConstraintProblem& problem, cons
   if (!solved) result.status = SolveStatus::failed;
 }
 
+/// What many contacts share is nearly what they shared a step before: in a large heap level 0 has its compliance around the impulses that are
+/// remembered, docs/theory.md (C18), as far as these do not drive the motion. Of rows that gave way there is nothing to begin with.
+void ConstraintSolver::Work::find_centre(const SolverSettings& settings, const WarmStart* warm) {
+  const bool wanted = settings.centred && settings.levels > 0 && is_heap() && scaled_.num_blocks >= least_for_centre;
+  if (!wanted || !from_memory_ || !warm || warm->contradictory || !(warm->compliance > 0)) return;
+  scaled_.set_compliance(settings.compliance);
+  double largest = 0;
+  for (int b = 0; b < scaled_.num_blocks; ++b) {
+    if (!warm->known[b]) continue;
+    for (int i = scaled_.blocks[b].row; i < scaled_.blocks[b].row + scaled_.blocks[b].size; ++i) {
+      centre_[i] = warm->lambda[i] / (scaled_.inverse_root[i] * scaled_.ref);
+      largest = std::max(largest, std::abs(scaled_.E[i] * centre_[i]));
+    }
+  }
+  centred_ = largest <= most_of_centre;
+  if (!centred_) leave_centre();
+}
+
+void ConstraintSolver::Work::leave_centre() {
+  centred_ = false;
+  std::fill(centre_.begin(), centre_.end(), 0.0);
+}
+
 /// Levels 0, 1, ... with this compliance, docs/theory.md (C5), (C6). False: one of them was not found.
 bool ConstraintSolver::Work::solve_levels_with(const ConstraintProblem& problem, double compliance, int levels,
                                                const WarmStart* warm, SolverResult& result) {
@@ -243,9 +278,15 @@ bool ConstraintSolver::Work::solve_levels_with(const ConstraintProblem& problem,
   newton_.forget_factor();
   floor_ = std::max(3 * rounding, sum_rounding * scaled_.n);
 
-  // Level 0, from what the step before had there.
-  load_level_0(warm, first_);
-  std::fill_n(previous_.lambda.begin(), scaled_.ld, 0.0);
+  // Level 0, from what the step before had there, or from its centre.
+  if (centred_) {
+    scaled_.set_level(centre_.data());
+    load(warm->lambda, warm, first_);
+    levels = std::min(levels, levels_around_centre);
+  } else {
+    load_level_0(warm, first_);
+  }
+  std::copy_n(centre_.begin(), scaled_.ld, previous_.lambda.begin());
   const bool solved = solve_level(warm, first_, result);
   last_.copy(first_, scaled_.ld);
   find_exact_velocity();
@@ -351,6 +392,9 @@ void ConstraintSolver::Work::finish(const Iterate& first, const Iterate& last, S
   // Impulses and velocities, and the levels that the next step starts from.
   result.exact_residual = scaled_.residual(last.lambda.data(), exact_.data());
   scaled_.from_scaled(last.lambda.data(), exact_.data(), result.lambda.data(), result.c.data());
+  grow_to(result.centre, scaled_.num_blocks >= least_for_centre ? ld : 0, centred_ ? scaled_.n : 0);
+  for (std::size_t i = 0; i < result.centre.size(); ++i)
+    result.centre[i] = centre_[i] * scaled_.inverse_root[i] * scaled_.ref;
   const Iterate& second = result.levels > 0 ? second_ : last;
   for (int i = 0; i < scaled_.n; ++i) {
     result.lambda_0[i] = first.lambda[i] * scaled_.inverse_root[i] * scaled_.ref;

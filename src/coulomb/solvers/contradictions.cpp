@@ -156,6 +156,7 @@ bool ConstraintSolver::Work::solve_from_above(const ConstraintProblem& problem, 
                                               SolverResult& result) {
   first_.clear(scaled_);
   searches_ = searches_from_above;
+  leave_centre();
   if (!solve_levels_with(problem, relaxed_compliance, settings.levels, nullptr, result)) return false;
   if (verdict_ != Verdict::unknown || !(exact_residual() <= tolerable)) return false;
   result.status = SolveStatus::solved;
@@ -274,6 +275,7 @@ bool ConstraintSolver::Work::relax(SolverResult& result) {
 
 /// Level 0 is the result.
 void ConstraintSolver::Work::stay_relaxed(SolverResult& result) {
+  leave_centre();
   result.relaxation = relaxed_compliance;
   result.levels = 0;
   result.sharper_levels = 0;

@@ -11,7 +11,7 @@
 // Zero exactly at the solutions of the nonlinear complementarity problem: docs/theory.md (C8).
 //
 // What is solved is this problem with a small compliance E on its diagonal, E_i = epsilon W_i / s, sharpened by proximal steps:
-//   level 0   c = (G + E) x_0 + g
+//   level 0   c = (G + E) x_0 + g - E x_c      x_c: zero, or in large heaps the impulses of the step before
 //   level k   c = (G + E) x_k + g - E x_(k-1)
 // set_level() makes one of them the problem at hand.
 //
@@ -41,7 +41,7 @@ class ScaledProblem {
   void assign_scaling(const ConstraintProblem& problem, const double* inverse_root, double ref);
   /// The compliance E of relative size epsilon; 0: the problem as it was given.
   void set_compliance(double epsilon);
-  /// Level 0 (previous = null), or the next one after `previous` (n).
+  /// Level 0 around zero (previous = null) or around a centre; or the next one after `previous` (n).
   void set_level(const double* previous);
   void velocity(const double* lambda, double* c) const;  ///< c of the level at hand, all scaled
   /// c of the problem without E.

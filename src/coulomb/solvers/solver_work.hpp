@@ -32,6 +32,8 @@ class ConstraintSolver::Work {
   void solve_single_method(const SolverSettings& settings, const WarmStart* warm, SolverResult& result);
   void solve_levels(const ConstraintProblem& problem, const SolverSettings& settings, const WarmStart* warm,
                     SolverResult& result);
+  void find_centre(const SolverSettings& settings, const WarmStart* warm);
+  void leave_centre();
   bool solve_levels_with(const ConstraintProblem& problem, double compliance, int levels, const WarmStart* warm,
                          SolverResult& result);
   bool solve_level(const WarmStart* warm, Iterate& iterate, SolverResult& result);
@@ -57,6 +59,7 @@ class ConstraintSolver::Work {
   void stay_relaxed(SolverResult& result);
   void find_exact_velocity();
   double exact_residual();
+  bool is_heap() const { return scaled_.factored && scaled_.Y.tree_size().size() > 2; }
   double share_of_bounds(const ConstraintProblem& problem) const;
   double reachable(const Iterate& iterate, double tolerance) const;
   void load(const std::vector<double>& lambda, const WarmStart* warm, Iterate& iterate);
@@ -74,6 +77,8 @@ class ConstraintSolver::Work {
   Iterate last_, previous_, trial_;     ///< the last level; the one before it, with the velocities without compliance
   Iterate best_;                        ///< of several searches
   std::vector<double> exact_;           ///< velocities of last_ without compliance
+  std::vector<double> centre_;          ///< of level 0, scaled; zero where it is not centred
+  bool centred_ = false;                ///< a large heap that begins around the impulses of the step before
   double left_ = 0;                     ///< exact residual that the levels have left
   double floor_ = 0;                    ///< residuals below it are rounding, as far as that was seen
   int searches_ = 0;                    ///< of the interior-point method and its paths

@@ -144,8 +144,8 @@ std::size_t record_bytes(const StepRecord& r) {
   bytes += array_bytes(a.body_rows, a.body_done, a.twist_free, a.g, a.Y_of, a.delassus.Yt, a.delassus.Y, a.delassus.G,
                        a.delassus.block, a.delassus.first, a.delassus.product.coefficients, a.delassus.product.offsets);
   bytes += r.islands.bytes() + r.corrections.bytes();
-  bytes += array_bytes(r.solution.lambda, r.solution.lambda_0, r.solution.lambda_1, r.solution.c, r.solution.modes,
-                       r.solution.facets, r.solution.margin);
+  bytes += array_bytes(r.solution.lambda, r.solution.lambda_0, r.solution.lambda_1, r.solution.centre, r.solution.c,
+                       r.solution.modes, r.solution.facets, r.solution.margin);
   if (r.extra.value) {
     bytes += r.extra.value->bytes();
   }

@@ -41,6 +41,8 @@ void ProblemLinearization::build(const ConstraintProblem& problem, const SolverR
   compliance_ = regularised ? result.compliance : SolverSettings().compliance;
   sharper_levels_ = result.relaxation > 0 ? 0 : result.sharper_levels;
   scaled_.set_compliance(compliance_);
+  has_centre_ = !result.centre.empty();
+  if (has_centre_) scaled_.to_scaled(result.centre.data(), grown(centre_, scaled_.ld));
 
   lower_ = 0;
   num_further_ = 0;

@@ -49,6 +49,9 @@ class ProblemLinearization {
   /// same for all of them, which it is not in a step.
   int lower_levels() const { return lower_; }
   void impulses(int level, double* lambda) const;  ///< n: lambda of a lower level
+  /// n, added to the velocity of level 0 by impulses that are remembered: -E x_c. They keep their direction while axes turn, so that s of level 0
+  /// has a part of it.
+  void velocity_of_centre(double* c) const;
   /// Of a block at a level, lower or (-1) the last, with the feature that a pyramid slides on (else -1).
   struct Label {
     Mode mode = Mode::separating;
@@ -205,9 +208,14 @@ class ProblemLinearization {
   bool factorise_with_held(int block);
   bool moves(int row, double x, double y, double normal);
   bool tie_moves(int block);
+  bool ties_move();
   void find_held_kinks();
   void find_bands();
-  double mobility(ReducedSystem& system, const double* p);
+  struct Energies {
+    double left = 0;
+    double alone = 0;
+  };
+  Energies energies(ReducedSystem& system, const double* p);
 
   void add_round(const double* x, double* to, int ncols, int ld, bool transposed, double weight = 1) const;
 
@@ -226,6 +234,10 @@ class ProblemLinearization {
   std::vector<std::vector<BlockMode>> lower_modes_;
   NewtonSolver newton_;  ///< of levels between those that the result has
   Iterate between_;
+  const double* centre() const { return has_centre_ ? centre_.data() : nullptr; }
+  double speed_of_centre() const;
+  bool has_centre_ = false;
+  std::vector<double> centre_;  ///< scaled: of the compliance of level 0
   std::vector<double> lambda_, c_, buffer_, direction_;
   std::vector<std::vector<double>> lower_lambda_;  ///< scaled
   std::vector<std::vector<double>> lower_direction_;

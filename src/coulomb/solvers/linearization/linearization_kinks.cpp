@@ -169,8 +169,8 @@ bool ProblemLinearization::add_unresolved(ReducedSystem& system, double band,
   return true;
 }
 
-/// How far an impulse p (scaled) moves anything beside the unknowns of the system, relative to what it moves by itself.
-double ProblemLinearization::mobility(ReducedSystem& system, const double* p) {
+/// How far an impulse p (scaled) moves anything beside the unknowns of the system, and what it moves by itself.
+ProblemLinearization::Energies ProblemLinearization::energies(ReducedSystem& system, const double* p) {
   const int n = scaled_.n;
   double* b = earlier_.data();
   double* x = buffer_.data();
@@ -205,7 +205,7 @@ double ProblemLinearization::mobility(ReducedSystem& system, const double* p) {
   std::copy_n(p, scaled_.ld, change_.data());
   for (int i = 0; i < system.size; ++i)
     ReducedSystem::expand(system.rows[i], -x[i], change_.data());
-  return alone > 0 ? energy(change_.data()) / alone : 0;
+  return {energy(change_.data()), alone};
 }
 
 bool ProblemLinearization::at_kink() {
@@ -219,7 +219,7 @@ bool ProblemLinearization::has_other_solution(const std::vector<int>& groups) {
   scaled_.to_scaled(result_->lambda.data(), lambda_.data());
   scaled_.exact_velocity(lambda_.data(), c_.data());
   if (OtherSolutions::is_unique(scaled_, lambda_.data(), c_.data())) return false;
-  scaled_.set_level(nullptr);
+  scaled_.set_level(centre());
   return other_solutions_.exist(scaled_, lower_lambda_[0].data(), groups);
 }
 
@@ -280,7 +280,7 @@ bool ProblemLinearization::find_kinks() {
   if (!any_tie && !any_corner) return false;
 
   // The other side of a tie, then that of a corner: does it move anything beside the rows that are sure?
-  if (any_tie && !factorise_sure_rows(true)) return true;
+  if (any_tie && (!factorise_sure_rows(true) || ties_move())) return true;
   for (int b = 0; b < scaled_.num_blocks && any_tie; ++b)
     if (is_tie(b) && tie_moves(b)) return true;
 
@@ -341,7 +341,35 @@ bool ProblemLinearization::moves(int row, double x, double y, double normal) {
     p[row + 1] = y;
     p[row + 2] = normal;
   }
-  return mobility(trial_, p) > immobile;
+  const Energies found = energies(trial_, p);
+  return found.alone > 0 && found.left > immobile * found.alone;
+}
+
+/// Do all ties together, in no special proportion, move more than so many could that move nothing? Heaps have many, and most of them move
+/// nothing. By Cauchy and Schwarz the energy of a sum is at most the number of its parts times the sum of theirs; a block's scaled G has its
+/// size as trace.
+bool ProblemLinearization::ties_move() {
+  double* p = asked_.data();
+  std::fill_n(p, scaled_.ld, 0.0);
+  int ties = 0;
+  double most_alone = 0;
+  for (int b = 0; b < scaled_.num_blocks; ++b) {
+    if (!is_tie(b)) continue;
+    ++ties;
+    const Block& block = scaled_.blocks[b];
+    const BlockMode& mode = trial_modes_[b];
+    const double share = probe_value(b);
+    most_alone += block.size * share * share;
+    if (!block.is_contact()) {
+      p[block.row] = share;
+    } else if (mode.mode == Mode::sticking) {
+      p[block.row] = share * mode.nx;
+      p[block.row + 1] = share * mode.ny;
+    } else {
+      p[block.row + 2] = share;
+    }
+  }
+  return ties > 1 && energies(trial_, p).left > ties * immobile * most_alone;
 }
 
 /// Do the impulses that a tie leaves open move anything?

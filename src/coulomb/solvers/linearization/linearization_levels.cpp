@@ -81,7 +81,7 @@ void ProblemLinearization::find_labels(const SolverResult& result, bool regulari
   const bool alike = last_labels_ == given && std::all_of(labels_.begin(), labels_.begin() + total,
                                                           [&](const Labels& labels) { return labels == given; });
   if (!alike) {
-    scaled_.set_level(nullptr);
+    scaled_.set_level(centre());
     scaled_.velocity(lower_lambda_[0].data(), c_.data());
     own_labels_ = given;
     own_labels(lower_lambda_[0].data(), c_.data(), clear_margin, own_labels_);
@@ -180,7 +180,7 @@ void ProblemLinearization::choose_modes(const Labels& labels, const double* lamb
 void ProblemLinearization::build_level(int level) {
   const double* lambda = lower_lambda_[level].data();
   scaled_.set_compliance(compliance_ * share(level));
-  scaled_.set_level(level > 0 ? lower_lambda_[level - 1].data() : nullptr);
+  scaled_.set_level(level > 0 ? lower_lambda_[level - 1].data() : centre());
   scaled_.velocity(lambda, c_.data());
 
   lower_modes_[level].resize(scaled_.num_blocks);
@@ -244,7 +244,7 @@ int ProblemLinearization::find_lower_levels(bool redundant_rows) {
     double value = 0;
     for (int i = 0; i < scaled_.n; ++i)
       value = std::max(value, std::abs(lower_lambda_[level][i] - lambda_[i]));
-    return value;
+    return level > 0 ? value : std::max(value, speed_of_centre());
   };
 
   // Where nothing slides and one round takes out how level 0 differs, so do the others.
@@ -281,13 +281,13 @@ int ProblemLinearization::find_lower_levels(bool redundant_rows) {
 
 /// How far impulses, directions and speeds of slip differ between level 0 and the last one.
 double ProblemLinearization::difference_of_slip() {
-  scaled_.set_level(nullptr);
+  scaled_.set_level(centre());
   scaled_.velocity(lower_lambda_[0].data(), c_.data());
   lower_modes_.resize(std::max<std::size_t>(lower_modes_.size(), 1));
   lower_modes_[0].resize(scaled_.num_blocks);
   choose_modes(labels_[0], lower_lambda_[0].data(), c_.data(), lower_modes_[0]);
 
-  double largest = 0;
+  double largest = speed_of_centre();
   for (int i = 0; i < scaled_.n; ++i)
     largest = std::max(largest, std::abs(lower_lambda_[0][i] - lambda_[i]));
 
@@ -303,6 +303,19 @@ double ProblemLinearization::difference_of_slip() {
 void ProblemLinearization::impulses(int level, double* lambda) const {
   for (int i = 0; i < scaled_.n; ++i)
     lambda[i] = lower_lambda_[level][i] * scaled_.inverse_root[i] * scaled_.ref;
+}
+
+void ProblemLinearization::velocity_of_centre(double* c) const {
+  for (int i = 0; i < scaled_.n; ++i)
+    c[i] = has_centre_ ? -scaled_.E[i] * centre_[i] * scaled_.ref / scaled_.inverse_root[i] : 0.0;
+}
+
+/// Scaled: the largest velocity that it adds.
+double ProblemLinearization::speed_of_centre() const {
+  double largest = 0;
+  for (int i = 0; has_centre_ && i < scaled_.n; ++i)
+    largest = std::max(largest, std::abs(scaled_.E[i] * centre_[i]));
+  return largest;
 }
 
 /// out = C^T E B^T x: from a level's unknowns to those of the one below, transposed.

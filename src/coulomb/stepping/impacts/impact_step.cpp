@@ -45,6 +45,7 @@ void ImpactSplitter::set_options() {
   // A smooth phase holds what is within the tolerance and slow, along the normals that the search for impacts measures.
   StepOptions& smooth = phases_.smooth;
   smooth = options_;
+  smooth.solver.centred = false;  // impulses of the phase before are no constant of this one
   smooth.collision.least_margin = tolerance;
   smooth.collision.kept_face_error = tolerance;
   smooth.constraints.gaps = GapRule::held;

@@ -14,6 +14,7 @@ void solution(Pass& pass, Result& s) {
   whole(pass, s.lambda);
   whole(pass, s.lambda_0);
   whole(pass, s.lambda_1);
+  whole(pass, s.centre);
   whole(pass, s.c);
   whole(pass, s.modes);
   whole(pass, s.facets);

@@ -339,6 +339,7 @@ void stand_still(StepRecord& r) {
   r.solution.facets.clear();
   r.solution.lambda_0.clear();
   r.solution.lambda_1.clear();
+  r.solution.centre.clear();
   r.clear_names();
 
   // It has failed, whatever the solver says.

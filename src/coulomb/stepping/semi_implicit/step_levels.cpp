@@ -40,11 +40,27 @@ void StepLinearization::take_labels(int level, std::vector<Mode>& modes, std::ve
   }
 }
 
+/// What remembered impulses add to the velocities of level 0.
+void StepLinearization::find_fixed_velocity() {
+  const StepRecord& r = *record_;
+  fixed_.assign(r.solution.centre.size(), 0.0);
+  if (fixed_.empty()) return;
+  for (int index : r.islands.order) {
+    if (lower_levels(index) == 0) continue;
+    const std::vector<int>& rows = island(index).rows;
+    if (local_.size() < rows.size()) local_.resize(rows.size());
+    islands_[index].problem.velocity_of_centre(local_.data());
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      fixed_[rows[i]] = local_[i];
+  }
+}
+
 /// Impulses and velocities of a level; those of the last one in islands without it.
 void StepLinearization::prepare_lower_level(int index_of_level) {
   const Model& model = *model_;
   StepRecord& r = *record_;
   LevelState& level = *other_levels_[index_of_level];
+  if (index_of_level == 0) find_fixed_velocity();
   level.lambda = r.solution.lambda;
   level.v_next = r.v_next;
   for (int index : r.islands.order) {

@@ -133,8 +133,11 @@ class StepLinearization final : public StepGradient {
   /// The step as its rows see it, at the level in place.
   RowState row_state() const {
     const StepRecord& r = *record_;
-    return {*model_, r.dynamics, r.rows, row_velocities(), r.v_next.data(), r.solution.lambda.data(), inactive_};
+    return {*model_,   r.dynamics,      r.rows, row_velocities(), r.v_next.data(), r.solution.lambda.data(),
+            inactive_, fixed_velocity()};
   }
+  /// Of the level in place.
+  const double* fixed_velocity() const { return level_ == 0 && !fixed_.empty() ? fixed_.data() : nullptr; }
   void take_labels(int level, std::vector<Mode>& modes, std::vector<int>& facets) const;
   void prepare_spins();
   void prepare_problems();
@@ -146,6 +149,7 @@ class StepLinearization final : public StepGradient {
   // step_levels.cpp: levels below the last that have right-hand sides of their own
   int lower_levels(int index) const { return reduced_size(index) > 0 ? islands_[index].problem.lower_levels() : 0; }
   void reserve_levels();
+  void find_fixed_velocity();
   void prepare_lower_level(int level);
   void prepare_motion(LevelState& state, int level);
   /// A lower level in the place of the last one, and back.
@@ -252,6 +256,7 @@ class StepLinearization final : public StepGradient {
   std::vector<double> rate_next_, body_twist_;                                      // column rates at v+
   std::vector<double> reduced_, expanded_, response_, out_, dense_, dense_factor_;  // of one island
   std::vector<double> A_T_, B_tau_T_;                                               // the same: its columns
+  std::vector<double> fixed_;                                                       // num_rows: see RowState
   std::vector<double> local_;                                                       // the same: in its rows
   std::vector<double*> r_q_of_, s_of_;                                              // by island
   std::vector<double> w_;            // nv: h v+, at which the integration is differentiated

@@ -39,6 +39,7 @@ ParameterContext StepLinearization::parameter_context() {
   out.spin_shift = r.spin.velocity.data();
   out.gains = &r.gains;
   out.gain_time = options_->constraints.timestep;
+  out.fixed = fixed_velocity();
   return out;
 }
 
