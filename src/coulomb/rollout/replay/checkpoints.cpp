@@ -18,29 +18,29 @@ std::size_t array_bytes(const std::vector<T>&... arrays) {
 
 }  // namespace
 
-/// With what the heap needs for its five arrays.
+/// With what the heap needs for its four arrays.
 std::size_t Checkpoints::Checkpoint::bytes() const {
-  return sizeof *this + array_bytes(collision.pair_indices, collision.pairs, impulses, values, forgotten) +
-         5 * allocation_overhead;
+  return sizeof *this + array_bytes(collision.pair_indices, collision.pairs, impulses, values) +
+         4 * allocation_overhead;
 }
 
 Checkpoints::Checkpoint Checkpoints::pack(const StepMemory& memory) {
   Checkpoint out;
   out.collision = memory.collision;
   out.had_states = !memory.last_q.empty();
-  out.forgotten = memory.forgotten;
 
   // Impulses have room for the longest block; only the numbers in use are kept, one block behind the other.
   std::size_t numbers = 0;
   for (const StepMemory::Impulse& impulse : memory.impulses)
     numbers += 3 * std::size_t(impulse.size);
   out.impulses.reserve(memory.impulses.size());
-  out.values.reserve(numbers);
+  out.values.reserve(numbers + memory.forgotten.size());
   for (const StepMemory::Impulse& impulse : memory.impulses) {
     out.impulses.push_back({impulse.key, impulse.mode, impulse.size, impulse.compliance});
     for (const double* level : {impulse.value, impulse.value_0, impulse.value_1})
       out.values.insert(out.values.end(), level, level + impulse.size);
   }
+  out.values.insert(out.values.end(), memory.forgotten.begin(), memory.forgotten.end());
   return out;
 }
 
@@ -76,7 +76,6 @@ void Checkpoints::thin() {
 void Checkpoints::restore(int t, StepMemory& memory) const {
   const Checkpoint& from = checkpoints_[t / every_];
   memory.collision = from.collision;
-  memory.forgotten = from.forgotten;
 
   // The inverse of pack.
   memory.impulses.assign(from.impulses.size(), {});
@@ -92,6 +91,7 @@ void Checkpoints::restore(int t, StepMemory& memory) const {
       values += impulse.size;
     }
   }
+  memory.forgotten.assign(values, from.values.data() + from.values.size());
 }
 
 std::size_t Checkpoints::sweep_bytes(int steps) const {

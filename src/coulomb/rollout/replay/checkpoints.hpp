@@ -37,7 +37,8 @@ class Checkpoints {
   std::size_t least_bytes(int steps) const;
 
  private:
-  /// An impulse of `size` numbers at each of three levels, which follow each other in Checkpoint::values.
+  /// An impulse of `size` numbers at each of three levels, which follow each other in Checkpoint::values; behind them those trees that a
+  /// multistep method has forgotten (most memories have forgotten none).
   struct PackedImpulse {
     std::uint64_t key = 0;
     Mode mode = Mode::separating;
@@ -48,7 +49,6 @@ class Checkpoints {
     CollisionCache collision;
     std::vector<PackedImpulse> impulses;
     std::vector<double> values;
-    std::vector<unsigned char> forgotten;
     bool had_states = false;
     std::size_t bytes() const;
   };
