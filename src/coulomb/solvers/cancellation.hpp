@@ -1,6 +1,6 @@
 // Cancellation: how far impulses cancel one another. For a direction d of the impulses it measures J^T d, with rows and
-// columns scaled. The constraints are contradictory if such a d works against the demands of all its rows and moves
-// nothing, docs/theory.md (C15).
+// columns scaled. Constraints contradict one another if such a d works against their demands and moves nothing,
+// docs/theory.md (C15).
 #pragma once
 
 #include <vector>

@@ -7,7 +7,7 @@
 //            dq := dq(T) + q'(T) dT,   dv := dv + T da + a dT,   ds := ds - dT
 //            at an impact  dT = -(J_N dq(T) + dPhi/dtheta dtheta) / (J_N q'(T)), held fixed where it grazes; at the end
 //            dT = ds
-//            a contact that sinks from its distance at the start of the phase: less the same of the gap there
+//            if the threshold is relative to the gap at the start of the phase: less the same expression for that gap
 //
 // h is the length of the phase's problem. If several islands have impacts at the same time, each has its own dT_k for
 // its dofs. The clock continues from dT_0, so after the impact the other islands catch up:  dq += v+ (dT_0 - dT_k),  dv
