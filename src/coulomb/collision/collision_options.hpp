@@ -1,4 +1,4 @@
-// What the collision stage is asked for, as a part of StepOptions.
+// Options of the collision stage, a part of StepOptions.
 #pragma once
 
 namespace coulomb {

@@ -1,5 +1,5 @@
-// What the collision stage hands on: contact points with their normals and depths, and how each of them moves when the
-// two bodies move (docs/theory.md (G1) to (G5)). Plain data; filled by detect_contacts and contact_motion.
+// The output of the collision stage: contact points with their normals and depths, and the motion of each with the two
+// bodies (docs/theory.md (G1) to (G5)). Plain data, filled by detect_contacts and contact_motion.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// detect_contacts: from body poses to contact points. Filter (spheres, oriented boxes) -> narrow phase by shape pair ->
-// at most four points per pair. Reads the model, the poses and the cache; writes contacts and the cache; knows nothing
-// of constraints.
+// detect_contacts: from body poses to contact points. Broad phase (spheres, oriented boxes) -> narrow phase by pair of
+// shapes -> at most four points per pair. Reads the model, the poses and the cache; writes contacts and the cache; does
+// not depend on constraints.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// Shape: one posed convex geometry, as the narrow phase sees it. Rounded shapes are a core (point, segment) plus a
-// radius, so that GJK and EPA work on polyhedral cores and end on exact features; ellipsoids and cylinders are their
-// own cores.
+// Shape: one convex geometry with its pose, as the narrow phase reads it. A rounded shape is a core (point, segment)
+// plus a radius, so that GJK and EPA work on polyhedral cores and end on exact features; an ellipsoid or a cylinder is
+// its own core.
 #pragma once
 
 #include "coulomb/model.hpp"

@@ -1,6 +1,7 @@
-// One floor of several shapes: a body that lies on two tiles has a point of contact with each of them wherever their border crosses its
-// face. Those points hold nothing that its corners do not hold, but they share the force, and with it friction, by where borders happen
-// to be. So where all that a body has on their common plane lies over one or another of the tiles, its contacts are those with the plane.
+// One floor of several shapes. A body that lies on two tiles has contact points with each of them where their border
+// crosses its face. These points add no support to that of its corners, but they take a share of the force, and of
+// friction, that depends on the position of the border. So if every contact point of the body with the common plane
+// lies over one of the tiles, its contacts are those with the plane.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// assemble_problems: from constraint rows to each island's problem in its factored form, Y = J U_hat^T (docs/theory.md (D16): no solves,
-// only products along root paths) and g = J v_free + beta.
+// assemble_problems: from constraint rows to the problem of each island in factored form, Y = J U_hat^T (docs/theory.md
+// (D16): products along root paths, without a solve), and g = J v_free + beta.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,5 @@
-// What blocks of rows are known by, from step to step: the kind of constraint in the four highest bits, then what it is of its kind.
+// Keys that identify blocks of rows from step to step: the kind of constraint in the four highest bits, then its index
+// within the kind.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// How the constraints of a step are posed, as a part of StepOptions.
+// Options of the constraints of a step, a part of StepOptions.
 #pragma once
 
 #include <cstdint>

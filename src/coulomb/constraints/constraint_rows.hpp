@@ -1,7 +1,8 @@
-// The rows of one step's constraint problem, as geometry: who moves them, and what changes when the bodies move. Two kinds cover every
-// law: rows on the relative twist of two bodies (contact, connect, weld) and rows on a few joint velocities (limit, dry friction, joint
-// equality). The laws themselves (cone, limit, box, equality) are the blocks of solvers/constraint_problem.hpp; value rows are built by
-// contact_rows, equality_rows and joint_rows, their derivatives by row_derivatives.
+// The rows of the constraint problem of one step, as geometry: which bodies move them, and how they change with the
+// motion of these bodies. Two kinds cover every law: rows on the relative twist of two bodies (contact, connect, weld)
+// and rows on a few joint velocities (limit, dry friction, joint equality). The laws (cone, limit, box, equality) are
+// the blocks of solvers/constraint_problem.hpp. contact_rows, equality_rows and joint_rows compute the values of rows,
+// row_derivatives their derivatives.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// A contact that is a spring and a dashpot, as a row of the constraint problem, docs/theory.md (S9): the force is that of the end of the step,
-// k times the depth and d times the speed of closing, and never pulls.
+// A spring-and-dashpot contact as a row of the constraint problem, docs/theory.md (S9). The force is evaluated at the
+// end of the step: k times the depth plus d times the closing velocity, and never pulls.
 #pragma once
 
 #include <optional>

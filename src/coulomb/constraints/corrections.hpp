@@ -1,10 +1,12 @@
-// How much of their position errors the constraints of an island remove in a step (docs/theory.md (K1) to (K4)). Near a pose where rows nearly
-// depend on one another, what they ask for is reached by large motions alone. An island with an equality asks for no more than
+// Bounds the share of position errors that the constraints of an island correct in a step (docs/theory.md (K1) to
+// (K4)). Near a pose where rows are almost linearly dependent, only large motions satisfy them. An island with an
+// equality therefore demands no more than
 //
 //   beta' = G x,   (G + eps S) x = beta,   eps the least for which   x . beta <= kappa (sum of beta_i^2 / W_i + N_0)
 //
-// over the rows of its equalities and violated limits, and these rows have the compliance sqrt(eps / kappa) S: where they nearly depend on
-// one another they would carry any impulse. The motion Mh^-1 J^T x reaches beta' and has the energy x . G x < x . beta.
+// over the rows of its equalities and violated limits. These rows have the compliance sqrt(eps / kappa) S; without it,
+// rows that are almost linearly dependent could carry any impulse. The motion Mh^-1 J^T x reaches beta' and has the
+// energy x . G x < x . beta.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// Islands: the trees that constraint rows couple, directly or through other trees, and their rows. Islands do not know each other: each
-// is assembled, solved, warm-started, judged and differentiated by itself, so a step costs the sum of them and a hard one changes no
-// bit of the others.
+// Islands: the trees that constraint rows couple, directly or through other trees, and these rows. Islands are
+// independent: each is assembled, solved, warm-started, checked and differentiated separately. The cost of a step is
+// therefore the sum over its islands, and a difficult island changes no bit of the others.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,5 @@
-// Limits of joints as gaps: the one place that knows which limits there are, how far a joint is from them and how that changes.
+// Joint limits as gaps. Only this file decides which limits exist, how far a joint is from each, and how that distance
+// changes.
 #pragma once
 
 #include <cmath>

@@ -1,5 +1,6 @@
-// Products along root paths, eight dofs at a time: a six-vector per row against the Jacobian columns of a path, and the change of the
-// generalised force of one path with the dofs of another. What makes derivatives of constraint rows dense along paths.
+// Products along root paths, eight dofs at a time: a six-vector per row times the Jacobian columns of a path, and the
+// change of the generalised force of one path with the dofs of another. They make the derivatives of constraint rows
+// dense along paths.
 #pragma once
 
 namespace coulomb {

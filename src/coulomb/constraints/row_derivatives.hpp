@@ -1,5 +1,6 @@
-// How the rows' velocities and forces change with q (docs/theory.md (G10), (G11)): contact points and frames move
-// by contact_motion, everything else by kinematics. Forward: sparse columns s and dense additions to r. Reverse: one sweep.
+// The derivatives of row velocities and forces with respect to q (docs/theory.md (G10), (G11)). contact_motion moves
+// contact points and frames, kinematics everything else. Forward mode: sparse columns s and dense additions to r.
+// Reverse mode: one sweep.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// What derivatives of rows know of velocities.
+// The velocities that derivatives of rows need.
 #pragma once
 
 namespace coulomb {

@@ -1,5 +1,6 @@
-// How far impulses cancel one another: J^T d of a direction d of the impulses, by rows and columns as they are scaled. Constraints contradict one
-// another if such a d works against all that they ask and moves nothing, docs/theory.md (C15).
+// Cancellation: how far impulses cancel one another. For a direction d of the impulses it measures J^T d, with rows and
+// columns scaled. Constraints contradict one another if such a d works against their demands and moves nothing,
+// docs/theory.md (C15).
 #pragma once
 
 #include <vector>

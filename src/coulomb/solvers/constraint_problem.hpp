@@ -1,6 +1,7 @@
-// ConstraintProblem: the problem of one step as the solvers see it (docs/theory.md (C4)). No robots here: G, g and blocks.
+// ConstraintProblem: the constraint problem of one step, as the solvers read it (docs/theory.md (C4)): G, g and blocks,
+// without a robot.
 //
-//   c = G lambda + g + R lambda,  every block's (lambda, c) admissible:
+//   c = G lambda + g + R lambda,  (lambda, c) of every block is admissible:
 //   cone       K_mu contains lambda, orthogonal to c + (0, 0, mu |c_T|) in K_mu^*     3 rows (t1, t2, n)
 //   pyramid    the same with a regular polygon for the disc (friction_pyramid.hpp): LCP      3 rows (t1, t2, n)
 //   limit      0 <= lambda  orthogonal to  c >= 0                                     1 row

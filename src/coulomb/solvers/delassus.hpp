@@ -1,4 +1,4 @@
-// The contact-space matrix G = Y Y^T of a problem in its factored form.
+// The Delassus matrix G = Y Y^T, formed from the factor Y of a problem.
 #pragma once
 
 #include "coulomb/linalg/dense_kernels.hpp"

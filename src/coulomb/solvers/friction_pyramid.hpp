@@ -1,12 +1,16 @@
-// The friction pyramid: Coulomb's disc replaced by a regular polygon P (docs/theory.md (Q1)).
+// The friction pyramid: a regular polygon P replaces Coulomb's disc (docs/theory.md (Q1)).
 //
-//   0 <= lambda_N  orthogonal to  c_N >= 0,      lambda_T in mu lambda_N P,  -c_T in the normal cone of mu lambda_N P at lambda_T
+//   0 <= lambda_N  orthogonal to  c_N >= 0
+//   lambda_T in mu lambda_N P,  -c_T in the normal cone of mu lambda_N P at lambda_T
 //
-// P has `facets` = m sides. Its 2 m features lie at the angles pi f / m from t1, f = 0 .. 2 m - 1, sides and vertices in turn.
-//   circumscribed  sides at even f, at distance 1 from the centre; m = 4 is the boxed LCP |lambda_1|, |lambda_2| <= mu lambda_N
+// P has `facets` = m sides. Its 2 m features, sides and vertices in turn, lie at the angles pi f / m from t1, f = 0 ..
+// 2 m - 1.
+//   circumscribed  sides at even f, at distance 1 from the centre; m = 4 is the boxed LCP |lambda_1|, |lambda_2| <= mu
+//                  lambda_N
 //   inscribed      vertices at even f, at distance 1; m = 4 is the diamond |lambda_1| + |lambda_2| <= mu lambda_N
-// The true disc lies between the two. A contact slides on a side (lambda_T somewhere on it, c_T along its normal) or at a vertex. With
-// z = lambda - c and r = mu z_N the modes are: z_N <= 0 separating; z_T in r P sticking; else the feature of r P nearest to z_T.
+// The disc lies between the two. A contact slides on a side (lambda_T anywhere on it, c_T along its normal) or at a
+// vertex. With z = lambda - c and r = mu z_N, the modes are: separating if z_N <= 0; sticking if z_T is in r P; else
+// sliding on the feature of r P nearest to z_T.
 #pragma once
 
 #include "coulomb/solvers/constraint_problem.hpp"

@@ -1,21 +1,27 @@
-// ScaledProblem: the constraint problem in the variables in which tolerances mean something.
+// ScaledProblem: the constraint problem in scaled variables, in which a tolerance is meaningful.
 //
-// Per block s = tr(G~_ii) / size (the largest of all where it is below 1e-14 of it: rows of zeros), one scalar a block so that a cone stays the same cone;
-// lambda^ = sqrt(s) lambda / ref, c^ = c / (sqrt(s) ref), G^ = D G~ D with D = 1 / sqrt(s), and ref = max ||g_i|| / sqrt(s_i), to which
-// a speculative block contributes only if its g_N < 0, and others least_velocity / sqrt(s_i) at least. Residual, the maximum over the blocks of
+// Each block has one scale s, so that a cone remains the same cone: s = tr(G~_ii) / size. Blocks below 1e-14 of the
+// largest s (rows of zeros) use the largest. With D = 1 / sqrt(s): lambda^ = sqrt(s) lambda / ref, c^ = c / (sqrt(s)
+// ref), G^ = D G~ D and ref = max ||g_i|| / sqrt(s_i). A speculative block contributes to ref only if its g_N < 0;
+// other blocks contribute at least least_velocity / sqrt(s_i). The residual is the maximum over the blocks of
+//
 //   cone      ||lambda - P_K(lambda - c - [0, 0, mu ||c_T||])||      P_K: projection on the friction cone
-//   pyramid   ||lambda - (P(lambda_T - c_T), max(0, lambda_N - c_N))||   P: projection on the polygon of size mu max(0, lambda_N - c_N)
+//   pyramid   ||lambda - (P(lambda_T - c_T), max(0, lambda_N - c_N))||
+//             P: projection on the polygon of size mu max(0, lambda_N - c_N)
 //   limit     |lambda - max(0, lambda - c)|
 //   box       |lambda - clamp(lambda - c, -bound, bound)|
-//   equality  ||c||                                                  all in scaled variables: relative to ref
-// Zero exactly at the solutions of the nonlinear complementarity problem: docs/theory.md (C8).
+//   equality  ||c||
 //
-// What is solved is this problem with a small compliance E on its diagonal, E_i = epsilon W_i / s, sharpened by proximal steps:
+// in scaled variables, so it is relative to ref. It is zero exactly at the solutions of the nonlinear complementarity
+// problem: docs/theory.md (C8).
+//
+// The solvers solve this problem with a small compliance E on its diagonal, E_i = epsilon W_i / s; proximal steps
+// remove its effect:
 //   level 0   c = (G + E) x_0 + g - E x_c      x_c: zero, or in large heaps the impulses of the step before
 //   level k   c = (G + E) x_k + g - E x_(k-1)
-// set_level() makes one of them the problem at hand.
+// set_level() selects the level to solve.
 //
-// G is dense, or Y Y^T with a Y that is sparse by trees (ConstraintProblem): `factored` tells.
+// G is dense, or Y Y^T with Y sparse by trees (ConstraintProblem); `factored` is true for the latter.
 #pragma once
 
 #include <vector>

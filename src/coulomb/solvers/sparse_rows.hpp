@@ -1,5 +1,6 @@
-// SparseRows: Y with G = Y Y^T, rows by block and columns by tree (ConstraintProblem), scaled. Trees lie one after the other in a vector of
-// `columns()` entries, each from tree_start on, padded to 8.
+// SparseRows: the factor Y of G = Y Y^T, scaled, with rows by block and columns by tree (ConstraintProblem). A vector
+// of `columns()` entries holds the trees one after the other; each begins at tree_start and is padded to a multiple of
+// 8.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The names of constraints, for those that contradict one another.
+// Names of constraints, for reports of contradictory ones.
 #pragma once
 
 #include <cstdint>

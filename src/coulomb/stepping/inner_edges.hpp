@@ -1,5 +1,6 @@
-// Inner edges: a body that is held along a normal comes to the edge of another shape, which this normal parts from it as well: the next
-// tile of a floor, the next block of a wall. There the side of that shape parts the two just as well, and would stop the body.
+// Inner edges. A body is supported along a normal and comes to the edge of another shape, which this normal also
+// separates from the body: the next tile of a floor, the next block of a wall. The side of that shape separates the two
+// as well, and a contact with it would stop the body.
 #pragma once
 
 namespace coulomb {

@@ -1,5 +1,5 @@
-// What steppers keep of a step, as bytes: one visit of everything that is kept is run three times, to measure, to write and to read. Lists
-// lie behind one another, each from a multiple of eight bytes on.
+// Serialisation of the data that steppers keep of a step. One visit of all members runs three times: to measure, to
+// write and to read. Lists follow one another, each aligned to eight bytes.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
-// Pairs of one robot's own geometries that the joints between them cannot part: neighbours' shells, hulls fatter than the links. Such a pair
-// asks the solver to separate what the joints hold together; contact laws have no answer. They are found once and left out.
+// Pairs of geometries of one robot that the joints between them cannot separate: shells of neighbouring links, hulls
+// larger than the links. Such a pair demands that the solver separate bodies that joints hold together, and no contact
+// law has a solution. These pairs are found once and left out.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// From the options that a user gives (SimulatorOptions) to those that steps read (StepOptions): names, ranges, and what does not go
-// together. All of it is refused before a simulator exists.
+// Converts the options of a user (SimulatorOptions) to those that steps read (StepOptions). Checks names, ranges and
+// combinations; an invalid option is refused before a simulator exists.
 #pragma once
 
 #include <memory>

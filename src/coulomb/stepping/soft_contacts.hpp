@@ -1,4 +1,5 @@
-// Which materials of contact a simulator knows what to do with: what it would have to ignore is refused before it exists.
+// Checks that the stepper supports the contact materials of the model. A material that it would ignore is refused
+// before a simulator exists.
 #pragma once
 
 namespace coulomb {

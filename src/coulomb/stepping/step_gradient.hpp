@@ -1,7 +1,7 @@
-// StepGradient: what the derivative of a recorded step offers, whatever the stepper. One implementation per stepper (stepper.hpp), and
-// decorators for other gradients of the same steps (gradients/gradient_modes.hpp).
+// StepGradient: the interface to the derivative of a recorded step. Each stepper has one implementation (stepper.hpp);
+// decorators provide other gradients of the same steps (gradients/gradient_modes.hpp).
 //
-// x = (q, v), all derivatives in tangent spaces. A multistep method also depends on the state before, x_previous.
+// x = (q, v); all derivatives are in tangent spaces. A multistep method also depends on the previous state, x_previous.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// StepOptions: everything that defines a step besides the model. Plain numbers and the stepper that goes by them, resolved from
-// SimulatorOptions by Simulator.
+// StepOptions: everything that defines a step besides the model: numbers and the stepper. Simulator derives them from
+// SimulatorOptions.
 #pragma once
 
 #include <cstdint>

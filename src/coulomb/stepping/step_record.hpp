@@ -1,4 +1,5 @@
-// StepRecord: everything that one step computed and that the way back needs. Never recomputed, overwritten by the next step.
+// StepRecord: the results of one step that its derivative needs. They are never recomputed; the next step overwrites
+// them.
 #pragma once
 
 #include <cstdint>

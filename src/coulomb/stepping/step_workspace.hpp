@@ -1,5 +1,6 @@
-// StepWorkspace: what steps are computed with, and nothing reads once the step is over. A simulator has one for all its
-// steps; records are many where a trajectory is differentiated: what derivatives need is in them (step_record.hpp).
+// StepWorkspace: scratch memory of steps; nothing reads it after the step. A simulator has one for all its steps.
+// Records are many if a trajectory is differentiated, so they hold only the data that derivatives need
+// (step_record.hpp).
 #pragma once
 
 #include <vector>

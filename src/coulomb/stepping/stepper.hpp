@@ -1,8 +1,9 @@
-// Stepper: a way of taking steps, and all that the rest of the library asks about it. Simulator, rollouts, batches and outputs know steps
-// by this interface alone; which one it is was chosen when StepOptions were made (steppers.hpp).
+// Stepper: a way to compute a step, with all properties of it that the rest of the library uses. Simulator, rollouts,
+// batches and outputs use steps through this interface alone; the stepper is chosen when StepOptions are made
+// (steppers.hpp).
 //
-// A stepper is constant and holds no state: one object serves all simulators. What a step computes is in StepRecord, what it leaves to the
-// next one in StepMemory, how it is taken in StepOptions.
+// A stepper is constant and has no state: one object serves all simulators. StepRecord holds the results of a step,
+// StepMemory the data for the next step, StepOptions the options.
 #pragma once
 
 #include <cstddef>

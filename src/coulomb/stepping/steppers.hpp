@@ -1,4 +1,4 @@
-// The steppers that there are, by the names that users give.
+// The list of steppers, by the names that users select.
 #pragma once
 
 #include <string>

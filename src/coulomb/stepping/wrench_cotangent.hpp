@@ -1,5 +1,6 @@
-// How a step depends on the wrenches that the user puts on bodies: they enter as joint forces tau = J(q)^T f at the configuration q where
-// the step evaluates its forces, so their cotangent is the motion of the centres of mass at the "velocity" tau_bar:
+// The derivative of a step with respect to the wrenches that the user applies to bodies. They act as joint forces tau =
+// J(q)^T f at the configuration q where the step evaluates its forces. Their cotangent is therefore the motion of the
+// centres of mass at the "velocity" tau_bar:
 //
 //   f_bar = J(q) tau_bar      (force: of the point, torque: the angular velocity)
 #pragma once

@@ -1,15 +1,18 @@
-// DistanceGradient: contacts are felt before they happen. The step is the exact one; only in its derivative does a gap act as a contact does,
-// in part, the more the nearer it comes. After [Paulus2026] and [Kim2024], who put weak forces at a distance; here a share of the contact itself.
+// DistanceGradient: contacts have an influence on the derivative before they close. The step is the exact one. In its
+// derivative, a near gap acts as a partial contact, the more the closer it is. After [Paulus2026] and [Kim2024], who
+// use weak forces at a distance; here the gap has a share of the contact itself.
 //
-// For the near gaps i, Phi_i > 0 at the start of the step and Phi^+_i = Phi_i + h J_i v+ at its end, that no impulse keeps open:
+// The near gaps i have Phi_i > 0 at the start of the step, Phi^+_i = Phi_i + h J_i v+ at its end, and no impulse that
+// keeps them open:
 //
 //   share      s_i = exp(-max(Phi^+_i, 0) / l),   l: gradient_scale
 //   a contact  J dv+ + R dlambda + (J dq + dPhi/dtheta dtheta) / h = 0: the free velocity would have closed the gap
 //   in part    (D + G + R) dlambda = -(J dv+ + (J dq + dPhi/dtheta dtheta) / h),   D_ii = (G_ii + R_i) (1 - s_i) / s_i
 //   response   dtau += J^T dlambda / h through the exact derivative,   G = J (dv+/dtau) J^T / h
 //
-// R is the compliance of the contact's law, 0 where it is rigid. One gap by itself gets the share s of what a contact that is about to close has: all of it at Phi^+ = 0, nothing far
-// away. On the right dv+ is the exact one; J does not turn. Gaps that other contacts hold, G_ii below 1e-6 J M^-1 J^T, have no part in it.
+// R is the compliance of the contact law, 0 for rigid contact. A single gap has the share s of the response of a
+// contact that is about to close: the whole response at Phi^+ = 0, none far away. dv+ on the right is the exact one;
+// the rotation of J is neglected. Gaps that other contacts hold, with G_ii below 1e-6 J M^-1 J^T, are left out.
 #pragma once
 
 #include <vector>

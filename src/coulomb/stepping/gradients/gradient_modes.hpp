@@ -1,6 +1,6 @@
-// The gradients that options.gradient may ask for in the place of the exact one. Each holds the exact gradient of a stepper and changes
-// what it returns; what it does not change it passes on. One mode is no object of its own: smoothed collisions are part of the exact
-// gradient, where contacts move (collision/motion/smoothed_motion.hpp).
+// The gradients that options.gradient can select instead of the exact one. Each one wraps the exact gradient of a
+// stepper, changes some of its results and passes on the others. Smoothed collisions have no object of their own: they
+// are part of the exact gradient, in the motion of contacts (collision/motion/smoothed_motion.hpp).
 #pragma once
 
 #include <functional>

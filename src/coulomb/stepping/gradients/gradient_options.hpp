@@ -1,4 +1,4 @@
-// Which gradient a step gives (docs/conventions.md).
+// The options that select the gradient of a step (docs/conventions.md).
 #pragma once
 
 #include <cstdint>

@@ -1,10 +1,12 @@
-// BounceGradient: Nimble's approximate derivative of positions through elastic impacts of plain steps ([Werling2021, appendix E];
-// docs/theory.md (I11)). A step that does not split at the impact says that a ball which starts lower ends lower; in truth it has
-// bounced already and ends higher. For every contact that bounces, dq+/dq = X is asked to have J_i X J_i^+ = -e_i; of all such X the one nearest to the identity:
+// BounceGradient: Nimble's approximate derivative of positions through elastic impacts of plain steps ([Werling2021,
+// appendix E]; docs/theory.md (I11)). In a step that is not split at the impact, a ball that starts lower ends lower;
+// in truth it has bounced already and ends higher. For every contact that bounces, dq+/dq = X must satisfy J_i X J_i^+
+// = -e_i; X is the matrix nearest to the identity that does:
 //
 //   X = 1 + sum_i m_i j_i^T j_i,   j_i = J_i / |J_i|,   sum_j (j_i . j_j)^2 m_j = -(1 + e_i),   and dq+/dv = h X
 //
-// Exact for one bouncing contact at constant velocity. Velocities, and positions by forces and parameters, keep their derivatives.
+// This is exact for one bouncing contact at constant velocity. The derivatives of velocities, and those of positions
+// with respect to forces and parameters, are unchanged.
 #pragma once
 
 #include <memory>

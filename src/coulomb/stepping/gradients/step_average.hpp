@@ -1,5 +1,5 @@
-// AverageGradient: the mean of the derivatives of the steps from states drawn around the one at hand (GradientMode::smoothed_step). Where
-// none of them has a solution, the exact gradient, and ambiguous.
+// AverageGradient: the mean of the derivatives of steps from random states around the given one
+// (GradientMode::smoothed_step). If none of these steps has a solution, it is the exact gradient, and ambiguous.
 #pragma once
 
 #include <memory>

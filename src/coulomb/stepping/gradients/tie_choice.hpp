@@ -1,6 +1,7 @@
-// TieGradient: complementarity-aware reverse mode (docs/theory.md (Q8); [Werling2021]). At a tie both sides have a derivative. Given the
-// cotangent of the next state, take at every tie, one after another, the side whose gradient is larger in ||dl/dv||^2 + ||dl/dtau||^2 / h:
-// a gradient of zero would leave an optimiser at the saddle. Forward mode is the exact one.
+// TieGradient: complementarity-aware reverse mode (docs/theory.md (Q8); [Werling2021]). At a tie, both sides have a
+// derivative. Given the cotangent of the next state, it takes at one tie after another the side whose gradient is
+// larger in ||dl/dv||^2 + ||dl/dtau||^2 / h: with a gradient of zero, an optimiser would stop at the saddle. Forward
+// mode is the exact one.
 #pragma once
 
 #include <memory>

@@ -1,8 +1,10 @@
-// The first impact of a motion: when, along q(t) = q (+) (t v + t^2/2 a), some pair of shapes comes down on its threshold.
+// The first impact of a motion: the time along q(t) = q (+) (t v + t^2/2 a) at which the distance of some pair of
+// shapes falls to its threshold.
 //
-// Swept spheres drop nearly every pair, and a look at where it starts most of the others. What is left advances by steps that no
-// point of the two shapes can cross (directed bound of second order, collision/continuous/separation_bound.hpp): the time found is never late,
-// and early by rounding only, as the steps converge on the impact like Newton's.
+// Swept spheres exclude nearly every pair, and one evaluation at the start excludes most of the others. The remaining
+// pairs advance by steps that no point of the two shapes can cross (directed bound of second order,
+// collision/continuous/separation_bound.hpp). The time found is therefore never late, and early by rounding only, since
+// the steps converge to the impact like Newton's method.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
-// Contacts where a split step meets them: how fast they part, and which of the collision stage's is the one that the search found.
+// Contacts at the impacts of a split step: their separating velocity, and the contact of the collision stage that
+// matches the one found by the search.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,6 @@
-// The gap whose closing ends a smooth phase, as a row of its own: dPhi = J dq + dPhi/dtheta dtheta at the configuration of the impact
-// (docs/theory.md (I3)). Uses the rows' derivatives with all velocities zero and the distance as the bias.
+// The gap whose closing ends a smooth phase, as a row of its own: dPhi = J dq + dPhi/dtheta dtheta at the configuration
+// of the impact (docs/theory.md (I3)). It uses the derivatives of rows, with all velocities zero and the distance as
+// the bias.
 #pragma once
 
 #include <vector>

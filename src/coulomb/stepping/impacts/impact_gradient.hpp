@@ -1,20 +1,22 @@
-// ImpactGradient: the derivative of a step that was split at impacts (docs/theory.md (I3) to (I8)), phase by phase, each from the
-// StepLinearization of its own problem:
+// ImpactGradient: the derivative of a step that was split at impacts (docs/theory.md (I3) to (I8)). It goes phase by
+// phase, and each phase uses the StepLinearization of its own problem:
 //
 //   impact   dv := dv+(dq, dv, dtheta)
 //   smooth   da = (dv+(dq, dv, du, dtau, dtheta, dh) - dv - a dh) / h, then along q(t) = q (+) (t v + t^2/2 r) to t = T
 //            (r: impact_path.hpp):
 //            dq := dq(T) + q'(T) dT,   dv := dv + T da + a dT,   ds := ds - dT
-//            at an impact  dT = -(J_N dq(T) + dPhi/dtheta dtheta) / (J_N q'(T)), held fixed where it grazes; at the end dT = ds
-//            what sinks from where it was at the start of the phase: less the same of the gap there
+//            at an impact  dT = -(J_N dq(T) + dPhi/dtheta dtheta) / (J_N q'(T)), held fixed where it grazes; at the end
+//            dT = ds
+//            if the threshold is relative to the gap at the start of the phase: less the same expression for that gap
 //
-// h is the length of the phase's problem. Of impacts at the same time, islands that do not know each other have dT_k of their own, each
-// for its dofs. The clock goes on from dT_0, so after the impact the others catch up:  dq += v+ (dT_0 - dT_k),  dv += a+ (dT_0 - dT_k).
+// h is the length of the phase's problem. If several islands have impacts at the same time, each has its own dT_k for
+// its dofs. The clock continues from dT_0, so after the impact the other islands catch up:  dq += v+ (dT_0 - dT_k),  dv
+// += a+ (dT_0 - dT_k).
 //
-// Where bodies spin in flight, v+ is that of the velocity w = v + t_p/2 a half way of what was planned, and a that of both:
+// If bodies spin in flight, v+ belongs to the velocity w = v + t_p/2 a at half of the planned time, and a to both:
 //          (h + t_p/2 (1 - V)) da = dv+(dq, w fixed) - (1 - V)(dv + a dt_p/2) - a dh,   V = dv+/dw.
 //
-// Reverse mode (impact_products.cpp) sweeps the phases backward and forms no matrix.
+// Reverse mode (impact_products.cpp) sweeps backward over the phases and forms no matrix.
 #pragma once
 
 #include <memory>

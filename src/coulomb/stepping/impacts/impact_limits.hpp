@@ -1,4 +1,4 @@
-// When a joint comes to its limit along q(t) = q (+) (t v + t^2/2 a).
+// The time at which a joint reaches its limit along q(t) = q (+) (t v + t^2/2 a).
 #pragma once
 
 #include "coulomb/constraints/joint_limits.hpp"

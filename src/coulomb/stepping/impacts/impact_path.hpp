@@ -1,13 +1,15 @@
-// The path of a smooth phase, (I2): q(t) = q (+) (t v + t^2/2 r), v(t) = v + t a, where r is the acceleration of its positions:
+// The path of a smooth phase, (I2): q(t) = q (+) (t v + t^2/2 r), v(t) = v + t a, where r is the acceleration of the
+// positions:
 //
-//   what flies         r = a: exact under constant forces
-//   what is held       r = 2 a: positions move with the velocity at the end, v + t a, as in plain steps. Springs, and what rolls or
-//                      pivots, whose constraints turn with it, lose energy so and gain none.
-//   what only slides   r = a for the translations of a free joint, since nothing turns with it: exact, too.
+//   free flight        r = a: exact under constant forces
+//   held by contacts   r = 2 a: positions move with the velocity at the end, v + t a, as in plain steps. Springs, and
+//                      rolling or pivoting bodies, whose constraints rotate with them, thus lose energy and gain none.
+//   pure sliding       r = a for the translations of a free joint, since nothing rotates with it: also exact
 //
-// Between the last two: r = (1 + s) a for those translations, s = x^2 / (x^2 + x_0^2), x^2 the sum of the squares of the angular
-// velocities of all bodies of the island (in SI units), where the phase starts. Smooth, and so is its derivative. Bodies that touch have
-// one s: else they would drift in each other. An island that has other joints than free ones has s = 1.
+// Between the last two, r = (1 + s) a for those translations, s = x^2 / (x^2 + x_0^2). x^2 is the sum of the squared
+// angular velocities of all bodies of the island (in SI units) at the start of the phase. The path is smooth, and so is
+// its derivative. Bodies in contact share one s; otherwise they would drift into each other. An island with joints
+// other than free joints has s = 1.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
-// ImpactPhases: what a step that is split at impacts consists of, in order: smooth phases, at constant generalised acceleration, and
-// impacts, which change the velocity and nothing else. Filled by impact_step, differentiated by ImpactGradient, both phase by phase.
+// ImpactPhases: the phases of a split step, in order: smooth phases, at constant generalised acceleration, and impacts,
+// which change only the velocity. impact_step fills them, ImpactGradient differentiates them, both phase by phase.
 #pragma once
 
 #include <cstdint>

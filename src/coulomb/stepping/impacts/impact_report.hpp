@@ -1,4 +1,4 @@
-// What a step that was split at impacts met, by name.
+// The impacts of a split step, by name.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,5 @@
-// What ImpactSearch works with: motion and geometries at the start of the path, and the pairs that are followed along it.
+// The workspace of ImpactSearch: motion and geometries at the start of the path, and the pairs that it follows along
+// the path.
 #pragma once
 
 #include <utility>

@@ -1,10 +1,13 @@
-// SinkingContacts: contacts that sink to the penetration tolerance while they are held. Where bodies slide or roll along each other's
-// curves, no constraint on velocities holds the distance: the bodies sink at once, turn back, and would do so without end where an
-// impulse elsewhere keeps them at the tolerance. Each impact parts what sank, the faster the more often the pair came back in
-// this step without having left the overlap, up to a hop of a few tolerances; the hop leaves it room. Faster hops would add energy to what
-// comes back without end: where impacts run out, the pair's other points stop (ImpactSplitter::stop_rattling), and only a pair without
-// other points is parted faster still. Points of one pair that are hit one after the other with next to no motion between (faces and edges
-// all but parallel, of which the manifold has one point) are parted together.
+// SinkingContacts: contacts that sink to the penetration tolerance while they are held. If bodies slide or roll along
+// each other's curved surfaces, no constraint on velocities preserves the distance: the bodies sink at once and turn
+// back. If an impulse elsewhere keeps them at the tolerance, this repeats without end. Each impact therefore separates
+// the pairs that sank. Their speed grows with the number of returns in this step without leaving the overlap, up to a
+// hop of a few tolerances, which gives them room.
+//
+// Faster hops would add energy to pairs that return without end. If the impacts of the step run out, the other points
+// of the pair stop (ImpactSplitter::stop_rattling), and only a pair without other points is separated faster still.
+// Points of one pair that are hit one after the other with almost no motion in between (faces and edges that are almost
+// parallel, of which the manifold has one point) are separated together.
 #pragma once
 
 #include <utility>

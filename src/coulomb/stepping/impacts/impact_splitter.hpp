@@ -1,9 +1,10 @@
-// ImpactSplitter: one step that is split at its impacts, as it goes. Start reading at `run` (impact_step.cpp); the parts are
+// ImpactSplitter: the state of one step while it is split at its impacts. Start reading at `run` (impact_step.cpp). The
+// files are
 //
-//   impact_step.cpp     the course: impact, smooth phase, impact, ... and whose record is whose
-//   impact_motion.cpp   smooth phases: the problem of each, (I2), with bodies that spin and contacts that hop
-//   impact_events.cpp   what ends a smooth phase, and when
-//   impact_touching.cpp what touches, comes down or is hit where a phase starts
+//   impact_step.cpp      the sequence of impacts and smooth phases, and the records of each
+//   impact_motion.cpp    smooth phases: the problem of each, (I2), with bodies that spin and contacts that hop
+//   impact_events.cpp    the event that ends a smooth phase, and its time
+//   impact_touching.cpp  contacts that touch, close or are hit at the start of a phase
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Steps that are split at impacts (impact_step.hpp). They are not kept: their phases have records of their own.
+// The stepper that splits steps at impacts (impact_step.hpp). Rollouts do not store its steps, since each phase has a
+// record of its own.
 #pragma once
 
 #include "coulomb/stepping/stepper.hpp"

@@ -1,10 +1,12 @@
-// Forces of a step as outputs: contacts, joint limits, actuators. A scalar of a force is a number with a gradient in seven parts,
+// Forces of a step as outputs: contacts, joint limits, actuators. A scalar of a force is a number whose gradient has
+// seven parts,
 //
 //   dy = a . dlambda + b . dx + c . dx1 + e . du + f . dtheta + g . dfext,   x = (q, v), x1 = (q1, v1)
 //
-// lambda: the impulses of record.rows. Forces of contacts are sums of frame^T lambda / h, whose frames turn with the normals, where the
-// contacts were found: at q, with implicit steppers and penalty contact at q1. There, actuators too act at the end of the step (with
-// steppers bdf1 and bdf2), and limits are springs, functions of x1 (implicit_springs.hpp).
+// lambda are the impulses of record.rows. Contact forces are sums of frame^T lambda / h. The frames rotate with the
+// normals at the configuration where the contacts were found: q, or q1 with implicit steppers and penalty contact.
+// There, limits are springs, functions of x1 (implicit_springs.hpp), and with steppers bdf1 and bdf2 actuators also act
+// at the end of the step.
 #pragma once
 
 #include <vector>

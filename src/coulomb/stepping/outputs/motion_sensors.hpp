@@ -1,18 +1,22 @@
-// Accelerometers, and the force and torque between a body and its parent: functions of (q, v, a) and of the forces that act on bodies
-// from outside. Of a step, a = (v+ - v) / h is its mean acceleration.
+// Accelerometers, and the force and torque between a body and its parent. They are functions of (q, v, a) and of the
+// external forces on bodies. For a step, a = (v+ - v) / h is the mean acceleration.
 //
 //   accelerometer   y = R^T (a_p - g)                       of the frame's origin p, in the frame's axes
 //   force, torque   y = S . sum over the subtree of (I A + V x* I V - w)
 //
-// S is the screw of the frame's axis (force: a translation along it; torque: a turn about it, through p) and w what contacts, equalities
-// and the user put on bodies; A carries -g. So a torque is the inverse dynamics of a virtual joint there, whatever joint there is.
+// S is the screw of the frame's axis (force: a translation along it; torque: a rotation about it, through p), w the
+// wrench of contacts, equalities and the user on bodies; A includes -g. A torque is thus the inverse dynamics of a
+// virtual joint at the frame, whatever the joint of the body.
 //
-// What dof k displaces by J_k changes as psi_dot_k and psi_ddot_k say (dynamics/acceleration.hpp):
+// The derivatives of the twist V and the acceleration A that dof k moves by J_k follow from psi_dot_k and psi_ddot_k
+// (dynamics/acceleration.hpp):
 //
-//   by q_k   dV = psi_dot + J x V,  dA = psi_ddot + psi_dot x V + J x A       by v_k   dV = J,  dA = chi + J x V       by a_k   dA = J
+//   by q_k   dV = psi_dot + J x V,  dA = psi_ddot + psi_dot x V + J x A
+//   by v_k   dV = J,  dA = chi + J x V
+//   by a_k   dA = J
 //
-// Parameters that displace subtrees do it as a virtual dof would. Forces balance the accelerations that forces made: a = (v+ - v - Delta) / h
-// where free and ball joints spin (dynamics/spin.hpp).
+// Parameters that displace subtrees act like a virtual dof. The forces balance the accelerations that forces cause: a =
+// (v+ - v - Delta) / h if free and ball joints spin (dynamics/spin.hpp).
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// What outputs of steps (coulomb/outputs.hpp) and those of batches and rollouts share.
+// Functions shared by outputs of steps (coulomb/outputs.hpp) and outputs of batches and rollouts.
 #pragma once
 
 #include <vector>

@@ -1,6 +1,7 @@
-// The contacts of a plain step: what touches, and the gaps that the free velocity would close within the step. Along curved surfaces
-// bodies that stay in contact are apart by O(h^2) after every step, h v^2 / 2R times h: a fixed margin loses them as soon as they are
-// fast. A contact that is still open has the bias phi / h (constraint_rows.hpp): it may close within the step and no more.
+// The contacts of a plain step: touching pairs, and gaps that the free velocity would close within the step. Bodies
+// that stay in contact along curved surfaces are apart by O(h^2) after every step, h v^2 / 2R times h; a fixed margin
+// loses such contacts at high speed. A contact that is still open has the bias phi / h (constraint_rows.hpp): it may
+// close within the step and no more.
 #pragma once
 
 #include <vector>

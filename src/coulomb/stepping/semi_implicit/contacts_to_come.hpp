@@ -1,15 +1,17 @@
-// Which of the contacts that would close within a step do so, and with which normal. A contact of now acts along the line of the
-// closest points of now, on all that is before or behind it: a body that goes by is braked, and one that glides from one tile onto the
-// next runs into the side of that tile. So what closes is judged at the pose to come:
+// Decides which of the gaps that would close within a step become contacts, and with which normal. A contact found at
+// the current pose acts along the line of the current closest points, even where the bodies pass each other: it slows
+// down a body that goes by, and stops a body that slides from one tile to the next at the side of that tile. So every
+// closing gap is evaluated at the predicted pose:
 //
-//   - nothing touches there: it is no contact;
-//   - the shapes are parted by a flat side as well, which is approached less: its plane holds, at the points that will be over it.
+//   - if the shapes do not touch there, it is no contact;
+//   - if a flat side also separates the shapes, and the approach to it is slower, its plane is used, at the points that
+//     will be over it.
 //
-// A normal that parts two convex shapes now and is kept from closing keeps them apart whichever it is, so the one in whose way the
-// motion is least is right (docs/theory.md (S10)).
+// Any normal that separates two convex shapes now keeps them apart if the gap along it cannot close. The right one is
+// therefore the one that obstructs the motion least (docs/theory.md (S10)).
 //
-// The free velocity does not know what other contacts will do. So what was left out is looked at again at the velocity that was found, and
-// acts where the bodies meet all the same.
+// The free velocity does not include the effect of other contacts. After the solve, the gaps left out are tested again
+// with the velocity found, and become contacts if the bodies meet after all.
 #pragma once
 
 #include <vector>

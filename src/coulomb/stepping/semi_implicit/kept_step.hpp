@@ -1,6 +1,7 @@
-// Kept steps: what the derivative of a semi-implicit step needs and what is slow to find again: its contacts, its impulses with their modes,
-// and the free velocity, on which rows depend. A rollout keeps it from the forward pass, as far as its memory budget goes;
-// recall_semi_implicit_step (semi_implicit.hpp) evaluates the rest again, to the same bits.
+// Kept steps: the data that the derivative of a semi-implicit step needs and that is slow to compute again. These are
+// the contacts, the impulses with their modes, and the free velocity, on which the rows depend. A rollout keeps them
+// from the forward pass within its memory budget; recall_semi_implicit_step (semi_implicit.hpp) computes the rest
+// again, with the same bits.
 #pragma once
 
 #include <cstddef>

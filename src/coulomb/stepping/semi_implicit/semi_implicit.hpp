@@ -1,8 +1,11 @@
 // The semi-implicit Euler step (docs/theory.md (S1), (S2)):
+//
 //   (M + h D)(v+ - v) = h (tau - b(q, v)) + M Delta + J^T lambda,   q+ = q (+) h v+
-// with D, damping of joints and velocity gains of actuators, implicit (stiff dampers and servos stay stable; springs and position gains on
-// request: (S12), dynamics/implicit_gains.hpp), Delta what free and ball joints turn torque-free beyond
-// b(q, v) (dynamics/spin.hpp), and lambda the impulses of the constraint problem.
+//
+// D is implicit: the damping of joints and the velocity gains of actuators, so that stiff dampers and servos are
+// stable. Springs and position gains are implicit on request ((S12), dynamics/implicit_gains.hpp). Delta is the
+// torque-free rotation of free and ball joints beyond b(q, v) (dynamics/spin.hpp). lambda are the impulses of the
+// constraint problem.
 #pragma once
 
 #include <cstddef>

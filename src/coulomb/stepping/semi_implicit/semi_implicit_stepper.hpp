@@ -1,4 +1,5 @@
-// The semi-implicit step with hard contact (semi_implicit.hpp), and what rollouts keep of it (kept_step.hpp).
+// The stepper of the semi-implicit step with hard contact (semi_implicit.hpp), and the data that rollouts keep of a
+// step (kept_step.hpp).
 #pragma once
 
 #include "coulomb/stepping/stepper.hpp"

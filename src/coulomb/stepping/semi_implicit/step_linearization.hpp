@@ -1,11 +1,11 @@
-// StepLinearization: the derivative of one recorded step (docs/theory.md (L4) to (L8)), all from one factorisation.
+// StepLinearization: the derivative of one recorded step (docs/theory.md (L4) to (L8)), from a single factorisation.
 //
 //   dv+ = P r - W^T B s,   P = Mh^-1 - W^T (B J Mh^-1),   W = A^-T C^T J Mh^-1,   Mh = M + h D
 //   r_q = -h dID'/dq + h dtau/dq + d(J^T lambda),  r_v = Mh - h db/dv + h dtau/dv,  r_tau = h,  s = d(J v+ + beta)
 //   dq+ = (d(+)/dq) dq + h (d(+)/dw) dv+
 //
-// ID' holds contact impulses at material points; their motion is in row_derivatives. Forward mode forms P once, of each island by
-// itself; reverse mode (vjp) sweeps the trees and forms no matrix.
+// ID' contains the contact impulses at material points; row_derivatives computes the motion of these points. Forward
+// mode forms P once, island by island; reverse mode (vjp) sweeps over the trees and forms no matrix.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
-// Where friction can wedge: the islands whose problem may have several solutions that a few starts tell (OtherSolutions).
+// Wedges: the islands in which friction can wedge. Their problem may have several solutions, which a few starts of the
+// solver show (OtherSolutions).
 #pragma once
 
 #include <vector>
