@@ -1,4 +1,4 @@
-# C++ tests: every tests/unit/<room>/.../test_<thing>.cpp is one executable.
+# C++ tests: every tests/unit/<folder>/.../test_<thing>.cpp is one executable.
 set(seconds_per_test 300)
 if(CMAKE_CXX_FLAGS MATCHES "sanitize")
   set(seconds_per_test 1200)
