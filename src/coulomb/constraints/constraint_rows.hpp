@@ -1,6 +1,6 @@
 // The rows of one step's constraint problem, as geometry: who moves them, and what changes when the bodies move. Two kinds cover every
-// law: rows on the relative twist of two bodies (contact, connect, weld) and rows on a few joint velocities (limit, dry friction, joint
-// equality). The laws themselves (cone, limit, box, equality) are the blocks of solvers/constraint_problem.hpp; value rows are built by
+// law: rows on the relative twist of two bodies (contact, connect, weld) and rows on a few joint velocities (limit, dry friction, equality of
+// joints or tendons). The laws themselves (cone, limit, box, equality) are the blocks of solvers/constraint_problem.hpp; value rows are built by
 // contact_rows, equality_rows and joint_rows, their derivatives by row_derivatives.
 #pragma once
 
@@ -50,15 +50,17 @@ struct BodyRows {
   double rotation_error[9];            ///< weld: R_a R_b^T of the two frames, row major
 };
 
-/// A row on up to three joint velocities.
+/// A row on up to four joint velocities: three of a ball, or twice two of tendons that an equality couples.
 struct DofRow {
+  static constexpr int max_dofs = 4;
   int row = 0;
   int block = 0;
-  int num = 1;  ///< of dofs
-  int dof[3] = {0, 0, 0};
-  double coefficient[3] = {0, 0, 0};
-  double dcoefficient[3][3] = {{0}};  ///< d coefficient_i / dq_(dof j)
-  double dbias_dphi = 0;              ///< dphi/dq is the row of coefficients
+  int num = 1;      ///< of dofs
+  int tendon = -1;  ///< whose limit it is; -1: no tendon's
+  int dof[max_dofs] = {0, 0, 0, 0};
+  double coefficient[max_dofs] = {0, 0, 0, 0};
+  double dcoefficient[max_dofs][max_dofs] = {{0}};  ///< d coefficient_i / dq_(dof j)
+  double dbias_dphi = 0;                            ///< dphi/dq is the row of coefficients
   double phi = 0;
 };
 

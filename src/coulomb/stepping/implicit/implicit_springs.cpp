@@ -131,6 +131,14 @@ bool other_limits_push(const Model& model, const ImplicitOptions& o, const doubl
     const bool pushes_b = limit_force(o, b.phi, b.rate(v_b)) > 0;
     differ = differ || pushes_a != pushes_b;
   });
+  for_each_tendon_limit(model, [&](int tendon, bool upper) {
+    const DofRow a = tendon_limit_row(model, tendon, upper, q_a);
+    const DofRow b = tendon_limit_row(model, tendon, upper, q_b);
+    if (a.phi >= 0 && b.phi >= 0) return;
+    const bool pushes_a = limit_force(o, a.phi, rate_of(a, v_a)) > 0;
+    const bool pushes_b = limit_force(o, b.phi, rate_of(b, v_b)) > 0;
+    differ = differ || pushes_a != pushes_b;
+  });
   return differ;
 }
 
