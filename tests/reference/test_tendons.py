@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import coulomb
+from coulomb.mjcf_export import to_mjcf
 from tests.tendon_scenes import FINGER, GRIPPER, text
 
 mujoco = pytest.importorskip("mujoco")
@@ -170,3 +171,15 @@ def test_split_steps_refuse_limits_of_tendons():
     with pytest.raises(ValueError, match="continuous_collision: got true, expected false with tendon 'J0'"):
         coulomb.Simulator(limited, continuous_collision=True)
     coulomb.Simulator(coulomb.load(text(FINGER)), continuous_collision=True)
+
+
+@pytest.mark.parametrize("scene", [GRIPPER, FINGER], ids=["gripper", "finger"])
+def test_written_tendons_are_read_again(scene):
+    model = coulomb.load(text(scene, tendon='limited="true" range="-.4 .5"'))
+    again = coulomb.load(to_mjcf(model))
+    assert [(t.joints, list(t.coefficients), t.limited, t.lower, t.upper) for t in again.tendons] == [
+        (t.joints, list(t.coefficients), t.limited, t.lower, t.upper) for t in model.tendons
+    ]
+    random = np.random.default_rng(5)
+    q, v, u = (random.normal(size=n) for n in (model.nq, model.nv, model.nu))
+    assert again.actuator_forces(q, v, u) == pytest.approx(model.actuator_forces(q, v, u), rel=1e-13)
