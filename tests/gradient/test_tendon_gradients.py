@@ -200,3 +200,35 @@ def test_forces_of_tendons(stepper):
                 sim.step(**state)
                 ends.append(sim.output(names))
             assert derivative[:, k] == pytest.approx((ends[0] - ends[1]) / (2 * h), rel=1e-5, abs=1e-5)
+
+
+CLAMPS = [{}, {"joint_forces": "implicit"}, {"joint_forces": "explicit"}, {"stepper": "bdf1"}, {"contact": "penalty"}]
+
+
+@pytest.mark.parametrize("options", CLAMPS, ids=["speeds", "implicit", "explicit", "bdf1", "penalty"])
+def test_joints_whose_actuators_saturate(options):
+    """A bound on the sum of a servo and a tendon, the servo's part judged at the end of the step."""
+    document = text(FINGER, joint='actuatorfrcrange="-.3 .3" actuatorfrclimited="true"')
+    model = coulomb.load(document.replace("<motor", '<position joint="J2" kp="3" kv=".3"/><motor', 1))
+    sim = coulomb.Simulator(model, timestep=2e-3, **options)
+    rng = np.random.default_rng(0)
+    for _ in range(25):
+        q, v, u = 0.3 * rng.normal(size=4), rng.normal(size=4), rng.normal(size=model.nu)
+        check = coulomb.check_gradients(sim, q, v, u, wrt=names_of(model), tolerance=2e-6)
+        assert check.passed, (check.errors, check.changed)
+
+
+@pytest.mark.parametrize("equality", ["", PLAIN], ids=["free", "coupled"])
+def test_steps_that_are_split(equality):
+    model = coulomb.load(text(FINGER, world=BALL, floor=FLOOR, equality=equality))
+    sim = coulomb.Simulator(model, timestep=2e-3, continuous_collision=True)
+    q, v = start("ball", model, np.random.default_rng(1))
+    q[6] -= 0.003
+    impacts = 0
+    for _ in range(20):
+        u = np.array([0.6, 0.3, 0.2, 0.1])
+        check = coulomb.check_gradients(sim, q, v, u, tolerance=1e-5)
+        assert check.passed, (check.errors, check.changed)
+        q, v = sim.step(q, v, u)
+        impacts += len(sim.impacts)
+    assert impacts > 0

@@ -147,6 +147,19 @@ def test_the_law_of_a_coupled_finger_is_mujocos():
 
 
 REFUSED = {
+    "coefficients of zero": (
+        text(FINGER, tendon='limited="true" range="-.4 .5"').replace('coef="1"', 'coef="0"'),
+        "all coefficients of tendon 'J0' are zero",
+    ),
+    "a limit of five joints": (
+        "<mujoco><worldbody>"
+        + "".join(f'<body><joint name="j{i}" axis="0 1 0"/><geom size=".1" pos=".1 0 0"/>' for i in range(5))
+        + "</body>" * 5
+        + '</worldbody><tendon><fixed name="t" limited="true" range="0 1">'
+        + "".join(f'<joint joint="j{i}" coef="1"/>' for i in range(5))
+        + "</fixed></tendon></mujoco>",
+        "tendon 't' has 5 joints",
+    ),
     "spatial tendon": (
         '<mujoco><worldbody><site name="a"/><body><joint/><geom size=".1"/><site name="b" pos="1 0 0"/></body></worldbody>'
         '<tendon><spatial name="t"><site site="a"/><site site="b"/></spatial></tendon><actuator><motor tendon="t"/></actuator></mujoco>',

@@ -202,7 +202,9 @@ class Checker {
       }
       checks::finite(what + " coefficients", tendon.coefficients.data(), static_cast<int>(tendon.coefficients.size()));
       range(what + " limits", tendon.limited, tendon.lower, tendon.upper);
-      if (tendon.limited) pulled(what + ": limits", static_cast<int>(&tendon - parts_.tendons.data()), most_in_row);
+      if (!tendon.limited) continue;
+      pulled(what + ": limits", static_cast<int>(&tendon - parts_.tendons.data()), most_in_row);
+      moved(what + ": limits", tendon);
     }
   }
 
@@ -250,6 +252,7 @@ class Checker {
         index(what + " tendon_a", equality.tendon_a, 0, last_tendon());
         index(what + " tendon_b", equality.tendon_b, -1, last_tendon());
         pulled(what, equality.tendon_a, most_in_row);
+        moved(what, parts_.tendons[equality.tendon_a]);
         std::size_t count = parts_.tendons[equality.tendon_a].joints.size();
         if (equality.tendon_b >= 0) {
           pulled(what, equality.tendon_b, most_in_row);
@@ -345,6 +348,13 @@ class Checker {
       if (root(parts_.joints[j].body) != root(parts_.joints[joints[0]].body))
         checks::fail(what, which + " ties joints of several robots ('" + parts_.joints[joints[0]].name + "' and '" +
                                parts_.joints[j].name + "'), which is not supported");
+  }
+
+  /// A row of zeros could not hold a length.
+  static void moved(const std::string& what, const Tendon& tendon) {
+    const auto moves = [](double c) { return c != 0; };
+    if (std::none_of(tendon.coefficients.begin(), tendon.coefficients.end(), moves))
+      checks::fail(what, "all coefficients of tendon '" + tendon.name + "' are zero: nothing could change its length");
   }
 
   static bool is_scalar(const JointPart& joint) { return joint_num_q(joint.type) == 1; }
