@@ -300,7 +300,7 @@ void bind_extras(Class& cls) {
       "deviations", &deviation_lines,
       "The lines of `ignored` that the motion may feel: soft-contact parameters (constraints here are exact), "
       "margins, torsional friction, velocity limits, a file's integrator, pairs that overlap from the start. What "
-      "would make it another motion altogether (tendons, fluids, activations, ...) is refused with a ValueError.");
+      "would make it another motion altogether (spatial tendons, fluids, activations, ...) is refused with a ValueError.");
 }
 
 }  // namespace

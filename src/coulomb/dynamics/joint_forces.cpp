@@ -9,6 +9,7 @@
 // Actuator k on joint j (MuJoCo's meaning): length l = gear . (q or its rotation vector), speed s = m . v,
 //   force = clamp_f( (g0 + g1 l + g2 s) clamp_u(u) + b0 + b1 l + b2 s ),  tau_j += m force,  tau_j clamped per joint,
 // where the moment m is the gear, turned into the body's axes for a transmission in the parent's frame.
+// On a tendon of joints i: l = gear sum c_i q_i, m_i = gear c_i.
 // A position servo (g0 = -b1 alone) on a ball joint goes the short way round: u - l is taken modulo a turn, 2 pi |gear|.
 // At a clamp the derivative is the saturated side's: zero.
 
