@@ -20,7 +20,7 @@ namespace coulomb {
 
 enum class JointType : std::uint8_t { free, ball, slide, hinge };
 enum class ShapeType : std::uint8_t { half_space, sphere, capsule, cylinder, box, ellipsoid, mesh };
-enum class EqualityType : std::uint8_t { connect, weld, joint };
+enum class EqualityType : std::uint8_t { connect, weld, joint, tendon };
 
 /// How one geometry gives way in contact. Unset values are the partner's; but without a stiffness of either, constraints ("ncp", "lcp") are
 /// rigid, and penalty contact takes PenaltyDefaults.
@@ -95,14 +95,26 @@ struct ConvexMesh {
   int num_faces() const { return static_cast<int>(face_offsets.size()); }
 };
 
-/// Motor of one joint dof direction: force = gear * clamp(gain·clamp(u) + bias), gain/bias affine in (length, velocity).
+/// A fixed tendon: its length is sum_i coefficients[i] q of joints[i], hinges and slides.
+struct Tendon {
+  std::string name;
+  std::vector<int> joints;
+  std::vector<double> coefficients;  ///< m per unit of the joint's coordinate, or any other unit
+  bool limited = false;
+  double lower = 0;
+  double upper = 0;
+};
+
+/// Motor of one joint dof direction, or of a tendon: force = gear * clamp(gain·clamp(u) + bias), gain/bias affine in (length, velocity).
 struct Actuator {
   std::string name;
-  int joint = -1;
-  std::array<double, 6> gear{1, 0, 0, 0, 0, 0};  ///< one entry for hinge/slide, 3 for ball, 6 for free (MuJoCo order)
-  bool in_parent_frame = false;                  ///< MuJoCo's jointinparent transmission (ball and free joints)
-  std::array<double, 3> gain{1, 0, 0};           ///< gain = g0 + g1 length + g2 velocity
-  std::array<double, 3> bias{0, 0, 0};           ///< bias = b0 + b1 length + b2 velocity
+  int joint = -1;   ///< -1: it pulls a tendon
+  int tendon = -1;  ///< -1: it drives a joint
+  std::array<double, 6> gear{1, 0, 0,
+                             0, 0, 0};  ///< one entry for hinge/slide and tendon, 3 for ball, 6 for free (MuJoCo order)
+  bool in_parent_frame = false;         ///< MuJoCo's jointinparent transmission (ball and free joints)
+  std::array<double, 3> gain{1, 0, 0};  ///< gain = g0 + g1 length + g2 velocity
+  std::array<double, 3> bias{0, 0, 0};  ///< bias = b0 + b1 length + b2 velocity
   bool control_limited = false;
   bool force_limited = false;
   std::array<double, 2> control_range{0, 0};
@@ -110,7 +122,8 @@ struct Actuator {
 };
 
 /// connect: point pos_a of body a coincides with pos_b of body b. weld: frame (pos_a, quat_a) of a coincides with (pos_b, quat_b)
-/// of b. joint: q[joint_a] - ref_a = poly(q[joint_b] - ref_b) (hinge or slide; joint_b = -1: constant).
+/// of b. joint: q[joint_a] - ref_a = poly(q[joint_b] - ref_b) (hinge or slide; joint_b = -1: constant). tendon: the same of the lengths of
+/// tendon_a and tendon_b.
 struct Equality {
   std::string name;
   EqualityType type = EqualityType::connect;
@@ -118,6 +131,8 @@ struct Equality {
   int body_b = 0;
   int joint_a = -1;
   int joint_b = -1;
+  int tendon_a = -1;
+  int tendon_b = -1;
   std::array<double, 3> pos_a{};
   std::array<double, 3> pos_b{};
   std::array<double, 4> quat_a{1, 0, 0, 0};
@@ -275,11 +290,12 @@ struct Model {
   std::vector<double> pair_weight;
 
   /// 2 per equality. Rows of points: tr T / 3 there; rows that turn: torque_scale^2 tr A / 3.
-  /// joint: dof_weight of a + slope^2 that of b, twice
+  /// joint: dof_weight of a + slope^2 that of b, twice; tendon: the same, of sum c^2 dof_weight
   std::vector<double> equality_weight;
 
   std::vector<double> dof_weight;  ///< nv: (M^-1)_dd
 
+  std::vector<Tendon> tendons;
   std::vector<Actuator> actuators;
   std::vector<Equality> equalities;
   std::vector<Keyframe> keyframes;

@@ -109,6 +109,7 @@ struct SceneParts {
   std::vector<std::shared_ptr<const ConvexMesh>> meshes;
   std::vector<PairPart> pairs;
   std::vector<std::array<int, 2>> excludes;  ///< bodies
+  std::vector<Tendon> tendons;
   std::vector<Actuator> actuators;
   std::vector<Equality> equalities;
   std::vector<KeyframePart> keyframes;

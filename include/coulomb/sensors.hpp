@@ -32,8 +32,8 @@ struct Site {
   std::array<double, 3> size{0.005, 0.005, 0.005};  ///< as Model::geometry_size
 };
 
-/// Frame quantities are in world axes; with a reference frame, relative to it and in its axes. Those below `touch` are forces of the
-/// last step, the others functions of a state (q, v).
+/// Frame quantities are in world axes; with a reference frame, relative to it and in its axes. Those from `touch` to
+/// `equality_force` are forces of the last step, the others functions of a state (q, v).
 enum class SensorType : std::uint8_t {
   position,
   orientation,  ///< quaternion; its tangent is in the frame's own axes
@@ -61,7 +61,9 @@ enum class SensorType : std::uint8_t {
   accelerometer,         ///< mean acceleration of the frame's origin in the step less gravity, in its own axes
   interaction_force,     ///< on the frame's body with all that hangs on it, from its parent, in the frame's axes
   interaction_torque,    ///< the same, about the frame's origin
-  equality_force,  ///< of the rows: connect 3 (on body a, world axes), weld 6 (force and torque), joint 1 (on joint_a)
+  equality_force,  ///< of the rows: connect 3 (on body a, world axes), weld 6 (force and torque), joint and tendon 1 (on joint_a, along tendon_a)
+  tendon_length,
+  tendon_velocity,
 };
 
 struct Sensor {
@@ -69,7 +71,8 @@ struct Sensor {
   SensorType type = SensorType::position;
   Frame frame;
   std::optional<Frame> reference;
-  int index = -1;  ///< of the joint, the actuator, the equality, the subtree's root body, the touch sensor's site
+  int index =
+      -1;  ///< of the joint, the tendon, the actuator, the equality, the subtree's root body, the touch sensor's site
 
   /// contact_force: of these alone; unset: of the frame's geometry or body
   std::optional<std::vector<int>> geometries;

@@ -212,10 +212,23 @@ void bind_configurations(Class& cls) {
 }
 
 void bind_extras(Class& cls) {
-  nb::class_<Actuator>(cls, "Actuator", "A motor on one joint: force = gear * clamp(gain * clamp(u) + bias).")
+  nb::class_<Tendon>(cls, "Tendon",
+                     "A fixed tendon: its length is the sum of coefficients times coordinates of joints.")
+      .def("__repr__", [](const Tendon& t) { return "<Tendon " + t.name + ">"; })
+      .def_ro("name", &Tendon::name, "Name in the robot's file.")
+      .def_prop_ro(
+          "joints", [](const Tendon& t) { return t.joints; }, "Indices of its joints, hinges and slides.")
+      .def_prop_ro(
+          "coefficients", [](const Tendon& t) { return to_numpy(t.coefficients); }, "(n,) one for each joint.")
+      .def_ro("limited", &Tendon::limited, "Its length stays within lower and upper.")
+      .def_ro("lower", &Tendon::lower, "m or rad.")
+      .def_ro("upper", &Tendon::upper, "m or rad.");
+  cls.def_ro("tendons", &Model::tendons, "The fixed tendons: sums of joints.");
+  nb::class_<Actuator>(cls, "Actuator", "A motor on one joint or tendon: force = gear * clamp(gain * clamp(u) + bias).")
       .def("__repr__", [](const Actuator& a) { return "<Actuator " + a.name + ">"; })
       .def_ro("name", &Actuator::name, "Name in the robot's file.")
-      .def_ro("joint", &Actuator::joint, "Index of the joint that it drives.")
+      .def_ro("joint", &Actuator::joint, "Index of the joint that it drives, or -1: a tendon.")
+      .def_ro("tendon", &Actuator::tendon, "Index of the tendon that it pulls, or -1: a joint.")
       .def_prop_ro(
           "gear", [](const Actuator& a) { return to_numpy(a.gear); },
           "(6,) force on each degree of freedom of the joint per unit of the actuator's force; hinge and slide: [0].")
@@ -244,24 +257,26 @@ void bind_extras(Class& cls) {
   nb::class_<Equality>(cls, "Equality",
                        "A constraint that always holds. connect: pos_a of body a stays at pos_b of body b. weld: so "
                        "does the frame (pos, "
-                       "quat). joint: q[joint_a] - ref_a = poly(q[joint_b] - ref_b).")
+                       "quat). joint: q[joint_a] - ref_a = poly(q[joint_b] - ref_b). tendon: the same of lengths.")
       .def("__repr__",
            [](const Equality& e) {
-             static const char* types[] = {"connect", "weld", "joint"};
+             static const char* types[] = {"connect", "weld", "joint", "tendon"};
              return "<Equality " + e.name + ", " + types[static_cast<int>(e.type)] + (e.active ? ">" : ", inactive>");
            })
       .def_ro("name", &Equality::name, "Name in the robot's file.")
       .def_prop_ro(
           "type",
           [](const Equality& e) {
-            static const char* names[] = {"connect", "weld", "joint"};
+            static const char* names[] = {"connect", "weld", "joint", "tendon"};
             return std::string(names[static_cast<int>(e.type)]);
           },
-          "'connect', 'weld' or 'joint'.")
+          "'connect', 'weld', 'joint' or 'tendon'.")
       .def_ro("active", &Equality::active, "False: switched off, the simulator leaves it out.")
       .def_ro("body_a", &Equality::body_a, "Index of the first body; of no meaning for joints.")
       .def_ro("body_b", &Equality::body_b, "Index of the second body; of no meaning for joints.")
       .def_ro("joint_a", &Equality::joint_a, "Index of the joint that follows, or -1.")
+      .def_ro("tendon_a", &Equality::tendon_a, "Index of the tendon that follows, or -1.")
+      .def_ro("tendon_b", &Equality::tendon_b, "Index of the tendon that leads, or -1: tendon_a stays at poly[0].")
       .def_ro("joint_b", &Equality::joint_b, "Index of the joint that leads, or -1: joint_a stays at poly[0].")
       .def_prop_ro(
           "pos_a", [](const Equality& e) { return to_numpy(e.pos_a); }, "(3,) m, in the frame of body a.")
@@ -285,7 +300,7 @@ void bind_extras(Class& cls) {
       "deviations", &deviation_lines,
       "The lines of `ignored` that the motion may feel: soft-contact parameters (constraints here are exact), "
       "margins, torsional friction, velocity limits, a file's integrator, pairs that overlap from the start. What "
-      "would make it another motion altogether (tendons, fluids, activations, ...) is refused with a ValueError.");
+      "would make it another motion altogether (spatial tendons, fluids, activations, ...) is refused with a ValueError.");
 }
 
 }  // namespace

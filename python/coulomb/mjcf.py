@@ -13,7 +13,8 @@ _INTEGERS = """
     mesh_vertadr mesh_vertnum mesh_graphadr mesh_graph pair_geom1 pair_geom2 pair_dim exclude_signature
     actuator_trntype actuator_trnid actuator_dyntype actuator_gaintype actuator_biastype actuator_ctrladr actuator_ctrlnum
     actuator_outadr actuator_outnum actuator_ctrllimited actuator_forcelimited actuator_group actuator_plugin
-    eq_type eq_obj1id eq_obj2id eq_objtype eq_active0 site_bodyid site_type tendon_limited
+    eq_type eq_obj1id eq_obj2id eq_objtype eq_active0 site_bodyid site_type
+    tendon_limited tendon_actfrclimited tendon_adr tendon_num wrap_type wrap_objid
     sensor_objtype sensor_objid sensor_reftype sensor_refid
 """.split()
 _REALS = """
@@ -26,6 +27,7 @@ _REALS = """
     actuator_damping actuator_dampingpoly actuator_armature eq_data eq_solref eq_solimp site_pos site_quat site_size
     sensor_cutoff sensor_delay sensor_interval
     tendon_stiffness tendon_stiffnesspoly tendon_damping tendon_dampingpoly tendon_frictionloss tendon_armature
+    tendon_range tendon_margin tendon_length0 tendon_solref_lim tendon_solimp_lim wrap_prm
     key_qpos key_qvel key_ctrl
 """.split()
 _COUNTS = """

@@ -63,7 +63,8 @@ def to_mjcf(model, timestep=None):
     """An MJCF string that describes the Model to MuJoCo; bodies that never touch here do not there. Equalities are not written, nor
     is how contacts give way (contact_stiffness, contact_dashpot, compliance) or bounce: MuJoCo's own contact takes their place.
 
-    q, v and u mean the same in both; names are b, j, g, m and the number here of the body, joint, geometry or its mesh."""
+    q, v and u mean the same in both; names are b, j, g, m, t and the number here of the body, joint, geometry or its mesh,
+    tendon."""
     children = {body: [] for body in range(model.num_bodies)}
     for body in range(1, model.num_bodies):
         children[int(model.body_parent[body])].append(body)
@@ -85,7 +86,13 @@ def to_mjcf(model, timestep=None):
         law = f'gaintype="{"affine" if a.gain[1:].any() else "fixed"}" gainprm="{_numbers(a.gain)}"'
         if a.bias.any():
             law += f' biastype="affine" biasprm="{_numbers(a.bias)}"'
-        motors.append(f'<general joint="j{a.joint}" gear="{_numbers(a.gear)}" {law} {limits}/>')
+        drives = f'joint="j{a.joint}"' if a.tendon < 0 else f'tendon="t{a.tendon}"'
+        motors.append(f'<general {drives} gear="{_numbers(a.gear)}" {law} {limits}/>')
+    tendons = []
+    for i, t in enumerate(model.tendons):
+        limits = f'limited="true" range="{_numbers([t.lower, t.upper])}"' if t.limited else ""
+        joints = "".join(f'<joint joint="j{j}" coef="{c:.17g}"/>' for j, c in zip(t.joints, t.coefficients))
+        tendons.append(f'<fixed name="t{i}" {limits}>{joints}</fixed>')
     meshes = [
         f'<mesh name="m{i}" inertia="convex" vertex="{_numbers(model.mesh_vertices(m).ravel())}"/>'
         for i, m in enumerate(model.geometry_mesh)
@@ -106,6 +113,9 @@ def to_mjcf(model, timestep=None):
 <contact>
 {newline.join(excludes)}
 </contact>
+<tendon>
+{newline.join(tendons)}
+</tendon>
 <actuator>
 {newline.join(motors)}
 </actuator>

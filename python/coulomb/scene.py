@@ -66,11 +66,11 @@ class Scene(_core.Scene):
     def add_mjcf(
         self, path_or_xml: str | os.PathLike[str], *, use_options: bool = True, name: str = ""
     ) -> _core.SceneElement:
-        """Bodies, joints, geometries, actuators, equalities and keyframes of an MJCF file (a path) or string.
+        """Bodies, joints, geometries, fixed tendons, actuators, equalities and keyframes of an MJCF file (a path) or string.
 
         use_options: take gravity and time step from the file. Compiled by the ``mujoco`` package. What is left out or replaced
         is listed in ``Model.ignored``; those lines that the motion may feel (soft-contact parameters, margins, torsional
-        friction, integrator) in ``Model.deviations`` too. What would make it another motion (forces of tendons, fluids,
+        friction, integrator) in ``Model.deviations`` too. What would make it another motion (spatial tendons, fluids,
         activations, ...) is a ValueError.
         """
         from .mjcf import compile_mjcf

@@ -71,7 +71,6 @@ REFUSED = {
     "fluid": mjcf(before="<option density='1.2'/>"),
     "timestep": mjcf(before="<option timestep='0'/>"),
     "gravity": mjcf(before="<option gravity='nan 0 0'/>"),
-    "equalities": mjcf(extra=TENDON.format("") + "<equality><tendon tendon1='t'/></equality>"),
     "friction": mjcf("<geom size='.1' friction='-1' pos='5 0 0'/>"),
 }
 
@@ -85,7 +84,10 @@ def test_what_would_change_the_motion_is_refused(word, text):
 
 LISTED = {
     "sensors": mjcf(extra="<sensor><magnetometer site='s'/></sensor>"),
-    "tendons": mjcf(extra=TENDON.format("")),
+    "tendons": mjcf(
+        "<site name='w' pos='0 0 3'/>",
+        "<tendon><spatial name='t'><site site='s'/><site site='w'/></spatial></tendon>",
+    ),
     "cameras": mjcf("<camera/>"),
     "mocap": mjcf("<body mocap='true'><geom size='.1'/></body>"),
     "condim 4": mjcf("<geom size='.1' condim='4' pos='5 0 0'/>"),
@@ -228,9 +230,8 @@ def test_options_of_actuators_are_for_urdf():
 
 def test_what_tendons_do_is_refused_by_that_word():
     pytest.importorskip("mujoco")
-    for text in (
-        mjcf(extra=TENDON.format("") + "<actuator><motor tendon='t'/></actuator>"),
-        mjcf(extra=TENDON.format("stiffness='2'")),
-    ):
+    spatial = "<tendon><spatial name='t'><site site='s'/><site site='w'/></spatial></tendon>"
+    motor = "<actuator><motor tendon='t'/></actuator>"
+    for text in (mjcf("<site name='w' pos='0 0 3'/>", spatial + motor), mjcf(extra=TENDON.format("stiffness='2'"))):
         with pytest.raises(ValueError, match="tendon"):
             coulomb.load(text)

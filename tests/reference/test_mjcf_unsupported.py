@@ -16,17 +16,29 @@ def document(option="", asset="", joint="", geom="", inside="", world="", after=
 
 
 TENDON = '<tendon><fixed name="t"{}><joint joint="j" coef="1"/></fixed></tendon>'
+SPATIAL = '<tendon><spatial name="t"{}><site site="s"/><site site="w"/></spatial></tendon>'
+SITE = '<site name="w" pos="0 0 3"/>'
 ACTUATOR = "<actuator>{}</actuator>"
 REFUSED = {
     "tendon stiffness": (dict(after=TENDON.format(' stiffness="3"')), "tendon 't': stiffness 3"),
     "tendon damping": (dict(after=TENDON.format(' damping="3"')), "tendon 't': damping 3"),
     "tendon friction": (dict(after=TENDON.format(' frictionloss="3"')), "tendon 't': frictionloss 3"),
     "tendon armature": (dict(after=TENDON.format(' armature="3"')), "tendon 't': armature 3"),
-    "tendon limit": (dict(after=TENDON.format(' range="0 1" limited="true"')), "tendon 't': length limits"),
-    "tendon actuator": (dict(after=TENDON.format("") + ACTUATOR.format('<motor tendon="t"/>')), "trntype 3"),
-    "tendon equality": (
-        dict(after=TENDON.format("") + '<equality><tendon tendon1="t"/></equality>'),
-        "equality 'equality0': only connect, weld and joint equalities are supported (type 3)",
+    "spatial tendon's limit": (
+        dict(world=SITE, after=SPATIAL.format(' range="0 1" limited="true"')),
+        "tendon 't': length limits",
+    ),
+    "spatial tendon's actuator": (
+        dict(world=SITE, after=SPATIAL.format("") + ACTUATOR.format('<motor tendon="t"/>')),
+        "actuator 'actuator0': tendon 't' is spatial",
+    ),
+    "spatial tendon's equality": (
+        dict(world=SITE, after=SPATIAL.format("") + '<equality><tendon tendon1="t"/></equality>'),
+        "equality 'equality0': tendon 't' is spatial",
+    ),
+    "force limit of a tendon": (
+        dict(after=TENDON.format(' actuatorfrcrange="-1 1" actuatorfrclimited="true"')),
+        "tendon 't': actuatorfrcrange",
     ),
     "site actuator": (dict(after=ACTUATOR.format('<motor site="s" gear="0 0 1 0 0 0"/>')), "trntype 4"),
     "slider-crank": (
@@ -92,7 +104,7 @@ def test_refused(case):
 
 
 LISTED = {
-    "slack tendon": (dict(after=TENDON.format("")), "1 tendons that exert no force"),
+    "slack tendon": (dict(world=SITE, after=SPATIAL.format("")), "1 spatial tendons that exert no force"),
     "sensor": (dict(after='<sensor><magnetometer site="s"/></sensor>'), "1 sensors (magnetometer)"),
     "delay": (
         dict(after='<sensor><gyro site="s" delay="0.01" nsample="3"/></sensor>'),

@@ -22,6 +22,11 @@ constexpr std::uint64_t limit_key(int joint, bool upper) {
   return constraint_key(ConstraintKind::limit, 2 * std::uint64_t(joint) + std::uint64_t(upper));
 }
 
+/// Tendons count behind the joints.
+constexpr std::uint64_t tendon_limit_key(int num_joints, int tendon, bool upper) {
+  return limit_key(num_joints + tendon, upper);
+}
+
 constexpr ConstraintKind kind_of(std::uint64_t key) { return ConstraintKind(key >> kind_shift); }
 constexpr std::uint64_t index_of(std::uint64_t key) { return key & ((std::uint64_t(1) << kind_shift) - 1); }
 

@@ -1,6 +1,6 @@
 // The rows of the constraint problem of one step, as geometry: which bodies move them, and how they change with the
 // motion of these bodies. Two kinds cover every law: rows on the relative twist of two bodies (contact, connect, weld)
-// and rows on a few joint velocities (limit, dry friction, joint equality). The laws (cone, limit, box, equality) are
+// and rows on a few joint velocities (limit, dry friction, equality of joints or tendons). The laws (cone, limit, box, equality) are
 // the blocks of solvers/constraint_problem.hpp. contact_rows, equality_rows and joint_rows compute the values of rows,
 // row_derivatives their derivatives.
 #pragma once
@@ -51,15 +51,17 @@ struct BodyRows {
   double rotation_error[9];            ///< weld: R_a R_b^T of the two frames, row major
 };
 
-/// A row on up to three joint velocities.
+/// A row on up to four joint velocities: three of a ball, or twice two of tendons that an equality couples.
 struct DofRow {
+  static constexpr int max_dofs = 4;
   int row = 0;
   int block = 0;
-  int num = 1;  ///< of dofs
-  int dof[3] = {0, 0, 0};
-  double coefficient[3] = {0, 0, 0};
-  double dcoefficient[3][3] = {{0}};  ///< d coefficient_i / dq_(dof j)
-  double dbias_dphi = 0;              ///< dphi/dq is the row of coefficients
+  int num = 1;      ///< of dofs
+  int tendon = -1;  ///< whose limit it is; -1: no tendon's
+  int dof[max_dofs] = {0, 0, 0, 0};
+  double coefficient[max_dofs] = {0, 0, 0, 0};
+  double dcoefficient[max_dofs][max_dofs] = {{0}};  ///< d coefficient_i / dq_(dof j)
+  double dbias_dphi = 0;                            ///< dphi/dq is the row of coefficients
   double phi = 0;
 };
 

@@ -1,4 +1,5 @@
-// Equalities: connect (3 rows: two points coincide), weld (6: two frames coincide), joint (1: q_a = polynomial of q_b). Two-sided
+// Equalities: connect (3 rows: two points coincide), weld (6: two frames coincide), joint (1: q_a = polynomial of q_b), tendon (1: the same
+// of lengths). Two-sided
 // Baumgarte bias on the position error, of joints no faster than max_correction_speed; the rotation error of a weld is the axial vector of
 // R_a R_b^T, sin(angle) about its axis.
 #include <array>
@@ -9,6 +10,7 @@
 #include "coulomb/constraints/constraint_rows.hpp"
 #include "coulomb/dynamics/dynamics.hpp"
 #include "coulomb/model.hpp"
+#include "coulomb/model/tendon.hpp"
 
 namespace coulomb {
 namespace {
@@ -103,13 +105,33 @@ PolynomialAt evaluate(const std::array<double, 5>& coefficients, double x) {
   return p;
 }
 
+/// A row on joints with its error, whose block is known from step to step by its index.
+void add_scalar_row(const RowContext& context, int index, DofRow row, ConstraintRows& rows) {
+  row.row = rows.num_rows;
+  row.block = rows.num_blocks;
+
+  // A share of the error goes in every step, no faster than violated limits go.
+  row.dbias_dphi = context.options.baumgarte / context.options.timestep;
+  double bias = row.dbias_dphi * row.phi;
+  const double fastest = context.options.max_correction_speed;
+  const double excess = std::abs(bias) - fastest;
+  const bool corner = row.dbias_dphi > 0 && std::abs(excess) <= corner_width * row.dbias_dphi;
+  if (excess > 0) {
+    bias = std::copysign(fastest, bias);
+    row.dbias_dphi = 0;
+  }
+  rows.bias.push_back(bias);
+  rows.weight.push_back(context.model.equality_weight[2 * index]);
+  add_block(row.row, 1, index, rows);
+  rows.blocks.back().corner = corner;
+  rows.dof_rows.push_back(row);
+}
+
 /// joint: q_a = polynomial of q_b, or of nothing
 void add_joints(const RowContext& context, int index, ConstraintRows& rows) {
   const Model& model = context.model;
   const Equality& equality = model.equalities[index];
   DofRow row;
-  row.row = rows.num_rows;
-  row.block = rows.num_blocks;
   row.dof[0] = model.joint_v[equality.joint_a];
   row.coefficient[0] = 1;
   const double a = context.q[model.joint_q[equality.joint_a]] - equality.ref_a;
@@ -126,24 +148,40 @@ void add_joints(const RowContext& context, int index, ConstraintRows& rows) {
     row.dcoefficient[1][1] = -p.curvature;
   }
 
-  // A share of the error goes in every step, no faster than violated limits go.
   row.phi = a - wanted;
-  row.dbias_dphi = context.options.baumgarte / context.options.timestep;
-  double bias = row.dbias_dphi * row.phi;
-  const double fastest = context.options.max_correction_speed;
-  const double excess = std::abs(bias) - fastest;
-  const bool corner = row.dbias_dphi > 0 && std::abs(excess) <= corner_width * row.dbias_dphi;
-  if (excess > 0) {
-    bias = std::copysign(fastest, bias);
-    row.dbias_dphi = 0;
-  }
-  rows.bias.push_back(bias);
-  rows.weight.push_back(model.equality_weight[2 * index]);
-  add_block(row.row, 1, index, rows);
-  rows.blocks.back().corner = corner;
-  rows.dof_rows.push_back(row);
+  add_scalar_row(context, index, row, rows);
 }
 
+/// tendon: the same of lengths
+void add_tendons(const RowContext& context, int index, ConstraintRows& rows) {
+  const Model& model = context.model;
+  const Equality& equality = model.equalities[index];
+  const Tendon& first = model.tendons[equality.tendon_a];
+  DofRow row;
+  row.num = 0;
+  for (std::size_t i = 0; i < first.joints.size(); ++i, ++row.num) {
+    row.dof[row.num] = model.joint_v[first.joints[i]];
+    row.coefficient[row.num] = first.coefficients[i];
+  }
+  const double a = tendon_length(model, first, context.q) - equality.ref_a;
+  double wanted = equality.poly[0];
+
+  // The joints of the second one move the first one's length by the slope, and that by the curvature.
+  if (equality.tendon_b >= 0) {
+    const Tendon& second = model.tendons[equality.tendon_b];
+    const PolynomialAt p = evaluate(equality.poly, tendon_length(model, second, context.q) - equality.ref_b);
+    wanted = p.value;
+    const int start = row.num;
+    for (std::size_t i = 0; i < second.joints.size(); ++i, ++row.num) {
+      row.dof[row.num] = model.joint_v[second.joints[i]];
+      row.coefficient[row.num] = -p.slope * second.coefficients[i];
+      for (std::size_t j = 0; j < second.joints.size(); ++j)
+        row.dcoefficient[row.num][start + int(j)] = -p.curvature * second.coefficients[i] * second.coefficients[j];
+    }
+  }
+  row.phi = a - wanted;
+  add_scalar_row(context, index, row, rows);
+}
 }  // namespace
 
 void add_equality_rows(const RowContext& context, ConstraintRows& rows) {
@@ -152,6 +190,8 @@ void add_equality_rows(const RowContext& context, ConstraintRows& rows) {
     if (!equalities[i].active) continue;
     if (equalities[i].type == EqualityType::joint)
       add_joints(context, i, rows);
+    else if (equalities[i].type == EqualityType::tendon)
+      add_tendons(context, i, rows);
     else
       add_bodies(context, i, rows);
   }

@@ -29,7 +29,7 @@ BlockTrees trees_of(const Model& model, const BodyRows& rows) {
 }
 
 BlockTrees trees_of(const Model& model, const DofRow& row) {
-  // Three dofs are those of one ball: first and last tell.
+  // Several dofs are those of one ball or tendon, or of one tendon and then of another: first and last tell.
   const auto tree = [&](int i) { return model.body_tree[model.dof_body[row.dof[i]]]; };
   return ordered(tree(0), tree(row.num - 1));
 }

@@ -3,6 +3,7 @@
 #include "coulomb/constraints/joint_limits.hpp"
 
 #include "coulomb/base/small_math.hpp"
+#include "coulomb/model/tendon.hpp"
 
 namespace coulomb {
 namespace {
@@ -42,6 +43,20 @@ DofRow JointLimit::row() const {
     out.dof[i] = first_dof + i;
     out.coefficient[i] = coefficient[i];
   }
+  return out;
+}
+
+DofRow tendon_limit_row(const Model& model, int tendon, bool upper, const double* q) {
+  const Tendon& t = model.tendons[tendon];
+  const double sign = upper ? -1 : 1;
+  DofRow out;
+  out.tendon = tendon;
+  out.num = int(t.joints.size());
+  for (int i = 0; i < out.num; ++i) {
+    out.dof[i] = model.joint_v[t.joints[i]];
+    out.coefficient[i] = sign * t.coefficients[i];
+  }
+  out.phi = sign * (tendon_length(model, t, q) - (upper ? t.upper : t.lower));
   return out;
 }
 

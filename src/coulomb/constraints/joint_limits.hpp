@@ -1,5 +1,5 @@
-// Joint limits as gaps. Only this file decides which limits exist, how far a joint is from each, and how that distance
-// changes.
+// Limits of joints and tendons as gaps. Only this file decides which limits exist, how far a joint or tendon is from each,
+// and how that distance changes.
 #pragma once
 
 #include <cmath>
@@ -50,6 +50,26 @@ inline JointLimit joint_limit(const Model& model, int joint, bool upper, const d
   out.coefficient[0] = upper ? -1 : 1;
   out.phi = out.coefficient[0] * (q[model.joint_q[joint]] - bound);
   return out;
+}
+
+/// Calls visit(tendon, upper) for every limit of a tendon, the lower one first.
+template <class Visit>
+void for_each_tendon_limit(const Model& model, Visit visit) {
+  for (int t = 0; t < int(model.tendons.size()); ++t) {
+    if (!model.tendons[t].limited) continue;
+    if (std::isfinite(model.tendons[t].lower)) visit(t, false);
+    if (std::isfinite(model.tendons[t].upper)) visit(t, true);
+  }
+}
+
+/// Its gap and row, which never turns.
+DofRow tendon_limit_row(const Model& model, int tendon, bool upper, const double* q);
+/// row . v
+inline double rate_of(const DofRow& row, const double* v) {
+  double sum = 0;
+  for (int i = 0; i < row.num; ++i)
+    sum += row.coefficient[i] * v[row.dof[i]];
+  return sum;
 }
 
 /// row.dcoefficient: how the axis of a ball turns with the joint. Others have none.

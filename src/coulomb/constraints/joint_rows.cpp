@@ -1,4 +1,4 @@
-// Joint rows: limits (0 <= lambda, c = rate of the gap + bias >= 0, lower and upper side apart) and dry friction (|lambda| <= h tau_dry,
+// Joint rows: limits of joints and tendons (0 <= lambda, c = rate of the gap + bias >= 0, lower and upper side apart) and dry friction (|lambda| <= h tau_dry,
 // c = the joint's velocity). A limit that is still open is speculative: its bias phi/h lets the joint close the gap and no more.
 #include <algorithm>
 
@@ -24,10 +24,13 @@ void push_limit(const RowContext& context, DofRow& row, std::uint64_t key, Const
   row.dbias_dphi = correction.slope;
   rows.bias.push_back(correction.value);
 
-  // The mean of the joint's own.
+  // The mean of the joint's own; of a tendon the sum that its coefficients make.
   double weight = 0;
-  for (int i = 0; i < row.num; ++i)
-    weight += context.model.dof_weight[row.dof[i]] / row.num;
+  for (int i = 0; i < row.num; ++i) {
+    const double own = context.model.dof_weight[row.dof[i]];
+    weight += row.tendon < 0 ? own / row.num : row.coefficient[i] * row.coefficient[i] * own;
+  }
+  if (!(weight > 0)) weight = 1;
   rows.weight.push_back(weight);
 
   rows.blocks.push_back({BlockType::limit, row.row, 1, 0, 0, row.phi > 0});
@@ -54,6 +57,14 @@ void add_joint_limit_rows(const RowContext& context, ConstraintRows& rows) {
     DofRow row = limit.row();
     turn_limit_row(model, joint, context.q, row);
     push_limit(context, row, limit_key(joint, upper), rows);
+  });
+
+  // Of tendons, behind those of joints.
+  for_each_tendon_limit(model, [&](int tendon, bool upper) {
+    DofRow row = tendon_limit_row(model, tendon, upper, context.q);
+    if (without && without[model.body_tree[model.dof_body[row.dof[0]]]]) return;
+    if (!within_reach(context, row.phi, rate_of(row, context.v), rate_of(row, context.v_free))) return;
+    push_limit(context, row, tendon_limit_key(model.num_joints, tendon, upper), rows);
   });
 }
 

@@ -49,6 +49,13 @@ bool is_limited(const Model& model, int joint) {
   return std::isfinite(model.joint_actuator_lower[joint]) || std::isfinite(model.joint_actuator_upper[joint]);
 }
 
+/// What a tendon's actuator adds to the sums of its joints: its force at the start.
+void add_tendon_force(const Model& model, int k, JointForces& forces) {
+  const Tendon& tendon = model.tendons[model.actuators[k].tendon];
+  for (std::size_t i = 0; i < tendon.joints.size(); ++i)
+    forces.clamps.sums[tendon.joints[i]] += forces.moment[6 * k + i] * forces.actuator_force[k];
+}
+
 /// Calls visit(bound, force, lower, upper) of every actuator whose force the end moves, then of every joint with such ones; it says whether to
 /// stop. felt: without the actuators of joints that are at a bound.
 template <class Visit>
@@ -58,6 +65,10 @@ void visit_forces(const Model& model, const StepMotion& motion, bool felt, Joint
   std::fill(clamps.moved.begin(), clamps.moved.end(), 0);
   for (int k = 0; k < model.nu; ++k) {
     const Actuator& actuator = model.actuators[k];
+    if (actuator.tendon >= 0) {
+      add_tendon_force(model, k, forces);
+      continue;
+    }
     const bool limited = is_limited(model, actuator.joint);
     if (!actuator.force_limited && !limited) continue;
     const bool moves = clamps.by_speed[k] != 0 || (motion.rule == ForcesAtEnd::positions && clamps.by_length[k] != 0);

@@ -7,6 +7,7 @@ namespace coulomb {
 JointMatrix::JointMatrix(const Model& model) : diagonal(model.nv) {
   std::size_t most = 0;
   for (int k = 0; k < model.nu; ++k) {
+    if (model.actuators[k].joint < 0) continue;
     const int n = joint_num_dofs(model.joint_type[model.actuators[k].joint]);
     most += std::size_t(n) * (n - 1) / 2;
   }
@@ -78,7 +79,7 @@ void implicit_gains(const Model& model, ForcesAtEnd rule, double h, const JointF
 
 bool has_speed_gains(const Model& model, int tree) {
   return std::any_of(model.actuators.begin(), model.actuators.end(), [&](const Actuator& a) {
-    return model.body_tree[model.joint_body[a.joint]] == tree && (a.gain[2] != 0 || a.bias[2] < 0);
+    return a.joint >= 0 && model.body_tree[model.joint_body[a.joint]] == tree && (a.gain[2] != 0 || a.bias[2] < 0);
   });
 }
 

@@ -9,6 +9,7 @@
 // Actuator k on joint j (MuJoCo's meaning): length l = gear . (q or its rotation vector), speed s = m . v,
 //   force = clamp_f( (g0 + g1 l + g2 s) clamp_u(u) + b0 + b1 l + b2 s ),  tau_j += m force,  tau_j clamped per joint,
 // where the moment m is the gear, turned into the body's axes for a transmission in the parent's frame.
+// On a tendon of joints i: l = gear sum c_i q_i, m_i = gear c_i.
 // A position servo (g0 = -b1 alone) on a ball joint goes the short way round: u - l is taken modulo a turn, 2 pi |gear|.
 // At a clamp the derivative is the saturated side's: zero.
 
@@ -44,6 +45,16 @@ void parent_frame_moment(const double* quaternion, const double* gear, int first
 
 /// Length and moment of a transmission, and how they move with the joint.
 void transmission(const Model& model, const Actuator& actuator, const double* q, ActuatorForce& t) {
+  // A tendon is a sum of joints.
+  if (actuator.tendon >= 0) {
+    const Tendon& tendon = model.tendons[actuator.tendon];
+    for (std::size_t i = 0; i < tendon.joints.size(); ++i) {
+      t.dlength[i] = t.moment[i] = actuator.gear[0] * tendon.coefficients[i];
+      t.length += t.moment[i] * q[model.joint_q[tendon.joints[i]]];
+    }
+    return;
+  }
+
   const int j = actuator.joint;
   const double* qj = q + model.joint_q[j];
   switch (model.joint_type[j]) {
@@ -79,7 +90,7 @@ void transmission(const Model& model, const Actuator& actuator, const double* q,
 
 /// The control nearest to the length among those that mean the same rotation.
 double nearest_turn(const Model& model, const Actuator& actuator, double length, double u) {
-  if (model.joint_type[actuator.joint] != JointType::ball) return u;
+  if (actuator.tendon >= 0 || model.joint_type[actuator.joint] != JointType::ball) return u;
 
   // The shorter way round is meant by position servos alone.
   const bool servo =
@@ -109,6 +120,13 @@ void note_clamp(const Model& model, int k, const ActuatorForce& a, ForceClamps& 
   const Actuator& actuator = model.actuators[k];
   const int joint = actuator.joint;
   clamps.force[k] = a.force;
+
+  // Tendons pull with the force of the start.
+  if (actuator.tendon >= 0) {
+    clamps.by_speed[k] = clamps.by_length[k] = 0;
+    if (!clamps.known) clamps.actuators[k] = start_bound(actuator, a.force);
+    return;
+  }
   clamps.by_speed[k] = std::min(0.0, a.df_dspeed);
   clamps.by_length[k] = model.joint_type[joint] != JointType::free ? std::min(0.0, a.df_dlength) : 0.0;
   if (!clamps.known) clamps.actuators[k] = start_bound(actuator, a.force);
@@ -118,8 +136,31 @@ void note_clamp(const Model& model, int k, const ActuatorForce& a, ForceClamps& 
   clamps.any = clamps.any || (limited && (clamps.by_speed[k] < 0 || clamps.by_length[k] < 0));
 }
 
-/// Adds actuator k to the forces of its joint.
+/// Adds actuator k to the forces of its tendon's joints, whose derivatives go by one another's coordinates.
+void add_tendon_actuator(const Model& model, int k, const ActuatorForce& a, JointForces& out) {
+  const ActuatorDofs dofs = actuator_dofs(model, k);
+  for (int i = 0; i < dofs.num; ++i) {
+    out.tau[dofs.dof[i]] += a.moment[i] * a.force;
+    out.dtau_du[6 * k + i] = a.moment[i] * a.df_du;
+    out.dtau_dgain[6 * k + i] = a.moment[i] * a.df_dgain;
+    out.dtau_dbias[6 * k + i] = a.moment[i] * a.df_dbias;
+    if (a.df_dlength == 0 && a.df_dspeed == 0) continue;
+    for (int j = 0; j < dofs.num; ++j)
+      out.tendon_slopes.push_back({dofs.dof[i], dofs.dof[j], a.moment[i] * a.df_dlength * a.moment[j],
+                                   a.moment[i] * a.df_dspeed * a.moment[j]});
+  }
+}
+
+/// Adds actuator k to the forces of its joint or tendon.
 void add_actuator(const Model& model, int k, const ActuatorForce& a, JointForces& out) {
+  if (model.actuators[k].tendon >= 0) {
+    out.actuator_force[k] = a.force;
+    out.actuator_length[k] = a.length;
+    out.actuator_speed[k] = a.speed;
+    add_tendon_actuator(model, k, a, out);
+    return;
+  }
+
   const int first = model.joint_v[model.actuators[k].joint];
   const int n = joint_num_dofs(model.joint_type[model.actuators[k].joint]);
   out.actuator_force[k] = a.force;
@@ -143,6 +184,13 @@ void add_actuator(const Model& model, int k, const ActuatorForce& a, JointForces
 
 /// What of actuator k opposes the motion of its joint.
 void note_gains(const Model& model, int k, const ActuatorForce& a, JointForces& out) {
+  // Of a tendon nothing is taken at the end of the step: its dofs may lie on branches, where the factor of M has no entry for a pair of them.
+  if (model.actuators[k].tendon >= 0) {
+    std::copy_n(a.moment, 6, &out.moment[6 * k]);
+    out.speed_gain[k] = out.length_gain[k] = 0;
+    return;
+  }
+
   const JointType type = model.joint_type[model.actuators[k].joint];
   std::copy_n(a.moment, joint_num_dofs(type), &out.moment[6 * k]);
   out.speed_gain[k] = std::max(0.0, -a.df_dspeed);
@@ -150,6 +198,18 @@ void note_gains(const Model& model, int k, const ActuatorForce& a, JointForces& 
   // A free joint has no length.
   out.length_gain[k] = type != JointType::free ? std::max(0.0, -a.df_dlength) : 0.0;
   out.any_gain = out.any_gain || out.speed_gain[k] > 0 || out.length_gain[k] > 0;
+}
+
+/// A dof that is saturated does not feel its tendons either.
+void drop_tendon_slopes(const Model& model, int d, JointForces& out) {
+  if (model.tendons.empty()) return;
+  std::erase_if(out.tendon_slopes, [d](const TendonSlope& slope) { return slope.row == d; });
+  for (int k = 0; k < model.nu; ++k) {
+    if (model.actuators[k].tendon < 0) continue;
+    const ActuatorDofs dofs = actuator_dofs(model, k);
+    for (int i = 0; i < dofs.num; ++i)
+      if (dofs.dof[i] == d) out.dtau_du[6 * k + i] = out.dtau_dgain[6 * k + i] = out.dtau_dbias[6 * k + i] = 0;
+  }
 }
 
 // The joint's own limit on the sum of its actuators (MuJoCo's actuatorfrcrange; hinge and slide only).
@@ -170,6 +230,7 @@ void clamp_joint(const Model& model, int j, JointForces& out) {
       out.dtau_du[6 * k] = out.dtau_dgain[6 * k] = out.dtau_dbias[6 * k] = 0;
       out.speed_gain[k] = out.length_gain[k] = 0;
     }
+  drop_tendon_slopes(model, d, out);
 }
 
 /// tau_d -= stiffness * stretch, of a dof of its own.
@@ -215,6 +276,7 @@ void clear(JointForces& out) {
   std::fill(out.tau.begin(), out.tau.end(), 0.0);
   std::fill(out.dtau_dq.begin(), out.dtau_dq.end(), 0.0);
   std::fill(out.dtau_dv.begin(), out.dtau_dv.end(), 0.0);
+  out.tendon_slopes.clear();
   out.any_gain = out.at_end = out.clamps.any = false;
 }
 
@@ -226,6 +288,26 @@ void check_state(const Model& model, const std::vector<double>& q, const std::ve
 
 }  // namespace
 
+ActuatorDofs actuator_dofs(const Model& model, int actuator) {
+  const Actuator& a = model.actuators[actuator];
+  ActuatorDofs out;
+  if (a.tendon >= 0) {
+    for (int joint : model.tendons[a.tendon].joints)
+      out.dof[out.num++] = model.joint_v[joint];
+    return out;
+  }
+  out.num = joint_num_dofs(model.joint_type[a.joint]);
+  for (int i = 0; i < out.num; ++i)
+    out.dof[i] = model.joint_v[a.joint] + i;
+  return out;
+}
+
+int actuator_tree(const Model& model, int actuator) {
+  const Actuator& a = model.actuators[actuator];
+  const int joint = a.tendon >= 0 ? model.tendons[a.tendon].joints[0] : a.joint;
+  return model.body_tree[model.joint_body[joint]];
+}
+
 int joint_num_dofs(JointType type) { return type == JointType::free ? 6 : type == JointType::ball ? 3 : 1; }
 
 ActuatorForce actuator_force(const Model& model, int k, const double* q, const double* v, double u) {
@@ -236,16 +318,15 @@ ActuatorForce actuator_force(const Model& model, int k, const double* q, const d
 
 ActuatorForce unbounded_force(const Model& model, int k, const double* q, const double* v, double u) {
   const Actuator& actuator = model.actuators[k];
-  const int first = model.joint_v[actuator.joint];
-  const int n = joint_num_dofs(model.joint_type[actuator.joint]);
+  const ActuatorDofs dofs = actuator_dofs(model, k);
   ActuatorForce a;
 
   // Length and moment, and the speed that is their rate.
   transmission(model, actuator, q, a);
-  for (int i = 0; i < n; ++i) {
-    a.speed += a.moment[i] * v[first + i];
-    for (int l = 0; a.turns && l < n; ++l)
-      a.dspeed[i] += a.dmoment[l][i] * v[first + l];
+  for (int i = 0; i < dofs.num; ++i) {
+    a.speed += a.moment[i] * v[dofs.dof[i]];
+    for (int l = 0; a.turns && l < dofs.num; ++l)
+      a.dspeed[i] += a.dmoment[l][i] * v[dofs.dof[l]];
   }
 
   // The control saturates ...
@@ -276,6 +357,7 @@ ActuatorForce unbounded_force(const Model& model, int k, const double* q, const 
 
 ActuatorForce actuator_force_at_end(const Model& model, int k, const ActuatorForce& start, const StepMotion& motion) {
   const Actuator& actuator = model.actuators[k];
+  if (actuator.tendon >= 0) return start;
   const JointType type = model.joint_type[actuator.joint];
   const int first = model.joint_v[actuator.joint];
   const int n = joint_num_dofs(type);
@@ -319,7 +401,12 @@ double by_velocity_gain(const Actuator& actuator, double by_gain, double by_bias
 JointForces::JointForces(const Model& model)
     : tau(model.nv), dtau_dq(6 * model.nv), dtau_dv(6 * model.nv), dtau_du(6 * model.nu), dtau_dgain(6 * model.nu),
       dtau_dbias(6 * model.nu), actuator_force(model.nu), actuator_length(model.nu), actuator_speed(model.nu),
-      moment(6 * model.nu), speed_gain(model.nu), length_gain(model.nu), clamps(model), tau_at_end(model.nv) {}
+      moment(6 * model.nu), speed_gain(model.nu), length_gain(model.nu), clamps(model), tau_at_end(model.nv) {
+  std::size_t most = 0;
+  for (const Actuator& a : model.actuators)
+    most += a.tendon >= 0 ? model.tendons[a.tendon].joints.size() * model.tendons[a.tendon].joints.size() : 0;
+  tendon_slopes.reserve(most);
+}
 
 void joint_forces(const Model& model, const double* q, const double* v, const double* u, JointForces& out) {
   clear(out);
@@ -371,11 +458,14 @@ void joint_forces_at_end(const Model& model, const double* q, const double* u, c
 
   // A joint that is saturated has the derivatives it had: none.
   for (int k = 0; k < model.nu; ++k) {
-    if (forces.clamps.joints[model.actuators[k].joint] != ForceBound::none) continue;
+    const int joint = model.actuators[k].joint;
+    if (joint >= 0 && forces.clamps.joints[joint] != ForceBound::none) continue;
     ActuatorForce start = unbounded_force(model, k, q, motion.v, u[k]);
     hold_at_bound(model.actuators[k], forces.clamps.actuators[k], start);
     add_actuator(model, k, actuator_force_at_end(model, k, start, motion), forces);
   }
+  for (int j = 0; j < model.num_joints && !model.tendons.empty(); ++j)
+    if (forces.clamps.joints[j] != ForceBound::none) drop_tendon_slopes(model, model.joint_v[j], forces);
   add_passive_forces(model, q, motion.v, forces);
   forces.tau.swap(forces.tau_at_end);
   forces.any_gain = forces.at_end = true;

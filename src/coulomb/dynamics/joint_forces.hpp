@@ -8,18 +8,36 @@
 
 namespace coulomb {
 
-/// Generalised forces of one state and their sparse derivatives. A joint's force depends on its own coordinates only, so a row holds the
-/// columns of its own joint: dtau_dq[6 d + j] = d tau_d / d q_(first dof of the joint + j).
+/// The dofs that an actuator acts on: those of its joint, or of its tendon's joints.
+struct ActuatorDofs {
+  int num = 0;
+  int dof[6];
+};
+ActuatorDofs actuator_dofs(const Model& model, int actuator);
+/// The tree that they belong to; -1 where they move nothing.
+int actuator_tree(const Model& model, int actuator);
+
+/// What actuators of tendons add to the derivatives of the forces of other joints.
+struct TendonSlope {
+  int row;     ///< dof of the force
+  int column;  ///< dof of the coordinate
+  double dq;
+  double dv;
+};
+
+/// Generalised forces of one state and their sparse derivatives. A joint's force depends on its own coordinates only, but for
+/// tendons, so a row holds the columns of its own joint: dtau_dq[6 d + j] = d tau_d / d q_(first dof of the joint + j).
 struct JointForces {
   explicit JointForces(const Model& model);
   std::vector<double> tau;  ///< nv: actuators + springs + explicit part -D v of the dampers
 
-  std::vector<double> dtau_dq;         ///< nv x 6
-  std::vector<double> dtau_dv;         ///< nv x 6
-  std::vector<double> dtau_du;         ///< nu x 6: column of actuator k over its joint's dofs
-  std::vector<double> dtau_dgain;      ///< nu x 6: by the constant part g0 of the gain
-  std::vector<double> dtau_dbias;      ///< nu x 6: by the constant part b0 of the bias
-  std::vector<double> actuator_force;  ///< nu: after gain, bias and force clamp
+  std::vector<double> dtau_dq;             ///< nv x 6
+  std::vector<double> dtau_dv;             ///< nv x 6
+  std::vector<TendonSlope> tendon_slopes;  ///< beside dtau_dq and dtau_dv; empty without actuators of tendons
+  std::vector<double> dtau_du;             ///< nu x 6: column of actuator k over its dofs (actuator_dofs)
+  std::vector<double> dtau_dgain;          ///< nu x 6: by the constant part g0 of the gain
+  std::vector<double> dtau_dbias;          ///< nu x 6: by the constant part b0 of the bias
+  std::vector<double> actuator_force;      ///< nu: after gain, bias and force clamp
 
   std::vector<double> actuator_length;  ///< nu
   std::vector<double> actuator_speed;   ///< nu

@@ -6,6 +6,7 @@
 #include "coulomb/dynamics/dynamics.hpp"
 #include "coulomb/dynamics/joint_forces.hpp"
 #include "coulomb/dynamics/spatial.hpp"
+#include "coulomb/model/tendon.hpp"
 
 // A frame at p = o + arm on body X: dp = xi_v + xi_w x arm, dphi = xi_w, dv = dV_v + dV_w x arm + w x dp, dw = dV_w. A reading's
 // change is written as a_p . dp + a_phi . dphi + a_v . dv + a_w . dw per frame, and taken to (G, H) by FrameCovector.
@@ -236,6 +237,8 @@ void read_others(const Model& model, const DynamicsWorkspace& ws, const double* 
     case SensorType::subtree_velocity: copy3(subtree_state(model, ws, sensor.index).velocity, y); break;
     case SensorType::actuator_position: y[0] = actuator_force(model, sensor.index, q, v, 0).length; break;
     case SensorType::actuator_velocity: y[0] = actuator_force(model, sensor.index, q, v, 0).speed; break;
+    case SensorType::tendon_length: y[0] = tendon_length(model, model.tendons[sensor.index], q); break;
+    case SensorType::tendon_velocity: y[0] = tendon_rate(model, model.tendons[sensor.index], v); break;
     case SensorType::joint_limit_position: y[0] = violated_limit(model, q, v, sensor.index).gap; break;
     case SensorType::joint_limit_velocity: y[0] = violated_limit(model, q, v, sensor.index).rate; break;
     default: y[0] = 0;
@@ -267,7 +270,7 @@ void subtree_rows(const Model& model, const DynamicsWorkspace& ws, const Sensor&
   }
 }
 
-/// Rows of joint, joint-limit and actuator sensors.
+/// Rows of joint, tendon, joint-limit and actuator sensors.
 void joint_rows(const Model& model, const double* q, const double* v, const Sensor& sensor,
                 std::vector<OutputRow>& rows) {
   // The dofs themselves.
@@ -275,6 +278,14 @@ void joint_rows(const Model& model, const double* q, const double* v, const Sens
     for (std::size_t i = 0; i < rows.size(); ++i)
       (sensor.type == SensorType::joint_position ? rows[i].dq : rows[i].dv)
           .push_back({model.joint_v[sensor.index] + static_cast<int>(i), 1});
+    return;
+  }
+
+  if (sensor.type == SensorType::tendon_length || sensor.type == SensorType::tendon_velocity) {
+    const Tendon& tendon = model.tendons[sensor.index];
+    for (std::size_t i = 0; i < tendon.joints.size(); ++i)
+      (sensor.type == SensorType::tendon_length ? rows[0].dq : rows[0].dv)
+          .push_back({model.joint_v[tendon.joints[i]], tendon.coefficients[i]});
     return;
   }
 
@@ -301,14 +312,13 @@ void joint_rows(const Model& model, const double* q, const double* v, const Sens
 
   // An actuator's length and speed.
   const ActuatorForce a = actuator_force(model, sensor.index, q, v, 0);
-  const int joint = model.actuators[sensor.index].joint;
-  const int first = model.joint_v[joint];
-  for (int i = 0; i < joint_num_dofs(model.joint_type[joint]); ++i) {
+  const ActuatorDofs dofs = actuator_dofs(model, sensor.index);
+  for (int i = 0; i < dofs.num; ++i) {
     if (sensor.type == SensorType::actuator_position)
-      row.dq.push_back({first + i, a.dlength[i]});
+      row.dq.push_back({dofs.dof[i], a.dlength[i]});
     else {
-      row.dq.push_back({first + i, a.dspeed[i]});
-      row.dv.push_back({first + i, a.moment[i]});
+      row.dq.push_back({dofs.dof[i], a.dspeed[i]});
+      row.dv.push_back({dofs.dof[i], a.moment[i]});
     }
   }
 }

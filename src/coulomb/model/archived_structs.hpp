@@ -66,17 +66,25 @@ void fields(Archive& archive, ConvexMesh& x) {
 
 template <class Archive>
 void fields(Archive& archive, Actuator& x) {
-  auto& [name, joint, gear, in_parent_frame, gain, bias, control_limited, force_limited, control_range, force_range] =
-      x;
+  auto& [name, joint, tendon, gear, in_parent_frame, gain, bias, control_limited, force_limited, control_range,
+         force_range] = x;
   archive(name, joint, gear, in_parent_frame, gain, bias, control_limited, force_limited, control_range, force_range);
+  if (archive.format() >= 5) archive(tendon);
+}
+
+template <class Archive>
+void fields(Archive& archive, Tendon& x) {
+  auto& [name, joints, coefficients, limited, lower, upper] = x;
+  archive(name, joints, coefficients, limited, lower, upper);
 }
 
 template <class Archive>
 void fields(Archive& archive, Equality& x) {
-  auto& [name, type, body_a, body_b, joint_a, joint_b, pos_a, pos_b, quat_a, quat_b, torque_scale, poly, ref_a, ref_b,
-         active] = x;
+  auto& [name, type, body_a, body_b, joint_a, joint_b, tendon_a, tendon_b, pos_a, pos_b, quat_a, quat_b, torque_scale,
+         poly, ref_a, ref_b, active] = x;
   archive(name, type, body_a, body_b, joint_a, joint_b, pos_a, pos_b, quat_a, quat_b, torque_scale, poly, ref_a, ref_b,
           active);
+  if (archive.format() >= 5) archive(tendon_a, tendon_b);
 }
 
 template <class Archive>

@@ -17,8 +17,8 @@ static void fields(Archive& archive, Model& x) {
          geometry_body, geometry_mesh, geometry_pos, geometry_quat, geometry_size, geometry_friction,
          geometry_restitution, geometry_compliance, geometry_materials, meshes, contact_point_start, contact_points,
          pair_a, pair_b, pair_friction, pair_restitution, pair_compliance, pair_overrides, pair_penalty, penalty,
-         pair_margin, pair_weight, equality_weight, dof_weight, actuators, equalities, keyframes, sites, sensors,
-         pinocchio_maps, ignored, deviations, has_joint_springs] = x;
+         pair_margin, pair_weight, equality_weight, dof_weight, tendons, actuators, equalities, keyframes, sites,
+         sensors, pinocchio_maps, ignored, deviations, has_joint_springs] = x;
   archive(nq, nv, nu, num_bodies, num_joints, num_geometries, num_trees, gravity, timestep, body_names, body_parent,
           body_first_joint, body_num_joints, body_first_dof, body_num_dofs, body_last_dof, body_subtree_end, body_tree,
           tree_first_dof, body_pos, body_quat, body_mass, body_com, body_inertia, joint_names, joint_type, joint_body,
@@ -30,6 +30,7 @@ static void fields(Archive& archive, Model& x) {
           pair_a, pair_b, pair_friction, pair_restitution, pair_compliance, pair_overrides, pair_penalty, penalty,
           pair_margin, pair_weight, equality_weight, dof_weight, actuators, equalities, keyframes, sites, sensors,
           pinocchio_maps, ignored, deviations, has_joint_springs);
+  if (archive.format() >= 5) archive(tendons);
 }
 
 std::string save_models(const Models& models) { return saved("model", models); }

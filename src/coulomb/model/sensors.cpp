@@ -1,5 +1,5 @@
 // Outputs by name: "kind/element", the element a body, a site or a geometry (in this order; "position/site/foot" says which), a joint,
-// an actuator, an equality, or the root body of a subtree.
+// a tendon, an actuator, an equality, or the root body of a subtree.
 #include "coulomb/sensors.hpp"
 
 #include <algorithm>
@@ -26,6 +26,8 @@ constexpr Kind frame_force_kinds[] = {{"accelerometer", SensorType::acceleromete
                                       {"torque", SensorType::interaction_torque}};
 constexpr Kind joint_kinds[] = {{"joint_position", SensorType::joint_position},
                                 {"joint_velocity", SensorType::joint_velocity}};
+constexpr Kind tendon_kinds[] = {{"tendon_length", SensorType::tendon_length},
+                                 {"tendon_velocity", SensorType::tendon_velocity}};
 constexpr Kind joint_force_kinds[] = {{"joint_limit_force", SensorType::joint_limit_force},
                                       {"joint_friction_force", SensorType::joint_friction_force}};
 constexpr Kind subtree_kinds[] = {{"subtree_com", SensorType::subtree_com},
@@ -111,6 +113,7 @@ int equality_size(const Equality& equality) {
 
 /// Of outputs that do not depend on a joint's or an equality's kind.
 bool is_scalar(SensorType type) {
+  if (type == SensorType::tendon_length || type == SensorType::tendon_velocity) return true;
   return type >= SensorType::actuator_position && type <= SensorType::joint_limit_force;
 }
 
@@ -166,7 +169,7 @@ void find_contact_force(const Model& model, const std::string& element, Sensor& 
 
 }  // namespace
 
-bool is_force(SensorType type) { return type >= SensorType::touch; }
+bool is_force(SensorType type) { return type >= SensorType::touch && type <= SensorType::equality_force; }
 
 int sensor_size(const Model& model, const Sensor& sensor) {
   if (sensor.type == SensorType::joint_position) {
@@ -215,8 +218,10 @@ const char* sensor_unit(const Model& model, const Sensor& sensor) {
     case SensorType::interaction_torque: return "N m";
     case SensorType::accelerometer: return "m/s^2";
     case SensorType::actuator_position:
+    case SensorType::tendon_length:
     case SensorType::joint_limit_position: return "m or rad";
     case SensorType::actuator_velocity:
+    case SensorType::tendon_velocity:
     case SensorType::joint_limit_velocity: return "m/s or rad/s";
     case SensorType::actuator_force:
     case SensorType::joint_actuator_force:
@@ -275,6 +280,12 @@ Sensor find_output(const Model& model, const std::string& name) {
     return out;
   }
 
+  if (const Kind* k = find_kind(tendon_kinds, kind)) {
+    out.type = k->type;
+    out.index = find_element(name, "tendon", element, names_of(model.tendons));
+    return out;
+  }
+
   // Of a subtree, an actuator, an equality.
   if (const Kind* k = find_kind(subtree_kinds, kind)) {
     out.type = k->type;
@@ -299,6 +310,8 @@ Sensor find_output(const Model& model, const std::string& name) {
                                               "angular_velocity",
                                               "joint_position",
                                               "joint_velocity",
+                                              "tendon_length",
+                                              "tendon_velocity",
                                               "subtree_com",
                                               "subtree_velocity",
                                               "contact_force",
@@ -332,6 +345,7 @@ std::vector<std::string> output_names(const Model& model) {
   };
   add(frame_kinds, frame_elements(model));
   add(joint_kinds, model.joint_names);
+  add(tendon_kinds, names_of(model.tendons));
   add(subtree_kinds, model.body_names);
   for (const Sensor& s : model.sensors)
     out.push_back("sensor/" + s.name);

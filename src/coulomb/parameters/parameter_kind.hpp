@@ -67,6 +67,7 @@ std::unique_ptr<ParameterKind> make_joint_damping();
 std::unique_ptr<ParameterKind> make_armature();
 std::unique_ptr<ParameterKind> make_joint_friction();
 std::unique_ptr<ParameterKind> make_joint_limits();
+std::unique_ptr<ParameterKind> make_tendon_limits();
 std::unique_ptr<ParameterKind> make_gravity();
 std::unique_ptr<ParameterKind> make_timestep();
 std::unique_ptr<ParameterKind> make_actuator_gain();

@@ -13,8 +13,13 @@ constexpr std::size_t most_names = 5;
 /// Its own name, or whom it ties.
 std::string equality_name(const Model& model, const Equality& equality) {
   const bool joints = equality.type == EqualityType::joint;
-  const std::string kind = joints ? "equality" : equality.type == EqualityType::weld ? "weld" : "connection";
+  const bool tendons = equality.type == EqualityType::tendon;
+  const std::string kind = joints || tendons ? "equality" : equality.type == EqualityType::weld ? "weld" : "connection";
   if (!equality.name.empty()) return kind + " " + equality.name;
+  if (tendons) {
+    const std::string first = kind + " of tendon " + model.tendons[equality.tendon_a].name;
+    return equality.tendon_b < 0 ? first : first + " and tendon " + model.tendons[equality.tendon_b].name;
+  }
   if (!joints) return kind + " of " + model.body_names[equality.body_a] + " and " + model.body_names[equality.body_b];
   const std::string first = kind + " of joint " + model.joint_names[equality.joint_a];
   return equality.joint_b < 0 ? first : first + " and joint " + model.joint_names[equality.joint_b];
@@ -28,9 +33,12 @@ std::string constraint_name(const Model& model, std::uint64_t key) {
       return model.geometry_names[model.pair_a[pair]] + " on " + model.geometry_names[model.pair_b[pair]];
     }
     case ConstraintKind::equality: return equality_name(model, model.equalities[index_of(key)]);
-    case ConstraintKind::limit:
-      return "joint " + model.joint_names[limited_joint(key)] + " at its " + (is_upper_limit(key) ? "upper" : "lower") +
-             " limit";
+    case ConstraintKind::limit: {
+      const int tendon = limited_joint(key) - model.num_joints;
+      const std::string who =
+          tendon >= 0 ? "tendon " + model.tendons[tendon].name : "joint " + model.joint_names[limited_joint(key)];
+      return who + " at its " + (is_upper_limit(key) ? "upper" : "lower") + " limit";
+    }
     case ConstraintKind::dry_friction: break;
   }
   return "dry friction of joint " + model.joint_names[model.dof_joint[index_of(key)]];

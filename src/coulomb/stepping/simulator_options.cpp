@@ -123,6 +123,11 @@ void check_stepper(const Model& model, const SimulatorOptions& o, const StepOpti
     refuse("continuous_collision: got true, expected false " + with);
   }
 
+  for (const Tendon& tendon : model.tendons)
+    if (options.impacts.enabled && tendon.limited)
+      refuse("continuous_collision: got true, expected false with tendon '" + tendon.name +
+             "': steps are not split at limits of tendons");
+
   // Gradients.
   if (stepper.has_gradient(options.gradient.mode)) return;
   if (options.impacts.enabled) {

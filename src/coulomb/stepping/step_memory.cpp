@@ -27,6 +27,10 @@ std::uint64_t structure_of(const Model& m) {
     add(mesh->face_vertices);
   for (const Equality& e : m.equalities)
     add(std::array{int(e.type), e.body_a, e.body_b, e.joint_a, e.joint_b});
+  for (const Equality& e : m.equalities)
+    if (e.type == EqualityType::tendon) add(std::array{e.tendon_a, e.tendon_b});
+  for (const Tendon& t : m.tendons)
+    add(t.joints);
   return hash;
 }
 

@@ -96,7 +96,7 @@ class ActuatorForces:
         self._low, self._high = np.full((2, model.nv - first), np.inf) * [[-1], [1]]
         seen = set()
         for number, actuator in enumerate(model.actuators):
-            dof = int(model.joint_v[actuator.joint]) - first
+            dof = int(model.joint_v[actuator.joint]) - first if actuator.joint >= 0 else -1
             if dof in seen or dof < 0 or actuator.bias.any() or actuator.gain[1:].any() or actuator.force_limited:
                 raise ValueError(
                     f"actuator {actuator.name!r}: include_qfrc_actuator_in_observation knows plain motors, one a joint"

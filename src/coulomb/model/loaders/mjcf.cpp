@@ -227,7 +227,7 @@ void copy_actuators(const mjModel& m, Copier& c) {
   COULOMB_REALS(actuator_forcerange, 2 * n);
 }
 
-/// Equalities and, to say that they are missing, tendons.
+/// Equalities and tendons.
 void copy_equalities_and_tendons(const mjModel& m, Copier& c) {
   COULOMB_INTEGERS(eq_type, m.neq);
   COULOMB_INTEGERS(eq_obj1id, m.neq);
@@ -245,6 +245,17 @@ void copy_equalities_and_tendons(const mjModel& m, Copier& c) {
   COULOMB_REALS(eq_solref, mjNREF * m.neq);
   COULOMB_REALS(eq_solimp, mjNIMP * m.neq);
   COULOMB_INTEGERS(tendon_limited, m.ntendon);
+  COULOMB_INTEGERS(tendon_adr, m.ntendon);
+  COULOMB_INTEGERS(tendon_actfrclimited, m.ntendon);
+  COULOMB_INTEGERS(tendon_num, m.ntendon);
+  COULOMB_INTEGERS(wrap_type, m.nwrap);
+  COULOMB_INTEGERS(wrap_objid, m.nwrap);
+  COULOMB_REALS(wrap_prm, m.nwrap);
+  COULOMB_REALS(tendon_range, 2 * m.ntendon);
+  COULOMB_REALS(tendon_margin, m.ntendon);
+  COULOMB_REALS(tendon_length0, m.ntendon);
+  COULOMB_REALS(tendon_solref_lim, mjNREF * m.ntendon);
+  COULOMB_REALS(tendon_solimp_lim, mjNIMP * m.ntendon);
   COULOMB_REALS(tendon_stiffness, m.ntendon);
   COULOMB_REALS(tendon_damping, m.ntendon);
   COULOMB_REALS(tendon_frictionloss, m.ntendon);
@@ -273,6 +284,8 @@ const char* sensor_type(int type) {
     case mjSENS_BALLANGVEL: return "ballangvel";
     case mjSENS_SUBTREECOM: return "subtreecom";
     case mjSENS_SUBTREELINVEL: return "subtreelinvel";
+    case mjSENS_TENDONPOS: return "tendonpos";
+    case mjSENS_TENDONVEL: return "tendonvel";
     case mjSENS_ACTUATORPOS: return "actuatorpos";
     case mjSENS_ACTUATORVEL: return "actuatorvel";
     case mjSENS_ACTUATORFRC: return "actuatorfrc";

@@ -1,8 +1,10 @@
-// Compiled MuJoCo arrays to SceneParts: joint actuators (motor, position, velocity, general without dynamics).
+// Compiled MuJoCo arrays to SceneParts: actuators of joints and fixed tendons (motor, position, velocity, general without dynamics).
 #include "coulomb/model/loaders/mujoco_fields.hpp"
 
 namespace coulomb {
 namespace {
+
+constexpr int tendon_transmission = 3;  // mjTRN_TENDON
 
 /// A servo's own damping and armature act on its joint, scaled by the square of the gear.
 void add_actuator_inertia(const MujocoFields& f, int a, const Actuator& actuator, SceneParts& parts) {
@@ -14,6 +16,7 @@ void add_actuator_inertia(const MujocoFields& f, int a, const Actuator& actuator
   if (f.real("actuator_dampingpoly", 2 * a, 0) != 0 || f.real("actuator_dampingpoly", 2 * a + 1, 0) != 0)
     refuse(what, "polynomial damping is not supported");
   if (armature == 0 && damping == 0) return;
+  if (actuator.tendon >= 0) refuse(what, "armature and damping of an actuator of a tendon are not supported");
   JointPart& joint = parts.joints[actuator.joint];
   if (joint.type == JointType::free || joint.type == JointType::ball)
     refuse(what, "armature and damping of an actuator are supported on hinge and slide joints only");
@@ -26,15 +29,16 @@ void add_actuator_inertia(const MujocoFields& f, int a, const Actuator& actuator
   }
 }
 
-/// Whatever has a state of its own, or acts on something else than one joint, is refused.
-void refuse_unless_static_joint_actuator(const MujocoFields& f, int a, const std::string& what) {
+/// Whatever has a state of its own, or acts on something else than one joint or tendon, is refused.
+void refuse_unless_static_actuator(const MujocoFields& f, int a, const std::string& what) {
   // Where it acts.
   const int transmission = f.integer("actuator_trntype", a);
-  if (transmission > 1) {
+  if (transmission > 1 && transmission != tendon_transmission) {
     const char* kinds[] = {"joint", "jointinparent", "slidercrank", "tendon", "site", "body"};  // mjtTrn
     const std::string kind = transmission < 6 ? kinds[transmission] : "of type " + std::to_string(transmission);
     const std::string type = "(trntype " + std::to_string(transmission) + ")";
-    const std::string expected = "actuators drive joints: only joint and jointinparent " + type;
+    const std::string expected =
+        "actuators drive joints and fixed tendons: only joint, jointinparent and tendon " + type;
     refuse(what, "transmission by " + kind + " is not supported, " + expected);
   }
 
@@ -89,15 +93,20 @@ bool group_disabled(const MujocoFields& f, int a) {
 void translate_actuators(const MujocoFields& f, SceneParts& parts) {
   // Versions before 4 have one control and one force an actuator.
   const int n = f.integer("nactuator", 0, f.count("nu"));
+  int explicit_gains = 0;
   for (int a = 0; a < n; ++a) {
     Actuator out;
     out.name = f.name("actuator", a);
-    refuse_unless_static_joint_actuator(f, a, "actuator '" + out.name + "'");
+    refuse_unless_static_actuator(f, a, "actuator '" + out.name + "'");
     const int control = f.integer("actuator_ctrladr", a, a);
     const int output = f.integer("actuator_outadr", a, a);
 
-    // Which joint it drives.
-    out.joint = driven_joint(f, a, out.name, parts);
+    // Which joint or tendon it drives.
+    if (f.integer("actuator_trntype", a) == tendon_transmission) {
+      out.tendon = fixed_tendon(f, f.integer("actuator_trnid", 2 * a), "actuator '" + out.name + "'");
+    } else {
+      out.joint = driven_joint(f, a, out.name, parts);
+    }
     out.in_parent_frame = f.integer("actuator_trntype", a) == 1;
     out.gear = f.row<6>("actuator_gear", output);
 
@@ -124,8 +133,12 @@ void translate_actuators(const MujocoFields& f, SceneParts& parts) {
     out.force_limited = f.integer("actuator_forcelimited", a, 0) != 0;
     out.force_range = f.row<2>("actuator_forcerange", a);
     add_actuator_inertia(f, a, out, parts);
+    explicit_gains += out.tendon >= 0 && (out.gain[2] != 0 || out.bias[2] != 0);
     parts.actuators.push_back(out);
   }
+  if (explicit_gains > 0)
+    parts.deviate("velocity gains of " + std::to_string(explicit_gains) +
+                  " actuators of tendons: they act with the speed at the start of a step");
 }
 
 }  // namespace coulomb

@@ -145,7 +145,7 @@ void translate_bodies_and_joints(const MujocoFields& f, SceneParts& parts) {
 }
 
 void translate_equalities(const MujocoFields& f, SceneParts& parts) {
-  enum { connect = 0, weld = 1, joint = 2 };
+  enum { connect = 0, weld = 1, joint = 2, tendon = 3 };
   constexpr int site_object = 6;  // mjOBJ_SITE
   const bool switched_off = f.count("opt_disableflags") & (mj::disable_equality | mj::disable_constraint);
   if (switched_off) return;
@@ -167,6 +167,16 @@ void translate_equalities(const MujocoFields& f, SceneParts& parts) {
       out.ref_a = f.real("qpos0", f.integer("jnt_qposadr", a));
       if (b >= 0) {
         out.ref_b = f.real("qpos0", f.integer("jnt_qposadr", b));
+      }
+    } else if (type == tendon) {
+      const std::string what = "equality '" + name + "'";
+      out.type = EqualityType::tendon;
+      out.tendon_a = fixed_tendon(f, a, what);
+      std::copy_n(data.begin(), 5, out.poly.begin());
+      out.ref_a = f.real("tendon_length0", a);
+      if (b >= 0) {
+        out.tendon_b = fixed_tendon(f, b, what);
+        out.ref_b = f.real("tendon_length0", b);
       }
     } else if (type == connect || is_weld) {
       out.type = is_weld ? EqualityType::weld : EqualityType::connect;
@@ -193,7 +203,7 @@ void translate_equalities(const MujocoFields& f, SceneParts& parts) {
       if (is_weld && data[10] == 0) out.type = EqualityType::connect;  // its rotation rows are zero
     } else {
       const std::string got = "(type " + std::to_string(type) + ")";
-      refuse("equality '" + name + "'", "only connect, weld and joint equalities are supported " + got);
+      refuse("equality '" + name + "'", "only connect, weld, joint and tendon equalities are supported " + got);
     }
     parts.equalities.push_back(out);
   }
@@ -204,6 +214,7 @@ SceneParts translate_mujoco_arrays(const MujocoArrays& arrays) {
   SceneParts parts;
   translate_bodies_and_joints(f, parts);
   translate_geometries(f, parts);
+  translate_tendons(f, parts);
   translate_actuators(f, parts);
   translate_equalities(f, parts);
   translate_sensors(f, parts);

@@ -74,6 +74,10 @@ class MujocoFields {
 // The parts of the translation, in the order they run.
 void translate_bodies_and_joints(const MujocoFields& f, SceneParts& parts);
 void translate_geometries(const MujocoFields& f, SceneParts& parts);
+void translate_tendons(const MujocoFields& f, SceneParts& parts);
+/// Index into parts.tendons of MuJoCo's tendon t; `what` needs it. Refuses spatial ones.
+int fixed_tendon(const MujocoFields& f, int t, const std::string& what);
+bool is_spatial_tendon(const MujocoFields& f, int t);
 void translate_actuators(const MujocoFields& f, SceneParts& parts);
 void translate_equalities(const MujocoFields& f, SceneParts& parts);
 void translate_sensors(const MujocoFields& f, SceneParts& parts);

@@ -31,7 +31,7 @@ void refuse_what_moves(const MujocoFields& f) {
     refuse("option", "flag override (contact parameter override) is not supported");
   }
 
-  // Tendons that exert no force are only listed; any that do are refused.
+  // Laws of tendons that are not here; actuators, limits and equalities are.
   constexpr std::size_t prefix = 7;  // of "tendon_"
   for (int t = 0; t < f.count("ntendon"); ++t) {
     const std::string tendon = "tendon '" + f.name("tendon", t) + "'";
@@ -44,15 +44,12 @@ void refuse_what_moves(const MujocoFields& f) {
       refuse(tendon, law + " " + checks::text(value) + " is not supported");
     }
 
-    // ... polynomial ones, and limits.
+    // ... and polynomial ones.
     for (const char* field : {"tendon_stiffnesspoly", "tendon_dampingpoly"}) {
       const bool acts = f.real(field, 2 * t, 0) != 0 || f.real(field, 2 * t + 1, 0) != 0;
       if (!acts) continue;
       const std::string law = field + prefix;
       refuse(tendon, law + " is not supported");
-    }
-    if (f.integer("tendon_limited", t, 0)) {
-      refuse(tendon, "length limits are not supported: no tendon exerts a force here");
     }
   }
 }
@@ -88,7 +85,12 @@ void report_unsupported(const MujocoFields& f, SceneParts& parts) {
   };
 
   // What is only looked at, and what does not move.
-  count("ntendon", "tendons that exert no force");
+  int spatial = 0;
+  for (int t = 0; t < f.count("ntendon"); ++t)
+    spatial += is_spatial_tendon(f, t);
+  if (spatial > 0) {
+    list(std::to_string(spatial) + " spatial tendons that exert no force");
+  }
   count("ncam", "cameras");
   count("nlight", "lights");
   count("nskin", "skins");
@@ -111,6 +113,15 @@ void report_unsupported(const MujocoFields& f, SceneParts& parts) {
     const std::string which = std::to_string(n) + " " + what;
     deviate("soft-contact parameters (solref, solimp) of " + which + ": constraints are exact");
   }
+
+  // Of tendons, if these are limited.
+  const int soft_tendons =
+      std::max(differing_rows(f, "tendon_solref_lim", reference), differing_rows(f, "tendon_solimp_lim", impedance));
+  const bool limited =
+      std::any_of(parts.tendons.begin(), parts.tendons.end(), [](const Tendon& t) { return t.limited; });
+  if (limited && soft_tendons > 0)
+    deviate("soft-contact parameters (solref, solimp) of " + std::to_string(soft_tendons) +
+            " tendon limits: constraints are exact");
 
   // Welds of a weight between their rotation and their translation.
   int weighted = 0;

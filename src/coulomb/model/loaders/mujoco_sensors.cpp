@@ -30,6 +30,8 @@ constexpr Translation translations[] = {{"framepos", SensorType::position},
                                         {"ballangvel", SensorType::joint_velocity},
                                         {"subtreecom", SensorType::subtree_com},
                                         {"subtreelinvel", SensorType::subtree_velocity},
+                                        {"tendonpos", SensorType::tendon_length},
+                                        {"tendonvel", SensorType::tendon_velocity},
                                         {"actuatorpos", SensorType::actuator_position},
                                         {"actuatorvel", SensorType::actuator_velocity},
                                         {"actuatorfrc", SensorType::actuator_force},
@@ -114,8 +116,12 @@ bool translate_sensor(const MujocoFields& f, int i, const SceneParts& parts, Sen
     return translate_frame(f, f.integer("sensor_reftype", i), reference, parts, *out.reference);
   }
 
-  // All others belong to a joint, an actuator or a body.
+  // All others belong to a joint, a tendon, an actuator or a body.
   out.index = id;
+  if (out.type == SensorType::tendon_length || out.type == SensorType::tendon_velocity) {
+    if (is_spatial_tendon(f, id)) return false;
+    out.index = fixed_tendon(f, id, "sensor '" + out.name + "'");
+  }
   if (types->second[i] == "ballquat") {
     out.cutoff = 0;
   }

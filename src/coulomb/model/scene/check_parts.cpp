@@ -13,8 +13,8 @@ namespace {
 /// The last value of each enumeration.
 constexpr JointType last_joint_type = JointType::hinge;
 constexpr ShapeType last_shape_type = ShapeType::mesh;
-constexpr EqualityType last_equality_type = EqualityType::joint;
-constexpr SensorType last_sensor_type = SensorType::equality_force;
+constexpr EqualityType last_equality_type = EqualityType::tendon;
+constexpr SensorType last_sensor_type = SensorType::tendon_velocity;
 constexpr ZoneType last_zone_type = ZoneType::box;
 
 /// How many bytes the character at `at` has; 0 where none begins: UTF-8 has one way to write each, and none for halves of pairs.
@@ -96,6 +96,7 @@ class Checker {
     of("body", parts_.bodies, own);
     of("joint", parts_.joints, own);
     of("geometry", parts_.geometries, own);
+    of("tendon", parts_.tendons, own);
     of("actuator", parts_.actuators, own);
     of("equality", parts_.equalities, own);
     of("keyframe", parts_.keyframes, [](const auto& key) -> const std::string& { return key.values.name; });
@@ -187,11 +188,37 @@ class Checker {
     }
   }
 
+  void tendons() const {
+    for (const Tendon& tendon : parts_.tendons) {
+      const std::string what = robot_ + "tendon '" + tendon.name + "'";
+      if (tendon.joints.size() != tendon.coefficients.size()) {
+        checks::fail(what + " coefficients", "there is not one for each of its joints");
+      }
+      for (std::size_t i = 0; i < tendon.joints.size(); ++i) {
+        scalar_joint(what + " joint", tendon.joints[i]);
+        const auto first = tendon.joints.begin();
+        if (std::find(first, first + static_cast<long>(i), tendon.joints[i]) != first + static_cast<long>(i))
+          checks::fail(what + " joint", "'" + parts_.joints[tendon.joints[i]].name + "' is listed twice");
+      }
+      checks::finite(what + " coefficients", tendon.coefficients.data(), static_cast<int>(tendon.coefficients.size()));
+      range(what + " limits", tendon.limited, tendon.lower, tendon.upper);
+      if (!tendon.limited) continue;
+      pulled(what + ": limits", static_cast<int>(&tendon - parts_.tendons.data()), most_in_row);
+      moved(what + ": limits", tendon);
+    }
+  }
+
   void actuators() const {
     for (const Actuator& actuator : parts_.actuators) {
       const std::string what = robot_ + "actuator '" + actuator.name + "'";
       // The joint that it drives, by which law.
-      index(what + " joint", actuator.joint, 0, last_joint());
+      if (actuator.tendon < 0) {
+        index(what + " joint", actuator.joint, 0, last_joint());
+      } else {
+        index(what + " tendon", actuator.tendon, 0, last_tendon());
+        index(what + " joint of an actuator of a tendon", actuator.joint, -1, -1);
+        pulled(what, actuator.tendon, most_of_actuator);
+      }
       checks::finite(what + " gear", actuator.gear.data(), 6);
       checks::finite(what + " gain", actuator.gain.data(), 3);
       checks::finite(what + " bias", actuator.bias.data(), 3);
@@ -215,6 +242,25 @@ class Checker {
         if (equality.joint_b != -1) {
           scalar_joint(what + " joint_b", equality.joint_b);
         }
+        checks::finite(what + " poly", equality.poly.data(), 5);
+        checks::finite(what + " ref_a", &equality.ref_a, 1);
+        checks::finite(what + " ref_b", &equality.ref_b, 1);
+        continue;
+      }
+
+      if (equality.type == EqualityType::tendon) {
+        index(what + " tendon_a", equality.tendon_a, 0, last_tendon());
+        index(what + " tendon_b", equality.tendon_b, -1, last_tendon());
+        pulled(what, equality.tendon_a, most_in_row);
+        moved(what, parts_.tendons[equality.tendon_a]);
+        std::size_t count = parts_.tendons[equality.tendon_a].joints.size();
+        if (equality.tendon_b >= 0) {
+          pulled(what, equality.tendon_b, most_in_row);
+          count += parts_.tendons[equality.tendon_b].joints.size();
+        }
+        if (count > most_in_row)
+          checks::fail(what, "its tendons have " + std::to_string(count) + " joints together, at most " +
+                                 std::to_string(most_in_row) + " are supported");
         checks::finite(what + " poly", equality.poly.data(), 5);
         checks::finite(what + " ref_a", &equality.ref_a, 1);
         checks::finite(what + " ref_b", &equality.ref_b, 1);
@@ -280,8 +326,40 @@ class Checker {
   }
 
  private:
+  /// Rows of constraints, and forces of actuators, have so many dofs (DofRow::max_dofs, ActuatorDofs).
+  static constexpr int most_in_row = 4;
+  static constexpr int most_of_actuator = 6;
+
+  /// The first body on the way to the root that hangs on the world.
+  int root(int body) const {
+    while (parts_.bodies[body].parent > 0)
+      body = parts_.bodies[body].parent;
+    return body;
+  }
+
+  /// A tendon that exerts a force has some joints, not too many, of one tree.
+  void pulled(const std::string& what, int tendon, int most) const {
+    const std::vector<int>& joints = parts_.tendons[tendon].joints;
+    const std::string which = "tendon '" + parts_.tendons[tendon].name + "'";
+    if (joints.empty() || static_cast<int>(joints.size()) > most)
+      checks::fail(what, which + " has " + std::to_string(joints.size()) + " joints; with 1 .. " +
+                             std::to_string(most) + " it is supported");
+    for (int j : joints)
+      if (root(parts_.joints[j].body) != root(parts_.joints[joints[0]].body))
+        checks::fail(what, which + " ties joints of several robots ('" + parts_.joints[joints[0]].name + "' and '" +
+                               parts_.joints[j].name + "'), which is not supported");
+  }
+
+  /// A row of zeros could not hold a length.
+  static void moved(const std::string& what, const Tendon& tendon) {
+    const auto moves = [](double c) { return c != 0; };
+    if (std::none_of(tendon.coefficients.begin(), tendon.coefficients.end(), moves))
+      checks::fail(what, "all coefficients of tendon '" + tendon.name + "' are zero: nothing could change its length");
+  }
+
   static bool is_scalar(const JointPart& joint) { return joint_num_q(joint.type) == 1; }
   int last_body() const { return static_cast<int>(parts_.bodies.size()) - 1; }
+  int last_tendon() const { return static_cast<int>(parts_.tendons.size()) - 1; }
   int last_joint() const { return static_cast<int>(parts_.joints.size()) - 1; }
   int last_geometry() const { return static_cast<int>(parts_.geometries.size()) - 1; }
 
@@ -361,6 +439,8 @@ class Checker {
       case SensorType::actuator_position:
       case SensorType::actuator_velocity:
       case SensorType::actuator_force: return static_cast<int>(parts_.actuators.size()) - 1;
+      case SensorType::tendon_length:
+      case SensorType::tendon_velocity: return last_tendon();
       case SensorType::touch: return static_cast<int>(parts_.sites.size()) - 1;
       case SensorType::equality_force: return static_cast<int>(parts_.equalities.size()) - 1;
       default: return last_joint();
@@ -384,6 +464,7 @@ void check_parts(const std::string& robot, const SceneParts& parts) {
   checker.bodies();
   checker.joints();
   checker.geometries();
+  checker.tendons();
   checker.actuators();
   checker.equalities();
   checker.keyframes();

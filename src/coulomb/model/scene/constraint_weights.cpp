@@ -108,6 +108,15 @@ double squared_arm(const Model& m, int g) {
   return radius * radius + dot3(arm, arm);
 }
 
+/// Of a tendon's length, from its joints as if each moved alone.
+double tendon_weight(const Model& m, int tendon) {
+  const Tendon& t = m.tendons[tendon];
+  double sum = 0;
+  for (std::size_t i = 0; i < t.joints.size(); ++i)
+    sum += t.coefficients[i] * t.coefficients[i] * m.dof_weight[m.joint_v[t.joints[i]]];
+  return sum;
+}
+
 /// Two weights an equality: of its linear and of its angular rows, means over axes.
 void set_equality_weights(Mobility& mobility, Model& m) {
   m.equality_weight.clear();
@@ -115,11 +124,17 @@ void set_equality_weights(Mobility& mobility, Model& m) {
     double linear = 0;
     double angular = 0;
 
-    // A coupling of joints has one row only.
+    // A coupling of joints or tendons has one row only.
     if (e.type == EqualityType::joint) {
       linear = m.dof_weight[m.joint_v[e.joint_a]];
       if (e.joint_b >= 0) {
         linear += e.poly[1] * e.poly[1] * m.dof_weight[m.joint_v[e.joint_b]];
+      }
+      angular = linear;
+    } else if (e.type == EqualityType::tendon) {
+      linear = tendon_weight(m, e.tendon_a);
+      if (e.tendon_b >= 0) {
+        linear += e.poly[1] * e.poly[1] * tendon_weight(m, e.tendon_b);
       }
       angular = linear;
     } else {

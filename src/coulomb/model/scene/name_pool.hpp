@@ -38,6 +38,7 @@ struct Scene::Names {
   NamePool bodies;
   NamePool joints;
   NamePool geometries;
+  NamePool tendons;
   NamePool actuators;
   NamePool equalities;
   NamePool keyframes;

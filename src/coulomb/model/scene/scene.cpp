@@ -61,7 +61,7 @@ void shift_sensors(SceneParts& p, const SceneParts& base, int bodies, int joints
       geometry += geometries;
   }
 
-  // A sensor's index means a body, a site, an actuator or a joint.
+  // A sensor's index means a body, a site, an actuator, a tendon or a joint.
   for (Sensor& s : p.sensors) {
     shift(s.frame);
     if (s.reference) shift(*s.reference);
@@ -72,6 +72,8 @@ void shift_sensors(SceneParts& p, const SceneParts& base, int bodies, int joints
       case SensorType::actuator_position:
       case SensorType::actuator_velocity:
       case SensorType::actuator_force: s.index += static_cast<int>(base.actuators.size()); break;
+      case SensorType::tendon_length:
+      case SensorType::tendon_velocity: s.index += static_cast<int>(base.tendons.size()); break;
       default: s.index += joints;
     }
   }
@@ -86,6 +88,8 @@ void shift_indices(SceneParts& p, const SceneParts& base) {
   const int meshes = static_cast<int>(base.meshes.size());
   auto body = [bodies](int b) { return b > 0 ? b + bodies : b; };
   auto joint = [joints](int j) { return j >= 0 ? j + joints : j; };
+  const int tendons = static_cast<int>(base.tendons.size());
+  auto tendon = [tendons](int t) { return t >= 0 ? t + tendons : t; };
 
   // Coordinates of keyframes and maps move by those of all joints.
   int nq = 0;
@@ -113,13 +117,20 @@ void shift_indices(SceneParts& p, const SceneParts& base) {
   }
   for (auto& exclude : p.excludes)
     exclude = {body(exclude[0]), body(exclude[1])};
-  for (Actuator& a : p.actuators)
+  for (Tendon& t : p.tendons)
+    for (int& j : t.joints)
+      j = joint(j);
+  for (Actuator& a : p.actuators) {
     a.joint = joint(a.joint);
+    a.tendon = tendon(a.tendon);
+  }
   for (Equality& e : p.equalities) {
     e.body_a = body(e.body_a);
     e.body_b = body(e.body_b);
     e.joint_a = joint(e.joint_a);
     e.joint_b = joint(e.joint_b);
+    e.tendon_a = tendon(e.tendon_a);
+    e.tendon_b = tendon(e.tendon_b);
   }
 
   // Keyframes and maps to Pinocchio.
@@ -199,6 +210,7 @@ SceneElement Scene::append(SceneParts parts, const std::string& name) {
   append_named(parts_.bodies, parts.bodies, names_->bodies, 1);
   append_named(parts_.joints, parts.joints, names_->joints);
   append_named(parts_.geometries, parts.geometries, names_->geometries);
+  append_named(parts_.tendons, parts.tendons, names_->tendons);
   append_named(parts_.actuators, parts.actuators, names_->actuators);
   append_named(parts_.equalities, parts.equalities, names_->equalities);
   append_named(parts_.keyframes, parts.keyframes, names_->keyframes);

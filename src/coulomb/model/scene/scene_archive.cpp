@@ -52,10 +52,11 @@ static void fields(Archive& archive, KeyframePart& x) {
 
 template <class Archive>
 static void fields(Archive& archive, SceneParts& x) {
-  auto& [bodies, joints, geometries, meshes, pairs, excludes, actuators, equalities, keyframes, sites, sensors,
+  auto& [bodies, joints, geometries, meshes, pairs, excludes, tendons, actuators, equalities, keyframes, sites, sensors,
          pinocchio_maps, ignored, deviations, num_collision_groups, filter_parent_child, gravity, timestep] = x;
   archive(bodies, joints, geometries, meshes, pairs, excludes, actuators, equalities, keyframes, sites, sensors,
           pinocchio_maps, ignored, deviations, num_collision_groups, filter_parent_child, gravity, timestep);
+  if (archive.format() >= 5) archive(tendons);
 }
 
 template <class Archive>
@@ -75,10 +76,11 @@ void fields(Archive& archive, NamePool& x) {
 
 template <class Archive>
 void fields(Archive& archive, Scene& x) {
-  auto& [bodies, joints, geometries, actuators, equalities, keyframes, sites, sensors, pinocchio_maps, shapes, robots] =
-      *x.names_;
+  auto& [bodies, joints, geometries, tendons, actuators, equalities, keyframes, sites, sensors, pinocchio_maps, shapes,
+         robots] = *x.names_;
   archive(x.options_, x.parts_, bodies, joints, geometries, actuators, equalities, keyframes, sites, sensors,
           pinocchio_maps, shapes, robots);
+  if (archive.format() >= 5) archive(tendons);
 }
 
 std::string save_scene(const Scene& scene) { return saved("scene", scene); }

@@ -220,6 +220,7 @@ std::shared_ptr<const Model> build_model(const SceneParts& parts, const Vec3& gr
   finalize_topology(m);
 
   // Elements that need no arrays of their own.
+  m.tendons = parts.tendons;
   m.actuators = parts.actuators;
   m.nu = static_cast<int>(m.actuators.size());
   m.equalities = parts.equalities;

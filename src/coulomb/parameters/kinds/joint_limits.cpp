@@ -2,6 +2,7 @@
 // docs/theory.md (P7).
 #include <cmath>
 
+#include "coulomb/constraints/constraint_keys.hpp"
 #include "coulomb/constraints/constraint_rows.hpp"
 #include "coulomb/model/checks.hpp"
 #include "coulomb/parameters/frame_motion.hpp"
@@ -47,8 +48,8 @@ class JointLimitsKind : public ParameterKind {
   void right_hand_sides(const ParameterContext& context, const ParameterElement& e, RightHandSide* out) const override {
     const Model& m = context.model;
     for (const DofRow& row : context.rows.dof_rows) {
-      if (context.rows.blocks[row.block].type != BlockType::limit || m.dof_joint[row.dof[0]] != e.index) continue;
-      if (context.inactive[row.block]) continue;
+      if (context.rows.blocks[row.block].type != BlockType::limit || row.tendon >= 0) continue;
+      if (m.dof_joint[row.dof[0]] != e.index || context.inactive[row.block]) continue;
 
       // The gap is phi = q - lower, or upper - q.
       const bool upper = e.size == 1 || row.coefficient[0] < 0;
@@ -66,8 +67,41 @@ class JointLimitsKind : public ParameterKind {
   }
 };
 
+/// tendon_limits/<tendon>: (lower, upper).
+class TendonLimitsKind : public ParameterKind {
+  const char* name() const override { return "tendon_limits"; }
+  const char* unit() const override { return "m or rad"; }
+  std::vector<ParameterElement> elements(const Model& model) const override {
+    std::vector<ParameterElement> out;
+    for (int t = 0; t < int(model.tendons.size()); ++t) {
+      const Tendon& tendon = model.tendons[t];
+      if (tendon.limited && std::isfinite(tendon.lower) && std::isfinite(tendon.upper))
+        out.push_back({tendon.name, t, 2});
+    }
+    return out;
+  }
+  void read(const Model& model, const ParameterElement& e, double* values) const override {
+    values[0] = model.tendons[e.index].lower;
+    values[1] = model.tendons[e.index].upper;
+  }
+  void write(Model& model, const ParameterElement& e, const double* values, const std::string& what) const override {
+    if (!(values[0] <= values[1]))
+      checks::fail(what, "lower limit " + checks::text(values[0]) + " exceeds upper limit " + checks::text(values[1]));
+    model.tendons[e.index].lower = values[0];
+    model.tendons[e.index].upper = values[1];
+  }
+  void right_hand_sides(const ParameterContext& context, const ParameterElement& e, RightHandSide* out) const override {
+    for (const DofRow& row : context.rows.dof_rows) {
+      if (row.tendon != e.index || context.inactive[row.block]) continue;
+      const bool upper = is_upper_limit(context.rows.keys[row.block]);
+      out[upper].rows.push_back({row.row, upper ? row.dbias_dphi : -row.dbias_dphi});
+    }
+  }
+};
+
 }  // namespace
 
+std::unique_ptr<ParameterKind> make_tendon_limits() { return std::make_unique<TendonLimitsKind>(); }
 std::unique_ptr<ParameterKind> make_joint_limits() { return std::make_unique<JointLimitsKind>(); }
 
 }  // namespace coulomb

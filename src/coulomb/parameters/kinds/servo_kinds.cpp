@@ -31,15 +31,14 @@ class ServoKind : public ParameterKind {
   void right_hand_sides(const ParameterContext& context, const ParameterElement& e, RightHandSide* out) const override {
     const Actuator& actuator = context.model.actuators[e.index];
     const JointForces& forces = context.joint_forces;
-    const int first = context.model.joint_v[actuator.joint];
-    const int num_dofs = joint_num_dofs(context.model.joint_type[actuator.joint]);
+    const ActuatorDofs dofs = actuator_dofs(context.model, e.index);
 
-    // The derivative by the gain, over the joint's dofs.
-    for (int i = 0; i < num_dofs; ++i) {
+    // The derivative by the gain, over the dofs of its joint or tendon.
+    for (int i = 0; i < dofs.num; ++i) {
       const std::size_t at = std::size_t(6) * e.index + i;
       const double dtau = derivative(actuator, forces.dtau_dgain[at], forces.dtau_dbias[at],
                                      forces.actuator_length[e.index], forces.actuator_speed[e.index]);
-      out[0].dofs.push_back({first + i, context.options.timestep * dtau});
+      out[0].dofs.push_back({dofs.dof[i], context.options.timestep * dtau});
     }
   }
 

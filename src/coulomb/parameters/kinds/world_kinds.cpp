@@ -140,11 +140,10 @@ class ActuatorGainKind : public ParameterKind {
     model.actuators[e.index].gain[0] = values[0];
   }
   void right_hand_sides(const ParameterContext& context, const ParameterElement& e, RightHandSide* out) const override {
-    // h dtau/dgain over the joint's dofs.
-    const int joint = context.model.actuators[e.index].joint;
-    const int first = context.model.joint_v[joint];
-    for (int i = 0; i < joint_num_dofs(context.model.joint_type[joint]); ++i)
-      out[0].dofs.push_back({first + i, context.options.timestep * context.joint_forces.dtau_dgain[6 * e.index + i]});
+    // h dtau/dgain over the dofs of its joint or tendon.
+    const ActuatorDofs dofs = actuator_dofs(context.model, e.index);
+    for (int i = 0; i < dofs.num; ++i)
+      out[0].dofs.push_back({dofs.dof[i], context.options.timestep * context.joint_forces.dtau_dgain[6 * e.index + i]});
   }
 };
 

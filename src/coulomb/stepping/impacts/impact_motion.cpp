@@ -191,8 +191,9 @@ void ImpactSplitter::correct_spin(const ImpactPhase& phase, SpinIteration& spin)
   int first = model_.tree_first_dof[spin.tree];
 
   // No force but an actuator's knows how fast a free joint moves along.
-  const auto drives = [&](const Actuator& a) { return model_.body_tree[model_.joint_body[a.joint]] == spin.tree; };
-  const bool driven = std::any_of(model_.actuators.begin(), model_.actuators.end(), drives);
+  bool driven = false;
+  for (int k = 0; k < model_.nu; ++k)
+    driven = driven || actuator_tree(model_, k) == spin.tree;
   if (model_.joint_type[model_.dof_joint[first]] == JointType::free && !driven) {
     first += 3;
   }

@@ -242,6 +242,11 @@ void ImplicitEquation::add_rigid_derivatives(const Model& model, const DynamicsW
       v_T[std::size_t(first + j) * ld + d] -= joint_forces.dtau_dv[6 * d + j];
     }
   }
+  if (!joints) return;
+  for (const TendonSlope& slope : joint_forces.tendon_slopes) {
+    q_T[std::size_t(slope.column) * ld + slope.row] -= slope.dq;
+    v_T[std::size_t(slope.column) * ld + slope.row] -= slope.dv;
+  }
 }
 
 void ImplicitEquation::prepare(const Model& model, const ImplicitStage& stage) {

@@ -316,10 +316,9 @@ void ImplicitLinearization::control_forces(int i, double* rows) const {
   const JointForces& forces = stages_[i]->equation.joint_forces;
   const int ld = stages_[i]->equation.dynamics.ld;
   for (int k = 0; k < model_->nu; ++k) {
-    const int joint = model_->actuators[k].joint;
-    const int first = model_->joint_v[joint];
-    for (int j = 0; j < joint_num_dofs(model_->joint_type[joint]); ++j)
-      rows[std::size_t(k) * ld + first + j] = forces.dtau_du[6 * k + j];
+    const ActuatorDofs dofs = actuator_dofs(*model_, k);
+    for (int j = 0; j < dofs.num; ++j)
+      rows[std::size_t(k) * ld + dofs.dof[j]] = forces.dtau_du[6 * k + j];
   }
 }
 

@@ -136,10 +136,9 @@ double ImplicitLinearization::reverse_run(const ImplicitRun& run, StepCotangent&
       add_wrench_cotangent(model, fext_at_, to.y.data(), out.fext);
     }
     for (int k = 0; k < model.nu; ++k) {
-      const int joint = model.actuators[k].joint;
-      const int first = model.joint_v[joint];
-      for (int j = 0; j < joint_num_dofs(model.joint_type[joint]); ++j)
-        out.u[k] += forces.dtau_du[6 * k + j] * to.y[first + j];
+      const ActuatorDofs dofs = actuator_dofs(model, k);
+      for (int j = 0; j < dofs.num; ++j)
+        out.u[k] += forces.dtau_du[6 * k + j] * to.y[dofs.dof[j]];
     }
     if (set && set->size() > 0) {
       add_stage_gradient(i, *set, to.y.data(), out.parameters);

@@ -130,6 +130,14 @@ void mark_limits_met(const Model& model, const ImplicitOptions& o, const double*
     const bool pushes_b = limit_force(o, b.phi, b.rate(v_b)) > 0;
     if (pushes_a != pushes_b) met[model.body_tree[model.joint_body[joint]]] = 1;
   });
+  for_each_tendon_limit(model, [&](int tendon, bool upper) {
+    const DofRow a = tendon_limit_row(model, tendon, upper, q_a);
+    const DofRow b = tendon_limit_row(model, tendon, upper, q_b);
+    if (a.phi >= 0 && b.phi >= 0) return;
+    const bool pushes_a = limit_force(o, a.phi, rate_of(a, v_a)) > 0;
+    const bool pushes_b = limit_force(o, b.phi, rate_of(b, v_b)) > 0;
+    if (pushes_a != pushes_b) met[model.body_tree[model.joint_body[model.tendons[tendon].joints[0]]]] = 1;
+  });
 }
 
 void add_body_torque(const Model& model, BodyForces& forces, int body, const double* torque) {

@@ -22,7 +22,9 @@ ImplicitScheme of_parts(ImplicitScheme whole) { return whole == ImplicitScheme::
 /// The trees that an equality joins, -1: none.
 BlockTrees trees_of(const Model& model, const Equality& equality) {
   const auto of_joint = [&](int joint) { return joint < 0 ? -1 : model.body_tree[model.joint_body[joint]]; };
+  const auto of_tendon = [&](int tendon) { return tendon < 0 ? -1 : of_joint(model.tendons[tendon].joints[0]); };
   if (equality.type == EqualityType::joint) return {of_joint(equality.joint_a), of_joint(equality.joint_b)};
+  if (equality.type == EqualityType::tendon) return {of_tendon(equality.tendon_a), of_tendon(equality.tendon_b)};
   return {model.body_tree[equality.body_a], model.body_tree[equality.body_b]};
 }
 

@@ -94,7 +94,7 @@ void ForceOutputs::add_contact_force(const Sensor& sensor) {
 void ForceOutputs::add_limit(int joint, Scalar& out) {
   const StepRecord& r = *record_;
   const auto of_joint = [&](const ConstraintRows& rows, const DofRow& row) {
-    return rows.blocks[row.block].type == BlockType::limit && model_->dof_joint[row.dof[0]] == joint;
+    return rows.blocks[row.block].type == BlockType::limit && row.tendon < 0 && model_->dof_joint[row.dof[0]] == joint;
   };
 
   // Hard: the impulse of the row.

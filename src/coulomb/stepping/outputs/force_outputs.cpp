@@ -81,18 +81,17 @@ void ForceOutputs::add_actuator(int k, double scale, Scalar& out) {
   out.at_end = options_->stepper->dynamics_at() == StepPoint::end;
   const ActuatorForce a = actuator_force(*model_, k, out.at_end ? r.q_next.data() : r.q.data(),
                                          out.at_end ? r.v_next.data() : r.v.data(), r.u[k]);
-  const int joint = model_->actuators[k].joint;
-  const int first = model_->joint_v[joint];
 
-  // By control and gains, then by the state of its joint.
+  // By control and gains, then by the state of its joint or tendon.
   out.value += scale * a.force;
   out.du.push_back({k, scale * a.df_du});
   out.gains.push_back({k, scale * a.df_dgain});
   out.kps.push_back({k, scale * by_position_gain(a.df_dgain, a.df_dbias, a.length)});
   out.kds.push_back({k, scale * by_velocity_gain(model_->actuators[k], a.df_dgain, a.df_dbias, a.speed)});
-  for (int i = 0; i < joint_num_dofs(model_->joint_type[joint]); ++i) {
-    out.dq.push_back({first + i, scale * (a.df_dlength * a.dlength[i] + a.df_dspeed * a.dspeed[i])});
-    out.dv.push_back({first + i, scale * a.df_dspeed * a.moment[i]});
+  const ActuatorDofs dofs = actuator_dofs(*model_, k);
+  for (int i = 0; i < dofs.num; ++i) {
+    out.dq.push_back({dofs.dof[i], scale * (a.df_dlength * a.dlength[i] + a.df_dspeed * a.dspeed[i])});
+    out.dv.push_back({dofs.dof[i], scale * a.df_dspeed * a.moment[i]});
   }
 }
 
@@ -121,10 +120,16 @@ void ForceOutputs::turn_by_normal(const BodyRows& b, const double* c, double sca
 
 /// A joint's actuators together, within the limits of the joint. True: at a limit, so that nothing moves it.
 bool ForceOutputs::add_joint_actuators(int joint, Scalar& out) {
-  for (int k = 0; k < model_->nu; ++k)
-    if (model_->actuators[k].joint == joint) {
-      add_actuator(k, model_->actuators[k].gear[0], out);
-    }
+  for (int k = 0; k < model_->nu; ++k) {
+    const Actuator& actuator = model_->actuators[k];
+    if (actuator.joint == joint) add_actuator(k, actuator.gear[0], out);
+    if (actuator.tendon < 0) continue;
+
+    // A tendon pulls the joint by its coefficient.
+    const Tendon& tendon = model_->tendons[actuator.tendon];
+    for (std::size_t i = 0; i < tendon.joints.size(); ++i)
+      if (tendon.joints[i] == joint) add_actuator(k, actuator.gear[0] * tendon.coefficients[i], out);
+  }
 
   const double lower = model_->joint_actuator_lower[joint];
   const double upper = model_->joint_actuator_upper[joint];

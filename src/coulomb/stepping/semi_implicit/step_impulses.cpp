@@ -117,8 +117,7 @@ void StepLinearization::impulse_columns(StepInput input, std::vector<double>& ou
     column.clear();
     if (input == StepInput::u) {
       for (int k = 0; k < model.nu; ++k)
-        if (r.islands.of_tree(model.body_tree[model.joint_body[model.actuators[k].joint]]) == index)
-          column.push_back(k);
+        if (r.islands.of_tree(actuator_tree(model, k)) == index) column.push_back(k);
     } else {
       for (int tree : own.trees)
         for (int d = model.tree_first_dof[tree]; d < model.tree_first_dof[tree + 1]; ++d)
@@ -154,10 +153,9 @@ void StepLinearization::impulse_columns(StepInput input, std::vector<double>& ou
         r_T[k * ld + k] = h;
         continue;
       }
-      const int joint = model.actuators[column[k]].joint;
-      const int first = own_dof(model.joint_v[joint]);
-      for (int j = 0; j < joint_num_dofs(model.joint_type[joint]); ++j)
-        r_T[k * ld + first + j] = h * r.joint_forces.dtau_du[6 * column[k] + j];
+      const ActuatorDofs dofs = actuator_dofs(model, column[k]);
+      for (int j = 0; j < dofs.num; ++j)
+        r_T[k * ld + own_dof(dofs.dof[j])] = h * r.joint_forces.dtau_du[6 * column[k] + j];
     }
     for (int level = 0; level < lower; ++level)
       sides[level] = {r_T.data(), nullptr};

@@ -336,11 +336,10 @@ void StepLinearization::actuator_columns(StepDerivatives& out) const {
   for (int k = 0; k < model.nu; ++k) {
     double* row = out.B_T.data() + 2 * nv * k;
     std::fill_n(row, 2 * nv, 0.0);
-    const int joint = model.actuators[k].joint;
-    const int first = model.joint_v[joint];
-    for (int j = 0; j < joint_num_dofs(model.joint_type[joint]); ++j) {
+    const ActuatorDofs dofs = actuator_dofs(model, k);
+    for (int j = 0; j < dofs.num; ++j) {
       const double gain = record_->joint_forces.dtau_du[6 * k + j];
-      if (gain != 0) add_scaled(gain, out.B_tau_T.data() + 2 * nv * (first + j), static_cast<int>(2 * nv), row);
+      if (gain != 0) add_scaled(gain, out.B_tau_T.data() + 2 * nv * dofs.dof[j], static_cast<int>(2 * nv), row);
     }
   }
 }
@@ -352,17 +351,18 @@ void StepLinearization::add_actuator_columns(int index, SparseStepDerivatives::I
   const std::size_t size = out.dofs.size();
   out.B_T.assign(2 * size * out.actuators.size(), 0.0);
   for (std::size_t k = 0; k < out.actuators.size(); ++k) {
-    // Its joint's first dof, among those of the island.
+    // Where its tree's dofs begin among those of the island.
     const int actuator = out.actuators[k];
-    const int joint = model.actuators[actuator].joint;
-    const int tree = model.body_tree[model.joint_body[joint]];
+    const ActuatorDofs dofs = actuator_dofs(model, actuator);
+    const int tree = actuator_tree(model, actuator);
     const int tree_start = islands.pool[index].tree_start[islands.tree_index[tree]];
-    const int first = model.joint_v[joint] - model.tree_first_dof[tree] + tree_start;
+    const int shift = tree_start - model.tree_first_dof[tree];
 
     double* row = out.B_T.data() + 2 * size * k;
-    for (int j = 0; j < joint_num_dofs(model.joint_type[joint]); ++j) {
+    for (int j = 0; j < dofs.num; ++j) {
       const double gain = record_->joint_forces.dtau_du[6 * actuator + j];
-      if (gain != 0) add_scaled(gain, out.B_tau_T.data() + 2 * size * (first + j), static_cast<int>(2 * size), row);
+      if (gain == 0) continue;
+      add_scaled(gain, out.B_tau_T.data() + 2 * size * (dofs.dof[j] + shift), static_cast<int>(2 * size), row);
     }
   }
 }
@@ -393,9 +393,9 @@ std::shared_ptr<SparseStepDerivatives> StepLinearization::sparse_jacobian() {
     island_columns(index, out.A_T.data(), out.B_tau_T.data());
   }
 
-  // Every actuator belongs to the island of its joint.
+  // Every actuator belongs to the island of its joint or tendon.
   for (int k = 0; k < model.nu; ++k) {
-    const int tree = model.body_tree[model.joint_body[model.actuators[k].joint]];
+    const int tree = actuator_tree(model, k);
     result->islands[of_island[islands.of_tree(tree)]].actuators.push_back(k);
   }
   for (int index : islands.order)

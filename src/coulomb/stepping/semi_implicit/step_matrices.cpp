@@ -287,6 +287,16 @@ void StepLinearization::right_hand_sides() {
     }
   }
 
+  // Tendons: all of their dofs are of one tree.
+  for (const TendonSlope& slope : r.joint_forces.tendon_slopes) {
+    const int tree = model.body_tree[model.dof_body[slope.row]];
+    const int index = r.islands.of_tree(tree);
+    const int start = island(index).tree_start[r.islands.tree_index[tree]] - model.tree_first_dof[tree];
+    const std::size_t to = std::size_t(start + slope.column) * padded(island(index).num_dofs()) + start + slope.row;
+    islands_[index].r_q[to] += h * slope.dq;
+    islands_[index].r_v[to] += h * slope.dv;
+  }
+
   // Spins, contact points and frames that move.
   add_spin_columns();
   add_wrench_columns(row_state(), rows_, DofMatrix(r.islands, r_q_of_.data()));

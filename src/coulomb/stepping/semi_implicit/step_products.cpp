@@ -153,6 +153,10 @@ void StepLinearization::add_joint_forces(StepCotangent& out) const {
       out.v[first + j] += h * forces.dtau_dv[6 * d + j] * adjoint_.y[d];
     }
   }
+  for (const TendonSlope& slope : forces.tendon_slopes) {
+    out.q[slope.column] += h * slope.dq * adjoint_.y[slope.row];
+    out.v[slope.column] += h * slope.dv * adjoint_.y[slope.row];
+  }
 }
 
 /// tau_bar = h y, and what controls push of it.
@@ -166,10 +170,9 @@ void StepLinearization::store_forces_and_controls(StepCotangent& out) const {
 
   out.u.assign(model.nu, 0.0);
   for (int k = 0; k < model.nu; ++k) {
-    const int joint = model.actuators[k].joint;
-    const int first = model.joint_v[joint];
-    for (int j = 0; j < joint_num_dofs(model.joint_type[joint]); ++j)
-      out.u[k] += forces.dtau_du[6 * k + j] * out.tau[first + j];
+    const ActuatorDofs dofs = actuator_dofs(model, k);
+    for (int j = 0; j < dofs.num; ++j)
+      out.u[k] += forces.dtau_du[6 * k + j] * out.tau[dofs.dof[j]];
   }
 }
 
