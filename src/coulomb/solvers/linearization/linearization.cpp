@@ -46,7 +46,7 @@ void ProblemLinearization::build(const ConstraintProblem& problem, const SolverR
 
   lower_ = 0;
   num_further_ = 0;
-  kinks_known_ = bands_known_ = false;
+  kinks_known_ = false;
   yields_.assign(problem.blocks.size(), {});
 
   reserve_kinks();
@@ -105,14 +105,12 @@ bool ProblemLinearization::redundant() {
   // Impulses in no special direction, and the round that follows from them.
   const int size = last().size;
   double* x = grown(buffer_, static_cast<std::size_t>(size));
-  double* asked = grown(asked_round_, static_cast<std::size_t>(size));
-  double* round = grown(kept_round_, static_cast<std::size_t>(size));
+  double* round = grown(second_round_, static_cast<std::size_t>(size));
   for (int i = 0; i < size; ++i)
     x[i] = std::sin(1.0 + 2.4 * i);
   last_.solve(scaled_, x, 1, 1);
-  std::fill_n(asked, size, 0.0);
-  add_round(x, asked, 1, 1, false);
-  std::copy_n(asked, size, round);
+  std::fill_n(round, size, 0.0);
+  add_round(x, round, 1, 1, false);
   last_.solve(scaled_, round, 1, 1);
 
   double moved = 0;
@@ -377,7 +375,7 @@ void ProblemLinearization::response(const double* const* p_lower, const double* 
       scaled_.set_compliance(compliance_ * share(level));
     }
     const double* direct = level < lower_ ? p_lower[level] : p;
-    ReducedSystem& own = level < lower_ ? system(level) : upper_system(level);
+    ReducedSystem& own = level < lower_ ? lower_systems_[level] : upper_system(level);
 
     // The direct change as a right-hand side, less what the level below has given.
     std::fill(c_.begin(), c_.begin() + scaled_.ld, 0.0);

@@ -76,7 +76,7 @@ class ProblemLinearization {
   /// derivative holds.
   bool unresolved(double* z, double& band);
   /// Further ones, each by itself: rows that yield, rows that compete, ties.
-  int num_further();
+  int num_further() { return at_kink(), num_further_; }
   const Unresolved& further(int index) const { return further_[index]; }
 
   /// n x ncols to n x ncols; may be the same array. s_lower[level]: s of the lower levels (at their impulses); null: the same.
@@ -119,8 +119,8 @@ class ProblemLinearization {
 
  private:
   const ReducedSystem& last() const { return last_; }
-  ReducedSystem& system(int level) { return level < lower_ ? *level_systems_[level] : last_; }
-  const ReducedSystem& system(int level) const { return level < lower_ ? *level_systems_[level] : last_; }
+  ReducedSystem& system(int level) { return level < lower_ ? lower_systems_[level] : last_; }
+  const ReducedSystem& system(int level) const { return level < lower_ ? lower_systems_[level] : last_; }
   void weigh_rows(double share_of_compliance, double* rows, int ncols, int ld) const;
   void build_last(bool regularised);
   void build_sharper_levels();
@@ -199,7 +199,6 @@ class ProblemLinearization {
   // linearization_kinks.cpp
   void repeat_round(ReducedSystem& system, double* x, bool transposed);
   bool redundant_rows(ReducedSystem& system, double* z, const std::vector<unsigned char>* of_blocks = nullptr);
-  bool can_be_redundant(const ReducedSystem& system, const double* y) const;
   bool add_unresolved(ReducedSystem& system, double band, const std::vector<unsigned char>* of_blocks = nullptr);
   double distance_to_border(const double* z) const;
   bool find_kinks();
@@ -223,7 +222,6 @@ class ProblemLinearization {
   ScaledProblem scaled_;
   ReducedSystem last_;
   std::vector<ReducedSystem> lower_systems_;
-  std::vector<ReducedSystem*> level_systems_;  ///< of the lower levels: those, or last_
   int lower_ = 0;
   int levels_ = 0;  ///< usual ones above level 0
   int sharper_levels_ = 0;
@@ -246,8 +244,6 @@ class ProblemLinearization {
   std::vector<const double*> lower_pointers_;
   std::vector<double> rows_;    ///< n x columns
   std::vector<double> column_;  ///< n: of dlambda_dmu
-  std::vector<double> asked_round_,
-      kept_round_;              ///< reduced rows: of redundant(), what its round asks for, and the impulses it keeps
   std::vector<double> moving_;  ///< reduced rows: of impulses, the part that moves anything
   std::vector<double> lowest_;  ///< reduced rows x columns: of the lowest level above the lower ones
   std::vector<double> first_round_, second_round_;  ///< reduced rows x columns: b of the rounds, and of the next one
@@ -271,7 +267,7 @@ class ProblemLinearization {
   std::vector<Unresolved> further_;
   int num_further_ = 0;
   OtherSolutions other_solutions_;
-  bool at_kink_ = false, kinks_known_ = false, bands_known_ = false;
+  bool at_kink_ = false, kinks_known_ = false;
 };
 
 }  // namespace coulomb

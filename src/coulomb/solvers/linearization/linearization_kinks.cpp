@@ -60,19 +60,6 @@ void ProblemLinearization::repeat_round(ReducedSystem& system, double* x, bool t
     system.solve(scaled_, x);
 }
 
-/// Where nothing slides A - B E C has no negative eigenvalue, so that rounds do not lengthen y in the norm y . B E C y: can they leave enough?
-bool ProblemLinearization::can_be_redundant(const ReducedSystem& system, const double* y) const {
-  if (!system.symmetric) return true;
-  double squared = 0;
-  double least = INFINITY;
-  for (int i = 0; i < system.size; ++i) {
-    const double weight = scaled_.E[system.rows[i].row];
-    squared += weight * y[i] * y[i];
-    least = std::min(least, weight);
-  }
-  return !(squared <= least_share * least_share * least);
-}
-
 /// z (n, physical), its largest entry 1: a random one of the combinations of rows that only the compliance keeps apart, and of which some have
 /// a bound or a sign (or of these blocks): others never reach a border, whatever they are asked.
 bool ProblemLinearization::redundant_rows(ReducedSystem& system, double* z,
@@ -87,10 +74,6 @@ bool ProblemLinearization::redundant_rows(ReducedSystem& system, double* z,
       y[i] = counts ? scaled_.E[system.rows[i].row] * (probe_value(i) - 1.5) : 0.0;
   }
   system.solve_transposed(scaled_, y);
-  if (!can_be_redundant(system, y)) {
-    std::fill_n(z, scaled_.n, 0.0);
-    return false;
-  }
 
   // Rounds leave what only the compliance keeps apart.
   double moved_before = INFINITY;
@@ -240,17 +223,9 @@ bool ProblemLinearization::has_other_solution(const std::vector<int>& groups) {
   return other_solutions_.exist(scaled_, lower_lambda_[0].data(), groups);
 }
 
-int ProblemLinearization::num_further() {
-  at_kink();
-  if (!bands_known_ && levels_ > 0) find_bands();
-  bands_known_ = true;
-  return num_further_;
-}
-
 /// Redundant dry friction that holds, though a parallel row made it give way, or that is at its bound at some levels only: the band in which all
 /// levels hold it, as wide as its bounds are apart.
 void ProblemLinearization::find_bands() {
-  scaled_.to_scaled(result_->lambda.data(), lambda_.data());
   for (int b = 0; b < scaled_.num_blocks; ++b) {
     const Block& block = scaled_.blocks[b];
     if (block.type != BlockType::box || !(block.bound > 0)) continue;
@@ -294,6 +269,7 @@ bool ProblemLinearization::factorise_with_held(int b) {
 bool ProblemLinearization::find_kinks() {
   scaled_.to_scaled(result_->lambda.data(), lambda_.data());
   scaled_.exact_velocity(lambda_.data(), c_.data());
+  if (levels_ > 0) find_bands();
 
   bool any_tie = false;
   bool any_corner = false;

@@ -176,15 +176,8 @@ void ProblemLinearization::choose_modes(const Labels& labels, const double* lamb
   }
 }
 
-/// A lower level's modes and factor. Without directions of slip, the same labels are the same matrix.
+/// A lower level's modes and factor.
 void ProblemLinearization::build_level(int level) {
-  if (!slides() && labels_[level] == last_labels_) {
-    level_systems_[level] = &last_;
-    lower_modes_[level] = modes_;
-    return;
-  }
-  level_systems_[level] = &lower_systems_[level];
-
   const double* lambda = lower_lambda_[level].data();
   scaled_.set_compliance(compliance_ * share(level));
   scaled_.set_level(level > 0 ? lower_lambda_[level - 1].data() : centre());
@@ -209,17 +202,23 @@ int ProblemLinearization::find_lower_levels(bool redundant_rows) {
   if (!redundant_rows && count == 0) return 0;
 
   const int size = last_.size;
-  // What one round, that of redundant(), and what two leave of impulses in no special direction.
+  // What one round, and what two, leave of impulses in no special direction.
   double* x = grown(buffer_, static_cast<std::size_t>(scaled_.n));
   double* round = grown(second_round_, static_cast<std::size_t>(size));
   double* again = grown(first_round_, static_cast<std::size_t>(size));
   double* y = grown(moving_, static_cast<std::size_t>(size));
-  std::copy_n(kept_round_.begin(), size, x);
-  std::copy_n(asked_round_.begin(), size, round);
+  for (int i = 0; i < size; ++i)
+    x[i] = std::sin(1.0 + 2.4 * i);
+  last_.solve(scaled_, x, 1, 1);
 
   // The speed of impulses x = A^-1 B E C x. What redundant rows hold is far larger than what moves, and would drown it in rounding: the part
   // that moves, A y = (A - B E C) x, is taken out first.
-  const auto speed = [&] {
+  const auto moved_by_round = [&] {
+    std::fill_n(round, size, 0.0);
+    add_round(x, round, 1, 1, false);
+    std::copy_n(round, size, x);
+    last_.solve(scaled_, x, 1, 1);
+
     std::fill_n(again, size, 0.0);
     add_round(x, again, 1, 1, false);
     for (int i = 0; i < size; ++i)
@@ -249,15 +248,11 @@ int ProblemLinearization::find_lower_levels(bool redundant_rows) {
   };
 
   // Where nothing slides and one round takes out how level 0 differs, so do the others.
-  const double once = speed();
+  const double once = moved_by_round();
   if (count == 0 && !slides() && difference(0) * once <= negligible_speed) return 0;
 
   const double kept_once = largest();
-  std::fill_n(round, size, 0.0);
-  add_round(x, round, 1, 1, false);
-  std::copy_n(round, size, x);
-  last_.solve(scaled_, x, 1, 1);
-  const double twice = speed();
+  const double twice = moved_by_round();
   const double kept_twice = largest();
 
   // Level 0 slips at impulses and in directions of its own, and rounds keep what redundant contacts make of that.
@@ -277,7 +272,6 @@ int ProblemLinearization::find_lower_levels(bool redundant_rows) {
 
   if (static_cast<int>(lower_systems_.size()) < count) {
     lower_systems_.resize(static_cast<std::size_t>(count));
-    level_systems_.resize(static_cast<std::size_t>(count));
   }
   if (static_cast<int>(lower_modes_.size()) < count) {
     lower_modes_.resize(static_cast<std::size_t>(count));

@@ -96,7 +96,7 @@ void ProblemLinearization::solve_velocities_transposed(ReducedSystem& system, do
 
 /// X = A^-T X of a level. In velocities it loses the digits that a division by E costs: a second round brings them back.
 void ProblemLinearization::solve_level_transposed(int level, double* X, int ncols, int ld) {
-  ReducedSystem& system = level < lower_ ? this->system(level) : upper_system(level);
+  ReducedSystem& system = level < lower_ ? lower_systems_[level] : upper_system(level);
 
   const auto size = static_cast<std::size_t>(system.size);
   if (!scaled_.factored) return system.solve_transposed(scaled_, X, ncols, ld);
