@@ -1,5 +1,6 @@
-// Joint rows: limits of joints and tendons (0 <= lambda, c = rate of the gap + bias >= 0, lower and upper side apart) and dry friction (|lambda| <= h tau_dry,
-// c = the joint's velocity). A limit that is still open is speculative: its bias phi/h lets the joint close the gap and no more.
+// Rows on joints: limits of joints and tendons (0 <= lambda, c = rate of the gap + bias >= 0, one row for each side) and
+// dry friction (|lambda| <= h tau_dry, c = the joint's velocity). A limit that is still open is speculative: its bias phi/h
+// lets the joint close the gap and no more.
 #include <algorithm>
 
 #include "coulomb/constraints/constraint_keys.hpp"

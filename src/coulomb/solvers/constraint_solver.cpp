@@ -20,8 +20,8 @@ constexpr double acceptable_in_large_heaps = 3e-5;
 constexpr int large_heap = 300;  // blocks: a search for more costs seconds
 // Blocks: smaller heaps are quick around zero, where no memory is in the motion (range 80 to 400: more leaves out piles of 100).
 constexpr int least_for_centre = 100;
-constexpr int levels_around_centre =
-    1;  // with none too much of the memory is in the motion, two cost as much as around zero
+// With none too much of the memory is in the motion, two cost as much as around zero.
+constexpr int levels_around_centre = 1;
 // Scaled velocity that the centre adds (range 5e-5 to 5e-4: with 3e-5 piles of 100 mostly have none, with 1e-3 towers of 200 sway).
 constexpr double most_of_centre = 1e-4;
 constexpr double unsure_below = 10;  // residuals: nearer than that no border is known
