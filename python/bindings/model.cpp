@@ -300,7 +300,8 @@ void bind_extras(Class& cls) {
       "deviations", &deviation_lines,
       "The lines of `ignored` that the motion may feel: soft-contact parameters (constraints here are exact), "
       "margins, torsional friction, velocity limits, a file's integrator, pairs that overlap from the start. What "
-      "would make it another motion altogether (spatial tendons, fluids, activations, ...) is refused with a ValueError.");
+      "would make it another motion altogether (spatial tendons, fluids, activations, ...) is refused with a "
+      "ValueError.");
 }
 
 }  // namespace
@@ -345,6 +346,18 @@ void bind_model(nb::module_& module) {
       "What the model looks like: a list of coulomb.view.Visual, read from the robots' files when it is first asked "
       "for "
       "(docs/viewer.md). FileNotFoundError, ValueError: which mesh of which link is missing or broken.");
+  cls.def(
+      "rest_pose",
+      [](nb::handle self, nb::handle q, nb::handle clearance) {
+        return nb::module_::import_("coulomb.kinematics").attr("rest_pose")(self, q, clearance);
+      },
+      nb::arg("q") = nb::none(), nb::arg("clearance") = 0.0,
+      nb::sig("def rest_pose(self, q: numpy.typing.ArrayLike | None = None, clearance: float = 0.0) -> numpy.ndarray"),
+      "q (nq,), or (n, nq) where rows are given, with every floating robot and free body moved along the ground's "
+      "normal until its lowest point is "
+      "clearance (m) above the ground; joints and orientations stay. The ground is the half-space whose plane is the "
+      "most level; only geometries that may touch it count. q: the pose, the default is that of neutral(). clearance: "
+      "negative presses into the ground. ValueError: the model has no half-space.");
   // Immutable: a copy is the same object.
   cls.def(
          "__copy__", [](nb::handle self) { return nb::borrow(self); }, nb::sig("def __copy__(self) -> Model"))
