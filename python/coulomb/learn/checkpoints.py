@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import signal
+import threading
 from pathlib import Path
 
 import torch
@@ -43,3 +45,29 @@ def check_same(config, saved, path):
             raise ValueError(
                 f"{field.name} is {now!r}, but the run of {path} was made with {then!r} and cannot change that"
             )
+
+
+class Interruption:
+    """Within it Ctrl-C is a request that a loop looks at between two epochs; the second one raises KeyboardInterrupt at once.
+
+    Only the main thread receives signals: elsewhere, and where SIGINT is ignored, nothing changes.
+    """
+
+    def __init__(self):
+        self.requested = False
+        self._before = None
+
+    def __enter__(self):
+        ignored = signal.getsignal(signal.SIGINT) in (signal.SIG_IGN, None)
+        if threading.current_thread() is threading.main_thread() and not ignored:
+            self._before = signal.signal(signal.SIGINT, self._request)
+        return self
+
+    def __exit__(self, *error):
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+
+    def _request(self, number, frame):
+        if self.requested:
+            raise KeyboardInterrupt
+        self.requested = True

@@ -18,14 +18,37 @@ def read(path, epochs):
     ]
 
 
-def write(path, rows):
-    columns = list(dict.fromkeys(key for row in rows for key in row))
-    part = path.with_suffix(".part")  # whoever is interrupted leaves the old file
+def write(path, rows, columns=None):
+    """A whole log. columns: in this order; the default is those of the rows, as they appear."""
+    columns = columns or list(dict.fromkeys(key for row in rows for key in row))
+    part = path.with_suffix(".part")  # an interruption leaves the old file
     with part.open("w", newline="") as file:
         writer = csv.DictWriter(file, columns)
         writer.writeheader()
         writer.writerows(rows)
     os.replace(part, path)
+
+
+class Table:
+    """log.csv of a run. A row is in the file as soon as it is added, so that a run can be watched.
+
+    rows: those that a resumed run already has. rare: columns that not every row has.
+    """
+
+    def __init__(self, path, rows=(), rare=("return",)):
+        self.path = path
+        self.rows = list(rows)
+        self.rare = rare
+        self.columns = None
+
+    def add(self, row):
+        self.rows.append(row)
+        if self.columns is None:
+            self.columns = list(dict.fromkeys([*(key for old in self.rows for key in old), *self.rare]))
+            write(self.path, self.rows, self.columns)
+            return
+        with self.path.open("a", newline="") as file:
+            csv.DictWriter(file, self.columns).writerow(row)
 
 
 class Events:

@@ -26,6 +26,8 @@ from coulomb.learn.networks import Actor, ClipRows, Normalizer, Temperature, net
 from coulomb.learn.worlds import JUDGED_SEED, Worlds, returns_of
 from coulomb.progress import Bar
 
+CHECKPOINT_SECONDS = 60  # the most that a run can lose
+
 
 class Shac:
     """Everything that a run consists of; epoch() is one update of actor and critic."""
@@ -204,6 +206,10 @@ class Shac:
 def train(config, resume=None, progress=True):
     """A whole run; returns the Shac. Writes log.csv, checkpoint.pt and best.pt into config.output, each process of torchrun into a
     folder of its own. resume: such a folder, to go on from its last checkpoint; its log goes on where that is the output too.
+
+    The log grows every epoch; a checkpoint is written after every evaluation, at least once a minute, and at Ctrl-C, which ends the
+    run after the current epoch with KeyboardInterrupt (a second Ctrl-C ends it at once).
+
     ValueError: an output that has a checkpoint, which would be lost; a checkpoint that does not fit."""
     torch.set_num_threads(1)  # small products: more threads cost more than they give
     shac = Shac(config)
@@ -218,28 +224,35 @@ def train(config, resume=None, progress=True):
     if folder:
         folder.mkdir(parents=True, exist_ok=True)
     rows = log.read(folder / "log.csv", shac.epochs) if folder and resume else []
+    table = log.Table(folder / "log.csv", rows) if folder else None
     best = max((row["return"] for row in rows if "return" in row), default=-math.inf)
     start = time.perf_counter() - (rows[-1]["seconds"] if rows else 0)
+    saved = time.perf_counter()
     bar = Bar("epoch")
-    while shac.epochs < config.epochs:
-        row = {"epoch": shac.epochs + 1, **shac.epoch(), "samples": shac.samples}
-        row["training_return"] = float(np.mean(shac.finished)) if shac.finished else math.nan
-        row["seconds"] = time.perf_counter() - start
-        if shac.epochs % config.evaluate_every == 0 or shac.epochs == config.epochs:
-            row["return"] = float(shac.evaluate().mean())
-            if folder and row["return"] > best:
-                shac.save(folder / "best.pt")
-            best = max(best, row["return"])
-        rows.append(row)
-        events.add(row)
-        if progress and shac.rank == 0:
-            told = f"best return {best:.0f}, " if math.isfinite(best) else ""
-            bar(shac.epochs, config.epochs, f"{told}with noise {row['training_return']:.0f}")
-        if folder and "return" in row:
-            log.write(folder / "log.csv", rows)
-            shac.save(folder / "checkpoint.pt")
+    with checkpoints.Interruption() as interruption:
+        while shac.epochs < config.epochs and not interruption.requested:
+            row = {"epoch": shac.epochs + 1, **shac.epoch(), "samples": shac.samples}
+            row["training_return"] = float(np.mean(shac.finished)) if shac.finished else math.nan
+            row["seconds"] = time.perf_counter() - start
+            if shac.epochs % config.evaluate_every == 0 or shac.epochs == config.epochs:
+                row["return"] = float(shac.evaluate().mean())
+                if folder and row["return"] > best:
+                    shac.save(folder / "best.pt")
+                best = max(best, row["return"])
+            events.add(row)
+            if progress and shac.rank == 0:
+                told = f"best return {best:.0f}, " if math.isfinite(best) else ""
+                bar(shac.epochs, config.epochs, f"{told}with noise {row['training_return']:.0f}")
+            if folder:
+                table.add(row)
+                late = time.perf_counter() - saved > CHECKPOINT_SECONDS
+                if "return" in row or late or interruption.requested:
+                    shac.save(folder / "checkpoint.pt")
+                    saved = time.perf_counter()
     bar.close()
     events.close()
+    if interruption.requested:
+        raise KeyboardInterrupt(f"after epoch {shac.epochs} of {config.epochs}")
     return shac
 
 
@@ -255,6 +268,10 @@ def main(arguments=None):
         shac = train(config, resume)
     except ValueError as error:
         sys.exit(f"python -m coulomb.learn.shac: {error}")
+    except KeyboardInterrupt as stop:
+        rest = f"; continue with --resume {config.output}" if config.output else ""
+        print(f"interrupted {stop}{rest}", file=sys.stderr)
+        sys.exit(130)
     ranks.finish()
     returns = shac.evaluate()
     if shac.rank == 0:
