@@ -37,6 +37,23 @@ def test_notebooks_are_text_that_is_executed(page):
         ast.parse(code)
 
 
+TUTORIALS = sorted(page for page in (DOCS / "tutorials").glob("*.md") if page.stem != "index")
+
+
+@pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
+def test_a_tutorial_is_short_checks_itself_and_is_linked(page):
+    text, code = page.read_text(), "\n".join(cells(page))
+    body = text.split("---\n", 2)[2]
+    assert body.count("\n") < 150 and page in NOTEBOOKS
+    assert any(isinstance(node, ast.Assert) for node in ast.walk(ast.parse(code)))
+    assert f"({page.name})" in (page.parent / "index.md").read_text()
+
+
+def test_six_tutorials():
+    names = {"install", "my_robot", "identify_it", "plan_for_it", "teach_it", "design_it"}
+    assert {page.stem for page in TUTORIALS} == names
+
+
 def test_no_outputs_are_committed():
     assert not list(DOCS.rglob("*.ipynb"))
 

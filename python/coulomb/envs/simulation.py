@@ -57,6 +57,13 @@ class Simulation:
 
     def start(self, rows, q, v, goal):
         """The environments `rows` (bool (n,)) begin at q, v and goal, of which there are as many as rows."""
+        sizes = {"q": self.task.model.nq, "v": self.task.model.nv, "goal": self.task.goal_size}
+        for (part, size), given in zip(sizes.items(), (q, v, goal), strict=True):
+            if np.shape(given)[1:] != (size,):
+                hint = "; set goal_size of the task to that number" if part == "goal" else ""
+                raise ValueError(
+                    f"{type(self.task).__name__}.draw: {part} has shape {np.shape(given)[1:]}, expected ({size},){hint}"
+                )
         old = self.state
         Q, V, action, goals = old.q.copy(), old.v.copy(), old.action.copy(), old.goal.copy()
         Q[rows] = self.task.model.normalize(q)
