@@ -105,12 +105,18 @@ void check_lcps(Bytes& bytes) {
     for (int i = 0; i < n; ++i) {
       const double lower = problem.lower(i, found.x.data()), upper = problem.upper(i, found.x.data());
       const double x = found.x[i], w = found.w[i];
-      const double diagonal = std::max(problem.A[i * problem.ld + i], 0.0);
-      const double near = 1e-6 * (1 + largest(found.x) + (diagonal > 0 ? asked / std::sqrt(diagonal) : 0));
 
       // w is the difference of these, and known to what the tolerance leaves of them.
+      const double* row = &problem.A[i * problem.ld];
       double terms = std::abs(problem.b[i]);
-      for (int j = 0; j < n; ++j) terms += std::abs(problem.A[i * problem.ld + j] * found.x[j]);
+      double entry = 0;
+      for (int j = 0; j < n; ++j) {
+        terms += std::abs(row[j] * found.x[j]);
+        entry = std::max(entry, std::abs(row[j]));
+      }
+      const double diagonal = std::max(row[i], 0.0);
+      const double demand = diagonal > 0 ? asked / std::sqrt(diagonal) : entry > 0 ? terms / entry : 0;
+      const double near = 1e-6 * (1 + largest(found.x) + demand);
       // And a row is at rest where a small change of x_i brings it there.
       const double unsure = 1e-6 * w_scale + 1e-9 * terms + diagonal * near;
       promise(x >= lower - near && x <= upper + near, "x is within its bounds");
