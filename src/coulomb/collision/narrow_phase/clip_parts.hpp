@@ -60,6 +60,7 @@ struct Clip {
   double slack;
   Candidate* out;
   int count = 0;
+  bool on_border = false;  // as of Candidate
 
   // Incident point q with its own depth over the reference plane.
   Candidate* add(const double* q) {
@@ -114,8 +115,8 @@ inline void take_witness(const Witness& w, bool reference_on_a, Candidate& p) {
   p.kind_b = w.b.kind;
 }
 
-/// Two polygons: the corners of the outline that they have in common (outline_clipping.cpp).
-void clip_outline(Clip& clip, const Flat& incident);
+/// Two polygons: the corners of the outline that they have in common (outline_clipping.cpp). is_wider: with those on a side.
+void clip_outline(Clip& clip, const Flat& incident, bool is_wider);
 
 /// Capsule or cylinder `s` lying along the reference face; `witness`: of the pair, where its line may leave a cap across the rim.
 void clip_line_shape(Clip& clip, const Shape& s, const Witness& witness);

@@ -353,8 +353,8 @@ int clip_manifold(const Shape& a, const Shape& b, const Witness& w, double margi
     Flat incident;
     make_flat(other, incident_face, incident);
     const bool polygons = !face.disc && !incident.disc;
-    if (polygons && points == FacePoints::outline) {
-      clip_outline(clip, incident);
+    if (polygons && points != FacePoints::features) {
+      clip_outline(clip, incident, points == FacePoints::outline);
     } else {
       clip_vertices(clip, incident);
       if (polygons) cross_polygons(clip, incident);
@@ -369,8 +369,10 @@ int clip_manifold(const Shape& a, const Shape& b, const Witness& w, double margi
     clip_line_shape(clip, other, w);
   }
 
-  for (int i = 0; i < clip.count; ++i)
+  for (int i = 0; i < clip.count; ++i) {
     out[i].two_normals = two_normals;
+    out[i].on_border = clip.on_border;
+  }
   return clip.count;
 }
 

@@ -22,6 +22,8 @@ struct Candidate {
   Feature kind_b;  ///< support
   bool reference_on_a;
   bool two_normals = false;  ///< as of Contact
+  bool on_border =
+      false;  ///< of a closed outline: some corner of it lies on a side, so the other outline has other corners
   int feature;
 
   // Of a closed outline of polygons: the incident face's edge and the reference's side that cross; or the side that begins at a corner of
@@ -32,8 +34,8 @@ struct Candidate {
 };
 
 /// Points where faces meet: by what is found of each feature, of which those that all but coincide may be left out; or the closed outline
-/// that two polygons have in common.
-enum class FacePoints : unsigned char { features, outline };
+/// that two polygons have in common. A corner on the border of the other face belongs to the wider outline, and not to the narrower one.
+enum class FacePoints : unsigned char { features, outline, narrower_outline };
 
 /// Within this sine of the witness normal a face (or a line, with the plane across it) counts as aligned; a cylinder's
 /// cap counts as the incident face within cap_sine.

@@ -2,6 +2,7 @@
 // [Sutherland1974]. What a corner of it is follows from the two lines that meet there, so that the outline is closed however near to one
 // another edges and sides lie: a corner that each of two tests leaves to the other would take its force with it.
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "coulomb/base/small_math.hpp"
@@ -26,10 +27,11 @@ struct Outline {
   Corner corner[2 * max_polygon];
 };
 
-/// What of the outline is inside of side k.
-void cut(const Clip& c, int k, const Outline& in, Outline& out) {
+/// What of the outline is inside of side k, or all but on it.
+void cut(Clip& c, int k, bool is_wider, const Outline& in, Outline& out) {
   double m[3];
-  const double offset = side_plane(c.reference, k, m) + c.slack;
+  const double slack = is_wider ? c.slack : -c.slack;
+  const double offset = side_plane(c.reference, k, m) + slack;
   const auto beyond = [&](int i) { return dot3(m, in.corner[i].point) - offset; };
   out.count = 0;
   for (int i = 0; i < in.count; ++i) {
@@ -37,6 +39,7 @@ void cut(const Clip& c, int k, const Outline& in, Outline& out) {
     const double here = beyond(i);
     const double there = beyond(j);
     const bool is_inside = here <= 0;
+    c.on_border = c.on_border || std::abs(here + slack) <= c.slack;
     if (is_inside) out.corner[out.count++] = in.corner[i];
     if (is_inside == (there <= 0)) continue;
 
@@ -94,7 +97,7 @@ void add_crossing(Clip& c, const Flat& incident, const double* q, int edge, int 
 
 }  // namespace
 
-void clip_outline(Clip& c, const Flat& incident) {
+void clip_outline(Clip& c, const Flat& incident, bool is_wider) {
   Outline outlines[2];
   Outline* now = &outlines[0];
   Outline* next = &outlines[1];
@@ -104,7 +107,7 @@ void clip_outline(Clip& c, const Flat& incident) {
     now->corner[i].after = {i, false};
   }
   for (int k = 0; k < c.reference.count && now->count > 0; ++k) {
-    cut(c, k, *now, *next);
+    cut(c, k, is_wider, *now, *next);
     std::swap(now, next);
   }
 

@@ -172,9 +172,9 @@ void evaluate(const Shape& a, const Shape& b, ContactShare& s) {
   find_normal(incident);
   find_normal(reference);
   const Dual value = share_of(s, incident, reference);
-  s.value = std::max(value.v, 0.0);
+  s.value = s.part * std::max(value.v, 0.0);
   for (int i = 0; i < 3; ++i)
-    s.turn[i] = s.reference_on_a ? -value.d[i] : value.d[i];
+    s.turn[i] = s.part * (s.reference_on_a ? -value.d[i] : value.d[i]);
 }
 
 /// m^2, of a box or mesh.
@@ -197,9 +197,11 @@ double face_area(const Shape& s, int face) {
   return norm3(sum) / 2;
 }
 
-/// The share of a clipped candidate between these faces.
-ContactShare share_of_candidate(const Shape& a, const Shape& b, const Candidate& c, int reference, int incident) {
+/// The share of a clipped candidate between these faces. part: as of ContactShare.
+ContactShare share_of_candidate(const Shape& a, const Shape& b, const Candidate& c, int reference, int incident,
+                                double part) {
   ContactShare s;
+  s.value = s.part = part;
 
   // A corner of the incident face inside of the reference has a whole spring.
   if (c.side < 0) return s;
@@ -239,7 +241,7 @@ void collide_flat_sides(const Shape& a, const Shape& b, double size, std::vector
   const bool on_b = same ? bounding_radius(b) > (1 + same_size) * bounding_radius(a) : ratio > 1;
   int reference = on_b ? 2 * face_b + 1 : 2 * face_a;
   Candidate candidates[max_candidates];
-  const int count = clip_manifold(a, b, w, 0.0, most_kept_sine, reference, candidates, FacePoints::outline);
+  int count = clip_manifold(a, b, w, 0.0, most_kept_sine, reference, candidates, FacePoints::outline);
 
   // Faces that miss the deepest place do not stand for the contact: the witness alone does.
   double deepest = 1e300;
@@ -258,10 +260,20 @@ void collide_flat_sides(const Shape& a, const Shape& b, double size, std::vector
     for (double& x : towards)
       x = -x;
     const int incident = best_face(on_a ? b : a, towards, cosine);
-    for (int i = 0; i < count; ++i) {
-      contacts.emplace_back();
-      fill_contact(a, b, candidates[i], contacts.back());
-      shares.push_back(share_of_candidate(a, b, candidates[i], reference / 2, incident));
+    const auto append = [&](double part) {
+      for (int i = 0; i < count; ++i) {
+        contacts.emplace_back();
+        fill_contact(a, b, candidates[i], contacts.back());
+        shares.push_back(share_of_candidate(a, b, candidates[i], reference / 2, incident, part));
+      }
+    };
+
+    // Corners on a border: half of the springs for each of two outlines.
+    const bool two_outlines = candidates[0].on_border;
+    append(two_outlines ? 0.5 : 1.0);
+    if (two_outlines) {
+      count = clip_manifold(a, b, w, 0.0, most_kept_sine, reference, candidates, FacePoints::narrower_outline);
+      append(0.5);
     }
   }
 
@@ -297,6 +309,6 @@ void share_by_vertex(const Shape& a, const Shape& b, const ContactShare& s, bool
   find_normal(reference);
   const Dual value = share_of(s, incident, reference);
   for (int j = 0; j < 3; ++j)
-    out[j] = value.d[j];
+    out[j] = s.part * value.d[j];
 }
 }  // namespace coulomb

@@ -7,6 +7,11 @@
 // so a corner inside has 1, a corner that a side of the other face cuts off is divided between the two new points by the angles of the
 // cut, and the sum is the number of corners at all times. Directions along sides of the reference face: p x m, p the incident normal,
 // m across the side: where its plane cuts the incident plane. Shares depend on the two orientations and, of meshes, on vertices.
+//
+// A corner that lies on a side of the other face, as of equal boxes on each other, moves with its own body if it moves inwards, and with
+// the side if it moves outwards. Its outline then is both, the one with the corner and the one cut off along the side, and each of the two
+// has half of the springs: forces are the same, and their derivative is the mean of those on both sides. A shift of equal faces moves the
+// middle of what they have in common by half as much, to either side.
 #pragma once
 
 #include <vector>
@@ -20,7 +25,8 @@ struct Contact;
 /// What a contact's force is multiplied by.
 struct ContactShare {
   enum class Kind : unsigned char { whole, leaving, entering, corner };
-  double value = 1;
+  double value = 1;            ///< part times what the outline gives
+  double part = 1;             ///< a half where a corner is on a border
   double turn[3] = {0, 0, 0};  ///< d value = turn . (w_A - w_B), angular velocities in world axes
   Kind kind = Kind::
       whole;  ///< whole: 1 in every pose. leaving, entering: an incident edge crosses a side. corner: the reference's
