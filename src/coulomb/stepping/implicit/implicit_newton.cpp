@@ -108,7 +108,7 @@ void ImplicitNewton::merge(const Call& call) {
 void NewtonIsland::start() {
   phase = NewtonPhase::landing;
   known = wants_matrix = singular = converged = false;
-  ratio = least = halved = shortened = INFINITY;
+  ratio = least = missed = halved = shortened = INFINITY;
   iterations = evaluations = jumps = progress = 0;
 }
 
@@ -217,6 +217,24 @@ void ImplicitNewton::take_inertia(const Model& model, const NewtonIsland& island
     std::copy_n(&mass[model.dof_row[d]], model.dof_depth[d] + 1, &mass_[model.dof_row[d]]);
 }
 
+/// The speed that the residual would make in the stage: by dof with its own inertia, in the norm of the kinetic energy. Unlike the
+/// ratio, whose measure grows with the forces of an iterate, this compares iterates however far apart they are.
+double ImplicitNewton::missed_speed(const Call& call, const NewtonIsland& island) const {
+  const Model& model = call.model;
+  double sum = 0;
+  for (int d : island.dofs) {
+    const double r = call.stage.c * equation.residual[d];
+    sum += r * r / mass_[model.dof_row[d] + model.dof_depth[d]];
+  }
+  return std::sqrt(sum);
+}
+
+/// An iterate with this residual.
+void ImplicitNewton::take_as_best(NewtonIsland& island, const Vector& v) {
+  island.least = island.ratio;
+  copy(island, v, best_);
+}
+
 /// In the norm of the kinetic energy; infinite where that is not a number.
 double ImplicitNewton::length(const Model& model, const NewtonIsland& island, const Vector& x) const {
   double sum = 0;
@@ -286,9 +304,10 @@ void ImplicitNewton::take_matrix(const Call& call, NewtonIsland& island) {
 void ImplicitNewton::arrive(const Call& call, NewtonIsland& island) {
   island.ratio = ratio(island);
   if (!std::isfinite(island.ratio)) return finish(call, island, false);
-  if (island.ratio < island.least) {
-    island.least = island.ratio;
-    copy(island, call.stage.v_next, best_);
+  const double miss = missed_speed(call, island);
+  if (island.ratio <= 1 || miss < island.missed) {
+    island.missed = miss;
+    take_as_best(island, call.stage.v_next);
   }
 
   // Solved: one more correction, since it is known already.
@@ -309,7 +328,11 @@ void ImplicitNewton::arrive(const Call& call, NewtonIsland& island) {
   }
   const bool given_up =
       island.iterations == call.options.implicit.max_iterations || island.evaluations - island.progress > call.patience;
-  if (given_up) return finish(call, island, is_rounding(call, island));
+  if (given_up) {
+    const bool converged = is_rounding(call, island);
+    if (converged) take_as_best(island, call.stage.v_next);
+    return finish(call, island, converged);
+  }
 
   // Along the correction.
   copy(island, call.stage.v_next, from_);
@@ -371,8 +394,12 @@ void ImplicitNewton::accept(const Call& call, NewtonIsland& island, double contr
 
 /// No step helps. With a fresh matrix: rounding, or a kink.
 void ImplicitNewton::leave(const Call& call, NewtonIsland& island) {
-  if (!island.known && island.ratio <= stalled) return finish(call, island, true);
-  if (!island.known && island.jumps++ == most_jumps) return finish(call, island, is_rounding(call, island));
+  const bool is_last = !island.known && island.ratio > stalled && island.jumps++ == most_jumps;
+  if (!island.known && (island.ratio <= stalled || is_last)) {
+    const bool converged = !is_last || is_rounding(call, island);
+    if (converged) take_as_best(island, from_);
+    return finish(call, island, converged);
+  }
 
   // Again from there with a fresh matrix; or, at a kink that no short step crosses, by a whole step.
   copy(island, from_, call.stage.v_next);

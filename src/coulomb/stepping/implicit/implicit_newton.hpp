@@ -73,6 +73,8 @@ class ImplicitNewton {
   double power(const NewtonIsland& island) const;
   void take_inertia(const Model& model, const NewtonIsland& island);
   double length(const Model& model, const NewtonIsland& island, const Vector& x) const;
+  double missed_speed(const Call& call, const NewtonIsland& island) const;
+  void take_as_best(NewtonIsland& island, const Vector& v);
   bool is_rounding(const Call& call, const NewtonIsland& island) const;
   void correction(const NewtonIsland& island, Vector& x);
   void try_fraction(const Call& call, NewtonIsland& island, double fraction);

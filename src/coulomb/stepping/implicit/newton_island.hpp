@@ -39,6 +39,8 @@ struct NewtonIsland {
   double ratio = INFINITY;  ///< of the largest residual to what is allowed
   double length = 0;        ///< of the correction
   double least = INFINITY;  ///< ratio of the best
+  double missed =
+      INFINITY;  ///< the speed that the residual of the best would make in the stage, in the norm of the kinetic energy
   int iterations = 0;
   int evaluations = 0;
   int jumps = 0;
