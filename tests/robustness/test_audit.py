@@ -72,6 +72,22 @@ def test_a_stalled_solver_is_seen_by_the_statuses():
     assert any(run_rules.unsolved(trial).broken for trial in trials)
 
 
+@pytest.mark.parametrize("law", ["ncp", "bdf1", "bdf2"])
+def test_an_error_that_smaller_steps_keep_is_seen_by_the_order(law):
+    trial = Trial("pendulums", law, 1000)
+    assert not comparison_rules.order(trial).broken
+    run, calls = trial.run, []
+
+    def off(*arguments):
+        record = run(*arguments)
+        calls.append(len(calls))
+        record.q[-1] += 1e-2 * (-1) ** len(calls)
+        return record
+
+    trial.run = off
+    assert comparison_rules.order(trial).broken
+
+
 def test_a_velocity_off_by_one_part_in_a_billion_is_seen():
     trial = Trial("near_misses", "ncp", 1000)
     trial.record.v[-1] *= 1 + 1e-9
