@@ -118,7 +118,7 @@ void check_lcps(Bytes& bytes) {
       const double demand = diagonal > 0 ? asked / std::sqrt(diagonal) : entry > 0 ? terms / entry : 0;
       const double near = 1e-6 * (1 + largest(found.x) + demand);
       // And a row is at rest where a small change of x_i brings it there.
-      const double unsure = 1e-6 * w_scale + 1e-9 * terms + diagonal * near;
+      const double unsure = 1e-6 * w_scale + 1e-9 * terms + (diagonal > 0 ? diagonal * near : 0);
       promise(x >= lower - near && x <= upper + near, "x is within its bounds");
       promise(w > -unsure || x >= upper - near, "w < 0 at the upper bound alone");
       promise(w < unsure || x <= lower + near, "w > 0 at the lower bound alone");
