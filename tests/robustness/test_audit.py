@@ -48,6 +48,8 @@ def planted(kind, law="ncp", seed=1000, **options):
         ("heaps", "penalty", 22, "energy"),  # a step whose best iterate had 1e4 m/s, judged by its own large forces
         ("hands", "penalty", 16, "derivative"),  # equal faces on each other
         ("hands", "bdf2", 24, "derivative"),
+        ("hands", "ncp", 20, "memory"),  # floor and wall with friction 1: at the border of wedging, two solutions
+        ("hands", "split", 20, "memory"),
     ],
 )
 def test_mended_findings_hold(kind, law, seed, rule):

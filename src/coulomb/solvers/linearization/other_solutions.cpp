@@ -13,6 +13,7 @@ constexpr double no_slip = 1e-8;     // scaled: what the levels and rounding lea
 constexpr double damping = 1e-2;     // of a step, over the residual, as the solver's first search has it
 constexpr double row_bound = 5;      // more than sqrt(3 * 6): a contact has a trace of 3, a weld of 6
 constexpr double polygon = 1.5;      // more than sqrt(2): a square around the disc
+constexpr double pressing = 1e-2;    // of the largest normal impulse: what presses less may part in another motion
 constexpr int most_iterations = 12;  // what takes more seldom arrives
 
 }  // namespace
@@ -74,6 +75,15 @@ bool OtherSolutions::exist(const ScaledProblem& problem, const double* lambda, c
   modes_.assign(static_cast<std::size_t>(count), Mode::sticking);
   for (int b = 0; b < count; ++b)
     known_[b] = groups[b] >= 0;
+  if (finds_another(problem, true)) return true;
+
+  // Those that press stick, and what barely presses, or does not, parts.
+  double most = 0;
+  const auto normal = [&](int b) { return groups[b] >= 0 ? lambda[problem.blocks[b].row + 2] : 0.0; };
+  for (int b = 0; b < count; ++b)
+    most = std::max(most, normal(b));
+  for (int b = 0; b < count; ++b)
+    modes_[b] = normal(b) > pressing * most ? Mode::sticking : Mode::separating;
   if (finds_another(problem, true)) return true;
 
   // All but those of one pair of bodies.

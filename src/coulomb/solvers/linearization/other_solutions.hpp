@@ -14,8 +14,8 @@ class OtherSolutions {
   /// Proves for some problems that all solutions move alike: docs/theory.md (C17). lambda, velocity: scaled, of the problem without compliance.
   static bool is_unique(const ScaledProblem& problem, const double* lambda, const double* velocity);
   /// problem: with its compliance, at level 0; lambda: its solution, scaled. groups: per block, equal for contacts that part together; -1 for
-  /// what is no contact. Newton's method from no impulses, from all contacts sticking, and from all sticking but one group. True is a
-  /// proof; false is none.
+  /// what is no contact. Newton's method from no impulses, from all contacts sticking, from those that press sticking and no others, and
+  /// from all sticking but one group. True is a proof; false is none.
   bool exist(const ScaledProblem& problem, const double* lambda, const std::vector<int>& groups);
 
  private:

@@ -14,6 +14,8 @@ namespace {
 
 // Per island: of more the starts are too many and too dear, for a derivative that ordinary steps do not feel.
 constexpr int most_contacts = 12;
+constexpr double touching =
+    1e-9;  // of a cosine: cones whose borders are opposite hold, too, as floor and wall with friction 1
 
 }  // namespace
 
@@ -33,9 +35,9 @@ void Wedges::add_push(const Model& model, const BodyRows& rows, int body, double
   pushes_.push_back(push);
 }
 
-/// Is the angle between one direction and the opposite of the other less than both cones' half angles together?
+/// Is the angle between one direction and the opposite of the other no more than both cones' half angles together?
 bool Wedges::oppose(const Push& a, const Push& b) {
-  return dot3(a.direction, b.direction) < a.sine * b.sine - a.cosine * b.cosine;
+  return dot3(a.direction, b.direction) <= a.sine * b.sine - a.cosine * b.cosine + touching;
 }
 
 void Wedges::find(const Model& model, const ConstraintRows& rows, const Islands& islands) {
