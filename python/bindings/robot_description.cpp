@@ -32,7 +32,7 @@ RobotJointType read_joint_type(const std::string& name) {
       {"planar", RobotJointType::planar},     {"free", RobotJointType::free}};
   for (const auto& [known, type] : types)
     if (name == known) return type;
-  throw nb::value_error(("type: '" + name + "' is no type of joint").c_str());
+  throw nb::value_error(("type: '" + name + "' is not a joint type").c_str());
 }
 
 ShapeType read_shape_type(const std::string& name) {
@@ -42,7 +42,7 @@ ShapeType read_shape_type(const std::string& name) {
       {"half_space", ShapeType::half_space}};
   for (const auto& [known, type] : types)
     if (name == known) return type;
-  throw nb::value_error(("type: '" + name + "' is no shape").c_str());
+  throw nb::value_error(("type: '" + name + "' is not a shape").c_str());
 }
 
 /// What was added last, which the next verb is about.

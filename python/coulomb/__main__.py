@@ -178,7 +178,7 @@ def _simulate(options):
     if options.video:
         check_video(options)
     elif options.speed or options.size or options.collision:
-        raise ValueError("--speed, --size, --collision: are of a video; give --video too")
+        raise ValueError("--speed, --size, --collision: apply to videos only; add --video")
     model, q, v = _load(options)
     sim = Simulator(model, timestep=options.timestep)
     steps = max(1, round(options.duration / sim.timestep))

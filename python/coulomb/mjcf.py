@@ -64,7 +64,7 @@ def root_of(path_or_xml):
             head = file.read(65536)
         text = head.decode(errors="replace")
         if not text.lstrip("\ufeff \t\r\n").startswith("<"):
-            raise ValueError(f"path: {path_or_xml!r} is no XML, expected URDF (.urdf) or MJCF (.xml)")
+            raise ValueError(f"path: {path_or_xml!r} is not XML, expected URDF (.urdf) or MJCF (.xml)")
     found = re.search(r"<([A-Za-z_][\w.:-]*)", re.sub(r"<!--.*?(-->|$)|<\?.*?\?>", "", text, flags=re.DOTALL))
     return found.group(1) if found else ""
 

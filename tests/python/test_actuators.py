@@ -132,7 +132,7 @@ def test_a_free_body_can_be_pushed():
         (dict(joint="a", gear=(1, 2)), "gear: got 2 numbers, joint 'a' has 1"),
         (dict(joint="a", gear=0), "gear: all zero"),
         (dict(joint="a", gear=np.nan), "gear.*nan is not finite"),
-        (dict(joint="a", control_range=(2, 1)), r"control_range: \(2, 1\) is no interval"),
+        (dict(joint="a", control_range=(2, 1)), r"control_range: \(2, 1\) is not an interval"),
         (dict(joint="a", force_range=(0, np.inf)), "force_range.*inf is not finite"),
     ],
 )

@@ -306,7 +306,7 @@ def of_cartpole(**change):
         (lambda: of_cartpole(inputs="torque"), "inputs: got 'torque'"),
         (lambda: of_cartpole(substeps=0), "substeps: got 0, expected at least 1"),
         (lambda: of_cartpole(substeps=1.5), "substeps: expected a whole number"),
-        (lambda: of_cartpole(stepper="bdf2"), "stepper: 'bdf2' looks two states back"),
+        (lambda: of_cartpole(stepper="bdf2"), "stepper: 'bdf2' depends on two earlier states"),
         (lambda: of_cartpole(limits=(1, -1)), r"limits: \[0\] is 1.0 .. -1.0"),
         (lambda: of_cartpole(limits=3), "limits: expected"),
         (lambda: ActionModel(*[State(coulomb.load(FREE)), None]), "model: it has no actuators; inputs='tau'"),

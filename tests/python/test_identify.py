@@ -350,7 +350,7 @@ NAN[3, 1] = np.nan
         (GOOD, ["masses"], {}, "masses"),
         (GOOD, [], {}, "names nothing"),
         (GOOD, [3], {}, r"parameters\[0\]: got int"),
-        (GOOD, ["mass/lower", "mass/lower"], {}, "'mass/lower' is there twice"),
+        (GOOD, ["mass/lower", "mass/lower"], {}, "'mass/lower' appears twice"),
         (GOOD, ["mass/lower", Inertia("lower")], {}, "same body"),
         (GOOD, [Unknown("mass/lower", lower=5.0)], {}, "starts at 0.96.*outside its bounds 5 to inf"),
         (GOOD, [Unknown("mass/lower", lower=2.0, upper=1.0)], {}, "lower bound 2 is not below the upper 1"),

@@ -284,7 +284,7 @@ def test_morphology_errors():
         Part("lower", cage, -1)
     with pytest.raises(ValueError, match=r"links\[0\].joint: unknown 'knee'"):
         Morphology(model, [], [Link("knee", cage)])
-    with pytest.raises(ValueError, match=r"parts\[1\]: 'lower' is there twice"):
+    with pytest.raises(ValueError, match=r"parts\[1\]: 'lower' appears twice"):
         Morphology(model, [Part("lower", cage), Part("lower", cage)])
     with pytest.raises(ValueError, match="cage 'wrap': carries points of 'lower' and 'upper'"):
         Morphology(model, [Part("lower", cage)], [Link("elbow", cage)])

@@ -85,7 +85,7 @@ def test_chain_errors():
     pieces = finger_pieces()
     with pytest.raises(ValueError, match=r"length\[0\] of piece 'palm': -1 must be positive"):
         ChainCage(finger_pieces(palm=-1), JOINTS)
-    with pytest.raises(ValueError, match="pieces: name 'tip' is there twice"):
+    with pytest.raises(ValueError, match="pieces: name 'tip' appears twice"):
         ChainCage([*pieces, pieces[-1]], JOINTS)
     with pytest.raises(ValueError, match="joints: no piece has the body 'p7'"):
         ChainCage(pieces, {"p7": HINGE})

@@ -221,7 +221,7 @@ def test_accelerometers_of_other_steps(scene, options):
 
     compare(analytic, readings, sim.model.nv, 1e-4)
     for name in ("sensor/force_tip", "sensor/torque_tip"):
-        with pytest.raises(RuntimeError, match="not of implicit steppers and penalty contact"):
+        with pytest.raises(RuntimeError, match="not available with implicit steppers and penalty contact"):
             sim.output(name)
 
 

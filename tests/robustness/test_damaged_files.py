@@ -174,7 +174,7 @@ def test_errors_show_the_bytes_that_they_quote(tmp_path):
     """Refused before names are looked at."""
     path = tmp_path / "robot.urdf"
     path.write_bytes(b"<robot name='r'><link name='\xe9'/><link name='\xe9'/></robot>")
-    with pytest.raises(ValueError, match=r"link '\\xe9': is there twice") as refused:
+    with pytest.raises(ValueError, match=r"link '\\xe9': appears twice") as refused:
         coulomb.load(path)
     assert not isinstance(refused.value, UnicodeError)
 

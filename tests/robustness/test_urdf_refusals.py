@@ -50,10 +50,10 @@ REFUSED = {
     ),
     "two roots": (PAIR, r"has 2 root links \('a', 'b'\)"),
     "no link": ("", "has no link"),
-    "link twice": (link("a") + link("a"), "link 'a': is there twice"),
-    "joint twice": (PAIR + link("c") + joint("1", "a", "b") + joint("1", "a", "c"), "joint '1': is there twice"),
+    "link twice": (link("a") + link("a"), "link 'a': appears twice"),
+    "joint twice": (PAIR + link("c") + joint("1", "a", "b") + joint("1", "a", "c"), "joint '1': appears twice"),
     "link without a name": ("<link/>", "link number 1 has no name"),
-    "unknown parent": (PAIR + joint("1", "nobody", "b"), "joint '1' parent: 'nobody' is no link"),
+    "unknown parent": (PAIR + joint("1", "nobody", "b"), "joint '1' parent: 'nobody' is not a link"),
     "short box": (
         shape("<geometry><box size='1 1'/></geometry>"),
         "link 'a' collision <box> size: \"1 1\" holds 2 numbers",
@@ -95,7 +95,7 @@ REFUSED = {
     ),
     "mimic of words": (
         PAIR + joint("1", "a", "b", inside="<mimic joint='1' multiplier='x'/>"),
-        "<mimic> of joint '1' multiplier: 'x' is no number",
+        "<mimic> of joint '1' multiplier: 'x' is not a number",
     ),
     "limit": (
         PAIR + joint("1", "a", "b", "revolute", "<limit lower='-x' upper='1' effort='1'/>"),

@@ -264,7 +264,7 @@ def test_bad_input_is_named():
         renderer.render(q[:3])
     with pytest.raises(ValueError, match=r"q: not finite.*q\[2\] is nan"):
         renderer.render(np.where(np.arange(7) == 2, np.nan, q))
-    with pytest.raises(ValueError, match="position: the camera stands at its target"):
+    with pytest.raises(ValueError, match="position: the camera is at its target"):
         renderer.look((1, 2, 3), (1, 2, 3))
     with pytest.raises(ValueError, match="target: got"):
         renderer.look((1, 2, 3), (1, np.nan, 3))

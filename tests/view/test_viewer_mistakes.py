@@ -215,7 +215,7 @@ def test_what_was_shown_stays(open_viewer, arm, options, message):
 
 def test_hosts_and_ports(open_viewer, arm):
     for host in ("nonsense.invalid", "192.0.2.1"):
-        with pytest.raises(OSError, match=f"host: '{host}' is no address of this machine"):
+        with pytest.raises(OSError, match=f"host: '{host}' is not an address of this machine"):
             coulomb.Viewer(arm, host, 0)
     for host in (None, ""):
         with pytest.raises(ValueError, match="host: got"):

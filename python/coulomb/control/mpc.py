@@ -47,7 +47,9 @@ class Mpc:
         if not isinstance(solver, Solver):
             raise TypeError(f"solver: expected a control.Solver, got {type(solver).__name__}")
         if "u_before" in budget:
-            raise TypeError("Mpc: u_before is of the first tick alone, give it to reset; then it is the control before")
+            raise TypeError(
+                "Mpc: u_before applies to the first tick only, so pass it to reset(); later ticks use the control before"
+            )
         self.solver = solver
         self.iterations = iterations
         self.start_iterations = start_iterations

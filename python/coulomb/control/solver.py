@@ -175,7 +175,7 @@ class Solver:
     Raises
     ------
     ValueError
-        Names the argument; the stepper "bdf2", which looks two states back.
+        Names the argument; the stepper "bdf2", which depends on two earlier states.
     """
 
     def __init__(self, model, horizon, substeps=1, *, timestep=None, limits=None, inputs="u", num_threads=1, **options):

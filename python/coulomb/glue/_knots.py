@@ -22,7 +22,9 @@ class Knots:
         if inputs not in ("u", "tau"):
             raise ValueError(f"inputs: got {inputs!r}, expected 'u' (actuators) or 'tau' (a force on every dof)")
         if options.get("stepper") == "bdf2":
-            raise ValueError("stepper: 'bdf2' looks two states back, expected a stepper of one state")
+            raise ValueError(
+                "stepper: 'bdf2' depends on two earlier states; use a stepper that depends on one, 'semi_implicit' or 'bdf1'"
+            )
         self.n = _at_least_one("knots", n)
         self.substeps = _at_least_one("substeps", substeps)
         if timestep is not None:

@@ -293,7 +293,7 @@ def _refuse_doubles(names):
     """No parameter twice, and no two descriptions of one body."""
     for name in names:
         if names.count(name) > 1:
-            raise ValueError(f"parameters: '{name}' is there twice")
+            raise ValueError(f"parameters: '{name}' appears twice")
         kind, _, body = name.partition("/")
         if kind == "inertia" and (twin := {f"mass/{body}", f"com/{body}"} & set(names)):
             raise ValueError(f"parameters: '{name}' and '{min(twin)}' describe the same body; take one of them")

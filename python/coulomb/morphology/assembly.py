@@ -52,7 +52,7 @@ class Morphology:
         for what, names in (("parts", [p.geometry for p in parts]), ("links", [link.joint for link in links])):
             for i, name in enumerate(names):
                 if name in names[:i]:
-                    raise ValueError(f"{what}[{i}]: '{name}' is there twice")
+                    raise ValueError(f"{what}[{i}]: '{name}' appears twice")
         owner = {}
         for follower in (*self.parts, *self.links):
             body = owner.setdefault(id(follower.cage), follower.body)

@@ -59,7 +59,7 @@ class ChainCage:
             rows = [n for i, n in enumerate(seen) if i == 0 or n != seen[i - 1] or what == "name"]
             for i, name in enumerate(rows):
                 if name in rows[:i]:
-                    raise ValueError(f"pieces: {what} '{name}' is there twice")
+                    raise ValueError(f"pieces: {what} '{name}' appears twice")
         for body in self.joints:
             if body not in self.bodies:
                 raise ValueError(f"joints: no piece has the body '{body}'")

@@ -59,7 +59,7 @@ def looking(position, target):
     forward = target - position
     distance = float(np.linalg.norm(forward))
     if not distance > 1e-9 * (1 + np.abs(target).max()):
-        raise ValueError(f"position: the camera stands at its target, {target.tolist()}: it looks nowhere")
+        raise ValueError(f"position: the camera is at its target, {target.tolist()}, so it has no direction")
 
     # Straight up or down the upper edge of the picture is towards y.
     forward /= distance

@@ -54,7 +54,9 @@ def _free_port(host, port):
             probe.bind((host, int(port)))
         except OSError as error:
             if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
-                raise OSError(f"host: {host!r} is no address of this machine ({error.strerror or error})") from error
+                raise OSError(
+                    f"host: {host!r} is not an address of this machine ({error.strerror or error})"
+                ) from error
             raise OSError(
                 f"port: {port} of {host} cannot be taken ({error.strerror or error}); is a viewer still open there? "
                 "Give another port, or 0 for any that is free"

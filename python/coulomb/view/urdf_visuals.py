@@ -87,7 +87,7 @@ class UrdfVisuals:
             length = _numbers(shape, "length", 1, None, what)[0]
             size = np.array([*_numbers(shape, "radius", 1, None, what), length / 2, 0])
         else:
-            raise ValueError(f"{what}: <{shape.tag}> is no shape; expected box, sphere, cylinder, capsule or mesh")
+            raise ValueError(f"{what}: <{shape.tag}> is not a shape; expected box, sphere, cylinder, capsule or mesh")
         return [Visual(kind=shape.tag, size=size, rgba=rgba or GREY, **place)]
 
     def _found(self, file, what):

@@ -135,7 +135,7 @@ def _checked(model, visual, where):
     found = {"size": numbers("size", (3,)), "position": numbers("position", (3,))}
     found["quaternion"] = quaternion = numbers("quaternion", (4,))
     if not np.linalg.norm(quaternion) > 1e-6:
-        raise ValueError(f"{where}.quaternion: got {quaternion}, which is no rotation")
+        raise ValueError(f"{where}.quaternion: got {quaternion}, which is not a rotation")
     rgba = numbers("rgba", (4,))
     if not np.all((rgba >= 0) & (rgba <= 1)):
         raise ValueError(f"{where}.rgba: got {visual.rgba!r}, expected four numbers from 0 to 1")

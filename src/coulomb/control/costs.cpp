@@ -134,7 +134,7 @@ void CostSum::add(CostTerm term) {
   OutputSet gate;
   if (!term.gate.empty()) {
     if (term.of != Of::outputs) {
-      checks::fail("gate", "is for costs of outputs");
+      checks::fail("gate", "only costs of outputs take a gate");
     }
     gate = OutputSet(*model_, {term.gate});
     refuse_forces(gate, "a gate");
@@ -196,7 +196,7 @@ void CostSum::set_weight(int index, const double* weight) {
 void CostSum::set_reference(int index, const double* reference) {
   CostTerm& term = terms_[index];
   if (term.of == Of::control_rate) {
-    checks::fail("reference", "a cost of control rates has none");
+    checks::fail("reference", "a cost of control rates has no reference");
   }
   check_reference("reference", term, reference, sets_[index], sizes_[index].reference);
   std::copy_n(reference, term.reference.size(), term.reference.begin());

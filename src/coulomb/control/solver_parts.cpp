@@ -39,9 +39,8 @@ TrajectorySolver::Parts::Parts(std::shared_ptr<const Model> of, ControlOptions a
   const Simulator& simulator = workers.front()->dynamics.simulator();
   if (simulator.resolved_options().stepper->num_states() > 1) {
     const std::string name = "'" + options.simulator.stepper + "'";
-    checks::fail("stepper", name +
-                                " looks two states back, expected one that has all in its state: "
-                                "semi_implicit or bdf1");
+    checks::fail("stepper",
+                 name + " depends on two earlier states; use a stepper that depends on one: semi_implicit or bdf1");
   }
   cold = workers.front()->dynamics.memory();
 

@@ -66,10 +66,10 @@ void TrajectorySolver::Parts::check(const ControlStart& start) const {
     checks::fail("from_last", "there is no last solve");
   }
   if (start.shift && !start.from_last) {
-    checks::fail("shift", "is of a start from_last");
+    checks::fail("shift", "only applies with from_last=True");
   }
   if (!start.roll && !start.from_last) {
-    checks::fail("roll", "is of a start from_last");
+    checks::fail("roll", "only applies with from_last=True");
   }
 
   // Guessed states: the first one is q0, v0.

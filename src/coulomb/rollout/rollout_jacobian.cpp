@@ -64,7 +64,7 @@ class ForwardSweep {
     for (std::size_t i = 0; i < wrt.size(); ++i) {
       const std::string& name = wrt[i];
       if (std::find(wrt.begin(), wrt.begin() + i, name) != wrt.begin() + i)
-        throw std::invalid_argument("wrt: '" + name + "' is there twice");
+        throw std::invalid_argument("wrt: '" + name + "' appears twice");
       const bool state = name == "q0" || name == "v0";
       const bool force = name == "u" || name == "tau";
       if (!state && !force) parameters.push_back(name);

@@ -303,7 +303,8 @@ StepGradient& Simulator::gradient() {
     throw std::logic_error("derivatives: no step was taken yet");
   }
   if (p.overflowed) {
-    throw std::logic_error("derivatives: the numbers of the last step overflowed, it has none");
+    throw std::logic_error(
+        "derivatives: the last step overflowed, so it has no derivative; step again from a finite state");
   }
   if (!differentiable()) {
     throw std::logic_error("derivatives: a state beyond 1e150 has none in double precision");

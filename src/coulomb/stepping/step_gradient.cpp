@@ -51,7 +51,7 @@ std::shared_ptr<SparseStepDerivatives> StepGradient::sparse_jacobian() {
 }
 
 void StepGradient::add_fext_cotangent(const double*, std::vector<double>&) {
-  throw std::logic_error("fext: these steps do not tell how impulses depend on wrenches");
+  throw std::logic_error("fext: these steps have no derivative of impulses with respect to wrenches");
 }
 
 /// Where there is no reverse sweep: rows of the matrices times the cotangents.

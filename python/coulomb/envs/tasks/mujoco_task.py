@@ -37,7 +37,7 @@ def fixed_tendons(path, model):
     for start, count in zip(compiled.tendon_adr, compiled.tendon_num):
         wraps = range(start, start + count)
         if any(compiled.wrap_type[k] != mujoco.mjtWrap.mjWRAP_JOINT for k in wraps):
-            raise ValueError(f"{path}: tendons other than fixed ones are not known here")
+            raise ValueError(f"{path}: only fixed tendons are supported")
         joints = [int(compiled.wrap_objid[k]) for k in wraps]
         indices = [(int(model.joint_q[j]), int(model.joint_v[j])) for j in joints]
         tendons.append([(q, v, float(compiled.wrap_prm[k])) for (q, v), k in zip(indices, wraps)])

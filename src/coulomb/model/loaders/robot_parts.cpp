@@ -340,7 +340,7 @@ class Translator {
   void set_limits(JointPart& part, double lower, double upper, const std::string& what) {
     if (std::isnan(lower) || std::isnan(upper) || lower > upper)
       throw std::invalid_argument(what + " limits: (" + checks::text(lower) + ", " + checks::text(upper) +
-                                  ") is no interval");
+                                  ") is not an interval");
     part.limited = std::abs(lower) < 1e20 || std::abs(upper) < 1e20;
     part.lower = lower;
     part.upper = upper;

@@ -280,7 +280,8 @@ class Reader {
       for (std::size_t k = 0; k < shape.points.size(); ++k)
         shape.points[k] *= scale[k % 3];
     } else {
-      checks::fail(robot_.source + ": geometry '" + shape.name + "'", "urdfdom knows a shape that is not known here");
+      checks::fail(robot_.source + ": geometry '" + shape.name + "'",
+                   "this shape is not supported; use a box, sphere, cylinder, capsule or mesh");
     }
   }
 
@@ -328,7 +329,7 @@ std::vector<Mimic> mimics(const XMLElement& robot, const std::string& source) {
     found.leader = mimic->Attribute("joint");
     const auto read = [&](const char* name, double& value) {
       if (mimic->QueryDoubleAttribute(name, &value) == tinyxml2::XML_WRONG_ATTRIBUTE_TYPE)
-        checks::fail(what + " " + name, std::string("'") + mimic->Attribute(name) + "' is no number");
+        checks::fail(what + " " + name, std::string("'") + mimic->Attribute(name) + "' is not a number");
       checks::finite(what + " " + name, &value, 1);
     };
     read("multiplier", found.multiplier);
@@ -344,7 +345,7 @@ void couple(const std::vector<Mimic>& mimics, const std::string& source, ScenePa
     const auto at =
         std::find_if(parts.joints.begin(), parts.joints.end(), [&](const JointPart& j) { return j.name == name; });
     if (at == parts.joints.end() || (at->type != JointType::hinge && at->type != JointType::slide))
-      throw std::invalid_argument(what + ": '" + name + "' is no joint with one degree of freedom");
+      throw std::invalid_argument(what + ": '" + name + "' is not a joint with one degree of freedom");
     return static_cast<int>(at - parts.joints.begin());
   };
 

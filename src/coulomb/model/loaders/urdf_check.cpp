@@ -42,7 +42,7 @@ void check_numbers(const Element& element, const char* name, int n, bool needed,
     const double value = std::strtod(word.c_str(), &end);
     const bool is_number = *end == 0 && std::isfinite(value);
     if (is_number) continue;
-    checks::fail(what + " " + name, "'" + word + "' in \"" + text + "\" is no finite number");
+    checks::fail(what + " " + name, "'" + word + "' in \"" + text + "\" is not a finite number");
   }
   if (count != n) {
     const std::string got = "\"" + text + "\" holds " + std::to_string(count) + " numbers";
@@ -102,7 +102,7 @@ void check_collision(const Element& collision, const std::string& what) {
     }
     check_numbers(*values, "scale", 3, false, name);
   } else {
-    checks::fail(name, "is no shape of URDF; expected box, sphere, cylinder, capsule or mesh");
+    checks::fail(name, "is not a URDF shape; expected box, sphere, cylinder, capsule or mesh");
   }
 }
 
@@ -175,7 +175,7 @@ void add_joint(const Element& joint, const std::string& name, const std::string&
   const std::pair<const char*, std::string> ends[] = {{"parent", parent}, {"child", child}};
   for (const auto& [role, link] : ends) {
     if (tree.known.count(link)) continue;
-    checks::fail(what + " " + role, "'" + link + "' is no link");
+    checks::fail(what + " " + role, "'" + link + "' is not a link");
   }
   if (parent == child) {
     checks::fail(what, "joins link '" + child + "' to itself");
@@ -266,7 +266,7 @@ void check_urdf(const Element& robot, const std::string& source) {
       checks::fail(source, "link number " + std::to_string(tree.links.size() + 1) + " has no name");
     }
     if (!tree.known.insert(name).second) {
-      checks::fail(source + ": link '" + name + "'", "is there twice");
+      checks::fail(source + ": link '" + name + "'", "appears twice");
     }
     tree.links.push_back(name);
     check_link(*link, source + ": link '" + name + "'");
@@ -280,7 +280,7 @@ void check_urdf(const Element& robot, const std::string& source) {
       checks::fail(source, "joint number " + std::to_string(joints.size() + 1) + " has no name");
     }
     if (!joints.insert(name).second) {
-      checks::fail(what, "is there twice");
+      checks::fail(what, "appears twice");
     }
     check_joint(*joint, what);
     add_joint(*joint, name, what, tree);

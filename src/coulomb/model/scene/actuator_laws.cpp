@@ -15,7 +15,7 @@ int num_dofs(JointType type) { return type == JointType::free ? 6 : type == Join
 void check_range(const std::string& what, const std::array<double, 2>& range) {
   checks::finite(what, range.data(), 2);
   if (!(range[0] < range[1]))
-    checks::fail(what, "(" + checks::text(range[0]) + ", " + checks::text(range[1]) + ") is no interval");
+    checks::fail(what, "(" + checks::text(range[0]) + ", " + checks::text(range[1]) + ") is not an interval");
 }
 
 /// One number a degree of freedom; a joint with one may do without.

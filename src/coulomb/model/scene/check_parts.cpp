@@ -73,7 +73,7 @@ class Checker {
     for (const JointPart& joint : parts.joints) {
       if (joint.type > last_joint_type) {
         const std::string what = robot_ + "joint '" + joint.name + "'";
-        checks::fail(what + " type", "there is no such type");
+        checks::fail(what + " type", "unknown value of its enumeration");
       }
 
       // How many coordinates the robot has.
@@ -155,7 +155,7 @@ class Checker {
     for (const GeometryPart& geometry : parts_.geometries) {
       const std::string what = robot_ + "geometry '" + geometry.name + "'";
       if (geometry.type > last_shape_type) {
-        checks::fail(what + " type", "there is no such type");
+        checks::fail(what + " type", "unknown value of its enumeration");
       }
       // Where it is, and what it is made of.
       index(what + " body", geometry.body, 0, last_body());
@@ -192,7 +192,7 @@ class Checker {
     for (const Tendon& tendon : parts_.tendons) {
       const std::string what = robot_ + "tendon '" + tendon.name + "'";
       if (tendon.joints.size() != tendon.coefficients.size()) {
-        checks::fail(what + " coefficients", "there is not one for each of its joints");
+        checks::fail(what + " coefficients", "expected one for each of its joints");
       }
       for (std::size_t i = 0; i < tendon.joints.size(); ++i) {
         scalar_joint(what + " joint", tendon.joints[i]);
@@ -233,7 +233,7 @@ class Checker {
     for (const Equality& equality : parts_.equalities) {
       const std::string what = robot_ + "equality '" + equality.name + "'";
       if (equality.type > last_equality_type) {
-        checks::fail(what + " type", "there is no such type");
+        checks::fail(what + " type", "unknown value of its enumeration");
       }
 
       // Of joints: a polynomial.
@@ -292,7 +292,7 @@ class Checker {
     for (const Site& site : parts_.sites) {
       const std::string what = robot_ + "site '" + site.name + "'";
       if (site.zone > last_zone_type) {
-        checks::fail(what + " zone", "there is no such type");
+        checks::fail(what + " zone", "unknown value of its enumeration");
       }
       frame(what, site.frame);
       geometries_of(what, site.geometries);
@@ -301,7 +301,7 @@ class Checker {
     for (const Sensor& sensor : parts_.sensors) {
       const std::string what = robot_ + "sensor '" + sensor.name + "'";
       if (sensor.type > last_sensor_type) {
-        checks::fail(what + " type", "there is no such type");
+        checks::fail(what + " type", "unknown value of its enumeration");
       }
       frame(what, sensor.frame);
       if (sensor.reference) {
@@ -386,7 +386,7 @@ class Checker {
   static void range(const std::string& what, bool counts, double lower, double upper) {
     if (!counts || lower <= upper) return;
     const std::string ends = checks::text(lower) + ", " + checks::text(upper);
-    checks::fail(what, "(" + ends + ") is no range");
+    checks::fail(what, "(" + ends + ") is not a range");
   }
 
   static void sizes(const std::string& what, ShapeType type, const Vec3& size) {

@@ -194,7 +194,7 @@ StepGradient& Replay::linearize(int slot) {
     differentiable &= std::all_of(x->begin(), x->end(), small);
   if (!differentiable)
     throw std::logic_error("derivatives: the numbers of step " + std::to_string(s.t) +
-                           " exceed double precision, it has none");
+                           " exceed double precision, so it has no derivative");
 
   // The gradient reads the record as long as it is used.
   workspace_->gradient->prepare(*rollout_.model, rollout_.parts->step_options, r,

@@ -128,7 +128,7 @@ void AverageGradient::vjp(const double* dq1, const double* dv1, StepCotangent& o
 
 void AverageGradient::add_fext_cotangent(const double* tau_bar, std::vector<double>& fext) {
   if (used_ == 0) return exact_->add_fext_cotangent(tau_bar, fext);
-  throw std::logic_error("fext: gradient='smoothed_step' averages over configurations, it has none by wrenches");
+  throw std::logic_error("fext: gradient='smoothed_step' has no derivative with respect to fext; use gradient='exact'");
 }
 
 }  // namespace coulomb

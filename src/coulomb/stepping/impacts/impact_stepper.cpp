@@ -26,7 +26,7 @@ std::unique_ptr<StepGradient> ImpactStepper::make_gradient(const Model& model, c
 
 /// Forces within a split step are many.
 const char* ImpactStepper::untold(StepForce force) const {
-  return force == StepForce::motion ? nullptr : "not of steps with continuous_collision";
+  return force == StepForce::motion ? nullptr : "not available with continuous_collision=True";
 }
 
 }  // namespace coulomb

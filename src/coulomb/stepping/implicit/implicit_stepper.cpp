@@ -24,7 +24,7 @@ std::unique_ptr<StepGradient> ImplicitStepper::make_gradient(const Model& model,
 
 const char* ImplicitStepper::untold(StepForce force) const {
   if (force != StepForce::balance) return nullptr;
-  return "not of implicit steppers and penalty contact, whose forces are those of the end of the step";
+  return "not available with implicit steppers and penalty contact, whose forces are those of the end of the step";
 }
 
 std::size_t ImplicitStepper::kept_bytes(const StepRecord& record) const { return kept_stage_bytes(record); }
