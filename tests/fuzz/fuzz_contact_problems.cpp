@@ -52,8 +52,13 @@ void check_contacts(Bytes& bytes) {
 
     // Impulses lie in the cone, but for a share of those that g asks for.
     double asked = 0;
-    for (int i = 0; i < n; ++i)
-      if (G[i * n + i] > 0) asked = std::max(asked, std::abs(g[i]) / std::sqrt(G[i * n + i]));
+    for (int i = 0; i < n; ++i) {
+      // A direction in which nothing moves asks in the units of its contact.
+      double entry = G[i * n + i];
+      for (int k = i - i % 3; k < i - i % 3 + 3; ++k)
+        if (!(G[i * n + i] > 0)) entry = std::max(entry, G[k * n + k]);
+      if (entry > 0) asked = std::max(asked, std::abs(g[i]) / std::sqrt(entry));
+    }
     for (int i = 0; i < num_contacts; ++i) {
       const double* f = &found.impulse[3 * i];
       double mobility = INFINITY;
