@@ -111,6 +111,15 @@ def test_a_field_that_turns_by_a_thousandth_is_seen():
     assert comparison_rules.symmetry(trial).broken and trial.built is plain
 
 
+@pytest.mark.parametrize("law", ["ncp", "split"])
+def test_a_step_without_force_is_seen_by_the_flicker(law):
+    trial = Trial("balls_on_balls", law, 1000)
+    assert not run_rules.flicker(trial).broken
+    force = [sum(c.impulse @ c.normal for c in contacts) for contacts in trial.record.contacts]
+    trial.record.contacts[int(np.argsort(force)[-100])] = []
+    assert run_rules.flicker(trial).broken
+
+
 def test_impulses_that_leave_the_cone_are_seen():
     class Contact:
         geometry_a, geometry_b, friction, depth = "a", "b", 0.5, 0.0
