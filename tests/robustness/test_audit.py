@@ -125,14 +125,14 @@ def test_impulses_that_leave_the_cone_are_seen():
         geometry_a, geometry_b, friction, depth = "a", "b", 0.5, 0.0
         normal, impulse, velocity = np.array([0, 0, 1.0]), np.array([0.6, 0, 1.0]), np.zeros(3)
 
-    error, words = run_rules._law_error([Contact()], 1e-3, False)
+    error, words = run_rules._law_error([Contact()], 1e-3, False, 1e-12)
     assert error > 0.05 and "leaves the cone" in words
     Contact.impulse, Contact.velocity = np.array([0.5, 0, 1.0]), np.array([1.0, 0, 0])
-    assert run_rules._law_error([Contact()], 1e-3, False)[0] > 0.4  # friction that drives
+    assert run_rules._law_error([Contact()], 1e-3, False, 1e-12)[0] > 0.4  # friction that drives
     Contact.impulse, Contact.velocity = np.array([0, 0, 1.0]), np.array([0, 0, 1.0])
-    assert "pushes what parts" in run_rules._law_error([Contact()], 1e-3, False)[1]
+    assert "pushes what parts" in run_rules._law_error([Contact()], 1e-3, False, 1e-12)[1]
     Contact.impulse, Contact.velocity = np.array([-0.5, 0, 1.0]), np.array([1.0, 0, 0])
-    assert run_rules._law_error([Contact()], 1e-3, False)[0] < 1e-12
+    assert run_rules._law_error([Contact()], 1e-3, False, 1e-12)[0] < 1e-12
 
 
 def test_a_wall_at_a_seam_is_seen_by_the_twin():

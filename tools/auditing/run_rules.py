@@ -29,6 +29,7 @@ IMPULSE_FACTOR = 1e4  # times the momentum that a scene has or is asked for: a l
 LAW = 1e-3  # relative to the largest impulse and speed of contacts alone, of the law recomputed from what a simulator reports
 KINKS = 4.1e-6  # m, docs/theory/step.md (S7)
 LAW_STEPS = 60  # of a run, at which it is
+ROUNDED_IMPULSE = 1e-9  # of the largest of a run: less than that is none
 ABOUT_TO_LEAVE = 0.1  # of the median force: in three steps of 1 ms a tenth of a weight moves a body by 5 micrometres
 
 
@@ -263,20 +264,23 @@ def law(trial):
         return None
     worst = (0.0, "")
     stride = max(1, len(trial.record.contacts) // LAW_STEPS)
+    impulses = [np.linalg.norm(c.impulse) for contacts in trial.record.contacts for c in contacts]
+    momentum = trial.built.model.body_mass.sum() * np.abs(trial.record.v[0]).max(initial=0)
+    rounding = max(ROUNDED_IMPULSE * max(impulses, default=0), ROUNDING * momentum, 1e-12)
     for k in range(0, len(trial.record.contacts), stride):
         status, contacts = trial.record.statuses[k], trial.record.contacts[k]
         if status.converged and contacts:
-            value, words = _law_error(contacts, trial.draft.timestep, trial.law == "lcp")
+            value, words = _law_error(contacts, trial.draft.timestep, trial.law == "lcp", rounding)
             worst = max(worst, (value, f"step {k}: {words}"))
     return Measure(worst[0], LAW, worst[1])
 
 
-def _law_error(contacts, h, pyramid):
-    """(error, words): the worst of the law's conditions, relative to the largest impulse and the largest speed.
+def _law_error(contacts, h, pyramid, rounding):
+    """(error, words): the worst of the law's conditions, relative to the largest impulse, at least `rounding`, and the largest speed.
 
     Corrections may ask for less than the share of the depth, never for more. Of gaps up to KINKS the bias has its kinks: they count as touching.
     """
-    largest = max(max(np.linalg.norm(c.impulse) for c in contacts), 1e-12)
+    largest = max(max(np.linalg.norm(c.impulse) for c in contacts), rounding)
     asked = max(min(BAUMGARTE * max(c.depth, 0) / h, FASTEST_CORRECTION) for c in contacts)
     speed = max(max(np.linalg.norm(c.velocity) for c in contacts), asked, 1e-3)
     wide = 2**0.5 if pyramid else 1.0  # a pyramid around the cone
