@@ -356,7 +356,7 @@ def test_settings_of_a_horizon_are_refused_when_it_is_made():
     solver, _, _ = masses(4)
     with pytest.raises(TypeError, match="Mpc: unknown 'tolerence'; did you mean 'tolerance'"):
         Mpc(solver, tolerence=3)
-    with pytest.raises(TypeError, match="u_before is of the first tick alone"):
+    with pytest.raises(TypeError, match="u_before applies to the first tick only"):
         Mpc(solver, u_before=[0, 0])
 
 

@@ -382,6 +382,6 @@ def test_mimic_can_be_ignored_and_bad_leaders_are_named():
     names = model.joint_names
     _, v = coulomb.Simulator(model, timestep=1e-3).step(*model.neutral(), [float(name == "leader") for name in names])
     assert v[names.index("follower")] == 0 and v[names.index("leader")] > 0
-    with pytest.raises(ValueError, match="<mimic> of joint 'follower': 'nobody' is no joint"):
+    with pytest.raises(ValueError, match="<mimic> of joint 'follower': 'nobody' is not a joint"):
         coulomb.load(MIMIC.format("revolute", "nobody"))
     assert not coulomb.load(MIMIC.format("fixed", "leader")).ignored[1:]  # a fixed joint follows nobody

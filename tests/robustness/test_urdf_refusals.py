@@ -65,7 +65,7 @@ REFUSED = {
         "<cylinder>: has no attribute length",
     ),
     "mesh without a file": (shape("<geometry><mesh/></geometry>"), "link 'a' collision <mesh>: has no filename"),
-    "torus": (shape("<geometry><torus/></geometry>"), "link 'a' collision <torus>: is no shape"),
+    "torus": (shape("<geometry><torus/></geometry>"), "link 'a' collision <torus>: is not a URDF shape"),
     "empty geometry": (shape("<geometry/>"), "link 'a' collision <geometry>: is empty"),
     "empty collision": (shape(""), "link 'a' collision: has no <geometry>"),
     "origin of a shape": (

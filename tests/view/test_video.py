@@ -139,7 +139,7 @@ def test_the_command_says_what_is_wrong(tmp_path, capsys, monkeypatch):
     assert main([*command, "--video", str(tmp_path / "run.gif")]) == 2
     assert "--video: got" in capsys.readouterr().err
     assert main([*command, "--speed", "2"]) == 2
-    assert "give --video too" in capsys.readouterr().err
+    assert "apply to videos only; add --video" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main([*command, "--video", "a.mp4", "--size", "640"])
     monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)

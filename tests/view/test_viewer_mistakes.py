@@ -157,7 +157,7 @@ BAD_SHAPES = [
     (shape(size=(1, 0, 1)), r"\.size: got .*of a box the first 3 are > 0"),
     (shape(kind="sphere", size=(np.nan, 0, 0)), r"\.size: got .*finite"),
     (shape(position=(0, 0)), r"\.position: got"),
-    (shape(quaternion=np.zeros(4)), r"\.quaternion: got .*no rotation"),
+    (shape(quaternion=np.zeros(4)), r"\.quaternion: got .*not a rotation"),
     (shape(quaternion="a"), r"\.quaternion: got 'a'"),
     (shape(rgba=(1, 0, 0)), r"\.rgba: got \(1, 0, 0\), expected \(4,\)"),
     (shape(rgba=(255, 0, 0, 1)), r"\.rgba: got .*from 0 to 1"),
