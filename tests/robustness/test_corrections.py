@@ -7,6 +7,7 @@ import pytest
 
 import coulomb
 from scenes.mechanisms import chain, link, mechanism, random_mechanism, slider_crank, tied_hinges
+from scenes.slots import slot
 
 H = 2e-3
 KAPPA = 10
@@ -15,7 +16,7 @@ KAPPA = 10
 def passive(model, seconds, q=None, v=None, **options):
     """(q, v), kinetic energies, largest speed and reasons of the steps that were not solved."""
     sim = coulomb.Simulator(model, timestep=H, **options)
-    q = np.zeros(model.nq) if q is None else q
+    q = model.q_neutral if q is None else q
     v = np.zeros(model.nv) if v is None else v
     energies, fastest, reasons = [], 0.0, []
     for _ in range(round(seconds / H)):
@@ -186,3 +187,56 @@ def test_random_mechanisms_lose_what_corrections_give(seed):
     (q, v), energies, fastest, reasons = passive(model, 2, q)
     assert energies.max() < 50
     assert energies[-1] <= energies[:500].max() * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("contact", ["ncp", "lcp"])
+@pytest.mark.parametrize("split", [False, True])
+@pytest.mark.parametrize(("walls", "balls"), [(2, 1), (3, 1), (2, 2)])
+def test_bodies_between_smooth_walls_are_not_shot_out(walls, balls, split, contact):
+    """The errors of two walls that almost face each other ask for 1 / sin(angle) of what each takes by itself."""
+    overlap = 1e-3
+    wanted = 0.1 * overlap / H
+    for angle in (0.5, 0.1, 1e-2, 1e-3, 1e-5, 0.0):
+        model = slot(angle, overlap, walls=walls, balls=balls, gravity=0)
+        sim = coulomb.Simulator(model, timestep=H, contact=contact, continuous_collision=split)
+        q, v = sim.step(model.q_neutral, np.zeros(model.nv))
+        contacts = walls + balls - 1
+        assert 0.5 * v @ model.mass_matrix(q) @ v <= 0.5 * KAPPA * contacts * wanted**2, angle
+
+        # What is slow beside its error says so; away from the border the way out is free.
+        if angle >= 0.5 and balls == 1:
+            assert sim.status.converged
+        elif angle <= 1e-2:
+            assert sim.status.reason.startswith("relaxed: position correction out of reach: "), angle
+
+
+def test_a_wedge_carries_its_load_while_it_is_corrected():
+    """A ball in a slot of .01 rad without friction: rigid walls hold it, and let it out slowly until it lies free of them."""
+    model = slot(0.01, 1e-4)
+    (q, v), energies, fastest, reasons = passive(model, 20)
+    assert fastest < 0.01 and energies.max() < 1e-4
+    assert reasons[0].startswith("relaxed: position correction out of reach: wall0 on body0, wall1 on body0")
+    assert 0.5 * 1e-4 / 0.01 < q[2] < 1.001 * 1e-4 / 0.01
+
+
+def test_rough_walls_hold_what_they_squeeze():
+    """With friction the bound is not in force: what is squeezed between parallel walls stays, and the status has the reason."""
+    for angle in (0.0, 1e-3, 1e-2):
+        model = slot(angle, 1e-4, friction=0.3)
+        (q, _), _, fastest, reasons = passive(model, 1)
+        assert fastest < 1e-2 and abs(q[2]) < 1e-2
+        assert reasons[-1].startswith("relaxed: ") and "out of reach" not in reasons[-1]
+
+
+def test_corrections_of_wedges_are_continuous():
+    """The speed that a slot gives a ball, over its angle and over the overlap: no steps, also where the bound begins."""
+
+    def speed(angle, overlap):
+        model = slot(angle, overlap, gravity=0)
+        sim = coulomb.Simulator(model, timestep=H)
+        return sim.step(model.q_neutral, np.zeros(model.nv))[1][2]
+
+    by_angle = np.array([speed(a, 1e-3) for a in np.linspace(0.1, 0.6, 201)])
+    assert np.abs(np.diff(by_angle)).max() < 0.05 * by_angle.max()
+    by_overlap = np.array([speed(0.01, d) for d in np.linspace(1e-4, 1e-3, 101)])
+    np.testing.assert_allclose(by_overlap, by_overlap[-1] * np.linspace(0.1, 1, 101), rtol=1e-6)

@@ -1,4 +1,4 @@
-// docs/theory.md (K1) to (K6).
+// docs/theory.md (K1) to (K6), (K8).
 #include "coulomb/constraints/corrections.hpp"
 
 #include <algorithm>
@@ -28,6 +28,18 @@ constexpr double at_border = 1e-9;      // the same: the bound begins here
 constexpr double begins = 1e-10;        // m/s, rad/s: of a limit that begins to be violated
 constexpr int most_trials = 100;        // of eps; about six are usual
 
+// friction: contacts with more jam where they oppose one another by less than .05 rad, and leave at 20 beta at most where they do not
+constexpr double most_smooth = 0.05;
+constexpr double sought = 1e-6;   // m/s, rad/s: of one-sided rows; slower corrections are not looked at
+constexpr int most_sweeps = 100;  // that look for the bound: where few rows oppose one another it takes about 2 kappa
+constexpr double swept = 1e-10;   // of the work: changes in a sweep that ends the search
+constexpr int most_damped_sweeps = 2000;  // with damping; tens are usual
+constexpr double damped_swept = 1e-26;    // the same, of the damped motion
+constexpr int most_supports = 20;         // that are tried; two are usual
+constexpr double first_damping = 0.05;
+constexpr double at_support =
+    1e-9;  // of the largest impulse, or error: a row is about to join the support, or to leave it
+
 constexpr double kept_share = 0.5;    // of a row's error: out of reach
 constexpr double told = 5e-5;         // m/s, rad/s: slower corrections are not worth telling
 constexpr double still_share = 0.99;  // of a row's error: nothing moves it
@@ -49,7 +61,8 @@ class Damping {
     for (int k = 0; k < c_.n; ++k)
       K[std::size_t(k) * c_.ld + k] += eps * c_.rows[k].scale;
     if (!(dense::cholesky(K, c_.n, c_.ld, scratch_.work.data()) > 0)) return false;
-    std::copy_n(c_.beta.data(), c_.n, c_.x.data());
+    for (int k = 0; k < c_.n; ++k)
+      c_.x[k] = c_.rows[k].idle ? 0 : c_.beta[k];
     dense::cholesky_solve(K, c_.n, c_.ld, c_.x.data());
     return true;
   }
@@ -101,16 +114,19 @@ class Damping {
   Corrections& scratch_;
 };
 
+bool has_equality(const Island& island) {
+  const std::vector<Block>& blocks = island.problem.blocks;
+  return std::any_of(blocks.begin(), blocks.end(),
+                     [](const Block& block) { return block.type == BlockType::equality; });
+}
+
 /// The rows of equalities and violated limits, with beta. False: no equality, or nothing to correct.
 bool collect(const ConstraintRows& rows, const Island& island, IslandCorrection& out) {
   const ConstraintProblem& problem = island.problem;
   out.rows.clear();
   out.beta.clear();
-  bool holds = false;
   bool asks = false;
-  for (const Block& block : problem.blocks)
-    holds = holds || block.type == BlockType::equality;
-  if (!holds) return false;
+  if (!has_equality(island)) return false;
 
   for (std::size_t b = 0; b < problem.blocks.size(); ++b) {
     const Block& block = problem.blocks[b];
@@ -186,14 +202,21 @@ bool limit_begins(const ConstraintRows& rows, const Island& island) {
   return false;
 }
 
-/// One island: beta' and the compliance of its rows into its problem.
-void bound(const ConstraintRows& rows, Island& island, Corrections& scratch, IslandCorrection& c) {
-  c.bounded = false;
-  c.at_kink = false;
-  c.damping = 0;
-  c.compliance = 0;
-  c.out_of_reach.clear();
-  if (!collect(rows, island, c)) return;
+/// beta' and the compliance of the rows into the problem, and what is out of reach.
+void apply(Island& island, IslandCorrection& c) {
+  for (int k = 0; k < c.n; ++k) {
+    const double kept = c.damping * c.rows[k].scale * c.x[k];
+    island.problem.g[c.rows[k].row] -= kept;
+    island.problem.R[c.rows[k].row] += c.compliance * c.rows[k].scale;
+    const double least = std::abs(kept) >= still_share * std::abs(c.beta[k]) ? told_still : told;
+    const bool out = std::abs(kept) >= std::max(kept_share * std::abs(c.beta[k]), least);
+    const int block = c.rows[k].block;
+    if (out && (c.out_of_reach.empty() || c.out_of_reach.back() != block)) c.out_of_reach.push_back(block);
+  }
+}
+
+/// An island with an equality.
+void bound_equalities(const ConstraintRows& rows, Island& island, Corrections& scratch, IslandCorrection& c) {
   gather_matrix(island, scratch, c);
 
   // Ordinary poses stay as they are.
@@ -210,15 +233,126 @@ void bound(const ConstraintRows& rows, Island& island, Corrections& scratch, Isl
   c.damping = damping.find(most);
   c.compliance = std::sqrt(c.damping / most_work);
   c.at_kink = c.at_kink || limit_begins(rows, island);
-  for (int k = 0; k < c.n; ++k) {
-    const double kept = c.damping * c.rows[k].scale * c.x[k];
-    island.problem.g[c.rows[k].row] -= kept;
-    island.problem.R[c.rows[k].row] += c.compliance * c.rows[k].scale;
-    const double least = std::abs(kept) >= still_share * std::abs(c.beta[k]) ? told_still : told;
-    const bool out = std::abs(kept) >= std::max(kept_share * std::abs(c.beta[k]), least);
-    const int block = c.rows[k].block;
-    if (out && (c.out_of_reach.empty() || c.out_of_reach.back() != block)) c.out_of_reach.push_back(block);
+  apply(island, c);
+}
+
+/// Is it a rigid contact that does not bounce and is too smooth to jam? Others have another law, or friction that holds what is squeezed.
+bool corrects(const ConstraintRows& rows, int block) {
+  if (rows.blocks[block].mu > most_smooth) return false;
+  const auto before = [](const BodyRows& b, int index) { return b.block < index; };
+  const auto found = std::lower_bound(rows.body_rows.begin(), rows.body_rows.end(), block, before);
+  return found->restitution == 0 && rows.compliance[found->row + 2] == 0;
+}
+
+/// The contacts of an island without an equality, violated or not. False: nothing to correct, or nothing that opposes it.
+bool collect_one_sided(const ConstraintRows& rows, const Island& island, Corrections& scratch) {
+  const ConstraintProblem& problem = island.problem;
+  scratch.candidates.clear();
+  scratch.errors.clear();
+  double largest = 0;
+  for (std::size_t b = 0; b < problem.blocks.size(); ++b) {
+    const Block& block = problem.blocks[b];
+    if (!block.is_contact() || !corrects(rows, island.blocks[b])) continue;
+    const int own = block.size - 1;
+    const int row = block.row + own;
+    const double beta = rows.bias[island.rows[row]];
+    scratch.candidates.push_back({int(b), row, own, false, problem.W[row], problem.W[row]});
+    scratch.errors.push_back(beta);
+    largest = std::max(largest, -beta);
   }
+  return scratch.candidates.size() > 1 && largest > sought;
+}
+
+/// The rows of the bound: the support of the motion, and those that are violated, which count in N.
+void take_support(const LeastMotion& least, const Corrections& scratch, IslandCorrection& c) {
+  c.rows.clear();
+  c.beta.clear();
+  for (std::size_t k = 0; k < scratch.candidates.size(); ++k) {
+    const bool idle = !(least.x()[k] < 0);
+    if (idle && !(scratch.errors[k] < 0)) continue;
+    CorrectedRow row = scratch.candidates[k];
+    row.idle = idle;
+    if (idle) row.scale = 0;
+    c.rows.push_back(row);
+    c.beta.push_back(scratch.errors[k]);
+  }
+}
+
+/// Rows that are idle have no part in the motion.
+void part_idle_rows(IslandCorrection& c) {
+  for (int k = 0; k < c.n; ++k) {
+    if (!c.rows[k].idle) continue;
+    for (int i = 0; i < c.n; ++i)
+      c.G[std::size_t(c.ld) * i + k] = c.G[std::size_t(c.ld) * k + i] = 0;
+    c.G[std::size_t(c.ld) * k + k] = 1;
+  }
+}
+
+/// Is a row about to join the support, or to leave it?
+bool support_changes(const LeastMotion& least) {
+  double largest = 0;
+  double fastest = 0;
+  for (int k = 0; k < int(least.x().size()); ++k) {
+    largest = std::max(largest, -least.x()[k]);
+    fastest = std::max(fastest, least.slack(k));
+  }
+  for (int k = 0; k < int(least.x().size()); ++k) {
+    const bool idle = least.x()[k] == 0;
+    if (idle ? least.slack(k) <= at_support * fastest : -least.x()[k] <= at_support * largest) return true;
+  }
+  return false;
+}
+
+/// The smooth contacts of an island without an equality.
+void bound_one_sided(Island& island, Corrections& scratch, IslandCorrection& c) {
+  double most = 0;
+  for (std::size_t k = 0; k < scratch.candidates.size(); ++k) {
+    const double error = std::min(scratch.errors[k], 0.0);
+    most += most_work * error * error / scratch.candidates[k].weight;
+  }
+  if (!std::isfinite(most)) return;
+
+  // What the least motion takes, as far as the question is whether that is too much.
+  LeastMotion& least = scratch.least;
+  least.start(island, scratch.candidates, scratch.errors);
+  double work = 0;
+  for (int count = 0; count < most_sweeps && !(work > most); ++count) {
+    const double changed = least.sweep(0);
+    work = least.work();
+    if (changed <= swept * work) break;
+  }
+  c.at_kink = std::abs(work - most) <= at_border * most;
+  if (!(work > most)) return;
+
+  // Damping and support, by turns.
+  c.bounded = true;
+  c.damping = first_damping;
+  least.start(island, scratch.candidates, scratch.errors);
+  for (int trial = 0; trial < most_supports; ++trial) {
+    for (int count = 0; count < most_damped_sweeps; ++count)
+      if (least.sweep(c.damping) <= damped_swept * most) break;
+    take_support(least, scratch, c);
+    gather_matrix(island, scratch, c);
+    part_idle_rows(c);
+    const double before = c.damping;
+    c.damping = Damping(c, scratch).find(most);
+    if (std::abs(c.damping - before) <= at_border * before) break;
+  }
+  c.at_kink = c.at_kink || support_changes(least);
+  apply(island, c);
+}
+
+/// One island.
+void bound(const ConstraintRows& rows, Island& island, Corrections& scratch, IslandCorrection& c) {
+  c.bounded = false;
+  c.at_kink = false;
+  c.damping = 0;
+  c.compliance = 0;
+  c.out_of_reach.clear();
+  if (collect(rows, island, c))
+    bound_equalities(rows, island, scratch, c);
+  else if (!has_equality(island) && collect_one_sided(rows, island, scratch))
+    bound_one_sided(island, scratch, c);
 }
 
 }  // namespace
@@ -229,8 +363,8 @@ std::size_t IslandCorrection::bytes() const {
 }
 
 std::size_t Corrections::bytes() const {
-  std::size_t sum =
-      (factor.size() + work.size() + Y.size()) * sizeof(double) + out_of_reach.size() * sizeof(std::uint64_t);
+  std::size_t sum = (factor.size() + work.size() + Y.size() + errors.size()) * sizeof(double) +
+                    out_of_reach.size() * sizeof(std::uint64_t);
   for (const IslandCorrection& island : of_island)
     sum += sizeof island + island.bytes();
   return sum;

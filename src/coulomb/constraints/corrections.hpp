@@ -7,26 +7,21 @@
 // over the rows of its equalities and violated limits. These rows have the compliance sqrt(eps / kappa) S; without it,
 // rows that are almost linearly dependent could carry any impulse. The motion Mh^-1 J^T x reaches beta' and has the
 // energy x . G x < x . beta.
+//
+// An island without an equality demands no more of its smooth contacts, whose x has one sign (least_motion.hpp). These rows
+// stay rigid.
 #pragma once
 
 #include <cstdint>
 #include <vector>
+
+#include "coulomb/constraints/least_motion.hpp"
 
 namespace coulomb {
 
 struct ConstraintRows;
 struct Island;
 struct Islands;
-
-/// A row of the bound.
-struct CorrectedRow {
-  int block = 0;  ///< of the island
-  int row = 0;    ///< of the island's problem
-  int row_of_block = 0;
-  bool holds = false;  ///< of an equality, else of a limit
-  double scale = 0;    ///< S
-  double weight = 0;   ///< W
-};
 
 /// What one island asks for. Square matrices are n x ld.
 struct IslandCorrection {
@@ -50,7 +45,11 @@ struct Corrections {
   double compliance = 0;                    ///< the largest of those with rows out of reach
   std::vector<std::uint64_t> out_of_reach;  ///< keys of these rows' blocks
 
-  std::vector<double> factor, work, Y;  ///< of one island
+  // Of one island.
+  std::vector<double> factor, work, Y;
+  LeastMotion least;
+  std::vector<CorrectedRow> candidates;  ///< one-sided rows
+  std::vector<double> errors;            ///< beta of these
 
   void clear();
   std::size_t bytes() const;

@@ -35,8 +35,12 @@ void StepLinearization::prepare_corrections() {
     LevelState& state = **level;
     state.lambda.assign(r.rows.num_rows, 0.0);
     state.inactive.assign(r.rows.num_blocks, 1);
-    state.modes = modes_;
     state.facets = facets_;
+
+    // Friction has no part in these motions.
+    state.modes = modes_;
+    for (int b = 0; b < r.rows.num_blocks; ++b)
+      if (r.rows.blocks[b].is_contact()) state.modes[b] = Mode::sticking;
     for (int i = 0; i < num_bounded_; ++i) {
       const Island& own = island(bounded_[i].index);
       for (const CorrectedRow& row : r.corrections.of_island[bounded_[i].index].rows)
