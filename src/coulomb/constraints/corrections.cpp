@@ -30,15 +30,12 @@ constexpr int most_trials = 100;        // of eps; about six are usual
 
 // friction: contacts with more jam where they oppose one another by less than .05 rad, and leave at 20 beta at most where they do not
 constexpr double most_smooth = 0.05;
-constexpr double sought = 1e-6;   // m/s, rad/s: of one-sided rows; slower corrections are not looked at
-constexpr int most_sweeps = 100;  // that look for the bound: where few rows oppose one another it takes about 2 kappa
-constexpr double swept = 1e-10;   // of the work: changes in a sweep that ends the search
+// Sweeps that look for the bound. While few rows oppose one another without end, each adds about N to the work: 2 kappa are enough.
+constexpr int most_sweeps = 100;
+constexpr double swept = 1e-10;           // of the work: less in a sweep ends the search
 constexpr int most_damped_sweeps = 2000;  // with damping; tens are usual
-constexpr double damped_swept = 1e-26;    // the same, of the damped motion
+constexpr double damped_swept = 1e-26;    // of the bound: less in a sweep is rounding
 constexpr int most_supports = 20;         // that are tried; two are usual
-constexpr double first_damping = 0.05;
-constexpr double at_support =
-    1e-9;  // of the largest impulse, or error: a row is about to join the support, or to leave it
 
 constexpr double kept_share = 0.5;    // of a row's error: out of reach
 constexpr double told = 5e-5;         // m/s, rad/s: slower corrections are not worth telling
@@ -205,7 +202,7 @@ bool limit_begins(const ConstraintRows& rows, const Island& island) {
 /// beta' and the compliance of the rows into the problem, and what is out of reach.
 void apply(Island& island, IslandCorrection& c) {
   for (int k = 0; k < c.n; ++k) {
-    const double kept = c.damping * c.rows[k].scale * c.x[k];
+    const double kept = c.rows[k].damping * c.rows[k].scale * c.x[k];
     island.problem.g[c.rows[k].row] -= kept;
     island.problem.R[c.rows[k].row] += c.compliance * c.rows[k].scale;
     const double least = std::abs(kept) >= still_share * std::abs(c.beta[k]) ? told_still : told;
@@ -230,8 +227,10 @@ void bound_equalities(const ConstraintRows& rows, Island& island, Corrections& s
 
   // Others take as much less as they must, and are as soft as eps S where nothing moves any more, softer before.
   c.bounded = true;
-  c.damping = damping.find(most);
-  c.compliance = std::sqrt(c.damping / most_work);
+  const double eps = damping.find(most);
+  for (CorrectedRow& row : c.rows)
+    row.damping = eps;
+  c.compliance = std::sqrt(eps / most_work);
   c.at_kink = c.at_kink || limit_begins(rows, island);
   apply(island, c);
 }
@@ -244,23 +243,22 @@ bool corrects(const ConstraintRows& rows, int block) {
   return found->restitution == 0 && rows.compliance[found->row + 2] == 0;
 }
 
-/// The contacts of an island without an equality, violated or not. False: nothing to correct, or nothing that opposes it.
-bool collect_one_sided(const ConstraintRows& rows, const Island& island, Corrections& scratch) {
+/// The smooth contacts of an island with fixed bodies, violated or not, tree by tree.
+void collect_one_sided(const ConstraintRows& rows, const Island& island, std::vector<CorrectedRow>& out) {
   const ConstraintProblem& problem = island.problem;
-  scratch.candidates.clear();
-  scratch.errors.clear();
-  double largest = 0;
+  out.clear();
   for (std::size_t b = 0; b < problem.blocks.size(); ++b) {
+    const auto& [first, second] = problem.segments[b];
     const Block& block = problem.blocks[b];
-    if (!block.is_contact() || !corrects(rows, island.blocks[b])) continue;
+    if (second.tree >= 0 || !block.is_contact() || !corrects(rows, island.blocks[b])) continue;
     const int own = block.size - 1;
     const int row = block.row + own;
-    const double beta = rows.bias[island.rows[row]];
-    scratch.candidates.push_back({int(b), row, own, false, problem.W[row], problem.W[row]});
-    scratch.errors.push_back(beta);
-    largest = std::max(largest, -beta);
+    out.push_back({int(b), row, own, false, problem.W[row], problem.W[row], false, first.tree});
   }
-  return scratch.candidates.size() > 1 && largest > sought;
+  const auto before = [](const CorrectedRow& a, const CorrectedRow& b) {
+    return a.tree != b.tree ? a.tree < b.tree : a.row < b.row;
+  };
+  std::sort(out.begin(), out.end(), before);
 }
 
 /// The rows of the bound: the support of the motion, and those that are violated, which count in N.
@@ -298,19 +296,21 @@ bool support_changes(const LeastMotion& least) {
   }
   for (int k = 0; k < int(least.x().size()); ++k) {
     const bool idle = least.x()[k] == 0;
-    if (idle ? least.slack(k) <= at_support * fastest : -least.x()[k] <= at_support * largest) return true;
+    if (idle ? least.slack(k) <= at_border * fastest : -least.x()[k] <= at_border * largest) return true;
   }
   return false;
 }
 
-/// The smooth contacts of an island without an equality.
-void bound_one_sided(Island& island, Corrections& scratch, IslandCorrection& c) {
+/// The candidates, smooth contacts of one tree: what is asked of them, into of_tree. False: what their errors ask.
+bool bound_tree(const Island& island, Corrections& scratch, bool& at_kink) {
   double most = 0;
+  double largest = 0;
   for (std::size_t k = 0; k < scratch.candidates.size(); ++k) {
-    const double error = std::min(scratch.errors[k], 0.0);
+    const double error = std::max(-scratch.errors[k], 0.0);
     most += most_work * error * error / scratch.candidates[k].weight;
+    largest = std::max(largest, error);
   }
-  if (!std::isfinite(most)) return;
+  if (scratch.candidates.size() < 2 || !(largest > told_still) || !std::isfinite(most)) return false;
 
   // What the least motion takes, as far as the question is whether that is too much.
   LeastMotion& least = scratch.least;
@@ -321,24 +321,57 @@ void bound_one_sided(Island& island, Corrections& scratch, IslandCorrection& c) 
     work = least.work();
     if (changed <= swept * work) break;
   }
-  c.at_kink = std::abs(work - most) <= at_border * most;
-  if (!(work > most)) return;
+  at_kink = at_kink || std::abs(work - most) <= at_border * most;
+  if (!(work > most)) return false;
 
   // Damping and support, by turns.
-  c.bounded = true;
-  c.damping = first_damping;
+  IslandCorrection& c = scratch.of_tree;
+  double eps = 0.5 / most_work;
+  bool settled = false;
   least.start(island, scratch.candidates, scratch.errors);
-  for (int trial = 0; trial < most_supports; ++trial) {
+  for (int trial = 0; trial < most_supports && !settled; ++trial) {
     for (int count = 0; count < most_damped_sweeps; ++count)
-      if (least.sweep(c.damping) <= damped_swept * most) break;
+      if (least.sweep(eps) <= damped_swept * most) break;
     take_support(least, scratch, c);
     gather_matrix(island, scratch, c);
     part_idle_rows(c);
-    const double before = c.damping;
-    c.damping = Damping(c, scratch).find(most);
-    if (std::abs(c.damping - before) <= at_border * before) break;
+    const double before = eps;
+    eps = Damping(c, scratch).find(most);
+    settled = std::abs(eps - before) <= at_border * before;
   }
-  c.at_kink = c.at_kink || support_changes(least);
+  for (CorrectedRow& row : c.rows)
+    row.damping = eps;
+  at_kink = at_kink || !settled || support_changes(least);
+  return true;
+}
+
+/// An island without an equality, tree by tree: what is asked of one does not depend on the others.
+void bound_one_sided(const ConstraintRows& rows, Island& island, Corrections& scratch, IslandCorrection& c) {
+  collect_one_sided(rows, island, scratch.one_sided);
+  c.rows.clear();
+  c.beta.clear();
+  std::vector<double>& x = scratch.impulses;
+  x.clear();
+  for (std::size_t first = 0, end = 0; first < scratch.one_sided.size(); first = end) {
+    scratch.candidates.clear();
+    scratch.errors.clear();
+    for (; end < scratch.one_sided.size() && scratch.one_sided[end].tree == scratch.one_sided[first].tree; ++end) {
+      scratch.candidates.push_back(scratch.one_sided[end]);
+      scratch.errors.push_back(rows.bias[island.rows[scratch.one_sided[end].row]]);
+    }
+    if (!bound_tree(island, scratch, c.at_kink)) continue;
+    const IslandCorrection& own = scratch.of_tree;
+    c.rows.insert(c.rows.end(), own.rows.begin(), own.rows.end());
+    c.beta.insert(c.beta.end(), own.beta.begin(), own.beta.end());
+    x.insert(x.end(), own.x.begin(), own.x.begin() + own.n);
+  }
+  if (c.rows.empty()) return;
+
+  // All of them, for the derivative.
+  c.bounded = true;
+  gather_matrix(island, scratch, c);
+  part_idle_rows(c);
+  std::copy(x.begin(), x.end(), c.x.begin());
   apply(island, c);
 }
 
@@ -346,13 +379,12 @@ void bound_one_sided(Island& island, Corrections& scratch, IslandCorrection& c) 
 void bound(const ConstraintRows& rows, Island& island, Corrections& scratch, IslandCorrection& c) {
   c.bounded = false;
   c.at_kink = false;
-  c.damping = 0;
   c.compliance = 0;
   c.out_of_reach.clear();
   if (collect(rows, island, c))
     bound_equalities(rows, island, scratch, c);
-  else if (!has_equality(island) && collect_one_sided(rows, island, scratch))
-    bound_one_sided(island, scratch, c);
+  else if (!has_equality(island))
+    bound_one_sided(rows, island, scratch, c);
 }
 
 }  // namespace
@@ -363,8 +395,9 @@ std::size_t IslandCorrection::bytes() const {
 }
 
 std::size_t Corrections::bytes() const {
-  std::size_t sum = (factor.size() + work.size() + Y.size() + errors.size()) * sizeof(double) +
-                    out_of_reach.size() * sizeof(std::uint64_t);
+  std::size_t sum = (factor.size() + work.size() + Y.size() + errors.size() + impulses.size()) * sizeof(double);
+  sum += (one_sided.size() + candidates.size()) * sizeof(CorrectedRow) + least.bytes() + of_tree.bytes();
+  sum += out_of_reach.size() * sizeof(std::uint64_t);
   for (const IslandCorrection& island : of_island)
     sum += sizeof island + island.bytes();
   return sum;
@@ -408,37 +441,39 @@ void correction_slopes(const IslandCorrection& c, CorrectionSlopes& out) {
   // K^-1.
   std::copy_n(c.G.data(), ld * n, out.factor.data());
   for (int k = 0; k < n; ++k)
-    out.factor[ld * k + k] += c.damping * c.rows[k].scale;
+    out.factor[ld * k + k] += c.rows[k].damping * c.rows[k].scale;
   dense::cholesky(out.factor.data(), n, c.ld, out.work.data());
   for (int k = 0; k < n; ++k)
     out.inverse[ld * k + k] = 1;
   dense::cholesky_solve(out.factor.data(), n, c.ld, out.inverse.data(), c.ld, n);
 
-  // deps.
-  double slope = 0;
-  for (int k = 0; k < n; ++k)
-    slope += c.x[k] * c.rows[k].scale * c.x[k];
+  // deps, of the rows that share it.
+  const auto together = [&](int i, int j) { return c.rows[i].tree == c.rows[j].tree; };
   for (int k = 0; k < n; ++k) {
+    double slope = 0;
+    for (int j = 0; j < n; ++j)
+      if (together(k, j)) slope += c.x[j] * c.rows[j].scale * c.x[j];
     out.compliance_by_error[k] = 2 * (c.x[k] - most_work * c.beta[k] / c.rows[k].weight) / slope;
     out.compliance_by_rows[k] = -c.x[k] / slope;
   }
 
   // dbeta', by C S x of every row.
   for (int i = 0; i < n; ++i) {
-    const double damped = c.damping * c.rows[i].scale;
+    const double damped = c.rows[i].damping * c.rows[i].scale;
     double by_damping = c.rows[i].scale * c.x[i];
     for (int j = 0; j < n; ++j)
       by_damping -= damped * out.inverse[ld * i + j] * c.rows[j].scale * c.x[j];
     for (int j = 0; j < n; ++j) {
       const double rest = damped * out.inverse[ld * i + j];
-      out.by_error[ld * i + j] = (i == j) - rest - by_damping * out.compliance_by_error[j];
-      out.by_rows[ld * i + j] = rest - by_damping * out.compliance_by_rows[j];
+      const double shared = together(i, j) ? by_damping : 0;
+      out.by_error[ld * i + j] = (i == j) - rest - shared * out.compliance_by_error[j];
+      out.by_rows[ld * i + j] = rest - shared * out.compliance_by_rows[j];
     }
   }
 
   // The compliance follows eps.
-  const double by_damping = 0.5 * c.compliance / c.damping;
   for (int k = 0; k < n; ++k) {
+    const double by_damping = 0.5 * c.compliance / c.rows[k].damping;
     out.compliance_by_error[k] *= by_damping;
     out.compliance_by_rows[k] *= by_damping;
   }

@@ -8,8 +8,8 @@
 // rows that are almost linearly dependent could carry any impulse. The motion Mh^-1 J^T x reaches beta' and has the
 // energy x . G x < x . beta.
 //
-// An island without an equality demands no more of its smooth contacts, whose x has one sign (least_motion.hpp). These rows
-// stay rigid.
+// In an island without an equality every tree demands no more of its smooth contacts with fixed bodies, whose x has one
+// sign (least_motion.hpp). These rows stay rigid, and each tree has its own eps.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,6 @@ struct IslandCorrection {
   bool bounded = false;   ///< beta' differs from beta
   bool at_kink = false;   ///< beta' has another derivative on the other side of this state
   int n = 0, ld = 0;      ///< rows of the bound; rounded up to 8
-  double damping = 0;     ///< eps; 0: not bounded
   double compliance = 0;  ///< of the rows, in S
   std::vector<CorrectedRow> rows;
   std::vector<double> beta, G, x;
@@ -47,9 +46,14 @@ struct Corrections {
 
   // Of one island.
   std::vector<double> factor, work, Y;
+  std::vector<CorrectedRow> one_sided;  ///< tree by tree
+  std::vector<double> impulses;         ///< x, tree by tree
+
+  // Of one tree of it: its one-sided rows with beta, their motion, and what is asked of them.
+  std::vector<CorrectedRow> candidates;
+  std::vector<double> errors;
   LeastMotion least;
-  std::vector<CorrectedRow> candidates;  ///< one-sided rows
-  std::vector<double> errors;            ///< beta of these
+  IslandCorrection of_tree;
 
   void clear();
   std::size_t bytes() const;

@@ -6,6 +6,7 @@
 // by projected Gauss-Seidel sweeps in velocities. Rows with x < 0 are its support; the others follow by themselves.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 namespace coulomb {
@@ -21,6 +22,8 @@ struct CorrectedRow {
   double scale = 0;    ///< S
   double weight = 0;   ///< W
   bool idle = false;   ///< one-sided, and the motion of the others corrects it: x = 0
+  int tree = -1;       ///< of the island, whose rows have one eps; -1: that of the island
+  double damping = 0;  ///< eps
 };
 
 class LeastMotion {
@@ -38,6 +41,7 @@ class LeastMotion {
   double slack(int k) const;
 
   const std::vector<double>& x() const { return x_; }
+  std::size_t bytes() const { return (x_.size() + motion_.size() + diagonal_.size()) * sizeof(double); }
 
  private:
   double speed(int k) const;  // (G x)_k
