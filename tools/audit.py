@@ -25,6 +25,7 @@ from auditing.trials import KINDS, LAWS, Trial
 
 from coulomb.progress import Bar
 
+REPORT_EVERY = 60  # s: a run that is killed has lost no more than this
 LONGEST = 60  # s of the processor, of one trial; one that takes longer is a finding
 
 
@@ -77,6 +78,7 @@ def audit(options):
     """The Tally of all trials that fit into the time."""
     tally, bar = Tally(), Bar("s")
     begin = time.monotonic()
+    next_report = begin + REPORT_EVERY
     ignore = lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)  # noqa: E731  (Ctrl-C is for the parent)
     pool = multiprocessing.get_context("fork").Pool(options.jobs, ignore, maxtasksperchild=200)
     try:
@@ -91,6 +93,12 @@ def audit(options):
                 pending.append(pool.apply_async(_job, (task,)))
             done = min(int(time.monotonic() - begin), int(options.seconds))
             bar(done, int(options.seconds), f"{tally.trials} trials, {tally.broken} findings")
+
+            # What has been seen so far is on disk: an hour is long enough to be cut off.
+            if options.report and time.monotonic() > next_report:
+                next_report += REPORT_EVERY
+                tally.seconds = time.monotonic() - begin
+                options.report.write_text(tally.text(options.command) + "\n")
         pool.close()
     except KeyboardInterrupt:
         pool.terminate()
@@ -138,8 +146,9 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     if options.seed is not None:
         return int(one(options))
+    options.command = _command(sys.argv[1:] if arguments is None else arguments)
     tally = audit(options)
-    text = tally.text(_command(sys.argv[1:] if arguments is None else arguments))
+    text = tally.text(options.command)
     print(text)
     if options.report:
         options.report.write_text(text + "\n")

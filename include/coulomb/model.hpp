@@ -209,6 +209,9 @@ struct Model {
   std::vector<double> body_com;      ///< 3: centre of mass in the body frame
   std::vector<double> body_inertia;  ///< 6: Ixx Ixy Iyy Ixz Iyz Izz about the com, body axes
 
+  /// Share of its weight that a force at the com takes away: 1 floats, 0 (default) weighs (MuJoCo's gravcomp)
+  std::vector<double> body_gravity_compensation;
+
   // joints
   std::vector<std::string> joint_names;
   std::vector<JointType> joint_type;
@@ -306,6 +309,7 @@ struct Model {
   std::vector<std::string> deviations;       ///< those of these lines that the motion may feel (deviation_lines)
 
   bool has_joint_springs = false;
+  bool has_gravity_compensation = false;
 
   /// Of a geometry's, as an index into contact_points; up to the next geometry's.
   int first_contact_point(int geometry) const {

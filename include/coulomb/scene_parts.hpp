@@ -29,6 +29,7 @@ struct BodyPart {
   Vec3 com{0, 0, 0};
   std::array<double, 6> inertia{};  ///< Ixx Ixy Iyy Ixz Iyz Izz about the com, body axes
   bool mocap = false;               ///< fixed, but no part of the world for the parent-child filter (MuJoCo)
+  double gravity_compensation = 0;  ///< share of its weight that is taken away
 };
 
 struct JointPart {

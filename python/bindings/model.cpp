@@ -45,6 +45,9 @@ void bind_bodies(Class& cls) {
   array_property(cls, "body_quat", &Model::body_quat, 4,
                  "(num_bodies, 4) wxyz: frame in the parent's frame at zero joint motion.");
   array_property(cls, "body_mass", &Model::body_mass, 1, "(num_bodies,) kg.");
+  array_property(cls, "body_gravity_compensation", &Model::body_gravity_compensation, 1,
+                 "(num_bodies,) share of its weight that a force at the centre of mass takes away (MuJoCo's gravcomp): "
+                 "0 weighs, 1 floats.");
   array_property(cls, "body_com", &Model::body_com, 3, "(num_bodies, 3) m: centre of mass in the body frame.");
   array_property(cls, "body_inertia", &Model::body_inertia, 6,
                  "(num_bodies, 6) kg m^2: Ixx Ixy Iyy Ixz Iyz Izz about the centre of mass, body axes.");

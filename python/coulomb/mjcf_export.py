@@ -47,7 +47,10 @@ def _joint(model, joint):
 
 def _body(model, body, children):
     xx, xy, yy, xz, yz, zz = model.body_inertia[body]
-    lines = [f'<body name="b{body}" pos="{_numbers(model.body_pos[body])}" quat="{_numbers(model.body_quat[body])}">']
+    lines = [
+        f'<body name="b{body}" pos="{_numbers(model.body_pos[body])}" quat="{_numbers(model.body_quat[body])}" '
+        f'gravcomp="{_numbers(model.body_gravity_compensation[body])}">'
+    ]
     if model.body_mass[body] > 0:
         lines.append(
             f'<inertial pos="{_numbers(model.body_com[body])}" mass="{_numbers(model.body_mass[body])}" '

@@ -61,7 +61,6 @@ REFUSED = {
     "stiffness": mjcf(extra=TENDON.format("stiffness='3'")),
     "transmission": mjcf(extra="<actuator><motor site='s' gear='1 0 0 0 0 0'/></actuator>"),
     "actuator dynamics": mjcf(extra="<actuator><intvelocity joint='j' kp='1' actrange='-1 1'/></actuator>"),
-    "gravcomp": mjcf("<body gravcomp='1' pos='3 0 0'><joint/><geom size='.1'/></body>"),
     "height fields": mjcf(
         "<geom type='hfield' hfield='x'/>", before="<asset><hfield name='x' nrow='2' ncol='2' size='1 1 1 1'/></asset>"
     ),

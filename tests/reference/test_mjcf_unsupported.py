@@ -68,7 +68,6 @@ REFUSED = {
         dict(option='<option><flag override="enable"/></option>'),
         "option: flag override (contact parameter override)",
     ),
-    "gravity compensation": (dict(body=' gravcomp="1"'), "body 'b': gravcomp"),
     "height field": (
         dict(
             asset='<hfield name="f" nrow="2" ncol="2" size="1 1 1 1" elevation="0 0 0 1"/>',

@@ -49,4 +49,14 @@ COULOMB_INLINE Spatial parent_acceleration(const Model& model, const DynamicsWor
   return {{-model.gravity[0], -model.gravity[1], -model.gravity[2]}, {}};
 }
 
+/// The part of A (which carries -gravity) that is taken away from b: (-c g, 0).
+COULOMB_INLINE Spatial compensated_acceleration(const Model& model, int b) {
+  return {-model.body_gravity_compensation[b] * load3(model.gravity.data()), {}};
+}
+
+/// The force at b's centre of mass that takes away a share of its weight, about the tree's reference point: (-c m g, com x -c m g).
+COULOMB_INLINE Spatial compensating_force(const Model& model, const DynamicsWorkspace& ws, int b) {
+  return inertia_times(&ws.inertia[12 * b], compensated_acceleration(model, b));
+}
+
 }  // namespace coulomb

@@ -25,7 +25,9 @@ COULOMB_SIMD void newton_euler(const Model& model, DynamicsWorkspace& ws, const 
     store6(&ws.body_acceleration[8 * b], acceleration);
 
     const double* inertia = &ws.inertia[12 * b];
-    store6(force + 32 * b, inertia_times(inertia, acceleration) + cross_force(twist, inertia_times(inertia, twist)));
+    Spatial needed = inertia_times(inertia, acceleration) + cross_force(twist, inertia_times(inertia, twist));
+    if (model.has_gravity_compensation) needed = needed - compensating_force(model, ws, b);
+    store6(force + 32 * b, needed);
   }
 
   // From the leaves to the root: joints give what all bodies beyond them need.
@@ -75,7 +77,8 @@ double potential_energy(const Model& model, const DynamicsWorkspace& ws) {
   for (int b = 1; b < model.num_bodies; ++b) {
     const Vector3 com =
         load3(&ws.body_position[3 * b]) + multiply3(&ws.body_rotation[9 * b], load3(&model.body_com[3 * b]));
-    energy -= model.body_mass[b] * dot(gravity, com);
+    const double weighing = 1 - model.body_gravity_compensation[b];
+    energy -= weighing * model.body_mass[b] * dot(gravity, com);
   }
   return energy;
 }

@@ -5,6 +5,8 @@
 //   P = v (mc)^T + [w] S,  K = 2 (tr P 1 - P),  p linear momentum,  F = I A + V x* (I V) - phi     (additive per link)
 //   Coriolis operator D(v, w) = (-2 p x w, K w),   force operator C(v, w) = (f_s x w, E w)
 //   a = I J,  b = 2 p x J_v + K^T J_w,  c = -(J_v x f_s + E^T J_w),  u = J x* F + I psi_ddot + D psi_dot - C J,  w = I chi + D J
+#include <algorithm>
+
 #include "coulomb/base/simd.hpp"
 #include "coulomb/dynamics/acceleration.hpp"
 
@@ -62,6 +64,25 @@ COULOMB_INLINE void subtract_forces(const BodyForces& forces, int b, double* lin
     link[at_contact_moment + i] = forces.moment[9 * b + i];
 }
 
+/// The weight that is taken away (has_gravity_compensation) is a known force as well: f = -c m g at the centre of mass, whose virial about
+/// the reference point is f com^T - (com . f) 1.
+COULOMB_INLINE void subtract_compensation(const Model& model, const DynamicsWorkspace& ws, int b, double* link) {
+  const Spatial force = compensating_force(model, ws, b);
+  store6(link + at_force, load6(link + at_force) - force);
+  store3(link + at_contact_force, load3(link + at_contact_force) + force.linear);
+
+  // m com is in the inertia, so f com^T = -c g (m com)^T.
+  const Vector3 up = compensated_acceleration(model, b).linear;
+  const Vector3 moment = load3(&ws.inertia[12 * b + 1]);
+  const double trace = dot(up, moment);
+  double* e = link + at_contact_moment;
+  const double f[3] = {up.x, up.y, up.z};
+  const double mc[3] = {moment.x, moment.y, moment.z};
+  for (int i = 0; i < 3; ++i)
+    for (int j = 0; j < 3; ++j)
+      e[3 * i + j] += f[i] * mc[j] - (i == j ? trace : 0.0);
+}
+
 /// a is there already (mass_matrix.cpp); stores b, c, u, w of one dof (D13).
 COULOMB_INLINE void store_dof_vectors(const DynamicsWorkspace& ws, const double* inertia, const double* link,
                                       bool with_forces, int d, double* out) {
@@ -96,6 +117,8 @@ COULOMB_INLINE void store_dof_vectors(const DynamicsWorkspace& ws, const double*
 }
 
 COULOMB_SIMD void prepare_sweeps(const Model& model, DynamicsWorkspace& ws, const double* a, const BodyForces* forces) {
+  const bool with_forces = forces || model.has_gravity_compensation;
+
   // From the root to the leaves: motion, and what every body adds.
   for (int b = 1; b < model.num_bodies; ++b) {
     if (model.body_tree[b] < 0) continue;
@@ -109,11 +132,15 @@ COULOMB_SIMD void prepare_sweeps(const Model& model, DynamicsWorkspace& ws, cons
 
     store6(&ws.body_acceleration[8 * b], acceleration);
     store_link(&ws.inertia[12 * b], twist, acceleration, &ws.link[32 * b]);
-    if (forces) subtract_forces(*forces, b, &ws.link[32 * b]);
+    if (forces)
+      subtract_forces(*forces, b, &ws.link[32 * b]);
+    else if (with_forces)
+      std::fill_n(&ws.link[32 * b + at_contact_force], 12, 0.0);
+    if (model.has_gravity_compensation) subtract_compensation(model, ws, b, &ws.link[32 * b]);
   }
 
   // From the leaves to the root: the vectors of every dof, from the sums over all that it moves.
-  const int used = forces ? 32 : 18;
+  const int used = with_forces ? 32 : 18;
   for (int b = model.num_bodies - 1; b > 0; --b) {
     if (model.body_tree[b] < 0) continue;
     const double* link = &ws.link[32 * b];
@@ -121,7 +148,7 @@ COULOMB_SIMD void prepare_sweeps(const Model& model, DynamicsWorkspace& ws, cons
     const int end = first + model.body_num_dofs[b];
     const int parent = model.body_parent[b];
     for (int d = first; d < end; ++d)
-      store_dof_vectors(ws, &ws.composite[12 * b], link, forces != nullptr, d, &ws.vectors[24 * d]);
+      store_dof_vectors(ws, &ws.composite[12 * b], link, with_forces, d, &ws.vectors[24 * d]);
 
     // The parent moves all this, too; without forces the last entries are not in use.
     if (model.body_tree[parent] < 0) continue;

@@ -69,6 +69,7 @@ std::unique_ptr<ParameterKind> make_joint_friction();
 std::unique_ptr<ParameterKind> make_joint_limits();
 std::unique_ptr<ParameterKind> make_tendon_limits();
 std::unique_ptr<ParameterKind> make_gravity();
+std::unique_ptr<ParameterKind> make_gravity_compensation();
 std::unique_ptr<ParameterKind> make_timestep();
 std::unique_ptr<ParameterKind> make_actuator_gain();
 std::unique_ptr<ParameterKind> make_actuator_kp();

@@ -37,6 +37,7 @@ const std::vector<std::unique_ptr<ParameterKind>>& parameter_kinds() {
 
     // The world and motors.
     k.push_back(make_gravity());
+    k.push_back(make_gravity_compensation());
     k.push_back(make_timestep());
     k.push_back(make_actuator_gain());
     k.push_back(make_actuator_kp());

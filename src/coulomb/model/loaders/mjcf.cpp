@@ -126,6 +126,7 @@ void copy_joints(const mjModel& m, Copier& c) {
   COULOMB_INTEGERS(jnt_dofadr, m.njnt);
   COULOMB_INTEGERS(jnt_limited, m.njnt);
   COULOMB_INTEGERS(jnt_actfrclimited, m.njnt);
+  COULOMB_INTEGERS(jnt_actgravcomp, m.njnt);
   COULOMB_REALS(jnt_pos, 3 * m.njnt);
   COULOMB_REALS(jnt_axis, 3 * m.njnt);
   COULOMB_REALS(jnt_range, 2 * m.njnt);

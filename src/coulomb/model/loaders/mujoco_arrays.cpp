@@ -66,6 +66,8 @@ void translate_joint(const MujocoFields& f, int j, SceneParts& parts) {
     const auto force = f.row<2>("jnt_actfrcrange", j);
     part.actuator_lower = force[0];
     part.actuator_upper = force[1];
+    if (f.integer("jnt_actgravcomp", j, 0))
+      parts.deviate("joint '" + name + "' actuatorgravcomp: actuatorfrcrange does not limit gravity compensation");
   }
 
   // Its coordinates,
@@ -128,9 +130,7 @@ void translate_bodies_and_joints(const MujocoFields& f, SceneParts& parts) {
   for (int b = 1; b < f.count("nbody"); ++b) {
     BodyPart part;
     part.name = f.name("body", b);
-    if (f.real("body_gravcomp", b, 0) != 0)
-      refuse("body '" + part.name + "'", "gravcomp is not supported and would change the motion");
-
+    part.gravity_compensation = f.real("body_gravcomp", b, 0);
     part.parent = f.integer("body_parentid", b);
     // Where it is, and what it weighs.
     part.placement = {f.row<3>("body_pos", b), f.row<4>("body_quat", b)};

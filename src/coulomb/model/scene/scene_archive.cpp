@@ -18,8 +18,9 @@ static void fields(Archive& archive, Placement& x) {
 
 template <class Archive>
 static void fields(Archive& archive, BodyPart& x) {
-  auto& [name, parent, placement, mass, com, inertia, mocap] = x;
+  auto& [name, parent, placement, mass, com, inertia, mocap, gravity_compensation] = x;
   archive(name, parent, placement, mass, com, inertia, mocap);
+  if (archive.format() >= 6) archive(gravity_compensation);
 }
 
 template <class Archive>

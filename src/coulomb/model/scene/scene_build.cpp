@@ -37,6 +37,8 @@ void copy_bodies(const SceneParts& parts, Model& m) {
     m.body_mass.push_back(b.mass);
     push(m.body_com, b.com, 3);
     push(m.body_inertia, b.inertia, 6);
+    m.body_gravity_compensation.push_back(b.gravity_compensation);
+    m.has_gravity_compensation = m.has_gravity_compensation || b.gravity_compensation != 0;
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include "coulomb/base/small_math.hpp"
 #include "coulomb/constraints/constraint_rows.hpp"
+#include "coulomb/dynamics/acceleration.hpp"
 #include "coulomb/dynamics/dynamics.hpp"
 #include "coulomb/dynamics/spatial.hpp"
 #include "coulomb/parameters/right_hand_side.hpp"
@@ -47,7 +48,9 @@ void add_inertia_change(const ParameterContext& context, int body, const Inertia
   // The force that the body needs is linear in its inertia (P2).
   const Spatial V = load6(ws.body_twist.data() + 8 * body);
   const Spatial A = load6(ws.body_acceleration.data() + 8 * body);
-  const Spatial force = -context.options.timestep * (inertia_times(row, A) + cross_force(V, inertia_times(row, V)));
+  const Spatial lifted = A - compensated_acceleration(context.model, body);
+  const Spatial force =
+      -context.options.timestep * (inertia_times(row, lifted) + cross_force(V, inertia_times(row, V)));
   double wrench[6];
   store6(wrench, force);
   out.add_wrench(body, wrench, wrench + 3);

@@ -1,4 +1,5 @@
-// docs/theory.md (P8). gravity (3, m/s^2): every body's weight, r = h sum J_b^T m g. timestep (1, s): everything that h
+// docs/theory.md (P8). gravity (3, m/s^2): every body's weight, r = h sum J_b^T (1 - c) m g. gravity_compensation/<body>: the share c
+// of its weight that a body does not have, r = -h J_b^T m g. timestep (1, s): everything that h
 // multiplies,
 //
 //   r = [M (v+ - v - Delta) - J^T lambda] / h + M dDelta/dh - h K v+      the residual of the step is zero
@@ -40,13 +41,34 @@ class GravityKind : public ParameterKind {
       if (m.body_last_dof[b] < 0) continue;
       for (int k = 0; k < 3; ++k) {
         Spatial up;
-        (k == 0 ? up.linear.x : k == 1 ? up.linear.y : up.linear.z) = context.options.timestep;
+        const double weighing = 1 - m.body_gravity_compensation[b];
+        (k == 0 ? up.linear.x : k == 1 ? up.linear.y : up.linear.z) = context.options.timestep * weighing;
 
         double weight[6];
         store6(weight, inertia_times(context.dynamics.inertia.data() + 12 * b, up));
         out[k].add_wrench(b, weight, weight + 3);
       }
     }
+  }
+};
+
+class GravityCompensationKind : public ParameterKind {
+  const char* name() const override { return "gravity_compensation"; }
+  const char* unit() const override { return "1"; }
+  std::vector<ParameterElement> elements(const Model& model) const override { return moving_bodies(model, 1); }
+  void read(const Model& model, const ParameterElement& e, double* values) const override {
+    values[0] = model.body_gravity_compensation[e.index];
+  }
+  void write(Model& model, const ParameterElement& e, const double* values, const std::string&) const override {
+    model.body_gravity_compensation[e.index] = values[0];
+    model.has_gravity_compensation = true;
+  }
+  void right_hand_sides(const ParameterContext& context, const ParameterElement& e, RightHandSide* out) const override {
+    // Its weight, upwards.
+    const Spatial up{-context.options.timestep * load3(context.model.gravity.data()), {}};
+    double wrench[6];
+    store6(wrench, inertia_times(context.dynamics.inertia.data() + 12 * e.index, up));
+    out[0].add_wrench(e.index, wrench, wrench + 3);
   }
 };
 
@@ -150,6 +172,7 @@ class ActuatorGainKind : public ParameterKind {
 }  // namespace
 
 std::unique_ptr<ParameterKind> make_gravity() { return std::make_unique<GravityKind>(); }
+std::unique_ptr<ParameterKind> make_gravity_compensation() { return std::make_unique<GravityCompensationKind>(); }
 std::unique_ptr<ParameterKind> make_timestep() { return std::make_unique<TimestepKind>(); }
 std::unique_ptr<ParameterKind> make_actuator_gain() { return std::make_unique<ActuatorGainKind>(); }
 

@@ -18,8 +18,9 @@ bool is_kind(const ParameterSet::Item& item, const char* name) { return std::str
 
 /// Kinds that belong to the rigid bodies and joints alone.
 bool moves_no_force(const ParameterSet::Item& item) {
-  for (const char* name : {"mass", "com", "inertia", "armature", "joint_damping", "joint_stiffness", "joint_friction",
-                           "gravity", "timestep", "actuator_gain", "actuator_kp", "actuator_kd"})
+  for (const char* name :
+       {"mass", "com", "inertia", "armature", "joint_damping", "joint_stiffness", "joint_friction", "gravity",
+        "gravity_compensation", "timestep", "actuator_gain", "actuator_kp", "actuator_kd"})
     if (is_kind(item, name)) return true;
   return false;
 }
