@@ -225,8 +225,10 @@ struct Model {
   std::vector<std::uint8_t> joint_limited;
 
   std::vector<double> joint_lower;
-  std::vector<double> joint_upper;      ///< ball: rotation angle <= upper
-  std::vector<double> joint_stiffness;  ///< passive spring, N/m or Nm/rad; free joints too (MuJoCo)
+  std::vector<double> joint_upper;            ///< ball: rotation angle <= upper
+  std::vector<double> joint_limit_stiffness;  ///< N/m or N m/rad, of the limits; 0: they are rigid
+  std::vector<double> joint_limit_dashpot;    ///< N s/m or N m s/rad, while a limit is reached
+  std::vector<double> joint_stiffness;        ///< passive spring, N/m or Nm/rad; free joints too (MuJoCo)
 
   /// Clamp of the summed actuator force (MuJoCo's actuatorfrcrange); ±inf if none.
   std::vector<double> joint_actuator_lower;

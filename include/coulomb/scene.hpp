@@ -88,6 +88,21 @@ struct JointGains {
   bool given() const { return all || !of_joint.empty(); }
 };
 
+/// What the limits of a robot's file become: springs with a stiffness (N/m or N m/rad, > 0), while they are reached with a dashpot
+/// (N s/m or N m s/rad). Unset: rigid.
+struct LimitSprings {
+  JointGains stiffness;
+  JointGains dashpot;
+};
+
+/// The limits of one joint; unset: as it was. A joint without limits has none on a side that is not given.
+struct JointLimitOptions {
+  std::optional<double> lower;      ///< m or rad; not of a ball
+  std::optional<double> upper;      ///< m or rad; of a ball the largest angle
+  std::optional<double> stiffness;  ///< N/m or N m/rad, > 0, or infinity: rigid
+  std::optional<double> dashpot;    ///< N s/m or N m s/rad, >= 0, with a stiffness
+};
+
 /// What the motors of a robot's file become.
 struct MotorOptions {
   std::string kind = "motor";
@@ -106,7 +121,8 @@ struct UrdfOptions {
   bool self_collision = true;  ///< links that are not neighbours collide
   bool actuators = true;       ///< one motor per joint dof that no mimic couples, its force <= effort limit
   MotorOptions motors;         ///< what kind of motors
-  bool ignore_mimic = false;   ///< mimic joints are independent; default: coupled to their leader by an equality
+  LimitSprings limits;
+  bool ignore_mimic = false;  ///< mimic joints are independent; default: coupled to their leader by an equality
 
   /// Points (3 n, m) of a mesh file; `what` it is, for messages. Unset: read by Assimp, where the library was built with it
   std::function<std::vector<double>(const std::string& path, const std::string& what)> read_mesh;
@@ -117,6 +133,7 @@ struct UrdfOptions {
 struct MjcfOptions {
   bool use_options = true;  ///< take gravity and time step from the file
   std::string name;         ///< default: the model's name in the file, made unique; a taken name is an error
+  LimitSprings limits;
 };
 
 /// Of robots that come as a RobotDescription.
@@ -194,6 +211,9 @@ class Scene {
   /// Drives a joint added before, a loaded robot's too, by its name. Returns the actuator's name; u has its place last.
   std::string add_actuator(const std::string& joint, const ActuatorOptions& options = {});
 
+  /// For a hinge, slide or ball added before, a loaded robot's too, by its name.
+  void set_joint_limits(const std::string& joint, const JointLimitOptions& options);
+
   /// For a geometry added before, a loaded robot's too, by its name.
   void set_contact(const std::string& geometry, const ContactOptions& options);
 
@@ -216,6 +236,7 @@ class Scene {
                          const char* kind, const ShapeOptions& options);
 
   /// Its index; throws, after `what`, if there is none.
+  int joint_named(const std::string& what, const std::string& joint) const;
   int geometry_named(const std::string& what, const std::string& geometry) const;
   /// Throws if the name that was asked for is that of a robot added before.
   void check_robot_name(const std::string& verb, const std::string& name) const;

@@ -42,6 +42,8 @@ struct JointPart {
   bool limited = false;
   double lower = 0;
   double upper = 0;
+  double limit_stiffness = 0;
+  double limit_dashpot = 0;
   double stiffness = 0;
   double actuator_lower = -infinity;
   double actuator_upper = infinity;

@@ -71,6 +71,10 @@ void bind_joints(Class& cls) {
   array_property(cls, "joint_limited", &Model::joint_limited, 1, "(num_joints,) 1 where the joint has limits.");
   array_property(cls, "joint_lower", &Model::joint_lower, 1, "(num_joints,) m or rad.");
   array_property(cls, "joint_upper", &Model::joint_upper, 1, "(num_joints,) m or rad.");
+  array_property(cls, "joint_limit_stiffness", &Model::joint_limit_stiffness, 1,
+                 "(num_joints,) N/m or N m/rad: of the limits; 0: they are rigid.");
+  array_property(cls, "joint_limit_dashpot", &Model::joint_limit_dashpot, 1,
+                 "(num_joints,) N s/m or N m s/rad: while a limit is reached.");
   array_property(cls, "joint_stiffness", &Model::joint_stiffness, 1, "(num_joints,) N/m or N m/rad: passive spring.");
   array_property(cls, "q_neutral", &Model::q_neutral, 1, "(nq,) the configuration in which the model was described.");
   array_property(cls, "q_spring", &Model::q_spring, 1, "(nq,) rest configuration of the springs.");

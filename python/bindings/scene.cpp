@@ -47,6 +47,10 @@ JointGains read_gains(nb::handle object, const char* name) {
   return out;
 }
 
+LimitSprings read_limits(nb::handle stiffness, nb::handle dashpot) {
+  return {read_gains(stiffness, "limit_stiffness"), read_gains(dashpot, "limit_dashpot")};
+}
+
 /// True, False or the kind of the motors; gains alone say what kind is meant. Whether there are to be any.
 bool read_motors(nb::handle actuators, nb::handle kp, nb::handle kd, MotorOptions& motors) {
   motors.kp = read_gains(kp, "kp"), motors.kd = read_gains(kd, "kd");
@@ -168,8 +172,8 @@ void bind_loaders(nb::class_<Scene>& cls) {
       "add_urdf",
       [](Scene& scene, const std::string& path, bool floating_base, nb::object position, nb::object quaternion,
          const std::vector<std::string>& package_dirs, Number friction, Number restitution, double compliance,
-         bool self_collision, nb::object actuators, nb::object kp, nb::object kd, bool ignore_mimic,
-         const std::string& name, nb::object read_mesh) {
+         bool self_collision, nb::object actuators, nb::object kp, nb::object kd, nb::object limit_stiffness,
+         nb::object limit_dashpot, bool ignore_mimic, const std::string& name, nb::object read_mesh) {
         UrdfOptions options;
         options.floating_base = floating_base;
         options.position = read<3>(position, "position");
@@ -180,6 +184,7 @@ void bind_loaders(nb::class_<Scene>& cls) {
         options.compliance = compliance;
         options.self_collision = self_collision;
         options.actuators = read_motors(actuators, kp, kd, options.motors);
+        options.limits = read_limits(limit_stiffness, limit_dashpot);
         options.ignore_mimic = ignore_mimic;
         options.name = name;
         if (!read_mesh.is_none())
@@ -194,7 +199,8 @@ void bind_loaders(nb::class_<Scene>& cls) {
       nb::arg("package_dirs") = std::vector<std::string>{}, nb::arg("friction") = nb::none(),
       nb::arg("restitution") = nb::none(), nb::arg("compliance") = 0.0, nb::arg("self_collision") = true,
       nb::arg("actuators").none() = true, nb::arg("kp") = nb::none(), nb::arg("kd") = nb::none(),
-      nb::arg("ignore_mimic") = false, nb::arg("name") = "", nb::arg("read_mesh") = nb::none(),
+      nb::arg("limit_stiffness") = nb::none(), nb::arg("limit_dashpot") = nb::none(), nb::arg("ignore_mimic") = false,
+      nb::arg("name") = "", nb::arg("read_mesh") = nb::none(),
       "A robot from a URDF file or string. position, quaternion: of the base, world. package_dirs: where package:// is "
       "looked up. "
       "Meshes become convex. actuators: one motor per joint degree of freedom (none for mimic joints), limited to the "
@@ -206,11 +212,13 @@ void bind_loaders(nb::class_<Scene>& cls) {
       "_add_mujoco_arrays",
       [](Scene& scene, const std::string& file_name, const std::map<std::string, std::vector<double>>& reals,
          const std::map<std::string, std::vector<int>>& integers,
-         const std::map<std::string, std::vector<std::string>>& names, bool use_options, const std::string& name) {
-        return scene.add_mujoco_arrays({file_name, reals, integers, names}, {use_options, name});
+         const std::map<std::string, std::vector<std::string>>& names, bool use_options, const std::string& name,
+         nb::object limit_stiffness, nb::object limit_dashpot) {
+        return scene.add_mujoco_arrays({file_name, reals, integers, names},
+                                       {use_options, name, read_limits(limit_stiffness, limit_dashpot)});
       },
       nb::arg("file_name"), nb::arg("reals"), nb::arg("integers"), nb::arg("names"), nb::arg("use_options"),
-      nb::arg("name"));
+      nb::arg("name"), nb::arg("limit_stiffness").none(), nb::arg("limit_dashpot").none());
   cls.def(
       "_add_robot",
       [](Scene& scene, const RobotDescription& robot, nb::object position, nb::object quaternion, Number friction,
@@ -346,6 +354,18 @@ void bind_scene(nb::module_& module) {
       "step: kd "
       "times the time step must stay well below the inertia. Returns the actuator's name (default: the joint's, made "
       "unique).\n\nValueError: names the joint or the argument and its value; the scene is then as it was.");
+  cls.def(
+      "set_joint_limits",
+      [](Scene& scene, const std::string& joint, Number lower, Number upper, Number stiffness, Number dashpot) {
+        scene.set_joint_limits(joint, {lower, upper, stiffness, dashpot});
+      },
+      nb::arg("joint"), nb::kw_only(), nb::arg("lower") = nb::none(), nb::arg("upper") = nb::none(),
+      nb::arg("stiffness") = nb::none(), nb::arg("dashpot") = nb::none(),
+      "Limits of a hinge, slide or ball added before, a loaded robot's too; None leaves as it was. lower, upper: m or "
+      "rad, infinite: none on that side; of a ball upper is the largest angle. stiffness: N/m or N m/rad, infinity: "
+      "rigid. dashpot: N s/m or N m s/rad, while the limit is reached (docs/conventions.md). Parameters "
+      "'joint_limit_stiffness/<joint>' and 'joint_limit_dashpot/<joint>'.\n\nValueError: names the joint or the "
+      "argument and its value; nothing is changed then.");
   cls.def(
       "set_contact",
       [](Scene& scene, const std::string& geometry, const std::optional<std::string>& other, Number friction,

@@ -50,7 +50,8 @@ class Scene(_core.Scene):
         looked up. friction, restitution: unset means the partner's. compliance: m/(N s); springs: ``set_contact``.
         self_collision: links that are not neighbours collide. actuators: one motor per joint degree of freedom (none for mimic joints), limited to the effort
         limit; "position": servos, force = kp (u - q) - kd v; "velocity": force = kd (u - v); False: none. kp, kd: N m/rad and
-        N m s/rad (slides: N/m, N s/m), a number for all joints or a dict by joint; given alone they choose the kind.
+        N m s/rad (slides: N/m, N s/m), a number for all joints or a dict by joint; given alone they choose the kind. limit_stiffness,
+        limit_dashpot: the same of the joint limits; unset: rigid.
         ignore_mimic: leave mimic joints independent instead of coupling them to their leaders by equalities. name: default is
         the robot's name in the file, made unique. Meshes become convex. Links behind fixed joints are frames
         (``Model.sites``): outputs as "position/tool0". What is left out is listed in ``Model.ignored``, and in
@@ -64,24 +65,40 @@ class Scene(_core.Scene):
         return element
 
     def add_mjcf(
-        self, path_or_xml: str | os.PathLike[str], *, use_options: bool = True, name: str = ""
+        self,
+        path_or_xml: str | os.PathLike[str],
+        *,
+        use_options: bool = True,
+        limit_stiffness: float | Mapping[str, float] | None = None,
+        limit_dashpot: float | Mapping[str, float] | None = None,
+        name: str = "",
     ) -> _core.SceneElement:
         """Bodies, joints, geometries, fixed tendons, actuators, equalities and keyframes of an MJCF file (a path) or string.
 
-        use_options: take gravity and time step from the file. Compiled by the ``mujoco`` package. What is left out or replaced
+        use_options: take gravity and time step from the file. limit_stiffness, limit_dashpot: N m/rad and N m s/rad (slides: N/m, N s/m) of the
+        joint limits, a number for all or a dict by joint; unset: rigid (MuJoCo's solref of limits is not read). Compiled by the ``mujoco`` package. What is left out or replaced
         is listed in ``Model.ignored``; those lines that the motion may feel (soft-contact parameters, margins, torsional
         friction, integrator) in ``Model.deviations`` too. What would make it another motion (spatial tendons, fluids,
         activations, ...) is a ValueError.
         """
         from .mjcf import compile_mjcf
 
-        return self._add_compiled(compile_mjcf(path_or_xml), path_or_xml, use_options, name)
+        limits = (limit_stiffness, limit_dashpot)
+        return self._add_compiled(compile_mjcf(path_or_xml), path_or_xml, use_options, name, limits)
 
-    def add_mujoco_model(self, model: Any, *, use_options: bool = True, name: str = "") -> _core.SceneElement:
+    def add_mujoco_model(
+        self,
+        model: Any,
+        *,
+        use_options: bool = True,
+        limit_stiffness: float | Mapping[str, float] | None = None,
+        limit_dashpot: float | Mapping[str, float] | None = None,
+        name: str = "",
+    ) -> _core.SceneElement:
         """The same from a compiled ``mujoco.MjModel`` (or the dict that ``coulomb.mjcf.mujoco_arrays`` makes of one)."""
-        return self._add_compiled(model, None, use_options, name)
+        return self._add_compiled(model, None, use_options, name, (limit_stiffness, limit_dashpot))
 
-    def _add_compiled(self, model, path_or_xml, use_options=True, name=""):
+    def _add_compiled(self, model, path_or_xml, use_options=True, name="", limits=(None, None)):
         """The visuals of a file are read when they are asked for; those of what is no file are kept."""
         visuals = None
         if not isinstance(model, dict):
@@ -93,7 +110,7 @@ class Scene(_core.Scene):
             visuals = MjcfFile.of(text) if is_file else mjcf_visuals(model)
             model = mujoco_arrays(model)
         element = self._add_mujoco_arrays(
-            model["name"], model["reals"], model["integers"], model["names"], use_options, name
+            model["name"], model["reals"], model["integers"], model["names"], use_options, name, *limits
         )
         if visuals is not None:
             self._visuals = (*self._visuals, (Part.of(element), visuals))
@@ -136,6 +153,8 @@ def load(
     actuators: bool | str = True,
     kp: float | Mapping[str, float] | None = None,
     kd: float | Mapping[str, float] | None = None,
+    limit_stiffness: float | Mapping[str, float] | None = None,
+    limit_dashpot: float | Mapping[str, float] | None = None,
     **scene_options: Any,
 ) -> _core.Model:
     """The Model of a robot's file, in one line: ``coulomb.load("robot.urdf", ground=True)``.
@@ -143,7 +162,7 @@ def load(
     path: of a URDF or MJCF file, or the XML itself; its root, ``<robot>`` or ``<mujoco>``, says which it is;
     or a file that ``Model.save`` wrote. ground: add the plane z = 0; if the file has that plane itself, none is added and a
     UserWarning says so. floating_base, package_dirs, ignore_mimic, actuators, kp, kd: for URDF, as in Scene.add_urdf.
-    friction: of the ground and of a URDF's links. scene_options: those of Scene.
+    limit_stiffness, limit_dashpot: of joint limits, as there. friction: of the ground and of a URDF's links. scene_options: those of Scene.
 
     FileNotFoundError, or ValueError that names argument, element and value.
     """
@@ -153,7 +172,8 @@ def load(
         of_urdf = (
             floating_base or package_dirs or ignore_mimic or actuators is not True or kp is not None or kd is not None
         )
-        if ground or of_urdf or friction is not None or scene_options:
+        of_robot = limit_stiffness is not None or limit_dashpot is not None
+        if ground or of_urdf or of_robot or friction is not None or scene_options:
             raise ValueError(f"{text!r} is a model that Model.save wrote: it is as it was built, and takes no options")
         return saved
     root = root_of(text)
@@ -173,6 +193,8 @@ def load(
             actuators=actuators,
             kp=kp,
             kd=kd,
+            limit_stiffness=limit_stiffness,
+            limit_dashpot=limit_dashpot,
         )
         return scene.build()
 
@@ -197,5 +219,5 @@ def load(
                 f"friction: got {friction}, but the ground is the file's own plane '{floor}', with its own"
             )
         warnings.warn(f"ground: the file has the plane '{floor}' at z = 0, no second one is added", stacklevel=2)
-    scene._add_compiled(compiled, text)
+    scene._add_compiled(compiled, text, limits=(limit_stiffness, limit_dashpot))
     return scene.build()

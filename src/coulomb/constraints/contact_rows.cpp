@@ -7,7 +7,7 @@
 #include "coulomb/collision/contact.hpp"
 #include "coulomb/constraints/constraint_keys.hpp"
 #include "coulomb/constraints/constraint_rows.hpp"
-#include "coulomb/constraints/contact_spring.hpp"
+#include "coulomb/constraints/one_sided_spring.hpp"
 #include "coulomb/model.hpp"
 
 namespace coulomb {

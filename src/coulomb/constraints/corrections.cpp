@@ -117,7 +117,7 @@ bool has_equality(const Island& island) {
                      [](const Block& block) { return block.type == BlockType::equality; });
 }
 
-/// The rows of equalities and violated limits, with beta. False: no equality, or nothing to correct.
+/// The rows of equalities and violated limits that are rigid, with beta. False: no equality, or nothing to correct.
 bool collect(const ConstraintRows& rows, const Island& island, IslandCorrection& out) {
   const ConstraintProblem& problem = island.problem;
   out.rows.clear();
@@ -131,7 +131,8 @@ bool collect(const ConstraintRows& rows, const Island& island, IslandCorrection&
     if (!equality && block.type != BlockType::limit) continue;
     for (int i = 0; i < block.size; ++i) {
       const double beta = rows.bias[island.rows[block.row + i]];
-      if (!equality && !(beta < 0)) continue;
+      const bool soft = problem.R[block.row + i] > 0;
+      if (!equality && (soft || !(beta < 0))) continue;
       const double weight = problem.W[block.row + i];
       const double scale = block.size > 1 ? rigid_share * weight : weight;
       out.rows.push_back({int(b), block.row + i, i, equality, scale, weight});
@@ -192,10 +193,12 @@ double largest_work(const IslandCorrection& c) {
   return most_work * sum;
 }
 
-/// Does a limit begin to be violated at this state?
+/// Does a rigid limit begin to be violated at this state?
 bool limit_begins(const ConstraintRows& rows, const Island& island) {
-  for (const Block& block : island.problem.blocks)
-    if (block.type == BlockType::limit && std::abs(rows.bias[island.rows[block.row]]) <= begins) return true;
+  for (const Block& block : island.problem.blocks) {
+    const bool rigid_limit = block.type == BlockType::limit && island.problem.R[block.row] == 0;
+    if (rigid_limit && std::abs(rows.bias[island.rows[block.row]]) <= begins) return true;
+  }
   return false;
 }
 

@@ -1,10 +1,11 @@
 // Rows on joints: limits of joints and tendons (0 <= lambda, c = rate of the gap + bias >= 0, one row for each side) and
 // dry friction (|lambda| <= h tau_dry, c = the joint's velocity). A limit that is still open is speculative: its bias phi/h
-// lets the joint close the gap and no more.
+// lets the joint close the gap and no more. A limit with a stiffness is a spring (docs/theory.md (S9)).
 #include <algorithm>
 
 #include "coulomb/constraints/constraint_keys.hpp"
 #include "coulomb/constraints/joint_limits.hpp"
+#include "coulomb/constraints/one_sided_spring.hpp"
 #include "coulomb/model.hpp"
 
 namespace coulomb {
@@ -18,12 +19,24 @@ bool within_reach(const RowContext& context, double phi, double rate, double fre
   return phi < 1e-6 + 2 * context.options.timestep * closing;
 }
 
+/// R and beta of a limit: those of its spring, or rigid.
+SpringRow limit_law(const RowContext& context, const DofRow& row) {
+  if (row.tendon < 0)
+    if (const auto spring = limit_spring(context.model, context.model.dof_joint[row.dof[0]]))
+      return spring_row(*spring, context.options.timestep, row.phi);
+  return {0, one_sided_bias(context.options, row.phi)};
+}
+
 void push_limit(const RowContext& context, DofRow& row, std::uint64_t key, ConstraintRows& rows) {
   row.row = rows.num_rows;
   row.block = rows.num_blocks;
-  const Bias correction = one_sided_bias(context.options, row.phi);
-  row.dbias_dphi = correction.slope;
-  rows.bias.push_back(correction.value);
+  const SpringRow law = limit_law(context, row);
+  row.dbias_dphi = law.bias.slope;
+  rows.bias.push_back(law.bias.value);
+  if (law.compliance > 0) {
+    rows.compliance.resize(row.row, 0.0);
+    rows.compliance.push_back(law.compliance);
+  }
 
   // The mean of the joint's own; of a tendon the sum that its coefficients make.
   double weight = 0;
@@ -35,7 +48,7 @@ void push_limit(const RowContext& context, DofRow& row, std::uint64_t key, Const
   rows.weight.push_back(weight);
 
   rows.blocks.push_back({BlockType::limit, row.row, 1, 0, 0, row.phi > 0});
-  rows.blocks.back().corner = correction.corner;
+  rows.blocks.back().corner = law.bias.corner;
   rows.keys.push_back(key);
   ++rows.num_rows;
   ++rows.num_blocks;

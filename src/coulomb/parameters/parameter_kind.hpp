@@ -67,6 +67,8 @@ std::unique_ptr<ParameterKind> make_joint_damping();
 std::unique_ptr<ParameterKind> make_armature();
 std::unique_ptr<ParameterKind> make_joint_friction();
 std::unique_ptr<ParameterKind> make_joint_limits();
+std::unique_ptr<ParameterKind> make_joint_limit_stiffness();
+std::unique_ptr<ParameterKind> make_joint_limit_dashpot();
 std::unique_ptr<ParameterKind> make_tendon_limits();
 std::unique_ptr<ParameterKind> make_gravity();
 std::unique_ptr<ParameterKind> make_gravity_compensation();

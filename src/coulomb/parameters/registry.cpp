@@ -33,6 +33,8 @@ const std::vector<std::unique_ptr<ParameterKind>>& parameter_kinds() {
     k.push_back(make_armature());
     k.push_back(make_joint_friction());
     k.push_back(make_joint_limits());
+    k.push_back(make_joint_limit_stiffness());
+    k.push_back(make_joint_limit_dashpot());
     k.push_back(make_tendon_limits());
 
     // The world and motors.

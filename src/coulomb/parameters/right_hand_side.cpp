@@ -20,7 +20,7 @@ void RightHandSide::add_wrench(int body, const double* linear, const double* ang
   wrenches.push_back(w);
 }
 
-std::optional<ContactSpring> spring_of(const ParameterContext& context, const BodyRows& b) {
+std::optional<OneSidedSpring> spring_of(const ParameterContext& context, const BodyRows& b) {
   const bool forces = context.penalty != nullptr || context.options.contact == ContactLaw::penalty;
   if (b.contact < 0 || forces) return std::nullopt;
   return contact_spring(context.model.pair_penalty[context.contacts[b.contact].pair]);

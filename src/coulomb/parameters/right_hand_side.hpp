@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "coulomb/constraints/contact_spring.hpp"
+#include "coulomb/constraints/one_sided_spring.hpp"
 #include "coulomb/constraints/row_velocities.hpp"
 #include "coulomb/solver.hpp"
 
@@ -86,6 +86,8 @@ struct ParameterContext {
       nullptr;                ///< what a step takes at its end of joint forces that are those of its start; null: none
   double gain_time = 0;       ///< how long a step with them is
   bool shift_itself = false;  ///< instead dDelta goes to `shift`
+  bool rows_are_forces =
+      false;  ///< springs of an implicit step: s is the motion of a row that changes its force as theta does
   const double* fixed = nullptr;  ///< as RowState has it
 };
 
@@ -96,7 +98,7 @@ void add_spin_change(const ParameterContext& context, int body, const double* ro
 void add_spin_column(const ParameterContext& context, const SpinDerivative& spin, int column, RightHandSide& out);
 
 /// Of the contact whose rows these are, where it is a soft row of the constraint problem (docs/theory.md (S9)).
-std::optional<ContactSpring> spring_of(const ParameterContext& context, const BodyRows& b);
+std::optional<OneSidedSpring> spring_of(const ParameterContext& context, const BodyRows& b);
 
 /// Force f at the contact's point: on A, and its opposite on B.
 void add_contact_force(const ParameterContext& context, const BodyRows& b, const double* f, RightHandSide& out);

@@ -317,6 +317,7 @@ StepOptions step_options(const Model& model, const SimulatorOptions& o) {
   check_stepper(model, o, out);
   check_used(o, out);
   check_soft_contacts(model, out);
+  check_soft_limits(model, out);
   return out;
 }
 

@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "coulomb/constraints/contact_spring.hpp"
+#include "coulomb/constraints/one_sided_spring.hpp"
 #include "coulomb/model.hpp"
 #include "coulomb/model/checks.hpp"
 #include "coulomb/stepping/step_options.hpp"
@@ -81,7 +81,26 @@ class PairCheck {
   std::size_t pair_;
 };
 
+/// Limits of one joint.
+void check_soft_limit(const Model& model, int joint, const OneSidedSpring& spring, const StepOptions& options) {
+  const std::string what =
+      "joint_limit_stiffness " + checks::text(spring.stiffness) + " of joint '" + model.joint_names[joint] + "'";
+  if (options.impacts.enabled)
+    throw std::invalid_argument(what +
+                                ": steps split at impacts support rigid limits only: leave continuous_collision "
+                                "out, or build the scene without it");
+  const double h = options.constraints.timestep;
+  if (!std::isfinite(spring_row(spring, h, 0).compliance))
+    throw std::invalid_argument(what + ": 1 / (h (h k + d)) exceeds double precision at timestep " + checks::text(h) +
+                                ": make it larger");
+}
+
 }  // namespace
+
+void check_soft_limits(const Model& model, const StepOptions& options) {
+  for (int j = 0; j < model.num_joints; ++j)
+    if (const auto spring = limit_spring(model, j)) check_soft_limit(model, j, *spring, options);
+}
 
 void check_soft_contacts(const Model& model, const StepOptions& options) {
   for (std::size_t pair = 0; pair < model.pair_a.size(); ++pair) {

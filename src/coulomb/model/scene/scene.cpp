@@ -14,6 +14,7 @@
 #include "coulomb/model/scene/actuator_laws.hpp"
 #include "coulomb/model/scene/build_model.hpp"
 #include "coulomb/model/scene/check_parts.hpp"
+#include "coulomb/model/scene/limit_springs.hpp"
 #include "coulomb/model/scene/materials.hpp"
 #include "coulomb/model/scene/name_pool.hpp"
 #include "coulomb/model/shapes/convex_mesh.hpp"
@@ -376,6 +377,7 @@ SceneElement Scene::add_mujoco_arrays(const MujocoArrays& arrays, const MjcfOpti
     parts.gravity.reset();
     parts.timestep.reset();
   }
+  set_limit_springs("add_mjcf", options.limits, parts);
   return append_robot(std::move(parts), options.name.empty() ? arrays.name : options.name);
 }
 
@@ -387,6 +389,7 @@ SceneElement Scene::add_urdf(const std::string& path_or_xml, const UrdfOptions& 
   check_robot_name("add_urdf", options.name);
   std::string name = options.name;
   SceneParts parts = read_urdf(path_or_xml, options, name);
+  set_limit_springs("add_urdf", options.limits, parts);
   return append_robot(std::move(parts), name);
 }
 
@@ -426,20 +429,31 @@ SceneElement Scene::append_robot(SceneParts parts, const std::string& name) {
 
 std::string Scene::add_actuator(const std::string& joint, const ActuatorOptions& options) {
   const std::string what = "add_actuator '" + joint + "'";
+  const int on = joint_named(what, joint);
+  if (!options.name.empty() && names_->actuators.has(options.name))
+    checks::fail(what + " name", "'" + options.name + "' is taken by another actuator");
+
+  // Everything was fine: the actuator joins the scene.
+  Actuator actuator = make_actuator(what, parts_.joints, on, options);
+  actuator.name = names_->actuators.free(actuator.name);
+  names_->actuators.add(actuator.name);
+  parts_.actuators.push_back(actuator);
+  return actuator.name;
+}
+
+void Scene::set_joint_limits(const std::string& joint, const JointLimitOptions& options) {
+  const std::string what = "set_joint_limits '" + joint + "'";
+  JointPart& part = parts_.joints[joint_named(what, joint)];
+  part = with_limits(what, part, options);
+}
+
+int Scene::joint_named(const std::string& what, const std::string& joint) const {
   const auto at = std::find_if(parts_.joints.begin(), parts_.joints.end(),
                                [&](const JointPart& part) { return part.name == joint; });
   if (at == parts_.joints.end()) {
     checks::fail(what, no_such("joint", joint, names_in(parts_.joints), "the scene"));
   }
-  if (!options.name.empty() && names_->actuators.has(options.name))
-    checks::fail(what + " name", "'" + options.name + "' is taken by another actuator");
-
-  // Everything was fine: the actuator joins the scene.
-  Actuator actuator = make_actuator(what, parts_.joints, static_cast<int>(at - parts_.joints.begin()), options);
-  actuator.name = names_->actuators.free(actuator.name);
-  names_->actuators.add(actuator.name);
-  parts_.actuators.push_back(actuator);
-  return actuator.name;
+  return static_cast<int>(at - parts_.joints.begin());
 }
 
 int Scene::geometry_named(const std::string& what, const std::string& geometry) const {

@@ -25,10 +25,11 @@ static void fields(Archive& archive, BodyPart& x) {
 
 template <class Archive>
 static void fields(Archive& archive, JointPart& x) {
-  auto& [name, type, body, pos, axis, limited, lower, upper, stiffness, actuator_lower, actuator_upper, q_neutral,
-         q_spring, damping, armature, dry_friction] = x;
+  auto& [name, type, body, pos, axis, limited, lower, upper, limit_stiffness, limit_dashpot, stiffness, actuator_lower,
+         actuator_upper, q_neutral, q_spring, damping, armature, dry_friction] = x;
   archive(name, type, body, pos, axis, limited, lower, upper, stiffness, actuator_lower, actuator_upper, q_neutral,
           q_spring, damping, armature, dry_friction);
+  if (archive.format() >= 6) archive(limit_stiffness, limit_dashpot);
 }
 
 template <class Archive>

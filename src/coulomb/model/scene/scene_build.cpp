@@ -55,6 +55,8 @@ void copy_joints(const SceneParts& parts, Model& m) {
     m.joint_limited.push_back(j.limited);
     m.joint_lower.push_back(j.lower);
     m.joint_upper.push_back(j.upper);
+    m.joint_limit_stiffness.push_back(j.limit_stiffness);
+    m.joint_limit_dashpot.push_back(j.limit_dashpot);
     m.joint_stiffness.push_back(j.stiffness);
     m.joint_actuator_lower.push_back(j.actuator_lower);
     m.joint_actuator_upper.push_back(j.actuator_upper);

@@ -4,6 +4,8 @@
 
 #include "coulomb/constraints/constraint_keys.hpp"
 #include "coulomb/constraints/constraint_rows.hpp"
+#include "coulomb/constraints/joint_limits.hpp"
+#include "coulomb/constraints/one_sided_spring.hpp"
 #include "coulomb/model/checks.hpp"
 #include "coulomb/parameters/frame_motion.hpp"
 #include "coulomb/parameters/parameter_kind.hpp"
@@ -67,6 +69,57 @@ class JointLimitsKind : public ParameterKind {
   }
 };
 
+/// joint_limit_stiffness/<joint> and joint_limit_dashpot/<joint>, of joints whose limits have a stiffness: s of a soft row (S9).
+class LimitSpringKind : public ParameterKind {
+ public:
+  LimitSpringKind(const char* name, const char* unit, std::vector<double> Model::*values, double SpringChange::*change)
+      : name_(name), unit_(unit), values_(values), change_(change) {}
+
+ private:
+  const char* name() const override { return name_; }
+  const char* unit() const override { return unit_; }
+  std::vector<ParameterElement> elements(const Model& model) const override {
+    std::vector<ParameterElement> out;
+    for (int j = 0; j < model.num_joints; ++j)
+      if (limit_spring(model, j)) out.push_back({model.joint_names[j], j, 1});
+    return out;
+  }
+  void read(const Model& model, const ParameterElement& e, double* values) const override {
+    values[0] = (model.*values_)[e.index];
+  }
+  void write(Model& model, const ParameterElement& e, const double* values, const std::string& what) const override {
+    // Without a stiffness it would be another law.
+    if (values_ == &Model::joint_limit_stiffness)
+      checks::positive(what, values[0]);
+    else
+      checks::not_negative(what, values[0]);
+    (model.*values_)[e.index] = values[0];
+  }
+  void right_hand_sides(const ParameterContext& context, const ParameterElement& e, RightHandSide* out) const override {
+    const Model& m = context.model;
+    SpringChange unit;
+    unit.*change_ = 1;
+    for (const DofRow& row : context.rows.dof_rows) {
+      const auto spring = limit_spring(m, row, context.rows.blocks[row.block]);
+      if (!spring || m.dof_joint[row.dof[0]] != e.index || context.inactive[row.block]) continue;
+
+      // As a row of the constraint problem, or as a force -k phi - d phi', whose change by k is that of a motion of phi / k.
+      if (context.rows_are_forces) {
+        const double motion = unit.stiffness * row.phi + unit.dashpot * rate_of(row, context.v);
+        out[0].rows.push_back({row.row, motion / spring->stiffness});
+      } else {
+        const double s = spring_side(*spring, context.options.timestep, row.phi, context.lambda[row.row], unit);
+        out[0].rows.push_back({row.row, s});
+      }
+    }
+  }
+
+  const char* name_;
+  const char* unit_;
+  std::vector<double> Model::*values_;
+  double SpringChange::*change_;
+};
+
 /// tendon_limits/<tendon>: (lower, upper).
 class TendonLimitsKind : public ParameterKind {
   const char* name() const override { return "tendon_limits"; }
@@ -102,6 +155,14 @@ class TendonLimitsKind : public ParameterKind {
 }  // namespace
 
 std::unique_ptr<ParameterKind> make_tendon_limits() { return std::make_unique<TendonLimitsKind>(); }
+std::unique_ptr<ParameterKind> make_joint_limit_stiffness() {
+  return std::make_unique<LimitSpringKind>("joint_limit_stiffness", "N/m or N m/rad", &Model::joint_limit_stiffness,
+                                           &SpringChange::stiffness);
+}
+std::unique_ptr<ParameterKind> make_joint_limit_dashpot() {
+  return std::make_unique<LimitSpringKind>("joint_limit_dashpot", "N s/m or N m s/rad", &Model::joint_limit_dashpot,
+                                           &SpringChange::dashpot);
+}
 std::unique_ptr<ParameterKind> make_joint_limits() { return std::make_unique<JointLimitsKind>(); }
 
 }  // namespace coulomb

@@ -128,6 +128,11 @@ class TimestepKind : public ParameterKind {
           out[0].rows.push_back({b.row + i, -context.rows.bias[b.row + i] / h});
     }
     for (const DofRow& row : context.rows.dof_rows) {
+      if (const auto spring = limit_spring(m, row, context.rows.blocks[row.block])) {
+        const double s = spring_side(*spring, h, row.phi, context.lambda[row.row], {.timestep = 1});
+        out[0].rows.push_back({row.row, s});
+        continue;
+      }
       if (row.dbias_dphi != 0) {
         out[0].rows.push_back({row.row, -context.rows.bias[row.row] / h});
       }

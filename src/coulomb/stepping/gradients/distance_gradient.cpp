@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "coulomb/constraints/contact_spring.hpp"
+#include "coulomb/constraints/one_sided_spring.hpp"
 #include "coulomb/dynamics/dynamics.hpp"
 #include "coulomb/linalg/dense.hpp"
 #include "coulomb/stepping/step_options.hpp"

@@ -144,7 +144,8 @@ void ImplicitLinearization::visit_sides(int i, const ParameterSet& set, Visit vi
 
   // The springs.
   const ContextRows sprung{f.rows, none.contacts, f.derivatives, f.inactive, none.modes, twist, f.force.data()};
-  const ParameterContext springs = context_at(i, e.dynamics, q, unit, sprung);
+  ParameterContext springs = context_at(i, e.dynamics, q, unit, sprung);
+  springs.rows_are_forces = true;
   const bool any_spring = f.rows.num_rows > 0;
 
   for (const ParameterSet::Item& item : set.items()) {

@@ -6,24 +6,40 @@
 #include "coulomb/base/small_math.hpp"
 #include "coulomb/constraints/islands.hpp"
 #include "coulomb/constraints/joint_limits.hpp"
+#include "coulomb/constraints/one_sided_spring.hpp"
 #include "coulomb/dynamics/dynamics.hpp"
 #include "coulomb/model.hpp"
 
 namespace coulomb {
 namespace {
 
-/// A spring and a damper of a limit that is reached; a force that would pull, and is none, is negative.
-double limit_force(const ImplicitOptions& o, double phi, double rate) {
-  return phi < 0 ? -o.limit_stiffness * phi + o.limit_damping * rate * phi : 0;
+/// A limit that is reached: f = -k phi - (d - b phi) phi'. Joints that have a stiffness have a dashpot d, all others the Simulator's k and
+/// a damping b, which grows with the depth.
+struct LimitLaw {
+  double stiffness;  ///< k
+  double damping;    ///< b
+  double dashpot;    ///< d
+
+  /// Negative: it would pull, and is none.
+  double force(double phi, double rate) const {
+    return phi < 0 ? -stiffness * phi + (damping * phi - dashpot) * rate : 0;
+  }
+};
+
+/// joint: -1 for a tendon, whose limits have no numbers of their own.
+LimitLaw limit_law(const Model& model, const ImplicitOptions& o, int joint) {
+  if (joint >= 0)
+    if (const auto spring = limit_spring(model, joint)) return {spring->stiffness, 0, spring->dashpot};
+  return {o.limit_stiffness, o.limit_damping, 0};
 }
 
-void limit_law(const ImplicitOptions& o, double phi, double rate, SpringForces& out, const DofRow& row) {
-  const double force = limit_force(o, phi, rate);
+void apply_limit_law(const LimitLaw& law, double phi, double rate, SpringForces& out, const DofRow& row) {
+  const double force = law.force(phi, rate);
   const bool active = force > 0;
   out.inactive[row.block] = !active;
   out.force[row.row] = active ? force : 0;
-  out.dforce_dphi[row.row] = active ? -o.limit_stiffness + o.limit_damping * rate : 0;
-  out.dforce_drate[row.row] = active ? o.limit_damping * phi : 0;
+  out.dforce_dphi[row.row] = active ? -law.stiffness + law.damping * rate : 0;
+  out.dforce_drate[row.row] = active ? law.damping * phi - law.dashpot : 0;
 }
 
 /// Rows of bodies know the force's change as d times that of phi' + (k / d) phi: there, a damping of zero is one without effect.
@@ -113,7 +129,8 @@ void spring_forces(const Model& model, const DynamicsWorkspace& dynamics, const 
     if (i < equalities)
       equality_law(o, row.phi, out.rate[row.row], out, row.row);
     else
-      limit_law(o, row.phi, out.rate[row.row], out, row);
+      apply_limit_law(limit_law(model, o, row.tendon < 0 ? model.dof_joint[row.dof[0]] : -1), row.phi,
+                      out.rate[row.row], out, row);
   }
 
   // Q += J^T f
@@ -126,16 +143,18 @@ void mark_limits_met(const Model& model, const ImplicitOptions& o, const double*
     const JointLimit a = joint_limit(model, joint, upper, q_a);
     const JointLimit b = joint_limit(model, joint, upper, q_b);
     if (a.phi >= 0 && b.phi >= 0) return;
-    const bool pushes_a = limit_force(o, a.phi, a.rate(v_a)) > 0;
-    const bool pushes_b = limit_force(o, b.phi, b.rate(v_b)) > 0;
+    const LimitLaw law = limit_law(model, o, joint);
+    const bool pushes_a = law.force(a.phi, a.rate(v_a)) > 0;
+    const bool pushes_b = law.force(b.phi, b.rate(v_b)) > 0;
     if (pushes_a != pushes_b) met[model.body_tree[model.joint_body[joint]]] = 1;
   });
   for_each_tendon_limit(model, [&](int tendon, bool upper) {
     const DofRow a = tendon_limit_row(model, tendon, upper, q_a);
     const DofRow b = tendon_limit_row(model, tendon, upper, q_b);
     if (a.phi >= 0 && b.phi >= 0) return;
-    const bool pushes_a = limit_force(o, a.phi, rate_of(a, v_a)) > 0;
-    const bool pushes_b = limit_force(o, b.phi, rate_of(b, v_b)) > 0;
+    const LimitLaw law = limit_law(model, o, -1);
+    const bool pushes_a = law.force(a.phi, rate_of(a, v_a)) > 0;
+    const bool pushes_b = law.force(b.phi, rate_of(b, v_b)) > 0;
     if (pushes_a != pushes_b) met[model.body_tree[model.joint_body[model.tendons[tendon].joints[0]]]] = 1;
   });
 }

@@ -1,4 +1,4 @@
-#include "coulomb/constraints/contact_spring.hpp"
+#include "coulomb/constraints/one_sided_spring.hpp"
 
 #include <cmath>
 
@@ -7,17 +7,27 @@
 namespace coulomb {
 namespace {
 
-/// h k + d: force per closing speed, of a contact that is closed.
-double impedance(const ContactSpring& spring, double timestep) { return timestep * spring.stiffness + spring.dashpot; }
+/// h k + d: force per closing speed, of a gap that is closed.
+double impedance(const OneSidedSpring& spring, double timestep) { return timestep * spring.stiffness + spring.dashpot; }
 
 }  // namespace
 
-std::optional<ContactSpring> contact_spring(const PairPenalty& pair) {
+std::optional<OneSidedSpring> contact_spring(const PairPenalty& pair) {
   if (!pair.stiffness) return std::nullopt;
-  return ContactSpring{pair.scale * *pair.stiffness, pair.scale * pair.dashpot};
+  return OneSidedSpring{pair.scale * *pair.stiffness, pair.scale * pair.dashpot};
 }
 
-SpringRow spring_row(const ContactSpring& spring, double timestep, double phi) {
+std::optional<OneSidedSpring> limit_spring(const Model& model, int joint) {
+  if (!(model.joint_limit_stiffness[joint] > 0)) return std::nullopt;
+  return OneSidedSpring{model.joint_limit_stiffness[joint], model.joint_limit_dashpot[joint]};
+}
+
+std::optional<OneSidedSpring> limit_spring(const Model& model, const DofRow& row, const Block& block) {
+  if (block.type != BlockType::limit || row.tendon >= 0) return std::nullopt;
+  return limit_spring(model, model.dof_joint[row.dof[0]]);
+}
+
+SpringRow spring_row(const OneSidedSpring& spring, double timestep, double phi) {
   // Closed: the spring pushes by its depth; open: nothing acts before the gap has closed.
   const double z = impedance(spring, timestep);
   const double closed = spring.stiffness / z;
@@ -37,7 +47,7 @@ double contact_compliance(const Model& model, int pair, double timestep) {
   return spring ? spring_row(*spring, timestep, 0).compliance : model.pair_compliance[pair];
 }
 
-double spring_side(const ContactSpring& spring, double timestep, double phi, double impulse,
+double spring_side(const OneSidedSpring& spring, double timestep, double phi, double impulse,
                    const SpringChange& change) {
   // Everything relative to z = h k + d: its square would leave double precision long before k does.
   const double h = timestep;

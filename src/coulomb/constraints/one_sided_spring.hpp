@@ -1,0 +1,48 @@
+// A soft contact or joint limit as a row of the constraint problem, docs/theory.md (S9): a spring and a dashpot, whose force is evaluated
+// at the end of the step, k times the depth plus d times the closing velocity, and never pulls.
+#pragma once
+
+#include <optional>
+
+#include "coulomb/constraints/constraint_rows.hpp"
+
+namespace coulomb {
+
+struct Model;
+struct PairPenalty;
+
+struct OneSidedSpring {
+  double stiffness = 0;  ///< k, N/m or N m/rad, > 0
+  double dashpot = 0;    ///< d, N s/m or N m s/rad
+};
+
+/// Of a pair of geometries, their scales included. None: the contact is rigid.
+std::optional<OneSidedSpring> contact_spring(const PairPenalty& pair);
+
+/// Of a joint's limits. None: they are rigid.
+std::optional<OneSidedSpring> limit_spring(const Model& model, int joint);
+
+/// Of the joint whose limit the row is; tendons have rigid limits.
+std::optional<OneSidedSpring> limit_spring(const Model& model, const DofRow& row, const Block& block);
+
+/// c_N + R lambda_N + beta >= 0, complementary to lambda_N >= 0.
+struct SpringRow {
+  double compliance = 0;  ///< R
+  Bias bias;              ///< beta; the damper has a corner where the gap closes
+};
+SpringRow spring_row(const OneSidedSpring& spring, double timestep, double phi);
+
+/// R of a pair's normal rows, soft or not.
+double contact_compliance(const Model& model, int pair, double timestep);
+
+/// How fast these numbers change with a parameter.
+struct SpringChange {
+  double stiffness = 0;
+  double dashpot = 0;
+  double timestep = 0;
+};
+/// s of the row: the change of R lambda_N + beta at fixed gap and impulse.
+double spring_side(const OneSidedSpring& spring, double timestep, double phi, double impulse,
+                   const SpringChange& change);
+
+}  // namespace coulomb
