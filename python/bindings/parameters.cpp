@@ -34,7 +34,8 @@ void bind_parameters(nb::class_<Model>& cls) {
          "vector), size, vertices, joint_stiffness, joint_damping, armature, joint_friction, joint_limits, "
          "tendon_limits, gravity, "
          "timestep, "
-         "joint_limit_stiffness, joint_limit_dashpot, gravity_compensation, actuator_gain, actuator_kp, actuator_kd (of servos), contact_stiffness, contact_dashpot, contact_damping, "
+         "joint_limit_stiffness, joint_limit_dashpot, gravity_compensation, "
+         "actuator_gain, actuator_kp, actuator_kd (of servos), contact_stiffness, contact_dashpot, contact_damping, "
          "contact_friction_stiffness, contact_scale, "
          "contact_points.")
       .def(
