@@ -230,3 +230,41 @@ def test_a_mesh_that_is_not_there_or_not_one(tmp_path):
         with pytest.raises(ValueError, match=why):
             scene.add_urdf(f"<robot name='r'>{mesh}</robot>", package_dirs=tmp_path)
         assert scene.build().num_bodies == 1
+
+
+def test_a_package_is_found_by_the_name_in_its_package_xml(tmp_path):
+    """Its folder has another name, the robot lies below it; a package of that name elsewhere does not count."""
+    tip = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 2 3\nf 1 2 4\nf 1 3 4\nf 2 3 4\n"
+    (tmp_path / "models" / "meshes").mkdir(parents=True)
+    (tmp_path / "models" / "robots").mkdir()
+    (tmp_path / "models" / "meshes" / "tip.obj").write_text(tip)
+    (tmp_path / "models" / "package.xml").write_text("<package><name> drake_models\n</name></package>")
+    mesh = shape("<geometry><mesh filename='package://{}/meshes/tip.obj'/></geometry>")
+    robot = tmp_path / "models" / "robots" / "r.urdf"
+    robot.write_text(f"<robot name='r'>{mesh.format('drake_models')}</robot>")
+    scene = coulomb.Scene()
+    scene.add_urdf(robot)
+    assert len(scene.build().mesh_vertices(0)) == 4
+    scene = coulomb.Scene()
+    scene.add_urdf(robot.read_text(), package_dirs=tmp_path / "models")
+    assert len(scene.build().mesh_vertices(0)) == 4
+
+    robot.write_text(f"<robot name='r'>{mesh.format('other_models')}</robot>")
+    with pytest.raises(ValueError, match=r"no mesh 'package://other_models/meshes/tip\.obj' in "):
+        coulomb.Scene().add_urdf(robot)
+
+
+def test_a_sphere_of_radius_zero_is_a_point():
+    text = f"<robot name='r'>{shape('<geometry><sphere radius=' + chr(39) + '0' + chr(39) + '/></geometry>')}</robot>"
+    scene = coulomb.Scene()
+    scene.add_ground()
+    scene.add_urdf(text, floating_base=True, position=(0, 0, 0.01))
+    model = scene.build()
+    assert any("of radius 0: a point contact" in line for line in model.deviations)
+    sim = coulomb.Simulator(model)
+    q, v = model.neutral()
+    for _ in range(200):
+        q, v = sim.step(q, v)
+    positions, _ = model.geometry_placements(q)
+    assert positions[model.geometry_names.index("a_0"), 2] == pytest.approx(1e-6, abs=1e-7)
+    assert sim.status.converged

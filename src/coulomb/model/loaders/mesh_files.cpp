@@ -1,7 +1,10 @@
 // The only unit that sees Assimp. In a wheel Python reads meshes, and there is none.
 #include "coulomb/model/loaders/mesh_files.hpp"
 
+#include <tinyxml2.h>
+
 #include <filesystem>
+#include <sstream>
 #include <stdexcept>
 
 #include "coulomb/model/checks.hpp"
@@ -21,6 +24,37 @@ std::string without_scheme(const std::string& name) {
   for (const std::string scheme : {"package://", "model://", "file://"})
     if (name.compare(0, scheme.size(), scheme) == 0) return name.substr(scheme.size());
   return name;
+}
+
+/// The name that a folder's package.xml gives to the package; empty if there is none.
+std::string package_name(const std::string& folder) {
+  const std::string file = folder + "/package.xml";
+  tinyxml2::XMLDocument document;
+  if (!is_file(file) || document.LoadFile(file.c_str()) != tinyxml2::XML_SUCCESS) return "";
+  const tinyxml2::XMLElement* package = document.FirstChildElement("package");
+  const tinyxml2::XMLElement* name = package == nullptr ? nullptr : package->FirstChildElement("name");
+  const char* text = name == nullptr ? nullptr : name->GetText();
+  if (text == nullptr) return "";
+
+  // Blanks around it are not part of it.
+  std::istringstream words(text);
+  std::string word;
+  words >> word;
+  return word;
+}
+
+/// The path of package://name/rest below the folder whose package.xml has this name; empty if there is none.
+std::string find_in_package(const std::string& name, const std::vector<std::string>& folders) {
+  const std::string scheme = "package://";
+  if (name.compare(0, scheme.size(), scheme) != 0) return "";
+  const std::size_t end = name.find('/', scheme.size());
+  if (end == std::string::npos) return "";
+  const std::string package = name.substr(scheme.size(), end - scheme.size());
+  for (const std::string& folder : folders) {
+    const std::string path = folder + name.substr(end);
+    if (is_file(path) && package_name(folder) == package) return path;
+  }
+  return "";
 }
 
 #ifdef COULOMB_WITH_ASSIMP
@@ -61,6 +95,9 @@ std::string find_mesh(const std::string& name, const std::vector<std::string>& f
     if (is_file(path)) return path;
     tried += (tried.empty() ? "'" : ", '") + folder + "'";
   }
+  // A package may lie in a folder of another name.
+  const std::string path = find_in_package(name, folders);
+  if (!path.empty()) return path;
   checks::fail(what, "no mesh '" + shortened(name) + "' in " + (tried.empty() ? "the working folder" : tried) +
                          "; name the folder of the package in package_dirs");
 }

@@ -22,6 +22,9 @@
 namespace coulomb {
 namespace {
 
+// m: of spheres of radius 0, which some files write for points; far below what contacts let in, and a sphere to all the rest
+constexpr double radius_of_points = 1e-6;
+
 using tinyxml2::XMLElement;
 
 // --- reading the text ---
@@ -264,6 +267,11 @@ class Reader {
     if (const auto* sphere = dynamic_cast<const urdf::Sphere*>(&geometry)) {
       shape.type = ShapeType::sphere;
       shape.size = {sphere->radius, 0, 0};
+      if (sphere->radius == 0) {
+        shape.size[0] = radius_of_points;
+        deviations.push_back("sphere '" + shape.name + "' of radius 0: a point contact; its radius is " +
+                             checks::text(radius_of_points) + " m");
+      }
     } else if (const auto* box = dynamic_cast<const urdf::Box*>(&geometry)) {
       shape.type = ShapeType::box;
       shape.size = {box->dim.x / 2, box->dim.y / 2, box->dim.z / 2};
