@@ -122,7 +122,8 @@ struct UrdfOptions {
   bool actuators = true;       ///< one motor per joint dof that no mimic couples, its force <= effort limit
   MotorOptions motors;         ///< what kind of motors
   LimitSprings limits;
-  bool ignore_mimic = false;  ///< mimic joints are independent; default: coupled to their leader by an equality
+  bool balance_inertia = false;  ///< inertias that no body can have become the nearest ones that one can
+  bool ignore_mimic = false;     ///< mimic joints are independent; default: coupled to their leader by an equality
 
   /// Points (3 n, m) of a mesh file; `what` it is, for messages. Unset: read by Assimp, where the library was built with it
   std::function<std::vector<double>(const std::string& path, const std::string& what)> read_mesh;
@@ -145,6 +146,7 @@ struct RobotOptions {
   double compliance = 0;
   bool actuators = true;
   MotorOptions motors;
+  bool balance_inertia = false;
   std::string name;
 };
 

@@ -173,7 +173,8 @@ void bind_loaders(nb::class_<Scene>& cls) {
       [](Scene& scene, const std::string& path, bool floating_base, nb::object position, nb::object quaternion,
          const std::vector<std::string>& package_dirs, Number friction, Number restitution, double compliance,
          bool self_collision, nb::object actuators, nb::object kp, nb::object kd, nb::object limit_stiffness,
-         nb::object limit_dashpot, bool ignore_mimic, const std::string& name, nb::object read_mesh) {
+         nb::object limit_dashpot, bool balance_inertia, bool ignore_mimic, const std::string& name,
+         nb::object read_mesh) {
         UrdfOptions options;
         options.floating_base = floating_base;
         options.position = read<3>(position, "position");
@@ -185,6 +186,7 @@ void bind_loaders(nb::class_<Scene>& cls) {
         options.self_collision = self_collision;
         options.actuators = read_motors(actuators, kp, kd, options.motors);
         options.limits = read_limits(limit_stiffness, limit_dashpot);
+        options.balance_inertia = balance_inertia;
         options.ignore_mimic = ignore_mimic;
         options.name = name;
         if (!read_mesh.is_none())
@@ -199,8 +201,9 @@ void bind_loaders(nb::class_<Scene>& cls) {
       nb::arg("package_dirs") = std::vector<std::string>{}, nb::arg("friction") = nb::none(),
       nb::arg("restitution") = nb::none(), nb::arg("compliance") = 0.0, nb::arg("self_collision") = true,
       nb::arg("actuators").none() = true, nb::arg("kp") = nb::none(), nb::arg("kd") = nb::none(),
-      nb::arg("limit_stiffness") = nb::none(), nb::arg("limit_dashpot") = nb::none(), nb::arg("ignore_mimic") = false,
-      nb::arg("name") = "", nb::arg("read_mesh") = nb::none(),
+      nb::arg("limit_stiffness") = nb::none(), nb::arg("limit_dashpot") = nb::none(),
+      nb::arg("balance_inertia") = false, nb::arg("ignore_mimic") = false, nb::arg("name") = "",
+      nb::arg("read_mesh") = nb::none(),
       "A robot from a URDF file or string. position, quaternion: of the base, world. package_dirs: where package:// is "
       "looked up. "
       "Meshes become convex. actuators: one motor per joint degree of freedom (none for mimic joints), limited to the "
@@ -223,8 +226,9 @@ void bind_loaders(nb::class_<Scene>& cls) {
       "_add_robot",
       [](Scene& scene, const RobotDescription& robot, nb::object position, nb::object quaternion, Number friction,
          Number restitution, double compliance, nb::object actuators, nb::object kp, nb::object kd,
-         const std::string& name) {
+         bool balance_inertia, const std::string& name) {
         RobotOptions options;
+        options.balance_inertia = balance_inertia;
         options.position = read<3>(position, "position");
         options.quaternion = read<4>(quaternion, "quaternion");
         options.friction = friction;
@@ -236,7 +240,7 @@ void bind_loaders(nb::class_<Scene>& cls) {
       },
       nb::arg("robot"), nb::arg("position"), nb::arg("quaternion"), nb::arg("friction").none(),
       nb::arg("restitution").none(), nb::arg("compliance"), nb::arg("actuators").none(), nb::arg("kp").none(),
-      nb::arg("kd").none(), nb::arg("name"));
+      nb::arg("kd").none(), nb::arg("balance_inertia"), nb::arg("name"));
 }
 
 /// Counts, and the first bodies that stand by themselves: "<Scene: 13 bodies and the world, ...: trunk, box>".

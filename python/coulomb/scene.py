@@ -52,6 +52,7 @@ class Scene(_core.Scene):
         limit; "position": servos, force = kp (u - q) - kd v; "velocity": force = kd (u - v); False: none. kp, kd: N m/rad and
         N m s/rad (slides: N/m, N s/m), a number for all joints or a dict by joint; given alone they choose the kind. limit_stiffness,
         limit_dashpot: the same of the joint limits; unset: rigid.
+        balance_inertia: an inertia that no rigid body can have (of some exporters) becomes the nearest one that one can, instead of an error.
         ignore_mimic: leave mimic joints independent instead of coupling them to their leaders by equalities. name: default is
         the robot's name in the file, made unique. Meshes become convex. Links behind fixed joints are frames
         (``Model.sites``): outputs as "position/tool0". What is left out is listed in ``Model.ignored``, and in
@@ -129,17 +130,20 @@ class Scene(_core.Scene):
         actuators: bool | str = True,
         kp: float | Mapping[str, float] | None = None,
         kd: float | Mapping[str, float] | None = None,
+        balance_inertia: bool = False,
         name: str = "",
     ) -> _core.SceneElement:
         """A ``pin.Model`` and its collision ``pin.GeometryModel`` (None: no shapes). Meshes become convex.
 
-        position (3,) m, quaternion (4,) w x y z: of a fixed base, or the neutral place of a free one. actuators, kp, kd: as in
-        add_urdf. Its frames, operational ones too, are ``Model.sites``. The objects are not changed.
+        position (3,) m, quaternion (4,) w x y z: of a fixed base, or the neutral place of a free one. actuators, kp, kd,
+        balance_inertia: as in add_urdf. Its frames, operational ones too, are ``Model.sites``. The objects are not changed.
         """
         from ._pinocchio import describe
 
         robot = describe(model, geometry_model)
-        return self._add_robot(robot, position, quaternion, friction, restitution, compliance, actuators, kp, kd, name)
+        return self._add_robot(
+            robot, position, quaternion, friction, restitution, compliance, actuators, kp, kd, balance_inertia, name
+        )
 
 
 def load(
@@ -150,6 +154,7 @@ def load(
     package_dirs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     friction: float | None = None,
     ignore_mimic: bool = False,
+    balance_inertia: bool = False,
     actuators: bool | str = True,
     kp: float | Mapping[str, float] | None = None,
     kd: float | Mapping[str, float] | None = None,
@@ -161,7 +166,7 @@ def load(
 
     path: of a URDF or MJCF file, or the XML itself; its root, ``<robot>`` or ``<mujoco>``, says which it is;
     or a file that ``Model.save`` wrote. ground: add the plane z = 0; if the file has that plane itself, none is added and a
-    UserWarning says so. floating_base, package_dirs, ignore_mimic, actuators, kp, kd: for URDF, as in Scene.add_urdf.
+    UserWarning says so. floating_base, package_dirs, ignore_mimic, balance_inertia, actuators, kp, kd: for URDF, as in Scene.add_urdf.
     limit_stiffness, limit_dashpot: of joint limits, as there. friction: of the ground and of a URDF's links. scene_options: those of Scene.
 
     FileNotFoundError, or ValueError that names argument, element and value.
@@ -170,7 +175,13 @@ def load(
     saved = read(text)
     if saved is not None:
         of_urdf = (
-            floating_base or package_dirs or ignore_mimic or actuators is not True or kp is not None or kd is not None
+            floating_base
+            or package_dirs
+            or ignore_mimic
+            or balance_inertia
+            or actuators is not True
+            or kp is not None
+            or kd is not None
         )
         of_robot = limit_stiffness is not None or limit_dashpot is not None
         if ground or of_urdf or of_robot or friction is not None or scene_options:
@@ -190,6 +201,7 @@ def load(
             package_dirs=package_dirs,
             friction=friction,
             ignore_mimic=ignore_mimic,
+            balance_inertia=balance_inertia,
             actuators=actuators,
             kp=kp,
             kd=kd,
@@ -198,9 +210,9 @@ def load(
         )
         return scene.build()
 
-    if floating_base or package_dirs or ignore_mimic:
+    if floating_base or package_dirs or ignore_mimic or balance_inertia:
         raise ValueError(
-            "floating_base, package_dirs, ignore_mimic: only for URDF; an MJCF file says itself how its bodies are attached"
+            "floating_base, package_dirs, ignore_mimic, balance_inertia: only for URDF; an MJCF file says itself how its bodies are attached"
         )
     if actuators is not True or kp is not None or kd is not None:
         raise ValueError("actuators, kp, kd: only for URDF; an MJCF file has its own, Scene.add_actuator adds to them")

@@ -268,3 +268,30 @@ def test_a_sphere_of_radius_zero_is_a_point():
     positions, _ = model.geometry_placements(q)
     assert positions[model.geometry_names.index("a_0"), 2] == pytest.approx(1e-6, abs=1e-7)
     assert sim.status.converged
+
+
+def test_inertia_of_no_body_is_balanced_on_request():
+    """The nearest one: second moments lose their negative principal part; what is one already stays to the last bit."""
+    inertial = (
+        "<inertial><origin xyz='.1 0 0' rpy='.3 .2 .1'/><mass value='2'/>"
+        "<inertia ixx='1' ixy='.1' ixz='0' iyy='2' iyz='-.2' izz='4'/></inertial>"
+    )
+    text = f"<robot name='r'><link name='a'>{inertial}</link>{link('b')}{joint('1', 'a', 'b')}</robot>"
+    with pytest.raises(ValueError, match="link 'a' inertia: .*belongs to no rigid body.*balance_inertia=True"):
+        coulomb.load(text, floating_base=True)
+    model = coulomb.load(text, floating_base=True, balance_inertia=True)
+    assert any("link 'a': no rigid body has its inertia" in line for line in model.deviations)
+
+    # About the principal axes of what was given: S = tr(I)/2 1 - I.
+    given = np.array([[1, 0.1, 0], [0.1, 2, -0.2], [0, -0.2, 4]])
+    second = np.linalg.eigvalsh(np.trace(given) / 2 * np.eye(3) - given)
+    kept = np.maximum(second, 0)
+    assert second[0] < -0.1
+    xx, xy, yy, xz, yz, zz = model.body_inertia[1]
+    got = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    assert np.linalg.eigvalsh(got) == pytest.approx(np.sort(kept.sum() - kept), rel=1e-12)
+    assert model.body_mass[1] == 2 and model.body_com[1] == pytest.approx([0.1, 0, 0])
+    fine = f"<robot name='r'>{link('a')}{link('b')}{joint('1', 'a', 'b')}</robot>"
+    plain, same = coulomb.load(fine), coulomb.load(fine, balance_inertia=True)
+    assert np.array_equal(plain.body_inertia, same.body_inertia)
+    assert not any("rigid body" in line for line in same.deviations)

@@ -10,6 +10,7 @@
 
 #include "coulomb/model/checks.hpp"
 #include "coulomb/model/scene/actuator_laws.hpp"
+#include "coulomb/model/scene/balanced_inertia.hpp"
 #include "coulomb/model/scene/build_model.hpp"
 #include "coulomb/model/shapes/convex_mesh.hpp"
 
@@ -212,7 +213,13 @@ class Translator {
     body.com = Y.com;
     body.inertia = Y.inertia;
     drop_rounding(body);
-    check_inertia(source_ + ": link '" + body.name + "'", body.mass, body.com, body.inertia);
+    const std::string link = source_ + ": link '" + body.name + "'";
+    if (options_.balance_inertia && !is_rigid_inertia(body.inertia)) {
+      checks::finite(link + " inertia", body.inertia.data(), 6);
+      body.inertia = balanced_inertia(body.inertia);
+      parts_.deviate(link + ": no rigid body has its inertia; the nearest one that one has is used");
+    }
+    check_inertia(link, body.mass, body.com, body.inertia, "; balance_inertia=True takes the nearest one that does");
   }
 
   /// Moving inertias between frames leaves traces of either sign where there is none: zero, if not one body's and far below the

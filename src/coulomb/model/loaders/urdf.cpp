@@ -408,6 +408,7 @@ SceneParts read_urdf(const std::string& path_or_xml, const UrdfOptions& options,
   common.compliance = options.compliance;
   common.actuators = options.actuators;
   common.motors = options.motors;
+  common.balance_inertia = options.balance_inertia;
 
   // The robot.
   Reader reader(*parse(text, source), xml, source, options,

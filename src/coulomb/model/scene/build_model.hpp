@@ -17,7 +17,11 @@ std::shared_ptr<const Model> build_model(const SceneParts& parts, const Vec3& gr
 
 /// Throws std::invalid_argument unless mass and inertia are those of some rigid body: mass >= 0, and the matrix
 /// tr(I)/2 - I (second moments) positive semi-definite, which includes the triangle inequality. `what` opens the message.
-void check_inertia(const std::string& what, double mass, const Vec3& com, const std::array<double, 6>& inertia);
+/// `advice` ends the message of an inertia that belongs to no body.
+void check_inertia(const std::string& what, double mass, const Vec3& com, const std::array<double, 6>& inertia,
+                   const std::string& advice = "");
+/// The last condition alone, up to the rounding of numbers in files.
+bool is_rigid_inertia(const std::array<double, 6>& inertia);
 
 /// Throws unless the mass matrix at the neutral configuration is positive definite; names the joint that has no inertia to move.
 struct NeutralInertia;
