@@ -53,6 +53,10 @@ inline void add_random_body(Model& m, int parent, Random& random) {
   for (int i = 0; i < 4; ++i) m.body_quat.push_back(parent < 0 ? (i == 0) : quat[i]);
   m.body_mass.push_back(parent < 0 ? 0.0 : random.uniform(0.3, 2.0));
   for (int i = 0; i < 3; ++i) m.body_com.push_back(parent < 0 ? 0.0 : random.uniform(-0.2, 0.2));
+  // a third of the bodies has part of its weight taken away, one of these more than all of it
+  const bool compensated = parent >= 0 && m.num_bodies % 3 == 0;
+  m.body_gravity_compensation.push_back(!compensated ? 0.0 : m.num_bodies == 6 ? 1.3 : 0.6);
+  m.has_gravity_compensation = m.has_gravity_compensation || compensated;
   // inertia of a few point masses about their centre: always physical
   double s[6] = {};  // second moments xx xy yy xz yz zz
   for (int k = 0; k < 4 && parent >= 0; ++k) {
@@ -73,6 +77,8 @@ inline void add_random_joint(Model& m, JointType type, Random& random) {
   m.joint_limited.push_back(0);
   m.joint_lower.push_back(0);
   m.joint_upper.push_back(0);
+  m.joint_limit_stiffness.push_back(0);
+  m.joint_limit_dashpot.push_back(0);
   m.joint_stiffness.push_back(0);
   m.joint_actuator_lower.push_back(-HUGE_VAL);
   m.joint_actuator_upper.push_back(HUGE_VAL);

@@ -25,6 +25,7 @@ struct MovingScene {
     for (int i = 0; i < 4; ++i) model.body_quat.push_back(quaternion ? quaternion[i] : i == 0 ? 1.0 : 0.0);
     for (int i = 0; i < 6; ++i) model.body_inertia.push_back(i == 0 || i == 2 || i == 5);
     model.body_parent.push_back(parent), model.body_mass.push_back(1);
+    model.body_gravity_compensation.push_back(0);
     model.body_names.push_back("body" + std::to_string(model.num_bodies));
     return model.num_bodies++;
   }
@@ -38,7 +39,9 @@ struct MovingScene {
     }
     const int nq = type == JointType::free ? 7 : type == JointType::ball ? 4 : 1;
     for (int i = 0; i < nq; ++i) model.q_neutral.push_back(nq > 1 && i == nq - 4 ? 1.0 : 0.0);
-    for (auto* list : {&model.joint_lower, &model.joint_upper, &model.joint_stiffness}) list->push_back(0);
+    for (auto* list : {&model.joint_lower, &model.joint_upper, &model.joint_stiffness, &model.joint_limit_stiffness,
+                       &model.joint_limit_dashpot})
+      list->push_back(0);
     model.joint_limited.push_back(0);
   }
 
