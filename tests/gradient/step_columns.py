@@ -96,8 +96,10 @@ def declared(simulator, derivatives):
     return derivatives.ambiguous or frozen or any(impact.grazing for impact in simulator.impacts)
 
 
-def compare(model, q, v, u, tau, random, parameters=4, memory=None, **options):
-    """(list of Column, whether the step declares a kink, simulator), or None where the step was not solved as posed."""
+def compare(model, q, v, u, tau, random, parameters=4, memory=None, noise_size=1e-9, **options):
+    """(list of Column, whether the step declares a kink, simulator), or None where the step was not solved as posed.
+
+    noise_size: of changes that tell noise; well below the distance to any kink that most of them would meet."""
     step = Step(model, q, v, u, tau, memory, **options)
     if not step.simulator.status.converged:
         return None
@@ -111,7 +113,7 @@ def compare(model, q, v, u, tau, random, parameters=4, memory=None, **options):
     blocks |= {name: d[name] for name in names}
 
     columns = []
-    noise = step.noise(random)
+    noise = step.noise(random, noise_size)
     for name, analytic in blocks.items():
         scale = max(np.max(np.abs(analytic), initial=0), LEAST_SCALE)
         count = analytic.shape[1]

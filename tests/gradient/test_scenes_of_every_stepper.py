@@ -31,8 +31,9 @@ def test_steps(law):
 
 @pytest.mark.parametrize("law", LAWS)
 def test_rollouts(law):
+    """Scenes until three directions are known, as most trajectories meet a kink within 40 steps."""
     known = 0
-    for seed in range(FIRST, FIRST + 6):
+    for seed in range(FIRST, FIRST + 40):
         case = build(seed, law)
         random = np.random.default_rng(seed)
         result = compare_rollout(
@@ -43,6 +44,8 @@ def test_rollouts(law):
         wrong = [direction for direction in result[0] if direction.wrong]
         assert not wrong, (seed, case.state, wrong)
         known += sum(direction.known for direction in result[0])
+        if known >= 3 and seed >= FIRST + 5:
+            break
     assert known >= 3
 
 
