@@ -37,10 +37,16 @@ LEARNED_BY_PPO = {"ppo": "exact", "ppo_soft": "soft"}  # with the contact of a v
 PPO_SAMPLES = 3  # times those of SHAC
 SUBSTEPS = (4, 8, 16)  # per control step; policies are learned at the first
 EPISODES = 16
+CONTACTS = {"as it is": 16, "same springs": 128, "stiff": 128}  # of MuJoCo: steps per control step
 EXPLANATION = """\
-Return: mean of 16 episodes without noise, every 50 epochs; with noise: mean of the last 100 episodes that learning ended. When each first
-reached a number: control steps, seconds. Then the last policy elsewhere, median (least) of 16 episodes: at its own number of substeps, at
-finer ones, and in MuJoCo with its soft contact at a sixteenth of the control step."""
+Return: mean of 16 episodes without noise, at regular numbers of epochs; with noise: mean of the last 100 episodes that learning ended.
+Worst late fall: of the return without noise in the last third of the run, as a share of the best before it. When each first reached a
+number: control steps, seconds.
+
+Then the last policy elsewhere, median (least) of 16 episodes: at its own number of substeps, at finer ones, and in MuJoCo. "As it is":
+MuJoCo's default contact and limits, at a sixteenth of the control step. "Same springs": floor and joint limits with the stiffness and the
+dashpot that the policy was learned with (rigid ones stiff), at 1/128 of the control step. "Stiff": floor and limits at 1/128, with a time
+constant of two steps. The last two have elliptic cones and impratio 10."""
 # Samples and seconds at which the return with noise reached a number: [Georgiev2024]'s own curves, median of 10 seeds, one GPU.
 PUBLISHED = {
     "Hopper": {
@@ -49,7 +55,12 @@ PUBLISHED = {
         "PPO, GPU": [(6.6e6, 44, 2000), (8.5e6, 58, 3000), (21e6, 146, 4000)],
     }
 }
-GOALS = {"Hopper": (2000, 3000, 4000), "CartPole": (-800, -600, -500), "Ant": (1000, 2000, 3000)}
+GOALS = {
+    "Hopper": (2000, 3000, 4000),
+    "CartPole": (-800, -600, -500),
+    "Ant": (1000, 2000, 3000),
+    "LightAnt": (2000, 3000, 5000),
+}
 
 
 def config_of(env, variant, seed, epochs, root, threads=0):
@@ -91,17 +102,55 @@ def scored(run):
     for substeps in SUBSTEPS:
         returns = run.evaluate(run.config.task(frame_skip=substeps))
         out[f"{substeps} substeps"] = [float(np.median(returns)), float(returns.min())]
-    returns = in_mujoco(run)
-    out["MuJoCo"] = [float(np.median(returns)), float(returns.min())]
+    for contact in CONTACTS:
+        returns = in_mujoco(run, contact)
+        out[f"MuJoCo {contact}"] = [float(np.median(returns)), float(returns.min())]
     return out
 
 
-@torch.no_grad()
-def in_mujoco(run, substeps=16):
-    """Returns of episodes of the same task that MuJoCo simulates, at its own soft contact."""
-    task = run.config.task(frame_skip=substeps)
+def model_of_mujoco(task, contact):
+    """MuJoCo's model of a task. contact: a name of CONTACTS."""
     model = mujoco.MjModel.from_xml_string(task.mjcf())
     model.opt.timestep = task.timestep
+    if contact == "as it is":
+        return model
+
+    model.opt.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
+    model.opt.impratio = 10
+    stiff = (2 * task.timestep, 1)
+    model.geom_solref[:] = stiff
+    model.jnt_solref[:] = stiff
+    if contact == "stiff":
+        return model
+
+    # MuJoCo's force is d / (1 - d) / A (k r + b r' + a), for the depth r, the diagonal A of the Delassus matrix, and an impedance d that
+    # is constant here: at a small d a spring and a damper, and hardly a mass.
+    d = 0.02
+    constant = (d, d, 1, 0.5, 2)
+    free = model.body_invweight0[:, 0]
+    parameters = task.model.parameters()
+    if "contact_stiffness/floor" in parameters:
+        springs = [parameters[f"{name}/floor"].value[0] for name in ("contact_stiffness", "contact_dashpot")]
+        for geom, body in enumerate(model.geom_bodyid):
+            model.geom_priority[geom] = int(body > 0)  # the floor's own numbers count for nothing
+            model.geom_friction[geom, 0] = max(model.geom_friction[geom, 0], model.geom_friction[0, 0])
+            model.geom_solref[geom] = -np.array(springs) * max(free[body], 1e-9) * (1 - d) / d
+            model.geom_solimp[geom] = constant
+    for joint in np.flatnonzero(model.jnt_limited):
+        ours = task.model.joint_names.index(model.joint(joint).name)
+        springs = task.model.joint_limit_stiffness[ours], task.model.joint_limit_dashpot[ours]
+        if springs[0] > 0:
+            scale = model.dof_invweight0[model.jnt_dofadr[joint]] * (1 - d) / d
+            model.jnt_solref[joint] = -np.array(springs) * scale
+            model.jnt_solimp[joint] = constant
+    return model
+
+
+@torch.no_grad()
+def in_mujoco(run, contact):
+    """Returns of episodes of the same task that MuJoCo simulates. contact: a name of CONTACTS."""
+    task = run.config.task(frame_skip=CONTACTS[contact])
+    model = model_of_mujoco(task, contact)
     data = mujoco.MjData(model)
     returns = []
     for episode in range(EPISODES):
@@ -132,13 +181,24 @@ def reached(columns, key, goal):
     return (columns["samples"][rows[0]], columns["seconds"][rows[0]]) if len(rows) else (np.nan, np.nan)
 
 
+def late_fall(returns):
+    """The largest fall of returns below the best before it, within their last third: a share of that best."""
+    best = np.maximum.accumulate(returns)
+    falls = (best - returns) / np.abs(best)
+    return falls[-max(len(returns) // 3, 1) :].max()
+
+
 def table(env, runs):
     """Lines of Markdown."""
-    lines = ["| variant | seed | return at the end | " + " | ".join(f"{goal}: samples, s" for goal in GOALS[env])]
+    lines = [
+        "| variant | seed | return at the end | best | worst late fall | "
+        + " | ".join(f"{goal}: samples, s" for goal in GOALS[env])
+    ]
     lines[0] += " | with noise: " + " | ".join(f"{goal}: samples, s" for goal in GOALS[env]) + " |"
-    lines.append("|" + "---|" * (3 + 2 * len(GOALS[env])))
+    lines.append("|" + "---|" * (5 + 2 * len(GOALS[env])))
     for (variant, seed), (columns, _) in runs.items():
-        cells = [variant, str(seed), f"{columns['return'][~np.isnan(columns['return'])][-1]:.0f}"]
+        returns = columns["return"][~np.isnan(columns["return"])]
+        cells = [variant, str(seed), f"{returns[-1]:.0f}", f"{returns.max():.0f}", f"{100 * late_fall(returns):.0f} %"]
         for key in ("return", "training_return"):
             for goal in GOALS[env]:
                 samples, seconds = reached(columns, key, goal)

@@ -15,9 +15,9 @@ pytest.importorskip("gymnasium")
 
 from coulomb.envs.tasks.diff_hopper import DiffHopper  # noqa: E402
 from coulomb.envs.tasks.swing_up import CartPoleSwingUp  # noqa: E402
-from coulomb.learn import log, shac  # noqa: E402
+from coulomb.learn import log, probe, shac  # noqa: E402
 from coulomb.learn.horizons import Horizon  # noqa: E402
-from coulomb.learn.networks import ClipRows, Temperature  # noqa: E402
+from coulomb.learn.networks import Actor, ClipRows, Temperature  # noqa: E402
 from coulomb.learn.worlds import Worlds  # noqa: E402
 
 SMALL = {
@@ -49,8 +49,9 @@ def loss_at(config, move, epochs=0):
                 run.actor.parameters(), torch.tensor(move).split([p.numel() for p in run.actor.parameters()])
             ):
                 p += step.view_as(p)
-    loss, _ = run._play()
+    loss, _, of_actions = run._play()
     loss.backward()
+    run.actor.differentiate(*of_actions)
     gradient = torch.cat([p.grad.flatten() for p in run.actor.parameters()]).numpy()
     return loss.item(), gradient, size, run
 
@@ -215,7 +216,7 @@ def played(run, overflow_at=None):
         return found
 
     run.worlds.step = watched
-    loss, data = run._play()
+    loss, data, _ = run._play()
     run.worlds.step = step
     return loss.item(), torch.stack(rewards), data
 
@@ -263,9 +264,11 @@ def test_the_policy_feels_that_falling_is_bad(monkeypatch):
     q = run.worlds.state.q.clone()
     q[:, 1] = -0.8  # far below the height where episodes end
     run.worlds.state = run.worlds.state._replace(q=q)
-    loss, (observations, targets, fallen) = run._play()
+    loss, (observations, targets, fallen), of_actions = run._play()
     assert len(fallen) == 4 and not targets.any()
-    assert all(slope.any() for slope in torch.autograd.grad(loss, list(run.actor.mean.parameters())))
+    loss.backward()
+    run.actor.differentiate(*of_actions)
+    assert all(weight.grad.any() for weight in run.actor.mean.parameters())
 
     for _ in range(300):
         run._fit_critic(observations, targets + 1, fallen)
@@ -309,6 +312,42 @@ def test_a_horizon_shrinks_where_gradients_grow_and_stays_within_its_bounds():
     assert flat.steps == 64
     with pytest.raises(ValueError, match="longest_horizon: 4, expected"):
         Horizon(32, 4)
+
+
+def test_the_cosine_of_halves_tells_signal_from_noise():
+    """Actions whose gradient is the same in all environments, or random in each; and one environment has no second half."""
+    torch.manual_seed(0)
+    actor = Actor(CartPoleSwingUp(), 5, (16,), -1.0)
+    observations, noise = torch.randn(20, 64, 5), torch.randn(20, 64, 1)
+
+    def cosine(slopes, n=64):
+        actions = [torch.zeros(n, 1, requires_grad=True) for _ in range(20)]
+        for action, slope in zip(actions, slopes):
+            action.grad = slope[:n]
+        actor.zero_grad()
+        return actor.differentiate(observations[:, :n], noise[:, :n], actions)
+
+    assert cosine(torch.ones(20, 64, 1)) > 0.95
+    assert np.mean([abs(cosine(torch.randn(20, 64, 1))) for _ in range(10)]) < 0.6
+    assert cosine(torch.ones(20, 64, 1), n=1) == 0
+
+
+def test_the_probe_says_what_is_signal(capsys):
+    """A cart that is pushed along earns by every push alike; the table has a row for every case, floors and limits where a task has them."""
+    config = shac.Config(env="Hopper", num_envs=16, num_threads=1)
+    task = config.task()
+    task.reward = lambda before, after: (after.action.sum(1) + 0 * after.v[:, 0], {})
+    found = probe.signal(task, config, horizon=4, clip=0.0)
+    assert found.ratio > 20 and found.cosine > 0.9 and found.median <= found.largest and found.ends == 0
+    task.reward = lambda before, after: (after.action.sum(1) * torch.tensor([1.0, -1.0] * 8) + 0 * after.v[:, 0], {})
+    assert probe.signal(task, config, horizon=4, clip=0.0).ratio < 3
+
+    probe.main(["--env", "Hopper", "--num_envs", "4", "--horizon", "8", "--num_threads", "1"])
+    lines = capsys.readouterr().out.splitlines()
+    names = {line[:26].strip() for line in lines[2:-1]}
+    assert names == {"as configured", *probe.VARIANTS}
+    with pytest.raises(SystemExit, match="env is 'Hoper'"):
+        probe.main(["--env", "Hoper"])
 
 
 @pytest.mark.parametrize(

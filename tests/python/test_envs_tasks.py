@@ -70,7 +70,7 @@ def test_diff_hopper():
     """15.8 kg, rotors of 1; the reward is continuous where height begins to be missed, and its slope jumps from 400 d to 1."""
     t = task("DiffHopper-v0")
     assert t.model.body_mass.sum() == pytest.approx(15.8, abs=0.05)
-    assert np.array_equal(t.model.dof_armature, np.ones(6)) and t.model.dof_damping.tolist() == [0, 0, 0, 2, 2, 2]
+    assert np.array_equal(t.model.dof_armature, np.ones(6)) and t.model.dof_damping.tolist() == [10, 10, 10, 12, 12, 12]
     assert t.model.pair_friction == pytest.approx(0.9)
 
     assert rewarded(t, at(t, np.zeros(6), np.zeros(6))) == pytest.approx(0.3 + 1)
@@ -101,6 +101,7 @@ def test_a_soft_floor_is_a_spring_of_that_stiffness():
 def test_diff_half_cheetah():
     t = task("DiffHalfCheetah-v0")
     assert t.model.dof_armature == pytest.approx(0.1) and t.model.pair_friction == pytest.approx(1)
+    assert t.model.dof_damping == pytest.approx(10 + np.array([0, 0, 0, 6, 4.5, 3, 4.5, 3, 1.5]))
     assert rewarded(t, at(t, np.zeros(9), np.arange(9) + 2.0, np.ones(6))) == pytest.approx(2 - 0.6)
     q, v, _ = starts(t)
     assert np.abs(q - [0, -0.2, *[0] * 7]).max() <= 0.1 and 0.24 < np.abs(v).max() <= 0.25
@@ -153,6 +154,26 @@ def test_diff_ant():
     for _ in range(200):
         *_, terminated, _, _ = envs.step(np.zeros((8, 8)))
         assert not terminated.any()
+
+
+def test_light_ant():
+    """DiffAnt of a quarter of its mass, on a soft floor."""
+    light, heavy = task("LightAnt-v0"), task("DiffAnt-v0")
+    assert light.model.body_mass == pytest.approx(heavy.model.body_mass / 4)
+    assert light.model.body_mass.sum() == pytest.approx(45.5, abs=0.5)
+    assert light.model.parameters()["contact_stiffness/floor"].value == pytest.approx([4e4])
+    assert "contact_stiffness/floor" not in heavy.model.parameters()
+
+
+@pytest.mark.parametrize("name", ["DiffHopper", "DiffHalfCheetah", "DiffAnt", "LightAnt", "DiffHumanoid"])
+def test_limits_are_springs_that_can_be_made_rigid(name):
+    """1e3 N m/rad as in DiffRL, whose limits' damping of 10 N m s/rad acts within them too."""
+    t = task(f"{name}-v0")
+    limited = np.array(t.model.joint_limited, bool)
+    assert limited.any() and t.model.joint_limit_stiffness[limited] == pytest.approx(1e3)
+    assert t.model.dof_damping[-limited.sum() :].min() >= 10
+    rigid = task_of(IDS[f"coulomb/{name}-v0"][0], {"limit_stiffness": None})
+    assert not rigid.model.joint_limit_stiffness.any()
 
 
 def test_diff_humanoid():

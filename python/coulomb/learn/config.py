@@ -15,6 +15,7 @@ TASKS = {
     "Hopper": "coulomb.envs.tasks.diff_hopper:DiffHopper",
     "HalfCheetah": "coulomb.envs.tasks.diff_half_cheetah:DiffHalfCheetah",
     "Ant": "coulomb.envs.tasks.diff_ant:DiffAnt",
+    "LightAnt": "coulomb.envs.tasks.light_ant:LightAnt",
     "Humanoid": "coulomb.envs.tasks.diff_humanoid:DiffHumanoid",
     "Go1Walk": "coulomb.envs.tasks.go1:Go1Walk",
 }
@@ -23,7 +24,8 @@ TASKS = {
 PRESETS = {
     "CartPole": {"epochs": 500, "actor_lr": 1e-2, "actor_units": (64, 64)},
     "HalfCheetah": {"epochs": 2000, "critic_lr": 2e-3},
-    "Ant": {"epochs": 2000, "critic_lr": 2e-3},
+    "Ant": {"epochs": 2000, "critic_lr": 2e-3, "adjoint_clip": 3.0},
+    "LightAnt": {"epochs": 500, "critic_lr": 2e-3, "adjoint_clip": 3.0, "num_envs": 32},
     "Humanoid": {
         "epochs": 2000,
         "critic_lr": 5e-4,
@@ -86,13 +88,14 @@ class Config:
     def task(self, **keywords):
         """The task that is learned, or one that differs from it by keywords. ValueError: no such task, or one without a floor."""
         floor = {name: getattr(self, name) for name in ("contact_stiffness", "contact_dashpot") if getattr(self, name)}
-        kind = self._task_class()
+        kind = self.task_class()
         for name in floor:
             if name not in inspect.signature(kind).parameters:
                 raise ValueError(f"{name} is {floor[name]}, but {kind.__name__} has no floor that could be soft")
-        return kind(**floor, **keywords)
+        return kind(**{**floor, **keywords})
 
-    def _task_class(self):
+    def task_class(self):
+        """The class of the task. ValueError: there is none of that name."""
         names = f"expected {', '.join(TASKS)}, or 'module:Class' of a coulomb.envs.Task"
         module, separator, name = TASKS.get(self.env, self.env).partition(":")
         if not separator:

@@ -61,9 +61,10 @@ class Shac:
     def epoch(self):
         """A horizon, a step of the actor, some of the critic; a dict for the log."""
         self._set_learning_rates()
-        loss, data = self._play()
         self.actor_optimizer.zero_grad()
+        loss, data, played = self._play()
         loss.backward()
+        cosine = self.actor.differentiate(*played)
         ranks.average_gradients(list(self.actor.parameters()))
         norm = nn.utils.clip_grad_norm_(self.actor.parameters(), self.config.max_norm)
         if not torch.isfinite(norm):
@@ -75,23 +76,30 @@ class Shac:
         horizon = self.horizon.steps
         self.samples += self.config.num_envs * horizon * self.num_ranks
         self.horizon.adapt(self.norms)
-        return {"loss": loss.item(), "gradient_norm": norm.item(), "critic_loss": critic_loss, "horizon": horizon}
+        row = {"loss": loss.item(), "gradient_norm": norm.item(), "gradient_cosine": cosine, "critic_loss": critic_loss}
+        return row | {"horizon": horizon}
 
     def _play(self):
-        """The loss of one horizon, and what the critic learns: values at the observations that were seen, and where it ends by a fall."""
+        """The loss of one horizon; what the critic learns: values at the observations that were seen, and where it ends by a fall; and
+        observations, noise and actions, whose gradient is the actor's (Actor.differentiate)."""
         c, worlds, horizon = self.config, self.worlds, self.horizon.steps
         seen = self.normalizer.copy()
         noise = torch.randn(horizon, c.num_envs, len(self.task.action_low), generator=self.noise)
         observations, actions, steps = [], [], []
         self.norms = []  # of the gradient by velocities, which are filled on the way back
+        self.actor.requires_grad_(False)
         for t in range(horizon):
             q = ClipRows.apply(worlds.state.q, c.adjoint_clip)
             v = ClipRows.apply(worlds.state.v, c.adjoint_clip, self.norms)
             worlds.state = worlds.state._replace(q=q, v=v)
             observations.append(seen(worlds.observe()))
-            actions.append(self.actor(observations[-1], noise[t]))
+            action = self.actor(observations[-1], noise[t])
+            actions.append(action if action.requires_grad else action.requires_grad_())
+            actions[-1].retain_grad()
             steps.append(worlds.step(actions[-1]))
             self._count(steps[-1])
+
+        self.actor.requires_grad_(True)
 
         # What follows after each step, were it the last one: nothing if the episode is over by itself. The critic learns that nothing
         # (fallen), and is asked there all the same: its slope is how the policy feels that falling is bad.
@@ -122,7 +130,8 @@ class Shac:
 
         self.normalizer.update(torch.stack([s.observation.detach() for s in steps]))
         targets = self._targets(rewards.detach().float(), earned, last)
-        return loss, (observed[~lost].detach(), targets[~lost], following[fell].detach())
+        learned = observed[~lost].detach(), targets[~lost], following[fell].detach()
+        return loss, learned, (observed.detach(), noise, actions)
 
     def _targets(self, rewards, values, last):
         """TD(lambda) returns (h, n) [Xu2022]; values: of what follows each step."""

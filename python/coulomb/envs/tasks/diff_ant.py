@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .compliance import LIMIT_STIFFNESS
 from .diff_runner import DiffRunner
 
 LEAST_HEIGHT = 0.27  # m
@@ -25,8 +26,8 @@ SCENE = """
   <compiler angle="degree" inertiafromgeom="true"/>
   <option timestep="0.004166666666666667"/>
   <default>
-    <joint type="hinge" armature=".05" damping="1" limited="true"/>
-    <geom type="capsule" size=".08" contype="1" conaffinity="0" density="1000" friction=".75" rgba=".85 .55 .3 1"/>
+    <joint type="hinge" armature=".05" damping="11" limited="true"/>
+    <geom type="capsule" size=".08" contype="1" conaffinity="0" density="{density}" friction=".75" rgba=".85 .55 .3 1"/>
     <motor ctrllimited="true" ctrlrange="-1 1" gear="200"/>
   </default>
   <worldbody>
@@ -41,15 +42,15 @@ SCENE = """
 </mujoco>"""
 
 
-def scene():
-    """The ant as MJCF: four legs that differ in their directions."""
+def scene(density=1000):
+    """The ant as MJCF: four legs that differ in their directions. density: kg/m^3 of all its parts."""
     legs = ""
     for number, (x, y, bend) in enumerate(LEGS, start=1):
         # The ankle's axis is horizontal and across the leg; legs 1 and 4 bend with positive angles, 2 and 3 with negative ones.
         numbers = dict(a=0.2 * x, b=0.2 * y, c=0.4 * x, d=0.4 * y, axis=-x * y)
         legs += LEG.format(n=number, range="30 100" if bend > 0 else "-100 -30", **numbers)
     motors = "".join(f'<motor joint="hip_{n}"/> <motor joint="ankle_{n}"/> ' for n in range(1, 5))
-    return SCENE.format(legs=legs, motors=motors)
+    return SCENE.format(legs=legs, motors=motors, density=density)
 
 
 class DiffAnt(DiffRunner):
@@ -58,8 +59,19 @@ class DiffAnt(DiffRunner):
     start_height = 0.75
     target = 10000.0
 
-    def __init__(self, frame_skip=4, noise=1.0, terminate=True, contact_stiffness=None, contact_dashpot=0.0):
-        super().__init__(scene(), frame_skip, noise, terminate, contact_stiffness, contact_dashpot)
+    density = 1000
+
+    def __init__(
+        self,
+        frame_skip=4,
+        noise=1.0,
+        terminate=True,
+        contact_stiffness=None,
+        contact_dashpot=0.0,
+        limit_stiffness=LIMIT_STIFFNESS,
+    ):
+        mjcf = scene(self.density)
+        super().__init__(mjcf, frame_skip, noise, terminate, contact_stiffness, contact_dashpot, limit_stiffness)
 
     def start_joints(self):
         return np.array([[0.0, bend] for *_, bend in LEGS]).ravel()

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..arrays import concatenate, square_sum
 from ..task import Task
-from .floor import on_floor
+from . import compliance
 from .height import height_reward
 
 CONTROL_RATE = 60.0  # Hz
@@ -15,7 +15,7 @@ MJCF = """
   <compiler angle="radian" inertiafromgeom="true"/>
   <option timestep="0.004166666666666667"/>
   <default>
-    <joint type="hinge" axis="0 -1 0" armature="1" damping="2" limited="true"/>
+    <joint type="hinge" axis="0 -1 0" armature="1" damping="12" limited="true"/>
     <geom type="capsule" contype="1" conaffinity="0" density="1000" friction=".9" rgba=".85 .55 .3 1"/>
     <motor ctrllimited="true" ctrlrange="-1 1" gear="200"/>
   </default>
@@ -23,9 +23,9 @@ MJCF = """
     <geom name="floor" type="plane" size="40 40 1" contype="0" conaffinity="1"/>
     <body name="torso" pos="0 0 1.25">
       <camera name="track" mode="trackcom" pos="0 -4 0" xyaxes="1 0 0 0 0 1"/>
-      <joint name="x" type="slide" axis="1 0 0" damping="0" limited="false"/>
-      <joint name="z" type="slide" axis="0 0 1" damping="0" limited="false"/>
-      <joint name="pitch" axis="0 1 0" damping="0" limited="false"/>
+      <joint name="x" type="slide" axis="1 0 0" damping="10" limited="false"/>
+      <joint name="z" type="slide" axis="0 0 1" damping="10" limited="false"/>
+      <joint name="pitch" axis="0 1 0" damping="10" limited="false"/>
       <geom name="torso" size=".05 .2"/>
       <body name="thigh" pos="0 0 -.2">
         <joint name="thigh" range="-2.6179938779914944 0"/>
@@ -49,15 +49,23 @@ class DiffHopper(Task):
     """Observed: height above the pose of the file, pitch, three joints, all velocities.
 
     Reward: dx/dt + height + 1 - (pitch / 30 degrees)^2 - 0.1 |a|^2, with height d = z + 0.3 within [-1, 0.3], -200 d^2 where that
-    is below 0. Ends below -0.45 m. 60 Hz in frame_skip steps; limits of joints are rigid, and so is contact, unless contact_stiffness (N/m)
-    and contact_dashpot (N s/m) make the floor soft.
+    is below 0. Ends below -0.45 m. 60 Hz in frame_skip steps. Joint limits are springs of limit_stiffness (N m/rad; None: rigid); contact is
+    rigid, unless contact_stiffness (N/m) and contact_dashpot (N s/m) make the floor soft.
     """
 
     episode_length = 1000
     camera = {"distance": 4.0, "azimuth": 90.0, "elevation": -10.0}
 
-    def __init__(self, frame_skip=4, noise=0.05, terminate=True, contact_stiffness=None, contact_dashpot=0.0):
-        model = on_floor(MJCF, contact_stiffness, contact_dashpot)
+    def __init__(
+        self,
+        frame_skip=4,
+        noise=0.05,
+        terminate=True,
+        contact_stiffness=None,
+        contact_dashpot=0.0,
+        limit_stiffness=compliance.LIMIT_STIFFNESS,
+    ):
+        model = compliance.build(MJCF, contact_stiffness, contact_dashpot, limit_stiffness)
         super().__init__(model, 1 / (CONTROL_RATE * frame_skip), frame_skip)
         self._noise = noise
         self._terminate = terminate

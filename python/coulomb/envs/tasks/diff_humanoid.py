@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..arrays import square_sum
+from .compliance import LIMIT_STIFFNESS
 from .diff_runner import DiffRunner
 from .height import height_reward
 
@@ -45,11 +46,11 @@ SCENE = """
   <compiler angle="degree" inertiafromgeom="true"/>
   <option timestep="0.004166666666666667"/>
   <default>
-    <joint type="hinge" armature=".007" damping="1" stiffness="2" limited="true"/>
+    <joint type="hinge" armature=".007" damping="11" stiffness="2" limited="true"/>
     <geom type="capsule" contype="1" conaffinity="0" density="1000" friction=".75" rgba=".85 .55 .3 1"/>
     <motor ctrllimited="true" ctrlrange="-1 1"/>
-    <default class="hip"> <joint armature=".01" damping="5" stiffness="10"/> </default>
-    <default class="abdomen"> <joint armature=".02" damping="5" stiffness="10"/> </default>
+    <default class="hip"> <joint armature=".01" damping="15" stiffness="10"/> </default>
+    <default class="abdomen"> <joint armature=".02" damping="15" stiffness="10"/> </default>
   </default>
   <worldbody>
     <geom name="floor" type="plane" size="40 40 1" contype="0" conaffinity="1"/>
@@ -98,8 +99,16 @@ class DiffHumanoid(DiffRunner):
     start_height = 1.35
     target = 200.0
 
-    def __init__(self, frame_skip=4, noise=1.0, terminate=True, contact_stiffness=None, contact_dashpot=0.0):
-        super().__init__(scene(), frame_skip, noise, terminate, contact_stiffness, contact_dashpot)
+    def __init__(
+        self,
+        frame_skip=4,
+        noise=1.0,
+        terminate=True,
+        contact_stiffness=None,
+        contact_dashpot=0.0,
+        limit_stiffness=LIMIT_STIFFNESS,
+    ):
+        super().__init__(scene(), frame_skip, noise, terminate, contact_stiffness, contact_dashpot, limit_stiffness)
 
     def reward(self, before, after):
         forward = after.v[:, 0]

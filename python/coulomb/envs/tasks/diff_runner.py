@@ -6,7 +6,7 @@ import numpy as np
 
 from ..arrays import concatenate, rotation_matrix, stack, to_world
 from ..task import Task
-from .floor import on_floor
+from . import compliance
 
 CONTROL_RATE = 60.0  # Hz
 VELOCITY_SCALE = 0.1  # of joints, as they are observed
@@ -21,11 +21,10 @@ class DiffRunner(Task):
     start_height: float
     target: float  # m, along x from where the episode begins; so far away that only its direction matters
 
-    def __init__(self, mjcf, frame_skip, noise, terminate, contact_stiffness, contact_dashpot):
+    def __init__(self, mjcf, frame_skip, noise, terminate, contact_stiffness, contact_dashpot, limit_stiffness):
         self._text = mjcf
-        super().__init__(
-            on_floor(mjcf, contact_stiffness, contact_dashpot), 1 / (CONTROL_RATE * frame_skip), frame_skip
-        )
+        model = compliance.build(mjcf, contact_stiffness, contact_dashpot, limit_stiffness)
+        super().__init__(model, 1 / (CONTROL_RATE * frame_skip), frame_skip)
         self._noise = noise
         self._terminate = terminate
 
