@@ -110,40 +110,50 @@ def scored(run):
 
 def model_of_mujoco(task, contact):
     """MuJoCo's model of a task. contact: a name of CONTACTS."""
-    model = mujoco.MjModel.from_xml_string(task.mjcf())
-    model.opt.timestep = task.timestep
+    spec = mujoco.MjSpec.from_string(task.mjcf())
+    spec.option.timestep = task.timestep
     if contact == "as it is":
-        return model
+        return spec.compile()
 
-    model.opt.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
-    model.opt.impratio = 10
-    stiff = (2 * task.timestep, 1)
-    model.geom_solref[:] = stiff
-    model.jnt_solref[:] = stiff
+    # Friction that hardly creeps: a tangential velocity falls within a few steps.
+    spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
+    spec.option.impratio = 100
     if contact == "stiff":
-        return model
+        for part in (*spec.geoms, *spec.joints):
+            (part.solref_limit if isinstance(part, mujoco.MjsJoint) else part.solref)[:] = (2 * task.timestep, 1)
+        return spec.compile()
 
-    # MuJoCo's force is d / (1 - d) / A (k r + b r' + a), for the depth r, the diagonal A of the Delassus matrix, and an impedance d that
-    # is constant here: at a small d a spring and a damper, and hardly a mass.
-    d = 0.02
+    # MuJoCo's force is (k / d r + b / d r' - a) d / (1 - d) / A, for the depth r, its estimate A of the Delassus matrix's diagonal, and an
+    # impedance d, constant here: at a small d a spring and a damper, and hardly a mass.
+    d = 0.002
     constant = (d, d, 1, 0.5, 2)
-    free = model.body_invweight0[:, 0]
+    spec.option.impratio = 2000
+    model = spec.compile()
     parameters = task.model.parameters()
     if "contact_stiffness/floor" in parameters:
-        springs = [parameters[f"{name}/floor"].value[0] for name in ("contact_stiffness", "contact_dashpot")]
-        for geom, body in enumerate(model.geom_bodyid):
-            model.geom_priority[geom] = int(body > 0)  # the floor's own numbers count for nothing
-            model.geom_friction[geom, 0] = max(model.geom_friction[geom, 0], model.geom_friction[0, 0])
-            model.geom_solref[geom] = -np.array(springs) * max(free[body], 1e-9) * (1 - d) / d
-            model.geom_solimp[geom] = constant
-    for joint in np.flatnonzero(model.jnt_limited):
-        ours = task.model.joint_names.index(model.joint(joint).name)
-        springs = task.model.joint_limit_stiffness[ours], task.model.joint_limit_dashpot[ours]
-        if springs[0] > 0:
-            scale = model.dof_invweight0[model.jnt_dofadr[joint]] * (1 - d) / d
-            model.jnt_solref[joint] = -np.array(springs) * scale
-            model.jnt_solimp[joint] = constant
-    return model
+        springs = np.array([parameters[f"{name}/floor"].value[0] for name in ("contact_stiffness", "contact_dashpot")])
+        floor = spec.geom("floor")
+        for geom in spec.geoms:
+            if not (geom.contype & floor.conaffinity or floor.contype & geom.conaffinity) or geom is floor:
+                continue
+            free = model.body_invweight0[model.geom(geom.name).bodyid[0], 0]
+            pair = spec.add_pair(geomname1="floor", geomname2=geom.name, condim=3)
+            pair.friction[:2] = max(floor.friction[0], geom.friction[0])
+            pair.solref[:] = -springs * free * (1 - d)
+            pair.solimp[:] = constant
+            pair.solreffriction[:] = (0, -0.5 * d / task.timestep)
+        for geom in spec.geoms:
+            geom.contype = geom.conaffinity = 0
+    for joint in spec.joints:
+        ours = task.model.joint_names.index(joint.name) if joint.name in task.model.joint_names else None
+        springs = ours is not None and np.array(
+            [task.model.joint_limit_stiffness[ours], task.model.joint_limit_dashpot[ours]]
+        )
+        if ours is not None and task.model.joint_limited[ours] and springs[0] > 0:
+            free = model.dof_invweight0[model.joint(joint.name).dofadr[0]]
+            joint.solref_limit[:] = -springs * free * (1 - d)
+            joint.solimp_limit[:] = constant
+    return spec.compile()
 
 
 @torch.no_grad()

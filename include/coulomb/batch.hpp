@@ -66,11 +66,11 @@ class BatchSimulator {
 
   int num_envs() const;
   int num_threads() const;
-  /// Those that simulators are made with; timestep 0: each model's own.
+  /// Options of the simulators; timestep 0: each model's own.
   const SimulatorOptions& options() const;
   /// One per environment, as given or as changed by parameters: before pairs that overlap are left out.
   const std::vector<std::shared_ptr<const Model>>& models() const;
-  /// Of environment 0; all have its sizes and names.
+  /// The model of environment 0; all models have its sizes and names.
   const Model& model() const;
   const Simulator& environment(int i) const;
 
@@ -92,7 +92,7 @@ class BatchSimulator {
   /// New values for some parameters: environments (of the mask) get new models and forget their last step. All or, if one is refused
   /// (std::invalid_argument names it), none.
   void set_parameters(const BatchParameters& values, const unsigned char* mask = nullptr);
-  /// The same with models that are given, one per environment, of the structure of those that there are.
+  /// As above, with one given model per environment, each with the structure of the present ones.
   void set_models(const std::vector<std::shared_ptr<const Model>>& models);
   /// The names as places in one vector of scalars, the same for every environment.
   ParameterSet parameter_set(const std::vector<std::string>& names) const { return ParameterSet(model(), names); }
@@ -118,7 +118,7 @@ class BatchSimulator {
 // Trajectories of all environments, and their derivatives: each environment's is a Rollout of its own, so it has the bits of a single one.
 // Time is the inner loop: one environment runs from start to end on one thread.
 
-/// What the caller gives; null: zero.
+/// Inputs of the caller; null: zero.
 struct BatchRolloutInput {
   const double* q0 = nullptr;   ///< n x nq
   const double* v0 = nullptr;   ///< n x nv

@@ -23,7 +23,7 @@ struct CollisionCache {
   std::vector<int> pair_indices;  ///< ascending, into Model's pairs
   std::vector<Pair> pairs;        ///< aligned with pair_indices
   void reset();
-  /// What is known of a pair, nullptr when nothing is.
+  /// The pair's entry; nullptr if it has none.
   const Pair* find(int pair_index) const;
   Pair* find(int pair_index);
 };

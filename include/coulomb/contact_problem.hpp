@@ -44,7 +44,7 @@ class ContactProblem {
   const ContactSolution& solve(SolverMethod method = SolverMethod::automatic, double tolerance = 1e-10,
                                int max_iterations = 3000, const std::vector<double>& warm = {});
   const ContactSolution& solution() const;
-  /// Of the last solve (solves first if there was none). Throws std::logic_error where they exceed double precision.
+  /// Derivatives of the last solve (solves first if there was none). Throws std::logic_error where they exceed double precision.
   ContactDerivatives derivatives();
   /// dlambda = K (dG lambda) for a symmetric change dG (n x n) of G.
   std::vector<double> dlambda_along_dG(const std::vector<double>& dG);

@@ -108,7 +108,7 @@ struct ControlTimings {
   double rollouts = 0;
 };
 
-/// What the last solve found. States, controls and gains are finite; the cost is infinite where it overflows.
+/// Result of the last solve. States, controls and gains are finite; the cost is infinite where it overflows.
 struct ControlResult {
   ControlStatus status = ControlStatus::iteration_limit;
   std::string reason;
@@ -157,7 +157,7 @@ class TrajectorySolver {
   /// Depends on its arguments, costs and limits alone; from_last on the last solve, too. False if interrupted: there is then no last one to
   /// start from. Throws std::invalid_argument for bad input, with everything as it was.
   bool solve(const ControlStart& start, const ControlBudget& budget);
-  /// Of the last solve that was not interrupted. Throws std::invalid_argument if there was none.
+  /// Result of the last solve that was not interrupted. Throws std::invalid_argument if there was none.
   const ControlResult& result() const;
   /// There is a last solve, whose trajectory the next one may start from.
   bool has_last() const;

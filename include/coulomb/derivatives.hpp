@@ -54,8 +54,8 @@ struct SparseMatrix {
 enum class StepResult : std::uint8_t { x, q, v };            ///< (q1, v1), q1, v1
 enum class StepArgument : std::uint8_t { x, q, v, u, tau };  ///< (q, v), q, v, u, tau
 
-/// What couples two islands (bodies that touch, directly or through others) is zero and left out: memory and time are the sum of the
-/// islands'. Within an island every entry is there, zero or not.
+/// Derivatives island by island (bodies that touch, directly or through others). Entries between islands are zero and left out, so memory
+/// and time grow with the sum over islands. Within an island every entry is present, zero or not.
 struct SparseStepDerivatives {
   struct Island {
     std::vector<int> dofs, actuators;       ///< ascending

@@ -32,7 +32,7 @@ struct PenaltyMaterial {
   std::optional<double> dashpot;             ///< d, N s/m: of "ncp" and "lcp"; only with a stiffness
 };
 
-/// What a pair has that neither of its geometries sets.
+/// Contact properties that belong to a pair and to neither of its geometries.
 struct PenaltyDefaults {
   double stiffness = 1e5;           ///< k_n, N/m, > 0
   double damping = 1e5;             ///< k_d, N s/m^2, >= 0: at 1 m/s as strong as the spring
@@ -313,7 +313,7 @@ struct Model {
   bool has_joint_springs = false;
   bool has_gravity_compensation = false;
 
-  /// Of a geometry's, as an index into contact_points; up to the next geometry's.
+  /// Index of each geometry's first point in contact_points; its points end where the next geometry's begin.
   int first_contact_point(int geometry) const {
     return contact_point_start.empty() ? 0 : contact_point_start[static_cast<std::size_t>(geometry)];
   }

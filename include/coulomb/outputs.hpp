@@ -37,7 +37,7 @@ std::vector<double> read_outputs(const Simulator& simulator, const OutputSet& ou
 std::vector<double> output_derivatives(Simulator& simulator, const OutputSet& outputs, const std::string& wrt,
                                        int& columns);
 
-/// What a reverse product may start from, beside (dq1, dv1); null: zero.
+/// Adjoints that a reverse product may start from besides (dq1, dv1); null: zero.
 struct OutputCotangent {
   const OutputSet* outputs = nullptr;
   const double* doutputs = nullptr;  ///< tangent_size

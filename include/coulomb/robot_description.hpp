@@ -16,7 +16,7 @@ namespace coulomb {
 /// planar: two slides across the axis (x and y of z, y and z of x, z and x of y), then a hinge about it; free: on the world only.
 enum class RobotJointType : std::uint8_t { hinge, continuous, slide, ball, ball_zyx, translation, planar, free };
 
-/// Of all that moves with a joint, in the joint's frame.
+/// Mass and inertia of everything that moves with a joint, in the joint's frame.
 struct RobotInertia {
   double mass = 0;
   Vec3 com{0, 0, 0};

@@ -144,7 +144,7 @@ void linearize(const Rollout& rollout, const std::vector<std::string>& parameter
 /// (steps + 1) x outputs.size(). Throws std::logic_error for forces that the steps do not tell.
 std::vector<double> read_outputs(const Rollout& rollout, const OutputSet& outputs);
 
-/// What a reverse product starts from at every state of a trajectory: given by the caller; null: zero.
+/// Adjoints that the caller gives at every state of a trajectory, from which a reverse product starts; null: zero.
 struct TrajectoryCotangent {
   const double* dq = nullptr;          ///< (steps + 1) x nv
   const double* dv = nullptr;          ///< (steps + 1) x nv

@@ -88,7 +88,7 @@ struct JointGains {
   bool given() const { return all || !of_joint.empty(); }
 };
 
-/// What the limits of a robot's file become: springs with a stiffness (N/m or N m/rad, > 0), while they are reached with a dashpot
+/// Joint limits of a robot's file as springs with a stiffness (N/m or N m/rad, > 0) and a dashpot that acts while a limit is reached
 /// (N s/m or N m s/rad). Unset: rigid.
 struct LimitSprings {
   JointGains stiffness;
@@ -103,7 +103,7 @@ struct JointLimitOptions {
   std::optional<double> dashpot;    ///< N s/m or N m s/rad, >= 0, with a stiffness
 };
 
-/// What the motors of a robot's file become.
+/// How the motors of a robot's file are modelled.
 struct MotorOptions {
   std::string kind = "motor";
   JointGains kp;
@@ -137,7 +137,7 @@ struct MjcfOptions {
   LimitSprings limits;
 };
 
-/// Of robots that come as a RobotDescription.
+/// Options for robots that come as a RobotDescription.
 struct RobotOptions {
   std::array<double, 3> position{0, 0, 0};  ///< of a fixed base, or the neutral place of a free one
   std::array<double, 4> quaternion{1, 0, 0, 0};
@@ -166,13 +166,13 @@ struct ContactOptions {
   std::optional<double> restitution;
 };
 
-/// What two geometries have together, whatever their own surfaces say; unset: as it was.
+/// Contact properties of two geometries together, which override those of their surfaces; unset: unchanged.
 struct PairOptions {
   std::optional<double> friction;
   std::optional<double> restitution;
 };
 
-/// What a verb added: indices into the Model that build() will return.
+/// The elements that a call added: indices into the Model that build() will return.
 struct SceneElement {
   std::string name;
   int first_body = 0;
@@ -206,7 +206,7 @@ class Scene {
   SceneElement add_urdf(const std::string& path_or_xml, const UrdfOptions& options = {});
   SceneElement add_mjcf(const std::string& path_or_xml, const MjcfOptions& options = {});
   SceneElement add_mujoco_arrays(const MujocoArrays& arrays, const MjcfOptions& options = {});
-  /// What another program knows as a robot: Python hands over objects of the `pin` package this way. Links that are not listed as pairs do
+  /// A robot of another program: Python passes objects of the `pin` package this way. Links that are not listed as pairs do
   /// not collide with one another; frames are Model.sites.
   SceneElement add_robot(const RobotDescription& robot, const RobotOptions& options = {});
 
@@ -227,7 +227,7 @@ class Scene {
 
   std::shared_ptr<const Model> build() const;
 
-  /// What was added so far.
+  /// The elements added so far.
   const SceneParts& parts() const { return parts_; }
 
  private:

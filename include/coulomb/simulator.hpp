@@ -133,7 +133,7 @@ class Simulator {
             const std::vector<double>& fext = {});
   /// In place.
   void step(State& state, const std::vector<double>& u = {}) { step(state, u, state); }
-  /// The same on raw arrays of the model's sizes; tau, fext, u may be null (zero). Checks every value.
+  /// As above, on raw arrays of the model's sizes; tau, fext, u may be null (zero). Checks every value.
   void step(const double* q, const double* v, const double* u, const double* tau, const double* fext, double* q_next,
             double* v_next);
 
@@ -153,7 +153,7 @@ class Simulator {
   const StepDerivatives& derivatives();
   /// The same, valid as long as it is held.
   std::shared_ptr<const StepDerivatives> shared_derivatives();
-  /// The same with the columns of named parameters (StepDerivatives::parameters_T). Throws for unknown names.
+  /// As above, with the columns of named parameters (StepDerivatives::parameters_T). Throws for unknown names.
   std::shared_ptr<const StepDerivatives> derivatives(const std::vector<std::string>& parameters);
   /// The Jacobian by islands (and the columns of named parameters, dense), without a matrix of nv x nv: for scenes of many bodies. With
   /// steppers other than the semi-implicit one, and where a step has no derivative of its own (gradients by averages): one island.

@@ -15,7 +15,7 @@ SolverMethod solver_method_from_name(const std::string& name);
 enum class SolveStatus : std::uint8_t { solved, relaxed, max_iterations, failed };
 const char* name_of(SolveStatus status);
 
-/// What a constraint does: contacts separate, stick or slide; limits are active or not; dry friction is at a bound or inside.
+/// Mode of a constraint: contacts separate, stick or slide; limits are active or not; dry friction is at a bound or inside.
 enum class Mode : std::uint8_t { separating, sticking, sliding, active, lower, upper };
 const char* name_of(Mode mode);
 

@@ -37,7 +37,7 @@ struct StepMemory {
   std::vector<unsigned char> forgotten;  ///< by tree: 1: it starts anew, whatever these are; empty: none does
 };
 
-/// What steps carry on, as bytes: a simulation goes on in another process with the same bits.
+/// The state that steps hand on, as bytes: another process continues the simulation with the same bits.
 std::string save_memories(const std::vector<StepMemory>& memories);
 /// Throws std::invalid_argument for bytes that save_memories did not write: "memory: ...".
 std::vector<StepMemory> load_memories(std::string_view bytes);

@@ -48,8 +48,8 @@ LinearizationOut::LinearizationOut(const ParameterSet& parameters, const Model& 
 void LinearizationOut::refuse_substeps(int substeps) const {
   if (substeps == 1 || A_previous.is_none()) return;
   throw std::logic_error(
-      "linearize: a step of bdf2 depends on two states, so that of several substeps is no matrix A; take a rollout "
-      "without substeps");
+      "linearize: a bdf2 step depends on the two states before it, so several substeps have no single matrix A; use a "
+      "rollout with substeps=1");
 }
 
 void LinearizationOut::compose(int substeps) {

@@ -103,7 +103,7 @@ void scale_quaternions(const Model& model, std::vector<double>& q) {
     const double norm = std::sqrt(x[0] * x[0] + x[1] * x[1] + x[2] * x[2] + x[3] * x[3]);
     if (!(norm > 1e-6) || !std::isfinite(norm))
       throw std::invalid_argument("q of joint '" + model.joint_names[j] + "': a quaternion of norm " +
-                                  std::to_string(norm) + " is no rotation");
+                                  std::to_string(norm) + " is not a rotation");
   }
   normalize_configuration(model, q.data());
 }

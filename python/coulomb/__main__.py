@@ -132,8 +132,8 @@ def _load(options):
 
     if saved is not None and (urdf_only or options.no_ground):
         raise ValueError(
-            f"{path.name} is a model that Model.save wrote: it is as it was built; --fixed-base, --height, --no-ground, --package-dir, "
-            "--ignore-mimic are not for it"
+            f"{path.name} was written by Model.save and is shown as it was built; --fixed-base, --height, --no-ground, "
+            "--package-dir and --ignore-mimic do not apply"
         )
     model = saved or build(options.height or 0.0)
     if urdf and options.height is None and not options.fixed_base and not options.no_ground:
@@ -173,7 +173,7 @@ def _simulate(options):
         raise ValueError(f"--output: got {options.output!r}, expected a name that ends in .png or .csv")
     if options.output and not Path(options.output).parent.is_dir():
         raise ValueError(
-            f"--output: got {options.output!r}, but there is no folder {str(Path(options.output).parent)!r}"
+            f"--output: got {options.output!r}, but the folder {str(Path(options.output).parent)!r} does not exist"
         )
     if options.video:
         check_video(options)

@@ -1,4 +1,4 @@
-"""What is wrong with a call that fits no signature: which argument, what was given, what to do.
+"""Explains a call that fits no signature: which argument is wrong, what was given, what to do.
 
 The core (python/bindings/calls.cpp) asks explain() when a call did not get as far as the function's own checks: an argument is missing,
 unknown, or of a type that cannot be converted.
@@ -186,7 +186,7 @@ def _expected(annotation):
 
 
 def _misfit(annotation, value):
-    """What was expected instead of the value; None: it fits."""
+    """The expected type or shape, if the value does not fit; None: it fits."""
     if annotation is None:
         return None
     found = [_misfit_of_one(one, value) for one in _alternatives(annotation)]
@@ -243,7 +243,7 @@ def _told(value):
 
 
 def _advice(name, annotation, value):
-    """What to do about it, where that is known."""
+    """Advice, if there is any."""
     wanted = {_name(one) for one in _alternatives(annotation)} if annotation is not None else set()
     kind = type(value).__name__
     package = type(value).__module__.split(".")[0]

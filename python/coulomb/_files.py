@@ -9,7 +9,9 @@ def checked_path(path):
     """The path as text. FileNotFoundError names a folder that is not there."""
     path = os.fspath(path)
     if not os.path.isdir(os.path.dirname(path) or "."):
-        raise FileNotFoundError(f"path: there is no folder {os.path.dirname(path)!r} to write {path!r} to")
+        raise FileNotFoundError(
+            f"path: the folder {os.path.dirname(path)!r} does not exist, so {path!r} cannot be written"
+        )
     return path
 
 

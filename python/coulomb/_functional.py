@@ -153,7 +153,7 @@ class Functional(NamedModel):
         return BatchSimulator(self.model, n, parameters=parameters, **self._options(parameters))
 
     def is_force(self, name):
-        """Of a step, not of a state."""
+        """Whether the output belongs to a step and not to a state."""
         return self.model._is_force(name)
 
     def output(self, names, x, parameters):
@@ -179,7 +179,7 @@ class Functional(NamedModel):
         return self._models.make(key, lambda: self.model.with_parameters(row)) if row else self.model
 
     def _options(self, parameters):
-        """Those of the simulator that was given; but a time step that is a parameter is the model's."""
+        """Options of the given simulator; a time step that is a parameter is the model's."""
         return {key: value for key, value in self.options.items() if key not in parameters}
 
 
@@ -292,7 +292,7 @@ class Environments:
         return np.stack(rows, axis=1) if rows else np.zeros((self.n, 0, 6 * self.functional.model.num_bodies))
 
     def _output_rows(self, readings, wrt):
-        """By name of wrt, (n, tangent size, size) of the outputs of the last step, row by row."""
+        """Jacobians of the last step's outputs, (n, tangent size, size), by name of wrt."""
         parameters = [name for name in wrt if name not in (*_STEP_INPUTS, "previous")]
         rows = {name: [] for name in wrt}
         for output, (_, tangent_size) in zip(readings.names, readings.sizes):
@@ -415,7 +415,7 @@ class Readings:
         return E
 
     def cotangents(self, y, dy):
-        """By name, cotangents (..., tangent size) for those of the numbers, dy (..., size), at the readings y."""
+        """Cotangents (..., tangent size) by name, from those of the numbers, dy (..., size), at the readings y."""
         flat = dy.reshape(-1, 1, self.size) @ self.expansion(y.reshape(-1, self.size))
         tangent = flat.reshape(*dy.shape[:-1], self.tangent_size)
         ends = np.cumsum([size for _, size in self.sizes])

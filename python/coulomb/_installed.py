@@ -1,4 +1,4 @@
-"""What lies beside the Python modules: the library and its headers, for C++ programs."""
+"""Files installed beside the Python modules: the library and its headers, for C++ programs."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def _read_by_trimesh(path):
 
 
 def _colour(piece):
-    """Of a piece's material, or None where the file has none."""
+    """Colour of a piece's material, or None if the file has none."""
     visual = piece.visual
     if not visual.defined:
         return None

@@ -27,7 +27,7 @@ _ENOUGH = 1e-2  # better differences than this share of the tolerance are not lo
 
 @dataclass(repr=False)
 class GradientCheck:
-    """What check_gradients found.
+    """Result of check_gradients.
 
     errors: block name ("dv_dq", ...) to relative Frobenius error over the columns compared; a block smaller than what rounding lets any
     differences resolve is measured against that resolution. changed: (input, index, reason) of the columns left out: contacts
@@ -94,7 +94,7 @@ class _Step:
         return sizes[name] if name in sizes else self.parameters[name].size
 
     def scale(self, name):
-        """What one unit of step is: 1 for q and v, 1 / timestep for forces (their impulse); of a parameter, its values' size."""
+        """Unit of a difference: 1 for q and v, 1 / timestep for forces (their impulse), the size of its values for a parameter."""
         if name in ("q", "v"):
             return np.ones(self.size(name))
         if name in _INPUTS:

@@ -40,7 +40,7 @@ __all__ = ["control_step", "output", "rollout", "step"]
 
 
 class _Call(collections.namedtuple("_Call", "inputs parameters readings")):
-    """What a traced call is of, beside its arrays: names of the inputs and of the parameters, in the order of the arrays; Readings
+    """The part of a traced call that is not arrays: names of the inputs and of the parameters, in the order of the arrays; Readings
     of outputs, or None.
     """
 
@@ -237,7 +237,7 @@ def _in_short(error):
 
 
 def _is_not_ours(record):
-    """Of JAX's log: our errors reach the caller, there is no need to print them as well."""
+    """A filter for JAX's log: our errors reach the caller and need not be printed as well."""
     return not (record.exc_info and getattr(record.exc_info[1], "of_coulomb", False))
 
 

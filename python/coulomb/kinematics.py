@@ -59,7 +59,7 @@ def _ground(model):
 
 
 def rest_pose(model, q=None, clearance=0.0):
-    """What Model.rest_pose returns."""
+    """Result of Model.rest_pose."""
     q = model.neutral()[0] if q is None else model.normalize(q)
     if q.ndim == 2:
         return np.array([rest_pose(model, row, clearance) for row in q]).reshape(q.shape)

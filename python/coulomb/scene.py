@@ -96,7 +96,7 @@ class Scene(_core.Scene):
         limit_dashpot: float | Mapping[str, float] | None = None,
         name: str = "",
     ) -> _core.SceneElement:
-        """The same from a compiled ``mujoco.MjModel`` (or the dict that ``coulomb.mjcf.mujoco_arrays`` makes of one)."""
+        """As add_mjcf, from a compiled ``mujoco.MjModel`` (or the dict that ``coulomb.mjcf.mujoco_arrays`` makes of one)."""
         return self._add_compiled(model, None, use_options, name, (limit_stiffness, limit_dashpot))
 
     def _add_compiled(self, model, path_or_xml, use_options=True, name="", limits=(None, None)):
@@ -185,7 +185,7 @@ def load(
         )
         of_robot = limit_stiffness is not None or limit_dashpot is not None
         if ground or of_urdf or of_robot or friction is not None or scene_options:
-            raise ValueError(f"{text!r} is a model that Model.save wrote: it is as it was built, and takes no options")
+            raise ValueError(f"{text!r} was written by Model.save: it is loaded as it was built and takes no options")
         return saved
     root = root_of(text)
     is_urdf = root == "robot" or text.lower().endswith(".urdf")

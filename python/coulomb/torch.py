@@ -279,7 +279,7 @@ def _cotangents(ctx, gradients):
 
 
 class _FirstOrder(torch.autograd.Function):
-    """What a backward found, connected to all that it depends on: differentiated once more, it raises instead of being a constant."""
+    """The result of a backward pass, connected to everything that it depends on: a second differentiation raises instead of seeing a constant."""
 
     @staticmethod
     def forward(ctx, name, find, *tensors):
@@ -350,7 +350,7 @@ class _Step(torch.autograd.Function):
 
 
 class _ControlState(NamedModel):
-    """What is known of a batch: its model by name; and of each parameter that was set the values that were asked for, with
+    """Records about a batch: its model by name; and of each parameter that was set the values that were asked for, with
     those that the models had then, which may differ by rounding.
     """
 
@@ -401,7 +401,7 @@ def _of_shape(name, value, shape):
 
 
 def _finite(tensor, mask):
-    """Of the rows of the mask, that step."""
+    """Whether the rows of the mask (None: all) are finite."""
     rows = tensor.detach() if mask is None else tensor.detach()[torch.from_numpy(mask.astype(bool))]
     return bool(torch.isfinite(rows).all())
 

@@ -47,7 +47,7 @@ def test_a_policy_acts_as_its_run_did(run):
 
     # A folder is its best policy, and where none was measured its last one.
     assert Policy.load(folder)(observations).shape == expected.shape
-    with pytest.raises(ValueError, match="nowhere: there is no such checkpoint"):
+    with pytest.raises(ValueError, match="nowhere: no such checkpoint"):
         Policy.load(folder.parent / "nowhere")
 
 
@@ -89,8 +89,8 @@ def test_it_is_played_from_the_command_line(run, tmp_path):
     assert out.returncode == 0 and "CartPole: return" in out.stdout, out.stderr
     assert video.stat().st_size > 1000
     for arguments, said in (
-        ([tmp_path], "there is no such checkpoint"),
-        ([run[0], "--video", tmp_path / "no" / "run.mp4"], "--video: there is no folder"),
+        ([tmp_path], "no such checkpoint"),
+        ([run[0], "--video", tmp_path / "no" / "run.mp4"], "--video: the folder"),
         ([run[0], "--seed", -1], "--seed: must be at least 0, got -1"),
     ):
         out = subprocess.run(command("coulomb.learn.play", *arguments), capture_output=True, text=True)

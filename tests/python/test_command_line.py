@@ -72,7 +72,7 @@ def test_simulate_draws_a_picture(files):
 def test_a_folder_that_is_not_there_is_not_made(files, capsys, name):
     output = files / "none" / name
     assert main(["simulate", str(files / "arm.xml"), "--duration", "0.1", "--output", str(output)]) == 2
-    assert "--output" in (said := capsys.readouterr().err) and "there is no folder" in said
+    assert "--output" in (said := capsys.readouterr().err) and "does not exist" in said
     assert not output.parent.exists()
 
 

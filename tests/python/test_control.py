@@ -258,7 +258,7 @@ def test_progress_is_told_and_may_stop_it():
 
     with pytest.raises(KeyboardInterrupt):
         solver.solve(q, v, iterations=4, progress=stop)
-    with pytest.raises(ValueError, match="there is no last solve"):
+    with pytest.raises(ValueError, match="no earlier solve"):
         solver.solve(q, v, from_last=True)
     assert np.isfinite(solver.solve(q, v, iterations=2).cost)
 
@@ -274,7 +274,7 @@ def test_progress_is_told_and_may_stop_it():
         (lambda s: s.solve([0, 0], [0, 0], Q=np.zeros((5, 2))), "Q, V"),
         (lambda s: s.solve([0, 0], [0, 0], iterations=-1), "iterations"),
         (lambda s: s.solve([0, 0], [0, 0], tolerance=np.nan), "tolerance"),
-        (lambda s: s.solve([0, 0], [0, 0], from_last=True), "there is no last solve"),
+        (lambda s: s.solve([0, 0], [0, 0], from_last=True), "no earlier solve"),
         (lambda s: s.add_state(-1.0), r"weight\[0, 0\]: got -1"),
         (lambda s: s.add_state(np.ones(3)), r"weight: got shape \(3,\)"),
         (lambda s: s.add_state(np.ones((4, 4))), "terminal="),

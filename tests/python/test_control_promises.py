@@ -69,7 +69,7 @@ def test_an_interruption_leaves_the_last_result_whole():
     for name in ("Q", "V", "U", "K", "costs", "gaps", "steps"):
         np.testing.assert_array_equal(getattr(kept, name), getattr(old, name))
     np.testing.assert_allclose(solver.cost(kept.Q, kept.V, kept.U)[0], kept.cost, rtol=1e-12)
-    with pytest.raises(ValueError, match="there is no last solve"):
+    with pytest.raises(ValueError, match="no earlier solve"):
         solver.solve(q, v, from_last=True)
 
     # Nor do others notice.

@@ -7,6 +7,7 @@ from envs_here import HERE
 import coulomb
 import coulomb.envs  # noqa: F401
 from coulomb.envs import IDS, State, VectorEnv
+from coulomb.envs.arrays import rotation_matrix
 from coulomb.envs.tasks import task_of
 from coulomb.envs.tasks.diff_hopper import DiffHopper
 
@@ -122,9 +123,10 @@ def test_runners(name, joints, size):
 
     # It looks at the target: from the side, and from the start.
     aside = at(t, [t.target, -7, 1, *TURN, *q[7:]], v)
-    assert t.heading(aside) == pytest.approx(1) and t.heading(at(t, [0, 0, 1, 1, 0, 0, 0, *q[7:]], v)) == pytest.approx(
-        1
-    )
+    ahead = at(t, [0, 0, 1, 1, 0, 0, 0, *q[7:]], v)
+    for state in (aside, ahead):
+        _, heading = t.cosines(state, rotation_matrix(state.q[:, 3:7]))
+        assert heading == pytest.approx(1)
 
     q, v, _ = starts(t)
     angles = 2 * np.arccos(q[:, 3])
@@ -154,6 +156,23 @@ def test_diff_ant():
     for _ in range(200):
         *_, terminated, _, _ = envs.step(np.zeros((8, 8)))
         assert not terminated.any()
+
+
+def test_rotation_matrices_of_tensors():
+    """The bits of arrays; gradients as autograd of the formula has them, also of numbers that are no unit quaternion."""
+    torch = pytest.importorskip("torch")
+    from coulomb._rotations import entries
+
+    numbers = np.random.default_rng(0).normal(size=(5, 4))
+    weights = torch.from_numpy(np.random.default_rng(1).normal(size=(5, 3, 3)))
+    leaf, expected = (torch.tensor(numbers, requires_grad=True) for _ in range(2))
+    R = rotation_matrix(leaf)
+    assert (R.detach().numpy() == rotation_matrix(numbers)).all()
+    (R * weights).sum().backward()
+    (torch.stack(entries(*expected.T), -1).reshape(5, 3, 3) * weights).sum().backward()
+    torch.testing.assert_close(leaf.grad, expected.grad, rtol=1e-14, atol=1e-14)
+    assert torch.autograd.gradcheck(rotation_matrix, leaf)
+    assert torch.autograd.gradcheck(rotation_matrix, torch.tensor(numbers.reshape(5, 1, 4), requires_grad=True))
 
 
 def test_light_ant():

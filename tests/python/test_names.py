@@ -212,5 +212,5 @@ def test_unknown_names_are_guessed(call, message):
 def test_a_quaternion_without_direction_is_refused():
     scene = coulomb.Scene()
     scene.add_sphere(0.1, name="ball")
-    with pytest.raises(ValueError, match=r"q of joint 'ball_joint': a quaternion of norm 0.* is no rotation"):
+    with pytest.raises(ValueError, match=r"q of joint 'ball_joint': a quaternion of norm 0.* is not a rotation"):
         scene.build().state(ball_joint=np.zeros(7))

@@ -250,7 +250,9 @@ def test_files(tmp_path):
     assert members(coulomb.load(str(path))) == members(model)
     assert same(go_on(coulomb.Simulator(model), q, v), go_on(coulomb.Simulator(other), q, v))
     for options in ({"ground": True}, {"floating_base": True}, {"friction": 0.3}, {"gravity": (0, 0, 0)}):
-        with pytest.raises(ValueError, match="Model.save wrote: it is as it was built, and takes no options"):
+        with pytest.raises(
+            ValueError, match="was written by Model.save: it is loaded as it was built and takes no options"
+        ):
             coulomb.load(path, **options)
     with pytest.raises(OSError, match="no_such_folder"):
         model.save(tmp_path / "no_such_folder" / "x")

@@ -23,7 +23,7 @@ XML = """<mujoco><worldbody><geom name="floor" type="plane" size="1 1 1"/>
         ("jnt_axis", 1, 0.0, "joint 'hinge' axis"),
         ("geom_bodyid", 2, -3, "geometry 'box' body: index -3 is not within 0 .. 2"),
         ("geom_size", 1, -0.1, "geometry 'ball' size"),
-        ("actuator_trnid", 0, 5, "actuator 'motor': actuator_trnid[0][0] = 5 is no joint: the model has 2 joints"),
+        ("actuator_trnid", 0, 5, "actuator 'motor': actuator_trnid[0][0] = 5 is not a joint: the model has 2 joints"),
         ("eq_obj1id", 0, 44, "equality 'weld' body_a: index 44 is not within 0 .. 2"),
         ("qpos0", 3, 9.0, "joint 'base' q"),
     ],
@@ -48,5 +48,7 @@ def test_an_actuator_of_no_joint_is_named(joint, inertia):
     scene = coulomb.Scene()
     with pytest.raises(ValueError) as error:
         scene.add_mujoco_model(arrays)
-    assert f"actuator 'motor': actuator_trnid[0][0] = {joint} is no joint: the model has 2 joints" in str(error.value)
+    assert f"actuator 'motor': actuator_trnid[0][0] = {joint} is not a joint: the model has 2 joints" in str(
+        error.value
+    )
     assert scene.build().num_bodies == 1

@@ -88,7 +88,7 @@ REFUSED = {
     ),
     "axis": (PAIR + joint("1", "a", "b").replace("0 0 1", "0 0 up"), "joint '1' axis xyz: 'up'"),
     "no limit": (PAIR + joint("1", "a", "b", "revolute"), "joint '1': is revolute and has no <limit>"),
-    "unknown type": (PAIR + joint("1", "a", "b", "hinge"), "joint '1' type: 'hinge' is no type of URDF"),
+    "unknown type": (PAIR + joint("1", "a", "b", "hinge"), "joint '1' type: 'hinge' is not a URDF joint type"),
     "mimic without a leader": (
         PAIR + joint("1", "a", "b", inside="<mimic/>"),
         "<mimic> of joint '1': has no attribute joint",

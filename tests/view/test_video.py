@@ -95,7 +95,7 @@ def test_bad_input_is_named(ball, tmp_path, monkeypatch):
     model, rollout = ball
     with pytest.raises(ValueError, match="path: got '.*run.avi', expected a name that ends in .mp4"):
         coulomb.save_video(tmp_path / "run.avi", rollout, model)
-    with pytest.raises(FileNotFoundError, match="path: there is no folder"):
+    with pytest.raises(FileNotFoundError, match="path: the folder .* does not exist"):
         coulomb.save_video(tmp_path / "none" / "run.mp4", rollout, model)
     path = tmp_path / "run.mp4"
     with pytest.raises(ValueError, match="motion: got .*states need a renderer="):

@@ -335,8 +335,8 @@ def test_the_command_views_a_saved_model(tmp_path, arm):
         (["nothing.xml"], "no such file: 'nothing.xml'"),
         (["broken.xml"], "broken.xml"),
         (["leg.urdf", "--html", "leg.html"], "no mesh 'leg.stl'"),
-        (["arm.coulomb", "--fixed-base"], "it is as it was built"),
-        (["leg.urdf", "--html", "no/leg.html"], "there is no folder 'no'"),
+        (["arm.coulomb", "--fixed-base"], "as it was built"),
+        (["leg.urdf", "--html", "no/leg.html"], "the folder 'no' does not exist"),
     ],
 )
 def test_the_command_names_what_is_wrong(tmp_path, monkeypatch, capsys, arm, arguments, message):

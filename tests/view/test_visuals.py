@@ -208,7 +208,7 @@ def test_the_file_of_an_mjcf_is_read_when_visuals_are_asked_for(tmp_path, monkey
     with pytest.raises(ValueError, match=r"robot.xml': has 0 bodies, the model 3; was the file changed"):
         pickle.loads(pickle.dumps(models[0])).visuals  # noqa: B018
     (tmp_path / "robot.xml").unlink()
-    with pytest.raises(FileNotFoundError, match="robot.xml': the file of the visuals is no longer there"):
+    with pytest.raises(FileNotFoundError, match="robot.xml': the file that the model was read from no longer exists"):
         pickle.loads(pickle.dumps(models[0])).visuals  # noqa: B018
 
 

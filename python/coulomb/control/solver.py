@@ -43,7 +43,7 @@ class Gate:
 
 @dataclasses.dataclass
 class Result:
-    """What a solve found. N: knots, nu: controls.
+    """Result of a solve. N: knots, nu: controls.
 
     Attributes
     ----------
@@ -371,7 +371,7 @@ class Solver:
 
     @property
     def result(self):
-        """Of the last solve that was done. ValueError: there was none."""
+        """Result of the last completed solve. ValueError: there was none."""
         return Result(**self._core.result())
 
     def forget(self):
@@ -402,7 +402,7 @@ class Solver:
 
 
 def _bar(progress):
-    """What is called with (done, total), or None."""
+    """The callback that receives (done, total), or None."""
     if progress is None or progress is False:
         return None
     if progress is True:

@@ -86,6 +86,10 @@ def cross(a, b):
 
 def rotation_matrix(quaternion):
     """(..., 3, 3): from the frame's axes to those of the world; its columns are the frame's axes."""
+    if getattr(quaternion, "requires_grad", False):
+        from .rotation_node import RotationMatrix  # needs torch, as its argument does
+
+        return RotationMatrix.apply(quaternion)
     numbers = entries(*(quaternion[..., k] for k in range(4)))
     return stack(numbers).reshape(*quaternion.shape[:-1], 3, 3)
 

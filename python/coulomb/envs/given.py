@@ -1,4 +1,4 @@
-"""What environments are given: actions and states of the right shape, finite, as float64; options of resets that exist."""
+"""Checks of the inputs of environments: actions and states have the right shape and are finite; options of resets exist."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def checked(name, given, shape, rows=None):
-    """What is given, as float64 of that shape; rows (bool (n,), None: all) are looked at, others become zero.
+    """The input as float64 of that shape; rows (bool (n,), None: all) are checked, others become zero.
 
     ValueError: names the argument, the element and its value.
     """

@@ -14,7 +14,7 @@ OVERFLOW = "overflow"  # of StepStatus.reason
 
 
 class Outcome(NamedTuple):
-    """What a control step gave, one environment a row: of those that did not move, without meaning."""
+    """Result of a control step, one environment per row; rows of environments that did not move have no meaning."""
 
     observation: np.ndarray  # (n, size)
     reward: np.ndarray  # (n,)

@@ -80,7 +80,7 @@ class Task:
         return action
 
     def observe(self, state):
-        """What is observed, (n, size)."""
+        """Observations, (n, size)."""
         raise NotImplementedError
 
     def reward(self, before, after):

@@ -1,4 +1,4 @@
-"""What the modules beside this one share: steps from knot to knot with the controls held, n of them at once, and their Jacobians.
+"""Shared by the adapters of this package: steps from knot to knot with the controls held, n of them at once, and their Jacobians.
 
 x = (q, v), dx = (dq, dv) in the tangent space of Model.integrate.
 """

@@ -106,7 +106,7 @@ class State(crocoddyl.StateAbstract):
 
     @staticmethod
     def _chosen(firstsecond, first, second):
-        """What Crocoddyl takes from an override: one matrix, or a list of both."""
+        """The return value that Crocoddyl expects from an override: one matrix, or a list of both."""
         if firstsecond == _FIRST:
             return first()
         if firstsecond == _SECOND:
@@ -209,7 +209,7 @@ class ActionModel(crocoddyl.ActionModelAbstract):
 
 
 class ActionData(crocoddyl.ActionDataAbstract):
-    """What a knot holds.
+    """Data of a knot.
 
     Attributes
     ----------

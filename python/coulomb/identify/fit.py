@@ -84,7 +84,7 @@ def fit(
     step = model.timestep if timestep is None else timestep
     windows = [windows] if isinstance(windows, Window) else list(windows)
     if not windows:
-        raise ValueError("windows: is empty, there is no data")
+        raise ValueError("windows is empty: give at least one window of measurements")
     bound = [BoundWindow(f"windows[{w}]", window, model, step, segment) for w, window in enumerate(windows)]
     trajectories = Trajectories(bound, model, unknowns.names, {**options, "num_threads": num_threads})
     problem = Problem(unknowns, bound, trajectories, continuity, initial_states)
@@ -215,7 +215,7 @@ class _Search:
         return whole.toarray() if problem.num_rows * problem.size <= _DENSE else whole
 
     def _verdict(self, status):
-        """What the end was, and whether it is an optimum: if Gauss-Newton still promises much, steps were too short for a reason."""
+        """How the search ended, and whether at an optimum: if Gauss-Newton still promises much, steps were too short for a reason."""
         if status not in (2, 3, 4):
             return _ENDS[status], status == 1
         x, J, cost, r = self.last[:4]
@@ -236,7 +236,7 @@ class _Search:
         return np.where(at_lower & (downhill < 0), -1, np.where(at_upper & (downhill > 0), 1, 0))
 
     def _promised(self, x, jacobian, r):
-        """What a Gauss-Newton step would take off the cost, along what no bound holds and what is determined."""
+        """Decrease of the cost that a Gauss-Newton step promises, along directions that are determined and not held by bounds."""
         _, slope, curve = self._rho(r)
         z = (r / self.threshold) ** 2
         weight = np.sqrt(np.maximum(slope + 2 * curve * z, 1e-3))

@@ -41,7 +41,7 @@ def loss_of_rows(name, measured):
 
 
 def reweighting(loss):
-    """The same for scipy, which makes of it Gauss-Newton steps on squares weighted by rho': they lower the loss from far away, too.
+    """The loss in scipy's form, which turns it into Gauss-Newton steps on squares weighted by rho': they lower it from far away too.
 
     With its second derivative, which is all of the curvature that huber's outer part takes away, steps would have no length of their own.
     """

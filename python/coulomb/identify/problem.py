@@ -19,7 +19,7 @@ _STATE_SCALE = 0.01, 0.1  # m, rad and m/s, rad/s: how far a state may be from i
 
 
 def _size_of(rest):
-    """By the median, so that outliers do not count; of squares where half of it is zero."""
+    """Standard deviation from the median, so that outliers do not count; from squares if half of the values are zero."""
     return 1.4826 * np.median(rest) or np.sqrt(np.mean(rest**2))
 
 

@@ -1,4 +1,4 @@
-"""What a fit found: values with standard errors, and which unknowns or combinations of them the data do not determine.
+"""Results of a fit: values with standard errors, and which unknowns or combinations of them the data do not determine.
 
 With the Jacobian J = [Theta, X] of the measurements and ties by unknowns and by states, in standard deviations, the states are
 eliminated window by window: S = (1 - Q Q^T) Theta, Q an orthonormal basis of the columns of X. The singular values of S times the scales
@@ -51,7 +51,7 @@ class Direction:
 
 @dataclass(repr=False)
 class Fit:
-    """What fit() returns; print(fit) is a table.
+    """Result of fit(); print(fit) shows a table.
 
     model: the Model with the values found. values, errors: {parameter: value}, {unknown: standard error} of what `print` shows. labels,
     x, covariance, correlation: of the p unknowns as they are fitted (logarithms where log=True): names, (p,), (p, p), (p, p); of a robust loss
@@ -193,7 +193,7 @@ def _components(row, labels):
 
 
 def _few(basis):
-    """The same space by rows with few entries: reduced to echelon form, pivots the largest entries; rows of length 1."""
+    """A basis of the same space with few entries per row: reduced to echelon form, pivots the largest entries; rows of length 1."""
     rows = basis.copy()
     for k in range(len(rows)):
         i, j = np.unravel_index(np.argmax(np.abs(rows[k:])), rows[k:].shape)

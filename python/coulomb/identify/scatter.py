@@ -22,7 +22,7 @@ _QUIETEST = 1e-4  # of the largest b: for what the data say, no channel counts a
 
 
 class Scatter:
-    """Of a fit at its end. jacobian: by window; psi, psi_slope: (rows,); robust: noise that is known is judged anew, too."""
+    """Covariance of a fit at its end. jacobian: by window; psi, psi_slope: (rows,); robust: known noise is estimated anew, too."""
 
     def __init__(self, problem, jacobian, psi, psi_slope, robust):
         self.problem, self.jacobian, self.p = problem, jacobian, problem.p
@@ -45,7 +45,7 @@ class Scatter:
                 self.b[rows] = np.mean(psi[rows] ** 2)  # passed through: no noise is seen
 
     def _eliminate(self):
-        """By window: the basis Q of the states' columns and theta's part beside it, in weights a and scales of the unknowns."""
+        """For each window: the basis Q of the states' columns and the part of theta's columns outside it, weighted by a and scaled."""
         self.parts, at = [], 0
         for J in self.jacobian:
             weighted = J * np.sqrt(self.a[at : at + len(J), None])

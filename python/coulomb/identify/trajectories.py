@@ -105,7 +105,7 @@ class Trajectories:
         return out
 
     def forces(self, name, D, wanted):
-        """The same of an output that is a force of a step, (tangent size, p + 2 nv): a reverse sweep for each of its numbers."""
+        """As above, for an output that is a force of a step, (tangent size, p + 2 nv): a reverse sweep for each of its numbers."""
         out = {}
         for group, rollout in zip(self.groups, self.rollouts):
             shape = rollout.output(name).shape

@@ -1,4 +1,4 @@
-"""What is looked for: numbers x, and the model's parameters as functions of them.
+"""The unknowns: numbers x, and the model's parameters as functions of them.
 
 An Unknown is a parameter itself or its logarithm. Inertia writes the ten inertial numbers of a body so that every x is a physical body:
 with the pseudo-inertia P = [[S, m c], [m c^T, m]] (S: second moments of mass) and its Cholesky factor C in the model,

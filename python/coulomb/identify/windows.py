@@ -1,4 +1,4 @@
-"""What was measured: a Window, and the samples and segments that it is simulated in."""
+"""Measurements: a Window, and the samples and segments that it is simulated in."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class BoundWindow:
         return Reading(name, values, deviation if given else np.ones(size), given, units, force)
 
     def _read(self, window):
-        """What was measured, all at the same samples."""
+        """Signals measured at the same samples."""
         model, samples = self.model, None
         self.readings = []
         if window.q is not None:

@@ -26,7 +26,7 @@ def write(path, config, contents):
 def read(path):
     """(config, contents). ValueError: no file, a damaged one, or one of another format, by its name."""
     if not Path(path).is_file():
-        raise ValueError(f"{path}: there is no such checkpoint; expected one in the output folder of a run")
+        raise ValueError(f"{path}: no such checkpoint; expected a file of a run's output folder")
     try:
         saved = torch.load(path, weights_only=False)
     except Exception as error:

@@ -1,4 +1,4 @@
-"""What a run of SHAC is told: every option with its default, checked; what tasks want otherwise; the command line."""
+"""Options of SHAC: defaults, checks, presets of tasks, and the command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What policies and critics are made of: observations of unit size, networks, actions within bounds, and a clip of the gradient by states."""
+"""Parts of policies and critics: observations of unit size, networks, actions within bounds, and a clip of the gradient with respect to states."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Actor(nn.Module):
 
 
 class Temperature:
-    """What a unit of entropy is worth beside reward: learned, so that the entropy stays near -k/2 for k actions (SAPO [Xing2025])."""
+    """Weight of entropy relative to reward: learned, so that the entropy stays near -k/2 for k actions (SAPO [Xing2025])."""
 
     def __init__(self, actions, rate=5e-3):
         self.goal = -actions / 2
@@ -109,7 +109,7 @@ class Temperature:
         self.optimizer = torch.optim.Adam([self.log], rate)
 
     def bonus(self, surprise):
-        """What is paid beside the reward (n,), in units of |goal|."""
+        """Bonus beside the reward (n,), in units of |goal|."""
         return self.log.exp().detach() * (surprise + abs(self.goal)) / (2 * abs(self.goal))
 
     def learn(self, surprise):

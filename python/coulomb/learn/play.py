@@ -98,7 +98,7 @@ def main(arguments=None):
         if options.seed < 0:
             raise ValueError(f"--seed: must be at least 0, got {options.seed}")
         if options.video and not Path(options.video).resolve().parent.is_dir():
-            raise ValueError(f"--video: there is no folder {str(Path(options.video).resolve().parent)!r}")
+            raise ValueError(f"--video: the folder {str(Path(options.video).resolve().parent)!r} does not exist")
         policy = Policy.load(options.run)
         bar = Bar("step")
         episode = play(policy, options.seed, options.seconds, bar)

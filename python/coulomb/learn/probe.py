@@ -34,7 +34,7 @@ VARIANTS = {
 
 
 class Signal(NamedTuple):
-    """Of the gradients (n, k) of n environments by the constant action."""
+    """Statistics of the gradients (n, k) of n environments with respect to the constant action."""
 
     ratio: float  # length of the mean over its standard error: about 1 is noise
     cosine: float  # between the means of two halves of the environments

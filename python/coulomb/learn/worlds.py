@@ -25,7 +25,7 @@ JUDGED_SEED = 10_000  # of the worlds that policies are judged in: the same star
 
 
 class Step(NamedTuple):
-    """What a control step gave, one environment a row."""
+    """Result of a control step, one environment per row."""
 
     reward: torch.Tensor  # (n,), differentiable
     observation: torch.Tensor  # (n, size), of the state that the step ended in: before a reset
@@ -113,7 +113,7 @@ class Worlds:
         )
 
     def saved(self):
-        """What goes on from here needs, to be pickled."""
+        """The state that a continued run needs, as an object that pickles."""
         return {
             "state": [x.detach().numpy() for x in self.state[:4]],
             "elapsed": self.elapsed,

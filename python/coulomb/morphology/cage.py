@@ -92,7 +92,7 @@ class Cage:
             )
 
     def _signed_volumes(self, handles):
-        """Of the tetrahedra from the middle, zero where that is nearly in the triangle's plane."""
+        """Signed volumes of the tetrahedra from the middle to the triangles; zero where the middle is nearly in the triangle's plane."""
         x = (handles - handles.mean(axis=0))[self.triangles]
         volumes = np.einsum("mi,mi->m", x[:, 0], cross(x[:, 1], x[:, 2]))
         return np.where(abs(volumes) > 1e-6 * self.size**3, volumes, 0.0) if self._signs is None else volumes

@@ -110,14 +110,14 @@ class ChainCage:
 
     @property
     def cages(self):
-        """Of the pieces, in their order."""
+        """Cages of the pieces, in order."""
         if self._cages is None:
             rest = [matrix.sum(axis=2) for matrix in self.slopes(self.scale_names)]
             self._cages = [Cage(handles, FAN_TRIANGLES, name=p.name) for handles, p in zip(rest, self.pieces)]
         return self._cages
 
     def parts(self, density, contact_scale=False):
-        """Of every piece, and its balls."""
+        """Parts of every piece and of its balls."""
         out = []
         for p, cage in zip(self.pieces, self.cages):
             out.append(Part(p.name, cage, density, contact_scale=contact_scale))

@@ -1,4 +1,4 @@
-"""What the numbers x of a design mean: maps from x to the handles of all cages, one below the other.
+"""Maps from the numbers x of a design to the handles of all cages, one below the other.
 
 A design has size, start (size,), names (size,), handles(x) -> (k, 3), jacobian(x) -> (k, 3, size). Write your own with
 these five, or chain another program's derivative behind Handles (docs/design.md).

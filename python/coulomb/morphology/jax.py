@@ -30,7 +30,7 @@ def points(morphology, x):
 
 
 class _Source:
-    """What callbacks call; equal for the same morphology, so that compiled functions are found again."""
+    """The callbacks' target; equal for equal morphologies, so that compiled functions are reused."""
 
     def __init__(self, morphology, values, slopes):
         self.morphology, self.key = morphology, (id(morphology), values)

@@ -1,4 +1,4 @@
-"""What a cage carries: geometries with their mass, joints, contact points, and the names of the parameters that follow.
+"""The parts of a cage: geometries with their mass, joints, contact points, and the names of the parameters that follow.
 
     what moves                   in Coulomb
     corners of a mesh            vertices/<geometry>, in the geometry's frame, which stays in its body

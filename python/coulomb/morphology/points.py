@@ -43,7 +43,7 @@ class BodyPoints:
         return found.pop("q"), by_point, found
 
     def _slopes(self, b):
-        """By name, the Jacobians of position and orientation of a body."""
+        """Jacobians, by name, of position and orientation of a body."""
         if b not in self._jacobians:
             names = ["q", *(f"joint_placement/{self.model.joint_names[j]}" for j in self._carriers(b))]
             of = [f"{kind}/body/{self._names[b]}" for kind in ("position", "orientation")]

@@ -24,7 +24,7 @@ _PAIRS = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))  # Ixx Ixy Iyy Ixz Iyz
 
 @dataclass(frozen=True)
 class Solid:
-    """What solid_properties found, for unit density; the derivatives have the axes of the vertices (n, 3) last."""
+    """Result of solid_properties, for unit density; the derivatives have the axes of the vertices (n, 3) last."""
 
     volume: float  # m^3
     com: np.ndarray  # (3,) m

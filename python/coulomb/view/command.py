@@ -10,7 +10,7 @@ from .viewer import FRAMES_PER_SECOND, Viewer
 
 
 def add_options(command, positive):
-    """Those that `view` has besides the ones of every command that takes a model."""
+    """Options of `view` beyond those of every command that takes a model."""
     command.add_argument(
         "--duration",
         type=positive,
@@ -29,7 +29,9 @@ def add_options(command, positive):
 def check(options):
     """Bad options are found before the model is read."""
     if options.html and not Path(options.html).parent.is_dir():
-        raise ValueError(f"--html: got {options.html!r}, but there is no folder {str(Path(options.html).parent)!r}")
+        raise ValueError(
+            f"--html: got {options.html!r}, but the folder {str(Path(options.html).parent)!r} does not exist"
+        )
 
 
 def run(model, q, v, options):

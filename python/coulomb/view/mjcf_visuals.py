@@ -43,7 +43,9 @@ class MjcfFile:
         from ..mjcf import compile_mjcf
 
         if not os.path.isfile(self.path):
-            raise FileNotFoundError(f"MJCF {self.path!r}: the file of the visuals is no longer there")
+            raise FileNotFoundError(
+                f"MJCF {self.path!r}: the file that the model was read from no longer exists, so its visuals cannot be read"
+            )
         compiled = compile_mjcf(self.path)
         if compiled.nbody - 1 != part.num_bodies:
             raise ValueError(

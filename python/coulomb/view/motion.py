@@ -1,4 +1,4 @@
-"""What is shown of a motion, as arrays: configurations, contact forces by mode, paths, and gradients as arrows.
+"""A motion as arrays to draw: configurations, contact forces by mode, paths, and gradients as arrows.
 
 Everything is checked here, once, so that drawing a frame cannot fail. Frames are t = 0 .. T-1, environments i = 0 .. n-1.
 """

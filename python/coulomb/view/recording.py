@@ -9,7 +9,7 @@ import numpy as np
 
 @dataclass(eq=False)
 class Recording:
-    """What recorded_steps kept, for Viewer.show: T + 1 frames, `substeps` steps of `timestep` s apart.
+    """Result of recorded_steps, for Viewer.show: T + 1 frames, `substeps` steps of `timestep` s apart.
 
     q (T + 1, nq), v (T + 1, nv): states before each of these steps, and after the last. contacts: T lists of the Contacts of the step that
     starts at each frame; their impulses act for `timestep`.

@@ -38,7 +38,7 @@ def forget(serializer):
 
 
 def url(host, port):
-    """What a browser on this machine opens: localhost where all networks are served, and IPv6 in brackets."""
+    """The address for a browser on this machine: localhost if all networks are served, IPv6 in brackets."""
     name = "localhost" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
     return f"http://{name}:{port}"
 

@@ -37,7 +37,9 @@ class UrdfVisuals:
         try:
             root = ElementTree.fromstring(self.path_or_xml) if is_xml else ElementTree.parse(self.path_or_xml).getroot()
         except FileNotFoundError:
-            raise FileNotFoundError(f"{source}: the file of the visuals is no longer there") from None
+            raise FileNotFoundError(
+                f"{source}: the file that the model was read from no longer exists, so its visuals cannot be read"
+            ) from None
         except ElementTree.ParseError as error:
             raise ValueError(f"{source}: {error}") from error
         bodies, places = _carriers(root, model, part, source)

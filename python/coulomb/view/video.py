@@ -74,7 +74,9 @@ def check_path(name, path):
     if os.path.splitext(path)[1].lower() != ".mp4":
         raise ValueError(f"{name}: got {path!r}, expected a name that ends in .mp4")
     if not os.path.isdir(os.path.dirname(path) or "."):
-        raise FileNotFoundError(f"{name}: there is no folder {os.path.dirname(path)!r} to write {path!r} to")
+        raise FileNotFoundError(
+            f"{name}: the folder {os.path.dirname(path)!r} does not exist, so {path!r} cannot be written"
+        )
 
 
 def _checked_pictures(pictures):

@@ -313,7 +313,7 @@ class Viewer:
                 self._draw()
 
     def _recorded(self, frames_per_second, start, stop, write):
-        """What write(serializer of viser) returns, after all frames. Under the lock: the clock stands still, and then goes on as before."""
+        """Result of write(serializer of viser) after all frames. It holds the lock: the clock stops and then continues."""
         self._still_open()
         pause = 1 / number("frames_per_second", frames_per_second)
         start = max(number("start", start, "seconds", least=-np.inf), 0.0)

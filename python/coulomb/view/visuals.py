@@ -1,4 +1,4 @@
-"""What a model looks like: the visual shapes of the files that it was read from. No number of the physics depends on them.
+"""The look of a model: visual shapes of the files that it was read from. No number of the physics depends on them.
 
 A Scene notes which robots came from which file. The file is read again, for its visuals, when a model's are asked for: who only
 simulates waits for no mesh. Models are constant, so their visuals are kept beside them, by the model itself.
@@ -39,7 +39,7 @@ class Visual:
 
 @dataclass(frozen=True)
 class Part:
-    """What a verb of Scene added: which bodies and geometries of the model are one robot's."""
+    """The bodies and geometries of the model that one call of Scene added."""
 
     first_body: int
     num_bodies: int
@@ -58,7 +58,7 @@ def attach(model, sources):
 
 
 def sources_of(model):
-    """What `attach` was given: travels with pickles."""
+    """The arguments of `attach`, which pickles keep."""
     return _sources.get(model, ())
 
 

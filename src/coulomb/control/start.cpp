@@ -63,7 +63,7 @@ void TrajectorySolver::Parts::check(const ControlStart& start) const {
     checks::fail("Q, V", "not together with the states of the last solve");
   }
   if (start.from_last && !there) {
-    checks::fail("from_last", "there is no last solve");
+    checks::fail("from_last", "there is no earlier solve to start from");
   }
   if (start.shift && !start.from_last) {
     checks::fail("shift", "only applies with from_last=True");

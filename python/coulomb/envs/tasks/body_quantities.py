@@ -1,4 +1,4 @@
-"""What MuJoCo says of bodies about the centre of mass of their tree: inertias (`cinert`), velocities (`cvel`), contact forces (`cfrc_ext`)."""
+"""MuJoCo's quantities of bodies about the centre of mass of their tree: inertias (`cinert`), velocities (`cvel`), contact forces (`cfrc_ext`)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def by_body(readings, bodies, size):
 
 
 class BodyQuantities:
-    """Of all bodies but the world of a model that is one tree, in world axes; `readings` are the outputs that they are made of."""
+    """Quantities of all bodies but the world, for a model that is one tree, in world axes; `readings` are the outputs that they are made of."""
 
     def __init__(self, model):
         names = model.body_names[1:]
@@ -76,7 +76,7 @@ class ContactForces:
         self.readings = {"force_com": [f"subtree_com/{root}"], "force_com_velocity": [f"subtree_velocity/{root}"]}
 
     def __call__(self, state):
-        """Of all bodies but the world. Contacts are those of the last step, found where it began: a time step back."""
+        """Contact forces on all bodies but the world. Contacts are those of the last step, found where it began: a time step back."""
         wrenches = state.readings["contact_wrenches"][:, 1:]
         com = state.readings["force_com"] - self._timestep * state.readings["force_com_velocity"]
         torque, force = wrenches[..., :3], wrenches[..., 3:]
@@ -88,7 +88,7 @@ def _flat(values):
 
 
 class ActuatorForces:
-    """What motors on hinges and slides give each degree of freedom, in the order of v from `first` on."""
+    """Forces of motors on hinges and slides for each degree of freedom, in the order of v from `first` on."""
 
     def __init__(self, model, first):
         self._gear = np.zeros(model.nv - first)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..arrays import rotation_matrix
 from .compliance import LIMIT_STIFFNESS
 from .diff_runner import DiffRunner
 
@@ -78,8 +79,8 @@ class DiffAnt(DiffRunner):
 
     def reward(self, before, after):
         forward = after.v[:, 0]
-        upright = 0.1 * self.upright(after)
-        heading = self.heading(after)
+        upright, heading = self.cosines(after, rotation_matrix(after.q[:, 3:7]))
+        upright = 0.1 * upright
         height = after.q[:, 2] - LEAST_HEIGHT
         terms = {
             "reward_forward": forward,

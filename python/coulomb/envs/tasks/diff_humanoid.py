@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..arrays import square_sum
+from ..arrays import rotation_matrix, square_sum
 from .compliance import LIMIT_STIFFNESS
 from .diff_runner import DiffRunner
 from .height import height_reward
@@ -112,8 +112,8 @@ class DiffHumanoid(DiffRunner):
 
     def reward(self, before, after):
         forward = after.v[:, 0]
-        upright = 0.1 * self.upright(after)
-        heading = self.heading(after)
+        upright, heading = self.cosines(after, rotation_matrix(after.q[:, 3:7]))
+        upright = 0.1 * upright
         height = height_reward(after.q[:, 2] - (LEAST_HEIGHT + 0.1), most=0.1, scale=10.0)
         cost = 0.002 * square_sum(after.action)
         terms = {

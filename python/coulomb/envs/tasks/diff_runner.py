@@ -1,4 +1,4 @@
-"""What DiffRL's ant and humanoid have in common: a free torso with joints, that is to run towards a target, upright."""
+"""Common parts of DiffRL's ant and humanoid: a free torso with joints that runs upright towards a target."""
 
 from __future__ import annotations
 
@@ -43,20 +43,18 @@ class DiffRunner(Task):
         q[7:] = self.start_joints() + noise * random.uniform(-0.2, 0.2, size=model.nq - 7)
         return q, noise * random.uniform(-0.25, 0.25, size=model.nv), np.zeros(0)
 
-    def upright(self, state):
-        """Height of the unit vector that was up in the torso."""
-        return rotation_matrix(state.q[:, 3:7])[:, 2, 2]
-
-    def heading(self, state):
-        """Cosine between where the torso looks and where the target is, in the horizontal plane."""
-        ahead = rotation_matrix(state.q[:, 3:7])[:, :, 0]
+    def cosines(self, state, rotation):
+        """How upright the torso is, and how far it looks to the target in the horizontal plane; rotation: its matrices (n, 3, 3)."""
+        upright = rotation[:, 2, 2]
         x, y = self.target - state.q[:, 0], -state.q[:, 1]
-        return (ahead[:, 0] * x + ahead[:, 1] * y) / (x * x + y * y) ** 0.5
+        heading = (rotation[:, 0, 0] * x + rotation[:, 1, 0] * y) / (x * x + y * y) ** 0.5
+        return upright, heading
 
     def observe(self, state):
         q, v = state.q, state.v
-        spin = to_world(rotation_matrix(q[:, 3:7]), v[:, 3:6])
-        cosines = stack([self.upright(state), self.heading(state)])
+        rotation = rotation_matrix(q[:, 3:7])
+        spin = to_world(rotation, v[:, 3:6])
+        cosines = stack(self.cosines(state, rotation))
         parts = [q[:, 2:7], v[:, :3], spin, q[:, 7:], VELOCITY_SCALE * v[:, 6:], cosines, state.action]
         return concatenate(parts)
 

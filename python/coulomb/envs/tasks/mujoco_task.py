@@ -1,4 +1,4 @@
-"""What Gymnasium's MuJoCo environments, version 5, have in common: their MJCF files, which come with Gymnasium, and their keywords.
+"""Common parts of Gymnasium's MuJoCo environments, version 5: their MJCF files, which come with Gymnasium, and their keywords.
 
 The same definitions of observations, rewards, ends and starts, on Coulomb's steps: contact is rigid and not a spring, steps are
 semi-implicit where theirs are of Runge and Kutta, and what they read a physics step late is of the state that is returned.

@@ -75,7 +75,7 @@ int driven_joint(const MujocoFields& f, int a, const std::string& name, const Sc
   const int count = static_cast<int>(parts.joints.size());
   if (joint < 0 || joint >= count)
     refuse("actuator '" + name + "'", "actuator_trnid[" + std::to_string(a) + "][0] = " + std::to_string(joint) +
-                                          " is no joint: the model has " + std::to_string(count) + " joints");
+                                          " is not a joint: the model has " + std::to_string(count) + " joints");
   return joint;
 }
 

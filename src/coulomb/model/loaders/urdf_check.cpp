@@ -147,8 +147,8 @@ void check_joint(const Element& joint, const std::string& what) {
   const std::string kind = attribute(joint, "type");
   if (!kinds.count(kind)) {
     checks::fail(what + " type", "'" + kind +
-                                     "' is no type of URDF; expected revolute, continuous, prismatic, fixed, floating "
-                                     "or planar");
+                                     "' is not a URDF joint type; expected revolute, continuous, prismatic, fixed, "
+                                     "floating or planar");
   }
   const bool needs_limit = kind == "revolute" || kind == "prismatic";
   if (limit == nullptr && needs_limit) {

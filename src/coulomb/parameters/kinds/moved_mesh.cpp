@@ -139,7 +139,7 @@ std::shared_ptr<const ConvexMesh> hull_in_order(const std::vector<double>& verti
   for (int v = 0; v < n; ++v)
     if (!used[v])
       checks::fail(what, "vertex " + std::to_string(v) + " at " + vertex_text(&vertices[3 * v]) +
-                             " is no corner of the convex hull: every vertex of a mesh must be");
+                             " is not a corner of the convex hull: every vertex of a mesh must be one");
 
   // Faces with the caller's numbers; edges and faces may have no further vertex.
   auto mesh = make_convex_mesh(vertices, fans(*hull, order.data()), name);
