@@ -195,6 +195,19 @@ def test_limits_are_springs_that_can_be_made_rigid(name):
     assert not rigid.model.joint_limit_stiffness.any()
 
 
+@pytest.mark.parametrize("name", ["DiffHopper", "Go1Walk"])
+def test_floors_are_rigid_or_have_a_stiffness(name):
+    kind = IDS[f"coulomb/{name}-v0"][0]
+    if f"coulomb/{name}-v0" not in HERE:
+        pytest.skip("pip install 'coulomb[demo]'")
+    soft = task_of(kind, {"contact_stiffness": 1e4, "contact_dashpot": 300})
+    rigid = task_of(kind, {"contact_stiffness": None, "contact_dashpot": 0.0})
+    kinds = [{parameter.split("/")[0] for parameter in t.model.parameters()} for t in (soft, rigid)]
+    assert "contact_dashpot" in kinds[0] and "contact_dashpot" not in kinds[1]
+    with pytest.raises(ValueError, match="contact_dashpot is 300, but the floor is rigid"):
+        task_of(kind, {"contact_dashpot": 300})
+
+
 def test_diff_humanoid():
     t = task("DiffHumanoid-v0")
     gears = [actuator.gear[0] for actuator in t.model.actuators]

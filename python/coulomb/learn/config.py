@@ -25,7 +25,7 @@ PRESETS = {
     "CartPole": {"epochs": 500, "actor_lr": 1e-2, "actor_units": (64, 64)},
     "HalfCheetah": {"epochs": 2000, "critic_lr": 2e-3},
     "Ant": {"epochs": 2000, "critic_lr": 2e-3, "adjoint_clip": 3.0},
-    "LightAnt": {"epochs": 500, "critic_lr": 2e-3, "adjoint_clip": 3.0, "num_envs": 32},
+    "LightAnt": {"epochs": 500, "critic_lr": 2e-3, "adjoint_clip": 3.0, "horizon": 16},
     "Humanoid": {
         "epochs": 2000,
         "critic_lr": 5e-4,

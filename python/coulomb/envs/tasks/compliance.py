@@ -17,8 +17,16 @@ def build(mjcf, contact_stiffness=None, contact_dashpot=0.0, limit_stiffness=Non
     """
     scene = coulomb.Scene()
     scene.add_mjcf(mjcf, limit_stiffness=limit_stiffness)
-    if contact_stiffness is not None:
-        scene.set_contact("floor", contact_stiffness=contact_stiffness, contact_dashpot=contact_dashpot)
-    elif contact_dashpot:
-        raise ValueError(f"contact_dashpot is {contact_dashpot}, but the floor is rigid: give contact_stiffness too")
+    floor = springs(contact_stiffness, contact_dashpot)
+    if floor:
+        scene.set_contact("floor", **floor)
     return scene.build()
+
+
+def springs(contact_stiffness, contact_dashpot):
+    """Keywords of Scene for a floor: none where it is rigid. ValueError: a dashpot without a stiffness."""
+    if contact_stiffness is not None:
+        return {"contact_stiffness": contact_stiffness, "contact_dashpot": contact_dashpot}
+    if contact_dashpot:
+        raise ValueError(f"contact_dashpot is {contact_dashpot}, but the floor is rigid: give contact_stiffness too")
+    return {}

@@ -9,6 +9,7 @@ from coulomb.demo import STANDING, robot_path
 
 from ..arrays import concatenate, constant, exp, rotation_matrix, square_sum, to_frame
 from ..task import Task
+from .compliance import springs
 
 STANDING_HEIGHT = 0.3  # m, of the trunk, in the pose STANDING
 STIFFNESS, DAMPING = 35.0, 1.0  # N m/rad, N m s/rad
@@ -29,9 +30,9 @@ class Go1(Task):
     goal_size = 3
     camera = {"distance": 1.6, "azimuth": 120.0, "elevation": -15.0, "trackbodyid": 1}
 
-    def __init__(self, frame_skip=4, noise=1.0, friction=0.8, contact_stiffness=None, contact_dashpot=None):
+    def __init__(self, frame_skip=4, noise=1.0, friction=0.8, contact_stiffness=None, contact_dashpot=0.0):
         timestep = 1 / (CONTROL_RATE * frame_skip)
-        floor = {"friction": friction, "contact_stiffness": contact_stiffness, "contact_dashpot": contact_dashpot}
+        floor = {"friction": friction, **springs(contact_stiffness, contact_dashpot)}
         super().__init__(_model(floor, timestep), timestep, frame_skip)
         self.action_low, self.action_high = np.full((2, 12), 4.0) * [[-1], [1]]
         self._noise = noise
