@@ -18,7 +18,7 @@ from coulomb.envs.tasks.swing_up import CartPoleSwingUp  # noqa: E402
 from coulomb.learn import log, probe, shac  # noqa: E402
 from coulomb.learn.horizons import Horizon  # noqa: E402
 from coulomb.learn.networks import Actor, ClipRows, Temperature  # noqa: E402
-from coulomb.learn.worlds import Worlds  # noqa: E402
+from coulomb.learn.worlds import RANDOMIZED, Worlds, randomized  # noqa: E402
 
 SMALL = {
     "num_envs": 4,
@@ -350,6 +350,26 @@ def test_the_probe_says_what_is_signal(capsys):
         probe.main(["--env", "Hoper"])
 
 
+def test_environments_that_differ():
+    """Friction and springs by one factor per environment and kind, whatever the number of rows; what is not soft has no factor."""
+    task = shac.Config(env="LightAnt").task()
+    drawn = randomized(task.model, 3, range(6), 0.3)
+    kinds = {name.split("/")[0] for name in drawn}
+    assert {"friction", "contact_stiffness", "contact_dashpot", "joint_limit_stiffness"} <= kinds <= set(RANDOMIZED)
+    some = randomized(task.model, 3, range(2, 4), 0.3)
+    assert all((drawn[name][2:4] == some[name]).all() for name in drawn)
+    stiffness = drawn["joint_limit_stiffness/hip_1"][:, 0] / 1e3
+    assert stiffness == pytest.approx(drawn["joint_limit_stiffness/ankle_2"][:, 0] / 1e3)
+    assert len(set(stiffness)) == 6 and 0.2 < np.abs(np.log(stiffness)).max() < 1.2
+
+    # The same actions end elsewhere: where the floor is softer, feet are deeper.
+    worlds = Worlds(shac.Config(env="LightAnt").task(noise=0), 6, seed=0, num_threads=1, options={"parameters": drawn})
+    assert (worlds.state.q[1:] == worlds.state.q[0]).all()
+    for _ in range(30):
+        worlds.step(torch.zeros(6, 8))
+    assert len({tuple(q) for q in worlds.state.q.tolist()}) == 6
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -357,6 +377,7 @@ def test_the_probe_says_what_is_signal(capsys):
         {"gradient": "from_distance"},
         {"contact": "penalty"},
         {"adjoint_clip": 0},
+        {"randomization": 0.3, "contact_stiffness": 2e4, "contact_dashpot": 1e3},
         {"entropy": True},
         {"horizon": 8, "longest_horizon": 12},
     ],

@@ -68,6 +68,9 @@ class Config:
     contact: str = "auto"
     contact_stiffness: float = 0.0  # N/m of the floor's points of contact, and its dashpot in N s/m; 0: rigid
     contact_dashpot: float = 0.0
+    randomization: float = (
+        0.0  # spread of friction and of floor and limit springs over environments (worlds.randomized); 0: none
+    )
     evaluate_every: int = 50  # epochs between deterministic episodes
     evaluations: int = 16
     num_threads: int = 0  # of the simulator; 0: all cores
@@ -134,7 +137,7 @@ RANGES = {
     **{name: _is_int(1) for name in ("evaluate_every", "evaluations")},
     **{name: _is_int(0) for name in ("seed", "longest_horizon", "num_threads")},
     **{name: _is_number(0, open_low=True) for name in ("actor_lr", "critic_lr", "max_norm")},
-    **{name: _is_number(0) for name in ("adjoint_clip", "contact_stiffness", "contact_dashpot")},
+    **{name: _is_number(0) for name in ("adjoint_clip", "contact_stiffness", "contact_dashpot", "randomization")},
     **{name: _is_number(0, 1) for name in ("gamma", "td_lambda")},
     **{name: (_are_units, "one or more positive integers") for name in ("actor_units", "critic_units")},
     "target_alpha": _is_number(0, 1, open_high=True),

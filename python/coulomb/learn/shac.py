@@ -23,7 +23,7 @@ from coulomb.learn import checkpoints, log, ranks
 from coulomb.learn.config import PRESETS, Config, given_options
 from coulomb.learn.horizons import Horizon
 from coulomb.learn.networks import Actor, ClipRows, Normalizer, Temperature, network
-from coulomb.learn.worlds import JUDGED_SEED, Worlds, returns_of
+from coulomb.learn.worlds import JUDGED_SEED, Worlds, randomized, returns_of
 from coulomb.progress import Bar
 
 CHECKPOINT_SECONDS = 60  # the most that a run can lose
@@ -40,6 +40,9 @@ class Shac:
         self.task = config.task()
         options = {"gradient": config.gradient, "contact": config.contact}
         first = self.rank * config.num_envs
+        if config.randomization:
+            rows = range(first, first + config.num_envs)
+            options["parameters"] = randomized(self.task.model, config.seed, rows, config.randomization)
         self.worlds = Worlds(self.task, config.num_envs, config.seed, config.num_threads, options, first)
         self.judge_options = {"contact": config.contact}
 

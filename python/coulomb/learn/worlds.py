@@ -21,6 +21,7 @@ from coulomb.envs.simulation import OVERFLOW, Simulation
 from coulomb.envs.task import State
 from coulomb.torch import control_step
 
+RANDOMIZED = ("friction", "contact_stiffness", "contact_dashpot", "joint_limit_stiffness", "joint_limit_dashpot")
 JUDGED_SEED = 10_000  # of the worlds that policies are judged in: the same starts for all
 
 
@@ -159,6 +160,19 @@ class Worlds:
     @staticmethod
     def _tensors(readings):
         return {key: torch.from_numpy(np.array(value)) for key, value in readings.items()}
+
+
+def randomized(model, seed, rows, spread):
+    """Parameters of a batch whose environments differ, by name (len(rows), size): every kind of RANDOMIZED times exp(spread x), with one x
+    from a normal distribution for each environment and kind. Row i has the random numbers of (seed, i)."""
+    x = [np.random.default_rng([seed, row, 1]).normal(size=len(RANDOMIZED)) for row in rows]
+    factors = dict(zip(RANDOMIZED, np.exp(spread * np.transpose(x))))
+    values = {name: np.array(parameter.value) for name, parameter in model.parameters().items() if "/" in name}
+    return {
+        name: factors[kind][:, None] * value
+        for name, value in values.items()
+        if (kind := name.split("/")[0]) in factors
+    }
 
 
 @torch.no_grad()
