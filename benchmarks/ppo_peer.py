@@ -18,7 +18,7 @@ from coulomb.learn import log
 from coulomb.learn.worlds import JUDGED_SEED, Worlds, returns_of
 
 # DiffRL's settings of rl_games for these tasks, on a quarter of its environments: (environments, control steps of each).
-SHAPES = {"Hopper": (256, 32), "CartPole": (32, 240), "Ant": (256, 32), "LightAnt": (256, 32)}
+SHAPES = {"Hopper": (256, 32), "LightHopper": (256, 32), "CartPole": (32, 240), "Ant": (256, 32), "LightAnt": (256, 32)}
 SETTINGS = {
     "learning_rate": 3e-4,
     "n_epochs": 5,
@@ -28,7 +28,13 @@ SETTINGS = {
     "vf_coef": 2.0,
     "max_grad_norm": 1.0,
 }
-UNITS = {"Hopper": (128, 64, 32), "CartPole": (64, 64), "Ant": (128, 64, 32), "LightAnt": (128, 64, 32)}
+UNITS = {
+    "Hopper": (128, 64, 32),
+    "LightHopper": (128, 64, 32),
+    "CartPole": (64, 64),
+    "Ant": (128, 64, 32),
+    "LightAnt": (128, 64, 32),
+}
 
 
 class Judge(BaseCallback):

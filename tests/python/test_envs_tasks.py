@@ -184,7 +184,17 @@ def test_light_ant():
     assert "contact_stiffness/floor" not in heavy.model.parameters()
 
 
-@pytest.mark.parametrize("name", ["DiffHopper", "DiffHalfCheetah", "DiffAnt", "LightAnt", "DiffHumanoid"])
+def test_light_hopper():
+    """DiffHopper with a twentieth of its armature, on a soft floor."""
+    light, heavy = task("LightHopper-v0"), task("DiffHopper-v0")
+    assert light.model.body_mass == pytest.approx(heavy.model.body_mass)
+    assert light.model.dof_armature == pytest.approx(heavy.model.dof_armature / 20)
+    assert light.model.parameters()["contact_stiffness/floor"].value == pytest.approx([2e4])
+
+
+@pytest.mark.parametrize(
+    "name", ["DiffHopper", "LightHopper", "DiffHalfCheetah", "DiffAnt", "LightAnt", "DiffHumanoid"]
+)
 def test_limits_are_springs_that_can_be_made_rigid(name):
     """1e3 N m/rad as in DiffRL, whose limits' damping of 10 N m s/rad acts within them too."""
     t = task(f"{name}-v0")

@@ -15,6 +15,7 @@ IDS = {
     "coulomb/DiffHopper-v0": ("coulomb.envs.tasks.diff_hopper:DiffHopper", 1000, None),
     "coulomb/DiffHalfCheetah-v0": ("coulomb.envs.tasks.diff_half_cheetah:DiffHalfCheetah", 1000, None),
     "coulomb/DiffAnt-v0": ("coulomb.envs.tasks.diff_ant:DiffAnt", 1000, None),
+    "coulomb/LightHopper-v0": ("coulomb.envs.tasks.light_hopper:LightHopper", 1000, None),
     "coulomb/LightAnt-v0": ("coulomb.envs.tasks.light_ant:LightAnt", 1000, None),
     "coulomb/DiffHumanoid-v0": ("coulomb.envs.tasks.diff_humanoid:DiffHumanoid", 1000, None),
     "coulomb/Go1Stand-v0": ("coulomb.envs.tasks.go1:Go1Stand", 1000, None),

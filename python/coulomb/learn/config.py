@@ -13,6 +13,7 @@ from coulomb.learn.horizons import SHORTEST
 TASKS = {
     "CartPole": "coulomb.envs.tasks.swing_up:CartPoleSwingUp",
     "Hopper": "coulomb.envs.tasks.diff_hopper:DiffHopper",
+    "LightHopper": "coulomb.envs.tasks.light_hopper:LightHopper",
     "HalfCheetah": "coulomb.envs.tasks.diff_half_cheetah:DiffHalfCheetah",
     "Ant": "coulomb.envs.tasks.diff_ant:DiffAnt",
     "LightAnt": "coulomb.envs.tasks.light_ant:LightAnt",
@@ -25,6 +26,7 @@ TASKS = {
 _OF_ANTS = {"critic_lr": 2e-3, "adjoint_clip": 3.0, "horizon": 16}
 PRESETS = {
     "CartPole": {"epochs": 500, "actor_lr": 1e-2, "actor_units": (64, 64)},
+    "LightHopper": {"epochs": 1000, "adjoint_clip": 3.0, "horizon": 16},
     "HalfCheetah": {"epochs": 2000, "critic_lr": 2e-3},
     "Ant": {"epochs": 1400, "contact_stiffness": 4e4, "contact_dashpot": 1e3, **_OF_ANTS},
     "LightAnt": {"epochs": 500, **_OF_ANTS},

@@ -10,12 +10,12 @@ from . import compliance
 from .height import height_reward
 
 CONTROL_RATE = 60.0  # Hz
-MJCF = """
+SCENE = """
 <mujoco model="diff_hopper">
   <compiler angle="radian" inertiafromgeom="true"/>
   <option timestep="0.004166666666666667"/>
   <default>
-    <joint type="hinge" axis="0 -1 0" armature="1" damping="12" limited="true"/>
+    <joint type="hinge" axis="0 -1 0" armature="{armature}" damping="12" limited="true"/>
     <geom type="capsule" contype="1" conaffinity="0" density="1000" friction=".9" rgba=".85 .55 .3 1"/>
     <motor ctrllimited="true" ctrlrange="-1 1" gear="200"/>
   </default>
@@ -55,6 +55,7 @@ class DiffHopper(Task):
 
     episode_length = 1000
     camera = {"distance": 4.0, "azimuth": 90.0, "elevation": -10.0}
+    armature = 1  # kg m^2 (kg where it slides), at all joints, as DiffRL has it
 
     def __init__(
         self,
@@ -65,7 +66,7 @@ class DiffHopper(Task):
         contact_dashpot=0.0,
         limit_stiffness=compliance.LIMIT_STIFFNESS,
     ):
-        model = compliance.build(MJCF, contact_stiffness, contact_dashpot, limit_stiffness)
+        model = compliance.build(self.mjcf(), contact_stiffness, contact_dashpot, limit_stiffness)
         super().__init__(model, 1 / (CONTROL_RATE * frame_skip), frame_skip)
         self._noise = noise
         self._terminate = terminate
@@ -89,4 +90,4 @@ class DiffHopper(Task):
         return state.q[:, 1] < -0.45 if self._terminate else super().terminated(state)
 
     def mjcf(self):
-        return MJCF
+        return SCENE.format(armature=self.armature)
