@@ -33,6 +33,7 @@ VARIANTS = {  # of the same task
     "penalty": {"contact": "penalty"},
     "soft": {"contact_stiffness": 2e4, "contact_dashpot": 1e3},  # the stiffness of DiffRL's hopper
 }
+NAMES = {"exact": "SHAC", "ppo": "PPO", "soft": "SHAC, soft floor", "ppo_soft": "PPO, soft floor"}
 LEARNED_BY_PPO = {"ppo": "exact", "ppo_soft": "soft"}  # with the contact of a variant of SHAC
 PPO_SAMPLES = 3  # times those of SHAC
 SUBSTEPS = (4, 8, 16)  # per control step; policies are learned at the first
@@ -229,32 +230,42 @@ def sparse(columns):
     return {key: columns[key][rows].tolist() for key in ("epoch", "samples", "seconds", "training_return", "return")}
 
 
+def band(runs, key, column):
+    """x and quantiles (3, x) of a column over runs, where all of them have a value: least, median, greatest."""
+    rows = [~np.isnan(columns[column]) for columns in runs]
+    ends = [columns[key][r] for columns, r in zip(runs, rows)]
+    x = np.geomspace(max(end[0] for end in ends), min(end[-1] for end in ends), 200)
+    values = [np.interp(x, end, columns[column][r]) for columns, r, end in zip(runs, rows, ends)]
+    return x, np.quantile(values, (0, 0.5, 1), axis=0)
+
+
 def draw(env, runs, path):
-    """Returns over samples and over seconds, every seed a line, published ones as points."""
+    """Medians of returns over samples and over seconds in a band from the least to the greatest seed; published ones as points."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(1, 2, figsize=(10, 4), sharey=True, layout="constrained")
-    colors = dict(zip(dict.fromkeys(variant for variant, _ in runs), plt.cm.tab10.colors))
+    variants = dict.fromkeys(variant for variant, _ in runs)
     for axis, key, unit in zip(axes, ("samples", "seconds"), (1e6, 1)):
-        for (variant, seed), (columns, _) in runs.items():
-            rows = ~np.isnan(columns["return"])
-            color = colors[variant]
-            axis.plot(columns[key][rows] / unit, columns["return"][rows], color=color, lw=1.2, alpha=0.8,
-                      label=variant if seed == 0 else None)  # fmt: skip
-            axis.plot(columns[key] / unit, columns["training_return"], color=color, lw=0.8, alpha=0.25)
+        for variant, color in zip(variants, plt.cm.tab10.colors):
+            columns = [c for (v, _), (c, _) in runs.items() if v == variant]
+            x, (least, median, greatest) = band(columns, key, "return")
+            axis.plot(x / unit, median, color=color, label=f"{NAMES.get(variant, variant)}, {len(columns)} seeds")
+            axis.fill_between(x / unit, least, greatest, color=color, alpha=0.15, lw=0)
+            x, (_, median, _) = band(columns, key, "training_return")
+            axis.plot(x / unit, median, color=color, lw=0.8, ls=":")
         for mark, (name, points) in zip("osD", PUBLISHED.get(env, {}).items()):
             x = [point[0 if key == "samples" else 1] / unit for point in points]
             axis.plot(x, [point[2] for point in points], mark, color="0.3", ms=5, label=name)
         axis.set_xlabel("million control steps" if key == "samples" else "seconds")
         axis.set_xscale("log")
-        axis.set_xlim(left=0.08 if key == "samples" else 8)
+        axis.set_xlim(left=0.02 if key == "samples" else 3)
         axis.grid(alpha=0.3)
-    axes[0].set_ylabel("return: without noise, faint with noise")
+    axes[0].set_ylabel("return without noise; dotted: with noise")
     axes[0].legend(fontsize=8)
-    figure.suptitle(f"{env}: learned in Coulomb, each line a seed")
+    figure.suptitle(f"{env}: median of seeds, and the band from the least to the greatest")
     figure.savefig(path, dpi=110)
     plt.close(figure)
 
