@@ -47,7 +47,7 @@ number: control steps, seconds.
 Then the last policy elsewhere, median (least) of 16 episodes: at its own number of substeps, at finer ones, and in MuJoCo. "As it is":
 MuJoCo's default contact and limits, at a sixteenth of the control step. "Same springs": floor and joint limits with the stiffness and the
 dashpot that the policy was learned with (rigid ones stiff), at 1/128 of the control step. "Stiff": floor and limits at 1/128, with a time
-constant of two steps. The last two have elliptic cones and impratio 10."""
+constant of two steps. The last two have elliptic cones and hardly creep (impratio 100 and more)."""
 # Samples and seconds at which the return with noise reached a number: [Georgiev2024]'s own curves, median of 10 seeds, one GPU.
 PUBLISHED = {
     "Hopper": {
