@@ -22,17 +22,20 @@ TASKS = {
 }
 
 # After DiffRL's files [Xu2022], with a quarter of its critic iterations where nothing is said of them, and 64 environments for all.
-# Ants and hoppers have half its horizon and a tighter clip: docs/learning.md has the runs that say so. The floor is as stiff as DiffRL's (contact_ke).
-_OF_ANTS = {"critic_lr": 2e-3, "adjoint_clip": 3.0, "horizon": 16}
+# Legged ones have half its horizon and a tighter clip: docs/learning.md has the runs that say so. Floors are as stiff as DiffRL's (contact_ke).
+_LEGGED = {"horizon": 16, "adjoint_clip": 3.0}
 PRESETS = {
     "CartPole": {"epochs": 500, "actor_lr": 1e-2, "actor_units": (64, 64)},
-    "Hopper": {"adjoint_clip": 3.0, "horizon": 16},
-    "LightHopper": {"adjoint_clip": 3.0, "horizon": 16},
+    "Hopper": _LEGGED,
+    "LightHopper": _LEGGED,
     "HalfCheetah": {"epochs": 2000, "critic_lr": 2e-3},
-    "Ant": {"epochs": 1400, "contact_stiffness": 4e4, "contact_dashpot": 1e3, **_OF_ANTS},
-    "LightAnt": {"epochs": 500, **_OF_ANTS},
+    "Ant": {**_LEGGED, "epochs": 1400, "critic_lr": 2e-3, "contact_stiffness": 4e4, "contact_dashpot": 1e3},
+    "LightAnt": {**_LEGGED, "epochs": 500, "critic_lr": 2e-3},
     "Humanoid": {
+        **_LEGGED,
         "epochs": 2000,
+        "contact_stiffness": 1.5e4,
+        "contact_dashpot": 1e3,
         "critic_lr": 5e-4,
         "target_alpha": 0.995,
         "actor_units": (256, 128),

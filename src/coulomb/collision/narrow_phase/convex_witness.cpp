@@ -217,7 +217,6 @@ bool refine_witness(const Shape& a, const Shape& b, const Simplex& simplex, cons
   const double inward[3] = {-normal[0], -normal[1], -normal[2]};
 
   // Cores that all but touch leave the direction between them to rounding.
-  // Cores that all but touch leave the direction between them to rounding.
   const double estimate = dot3(simplex.closest, normal);
   const double least_turn = std::abs(estimate) > 1e-6 * scale ? 0.8 : 0.1;
   const double radii = core_radius(a) + core_radius(b);
