@@ -42,7 +42,11 @@ def frames(policy, options):
             q, v = env.state.q[0], env.state.v[0]
             sim.step(q, v, task.control(action[None])[0])
             pictures.append(renderer.render(q, contacts=sim.contacts, contact_time=task.timestep, force_scale=scale))
-        observation, *_ = env.step(action)
+        observation, _, fell, *_ = env.step(action)
+        if fell:
+            break
+    if len(pictures) < IN_A_ROW:
+        raise SystemExit(f"the episode ends after {(step + 1) * env.dt:.1f} s: choose another --start or --seed")
     return np.stack(pictures), EVERY * env.dt
 
 
