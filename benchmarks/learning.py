@@ -127,10 +127,11 @@ def model_of_mujoco(task, contact):
         return spec.compile()
 
     # MuJoCo's force is (k / d r + b / d r' - a) d / (1 - d) / A, for the depth r, its estimate A of the Delassus matrix's diagonal, and an
-    # impedance d, constant here: at a small d a spring and a damper, and hardly a mass.
-    d = 0.002
+    # impedance d, constant here: at a small d a spring and a damper, and hardly a mass. The smaller d, the less sliding adds to the normal
+    # force, as it does in a convex cone; impratio grows with 1 / d, so that what sticks does not creep.
+    d = 2e-4
     constant = (d, d, 1, 0.5, 2)
-    spec.option.impratio = 2000
+    spec.option.impratio = 20000
     model = spec.compile()
     parameters = task.model.parameters()
     if "contact_stiffness/floor" in parameters:
