@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -123,7 +124,10 @@ def test_an_interrupted_run_loses_nothing_and_continues(tmp_path):
     options = ["--env", "CartPole", "--num_envs", "4", "--horizon", "4", "--evaluate_every", "100000", "--seed", "2"]
     folder = tmp_path / "run"
     train = command("coulomb.learn.shac", *options, "--epochs", "100000", "--output", folder)
-    process = subprocess.Popen(train, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    heard = {
+        "preexec_fn": partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    }  # shells may start tests that ignore it
+    process = subprocess.Popen(train, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, **heard)
     try:
         deadline = time.monotonic() + 120
         while not (folder / "log.csv").exists() and time.monotonic() < deadline:

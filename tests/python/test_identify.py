@@ -414,7 +414,7 @@ def test_bad_input_is_named(window, parameters, more, told):
 
 
 def test_nothing_measured_and_things_that_are_no_windows():
-    with pytest.raises(ValueError, match="windows: is empty"):
+    with pytest.raises(ValueError, match="windows is empty"):
         fit(arm(), [], ["mass/lower"])
     with pytest.raises(TypeError, match=r"windows\[0\]: got ndarray"):
         fit(arm(), [np.zeros((3, 2))], ["mass/lower"])

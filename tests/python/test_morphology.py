@@ -312,7 +312,7 @@ def test_morphology_errors():
         loose.parameters(mirrored)
     dented = cage.handles.copy()
     dented[0] = 0.5 * dented[7]  # a corner pushed inside
-    with pytest.raises(ValueError, match="vertices/lower.*no corner of the convex hull|handles .* are inverted"):
+    with pytest.raises(ValueError, match="vertices/lower.*not a corner of the convex hull|handles .* are inverted"):
         loose.parameters(dented.ravel())
 
 

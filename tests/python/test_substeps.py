@@ -109,7 +109,7 @@ def test_linearize_chains_the_steps():
     np.testing.assert_allclose(J[mass][-1], F, rtol=1e-9, atol=1e-10)
 
     two_states = coulomb.Simulator(sim.model, stepper="bdf2", contact="penalty")
-    with pytest.raises(RuntimeError, match="linearize: a step of bdf2 depends on two states"):
+    with pytest.raises(RuntimeError, match="linearize: a bdf2 step depends on the two states before it"):
         two_states.rollout(q, v, U, substeps=K).linearize()
 
 

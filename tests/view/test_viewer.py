@@ -278,7 +278,7 @@ def test_bad_options_of_a_viewer(arm, open_viewer, tmp_path):
     viewer = open_viewer(arm)
     with pytest.raises(ValueError, match=r"q: got shape \(3,\)"):
         viewer.update([0, 0, 0])
-    with pytest.raises(FileNotFoundError, match="no folder"):
+    with pytest.raises(FileNotFoundError, match="does not exist"):
         viewer.record(tmp_path / "missing" / "run.html")
     with pytest.raises(ValueError, match="frames_per_second: got 0"):
         viewer.record(tmp_path / "run.html", frames_per_second=0)
