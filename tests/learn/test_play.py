@@ -124,9 +124,8 @@ def test_an_interrupted_run_loses_nothing_and_continues(tmp_path):
     options = ["--env", "CartPole", "--num_envs", "4", "--horizon", "4", "--evaluate_every", "100000", "--seed", "2"]
     folder = tmp_path / "run"
     train = command("coulomb.learn.shac", *options, "--epochs", "100000", "--output", folder)
-    heard = {
-        "preexec_fn": partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
-    }  # shells may start tests that ignore it
+    # A shell may start tests with a SIGINT that is ignored, and children would inherit that.
+    heard = {"preexec_fn": partial(signal.signal, signal.SIGINT, signal.SIG_DFL)}
     process = subprocess.Popen(train, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, **heard)
     try:
         deadline = time.monotonic() + 120
