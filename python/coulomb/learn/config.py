@@ -22,7 +22,7 @@ TASKS = {
 }
 
 # After DiffRL's files [Xu2022], with a quarter of its critic iterations where nothing is said of them, and 64 environments for all.
-# Legged ones have half its horizon and a tighter clip: docs/learning.md has the runs that say so. Floors are as stiff as DiffRL's (contact_ke).
+# Legged ones have half its horizon and a tighter clip (docs/learning.md). Floors are as stiff as DiffRL's (contact_ke).
 _LEGGED = {"horizon": 16, "adjoint_clip": 3.0}
 PRESETS = {
     "CartPole": {"epochs": 500, "actor_lr": 1e-2, "actor_units": (64, 64)},
