@@ -19,7 +19,7 @@
 namespace coulomb {
 
 enum class JointType : std::uint8_t { free, ball, slide, hinge };
-enum class ShapeType : std::uint8_t { half_space, sphere, capsule, cylinder, box, ellipsoid, mesh };
+enum class ShapeType : std::uint8_t { half_space, sphere, capsule, cylinder, box, ellipsoid, mesh, surface };
 enum class EqualityType : std::uint8_t { connect, weld, joint, tendon };
 
 /// How one geometry gives way in contact. Unset values are the partner's; but without a stiffness of either, constraints ("ncp", "lcp") are
@@ -93,6 +93,35 @@ struct ConvexMesh {
   std::string name;
   int num_vertices() const { return static_cast<int>(vertices.size() / 3); }
   int num_faces() const { return static_cast<int>(face_offsets.size()); }
+};
+
+/// A surface of triangles that need not be convex: a height field, a terrain, scenery. Solid behind its triangles, which are counter-clockwise
+/// seen from outside.
+struct TriangleSurface {
+  std::vector<double> vertices;  ///< 3 n, metres, in the geometry's frame
+  std::vector<int> triangles;    ///< 3 m indices
+  std::vector<double> normals;   ///< 3 m, unit, outward
+  std::vector<int> across;       ///< 3 m: the triangle across edge (k, k + 1) of each; -1: the border
+  std::vector<std::uint8_t>
+      features;                 ///< m: what of the triangle's edges and corners can touch by itself (SurfaceFeature)
+  std::vector<int> ring_start;  ///< n + 1 offsets into ring: vertices joined to each by an edge
+  std::vector<int> ring;
+
+  // A tree of boxes over the triangles, in preorder: the first child of node i is i + 1.
+  std::vector<double> node_box;  ///< 6 per node: lower corner, upper corner
+  std::vector<int> node_second;  ///< the second child; -1 - k: a leaf with the triangles leaf_triangles[k ..]
+  std::vector<int> node_count;   ///< of a leaf: how many
+  std::vector<int> leaf_triangles;
+
+  /// Of a height field: heights are rows x columns vertices, row by row; else 0.
+  int rows = 0;
+  int columns = 0;
+
+  std::array<double, 3> aabb_center{};
+  std::array<double, 3> aabb_half{};
+  std::string name;
+  int num_vertices() const { return static_cast<int>(vertices.size() / 3); }
+  int num_triangles() const { return static_cast<int>(triangles.size() / 3); }
 };
 
 /// A fixed tendon: its length is sum_i coefficients[i] q of joints[i], hinges and slides.
@@ -254,13 +283,13 @@ struct Model {
   std::vector<ShapeType> geometry_type;
 
   std::vector<int> geometry_body;
-  std::vector<int> geometry_mesh;  ///< index into meshes, or -1
+  std::vector<int> geometry_mesh;  ///< index into meshes, of a surface into surfaces; else -1
 
   std::vector<double> geometry_pos;   ///< 3: in the body frame
   std::vector<double> geometry_quat;  ///< 4: in the body frame
 
   /// 3: sphere (r,,); capsule, cylinder (r, half-length,) along z; box half-sides; ellipsoid semi-axes; half_space:
-  /// solid z <= 0
+  /// solid z <= 0; mesh and surface: none
   std::vector<double> geometry_size;
 
   std::vector<double> geometry_friction;
@@ -271,6 +300,7 @@ struct Model {
   std::vector<GeometryMaterial> geometry_materials;
 
   std::vector<std::shared_ptr<const ConvexMesh>> meshes;
+  std::vector<std::shared_ptr<const TriangleSurface>> surfaces;
   std::vector<int> contact_point_start;  ///< num_geometries + 1 offsets into contact_points, in points
 
   /// 3 per point, geometry frame: where penalty contact looks (empty: the narrow phase)

@@ -42,6 +42,29 @@ struct GroundOptions {
   std::string name = "ground";
 };
 
+/// Scenery of triangles, solid behind them; fixed to the world.
+struct SurfaceOptions {
+  std::array<double, 3> position{0, 0, 0};       ///< m, world: of the frame of the triangles
+  std::array<double, 4> quaternion{1, 0, 0, 0};  ///< w x y z, unit to 1e-6
+
+  /// unset: the partner's; both unset: 1 and 0; both set: the larger
+  std::optional<double> friction;
+  std::optional<double> restitution;
+
+  double compliance = 0;    ///< m/(N s)
+  PenaltyMaterial penalty;  ///< springs; its stiffness and dashpot for every contact
+  std::string name;         ///< default heightfield or triangle_mesh; a taken name is an error
+};
+
+/// Heights over a grid, row by row, centred on the frame's z axis: columns along x, rows along y. A cell is two triangles, cut from
+/// (row, column) to (row + 1, column + 1).
+struct HeightFieldOptions {
+  std::vector<double> heights;          ///< rows x columns, m
+  int rows = 0;                         ///< >= 2
+  int columns = 0;                      ///< >= 2
+  std::array<double, 2> spacing{1, 1};  ///< m: between columns, along x, and between rows, along y
+};
+
 struct ShapeOptions {
   std::optional<double> mass;                    ///< kg; or
   std::optional<double> density;                 ///< kg/m^3 (default 1000)
@@ -203,6 +226,13 @@ class Scene {
   /// Convex hull of the points (3 n coordinates); the body frame is the frame of the points.
   SceneElement add_mesh(const std::vector<double>& vertices, const ShapeOptions& options = {});
 
+  /// Ground by its heights.
+  SceneElement add_heightfield(const HeightFieldOptions& field, const SurfaceOptions& options = {});
+  /// Scenery of triangles, convex or not. vertices: 3 n, m; triangles: 3 m indices, counter-clockwise seen from outside. An edge has two
+  /// triangles at most.
+  SceneElement add_triangle_mesh(const std::vector<double>& vertices, const std::vector<int>& triangles,
+                                 const SurfaceOptions& options = {});
+
   SceneElement add_urdf(const std::string& path_or_xml, const UrdfOptions& options = {});
   SceneElement add_mjcf(const std::string& path_or_xml, const MjcfOptions& options = {});
   SceneElement add_mujoco_arrays(const MujocoArrays& arrays, const MjcfOptions& options = {});
@@ -236,6 +266,10 @@ class Scene {
 
   SceneElement add_shape(ShapeType type, const std::array<double, 3>& size, std::shared_ptr<const ConvexMesh> mesh,
                          const char* kind, const ShapeOptions& options);
+
+  SceneElement add_surface(const std::string& what, std::shared_ptr<const TriangleSurface> surface, const char* kind,
+                           const SurfaceOptions& options);
+  void check_surface(const std::string& what, const SurfaceOptions& options) const;
 
   /// Its index; throws, after `what`, if there is none.
   int joint_named(const std::string& what, const std::string& joint) const;

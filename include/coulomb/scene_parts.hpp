@@ -62,7 +62,7 @@ struct GeometryPart {
   std::string name;
   ShapeType type = ShapeType::sphere;
   int body = 0;
-  int mesh = -1;
+  int mesh = -1;  ///< of meshes or, for a surface, of surfaces
   Placement placement;
   Vec3 size{0, 0, 0};
 
@@ -110,6 +110,7 @@ struct SceneParts {
   std::vector<JointPart> joints;  ///< sorted by body
   std::vector<GeometryPart> geometries;
   std::vector<std::shared_ptr<const ConvexMesh>> meshes;
+  std::vector<std::shared_ptr<const TriangleSurface>> surfaces;
   std::vector<PairPart> pairs;
   std::vector<std::array<int, 2>> excludes;  ///< bodies
   std::vector<Tendon> tendons;

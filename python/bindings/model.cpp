@@ -33,7 +33,7 @@ const char* joint_type_name(JointType type) {
 }
 
 const char* shape_type_name(ShapeType type) {
-  static const char* names[] = {"half_space", "sphere", "capsule", "cylinder", "box", "ellipsoid", "mesh"};
+  static const char* names[] = {"half_space", "sphere", "capsule", "cylinder", "box", "ellipsoid", "mesh", "surface"};
   return names[static_cast<int>(type)];
 }
 
@@ -85,6 +85,14 @@ void bind_joints(Class& cls) {
   array_property(cls, "dof_dry_friction", &Model::dof_dry_friction, 1, "(nv,) N or N m.");
 }
 
+const TriangleSurface& surface_at(const Model& model, int surface) {
+  const int count = static_cast<int>(model.surfaces.size());
+  if (surface < 0 || surface >= count)
+    throw nb::index_error(
+        ("surface: " + std::to_string(surface) + " is not one of the " + std::to_string(count) + " surfaces").c_str());
+  return *model.surfaces[static_cast<std::size_t>(surface)];
+}
+
 void bind_geometries(Class& cls) {
   cls.def_ro("geometry_names", &Model::geometry_names, "Names of the geometries.");
   cls.def_prop_ro(
@@ -94,10 +102,12 @@ void bind_geometries(Class& cls) {
         for (ShapeType type : model.geometry_type) names.emplace_back(shape_type_name(type));
         return names;
       },
-      "Shape of each geometry: 'half_space', 'sphere', 'capsule', 'cylinder', 'box', 'ellipsoid' or 'mesh'.");
+      "Shape of each geometry: 'half_space', 'sphere', 'capsule', 'cylinder', 'box', 'ellipsoid', 'mesh' or 'surface' "
+      "(height field, triangle mesh).");
   array_property(cls, "geometry_body", &Model::geometry_body, 1,
                  "(num_geometries,) the body that carries the geometry.");
-  array_property(cls, "geometry_mesh", &Model::geometry_mesh, 1, "(num_geometries,) index for mesh_vertices, or -1.");
+  array_property(cls, "geometry_mesh", &Model::geometry_mesh, 1,
+                 "(num_geometries,) index for mesh_vertices, of a surface for surface_vertices; else -1.");
   array_property(cls, "geometry_pos", &Model::geometry_pos, 3, "(num_geometries, 3) m, in the body frame.");
   array_property(cls, "geometry_quat", &Model::geometry_quat, 4, "(num_geometries, 4) wxyz, in the body frame.");
   array_property(cls, "geometry_size", &Model::geometry_size, 3,
@@ -123,6 +133,30 @@ void bind_geometries(Class& cls) {
       },
       nb::arg("mesh"), nb::sig("def mesh_vertices(self, mesh: int) -> numpy.ndarray"),
       "(n, 3) m: vertices of a convex mesh, in its geometry's frame. IndexError if there is no such mesh.");
+  cls.def(
+      "surface_vertices",
+      [](nb::handle self, int surface) {
+        return view(surface_at(nb::cast<const Model&>(self), surface).vertices, self, 3);
+      },
+      nb::arg("surface"), nb::sig("def surface_vertices(self, surface: int) -> numpy.ndarray"),
+      "(n, 3) m: vertices of a height field (row by row) or triangle mesh, in its geometry's frame. IndexError if "
+      "there "
+      "is no such surface.");
+  cls.def(
+      "surface_triangles",
+      [](nb::handle self, int surface) {
+        return view(surface_at(nb::cast<const Model&>(self), surface).triangles, self, 3);
+      },
+      nb::arg("surface"), nb::sig("def surface_triangles(self, surface: int) -> numpy.ndarray"),
+      "(m, 3) indices of its vertices, counter-clockwise seen from outside. IndexError if there is no such surface.");
+  cls.def(
+      "heightfield_shape",
+      [](const Model& model, int surface) {
+        const TriangleSurface& s = surface_at(model, surface);
+        return nb::make_tuple(s.rows, s.columns);
+      },
+      nb::arg("surface"), nb::sig("def heightfield_shape(self, surface: int) -> tuple[int, int]"),
+      "(rows, columns) of a height field; (0, 0) of a triangle mesh. IndexError if there is no such surface.");
   cls.def(
       "mesh_faces",
       [](const Model& model, int mesh) {

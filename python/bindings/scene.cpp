@@ -167,6 +167,84 @@ void bind_shapes(nb::class_<Scene>& cls) {
       nb::arg("vertices").none());
 }
 
+SurfaceOptions surface_options(nb::handle position, nb::handle quaternion, Number friction, Number restitution,
+                               double compliance, Number stiffness, Number dashpot, double scale,
+                               const std::string& name) {
+  SurfaceOptions options;
+  options.position = read<3>(position, "position");
+  options.quaternion = read<4>(quaternion, "quaternion");
+  options.friction = friction;
+  options.restitution = restitution;
+  options.compliance = compliance;
+  options.penalty = penalty_material(stiffness, {}, {}, scale, dashpot);
+  options.name = name;
+  return options;
+}
+
+/// Whole numbers, as indices.
+std::vector<int> read_indices(nb::handle object, const char* name) {
+  const std::vector<double> numbers = ArrayIn(object, name, {-1, 3}).vector();
+  std::vector<int> out;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (!(numbers[i] >= 0 && numbers[i] < 2147483647.0 && numbers[i] == static_cast<int>(numbers[i])))
+      throw nb::value_error((std::string(name) + "[" + std::to_string(i / 3) + ", " + std::to_string(i % 3) +
+                             "]: not the index of a vertex")
+                                .c_str());
+    out.push_back(static_cast<int>(numbers[i]));
+  }
+  return out;
+}
+
+#define COULOMB_SURFACE_DOC                                                                                            \
+  "\n\nposition: (3,) m, quaternion: (4,) w x y z: of its frame, world. friction, restitution: unset means the "       \
+  "partner's; of two that are set the larger counts. compliance: m/(N s). contact_stiffness: N/m, contact_dashpot: "   \
+  "N s/m, contact_scale: of its springs (docs/conventions.md). name: of the geometry. Bodies touch its faces and, "    \
+  "where it is convex, its edges and corners; nothing catches at inner edges of what is flat. Steps cannot be split "  \
+  "at impacts on it (continuous_collision).\n\nValueError: names the argument and its value; the scene is then as it " \
+  "was."
+
+void bind_surfaces(nb::class_<Scene>& cls) {
+  cls.def(
+      "add_heightfield",
+      [](Scene& scene, ArrayLike heights, ArrayLike spacing, ArrayLike position, ArrayLike quaternion, Number friction,
+         Number restitution, double compliance, Number stiffness, Number dashpot, double scale,
+         const std::string& name) {
+        const ArrayIn grid(heights, "heights", {-1, -1});
+        HeightFieldOptions field{grid.vector(), static_cast<int>(grid.shape(0)), static_cast<int>(grid.shape(1)), {}};
+        const bool is_number = PyNumber_Check(spacing.ptr()) && !PySequence_Check(spacing.ptr());
+        if (is_number) field.spacing.fill(*ArrayIn(spacing, "spacing", {}).data());
+        else field.spacing = read<2>(spacing, "spacing");
+        return scene.add_heightfield(field, surface_options(position, quaternion, friction, restitution, compliance,
+                                                            stiffness, dashpot, scale, name));
+      },
+      nb::arg("heights").none(), nb::arg("spacing").none(), nb::kw_only(),
+      nb::arg("position").none() = nb::make_tuple(0.0, 0.0, 0.0),
+      nb::arg("quaternion").none() = nb::make_tuple(1.0, 0.0, 0.0, 0.0), nb::arg("friction") = nb::none(),
+      nb::arg("restitution") = nb::none(), nb::arg("compliance") = 0.0, nb::arg("contact_stiffness") = nb::none(),
+      nb::arg("contact_dashpot") = nb::none(), nb::arg("contact_scale") = 1.0, nb::arg("name") = "",
+      "Ground by its heights, fixed to the world. heights: (rows, columns) m, at least 2 x 2. spacing: m between "
+      "neighbours, a number or (along x, along y). The field is centred on the z axis of its frame, columns along x, "
+      "rows along y; a cell is two triangles, cut from (row, column) to (row + 1, column + 1). Parameter "
+      "'heights/<name>'." COULOMB_SURFACE_DOC);
+  cls.def(
+      "add_triangle_mesh",
+      [](Scene& scene, ArrayLike vertices, ArrayLike triangles, ArrayLike position, ArrayLike quaternion,
+         Number friction, Number restitution, double compliance, Number stiffness, Number dashpot, double scale,
+         const std::string& name) {
+        return scene.add_triangle_mesh(
+            ArrayIn(vertices, "vertices", {-1, 3}).vector(), read_indices(triangles, "triangles"),
+            surface_options(position, quaternion, friction, restitution, compliance, stiffness, dashpot, scale, name));
+      },
+      nb::arg("vertices").none(), nb::arg("triangles").none(), nb::kw_only(),
+      nb::arg("position").none() = nb::make_tuple(0.0, 0.0, 0.0),
+      nb::arg("quaternion").none() = nb::make_tuple(1.0, 0.0, 0.0, 0.0), nb::arg("friction") = nb::none(),
+      nb::arg("restitution") = nb::none(), nb::arg("compliance") = 0.0, nb::arg("contact_stiffness") = nb::none(),
+      nb::arg("contact_dashpot") = nb::none(), nb::arg("contact_scale") = 1.0, nb::arg("name") = "",
+      "Scenery of triangles, which need not be convex, fixed to the world. vertices: (n, 3) m. triangles: (m, 3) "
+      "indices, counter-clockwise seen from outside; an edge has two triangles at most. Solid behind the triangles. "
+      "Parameter 'vertices/<name>'." COULOMB_SURFACE_DOC);
+}
+
 void bind_loaders(nb::class_<Scene>& cls) {
   cls.def(
       "add_urdf",
@@ -327,6 +405,7 @@ void bind_scene(nb::module_& module) {
       "contact_damping, contact_friction_stiffness: for contact=\"penalty\" (docs/penalty.md).\n\nValueError: names "
       "the argument and its value; the scene is then as it was.");
   bind_shapes(cls);
+  bind_surfaces(cls);
   bind_loaders(cls);
   cls.def(
       "add_actuator",

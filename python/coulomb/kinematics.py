@@ -27,7 +27,7 @@ def lowest_points(model, q, bodies):
     positions, turns = model.geometry_placements(q)
     lowest = {int(body): np.inf for body in bodies}
     for geometry, body in enumerate(model.geometry_body):
-        if model.geometry_types[geometry] == "half_space" or int(body) not in lowest:
+        if model.geometry_types[geometry] in ("half_space", "surface") or int(body) not in lowest:
             continue
         height = positions[geometry, 2] - _reach(model, geometry, -turns[geometry, 2])
         lowest[int(body)] = min(lowest[int(body)], float(height))

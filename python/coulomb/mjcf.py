@@ -10,6 +10,7 @@ import numpy as np
 _INTEGERS = """
     body_parentid body_mocapid jnt_type jnt_bodyid jnt_qposadr jnt_dofadr jnt_limited jnt_actfrclimited jnt_actgravcomp
     geom_type geom_bodyid geom_dataid geom_contype geom_conaffinity geom_condim geom_priority
+    hfield_nrow hfield_ncol hfield_adr
     mesh_vertadr mesh_vertnum mesh_graphadr mesh_graph pair_geom1 pair_geom2 pair_dim exclude_signature
     actuator_trntype actuator_trnid actuator_dyntype actuator_gaintype actuator_biastype actuator_ctrladr actuator_ctrlnum
     actuator_outadr actuator_outnum actuator_ctrllimited actuator_forcelimited actuator_group actuator_plugin
@@ -22,7 +23,7 @@ _REALS = """
     jnt_pos jnt_axis jnt_range jnt_stiffness jnt_stiffnesspoly jnt_springyield jnt_actfrcrange jnt_margin jnt_solref jnt_solimp
     dof_damping dof_dampingpoly dof_armature dof_frictionloss dof_solref dof_solimp
     geom_pos geom_quat geom_size geom_friction geom_margin geom_gap geom_solref geom_solimp geom_surfacevel geom_adhesion
-    mesh_vert pair_friction pair_margin pair_gap pair_solref pair_solimp pair_adhesion
+    hfield_size hfield_data mesh_vert pair_friction pair_margin pair_gap pair_solref pair_solimp pair_adhesion
     actuator_gear actuator_gainprm actuator_biasprm actuator_ctrlrange actuator_forcerange actuator_delay
     actuator_damping actuator_dampingpoly actuator_armature eq_data eq_solref eq_solimp site_pos site_quat site_size
     sensor_cutoff sensor_delay sensor_interval
@@ -31,7 +32,7 @@ _REALS = """
     key_qpos key_qvel key_ctrl
 """.split()
 _COUNTS = """
-    nq nv nu nactuator nbody njnt ngeom nmesh npair nexclude neq nkey ntendon nsensor nsite ncam nlight nskin nmocap nflex nplugin
+    nq nv nu nactuator nbody njnt ngeom nmesh nhfield npair nexclude neq nkey ntendon nsensor nsite ncam nlight nskin nmocap nflex nplugin
 """.split()
 _INTEGER_OPTIONS = (
     "integrator cone solver iterations noslip_iterations disableflags enableflags disableactuator".split()

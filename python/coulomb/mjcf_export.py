@@ -13,6 +13,7 @@ _GEOM = {
     "box": "box",
     "ellipsoid": "ellipsoid",
     "mesh": "mesh",
+    "surface": "hfield",
 }
 
 
@@ -23,11 +24,37 @@ def _numbers(values):
 def _geom(model, index):
     kind = model.geometry_types[index]
     size = "1 1 0.1" if kind == "half_space" else _numbers(model.geometry_size[index])
-    size = f'mesh="m{index}"' if kind == "mesh" else f'size="{size}"'
+    size = {"mesh": f'mesh="m{index}"', "surface": f'hfield="h{index}"'}.get(kind, f'size="{size}"')
+    lift = np.array([0.0, 0.0, _lowest(model, index)]) if kind == "surface" else np.zeros(3)
     return (
-        f'<geom name="g{index}" type="{_GEOM[kind]}" {size} pos="{_numbers(model.geometry_pos[index])}" quat="{_numbers(model.geometry_quat[index])}" '
+        f'<geom name="g{index}" type="{_GEOM[kind]}" {size} pos="{_numbers(model.geometry_pos[index] + _turned(model.geometry_quat[index], lift))}" quat="{_numbers(model.geometry_quat[index])}" '
         f'friction="{_numbers(model.geometry_friction[index])} 0 0"/>'
     )
+
+
+def _turned(quaternion, vector):
+    w, axis = quaternion[0], quaternion[1:]
+    return vector + 2 * np.cross(axis, np.cross(axis, vector) + w * vector)
+
+
+def _lowest(model, index):
+    return float(model.surface_vertices(model.geometry_mesh[index])[:, 2].min())
+
+
+def _field(model, index):
+    """A height field: MuJoCo's heights begin at 0, and its frame is as much higher here."""
+    surface = model.geometry_mesh[index]
+    rows, columns = model.heightfield_shape(surface)
+    if rows == 0:
+        raise ValueError(
+            f"to_mjcf: geometry {model.geometry_names[index]!r} is a triangle mesh; MuJoCo has height fields and convex shapes only"
+        )
+    vertices = np.asarray(model.surface_vertices(surface))
+    heights = vertices[:, 2] - _lowest(model, index)
+    size = [vertices[:, 0].max(), vertices[:, 1].max(), max(heights.max(), 1e-9), 1.0]
+    # MuJoCo reads images from the top row down.
+    shares = (heights / size[2]).reshape(rows, columns)[::-1]
+    return f'<hfield name="h{index}" nrow="{rows}" ncol="{columns}" size="{_numbers(size)}" elevation="{_numbers(shares.ravel())}"/>'
 
 
 def _joint(model, joint):
@@ -99,8 +126,9 @@ def to_mjcf(model, timestep=None):
     meshes = [
         f'<mesh name="m{i}" inertia="convex" vertex="{_numbers(model.mesh_vertices(m).ravel())}"/>'
         for i, m in enumerate(model.geometry_mesh)
-        if m >= 0
+        if model.geometry_types[i] == "mesh"
     ]
+    meshes += [_field(model, i) for i, kind in enumerate(model.geometry_types) if kind == "surface"]
     world = [_geom(model, index) for index in np.flatnonzero(model.geometry_body == 0)]
     world += [_body(model, child, children) for child in children[0]]
     newline = "\n"

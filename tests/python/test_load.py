@@ -61,9 +61,6 @@ REFUSED = {
     "stiffness": mjcf(extra=TENDON.format("stiffness='3'")),
     "transmission": mjcf(extra="<actuator><motor site='s' gear='1 0 0 0 0 0'/></actuator>"),
     "actuator dynamics": mjcf(extra="<actuator><intvelocity joint='j' kp='1' actrange='-1 1'/></actuator>"),
-    "height fields": mjcf(
-        "<geom type='hfield' hfield='x'/>", before="<asset><hfield name='x' nrow='2' ncol='2' size='1 1 1 1'/></asset>"
-    ),
     "anisotropic friction": mjcf(
         extra="<contact><pair geom1='g' geom2='h' friction='.3 .5 0 0 0' condim='3'/></contact>"
     ),

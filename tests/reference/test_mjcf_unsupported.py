@@ -68,13 +68,6 @@ REFUSED = {
         dict(option='<option><flag override="enable"/></option>'),
         "option: flag override (contact parameter override)",
     ),
-    "height field": (
-        dict(
-            asset='<hfield name="f" nrow="2" ncol="2" size="1 1 1 1" elevation="0 0 0 1"/>',
-            world='<geom type="hfield" hfield="f"/>',
-        ),
-        "geom 'geom0': height fields cannot collide",
-    ),
     "polynomial stiffness": (dict(joint=' stiffness="1 2 3"'), "joint 'j': polynomial stiffness"),
     "polynomial damping": (dict(joint=' damping="1 2 3"'), "joint 'j': polynomial damping"),
     "negative stiffness": (dict(joint=' stiffness="-1"'), "joint 'j' stiffness: -1"),

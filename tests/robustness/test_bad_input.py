@@ -191,8 +191,6 @@ MJCF = {
     "huge number": f"<mujoco><worldbody>{BODY.replace('.1', '1e400')}</worldbody></mujoco>",
     "NaN": f"<mujoco><worldbody>{BODY.replace('.1', 'nan')}</worldbody></mujoco>",
     "missing mesh": "<mujoco><asset><mesh name='m' file='no_such.stl'/></asset></mujoco>",
-    "height field": "<mujoco><asset><hfield name='h' nrow='2' ncol='2' size='1 1 1 1'/></asset><worldbody>"
-    "<geom type='hfield' hfield='h'/></worldbody></mujoco>",
     "tendon": "<mujoco><worldbody><body><joint name='j'/><geom size='.1'/></body></worldbody>"
     "<tendon><fixed limited='true' range='0 1' stiffness='3'><joint joint='j' coef='1'/></fixed></tendon></mujoco>",
 }

@@ -55,7 +55,7 @@ class MjcfFile:
 
 
 def mjcf_visuals(compiled):
-    """MjcfVisuals of a ``mujoco.MjModel``. Geoms that are all transparent are left out, and height fields.
+    """MjcfVisuals of a ``mujoco.MjModel``. Geoms that are all transparent are left out.
 
     A file that has no geom of a body in the groups that are shown keeps them all in the others: then these are shown.
     """
@@ -69,6 +69,7 @@ def mjcf_visuals(compiled):
         mujoco.mjtGeom.mjGEOM_CYLINDER: "cylinder",
         mujoco.mjtGeom.mjGEOM_BOX: "box",
         mujoco.mjtGeom.mjGEOM_MESH: "mesh",
+        mujoco.mjtGeom.mjGEOM_HFIELD: "field",
     }
     shown = compiled.geom_group <= LAST_SHOWN_GROUP
     if not (shown & (compiled.geom_bodyid > 0)).any():
@@ -86,6 +87,8 @@ def mjcf_visuals(compiled):
             if mesh not in meshes:
                 meshes[mesh] = _mesh(compiled, mesh)
             vertices, faces = meshes[mesh]
+        if kind == "field":
+            kind, (vertices, faces) = "mesh", _field(compiled, int(compiled.geom_dataid[geom]))
         found.append(
             Visual(
                 compiled.geom(geom).name or f"geom{geom}",
@@ -107,6 +110,19 @@ def _mesh(compiled, mesh):
     vertices = np.array(compiled.mesh_vert[first : first + count], dtype=float)
     first, count = compiled.mesh_faceadr[mesh], compiled.mesh_facenum[mesh]
     return simplified(vertices, np.array(compiled.mesh_face[first : first + count], dtype=int))
+
+
+def _field(compiled, field):
+    """The triangles of a height field, as they collide."""
+    rows, columns = int(compiled.hfield_nrow[field]), int(compiled.hfield_ncol[field])
+    half_x, half_y, top, _ = compiled.hfield_size[field]
+    first = int(compiled.hfield_adr[field])
+    x, y = np.meshgrid(np.linspace(-half_x, half_x, columns), np.linspace(-half_y, half_y, rows))
+    heights = top * np.asarray(compiled.hfield_data[first : first + rows * columns], dtype=float)
+    v = np.arange(rows * columns).reshape(rows, columns)
+    corners = [part.ravel() for part in (v[:-1, :-1], v[:-1, 1:], v[1:, 1:], v[1:, :-1])]
+    faces = np.concatenate([np.stack([corners[i] for i in cut], 1) for cut in ((0, 1, 2), (0, 2, 3))])
+    return np.stack([x.ravel(), y.ravel(), heights], 1), faces
 
 
 def _rgba(compiled, geom):

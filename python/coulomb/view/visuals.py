@@ -81,16 +81,22 @@ def collision_shapes(model, leave_out=()):
     for geometry in range(model.num_geometries):
         if geometry in leave_out:
             continue
-        vertices = faces = None
-        if kinds[geometry] == "mesh":
-            mesh = model.geometry_mesh[geometry]
+        kind, vertices, faces = kinds[geometry], None, None
+        mesh = model.geometry_mesh[geometry]
+        if kind == "mesh":
             vertices = np.array(model.mesh_vertices(mesh))
             faces = triangulate(model.mesh_faces(mesh))
+        if kind == "surface":
+            kind, vertices, faces = (
+                "mesh",
+                np.array(model.surface_vertices(mesh)),
+                np.array(model.surface_triangles(mesh)),
+            )
         found.append(
             Visual(
                 model.geometry_names[geometry],
                 int(model.geometry_body[geometry]),
-                kinds[geometry],
+                kind,
                 np.array(model.geometry_size[geometry]),
                 np.array(model.geometry_pos[geometry]),
                 np.array(model.geometry_quat[geometry]),

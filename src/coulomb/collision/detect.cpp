@@ -13,12 +13,13 @@
 #include "coulomb/collision/narrow_phase/face_plane.hpp"
 #include "coulomb/collision/narrow_phase/primitives_half_space.hpp"
 #include "coulomb/collision/narrow_phase/primitives_round.hpp"
+#include "coulomb/collision/narrow_phase/surface_contacts.hpp"
 #include "coulomb/configuration.hpp"
 
 namespace coulomb {
 namespace {
 
-constexpr int num_shape_types = static_cast<int>(ShapeType::mesh) + 1;
+constexpr int num_shape_types = static_cast<int>(ShapeType::surface) + 1;
 /// Of the margin: less is not worth a second look.
 constexpr double least_width = 1e-3;
 
@@ -39,9 +40,13 @@ constexpr PairTable make_table() {
   PairTable t;
 
   // Every pair of convex shapes has one; closed forms replace it.
-  for (int a = static_cast<int>(ShapeType::sphere); a < num_shape_types; ++a)
-    for (int b = a; b < num_shape_types; ++b)
+  constexpr int first_convex = static_cast<int>(ShapeType::sphere);
+  constexpr int last_convex = static_cast<int>(ShapeType::mesh);
+  for (int a = first_convex; a <= last_convex; ++a) {
+    for (int b = a; b <= last_convex; ++b)
       t.add(ShapeType(a), ShapeType(b), collide_convex);
+    t.add(ShapeType(a), ShapeType::surface, collide_convex_surface);
+  }
 
   t.add(ShapeType::half_space, ShapeType::sphere, collide_half_space_sphere);
   t.add(ShapeType::half_space, ShapeType::capsule, collide_half_space_capsule);
@@ -184,9 +189,7 @@ void follow_candidates(CollisionWorkspace& w, CollisionCache& cache) {
 }  // namespace
 
 void pose_shape(const Model& model, const CollisionWorkspace& w, int g, Shape& shape) {
-  shape.type = model.geometry_type[g];
-  shape.size = &model.geometry_size[3 * g];
-  shape.mesh = shape.type == ShapeType::mesh ? model.meshes[model.geometry_mesh[g]].get() : nullptr;
+  set_shape(model, g, shape);
 
   // Poses are kept by rows.
   const double* pose = &w.pose[g];

@@ -79,6 +79,18 @@ int mesh_support(const ConvexMesh& mesh, const double* d, int hint) {
 
 }  // namespace
 
+void set_shape(const Model& model, int geometry, Shape& shape) {
+  shape.type = model.geometry_type[geometry];
+  shape.size = &model.geometry_size[3 * geometry];
+  const int mesh = model.geometry_mesh[geometry];
+  shape.mesh = shape.type == ShapeType::mesh ? model.meshes[mesh].get() : nullptr;
+  shape.surface = shape.type == ShapeType::surface ? model.surfaces[mesh].get() : nullptr;
+}
+
+bool has_ground(const Model& model, int pair) {
+  return is_ground(model.geometry_type[model.pair_a[pair]]) || is_ground(model.geometry_type[model.pair_b[pair]]);
+}
+
 double core_radius(const Shape& shape) {
   return shape.type == ShapeType::sphere || shape.type == ShapeType::capsule ? shape.size[0] : 0.0;
 }
@@ -92,6 +104,7 @@ double bounding_radius(const Shape& shape) {
     case ShapeType::box: return norm3(s);
     case ShapeType::ellipsoid: return std::max({s[0], s[1], s[2]});
     case ShapeType::mesh: return norm3(shape.mesh->aabb_half.data());
+    case ShapeType::surface: return norm3(shape.surface->aabb_half.data());
     default: return 1e30;
   }
 }
@@ -99,12 +112,14 @@ double bounding_radius(const Shape& shape) {
 void bounding_center(const Shape& shape, double center[3]) {
   if (shape.type == ShapeType::mesh)
     to_world(shape, shape.mesh->aabb_center.data(), center);
+  else if (shape.type == ShapeType::surface)
+    to_world(shape, shape.surface->aabb_center.data(), center);
   else
     copy3(shape.position, center);
 }
 
 bool has_polyhedral_core(const Shape& shape) {
-  return shape.type != ShapeType::cylinder && shape.type != ShapeType::ellipsoid;
+  return shape.type != ShapeType::cylinder && shape.type != ShapeType::ellipsoid && shape.type != ShapeType::surface;
 }
 
 int core_support(const Shape& shape, const double direction[3], double point[3], int& hint) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "coulomb/model.hpp"
+#include "coulomb/model/shapes/triangle_surface.hpp"
 
 namespace coulomb {
 
@@ -11,12 +12,19 @@ struct Shape {
   ShapeType type = ShapeType::sphere;
   const double* size = nullptr;                      ///< Model::geometry_size convention, 3 values
   const ConvexMesh* mesh = nullptr;                  ///< meshes only
+  const TriangleSurface* surface = nullptr;          ///< surfaces only, which are not convex
   double position[3] = {0, 0, 0};                    ///< world
   double rotation[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};  ///< world from geometry, row major
 };
 
 /// Offset radius around the core: sphere and capsule their r, else 0.
 double core_radius(const Shape& shape);
+
+/// A geometry's kind, size and mesh or surface; its pose is left as it is.
+void set_shape(const Model& model, int geometry, Shape& shape);
+
+/// A pair of which one geometry is ground.
+bool has_ground(const Model& model, int pair);
 
 /// Distance from the geometry's centre (mesh: the centre of its box) to its farthest point, an upper bound; and that
 /// centre.

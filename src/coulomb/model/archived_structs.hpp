@@ -65,6 +65,14 @@ void fields(Archive& archive, ConvexMesh& x) {
 }
 
 template <class Archive>
+void fields(Archive& archive, TriangleSurface& x) {
+  auto& [vertices, triangles, normals, across, features, ring_start, ring, node_box, node_second, node_count,
+         leaf_triangles, rows, columns, aabb_center, aabb_half, name] = x;
+  archive(vertices, triangles, normals, across, features, ring_start, ring, node_box, node_second, node_count,
+          leaf_triangles, rows, columns, aabb_center, aabb_half, name);
+}
+
+template <class Archive>
 void fields(Archive& archive, Actuator& x) {
   auto& [name, joint, tendon, gear, in_parent_frame, gain, bias, control_limited, force_limited, control_range,
          force_range] = x;

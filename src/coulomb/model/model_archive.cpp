@@ -16,7 +16,7 @@ static void fields(Archive& archive, Model& x) {
          q_neutral, q_spring, dof_body, dof_joint, dof_parent, dof_depth, dof_subtree_end, dof_path, dof_row,
          dof_damping, dof_armature, dof_dry_friction, geometry_names, geometry_type, geometry_body, geometry_mesh,
          geometry_pos, geometry_quat, geometry_size, geometry_friction, geometry_restitution, geometry_compliance,
-         geometry_materials, meshes, contact_point_start, contact_points, pair_a, pair_b, pair_friction,
+         geometry_materials, meshes, surfaces, contact_point_start, contact_points, pair_a, pair_b, pair_friction,
          pair_restitution, pair_compliance, pair_overrides, pair_penalty, penalty, pair_margin, pair_weight,
          equality_weight, dof_weight, tendons, actuators, equalities, keyframes, sites, sensors, pinocchio_maps,
          ignored, deviations, has_joint_springs, has_gravity_compensation] = x;
@@ -34,6 +34,7 @@ static void fields(Archive& archive, Model& x) {
   if (archive.format() >= 5) archive(tendons);
   if (archive.format() >= 6) {
     archive(body_gravity_compensation, has_gravity_compensation, joint_limit_stiffness, joint_limit_dashpot);
+    if (archive.format() >= 7) archive(surfaces);
     return;
   }
 

@@ -62,6 +62,7 @@ std::unique_ptr<ParameterKind> make_joint_placement();
 std::unique_ptr<ParameterKind> make_geometry_placement();
 std::unique_ptr<ParameterKind> make_size();
 std::unique_ptr<ParameterKind> make_vertices();
+std::unique_ptr<ParameterKind> make_heights();
 std::unique_ptr<ParameterKind> make_joint_stiffness();
 std::unique_ptr<ParameterKind> make_joint_damping();
 std::unique_ptr<ParameterKind> make_armature();

@@ -26,6 +26,7 @@ const std::vector<std::unique_ptr<ParameterKind>>& parameter_kinds() {
     k.push_back(make_geometry_placement());
     k.push_back(make_size());
     k.push_back(make_vertices());
+    k.push_back(make_heights());
 
     // Joints.
     k.push_back(make_joint_stiffness());

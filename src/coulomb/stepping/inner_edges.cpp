@@ -32,11 +32,6 @@ void find_points_over(const Model& model, double touching, int pair, const doubl
   }
 }
 
-bool has_half_space(const Model& model, int pair) {
-  return model.geometry_type[model.pair_a[pair]] == ShapeType::half_space ||
-         model.geometry_type[model.pair_b[pair]] == ShapeType::half_space;
-}
-
 /// A contact, the pair's shapes and how they move there.
 struct EdgeContact {
   const Contact& c;
@@ -115,7 +110,7 @@ void leave_out_inner_edges(const Model& model, double touching, StepRecord& r, C
   for (auto c = contacts.begin(); c != contacts.end(); ++c) {
     double n[3];
     bool edge = false;
-    if (!has_half_space(model, c->pair)) {
+    if (!has_ground(model, c->pair)) {
       const EdgeContact at_edge(model, r, *c);
       const auto parts = [&](const Contact& held) { return at_edge.is_parted_by(model, touching, held, n); };
       edge = std::any_of(kept.begin(), kept.end(), parts) || std::any_of(c + 1, contacts.end(), parts);

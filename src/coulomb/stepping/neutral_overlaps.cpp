@@ -51,7 +51,8 @@ bool are_neighbours(const Model& model, int body_a, int body_b) {
 double size_of(const Model& model, int geometry) {
   const double* size = &model.geometry_size[3 * geometry];
   switch (model.geometry_type[geometry]) {
-    case ShapeType::half_space: return INFINITY;
+    case ShapeType::half_space:
+    case ShapeType::surface: return INFINITY;
     case ShapeType::sphere:
     case ShapeType::capsule: return size[0];
     case ShapeType::cylinder: return std::min(size[0], size[1]);

@@ -91,6 +91,7 @@ inline double outside(const Shape& s, const double* p) {
         most = std::max(most, dot3(&s.mesh->face_normals[3 * f], q) - s.mesh->face_offsets[f]);
       return most;
     }
+    case ShapeType::surface: break;  // not convex: test_surfaces.py
   }
   return 0;
 }
@@ -111,6 +112,7 @@ inline double support_value(const Shape& s, const double* n) {
       for (int v = 0; v < s.mesh->num_vertices(); ++v) most = std::max(most, dot3(&s.mesh->vertices[3 * v], d));
       return at + most;
     }
+    case ShapeType::surface: break;  // not convex: test_surfaces.py
   }
   return 0;
 }

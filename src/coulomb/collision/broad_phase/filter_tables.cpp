@@ -62,8 +62,18 @@ void bound_geometry(const Model& model, int g, FilterTables& t, double* centre) 
       }
       break;
     }
+    case ShapeType::surface: {
+      const TriangleSurface& surface = *model.surfaces[model.geometry_mesh[g]];
+      set(surface.aabb_half[0], surface.aabb_half[1], surface.aabb_half[2]);
+      copy3(surface.aabb_center.data(), centre);
+      radius = norm3(half);
+      break;
+    }
   }
-  t.size[g] = std::min({half[0], half[1], half[2]});
+
+  // A surface is as large as what lies on it.
+  const bool is_surface = model.geometry_type[g] == ShapeType::surface;
+  t.size[g] = is_surface ? INFINITY : std::min({half[0], half[1], half[2]});
 
   // Contact points may lie anywhere.
   for (int k = model.first_contact_point(g); k < model.first_contact_point(g + 1); ++k) {

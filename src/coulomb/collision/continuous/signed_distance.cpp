@@ -9,6 +9,7 @@
 #include "coulomb/collision/continuous/separating_normal.hpp"
 #include "coulomb/collision/narrow_phase/convex_convex.hpp"
 #include "coulomb/collision/narrow_phase/primitives_round.hpp"
+#include "coulomb/collision/narrow_phase/surface_contacts.hpp"
 
 namespace coulomb {
 namespace {
@@ -16,6 +17,9 @@ namespace {
 constexpr double no_margin = 1e100;
 /// Of the sizes: a normal that separates less than its features promise.
 constexpr double inexact = 1e-12;
+/// Of the shape's size: how far surfaces are looked for first, and how much farther every next time.
+constexpr double first_look = 0.05;
+constexpr double next_look = 4;
 
 /// The lowest point of b over the plane.
 void half_space_distance(const Shape& plane, const Shape& b, SignedDistance& out) {
@@ -187,6 +191,35 @@ void capsule_distance(const Shape& a, const Shape& b, SignedDistance& out) {
   axpy3(-out.distance, out.normal, out.point_b);
 }
 
+/// The nearest contact, looked for ever farther away. A shape beyond the border, or behind all faces, has none.
+void surface_distance(const Shape& a, const Shape& surface, SignedDistance& out) {
+  constexpr CollisionOptions options{.stateless = true, .frozen_cache = true};
+  double ca[3];
+  double cb[3];
+  bounding_center(a, ca);
+  bounding_center(surface, cb);
+  sub3(ca, cb, ca);
+  const double size = bounding_radius(a);
+  const double farthest = norm3(ca) + size + bounding_radius(surface);
+  for (double margin = first_look * size;; margin *= next_look) {
+    CollisionCache::Pair cache;
+    Contact contact[max_contacts_per_pair];
+    const int count = collide_convex_surface(a, surface, margin, options, cache, contact);
+    if (count > 0) {
+      const Contact& c = *std::min_element(contact, contact + count,
+                                           [](const Contact& x, const Contact& y) { return x.distance < y.distance; });
+      out.distance = c.distance;
+      copy3(c.normal, out.normal);
+      copy3(c.point_a, out.point_a);
+      copy3(c.point_b, out.point_b);
+      return;
+    }
+    if (margin > farthest) break;
+  }
+  out = SignedDistance{};
+  out.distance = 1e30;
+}
+
 /// The same, seen from the other shape.
 void flip(SignedDistance& s) {
   for (double& x : s.normal)
@@ -200,6 +233,8 @@ void ordered_distance(const Shape& a, const Shape& b, SignedDistance& out) {
   if (b.type == ShapeType::half_space) {
     out = SignedDistance{};
     out.distance = 1e30;
+  } else if (b.type == ShapeType::surface) {
+    surface_distance(a, b, out);
   } else if (a.type == ShapeType::half_space) {
     half_space_distance(a, b, out);
   } else if (a.type == ShapeType::capsule && b.type == ShapeType::capsule) {

@@ -19,9 +19,7 @@ constexpr double on_surface = 1e-6;
 /// A geometry at a pose, as a shape.
 Shape posed(const Model& model, int geometry, const double* position, const double* rotation) {
   Shape s;
-  s.type = model.geometry_type[geometry];
-  s.size = &model.geometry_size[3 * geometry];
-  s.mesh = s.type == ShapeType::mesh ? model.meshes[model.geometry_mesh[geometry]].get() : nullptr;
+  set_shape(model, geometry, s);
   copy3(position, s.position);
   for (int i = 0; i < 9; ++i)
     s.rotation[i] = rotation[i];

@@ -62,4 +62,21 @@ void find_carrier(const Model& model, const Contact& contact, bool of_a, const d
 /// the polygon (as in ConvexMesh).
 void vertex_motion(const Contact& contact, const MeshCarrier& carrier, int vertex, int axis, ShapeMotion& out);
 
+/// The same for a surface: its face, edge or corner that touches, found from the contact's place and normal, in the geometry's frame.
+struct SurfaceCarrier {
+  int num = 0;  ///< vertices that move the contact: 3, 2 or 1
+  int list[3];
+  double weight[3];
+  const TriangleSurface* surface = nullptr;
+  int face = -1;  ///< the triangle, where it carries the contact
+  bool of_a = false;
+  double rotation[9];  ///< world from geometry
+  double normal[3];    ///< the contact's
+};
+void find_carrier(const Model& model, const Contact& contact, bool of_a, const double* geometry_position,
+                  const double* geometry_rotation, SurfaceCarrier& out);
+
+/// Motion per metre of entry k of its list along axis 0..2 of the geometry's frame.
+void vertex_motion(const Contact& contact, const SurfaceCarrier& carrier, int k, int axis, ShapeMotion& out);
+
 }  // namespace coulomb

@@ -6,9 +6,14 @@
 #include <cmath>
 
 #include "coulomb/collision/narrow_phase/primitives_common.hpp"
+#include "coulomb/collision/narrow_phase/surface_contacts.hpp"
 
 namespace coulomb {
 namespace {
+
+// m: how far from a point the faces of a surface are looked for, first and at most.
+constexpr double first_reach = 0.01;
+constexpr double deepest_point = 0.2;
 
 /// n: outward, surface: nearest place, both in b's frame; distance < 0.
 // To the world.
@@ -189,6 +194,20 @@ bool in_mesh(const Shape& b, const double* x, Contact& out) {
   return set_surface_contact(b, Feature::face, n, surface, distance, out);
 }
 
+/// Out through the nearest face that the point lies behind.
+bool in_surface(const Shape& b, const double* x, Contact& out) {
+  for (double reach = first_reach; reach <= deepest_point; reach *= 4) {
+    PointOverSurface over;
+    if (!point_over_surface(*b.surface, x, reach, over)) continue;
+    if (!(over.height < 0)) return false;
+    const double* n = &b.surface->normals[3 * over.triangle];
+    double surface[3] = {x[0], x[1], x[2]};
+    axpy3(-over.height, n, surface);
+    return set_surface_contact(b, Feature::face, n, surface, over.height, out);
+  }
+  return false;
+}
+
 /// Names the pair and its geometries.
 void set_geometries(const Model& model, int pair, Contact& c) {
   const int a = model.pair_a[pair];
@@ -313,6 +332,7 @@ bool collide_point(const double point[3], const Shape& b, Contact& out) {
     case ShapeType::box: return in_box(b, x, out);
     case ShapeType::ellipsoid: return in_ellipsoid(b, x, out);
     case ShapeType::mesh: return in_mesh(b, x, out);
+    case ShapeType::surface: return in_surface(b, x, out);
   }
   return false;
 }

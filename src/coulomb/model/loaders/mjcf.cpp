@@ -174,6 +174,13 @@ void copy_geometries(const mjModel& m, Copier& c) {
   COULOMB_INTEGERS(mesh_graph, m.nmeshgraph);
   COULOMB_REALS(mesh_vert, 3 * m.nmeshvert);
 
+  // Height fields.
+  COULOMB_INTEGERS(hfield_nrow, m.nhfield);
+  COULOMB_INTEGERS(hfield_ncol, m.nhfield);
+  COULOMB_INTEGERS(hfield_adr, m.nhfield);
+  COULOMB_REALS(hfield_size, 4 * m.nhfield);
+  COULOMB_REALS(hfield_data, m.nhfielddata);
+
   // Pairs, and bodies that do not collide.
   COULOMB_INTEGERS(pair_geom1, m.npair);
   COULOMB_INTEGERS(pair_geom2, m.npair);
@@ -336,6 +343,7 @@ void copy_options_and_names(const mjModel& m, Copier& c) {
   COULOMB_COUNT(njnt);
   COULOMB_COUNT(ngeom);
   COULOMB_COUNT(nmesh);
+  COULOMB_COUNT(nhfield);
   COULOMB_COUNT(npair);
   COULOMB_COUNT(nexclude);
   COULOMB_COUNT(neq);

@@ -3,6 +3,7 @@
 
 #include "coulomb/model/loaders/mujoco_fields.hpp"
 #include "coulomb/model/shapes/convex_mesh.hpp"
+#include "coulomb/model/shapes/triangle_surface.hpp"
 
 namespace coulomb {
 namespace {
@@ -42,10 +43,30 @@ std::vector<double> hull_vertices(const MujocoFields& f, int mesh) {
   return out;
 }
 
+/// A field's heights are shares of its size, over a rectangle of half sides.
+std::shared_ptr<const TriangleSurface> height_field(const MujocoFields& f, int field, const std::string& what) {
+  const auto size = f.row<4>("hfield_size", field);
+  HeightField out;
+  out.rows = f.integer("hfield_nrow", field);
+  out.columns = f.integer("hfield_ncol", field);
+  const long count = static_cast<long>(out.rows) * out.columns;
+  const long first = f.integer("hfield_adr", field);
+  const auto found = f.arrays().reals.find("hfield_data");
+  const long known = found == f.arrays().reals.end() ? 0 : static_cast<long>(found->second.size());
+  if (count < 4 || first < 0 || first + count > known) {
+    refuse(what, "the heights of its field are missing");
+  }
+  out.spacing = {2 * size[0] / (out.columns - 1), 2 * size[1] / (out.rows - 1)};
+  for (long i = first; i < first + count; ++i)
+    out.heights.push_back(size[2] * found->second[i]);
+  return make_height_field(out, what);
+}
+
 /// The shape here of mjtGeom.
 ShapeType shape_of(int type) {
   switch (type) {
     case mj::plane: return ShapeType::half_space;
+    case mj::height_field: return ShapeType::surface;
     case mj::sphere: return ShapeType::sphere;
     case mj::capsule: return ShapeType::capsule;
     case mj::ellipsoid: return ShapeType::ellipsoid;
@@ -103,9 +124,6 @@ class GeometryTranslator {
     }
 
     // Shapes and properties that would move otherwise than in MuJoCo are refused.
-    if (type == mj::height_field)
-      refuse(what,
-             "height fields cannot collide; build the terrain from boxes or convex meshes (convex decomposition)");
     if (type > mj::mesh || type < 0)
       refuse(
           what,
@@ -124,7 +142,7 @@ class GeometryTranslator {
     part.type = shape_of(type);
     part.body = f_.integer("geom_bodyid", g);
     part.placement = {f_.row<3>("geom_pos", g), f_.row<4>("geom_quat", g)};
-    if (type != mj::plane && type != mj::mesh) {
+    if (type != mj::plane && type != mj::mesh && type != mj::height_field) {
       part.size = f_.row<3>("geom_size", g);
     }
 
@@ -137,6 +155,10 @@ class GeometryTranslator {
     part.condim = f_.integer("geom_condim", g, 3);
     if (type == mj::mesh) {
       part.mesh = mesh(f_.integer("geom_dataid", g));
+    }
+    if (type == mj::height_field) {
+      part.mesh = static_cast<int>(parts_.surfaces.size());
+      parts_.surfaces.push_back(height_field(f_, f_.integer("geom_dataid", g), what));
     }
     index_[g] = static_cast<int>(parts_.geometries.size());
     parts_.geometries.push_back(part);

@@ -12,7 +12,7 @@ namespace {
 
 /// The last value of each enumeration.
 constexpr JointType last_joint_type = JointType::hinge;
-constexpr ShapeType last_shape_type = ShapeType::mesh;
+constexpr ShapeType last_shape_type = ShapeType::surface;
 constexpr EqualityType last_equality_type = EqualityType::tendon;
 constexpr SensorType last_sensor_type = SensorType::tendon_velocity;
 constexpr ZoneType last_zone_type = ZoneType::box;
@@ -170,6 +170,15 @@ class Checker {
         index(what + " mesh", geometry.mesh, 0, last_mesh);
         if (!parts_.meshes[geometry.mesh]) {
           checks::fail(what + " mesh", "is not there");
+        }
+      } else if (geometry.type == ShapeType::surface) {
+        const int last_surface = static_cast<int>(parts_.surfaces.size()) - 1;
+        index(what + " surface", geometry.mesh, 0, last_surface);
+        if (!parts_.surfaces[geometry.mesh]) {
+          checks::fail(what + " surface", "is not there");
+        }
+        if (!geometry.contact_points.empty()) {
+          checks::fail(what + " contact_points", "a surface has none: give them to what touches it");
         }
       } else {
         sizes(what + " size", geometry.type, geometry.size);

@@ -72,7 +72,8 @@ double bounding_radius(const Model& m, int g, double* middle) {
   for (int i = 0; i < 3; ++i)
     middle[i] = 0;
   switch (m.geometry_type[g]) {
-    case ShapeType::half_space: return 0;
+    case ShapeType::half_space:
+    case ShapeType::surface: return 0;
     case ShapeType::sphere: return size[0];
     case ShapeType::capsule: return size[0] + size[1];
     case ShapeType::cylinder: return std::hypot(size[0], size[1]);
@@ -98,7 +99,7 @@ double squared_arm(const Model& m, int g) {
   double arm[3];
   const double radius = bounding_radius(m, g, middle);
 
-  if (m.geometry_type[g] == ShapeType::half_space) return 0;
+  if (m.geometry_type[g] == ShapeType::half_space || m.geometry_type[g] == ShapeType::surface) return 0;
 
   // The middle in the body's frame, less its centre of mass.
   quaternion_to_matrix(&m.geometry_quat[4 * g], R);

@@ -19,6 +19,7 @@
 #include "coulomb/model/scene/name_pool.hpp"
 #include "coulomb/model/shapes/convex_mesh.hpp"
 #include "coulomb/model/shapes/shape_inertia.hpp"
+#include "coulomb/model/shapes/triangle_surface.hpp"
 
 namespace coulomb {
 namespace {
@@ -87,6 +88,7 @@ void shift_indices(SceneParts& p, const SceneParts& base) {
   const int joints = static_cast<int>(base.joints.size());
   const int geometries = static_cast<int>(base.geometries.size());
   const int meshes = static_cast<int>(base.meshes.size());
+  const int surfaces = static_cast<int>(base.surfaces.size());
   auto body = [bodies](int b) { return b > 0 ? b + bodies : b; };
   auto joint = [joints](int j) { return j >= 0 ? j + joints : j; };
   const int tendons = static_cast<int>(base.tendons.size());
@@ -107,7 +109,7 @@ void shift_indices(SceneParts& p, const SceneParts& base) {
     j.body = body(j.body);
   for (GeometryPart& g : p.geometries) {
     g.body = body(g.body);
-    if (g.mesh >= 0) g.mesh += meshes;
+    if (g.mesh >= 0) g.mesh += g.type == ShapeType::surface ? surfaces : meshes;
     if (g.no_collision_group >= 0) {
       g.no_collision_group += base.num_collision_groups;
     }
@@ -228,6 +230,7 @@ SceneElement Scene::append(SceneParts parts, const std::string& name) {
   // All else has no name.
   auto add = [](auto& to, auto& from) { to.insert(to.end(), from.begin(), from.end()); };
   add(parts_.meshes, parts.meshes);
+  add(parts_.surfaces, parts.surfaces);
   add(parts_.pairs, parts.pairs);
   add(parts_.excludes, parts.excludes);
   add(parts_.ignored, parts.ignored);
@@ -263,6 +266,52 @@ SceneElement Scene::add_ground(const GroundOptions& options) {
   SceneElement element = append(std::move(parts), g.name);
   element.name = parts_.geometries[element.first_geometry].name;
   return element;
+}
+
+SceneElement Scene::add_surface(const std::string& what, std::shared_ptr<const TriangleSurface> surface,
+                                const char* kind, const SurfaceOptions& options) {
+  SceneParts parts;
+  GeometryPart g;
+  g.name = options.name.empty() ? names_->geometries.free(kind) : options.name;
+  g.type = ShapeType::surface;
+  g.mesh = 0;
+  g.placement = {options.position, checks::unit_quaternion(what + " quaternion", options.quaternion)};
+  g.friction = options.friction;
+  g.restitution = options.restitution;
+  g.compliance = options.compliance;
+  g.penalty = options.penalty;
+  parts.surfaces.push_back(std::move(surface));
+  parts.geometries.push_back(g);
+  SceneElement element = append(std::move(parts), g.name);
+  element.name = parts_.geometries[element.first_geometry].name;
+  return element;
+}
+
+/// Throws what is wrong with everything but the triangles.
+void Scene::check_surface(const std::string& what, const SurfaceOptions& options) const {
+  checks::finite(what + " position", options.position.data(), 3);
+  checks::unit_quaternion(what + " quaternion", options.quaternion);
+  checks::material(what, options.friction, options.restitution, options.compliance);
+  checks::penalty_material(what, options.penalty);
+  if (!options.name.empty() && names_->geometries.has(options.name))
+    throw std::invalid_argument(what + ": name '" + options.name + "' is taken by another geometry");
+}
+
+SceneElement Scene::add_heightfield(const HeightFieldOptions& field, const SurfaceOptions& options) {
+  const std::string what = "add_heightfield" + (options.name.empty() ? "" : " '" + options.name + "'");
+  check_surface(what, options);
+  if (static_cast<long>(field.heights.size()) != static_cast<long>(field.rows) * field.columns)
+    throw std::invalid_argument(what + " heights: " + std::to_string(field.heights.size()) + " numbers, expected " +
+                                std::to_string(field.rows) + " x " + std::to_string(field.columns));
+  auto surface = make_height_field({field.heights, field.rows, field.columns, field.spacing}, what);
+  return add_surface(what, std::move(surface), "heightfield", options);
+}
+
+SceneElement Scene::add_triangle_mesh(const std::vector<double>& vertices, const std::vector<int>& triangles,
+                                      const SurfaceOptions& options) {
+  const std::string what = "add_triangle_mesh" + (options.name.empty() ? "" : " '" + options.name + "'");
+  check_surface(what, options);
+  return add_surface(what, make_triangle_surface(vertices, triangles, what), "triangle_mesh", options);
 }
 
 SceneElement Scene::add_shape(ShapeType type, const std::array<double, 3>& size, std::shared_ptr<const ConvexMesh> mesh,
@@ -480,8 +529,9 @@ void Scene::set_contact(const std::string& geometry, const ContactOptions& optio
   if (options.points) {
     checks::contact_points(what, *options.points);
   }
-  if (options.points && !options.points->empty() && part.type == ShapeType::half_space)
-    throw std::invalid_argument(what + " contact_points: a half-space has none, those of other shapes touch it");
+  if (options.points && !options.points->empty() && is_ground(part.type))
+    throw std::invalid_argument(what +
+                                " contact_points: a half-space or surface has none, those of other shapes touch it");
 
   // Everything was fine.
   part.penalty = m;

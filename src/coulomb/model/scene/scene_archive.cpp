@@ -54,11 +54,13 @@ static void fields(Archive& archive, KeyframePart& x) {
 
 template <class Archive>
 static void fields(Archive& archive, SceneParts& x) {
-  auto& [bodies, joints, geometries, meshes, pairs, excludes, tendons, actuators, equalities, keyframes, sites, sensors,
-         pinocchio_maps, ignored, deviations, num_collision_groups, filter_parent_child, gravity, timestep] = x;
+  auto& [bodies, joints, geometries, meshes, surfaces, pairs, excludes, tendons, actuators, equalities, keyframes,
+         sites, sensors, pinocchio_maps, ignored, deviations, num_collision_groups, filter_parent_child, gravity,
+         timestep] = x;
   archive(bodies, joints, geometries, meshes, pairs, excludes, actuators, equalities, keyframes, sites, sensors,
           pinocchio_maps, ignored, deviations, num_collision_groups, filter_parent_child, gravity, timestep);
   if (archive.format() >= 5) archive(tendons);
+  if (archive.format() >= 7) archive(surfaces);
 }
 
 template <class Archive>

@@ -11,6 +11,7 @@
 #include "coulomb/model/scene/materials.hpp"
 #include "coulomb/model/scene/neutral_inertia.hpp"
 #include "coulomb/model/scene/topology.hpp"
+#include "coulomb/model/shapes/triangle_surface.hpp"
 
 namespace coulomb {
 namespace {
@@ -74,6 +75,7 @@ void copy_joints(const SceneParts& parts, Model& m) {
 void copy_geometries(const SceneParts& parts, Model& m) {
   m.num_geometries = static_cast<int>(parts.geometries.size());
   m.meshes = parts.meshes;
+  m.surfaces = parts.surfaces;
   m.contact_point_start.push_back(0);
   for (const GeometryPart& g : parts.geometries) {
     // Shape and placement.
@@ -116,9 +118,9 @@ class PairFilter {
       excluded_.insert(std::minmax(e[0], e[1]));
   }
 
-  /// Two half-spaces, two bodies that nothing moves, and one body do not.
+  /// Two half-spaces or surfaces, two bodies that nothing moves, and one body do not.
   bool can_move_apart(const GeometryPart& a, const GeometryPart& b) const {
-    if (a.type == ShapeType::half_space && b.type == ShapeType::half_space) return false;
+    if (is_ground(a.type) && is_ground(b.type)) return false;
     if (model_.body_tree[a.body] < 0 && model_.body_tree[b.body] < 0) return false;
     return group_[a.body] != group_[b.body];
   }

@@ -126,6 +126,7 @@ MassProperties solid_properties(ShapeType type, const Vec3& s, const ConvexMesh*
       return of_half_sides(m, m / 5, s);
     }
     case ShapeType::mesh: return polyhedron(*mesh);
+    case ShapeType::surface: break;  // has no inside
     case ShapeType::half_space: break;
   }
   throw std::invalid_argument("a half-space has no volume and cannot move");

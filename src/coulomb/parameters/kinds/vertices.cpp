@@ -1,4 +1,4 @@
-// vertices/<geometry>: the corners of a mesh, 3 n numbers in metres in the geometry's frame, n as in ConvexMesh (the
+// vertices/<geometry>: the corners of a mesh or of a triangle mesh (a surface, whose triangles stay), 3 n numbers in metres in the geometry's frame, n as in ConvexMesh (the
 // corners of the hull, coplanar triangles merged). Mass and inertia do not change with them. A face of more than three
 // corners that is bent breaks into triangles: across that its derivative is the one of the face kept flat
 // (shape_motion.hpp). Right-hand sides: the contacts on the geometry, moved by the few vertices that carry them.
@@ -13,6 +13,7 @@
 #include "coulomb/model/checks.hpp"
 #include "coulomb/parameters/kinds/geometry_pose.hpp"
 #include "coulomb/parameters/kinds/moved_mesh.hpp"
+#include "coulomb/parameters/kinds/moved_surface.hpp"
 #include "coulomb/parameters/parameter_kind.hpp"
 #include "coulomb/parameters/penalty_sides.hpp"
 
@@ -24,11 +25,7 @@ Shape posed(const ParameterContext& context, int geometry) {
   const Model& m = context.model;
   const GeometryPose pose(context, geometry);
   Shape out;
-  out.type = m.geometry_type[geometry];
-  out.size = &m.geometry_size[3 * geometry];
-  if (out.type == ShapeType::mesh) {
-    out.mesh = m.meshes[m.geometry_mesh[geometry]].get();
-  }
+  set_shape(m, geometry, out);
   copy3(pose.position, out.position);
   std::copy(pose.rotation, pose.rotation + 9, out.rotation);
   return out;
@@ -62,34 +59,45 @@ class VerticesKind : public ParameterKind {
     return *model.meshes[model.geometry_mesh[geometry]];
   }
 
+  static const std::vector<double>& vertices(const Model& model, int geometry) {
+    const bool is_surface = model.geometry_type[geometry] == ShapeType::surface;
+    return is_surface ? surface_of(model, geometry).vertices : mesh(model, geometry).vertices;
+  }
+
   std::vector<ParameterElement> elements(const Model& model) const override {
     std::vector<ParameterElement> out;
     for (const ParameterElement& e : all_geometries(model, 0))
-      if (model.geometry_type[e.index] == ShapeType::mesh)
-        out.push_back({e.name, e.index, static_cast<int>(mesh(model, e.index).vertices.size())});
+      if (model.geometry_type[e.index] == ShapeType::mesh ||
+          (model.geometry_type[e.index] == ShapeType::surface && !is_height_field(model, e.index)))
+        out.push_back({e.name, e.index, static_cast<int>(vertices(model, e.index).size())});
     return out;
   }
   void read(const Model& model, const ParameterElement& e, double* values) const override {
-    const std::vector<double>& v = mesh(model, e.index).vertices;
+    const std::vector<double>& v = vertices(model, e.index);
     for (int k = 0; k < e.size; ++k)
       values[k] = v[k];
   }
   void write(Model& model, const ParameterElement& e, const double* values, const std::string& what) const override {
-    const ConvexMesh& old = mesh(model, e.index);
     checks::finite(what, values, e.size);
+    const std::vector<double> changed(values, values + e.size);
+    if (model.geometry_type[e.index] == ShapeType::surface) {
+      replace_surface(model, e.index, changed, what);
+      return;
+    }
 
     // Small changes keep the faces; others are those of the hull.
-    const std::vector<double> vertices(values, values + e.size);
-    if (vertices == old.vertices) return;
-    auto moved = move_vertices(old, vertices);
+    const ConvexMesh& old = mesh(model, e.index);
+    if (changed == old.vertices) return;
+    auto moved = move_vertices(old, changed);
     if (moved == nullptr) {
-      moved = hull_in_order(vertices, old.name, what);
+      moved = hull_in_order(changed, old.name, what);
     }
 
     // Geometries that share the mesh keep the old one.
     bool shared = false;
     for (int g = 0; g < model.num_geometries; ++g)
-      shared |= g != e.index && model.geometry_mesh[g] == model.geometry_mesh[e.index];
+      shared |= g != e.index && model.geometry_type[g] == ShapeType::mesh &&
+                model.geometry_mesh[g] == model.geometry_mesh[e.index];
     if (shared) {
       model.geometry_mesh[e.index] = static_cast<int>(model.meshes.size());
       model.meshes.push_back(moved);
@@ -98,6 +106,10 @@ class VerticesKind : public ParameterKind {
     }
   }
   void right_hand_sides(const ParameterContext& context, const ParameterElement& e, RightHandSide* out) const override {
+    if (context.model.geometry_type[e.index] == ShapeType::surface) {
+      add_surface_sides(context, e.index, [out](int vertex, int axis) { return &out[3 * vertex + axis]; });
+      return;
+    }
     const GeometryPose pose(context, e.index);
     for (const BodyRows& b : context.rows.body_rows) {
       if (b.contact < 0 || context.inactive[b.block]) continue;
@@ -125,6 +137,15 @@ class VerticesKind : public ParameterKind {
                        const ParameterElement& e, std::vector<ShapeMotion>& out) const override {
     if (contact.geometry_a != e.index && contact.geometry_b != e.index) return;
     const GeometryPose pose(model, dynamics, e.index);
+    if (model.geometry_type[e.index] == ShapeType::surface) {
+      SurfaceCarrier on;
+      find_carrier(model, contact, contact.geometry_a == e.index, pose.position, pose.rotation, on);
+      out.resize(e.size);
+      for (int k = 0; k < on.num; ++k)
+        for (int axis = 0; axis < 3; ++axis)
+          vertex_motion(contact, on, k, axis, out[3 * on.list[k] + axis]);
+      return;
+    }
 
     MeshCarrier carrier;
     find_carrier(model, contact, contact.geometry_a == e.index, pose.position, pose.rotation, carrier);

@@ -87,9 +87,7 @@ void ImpactSearch::Workspace::place(const Model& model, int g, const BodyMotion&
                                     MovingShape& out) const {
   // The shape, where it is.
   const LocalGeometry& l = local[g];
-  out.shape.type = model.geometry_type[g];
-  out.shape.size = &model.geometry_size[3 * g];
-  out.shape.mesh = out.shape.type == ShapeType::mesh ? model.meshes[model.geometry_mesh[g]].get() : nullptr;
+  set_shape(model, g, out.shape);
   multiply3(m.rotation, l.rotation, out.shape.rotation);
   rotate(m.rotation, l.position, out.shape.position);
   add3(m.position, out.shape.position, out.shape.position);

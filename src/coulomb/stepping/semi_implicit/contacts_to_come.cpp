@@ -31,11 +31,6 @@ constexpr double same_cosine = 1e-12;  // of two sides that are parallel
 constexpr double touch_width = 1e-12;  // m: nearer to touch than this it does or does not
 constexpr int most_looks = 50;         // on the way of a step: a graze takes one for every halving of the way left
 
-bool has_half_space(const Model& model, int pair) {
-  return model.geometry_type[model.pair_a[pair]] == ShapeType::half_space ||
-         model.geometry_type[model.pair_b[pair]] == ShapeType::half_space;
-}
-
 void conjugate(const double* q, double* out) {
   out[0] = q[0];
   for (int i = 1; i < 4; ++i)
@@ -456,7 +451,7 @@ bool Judge::meets_a_side(const Group& g, const Contact& worst) {
 /// True: the pair's contacts are replaced by those that it adds to `kept`.
 bool Judge::judge(int k) {
   const Group g = group(k);
-  if (has_half_space(model_, g.pair)) return false;
+  if (has_ground(model_, g.pair)) return false;
   const Contact* closing = most_closing(g);
   if (closing == nullptr) return false;
   if (!knows_velocity_) link_twists(model_, r_.dynamics, r_.v.data(), r_.twist_next.data());

@@ -1,0 +1,56 @@
+// heights/<geometry>: the heights of a height field, rows x columns numbers in metres, row by row. Right-hand sides: the contacts on the
+// geometry, moved by the few vertices that carry them, along z of the geometry's frame.
+#include "coulomb/collision/contact.hpp"
+#include "coulomb/collision/motion/shape_motion.hpp"
+#include "coulomb/constraints/constraint_rows.hpp"
+#include "coulomb/model/checks.hpp"
+#include "coulomb/model/shapes/triangle_surface.hpp"
+#include "coulomb/parameters/kinds/geometry_pose.hpp"
+#include "coulomb/parameters/kinds/moved_surface.hpp"
+#include "coulomb/parameters/parameter_kind.hpp"
+
+namespace coulomb {
+namespace {
+
+class HeightsKind : public ParameterKind {
+  const char* name() const override { return "heights"; }
+  const char* unit() const override { return "m"; }
+
+  std::vector<ParameterElement> elements(const Model& model) const override {
+    std::vector<ParameterElement> out;
+    for (const ParameterElement& e : all_geometries(model, 0))
+      if (is_height_field(model, e.index)) out.push_back({e.name, e.index, surface_of(model, e.index).num_vertices()});
+    return out;
+  }
+  void read(const Model& model, const ParameterElement& e, double* values) const override {
+    const TriangleSurface& surface = surface_of(model, e.index);
+    for (int v = 0; v < e.size; ++v)
+      values[v] = surface.vertices[3 * v + 2];
+  }
+  void write(Model& model, const ParameterElement& e, const double* values, const std::string& what) const override {
+    checks::finite(what, values, e.size);
+    std::vector<double> vertices = surface_of(model, e.index).vertices;
+    for (int v = 0; v < e.size; ++v)
+      vertices[3 * v + 2] = values[v];
+    replace_surface(model, e.index, vertices, what);
+  }
+  void right_hand_sides(const ParameterContext& context, const ParameterElement& e, RightHandSide* out) const override {
+    add_surface_sides(context, e.index, [out](int vertex, int axis) { return axis == 2 ? &out[vertex] : nullptr; });
+  }
+  void surface_motions(const Model& model, const DynamicsWorkspace& dynamics, const Contact& contact,
+                       const ParameterElement& e, std::vector<ShapeMotion>& out) const override {
+    if (contact.geometry_a != e.index && contact.geometry_b != e.index) return;
+    const GeometryPose pose(model, dynamics, e.index);
+    SurfaceCarrier carrier;
+    find_carrier(model, contact, contact.geometry_a == e.index, pose.position, pose.rotation, carrier);
+    out.resize(e.size);
+    for (int k = 0; k < carrier.num; ++k)
+      vertex_motion(contact, carrier, k, 2, out[carrier.list[k]]);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<ParameterKind> make_heights() { return std::make_unique<HeightsKind>(); }
+
+}  // namespace coulomb
