@@ -74,7 +74,8 @@ def _accelerations(model, compiled, rng):
     """Largest relative difference of three accelerations without constraints. None: MuJoCo's version has no such state."""
     import mujoco
 
-    compiled.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
+    flags = int(compiled.opt.disableflags)
+    compiled.opt.disableflags = flags | int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
     data = mujoco.MjData(compiled)
     worst = 0.0
     for _ in range(3):
@@ -91,7 +92,7 @@ def _accelerations(model, compiled, rng):
         here = np.linalg.solve(mass, force)
         scale = np.abs(data.qacc).max() + np.abs(np.linalg.solve(mass, np.abs(force))).max() + 1e-3
         worst = max(worst, float(np.abs(here - data.qacc).max() / scale))
-    compiled.opt.disableflags &= ~mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
+    compiled.opt.disableflags = flags
     return worst
 
 

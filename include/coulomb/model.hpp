@@ -134,13 +134,31 @@ struct Tendon {
   double upper = 0;
 };
 
-/// Motor of one joint dof direction, or of a tendon: force = gear * clamp(gain·clamp(u) + bias), gain/bias affine in (length, velocity).
+/// What bodies move in: air, water. 0: nothing.
+struct Medium {
+  double density = 0;            ///< kg/m^3
+  double viscosity = 0;          ///< Pa s
+  std::array<double, 3> wind{};  ///< m/s, world: its velocity
+};
+
+/// The box that the medium sees in place of a body (MuJoCo: that of its inertia); size 0: none.
+struct MediumBox {
+  std::array<double, 3> pos{};  ///< its middle in the body's frame
+  std::array<double, 4> quat{1, 0, 0, 0};
+  std::array<double, 3> size{};  ///< m, full sides
+};
+
+/// Motor of one joint dof direction, of a tendon, or of a frame of a body (a site: the force is the wrench gear there, which turns with it): force = gear * clamp(gain·clamp(u) + bias), gain/bias affine in (length, velocity).
 struct Actuator {
   std::string name;
-  int joint = -1;   ///< -1: it pulls a tendon
-  int tendon = -1;  ///< -1: it drives a joint
-  std::array<double, 6> gear{1, 0, 0,
-                             0, 0, 0};  ///< one entry for hinge/slide and tendon, 3 for ball, 6 for free (MuJoCo order)
+  int joint = -1;   ///< -1: it pulls a tendon or pushes a body
+  int tendon = -1;  ///< -1: it pulls none
+  int body = -1;    ///< -1: it pushes none. Its frame in the body:
+  std::array<double, 3> site_pos{};
+  std::array<double, 4> site_quat{1, 0, 0, 0};
+  std::array<double, 6> gear{
+      1, 0, 0, 0,
+      0, 0};  ///< one entry for hinge/slide and tendon, 3 for ball, 6 for free (MuJoCo order) and site (force, torque)
   bool in_parent_frame = false;         ///< MuJoCo's jointinparent transmission (ball and free joints)
   std::array<double, 3> gain{1, 0, 0};  ///< gain = g0 + g1 length + g2 velocity
   std::array<double, 3> bias{0, 0, 0};  ///< bias = b0 + b1 length + b2 velocity
@@ -339,6 +357,9 @@ struct Model {
   std::vector<PinocchioMap> pinocchio_maps;  ///< one per robot read by Pinocchio; otherwise one that covers every joint
   std::vector<std::string> ignored;          ///< what loaders left out or replaced, one line each (ignored_lines)
   std::vector<std::string> deviations;       ///< those of these lines that the motion may feel (deviation_lines)
+
+  Medium medium;
+  std::vector<MediumBox> body_medium_box;  ///< num_bodies
 
   bool has_joint_springs = false;
   bool has_gravity_compensation = false;

@@ -27,9 +27,10 @@ struct BodyPart {
   Placement placement;  ///< in the parent's frame at zero joint motion
   double mass = 0;
   Vec3 com{0, 0, 0};
-  std::array<double, 6> inertia{};  ///< Ixx Ixy Iyy Ixz Iyz Izz about the com, body axes
-  bool mocap = false;               ///< fixed, but no part of the world for the parent-child filter (MuJoCo)
-  double gravity_compensation = 0;  ///< share of its weight that is taken away
+  std::array<double, 6> inertia{};      ///< Ixx Ixy Iyy Ixz Iyz Izz about the com, body axes
+  bool mocap = false;                   ///< fixed, but no part of the world for the parent-child filter (MuJoCo)
+  double gravity_compensation = 0;      ///< share of its weight that is taken away
+  std::optional<MediumBox> medium_box;  ///< unset: that of its inertia
 };
 
 struct JointPart {
@@ -134,6 +135,7 @@ struct SceneParts {
   // options that the file itself sets
   std::optional<Vec3> gravity;
   std::optional<double> timestep;
+  std::optional<Medium> medium;
 };
 
 }  // namespace coulomb

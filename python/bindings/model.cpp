@@ -265,14 +265,22 @@ void bind_extras(Class& cls) {
       .def_ro("lower", &Tendon::lower, "m or rad.")
       .def_ro("upper", &Tendon::upper, "m or rad.");
   cls.def_ro("tendons", &Model::tendons, "The fixed tendons: sums of joints.");
-  nb::class_<Actuator>(cls, "Actuator", "A motor on one joint or tendon: force = gear * clamp(gain * clamp(u) + bias).")
+  nb::class_<Actuator>(cls, "Actuator",
+                       "A motor on one joint, tendon or site: force = gear * clamp(gain * clamp(u) + bias).")
       .def("__repr__", [](const Actuator& a) { return "<Actuator " + a.name + ">"; })
       .def_ro("name", &Actuator::name, "Name in the robot's file.")
-      .def_ro("joint", &Actuator::joint, "Index of the joint that it drives, or -1: a tendon.")
-      .def_ro("tendon", &Actuator::tendon, "Index of the tendon that it pulls, or -1: a joint.")
+      .def_ro("joint", &Actuator::joint, "Index of the joint that it drives, or -1.")
+      .def_ro("tendon", &Actuator::tendon, "Index of the tendon that it pulls, or -1.")
+      .def_ro("body", &Actuator::body, "Index of the body that it pushes at a site, or -1.")
+      .def_prop_ro(
+          "site_pos", [](const Actuator& a) { return to_numpy(a.site_pos); }, "(3,) m: of that site in the body.")
+      .def_prop_ro(
+          "site_quat", [](const Actuator& a) { return to_numpy(a.site_quat); },
+          "(4,) w x y z: of that site in the body.")
       .def_prop_ro(
           "gear", [](const Actuator& a) { return to_numpy(a.gear); },
-          "(6,) force on each degree of freedom of the joint per unit of the actuator's force; hinge and slide: [0].")
+          "(6,) force on each degree of freedom of the joint per unit of the actuator's force; hinge and slide: [0]; "
+          "site: force and torque along its axes.")
       .def_prop_ro(
           "gain", [](const Actuator& a) { return to_numpy(a.gain); },
           "gain = gain[0] + gain[1] length + gain[2] velocity")
@@ -379,7 +387,14 @@ void bind_model(nb::module_& module) {
           "num_pairs", [](const Model& model) { return model.pair_a.size(); },
           "Number of pairs of geometries that may touch.")
       .def_ro("timestep", &Model::timestep, "s: the scene's own time step.")
-      .def_prop_ro("gravity", [](const Model& model) { return to_numpy(model.gravity); }, "(3,) m/s^2.");
+      .def_prop_ro(
+          "gravity", [](const Model& model) { return to_numpy(model.gravity); }, "(3,) m/s^2.")
+      .def_prop_ro(
+          "density", [](const Model& model) { return model.medium.density; }, "kg/m^3: of what bodies move in.")
+      .def_prop_ro(
+          "viscosity", [](const Model& model) { return model.medium.viscosity; }, "Pa s: of what bodies move in.")
+      .def_prop_ro(
+          "wind", [](const Model& model) { return to_numpy(model.medium.wind); }, "(3,) m/s: its velocity, world.");
   cls.def("__repr__", &in_words);
   cls.def_prop_ro(
       "visuals", [](nb::handle self) { return nb::module_::import_("coulomb.view.visuals").attr("visuals_of")(self); },

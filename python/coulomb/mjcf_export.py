@@ -85,6 +85,11 @@ def _body(model, body, children):
         )
     lines += [_joint(model, joint) for joint in np.flatnonzero(model.joint_body == body)]
     lines += [_geom(model, index) for index in np.flatnonzero(model.geometry_body == body)]
+    lines += [
+        f'<site name="a{i}" pos="{_numbers(a.site_pos)}" quat="{_numbers(a.site_quat)}"/>'
+        for i, a in enumerate(model.actuators)
+        if a.body == body
+    ]
     lines += [_body(model, child, children) for child in children[body]]
     return "\n".join([*lines, "</body>"])
 
@@ -109,14 +114,14 @@ def to_mjcf(model, timestep=None):
         if (a, b) not in touching
     ]
     motors = []
-    for a in model.actuators:
+    for i, a in enumerate(model.actuators):
         limits = f'ctrllimited="true" ctrlrange="{_numbers(a.control_range)}"' if a.control_limited else ""
         if a.force_limited:
             limits += f' forcelimited="true" forcerange="{_numbers(a.force_range)}"'
         law = f'gaintype="{"affine" if a.gain[1:].any() else "fixed"}" gainprm="{_numbers(a.gain)}"'
         if a.bias.any():
             law += f' biastype="affine" biasprm="{_numbers(a.bias)}"'
-        drives = f'joint="j{a.joint}"' if a.tendon < 0 else f'tendon="t{a.tendon}"'
+        drives = f'joint="j{a.joint}"' if a.joint >= 0 else f'tendon="t{a.tendon}"' if a.tendon >= 0 else f'site="a{i}"'
         motors.append(f'<general {drives} gear="{_numbers(a.gear)}" {law} {limits}/>')
     tendons = []
     for i, t in enumerate(model.tendons):
@@ -134,7 +139,7 @@ def to_mjcf(model, timestep=None):
     newline = "\n"
     return f"""<mujoco>
 <compiler angle="radian" autolimits="false" balanceinertia="false" boundmass="0" boundinertia="0"/>
-<option timestep="{timestep or model.timestep:.17g}" gravity="{_numbers(model.gravity)}"/>
+<option timestep="{timestep or model.timestep:.17g}" gravity="{_numbers(model.gravity)}" density="{model.density:.17g}" viscosity="{model.viscosity:.17g}" wind="{_numbers(model.wind)}"/>
 <asset>
 {newline.join(meshes)}
 </asset>

@@ -59,12 +59,11 @@ def mjcf(world="", extra="", before=""):
 TENDON = "<tendon><fixed name='t' {}><joint joint='j' coef='1'/></fixed></tendon>"
 REFUSED = {
     "stiffness": mjcf(extra=TENDON.format("stiffness='3'")),
-    "transmission": mjcf(extra="<actuator><motor site='s' gear='1 0 0 0 0 0'/></actuator>"),
+    "transmission": mjcf(extra="<actuator><adhesion body='b' ctrlrange='0 1'/></actuator>"),
     "actuator dynamics": mjcf(extra="<actuator><intvelocity joint='j' kp='1' actrange='-1 1'/></actuator>"),
     "anisotropic friction": mjcf(
         extra="<contact><pair geom1='g' geom2='h' friction='.3 .5 0 0 0' condim='3'/></contact>"
     ),
-    "fluid": mjcf(before="<option density='1.2'/>"),
     "timestep": mjcf(before="<option timestep='0'/>"),
     "gravity": mjcf(before="<option gravity='nan 0 0'/>"),
     "friction": mjcf("<geom size='.1' friction='-1' pos='5 0 0'/>"),

@@ -40,7 +40,10 @@ REFUSED = {
         dict(after=TENDON.format(' actuatorfrcrange="-1 1" actuatorfrclimited="true"')),
         "tendon 't': actuatorfrcrange",
     ),
-    "site actuator": (dict(after=ACTUATOR.format('<motor site="s" gear="0 0 1 0 0 0"/>')), "trntype 4"),
+    "site actuator with a reference": (
+        dict(world=SITE, after=ACTUATOR.format('<motor site="s" refsite="w" gear="0 0 1 0 0 0"/>')),
+        "actuator 'actuator0': refsite",
+    ),
     "slider-crank": (
         dict(
             world='<site name="s2"/>', after=ACTUATOR.format('<motor slidersite="s" cranksite="s2" cranklength="1"/>')
@@ -62,8 +65,10 @@ REFUSED = {
         dict(after=ACTUATOR.format('<motor joint="j" nsample="2" interp="zoh" delay="0.01"/>')),
         "actuator 'actuator0': delay",
     ),
-    "density": (dict(option='<option density="1.2"/>'), "option: fluid forces"),
-    "viscosity": (dict(option='<option viscosity="0.1"/>'), "option: fluid forces"),
+    "ellipsoid in a medium": (
+        dict(option='<option density="1.2"/>', geom=' fluidshape="ellipsoid"'),
+        "geom 'g': fluidshape ellipsoid",
+    ),
     "override": (
         dict(option='<option><flag override="enable"/></option>'),
         "option: flag override (contact parameter override)",

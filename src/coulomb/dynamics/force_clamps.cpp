@@ -49,11 +49,11 @@ bool is_limited(const Model& model, int joint) {
   return std::isfinite(model.joint_actuator_lower[joint]) || std::isfinite(model.joint_actuator_upper[joint]);
 }
 
-/// What a tendon's actuator adds to the sums of its joints: its force at the start.
-void add_tendon_force(const Model& model, int k, JointForces& forces) {
-  const Tendon& tendon = model.tendons[model.actuators[k].tendon];
-  for (std::size_t i = 0; i < tendon.joints.size(); ++i)
-    forces.clamps.sums[tendon.joints[i]] += forces.moment[6 * k + i] * forces.actuator_force[k];
+/// What an actuator of a tendon or body adds to the sums of its joints: its force at the start.
+void add_coupled_force(const Model& model, int k, JointForces& forces) {
+  const ActuatorDofs dofs = actuator_dofs(model, k);
+  for (int i = 0; i < dofs.num; ++i)
+    forces.clamps.sums[model.dof_joint[dofs.dof[i]]] += forces.moment[6 * k + i] * forces.actuator_force[k];
 }
 
 /// Calls visit(bound, force, lower, upper) of every actuator whose force the end moves, then of every joint with such ones; it says whether to
@@ -65,8 +65,8 @@ void visit_forces(const Model& model, const StepMotion& motion, bool felt, Joint
   std::fill(clamps.moved.begin(), clamps.moved.end(), 0);
   for (int k = 0; k < model.nu; ++k) {
     const Actuator& actuator = model.actuators[k];
-    if (actuator.tendon >= 0) {
-      add_tendon_force(model, k, forces);
+    if (!drives_joint(actuator)) {
+      add_coupled_force(model, k, forces);
       continue;
     }
     const bool limited = is_limited(model, actuator.joint);

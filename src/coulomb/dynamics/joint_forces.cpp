@@ -5,11 +5,13 @@
 
 #include "coulomb/base/small_math.hpp"
 #include "coulomb/configuration.hpp"
+#include "coulomb/dynamics/body_wrenches.hpp"
+#include "coulomb/dynamics/dynamics.hpp"
 
 // Actuator k on joint j (MuJoCo's meaning): length l = gear . (q or its rotation vector), speed s = m . v,
 //   force = clamp_f( (g0 + g1 l + g2 s) clamp_u(u) + b0 + b1 l + b2 s ),  tau_j += m force,  tau_j clamped per joint,
 // where the moment m is the gear, turned into the body's axes for a transmission in the parent's frame.
-// On a tendon of joints i: l = gear sum c_i q_i, m_i = gear c_i.
+// On a tendon of joints i: l = gear sum c_i q_i, m_i = gear c_i. At a site: l = 0, m = J^T gear.
 // A position servo (g0 = -b1 alone) on a ball joint goes the short way round: u - l is taken modulo a turn, 2 pi |gear|.
 // At a clamp the derivative is the saturated side's: zero.
 
@@ -44,7 +46,13 @@ void parent_frame_moment(const double* quaternion, const double* gear, int first
 }
 
 /// Length and moment of a transmission, and how they move with the joint.
-void transmission(const Model& model, const Actuator& actuator, const double* q, ActuatorForce& t) {
+void transmission(const Model& model, const DynamicsWorkspace& at, const Actuator& actuator, const double* q,
+                  ActuatorForce& t) {
+  if (actuator.body >= 0) {
+    site_moment(model, at, actuator, t);
+    return;
+  }
+
   // A tendon is a sum of joints.
   if (actuator.tendon >= 0) {
     const Tendon& tendon = model.tendons[actuator.tendon];
@@ -90,7 +98,7 @@ void transmission(const Model& model, const Actuator& actuator, const double* q,
 
 /// The control nearest to the length among those that mean the same rotation.
 double nearest_turn(const Model& model, const Actuator& actuator, double length, double u) {
-  if (actuator.tendon >= 0 || model.joint_type[actuator.joint] != JointType::ball) return u;
+  if (!drives_joint(actuator) || model.joint_type[actuator.joint] != JointType::ball) return u;
 
   // The shorter way round is meant by position servos alone.
   const bool servo =
@@ -121,8 +129,8 @@ void note_clamp(const Model& model, int k, const ActuatorForce& a, ForceClamps& 
   const int joint = actuator.joint;
   clamps.force[k] = a.force;
 
-  // Tendons pull with the force of the start.
-  if (actuator.tendon >= 0) {
+  // Tendons and sites act with the force of the start.
+  if (!drives_joint(actuator)) {
     clamps.by_speed[k] = clamps.by_length[k] = 0;
     if (!clamps.known) clamps.actuators[k] = start_bound(actuator, a.force);
     return;
@@ -136,28 +144,31 @@ void note_clamp(const Model& model, int k, const ActuatorForce& a, ForceClamps& 
   clamps.any = clamps.any || (limited && (clamps.by_speed[k] < 0 || clamps.by_length[k] < 0));
 }
 
-/// Adds actuator k to the forces of its tendon's joints, whose derivatives go by one another's coordinates.
-void add_tendon_actuator(const Model& model, int k, const ActuatorForce& a, JointForces& out) {
+/// Adds actuator k to the forces of the joints of its tendon or body, whose derivatives go by one another's coordinates.
+void add_coupled_actuator(const Model& model, int k, const ActuatorForce& a, JointForces& out) {
   const ActuatorDofs dofs = actuator_dofs(model, k);
   for (int i = 0; i < dofs.num; ++i) {
     out.tau[dofs.dof[i]] += a.moment[i] * a.force;
     out.dtau_du[6 * k + i] = a.moment[i] * a.df_du;
     out.dtau_dgain[6 * k + i] = a.moment[i] * a.df_dgain;
     out.dtau_dbias[6 * k + i] = a.moment[i] * a.df_dbias;
-    if (a.df_dlength == 0 && a.df_dspeed == 0) continue;
-    for (int j = 0; j < dofs.num; ++j)
-      out.tendon_slopes.push_back({dofs.dof[i], dofs.dof[j], a.moment[i] * a.df_dlength * a.moment[j],
-                                   a.moment[i] * a.df_dspeed * a.moment[j]});
+    if (a.df_dlength == 0 && a.df_dspeed == 0 && !a.turns) continue;
+    for (int j = 0; j < dofs.num; ++j) {
+      const double turned = a.turns ? a.dmoment[i][j] * a.force : 0.0;
+      const double moved = a.df_dlength * a.dlength[j] + a.df_dspeed * a.dspeed[j];
+      out.coupled_slopes.push_back(
+          {dofs.dof[i], dofs.dof[j], a.moment[i] * moved + turned, a.moment[i] * a.df_dspeed * a.moment[j]});
+    }
   }
 }
 
-/// Adds actuator k to the forces of its joint or tendon.
+/// Adds actuator k to the forces of its joint, tendon or body.
 void add_actuator(const Model& model, int k, const ActuatorForce& a, JointForces& out) {
-  if (model.actuators[k].tendon >= 0) {
+  if (!drives_joint(model.actuators[k])) {
     out.actuator_force[k] = a.force;
     out.actuator_length[k] = a.length;
     out.actuator_speed[k] = a.speed;
-    add_tendon_actuator(model, k, a, out);
+    add_coupled_actuator(model, k, a, out);
     return;
   }
 
@@ -184,8 +195,9 @@ void add_actuator(const Model& model, int k, const ActuatorForce& a, JointForces
 
 /// What of actuator k opposes the motion of its joint.
 void note_gains(const Model& model, int k, const ActuatorForce& a, JointForces& out) {
-  // Of a tendon nothing is taken at the end of the step: its dofs may lie on branches, where the factor of M has no entry for a pair of them.
-  if (model.actuators[k].tendon >= 0) {
+  // Of a tendon nothing is taken at the end of the step: its dofs may lie on branches, where the factor of M has no entry for a pair of them;
+  // nor of a site, whose moment turns.
+  if (!drives_joint(model.actuators[k])) {
     std::copy_n(a.moment, 6, &out.moment[6 * k]);
     out.speed_gain[k] = out.length_gain[k] = 0;
     return;
@@ -201,11 +213,11 @@ void note_gains(const Model& model, int k, const ActuatorForce& a, JointForces& 
 }
 
 /// A dof that is saturated does not feel its tendons either.
-void drop_tendon_slopes(const Model& model, int d, JointForces& out) {
-  if (model.tendons.empty()) return;
-  std::erase_if(out.tendon_slopes, [d](const TendonSlope& slope) { return slope.row == d; });
+void drop_coupled_slopes(const Model& model, int d, JointForces& out) {
+  if (out.coupled_slopes.empty() && model.tendons.empty()) return;
+  std::erase_if(out.coupled_slopes, [d](const CoupledSlope& slope) { return slope.row == d; });
   for (int k = 0; k < model.nu; ++k) {
-    if (model.actuators[k].tendon < 0) continue;
+    if (drives_joint(model.actuators[k])) continue;
     const ActuatorDofs dofs = actuator_dofs(model, k);
     for (int i = 0; i < dofs.num; ++i)
       if (dofs.dof[i] == d) out.dtau_du[6 * k + i] = out.dtau_dgain[6 * k + i] = out.dtau_dbias[6 * k + i] = 0;
@@ -230,7 +242,7 @@ void clamp_joint(const Model& model, int j, JointForces& out) {
       out.dtau_du[6 * k] = out.dtau_dgain[6 * k] = out.dtau_dbias[6 * k] = 0;
       out.speed_gain[k] = out.length_gain[k] = 0;
     }
-  drop_tendon_slopes(model, d, out);
+  drop_coupled_slopes(model, d, out);
 }
 
 /// tau_d -= stiffness * stretch, of a dof of its own.
@@ -276,7 +288,7 @@ void clear(JointForces& out) {
   std::fill(out.tau.begin(), out.tau.end(), 0.0);
   std::fill(out.dtau_dq.begin(), out.dtau_dq.end(), 0.0);
   std::fill(out.dtau_dv.begin(), out.dtau_dv.end(), 0.0);
-  out.tendon_slopes.clear();
+  out.coupled_slopes.clear();
   out.any_gain = out.at_end = out.clamps.any = false;
 }
 
@@ -296,6 +308,12 @@ ActuatorDofs actuator_dofs(const Model& model, int actuator) {
       out.dof[out.num++] = model.joint_v[joint];
     return out;
   }
+  if (a.body >= 0) {
+    const int last = model.body_last_dof[a.body];
+    out.num = model.dof_depth[last] + 1;
+    std::copy_n(model.dof_path.data() + model.dof_row[last], out.num, out.dof);
+    return out;
+  }
   out.num = joint_num_dofs(model.joint_type[a.joint]);
   for (int i = 0; i < out.num; ++i)
     out.dof[i] = model.joint_v[a.joint] + i;
@@ -304,25 +322,28 @@ ActuatorDofs actuator_dofs(const Model& model, int actuator) {
 
 int actuator_tree(const Model& model, int actuator) {
   const Actuator& a = model.actuators[actuator];
+  if (a.body >= 0) return model.body_tree[a.body];
   const int joint = a.tendon >= 0 ? model.tendons[a.tendon].joints[0] : a.joint;
   return model.body_tree[model.joint_body[joint]];
 }
 
 int joint_num_dofs(JointType type) { return type == JointType::free ? 6 : type == JointType::ball ? 3 : 1; }
 
-ActuatorForce actuator_force(const Model& model, int k, const double* q, const double* v, double u) {
-  ActuatorForce a = unbounded_force(model, k, q, v, u);
+ActuatorForce actuator_force(const Model& model, const DynamicsWorkspace& at, int k, const double* q, const double* v,
+                             double u) {
+  ActuatorForce a = unbounded_force(model, at, k, q, v, u);
   hold_at_bound(model.actuators[k], start_bound(model.actuators[k], a.force), a);
   return a;
 }
 
-ActuatorForce unbounded_force(const Model& model, int k, const double* q, const double* v, double u) {
+ActuatorForce unbounded_force(const Model& model, const DynamicsWorkspace& at, int k, const double* q, const double* v,
+                              double u) {
   const Actuator& actuator = model.actuators[k];
   const ActuatorDofs dofs = actuator_dofs(model, k);
   ActuatorForce a;
 
   // Length and moment, and the speed that is their rate.
-  transmission(model, actuator, q, a);
+  transmission(model, at, actuator, q, a);
   for (int i = 0; i < dofs.num; ++i) {
     a.speed += a.moment[i] * v[dofs.dof[i]];
     for (int l = 0; a.turns && l < dofs.num; ++l)
@@ -357,7 +378,7 @@ ActuatorForce unbounded_force(const Model& model, int k, const double* q, const 
 
 ActuatorForce actuator_force_at_end(const Model& model, int k, const ActuatorForce& start, const StepMotion& motion) {
   const Actuator& actuator = model.actuators[k];
-  if (actuator.tendon >= 0) return start;
+  if (!drives_joint(actuator)) return start;
   const JointType type = model.joint_type[actuator.joint];
   const int first = model.joint_v[actuator.joint];
   const int n = joint_num_dofs(type);
@@ -405,19 +426,21 @@ JointForces::JointForces(const Model& model)
   std::size_t most = 0;
   for (const Actuator& a : model.actuators)
     most += a.tendon >= 0 ? model.tendons[a.tendon].joints.size() * model.tendons[a.tendon].joints.size() : 0;
-  tendon_slopes.reserve(most);
+  coupled_slopes.reserve(most + count_wrench_slopes(model));
 }
 
-void joint_forces(const Model& model, const double* q, const double* v, const double* u, JointForces& out) {
+void joint_forces(const Model& model, const DynamicsWorkspace& at, const double* q, const double* v, const double* u,
+                  JointForces& out) {
   clear(out);
-  add_actuator_forces(model, q, v, u, out);
-  add_passive_forces(model, q, v, out);
+  add_actuator_forces(model, at, q, v, u, out);
+  add_passive_forces(model, at, q, v, out);
 }
 
-void add_actuator_forces(const Model& model, const double* q, const double* v, const double* u, JointForces& out) {
+void add_actuator_forces(const Model& model, const DynamicsWorkspace& at, const double* q, const double* v,
+                         const double* u, JointForces& out) {
   // Sum, then the joints' own limits on it.
   for (int k = 0; k < model.nu; ++k) {
-    ActuatorForce a = unbounded_force(model, k, q, v, u[k]);
+    ActuatorForce a = unbounded_force(model, at, k, q, v, u[k]);
     note_clamp(model, k, a, out.clamps);
     hold_at_bound(model.actuators[k], out.clamps.actuators[k], a);
     add_actuator(model, k, a, out);
@@ -428,23 +451,27 @@ void add_actuator_forces(const Model& model, const double* q, const double* v, c
     if (joint_num_dofs(model.joint_type[j]) == 1) clamp_joint(model, j, out);
 }
 
-void add_passive_forces(const Model& model, const double* q, const double* v, JointForces& out) {
+void add_passive_forces(const Model& model, const DynamicsWorkspace& at, const double* q, const double* v,
+                        JointForces& out) {
   // Springs,
   for (int j = 0; j < model.num_joints; ++j)
     if (model.joint_stiffness[j] != 0) {
       add_spring(model, j, model.joint_stiffness[j], q, out);
     }
 
-  // and damping.
+  // damping,
   for (int d = 0; d < model.nv; ++d) {
     const int column = d - model.joint_v[model.dof_joint[d]];
     out.tau[d] -= model.dof_damping[d] * v[d];
     out.dtau_dv[6 * d + column] -= model.dof_damping[d];
   }
+
+  // and drag.
+  add_medium_forces(model, at, v, out);
 }
 
-void joint_forces_at_end(const Model& model, const double* q, const double* u, const StepMotion& motion,
-                         JointForces& forces) {
+void joint_forces_at_end(const Model& model, const DynamicsWorkspace& at, const double* q, const double* u,
+                         const StepMotion& motion, JointForces& forces) {
   if (forces.at_end || !forces.any_gain || motion.rule == ForcesAtEnd::none) return;
 
   // Position gains alone act at the start.
@@ -460,13 +487,13 @@ void joint_forces_at_end(const Model& model, const double* q, const double* u, c
   for (int k = 0; k < model.nu; ++k) {
     const int joint = model.actuators[k].joint;
     if (joint >= 0 && forces.clamps.joints[joint] != ForceBound::none) continue;
-    ActuatorForce start = unbounded_force(model, k, q, motion.v, u[k]);
+    ActuatorForce start = unbounded_force(model, at, k, q, motion.v, u[k]);
     hold_at_bound(model.actuators[k], forces.clamps.actuators[k], start);
     add_actuator(model, k, actuator_force_at_end(model, k, start, motion), forces);
   }
-  for (int j = 0; j < model.num_joints && !model.tendons.empty(); ++j)
-    if (forces.clamps.joints[j] != ForceBound::none) drop_tendon_slopes(model, model.joint_v[j], forces);
-  add_passive_forces(model, q, motion.v, forces);
+  for (int j = 0; j < model.num_joints && !forces.coupled_slopes.empty(); ++j)
+    if (forces.clamps.joints[j] != ForceBound::none) drop_coupled_slopes(model, model.joint_v[j], forces);
+  add_passive_forces(model, at, q, motion.v, forces);
   forces.tau.swap(forces.tau_at_end);
   forces.any_gain = forces.at_end = true;
 }
@@ -478,7 +505,9 @@ void add_unit_spring(const Model& model, int joint, const double* q, JointForces
 std::vector<double> passive_forces(const Model& model, const std::vector<double>& q, const std::vector<double>& v) {
   check_state(model, q, v);
   JointForces out(model);
-  add_passive_forces(model, q.data(), v.data(), out);
+  DynamicsWorkspace at(model);
+  kinematics(model, q.data(), at);
+  add_passive_forces(model, at, q.data(), v.data(), out);
   return out.tau;
 }
 
@@ -487,7 +516,9 @@ std::vector<double> actuator_forces(const Model& model, const std::vector<double
   check_state(model, q, v);
   check_vector(u, model.nu, "u");
   JointForces out(model);
-  add_actuator_forces(model, q.data(), v.data(), u.data(), out);
+  DynamicsWorkspace at(model);
+  kinematics(model, q.data(), at);
+  add_actuator_forces(model, at, q.data(), v.data(), u.data(), out);
   return out.tau;
 }
 

@@ -8,7 +8,9 @@
 
 namespace coulomb {
 
-/// The dofs that an actuator acts on: those of its joint, or of its tendon's joints.
+struct DynamicsWorkspace;
+
+/// The dofs that an actuator acts on: those of its joint, of its tendon's joints, or of the path of its body.
 struct ActuatorDofs {
   int num = 0;
   int dof[6];
@@ -17,8 +19,11 @@ ActuatorDofs actuator_dofs(const Model& model, int actuator);
 /// The tree that they belong to; -1 where they move nothing.
 int actuator_tree(const Model& model, int actuator);
 
-/// What actuators of tendons add to the derivatives of the forces of other joints.
-struct TendonSlope {
+/// Does it act on one joint? Those of tendons and bodies act on several.
+inline bool drives_joint(const Actuator& actuator) { return actuator.joint >= 0; }
+
+/// What a force on several joints (of a tendon, a site, the medium) adds to the derivatives of the forces of other joints.
+struct CoupledSlope {
   int row;     ///< dof of the force
   int column;  ///< dof of the coordinate
   double dq;
@@ -26,18 +31,18 @@ struct TendonSlope {
 };
 
 /// Generalised forces of one state and their sparse derivatives. A joint's force depends on its own coordinates only, but for
-/// tendons, so a row holds the columns of its own joint: dtau_dq[6 d + j] = d tau_d / d q_(first dof of the joint + j).
+/// tendons, sites and the medium, so a row holds the columns of its own joint: dtau_dq[6 d + j] = d tau_d / d q_(first dof of the joint + j).
 struct JointForces {
   explicit JointForces(const Model& model);
   std::vector<double> tau;  ///< nv: actuators + springs + explicit part -D v of the dampers
 
-  std::vector<double> dtau_dq;             ///< nv x 6
-  std::vector<double> dtau_dv;             ///< nv x 6
-  std::vector<TendonSlope> tendon_slopes;  ///< beside dtau_dq and dtau_dv; empty without actuators of tendons
-  std::vector<double> dtau_du;             ///< nu x 6: column of actuator k over its dofs (actuator_dofs)
-  std::vector<double> dtau_dgain;          ///< nu x 6: by the constant part g0 of the gain
-  std::vector<double> dtau_dbias;          ///< nu x 6: by the constant part b0 of the bias
-  std::vector<double> actuator_force;      ///< nu: after gain, bias and force clamp
+  std::vector<double> dtau_dq;               ///< nv x 6
+  std::vector<double> dtau_dv;               ///< nv x 6
+  std::vector<CoupledSlope> coupled_slopes;  ///< beside dtau_dq and dtau_dv
+  std::vector<double> dtau_du;               ///< nu x 6: column of actuator k over its dofs (actuator_dofs)
+  std::vector<double> dtau_dgain;            ///< nu x 6: by the constant part g0 of the gain
+  std::vector<double> dtau_dbias;            ///< nu x 6: by the constant part b0 of the bias
+  std::vector<double> actuator_force;        ///< nu: after gain, bias and force clamp
 
   std::vector<double> actuator_length;  ///< nu
   std::vector<double> actuator_speed;   ///< nu
@@ -54,11 +59,14 @@ struct JointForces {
   std::vector<double> tau_at_end;  ///< nv, scratch
 };
 
-/// q: nq, v: nv, u: nu.
-void joint_forces(const Model& model, const double* q, const double* v, const double* u, JointForces& out);
+/// q: nq, v: nv, u: nu; at: after kinematics at q.
+void joint_forces(const Model& model, const DynamicsWorkspace& at, const double* q, const double* v, const double* u,
+                  JointForces& out);
 /// Its two parts. The joints' own clamp acts on the sum of the actuators, so actuators come first.
-void add_actuator_forces(const Model& model, const double* q, const double* v, const double* u, JointForces& out);
-void add_passive_forces(const Model& model, const double* q, const double* v, JointForces& out);
+void add_actuator_forces(const Model& model, const DynamicsWorkspace& at, const double* q, const double* v,
+                         const double* u, JointForces& out);
+void add_passive_forces(const Model& model, const DynamicsWorkspace& at, const double* q, const double* v,
+                        JointForces& out);
 /// Which forces of joints a step takes at its end (dynamics/implicit_gains.hpp). Dampers are there in any case.
 enum class ForcesAtEnd {
   none,      ///< actuators and springs act as at the start
@@ -97,9 +105,11 @@ struct ActuatorForce {
   bool end_speed = false;   ///< by actuator_force_at_end: the speed is that of v_plus,
   bool end_length = false;  ///< the length that h later
 };
-ActuatorForce actuator_force(const Model& model, int actuator, const double* q, const double* v, double u);
+ActuatorForce actuator_force(const Model& model, const DynamicsWorkspace& at, int actuator, const double* q,
+                             const double* v, double u);
 /// The same without its bounds.
-ActuatorForce unbounded_force(const Model& model, int actuator, const double* q, const double* v, double u);
+ActuatorForce unbounded_force(const Model& model, const DynamicsWorkspace& at, int actuator, const double* q,
+                              const double* v, double u);
 /// The force that a step feels, from that of its start (without slopes where it is at a bound): the parts that oppose the motion at the end.
 /// Derivatives by q, u and gains at fixed v_plus.
 ActuatorForce actuator_force_at_end(const Model& model, int actuator, const ActuatorForce& start,
@@ -107,8 +117,8 @@ ActuatorForce actuator_force_at_end(const Model& model, int actuator, const Actu
 
 /// All derivatives, lengths and speeds become those of the forces that a step feels, at fixed v_plus; tau stays that of the start. Once,
 /// however often it is called. Dampers stay as they are: the step itself has theirs. After joint_forces at (q, v, u).
-void joint_forces_at_end(const Model& model, const double* q, const double* u, const StepMotion& motion,
-                         JointForces& forces);
+void joint_forces_at_end(const Model& model, const DynamicsWorkspace& at, const double* q, const double* u,
+                         const StepMotion& motion, JointForces& forces);
 /// By the gains of a servo, which are in gain and bias both, from the derivatives by gain and by bias, whatever they are of: the force or tau.
 double by_position_gain(double by_gain, double by_bias, double length);
 double by_velocity_gain(const Actuator& actuator, double by_gain, double by_bias, double speed);

@@ -235,8 +235,8 @@ void read_others(const Model& model, const DynamicsWorkspace& ws, const double* 
     case SensorType::joint_velocity: std::copy_n(v + model.joint_v[sensor.index], sensor_size(model, sensor), y); break;
     case SensorType::subtree_com: copy3(subtree_state(model, ws, sensor.index).com, y); break;
     case SensorType::subtree_velocity: copy3(subtree_state(model, ws, sensor.index).velocity, y); break;
-    case SensorType::actuator_position: y[0] = actuator_force(model, sensor.index, q, v, 0).length; break;
-    case SensorType::actuator_velocity: y[0] = actuator_force(model, sensor.index, q, v, 0).speed; break;
+    case SensorType::actuator_position: y[0] = actuator_force(model, ws, sensor.index, q, v, 0).length; break;
+    case SensorType::actuator_velocity: y[0] = actuator_force(model, ws, sensor.index, q, v, 0).speed; break;
     case SensorType::tendon_length: y[0] = tendon_length(model, model.tendons[sensor.index], q); break;
     case SensorType::tendon_velocity: y[0] = tendon_rate(model, model.tendons[sensor.index], v); break;
     case SensorType::joint_limit_position: y[0] = violated_limit(model, q, v, sensor.index).gap; break;
@@ -271,7 +271,7 @@ void subtree_rows(const Model& model, const DynamicsWorkspace& ws, const Sensor&
 }
 
 /// Rows of joint, tendon, joint-limit and actuator sensors.
-void joint_rows(const Model& model, const double* q, const double* v, const Sensor& sensor,
+void joint_rows(const Model& model, const DynamicsWorkspace& ws, const double* q, const double* v, const Sensor& sensor,
                 std::vector<OutputRow>& rows) {
   // The dofs themselves.
   if (sensor.type == SensorType::joint_position || sensor.type == SensorType::joint_velocity) {
@@ -311,7 +311,7 @@ void joint_rows(const Model& model, const double* q, const double* v, const Sens
   }
 
   // An actuator's length and speed.
-  const ActuatorForce a = actuator_force(model, sensor.index, q, v, 0);
+  const ActuatorForce a = actuator_force(model, ws, sensor.index, q, v, 0);
   const ActuatorDofs dofs = actuator_dofs(model, sensor.index);
   for (int i = 0; i < dofs.num; ++i) {
     if (sensor.type == SensorType::actuator_position)
@@ -439,7 +439,7 @@ void linearize_output(const Model& model, const DynamicsWorkspace& ws, const dou
   } else if (sensor.type == SensorType::subtree_com || sensor.type == SensorType::subtree_velocity) {
     subtree_rows(model, ws, sensor, rows);
   } else {
-    joint_rows(model, q, v, sensor, rows);
+    joint_rows(model, ws, q, v, sensor, rows);
   }
 
   // Where the reading is cut off it does not move.

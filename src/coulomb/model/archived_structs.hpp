@@ -74,10 +74,23 @@ void fields(Archive& archive, TriangleSurface& x) {
 
 template <class Archive>
 void fields(Archive& archive, Actuator& x) {
-  auto& [name, joint, tendon, gear, in_parent_frame, gain, bias, control_limited, force_limited, control_range,
-         force_range] = x;
+  auto& [name, joint, tendon, body, site_pos, site_quat, gear, in_parent_frame, gain, bias, control_limited,
+         force_limited, control_range, force_range] = x;
   archive(name, joint, gear, in_parent_frame, gain, bias, control_limited, force_limited, control_range, force_range);
   if (archive.format() >= 5) archive(tendon);
+  if (archive.format() >= 7) archive(body, site_pos, site_quat);
+}
+
+template <class Archive>
+void fields(Archive& archive, Medium& x) {
+  auto& [density, viscosity, wind] = x;
+  archive(density, viscosity, wind);
+}
+
+template <class Archive>
+void fields(Archive& archive, MediumBox& x) {
+  auto& [pos, quat, size] = x;
+  archive(pos, quat, size);
 }
 
 template <class Archive>

@@ -19,7 +19,7 @@ static void fields(Archive& archive, Model& x) {
          geometry_materials, meshes, surfaces, contact_point_start, contact_points, pair_a, pair_b, pair_friction,
          pair_restitution, pair_compliance, pair_overrides, pair_penalty, penalty, pair_margin, pair_weight,
          equality_weight, dof_weight, tendons, actuators, equalities, keyframes, sites, sensors, pinocchio_maps,
-         ignored, deviations, has_joint_springs, has_gravity_compensation] = x;
+         ignored, deviations, medium, body_medium_box, has_joint_springs, has_gravity_compensation] = x;
   archive(nq, nv, nu, num_bodies, num_joints, num_geometries, num_trees, gravity, timestep, body_names, body_parent,
           body_first_joint, body_num_joints, body_first_dof, body_num_dofs, body_last_dof, body_subtree_end, body_tree,
           tree_first_dof, body_pos, body_quat, body_mass, body_com, body_inertia, joint_names, joint_type, joint_body,
@@ -34,7 +34,10 @@ static void fields(Archive& archive, Model& x) {
   if (archive.format() >= 5) archive(tendons);
   if (archive.format() >= 6) {
     archive(body_gravity_compensation, has_gravity_compensation, joint_limit_stiffness, joint_limit_dashpot);
-    if (archive.format() >= 7) archive(surfaces);
+    if (archive.format() >= 7)
+      archive(surfaces, medium, body_medium_box);
+    else
+      body_medium_box.resize(static_cast<std::size_t>(num_bodies));
     return;
   }
 
@@ -42,6 +45,7 @@ static void fields(Archive& archive, Model& x) {
   body_gravity_compensation.assign(static_cast<std::size_t>(num_bodies), 0.0);
   joint_limit_stiffness.assign(static_cast<std::size_t>(num_joints), 0.0);
   joint_limit_dashpot.assign(static_cast<std::size_t>(num_joints), 0.0);
+  body_medium_box.resize(static_cast<std::size_t>(num_bodies));
 }
 
 std::string save_models(const Models& models) { return saved("model", models); }

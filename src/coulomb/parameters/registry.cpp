@@ -42,6 +42,9 @@ const std::vector<std::unique_ptr<ParameterKind>>& parameter_kinds() {
     k.push_back(make_gravity());
     k.push_back(make_gravity_compensation());
     k.push_back(make_timestep());
+    k.push_back(make_density());
+    k.push_back(make_viscosity());
+    k.push_back(make_wind());
     k.push_back(make_actuator_gain());
     k.push_back(make_actuator_kp());
     k.push_back(make_actuator_kd());

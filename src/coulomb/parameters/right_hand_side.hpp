@@ -89,6 +89,7 @@ struct ParameterContext {
   bool rows_are_forces =
       false;  ///< springs of an implicit step: s is the motion of a row that changes its force as theta does
   const double* fixed = nullptr;  ///< as RowState has it
+  bool own_forces = true;  ///< forces that bodies carry with them (of sites, of the medium) act here; false: elsewhere
 };
 
 /// r of a change of the inertia (12, about the tree's reference point) of a body, or of it and all beyond, through the spins of the joints

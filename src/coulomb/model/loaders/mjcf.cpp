@@ -163,6 +163,7 @@ void copy_geometries(const mjModel& m, Copier& c) {
   COULOMB_REALS(geom_size, 3 * m.ngeom);
   COULOMB_REALS(geom_friction, 3 * m.ngeom);
   COULOMB_REALS(geom_margin, m.ngeom);
+  COULOMB_REALS(geom_fluid, mjNFLUID * m.ngeom);
   COULOMB_REALS(geom_gap, m.ngeom);
   COULOMB_REALS(geom_solref, mjNREF * m.ngeom);
   COULOMB_REALS(geom_solimp, mjNIMP * m.ngeom);
@@ -377,6 +378,7 @@ void copy_options_and_names(const mjModel& m, Copier& c) {
   c.reals("opt_timestep", &o.timestep, 1);
   c.reals("opt_density", &o.density, 1);
   c.reals("opt_viscosity", &o.viscosity, 1);
+  c.reals("opt_wind", o.wind, 3);
   c.reals("opt_impratio", &o.impratio, 1);
 
   // Names.

@@ -1,10 +1,12 @@
-// Compiled MuJoCo arrays to SceneParts: actuators of joints and fixed tendons (motor, position, velocity, general without dynamics).
+// Compiled MuJoCo arrays to SceneParts: actuators of joints, fixed tendons and sites (motor, position, velocity, general without dynamics).
 #include "coulomb/model/loaders/mujoco_fields.hpp"
 
 namespace coulomb {
 namespace {
 
-constexpr int tendon_transmission = 3;  // mjTRN_TENDON
+// mjtTrn
+constexpr int tendon_transmission = 3;
+constexpr int site_transmission = 4;
 
 /// A servo's own damping and armature act on its joint, scaled by the square of the gear.
 void add_actuator_inertia(const MujocoFields& f, int a, const Actuator& actuator, SceneParts& parts) {
@@ -16,7 +18,7 @@ void add_actuator_inertia(const MujocoFields& f, int a, const Actuator& actuator
   if (f.real("actuator_dampingpoly", 2 * a, 0) != 0 || f.real("actuator_dampingpoly", 2 * a + 1, 0) != 0)
     refuse(what, "polynomial damping is not supported");
   if (armature == 0 && damping == 0) return;
-  if (actuator.tendon >= 0) refuse(what, "armature and damping of an actuator of a tendon are not supported");
+  if (actuator.joint < 0) refuse(what, "armature and damping of an actuator of a tendon or site are not supported");
   JointPart& joint = parts.joints[actuator.joint];
   if (joint.type == JointType::free || joint.type == JointType::ball)
     refuse(what, "armature and damping of an actuator are supported on hinge and slide joints only");
@@ -33,12 +35,12 @@ void add_actuator_inertia(const MujocoFields& f, int a, const Actuator& actuator
 void refuse_unless_static_actuator(const MujocoFields& f, int a, const std::string& what) {
   // Where it acts.
   const int transmission = f.integer("actuator_trntype", a);
-  if (transmission > 1 && transmission != tendon_transmission) {
+  if (transmission > 1 && transmission != tendon_transmission && transmission != site_transmission) {
     const char* kinds[] = {"joint", "jointinparent", "slidercrank", "tendon", "site", "body"};  // mjtTrn
     const std::string kind = transmission < 6 ? kinds[transmission] : "of type " + std::to_string(transmission);
     const std::string type = "(trntype " + std::to_string(transmission) + ")";
     const std::string expected =
-        "actuators drive joints and fixed tendons: only joint, jointinparent and tendon " + type;
+        "actuators drive joints, fixed tendons and sites: only joint, jointinparent, tendon and site " + type;
     refuse(what, "transmission by " + kind + " is not supported, " + expected);
   }
 
@@ -79,6 +81,19 @@ int driven_joint(const MujocoFields& f, int a, const std::string& name, const Sc
   return joint;
 }
 
+/// Its frame, fixed to a body that moves.
+void set_site(const MujocoFields& f, int a, Actuator& out) {
+  const std::string what = "actuator '" + out.name + "'";
+  const int site = f.integer("actuator_trnid", 2 * a);
+  const int reference = f.integer("actuator_trnid", 2 * a + 1, -1);
+  if (reference >= 0) refuse(what, "refsite is not supported");
+  if (site < 0 || site >= f.count("nsite")) refuse(what, "site " + std::to_string(site) + " is none of the model's");
+  out.body = f.integer("site_bodyid", site);
+  if (out.body == 0) refuse(what, "site '" + f.name("site", site) + "' is fixed to the world and cannot be pushed");
+  out.site_pos = f.row<3>("site_pos", site);
+  out.site_quat = f.row<4>("site_quat", site);
+}
+
 /// Options may disable all actuators, or groups of them.
 bool group_disabled(const MujocoFields& f, int a) {
   const int group = f.integer("actuator_group", a, 0);
@@ -104,11 +119,12 @@ void translate_actuators(const MujocoFields& f, SceneParts& parts) {
     // Which joint or tendon it drives.
     if (f.integer("actuator_trntype", a) == tendon_transmission) {
       out.tendon = fixed_tendon(f, f.integer("actuator_trnid", 2 * a), "actuator '" + out.name + "'");
-    } else {
+    } else if (f.integer("actuator_trntype", a) != site_transmission) {
       out.joint = driven_joint(f, a, out.name, parts);
     }
     out.in_parent_frame = f.integer("actuator_trntype", a) == 1;
     out.gear = f.row<6>("actuator_gear", output);
+    if (f.integer("actuator_trntype", a) == site_transmission) set_site(f, a, out);
 
     // Force = gain(length, speed) u + bias(length, speed), both affine.
     const auto gain = f.row<10>("actuator_gainprm", a);
@@ -133,12 +149,12 @@ void translate_actuators(const MujocoFields& f, SceneParts& parts) {
     out.force_limited = f.integer("actuator_forcelimited", a, 0) != 0;
     out.force_range = f.row<2>("actuator_forcerange", a);
     add_actuator_inertia(f, a, out, parts);
-    explicit_gains += out.tendon >= 0 && (out.gain[2] != 0 || out.bias[2] != 0);
+    explicit_gains += out.joint < 0 && (out.gain[2] != 0 || out.bias[2] != 0);
     parts.actuators.push_back(out);
   }
   if (explicit_gains > 0)
     parts.deviate("velocity gains of " + std::to_string(explicit_gains) +
-                  " actuators of tendons: they act with the speed at the start of a step");
+                  " actuators of tendons and sites: they act with the speed at the start of a step");
 }
 
 }  // namespace coulomb

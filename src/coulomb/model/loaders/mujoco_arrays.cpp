@@ -4,9 +4,13 @@
 
 #include "coulomb/model/checks.hpp"
 #include "coulomb/model/loaders/mujoco_fields.hpp"
+#include "coulomb/model/scene/balanced_inertia.hpp"
 
 namespace coulomb {
 namespace {
+
+/// kg: what weighs less has no box in a medium (mjMINVAL).
+constexpr double least_mass = 1e-15;
 
 /// R diag(d) R^T as Ixx Ixy Iyy Ixz Iyz Izz.
 std::array<double, 6> rotated_inertia(const Quat& q, const Vec3& d) {
@@ -19,6 +23,17 @@ std::array<double, 6> rotated_inertia(const Quat& q, const Vec3& d) {
     return sum;
   };
   return {entry(0, 0), entry(0, 1), entry(1, 1), entry(0, 2), entry(1, 2), entry(2, 2)};
+}
+
+/// The box of a body's inertia, which the medium sees; bodies without mass have none.
+MediumBox medium_box(const MujocoFields& f, int b) {
+  MediumBox box;
+  const double mass = f.real("body_mass", b);
+  if (!(mass > least_mass)) return box;
+  box.pos = f.row<3>("body_ipos", b);
+  box.quat = f.row<4>("body_iquat", b);
+  box.size = box_of_inertia(mass, f.row<3>("body_inertia", b));
+  return box;
 }
 
 /// Joint j with its coordinates; what would move otherwise than in MuJoCo is refused.
@@ -122,6 +137,9 @@ void translate_keyframes_and_options(const MujocoFields& f, SceneParts& parts) {
   parts.timestep = f.real("opt_timestep", 0);
   checks::positive("MJCF: option timestep", *parts.timestep);
   parts.filter_parent_child = !(flags & mj::disable_filter_parent);
+  const Medium medium{f.real("opt_density", 0, 0), f.real("opt_viscosity", 0, 0),
+                      f.has("opt_wind") ? f.row<3>("opt_wind", 0) : Vec3{0, 0, 0}};
+  if (medium.density > 0 || medium.viscosity > 0) parts.medium = medium;
 }
 
 }  // namespace
@@ -138,6 +156,7 @@ void translate_bodies_and_joints(const MujocoFields& f, SceneParts& parts) {
     part.com = f.row<3>("body_ipos", b);
     part.inertia = rotated_inertia(f.row<4>("body_iquat", b), f.row<3>("body_inertia", b));
     part.mocap = f.integer("body_mocapid", b, -1) >= 0;
+    part.medium_box = medium_box(f, b);
     parts.bodies.push_back(part);
   }
   for (int j = 0; j < f.count("njnt"); ++j)

@@ -1,5 +1,6 @@
 #include "coulomb/model/scene/balanced_inertia.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace coulomb {
@@ -62,6 +63,47 @@ std::array<double, 6> balanced_inertia(const std::array<double, 6>& inertia) {
   }
   const double trace = kept[0][0] + kept[1][1] + kept[2][2];
   return {trace - kept[0][0], -kept[0][1], trace - kept[1][1], -kept[0][2], -kept[1][2], trace - kept[2][2]};
+}
+
+PrincipalInertia principal_inertia(const std::array<double, 6>& inertia) {
+  const auto& [xx, xy, yy, xz, yz, zz] = inertia;
+  double S[3][3] = {{xx, xy, xz}, {xy, yy, yz}, {xz, yz, zz}};
+  double V[3][3];
+  diagonalise(S, V);
+
+  // Right-handed axes, as a quaternion: the largest of its entries first.
+  const double det = V[0][0] * (V[1][1] * V[2][2] - V[1][2] * V[2][1]) -
+                     V[0][1] * (V[1][0] * V[2][2] - V[1][2] * V[2][0]) +
+                     V[0][2] * (V[1][0] * V[2][1] - V[1][1] * V[2][0]);
+  for (int i = 0; det < 0 && i < 3; ++i)
+    V[i][2] = -V[i][2];
+  const double diagonal[4] = {1 + V[0][0] + V[1][1] + V[2][2], 1 + V[0][0] - V[1][1] - V[2][2],
+                              1 - V[0][0] + V[1][1] - V[2][2], 1 - V[0][0] - V[1][1] + V[2][2]};
+  const int k = static_cast<int>(std::max_element(diagonal, diagonal + 4) - diagonal);
+  const double a = V[2][1] - V[1][2];
+  const double b = V[0][2] - V[2][0];
+  const double c = V[1][0] - V[0][1];
+  const double d = V[1][0] + V[0][1];
+  const double e = V[0][2] + V[2][0];
+  const double f = V[2][1] + V[1][2];
+  const double rows[4][4] = {
+      {diagonal[0], a, b, c}, {a, diagonal[1], d, e}, {b, d, diagonal[2], f}, {c, e, f, diagonal[3]}};
+  PrincipalInertia out;
+  double norm = 0;
+  for (int i = 0; i < 4; ++i)
+    norm += rows[k][i] * rows[k][i];
+  for (int i = 0; i < 4; ++i)
+    out.quat[i] = rows[k][i] / std::sqrt(norm);
+  out.moments = {S[0][0], S[1][1], S[2][2]};
+  return out;
+}
+
+std::array<double, 3> box_of_inertia(double mass, const std::array<double, 3>& moments) {
+  std::array<double, 3> out;
+  const double sum = moments[0] + moments[1] + moments[2];
+  for (int i = 0; i < 3; ++i)
+    out[i] = std::sqrt(std::max(1e-15, sum - 2 * moments[i]) / mass * 6);
+  return out;
 }
 
 }  // namespace coulomb

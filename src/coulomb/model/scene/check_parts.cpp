@@ -221,7 +221,14 @@ class Checker {
     for (const Actuator& actuator : parts_.actuators) {
       const std::string what = robot_ + "actuator '" + actuator.name + "'";
       // The joint that it drives, by which law.
-      if (actuator.tendon < 0) {
+      if (actuator.body >= 0) {
+        index(what + " body", actuator.body, 1, last_body());
+        index(what + " joint of an actuator of a body", actuator.joint, -1, -1);
+        index(what + " tendon of an actuator of a body", actuator.tendon, -1, -1);
+        checks::finite(what + " site_pos", actuator.site_pos.data(), 3);
+        unit_quaternion(what + " site_quat", actuator.site_quat.data());
+        pushed(what, actuator.body);
+      } else if (actuator.tendon < 0) {
         index(what + " joint", actuator.joint, 0, last_joint());
       } else {
         index(what + " tendon", actuator.tendon, 0, last_tendon());
@@ -344,6 +351,17 @@ class Checker {
     while (parts_.bodies[body].parent > 0)
       body = parts_.bodies[body].parent;
     return body;
+  }
+
+  /// A body that an actuator pushes moves, by not too many dofs.
+  void pushed(const std::string& what, int body) const {
+    int dofs = 0;
+    for (const JointPart& joint : parts_.joints)
+      for (int b = body; b > 0; b = parts_.bodies[b].parent)
+        if (joint.body == b) dofs += joint_num_v(joint.type);
+    if (dofs < 1 || dofs > most_of_actuator)
+      checks::fail(what, "body '" + parts_.bodies[body].name + "' is moved by " + std::to_string(dofs) +
+                             " degrees of freedom; with 1 .. " + std::to_string(most_of_actuator) + " it is supported");
   }
 
   /// A tendon that exerts a force has some joints, not too many, of one tree.

@@ -81,6 +81,19 @@ void shift_sensors(SceneParts& p, const SceneParts& base, int bodies, int joints
   }
 }
 
+/// What a file says of the medium, for all of the scene; two files must not say different things.
+std::optional<Medium> merged_medium(const std::optional<Medium>& known, const std::optional<Medium>& own,
+                                    const std::string& name) {
+  if (!known || !own) return known ? known : own;
+  if (known->density != own->density || known->viscosity != own->viscosity || known->wind != own->wind)
+    throw std::invalid_argument(
+        "'" + name + "': its medium (density " + checks::text(own->density) + ", viscosity " +
+        checks::text(own->viscosity) +
+        ", or the wind) is not that of what was added before; a scene has one: change the file, "
+        "or add it with use_options=False");
+  return known;
+}
+
 /// Indices of what is about to be appended, moved behind what is already there.
 void shift_indices(SceneParts& p, const SceneParts& base) {
   // How far each kind of index moves; -1 and the world stay what they are.
@@ -126,6 +139,7 @@ void shift_indices(SceneParts& p, const SceneParts& base) {
   for (Actuator& a : p.actuators) {
     a.joint = joint(a.joint);
     a.tendon = tendon(a.tendon);
+    a.body = body(a.body);
   }
   for (Equality& e : p.equalities) {
     e.body_a = body(e.body_a);
@@ -189,6 +203,7 @@ SceneElement Scene::append(SceneParts parts, const std::string& name) {
   check_parts(name, parts);
   std::optional<Vec3> gravity = parts_.gravity;
   std::optional<double> timestep = parts_.timestep;
+  const std::optional<Medium> medium = merged_medium(parts_.medium, parts.medium, name);
   if (!options_.gravity) {
     merge_option(gravity, parts.gravity, "gravity", name);
   }
@@ -197,6 +212,7 @@ SceneElement Scene::append(SceneParts parts, const std::string& name) {
   }
   parts_.gravity = gravity;
   parts_.timestep = timestep;
+  parts_.medium = medium;
 
   // What the caller gets to know the new elements by.
   SceneElement element;
@@ -425,6 +441,7 @@ SceneElement Scene::add_mujoco_arrays(const MujocoArrays& arrays, const MjcfOpti
   if (!options.use_options) {
     parts.gravity.reset();
     parts.timestep.reset();
+    parts.medium.reset();
   }
   set_limit_springs("add_mjcf", options.limits, parts);
   return append_robot(std::move(parts), options.name.empty() ? arrays.name : options.name);

@@ -18,9 +18,10 @@ static void fields(Archive& archive, Placement& x) {
 
 template <class Archive>
 static void fields(Archive& archive, BodyPart& x) {
-  auto& [name, parent, placement, mass, com, inertia, mocap, gravity_compensation] = x;
+  auto& [name, parent, placement, mass, com, inertia, mocap, gravity_compensation, medium_box] = x;
   archive(name, parent, placement, mass, com, inertia, mocap);
   if (archive.format() >= 6) archive(gravity_compensation);
+  if (archive.format() >= 7) archive(medium_box);
 }
 
 template <class Archive>
@@ -56,11 +57,11 @@ template <class Archive>
 static void fields(Archive& archive, SceneParts& x) {
   auto& [bodies, joints, geometries, meshes, surfaces, pairs, excludes, tendons, actuators, equalities, keyframes,
          sites, sensors, pinocchio_maps, ignored, deviations, num_collision_groups, filter_parent_child, gravity,
-         timestep] = x;
+         timestep, medium] = x;
   archive(bodies, joints, geometries, meshes, pairs, excludes, actuators, equalities, keyframes, sites, sensors,
           pinocchio_maps, ignored, deviations, num_collision_groups, filter_parent_child, gravity, timestep);
   if (archive.format() >= 5) archive(tendons);
-  if (archive.format() >= 7) archive(surfaces);
+  if (archive.format() >= 7) archive(surfaces, medium);
 }
 
 template <class Archive>

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "coulomb/model/checks.hpp"
+#include "coulomb/model/scene/balanced_inertia.hpp"
 #include "coulomb/model/scene/build_model.hpp"
 #include "coulomb/model/scene/materials.hpp"
 #include "coulomb/model/scene/neutral_inertia.hpp"
@@ -27,6 +28,18 @@ void push(std::vector<double>& to, const Values& values, int n) {
   to.insert(to.end(), values.begin(), values.begin() + n);
 }
 
+/// The box that the medium sees: the file's, or that of the inertia about its principal axes.
+MediumBox medium_box(const BodyPart& b) {
+  if (b.medium_box) return *b.medium_box;
+  MediumBox box;
+  if (!(b.mass > 0)) return box;
+  const PrincipalInertia principal = principal_inertia(b.inertia);
+  box.pos = b.com;
+  box.quat = principal.quat;
+  box.size = box_of_inertia(b.mass, principal.moments);
+  return box;
+}
+
 /// Masses and placements in the parent.
 void copy_bodies(const SceneParts& parts, Model& m) {
   m.num_bodies = static_cast<int>(parts.bodies.size());
@@ -40,6 +53,7 @@ void copy_bodies(const SceneParts& parts, Model& m) {
     push(m.body_inertia, b.inertia, 6);
     m.body_gravity_compensation.push_back(b.gravity_compensation);
     m.has_gravity_compensation = m.has_gravity_compensation || b.gravity_compensation != 0;
+    m.body_medium_box.push_back(parts.medium ? medium_box(b) : MediumBox{});
   }
 }
 
@@ -220,6 +234,7 @@ std::shared_ptr<const Model> build_model(const SceneParts& parts, const Vec3& gr
   // Bodies, joints, geometries, and the indices between them.
   m.gravity = gravity;
   m.timestep = timestep;
+  m.medium = parts.medium.value_or(Medium{});
   copy_bodies(parts, m);
   copy_joints(parts, m);
   copy_geometries(parts, m);

@@ -4,6 +4,8 @@
 // with V, A of the parent. Free joints have no placement (q holds it); of a body's several joints the first has it.
 //
 // geometry_placement/<geometry>: the same six numbers for a geometry in its body: only its surface moves, not its body.
+#include <algorithm>
+
 #include "coulomb/base/small_math.hpp"
 #include "coulomb/collision/contact.hpp"
 #include "coulomb/configuration.hpp"
@@ -11,6 +13,8 @@
 #include "coulomb/constraints/penalty/penalty_contact.hpp"
 #include "coulomb/constraints/row_derivatives.hpp"
 #include "coulomb/dynamics/acceleration.hpp"
+#include "coulomb/dynamics/body_wrenches.hpp"
+#include "coulomb/dynamics/joint_forces.hpp"
 #include "coulomb/dynamics/spin.hpp"
 #include "coulomb/model/checks.hpp"
 #include "coulomb/parameters/frame_motion.hpp"
@@ -144,6 +148,15 @@ class GeometryPlacementKind : public ParameterKind {
   }
 };
 
+/// d force / d speed of an actuator at a site, whose force is that of the start of the step.
+double speed_slope(const ParameterContext& c, int k) {
+  const Actuator& actuator = c.model.actuators[k];
+  if (c.joint_forces.clamps.actuators[k] != ForceBound::none) return 0;
+  const double u =
+      actuator.control_limited ? std::clamp(c.u[k], actuator.control_range[0], actuator.control_range[1]) : c.u[k];
+  return actuator.gain[2] * u + actuator.bias[2];
+}
+
 /// The virtual joint: r and s of displacing a body and all beyond it by the twist xi about the tree's reference point.
 class Displacement {
  public:
@@ -164,6 +177,7 @@ class Displacement {
     add_spin(xi, out);
     add_rows(xi, out);
     add_wrenches(xi, out);
+    if (c_.own_forces) add_carried_wrenches(xi, out);
   }
 
  private:
@@ -203,6 +217,48 @@ class Displacement {
     double wrench[6];
     store6(wrench, -h * u);
     out.add_wrench(parent, wrench, wrench + 3);
+  }
+
+  /// Wrenches that bodies carry (of sites, of the medium) turn with them, as seen by the dofs before; the medium sees another velocity.
+  void add_carried_wrenches(Spatial xi, RightHandSide& out) const {
+    const double h = c_.options.timestep;
+    double displacement[6];
+    double before[6];
+    store6(displacement, xi);
+    store6(before, V_);
+    const auto turn = [&](const double* wrench) {
+      const int parent = m_.body_parent[body_];
+      if (m_.body_last_dof[parent] < 0) return;
+      double turned[6];
+      cross_force(displacement, wrench, turned);
+      out.add_wrench(parent, turned, turned + 3, h);
+    };
+    for (int k = 0; k < m_.nu; ++k) {
+      const Actuator& actuator = m_.actuators[k];
+      if (actuator.body < 0 || !inside(actuator.body)) continue;
+      double unit[6];
+      double wrench[6];
+      double turned[6];
+      site_wrench(m_, c_.dynamics, actuator, unit);
+      for (int i = 0; i < 6; ++i)
+        wrench[i] = c_.joint_forces.actuator_force[k] * unit[i];
+      turn(wrench);
+
+      // Its force feels the speed along the wrench, of which the dofs before do not turn along.
+      cross_force(displacement, unit, turned);
+      const double change = h * speed_slope(c_, k) * dot6(before, turned);
+      out.add_wrench(actuator.body, unit, unit + 3, change);
+    }
+    for (int b = body_; b < end_ && has_medium(m_); ++b) {
+      if (m_.body_last_dof[b] < 0 || m_.body_medium_box[b].size[0] == 0) continue;
+      double seen[6];
+      double change[6];
+      const MediumOnBody medium(m_, c_.dynamics, b, c_.body_twist + 8 * b);
+      turn(medium.wrench);
+      medium.seen_change(displacement, before, seen);
+      medium.respond(seen, change);
+      out.add_wrench(b, change, change + 3, h);
+    }
   }
 
   /// What the joints carry is displaced; the body's own joints move with it.

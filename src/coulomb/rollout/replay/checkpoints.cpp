@@ -137,7 +137,7 @@ std::size_t record_bytes(const StepRecord& r) {
 
   // The constraint problem and its solution.
   bytes += array_bytes(r.joint_forces.tau, r.joint_forces.dtau_dq, r.joint_forces.dtau_dv, r.joint_forces.dtau_du,
-                       r.joint_forces.tendon_slopes, r.joint_forces.tau_at_end);
+                       r.joint_forces.coupled_slopes, r.joint_forces.tau_at_end);
   bytes += array_bytes(r.rows.body_rows, r.rows.dof_rows, r.rows.keys, r.rows.blocks, r.rows.bias, r.rows.compliance,
                        r.rows.weight);
   const AssemblyWorkspace& a = r.assembly;

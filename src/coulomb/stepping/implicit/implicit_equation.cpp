@@ -146,7 +146,7 @@ void ImplicitEquation::begin(const Model& model, const StepOptions& options, con
   mass_matrix(model, before_);
   bias(model, before_);
   joint_forces.clamps.known = false;
-  coulomb::joint_forces(model, stage.q.data(), stage.v_bar.data(), inputs.u, joint_forces);
+  coulomb::joint_forces(model, before_, stage.q.data(), stage.v_bar.data(), inputs.u, joint_forces);
   implicit_gains(model, options.forces_at_end, stage.c, joint_forces, gains_);
 
   // b - tau - J^T f_ext, those of joints apart
@@ -195,7 +195,7 @@ void ImplicitEquation::evaluate_end(const Model& model, const StepOptions& optio
     const StepMotion motion{gains_.rule, stage.c, stage.v_bar.data(), stage.v_next.data()};
     if (judge_clamps_at_end(model, motion, ClampRule::at_once, joint_forces)) {
       joint_forces.clamps.known = true;
-      coulomb::joint_forces(model, stage.q.data(), stage.v_bar.data(), inputs_.u, joint_forces);
+      coulomb::joint_forces(model, before_, stage.q.data(), stage.v_bar.data(), inputs_.u, joint_forces);
       implicit_gains(model, options.forces_at_end, stage.c, joint_forces, gains_);
     }
     term(joint_forces.tau.data(), nv, -1);
@@ -209,7 +209,7 @@ void ImplicitEquation::evaluate_end(const Model& model, const StepOptions& optio
     std::fill(residual.begin(), residual.end(), 0.0);
     std::fill(scale.begin(), scale.end(), 0.0);
     inverse_dynamics(model, dynamics, stage.acceleration.data(), term_.data());
-    coulomb::joint_forces(model, stage.q_next.data(), stage.v_next.data(), inputs_.u, joint_forces);
+    coulomb::joint_forces(model, dynamics, stage.q_next.data(), stage.v_next.data(), inputs_.u, joint_forces);
     term(term_.data(), nv, 1);
     term(joint_forces.tau.data(), nv, -1);
     term(inputs_.tau, nv, -1);
@@ -243,7 +243,7 @@ void ImplicitEquation::add_rigid_derivatives(const Model& model, const DynamicsW
     }
   }
   if (!joints) return;
-  for (const TendonSlope& slope : joint_forces.tendon_slopes) {
+  for (const CoupledSlope& slope : joint_forces.coupled_slopes) {
     q_T[std::size_t(slope.column) * ld + slope.row] -= slope.dq;
     v_T[std::size_t(slope.column) * ld + slope.row] -= slope.dv;
   }
@@ -308,7 +308,7 @@ void ImplicitEquation::differentiate(const Model& model, const ImplicitStage& st
 void ImplicitEquation::prepare_base(const Model& model, const ImplicitStage& stage) {
   if (!explicit_) return;
   const StepMotion motion{gains_.rule, stage.c, stage.v_bar.data(), stage.v_next.data()};
-  joint_forces_at_end(model, stage.q.data(), inputs_.u, motion, joint_forces);
+  joint_forces_at_end(model, before_, stage.q.data(), inputs_.u, motion, joint_forces);
   external_.clear();
   add_external_forces(model, before_, external_);
 

@@ -18,9 +18,9 @@ bool is_kind(const ParameterSet::Item& item, const char* name) { return std::str
 
 /// Kinds that belong to the rigid bodies and joints alone.
 bool moves_no_force(const ParameterSet::Item& item) {
-  for (const char* name :
-       {"mass", "com", "inertia", "armature", "joint_damping", "joint_stiffness", "joint_friction", "gravity",
-        "gravity_compensation", "timestep", "actuator_gain", "actuator_kp", "actuator_kd"})
+  for (const char* name : {"mass", "com", "inertia", "armature", "joint_damping", "joint_stiffness", "joint_friction",
+                           "gravity", "gravity_compensation", "timestep", "density", "viscosity", "wind",
+                           "actuator_gain", "actuator_kp", "actuator_kd"})
     if (is_kind(item, name)) return true;
   return false;
 }
@@ -130,10 +130,12 @@ void ImplicitLinearization::visit_sides(int i, const ParameterSet& set, Visit vi
   const bool touches = c.rows.num_rows > 0;
   ParameterContext end = context_at(i, e.dynamics, q, unit, touches ? touching : nobody);
   if (touches) end.penalty = &c;
+  end.own_forces = !stage.explicit_dynamics;
 
   // The rigid bodies, which are at the base with explicit dynamics.
   ParameterContext rigid = stage.explicit_dynamics ? context_at(i, e.inertial(), stage.q.data(), unit, nobody) : end;
   rigid.acceleration = e.base_acceleration(stage);
+  rigid.own_forces = true;
   if (stage.explicit_dynamics) {
     rigid.spins = &e.spins();
     rigid.spin_shift = e.spin().velocity.data();
@@ -146,6 +148,7 @@ void ImplicitLinearization::visit_sides(int i, const ParameterSet& set, Visit vi
   const ContextRows sprung{f.rows, none.contacts, f.derivatives, f.inactive, none.modes, twist, f.force.data()};
   ParameterContext springs = context_at(i, e.dynamics, q, unit, sprung);
   springs.rows_are_forces = true;
+  springs.own_forces = false;
   const bool any_spring = f.rows.num_rows > 0;
 
   for (const ParameterSet::Item& item : set.items()) {
@@ -198,6 +201,7 @@ void ImplicitLinearization::visit_shifts(int i, const ParameterSet& set, Visit v
   ParameterContext base = context_at(i, start.at(), solution(i).q.data(), unit, nobody);
   base.spins = &start.spins();
   base.shift_itself = true;
+  base.own_forces = false;
   for (const ParameterSet::Item& item : set.items()) {
     if (is_timestep(item)) continue;
     std::vector<RightHandSide>& sides = cleared_sides(item.element.size);

@@ -79,7 +79,7 @@ const DynamicsWorkspace& ForceOutputs::where_found() {
 void ForceOutputs::add_actuator(int k, double scale, Scalar& out) {
   const StepRecord& r = *record_;
   out.at_end = options_->stepper->dynamics_at() == StepPoint::end;
-  const ActuatorForce a = actuator_force(*model_, k, out.at_end ? r.q_next.data() : r.q.data(),
+  const ActuatorForce a = actuator_force(*model_, r.dynamics, k, out.at_end ? r.q_next.data() : r.q.data(),
                                          out.at_end ? r.v_next.data() : r.v.data(), r.u[k]);
 
   // By control and gains, then by the state of its joint or tendon.
@@ -118,11 +118,27 @@ void ForceOutputs::turn_by_normal(const BodyRows& b, const double* c, double sca
   }
 }
 
+/// The share of an actuator at a site in the force of a hinge or slide on the path of its body: its moment turns with the path.
+void ForceOutputs::add_site_actuator(int k, int joint, Scalar& out) {
+  const StepRecord& r = *record_;
+  const bool at_end = options_->stepper->dynamics_at() == StepPoint::end;
+  const ActuatorForce a = actuator_force(*model_, r.dynamics, k, at_end ? r.q_next.data() : r.q.data(),
+                                         at_end ? r.v_next.data() : r.v.data(), r.u[k]);
+  const ActuatorDofs dofs = actuator_dofs(*model_, k);
+  for (int i = 0; i < dofs.num; ++i) {
+    if (model_->dof_joint[dofs.dof[i]] != joint) continue;
+    add_actuator(k, a.moment[i], out);
+    for (int j = 0; j < dofs.num; ++j)
+      out.dq.push_back({dofs.dof[j], a.dmoment[i][j] * a.force});
+  }
+}
+
 /// A joint's actuators together, within the limits of the joint. True: at a limit, so that nothing moves it.
 bool ForceOutputs::add_joint_actuators(int joint, Scalar& out) {
   for (int k = 0; k < model_->nu; ++k) {
     const Actuator& actuator = model_->actuators[k];
     if (actuator.joint == joint) add_actuator(k, actuator.gear[0], out);
+    if (actuator.body >= 0) add_site_actuator(k, joint, out);
     if (actuator.tendon < 0) continue;
 
     // A tendon pulls the joint by its coefficient.

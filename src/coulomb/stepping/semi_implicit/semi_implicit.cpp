@@ -65,7 +65,7 @@ void add_external_wrenches(const Model& model, StepRecord& r, double* tau) {
 /// What the free velocity and every derivative start from.
 void evaluate_dynamics(const Model& model, const StepOptions& options, StepRecord& r) {
   const double h = options.constraints.timestep;
-  joint_forces(model, r.configuration(), r.v.data(), r.u.data(), r.joint_forces);
+  joint_forces(model, r.dynamics, r.configuration(), r.v.data(), r.u.data(), r.joint_forces);
   implicit_gains(model, options.forces_at_end, h, r.joint_forces, r.gains);
 
   // Inertia with what is implicit: M + h D + h^2 K.

@@ -132,7 +132,7 @@ void StepLinearization::prepare(const Model& model, const StepOptions& options, 
   has_unresolved_ = Known::unknown;
 
   // Joints as the step feels them, which is known now.
-  joint_forces_at_end(model, record.configuration(), record.u.data(),
+  joint_forces_at_end(model, record.dynamics, record.configuration(), record.u.data(),
                       {record.gains.rule, options.constraints.timestep, record.v.data(), record.v_next.data()},
                       record.joint_forces);
 

@@ -288,7 +288,7 @@ void StepLinearization::right_hand_sides() {
   }
 
   // Tendons: all of their dofs are of one tree.
-  for (const TendonSlope& slope : r.joint_forces.tendon_slopes) {
+  for (const CoupledSlope& slope : r.joint_forces.coupled_slopes) {
     const int tree = model.body_tree[model.dof_body[slope.row]];
     const int index = r.islands.of_tree(tree);
     const int start = island(index).tree_start[r.islands.tree_index[tree]] - model.tree_first_dof[tree];

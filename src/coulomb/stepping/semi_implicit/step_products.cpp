@@ -153,7 +153,7 @@ void StepLinearization::add_joint_forces(StepCotangent& out) const {
       out.v[first + j] += h * forces.dtau_dv[6 * d + j] * adjoint_.y[d];
     }
   }
-  for (const TendonSlope& slope : forces.tendon_slopes) {
+  for (const CoupledSlope& slope : forces.coupled_slopes) {
     out.q[slope.column] += h * slope.dq * adjoint_.y[slope.row];
     out.v[slope.column] += h * slope.dv * adjoint_.y[slope.row];
   }
