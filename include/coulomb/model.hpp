@@ -259,6 +259,9 @@ struct Model {
   /// Share of its weight that a force at the com takes away: 1 floats, 0 (default) weighs (MuJoCo's gravcomp)
   std::vector<double> body_gravity_compensation;
 
+  /// Bodies of the world that the caller moves (MJCF mocap), ascending: Simulator::move_body
+  std::vector<int> mocap_bodies;
+
   // joints
   std::vector<std::string> joint_names;
   std::vector<JointType> joint_type;

@@ -137,6 +137,11 @@ class Simulator {
   void step(const double* q, const double* v, const double* u, const double* tau, const double* fext, double* q_next,
             double* v_next);
 
+  /// Places a body that is fixed to the world, such as scenery or a mocap body, for the steps to come: position (3, m) and quaternion
+  /// (4, w x y z, unit to 1e-6) in the world. It stands still within a step: what lies on it is not carried along. The last step has no
+  /// derivative any more. Throws std::invalid_argument for a body that has a joint, or a parent other than the world.
+  void move_body(int body, const double* position, const double* quaternion);
+
   StepStatus status() const;
   /// The last step's numbers overflowed: the state stayed as it was and there are no derivatives.
   bool overflowed() const;

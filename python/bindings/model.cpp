@@ -40,6 +40,9 @@ const char* shape_type_name(ShapeType type) {
 void bind_bodies(Class& cls) {
   cls.def_ro("body_names", &Model::body_names, "Names of the bodies; [0] is the world.");
   array_property(cls, "body_parent", &Model::body_parent, 1, "(num_bodies,) parent body; -1 for the world.");
+  cls.def_ro("mocap_bodies", &Model::mocap_bodies,
+             "Indices of the bodies that the caller moves (MJCF mocap='true'): Simulator.step(mocap=), "
+             "Simulator.move_body.");
   array_property(cls, "body_pos", &Model::body_pos, 3,
                  "(num_bodies, 3) m: frame in the parent's frame at zero joint motion.");
   array_property(cls, "body_quat", &Model::body_quat, 4,

@@ -6,10 +6,12 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "arrays.hpp"
 #include "coulomb/contact_problem.hpp"
+#include "coulomb/model/name_hints.hpp"
 #include "coulomb/stepping/outputs/step_outputs.hpp"
 #include "coulomb/stepping/step_options.hpp"
 #include "coulomb/stepping/step_record.hpp"
@@ -22,13 +24,55 @@ namespace coulomb::python {
 
 namespace {
 
-nb::object step(Simulator& sim, nb::handle q, nb::handle v, nb::handle u, nb::handle tau, nb::handle fext) {
+/// (n, 7): positions and quaternions of the mocap bodies.
+ArrayOut mocap_poses(const Model& model) {
+  ArrayOut out = new_array(static_cast<Py_ssize_t>(model.mocap_bodies.size()), 7);
+  for (std::size_t i = 0; i < model.mocap_bodies.size(); ++i) {
+    const int body = model.mocap_bodies[i];
+    std::copy_n(&model.body_pos[3 * body], 3, out.data + 7 * i);
+    std::copy_n(&model.body_quat[4 * body], 4, out.data + 7 * i + 3);
+  }
+  return out;
+}
+
+void move_mocap_bodies(Simulator& sim, const double* poses) {
+  const std::vector<int> bodies = sim.model().mocap_bodies;
+  for (std::size_t i = 0; i < bodies.size(); ++i) sim.move_body(bodies[i], poses + 7 * i, poses + 7 * i + 3);
+}
+
+void move_body(Simulator& sim, const std::string& name, nb::handle position, nb::handle quaternion) {
+  const std::vector<std::string>& names = sim.model().body_names;
+  const auto at = std::find(names.begin(), names.end(), name);
+  if (at == names.end()) throw std::invalid_argument(no_such("body", name, names));
+  sim.move_body(static_cast<int>(at - names.begin()), ArrayIn(position, "position", {3}).data(),
+                ArrayIn(quaternion, "quaternion", {4}).data());
+}
+
+nb::object step(Simulator& sim, nb::handle q, nb::handle v, nb::handle u, nb::handle tau, nb::handle fext,
+                nb::handle mocap) {
   const Model& model = sim.model();
   const ArrayIn q_in(q, "q", {model.nq}), v_in(v, "v", {model.nv});
   const OptionalArray u_in(u, "u", {model.nu}), tau_in(tau, "tau", {model.nv}),
       fext_in(fext, "fext", {model.num_bodies, 6});
   ArrayOut q_out = new_array(model.nq), v_out = new_array(model.nv);
-  sim.step(q_in.data(), v_in.data(), u_in.data(), tau_in.data(), fext_in.data(), q_out.data, v_out.data);
+  const auto take_step = [&] {
+    sim.step(q_in.data(), v_in.data(), u_in.data(), tau_in.data(), fext_in.data(), q_out.data, v_out.data);
+  };
+  if (mocap.is_none()) {
+    take_step();
+  } else {
+    // An error leaves the bodies where they were.
+    const ArrayIn poses(mocap, "mocap", {static_cast<Py_ssize_t>(model.mocap_bodies.size()), 7});
+    poses.finite("mocap");
+    const ArrayOut before = mocap_poses(model);
+    try {
+      move_mocap_bodies(sim, poses.data());
+      take_step();
+    } catch (...) {
+      move_mocap_bodies(sim, before.data);
+      throw;
+    }
+  }
   return nb::make_tuple(std::move(q_out.array), std::move(v_out.array));
 }
 
@@ -88,17 +132,31 @@ nb::class_<SimulatorObject> bind_simulator(nb::module_& module) {
       },
       nb::arg("model"), nb::arg("timestep") = nb::none(), nb::arg("options"), nb::sig(signature_of_options().c_str()),
       words_on_options().c_str());
-  cls.def("step", exclusive(&step), nb::arg("q"), nb::arg("v"), nb::arg("u") = nb::none(), nb::arg("tau") = nb::none(),
-          nb::arg("fext") = nb::none(),
-          nb::sig("def step(self, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, u: numpy.typing.ArrayLike | "
-                  "None = None, tau: numpy.typing.ArrayLike | None = None, fext: numpy.typing.ArrayLike | None = None) "
-                  "-> tuple[numpy.ndarray, numpy.ndarray]"),
-          "One step: q (nq,), v (nv,) to (q1, v1). u: (nu,) controls. tau: (nv,) extra joint forces. fext: "
-          "(num_bodies, 6) world force "
-          "(N) and torque (N m) at each body's centre of mass. None: zero.\n\nValueError: names argument, element and "
-          "value; the "
-          "simulator is then as it was. Numerical trouble is in status, never an exception; the results are finite (if "
-          "numbers overflow: the state given).");
+  cls.def(
+      "step", exclusive(&step), nb::arg("q"), nb::arg("v"), nb::arg("u") = nb::none(), nb::arg("tau") = nb::none(),
+      nb::arg("fext") = nb::none(), nb::kw_only(), nb::arg("mocap") = nb::none(),
+      nb::sig("def step(self, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, u: numpy.typing.ArrayLike | "
+              "None = None, tau: numpy.typing.ArrayLike | None = None, fext: numpy.typing.ArrayLike | None = None, "
+              "*, mocap: numpy.typing.ArrayLike | None = None) -> tuple[numpy.ndarray, numpy.ndarray]"),
+      "One step: q (nq,), v (nv,) to (q1, v1). u: (nu,) controls. tau: (nv,) extra joint forces. fext: "
+      "(num_bodies, 6) world force "
+      "(N) and torque (N m) at each body's centre of mass. None: zero. mocap: (n, 7) positions (m) and quaternions (w "
+      "x y z) of "
+      "Model.mocap_bodies, for this and later steps; None: where they are.\n\nValueError: names argument, element and "
+      "value; the "
+      "simulator is then as it was. Numerical trouble is in status, never an exception; the results are finite (if "
+      "numbers overflow: the state given).");
+  cls.def("move_body", exclusive(&move_body), nb::arg("body"), nb::arg("position"), nb::arg("quaternion"),
+          nb::sig("def move_body(self, body: str, position: numpy.typing.ArrayLike, quaternion: "
+                  "numpy.typing.ArrayLike) -> None"),
+          "Places a body that is fixed to the world, such as scenery or a mocap body, for the steps to come: position "
+          "(3,) m, quaternion (4,) w x y z. It stands still within a step: what lies on it is not carried along. The "
+          "simulator then has a model of its own (Simulator.model), and the last step no derivative. Parameter "
+          "'body_placement/<body>'.\n\nValueError: names the body, or the argument and its value.");
+  cls.def_prop_ro(
+      "mocap", [](const SimulatorObject& sim) { return mocap_poses(sim.model()).array; },
+      nb::sig("def mocap(self) -> numpy.ndarray"),
+      "(n, 7) positions (m) and quaternions (w x y z) of Model.mocap_bodies.");
   bind_rollout(module, cls);
   cls.def_prop_ro("status", exclusive(+[](Simulator& sim) { return sim.status(); }), "StepStatus of the last step.");
   cls.def_prop_ro("contacts", exclusive(+[](Simulator& sim) { return sim.contacts(); }),

@@ -74,9 +74,10 @@ def _joint(model, joint):
 
 def _body(model, body, children):
     xx, xy, yy, xz, yz, zz = model.body_inertia[body]
+    mocap = ' mocap="true"' if body in model.mocap_bodies else ""
     lines = [
         f'<body name="b{body}" pos="{_numbers(model.body_pos[body])}" quat="{_numbers(model.body_quat[body])}" '
-        f'gravcomp="{_numbers(model.body_gravity_compensation[body])}">'
+        f'gravcomp="{_numbers(model.body_gravity_compensation[body])}"{mocap}>'
     ]
     if model.body_mass[body] > 0:
         lines.append(

@@ -84,7 +84,6 @@ LISTED = {
         "<tendon><spatial name='t'><site site='s'/><site site='w'/></spatial></tendon>",
     ),
     "cameras": mjcf("<camera/>"),
-    "mocap": mjcf("<body mocap='true'><geom size='.1'/></body>"),
     "condim 4": mjcf("<geom size='.1' condim='4' pos='5 0 0'/>"),
     "solref": mjcf("<geom size='.1' solref='.1 1' pos='5 0 0'/>"),
     "margin": mjcf("<geom size='.1' margin='.1' pos='5 0 0'/>"),

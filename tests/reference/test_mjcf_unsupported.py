@@ -109,7 +109,6 @@ LISTED = {
     ),
     "camera": (dict(inside="<camera/>"), "1 cameras"),
     "light": (dict(inside="<light/>"), "1 lights"),
-    "mocap body": (dict(world='<body name="m" mocap="true"/>'), "1 mocap bodies"),
     "solref of a geom": (dict(geom=' solref="0.01 1"'), "(solref, solimp) of 1 geoms"),
     "solimp of a limit": (
         dict(joint=' range="-10 10" solimplimit="0.5 0.6 0.01"'),

@@ -59,6 +59,7 @@ std::unique_ptr<ParameterKind> make_pair_friction();
 std::unique_ptr<ParameterKind> make_pair_restitution();
 std::unique_ptr<ParameterKind> make_compliance();
 std::unique_ptr<ParameterKind> make_joint_placement();
+std::unique_ptr<ParameterKind> make_body_placement();
 std::unique_ptr<ParameterKind> make_geometry_placement();
 std::unique_ptr<ParameterKind> make_size();
 std::unique_ptr<ParameterKind> make_vertices();

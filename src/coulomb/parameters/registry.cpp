@@ -23,6 +23,7 @@ const std::vector<std::unique_ptr<ParameterKind>>& parameter_kinds() {
 
     // Geometry.
     k.push_back(make_joint_placement());
+    k.push_back(make_body_placement());
     k.push_back(make_geometry_placement());
     k.push_back(make_size());
     k.push_back(make_vertices());

@@ -1,6 +1,7 @@
 #include "coulomb/simulator.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <stdexcept>
@@ -9,6 +10,7 @@
 #include "coulomb/base/small_math.hpp"
 #include "coulomb/configuration.hpp"
 #include "coulomb/instruction_set.hpp"
+#include "coulomb/model/checks.hpp"
 #include "coulomb/stepping/contradictions.hpp"
 #include "coulomb/stepping/impacts/impact_report.hpp"
 #include "coulomb/stepping/neutral_overlaps.hpp"
@@ -65,6 +67,7 @@ struct Simulator::Parts {
   const std::shared_ptr<const ParameterSet>& set_of(const std::vector<std::string>& names);
 
   std::shared_ptr<const Model> model;
+  std::shared_ptr<Model> moved;  // the same, if bodies were moved
   SimulatorOptions options;
   StepOptions step_options;
   StepMemory memory;
@@ -152,6 +155,30 @@ void Simulator::step(const double* q, const double* v, const double* u, const do
   parts_->overflowed = !stepper.step(m, parts_->step_options, parts_->workspace, parts_->memory, r);
   std::copy(r.q_next.begin(), r.q_next.end(), q_next);
   std::copy(r.v_next.begin(), r.v_next.end(), v_next);
+}
+
+void Simulator::move_body(int body, const double* position, const double* quaternion) {
+  const Model& m = *parts_->model;
+  if (body < 1 || body >= m.num_bodies)
+    refuse("body: " + std::to_string(body) + " is none of the " + std::to_string(m.num_bodies - 1) +
+           " bodies beside the world");
+  const std::string what = "body '" + m.body_names[body] + "'";
+  if (m.body_num_joints[body] > 0) refuse(what + ": has a joint; its pose is a part of q");
+  if (m.body_parent[body] != 0)
+    refuse(what + ": is placed in '" + m.body_names[m.body_parent[body]] + "'; only bodies of the world can be moved");
+  check_finite((what + " position").c_str(), position, 3);
+  const std::array<double, 4> given{quaternion[0], quaternion[1], quaternion[2], quaternion[3]};
+  const std::array<double, 4> unit = checks::unit_quaternion(what + " quaternion", given);
+
+  // A model that others hold stays as it is.
+  Parts& p = *parts_;
+  if (p.moved == nullptr || p.moved != p.model || p.moved.use_count() > 2) {
+    p.moved = std::make_shared<Model>(m);
+    p.model = p.moved;
+  }
+  std::copy_n(position, 3, &p.moved->body_pos[3 * body]);
+  std::copy_n(unit.data(), 4, &p.moved->body_quat[4 * body]);
+  p.record.valid = p.linearized = false;
 }
 
 void Simulator::step(const State& state, const std::vector<double>& u, State& next, const std::vector<double>& tau,

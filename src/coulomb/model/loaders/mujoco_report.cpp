@@ -94,7 +94,6 @@ void report_unsupported(const MujocoFields& f, SceneParts& parts) {
   count("ncam", "cameras");
   count("nlight", "lights");
   count("nskin", "skins");
-  count("nmocap", "mocap bodies: fixed where the file places them");
 
   // Softness of contacts and joints, where it differs from MuJoCo's default.
   const std::vector<double> reference{0.02, 1};

@@ -44,6 +44,7 @@ MediumBox medium_box(const BodyPart& b) {
 void copy_bodies(const SceneParts& parts, Model& m) {
   m.num_bodies = static_cast<int>(parts.bodies.size());
   for (const BodyPart& b : parts.bodies) {
+    if (b.mocap) m.mocap_bodies.push_back(static_cast<int>(m.body_names.size()));
     m.body_names.push_back(b.name);
     m.body_parent.push_back(b.parent);
     push(m.body_pos, b.placement.pos, 3);

@@ -3,6 +3,8 @@
 //   descendants i: psi_ddot . a_i + psi_dot . b_i + xi_w . c_i,  ancestors: J_i . u,  psi_dot = V x xi, psi_ddot = A x xi + V x psi_dot
 // with V, A of the parent. Free joints have no placement (q holds it); of a body's several joints the first has it.
 //
+// body_placement/<body>: the same of a body without joints.
+//
 // geometry_placement/<geometry>: the same six numbers for a geometry in its body: only its surface moves, not its body.
 #include <algorithm>
 
@@ -75,6 +77,31 @@ void placement_displacement(const Model& m, const DynamicsWorkspace& dynamics, i
   add_cross3(origin, xi + 3, xi);
 }
 
+/// The surface of one side of a contact (first: 0 of A, 6 of B) has the twist, at the contact's point.
+void add_moved_surface(const ParameterContext& context, const BodyRows& b, int first, const double* twist,
+                       RightHandSide& out) {
+  // As the contact moves with that body (G5).
+  const ContactMotion& motion = context.derivatives.motions[b.contact];
+  double dn[3];
+  double dp[3];
+  for (int i = 0; i < 3; ++i) {
+    dn[i] = dp[i] = 0;
+    for (int c = 0; c < 6; ++c) {
+      dn[i] += motion.dnormal[i][first + c] * twist[c];
+      dp[i] += motion.dpoint[i][first + c] * twist[c];
+    }
+  }
+  double dphi = 0;
+  for (int c = 0; c < 6; ++c)
+    dphi += motion.ddistance[first + c] * twist[c];
+  add_surface_motion(context, b, dn, dp, dphi, out);
+
+  // A point of two faces' common outline has a share that turns with the geometry.
+  if (context.penalty)
+    add_share_change(context, b, (first == 0 ? 1.0 : -1.0) * dot3(context.penalty->shares[b.contact].turn, twist + 3),
+                     out);
+}
+
 class GeometryPlacementKind : public ParameterKind {
   const char* name() const override { return "geometry_placement"; }
   const char* unit() const override { return placement_unit; }
@@ -100,7 +127,6 @@ class GeometryPlacementKind : public ParameterKind {
       if (b.contact < 0 || context.inactive[b.block]) continue;
       const Contact& contact = context.contacts[b.contact];
       if (contact.geometry_a != e.index && contact.geometry_b != e.index) continue;
-      const ContactMotion& motion = context.derivatives.motions[b.contact];
       const int first = contact.geometry_a == e.index ? 0 : 6;
 
       for (int k = 0; k < 6; ++k) {
@@ -111,26 +137,7 @@ class GeometryPlacementKind : public ParameterKind {
         sub3(contact.point, origin, arm);
         add_cross3(twist + 3, arm, twist);
 
-        // As the contact moves with that body (G5).
-        double dn[3];
-        double dp[3];
-        for (int i = 0; i < 3; ++i) {
-          dn[i] = dp[i] = 0;
-          for (int c = 0; c < 6; ++c) {
-            dn[i] += motion.dnormal[i][first + c] * twist[c];
-            dp[i] += motion.dpoint[i][first + c] * twist[c];
-          }
-        }
-        double dphi = 0;
-        for (int c = 0; c < 6; ++c)
-          dphi += motion.ddistance[first + c] * twist[c];
-
-        add_surface_motion(context, b, dn, dp, dphi, out[k]);
-
-        // A point of two faces' common outline has a share that turns with the geometry.
-        if (context.penalty)
-          add_share_change(
-              context, b, (first == 0 ? 1.0 : -1.0) * dot3(context.penalty->shares[b.contact].turn, twist + 3), out[k]);
+        add_moved_surface(context, b, first, twist, out[k]);
       }
     }
   }
@@ -165,6 +172,7 @@ class Displacement {
     end_ = m_.body_subtree_end[body];
     const int parent = m_.body_parent[body];
     root_ = m_.body_tree[parent] < 0;
+    is_fixed_ = m_.body_tree[body] < 0;
     if (!root_) {
       V_ = load6(c_.dynamics.body_twist.data() + 8 * parent);
       V_plus_ = load6(c_.body_twist_plus + 8 * parent);
@@ -283,6 +291,10 @@ class Displacement {
     for (std::size_t i = 0; i < c_.rows.body_rows.size(); ++i) {
       const BodyRows& b = c_.rows.body_rows[i];
       if (c_.inactive[b.block]) continue;
+      if (b.contact >= 0 && is_fixed_) {
+        add_surface(xi, b, out);
+        continue;
+      }
 
       const BodyRowDerivative& block = c_.derivatives.blocks[i];
       for (int row = 0; row < b.size; ++row) {
@@ -302,6 +314,20 @@ class Displacement {
         add_share_change(
             c_, b, (int(inside(b.body_a)) - int(inside(b.body_b))) * dot3(c_.penalty->shares[b.contact].turn, x + 3),
             out);
+    }
+  }
+
+  /// What nothing moves has no rows in the derivative of a contact: its surface moves instead.
+  void add_surface(Spatial xi, const BodyRows& b, RightHandSide& out) const {
+    for (const bool of_a : {true, false}) {
+      const int body = of_a ? b.body_a : b.body_b;
+      if (!inside(body)) continue;
+      double twist[6];
+      double arm[3];
+      store6(twist, xi);
+      relative_point(m_, c_.dynamics, body, c_.contacts[b.contact].point, arm);
+      add_cross3(twist + 3, arm, twist);
+      add_moved_surface(c_, b, of_a ? 0 : 6, twist, out);
     }
   }
 
@@ -337,6 +363,7 @@ class Displacement {
   int body_;
   int end_;
   bool root_ = false;
+  bool is_fixed_ = false;  ///< to the world
   Spatial V_{};
   Spatial V_plus_{};
   Spatial A_{};
@@ -389,8 +416,49 @@ class JointPlacementKind : public ParameterKind {
   }
 };
 
+/// body_placement/<body>: the same of a body without joints, in its parent: scenery, mocap bodies, tools.
+class BodyPlacementKind : public ParameterKind {
+  const char* name() const override { return "body_placement"; }
+  const char* unit() const override { return placement_unit; }
+  std::vector<ParameterElement> elements(const Model& model) const override {
+    std::vector<ParameterElement> out;
+    for (int b = 1; b < model.num_bodies; ++b)
+      if (model.body_num_joints[b] == 0) out.push_back({model.body_names[b], b, 6});
+    return out;
+  }
+  void read(const Model& model, const ParameterElement& e, double* values) const override {
+    read_placement(model.body_pos.data() + 3 * e.index, model.body_quat.data() + 4 * e.index, values);
+  }
+  void write(Model& model, const ParameterElement& e, const double* values, const std::string& what) const override {
+    write_placement(values, what, model.body_pos.data() + 3 * e.index, model.body_quat.data() + 4 * e.index);
+  }
+  void right_hand_sides(const ParameterContext& context, const ParameterElement& e, RightHandSide* out) const override {
+    const Model& m = context.model;
+    double values[6];
+    read(m, e, values);
+    const Displacement displacement(context, e.index);
+    for (int k = 0; k < 6; ++k) {
+      double twist[6];
+      placement_displacement(m, context.dynamics, m.body_parent[e.index], e.index, values, k, twist);
+      displacement.add(load6(twist), out[k]);
+    }
+  }
+  void frame_motions(const Model& m, const DynamicsWorkspace& dynamics, const ParameterElement& e,
+                     std::vector<FrameMotion>& out) const override {
+    double values[6];
+    read(m, e, values);
+    for (int k = 0; k < 6; ++k) {
+      FrameMotion motion;
+      motion.subtree = e.index;
+      placement_displacement(m, dynamics, m.body_parent[e.index], e.index, values, k, motion.xi);
+      out.push_back(motion);
+    }
+  }
+};
+
 }  // namespace
 
+std::unique_ptr<ParameterKind> make_body_placement() { return std::make_unique<BodyPlacementKind>(); }
 std::unique_ptr<ParameterKind> make_joint_placement() { return std::make_unique<JointPlacementKind>(); }
 std::unique_ptr<ParameterKind> make_geometry_placement() { return std::make_unique<GeometryPlacementKind>(); }
 
