@@ -172,7 +172,6 @@ class Displacement {
     end_ = m_.body_subtree_end[body];
     const int parent = m_.body_parent[body];
     root_ = m_.body_tree[parent] < 0;
-    is_fixed_ = m_.body_tree[body] < 0;
     if (!root_) {
       V_ = load6(c_.dynamics.body_twist.data() + 8 * parent);
       V_plus_ = load6(c_.body_twist_plus + 8 * parent);
@@ -291,18 +290,16 @@ class Displacement {
     for (std::size_t i = 0; i < c_.rows.body_rows.size(); ++i) {
       const BodyRows& b = c_.rows.body_rows[i];
       if (c_.inactive[b.block]) continue;
-      if (b.contact >= 0 && is_fixed_) {
-        add_surface(xi, b, out);
-        continue;
-      }
+      if (b.contact >= 0) add_fixed_surfaces(xi, b, out);
+      const auto moves = [&](int body) { return inside(body) && (b.contact < 0 || m_.body_last_dof[body] >= 0); };
 
       const BodyRowDerivative& block = c_.derivatives.blocks[i];
       for (int row = 0; row < b.size; ++row) {
         double value = 0;
         const double bounce = row == 2 ? b.restitution : 0.0;
-        if (inside(b.body_a))
+        if (moves(b.body_a))
           value += dot6(block.G_a[row], x) + dot6(block.e_a[row], rate) + bounce * dot6(block.e_a[row], before);
-        if (inside(b.body_b))
+        if (moves(b.body_b))
           value += dot6(block.G_b[row], x) + dot6(block.e_b[row], rate) + bounce * dot6(block.e_b[row], before);
         if (value != 0) {
           out.rows.push_back({b.row + row, value});
@@ -312,16 +309,16 @@ class Displacement {
       // Shares of two faces' common outline turn with the one that moves.
       if (c_.penalty && b.contact >= 0)
         add_share_change(
-            c_, b, (int(inside(b.body_a)) - int(inside(b.body_b))) * dot3(c_.penalty->shares[b.contact].turn, x + 3),
+            c_, b, (int(moves(b.body_a)) - int(moves(b.body_b))) * dot3(c_.penalty->shares[b.contact].turn, x + 3),
             out);
     }
   }
 
-  /// What nothing moves has no rows in the derivative of a contact: its surface moves instead.
-  void add_surface(Spatial xi, const BodyRows& b, RightHandSide& out) const {
+  /// What is fixed to the world has no rows in the derivative of a contact: its surface moves instead.
+  void add_fixed_surfaces(Spatial xi, const BodyRows& b, RightHandSide& out) const {
     for (const bool of_a : {true, false}) {
       const int body = of_a ? b.body_a : b.body_b;
-      if (!inside(body)) continue;
+      if (!inside(body) || m_.body_last_dof[body] >= 0) continue;
       double twist[6];
       double arm[3];
       store6(twist, xi);
@@ -363,7 +360,6 @@ class Displacement {
   int body_;
   int end_;
   bool root_ = false;
-  bool is_fixed_ = false;  ///< to the world
   Spatial V_{};
   Spatial V_plus_{};
   Spatial A_{};
