@@ -16,7 +16,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Warnings of the compiler are errors in what is tested: make test WERROR=OFF for a compiler that knows others.
 WERROR ?= ON
 
-.PHONY: help demo test quick lint bench bench-nimble rllib sweep fuzz fuzz-smoke sanitize soak audit coverage mutate docs docs-links format install package wheel release system cpp \
+.PHONY: help demo test quick lint bench bench-nimble rllib sweep fuzz fuzz-smoke sanitize soak audit models coverage mutate docs docs-links format install package wheel release system cpp \
   test-cpp test-python test-simd test-docs test-includes test-consumer test-wheel clean
 .DEFAULT_GOAL := help
 
@@ -31,6 +31,7 @@ help:
 	@echo "make fuzz          an hour of each fuzzer under sanitizers (clang)"
 	@echo "make fuzz-smoke    the C++ tests and a minute of each fuzzer under sanitizers (clang)"
 	@echo "make audit         an hour of random scenes against rules without a reference; tests/robustness/audit.md"
+	@echo "make models        public robot files of the installed packages, beside MuJoCo; benchmarks/results/models.md"
 	@echo "make soak          ten million steps of scenes that must not drift; tests/robustness/soak.md"
 	@echo "make sweep         derivatives of random trees and scenes against differences; tests/gradient/random_*.md"
 	@echo "make mutate        200 faults planted in derivatives, each to be caught; tests/robustness/mutations.md"
@@ -96,6 +97,11 @@ soak: install
 AUDIT_SECONDS ?= 3600
 audit: install
 	$(PY) tools/audit.py --seconds $(AUDIT_SECONDS) --jobs $(JOBS) --report tests/robustness/audit.md
+
+# The robot files of the packages that are installed, or of FOLDERS: load, move as in MuJoCo, step, differentiate. Fetches nothing.
+FOLDERS ?=
+models: install
+	$(PY) tools/models.py $(FOLDERS) --jobs $(JOBS) --report benchmarks/results/models.md
 
 # Built by GCC with --coverage; needs gcovr.
 coverage: $(VENV)/.installed

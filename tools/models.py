@@ -210,6 +210,10 @@ def kind_of_refusal(why):
     return re.sub(r"\s+", " ", re.sub(r"[-+]?\d+(\.\d+)?(e[-+]?\d+)?", "#", why))[:110].strip()
 
 
+def _short(file):
+    return "/".join(Path(file).parts[-2:])
+
+
 def _row(name, results):
     loaded = [r for r in results if not r.refused]
     compared = [r for r in loaded if r.acceleration is not None]
@@ -239,7 +243,7 @@ def report(results, commit=""):
     reasons: dict = {}
     for r in everything:
         if r.refused:
-            reasons.setdefault(kind_of_refusal(r.refused), []).append(Path(r.file).name)
+            reasons.setdefault(kind_of_refusal(r.refused), []).append(_short(r.file))
     for reason, files in sorted(reasons.items(), key=lambda item: -len(item[1])):
         lines.append(f"| {reason} | {len(files)} | {files[0]} |")
     for title, chosen, said in (
@@ -257,12 +261,12 @@ def report(results, commit=""):
         (
             "More than twice as fast as MuJoCo's",
             lambda r: r.step_time is not None and r.fastest > 2 * r.fastest_there + 20,
-            lambda r: f"{r.fastest:.0f} against {r.fastest_there:.0f}",
+            lambda r: f"{r.fastest:.3g} against {r.fastest_there:.3g}",
         ),
         ("More than five times MuJoCo's time", lambda r: (r.step_time or 0) > 5, lambda r: f"{r.step_time:.1f}"),
         ("Errors", lambda r: r.error, lambda r: r.error),
     ):
-        rows = [f"| {Path(r.file).name} | {said(r)} |" for r in everything if chosen(r)]
+        rows = [f"| {_short(r.file)} | {said(r)} |" for r in everything if chosen(r)]
         lines += ["", f"## {title}", "", *(["| file | |", "|---|---|", *rows] if rows else ["None."])]
     return "\n".join(lines) + "\n"
 
